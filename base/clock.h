@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gio/gio.h>
+
+G_BEGIN_DECLS
+
+/* MusterClock is where time and chance come from. Nothing else in muster reads a clock, sleeps or
+ * draws a random number, so that a test's two-hour countdown takes microseconds
+ * (tests/doubles/fake_clock.h). Instants and durations are gint64 microseconds; instants are
+ * monotonic and have no epoch. An instant of MUSTER_WAIT_FOREVER never comes. Any thread may use a
+ * clock. */
+
+#define MUSTER_WAIT_FOREVER G_MAXINT64
+#define MUSTER_SECOND       ((gint64)1000000)
+#define MUSTER_MILLISECOND  ((gint64)1000)
+
+#define MUSTER_TYPE_CLOCK (muster_clock_get_type ())
+G_DECLARE_INTERFACE (MusterClock, muster_clock, MUSTER, CLOCK, GObject)
+
+struct _MusterClockInterface {
+  GTypeInterface parent;
+  gint64 (*now_us) (MusterClock *self);
+  gint64 (*wall_us) (MusterClock *self);
+  gboolean (*wait_until) (MusterClock *self, gint64 wake_us, GCancellable *cancellable,
+                          GError **error);
+  double (*random) (MusterClock *self);
+};
+
+/* The present instant. */
+gint64 muster_clock_now_us (MusterClock *self);
+
+/* Microseconds since 1970, for what people and files read; never for a deadline. */
+gint64 muster_clock_wall_us (MusterClock *self);
+
+/* Waits until wake_us, or until cancellable (nullable) is cancelled: then FALSE with
+ * G_IO_ERROR_CANCELLED. Returns at once for an instant that has passed. */
+gboolean muster_clock_wait_until (MusterClock *self, gint64 wake_us, GCancellable *cancellable,
+                                  GError **error);
+
+/* A number in [0, 1). */
+double muster_clock_random (MusterClock *self);
+
+/* The machine's clock; (transfer none), lives as long as the process. */
+MusterClock *muster_system_clock (void);
+
+/* now_us + timeout_us; MUSTER_WAIT_FOREVER where either is that or the sum would overflow. A
+ * timeout below 0 counts as 0. */
+gint64 muster_deadline_after (gint64 now_us, gint64 timeout_us);
+
+/* What is left at now_us, never below 0; MUSTER_WAIT_FOREVER stays. */
+gint64 muster_deadline_remaining (gint64 deadline_us, gint64 now_us);
+
+/* A duration as people read it: "3 ms", "14.2 s", "9m46s", "2h03m". */
+char *muster_format_duration (gint64 duration_us);
+
+/* A size as people read it: "64 KB", "3.4 GB" (powers of 1000). */
+char *muster_format_size (guint64 bytes);
+
+G_END_DECLS

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <glib.h>
+#include <protobuf-c/protobuf-c.h>
+
+G_BEGIN_DECLS
+
+/* Unpacking a message that came from the network or a file. protobuf-c bounds no recursion and
+ * checks no UTF-8, and a few kilobytes of nested AttrValues would run it off the stack; so the
+ * bytes are first walked along the message's own descriptor, and refused with INVALID_ARGUMENT that
+ * names the field, when they nest deeper than MUSTER_MAX_DEPTH (protobuf's own limit), hold a
+ * string that isn't UTF-8 or has a NUL in it, or are malformed. Only then are they unpacked, into
+ * an arena: one allocation for thousands of sub-messages, one call to free them. */
+
+#define MUSTER_MAX_DEPTH 100
+
+typedef struct _MusterArena MusterArena;
+
+MusterArena *muster_arena_new (void);
+gpointer muster_arena_alloc (MusterArena *self, gsize size); /* aligned to 16; never NULL */
+void muster_arena_free (MusterArena *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterArena, muster_arena_free)
+
+/* Walks without unpacking. what names the message in the error: "graph", "CreateSession request".
+ */
+gboolean muster_unpack_check (const ProtobufCMessageDescriptor *descriptor, const void *data,
+                              gsize size, const char *what, GError **error);
+
+/* Checks, then unpacks into arena: the message lives as long as the arena does and needs no freeing
+ * of its own. NULL with INVALID_ARGUMENT. */
+gpointer muster_unpack (const ProtobufCMessageDescriptor *descriptor, const void *data, gsize size,
+                        MusterArena *arena, const char *what, GError **error);
+
+/* Packs a message into new bytes. */
+GBytes *muster_pack (const ProtobufCMessage *message);
+
+G_END_DECLS

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "bundle/storage.h"
+#include "graph/tensor.h"
+
+G_BEGIN_DECLS
+
+/* MusterBundleReader reads a V2 checkpoint, PREFIX.index and PREFIX.data-*-of-*, as TensorFlow and
+ * muster write it (docs/checkpoint-format.md). Opening reads and checks the index alone; a tensor's
+ * bytes are read, and their CRC32C checked, when it is asked for. Damage is DATA_LOSS and names the
+ * file and the tensor; a checkpoint or tensor that isn't there is NOT_FOUND. Nothing in a file is
+ * trusted: a size is checked against the file before memory is taken. One reader may be used by
+ * several threads at once. */
+
+typedef struct _MusterBundleReader MusterBundleReader;
+
+/* One tensor of the index. */
+typedef struct {
+  const char *name;
+  MusterDType dtype;
+  int n_dims;
+  const gint64 *dims;
+  gint32 shard;
+  gint64 offset;
+  gint64 size;        /* bytes in the data file */
+  guint32 crc32c;     /* masked */
+  gboolean is_sliced; /* the whole of a partitioned variable: its bytes lie in its slices */
+} MusterBundleEntry;
+
+/* storage NULL: local files. */
+MusterBundleReader *muster_bundle_reader_open (MusterStorage *storage, const char *prefix,
+                                               GError **error);
+MusterBundleReader *muster_bundle_reader_ref (MusterBundleReader *self);
+void muster_bundle_reader_unref (MusterBundleReader *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterBundleReader, muster_bundle_reader_unref)
+
+const char *muster_bundle_reader_prefix (MusterBundleReader *self);
+gint32 muster_bundle_reader_n_shards (MusterBundleReader *self);
+
+/* The tensors in name order, the slices of partitioned ones left out; borrowed. */
+gsize muster_bundle_reader_n_entries (MusterBundleReader *self);
+const MusterBundleEntry *muster_bundle_reader_entry (MusterBundleReader *self, gsize index);
+
+/* The entry of a name, or NULL. */
+const MusterBundleEntry *muster_bundle_reader_find (MusterBundleReader *self, const char *name);
+
+/* Reads a tensor whole (its slices put together) and checks it. */
+MusterTensor *muster_bundle_reader_read (MusterBundleReader *self, const char *name,
+                                         GError **error);
+
+/* Reads a part of a tensor: slice is TensorFlow's text, "0,4:-" (start,length for each dimension,
+ * '-' for all of it; the shape may stand before it: "10 4 0,4:-"). NULL or "" reads it whole. */
+MusterTensor *muster_bundle_reader_read_slice (MusterBundleReader *self, const char *name,
+                                               const char *slice, GError **error);
+
+/* Reads every tensor and throws it away: TRUE if all are whole. */
+gboolean muster_bundle_reader_verify (MusterBundleReader *self, GCancellable *cancellable,
+                                      GError **error);
+
+G_END_DECLS

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "bundle/storage.h"
+
+G_BEGIN_DECLS
+
+/* MusterCheckpointState is DIRECTORY/checkpoint, the text file that names the latest checkpoint and
+ * those kept (SAV.1 to SAV.10). A plain struct. Written with relative paths, so that a directory
+ * can be moved; read with relative paths put behind the directory. Unknown fields are accepted. */
+
+typedef struct {
+  char *latest;       /* (owned) (nullable) a prefix */
+  GPtrArray *all;     /* (owned) (element-type utf8) prefixes, oldest first */
+  GArray *timestamps; /* (owned) (element-type double) seconds since 1970: none, or one for each of
+                         all */
+  double last_preserved;
+} MusterCheckpointState;
+
+MusterCheckpointState *muster_checkpoint_state_new (void);
+void muster_checkpoint_state_free (MusterCheckpointState *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterCheckpointState, muster_checkpoint_state_free)
+
+/* Reads DIRECTORY/checkpoint. Absent: NULL without an error. Unreadable, unparsable or without a
+ * path: DATA_LOSS, since an unreadable state must not look like none. */
+MusterCheckpointState *muster_checkpoint_state_read (MusterStorage *storage, const char *directory,
+                                                     GError **error);
+
+/* Writes it whole (muster_storage_publish). Prefixes inside directory become relative. latest is
+ * added to all where it is missing there. */
+gboolean muster_checkpoint_state_write (MusterStorage *storage, const char *directory,
+                                        const MusterCheckpointState *self, GError **error);
+
+/* TRUE if PREFIX.index is there. */
+gboolean muster_checkpoint_exists (MusterStorage *storage, const char *prefix);
+
+/* The latest checkpoint of a directory (transfer full): NULL without an error where there is no
+ * state; NOT_FOUND where the state names one whose files are gone. An absolute path that is gone is
+ * looked for by its base name in the directory. */
+char *muster_latest_checkpoint (MusterStorage *storage, const char *directory, GError **error);
+
+/* Removes PREFIX.index, PREFIX.meta and PREFIX.data-*; index first, so that no reader finds half of
+ * it. */
+gboolean muster_remove_checkpoint (MusterStorage *storage, const char *prefix, GError **error);
+
+G_END_DECLS

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/error.h"
+#include "engine/variable.h"
+#include "graph/graph_nodes.h"
+#include "graph/tensor.h"
+
+G_BEGIN_DECLS
+
+/* A kernel computes one op: a short function, and one line in its file's table.
+ *
+ *   static gboolean
+ *   negate (MusterKernel *k, GError **error)
+ *   {
+ *     const MusterTensor *x = muster_kernel_input (k, 0);
+ *     MusterTensor *y = muster_kernel_output_like (k, 0, x);
+ *     ...
+ *     return TRUE;
+ *   }
+ *
+ *   const MusterOp muster_math_ops[] = {
+ *     { "Neg", "x:T -> y:T", "T:number", negate },
+ *     ...
+ *
+ * The signature is TensorFlow's, in short: inputs, "->", outputs, separated by commas, each
+ * NAME:TYPE. TYPE is a dtype
+ * ("float", "int32", "string", "bool", "resource"), a type attribute ("T"), "N*T" for as many as
+ * the int attribute N says,
+ * "*Tlist" for one for each type in a list attribute, or "&T" for a reference to a variable. The
+ * constraints say which dtypes a type attribute may have: "T:float" a set (any, number, real,
+ * float, integer, or dtypes joined by "|"), more than one separated by a space. Before a step first
+ * runs, every node is checked against its op's line: the number of inputs, their dtypes, the
+ * attributes; a kernel therefore never checks a dtype, only shapes and values. */
+
+typedef struct _MusterKernel MusterKernel;
+
+/* Computes. FALSE with an error of TensorFlow's code and words; node, op and position are added by
+ * the executor. */
+typedef gboolean (*MusterKernelFunc) (MusterKernel *k, GError **error);
+
+typedef enum {
+  MUSTER_OP_STATEFUL = 1 << 0, /* has an effect beyond its outputs, or another result each time:
+                                  never folded or shared */
+  MUSTER_OP_UNINITIALIZED =
+      1 << 1, /* takes a reference to a variable without a value (Assign, IsVariableInitialized) */
+  MUSTER_OP_FORWARD =
+      1 << 2, /* output 0 may take over input 0's memory (muster_kernel_output_like) */
+} MusterOpFlags;
+
+typedef struct {
+  const char *name;
+  const char *signature;
+  const char *constraints; /* "" for none */
+  MusterKernelFunc compute;
+  MusterOpFlags flags;
+} MusterOp;
+
+/* The node being run; borrowed. */
+const Tensorflow__NodeDef *muster_kernel_node (const MusterKernel *k);
+
+/* Inputs, in order, "N*T" spread out. */
+int muster_kernel_n_inputs (const MusterKernel *k);
+/* An input's value; a reference gives its variable's present value (never NULL: the executor has
+ * checked that it has one, and holds it until the kernel ends). */
+MusterTensor *muster_kernel_input (const MusterKernel *k, int i);
+/* The variable behind a reference or a resource handle; the executor has checked that there is one.
+ */
+MusterVariable *muster_kernel_variable (const MusterKernel *k, int i);
+/* Element 0 of a small integer or float input, whatever its integer or float dtype. */
+gint64 muster_kernel_input_int (const MusterKernel *k, int i);
+double muster_kernel_input_double (const MusterKernel *k, int i);
+/* Copies an int32 or int64 vector (a shape, a list of axes): n values; -1 with an error if it has
+ * more than max. */
+int muster_kernel_input_ints (const MusterKernel *k, int i, gint64 *values, int max,
+                              GError **error);
+
+/* Outputs. An output that is a reference is passed on with muster_kernel_forward_ref (). */
+int muster_kernel_n_outputs (const MusterKernel *k);
+MusterDType muster_kernel_output_dtype (const MusterKernel *k, int i);
+/* A new output to fill, of the dtype that the signature says; never NULL: a shape that can't be had
+ * ends the step with RESOURCE_EXHAUSTED after the kernel returns. */
+MusterTensor *muster_kernel_output (MusterKernel *k, int i, int n_dims, const gint64 *dims);
+/* As input like: it takes over like's memory where the op allows it (MUSTER_OP_FORWARD, the same
+ * dtype, nobody else holds it). */
+MusterTensor *muster_kernel_output_like (MusterKernel *k, int i, const MusterTensor *like);
+void muster_kernel_set_output (MusterKernel *k, int i, MusterTensor *tensor); /* (transfer full) */
+void muster_kernel_forward_ref (MusterKernel *k, int i, int input);
+
+/* Attributes of the node. */
+gint64 muster_kernel_attr_int (const MusterKernel *k, const char *name, gint64 fallback);
+gboolean muster_kernel_attr_bool (const MusterKernel *k, const char *name, gboolean fallback);
+float muster_kernel_attr_float (const MusterKernel *k, const char *name, float fallback);
+MusterDType muster_kernel_attr_dtype (const MusterKernel *k, const char *name);
+const Tensorflow__AttrValue *muster_kernel_attr (const MusterKernel *k, const char *name);
+
+/* The step's cancellation: a kernel that loops for long looks at it. */
+GCancellable *muster_kernel_cancellable (const MusterKernel *k);
+
+/* The parking seam (decision 13). A kernel that must wait calls muster_kernel_park () and returns
+ * TRUE without outputs; the step leaves the thread. Whoever ends the wait sets the outputs and
+ * calls muster_kernel_resume () once, from any thread, with an error or NULL (transfer full); the
+ * step goes on there. cancel is called at most once, from any thread, when the step is cancelled by
+ * its deadline, its caller or a close: it must see to it that resume is called. */
+typedef void (*MusterKernelCancel) (MusterKernel *k, gpointer data);
+void muster_kernel_park (MusterKernel *k, MusterKernelCancel cancel, gpointer data);
+void muster_kernel_resume (MusterKernel *k, GError *error);
+
+/* A random generator of the node's own: state of four words, seeded from attributes seed and seed2
+ * (both 0: from chance), that goes on from step to step. Philox, as TensorFlow's. Fills n random
+ * words, a multiple of four. */
+void muster_kernel_random (MusterKernel *k, guint32 *words, gsize n);
+
+/* The tables that the registry knows, and a look-up by op. */
+const MusterOp *muster_op_find (const char *name);
+/* For tests and embedders: adds a table; it must stay. Entries end with a NULL name. */
+void muster_op_register (const MusterOp *table);
+
+G_END_DECLS

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "master/master.h"
+
+G_BEGIN_DECLS
+
+/* The local master: the engine in this process. Sessions share its variables by container and name;
+ * graphs with the same bytes are parsed once and share their compiled steps. */
+
+#define MUSTER_TYPE_LOCAL_MASTER (muster_local_master_get_type ())
+G_DECLARE_FINAL_TYPE (MusterLocalMaster, muster_local_master, MUSTER, LOCAL_MASTER, GObject)
+
+MusterMaster *muster_local_master_new (void);
+
+/* Makes "local" known to muster_master_new_for_target (): every such target is one and the same
+ * master. */
+void muster_local_master_offer (void);
+
+G_END_DECLS

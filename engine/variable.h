@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "graph/tensor.h"
+
+#include <gio/gio.h>
+
+G_BEGIN_DECLS
+
+/* MusterVariable is a named place on the master that holds a tensor or nothing. A value is
+ * immutable: an assignment swaps the tensor, so a snapshot of the model is a reference per variable
+ * (decision 4). An update happens in place only while nobody else holds the tensor. Counted; any
+ * thread; one lock each. Reference variables (VariableV2) and resource variables (VarHandleOp) are
+ * the same thing; is_resource tells which words an error uses. */
+
+typedef struct _MusterVariable MusterVariable;
+
+MusterVariable *muster_variable_ref (MusterVariable *self);
+void muster_variable_unref (MusterVariable *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterVariable, muster_variable_unref)
+
+const char *muster_variable_name (MusterVariable *self);
+const char *muster_variable_container (MusterVariable *self);
+MusterDType muster_variable_dtype (MusterVariable *self);
+
+/* The present value (transfer full), or NULL if it has none. */
+MusterTensor *muster_variable_read (MusterVariable *self);
+gboolean muster_variable_is_initialized (MusterVariable *self);
+
+/* Swaps the value in; NULL takes it away. */
+void muster_variable_assign (MusterVariable *self, MusterTensor *value);
+
+/* Begins an update: takes the lock and returns the value's elements for writing, copied first where
+ * somebody else holds the tensor; NULL (and no lock) if there is no value. Shape and dtype can't
+ * change. commit ends it. Lock more than one variable with muster_variables_begin_update, which
+ * takes the locks in one order for all (address). */
+void *muster_variable_begin_update (MusterVariable *self);
+void muster_variable_end_update (MusterVariable *self);
+gboolean muster_variables_begin_update (MusterVariable *const *variables, int n, void **data);
+void muster_variables_end_update (MusterVariable *const *variables, int n);
+
+/* The value while an update is under way: for its shape; borrowed. */
+MusterTensor *muster_variable_peek (MusterVariable *self);
+
+G_END_DECLS

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "graph/dtype.h"
+
+#include <glib-object.h>
+
+G_BEGIN_DECLS
+
+/* MusterTensor is a dense array of one dtype: immutable once it has been handed on, and counted, so
+ * that sharing one costs an atomic increment. Elements lie in row-major order, little-endian, bool
+ * as one byte. A tensor either owns its memory, or is a view over bytes that came from elsewhere (a
+ * received message, a mapped checkpoint) and keeps those alive; nobody can tell the difference but
+ * by counting copies.
+ *
+ * Its maker fills it through muster_tensor_data_mutable () before anybody else holds it. Threads:
+ * any number may read and count; only the maker writes. */
+
+#define MUSTER_MAX_DIMS 254 /* TensorFlow's limit */
+
+typedef struct _MusterTensor MusterTensor;
+
+#define MUSTER_TYPE_TENSOR (muster_tensor_get_type ())
+GType muster_tensor_get_type (void);
+
+/* A string's bytes within a string tensor. */
+typedef struct {
+  const char *data; /* (not owned) not NUL-terminated */
+  gsize size;
+} MusterString;
+
+/* The number of elements of a shape, or -1 if a size is negative or the product overflows. */
+gint64 muster_shape_n_elements (int n_dims, const gint64 *dims);
+
+/* "[64,128]"; "[]" for a scalar; an unknown size prints as "?", an unknown rank (-1) as
+ * "<unknown>". */
+char *muster_shape_to_string (int n_dims, const gint64 *dims);
+
+/* A new tensor; its elements are not initialised. The dtype has a size (no strings) and the shape
+ * is valid. */
+MusterTensor *muster_tensor_new (MusterDType dtype, int n_dims, const gint64 *dims);
+
+/* As above, from sizes that are not trusted: INVALID_ARGUMENT for a bad dtype or shape,
+ * RESOURCE_EXHAUSTED where the memory isn't to be had. */
+MusterTensor *muster_tensor_try_new (MusterDType dtype, int n_dims, const gint64 *dims,
+                                     GError **error);
+
+/* A copy of size bytes of elements: INVALID_ARGUMENT where shape and size don't agree. */
+MusterTensor *muster_tensor_new_from_data (MusterDType dtype, int n_dims, const gint64 *dims,
+                                           const void *data, gsize size, GError **error);
+
+/* A view over bytes (which it keeps); a copy only where they are not aligned for the dtype. Errors
+ * as above. */
+MusterTensor *muster_tensor_new_from_bytes (MusterDType dtype, int n_dims, const gint64 *dims,
+                                            GBytes *bytes, GError **error);
+
+/* A string tensor of n elements, each copied. */
+MusterTensor *muster_tensor_new_strings (int n_dims, const gint64 *dims,
+                                         const MusterString *strings);
+
+/* Scalars, and a vector of NUL-terminated strings. */
+MusterTensor *muster_tensor_new_float (float value);
+MusterTensor *muster_tensor_new_int32 (gint32 value);
+MusterTensor *muster_tensor_new_int64 (gint64 value);
+MusterTensor *muster_tensor_new_bool (gboolean value);
+MusterTensor *muster_tensor_new_string (const char *text);
+MusterTensor *muster_tensor_new_strv (const char *const *strings);
+
+/* The same elements under another shape of as many (shares the memory). */
+MusterTensor *muster_tensor_reshape (MusterTensor *self, int n_dims, const gint64 *dims);
+
+MusterTensor *muster_tensor_ref (MusterTensor *self);
+void muster_tensor_unref (MusterTensor *self); /* accepts NULL */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterTensor, muster_tensor_unref)
+
+MusterDType muster_tensor_dtype (const MusterTensor *self);
+int muster_tensor_n_dims (const MusterTensor *self);
+const gint64 *muster_tensor_dims (const MusterTensor *self); /* borrowed; n_dims of them */
+gint64 muster_tensor_n_elements (const MusterTensor *self);
+gsize muster_tensor_n_bytes (const MusterTensor *self);    /* 0 for strings */
+const void *muster_tensor_data (const MusterTensor *self); /* NULL for strings */
+
+/* The elements, to be filled by the tensor's maker. Only while nobody else holds it and it owns its
+ * memory. */
+void *muster_tensor_data_mutable (MusterTensor *self);
+
+/* TRUE if the caller's is the only reference to the tensor and to its memory, and the memory may be
+ * written: an in-place update is allowed then and only then. */
+gboolean muster_tensor_is_exclusive (const MusterTensor *self);
+
+/* Element i of a string tensor; the bytes are borrowed from the tensor. */
+MusterString muster_tensor_string (const MusterTensor *self, gint64 i);
+
+/* TRUE if dtype, shape and every element are the same, bit for bit. */
+gboolean muster_tensor_equal (const MusterTensor *a, const MusterTensor *b);
+
+/* The elements' memory as bytes, shared, not copied; empty for strings. */
+GBytes *muster_tensor_to_bytes (MusterTensor *self);
+
+/* For people: the values, cut after limit elements: "[1, 2, 3, …]". */
+char *muster_tensor_to_string (const MusterTensor *self, gint64 limit);
+
+G_END_DECLS

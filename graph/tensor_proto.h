@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/rope.h"
+#include "graph/tensor.h"
+
+G_BEGIN_DECLS
+
+/* TensorProto, TensorFlow's tensor on the wire and inside attributes, read and written by hand.
+ * Both of its encodings are read: tensor_content, and the typed fields (float_val, …) with fewer
+ * values than elements, where the last value is repeated and none means zeros. A large
+ * tensor_content becomes a view, not a copy. */
+
+/* Reads size bytes at data, which lie within owner (nullable: then the elements are copied).
+ * INVALID_ARGUMENT says what is wrong: an unknown dtype, a bad shape, too many or too few values. A
+ * claimed shape of more elements than there are bytes is believed only up to MUSTER_MAX_EXPANSION
+ * bytes. */
+MusterTensor *muster_tensor_proto_read (const void *data, gsize size, GBytes *owner,
+                                        GError **error);
+
+/* How large a tensor few bytes may expand to (a zeros((1e9,)) constant in a hostile graph). */
+#define MUSTER_MAX_EXPANSION ((gsize)2 << 30)
+
+/* Appends the tensor as field number of the message being written; large elements by reference. A
+ * string tensor is written as string_val. */
+void muster_tensor_proto_put (MusterRope *out, guint32 number, MusterTensor *tensor);
+
+/* The TensorProto alone. */
+GBytes *muster_tensor_proto_write (MusterTensor *tensor);
+
+G_END_DECLS

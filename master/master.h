@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "master/session.h"
+
+G_BEGIN_DECLS
+
+/* MusterMaster is where sessions live: "grpc://HOST:PORT" (master/remote_master.h) or, in a program
+ * that links the engine, "local" (engine/local_master.h). Variables belong to the master and
+ * outlive sessions. Any thread. */
+
+#define MUSTER_TYPE_MASTER (muster_master_get_type ())
+G_DECLARE_INTERFACE (MusterMaster, muster_master, MUSTER, MASTER, GObject)
+
+typedef struct {
+  char *name; /* "/job:worker/replica:0/task:0/device:CPU:0" */
+  char *type; /* "CPU" */
+  gint64 memory_limit;
+  guint64 incarnation; /* another one: the master has restarted */
+} MusterDevice;
+
+void muster_device_free (MusterDevice *self);
+
+/* Called whenever a step (or a reset) changed which variables have a value: once for each such
+ * step, on that step's thread, after its effects are visible. It must not block or run steps. */
+typedef void (*MusterReadinessChanged) (gpointer user_data);
+
+struct _MusterMasterInterface {
+  GTypeInterface parent;
+  MusterSession *(*create_session) (MusterMaster *self, MusterGraph *graph, GBytes *config,
+                                    gint64 deadline_us, GCancellable *cancellable, GError **error);
+  GPtrArray *(*list_devices) (MusterMaster *self, gint64 deadline_us, GCancellable *cancellable,
+                              GError **error);
+  gboolean (*reset) (MusterMaster *self, const char *const *containers, gint64 deadline_us,
+                     GCancellable *cancellable, GError **error);
+  const char *(*target) (MusterMaster *self);
+  /* optional: only a master that sees its variables change can */
+  gulong (*on_readiness_changed) (MusterMaster *self, MusterReadinessChanged callback,
+                                  gpointer user_data);
+  void (*off_readiness_changed) (MusterMaster *self, gulong id);
+};
+
+/* What it was made from: "local", "grpc://HOST:PORT"; borrowed. */
+const char *muster_master_target (MusterMaster *self);
+
+/* A session over graph. config (nullable) is a serialised ConfigProto, passed on as it is. */
+MusterSession *muster_master_create_session (MusterMaster *self, MusterGraph *graph, GBytes *config,
+                                             gint64 deadline_us, GCancellable *cancellable,
+                                             GError **error);
+
+/* (transfer full) (element-type MusterDevice) */
+GPtrArray *muster_master_list_devices (MusterMaster *self, gint64 deadline_us,
+                                       GCancellable *cancellable, GError **error);
+
+/* Drops the variables of the named containers, or of all (NULL or empty); sessions from before are
+ * gone (ABORTED). */
+gboolean muster_master_reset (MusterMaster *self, const char *const *containers, gint64 deadline_us,
+                              GCancellable *cancellable, GError **error);
+
+/* 0 where the master can't tell; else an id for off. */
+gulong muster_master_on_readiness_changed (MusterMaster *self, MusterReadinessChanged callback,
+                                           gpointer user_data);
+void muster_master_off_readiness_changed (MusterMaster *self, gulong id);
+
+/* Makes a master from a target string. Known here: "grpc://HOST:PORT" (and "HOST:PORT"). "local" is
+ * known once a program has offered it (muster_master_offer). INVALID_ARGUMENT lists what is known.
+ */
+MusterMaster *muster_master_new_for_target (const char *target, GError **error);
+
+/* Offers a kind of target to muster_master_new_for_target (): a program that links the engine
+ * offers "local". */
+typedef MusterMaster *(*MusterMasterFactory) (const char *target, GError **error);
+void muster_master_offer (const char *scheme, MusterMasterFactory factory);
+
+G_END_DECLS

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "master/master.h"
+
+G_BEGIN_DECLS
+
+/* The remote master: TensorFlow's MasterService behind gRPC, muster's or TensorFlow's own. No
+ * connection is made before the first call. Its sessions can be watched where the server offers
+ * /muster.Readiness. */
+
+#define MUSTER_TYPE_REMOTE_MASTER (muster_remote_master_get_type ())
+G_DECLARE_FINAL_TYPE (MusterRemoteMaster, muster_remote_master, MUSTER, REMOTE_MASTER, GObject)
+
+/* target is "grpc://HOST:PORT" or "HOST:PORT"; INVALID_ARGUMENT for anything else. */
+MusterMaster *muster_remote_master_new (const char *target, GError **error);
+
+G_END_DECLS

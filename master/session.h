@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "graph/graph.h"
+
+G_BEGIN_DECLS
+
+/* MusterSession is a graph on a master, ready to run steps: the same verbs whether the master is in
+ * this process or behind gRPC. Any thread may run steps, several at once. A session that is dropped
+ * without a close is closed quietly in the background of the master, never blocking the caller.
+ *
+ * Every verb takes an absolute deadline on muster_system_clock () (MUSTER_WAIT_FOREVER: none) and a
+ * nullable GCancellable. Errors of a step carry TensorFlow's code, and name the node and the op.
+ * ABORTED: the master no longer knows the session. UNAVAILABLE: the master can't be reached. */
+
+#define MUSTER_TYPE_SESSION (muster_session_get_type ())
+G_DECLARE_DERIVABLE_TYPE (MusterSession, muster_session, MUSTER, SESSION, GObject)
+
+typedef struct _MusterMaster MusterMaster;
+
+/* A fed tensor: "x:0" or "x". */
+typedef struct {
+  const char *name;
+  MusterTensor *tensor;
+} MusterFeed;
+
+/* What one step computes. Everything is borrowed for the length of the call. */
+typedef struct {
+  const MusterFeed *feeds;
+  gsize n_feeds;
+  const char *const *fetches; /* tensors, "y:0"; each gives one result */
+  gsize n_fetches;
+  const char *const *targets; /* ops that run for their effect */
+  gsize n_targets;
+  GBytes *options;    /* (nullable) a serialised RunOptions, passed on as it is */
+  gint64 deadline_us; /* 0 counts as MUSTER_WAIT_FOREVER */
+} MusterStep;
+
+/* The present answer to "may I run local init, and is the model ready": what the server's Watch
+ * pushes. */
+typedef struct {
+  gboolean gate_open;
+  gboolean is_ready;
+  char *why_gate;      /* (owned) (nullable) */
+  char *why_not_ready; /* (owned) (nullable) */
+  char **missing;      /* (owned) (nullable) names of variables without a value */
+} MusterTurn;
+
+void muster_turn_clear (MusterTurn *self);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterTurn, muster_turn_clear)
+
+/* A watch over both questions of one session. */
+#define MUSTER_TYPE_WATCH (muster_watch_get_type ())
+G_DECLARE_DERIVABLE_TYPE (MusterWatch, muster_watch, MUSTER, WATCH, GObject)
+
+struct _MusterWatchClass {
+  GObjectClass parent;
+  gboolean (*next) (MusterWatch *self, MusterTurn *turn, GCancellable *cancellable, GError **error);
+};
+
+/* Waits for the next turn; the first comes at once. Fills *turn (the caller clears it). ABORTED
+ * when the session is gone, UNIMPLEMENTED (at the first call) where the master can't push,
+ * DEADLINE_EXCEEDED at the deadline given to watch. */
+gboolean muster_watch_next (MusterWatch *self, MusterTurn *turn, GCancellable *cancellable,
+                            GError **error);
+
+struct _MusterSessionClass {
+  GObjectClass parent;
+  gboolean (*run) (MusterSession *self, const MusterStep *step, MusterTensor **fetched,
+                   GBytes **metadata, GCancellable *cancellable, GError **error);
+  gboolean (*extend) (MusterSession *self, MusterGraph *graph, gint64 deadline_us,
+                      GCancellable *cancellable, GError **error);
+  gboolean (*close) (MusterSession *self, gint64 deadline_us, GCancellable *cancellable,
+                     GError **error);
+  gint64 (*make_callable) (MusterSession *self, const MusterStep *step, gint64 deadline_us,
+                           GCancellable *cancellable, GError **error);
+  gboolean (*run_callable) (MusterSession *self, gint64 callable, MusterTensor *const *feeds,
+                            gsize n_feeds, gint64 deadline_us, MusterTensor **fetched,
+                            GBytes **metadata, GCancellable *cancellable, GError **error);
+  gboolean (*release_callable) (MusterSession *self, gint64 callable, gint64 deadline_us,
+                                GCancellable *cancellable, GError **error);
+  /* optional */
+  MusterWatch *(*watch) (MusterSession *self, const char *ready_for_local_init_op,
+                         const char *ready_op, gint64 deadline_us, GError **error);
+};
+
+/* The handle that the master knows it by; borrowed. */
+const char *muster_session_handle (MusterSession *self);
+
+/* The graph it was made with; borrowed (nullable). */
+MusterGraph *muster_session_graph (MusterSession *self);
+
+/* Runs a step: fetched[n_fetches] is filled with references (transfer full), untouched on failure.
+ * metadata (nullable out) gets a serialised RunMetadata, or NULL. */
+gboolean muster_session_run (MusterSession *self, const MusterStep *step, MusterTensor **fetched,
+                             GBytes **metadata, GCancellable *cancellable, GError **error);
+
+/* Runs ops for their effect. */
+gboolean muster_session_run_op (MusterSession *self, const char *op, gint64 deadline_us,
+                                GCancellable *cancellable, GError **error);
+
+/* Fetches one tensor, (transfer full). */
+MusterTensor *muster_session_fetch (MusterSession *self, const char *tensor, gint64 deadline_us,
+                                    GCancellable *cancellable, GError **error);
+
+/* Adds nodes. ALREADY_EXISTS or INVALID_ARGUMENT for a name that is there. */
+gboolean muster_session_extend (MusterSession *self, MusterGraph *graph, gint64 deadline_us,
+                                GCancellable *cancellable, GError **error);
+
+/* Ends it; steps that still run get CANCELLED. Closing twice is fine. */
+gboolean muster_session_close (MusterSession *self, gint64 deadline_us, GCancellable *cancellable,
+                               GError **error);
+
+/* Closes within five seconds, whatever the master does, and drops the error: for a session that is
+ * given up. */
+void muster_session_close_quietly (MusterSession *self);
+
+/* A step kept by the master under a number: only feeds' names, fetches and targets of step count. 0
+ * on failure. */
+gint64 muster_session_make_callable (MusterSession *self, const MusterStep *step,
+                                     gint64 deadline_us, GCancellable *cancellable, GError **error);
+gboolean muster_session_run_callable (MusterSession *self, gint64 callable,
+                                      MusterTensor *const *feeds, gsize n_feeds, gint64 deadline_us,
+                                      MusterTensor **fetched, GBytes **metadata,
+                                      GCancellable *cancellable, GError **error);
+gboolean muster_session_release_callable (MusterSession *self, gint64 callable, gint64 deadline_us,
+                                          GCancellable *cancellable, GError **error);
+
+/* Asks the master to push readiness; either op may be NULL. UNIMPLEMENTED where this kind of master
+ * can't. */
+MusterWatch *muster_session_watch (MusterSession *self, const char *ready_for_local_init_op,
+                                   const char *ready_op, gint64 deadline_us, GError **error);
+
+/* For implementations: set once, after construction. */
+void muster_session_set_identity (MusterSession *self, const char *handle, MusterGraph *graph);
+
+G_END_DECLS

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "master/session.h"
+
+G_BEGIN_DECLS
+
+/* Is the model ready, and if not, why. A verdict is data (decision 8): text and JSON are both drawn
+ * from it. The rules of the ready op are the seed's, B002.55 to B002.61, and stand in one function.
+ */
+
+typedef struct {
+  gboolean is_ready;
+  char **missing; /* (owned) (nullable) variables without a value, as the op named them */
+  char *
+      why_not; /* (owned) (nullable) "Variables not initialized: a, b", or the master's own words */
+} MusterReadiness;
+
+void muster_readiness_clear (MusterReadiness *self);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterReadiness, muster_readiness_clear)
+
+/* Judges the outcome of one run of a ready op: exactly one of value and failure is given, or
+ * neither (an op without an output). Ready: no value, int32 whatever the numbers, no elements. Not
+ * ready: a vector of names; or FAILED_PRECONDITION with "uninitialized" in its text. FALSE with
+ * *error: any other failure (passed on), or INVALID_ARGUMENT for an odd result. */
+gboolean muster_readiness_judge (const char *op, const MusterTensor *value, const GError *failure,
+                                 MusterReadiness *readiness, GError **error);
+
+/* Runs op in session and judges. NULL op: ready, nothing is run. An op without outputs ("init", or
+ * "init:0" that yields nothing) is run as a target. */
+gboolean muster_readiness_probe (MusterSession *session, const char *op, gint64 deadline_us,
+                                 GCancellable *cancellable, MusterReadiness *readiness,
+                                 GError **error);
+
+/* Both questions at once, as a turn: the gate, and if it is open the ready op. */
+gboolean muster_readiness_turn (MusterSession *session, const char *gate_op, const char *ready_op,
+                                gint64 deadline_us, GCancellable *cancellable, MusterTurn *turn,
+                                GError **error);
+
+G_END_DECLS

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "master/session.h"
+#include "ready/countdown.h"
+
+G_BEGIN_DECLS
+
+/* MusterWaiter waits in one session until a model is ready, and says why it isn't meanwhile: pushed
+ * by the master where it can (muster_session_watch), else by looking as MusterCountdown says. One
+ * thread. */
+
+typedef struct _MusterWaiter MusterWaiter;
+
+/* Each change of the reason while waiting; turn is borrowed. */
+typedef void (*MusterWaitProgress) (const MusterTurn *turn, gpointer user_data);
+
+/* ceiling_us: the longest pause between two looks. clock NULL: the machine's. */
+MusterWaiter *muster_waiter_new (MusterSession *session, const char *gate_op, const char *ready_op,
+                                 gint64 ceiling_us, MusterClock *clock);
+void muster_waiter_free (MusterWaiter *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterWaiter, muster_waiter_free)
+
+void muster_waiter_set_progress (MusterWaiter *self, MusterWaitProgress progress,
+                                 gpointer user_data);
+
+/* Waits until the gate is open, or until the model is ready. FALSE: DEADLINE_EXCEEDED
+ * (muster_waiter_why () has the last reason), G_IO_ERROR_CANCELLED, ABORTED (the session is gone:
+ * make another), UNAVAILABLE, or what the op failed with. */
+gboolean muster_waiter_wait_gate (MusterWaiter *self, gint64 deadline_us, GCancellable *cancellable,
+                                  GError **error);
+gboolean muster_waiter_wait_ready (MusterWaiter *self, gint64 deadline_us,
+                                   GCancellable *cancellable, GError **error);
+
+/* The last reason heard, or NULL; borrowed. And how often it looked, and whether it was pushed. */
+const char *muster_waiter_why (MusterWaiter *self);
+guint muster_waiter_looks (MusterWaiter *self);
+gboolean muster_waiter_is_pushed (MusterWaiter *self);
+
+G_END_DECLS

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "bundle/storage.h"
+#include "graph/meta_graph.h"
+#include "master/session.h"
+
+G_BEGIN_DECLS
+
+/* MusterSaver keeps a model: it saves a session's variables as a checkpoint, restores them, and
+ * forgets old checkpoints. It drives the save and restore ops that a MetaGraphDef's SaverDef names,
+ * on any master; names, the state file and retention are its own, in the chief's file system, which
+ * the master must share (decision 10). A save is published whole: under a temporary prefix, synced,
+ * renamed, then named in the state file. One saver may be used from any thread; saves take turns.
+ */
+
+#define MUSTER_TYPE_SAVER (muster_saver_get_type ())
+G_DECLARE_FINAL_TYPE (MusterSaver, muster_saver, MUSTER, SAVER, GObject)
+
+typedef struct {
+  int max_to_keep; /* 0: what the SaverDef says (which may be 0: keep all); below 0: keep all */
+  const char *base_name;  /* NULL: "model.ckpt" */
+  gboolean no_meta_graph; /* TRUE: no PREFIX.meta beside the checkpoint */
+  MusterStorage *storage; /* NULL: local files */
+  MusterClock *clock;     /* NULL: the machine's */
+} MusterSaverOptions;
+
+/* INVALID_ARGUMENT where the meta graph has no SaverDef, or one that names no ops. options may be
+ * NULL. */
+MusterSaver *muster_saver_new (MusterMetaGraph *meta_graph, const MusterSaverOptions *options,
+                               GError **error);
+
+/* Saves as DIRECTORY/BASE-STEP (step below 0: without a number) and returns that prefix (transfer
+ * full), after it is durable and "latest". */
+char *muster_saver_save (MusterSaver *self, MusterSession *session, const char *directory,
+                         gint64 step, gint64 deadline_us, GCancellable *cancellable,
+                         GError **error);
+
+/* Compares a checkpoint with what the saver restores and reads every tensor: one error lists every
+ * missing, wrongly shaped and wrongly typed tensor with the nearest name (INVALID_ARGUMENT), or the
+ * damage (DATA_LOSS). Touches no session. */
+gboolean muster_saver_preflight (MusterSaver *self, const char *prefix, GCancellable *cancellable,
+                                 GError **error);
+
+/* Restores: preflight, then the restore op. Nothing is assigned unless everything fits. */
+gboolean muster_saver_restore (MusterSaver *self, MusterSession *session, const char *prefix,
+                               gint64 deadline_us, GCancellable *cancellable, GError **error);
+
+/* The list that retention works on, oldest first: (transfer full) NULL-terminated. */
+char **muster_saver_last_checkpoints (MusterSaver *self);
+/* Rebuilds the list from a state file's paths: those whose files exist, in that order (SAV.50). */
+void muster_saver_recover_last_checkpoints (MusterSaver *self, const char *const *prefixes);
+
+/* The step in a prefix's name, "model.ckpt-1200" -> 1200; -1 if it has none. */
+gint64 muster_checkpoint_step (const char *prefix);
+
+G_END_DECLS

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "master/master.h"
+#include "saver/saver.h"
+
+G_BEGIN_DECLS
+
+/* MusterSessionManager gets a job a session whose model is ready: TensorFlow 1's SessionManager
+ * (behaviours B002). The chief prepares (restores the latest checkpoint, or runs the init ops),
+ * everyone else waits; recover restores and says whether that made the model ready. The manager
+ * knows no roles and keeps no session: what a verb returns is the caller's. It can be used by
+ * several threads at once.
+ *
+ * One deadline bounds a verb from end to end; an error says which phase ran out and how long each
+ * took. A verb that fails closes the session it made. Waiting keeps one session and makes another
+ * only when the master lost it. */
+
+#define MUSTER_TYPE_SESSION_MANAGER (muster_session_manager_get_type ())
+G_DECLARE_FINAL_TYPE (MusterSessionManager, muster_session_manager, MUSTER, SESSION_MANAGER,
+                      GObject)
+
+typedef struct {
+  const char *local_init_op;           /* run after every restore or init, and by each waiter */
+  const char *ready_op;                /* NULL: readiness isn't checked */
+  const char *ready_for_local_init_op; /* the gate before local init; needs local_init_op */
+  gint64 recovery_wait_us; /* 0: 30 s; the ceiling between two looks; below 0 is INVALID_ARGUMENT */
+  GBytes *local_init_run_options; /* (nullable) a serialised RunOptions */
+  GBytes *config;                 /* (nullable) a serialised ConfigProto for every session */
+  MusterClock *clock;             /* NULL: the machine's */
+} MusterSessionManagerOptions;
+
+/* INVALID_ARGUMENT: "If you pass a ready_for_local_init_op you must also pass a local_init_op"
+ * (B002.2). graph may be NULL only for a master that holds one. */
+MusterSessionManager *muster_session_manager_new (MusterGraph *graph,
+                                                  const MusterSessionManagerOptions *options,
+                                                  GError **error);
+
+/* The chief's own initialisation after the init op; FALSE fails the verb. */
+typedef gboolean (*MusterInitFunc) (MusterSession *session, gpointer user_data, GError **error);
+
+typedef struct {
+  const char *init_op;
+  const MusterFeed *init_feeds;
+  gsize n_init_feeds;
+  MusterInitFunc init_func;
+  gpointer init_func_data;
+  MusterSaver *saver;              /* NULL: nothing is restored */
+  const char *checkpoint_dir;      /* the directory's latest; NULL and "" count as not given */
+  const char *checkpoint_filename; /* or this very checkpoint */
+  gboolean wait_for_checkpoint;
+  gint64 max_wait_us; /* for a checkpoint; 0: one look (with wait_for_checkpoint: 7200 s unless
+                         given); MUSTER_WAIT_FOREVER */
+  gint64 timeout_us;  /* over everything; 0: MUSTER_WAIT_FOREVER */
+} MusterPrepareOptions;
+
+/* What a verb did, for people and logs. A plain struct; clear it. */
+typedef struct {
+  char *restored_from; /* (owned) (nullable) the checkpoint */
+  char *reason;        /* (owned) (nullable) recover: why it isn't ready */
+  GArray *phases;      /* (owned) (nullable) of MusterPhase, in order */
+  guint looks;         /* how often readiness was looked at */
+  guint sessions;      /* how many sessions were made */
+  gboolean pushed;     /* the master pushed readiness */
+} MusterSessionReport;
+
+typedef struct {
+  const char *name; /* "connect", "restore", "init", "local init", "waiting", "ready" */
+  gint64 duration_us;
+} MusterPhase;
+
+void muster_session_report_clear (MusterSessionReport *self);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterSessionReport, muster_session_report_clear)
+
+/* Creates a session and makes the model ready, or fails: FAILED_PRECONDITION with the seed's words
+ * where nothing can make it ready, or what was run didn't. report may be NULL; it is filled also on
+ * failure. */
+MusterSession *muster_session_manager_prepare_session (MusterSessionManager *self,
+                                                       MusterMaster *master,
+                                                       const MusterPrepareOptions *options,
+                                                       MusterSessionReport *report,
+                                                       GCancellable *cancellable, GError **error);
+
+/* Creates a session and restores if possible; init_op, feeds and init_func of options are not used.
+ * *recovered says whether the model is restored and ready; FALSE with a session is success, and
+ * report->reason says why not. */
+MusterSession *muster_session_manager_recover_session (
+    MusterSessionManager *self, MusterMaster *master, const MusterPrepareOptions *options,
+    gboolean *recovered, MusterSessionReport *report, GCancellable *cancellable, GError **error);
+
+/* Waits until another task has made the model ready. timeout_us 0 looks once; MUSTER_WAIT_FOREVER
+ * waits without end. DEADLINE_EXCEEDED: "Session was not ready after waiting N secs." and why, how
+ * often it looked, what took the time. */
+MusterSession *muster_session_manager_wait_for_session (MusterSessionManager *self,
+                                                        MusterMaster *master, gint64 timeout_us,
+                                                        MusterSessionReport *report,
+                                                        GCancellable *cancellable, GError **error);
+
+/* Called while waiting, on the waiting thread, whenever the reason changes; message is one line. */
+typedef void (*MusterSessionProgress) (const char *message, const MusterTurn *turn,
+                                       gpointer user_data);
+void muster_session_manager_set_progress (MusterSessionManager *self,
+                                          MusterSessionProgress progress, gpointer user_data);
+
+G_END_DECLS

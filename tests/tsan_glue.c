@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+/* ThreadSanitizer cannot see the synchronisation inside Debian's GLib and gRPC,
+ * which are not instrumented (GLib's GMutex and abseil's Mutex are futexes).
+ * These definitions stand before the libraries' own in the executable, call
+ * them, and tell TSan what each one orders. Linked with --config=tsan only. */
+#include <dlfcn.h>
+#include <gio/gio.h>
+#include <grpc/grpc.h>
+
+void __tsan_acquire (void *address);
+void __tsan_release (void *address);
+
+#define NEXT(name) ((__typeof__ (&name))(dlsym (RTLD_NEXT, #name)))
+#define NEXT_ONCE(name)                                                                            \
+  static __typeof__ (&name) cached_;                                                               \
+  __typeof__ (&name) next_ = __atomic_load_n (&cached_, __ATOMIC_RELAXED);                         \
+  if (next_ == NULL)                                                                               \
+  __atomic_store_n (&cached_, next_ = NEXT (name), __ATOMIC_RELAXED)
+
+#define LOCK(name, Type)                                                                           \
+  void name (Type *m)                                                                              \
+  {                                                                                                \
+    NEXT_ONCE (name);                                                                              \
+    next_ (m);                                                                                     \
+    __tsan_acquire (m);                                                                            \
+  }
+#define TRYLOCK(name, Type)                                                                        \
+  gboolean name (Type *m)                                                                          \
+  {                                                                                                \
+    NEXT_ONCE (name);                                                                              \
+    gboolean got = next_ (m);                                                                      \
+    if (got)                                                                                       \
+      __tsan_acquire (m);                                                                          \
+    return got;                                                                                    \
+  }
+#define UNLOCK(name, Type)                                                                         \
+  void name (Type *m)                                                                              \
+  {                                                                                                \
+    NEXT_ONCE (name);                                                                              \
+    __tsan_release (m);                                                                            \
+    next_ (m);                                                                                     \
+  }
+
+LOCK (g_mutex_lock, GMutex)
+TRYLOCK (g_mutex_trylock, GMutex)
+UNLOCK (g_mutex_unlock, GMutex)
+LOCK (g_rec_mutex_lock, GRecMutex)
+TRYLOCK (g_rec_mutex_trylock, GRecMutex)
+UNLOCK (g_rec_mutex_unlock, GRecMutex)
+LOCK (g_rw_lock_writer_lock, GRWLock)
+UNLOCK (g_rw_lock_writer_unlock, GRWLock)
+LOCK (g_rw_lock_reader_lock, GRWLock)
+UNLOCK (g_rw_lock_reader_unlock, GRWLock)
+
+void
+g_cond_wait (GCond *c, GMutex *m)
+{
+  NEXT_ONCE (g_cond_wait);
+  __tsan_release (m);
+  next_ (c, m);
+  __tsan_acquire (m);
+}
+
+gboolean
+g_cond_wait_until (GCond *c, GMutex *m, gint64 until)
+{
+  NEXT_ONCE (g_cond_wait_until);
+  __tsan_release (m);
+  gboolean woken = next_ (c, m, until);
+  __tsan_acquire (m);
+  return woken;
+}
+
+void
+g_async_queue_push (GAsyncQueue *q, gpointer data)
+{
+  NEXT_ONCE (g_async_queue_push);
+  __tsan_release (q);
+  next_ (q, data);
+}
+
+#define POP(name)                                                                                  \
+  gpointer name (GAsyncQueue *q)                                                                   \
+  {                                                                                                \
+    NEXT_ONCE (name);                                                                              \
+    gpointer data = next_ (q);                                                                     \
+    __tsan_acquire (q);                                                                            \
+    return data;                                                                                   \
+  }
+POP (g_async_queue_pop)
+POP (g_async_queue_try_pop)
+
+gpointer
+g_async_queue_timeout_pop (GAsyncQueue *q, guint64 timeout)
+{
+  NEXT_ONCE (g_async_queue_timeout_pop);
+  gpointer data = next_ (q, timeout);
+  __tsan_acquire (q);
+  return data;
+}
+
+/* Thread pools: the function runs after the push, and before free(wait) returns. */
+typedef struct {
+  GFunc func;
+  gpointer data;
+} Pool;
+static void
+run_in_pool (gpointer data, gpointer user_data)
+{
+  Pool *pool = user_data;
+  __tsan_acquire (pool);
+  pool->func (data, pool->data);
+  __tsan_release (pool);
+}
+GThreadPool *
+g_thread_pool_new (GFunc func, gpointer user_data, gint max, gboolean exclusive, GError **error)
+{
+  NEXT_ONCE (g_thread_pool_new);
+  Pool *pool = g_new (Pool, 1); /* as long-lived as the process */
+  static GPtrArray *kept;
+  static GMutex lock;
+  g_mutex_lock (&lock);
+  if (kept == NULL)
+    kept = g_ptr_array_new ();
+  g_ptr_array_add (kept, pool);
+  g_mutex_unlock (&lock);
+  pool->func = func;
+  pool->data = user_data;
+  return next_ (run_in_pool, pool, max, exclusive, error);
+}
+gboolean
+g_thread_pool_push (GThreadPool *p, gpointer data, GError **error)
+{
+  NEXT_ONCE (g_thread_pool_push);
+  __tsan_release (((struct {
+                    GFunc f;
+                    gpointer u;
+                  } *)p)
+                      ->u);
+  return next_ (p, data, error);
+}
+void
+g_thread_pool_free (GThreadPool *p, gboolean immediate, gboolean wait)
+{
+  NEXT_ONCE (g_thread_pool_free);
+  void *pool = ((struct {
+                 GFunc f;
+                 gpointer u;
+               } *)p)
+                   ->u;
+  next_ (p, immediate, wait);
+  __tsan_acquire (pool);
+}
+
+/* GTask: run_in_thread -> worker -> return -> callback. The task is the address. */
+typedef struct {
+  GTaskThreadFunc func;
+} InThread;
+static void
+task_in_thread (GTask *task, gpointer source, gpointer data, GCancellable *cancellable)
+{
+  __tsan_acquire (task);
+  GTaskThreadFunc func = g_object_get_data (G_OBJECT (task), "muster-tsan-func");
+  func (task, source, data, cancellable);
+  __tsan_release (task);
+}
+void
+g_task_run_in_thread (GTask *task, GTaskThreadFunc func)
+{
+  NEXT_ONCE (g_task_run_in_thread);
+  g_object_set_data (G_OBJECT (task), "muster-tsan-func", (gpointer)func);
+  __tsan_release (task);
+  next_ (task, task_in_thread);
+}
+#define RETURN(name, T)                                                                            \
+  void name (GTask *task, T v)                                                                     \
+  {                                                                                                \
+    NEXT_ONCE (name);                                                                              \
+    __tsan_release (task);                                                                         \
+    next_ (task, v);                                                                               \
+  }
+RETURN (g_task_return_int, gssize)
+RETURN (g_task_return_boolean, gboolean)
+RETURN (g_task_return_error, GError *)
+#define PROPAGATE(name, T)                                                                         \
+  T name (GTask *task, GError **e)                                                                 \
+  {                                                                                                \
+    NEXT_ONCE (name);                                                                              \
+    __tsan_acquire (task);                                                                         \
+    return next_ (task, e);                                                                        \
+  }
+PROPAGATE (g_task_propagate_int, gssize)
+PROPAGATE (g_task_propagate_boolean, gboolean)
+PROPAGATE (g_task_propagate_pointer, gpointer)
+void
+g_task_return_pointer (GTask *task, gpointer result, GDestroyNotify destroy)
+{
+  NEXT_ONCE (g_task_return_pointer);
+  __tsan_release (task);
+  next_ (task, result, destroy);
+}
+
+/* Sources: attach/invoke -> dispatch, per context-less idle. One address for all
+ * (over-approximates: hides races between unrelated sources, invents none). */
+static char sources;
+typedef struct {
+  GSourceFunc func;
+  gpointer data;
+  GDestroyNotify notify;
+} Source;
+static gboolean
+dispatch (gpointer d)
+{
+  Source *s = d;
+  __tsan_acquire (&sources);
+  return s->func (s->data);
+}
+static void
+destroy (gpointer d)
+{
+  Source *s = d;
+  if (s->notify)
+    s->notify (s->data);
+  g_free (s);
+}
+static Source *
+wrap (GSourceFunc func, gpointer data, GDestroyNotify notify)
+{
+  Source *s = g_new (Source, 1);
+  *s = (Source){func, data, notify};
+  __tsan_release (&sources);
+  return s;
+}
+guint
+g_idle_add_full (gint priority, GSourceFunc func, gpointer data, GDestroyNotify notify)
+{
+  NEXT_ONCE (g_idle_add_full);
+  return next_ (priority, dispatch, wrap (func, data, notify), destroy);
+}
+guint
+g_idle_add (GSourceFunc func, gpointer data)
+{
+  return g_idle_add_full (G_PRIORITY_DEFAULT_IDLE, func, data, NULL);
+}
+void
+g_main_context_invoke_full (GMainContext *c, gint priority, GSourceFunc func, gpointer data,
+                            GDestroyNotify notify)
+{
+  NEXT_ONCE (g_main_context_invoke_full);
+  next_ (c, priority, dispatch, wrap (func, data, notify), destroy);
+}
+void
+g_main_context_invoke (GMainContext *c, GSourceFunc func, gpointer data)
+{
+  g_main_context_invoke_full (c, G_PRIORITY_DEFAULT, func, data, NULL);
+}
+
+/* Reference counts. */
+#undef g_object_ref
+gpointer
+g_object_ref (gpointer o)
+{
+  NEXT_ONCE (g_object_ref);
+  return next_ (o);
+}
+void
+g_object_unref (gpointer o)
+{
+  NEXT_ONCE (g_object_unref);
+  __tsan_release (o);
+  next_ (o);
+}
+
+/* gRPC: what is done before a batch is started is seen by whom its tag is given. */
+grpc_call_error
+grpc_call_start_batch (grpc_call *call, const grpc_op *ops, size_t n, void *tag, void *reserved)
+{
+  NEXT_ONCE (grpc_call_start_batch);
+  __tsan_release (tag);
+  return next_ (call, ops, n, tag, reserved);
+}
+grpc_event
+grpc_completion_queue_next (grpc_completion_queue *cq, gpr_timespec until, void *reserved)
+{
+  NEXT_ONCE (grpc_completion_queue_next);
+  grpc_event event = next_ (cq, until, reserved);
+  if (event.type == GRPC_OP_COMPLETE)
+    __tsan_acquire (event.tag);
+  return event;
+}
+grpc_call_error
+grpc_server_request_call (grpc_server *server, grpc_call **call, grpc_call_details *details,
+                          grpc_metadata_array *metadata, grpc_completion_queue *bound,
+                          grpc_completion_queue *notify, void *tag)
+{
+  NEXT_ONCE (grpc_server_request_call);
+  __tsan_release (tag);
+  return next_ (server, call, details, metadata, bound, notify, tag);
+}

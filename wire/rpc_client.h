@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/rope.h"
+
+G_BEGIN_DECLS
+
+/* MusterRpcClient is a connection to a gRPC server, and MusterRpcStream a server's stream on it:
+ * the gRPC C core wrapped once. A unary call blocks its thread on its own completion queue, since a
+ * hop to another thread costs more than the call; streams are read by one thread of the client's.
+ * Every call has a deadline and can be cancelled. Any thread may call.
+ *
+ * Statuses come back as MUSTER_ERROR with the server's text; a call whose cancellable was cancelled
+ * is G_IO_ERROR_CANCELLED; one that ran out of time is DEADLINE_EXCEEDED and says what was missing
+ * (no TCP connection, no answer). */
+
+typedef struct _MusterRpcClient MusterRpcClient;
+typedef struct _MusterRpcStream MusterRpcStream;
+
+/* How a client or server is secured; NULL is plain text. The seam for TLS and tokens: nothing else
+ * in muster touches a gRPC credential. */
+typedef struct _MusterRpcCredentials MusterRpcCredentials;
+
+/* No connection is made yet. address is HOST:PORT. */
+MusterRpcClient *muster_rpc_client_new (const char *address, MusterRpcCredentials *credentials);
+MusterRpcClient *muster_rpc_client_ref (MusterRpcClient *self);
+void muster_rpc_client_unref (MusterRpcClient *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterRpcClient, muster_rpc_client_unref)
+
+const char *muster_rpc_client_address (MusterRpcClient *self);
+
+typedef struct {
+  gint64 deadline_us; /* on muster_system_clock (); 0 is an error, MUSTER_WAIT_FOREVER none */
+  /* Wait for a server that isn't there yet, until the deadline; else such a call is UNAVAILABLE at
+   * once. */
+  gboolean wait_for_ready;
+} MusterRpcOptions;
+
+/* One request, one answer. method is "/package.Service/Name". The request's pieces go out uncopied.
+ * Returns the answer's bytes (transfer full). */
+GBytes *muster_rpc_client_call (MusterRpcClient *self, const char *method, MusterRope *request,
+                                const MusterRpcOptions *options, GCancellable *cancellable,
+                                GError **error);
+
+/* Opens a stream of answers to one request. */
+MusterRpcStream *muster_rpc_client_open (MusterRpcClient *self, const char *method,
+                                         MusterRope *request, const MusterRpcOptions *options,
+                                         GError **error);
+
+/* The next message, waiting for it. NULL without an error at the stream's regular end, NULL with
+ * one where it broke. */
+GBytes *muster_rpc_stream_next (MusterRpcStream *self, GCancellable *cancellable, GError **error);
+
+/* Cancels and frees it. */
+void muster_rpc_stream_free (MusterRpcStream *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterRpcStream, muster_rpc_stream_free)
+
+G_END_DECLS
