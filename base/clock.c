@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/clock.h"
+
+G_DEFINE_INTERFACE (MusterClock, muster_clock, G_TYPE_OBJECT)
+
+static void
+muster_clock_default_init (MusterClockInterface *iface G_GNUC_UNUSED)
+{
+}
+
+gint64
+muster_clock_now_us (MusterClock *self)
+{
+  g_return_val_if_fail (MUSTER_IS_CLOCK (self), 0);
+  return MUSTER_CLOCK_GET_IFACE (self)->now_us (self);
+}
+
+gint64
+muster_clock_wall_us (MusterClock *self)
+{
+  g_return_val_if_fail (MUSTER_IS_CLOCK (self), 0);
+  return MUSTER_CLOCK_GET_IFACE (self)->wall_us (self);
+}
+
+gboolean
+muster_clock_wait_until (MusterClock *self, gint64 wake_us, GCancellable *cancellable,
+                         GError **error)
+{
+  g_return_val_if_fail (MUSTER_IS_CLOCK (self), FALSE);
+  return MUSTER_CLOCK_GET_IFACE (self)->wait_until (self, wake_us, cancellable, error);
+}
+
+double
+muster_clock_random (MusterClock *self)
+{
+  g_return_val_if_fail (MUSTER_IS_CLOCK (self), 0);
+  return MUSTER_CLOCK_GET_IFACE (self)->random (self);
+}
+
+gint64
+muster_deadline_after (gint64 now_us, gint64 timeout_us)
+{
+  gint64 deadline_us;
+  if (now_us == MUSTER_WAIT_FOREVER || timeout_us == MUSTER_WAIT_FOREVER ||
+      __builtin_add_overflow (now_us, MAX (timeout_us, 0), &deadline_us))
+    return MUSTER_WAIT_FOREVER;
+  return deadline_us;
+}
+
+gint64
+muster_deadline_remaining (gint64 deadline_us, gint64 now_us)
+{
+  gint64 remaining_us;
+  if (deadline_us == MUSTER_WAIT_FOREVER)
+    return MUSTER_WAIT_FOREVER;
+  if (deadline_us <= now_us)
+    return 0;
+  if (__builtin_sub_overflow (deadline_us, now_us, &remaining_us))
+    return MUSTER_WAIT_FOREVER;
+  return remaining_us;
+}
+
+/* Every unit is cut, not rounded: "60.0 s" and "1000 ms" then can't come up. */
+char *
+muster_format_duration (gint64 duration_us)
+{
+  const gint64 us = MAX (duration_us, 0);
+  const gint64 seconds = us / MUSTER_SECOND;
+  if (us == MUSTER_WAIT_FOREVER)
+    return g_strdup ("forever");
+  if (us < MUSTER_MILLISECOND)
+    return g_strdup_printf ("%d µs", (int)us);
+  if (us < MUSTER_SECOND)
+    return g_strdup_printf ("%d ms", (int)(us / MUSTER_MILLISECOND));
+  if (seconds < 60)
+    return g_strdup_printf ("%d.%d s", (int)seconds, (int)(us % MUSTER_SECOND / 100000));
+  if (seconds < 3600)
+    return g_strdup_printf ("%dm%02ds", (int)(seconds / 60), (int)(seconds % 60));
+  return g_strdup_printf ("%" G_GINT64_FORMAT "h%02dm", seconds / 3600, (int)(seconds / 60 % 60));
+}
+
+char *
+muster_format_size (guint64 bytes)
+{
+  static const char *const units[] = {"B", "KB", "MB", "GB", "TB", "PB", "EB"};
+  guint unit = 0;
+  guint64 scale = 1;
+  while (unit + 1 < G_N_ELEMENTS (units) && bytes / scale >= 1000) {
+    scale *= 1000;
+    unit++;
+  }
+  const guint64 whole = bytes / scale;
+  if (unit == 0 || whole >= 10)
+    return g_strdup_printf ("%d %s", (int)whole, units[unit]);
+  return g_strdup_printf ("%d.%d %s", (int)whole, (int)(bytes % scale / (scale / 10)), units[unit]);
+}
