@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "graph/tensor.h"
+
+G_BEGIN_DECLS
+
+/* Reads a NumPy array file (.npy, format versions 1 to 3): bool, integers, half, float, double and
+ * complex, in C order and little-endian. Anything else is INVALID_ARGUMENT, which says what it
+ * found; a file that can't be read is G_FILE_ERROR. The elements are a view over the mapped file
+ * where they lie aligned. */
+MusterTensor *muster_npy_load (const char *path, GError **error);
+
+/* The same from bytes. */
+MusterTensor *muster_npy_read (GBytes *bytes, GError **error);
+
+G_END_DECLS

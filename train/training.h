@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "saver/saver.h"
+#include "train/batches.h"
+#include "train/scaffold.h"
+
+G_BEGIN_DECLS
+
+/* One task's training loop: batches go in, the train op runs, and the loop ends when the global
+ * step, which all tasks share, has reached its target. The chief's also saves: every so many steps,
+ * and at the end. */
+
+/* After each step; step is the global step. FALSE ends the loop early, without an error. */
+typedef gboolean (*MusterTrainingProgress) (gint64 step, float loss, gpointer user_data);
+
+/* After each save, which is durable. */
+typedef void (*MusterTrainingSaved) (const char *prefix, gint64 step, gpointer user_data);
+
+typedef struct {
+  MusterBatches *batches;   /* one array for each feed */
+  const char *const *feeds; /* the tensors they are fed to: "x:0" */
+  gsize n_feeds;
+  const char *loss;                /* (nullable) a float scalar to fetch */
+  gint64 until_step;               /* the global step to reach */
+  MusterSaver *saver;              /* (nullable) the chief's */
+  const char *checkpoint_dir;      /* with saver */
+  gint64 save_every_steps;         /* 0: only at the end */
+  MusterTrainingProgress progress; /* (nullable) */
+  MusterTrainingSaved saved;       /* (nullable) */
+  gpointer user_data;
+} MusterTraining;
+
+/* Trains in session. *step (nullable) gets the last global step seen. INVALID_ARGUMENT where the
+ * scaffold has no train op or no global step; else whatever a step or a save failed with. */
+gboolean muster_train (MusterSession *session, MusterScaffold *scaffold,
+                       const MusterTraining *training, gint64 *step, GCancellable *cancellable,
+                       GError **error);
+
+/* Reads the model's global step; -1 with an error. */
+gint64 muster_read_global_step (MusterSession *session, MusterScaffold *scaffold,
+                                gint64 deadline_us, GCancellable *cancellable, GError **error);
+
+G_END_DECLS
