@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/cli.h"
+#include "cli/feed.h"
+
+#include <string.h>
+
+static const char summary[] =
+    "Runs steps of a model whose variables are ready on the master, and prints what the last one "
+    "fetched. On 'local' the\n"
+    "master begins with this command, so the model is initialised first.\n\n"
+    "Example:\n"
+    "  muster run --meta-graph=digits.meta --master=grpc://chief:2222 \\\n"
+    "      --feed=x=@images.npy --feed=y=@labels.npy --fetch=accuracy:0";
+
+#define VALUES_SHOWN 20
+
+typedef struct {
+  char **feeds; /* (owned) (nullable) as on the command line, and the two below */
+  char **fetches;
+  char **targets;
+  int steps;
+} RunOptions;
+
+static void
+run_options_clear (RunOptions *self)
+{
+  g_strfreev (self->feeds);
+  g_strfreev (self->fetches);
+  g_strfreev (self->targets);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (RunOptions, run_options_clear)
+
+static gsize
+count (char **words)
+{
+  return words == NULL ? 0 : g_strv_length (words);
+}
+
+static void
+print_fetched (char **names, MusterTensor *const *tensors, gsize n, gboolean json)
+{
+  if (!json) {
+    for (gsize i = 0; i < n; i++) {
+      g_autofree char *text = muster_tensor_to_string (tensors[i], VALUES_SHOWN);
+      g_autofree char *shape = muster_shape_to_string (muster_tensor_n_dims (tensors[i]),
+                                                       muster_tensor_dims (tensors[i]));
+      printf ("%s %s%s = %s\n", names[i], muster_dtype_name (muster_tensor_dtype (tensors[i])),
+              shape, text);
+    }
+    return;
+  }
+  g_autoptr (JsonBuilder) builder = json_builder_new ();
+  json_builder_begin_object (builder);
+  for (gsize i = 0; i < n; i++) {
+    json_builder_set_member_name (builder, names[i]);
+    muster_cli_tensor_json (builder, tensors[i]);
+  }
+  json_builder_end_object (builder);
+  muster_cli_print_json (builder);
+}
+
+/* Runs the steps; the last one's tensors are printed. */
+static gboolean
+run_steps (MusterSession *session, MusterStep *step, const RunOptions *run, gboolean json,
+           GError **error)
+{
+  g_autofree MusterTensor **fetched = g_new0 (MusterTensor *, step->n_fetches + 1);
+  for (int i = 0; i < run->steps; i++) {
+    for (gsize k = 0; k < step->n_fetches; k++)
+      g_clear_pointer (&fetched[k], muster_tensor_unref);
+    if (!muster_session_run (session, step, fetched, NULL, NULL, error))
+      return FALSE;
+  }
+  print_fetched (run->fetches, fetched, step->n_fetches, json);
+  for (gsize k = 0; k < step->n_fetches; k++)
+    muster_tensor_unref (fetched[k]);
+  return TRUE;
+}
+
+/* A session for the model: on a master of this process's own it must be initialised first. */
+static MusterSession *
+open_session (MusterScaffold *scaffold, const char *target, gint64 deadline_us, GError **error)
+{
+  g_autoptr (MusterMaster) master = muster_master_new_for_target (target, error);
+  if (master == NULL)
+    return NULL;
+  if (strcmp (target, "local") != 0)
+    return muster_master_create_session (master, muster_scaffold_graph (scaffold), NULL,
+                                         deadline_us, NULL, error);
+  g_autoptr (MusterSessionManager) manager = muster_cli_manager (scaffold, 0, error);
+  if (manager == NULL)
+    return NULL;
+  gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  if (muster_scaffold_init_op (scaffold) == NULL) /* nothing to initialise */
+    return muster_master_create_session (master, muster_scaffold_graph (scaffold), NULL,
+                                         deadline_us, NULL, error);
+  MusterPrepareOptions prepare = {.init_op = muster_scaffold_init_op (scaffold),
+                                  .timeout_us = muster_deadline_remaining (deadline_us, now_us)};
+  return muster_session_manager_prepare_session (manager, master, &prepare, NULL, NULL, error);
+}
+
+/* A deadline that a step ran into is a failed run, not a model that isn't ready. */
+static int
+fail (const GError *error)
+{
+  MusterExit code = muster_cli_fail (error);
+  return code == MUSTER_EXIT_NOT_READY ? MUSTER_EXIT_FAILED : code;
+}
+
+static int
+run_with_feeds (MusterScaffold *scaffold, const MusterCliOptions *options, const RunOptions *run)
+{
+  g_autoptr (GError) error = NULL;
+  gsize n_feeds = count (run->feeds), n_read = 0;
+  g_autofree MusterFeed *feeds = g_new0 (MusterFeed, n_feeds + 1);
+  g_autoptr (GPtrArray) names = g_ptr_array_new_with_free_func (g_free);
+  for (; n_read < n_feeds; n_read++) {
+    char *name = NULL;
+    feeds[n_read].tensor =
+        muster_cli_read_feed (muster_scaffold_graph (scaffold), run->feeds[n_read], &name, &error);
+    if (feeds[n_read].tensor == NULL)
+      break;
+    feeds[n_read].name = name;
+    g_ptr_array_add (names, name);
+  }
+  g_autoptr (MusterSession) session = NULL;
+  if (n_read == n_feeds) {
+    gint64 deadline_us =
+        muster_deadline_after (muster_clock_now_us (muster_system_clock ()), options->timeout_us);
+    MusterStep step = {.feeds = feeds,
+                       .n_feeds = n_feeds,
+                       .fetches = (const char *const *)run->fetches,
+                       .n_fetches = count (run->fetches),
+                       .targets = (const char *const *)run->targets,
+                       .n_targets = count (run->targets),
+                       .deadline_us = deadline_us};
+    session = open_session (scaffold, options->target, deadline_us, &error);
+    if (session != NULL)
+      (void)run_steps (session, &step, run, options->json, &error);
+  }
+  for (gsize i = 0; i < n_read; i++)
+    muster_tensor_unref (feeds[i].tensor);
+  if (session != NULL)
+    muster_session_close_quietly (session);
+  return error != NULL ? fail (error) : MUSTER_EXIT_DONE;
+}
+
+int
+muster_cli_run (int argc, char **argv)
+{
+  g_auto (RunOptions) run = {.steps = 1};
+  g_auto (MusterCliOptions) options = {0};
+  g_autoptr (GError) error = NULL;
+  const GOptionEntry entries[] = {
+      {"feed", 0, 0, G_OPTION_ARG_STRING_ARRAY, &run.feeds,
+       "feed a tensor: a number, a JSON list, or a NumPy file", "NAME=VALUE|NAME=@FILE.npy"},
+      {"fetch", 0, 0, G_OPTION_ARG_STRING_ARRAY, &run.fetches, "fetch a tensor and print it",
+       "NAME"},
+      {"target", 0, 0, G_OPTION_ARG_STRING_ARRAY, &run.targets, "run an op for its effect", "OP"},
+      {"steps", 0, 0, G_OPTION_ARG_INT, &run.steps, "how many times (default 1)", "N"},
+      {NULL}};
+  if (!muster_cli_parse (argc, argv, "", summary, entries,
+                         MUSTER_CLI_META_GRAPH | MUSTER_CLI_MASTER | MUSTER_CLI_TIMEOUT |
+                             MUSTER_CLI_JSON,
+                         &options, NULL, &error))
+    return muster_cli_fail (error);
+  if (run.steps < 1 || count (run.fetches) + count (run.targets) == 0) {
+    fprintf (
+        stderr,
+        "muster: run needs at least one --fetch=NAME or --target=OP, and --steps of 1 or more\n");
+    return MUSTER_EXIT_BAD_INPUT;
+  }
+  g_autoptr (MusterScaffold) scaffold = muster_scaffold_load (options.meta_graph, &error);
+  if (scaffold == NULL)
+    return muster_cli_fail (error);
+  return run_with_feeds (scaffold, &options, &run);
+}
