@@ -1,7 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
 """cc_library targets made from what pkg-config says of this machine.
 
 system_libraries(name = "system", ...) gives @system//:glib, @system//:grpc, ...
-and @system//:<tool> for each tool found on PATH.
+and @system//:<tool> for each tool found on PATH. What is absent fails here, except
+for only_tests: those fail when something that uses them is built.
 
 Include directories outside the compiler's own (/usr/include/glib-2.0,
 /usr/lib/x86_64-linux-gnu/glib-2.0/include, ...) are symlinked into the
@@ -20,6 +22,27 @@ _LIBRARY = """cc_library(
     visibility = ["//visibility:public"],
 )
 """
+
+# What only tests use may be absent, as long as nobody builds it.
+_ABSENT = """genrule(
+    name = {genrule},
+    outs = [{header}],
+    cmd = "echo {name} is not installed: run bazel/setup --tests >&2; exit 1",
+)
+cc_library(
+    name = {quoted},
+    hdrs = [{genrule}],
+    visibility = ["//visibility:public"],
+)
+"""
+
+def _absent(name):
+    return _ABSENT.format(
+        name = name,
+        quoted = repr(name),
+        genrule = repr(name + "_is_absent"),
+        header = repr(name + "_is_absent.h"),
+    )
 
 def _pkg_config(ctx, pkg_config, arguments):
     result = ctx.execute([pkg_config] + arguments)
@@ -42,6 +65,9 @@ def _impl(ctx):
 
     def_dirs = {d: None for d in _DEFAULT_DIRS}
     for name, modules in ctx.attr.packages.items():
+        if name in ctx.attr.only_tests and ctx.execute([pkg_config, "--exists"] + modules).return_code != 0:
+            build.append(_absent(name))
+            continue
         cflags = _pkg_config(ctx, pkg_config, ["--cflags"] + modules)
         libs = _pkg_config(ctx, pkg_config, ["--libs"] + modules)
 
@@ -101,6 +127,7 @@ system_libraries = repository_rule(
     implementation = _impl,
     attrs = {
         "keep_libs": attr.string_list_dict(),
+        "only_tests": attr.string_list(),
         "packages": attr.string_list_dict(mandatory = True),
         "plain": attr.string_list_dict(),
         "tools": attr.string_list(),
