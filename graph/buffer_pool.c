@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/buffer_pool_private.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+/* Sizes fall into classes, four to a power of two, so that a buffer kept is at most a quarter too
+ * large for whoever takes it. */
+#define N_CLASSES (64 * 4)
+
+#if defined(__SANITIZE_ADDRESS__)
+/* A buffer that is kept would hide its use after it was freed. */
+#define POOL_LIMIT_MAX ((gsize)0)
+#else
+#define POOL_LIMIT_MAX ((gsize)1 << 30)
+#endif
+
+typedef struct _Free Free;
+struct _Free {
+  Free *next;
+};
+
+static GMutex lock;
+static Free *kept[N_CLASSES]; /* guarded by lock */
+static gsize kept_bytes;      /* guarded by lock */
+
+static gsize
+class_size (guint index)
+{
+  const guint power = index / 4;
+  return (((gsize)4 + index % 4) << power) / 4;
+}
+
+/* The smallest class that holds size; *rounded is its size. */
+static guint
+class_of (gsize size, gsize *rounded)
+{
+  const gsize wanted = MAX (size, MUSTER_BUFFER_ALIGNMENT * 4);
+  const guint power = 63 - (guint)__builtin_clzll (wanted);
+  guint index = power * 4 + (guint)((wanted - ((gsize)1 << power)) >> (power - 2));
+  if (class_size (index) < wanted)
+    index++;
+  *rounded = class_size (index);
+  return index;
+}
+
+/* An eighth of the machine's memory, at most a gigabyte. */
+static gsize
+pool_limit (void)
+{
+  static gsize limit;
+  if (g_once_init_enter (&limit)) {
+    const gsize memory = (gsize)MAX (sysconf (_SC_PHYS_PAGES), 0) * (gsize)sysconf (_SC_PAGESIZE);
+    g_once_init_leave (&limit, MIN (memory / 8, POOL_LIMIT_MAX) + 1);
+  }
+  return limit - 1;
+}
+
+gpointer
+muster_buffer_alloc (gsize size)
+{
+  if (size > G_MAXSIZE / 4)
+    return NULL;
+  gsize rounded;
+  const guint index = class_of (size, &rounded);
+  g_mutex_lock (&lock);
+  Free *found = kept[index];
+  if (found != NULL) {
+    kept[index] = found->next;
+    kept_bytes -= rounded;
+  }
+  g_mutex_unlock (&lock);
+  if (found != NULL)
+    return found;
+  /* Exactly what was asked for, where nothing is kept: the sanitizer then sees its end. */
+  if (POOL_LIMIT_MAX == 0)
+    rounded = (size + MUSTER_BUFFER_ALIGNMENT - 1) & ~(gsize)(MUSTER_BUFFER_ALIGNMENT - 1);
+  return aligned_alloc (MUSTER_BUFFER_ALIGNMENT, rounded);
+}
+
+void
+muster_buffer_free (gpointer buffer, gsize size)
+{
+  if (buffer == NULL)
+    return;
+  const gsize limit = pool_limit ();
+  gsize rounded;
+  const guint index = class_of (size, &rounded);
+  g_mutex_lock (&lock);
+  const gboolean keep = rounded <= limit && kept_bytes <= limit - rounded;
+  if (keep) {
+    Free *entry = buffer;
+    entry->next = kept[index];
+    kept[index] = entry;
+    kept_bytes += rounded;
+  }
+  g_mutex_unlock (&lock);
+  if (!keep)
+    free (buffer);
+}
+
+gsize
+muster_buffer_pool_size (void)
+{
+  g_mutex_lock (&lock);
+  const gsize size = kept_bytes;
+  g_mutex_unlock (&lock);
+  return size;
+}

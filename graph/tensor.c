@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/tensor.h"
+
+#include "base/error.h"
+#include "graph/buffer_pool_private.h"
+
+#include <string.h>
+
+/* Where the elements lie. */
+typedef enum {
+  STORE_INLINE, /* behind the dims, in the tensor's own allocation */
+  STORE_BUFFER, /* in a buffer of the pool */
+  STORE_BYTES,  /* in a GBytes of somebody else's: read only */
+  STORE_TENSOR, /* in another tensor, which is not STORE_TENSOR itself */
+} Store;
+
+struct _MusterTensor {
+  gint ref_count; /* atomic */
+  guint8 store;
+  MusterDType dtype;
+  int n_dims;
+  gint64 n_elements;
+  gsize n_stored; /* bytes at data: the elements, or a string tensor's table and texts */
+  void *data;     /* STORE_INLINE: (not owned); MusterString[n_elements], then texts, for strings */
+  gpointer owner; /* (owned) (nullable) the GBytes or MusterTensor that data lies in */
+  gint64 dims[];
+};
+
+/* Small elements spare the second allocation. Up to a cache line they need no line of their own. */
+#define INLINE_MAX  512
+#define INLINE_LINE 64
+
+G_DEFINE_BOXED_TYPE (MusterTensor, muster_tensor, muster_tensor_ref, muster_tensor_unref)
+
+gint64
+muster_shape_n_elements (int n_dims, const gint64 *dims)
+{
+  gint64 n = 1;
+  gboolean is_empty = FALSE, overflows = FALSE;
+  for (int i = 0; i < n_dims; i++) {
+    if (dims[i] < 0)
+      return -1;
+    if (dims[i] == 0)
+      is_empty = TRUE;
+    else if (__builtin_mul_overflow (n, dims[i], &n))
+      overflows = TRUE;
+  }
+  if (overflows || n_dims < 0)
+    return -1;
+  return is_empty ? 0 : n;
+}
+
+char *
+muster_shape_to_string (int n_dims, const gint64 *dims)
+{
+  if (n_dims < 0)
+    return g_strdup ("<unknown>");
+  GString *text = g_string_new ("[");
+  for (int i = 0; i < n_dims; i++) {
+    if (i > 0)
+      g_string_append_c (text, ',');
+    if (dims[i] < 0)
+      g_string_append_c (text, '?');
+    else
+      g_string_append_printf (text, "%" G_GINT64_FORMAT, dims[i]);
+  }
+  g_string_append_c (text, ']');
+  return g_string_free (text, FALSE);
+}
+
+/* A tensor whose data is room for n_stored bytes, or unset where with_room is FALSE. NULL if the
+ * memory isn't to be had. */
+static MusterTensor *
+allocate (MusterDType dtype, int n_dims, const gint64 *dims, gint64 n_elements, gsize n_stored,
+          gboolean with_room)
+{
+  gsize head = sizeof (MusterTensor) + (gsize)n_dims * sizeof (gint64);
+  const gboolean is_inline = with_room && n_stored <= INLINE_MAX;
+  const gsize alignment = n_stored <= INLINE_LINE ? 16 : INLINE_LINE;
+  const gsize room = is_inline ? MAX (n_stored, 1) + alignment - 1 : 0;
+  void *buffer = NULL;
+  if (with_room && !is_inline && (buffer = muster_buffer_alloc (n_stored)) == NULL)
+    return NULL;
+  MusterTensor *self = g_malloc (head + room);
+  self->ref_count = 1;
+  self->store = is_inline ? STORE_INLINE : STORE_BUFFER;
+  self->dtype = dtype;
+  self->n_dims = n_dims;
+  self->n_elements = n_elements;
+  self->n_stored = n_stored;
+  self->data = buffer;
+  self->owner = NULL;
+  if (n_dims > 0)
+    memcpy (self->dims, dims, (gsize)n_dims * sizeof (gint64));
+  if (is_inline)
+    self->data = (void *)(((guintptr)self + head + alignment - 1) & ~(guintptr)(alignment - 1));
+  return self;
+}
+
+/* Checks a dtype and shape that aren't trusted; numbers only. */
+static gboolean
+check_shape (MusterDType dtype, int n_dims, const gint64 *dims, gint64 *n_elements, gsize *n_bytes,
+             GError **error)
+{
+  const gsize size = muster_dtype_size (dtype);
+  if (size == 0) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "A tensor of type %s (%d) has no elements of a fixed size",
+                 muster_dtype_name (dtype), (int)dtype);
+    return FALSE;
+  }
+  *n_elements = n_dims > MUSTER_MAX_DIMS ? -1 : muster_shape_n_elements (n_dims, dims);
+  if (*n_elements < 0 || !g_size_checked_mul (n_bytes, (gsize)*n_elements, size) ||
+      *n_bytes > G_MAXSSIZE) {
+    g_autofree char *shape = muster_shape_to_string (MIN (n_dims, 16), dims);
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "%s%s is not a tensor's shape: a size is negative, or there are too many", shape,
+                 n_dims > 16 ? "…" : "");
+    return FALSE;
+  }
+  return TRUE;
+}
+
+MusterTensor *
+muster_tensor_new (MusterDType dtype, int n_dims, const gint64 *dims)
+{
+  const gsize size = muster_dtype_size (dtype);
+  const gint64 n_elements = muster_shape_n_elements (n_dims, dims);
+  gsize n_bytes = 0;
+  g_return_val_if_fail (size > 0, NULL);
+  g_return_val_if_fail (n_dims <= MUSTER_MAX_DIMS && n_elements >= 0, NULL);
+  MusterTensor *self = NULL;
+  if (g_size_checked_mul (&n_bytes, (gsize)n_elements, size))
+    self = allocate (dtype, n_dims, dims, n_elements, n_bytes, TRUE);
+  if (self == NULL)
+    g_error ("no memory for a tensor of %" G_GINT64_FORMAT " elements", n_elements);
+  return self;
+}
+
+MusterTensor *
+muster_tensor_try_new (MusterDType dtype, int n_dims, const gint64 *dims, GError **error)
+{
+  gint64 n_elements;
+  gsize n_bytes;
+  if (!check_shape (dtype, n_dims, dims, &n_elements, &n_bytes, error))
+    return NULL;
+  MusterTensor *self = allocate (dtype, n_dims, dims, n_elements, n_bytes, TRUE);
+  if (self == NULL)
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+                 "There is no memory for a tensor of %" G_GSIZE_FORMAT " bytes", n_bytes);
+  return self;
+}
+
+static gboolean
+check_size (MusterDType dtype, int n_dims, const gint64 *dims, gsize size, gint64 *n_elements,
+            GError **error)
+{
+  gsize n_bytes;
+  if (!check_shape (dtype, n_dims, dims, n_elements, &n_bytes, error))
+    return FALSE;
+  if (n_bytes == size)
+    return TRUE;
+  g_autofree char *shape = muster_shape_to_string (n_dims, dims);
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+               "A %s tensor of shape %s takes %" G_GSIZE_FORMAT " bytes, not %" G_GSIZE_FORMAT,
+               muster_dtype_name (dtype), shape, n_bytes, size);
+  return FALSE;
+}
+
+MusterTensor *
+muster_tensor_new_from_data (MusterDType dtype, int n_dims, const gint64 *dims, const void *data,
+                             gsize size, GError **error)
+{
+  gint64 n_elements;
+  if (!check_size (dtype, n_dims, dims, size, &n_elements, error))
+    return NULL;
+  MusterTensor *self = muster_tensor_try_new (dtype, n_dims, dims, error);
+  if (self != NULL && size > 0)
+    memcpy (self->data, data, size);
+  return self;
+}
+
+/* What the elements' own type wants: 8 for the halves of a complex128. */
+static gboolean
+is_aligned (const void *data, MusterDType dtype)
+{
+  return ((guintptr)data & (MIN (muster_dtype_size (dtype), 8) - 1)) == 0;
+}
+
+MusterTensor *
+muster_tensor_new_from_bytes (MusterDType dtype, int n_dims, const gint64 *dims, GBytes *bytes,
+                              GError **error)
+{
+  gsize size;
+  gconstpointer data = g_bytes_get_data (bytes, &size);
+  gint64 n_elements;
+  if (!check_size (dtype, n_dims, dims, size, &n_elements, error))
+    return NULL;
+  if (size == 0 || !is_aligned (data, dtype))
+    return muster_tensor_new_from_data (dtype, n_dims, dims, data, size, error);
+  MusterTensor *self = allocate (dtype, n_dims, dims, n_elements, size, FALSE);
+  self->store = STORE_BYTES;
+  self->data = (void *)data;
+  self->owner = g_bytes_ref (bytes);
+  return self;
+}
+
+/* The very string before it: kept once, so that filling with one value stays small. */
+static gboolean
+is_repeated (const MusterString *strings, gint64 i)
+{
+  return i > 0 && strings[i].data == strings[i - 1].data && strings[i].size == strings[i - 1].size;
+}
+
+static void
+copy_strings (MusterString *table, const MusterString *strings, gint64 n)
+{
+  char *text = (char *)(table + n);
+  for (gint64 i = 0; i < n; i++) {
+    if (is_repeated (strings, i)) {
+      table[i] = table[i - 1];
+      continue;
+    }
+    table[i] = (MusterString){text, strings[i].size};
+    if (strings[i].size > 0)
+      memcpy (text, strings[i].data, strings[i].size);
+    text += strings[i].size;
+  }
+}
+
+MusterTensor *
+muster_tensor_new_strings (int n_dims, const gint64 *dims, const MusterString *strings)
+{
+  const gint64 n = muster_shape_n_elements (n_dims, dims);
+  g_return_val_if_fail (n >= 0 && n_dims <= MUSTER_MAX_DIMS, NULL);
+  gsize size = (gsize)n * sizeof (MusterString);
+  for (gint64 i = 0; i < n; i++)
+    if (!is_repeated (strings, i))
+      size += strings[i].size;
+  MusterTensor *self = allocate (MUSTER_STRING, n_dims, dims, n, size, TRUE);
+  if (self == NULL)
+    g_error ("no memory for strings of %" G_GSIZE_FORMAT " bytes", size);
+  copy_strings (self->data, strings, n);
+  return self;
+}
+
+static MusterTensor *
+new_scalar (MusterDType dtype, const void *value, gsize size)
+{
+  MusterTensor *self = allocate (dtype, 0, NULL, 1, size, TRUE);
+  memcpy (self->data, value, size);
+  return self;
+}
+
+MusterTensor *
+muster_tensor_new_float (float value)
+{
+  return new_scalar (MUSTER_FLOAT, &value, sizeof value);
+}
+
+MusterTensor *
+muster_tensor_new_int32 (gint32 value)
+{
+  return new_scalar (MUSTER_INT32, &value, sizeof value);
+}
+
+MusterTensor *
+muster_tensor_new_int64 (gint64 value)
+{
+  return new_scalar (MUSTER_INT64, &value, sizeof value);
+}
+
+MusterTensor *
+muster_tensor_new_bool (gboolean value)
+{
+  const guint8 byte = value ? 1 : 0;
+  return new_scalar (MUSTER_BOOL, &byte, sizeof byte);
+}
+
+MusterTensor *
+muster_tensor_new_string (const char *text)
+{
+  const MusterString string = {text, strlen (text)};
+  return muster_tensor_new_strings (0, NULL, &string);
+}
+
+MusterTensor *
+muster_tensor_new_strv (const char *const *strings)
+{
+  const gint64 n = g_strv_length ((char **)strings);
+  g_autofree MusterString *table = g_new (MusterString, n);
+  for (gint64 i = 0; i < n; i++)
+    table[i] = (MusterString){strings[i], strlen (strings[i])};
+  return muster_tensor_new_strings (1, &n, table);
+}
+
+MusterTensor *
+muster_tensor_reshape (MusterTensor *self, int n_dims, const gint64 *dims)
+{
+  g_return_val_if_fail (n_dims <= MUSTER_MAX_DIMS, NULL);
+  g_return_val_if_fail (muster_shape_n_elements (n_dims, dims) == self->n_elements, NULL);
+  MusterTensor *other =
+      allocate (self->dtype, n_dims, dims, self->n_elements, self->n_stored, FALSE);
+  other->data = self->data;
+  if (self->store == STORE_BYTES) {
+    other->store = STORE_BYTES;
+    other->owner = g_bytes_ref (self->owner);
+  } else {
+    other->store = STORE_TENSOR;
+    other->owner = muster_tensor_ref (self->store == STORE_TENSOR ? self->owner : self);
+  }
+  return other;
+}
+
+MusterTensor *
+muster_tensor_ref (MusterTensor *self)
+{
+  g_atomic_int_inc (&self->ref_count);
+  return self;
+}
+
+void
+muster_tensor_unref (MusterTensor *self)
+{
+  if (self == NULL || !g_atomic_int_dec_and_test (&self->ref_count))
+    return;
+  switch ((Store)self->store) {
+  case STORE_INLINE:
+    break;
+  case STORE_BUFFER:
+    muster_buffer_free (self->data, self->n_stored);
+    break;
+  case STORE_BYTES:
+    g_bytes_unref (self->owner);
+    break;
+  case STORE_TENSOR:
+    muster_tensor_unref (self->owner);
+    break;
+  }
+  g_free (self);
+}
+
+MusterDType
+muster_tensor_dtype (const MusterTensor *self)
+{
+  return self->dtype;
+}
+
+int
+muster_tensor_n_dims (const MusterTensor *self)
+{
+  return self->n_dims;
+}
+
+const gint64 *
+muster_tensor_dims (const MusterTensor *self)
+{
+  return self->dims;
+}
+
+gint64
+muster_tensor_n_elements (const MusterTensor *self)
+{
+  return self->n_elements;
+}
+
+gsize
+muster_tensor_n_bytes (const MusterTensor *self)
+{
+  return self->dtype == MUSTER_STRING ? 0 : self->n_stored;
+}
+
+const void *
+muster_tensor_data (const MusterTensor *self)
+{
+  return self->dtype == MUSTER_STRING ? NULL : self->data;
+}
+
+void *
+muster_tensor_data_mutable (MusterTensor *self)
+{
+  g_return_val_if_fail (self->dtype != MUSTER_STRING, NULL);
+  g_return_val_if_fail (muster_tensor_is_exclusive (self), NULL);
+  return self->data;
+}
+
+gboolean
+muster_tensor_is_exclusive (const MusterTensor *self)
+{
+  if (g_atomic_int_get (&self->ref_count) != 1 || self->store == STORE_BYTES)
+    return FALSE;
+  if (self->store != STORE_TENSOR)
+    return TRUE;
+  /* The tensor that owns the memory lives on only through us. */
+  const MusterTensor *owner = self->owner;
+  return g_atomic_int_get (&owner->ref_count) == 1;
+}
+
+MusterString
+muster_tensor_string (const MusterTensor *self, gint64 i)
+{
+  const MusterString none = {"", 0};
+  g_return_val_if_fail (self->dtype == MUSTER_STRING, none);
+  g_return_val_if_fail (i >= 0 && i < self->n_elements, none);
+  return ((const MusterString *)self->data)[i];
+}
+
+static gboolean
+strings_equal (const MusterTensor *a, const MusterTensor *b)
+{
+  const MusterString *left = a->data, *right = b->data;
+  for (gint64 i = 0; i < a->n_elements; i++)
+    if (left[i].size != right[i].size ||
+        (left[i].size > 0 && memcmp (left[i].data, right[i].data, left[i].size) != 0))
+      return FALSE;
+  return TRUE;
+}
+
+gboolean
+muster_tensor_equal (const MusterTensor *a, const MusterTensor *b)
+{
+  if (a == b)
+    return TRUE;
+  if (a->dtype != b->dtype || a->n_dims != b->n_dims ||
+      (a->n_dims > 0 && memcmp (a->dims, b->dims, (gsize)a->n_dims * sizeof (gint64)) != 0))
+    return FALSE;
+  if (a->dtype == MUSTER_STRING)
+    return strings_equal (a, b);
+  return a->n_stored == 0 || memcmp (a->data, b->data, a->n_stored) == 0;
+}
+
+GBytes *
+muster_tensor_to_bytes (MusterTensor *self)
+{
+  const gsize size = muster_tensor_n_bytes (self);
+  if (size == 0)
+    return g_bytes_new (NULL, 0);
+  if (self->store == STORE_BYTES) {
+    const guint8 *start = g_bytes_get_data (self->owner, NULL);
+    return g_bytes_new_from_bytes (self->owner, (gsize)((guint8 *)self->data - start), size);
+  }
+  return g_bytes_new_with_free_func (self->data, size, (GDestroyNotify)muster_tensor_unref,
+                                     muster_tensor_ref (self));
+}

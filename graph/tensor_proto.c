@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/tensor_proto.h"
+
+#include "base/error.h"
+#include "base/protowire.h"
+
+/* TensorProto's fields, and those of TensorShapeProto. */
+enum {
+  FIELD_DTYPE = 1,
+  FIELD_SHAPE = 2,
+  FIELD_CONTENT = 4,
+  FIELD_FLOAT = 5,
+  FIELD_DOUBLE = 6,
+  FIELD_INT = 7,
+  FIELD_STRING = 8,
+  FIELD_SCOMPLEX = 9,
+  FIELD_INT64 = 10,
+  FIELD_BOOL = 11,
+  FIELD_DCOMPLEX = 12,
+  FIELD_HALF = 13,
+  FIELD_UINT32 = 16,
+  FIELD_UINT64 = 17,
+
+  SHAPE_DIM = 2,
+  SHAPE_UNKNOWN_RANK = 3,
+  DIM_SIZE = 1,
+};
+
+/* Elements below this are copied: a view of a few of them would keep a whole message alive. */
+#define VIEW_FROM 4096
+
+/* The message taken apart; everything in it is borrowed. */
+typedef struct {
+  const guint8 *data;
+  gsize size;
+  MusterDType dtype;
+  gboolean unknown_rank;
+  int n_dims;
+  gint64 dims[MUSTER_MAX_DIMS];
+  const guint8 *content;
+  gsize content_size;
+  gint64 n_elements;
+} Parts;
+
+static gboolean refuse (GError **error, const char *format, ...) G_GNUC_PRINTF (2, 3);
+
+static gboolean
+refuse (GError **error, const char *format, ...)
+{
+  va_list arguments;
+  va_start (arguments, format);
+  g_autofree char *why = g_strdup_vprintf (format, arguments);
+  va_end (arguments);
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, "Reading a tensor: %s", why);
+  return FALSE;
+}
+
+static gboolean
+read_dim (Parts *parts, const MusterProtoField *dim, GError **error)
+{
+  MusterProtoReader reader = muster_proto_reader (dim->data, dim->size);
+  MusterProtoField field;
+  gint64 size = 0;
+  while (muster_proto_read_field (&reader, &field))
+    if (field.number == DIM_SIZE && field.type == MUSTER_WIRE_VARINT)
+      size = (gint64)field.value;
+  if (!muster_proto_at_end (&reader))
+    return refuse (error, "its shape is malformed");
+  if (parts->n_dims == MUSTER_MAX_DIMS)
+    return refuse (error, "its shape has more than %d dimensions", MUSTER_MAX_DIMS);
+  parts->dims[parts->n_dims++] = size;
+  return TRUE;
+}
+
+static gboolean
+read_shape (Parts *parts, const MusterProtoField *shape, GError **error)
+{
+  MusterProtoReader reader = muster_proto_reader (shape->data, shape->size);
+  MusterProtoField field;
+  while (muster_proto_read_field (&reader, &field)) {
+    if (field.number == SHAPE_DIM && field.type == MUSTER_WIRE_BYTES) {
+      if (!read_dim (parts, &field, error))
+        return FALSE;
+    } else if (field.number == SHAPE_UNKNOWN_RANK && field.type == MUSTER_WIRE_VARINT) {
+      parts->unknown_rank = field.value != 0;
+    }
+  }
+  return muster_proto_at_end (&reader) || refuse (error, "its shape is malformed");
+}
+
+static gboolean
+read_parts (Parts *parts, GError **error)
+{
+  MusterProtoReader reader = muster_proto_reader (parts->data, parts->size);
+  MusterProtoField field;
+  while (muster_proto_read_field (&reader, &field)) {
+    if (field.number == FIELD_DTYPE && field.type == MUSTER_WIRE_VARINT) {
+      parts->dtype = (MusterDType)MIN (field.value, G_MAXINT);
+    } else if (field.number == FIELD_SHAPE && field.type == MUSTER_WIRE_BYTES) {
+      if (!read_shape (parts, &field, error))
+        return FALSE;
+    } else if (field.number == FIELD_CONTENT && field.type == MUSTER_WIRE_BYTES) {
+      parts->content = field.data;
+      parts->content_size = field.size;
+    }
+  }
+  return muster_proto_at_end (&reader) || refuse (error, "it is malformed or cut short");
+}
+
+static gboolean
+check_parts (Parts *parts, GError **error)
+{
+  if (!muster_dtype_is_supported (parts->dtype))
+    return refuse (error, "its type is %s (%d), which muster can't hold",
+                   muster_dtype_name (parts->dtype), (int)parts->dtype);
+  if (parts->unknown_rank)
+    return refuse (error, "its shape is not known");
+  parts->n_elements = muster_shape_n_elements (parts->n_dims, parts->dims);
+  if (parts->n_elements < 0) {
+    g_autofree char *shape = muster_shape_to_string (MIN (parts->n_dims, 16), parts->dims);
+    return refuse (error, "%s is not a shape: a size is unknown, or there are too many", shape);
+  }
+  return TRUE;
+}
+
+/* --- typed fields --- */
+
+/* One run over the values of the field that fits the dtype. */
+typedef struct {
+  guint32 number;  /* the field */
+  guint8 wire;     /* a value's wire type */
+  guint8 per;      /* values per element */
+  guint8 size;     /* of a value in the tensor */
+  gint64 n_values; /* room */
+  gint64 n_read;   /* so far; goes past n_values, where nothing is stored any more */
+  guint8 *out;
+} Values;
+
+static gboolean
+values_for (MusterDType dtype, Values *values)
+{
+  static const struct {
+    MusterDType dtype;
+    guint8 number, wire, per, size;
+  } rows[] = {
+      {MUSTER_FLOAT, FIELD_FLOAT, MUSTER_WIRE_FIXED32, 1, 4},
+      {MUSTER_DOUBLE, FIELD_DOUBLE, MUSTER_WIRE_FIXED64, 1, 8},
+      {MUSTER_INT32, FIELD_INT, MUSTER_WIRE_VARINT, 1, 4},
+      {MUSTER_UINT8, FIELD_INT, MUSTER_WIRE_VARINT, 1, 1},
+      {MUSTER_INT16, FIELD_INT, MUSTER_WIRE_VARINT, 1, 2},
+      {MUSTER_INT8, FIELD_INT, MUSTER_WIRE_VARINT, 1, 1},
+      {MUSTER_UINT16, FIELD_INT, MUSTER_WIRE_VARINT, 1, 2},
+      {MUSTER_COMPLEX64, FIELD_SCOMPLEX, MUSTER_WIRE_FIXED32, 2, 4},
+      {MUSTER_INT64, FIELD_INT64, MUSTER_WIRE_VARINT, 1, 8},
+      {MUSTER_BOOL, FIELD_BOOL, MUSTER_WIRE_VARINT, 1, 1},
+      {MUSTER_COMPLEX128, FIELD_DCOMPLEX, MUSTER_WIRE_FIXED64, 2, 8},
+      {MUSTER_HALF, FIELD_HALF, MUSTER_WIRE_VARINT, 1, 2},
+      {MUSTER_BFLOAT16, FIELD_HALF, MUSTER_WIRE_VARINT, 1, 2},
+      {MUSTER_UINT32, FIELD_UINT32, MUSTER_WIRE_VARINT, 1, 4},
+      {MUSTER_UINT64, FIELD_UINT64, MUSTER_WIRE_VARINT, 1, 8},
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
+    if (rows[i].dtype == dtype) {
+      *values = (Values){
+          .number = rows[i].number, .wire = rows[i].wire, .per = rows[i].per, .size = rows[i].size};
+      return TRUE;
+    }
+  return FALSE;
+}
+
+/* Little-endian: the low bytes are the value. */
+static inline void
+store_value (Values *values, guint64 value)
+{
+  if (values->number == FIELD_BOOL)
+    value = value != 0;
+  value = GUINT64_TO_LE (value);
+  if (values->out != NULL && values->n_read < values->n_values)
+    memcpy (values->out + values->n_read * values->size, &value, values->size);
+  values->n_read++;
+}
+
+static gboolean
+store_packed (Values *values, const MusterProtoField *field)
+{
+  if (values->wire == MUSTER_WIRE_VARINT) {
+    MusterProtoReader reader = muster_proto_reader (field->data, field->size);
+    guint64 value;
+    while (!muster_proto_at_end (&reader)) {
+      if (!muster_proto_read_varint (&reader, &value))
+        return FALSE;
+      store_value (values, value);
+    }
+    return TRUE;
+  }
+  if (field->size % values->size != 0)
+    return FALSE;
+  const gint64 n = (gint64)(field->size / values->size);
+  const gint64 fits = MIN (n, values->n_values - values->n_read);
+  if (values->out != NULL && fits > 0)
+    memcpy (values->out + values->n_read * values->size, field->data, (gsize)(fits * values->size));
+  values->n_read += n;
+  return TRUE;
+}
+
+/* Goes over the typed values; stores them where out is set, and counts them in any case. */
+static gboolean
+run_over_values (const Parts *parts, Values *values, GError **error)
+{
+  MusterProtoReader reader = muster_proto_reader (parts->data, parts->size);
+  MusterProtoField field;
+  values->n_read = 0;
+  while (muster_proto_read_field (&reader, &field)) {
+    if (field.number != values->number)
+      continue;
+    if (field.type == values->wire)
+      store_value (values, field.value);
+    else if (field.type != MUSTER_WIRE_BYTES || !store_packed (values, &field))
+      return refuse (error, "its values are malformed");
+  }
+  return TRUE;
+}
+
+static gboolean
+check_count (const Parts *parts, gint64 n_read, guint per, gsize element_size, GError **error)
+{
+  gsize n_bytes;
+  if (n_read % per != 0)
+    return refuse (error, "half of a complex number is missing");
+  if (n_read / per > parts->n_elements)
+    return refuse (error, "it has %" G_GINT64_FORMAT " values for %" G_GINT64_FORMAT " elements",
+                   n_read / per, parts->n_elements);
+  if (n_read / per < parts->n_elements &&
+      (!g_size_checked_mul (&n_bytes, (gsize)parts->n_elements, element_size) ||
+       n_bytes > MUSTER_MAX_EXPANSION))
+    return refuse (error,
+                   "%" G_GINT64_FORMAT " values stand for %" G_GINT64_FORMAT
+                   " elements, more than may be filled in",
+                   n_read / per, parts->n_elements);
+  return TRUE;
+}
+
+/* The last element again and again, doubling what is copied. */
+static void
+repeat_last (guint8 *data, gsize element_size, gsize n_given, gsize n)
+{
+  if (n_given == 0) {
+    memset (data, 0, n * element_size);
+    return;
+  }
+  guint8 *filled = data + (n_given - 1) * element_size;
+  gsize n_filled = 1;
+  const gsize wanted = n - n_given + 1;
+  while (n_filled < wanted) {
+    const gsize step = MIN (n_filled, wanted - n_filled);
+    memcpy (filled + n_filled * element_size, filled, step * element_size);
+    n_filled += step;
+  }
+}
+
+static MusterTensor *
+read_typed (const Parts *parts, GError **error)
+{
+  Values values;
+  const gsize element_size = muster_dtype_size (parts->dtype);
+  if (!values_for (parts->dtype, &values)) {
+    refuse (error, "its type %s has no values", muster_dtype_name (parts->dtype));
+    return NULL;
+  }
+  if (!run_over_values (parts, &values, error) ||
+      !check_count (parts, values.n_read, values.per, element_size, error))
+    return NULL;
+  g_autoptr (MusterTensor) tensor =
+      muster_tensor_try_new (parts->dtype, parts->n_dims, parts->dims, error);
+  if (tensor == NULL)
+    return NULL;
+  values.out = muster_tensor_data_mutable (tensor);
+  values.n_values = parts->n_elements * values.per;
+  (void)run_over_values (parts, &values, NULL); /* went well a moment ago */
+  if (values.n_read < values.n_values)
+    repeat_last (values.out, element_size, (gsize)(values.n_read / values.per),
+                 (gsize)parts->n_elements);
+  return g_steal_pointer (&tensor);
+}
+
+static gint64
+count_strings (const Parts *parts)
+{
+  MusterProtoReader reader = muster_proto_reader (parts->data, parts->size);
+  MusterProtoField field;
+  gint64 n = 0;
+  while (muster_proto_read_field (&reader, &field))
+    if (field.number == FIELD_STRING && field.type == MUSTER_WIRE_BYTES)
+      n++;
+  return n;
+}
+
+static MusterTensor *
+read_strings (const Parts *parts, GError **error)
+{
+  const gint64 n = parts->n_elements;
+  gint64 i = 0;
+  if (parts->content_size > 0) {
+    refuse (error, "strings don't stand in tensor_content");
+    return NULL;
+  }
+  if (!check_count (parts, count_strings (parts), 1, sizeof (MusterString), error))
+    return NULL;
+  g_autofree MusterString *strings = g_try_new (MusterString, MAX (n, 1));
+  if (strings == NULL) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+                 "There is no memory for %" G_GINT64_FORMAT " strings", n);
+    return NULL;
+  }
+  MusterProtoReader reader = muster_proto_reader (parts->data, parts->size);
+  MusterProtoField field;
+  while (i < n && muster_proto_read_field (&reader, &field))
+    if (field.number == FIELD_STRING && field.type == MUSTER_WIRE_BYTES)
+      strings[i++] = (MusterString){(const char *)field.data, field.size};
+  if (i == 0 && n > 0)
+    strings[i++] = (MusterString){"", 0};
+  for (; i < n; i++)
+    strings[i] = strings[i - 1];
+  return muster_tensor_new_strings (parts->n_dims, parts->dims, strings);
+}
+
+static MusterTensor *
+read_content (const Parts *parts, GBytes *owner, GError **error)
+{
+  if (owner == NULL || parts->content_size < VIEW_FROM)
+    return muster_tensor_new_from_data (parts->dtype, parts->n_dims, parts->dims, parts->content,
+                                        parts->content_size, error);
+  const guint8 *start = g_bytes_get_data (owner, NULL);
+  g_autoptr (GBytes) content =
+      g_bytes_new_from_bytes (owner, (gsize)(parts->content - start), parts->content_size);
+  return muster_tensor_new_from_bytes (parts->dtype, parts->n_dims, parts->dims, content, error);
+}
+
+MusterTensor *
+muster_tensor_proto_read (const void *data, gsize size, GBytes *owner, GError **error)
+{
+  Parts parts;
+  /* Not the dims: they are many, and written before they are read. */
+  memset (&parts, 0, G_STRUCT_OFFSET (Parts, dims));
+  parts.data = data;
+  parts.size = size;
+  parts.content = NULL;
+  parts.content_size = 0;
+  if (!read_parts (&parts, error) || !check_parts (&parts, error))
+    return NULL;
+  if (parts.dtype == MUSTER_STRING)
+    return read_strings (&parts, error);
+  if (parts.content_size > 0)
+    return read_content (&parts, owner, error);
+  return read_typed (&parts, error);
+}
+
+/* --- writing --- */
+
+static gsize
+field_size (guint32 number, gsize size)
+{
+  return muster_proto_varint_size ((guint64)number << 3) + muster_proto_varint_size (size) + size;
+}
+
+static gsize
+dim_size (gint64 size)
+{
+  return size == 0 ? 0 : 1 + muster_proto_varint_size ((guint64)size);
+}
+
+static gsize
+shape_size (const MusterTensor *tensor)
+{
+  gsize size = 0;
+  for (int i = 0; i < muster_tensor_n_dims (tensor); i++)
+    size += field_size (SHAPE_DIM, dim_size (muster_tensor_dims (tensor)[i]));
+  return size;
+}
+
+static gsize
+content_size (const MusterTensor *tensor)
+{
+  gsize size = 0;
+  if (muster_tensor_dtype (tensor) != MUSTER_STRING) {
+    const gsize n_bytes = muster_tensor_n_bytes (tensor);
+    return n_bytes > 0 ? field_size (FIELD_CONTENT, n_bytes) : 0;
+  }
+  for (gint64 i = 0; i < muster_tensor_n_elements (tensor); i++)
+    size += field_size (FIELD_STRING, muster_tensor_string (tensor, i).size);
+  return size;
+}
+
+static gsize
+proto_size (const MusterTensor *tensor)
+{
+  return 1 + muster_proto_varint_size (muster_tensor_dtype (tensor)) +
+         field_size (FIELD_SHAPE, shape_size (tensor)) + content_size (tensor);
+}
+
+static void
+put_shape (GByteArray *out, const MusterTensor *tensor)
+{
+  muster_proto_put_head (out, FIELD_SHAPE, shape_size (tensor));
+  for (int i = 0; i < muster_tensor_n_dims (tensor); i++) {
+    const gint64 size = muster_tensor_dims (tensor)[i];
+    muster_proto_put_head (out, SHAPE_DIM, dim_size (size));
+    muster_proto_put_uint (out, DIM_SIZE, (guint64)size);
+  }
+}
+
+/* Below this a copy costs less than a GBytes. */
+#define BY_REFERENCE_FROM 4096
+
+static void
+put_elements (MusterRope *rope, MusterTensor *tensor)
+{
+  const gsize n_bytes = muster_tensor_n_bytes (tensor);
+  GByteArray *out = muster_rope_tail (rope);
+  if (muster_tensor_dtype (tensor) == MUSTER_STRING) {
+    for (gint64 i = 0; i < muster_tensor_n_elements (tensor); i++) {
+      const MusterString string = muster_tensor_string (tensor, i);
+      muster_proto_put_bytes (out, FIELD_STRING, string.data, string.size);
+    }
+  } else if (n_bytes >= BY_REFERENCE_FROM) {
+    muster_proto_put_head (out, FIELD_CONTENT, n_bytes);
+    g_autoptr (GBytes) bytes = muster_tensor_to_bytes (tensor);
+    muster_rope_append (rope, bytes);
+  } else if (n_bytes > 0) {
+    muster_proto_put_bytes (out, FIELD_CONTENT, muster_tensor_data (tensor), n_bytes);
+  }
+}
+
+static void
+put_proto (MusterRope *rope, MusterTensor *tensor)
+{
+  GByteArray *out = muster_rope_tail (rope);
+  muster_proto_put_uint (out, FIELD_DTYPE, muster_tensor_dtype (tensor));
+  put_shape (out, tensor);
+  put_elements (rope, tensor);
+}
+
+void
+muster_tensor_proto_put (MusterRope *out, guint32 number, MusterTensor *tensor)
+{
+  muster_proto_put_head (muster_rope_tail (out), number, proto_size (tensor));
+  put_proto (out, tensor);
+}
+
+GBytes *
+muster_tensor_proto_write (MusterTensor *tensor)
+{
+  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
+  put_proto (&rope, tensor);
+  return muster_rope_flatten (&rope);
+}
