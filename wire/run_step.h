@@ -8,8 +8,8 @@ G_BEGIN_DECLS
 
 /* The codecs of RunStep and RunCallable, used by the client (encode a request, decode a response)
  * and by the server (the other way round): by hand, since they are hot and a tensor in them may be
- * large. Names are borrowed from the message's bytes, which the decoded struct keeps. Sizes and
- * UTF-8 are checked; errors are INVALID_ARGUMENT. */
+ * large. A decoded request is one allocation, names included; its tensors may be views over the
+ * message's bytes. Sizes and UTF-8 are checked; errors are INVALID_ARGUMENT. */
 
 /* What a step is asked. A decoded one owns its arrays; one that is to be encoded borrows
  * everything. */

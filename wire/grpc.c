@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "wire/grpc_private.h"
+
+#include <grpc/support/log.h>
+#include <grpc/support/time.h>
+#include <string.h>
+
+/* Below this a copy is cheaper than a reference, and doesn't pin a larger buffer. */
+#define MIN_REFERENCE 4096
+
+#define MAX_STATUS_TEXT    4096
+#define MAX_STATUS_ESCAPED 6000 /* of the 8 KB that gRPC gives all of a call's metadata */
+
+static void
+log_as_debug (gpr_log_func_args *args)
+{
+  g_debug ("gRPC: %s:%d: %s", args->file, args->line, args->message);
+}
+
+void
+muster_grpc_init (void)
+{
+  static gsize once;
+  if (!g_once_init_enter (&once))
+    return;
+  if (g_getenv ("GRPC_VERBOSITY") == NULL)
+    gpr_set_log_function (log_as_debug);
+  grpc_init ();
+  g_once_init_leave (&once, 1);
+}
+
+static void
+unref_bytes (void *bytes)
+{
+  g_bytes_unref (bytes);
+}
+
+static grpc_slice
+slice_from_bytes (GBytes *bytes)
+{
+  gsize size;
+  gconstpointer data = g_bytes_get_data (bytes, &size);
+  if (size < MIN_REFERENCE)
+    return grpc_slice_from_copied_buffer (data, size);
+  return grpc_slice_new_with_user_data ((void *)data, size, unref_bytes, g_bytes_ref (bytes));
+}
+
+grpc_byte_buffer *
+muster_grpc_buffer_from_rope (MusterRope *rope)
+{
+  GPtrArray *pieces = rope != NULL ? muster_rope_pieces (rope) : NULL;
+  grpc_byte_buffer *buffer = grpc_raw_byte_buffer_create (NULL, 0);
+  for (guint i = 0; pieces != NULL && i < pieces->len; i++)
+    grpc_slice_buffer_add (&buffer->data.raw.slice_buffer, slice_from_bytes (pieces->pdata[i]));
+  return buffer;
+}
+
+static void
+free_slice (gpointer data)
+{
+  grpc_slice *slice = data;
+  grpc_slice_unref (*slice);
+  g_free (slice);
+}
+
+static GBytes *
+bytes_from_slice (grpc_slice slice)
+{
+  gsize size = GRPC_SLICE_LENGTH (slice);
+  if (size < MIN_REFERENCE) {
+    GBytes *copy = g_bytes_new (GRPC_SLICE_START_PTR (slice), size);
+    grpc_slice_unref (slice);
+    return copy;
+  }
+  grpc_slice *held = g_memdup2 (&slice, sizeof slice);
+  return g_bytes_new_with_free_func (GRPC_SLICE_START_PTR (*held), size, free_slice, held);
+}
+
+/* Gives each slice back as soon as it is copied, so that a large message isn't held twice. */
+static GBytes *
+gather (grpc_slice_buffer *slices, GError **error)
+{
+  gsize size = slices->length;
+  guint8 *data = g_try_malloc (MAX (size, 1));
+  if (data == NULL) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+                 "no memory for a message of %" G_GSIZE_FORMAT " bytes", size);
+    return NULL;
+  }
+  for (guint8 *at = data; slices->count > 0;) {
+    grpc_slice slice = grpc_slice_buffer_take_first (slices);
+    memcpy (at, GRPC_SLICE_START_PTR (slice), GRPC_SLICE_LENGTH (slice));
+    at += GRPC_SLICE_LENGTH (slice);
+    grpc_slice_unref (slice);
+  }
+  return g_bytes_new_take (data, size);
+}
+
+GBytes *
+muster_grpc_buffer_take_bytes (grpc_byte_buffer *buffer, GError **error)
+{
+  grpc_slice_buffer *slices = &buffer->data.raw.slice_buffer;
+  if (slices->count == 1)
+    return bytes_from_slice (grpc_slice_buffer_take_first (slices));
+  return gather (slices, error);
+}
+
+gpr_timespec
+muster_grpc_deadline (gint64 deadline_us, gint64 now_us)
+{
+  gint64 left_us = muster_deadline_remaining (deadline_us, now_us);
+  if (left_us == MUSTER_WAIT_FOREVER)
+    return gpr_inf_future (GPR_CLOCK_MONOTONIC);
+  return gpr_time_add (gpr_now (GPR_CLOCK_MONOTONIC), gpr_time_from_micros (left_us, GPR_TIMESPAN));
+}
+
+gint64
+muster_grpc_deadline_us (gpr_timespec deadline)
+{
+  if (gpr_time_cmp (deadline, gpr_inf_future (deadline.clock_type)) == 0)
+    return MUSTER_WAIT_FOREVER;
+  gpr_timespec left = gpr_time_sub (deadline, gpr_now (deadline.clock_type));
+  if (left.tv_sec > G_MAXINT32)
+    return MUSTER_WAIT_FOREVER; /* 68 years */
+  gint64 left_us = left.tv_sec * MUSTER_SECOND + left.tv_nsec / 1000;
+  return muster_deadline_after (muster_clock_now_us (muster_system_clock ()), left_us);
+}
+
+char *
+muster_grpc_status_text (const char *text)
+{
+  char *valid = g_utf8_make_valid (text, -1);
+  gsize escaped = 0;
+  char *at = valid;
+  while (*at != '\0') {
+    char *next = g_utf8_next_char (at);
+    gboolean is_plain = *at >= ' ' && *at <= '~' && *at != '%';
+    escaped += is_plain ? 1 : 3 * (next - at);
+    if (escaped > MAX_STATUS_ESCAPED || next - valid > MAX_STATUS_TEXT)
+      break;
+    at = next;
+  }
+  *at = '\0';
+  return valid;
+}

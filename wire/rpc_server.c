@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "wire/rpc_server_private.h"
+
+#include "wire/address.h"
+
+#include <grpc/support/time.h>
+
+#define MIN_THREADS 4
+#define MAX_THREADS 32
+/* Calls asked for in advance, for each method. */
+#define REQUESTED_AHEAD 4
+
+/* A peer that vanished without a word (its machine lost power) is noticed after these. */
+#define KEEPALIVE_MS         60000
+#define KEEPALIVE_TIMEOUT_MS 20000
+/* What muster's own clients may ping without being taken for a nuisance. */
+#define MIN_PING_INTERVAL_MS 5000
+
+static void
+method_free (gpointer data)
+{
+  MusterRpcMethod *method = data;
+  g_free (method->path);
+  g_free (method);
+}
+
+static void
+on_shut (gpointer owner, gboolean ok G_GNUC_UNUSED)
+{
+  MusterRpcServer *self = owner;
+  g_mutex_lock (&self->lock);
+  self->is_shut = TRUE;
+  g_cond_broadcast (&self->changed);
+  g_mutex_unlock (&self->lock);
+}
+
+static grpc_arg
+integer_arg (const char *key, int value)
+{
+  return (grpc_arg){.type = GRPC_ARG_INTEGER, .key = (char *)key, .value.integer = value};
+}
+
+static grpc_server *
+create_server (void)
+{
+  grpc_arg args[] = {
+      integer_arg (GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, MUSTER_MAX_MESSAGE),
+      integer_arg (GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, -1),
+      integer_arg (GRPC_ARG_ALLOW_REUSEPORT, 0),
+      integer_arg (GRPC_ARG_KEEPALIVE_TIME_MS, KEEPALIVE_MS),
+      integer_arg (GRPC_ARG_KEEPALIVE_TIMEOUT_MS, KEEPALIVE_TIMEOUT_MS),
+      integer_arg (GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0),
+      integer_arg (GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, MIN_PING_INTERVAL_MS),
+  };
+  return grpc_server_create (&(grpc_channel_args){G_N_ELEMENTS (args), args}, NULL);
+}
+
+MusterRpcServer *
+muster_rpc_server_new (void)
+{
+  muster_grpc_init ();
+  MusterRpcServer *self = g_new0 (MusterRpcServer, 1);
+  g_atomic_ref_count_init (&self->refs);
+  g_mutex_init (&self->stopping);
+  g_mutex_init (&self->lock);
+  g_cond_init (&self->changed);
+  self->shut = (MusterRpcTag){on_shut, self};
+  self->methods = g_ptr_array_new_with_free_func (method_free);
+  self->threads = g_ptr_array_new ();
+  self->queue = grpc_completion_queue_create_for_next (NULL);
+  self->server = create_server ();
+  grpc_server_register_completion_queue (self->server, self->queue, NULL);
+  return self;
+}
+
+void
+muster_rpc_server_ref_private (MusterRpcServer *self)
+{
+  g_atomic_ref_count_inc (&self->refs);
+}
+
+void
+muster_rpc_server_unref_private (MusterRpcServer *self)
+{
+  if (!g_atomic_ref_count_dec (&self->refs))
+    return;
+  g_ptr_array_unref (self->methods);
+  g_ptr_array_unref (self->threads);
+  g_mutex_clear (&self->stopping);
+  g_mutex_clear (&self->lock);
+  g_cond_clear (&self->changed);
+  g_free (self);
+}
+
+void
+muster_rpc_server_free (MusterRpcServer *self)
+{
+  if (self == NULL)
+    return;
+  muster_rpc_server_stop (self, 0);
+  muster_rpc_server_unref_private (self);
+}
+
+void
+muster_rpc_server_add_method (MusterRpcServer *self, const char *path, MusterRpcHandler handler,
+                              gpointer user_data)
+{
+  g_return_if_fail (!self->is_started);
+  MusterRpcMethod *method = g_new0 (MusterRpcMethod, 1);
+  *method = (MusterRpcMethod){self, g_strdup (path), handler, user_data, NULL};
+  g_ptr_array_add (self->methods, method);
+}
+
+/* gRPC says only that it couldn't: a plain socket says why. */
+static void
+explain_listen (const char *host, guint16 port, const char *address, GError **error)
+{
+  g_autoptr (GSocketConnectable) name = g_network_address_new (host, port);
+  g_autoptr (GSocketAddressEnumerator) enumerator = g_socket_connectable_enumerate (name);
+  g_autoptr (GError) why = NULL;
+  g_autoptr (GSocketAddress) first = g_socket_address_enumerator_next (enumerator, NULL, &why);
+  if (first != NULL) {
+    g_autoptr (GSocket) probe = g_socket_new (g_socket_address_get_family (first),
+                                              G_SOCKET_TYPE_STREAM, G_SOCKET_PROTOCOL_TCP, &why);
+    if (probe != NULL && g_socket_bind (probe, first, TRUE, &why))
+      g_socket_listen (probe, &why);
+  }
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, "can't listen on '%s': %s", address,
+               why != NULL ? why->message : "gRPC refused it");
+}
+
+int
+muster_rpc_server_listen (MusterRpcServer *self, const char *address,
+                          MusterRpcCredentials *credentials, GError **error)
+{
+  g_return_val_if_fail (!self->is_started, 0);
+  g_autofree char *host = NULL;
+  guint16 port;
+  if (!muster_address_parse (address, &host, &port, error))
+    return 0;
+  g_autoptr (grpc_server_credentials) secured = muster_rpc_credentials_for_server (credentials);
+  int bound = grpc_server_add_http2_port (self->server, address, secured);
+  if (bound == 0)
+    explain_listen (host, port, address, error);
+  return bound;
+}
+
+void
+muster_rpc_server_request (MusterRpcMethod *method)
+{
+  MusterRpcServer *self = method->server;
+  MusterRpcCall *call = muster_rpc_call_new (method);
+  muster_rpc_server_count (self, 1);
+  grpc_call_error refused =
+      method->registered != NULL
+          ? grpc_server_request_registered_call (self->server, method->registered, &call->call,
+                                                 &call->deadline, &call->metadata, &call->request,
+                                                 self->queue, self->queue, &call->requested)
+          : grpc_server_request_call (self->server, &call->call, &call->details, &call->metadata,
+                                      self->queue, self->queue, &call->requested);
+  g_assert (refused == GRPC_CALL_OK); /* the queue is not shut down while a call is counted */
+}
+
+void
+muster_rpc_server_count (MusterRpcServer *self, gint change)
+{
+  g_mutex_lock (&self->lock);
+  self->n_open += change;
+  if (self->n_open == 0)
+    g_cond_broadcast (&self->changed);
+  g_mutex_unlock (&self->lock);
+}
+
+static gpointer
+serve (gpointer data)
+{
+  grpc_completion_queue *queue = data;
+  for (;;) {
+    grpc_event event =
+        grpc_completion_queue_next (queue, gpr_inf_future (GPR_CLOCK_MONOTONIC), NULL);
+    if (event.type == GRPC_QUEUE_SHUTDOWN)
+      return NULL;
+    MusterRpcTag *tag = event.tag;
+    tag->done (tag->owner, event.success);
+  }
+}
+
+static void
+register_methods (MusterRpcServer *self)
+{
+  for (guint i = 0; i < self->methods->len; i++) {
+    MusterRpcMethod *method = self->methods->pdata[i];
+    method->registered = grpc_server_register_method (self->server, method->path, NULL,
+                                                      GRPC_SRM_PAYLOAD_READ_INITIAL_BYTE_BUFFER, 0);
+    g_assert (method->registered != NULL); /* else it was added twice */
+  }
+  muster_rpc_server_add_method (self, NULL, NULL, NULL); /* for all others */
+}
+
+void
+muster_rpc_server_start (MusterRpcServer *self)
+{
+  g_return_if_fail (!self->is_started);
+  register_methods (self);
+  self->is_started = TRUE;
+  grpc_server_start (self->server);
+  for (guint i = 0; i < self->methods->len; i++)
+    for (int n = 0; n < REQUESTED_AHEAD; n++)
+      muster_rpc_server_request (self->methods->pdata[i]);
+  guint n_threads = CLAMP (2 * g_get_num_processors (), MIN_THREADS, MAX_THREADS);
+  for (guint i = 0; i < n_threads; i++)
+    g_ptr_array_add (self->threads, g_thread_new ("muster-rpc", serve, self->queue));
+}
+
+static void
+wait_until_shut (MusterRpcServer *self, gint64 grace_us)
+{
+  gint64 until_us = muster_deadline_after (muster_clock_now_us (muster_system_clock ()), grace_us);
+  g_mutex_lock (&self->lock);
+  while (!self->is_shut && grace_us > 0)
+    if (!g_cond_wait_until (&self->changed, &self->lock, until_us))
+      break;
+  g_mutex_unlock (&self->lock);
+
+  grpc_server_cancel_all_calls (self->server);
+  g_mutex_lock (&self->lock);
+  while (!self->is_shut || self->n_open > 0)
+    g_cond_wait (&self->changed, &self->lock);
+  g_mutex_unlock (&self->lock);
+}
+
+void
+muster_rpc_server_stop (MusterRpcServer *self, gint64 grace_us)
+{
+  g_mutex_lock (&self->stopping);
+  if (self->server != NULL) {
+    if (!self->is_started) /* somebody has to poll the queue */
+      muster_rpc_server_start (self);
+    grpc_server_shutdown_and_notify (self->server, self->queue, &self->shut);
+    wait_until_shut (self, grace_us);
+    grpc_completion_queue_shutdown (self->queue);
+    for (guint i = 0; i < self->threads->len; i++)
+      g_thread_join (self->threads->pdata[i]);
+    g_clear_pointer (&self->server, grpc_server_destroy);
+    g_clear_pointer (&self->queue, grpc_completion_queue_destroy);
+  }
+  g_mutex_unlock (&self->stopping);
+}
