@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #define MUSTER  "cli/muster"
@@ -346,6 +347,14 @@ on_exit_of (GObject *source, GAsyncResult *result, gpointer data)
   }
 }
 
+/* In the child, before it runs: it dies with the demo, however that ends. */
+static void
+die_with_parent (gpointer data)
+{
+  (void)data;
+  (void)prctl (PR_SET_PDEATHSIG, SIGKILL);
+}
+
 static void
 start (Task *task)
 {
@@ -372,8 +381,11 @@ start (Task *task)
   g_ptr_array_add (words, NULL);
   g_autoptr (GError) error = NULL;
   mark (task, now_us (), task->number == MASTER ? ' ' : task->number == CHIEF ? ' ' : 'w');
+  g_autoptr (GSubprocessLauncher) launcher =
+      g_subprocess_launcher_new (G_SUBPROCESS_FLAGS_STDOUT_PIPE);
+  g_subprocess_launcher_set_child_setup (launcher, die_with_parent, NULL, NULL);
   task->process =
-      g_subprocess_newv ((const char *const *)words->pdata, G_SUBPROCESS_FLAGS_STDOUT_PIPE, &error);
+      g_subprocess_launcher_spawnv (launcher, (const char *const *)words->pdata, &error);
   if (task->process == NULL) {
     fail (demo, error->message);
     return;
