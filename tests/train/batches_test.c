@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/error.h"
+#include "tests/gtest_shim.h"
+#include "train/batches.h"
+
+/* Rows that say their own number. */
+static MusterTensor *
+numbered (gint64 rows)
+{
+  MusterTensor *tensor = muster_tensor_new (MUSTER_INT64, 1, &rows);
+  for (gint64 i = 0; i < rows; i++)
+    ((gint64 *)muster_tensor_data_mutable (tensor))[i] = i;
+  return tensor;
+}
+
+static gint64
+first_of (MusterBatches *batches)
+{
+  g_autoptr (MusterTensor) batch = NULL;
+  muster_batches_next (batches, &batch);
+  return *(const gint64 *)muster_tensor_data (batch);
+}
+
+MUSTER_TEST (batches, deal_every_row_once_in_an_epoch)
+{
+  g_autoptr (MusterTensor) rows = numbered (12);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterBatches) batches = muster_batches_new (&rows, 1, 4, 7, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+
+  for (int epoch = 0; epoch < 3; epoch++) {
+    int seen[12] = {0};
+    for (int b = 0; b < 3; b++) {
+      g_autoptr (MusterTensor) batch = NULL;
+      muster_batches_next (batches, &batch);
+      for (int i = 0; i < 4; i++)
+        seen[((const gint64 *)muster_tensor_data (batch))[i]]++;
+    }
+    for (int i = 0; i < 12; i++)
+      MUSTER_EXPECT_EQ (seen[i], 1);
+  }
+}
+
+MUSTER_TEST (batches, keep_the_rows_of_several_arrays_together)
+{
+  g_autoptr (MusterTensor) a = numbered (9);
+  g_autoptr (MusterTensor) b = numbered (9);
+  MusterTensor *arrays[] = {a, b};
+  g_autoptr (MusterBatches) batches = muster_batches_new (arrays, 2, 3, 1, NULL);
+  MUSTER_ASSERT_NOT_NULL (batches);
+
+  for (int i = 0; i < 6; i++) {
+    MusterTensor *batch[2];
+    muster_batches_next (batches, batch);
+    MUSTER_EXPECT_TRUE (muster_tensor_equal (batch[0], batch[1]));
+    muster_tensor_unref (batch[0]);
+    muster_tensor_unref (batch[1]);
+  }
+}
+
+MUSTER_TEST (batches, go_on_from_a_position_as_if_they_had_been_dealt)
+{
+  g_autoptr (MusterTensor) rows = numbered (20);
+  g_autoptr (MusterBatches) dealt = muster_batches_new (&rows, 1, 3, 5, NULL);
+  g_autoptr (MusterBatches) resumed = muster_batches_new (&rows, 1, 3, 5, NULL);
+  for (int i = 0; i < 14; i++)
+    first_of (dealt);
+
+  muster_batches_seek (resumed, muster_batches_position (dealt));
+
+  for (int i = 0; i < 10; i++)
+    MUSTER_EXPECT_EQ (first_of (resumed), first_of (dealt));
+}
+
+MUSTER_TEST (batches, another_seed_is_another_order)
+{
+  g_autoptr (MusterTensor) rows = numbered (1000);
+  g_autoptr (MusterBatches) a = muster_batches_new (&rows, 1, 1, 1, NULL);
+  g_autoptr (MusterBatches) b = muster_batches_new (&rows, 1, 1, 2, NULL);
+  int same = 0;
+
+  for (int i = 0; i < 100; i++)
+    same += first_of (a) == first_of (b);
+
+  MUSTER_EXPECT_LT (same, 20);
+}
+
+MUSTER_TEST (batches, refuse_arrays_of_other_lengths_and_a_batch_too_large)
+{
+  g_autoptr (MusterTensor) a = numbered (4);
+  g_autoptr (MusterTensor) b = numbered (5);
+  MusterTensor *arrays[] = {a, b};
+  g_autoptr (GError) lengths = NULL;
+  g_autoptr (GError) size = NULL;
+
+  MUSTER_EXPECT_NULL (muster_batches_new (arrays, 2, 1, 0, &lengths));
+  MUSTER_EXPECT_NULL (muster_batches_new (&a, 1, 5, 0, &size));
+
+  MUSTER_EXPECT_ERROR (lengths, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_ERROR (size, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/error.h"
+#include "bundle/checkpoint_state.h"
+#include "engine/local_master.h"
+#include "session/session_manager.h"
+#include "tests/gtest_shim.h"
+#include "train/npy.h"
+#include "train/training.h"
+
+#include <glib/gstdio.h>
+
+typedef struct {
+  MusterScaffold *scaffold;
+  MusterMaster *master;
+  MusterSession *session;
+  MusterTensor *x, *y;
+  MusterBatches *batches;
+} Fixture;
+
+static gboolean
+set_up (Fixture *f)
+{
+  g_autoptr (GError) error = NULL;
+  f->scaffold = muster_scaffold_load ("tests/fixtures/digits.meta", &error);
+  f->x = muster_npy_load ("tests/fixtures/digits_x.npy", &error);
+  f->y = muster_npy_load ("tests/fixtures/digits_y.npy", &error);
+  if (f->scaffold == NULL || f->x == NULL || f->y == NULL) {
+    MUSTER_FAIL ("%s", error->message);
+    return FALSE;
+  }
+  MusterTensor *arrays[] = {f->x, f->y};
+  f->batches = muster_batches_new (arrays, 2, 32, 1, NULL);
+  f->master = muster_local_master_new ();
+  MusterSessionManagerOptions options = {.local_init_op =
+                                             muster_scaffold_local_init_op (f->scaffold),
+                                         .ready_op = muster_scaffold_ready_op (f->scaffold)};
+  g_autoptr (MusterSessionManager) manager =
+      muster_session_manager_new (muster_scaffold_graph (f->scaffold), &options, &error);
+  MusterPrepareOptions prepare = {.init_op = muster_scaffold_init_op (f->scaffold)};
+  f->session =
+      muster_session_manager_prepare_session (manager, f->master, &prepare, NULL, NULL, &error);
+  if (f->session == NULL)
+    MUSTER_FAIL ("%s", error->message);
+  return f->session != NULL;
+}
+
+static void
+tear_down (Fixture *f)
+{
+  g_clear_object (&f->session);
+  g_clear_object (&f->master);
+  muster_batches_free (f->batches);
+  muster_tensor_unref (f->x);
+  muster_tensor_unref (f->y);
+  muster_scaffold_unref (f->scaffold);
+}
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Fixture, tear_down)
+
+static gboolean
+note_loss (gint64 step, float loss, gpointer user_data)
+{
+  float *losses = user_data;
+  if (losses[0] == 0)
+    losses[0] = loss;
+  losses[1] = loss;
+  losses[2] = (float)step;
+  return TRUE;
+}
+
+static const char *const feeds[] = {"x:0", "y:0"};
+
+MUSTER_TEST (training, reaches_its_step_and_the_loss_falls)
+{
+  g_auto (Fixture) f = {0};
+  MUSTER_ASSERT_TRUE (set_up (&f));
+  float losses[3] = {0};
+  MusterTraining training = {.batches = f.batches,
+                             .feeds = feeds,
+                             .n_feeds = 2,
+                             .loss = "loss:0",
+                             .until_step = 300,
+                             .progress = note_loss,
+                             .user_data = losses};
+  g_autoptr (GError) error = NULL;
+  gint64 step = 0;
+
+  muster_train (f.session, f.scaffold, &training, &step, NULL, &error);
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_GE (step, 300);
+  MUSTER_EXPECT_LT (losses[1], losses[0] / 2);
+}
+
+MUSTER_TEST (training, saves_on_the_way_and_at_the_end)
+{
+  g_auto (Fixture) f = {0};
+  MUSTER_ASSERT_TRUE (set_up (&f));
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterSaver) saver =
+      muster_saver_new (muster_scaffold_meta_graph (f.scaffold), NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  MusterTraining training = {.batches = f.batches,
+                             .feeds = feeds,
+                             .n_feeds = 2,
+                             .until_step = 25,
+                             .saver = saver,
+                             .checkpoint_dir = muster_test_tmpdir (),
+                             .save_every_steps = 10};
+
+  muster_train (f.session, f.scaffold, &training, NULL, NULL, &error);
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  g_autoptr (MusterCheckpointState) state =
+      muster_checkpoint_state_read (muster_local_storage (), muster_test_tmpdir (), &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_ASSERT_NOT_NULL (state);
+  MUSTER_EXPECT_EQ (state->all->len, 3);
+  MUSTER_EXPECT_GE (muster_checkpoint_step (state->latest), 25);
+}
+
+MUSTER_TEST (training, stops_when_it_is_cancelled)
+{
+  g_auto (Fixture) f = {0};
+  MUSTER_ASSERT_TRUE (set_up (&f));
+  MusterTraining training = {
+      .batches = f.batches, .feeds = feeds, .n_feeds = 2, .until_step = 1000};
+  g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+  g_autoptr (GError) error = NULL;
+  g_cancellable_cancel (cancellable);
+
+  MUSTER_EXPECT_FALSE (muster_train (f.session, f.scaffold, &training, NULL, cancellable, &error));
+
+  MUSTER_EXPECT_ERROR (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+}
