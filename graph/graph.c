@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/graph.h"
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/unpack.h"
+#include "graph/graph_nodes.h"
+#include "graph/meta_graph.h"
+
+#include <string.h>
+
+/* A slot of the table of names: the top half of a name's hash, and its node's index + 1. Open
+ * addressing, at most half full, so that a look costs one cache line and no allocation. */
+typedef struct {
+  guint32 hash;
+  guint32 index; /* 0: empty */
+} Slot;
+
+struct _MusterGraph {
+  gint ref_count; /* atomic */
+  GBytes *bytes;  /* (owned) */
+
+  gsize hash_once;
+  guint64 hash;
+
+  gsize parse_once;
+  /* Written within parse_once, constant after it. */
+  GError *verdict;                 /* (owned) (nullable) */
+  MusterArena *arena;              /* (owned) (nullable) holds def */
+  const Tensorflow__GraphDef *def; /* (nullable) for a malformed graph */
+  Slot *slots;                     /* (owned) (nullable) */
+  gsize n_slots;                   /* a power of two */
+};
+
+G_DEFINE_BOXED_TYPE (MusterGraph, muster_graph, muster_graph_ref, muster_graph_unref)
+
+MusterGraph *
+muster_graph_new (GBytes *bytes)
+{
+  g_return_val_if_fail (bytes != NULL, NULL);
+  MusterGraph *self = g_new0 (MusterGraph, 1);
+  self->ref_count = 1;
+  self->bytes = g_bytes_ref (bytes);
+  return self;
+}
+
+/* A MetaGraphDef without its meta_info reads as a GraphDef of no nodes; so nodes decide. */
+static MusterGraph *
+graph_of_either_kind (GBytes *bytes, GError **error)
+{
+  g_autoptr (MusterGraph) graph = muster_graph_new (bytes);
+  g_autoptr (GError) not_a_graph = NULL;
+  const gboolean is_graph = muster_graph_parse (graph, &not_a_graph);
+  if (is_graph && muster_graph_n_nodes (graph) > 0)
+    return g_steal_pointer (&graph);
+  g_autoptr (MusterMetaGraph) meta = muster_meta_graph_new (bytes, NULL);
+  if (meta != NULL && muster_graph_n_nodes (muster_meta_graph_graph (meta)) > 0)
+    return muster_graph_ref (muster_meta_graph_graph (meta));
+  if (is_graph)
+    return g_steal_pointer (&graph);
+  g_propagate_error (error, g_steal_pointer (&not_a_graph));
+  return NULL;
+}
+
+MusterGraph *
+muster_graph_load (const char *path, GError **error)
+{
+  if (g_str_has_suffix (path, ".meta")) {
+    g_autoptr (MusterMetaGraph) meta = muster_meta_graph_load (path, error);
+    return meta != NULL ? muster_graph_ref (muster_meta_graph_graph (meta)) : NULL;
+  }
+  char *contents;
+  gsize size;
+  if (!g_file_get_contents (path, &contents, &size, error)) {
+    g_prefix_error (error, "Loading the graph '%s': ", path);
+    return NULL;
+  }
+  g_autoptr (GBytes) bytes = g_bytes_new_take (contents, size);
+  MusterGraph *graph = graph_of_either_kind (bytes, error);
+  if (graph == NULL)
+    g_prefix_error (error, "Loading the graph '%s': ", path);
+  return graph;
+}
+
+MusterGraph *
+muster_graph_ref (MusterGraph *self)
+{
+  g_atomic_int_inc (&self->ref_count);
+  return self;
+}
+
+void
+muster_graph_unref (MusterGraph *self)
+{
+  if (self == NULL || !g_atomic_int_dec_and_test (&self->ref_count))
+    return;
+  g_bytes_unref (self->bytes);
+  g_clear_error (&self->verdict);
+  muster_arena_free (self->arena);
+  g_free (self->slots);
+  g_free (self);
+}
+
+GBytes *
+muster_graph_bytes (MusterGraph *self)
+{
+  return self->bytes;
+}
+
+guint64
+muster_graph_hash (MusterGraph *self)
+{
+  if (g_once_init_enter (&self->hash_once)) {
+    gsize size;
+    gconstpointer data = g_bytes_get_data (self->bytes, &size);
+    self->hash = muster_hash_bytes (data, size, 0);
+    g_once_init_leave (&self->hash_once, 1);
+  }
+  return self->hash;
+}
+
+gboolean
+muster_graph_equal (MusterGraph *a, MusterGraph *b)
+{
+  return a == b ||
+         (g_bytes_get_size (a->bytes) == g_bytes_get_size (b->bytes) &&
+          muster_graph_hash (a) == muster_graph_hash (b) && g_bytes_equal (a->bytes, b->bytes));
+}
+
+/* --- the table of names --- */
+
+/* The address as the seed: whoever wrote the graph can't know it, so can't make names collide. */
+static guint64
+hash_name (const MusterGraph *self, const char *name, gsize size)
+{
+  return muster_hash_bytes (name, size, (guint64)(guintptr)self);
+}
+
+/* The slot that holds the name, or the empty one where it belongs. */
+static Slot *
+find_slot (const MusterGraph *self, const char *name, gsize size)
+{
+  const guint64 hash = hash_name (self, name, size);
+  const guint32 tag = (guint32)(hash >> 32);
+  for (gsize i = hash & (self->n_slots - 1);; i = (i + 1) & (self->n_slots - 1)) {
+    Slot *slot = &self->slots[i];
+    if (slot->index == 0)
+      return slot;
+    if (slot->hash != tag)
+      continue;
+    const char *other = self->def->node[slot->index - 1]->name;
+    if (strncmp (other, name, size) == 0 && strlen (other) == size)
+      return slot;
+  }
+}
+
+static gboolean
+fill_table (MusterGraph *self, GError **error)
+{
+  self->n_slots = 16;
+  while (self->n_slots < self->def->n_node * 2)
+    self->n_slots *= 2;
+  self->slots = g_new0 (Slot, self->n_slots);
+  for (gsize i = 0; i < self->def->n_node; i++) {
+    const char *name = self->def->node[i]->name;
+    const gsize size = strlen (name);
+    if (size == 0) {
+      g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                   "Reading the graph: node %" G_GSIZE_FORMAT " (a '%s') has no name", i,
+                   self->def->node[i]->op);
+      return FALSE;
+    }
+    Slot *slot = find_slot (self, name, size);
+    if (slot->index != 0) {
+      g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                   "Reading the graph: two nodes are named '%s'", name);
+      return FALSE;
+    }
+    *slot = (Slot){(guint32)(hash_name (self, name, size) >> 32), (guint32)i + 1};
+  }
+  return TRUE;
+}
+
+/* The node's name within an input: where it starts and how long it is; the output's number, or -1
+ * for a control input. */
+static int
+take_apart (const char *input, const char **name, gsize *size)
+{
+  *name = input;
+  *size = strlen (input);
+  if (input[0] == '^') {
+    *name = input + 1;
+    *size -= 1;
+    return -1;
+  }
+  gsize colon = *size;
+  gint64 number = 0;
+  while (colon > 0 && g_ascii_isdigit (input[colon - 1]))
+    colon--;
+  if (colon == *size || colon < 2 || input[colon - 1] != ':' || *size - colon > 9)
+    return 0; /* no number, or one that is part of the name */
+  for (gsize i = colon; i < *size; i++)
+    number = number * 10 + (input[i] - '0');
+  *size = colon - 1;
+  return (int)number;
+}
+
+static gboolean
+check_inputs (const MusterGraph *self, GError **error)
+{
+  for (gsize i = 0; i < self->def->n_node; i++) {
+    const Tensorflow__NodeDef *node = self->def->node[i];
+    for (gsize j = 0; j < node->n_input; j++) {
+      const char *name;
+      gsize size;
+      (void)take_apart (node->input[j], &name, &size);
+      if (size > 0 && find_slot (self, name, size)->index != 0)
+        continue;
+      g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                   "Reading the graph: node '%s' takes '%s', but the graph has no such node",
+                   node->name, node->input[j]);
+      return FALSE;
+    }
+  }
+  return TRUE;
+}
+
+/* --- parsing --- */
+
+static gboolean
+parse (MusterGraph *self, GError **error)
+{
+  gsize size;
+  gconstpointer data = g_bytes_get_data (self->bytes, &size);
+  self->arena = muster_arena_new ();
+  self->def =
+      muster_unpack (&tensorflow__graph_def__descriptor, data, size, self->arena, "graph", error);
+  if (self->def == NULL)
+    return FALSE;
+  return fill_table (self, error) && check_inputs (self, error);
+}
+
+/* A malformed graph shows nothing of itself. */
+static void
+forget (MusterGraph *self)
+{
+  self->def = NULL;
+  g_clear_pointer (&self->slots, g_free);
+  g_clear_pointer (&self->arena, muster_arena_free);
+}
+
+gboolean
+muster_graph_parse (MusterGraph *self, GError **error)
+{
+  if (g_once_init_enter (&self->parse_once)) {
+    if (!parse (self, &self->verdict))
+      forget (self);
+    g_once_init_leave (&self->parse_once, 1);
+  }
+  if (self->verdict == NULL)
+    return TRUE;
+  if (error != NULL)
+    *error = g_error_copy (self->verdict);
+  return FALSE;
+}
+
+gsize
+muster_graph_n_nodes (MusterGraph *self)
+{
+  return muster_graph_parse (self, NULL) ? self->def->n_node : 0;
+}
+
+gboolean
+muster_graph_has_node (MusterGraph *self, const char *name)
+{
+  return muster_graph_find (self, name, strlen (name)) >= 0;
+}
+
+const Tensorflow__NodeDef *
+muster_graph_node (MusterGraph *self, gsize index)
+{
+  if (!muster_graph_parse (self, NULL) || index >= self->def->n_node)
+    return NULL;
+  return self->def->node[index];
+}
+
+gssize
+muster_graph_find (MusterGraph *self, const char *name, gsize name_size)
+{
+  if (name_size == 0 || !muster_graph_parse (self, NULL))
+    return -1;
+  return (gssize)find_slot (self, name, name_size)->index - 1;
+}
+
+const Tensorflow__NodeDef *
+muster_graph_find_node (MusterGraph *self, const char *name)
+{
+  const gssize index = muster_graph_find (self, name, strlen (name));
+  return index >= 0 ? self->def->node[index] : NULL;
+}
+
+MusterGraph *
+muster_graph_extended (MusterGraph *self, MusterGraph *extra)
+{
+  gsize size, extra_size;
+  const guint8 *data = g_bytes_get_data (self->bytes, &size);
+  const guint8 *extra_data = g_bytes_get_data (extra->bytes, &extra_size);
+  if (extra_size == 0)
+    return muster_graph_ref (self);
+  guint8 *both = g_malloc (size + extra_size);
+  if (size > 0)
+    memcpy (both, data, size);
+  memcpy (both + size, extra_data, extra_size);
+  g_autoptr (GBytes) bytes = g_bytes_new_take (both, size + extra_size);
+  return muster_graph_new (bytes);
+}
+
+int
+muster_graph_split_input (const char *input, char **name)
+{
+  const char *start;
+  gsize size;
+  const int output = take_apart (input, &start, &size);
+  *name = g_strndup (start, size);
+  return output;
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/graph_nodes.h"
+
+#include <string.h>
+
+const Tensorflow__AttrValue *
+muster_node_attr (const Tensorflow__NodeDef *node, const char *name)
+{
+  for (gsize i = node->n_attr; i > 0; i--)
+    if (strcmp (node->attr[i - 1]->key, name) == 0)
+      return node->attr[i - 1]->value;
+  return NULL;
+}
+
+static const Tensorflow__AttrValue *
+attr_of_kind (const Tensorflow__NodeDef *node, const char *name,
+              Tensorflow__AttrValue__ValueCase kind)
+{
+  const Tensorflow__AttrValue *attr = muster_node_attr (node, name);
+  return attr != NULL && attr->value_case == kind ? attr : NULL;
+}
+
+MusterDType
+muster_node_dtype (const Tensorflow__NodeDef *node, const char *name, MusterDType fallback)
+{
+  const Tensorflow__AttrValue *attr = attr_of_kind (node, name, TENSORFLOW__ATTR_VALUE__VALUE_TYPE);
+  return attr != NULL ? (MusterDType)attr->type : fallback;
+}
+
+gint64
+muster_node_int (const Tensorflow__NodeDef *node, const char *name, gint64 fallback)
+{
+  const Tensorflow__AttrValue *attr = attr_of_kind (node, name, TENSORFLOW__ATTR_VALUE__VALUE_I);
+  return attr != NULL ? attr->i : fallback;
+}
+
+gboolean
+muster_node_bool (const Tensorflow__NodeDef *node, const char *name, gboolean fallback)
+{
+  const Tensorflow__AttrValue *attr = attr_of_kind (node, name, TENSORFLOW__ATTR_VALUE__VALUE_B);
+  return attr != NULL ? attr->b != 0 : fallback;
+}
+
+float
+muster_node_float (const Tensorflow__NodeDef *node, const char *name, float fallback)
+{
+  const Tensorflow__AttrValue *attr = attr_of_kind (node, name, TENSORFLOW__ATTR_VALUE__VALUE_F);
+  return attr != NULL ? attr->f : fallback;
+}
+
+char *
+muster_node_string (const Tensorflow__NodeDef *node, const char *name)
+{
+  const Tensorflow__AttrValue *attr = attr_of_kind (node, name, TENSORFLOW__ATTR_VALUE__VALUE_S);
+  return attr != NULL ? g_strndup ((const char *)attr->s.data, attr->s.len) : NULL;
+}
+
+int
+muster_node_shape (const Tensorflow__NodeDef *node, const char *name, gint64 *dims, int max)
+{
+  const Tensorflow__AttrValue *attr =
+      attr_of_kind (node, name, TENSORFLOW__ATTR_VALUE__VALUE_SHAPE);
+  if (attr == NULL || attr->shape->unknown_rank || attr->shape->n_dim > G_MAXINT)
+    return -1;
+  const int n_dims = (int)attr->shape->n_dim;
+  for (int i = 0; i < MIN (n_dims, max); i++)
+    dims[i] = attr->shape->dim[i]->size;
+  return n_dims;
+}
