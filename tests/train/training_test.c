@@ -7,7 +7,6 @@
 #include "train/npy.h"
 #include "train/training.h"
 
-#include <glib/gstdio.h>
 
 typedef struct {
   MusterScaffold *scaffold;

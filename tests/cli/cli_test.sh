@@ -1,0 +1,103 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# The command as a person and as a program use it: what it prints, and how it exits. Every wait is bounded, and the server
+# is ended by its id.
+set -u
+muster=cli/muster
+fixtures=tests/fixtures
+work=$(mktemp -d)
+failures=0
+server=
+trap '[ -z "$server" ] || kill "$server" 2>/dev/null; rm -rf "$work"' EXIT
+
+# expect CODE WORDS COMMAND...: the exit code, and words that stdout and stderr together must hold
+expect () {
+  local code=$1 words=$2 got
+  shift 2
+  timeout 60 "$@" >"$work/out" 2>&1 </dev/null
+  got=$?
+  if [ "$got" != "$code" ] || ! grep -qF -- "$words" "$work/out"; then
+    echo "FAILED: $* -> exit $got (wanted $code), wanted '$words' in:"
+    sed 's/^/  /' "$work/out"
+    failures=$((failures + 1))
+  fi
+}
+
+expect 0 "Usage: muster COMMAND" $muster --help
+expect 3 "Usage: muster COMMAND" $muster
+expect 3 "no command 'prepar'" $muster prepar
+for command in serve prepare wait run save checkpoint; do
+  expect 0 "--help" $muster $command --help
+done
+
+# usage
+expect 3 "needs --meta-graph=FILE" $muster prepare --master=local
+expect 3 "needs --master=TARGET" $muster wait --meta-graph=$fixtures/digits.meta
+expect 3 "'soon' is no duration" $muster wait --meta-graph=$fixtures/digits.meta --master=local --timeout=soon
+expect 3 "--colour" $muster run --colour
+expect 3 "needs at least one --fetch" $muster run --meta-graph=$fixtures/digits.meta --master=local
+
+# bad input
+head -c 2000 $fixtures/digits.meta >"$work/cut.meta"
+head -c 5000 /dev/urandom >"$work/random.meta"
+expect 3 "cut.meta" $muster prepare --meta-graph="$work/cut.meta" --master=local
+expect 3 "random.meta" $muster prepare --meta-graph="$work/random.meta" --master=local
+expect 3 "nested.meta" $muster prepare --meta-graph=$fixtures/nested.meta --master=local
+expect 3 "nowhere.meta" $muster prepare --meta-graph=nowhere.meta --master=local
+expect 3 "local" $muster prepare --meta-graph=$fixtures/digits.meta --master=nonsense://x
+expect 2 "127.0.0.1:1" $muster prepare --meta-graph=$fixtures/digits.meta --master=grpc://127.0.0.1:1 --timeout=5
+expect 2 "127.0.0.1:1" $muster wait --meta-graph=$fixtures/digits.meta --master=grpc://127.0.0.1:1 --timeout=1
+
+# a master in the process
+expect 0 "initialised" $muster prepare --meta-graph=$fixtures/digits.meta --master=local
+expect 0 "loss:0 float[] =" $muster run --meta-graph=$fixtures/linreg.meta --master=local --feed=x:0=[1,2] --feed=y:0=[2,4] --fetch=loss:0
+expect 3 "no 'z' to feed" $muster run --meta-graph=$fixtures/linreg.meta --master=local --feed=z=1 --fetch=loss:0
+expect 3 "no_such" $muster run --meta-graph=$fixtures/linreg.meta --master=local --fetch=no_such:0
+expect 3 "x" $muster run --meta-graph=$fixtures/digits.meta --master=local --feed=x:0=@$fixtures/digits_y.npy --fetch=logits:0
+expect 1 "Session was not ready after waiting" $muster wait --meta-graph=$fixtures/digits.meta --master=local --timeout=200ms
+
+# a master for others
+mkfifo "$work/serving"
+$muster serve --listen=127.0.0.1:0 >"$work/serving" &
+server=$!
+read -r -t 20 word target <"$work/serving"
+[ "$word" = serving ] || { echo "FAILED: serve said '$word'"; exit 1; }
+port=${target##*:}
+expect 3 "127.0.0.1:$port" $muster serve --listen=127.0.0.1:"$port"
+
+model="--meta-graph=$fixtures/digits.meta --master=$target"
+expect 1 "Session was not ready after waiting" $muster wait $model --timeout=300ms
+grep -qF "variables not initialised" "$work/out" || { echo "FAILED: wait didn't say what is missing"; cat "$work/out"; failures=$((failures + 1)); }
+expect 4 "uninitialized" $muster save $model --checkpoint-dir="$work/run"
+expect 0 '"state":"ready"' $muster prepare $model --json
+expect 0 "ready after" $muster wait $model --timeout=10
+expect 0 '"pushed":true' $muster wait $model --timeout=10 --json
+expect 0 "loss:0" $muster run $model --feed=x:0=@$fixtures/digits_x.npy --feed=y:0=@$fixtures/digits_y.npy --target=train --fetch=loss:0 --steps=5
+expect 0 "model.ckpt-5" $muster save $model --checkpoint-dir="$work/run"
+expect 0 "$work/run/model.ckpt-5" $muster checkpoint latest "$work/run"
+expect 0 "latest, whole" $muster checkpoint list "$work/run"
+expect 0 "hidden" $muster checkpoint show "$work/run/model.ckpt-5"
+expect 0 '"dtype":"float"' $muster checkpoint show "$work/run/model.ckpt-5" --json
+expect 0 "ready at step 5" $muster prepare $model --checkpoint-dir="$work/run"
+expect 0 "ready at step 5" $muster prepare $model --checkpoint="$work/run/model.ckpt-5"
+
+# a job that never was saved there
+expect 3 "has no checkpoint yet" $muster checkpoint latest "$work"
+expect 3 "" $muster checkpoint list "$work/nowhere"
+expect 3 "" $muster checkpoint show "$work/run/model.ckpt-6"
+
+# damage: nothing is assigned, and the state file's is said aloud
+cp -r "$work/run" "$work/bad"
+truncate -s -20 "$work/bad/model.ckpt-5.data-00000-of-00001"
+expect 3 "model.ckpt-5" $muster prepare $model --checkpoint="$work/bad/model.ckpt-5"
+expect 0 "damaged" $muster checkpoint list "$work/bad"
+expect 3 "missing" $muster prepare --meta-graph=$fixtures/linreg.meta --master=local --checkpoint="$work/run/model.ckpt-5"
+printf 'nonsense' >"$work/bad/checkpoint"
+expect 3 "checkpoint" $muster prepare $model --checkpoint-dir="$work/bad"
+
+kill -TERM "$server"
+wait "$server"
+[ $? = 0 ] || { echo "FAILED: serve didn't end well at SIGTERM"; failures=$((failures + 1)); }
+server=
+[ "$failures" = 0 ] && echo "all as expected"
+exit $((failures > 0))
