@@ -29,6 +29,36 @@ muster_grpc_init (void)
   g_once_init_leave (&once, 1);
 }
 
+void
+muster_grpc_serve (grpc_completion_queue *queue)
+{
+  for (;;) {
+    grpc_event event =
+        grpc_completion_queue_next (queue, gpr_inf_future (GPR_CLOCK_MONOTONIC), NULL);
+    if (event.type == GRPC_QUEUE_SHUTDOWN)
+      return;
+    MusterRpcTag *tag = event.tag;
+    tag->done (tag->owner, event.success);
+  }
+}
+
+grpc_arg
+muster_grpc_arg (const char *key, int value)
+{
+  return (grpc_arg){.type = GRPC_ARG_INTEGER, .key = (char *)key, .value.integer = value};
+}
+
+gboolean
+muster_grpc_check_size (const MusterRope *message, GError **error)
+{
+  if (message == NULL || muster_rope_size (message) <= MUSTER_MAX_MESSAGE)
+    return TRUE;
+  g_autofree char *size = muster_format_size (muster_rope_size (message));
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+               "a message of %s is over the wire's limit of 2 GiB", size);
+  return FALSE;
+}
+
 static void
 unref_bytes (void *bytes)
 {

@@ -23,6 +23,21 @@ G_BEGIN_DECLS
  * and keeps it from writing to stderr, unless GRPC_VERBOSITY asks for that. */
 void muster_grpc_init (void);
 
+/* What an event on a completion queue is for. */
+typedef struct {
+  void (*done) (gpointer owner, gboolean ok);
+  gpointer owner; /* (not owned) */
+} MusterRpcTag;
+
+/* Takes events off a queue of MusterRpcTags until the queue is shut down and empty. */
+void muster_grpc_serve (grpc_completion_queue *queue);
+
+/* An integer channel argument. */
+grpc_arg muster_grpc_arg (const char *key, int value);
+
+/* FALSE with RESOURCE_EXHAUSTED for a message that no peer would take. */
+gboolean muster_grpc_check_size (const MusterRope *message, GError **error);
+
 /* A rope as a message: large pieces by reference, small ones copied. */
 grpc_byte_buffer *muster_grpc_buffer_from_rope (MusterRope *rope);
 

@@ -144,6 +144,12 @@ on_sent (gpointer owner, gboolean ok)
 static void
 answer (MusterRpcCall *self, MusterRope *message, gboolean is_last, const GError *error)
 {
+  g_autoptr (GError) too_large = NULL;
+  if (!muster_grpc_check_size (message, &too_large)) {
+    message = NULL;
+    is_last = TRUE;
+    error = too_large;
+  }
   grpc_byte_buffer *buffer = message != NULL ? muster_grpc_buffer_from_rope (message) : NULL;
   g_mutex_lock (&self->lock);
   gboolean is_allowed = !self->is_answered;

@@ -44,6 +44,11 @@ GBytes *muster_rpc_client_call (MusterRpcClient *self, const char *method, Muste
                                 const MusterRpcOptions *options, GCancellable *cancellable,
                                 GError **error);
 
+/* Sends a request whose answer doesn't matter, and returns at once. It ends within timeout_us, by
+ * which it may keep the connection from being closed. */
+void muster_rpc_client_send_and_forget (MusterRpcClient *self, const char *method,
+                                        MusterRope *request, gint64 timeout_us);
+
 /* Opens a stream of answers to one request. */
 MusterRpcStream *muster_rpc_client_open (MusterRpcClient *self, const char *method,
                                          MusterRope *request, const MusterRpcOptions *options,

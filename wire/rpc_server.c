@@ -34,23 +34,17 @@ on_shut (gpointer owner, gboolean ok G_GNUC_UNUSED)
   g_mutex_unlock (&self->lock);
 }
 
-static grpc_arg
-integer_arg (const char *key, int value)
-{
-  return (grpc_arg){.type = GRPC_ARG_INTEGER, .key = (char *)key, .value.integer = value};
-}
-
 static grpc_server *
 create_server (void)
 {
   grpc_arg args[] = {
-      integer_arg (GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, MUSTER_MAX_MESSAGE),
-      integer_arg (GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, -1),
-      integer_arg (GRPC_ARG_ALLOW_REUSEPORT, 0),
-      integer_arg (GRPC_ARG_KEEPALIVE_TIME_MS, KEEPALIVE_MS),
-      integer_arg (GRPC_ARG_KEEPALIVE_TIMEOUT_MS, KEEPALIVE_TIMEOUT_MS),
-      integer_arg (GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0),
-      integer_arg (GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, MIN_PING_INTERVAL_MS),
+      muster_grpc_arg (GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, MUSTER_MAX_MESSAGE),
+      muster_grpc_arg (GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, -1),
+      muster_grpc_arg (GRPC_ARG_ALLOW_REUSEPORT, 0),
+      muster_grpc_arg (GRPC_ARG_KEEPALIVE_TIME_MS, KEEPALIVE_MS),
+      muster_grpc_arg (GRPC_ARG_KEEPALIVE_TIMEOUT_MS, KEEPALIVE_TIMEOUT_MS),
+      muster_grpc_arg (GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0),
+      muster_grpc_arg (GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, MIN_PING_INTERVAL_MS),
   };
   return grpc_server_create (&(grpc_channel_args){G_N_ELEMENTS (args), args}, NULL);
 }
@@ -172,17 +166,10 @@ muster_rpc_server_count (MusterRpcServer *self, gint change)
 }
 
 static gpointer
-serve (gpointer data)
+serve (gpointer queue)
 {
-  grpc_completion_queue *queue = data;
-  for (;;) {
-    grpc_event event =
-        grpc_completion_queue_next (queue, gpr_inf_future (GPR_CLOCK_MONOTONIC), NULL);
-    if (event.type == GRPC_QUEUE_SHUTDOWN)
-      return NULL;
-    MusterRpcTag *tag = event.tag;
-    tag->done (tag->owner, event.success);
-  }
+  muster_grpc_serve (queue);
+  return NULL;
 }
 
 static void

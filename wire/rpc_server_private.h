@@ -13,12 +13,6 @@ G_BEGIN_DECLS
  * call is open from when it is requested until its RECV_CLOSE has come, or the request has failed.
  */
 
-/* What an event on the queue is for. */
-typedef struct {
-  void (*done) (gpointer owner, gboolean ok);
-  gpointer owner; /* (not owned) */
-} MusterRpcTag;
-
 typedef struct {
   MusterRpcServer *server;  /* (not owned) */
   char *path;               /* (owned) (nullable) NULL: every method that nobody registered */
