@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests against TensorFlow share: processes of both sides, and a report for Bazel.
+
+Every process ends with the test, whatever happens to it: TensorFlow's server when its standard
+input closes, muster by the kernel's parent-death signal, and the test itself by a watchdog.
+"""
+import contextlib
+import ctypes
+import faulthandler
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import xml.etree.ElementTree as ET
+
+MUSTER = os.path.abspath("cli/muster")
+FIXTURES = os.path.abspath("tests/fixtures")
+WATCHDOG_SECONDS = 270  # Bazel gives a medium test 300
+COMMAND_SECONDS = 60
+
+_SERVER = """
+import os, sys
+import tensorflow as tf
+server = tf.distribute.Server({"worker": ["localhost:0"]}, job_name="worker", task_index=0, start=True)
+print(server.target, flush=True)
+sys.stdin.read()
+os._exit(0)
+"""
+
+
+def fixture(name):
+    return os.path.join(FIXTURES, name)
+
+
+def _die_with_parent():
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
+def _first_line(process, what):
+    line = process.stdout.readline().decode().strip()
+    if not line:
+        raise RuntimeError("%s ended with %s before it served" % (what, process.wait()))
+    return line
+
+
+def _end(process):
+    """Asks, then insists."""
+    if process.stdin:
+        process.stdin.close()
+    else:
+        process.terminate()
+    try:
+        process.wait(10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait(10)
+    process.stdout.close()
+
+
+@contextlib.contextmanager
+def muster_server(*arguments):
+    """`muster serve` on a free port; gives its target."""
+    process = subprocess.Popen([MUSTER, "serve", "--listen=localhost:0", *arguments],
+                               stdout=subprocess.PIPE, preexec_fn=_die_with_parent)
+    try:
+        line = _first_line(process, "muster serve")
+        assert line.startswith("serving grpc://"), line
+        yield line.split()[1]
+    finally:
+        _end(process)
+
+
+@contextlib.contextmanager
+def tensorflow_server():
+    """TensorFlow's own server on a free port; gives its target."""
+    process = subprocess.Popen([sys.executable, "-c", _SERVER], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, preexec_fn=_die_with_parent)
+    try:
+        yield _first_line(process, "TensorFlow's server")
+    finally:
+        _end(process)
+
+
+def muster(*arguments, code=0):
+    """Runs a muster command and returns what it printed; any other exit code than wanted fails."""
+    done = subprocess.run([MUSTER, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, timeout=COMMAND_SECONDS, stdin=subprocess.DEVNULL)
+    if done.returncode != code:
+        raise AssertionError("muster %s ended with %d, not %d\n%s%s" % (
+            " ".join(arguments), done.returncode, code, done.stdout, done.stderr))
+    return done.stdout if code == 0 else done.stderr
+
+
+def muster_json(*arguments):
+    return json.loads(muster(*arguments, "--json"))
+
+
+class TestCase(unittest.TestCase):
+    def folder(self):
+        """A fresh folder, removed after the test."""
+        path = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
+        self.addCleanup(shutil.rmtree, path, ignore_errors=True)
+        return path
+
+    def serve(self, *arguments):
+        """A `muster serve` of this test's own; its target."""
+        stack = contextlib.ExitStack()
+        self.addCleanup(stack.close)
+        return stack.enter_context(muster_server(*arguments))
+
+
+class _Result(unittest.TextTestResult):
+    """Collects what Bazel's test.xml holds."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.suite = ET.Element("testsuite", name=os.path.basename(sys.argv[0]))
+
+    def startTest(self, test):
+        super().startTest(test)
+        self._started = time.monotonic()
+        names = test.id().split(".")
+        self._case = ET.SubElement(self.suite, "testcase", name=names[-1], classname=names[-2])
+
+    def stopTest(self, test):
+        self._case.set("time", "%.3f" % (time.monotonic() - self._started))
+        super().stopTest(test)
+
+    def _mark(self, kind, text):
+        ET.SubElement(self._case, kind, message=text.strip().splitlines()[-1]).text = text
+
+    def addFailure(self, test, err):
+        super().addFailure(test, err)
+        self._mark("failure", self.failures[-1][1])
+
+    def addError(self, test, err):
+        super().addError(test, err)
+        if not hasattr(self, "_case"):  # in setUpClass
+            self._case = ET.SubElement(self.suite, "testcase", name="setup", classname="setup")
+        self._mark("error", self.errors[-1][1])
+
+    def addSubTest(self, test, subtest, err):
+        super().addSubTest(test, subtest, err)
+        if err is not None:
+            self._mark("failure", str(subtest))
+
+    def addSkip(self, test, reason):
+        super().addSkip(test, reason)
+        self._mark("skipped", reason)
+
+
+def main():
+    faulthandler.dump_traceback_later(WATCHDOG_SECONDS, exit=True)
+    runner = unittest.TextTestRunner(verbosity=2, resultclass=_Result)
+    result = unittest.main(module="__main__", testRunner=runner, exit=False).result
+    path = os.environ.get("XML_OUTPUT_FILE")
+    if path:
+        suites = ET.Element("testsuites")
+        suites.append(result.suite)
+        ET.ElementTree(suites).write(path, encoding="utf-8", xml_declaration=True)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # TensorFlow's channels may keep the interpreter from ending.
+    os._exit(0 if result.wasSuccessful() else 1)

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The muster command on TensorFlow's own server, and on `muster serve` for the same story."""
+import contextlib
+import os
+
+import numpy as np
+import tensorflow as tf
+
+import peer
+
+v1 = tf.compat.v1
+v1.disable_v2_behavior()
+
+DIGITS = peer.fixture("digits.meta")
+FEEDS = ["--feed=x=@" + peer.fixture("digits_x.npy"), "--feed=y=@" + peer.fixture("digits_y.npy")]
+
+
+def command(name, target, *arguments, meta_graph=DIGITS):
+    return [name, "--meta-graph=" + meta_graph, "--master=" + target, "--timeout=60", *arguments]
+
+
+def read_variables(target):
+    """All variables of the digits model as TensorFlow's client sees them on target."""
+    with tf.Graph().as_default():
+        v1.train.import_meta_graph(DIGITS)
+        with v1.Session(target) as session:
+            variables = v1.global_variables()
+            return dict(zip([v.op.name for v in variables], session.run(variables)))
+
+
+class Story:
+    """Prepare, wait, train, save, die, restore; the server is a subclass's."""
+
+    def start(self):
+        stack = contextlib.ExitStack()
+        self.addCleanup(stack.close)
+        return stack.enter_context(self.server())
+
+    def test_a_worker_waits_for_a_chief(self):
+        target = self.start()
+        impatient = [w for w in command("wait", target) if not w.startswith("--timeout")] + ["--timeout=0.5"]
+        self.assertIn("not", peer.muster(*impatient, code=1))
+        peer.muster(*command("prepare", target))
+        peer.muster(*command("wait", target))
+
+    def test_a_model_is_trained_saved_and_restored(self):
+        target, folder = self.start(), self.folder()
+        peer.muster(*command("prepare", target, "--checkpoint-dir=" + folder))
+        first = peer.muster_json(*command("run", target, *FEEDS, "--fetch=loss:0"))
+        peer.muster(*command("run", target, *FEEDS, "--target=train", "--steps=20"))
+        last = peer.muster_json(*command("run", target, *FEEDS, "--fetch=loss:0"))
+        self.assertLess(self.number(last["loss:0"]), self.number(first["loss:0"]))
+        peer.muster(*command("save", target, "--checkpoint-dir=" + folder))
+
+        wanted = read_variables(target)
+        self.assertEqual(wanted["global_step"], 20)
+        self.check_that_tensorflow_reads(folder, wanted)
+
+        other = self.start()
+        self.assertIn("model.ckpt-20", peer.muster(*command("prepare", other, "--checkpoint-dir=" + folder)))
+        peer.muster(*command("wait", other))
+        self.check_equal(read_variables(other), wanted)
+
+    def number(self, value):
+        return value["values"] if isinstance(value, dict) else value
+
+    def check_that_tensorflow_reads(self, folder, wanted):
+        prefix = v1.train.latest_checkpoint(folder)
+        self.assertEqual(os.path.basename(prefix), "model.ckpt-20")
+        read = tf.train.load_checkpoint(prefix)
+        self.check_equal({name: read.get_tensor(name) for name, _ in tf.train.list_variables(prefix)}, wanted)
+        with tf.Graph().as_default():
+            saver = v1.train.import_meta_graph(prefix + ".meta")
+            with v1.Session() as session:
+                saver.restore(session, prefix)
+                np.testing.assert_array_equal(session.run("output/bias:0"), wanted["output/bias"])
+
+    def check_equal(self, got, wanted):
+        self.assertEqual(sorted(got), sorted(wanted))
+        for name, value in wanted.items():
+            np.testing.assert_array_equal(got[name], value, err_msg=name)
+
+    def test_a_model_with_a_local_variable_gets_ready(self):
+        target, linreg = self.start(), peer.fixture("linreg.meta")
+        peer.muster(*command("prepare", target, meta_graph=linreg))
+        peer.muster(*command("wait", target, meta_graph=linreg))
+
+    def test_a_checkpoint_of_tensorflow_is_restored(self):
+        target, folder = self.start(), self.folder()
+        with tf.Graph().as_default():
+            saver = v1.train.import_meta_graph(DIGITS)
+            with v1.Session() as session:
+                session.run(v1.get_collection(v1.GraphKeys.INIT_OP))
+                session.run(v1.assign(v1.global_variables()[0], 77))
+                wanted = session.run("hidden/kernel:0")
+                saver.save(session, os.path.join(folder, "model.ckpt"), global_step=77)
+        peer.muster(*command("prepare", target, "--checkpoint-dir=" + folder))
+        got = read_variables(target)
+        self.assertEqual(got["global_step"], 77)
+        np.testing.assert_array_equal(got["hidden/kernel"], wanted)
+
+    def test_a_failed_step_ends_with_the_masters_words(self):
+        target = self.start()
+        self.assertIn("hidden/kernel", peer.muster(*command("run", target, "--fetch=hidden/kernel:0"), code=4))
+
+
+class OnTensorFlow(Story, peer.TestCase):
+    server = staticmethod(peer.tensorflow_server)
+
+
+class OnMuster(Story, peer.TestCase):
+    server = staticmethod(peer.muster_server)
+
+
+class Nobody(peer.TestCase):
+    def test_no_answer_has_an_exit_code_of_its_own(self):
+        # a port that was free a moment ago
+        with peer.muster_server() as target:
+            pass
+        peer.muster("run", "--meta-graph=" + DIGITS, "--master=" + target, "--timeout=2",
+                    "--fetch=global_step:0", code=2)
+
+
+if __name__ == "__main__":
+    peer.main()
