@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/server_private.h"
+
+#include "base/unpack.h"
+#include "ready/hub.h"
+#include "wire/proto/muster.pb-c.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#define VERSION "0.1.0"
+
+struct _MusterReadinessService {
+  MusterServer *server;    /* (not owned) */
+  MusterReadinessHub *hub; /* (owned) */
+
+  GMutex lock;
+  GPtrArray *watchers; /* (element-type Watcher) owned references; guarded by lock */
+  gboolean stopped;    /* guarded by lock */
+};
+
+/* One Watch that is open: from the call until its end, whichever side ends it. */
+typedef struct {
+  gatomicrefcount refs;            /* the list's, the cancellable's, and the asker's */
+  MusterReadinessService *service; /* (not owned) */
+  MusterServed *served;            /* (owned) */
+
+  GMutex lock;
+  MusterRpcCall *call; /* (owned) (nullable) NULL once it has been ended; guarded by lock */
+  MusterAsker *asker;  /* (not owned) (nullable) guarded by lock */
+} Watcher;
+
+static Watcher *
+watcher_ref (Watcher *self)
+{
+  g_atomic_ref_count_inc (&self->refs);
+  return self;
+}
+
+static void
+watcher_unref (gpointer data)
+{
+  Watcher *self = data;
+  if (!g_atomic_ref_count_dec (&self->refs))
+    return;
+  muster_served_unref (self->served);
+  g_mutex_clear (&self->lock);
+  g_free (self);
+}
+
+static void
+leave (Watcher *watcher, MusterAsker *asker)
+{
+  muster_readiness_hub_leave (watcher->service->hub, asker);
+  watcher_unref (watcher);
+}
+
+/* Ends a watch with a status. Any thread, also the hub's; the first to come is the one that counts.
+ * The call is let go here: it holds the cancellable, which holds the watcher. */
+static void
+end_watch (Watcher *watcher, const GError *error)
+{
+  watcher_ref (watcher);
+  g_mutex_lock (&watcher->service->lock);
+  g_ptr_array_remove_fast (watcher->service->watchers, watcher);
+  g_mutex_unlock (&watcher->service->lock);
+
+  g_mutex_lock (&watcher->lock);
+  MusterAsker *asker = g_steal_pointer (&watcher->asker);
+  g_autoptr (MusterRpcCall) call = g_steal_pointer (&watcher->call);
+  g_mutex_unlock (&watcher->lock);
+  if (asker != NULL)
+    leave (watcher, asker);
+  if (call != NULL)
+    muster_rpc_call_finish (call, error);
+  watcher_unref (watcher);
+}
+
+static void
+send_turn (MusterRpcCall *call, const MusterTurn *turn)
+{
+  Muster__Turn message = MUSTER__TURN__INIT;
+  message.gate_open = turn->gate_open;
+  message.ready = turn->is_ready;
+  if (turn->why_gate != NULL)
+    message.why_gate = turn->why_gate;
+  if (turn->why_not_ready != NULL)
+    message.why_not_ready = turn->why_not_ready;
+  if (turn->missing != NULL) {
+    message.missing = turn->missing;
+    message.n_missing = g_strv_length (turn->missing);
+  }
+  g_autoptr (GBytes) packed = muster_pack (&message.base);
+  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
+  muster_rope_append (&rope, packed);
+  muster_rpc_call_send (call, &rope);
+}
+
+/* The hub's function. */
+static void
+on_turn (const MusterTurn *turn, const GError *error, gpointer data)
+{
+  Watcher *watcher = data;
+  if (turn == NULL) {
+    end_watch (watcher, error);
+    return;
+  }
+  g_mutex_lock (&watcher->lock);
+  if (watcher->call != NULL)
+    send_turn (watcher->call, turn);
+  g_mutex_unlock (&watcher->lock);
+}
+
+static void
+on_caller_gone (GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
+{
+  g_autoptr (GError) error = g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_CANCELLED,
+                                                  "The watch was given up by its caller");
+  end_watch (data, error);
+}
+
+static GError *
+session_gone_error (MusterServed *served)
+{
+  return g_error_new (MUSTER_ERROR, MUSTER_ERROR_ABORTED,
+                      "Session %s is not found. It was closed, or its master was reset.",
+                      served->handle);
+}
+
+static GError *
+stopping_error (void)
+{
+  return g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_CANCELLED, "The server is stopping");
+}
+
+static Watcher *
+watcher_new (MusterReadinessService *service, MusterServed *served, MusterRpcCall *call)
+{
+  Watcher *watcher = g_new0 (Watcher, 1);
+  g_atomic_ref_count_init (&watcher->refs);
+  g_mutex_init (&watcher->lock);
+  watcher->service = service;
+  watcher->served = muster_served_ref (served);
+  watcher->call = muster_rpc_call_ref (call);
+  return watcher;
+}
+
+/* Asks the hub. The watch may have ended already, from any side: then nobody else leaves. */
+static void
+ask (Watcher *watcher, const char *gate_op, const char *ready_op)
+{
+  MusterAsker *asker = muster_readiness_hub_ask (
+      watcher->service->hub, watcher->served->session, *gate_op != '\0' ? gate_op : NULL,
+      *ready_op != '\0' ? ready_op : NULL, on_turn, watcher_ref (watcher));
+  g_mutex_lock (&watcher->lock);
+  gboolean is_open = watcher->call != NULL;
+  if (is_open)
+    watcher->asker = asker;
+  g_mutex_unlock (&watcher->lock);
+  if (!is_open)
+    leave (watcher, asker);
+}
+
+static void
+open_watch (MusterReadinessService *self, MusterServed *served, MusterRpcCall *call,
+            const Muster__WatchRequest *request)
+{
+  Watcher *watcher = watcher_new (self, served, call);
+  g_mutex_lock (&self->lock);
+  g_ptr_array_add (self->watchers, watcher_ref (watcher));
+  gboolean stopped = self->stopped;
+  g_mutex_unlock (&self->lock);
+
+  g_autoptr (GError) error = NULL;
+  if (stopped)
+    error = stopping_error ();
+  else if (g_atomic_int_get (&served->is_closed))
+    error = session_gone_error (served); /* after it was found, before it was listed */
+  if (error != NULL) {
+    end_watch (watcher, error);
+  } else {
+    g_cancellable_connect (muster_rpc_call_cancellable (call), G_CALLBACK (on_caller_gone),
+                           watcher_ref (watcher), watcher_unref);
+    ask (watcher, request->ready_for_local_init_op, request->ready_op);
+  }
+  watcher_unref (watcher);
+}
+
+static void
+watch (MusterRpcCall *call, GBytes *request, gpointer data)
+{
+  MusterServer *server = data;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterServed) served = NULL;
+  const Muster__WatchRequest *read =
+      muster_unpack (&muster__watch_request__descriptor, g_bytes_get_data (request, NULL),
+                     g_bytes_get_size (request), arena, "WatchRequest", &error);
+  if (read != NULL)
+    served = muster_sessions_find (server->sessions, read->session_handle, &error);
+  if (served != NULL)
+    open_watch (server->readiness, served, call, read);
+  else
+    muster_rpc_call_finish (call, error);
+}
+
+/* Resident memory; 0 where the system doesn't say. */
+static gint64
+resident_bytes (void)
+{
+  g_autofree char *text = NULL;
+  long pages = 0;
+  if (!g_file_get_contents ("/proc/self/statm", &text, NULL, NULL) ||
+      sscanf (text, "%*s %ld", &pages) != 1)
+    return 0;
+  return (gint64)pages * sysconf (_SC_PAGESIZE);
+}
+
+static void
+about (MusterRpcCall *call, GBytes *request G_GNUC_UNUSED, gpointer data)
+{
+  MusterServer *server = data;
+  Muster__AboutResponse response = MUSTER__ABOUT_RESPONSE__INIT;
+  response.version = VERSION;
+  response.uptime_us = muster_clock_now_us (server->clock) - server->started_us;
+  response.sessions = (gint32)muster_sessions_size (server->sessions);
+  response.watchers = (gint32)muster_readiness_hub_n_askers (server->readiness->hub);
+  response.steps = __atomic_load_n (&server->n_steps, __ATOMIC_RELAXED);
+  response.memory_bytes = resident_bytes ();
+  muster_server_reply (call, &response.base);
+}
+
+MusterReadinessService *
+muster_readiness_service_new (MusterServer *server)
+{
+  MusterReadinessService *self = g_new0 (MusterReadinessService, 1);
+  self->server = server;
+  self->hub = muster_readiness_hub_new (server->master, server->clock);
+  g_mutex_init (&self->lock);
+  self->watchers = g_ptr_array_new_with_free_func (watcher_unref);
+  return self;
+}
+
+void
+muster_readiness_service_free (MusterReadinessService *self)
+{
+  if (self == NULL)
+    return;
+  muster_readiness_service_stop (self);
+  muster_readiness_hub_free (self->hub);
+  g_ptr_array_unref (self->watchers);
+  g_mutex_clear (&self->lock);
+  g_free (self);
+}
+
+void
+muster_readiness_service_enter (MusterReadinessService *self)
+{
+  muster_server_add_method (self->server, "/muster.Readiness/Watch", watch);
+  muster_server_add_method (self->server, "/muster.Readiness/About", about);
+}
+
+/* The watches of one session, or all (NULL); ending them takes them off the list. */
+static GPtrArray *
+watchers_of (MusterReadinessService *self, MusterServed *served)
+{
+  GPtrArray *found = g_ptr_array_new_with_free_func (watcher_unref);
+  g_mutex_lock (&self->lock);
+  for (guint i = 0; i < self->watchers->len; i++) {
+    Watcher *watcher = self->watchers->pdata[i];
+    if (served == NULL || watcher->served == served)
+      g_ptr_array_add (found, watcher_ref (watcher));
+  }
+  g_mutex_unlock (&self->lock);
+  return found;
+}
+
+static void
+end_all (GPtrArray *watchers, const GError *error)
+{
+  for (guint i = 0; i < watchers->len; i++)
+    end_watch (watchers->pdata[i], error);
+}
+
+void
+muster_readiness_service_session_gone (MusterReadinessService *self, MusterServed *served)
+{
+  g_autoptr (GPtrArray) watchers = watchers_of (self, served);
+  g_autoptr (GError) error = session_gone_error (served);
+  end_all (watchers, error);
+}
+
+void
+muster_readiness_service_stop (MusterReadinessService *self)
+{
+  g_mutex_lock (&self->lock);
+  self->stopped = TRUE;
+  g_mutex_unlock (&self->lock);
+  g_autoptr (GPtrArray) watchers = watchers_of (self, NULL);
+  g_autoptr (GError) error = stopping_error ();
+  end_all (watchers, error);
+}

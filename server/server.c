@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/server_private.h"
+
+#include "base/unpack.h"
+
+/* Half of the threads that the RPC server has at least: the others take calls in. */
+#define N_ON_THE_SPOT 2
+
+MusterServer *
+muster_server_new (MusterMaster *master, const MusterServerOptions *options)
+{
+  MusterServer *self = g_new0 (MusterServer, 1);
+  MusterClock *clock = options != NULL ? options->clock : NULL;
+  self->master = g_object_ref (master);
+  self->clock = g_object_ref (clock != NULL ? clock : muster_system_clock ());
+  self->started_us = muster_clock_now_us (self->clock);
+  self->sessions = muster_sessions_new (self->clock);
+  self->crew = muster_crew_new (N_ON_THE_SPOT);
+  self->rpc = muster_rpc_server_new ();
+  self->methods = g_ptr_array_new_with_free_func (g_free);
+  self->readiness = muster_readiness_service_new (self);
+  muster_master_service_enter (self);
+  muster_readiness_service_enter (self->readiness);
+  return self;
+}
+
+void
+muster_server_free (MusterServer *self)
+{
+  if (self == NULL)
+    return;
+  muster_server_stop (self, 0);
+  muster_crew_free (self->crew);
+  muster_rpc_server_free (self->rpc);
+  muster_readiness_service_free (self->readiness);
+  g_ptr_array_unref (self->methods);
+  muster_sessions_free (self->sessions);
+  g_object_unref (self->clock);
+  g_object_unref (self->master);
+  g_free (self);
+}
+
+int
+muster_server_listen (MusterServer *self, const char *address, GError **error)
+{
+  return muster_rpc_server_listen (self->rpc, address, NULL, error);
+}
+
+void
+muster_server_start (MusterServer *self)
+{
+  muster_rpc_server_start (self->rpc);
+}
+
+/* The watches first: they would outlast any grace. */
+void
+muster_server_stop (MusterServer *self, gint64 grace_us)
+{
+  muster_readiness_service_stop (self->readiness);
+  muster_rpc_server_stop (self->rpc, grace_us);
+}
+
+static void
+on_call (MusterRpcCall *call, GBytes *request, gpointer data)
+{
+  const MusterServerMethod *method = data;
+  muster_crew_run (method->server->crew, method->handler, call, request, method->server);
+}
+
+void
+muster_server_add_method (MusterServer *self, const char *path, MusterRpcHandler handler)
+{
+  MusterServerMethod *method = g_new (MusterServerMethod, 1);
+  *method = (MusterServerMethod){self, handler};
+  g_ptr_array_add (self->methods, method);
+  muster_rpc_server_add_method (self->rpc, path, on_call, method);
+}
+
+void
+muster_server_reply (MusterRpcCall *call, const ProtobufCMessage *message)
+{
+  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
+  g_autoptr (GBytes) packed = muster_pack (message);
+  muster_rope_append (&rope, packed);
+  muster_rpc_call_reply (call, &rope);
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "server/crew.h"
+#include "server/server.h"
+#include "server/sessions.h"
+#include "wire/rpc_server.h"
+
+#include <protobuf-c/protobuf-c.h>
+
+G_BEGIN_DECLS
+
+/* What the services of one server share. A service's methods are entered with the server as their
+ * user data. */
+
+typedef struct _MusterReadinessService MusterReadinessService;
+
+/* A method of ours, as the RPC server knows it: run by the crew. */
+typedef struct {
+  MusterServer *server; /* (not owned) */
+  MusterRpcHandler handler;
+} MusterServerMethod;
+
+struct _MusterServer {
+  MusterMaster *master;              /* (owned) */
+  MusterClock *clock;                /* (owned) */
+  MusterSessions *sessions;          /* (owned) */
+  MusterReadinessService *readiness; /* (owned) */
+  MusterCrew *crew;                  /* (owned) */
+  MusterRpcServer *rpc;              /* (owned) */
+  GPtrArray *methods;                /* (owned) (element-type MusterServerMethod) */
+  gint64 started_us;
+  gint64 n_steps; /* atomic */
+};
+
+/* One step more was asked for. */
+static inline void
+muster_server_count_step (MusterServer *self)
+{
+  __atomic_fetch_add (&self->n_steps, 1, __ATOMIC_RELAXED);
+}
+
+/* Enters a method, "/package.Service/Name". */
+void muster_server_add_method (MusterServer *self, const char *path, MusterRpcHandler handler);
+
+/* Answers with a packed message. */
+void muster_server_reply (MusterRpcCall *call, const ProtobufCMessage *message);
+
+/* TensorFlow's MasterService. */
+void muster_master_service_enter (MusterServer *server);
+
+/* /muster.Readiness: Watch and About. */
+MusterReadinessService *muster_readiness_service_new (MusterServer *server);
+void muster_readiness_service_free (MusterReadinessService *self);
+void muster_readiness_service_enter (MusterReadinessService *self);
+/* Ends the watches of a session that was closed or reset. */
+void muster_readiness_service_session_gone (MusterReadinessService *self, MusterServed *served);
+/* Ends all watches, and takes no more. Idempotent. */
+void muster_readiness_service_stop (MusterReadinessService *self);
+
+G_END_DECLS
