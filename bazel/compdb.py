@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes compile_commands.json at the workspace root from `bazel aquery`."""
 import json, os, subprocess, sys
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """protobuf_c_library: C from .proto files with protoc-c.
 
     protobuf_c_library(name = "graph_proto", srcs = ["proto/graph.proto"])

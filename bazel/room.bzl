@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """room: one folder of the line, as a library that only rooms to its right may use.
 
 The line stands here once; visibility holds it. A room is made of every .c, .cc and .h file in its

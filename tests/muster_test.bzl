@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """muster_test: a cc_test whose sources are C files with MUSTER_TEST in them."""
 
 load("//bazel:room.bzl", "WARNINGS")

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The native C rules of Bazel 4.2.3 under the names that rules_cc gives them."""
 
 cc_binary = native.cc_binary

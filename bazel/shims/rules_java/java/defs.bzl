@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The native Java rules of Bazel 4.2.3 under the names that rules_java gives them."""
 
 java_binary = native.java_binary
