@@ -176,9 +176,23 @@ class Client(peer.TestCase):
                     save_checkpoint_steps=2, save_checkpoint_secs=None, save_summaries_steps=None,
                     save_summaries_secs=None, log_step_count_steps=None) as session:
                 while not session.should_stop():
-                    _, step = session.run([model.train, model.step], model.feed)
+                    session.run(model.train, model.feed)
         with model.graph.as_default(), v1.Session(target) as session:
             return session.run("global_step:0")
+
+    def test_a_monitored_worker_joins_its_chief(self):
+        chief, worker = Model(), Model()
+        with self.monitor(chief, is_chief=True) as first:
+            first.run(chief.train, chief.feed)
+            with self.monitor(worker, is_chief=False) as second:
+                second.run(worker.train, worker.feed)
+                self.assertEqual(second.run(worker.step), 2)
+            self.assertEqual(first.run(chief.step), 2)
+
+    def monitor(self, model, is_chief):
+        with model.graph.as_default():
+            return v1.train.MonitoredTrainingSession(
+                master=self.target, is_chief=is_chief, log_step_count_steps=None)
 
     def test_an_uninitialised_variable_is_a_failed_precondition(self):
         for variable in ("old", "new"):
