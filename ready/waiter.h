@@ -24,15 +24,21 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterWaiter, muster_waiter_free)
 void muster_waiter_set_progress (MusterWaiter *self, MusterWaitProgress progress,
                                  gpointer user_data);
 
+/* From now on each wait is one look: the deadline bounds that look, and DEADLINE_EXCEEDED says that
+ * the model wasn't ready. */
+void muster_waiter_look_once (MusterWaiter *self);
+
 /* Waits until the gate is open, or until the model is ready. FALSE: DEADLINE_EXCEEDED
  * (muster_waiter_why () has the last reason), G_IO_ERROR_CANCELLED, ABORTED (the session is gone:
- * make another), UNAVAILABLE, or what the op failed with. */
+ * make another), UNAVAILABLE (also for a look that a master left unanswered for a minute), or what
+ * the op failed with. */
 gboolean muster_waiter_wait_gate (MusterWaiter *self, gint64 deadline_us, GCancellable *cancellable,
                                   GError **error);
 gboolean muster_waiter_wait_ready (MusterWaiter *self, gint64 deadline_us,
                                    GCancellable *cancellable, GError **error);
 
-/* The last reason heard, or NULL; borrowed. And how often it looked, and whether it was pushed. */
+/* The last reason heard, or NULL; borrowed. And how often it looked or heard, and whether it was
+ * pushed. */
 const char *muster_waiter_why (MusterWaiter *self);
 guint muster_waiter_looks (MusterWaiter *self);
 gboolean muster_waiter_is_pushed (MusterWaiter *self);

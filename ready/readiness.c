@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ready/readiness.h"
+
+#include "graph/graph_nodes.h"
+
+void
+muster_readiness_clear (MusterReadiness *self)
+{
+  g_clear_pointer (&self->missing, g_strfreev);
+  g_clear_pointer (&self->why_not, g_free);
+  self->is_ready = FALSE;
+}
+
+/* A name as text: bytes that are no UTF-8 become "\xNN". */
+static char *
+decode_name (MusterString name)
+{
+  GString *text = g_string_sized_new (name.size);
+
+  while (name.size > 0) {
+    const char *end;
+    g_utf8_validate_len (name.data, name.size, &end);
+    gsize valid = (gsize)(end - name.data);
+    g_string_append_len (text, name.data, (gssize)valid);
+    if (valid < name.size)
+      g_string_append_printf (text, "\\x%02X", (guint8)name.data[valid++]);
+    name.data += valid;
+    name.size -= valid;
+  }
+
+  return g_string_free (text, FALSE);
+}
+
+static void
+fill_missing (const MusterTensor *names, MusterReadiness *readiness)
+{
+  g_autoptr (GPtrArray) missing = g_ptr_array_new ();
+
+  for (gint64 i = 0; i < muster_tensor_n_elements (names); i++)
+    g_ptr_array_add (missing, decode_name (muster_tensor_string (names, i)));
+  g_ptr_array_add (missing, NULL);
+  readiness->missing = (char **)g_ptr_array_free (g_steal_pointer (&missing), FALSE);
+
+  g_autofree char *list = g_strjoinv (", ", readiness->missing);
+  readiness->why_not = g_strconcat ("Variables not initialized: ", list, NULL);
+}
+
+static gboolean
+judge_value (const char *op, const MusterTensor *value, MusterReadiness *readiness, GError **error)
+{
+  if (!value || muster_tensor_dtype (value) == MUSTER_INT32 ||
+      muster_tensor_n_elements (value) == 0) {
+    readiness->is_ready = TRUE;
+    return TRUE;
+  }
+  if (muster_tensor_dtype (value) == MUSTER_STRING && muster_tensor_n_dims (value) == 1) {
+    fill_missing (value, readiness);
+    return TRUE;
+  }
+
+  g_autofree char *shape =
+      muster_shape_to_string (muster_tensor_n_dims (value), muster_tensor_dims (value));
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+               "Ready op '%s' yields %s of shape %s, which says nothing about readiness: it should "
+               "yield a vector of names of variables without a value",
+               op, muster_dtype_name (muster_tensor_dtype (value)), shape);
+
+  return FALSE;
+}
+
+/* The one place that reads a master's words (decision 8): TensorFlow has no other way to say it. */
+static gboolean
+means_not_ready (const GError *failure)
+{
+  return muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION) &&
+         strstr (failure->message, "uninitialized") != NULL;
+}
+
+gboolean
+muster_readiness_judge (const char *op, const MusterTensor *value, const GError *failure,
+                        MusterReadiness *readiness, GError **error)
+{
+  *readiness = (MusterReadiness){0};
+
+  if (!failure)
+    return judge_value (op, value, readiness, error);
+  if (means_not_ready (failure)) {
+    readiness->why_not = g_strdup (failure->message);
+    return TRUE;
+  }
+  if (error)
+    *error = g_error_copy (failure);
+
+  return FALSE;
+}
+
+/* Ops that a ready op may be and that have no output. */
+static gboolean
+is_without_output (MusterSession *session, const char *op)
+{
+  static const char *const types[] = {"NoOp",
+                                      "Assert",
+                                      "AssignVariableOp",
+                                      "InitializeTableV2",
+                                      "InitializeTableFromTextFileV2",
+                                      "LookupTableInsertV2",
+                                      "LookupTableImportV2",
+                                      NULL};
+  MusterGraph *graph = muster_session_graph (session);
+  g_autofree char *name = NULL;
+
+  if (!graph)
+    return FALSE;
+  muster_graph_split_input (op, &name);
+  const Tensorflow__NodeDef *node = muster_graph_find_node (graph, name);
+
+  return node && g_strv_contains (types, node->op);
+}
+
+static gboolean
+run_as_target (MusterSession *session, const char *op, gint64 deadline_us,
+               GCancellable *cancellable, GError **error)
+{
+  g_autofree char *name = NULL;
+
+  muster_graph_split_input (op, &name);
+
+  return muster_session_run_op (session, name, deadline_us, cancellable, error);
+}
+
+/* Fetches op; one without an output gives NULL and no failure. */
+static MusterTensor *
+evaluate (MusterSession *session, const char *op, gint64 deadline_us, GCancellable *cancellable,
+          GError **failure)
+{
+  if (is_without_output (session, op)) {
+    run_as_target (session, op, deadline_us, cancellable, failure);
+    return NULL;
+  }
+
+  g_autoptr (GError) refused = NULL;
+  g_autofree char *tensor = strchr (op, ':') ? g_strdup (op) : g_strconcat (op, ":0", NULL);
+  MusterTensor *value = muster_session_fetch (session, tensor, deadline_us, cancellable, &refused);
+  if (value)
+    return value;
+  /* The master may know an op that has no output where we don't. */
+  if (muster_error_is (refused, MUSTER_ERROR_INVALID_ARGUMENT) &&
+      run_as_target (session, op, deadline_us, cancellable, NULL))
+    return NULL;
+  g_propagate_error (failure, g_steal_pointer (&refused));
+
+  return NULL;
+}
+
+gboolean
+muster_readiness_probe (MusterSession *session, const char *op, gint64 deadline_us,
+                        GCancellable *cancellable, MusterReadiness *readiness, GError **error)
+{
+  *readiness = (MusterReadiness){.is_ready = op == NULL};
+  if (!op)
+    return TRUE;
+
+  g_autoptr (GError) failure = NULL;
+  g_autoptr (MusterTensor) value = evaluate (session, op, deadline_us, cancellable, &failure);
+
+  return muster_readiness_judge (op, value, failure, readiness, error);
+}
+
+gboolean
+muster_readiness_turn (MusterSession *session, const char *gate_op, const char *ready_op,
+                       gint64 deadline_us, GCancellable *cancellable, MusterTurn *turn,
+                       GError **error)
+{
+  g_auto (MusterReadiness) gate = {0};
+  g_auto (MusterReadiness) ready = {0};
+
+  if (!muster_readiness_probe (session, gate_op, deadline_us, cancellable, &gate, error))
+    return FALSE;
+  if (gate.is_ready &&
+      !muster_readiness_probe (session, ready_op, deadline_us, cancellable, &ready, error))
+    return FALSE;
+
+  *turn = (MusterTurn){.gate_open = gate.is_ready,
+                       .is_ready = ready.is_ready,
+                       .why_gate = g_steal_pointer (&gate.why_not),
+                       .why_not_ready = g_steal_pointer (&ready.why_not),
+                       .missing = gate.is_ready ? g_steal_pointer (&ready.missing)
+                                                : g_steal_pointer (&gate.missing)};
+
+  return TRUE;
+}

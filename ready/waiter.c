@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ready/waiter.h"
+
+#include "ready/readiness.h"
+
+/* A master that leaves a look unanswered for so long isn't there. */
+#define LOOK_LIMIT_US (60 * MUSTER_SECOND)
+
+typedef enum { GATE, READY } Question;
+
+struct _MusterWaiter {
+  MusterSession *session; /* (owned) */
+  char *gate_op;          /* (owned) (nullable) */
+  char *ready_op;         /* (owned) (nullable) */
+  gint64 ceiling_us;
+  MusterClock *clock; /* (owned) */
+  MusterWaitProgress progress;
+  gpointer progress_data;
+
+  MusterTurn turn; /* the last one looked at or heard */
+  char *why;       /* (owned) (nullable) */
+  guint looks;
+  gboolean once;
+
+  MusterWatch *watch; /* (owned) (nullable) */
+  gint64 watch_deadline_us;
+  gboolean is_pushed; /* the watch has told something */
+  gboolean must_poll; /* the master can't push */
+};
+
+MusterWaiter *
+muster_waiter_new (MusterSession *session, const char *gate_op, const char *ready_op,
+                   gint64 ceiling_us, MusterClock *clock)
+{
+  MusterWaiter *self = g_new0 (MusterWaiter, 1);
+
+  self->session = g_object_ref (session);
+  self->gate_op = g_strdup (gate_op);
+  self->ready_op = g_strdup (ready_op);
+  self->ceiling_us = ceiling_us;
+  self->clock = g_object_ref (clock ? clock : muster_system_clock ());
+
+  return self;
+}
+
+void
+muster_waiter_free (MusterWaiter *self)
+{
+  if (!self)
+    return;
+
+  g_clear_object (&self->watch);
+  muster_turn_clear (&self->turn);
+  g_free (self->why);
+  g_free (self->gate_op);
+  g_free (self->ready_op);
+  g_object_unref (self->clock);
+  g_object_unref (self->session);
+  g_free (self);
+}
+
+void
+muster_waiter_set_progress (MusterWaiter *self, MusterWaitProgress progress, gpointer user_data)
+{
+  self->progress = progress;
+  self->progress_data = user_data;
+}
+
+void
+muster_waiter_look_once (MusterWaiter *self)
+{
+  self->once = TRUE;
+}
+
+/* Keeps what was looked at or heard; tells of it if the reason is another one. */
+static void
+take_turn (MusterWaiter *self, MusterTurn *turn)
+{
+  const char *why = turn->why_gate ? turn->why_gate : turn->why_not_ready;
+
+  muster_turn_clear (&self->turn);
+  self->turn = *turn;
+  *turn = (MusterTurn){0};
+  self->looks++;
+
+  if (!why || g_strcmp0 (why, self->why) == 0)
+    return;
+  g_free (self->why);
+  self->why = g_strdup (why);
+  if (self->progress)
+    self->progress (&self->turn, self->progress_data);
+}
+
+static gboolean
+is_answered (const MusterWaiter *self, Question question)
+{
+  return self->turn.gate_open && (question == GATE || self->turn.is_ready);
+}
+
+/* Looking. */
+
+/* Asks one question, since the gate may be open long before local init has run. */
+static gboolean
+probe (MusterWaiter *self, Question question, gint64 deadline_us, GCancellable *cancellable,
+       GError **error)
+{
+  const char *op = question == GATE ? self->gate_op : self->ready_op;
+  g_auto (MusterReadiness) found = {0};
+  g_auto (MusterTurn) turn = {0};
+
+  if (!muster_readiness_probe (self->session, op, deadline_us, cancellable, &found, error))
+    return FALSE;
+  turn.gate_open = question == READY || found.is_ready;
+  turn.is_ready = question == READY && found.is_ready;
+  turn.missing = g_steal_pointer (&found.missing);
+  *(question == GATE ? &turn.why_gate : &turn.why_not_ready) = g_steal_pointer (&found.why_not);
+  take_turn (self, &turn);
+
+  return TRUE;
+}
+
+static gboolean
+look (MusterWaiter *self, Question question, gint64 now_us, gint64 deadline_us,
+      GCancellable *cancellable, GError **error)
+{
+  gint64 limit_us = MIN (deadline_us, muster_deadline_after (now_us, LOOK_LIMIT_US));
+  g_autoptr (GError) failure = NULL;
+
+  if (probe (self, question, limit_us, cancellable, &failure))
+    return TRUE;
+  if (limit_us < deadline_us && muster_clock_now_us (self->clock) >= limit_us &&
+      muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED)) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE,
+                 "The master left a look at readiness unanswered for a minute: %s",
+                 failure->message);
+    return FALSE;
+  }
+  g_propagate_error (error, g_steal_pointer (&failure));
+
+  return FALSE;
+}
+
+static gboolean
+give_up (const MusterWaiter *self, GError **error)
+{
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED, "Not ready in time: %s",
+               self->why ? self->why : "nothing was heard");
+
+  return FALSE;
+}
+
+static gboolean
+poll_until (MusterWaiter *self, Question question, gint64 deadline_us, GCancellable *cancellable,
+            GError **error)
+{
+  MusterCountdown countdown;
+  gint64 now_us = muster_clock_now_us (self->clock);
+
+  muster_countdown_start (&countdown, now_us, deadline_us, self->ceiling_us);
+  for (;;) {
+    if (!look (self, question, now_us, deadline_us, cancellable, error))
+      return FALSE;
+    if (is_answered (self, question))
+      return TRUE;
+
+    gint64 after_us = muster_clock_now_us (self->clock);
+    muster_countdown_looked (&countdown, after_us - now_us);
+    gint64 wake_us =
+        muster_countdown_next_us (&countdown, after_us, muster_clock_random (self->clock));
+    if (wake_us == 0 || self->once)
+      return give_up (self, error);
+    if (!muster_clock_wait_until (self->clock, wake_us, cancellable, error))
+      return FALSE;
+    now_us = muster_clock_now_us (self->clock);
+  }
+}
+
+/* Hearing. */
+
+/* One watch serves both questions; it ends with its deadline, so another deadline needs another. */
+static gboolean
+ensure_watch (MusterWaiter *self, gint64 deadline_us, GError **error)
+{
+  if (self->watch && self->watch_deadline_us == deadline_us)
+    return TRUE;
+  g_clear_object (&self->watch);
+  self->watch =
+      muster_session_watch (self->session, self->gate_op, self->ready_op, deadline_us, error);
+  self->watch_deadline_us = deadline_us;
+
+  return self->watch != NULL;
+}
+
+static gboolean
+hear (MusterWaiter *self, gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  g_auto (MusterTurn) turn = {0};
+
+  if (!ensure_watch (self, deadline_us, error) ||
+      !muster_watch_next (self->watch, &turn, cancellable, error))
+    return FALSE;
+  self->is_pushed = TRUE;
+  take_turn (self, &turn);
+
+  return TRUE;
+}
+
+static gboolean
+hear_until (MusterWaiter *self, Question question, gint64 deadline_us, GCancellable *cancellable,
+            GError **error)
+{
+  while (!is_answered (self, question))
+    if (!hear (self, deadline_us, cancellable, error))
+      return FALSE;
+
+  return TRUE;
+}
+
+static gboolean
+wait_until (MusterWaiter *self, Question question, gint64 deadline_us, GCancellable *cancellable,
+            GError **error)
+{
+  g_autoptr (GError) failure = NULL;
+
+  if (!(question == GATE ? self->gate_op : self->ready_op))
+    return TRUE;
+  if (self->must_poll || self->once)
+    return poll_until (self, question, deadline_us, cancellable, error);
+  if (hear_until (self, question, deadline_us, cancellable, &failure))
+    return TRUE;
+  if (!muster_error_is (failure, MUSTER_ERROR_UNIMPLEMENTED) || self->is_pushed) {
+    g_propagate_error (error, g_steal_pointer (&failure));
+    return FALSE;
+  }
+  self->must_poll = TRUE;
+  g_clear_object (&self->watch);
+
+  return poll_until (self, question, deadline_us, cancellable, error);
+}
+
+gboolean
+muster_waiter_wait_gate (MusterWaiter *self, gint64 deadline_us, GCancellable *cancellable,
+                         GError **error)
+{
+  return wait_until (self, GATE, deadline_us, cancellable, error);
+}
+
+gboolean
+muster_waiter_wait_ready (MusterWaiter *self, gint64 deadline_us, GCancellable *cancellable,
+                          GError **error)
+{
+  return wait_until (self, READY, deadline_us, cancellable, error);
+}
+
+const char *
+muster_waiter_why (MusterWaiter *self)
+{
+  return self->why;
+}
+
+guint
+muster_waiter_looks (MusterWaiter *self)
+{
+  return self->looks;
+}
+
+gboolean
+muster_waiter_is_pushed (MusterWaiter *self)
+{
+  return self->is_pushed;
+}
