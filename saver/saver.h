@@ -46,10 +46,23 @@ gboolean muster_saver_preflight (MusterSaver *self, const char *prefix, GCancell
 gboolean muster_saver_restore (MusterSaver *self, MusterSession *session, const char *prefix,
                                gint64 deadline_us, GCancellable *cancellable, GError **error);
 
+/* Restores the newest checkpoint of a directory that is whole. *restored (transfer full) is its
+ * prefix, or NULL where the directory's state file names none: that is success. *passed_over
+ * (nullable) (transfer full) says which newer ones were missing or damaged, else NULL. One that is
+ * whole and doesn't fit the graph is an error, and so is a state file that can't be read
+ * (DATA_LOSS). Afterwards the state file's list is the saver's. */
+gboolean muster_saver_restore_latest (MusterSaver *self, MusterSession *session,
+                                      const char *directory, char **restored, char **passed_over,
+                                      gint64 deadline_us, GCancellable *cancellable,
+                                      GError **error);
+
 /* The list that retention works on, oldest first: (transfer full) NULL-terminated. */
 char **muster_saver_last_checkpoints (MusterSaver *self);
 /* Rebuilds the list from a state file's paths: those whose files exist, in that order (SAV.50). */
 void muster_saver_recover_last_checkpoints (MusterSaver *self, const char *const *prefixes);
+
+/* Where its checkpoints are; borrowed. */
+MusterStorage *muster_saver_storage (MusterSaver *self);
 
 /* The step in a prefix's name, "model.ckpt-1200" -> 1200; -1 if it has none. */
 gint64 muster_checkpoint_step (const char *prefix);

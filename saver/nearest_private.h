@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "bundle/bundle_reader.h"
+
+G_BEGIN_DECLS
+
+/* The name in a checkpoint that differs least from name, for "did you mean": NULL where none is
+ * near (more than a third of it differs). Borrowed from the reader. */
+const char *muster_nearest_name (MusterBundleReader *reader, const char *name);
+
+/* How many insertions, deletions and replacements of a byte turn a into b; limit + 1 for more than
+ * limit. */
+guint muster_edit_distance (const char *a, const char *b, guint limit);
+
+G_END_DECLS

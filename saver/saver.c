@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saver/saver.h"
+
+#include "graph/graph_nodes.h"
+#include "saver/saver_private.h"
+
+#define DEFAULT_BASE_NAME "model.ckpt"
+#define STATE_FILE        "checkpoint"
+
+G_DEFINE_FINAL_TYPE (MusterSaver, muster_saver, G_TYPE_OBJECT)
+
+static gboolean
+check_info (const MusterSaverInfo *info, GError **error)
+{
+  if (!info) {
+    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                         "The meta graph has no SaverDef: export it with a Saver");
+    return FALSE;
+  }
+  if (info->filename_tensor && *info->filename_tensor && info->save_tensor && *info->save_tensor &&
+      info->restore_op && *info->restore_op)
+    return TRUE;
+  g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                       "saver_def must specify the filename_tensor_name, save_tensor_name and "
+                       "restore_op_name");
+
+  return FALSE;
+}
+
+static gboolean
+check_base_name (const char *name, GError **error)
+{
+  if (*name && !strchr (name, '/'))
+    return TRUE;
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+               "'%s' can't be the base name of checkpoints: give a name without a '/'", name);
+
+  return FALSE;
+}
+
+MusterSaver *
+muster_saver_new (MusterMetaGraph *meta_graph, const MusterSaverOptions *options, GError **error)
+{
+  static const MusterSaverOptions defaults;
+  const MusterSaverInfo *info = muster_meta_graph_saver (meta_graph);
+
+  if (!options)
+    options = &defaults;
+  const char *base_name = options->base_name ? options->base_name : DEFAULT_BASE_NAME;
+  if (!check_info (info, error) || !check_base_name (base_name, error))
+    return NULL;
+
+  MusterSaver *self = g_object_new (MUSTER_TYPE_SAVER, NULL);
+  self->meta_graph = muster_meta_graph_ref (meta_graph);
+  self->info = *info;
+  self->max_to_keep = MAX (options->max_to_keep ? options->max_to_keep : info->max_to_keep, 0);
+  self->base_name = g_strdup (base_name);
+  self->with_meta_graph = !options->no_meta_graph;
+  self->storage = g_object_ref (options->storage ? options->storage : muster_local_storage ());
+  self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());
+
+  return self;
+}
+
+char *
+muster_saver_path_for_master (MusterSaver *self, const char *path)
+{
+  return self->storage == muster_local_storage () ? g_canonicalize_filename (path, NULL)
+                                                  : g_strdup (path);
+}
+
+/* Runs the save op with the prefix fed: its tensor depends on the files being there. */
+static gboolean
+run_save (MusterSaver *self, MusterSession *session, const char *prefix, gint64 deadline_us,
+          GCancellable *cancellable, GError **error)
+{
+  g_autofree char *path = muster_saver_path_for_master (self, prefix);
+  g_autoptr (MusterTensor) name = muster_tensor_new_string (path);
+  g_autoptr (MusterTensor) written = NULL;
+  MusterFeed feed = {self->info.filename_tensor, name};
+  gboolean is_tensor = strchr (self->info.save_tensor, ':') != NULL;
+  MusterStep step = {.feeds = &feed,
+                     .n_feeds = 1,
+                     .fetches = &self->info.save_tensor,
+                     .n_fetches = is_tensor ? 1 : 0,
+                     .targets = &self->info.save_tensor,
+                     .n_targets = is_tensor ? 0 : 1,
+                     .deadline_us = deadline_us};
+
+  return muster_session_run (session, &step, &written, NULL, cancellable, error);
+}
+
+/* Beside the checkpoint to be, so that a rename is enough; hidden from those who list checkpoints.
+ */
+static char *
+temporary_for (MusterSaver *self, const char *directory, const char *name)
+{
+  g_autofree char *temporary = g_strdup_printf (
+      ".saving-%08x-%s", (guint32)(muster_clock_random (self->clock) * G_MAXUINT32), name);
+
+  return g_build_filename (directory, temporary, NULL);
+}
+
+static gboolean
+write_checkpoint (MusterSaver *self, MusterSession *session, const char *directory,
+                  const char *name, const char *prefix, gint64 deadline_us,
+                  GCancellable *cancellable, GError **error)
+{
+  g_autofree char *temporary = temporary_for (self, directory, name);
+
+  if (run_save (self, session, temporary, deadline_us, cancellable, error) &&
+      muster_saver_publish (self, temporary, prefix, error))
+    return TRUE;
+  muster_saver_discard_quietly (self, temporary);
+
+  return FALSE;
+}
+
+static char *
+name_for (MusterSaver *self, gint64 step, GError **error)
+{
+  if (step >= 0)
+    return g_strdup_printf ("%s-%" G_GINT64_FORMAT, self->base_name, step);
+  if (strcmp (self->base_name, STATE_FILE) != 0)
+    return g_strdup (self->base_name);
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+               "'latest_filename' collides with 'save_path': '%s' and '%s'", STATE_FILE,
+               self->base_name);
+
+  return NULL;
+}
+
+char *
+muster_saver_save (MusterSaver *self, MusterSession *session, const char *directory, gint64 step,
+                   gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  g_return_val_if_fail (MUSTER_IS_SAVER (self) && MUSTER_IS_SESSION (session), NULL);
+
+  g_autofree char *name = name_for (self, step, error);
+  if (!name)
+    return NULL;
+  g_autofree char *prefix = g_build_filename (directory, name, NULL);
+
+  g_mutex_lock (&self->saving);
+  gboolean saved =
+      muster_saver_make_directory (self, directory, error) &&
+      write_checkpoint (self, session, directory, name, prefix, deadline_us, cancellable, error) &&
+      muster_saver_record (self, directory, prefix, error);
+  g_mutex_unlock (&self->saving);
+  if (saved)
+    return g_steal_pointer (&prefix);
+  g_prefix_error (error, "Saving '%s': ", prefix);
+
+  return NULL;
+}
+
+MusterStorage *
+muster_saver_storage (MusterSaver *self)
+{
+  return self->storage;
+}
+
+gint64
+muster_checkpoint_step (const char *prefix)
+{
+  const char *dash = strrchr (prefix, '-');
+  const char *slash = strrchr (prefix, '/');
+  guint64 step;
+
+  if (!dash || dash < slash || !g_ascii_isdigit (dash[1]) ||
+      !g_ascii_string_to_unsigned (dash + 1, 10, 0, G_MAXINT64, &step, NULL))
+    return -1;
+
+  return (gint64)step;
+}
+
+static void
+kept_free (gpointer data)
+{
+  g_free (((MusterKept *)data)->prefix);
+  g_free (data);
+}
+
+static void
+muster_saver_finalize (GObject *object)
+{
+  MusterSaver *self = MUSTER_SAVER (object);
+
+  g_clear_pointer (&self->meta_graph, muster_meta_graph_unref);
+  g_free (self->base_name);
+  g_clear_object (&self->storage);
+  g_clear_object (&self->clock);
+  g_ptr_array_unref (self->kept);
+  g_ptr_array_unref (self->doomed);
+  g_mutex_clear (&self->saving);
+  g_mutex_clear (&self->lock);
+  G_OBJECT_CLASS (muster_saver_parent_class)->finalize (object);
+}
+
+static void
+muster_saver_class_init (MusterSaverClass *klass)
+{
+  G_OBJECT_CLASS (klass)->finalize = muster_saver_finalize;
+}
+
+static void
+muster_saver_init (MusterSaver *self)
+{
+  g_mutex_init (&self->saving);
+  g_mutex_init (&self->lock);
+  self->kept = g_ptr_array_new_with_free_func (kept_free);
+  self->doomed = g_ptr_array_new_with_free_func (g_free);
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "bundle/bundle_reader.h"
+#include "saver/saver.h"
+
+G_BEGIN_DECLS
+
+typedef struct {
+  char *prefix; /* (owned) */
+  double time;  /* seconds since 1970 */
+} MusterKept;
+
+struct _MusterSaver {
+  GObject parent;
+  MusterMetaGraph *meta_graph; /* (owned) */
+  MusterSaverInfo info;        /* its strings are the meta graph's */
+  int max_to_keep;             /* 0: all */
+  char *base_name;             /* (owned) */
+  gboolean with_meta_graph;
+  MusterStorage *storage; /* (owned) */
+  MusterClock *clock;     /* (owned) */
+  GMutex saving;          /* held by the save whose turn it is */
+  GMutex lock;
+  /* guarded by lock */
+  GPtrArray *kept;   /* (owned) (element-type MusterKept) oldest first */
+  GPtrArray *doomed; /* (owned) (element-type utf8) prefixes that could not be removed yet */
+};
+
+/* A path as the master is to be told of it: another process has another working directory. */
+char *muster_saver_path_for_master (MusterSaver *self, const char *path);
+
+/* publish.c: turns what the master wrote at temporary into the checkpoint prefix, durably. */
+gboolean muster_saver_publish (MusterSaver *self, const char *temporary, const char *prefix,
+                               GError **error);
+/* Takes away what is left of a save that failed. */
+void muster_saver_discard_quietly (MusterSaver *self, const char *temporary);
+gboolean muster_saver_make_directory (MusterSaver *self, const char *directory, GError **error);
+
+/* retention.c: makes prefix the latest, in the state file and in the list, and then removes what
+ * leaves the list. */
+gboolean muster_saver_record (MusterSaver *self, const char *directory, const char *prefix,
+                              GError **error);
+
+/* preflight.c: a checkpoint compared with what the graph restores, unread. */
+gboolean muster_saver_check_fit (MusterSaver *self, MusterBundleReader *reader, GError **error);
+
+G_END_DECLS
