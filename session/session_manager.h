@@ -49,15 +49,16 @@ typedef struct {
   const char *checkpoint_dir;      /* the directory's latest; NULL and "" count as not given */
   const char *checkpoint_filename; /* or this very checkpoint */
   gboolean wait_for_checkpoint;
-  gint64 max_wait_us; /* for a checkpoint; 0: one look (with wait_for_checkpoint: 7200 s unless
-                         given); MUSTER_WAIT_FOREVER */
+  gint64 max_wait_us; /* for a checkpoint; 0: 7200 s; MUSTER_WAIT_FOREVER; it isn't an error when
+                         none has come by then */
   gint64 timeout_us;  /* over everything; 0: MUSTER_WAIT_FOREVER */
 } MusterPrepareOptions;
 
 /* What a verb did, for people and logs. A plain struct; clear it. */
 typedef struct {
   char *restored_from; /* (owned) (nullable) the checkpoint */
-  char *reason;        /* (owned) (nullable) recover: why it isn't ready */
+  char *passed_over;   /* (owned) (nullable) newer checkpoints that were not whole, and why */
+  char *reason;        /* (owned) (nullable) recover, and a verb that failed: why it isn't ready */
   GArray *phases;      /* (owned) (nullable) of MusterPhase, in order */
   guint looks;         /* how often readiness was looked at */
   guint sessions;      /* how many sessions were made */
@@ -65,7 +66,9 @@ typedef struct {
 } MusterSessionReport;
 
 typedef struct {
-  const char *name; /* "connect", "restore", "init", "local init", "waiting", "ready" */
+  /* "connect" (until there was a session, with the pauses), "create" (the session that was made),
+   * "restore", "init", "local init", "waiting", "ready"; time spent in one adds up */
+  const char *name;
   gint64 duration_us;
 } MusterPhase;
 
@@ -88,15 +91,18 @@ MusterSession *muster_session_manager_recover_session (
     MusterSessionManager *self, MusterMaster *master, const MusterPrepareOptions *options,
     gboolean *recovered, MusterSessionReport *report, GCancellable *cancellable, GError **error);
 
-/* Waits until another task has made the model ready. timeout_us 0 looks once; MUSTER_WAIT_FOREVER
- * waits without end. DEADLINE_EXCEEDED: "Session was not ready after waiting N secs." and why, how
- * often it looked, what took the time. */
+/* Waits until another task has made the model ready. timeout_us 0 and below looks once (and gives
+ * that look half a minute); MUSTER_WAIT_FOREVER waits without end. A master that isn't there yet
+ * (UNAVAILABLE), or that lost the session (ABORTED), is tried again until the deadline; any other
+ * failure ends the wait. DEADLINE_EXCEEDED: "Session was not ready after waiting N secs." and why,
+ * how often it looked, what took the time; report->sessions is 0 if the master never answered. */
 MusterSession *muster_session_manager_wait_for_session (MusterSessionManager *self,
                                                         MusterMaster *master, gint64 timeout_us,
                                                         MusterSessionReport *report,
                                                         GCancellable *cancellable, GError **error);
 
-/* Called while waiting, on the waiting thread, whenever the reason changes; message is one line. */
+/* Called while waiting, on the waiting thread, whenever the reason changes; message is one line,
+ * and turn is empty where the master wasn't asked about readiness. Set it before the first verb. */
 typedef void (*MusterSessionProgress) (const char *message, const MusterTurn *turn,
                                        gpointer user_data);
 void muster_session_manager_set_progress (MusterSessionManager *self,
