@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "master/master.h"
+#include "tests/doubles/fake_clock.h"
+
+G_BEGIN_DECLS
+
+/* MusterFakeMaster is a small working master without a graph: variables are names that have a value
+ * or haven't, ops are what the test says of them, and everything costs the fake time that the test
+ * gives it. It keeps a diary of what was asked of it ("create", "run init", "close") and counts
+ * sessions. An op or tensor is known by its node's name: "ready:0" and "ready" are one op. What
+ * nobody scripted fails as on a real master, with INVALID_ARGUMENT. Any thread. */
+
+#define MUSTER_TYPE_FAKE_MASTER (muster_fake_master_get_type ())
+G_DECLARE_FINAL_TYPE (MusterFakeMaster, muster_fake_master, MUSTER, FAKE_MASTER, GObject)
+
+MusterFakeMaster *muster_fake_master_new (MusterFakeClock *clock);
+
+/* Ops. An op may be scripted several ways: its effects happen in the order in which they were
+ * scripted, and it yields what was scripted last. */
+void muster_fake_master_op_sets (MusterFakeMaster *self, const char *op,
+                                 ...) G_GNUC_NULL_TERMINATED;
+/* Yields the names of those variables that have no value. */
+void muster_fake_master_op_reports (MusterFakeMaster *self, const char *op,
+                                    ...) G_GNUC_NULL_TERMINATED;
+/* Yields a tensor; NULL: the op has no output. */
+void muster_fake_master_op_yields (MusterFakeMaster *self, const char *op, MusterTensor *value);
+/* Calls back with the step (the fake's lock isn't held); *value may be filled. */
+typedef gboolean (*MusterFakeOp) (MusterFakeMaster *self, const MusterStep *step,
+                                  MusterTensor **value, gpointer user_data, GError **error);
+void muster_fake_master_op_calls (MusterFakeMaster *self, const char *op, MusterFakeOp func,
+                                  gpointer user_data);
+
+/* What is asked by name: "create", "close", "watch" or an op. The calls from the first on (1, 2, …)
+ * fail, n_times of them (G_MAXUINT: from then on). */
+void muster_fake_master_fail (MusterFakeMaster *self, const char *what, guint first, guint n_times,
+                              MusterError code, const char *message);
+/* How long each call takes; one that doesn't end by its deadline fails with DEADLINE_EXCEEDED at
+ * it. MUSTER_WAIT_FOREVER: it hangs. */
+void muster_fake_master_set_cost (MusterFakeMaster *self, const char *what, gint64 cost_us);
+
+/* The world outside: somebody else gives a variable its value; the master dies (every session and
+ * value is gone) and another stands in its place. */
+void muster_fake_master_set_variable (MusterFakeMaster *self, const char *name);
+gboolean muster_fake_master_has_variable (MusterFakeMaster *self, const char *name);
+void muster_fake_master_restart (MusterFakeMaster *self);
+
+/* Sessions offer watch from now on (without: UNIMPLEMENTED). */
+void muster_fake_master_set_watchable (MusterFakeMaster *self);
+
+/* How often something was asked; sessions open now, and at most. */
+guint muster_fake_master_n_calls (MusterFakeMaster *self, const char *what);
+guint muster_fake_master_n_open (MusterFakeMaster *self);
+guint muster_fake_master_most_open (MusterFakeMaster *self);
+
+/* "create, run init, run ready, close", (transfer full). */
+char *muster_fake_master_diary (MusterFakeMaster *self);
+/* The last tensor fed under that name, or NULL; and the options of op's last step; borrowed. */
+MusterTensor *muster_fake_master_fed (MusterFakeMaster *self, const char *name);
+GBytes *muster_fake_master_options_of (MusterFakeMaster *self, const char *op);
+
+G_END_DECLS
