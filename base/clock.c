@@ -68,8 +68,10 @@ muster_format_duration (gint64 duration_us)
   const gint64 seconds = us / MUSTER_SECOND;
   if (us == MUSTER_WAIT_FOREVER)
     return g_strdup ("forever");
-  if (us < MUSTER_MILLISECOND)
+  if (us < MUSTER_MILLISECOND / 10)
     return g_strdup_printf ("%d µs", (int)us);
+  if (us < MUSTER_MILLISECOND)
+    return g_strdup_printf ("0.%d ms", (int)(us / 100));
   if (us < MUSTER_SECOND)
     return g_strdup_printf ("%d ms", (int)(us / MUSTER_MILLISECOND));
   if (seconds < 60)

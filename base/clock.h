@@ -51,7 +51,8 @@ gint64 muster_deadline_after (gint64 now_us, gint64 timeout_us);
 /* What is left at now_us, never below 0; MUSTER_WAIT_FOREVER stays. */
 gint64 muster_deadline_remaining (gint64 deadline_us, gint64 now_us);
 
-/* A duration as people read it: "3 ms", "14.2 s", "9m46s", "2h03m". */
+/* A duration as people read it: "40 µs", "0.4 ms", "3 ms", "14.2 s", "9m46s", "2h03m"; "forever".
+ */
 char *muster_format_duration (gint64 duration_us);
 
 /* A size as people read it: "64 KB", "3.4 GB" (powers of 1000). */

@@ -1,90 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/unpack.h"
 
+#include "base/arena_private.h"
 #include "base/error.h"
 #include "base/protowire.h"
 
-/* --- the arena --- */
-
-#define FIRST_CHUNK ((gsize)4 << 10)
-#define LAST_CHUNK  ((gsize)1 << 20)
-
-typedef struct _Chunk Chunk;
-struct _Chunk {
-  Chunk *next;
-  gsize padding; /* keeps what follows aligned to 16 */
-};
-
-struct _MusterArena {
-  Chunk *chunks; /* (owned) */
-  guint8 *at;
-  guint8 *end;
-  gsize next_size; /* of the chunk to come */
-  gsize budget;    /* what unpacking may still take */
-};
-
-MusterArena *
-muster_arena_new (void)
-{
-  MusterArena *self = g_new0 (MusterArena, 1);
-  self->next_size = FIRST_CHUNK;
-  return self;
-}
-
-static guint8 *
-new_chunk (MusterArena *self, gsize size)
-{
-  Chunk *chunk = g_malloc (sizeof (Chunk) + size);
-  chunk->next = self->chunks;
-  self->chunks = chunk;
-  return (guint8 *)(chunk + 1);
-}
-
-static gpointer
-arena_take (MusterArena *self, gsize size, gsize alignment)
-{
-  guint8 *start = (guint8 *)(((guintptr)self->at + alignment - 1) & ~(alignment - 1));
-  if (self->at != NULL && start <= self->end && size <= (gsize)(self->end - start)) {
-    self->at = start + size;
-    return start;
-  }
-  if (size > self->next_size / 4)
-    return new_chunk (self, size); /* on its own, so that the open chunk isn't lost */
-  start = new_chunk (self, self->next_size);
-  self->at = start + size;
-  self->end = start + self->next_size;
-  self->next_size = MIN (self->next_size * 2, LAST_CHUNK);
-  return start;
-}
-
-gpointer
-muster_arena_alloc (MusterArena *self, gsize size)
-{
-  return arena_take (self, MAX (size, 1), 16);
-}
-
-void
-muster_arena_free (MusterArena *self)
-{
-  if (self == NULL)
-    return;
-  while (self->chunks != NULL) {
-    Chunk *chunk = self->chunks;
-    self->chunks = chunk->next;
-    g_free (chunk);
-  }
-  g_free (self);
-}
-
-/* --- the walk --- */
+/* One walk along a message's descriptor both checks and unpacks: protobuf-c's own unpacking bounds
+ * nothing, loses numbers when a message comes in parts, and would be a second walk. A walk without
+ * a message to fill only checks. */
 
 typedef struct {
   const char *what;
   GError **error;
+  MusterArena *arena; /* (nullable) when only checking */
 } Walk;
 
 static gboolean walk_message (Walk *walk, const ProtobufCMessageDescriptor *descriptor,
-                              MusterProtoReader reader, int depth);
+                              MusterProtoReader reader, ProtobufCMessage *message, int depth);
 
 static gboolean
 refuse (Walk *walk, const ProtobufCMessageDescriptor *descriptor,
@@ -155,52 +87,214 @@ is_text (const guint8 *data, gsize size)
   return i == size || g_utf8_validate_len ((const char *)data + i, size - i, NULL);
 }
 
-static gboolean
-packed_is_well_formed (const MusterProtoField *field, guint8 wire_type)
+/* --- filling a message in --- */
+
+static gsize
+element_size (ProtobufCType type)
 {
-  if (wire_type == MUSTER_WIRE_FIXED32)
-    return field->size % 4 == 0;
-  if (wire_type == MUSTER_WIRE_FIXED64)
-    return field->size % 8 == 0;
+  switch (type) {
+  case PROTOBUF_C_TYPE_BOOL:
+    return sizeof (protobuf_c_boolean);
+  case PROTOBUF_C_TYPE_INT64:
+  case PROTOBUF_C_TYPE_SINT64:
+  case PROTOBUF_C_TYPE_UINT64:
+  case PROTOBUF_C_TYPE_SFIXED64:
+  case PROTOBUF_C_TYPE_FIXED64:
+  case PROTOBUF_C_TYPE_DOUBLE:
+    return 8;
+  case PROTOBUF_C_TYPE_STRING:
+  case PROTOBUF_C_TYPE_MESSAGE:
+    return sizeof (gpointer);
+  case PROTOBUF_C_TYPE_BYTES:
+    return sizeof (ProtobufCBinaryData);
+  default:
+    return 4;
+  }
+}
+
+/* Room for one more element at the end of an array of n. Its capacity is the next power of two, at
+ * least 2, so that it needn't be kept anywhere. */
+static gpointer
+add_element (Walk *walk, gpointer *array, gsize n, gsize size)
+{
+  if (n == 0 || (n >= 2 && (n & (n - 1)) == 0)) {
+    gpointer larger = muster_arena_take (walk->arena, MAX (n * 2, 2) * size, 8);
+    if (n > 0)
+      memcpy (larger, *array, n * size);
+    *array = larger;
+  }
+  return (guint8 *)*array + n * size;
+}
+
+/* Where the field's value goes. A oneof that held another field is emptied first. */
+static gpointer
+place_for (Walk *walk, const ProtobufCFieldDescriptor *field, ProtobufCMessage *message)
+{
+  guint8 *base = (guint8 *)message;
+  gpointer member = base + field->offset;
+  const gsize size = element_size (field->type);
+  if (field->label == PROTOBUF_C_LABEL_REPEATED) {
+    size_t *n = (size_t *)(gpointer)(base + field->quantifier_offset);
+    gpointer element = add_element (walk, member, *n, size);
+    *n += 1;
+    if (field->type == PROTOBUF_C_TYPE_MESSAGE)
+      *(gpointer *)element = NULL;
+    return element;
+  }
+  if ((field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) != 0) {
+    guint32 *which = (guint32 *)(gpointer)(base + field->quantifier_offset);
+    if (*which != field->id)
+      memset (member, 0, size);
+    *which = field->id;
+  } else if (field->label == PROTOBUF_C_LABEL_OPTIONAL && field->quantifier_offset != 0) {
+    *(protobuf_c_boolean *)(gpointer)(base + field->quantifier_offset) = TRUE;
+  }
+  return member;
+}
+
+static void
+store_number (ProtobufCType type, guint64 value, gpointer place)
+{
+  switch (type) {
+  case PROTOBUF_C_TYPE_BOOL:
+    *(protobuf_c_boolean *)place = value != 0;
+    break;
+  case PROTOBUF_C_TYPE_SINT32:
+    *(guint32 *)place = (guint32)value >> 1 ^ (0 - ((guint32)value & 1));
+    break;
+  case PROTOBUF_C_TYPE_SINT64:
+    *(guint64 *)place = value >> 1 ^ (0 - (value & 1));
+    break;
+  default:
+    if (element_size (type) == 8)
+      *(guint64 *)place = value;
+    else
+      *(guint32 *)place = (guint32)value;
+  }
+}
+
+static guint8 *
+copy_bytes (Walk *walk, const MusterProtoField *value)
+{
+  guint8 *copy = muster_arena_take (walk->arena, value->size + 1, 1);
+  if (value->size > 0)
+    memcpy (copy, value->data, value->size);
+  copy[value->size] = '\0';
+  return copy;
+}
+
+/* Kept with its length and all, so that packing writes it back. */
+static void
+keep_unknown (Walk *walk, const MusterProtoField *value, const guint8 *start, const guint8 *end,
+              ProtobufCMessage *message)
+{
+  gpointer fields = message->unknown_fields;
+  ProtobufCMessageUnknownField *kept =
+      add_element (walk, &fields, message->n_unknown_fields, sizeof (ProtobufCMessageUnknownField));
+  message->unknown_fields = fields;
+  message->n_unknown_fields++;
+  while ((*start++ & 0x80) != 0)
+    continue; /* the tag */
+  const MusterProtoField raw = {.data = start, .size = (gsize)(end - start)};
+  *kept = (ProtobufCMessageUnknownField){
+      .tag = value->number,
+      .wire_type = (ProtobufCWireType)value->type,
+      .len = raw.size,
+      .data = copy_bytes (walk, &raw),
+  };
+}
+
+/* --- the walk --- */
+
+static gboolean
+walk_packed (Walk *walk, const ProtobufCFieldDescriptor *known, const MusterProtoField *field,
+             ProtobufCMessage *message)
+{
+  const guint8 wire_type = wire_type_of (known->type);
+  const gsize width = wire_type == MUSTER_WIRE_FIXED32 ? 4 : 8;
   MusterProtoReader reader = muster_proto_reader (field->data, field->size);
-  guint64 value;
-  while (!muster_proto_at_end (&reader))
-    if (!muster_proto_read_varint (&reader, &value))
-      return FALSE;
+  while (!muster_proto_at_end (&reader)) {
+    guint64 value = 0;
+    if (wire_type == MUSTER_WIRE_VARINT) {
+      if (!muster_proto_read_varint (&reader, &value))
+        return FALSE;
+    } else {
+      if ((gsize)(reader.end - reader.at) < width)
+        return FALSE;
+      memcpy (&value, reader.at, width);
+      value = GUINT64_FROM_LE (value);
+      reader.at += width;
+    }
+    if (message != NULL)
+      store_number (known->type, value, place_for (walk, known, message));
+  }
   return TRUE;
+}
+
+/* Parts of a message that is not repeated are merged: the second fills in what the first made. */
+static gboolean
+walk_submessage (Walk *walk, const ProtobufCFieldDescriptor *known, const MusterProtoField *field,
+                 ProtobufCMessage *message, int depth)
+{
+  const ProtobufCMessageDescriptor *descriptor = known->descriptor;
+  ProtobufCMessage *inner = NULL;
+  if (message != NULL) {
+    ProtobufCMessage **place = place_for (walk, known, message);
+    if (*place == NULL) {
+      *place = muster_arena_take (walk->arena, descriptor->sizeof_message, 8);
+      descriptor->message_init (*place);
+    }
+    inner = *place;
+  }
+  return walk_message (walk, descriptor, muster_proto_reader (field->data, field->size), inner,
+                       depth + 1);
 }
 
 static gboolean
 walk_field (Walk *walk, const ProtobufCMessageDescriptor *descriptor,
-            const ProtobufCFieldDescriptor *known, const MusterProtoField *field, int depth)
+            const ProtobufCFieldDescriptor *known, const MusterProtoField *field,
+            ProtobufCMessage *message, int depth)
 {
-  const guint8 wire_type = wire_type_of (known->type);
-  if (field->type != wire_type) {
+  if (field->type != wire_type_of (known->type)) {
     if (known->label != PROTOBUF_C_LABEL_REPEATED || field->type != MUSTER_WIRE_BYTES)
       return refuse (walk, descriptor, known, "is of another type than its number says");
-    if (!packed_is_well_formed (field, wire_type))
-      return refuse (walk, descriptor, known, "is malformed");
-  } else if (known->type == PROTOBUF_C_TYPE_STRING) {
-    if (!is_text (field->data, field->size))
-      return refuse (walk, descriptor, known, "is not text (UTF-8 without a NUL)");
-  } else if (known->type == PROTOBUF_C_TYPE_MESSAGE) {
+    return walk_packed (walk, known, field, message) ||
+           refuse (walk, descriptor, known, "is malformed");
+  }
+  if (known->type == PROTOBUF_C_TYPE_MESSAGE) {
     if (depth >= MUSTER_MAX_DEPTH)
       return refuse (walk, descriptor, known, "nests too deep");
-    return walk_message (walk, known->descriptor, muster_proto_reader (field->data, field->size),
-                         depth + 1);
+    return walk_submessage (walk, known, field, message, depth);
   }
+  if (known->type == PROTOBUF_C_TYPE_STRING && !is_text (field->data, field->size))
+    return refuse (walk, descriptor, known, "is not text (UTF-8 without a NUL)");
+  if (message == NULL)
+    return TRUE;
+  gpointer place = place_for (walk, known, message);
+  if (known->type == PROTOBUF_C_TYPE_STRING)
+    *(char **)place = (char *)copy_bytes (walk, field);
+  else if (known->type == PROTOBUF_C_TYPE_BYTES)
+    *(ProtobufCBinaryData *)place =
+        (ProtobufCBinaryData){.len = field->size, .data = copy_bytes (walk, field)};
+  else
+    store_number (known->type, field->value, place);
   return TRUE;
 }
 
 static gboolean
 walk_message (Walk *walk, const ProtobufCMessageDescriptor *descriptor, MusterProtoReader reader,
-              int depth)
+              ProtobufCMessage *message, int depth)
 {
   guint hint = 0;
   MusterProtoField field;
-  while (muster_proto_read_field (&reader, &field)) {
+  for (;;) {
+    const guint8 *start = reader.at;
+    if (!muster_proto_read_field (&reader, &field))
+      break;
     const ProtobufCFieldDescriptor *known = find_field (descriptor, field.number, &hint);
-    if (known != NULL && !walk_field (walk, descriptor, known, &field, depth))
+    if (known == NULL && message != NULL)
+      keep_unknown (walk, &field, start, reader.at, message);
+    else if (known != NULL && !walk_field (walk, descriptor, known, &field, message, depth))
       return FALSE;
   }
   if (!muster_proto_at_end (&reader))
@@ -213,48 +307,18 @@ muster_unpack_check (const ProtobufCMessageDescriptor *descriptor, const void *d
                      const char *what, GError **error)
 {
   Walk walk = {.what = what, .error = error};
-  return walk_message (&walk, descriptor, muster_proto_reader (data, size), 0);
-}
-
-/* --- unpacking --- */
-
-/* An empty sub-message is two bytes on the wire and a struct here; nothing honest costs more than
- * that. What costs more is a message split into very many parts that are merged one by one. */
-#define BUDGET_PER_BYTE 256
-#define BUDGET_AT_LEAST ((gsize)64 << 10)
-
-static void *
-allocate (void *data, size_t size)
-{
-  MusterArena *arena = data;
-  const gsize taken = (MAX (size, 1) + 7) & ~(gsize)7;
-  if (taken > arena->budget)
-    return NULL;
-  arena->budget -= taken;
-  return arena_take (arena, taken, 8);
-}
-
-static void
-leave_to_arena (void *data G_GNUC_UNUSED, void *pointer G_GNUC_UNUSED)
-{
+  return walk_message (&walk, descriptor, muster_proto_reader (data, size), NULL, 0);
 }
 
 gpointer
 muster_unpack (const ProtobufCMessageDescriptor *descriptor, const void *data, gsize size,
                MusterArena *arena, const char *what, GError **error)
 {
-  if (!muster_unpack_check (descriptor, data, size, what, error))
+  Walk walk = {.what = what, .error = error, .arena = arena};
+  ProtobufCMessage *message = muster_arena_take (arena, descriptor->sizeof_message, 8);
+  descriptor->message_init (message);
+  if (!walk_message (&walk, descriptor, muster_proto_reader (data, size), message, 0))
     return NULL;
-  if (!g_size_checked_mul (&arena->budget, size, BUDGET_PER_BYTE))
-    arena->budget = G_MAXSIZE / 2;
-  arena->budget += BUDGET_AT_LEAST;
-  ProtobufCAllocator allocator = {
-      .alloc = allocate, .free = leave_to_arena, .allocator_data = arena};
-  ProtobufCMessage *message = protobuf_c_message_unpack (descriptor, &allocator, size, data);
-  if (message == NULL)
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "Reading the %s: %s is malformed, or is split into too many parts", what,
-                 descriptor->name);
   return message;
 }
 

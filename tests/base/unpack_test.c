@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/unpack.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/protowire.h"
+#include "graph/proto/graph.pb-c.h"
+#include "graph/proto/meta_graph.pb-c.h"
+#include "tests/gtest_shim.h"
+
+#define GRAPH (&tensorflow__graph_def__descriptor)
+#define NODE  (&tensorflow__node_def__descriptor)
+
+static GByteArray *
+wrapped (GByteArray *inner, guint32 number)
+{
+  GByteArray *outer = g_byte_array_new ();
+  muster_proto_put_bytes (outer, number, inner->data, inner->len);
+  g_byte_array_unref (inner);
+  return outer;
+}
+
+/* A node with an attribute of functions within functions. Each level is an AttrValue, its
+ * NameAttrList and that one's map entry. */
+static GByteArray *
+nested_node (int levels)
+{
+  GByteArray *value = g_byte_array_new ();
+  muster_proto_put_uint (value, 3, 7);
+  for (int i = 0; i < levels; i++)
+    value = wrapped (wrapped (wrapped (value, 2), 2), 10);
+  return wrapped (wrapped (value, 2), 5);
+}
+
+static gboolean
+check (const ProtobufCMessageDescriptor *descriptor, const GByteArray *bytes, GError **error)
+{
+  return muster_unpack_check (descriptor, bytes->data, bytes->len, "thing", error);
+}
+
+MUSTER_TEST (arena, gives_aligned_memory_that_does_not_overlap)
+{
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  guint8 *parts[2000];
+  for (guint i = 0; i < G_N_ELEMENTS (parts); i++) {
+    const gsize size = i % 7 == 0 ? i * 10 : i % 50;
+    parts[i] = muster_arena_alloc (arena, size);
+    MUSTER_ASSERT_EQ ((guintptr)parts[i] % 16, 0u);
+    memset (parts[i], (int)(i & 0xff), size);
+  }
+  for (guint i = 0; i < G_N_ELEMENTS (parts); i++) {
+    const gsize size = i % 7 == 0 ? i * 10 : i % 50;
+    for (gsize j = 0; j < size; j++)
+      MUSTER_ASSERT_EQ (parts[i][j], i & 0xff);
+  }
+  muster_arena_free (NULL);
+}
+
+MUSTER_TEST (unpack, reads_a_message_into_the_arena)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  g_autoptr (GByteArray) bytes = g_byte_array_new ();
+  muster_proto_put_string (bytes, 1, "sum");
+  muster_proto_put_string (bytes, 2, "AddV2");
+  muster_proto_put_string (bytes, 3, "a");
+  muster_proto_put_string (bytes, 3, "größe");
+  muster_proto_put_uint (bytes, 99, 5); /* of a later version */
+
+  Tensorflow__NodeDef *node = muster_unpack (NODE, bytes->data, bytes->len, arena, "node", &error);
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_STREQ (node->name, "sum");
+  MUSTER_ASSERT_EQ (node->n_input, 2u);
+  MUSTER_EXPECT_STREQ (node->input[1], "größe");
+  g_autoptr (GBytes) again = muster_pack (&node->base);
+  MUSTER_EXPECT_MEMEQ (g_bytes_get_data (again, NULL), g_bytes_get_size (again), bytes->data,
+                       bytes->len);
+}
+
+MUSTER_TEST (unpack, reads_nothing_as_an_empty_message)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  Tensorflow__GraphDef *graph = muster_unpack (GRAPH, NULL, 0, arena, "graph", &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (graph->n_node, 0u);
+}
+
+MUSTER_TEST (unpack, bounds_the_depth_where_protobuf_does)
+{
+  g_autoptr (GError) error = NULL;
+  /* 2 + 3 * 32 = 98 messages below the node, then 101 */
+  g_autoptr (GByteArray) deep = nested_node (32);
+  g_autoptr (GByteArray) too_deep = nested_node (33);
+  MUSTER_EXPECT_TRUE (check (NODE, deep, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_FALSE (check (NODE, too_deep, &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_TRUE (strstr (error->message, "too deep") != NULL);
+}
+
+MUSTER_TEST (unpack, refuses_twenty_thousand_levels_from_the_bytes)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  g_autoptr (GByteArray) bytes = wrapped (nested_node (20000), 1);
+  MUSTER_EXPECT_NULL (muster_unpack (GRAPH, bytes->data, bytes->len, arena, "graph", &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+}
+
+static void
+expect_refused (const ProtobufCMessageDescriptor *descriptor, const char *bytes, gsize size,
+                const char *names)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  MUSTER_TRACE ("%s", names);
+  MUSTER_EXPECT_FALSE (muster_unpack_check (descriptor, bytes, size, "thing", NULL));
+  MUSTER_EXPECT_NULL (muster_unpack (descriptor, bytes, size, arena, "thing", &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_TRUE (error != NULL && strstr (error->message, names) != NULL);
+  MUSTER_EXPECT_TRUE (error != NULL && strstr (error->message, "Reading the thing: ") != NULL);
+}
+
+MUSTER_TEST (unpack, names_the_field_that_is_not_text)
+{
+  expect_refused (NODE, "\x0a\3a\0b", 5, "'name' of tensorflow.NodeDef");
+  expect_refused (NODE, "\x12\2a\xff", 4, "'op' of tensorflow.NodeDef");
+  expect_refused (NODE,
+                  "\x12\x0b"
+                  "123456789\xc3(",
+                  13, "'op' of tensorflow.NodeDef");
+  expect_refused (NODE,
+                  "\x12\x09"
+                  "1234\0"
+                  "6789",
+                  11, "'op' of tensorflow.NodeDef");
+}
+
+MUSTER_TEST (unpack, refuses_what_is_malformed)
+{
+  expect_refused (NODE, "\x0a\5abc", 5, "cut short");
+  expect_refused (NODE, "\x08\1", 2, "'name' of tensorflow.NodeDef");
+  expect_refused (NODE, "\x2b\x2c", 2, "malformed");               /* a group */
+  expect_refused (GRAPH, "\x0a\2\x0a\5", 4, "tensorflow.NodeDef"); /* within a node */
+  expect_refused (&tensorflow__save_slice_info_def__descriptor, "\x12\1\x80", 3, "'full_shape'");
+  expect_refused (&tensorflow__collection_def__float_list__descriptor, "\x0a\3abc", 5, "'value'");
+}
+
+MUSTER_TEST (unpack, takes_packed_and_single_numbers)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  Tensorflow__SaveSliceInfoDef *slice = muster_unpack (
+      &tensorflow__save_slice_info_def__descriptor, "\x12\2\1\2\x10\3", 6, arena, "slice", &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_ASSERT_EQ (slice->n_full_shape, 3u);
+  MUSTER_EXPECT_EQ (slice->full_shape[2], 3);
+}
+
+MUSTER_TEST (unpack, merges_a_message_in_parts)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  /* versions { producer: 5 } versions { min_consumer: 6 } */
+  Tensorflow__GraphDef *graph =
+      muster_unpack (GRAPH, "\x22\2\x08\5\x22\2\x10\6", 8, arena, "graph", &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (graph->versions->producer, 5);
+  MUSTER_EXPECT_EQ (graph->versions->min_consumer, 6);
+}
+
+MUSTER_TEST (unpack, merges_very_many_parts_without_copying_them_again_and_again)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  g_autoptr (GByteArray) bytes = g_byte_array_new ();
+  /* A copy of all before it for each part would make 800 GB. */
+  const int n = 400000;
+  for (int i = 0; i < n; i++)
+    g_byte_array_append (bytes, (const guint8 *)"\x22\2\x18\7", 4);
+  Tensorflow__GraphDef *graph =
+      muster_unpack (GRAPH, bytes->data, bytes->len, arena, "graph", &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_ASSERT_EQ (graph->versions->n_bad_consumers, (size_t)n);
+  MUSTER_EXPECT_EQ (graph->versions->bad_consumers[n - 1], 7);
+}
+
+MUSTER_TEST (unpack, lets_the_last_of_a_oneof_win)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  /* func { name: "f" }, then i: 7, then func { attr { key: "k" } } */
+  const char bytes[] = "\x52\3\x0a\1f\x18\7\x52\5\x12\3\x0a\1k";
+  Tensorflow__AttrValue *value = muster_unpack (&tensorflow__attr_value__descriptor, bytes,
+                                                sizeof bytes - 1, arena, "value", &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_ASSERT_EQ (value->value_case, TENSORFLOW__ATTR_VALUE__VALUE_FUNC);
+  MUSTER_EXPECT_STREQ (value->func->name, "");
+  MUSTER_ASSERT_EQ (value->func->n_attr, 1u);
+  MUSTER_EXPECT_STREQ (value->func->attr[0]->key, "k");
+  MUSTER_EXPECT_NULL (value->func->attr[0]->value);
+  Tensorflow__AttrValue *number = muster_unpack (&tensorflow__attr_value__descriptor,
+                                                 "\x52\3\x0a\1f\x18\7", 7, arena, "v", &error);
+  MUSTER_ASSERT_EQ (number->value_case, TENSORFLOW__ATTR_VALUE__VALUE_I);
+  MUSTER_EXPECT_EQ (number->i, 7);
+}
+
+MUSTER_TEST (unpack, reads_every_kind_of_list)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  const char bytes[] = "\x12\1a\x12\0\x1a\x0b\1\xff\xff\xff\xff\xff\xff\xff\xff\xff\1"
+                       "\x25\0\0\x80\x3f\x22\4\0\0\0\xc0\x2a\2\1\0\x32\1\x13";
+  Tensorflow__AttrValue__ListValue *list = muster_unpack (
+      &tensorflow__attr_value__list_value__descriptor, bytes, sizeof bytes - 1, arena, "l", &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_ASSERT_EQ (list->n_s, 2u);
+  MUSTER_EXPECT_MEMEQ (list->s[0].data, list->s[0].len, "a", 1);
+  MUSTER_EXPECT_EQ (list->s[1].len, 0u);
+  MUSTER_ASSERT_EQ (list->n_i, 2u);
+  MUSTER_EXPECT_EQ (list->i[1], -1);
+  MUSTER_ASSERT_EQ (list->n_f, 2u);
+  MUSTER_EXPECT_EQ (list->f[0], 1.0f);
+  MUSTER_EXPECT_EQ (list->f[1], -2.0f);
+  MUSTER_ASSERT_EQ (list->n_b, 2u);
+  MUSTER_EXPECT_EQ (list->b[0], 1);
+  MUSTER_EXPECT_EQ (list->b[1], 0);
+  MUSTER_ASSERT_EQ (list->n_type, 1u);
+  MUSTER_EXPECT_EQ (list->type[0], 19);
+}
