@@ -26,7 +26,7 @@ LINE = {
 
 _ANYONE = ["//tests:__subpackages__", "//bench:__subpackages__", "//examples:__subpackages__"]
 
-WARNINGS = ["-Wall", "-Wextra", "-Werror=implicit-function-declaration"]
+WARNINGS = ["-Wall", "-Wextra"]
 
 def users_of(room):
     return _ANYONE + ["//%s:__subpackages__" % other for other in LINE if room in LINE[other]]
