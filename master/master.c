@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "master/master.h"
+
+#include "master/remote_master.h"
+
+G_DEFINE_INTERFACE (MusterMaster, muster_master, G_TYPE_OBJECT)
+
+static void
+muster_master_default_init (MusterMasterInterface *iface G_GNUC_UNUSED)
+{
+}
+
+void
+muster_device_free (MusterDevice *self)
+{
+  if (self == NULL)
+    return;
+  g_free (self->name);
+  g_free (self->type);
+  g_free (self);
+}
+
+const char *
+muster_master_target (MusterMaster *self)
+{
+  g_return_val_if_fail (MUSTER_IS_MASTER (self), NULL);
+  return MUSTER_MASTER_GET_IFACE (self)->target (self);
+}
+
+MusterSession *
+muster_master_create_session (MusterMaster *self, MusterGraph *graph, GBytes *config,
+                              gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  g_return_val_if_fail (MUSTER_IS_MASTER (self), NULL);
+  return MUSTER_MASTER_GET_IFACE (self)->create_session (self, graph, config, deadline_us,
+                                                         cancellable, error);
+}
+
+GPtrArray *
+muster_master_list_devices (MusterMaster *self, gint64 deadline_us, GCancellable *cancellable,
+                            GError **error)
+{
+  g_return_val_if_fail (MUSTER_IS_MASTER (self), NULL);
+  return MUSTER_MASTER_GET_IFACE (self)->list_devices (self, deadline_us, cancellable, error);
+}
+
+gboolean
+muster_master_reset (MusterMaster *self, const char *const *containers, gint64 deadline_us,
+                     GCancellable *cancellable, GError **error)
+{
+  g_return_val_if_fail (MUSTER_IS_MASTER (self), FALSE);
+  return MUSTER_MASTER_GET_IFACE (self)->reset (self, containers, deadline_us, cancellable, error);
+}
+
+gulong
+muster_master_on_readiness_changed (MusterMaster *self, MusterReadinessChanged callback,
+                                    gpointer user_data)
+{
+  g_return_val_if_fail (MUSTER_IS_MASTER (self), 0);
+  MusterMasterInterface *iface = MUSTER_MASTER_GET_IFACE (self);
+  return iface->on_readiness_changed != NULL
+             ? iface->on_readiness_changed (self, callback, user_data)
+             : 0;
+}
+
+void
+muster_master_off_readiness_changed (MusterMaster *self, gulong id)
+{
+  g_return_if_fail (MUSTER_IS_MASTER (self));
+  MusterMasterInterface *iface = MUSTER_MASTER_GET_IFACE (self);
+  if (id != 0 && iface->off_readiness_changed != NULL)
+    iface->off_readiness_changed (self, id);
+}
+
+typedef struct {
+  char *scheme;
+  MusterMasterFactory factory;
+} Offer;
+
+static GMutex offers_lock;
+static GArray
+    *offers; /* guarded by offers_lock: (element-type Offer), for as long as the process */
+
+static Offer *
+find_offer (const char *target)
+{
+  for (guint i = 0; offers != NULL && i < offers->len; i++) {
+    Offer *offer = &g_array_index (offers, Offer, i);
+    gsize n = strlen (offer->scheme);
+    if (strncmp (target, offer->scheme, n) == 0 &&
+        (target[n] == '\0' || g_str_has_prefix (target + n, "://")))
+      return offer;
+  }
+  return NULL;
+}
+
+void
+muster_master_offer (const char *scheme, MusterMasterFactory factory)
+{
+  g_mutex_lock (&offers_lock);
+  Offer *known = find_offer (scheme);
+  if (known != NULL) {
+    known->factory = factory;
+  } else {
+    if (offers == NULL)
+      offers = g_array_new (FALSE, FALSE, sizeof (Offer));
+    g_array_append_vals (offers, &(Offer){g_strdup (scheme), factory}, 1);
+  }
+  g_mutex_unlock (&offers_lock);
+}
+
+static MusterMasterFactory
+factory_for (const char *target)
+{
+  g_mutex_lock (&offers_lock);
+  const Offer *offer = find_offer (target);
+  MusterMasterFactory factory = offer != NULL ? offer->factory : NULL;
+  g_mutex_unlock (&offers_lock);
+  return factory;
+}
+
+static char *
+known_targets (void)
+{
+  GString *known = g_string_new ("'grpc://HOST:PORT'");
+  g_mutex_lock (&offers_lock);
+  for (guint i = 0; offers != NULL && i < offers->len; i++)
+    g_string_append_printf (known, ", '%s'", g_array_index (offers, Offer, i).scheme);
+  g_mutex_unlock (&offers_lock);
+  return g_string_free (known, FALSE);
+}
+
+MusterMaster *
+muster_master_new_for_target (const char *target, GError **error)
+{
+  MusterMasterFactory factory = factory_for (target);
+  if (factory != NULL)
+    return factory (target, error);
+  g_autoptr (GError) why = NULL;
+  MusterMaster *remote = muster_remote_master_new (target, &why);
+  if (remote != NULL)
+    return remote;
+  g_autofree char *known = known_targets ();
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, "%s; masters known here: %s",
+               why->message, known);
+  return NULL;
+}

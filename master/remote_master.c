@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "master/remote_master.h"
+
+#include "base/protowire.h"
+#include "master/remote_private.h"
+#include "wire/address.h"
+#include "wire/proto/master.pb-c.h"
+
+#define SCHEME "grpc://"
+
+struct _MusterRemoteMaster {
+  GObject parent;
+  char *target;            /* (owned) "grpc://HOST:PORT" */
+  MusterRpcClient *client; /* (owned) */
+};
+
+static void muster_remote_master_iface_init (MusterMasterInterface *iface);
+
+G_DEFINE_FINAL_TYPE_WITH_CODE (MusterRemoteMaster, muster_remote_master, G_TYPE_OBJECT,
+                               G_IMPLEMENT_INTERFACE (MUSTER_TYPE_MASTER,
+                                                      muster_remote_master_iface_init))
+
+MusterMaster *
+muster_remote_master_new (const char *target, GError **error)
+{
+  const char *address = g_str_has_prefix (target, SCHEME) ? target + strlen (SCHEME) : target;
+  g_autofree char *host = NULL;
+  guint16 port;
+  if (!muster_address_parse (address, &host, &port, error))
+    return NULL;
+  if (port == 0) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "'%s' has port 0; a master's port is from 1 to 65535", target);
+    return NULL;
+  }
+  MusterRemoteMaster *self = g_object_new (MUSTER_TYPE_REMOTE_MASTER, NULL);
+  self->target = g_strconcat (SCHEME, address, NULL);
+  self->client = muster_rpc_client_new (address, NULL);
+  return MUSTER_MASTER (self);
+}
+
+void
+muster_remote_pack (MusterRope *out, const ProtobufCMessage *message)
+{
+  g_autoptr (GBytes) packed = muster_pack (message);
+  muster_rope_append (out, packed);
+}
+
+gpointer
+muster_remote_call (MusterRpcClient *client, const char *method, MusterRope *request,
+                    const ProtobufCMessageDescriptor *answer, MusterArena *arena,
+                    const MusterRpcOptions *options, GCancellable *cancellable, GError **error)
+{
+  g_autoptr (GBytes) bytes =
+      muster_rpc_client_call (client, method, request, options, cancellable, error);
+  if (bytes == NULL)
+    return NULL;
+  gsize size;
+  gconstpointer data = g_bytes_get_data (bytes, &size);
+  g_autoptr (GError) malformed = NULL;
+  gpointer message = muster_unpack (answer, data, size, arena, answer->short_name, &malformed);
+  if (message == NULL)
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL, "'%s' answered nonsense: %s",
+                 muster_rpc_client_address (client), malformed->message);
+  return message;
+}
+
+static void
+put_field (MusterRope *out, guint32 number, GBytes *bytes)
+{
+  if (bytes == NULL || g_bytes_get_size (bytes) == 0)
+    return;
+  muster_proto_put_head (muster_rope_tail (out), number, g_bytes_get_size (bytes));
+  muster_rope_append (out, bytes);
+}
+
+/* The graph may be large: it goes out as the bytes it is, never through protobuf-c. */
+static MusterSession *
+remote_create_session (MusterMaster *master, MusterGraph *graph, GBytes *config, gint64 deadline_us,
+                       GCancellable *cancellable, GError **error)
+{
+  MusterRemoteMaster *self = MUSTER_REMOTE_MASTER (master);
+  g_auto (MusterRope) request = MUSTER_ROPE_INIT;
+  put_field (&request, 1, muster_graph_bytes (graph));
+  put_field (&request, 2, config);
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  MusterRpcOptions options = {.deadline_us = deadline_us, .wait_for_ready = TRUE};
+  Tensorflow__CreateSessionResponse *response = muster_remote_call (
+      self->client, MUSTER_MASTER_METHOD ("CreateSession"), &request,
+      &tensorflow__create_session_response__descriptor, arena, &options, cancellable, error);
+  if (response == NULL)
+    return NULL;
+  return muster_remote_session_new (self->client, response->session_handle, response->graph_version,
+                                    graph);
+}
+
+static void
+add_devices (GPtrArray *devices, Tensorflow__DeviceAttributes **from, gsize n)
+{
+  for (gsize i = 0; i < n; i++) {
+    MusterDevice *device = g_new0 (MusterDevice, 1);
+    device->name = g_strdup (from[i]->name);
+    device->type = g_strdup (from[i]->device_type);
+    device->memory_limit = from[i]->memory_limit;
+    device->incarnation = from[i]->incarnation;
+    g_ptr_array_add (devices, device);
+  }
+}
+
+static GPtrArray *
+remote_list_devices (MusterMaster *master, gint64 deadline_us, GCancellable *cancellable,
+                     GError **error)
+{
+  MusterRemoteMaster *self = MUSTER_REMOTE_MASTER (master);
+  g_auto (MusterRope) request = MUSTER_ROPE_INIT;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  MusterRpcOptions options = {.deadline_us = deadline_us, .wait_for_ready = TRUE};
+  Tensorflow__ListDevicesResponse *response = muster_remote_call (
+      self->client, MUSTER_MASTER_METHOD ("ListDevices"), &request,
+      &tensorflow__list_devices_response__descriptor, arena, &options, cancellable, error);
+  if (response == NULL)
+    return NULL;
+  GPtrArray *devices = g_ptr_array_new_with_free_func ((GDestroyNotify)muster_device_free);
+  add_devices (devices, response->local_device, response->n_local_device);
+  add_devices (devices, response->remote_device, response->n_remote_device);
+  return devices;
+}
+
+static gboolean
+remote_reset (MusterMaster *master, const char *const *containers, gint64 deadline_us,
+              GCancellable *cancellable, GError **error)
+{
+  MusterRemoteMaster *self = MUSTER_REMOTE_MASTER (master);
+  Tensorflow__ResetRequest message = TENSORFLOW__RESET_REQUEST__INIT;
+  message.container = (char **)containers;
+  message.n_container = containers != NULL ? g_strv_length ((char **)containers) : 0;
+  g_auto (MusterRope) request = MUSTER_ROPE_INIT;
+  muster_remote_pack (&request, &message.base);
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  MusterRpcOptions options = {.deadline_us = deadline_us, .wait_for_ready = TRUE};
+  return muster_remote_call (self->client, MUSTER_MASTER_METHOD ("Reset"), &request,
+                             &tensorflow__reset_response__descriptor, arena, &options, cancellable,
+                             error) != NULL;
+}
+
+static const char *
+remote_target (MusterMaster *master)
+{
+  return MUSTER_REMOTE_MASTER (master)->target;
+}
+
+static void
+muster_remote_master_iface_init (MusterMasterInterface *iface)
+{
+  iface->create_session = remote_create_session;
+  iface->list_devices = remote_list_devices;
+  iface->reset = remote_reset;
+  iface->target = remote_target;
+}
+
+static void
+muster_remote_master_finalize (GObject *object)
+{
+  MusterRemoteMaster *self = MUSTER_REMOTE_MASTER (object);
+  g_free (self->target);
+  g_clear_pointer (&self->client, muster_rpc_client_unref);
+  G_OBJECT_CLASS (muster_remote_master_parent_class)->finalize (object);
+}
+
+static void
+muster_remote_master_class_init (MusterRemoteMasterClass *class)
+{
+  G_OBJECT_CLASS (class)->finalize = muster_remote_master_finalize;
+}
+
+static void
+muster_remote_master_init (MusterRemoteMaster *self G_GNUC_UNUSED)
+{
+}

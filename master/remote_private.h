@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/unpack.h"
+#include "master/remote_master.h"
+#include "wire/rpc_client.h"
+
+G_BEGIN_DECLS
+
+/* What the remote master, its sessions and their watches share. */
+
+#define MUSTER_MASTER_METHOD(name) "/tensorflow.MasterService/" name
+
+/* How long a session that was dropped without a close may take to be closed behind the scenes. */
+#define MUSTER_FORGET_US (5 * MUSTER_SECOND)
+
+#define MUSTER_TYPE_REMOTE_SESSION (muster_remote_session_get_type ())
+G_DECLARE_FINAL_TYPE (MusterRemoteSession, muster_remote_session, MUSTER, REMOTE_SESSION,
+                      MusterSession)
+
+MusterSession *muster_remote_session_new (MusterRpcClient *client, const char *handle,
+                                          gint64 graph_version, MusterGraph *graph);
+
+MusterWatch *muster_remote_watch_new (MusterRpcClient *client, const char *session_handle,
+                                      const char *ready_for_local_init_op, const char *ready_op,
+                                      gint64 deadline_us, GError **error);
+
+/* Packs a small message into a rope. */
+void muster_remote_pack (MusterRope *out, const ProtobufCMessage *message);
+
+/* Calls and unpacks what comes back into arena; NULL with the call's error, or INTERNAL where the
+ * answer is malformed. Within an arena that frees it. */
+gpointer muster_remote_call (MusterRpcClient *client, const char *method, MusterRope *request,
+                             const ProtobufCMessageDescriptor *answer, MusterArena *arena,
+                             const MusterRpcOptions *options, GCancellable *cancellable,
+                             GError **error);
+
+G_END_DECLS

@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/protowire.h"
+#include "master/remote_private.h"
+#include "wire/proto/master.pb-c.h"
+#include "wire/run_step.h"
+
+/* A callable of the master's. Ours are numbered apart, from 1, since TensorFlow's first is 0. */
+typedef struct {
+  gint64 remote;
+  gsize n_fetches;
+} Callable;
+
+struct _MusterRemoteSession {
+  MusterSession parent;
+  MusterRpcClient *client; /* (owned) */
+  gint is_closed;          /* atomic */
+
+  GMutex extending;     /* one extension at a time: each needs the version that the last one gave */
+  gint64 graph_version; /* guarded by extending */
+
+  GMutex lock;
+  GArray *callables; /* guarded by lock: (element-type Callable), at their number less 1 */
+};
+
+G_DEFINE_FINAL_TYPE (MusterRemoteSession, muster_remote_session, MUSTER_TYPE_SESSION)
+
+enum { RUN_OPTIONS_TIMEOUT_IN_MS = 2 };
+
+MusterSession *
+muster_remote_session_new (MusterRpcClient *client, const char *handle, gint64 graph_version,
+                           MusterGraph *graph)
+{
+  MusterRemoteSession *self = g_object_new (MUSTER_TYPE_REMOTE_SESSION, NULL);
+  self->client = muster_rpc_client_ref (client);
+  self->graph_version = graph_version;
+  muster_session_set_identity (MUSTER_SESSION (self), handle, graph);
+  return MUSTER_SESSION (self);
+}
+
+static char *
+handle_of (MusterRemoteSession *self)
+{
+  return (char *)muster_session_handle (MUSTER_SESSION (self));
+}
+
+/* TensorFlow's servers refuse 0 and, for a while, a number that came before. */
+static gint64
+new_request_id (void)
+{
+  const double range = 9007199254740992.0; /* 2^53: what a double holds exactly */
+  return 1 + (gint64)(muster_clock_random (muster_system_clock ()) * range);
+}
+
+/* The timeout within serialised RunOptions, or 0. */
+static gint64
+timeout_in_options (GBytes *options)
+{
+  if (options == NULL)
+    return 0;
+  gsize size;
+  gconstpointer data = g_bytes_get_data (options, &size);
+  MusterProtoReader reader = muster_proto_reader (data, size);
+  MusterProtoField field;
+  gint64 timeout_ms = 0;
+  while (muster_proto_read_field (&reader, &field))
+    if (field.number == RUN_OPTIONS_TIMEOUT_IN_MS && field.type == MUSTER_WIRE_VARINT)
+      timeout_ms = (gint64)field.value;
+  return timeout_ms;
+}
+
+/* Tells the master the time limit too, so that it ends the step itself and says where it stood. */
+static GBytes *
+options_with_timeout (GBytes *options, gint64 left_us)
+{
+  GByteArray *bytes = g_byte_array_new ();
+  if (options != NULL && g_bytes_get_size (options) > 0)
+    g_byte_array_append (bytes, g_bytes_get_data (options, NULL), g_bytes_get_size (options));
+  muster_proto_put_uint (bytes, RUN_OPTIONS_TIMEOUT_IN_MS,
+                         (guint64)MAX (left_us / MUSTER_MILLISECOND, 1));
+  return g_byte_array_free_to_bytes (bytes);
+}
+
+/* Makes the step's deadline and the timeout in its options the same bound. Returns the options to
+ * send, (transfer full). */
+static GBytes *
+bound_step (const MusterStep *step, gint64 *deadline_us)
+{
+  gint64 timeout_ms = timeout_in_options (step->options);
+  *deadline_us = step->deadline_us;
+  if (timeout_ms <= 0 && step->deadline_us == MUSTER_WAIT_FOREVER)
+    return step->options != NULL ? g_bytes_ref (step->options) : NULL;
+  gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  if (timeout_ms > 0) {
+    gint64 timeout_us = MIN (timeout_ms, G_MAXINT64 / 1000) * MUSTER_MILLISECOND;
+    *deadline_us = MIN (*deadline_us, muster_deadline_after (now_us, timeout_us));
+    return g_bytes_ref (step->options);
+  }
+  return options_with_timeout (step->options,
+                               muster_deadline_remaining (step->deadline_us, now_us));
+}
+
+static void
+encode_step (MusterRemoteSession *self, const MusterStep *step, GBytes *options, MusterRope *out)
+{
+  g_autofree const char **names = g_new (const char *, MAX (step->n_feeds, 1));
+  g_autofree MusterTensor **feeds = g_new (MusterTensor *, MAX (step->n_feeds, 1));
+  for (gsize i = 0; i < step->n_feeds; i++) {
+    names[i] = step->feeds[i].name;
+    feeds[i] = step->feeds[i].tensor;
+  }
+  MusterStepRequest request = {
+      .session_handle = handle_of (self),
+      .feed_names = names,
+      .feeds = feeds,
+      .n_feeds = step->n_feeds,
+      .fetches = (const char **)step->fetches,
+      .n_fetches = step->n_fetches,
+      .targets = (const char **)step->targets,
+      .n_targets = step->n_targets,
+      .options = options,
+      .store_errors_in_response_body = TRUE,
+      .request_id = new_request_id (),
+  };
+  muster_step_request_encode_run (&request, out);
+}
+
+static gboolean
+remote_run (MusterSession *session, const MusterStep *step, MusterTensor **fetched,
+            GBytes **metadata, GCancellable *cancellable, GError **error)
+{
+  MusterRemoteSession *self = MUSTER_REMOTE_SESSION (session);
+  MusterRpcOptions options = {0};
+  g_autoptr (GBytes) run_options = bound_step (step, &options.deadline_us);
+  g_auto (MusterRope) request = MUSTER_ROPE_INIT;
+  encode_step (self, step, run_options, &request);
+  g_autoptr (GBytes) response = muster_rpc_client_call (
+      self->client, MUSTER_MASTER_METHOD ("RunStep"), &request, &options, cancellable, error);
+  return response != NULL &&
+         muster_step_response_decode_run (response, step->fetches, step->n_fetches, fetched,
+                                          metadata, error);
+}
+
+static gboolean
+remote_extend (MusterSession *session, MusterGraph *graph, gint64 deadline_us,
+               GCancellable *cancellable, GError **error)
+{
+  MusterRemoteSession *self = MUSTER_REMOTE_SESSION (session);
+  g_autoptr (GMutexLocker) extending = g_mutex_locker_new (&self->extending);
+  GBytes *bytes = muster_graph_bytes (graph);
+  g_auto (MusterRope) request = MUSTER_ROPE_INIT;
+  GByteArray *tail = muster_rope_tail (&request);
+  muster_proto_put_string (tail, 1, handle_of (self));
+  muster_proto_put_uint (tail, 3, (guint64)self->graph_version);
+  muster_proto_put_head (tail, 2, g_bytes_get_size (bytes));
+  muster_rope_append (&request, bytes);
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  MusterRpcOptions options = {.deadline_us = deadline_us};
+  Tensorflow__ExtendSessionResponse *response = muster_remote_call (
+      self->client, MUSTER_MASTER_METHOD ("ExtendSession"), &request,
+      &tensorflow__extend_session_response__descriptor, arena, &options, cancellable, error);
+  if (response == NULL)
+    return FALSE;
+  self->graph_version = response->new_graph_version;
+  return TRUE;
+}
+
+static void
+encode_close (MusterRemoteSession *self, MusterRope *out)
+{
+  muster_proto_put_string (muster_rope_tail (out), 1, handle_of (self));
+}
+
+/* A session that the master has lost is as good as closed. */
+static gboolean
+remote_close (MusterSession *session, gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  MusterRemoteSession *self = MUSTER_REMOTE_SESSION (session);
+  if (!g_atomic_int_compare_and_exchange (&self->is_closed, FALSE, TRUE))
+    return TRUE;
+  g_auto (MusterRope) request = MUSTER_ROPE_INIT;
+  encode_close (self, &request);
+  MusterRpcOptions options = {.deadline_us = deadline_us};
+  g_autoptr (GError) failure = NULL;
+  g_autoptr (GBytes) response =
+      muster_rpc_client_call (self->client, MUSTER_MASTER_METHOD ("CloseSession"), &request,
+                              &options, cancellable, &failure);
+  if (response != NULL || muster_error_is (failure, MUSTER_ERROR_ABORTED))
+    return TRUE;
+  g_propagate_error (error, g_steal_pointer (&failure));
+  return FALSE;
+}
+
+static gint64
+keep_callable (MusterRemoteSession *self, gint64 remote, gsize n_fetches)
+{
+  Callable callable = {remote, n_fetches};
+  g_mutex_lock (&self->lock);
+  g_array_append_val (self->callables, callable);
+  gint64 number = self->callables->len;
+  g_mutex_unlock (&self->lock);
+  return number;
+}
+
+static gboolean
+find_callable (MusterRemoteSession *self, gint64 number, Callable *out, GError **error)
+{
+  g_mutex_lock (&self->lock);
+  gboolean is_known = number > 0 && number <= (gint64)self->callables->len;
+  if (is_known)
+    *out = g_array_index (self->callables, Callable, number - 1);
+  g_mutex_unlock (&self->lock);
+  if (!is_known)
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "callable %" G_GINT64_FORMAT " was not made by this session", number);
+  return is_known;
+}
+
+static void
+encode_make_callable (MusterRemoteSession *self, const MusterStep *step, MusterRope *out)
+{
+  g_autofree char **feeds = g_new (char *, MAX (step->n_feeds, 1));
+  for (gsize i = 0; i < step->n_feeds; i++)
+    feeds[i] = (char *)step->feeds[i].name;
+  Tensorflow__CallableOptions options = TENSORFLOW__CALLABLE_OPTIONS__INIT;
+  options.feed = feeds;
+  options.n_feed = step->n_feeds;
+  options.fetch = (char **)step->fetches;
+  options.n_fetch = step->n_fetches;
+  options.target = (char **)step->targets;
+  options.n_target = step->n_targets;
+  if (step->options != NULL) {
+    gsize size;
+    options.run_options.data = (guint8 *)g_bytes_get_data (step->options, &size);
+    options.run_options.len = size;
+  }
+  Tensorflow__MakeCallableRequest message = TENSORFLOW__MAKE_CALLABLE_REQUEST__INIT;
+  message.session_handle = handle_of (self);
+  message.options = &options;
+  message.request_id = new_request_id ();
+  muster_remote_pack (out, &message.base);
+}
+
+static gint64
+remote_make_callable (MusterSession *session, const MusterStep *step, gint64 deadline_us,
+                      GCancellable *cancellable, GError **error)
+{
+  MusterRemoteSession *self = MUSTER_REMOTE_SESSION (session);
+  g_auto (MusterRope) request = MUSTER_ROPE_INIT;
+  encode_make_callable (self, step, &request);
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  MusterRpcOptions options = {.deadline_us = deadline_us};
+  Tensorflow__MakeCallableResponse *response = muster_remote_call (
+      self->client, MUSTER_MASTER_METHOD ("MakeCallable"), &request,
+      &tensorflow__make_callable_response__descriptor, arena, &options, cancellable, error);
+  return response != NULL ? keep_callable (self, response->handle, step->n_fetches) : 0;
+}
+
+static gboolean
+remote_run_callable (MusterSession *session, gint64 number, MusterTensor *const *feeds,
+                     gsize n_feeds, gint64 deadline_us, MusterTensor **fetched, GBytes **metadata,
+                     GCancellable *cancellable, GError **error)
+{
+  MusterRemoteSession *self = MUSTER_REMOTE_SESSION (session);
+  Callable callable;
+  if (!find_callable (self, number, &callable, error))
+    return FALSE;
+  MusterStepRequest step = {
+      .session_handle = handle_of (self),
+      .feeds = (MusterTensor **)feeds,
+      .n_feeds = n_feeds,
+      .callable = callable.remote,
+      .request_id = new_request_id (),
+  };
+  g_auto (MusterRope) request = MUSTER_ROPE_INIT;
+  muster_step_request_encode_callable (&step, &request);
+  MusterRpcOptions options = {.deadline_us = deadline_us};
+  g_autoptr (GBytes) response = muster_rpc_client_call (
+      self->client, MUSTER_MASTER_METHOD ("RunCallable"), &request, &options, cancellable, error);
+  return response != NULL && muster_step_response_decode_callable (response, callable.n_fetches,
+                                                                   fetched, metadata, error);
+}
+
+static gboolean
+remote_release_callable (MusterSession *session, gint64 number, gint64 deadline_us,
+                         GCancellable *cancellable, GError **error)
+{
+  MusterRemoteSession *self = MUSTER_REMOTE_SESSION (session);
+  Callable callable;
+  if (!find_callable (self, number, &callable, error))
+    return FALSE;
+  Tensorflow__ReleaseCallableRequest message = TENSORFLOW__RELEASE_CALLABLE_REQUEST__INIT;
+  message.session_handle = handle_of (self);
+  message.handle = callable.remote;
+  g_auto (MusterRope) request = MUSTER_ROPE_INIT;
+  muster_remote_pack (&request, &message.base);
+  MusterRpcOptions options = {.deadline_us = deadline_us};
+  g_autoptr (GBytes) response =
+      muster_rpc_client_call (self->client, MUSTER_MASTER_METHOD ("ReleaseCallable"), &request,
+                              &options, cancellable, error);
+  return response != NULL;
+}
+
+static MusterWatch *
+remote_watch (MusterSession *session, const char *ready_for_local_init_op, const char *ready_op,
+              gint64 deadline_us, GError **error)
+{
+  MusterRemoteSession *self = MUSTER_REMOTE_SESSION (session);
+  return muster_remote_watch_new (self->client, handle_of (self), ready_for_local_init_op, ready_op,
+                                  deadline_us, error);
+}
+
+/* A session that was dropped is closed behind the scenes: nobody waits for it. */
+static void
+muster_remote_session_dispose (GObject *object)
+{
+  MusterRemoteSession *self = MUSTER_REMOTE_SESSION (object);
+  if (self->client != NULL && g_atomic_int_compare_and_exchange (&self->is_closed, FALSE, TRUE)) {
+    g_auto (MusterRope) request = MUSTER_ROPE_INIT;
+    encode_close (self, &request);
+    muster_rpc_client_send_and_forget (self->client, MUSTER_MASTER_METHOD ("CloseSession"),
+                                       &request, MUSTER_FORGET_US);
+  }
+  g_clear_pointer (&self->client, muster_rpc_client_unref);
+  G_OBJECT_CLASS (muster_remote_session_parent_class)->dispose (object);
+}
+
+static void
+muster_remote_session_finalize (GObject *object)
+{
+  MusterRemoteSession *self = MUSTER_REMOTE_SESSION (object);
+  g_array_unref (self->callables);
+  g_mutex_clear (&self->extending);
+  g_mutex_clear (&self->lock);
+  G_OBJECT_CLASS (muster_remote_session_parent_class)->finalize (object);
+}
+
+static void
+muster_remote_session_class_init (MusterRemoteSessionClass *class)
+{
+  MusterSessionClass *session = MUSTER_SESSION_CLASS (class);
+  session->run = remote_run;
+  session->extend = remote_extend;
+  session->close = remote_close;
+  session->make_callable = remote_make_callable;
+  session->run_callable = remote_run_callable;
+  session->release_callable = remote_release_callable;
+  session->watch = remote_watch;
+  G_OBJECT_CLASS (class)->dispose = muster_remote_session_dispose;
+  G_OBJECT_CLASS (class)->finalize = muster_remote_session_finalize;
+}
+
+static void
+muster_remote_session_init (MusterRemoteSession *self)
+{
+  g_mutex_init (&self->extending);
+  g_mutex_init (&self->lock);
+  self->callables = g_array_new (FALSE, FALSE, sizeof (Callable));
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "master/session.h"
+
+#define QUIET_CLOSE_US (5 * MUSTER_SECOND)
+
+typedef struct {
+  char *handle;       /* (owned) (nullable) until set_identity */
+  MusterGraph *graph; /* (owned) (nullable) */
+} MusterSessionPrivate;
+
+G_DEFINE_ABSTRACT_TYPE_WITH_PRIVATE (MusterSession, muster_session, G_TYPE_OBJECT)
+
+G_DEFINE_ABSTRACT_TYPE (MusterWatch, muster_watch, G_TYPE_OBJECT)
+
+void
+muster_turn_clear (MusterTurn *self)
+{
+  g_clear_pointer (&self->why_gate, g_free);
+  g_clear_pointer (&self->why_not_ready, g_free);
+  g_clear_pointer (&self->missing, g_strfreev);
+}
+
+gboolean
+muster_watch_next (MusterWatch *self, MusterTurn *turn, GCancellable *cancellable, GError **error)
+{
+  g_return_val_if_fail (MUSTER_IS_WATCH (self), FALSE);
+  return MUSTER_WATCH_GET_CLASS (self)->next (self, turn, cancellable, error);
+}
+
+static MusterSessionPrivate *
+private_of (MusterSession *self)
+{
+  return muster_session_get_instance_private (self);
+}
+
+const char *
+muster_session_handle (MusterSession *self)
+{
+  g_return_val_if_fail (MUSTER_IS_SESSION (self), NULL);
+  return private_of (self)->handle;
+}
+
+MusterGraph *
+muster_session_graph (MusterSession *self)
+{
+  g_return_val_if_fail (MUSTER_IS_SESSION (self), NULL);
+  return private_of (self)->graph;
+}
+
+gboolean
+muster_session_run (MusterSession *self, const MusterStep *step, MusterTensor **fetched,
+                    GBytes **metadata, GCancellable *cancellable, GError **error)
+{
+  g_return_val_if_fail (MUSTER_IS_SESSION (self), FALSE);
+  MusterStep bounded = *step;
+  if (bounded.deadline_us == 0)
+    bounded.deadline_us = MUSTER_WAIT_FOREVER;
+  return MUSTER_SESSION_GET_CLASS (self)->run (self, &bounded, fetched, metadata, cancellable,
+                                               error);
+}
+
+gboolean
+muster_session_run_op (MusterSession *self, const char *op, gint64 deadline_us,
+                       GCancellable *cancellable, GError **error)
+{
+  MusterStep step = {.targets = &op, .n_targets = 1, .deadline_us = deadline_us};
+  return muster_session_run (self, &step, NULL, NULL, cancellable, error);
+}
+
+MusterTensor *
+muster_session_fetch (MusterSession *self, const char *tensor, gint64 deadline_us,
+                      GCancellable *cancellable, GError **error)
+{
+  MusterStep step = {.fetches = &tensor, .n_fetches = 1, .deadline_us = deadline_us};
+  MusterTensor *fetched = NULL;
+  return muster_session_run (self, &step, &fetched, NULL, cancellable, error) ? fetched : NULL;
+}
+
+gboolean
+muster_session_extend (MusterSession *self, MusterGraph *graph, gint64 deadline_us,
+                       GCancellable *cancellable, GError **error)
+{
+  g_return_val_if_fail (MUSTER_IS_SESSION (self), FALSE);
+  return MUSTER_SESSION_GET_CLASS (self)->extend (self, graph, deadline_us, cancellable, error);
+}
+
+gboolean
+muster_session_close (MusterSession *self, gint64 deadline_us, GCancellable *cancellable,
+                      GError **error)
+{
+  g_return_val_if_fail (MUSTER_IS_SESSION (self), FALSE);
+  return MUSTER_SESSION_GET_CLASS (self)->close (self, deadline_us, cancellable, error);
+}
+
+void
+muster_session_close_quietly (MusterSession *self)
+{
+  if (self == NULL)
+    return;
+  gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  /* The session is given up: whether the master heard it changes nothing for the caller. */
+  (void)muster_session_close (self, muster_deadline_after (now_us, QUIET_CLOSE_US), NULL, NULL);
+}
+
+gint64
+muster_session_make_callable (MusterSession *self, const MusterStep *step, gint64 deadline_us,
+                              GCancellable *cancellable, GError **error)
+{
+  g_return_val_if_fail (MUSTER_IS_SESSION (self), 0);
+  return MUSTER_SESSION_GET_CLASS (self)->make_callable (self, step, deadline_us, cancellable,
+                                                         error);
+}
+
+gboolean
+muster_session_run_callable (MusterSession *self, gint64 callable, MusterTensor *const *feeds,
+                             gsize n_feeds, gint64 deadline_us, MusterTensor **fetched,
+                             GBytes **metadata, GCancellable *cancellable, GError **error)
+{
+  g_return_val_if_fail (MUSTER_IS_SESSION (self), FALSE);
+  return MUSTER_SESSION_GET_CLASS (self)->run_callable (self, callable, feeds, n_feeds, deadline_us,
+                                                        fetched, metadata, cancellable, error);
+}
+
+gboolean
+muster_session_release_callable (MusterSession *self, gint64 callable, gint64 deadline_us,
+                                 GCancellable *cancellable, GError **error)
+{
+  g_return_val_if_fail (MUSTER_IS_SESSION (self), FALSE);
+  return MUSTER_SESSION_GET_CLASS (self)->release_callable (self, callable, deadline_us,
+                                                            cancellable, error);
+}
+
+MusterWatch *
+muster_session_watch (MusterSession *self, const char *ready_for_local_init_op,
+                      const char *ready_op, gint64 deadline_us, GError **error)
+{
+  g_return_val_if_fail (MUSTER_IS_SESSION (self), NULL);
+  MusterSessionClass *class = MUSTER_SESSION_GET_CLASS (self);
+  if (class->watch != NULL)
+    return class->watch (self, ready_for_local_init_op, ready_op, deadline_us, error);
+  g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,
+                       "this kind of master can't push readiness");
+  return NULL;
+}
+
+void
+muster_session_set_identity (MusterSession *self, const char *handle, MusterGraph *graph)
+{
+  MusterSessionPrivate *private = private_of (self);
+  g_return_if_fail (private->handle == NULL);
+  private->handle = g_strdup (handle);
+  private->graph = graph != NULL ? muster_graph_ref (graph) : NULL;
+}
+
+static void
+muster_session_finalize (GObject *object)
+{
+  MusterSessionPrivate *private = private_of (MUSTER_SESSION (object));
+  g_free (private->handle);
+  g_clear_pointer (&private->graph, muster_graph_unref);
+  G_OBJECT_CLASS (muster_session_parent_class)->finalize (object);
+}
+
+static void
+muster_session_class_init (MusterSessionClass *class)
+{
+  G_OBJECT_CLASS (class)->finalize = muster_session_finalize;
+}
+
+static void
+muster_session_init (MusterSession *self G_GNUC_UNUSED)
+{
+}
+
+static void
+muster_watch_class_init (MusterWatchClass *class G_GNUC_UNUSED)
+{
+}
+
+static void
+muster_watch_init (MusterWatch *self G_GNUC_UNUSED)
+{
+}
