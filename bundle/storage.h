@@ -44,9 +44,10 @@ GBytes *muster_storage_read (MusterStorage *self, const char *path, GError **err
 gboolean muster_storage_rename (MusterStorage *self, const char *from, const char *to,
                                 GError **error);
 gboolean muster_storage_remove (MusterStorage *self, const char *path,
-                                GError **error); /* absent is not an error */
+                                GError **error); /* or an empty directory; absent is no error */
 /* The names in a directory, sorted; an absent one is G_FILE_ERROR_NOENT. */
 char **muster_storage_list (MusterStorage *self, const char *directory, GError **error);
+/* Makes the names in a directory durable; given a file that another program wrote, its bytes. */
 gboolean muster_storage_sync_directory (MusterStorage *self, const char *directory, GError **error);
 
 /* Writes a small file whole: beside it, synced, renamed, its directory synced. A reader sees the

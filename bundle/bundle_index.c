@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bundle/bundle_index.h"
+
+#include "base/error.h"
+#include "bundle/leveldb_table.h"
+#include "bundle/proto/tensor_bundle.pb-c.h"
+#include "bundle/storage_private.h"
+
+#include <string.h>
+
+#define FORMAT_VERSION 1
+
+MusterBundleIndex *
+muster_bundle_index_new (void)
+{
+  MusterBundleIndex *self = g_new0 (MusterBundleIndex, 1);
+  self->arena = muster_arena_new ();
+  self->n_shards = 1;
+  self->entries = g_array_new (FALSE, FALSE, sizeof (MusterIndexEntry));
+  return self;
+}
+
+void
+muster_bundle_index_free (MusterBundleIndex *self)
+{
+  if (self == NULL)
+    return;
+  g_array_unref (self->entries);
+  muster_arena_free (self->arena);
+  g_free (self);
+}
+
+char *
+muster_bundle_index_path (const char *prefix)
+{
+  return g_strconcat (prefix, ".index", NULL);
+}
+
+char *
+muster_bundle_data_path (const char *prefix, gint32 shard, gint32 n_shards)
+{
+  return g_strdup_printf ("%s.data-%05d-of-%05d", prefix, shard, n_shards);
+}
+
+static int
+compare_keys (const void *a, gsize a_size, const void *b, gsize b_size)
+{
+  const gsize n = MIN (a_size, b_size);
+  const int order = n > 0 ? memcmp (a, b, n) : 0;
+  return order != 0 ? order : (a_size > b_size) - (a_size < b_size);
+}
+
+static int
+compare_entries (gconstpointer a, gconstpointer b)
+{
+  const MusterIndexEntry *left = a, *right = b;
+  return compare_keys (left->key, left->key_size, right->key, right->key_size);
+}
+
+const MusterIndexEntry *
+muster_bundle_index_find (const MusterBundleIndex *self, const void *key, gsize key_size)
+{
+  const MusterIndexEntry wanted = {.key = key, .key_size = key_size};
+  guint at;
+  return g_array_binary_search (self->entries, &wanted, compare_entries, &at)
+             ? &g_array_index (self->entries, MusterIndexEntry, at)
+             : NULL;
+}
+
+static gpointer
+copy_in (MusterArena *arena, const void *data, gsize size)
+{
+  guint8 *copy = muster_arena_alloc (arena, size + 1);
+  if (size > 0)
+    memcpy (copy, data, size);
+  copy[size] = '\0';
+  return copy;
+}
+
+MusterIndexEntry *
+muster_bundle_index_add (MusterBundleIndex *self, const MusterIndexEntry *entry)
+{
+  MusterIndexEntry copy = *entry;
+  copy.key = copy_in (self->arena, entry->key, entry->key_size);
+  copy.entry.name = muster_index_entry_is_part (&copy) ? "" : (const char *)copy.key;
+  copy.entry.dims =
+      copy_in (self->arena, entry->entry.dims, (gsize)entry->entry.n_dims * sizeof (gint64));
+  copy.n_slices = 0;
+  copy.slices = NULL;
+  for (gsize i = 0; i < entry->n_slices; i++)
+    muster_bundle_index_add_slice (self, &copy, entry->slices + i * (gsize)entry->entry.n_dims);
+  g_array_append_val (self->entries, copy);
+  if (muster_index_entry_is_part (&copy))
+    self->n_parts++;
+  return &g_array_index (self->entries, MusterIndexEntry, self->entries->len - 1);
+}
+
+void
+muster_bundle_index_add_slice (MusterBundleIndex *self, MusterIndexEntry *entry,
+                               const MusterExtent *slice)
+{
+  const gsize one = (gsize)entry->entry.n_dims * sizeof (MusterExtent);
+  /* Room doubles when it is used up, at each power of two. */
+  if ((entry->n_slices & (entry->n_slices - 1)) == 0) {
+    MusterExtent *room = muster_arena_alloc (self->arena, MAX (2 * entry->n_slices, 1) * one);
+    if (entry->n_slices > 0)
+      memcpy (room, entry->slices, entry->n_slices * one);
+    entry->slices = room;
+  }
+  memcpy ((char *)entry->slices + entry->n_slices * one, slice, one);
+  entry->n_slices++;
+}
+
+/* Loading */
+
+typedef struct {
+  MusterBundleIndex *index;
+  gboolean has_header;
+} Loader;
+
+static gboolean
+data_loss (GError **error, const char *name, const char *why)
+{
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS, "the entry of '%s' %s", name, why);
+  return FALSE;
+}
+
+static gboolean
+check_version (const Tensorflow__BundleVersion *version, GError **error)
+{
+  gboolean is_readable = version == NULL || version->min_consumer <= FORMAT_VERSION;
+  for (gsize i = 0; version != NULL && i < version->n_bad_consumers; i++)
+    if (version->bad_consumers[i] == FORMAT_VERSION)
+      is_readable = FALSE;
+  if (!is_readable)
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,
+                 "the checkpoint's format is newer than this muster reads (%d)", FORMAT_VERSION);
+  return is_readable;
+}
+
+static gboolean
+load_header (MusterBundleIndex *self, const guint8 *value, gsize size, GError **error)
+{
+  const Tensorflow__BundleHeaderProto *header =
+      muster_unpack (&tensorflow__bundle_header_proto__descriptor, value, size, self->arena,
+                     "checkpoint header", error);
+  if (header == NULL)
+    return FALSE;
+  if (header->endianness != 0) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,
+                 "the checkpoint was written on a big-endian machine; muster reads little-endian "
+                 "ones");
+    return FALSE;
+  }
+  if (header->num_shards < 1) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS, "the header counts %d data files",
+                 header->num_shards);
+    return FALSE;
+  }
+  self->n_shards = header->num_shards;
+  return check_version (header->version, error);
+}
+
+static gboolean
+load_shape (MusterBundleIndex *self, const Tensorflow__BundleShape *shape, const char *name,
+            MusterBundleEntry *entry, GError **error)
+{
+  const gsize n_dims = shape != NULL ? shape->n_dim : 0;
+  if (n_dims > MUSTER_MAX_DIMS || (shape != NULL && shape->unknown_rank))
+    return data_loss (error, name, "has no usable shape");
+  gint64 *dims = muster_arena_alloc (self->arena, MAX (n_dims, 1) * sizeof (gint64));
+  for (gsize d = 0; d < n_dims; d++)
+    dims[d] = shape->dim[d]->size;
+  if (muster_shape_n_elements ((int)n_dims, dims) < 0)
+    return data_loss (error, name, "has a negative size, or too many elements");
+  entry->n_dims = (int)n_dims;
+  entry->dims = dims;
+  return TRUE;
+}
+
+static gboolean
+load_slices (MusterBundleIndex *self, const Tensorflow__BundleEntryProto *proto, const char *name,
+             MusterIndexEntry *loaded, GError **error)
+{
+  const gsize n_dims = (gsize)loaded->entry.n_dims;
+  for (gsize i = 0; i < proto->n_slices; i++)
+    if (proto->slices[i]->n_extent != n_dims || n_dims == 0)
+      return data_loss (error, name, "lists a slice of another rank");
+  MusterExtent *slices =
+      muster_arena_alloc (self->arena, MAX (proto->n_slices * n_dims, 1) * sizeof (MusterExtent));
+  MusterExtent resolved[MUSTER_MAX_DIMS];
+  for (gsize i = 0; i < proto->n_slices; i++) {
+    MusterExtent *slice = slices + i * n_dims;
+    for (gsize d = 0; d < n_dims; d++) {
+      const Tensorflow__TensorSliceProto__Extent *extent = proto->slices[i]->extent[d];
+      slice[d].start = extent->start;
+      slice[d].length =
+          extent->has_length_case == TENSORFLOW__TENSOR_SLICE_PROTO__EXTENT__HAS_LENGTH_LENGTH
+              ? extent->length
+              : MUSTER_ALL;
+    }
+    if (!muster_slice_resolve ((int)n_dims, loaded->entry.dims, slice, resolved))
+      return data_loss (error, name, "lists a slice outside its shape");
+  }
+  loaded->n_slices = proto->n_slices;
+  loaded->slices = slices;
+  return TRUE;
+}
+
+/* The numbers of an entry that has bytes of its own. */
+static gboolean
+check_place (const MusterBundleIndex *self, const MusterBundleEntry *entry, const char *name,
+             GError **error)
+{
+  gsize size = (gsize)muster_shape_n_elements (entry->n_dims, entry->dims);
+  const gsize element_size = muster_dtype_size (entry->dtype);
+  if (entry->shard < 0 || entry->shard >= self->n_shards || entry->offset < 0 || entry->size < 0 ||
+      entry->size > G_MAXINT64 - entry->offset)
+    return data_loss (error, name, "points to no place in a data file");
+  if (element_size > 0 &&
+      (!g_size_checked_mul (&size, size, element_size) || size != (gsize)entry->size))
+    return data_loss (error, name, "has a size that doesn't match its type and shape");
+  return TRUE;
+}
+
+static gboolean
+load_entry (MusterBundleIndex *self, const guint8 *key, gsize key_size, const guint8 *value,
+            gsize size, GError **error)
+{
+  MusterIndexEntry loaded = {.key = copy_in (self->arena, key, key_size), .key_size = key_size};
+  const gboolean is_part = muster_index_entry_is_part (&loaded);
+  const char *name = is_part ? (const char *)loaded.key + 1 : (const char *)loaded.key;
+  if (!is_part && !g_utf8_validate_len ((const char *)key, key_size, NULL)) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS, "a tensor's name is not UTF-8");
+    return FALSE;
+  }
+  const Tensorflow__BundleEntryProto *proto = muster_unpack (
+      &tensorflow__bundle_entry_proto__descriptor, value, size, self->arena, name, error);
+  if (proto == NULL)
+    return FALSE;
+  loaded.entry = (MusterBundleEntry){.name = is_part ? "" : name,
+                                     .dtype = (MusterDType)proto->dtype,
+                                     .shard = proto->shard_id,
+                                     .offset = proto->offset,
+                                     .size = proto->size,
+                                     .crc32c = proto->crc32c,
+                                     .is_sliced = proto->n_slices > 0};
+  if (!load_shape (self, proto->shape, name, &loaded.entry, error) ||
+      !load_slices (self, proto, name, &loaded, error) ||
+      (!loaded.entry.is_sliced && !check_place (self, &loaded.entry, name, error)))
+    return FALSE;
+  g_array_append_val (self->entries, loaded);
+  if (is_part)
+    self->n_parts++;
+  return TRUE;
+}
+
+static gboolean
+load_one (const guint8 *key, gsize key_size, const guint8 *value, gsize value_size,
+          gpointer user_data, GError **error)
+{
+  Loader *loader = user_data;
+  const GArray *entries = loader->index->entries;
+  if (!loader->has_header) {
+    loader->has_header = key_size == 0;
+    if (loader->has_header)
+      return load_header (loader->index, value, value_size, error);
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS, "the header is missing");
+    return FALSE;
+  }
+  const MusterIndexEntry *last =
+      entries->len > 0 ? &g_array_index (entries, MusterIndexEntry, entries->len - 1) : NULL;
+  if (key_size == 0 ||
+      (last != NULL && compare_keys (last->key, last->key_size, key, key_size) >= 0)) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS, "the keys are out of order");
+    return FALSE;
+  }
+  return load_entry (loader->index, key, key_size, value, value_size, error);
+}
+
+static gboolean
+load_bytes (MusterBundleIndex *self, GBytes *bytes, GError **error)
+{
+  Loader loader = {.index = self};
+  if (!muster_table_foreach (bytes, load_one, &loader, error))
+    return FALSE;
+  if (loader.has_header)
+    return TRUE;
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS, "the table is empty");
+  return FALSE;
+}
+
+MusterBundleIndex *
+muster_bundle_index_load (MusterStorage *storage, const char *prefix, GError **error)
+{
+  g_autofree char *path = muster_bundle_index_path (prefix);
+  g_autoptr (GError) why = NULL;
+  g_autoptr (GBytes) bytes = muster_storage_read (storage, path, &why);
+  g_autoptr (MusterBundleIndex) self = muster_bundle_index_new ();
+  if (bytes == NULL && muster_storage_is_absent (why)) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
+                 "There is no checkpoint '%s' (no file '%s')", prefix, path);
+    return NULL;
+  }
+  if (bytes == NULL) {
+    g_propagate_prefixed_error (error, g_steal_pointer (&why),
+                                "Reading the checkpoint '%s': ", prefix);
+    return NULL;
+  }
+  if (!load_bytes (self, bytes, &why)) {
+    /* A message that doesn't parse is an invalid argument elsewhere; in a file it is damage. */
+    const int code =
+        muster_error_is (why, MUSTER_ERROR_UNIMPLEMENTED) ? why->code : MUSTER_ERROR_DATA_LOSS;
+    g_set_error (error, MUSTER_ERROR, code, "The checkpoint index '%s' can't be read: %s", path,
+                 why->message);
+    return NULL;
+  }
+  return g_steal_pointer (&self);
+}
+
+/* Saving. The messages live in an arena of their own. */
+
+static gpointer
+new_array (MusterArena *arena, gsize n, gsize size)
+{
+  gpointer array = muster_arena_alloc (arena, MAX (n * size, 1));
+  memset (array, 0, n * size);
+  return array;
+}
+
+static Tensorflow__BundleShape *
+shape_message (MusterArena *arena, const MusterBundleEntry *entry)
+{
+  const gsize n_dims = (gsize)entry->n_dims;
+  Tensorflow__BundleShape *shape = new_array (arena, 1, sizeof *shape);
+  tensorflow__bundle_shape__init (shape);
+  shape->n_dim = n_dims;
+  shape->dim = new_array (arena, n_dims, sizeof *shape->dim);
+  for (gsize d = 0; d < n_dims; d++) {
+    shape->dim[d] = new_array (arena, 1, sizeof **shape->dim);
+    tensorflow__bundle_shape__dim__init (shape->dim[d]);
+    shape->dim[d]->size = entry->dims[d];
+  }
+  return shape;
+}
+
+static Tensorflow__TensorSliceProto *
+slice_message (MusterArena *arena, gsize n_dims, const MusterExtent *slice)
+{
+  Tensorflow__TensorSliceProto *message = new_array (arena, 1, sizeof *message);
+  tensorflow__tensor_slice_proto__init (message);
+  message->n_extent = n_dims;
+  message->extent = new_array (arena, n_dims, sizeof *message->extent);
+  for (gsize d = 0; d < n_dims; d++) {
+    Tensorflow__TensorSliceProto__Extent *extent = new_array (arena, 1, sizeof *extent);
+    tensorflow__tensor_slice_proto__extent__init (extent);
+    message->extent[d] = extent;
+    if (slice[d].length == MUSTER_ALL)
+      continue;
+    extent->start = slice[d].start;
+    extent->has_length_case = TENSORFLOW__TENSOR_SLICE_PROTO__EXTENT__HAS_LENGTH_LENGTH;
+    extent->length = slice[d].length;
+  }
+  return message;
+}
+
+static GBytes *
+pack_entry (const MusterIndexEntry *self, MusterArena *arena)
+{
+  const gsize n_dims = (gsize)self->entry.n_dims;
+  Tensorflow__BundleEntryProto message = TENSORFLOW__BUNDLE_ENTRY_PROTO__INIT;
+  message.dtype = (int)self->entry.dtype;
+  message.shape = shape_message (arena, &self->entry);
+  message.shard_id = self->entry.shard;
+  message.offset = self->entry.offset;
+  message.size = self->entry.size;
+  message.crc32c = self->entry.crc32c;
+  message.n_slices = self->n_slices;
+  message.slices = new_array (arena, self->n_slices, sizeof *message.slices);
+  for (gsize i = 0; i < self->n_slices; i++)
+    message.slices[i] = slice_message (arena, n_dims, self->slices + i * n_dims);
+  return muster_pack (&message.base);
+}
+
+static GBytes *
+pack_header (const MusterBundleIndex *self)
+{
+  Tensorflow__BundleVersion version = TENSORFLOW__BUNDLE_VERSION__INIT;
+  Tensorflow__BundleHeaderProto header = TENSORFLOW__BUNDLE_HEADER_PROTO__INIT;
+  version.producer = FORMAT_VERSION;
+  header.num_shards = self->n_shards;
+  header.version = &version;
+  return muster_pack (&header.base);
+}
+
+static void
+put (MusterTableBuilder *table, const guint8 *key, gsize key_size, GBytes *value)
+{
+  gsize size;
+  const guint8 *data = g_bytes_get_data (value, &size);
+  muster_table_builder_add (table, key, key_size, data, size);
+}
+
+GBytes *
+muster_bundle_index_save (MusterBundleIndex *self, GError **error)
+{
+  g_autoptr (MusterTableBuilder) table = muster_table_builder_new ();
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  g_autoptr (GBytes) header = pack_header (self);
+  put (table, (const guint8 *)"", 0, header);
+  g_array_sort (self->entries, compare_entries);
+  for (guint i = 0; i < self->entries->len; i++) {
+    const MusterIndexEntry *entry = &g_array_index (self->entries, MusterIndexEntry, i);
+    if (i > 0 && compare_entries (entry - 1, entry) == 0) {
+      g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_ALREADY_EXISTS,
+                   "the tensor '%s', or a slice of it, is there twice",
+                   (const char *)entry->key + muster_index_entry_is_part (entry));
+      return NULL;
+    }
+    g_autoptr (GBytes) value = pack_entry (entry, arena);
+    put (table, entry->key, entry->key_size, value);
+  }
+  return muster_table_builder_finish (table, error);
+}

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bundle/checkpoint_state.h"
+
+#include "base/error.h"
+#include "bundle/bundle_index.h"
+#include "bundle/state_text.h"
+#include "bundle/storage_private.h"
+
+#include <string.h>
+
+MusterCheckpointState *
+muster_checkpoint_state_new (void)
+{
+  MusterCheckpointState *self = g_new0 (MusterCheckpointState, 1);
+  self->all = g_ptr_array_new_with_free_func (g_free);
+  self->timestamps = g_array_new (FALSE, FALSE, sizeof (double));
+  return self;
+}
+
+void
+muster_checkpoint_state_free (MusterCheckpointState *self)
+{
+  if (self == NULL)
+    return;
+  g_free (self->latest);
+  g_ptr_array_unref (self->all);
+  g_array_unref (self->timestamps);
+  g_free (self);
+}
+
+static MusterStorage *
+or_local (MusterStorage *storage)
+{
+  return storage != NULL ? storage : muster_local_storage ();
+}
+
+/* Literally, as TensorFlow does: an absolute path stays, and nothing is tidied. */
+static char *
+put_behind (const char *directory, const char *path)
+{
+  if (*directory == '\0' || g_path_is_absolute (path))
+    return g_strdup (path);
+  return g_strconcat (directory, g_str_has_suffix (directory, "/") ? "" : "/", path, NULL);
+}
+
+static char *
+state_path (const char *directory)
+{
+  return put_behind (directory, "checkpoint");
+}
+
+MusterCheckpointState *
+muster_checkpoint_state_read (MusterStorage *storage, const char *directory, GError **error)
+{
+  g_return_val_if_fail (directory != NULL, NULL);
+  g_autofree char *path = state_path (directory);
+  g_autoptr (GError) why = NULL;
+  g_autoptr (GBytes) text = muster_storage_read (or_local (storage), path, &why);
+  if (text == NULL && muster_storage_is_absent (why))
+    return NULL;
+  g_autoptr (MusterCheckpointState) self = NULL;
+  if (text != NULL) {
+    gsize size;
+    const char *data = g_bytes_get_data (text, &size);
+    self = muster_state_text_parse (data, size, &why);
+  }
+  if (self == NULL || self->latest == NULL) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
+                 "Invalid checkpoint state '%s': %s; repair it, or remove it to start without one",
+                 path, why != NULL ? why->message : "it names no checkpoint");
+    return NULL;
+  }
+  char *latest = put_behind (directory, self->latest);
+  g_free (self->latest);
+  self->latest = latest;
+  for (guint i = 0; i < self->all->len; i++) {
+    char *joined = put_behind (directory, self->all->pdata[i]);
+    g_free (self->all->pdata[i]);
+    self->all->pdata[i] = joined;
+  }
+  if (self->timestamps->len != self->all->len)
+    g_array_set_size (self->timestamps, 0); /* whose they are can't be told */
+  return g_steal_pointer (&self);
+}
+
+/* What of path stands behind directory and a '/', or NULL. */
+static const char *
+inside (const char *directory, const char *path)
+{
+  gsize n = strlen (directory);
+  while (n > 1 && directory[n - 1] == '/')
+    n--;
+  if (n == 0 || strncmp (path, directory, n) != 0 || (path[n] != '/' && directory[n - 1] != '/'))
+    return NULL;
+  path += n;
+  while (*path == '/')
+    path++;
+  return *path != '\0' ? path : NULL;
+}
+
+/* The way from one tidy absolute path to another. */
+static char *
+way_between (const char *from, const char *to)
+{
+  g_auto (GStrv) here = g_strsplit (from + 1, "/", -1);
+  g_auto (GStrv) there = g_strsplit (to + 1, "/", -1);
+  GString *way = g_string_new (NULL);
+  guint i = 0;
+  while (here[i] != NULL && there[i] != NULL && g_str_equal (here[i], there[i]))
+    i++;
+  for (guint up = i; here[up] != NULL && *here[up] != '\0'; up++)
+    g_string_append (way, "../");
+  for (guint down = i; there[down] != NULL; down++)
+    g_string_append_printf (way, "%s%s", there[down], there[down + 1] != NULL ? "/" : "");
+  return g_string_free (way, FALSE);
+}
+
+/* A path as it is written (SAV.3, SAV.10): relative to the directory where it lies in it, or where
+ * both are relative; else as given. */
+static char *
+relative_path (const char *directory, const char *path)
+{
+  const char *rest = inside (directory, path);
+  if (rest != NULL)
+    return g_strdup (rest);
+  if (strstr (directory, "://") != NULL || strstr (path, "://") != NULL)
+    return g_strdup (path); /* another store's names, which aren't the file system's */
+  const gboolean is_absolute = g_path_is_absolute (path);
+  if (!is_absolute && g_path_is_absolute (directory))
+    return g_strdup (path);
+  g_autofree char *tidy_directory = g_canonicalize_filename (directory, NULL);
+  g_autofree char *tidy_path = g_canonicalize_filename (path, NULL);
+  rest = inside (tidy_directory, tidy_path);
+  if (rest != NULL)
+    return g_strdup (rest);
+  return is_absolute ? g_strdup (path) : way_between (tidy_directory, tidy_path);
+}
+
+static gboolean
+check_state (const MusterCheckpointState *self, guint n_paths, const char *path, GError **error)
+{
+  if (self->latest == NULL || *self->latest == '\0') {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "The checkpoint state '%s' can't be written without a latest checkpoint", path);
+    return FALSE;
+  }
+  if (self->timestamps->len > 0 && self->timestamps->len != n_paths) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "Checkpoint timestamps, if provided, must match checkpoint paths: %u for %u",
+                 self->timestamps->len, n_paths);
+    return FALSE;
+  }
+  if (g_str_equal (self->latest, path)) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+                 "The checkpoint's path '%s' conflicts with path used for checkpoint state; save "
+                 "under another name",
+                 path);
+    return FALSE;
+  }
+  return TRUE;
+}
+
+gboolean
+muster_checkpoint_state_write (MusterStorage *storage, const char *directory,
+                               const MusterCheckpointState *self, GError **error)
+{
+  g_return_val_if_fail (directory != NULL && self != NULL, FALSE);
+  g_autofree char *path = state_path (directory);
+  gboolean is_listed = FALSE;
+  for (guint i = 0; i < self->all->len && self->latest != NULL; i++)
+    is_listed = is_listed || g_str_equal (self->all->pdata[i], self->latest);
+  if (!check_state (self, self->all->len + !is_listed, path, error))
+    return FALSE;
+
+  g_autoptr (MusterCheckpointState) written = muster_checkpoint_state_new ();
+  written->latest = relative_path (directory, self->latest);
+  for (guint i = 0; i < self->all->len; i++)
+    g_ptr_array_add (written->all, relative_path (directory, self->all->pdata[i]));
+  if (!is_listed)
+    g_ptr_array_add (written->all, g_strdup (written->latest));
+  g_array_append_vals (written->timestamps, self->timestamps->data, self->timestamps->len);
+  written->last_preserved = self->last_preserved;
+  g_autofree char *text = muster_state_text_print (written);
+  if (muster_storage_publish (or_local (storage), path, text, strlen (text), error))
+    return TRUE;
+  g_prefix_error (error, "Writing the checkpoint state: ");
+  return FALSE;
+}
+
+gboolean
+muster_checkpoint_exists (MusterStorage *storage, const char *prefix)
+{
+  g_autofree char *path = muster_bundle_index_path (prefix);
+  g_autoptr (GBytes) bytes = muster_storage_read (or_local (storage), path, NULL);
+  return bytes != NULL;
+}
+
+char *
+muster_latest_checkpoint (MusterStorage *storage, const char *directory, GError **error)
+{
+  g_autoptr (GError) why = NULL;
+  g_autoptr (MusterCheckpointState) state = muster_checkpoint_state_read (storage, directory, &why);
+  if (state == NULL) {
+    if (why != NULL)
+      g_propagate_error (error, g_steal_pointer (&why));
+    return NULL;
+  }
+  if (muster_checkpoint_exists (storage, state->latest))
+    return g_steal_pointer (&state->latest);
+  if (g_path_is_absolute (state->latest) && inside (directory, state->latest) == NULL) {
+    g_autofree char *base = g_path_get_basename (state->latest);
+    g_autofree char *here = put_behind (directory, base);
+    if (muster_checkpoint_exists (storage, here))
+      return g_steal_pointer (&here);
+  }
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
+               "Couldn't match files for checkpoint '%s', which the state of '%s' names",
+               state->latest, directory);
+  return NULL;
+}
+
+/* TRUE for NAME.data-00000-of-00001. */
+static gboolean
+is_data_of (const char *file, const char *name)
+{
+  const gsize n = strlen (name);
+  if (strncmp (file, name, n) != 0 || !g_str_has_prefix (file + n, ".data-"))
+    return FALSE;
+  const char *at = file + n + strlen (".data-");
+  const gsize shard = strspn (at, "0123456789");
+  if (shard == 0 || !g_str_has_prefix (at + shard, "-of-"))
+    return FALSE;
+  at += shard + strlen ("-of-");
+  const gsize total = strspn (at, "0123456789");
+  return total > 0 && at[total] == '\0';
+}
+
+static gboolean
+remove_data (MusterStorage *storage, const char *prefix, GError **error)
+{
+  g_autofree char *directory = g_path_get_dirname (prefix);
+  g_autofree char *name = g_path_get_basename (prefix);
+  g_autoptr (GError) why = NULL;
+  g_auto (GStrv) files = muster_storage_list (storage, directory, &why);
+  if (files == NULL && muster_storage_is_absent (why))
+    return TRUE;
+  if (files == NULL) {
+    g_propagate_error (error, g_steal_pointer (&why));
+    return FALSE;
+  }
+  gboolean all_gone = TRUE;
+  for (gsize i = 0; files[i] != NULL; i++) {
+    if (!is_data_of (files[i], name))
+      continue;
+    g_autofree char *path = put_behind (directory, files[i]);
+    if (!muster_storage_remove (storage, path, all_gone ? error : NULL))
+      all_gone = FALSE;
+  }
+  return all_gone;
+}
+
+gboolean
+muster_remove_checkpoint (MusterStorage *storage, const char *prefix, GError **error)
+{
+  g_autofree char *index = muster_bundle_index_path (prefix);
+  g_autofree char *meta = g_strconcat (prefix, ".meta", NULL);
+  storage = or_local (storage);
+  return muster_storage_remove (storage, index, error) &&
+         muster_storage_remove (storage, meta, error) && remove_data (storage, prefix, error);
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <glib.h>
+
+G_BEGIN_DECLS
+
+/* LevelDB's Table, which is what PREFIX.index is, over memory and from C: no exception leaves it,
+ * and malformed bytes are DATA_LOSS. Tables of blocks without compression, as TensorFlow writes
+ * them; a compressed block is UNIMPLEMENTED. */
+
+/* One entry; what it points to is the caller's for the call. FALSE with an error ends the walk. */
+typedef gboolean (*MusterTableFunc) (const guint8 *key, gsize key_size, const guint8 *value,
+                                     gsize value_size, gpointer user_data, GError **error);
+
+/* Calls func for each entry of a table, in the table's order, checksums checked. */
+gboolean muster_table_foreach (GBytes *table, MusterTableFunc func, gpointer user_data,
+                               GError **error);
+
+/* LevelDB trusts the lengths inside a block whose checksum is right, and the sizes of blocks
+ * altogether: this walks all of them first, and refuses what would lead outside the table. */
+gboolean muster_table_check (const guint8 *data, gsize size, GError **error);
+
+/* Builds a table. Keys come in ascending order of their bytes, each once. */
+typedef struct _MusterTableBuilder MusterTableBuilder;
+
+MusterTableBuilder *muster_table_builder_new (void);
+void muster_table_builder_add (MusterTableBuilder *self, const guint8 *key, gsize key_size,
+                               const guint8 *value, gsize value_size);
+/* The table's bytes; nothing may be added after it. */
+GBytes *muster_table_builder_finish (MusterTableBuilder *self, GError **error);
+void muster_table_builder_free (MusterTableBuilder *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterTableBuilder, muster_table_builder_free)
+
+G_END_DECLS

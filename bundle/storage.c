@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bundle/storage.h"
+
+#include "bundle/storage_private.h"
+
+G_DEFINE_INTERFACE (MusterStorage, muster_storage, G_TYPE_OBJECT)
+
+MusterStorageFile *
+muster_storage_create (MusterStorage *self, const char *path, GError **error)
+{
+  g_return_val_if_fail (MUSTER_IS_STORAGE (self), NULL);
+  return MUSTER_STORAGE_GET_IFACE (self)->create (self, path, error);
+}
+
+gboolean
+muster_storage_append (MusterStorage *self, MusterStorageFile *file, const void *data, gsize size,
+                       GError **error)
+{
+  g_return_val_if_fail (MUSTER_IS_STORAGE (self) && file != NULL, FALSE);
+  return size == 0 || MUSTER_STORAGE_GET_IFACE (self)->append (self, file, data, size, error);
+}
+
+gboolean
+muster_storage_sync (MusterStorage *self, MusterStorageFile *file, GError **error)
+{
+  g_return_val_if_fail (MUSTER_IS_STORAGE (self) && file != NULL, FALSE);
+  return MUSTER_STORAGE_GET_IFACE (self)->sync (self, file, error);
+}
+
+gboolean
+muster_storage_close (MusterStorage *self, MusterStorageFile *file, GError **error)
+{
+  g_return_val_if_fail (MUSTER_IS_STORAGE (self) && file != NULL, FALSE);
+  return MUSTER_STORAGE_GET_IFACE (self)->close (self, file, error);
+}
+
+GBytes *
+muster_storage_read (MusterStorage *self, const char *path, GError **error)
+{
+  g_return_val_if_fail (MUSTER_IS_STORAGE (self), NULL);
+  return MUSTER_STORAGE_GET_IFACE (self)->read (self, path, error);
+}
+
+gboolean
+muster_storage_rename (MusterStorage *self, const char *from, const char *to, GError **error)
+{
+  g_return_val_if_fail (MUSTER_IS_STORAGE (self), FALSE);
+  return MUSTER_STORAGE_GET_IFACE (self)->rename (self, from, to, error);
+}
+
+gboolean
+muster_storage_remove (MusterStorage *self, const char *path, GError **error)
+{
+  g_return_val_if_fail (MUSTER_IS_STORAGE (self), FALSE);
+  return MUSTER_STORAGE_GET_IFACE (self)->remove (self, path, error);
+}
+
+char **
+muster_storage_list (MusterStorage *self, const char *directory, GError **error)
+{
+  g_return_val_if_fail (MUSTER_IS_STORAGE (self), NULL);
+  return MUSTER_STORAGE_GET_IFACE (self)->list (self, directory, error);
+}
+
+gboolean
+muster_storage_sync_directory (MusterStorage *self, const char *directory, GError **error)
+{
+  g_return_val_if_fail (MUSTER_IS_STORAGE (self), FALSE);
+  return MUSTER_STORAGE_GET_IFACE (self)->sync_directory (self, directory, error);
+}
+
+gboolean
+muster_storage_publish (MusterStorage *self, const char *path, const void *data, gsize size,
+                        GError **error)
+{
+  g_autofree char *temporary = muster_storage_temporary_name (path);
+  g_autofree char *directory = g_path_get_dirname (path);
+  if (!muster_storage_write_synced (self, temporary, data, size, error))
+    return FALSE;
+  if (!muster_storage_rename (self, temporary, path, error)) {
+    muster_storage_remove_quietly (self, temporary);
+    return FALSE;
+  }
+  return muster_storage_sync_directory (self, directory, error);
+}
+
+gboolean
+muster_storage_write_synced (MusterStorage *self, const char *path, const void *data, gsize size,
+                             GError **error)
+{
+  MusterStorageFile *file = muster_storage_create (self, path, error);
+  if (file == NULL)
+    return FALSE;
+  gboolean is_written = muster_storage_append (self, file, data, size, error) &&
+                        muster_storage_sync (self, file, error);
+  if (!muster_storage_close (self, file, is_written ? error : NULL))
+    is_written = FALSE;
+  if (!is_written)
+    muster_storage_remove_quietly (self, path);
+  return is_written;
+}
+
+void
+muster_storage_remove_quietly (MusterStorage *self, const char *path)
+{
+  (void)muster_storage_remove (self, path, NULL); /* an earlier error is what the caller reports */
+}
+
+char *
+muster_storage_temporary_name (const char *path)
+{
+  g_autofree char *unique = g_uuid_string_random ();
+  return g_strconcat (path, ".tempstate", unique, NULL);
+}
+
+gboolean
+muster_storage_is_absent (const GError *error)
+{
+  return g_error_matches (error, G_FILE_ERROR, G_FILE_ERROR_NOENT) ||
+         g_error_matches (error, G_IO_ERROR, G_IO_ERROR_NOT_FOUND);
+}
+
+static void
+muster_storage_default_init (MusterStorageInterface *iface)
+{
+  (void)iface;
+}
