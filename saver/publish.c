@@ -4,20 +4,7 @@
 #include "saver/saver_private.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <glib/gstdio.h>
-#include <unistd.h>
-
-static gboolean
-fail_with_errno (const char *doing, const char *path, GError **error)
-{
-  int code = errno;
-
-  g_set_error (error, G_IO_ERROR, (gint)g_io_error_from_errno (code), "%s '%s': %s", doing, path,
-               g_strerror (code));
-
-  return FALSE;
-}
 
 /* Storages other than local files make directories of their own accord. */
 gboolean
@@ -26,22 +13,11 @@ muster_saver_make_directory (MusterSaver *self, const char *directory, GError **
   if (self->storage != muster_local_storage () || g_mkdir_with_parents (directory, 0777) == 0)
     return TRUE;
 
-  return fail_with_errno ("Making the directory", directory, error);
-}
+  int code = errno;
+  g_set_error (error, G_IO_ERROR, (gint)g_io_error_from_errno (code),
+               "Making the directory '%s': %s", directory, g_strerror (code));
 
-/* Makes a file durable that another process wrote: TensorFlow doesn't (decision 10). */
-static gboolean
-sync_file (MusterSaver *self, const char *path, GError **error)
-{
-  if (self->storage != muster_local_storage ())
-    return TRUE;
-
-  int fd = g_open (path, O_RDONLY | O_CLOEXEC, 0);
-  if (fd < 0)
-    return fail_with_errno ("Opening", path, error);
-  gboolean synced = fsync (fd) == 0 || fail_with_errno ("Syncing", path, error);
-
-  return g_close (fd, synced ? error : NULL) && synced;
+  return FALSE;
 }
 
 /* The files "TEMPORARY.*", as names in its directory. */
@@ -98,12 +74,13 @@ has_index (MusterSaver *self, const char *temporary, char **written, GError **er
   return refuse_unseen (self, temporary, error);
 }
 
+/* Makes durable what another process wrote: TensorFlow doesn't (decision 10). */
 static gboolean
 sync_written (MusterSaver *self, const char *directory, char **written, GError **error)
 {
   for (char **file = written; *file; file++) {
     g_autofree char *path = g_build_filename (directory, *file, NULL);
-    if (!sync_file (self, path, error))
+    if (!muster_storage_sync_directory (self->storage, path, error))
       return FALSE;
   }
 

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/doubles/fake_master.h"
+#include "tests/gtest_shim.h"
+
+typedef struct {
+  MusterFakeClock *clock;
+  MusterFakeMaster *master;
+} Fixture;
+
+static Fixture
+set_up (void)
+{
+  Fixture f = {.clock = muster_fake_clock_new ()};
+
+  f.master = muster_fake_master_new (f.clock);
+
+  return f;
+}
+
+static void
+tear_down (Fixture *f)
+{
+  g_clear_object (&f->master);
+  g_clear_object (&f->clock);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Fixture, tear_down)
+
+static MusterSession *
+open_session (Fixture *f, GError **error)
+{
+  return muster_master_create_session (MUSTER_MASTER (f->master), NULL, NULL, MUSTER_WAIT_FOREVER,
+                                       NULL, error);
+}
+
+static gint64
+deadline_in (Fixture *f, gint64 duration_us)
+{
+  return muster_clock_now_us (MUSTER_CLOCK (f->clock)) + duration_us;
+}
+
+MUSTER_TEST (FakeMaster, shares_variables_between_sessions)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (MusterSession) chief = open_session (&f, NULL);
+  g_autoptr (MusterSession) worker = open_session (&f, NULL);
+
+  muster_fake_master_op_sets (f.master, "init", "v", NULL);
+  muster_fake_master_op_reports (f.master, "ready", "v", "w", NULL);
+  MUSTER_EXPECT_TRUE (muster_session_run_op (chief, "init", MUSTER_WAIT_FOREVER, NULL, NULL));
+  g_autoptr (MusterTensor) missing =
+      muster_session_fetch (worker, "ready:0", MUSTER_WAIT_FOREVER, NULL, NULL);
+
+  MUSTER_ASSERT_NOT_NULL (missing);
+  MUSTER_ASSERT_EQ (muster_tensor_n_elements (missing), 1);
+  MusterString name = muster_tensor_string (missing, 0);
+  MUSTER_EXPECT_MEMEQ (name.data, name.size, "w", 1);
+}
+
+MUSTER_TEST (FakeMaster, keeps_a_diary_and_counts_sessions)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (MusterSession) session = open_session (&f, NULL);
+
+  muster_fake_master_op_sets (f.master, "init", "v", NULL);
+  muster_session_run_op (session, "init", MUSTER_WAIT_FOREVER, NULL, NULL);
+  MUSTER_EXPECT_EQ (muster_fake_master_n_open (f.master), 1u);
+  muster_session_close (session, MUSTER_WAIT_FOREVER, NULL, NULL);
+
+  g_autofree char *diary = muster_fake_master_diary (f.master);
+  MUSTER_EXPECT_STREQ (diary, "create, run init, close");
+  MUSTER_EXPECT_EQ (muster_fake_master_n_open (f.master), 0u);
+  MUSTER_EXPECT_EQ (muster_fake_master_n_calls (f.master, "init"), 1u);
+}
+
+MUSTER_TEST (FakeMaster, fails_the_calls_that_were_scripted_to_fail)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (GError) first = NULL;
+  g_autoptr (GError) second = NULL;
+
+  muster_fake_master_fail (f.master, "create", 2, 1, MUSTER_ERROR_UNAVAILABLE, "gone fishing");
+  g_autoptr (MusterSession) a = open_session (&f, &first);
+  g_autoptr (MusterSession) b = open_session (&f, &second);
+  g_autoptr (MusterSession) c = open_session (&f, NULL);
+
+  MUSTER_EXPECT_NO_ERROR (first);
+  MUSTER_EXPECT_ERROR (second, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE);
+  MUSTER_EXPECT_NULL (b);
+  MUSTER_EXPECT_TRUE (c != NULL);
+}
+
+MUSTER_TEST (FakeMaster, takes_its_time_and_stops_at_the_deadline)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (MusterSession) session = open_session (&f, NULL);
+  g_autoptr (GError) error = NULL;
+
+  muster_fake_master_op_sets (f.master, "init", "v", NULL);
+  muster_fake_master_set_cost (f.master, "init", 3 * MUSTER_SECOND);
+  muster_session_run_op (session, "init", MUSTER_WAIT_FOREVER, NULL, NULL);
+  MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (f.clock), 3 * MUSTER_SECOND);
+  gboolean run =
+      muster_session_run_op (session, "init", deadline_in (&f, MUSTER_SECOND), NULL, &error);
+
+  MUSTER_EXPECT_FALSE (run);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+  MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (f.clock), 4 * MUSTER_SECOND);
+}
+
+MUSTER_TEST (FakeMaster, forgets_sessions_and_values_when_it_restarts)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (MusterSession) session = open_session (&f, NULL);
+  g_autoptr (GError) error = NULL;
+
+  muster_fake_master_op_sets (f.master, "init", "v", NULL);
+  muster_session_run_op (session, "init", MUSTER_WAIT_FOREVER, NULL, NULL);
+  muster_fake_master_restart (f.master);
+  muster_session_run_op (session, "init", MUSTER_WAIT_FOREVER, NULL, &error);
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED);
+  MUSTER_EXPECT_FALSE (muster_fake_master_has_variable (f.master, "v"));
+}
+
+static void
+set_v (gpointer user_data)
+{
+  muster_fake_master_set_variable (user_data, "v");
+}
+
+MUSTER_TEST (FakeMaster, pushes_a_turn_when_a_variable_gets_its_value)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (MusterSession) session = open_session (&f, NULL);
+  g_auto (MusterTurn) before = {0};
+  g_auto (MusterTurn) after = {0};
+
+  muster_fake_master_op_reports (f.master, "ready", "v", NULL);
+  muster_fake_master_set_watchable (f.master);
+  muster_fake_clock_at (f.clock, 3601 * MUSTER_SECOND, set_v, f.master);
+  g_autoptr (MusterWatch) watch =
+      muster_session_watch (session, NULL, "ready", MUSTER_WAIT_FOREVER, NULL);
+  MUSTER_ASSERT_TRUE (muster_watch_next (watch, &before, NULL, NULL));
+  MUSTER_ASSERT_TRUE (muster_watch_next (watch, &after, NULL, NULL));
+
+  MUSTER_EXPECT_TRUE (before.gate_open && !before.is_ready);
+  MUSTER_EXPECT_STREQ (before.why_not_ready, "Variables not initialized: v");
+  MUSTER_EXPECT_TRUE (after.is_ready);
+  MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (f.clock), 3601 * MUSTER_SECOND);
+}

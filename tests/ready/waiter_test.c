@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ready/waiter.h"
+#include "tests/doubles/fake_master.h"
+#include "tests/gtest_shim.h"
+
+typedef struct {
+  MusterFakeClock *clock;
+  MusterFakeMaster *master;
+  MusterSession *session;
+  MusterWaiter *waiter;
+} Fixture;
+
+static Fixture
+set_up (void)
+{
+  Fixture f = {.clock = muster_fake_clock_new ()};
+
+  f.master = muster_fake_master_new (f.clock);
+  f.session = muster_master_create_session (MUSTER_MASTER (f.master), NULL, NULL,
+                                            MUSTER_WAIT_FOREVER, NULL, NULL);
+  muster_fake_master_op_reports (f.master, "gate", "v", NULL);
+  muster_fake_master_op_reports (f.master, "ready", "v", "local", NULL);
+  f.waiter =
+      muster_waiter_new (f.session, "gate", "ready", 30 * MUSTER_SECOND, MUSTER_CLOCK (f.clock));
+
+  return f;
+}
+
+static void
+tear_down (Fixture *f)
+{
+  g_clear_pointer (&f->waiter, muster_waiter_free);
+  g_clear_object (&f->session);
+  g_clear_object (&f->master);
+  g_clear_object (&f->clock);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Fixture, tear_down)
+
+static gint64
+deadline_in (Fixture *f, gint64 duration_us)
+{
+  return muster_deadline_after (muster_clock_now_us (MUSTER_CLOCK (f->clock)), duration_us);
+}
+
+static void
+set_v (gpointer user_data)
+{
+  muster_fake_master_set_variable (user_data, "v");
+}
+
+static void
+set_local (gpointer user_data)
+{
+  muster_fake_master_set_variable (user_data, "local");
+}
+
+static void
+restart (gpointer user_data)
+{
+  muster_fake_master_restart (user_data);
+}
+
+static void
+list_reasons (const MusterTurn *turn, gpointer user_data)
+{
+  g_string_append_printf (user_data, "%s|", turn->why_gate ? turn->why_gate : turn->why_not_ready);
+}
+
+MUSTER_TEST (Waiter, polls_where_the_master_cannot_push)
+{
+  g_auto (Fixture) f = set_up ();
+
+  muster_fake_clock_at (f.clock, 3601 * MUSTER_SECOND, set_v, f.master);
+  MUSTER_EXPECT_TRUE (muster_waiter_wait_gate (f.waiter, MUSTER_WAIT_FOREVER, NULL, NULL));
+
+  MUSTER_EXPECT_FALSE (muster_waiter_is_pushed (f.waiter));
+  MUSTER_EXPECT_GE (muster_fake_clock_elapsed_us (f.clock), 3601 * MUSTER_SECOND);
+  MUSTER_EXPECT_LE (muster_fake_clock_elapsed_us (f.clock), 3631 * MUSTER_SECOND);
+  MUSTER_EXPECT_EQ (muster_waiter_looks (f.waiter), muster_fake_master_n_calls (f.master, "gate"));
+  MUSTER_EXPECT_EQ (muster_fake_master_n_calls (f.master, "ready"), 0u);
+}
+
+MUSTER_TEST (Waiter, hears_at_once_where_the_master_pushes)
+{
+  g_auto (Fixture) f = set_up ();
+
+  muster_fake_master_set_watchable (f.master);
+  muster_fake_clock_at (f.clock, 3601 * MUSTER_SECOND, set_v, f.master);
+  muster_fake_clock_at (f.clock, 3602 * MUSTER_SECOND, set_local, f.master);
+  MUSTER_EXPECT_TRUE (muster_waiter_wait_gate (f.waiter, MUSTER_WAIT_FOREVER, NULL, NULL));
+  gint64 gate_us = muster_fake_clock_elapsed_us (f.clock);
+  MUSTER_EXPECT_TRUE (muster_waiter_wait_ready (f.waiter, MUSTER_WAIT_FOREVER, NULL, NULL));
+
+  MUSTER_EXPECT_EQ (gate_us, 3601 * MUSTER_SECOND);
+  MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (f.clock), 3602 * MUSTER_SECOND);
+  MUSTER_EXPECT_TRUE (muster_waiter_is_pushed (f.waiter));
+  MUSTER_EXPECT_EQ (muster_fake_master_n_calls (f.master, "gate"), 0u);
+}
+
+MUSTER_TEST (Waiter, remembers_a_turn_that_answered_both_questions)
+{
+  g_auto (Fixture) f = set_up ();
+
+  muster_fake_master_set_watchable (f.master);
+  muster_fake_master_set_variable (f.master, "v");
+  muster_fake_master_set_variable (f.master, "local");
+  MUSTER_EXPECT_TRUE (muster_waiter_wait_gate (f.waiter, MUSTER_WAIT_FOREVER, NULL, NULL));
+  MUSTER_EXPECT_TRUE (muster_waiter_wait_ready (f.waiter, MUSTER_WAIT_FOREVER, NULL, NULL));
+
+  MUSTER_EXPECT_EQ (muster_fake_master_n_calls (f.master, "watch"), 1u);
+}
+
+MUSTER_TEST (Waiter, tells_of_a_reason_once)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (GString) reasons = g_string_new (NULL);
+
+  muster_fake_clock_at (f.clock, 60 * MUSTER_SECOND, set_v, f.master);
+  muster_fake_clock_at (f.clock, 120 * MUSTER_SECOND, set_local, f.master);
+  muster_waiter_set_progress (f.waiter, list_reasons, reasons);
+  MUSTER_EXPECT_TRUE (muster_waiter_wait_gate (f.waiter, MUSTER_WAIT_FOREVER, NULL, NULL));
+  MUSTER_EXPECT_TRUE (muster_waiter_wait_ready (f.waiter, MUSTER_WAIT_FOREVER, NULL, NULL));
+
+  MUSTER_EXPECT_STREQ (reasons->str,
+                       "Variables not initialized: v|Variables not initialized: local|");
+}
+
+static void
+expect_deadline (Fixture *f)
+{
+  g_autoptr (GError) error = NULL;
+
+  gboolean open =
+      muster_waiter_wait_gate (f->waiter, deadline_in (f, 7200 * MUSTER_SECOND), NULL, &error);
+
+  MUSTER_EXPECT_FALSE (open);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+  MUSTER_EXPECT_STREQ (muster_waiter_why (f->waiter), "Variables not initialized: v");
+  MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (f->clock), 7200 * MUSTER_SECOND);
+}
+
+MUSTER_TEST (Waiter, gives_up_at_the_deadline_with_the_last_reason)
+{
+  g_auto (Fixture) f = set_up ();
+
+  expect_deadline (&f);
+}
+
+MUSTER_TEST (Waiter, gives_up_at_the_deadline_when_it_is_pushed)
+{
+  g_auto (Fixture) f = set_up ();
+
+  muster_fake_master_set_watchable (f.master);
+  expect_deadline (&f);
+}
+
+static void
+expect_cancelled_at_95_s (Fixture *f)
+{
+  g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+  g_autoptr (GError) error = NULL;
+
+  muster_fake_clock_cancel_at (f->clock, 95 * MUSTER_SECOND, cancellable);
+  gboolean open = muster_waiter_wait_gate (f->waiter, MUSTER_WAIT_FOREVER, cancellable, &error);
+
+  MUSTER_EXPECT_FALSE (open);
+  MUSTER_EXPECT_ERROR (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+  MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (f->clock), 95 * MUSTER_SECOND);
+}
+
+MUSTER_TEST (Waiter, is_cancelled_between_looks)
+{
+  g_auto (Fixture) f = set_up ();
+
+  expect_cancelled_at_95_s (&f);
+}
+
+MUSTER_TEST (Waiter, is_cancelled_while_it_listens)
+{
+  g_auto (Fixture) f = set_up ();
+
+  muster_fake_master_set_watchable (f.master);
+  expect_cancelled_at_95_s (&f);
+}
+
+MUSTER_TEST (Waiter, is_cancelled_in_the_middle_of_a_look)
+{
+  g_auto (Fixture) f = set_up ();
+
+  muster_fake_master_set_cost (f.master, "gate", MUSTER_WAIT_FOREVER);
+  muster_fake_clock_at (f.clock, 96 * MUSTER_SECOND, set_v, f.master);
+  g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+  g_autoptr (GError) error = NULL;
+  muster_fake_clock_cancel_at (f.clock, 5 * MUSTER_SECOND, cancellable);
+
+  MUSTER_EXPECT_FALSE (
+      muster_waiter_wait_gate (f.waiter, MUSTER_WAIT_FOREVER, cancellable, &error));
+  MUSTER_EXPECT_ERROR (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+  MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (f.clock), 5 * MUSTER_SECOND);
+}
+
+/* diff 12: no call hangs */
+MUSTER_TEST (Waiter, takes_a_master_that_does_not_answer_for_one_that_is_not_there)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (GError) error = NULL;
+
+  muster_fake_master_set_cost (f.master, "gate", MUSTER_WAIT_FOREVER);
+  MUSTER_EXPECT_FALSE (muster_waiter_wait_gate (f.waiter, MUSTER_WAIT_FOREVER, NULL, &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE);
+  MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (f.clock), 60 * MUSTER_SECOND);
+}
+
+MUSTER_TEST (Waiter, hands_up_a_lost_session)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (GError) error = NULL;
+
+  muster_fake_clock_at (f.clock, 10 * MUSTER_SECOND, restart, f.master);
+  MUSTER_EXPECT_FALSE (muster_waiter_wait_gate (f.waiter, MUSTER_WAIT_FOREVER, NULL, &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED);
+}
+
+MUSTER_TEST (Waiter, hands_up_a_broken_stream)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (GError) error = NULL;
+
+  muster_fake_master_set_watchable (f.master);
+  muster_fake_master_fail (f.master, "watch", 2, 1, MUSTER_ERROR_UNAVAILABLE, "stream broken");
+  MUSTER_EXPECT_FALSE (muster_waiter_wait_gate (f.waiter, MUSTER_WAIT_FOREVER, NULL, &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE);
+}
+
+MUSTER_TEST (Waiter, hands_up_an_op_that_fails)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (GError) error = NULL;
+
+  muster_fake_master_fail (f.master, "gate", 3, 1, MUSTER_ERROR_INTERNAL, "broken kernel");
+  MUSTER_EXPECT_FALSE (muster_waiter_wait_gate (f.waiter, MUSTER_WAIT_FOREVER, NULL, &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL);
+}
+
+MUSTER_TEST (Waiter, looks_once_when_told_to)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (GError) error = NULL;
+
+  muster_fake_master_set_watchable (f.master);
+  muster_waiter_look_once (f.waiter);
+  MUSTER_EXPECT_FALSE (
+      muster_waiter_wait_gate (f.waiter, deadline_in (&f, 30 * MUSTER_SECOND), NULL, &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+  MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (f.clock), 0);
+  MUSTER_EXPECT_EQ (muster_fake_master_n_calls (f.master, "gate"), 1u);
+}
