@@ -178,6 +178,15 @@ muster_rpc_client_check (MusterRpcClient *self, const MusterRope *request,
   return muster_grpc_check_size (request, error);
 }
 
+/* A server that stops resets its open calls, without a word of its own: the core then says
+ * CANCELLED. To the caller that is a server that went away, not somebody's decision on his step. */
+static gboolean
+was_cut_off (grpc_status_code status, const char *text)
+{
+  return status == GRPC_STATUS_CANCELLED &&
+         (g_str_equal (text, "CANCELLED") || g_str_equal (text, "Cancelling all calls"));
+}
+
 void
 muster_rpc_client_set_error (MusterRpcClient *self, const MusterRpcOutcome *outcome,
                              GCancellable *cancellable, GError **error)
@@ -192,7 +201,7 @@ muster_rpc_client_set_error (MusterRpcClient *self, const MusterRpcOutcome *outc
   }
   g_autofree char *text = g_utf8_make_valid ((const char *)GRPC_SLICE_START_PTR (outcome->text),
                                              (gssize)GRPC_SLICE_LENGTH (outcome->text));
-  if (outcome->status == GRPC_STATUS_UNAVAILABLE)
+  if (outcome->status == GRPC_STATUS_UNAVAILABLE || was_cut_off (outcome->status, text))
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, "'%s' is unavailable: %s",
                  self->address, text);
   else

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/gtest_shim.h"
+#include "tests/wire/echo.h"
+
+#include <string.h>
+
+MUSTER_TEST (RpcServer, refuses_a_port_in_use)
+{
+  g_auto (Echo) f = {0};
+  echo_start (&f);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterRpcServer) second = muster_rpc_server_new ();
+
+  MUSTER_EXPECT_EQ (muster_rpc_server_listen (second, f.address, NULL, &error), 0);
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE);
+  MUSTER_EXPECT_TRUE (strstr (error->message, f.address) != NULL);
+  MUSTER_EXPECT_TRUE (strstr (error->message, "in use") != NULL);
+}
+
+MUSTER_TEST (RpcServer, refuses_what_is_no_address)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterRpcServer) server = muster_rpc_server_new ();
+
+  MUSTER_EXPECT_EQ (muster_rpc_server_listen (server, "nowhere", NULL, &error), 0);
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+}
+
+MUSTER_TEST (RpcServer, may_be_stopped_twice_and_freed_unstarted)
+{
+  g_auto (Echo) f = {0};
+  echo_start (&f);
+  MusterRpcServer *unstarted = muster_rpc_server_new ();
+
+  muster_rpc_server_stop (f.server, MUSTER_SECOND);
+  muster_rpc_server_stop (f.server, 0);
+  muster_rpc_server_free (unstarted);
+}
+
+static gpointer
+stop_with_grace (gpointer server)
+{
+  muster_rpc_server_stop (server, 30 * MUSTER_SECOND);
+  return NULL;
+}
+
+MUSTER_TEST (RpcServer, lets_an_open_call_end_within_the_grace)
+{
+  g_auto (Echo) f = {0};
+  echo_start (&f);
+  EchoThread caller;
+  echo_thread_start (&caller, &f, "/test.Echo/Wait");
+  g_autoptr (MusterRpcCall) call = echo_pop (f.arrived);
+  MUSTER_EXPECT_TRUE (call != NULL);
+  GThread *stopper = g_thread_new ("stopper", stop_with_grace, f.server);
+
+  muster_rpc_call_reply (call, NULL);
+  g_autoptr (GError) error = echo_thread_join (&caller);
+  g_thread_join (stopper);
+
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
+MUSTER_TEST (RpcServer, that_stops_cancels_its_open_calls)
+{
+  g_auto (Echo) f = {0};
+  echo_start (&f);
+  EchoThread caller;
+  echo_thread_start (&caller, &f, "/test.Echo/Wait");
+  g_autoptr (MusterRpcCall) call = echo_pop (f.arrived);
+  MUSTER_EXPECT_TRUE (call != NULL);
+
+  muster_rpc_server_stop (f.server, 0);
+  g_autoptr (GError) error = echo_thread_join (&caller);
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE);
+  MUSTER_EXPECT_TRUE (echo_pop (f.gone) == call);
+  muster_rpc_call_reply (call, NULL); /* after the end: dropped */
+}
+
+typedef struct {
+  Echo *echo;
+  gint is_over; /* atomic */
+} Load;
+
+static gpointer
+call_until_over (gpointer data)
+{
+  Load *self = data;
+  while (!g_atomic_int_get (&self->is_over)) {
+    g_autoptr (GError) error = NULL;
+    g_autoptr (GBytes) answer = echo_call (self->echo, "/test.Echo/Echo", "x", NULL, &error);
+    if (error != NULL)
+      MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE);
+  }
+  return NULL;
+}
+
+MUSTER_TEST (RpcServer, may_be_stopped_under_load)
+{
+  for (int round = 0; round < 10; round++) {
+    g_auto (Echo) f = {0};
+    echo_start (&f);
+    Load load = {.echo = &f};
+    GThread *threads[8];
+    for (gsize i = 0; i < G_N_ELEMENTS (threads); i++)
+      threads[i] = g_thread_new ("caller", call_until_over, &load);
+    g_autoptr (GBytes) answer = echo_call (&f, "/test.Echo/Echo", "it is up", NULL, NULL);
+
+    muster_rpc_server_stop (f.server, round % 2 == 0 ? 0 : 10 * MUSTER_MILLISECOND);
+
+    g_atomic_int_set (&load.is_over, TRUE);
+    for (gsize i = 0; i < G_N_ELEMENTS (threads); i++)
+      g_thread_join (threads[i]);
+  }
+}
