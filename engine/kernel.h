@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "engine/philox.h"
 #include "engine/variable.h"
 #include "graph/graph_nodes.h"
 #include "graph/tensor.h"
@@ -78,8 +79,9 @@ int muster_kernel_input_ints (const MusterKernel *k, int i, gint64 *values, int 
 /* Outputs. An output that is a reference is passed on with muster_kernel_forward_ref (). */
 int muster_kernel_n_outputs (const MusterKernel *k);
 MusterDType muster_kernel_output_dtype (const MusterKernel *k, int i);
-/* A new output to fill, of the dtype that the signature says; never NULL: a shape that can't be had
- * ends the step with RESOURCE_EXHAUSTED after the kernel returns. */
+/* A new output to fill, of the dtype that the signature says; never NULL: for a shape that can't be
+ * had it doesn't return, and the step ends with RESOURCE_EXHAUSTED. So call it before taking a lock
+ * or memory where the shape may be large. Not after parking. */
 MusterTensor *muster_kernel_output (MusterKernel *k, int i, int n_dims, const gint64 *dims);
 /* As input like: it takes over like's memory where the op allows it (MUSTER_OP_FORWARD, the same
  * dtype, nobody else holds it). */
@@ -106,10 +108,19 @@ typedef void (*MusterKernelCancel) (MusterKernel *k, gpointer data);
 void muster_kernel_park (MusterKernel *k, MusterKernelCancel cancel, gpointer data);
 void muster_kernel_resume (MusterKernel *k, GError *error);
 
-/* A random generator of the node's own: state of four words, seeded from attributes seed and seed2
- * (both 0: from chance), that goes on from step to step. Philox, as TensorFlow's. Fills n random
- * words, a multiple of four. */
+/* A random generator of the node's own, seeded from attributes seed and seed2 (both 0: from
+ * chance), that goes on from step to step. Philox, as TensorFlow's. Fills n random words, a
+ * multiple of four; the next call in the same kernel goes on after them. For TensorFlow's very
+ * numbers in later steps too, make output 0 first: its size says how far the generator moves on. */
 void muster_kernel_random (MusterKernel *k, guint32 *words, gsize n);
+/* The same generator, as it stands; the node's own moves on by n times four words. TensorFlow
+ * reserves more than it uses, so that a kernel may draw again and again: the numbers of a second
+ * step depend on how many. */
+MusterPhilox muster_kernel_reserve_random (MusterKernel *k, guint64 n);
+
+/* Sets FAILED_PRECONDITION in TensorFlow's words: the variable behind input i has no value. Always
+ * FALSE. */
+gboolean muster_kernel_fail_uninitialized (const MusterKernel *k, int i, GError **error);
 
 /* The tables that the registry knows, and a look-up by op. */
 const MusterOp *muster_op_find (const char *name);

@@ -23,6 +23,10 @@ const char *muster_variable_name (MusterVariable *self);
 const char *muster_variable_container (MusterVariable *self);
 MusterDType muster_variable_dtype (MusterVariable *self);
 
+/* The shape that the variable was declared with: its rank, -1 if unknown, and its sizes (borrowed;
+ * -1: unknown). What TensorFlow's Assign compares the first value with. */
+int muster_variable_shape (MusterVariable *self, const gint64 **dims);
+
 /* The present value (transfer full), or NULL if it has none. */
 MusterTensor *muster_variable_read (MusterVariable *self);
 gboolean muster_variable_is_initialized (MusterVariable *self);
@@ -38,6 +42,10 @@ void *muster_variable_begin_update (MusterVariable *self);
 void muster_variable_end_update (MusterVariable *self);
 gboolean muster_variables_begin_update (MusterVariable *const *variables, int n, void **data);
 void muster_variables_end_update (MusterVariable *const *variables, int n);
+
+/* Sets FAILED_PRECONDITION in TensorFlow's words for a variable without a value, whichever kind it
+ * is. */
+void muster_variable_set_uninitialized (MusterVariable *self, GError **error);
 
 /* The value while an update is under way: for its shape; borrowed. */
 MusterTensor *muster_variable_peek (MusterVariable *self);

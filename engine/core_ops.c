@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/error.h"
+#include "engine/kernel_private.h"
+#include "graph/graph_nodes.h"
+
+/* The ops that deal in slots rather than in tensors: constants, placeholders, variables, and what
+ * passes a value on as it came. */
+
+static gboolean
+constant (MusterKernel *k, GError **error G_GNUC_UNUSED)
+{
+  muster_kernel_set_output (k, 0, muster_tensor_ref (k->node->constant));
+  return TRUE;
+}
+
+static gboolean
+placeholder (MusterKernel *k, GError **error)
+{
+  gint64 dims[MUSTER_MAX_DIMS];
+  const Tensorflow__NodeDef *def = k->node->def;
+  const int n_dims = MIN (muster_node_shape (def, "shape", dims, MUSTER_MAX_DIMS), MUSTER_MAX_DIMS);
+  g_autofree char *shape = n_dims > 0 ? muster_shape_to_string (n_dims, dims) : NULL;
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+               "You must feed a value for placeholder tensor '%s' with dtype %s%s%s", def->name,
+               muster_dtype_name (muster_kernel_output_dtype (k, 0)),
+               shape != NULL ? " and shape " : "", shape != NULL ? shape : "");
+  return FALSE;
+}
+
+/* Hands on whatever came: a value, a reference (to be read late), a handle. */
+static gboolean
+identity (MusterKernel *k, GError **error G_GNUC_UNUSED)
+{
+  if (muster_kernel_input_slot (k, 0)->kind == MUSTER_SLOT_TENSOR)
+    muster_kernel_set_output (k, 0, muster_tensor_ref (muster_kernel_input (k, 0)));
+  else
+    muster_kernel_forward_ref (k, 0, 0);
+  return TRUE;
+}
+
+static gboolean
+nothing (MusterKernel *k G_GNUC_UNUSED, GError **error G_GNUC_UNUSED)
+{
+  return TRUE;
+}
+
+static gboolean
+output_variable (MusterKernel *k, gboolean is_resource, GError **error)
+{
+  const MusterVariableWanted wanted = {
+      .container = k->node->container,
+      .name = k->node->variable,
+      .is_resource = is_resource,
+      .dtype = muster_node_dtype (k->node->def, "dtype", MUSTER_INVALID),
+      .def = k->node->def};
+  if (!muster_dtype_is_supported (wanted.dtype)) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, "A variable can't hold %s",
+                 muster_dtype_name (wanted.dtype));
+    return FALSE;
+  }
+  MusterVariable *variable = muster_resources_variable (k->run->context.resources, &wanted, error);
+  if (variable == NULL)
+    return FALSE;
+  *muster_kernel_output_slot (k, 0) =
+      (MusterSlot){.kind = is_resource ? MUSTER_SLOT_RESOURCE : MUSTER_SLOT_REF, .value = variable};
+  return TRUE;
+}
+
+static gboolean
+reference_variable (MusterKernel *k, GError **error)
+{
+  return output_variable (k, FALSE, error);
+}
+
+static gboolean
+variable_handle (MusterKernel *k, GError **error)
+{
+  return output_variable (k, TRUE, error);
+}
+
+const MusterOp muster_core_ops[] = {
+    {"Const", " -> output:dtype", "dtype:any", constant, 0},
+    {"Placeholder", " -> output:dtype", "dtype:any", placeholder, 0},
+    {"PlaceholderV2", " -> output:dtype", "dtype:any", placeholder, 0},
+    {"PlaceholderWithDefault", "input:dtype -> output:dtype", "dtype:any", identity,
+     MUSTER_OP_PASSES_REF},
+    {"Identity", "input:T -> output:T", "T:any", identity, MUSTER_OP_PASSES_REF},
+    {"NoOp", " -> ", "", nothing, 0},
+    {"Variable", " -> ref:&dtype", "dtype:any", reference_variable, MUSTER_OP_STATEFUL},
+    {"VariableV2", " -> ref:&dtype", "dtype:any", reference_variable, MUSTER_OP_STATEFUL},
+    {"VarHandleOp", " -> resource:resource", "", variable_handle, MUSTER_OP_STATEFUL},
+    {0},
+};

@@ -1,0 +1,645 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/executor.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "engine/kernel_private.h"
+#include "engine/variable_private.h"
+
+#include <string.h>
+
+/* Scratch of more slots than this isn't kept: an init op's runs once. */
+#define MAX_SPARE_SLOTS 8192
+
+void
+muster_slot_clear (MusterSlot *slot)
+{
+  if (slot->kind == MUSTER_SLOT_TENSOR)
+    muster_tensor_unref (slot->value);
+  else if (slot->kind != MUSTER_SLOT_EMPTY)
+    muster_variable_unref (slot->value);
+  slot->kind = MUSTER_SLOT_EMPTY;
+  slot->value = NULL;
+}
+
+static MusterKernel *
+kernel_new (MusterRun *run, guint32 max_inputs)
+{
+  MusterKernel *k = g_malloc0 (sizeof *k + 2 * max_inputs * sizeof (MusterTensor *));
+  k->run = run;
+  k->inputs = (MusterTensor **)(k + 1);
+  k->held = k->inputs + max_inputs;
+  return k;
+}
+
+static MusterRun *
+scratch_new (const MusterPlan *plan)
+{
+  MusterRun *self = g_new0 (MusterRun, 1);
+  self->slots = g_new0 (MusterSlot, plan->n_slots + 1);
+  self->kernel = kernel_new (self, plan->max_inputs);
+  g_mutex_init (&self->lock);
+  g_cond_init (&self->ended);
+  return self;
+}
+
+void
+muster_run_free_scratch (MusterRun *self)
+{
+  if (self == NULL)
+    return;
+  g_mutex_clear (&self->lock);
+  g_cond_clear (&self->ended);
+  g_free (self->kernel);
+  g_free (self->slots);
+  g_free (self);
+}
+
+MusterRun *
+muster_run_new (MusterPlan *plan, const MusterRunContext *context)
+{
+  MusterRun *self = NULL;
+  for (int i = 0; i < MUSTER_N_SPARES && self == NULL; i++)
+    if (__atomic_load_n (&plan->spares[i], __ATOMIC_RELAXED) != NULL)
+      self = __atomic_exchange_n (&plan->spares[i], NULL, __ATOMIC_ACQ_REL);
+  if (self == NULL)
+    self = scratch_new (plan);
+  self->plan = muster_plan_ref (plan);
+  self->context = *context;
+  self->is_walking = TRUE;
+  return self;
+}
+
+static void
+drop_parked (MusterRun *self)
+{
+  for (guint i = 0; self->parked != NULL && i < self->parked->len; i++)
+    g_free (g_ptr_array_index (self->parked, i));
+  g_clear_pointer (&self->parked, g_ptr_array_unref);
+  g_clear_pointer (&self->done, g_free);
+  self->n_waiting = 0;
+}
+
+void
+muster_run_free (MusterRun *self)
+{
+  if (self == NULL)
+    return;
+  MusterPlan *plan = g_steal_pointer (&self->plan);
+  for (guint32 i = 0; i < plan->n_slots; i++)
+    if (self->slots[i].kind != MUSTER_SLOT_EMPTY)
+      muster_slot_clear (&self->slots[i]);
+  if (self->forward_id != 0)
+    g_cancellable_disconnect (self->context.cancellable, self->forward_id);
+  self->forward_id = 0;
+  g_clear_object (&self->own_cancellable);
+  g_clear_error (&self->error);
+  drop_parked (self);
+  self->next = 0;
+  self->turned = self->is_over = FALSE;
+  self->stop = MUSTER_STOP_NONE;
+  for (int i = 0; i < MUSTER_N_SPARES && self != NULL && plan->n_slots <= MAX_SPARE_SLOTS; i++) {
+    MusterRun *empty = NULL;
+    if (__atomic_compare_exchange_n (&plan->spares[i], &empty, self, FALSE, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_RELAXED))
+      self = NULL;
+  }
+  muster_run_free_scratch (self);
+  muster_plan_unref (plan);
+}
+
+MusterRun **
+muster_run_next (MusterRun *self)
+{
+  return &self->list_next;
+}
+
+MusterRun **
+muster_run_previous (MusterRun *self)
+{
+  return &self->list_previous;
+}
+
+/* Which feed a plan's i-th is, for people. */
+static const char *
+feed_name (const MusterPlan *plan, guint32 i)
+{
+  const char *name = g_bytes_get_data (plan->key, NULL);
+  for (; i > 0; i--)
+    name += strlen (name) + 1;
+  return name;
+}
+
+static gboolean
+fits (const MusterPlanFeed *feed, MusterTensor *tensor)
+{
+  if (feed->n_dims < 0)
+    return TRUE;
+  if (muster_tensor_n_dims (tensor) != feed->n_dims)
+    return FALSE;
+  const gint64 *dims = muster_tensor_dims (tensor);
+  for (int i = 0; i < feed->n_dims; i++)
+    if (feed->dims[i] >= 0 && feed->dims[i] != dims[i])
+      return FALSE;
+  return TRUE;
+}
+
+gboolean
+muster_run_feed (MusterRun *self, guint32 i, MusterTensor *tensor, GError **error)
+{
+  const MusterPlanFeed *feed = &self->plan->feeds[i];
+  if (feed->dtype != MUSTER_INVALID && muster_tensor_dtype (tensor) != feed->dtype) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "Cannot feed value of type %s for Tensor '%s', which has type %s",
+                 muster_dtype_name (muster_tensor_dtype (tensor)), feed_name (self->plan, i),
+                 muster_dtype_name (feed->dtype));
+    return FALSE;
+  }
+  if (!fits (feed, tensor)) {
+    g_autofree char *got =
+        muster_shape_to_string (muster_tensor_n_dims (tensor), muster_tensor_dims (tensor));
+    g_autofree char *wanted = muster_shape_to_string (feed->n_dims, feed->dims);
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "Cannot feed value of shape %s for Tensor '%s', which has shape %s", got,
+                 feed_name (self->plan, i), wanted);
+    return FALSE;
+  }
+  self->slots[feed->slot] =
+      (MusterSlot){.kind = MUSTER_SLOT_TENSOR, .value = muster_tensor_ref (tensor)};
+  return TRUE;
+}
+
+/* Adds the node to an error, as TensorFlow's runtime does, and the op. */
+static void
+add_node (GError *error, const Tensorflow__NodeDef *def)
+{
+  char *text =
+      g_strdup_printf ("%s\n\t [[{{node %s}}]] (op '%s')", error->message, def->name, def->op);
+  g_free (error->message);
+  error->message = text;
+}
+
+static gboolean
+missing_value (const MusterKernel *k, int i, MusterVariable *variable, GError **error)
+{
+  if (muster_variable_is_resource (variable))
+    muster_variable_set_uninitialized (variable, error);
+  else /* TensorFlow names the edge, not the variable */
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+                 "Attempting to use uninitialized value %s", k->node->def->input[i]);
+  return FALSE;
+}
+
+static gboolean
+check_handle (const MusterKernel *k, MusterVariable *variable, GError **error)
+{
+  const MusterDType wanted = k->node->value_dtype;
+  if (wanted == MUSTER_INVALID || muster_variable_dtype (variable) == wanted)
+    return TRUE;
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+               "Trying to use variable %s with wrong dtype. Expected %s got %s",
+               muster_variable_name (variable), muster_dtype_name (wanted),
+               muster_dtype_name (muster_variable_dtype (variable)));
+  return FALSE;
+}
+
+/* Reads the value of a reference for a kernel that takes values. */
+static gboolean
+read_reference (MusterKernel *k, guint32 i, const MusterPlanInput *input, GError **error)
+{
+  MusterVariable *variable = k->run->slots[input->slot].value;
+  const guint flags = (guint)k->node->op->flags;
+  if (input->wants_ref && (flags & MUSTER_OP_UNINITIALIZED) != 0)
+    return TRUE;
+  if (input->wants_ref || (flags & MUSTER_OP_PASSES_REF) != 0)
+    return muster_variable_is_initialized (variable) || missing_value (k, (int)i, variable, error);
+  MusterTensor *value = muster_variable_read (variable);
+  if (value == NULL)
+    return missing_value (k, (int)i, variable, error);
+  k->inputs[i] = k->held[k->n_held++] = value;
+  return TRUE;
+}
+
+static gboolean
+prepare (MusterKernel *k, GError **error)
+{
+  const MusterPlanNode *node = k->node;
+  const MusterPlanInput *inputs = &k->run->plan->inputs[node->first_input];
+  for (guint32 i = 0; i < node->n_inputs; i++) {
+    const MusterSlot *slot = &k->run->slots[inputs[i].slot];
+    k->inputs[i] = slot->kind == MUSTER_SLOT_TENSOR ? slot->value : NULL;
+    if (G_LIKELY (slot->kind == MUSTER_SLOT_TENSOR))
+      continue;
+    if (slot->kind == MUSTER_SLOT_REF && !read_reference (k, i, &inputs[i], error))
+      return FALSE;
+    if (slot->kind == MUSTER_SLOT_RESOURCE && !check_handle (k, slot->value, error))
+      return FALSE;
+  }
+  return TRUE;
+}
+
+/* Apart from its callers: what setjmp makes the compiler forget is then nothing. */
+static __attribute__ ((noinline)) gboolean
+compute (MusterKernel *k, GError **error)
+{
+  if (_setjmp (k->no_output) != 0)
+    return FALSE;
+  k->can_jump = TRUE;
+  return k->node->op->compute (k, error);
+}
+
+static gboolean
+check_output (const MusterKernel *k, guint32 i, GError **error)
+{
+  const MusterSlot *slot = muster_kernel_output_slot (k, (int)i);
+  const MusterDType declared = k->run->plan->slot_dtypes[k->node->first_output + i];
+  MusterDType dtype = MUSTER_RESOURCE;
+  if (slot->kind == MUSTER_SLOT_TENSOR)
+    dtype = muster_tensor_dtype (slot->value);
+  else if (slot->kind == MUSTER_SLOT_REF)
+    dtype = muster_variable_dtype (slot->value);
+  else if (slot->kind == MUSTER_SLOT_EMPTY)
+    dtype = MUSTER_INVALID;
+  if (G_LIKELY (dtype == declared % MUSTER_REF))
+    return TRUE;
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL,
+               "Output %u of type %s does not match declared output type %s for node {{node %s}}",
+               i, slot->kind == MUSTER_SLOT_EMPTY ? "nothing" : muster_dtype_name (dtype),
+               muster_dtype_name (declared), k->node->def->name);
+  return FALSE;
+}
+
+static gboolean
+check_outputs (const MusterKernel *k, GError **error)
+{
+  for (guint32 i = 0; i < k->node->n_outputs; i++)
+    if (!check_output (k, i, error))
+      return FALSE;
+  return TRUE;
+}
+
+static void
+release_held (MusterKernel *k)
+{
+  for (; k->n_held > 0; k->n_held--)
+    muster_tensor_unref (k->held[k->n_held - 1]);
+}
+
+/* Gives back what no later node reads. Not once a kernel has parked: the order is another then. */
+static void
+release_inputs (MusterKernel *k)
+{
+  const MusterPlanInput *inputs = &k->run->plan->inputs[k->node->first_input];
+  for (guint32 i = 0; i < k->node->n_inputs; i++)
+    if (inputs[i].is_last)
+      muster_slot_clear (&k->run->slots[inputs[i].slot]);
+}
+
+/* Ends a kernel that has computed or was resumed; error (transfer full) (nullable) is its own. */
+static gboolean
+finish_kernel (MusterKernel *k, gboolean ok, GError *error)
+{
+  MusterRun *run = k->run;
+  k->can_jump = FALSE;
+  k->has_random = FALSE;
+  release_held (k);
+  if (G_UNLIKELY (k->shape_error != NULL)) {
+    g_clear_error (&error);
+    error = g_steal_pointer (&k->shape_error);
+    ok = FALSE;
+  }
+  if (ok && check_outputs (k, &error)) {
+    if (run->done == NULL)
+      release_inputs (k);
+    else
+      run->done[k->position] = TRUE;
+    return TRUE;
+  }
+  if (error == NULL)
+    error = g_error_new (MUSTER_ERROR, MUSTER_ERROR_INTERNAL, "The kernel gave no reason");
+  add_node (error, k->node->def);
+  if (run->error == NULL)
+    run->error = g_steal_pointer (&error);
+  g_clear_error (&error);
+  return FALSE;
+}
+
+/* Puts a kernel that has parked aside, and another in its place. From here on the run remembers
+ * which nodes are done. */
+static void
+put_aside (MusterRun *self, MusterKernel *k)
+{
+  if (self->done == NULL) {
+    self->done = g_malloc0 (self->plan->n_nodes);
+    memset (self->done, TRUE, k->position);
+  }
+  g_mutex_lock (&self->lock);
+  if (self->parked == NULL)
+    self->parked = g_ptr_array_new ();
+  g_ptr_array_add (self->parked, k);
+  g_mutex_unlock (&self->lock);
+  self->n_waiting++;
+  self->kernel = kernel_new (self, self->plan->max_inputs);
+}
+
+/* Runs a node: TRUE if it is done or has parked. */
+static gboolean
+run_node (MusterRun *self, guint32 position)
+{
+  MusterKernel *k = self->kernel;
+  GError *error = NULL;
+  k->node = &self->plan->nodes[position];
+  k->position = position;
+  if (!prepare (k, &error))
+    return finish_kernel (k, FALSE, error);
+  const gboolean ok = compute (k, &error);
+  /* Set by this thread in compute (), if at all. */
+  if (G_UNLIKELY (k->is_parked)) {
+    k->can_jump = FALSE;
+    put_aside (self, k);
+    if (ok)
+      return TRUE;
+    g_clear_error (&error);
+    g_error ("op %s parked and failed at once", k->node->op->name);
+  }
+  return finish_kernel (k, ok, error);
+}
+
+static void
+set_stop_error (MusterRun *self, MusterStop why)
+{
+  switch (why) {
+  case MUSTER_STOP_DEADLINE:
+    g_set_error (&self->error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
+                 "Deadline Exceeded: the step was stopped at its deadline");
+    return;
+  case MUSTER_STOP_CANCELLABLE:
+    if (!g_cancellable_set_error_if_cancelled (self->context.cancellable, &self->error))
+      g_set_error (&self->error, G_IO_ERROR, G_IO_ERROR_CANCELLED, "Operation was cancelled");
+    return;
+  case MUSTER_STOP_RESET:
+    g_set_error (&self->error, MUSTER_ERROR, MUSTER_ERROR_ABORTED,
+                 "Step was cancelled by a reset of the master");
+    return;
+  default:
+    g_set_error (&self->error, MUSTER_ERROR, MUSTER_ERROR_CANCELLED,
+                 "Step was cancelled by an explicit call to `Session::Close()`.");
+  }
+}
+
+/* Looked at between nodes, by the walker: TRUE if the run has failed or is to stop. */
+static gboolean
+is_stopped (MusterRun *self)
+{
+  if (self->error != NULL)
+    return TRUE;
+  gint why = g_atomic_int_get (&self->stop);
+  if (why == MUSTER_STOP_NONE && self->context.cancellable != NULL &&
+      g_cancellable_is_cancelled (self->context.cancellable))
+    why = MUSTER_STOP_CANCELLABLE;
+  if (why == MUSTER_STOP_NONE && self->context.deadline_us != MUSTER_WAIT_FOREVER &&
+      muster_clock_now_us (muster_system_clock ()) >= self->context.deadline_us)
+    why = MUSTER_STOP_DEADLINE;
+  if (G_LIKELY (why == MUSTER_STOP_NONE))
+    return FALSE;
+  set_stop_error (self, (MusterStop)why);
+  return TRUE;
+}
+
+static gboolean
+is_ready (const MusterRun *self, const MusterPlanNode *node)
+{
+  const MusterPlan *plan = self->plan;
+  for (guint32 i = 0; i < node->n_inputs; i++) {
+    const guint32 source = plan->slot_nodes[plan->inputs[node->first_input + i].slot];
+    if (source != MUSTER_NO_NODE && !self->done[source])
+      return FALSE;
+  }
+  for (guint32 i = 0; i < node->n_controls; i++)
+    if (!self->done[plan->controls[node->first_control + i]])
+      return FALSE;
+  return TRUE;
+}
+
+static gboolean
+is_parked_at (const MusterRun *self, guint32 position)
+{
+  for (guint i = 0; i < self->parked->len; i++)
+    if (((MusterKernel *)g_ptr_array_index (self->parked, i))->position == position)
+      return TRUE;
+  return FALSE;
+}
+
+/* One pass over the nodes that are left, in order: whatever doesn't wait for a parked kernel runs.
+ * The list of the parked grows on this thread only, so it may be read without the lock. */
+static void
+run_ready (MusterRun *self)
+{
+  for (guint32 i = self->next; i < self->plan->n_nodes; i++) {
+    if (self->done[i] || is_parked_at (self, i) || !is_ready (self, &self->plan->nodes[i]))
+      continue;
+    if (is_stopped (self) || !run_node (self, i))
+      return;
+  }
+}
+
+/* With the lock held: a kernel that was resumed and not yet ended, or else, in a run that is to
+ * stop, one that is to be cancelled. */
+static MusterKernel *
+next_parked (MusterRun *self, gboolean stopped, gboolean *resumed)
+{
+  for (guint i = 0; i < self->parked->len; i++) {
+    MusterKernel *k = g_ptr_array_index (self->parked, i);
+    *resumed = k->is_parked && k->is_resumed;
+    if (*resumed) {
+      k->is_parked = FALSE;
+      return k;
+    }
+  }
+  for (guint i = 0; stopped && i < self->parked->len; i++) {
+    MusterKernel *k = g_ptr_array_index (self->parked, i);
+    if (k->is_parked && !k->cancel_called) {
+      k->cancel_called = TRUE;
+      return k;
+    }
+  }
+  return NULL;
+}
+
+/* Ends resumed kernels, runs what can run, cancels what must stop, until nothing is left to do but
+ * wait: then lets go of the run, or ends it. */
+static void
+walk_parked (MusterRun *self)
+{
+  const guint64 turns = muster_variable_turns ();
+  for (;;) {
+    const gboolean stopped = is_stopped (self);
+    gboolean resumed = FALSE;
+    if (!stopped)
+      run_ready (self);
+    g_mutex_lock (&self->lock);
+    MusterKernel *k = next_parked (self, stopped || self->error != NULL, &resumed);
+    const gboolean stopped_since = !stopped && g_atomic_int_get (&self->stop) != MUSTER_STOP_NONE;
+    if (k == NULL && !stopped_since)
+      break;
+    g_mutex_unlock (&self->lock);
+    if (k == NULL)
+      continue;
+    if (resumed) {
+      self->n_waiting--;
+      GError *error = g_steal_pointer (&k->resume_error);
+      (void)finish_kernel (k, error == NULL, error);
+    } else if (k->cancel != NULL) {
+      k->cancel (k, k->cancel_data);
+    }
+  }
+  /* Still with the lock. */
+  self->turned = self->turned || muster_variable_turns () != turns;
+  self->is_walking = FALSE;
+  if (self->n_waiting == 0) {
+    self->is_over = TRUE;
+    g_cond_signal (&self->ended);
+  }
+  g_mutex_unlock (&self->lock);
+}
+
+/* TRUE if the caller is now the walker. */
+static gboolean
+start_walking (MusterRun *self)
+{
+  const gboolean mine = !self->is_walking && !self->is_over;
+  self->is_walking = self->is_walking || mine;
+  return mine;
+}
+
+void
+muster_run_stop (MusterRun *self, MusterStop why)
+{
+  gint none = MUSTER_STOP_NONE;
+  g_mutex_lock (&self->lock);
+  __atomic_compare_exchange_n (&self->stop, &none, (gint)why, FALSE, __ATOMIC_ACQ_REL,
+                               __ATOMIC_RELAXED);
+  if (self->own_cancellable != NULL) {
+    g_autoptr (GCancellable) cancellable = g_object_ref (self->own_cancellable);
+    g_mutex_unlock (&self->lock);
+    g_cancellable_cancel (cancellable);
+    g_mutex_lock (&self->lock);
+  }
+  const gboolean mine = start_walking (self);
+  g_mutex_unlock (&self->lock);
+  if (mine)
+    walk_parked (self);
+}
+
+void
+muster_kernel_park (MusterKernel *k, MusterKernelCancel cancel, gpointer data)
+{
+  k->cancel = cancel;
+  k->cancel_data = data;
+  k->is_parked = TRUE;
+}
+
+void
+muster_kernel_resume (MusterKernel *k, GError *error)
+{
+  MusterRun *run = k->run;
+  g_mutex_lock (&run->lock);
+  k->resume_error = error;
+  k->is_resumed = TRUE;
+  const gboolean mine = start_walking (run);
+  g_mutex_unlock (&run->lock);
+  if (mine)
+    walk_parked (run);
+}
+
+/* The whole plan, as long as nothing parks. TRUE at the end or at an error. */
+static gboolean
+walk (MusterRun *self)
+{
+  const guint64 turns = muster_variable_turns ();
+  while (self->next < self->plan->n_nodes && self->done == NULL)
+    if (is_stopped (self) || !run_node (self, self->next++))
+      break;
+  self->turned = muster_variable_turns () != turns;
+  return self->done == NULL;
+}
+
+static void
+on_cancelled (GCancellable *cancellable G_GNUC_UNUSED, gpointer self)
+{
+  muster_run_stop (self, MUSTER_STOP_CANCELLABLE);
+}
+
+/* Waits on the caller's thread until others have ended a run that parked. */
+static void
+wait_parked (MusterRun *self)
+{
+  gint64 deadline_us = self->context.deadline_us;
+  GCancellable *cancellable = self->context.cancellable;
+  const gulong id = cancellable != NULL
+                        ? g_cancellable_connect (cancellable, G_CALLBACK (on_cancelled), self, NULL)
+                        : 0;
+  g_mutex_lock (&self->lock);
+  while (!self->is_over) {
+    if (deadline_us == MUSTER_WAIT_FOREVER) {
+      g_cond_wait (&self->ended, &self->lock);
+    } else if (!g_cond_wait_until (&self->ended, &self->lock, deadline_us) && !self->is_over) {
+      deadline_us = MUSTER_WAIT_FOREVER;
+      g_mutex_unlock (&self->lock);
+      muster_run_stop (self, MUSTER_STOP_DEADLINE);
+      g_mutex_lock (&self->lock);
+    }
+  }
+  g_mutex_unlock (&self->lock);
+  if (id != 0)
+    g_cancellable_disconnect (cancellable, id);
+}
+
+static gboolean
+fetch (MusterRun *self, guint32 i, MusterTensor **fetched, GError **error)
+{
+  const MusterPlanFetch *wanted = &self->plan->fetches[i];
+  const MusterSlot *slot = &self->slots[wanted->slot];
+  fetched[i] = slot->kind == MUSTER_SLOT_TENSOR ? muster_tensor_ref (slot->value)
+                                                : muster_variable_read (slot->value);
+  if (fetched[i] != NULL)
+    return TRUE;
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+               "Attempting to use uninitialized value %s\n\t [[{{node %s}}]] (op '%s')",
+               wanted->def->name, wanted->def->name, wanted->def->op);
+  return FALSE;
+}
+
+static gboolean
+fetch_all (MusterRun *self, MusterTensor **fetched, GError **error)
+{
+  MusterTensor *few[16];
+  g_autofree MusterTensor **many = self->plan->n_fetches > G_N_ELEMENTS (few)
+                                       ? g_new (MusterTensor *, self->plan->n_fetches)
+                                       : NULL;
+  MusterTensor **values = many != NULL ? many : few;
+  for (guint32 i = 0; i < self->plan->n_fetches; i++) {
+    if (fetch (self, i, values, error))
+      continue;
+    while (i > 0)
+      muster_tensor_unref (values[--i]);
+    return FALSE;
+  }
+  memcpy (fetched, values, self->plan->n_fetches * sizeof *values);
+  return TRUE;
+}
+
+gboolean
+muster_run_execute (MusterRun *self, MusterTensor **fetched, gboolean *turned, GError **error)
+{
+  if (G_UNLIKELY (!walk (self))) {
+    walk_parked (self);
+    wait_parked (self);
+  }
+  *turned = self->turned;
+  if (self->error != NULL) {
+    g_propagate_error (error, g_steal_pointer (&self->error));
+    return FALSE;
+  }
+  return self->plan->n_fetches == 0 || fetch_all (self, fetched, error);
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "engine/plan.h"
+#include "engine/resources.h"
+
+G_BEGIN_DECLS
+
+/* MusterRun is one step on its way: a plan being walked on its caller's thread (decision 13). When
+ * a kernel parks, nodes that don't depend on it still run; then the thread is let go, and whoever
+ * resumes the kernel walks on. The scratch of a run (slots, kernel) is kept by the plan for the
+ * next.
+ *
+ * Life: muster_run_new, begin, execute, free, on one thread; cancel from any other in between. */
+
+/* Random generators by node, for the life of a session. */
+typedef struct _MusterRandoms MusterRandoms;
+MusterRandoms *muster_randoms_new (void);
+void muster_randoms_free (MusterRandoms *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterRandoms, muster_randoms_free)
+
+/* Why a step is stopped from outside. */
+typedef enum {
+  MUSTER_STOP_NONE,
+  MUSTER_STOP_DEADLINE,
+  MUSTER_STOP_CANCELLABLE,
+  MUSTER_STOP_CLOSED,
+  MUSTER_STOP_RESET,
+} MusterStop;
+
+/* What a step runs with; borrowed until the run is freed. */
+typedef struct {
+  MusterResources *resources;
+  MusterRandoms *randoms;
+  GCancellable *cancellable; /* (nullable) */
+  gint64 deadline_us;        /* MUSTER_WAIT_FOREVER: none */
+} MusterRunContext;
+
+/* A run of plan, its scratch taken from the plan's spares where there is one. */
+MusterRun *muster_run_new (MusterPlan *plan, const MusterRunContext *context);
+
+/* Puts feed i in place. INVALID_ARGUMENT for a wrong dtype, or a shape that its placeholder
+ * forbids. */
+gboolean muster_run_feed (MusterRun *self, guint32 i, MusterTensor *tensor, GError **error);
+
+/* Walks to the end, waiting on this thread while kernels are parked; fetched gets the plan's
+ * fetches (transfer full), untouched on failure. *turned says whether a variable went from no value
+ * to a value or back. */
+gboolean muster_run_execute (MusterRun *self, MusterTensor **fetched, gboolean *turned,
+                             GError **error);
+
+/* Stops a run: any thread, at any time before it is freed. */
+void muster_run_stop (MusterRun *self, MusterStop why);
+
+/* Gives the scratch back to the plan. */
+void muster_run_free (MusterRun *self);
+
+/* For the plan's end. */
+void muster_run_free_scratch (MusterRun *self);
+
+/* The list of a session's runs; guarded by the session's lock. */
+MusterRun **muster_run_next (MusterRun *self);
+MusterRun **muster_run_previous (MusterRun *self);
+
+G_END_DECLS

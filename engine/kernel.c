@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/kernel.h"
+
+#include "base/error.h"
+#include "engine/kernel_private.h"
+#include "graph/graph_nodes.h"
+
+#include <string.h>
+
+const Tensorflow__NodeDef *
+muster_kernel_node (const MusterKernel *k)
+{
+  return k->node->def;
+}
+
+int
+muster_kernel_n_inputs (const MusterKernel *k)
+{
+  return (int)k->node->n_inputs;
+}
+
+MusterTensor *
+muster_kernel_input (const MusterKernel *k, int i)
+{
+  g_assert (i >= 0 && (guint32)i < k->node->n_inputs);
+  if (G_LIKELY (k->inputs[i] != NULL))
+    return k->inputs[i];
+  const MusterSlot *slot = muster_kernel_input_slot (k, i);
+  if (slot->kind != MUSTER_SLOT_REF)
+    return NULL;
+  /* A reference that the kernel takes as such, and now wants to look at. */
+  MusterTensor *value = muster_variable_read (slot->value);
+  if (value != NULL)
+    k->inputs[i] = k->held[((MusterKernel *)k)->n_held++] = value;
+  return value;
+}
+
+MusterVariable *
+muster_kernel_variable (const MusterKernel *k, int i)
+{
+  g_assert (i >= 0 && (guint32)i < k->node->n_inputs);
+  const MusterSlot *slot = muster_kernel_input_slot (k, i);
+  g_assert (slot->kind == MUSTER_SLOT_REF || slot->kind == MUSTER_SLOT_RESOURCE);
+  return slot->value;
+}
+
+gboolean
+muster_kernel_fail_uninitialized (const MusterKernel *k, int i, GError **error)
+{
+  muster_variable_set_uninitialized (muster_kernel_variable (k, i), error);
+  return FALSE;
+}
+
+double
+muster_kernel_input_double (const MusterKernel *k, int i)
+{
+  const MusterTensor *tensor = muster_kernel_input (k, i);
+  if (tensor == NULL || muster_tensor_n_elements (tensor) == 0)
+    return 0;
+  const void *data = muster_tensor_data (tensor);
+  switch (muster_tensor_dtype (tensor)) {
+  case MUSTER_FLOAT:
+    return *(const float *)data;
+  case MUSTER_DOUBLE:
+    return *(const double *)data;
+  case MUSTER_HALF:
+    return muster_half_to_float (*(const guint16 *)data);
+  case MUSTER_BFLOAT16:
+    return muster_bfloat16_to_float (*(const guint16 *)data);
+  default:
+    return (double)muster_kernel_input_int (k, i);
+  }
+}
+
+gint64
+muster_kernel_input_int (const MusterKernel *k, int i)
+{
+  const MusterTensor *tensor = muster_kernel_input (k, i);
+  if (tensor == NULL || muster_tensor_n_elements (tensor) == 0)
+    return 0;
+  const void *data = muster_tensor_data (tensor);
+  switch (muster_tensor_dtype (tensor)) {
+  case MUSTER_INT8:
+    return *(const gint8 *)data;
+  case MUSTER_UINT8:
+  case MUSTER_BOOL:
+    return *(const guint8 *)data;
+  case MUSTER_INT16:
+    return *(const gint16 *)data;
+  case MUSTER_UINT16:
+    return *(const guint16 *)data;
+  case MUSTER_INT32:
+    return *(const gint32 *)data;
+  case MUSTER_UINT32:
+    return *(const guint32 *)data;
+  case MUSTER_INT64:
+  case MUSTER_UINT64:
+    return *(const gint64 *)data;
+  case MUSTER_FLOAT:
+  case MUSTER_DOUBLE:
+  case MUSTER_HALF:
+  case MUSTER_BFLOAT16: {
+    const double value = muster_kernel_input_double (k, i);
+    if (!(value > -9.2e18))
+      return G_MININT64;
+    return value < 9.2e18 ? (gint64)value : G_MAXINT64;
+  }
+  default:
+    return 0;
+  }
+}
+
+int
+muster_kernel_input_ints (const MusterKernel *k, int i, gint64 *values, int max, GError **error)
+{
+  const MusterTensor *tensor = muster_kernel_input (k, i);
+  const gint64 n = muster_tensor_n_elements (tensor);
+  if (n > max) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "Input %d ('%s') has %" G_GINT64_FORMAT " elements, at most %d are possible here",
+                 i, k->node->def->input[i], n, max);
+    return -1;
+  }
+  const void *data = muster_tensor_data (tensor);
+  switch (muster_tensor_dtype (tensor)) {
+  case MUSTER_INT32:
+    for (gint64 j = 0; j < n; j++)
+      values[j] = ((const gint32 *)data)[j];
+    return (int)n;
+  case MUSTER_INT64:
+    if (n > 0)
+      memcpy (values, data, (gsize)n * sizeof *values);
+    return (int)n;
+  default:
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "Input %d ('%s') is %s, int32 or int64 is wanted", i, k->node->def->input[i],
+                 muster_dtype_name (muster_tensor_dtype (tensor)));
+    return -1;
+  }
+}
+
+int
+muster_kernel_n_outputs (const MusterKernel *k)
+{
+  return (int)k->node->n_outputs;
+}
+
+MusterDType
+muster_kernel_output_dtype (const MusterKernel *k, int i)
+{
+  g_assert (i >= 0 && (guint32)i < k->node->n_outputs);
+  return k->run->plan->slot_dtypes[k->node->first_output + (guint32)i] % MUSTER_REF;
+}
+
+/* The shape of the output that couldn't be made, in an error of TensorFlow's words. */
+static _Noreturn void
+leave (MusterKernel *k, MusterDType dtype, int n_dims, const gint64 *dims, const char *why)
+{
+  if (!k->can_jump)
+    g_error ("op %s: no memory for an output: %s", k->node->op->name, why);
+  g_autofree char *shape = muster_shape_to_string (MIN (n_dims, 16), dims);
+  k->shape_error = g_error_new (MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+                                "OOM when allocating tensor with shape%s and type %s: %s", shape,
+                                muster_dtype_name (dtype), why);
+  g_clear_pointer (&shape, g_free);
+  longjmp (k->no_output, 1);
+}
+
+MusterTensor *
+muster_kernel_output (MusterKernel *k, int i, int n_dims, const gint64 *dims)
+{
+  g_autoptr (GError) error = NULL;
+  const MusterDType dtype = muster_kernel_output_dtype (k, i);
+  MusterTensor *tensor = muster_tensor_try_new (dtype, n_dims, dims, &error);
+  if (G_UNLIKELY (tensor == NULL)) {
+    g_autofree char *why = g_strdup (error->message);
+    g_clear_error (&error);
+    char text[256];
+    g_strlcpy (text, why, sizeof text);
+    g_clear_pointer (&why, g_free);
+    leave (k, dtype, n_dims, dims, text);
+  }
+  muster_kernel_set_output (k, i, tensor);
+  return tensor;
+}
+
+MusterTensor *
+muster_kernel_output_like (MusterKernel *k, int i, const MusterTensor *like)
+{
+  const MusterPlanInput *input = &k->run->plan->inputs[k->node->first_input];
+  if (i == 0 && (k->node->op->flags & MUSTER_OP_FORWARD) != 0 && k->node->n_inputs > 0 &&
+      like == k->inputs[0] && input->is_last && k->run->done == NULL) {
+    MusterSlot *slot = &k->run->slots[input->slot];
+    if (slot->kind == MUSTER_SLOT_TENSOR &&
+        muster_tensor_dtype (like) == muster_kernel_output_dtype (k, 0) &&
+        muster_tensor_is_exclusive (like)) {
+      MusterTensor *taken = slot->value;
+      *slot = (MusterSlot){.kind = MUSTER_SLOT_EMPTY};
+      muster_kernel_set_output (k, 0, taken);
+      return taken;
+    }
+  }
+  return muster_kernel_output (k, i, muster_tensor_n_dims (like), muster_tensor_dims (like));
+}
+
+void
+muster_kernel_set_output (MusterKernel *k, int i, MusterTensor *tensor)
+{
+  g_assert (i >= 0 && (guint32)i < k->node->n_outputs);
+  MusterSlot *slot = muster_kernel_output_slot (k, i);
+  muster_slot_clear (slot);
+  if (tensor != NULL)
+    *slot = (MusterSlot){.kind = MUSTER_SLOT_TENSOR, .value = tensor};
+}
+
+void
+muster_kernel_forward_ref (MusterKernel *k, int i, int input)
+{
+  const MusterSlot *from = muster_kernel_input_slot (k, input);
+  MusterSlot *to = muster_kernel_output_slot (k, i);
+  g_assert (from->kind == MUSTER_SLOT_REF || from->kind == MUSTER_SLOT_RESOURCE);
+  muster_slot_clear (to);
+  *to = (MusterSlot){.kind = from->kind, .value = muster_variable_ref (from->value)};
+}
+
+gint64
+muster_kernel_attr_int (const MusterKernel *k, const char *name, gint64 fallback)
+{
+  return muster_node_int (k->node->def, name, fallback);
+}
+
+gboolean
+muster_kernel_attr_bool (const MusterKernel *k, const char *name, gboolean fallback)
+{
+  return muster_node_bool (k->node->def, name, fallback);
+}
+
+float
+muster_kernel_attr_float (const MusterKernel *k, const char *name, float fallback)
+{
+  return muster_node_float (k->node->def, name, fallback);
+}
+
+MusterDType
+muster_kernel_attr_dtype (const MusterKernel *k, const char *name)
+{
+  return muster_node_dtype (k->node->def, name, MUSTER_INVALID);
+}
+
+const Tensorflow__AttrValue *
+muster_kernel_attr (const MusterKernel *k, const char *name)
+{
+  return muster_node_attr (k->node->def, name);
+}
+
+static void
+on_cancelled (GCancellable *cancellable G_GNUC_UNUSED, gpointer own)
+{
+  g_cancellable_cancel (own);
+}
+
+/* The caller's cancellation, and the step's own reasons to stop, in one. Made when asked for. */
+GCancellable *
+muster_kernel_cancellable (const MusterKernel *k)
+{
+  MusterRun *run = k->run;
+  g_mutex_lock (&run->lock);
+  const gboolean is_new = run->own_cancellable == NULL;
+  if (is_new)
+    run->own_cancellable = g_cancellable_new ();
+  GCancellable *own = run->own_cancellable;
+  const gboolean stopped = g_atomic_int_get (&run->stop) != MUSTER_STOP_NONE;
+  g_mutex_unlock (&run->lock);
+  if (is_new && run->context.cancellable != NULL)
+    run->forward_id = g_cancellable_connect (run->context.cancellable, G_CALLBACK (on_cancelled),
+                                             g_object_ref (own), g_object_unref);
+  if (stopped)
+    g_cancellable_cancel (own);
+  return own;
+}
+
+/* The generator of this kernel, taken on first use. */
+static void
+take_random (MusterKernel *k)
+{
+  guint64 n = 0;
+  if (k->node->n_outputs > 0 && muster_kernel_output_slot (k, 0)->kind == MUSTER_SLOT_TENSOR)
+    n = (guint64)muster_tensor_n_elements (muster_kernel_output_slot (k, 0)->value);
+  k->random = muster_randoms_take (k->run->context.randoms, k->node, n);
+  k->has_random = TRUE;
+}
+
+void
+muster_kernel_random (MusterKernel *k, guint32 *words, gsize n)
+{
+  g_assert (n % 4 == 0);
+  if (!k->has_random)
+    take_random (k);
+  for (gsize i = 0; i < n; i += 4)
+    muster_philox_next (&k->random, words + i);
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "engine/executor.h"
+#include "engine/philox.h"
+
+#include <setjmp.h>
+
+G_BEGIN_DECLS
+
+/* A kernel's and a run's inside: for executor.c, kernel.c and core_ops.c. */
+
+/* Added to MusterOpFlags by the core ops: a reference goes through to the output as a reference,
+ * to be read late (decision 15). */
+#define MUSTER_OP_PASSES_REF (1 << 16)
+
+typedef enum {
+  MUSTER_SLOT_EMPTY,
+  MUSTER_SLOT_TENSOR,   /* a MusterTensor */
+  MUSTER_SLOT_REF,      /* a MusterVariable, to be read by who uses it */
+  MUSTER_SLOT_RESOURCE, /* a MusterVariable behind a handle */
+} MusterSlotKind;
+
+typedef struct {
+  gpointer value; /* (owned) (nullable) */
+  guint kind;
+} MusterSlot;
+
+struct _MusterKernel {
+  MusterRun *run;             /* (not owned) */
+  const MusterPlanNode *node; /* (not owned) */
+  guint32 position;           /* of node in the plan */
+  MusterTensor **inputs;      /* values; NULL for references and handles; owned by slots or held */
+  MusterTensor **held;        /* (owned) values read from references, until the kernel ends */
+  guint32 n_held;
+  GError *shape_error; /* (owned) (nullable) why an output couldn't be made */
+  jmp_buf no_output;   /* where muster_kernel_output () goes then */
+  gboolean can_jump;   /* compute () is under way */
+  MusterPhilox random; /* what this kernel draws from, once has_random */
+  gboolean has_random;
+  gboolean is_parked; /* guarded by the run's lock from here, once parked */
+  gboolean is_resumed;
+  gboolean cancel_called;
+  MusterKernelCancel cancel;
+  gpointer cancel_data;
+  GError *resume_error; /* (owned) (nullable) */
+};
+
+struct _MusterRun {
+  MusterPlan *plan; /* (owned) while it runs */
+  MusterRunContext context;
+  MusterSlot *slots;    /* (owned) the plan's n_slots */
+  MusterKernel *kernel; /* (owned) of the node being run */
+  guint32 next;         /* position of the next node, while none has parked */
+  gboolean turned;
+  GError *error; /* (owned) (nullable) the first; only the walker touches it */
+  gint stop;     /* atomic: MusterStop */
+  MusterRun *list_next, *list_previous; /* guarded by the session's lock */
+
+  GMutex lock;
+  GCond ended;
+  gboolean is_walking; /* guarded by lock: one thread at most walks */
+  gboolean is_over;    /* guarded by lock */
+  GPtrArray *parked; /* (owned) (nullable) of MusterKernel, all that ever parked; guarded by lock */
+  guint n_waiting;   /* of parked, those that the walker hasn't finished */
+  guint8 *done;      /* (owned) (nullable) by position, once a kernel has parked */
+  GCancellable *own_cancellable; /* (owned) (nullable) for kernels; guarded by lock */
+  gulong forward_id;             /* context.cancellable to own_cancellable */
+};
+
+void muster_slot_clear (MusterSlot *slot);
+
+static inline MusterSlot *
+muster_kernel_input_slot (const MusterKernel *k, int i)
+{
+  const MusterPlanInput *input = &k->run->plan->inputs[k->node->first_input + (guint32)i];
+  return &k->run->slots[input->slot];
+}
+
+static inline MusterSlot *
+muster_kernel_output_slot (const MusterKernel *k, int i)
+{
+  return &k->run->slots[k->node->first_output + (guint32)i];
+}
+
+/* Takes what the node's generator gives for a number of outputs, as TensorFlow's kernels do. */
+MusterPhilox muster_randoms_take (MusterRandoms *self, const MusterPlanNode *node, guint64 n);
+
+G_END_DECLS

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "engine/graph_cache.h"
+#include "engine/resources.h"
+#include "master/session.h"
+
+G_BEGIN_DECLS
+
+/* A session of the local master. It runs steps on their callers' threads; a step that parks blocks
+ * its caller, not the engine. */
+
+#define MUSTER_TYPE_LOCAL_SESSION (muster_local_session_get_type ())
+G_DECLARE_FINAL_TYPE (MusterLocalSession, muster_local_session, MUSTER, LOCAL_SESSION,
+                      MusterSession)
+
+/* What all sessions of a master share. Counted. */
+typedef struct {
+  gatomicrefcount refs;
+  MusterResources *resources;
+  MusterGraphCache *graphs;
+  GMutex lock;
+  GPtrArray
+      *sessions; /* (element-type MusterLocalSession) (not owned) open ones; guarded by lock */
+  GRecMutex watchers_lock; /* held while they are called: one that is gone isn't called any more */
+  GArray *watchers;        /* guarded by watchers_lock */
+  gulong last_watcher;
+} MusterLocalShared;
+
+MusterLocalShared *muster_local_shared_new (void);
+MusterLocalShared *muster_local_shared_ref (MusterLocalShared *self);
+void muster_local_shared_unref (MusterLocalShared *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterLocalShared, muster_local_shared_unref)
+
+/* Tells who watches that variables went from no value to a value or back. */
+void muster_local_shared_tell (MusterLocalShared *self);
+
+MusterSession *muster_local_session_new (MusterLocalShared *shared, MusterGraph *graph,
+                                         GError **error);
+
+/* Ends it after a reset: its steps and whatever it is asked from now on get ABORTED. */
+void muster_local_session_forget (MusterLocalSession *self);
+
+G_END_DECLS

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/registry.h"
+
+/* Each file of engine/kernels/ has one table; here is the list of them. */
+extern const MusterOp muster_array_ops[];
+extern const MusterOp muster_binary_ops[];
+extern const MusterOp muster_control_ops[];
+extern const MusterOp muster_gather_ops[];
+extern const MusterOp muster_layout_ops[];
+extern const MusterOp muster_matmul_ops[];
+extern const MusterOp muster_nn_ops[];
+extern const MusterOp muster_random_ops[];
+extern const MusterOp muster_reduce_ops[];
+extern const MusterOp muster_state_ops[];
+extern const MusterOp muster_strided_slice_ops[];
+extern const MusterOp muster_training_ops[];
+extern const MusterOp muster_unary_ops[];
+
+static const MusterOp *const tables[] = {
+    muster_core_ops,     muster_array_ops,  muster_binary_ops, muster_control_ops,
+    muster_gather_ops,   muster_layout_ops, muster_matmul_ops, muster_nn_ops,
+    muster_random_ops,   muster_reduce_ops, muster_state_ops,  muster_strided_slice_ops,
+    muster_training_ops, muster_unary_ops,
+};
+
+static GRWLock lock;
+static GHashTable *by_name; /* (owned) name to MusterOpEntry; guarded by lock */
+
+/* Entries stay for the life of the process, as the tables do: plans point at them. */
+static void
+add_table (const MusterOp *table)
+{
+  for (const MusterOp *op = table; op->name != NULL; op++) {
+    MusterOpEntry *entry = g_new (MusterOpEntry, 1);
+    entry->op = op;
+    entry->signature = muster_signature_new (op);
+    g_hash_table_insert (by_name, (gpointer)op->name, entry);
+  }
+}
+
+static void
+add_own_tables (void)
+{
+  static gsize done;
+  if (!g_once_init_enter (&done))
+    return;
+  g_rw_lock_writer_lock (&lock);
+  by_name = g_hash_table_new (g_str_hash, g_str_equal);
+  for (gsize i = 0; i < G_N_ELEMENTS (tables); i++)
+    add_table (tables[i]);
+  g_rw_lock_writer_unlock (&lock);
+  g_once_init_leave (&done, 1);
+}
+
+const MusterOpEntry *
+muster_op_find_entry (const char *name)
+{
+  add_own_tables ();
+  g_rw_lock_reader_lock (&lock);
+  const MusterOpEntry *entry = g_hash_table_lookup (by_name, name);
+  g_rw_lock_reader_unlock (&lock);
+  return entry;
+}
+
+const MusterOp *
+muster_op_find (const char *name)
+{
+  const MusterOpEntry *entry = muster_op_find_entry (name);
+  return entry != NULL ? entry->op : NULL;
+}
+
+void
+muster_op_register (const MusterOp *table)
+{
+  add_own_tables ();
+  g_rw_lock_writer_lock (&lock);
+  add_table (table);
+  g_rw_lock_writer_unlock (&lock);
+}
+
+static void
+add_name (gpointer key, gpointer value G_GNUC_UNUSED, gpointer names)
+{
+  g_ptr_array_add (names, key);
+}
+
+static gint
+compare_names (gconstpointer a, gconstpointer b)
+{
+  return g_strcmp0 (*(const char *const *)a, *(const char *const *)b);
+}
+
+GPtrArray *
+muster_op_names (void)
+{
+  GPtrArray *names = g_ptr_array_new ();
+  add_own_tables ();
+  g_rw_lock_reader_lock (&lock);
+  g_hash_table_foreach (by_name, add_name, names);
+  g_rw_lock_reader_unlock (&lock);
+  g_ptr_array_sort (names, compare_names);
+  return names;
+}

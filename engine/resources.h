@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/error.h"
+#include "engine/variable.h"
+#include "graph/graph_nodes.h"
+
+G_BEGIN_DECLS
+
+/* MusterResources keeps the variables of a master by container and name, for all its sessions
+ * (spec: variables outlive sessions). Reference and resource variables have names of their own, as
+ * in TensorFlow. Counted; any thread. */
+
+typedef struct _MusterResources MusterResources;
+
+#define MUSTER_DEFAULT_CONTAINER "localhost"
+
+MusterResources *muster_resources_new (void);
+MusterResources *muster_resources_ref (MusterResources *self);
+void muster_resources_unref (MusterResources *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterResources, muster_resources_unref)
+
+/* Finds a variable by container, name and kind; it is made without a value if
+ * there is none (transfer full). INVALID_ARGUMENT if it is there with another dtype. */
+typedef struct {
+  const char *container;
+  const char *name;
+  gboolean is_resource;
+  MusterDType dtype;
+  const Tensorflow__NodeDef *def; /* whose attribute "shape" a new one gets */
+} MusterVariableWanted;
+
+MusterVariable *muster_resources_variable (MusterResources *self,
+                                           const MusterVariableWanted *wanted, GError **error);
+
+/* Drops the variables of the containers, or all (NULL or empty). TRUE if one of them had a value.
+ */
+gboolean muster_resources_clear (MusterResources *self, const char *const *containers);
+
+G_END_DECLS

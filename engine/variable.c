@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/variable.h"
+
+#include "engine/variable_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct _MusterVariable {
+  gatomicrefcount refs;
+  MusterDType dtype;
+  gboolean is_resource;
+  int n_dims;      /* as declared; -1: unknown */
+  gint64 *dims;    /* (owned) (nullable) */
+  char *container; /* (owned) */
+  char *name;      /* (owned) */
+  GMutex lock;
+  MusterTensor *value; /* (owned) (nullable) written under lock; whether it is NULL may be read
+                          without */
+};
+
+static _Thread_local guint64 turns;
+
+MusterVariable *
+muster_variable_new (const char *container, const char *name, MusterDType dtype,
+                     gboolean is_resource, int n_dims, const gint64 *dims)
+{
+  MusterVariable *self = g_new0 (MusterVariable, 1);
+  g_atomic_ref_count_init (&self->refs);
+  self->dtype = dtype;
+  self->is_resource = is_resource;
+  self->n_dims = n_dims;
+  if (n_dims > 0)
+    self->dims = g_memdup2 (dims, (gsize)n_dims * sizeof *dims);
+  self->container = g_strdup (container);
+  self->name = g_strdup (name);
+  g_mutex_init (&self->lock);
+  return self;
+}
+
+guint64
+muster_variable_turns (void)
+{
+  return turns;
+}
+
+MusterVariable *
+muster_variable_ref (MusterVariable *self)
+{
+  g_atomic_ref_count_inc (&self->refs);
+  return self;
+}
+
+void
+muster_variable_unref (MusterVariable *self)
+{
+  if (self == NULL || !g_atomic_ref_count_dec (&self->refs))
+    return;
+  muster_tensor_unref (self->value);
+  g_mutex_clear (&self->lock);
+  g_free (self->container);
+  g_free (self->name);
+  g_free (self->dims);
+  g_free (self);
+}
+
+const char *
+muster_variable_name (MusterVariable *self)
+{
+  return self->name;
+}
+
+const char *
+muster_variable_container (MusterVariable *self)
+{
+  return self->container;
+}
+
+MusterDType
+muster_variable_dtype (MusterVariable *self)
+{
+  return self->dtype;
+}
+
+gboolean
+muster_variable_is_resource (MusterVariable *self)
+{
+  return self->is_resource;
+}
+
+int
+muster_variable_shape (MusterVariable *self, const gint64 **dims)
+{
+  *dims = self->dims;
+  return self->n_dims;
+}
+
+MusterTensor *
+muster_variable_read (MusterVariable *self)
+{
+  g_mutex_lock (&self->lock);
+  MusterTensor *value = self->value != NULL ? muster_tensor_ref (self->value) : NULL;
+  g_mutex_unlock (&self->lock);
+  return value;
+}
+
+gboolean
+muster_variable_is_initialized (MusterVariable *self)
+{
+  return g_atomic_pointer_get (&self->value) != NULL;
+}
+
+void
+muster_variable_assign (MusterVariable *self, MusterTensor *value)
+{
+  g_return_if_fail (value == NULL || muster_tensor_dtype (value) == self->dtype);
+  if (value != NULL)
+    muster_tensor_ref (value);
+  g_mutex_lock (&self->lock);
+  MusterTensor *old = self->value;
+  g_atomic_pointer_set (&self->value, value);
+  g_mutex_unlock (&self->lock);
+  if ((old == NULL) != (value == NULL))
+    turns++;
+  muster_tensor_unref (old);
+}
+
+void
+muster_variable_set_uninitialized (MusterVariable *self, GError **error)
+{
+  if (!self->is_resource) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+                 "Attempting to use uninitialized value %s", self->name);
+    return;
+  }
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+               "Could not find variable %s. This could mean that the variable has been deleted. In "
+               "TF1, it can also mean the variable is uninitialized. Debug info: container=%s, "
+               "status error message=Resource %s/%s/N10tensorflow3VarE does not exist.",
+               self->name, self->container, self->container, self->name);
+}
+
+/* A copy of the elements under the variable's lock: somebody else (a snapshot, a fetch) holds the
+ * old ones. */
+static MusterTensor *
+copy_elements (MusterTensor *value)
+{
+  const int n_dims = muster_tensor_n_dims (value);
+  const gint64 *dims = muster_tensor_dims (value);
+  MusterTensor *copy = muster_tensor_try_new (muster_tensor_dtype (value), n_dims, dims, NULL);
+  if (copy != NULL && muster_tensor_n_bytes (value) > 0)
+    memcpy (muster_tensor_data_mutable (copy), muster_tensor_data (value),
+            muster_tensor_n_bytes (value));
+  return copy;
+}
+
+/* With the lock held: the elements, the variable's alone; NULL if there are none to be had. */
+static void *
+make_exclusive (MusterVariable *self)
+{
+  if (self->value == NULL || muster_dtype_size (self->dtype) == 0)
+    return NULL;
+  if (!muster_tensor_is_exclusive (self->value)) {
+    MusterTensor *copy = copy_elements (self->value);
+    if (copy == NULL)
+      return NULL;
+    MusterTensor *old = self->value;
+    g_atomic_pointer_set (&self->value, copy);
+    muster_tensor_unref (old);
+  }
+  return muster_tensor_data_mutable (self->value);
+}
+
+void *
+muster_variable_begin_update (MusterVariable *self)
+{
+  g_mutex_lock (&self->lock);
+  void *data = make_exclusive (self);
+  if (data == NULL)
+    g_mutex_unlock (&self->lock);
+  return data;
+}
+
+void
+muster_variable_end_update (MusterVariable *self)
+{
+  g_mutex_unlock (&self->lock);
+}
+
+static int
+compare_addresses (const void *a, const void *b)
+{
+  const guintptr left = (guintptr) * (MusterVariable *const *)a;
+  const guintptr right = (guintptr) * (MusterVariable *const *)b;
+  return (left > right) - (left < right);
+}
+
+/* Calls lock or unlock once for each different variable, in the order of their addresses. */
+static void
+each_lock (MusterVariable *const *variables, int n, void (*func) (GMutex *))
+{
+  g_autofree MusterVariable **sorted = g_memdup2 (variables, (gsize)n * sizeof *variables);
+  qsort (sorted, (gsize)n, sizeof *sorted, compare_addresses);
+  for (int i = 0; i < n; i++)
+    if (i == 0 || sorted[i] != sorted[i - 1])
+      func (&sorted[i]->lock);
+}
+
+gboolean
+muster_variables_begin_update (MusterVariable *const *variables, int n, void **data)
+{
+  each_lock (variables, n, g_mutex_lock);
+  for (int i = 0; i < n; i++) {
+    data[i] = make_exclusive (variables[i]);
+    if (data[i] == NULL) {
+      each_lock (variables, n, g_mutex_unlock);
+      return FALSE;
+    }
+  }
+  return TRUE;
+}
+
+void
+muster_variables_end_update (MusterVariable *const *variables, int n)
+{
+  each_lock (variables, n, g_mutex_unlock);
+}
+
+MusterTensor *
+muster_variable_peek (MusterVariable *self)
+{
+  return self->value;
+}
