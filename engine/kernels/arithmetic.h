@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "engine/kernels/broadcast.h"
+
+G_BEGIN_DECLS
+
+/* Loops that other kernels build on (AddN, AssignAdd, scatter); tables of MUSTER_N_WIDE. */
+extern const MusterLoop2 muster_add_loops[];
+extern const MusterLoop2 muster_sub_loops[];
+extern const MusterLoop2 muster_mul_loops[];
+extern const MusterLoop2 muster_div_loops[];
+extern const MusterLoop2 muster_min_loops[];
+extern const MusterLoop2 muster_max_loops[];
+
+G_END_DECLS

@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Arithmetic and comparison of two tensors. */
+#include "engine/kernels/arithmetic.h"
+
+#include <string.h>
+#include <tgmath.h>
+
+/* Integers wrap, as TensorFlow's do; signed overflow would be undefined in C. */
+#define WRAP(a, op, b) ((type)((guint64)(a)op (guint64) (b)))
+
+static gint64
+signed_quotient (gint64 a, gint64 b)
+{
+  return b == -1 ? (gint64)(0 - (guint64)a) : a / b;
+}
+
+static gint64
+signed_remainder (gint64 a, gint64 b)
+{
+  return b == -1 ? 0 : a % b;
+}
+
+/* Rounds towards minus infinity. */
+static gint64
+signed_floor_div (gint64 a, gint64 b)
+{
+  gint64 q = signed_quotient (a, b);
+
+  return signed_remainder (a, b) != 0 && (a < 0) != (b < 0) ? q - 1 : q;
+}
+
+static gint64
+signed_floor_mod (gint64 a, gint64 b)
+{
+  gint64 r = signed_remainder (a, b);
+
+  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+
+/* b is not negative. */
+static guint64
+wrapped_power (guint64 a, guint64 b)
+{
+  guint64 result = 1;
+
+  for (; b > 0; b >>= 1, a *= a)
+    if (b & 1)
+      result *= a;
+  return result;
+}
+
+static double
+real_floor_mod (double a, double b)
+{
+  double r = fmod (a, b);
+
+  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+
+#define SAME_F(name, EXPR)                                                                         \
+  MUSTER_LOOP2 (name, f32, float, float, EXPR) MUSTER_LOOP2 (name, f64, double, double, EXPR)
+#define SAME_I(name, SIGNED, UNSIGNED)                                                             \
+  MUSTER_LOOP2 (name, i32, gint32, gint32, (type)(SIGNED))                                         \
+  MUSTER_LOOP2 (name, i64, gint64, gint64, SIGNED)                                                 \
+  MUSTER_LOOP2 (name, u64, guint64, guint64, UNSIGNED)
+#define ARITHMETIC(name, F, SIGNED, UNSIGNED)                                                      \
+  SAME_F (name, F)                                                                                 \
+  SAME_I (name, SIGNED, UNSIGNED)                                                                  \
+  static const MusterLoop2 name##_loops[] = MUSTER_WIDE_TABLE (name);
+#define FLOATING(name, F)                                                                          \
+  SAME_F (name, F) static const MusterLoop2 name##_loops[] = MUSTER_FLOAT_TABLE (name);
+
+ARITHMETIC (add, a + b, WRAP (a, +, b), a + b)
+ARITHMETIC (sub, a - b, WRAP (a, -, b), a - b)
+ARITHMETIC (mul, a *b, WRAP (a, *, b), a *b)
+ARITHMETIC (quotient, a / b, signed_quotient (a, b), a / b)
+ARITHMETIC (remains, fmod (a, b), signed_remainder (a, b), a % b)
+ARITHMETIC (floor_div, floor (a / b), signed_floor_div (a, b), a / b)
+ARITHMETIC (floor_mod, (type)real_floor_mod (a, b), signed_floor_mod (a, b), a % b)
+ARITHMETIC (minimum, b < a ? b : a, b < a ? b : a, b < a ? b : a)
+ARITHMETIC (maximum, a < b ? b : a, a < b ? b : a, a < b ? b : a)
+ARITHMETIC (power, pow (a, b), (gint64)wrapped_power ((guint64)a, (guint64)b), wrapped_power (a, b))
+ARITHMETIC (squared_difference, (a - b) * (a - b),
+            (type)(((guint64)a - (guint64)b) * ((guint64)a - (guint64)b)), (a - b) * (a - b))
+FLOATING (div_no_nan, b == 0 ? 0 : a / b)
+FLOATING (atan_two, atan2 (a, b))
+FLOATING (xlogy, a == 0 ? 0 : a * log (b))
+FLOATING (xdivy, a == 0 ? 0 : a / b)
+
+#define COMPARISON(name, EXPR)                                                                     \
+  MUSTER_LOOP2 (name, f32, float, guint8, EXPR)                                                    \
+  MUSTER_LOOP2 (name, f64, double, guint8, EXPR)                                                   \
+  MUSTER_LOOP2 (name, i32, gint32, guint8, EXPR)                                                   \
+  MUSTER_LOOP2 (name, i64, gint64, guint8, EXPR)                                                   \
+  MUSTER_LOOP2 (name, u64, guint64, guint8, EXPR)                                                  \
+  static const MusterLoop2 name##_loops[] = MUSTER_WIDE_TABLE (name);
+
+COMPARISON (equal, a == b)
+COMPARISON (not_equal, a != b)
+COMPARISON (less, a < b)
+COMPARISON (less_equal, a <= b)
+COMPARISON (greater, a > b)
+COMPARISON (greater_equal, a >= b)
+COMPARISON (logical_and, a != 0 && b != 0)
+COMPARISON (logical_or, a != 0 || b != 0)
+
+/* Gradients of functions of one argument: of the function's value y (a) and of the gradient dy (b),
+ * or the other way round. */
+FLOATING (tanh_grad, b *((type)1 - a * a))
+FLOATING (sigmoid_grad, b *a *((type)1 - a))
+FLOATING (sqrt_grad, b *(type)0.5 / a)
+FLOATING (rsqrt_grad, b *(type)-0.5 * (a * a * a))
+FLOATING (reciprocal_grad, -b *a *a)
+FLOATING (relu_grad, b > 0 ? a : 0)
+FLOATING (relu6_grad, b > 0 && b < 6 ? a : 0)
+FLOATING (leaky_relu_grad, b > 0 ? a : a * (type)0.2)
+FLOATING (elu_grad, b < 0 ? (b + 1) * a : a)
+FLOATING (softplus_grad, a / (exp (-b) + 1))
+FLOATING (softsign_grad, a / ((1 + fabs (b)) * (1 + fabs (b))))
+
+const MusterLoop2 muster_add_loops[] = MUSTER_WIDE_TABLE (add);
+const MusterLoop2 muster_sub_loops[] = MUSTER_WIDE_TABLE (sub);
+const MusterLoop2 muster_mul_loops[] = MUSTER_WIDE_TABLE (mul);
+const MusterLoop2 muster_div_loops[] = MUSTER_WIDE_TABLE (quotient);
+const MusterLoop2 muster_min_loops[] = MUSTER_WIDE_TABLE (minimum);
+const MusterLoop2 muster_max_loops[] = MUSTER_WIDE_TABLE (maximum);
+
+#define BINARY(name)                                                                               \
+  static gboolean compute_##name (MusterKernel *k, GError **error)                                 \
+  {                                                                                                \
+    return muster_compute2 (k, name##_loops, error);                                               \
+  }
+#define BINARY_SAME(name)                                                                          \
+  static gboolean compute_##name (MusterKernel *k, GError **error)                                 \
+  {                                                                                                \
+    return muster_compute2_same (k, name##_loops, error);                                          \
+  }
+
+/* clang-format off */
+BINARY (add) BINARY (sub) BINARY (mul) BINARY (minimum) BINARY (maximum)
+BINARY (squared_difference) BINARY (div_no_nan) BINARY (atan_two) BINARY (xlogy) BINARY (xdivy)
+BINARY (less) BINARY (less_equal) BINARY (greater) BINARY (greater_equal)
+BINARY (logical_and) BINARY (logical_or)
+BINARY_SAME (tanh_grad) BINARY_SAME (sigmoid_grad) BINARY_SAME (sqrt_grad)
+BINARY_SAME (rsqrt_grad) BINARY_SAME (reciprocal_grad) BINARY_SAME (relu_grad)
+BINARY_SAME (relu6_grad) BINARY_SAME (elu_grad) BINARY_SAME (softplus_grad)
+BINARY_SAME (softsign_grad)
+    /* clang-format on */
+
+    static gboolean is_integer (MusterDType dtype)
+{
+  return muster_wide (dtype) != MUSTER_F32 && muster_wide (dtype) != MUSTER_F64;
+}
+
+/* Integers have no infinity: a zero anywhere in the divisor ends the step. */
+static gboolean
+divide (MusterKernel *k, const MusterLoop2 *loops, GError **error)
+{
+  static const guint64 zero = 0;
+  MusterTensor *divisor = muster_kernel_input (k, 1);
+  gsize size = muster_dtype_size (muster_tensor_dtype (divisor));
+  const guint8 *data = muster_tensor_data (divisor);
+
+  if (is_integer (muster_tensor_dtype (divisor)))
+    for (gint64 i = 0; i < muster_tensor_n_elements (divisor); i++)
+      if (memcmp (data + i * size, &zero, size) == 0)
+        return muster_invalid (error, "Integer division by zero");
+  return muster_compute2 (k, loops, error);
+}
+
+static gboolean
+compute_quotient (MusterKernel *k, GError **error)
+{
+  return divide (k, quotient_loops, error);
+}
+
+static gboolean
+compute_remains (MusterKernel *k, GError **error)
+{
+  return divide (k, remains_loops, error);
+}
+
+static gboolean
+compute_floor_div (MusterKernel *k, GError **error)
+{
+  return divide (k, floor_div_loops, error);
+}
+
+static gboolean
+compute_floor_mod (MusterKernel *k, GError **error)
+{
+  return divide (k, floor_mod_loops, error);
+}
+
+static gboolean
+compute_power (MusterKernel *k, GError **error)
+{
+  g_autoptr (MusterTensor) exponents = NULL;
+  MusterDType dtype = muster_tensor_dtype (muster_kernel_input (k, 1));
+
+  if (is_integer (dtype) && muster_wide (dtype) != MUSTER_U64) {
+    exponents = muster_wide_input (k, 1, error);
+    if (exponents == NULL)
+      return FALSE;
+    for (gint64 i = 0; i < muster_tensor_n_elements (exponents); i++)
+      if (muster_int_at (exponents, i) < 0)
+        return muster_invalid (error, "Integers to negative integer powers are not allowed");
+  }
+  return muster_compute2 (k, power_loops, error);
+}
+
+static gboolean
+compute_leaky_relu_grad (MusterKernel *k, GError **error)
+{
+  float alpha = muster_kernel_attr_float (k, "alpha", 0.2f);
+  MusterTensor *dy = muster_kernel_input (k, 0), *x = muster_kernel_input (k, 1);
+  g_autoptr (MusterTensor) a = NULL, b = NULL;
+  MusterTensor *out;
+
+  if (alpha == 0.2f || !muster_same_shape (dy, x))
+    return muster_compute2_same (k, leaky_relu_grad_loops, error);
+  a = muster_wide_input (k, 0, error);
+  b = a == NULL ? NULL : muster_wide_input (k, 1, error);
+  out = b == NULL
+            ? NULL
+            : muster_wide_output (k, 0, muster_tensor_n_dims (a), muster_tensor_dims (a), error);
+  if (out == NULL)
+    return FALSE;
+  for (gint64 i = 0; i < muster_tensor_n_elements (a); i++) {
+    if (muster_tensor_dtype (a) == MUSTER_DOUBLE) {
+      double g = ((const double *)muster_tensor_data (a))[i];
+      ((double *)muster_tensor_data_mutable (out))[i] =
+          ((const double *)muster_tensor_data (b))[i] > 0 ? g : g * alpha;
+    } else {
+      float g = ((const float *)muster_tensor_data (a))[i];
+      ((float *)muster_tensor_data_mutable (out))[i] =
+          ((const float *)muster_tensor_data (b))[i] > 0 ? g : g * alpha;
+    }
+  }
+  return muster_wide_end (k, 0, out, error);
+}
+
+static gboolean
+strings_equal (const MusterTensor *x, gint64 i, const MusterTensor *y, gint64 j)
+{
+  MusterString a = muster_tensor_string (x, i), b = muster_tensor_string (y, j);
+
+  return a.size == b.size && (a.size == 0 || memcmp (a.data, b.data, a.size) == 0);
+}
+
+/* Strings are compared for equality only, element by element or with one string. */
+static gboolean
+compare_strings (MusterKernel *k, gboolean wanted, GError **error)
+{
+  MusterTensor *operands[] = {muster_kernel_input (k, 0), muster_kernel_input (k, 1)};
+  gint64 at[MUSTER_MAX_DIMS] = {0}, x = 0, y = 0;
+  MusterBroadcast b;
+  MusterTensor *out;
+  guint8 *to;
+
+  if (!muster_broadcast_init (&b, operands, 2, error))
+    return FALSE;
+  out = muster_try_output (k, 0, b.n_dims, b.dims, error);
+  if (out == NULL)
+    return FALSE;
+  to = muster_tensor_data_mutable (out);
+  for (gint64 n = 0; n < b.n; n++) {
+    to[n] = strings_equal (operands[0], x, operands[1], y) == wanted;
+    for (int i = 0; i < b.n_loops; i++) {
+      x += b.steps[0][i];
+      y += b.steps[1][i];
+      if (++at[i] < b.sizes[i])
+        break;
+      at[i] = 0;
+      x -= b.steps[0][i] * b.sizes[i];
+      y -= b.steps[1][i] * b.sizes[i];
+    }
+  }
+  return TRUE;
+}
+
+/* Without incompatible_shape_error tensors of shapes that don't go together are just not equal. */
+static gboolean
+compare (MusterKernel *k, const MusterLoop2 *loops, gboolean wanted, GError **error)
+{
+  MusterTensor *operands[] = {muster_kernel_input (k, 0), muster_kernel_input (k, 1)};
+  MusterBroadcast b;
+  MusterTensor *out;
+
+  if (!muster_kernel_attr_bool (k, "incompatible_shape_error", TRUE) &&
+      !muster_broadcast_init (&b, operands, 2, NULL)) {
+    out = muster_kernel_output (k, 0, 0, NULL);
+    *(guint8 *)muster_tensor_data_mutable (out) = !wanted;
+    return TRUE;
+  }
+  if (muster_tensor_dtype (operands[0]) == MUSTER_STRING)
+    return compare_strings (k, wanted, error);
+  return muster_compute2 (k, loops, error);
+}
+
+static gboolean
+compute_equal (MusterKernel *k, GError **error)
+{
+  return compare (k, equal_loops, TRUE, error);
+}
+
+static gboolean
+compute_not_equal (MusterKernel *k, GError **error)
+{
+  return compare (k, not_equal_loops, FALSE, error);
+}
+
+static gboolean
+compute_add_n (MusterKernel *k, GError **error)
+{
+  MusterTensor *first = muster_kernel_input (k, 0), *out;
+  MusterDType dtype = muster_tensor_dtype (first);
+  gint64 n = muster_tensor_n_elements (first);
+  const void *sum = muster_tensor_data (first);
+
+  for (int i = 1; i < muster_kernel_n_inputs (k); i++)
+    if (!muster_same_shape (first, muster_kernel_input (k, i))) {
+      g_autofree char *a = muster_shape_text (first);
+      g_autofree char *b = muster_shape_text (muster_kernel_input (k, i));
+      return muster_invalid (
+          error,
+          "Inputs to operation AddN must have the same size and shape.  Input 0: %s != "
+          "input %d: %s",
+          a, i, b);
+    }
+  if (muster_kernel_n_inputs (k) == 1) {
+    muster_kernel_set_output (k, 0, muster_tensor_ref (first));
+    return TRUE;
+  }
+  if (muster_wide (dtype) == MUSTER_N_WIDE)
+    return muster_invalid (error, "There is no arithmetic for dtype %s", muster_dtype_name (dtype));
+  out = muster_kernel_output_like (k, 0, first);
+  for (int i = 1; i < muster_kernel_n_inputs (k); i++) {
+    muster_run_loop2 (muster_add_loops, dtype, dtype, n, sum, 1,
+                      muster_tensor_data (muster_kernel_input (k, i)), 1,
+                      muster_tensor_data_mutable (out));
+    sum = muster_tensor_data (out);
+  }
+  return TRUE;
+}
+
+#define F       MUSTER_OP_FORWARD
+#define XY      "x:T, y:T -> z:T"
+#define CMP     "x:T, y:T -> z:bool"
+#define GRAD    "y:T, dy:T -> z:T"
+#define NN_GRAD "gradients:T, features:T -> backprops:T"
+
+const MusterOp muster_binary_ops[] = {
+    {"Add", XY, "T:number", compute_add, F},
+    {"AddV2", XY, "T:number", compute_add, F},
+    {"AddN", "inputs:N*T -> sum:T", "T:number", compute_add_n, 0},
+    {"Sub", XY, "T:number", compute_sub, F},
+    {"Mul", XY, "T:number", compute_mul, F},
+    {"Div", XY, "T:number", compute_quotient, F},
+    {"RealDiv", XY, "T:number", compute_quotient, F},
+    {"TruncateDiv", XY, "T:number", compute_quotient, F},
+    {"DivNoNan", XY, "T:float", compute_div_no_nan, F},
+    {"FloorDiv", XY, "T:number", compute_floor_div, F},
+    {"FloorMod", XY, "T:number", compute_floor_mod, F},
+    {"Mod", XY, "T:number", compute_remains, F},
+    {"TruncateMod", XY, "T:number", compute_remains, F},
+    {"Minimum", XY, "T:real", compute_minimum, F},
+    {"Maximum", XY, "T:real", compute_maximum, F},
+    {"Pow", XY, "T:number", compute_power, F},
+    {"SquaredDifference", XY, "T:number", compute_squared_difference, F},
+    {"Atan2", XY, "T:float", compute_atan_two, F},
+    {"Xlogy", XY, "T:float", compute_xlogy, F},
+    {"Xdivy", XY, "T:float", compute_xdivy, F},
+    {"Equal", CMP, "T:any", compute_equal, 0},
+    {"NotEqual", CMP, "T:any", compute_not_equal, 0},
+    {"Less", CMP, "T:real", compute_less, 0},
+    {"LessEqual", CMP, "T:real", compute_less_equal, 0},
+    {"Greater", CMP, "T:real", compute_greater, 0},
+    {"GreaterEqual", CMP, "T:real", compute_greater_equal, 0},
+    {"LogicalAnd", "x:bool, y:bool -> z:bool", "", compute_logical_and, F},
+    {"LogicalOr", "x:bool, y:bool -> z:bool", "", compute_logical_or, F},
+    {"TanhGrad", GRAD, "T:float", compute_tanh_grad, F},
+    {"SigmoidGrad", GRAD, "T:float", compute_sigmoid_grad, F},
+    {"SqrtGrad", GRAD, "T:float", compute_sqrt_grad, F},
+    {"RsqrtGrad", GRAD, "T:float", compute_rsqrt_grad, F},
+    {"ReciprocalGrad", GRAD, "T:float", compute_reciprocal_grad, F},
+    {"InvGrad", GRAD, "T:float", compute_reciprocal_grad, F},
+    {"ReluGrad", NN_GRAD, "T:float", compute_relu_grad, F},
+    {"Relu6Grad", NN_GRAD, "T:float", compute_relu6_grad, F},
+    {"LeakyReluGrad", NN_GRAD, "T:float", compute_leaky_relu_grad, 0},
+    {"EluGrad", "gradients:T, outputs:T -> backprops:T", "T:float", compute_elu_grad, F},
+    {"SoftplusGrad", NN_GRAD, "T:float", compute_softplus_grad, F},
+    {"SoftsignGrad", NN_GRAD, "T:float", compute_softsign_grad, F},
+    {NULL, NULL, NULL, NULL, 0},
+};

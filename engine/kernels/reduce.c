@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Reductions over axes, and positions of extremes. */
+#include "engine/kernels/broadcast.h"
+
+#include <math.h>
+#include <string.h>
+
+/* What a reduction over some axes looks like once neighbouring axes of one kind are joined: sizes
+ * alternate between kept and reduced. Element i of the input belongs to one element of the
+ * output. */
+typedef struct {
+  int n_dims; /* of the output */
+  gint64 dims[MUSTER_MAX_DIMS];
+  gint64 n_out, n_reduced;
+  int n_loops; /* loop 0 is the innermost */
+  gint64 sizes[MUSTER_MAX_DIMS];
+  gboolean reduced[MUSTER_MAX_DIMS];
+  gint64 out_steps[MUSTER_MAX_DIMS]; /* 0 for a reduced loop */
+} Reduction;
+
+/* Folds n elements into *acc, or n elements into n results. */
+typedef void (*FoldRun) (gint64 n, const void *x, void *acc);
+typedef struct {
+  FoldRun inner[MUSTER_N_WIDE], outer[MUSTER_N_WIDE], fill[MUSTER_N_WIDE];
+} Folds;
+
+/* A sum over a long run is kept in A, wider than T, or its last digits are lost. */
+#define FOLD(name, suffix, T, A, FIRST, EXPR)                                                      \
+  static void name##_inner_##suffix (gint64 n, const void *px, void *acc)                          \
+  {                                                                                                \
+    const T *x = px;                                                                               \
+    A a = *(T *)acc;                                                                               \
+    for (gint64 i = 0; i < n; i++) {                                                               \
+      const T b = x[i];                                                                            \
+      a = EXPR;                                                                                    \
+    }                                                                                              \
+    *(T *)acc = (T)a;                                                                              \
+  }                                                                                                \
+  static void name##_outer_##suffix (gint64 n, const void *px, void *acc)                          \
+  {                                                                                                \
+    const T *x = px;                                                                               \
+    T *out = acc;                                                                                  \
+    MUSTER_IVDEP                                                                                   \
+    for (gint64 i = 0; i < n; i++) {                                                               \
+      const T a = out[i], b = x[i];                                                                \
+      out[i] = (T)(EXPR);                                                                          \
+    }                                                                                              \
+  }                                                                                                \
+  static void name##_fill_##suffix (gint64 n, const void *px G_GNUC_UNUSED, void *acc)             \
+  {                                                                                                \
+    for (gint64 i = 0; i < n; i++)                                                                 \
+      ((T *)acc)[i] = FIRST;                                                                       \
+  }
+
+#define FOLDS(name, F_FIRST, I32_FIRST, I64_FIRST, U64_FIRST, F, I)                                \
+  FOLD (name, f32, float, double, F_FIRST, F)                                                      \
+  FOLD (name, f64, double, double, F_FIRST, F)                                                     \
+  FOLD (name, i32, gint32, gint32, I32_FIRST, (gint32)(I))                                         \
+  FOLD (name, i64, gint64, gint64, I64_FIRST, (gint64)(I))                                         \
+  FOLD (name, u64, guint64, guint64, U64_FIRST, I)                                                 \
+  static const Folds name##_folds = {MUSTER_WIDE_TABLE (name##_inner),                             \
+                                     MUSTER_WIDE_TABLE (name##_outer),                             \
+                                     MUSTER_WIDE_TABLE (name##_fill)};
+
+FOLDS (sum, 0, 0, 0, 0, a + b, (guint64)a + (guint64)b)
+FOLDS (product, 1, 1, 1, 1, a *b, (guint64)a *(guint64)b)
+FOLDS (largest, -INFINITY, G_MININT32, G_MININT64, 0, a < b || b != b ? b : a, a < b ? b : a)
+FOLDS (smallest, INFINITY, G_MAXINT32, G_MAXINT64, G_MAXUINT64, b < a || b != b ? b : a,
+       b < a ? b : a)
+FOLDS (every, 1, 1, 1, 1, a != 0 && b != 0, a != 0 && b != 0)
+FOLDS (some, 0, 0, 0, 0, a != 0 || b != 0, a != 0 || b != 0)
+
+static gboolean
+mark_axes (MusterKernel *k, gboolean *reduced, GError **error)
+{
+  MusterTensor *axes = muster_kernel_input (k, 1);
+  int n_dims = muster_tensor_n_dims (muster_kernel_input (k, 0)), axis = 0;
+
+  for (gint64 i = 0; i < muster_tensor_n_elements (axes); i++) {
+    gint64 wanted = muster_int_at (axes, i);
+    if (wanted < -n_dims || wanted >= n_dims)
+      return muster_invalid (
+          error, "Invalid reduction dimension (%" G_GINT64_FORMAT " for input with %d dimension(s)",
+          wanted, n_dims);
+    if (!muster_check_axis (wanted, n_dims, &axis, error))
+      return FALSE;
+    if (reduced[axis])
+      return muster_invalid (
+          error, "Invalid reduction arguments: Axes contains duplicate dimension: %d", axis);
+    reduced[axis] = TRUE;
+  }
+  return TRUE;
+}
+
+static gboolean
+plan (MusterKernel *k, Reduction *r, GError **error)
+{
+  MusterTensor *x = muster_kernel_input (k, 0);
+  gboolean keeps = muster_kernel_attr_bool (k, "keep_dims", FALSE);
+  const gint64 *dims = muster_tensor_dims (x);
+  gboolean reduced[MUSTER_MAX_DIMS] = {FALSE};
+  guint64 step = 1;
+
+  if (!mark_axes (k, reduced, error))
+    return FALSE;
+  r->n_dims = 0;
+  r->n_loops = 0;
+  r->n_reduced = 1;
+  for (int i = 0; i < muster_tensor_n_dims (x); i++) {
+    if (reduced[i])
+      r->n_reduced = (gint64)((guint64)r->n_reduced * (guint64)dims[i]);
+    if (!reduced[i] || keeps)
+      r->dims[r->n_dims++] = reduced[i] ? 1 : dims[i];
+  }
+  r->n_out = muster_shape_n_elements (r->n_dims, r->dims);
+  for (int i = muster_tensor_n_dims (x) - 1; i >= 0; i--) {
+    if (r->n_loops > 0 && r->reduced[r->n_loops - 1] == reduced[i]) {
+      r->sizes[r->n_loops - 1] *= dims[i];
+    } else {
+      r->sizes[r->n_loops] = dims[i];
+      r->out_steps[r->n_loops] = reduced[i] ? 0 : (gint64)step;
+      r->reduced[r->n_loops++] = reduced[i];
+    }
+    if (!reduced[i])
+      step *= (guint64)dims[i];
+  }
+  return TRUE;
+}
+
+/* Walks the input once, in order. */
+static void
+fold (const Reduction *r, const Folds *folds, MusterWide wide, const guint8 *x, guint8 *out)
+{
+  gsize size = muster_dtype_size (muster_wide_dtype (wide));
+  FoldRun run = r->n_loops > 0 && r->reduced[0] ? folds->inner[wide] : folds->outer[wide];
+  gint64 n = r->n_loops > 0 ? r->sizes[0] : 1;
+  gint64 at[MUSTER_MAX_DIMS] = {0};
+
+  for (;;) {
+    int i = 1;
+    run (n, x, out);
+    x += n * size;
+    for (; i < r->n_loops; i++) {
+      out += r->out_steps[i] * size;
+      if (++at[i] < r->sizes[i])
+        break;
+      at[i] = 0;
+      out -= r->out_steps[i] * r->sizes[i] * size;
+    }
+    if (i >= r->n_loops)
+      return;
+  }
+}
+
+static MusterTensor *
+reduce_wide (MusterKernel *k, const Folds *folds, Reduction *r, GError **error)
+{
+  g_autoptr (MusterTensor) x = NULL;
+  MusterTensor *out;
+  MusterWide wide;
+
+  if (!plan (k, r, error))
+    return NULL;
+  x = muster_wide_input (k, 0, error);
+  out = x == NULL ? NULL : muster_wide_output (k, 0, r->n_dims, r->dims, error);
+  if (out == NULL)
+    return NULL;
+  wide = muster_wide (muster_tensor_dtype (x));
+  folds->fill[wide](r->n_out, NULL, muster_tensor_data_mutable (out));
+  if (muster_tensor_n_elements (x) > 0)
+    fold (r, folds, wide, muster_tensor_data (x), muster_tensor_data_mutable (out));
+  return out;
+}
+
+static gboolean
+reduce (MusterKernel *k, const Folds *folds, GError **error)
+{
+  Reduction r;
+  MusterTensor *out = reduce_wide (k, folds, &r, error);
+
+  return out != NULL && muster_wide_end (k, 0, out, error);
+}
+
+#define DIVIDE(suffix, T)                                                                          \
+  static void divide_##suffix (gint64 n, void *x, gint64 divisor)                                  \
+  {                                                                                                \
+    for (gint64 i = 0; i < n; i++)                                                                 \
+      ((T *)x)[i] /= (T)divisor;                                                                   \
+  }
+MUSTER_WIDE_TYPES (DIVIDE)
+
+static gboolean
+compute_mean (MusterKernel *k, GError **error)
+{
+  static void (*const divides[]) (gint64, void *, gint64) = MUSTER_WIDE_TABLE (divide);
+  Reduction r;
+  MusterTensor *out = reduce_wide (k, &sum_folds, &r, error);
+  MusterWide wide;
+
+  if (out == NULL)
+    return FALSE;
+  wide = muster_wide (muster_tensor_dtype (out));
+  if (r.n_reduced > 0 || wide == MUSTER_F32 || wide == MUSTER_F64)
+    divides[wide](r.n_out, muster_tensor_data_mutable (out), r.n_reduced);
+  return muster_wide_end (k, 0, out, error);
+}
+
+#define REDUCE(name)                                                                               \
+  static gboolean compute_##name (MusterKernel *k, GError **error)                                 \
+  {                                                                                                \
+    return reduce (k, &name##_folds, error);                                                       \
+  }
+REDUCE (sum)
+REDUCE (product)
+REDUCE (largest)
+REDUCE (smallest)
+REDUCE (every)
+REDUCE (some)
+
+/* The position of the first extreme of each run of n elements, step apart. */
+typedef gint64 (*Position) (gint64 n, gint64 step, const void *x);
+
+#define POSITION(name, suffix, T, IS_BETTER)                                                       \
+  static gint64 name##_##suffix (gint64 n, gint64 step, const void *px)                            \
+  {                                                                                                \
+    const T *x = px;                                                                               \
+    gint64 best = 0;                                                                               \
+    for (gint64 i = 1; i < n; i++) {                                                               \
+      const T a = x[i * step], b = x[best * step];                                                 \
+      if (IS_BETTER)                                                                               \
+        best = i;                                                                                  \
+    }                                                                                              \
+    return best;                                                                                   \
+  }
+#define ARG_MAX(suffix, T) POSITION (arg_max, suffix, T, a > b)
+#define ARG_MIN(suffix, T) POSITION (arg_min, suffix, T, a < b)
+MUSTER_WIDE_TYPES (ARG_MAX)
+MUSTER_WIDE_TYPES (ARG_MIN)
+
+static void
+put_position (MusterTensor *out, gint64 i, gint64 value)
+{
+  void *data = muster_tensor_data_mutable (out);
+
+  switch (muster_tensor_dtype (out)) {
+  case MUSTER_INT64:
+    ((gint64 *)data)[i] = value;
+    break;
+  case MUSTER_INT32:
+    ((gint32 *)data)[i] = (gint32)value;
+    break;
+  default: /* int16 and uint16 */
+    ((guint16 *)data)[i] = (guint16)value;
+  }
+}
+
+static gboolean
+positions (MusterKernel *k, const Position *table, const char *op, GError **error)
+{
+  g_autoptr (MusterTensor) x = muster_wide_input (k, 0, error);
+  gint64 dims[MUSTER_MAX_DIMS], n, inner, size;
+  const guint8 *data;
+  MusterTensor *out;
+  int axis = 0, n_out = 0;
+
+  if (x == NULL || !muster_check_scalar (k, 1, "dim", error) ||
+      !muster_check_axis (muster_kernel_input_int (k, 1), muster_tensor_n_dims (x), &axis, error))
+    return FALSE;
+  n = muster_tensor_dims (x)[axis];
+  if (n == 0)
+    return muster_invalid (error, "Reduction axis %d is empty in shape of %s", axis, op);
+  for (int i = 0; i < muster_tensor_n_dims (x); i++)
+    if (i != axis)
+      dims[n_out++] = muster_tensor_dims (x)[i];
+  out = muster_try_output (k, 0, n_out, dims, error);
+  if (out == NULL)
+    return FALSE;
+  inner = muster_dims_product (muster_tensor_dims (x), axis + 1, muster_tensor_n_dims (x));
+  size = (gint64)muster_dtype_size (muster_tensor_dtype (x));
+  data = muster_tensor_data (x);
+  for (gint64 i = 0; i < muster_tensor_n_elements (out); i++)
+    put_position (out, i,
+                  table[muster_wide (muster_tensor_dtype (x))](
+                      n, inner, data + ((i / inner) * n * inner + i % inner) * size));
+  return TRUE;
+}
+
+static gboolean
+compute_arg_max (MusterKernel *k, GError **error)
+{
+  static const Position table[] = MUSTER_WIDE_TABLE (arg_max);
+  return positions (k, table, "ArgMax", error);
+}
+
+static gboolean
+compute_arg_min (MusterKernel *k, GError **error)
+{
+  static const Position table[] = MUSTER_WIDE_TABLE (arg_min);
+  return positions (k, table, "ArgMin", error);
+}
+
+#define REDUCES "input:T, reduction_indices:Tidx -> output:T"
+#define NUMBERS "T:number Tidx:int32|int64"
+#define BOOLS   "input:bool, reduction_indices:Tidx -> output:bool"
+#define ARG     "input:T, dimension:Tidx -> output:output_type"
+#define ARG_T   "T:any Tidx:int32|int64 output_type:int64|int32|int16|uint16"
+
+const MusterOp muster_reduce_ops[] = {
+    {"Sum", REDUCES, NUMBERS, compute_sum, 0},
+    {"Mean", REDUCES, NUMBERS, compute_mean, 0},
+    {"Prod", REDUCES, NUMBERS, compute_product, 0},
+    {"Max", REDUCES, NUMBERS, compute_largest, 0},
+    {"Min", REDUCES, NUMBERS, compute_smallest, 0},
+    {"All", BOOLS, "Tidx:int32|int64", compute_every, 0},
+    {"Any", BOOLS, "Tidx:int32|int64", compute_some, 0},
+    {"ArgMax", ARG, ARG_T, compute_arg_max, 0},
+    {"ArgMin", ARG, ARG_T, compute_arg_min, 0},
+    {NULL, NULL, NULL, NULL, 0},
+};

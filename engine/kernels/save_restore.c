@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+/* SaveV2, RestoreV2 and what a Saver's graph has around them. The format is bundle/'s. */
+#include "bundle/bundle_reader.h"
+#include "bundle/bundle_writer.h"
+#include "engine/kernels/dispatch.h"
+
+#include <glib/gstdio.h>
+#include <string.h>
+
+/* A string element as text. A name may hold any byte but NUL. */
+static char *
+text_at (MusterTensor *strings, gint64 i)
+{
+  MusterString s = muster_tensor_string (strings, i);
+
+  return g_strndup (s.data != NULL ? s.data : "", s.size);
+}
+
+static char *
+scalar_text (MusterKernel *k, int i, const char *name, GError **error)
+{
+  return muster_check_scalar (k, i, name, error) ? text_at (muster_kernel_input (k, i), 0) : NULL;
+}
+
+/* Inputs 1 and 2, names and slices, have one entry for each of n tensors. */
+static gboolean
+check_lists (MusterKernel *k, gint64 n, GError **error)
+{
+  for (int i = 1; i <= 2; i++) {
+    MusterTensor *list = muster_kernel_input (k, i);
+    g_autofree char *shape = NULL;
+    if (muster_tensor_n_dims (list) == 1 && muster_tensor_n_elements (list) == n)
+      continue;
+    shape = muster_shape_text (list);
+    return muster_invalid (error,
+                           "Input %d, the %s, should be a vector of %" G_GINT64_FORMAT
+                           " elements, but got shape %s",
+                           i, i == 1 ? "tensor names" : "shapes and slices", n, shape);
+  }
+  return TRUE;
+}
+
+static gboolean
+compute_save (MusterKernel *k, GError **error)
+{
+  int n = muster_kernel_n_inputs (k) - 3;
+  g_autofree char *prefix = scalar_text (k, 0, "prefix", error);
+  g_autoptr (MusterBundleWriter) writer = NULL;
+
+  if (prefix == NULL || !check_lists (k, n, error))
+    return FALSE;
+  writer = muster_bundle_writer_new (NULL, prefix, error);
+  for (int i = 0; writer != NULL && i < n; i++) {
+    g_autofree char *name = text_at (muster_kernel_input (k, 1), i);
+    g_autofree char *slice = text_at (muster_kernel_input (k, 2), i);
+    MusterTensor *tensor = muster_kernel_input (k, 3 + i);
+    if (!(slice[0] == '\0' ? muster_bundle_writer_add (writer, name, tensor, error)
+                           : muster_bundle_writer_add_slice (writer, name, slice, tensor, error)))
+      return FALSE;
+  }
+  return writer != NULL && muster_bundle_writer_finish (writer, error);
+}
+
+/* The words that clients know a missing checkpoint by. */
+static MusterBundleReader *
+open_checkpoint (const char *prefix, GError **error)
+{
+  g_autoptr (GError) own = NULL;
+  MusterBundleReader *reader = muster_bundle_reader_open (NULL, prefix, &own);
+
+  if (reader != NULL)
+    return reader;
+  if (muster_error_to_wire (own) == MUSTER_ERROR_NOT_FOUND)
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
+                 "Unsuccessful TensorSliceReader constructor: Failed to find any matching files "
+                 "for %s",
+                 prefix);
+  else
+    g_propagate_error (error, g_steal_pointer (&own));
+  return NULL;
+}
+
+static MusterTensor *
+read_one (MusterBundleReader *reader, const char *name, const char *slice, MusterDType wanted,
+          GError **error)
+{
+  const MusterBundleEntry *entry = muster_bundle_reader_find (reader, name);
+
+  if (entry == NULL) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND, "Key %s not found in checkpoint",
+                 name);
+    return NULL;
+  }
+  if (entry->dtype != wanted) {
+    muster_invalid (error,
+                    "Expected to restore a tensor of type %s, got a tensor of type %s instead: "
+                    "tensor_name = %s",
+                    muster_dtype_name (wanted), muster_dtype_name (entry->dtype), name);
+    return NULL;
+  }
+  return muster_bundle_reader_read_slice (reader, name, slice, error);
+}
+
+/* All or nothing: no output is set before every tensor has been read and checked. */
+static gboolean
+compute_restore (MusterKernel *k, GError **error)
+{
+  int n = muster_kernel_n_outputs (k);
+  g_autofree char *prefix = scalar_text (k, 0, "prefix", error);
+  g_autoptr (GPtrArray) tensors =
+      g_ptr_array_new_with_free_func ((GDestroyNotify)muster_tensor_unref);
+  g_autoptr (MusterBundleReader) reader = NULL;
+
+  if (prefix == NULL || !check_lists (k, n, error))
+    return FALSE;
+  reader = open_checkpoint (prefix, error);
+  if (reader == NULL)
+    return FALSE;
+  for (int i = 0; i < n; i++) {
+    g_autofree char *name = text_at (muster_kernel_input (k, 1), i);
+    g_autofree char *slice = text_at (muster_kernel_input (k, 2), i);
+    MusterTensor *tensor = read_one (reader, name, slice, muster_kernel_output_dtype (k, i), error);
+    if (tensor == NULL)
+      return FALSE;
+    g_ptr_array_add (tensors, tensor);
+  }
+  for (int i = 0; i < n; i++)
+    muster_kernel_set_output (k, i, muster_tensor_ref (tensors->pdata[i]));
+  return TRUE;
+}
+
+/* The folders that the parts lay in, where they are empty now: a saver made them for this. */
+static void
+remove_part_folders_quietly (const char *const *parts, const char *prefix)
+{
+  g_autofree char *keep = g_path_get_dirname (prefix);
+
+  for (; *parts != NULL; parts++) {
+    g_autofree char *folder = g_path_get_dirname (*parts);
+    if (!g_str_equal (folder, keep))
+      (void)g_rmdir (folder); /* fails where it isn't empty */
+  }
+}
+
+static gboolean
+compute_merge (MusterKernel *k, GError **error)
+{
+  MusterTensor *list = muster_kernel_input (k, 0);
+  g_autofree char *prefix = scalar_text (k, 1, "destination_prefix", error);
+  g_autoptr (GPtrArray) parts = g_ptr_array_new_with_free_func (g_free);
+
+  if (prefix == NULL)
+    return FALSE;
+  if (muster_tensor_n_dims (list) != 1)
+    return muster_invalid (error, "Input checkpoint_prefixes should be an 1-D tensor");
+  for (gint64 i = 0; i < muster_tensor_n_elements (list); i++)
+    g_ptr_array_add (parts, text_at (list, i));
+  g_ptr_array_add (parts, NULL);
+  if (!muster_bundle_merge (NULL, (const char *const *)parts->pdata, prefix, error))
+    return FALSE;
+  if (muster_kernel_attr_bool (k, "delete_old_dirs", TRUE))
+    remove_part_folders_quietly ((const char *const *)parts->pdata, prefix);
+  return TRUE;
+}
+
+static gboolean
+compute_sharded_filename (MusterKernel *k, GError **error)
+{
+  g_autofree char *base = scalar_text (k, 0, "basename", error), *name = NULL;
+
+  if (base == NULL || !muster_check_scalar (k, 1, "shard", error) ||
+      !muster_check_scalar (k, 2, "num_shards", error))
+    return FALSE;
+  name = g_strdup_printf ("%s-%05d-of-%05d", base, (int)muster_kernel_input_int (k, 1),
+                          (int)muster_kernel_input_int (k, 2));
+  muster_kernel_set_output (k, 0, muster_tensor_new_string (name));
+  return TRUE;
+}
+
+static gboolean
+compute_sharded_filespec (MusterKernel *k, GError **error)
+{
+  g_autofree char *base = scalar_text (k, 0, "basename", error), *name = NULL;
+
+  if (base == NULL || !muster_check_scalar (k, 1, "num_shards", error))
+    return FALSE;
+  name = g_strdup_printf ("%s-\?\?\?\?\?-of-%05d", base, (int)muster_kernel_input_int (k, 1));
+  muster_kernel_set_output (k, 0, muster_tensor_new_string (name));
+  return TRUE;
+}
+
+#define S MUSTER_OP_STATEFUL
+
+const MusterOp muster_save_restore_ops[] = {
+    {"SaveV2", "prefix:string, tensor_names:string, shape_and_slices:string, tensors:*dtypes ->",
+     "", compute_save, S},
+    {"RestoreV2", "prefix:string, tensor_names:string, shape_and_slices:string -> tensors:*dtypes",
+     "", compute_restore, S},
+    {"MergeV2Checkpoints", "checkpoint_prefixes:string, destination_prefix:string ->", "",
+     compute_merge, S},
+    {"ShardedFilename", "basename:string, shard:int32, num_shards:int32 -> filename:string", "",
+     compute_sharded_filename, 0},
+    {"ShardedFilespec", "basename:string, num_shards:int32 -> filename:string", "",
+     compute_sharded_filespec, 0},
+    {NULL, NULL, NULL, NULL, 0},
+};
