@@ -480,6 +480,7 @@ MUSTER_TEST (ReadinessHub, says_nothing_to_one_who_has_left)
   ask (&f, gone, session, NULL, "ready");
   ask (&f, here, session, NULL, "ready");
   EXPECT_HEARD (gone, 1, "missing a,b");
+  EXPECT_HEARD (here, 1, "missing a,b");
 
   muster_readiness_hub_leave (f.hub, gone->asker);
   set_missing (&f, "");
@@ -519,6 +520,7 @@ MUSTER_TEST (ReadinessHub, lets_an_asker_leave_from_its_own_function)
   EXPECT_HEARD (ear, 1, "missing a,b");
 
   ask (&f, other, session, NULL, "ready");
+  EXPECT_HEARD (other, 1, "missing a,b");
   set_missing (&f, "");
   tell_change (&f);
 

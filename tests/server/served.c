@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/server/served.h"
+
+#include "engine/local_master.h"
+#include "graph/graph_builder.h"
+
+gint64
+patience (void)
+{
+  return muster_deadline_after (muster_clock_now_us (muster_system_clock ()), 30 * MUSTER_SECOND);
+}
+
+Served
+served_start (void)
+{
+  g_autoptr (GError) error = NULL;
+  Served self = {.local = muster_local_master_new ()};
+  self.server = muster_server_new (self.local, NULL);
+  int port = muster_server_listen (self.server, "127.0.0.1:0", &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  muster_server_start (self.server);
+  g_autofree char *address = g_strdup_printf ("127.0.0.1:%d", port);
+  self.remote = muster_remote_master_new (address, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  self.bare = muster_rpc_client_new (address, NULL);
+  return self;
+}
+
+void
+served_clear (Served *self)
+{
+  g_clear_object (&self->remote);
+  g_clear_pointer (&self->bare, muster_rpc_client_unref);
+  g_clear_pointer (&self->server, muster_server_free);
+  g_clear_object (&self->local);
+}
+
+static void
+add_queue (MusterGraphBuilder *b)
+{
+  const MusterDType component = MUSTER_FLOAT;
+  muster_graph_builder_node (b, "FIFOQueueV2", "queue");
+  muster_graph_builder_attr_types (b, "component_types", &component, 1);
+  muster_graph_builder_attr_int (b, "capacity", 100);
+  muster_graph_builder_attr_string (b, "container", "");
+  muster_graph_builder_attr_string (b, "shared_name", "queue");
+  muster_graph_builder_node (b, "QueueEnqueueV2", "enqueue");
+  muster_graph_builder_input (b, "queue");
+  muster_graph_builder_input (b, "x");
+  muster_graph_builder_attr_types (b, "Tcomponents", &component, 1);
+  muster_graph_builder_attr_int (b, "timeout_ms", -1);
+  muster_graph_builder_node (b, "QueueDequeueV2", "dequeue");
+  muster_graph_builder_input (b, "queue");
+  muster_graph_builder_attr_types (b, "component_types", &component, 1);
+  muster_graph_builder_attr_int (b, "timeout_ms", -1);
+}
+
+MusterGraph *
+served_graph (char **ready_op)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+  g_autoptr (MusterTensor) one = muster_tensor_new_float (1);
+  g_autoptr (MusterTensor) two = muster_tensor_new_float (2);
+  muster_graph_builder_placeholder (b, "x", MUSTER_FLOAT, 0, NULL);
+  muster_graph_builder_constant (b, "two", two);
+  muster_graph_builder_node (b, "AddV2", "sum");
+  muster_graph_builder_input (b, "x");
+  muster_graph_builder_input (b, "two");
+  muster_graph_builder_attr_type (b, "T", MUSTER_FLOAT);
+  muster_graph_builder_variable (b, "v", one);
+  muster_graph_builder_variable (b, "w", two);
+  muster_graph_builder_group (b, "init", (const char *const[]){"v/Assign", "w/Assign", NULL});
+  muster_graph_builder_group (b, "init_v", (const char *const[]){"v/Assign", NULL});
+  add_queue (b);
+  g_autoptr (MusterGraph) plain = muster_graph_builder_end (b, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  if (plain == NULL)
+    return NULL;
+  g_autoptr (MusterMetaGraph) meta_graph = muster_meta_graph_new_for_graph (plain);
+  g_autofree char *op = NULL;
+  MusterGraph *graph = muster_graph_with_ready_op (meta_graph, FALSE, &op, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  if (ready_op != NULL)
+    *ready_op = g_steal_pointer (&op);
+  return graph;
+}
+
+MusterSession *
+served_session (Served *self, char **ready_op)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterGraph) graph = served_graph (ready_op);
+  if (graph == NULL)
+    return NULL;
+  MusterSession *session =
+      muster_master_create_session (self->remote, graph, NULL, patience (), NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  return session;
+}
+
+MusterTensor *
+served_fetch (MusterSession *session, const char *fetch, float x, GCancellable *cancellable,
+              GError **error)
+{
+  g_autoptr (MusterTensor) fed = muster_tensor_new_float (x);
+  const MusterFeed feed = {"x:0", fed};
+  MusterTensor *fetched = NULL;
+  MusterStep step = {
+      .feeds = &feed,
+      .n_feeds = 1,
+      .fetches = &fetch,
+      .n_fetches = 1,
+      .deadline_us = patience (),
+  };
+  return muster_session_run (session, &step, &fetched, NULL, cancellable, error) ? fetched : NULL;
+}
+
+gboolean
+served_run (MusterSession *session, const char *op, GError **error)
+{
+  return muster_session_run_op (session, op, patience (), NULL, error);
+}
+
+GBytes *
+served_call (Served *self, const char *name, GBytes *message, GError **error)
+{
+  g_autofree char *method = g_strconcat ("/tensorflow.MasterService/", name, NULL);
+  MusterRpcOptions options = {.deadline_us = patience ()};
+  g_auto (MusterRope) request = MUSTER_ROPE_INIT;
+  muster_rope_append (&request, message);
+  return muster_rpc_client_call (self->bare, method, &request, &options, NULL, error);
+}

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/server/served.h"
+
+#include "base/unpack.h"
+#include "wire/proto/muster.pb-c.h"
+
+/* The next turn in words: "ready", "missing v, w", "gate", or "error CODE". */
+static char *
+next_words (MusterWatch *watch, GError **error)
+{
+  g_auto (MusterTurn) turn = {0};
+  if (!muster_watch_next (watch, &turn, NULL, error))
+    return g_strdup ("error");
+  if (!turn.gate_open)
+    return g_strdup ("gate");
+  if (turn.is_ready)
+    return g_strdup ("ready");
+  g_autofree char *names = turn.missing != NULL ? g_strjoinv (", ", turn.missing) : NULL;
+  return g_strconcat ("missing ", names, NULL);
+}
+
+#define EXPECT_NEXT(watch, words)                                                                  \
+  do {                                                                                             \
+    g_autoptr (GError) error_ = NULL;                                                              \
+    g_autofree char *heard_ = next_words (watch, &error_);                                         \
+    MUSTER_EXPECT_NO_ERROR (error_);                                                               \
+    MUSTER_EXPECT_STREQ (heard_, words);                                                           \
+  } while (0)
+
+static void
+expect_end (MusterWatch *watch, MusterError code)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *heard = next_words (watch, &error);
+  MUSTER_EXPECT_STREQ (heard, "error");
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, code);
+}
+
+static MusterWatch *
+watch_ready (MusterSession *session, const char *ready_op)
+{
+  g_autoptr (GError) error = NULL;
+  MusterWatch *watch = muster_session_watch (session, NULL, ready_op, patience (), &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  return watch;
+}
+
+static Muster__AboutResponse *
+about (Served *f, MusterArena *arena)
+{
+  g_autoptr (GError) error = NULL;
+  g_auto (MusterRope) request = MUSTER_ROPE_INIT;
+  MusterRpcOptions options = {.deadline_us = patience ()};
+  g_autoptr (GBytes) response =
+      muster_rpc_client_call (f->bare, "/muster.Readiness/About", &request, &options, NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  if (response == NULL)
+    return NULL;
+  return muster_unpack (&muster__about_response__descriptor, g_bytes_get_data (response, NULL),
+                        g_bytes_get_size (response), arena, "AboutResponse", NULL);
+}
+
+MUSTER_TEST (Watch, tells_the_present_turn_at_once)
+{
+  g_auto (Served) f = served_start ();
+  g_autofree char *ready_op = NULL;
+  g_autoptr (MusterSession) session = served_session (&f, &ready_op);
+  MUSTER_ASSERT_NOT_NULL (session);
+
+  g_autoptr (MusterWatch) watch = watch_ready (session, ready_op);
+  MUSTER_ASSERT_NOT_NULL (watch);
+
+  EXPECT_NEXT (watch, "missing v, w");
+}
+
+MUSTER_TEST (Watch, is_told_when_another_session_makes_the_model_ready)
+{
+  g_autoptr (GError) error = NULL;
+  g_auto (Served) f = served_start ();
+  g_autofree char *ready_op = NULL;
+  g_autoptr (MusterSession) chief = served_session (&f, NULL);
+  g_autoptr (MusterSession) worker = served_session (&f, &ready_op);
+  MUSTER_ASSERT_NOT_NULL (chief);
+  MUSTER_ASSERT_NOT_NULL (worker);
+  g_autoptr (MusterWatch) watch = watch_ready (worker, ready_op);
+  MUSTER_ASSERT_NOT_NULL (watch);
+  EXPECT_NEXT (watch, "missing v, w");
+
+  MUSTER_ASSERT_TRUE (served_run (chief, "init_v", &error));
+  EXPECT_NEXT (watch, "missing w");
+  MUSTER_ASSERT_TRUE (served_run (chief, "init", &error));
+  EXPECT_NEXT (watch, "ready");
+}
+
+MUSTER_TEST (Watch, is_told_of_the_gate)
+{
+  g_autoptr (GError) error = NULL;
+  g_auto (Served) f = served_start ();
+  g_autofree char *ready_op = NULL;
+  g_autoptr (MusterSession) session = served_session (&f, &ready_op);
+  MUSTER_ASSERT_NOT_NULL (session);
+  g_autoptr (MusterWatch) watch =
+      muster_session_watch (session, ready_op, NULL, patience (), &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+
+  EXPECT_NEXT (watch, "gate");
+  MUSTER_ASSERT_TRUE (served_run (session, "init", &error));
+  EXPECT_NEXT (watch, "ready");
+}
+
+MUSTER_TEST (Watch, by_many_tells_each_of_them_each_turn_once)
+{
+  enum { N = 32 };
+  g_autoptr (GError) error = NULL;
+  g_auto (Served) f = served_start ();
+  g_autofree char *ready_op = NULL;
+  g_autoptr (MusterSession) chief = served_session (&f, &ready_op);
+  MUSTER_ASSERT_NOT_NULL (chief);
+  MusterSession *workers[N];
+  MusterWatch *watches[N];
+  for (int i = 0; i < N; i++) {
+    workers[i] = served_session (&f, NULL);
+    watches[i] = workers[i] != NULL ? watch_ready (workers[i], ready_op) : NULL;
+    MUSTER_ASSERT_NOT_NULL (watches[i]);
+    EXPECT_NEXT (watches[i], "missing v, w");
+  }
+
+  MUSTER_EXPECT_TRUE (served_run (chief, "init_v", &error));
+  for (int i = 0; i < N; i++)
+    EXPECT_NEXT (watches[i], "missing w");
+  MUSTER_EXPECT_TRUE (served_run (chief, "init_v", &error)); /* changes nothing */
+  MUSTER_EXPECT_TRUE (served_run (chief, "init", &error));
+  for (int i = 0; i < N; i++)
+    EXPECT_NEXT (watches[i], "ready");
+
+  for (int i = 0; i < N; i++) {
+    g_object_unref (watches[i]);
+    g_object_unref (workers[i]);
+  }
+}
+
+MUSTER_TEST (Watch, ends_when_the_master_is_reset)
+{
+  g_autoptr (GError) error = NULL;
+  g_auto (Served) f = served_start ();
+  g_autofree char *ready_op = NULL;
+  g_autoptr (MusterSession) session = served_session (&f, &ready_op);
+  MUSTER_ASSERT_NOT_NULL (session);
+  MUSTER_ASSERT_TRUE (served_run (session, "init", &error));
+  g_autoptr (MusterWatch) watch = watch_ready (session, ready_op);
+  MUSTER_ASSERT_NOT_NULL (watch);
+  EXPECT_NEXT (watch, "ready");
+
+  MUSTER_ASSERT_TRUE (muster_master_reset (f.remote, NULL, patience (), NULL, &error));
+
+  expect_end (watch, MUSTER_ERROR_ABORTED);
+}
+
+/* The master is reset by somebody else in its process: the server hears of it all the same. */
+MUSTER_TEST (Watch, ends_when_the_master_is_reset_behind_the_server)
+{
+  g_autoptr (GError) error = NULL;
+  g_auto (Served) f = served_start ();
+  g_autofree char *ready_op = NULL;
+  g_autoptr (MusterSession) session = served_session (&f, &ready_op);
+  MUSTER_ASSERT_NOT_NULL (session);
+  MUSTER_ASSERT_TRUE (served_run (session, "init", &error));
+  g_autoptr (MusterWatch) watch = watch_ready (session, ready_op);
+  MUSTER_ASSERT_NOT_NULL (watch);
+  EXPECT_NEXT (watch, "ready");
+
+  MUSTER_ASSERT_TRUE (muster_master_reset (f.local, NULL, patience (), NULL, &error));
+
+  expect_end (watch, MUSTER_ERROR_ABORTED);
+}
+
+MUSTER_TEST (Watch, ends_with_its_session_while_others_go_on)
+{
+  g_autoptr (GError) error = NULL;
+  g_auto (Served) f = served_start ();
+  g_autofree char *ready_op = NULL;
+  g_autoptr (MusterSession) closed = served_session (&f, &ready_op);
+  g_autoptr (MusterSession) other = served_session (&f, NULL);
+  MUSTER_ASSERT_NOT_NULL (closed);
+  MUSTER_ASSERT_NOT_NULL (other);
+  g_autoptr (MusterWatch) ending = watch_ready (closed, ready_op);
+  g_autoptr (MusterWatch) going_on = watch_ready (other, ready_op);
+  MUSTER_ASSERT_NOT_NULL (ending);
+  MUSTER_ASSERT_NOT_NULL (going_on);
+  EXPECT_NEXT (ending, "missing v, w");
+  EXPECT_NEXT (going_on, "missing v, w");
+
+  MUSTER_ASSERT_TRUE (muster_session_close (closed, patience (), NULL, &error));
+  expect_end (ending, MUSTER_ERROR_ABORTED);
+  MUSTER_ASSERT_TRUE (served_run (other, "init", &error));
+  EXPECT_NEXT (going_on, "ready");
+}
+
+MUSTER_TEST (Watch, of_an_unknown_session_is_aborted)
+{
+  g_auto (Served) f = served_start ();
+  g_autofree char *ready_op = NULL;
+  g_autoptr (MusterSession) session = served_session (&f, &ready_op);
+  MUSTER_ASSERT_NOT_NULL (session);
+  MUSTER_ASSERT_TRUE (muster_session_close (session, patience (), NULL, NULL));
+
+  g_autoptr (MusterWatch) watch = watch_ready (session, ready_op);
+  MUSTER_ASSERT_NOT_NULL (watch);
+
+  expect_end (watch, MUSTER_ERROR_ABORTED);
+}
+
+MUSTER_TEST (Watch, of_an_op_that_is_missing_ends_with_its_error)
+{
+  g_autoptr (GError) error = NULL;
+  g_auto (Served) f = served_start ();
+  g_autoptr (MusterSession) session = served_session (&f, NULL);
+  MUSTER_ASSERT_NOT_NULL (session);
+  g_autoptr (MusterWatch) watch = watch_ready (session, "nowhere");
+  MUSTER_ASSERT_NOT_NULL (watch);
+
+  g_autofree char *heard = next_words (watch, &error);
+
+  MUSTER_EXPECT_STREQ (heard, "error");
+  MUSTER_ASSERT_TRUE (error != NULL);
+  MUSTER_EXPECT_TRUE (strstr (error->message, "nowhere") != NULL);
+}
+
+MUSTER_TEST (Watch, ends_when_the_server_stops)
+{
+  g_auto (Served) f = served_start ();
+  g_autofree char *ready_op = NULL;
+  g_autoptr (MusterSession) session = served_session (&f, &ready_op);
+  MUSTER_ASSERT_NOT_NULL (session);
+  g_autoptr (MusterWatch) watch = watch_ready (session, ready_op);
+  MUSTER_ASSERT_NOT_NULL (watch);
+  EXPECT_NEXT (watch, "missing v, w");
+
+  muster_server_stop (f.server, 10 * MUSTER_SECOND);
+
+  expect_end (watch, MUSTER_ERROR_CANCELLED);
+}
+
+MUSTER_TEST (Watch, that_is_given_up_is_forgotten)
+{
+  g_auto (Served) f = served_start ();
+  g_autofree char *ready_op = NULL;
+  g_autoptr (MusterSession) session = served_session (&f, &ready_op);
+  MUSTER_ASSERT_NOT_NULL (session);
+  MusterWatch *watch = watch_ready (session, ready_op);
+  MUSTER_ASSERT_NOT_NULL (watch);
+  EXPECT_NEXT (watch, "missing v, w");
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  MUSTER_EXPECT_EQ (about (&f, arena)->watchers, 1);
+
+  g_object_unref (watch);
+
+  gint64 until = patience ();
+  while (about (&f, arena)->watchers > 0 && muster_clock_now_us (muster_system_clock ()) < until)
+    g_thread_yield ();
+  MUSTER_EXPECT_EQ (about (&f, arena)->watchers, 0);
+}
+
+MUSTER_TEST (About, tells_what_serves_here)
+{
+  g_autoptr (GError) error = NULL;
+  g_auto (Served) f = served_start ();
+  g_autoptr (MusterSession) session = served_session (&f, NULL);
+  MUSTER_ASSERT_NOT_NULL (session);
+  MUSTER_ASSERT_TRUE (served_run (session, "init", &error));
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+
+  Muster__AboutResponse *told = about (&f, arena);
+
+  MUSTER_ASSERT_NOT_NULL (told);
+  MUSTER_EXPECT_TRUE (*told->version != '\0');
+  MUSTER_EXPECT_EQ (told->sessions, 1);
+  MUSTER_EXPECT_EQ (told->steps, (gint64)1);
+  MUSTER_EXPECT_GT (told->uptime_us, (gint64)0);
+  MUSTER_EXPECT_GT (told->memory_bytes, (gint64)1000000);
+}
