@@ -5,6 +5,10 @@ gboolean
 muster_proto_read_varint (MusterProtoReader *self, guint64 *value)
 {
   guint64 result = 0;
+  if (self->at < self->end && *self->at < 0x80) { /* as most are */
+    *value = *self->at++;
+    return TRUE;
+  }
   for (int shift = 0; shift < 70 && self->at < self->end; shift += 7) {
     const guint8 byte = *self->at++;
     result |= (guint64)(byte & 0x7f) << shift;

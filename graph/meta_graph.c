@@ -177,10 +177,8 @@ read_collection (MusterMetaGraph *self, const char *key,
 }
 
 static void
-read_saver (MusterMetaGraph *self, const Tensorflow__SaverDef *def)
+keep_saver (MusterMetaGraph *self, const Tensorflow__SaverDef *def)
 {
-  if (def == NULL)
-    return;
   MusterSaverInfo *saver = muster_arena_alloc (self->arena, sizeof *saver);
   *saver = (MusterSaverInfo){
       .filename_tensor = def->filename_tensor_name,
@@ -191,6 +189,38 @@ read_saver (MusterMetaGraph *self, const Tensorflow__SaverDef *def)
       .keep_every_n_hours = def->keep_checkpoint_every_n_hours,
   };
   self->saver = saver;
+}
+
+/* A meta graph that was exported without its saver may still have it in a collection. */
+static gboolean
+read_saver_collection (MusterMetaGraph *self, const Tensorflow__CollectionDef *collection,
+                       GError **error)
+{
+  if (collection->kind_case != TENSORFLOW__COLLECTION_DEF__KIND_BYTES_LIST ||
+      collection->bytes_list->n_value == 0)
+    return TRUE;
+  const ProtobufCBinaryData first = collection->bytes_list->value[0];
+  const Tensorflow__SaverDef *def =
+      muster_unpack (&tensorflow__saver_def__descriptor, first.data, first.len, self->arena,
+                     "meta graph's saver", error);
+  if (def != NULL)
+    keep_saver (self, def);
+  return def != NULL;
+}
+
+static gboolean
+read_saver (MusterMetaGraph *self, const Tensorflow__MetaGraphDef *def, GError **error)
+{
+  if (def->saver_def != NULL) {
+    keep_saver (self, def->saver_def);
+    return TRUE;
+  }
+  for (gsize i = 0; i < def->n_collection_def; i++) {
+    const Tensorflow__MetaGraphDef__CollectionDefEntry *entry = def->collection_def[i];
+    if (strcmp (entry->key, "savers") == 0 && entry->value != NULL)
+      return read_saver_collection (self, entry->value, error);
+  }
+  return TRUE;
 }
 
 /* --- making one --- */
@@ -210,8 +240,7 @@ read_rest (MusterMetaGraph *self, const GByteArray *rest, GError **error)
       return FALSE;
   }
   muster_variables_finish (&self->variables);
-  read_saver (self, def->saver_def);
-  return TRUE;
+  return read_saver (self, def, error);
 }
 
 MusterMetaGraph *

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/graph.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/protowire.h"
+#include "graph/graph_builder.h"
+#include "graph/graph_nodes.h"
+#include "tests/gtest_shim.h"
+
+static MusterGraph *
+end (MusterGraphBuilder *builder)
+{
+  g_autoptr (GError) error = NULL;
+  MusterGraph *graph = muster_graph_builder_end (builder, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  return graph;
+}
+
+/* x -> two -> sum -> after */
+static MusterGraph *
+small_graph (void)
+{
+  g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new ();
+  g_autoptr (MusterTensor) two = muster_tensor_new_float (2);
+  muster_graph_builder_placeholder (builder, "x", MUSTER_FLOAT, 0, NULL);
+  muster_graph_builder_constant (builder, "two", two);
+  muster_graph_builder_node (builder, "AddV2", "sum");
+  muster_graph_builder_input (builder, "x");
+  muster_graph_builder_input (builder, "two:0");
+  muster_graph_builder_attr_type (builder, "T", MUSTER_FLOAT);
+  muster_graph_builder_group (builder, "after", (const char *[]){"sum", NULL});
+  return end (builder);
+}
+
+static MusterGraph *
+copy_of (MusterGraph *graph)
+{
+  GBytes *bytes = muster_graph_bytes (graph);
+  g_autoptr (GBytes) copy = g_bytes_new (g_bytes_get_data (bytes, NULL), g_bytes_get_size (bytes));
+  return muster_graph_new (copy);
+}
+
+MUSTER_TEST (graph, finds_its_nodes)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterGraph) graph = small_graph ();
+  MUSTER_EXPECT_TRUE (muster_graph_parse (graph, &error));
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (muster_graph_n_nodes (graph), 4u);
+  MUSTER_EXPECT_TRUE (muster_graph_has_node (graph, "sum"));
+  MUSTER_EXPECT_FALSE (muster_graph_has_node (graph, "su"));
+  MUSTER_EXPECT_FALSE (muster_graph_has_node (graph, ""));
+  MUSTER_EXPECT_EQ (muster_graph_find (graph, "sum:0", 3), 2);
+  MUSTER_EXPECT_EQ (muster_graph_find (graph, "x\0y", 3), -1);
+  MUSTER_EXPECT_EQ (muster_graph_find (graph, "nobody", 6), -1);
+  MUSTER_EXPECT_STREQ (muster_graph_node (graph, 1)->op, "Const");
+  MUSTER_EXPECT_NULL (muster_graph_node (graph, 4));
+  MUSTER_EXPECT_NULL (muster_graph_find_node (graph, "nobody"));
+  MUSTER_EXPECT_STREQ (muster_graph_find_node (graph, "after")->input[0], "^sum");
+}
+
+MUSTER_TEST (graph, finds_every_one_of_many_nodes)
+{
+  g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new ();
+  for (int i = 0; i < 5000; i++) {
+    g_autofree char *name = g_strdup_printf ("scope/node_%d", i);
+    muster_graph_builder_node (builder, "NoOp", name);
+  }
+  g_autoptr (MusterGraph) graph = end (builder);
+  for (int i = 0; i < 5000; i++) {
+    g_autofree char *name = g_strdup_printf ("scope/node_%d", i);
+    MUSTER_ASSERT_EQ (muster_graph_find (graph, name, strlen (name)), i);
+  }
+}
+
+MUSTER_TEST (graph, is_its_bytes)
+{
+  g_autoptr (MusterGraph) graph = small_graph ();
+  g_autoptr (MusterGraph) same = copy_of (graph);
+  g_autoptr (MusterGraph) extended = muster_graph_extended (graph, graph);
+  MUSTER_EXPECT_TRUE (muster_graph_equal (graph, same));
+  MUSTER_EXPECT_EQ (muster_graph_hash (graph), muster_graph_hash (same));
+  MUSTER_EXPECT_FALSE (muster_graph_equal (graph, extended));
+  MUSTER_EXPECT_NE (muster_graph_hash (graph), muster_graph_hash (extended));
+}
+
+MUSTER_TEST (graph, may_be_empty)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GBytes) nothing = g_bytes_new (NULL, 0);
+  g_autoptr (MusterGraph) graph = muster_graph_new (nothing);
+  MUSTER_EXPECT_TRUE (muster_graph_parse (graph, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (muster_graph_n_nodes (graph), 0u);
+  MUSTER_EXPECT_FALSE (muster_graph_has_node (graph, "x"));
+  g_autoptr (MusterGraph) small = small_graph ();
+  g_autoptr (MusterGraph) extended = muster_graph_extended (graph, small);
+  MUSTER_EXPECT_TRUE (muster_graph_equal (extended, small));
+}
+
+static void
+expect_refused (MusterGraph *taken, const char *names)
+{
+  g_autoptr (MusterGraph) graph = taken;
+  for (int i = 0; i < 2; i++) { /* the verdict is kept */
+    g_autoptr (GError) error = NULL;
+    MUSTER_EXPECT_FALSE (muster_graph_parse (graph, &error));
+    MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+    MUSTER_EXPECT_TRUE (error != NULL && strstr (error->message, names) != NULL);
+  }
+  MUSTER_EXPECT_EQ (muster_graph_n_nodes (graph), 0u);
+  MUSTER_EXPECT_NULL (muster_graph_node (graph, 0));
+  MUSTER_EXPECT_FALSE (muster_graph_has_node (graph, "x"));
+  MUSTER_EXPECT_EQ (muster_graph_find (graph, "x", 1), -1);
+}
+
+static MusterGraph *
+graph_of (const char *bytes, gsize size)
+{
+  g_autoptr (GBytes) held = g_bytes_new (bytes, size);
+  return muster_graph_new (held);
+}
+
+static MusterGraph *
+node_with_input (const char *input)
+{
+  g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new ();
+  muster_graph_builder_node (builder, "NoOp", "lonely");
+  muster_graph_builder_input (builder, input);
+  return end (builder);
+}
+
+MUSTER_TEST (graph, refuses_what_is_malformed_and_names_it)
+{
+  g_autoptr (MusterGraph) small = small_graph ();
+  expect_refused (graph_of ("\x0a\5abc", 5), "graph");
+  expect_refused (graph_of ("\x0a\6\x0a\0\x12\2Op", 8), "'Op'");
+  expect_refused (muster_graph_extended (small, small), "'x'");
+  expect_refused (node_with_input ("gone:1"), "'lonely' takes 'gone:1'");
+  expect_refused (node_with_input ("^gone"), "'^gone'");
+  expect_refused (node_with_input ("lonely:"), "'lonely:'");
+  expect_refused (node_with_input (":0"), "':0'");
+  expect_refused (node_with_input ("^"), "'^'");
+}
+
+MUSTER_TEST (graph, takes_inputs_that_come_later)
+{
+  g_autoptr (MusterGraph) graph = node_with_input ("lonely:1"); /* itself: a loop is no mistake */
+  MUSTER_EXPECT_TRUE (muster_graph_parse (graph, NULL));
+}
+
+MUSTER_TEST (graph, grows_by_another_ones_nodes)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterGraph) graph = small_graph ();
+  g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new ();
+  muster_graph_builder_node (builder, "Identity", "again");
+  muster_graph_builder_input (builder, "sum");
+  muster_graph_builder_attr_type (builder, "T", MUSTER_FLOAT);
+  g_autoptr (MusterGraph) extra = end (builder);
+
+  g_autoptr (MusterGraph) both = muster_graph_extended (graph, extra);
+
+  MUSTER_EXPECT_TRUE (muster_graph_parse (both, &error));
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (muster_graph_n_nodes (both), 5u);
+  MUSTER_EXPECT_STREQ (muster_graph_node (both, 4)->name, "again");
+}
+
+static void
+expect_split (const char *input, const char *wanted_name, int wanted_output)
+{
+  g_autofree char *name = NULL;
+  MUSTER_EXPECT_EQ (muster_graph_split_input (input, &name), wanted_output);
+  MUSTER_EXPECT_STREQ (name, wanted_name);
+}
+
+MUSTER_TEST (graph, takes_inputs_apart)
+{
+  expect_split ("name", "name", 0);
+  expect_split ("name:3", "name", 3);
+  expect_split ("scope/name:12", "scope/name", 12);
+  expect_split ("^name", "name", -1);
+  expect_split ("a:b", "a:b", 0);
+  expect_split ("a:1:2", "a:1", 2);
+  expect_split ("name7", "name7", 0);
+  expect_split ("name:", "name:", 0);
+  expect_split (":0", ":0", 0);
+  expect_split ("name:99999999999", "name:99999999999", 0);
+  expect_split ("", "", 0);
+}
+
+static void
+expect_load_fails (const char *path)
+{
+  g_autoptr (GError) error = NULL;
+  MUSTER_EXPECT_NULL (muster_graph_load (path, &error));
+  MUSTER_ASSERT_TRUE (error != NULL);
+  MUSTER_EXPECT_TRUE (strstr (error->message, path) != NULL);
+}
+
+MUSTER_TEST (graph, is_loaded_from_either_kind_of_file)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterGraph) graph = small_graph ();
+  g_autoptr (MusterMetaGraph) meta = muster_meta_graph_new_for_graph (graph);
+  static const char *const names[] = {"graph.pb", "meta.pb", "model.meta"};
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++) {
+    g_autofree char *path = g_build_filename (muster_test_tmpdir (), names[i], NULL);
+    GBytes *bytes = i == 0 ? muster_graph_bytes (graph) : muster_meta_graph_bytes (meta);
+    g_file_set_contents (path, g_bytes_get_data (bytes, NULL), (gssize)g_bytes_get_size (bytes),
+                         &error);
+    MUSTER_ASSERT_NO_ERROR (error);
+    g_autoptr (MusterGraph) loaded = muster_graph_load (path, &error);
+    MUSTER_ASSERT_NO_ERROR (error);
+    MUSTER_EXPECT_TRUE (muster_graph_equal (loaded, graph));
+  }
+  g_autofree char *bad = g_build_filename (muster_test_tmpdir (), "bad.pb", NULL);
+  g_autofree char *bad_meta = g_build_filename (muster_test_tmpdir (), "bad.meta", NULL);
+  g_file_set_contents (bad, "\x0a\5abc", 5, NULL);
+  g_file_set_contents (bad_meta, "\x0a\5abc", 5, NULL);
+  expect_load_fails (bad);
+  expect_load_fails (bad_meta);
+  expect_load_fails ("/nowhere/at/all.pb");
+}
+
+MUSTER_TEST (graph, survives_a_cut_at_any_byte)
+{
+  g_autoptr (MusterGraph) graph = small_graph ();
+  gsize size;
+  const guint8 *data = g_bytes_get_data (muster_graph_bytes (graph), &size);
+  for (gsize cut = 0; cut < size; cut++) {
+    g_autoptr (GError) error = NULL;
+    g_autoptr (GBytes) bytes = g_bytes_new (data, cut);
+    g_autoptr (MusterGraph) part = muster_graph_new (bytes);
+    MUSTER_EXPECT_TRUE (muster_graph_parse (part, &error) == (error == NULL));
+  }
+}
+
+static gpointer
+parse_in_thread (gpointer data)
+{
+  MusterGraph *graph = data;
+  return GSIZE_TO_POINTER (muster_graph_n_nodes (graph) + (muster_graph_hash (graph) == 0));
+}
+
+MUSTER_TEST (graph, is_parsed_by_many_threads_at_once)
+{
+  for (int round = 0; round < 50; round++) {
+    g_autoptr (MusterGraph) graph = small_graph ();
+    GThread *threads[4];
+    for (guint i = 0; i < 4; i++)
+      threads[i] = g_thread_new ("parse", parse_in_thread, graph);
+    for (guint i = 0; i < 4; i++)
+      MUSTER_EXPECT_EQ (GPOINTER_TO_SIZE (g_thread_join (threads[i])), 4u);
+  }
+}
+
+MUSTER_TEST (node, gives_its_attributes_by_type)
+{
+  g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new ();
+  const gint64 dims[] = {3, -1};
+  muster_graph_builder_node (builder, "Thing", "thing");
+  muster_graph_builder_attr_type (builder, "type", MUSTER_HALF);
+  muster_graph_builder_attr_int (builder, "int", -5);
+  muster_graph_builder_attr_int (builder, "zero", 0);
+  muster_graph_builder_attr_bool (builder, "bool", TRUE);
+  muster_graph_builder_attr_bool (builder, "false", FALSE);
+  muster_graph_builder_attr_float (builder, "float", 0.25f);
+  muster_graph_builder_attr_string (builder, "string", "text");
+  muster_graph_builder_attr_shape (builder, "shape", 2, dims);
+  muster_graph_builder_attr_shape (builder, "any", -1, NULL);
+  muster_graph_builder_attr_shape (builder, "scalar", 0, NULL);
+  muster_graph_builder_attr_int (builder, "int", 6); /* the last one wins */
+  g_autoptr (MusterGraph) graph = end (builder);
+  const Tensorflow__NodeDef *node = muster_graph_find_node (graph, "thing");
+  MUSTER_ASSERT_NOT_NULL (node);
+  gint64 out[2] = {9, 9};
+  g_autofree char *text = muster_node_string (node, "string");
+
+  MUSTER_EXPECT_EQ ((int)muster_node_dtype (node, "type", MUSTER_FLOAT), MUSTER_HALF);
+  MUSTER_EXPECT_EQ (muster_node_int (node, "int", 1), 6);
+  MUSTER_EXPECT_EQ (muster_node_int (node, "zero", 1), 0);
+  MUSTER_EXPECT_TRUE (muster_node_bool (node, "bool", FALSE));
+  MUSTER_EXPECT_FALSE (muster_node_bool (node, "false", TRUE));
+  MUSTER_EXPECT_EQ (muster_node_float (node, "float", 1), 0.25f);
+  MUSTER_EXPECT_STREQ (text, "text");
+  MUSTER_EXPECT_EQ (muster_node_shape (node, "any", out, 2), -1);
+  MUSTER_EXPECT_EQ (muster_node_shape (node, "none", out, 2), -1);
+  MUSTER_EXPECT_EQ (muster_node_shape (node, "scalar", out, 2), 0);
+  MUSTER_EXPECT_EQ (muster_node_shape (node, "shape", out, 1), 2);
+  MUSTER_EXPECT_EQ (out[0], 3);
+  MUSTER_EXPECT_EQ (out[1], 9);
+  MUSTER_EXPECT_EQ (muster_node_shape (node, "shape", out, 2), 2);
+  MUSTER_EXPECT_EQ (out[1], -1);
+
+  MUSTER_EXPECT_EQ (muster_node_int (node, "float", 8), 8);
+  MUSTER_EXPECT_EQ ((int)muster_node_dtype (node, "int", MUSTER_FLOAT), MUSTER_FLOAT);
+  MUSTER_EXPECT_NULL (muster_node_string (node, "int"));
+  MUSTER_EXPECT_NULL (muster_node_attr (node, "none"));
+}
