@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "master/master.h"
+#include "master/remote_master.h"
+#include "tests/gtest_shim.h"
+
+#include <string.h>
+
+MUSTER_TEST (Master, of_a_target_with_or_without_a_scheme_is_remote)
+{
+  static const char *const targets[] = {"grpc://localhost:2222", "localhost:2222"};
+  for (int i = 0; i < 2; i++) {
+    g_autoptr (GError) error = NULL;
+    g_autoptr (MusterMaster) master = muster_master_new_for_target (targets[i], &error);
+    MUSTER_ASSERT_NO_ERROR (error);
+    MUSTER_EXPECT_TRUE (MUSTER_IS_REMOTE_MASTER (master));
+    MUSTER_EXPECT_STREQ (muster_master_target (master), "grpc://localhost:2222");
+    MUSTER_EXPECT_EQ (muster_master_on_readiness_changed (master, NULL, NULL), 0u);
+  }
+}
+
+MUSTER_TEST (Master, of_an_unknown_target_is_refused_with_what_is_known)
+{
+  static const char *const targets[] = {"",         "localhost",    "http://a:1", "grpc://",
+                                        "grpc://a", "grpc://a:0",   "a:70000",    "grpc://::1:5",
+                                        "locally",  "grpc://a:1/x", "grpc:a:1"};
+  for (gsize i = 0; i < G_N_ELEMENTS (targets); i++) {
+    g_autoptr (GError) error = NULL;
+    MUSTER_TRACE ("'%s'", targets[i]);
+    MUSTER_EXPECT_NULL (muster_master_new_for_target (targets[i], &error));
+    MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+    MUSTER_EXPECT_TRUE (strstr (error->message, "grpc://HOST:PORT") != NULL);
+  }
+}
+
+static char *offered_target;
+
+static MusterMaster *
+make_stand_in (const char *target, GError **error)
+{
+  g_free (offered_target);
+  offered_target = g_strdup (target);
+  return muster_remote_master_new ("stand-in:1", error);
+}
+
+MUSTER_TEST (Master, of_an_offered_kind_is_made_by_the_program)
+{
+  g_autoptr (GError) error = NULL;
+  muster_master_offer ("test-kind", make_stand_in);
+  muster_master_offer ("test-kind", make_stand_in);
+
+  g_autoptr (MusterMaster) plain = muster_master_new_for_target ("test-kind", &error);
+  MUSTER_EXPECT_STREQ (offered_target, "test-kind");
+  g_autoptr (MusterMaster) longer = muster_master_new_for_target ("test-kind://x", &error);
+  MUSTER_EXPECT_STREQ (offered_target, "test-kind://x");
+  MUSTER_ASSERT_NO_ERROR (error);
+
+  MUSTER_EXPECT_NULL (muster_master_new_for_target ("test-kind-not", &error));
+  MUSTER_EXPECT_TRUE (strstr (error->message, "'test-kind'") != NULL);
+  g_clear_pointer (&offered_target, g_free);
+}
+
+MUSTER_TEST (Session, that_is_not_there_is_closed_quietly)
+{
+  muster_session_close_quietly (NULL);
+}

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/gtest_shim.h"
+#include "tests/master/tiny_master.h"
+
+#include <string.h>
+
+static gint64
+in_half_a_minute (void)
+{
+  return muster_clock_now_us (muster_system_clock ()) + 30 * MUSTER_SECOND;
+}
+
+static MusterSession *
+create_session (TinyMaster *f)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GBytes) bytes = g_bytes_new_static ("\x0a\x03\x0a\x01"
+                                                 "a",
+                                                 5);
+  g_autoptr (GBytes) config = g_bytes_new_static ("\x48\x01", 2);
+  g_autoptr (MusterGraph) graph = muster_graph_new (bytes);
+  MusterSession *session =
+      muster_master_create_session (f->master, graph, config, in_half_a_minute (), NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  return session;
+}
+
+static char *
+pop_closed (TinyMaster *f)
+{
+  return g_async_queue_timeout_pop (f->closed, 30 * MUSTER_SECOND);
+}
+
+MUSTER_TEST (RemoteMaster, creates_a_session_of_the_graphs_very_bytes)
+{
+  g_auto (TinyMaster) f = {0};
+  tiny_master_start (&f);
+
+  g_autoptr (MusterSession) session = create_session (&f);
+
+  MUSTER_EXPECT_STREQ (muster_session_handle (session), "tiny");
+  MUSTER_EXPECT_TRUE (g_bytes_equal (f.graph, muster_graph_bytes (muster_session_graph (session))));
+  MUSTER_EXPECT_MEMEQ (g_bytes_get_data (f.config, NULL), g_bytes_get_size (f.config), "\x48\x01",
+                       2);
+}
+
+MUSTER_TEST (RemoteMaster, lists_local_and_remote_devices)
+{
+  g_auto (TinyMaster) f = {0};
+  tiny_master_start (&f);
+  g_autoptr (GError) error = NULL;
+
+  g_autoptr (GPtrArray) devices =
+      muster_master_list_devices (f.master, in_half_a_minute (), NULL, &error);
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_ASSERT_EQ (devices->len, 2u);
+  const MusterDevice *first = devices->pdata[0];
+  const MusterDevice *second = devices->pdata[1];
+  MUSTER_EXPECT_STREQ (first->name, "/job:worker/replica:0/task:0/device:CPU:0");
+  MUSTER_EXPECT_STREQ (first->type, "CPU");
+  MUSTER_EXPECT_EQ (first->memory_limit, 1 << 28);
+  MUSTER_EXPECT_EQ (first->incarnation, G_MAXUINT64 - 1);
+  MUSTER_EXPECT_STREQ (second->name, "/job:ps/replica:0/task:0/device:CPU:0");
+}
+
+MUSTER_TEST (RemoteMaster, resets_the_containers_it_is_given_or_all)
+{
+  g_auto (TinyMaster) f = {0};
+  tiny_master_start (&f);
+  g_autoptr (GError) error = NULL;
+  static const char *const containers[] = {"a", "b", NULL};
+
+  MUSTER_EXPECT_TRUE (
+      muster_master_reset (f.master, containers, in_half_a_minute (), NULL, &error));
+  MUSTER_EXPECT_EQ (g_strv_length (f.containers), 2u);
+  MUSTER_EXPECT_STREQ (f.containers[1], "b");
+  MUSTER_EXPECT_TRUE (muster_master_reset (f.master, NULL, in_half_a_minute (), NULL, &error));
+  MUSTER_EXPECT_EQ (g_strv_length (f.containers), 0u);
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
+MUSTER_TEST (RemoteMaster, without_a_server_says_so_at_the_deadline)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMaster) master = muster_remote_master_new ("127.0.0.1:1", &error);
+  gint64 deadline_us = muster_clock_now_us (muster_system_clock ()) + 100 * MUSTER_MILLISECOND;
+
+  MUSTER_EXPECT_NULL (muster_master_list_devices (master, deadline_us, NULL, &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+  MUSTER_EXPECT_TRUE (strstr (error->message, "not connected") != NULL);
+}
+
+MUSTER_TEST (RemoteSession, runs_a_step)
+{
+  g_auto (TinyMaster) f = {0};
+  tiny_master_start (&f);
+  g_autoptr (MusterSession) session = create_session (&f);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterTensor) fed = muster_tensor_new_float (3);
+  MusterFeed feed = {"x:0", fed};
+  MusterTensor *fetched[2] = {0};
+  MusterStep step = {
+      .feeds = &feed,
+      .n_feeds = 1,
+      .fetches = (const char *const[]){"y:0", "z:0"},
+      .n_fetches = 2,
+  };
+
+  MUSTER_EXPECT_TRUE (muster_session_run (session, &step, fetched, NULL, NULL, &error));
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  for (int i = 0; i < 2; i++) {
+    MUSTER_EXPECT_TRUE (muster_tensor_equal (fetched[i], fed));
+    muster_tensor_unref (fetched[i]);
+  }
+  MUSTER_EXPECT_TRUE (f.options == NULL); /* no deadline, no timeout */
+  gint64 first_id = f.request_id;
+  MUSTER_EXPECT_TRUE (muster_session_run_op (session, "noop", 0, NULL, &error));
+  MUSTER_EXPECT_NE (first_id, 0);
+  MUSTER_EXPECT_NE (f.request_id, 0);
+  MUSTER_EXPECT_NE (f.request_id, first_id);
+}
+
+MUSTER_TEST (RemoteSession, tells_the_master_a_steps_time_limit)
+{
+  g_auto (TinyMaster) f = {0};
+  tiny_master_start (&f);
+  g_autoptr (MusterSession) session = create_session (&f);
+  g_autoptr (GError) error = NULL;
+
+  MUSTER_EXPECT_TRUE (muster_session_run_op (session, "noop", in_half_a_minute (), NULL, &error));
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_ASSERT_NOT_NULL (f.options);
+  const guint8 *options = g_bytes_get_data (f.options, NULL);
+  MUSTER_EXPECT_EQ (options[0], 2 << 3);
+}
+
+MUSTER_TEST (RemoteSession, bounds_a_step_by_the_timeout_in_its_options)
+{
+  g_auto (TinyMaster) f = {0};
+  tiny_master_start (&f);
+  g_autoptr (MusterSession) session = create_session (&f);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GBytes) options = g_bytes_new_static ("\x08\x03\x10\x64", 4); /* trace, 100 ms */
+  static const char *const target = "hang";
+  MusterStep step = {.targets = &target, .n_targets = 1, .options = options};
+
+  MUSTER_EXPECT_FALSE (muster_session_run (session, &step, NULL, NULL, NULL, &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+  MUSTER_EXPECT_TRUE (g_bytes_equal (f.options, options)); /* as they were given */
+}
+
+MUSTER_TEST (RemoteSession, gives_the_steps_own_error)
+{
+  g_auto (TinyMaster) f = {0};
+  tiny_master_start (&f);
+  g_autoptr (MusterSession) session = create_session (&f);
+  g_autoptr (GError) error = NULL;
+
+  MUSTER_EXPECT_FALSE (muster_session_run_op (session, "fail", in_half_a_minute (), NULL, &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
+  MUSTER_EXPECT_STREQ (error->message, "Attempting to use uninitialized value a");
+}
+
+MUSTER_TEST (RemoteSession, cancels_a_step)
+{
+  g_auto (TinyMaster) f = {0};
+  tiny_master_start (&f);
+  g_autoptr (MusterSession) session = create_session (&f);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+  GThread *canceller =
+      g_thread_new ("canceller", (GThreadFunc)(void (*) (void))g_cancellable_cancel, cancellable);
+
+  MUSTER_EXPECT_FALSE (
+      muster_session_run_op (session, "hang", in_half_a_minute (), cancellable, &error));
+
+  MUSTER_EXPECT_ERROR (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+  g_thread_join (canceller);
+}
+
+MUSTER_TEST (RemoteSession, extends_with_the_version_that_the_master_gave)
+{
+  g_auto (TinyMaster) f = {0};
+  tiny_master_start (&f);
+  g_autoptr (MusterSession) session = create_session (&f);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GBytes) bytes = g_bytes_new_static ("\x0a\x03\x0a\x01"
+                                                 "b",
+                                                 5);
+  g_autoptr (MusterGraph) extra = muster_graph_new (bytes);
+
+  for (int i = 0; i < 3; i++) {
+    MUSTER_EXPECT_TRUE (muster_session_extend (session, extra, in_half_a_minute (), NULL, &error));
+    MUSTER_ASSERT_NO_ERROR (error);
+  }
+}
+
+MUSTER_TEST (RemoteSession, closes_once)
+{
+  g_auto (TinyMaster) f = {0};
+  tiny_master_start (&f);
+  g_autoptr (MusterSession) session = create_session (&f);
+  g_autoptr (GError) error = NULL;
+
+  MUSTER_EXPECT_TRUE (muster_session_close (session, in_half_a_minute (), NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_session_close (session, in_half_a_minute (), NULL, &error));
+  muster_session_close_quietly (session);
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  g_autofree char *closed = pop_closed (&f);
+  MUSTER_EXPECT_STREQ (closed, "tiny");
+  MUSTER_EXPECT_EQ (g_async_queue_length (f.closed), 0);
+}
+
+MUSTER_TEST (RemoteSession, that_the_master_lost_counts_as_closed)
+{
+  g_auto (TinyMaster) f = {0};
+  tiny_master_start (&f);
+  g_autoptr (MusterSession) session = create_session (&f);
+  g_autoptr (GError) error = NULL;
+  g_atomic_int_set (&f.is_lost, TRUE);
+
+  MUSTER_EXPECT_FALSE (muster_session_run_op (session, "a", in_half_a_minute (), NULL, &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED);
+  g_clear_error (&error);
+  MUSTER_EXPECT_TRUE (muster_session_close (session, in_half_a_minute (), NULL, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
+MUSTER_TEST (RemoteSession, that_is_dropped_is_closed_behind_the_scenes)
+{
+  g_auto (TinyMaster) f = {0};
+  tiny_master_start (&f);
+  MusterSession *session = create_session (&f);
+
+  g_object_unref (session);
+  g_clear_object (&f.master);
+
+  g_autofree char *closed = pop_closed (&f);
+  MUSTER_EXPECT_STREQ (closed, "tiny");
+}
+
+MUSTER_TEST (RemoteSession, is_unavailable_when_its_master_has_gone)
+{
+  g_auto (TinyMaster) f = {0};
+  tiny_master_start (&f);
+  g_autoptr (MusterSession) session = create_session (&f);
+  g_autoptr (GError) error = NULL;
+  muster_rpc_server_stop (f.server, 0);
+
+  MUSTER_EXPECT_FALSE (muster_session_run_op (session, "a", in_half_a_minute (), NULL, &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE);
+  muster_session_close_quietly (session); /* and this doesn't hang */
+}
+
+MUSTER_TEST (RemoteSession, makes_runs_and_releases_callables)
+{
+  g_auto (TinyMaster) f = {0};
+  tiny_master_start (&f);
+  g_autoptr (MusterSession) session = create_session (&f);
+  g_autoptr (GError) error = NULL;
+  MusterFeed feed = {"x:0", NULL};
+  static const char *const fetch = "y:0";
+  MusterStep step = {.feeds = &feed, .n_feeds = 1, .fetches = &fetch, .n_fetches = 1};
+  gint64 deadline_us = in_half_a_minute ();
+
+  gint64 first = muster_session_make_callable (session, &step, deadline_us, NULL, &error);
+  gint64 second = muster_session_make_callable (session, &step, deadline_us, NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_NE (first, 0); /* though the master's own number is 0 */
+  MUSTER_EXPECT_NE (second, first);
+
+  g_autoptr (MusterTensor) fed = muster_tensor_new_float (4);
+  g_autoptr (MusterTensor) fetched = NULL;
+  MUSTER_EXPECT_TRUE (muster_session_run_callable (session, first, &fed, 1, deadline_us, &fetched,
+                                                   NULL, NULL, &error));
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_TRUE (muster_tensor_equal (fetched, fed));
+
+  g_autoptr (MusterTensor) number = NULL;
+  MUSTER_EXPECT_TRUE (muster_session_run_callable (session, second, NULL, 0, deadline_us, &number,
+                                                   NULL, NULL, &error));
+  g_autoptr (MusterTensor) wanted = muster_tensor_new_int64 (1);
+  MUSTER_EXPECT_TRUE (muster_tensor_equal (number, wanted));
+
+  MUSTER_EXPECT_TRUE (muster_session_release_callable (session, second, deadline_us, NULL, &error));
+  MUSTER_EXPECT_EQ (f.released, 1);
+  MUSTER_EXPECT_FALSE (muster_session_release_callable (session, 99, deadline_us, NULL, &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+}
+
+MUSTER_TEST (RemoteWatch, brings_turns_and_then_why_it_ended)
+{
+  g_auto (TinyMaster) f = {0};
+  tiny_master_start (&f);
+  g_autoptr (MusterSession) session = create_session (&f);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterWatch) watch =
+      muster_session_watch (session, "gate", NULL, in_half_a_minute (), &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  g_auto (MusterTurn) first = {0};
+  g_auto (MusterTurn) second = {0};
+  g_auto (MusterTurn) none = {0};
+
+  MUSTER_EXPECT_TRUE (muster_watch_next (watch, &first, NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_watch_next (watch, &second, NULL, &error));
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_FALSE (muster_watch_next (watch, &none, NULL, &error));
+
+  MUSTER_EXPECT_FALSE (first.gate_open);
+  MUSTER_EXPECT_FALSE (first.is_ready);
+  MUSTER_EXPECT_STREQ (first.why_gate, "a and b are uninitialized");
+  MUSTER_EXPECT_TRUE (first.why_not_ready == NULL);
+  MUSTER_EXPECT_EQ (g_strv_length (first.missing), 2u);
+  MUSTER_EXPECT_TRUE (second.gate_open);
+  MUSTER_EXPECT_TRUE (second.is_ready);
+  MUSTER_EXPECT_TRUE (second.missing == NULL);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED);
+}
+
+MUSTER_TEST (RemoteWatch, brings_the_error_of_a_question)
+{
+  g_auto (TinyMaster) f = {0};
+  tiny_master_start (&f);
+  g_autoptr (MusterSession) session = create_session (&f);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterWatch) watch =
+      muster_session_watch (session, NULL, "bad", in_half_a_minute (), &error);
+
+  for (int i = 0; i < 2; i++) {
+    g_auto (MusterTurn) turn = {0};
+    MUSTER_EXPECT_TRUE (muster_watch_next (watch, &turn, NULL, &error));
+  }
+  g_auto (MusterTurn) turn = {0};
+  MUSTER_EXPECT_FALSE (muster_watch_next (watch, &turn, NULL, &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND);
+  MUSTER_EXPECT_STREQ (error->message, "no such op");
+}

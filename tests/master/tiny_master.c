@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/master/tiny_master.h"
+
+#include "base/unpack.h"
+#include "wire/proto/master.pb-c.h"
+#include "wire/proto/muster.pb-c.h"
+#include "wire/run_step.h"
+
+#include <string.h>
+
+#define GRAPH_VERSION 5
+
+static void
+reply_message (MusterRpcCall *call, const ProtobufCMessage *message)
+{
+  g_autoptr (GBytes) bytes = muster_pack (message);
+  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
+  muster_rope_append (&rope, bytes);
+  muster_rpc_call_reply (call, &rope);
+}
+
+static void
+fail (MusterRpcCall *call, int code, const char *text)
+{
+  g_autoptr (GError) error = g_error_new_literal (MUSTER_ERROR, code, text);
+  muster_rpc_call_finish (call, error);
+}
+
+/* TRUE (and answered) where the master has lost its session. */
+static gboolean
+is_lost (TinyMaster *self, MusterRpcCall *call)
+{
+  if (!g_atomic_int_get (&self->is_lost))
+    return FALSE;
+  fail (call, MUSTER_ERROR_ABORTED, "Session tiny is not found.");
+  return TRUE;
+}
+
+static gpointer
+unpack (const ProtobufCMessageDescriptor *descriptor, GBytes *request, MusterArena *arena)
+{
+  gsize size;
+  gconstpointer data = g_bytes_get_data (request, &size);
+  gpointer message = muster_unpack (descriptor, data, size, arena, "request", NULL);
+  g_assert (message != NULL);
+  return message;
+}
+
+static GBytes *
+copy_field (ProtobufCBinaryData field)
+{
+  return g_bytes_new (field.data, field.len);
+}
+
+static void
+on_create (MusterRpcCall *call, GBytes *request, gpointer data)
+{
+  TinyMaster *self = data;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  const Tensorflow__CreateSessionRequest *message =
+      unpack (&tensorflow__create_session_request__descriptor, request, arena);
+  g_mutex_lock (&self->lock);
+  g_clear_pointer (&self->graph, g_bytes_unref);
+  g_clear_pointer (&self->config, g_bytes_unref);
+  self->graph = copy_field (message->graph_def);
+  self->config = copy_field (message->config);
+  self->version = GRAPH_VERSION;
+  g_mutex_unlock (&self->lock);
+  Tensorflow__CreateSessionResponse response = TENSORFLOW__CREATE_SESSION_RESPONSE__INIT;
+  response.session_handle = "tiny";
+  response.graph_version = GRAPH_VERSION;
+  reply_message (call, &response.base);
+}
+
+static void
+on_extend (MusterRpcCall *call, GBytes *request, gpointer data)
+{
+  TinyMaster *self = data;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  const Tensorflow__ExtendSessionRequest *message =
+      unpack (&tensorflow__extend_session_request__descriptor, request, arena);
+  g_mutex_lock (&self->lock);
+  gboolean is_current = message->current_graph_version == self->version &&
+                        strcmp (message->session_handle, "tiny") == 0;
+  Tensorflow__ExtendSessionResponse response = TENSORFLOW__EXTEND_SESSION_RESPONSE__INIT;
+  self->version += 3;
+  response.new_graph_version = self->version;
+  g_mutex_unlock (&self->lock);
+  if (is_current)
+    reply_message (call, &response.base);
+  else
+    fail (call, MUSTER_ERROR_ABORTED, "Current version is another");
+}
+
+static void
+note_step (TinyMaster *self, const MusterStepRequest *step)
+{
+  g_mutex_lock (&self->lock);
+  g_clear_pointer (&self->options, g_bytes_unref);
+  self->options = step->options != NULL ? g_bytes_ref (step->options) : NULL;
+  self->request_id = step->request_id;
+  g_mutex_unlock (&self->lock);
+}
+
+static void
+on_run (MusterRpcCall *call, GBytes *request, gpointer data)
+{
+  TinyMaster *self = data;
+  if (is_lost (self, call))
+    return;
+  g_autoptr (MusterStepRequest) step = muster_step_request_decode_run (request, NULL);
+  g_assert (step != NULL && step->store_errors_in_response_body);
+  g_assert_cmpstr (step->session_handle, ==, "tiny");
+  note_step (self, step);
+  const char *target = step->n_targets > 0 ? step->targets[0] : "";
+  if (strcmp (target, "hang") == 0) {
+    g_async_queue_push (self->hanging, call);
+    return;
+  }
+  g_autoptr (GError) error = NULL;
+  if (strcmp (target, "fail") == 0)
+    error = g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+                                 "Attempting to use uninitialized value a");
+  g_autofree MusterTensor **tensors = g_new0 (MusterTensor *, step->n_fetches + 1);
+  for (gsize i = 0; i < step->n_fetches; i++)
+    tensors[i] = step->feeds[0];
+  g_auto (MusterRope) reply = MUSTER_ROPE_INIT;
+  muster_step_response_encode_run (&reply, step->fetches, tensors, step->n_fetches, NULL, error);
+  muster_rpc_call_reply (call, &reply);
+}
+
+static void
+on_close (MusterRpcCall *call, GBytes *request, gpointer data)
+{
+  TinyMaster *self = data;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  const Tensorflow__CloseSessionRequest *message =
+      unpack (&tensorflow__close_session_request__descriptor, request, arena);
+  g_async_queue_push (self->closed, g_strdup (message->session_handle));
+  if (!is_lost (self, call))
+    muster_rpc_call_reply (call, NULL);
+}
+
+static void
+on_list (MusterRpcCall *call, GBytes *request G_GNUC_UNUSED, gpointer data G_GNUC_UNUSED)
+{
+  Tensorflow__DeviceAttributes here = TENSORFLOW__DEVICE_ATTRIBUTES__INIT;
+  here.name = "/job:worker/replica:0/task:0/device:CPU:0";
+  here.device_type = "CPU";
+  here.memory_limit = 1 << 28;
+  here.incarnation = G_MAXUINT64 - 1;
+  Tensorflow__DeviceAttributes there = here;
+  there.name = "/job:ps/replica:0/task:0/device:CPU:0";
+  Tensorflow__ListDevicesResponse response = TENSORFLOW__LIST_DEVICES_RESPONSE__INIT;
+  response.local_device = (Tensorflow__DeviceAttributes *[]){&here};
+  response.n_local_device = 1;
+  response.remote_device = (Tensorflow__DeviceAttributes *[]){&there};
+  response.n_remote_device = 1;
+  reply_message (call, &response.base);
+}
+
+static void
+on_reset (MusterRpcCall *call, GBytes *request, gpointer data)
+{
+  TinyMaster *self = data;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  const Tensorflow__ResetRequest *message =
+      unpack (&tensorflow__reset_request__descriptor, request, arena);
+  g_mutex_lock (&self->lock);
+  g_strfreev (self->containers);
+  self->containers = g_new0 (char *, message->n_container + 1);
+  for (gsize i = 0; i < message->n_container; i++)
+    self->containers[i] = g_strdup (message->container[i]);
+  g_mutex_unlock (&self->lock);
+  muster_rpc_call_reply (call, NULL);
+}
+
+/* The first callable is number 0, as TensorFlow's is; the second 1. */
+static void
+on_make_callable (MusterRpcCall *call, GBytes *request, gpointer data)
+{
+  TinyMaster *self = data;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  const Tensorflow__MakeCallableRequest *message =
+      unpack (&tensorflow__make_callable_request__descriptor, request, arena);
+  g_assert (message->options->n_feed == 1 && message->options->n_fetch == 1);
+  g_mutex_lock (&self->lock);
+  Tensorflow__MakeCallableResponse response = TENSORFLOW__MAKE_CALLABLE_RESPONSE__INIT;
+  response.handle = self->version++ - GRAPH_VERSION;
+  g_mutex_unlock (&self->lock);
+  reply_message (call, &response.base);
+}
+
+static void
+on_run_callable (MusterRpcCall *call, GBytes *request, gpointer data G_GNUC_UNUSED)
+{
+  g_autoptr (MusterStepRequest) step = muster_step_request_decode_callable (request, NULL);
+  g_assert (step != NULL);
+  g_autoptr (MusterTensor) number = muster_tensor_new_int64 (step->callable);
+  MusterTensor *answers[] = {step->n_feeds > 0 ? step->feeds[0] : number};
+  g_auto (MusterRope) reply = MUSTER_ROPE_INIT;
+  muster_step_response_encode_callable (&reply, answers, 1, NULL);
+  muster_rpc_call_reply (call, &reply);
+}
+
+static void
+on_release_callable (MusterRpcCall *call, GBytes *request, gpointer data)
+{
+  TinyMaster *self = data;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  const Tensorflow__ReleaseCallableRequest *message =
+      unpack (&tensorflow__release_callable_request__descriptor, request, arena);
+  g_mutex_lock (&self->lock);
+  self->released = message->handle;
+  g_mutex_unlock (&self->lock);
+  muster_rpc_call_reply (call, NULL);
+}
+
+static void
+send_turn (MusterRpcCall *call, const Muster__Turn *turn)
+{
+  g_autoptr (GBytes) bytes = muster_pack (&turn->base);
+  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
+  muster_rope_append (&rope, bytes);
+  muster_rpc_call_send (call, &rope);
+}
+
+/* Closed, then ready; then a question fails where the ready op is "bad"; then the session is gone.
+ */
+static void
+on_watch (MusterRpcCall *call, GBytes *request, gpointer data G_GNUC_UNUSED)
+{
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  const Muster__WatchRequest *message = unpack (&muster__watch_request__descriptor, request, arena);
+  Muster__Turn waiting = MUSTER__TURN__INIT;
+  waiting.why_gate = "a and b are uninitialized";
+  waiting.missing = (char *[]){"a", "b"};
+  waiting.n_missing = 2;
+  send_turn (call, &waiting);
+  Muster__Turn ready = MUSTER__TURN__INIT;
+  ready.gate_open = TRUE;
+  ready.ready = TRUE;
+  send_turn (call, &ready);
+  Muster__Turn failed = MUSTER__TURN__INIT;
+  failed.error_code = MUSTER_ERROR_NOT_FOUND;
+  failed.error_message = "no such op";
+  if (strcmp (message->ready_op, "bad") == 0)
+    send_turn (call, &failed);
+  fail (call, MUSTER_ERROR_ABORTED, "the session is gone");
+}
+
+static const struct {
+  const char *path;
+  MusterRpcHandler handler;
+} methods[] = {
+    {"/tensorflow.MasterService/CreateSession", on_create},
+    {"/tensorflow.MasterService/ExtendSession", on_extend},
+    {"/tensorflow.MasterService/RunStep", on_run},
+    {"/tensorflow.MasterService/CloseSession", on_close},
+    {"/tensorflow.MasterService/ListDevices", on_list},
+    {"/tensorflow.MasterService/Reset", on_reset},
+    {"/tensorflow.MasterService/MakeCallable", on_make_callable},
+    {"/tensorflow.MasterService/RunCallable", on_run_callable},
+    {"/tensorflow.MasterService/ReleaseCallable", on_release_callable},
+    {"/muster.Readiness/Watch", on_watch},
+};
+
+void
+tiny_master_start (TinyMaster *self)
+{
+  g_autoptr (GError) error = NULL;
+  g_mutex_init (&self->lock);
+  self->closed = g_async_queue_new_full (g_free);
+  self->hanging = g_async_queue_new ();
+  self->server = muster_rpc_server_new ();
+  for (gsize i = 0; i < G_N_ELEMENTS (methods); i++)
+    muster_rpc_server_add_method (self->server, methods[i].path, methods[i].handler, self);
+  int port = muster_rpc_server_listen (self->server, "127.0.0.1:0", NULL, &error);
+  g_assert_no_error (error);
+  muster_rpc_server_start (self->server);
+  g_autofree char *target = g_strdup_printf ("grpc://127.0.0.1:%d", port);
+  self->master = muster_remote_master_new (target, &error);
+  g_assert_no_error (error);
+}
+
+void
+tiny_master_clear (TinyMaster *self)
+{
+  for (MusterRpcCall *call; (call = g_async_queue_try_pop (self->hanging)) != NULL;)
+    muster_rpc_call_finish (call, NULL);
+  g_clear_object (&self->master);
+  muster_rpc_server_free (self->server);
+  g_clear_pointer (&self->graph, g_bytes_unref);
+  g_clear_pointer (&self->config, g_bytes_unref);
+  g_clear_pointer (&self->options, g_bytes_unref);
+  g_strfreev (self->containers);
+  g_async_queue_unref (self->closed);
+  g_async_queue_unref (self->hanging);
+  g_mutex_clear (&self->lock);
+}

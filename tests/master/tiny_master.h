@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "master/remote_master.h"
+#include "wire/rpc_server.h"
+
+G_BEGIN_DECLS
+
+/* As little of a MasterService as shows what the remote master sends and makes of answers: one
+ * session, "tiny", whose steps answer each fetch with the first feed, fail where they have the
+ * target "fail", and never end where they have the target "hang". */
+typedef struct {
+  MusterRpcServer *server;
+  MusterMaster *master; /* a remote one, of it */
+  GMutex lock;
+  GBytes *graph;        /* what CreateSession brought; guarded by lock */
+  GBytes *config;       /* guarded by lock */
+  gint64 version;       /* of the graph; guarded by lock */
+  GBytes *options;      /* (nullable) of the last step; guarded by lock */
+  gint64 request_id;    /* of the last step; guarded by lock */
+  char **containers;    /* (nullable) of the last reset; guarded by lock */
+  gint64 released;      /* the callable released last; guarded by lock */
+  GAsyncQueue *closed;  /* handles, as they are closed */
+  GAsyncQueue *hanging; /* calls that never end */
+  gboolean is_lost;     /* atomic: answers as a master that restarted */
+} TinyMaster;
+
+void tiny_master_start (TinyMaster *self);
+void tiny_master_clear (TinyMaster *self);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (TinyMaster, tiny_master_clear)
+
+G_END_DECLS
