@@ -8,6 +8,9 @@
  * large for whoever takes it. */
 #define N_CLASSES (64 * 4)
 
+/* A terabyte isn't to be had; a sanitizer's allocator ends the process when asked for more. */
+#define BUFFER_MAX ((gsize)1 << 40)
+
 #if defined(__SANITIZE_ADDRESS__)
 /* A buffer that is kept would hide its use after it was freed. */
 #define POOL_LIMIT_MAX ((gsize)0)
@@ -59,7 +62,7 @@ pool_limit (void)
 gpointer
 muster_buffer_alloc (gsize size)
 {
-  if (size > G_MAXSIZE / 4)
+  if (size >= BUFFER_MAX)
     return NULL;
   gsize rounded;
   const guint index = class_of (size, &rounded);

@@ -66,7 +66,7 @@ muster_dtype_name (MusterDType dtype)
   const DTypeRow *row = find_row (dtype);
   if (row != NULL)
     return row->name;
-  row = find_row ((int)dtype - MUSTER_REF);
+  row = (int)dtype > MUSTER_REF ? find_row ((int)dtype - MUSTER_REF) : NULL;
   return row != NULL ? ref_names[row - rows] : "unknown";
 }
 

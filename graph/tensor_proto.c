@@ -295,23 +295,36 @@ count_strings (const Parts *parts)
   return n;
 }
 
-static MusterTensor *
-read_strings (const Parts *parts, GError **error)
+/* TensorFlow's servers put strings into tensor_content as well: each one's length as a varint, then
+ * the bytes of all, one after another. */
+static gboolean
+cut_string_content (const Parts *parts, MusterString *strings, GError **error)
+{
+  MusterProtoReader reader = muster_proto_reader (parts->content, parts->content_size);
+  for (gint64 i = 0; i < parts->n_elements; i++) {
+    guint64 size;
+    if (!muster_proto_read_varint (&reader, &size) || size > parts->content_size)
+      return refuse (error, "the lengths of its strings are malformed");
+    strings[i].size = (gsize)size;
+  }
+  const char *at = (const char *)reader.at;
+  gsize left = (gsize)(reader.end - reader.at);
+  for (gint64 i = 0; i < parts->n_elements; i++) {
+    if (strings[i].size > left)
+      return refuse (error, "its strings are cut off");
+    strings[i].data = at;
+    at += strings[i].size;
+    left -= strings[i].size;
+  }
+  return left == 0 || refuse (error, "%" G_GSIZE_FORMAT " bytes follow its strings", left);
+}
+
+/* One field each; the last stands for those that are missing. */
+static void
+gather_strings (const Parts *parts, MusterString *strings)
 {
   const gint64 n = parts->n_elements;
   gint64 i = 0;
-  if (parts->content_size > 0) {
-    refuse (error, "strings don't stand in tensor_content");
-    return NULL;
-  }
-  if (!check_count (parts, count_strings (parts), 1, sizeof (MusterString), error))
-    return NULL;
-  g_autofree MusterString *strings = g_try_new (MusterString, MAX (n, 1));
-  if (strings == NULL) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-                 "There is no memory for %" G_GINT64_FORMAT " strings", n);
-    return NULL;
-  }
   MusterProtoReader reader = muster_proto_reader (parts->data, parts->size);
   MusterProtoField field;
   while (i < n && muster_proto_read_field (&reader, &field))
@@ -321,6 +334,35 @@ read_strings (const Parts *parts, GError **error)
     strings[i++] = (MusterString){"", 0};
   for (; i < n; i++)
     strings[i] = strings[i - 1];
+}
+
+static gboolean
+check_string_count (const Parts *parts, GError **error)
+{
+  if (parts->content_size == 0)
+    return check_count (parts, count_strings (parts), 1, sizeof (MusterString), error);
+  /* each has a length of at least a byte */
+  return (guint64)parts->n_elements <= parts->content_size ||
+         refuse (error, "it has %" G_GSIZE_FORMAT " bytes for %" G_GINT64_FORMAT " strings",
+                 parts->content_size, parts->n_elements);
+}
+
+static MusterTensor *
+read_strings (const Parts *parts, GError **error)
+{
+  const gint64 n = parts->n_elements;
+  if (!check_string_count (parts, error))
+    return NULL;
+  g_autofree MusterString *strings = g_try_new (MusterString, MAX (n, 1));
+  if (strings == NULL) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+                 "There is no memory for %" G_GINT64_FORMAT " strings", n);
+    return NULL;
+  }
+  if (parts->content_size == 0)
+    gather_strings (parts, strings);
+  else if (!cut_string_content (parts, strings, error))
+    return NULL;
   return muster_tensor_new_strings (parts->n_dims, parts->dims, strings);
 }
 

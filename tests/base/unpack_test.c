@@ -12,25 +12,37 @@
 #define GRAPH (&tensorflow__graph_def__descriptor)
 #define NODE  (&tensorflow__node_def__descriptor)
 
-static GByteArray *
-wrapped (GByteArray *inner, guint32 number)
+/* Puts the head of a message before what is in reversed, which holds it back to front. */
+static void
+wrap (GByteArray *reversed, guint32 number)
 {
-  GByteArray *outer = g_byte_array_new ();
-  muster_proto_put_bytes (outer, number, inner->data, inner->len);
-  g_byte_array_unref (inner);
-  return outer;
+  g_autoptr (GByteArray) head = g_byte_array_new ();
+  muster_proto_put_head (head, number, reversed->len);
+  for (guint i = head->len; i > 0; i--)
+    g_byte_array_append (reversed, &head->data[i - 1], 1);
 }
 
-/* A node with an attribute of functions within functions. Each level is an AttrValue, its
- * NameAttrList and that one's map entry. */
+/* A graph of one node with an attribute of functions within functions. Each level is an AttrValue's
+ * NameAttrList, that one's map entry, and its AttrValue. */
 static GByteArray *
-nested_node (int levels)
+nested_graph (int levels)
 {
-  GByteArray *value = g_byte_array_new ();
-  muster_proto_put_uint (value, 3, 7);
-  for (int i = 0; i < levels; i++)
-    value = wrapped (wrapped (wrapped (value, 2), 2), 10);
-  return wrapped (wrapped (value, 2), 5);
+  GByteArray *bytes = g_byte_array_new ();
+  g_byte_array_append (bytes, (const guint8 *)"\7\x18", 2); /* i: 7 */
+  for (int i = 0; i < levels; i++) {
+    wrap (bytes, 2);
+    wrap (bytes, 2);
+    wrap (bytes, 10);
+  }
+  wrap (bytes, 2);
+  wrap (bytes, 5);
+  wrap (bytes, 1);
+  for (guint i = 0; i < bytes->len / 2; i++) {
+    const guint8 byte = bytes->data[i];
+    bytes->data[i] = bytes->data[bytes->len - 1 - i];
+    bytes->data[bytes->len - 1 - i] = byte;
+  }
+  return bytes;
 }
 
 static gboolean
@@ -91,12 +103,12 @@ MUSTER_TEST (unpack, reads_nothing_as_an_empty_message)
 MUSTER_TEST (unpack, bounds_the_depth_where_protobuf_does)
 {
   g_autoptr (GError) error = NULL;
-  /* 2 + 3 * 32 = 98 messages below the node, then 101 */
-  g_autoptr (GByteArray) deep = nested_node (32);
-  g_autoptr (GByteArray) too_deep = nested_node (33);
-  MUSTER_EXPECT_TRUE (check (NODE, deep, &error));
+  /* 3 + 3 * 32 = 99 messages below the graph, then 102 */
+  g_autoptr (GByteArray) deep = nested_graph (32);
+  g_autoptr (GByteArray) too_deep = nested_graph (33);
+  MUSTER_EXPECT_TRUE (check (GRAPH, deep, &error));
   MUSTER_EXPECT_NO_ERROR (error);
-  MUSTER_EXPECT_FALSE (check (NODE, too_deep, &error));
+  MUSTER_EXPECT_FALSE (check (GRAPH, too_deep, &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
   MUSTER_EXPECT_TRUE (strstr (error->message, "too deep") != NULL);
 }
@@ -105,7 +117,7 @@ MUSTER_TEST (unpack, refuses_twenty_thousand_levels_from_the_bytes)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterArena) arena = muster_arena_new ();
-  g_autoptr (GByteArray) bytes = wrapped (nested_node (20000), 1);
+  g_autoptr (GByteArray) bytes = nested_graph (20000);
   MUSTER_EXPECT_NULL (muster_unpack (GRAPH, bytes->data, bytes->len, arena, "graph", &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
 }

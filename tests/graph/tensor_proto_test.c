@@ -150,6 +150,19 @@ MUSTER_TEST (tensor_proto, reads_strings)
   MUSTER_EXPECT_EQ (muster_tensor_string (none, 2).size, 0u);
 }
 
+MUSTER_TEST (tensor_proto, reads_strings_from_tensor_content)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterTensor) three =
+      read_proto ("\x08\7\x12\4\x12\2\x08\3\x22\7\3\0\1a\0bc", 17, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  const MusterString first = muster_tensor_string (three, 0);
+  const MusterString last = muster_tensor_string (three, 2);
+  MUSTER_EXPECT_MEMEQ (first.data, first.size, "a\0b", 3);
+  MUSTER_EXPECT_EQ (muster_tensor_string (three, 1).size, 0u);
+  MUSTER_EXPECT_MEMEQ (last.data, last.size, "c", 1);
+}
+
 MUSTER_TEST (tensor_proto, reads_a_scalar_without_a_shape)
 {
   g_autoptr (GError) error = NULL;
