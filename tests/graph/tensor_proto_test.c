@@ -196,7 +196,9 @@ MUSTER_TEST (tensor_proto, says_what_is_wrong)
   expect_refused ("\x08\3\x12\4\x12\2\x08\0\x3a\1\1", 11, "1 values for 0 elements");
   expect_refused ("\x08\x08\x4d\0\0\x80\x3f", 7, "complex");
   expect_refused ("\x08\1\x2a\3abc", 7, "malformed");
-  expect_refused ("\x08\7\x22\1x", 5, "tensor_content");
+  expect_refused ("\x08\7\x22\1x", 5, "lengths");
+  expect_refused ("\x08\7\x22\2\0\2", 6, "follow");
+  expect_refused ("\x08\7\x22\3\3xy", 7, "cut off");
   expect_refused ("\x08\1\x12\4\x12\2\x08", 7, "malformed");
 }
 
