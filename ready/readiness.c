@@ -143,8 +143,9 @@ evaluate (MusterSession *session, const char *op, gint64 deadline_us, GCancellab
   MusterTensor *value = muster_session_fetch (session, tensor, deadline_us, cancellable, &refused);
   if (value)
     return value;
-  /* The master may know an op that has no output where we don't. */
-  if (muster_error_is (refused, MUSTER_ERROR_INVALID_ARGUMENT) &&
+  /* Where the graph is the master's alone, it may be an op that has no output. Where it is known, a
+   * fetch that fails says nothing about readiness, though the op may well run. */
+  if (!muster_session_graph (session) && muster_error_is (refused, MUSTER_ERROR_INVALID_ARGUMENT) &&
       run_as_target (session, op, deadline_us, cancellable, NULL))
     return NULL;
   g_propagate_error (failure, g_steal_pointer (&refused));
