@@ -299,3 +299,11 @@ muster_kernel_random (MusterKernel *k, guint32 *words, gsize n)
   for (gsize i = 0; i < n; i += 4)
     muster_philox_next (&k->random, words + i);
 }
+
+MusterPhilox
+muster_kernel_philox (MusterKernel *k)
+{
+  if (!k->has_random)
+    take_random (k);
+  return k->random;
+}

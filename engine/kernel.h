@@ -113,10 +113,9 @@ void muster_kernel_resume (MusterKernel *k, GError *error);
  * multiple of four; the next call in the same kernel goes on after them. For TensorFlow's very
  * numbers in later steps too, make output 0 first: its size says how far the generator moves on. */
 void muster_kernel_random (MusterKernel *k, guint32 *words, gsize n);
-/* The same generator, as it stands; the node's own moves on by n times four words. TensorFlow
- * reserves more than it uses, so that a kernel may draw again and again: the numbers of a second
- * step depend on how many. */
-MusterPhilox muster_kernel_reserve_random (MusterKernel *k, guint64 n);
+/* The same generator to use as one likes, as it stands when the kernel begins; output 0 has been
+ * made. */
+MusterPhilox muster_kernel_philox (MusterKernel *k);
 
 /* Sets FAILED_PRECONDITION in TensorFlow's words: the variable behind input i has no value. Always
  * FALSE. */

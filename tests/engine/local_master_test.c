@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/engine/fixture.h"
+
+static MusterSession *
+open_model (MusterMaster *master)
+{
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+  add_variable (b, "v", 5);
+  add_constant (b, "one", 1);
+  add_binary (b, "AssignAdd", "up", "v", "one");
+  muster_graph_builder_node (b, "VarHandleOp", "r");
+  muster_graph_builder_attr_type (b, "dtype", MUSTER_FLOAT);
+  muster_graph_builder_attr_string (b, "shared_name", "r");
+  muster_graph_builder_node (b, "ReadVariableOp", "r/Read");
+  muster_graph_builder_input (b, "r");
+  muster_graph_builder_attr_type (b, "dtype", MUSTER_FLOAT);
+  muster_graph_builder_node (b, "AssignVariableOp", "r/Assign");
+  muster_graph_builder_input (b, "r");
+  muster_graph_builder_input (b, "one");
+  muster_graph_builder_attr_type (b, "dtype", MUSTER_FLOAT);
+  muster_graph_builder_node (b, "ReadVariableOp", "r/ReadInt");
+  muster_graph_builder_input (b, "r");
+  muster_graph_builder_attr_type (b, "dtype", MUSTER_INT32);
+  return open_session (master, b);
+}
+
+MUSTER_TEST (LocalMaster, says_in_TensorFlows_words_that_a_variable_has_no_value)
+{
+  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  g_autoptr (MusterSession) session = open_model (master);
+  const struct {
+    const char *fetch;
+    const char *text;
+  } cases[] = {
+      {"v", "Attempting to use uninitialized value v\n\t [[{{node v}}]]"},
+      {"v/read", "Attempting to use uninitialized value v\n\t [[{{node v/read}}]]"},
+      {"up", "Attempting to use uninitialized value v\n\t [[{{node up}}]]"},
+      {"r/Read",
+       "Could not find variable r. This could mean that the variable has been deleted. In TF1, it "
+       "can also mean the variable is uninitialized. Debug info: container=localhost, status "
+       "error message=Resource localhost/r/N10tensorflow3VarE does not exist.\n\t [[{{node "
+       "r/Read}}]]"},
+  };
+
+  for (gsize i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autoptr (GError) error = NULL;
+    g_autoptr (MusterTensor) got = run_one (session, NULL, NULL, cases[i].fetch, &error);
+    EXPECT_SAYS (error, MUSTER_ERROR_FAILED_PRECONDITION, cases[i].text);
+  }
+}
+
+MUSTER_TEST (LocalMaster, refuses_to_read_a_handle_as_another_dtype)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  g_autoptr (MusterSession) session = open_model (master);
+  MUSTER_EXPECT_TRUE (muster_session_run_op (session, "r/Assign", 0, NULL, NULL));
+
+  g_autoptr (MusterTensor) got = run_one (session, NULL, NULL, "r/ReadInt", &error);
+
+  MUSTER_EXPECT_EQ (fetch_float (session, "r/Read"), 1.0f);
+  EXPECT_SAYS (error, MUSTER_ERROR_INVALID_ARGUMENT, "Expected int32 got float");
+}
+
+MUSTER_TEST (LocalMaster, shares_variables_between_sessions_and_beyond_them)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  g_autoptr (MusterSession) before = open_model (master);
+  {
+    g_autoptr (MusterSession) chief = open_model (master);
+    MUSTER_EXPECT_TRUE (muster_session_run_op (chief, "v/Assign", 0, NULL, &error));
+    MUSTER_EXPECT_TRUE (muster_session_run_op (chief, "up", 0, NULL, &error));
+    MUSTER_EXPECT_TRUE (muster_session_close (chief, 0, NULL, &error));
+  }
+  g_autoptr (MusterSession) after = open_model (master);
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (fetch_float (before, "v"), 6.0f);
+  MUSTER_EXPECT_EQ (fetch_float (after, "v/read"), 6.0f);
+}
+
+MUSTER_TEST (LocalMaster, parses_equal_graphs_once)
+{
+  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  g_autoptr (MusterSession) first = open_model (master);
+  g_autoptr (MusterSession) second = open_model (master);
+
+  MUSTER_EXPECT_PTR_EQ (muster_session_graph (first), muster_session_graph (second));
+  MUSTER_EXPECT_TRUE (!g_str_equal (muster_session_handle (first), muster_session_handle (second)));
+}
+
+/* Decision 15: a read after the update, with no edge that says so, sees it. */
+MUSTER_TEST (LocalMaster, reads_a_reference_when_it_is_used)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  g_autoptr (MusterSession) session = open_model (master);
+  const char *const fetches[] = {"v/read", "up"};
+  MusterTensor *got[2];
+  const MusterStep step = {.fetches = fetches, .n_fetches = 2};
+  MUSTER_EXPECT_TRUE (muster_session_run_op (session, "v/Assign", 0, NULL, &error));
+
+  MUSTER_ASSERT_TRUE (muster_session_run (session, &step, got, NULL, NULL, &error));
+
+  MUSTER_EXPECT_EQ (float_of (got[0]), 6.0f);
+  MUSTER_EXPECT_EQ (float_of (got[1]), 6.0f);
+  muster_tensor_unref (got[0]);
+  muster_tensor_unref (got[1]);
+}
+
+MUSTER_TEST (LocalMaster, extends_a_session)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  g_autoptr (MusterSession) session = open_model (master);
+  MUSTER_EXPECT_EQ (fetch_float (session, "one"), 1.0f);
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new_extension ();
+  add_unary (b, "Neg", "minus", "one");
+  g_autoptr (MusterGraph) more = muster_graph_builder_end (b, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+
+  MUSTER_ASSERT_TRUE (muster_session_extend (session, more, 0, NULL, &error));
+  MUSTER_EXPECT_EQ (fetch_float (session, "minus"), -1.0f);
+  MUSTER_EXPECT_EQ (fetch_float (session, "one"), 1.0f);
+  MUSTER_EXPECT_FALSE (muster_session_extend (session, more, 0, NULL, &error));
+
+  EXPECT_SAYS (error, MUSTER_ERROR_INVALID_ARGUMENT,
+               "GraphDef argument to Extend includes node 'minus', which was created by a "
+               "previous call to Create or Extend in this session.");
+}
+
+MUSTER_TEST (LocalMaster, knows_a_closed_session_no_more)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  g_autoptr (MusterSession) session = open_model (master);
+
+  MUSTER_EXPECT_TRUE (muster_session_close (session, 0, NULL, NULL));
+  MUSTER_EXPECT_TRUE (muster_session_close (session, 0, NULL, NULL));
+  g_autoptr (MusterTensor) got = run_one (session, NULL, NULL, "one", &error);
+
+  EXPECT_SAYS (error, MUSTER_ERROR_ABORTED, " is not found.");
+}
+
+static void
+count (gpointer counter)
+{
+  g_atomic_int_inc ((gint *)counter);
+}
+
+MUSTER_TEST (LocalMaster, a_reset_drops_variables_and_sessions)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GError) uninitialized = NULL;
+  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  g_autoptr (MusterSession) old = open_model (master);
+  gint told = 0;
+  MUSTER_EXPECT_TRUE (muster_session_run_op (old, "v/Assign", 0, NULL, NULL));
+  const gulong id = muster_master_on_readiness_changed (master, count, &told);
+
+  MUSTER_EXPECT_TRUE (muster_master_reset (master, NULL, 0, NULL, NULL));
+  g_autoptr (MusterTensor) none = run_one (old, NULL, NULL, "v", &error);
+  g_autoptr (MusterSession) fresh = open_model (master);
+  g_autoptr (MusterTensor) empty = run_one (fresh, NULL, NULL, "v", &uninitialized);
+
+  EXPECT_SAYS (error, MUSTER_ERROR_ABORTED, " is not found. Possibly, this master has restarted.");
+  EXPECT_SAYS (uninitialized, MUSTER_ERROR_FAILED_PRECONDITION, "uninitialized value v");
+  MUSTER_EXPECT_EQ (told, 1);
+  muster_master_off_readiness_changed (master, id);
+}
+
+MUSTER_TEST (LocalMaster, tells_once_for_each_step_that_initialises)
+{
+  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  g_autoptr (MusterSession) session = open_model (master);
+  const char *const both[] = {"v/Assign", "r/Assign"};
+  const MusterStep init = {.targets = both, .n_targets = 2};
+  gint told = 0;
+  const gulong id = muster_master_on_readiness_changed (master, count, &told);
+
+  MUSTER_EXPECT_TRUE (muster_session_run (session, &init, NULL, NULL, NULL, NULL));
+  MUSTER_EXPECT_EQ (told, 1);
+  MUSTER_EXPECT_TRUE (muster_session_run (session, &init, NULL, NULL, NULL, NULL));
+  MUSTER_EXPECT_TRUE (muster_session_run_op (session, "up", 0, NULL, NULL));
+  MUSTER_EXPECT_EQ (told, 1);
+  muster_master_off_readiness_changed (master, id);
+  MUSTER_EXPECT_TRUE (muster_master_reset (master, NULL, 0, NULL, NULL));
+  MUSTER_EXPECT_EQ (told, 1);
+}
+
+MUSTER_TEST (LocalMaster, keeps_a_callable_under_a_number)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GError) wrong = NULL;
+  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+  muster_graph_builder_placeholder (b, "x", MUSTER_FLOAT, 0, NULL);
+  add_unary (b, "Neg", "minus", "x");
+  g_autoptr (MusterSession) session = open_session (master, b);
+  g_autoptr (MusterTensor) two = muster_tensor_new_float (2);
+  const MusterFeed feed = {"x:0", NULL};
+  const char *fetch = "minus:0";
+  const MusterStep step = {.feeds = &feed, .n_feeds = 1, .fetches = &fetch, .n_fetches = 1};
+  MusterTensor *got = NULL;
+
+  const gint64 callable = muster_session_make_callable (session, &step, 0, NULL, &error);
+  MUSTER_ASSERT_TRUE (callable != 0);
+  MUSTER_ASSERT_TRUE (
+      muster_session_run_callable (session, callable, &two, 1, 0, &got, NULL, NULL, &error));
+  MUSTER_EXPECT_EQ (float_of (got), -2.0f);
+  muster_tensor_unref (got);
+  MUSTER_EXPECT_FALSE (
+      muster_session_run_callable (session, callable, NULL, 0, 0, &got, NULL, NULL, &wrong));
+  EXPECT_SAYS (wrong, MUSTER_ERROR_INVALID_ARGUMENT, "takes 1 tensors, 0 were fed");
+  MUSTER_EXPECT_TRUE (muster_session_release_callable (session, callable, 0, NULL, &error));
+  MUSTER_EXPECT_FALSE (
+      muster_session_run_callable (session, callable, &two, 1, 0, &got, NULL, NULL, &error));
+  EXPECT_SAYS (error, MUSTER_ERROR_INVALID_ARGUMENT, "No such callable handle: 1");
+}
+
+MUSTER_TEST (LocalMaster, lists_one_cpu_whose_incarnation_is_its_own)
+{
+  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  g_autoptr (MusterMaster) other = muster_local_master_new ();
+  g_autoptr (GPtrArray) devices = muster_master_list_devices (master, 0, NULL, NULL);
+  g_autoptr (GPtrArray) others = muster_master_list_devices (other, 0, NULL, NULL);
+
+  MUSTER_ASSERT_EQ (devices->len, 1);
+  const MusterDevice *device = g_ptr_array_index (devices, 0);
+  MUSTER_EXPECT_STREQ (device->name, "/job:localhost/replica:0/task:0/device:CPU:0");
+  MUSTER_EXPECT_STREQ (device->type, "CPU");
+  MUSTER_EXPECT_TRUE (device->incarnation !=
+                      ((MusterDevice *)g_ptr_array_index (others, 0))->incarnation);
+}
+
+MUSTER_TEST (LocalMaster, is_one_and_the_same_for_every_local_target)
+{
+  g_autoptr (GError) error = NULL;
+  muster_local_master_offer ();
+  g_autoptr (MusterMaster) first = muster_master_new_for_target ("local", &error);
+  g_autoptr (MusterMaster) second = muster_master_new_for_target ("local", &error);
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_PTR_EQ (first, second);
+  MUSTER_EXPECT_STREQ (muster_master_target (first), "local");
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/engine/fixture.h"
+
+/* x + two, and a negation of it. */
+static MusterSession *
+open_sum (MusterMaster *master)
+{
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+  muster_graph_builder_placeholder (b, "x", MUSTER_FLOAT, 0, NULL);
+  add_constant (b, "two", 2);
+  add_binary (b, "AddV2", "sum", "x", "two");
+  add_unary (b, "Neg", "minus", "sum");
+  return open_session (master, b);
+}
+
+MUSTER_TEST (Plan, computes_a_fetch_from_a_feed)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  g_autoptr (MusterSession) session = open_sum (master);
+  g_autoptr (MusterTensor) one = muster_tensor_new_float (1);
+
+  g_autoptr (MusterTensor) full = run_one (session, "x:0", one, "minus:0", &error);
+  g_autoptr (MusterTensor) bare = run_one (session, "x", one, "minus", &error);
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (float_of (full), -3.0f);
+  MUSTER_EXPECT_EQ (float_of (bare), -3.0f);
+}
+
+MUSTER_TEST (Plan, cuts_the_graph_at_a_tensor_fed_in_its_middle)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  g_autoptr (MusterSession) session = open_sum (master);
+  g_autoptr (MusterTensor) seven = muster_tensor_new_float (7);
+
+  g_autoptr (MusterTensor) got = run_one (session, "sum:0", seven, "minus:0", &error);
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (float_of (got), -7.0f);
+}
+
+MUSTER_TEST (Plan, leaves_what_was_fed_unchanged)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  g_autoptr (MusterSession) session = open_sum (master);
+  g_autoptr (MusterTensor) seven = muster_tensor_new_float (7);
+
+  g_autoptr (MusterTensor) got = run_one (session, "sum:0", seven, "minus:0", &error);
+  g_autoptr (MusterTensor) again = run_one (session, "sum:0", seven, "minus:0", &error);
+
+  MUSTER_EXPECT_EQ (float_of (seven), 7.0f);
+  MUSTER_EXPECT_EQ (float_of (again), -7.0f);
+}
+
+MUSTER_TEST (Plan, gives_each_of_two_equal_fetches)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  g_autoptr (MusterSession) session = open_sum (master);
+  g_autoptr (MusterTensor) one = muster_tensor_new_float (1);
+  const MusterFeed feed = {"x", one};
+  const char *const fetches[] = {"sum", "minus", "sum:0"};
+  MusterTensor *got[3];
+  const MusterStep step = {.feeds = &feed, .n_feeds = 1, .fetches = fetches, .n_fetches = 3};
+
+  MUSTER_ASSERT_TRUE (muster_session_run (session, &step, got, NULL, NULL, &error));
+
+  MUSTER_EXPECT_EQ (float_of (got[0]), 3.0f);
+  MUSTER_EXPECT_EQ (float_of (got[1]), -3.0f);
+  MUSTER_EXPECT_EQ (float_of (got[2]), 3.0f);
+  for (int i = 0; i < 3; i++)
+    muster_tensor_unref (got[i]);
+}
+
+MUSTER_TEST (Plan, says_what_is_fed_wrongly)
+{
+  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  g_autoptr (MusterSession) session = open_sum (master);
+  g_autoptr (MusterTensor) one = muster_tensor_new_int32 (1);
+  g_autoptr (MusterTensor) two = muster_tensor_new (MUSTER_FLOAT, 1, (gint64[]){2});
+  g_autoptr (MusterTensor) fine = muster_tensor_new_float (1);
+  struct {
+    const char *feed;
+    MusterTensor *value;
+    const char *fetch;
+    MusterError code;
+    const char *text;
+  } cases[] = {
+      {"x:0", one, "sum", MUSTER_ERROR_INVALID_ARGUMENT,
+       "Cannot feed value of type int32 for Tensor 'x:0', which has type float"},
+      {"sum", one, "minus", MUSTER_ERROR_INVALID_ARGUMENT, "which has type float"},
+      {"x", two, "sum", MUSTER_ERROR_INVALID_ARGUMENT,
+       "Cannot feed value of shape [2] for Tensor 'x', which has shape []"},
+      {"nope:0", fine, "sum", MUSTER_ERROR_NOT_FOUND,
+       "FeedInputs: unable to find feed output nope:0"},
+      {"x:4", fine, "sum", MUSTER_ERROR_INVALID_ARGUMENT, "x:4 should have output index < 1"},
+      {"x:0", fine, "x:0", MUSTER_ERROR_INVALID_ARGUMENT, "x:0 is both fed and fetched."},
+      {"x", fine, "nope:0", MUSTER_ERROR_NOT_FOUND, "FetchOutputs node nope:0: not found"},
+      {"x", fine, "sum:3", MUSTER_ERROR_INVALID_ARGUMENT,
+       "FetchOutputs sum:3: output index too large, must be < 1"},
+      {NULL, NULL, "sum", MUSTER_ERROR_INVALID_ARGUMENT,
+       "You must feed a value for placeholder tensor 'x' with dtype float\n\t [[{{node x}}]]"},
+  };
+
+  for (gsize i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autoptr (GError) error = NULL;
+    g_autoptr (MusterTensor) got =
+        run_one (session, cases[i].feed, cases[i].value, cases[i].fetch, &error);
+    MUSTER_EXPECT_NULL (got);
+    EXPECT_SAYS (error, cases[i].code, cases[i].text);
+  }
+}
+
+MUSTER_TEST (Plan, says_which_target_is_missing_and_that_something_must_run)
+{
+  g_autoptr (GError) missing = NULL;
+  g_autoptr (GError) nothing = NULL;
+  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  g_autoptr (MusterSession) session = open_sum (master);
+  const MusterStep empty = {0};
+
+  MUSTER_EXPECT_FALSE (muster_session_run_op (session, "nope", 0, NULL, &missing));
+  MUSTER_EXPECT_FALSE (muster_session_run (session, &empty, NULL, NULL, NULL, &nothing));
+
+  EXPECT_SAYS (missing, MUSTER_ERROR_NOT_FOUND,
+               "PruneForTargets: Some target nodes not found: nope ");
+  EXPECT_SAYS (nothing, MUSTER_ERROR_INVALID_ARGUMENT,
+               "Must specify at least one target to fetch or execute.");
+}
+
+MUSTER_TEST (Plan, names_an_op_it_lacks_when_a_step_needs_it_and_the_way_out)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+  add_constant (b, "two", 2);
+  add_unary (b, "NoSuchOp", "first", "two");
+  add_unary (b, "NoSuchOp", "second", "two");
+  g_autoptr (MusterSession) session = open_session (master, b);
+
+  MUSTER_EXPECT_EQ (fetch_float (session, "two"), 2.0f);
+  g_autoptr (MusterTensor) got = run_one (session, NULL, NULL, "first", &error);
+
+  MUSTER_EXPECT_NULL (got);
+  EXPECT_SAYS (error, MUSTER_ERROR_NOT_FOUND, "Op type not registered 'NoSuchOp' in binary");
+  EXPECT_SAYS (error, MUSTER_ERROR_NOT_FOUND, "'first', 'second'");
+  EXPECT_SAYS (error, MUSTER_ERROR_NOT_FOUND, "--master=grpc://");
+}
+
+MUSTER_TEST (Plan, refuses_a_cycle)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+  add_unary (b, "Neg", "a", "b");
+  add_unary (b, "Neg", "b", "a");
+  g_autoptr (MusterSession) session = open_session (master, b);
+
+  g_autoptr (MusterTensor) got = run_one (session, NULL, NULL, "a", &error);
+
+  EXPECT_SAYS (error, MUSTER_ERROR_INVALID_ARGUMENT, "cycle");
+}
+
+MUSTER_TEST (Plan, orders_nodes_by_control_edges)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+  add_variable (b, "v", 5);
+  muster_graph_builder_node (b, "Identity", "after");
+  muster_graph_builder_input (b, "v");
+  muster_graph_builder_input (b, "^v/Assign");
+  muster_graph_builder_attr_type (b, "T", MUSTER_FLOAT);
+  g_autoptr (MusterSession) session = open_session (master, b);
+
+  MUSTER_EXPECT_EQ (fetch_float (session, "after"), 5.0f);
+}
+
+MUSTER_TEST (Plan, runs_ten_thousand_nodes_in_a_chain)
+{
+  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+  add_constant (b, "n0", 1);
+  for (int i = 1; i <= 10000; i++) {
+    g_autofree char *name = g_strdup_printf ("n%d", i);
+    g_autofree char *input = g_strdup_printf ("n%d", i - 1);
+    add_unary (b, "Neg", name, input);
+  }
+  g_autoptr (MusterSession) session = open_session (master, b);
+
+  MUSTER_EXPECT_EQ (fetch_float (session, "n9999"), -1.0f);
+  MUSTER_EXPECT_EQ (fetch_float (session, "n10000"), 1.0f);
+}
+
+/* More kinds of steps than plans are kept. */
+MUSTER_TEST (Plan, keeps_working_when_old_plans_are_dropped)
+{
+  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+  for (int i = 0; i < 600; i++) {
+    g_autofree char *name = g_strdup_printf ("c%d", i);
+    add_constant (b, name, (float)i);
+  }
+  g_autoptr (MusterSession) session = open_session (master, b);
+  for (int round = 0; round < 2; round++)
+    for (int i = 0; i < 600; i++) {
+      g_autofree char *name = g_strdup_printf ("c%d", i);
+      MUSTER_EXPECT_EQ (fetch_float (session, name), (float)i);
+    }
+}

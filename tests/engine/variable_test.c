@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/resources.h"
+#include "engine/variable.h"
+#include "tests/engine/fixture.h"
+
+static MusterVariable *
+find (MusterResources *resources, const char *name, gboolean is_resource, MusterDType dtype,
+      GError **error)
+{
+  static const Tensorflow__NodeDef def = TENSORFLOW__NODE_DEF__INIT;
+  const MusterVariableWanted wanted = {.container = "localhost",
+                                       .name = name,
+                                       .is_resource = is_resource,
+                                       .dtype = dtype,
+                                       .def = &def};
+  return muster_resources_variable (resources, &wanted, error);
+}
+
+MUSTER_TEST (Variable, an_update_leaves_a_snapshot_alone)
+{
+  g_autoptr (MusterResources) resources = muster_resources_new ();
+  g_autoptr (MusterVariable) v = find (resources, "v", FALSE, MUSTER_FLOAT, NULL);
+  g_autoptr (MusterTensor) one = muster_tensor_new_float (1);
+  muster_variable_assign (v, one);
+  g_autoptr (MusterTensor) snapshot = muster_variable_read (v);
+
+  float *data = muster_variable_begin_update (v);
+  data[0] = 2;
+  muster_variable_end_update (v);
+
+  g_autoptr (MusterTensor) now = muster_variable_read (v);
+  MUSTER_EXPECT_EQ (float_of (snapshot), 1.0f);
+  MUSTER_EXPECT_EQ (float_of (now), 2.0f);
+}
+
+MUSTER_TEST (Variable, an_update_of_a_value_nobody_holds_is_in_place)
+{
+  g_autoptr (MusterResources) resources = muster_resources_new ();
+  g_autoptr (MusterVariable) v = find (resources, "v", FALSE, MUSTER_FLOAT, NULL);
+  MusterTensor *one = muster_tensor_new_float (1);
+  muster_variable_assign (v, one);
+  muster_tensor_unref (one);
+
+  void *first = muster_variable_begin_update (v);
+  muster_variable_end_update (v);
+  void *second = muster_variable_begin_update (v);
+  muster_variable_end_update (v);
+
+  MUSTER_EXPECT_PTR_EQ (first, second);
+}
+
+MUSTER_TEST (Variable, updating_several_takes_each_lock_once_and_needs_all_values)
+{
+  void *data[3];
+  g_autoptr (MusterResources) resources = muster_resources_new ();
+  g_autoptr (MusterVariable) a = find (resources, "a", TRUE, MUSTER_FLOAT, NULL);
+  g_autoptr (MusterVariable) b = find (resources, "b", TRUE, MUSTER_FLOAT, NULL);
+  g_autoptr (MusterTensor) one = muster_tensor_new_float (1);
+  muster_variable_assign (a, one);
+
+  MUSTER_EXPECT_FALSE (muster_variables_begin_update ((MusterVariable *[]){b, a, b}, 3, data));
+  muster_variable_assign (b, one);
+  MUSTER_ASSERT_TRUE (muster_variables_begin_update ((MusterVariable *[]){b, a, b}, 3, data));
+  MUSTER_EXPECT_PTR_EQ (data[0], data[2]);
+  muster_variables_end_update ((MusterVariable *[]){b, a, b}, 3);
+}
+
+MUSTER_TEST (Variable, is_found_by_container_name_and_kind)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterResources) resources = muster_resources_new ();
+  g_autoptr (MusterVariable) reference = find (resources, "v", FALSE, MUSTER_FLOAT, NULL);
+  g_autoptr (MusterVariable) handle = find (resources, "v", TRUE, MUSTER_FLOAT, NULL);
+  g_autoptr (MusterVariable) again = find (resources, "v", FALSE, MUSTER_FLOAT, NULL);
+  g_autoptr (MusterTensor) one = muster_tensor_new_float (1);
+  muster_variable_assign (reference, one);
+
+  g_autoptr (MusterVariable) other = find (resources, "v", FALSE, MUSTER_INT32, &error);
+
+  MUSTER_EXPECT_PTR_EQ (reference, again);
+  MUSTER_EXPECT_TRUE (handle != reference);
+  MUSTER_EXPECT_NULL (other);
+  EXPECT_SAYS (error, MUSTER_ERROR_INVALID_ARGUMENT, "holds float, but is wanted as int32");
+}
+
+MUSTER_TEST (Variable, clearing_one_container_keeps_the_others)
+{
+  g_autoptr (MusterResources) resources = muster_resources_new ();
+  g_autoptr (MusterVariable) v = find (resources, "v", FALSE, MUSTER_FLOAT, NULL);
+  g_autoptr (MusterTensor) one = muster_tensor_new_float (1);
+  muster_variable_assign (v, one);
+
+  MUSTER_EXPECT_FALSE (muster_resources_clear (resources, (const char *[]){"other", NULL}));
+  g_autoptr (MusterVariable) kept = find (resources, "v", FALSE, MUSTER_FLOAT, NULL);
+  MUSTER_EXPECT_TRUE (muster_resources_clear (resources, (const char *[]){"localhost", NULL}));
+  g_autoptr (MusterVariable) fresh = find (resources, "v", FALSE, MUSTER_FLOAT, NULL);
+
+  MUSTER_EXPECT_PTR_EQ (kept, v);
+  MUSTER_EXPECT_FALSE (muster_variable_is_initialized (fresh));
+}
