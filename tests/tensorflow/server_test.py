@@ -73,7 +73,7 @@ class Story:
             saver = v1.train.import_meta_graph(prefix + ".meta")
             with v1.Session() as session:
                 saver.restore(session, prefix)
-                np.testing.assert_array_equal(session.run("output/bias:0"), wanted["output/bias"])
+                np.testing.assert_array_equal(session.run("hidden/bias:0"), wanted["hidden/bias"])
 
     def check_equal(self, got, wanted):
         self.assertEqual(sorted(got), sorted(wanted))
