@@ -20,11 +20,10 @@ struct _MusterGraph {
   gint ref_count; /* atomic */
   GBytes *bytes;  /* (owned) */
 
-  gsize hash_once;
+  GMutex lock;   /* held while one of the following is made */
+  gint has_hash; /* atomic; once set, hash is constant */
   guint64 hash;
-
-  gsize parse_once;
-  /* Written within parse_once, constant after it. */
+  gint is_parsed;                  /* atomic; once set, all that follows is constant */
   GError *verdict;                 /* (owned) (nullable) */
   MusterArena *arena;              /* (owned) (nullable) holds def */
   const Tensorflow__GraphDef *def; /* (nullable) for a malformed graph */
@@ -41,6 +40,7 @@ muster_graph_new (GBytes *bytes)
   MusterGraph *self = g_new0 (MusterGraph, 1);
   self->ref_count = 1;
   self->bytes = g_bytes_ref (bytes);
+  g_mutex_init (&self->lock);
   return self;
 }
 
@@ -94,6 +94,7 @@ muster_graph_unref (MusterGraph *self)
 {
   if (self == NULL || !g_atomic_int_dec_and_test (&self->ref_count))
     return;
+  g_mutex_clear (&self->lock);
   g_bytes_unref (self->bytes);
   g_clear_error (&self->verdict);
   muster_arena_free (self->arena);
@@ -110,12 +111,16 @@ muster_graph_bytes (MusterGraph *self)
 guint64
 muster_graph_hash (MusterGraph *self)
 {
-  if (g_once_init_enter (&self->hash_once)) {
-    gsize size;
-    gconstpointer data = g_bytes_get_data (self->bytes, &size);
+  if (g_atomic_int_get (&self->has_hash))
+    return self->hash;
+  gsize size;
+  gconstpointer data = g_bytes_get_data (self->bytes, &size);
+  g_mutex_lock (&self->lock);
+  if (!self->has_hash) {
     self->hash = muster_hash_bytes (data, size, 0);
-    g_once_init_leave (&self->hash_once, 1);
+    g_atomic_int_set (&self->has_hash, TRUE);
   }
+  g_mutex_unlock (&self->lock);
   return self->hash;
 }
 
@@ -249,14 +254,23 @@ forget (MusterGraph *self)
   g_clear_pointer (&self->arena, muster_arena_free);
 }
 
+static void
+parse_once (MusterGraph *self)
+{
+  g_mutex_lock (&self->lock);
+  if (!self->is_parsed) {
+    if (!parse (self, &self->verdict))
+      forget (self);
+    g_atomic_int_set (&self->is_parsed, TRUE);
+  }
+  g_mutex_unlock (&self->lock);
+}
+
 gboolean
 muster_graph_parse (MusterGraph *self, GError **error)
 {
-  if (g_once_init_enter (&self->parse_once)) {
-    if (!parse (self, &self->verdict))
-      forget (self);
-    g_once_init_leave (&self->parse_once, 1);
-  }
+  if (!g_atomic_int_get (&self->is_parsed))
+    parse_once (self);
   if (self->verdict == NULL)
     return TRUE;
   if (error != NULL)

@@ -18,8 +18,8 @@ struct _MusterMetaGraph {
   MusterGraph *graph; /* (owned) */
   MusterArena *arena; /* (owned) everything below lives in it, or is borrowed from graph */
 
-  gsize bytes_once; /* where the bytes are made, not read */
-  GBytes *bytes;    /* (owned) (nullable) until asked for */
+  GMutex lock;
+  GBytes *bytes; /* (owned) guarded by lock; NULL until asked for, where they are made, not read */
 
   GHashTable *collections; /* (owned) key -> const char *const * */
   MusterVariables variables;
@@ -34,6 +34,7 @@ new_empty (void)
 {
   MusterMetaGraph *self = g_new0 (MusterMetaGraph, 1);
   self->ref_count = 1;
+  g_mutex_init (&self->lock);
   self->arena = muster_arena_new ();
   self->collections = g_hash_table_new (g_str_hash, g_str_equal);
   return self;
@@ -296,6 +297,7 @@ muster_meta_graph_unref (MusterMetaGraph *self)
 {
   if (self == NULL || !g_atomic_int_dec_and_test (&self->ref_count))
     return;
+  g_mutex_clear (&self->lock);
   muster_variables_clear (&self->variables);
   g_clear_pointer (&self->graph, muster_graph_unref);
   g_clear_pointer (&self->bytes, g_bytes_unref);
@@ -304,20 +306,25 @@ muster_meta_graph_unref (MusterMetaGraph *self)
   g_free (self);
 }
 
+static GBytes *
+make_bytes (MusterGraph *graph)
+{
+  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
+  GBytes *bytes = muster_graph_bytes (graph);
+  muster_proto_put_head (muster_rope_tail (&rope), FIELD_GRAPH, g_bytes_get_size (bytes));
+  muster_rope_append (&rope, bytes);
+  return muster_rope_flatten (&rope);
+}
+
 GBytes *
 muster_meta_graph_bytes (MusterMetaGraph *self)
 {
-  if (g_once_init_enter (&self->bytes_once)) {
-    if (self->bytes == NULL) {
-      g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
-      GBytes *graph = muster_graph_bytes (self->graph);
-      muster_proto_put_head (muster_rope_tail (&rope), FIELD_GRAPH, g_bytes_get_size (graph));
-      muster_rope_append (&rope, graph);
-      self->bytes = muster_rope_flatten (&rope);
-    }
-    g_once_init_leave (&self->bytes_once, 1);
-  }
-  return self->bytes;
+  g_mutex_lock (&self->lock);
+  if (self->bytes == NULL)
+    self->bytes = make_bytes (self->graph);
+  GBytes *bytes = self->bytes;
+  g_mutex_unlock (&self->lock);
+  return bytes;
 }
 
 MusterGraph *
