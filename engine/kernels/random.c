@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-/* TensorFlow sets this many times four words aside for each element, since a rejecting
- * distribution can't tell how many it takes. */
+/* TensorFlow sets this many words aside for each element of a truncated distribution, which can't
+ * tell how many it takes. */
 #define RESERVED 256
 
 /* Words to numbers in [0, 1): the word's low bits become the mantissa of a number in [1, 2). */
@@ -105,7 +105,7 @@ fill (MusterKernel *k, FillBlock block, MusterTensor *out)
 {
   MusterDType dtype = muster_tensor_dtype (out);
   gint64 n = muster_tensor_n_elements (out), per_block = dtype == MUSTER_DOUBLE ? 2 : 4;
-  MusterPhilox random = muster_kernel_reserve_random (k, (guint64)n * RESERVED);
+  MusterPhilox random = muster_kernel_philox (k);
   gsize size = muster_dtype_size (dtype);
   guint8 *to = muster_tensor_data_mutable (out);
   guint32 words[4], values[4];
@@ -200,7 +200,7 @@ compute_truncated (MusterKernel *k, GError **error)
   n = muster_tensor_n_elements (out);
   group = dtype == MUSTER_DOUBLE ? 2 : 4;
   size = muster_dtype_size (dtype);
-  random = muster_kernel_reserve_random (k, (guint64)n * RESERVED);
+  random = muster_kernel_philox (k);
   for (gint64 i = 0; i < n; i += group) {
     double values[2];
     truncated_group (random, dtype, values);
@@ -233,7 +233,7 @@ compute_uniform_int (MusterKernel *k, GError **error)
     return muster_invalid (
         error, "Need minval < maxval, got %" G_GINT64_FORMAT " >= %" G_GINT64_FORMAT, low, high);
   range = (guint64)high - (guint64)low;
-  random = muster_kernel_reserve_random (k, (guint64)n * RESERVED);
+  random = muster_kernel_philox (k);
   for (gint64 i = 0; i < n;) {
     guint32 words[4];
     muster_philox_next (&random, words);

@@ -37,16 +37,35 @@ pass_reference (MusterKernel *k)
     muster_kernel_forward_ref (k, 0, 0);
 }
 
+/* The shape that a variable has, or was declared with, as text; NULL if it is value's too, or isn't
+ * known. */
+static char *
+other_shape (MusterVariable *variable, MusterTensor *value)
+{
+  g_autoptr (MusterTensor) old = muster_variable_read (variable);
+  const gint64 *dims = NULL;
+  int n_dims;
+
+  if (old != NULL)
+    return muster_same_shape (old, value) ? NULL : muster_shape_text (old);
+  n_dims = muster_variable_shape (variable, &dims);
+  if (n_dims < 0 || muster_shape_n_elements (n_dims, dims) < 0 ||
+      (n_dims == muster_tensor_n_dims (value) &&
+       (n_dims == 0 || memcmp (dims, muster_tensor_dims (value), n_dims * sizeof *dims) == 0)))
+    return NULL;
+  return muster_shape_to_string (n_dims, dims);
+}
+
 static gboolean
 compute_assign (MusterKernel *k, GError **error)
 {
   MusterVariable *variable = muster_kernel_variable (k, 0);
   MusterTensor *value = muster_kernel_input (k, 1);
-  g_autoptr (MusterTensor) old = muster_variable_read (variable);
+  g_autofree char *a =
+      muster_kernel_attr_bool (k, "validate_shape", TRUE) ? other_shape (variable, value) : NULL;
 
-  if (muster_kernel_attr_bool (k, "validate_shape", TRUE) && old != NULL &&
-      !muster_same_shape (old, value)) {
-    g_autofree char *a = muster_shape_text (old), *b = muster_shape_text (value);
+  if (a != NULL) {
+    g_autofree char *b = muster_shape_text (value);
     return muster_invalid (
         error, "Assign requires shapes of both tensors to match. lhs shape= %s rhs shape= %s", a,
         b);
