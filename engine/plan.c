@@ -248,7 +248,7 @@ bind_inputs (Maker *m, MusterPlanNode *node, GError **error)
 static void
 settle_feeds (Maker *m, const MusterPlanNode *node, const MusterOpEntry *entry)
 {
-  if (memchr (m->given->data, MUSTER_INVALID, m->given->len) == NULL)
+  if (m->given->len == 0 || memchr (m->given->data, MUSTER_INVALID, m->given->len) == NULL)
     return;
   for (guint i = 0; i < node->n_inputs; i++)
     if (m->given->data[i] == MUSTER_INVALID)
