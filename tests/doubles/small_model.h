@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "graph/meta_graph.h"
+#include "tests/doubles/fake_master.h"
+
+G_BEGIN_DECLS
+
+/* A small model with a saver, as TensorFlow would export it: reference variables, "init" (all
+ * initialisers), "save/control_dependency:0", "save/restore_all" and "save/Const:0". It runs on the
+ * engine; on the fake master after muster_small_model_play (). */
+
+typedef struct {
+  const char *name;
+  MusterDType dtype;
+  int n_dims;
+  gint64 dims[2];
+} MusterSmallVariable;
+
+/* "v", float [2], and "w", int64 []. */
+extern const MusterSmallVariable muster_small_variables[2];
+
+/* max_to_keep goes into the SaverDef. */
+MusterMetaGraph *muster_small_model_new (const MusterSmallVariable *variables, gsize n,
+                                         int max_to_keep);
+
+/* Writes a checkpoint of these variables, every element (or byte) being value. */
+gboolean muster_small_model_write (const char *prefix, const MusterSmallVariable *variables,
+                                   gsize n, int value, GError **error);
+
+/* Scripts the fake master: "init" and "save/restore_all" give the muster_small_variables values,
+ * "save/control_dependency" writes their files where it is told to. */
+void muster_small_model_play (MusterFakeMaster *master);
+
+G_END_DECLS

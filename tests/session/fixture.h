@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "session/session_manager.h"
+#include "tests/doubles/fake_master.h"
+#include "tests/doubles/small_model.h"
+
+G_BEGIN_DECLS
+
+/* A job on one fake clock and one fake master: the small model with the variables "v" and "w" and
+ * the local variable "local". "init" sets v and w, "local_init" sets local; "gate" reports v and w,
+ * "ready" all three. */
+
+typedef struct {
+  MusterFakeClock *clock;
+  MusterFakeMaster *master;
+  MusterMetaGraph *meta_graph;
+  MusterSaver *saver;
+  MusterSessionManager *manager; /* with all three ops */
+  MusterSessionReport report;    /* of the last verb */
+  GError *error;                 /* of the last verb */
+} MusterJob;
+
+MusterJob muster_job_new (void);
+void muster_job_clear (MusterJob *self);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterJob, muster_job_clear)
+
+/* A manager with these ops (each nullable) and the job's clock. */
+MusterSessionManager *muster_job_manager (MusterJob *self, const char *local_init,
+                                          const char *ready, const char *gate);
+
+/* The verbs, by the job's manager; report and error go to the job. */
+MusterSession *muster_job_prepare (MusterJob *self, MusterPrepareOptions options);
+MusterSession *muster_job_recover (MusterJob *self, MusterPrepareOptions options,
+                                   gboolean *recovered);
+MusterSession *muster_job_wait (MusterJob *self, gint64 timeout_us, GCancellable *cancellable);
+
+/* Writes DIRECTORY/model.ckpt-STEP of the small model and names it the latest. */
+char *muster_job_write_checkpoint (const char *directory, gint64 step);
+
+gboolean muster_job_diary_is (MusterJob *self, const char *diary);
+
+/* Events: somebody's init, and a chief that prepares. */
+void muster_job_initialise (gpointer job);
+void muster_job_chief_prepares (gpointer job);
+void muster_job_restart_master (gpointer job);
+
+G_END_DECLS

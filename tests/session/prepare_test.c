@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/gtest_shim.h"
+#include "tests/session/fixture.h"
+
+static gboolean
+note_session (MusterSession *session, gpointer user_data, G_GNUC_UNUSED GError **error)
+{
+  *(MusterSession **)user_data = session;
+
+  return TRUE;
+}
+
+static gboolean
+fail_in_init (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gpointer user_data,
+              GError **error)
+{
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED, "no vocabulary");
+
+  return FALSE;
+}
+
+static gboolean
+fail_without_a_word (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gpointer user_data,
+                     G_GNUC_UNUSED GError **error)
+{
+  return FALSE;
+}
+
+/* B002.33 */
+MUSTER_TEST (Prepare, initialises_in_order)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  MusterSession *seen = NULL;
+  MusterPrepareOptions options = {
+      .init_op = "init", .init_func = note_session, .init_func_data = &seen};
+
+  g_autoptr (MusterSession) session = muster_job_prepare (&job, options);
+
+  MUSTER_EXPECT_NO_ERROR (job.error);
+  MUSTER_EXPECT_TRUE (session != NULL && session == seen);
+  muster_job_diary_is (&job, "create, run init, run gate, run local_init, run ready");
+  MUSTER_EXPECT_EQ (muster_fake_master_n_open (job.master), 1u);
+}
+
+/* B002.30, B002.33 */
+MUSTER_TEST (Prepare, feeds_the_init_op)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  g_autoptr (MusterTensor) value = muster_tensor_new_float (0.5);
+  MusterFeed feed = {"start:0", value};
+
+  g_autoptr (MusterSession) session = muster_job_prepare (
+      &job, (MusterPrepareOptions){.init_op = "init", .init_feeds = &feed, .n_init_feeds = 1});
+
+  MUSTER_EXPECT_NO_ERROR (job.error);
+  MUSTER_EXPECT_TRUE (muster_fake_master_fed (job.master, "start") == value);
+}
+
+/* B002.32 */
+MUSTER_TEST (Prepare, refuses_a_model_that_nothing_initialises)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  g_clear_object (&job.manager);
+  job.manager = muster_job_manager (&job, NULL, "ready", NULL);
+
+  g_autoptr (MusterSession) session = muster_job_prepare (&job, (MusterPrepareOptions){0});
+
+  MUSTER_EXPECT_NULL (session);
+  MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
+  MUSTER_EXPECT_STREQ (
+      job.error->message,
+      "Model is not initialized and no init_op or init_fn or local_init_op was given");
+  muster_job_diary_is (&job, "");
+}
+
+/* B002.32 [diff] 2: after looking for a checkpoint; the session is closed */
+MUSTER_TEST (Prepare, closes_its_session_when_there_is_no_checkpoint_and_no_init)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  g_clear_object (&job.manager);
+  job.manager = muster_job_manager (&job, NULL, "ready", NULL);
+
+  g_autoptr (MusterSession) session = muster_job_prepare (
+      &job, (MusterPrepareOptions){.saver = job.saver, .checkpoint_dir = muster_test_tmpdir ()});
+
+  MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
+  muster_job_diary_is (&job, "create, close");
+  MUSTER_EXPECT_NULL (session);
+}
+
+/* B002.34, B002.38 */
+MUSTER_TEST (Prepare, is_content_with_a_local_init_op)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  g_clear_object (&job.manager);
+  job.manager = muster_job_manager (&job, "local_init", NULL, NULL);
+
+  g_autoptr (MusterSession) session = muster_job_prepare (&job, (MusterPrepareOptions){0});
+
+  MUSTER_EXPECT_NO_ERROR (job.error);
+  MUSTER_EXPECT_TRUE (session != NULL);
+  muster_job_diary_is (&job, "create, run local_init");
+  MUSTER_EXPECT_FALSE (muster_fake_master_has_variable (job.master, "v"));
+}
+
+/* B002.36 */
+MUSTER_TEST (Prepare, says_why_the_gate_stayed_shut)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  muster_fake_master_op_sets (job.master, "half_init", "v", NULL);
+
+  g_autoptr (MusterSession) session =
+      muster_job_prepare (&job, (MusterPrepareOptions){.init_op = "half_init"});
+
+  MUSTER_EXPECT_NULL (session);
+  MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
+  MUSTER_EXPECT_STREQ (job.error->message,
+                       "Init operations did not make model ready for local_init.  Init op: "
+                       "half_init, init fn: None, error: Variables not initialized: w");
+  muster_job_diary_is (&job, "create, run half_init, run gate, close");
+  MUSTER_EXPECT_STREQ (job.report.reason, "Variables not initialized: w");
+}
+
+/* B002.37 */
+MUSTER_TEST (Prepare, says_why_the_model_is_not_ready)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  MusterSession *seen = NULL;
+  muster_fake_master_op_reports (job.master, "ready", "v", "w", "local", "x", NULL);
+
+  g_autoptr (MusterSession) session = muster_job_prepare (
+      &job, (MusterPrepareOptions){
+                .init_op = "init", .init_func = note_session, .init_func_data = &seen});
+
+  MUSTER_EXPECT_NULL (session);
+  MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
+  MUSTER_EXPECT_STREQ (
+      job.error->message,
+      "Init operations did not make model ready.  Init op: init, init fn: init_func, "
+      "local_init_op: local_init, error: Variables not initialized: x");
+  MUSTER_EXPECT_EQ (muster_fake_master_n_open (job.master), 0u);
+}
+
+/* B002.39 [diff] 2: unchanged but for the step's name, no retry, closed */
+MUSTER_TEST (Prepare, passes_failures_on_and_closes_its_session)
+{
+  const struct {
+    const char *op;
+    const char *diary;
+  } steps[] = {
+      {"init", "create, run init, close"},
+      {"gate", "create, run init, run gate, close"},
+      {"local_init", "create, run init, run gate, run local_init, close"},
+      {"ready", "create, run init, run gate, run local_init, run ready, close"},
+  };
+
+  for (gsize i = 0; i < G_N_ELEMENTS (steps); i++) {
+    g_auto (MusterJob) job = muster_job_new ();
+    MUSTER_TRACE ("%s", steps[i].op);
+    muster_fake_master_fail (job.master, steps[i].op, 1, G_MAXUINT, MUSTER_ERROR_UNAVAILABLE,
+                             "lost the ps");
+    g_autoptr (MusterSession) session =
+        muster_job_prepare (&job, (MusterPrepareOptions){.init_op = "init"});
+    MUSTER_EXPECT_NULL (session);
+    MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE);
+    MUSTER_EXPECT_TRUE (g_str_has_suffix (job.error->message, ": lost the ps"));
+    muster_job_diary_is (&job, steps[i].diary);
+  }
+}
+
+/* B002.67: what local init says of values isn't a reason to wait */
+MUSTER_TEST (Prepare, does_not_read_the_words_of_a_failing_local_init)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  muster_fake_master_fail (job.master, "local_init", 1, 1, MUSTER_ERROR_FAILED_PRECONDITION,
+                           "Attempting to use uninitialized value v");
+
+  g_autoptr (MusterSession) session =
+      muster_job_prepare (&job, (MusterPrepareOptions){.init_op = "init"});
+
+  MUSTER_EXPECT_NULL (session);
+  MUSTER_EXPECT_STREQ (
+      job.error->message,
+      "Running local_init_op 'local_init': Attempting to use uninitialized value v");
+}
+
+/* B002.40 */
+MUSTER_TEST (Prepare, stops_at_a_failing_init_function)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+
+  g_autoptr (MusterSession) session = muster_job_prepare (
+      &job, (MusterPrepareOptions){.init_op = "init", .init_func = fail_in_init});
+
+  MUSTER_EXPECT_NULL (session);
+  MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED);
+  MUSTER_EXPECT_TRUE (strstr (job.error->message, "no vocabulary"));
+  muster_job_diary_is (&job, "create, run init, close");
+}
+
+MUSTER_TEST (Prepare, reports_an_init_function_that_fails_without_an_error)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+
+  g_autoptr (MusterSession) session =
+      muster_job_prepare (&job, (MusterPrepareOptions){.init_func = fail_without_a_word});
+
+  MUSTER_EXPECT_NULL (session);
+  MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_UNKNOWN);
+}
+
+/* B002.41 */
+MUSTER_TEST (Prepare, does_not_wait_for_readiness)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  muster_fake_master_op_sets (job.master, "nothing", NULL);
+
+  g_autoptr (MusterSession) session =
+      muster_job_prepare (&job, (MusterPrepareOptions){.init_op = "nothing"});
+
+  MUSTER_EXPECT_NULL (session);
+  MUSTER_EXPECT_EQ (muster_fake_clock_n_waits (job.clock), 0u);
+}
+
+/* B002.42 */
+MUSTER_TEST (Prepare, gives_run_options_to_local_init_alone)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  g_autoptr (GBytes) run_options = g_bytes_new_static ("\x10\x05", 2);
+  MusterSessionManagerOptions options = {.local_init_op = "local_init",
+                                         .ready_op = "ready",
+                                         .local_init_run_options = run_options,
+                                         .clock = MUSTER_CLOCK (job.clock)};
+  g_clear_object (&job.manager);
+  job.manager = muster_session_manager_new (NULL, &options, NULL);
+
+  g_autoptr (MusterSession) session =
+      muster_job_prepare (&job, (MusterPrepareOptions){.init_op = "init"});
+
+  MUSTER_EXPECT_TRUE (muster_fake_master_options_of (job.master, "local_init") == run_options);
+  MUSTER_EXPECT_NULL (muster_fake_master_options_of (job.master, "init"));
+  MUSTER_EXPECT_NULL (muster_fake_master_options_of (job.master, "ready"));
+}
+
+/* diff 6: retrying is the waiter's */
+MUSTER_TEST (Prepare, does_not_retry_a_master_that_is_not_there)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  muster_fake_master_fail (job.master, "create", 1, G_MAXUINT, MUSTER_ERROR_UNAVAILABLE,
+                           "connection refused");
+
+  g_autoptr (MusterSession) session =
+      muster_job_prepare (&job, (MusterPrepareOptions){.init_op = "init"});
+
+  MUSTER_EXPECT_NULL (session);
+  MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE);
+  MUSTER_EXPECT_STREQ (job.error->message, "Creating a session at 'fake': connection refused");
+  muster_job_diary_is (&job, "create");
+}
+
+/* diff 12 */
+MUSTER_TEST (Prepare, ends_at_its_deadline_and_says_where_the_time_went)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  muster_fake_master_set_cost (job.master, "create", 45 * MUSTER_MILLISECOND);
+  muster_fake_master_set_cost (job.master, "init", MUSTER_WAIT_FOREVER);
+
+  g_autoptr (MusterSession) session = muster_job_prepare (
+      &job, (MusterPrepareOptions){.init_op = "init", .timeout_us = 10 * MUSTER_SECOND});
+
+  MUSTER_EXPECT_NULL (session);
+  MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+  MUSTER_EXPECT_TRUE (
+      g_str_has_prefix (job.error->message, "Session was not ready after waiting 10 secs. ("));
+  MUSTER_EXPECT_TRUE (strstr (job.error->message, "out of time in 'init'"));
+  MUSTER_EXPECT_TRUE (strstr (job.error->message, "create 45 ms"));
+  MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (job.clock), 10 * MUSTER_SECOND);
+  muster_job_diary_is (&job, "create, run init, close");
+}
+
+MUSTER_TEST (Prepare, closes_its_session_when_it_is_cancelled)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+  MusterPrepareOptions options = {.init_op = "init"};
+  muster_fake_master_set_cost (job.master, "init", MUSTER_WAIT_FOREVER);
+  muster_fake_clock_cancel_at (job.clock, 95 * MUSTER_SECOND, cancellable);
+
+  g_autoptr (MusterSession) session = muster_session_manager_prepare_session (
+      job.manager, MUSTER_MASTER (job.master), &options, NULL, cancellable, &job.error);
+
+  MUSTER_EXPECT_NULL (session);
+  MUSTER_EXPECT_ERROR (job.error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+  MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (job.clock), 95 * MUSTER_SECOND);
+  MUSTER_EXPECT_EQ (muster_fake_master_n_open (job.master), 0u);
+}
+
+MUSTER_TEST (Prepare, reports_its_phases)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  muster_fake_master_set_cost (job.master, "init", 3 * MUSTER_SECOND);
+
+  g_autoptr (MusterSession) session =
+      muster_job_prepare (&job, (MusterPrepareOptions){.init_op = "init"});
+
+  MUSTER_ASSERT_TRUE (job.report.phases != NULL);
+  MUSTER_ASSERT_EQ (job.report.phases->len, 4u);
+  MusterPhase *phases = (MusterPhase *)job.report.phases->data;
+  MUSTER_EXPECT_STREQ (phases[0].name, "create");
+  MUSTER_EXPECT_STREQ (phases[1].name, "init");
+  MUSTER_EXPECT_EQ (phases[1].duration_us, 3 * MUSTER_SECOND);
+  MUSTER_EXPECT_STREQ (phases[2].name, "local init");
+  MUSTER_EXPECT_STREQ (phases[3].name, "ready");
+  MUSTER_EXPECT_EQ (job.report.sessions, 1u);
+  MUSTER_EXPECT_EQ (job.report.looks, 2u);
+  MUSTER_EXPECT_NULL (job.report.reason);
+}
+
+/* B002.7 */
+MUSTER_TEST (Prepare, serves_several_masters)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterJob) other = muster_job_new ();
+  MusterPrepareOptions options = {.init_op = "init"};
+
+  g_autoptr (MusterSession) a = muster_session_manager_prepare_session (
+      job.manager, MUSTER_MASTER (job.master), &options, NULL, NULL, NULL);
+  g_autoptr (MusterSession) b = muster_session_manager_prepare_session (
+      job.manager, MUSTER_MASTER (other.master), &options, NULL, NULL, NULL);
+
+  MUSTER_EXPECT_TRUE (a && b);
+  MUSTER_EXPECT_TRUE (muster_fake_master_has_variable (other.master, "v"));
+}

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/gtest_shim.h"
+#include "tests/session/fixture.h"
+
+/* B002.44 */
+MUSTER_TEST (Wait, takes_a_model_that_is_ready_at_once)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  muster_job_initialise (&job);
+
+  g_autoptr (MusterSession) session = muster_job_wait (&job, MUSTER_WAIT_FOREVER, NULL);
+
+  MUSTER_EXPECT_NO_ERROR (job.error);
+  MUSTER_EXPECT_TRUE (session != NULL);
+  muster_job_diary_is (&job, "create, run gate, run local_init, run ready");
+  MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (job.clock), 0);
+}
+
+/* B002.43, B002.54: the chief at 1 h; diff 13: one session, local init once */
+MUSTER_TEST (Wait, waits_for_a_chief_that_comes_after_an_hour)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  muster_fake_clock_at (job.clock, 3601 * MUSTER_SECOND, muster_job_initialise, &job);
+
+  g_autoptr (MusterSession) session = muster_job_wait (&job, MUSTER_WAIT_FOREVER, NULL);
+
+  MUSTER_EXPECT_NO_ERROR (job.error);
+  MUSTER_EXPECT_TRUE (session != NULL);
+  MUSTER_EXPECT_GE (muster_fake_clock_elapsed_us (job.clock), 3601 * MUSTER_SECOND);
+  MUSTER_EXPECT_LE (muster_fake_clock_elapsed_us (job.clock), 3631 * MUSTER_SECOND);
+  MUSTER_EXPECT_EQ (muster_fake_master_n_calls (job.master, "create"), 1u);
+  MUSTER_EXPECT_EQ (muster_fake_master_n_calls (job.master, "local_init"), 1u);
+  MUSTER_EXPECT_EQ (muster_fake_master_n_calls (job.master, "init"), 0u);
+  MUSTER_EXPECT_EQ (job.report.sessions, 1u);
+}
+
+MUSTER_TEST (Wait, comes_off_the_line_at_once_where_the_master_pushes)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  muster_fake_master_set_watchable (job.master);
+  muster_fake_clock_at (job.clock, 3601 * MUSTER_SECOND, muster_job_initialise, &job);
+
+  g_autoptr (MusterSession) session = muster_job_wait (&job, MUSTER_WAIT_FOREVER, NULL);
+
+  MUSTER_EXPECT_NO_ERROR (job.error);
+  MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (job.clock), 3601 * MUSTER_SECOND);
+  MUSTER_EXPECT_TRUE (job.report.pushed);
+  muster_job_diary_is (&job, "create, watch, watch, run local_init, watch");
+}
+
+/* B002.46 [diff] 4: the two-hour countdown, used to its end, and the reason in the error */
+MUSTER_TEST (Wait, gives_up_after_two_hours_and_says_why)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  muster_fake_master_set_cost (job.master, "create", 45 * MUSTER_MILLISECOND);
+
+  g_autoptr (MusterSession) session = muster_job_wait (&job, 7200 * MUSTER_SECOND, NULL);
+
+  MUSTER_EXPECT_NULL (session);
+  MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+  g_autofree char *expected = g_strdup_printf (
+      "Session was not ready after waiting 7200 secs. (Variables not initialized: v, w); out of "
+      "time in 'waiting'; spent: create 45 ms, waiting 1h59m (%u looks, one session)",
+      job.report.looks);
+  MUSTER_EXPECT_STREQ (job.error->message, expected);
+  MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (job.clock), 7200 * MUSTER_SECOND);
+  MUSTER_EXPECT_EQ (muster_fake_master_n_open (job.master), 0u);
+  MUSTER_EXPECT_STREQ (job.report.reason, "Variables not initialized: v, w");
+}
+
+/* B002.46: whole seconds of the limit asked for */
+MUSTER_TEST (Wait, names_the_limit_in_whole_seconds)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+
+  g_autoptr (MusterSession) session = muster_job_wait (&job, 3700 * MUSTER_MILLISECOND, NULL);
+
+  MUSTER_EXPECT_NULL (session);
+  MUSTER_EXPECT_TRUE (
+      g_str_has_prefix (job.error->message, "Session was not ready after waiting 3 secs."));
+}
+
+/* B002.45, and a limit of 0 means one look and no sleep */
+MUSTER_TEST (Wait, looks_once_with_a_limit_of_0_or_below)
+{
+  const gint64 limits[] = {0, -5 * MUSTER_SECOND};
+
+  for (gsize i = 0; i < G_N_ELEMENTS (limits); i++) {
+    g_auto (MusterJob) job = muster_job_new ();
+    g_autoptr (MusterSession) none = muster_job_wait (&job, limits[i], NULL);
+    MUSTER_EXPECT_NULL (none);
+    MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+    g_autofree char *start = g_strdup_printf ("Session was not ready after waiting %d secs. "
+                                              "(Variables not initialized: v, w)",
+                                              i == 0 ? 0 : -5);
+    MUSTER_EXPECT_TRUE (g_str_has_prefix (job.error->message, start));
+    muster_job_diary_is (&job, "create, run gate, close");
+    MUSTER_EXPECT_EQ (muster_fake_clock_n_waits (job.clock), 0u);
+
+    muster_job_initialise (&job);
+    g_autoptr (MusterSession) session = muster_job_wait (&job, limits[i], NULL);
+    MUSTER_EXPECT_TRUE (session != NULL);
+  }
+}
+
+MUSTER_TEST (Wait, gives_a_single_look_half_a_minute)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  muster_fake_master_set_cost (job.master, "create", MUSTER_WAIT_FOREVER);
+
+  g_autoptr (MusterSession) session = muster_job_wait (&job, 0, NULL);
+
+  MUSTER_EXPECT_NULL (session);
+  MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+  MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (job.clock), 30 * MUSTER_SECOND);
+}
+
+MUSTER_TEST (Wait, is_cancelled_at_95_s)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+  muster_fake_clock_cancel_at (job.clock, 95 * MUSTER_SECOND, cancellable);
+
+  g_autoptr (MusterSession) session = muster_job_wait (&job, 7200 * MUSTER_SECOND, cancellable);
+
+  MUSTER_EXPECT_NULL (session);
+  MUSTER_EXPECT_ERROR (job.error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+  MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (job.clock), 95 * MUSTER_SECOND);
+  MUSTER_EXPECT_EQ (muster_fake_master_n_open (job.master), 0u);
+}
+
+static void
+keep_message (const char *message, G_GNUC_UNUSED const MusterTurn *turn, gpointer user_data)
+{
+  g_string_append_printf (user_data, "%s\n", message);
+}
+
+/* B002.49 */
+MUSTER_TEST (Wait, tells_what_it_waits_for_when_that_changes)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  g_autoptr (GString) told = g_string_new (NULL);
+  muster_fake_clock_at (job.clock, 60 * MUSTER_SECOND, muster_job_initialise, &job);
+  muster_session_manager_set_progress (job.manager, keep_message, told);
+  muster_fake_master_op_reports (job.master, "ready", "x", NULL);
+
+  g_autoptr (MusterSession) session = muster_job_wait (&job, 600 * MUSTER_SECOND, NULL);
+
+  MUSTER_EXPECT_STREQ (told->str,
+                       "Waiting for model to be ready.  Ready_for_local_init_op:  Variables not "
+                       "initialized: v, w, ready: None\n"
+                       "Waiting for model to be ready.  Ready_for_local_init_op:  None, ready: "
+                       "Variables not initialized: x\n");
+  MUSTER_EXPECT_NULL (session);
+}
+
+/* B002.52 [diff] 6 */
+MUSTER_TEST (Wait, keeps_knocking_at_a_master_that_is_not_there_yet)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  muster_job_initialise (&job);
+  muster_fake_master_fail (job.master, "create", 1, 5, MUSTER_ERROR_UNAVAILABLE,
+                           "connection refused");
+
+  g_autoptr (MusterSession) session = muster_job_wait (&job, 600 * MUSTER_SECOND, NULL);
+
+  MUSTER_EXPECT_NO_ERROR (job.error);
+  MUSTER_EXPECT_TRUE (session != NULL);
+  MUSTER_EXPECT_EQ (muster_fake_master_n_calls (job.master, "create"), 6u);
+  MUSTER_EXPECT_EQ (job.report.sessions, 1u);
+}
+
+/* diff 6: with pauses that double and are drawn at random */
+MUSTER_TEST (Wait, knocks_ever_more_rarely)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  muster_fake_clock_set_random (job.clock, 0.999);
+  muster_fake_master_fail (job.master, "create", 1, G_MAXUINT, MUSTER_ERROR_UNAVAILABLE,
+                           "connection refused");
+
+  g_autoptr (MusterSession) session = muster_job_wait (&job, 3600 * MUSTER_SECOND, NULL);
+
+  MUSTER_EXPECT_NULL (session);
+  MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+  MUSTER_EXPECT_TRUE (strstr (job.error->message, "connection refused"));
+  MUSTER_EXPECT_TRUE (strstr (job.error->message, "out of time in 'connect'"));
+  MUSTER_EXPECT_TRUE (strstr (job.error->message, "0 sessions"));
+  MUSTER_EXPECT_EQ (job.report.sessions, 0u);
+  guint n = muster_fake_master_n_calls (job.master, "create");
+  MUSTER_EXPECT_GE (n, 120u); /* never rarer than every 30 s */
+  MUSTER_EXPECT_LE (n, 135u);
+  MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (job.clock), 3600 * MUSTER_SECOND);
+}
+
+/* diff 6 and 13: a lost session is closed, another is made, local init is run again in it */
+MUSTER_TEST (Wait, makes_another_session_when_the_master_lost_it)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  muster_fake_master_op_reports (job.master, "gate", NULL);
+  muster_fake_clock_at (job.clock, 10 * MUSTER_SECOND, muster_job_restart_master, &job);
+  muster_fake_clock_at (job.clock, 60 * MUSTER_SECOND, muster_job_initialise, &job);
+
+  g_autoptr (MusterSession) session = muster_job_wait (&job, 600 * MUSTER_SECOND, NULL);
+
+  MUSTER_EXPECT_NO_ERROR (job.error);
+  MUSTER_EXPECT_TRUE (session != NULL);
+  MUSTER_EXPECT_EQ (job.report.sessions, 2u);
+  MUSTER_EXPECT_EQ (muster_fake_master_n_calls (job.master, "local_init"), 2u);
+  MUSTER_EXPECT_EQ (muster_fake_master_n_calls (job.master, "close"), 1u);
+  MUSTER_EXPECT_EQ (muster_fake_master_most_open (job.master), 1u);
+}
+
+MUSTER_TEST (Wait, makes_another_session_when_its_stream_breaks)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  muster_fake_master_set_watchable (job.master);
+  muster_fake_master_fail (job.master, "watch", 2, 1, MUSTER_ERROR_UNAVAILABLE, "stream broken");
+  muster_fake_clock_at (job.clock, 60 * MUSTER_SECOND, muster_job_initialise, &job);
+
+  g_autoptr (MusterSession) session = muster_job_wait (&job, 600 * MUSTER_SECOND, NULL);
+
+  MUSTER_EXPECT_NO_ERROR (job.error);
+  MUSTER_EXPECT_EQ (job.report.sessions, 2u);
+  MUSTER_EXPECT_EQ (muster_fake_master_most_open (job.master), 1u);
+}
+
+/* B002.52 [diff] 6: all else ends it at once; diff 2: closed */
+MUSTER_TEST (Wait, ends_with_any_other_error)
+{
+  const char *const ops[] = {"gate", "local_init", "ready"};
+
+  for (gsize i = 0; i < G_N_ELEMENTS (ops); i++) {
+    g_auto (MusterJob) job = muster_job_new ();
+    muster_job_initialise (&job);
+    muster_fake_master_fail (job.master, ops[i], 1, 1, MUSTER_ERROR_INTERNAL, "broken kernel");
+    g_autoptr (MusterSession) session = muster_job_wait (&job, 600 * MUSTER_SECOND, NULL);
+    MUSTER_EXPECT_NULL (session);
+    MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL);
+    MUSTER_EXPECT_TRUE (strstr (job.error->message, "broken kernel"));
+    MUSTER_EXPECT_EQ (muster_fake_master_n_open (job.master), 0u);
+    MUSTER_EXPECT_EQ (muster_fake_master_n_calls (job.master, "create"), 1u);
+  }
+}
+
+/* B002.53: no gate, and a local init that reads what isn't there */
+MUSTER_TEST (Wait, ends_with_a_local_init_that_fails_for_want_of_a_value)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  g_clear_object (&job.manager);
+  job.manager = muster_job_manager (&job, "local_init", "ready", NULL);
+  muster_fake_master_fail (job.master, "local_init", 1, 1, MUSTER_ERROR_FAILED_PRECONDITION,
+                           "Attempting to use uninitialized value v");
+
+  g_autoptr (MusterSession) session = muster_job_wait (&job, 600 * MUSTER_SECOND, NULL);
+
+  MUSTER_EXPECT_NULL (session);
+  MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
+}
+
+/* B002.58 */
+MUSTER_TEST (Wait, waits_while_the_ready_op_says_uninitialized)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  muster_job_initialise (&job);
+  muster_fake_master_fail (job.master, "ready", 1, 10, MUSTER_ERROR_FAILED_PRECONDITION,
+                           "Attempting to use uninitialized value v");
+
+  g_autoptr (MusterSession) session = muster_job_wait (&job, 600 * MUSTER_SECOND, NULL);
+
+  MUSTER_EXPECT_NO_ERROR (job.error);
+  MUSTER_EXPECT_EQ (muster_fake_master_n_calls (job.master, "ready"), 11u);
+}
+
+/* B002.72: a close that fails or hangs changes nothing */
+MUSTER_TEST (Wait, closes_quietly)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  muster_fake_master_set_cost (job.master, "close", MUSTER_WAIT_FOREVER);
+  muster_fake_clock_at (job.clock, 10 * MUSTER_SECOND, muster_job_restart_master, &job);
+  muster_fake_clock_at (job.clock, 60 * MUSTER_SECOND, muster_job_initialise, &job);
+
+  g_autoptr (MusterSession) session = muster_job_wait (&job, 600 * MUSTER_SECOND, NULL);
+
+  MUSTER_EXPECT_NO_ERROR (job.error);
+  MUSTER_EXPECT_TRUE (session != NULL);
+}
+
+/* diff 12: a look that hangs is bounded, and so is the whole */
+MUSTER_TEST (Wait, ends_at_its_deadline_though_the_master_hangs)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  muster_fake_master_set_cost (job.master, "gate", MUSTER_WAIT_FOREVER);
+
+  g_autoptr (MusterSession) session = muster_job_wait (&job, 300 * MUSTER_SECOND, NULL);
+
+  MUSTER_EXPECT_NULL (session);
+  MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+  MUSTER_EXPECT_LE (muster_fake_clock_elapsed_us (job.clock), 300 * MUSTER_SECOND);
+  MUSTER_EXPECT_GT (job.report.sessions, 1u);
+}
+
+MUSTER_TEST (Wait, needs_neither_gate_nor_ready_op)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  g_clear_object (&job.manager);
+  job.manager = muster_job_manager (&job, NULL, NULL, NULL);
+
+  g_autoptr (MusterSession) session = muster_job_wait (&job, MUSTER_WAIT_FOREVER, NULL);
+
+  MUSTER_EXPECT_TRUE (session != NULL);
+  muster_job_diary_is (&job, "create");
+}
