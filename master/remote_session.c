@@ -68,15 +68,22 @@ timeout_in_options (GBytes *options)
   return timeout_ms;
 }
 
-/* Tells the master the time limit too, so that it ends the step itself and says where it stood. */
+/* The master's share of the time: it ends the step itself, and its verdict still comes in time. */
+static gint64
+masters_timeout_ms (gint64 left_us)
+{
+  gint64 margin_us = MIN (left_us / 20, 50 * MUSTER_MILLISECOND);
+  return MAX ((left_us - margin_us) / MUSTER_MILLISECOND, 1);
+}
+
+/* Tells the master the time limit too. */
 static GBytes *
 options_with_timeout (GBytes *options, gint64 left_us)
 {
   GByteArray *bytes = g_byte_array_new ();
   if (options != NULL && g_bytes_get_size (options) > 0)
     g_byte_array_append (bytes, g_bytes_get_data (options, NULL), g_bytes_get_size (options));
-  muster_proto_put_uint (bytes, RUN_OPTIONS_TIMEOUT_IN_MS,
-                         (guint64)MAX (left_us / MUSTER_MILLISECOND, 1));
+  muster_proto_put_uint (bytes, RUN_OPTIONS_TIMEOUT_IN_MS, (guint64)masters_timeout_ms (left_us));
   return g_byte_array_free_to_bytes (bytes);
 }
 

@@ -204,9 +204,12 @@ muster_rpc_client_set_error (MusterRpcClient *self, const MusterRpcOutcome *outc
   if (outcome->status == GRPC_STATUS_UNAVAILABLE || was_cut_off (outcome->status, text))
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, "'%s' is unavailable: %s",
                  self->address, text);
+  else if (*text == '\0')
+    g_set_error (error, MUSTER_ERROR, muster_error_from_wire (outcome->status),
+                 "'%s' answered '%s' and no more", self->address,
+                 muster_error_name ((int)outcome->status));
   else
-    g_set_error_literal (error, MUSTER_ERROR, muster_error_from_wire (outcome->status),
-                         *text != '\0' ? text : "(no message)");
+    g_set_error_literal (error, MUSTER_ERROR, muster_error_from_wire (outcome->status), text);
 }
 
 /* A unary call's ends: what gRPC fills in. */

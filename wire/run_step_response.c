@@ -56,10 +56,18 @@ response_clear (Response *self)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Response, response_clear)
 
-static gboolean
-is_named (const char *wanted, const MusterNamedTensor *got)
+/* "y" and "y:0" name the same tensor, and masters answer with either. */
+static gsize
+bare_size (const char *name, gsize size)
 {
-  return strlen (wanted) == got->name_size && memcmp (wanted, got->name, got->name_size) == 0;
+  return size > 2 && memcmp (name + size - 2, ":0", 2) == 0 ? size - 2 : size;
+}
+
+static gboolean
+is_named (const char *wanted, const char *name, gsize name_size)
+{
+  gsize n = bare_size (name, name_size);
+  return bare_size (wanted, strlen (wanted)) == n && memcmp (wanted, name, n) == 0;
 }
 
 /* The place of a tensor that came: nearly always the next one. n where it was not asked for. */
@@ -67,10 +75,10 @@ static gsize
 find_place (const Response *self, const MusterNamedTensor *got)
 {
   gsize n = self->tensors->len;
-  if (self->n_seen < n && is_named (self->wanted[self->n_seen], got))
+  if (self->n_seen < n && is_named (self->wanted[self->n_seen], got->name, got->name_size))
     return self->n_seen;
   for (gsize i = 0; i < n; i++)
-    if (self->tensors->pdata[i] == NULL && is_named (self->wanted[i], got))
+    if (self->tensors->pdata[i] == NULL && is_named (self->wanted[i], got->name, got->name_size))
       return i;
   return n;
 }
@@ -89,7 +97,7 @@ take_tensor (Response *self, const MusterProtoField *field, GError **error)
   MusterNamedTensor got = {.tensor = field->data, .tensor_size = field->size};
   if (self->wanted != NULL ? !muster_named_tensor_read (field, &got)
                            : field->type != MUSTER_WIRE_BYTES)
-    return muster_field_refuse ("response", "it has a tensor without a shape of one", error);
+    return muster_field_refuse ("response", "it has a malformed tensor", error);
   gsize place = self->wanted != NULL ? find_place (self, &got) : self->n_seen;
   if (place >= self->tensors->len || self->tensors->pdata[place] != NULL)
     return refuse_unasked (error);
@@ -143,7 +151,8 @@ static MusterTensor *
 find_twin (const Response *self, gsize missing)
 {
   for (gsize i = 0; self->wanted != NULL && i < self->tensors->len; i++)
-    if (self->tensors->pdata[i] != NULL && strcmp (self->wanted[i], self->wanted[missing]) == 0)
+    if (self->tensors->pdata[i] != NULL &&
+        is_named (self->wanted[i], self->wanted[missing], strlen (self->wanted[missing])))
       return muster_tensor_ref (self->tensors->pdata[i]);
   return NULL;
 }

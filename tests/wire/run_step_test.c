@@ -256,7 +256,7 @@ MUSTER_TEST (StepResponse, gives_one_tensor_to_each_of_two_equal_fetches)
 {
   g_auto (Sample) f;
   sample_init (&f, FALSE);
-  static const char *const twice[] = {"x:0", "x:0"};
+  static const char *const twice[] = {"x:0", "x"};
   for (gsize n_sent = 1; n_sent <= 2; n_sent++) { /* masters differ in how often they send it */
     g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
     MusterTensor *sent[] = {f.feeds[0], f.feeds[0]};
