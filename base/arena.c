@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/arena_private.h"
 
+#include <stdlib.h>
+#include <sys/mman.h>
+
 #define FIRST_CHUNK ((gsize)4 << 10)
-#define LAST_CHUNK  ((gsize)1 << 20)
+#define LAST_CHUNK  ((gsize)4 << 20)
+#define HUGE_PAGE   ((gsize)2 << 20)
 
 typedef struct _Chunk Chunk;
 struct _Chunk {
@@ -25,10 +29,24 @@ muster_arena_new (void)
   return self;
 }
 
+/* Large chunks ask for huge pages: unpacking a large graph is half page faults otherwise. */
+static Chunk *
+allocate_chunk (gsize size)
+{
+  if (size < LAST_CHUNK)
+    return g_malloc (size);
+  const gsize rounded = (size + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+  Chunk *chunk = aligned_alloc (HUGE_PAGE, rounded);
+  if (chunk == NULL)
+    g_error ("no memory for %" G_GSIZE_FORMAT " bytes", size);
+  (void)madvise (chunk, rounded, MADV_HUGEPAGE); /* advice: it may well be refused */
+  return chunk;
+}
+
 static guint8 *
 new_chunk (MusterArena *self, gsize size)
 {
-  Chunk *chunk = g_malloc (sizeof (Chunk) + size);
+  Chunk *chunk = allocate_chunk (sizeof (Chunk) + size);
   chunk->next = self->chunks;
   self->chunks = chunk;
   return (guint8 *)(chunk + 1);
@@ -44,9 +62,9 @@ muster_arena_take (MusterArena *self, gsize size, gsize alignment)
   }
   if (size > self->next_size / 4)
     return new_chunk (self, size); /* on its own, so that the open chunk isn't lost */
-  start = new_chunk (self, self->next_size);
+  start = new_chunk (self, self->next_size - sizeof (Chunk));
   self->at = start + size;
-  self->end = start + self->next_size;
+  self->end = start + self->next_size - sizeof (Chunk);
   self->next_size = MIN (self->next_size * 2, LAST_CHUNK);
   return start;
 }
@@ -65,7 +83,7 @@ muster_arena_free (MusterArena *self)
   while (self->chunks != NULL) {
     Chunk *chunk = self->chunks;
     self->chunks = chunk->next;
-    g_free (chunk);
+    free (chunk);
   }
   g_free (self);
 }

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/protowire.h"
 
-gboolean
-muster_proto_read_varint (MusterProtoReader *self, guint64 *value)
+static __attribute__ ((noinline)) gboolean
+read_long_varint (MusterProtoReader *self, guint64 *value)
 {
+  const guint8 *at = self->at;
   guint64 result = 0;
-  if (self->at < self->end && *self->at < 0x80) { /* as most are */
-    *value = *self->at++;
-    return TRUE;
-  }
-  for (int shift = 0; shift < 70 && self->at < self->end; shift += 7) {
-    const guint8 byte = *self->at++;
+  for (int shift = 0; shift < 70 && at < self->end; shift += 7) {
+    const guint8 byte = *at++;
     result |= (guint64)(byte & 0x7f) << shift;
     if (byte < 0x80) {
+      self->at = at;
       *value = result;
       return TRUE;
     }
@@ -20,7 +18,23 @@ muster_proto_read_varint (MusterProtoReader *self, guint64 *value)
   return FALSE;
 }
 
-static gboolean
+/* Most are one byte long. */
+static inline gboolean
+read_varint (MusterProtoReader *self, guint64 *value)
+{
+  if (G_UNLIKELY (self->at >= self->end || *self->at >= 0x80))
+    return read_long_varint (self, value);
+  *value = *self->at++;
+  return TRUE;
+}
+
+gboolean
+muster_proto_read_varint (MusterProtoReader *self, guint64 *value)
+{
+  return read_varint (self, value);
+}
+
+static inline gboolean
 read_fixed (MusterProtoReader *self, gsize size, guint64 *value)
 {
   if ((gsize)(self->end - self->at) < size)
@@ -38,11 +52,11 @@ read_fixed (MusterProtoReader *self, gsize size, guint64 *value)
   return TRUE;
 }
 
-static gboolean
+static inline gboolean
 read_bytes (MusterProtoReader *self, MusterProtoField *field)
 {
   guint64 size;
-  if (!muster_proto_read_varint (self, &size) || size > (gsize)(self->end - self->at))
+  if (!read_varint (self, &size) || size > (gsize)(self->end - self->at))
     return FALSE;
   field->data = self->at;
   field->size = size;
@@ -50,12 +64,12 @@ read_bytes (MusterProtoReader *self, MusterProtoField *field)
   return TRUE;
 }
 
-static gboolean
+static inline gboolean
 read_value (MusterProtoReader *self, MusterProtoField *field)
 {
   switch (field->type) {
   case MUSTER_WIRE_VARINT:
-    return muster_proto_read_varint (self, &field->value);
+    return read_varint (self, &field->value);
   case MUSTER_WIRE_FIXED64:
     return read_fixed (self, 8, &field->value);
   case MUSTER_WIRE_BYTES:
@@ -72,7 +86,7 @@ muster_proto_read_field (MusterProtoReader *self, MusterProtoField *field)
 {
   MusterProtoReader ahead = *self;
   guint64 tag;
-  if (muster_proto_at_end (self) || !muster_proto_read_varint (&ahead, &tag) || tag > G_MAXUINT32 ||
+  if (muster_proto_at_end (self) || !read_varint (&ahead, &tag) || tag > G_MAXUINT32 ||
       tag >> 3 == 0)
     return FALSE;
   *field = (MusterProtoField){.number = (guint32)(tag >> 3), .type = tag & 7};
