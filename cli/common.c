@@ -139,6 +139,13 @@ muster_cli_fail (const GError *error)
   return exit_code (error);
 }
 
+MusterExit
+muster_cli_fail_verb (const GError *error, const MusterSessionReport *report)
+{
+  MusterExit code = muster_cli_fail (error);
+  return code == MUSTER_EXIT_NOT_READY && report->sessions == 0 ? MUSTER_EXIT_NO_ANSWER : code;
+}
+
 void
 muster_cli_print_json (JsonBuilder *builder)
 {

@@ -95,7 +95,7 @@ muster_cli_prepare (int argc, char **argv)
   g_autoptr (MusterSession) session =
       muster_session_manager_prepare_session (manager, master, &what, &report, NULL, &error);
   if (session == NULL)
-    return muster_cli_fail (error);
+    return muster_cli_fail_verb (error, &report);
   gint64 step =
       muster_scaffold_global_step (scaffold) == NULL
           ? -1

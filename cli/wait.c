@@ -83,14 +83,12 @@ print_ready (const Waiting *waiting, const MusterSessionReport *report, gint64 t
   muster_cli_print_json (builder);
 }
 
-/* No session was ever made: it is the master that didn't answer, however the wait ended. */
 static int
 fail (const Waiting *waiting, const MusterSessionReport *report, const GError *error)
 {
   if (waiting->redraws && waiting->last != NULL)
     fprintf (stderr, "\n");
-  MusterExit code = muster_cli_fail (error);
-  return code == MUSTER_EXIT_NOT_READY && report->sessions == 0 ? MUSTER_EXIT_NO_ANSWER : code;
+  return muster_cli_fail_verb (error, report);
 }
 
 int

@@ -139,14 +139,15 @@ show_progress (Demo *demo, gint64 step, gint64 at_us, const char *loss)
                     : 0;
   demo->step = step;
   demo->step_us = at_us;
+  step = MIN (step, UNTIL_STEP); /* the tasks may overshoot by a step each */
   if (rate <= 0)
     return;
   if (demo->is_terminal) {
     printf ("\r\033[Ktraining  ");
     for (int i = 0; i < 16; i++)
       printf ("%s", i < step * 16 / UNTIL_STEP ? "█" : "░");
-    printf ("  step %" G_GINT64_FORMAT " of %d, %.0f steps/s, loss %s", step, UNTIL_STEP, rate,
-            loss);
+    printf ("  step %" G_GINT64_FORMAT " of %d, %.0f steps/s, loss %s", MIN (step, UNTIL_STEP),
+            UNTIL_STEP, rate, loss);
     fflush (stdout);
     demo->bar_shown = TRUE;
   } else if (step >= demo->printed_step + SAVE_EVERY) {
@@ -168,7 +169,10 @@ tell_ready (Demo *demo)
     worker->ready_told = TRUE;
     gint64 after_us = worker->ready_us - chief->ready_us;
     g_autofree char *gap = muster_format_duration (ABS (after_us));
-    say (worker, "ready %s %s the chief", gap, after_us < 0 ? "before" : "after");
+    if (after_us >= 0)
+      say (worker, "ready %s after the chief", gap);
+    else /* it heard of the last variable while the chief was still checking */
+      say (worker, "ready with the chief (%s before it had checked)", gap);
   }
 }
 

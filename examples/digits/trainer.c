@@ -47,12 +47,18 @@ rows (MusterTensor *array, gint64 first, gint64 n, GError **error)
   return muster_tensor_new_from_bytes (muster_tensor_dtype (array), n_dims, dims, some, error);
 }
 
+/* Why it waits, in a few words: the first variables that have no value, or what the manager says.
+ */
 static void
 on_waiting (const char *message, const MusterTurn *turn, gpointer user_data)
 {
   (void)user_data;
   guint missing = turn != NULL && turn->missing != NULL ? g_strv_length (turn->missing) : 0;
-  tell ("waiting", "missing=%u why=%s", missing, message);
+  if (missing == 0)
+    tell ("waiting", "why=%s", message);
+  else
+    tell ("waiting", "why=%u variables have no value yet (%s%s)", missing, turn->missing[0],
+          missing > 1 ? ", …" : "");
 }
 
 static gboolean
