@@ -73,6 +73,17 @@ merge_part (Merge *self, MusterStorage *storage, const char *part, GError **erro
   return TRUE;
 }
 
+/* Puts the first n data files back where they were: the parts stay as good as they came. */
+static void
+move_back (Merge *self, MusterStorage *storage, const char *prefix, guint n)
+{
+  for (guint i = 0; i < n; i++) {
+    g_autofree char *moved =
+        muster_bundle_data_path (prefix, (gint32)i, (gint32)self->data_paths->len);
+    (void)muster_storage_rename (storage, moved, self->data_paths->pdata[i], NULL);
+  }
+}
+
 /* Moves the data files to where the whole's shards lie; all of them, or none. */
 static gboolean
 move_data (Merge *self, MusterStorage *storage, const char *prefix, GError **error)
@@ -80,13 +91,10 @@ move_data (Merge *self, MusterStorage *storage, const char *prefix, GError **err
   const guint n = self->data_paths->len;
   for (guint i = 0; i < n; i++) {
     g_autofree char *to = muster_bundle_data_path (prefix, (gint32)i, (gint32)n);
-    if (muster_storage_rename (storage, self->data_paths->pdata[i], to, error))
-      continue;
-    while (i-- > 0) {
-      g_autofree char *moved = muster_bundle_data_path (prefix, (gint32)i, (gint32)n);
-      (void)muster_storage_rename (storage, moved, self->data_paths->pdata[i], NULL);
+    if (!muster_storage_rename (storage, self->data_paths->pdata[i], to, error)) {
+      move_back (self, storage, prefix, i);
+      return FALSE;
     }
-    return FALSE;
   }
   return TRUE;
 }
@@ -104,8 +112,13 @@ publish (Merge *self, MusterStorage *storage, const char *prefix, GError **error
   if (index == NULL || !muster_storage_write_synced (storage, temporary, data, size, error))
     return FALSE;
   /* An older checkpoint of this name goes first, as when one is written. */
-  if (!muster_storage_remove (storage, path, error) || !move_data (self, storage, prefix, error) ||
-      !muster_storage_rename (storage, temporary, path, error)) {
+  gboolean is_published =
+      muster_storage_remove (storage, path, error) && move_data (self, storage, prefix, error);
+  if (is_published && !muster_storage_rename (storage, temporary, path, error)) {
+    move_back (self, storage, prefix, self->data_paths->len);
+    is_published = FALSE;
+  }
+  if (!is_published) {
     muster_storage_remove_quietly (storage, temporary);
     return FALSE;
   }

@@ -219,8 +219,8 @@ MUSTER_TEST (BadInput, a_compressed_table_is_refused_by_name)
 {
   g_autofree char *path = golden ("slices.index");
   g_autoptr (GBytes) bytes = get_file (path);
-  gsize size;
-  g_autofree guint8 *data = g_memdup2 (g_bytes_get_data (bytes, &size), size);
+  const gsize size = g_bytes_get_size (bytes);
+  g_autofree guint8 *data = g_memdup2 (g_bytes_get_data (bytes, NULL), size);
   MusterProtoReader footer = muster_proto_reader (data + size - 48, 40);
   guint64 end = 0;
   guint sum = 0;

@@ -149,7 +149,8 @@ fails (MusterStorage *storage, const char *verb, const char *path, GError **erro
     g_string_append_printf (self->log, "%s; ", verb);
   }
   self->n_calls++;
-  if (self->fail_at == 0 || self->n_calls < self->fail_at)
+  if (self->fail_at == 0 || self->n_calls < self->fail_at ||
+      (self->once && self->n_calls > self->fail_at))
     return FALSE;
   g_set_error (error, G_FILE_ERROR, G_FILE_ERROR_NOSPC, "'%s': the disk is full", verb);
   return TRUE;

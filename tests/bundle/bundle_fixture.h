@@ -31,7 +31,8 @@ G_DECLARE_FINAL_TYPE (FaultyStorage, faulty_storage, TEST, FAULTY_STORAGE, GObje
 
 struct _FaultyStorage {
   GObject parent;
-  int fail_at; /* counted from 1; 0 is never. Everything after it fails as well: a crash */
+  int fail_at;   /* counted from 1; 0 is never. Everything after it fails as well: a crash */
+  gboolean once; /* it alone fails */
   int n_calls;
   GString *log; /* (owned) "create x.index; sync x.index; …" without the names' unique ends */
 };

@@ -260,3 +260,30 @@ MUSTER_TEST (BundleMerge, a_crash_anywhere_leaves_the_parts_or_nothing_at_the_pr
       MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND);
   }
 }
+
+MUSTER_TEST (BundleMerge, that_fails_leaves_the_parts_as_they_were)
+{
+  g_autofree char *a = write_part ("a", "4 0,2", 0, "x"), *b = write_part ("b", "4 2,2", 2, "y");
+  g_autofree char *prefix = in_tmpdir ("whole");
+  const char *const parts[] = {a, b, NULL};
+  int n_failed = 0;
+  for (int fail_at = 1; fail_at < 30; fail_at++) {
+    g_autoptr (GError) error = NULL;
+    g_autoptr (FaultyStorage) storage = faulty_storage_new (fail_at);
+    storage->once = TRUE;
+    MUSTER_TRACE ("failing call %d", fail_at);
+    if (muster_bundle_merge (MUSTER_STORAGE (storage), parts, prefix, NULL) ||
+        muster_checkpoint_exists (NULL, prefix))
+      break; /* from the index's rename on it is the whole's */
+    n_failed++;
+    for (int i = 0; i < 2; i++) {
+      g_autoptr (MusterBundleReader) part = muster_bundle_reader_open (NULL, parts[i], &error);
+      MUSTER_ASSERT_NO_ERROR (error);
+      g_autofree char *own = g_strdup (i == 0 ? "x" : "y");
+      g_autoptr (MusterTensor) tensor = muster_bundle_reader_read (part, own, &error);
+      MUSTER_ASSERT_NO_ERROR (error);
+    }
+    MUSTER_EXPECT_EQ (count_files (), 4u);
+  }
+  MUSTER_EXPECT_EQ (n_failed, 14);
+}
