@@ -36,7 +36,7 @@ muster_edit_distance (const char *a, const char *b, guint limit)
 }
 
 const char *
-muster_nearest_name (MusterBundleReader *reader, const char *name)
+muster_nearest_name (MusterBundleReader *reader, GHashTable *taken, const char *name)
 {
   guint limit = (guint)MAX (strlen (name) / 3, 1);
   const char *nearest = NULL;
@@ -44,7 +44,7 @@ muster_nearest_name (MusterBundleReader *reader, const char *name)
   for (gsize i = 0; i < muster_bundle_reader_n_entries (reader) && limit > 0; i++) {
     const char *candidate = muster_bundle_reader_entry (reader, i)->name;
     guint distance = muster_edit_distance (name, candidate, limit);
-    if (distance <= limit) {
+    if (distance <= limit && !g_hash_table_contains (taken, candidate)) {
       nearest = candidate;
       limit = MAX (distance, 1) - 1;
     }

@@ -25,6 +25,7 @@ typedef struct {
   GPtrArray *restores;     /* (owned) (element-type Tensorflow__NodeDef) */
   GHashTable *destination; /* (owned) "restore node:output" -> variable's node */
   GArray *wanted;          /* (owned) (element-type Wanted) */
+  GHashTable *names;       /* (owned) a set: those wanted, which belong to wanted */
 } Plan;
 
 static void
@@ -39,6 +40,7 @@ plan_clear (Plan *self)
 {
   g_clear_pointer (&self->restores, g_ptr_array_unref);
   g_clear_pointer (&self->destination, g_hash_table_unref);
+  g_clear_pointer (&self->names, g_hash_table_unref);
   g_clear_pointer (&self->wanted, g_array_unref);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Plan, plan_clear)
@@ -155,6 +157,7 @@ add_wanted (Plan *self, const Tensorflow__NodeDef *node)
                      REF_DTYPE ((MusterDType)dtypes->list->type[i]),
                      g_hash_table_lookup (self->destination, key)};
     g_array_append_val (self->wanted, wanted);
+    g_hash_table_add (self->names, wanted.name);
   }
 }
 
@@ -176,7 +179,8 @@ make_plan (Plan *self, MusterGraph *graph, const char *restore_op, GError **erro
   *self = (Plan){.graph = graph,
                  .restores = g_ptr_array_new (),
                  .destination = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL),
-                 .wanted = g_array_new (FALSE, FALSE, sizeof (Wanted))};
+                 .wanted = g_array_new (FALSE, FALSE, sizeof (Wanted)),
+                 .names = g_hash_table_new (g_str_hash, g_str_equal)};
   g_array_set_clear_func (self->wanted, wanted_clear);
   walk (self, from);
   for (guint i = 0; i < self->restores->len; i++)
@@ -216,12 +220,13 @@ shapes_agree (const MusterBundleEntry *entry, int n_dims, const gint64 *dims)
   return TRUE;
 }
 
+/* A name that the graph restores besides isn't what was meant. */
 static void
-describe_missing (GString *faults, const Wanted *wanted, MusterBundleReader *reader,
-                  guint n_described)
+describe_missing (GString *faults, const Plan *plan, const Wanted *wanted,
+                  MusterBundleReader *reader, guint n_described)
 {
   const char *nearest =
-      n_described < MOST_NEAREST ? muster_nearest_name (reader, wanted->name) : NULL;
+      n_described < MOST_NEAREST ? muster_nearest_name (reader, plan->names, wanted->name) : NULL;
 
   g_string_append_printf (faults, "\n  %s  not found in checkpoint", wanted->name);
   if (nearest)
@@ -230,13 +235,14 @@ describe_missing (GString *faults, const Wanted *wanted, MusterBundleReader *rea
 
 /* Adds a line to faults unless the checkpoint has what is wanted. */
 static gboolean
-check_one (const Wanted *wanted, MusterBundleReader *reader, guint n_described, GString *faults)
+check_one (const Plan *plan, const Wanted *wanted, MusterBundleReader *reader, guint n_described,
+           GString *faults)
 {
   const MusterBundleEntry *entry = muster_bundle_reader_find (reader, wanted->name);
   gint64 dims[MUSTER_MAX_DIMS + 2];
 
   if (!entry) {
-    describe_missing (faults, wanted, reader, n_described);
+    describe_missing (faults, plan, wanted, reader, n_described);
     return FALSE;
   }
   if (entry->dtype != wanted->dtype) {
@@ -281,7 +287,7 @@ muster_saver_check_fit (MusterSaver *self, MusterBundleReader *reader, GError **
   if (!make_plan (&plan, muster_meta_graph_graph (self->meta_graph), self->info.restore_op, error))
     return FALSE;
   for (guint i = 0; i < plan.wanted->len; i++)
-    if (!check_one (&g_array_index (plan.wanted, Wanted, i), reader, n_faults, faults))
+    if (!check_one (&plan, &g_array_index (plan.wanted, Wanted, i), reader, n_faults, faults))
       n_faults++;
 
   return n_faults == 0 || refuse_misfit (reader, n_faults, plan.wanted->len, faults->str, error);

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saver/saver.h"
+#include "tests/doubles/small_model.h"
+#include "tests/gtest_shim.h"
+
+static const MusterSmallVariable graph[] = {
+    {"dense_1/kernel", MUSTER_FLOAT, 2, {64, 256}},
+    {"dense_1/bias", MUSTER_FLOAT, 1, {256, 0}},
+    {"dense_2/bias", MUSTER_FLOAT, 1, {10, 0}},
+    {"embedding", MUSTER_FLOAT, 1, {4, 0}},
+};
+
+static MusterSaver *
+saver_for (const MusterSmallVariable *variables, gsize n)
+{
+  g_autoptr (MusterMetaGraph) meta_graph = muster_small_model_new (variables, n, 5);
+
+  return muster_saver_new (meta_graph, NULL, NULL);
+}
+
+static char *
+write_model (const MusterSmallVariable *variables, gsize n)
+{
+  char *prefix = g_build_filename (muster_test_tmpdir (), "model.ckpt-1200", NULL);
+
+  if (!muster_small_model_write (prefix, variables, n, 1, NULL))
+    MUSTER_FAIL ("can't write '%s'", prefix);
+
+  return prefix;
+}
+
+MUSTER_TEST (Preflight, passes_a_checkpoint_that_fits)
+{
+  g_autoptr (MusterSaver) saver = saver_for (graph, G_N_ELEMENTS (graph));
+  g_autofree char *prefix = write_model (graph, G_N_ELEMENTS (graph));
+  g_autoptr (GError) error = NULL;
+
+  MUSTER_EXPECT_TRUE (muster_saver_preflight (saver, prefix, NULL, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
+/* SAV.63: names that the saver doesn't know are ignored */
+MUSTER_TEST (Preflight, passes_a_checkpoint_that_holds_more)
+{
+  g_autoptr (MusterSaver) saver = saver_for (graph, 2);
+  g_autofree char *prefix = write_model (graph, G_N_ELEMENTS (graph));
+
+  MUSTER_EXPECT_TRUE (muster_saver_preflight (saver, prefix, NULL, NULL));
+}
+
+/* SAV.63, SAV.65, SAV.66 [diff] 21 */
+MUSTER_TEST (Preflight, lists_every_fault_at_once)
+{
+  const MusterSmallVariable file[] = {
+      {"dense_1/kernel", MUSTER_FLOAT, 2, {64, 128}},
+      {"dense_1/bias", MUSTER_FLOAT, 1, {256, 0}},
+      {"dense_2/biases", MUSTER_FLOAT, 1, {10, 0}},
+      {"embedding", MUSTER_INT32, 1, {4, 0}},
+  };
+  g_autoptr (MusterSaver) saver = saver_for (graph, G_N_ELEMENTS (graph));
+  g_autofree char *prefix = write_model (file, G_N_ELEMENTS (file));
+  g_autoptr (GError) error = NULL;
+
+  MUSTER_EXPECT_FALSE (muster_saver_preflight (saver, prefix, NULL, &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  g_autofree char *expected =
+      g_strdup_printf ("'%s' does not fit the graph: 3 of 4 variables\n"
+                       "  dense_1/kernel  shape [64,128] in the checkpoint, [64,256] in the graph\n"
+                       "  dense_2/bias  not found in checkpoint; nearest: dense_2/biases\n"
+                       "  embedding  int32 in the checkpoint, float in the graph",
+                       prefix);
+  MUSTER_EXPECT_STREQ (error->message, expected);
+}
+
+/* SAV.61 */
+MUSTER_TEST (Preflight, says_that_there_is_no_such_checkpoint)
+{
+  g_autoptr (MusterSaver) saver = saver_for (graph, 1);
+  g_autoptr (GError) error = NULL;
+
+  MUSTER_EXPECT_FALSE (muster_saver_preflight (saver, "/nowhere/model", NULL, &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND);
+  MUSTER_EXPECT_TRUE (g_str_has_prefix (
+      error->message, "The passed save_path is not a valid checkpoint: /nowhere/model"));
+}
+
+/* Changes one byte of each part of the data file in turn, and cuts it. */
+MUSTER_TEST (Preflight, finds_damage_wherever_it_is)
+{
+  g_autoptr (MusterSaver) saver = saver_for (graph, G_N_ELEMENTS (graph));
+  g_autofree char *prefix = write_model (graph, G_N_ELEMENTS (graph));
+  g_autofree char *path = g_strconcat (prefix, ".data-00000-of-00001", NULL);
+  g_autofree char *bytes = NULL;
+  gsize size;
+
+  MUSTER_ASSERT_TRUE (g_file_get_contents (path, &bytes, &size, NULL));
+  for (int part = 0; part < 8; part++) {
+    g_autoptr (GError) error = NULL;
+    gsize place = (size - 1) * (gsize)part / 7;
+    bytes[place] ^= 1;
+    g_file_set_contents (path, bytes, (gssize)size, NULL);
+    bytes[place] ^= 1;
+    MUSTER_EXPECT_FALSE (muster_saver_preflight (saver, prefix, NULL, &error));
+    MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
+  }
+  g_autoptr (GError) cut = NULL;
+  g_file_set_contents (path, bytes, (gssize)size - 1, NULL);
+  MUSTER_EXPECT_FALSE (muster_saver_preflight (saver, prefix, NULL, &cut));
+  MUSTER_EXPECT_ERROR (cut, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
+}
+
+/* SAV.15: the index alone makes a checkpoint, but not a whole one */
+MUSTER_TEST (Preflight, finds_that_the_data_are_missing)
+{
+  g_autoptr (MusterSaver) saver = saver_for (graph, 1);
+  g_autofree char *prefix = write_model (graph, 1);
+  g_autofree char *path = g_strconcat (prefix, ".data-00000-of-00001", NULL);
+  g_autoptr (GError) error = NULL;
+
+  MUSTER_EXPECT_TRUE (muster_storage_remove (muster_local_storage (), path, NULL));
+  MUSTER_EXPECT_FALSE (muster_saver_preflight (saver, prefix, NULL, &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
+}
+
+MUSTER_TEST (Preflight, can_be_cancelled)
+{
+  g_autoptr (MusterSaver) saver = saver_for (graph, G_N_ELEMENTS (graph));
+  g_autofree char *prefix = write_model (graph, G_N_ELEMENTS (graph));
+  g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+  g_autoptr (GError) error = NULL;
+
+  g_cancellable_cancel (cancellable);
+  MUSTER_EXPECT_FALSE (muster_saver_preflight (saver, prefix, cancellable, &error));
+
+  MUSTER_EXPECT_ERROR (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+}

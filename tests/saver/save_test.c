@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bundle/bundle_reader.h"
+#include "bundle/checkpoint_state.h"
+#include "saver/saver.h"
+#include "tests/doubles/small_model.h"
+#include "tests/gtest_shim.h"
+
+typedef struct {
+  MusterFakeClock *clock;
+  MusterFakeMaster *master;
+  MusterSession *session;
+  MusterMetaGraph *meta_graph;
+  MusterSaver *saver;
+} Fixture;
+
+static MusterSaver *
+saver_with (Fixture *f, MusterSaverOptions options, GError **error)
+{
+  options.clock = MUSTER_CLOCK (f->clock);
+
+  return muster_saver_new (f->meta_graph, &options, error);
+}
+
+static Fixture
+set_up (void)
+{
+  Fixture f = {.clock = muster_fake_clock_new ()};
+
+  f.meta_graph = muster_small_model_new (muster_small_variables, 2, 5);
+  f.master = muster_fake_master_new (f.clock);
+  f.session = muster_master_create_session (MUSTER_MASTER (f.master), NULL, NULL,
+                                            MUSTER_WAIT_FOREVER, NULL, NULL);
+  f.saver = saver_with (&f, (MusterSaverOptions){0}, NULL);
+  muster_fake_master_set_variable (f.master, "v");
+
+  return f;
+}
+
+static void
+tear_down (Fixture *f)
+{
+  g_clear_object (&f->saver);
+  g_clear_pointer (&f->meta_graph, muster_meta_graph_unref);
+  g_clear_object (&f->session);
+  g_clear_object (&f->master);
+  g_clear_object (&f->clock);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Fixture, tear_down)
+
+static char *
+save (Fixture *f, const char *directory, gint64 step, GError **error)
+{
+  return muster_saver_save (f->saver, f->session, directory, step, MUSTER_WAIT_FOREVER, NULL,
+                            error);
+}
+
+static char *
+files_in (const char *directory)
+{
+  g_auto (GStrv) names = muster_storage_list (muster_local_storage (), directory, NULL);
+
+  return names ? g_strjoinv (" ", names) : g_strdup ("no directory");
+}
+
+static char *
+below_tmpdir (const char *name)
+{
+  return g_build_filename (muster_test_tmpdir (), name, NULL);
+}
+
+/* SAV.42, SAV.46, SAV.70, and the directory is made */
+MUSTER_TEST (Save, publishes_a_checkpoint_and_names_it_the_latest)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autofree char *directory = below_tmpdir ("a/run");
+  g_autoptr (GError) error = NULL;
+  muster_small_model_play (f.master);
+
+  g_autofree char *prefix = save (&f, directory, 1200, &error);
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  g_autofree char *expected = g_build_filename (directory, "model.ckpt-1200", NULL);
+  g_autofree char *files = files_in (directory);
+  g_autofree char *latest = muster_latest_checkpoint (muster_local_storage (), directory, NULL);
+  MUSTER_EXPECT_STREQ (prefix, expected);
+  MUSTER_EXPECT_STREQ (latest, expected);
+  MUSTER_EXPECT_STREQ (files, "checkpoint model.ckpt-1200.data-00000-of-00001 "
+                              "model.ckpt-1200.index model.ckpt-1200.meta");
+  g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (NULL, prefix, NULL);
+  MUSTER_EXPECT_TRUE (reader && muster_bundle_reader_verify (reader, NULL, NULL));
+}
+
+/* SAV.42 */
+MUSTER_TEST (Save, numbers_step_0_and_leaves_the_number_out_below)
+{
+  g_auto (Fixture) f = set_up ();
+  muster_small_model_play (f.master);
+
+  g_autofree char *zero = save (&f, muster_test_tmpdir (), 0, NULL);
+  g_autofree char *none = save (&f, muster_test_tmpdir (), -1, NULL);
+
+  MUSTER_EXPECT_TRUE (g_str_has_suffix (zero, "/model.ckpt-0"));
+  MUSTER_EXPECT_TRUE (g_str_has_suffix (none, "/model.ckpt"));
+}
+
+/* SAV.48 */
+MUSTER_TEST (Save, leaves_the_meta_graph_out_when_told_to)
+{
+  g_auto (Fixture) f = set_up ();
+  g_clear_object (&f.saver);
+  f.saver = saver_with (&f, (MusterSaverOptions){.base_name = "m", .no_meta_graph = TRUE}, NULL);
+  muster_small_model_play (f.master);
+
+  g_autofree char *prefix = save (&f, muster_test_tmpdir (), 1, NULL);
+
+  g_autofree char *files = files_in (muster_test_tmpdir ());
+  MUSTER_EXPECT_STREQ (files, "checkpoint m-1.data-00000-of-00001 m-1.index");
+  MUSTER_EXPECT_TRUE (prefix != NULL);
+}
+
+/* SAV.49 */
+MUSTER_TEST (Save, records_nothing_when_the_save_op_fails)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (GError) error = NULL;
+  muster_small_model_play (f.master);
+  muster_fake_master_restart (f.master);
+  g_clear_object (&f.session);
+  f.session = muster_master_create_session (MUSTER_MASTER (f.master), NULL, NULL,
+                                            MUSTER_WAIT_FOREVER, NULL, NULL);
+
+  g_autofree char *prefix = save (&f, muster_test_tmpdir (), 1, &error);
+
+  MUSTER_EXPECT_NULL (prefix);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
+  MUSTER_EXPECT_TRUE (strstr (error->message, "uninitialized value v"));
+  g_autofree char *files = files_in (muster_test_tmpdir ());
+  MUSTER_EXPECT_STREQ (files, "");
+  g_auto (GStrv) list = muster_saver_last_checkpoints (f.saver);
+  MUSTER_EXPECT_EQ (g_strv_length (list), 0u);
+}
+
+/* A checkpoint that exists is as good as before while another is saved badly. */
+static gboolean
+write_half (G_GNUC_UNUSED MusterFakeMaster *master, const MusterStep *step, MusterTensor **value,
+            G_GNUC_UNUSED gpointer user_data, GError **error)
+{
+  MusterString name = muster_tensor_string (step->feeds[0].tensor, 0);
+  g_autofree char *path = g_strdup_printf ("%.*s.data-00000-of-00001", (int)name.size, name.data);
+
+  *value = NULL;
+  g_file_set_contents (path, "half", 4, NULL);
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, "the ps died");
+
+  return FALSE;
+}
+
+MUSTER_TEST (Save, takes_away_what_a_failed_save_left)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (GError) error = NULL;
+  muster_fake_master_op_calls (f.master, "save/control_dependency", write_half, NULL);
+
+  g_autofree char *prefix = save (&f, muster_test_tmpdir (), 1, &error);
+
+  MUSTER_EXPECT_NULL (prefix);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE);
+  g_autofree char *files = files_in (muster_test_tmpdir ());
+  MUSTER_EXPECT_STREQ (files, "");
+}
+
+static gboolean
+write_nothing (G_GNUC_UNUSED MusterFakeMaster *master, const MusterStep *step, MusterTensor **value,
+               G_GNUC_UNUSED gpointer user_data, G_GNUC_UNUSED GError **error)
+{
+  *value = muster_tensor_ref (step->feeds[0].tensor);
+
+  return TRUE;
+}
+
+/* decision 10 */
+MUSTER_TEST (Save, says_that_the_directory_is_not_shared)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (GError) error = NULL;
+  muster_fake_master_op_calls (f.master, "save/control_dependency", write_nothing, NULL);
+
+  g_autofree char *prefix = save (&f, muster_test_tmpdir (), 1, &error);
+
+  MUSTER_EXPECT_NULL (prefix);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
+  MUSTER_EXPECT_TRUE (strstr (error->message, "isn't shared"));
+  MUSTER_EXPECT_TRUE (strstr (error->message, g_get_host_name ()));
+}
+
+/* A relative directory means the chief's; the master has another working directory. */
+MUSTER_TEST (Save, tells_the_master_an_absolute_path)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (GError) error = NULL;
+  muster_fake_master_op_calls (f.master, "save/control_dependency", write_nothing, NULL);
+
+  g_autofree char *prefix = save (&f, ".", 1, &error);
+
+  MusterTensor *fed = muster_fake_master_fed (f.master, "save/Const");
+  MUSTER_ASSERT_TRUE (fed != NULL);
+  MUSTER_EXPECT_EQ (muster_tensor_string (fed, 0).data[0], '/');
+  MUSTER_EXPECT_NULL (prefix);
+}
+
+/* SAV.67 */
+MUSTER_TEST (Save, replaces_a_checkpoint_of_the_same_name)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autofree char *old = below_tmpdir ("model.ckpt-1");
+  g_autoptr (GError) error = NULL;
+  muster_small_model_play (f.master);
+  MUSTER_ASSERT_TRUE (muster_small_model_write (old, muster_small_variables, 2, 9, NULL));
+
+  g_autofree char *prefix = save (&f, muster_test_tmpdir (), 1, &error);
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (NULL, prefix, NULL);
+  MUSTER_ASSERT_TRUE (reader != NULL);
+  g_autoptr (MusterTensor) w = muster_bundle_reader_read (reader, "w", NULL);
+  MUSTER_ASSERT_TRUE (w != NULL);
+  MUSTER_EXPECT_EQ (*(const gint64 *)muster_tensor_data (w), 0x0101010101010101);
+}
+
+/* SAV.43 */
+MUSTER_TEST (Save, refuses_the_name_of_the_state_file)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (GError) error = NULL;
+  g_clear_object (&f.saver);
+  f.saver = saver_with (&f, (MusterSaverOptions){.base_name = "checkpoint"}, NULL);
+  muster_small_model_play (f.master);
+
+  g_autofree char *clash = save (&f, muster_test_tmpdir (), -1, &error);
+  g_autofree char *fine = save (&f, muster_test_tmpdir (), 1, NULL);
+
+  MUSTER_EXPECT_NULL (clash);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_TRUE (strstr (error->message, "'latest_filename' collides with 'save_path'"));
+  MUSTER_EXPECT_TRUE (fine != NULL);
+}
+
+/* SAV.41 */
+MUSTER_TEST (Save, refuses_a_base_name_with_a_directory)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterSaver) saver = saver_with (&f, (MusterSaverOptions){.base_name = "a/b"}, &error);
+
+  MUSTER_EXPECT_NULL (saver);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+}
+
+/* SAV.27 */
+MUSTER_TEST (Saver, needs_a_saver_def)
+{
+  g_autoptr (GBytes) empty = g_bytes_new_static ("", 0);
+  g_autoptr (MusterGraph) graph = muster_graph_new (empty);
+  g_autoptr (MusterMetaGraph) meta_graph = muster_meta_graph_new_for_graph (graph);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterSaver) saver = muster_saver_new (meta_graph, NULL, &error);
+
+  MUSTER_EXPECT_NULL (saver);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+}
+
+MUSTER_TEST (Saver, reads_the_step_from_a_name)
+{
+  MUSTER_EXPECT_EQ (muster_checkpoint_step ("run/model.ckpt-1200"), 1200);
+  MUSTER_EXPECT_EQ (muster_checkpoint_step ("model.ckpt-0"), 0);
+  MUSTER_EXPECT_EQ (muster_checkpoint_step ("model.ckpt-00000012"), 12);
+  MUSTER_EXPECT_EQ (muster_checkpoint_step ("model.ckpt"), -1);
+  MUSTER_EXPECT_EQ (muster_checkpoint_step ("run-7/model.ckpt"), -1);
+  MUSTER_EXPECT_EQ (muster_checkpoint_step ("model.ckpt-"), -1);
+  MUSTER_EXPECT_EQ (muster_checkpoint_step ("model.ckpt-12x"), -1);
+  MUSTER_EXPECT_EQ (muster_checkpoint_step ("model.ckpt--12"), 12);
+  MUSTER_EXPECT_EQ (muster_checkpoint_step ("m-99999999999999999999"), -1);
+}
