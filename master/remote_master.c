@@ -74,7 +74,9 @@ put_field (MusterRope *out, guint32 number, GBytes *bytes)
   muster_rope_append (out, bytes);
 }
 
-/* The graph may be large: it goes out as the bytes it is, never through protobuf-c. */
+/* The graph may be large: it goes out as the bytes it is, never through protobuf-c. A master that
+ * isn't there is UNAVAILABLE at once: whether to try again is its caller's to decide, and to tell.
+ */
 static MusterSession *
 remote_create_session (MusterMaster *master, MusterGraph *graph, GBytes *config, gint64 deadline_us,
                        GCancellable *cancellable, GError **error)
@@ -84,7 +86,7 @@ remote_create_session (MusterMaster *master, MusterGraph *graph, GBytes *config,
   put_field (&request, 1, muster_graph_bytes (graph));
   put_field (&request, 2, config);
   g_autoptr (MusterArena) arena = muster_arena_new ();
-  MusterRpcOptions options = {.deadline_us = deadline_us, .wait_for_ready = TRUE};
+  MusterRpcOptions options = {.deadline_us = deadline_us};
   Tensorflow__CreateSessionResponse *response = muster_remote_call (
       self->client, MUSTER_MASTER_METHOD ("CreateSession"), &request,
       &tensorflow__create_session_response__descriptor, arena, &options, cancellable, error);
@@ -114,7 +116,7 @@ remote_list_devices (MusterMaster *master, gint64 deadline_us, GCancellable *can
   MusterRemoteMaster *self = MUSTER_REMOTE_MASTER (master);
   g_auto (MusterRope) request = MUSTER_ROPE_INIT;
   g_autoptr (MusterArena) arena = muster_arena_new ();
-  MusterRpcOptions options = {.deadline_us = deadline_us, .wait_for_ready = TRUE};
+  MusterRpcOptions options = {.deadline_us = deadline_us};
   Tensorflow__ListDevicesResponse *response = muster_remote_call (
       self->client, MUSTER_MASTER_METHOD ("ListDevices"), &request,
       &tensorflow__list_devices_response__descriptor, arena, &options, cancellable, error);
@@ -137,7 +139,7 @@ remote_reset (MusterMaster *master, const char *const *containers, gint64 deadli
   g_auto (MusterRope) request = MUSTER_ROPE_INIT;
   muster_remote_pack (&request, &message.base);
   g_autoptr (MusterArena) arena = muster_arena_new ();
-  MusterRpcOptions options = {.deadline_us = deadline_us, .wait_for_ready = TRUE};
+  MusterRpcOptions options = {.deadline_us = deadline_us};
   return muster_remote_call (self->client, MUSTER_MASTER_METHOD ("Reset"), &request,
                              &tensorflow__reset_response__descriptor, arena, &options, cancellable,
                              error) != NULL;

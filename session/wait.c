@@ -2,10 +2,12 @@
 #include "ready/waiter.h"
 #include "session/session_private.h"
 
-/* Pauses between attempts to get a session double from here up to the recovery interval, and each
- * is drawn at random below that, so that a thousand workers don't knock on a new master together.
- */
+/* Pauses between attempts to get a session double from here up to a second (or the recovery
+ * interval, where that is shorter): knocking costs nothing, and nobody should wait long for a
+ * master that has come. Each is drawn at random below that, so that a thousand workers don't knock
+ * together. */
 #define FIRST_PAUSE_US (100 * MUSTER_MILLISECOND)
+#define LAST_PAUSE_US  MUSTER_SECOND
 #define LEAST_PAUSE_US (10 * MUSTER_MILLISECOND)
 
 static void
@@ -78,7 +80,7 @@ backoff_us (MusterVerb *self, guint n_failed)
 {
   gint64 ceiling_us = FIRST_PAUSE_US << MIN (n_failed, 20);
 
-  ceiling_us = MIN (ceiling_us, self->manager->recovery_wait_us);
+  ceiling_us = MIN (MIN (ceiling_us, LAST_PAUSE_US), self->manager->recovery_wait_us);
 
   return MAX ((gint64)((double)ceiling_us * muster_clock_random (self->clock)), LEAST_PAUSE_US);
 }

@@ -11,7 +11,7 @@
 
 /* A worker may wait for its master for hours: it tries again this soon, and at least this often. */
 #define FIRST_RECONNECT_MS 100
-#define LAST_RECONNECT_MS  2000
+#define LAST_RECONNECT_MS  1000
 /* A name is looked up again when its address doesn't answer, but no sooner than this. */
 #define MIN_RESOLVE_MS 5000
 
@@ -151,6 +151,14 @@ muster_rpc_client_opening_ops (grpc_op ops[3], grpc_byte_buffer *request, gboole
   ops[2] = (grpc_op){.op = GRPC_OP_SEND_CLOSE_FROM_CLIENT};
 }
 
+/* gRPC tells how it came to the cause, one failure after another: people need the last. */
+static const char *
+last_cause (const char *text)
+{
+  const char *cause = g_strrstr (text, "Failed to connect to remote host: ");
+  return cause != NULL ? cause + strlen ("Failed to connect to remote host: ") : text;
+}
+
 /* Nobody's answer came in time: says whether there was anybody to answer. */
 static void
 set_timeout_error (MusterRpcClient *self, gint64 waited_us, GError **error)
@@ -202,8 +210,8 @@ muster_rpc_client_set_error (MusterRpcClient *self, const MusterRpcOutcome *outc
   g_autofree char *text = g_utf8_make_valid ((const char *)GRPC_SLICE_START_PTR (outcome->text),
                                              (gssize)GRPC_SLICE_LENGTH (outcome->text));
   if (outcome->status == GRPC_STATUS_UNAVAILABLE || was_cut_off (outcome->status, text))
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, "'%s' is unavailable: %s",
-                 self->address, text);
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, "no answer from '%s': %s",
+                 self->address, last_cause (text));
   else if (*text == '\0')
     g_set_error (error, MUSTER_ERROR, muster_error_from_wire (outcome->status),
                  "'%s' answered '%s' and no more", self->address,

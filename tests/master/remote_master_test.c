@@ -80,16 +80,16 @@ MUSTER_TEST (RemoteMaster, resets_the_containers_it_is_given_or_all)
   MUSTER_EXPECT_NO_ERROR (error);
 }
 
-MUSTER_TEST (RemoteMaster, without_a_server_says_so_at_the_deadline)
+MUSTER_TEST (RemoteMaster, without_a_server_says_so_at_once)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterMaster) master = muster_remote_master_new ("127.0.0.1:1", &error);
-  gint64 deadline_us = muster_clock_now_us (muster_system_clock ()) + 100 * MUSTER_MILLISECOND;
+  gint64 deadline_us = muster_clock_now_us (muster_system_clock ()) + 30 * MUSTER_SECOND;
 
   MUSTER_EXPECT_NULL (muster_master_list_devices (master, deadline_us, NULL, &error));
 
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
-  MUSTER_EXPECT_TRUE (strstr (error->message, "not connected") != NULL);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE);
+  MUSTER_EXPECT_TRUE (strstr (error->message, "no answer from '127.0.0.1:1'") != NULL);
 }
 
 MUSTER_TEST (RemoteSession, runs_a_step)
