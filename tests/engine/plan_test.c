@@ -211,3 +211,26 @@ MUSTER_TEST (Plan, keeps_working_when_old_plans_are_dropped)
       MUSTER_EXPECT_EQ (fetch_float (session, name), (float)i);
     }
 }
+
+MUSTER_TEST (Plan, runs_a_node_once_however_often_it_is_named)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+  add_variable (b, "v", 0);
+  add_constant (b, "one", 1);
+  add_binary (b, "AssignAdd", "up", "v", "one");
+  g_autoptr (MusterSession) session = open_session (master, b);
+  MUSTER_EXPECT_TRUE (muster_session_run_op (session, "v/Assign", 0, NULL, NULL));
+  const char *const fetches[] = {"up", "up:0"};
+  const char *target = "up";
+  MusterTensor *got[2];
+  const MusterStep step = {.fetches = fetches, .n_fetches = 2, .targets = &target, .n_targets = 1};
+
+  MUSTER_ASSERT_TRUE (muster_session_run (session, &step, got, NULL, NULL, &error));
+
+  MUSTER_EXPECT_EQ (float_of (got[0]), 1.0f);
+  MUSTER_EXPECT_EQ (fetch_float (session, "v"), 1.0f);
+  muster_tensor_unref (got[0]);
+  muster_tensor_unref (got[1]);
+}
