@@ -23,12 +23,15 @@ wrap (GByteArray *reversed, guint32 number)
 }
 
 /* A graph of one node with an attribute of functions within functions. Each level is an AttrValue's
- * NameAttrList, that one's map entry, and its AttrValue. */
+ * NameAttrList, that one's map entry, and its AttrValue; that makes 3 + 3 * levels messages below
+ * the graph, and in the last a shape, 1 more, or a shape with a dimension, 2 more. */
 static GByteArray *
-nested_graph (int levels)
+nested_graph (int levels, int more)
 {
   GByteArray *bytes = g_byte_array_new ();
-  g_byte_array_append (bytes, (const guint8 *)"\7\x18", 2); /* i: 7 */
+  if (more > 1)
+    wrap (bytes, 2);
+  wrap (bytes, 7);
   for (int i = 0; i < levels; i++) {
     wrap (bytes, 2);
     wrap (bytes, 2);
@@ -103,9 +106,8 @@ MUSTER_TEST (unpack, reads_nothing_as_an_empty_message)
 MUSTER_TEST (unpack, bounds_the_depth_where_protobuf_does)
 {
   g_autoptr (GError) error = NULL;
-  /* 3 + 3 * 32 = 99 messages below the graph, then 102 */
-  g_autoptr (GByteArray) deep = nested_graph (32);
-  g_autoptr (GByteArray) too_deep = nested_graph (33);
+  g_autoptr (GByteArray) deep = nested_graph (32, 1);     /* 100 */
+  g_autoptr (GByteArray) too_deep = nested_graph (32, 2); /* 101 */
   MUSTER_EXPECT_TRUE (check (GRAPH, deep, &error));
   MUSTER_EXPECT_NO_ERROR (error);
   MUSTER_EXPECT_FALSE (check (GRAPH, too_deep, &error));
@@ -117,7 +119,7 @@ MUSTER_TEST (unpack, refuses_twenty_thousand_levels_from_the_bytes)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterArena) arena = muster_arena_new ();
-  g_autoptr (GByteArray) bytes = nested_graph (20000);
+  g_autoptr (GByteArray) bytes = nested_graph (20000, 1);
   MUSTER_EXPECT_NULL (muster_unpack (GRAPH, bytes->data, bytes->len, arena, "graph", &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
 }

@@ -194,6 +194,16 @@ MUSTER_TEST (tensor, is_exclusive_only_when_nobody_else_has_its_memory)
   expect_exclusive_only_when_alone (100000);
 }
 
+MUSTER_TEST (tensor, knows_who_shares_its_memory_across_two_reshapes)
+{
+  g_autoptr (MusterTensor) tensor = muster_tensor_new (MUSTER_FLOAT, 1, DIMS (100));
+  MusterTensor *column = muster_tensor_reshape (tensor, 2, DIMS (100, 1));
+  g_autoptr (MusterTensor) row = muster_tensor_reshape (column, 2, DIMS (1, 100));
+  muster_tensor_unref (column);
+  MUSTER_EXPECT_FALSE (muster_tensor_is_exclusive (row));
+  MUSTER_EXPECT_FALSE (muster_tensor_is_exclusive (tensor));
+}
+
 MUSTER_TEST (tensor, shares_memory_when_reshaped)
 {
   g_autoptr (GBytes) bytes = some_bytes (24);
