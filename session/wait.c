@@ -9,6 +9,9 @@
 #define FIRST_PAUSE_US (100 * MUSTER_MILLISECOND)
 #define LAST_PAUSE_US  MUSTER_SECOND
 #define LEAST_PAUSE_US (10 * MUSTER_MILLISECOND)
+/* An attempt that lasted so long was not knocking: the next pause is the first again. A master that
+ * takes sessions and loses them at once is knocked at as rarely as one that isn't there. */
+#define LONG_LIFE_US (10 * MUSTER_SECOND)
 
 static void
 on_turn (const MusterTurn *turn, gpointer user_data)
@@ -126,7 +129,7 @@ muster_verb_wait (MusterVerb *self, GError **error)
     }
     muster_verb_set_why (self, failure->message);
     muster_verb_tell (self, failure->message, NULL);
-    n_failed = had_looked ? 0 : n_failed + 1;
+    n_failed = cost_us >= LONG_LIFE_US ? 0 : n_failed + 1;
     muster_verb_phase (self, "connect");
     if (!pause_before_retry (self, n_failed, had_looked ? 0 : cost_us, error))
       return NULL;

@@ -171,7 +171,7 @@ MUSTER_TEST (Wait, keeps_knocking_at_a_master_that_is_not_there_yet)
 }
 
 /* diff 6: with pauses that double and are drawn at random */
-MUSTER_TEST (Wait, knocks_ever_more_rarely)
+MUSTER_TEST (Wait, knocks_ever_more_rarely_but_every_second)
 {
   g_auto (MusterJob) job = muster_job_new ();
   muster_fake_clock_set_random (job.clock, 0.999);
@@ -222,6 +222,21 @@ MUSTER_TEST (Wait, makes_another_session_when_its_stream_breaks)
   MUSTER_EXPECT_NO_ERROR (job.error);
   MUSTER_EXPECT_EQ (job.report.sessions, 2u);
   MUSTER_EXPECT_EQ (muster_fake_master_most_open (job.master), 1u);
+}
+
+MUSTER_TEST (Wait, does_not_flood_a_master_that_loses_every_session_at_once)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  muster_fake_clock_set_random (job.clock, 0.999);
+  muster_fake_master_set_watchable (job.master);
+  muster_fake_master_fail (job.master, "watch", 1, G_MAXUINT, MUSTER_ERROR_ABORTED, "lost");
+
+  g_autoptr (MusterSession) session = muster_job_wait (&job, 600 * MUSTER_SECOND, NULL);
+
+  MUSTER_EXPECT_NULL (session);
+  MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+  MUSTER_EXPECT_LE (job.report.sessions, 610u);
+  MUSTER_EXPECT_EQ (muster_fake_master_n_open (job.master), 0u);
 }
 
 /* B002.52 [diff] 6: all else ends it at once; diff 2: closed */
