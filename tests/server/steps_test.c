@@ -80,7 +80,7 @@ MUSTER_TEST (Steps, that_wait_at_a_queue_keep_nobody_else_waiting)
   float total = 0;
   g_autoptr (MusterTensor) sum = served_fetch (session, "sum:0", 1, NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);
-  for (int i = 0; i < N; i++) {
+  for (int i = 0; i < N && error == NULL; i++) {
     g_autoptr (MusterTensor) x = muster_tensor_new_float (1);
     const MusterFeed feed = {"x:0", x};
     const char *target = "enqueue";

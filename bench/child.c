@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/bench.h"
+
+#include <stdlib.h>
+
+BenchChild *
+bench_child_new (const char *const *argv)
+{
+  g_autoptr (GError) error = NULL;
+  BenchChild *self = g_new0 (BenchChild, 1);
+  self->process = g_subprocess_newv (
+      argv, G_SUBPROCESS_FLAGS_STDIN_PIPE | G_SUBPROCESS_FLAGS_STDOUT_PIPE, &error);
+  bench_check (error, argv[0]);
+  self->out = g_data_input_stream_new (g_subprocess_get_stdout_pipe (self->process));
+  return self;
+}
+
+BenchChild *
+bench_child_new_mode (const char *mode)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *self = g_file_read_link ("/proc/self/exe", &error);
+  bench_check (error, "finding this program");
+  return bench_child_new ((const char *const[]){self, mode, NULL});
+}
+
+char *
+bench_child_line (BenchChild *self)
+{
+  g_autoptr (GError) error = NULL;
+  char *line = g_data_input_stream_read_line (self->out, NULL, NULL, &error);
+  bench_check (error, "reading from a child");
+  if (line == NULL)
+    bench_fail ("a child ended before it had answered");
+  return line;
+}
+
+int
+bench_child_pid (BenchChild *self)
+{
+  return atoi (g_subprocess_get_identifier (self->process));
+}
+
+void
+bench_child_free (BenchChild *self)
+{
+  if (self == NULL)
+    return;
+  g_subprocess_force_exit (self->process);
+  (void)g_subprocess_wait (self->process, NULL, NULL); /* it was killed: how it ended is known */
+  g_object_unref (self->out);
+  g_object_unref (self->process);
+  g_free (self);
+}
+
+char *
+bench_tensorflow_python (void)
+{
+  const char *home = g_getenv ("MUSTER_TENSORFLOW");
+  g_autofree char *usual = g_build_filename (g_get_home_dir (), ".cache/muster/tensorflow", NULL);
+  g_autofree char *python =
+      g_build_filename (home != NULL && *home != '\0' ? home : usual, "bin/python3", NULL);
+  return g_file_test (python, G_FILE_TEST_IS_EXECUTABLE) ? g_steal_pointer (&python) : NULL;
+}
+
+BenchChild *
+bench_tensorflow_child (const char *script, const char *const *arguments)
+{
+  g_autofree char *python = bench_tensorflow_python ();
+  if (python == NULL)
+    return NULL;
+  g_autofree char *path = g_build_filename ("bench", script, NULL);
+  if (!g_file_test (path, G_FILE_TEST_EXISTS))
+    bench_fail ("'%s' isn't here: run this with 'bazel run //bench'", path);
+  g_autoptr (GPtrArray) argv = g_ptr_array_new ();
+  g_ptr_array_add (argv, python);
+  g_ptr_array_add (argv, path);
+  for (gsize i = 0; arguments != NULL && arguments[i] != NULL; i++)
+    g_ptr_array_add (argv, (char *)arguments[i]);
+  g_ptr_array_add (argv, NULL);
+  return bench_child_new ((const char *const *)argv->pdata);
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/bench.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+  const char *name;
+  void (*run) (void);
+} benchmarks[] = {
+    {"step", bench_step_remote}, {"local", bench_step_local}, {"prepare", bench_prepare},
+    {"waiters", bench_waiters},  {"serve", bench_serve},
+};
+
+static int
+usage (void)
+{
+  fprintf (stderr, "usage: bench [NAME...]: which of these to run, all by default:");
+  for (gsize i = 0; i < G_N_ELEMENTS (benchmarks); i++)
+    fprintf (stderr, " %s", benchmarks[i].name);
+  fprintf (stderr, "\n");
+  return 2;
+}
+
+static gboolean
+is_wanted (const char *name, int argc, char **argv)
+{
+  for (int i = 1; i < argc; i++)
+    if (strcmp (argv[i], name) == 0)
+      return TRUE;
+  return argc == 1;
+}
+
+static gboolean
+is_known (const char *name)
+{
+  for (gsize i = 0; i < G_N_ELEMENTS (benchmarks); i++)
+    if (strcmp (benchmarks[i].name, name) == 0)
+      return TRUE;
+  return FALSE;
+}
+
+int
+main (int argc, char **argv)
+{
+  if (argc == 2 && strcmp (argv[1], "--serve-echo") == 0)
+    return bench_serve_echo ();
+  if (argc == 2 && strcmp (argv[1], "--serve-muster") == 0)
+    return bench_serve_muster ();
+  for (int i = 1; i < argc; i++)
+    if (!is_known (argv[i]))
+      return usage ();
+
+  g_autofree char *python = bench_tensorflow_python ();
+  if (python == NULL)
+    printf ("TensorFlow isn't here ($MUSTER_TENSORFLOW, or bazel/setup --tests): muster alone\n");
+  bench_head ();
+  for (gsize i = 0; i < G_N_ELEMENTS (benchmarks); i++)
+    if (is_wanted (benchmarks[i].name, argc, argv))
+      benchmarks[i].run ();
+  return 0;
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/bench.h"
+
+#include "engine/local_master.h"
+#include "server/server.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define N_ROUNDS      40
+#define CALLS_A_ROUND 250
+#define LOCAL_A_ROUND 20000
+
+int
+bench_serve_muster (void)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  g_autoptr (MusterServer) server = muster_server_new (master, NULL);
+  int port = muster_server_listen (server, "127.0.0.1:0", &error);
+  bench_check (error, "serving");
+  muster_server_start (server);
+  printf ("127.0.0.1:%d\n", port);
+  fflush (stdout);
+  return getchar () == EOF ? 0 : 1;
+}
+
+/* Something to be timed many times over. */
+typedef struct {
+  void (*run) (gpointer data);
+  gpointer data;
+  GArray *seconds; /* (owned) one for each round */
+} Subject;
+
+static void
+echo_once (gpointer data)
+{
+  bench_echo_call (data);
+}
+
+/* One addition. */
+typedef struct {
+  MusterSession *session; /* (owned) */
+  MusterTensor *x;        /* (owned) */
+} Addition;
+
+static void
+add_once (gpointer data)
+{
+  Addition *self = data;
+  g_autoptr (GError) error = NULL;
+  const MusterFeed feed = {"x:0", self->x};
+  const char *fetch = "sum:0";
+  MusterTensor *sum = NULL;
+  MusterStep step = {.feeds = &feed,
+                     .n_feeds = 1,
+                     .fetches = &fetch,
+                     .n_fetches = 1,
+                     .deadline_us = MUSTER_WAIT_FOREVER};
+  muster_session_run (self->session, &step, &sum, NULL, NULL, &error);
+  bench_check (error, "running an addition");
+  muster_tensor_unref (sum);
+}
+
+static void
+addition_init (Addition *self, MusterMaster *master)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterGraph) graph = bench_addition ();
+  self->x = muster_tensor_new_float (40);
+  self->session =
+      muster_master_create_session (master, graph, NULL, MUSTER_WAIT_FOREVER, NULL, &error);
+  bench_check (error, "creating a session");
+}
+
+static void
+addition_clear (Addition *self)
+{
+  g_clear_object (&self->session);
+  g_clear_pointer (&self->x, muster_tensor_unref);
+}
+
+/* Turn by turn, so that what else the machine does falls on all alike. */
+static void
+measure (Subject *subjects, gsize n, int n_rounds, int n_calls)
+{
+  for (gsize i = 0; i < n; i++)
+    subjects[i].seconds = g_array_new (FALSE, FALSE, sizeof (double));
+  for (int round = -2; round < n_rounds; round++)
+    for (gsize i = 0; i < n; i++) {
+      double started = bench_now_s ();
+      for (int call = 0; call < n_calls; call++)
+        subjects[i].run (subjects[i].data);
+      double each = (bench_now_s () - started) / n_calls;
+      if (round >= 0) /* the first two warm up */
+        g_array_append_val (subjects[i].seconds, each);
+    }
+}
+
+static double
+median_of (Subject *subject)
+{
+  double median = bench_median (subject->seconds);
+  g_clear_pointer (&subject->seconds, g_array_unref);
+  return median;
+}
+
+void
+bench_step_remote (void)
+{
+  g_autoptr (BenchChild) echo_server = bench_child_new_mode ("--serve-echo");
+  g_autoptr (BenchChild) server = bench_child_new_mode ("--serve-muster");
+  g_autoptr (BenchChild) tensorflow = bench_tensorflow_child ("tensorflow_server.py", NULL);
+  g_autofree char *echo_address = bench_child_line (echo_server);
+  g_autofree char *address = bench_child_line (server);
+  g_autofree char *tf_address = tensorflow != NULL ? bench_child_line (tensorflow) : NULL;
+
+  g_autoptr (BenchEcho) echo = bench_echo_new (echo_address);
+  g_autoptr (MusterMaster) ours = bench_remote (address);
+  g_autoptr (MusterMaster) theirs = tensorflow != NULL ? bench_remote (tf_address) : NULL;
+  Addition here = {0}, there = {0};
+  addition_init (&here, ours);
+  if (theirs != NULL)
+    addition_init (&there, theirs);
+  Subject subjects[] = {{echo_once, echo, NULL}, {add_once, &here, NULL}, {add_once, &there, NULL}};
+  measure (subjects, theirs != NULL ? 3 : 2, N_ROUNDS, CALLS_A_ROUND);
+
+  double echoed = median_of (&subjects[0]), added = median_of (&subjects[1]);
+  bench_print (&(BenchRow){.what = "RunStep of one addition",
+                           .muster = added,
+                           .other = echoed,
+                           .name = "an empty call",
+                           .bound_ratio = 1.5});
+  if (theirs != NULL)
+    bench_print (&(BenchRow){.what = "RunStep of one addition",
+                             .muster = added,
+                             .other = median_of (&subjects[2]),
+                             .name = "TensorFlow",
+                             .bound_ratio = 1.0 / 3});
+  addition_clear (&here);
+  addition_clear (&there);
+}
+
+void
+bench_step_local (void)
+{
+  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  Addition here = {0};
+  addition_init (&here, master);
+  Subject subject = {add_once, &here, NULL};
+  measure (&subject, 1, N_ROUNDS, LOCAL_A_ROUND);
+  addition_clear (&here);
+
+  g_autoptr (BenchChild) tensorflow = bench_tensorflow_child ("tensorflow_step.py", NULL);
+  g_autofree char *theirs = tensorflow != NULL ? bench_child_line (tensorflow) : NULL;
+  bench_print (&(BenchRow){.what = "the same in this process",
+                           .muster = median_of (&subject),
+                           .other = theirs != NULL ? g_ascii_strtod (theirs, NULL) : 0,
+                           .name = theirs != NULL ? "Python" : NULL,
+                           .bound = 3e-6});
+}

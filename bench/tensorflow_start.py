@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tensorflow_start.py GRAPH READY_OP: TensorFlow's SessionManager on TensorFlow's own server.
+
+Prints how long prepare_session takes for a chief, and wait_for_session for a worker, in seconds.
+"""
+
+import os
+import sys
+import time
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+os.environ["CUDA_VISIBLE_DEVICES"] = ""
+
+import tensorflow.compat.v1 as tf
+
+tf.disable_eager_execution()
+
+
+def read(path):
+    definition = tf.GraphDef()
+    with open(path, "rb") as file:
+        definition.ParseFromString(file.read())
+    return definition
+
+
+def manager(definition, ready_op):
+    graph = tf.Graph()
+    with graph.as_default():
+        tf.import_graph_def(definition, name="")
+    name = ready_op if ":" in ready_op else ready_op + ":0"
+    ready = graph.get_tensor_by_name(name)
+    return graph, tf.train.SessionManager(ready_op=ready, graph=graph)
+
+
+def main(path, ready_op):
+    definition = read(path)
+    server = tf.train.Server.create_local_server()
+    graph, chief = manager(definition, ready_op)
+    with graph.as_default():
+        init = graph.get_operation_by_name("init")
+        started = time.perf_counter()
+        chief.prepare_session(server.target, init_op=init)
+        print(time.perf_counter() - started, flush=True)
+    graph, worker = manager(definition, ready_op)
+    with graph.as_default():
+        started = time.perf_counter()
+        worker.wait_for_session(server.target, max_wait_secs=600)
+        print(time.perf_counter() - started, flush=True)
+
+
+main(*sys.argv[1:])
+sys.stdout.flush()
+os._exit(0)  # a server of TensorFlow's can't be stopped
