@@ -3,8 +3,12 @@
 
 #include "base/unpack.h"
 
-/* Half of the threads that the RPC server has at least: the others take calls in. */
-#define N_ON_THE_SPOT 2
+/* Half of the threads that the RPC server has: the others take calls in. */
+static guint
+n_on_the_spot (void)
+{
+  return CLAMP (g_get_num_processors (), 2, 16);
+}
 
 MusterServer *
 muster_server_new (MusterMaster *master, const MusterServerOptions *options)
@@ -15,7 +19,7 @@ muster_server_new (MusterMaster *master, const MusterServerOptions *options)
   self->clock = g_object_ref (clock != NULL ? clock : muster_system_clock ());
   self->started_us = muster_clock_now_us (self->clock);
   self->sessions = muster_sessions_new (self->clock);
-  self->crew = muster_crew_new (N_ON_THE_SPOT);
+  self->crew = muster_crew_new (n_on_the_spot ());
   self->rpc = muster_rpc_server_new ();
   self->methods = g_ptr_array_new_with_free_func (g_free);
   self->readiness = muster_readiness_service_new (self);
