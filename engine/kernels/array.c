@@ -60,18 +60,31 @@ share (MusterKernel *k, int n_dims, const gint64 *dims)
   muster_kernel_set_output (k, 0, muster_tensor_reshape (muster_kernel_input (k, 0), n_dims, dims));
 }
 
-/* Puts the one size that -1 asks for. */
-static gboolean
-infer_size (gint64 n, int n_dims, gint64 *dims, int unknown, GError **error)
+/* The product of the sizes that aren't 0; -1 if it is too large. */
+static gint64
+product_of_sizes (int n_dims, const gint64 *dims)
 {
-  gint64 known;
+  gint64 product = 1;
 
-  dims[unknown] = 1;
-  known = muster_shape_n_elements (n_dims, dims);
-  if (known == 0)
-    return muster_invalid (error, "reshape cannot infer the missing input size for an empty tensor "
-                                  "unless all specified input sizes are non-zero");
-  if (known > 0 && n % known == 0) {
+  for (int i = 0; i < n_dims; i++)
+    if (dims[i] > 0 && !(product <= G_MAXINT64 / dims[i] && (product *= dims[i])))
+      return -1;
+  return product;
+}
+
+/* Puts the one size that -1 asks for. Where a 0 stands beside it, zeros don't count on either side,
+ * as in TensorFlow: an empty [0,3] becomes [0,-1] = [0,3]. */
+static gboolean
+infer_size (MusterTensor *x, int n_dims, gint64 *dims, int unknown, GError **error)
+{
+  gint64 n = muster_tensor_n_elements (x), known = product_of_sizes (n_dims, dims);
+  gboolean has_zero = FALSE;
+
+  for (int i = 0; i < n_dims; i++)
+    has_zero = has_zero || dims[i] == 0;
+  if (has_zero)
+    n = product_of_sizes (muster_tensor_n_dims (x), muster_tensor_dims (x));
+  if (n >= 0 && known > 0 && (has_zero || n % known == 0)) {
     dims[unknown] = n / known;
     return TRUE;
   }
@@ -79,13 +92,14 @@ infer_size (gint64 n, int n_dims, gint64 *dims, int unknown, GError **error)
                          "Input to reshape is a tensor with %" G_GINT64_FORMAT
                          " values, but the requested shape requires a multiple of "
                          "%" G_GINT64_FORMAT,
-                         n, known);
+                         muster_tensor_n_elements (x), known);
 }
 
 static gboolean
 compute_reshape (MusterKernel *k, GError **error)
 {
-  gint64 dims[MUSTER_MAX_DIMS], n = muster_tensor_n_elements (muster_kernel_input (k, 0));
+  MusterTensor *x = muster_kernel_input (k, 0);
+  gint64 dims[MUSTER_MAX_DIMS], n = muster_tensor_n_elements (x);
   int n_dims = muster_kernel_input_ints (k, 1, dims, MUSTER_MAX_DIMS, error), unknown = -1;
 
   if (n_dims < 0)
@@ -100,7 +114,7 @@ compute_reshape (MusterKernel *k, GError **error)
       return muster_invalid (error, "Size %d must be non-negative, not %" G_GINT64_FORMAT, i,
                              dims[i]);
   }
-  if (unknown >= 0 && !infer_size (n, n_dims, dims, unknown, error))
+  if (unknown >= 0 && !infer_size (x, n_dims, dims, unknown, error))
     return FALSE;
   if (muster_shape_n_elements (n_dims, dims) != n)
     return muster_invalid (error,

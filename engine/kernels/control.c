@@ -20,10 +20,13 @@ append_values (GString *text, MusterTensor *x, gint64 limit)
   gint64 n = muster_tensor_n_elements (x);
 
   if (muster_tensor_dtype (x) != MUSTER_STRING) {
-    g_autofree char *values = muster_tensor_to_string (x, limit);
-    gboolean has_brackets = values[0] == '[';
-    g_strdelimit (values, ",", ' ');
-    g_string_append_printf (text, has_brackets ? " %s" : " [%s]", values);
+    g_autoptr (MusterTensor) flat = muster_tensor_reshape (x, 1, &n);
+    g_autofree char *values = muster_tensor_to_string (flat, limit);
+    g_auto (GStrv) parts = g_strsplit (values, ", ", -1);
+    g_autofree char *joined = g_strjoinv (" ", parts);
+    g_autoptr (GString) list = g_string_new (joined);
+    g_string_replace (list, " …", "...", 1);
+    g_string_append_printf (text, " %s", list->str);
     return;
   }
   g_string_append (text, " [");

@@ -176,6 +176,8 @@ compute_where (MusterKernel *k, GError **error)
 
   if (muster_tensor_dtype (x) == MUSTER_STRING)
     return muster_invalid (error, "Where isn't supported for strings");
+  if (n_dims == 0)
+    return muster_invalid (error, "WhereOp : Unhandled input dimensions: 0");
   for (gint64 i = 0; i < n; i++)
     found += is_true (x, &elements, i);
   out = muster_try_output (k, 0, 2, (gint64[]){found, n_dims}, error);
@@ -361,7 +363,7 @@ compute_unsorted_segment_sum (MusterKernel *k, GError **error)
     if (segment >= dims[0])
       return muster_invalid (error,
                              "segment_ids[%" G_GINT64_FORMAT "] = %" G_GINT64_FORMAT
-                             " is not in [0, %" G_GINT64_FORMAT ")",
+                             " is out of range [0, %" G_GINT64_FORMAT ")",
                              i, segment, dims[0]);
     if (segment < 0 || run == 0)
       continue;

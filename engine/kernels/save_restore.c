@@ -40,6 +40,16 @@ check_lists (MusterKernel *k, gint64 n, GError **error)
   return TRUE;
 }
 
+/* A sharded saver names a folder that nobody has made. One level, as TensorFlow does; where it
+ * can't be made, writing says so. */
+static void
+make_folder_quietly (const char *prefix)
+{
+  g_autofree char *folder = g_path_get_dirname (prefix);
+
+  (void)g_mkdir (folder, 0777);
+}
+
 static gboolean
 compute_save (MusterKernel *k, GError **error)
 {
@@ -49,6 +59,7 @@ compute_save (MusterKernel *k, GError **error)
 
   if (prefix == NULL || !check_lists (k, n, error))
     return FALSE;
+  make_folder_quietly (prefix);
   writer = muster_bundle_writer_new (NULL, prefix, error);
   for (int i = 0; writer != NULL && i < n; i++) {
     g_autofree char *name = text_at (muster_kernel_input (k, 1), i);

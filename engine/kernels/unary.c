@@ -67,7 +67,7 @@ FLOATING (selu, (type)1.0507009873554804934193349852946 *
                     (a < 0 ? (type)1.6732632423543772848170429916717 * expm1 (a) : a))
 FLOATING (softplus, a > 20 ? a : log1p (exp (a)))
 FLOATING (softsign, a / (1 + fabs (a)))
-FLOATING (leaky_relu, a > 0 ? a : a * (type)0.2)
+FLOATING (leaky_relu, a > 0 ? a : a * (type)0.2f)
 QUESTION (is_nan, isnan (a))
 QUESTION (is_inf, isinf (a) != 0)
 QUESTION (is_finite, isfinite (a))

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+/* SaveV2, RestoreV2 and MergeV2Checkpoints as a session runs them, and shapes that no machine has
+ * the memory for. */
+#include "base/error.h"
+#include "engine/local_master.h"
+#include "graph/graph_builder.h"
+#include "tests/gtest_shim.h"
+
+#include <string.h>
+
+static MusterSession *
+session_of (MusterGraphBuilder *builder)
+{
+  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterGraph) graph = muster_graph_builder_end (builder, &error);
+  MusterSession *session = NULL;
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  if (graph != NULL)
+    session = muster_master_create_session (master, graph, NULL, MUSTER_WAIT_FOREVER, NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  return session;
+}
+
+static void
+text (MusterGraphBuilder *b, const char *name, const char *value)
+{
+  g_autoptr (MusterTensor) tensor = muster_tensor_new_string (value);
+  muster_graph_builder_constant (b, name, tensor);
+}
+
+static void
+texts (MusterGraphBuilder *b, const char *name, const char *const *values)
+{
+  g_autoptr (MusterTensor) tensor = muster_tensor_new_strv (values);
+  muster_graph_builder_constant (b, name, tensor);
+}
+
+/* A node "save" that writes a float and a string vector, and nodes that read. */
+static void
+add_save (MusterGraphBuilder *b, const char *node, const char *prefix, const char *prefix_node)
+{
+  static const char *const names[] = {"number", "words", NULL};
+  static const char *const slices[] = {"", "", NULL};
+  static const MusterDType dtypes[] = {MUSTER_FLOAT, MUSTER_STRING};
+  static const char *const words[] = {"a", "", "long enough", NULL};
+  g_autoptr (MusterTensor) number = muster_tensor_new_float (2.5f);
+
+  text (b, prefix_node, prefix);
+  texts (b, "names", names);
+  texts (b, "slices", slices);
+  muster_graph_builder_constant (b, "number", number);
+  texts (b, "words", words);
+  muster_graph_builder_node (b, "SaveV2", node);
+  muster_graph_builder_input (b, prefix_node);
+  muster_graph_builder_input (b, "names");
+  muster_graph_builder_input (b, "slices");
+  muster_graph_builder_input (b, "number");
+  muster_graph_builder_input (b, "words");
+  muster_graph_builder_attr_types (b, "dtypes", dtypes, 2);
+}
+
+static void
+add_restore (MusterGraphBuilder *b, const char *node, const char *prefix_node, const char *name,
+             MusterDType dtype)
+{
+  g_autofree char *list = g_strconcat (node, "_names", NULL);
+  g_autofree char *slices = g_strconcat (node, "_slices", NULL);
+
+  texts (b, list, (const char *[]){name, NULL});
+  texts (b, slices, (const char *[]){"", NULL});
+  muster_graph_builder_node (b, "RestoreV2", node);
+  muster_graph_builder_input (b, prefix_node);
+  muster_graph_builder_input (b, list);
+  muster_graph_builder_input (b, slices);
+  muster_graph_builder_attr_types (b, "dtypes", &dtype, 1);
+}
+
+static void
+expect_fetch_fails (MusterSession *session, const char *tensor, int code, const char *words)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterTensor) value =
+      muster_session_fetch (session, tensor, MUSTER_WAIT_FOREVER, NULL, &error);
+
+  MUSTER_EXPECT_NULL (value);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, code);
+  MUSTER_EXPECT_TRUE (error != NULL && strstr (error->message, words) != NULL);
+}
+
+MUSTER_TEST (checkpoint_kernels, restore_what_was_saved)
+{
+  g_autofree char *prefix = g_build_filename (muster_test_tmpdir (), "model.ckpt-1", NULL);
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+  g_autoptr (GError) error = NULL;
+  add_save (b, "save", prefix, "prefix");
+  add_restore (b, "number_again", "prefix", "number", MUSTER_FLOAT);
+  add_restore (b, "words_again", "prefix", "words", MUSTER_STRING);
+  add_restore (b, "other_dtype", "prefix", "number", MUSTER_INT64);
+  add_restore (b, "absent", "prefix", "nobody", MUSTER_FLOAT);
+  g_autoptr (MusterSession) session = session_of (b);
+  MUSTER_ASSERT_NOT_NULL (session);
+
+  expect_fetch_fails (session, "number_again:0", MUSTER_ERROR_NOT_FOUND,
+                      "Unsuccessful TensorSliceReader constructor: Failed to find any matching "
+                      "files for ");
+  muster_session_run_op (session, "save", MUSTER_WAIT_FOREVER, NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+
+  g_autoptr (MusterTensor) number =
+      muster_session_fetch (session, "number_again:0", MUSTER_WAIT_FOREVER, NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (2.5, *(const float *)muster_tensor_data (number));
+  g_autoptr (MusterTensor) words =
+      muster_session_fetch (session, "words_again:0", MUSTER_WAIT_FOREVER, NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  MusterString last = muster_tensor_string (words, 2);
+  MUSTER_EXPECT_MEMEQ ("long enough", 11, last.data, last.size);
+  expect_fetch_fails (session, "absent:0", MUSTER_ERROR_NOT_FOUND,
+                      "Key nobody not found in checkpoint");
+  expect_fetch_fails (session, "other_dtype:0", MUSTER_ERROR_INVALID_ARGUMENT,
+                      "Expected to restore a tensor of type int64, got a tensor of type float");
+}
+
+MUSTER_TEST (checkpoint_kernels, merge_the_shards_of_a_sharded_saver)
+{
+  g_autofree char *folder = g_build_filename (muster_test_tmpdir (), "part", NULL);
+  g_autofree char *part = g_build_filename (folder, "part-00000-of-00001", NULL);
+  g_autofree char *prefix = g_build_filename (muster_test_tmpdir (), "model.ckpt-2", NULL);
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+  g_autoptr (GError) error = NULL;
+  add_save (b, "save", part, "part");
+  texts (b, "parts", (const char *[]){part, NULL});
+  text (b, "prefix", prefix);
+  muster_graph_builder_node (b, "MergeV2Checkpoints", "merge");
+  muster_graph_builder_input (b, "parts");
+  muster_graph_builder_input (b, "prefix");
+  muster_graph_builder_input (b, "^save");
+  add_restore (b, "number_again", "prefix", "number", MUSTER_FLOAT);
+  g_autoptr (MusterSession) session = session_of (b);
+  MUSTER_ASSERT_NOT_NULL (session);
+
+  muster_session_run_op (session, "merge", MUSTER_WAIT_FOREVER, NULL, &error);
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  g_autoptr (MusterTensor) number =
+      muster_session_fetch (session, "number_again:0", MUSTER_WAIT_FOREVER, NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (2.5, *(const float *)muster_tensor_data (number));
+  MUSTER_EXPECT_FALSE (g_file_test (folder, G_FILE_TEST_EXISTS));
+}
+
+/* The op takes what (a scalar or a vector of n) and a shape of two sizes of 2^31. */
+static void
+expect_too_large (const char *op, gboolean shape_first, gboolean is_vector, const char *shape_attr)
+{
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+  static const gint64 sizes[] = {(gint64)1 << 31, (gint64)1 << 31}, two = 2;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterTensor) shape =
+      muster_tensor_new_from_data (MUSTER_INT64, 1, &two, sizes, sizeof sizes, NULL);
+  g_autoptr (MusterTensor) one = muster_tensor_new_float (1);
+  static const gint64 ones[] = {1, 1};
+  g_autoptr (MusterTensor) vector = muster_tensor_reshape (one, 2, ones);
+  muster_graph_builder_constant (b, "shape", shape);
+  muster_graph_builder_constant (b, "value", is_vector ? vector : one);
+  muster_graph_builder_node (b, op, "large");
+  muster_graph_builder_input (b, shape_first ? "shape" : "value");
+  muster_graph_builder_input (b, shape_first ? "value" : "shape");
+  muster_graph_builder_attr_type (b, "T", MUSTER_FLOAT);
+  muster_graph_builder_attr_type (b, shape_attr, MUSTER_INT64);
+  g_autoptr (MusterSession) session = session_of (b);
+  MUSTER_ASSERT_NOT_NULL (session);
+
+  g_autoptr (MusterTensor) value =
+      muster_session_fetch (session, "large:0", MUSTER_WAIT_FOREVER, NULL, &error);
+
+  MUSTER_EXPECT_NULL (value);
+  MUSTER_EXPECT_TRUE (muster_error_is (error, MUSTER_ERROR_RESOURCE_EXHAUSTED) ||
+                      muster_error_is (error, MUSTER_ERROR_INVALID_ARGUMENT));
+}
+
+MUSTER_TEST (kernels, refuse_shapes_that_no_machine_has_the_memory_for)
+{
+  expect_too_large ("Fill", TRUE, FALSE, "index_type");
+  expect_too_large ("BroadcastTo", FALSE, FALSE, "Tidx");
+  expect_too_large ("Tile", FALSE, TRUE, "Tmultiples");
+}
