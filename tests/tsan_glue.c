@@ -297,3 +297,23 @@ grpc_server_request_call (grpc_server *server, grpc_call **call, grpc_call_detai
   __tsan_release (tag);
   return next_ (server, call, details, metadata, bound, notify, tag);
 }
+grpc_event
+grpc_completion_queue_pluck (grpc_completion_queue *cq, void *tag, gpr_timespec until,
+                             void *reserved)
+{
+  NEXT_ONCE (grpc_completion_queue_pluck);
+  grpc_event event = next_ (cq, tag, until, reserved);
+  if (event.type == GRPC_OP_COMPLETE)
+    __tsan_acquire (tag);
+  return event;
+}
+grpc_call_error
+grpc_server_request_registered_call (grpc_server *server, void *method, grpc_call **call,
+                                     gpr_timespec *deadline, grpc_metadata_array *metadata,
+                                     grpc_byte_buffer **payload, grpc_completion_queue *bound,
+                                     grpc_completion_queue *notify, void *tag)
+{
+  NEXT_ONCE (grpc_server_request_registered_call);
+  __tsan_release (tag);
+  return next_ (server, method, call, deadline, metadata, payload, bound, notify, tag);
+}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire/rpc_client_private.h"
 
+#include "base/blocking.h"
 #include "wire/address.h"
 
 #include <grpc/support/alloc.h>

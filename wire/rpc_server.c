@@ -60,7 +60,6 @@ muster_rpc_server_new (void)
   g_cond_init (&self->changed);
   self->shut = (MusterRpcTag){on_shut, self};
   self->methods = g_ptr_array_new_with_free_func (method_free);
-  self->threads = g_ptr_array_new ();
   self->queue = grpc_completion_queue_create_for_next (NULL);
   self->server = create_server ();
   grpc_server_register_completion_queue (self->server, self->queue, NULL);
@@ -79,7 +78,6 @@ muster_rpc_server_unref_private (MusterRpcServer *self)
   if (!g_atomic_ref_count_dec (&self->refs))
     return;
   g_ptr_array_unref (self->methods);
-  g_ptr_array_unref (self->threads);
   g_mutex_clear (&self->stopping);
   g_mutex_clear (&self->lock);
   g_cond_clear (&self->changed);
@@ -165,13 +163,6 @@ muster_rpc_server_count (MusterRpcServer *self, gint change)
   g_mutex_unlock (&self->lock);
 }
 
-static gpointer
-serve (gpointer queue)
-{
-  muster_grpc_serve (queue);
-  return NULL;
-}
-
 static void
 register_methods (MusterRpcServer *self)
 {
@@ -194,9 +185,8 @@ muster_rpc_server_start (MusterRpcServer *self)
   for (guint i = 0; i < self->methods->len; i++)
     for (int n = 0; n < REQUESTED_AHEAD; n++)
       muster_rpc_server_request (self->methods->pdata[i]);
-  guint n_threads = CLAMP (2 * g_get_num_processors (), MIN_THREADS, MAX_THREADS);
-  for (guint i = 0; i < n_threads; i++)
-    g_ptr_array_add (self->threads, g_thread_new ("muster-rpc", serve, self->queue));
+  self->threads = muster_rpc_threads_new (
+      self->queue, CLAMP (2 * g_get_num_processors (), MIN_THREADS, MAX_THREADS));
 }
 
 static void
@@ -226,8 +216,7 @@ muster_rpc_server_stop (MusterRpcServer *self, gint64 grace_us)
     grpc_server_shutdown_and_notify (self->server, self->queue, &self->shut);
     wait_until_shut (self, grace_us);
     grpc_completion_queue_shutdown (self->queue);
-    for (guint i = 0; i < self->threads->len; i++)
-      g_thread_join (self->threads->pdata[i]);
+    g_clear_pointer (&self->threads, muster_rpc_threads_join);
     g_clear_pointer (&self->server, grpc_server_destroy);
     g_clear_pointer (&self->queue, grpc_completion_queue_destroy);
   }

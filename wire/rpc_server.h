@@ -8,10 +8,12 @@
 G_BEGIN_DECLS
 
 /* MusterRpcServer answers gRPC calls. A few threads take calls off one completion queue and run the
- * method's handler on the spot; a handler that can't answer at once keeps its MusterRpcCall and
- * answers from any thread later. A call is answered exactly once (streams: any number of messages,
- * then the end). A method nobody registered is UNIMPLEMENTED. Status texts are cut to 4 KB and made
- * valid UTF-8, as HTTP/2 and TensorFlow's client need. Messages may have up to 2 GiB. */
+ * method's handler on the spot; a handler that is about to block says so (base/blocking.h), so that
+ * another thread takes over without delay, and one that can't answer at once may keep its
+ * MusterRpcCall and answer from any thread later. A call is answered exactly once (streams: any
+ * number of messages, then the end). A method nobody registered is UNIMPLEMENTED. Status texts are
+ * cut to 4 KB and made valid UTF-8, as HTTP/2 and TensorFlow's client need. Messages may have up to
+ * 2 GiB. */
 
 typedef struct _MusterRpcServer MusterRpcServer;
 typedef struct _MusterRpcCall MusterRpcCall;

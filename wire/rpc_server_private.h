@@ -3,6 +3,7 @@
 
 #include "wire/grpc_private.h"
 #include "wire/rpc_server.h"
+#include "wire/rpc_threads_private.h"
 
 G_BEGIN_DECLS
 
@@ -25,8 +26,8 @@ struct _MusterRpcServer {
   gatomicrefcount refs; /* the owner's, and one for each call */
   grpc_server *server;  /* (owned) (nullable) NULL once stopped */
   grpc_completion_queue *queue;
-  GPtrArray *methods; /* (owned) (element-type MusterRpcMethod) */
-  GPtrArray *threads; /* (owned) (element-type GThread) */
+  GPtrArray *methods;        /* (owned) (element-type MusterRpcMethod) */
+  MusterRpcThreads *threads; /* (owned) (nullable) while it runs */
   MusterRpcTag shut;
 
   GMutex stopping; /* held for the length of a stop */

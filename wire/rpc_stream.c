@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire/rpc_client_private.h"
 
+#include "base/blocking.h"
+
 /* Messages read ahead of the caller; then the server is held up. */
 #define MAX_AHEAD 64
 
@@ -193,6 +195,7 @@ muster_rpc_stream_next (MusterRpcStream *self, GCancellable *cancellable, GError
   gulong id = cancellable != NULL
                   ? g_cancellable_connect (cancellable, G_CALLBACK (on_cancelled), self, NULL)
                   : 0;
+  muster_about_to_block ();
   g_mutex_lock (&self->lock);
   wait_for_change (self, cancellable);
   GBytes *message = take_next (self, cancellable, error);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/blocking.h"
 #include "tests/gtest_shim.h"
 #include "tests/wire/echo.h"
 
@@ -115,4 +116,86 @@ MUSTER_TEST (RpcServer, may_be_stopped_under_load)
     for (gsize i = 0; i < G_N_ELEMENTS (threads); i++)
       g_thread_join (threads[i]);
   }
+}
+
+/* A server whose Hold blocks its thread until a Release comes. */
+typedef struct {
+  MusterRpcServer *server;
+  MusterRpcClient *client;
+  GAsyncQueue *releases;
+  gboolean is_announced;
+} Holder;
+
+static void
+on_hold (MusterRpcCall *call, GBytes *request G_GNUC_UNUSED, gpointer data)
+{
+  Holder *self = data;
+  if (self->is_announced)
+    muster_about_to_block ();
+  if (g_async_queue_timeout_pop (self->releases, 30 * MUSTER_SECOND) != NULL)
+    muster_rpc_call_reply (call, NULL);
+  else
+    muster_rpc_call_finish (call, NULL);
+}
+
+static void
+on_release (MusterRpcCall *call, GBytes *request G_GNUC_UNUSED, gpointer data)
+{
+  Holder *self = data;
+  g_async_queue_push (self->releases, self);
+  muster_rpc_call_reply (call, NULL);
+}
+
+static gpointer
+hold (gpointer data)
+{
+  Holder *self = data;
+  MusterRpcOptions options = echo_options ();
+  GError *error = NULL;
+  GBytes *answer =
+      muster_rpc_client_call (self->client, "/test.Holder/Hold", NULL, &options, NULL, &error);
+  g_clear_pointer (&answer, g_bytes_unref);
+  return error;
+}
+
+static void
+expect_release_gets_through (gboolean is_announced)
+{
+  Holder f = {.is_announced = is_announced, .releases = g_async_queue_new ()};
+  f.server = muster_rpc_server_new ();
+  muster_rpc_server_add_method (f.server, "/test.Holder/Hold", on_hold, &f);
+  muster_rpc_server_add_method (f.server, "/test.Holder/Release", on_release, &f);
+  g_autofree char *address = g_strdup_printf (
+      "127.0.0.1:%d", muster_rpc_server_listen (f.server, "127.0.0.1:0", NULL, NULL));
+  muster_rpc_server_start (f.server);
+  f.client = muster_rpc_client_new (address, NULL);
+  for (int round = 0; round < 5; round++) {
+    GThread *holders[3]; /* one fewer than the server has threads, at least */
+    for (gsize i = 0; i < G_N_ELEMENTS (holders); i++)
+      holders[i] = g_thread_new ("holder", hold, &f);
+    for (gsize i = 0; i < G_N_ELEMENTS (holders); i++) {
+      g_autoptr (GError) error = NULL;
+      MusterRpcOptions options = echo_options ();
+      g_autoptr (GBytes) answer =
+          muster_rpc_client_call (f.client, "/test.Holder/Release", NULL, &options, NULL, &error);
+      MUSTER_EXPECT_NO_ERROR (error);
+    }
+    for (gsize i = 0; i < G_N_ELEMENTS (holders); i++) {
+      g_autoptr (GError) error = g_thread_join (holders[i]);
+      MUSTER_EXPECT_NO_ERROR (error);
+    }
+  }
+  muster_rpc_client_unref (f.client);
+  muster_rpc_server_free (f.server);
+  g_async_queue_unref (f.releases);
+}
+
+MUSTER_TEST (RpcServer, takes_calls_while_handlers_say_that_they_block)
+{
+  expect_release_gets_through (TRUE);
+}
+
+MUSTER_TEST (RpcServer, takes_calls_while_handlers_block_without_a_word)
+{
+  expect_release_gets_through (FALSE);
 }
