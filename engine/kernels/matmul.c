@@ -9,6 +9,9 @@
 #include <dlfcn.h>
 #include <string.h>
 
+/* Loops over elements: worth more than the room's -O2. */
+#pragma GCC optimize("O3", "no-math-errno")
+
 enum { ROW_MAJOR = 101, NO_TRANS = 111, TRANS = 112 };
 
 typedef void (*Sgemm) (int order, int trans_a, int trans_b, int m, int n, int k, float alpha,

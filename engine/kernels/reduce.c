@@ -5,6 +5,9 @@
 #include <math.h>
 #include <string.h>
 
+/* Loops over elements: worth more than the room's -O2. */
+#pragma GCC optimize("O3", "no-math-errno")
+
 /* What a reduction over some axes looks like once neighbouring axes of one kind are joined: sizes
  * alternate between kept and reduced. Element i of the input belongs to one element of the
  * output. */
