@@ -270,6 +270,27 @@ g_object_unref (gpointer o)
   __tsan_release (o);
   next_ (o);
 }
+#undef g_atomic_ref_count_dec
+gboolean
+g_atomic_ref_count_dec (gatomicrefcount *count)
+{
+  NEXT_ONCE (g_atomic_ref_count_dec);
+  __tsan_release (count);
+  gboolean is_last = next_ (count);
+  if (is_last)
+    __tsan_acquire (count);
+  return is_last;
+}
+
+/* What was made once is seen by who finds it made: the macro's atomic read acquires. */
+#undef g_once_init_leave
+void
+g_once_init_leave (volatile void *location, gsize result)
+{
+  NEXT_ONCE (g_once_init_leave);
+  __tsan_release ((void *)location);
+  next_ (location, result);
+}
 
 /* gRPC: what is done before a batch is started is seen by whom its tag is given. */
 grpc_call_error

@@ -25,6 +25,27 @@ create_session (TinyMaster *f)
   return session;
 }
 
+/* What the server's threads have noted is read under its lock, while one of these is in scope. */
+static GMutexLocker *
+lock (TinyMaster *f)
+{
+  return g_mutex_locker_new (&f->lock);
+}
+
+static gint64
+last_request_id (TinyMaster *f)
+{
+  g_autoptr (GMutexLocker) locked = lock (f);
+  return f->request_id;
+}
+
+static guint
+n_containers (TinyMaster *f)
+{
+  g_autoptr (GMutexLocker) locked = lock (f);
+  return g_strv_length (f->containers);
+}
+
 static char *
 pop_closed (TinyMaster *f)
 {
@@ -38,6 +59,7 @@ MUSTER_TEST (RemoteMaster, creates_a_session_of_the_graphs_very_bytes)
 
   g_autoptr (MusterSession) session = create_session (&f);
 
+  g_autoptr (GMutexLocker) locked = lock (&f);
   MUSTER_EXPECT_STREQ (muster_session_handle (session), "tiny");
   MUSTER_EXPECT_TRUE (g_bytes_equal (f.graph, muster_graph_bytes (muster_session_graph (session))));
   MUSTER_EXPECT_MEMEQ (g_bytes_get_data (f.config, NULL), g_bytes_get_size (f.config), "\x48\x01",
@@ -73,10 +95,9 @@ MUSTER_TEST (RemoteMaster, resets_the_containers_it_is_given_or_all)
 
   MUSTER_EXPECT_TRUE (
       muster_master_reset (f.master, containers, in_half_a_minute (), NULL, &error));
-  MUSTER_EXPECT_EQ (g_strv_length (f.containers), 2u);
-  MUSTER_EXPECT_STREQ (f.containers[1], "b");
+  MUSTER_EXPECT_EQ (n_containers (&f), 2u);
   MUSTER_EXPECT_TRUE (muster_master_reset (f.master, NULL, in_half_a_minute (), NULL, &error));
-  MUSTER_EXPECT_EQ (g_strv_length (f.containers), 0u);
+  MUSTER_EXPECT_EQ (n_containers (&f), 0u);
   MUSTER_EXPECT_NO_ERROR (error);
 }
 
@@ -115,12 +136,14 @@ MUSTER_TEST (RemoteSession, runs_a_step)
     MUSTER_EXPECT_TRUE (muster_tensor_equal (fetched[i], fed));
     muster_tensor_unref (fetched[i]);
   }
+  g_mutex_lock (&f.lock);
   MUSTER_EXPECT_TRUE (f.options == NULL); /* no deadline, no timeout */
-  gint64 first_id = f.request_id;
+  g_mutex_unlock (&f.lock);
+  gint64 first_id = last_request_id (&f);
   MUSTER_EXPECT_TRUE (muster_session_run_op (session, "noop", 0, NULL, &error));
   MUSTER_EXPECT_NE (first_id, 0);
-  MUSTER_EXPECT_NE (f.request_id, 0);
-  MUSTER_EXPECT_NE (f.request_id, first_id);
+  MUSTER_EXPECT_NE (last_request_id (&f), 0);
+  MUSTER_EXPECT_NE (last_request_id (&f), first_id);
 }
 
 MUSTER_TEST (RemoteSession, tells_the_master_a_steps_time_limit)
@@ -133,6 +156,7 @@ MUSTER_TEST (RemoteSession, tells_the_master_a_steps_time_limit)
   MUSTER_EXPECT_TRUE (muster_session_run_op (session, "noop", in_half_a_minute (), NULL, &error));
 
   MUSTER_ASSERT_NO_ERROR (error);
+  g_autoptr (GMutexLocker) locked = lock (&f);
   MUSTER_ASSERT_NOT_NULL (f.options);
   const guint8 *options = g_bytes_get_data (f.options, NULL);
   MUSTER_EXPECT_EQ (options[0], 2 << 3);
@@ -151,6 +175,7 @@ MUSTER_TEST (RemoteSession, bounds_a_step_by_the_timeout_in_its_options)
   MUSTER_EXPECT_FALSE (muster_session_run (session, &step, NULL, NULL, NULL, &error));
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+  g_autoptr (GMutexLocker) locked = lock (&f);
   MUSTER_EXPECT_TRUE (g_bytes_equal (f.options, options)); /* as they were given */
 }
 
@@ -291,7 +316,9 @@ MUSTER_TEST (RemoteSession, makes_runs_and_releases_callables)
   MUSTER_EXPECT_TRUE (muster_tensor_equal (number, wanted));
 
   MUSTER_EXPECT_TRUE (muster_session_release_callable (session, second, deadline_us, NULL, &error));
+  g_mutex_lock (&f.lock);
   MUSTER_EXPECT_EQ (f.released, 1);
+  g_mutex_unlock (&f.lock);
   MUSTER_EXPECT_FALSE (muster_session_release_callable (session, 99, deadline_us, NULL, &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
 }

@@ -13,11 +13,20 @@ on_echo (MusterRpcCall *call, GBytes *request, gpointer data G_GNUC_UNUSED)
   muster_rpc_call_reply (call, &reply);
 }
 
+static GError *
+copy_failure (Echo *self)
+{
+  g_mutex_lock (&self->lock);
+  GError *copy = self->failure != NULL ? g_error_copy (self->failure) : NULL;
+  g_mutex_unlock (&self->lock);
+  return copy;
+}
+
 static void
 on_fail (MusterRpcCall *call, GBytes *request G_GNUC_UNUSED, gpointer data)
 {
-  Echo *self = data;
-  muster_rpc_call_finish (call, self->failure);
+  g_autoptr (GError) failure = copy_failure (data);
+  muster_rpc_call_finish (call, failure);
 }
 
 typedef struct {
@@ -54,11 +63,11 @@ send_number (MusterRpcCall *call, int number)
 static void
 on_count (MusterRpcCall *call, GBytes *request, gpointer data)
 {
-  Echo *self = data;
+  g_autoptr (GError) failure = copy_failure (data);
   g_autofree char *text = g_strndup (g_bytes_get_data (request, NULL), g_bytes_get_size (request));
   for (int i = 0; i < atoi (text); i++)
     send_number (call, i);
-  muster_rpc_call_finish (call, self->failure);
+  muster_rpc_call_finish (call, failure);
 }
 
 static void
@@ -72,6 +81,7 @@ void
 echo_start (Echo *self)
 {
   g_autoptr (GError) error = NULL;
+  g_mutex_init (&self->lock);
   self->arrived = g_async_queue_new_full ((GDestroyNotify)muster_rpc_call_unref);
   self->gone = g_async_queue_new ();
   self->server = muster_rpc_server_new ();
@@ -94,8 +104,18 @@ echo_clear (Echo *self)
   muster_rpc_client_unref (self->client);
   g_free (self->address);
   g_clear_error (&self->failure);
+  g_mutex_clear (&self->lock);
   g_async_queue_unref (self->arrived);
   g_async_queue_unref (self->gone);
+}
+
+void
+echo_fail_with (Echo *self, int code, const char *text)
+{
+  g_mutex_lock (&self->lock);
+  g_clear_error (&self->failure);
+  self->failure = g_error_new_literal (MUSTER_ERROR, code, text);
+  g_mutex_unlock (&self->lock);
 }
 
 MusterRpcOptions

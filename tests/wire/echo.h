@@ -13,7 +13,8 @@ typedef struct {
   MusterRpcServer *server;
   MusterRpcClient *client;
   char *address;
-  GError *failure;
+  GMutex lock;
+  GError *failure;      /* guarded by lock: set by echo_fail_with () */
   GAsyncQueue *arrived; /* of calls that wait (MusterRpcCall, transfer full) */
   GAsyncQueue *gone;    /* of those whose caller has gone */
 } Echo;
@@ -21,6 +22,9 @@ typedef struct {
 void echo_start (Echo *self);
 void echo_clear (Echo *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Echo, echo_clear)
+
+/* What Fail, and Count at its end, answer from now on. */
+void echo_fail_with (Echo *self, int code, const char *text);
 
 /* Options with the bound that every wait of a test has: half a minute. */
 MusterRpcOptions echo_options (void);

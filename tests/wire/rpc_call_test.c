@@ -94,13 +94,13 @@ MUSTER_TEST (RpcCall, fails_with_the_servers_code_and_text)
   echo_start (&f);
   for (int code = 1; code <= 16; code++) {
     g_autoptr (GError) error = NULL;
-    g_clear_error (&f.failure);
-    f.failure = g_error_new (MUSTER_ERROR, code, "why 100%% \n é %d", code);
+    g_autofree char *text = g_strdup_printf ("why 100%% \n é %d", code);
+    echo_fail_with (&f, code, text);
 
     MUSTER_EXPECT_NULL (echo_call (&f, "/test.Echo/Fail", "", NULL, &error));
 
     MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, code);
-    MUSTER_EXPECT_TRUE (strstr (error->message, f.failure->message) != NULL);
+    MUSTER_EXPECT_TRUE (strstr (error->message, text) != NULL);
   }
 }
 
@@ -123,7 +123,7 @@ MUSTER_TEST (RpcCall, status_text_is_cut_and_made_valid)
   g_autoptr (GError) error = NULL;
   g_autofree char *long_text = g_strnfill (20000, 'x');
   memcpy (long_text, "bad \xff byte", 10);
-  f.failure = g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND, long_text);
+  echo_fail_with (&f, MUSTER_ERROR_NOT_FOUND, long_text);
 
   MUSTER_EXPECT_NULL (echo_call (&f, "/test.Echo/Fail", "", NULL, &error));
 
@@ -142,7 +142,7 @@ MUSTER_TEST (RpcCall, status_text_that_http_escapes_still_arrives)
   GString *text = g_string_new (NULL);
   for (int i = 0; i < 5000; i++)
     g_string_append (text, "é\n");
-  f.failure = g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND, text->str);
+  echo_fail_with (&f, MUSTER_ERROR_NOT_FOUND, text->str);
 
   MUSTER_EXPECT_NULL (echo_call (&f, "/test.Echo/Fail", "", NULL, &error));
 

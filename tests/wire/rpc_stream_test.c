@@ -60,7 +60,7 @@ MUSTER_TEST (RpcStream, ends_with_the_servers_error_after_its_messages)
 {
   g_auto (Echo) f = {0};
   echo_start (&f);
-  f.failure = g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_ABORTED, "the session is gone");
+  echo_fail_with (&f, MUSTER_ERROR_ABORTED, "the session is gone");
   g_autoptr (GError) error = NULL;
 
   g_autoptr (MusterRpcStream) stream = open_stream (&f, "/test.Echo/Count", "200");
