@@ -13,8 +13,15 @@ patience (void)
 Served
 served_start (void)
 {
+  g_autoptr (MusterMaster) local = muster_local_master_new ();
+  return served_start_over (local);
+}
+
+Served
+served_start_over (MusterMaster *master)
+{
   g_autoptr (GError) error = NULL;
-  Served self = {.local = muster_local_master_new ()};
+  Served self = {.local = g_object_ref (master)};
   self.server = muster_server_new (self.local, NULL);
   int port = muster_server_listen (self.server, "127.0.0.1:0", &error);
   MUSTER_EXPECT_NO_ERROR (error);
@@ -35,26 +42,6 @@ served_clear (Served *self)
   g_clear_object (&self->local);
 }
 
-static void
-add_queue (MusterGraphBuilder *b)
-{
-  const MusterDType component = MUSTER_FLOAT;
-  muster_graph_builder_node (b, "FIFOQueueV2", "queue");
-  muster_graph_builder_attr_types (b, "component_types", &component, 1);
-  muster_graph_builder_attr_int (b, "capacity", 100);
-  muster_graph_builder_attr_string (b, "container", "");
-  muster_graph_builder_attr_string (b, "shared_name", "queue");
-  muster_graph_builder_node (b, "QueueEnqueueV2", "enqueue");
-  muster_graph_builder_input (b, "queue");
-  muster_graph_builder_input (b, "x");
-  muster_graph_builder_attr_types (b, "Tcomponents", &component, 1);
-  muster_graph_builder_attr_int (b, "timeout_ms", -1);
-  muster_graph_builder_node (b, "QueueDequeueV2", "dequeue");
-  muster_graph_builder_input (b, "queue");
-  muster_graph_builder_attr_types (b, "component_types", &component, 1);
-  muster_graph_builder_attr_int (b, "timeout_ms", -1);
-}
-
 MusterGraph *
 served_graph (char **ready_op)
 {
@@ -72,7 +59,6 @@ served_graph (char **ready_op)
   muster_graph_builder_variable (b, "w", two);
   muster_graph_builder_group (b, "init", (const char *const[]){"v/Assign", "w/Assign", NULL});
   muster_graph_builder_group (b, "init_v", (const char *const[]){"v/Assign", NULL});
-  add_queue (b);
   g_autoptr (MusterGraph) plain = muster_graph_builder_end (b, &error);
   MUSTER_EXPECT_NO_ERROR (error);
   if (plain == NULL)

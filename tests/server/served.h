@@ -11,7 +11,7 @@ G_BEGIN_DECLS
 /* A server over a local master, on a free port of the loopback, and two ways to reach it: the
  * remote master, and bare calls. */
 typedef struct {
-  MusterMaster *local;   /* (owned) */
+  MusterMaster *local;   /* (owned) the one that is served */
   MusterServer *server;  /* (owned) */
   MusterMaster *remote;  /* (owned) */
   MusterRpcClient *bare; /* (owned) */
@@ -21,12 +21,13 @@ typedef struct {
 gint64 patience (void);
 
 Served served_start (void);
+/* The same over another master. */
+Served served_start_over (MusterMaster *master);
 void served_clear (Served *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Served, served_clear)
 
-/* "x" placeholder, "sum" = x + 2, variables "v" = 1 and "w" = 2 ("v/read", …), "init" for both,
- * "init_v" for one, "enqueue" puts x into a queue that "dequeue" takes from, and a ready op, whose
- * name goes to *ready_op. */
+/* "x" placeholder, "two" = 2, "sum" = x + two, variables "v" = 1 and "w" = 2 ("v/read", …), "init"
+ * for both, "init_v" for one, and a ready op, whose name goes to *ready_op. */
 MusterGraph *served_graph (char **ready_op);
 
 /* A session over that graph; ready_op may be NULL. The test has failed where it returns NULL. */

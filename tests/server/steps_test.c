@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/server/served.h"
+#include "tests/server/stuck_master.h"
 
-#include "base/protowire.h"
 #include "base/unpack.h"
 #include "wire/proto/master.pb-c.h"
 
@@ -11,7 +11,7 @@
 typedef struct {
   MusterSession *session; /* (not owned) */
   const char *fetch;
-  float x;
+  gint64 deadline_us;
   GCancellable *cancellable; /* (not owned) (nullable) */
   float value;
   GError *error; /* (owned) (nullable) */
@@ -21,22 +21,26 @@ static gpointer
 one_step (gpointer data)
 {
   Worker *self = data;
-  g_autoptr (MusterTensor) got =
-      served_fetch (self->session, self->fetch, self->x, self->cancellable, &self->error);
-  self->value = got != NULL ? *(const float *)muster_tensor_data (got) : -1;
+  g_autoptr (MusterTensor) got = NULL;
+  MusterStep step = {.fetches = &self->fetch,
+                     .n_fetches = 1,
+                     .deadline_us = self->deadline_us != 0 ? self->deadline_us : patience ()};
+  self->value = -1;
+  if (muster_session_run (self->session, &step, &got, NULL, self->cancellable, &self->error))
+    self->value = *(const float *)muster_tensor_data (got);
   return NULL;
 }
 
 static gpointer
-many_steps (gpointer data)
+many_additions (gpointer data)
 {
   Worker *self = data;
   for (int i = 0; i < N_STEPS && self->error == NULL; i++) {
-    self->x = (float)i;
-    one_step (self);
-    if (self->error == NULL && self->value != (float)(i + 2))
-      g_set_error (&self->error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL, "%d + 2 is not %g", i,
-                   (double)self->value);
+    g_autoptr (MusterTensor) sum =
+        served_fetch (self->session, "sum:0", (float)i, NULL, &self->error);
+    if (sum != NULL && *(const float *)muster_tensor_data (sum) != (float)(i + 2))
+      g_set_error (&self->error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL, "%d + 2 is something else",
+                   i);
   }
   return NULL;
 }
@@ -52,8 +56,8 @@ MUSTER_TEST (Steps, of_many_threads_run_side_by_side)
   GThread *threads[N_THREADS];
 
   for (int i = 0; i < N_THREADS; i++) {
-    workers[i] = (Worker){.session = i % 2 == 0 ? shared : own, .fetch = "sum:0"};
-    threads[i] = g_thread_new ("worker", many_steps, &workers[i]);
+    workers[i].session = i % 2 == 0 ? shared : own;
+    threads[i] = g_thread_new ("worker", many_additions, &workers[i]);
   }
   for (int i = 0; i < N_THREADS; i++) {
     g_thread_join (threads[i]);
@@ -62,173 +66,176 @@ MUSTER_TEST (Steps, of_many_threads_run_side_by_side)
   }
 }
 
-/* More of them than any server has threads for its calls. */
-MUSTER_TEST (Steps, that_wait_at_a_queue_keep_nobody_else_waiting)
+/* --- over a master whose steps get stuck --- */
+
+typedef struct {
+  StuckMaster *master;
+  Served served;
+  MusterSession *session; /* (nullable) */
+} Fixture;
+
+static MusterSession *
+session_with_timeout (Served *served, gint64 timeout_ms)
 {
   g_autoptr (GError) error = NULL;
-  g_auto (Served) f = served_start ();
-  g_autoptr (MusterSession) session = served_session (&f, NULL);
-  MUSTER_ASSERT_NOT_NULL (session);
-  enum { N = 40 };
-  Worker waiting[N];
+  Tensorflow__ConfigProto message = TENSORFLOW__CONFIG_PROTO__INIT;
+  message.operation_timeout_in_ms = timeout_ms;
+  g_autoptr (GBytes) config = muster_pack (&message.base);
+  g_autoptr (GBytes) nothing = g_bytes_new_static ("", 0);
+  g_autoptr (MusterGraph) graph = muster_graph_new (nothing);
+  MusterSession *session =
+      muster_master_create_session (served->remote, graph, config, patience (), NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  return session;
+}
+
+static Fixture
+fixture (gint64 timeout_ms)
+{
+  Fixture f = {.master = stuck_master_new ()};
+  f.served = served_start_over (MUSTER_MASTER (f.master));
+  f.session = session_with_timeout (&f.served, timeout_ms);
+  return f;
+}
+
+static void
+fixture_clear (Fixture *f)
+{
+  stuck_master_let_go (f->master);
+  g_clear_object (&f->session);
+  served_clear (&f->served);
+  g_clear_object (&f->master);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Fixture, fixture_clear)
+
+/* More of them than a server has threads for its calls. */
+MUSTER_TEST (Steps, that_are_stuck_keep_nobody_else_waiting)
+{
+  enum { N = 80 };
+  g_auto (Fixture) f = fixture (0);
+  MUSTER_ASSERT_NOT_NULL (f.session);
+  Worker stuck[N], quick = {.session = f.session, .fetch = "quick:0"};
   GThread *threads[N];
   for (int i = 0; i < N; i++) {
-    waiting[i] = (Worker){.session = session, .fetch = "dequeue:0"};
-    threads[i] = g_thread_new ("waiting", one_step, &waiting[i]);
+    stuck[i] = (Worker){.session = f.session, .fetch = "stuck:0"};
+    threads[i] = g_thread_new ("stuck", one_step, &stuck[i]);
   }
 
-  float total = 0;
-  g_autoptr (MusterTensor) sum = served_fetch (session, "sum:0", 1, NULL, &error);
-  MUSTER_EXPECT_NO_ERROR (error);
-  for (int i = 0; i < N && error == NULL; i++) {
-    g_autoptr (MusterTensor) x = muster_tensor_new_float (1);
-    const MusterFeed feed = {"x:0", x};
-    const char *target = "enqueue";
-    MusterStep step = {.feeds = &feed,
-                       .n_feeds = 1,
-                       .targets = &target,
-                       .n_targets = 1,
-                       .deadline_us = patience ()};
-    MUSTER_EXPECT_TRUE (muster_session_run (session, &step, NULL, NULL, NULL, &error));
-    MUSTER_EXPECT_NO_ERROR (error);
-  }
+  MUSTER_EXPECT_TRUE (stuck_master_wait_for (f.master, N));
+  one_step (&quick);
+  MUSTER_EXPECT_NO_ERROR (quick.error);
+  MUSTER_EXPECT_EQ (quick.value, 42.0f);
+  stuck_master_let_go (f.master);
+
   for (int i = 0; i < N; i++) {
     g_thread_join (threads[i]);
-    MUSTER_EXPECT_NO_ERROR (waiting[i].error);
-    g_clear_error (&waiting[i].error);
-    total += waiting[i].value;
+    MUSTER_EXPECT_NO_ERROR (stuck[i].error);
+    MUSTER_EXPECT_EQ (stuck[i].value, 42.0f);
+    g_clear_error (&stuck[i].error);
   }
-  MUSTER_EXPECT_EQ (total, (float)N);
 }
 
 MUSTER_TEST (Steps, are_cancelled_when_their_caller_gives_up)
 {
-  g_autoptr (GError) error = NULL;
-  g_auto (Served) f = served_start ();
-  g_autoptr (MusterSession) session = served_session (&f, NULL);
-  MUSTER_ASSERT_NOT_NULL (session);
+  g_auto (Fixture) f = fixture (0);
+  MUSTER_ASSERT_NOT_NULL (f.session);
   g_autoptr (GCancellable) cancellable = g_cancellable_new ();
-  Worker waiting = {.session = session, .fetch = "dequeue:0", .cancellable = cancellable};
-  GThread *thread = g_thread_new ("waiting", one_step, &waiting);
+  Worker stuck = {.session = f.session, .fetch = "stuck:0", .cancellable = cancellable};
+  GThread *thread = g_thread_new ("stuck", one_step, &stuck);
+  MUSTER_EXPECT_TRUE (stuck_master_wait_for (f.master, 1));
 
   g_cancellable_cancel (cancellable);
+
   g_thread_join (thread);
-
-  MUSTER_EXPECT_ERROR (waiting.error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
-  g_clear_error (&waiting.error);
+  MUSTER_EXPECT_ERROR (stuck.error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+  MUSTER_EXPECT_TRUE (stuck_master_wait_for (f.master, 0));
+  g_clear_error (&stuck.error);
 }
 
-/* What the server keeps waiting would eat the queue's next element. */
-MUSTER_TEST (Steps, that_ran_out_of_time_leave_the_queues_next_element_alone)
+MUSTER_TEST (Steps, end_on_the_master_at_their_callers_deadline)
 {
-  g_autoptr (GError) error = NULL;
-  g_auto (Served) f = served_start ();
-  g_autoptr (MusterSession) session = served_session (&f, NULL);
-  MUSTER_ASSERT_NOT_NULL (session);
-  gint64 soon = muster_clock_now_us (muster_system_clock ()) + 50 * MUSTER_MILLISECOND;
+  g_auto (Fixture) f = fixture (0);
+  MUSTER_ASSERT_NOT_NULL (f.session);
+  Worker stuck = {.session = f.session,
+                  .fetch = "stuck:0",
+                  .deadline_us =
+                      muster_clock_now_us (muster_system_clock ()) + 50 * MUSTER_MILLISECOND};
 
-  g_autoptr (MusterTensor) none = muster_session_fetch (session, "dequeue:0", soon, NULL, &error);
-  MUSTER_EXPECT_NULL (none);
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
-  g_clear_error (&error);
+  one_step (&stuck);
 
-  g_autoptr (MusterTensor) x = muster_tensor_new_float (9);
-  const MusterFeed feed = {"x:0", x};
-  const char *target = "enqueue";
-  MusterStep put = {
-      .feeds = &feed, .n_feeds = 1, .targets = &target, .n_targets = 1, .deadline_us = patience ()};
-  MUSTER_ASSERT_TRUE (muster_session_run (session, &put, NULL, NULL, NULL, &error));
-  g_autoptr (MusterTensor) got =
-      muster_session_fetch (session, "dequeue:0", patience (), NULL, &error);
-  MUSTER_ASSERT_NO_ERROR (error);
-  MUSTER_EXPECT_EQ (*(const float *)muster_tensor_data (got), 9.0f);
-}
-
-static MusterSession *
-session_with_timeout (Served *f, gint64 timeout_ms, GError **error)
-{
-  Tensorflow__ConfigProto message = TENSORFLOW__CONFIG_PROTO__INIT;
-  message.operation_timeout_in_ms = timeout_ms;
-  g_autoptr (GBytes) config = muster_pack (&message.base);
-  g_autoptr (MusterGraph) graph = served_graph (NULL);
-  return muster_master_create_session (f->remote, graph, config, patience (), NULL, error);
+  MUSTER_EXPECT_ERROR (stuck.error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+  MUSTER_EXPECT_TRUE (stuck_master_wait_for (f.master, 0));
+  g_clear_error (&stuck.error);
 }
 
 MUSTER_TEST (Steps, are_bounded_by_their_sessions_operation_timeout)
 {
-  g_autoptr (GError) error = NULL;
-  g_auto (Served) f = served_start ();
-  g_autoptr (MusterSession) session = session_with_timeout (&f, 30, &error);
-  MUSTER_ASSERT_NO_ERROR (error);
+  g_auto (Fixture) f = fixture (30);
+  MUSTER_ASSERT_NOT_NULL (f.session);
+  Worker stuck = {.session = f.session, .fetch = "stuck:0", .deadline_us = MUSTER_WAIT_FOREVER};
 
-  g_autoptr (MusterTensor) none =
-      muster_session_fetch (session, "dequeue:0", MUSTER_WAIT_FOREVER, NULL, &error);
+  one_step (&stuck);
 
-  MUSTER_EXPECT_NULL (none);
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+  MUSTER_EXPECT_ERROR (stuck.error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+  g_clear_error (&stuck.error);
 }
 
 MUSTER_TEST (Steps, that_bring_a_timeout_are_not_bounded_by_their_sessions)
 {
   g_autoptr (GError) error = NULL;
-  g_auto (Served) f = served_start ();
-  g_autoptr (MusterSession) session = session_with_timeout (&f, 3600000, &error);
-  MUSTER_ASSERT_NO_ERROR (error);
+  g_auto (Fixture) f = fixture (3600000);
+  MUSTER_ASSERT_NOT_NULL (f.session);
   Tensorflow__RunOptions message = TENSORFLOW__RUN_OPTIONS__INIT;
   message.timeout_in_ms = 30;
   g_autoptr (GBytes) options = muster_pack (&message.base);
-  const char *fetch = "dequeue:0";
+  const char *fetch = "stuck:0";
   MusterTensor *none = NULL;
   MusterStep step = {
       .fetches = &fetch, .n_fetches = 1, .options = options, .deadline_us = MUSTER_WAIT_FOREVER};
 
-  MUSTER_EXPECT_FALSE (muster_session_run (session, &step, &none, NULL, NULL, &error));
+  MUSTER_EXPECT_FALSE (muster_session_run (f.session, &step, &none, NULL, NULL, &error));
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
 }
 
-/* A step that is under way when its session is closed. */
 MUSTER_TEST (Steps, get_tensorflows_words_when_their_session_is_closed)
 {
   g_autoptr (GError) error = NULL;
-  g_auto (Served) f = served_start ();
-  g_autoptr (MusterSession) session = served_session (&f, NULL);
-  MUSTER_ASSERT_NOT_NULL (session);
-  Worker waiting = {.session = session, .fetch = "dequeue:0"};
-  GThread *thread = g_thread_new ("waiting", one_step, &waiting);
-  /* It waits, or it doesn't yet: then it finds its session closed. */
-  g_autoptr (MusterTensor) sum = served_fetch (session, "sum:0", 1, NULL, &error);
+  g_auto (Fixture) f = fixture (0);
+  MUSTER_ASSERT_NOT_NULL (f.session);
+  Worker stuck = {.session = f.session, .fetch = "stuck:0"};
+  GThread *thread = g_thread_new ("stuck", one_step, &stuck);
+  MUSTER_EXPECT_TRUE (stuck_master_wait_for (f.master, 1));
 
-  MUSTER_EXPECT_TRUE (muster_session_close (session, patience (), NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_session_close (f.session, patience (), NULL, &error));
+
   MUSTER_EXPECT_NO_ERROR (error);
   g_thread_join (thread);
-
-  MUSTER_ASSERT_TRUE (waiting.error != NULL);
-  if (!muster_error_is (waiting.error, MUSTER_ERROR_ABORTED)) {
-    MUSTER_EXPECT_ERROR (waiting.error, MUSTER_ERROR, MUSTER_ERROR_CANCELLED);
-    MUSTER_EXPECT_TRUE (strstr (waiting.error->message, "Step was cancelled by an explicit call to "
-                                                        "`Session::Close()`.") != NULL);
-  }
-  g_clear_error (&waiting.error);
+  MUSTER_EXPECT_ERROR (stuck.error, MUSTER_ERROR, MUSTER_ERROR_CANCELLED);
+  MUSTER_EXPECT_STREQ (stuck.error != NULL ? stuck.error->message : NULL,
+                       "Step was cancelled by an explicit call to `Session::Close()`.");
+  g_clear_error (&stuck.error);
 }
 
 MUSTER_TEST (Steps, under_way_are_ended_when_the_server_stops)
 {
-  g_auto (Served) f = served_start ();
-  g_autoptr (MusterSession) session = served_session (&f, NULL);
-  MUSTER_ASSERT_NOT_NULL (session);
-  Worker waiting[8];
-  GThread *threads[8];
-  for (int i = 0; i < 8; i++) {
-    waiting[i] = (Worker){.session = session, .fetch = "dequeue:0"};
-    threads[i] = g_thread_new ("waiting", one_step, &waiting[i]);
+  enum { N = 8 };
+  g_auto (Fixture) f = fixture (0);
+  MUSTER_ASSERT_NOT_NULL (f.session);
+  Worker stuck[N];
+  GThread *threads[N];
+  for (int i = 0; i < N; i++) {
+    stuck[i] = (Worker){.session = f.session, .fetch = "stuck:0"};
+    threads[i] = g_thread_new ("stuck", one_step, &stuck[i]);
   }
+  MUSTER_EXPECT_TRUE (stuck_master_wait_for (f.master, N));
 
-  muster_server_stop (f.server, 0);
+  muster_server_stop (f.served.server, 0);
 
-  for (int i = 0; i < 8; i++) {
+  MUSTER_EXPECT_TRUE (stuck_master_wait_for (f.master, 0));
+  for (int i = 0; i < N; i++) {
     g_thread_join (threads[i]);
-    MUSTER_EXPECT_TRUE (waiting[i].error != NULL);
-    g_clear_error (&waiting[i].error);
+    MUSTER_EXPECT_TRUE (stuck[i].error != NULL);
+    g_clear_error (&stuck[i].error);
   }
 }

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/server/stuck_master.h"
+
+struct _StuckMaster {
+  GObject parent;
+  GMutex lock;
+  GCond changed;
+  guint n_stuck;   /* guarded by lock */
+  gboolean let_go; /* guarded by lock */
+  gint n_sessions; /* atomic */
+};
+
+typedef struct {
+  MusterSession parent;
+  StuckMaster *master; /* (owned) */
+  gboolean is_closed;  /* guarded by the master's lock */
+} StuckSession;
+
+typedef struct {
+  MusterSessionClass parent;
+} StuckSessionClass;
+
+static void stuck_master_iface (MusterMasterInterface *iface);
+
+G_DEFINE_FINAL_TYPE_WITH_CODE (StuckMaster, stuck_master, G_TYPE_OBJECT,
+                               G_IMPLEMENT_INTERFACE (MUSTER_TYPE_MASTER, stuck_master_iface))
+G_DEFINE_TYPE (StuckSession, stuck_session, MUSTER_TYPE_SESSION)
+
+StuckMaster *
+stuck_master_new (void)
+{
+  return g_object_new (STUCK_TYPE_MASTER, NULL);
+}
+
+gboolean
+stuck_master_wait_for (StuckMaster *self, guint n)
+{
+  gint64 until = g_get_monotonic_time () + 30 * G_TIME_SPAN_SECOND;
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  while (self->n_stuck != n && g_cond_wait_until (&self->changed, &self->lock, until))
+    ;
+  return self->n_stuck == n;
+}
+
+static void
+notify (StuckMaster *self)
+{
+  g_mutex_lock (&self->lock);
+  g_cond_broadcast (&self->changed);
+  g_mutex_unlock (&self->lock);
+}
+
+void
+stuck_master_let_go (StuckMaster *self)
+{
+  g_mutex_lock (&self->lock);
+  self->let_go = TRUE;
+  g_cond_broadcast (&self->changed);
+  g_mutex_unlock (&self->lock);
+}
+
+static void
+on_cancelled (GCancellable *cancellable G_GNUC_UNUSED, gpointer master)
+{
+  notify (master);
+}
+
+/* With the lock held. */
+static gboolean
+get_stuck (StuckSession *self, gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  StuckMaster *master = self->master;
+  while (!master->let_go) {
+    if (self->is_closed) {
+      g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_CANCELLED, "the session was closed");
+      return FALSE;
+    }
+    if (g_cancellable_set_error_if_cancelled (cancellable, error))
+      return FALSE;
+    if (muster_clock_now_us (muster_system_clock ()) >= deadline_us) {
+      g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
+                           "the step was stuck for too long");
+      return FALSE;
+    }
+    g_cond_wait_until (&master->changed, &master->lock, deadline_us);
+  }
+  return TRUE;
+}
+
+static gboolean
+stuck_run (MusterSession *base, const MusterStep *step, MusterTensor **fetched,
+           GBytes **metadata G_GNUC_UNUSED, GCancellable *cancellable, GError **error)
+{
+  StuckSession *self = (StuckSession *)base;
+  StuckMaster *master = self->master;
+  gboolean done = TRUE;
+  if (step->n_fetches > 0 && g_str_has_prefix (step->fetches[0], "stuck")) {
+    gulong id = cancellable != NULL
+                    ? g_cancellable_connect (cancellable, G_CALLBACK (on_cancelled), master, NULL)
+                    : 0;
+    g_mutex_lock (&master->lock);
+    master->n_stuck++;
+    g_cond_broadcast (&master->changed);
+    done = get_stuck (self, step->deadline_us, cancellable, error);
+    master->n_stuck--;
+    g_cond_broadcast (&master->changed);
+    g_mutex_unlock (&master->lock);
+    g_cancellable_disconnect (cancellable, id);
+  }
+  for (gsize i = 0; done && i < step->n_fetches; i++)
+    fetched[i] = muster_tensor_new_float (42);
+  return done;
+}
+
+static gboolean
+stuck_close (MusterSession *base, gint64 deadline_us G_GNUC_UNUSED,
+             GCancellable *cancellable G_GNUC_UNUSED, GError **error G_GNUC_UNUSED)
+{
+  StuckSession *self = (StuckSession *)base;
+  g_mutex_lock (&self->master->lock);
+  self->is_closed = TRUE;
+  g_cond_broadcast (&self->master->changed);
+  g_mutex_unlock (&self->master->lock);
+  return TRUE;
+}
+
+static void
+stuck_session_finalize (GObject *object)
+{
+  g_clear_object (&((StuckSession *)object)->master);
+  G_OBJECT_CLASS (stuck_session_parent_class)->finalize (object);
+}
+
+static void
+stuck_session_class_init (StuckSessionClass *klass)
+{
+  G_OBJECT_CLASS (klass)->finalize = stuck_session_finalize;
+  ((MusterSessionClass *)klass)->run = stuck_run;
+  ((MusterSessionClass *)klass)->close = stuck_close;
+}
+
+static void
+stuck_session_init (StuckSession *self G_GNUC_UNUSED)
+{
+}
+
+static MusterSession *
+stuck_create_session (MusterMaster *base, MusterGraph *graph, GBytes *config G_GNUC_UNUSED,
+                      gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED,
+                      GError **error G_GNUC_UNUSED)
+{
+  StuckMaster *self = STUCK_MASTER (base);
+  StuckSession *session = g_object_new (stuck_session_get_type (), NULL);
+  session->master = g_object_ref (self);
+  g_autofree char *handle = g_strdup_printf ("%d", g_atomic_int_add (&self->n_sessions, 1));
+  muster_session_set_identity (MUSTER_SESSION (session), handle, graph);
+  return MUSTER_SESSION (session);
+}
+
+static void
+stuck_master_iface (MusterMasterInterface *iface)
+{
+  iface->create_session = stuck_create_session;
+}
+
+static void
+stuck_master_finalize (GObject *object)
+{
+  StuckMaster *self = STUCK_MASTER (object);
+  g_mutex_clear (&self->lock);
+  g_cond_clear (&self->changed);
+  G_OBJECT_CLASS (stuck_master_parent_class)->finalize (object);
+}
+
+static void
+stuck_master_class_init (StuckMasterClass *klass)
+{
+  G_OBJECT_CLASS (klass)->finalize = stuck_master_finalize;
+}
+
+static void
+stuck_master_init (StuckMaster *self)
+{
+  g_mutex_init (&self->lock);
+  g_cond_init (&self->changed);
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "master/master.h"
+
+G_BEGIN_DECLS
+
+/* A master whose steps get stuck: fetching "stuck" waits until the test lets go, or until the step
+ * is cancelled, out of time or its session closed, and ends with that error, as a dequeue would.
+ * Any other step yields 42 for each fetch at once. Graphs are not looked at. Any thread. */
+
+#define STUCK_TYPE_MASTER (stuck_master_get_type ())
+G_DECLARE_FINAL_TYPE (StuckMaster, stuck_master, STUCK, MASTER, GObject)
+
+StuckMaster *stuck_master_new (void);
+
+/* Waits (at most 30 s) until exactly n steps are stuck; FALSE if it doesn't come to that. */
+gboolean stuck_master_wait_for (StuckMaster *self, guint n);
+
+/* Lets all go that are stuck, and whoever would get stuck from now on. */
+void stuck_master_let_go (StuckMaster *self);
+
+G_END_DECLS
