@@ -78,6 +78,7 @@ MUSTER_TEST (Readiness, refuses_a_result_that_is_no_list_of_names)
   MUSTER_EXPECT_FALSE (judge (muster_tensor_new_string ("v"), &readiness, &scalar));
 
   MUSTER_EXPECT_ERROR (number, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_ASSERT_TRUE (number != NULL);
   MUSTER_EXPECT_TRUE (strstr (number->message, "'ready'") && strstr (number->message, "int64") &&
                       strstr (number->message, "[]"));
   MUSTER_EXPECT_ERROR (scalar, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);

@@ -113,8 +113,8 @@ MUSTER_TEST (SaverOnEngine, saves_and_restores_in_another_life)
 MUSTER_TEST (SaverOnEngine, assigns_nothing_of_a_checkpoint_that_does_not_fit)
 {
   const MusterSmallVariable misfit[] = {
-      {"v", MUSTER_FLOAT, 1, {3, 0}},
-      {"w", MUSTER_INT64, 0, {0, 0}},
+      {"v", MUSTER_FLOAT, 1, {2, 0}},
+      {"w", MUSTER_INT64, 1, {3, 0}},
   };
   g_auto (Fixture) f = set_up (muster_small_variables, 2);
   g_autofree char *prefix = write_ones (misfit, 2);
@@ -125,6 +125,10 @@ MUSTER_TEST (SaverOnEngine, assigns_nothing_of_a_checkpoint_that_does_not_fit)
       muster_saver_restore (f.saver, f.session, prefix, MUSTER_WAIT_FOREVER, NULL, &error));
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  g_autoptr (MusterTensor) v =
+      muster_session_fetch (f.session, "v/read:0", MUSTER_WAIT_FOREVER, NULL, NULL);
+  MUSTER_ASSERT_TRUE (v != NULL);
+  MUSTER_EXPECT_EQ (*(const float *)muster_tensor_data (v), 0.0F);
   MUSTER_EXPECT_EQ (value_of_w (&f, NULL), 0);
 }
 

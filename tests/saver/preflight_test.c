@@ -82,6 +82,7 @@ MUSTER_TEST (Preflight, says_that_there_is_no_such_checkpoint)
   MUSTER_EXPECT_FALSE (muster_saver_preflight (saver, "/nowhere/model", NULL, &error));
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND);
+  MUSTER_ASSERT_TRUE (error != NULL);
   MUSTER_EXPECT_TRUE (g_str_has_prefix (
       error->message, "The passed save_path is not a valid checkpoint: /nowhere/model"));
 }

@@ -133,6 +133,7 @@ MUSTER_TEST (Save, records_nothing_when_the_save_op_fails)
 
   MUSTER_EXPECT_NULL (prefix);
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
+  MUSTER_ASSERT_TRUE (error != NULL);
   MUSTER_EXPECT_TRUE (strstr (error->message, "uninitialized value v"));
   g_autofree char *files = files_in (muster_test_tmpdir ());
   MUSTER_EXPECT_STREQ (files, "");
@@ -189,6 +190,7 @@ MUSTER_TEST (Save, says_that_the_directory_is_not_shared)
 
   MUSTER_EXPECT_NULL (prefix);
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
+  MUSTER_ASSERT_TRUE (error != NULL);
   MUSTER_EXPECT_TRUE (strstr (error->message, "isn't shared"));
   MUSTER_EXPECT_TRUE (strstr (error->message, g_get_host_name ()));
 }
@@ -215,11 +217,14 @@ MUSTER_TEST (Save, replaces_a_checkpoint_of_the_same_name)
   g_autofree char *old = below_tmpdir ("model.ckpt-1");
   g_autoptr (GError) error = NULL;
   muster_small_model_play (f.master);
+  g_autofree char *old_shard = below_tmpdir ("model.ckpt-1.data-00001-of-00002");
   MUSTER_ASSERT_TRUE (muster_small_model_write (old, muster_small_variables, 2, 9, NULL));
+  MUSTER_ASSERT_TRUE (g_file_set_contents (old_shard, "", 0, NULL));
 
   g_autofree char *prefix = save (&f, muster_test_tmpdir (), 1, &error);
 
   MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_FALSE (g_file_test (old_shard, G_FILE_TEST_EXISTS));
   g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (NULL, prefix, NULL);
   MUSTER_ASSERT_TRUE (reader != NULL);
   g_autoptr (MusterTensor) w = muster_bundle_reader_read (reader, "w", NULL);
@@ -241,6 +246,7 @@ MUSTER_TEST (Save, refuses_the_name_of_the_state_file)
 
   MUSTER_EXPECT_NULL (clash);
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_ASSERT_TRUE (error != NULL);
   MUSTER_EXPECT_TRUE (strstr (error->message, "'latest_filename' collides with 'save_path'"));
   MUSTER_EXPECT_TRUE (fine != NULL);
 }

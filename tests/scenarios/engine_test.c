@@ -92,6 +92,7 @@ MUSTER_TEST (Engine, says_which_variables_are_missing)
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (f.error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+  MUSTER_ASSERT_TRUE (f.error != NULL);
   MUSTER_EXPECT_TRUE (g_str_has_prefix (
       f.error->message,
       "Session was not ready after waiting 0 secs. (Variables not initialized: v, w)"));

@@ -10,6 +10,7 @@ MUSTER_TEST (SessionManager, refuses_a_gate_without_a_local_init_op)
 
   MUSTER_EXPECT_NULL (manager);
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_ASSERT_TRUE (job.error != NULL);
   MUSTER_EXPECT_TRUE (strstr (job.error->message, "If you pass a ready_for_local_init_op you must "
                                                   "also pass a local_init_op"));
   MUSTER_EXPECT_TRUE (strstr (job.error->message, "[gate:0]"));

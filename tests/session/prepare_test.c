@@ -67,6 +67,7 @@ MUSTER_TEST (Prepare, refuses_a_model_that_nothing_initialises)
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
+  MUSTER_ASSERT_TRUE (job.error != NULL);
   MUSTER_EXPECT_STREQ (
       job.error->message,
       "Model is not initialized and no init_op or init_fn or local_init_op was given");
@@ -114,6 +115,7 @@ MUSTER_TEST (Prepare, says_why_the_gate_stayed_shut)
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
+  MUSTER_ASSERT_TRUE (job.error != NULL);
   MUSTER_EXPECT_STREQ (job.error->message,
                        "Init operations did not make model ready for local_init.  Init op: "
                        "half_init, init fn: None, error: Variables not initialized: w");
@@ -134,6 +136,7 @@ MUSTER_TEST (Prepare, says_why_the_model_is_not_ready)
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
+  MUSTER_ASSERT_TRUE (job.error != NULL);
   MUSTER_EXPECT_STREQ (
       job.error->message,
       "Init operations did not make model ready.  Init op: init, init fn: init_func, "
@@ -163,6 +166,7 @@ MUSTER_TEST (Prepare, passes_failures_on_and_closes_its_session)
         muster_job_prepare (&job, (MusterPrepareOptions){.init_op = "init"});
     MUSTER_EXPECT_NULL (session);
     MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE);
+    MUSTER_ASSERT_TRUE (job.error != NULL);
     MUSTER_EXPECT_TRUE (g_str_has_suffix (job.error->message, ": lost the ps"));
     muster_job_diary_is (&job, steps[i].diary);
   }
@@ -194,6 +198,7 @@ MUSTER_TEST (Prepare, stops_at_a_failing_init_function)
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED);
+  MUSTER_ASSERT_TRUE (job.error != NULL);
   MUSTER_EXPECT_TRUE (strstr (job.error->message, "no vocabulary"));
   muster_job_diary_is (&job, "create, run init, close");
 }
@@ -254,6 +259,7 @@ MUSTER_TEST (Prepare, does_not_retry_a_master_that_is_not_there)
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE);
+  MUSTER_ASSERT_TRUE (job.error != NULL);
   MUSTER_EXPECT_STREQ (job.error->message, "Creating a session at 'fake': connection refused");
   muster_job_diary_is (&job, "create");
 }
@@ -270,6 +276,7 @@ MUSTER_TEST (Prepare, ends_at_its_deadline_and_says_where_the_time_went)
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+  MUSTER_ASSERT_TRUE (job.error != NULL);
   MUSTER_EXPECT_TRUE (
       g_str_has_prefix (job.error->message, "Session was not ready after waiting 10 secs. ("));
   MUSTER_EXPECT_TRUE (strstr (job.error->message, "out of time in 'init'"));

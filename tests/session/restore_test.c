@@ -51,6 +51,7 @@ MUSTER_TEST (Restore, refuses_two_places_before_it_makes_a_session)
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_ASSERT_TRUE (job.error != NULL);
   MUSTER_EXPECT_STREQ (job.error->message,
                        "Can not provide both checkpoint_dir and checkpoint_filename_with_path.");
   muster_job_diary_is (&job, "");
@@ -160,6 +161,7 @@ MUSTER_TEST (Restore, fails_for_a_named_checkpoint_that_is_not_there)
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND);
+  MUSTER_ASSERT_TRUE (job.error != NULL);
   MUSTER_EXPECT_TRUE (strstr (job.error->message,
                               "The passed save_path is not a valid checkpoint: /nowhere/model-1"));
   muster_job_diary_is (&job, "create, close");
@@ -221,6 +223,7 @@ MUSTER_TEST (Restore, ends_at_the_deadline_while_it_waits_for_a_checkpoint)
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+  MUSTER_ASSERT_TRUE (job.error != NULL);
   MUSTER_EXPECT_TRUE (strstr (job.error->message, "out of time in 'restore'"));
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (job.clock), 60 * MUSTER_SECOND);
   muster_job_diary_is (&job, "create, close");

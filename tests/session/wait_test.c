@@ -182,6 +182,7 @@ MUSTER_TEST (Wait, knocks_ever_more_rarely_but_every_second)
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+  MUSTER_ASSERT_TRUE (job.error != NULL);
   MUSTER_EXPECT_TRUE (strstr (job.error->message, "connection refused"));
   MUSTER_EXPECT_TRUE (strstr (job.error->message, "out of time in 'connect'"));
   MUSTER_EXPECT_TRUE (strstr (job.error->message, "0 sessions"));
@@ -251,6 +252,7 @@ MUSTER_TEST (Wait, ends_with_any_other_error)
     g_autoptr (MusterSession) session = muster_job_wait (&job, 600 * MUSTER_SECOND, NULL);
     MUSTER_EXPECT_NULL (session);
     MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL);
+    MUSTER_ASSERT_TRUE (job.error != NULL);
     MUSTER_EXPECT_TRUE (strstr (job.error->message, "broken kernel"));
     MUSTER_EXPECT_EQ (muster_fake_master_n_open (job.master), 0u);
     MUSTER_EXPECT_EQ (muster_fake_master_n_calls (job.master, "create"), 1u);
