@@ -3,8 +3,8 @@
 #include "engine/kernel_private.h"
 #include "graph/graph_nodes.h"
 
-/* The ops that deal in slots rather than in tensors: constants, placeholders, variables, and what
- * passes a value on as it came. */
+/* The ops that deal in slots rather than in tensors: constants, placeholders, variables, what
+ * passes a value on as it came, and the two ends of a conditional. */
 
 static gboolean
 constant (MusterKernel *k, GError **error G_GNUC_UNUSED)
@@ -28,13 +28,56 @@ placeholder (MusterKernel *k, GError **error)
 }
 
 /* Hands on whatever came: a value, a reference (to be read late), a handle. */
+static void
+pass (MusterKernel *k, int output, int input)
+{
+  if (muster_kernel_input_slot (k, input)->kind == MUSTER_SLOT_TENSOR)
+    muster_kernel_set_output (k, output, muster_tensor_ref (muster_kernel_input (k, input)));
+  else
+    muster_kernel_forward_ref (k, output, input);
+}
+
 static gboolean
 identity (MusterKernel *k, GError **error G_GNUC_UNUSED)
 {
-  if (muster_kernel_input_slot (k, 0)->kind == MUSTER_SLOT_TENSOR)
-    muster_kernel_set_output (k, 0, muster_tensor_ref (muster_kernel_input (k, 0)));
-  else
-    muster_kernel_forward_ref (k, 0, 0);
+  pass (k, 0, 0);
+  return TRUE;
+}
+
+/* The output that pred names gets what came, the other is dead. */
+static gboolean
+switch_branch (MusterKernel *k, GError **error)
+{
+  const MusterTensor *pred = muster_kernel_input (k, 1);
+  if (pred == NULL)
+    return muster_kernel_fail_uninitialized (k, 1, error);
+  if (muster_tensor_n_dims (pred) != 0) {
+    g_autofree char *shape =
+        muster_shape_to_string (muster_tensor_n_dims (pred), muster_tensor_dims (pred));
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "The second input must be a scalar, but it has shape %s", shape);
+    return FALSE;
+  }
+  const int taken = *(const guint8 *)muster_tensor_data (pred) != 0;
+  pass (k, taken, 0);
+  *muster_kernel_output_slot (k, !taken) = (MusterSlot){.kind = MUSTER_SLOT_DEAD};
+  return TRUE;
+}
+
+/* The first input that is alive (the executor has seen to it that there is one), and which. */
+static gboolean
+merge_branches (MusterKernel *k, GError **error)
+{
+  const int n = muster_kernel_n_inputs (k);
+  int i = 0;
+  while (i < n && muster_kernel_input_slot (k, i)->kind == MUSTER_SLOT_DEAD)
+    i++;
+  if (i == n) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, "There is nothing to merge");
+    return FALSE;
+  }
+  pass (k, 0, i);
+  muster_kernel_set_output (k, 1, muster_tensor_new_int32 (i));
   return TRUE;
 }
 
@@ -51,7 +94,9 @@ output_variable (MusterKernel *k, gboolean is_resource, GError **error)
       .container = k->node->container,
       .name = k->node->variable,
       .is_resource = is_resource,
-      .dtype = muster_node_dtype (k->node->def, "dtype", MUSTER_INVALID),
+      /* A reference's is in the plan: the node is memory that nothing else in a step touches. */
+      .dtype = is_resource ? muster_node_dtype (k->node->def, "dtype", MUSTER_INVALID)
+                           : muster_kernel_output_dtype (k, 0),
       .def = k->node->def};
   if (!muster_dtype_is_supported (wanted.dtype)) {
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, "A variable can't hold %s",
@@ -85,6 +130,14 @@ const MusterOp muster_core_ops[] = {
     {"PlaceholderWithDefault", "input:dtype -> output:dtype", "dtype:any", identity,
      MUSTER_OP_PASSES_REF},
     {"Identity", "input:T -> output:T", "T:any", identity, MUSTER_OP_PASSES_REF},
+    {"Switch", "data:T, pred:bool -> output_false:T, output_true:T", "T:any", switch_branch,
+     MUSTER_OP_PASSES_REF | MUSTER_OP_SWITCHES},
+    {"RefSwitch", "data:&T, pred:bool -> output_false:&T, output_true:&T", "T:any", switch_branch,
+     MUSTER_OP_UNINITIALIZED | MUSTER_OP_SWITCHES},
+    {"Merge", "inputs:N*T -> output:T, value_index:int32", "T:any", merge_branches,
+     MUSTER_OP_PASSES_REF | MUSTER_OP_MERGES},
+    {"RefMerge", "inputs:N*&T -> output:&T, value_index:int32", "T:any", merge_branches,
+     MUSTER_OP_MERGES},
     {"NoOp", " -> ", "", nothing, 0},
     {"Variable", " -> ref:&dtype", "dtype:any", reference_variable, MUSTER_OP_STATEFUL},
     {"VariableV2", " -> ref:&dtype", "dtype:any", reference_variable, MUSTER_OP_STATEFUL},

@@ -38,6 +38,8 @@ scratch_new (const MusterPlan *plan)
   MusterRun *self = g_new0 (MusterRun, 1);
   self->slots = g_new0 (MusterSlot, plan->n_slots + 1);
   self->kernel = kernel_new (self, plan->max_inputs);
+  if (plan->has_switch)
+    self->dead = g_malloc0 (plan->n_nodes);
   g_mutex_init (&self->lock);
   g_cond_init (&self->ended);
   return self;
@@ -51,6 +53,7 @@ muster_run_free_scratch (MusterRun *self)
   g_mutex_clear (&self->lock);
   g_cond_clear (&self->ended);
   g_free (self->kernel);
+  g_free (self->dead);
   g_free (self->slots);
   g_free (self);
 }
@@ -95,6 +98,8 @@ muster_run_free (MusterRun *self)
   g_clear_object (&self->own_cancellable);
   g_clear_error (&self->error);
   drop_parked (self);
+  if (self->dead != NULL)
+    memset (self->dead, FALSE, plan->n_nodes);
   self->next = 0;
   self->turned = self->is_over = FALSE;
   self->stop = MUSTER_STOP_NONE;
@@ -258,6 +263,8 @@ check_output (const MusterKernel *k, guint32 i, GError **error)
     dtype = muster_tensor_dtype (slot->value);
   else if (slot->kind == MUSTER_SLOT_REF)
     dtype = muster_variable_dtype (slot->value);
+  else if (slot->kind == MUSTER_SLOT_DEAD)
+    return TRUE;
   else if (slot->kind == MUSTER_SLOT_EMPTY)
     dtype = MUSTER_INVALID;
   if (G_LIKELY (dtype == declared % MUSTER_REF))
@@ -295,6 +302,15 @@ release_inputs (MusterKernel *k)
       muster_slot_clear (&k->run->slots[inputs[i].slot]);
 }
 
+static void
+set_done (MusterKernel *k)
+{
+  if (k->run->done == NULL)
+    release_inputs (k);
+  else
+    k->run->done[k->position] = TRUE;
+}
+
 /* Ends a kernel that has computed or was resumed; error (transfer full) (nullable) is its own. */
 static gboolean
 finish_kernel (MusterKernel *k, gboolean ok, GError *error)
@@ -309,10 +325,7 @@ finish_kernel (MusterKernel *k, gboolean ok, GError *error)
     ok = FALSE;
   }
   if (ok && check_outputs (k, &error)) {
-    if (run->done == NULL)
-      release_inputs (k);
-    else
-      run->done[k->position] = TRUE;
+    set_done (k);
     return TRUE;
   }
   if (error == NULL)
@@ -342,6 +355,33 @@ put_aside (MusterRun *self, MusterKernel *k)
   self->kernel = kernel_new (self, self->plan->max_inputs);
 }
 
+/* TRUE if a node, in the branch that a Switch didn't take, isn't to run. A Merge waits for its
+ * control inputs, but goes by what it merges alone. */
+static gboolean
+is_dead (const MusterRun *self, const MusterPlanNode *node)
+{
+  const MusterPlan *plan = self->plan;
+  const gboolean merges = (node->op->flags & MUSTER_OP_MERGES) != 0;
+  guint32 n_dead = 0;
+  for (guint32 i = 0; i < node->n_inputs; i++)
+    n_dead += self->slots[plan->inputs[node->first_input + i].slot].kind == MUSTER_SLOT_DEAD;
+  if (merges)
+    return n_dead == node->n_inputs;
+  for (guint32 i = 0; i < node->n_controls; i++)
+    n_dead += self->dead[plan->controls[node->first_control + i]];
+  return n_dead > 0;
+}
+
+/* Done without having run: what it would give is dead, and so is whoever needs that. */
+static void
+skip_dead (MusterKernel *k)
+{
+  k->run->dead[k->position] = TRUE;
+  for (guint32 i = 0; i < k->node->n_outputs; i++)
+    muster_kernel_output_slot (k, (int)i)->kind = MUSTER_SLOT_DEAD;
+  set_done (k);
+}
+
 /* Runs a node: TRUE if it is done or has parked. */
 static gboolean
 run_node (MusterRun *self, guint32 position)
@@ -350,6 +390,10 @@ run_node (MusterRun *self, guint32 position)
   GError *error = NULL;
   k->node = &self->plan->nodes[position];
   k->position = position;
+  if (G_UNLIKELY (self->dead != NULL) && is_dead (self, k->node)) {
+    skip_dead (k);
+    return TRUE;
+  }
   if (!prepare (k, &error))
     return finish_kernel (k, FALSE, error);
   const gboolean ok = compute (k, &error);
@@ -600,6 +644,13 @@ fetch (MusterRun *self, guint32 i, MusterTensor **fetched, GError **error)
 {
   const MusterPlanFetch *wanted = &self->plan->fetches[i];
   const MusterSlot *slot = &self->slots[wanted->slot];
+  if (G_UNLIKELY (slot->kind == MUSTER_SLOT_DEAD)) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "Retval[%u] does not have value: '%s' (op '%s') is in the branch of a conditional "
+                 "that wasn't taken",
+                 i, wanted->def->name, wanted->def->op);
+    return FALSE;
+  }
   fetched[i] = slot->kind == MUSTER_SLOT_TENSOR ? muster_tensor_ref (slot->value)
                                                 : muster_variable_read (slot->value);
   if (fetched[i] != NULL)

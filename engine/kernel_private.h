@@ -13,12 +13,17 @@ G_BEGIN_DECLS
 /* Added to MusterOpFlags by the core ops: a reference goes through to the output as a reference,
  * to be read late (decision 15). */
 #define MUSTER_OP_PASSES_REF (1 << 16)
+/* Gives dead outputs: steps with such a node look for dead values. */
+#define MUSTER_OP_SWITCHES (1 << 17)
+/* Runs as long as one input is alive, whatever its control inputs are. */
+#define MUSTER_OP_MERGES (1 << 18)
 
 typedef enum {
   MUSTER_SLOT_EMPTY,
   MUSTER_SLOT_TENSOR,   /* a MusterTensor */
   MUSTER_SLOT_REF,      /* a MusterVariable, to be read by who uses it */
   MUSTER_SLOT_RESOURCE, /* a MusterVariable behind a handle */
+  MUSTER_SLOT_DEAD,     /* no value, of the branch that a Switch didn't take */
 } MusterSlotKind;
 
 typedef struct {
@@ -51,6 +56,7 @@ struct _MusterRun {
   MusterRunContext context;
   MusterSlot *slots;    /* (owned) the plan's n_slots */
   MusterKernel *kernel; /* (owned) of the node being run */
+  guint8 *dead;         /* (owned) (nullable) by position, where the plan has a Switch */
   guint32 next;         /* position of the next node, while none has parked */
   gboolean turned;
   GError *error; /* (owned) (nullable) the first; only the walker touches it */

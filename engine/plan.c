@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "engine/executor.h"
+#include "engine/kernel_private.h"
 #include "engine/program.h"
 #include "engine/resources.h"
 
@@ -32,6 +33,7 @@ typedef struct {
   GByteArray *given;                              /* (owned) dtypes of the present node's inputs */
   MusterResolved resolved;
   guint32 max_inputs;
+  gboolean has_switch;
 } Maker;
 
 /* "name:3", "name" or "^name", without a copy. */
@@ -288,6 +290,7 @@ place (Maker *m, guint32 index, GError **error)
   if (entry == NULL)
     return refuse_unknown_op (m, node.def->op, error);
   node.op = entry->op;
+  m->has_switch = m->has_switch || (node.op->flags & MUSTER_OP_SWITCHES) != 0;
   if (!bind_inputs (m, &node, error))
     return FALSE;
   settle_feeds (m, &node, entry);
@@ -491,6 +494,7 @@ take (Maker *m, MusterPlan *plan)
   plan->n_nodes = (guint32)n_nodes;
   plan->n_slots = (guint32)n_slots;
   plan->max_inputs = m->max_inputs;
+  plan->has_switch = m->has_switch;
   mark_last_reads (plan, n_inputs);
 }
 

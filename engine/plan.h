@@ -69,6 +69,7 @@ struct _MusterPlan {
   MusterPlanFetch *fetches; /* (owned) */
   guint32 n_fetches;
   guint32 max_inputs;                 /* of one node */
+  gboolean has_switch;                /* values may be dead */
   MusterRun *spares[MUSTER_N_SPARES]; /* (owned) (nullable) scratch for a step; taken and put back
                                          atomically */
 };

@@ -410,7 +410,7 @@ value_dtype (const Resolving *r)
   for (gsize n = 0; n < G_N_ELEMENTS (names); n++)
     for (guint i = 0; i < r->signature->attrs->len; i++)
       if (g_str_equal (g_array_index (r->signature->attrs, TypeAttr, i).name, names[n]))
-        return r->types[i];
+        return r->types[i] != MUSTER_RESOURCE ? r->types[i] : MUSTER_INVALID;
   return MUSTER_INVALID;
 }
 

@@ -23,7 +23,7 @@ typedef struct {
   GByteArray *inputs;  /* (owned) */
   GByteArray *outputs; /* (owned) */
   MusterDType value; /* of attribute "dtype", else "T": what a resource input must hold; INVALID if
-                        it has neither */
+                        it has neither, or that says it takes the handle itself */
 } MusterResolved;
 
 void muster_resolved_init (MusterResolved *self);
