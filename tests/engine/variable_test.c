@@ -98,3 +98,52 @@ MUSTER_TEST (Variable, clearing_one_container_keeps_the_others)
   MUSTER_EXPECT_PTR_EQ (kept, v);
   MUSTER_EXPECT_FALSE (muster_variable_is_initialized (fresh));
 }
+
+MUSTER_TEST (Variable, an_update_of_no_elements_is_one)
+{
+  const gint64 dims[] = {0, 3};
+  void *data[2];
+  g_autoptr (MusterResources) resources = muster_resources_new ();
+  g_autoptr (MusterVariable) v = find (resources, "v", FALSE, MUSTER_FLOAT, NULL);
+  g_autoptr (MusterVariable) w = find (resources, "w", FALSE, MUSTER_FLOAT, NULL);
+  g_autoptr (GBytes) none = g_bytes_new_static (NULL, 0);
+  g_autoptr (MusterTensor) held = muster_tensor_new (MUSTER_FLOAT, 2, dims);
+  g_autoptr (MusterTensor) borrowed =
+      muster_tensor_new_from_bytes (MUSTER_FLOAT, 2, dims, none, NULL);
+  MUSTER_ASSERT_TRUE (borrowed != NULL);
+  muster_variable_assign (v, held);
+  muster_variable_assign (w, borrowed);
+
+  MUSTER_ASSERT_TRUE (muster_variable_begin_update (v) != NULL); /* held by us too */
+  muster_variable_end_update (v);
+  MUSTER_ASSERT_TRUE (muster_variable_begin_update (v) != NULL); /* the variable's alone */
+  muster_variable_end_update (v);
+  MUSTER_ASSERT_TRUE (muster_variable_begin_update (w) != NULL);
+  muster_variable_end_update (w);
+  MUSTER_ASSERT_TRUE (muster_variables_begin_update ((MusterVariable *[]){v, w}, 2, data));
+  muster_variables_end_update ((MusterVariable *[]){v, w}, 2);
+}
+
+MUSTER_TEST (Variable, an_optimizer_takes_a_variable_of_no_elements)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+  g_autoptr (MusterTensor) none = muster_tensor_new (MUSTER_FLOAT, 1, (const gint64[]){0});
+  muster_graph_builder_variable (b, "v", none);
+  muster_graph_builder_constant (b, "gradient", none);
+  add_constant (b, "rate", 0.5f);
+  add_binary (b, "ApplyGradientDescent", "train", "v", "rate");
+  muster_graph_builder_input (b, "gradient");
+  add_binary (b, "AssignAdd", "add", "v", "gradient");
+  g_autoptr (MusterSession) session = open_session (master, b);
+
+  g_autoptr (MusterTensor) set = run_one (session, NULL, NULL, "v/Assign", &error);
+  MUSTER_ASSERT_TRUE (set != NULL);
+  g_autoptr (MusterTensor) trained = run_one (session, NULL, NULL, "train", &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  g_autoptr (MusterTensor) added = run_one (session, NULL, NULL, "add", &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_TRUE (trained != NULL && muster_tensor_n_elements (trained) == 0);
+  MUSTER_EXPECT_TRUE (added != NULL && muster_tensor_n_elements (added) == 0);
+}
