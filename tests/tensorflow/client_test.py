@@ -168,7 +168,7 @@ class Client(peer.TestCase):
         self.assertEqual(tf.train.latest_checkpoint(folder), os.path.join(folder, "model.ckpt-8"))
 
     def train_monitored(self, target, folder, last_step):
-        """Without the hooks that save and stop, which wrap the global step's read in control flow."""
+        """Saves by hand: the hooks have a test of their own."""
         model = Model()
         with model.graph.as_default(), v1.train.MonitoredTrainingSession(
                 master=target, is_chief=True, checkpoint_dir=folder, save_checkpoint_steps=None,
@@ -179,6 +179,17 @@ class Client(peer.TestCase):
             session.run_step_fn(lambda step_context: model.saver.save(
                 step_context.session, os.path.join(folder, "model.ckpt"), global_step=model.step))
             return session.run(model.step)
+
+    def test_hooks_save_and_stop(self):
+        model, folder = Model(), self.folder()
+        with model.graph.as_default(), v1.train.MonitoredTrainingSession(
+                master=self.target, is_chief=True, checkpoint_dir=folder, save_checkpoint_steps=2,
+                save_checkpoint_secs=None, save_summaries_steps=None, save_summaries_secs=None,
+                hooks=[v1.train.StopAtStepHook(last_step=5)], log_step_count_steps=None) as session:
+            while not session.should_stop():
+                session.run(model.train, model.feed)
+        self.assertEqual(tf.train.latest_checkpoint(folder), os.path.join(folder, "model.ckpt-5"))
+        self.assertEqual(tf.train.load_checkpoint(folder).get_tensor("global_step"), 5)
 
     def test_a_monitored_worker_joins_its_chief(self):
         chief, worker = Model(), Model()
