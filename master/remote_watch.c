@@ -42,6 +42,21 @@ text_or_null (const char *text)
 }
 
 static void
+fill_missing (MusterTurn *turn, char *const *names, gsize n)
+{
+  gsize size = 0;
+  for (gsize i = 0; i < n; i++)
+    size += strlen (names[i]) + 1;
+  turn->missing = g_new0 (char *, n + 1);
+  turn->missing_block = g_malloc (size);
+  char *at = turn->missing_block;
+  for (gsize i = 0; i < n; i++) {
+    turn->missing[i] = at;
+    at = g_stpcpy (at, names[i]) + 1;
+  }
+}
+
+static void
 fill_turn (MusterTurn *turn, const Muster__Turn *from)
 {
   *turn = (MusterTurn){
@@ -50,11 +65,8 @@ fill_turn (MusterTurn *turn, const Muster__Turn *from)
       .why_gate = text_or_null (from->why_gate),
       .why_not_ready = text_or_null (from->why_not_ready),
   };
-  if (from->n_missing == 0)
-    return;
-  turn->missing = g_new0 (char *, from->n_missing + 1);
-  for (gsize i = 0; i < from->n_missing; i++)
-    turn->missing[i] = g_strdup (from->missing[i]);
+  if (from->n_missing > 0)
+    fill_missing (turn, from->missing, from->n_missing);
 }
 
 static gboolean

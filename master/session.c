@@ -17,7 +17,10 @@ muster_turn_clear (MusterTurn *self)
 {
   g_clear_pointer (&self->why_gate, g_free);
   g_clear_pointer (&self->why_not_ready, g_free);
-  g_clear_pointer (&self->missing, g_strfreev);
+  if (self->missing_block == NULL)
+    g_clear_pointer (&self->missing, g_strfreev);
+  g_clear_pointer (&self->missing, g_free);
+  g_clear_pointer (&self->missing_block, g_free);
 }
 
 gboolean

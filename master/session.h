@@ -46,6 +46,8 @@ typedef struct {
   char *why_gate;      /* (owned) (nullable) */
   char *why_not_ready; /* (owned) (nullable) */
   char **missing;      /* (owned) (nullable) names of variables without a value */
+  char *missing_block; /* (owned) (nullable) where those names lie, if not each on its own: ten
+                          thousand of them must not take long to free */
 } MusterTurn;
 
 void muster_turn_clear (MusterTurn *self);
