@@ -111,10 +111,10 @@ bench_prepare (void)
 /* --- many wait --- */
 
 typedef struct {
-  MusterGraph *graph;   /* (not owned) */
-  const char *address;  /* (not owned) */
-  const char *ready_op; /* (not owned) */
-  double back_s;        /* when it was back */
+  MusterSessionManager *manager; /* (not owned) */
+  MusterMaster *master;          /* (not owned) */
+  MusterSession *session;        /* (owned) what it waited for */
+  double back_s;                 /* when it was back */
 } Waiter;
 
 static gpointer
@@ -122,10 +122,8 @@ wait_thread (gpointer data)
 {
   Waiter *self = data;
   g_autoptr (GError) error = NULL;
-  g_autoptr (MusterMaster) master = bench_remote (self->address);
-  g_autoptr (MusterSessionManager) manager = manager_new (self->graph, self->ready_op);
-  g_autoptr (MusterSession) session = muster_session_manager_wait_for_session (
-      manager, master, 120 * MUSTER_SECOND, NULL, NULL, &error);
+  self->session = muster_session_manager_wait_for_session (self->manager, self->master,
+                                                           120 * MUSTER_SECOND, NULL, NULL, &error);
   self->back_s = bench_now_s ();
   bench_check (error, "waiting for a session");
   return NULL;
@@ -161,7 +159,8 @@ until_all_wait (const char *address)
                            NULL);
 }
 
-/* From the end of the chief's init to the last waiter back. */
+/* From the end of the chief's init to the last waiter back: threads of one program, which share its
+ * master, as threads do. */
 static double
 release_once (MusterGraph *model, const char *ready_op)
 {
@@ -172,10 +171,12 @@ release_once (MusterGraph *model, const char *ready_op)
   g_autoptr (MusterSession) chief =
       muster_master_create_session (master, model, NULL, MUSTER_WAIT_FOREVER, NULL, &error);
   bench_check (error, "creating the chief's session");
+  g_autoptr (MusterSessionManager) manager = manager_new (model, ready_op);
+  g_autoptr (MusterMaster) shared = bench_remote (address);
   Waiter waiters[N_WAITERS];
   GThread *threads[N_WAITERS];
   for (int i = 0; i < N_WAITERS; i++) {
-    waiters[i] = (Waiter){model, address, ready_op, 0};
+    waiters[i] = (Waiter){manager, shared, NULL, 0};
     threads[i] = g_thread_new ("waiter", wait_thread, &waiters[i]);
   }
   until_all_wait (address);
@@ -188,6 +189,8 @@ release_once (MusterGraph *model, const char *ready_op)
     g_thread_join (threads[i]);
     last_s = MAX (last_s, waiters[i].back_s);
   }
+  for (int i = 0; i < N_WAITERS; i++)
+    g_object_unref (waiters[i].session);
   return MAX (last_s - ended_s, 1e-6);
 }
 

@@ -4,10 +4,7 @@
 import os
 import sys
 
-os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
-os.environ["CUDA_VISIBLE_DEVICES"] = ""
-
-import tensorflow.compat.v1 as tf
+from tensorflow_quietly import tf
 
 server = tf.train.Server.create_local_server()
 print(server.target[len("grpc://"):], flush=True)

@@ -8,10 +8,7 @@ import os
 import sys
 import time
 
-os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
-os.environ["CUDA_VISIBLE_DEVICES"] = ""
-
-import tensorflow.compat.v1 as tf
+from tensorflow_quietly import tf
 
 tf.disable_eager_execution()
 

@@ -1,14 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """One addition in TensorFlow's Python session, in this process: prints the median in seconds."""
 
-import os
 import statistics
 import time
 
-os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
-os.environ["CUDA_VISIBLE_DEVICES"] = ""
-
-import tensorflow.compat.v1 as tf
+from tensorflow_quietly import tf
 
 tf.disable_eager_execution()
 x = tf.placeholder(tf.float32, [])
