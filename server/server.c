@@ -21,10 +21,12 @@ muster_server_new (MusterMaster *master, const MusterServerOptions *options)
   self->sessions = muster_sessions_new (self->clock);
   self->crew = muster_crew_new (n_on_the_spot ());
   self->rpc = muster_rpc_server_new ();
+  self->health = muster_health_service_new ();
   self->methods = g_ptr_array_new_with_free_func (g_free);
   self->readiness = muster_readiness_service_new (self);
   muster_master_service_enter (self);
   muster_readiness_service_enter (self->readiness);
+  muster_health_service_enter (self->health, self->rpc);
   return self;
 }
 
@@ -36,7 +38,9 @@ muster_server_free (MusterServer *self)
   muster_server_stop (self, 0);
   muster_crew_free (self->crew);
   muster_rpc_server_free (self->rpc);
+  muster_rpc_server_free (self->health_rpc);
   muster_readiness_service_free (self->readiness);
+  muster_health_service_free (self->health);
   g_ptr_array_unref (self->methods);
   muster_sessions_free (self->sessions);
   g_object_unref (self->clock);
@@ -50,18 +54,36 @@ muster_server_listen (MusterServer *self, const char *address, GError **error)
   return muster_rpc_server_listen (self->rpc, address, NULL, error);
 }
 
+int
+muster_server_listen_health (MusterServer *self, const char *address, GError **error)
+{
+  if (self->health_rpc == NULL) {
+    self->health_rpc = muster_rpc_server_new ();
+    muster_health_service_enter (self->health, self->health_rpc);
+  }
+  return muster_rpc_server_listen (self->health_rpc, address, NULL, error);
+}
+
 void
 muster_server_start (MusterServer *self)
 {
   muster_rpc_server_start (self->rpc);
+  if (self->health_rpc != NULL)
+    muster_rpc_server_start (self->health_rpc);
 }
 
-/* The watches first: they would outlast any grace. */
+/* The watches first: they would outlast any grace. The health port last: it tells how it goes. */
 void
 muster_server_stop (MusterServer *self, gint64 grace_us)
 {
+  MusterClock *clock = muster_system_clock (); /* gRPC's time is not faked */
+  gint64 until_us = muster_deadline_after (muster_clock_now_us (clock), grace_us);
+  muster_health_service_stop (self->health);
   muster_readiness_service_stop (self->readiness);
   muster_rpc_server_stop (self->rpc, grace_us);
+  if (self->health_rpc != NULL)
+    muster_rpc_server_stop (self->health_rpc,
+                            muster_deadline_remaining (until_us, muster_clock_now_us (clock)));
 }
 
 static void

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "server/crew.h"
+#include "server/health_service.h"
 #include "server/server.h"
 #include "server/sessions.h"
 #include "wire/rpc_server.h"
@@ -27,7 +28,9 @@ struct _MusterServer {
   MusterSessions *sessions;          /* (owned) */
   MusterReadinessService *readiness; /* (owned) */
   MusterCrew *crew;                  /* (owned) */
+  MusterHealthService *health;       /* (owned) */
   MusterRpcServer *rpc;              /* (owned) */
+  MusterRpcServer *health_rpc;       /* (owned) (nullable) the port that offers only health */
   GPtrArray *methods;                /* (owned) (element-type MusterServerMethod) */
   gint64 started_us;
   gint64 n_steps; /* atomic */

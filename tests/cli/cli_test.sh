@@ -58,12 +58,16 @@ expect 1 "Session was not ready after waiting" $muster wait --meta-graph=$fixtur
 
 # a master for others
 mkfifo "$work/serving"
-$muster serve --listen=127.0.0.1:0 >"$work/serving" &
+$muster serve --listen=127.0.0.1:0 --health-listen=127.0.0.1:0 >"$work/serving" &
 server=$!
-read -r -t 20 word target <"$work/serving"
+{ read -r -t 20 word target; read -r -t 20 health_word health; } <"$work/serving"
 [ "$word" = serving ] || { echo "FAILED: serve said '$word'"; exit 1; }
+[[ "$health_word $health" =~ ^health\ grpc://127.0.0.1:[1-9][0-9]*$ ]] ||
+  { echo "FAILED: serve said '$health_word $health' of its health"; failures=$((failures + 1)); }
 port=${target##*:}
 expect 3 "127.0.0.1:$port" $muster serve --listen=127.0.0.1:"$port"
+expect 3 "127.0.0.1:$port" $muster serve --listen=127.0.0.1:0 --health-listen=127.0.0.1:"$port"
+expect 3 "is unknown here" $muster prepare --meta-graph=$fixtures/digits.meta --master="$health" --timeout=10
 
 model="--meta-graph=$fixtures/digits.meta --master=$target"
 expect 1 "Session was not ready after waiting" $muster wait $model --timeout=300ms

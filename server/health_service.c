@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/health_service.h"
+
+#include "base/unpack.h"
+#include "wire/proto/health.pb-c.h"
+
+typedef Grpc__Health__V1__HealthCheckRequest Request;
+typedef Grpc__Health__V1__HealthCheckResponse Response;
+typedef Grpc__Health__V1__HealthCheckResponse__ServingStatus Status;
+#define SERVING         GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__SERVING_STATUS__SERVING
+#define NOT_SERVING     GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__SERVING_STATUS__NOT_SERVING
+#define SERVICE_UNKNOWN GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__SERVING_STATUS__SERVICE_UNKNOWN
+
+struct _MusterHealthService {
+  GMutex lock;
+  gboolean stopped; /* guarded by lock */
+  /* The watches that are open: MusterRpcCall -> whether its service is known. A call that isn't
+   * ended holds itself; whoever takes it out ends it. Guarded by lock. */
+  GHashTable *watchers;
+};
+
+/* What the end of a watch from its caller's side needs; lives as long as the call's cancellable. */
+typedef struct {
+  MusterHealthService *service; /* (not owned) */
+  MusterRpcCall *call;          /* (not owned) */
+} Watch;
+
+MusterHealthService *
+muster_health_service_new (void)
+{
+  MusterHealthService *self = g_new0 (MusterHealthService, 1);
+  g_mutex_init (&self->lock);
+  self->watchers = g_hash_table_new (NULL, NULL);
+  return self;
+}
+
+void
+muster_health_service_free (MusterHealthService *self)
+{
+  if (self == NULL)
+    return;
+  muster_health_service_stop (self);
+  g_hash_table_unref (self->watchers);
+  g_mutex_clear (&self->lock);
+  g_free (self);
+}
+
+/* The service that is asked for, in arena. */
+static const char *
+read_service (GBytes *bytes, MusterArena *arena, GError **error)
+{
+  const Request *request = muster_unpack (&grpc__health__v1__health_check_request__descriptor,
+                                          g_bytes_get_data (bytes, NULL), g_bytes_get_size (bytes),
+                                          arena, "HealthCheckRequest", error);
+  return request != NULL ? request->service : NULL;
+}
+
+static gboolean
+is_known (const char *service)
+{
+  return *service == '\0';
+}
+
+static void
+pack_status (MusterRope *rope, Status status)
+{
+  Response response = GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__INIT;
+  response.status = status;
+  g_autoptr (GBytes) packed = muster_pack (&response.base);
+  muster_rope_append (rope, packed);
+}
+
+static void
+send_status (MusterRpcCall *call, Status status)
+{
+  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
+  pack_status (&rope, status);
+  muster_rpc_call_send (call, &rope);
+}
+
+static void
+check (MusterRpcCall *call, GBytes *request, gpointer data)
+{
+  MusterHealthService *self = data;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  g_autoptr (GError) error = NULL;
+  const char *service = read_service (request, arena, &error);
+  if (service != NULL && !is_known (service))
+    g_set_error (&error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
+                 "no health is kept for the service '%s' here; the empty name asks for the server "
+                 "as a whole",
+                 service);
+  if (error != NULL) {
+    muster_rpc_call_finish (call, error);
+    return;
+  }
+  g_mutex_lock (&self->lock);
+  gboolean stopped = self->stopped;
+  g_mutex_unlock (&self->lock);
+  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
+  pack_status (&rope, stopped ? NOT_SERVING : SERVING);
+  muster_rpc_call_reply (call, &rope);
+}
+
+static void
+finish_stopping (MusterRpcCall *call)
+{
+  g_autoptr (GError) error =
+      g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_CANCELLED, "The server is stopping");
+  muster_rpc_call_finish (call, error);
+}
+
+/* The call lives: it is its own cancellable that calls. */
+static void
+on_caller_gone (GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
+{
+  const Watch *gone = data;
+  g_mutex_lock (&gone->service->lock);
+  gboolean is_ours = g_hash_table_remove (gone->service->watchers, gone->call);
+  g_mutex_unlock (&gone->service->lock);
+  if (!is_ours)
+    return;
+  g_autoptr (GError) error = g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_CANCELLED,
+                                                  "The watch was given up by its caller");
+  muster_rpc_call_finish (gone->call, error);
+}
+
+/* Lists the watch and sends the present state, in one: a change comes after it or is in it. FALSE
+ * once stopped: then it is not listed, and the caller's to end. */
+static gboolean
+list_watch (MusterHealthService *self, MusterRpcCall *call, gboolean known)
+{
+  g_mutex_lock (&self->lock);
+  gboolean stopped = self->stopped;
+  send_status (call, !known ? SERVICE_UNKNOWN : stopped ? NOT_SERVING : SERVING);
+  if (!stopped)
+    g_hash_table_insert (self->watchers, call, GINT_TO_POINTER (known));
+  g_mutex_unlock (&self->lock);
+  return !stopped;
+}
+
+static void
+watch (MusterRpcCall *call, GBytes *request, gpointer data)
+{
+  MusterHealthService *self = data;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  g_autoptr (GError) error = NULL;
+  const char *service = read_service (request, arena, &error);
+  if (service == NULL) {
+    muster_rpc_call_finish (call, error);
+    return;
+  }
+  g_autoptr (MusterRpcCall) held = muster_rpc_call_ref (call); /* once listed, others may end it */
+  if (!list_watch (self, call, is_known (service))) {
+    finish_stopping (call);
+    return;
+  }
+  Watch *listed = g_new (Watch, 1);
+  *listed = (Watch){self, call};
+  g_cancellable_connect (muster_rpc_call_cancellable (call), G_CALLBACK (on_caller_gone), listed,
+                         g_free);
+}
+
+void
+muster_health_service_enter (MusterHealthService *self, MusterRpcServer *rpc)
+{
+  muster_rpc_server_add_method (rpc, "/grpc.health.v1.Health/Check", check, self);
+  muster_rpc_server_add_method (rpc, "/grpc.health.v1.Health/Watch", watch, self);
+}
+
+void
+muster_health_service_stop (MusterHealthService *self)
+{
+  GHashTable *none = g_hash_table_new (NULL, NULL);
+  g_mutex_lock (&self->lock);
+  self->stopped = TRUE;
+  g_autoptr (GHashTable) ending = self->watchers;
+  self->watchers = none;
+  g_mutex_unlock (&self->lock);
+
+  GHashTableIter iter;
+  gpointer call, known;
+  g_hash_table_iter_init (&iter, ending);
+  while (g_hash_table_iter_next (&iter, &call, &known)) {
+    if (GPOINTER_TO_INT (known))
+      send_status (call, NOT_SERVING);
+    finish_stopping (call);
+  }
+}

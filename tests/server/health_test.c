@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/server/served.h"
+#include "tests/server/stuck_master.h"
+
+#include "base/unpack.h"
+#include "engine/local_master.h"
+#include "wire/proto/health.pb-c.h"
+
+#define NAME_OF(status) GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__SERVING_STATUS__##status
+
+/* A server that offers health on both its ports. */
+typedef struct {
+  MusterServer *server;    /* (owned) */
+  MusterMaster *remote;    /* (owned) at the main port */
+  MusterRpcClient *main;   /* (owned) */
+  MusterRpcClient *health; /* (owned) the health port */
+} Fixture;
+
+static char *
+loopback (int port)
+{
+  return g_strdup_printf ("127.0.0.1:%d", port);
+}
+
+static Fixture
+fixture_start (MusterMaster *master)
+{
+  g_autoptr (GError) error = NULL;
+  Fixture f = {.server = muster_server_new (master, NULL)};
+  g_autofree char *main_at = loopback (muster_server_listen (f.server, "127.0.0.1:0", &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+  g_autofree char *health_at =
+      loopback (muster_server_listen_health (f.server, "127.0.0.1:0", &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+  muster_server_start (f.server);
+  f.remote = muster_remote_master_new (main_at, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  f.main = muster_rpc_client_new (main_at, NULL);
+  f.health = muster_rpc_client_new (health_at, NULL);
+  return f;
+}
+
+static Fixture
+fixture_start_local (void)
+{
+  g_autoptr (MusterMaster) local = muster_local_master_new ();
+  return fixture_start (local);
+}
+
+static void
+fixture_clear (Fixture *f)
+{
+  g_clear_object (&f->remote);
+  g_clear_pointer (&f->main, muster_rpc_client_unref);
+  g_clear_pointer (&f->health, muster_rpc_client_unref);
+  g_clear_pointer (&f->server, muster_server_free);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Fixture, fixture_clear)
+
+static void
+pack_request (MusterRope *rope, const char *service)
+{
+  Grpc__Health__V1__HealthCheckRequest request = GRPC__HEALTH__V1__HEALTH_CHECK_REQUEST__INIT;
+  request.service = (char *)service;
+  g_autoptr (GBytes) packed = muster_pack (&request.base);
+  muster_rope_append (rope, packed);
+}
+
+/* The status an answer holds, or -1. */
+static int
+status_of (GBytes *answer, GError **error)
+{
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  const Grpc__Health__V1__HealthCheckResponse *response = muster_unpack (
+      &grpc__health__v1__health_check_response__descriptor, g_bytes_get_data (answer, NULL),
+      g_bytes_get_size (answer), arena, "HealthCheckResponse", error);
+  return response != NULL ? (int)response->status : -1;
+}
+
+static int
+check (MusterRpcClient *client, const char *service, GError **error)
+{
+  g_auto (MusterRope) request = MUSTER_ROPE_INIT;
+  pack_request (&request, service);
+  MusterRpcOptions options = {.deadline_us = patience ()};
+  g_autoptr (GBytes) answer = muster_rpc_client_call (client, "/grpc.health.v1.Health/Check",
+                                                      &request, &options, NULL, error);
+  return answer != NULL ? status_of (answer, error) : -1;
+}
+
+static MusterRpcStream *
+watch (MusterRpcClient *client, const char *service)
+{
+  g_autoptr (GError) error = NULL;
+  g_auto (MusterRope) request = MUSTER_ROPE_INIT;
+  pack_request (&request, service);
+  MusterRpcOptions options = {.deadline_us = patience ()};
+  MusterRpcStream *stream =
+      muster_rpc_client_open (client, "/grpc.health.v1.Health/Watch", &request, &options, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  return stream;
+}
+
+/* The next status of a watch, or -1 at its end. */
+static int
+next (MusterRpcStream *stream, GError **error)
+{
+  g_autoptr (GBytes) answer = muster_rpc_stream_next (stream, NULL, error);
+  return answer != NULL ? status_of (answer, error) : -1;
+}
+
+static void
+expect_end (MusterRpcStream *stream)
+{
+  g_autoptr (GError) error = NULL;
+  MUSTER_EXPECT_EQ (next (stream, &error), -1);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_CANCELLED);
+}
+
+MUSTER_TEST (Health, of_the_server_is_serving_on_both_ports)
+{
+  g_autoptr (GError) error = NULL;
+  g_auto (Fixture) f = fixture_start_local ();
+
+  MUSTER_EXPECT_EQ (check (f.main, "", &error), NAME_OF (SERVING));
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (check (f.health, "", &error), NAME_OF (SERVING));
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
+MUSTER_TEST (Health, of_an_unknown_service_is_not_found)
+{
+  g_autoptr (GError) error = NULL;
+  g_auto (Fixture) f = fixture_start_local ();
+
+  MUSTER_EXPECT_EQ (check (f.main, "no.Such", &error), -1);
+
+  MUSTER_ASSERT_TRUE (error != NULL);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND);
+  MUSTER_EXPECT_TRUE (strstr (error->message, "'no.Such'") != NULL);
+}
+
+MUSTER_TEST (Health, of_a_malformed_request_is_an_invalid_argument)
+{
+  static const char *const methods[] = {"Check", "Watch"};
+  g_auto (Fixture) f = fixture_start_local ();
+  for (guint i = 0; i < G_N_ELEMENTS (methods); i++) {
+    g_autoptr (GError) error = NULL;
+    g_autofree char *method = g_strconcat ("/grpc.health.v1.Health/", methods[i], NULL);
+    g_auto (MusterRope) request = MUSTER_ROPE_INIT;
+    g_autoptr (GBytes) not_utf8 = g_bytes_new_static ("\x0a\x02\xff\xfe", 4);
+    muster_rope_append (&request, not_utf8);
+    MusterRpcOptions options = {.deadline_us = patience ()};
+
+    g_autoptr (GBytes) answer =
+        muster_rpc_client_call (f.health, method, &request, &options, NULL, &error);
+
+    MUSTER_EXPECT_NULL (answer);
+    MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  }
+}
+
+MUSTER_TEST (Health, watched_tells_the_state_at_once_and_not_serving_before_the_end)
+{
+  g_autoptr (GError) error = NULL;
+  g_auto (Fixture) f = fixture_start_local ();
+  g_autoptr (MusterRpcStream) at_main = watch (f.main, "");
+  g_autoptr (MusterRpcStream) at_health = watch (f.health, "");
+  MUSTER_ASSERT_TRUE (at_main != NULL && at_health != NULL);
+  MUSTER_EXPECT_EQ (next (at_main, &error), NAME_OF (SERVING));
+  MUSTER_EXPECT_EQ (next (at_health, &error), NAME_OF (SERVING));
+
+  muster_server_stop (f.server, 10 * MUSTER_SECOND);
+
+  MUSTER_EXPECT_EQ (next (at_main, &error), NAME_OF (NOT_SERVING));
+  MUSTER_EXPECT_EQ (next (at_health, &error), NAME_OF (NOT_SERVING));
+  MUSTER_EXPECT_NO_ERROR (error);
+  expect_end (at_main);
+  expect_end (at_health);
+}
+
+/* That nothing follows until the server stops shows in what ends it: the stop, not the answer. */
+MUSTER_TEST (Health, watched_of_an_unknown_service_is_unknown_and_stays_open)
+{
+  g_autoptr (GError) error = NULL;
+  g_auto (Fixture) f = fixture_start_local ();
+  g_autoptr (MusterRpcStream) stream = watch (f.main, "no.Such");
+  MUSTER_ASSERT_TRUE (stream != NULL);
+
+  MUSTER_EXPECT_EQ (next (stream, &error), NAME_OF (SERVICE_UNKNOWN));
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (check (f.main, "", NULL), NAME_OF (SERVING));
+  muster_server_stop (f.server, 10 * MUSTER_SECOND);
+
+  MUSTER_EXPECT_EQ (next (stream, &error), -1);
+  MUSTER_ASSERT_TRUE (error != NULL);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_CANCELLED);
+  MUSTER_EXPECT_TRUE (strstr (error->message, "stopping") != NULL);
+}
+
+MUSTER_TEST (Health, watches_that_are_given_up_are_let_go)
+{
+  enum { N = 32 };
+  g_auto (Fixture) f = fixture_start_local ();
+  for (int i = 0; i < N; i++) {
+    g_autoptr (GError) error = NULL;
+    g_autoptr (MusterRpcStream) stream = watch (i % 2 == 0 ? f.main : f.health, "");
+    if (i % 3 != 0) /* the others may be gone before they are listed */
+      MUSTER_EXPECT_EQ (next (stream, &error), NAME_OF (SERVING));
+  }
+
+  muster_server_stop (f.server, 10 * MUSTER_SECOND);
+}
+
+MUSTER_TEST (Health, port_offers_nothing_else)
+{
+  static const char *const methods[] = {
+      "/tensorflow.MasterService/CreateSession",
+      "/tensorflow.MasterService/Reset",
+      "/muster.Readiness/About",
+      "/muster.Readiness/Watch",
+  };
+  g_auto (Fixture) f = fixture_start_local ();
+  for (guint i = 0; i < G_N_ELEMENTS (methods); i++) {
+    g_autoptr (GError) error = NULL;
+    g_auto (MusterRope) request = MUSTER_ROPE_INIT;
+    MusterRpcOptions options = {.deadline_us = patience ()};
+
+    g_autoptr (GBytes) answer =
+        muster_rpc_client_call (f.health, methods[i], &request, &options, NULL, &error);
+
+    MUSTER_EXPECT_NULL (answer);
+    MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED);
+  }
+}
+
+MUSTER_TEST (Health, port_that_is_taken_is_said)
+{
+  g_autoptr (GError) error = NULL;
+  g_auto (Fixture) f = fixture_start_local ();
+  g_autoptr (MusterMaster) local = muster_local_master_new ();
+  g_autoptr (MusterServer) other = muster_server_new (local, NULL);
+  const char *taken = muster_rpc_client_address (f.health);
+
+  MUSTER_EXPECT_EQ (muster_server_listen_health (other, taken, &error), 0);
+
+  MUSTER_ASSERT_TRUE (error != NULL);
+  MUSTER_EXPECT_TRUE (strstr (error->message, taken) != NULL);
+}
+
+/* --- while a step is stuck --- */
+
+static gpointer
+get_stuck (gpointer session)
+{
+  const char *fetch = "stuck";
+  g_autoptr (MusterTensor) got = NULL;
+  MusterStep step = {.fetches = &fetch, .n_fetches = 1, .deadline_us = patience ()};
+  return GINT_TO_POINTER (muster_session_run (session, &step, &got, NULL, NULL, NULL));
+}
+
+static gpointer
+stop_with_grace (gpointer server)
+{
+  muster_server_stop (server, 30 * MUSTER_SECOND);
+  return NULL;
+}
+
+MUSTER_TEST (Health, is_not_serving_on_its_port_while_steps_are_given_time_to_end)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (StuckMaster) master = stuck_master_new ();
+  g_auto (Fixture) f = fixture_start (MUSTER_MASTER (master));
+  g_autoptr (MusterGraph) graph = served_graph (NULL);
+  MUSTER_ASSERT_NOT_NULL (graph);
+  g_autoptr (MusterSession) session =
+      muster_master_create_session (f.remote, graph, NULL, patience (), NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  g_autoptr (MusterRpcStream) stream = watch (f.main, "");
+  MUSTER_ASSERT_TRUE (stream != NULL);
+  MUSTER_EXPECT_EQ (next (stream, &error), NAME_OF (SERVING));
+  GThread *step = g_thread_new ("step", get_stuck, session);
+  MUSTER_EXPECT_TRUE (stuck_master_wait_for (master, 1));
+  MUSTER_EXPECT_EQ (check (f.main, "", &error), NAME_OF (SERVING));
+
+  GThread *stop = g_thread_new ("stop", stop_with_grace, f.server);
+  MUSTER_EXPECT_EQ (next (stream, &error), NAME_OF (NOT_SERVING)); /* it stops */
+  MUSTER_EXPECT_EQ (check (f.health, "", &error), NAME_OF (NOT_SERVING));
+  g_autoptr (MusterRpcStream) late = watch (f.health, "");
+  MUSTER_EXPECT_EQ (next (late, &error), NAME_OF (NOT_SERVING));
+  MUSTER_EXPECT_NO_ERROR (error);
+  expect_end (late);
+
+  stuck_master_let_go (master);
+  MUSTER_EXPECT_TRUE (GPOINTER_TO_INT (g_thread_join (step)));
+  g_thread_join (stop);
+}
