@@ -7,7 +7,6 @@
 #include "train/npy.h"
 #include "train/training.h"
 
-
 typedef struct {
   MusterScaffold *scaffold;
   MusterMaster *master;
