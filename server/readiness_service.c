@@ -165,6 +165,8 @@ static void
 open_watch (MusterReadinessService *self, MusterServed *served, MusterRpcCall *call,
             const Muster__WatchRequest *request)
 {
+  /* Once it is listed, anybody may end the watch, and let the call go, at any moment. */
+  g_autoptr (MusterRpcCall) held = muster_rpc_call_ref (call);
   Watcher *watcher = watcher_new (self, served, call);
   g_mutex_lock (&self->lock);
   g_ptr_array_add (self->watchers, watcher_ref (watcher));

@@ -241,6 +241,17 @@ MUSTER_TEST (Watch, ends_when_the_server_stops)
   expect_end (watch, MUSTER_ERROR_CANCELLED);
 }
 
+/* The server notices in its own time that a caller has gone. */
+static void
+expect_no_watchers (Served *f)
+{
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  gint64 until = patience ();
+  while (about (f, arena)->watchers > 0 && muster_clock_now_us (muster_system_clock ()) < until)
+    g_thread_yield ();
+  MUSTER_EXPECT_EQ (about (f, arena)->watchers, 0);
+}
+
 MUSTER_TEST (Watch, that_is_given_up_is_forgotten)
 {
   g_auto (Served) f = served_start ();
@@ -255,10 +266,100 @@ MUSTER_TEST (Watch, that_is_given_up_is_forgotten)
 
   g_object_unref (watch);
 
+  expect_no_watchers (&f);
+}
+
+/* Hears what comes until the watch ends. */
+static void
+hear_out (MusterWatch *watch, GError **error)
+{
+  gboolean is_over = FALSE;
+  while (!is_over) {
+    g_autofree char *heard = next_words (watch, error);
+    is_over = g_str_equal (heard, "error");
+  }
+}
+
+/* The server may hear of the end, whichever side it comes from, while it still opens the watch. */
+static gpointer
+open_and_end (gpointer data)
+{
+  Served *f = data;
+  for (int i = 0; i < 40; i++) {
+    g_autoptr (GError) error = NULL;
+    g_autofree char *ready_op = NULL;
+    g_autoptr (MusterSession) session = served_session (f, &ready_op);
+    g_autoptr (MusterWatch) watch = session != NULL ? watch_ready (session, ready_op) : NULL;
+    if (watch == NULL)
+      return NULL;
+    if (i % 2 == 0)
+      continue; /* given up */
+    MUSTER_EXPECT_TRUE (muster_session_close (session, patience (), NULL, NULL));
+    hear_out (watch, &error);
+    MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED);
+  }
+  return NULL;
+}
+
+MUSTER_TEST (Watch, may_end_while_it_is_opened)
+{
+  g_auto (Served) f = served_start ();
+  GThread *threads[4];
+  for (gsize i = 0; i < G_N_ELEMENTS (threads); i++)
+    threads[i] = g_thread_new ("watches", open_and_end, &f);
+  for (gsize i = 0; i < G_N_ELEMENTS (threads); i++)
+    g_thread_join (threads[i]);
+
+  expect_no_watchers (&f);
+}
+
+/* Opens one watch after another, until the server is gone. */
+typedef struct {
+  MusterSession *session; /* (owned) (nullable) */
+  char *ready_op;         /* (owned) */
+  gint n_heard;           /* atomic */
+} Opener;
+
+static gpointer
+open_until_end (gpointer data)
+{
+  Opener *self = data;
+  g_autoptr (GError) error = NULL;
+  while (error == NULL) {
+    g_autoptr (MusterWatch) watch = watch_ready (self->session, self->ready_op);
+    if (watch == NULL)
+      break;
+    g_free (next_words (watch, &error));
+    g_atomic_int_inc (&self->n_heard);
+  }
+  MUSTER_EXPECT_TRUE (muster_error_is (error, MUSTER_ERROR_CANCELLED) ||
+                      muster_error_is (error, MUSTER_ERROR_UNAVAILABLE));
+  return NULL;
+}
+
+MUSTER_TEST (Watch, may_be_opened_while_the_server_stops)
+{
+  g_auto (Served) f = served_start ();
+  Opener openers[4] = {0};
+  GThread *threads[G_N_ELEMENTS (openers)];
+  for (gsize i = 0; i < G_N_ELEMENTS (openers); i++) {
+    openers[i].session = served_session (&f, &openers[i].ready_op);
+    MUSTER_ASSERT_NOT_NULL (openers[i].session);
+    threads[i] = g_thread_new ("opener", open_until_end, &openers[i]);
+  }
   gint64 until = patience ();
-  while (about (&f, arena)->watchers > 0 && muster_clock_now_us (muster_system_clock ()) < until)
-    g_thread_yield ();
-  MUSTER_EXPECT_EQ (about (&f, arena)->watchers, 0);
+  for (gsize i = 0; i < G_N_ELEMENTS (openers); i++)
+    while (g_atomic_int_get (&openers[i].n_heard) < 5 &&
+           muster_clock_now_us (muster_system_clock ()) < until)
+      g_thread_yield ();
+
+  muster_server_stop (f.server, MUSTER_SECOND);
+
+  for (gsize i = 0; i < G_N_ELEMENTS (openers); i++) {
+    g_thread_join (threads[i]);
+    g_object_unref (openers[i].session);
+    g_free (openers[i].ready_op);
+  }
 }
 
 MUSTER_TEST (About, tells_what_serves_here)
