@@ -255,7 +255,38 @@ g_main_context_invoke (GMainContext *c, GSourceFunc func, gpointer data)
   g_main_context_invoke_full (c, G_PRIORITY_DEFAULT, func, data, NULL);
 }
 
-/* Reference counts. */
+/* GCancellable: what is done before a connect is seen by the callback, and what is done before a
+ * cancellation or by its callbacks is seen by whom a disconnect lets go on. */
+gulong
+g_cancellable_connect (GCancellable *c, GCallback callback, gpointer data, GDestroyNotify notify)
+{
+  NEXT_ONCE (g_cancellable_connect);
+  __tsan_acquire (c); /* it calls back at once where it has been cancelled */
+  __tsan_release (c);
+  return next_ (c, callback, data, notify);
+}
+void
+g_cancellable_cancel (GCancellable *c)
+{
+  NEXT_ONCE (g_cancellable_cancel);
+  if (c == NULL)
+    return;
+  __tsan_release (c);
+  __tsan_acquire (c);
+  next_ (c);
+  __tsan_release (c);
+}
+void
+g_cancellable_disconnect (GCancellable *c, gulong id)
+{
+  NEXT_ONCE (g_cancellable_disconnect);
+  next_ (c, id);
+  if (c != NULL)
+    __tsan_acquire (c);
+}
+
+/* Reference counts: whoever drops the last one sees what the others did before they dropped theirs.
+ */
 #undef g_object_ref
 gpointer
 g_object_ref (gpointer o)
@@ -268,7 +299,18 @@ g_object_unref (gpointer o)
 {
   NEXT_ONCE (g_object_unref);
   __tsan_release (o);
+  __tsan_acquire (o);
   next_ (o);
+}
+void
+g_bytes_unref (GBytes *bytes)
+{
+  NEXT_ONCE (g_bytes_unref);
+  if (bytes == NULL)
+    return;
+  __tsan_release (bytes);
+  __tsan_acquire (bytes);
+  next_ (bytes);
 }
 #undef g_atomic_ref_count_dec
 gboolean
@@ -282,7 +324,18 @@ g_atomic_ref_count_dec (gatomicrefcount *count)
   return is_last;
 }
 
-/* What was made once is seen by who finds it made: the macro's atomic read acquires. */
+/* What was made once is seen by who finds it made: the macro's atomic read acquires, and so does
+ * the function where it waited for another thread to make it. */
+#undef g_once_init_enter
+gboolean
+g_once_init_enter (volatile void *location)
+{
+  NEXT_ONCE (g_once_init_enter);
+  gboolean is_mine = next_ (location);
+  if (!is_mine)
+    __tsan_acquire ((void *)location);
+  return is_mine;
+}
 #undef g_once_init_leave
 void
 g_once_init_leave (volatile void *location, gsize result)
@@ -317,6 +370,13 @@ grpc_server_request_call (grpc_server *server, grpc_call **call, grpc_call_detai
   NEXT_ONCE (grpc_server_request_call);
   __tsan_release (tag);
   return next_ (server, call, details, metadata, bound, notify, tag);
+}
+void
+grpc_server_shutdown_and_notify (grpc_server *server, grpc_completion_queue *cq, void *tag)
+{
+  NEXT_ONCE (grpc_server_shutdown_and_notify);
+  __tsan_release (tag);
+  next_ (server, cq, tag);
 }
 grpc_event
 grpc_completion_queue_pluck (grpc_completion_queue *cq, void *tag, gpr_timespec until,
