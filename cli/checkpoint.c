@@ -75,9 +75,9 @@ print_listed (const Listed *self, gboolean json)
         MAX (0, muster_clock_wall_us (muster_system_clock ()) - self->when_us));
     g_autofree char *ago = g_strconcat (age, " ago", NULL);
     g_autofree char *size = muster_format_size ((guint64)self->size);
-    printf ("%-8s %-14s %-9s %-7d %s%s%s%s\n", step, ago, size, self->shards,
+    printf ("%-8s %-14s %-9s %-7d %s%s%s\n", step, ago, size, self->shards,
             self->is_latest ? "latest, " : "", self->damage != NULL ? "damaged: " : "whole",
-            self->damage != NULL ? self->damage : "", "");
+            self->damage != NULL ? self->damage : "");
     return;
   }
   g_autoptr (JsonBuilder) builder = json_builder_new ();

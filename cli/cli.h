@@ -60,9 +60,11 @@ gboolean muster_cli_duration (const char *text, gint64 *duration_us, GError **er
 /* Prints "muster: MESSAGE" and says with which code to exit. */
 MusterExit muster_cli_fail (const GError *error);
 
-/* As muster_cli_fail () for a verb that filled a report: where no session was ever made, it is the
- * master that didn't answer in time, not the model that wasn't ready. */
-MusterExit muster_cli_fail_verb (const GError *error, const MusterSessionReport *report);
+/* As muster_cli_fail () for a verb that filled a report, with a second line that says what to try.
+ * Where no session was ever made, it is the master that didn't answer in time, not the model that
+ * wasn't ready. */
+MusterExit muster_cli_fail_verb (const GError *error, const MusterSessionReport *report,
+                                 const MusterCliOptions *options);
 
 /* Prints one line of JSON to stdout; takes the builder's root. */
 void muster_cli_print_json (JsonBuilder *builder);

@@ -140,10 +140,21 @@ muster_cli_fail (const GError *error)
 }
 
 MusterExit
-muster_cli_fail_verb (const GError *error, const MusterSessionReport *report)
+muster_cli_fail_verb (const GError *error, const MusterSessionReport *report,
+                      const MusterCliOptions *options)
 {
   MusterExit code = muster_cli_fail (error);
-  return code == MUSTER_EXIT_NOT_READY && report->sessions == 0 ? MUSTER_EXIT_NO_ANSWER : code;
+  if (code == MUSTER_EXIT_NOT_READY && report->sessions == 0)
+    code = MUSTER_EXIT_NO_ANSWER;
+  if (code == MUSTER_EXIT_NO_ANSWER)
+    fprintf (stderr, "  try: is that a master? `muster serve --listen=HOST:PORT` starts one\n");
+  else if (code == MUSTER_EXIT_NOT_READY)
+    fprintf (stderr, "  try: start the chief with `muster prepare --meta-graph=%s --master=%s`\n",
+             options->meta_graph, options->target);
+  else if (muster_error_is (error, MUSTER_ERROR_DATA_LOSS))
+    fprintf (stderr, "  try: `muster checkpoint list DIR` shows which are whole; "
+                     "--checkpoint=PREFIX takes one\n");
+  return code;
 }
 
 void

@@ -38,6 +38,11 @@ print_json (const MusterSessionReport *report, MusterScaffold *scaffold, gint64 
     json_builder_add_string_value (builder, report->restored_from);
   else
     json_builder_add_null_value (builder);
+  json_builder_set_member_name (builder, "passed_over");
+  if (report->passed_over != NULL)
+    json_builder_add_string_value (builder, report->passed_over);
+  else
+    json_builder_add_null_value (builder);
   json_builder_set_member_name (builder, "variables");
   json_builder_add_int_value (builder, (gint64)muster_scaffold_n_variables (scaffold));
   json_builder_set_member_name (builder, "step");
@@ -95,7 +100,7 @@ muster_cli_prepare (int argc, char **argv)
   g_autoptr (MusterSession) session =
       muster_session_manager_prepare_session (manager, master, &what, &report, NULL, &error);
   if (session == NULL)
-    return muster_cli_fail_verb (error, &report);
+    return muster_cli_fail_verb (error, &report, &options);
   gint64 step =
       muster_scaffold_global_step (scaffold) == NULL
           ? -1
@@ -103,6 +108,8 @@ muster_cli_prepare (int argc, char **argv)
   muster_session_close_quietly (session);
   if (error != NULL)
     return muster_cli_fail (error);
+  if (report.passed_over != NULL)
+    fprintf (stderr, "warning: passed over %s\n", report.passed_over);
   (options.json ? print_json : print_person) (&report, scaffold, step);
   return MUSTER_EXIT_DONE;
 }

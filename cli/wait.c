@@ -84,11 +84,12 @@ print_ready (const Waiting *waiting, const MusterSessionReport *report, gint64 t
 }
 
 static int
-fail (const Waiting *waiting, const MusterSessionReport *report, const GError *error)
+fail (const Waiting *waiting, const MusterSessionReport *report, const MusterCliOptions *options,
+      const GError *error)
 {
   if (waiting->redraws && waiting->last != NULL)
     fprintf (stderr, "\n");
-  return muster_cli_fail_verb (error, report);
+  return muster_cli_fail_verb (error, report, options);
 }
 
 int
@@ -132,7 +133,7 @@ muster_cli_wait (int argc, char **argv)
       manager, master, options.timeout_us, &report, NULL, &error);
   int code = MUSTER_EXIT_DONE;
   if (session == NULL)
-    code = fail (&waiting, &report, error);
+    code = fail (&waiting, &report, &options, error);
   else
     print_ready (&waiting, &report, muster_clock_now_us (muster_system_clock ()) - started_us);
   if (session != NULL)

@@ -70,7 +70,7 @@ expect 3 "127.0.0.1:$port" $muster serve --listen=127.0.0.1:0 --health-listen=12
 expect 3 "is unknown here" $muster prepare --meta-graph=$fixtures/digits.meta --master="$health" --timeout=10
 
 model="--meta-graph=$fixtures/digits.meta --master=$target"
-expect 1 "Session was not ready after waiting" $muster wait $model --timeout=300ms
+expect 1 "try: start the chief with" $muster wait $model --timeout=300ms
 grep -qF "variables not initialised" "$work/out" || { echo "FAILED: wait didn't say what is missing"; cat "$work/out"; failures=$((failures + 1)); }
 expect 4 "uninitialized" $muster save $model --checkpoint-dir="$work/run"
 expect 0 '"state":"ready"' $muster prepare $model --json
@@ -85,12 +85,23 @@ expect 0 '"dtype":"float"' $muster checkpoint show "$work/run/model.ckpt-5" --js
 expect 0 "ready at step 5" $muster prepare $model --checkpoint-dir="$work/run"
 expect 0 "ready at step 5" $muster prepare $model --checkpoint="$work/run/model.ckpt-5"
 
+expect 0 "loss:0" $muster run $model --feed=x:0=@$fixtures/digits_x.npy --feed=y:0=@$fixtures/digits_y.npy --target=train --fetch=loss:0
+expect 0 "model.ckpt-6" $muster save $model --checkpoint-dir="$work/run"
+
+# the newest is damaged: the one before is taken, aloud
+cp -r "$work/run" "$work/newest"
+truncate -s -20 "$work/newest/model.ckpt-6.data-00000-of-00001"
+expect 0 "warning: passed over" $muster prepare $model --checkpoint-dir="$work/newest"
+grep -qF "ready at step 5" "$work/out" || { echo "FAILED: not the one before"; cat "$work/out"; failures=$((failures + 1)); }
+
 # a job that never was saved there
 expect 3 "has no checkpoint yet" $muster checkpoint latest "$work"
 expect 3 "" $muster checkpoint list "$work/nowhere"
-expect 3 "" $muster checkpoint show "$work/run/model.ckpt-6"
+expect 3 "" $muster checkpoint show "$work/run/model.ckpt-7"
 
 # damage: nothing is assigned, and the state file's is said aloud
+rm "$work/run/model.ckpt-6".*
+printf 'model_checkpoint_path: "model.ckpt-5"\n' >"$work/run/checkpoint"
 cp -r "$work/run" "$work/bad"
 truncate -s -20 "$work/bad/model.ckpt-5.data-00000-of-00001"
 expect 3 "model.ckpt-5" $muster prepare $model --checkpoint="$work/bad/model.ckpt-5"
