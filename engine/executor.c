@@ -22,8 +22,8 @@ muster_slot_clear (MusterSlot *slot)
   slot->value = NULL;
 }
 
-static MusterKernel *
-kernel_new (MusterRun *run, guint32 max_inputs)
+MusterKernel *
+muster_kernel_new (MusterRun *run, guint32 max_inputs)
 {
   MusterKernel *k = g_malloc0 (sizeof *k + 2 * max_inputs * sizeof (MusterTensor *));
   k->run = run;
@@ -37,7 +37,7 @@ scratch_new (const MusterPlan *plan)
 {
   MusterRun *self = g_new0 (MusterRun, 1);
   self->slots = g_new0 (MusterSlot, plan->n_slots + 1);
-  self->kernel = kernel_new (self, plan->max_inputs);
+  self->kernel = muster_kernel_new (self, plan->max_inputs);
   if (plan->has_switch)
     self->dead = g_malloc0 (plan->n_nodes);
   g_mutex_init (&self->lock);
@@ -73,16 +73,6 @@ muster_run_new (MusterPlan *plan, const MusterRunContext *context)
   return self;
 }
 
-static void
-drop_parked (MusterRun *self)
-{
-  for (guint i = 0; self->parked != NULL && i < self->parked->len; i++)
-    g_free (g_ptr_array_index (self->parked, i));
-  g_clear_pointer (&self->parked, g_ptr_array_unref);
-  g_clear_pointer (&self->done, g_free);
-  self->n_waiting = 0;
-}
-
 void
 muster_run_free (MusterRun *self)
 {
@@ -97,7 +87,7 @@ muster_run_free (MusterRun *self)
   self->forward_id = 0;
   g_clear_object (&self->own_cancellable);
   g_clear_error (&self->error);
-  drop_parked (self);
+  muster_run_drop_parked (self);
   if (self->dead != NULL)
     memset (self->dead, FALSE, plan->n_nodes);
   self->next = 0;
@@ -312,8 +302,8 @@ set_done (MusterKernel *k)
 }
 
 /* Ends a kernel that has computed or was resumed; error (transfer full) (nullable) is its own. */
-static gboolean
-finish_kernel (MusterKernel *k, gboolean ok, GError *error)
+gboolean
+muster_kernel_finish (MusterKernel *k, gboolean ok, GError *error)
 {
   MusterRun *run = k->run;
   k->can_jump = FALSE;
@@ -335,24 +325,6 @@ finish_kernel (MusterKernel *k, gboolean ok, GError *error)
     run->error = g_steal_pointer (&error);
   g_clear_error (&error);
   return FALSE;
-}
-
-/* Puts a kernel that has parked aside, and another in its place. From here on the run remembers
- * which nodes are done. */
-static void
-put_aside (MusterRun *self, MusterKernel *k)
-{
-  if (self->done == NULL) {
-    self->done = g_malloc0 (self->plan->n_nodes);
-    memset (self->done, TRUE, k->position);
-  }
-  g_mutex_lock (&self->lock);
-  if (self->parked == NULL)
-    self->parked = g_ptr_array_new ();
-  g_ptr_array_add (self->parked, k);
-  g_mutex_unlock (&self->lock);
-  self->n_waiting++;
-  self->kernel = kernel_new (self, self->plan->max_inputs);
 }
 
 /* TRUE if a node, in the branch that a Switch didn't take, isn't to run. A Merge waits for its
@@ -383,8 +355,8 @@ skip_dead (MusterKernel *k)
 }
 
 /* Runs a node: TRUE if it is done or has parked. */
-static gboolean
-run_node (MusterRun *self, guint32 position)
+gboolean
+muster_run_node (MusterRun *self, guint32 position)
 {
   MusterKernel *k = self->kernel;
   GError *error = NULL;
@@ -395,18 +367,18 @@ run_node (MusterRun *self, guint32 position)
     return TRUE;
   }
   if (!prepare (k, &error))
-    return finish_kernel (k, FALSE, error);
+    return muster_kernel_finish (k, FALSE, error);
   const gboolean ok = compute (k, &error);
   /* Set by this thread in compute (), if at all. */
   if (G_UNLIKELY (k->is_parked)) {
     k->can_jump = FALSE;
-    put_aside (self, k);
+    muster_run_put_aside (self, k);
     if (ok)
       return TRUE;
     g_clear_error (&error);
     g_error ("op %s parked and failed at once", k->node->op->name);
   }
-  return finish_kernel (k, ok, error);
+  return muster_kernel_finish (k, ok, error);
 }
 
 static void
@@ -432,8 +404,8 @@ set_stop_error (MusterRun *self, MusterStop why)
 }
 
 /* Looked at between nodes, by the walker: TRUE if the run has failed or is to stop. */
-static gboolean
-is_stopped (MusterRun *self)
+gboolean
+muster_run_is_stopped (MusterRun *self)
 {
   if (self->error != NULL)
     return TRUE;
@@ -450,193 +422,16 @@ is_stopped (MusterRun *self)
   return TRUE;
 }
 
-static gboolean
-is_ready (const MusterRun *self, const MusterPlanNode *node)
-{
-  const MusterPlan *plan = self->plan;
-  for (guint32 i = 0; i < node->n_inputs; i++) {
-    const guint32 source = plan->slot_nodes[plan->inputs[node->first_input + i].slot];
-    if (source != MUSTER_NO_NODE && !self->done[source])
-      return FALSE;
-  }
-  for (guint32 i = 0; i < node->n_controls; i++)
-    if (!self->done[plan->controls[node->first_control + i]])
-      return FALSE;
-  return TRUE;
-}
-
-static gboolean
-is_parked_at (const MusterRun *self, guint32 position)
-{
-  for (guint i = 0; i < self->parked->len; i++)
-    if (((MusterKernel *)g_ptr_array_index (self->parked, i))->position == position)
-      return TRUE;
-  return FALSE;
-}
-
-/* One pass over the nodes that are left, in order: whatever doesn't wait for a parked kernel runs.
- * The list of the parked grows on this thread only, so it may be read without the lock. */
-static void
-run_ready (MusterRun *self)
-{
-  for (guint32 i = self->next; i < self->plan->n_nodes; i++) {
-    if (self->done[i] || is_parked_at (self, i) || !is_ready (self, &self->plan->nodes[i]))
-      continue;
-    if (is_stopped (self) || !run_node (self, i))
-      return;
-  }
-}
-
-/* With the lock held: a kernel that was resumed and not yet ended, or else, in a run that is to
- * stop, one that is to be cancelled. */
-static MusterKernel *
-next_parked (MusterRun *self, gboolean stopped, gboolean *resumed)
-{
-  for (guint i = 0; i < self->parked->len; i++) {
-    MusterKernel *k = g_ptr_array_index (self->parked, i);
-    *resumed = k->is_parked && k->is_resumed;
-    if (*resumed) {
-      k->is_parked = FALSE;
-      return k;
-    }
-  }
-  for (guint i = 0; stopped && i < self->parked->len; i++) {
-    MusterKernel *k = g_ptr_array_index (self->parked, i);
-    if (k->is_parked && !k->cancel_called) {
-      k->cancel_called = TRUE;
-      return k;
-    }
-  }
-  return NULL;
-}
-
-/* Ends resumed kernels, runs what can run, cancels what must stop, until nothing is left to do but
- * wait: then lets go of the run, or ends it. */
-static void
-walk_parked (MusterRun *self)
-{
-  const guint64 turns = muster_variable_turns ();
-  for (;;) {
-    const gboolean stopped = is_stopped (self);
-    gboolean resumed = FALSE;
-    if (!stopped)
-      run_ready (self);
-    g_mutex_lock (&self->lock);
-    MusterKernel *k = next_parked (self, stopped || self->error != NULL, &resumed);
-    const gboolean stopped_since = !stopped && g_atomic_int_get (&self->stop) != MUSTER_STOP_NONE;
-    if (k == NULL && !stopped_since)
-      break;
-    g_mutex_unlock (&self->lock);
-    if (k == NULL)
-      continue;
-    if (resumed) {
-      self->n_waiting--;
-      GError *error = g_steal_pointer (&k->resume_error);
-      (void)finish_kernel (k, error == NULL, error);
-    } else if (k->cancel != NULL) {
-      k->cancel (k, k->cancel_data);
-    }
-  }
-  /* Still with the lock. */
-  self->turned = self->turned || muster_variable_turns () != turns;
-  self->is_walking = FALSE;
-  if (self->n_waiting == 0) {
-    self->is_over = TRUE;
-    g_cond_signal (&self->ended);
-  }
-  g_mutex_unlock (&self->lock);
-}
-
-/* TRUE if the caller is now the walker. */
-static gboolean
-start_walking (MusterRun *self)
-{
-  const gboolean mine = !self->is_walking && !self->is_over;
-  self->is_walking = self->is_walking || mine;
-  return mine;
-}
-
-void
-muster_run_stop (MusterRun *self, MusterStop why)
-{
-  gint none = MUSTER_STOP_NONE;
-  g_mutex_lock (&self->lock);
-  __atomic_compare_exchange_n (&self->stop, &none, (gint)why, FALSE, __ATOMIC_ACQ_REL,
-                               __ATOMIC_RELAXED);
-  if (self->own_cancellable != NULL) {
-    g_autoptr (GCancellable) cancellable = g_object_ref (self->own_cancellable);
-    g_mutex_unlock (&self->lock);
-    g_cancellable_cancel (cancellable);
-    g_mutex_lock (&self->lock);
-  }
-  const gboolean mine = start_walking (self);
-  g_mutex_unlock (&self->lock);
-  if (mine)
-    walk_parked (self);
-}
-
-void
-muster_kernel_park (MusterKernel *k, MusterKernelCancel cancel, gpointer data)
-{
-  k->cancel = cancel;
-  k->cancel_data = data;
-  k->is_parked = TRUE;
-}
-
-void
-muster_kernel_resume (MusterKernel *k, GError *error)
-{
-  MusterRun *run = k->run;
-  g_mutex_lock (&run->lock);
-  k->resume_error = error;
-  k->is_resumed = TRUE;
-  const gboolean mine = start_walking (run);
-  g_mutex_unlock (&run->lock);
-  if (mine)
-    walk_parked (run);
-}
-
 /* The whole plan, as long as nothing parks. TRUE at the end or at an error. */
 static gboolean
 walk (MusterRun *self)
 {
   const guint64 turns = muster_variable_turns ();
   while (self->next < self->plan->n_nodes && self->done == NULL)
-    if (is_stopped (self) || !run_node (self, self->next++))
+    if (muster_run_is_stopped (self) || !muster_run_node (self, self->next++))
       break;
   self->turned = muster_variable_turns () != turns;
   return self->done == NULL;
-}
-
-static void
-on_cancelled (GCancellable *cancellable G_GNUC_UNUSED, gpointer self)
-{
-  muster_run_stop (self, MUSTER_STOP_CANCELLABLE);
-}
-
-/* Waits on the caller's thread until others have ended a run that parked. */
-static void
-wait_parked (MusterRun *self)
-{
-  gint64 deadline_us = self->context.deadline_us;
-  GCancellable *cancellable = self->context.cancellable;
-  const gulong id = cancellable != NULL
-                        ? g_cancellable_connect (cancellable, G_CALLBACK (on_cancelled), self, NULL)
-                        : 0;
-  g_mutex_lock (&self->lock);
-  while (!self->is_over) {
-    if (deadline_us == MUSTER_WAIT_FOREVER) {
-      g_cond_wait (&self->ended, &self->lock);
-    } else if (!g_cond_wait_until (&self->ended, &self->lock, deadline_us) && !self->is_over) {
-      deadline_us = MUSTER_WAIT_FOREVER;
-      g_mutex_unlock (&self->lock);
-      muster_run_stop (self, MUSTER_STOP_DEADLINE);
-      g_mutex_lock (&self->lock);
-    }
-  }
-  g_mutex_unlock (&self->lock);
-  if (id != 0)
-    g_cancellable_disconnect (cancellable, id);
 }
 
 static gboolean
@@ -683,10 +478,8 @@ fetch_all (MusterRun *self, MusterTensor **fetched, GError **error)
 gboolean
 muster_run_execute (MusterRun *self, MusterTensor **fetched, gboolean *turned, GError **error)
 {
-  if (G_UNLIKELY (!walk (self))) {
-    walk_parked (self);
-    wait_parked (self);
-  }
+  if (G_UNLIKELY (!walk (self)))
+    muster_run_finish_parked (self);
   *turned = self->turned;
   if (self->error != NULL) {
     g_propagate_error (error, g_steal_pointer (&self->error));

@@ -8,7 +8,7 @@
 
 G_BEGIN_DECLS
 
-/* A kernel's and a run's inside: for executor.c, kernel.c and core_ops.c. */
+/* A kernel's and a run's inside: for executor.c, parked.c, kernel.c and core_ops.c. */
 
 /* Added to MusterOpFlags by the core ops: a reference goes through to the output as a reference,
  * to be read late (decision 15). */
@@ -88,6 +88,18 @@ muster_kernel_output_slot (const MusterKernel *k, int i)
 {
   return &k->run->slots[k->node->first_output + (guint32)i];
 }
+
+/* executor.c's, for parked.c. */
+MusterKernel *muster_kernel_new (MusterRun *run, guint32 max_inputs);
+gboolean muster_kernel_finish (MusterKernel *k, gboolean ok, GError *error);
+gboolean muster_run_node (MusterRun *self, guint32 position);
+gboolean muster_run_is_stopped (MusterRun *self);
+
+/* parked.c's, for executor.c: takes a kernel that has parked out of the walk; goes on from there
+ * until the run is over; frees what that needed. */
+void muster_run_put_aside (MusterRun *self, MusterKernel *k);
+void muster_run_finish_parked (MusterRun *self);
+void muster_run_drop_parked (MusterRun *self);
 
 /* Takes what the node's generator gives for a number of outputs, as TensorFlow's kernels do. */
 MusterPhilox muster_randoms_take (MusterRandoms *self, const MusterPlanNode *node, guint64 n);

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The other half of the executor: a step in which a kernel has parked. Its nodes go on in whatever
+ * order they get ready, on the thread of whoever resumes a kernel, one walker at a time. */
+#include "base/error.h"
+#include "engine/kernel_private.h"
+#include "engine/variable_private.h"
+
+#include <string.h>
+
+void
+muster_kernel_park (MusterKernel *k, MusterKernelCancel cancel, gpointer data)
+{
+  k->cancel = cancel;
+  k->cancel_data = data;
+  k->is_parked = TRUE;
+}
+
+/* Puts a kernel that has parked aside, and another in its place. From here on the run remembers
+ * which nodes are done. */
+void
+muster_run_put_aside (MusterRun *self, MusterKernel *k)
+{
+  if (self->done == NULL) {
+    self->done = g_malloc0 (self->plan->n_nodes);
+    memset (self->done, TRUE, k->position);
+  }
+  g_mutex_lock (&self->lock);
+  if (self->parked == NULL)
+    self->parked = g_ptr_array_new ();
+  g_ptr_array_add (self->parked, k);
+  g_mutex_unlock (&self->lock);
+  self->n_waiting++;
+  self->kernel = muster_kernel_new (self, self->plan->max_inputs);
+}
+
+static gboolean
+is_ready (const MusterRun *self, const MusterPlanNode *node)
+{
+  const MusterPlan *plan = self->plan;
+  for (guint32 i = 0; i < node->n_inputs; i++) {
+    const guint32 source = plan->slot_nodes[plan->inputs[node->first_input + i].slot];
+    if (source != MUSTER_NO_NODE && !self->done[source])
+      return FALSE;
+  }
+  for (guint32 i = 0; i < node->n_controls; i++)
+    if (!self->done[plan->controls[node->first_control + i]])
+      return FALSE;
+  return TRUE;
+}
+
+static gboolean
+is_parked_at (const MusterRun *self, guint32 position)
+{
+  for (guint i = 0; i < self->parked->len; i++)
+    if (((MusterKernel *)g_ptr_array_index (self->parked, i))->position == position)
+      return TRUE;
+  return FALSE;
+}
+
+/* One pass over the nodes that are left, in order: whatever doesn't wait for a parked kernel runs.
+ * The list of the parked grows on this thread only, so it may be read without the lock. */
+static void
+run_ready (MusterRun *self)
+{
+  for (guint32 i = self->next; i < self->plan->n_nodes; i++) {
+    if (self->done[i] || is_parked_at (self, i) || !is_ready (self, &self->plan->nodes[i]))
+      continue;
+    if (muster_run_is_stopped (self) || !muster_run_node (self, i))
+      return;
+  }
+}
+
+/* With the lock held: a kernel that was resumed and not yet ended, or else, in a run that is to
+ * stop, one that is to be cancelled. */
+static MusterKernel *
+next_parked (MusterRun *self, gboolean stopped, gboolean *resumed)
+{
+  for (guint i = 0; i < self->parked->len; i++) {
+    MusterKernel *k = g_ptr_array_index (self->parked, i);
+    *resumed = k->is_parked && k->is_resumed;
+    if (*resumed) {
+      k->is_parked = FALSE;
+      return k;
+    }
+  }
+  for (guint i = 0; stopped && i < self->parked->len; i++) {
+    MusterKernel *k = g_ptr_array_index (self->parked, i);
+    if (k->is_parked && !k->cancel_called) {
+      k->cancel_called = TRUE;
+      return k;
+    }
+  }
+  return NULL;
+}
+
+/* Ends resumed kernels, runs what can run, cancels what must stop, until nothing is left to do but
+ * wait: then lets go of the run, or ends it. */
+static void
+walk_parked (MusterRun *self)
+{
+  const guint64 turns = muster_variable_turns ();
+  for (;;) {
+    const gboolean stopped = muster_run_is_stopped (self);
+    gboolean resumed = FALSE;
+    if (!stopped)
+      run_ready (self);
+    g_mutex_lock (&self->lock);
+    MusterKernel *k = next_parked (self, stopped || self->error != NULL, &resumed);
+    const gboolean stopped_since = !stopped && g_atomic_int_get (&self->stop) != MUSTER_STOP_NONE;
+    if (k == NULL && !stopped_since)
+      break;
+    g_mutex_unlock (&self->lock);
+    if (k == NULL)
+      continue;
+    if (resumed) {
+      self->n_waiting--;
+      GError *error = g_steal_pointer (&k->resume_error);
+      (void)muster_kernel_finish (k, error == NULL, error);
+    } else if (k->cancel != NULL) {
+      k->cancel (k, k->cancel_data);
+    }
+  }
+  /* Still with the lock. */
+  self->turned = self->turned || muster_variable_turns () != turns;
+  self->is_walking = FALSE;
+  if (self->n_waiting == 0) {
+    self->is_over = TRUE;
+    g_cond_signal (&self->ended);
+  }
+  g_mutex_unlock (&self->lock);
+}
+
+/* TRUE if the caller is now the walker. */
+static gboolean
+start_walking (MusterRun *self)
+{
+  const gboolean mine = !self->is_walking && !self->is_over;
+  self->is_walking = self->is_walking || mine;
+  return mine;
+}
+
+void
+muster_kernel_resume (MusterKernel *k, GError *error)
+{
+  MusterRun *run = k->run;
+  g_mutex_lock (&run->lock);
+  k->resume_error = error;
+  k->is_resumed = TRUE;
+  const gboolean mine = start_walking (run);
+  g_mutex_unlock (&run->lock);
+  if (mine)
+    walk_parked (run);
+}
+
+void
+muster_run_stop (MusterRun *self, MusterStop why)
+{
+  gint none = MUSTER_STOP_NONE;
+  g_mutex_lock (&self->lock);
+  __atomic_compare_exchange_n (&self->stop, &none, (gint)why, FALSE, __ATOMIC_ACQ_REL,
+                               __ATOMIC_RELAXED);
+  if (self->own_cancellable != NULL) {
+    g_autoptr (GCancellable) cancellable = g_object_ref (self->own_cancellable);
+    g_mutex_unlock (&self->lock);
+    g_cancellable_cancel (cancellable);
+    g_mutex_lock (&self->lock);
+  }
+  const gboolean mine = start_walking (self);
+  g_mutex_unlock (&self->lock);
+  if (mine)
+    walk_parked (self);
+}
+
+static void
+on_cancelled (GCancellable *cancellable G_GNUC_UNUSED, gpointer self)
+{
+  muster_run_stop (self, MUSTER_STOP_CANCELLABLE);
+}
+
+/* Waits on the caller's thread until others have ended a run that parked. */
+static void
+wait_parked (MusterRun *self)
+{
+  gint64 deadline_us = self->context.deadline_us;
+  GCancellable *cancellable = self->context.cancellable;
+  const gulong id = cancellable != NULL
+                        ? g_cancellable_connect (cancellable, G_CALLBACK (on_cancelled), self, NULL)
+                        : 0;
+  g_mutex_lock (&self->lock);
+  while (!self->is_over) {
+    if (deadline_us == MUSTER_WAIT_FOREVER) {
+      g_cond_wait (&self->ended, &self->lock);
+    } else if (!g_cond_wait_until (&self->ended, &self->lock, deadline_us) && !self->is_over) {
+      deadline_us = MUSTER_WAIT_FOREVER;
+      g_mutex_unlock (&self->lock);
+      muster_run_stop (self, MUSTER_STOP_DEADLINE);
+      g_mutex_lock (&self->lock);
+    }
+  }
+  g_mutex_unlock (&self->lock);
+  if (id != 0)
+    g_cancellable_disconnect (cancellable, id);
+}
+
+void
+muster_run_finish_parked (MusterRun *self)
+{
+  walk_parked (self);
+  wait_parked (self);
+}
+
+void
+muster_run_drop_parked (MusterRun *self)
+{
+  for (guint i = 0; self->parked != NULL && i < self->parked->len; i++)
+    g_free (g_ptr_array_index (self->parked, i));
+  g_clear_pointer (&self->parked, g_ptr_array_unref);
+  g_clear_pointer (&self->done, g_free);
+  self->n_waiting = 0;
+}
