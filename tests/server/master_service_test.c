@@ -112,7 +112,7 @@ MUSTER_TEST (MasterService, puts_a_steps_error_into_the_body_with_where_it_ran)
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
   MUSTER_EXPECT_TRUE (g_str_has_prefix (error->message, "From /job:localhost/replica:0/task:0:\n"
                                                         "Attempting to use uninitialized value v"));
-  MUSTER_EXPECT_TRUE (strstr (error->message, "{{node v") != NULL);
+  EXPECT_SAYS (error, "{{node v");
 }
 
 MUSTER_TEST (MasterService, gives_a_steps_error_as_the_status_where_asked)
@@ -141,7 +141,7 @@ MUSTER_TEST (MasterService, names_a_fetch_that_the_graph_lacks)
 
   MUSTER_EXPECT_NULL (none);
   MUSTER_ASSERT_TRUE (error != NULL);
-  MUSTER_EXPECT_TRUE (strstr (error->message, "nowhere") != NULL);
+  EXPECT_SAYS (error, "nowhere");
 }
 
 MUSTER_TEST (MasterService, says_that_an_unknown_session_may_be_from_before_a_restart)
@@ -154,9 +154,8 @@ MUSTER_TEST (MasterService, says_that_an_unknown_session_may_be_from_before_a_re
 
   MUSTER_EXPECT_NULL (response);
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED);
-  MUSTER_EXPECT_TRUE (strstr (error->message,
-                              "Session 0123456789abcdef is not found. Possibly, this master has "
-                              "restarted.") != NULL);
+  EXPECT_SAYS (error, "Session 0123456789abcdef is not found. Possibly, this master has "
+                      "restarted.");
 }
 
 MUSTER_TEST (MasterService, forgets_a_session_that_was_closed)
@@ -206,8 +205,7 @@ MUSTER_TEST (MasterService, refuses_an_extension_of_another_version)
 
   MUSTER_EXPECT_NULL (response);
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED);
-  MUSTER_EXPECT_TRUE (strstr (error->message, "Current version is 0 but caller expected 3.") !=
-                      NULL);
+  EXPECT_SAYS (error, "Current version is 0 but caller expected 3.");
 }
 
 MUSTER_TEST (MasterService, refuses_a_name_that_the_graph_has_already)
@@ -221,7 +219,7 @@ MUSTER_TEST (MasterService, refuses_a_name_that_the_graph_has_already)
   MUSTER_EXPECT_FALSE (muster_session_extend (session, again, patience (), NULL, &error));
 
   MUSTER_ASSERT_TRUE (error != NULL);
-  MUSTER_EXPECT_TRUE (strstr (error->message, "two") != NULL);
+  EXPECT_SAYS (error, "two");
 }
 
 MUSTER_TEST (MasterService, drops_variables_and_sessions_on_reset)
@@ -320,7 +318,7 @@ MUSTER_TEST (MasterService, says_that_partial_runs_are_not_supported)
 
   MUSTER_EXPECT_NULL (response);
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED);
-  MUSTER_EXPECT_TRUE (strstr (error->message, "Partial runs are not supported") != NULL);
+  EXPECT_SAYS (error, "Partial runs are not supported");
 }
 
 static void
@@ -337,8 +335,8 @@ expect_refused_config (const Tensorflow__ConfigProto *message)
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
   MUSTER_ASSERT_TRUE (error != NULL);
-  MUSTER_EXPECT_TRUE (strstr (error->message, "Distributed session does not support session thread "
-                                              "pool options.") != NULL);
+  EXPECT_SAYS (error, "Distributed session does not support session thread "
+                      "pool options.");
 }
 
 MUSTER_TEST (MasterService, refuses_thread_pools_of_a_sessions_own)

@@ -38,6 +38,10 @@ MusterTensor *served_fetch (MusterSession *session, const char *fetch, float x,
                             GCancellable *cancellable, GError **error);
 gboolean served_run (MusterSession *session, const char *op, GError **error);
 
+/* The error's text holds these words. */
+#define EXPECT_SAYS(error, words)                                                                  \
+  MUSTER_EXPECT_TRUE ((error) != NULL && strstr ((error)->message, words) != NULL)
+
 /* One bare call of "/tensorflow.MasterService/NAME"; the pieces are a packed message. */
 GBytes *served_call (Served *self, const char *name, GBytes *message, GError **error);
 

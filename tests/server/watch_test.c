@@ -223,7 +223,7 @@ MUSTER_TEST (Watch, of_an_op_that_is_missing_ends_with_its_error)
 
   MUSTER_EXPECT_STREQ (heard, "error");
   MUSTER_ASSERT_TRUE (error != NULL);
-  MUSTER_EXPECT_TRUE (strstr (error->message, "nowhere") != NULL);
+  EXPECT_SAYS (error, "nowhere");
 }
 
 MUSTER_TEST (Watch, ends_when_the_server_stops)
