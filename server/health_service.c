@@ -168,6 +168,15 @@ muster_health_service_enter (MusterHealthService *self, MusterRpcServer *rpc)
   muster_rpc_server_add_method (rpc, "/grpc.health.v1.Health/Watch", watch, self);
 }
 
+guint
+muster_health_service_n_watchers (MusterHealthService *self)
+{
+  g_mutex_lock (&self->lock);
+  guint n = g_hash_table_size (self->watchers);
+  g_mutex_unlock (&self->lock);
+  return n;
+}
+
 void
 muster_health_service_stop (MusterHealthService *self)
 {

@@ -20,6 +20,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterHealthService, muster_health_service_free)
 /* Enters Check and Watch, before rpc is started. */
 void muster_health_service_enter (MusterHealthService *self, MusterRpcServer *rpc);
 
+/* How many watch. */
+guint muster_health_service_n_watchers (MusterHealthService *self);
+
 /* Tells NOT_SERVING to those who watch, and ends their streams, CANCELLED. Idempotent. */
 void muster_health_service_stop (MusterHealthService *self);
 

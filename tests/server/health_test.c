@@ -4,6 +4,7 @@
 
 #include "base/unpack.h"
 #include "engine/local_master.h"
+#include "server/health_service.h"
 #include "wire/proto/health.pb-c.h"
 
 #define NAME_OF(status) GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__SERVING_STATUS__##status
@@ -109,6 +110,15 @@ next (MusterRpcStream *stream, GError **error)
   return answer != NULL ? status_of (answer, error) : -1;
 }
 
+#define EXPECT_STATUS(call, status)                                                                \
+  do {                                                                                             \
+    g_autoptr (GError) error_ = NULL;                                                              \
+    MUSTER_EXPECT_EQ (call, NAME_OF (status));                                                     \
+    MUSTER_EXPECT_NO_ERROR (error_);                                                               \
+  } while (0)
+#define EXPECT_CHECK(client, status) EXPECT_STATUS (check (client, "", &error_), status)
+#define EXPECT_NEXT(stream, status)  EXPECT_STATUS (next (stream, &error_), status)
+
 static void
 expect_end (MusterRpcStream *stream)
 {
@@ -119,13 +129,10 @@ expect_end (MusterRpcStream *stream)
 
 MUSTER_TEST (Health, of_the_server_is_serving_on_both_ports)
 {
-  g_autoptr (GError) error = NULL;
   g_auto (Fixture) f = fixture_start_local ();
 
-  MUSTER_EXPECT_EQ (check (f.main, "", &error), NAME_OF (SERVING));
-  MUSTER_EXPECT_NO_ERROR (error);
-  MUSTER_EXPECT_EQ (check (f.health, "", &error), NAME_OF (SERVING));
-  MUSTER_EXPECT_NO_ERROR (error);
+  EXPECT_CHECK (f.main, SERVING);
+  EXPECT_CHECK (f.health, SERVING);
 }
 
 MUSTER_TEST (Health, of_an_unknown_service_is_not_found)
@@ -162,19 +169,17 @@ MUSTER_TEST (Health, of_a_malformed_request_is_an_invalid_argument)
 
 MUSTER_TEST (Health, watched_tells_the_state_at_once_and_not_serving_before_the_end)
 {
-  g_autoptr (GError) error = NULL;
   g_auto (Fixture) f = fixture_start_local ();
   g_autoptr (MusterRpcStream) at_main = watch (f.main, "");
   g_autoptr (MusterRpcStream) at_health = watch (f.health, "");
   MUSTER_ASSERT_TRUE (at_main != NULL && at_health != NULL);
-  MUSTER_EXPECT_EQ (next (at_main, &error), NAME_OF (SERVING));
-  MUSTER_EXPECT_EQ (next (at_health, &error), NAME_OF (SERVING));
+  EXPECT_NEXT (at_main, SERVING);
+  EXPECT_NEXT (at_health, SERVING);
 
   muster_server_stop (f.server, 10 * MUSTER_SECOND);
 
-  MUSTER_EXPECT_EQ (next (at_main, &error), NAME_OF (NOT_SERVING));
-  MUSTER_EXPECT_EQ (next (at_health, &error), NAME_OF (NOT_SERVING));
-  MUSTER_EXPECT_NO_ERROR (error);
+  EXPECT_NEXT (at_main, NOT_SERVING);
+  EXPECT_NEXT (at_health, NOT_SERVING);
   expect_end (at_main);
   expect_end (at_health);
 }
@@ -187,9 +192,8 @@ MUSTER_TEST (Health, watched_of_an_unknown_service_is_unknown_and_stays_open)
   g_autoptr (MusterRpcStream) stream = watch (f.main, "no.Such");
   MUSTER_ASSERT_TRUE (stream != NULL);
 
-  MUSTER_EXPECT_EQ (next (stream, &error), NAME_OF (SERVICE_UNKNOWN));
-  MUSTER_EXPECT_NO_ERROR (error);
-  MUSTER_EXPECT_EQ (check (f.main, "", NULL), NAME_OF (SERVING));
+  EXPECT_NEXT (stream, SERVICE_UNKNOWN);
+  EXPECT_CHECK (f.main, SERVING);
   muster_server_stop (f.server, 10 * MUSTER_SECOND);
 
   MUSTER_EXPECT_EQ (next (stream, &error), -1);
@@ -198,18 +202,31 @@ MUSTER_TEST (Health, watched_of_an_unknown_service_is_unknown_and_stays_open)
   MUSTER_EXPECT_TRUE (strstr (error->message, "stopping") != NULL);
 }
 
-MUSTER_TEST (Health, watches_that_are_given_up_are_let_go)
+MUSTER_TEST (Health, watches_that_are_given_up_are_forgotten)
 {
   enum { N = 32 };
-  g_auto (Fixture) f = fixture_start_local ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterHealthService) health = muster_health_service_new ();
+  g_autoptr (MusterRpcServer) rpc = muster_rpc_server_new ();
+  muster_health_service_enter (health, rpc);
+  g_autofree char *at = loopback (muster_rpc_server_listen (rpc, "127.0.0.1:0", NULL, &error));
+  MUSTER_ASSERT_NO_ERROR (error);
+  muster_rpc_server_start (rpc);
+  g_autoptr (MusterRpcClient) client = muster_rpc_client_new (at, NULL);
+  g_autoptr (MusterRpcStream) kept = watch (client, "");
+  EXPECT_NEXT (kept, SERVING);
+
   for (int i = 0; i < N; i++) {
-    g_autoptr (GError) error = NULL;
-    g_autoptr (MusterRpcStream) stream = watch (i % 2 == 0 ? f.main : f.health, "");
+    g_autoptr (MusterRpcStream) given_up = watch (client, "");
     if (i % 3 != 0) /* the others may be gone before they are listed */
-      MUSTER_EXPECT_EQ (next (stream, &error), NAME_OF (SERVING));
+      EXPECT_NEXT (given_up, SERVING);
   }
 
-  muster_server_stop (f.server, 10 * MUSTER_SECOND);
+  gint64 until = patience ();
+  while (muster_health_service_n_watchers (health) > 1 &&
+         muster_clock_now_us (muster_system_clock ()) < until)
+    g_thread_yield ();
+  MUSTER_EXPECT_EQ (muster_health_service_n_watchers (health), 1);
 }
 
 MUSTER_TEST (Health, port_offers_nothing_else)
@@ -278,17 +295,16 @@ MUSTER_TEST (Health, is_not_serving_on_its_port_while_steps_are_given_time_to_en
   MUSTER_ASSERT_NO_ERROR (error);
   g_autoptr (MusterRpcStream) stream = watch (f.main, "");
   MUSTER_ASSERT_TRUE (stream != NULL);
-  MUSTER_EXPECT_EQ (next (stream, &error), NAME_OF (SERVING));
+  EXPECT_NEXT (stream, SERVING);
   GThread *step = g_thread_new ("step", get_stuck, session);
   MUSTER_EXPECT_TRUE (stuck_master_wait_for (master, 1));
-  MUSTER_EXPECT_EQ (check (f.main, "", &error), NAME_OF (SERVING));
+  EXPECT_CHECK (f.main, SERVING);
 
   GThread *stop = g_thread_new ("stop", stop_with_grace, f.server);
-  MUSTER_EXPECT_EQ (next (stream, &error), NAME_OF (NOT_SERVING)); /* it stops */
-  MUSTER_EXPECT_EQ (check (f.health, "", &error), NAME_OF (NOT_SERVING));
+  EXPECT_NEXT (stream, NOT_SERVING); /* it stops */
+  EXPECT_CHECK (f.health, NOT_SERVING);
   g_autoptr (MusterRpcStream) late = watch (f.health, "");
-  MUSTER_EXPECT_EQ (next (late, &error), NAME_OF (NOT_SERVING));
-  MUSTER_EXPECT_NO_ERROR (error);
+  EXPECT_NEXT (late, NOT_SERVING);
   expect_end (late);
 
   stuck_master_let_go (master);
