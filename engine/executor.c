@@ -283,7 +283,7 @@ release_held (MusterKernel *k)
 }
 
 /* Gives back what no later node reads. Not once a kernel has parked: the order is another then. */
-static void
+static inline void
 release_inputs (MusterKernel *k)
 {
   const MusterPlanInput *inputs = &k->run->plan->inputs[k->node->first_input];
@@ -292,7 +292,7 @@ release_inputs (MusterKernel *k)
       muster_slot_clear (&k->run->slots[inputs[i].slot]);
 }
 
-static void
+static inline void
 set_done (MusterKernel *k)
 {
   if (k->run->done == NULL)
@@ -327,31 +327,34 @@ muster_kernel_finish (MusterKernel *k, gboolean ok, GError *error)
   return FALSE;
 }
 
-/* TRUE if a node, in the branch that a Switch didn't take, isn't to run. A Merge waits for its
- * control inputs, but goes by what it merges alone. */
+/* TRUE if a node is in the branch that a Switch didn't take. A Merge waits for its control inputs,
+ * but goes by what it merges alone. */
 static gboolean
 is_dead (const MusterRun *self, const MusterPlanNode *node)
 {
   const MusterPlan *plan = self->plan;
-  const gboolean merges = (node->op->flags & MUSTER_OP_MERGES) != 0;
   guint32 n_dead = 0;
   for (guint32 i = 0; i < node->n_inputs; i++)
     n_dead += self->slots[plan->inputs[node->first_input + i].slot].kind == MUSTER_SLOT_DEAD;
-  if (merges)
+  if ((node->op->flags & MUSTER_OP_MERGES) != 0)
     return n_dead == node->n_inputs;
   for (guint32 i = 0; i < node->n_controls; i++)
     n_dead += self->dead[plan->controls[node->first_control + i]];
   return n_dead > 0;
 }
 
-/* Done without having run: what it would give is dead, and so is whoever needs that. */
-static void
-skip_dead (MusterKernel *k)
+/* A dead node is done without having run: what it would give is dead, and so is whoever needs that.
+ * Apart from its caller, which most steps call without. */
+static __attribute__ ((noinline)) gboolean
+skip_if_dead (MusterKernel *k)
 {
+  if (!is_dead (k->run, k->node))
+    return FALSE;
   k->run->dead[k->position] = TRUE;
   for (guint32 i = 0; i < k->node->n_outputs; i++)
     muster_kernel_output_slot (k, (int)i)->kind = MUSTER_SLOT_DEAD;
   set_done (k);
+  return TRUE;
 }
 
 /* Runs a node: TRUE if it is done or has parked. */
@@ -362,10 +365,8 @@ muster_run_node (MusterRun *self, guint32 position)
   GError *error = NULL;
   k->node = &self->plan->nodes[position];
   k->position = position;
-  if (G_UNLIKELY (self->dead != NULL) && is_dead (self, k->node)) {
-    skip_dead (k);
+  if (G_UNLIKELY (self->dead != NULL) && skip_if_dead (k))
     return TRUE;
-  }
   if (!prepare (k, &error))
     return muster_kernel_finish (k, FALSE, error);
   const gboolean ok = compute (k, &error);
