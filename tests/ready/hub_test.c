@@ -143,6 +143,7 @@ typedef struct {
   MusterReadinessHub *hub;
   MusterAsker *asker; /* guarded by lock */
   gboolean leaves;    /* at the first word, from the hub's own thread */
+  gint n_lingered;    /* atomic: how often it was still there after it had been told */
 } Ear;
 
 static Ear *
@@ -572,4 +573,59 @@ MUSTER_TEST (ReadinessHub, ends_its_askers_when_it_is_freed)
     EXPECT_HEARD (ear, 1, "missing a,b");
   }
   EXPECT_HEARD (ear, 2, "missing a,b; error 1");
+}
+
+/* Asks and leaves, sometimes unheard; whoever has left is gone, and must not be told anything. */
+typedef struct {
+  Fixture *f;
+  MusterSession *session;
+} Visitor;
+
+/* Gives the one who has heard time to leave before it returns. */
+static void
+listen_and_linger (const MusterTurn *turn, const GError *error, gpointer data)
+{
+  Ear *ear = data;
+  listen (turn, error, ear);
+  g_thread_yield ();
+  g_atomic_int_inc (&ear->n_lingered);
+}
+
+static gpointer
+come_and_go (gpointer data)
+{
+  const Visitor *self = data;
+  for (int i = 0; i < 200; i++) {
+    g_autoptr (Ear) ear = ear_new ();
+    MusterAsker *asker = muster_readiness_hub_ask (self->f->hub, self->session, NULL, "ready",
+                                                   listen_and_linger, ear);
+    if (i % 2 == 0) {
+      g_autofree char *words = heard (ear, 1);
+      MUSTER_EXPECT_TRUE (*words != '\0');
+    }
+    muster_readiness_hub_leave (self->f->hub, asker);
+    MUSTER_EXPECT_EQ ((guint)g_atomic_int_get (&ear->n_lingered), ear->heard->len);
+  }
+  return NULL;
+}
+
+MUSTER_TEST (ReadinessHub, lets_askers_come_and_go_while_things_change)
+{
+  g_auto (Fixture) f = fixture (TRUE);
+  g_autoptr (MusterSession) one = new_session (&f, 1);
+  g_autoptr (MusterSession) other = new_session (&f, 2);
+  Visitor visitors[] = {{&f, one}, {&f, one}, {&f, one}, {&f, other}};
+  GThread *threads[G_N_ELEMENTS (visitors)];
+  for (gsize i = 0; i < G_N_ELEMENTS (visitors); i++)
+    threads[i] = g_thread_new ("visitor", come_and_go, &visitors[i]);
+
+  for (int i = 0; i < 200; i++) {
+    set_missing (&f, i % 2 == 0 ? "b" : "");
+    tell_change (&f);
+    g_thread_yield ();
+  }
+
+  for (gsize i = 0; i < G_N_ELEMENTS (visitors); i++)
+    g_thread_join (threads[i]);
+  MUSTER_EXPECT_EQ (muster_readiness_hub_n_askers (f.hub), 0u);
 }
