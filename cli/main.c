@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/version.h"
 #include "cli/cli.h"
 #include "engine/local_master.h"
 
 #include <locale.h>
 #include <string.h>
-
-#define MUSTER_VERSION "0.1.0"
 
 static const struct {
   const char *name;

@@ -2,13 +2,12 @@
 #include "server/server_private.h"
 
 #include "base/unpack.h"
+#include "base/version.h"
 #include "ready/hub.h"
 #include "wire/proto/muster.pb-c.h"
 
 #include <stdio.h>
 #include <unistd.h>
-
-#define VERSION "0.1.0"
 
 struct _MusterReadinessService {
   MusterServer *server;    /* (not owned) */
@@ -223,7 +222,7 @@ about (MusterRpcCall *call, GBytes *request G_GNUC_UNUSED, gpointer data)
 {
   MusterServer *server = data;
   Muster__AboutResponse response = MUSTER__ABOUT_RESPONSE__INIT;
-  response.version = VERSION;
+  response.version = MUSTER_VERSION;
   response.uptime_us = muster_clock_now_us (server->clock) - server->started_us;
   response.sessions = (gint32)muster_sessions_size (server->sessions);
   response.watchers = (gint32)muster_readiness_hub_n_askers (server->readiness->hub);
