@@ -62,9 +62,9 @@ try_session (MusterVerb *self, gboolean *had_looked, GError **error)
   *had_looked = muster_waiter_looks (waiter) > 0;
   self->report.looks += muster_waiter_looks (waiter);
   self->report.pushed |= muster_waiter_is_pushed (waiter);
-  muster_verb_set_why (self, muster_waiter_why (waiter));
   if (ready)
     return g_steal_pointer (&session);
+  muster_verb_set_why (self, muster_waiter_why (waiter));
   muster_session_close_quietly (session);
 
   return NULL;
