@@ -50,7 +50,7 @@ print_cell (const char *text, int width)
 void
 bench_head (void)
 {
-  printf ("%-44s", "");
+  printf ("%-58s", "");
   print_cell ("muster", 11);
   print_cell ("other", 11);
   print_cell ("ratio", 8);
@@ -78,7 +78,7 @@ bench_print (const BenchRow *row)
   g_autofree char *what = row->name != NULL
                               ? g_strdup_printf ("%s, against %s", row->what, row->name)
                               : g_strdup (row->what);
-  printf ("%-44s", what);
+  printf ("%-58s", what);
   print_cell (muster, 11);
   print_cell (other, 11);
   print_cell (ratio_text, 8);
