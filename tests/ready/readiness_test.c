@@ -213,6 +213,24 @@ MUSTER_TEST (Readiness, finds_out_that_an_op_has_no_output_where_the_graph_is_un
   MUSTER_EXPECT_TRUE (readiness.is_ready);
 }
 
+/* A master that refuses the fetch, but would run the op, has not said that the model is ready. */
+MUSTER_TEST (Readiness, takes_no_failed_fetch_of_a_known_op_for_ready)
+{
+  g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new ();
+  muster_graph_builder_node (builder, "GatherV2", "ready");
+  g_autoptr (MusterGraph) graph = muster_graph_builder_end (builder, NULL);
+  g_auto (Fixture) f = set_up (graph);
+  g_auto (MusterReadiness) readiness = {0};
+  g_autoptr (GError) error = NULL;
+
+  muster_fake_master_op_reports (f.master, "ready", "v", NULL);
+  muster_fake_master_fail (f.master, "ready", 1, 1, MUSTER_ERROR_INVALID_ARGUMENT, "not so");
+
+  MUSTER_EXPECT_FALSE (probe (&f, "ready:0", &readiness, &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_FALSE (readiness.is_ready);
+}
+
 MUSTER_TEST (Readiness, says_that_an_op_is_unknown)
 {
   g_auto (Fixture) f = set_up (NULL);
