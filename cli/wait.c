@@ -2,6 +2,8 @@
 #include "cli/cli.h"
 
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 static const char summary[] = "A worker's part: opens a session on the master and waits until "
                               "another task has made the model ready, then runs\n"
@@ -47,6 +49,17 @@ describe (const Waiting *self, const char *message, const MusterTurn *turn)
                           self->name, self->target, n, MAX (self->n_variables, n), names);
 }
 
+/* A line that wraps can't be drawn over: cut to the terminal's width. */
+static void
+redraw (const char *line)
+{
+  struct winsize size = {0};
+  glong width =
+      ioctl (STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1 : 79;
+  g_autofree char *cut = g_utf8_substring (line, 0, MIN (g_utf8_strlen (line, -1), width));
+  fprintf (stderr, "\r\033[K%s", cut);
+}
+
 static void
 on_progress (const char *message, const MusterTurn *turn, gpointer user_data)
 {
@@ -54,8 +67,10 @@ on_progress (const char *message, const MusterTurn *turn, gpointer user_data)
   if (self->json)
     return;
   char *line = describe (self, message, turn);
-  if (g_strcmp0 (line, self->last) != 0)
-    fprintf (stderr, self->redraws ? "\r\033[K%s" : "%s\n", line);
+  if (self->redraws)
+    redraw (line);
+  else if (g_strcmp0 (line, self->last) != 0)
+    fprintf (stderr, "%s\n", line);
   fflush (stderr);
   g_free (self->last);
   self->last = line;
