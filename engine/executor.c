@@ -233,16 +233,6 @@ prepare (MusterKernel *k, GError **error)
   return TRUE;
 }
 
-/* Apart from its callers: what setjmp makes the compiler forget is then nothing. */
-static __attribute__ ((noinline)) gboolean
-compute (MusterKernel *k, GError **error)
-{
-  if (_setjmp (k->no_output) != 0)
-    return FALSE;
-  k->can_jump = TRUE;
-  return k->node->op->compute (k, error);
-}
-
 static gboolean
 check_output (const MusterKernel *k, guint32 i, GError **error)
 {
@@ -306,14 +296,8 @@ gboolean
 muster_kernel_finish (MusterKernel *k, gboolean ok, GError *error)
 {
   MusterRun *run = k->run;
-  k->can_jump = FALSE;
   k->has_random = FALSE;
   release_held (k);
-  if (G_UNLIKELY (k->shape_error != NULL)) {
-    g_clear_error (&error);
-    error = g_steal_pointer (&k->shape_error);
-    ok = FALSE;
-  }
   if (ok && check_outputs (k, &error)) {
     set_done (k);
     return TRUE;
@@ -369,10 +353,9 @@ muster_run_node (MusterRun *self, guint32 position)
     return TRUE;
   if (!prepare (k, &error))
     return muster_kernel_finish (k, FALSE, error);
-  const gboolean ok = compute (k, &error);
-  /* Set by this thread in compute (), if at all. */
+  const gboolean ok = k->node->op->compute (k, &error);
+  /* Set by this thread in compute, if at all. */
   if (G_UNLIKELY (k->is_parked)) {
-    k->can_jump = FALSE;
     muster_run_put_aside (self, k);
     if (ok)
       return TRUE;

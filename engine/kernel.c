@@ -152,40 +152,26 @@ muster_kernel_output_dtype (const MusterKernel *k, int i)
   return k->run->plan->slot_dtypes[k->node->first_output + (guint32)i] % MUSTER_REF;
 }
 
-/* The shape of the output that couldn't be made, in an error of TensorFlow's words. */
-static _Noreturn void
-leave (MusterKernel *k, MusterDType dtype, int n_dims, const gint64 *dims, const char *why)
-{
-  if (!k->can_jump)
-    g_error ("op %s: no memory for an output: %s", k->node->op->name, why);
-  g_autofree char *shape = muster_shape_to_string (MIN (n_dims, 16), dims);
-  k->shape_error = g_error_new (MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-                                "OOM when allocating tensor with shape%s and type %s: %s", shape,
-                                muster_dtype_name (dtype), why);
-  g_clear_pointer (&shape, g_free);
-  longjmp (k->no_output, 1);
-}
-
 MusterTensor *
-muster_kernel_output (MusterKernel *k, int i, int n_dims, const gint64 *dims)
+muster_kernel_output (MusterKernel *k, int i, int n_dims, const gint64 *dims, GError **error)
 {
-  g_autoptr (GError) error = NULL;
   const MusterDType dtype = muster_kernel_output_dtype (k, i);
-  MusterTensor *tensor = muster_tensor_try_new (dtype, n_dims, dims, &error);
-  if (G_UNLIKELY (tensor == NULL)) {
-    g_autofree char *why = g_strdup (error->message);
-    g_clear_error (&error);
-    char text[256];
-    g_strlcpy (text, why, sizeof text);
-    g_clear_pointer (&why, g_free);
-    leave (k, dtype, n_dims, dims, text);
+  g_autoptr (GError) refused = NULL;
+  MusterTensor *tensor = muster_tensor_try_new (dtype, n_dims, dims, &refused);
+  if (G_LIKELY (tensor != NULL)) {
+    muster_kernel_set_output (k, i, tensor);
+    return tensor;
   }
-  muster_kernel_set_output (k, i, tensor);
-  return tensor;
+  /* In TensorFlow's words. */
+  g_autofree char *shape = muster_shape_to_string (MIN (n_dims, 16), dims);
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+               "OOM when allocating tensor with shape%s and type %s: %s", shape,
+               muster_dtype_name (dtype), refused->message);
+  return NULL;
 }
 
 MusterTensor *
-muster_kernel_output_like (MusterKernel *k, int i, const MusterTensor *like)
+muster_kernel_output_like (MusterKernel *k, int i, const MusterTensor *like, GError **error)
 {
   const MusterPlanInput *input = &k->run->plan->inputs[k->node->first_input];
   if (i == 0 && (k->node->op->flags & MUSTER_OP_FORWARD) != 0 && k->node->n_inputs > 0 &&
@@ -200,7 +186,7 @@ muster_kernel_output_like (MusterKernel *k, int i, const MusterTensor *like)
       return taken;
     }
   }
-  return muster_kernel_output (k, i, muster_tensor_n_dims (like), muster_tensor_dims (like));
+  return muster_kernel_output (k, i, muster_tensor_n_dims (like), muster_tensor_dims (like), error);
 }
 
 void

@@ -15,7 +15,9 @@ G_BEGIN_DECLS
  *   negate (MusterKernel *k, GError **error)
  *   {
  *     const MusterTensor *x = muster_kernel_input (k, 0);
- *     MusterTensor *y = muster_kernel_output_like (k, 0, x);
+ *     MusterTensor *y = muster_kernel_output_like (k, 0, x, error);
+ *     if (y == NULL)
+ *       return FALSE;
  *     ...
  *     return TRUE;
  *   }
@@ -79,13 +81,14 @@ int muster_kernel_input_ints (const MusterKernel *k, int i, gint64 *values, int 
 /* Outputs. An output that is a reference is passed on with muster_kernel_forward_ref (). */
 int muster_kernel_n_outputs (const MusterKernel *k);
 MusterDType muster_kernel_output_dtype (const MusterKernel *k, int i);
-/* A new output to fill, of the dtype that the signature says; never NULL: for a shape that can't be
- * had it doesn't return, and the step ends with RESOURCE_EXHAUSTED. So call it before taking a lock
- * or memory where the shape may be large. Not after parking. */
-MusterTensor *muster_kernel_output (MusterKernel *k, int i, int n_dims, const gint64 *dims);
+/* A new output to fill, of the dtype that the signature says; NULL with RESOURCE_EXHAUSTED for a
+ * shape that can't be had. Not after parking. */
+MusterTensor *muster_kernel_output (MusterKernel *k, int i, int n_dims, const gint64 *dims,
+                                    GError **error);
 /* As input like: it takes over like's memory where the op allows it (MUSTER_OP_FORWARD, the same
  * dtype, nobody else holds it). */
-MusterTensor *muster_kernel_output_like (MusterKernel *k, int i, const MusterTensor *like);
+MusterTensor *muster_kernel_output_like (MusterKernel *k, int i, const MusterTensor *like,
+                                         GError **error);
 void muster_kernel_set_output (MusterKernel *k, int i, MusterTensor *tensor); /* (transfer full) */
 void muster_kernel_forward_ref (MusterKernel *k, int i, int input);
 

@@ -4,8 +4,6 @@
 #include "engine/executor.h"
 #include "engine/philox.h"
 
-#include <setjmp.h>
-
 G_BEGIN_DECLS
 
 /* A kernel's and a run's inside: for executor.c, parked.c, kernel.c and core_ops.c. */
@@ -38,9 +36,6 @@ struct _MusterKernel {
   MusterTensor **inputs;      /* values; NULL for references and handles; owned by slots or held */
   MusterTensor **held;        /* (owned) values read from references, until the kernel ends */
   guint32 n_held;
-  GError *shape_error; /* (owned) (nullable) why an output couldn't be made */
-  jmp_buf no_output;   /* where muster_kernel_output () goes then */
-  gboolean can_jump;   /* compute () is under way */
   MusterPhilox random; /* what this kernel draws from, once has_random */
   gboolean has_random;
   gboolean is_parked; /* guarded by the run's lock from here, once parked */

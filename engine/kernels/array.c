@@ -11,7 +11,10 @@ static gboolean
 put_ints (MusterKernel *k, int i, int n_dims, const gint64 *dims, int n, const gint64 *values,
           GError **error)
 {
-  MusterTensor *out = muster_kernel_output (k, i, n_dims, dims);
+  MusterTensor *out = muster_kernel_output (k, i, n_dims, dims, error);
+
+  if (out == NULL)
+    return FALSE;
   void *data = muster_tensor_data_mutable (out);
 
   for (int j = 0; j < n; j++) {
@@ -265,7 +268,9 @@ compute_ones_like (MusterKernel *k, GError **error)
                  : wide == MUSTER_F64 ? (const void *)&one_f64
                                       : (const void *)&one_int,
                  1, &one);
-  y = muster_kernel_output_like (k, 0, x);
+  y = muster_kernel_output_like (k, 0, x, error);
+  if (y == NULL)
+    return FALSE;
   fill (muster_tensor_data_mutable (y), muster_dtype_size (dtype), muster_tensor_n_elements (x),
         &one);
   return TRUE;

@@ -263,7 +263,7 @@ compare_strings (MusterKernel *k, gboolean wanted, GError **error)
 
   if (!muster_broadcast_init (&b, operands, 2, error))
     return FALSE;
-  out = muster_try_output (k, 0, b.n_dims, b.dims, error);
+  out = muster_kernel_output (k, 0, b.n_dims, b.dims, error);
   if (out == NULL)
     return FALSE;
   to = muster_tensor_data_mutable (out);
@@ -292,7 +292,9 @@ compare (MusterKernel *k, const MusterLoop2 *loops, gboolean wanted, GError **er
 
   if (!muster_kernel_attr_bool (k, "incompatible_shape_error", TRUE) &&
       !muster_broadcast_init (&b, operands, 2, NULL)) {
-    out = muster_kernel_output (k, 0, 0, NULL);
+    out = muster_kernel_output (k, 0, 0, NULL, error);
+    if (out == NULL)
+      return FALSE;
     *(guint8 *)muster_tensor_data_mutable (out) = !wanted;
     return TRUE;
   }
@@ -337,7 +339,9 @@ compute_add_n (MusterKernel *k, GError **error)
   }
   if (muster_wide (dtype) == MUSTER_N_WIDE)
     return muster_invalid (error, "There is no arithmetic for dtype %s", muster_dtype_name (dtype));
-  out = muster_kernel_output_like (k, 0, first);
+  out = muster_kernel_output_like (k, 0, first, error);
+  if (out == NULL)
+    return FALSE;
   for (int i = 1; i < muster_kernel_n_inputs (k); i++) {
     muster_run_loop2 (muster_add_loops, dtype, dtype, n, sum, 1,
                       muster_tensor_data (muster_kernel_input (k, i)), 1,

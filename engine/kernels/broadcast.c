@@ -166,7 +166,9 @@ muster_compute1 (MusterKernel *k, const MusterLoop1 *loops, GError **error)
 
   if (!check_loop (wide != MUSTER_N_WIDE && loops[wide] != NULL, dtype, error))
     return FALSE;
-  out = muster_kernel_output_like (k, 0, x);
+  out = muster_kernel_output_like (k, 0, x, error);
+  if (out == NULL)
+    return FALSE;
   muster_run_loop1 (loops, dtype, muster_kernel_output_dtype (k, 0), muster_tensor_n_elements (x),
                     muster_tensor_data (x), muster_tensor_data_mutable (out));
   return TRUE;
@@ -213,7 +215,7 @@ muster_compute2 (MusterKernel *k, const MusterLoop2 *loops, GError **error)
       !muster_broadcast_init (&b, operands, 2, error))
     return FALSE;
 
-  out = muster_try_output (k, 0, b.n_dims, b.dims, error);
+  out = muster_kernel_output (k, 0, b.n_dims, b.dims, error);
   if (out == NULL)
     return FALSE;
   if (b.n > 0)
@@ -234,7 +236,9 @@ muster_compute2_same (MusterKernel *k, const MusterLoop2 *loops, GError **error)
     return FALSE;
   if (!muster_same_shape (operands[0], operands[1]))
     return incompatible (operands, 2, error);
-  out = muster_kernel_output_like (k, 0, operands[0]);
+  out = muster_kernel_output_like (k, 0, operands[0], error);
+  if (out == NULL)
+    return FALSE;
   muster_run_loop2 (loops, dtype, muster_kernel_output_dtype (k, 0), muster_tensor_n_elements (out),
                     muster_tensor_data (operands[0]), 1, muster_tensor_data (operands[1]), 1,
                     muster_tensor_data_mutable (out));

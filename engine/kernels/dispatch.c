@@ -136,28 +136,12 @@ muster_wide_end (MusterKernel *k, int i, MusterTensor *wide, GError **error)
     muster_kernel_set_output (k, i, g_steal_pointer (&x));
     return TRUE;
   }
-  y = muster_try_output (k, i, muster_tensor_n_dims (x), muster_tensor_dims (x), error);
+  y = muster_kernel_output (k, i, muster_tensor_n_dims (x), muster_tensor_dims (x), error);
   if (y == NULL)
     return FALSE;
   muster_narrow (dtype, muster_tensor_data (x), muster_tensor_n_elements (x),
                  muster_tensor_data_mutable (y));
   return TRUE;
-}
-
-MusterTensor *
-muster_try_output (MusterKernel *k, int i, int n_dims, const gint64 *dims, GError **error)
-{
-  MusterTensor *y = muster_tensor_try_new (muster_kernel_output_dtype (k, i), n_dims, dims, error);
-
-  if (y != NULL)
-    muster_kernel_set_output (k, i, y);
-  return y;
-}
-
-MusterTensor *
-muster_try_output_like (MusterKernel *k, int i, const MusterTensor *like, GError **error)
-{
-  return muster_try_output (k, i, muster_tensor_n_dims (like), muster_tensor_dims (like), error);
 }
 
 MusterElements

@@ -58,14 +58,6 @@ MusterTensor *muster_wide_output (MusterKernel *k, int i, int n_dims, const gint
 gboolean muster_wide_end (MusterKernel *k, int i, MusterTensor *wide, /* (transfer full) */
                           GError **error);
 
-/* As muster_kernel_output () for a shape that isn't bounded by the inputs: NULL with an error
- * (RESOURCE_EXHAUSTED). */
-MusterTensor *muster_try_output (MusterKernel *k, int i, int n_dims, const gint64 *dims,
-                                 GError **error);
-/* As input like, but that like's shape may be replaced and its memory isn't taken over. */
-MusterTensor *muster_try_output_like (MusterKernel *k, int i, const MusterTensor *like,
-                                      GError **error);
-
 /* Any tensor as bytes of size each: for kernels that move elements and never look at them. A string
  * tensor shows as an array of MusterString. */
 typedef struct {

@@ -180,7 +180,7 @@ compute_where (MusterKernel *k, GError **error)
     return muster_invalid (error, "WhereOp : Unhandled input dimensions: 0");
   for (gint64 i = 0; i < n; i++)
     found += is_true (x, &elements, i);
-  out = muster_try_output (k, 0, 2, (gint64[]){found, n_dims}, error);
+  out = muster_kernel_output (k, 0, 2, (gint64[]){found, n_dims}, error);
   if (out == NULL)
     return FALSE;
   to = muster_tensor_data_mutable (out);
@@ -384,7 +384,7 @@ compute_invert_permutation (MusterKernel *k, GError **error)
 
   if (muster_tensor_n_dims (x) != 1)
     return muster_invalid (error, "invert_permutation expects a 1D vector.");
-  y = muster_try_output_like (k, 0, x, error);
+  y = muster_kernel_output (k, 0, muster_tensor_n_dims (x), muster_tensor_dims (x), error);
   if (y == NULL)
     return FALSE;
   memset (muster_tensor_data_mutable (y), 0xff, muster_tensor_n_bytes (y));

@@ -387,7 +387,9 @@ compute_in_top_k (MusterKernel *k, GError **error)
   if (has_input && !muster_check_scalar (k, 2, "k", error))
     return FALSE;
   best = has_input ? muster_kernel_input_int (k, 2) : muster_kernel_attr_int (k, "k", 1);
-  out = muster_kernel_output (k, 0, 1, &rows);
+  out = muster_kernel_output (k, 0, 1, &rows, error);
+  if (out == NULL)
+    return FALSE;
   for (gint64 r = 0; r < rows; r++)
     ((guint8 *)muster_tensor_data_mutable (out))[r] =
         is_in_top ((const float *)muster_tensor_data (predictions) + r * n, n,

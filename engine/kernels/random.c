@@ -128,7 +128,7 @@ shaped_output (MusterKernel *k, GError **error)
       muster_invalid (error, "Dimension %" G_GINT64_FORMAT " must be >= 0", dims[i]);
       return NULL;
     }
-  return n < 0 ? NULL : muster_try_output (k, 0, n, dims, error);
+  return n < 0 ? NULL : muster_kernel_output (k, 0, n, dims, error);
 }
 
 static gboolean

@@ -275,7 +275,7 @@ positions (MusterKernel *k, const Position *table, const char *op, GError **erro
   for (int i = 0; i < muster_tensor_n_dims (x); i++)
     if (i != axis)
       dims[n_out++] = muster_tensor_dims (x)[i];
-  out = muster_try_output (k, 0, n_out, dims, error);
+  out = muster_kernel_output (k, 0, n_out, dims, error);
   if (out == NULL)
     return FALSE;
   inner = muster_dims_product (muster_tensor_dims (x), axis + 1, muster_tensor_n_dims (x));

@@ -169,7 +169,9 @@ compute_variable_shape (MusterKernel *k, GError **error)
   if (value == NULL)
     return FALSE;
   n = muster_tensor_n_dims (value);
-  out = muster_kernel_output (k, 0, 1, &n);
+  out = muster_kernel_output (k, 0, 1, &n, error);
+  if (out == NULL)
+    return FALSE;
   for (gint64 i = 0; i < n; i++)
     if (muster_tensor_dtype (out) == MUSTER_INT64)
       ((gint64 *)muster_tensor_data_mutable (out))[i] = muster_tensor_dims (value)[i];
@@ -194,10 +196,12 @@ compute_destroy (MusterKernel *k, GError **error)
 }
 
 static gboolean
-compute_is_initialized (MusterKernel *k, GError **error G_GNUC_UNUSED)
+compute_is_initialized (MusterKernel *k, GError **error)
 {
-  MusterTensor *out = muster_kernel_output (k, 0, 0, NULL);
+  MusterTensor *out = muster_kernel_output (k, 0, 0, NULL, error);
 
+  if (out == NULL)
+    return FALSE;
   *(guint8 *)muster_tensor_data_mutable (out) =
       muster_variable_is_initialized (muster_kernel_variable (k, 0)) != 0;
   return TRUE;
@@ -246,7 +250,9 @@ compute_count_up_to (MusterKernel *k, GError **error)
   muster_variable_end_update (variable);
   if (!counted)
     return FALSE;
-  out = muster_kernel_output (k, 0, 0, NULL);
+  out = muster_kernel_output (k, 0, 0, NULL, error);
+  if (out == NULL)
+    return FALSE;
   if (dtype == MUSTER_INT64)
     *(gint64 *)muster_tensor_data_mutable (out) = before;
   else

@@ -63,7 +63,7 @@ match_all (MusterKernel *k, MusterTensor *x, const char *pattern, GError **error
 
   if (regex == NULL)
     return muster_invalid (error, "Invalid pattern: %s, error: %s", pattern, own->message);
-  out = muster_try_output_like (k, 0, x, error);
+  out = muster_kernel_output (k, 0, muster_tensor_n_dims (x), muster_tensor_dims (x), error);
   if (out == NULL)
     return FALSE;
   for (gint64 i = 0; i < muster_tensor_n_elements (x); i++) {

@@ -77,9 +77,12 @@ QUESTION (is_finite, isfinite (a))
 NUMBER (round_, rint (a), a, a)
 
 static gboolean
-compute_logical_not (MusterKernel *k, GError **error G_GNUC_UNUSED)
+compute_logical_not (MusterKernel *k, GError **error)
 {
-  MusterTensor *x = muster_kernel_input (k, 0), *y = muster_kernel_output_like (k, 0, x);
+  MusterTensor *x = muster_kernel_input (k, 0), *y = muster_kernel_output_like (k, 0, x, error);
+
+  if (y == NULL)
+    return FALSE;
   const guint8 *from = muster_tensor_data (x);
   guint8 *to = muster_tensor_data_mutable (y);
 
@@ -202,7 +205,7 @@ compute_cast (MusterKernel *k, GError **error)
                  muster_dtype_name (from), muster_dtype_name (to));
     return FALSE;
   }
-  y = muster_try_output_like (k, 0, x, error);
+  y = muster_kernel_output (k, 0, muster_tensor_n_dims (x), muster_tensor_dims (x), error);
   if (y == NULL)
     return FALSE;
   if (muster_dtype_is_wide (from) && muster_dtype_is_wide (to))
