@@ -384,20 +384,31 @@ reply_step_error (MusterServed *served, MusterRpcCall *call, gboolean in_body, c
   muster_rpc_call_reply (call, &rope);
 }
 
+/* The session that a step's request is for; NULL where the call has been ended with why not: it
+ * couldn't be read (then error says so), or the session is gone. */
+static MusterServed *
+begin_step (MusterServer *server, MusterRpcCall *call, const MusterStepRequest *read,
+            const GError *error)
+{
+  if (read == NULL) {
+    muster_rpc_call_finish (call, error);
+    return NULL;
+  }
+  MusterServed *served = find_or_fail (server, call, read->session_handle);
+  if (served != NULL)
+    muster_server_count_step (server);
+  return served;
+}
+
 static void
 run_step (MusterRpcCall *call, GBytes *request, gpointer data)
 {
   MusterServer *server = data;
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterStepRequest) read = muster_step_request_decode_run (request, &error);
-  if (read == NULL) {
-    muster_rpc_call_finish (call, error);
-    return;
-  }
-  g_autoptr (MusterServed) served = find_or_fail (server, call, read->session_handle);
+  g_autoptr (MusterServed) served = begin_step (server, call, read, error);
   if (served == NULL)
     return;
-  muster_server_count_step (server);
 
   g_autoptr (GBytes) metadata = NULL;
   MusterTensor **tensors = g_new0 (MusterTensor *, read->n_fetches);
@@ -517,14 +528,9 @@ run_callable (MusterRpcCall *call, GBytes *request, gpointer data)
   MusterServer *server = data;
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterStepRequest) read = muster_step_request_decode_callable (request, &error);
-  if (read == NULL) {
-    muster_rpc_call_finish (call, error);
-    return;
-  }
-  g_autoptr (MusterServed) served = find_or_fail (server, call, read->session_handle);
+  g_autoptr (MusterServed) served = begin_step (server, call, read, error);
   if (served == NULL)
     return;
-  muster_server_count_step (server);
   MusterServedCallable callable;
   if (find_callable (served, read, &callable, &error))
     reply_callable (served, call, read, &callable);

@@ -52,13 +52,9 @@ build_init (MusterScaffold *self, gboolean local, const char *name, GError **err
 static gboolean
 build_ready (MusterScaffold *self, GError **error)
 {
-  g_autoptr (GError) failure = NULL;
-  MusterGraph *graph =
-      muster_graph_with_ready_op (self->meta_graph, TRUE, &self->ready_op, &failure);
-  if (graph == NULL) {
-    g_propagate_error (error, g_steal_pointer (&failure));
+  MusterGraph *graph = muster_graph_with_ready_op (self->meta_graph, TRUE, &self->ready_op, error);
+  if (graph == NULL)
     return FALSE;
-  }
   muster_graph_unref (self->graph);
   self->graph = graph;
   return TRUE;
