@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bundle/checkpoint_state.h"
 #include "cli/cli.h"
 #include "train/training.h"
 
@@ -7,28 +6,6 @@ static const char summary[] =
     "Saves the model's variables, as they are on the master, as DIR/model.ckpt-STEP, and returns "
     "once the checkpoint is\n"
     "durable and the latest of DIR. TensorFlow reads it. The master must see the same DIR.";
-
-/* A saver of this process knows nothing of the checkpoints before: the state file does, so that
- * they are still listed, and forgotten in their turn. */
-static gboolean
-remember_earlier (MusterSaver *saver, const char *directory, GError **error)
-{
-  g_autoptr (GError) unreadable = NULL;
-  g_autoptr (MusterCheckpointState) state =
-      muster_checkpoint_state_read (muster_saver_storage (saver), directory, &unreadable);
-  if (unreadable != NULL) {
-    g_propagate_error (error, g_steal_pointer (&unreadable));
-    return FALSE;
-  }
-  if (state == NULL)
-    return TRUE;
-  g_autoptr (GPtrArray) prefixes = g_ptr_array_new ();
-  for (guint i = 0; i < state->all->len; i++)
-    g_ptr_array_add (prefixes, state->all->pdata[i]);
-  g_ptr_array_add (prefixes, NULL);
-  muster_saver_recover_last_checkpoints (saver, (const char *const *)prefixes->pdata);
-  return TRUE;
-}
 
 /* The saver numbers a checkpoint by the model's global step; one without a step is saved without a
  * number. */
@@ -38,7 +15,7 @@ save (MusterScaffold *scaffold, MusterSession *session, const char *directory, g
 {
   g_autoptr (MusterSaver) saver =
       muster_saver_new (muster_scaffold_meta_graph (scaffold), NULL, error);
-  if (saver == NULL || !remember_earlier (saver, directory, error))
+  if (saver == NULL || !muster_saver_adopt_directory (saver, directory, error))
     return NULL;
   gint64 step = -1;
   if (muster_scaffold_global_step (scaffold) != NULL) {

@@ -112,6 +112,27 @@ adopt (MusterSaver *self, GPtrArray *newest_first)
 }
 
 gboolean
+muster_saver_adopt_directory (MusterSaver *self, const char *directory, GError **error)
+{
+  g_autoptr (GError) failure = NULL;
+
+  g_return_val_if_fail (MUSTER_IS_SAVER (self), FALSE);
+
+  g_autoptr (MusterCheckpointState) state =
+      muster_checkpoint_state_read (self->storage, directory, &failure);
+  if (failure) {
+    g_propagate_error (error, g_steal_pointer (&failure));
+    return FALSE;
+  }
+  if (state) {
+    g_autoptr (GPtrArray) prefixes = candidates (self, directory, state);
+    adopt (self, prefixes);
+  }
+
+  return TRUE;
+}
+
+gboolean
 muster_saver_restore_latest (MusterSaver *self, MusterSession *session, const char *directory,
                              char **restored, char **passed_over, gint64 deadline_us,
                              GCancellable *cancellable, GError **error)

@@ -61,6 +61,11 @@ char **muster_saver_last_checkpoints (MusterSaver *self);
 /* Rebuilds the list from a state file's paths: those whose files exist, in that order (SAV.50). */
 void muster_saver_recover_last_checkpoints (MusterSaver *self, const char *const *prefixes);
 
+/* The same from a directory's state file, as a saver of a new process needs it before its first
+ * save: so that the checkpoints before are still listed, and forgotten in their turn. No state file
+ * is no list. DATA_LOSS for one that can't be read. */
+gboolean muster_saver_adopt_directory (MusterSaver *self, const char *directory, GError **error);
+
 /* Where its checkpoints are; borrowed. */
 MusterStorage *muster_saver_storage (MusterSaver *self);
 

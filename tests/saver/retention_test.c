@@ -186,6 +186,35 @@ MUSTER_TEST (Retention, trims_as_many_as_are_too_many)
   expect_steps (&f, "7 8");
 }
 
+/* A saver of another process goes on where the one before left the directory. */
+MUSTER_TEST (Retention, adopts_what_a_directory_lists)
+{
+  g_auto (Fixture) before = set_up (3, 0);
+  save_steps (&before, 1, 3);
+  g_auto (Fixture) f = set_up (3, 0);
+  g_autoptr (GError) error = NULL;
+
+  muster_saver_adopt_directory (f.saver, muster_test_tmpdir (), &error);
+  save (&f, 4);
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  expect_steps (&f, "2 3 4");
+}
+
+MUSTER_TEST (Retention, adopts_nothing_from_a_directory_without_a_state_and_refuses_a_broken_one)
+{
+  g_auto (Fixture) f = set_up (3, 0);
+  g_autofree char *state = g_build_filename (muster_test_tmpdir (), "checkpoint", NULL);
+  g_autoptr (GError) none = NULL;
+  g_autoptr (GError) broken = NULL;
+
+  MUSTER_EXPECT_TRUE (muster_saver_adopt_directory (f.saver, muster_test_tmpdir (), &none));
+  MUSTER_ASSERT_TRUE (g_file_set_contents (state, "nonsense", -1, NULL));
+  MUSTER_EXPECT_FALSE (muster_saver_adopt_directory (f.saver, muster_test_tmpdir (), &broken));
+
+  MUSTER_EXPECT_ERROR (broken, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
+}
+
 /* SAV.40: the new one is "latest" before an old one goes */
 MUSTER_TEST (Retention, removes_nothing_when_the_state_cannot_be_written)
 {
