@@ -61,7 +61,8 @@ redraw (const char *line)
 }
 
 static void
-on_progress (const char *message, const MusterTurn *turn, gpointer user_data)
+on_progress (const char *message, const MusterTurn *turn, GPtrArray *reasons G_GNUC_UNUSED,
+             gpointer user_data)
 {
   Waiting *self = user_data;
   if (self->json)

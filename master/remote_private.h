@@ -22,8 +22,8 @@ MusterSession *muster_remote_session_new (MusterRpcClient *client, const char *h
                                           gint64 graph_version, MusterGraph *graph);
 
 MusterWatch *muster_remote_watch_new (MusterRpcClient *client, const char *session_handle,
-                                      const char *ready_for_local_init_op, const char *ready_op,
-                                      gint64 deadline_us, GError **error);
+                                      const MusterWatchFor *what, gint64 deadline_us,
+                                      GError **error);
 
 /* Packs a small message into a rope. */
 void muster_remote_pack (MusterRope *out, const ProtobufCMessage *message);

@@ -308,12 +308,11 @@ remote_release_callable (MusterSession *session, gint64 number, gint64 deadline_
 }
 
 static MusterWatch *
-remote_watch (MusterSession *session, const char *ready_for_local_init_op, const char *ready_op,
-              gint64 deadline_us, GError **error)
+remote_watch (MusterSession *session, const MusterWatchFor *what, gint64 deadline_us,
+              GError **error)
 {
   MusterRemoteSession *self = MUSTER_REMOTE_SESSION (session);
-  return muster_remote_watch_new (self->client, handle_of (self), ready_for_local_init_op, ready_op,
-                                  deadline_us, error);
+  return muster_remote_watch_new (self->client, handle_of (self), what, deadline_us, error);
 }
 
 /* A session that was dropped is closed behind the scenes: nobody waits for it. */

@@ -14,15 +14,18 @@ G_DEFINE_FINAL_TYPE (MusterRemoteWatch, muster_remote_watch, MUSTER_TYPE_WATCH)
 
 MusterWatch *
 muster_remote_watch_new (MusterRpcClient *client, const char *session_handle,
-                         const char *ready_for_local_init_op, const char *ready_op,
-                         gint64 deadline_us, GError **error)
+                         const MusterWatchFor *what, gint64 deadline_us, GError **error)
 {
   Muster__WatchRequest message = MUSTER__WATCH_REQUEST__INIT;
   message.session_handle = (char *)session_handle;
-  if (ready_for_local_init_op != NULL)
-    message.ready_for_local_init_op = (char *)ready_for_local_init_op;
-  if (ready_op != NULL)
-    message.ready_op = (char *)ready_op;
+  if (what->ready_for_local_init_op != NULL)
+    message.ready_for_local_init_op = (char *)what->ready_for_local_init_op;
+  if (what->ready_op != NULL)
+    message.ready_op = (char *)what->ready_op;
+  if (what->model != NULL)
+    message.model = (char *)what->model;
+  if (what->task != NULL)
+    message.task = (char *)what->task;
   g_auto (MusterRope) request = MUSTER_ROPE_INIT;
   muster_remote_pack (&request, &message.base);
   MusterRpcOptions options = {.deadline_us = deadline_us};

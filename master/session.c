@@ -21,6 +21,8 @@ muster_turn_clear (MusterTurn *self)
     g_clear_pointer (&self->missing, g_strfreev);
   g_clear_pointer (&self->missing, g_free);
   g_clear_pointer (&self->missing_block, g_free);
+  g_clear_pointer (&self->chief, muster_announcement_free);
+  g_clear_pointer (&self->graph_difference, g_free);
 }
 
 gboolean
@@ -134,13 +136,13 @@ muster_session_release_callable (MusterSession *self, gint64 callable, gint64 de
 }
 
 MusterWatch *
-muster_session_watch (MusterSession *self, const char *ready_for_local_init_op,
-                      const char *ready_op, gint64 deadline_us, GError **error)
+muster_session_watch (MusterSession *self, const MusterWatchFor *what, gint64 deadline_us,
+                      GError **error)
 {
   g_return_val_if_fail (MUSTER_IS_SESSION (self), NULL);
   MusterSessionClass *class = MUSTER_SESSION_GET_CLASS (self);
   if (class->watch != NULL)
-    return class->watch (self, ready_for_local_init_op, ready_op, deadline_us, error);
+    return class->watch (self, what, deadline_us, error);
   g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,
                        "this kind of master can't push readiness");
   return NULL;

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "graph/graph.h"
+#include "master/announcement.h"
 
 G_BEGIN_DECLS
 
@@ -19,6 +20,8 @@ G_BEGIN_DECLS
 G_DECLARE_DERIVABLE_TYPE (MusterSession, muster_session, MUSTER, SESSION, GObject)
 
 typedef struct _MusterMaster MusterMaster;
+typedef struct _MusterLease MusterLease; /* master/lease.h */
+typedef struct _MusterClaim MusterClaim;
 
 /* A fed tensor: "x:0" or "x". */
 typedef struct {
@@ -38,6 +41,14 @@ typedef struct {
   gint64 deadline_us; /* 0 counts as MUSTER_WAIT_FOREVER */
 } MusterStep;
 
+/* What a waiter asks a master to push. */
+typedef struct {
+  const char *ready_for_local_init_op; /* (nullable) */
+  const char *ready_op;                /* (nullable) */
+  const char *model; /* (nullable) as its chief announces it: not ready while one prepares it */
+  const char *task;  /* (nullable) who waits, for people: "worker:3" */
+} MusterWatchFor;
+
 /* The present answer to "may I run local init, and is the model ready": what the server's Watch
  * pushes. */
 typedef struct {
@@ -48,6 +59,10 @@ typedef struct {
   char **missing;      /* (owned) (nullable) names of variables without a value */
   char *missing_block; /* (owned) (nullable) where those names lie, if not each on its own: ten
                           thousand of them must not take long to free */
+  /* Of the model that the watch named: */
+  gboolean keeps_announcements; /* the master keeps announcements: what follows is known */
+  MusterAnnouncement *chief;    /* (owned) (nullable) NULL: no chief has ever registered */
+  char *graph_difference; /* (owned) (nullable) how the waiter's graph differs from the chief's */
 } MusterTurn;
 
 void muster_turn_clear (MusterTurn *self);
@@ -84,8 +99,11 @@ struct _MusterSessionClass {
   gboolean (*release_callable) (MusterSession *self, gint64 callable, gint64 deadline_us,
                                 GCancellable *cancellable, GError **error);
   /* optional */
-  MusterWatch *(*watch) (MusterSession *self, const char *ready_for_local_init_op,
-                         const char *ready_op, gint64 deadline_us, GError **error);
+  MusterWatch *(*watch) (MusterSession *self, const MusterWatchFor *what, gint64 deadline_us,
+                         GError **error);
+  /* optional: see master/lease.h */
+  MusterLease *(*claim) (MusterSession *self, const MusterClaim *claim, MusterAnnouncement **before,
+                         gint64 deadline_us, GCancellable *cancellable, GError **error);
 };
 
 /* The handle that the master knows it by; borrowed. */
@@ -130,10 +148,9 @@ gboolean muster_session_run_callable (MusterSession *self, gint64 callable,
 gboolean muster_session_release_callable (MusterSession *self, gint64 callable, gint64 deadline_us,
                                           GCancellable *cancellable, GError **error);
 
-/* Asks the master to push readiness; either op may be NULL. UNIMPLEMENTED where this kind of master
- * can't. */
-MusterWatch *muster_session_watch (MusterSession *self, const char *ready_for_local_init_op,
-                                   const char *ready_op, gint64 deadline_us, GError **error);
+/* Asks the master to push readiness. UNIMPLEMENTED where this kind of master can't. */
+MusterWatch *muster_session_watch (MusterSession *self, const MusterWatchFor *what,
+                                   gint64 deadline_us, GError **error);
 
 /* For implementations: set once, after construction. */
 void muster_session_set_identity (MusterSession *self, const char *handle, MusterGraph *graph);

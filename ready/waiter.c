@@ -12,6 +12,8 @@ struct _MusterWaiter {
   MusterSession *session; /* (owned) */
   char *gate_op;          /* (owned) (nullable) */
   char *ready_op;         /* (owned) (nullable) */
+  char *model;            /* (owned) (nullable) */
+  char *task;             /* (owned) (nullable) */
   gint64 ceiling_us;
   MusterClock *clock; /* (owned) */
   MusterWaitProgress progress;
@@ -29,14 +31,16 @@ struct _MusterWaiter {
 };
 
 MusterWaiter *
-muster_waiter_new (MusterSession *session, const char *gate_op, const char *ready_op,
-                   gint64 ceiling_us, MusterClock *clock)
+muster_waiter_new (MusterSession *session, const MusterWatchFor *what, gint64 ceiling_us,
+                   MusterClock *clock)
 {
   MusterWaiter *self = g_new0 (MusterWaiter, 1);
 
   self->session = g_object_ref (session);
-  self->gate_op = g_strdup (gate_op);
-  self->ready_op = g_strdup (ready_op);
+  self->gate_op = g_strdup (what->ready_for_local_init_op);
+  self->ready_op = g_strdup (what->ready_op);
+  self->model = g_strdup (what->model);
+  self->task = g_strdup (what->task);
   self->ceiling_us = ceiling_us;
   self->clock = g_object_ref (clock ? clock : muster_system_clock ());
 
@@ -54,6 +58,8 @@ muster_waiter_free (MusterWaiter *self)
   g_free (self->why);
   g_free (self->gate_op);
   g_free (self->ready_op);
+  g_free (self->model);
+  g_free (self->task);
   g_object_unref (self->clock);
   g_object_unref (self->session);
   g_free (self);
@@ -184,8 +190,8 @@ ensure_watch (MusterWaiter *self, gint64 deadline_us, GError **error)
   if (self->watch && self->watch_deadline_us == deadline_us)
     return TRUE;
   g_clear_object (&self->watch);
-  self->watch =
-      muster_session_watch (self->session, self->gate_op, self->ready_op, deadline_us, error);
+  MusterWatchFor what = {self->gate_op, self->ready_op, self->model, self->task};
+  self->watch = muster_session_watch (self->session, &what, deadline_us, error);
   self->watch_deadline_us = deadline_us;
 
   return self->watch != NULL;

@@ -16,7 +16,7 @@ typedef struct _MusterWaiter MusterWaiter;
 typedef void (*MusterWaitProgress) (const MusterTurn *turn, gpointer user_data);
 
 /* ceiling_us: the longest pause between two looks. clock NULL: the machine's. */
-MusterWaiter *muster_waiter_new (MusterSession *session, const char *gate_op, const char *ready_op,
+MusterWaiter *muster_waiter_new (MusterSession *session, const MusterWatchFor *what,
                                  gint64 ceiling_us, MusterClock *clock);
 void muster_waiter_free (MusterWaiter *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterWaiter, muster_waiter_free)

@@ -221,7 +221,7 @@ static void
 about (MusterRpcCall *call, GBytes *request G_GNUC_UNUSED, gpointer data)
 {
   MusterServer *server = data;
-  Muster__AboutResponse response = MUSTER__ABOUT_RESPONSE__INIT;
+  Muster__StatusResponse response = MUSTER__STATUS_RESPONSE__INIT;
   response.version = MUSTER_VERSION;
   response.uptime_us = muster_clock_now_us (server->clock) - server->started_us;
   response.sessions = (gint32)muster_sessions_size (server->sessions);
@@ -258,7 +258,7 @@ void
 muster_readiness_service_enter (MusterReadinessService *self)
 {
   muster_server_add_method (self->server, "/muster.Readiness/Watch", watch);
-  muster_server_add_method (self->server, "/muster.Readiness/About", about);
+  muster_server_add_method (self->server, "/muster.Readiness/Status", about);
 }
 
 /* The watches of one session, or all (NULL); ending them takes them off the list. */

@@ -13,8 +13,25 @@ G_BEGIN_DECLS
 
 typedef struct _MusterServer MusterServer;
 
+/* What is refused, with RESOURCE_EXHAUSTED and the limit's name, while the server keeps serving; 0
+ * is the default that stands beside it. */
 typedef struct {
-  MusterClock *clock; /* NULL: the machine's */
+  guint sessions;      /* 20,000 */
+  gsize graph_bytes;   /* 1 GiB: of one session's graph */
+  guint steps;         /* 1,000: running at once */
+  guint watchers;      /* 50,000 */
+  gsize request_bytes; /* 2 GiB - 1: of one message (refused by gRPC itself) */
+  guint spare_files;   /* 64: file descriptors kept free for what the master itself opens */
+} MusterServerLimits;
+
+typedef struct {
+  MusterClock *clock;                /* NULL: the machine's */
+  MusterRpcCredentials *credentials; /* (nullable) TLS and token; health is open to all */
+  gboolean insecure;                 /* listen beyond loopback without credentials */
+  MusterServerLimits limits;
+  gint64 chief_lease_us;  /* 0: 15 s: a chief that is silent for so long has lost its model */
+  gint64 idle_session_us; /* 0: never: sessions of clients that don't renew, unused for so long, are
+                             closed */
 } MusterServerOptions;
 
 /* options may be NULL. */
@@ -28,6 +45,10 @@ int muster_server_listen (MusterServer *self, const char *address, GError **erro
 /* The same for a port that offers nothing but health, for probes that may not reach the master.
  * Before start. While steps are given time to end it still answers, NOT_SERVING. */
 int muster_server_listen_health (MusterServer *self, const char *address, GError **error);
+/* GET /healthz, /readyz and /metrics (OpenMetrics) over HTTP, without token or TLS. Before start.
+ */
+int muster_server_listen_http (MusterServer *self, const char *address, GError **error);
+
 void muster_server_start (MusterServer *self);
 
 /* Tells those who watch, lets steps end for grace_us, then cancels them. */

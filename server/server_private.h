@@ -52,7 +52,7 @@ void muster_server_reply (MusterRpcCall *call, const ProtobufCMessage *message);
 /* TensorFlow's MasterService. */
 void muster_master_service_enter (MusterServer *server);
 
-/* /muster.Readiness: Watch and About. */
+/* /muster.Readiness: Watch and Status. */
 MusterReadinessService *muster_readiness_service_new (MusterServer *server);
 void muster_readiness_service_free (MusterReadinessService *self);
 void muster_readiness_service_enter (MusterReadinessService *self);

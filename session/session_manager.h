@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "master/lease.h"
 #include "master/master.h"
+#include "ready/reason.h"
+#include "ready/retry.h"
 #include "saver/saver.h"
 
 G_BEGIN_DECLS
@@ -28,6 +31,17 @@ typedef struct {
   GBytes *local_init_run_options; /* (nullable) a serialised RunOptions */
   GBytes *config;                 /* (nullable) a serialised ConfigProto for every session */
   MusterClock *clock;             /* NULL: the machine's */
+
+  /* What the model is called where chiefs announce what they prepare, on muster's own servers. With
+   * a name the chief claims it before anything is run, waiters are told what the chief does, aren't
+   * ready before its init function has ended, and hear when the job is over. NULL: none of that. */
+  const char *model;
+  const char *task;            /* (nullable) "worker:3", for people */
+  MusterMetaGraph *meta_graph; /* (nullable) tells which task owns a variable, for reasons */
+  const char *const
+      *cluster; /* (nullable) "ps:0=HOST:PORT": looked at where the master is silent */
+  const MusterRetryPolicy *waiting;   /* NULL: muster_retry_waiting; copied */
+  const MusterRetryPolicy *preparing; /* NULL: muster_retry_preparing; copied */
 } MusterSessionManagerOptions;
 
 /* INVALID_ARGUMENT: "If you pass a ready_for_local_init_op you must also pass a local_init_op"
@@ -52,17 +66,35 @@ typedef struct {
   gint64 max_wait_us; /* for a checkpoint; 0: 7200 s; MUSTER_WAIT_FOREVER; it isn't an error when
                          none has come by then */
   gint64 timeout_us;  /* over everything; 0: MUSTER_WAIT_FOREVER */
+  gint64 epoch;       /* the chief's, where the model has a name; 0: the master gives the next */
+  /* Initialises a model that another chief has prepared since, and one whose job is over. */
+  gboolean again;
 } MusterPrepareOptions;
+
+typedef enum {
+  MUSTER_OUTCOME_FAILED,
+  MUSTER_OUTCOME_READY,
+  MUSTER_OUTCOME_NOT_READY, /* recover: there is a session, but the model isn't ready; wait: in time
+                             */
+  MUSTER_OUTCOME_FENCED,    /* another chief holds the model */
+  MUSTER_OUTCOME_OVER,      /* the job has ended: there is nothing to start */
+} MusterOutcome;
 
 /* What a verb did, for people and logs. A plain struct; clear it. */
 typedef struct {
-  char *restored_from; /* (owned) (nullable) the checkpoint */
-  char *passed_over;   /* (owned) (nullable) newer checkpoints that were not whole, and why */
-  char *reason;        /* (owned) (nullable) recover, and a verb that failed: why it isn't ready */
-  GArray *phases;      /* (owned) (nullable) of MusterPhase, in order */
-  guint looks;         /* how often readiness was looked at */
-  guint sessions;      /* how many sessions were made */
-  gboolean pushed;     /* the master pushed readiness */
+  MusterOutcome outcome;
+  gint64 final_step;                /* OVER: where the job ended; else -1 */
+  gint64 epoch;                     /* prepare: the chief's; 0: the master keeps no announcements */
+  GPtrArray *reasons;               /* (owned) (nullable) of MusterReason: the last situation */
+  GArray *timeline;                 /* (owned) (nullable) of MusterSpan, in order */
+  guint retries[MUSTER_N_FAILURES]; /* how often was tried again, and why */
+  char *restored_from;              /* (owned) (nullable) the checkpoint */
+  char *passed_over; /* (owned) (nullable) newer checkpoints that were not whole, and why */
+  char *reason;      /* (owned) (nullable) recover, and a verb that failed: why it isn't ready */
+  GArray *phases;    /* (owned) (nullable) of MusterPhase, in order */
+  guint looks;       /* how often readiness was looked at */
+  guint sessions;    /* how many sessions were made */
+  gboolean pushed;   /* the master pushed readiness */
 } MusterSessionReport;
 
 typedef struct {
@@ -71,6 +103,13 @@ typedef struct {
   const char *name;
   gint64 duration_us;
 } MusterPhase;
+
+/* One stretch of a phase. */
+typedef struct {
+  const char *name;  /* a phase's */
+  gint64 started_us; /* since the verb began */
+  gint64 duration_us;
+} MusterSpan;
 
 void muster_session_report_clear (MusterSessionReport *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterSessionReport, muster_session_report_clear)
@@ -101,10 +140,49 @@ MusterSession *muster_session_manager_wait_for_session (MusterSessionManager *se
                                                         MusterSessionReport *report,
                                                         GCancellable *cancellable, GError **error);
 
-/* Called while waiting, on the waiting thread, whenever the reason changes; message is one line,
- * and turn is empty where the master wasn't asked about readiness. Set it before the first verb. */
+/* The same three in the background, each on a thread of its own from the call on; callback runs in
+ * the caller's main context. What a verb's options point to is copied but for the feeds' tensors,
+ * which are referenced, and init_func_data, which must live until the end. finish hands out what
+ * the blocking verb returns; report (nullable) is filled also on failure. */
+void muster_session_manager_prepare_session_async (MusterSessionManager *self, MusterMaster *master,
+                                                   const MusterPrepareOptions *options,
+                                                   GCancellable *cancellable,
+                                                   GAsyncReadyCallback callback,
+                                                   gpointer user_data);
+MusterSession *muster_session_manager_prepare_session_finish (MusterSessionManager *self,
+                                                              GAsyncResult *result,
+                                                              MusterSessionReport *report,
+                                                              GError **error);
+void muster_session_manager_recover_session_async (MusterSessionManager *self, MusterMaster *master,
+                                                   const MusterPrepareOptions *options,
+                                                   GCancellable *cancellable,
+                                                   GAsyncReadyCallback callback,
+                                                   gpointer user_data);
+MusterSession *muster_session_manager_recover_session_finish (MusterSessionManager *self,
+                                                              GAsyncResult *result,
+                                                              gboolean *recovered,
+                                                              MusterSessionReport *report,
+                                                              GError **error);
+void muster_session_manager_wait_for_session_async (MusterSessionManager *self,
+                                                    MusterMaster *master, gint64 timeout_us,
+                                                    GCancellable *cancellable,
+                                                    GAsyncReadyCallback callback,
+                                                    gpointer user_data);
+MusterSession *muster_session_manager_wait_for_session_finish (MusterSessionManager *self,
+                                                               GAsyncResult *result,
+                                                               MusterSessionReport *report,
+                                                               GError **error);
+
+/* The chief's lease on the model, for the session that prepare or recover returned; held as long as
+ * that session. NULL where there is none (no model named, or a master that keeps no announcements).
+ * Borrowed. Announce the training's phases with it, and give it to the saver. */
+MusterLease *muster_session_manager_lease (MusterSession *session);
+
+/* Called while waiting, on the waiting thread, whenever the situation changes; message is one line,
+ * turn is empty where the master wasn't asked about readiness, and reasons (element-type
+ * MusterReason) are the situation's. Set it before the first verb. */
 typedef void (*MusterSessionProgress) (const char *message, const MusterTurn *turn,
-                                       gpointer user_data);
+                                       GPtrArray *reasons, gpointer user_data);
 void muster_session_manager_set_progress (MusterSessionManager *self,
                                           MusterSessionProgress progress, gpointer user_data);
 

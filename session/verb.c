@@ -93,7 +93,7 @@ muster_verb_tell (MusterVerb *self, const char *message, const MusterTurn *turn)
   g_free (self->told);
   self->told = g_strdup (message);
   if (manager->progress)
-    manager->progress (message, turn ? turn : &nothing, manager->progress_data);
+    manager->progress (message, turn ? turn : &nothing, NULL, manager->progress_data);
 }
 
 /* "connect 3 ms, create 45 ms, waiting 9.9 s (597 looks, one session)" */

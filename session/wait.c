@@ -50,9 +50,11 @@ try_session (MusterVerb *self, gboolean *had_looked, GError **error)
   if (!session)
     return NULL;
 
-  g_autoptr (MusterWaiter) waiter =
-      muster_waiter_new (session, manager->ready_for_local_init_op, manager->ready_op,
-                         manager->recovery_wait_us, self->clock);
+  g_autoptr (MusterWaiter) waiter = muster_waiter_new (
+      session,
+      &(MusterWatchFor){.ready_for_local_init_op = manager->ready_for_local_init_op,
+                        .ready_op = manager->ready_op},
+      manager->recovery_wait_us, self->clock);
   muster_waiter_set_progress (waiter, on_turn, self);
   if (self->timeout_us <= 0)
     muster_waiter_look_once (waiter);

@@ -50,7 +50,8 @@ rows (MusterTensor *array, gint64 first, gint64 n, GError **error)
 /* Why it waits, in a few words: the first variables that have no value, or what the manager says.
  */
 static void
-on_waiting (const char *message, const MusterTurn *turn, gpointer user_data)
+on_waiting (const char *message, const MusterTurn *turn, GPtrArray *reasons G_GNUC_UNUSED,
+            gpointer user_data)
 {
   (void)user_data;
   guint missing = turn != NULL && turn->missing != NULL ? g_strv_length (turn->missing) : 0;

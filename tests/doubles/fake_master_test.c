@@ -138,8 +138,9 @@ MUSTER_TEST (FakeMaster, pushes_a_turn_when_a_variable_gets_its_value)
   muster_fake_master_op_reports (f.master, "ready", "v", NULL);
   muster_fake_master_set_watchable (f.master);
   muster_fake_clock_at (f.clock, 3601 * MUSTER_SECOND, set_v, f.master);
-  g_autoptr (MusterWatch) watch =
-      muster_session_watch (session, NULL, "ready", MUSTER_WAIT_FOREVER, NULL);
+  g_autoptr (MusterWatch) watch = muster_session_watch (
+      session, &(MusterWatchFor){.ready_for_local_init_op = NULL, .ready_op = "ready"},
+      MUSTER_WAIT_FOREVER, NULL);
   MUSTER_ASSERT_TRUE (muster_watch_next (watch, &before, NULL, NULL));
   MUSTER_ASSERT_TRUE (muster_watch_next (watch, &after, NULL, NULL));
 

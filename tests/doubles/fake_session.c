@@ -141,8 +141,8 @@ muster_fake_session_close (MusterSession *session, G_GNUC_UNUSED gint64 deadline
 }
 
 static MusterWatch *
-muster_fake_session_watch (MusterSession *session, const char *gate_op, const char *ready_op,
-                           gint64 deadline_us, GError **error)
+muster_fake_session_watch (MusterSession *session, const MusterWatchFor *what, gint64 deadline_us,
+                           GError **error)
 {
   MusterFakeSession *self = MUSTER_FAKE_SESSION (session);
 
@@ -152,8 +152,8 @@ muster_fake_session_watch (MusterSession *session, const char *gate_op, const ch
   }
   MusterFakeWatch *watch = g_object_new (MUSTER_TYPE_FAKE_WATCH, NULL);
   watch->session = g_object_ref (self);
-  watch->gate_op = g_strdup (gate_op);
-  watch->ready_op = g_strdup (ready_op);
+  watch->gate_op = g_strdup (what->ready_for_local_init_op);
+  watch->ready_op = g_strdup (what->ready_op);
   watch->deadline_us = deadline_us == 0 ? MUSTER_WAIT_FOREVER : deadline_us;
 
   return MUSTER_WATCH (watch);

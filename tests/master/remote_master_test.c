@@ -329,8 +329,9 @@ MUSTER_TEST (RemoteWatch, brings_turns_and_then_why_it_ended)
   tiny_master_start (&f);
   g_autoptr (MusterSession) session = create_session (&f);
   g_autoptr (GError) error = NULL;
-  g_autoptr (MusterWatch) watch =
-      muster_session_watch (session, "gate", NULL, in_half_a_minute (), &error);
+  g_autoptr (MusterWatch) watch = muster_session_watch (
+      session, &(MusterWatchFor){.ready_for_local_init_op = "gate", .ready_op = NULL},
+      in_half_a_minute (), &error);
   MUSTER_ASSERT_NO_ERROR (error);
   g_auto (MusterTurn) first = {0};
   g_auto (MusterTurn) second = {0};
@@ -358,8 +359,9 @@ MUSTER_TEST (RemoteWatch, brings_the_error_of_a_question)
   tiny_master_start (&f);
   g_autoptr (MusterSession) session = create_session (&f);
   g_autoptr (GError) error = NULL;
-  g_autoptr (MusterWatch) watch =
-      muster_session_watch (session, NULL, "bad", in_half_a_minute (), &error);
+  g_autoptr (MusterWatch) watch = muster_session_watch (
+      session, &(MusterWatchFor){.ready_for_local_init_op = NULL, .ready_op = "bad"},
+      in_half_a_minute (), &error);
 
   for (int i = 0; i < 2; i++) {
     g_auto (MusterTurn) turn = {0};

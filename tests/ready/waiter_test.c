@@ -20,8 +20,8 @@ set_up (void)
                                             MUSTER_WAIT_FOREVER, NULL, NULL);
   muster_fake_master_op_reports (f.master, "gate", "v", NULL);
   muster_fake_master_op_reports (f.master, "ready", "v", "local", NULL);
-  f.waiter =
-      muster_waiter_new (f.session, "gate", "ready", 30 * MUSTER_SECOND, MUSTER_CLOCK (f.clock));
+  f.waiter = muster_waiter_new (f.session, &(MusterWatchFor){"gate", "ready", NULL, NULL},
+                                30 * MUSTER_SECOND, MUSTER_CLOCK (f.clock));
 
   return f;
 }

@@ -234,7 +234,7 @@ MUSTER_TEST (Health, port_offers_nothing_else)
   static const char *const methods[] = {
       "/tensorflow.MasterService/CreateSession",
       "/tensorflow.MasterService/Reset",
-      "/muster.Readiness/About",
+      "/muster.Readiness/Status",
       "/muster.Readiness/Watch",
   };
   g_auto (Fixture) f = fixture_start_local ();

@@ -22,7 +22,7 @@ static const char *const methods[] = {
     "/tensorflow.MasterService/MakeCallable",
     "/tensorflow.MasterService/RunCallable",
     "/tensorflow.MasterService/ReleaseCallable",
-    "/muster.Readiness/About",
+    "/muster.Readiness/Status",
 };
 
 /* Sends what may be nonsense: any answer will do, but there must be one. */

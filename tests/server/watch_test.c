@@ -40,24 +40,26 @@ static MusterWatch *
 watch_ready (MusterSession *session, const char *ready_op)
 {
   g_autoptr (GError) error = NULL;
-  MusterWatch *watch = muster_session_watch (session, NULL, ready_op, patience (), &error);
+  MusterWatch *watch = muster_session_watch (
+      session, &(MusterWatchFor){.ready_for_local_init_op = NULL, .ready_op = ready_op},
+      patience (), &error);
   MUSTER_EXPECT_NO_ERROR (error);
   return watch;
 }
 
-static Muster__AboutResponse *
+static Muster__StatusResponse *
 about (Served *f, MusterArena *arena)
 {
   g_autoptr (GError) error = NULL;
   g_auto (MusterRope) request = MUSTER_ROPE_INIT;
   MusterRpcOptions options = {.deadline_us = patience ()};
-  g_autoptr (GBytes) response =
-      muster_rpc_client_call (f->bare, "/muster.Readiness/About", &request, &options, NULL, &error);
+  g_autoptr (GBytes) response = muster_rpc_client_call (f->bare, "/muster.Readiness/Status",
+                                                        &request, &options, NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);
   if (response == NULL)
     return NULL;
-  return muster_unpack (&muster__about_response__descriptor, g_bytes_get_data (response, NULL),
-                        g_bytes_get_size (response), arena, "AboutResponse", NULL);
+  return muster_unpack (&muster__status_response__descriptor, g_bytes_get_data (response, NULL),
+                        g_bytes_get_size (response), arena, "StatusResponse", NULL);
 }
 
 MUSTER_TEST (Watch, tells_the_present_turn_at_once)
@@ -99,8 +101,9 @@ MUSTER_TEST (Watch, is_told_of_the_gate)
   g_autofree char *ready_op = NULL;
   g_autoptr (MusterSession) session = served_session (&f, &ready_op);
   MUSTER_ASSERT_NOT_NULL (session);
-  g_autoptr (MusterWatch) watch =
-      muster_session_watch (session, ready_op, NULL, patience (), &error);
+  g_autoptr (MusterWatch) watch = muster_session_watch (
+      session, &(MusterWatchFor){.ready_for_local_init_op = ready_op, .ready_op = NULL},
+      patience (), &error);
   MUSTER_ASSERT_NO_ERROR (error);
 
   EXPECT_NEXT (watch, "gate");
@@ -362,7 +365,7 @@ MUSTER_TEST (Watch, may_be_opened_while_the_server_stops)
   }
 }
 
-MUSTER_TEST (About, tells_what_serves_here)
+MUSTER_TEST (Status, tells_what_serves_here)
 {
   g_autoptr (GError) error = NULL;
   g_auto (Served) f = served_start ();
@@ -371,7 +374,7 @@ MUSTER_TEST (About, tells_what_serves_here)
   MUSTER_ASSERT_TRUE (served_run (session, "init", &error));
   g_autoptr (MusterArena) arena = muster_arena_new ();
 
-  Muster__AboutResponse *told = about (&f, arena);
+  Muster__StatusResponse *told = about (&f, arena);
 
   MUSTER_ASSERT_NOT_NULL (told);
   MUSTER_EXPECT_TRUE (*told->version != '\0');

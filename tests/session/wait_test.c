@@ -130,7 +130,8 @@ MUSTER_TEST (Wait, is_cancelled_at_95_s)
 }
 
 static void
-keep_message (const char *message, G_GNUC_UNUSED const MusterTurn *turn, gpointer user_data)
+keep_message (const char *message, G_GNUC_UNUSED const MusterTurn *turn,
+              G_GNUC_UNUSED GPtrArray *reasons, gpointer user_data)
 {
   g_string_append_printf (user_data, "%s\n", message);
 }

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "master/announcement.h"
+
+const char *
+muster_chief_phase_name (MusterChiefPhase phase)
+{
+  static const char *const names[] = {
+      [MUSTER_CHIEF_UNKNOWN] = "unknown",       [MUSTER_CHIEF_STARTING] = "starting",
+      [MUSTER_CHIEF_RESTORING] = "restoring",   [MUSTER_CHIEF_INITIALISING] = "initialising",
+      [MUSTER_CHIEF_LOCAL_INIT] = "local init", [MUSTER_CHIEF_PREPARED] = "prepared",
+      [MUSTER_CHIEF_TRAINING] = "training",     [MUSTER_CHIEF_OVER] = "over",
+  };
+  return (guint)phase < G_N_ELEMENTS (names) ? names[phase] : names[MUSTER_CHIEF_UNKNOWN];
+}
+
+gboolean
+muster_chief_phase_is_preparing (MusterChiefPhase phase)
+{
+  return phase >= MUSTER_CHIEF_STARTING && phase <= MUSTER_CHIEF_LOCAL_INIT;
+}
+
+void
+muster_announcement_clear (MusterAnnouncement *self)
+{
+  g_free (self->model);
+  g_free (self->task);
+  g_free (self->who);
+  g_free (self->durable);
+  g_free (self->detail);
+  *self = (MusterAnnouncement)MUSTER_ANNOUNCEMENT_INIT;
+}
+
+MusterAnnouncement *
+muster_announcement_copy (const MusterAnnouncement *self)
+{
+  MusterAnnouncement *copy = g_memdup2 (self, sizeof *self);
+  copy->model = g_strdup (self->model);
+  copy->task = g_strdup (self->task);
+  copy->who = g_strdup (self->who);
+  copy->durable = g_strdup (self->durable);
+  copy->detail = g_strdup (self->detail);
+  return copy;
+}
+
+void
+muster_announcement_free (MusterAnnouncement *self)
+{
+  if (self == NULL)
+    return;
+  muster_announcement_clear (self);
+  g_free (self);
+}
+
+gboolean
+muster_announcement_equal (const MusterAnnouncement *a, const MusterAnnouncement *b)
+{
+  if (a == NULL || b == NULL)
+    return a == b;
+  return a->phase == b->phase && a->epoch == b->epoch && a->step == b->step &&
+         a->durable_step == b->durable_step && a->alive == b->alive && a->prepared == b->prepared &&
+         a->is_ready == b->is_ready && g_strcmp0 (a->model, b->model) == 0 &&
+         g_strcmp0 (a->task, b->task) == 0 && g_strcmp0 (a->who, b->who) == 0 &&
+         g_strcmp0 (a->durable, b->durable) == 0 && g_strcmp0 (a->detail, b->detail) == 0;
+}
+
+char *
+muster_announcement_describe (const MusterAnnouncement *self)
+{
+  g_autofree char *duration =
+      muster_format_duration (self->alive ? self->phase_age_us : self->lost_age_us);
+  const char *phase = muster_chief_phase_name (self->phase);
+  const char *task = self->task != NULL && *self->task != '\0' ? self->task : "chief";
+  const char *who = self->who != NULL && *self->who != '\0' ? self->who : "somewhere";
+  if (self->alive)
+    return g_strdup_printf ("%s (%s), %s for %s", task, who, phase, duration);
+  return g_strdup_printf ("%s (%s), gone for %s, was %s", task, who, duration, phase);
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "master/lease.h"
+
+typedef struct {
+  char *model; /* (owned) (nullable) until set_identity */
+  gint64 epoch;
+} MusterLeasePrivate;
+
+G_DEFINE_ABSTRACT_TYPE_WITH_PRIVATE (MusterLease, muster_lease, G_TYPE_OBJECT)
+
+static MusterLeasePrivate *
+private_of (MusterLease *self)
+{
+  return muster_lease_get_instance_private (self);
+}
+
+MusterLease *
+muster_session_claim (MusterSession *session, const MusterClaim *claim, MusterAnnouncement **before,
+                      gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  g_return_val_if_fail (MUSTER_IS_SESSION (session), NULL);
+  if (before != NULL)
+    *before = NULL;
+  MusterSessionClass *class = MUSTER_SESSION_GET_CLASS (session);
+  if (class->claim != NULL)
+    return class->claim (session, claim, before, deadline_us, cancellable, error);
+  g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,
+                       "this kind of master keeps no announcements");
+  return NULL;
+}
+
+gint64
+muster_lease_epoch (MusterLease *self)
+{
+  return private_of (self)->epoch;
+}
+
+const char *
+muster_lease_model (MusterLease *self)
+{
+  return private_of (self)->model;
+}
+
+gboolean
+muster_lease_announce (MusterLease *self, const MusterAnnouncement *announcement,
+                       gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  g_return_val_if_fail (MUSTER_IS_LEASE (self), FALSE);
+  return MUSTER_LEASE_GET_CLASS (self)->announce (self, announcement, deadline_us, cancellable,
+                                                  error);
+}
+
+gboolean
+muster_lease_announce_phase (MusterLease *self, MusterChiefPhase phase, gint64 deadline_us,
+                             GCancellable *cancellable, GError **error)
+{
+  MusterAnnouncement announcement = MUSTER_ANNOUNCEMENT_INIT;
+  announcement.phase = phase;
+  return muster_lease_announce (self, &announcement, deadline_us, cancellable, error);
+}
+
+gboolean
+muster_lease_check (MusterLease *self, GError **error)
+{
+  g_return_val_if_fail (MUSTER_IS_LEASE (self), FALSE);
+  return MUSTER_LEASE_GET_CLASS (self)->check (self, error);
+}
+
+void
+muster_lease_set_identity (MusterLease *self, const char *model, gint64 epoch)
+{
+  MusterLeasePrivate *private = private_of (self);
+  private->model = g_strdup (model);
+  private->epoch = epoch;
+}
+
+static void
+muster_lease_finalize (GObject *object)
+{
+  g_free (private_of (MUSTER_LEASE (object))->model);
+  G_OBJECT_CLASS (muster_lease_parent_class)->finalize (object);
+}
+
+static void
+muster_lease_class_init (MusterLeaseClass *class)
+{
+  G_OBJECT_CLASS (class)->finalize = muster_lease_finalize;
+}
+
+static void
+muster_lease_init (MusterLease *self G_GNUC_UNUSED)
+{
+}
