@@ -55,6 +55,18 @@ muster_address_parse (const char *address, char **host, guint16 *port, GError **
   return TRUE;
 }
 
+gboolean
+muster_address_is_loopback (const char *address)
+{
+  g_autofree char *host = NULL;
+  guint16 port;
+  if (!muster_address_parse (address, &host, &port, NULL))
+    return FALSE;
+  g_autoptr (GInetAddress) number = g_inet_address_new_from_string (host);
+  return number != NULL ? g_inet_address_get_is_loopback (number)
+                        : g_ascii_strcasecmp (host, "localhost") == 0;
+}
+
 char *
 muster_address_format (const char *host, guint16 port)
 {

@@ -4,17 +4,15 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/rope.h"
-#include "wire/rpc_client.h"
 
 #include <grpc/byte_buffer.h>
 #include <grpc/grpc.h>
-#include <grpc/grpc_security.h>
 #include <grpc/slice.h>
 
 G_BEGIN_DECLS
 
-/* What client and server share of the gRPC C core: its start, its buffers, its clock, its statuses,
- * and the one place where credentials are made. */
+/* What client and server share of the gRPC C core: its start, its buffers, its clock and its
+ * statuses. */
 
 /* The message limit, both ways: protobuf's own. */
 #define MUSTER_MAX_MESSAGE G_MAXINT32
@@ -53,12 +51,6 @@ gint64 muster_grpc_deadline_us (gpr_timespec deadline);
  * has escaped it. */
 char *muster_grpc_status_text (const char *text);
 
-/* Credentials are made here and nowhere else; NULL gives plain text. */
-grpc_channel_credentials *muster_rpc_credentials_for_channel (MusterRpcCredentials *self);
-grpc_server_credentials *muster_rpc_credentials_for_server (MusterRpcCredentials *self);
-
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (grpc_byte_buffer, grpc_byte_buffer_destroy)
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (grpc_channel_credentials, grpc_channel_credentials_release)
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (grpc_server_credentials, grpc_server_credentials_release)
 
 G_END_DECLS

@@ -50,6 +50,7 @@ muster_rpc_call_unref (MusterRpcCall *self)
   grpc_call_details_destroy (&self->details);
   g_clear_object (&self->cancellable);
   g_free (self->status_text);
+  muster_rpc_call_headers_free (self->headers);
   g_mutex_clear (&self->lock);
   muster_rpc_server_unref_private (self->server);
   g_free (self);

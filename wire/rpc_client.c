@@ -43,8 +43,8 @@ create_channel (const char *address, MusterRpcCredentials *credentials)
       muster_grpc_arg (GRPC_ARG_ENABLE_HTTP_PROXY, 0),
   };
   g_autofree char *target = target_of (address);
-  g_autoptr (grpc_channel_credentials) secured = muster_rpc_credentials_for_channel (credentials);
-  return grpc_channel_create (target, secured, &(grpc_channel_args){G_N_ELEMENTS (args), args});
+  return muster_rpc_credentials_open_channel (credentials, target,
+                                              &(grpc_channel_args){G_N_ELEMENTS (args), args});
 }
 
 MusterRpcClient *
@@ -54,6 +54,10 @@ muster_rpc_client_new (const char *address, MusterRpcCredentials *credentials)
   MusterRpcClient *self = g_new0 (MusterRpcClient, 1);
   g_atomic_ref_count_init (&self->refs);
   self->address = g_strdup (address);
+  self->credentials = credentials != NULL ? muster_rpc_credentials_ref (credentials) : NULL;
+  self->is_token_exposed = muster_rpc_credentials_has_token (credentials) &&
+                           !muster_rpc_credentials_has_tls (credentials) &&
+                           !muster_address_is_loopback (address);
   self->channel = create_channel (address, credentials);
   g_mutex_init (&self->lock);
   self->idle = g_ptr_array_new ();
@@ -79,6 +83,7 @@ muster_rpc_client_unref (MusterRpcClient *self)
   if (self->pump != NULL)
     grpc_completion_queue_shutdown (self->pump); /* this may be its thread: no join */
   g_mutex_clear (&self->lock);
+  muster_rpc_credentials_unref (self->credentials);
   g_free (self->address);
   g_free (self);
 }
@@ -142,9 +147,12 @@ muster_rpc_client_new_call (MusterRpcClient *self, const char *method, gint64 de
 }
 
 void
-muster_rpc_client_opening_ops (grpc_op ops[3], grpc_byte_buffer *request, gboolean wait_for_ready)
+muster_rpc_client_opening_ops (grpc_op ops[3], MusterRpcMetadata *metadata,
+                               grpc_byte_buffer *request, gboolean wait_for_ready)
 {
   ops[0] = (grpc_op){.op = GRPC_OP_SEND_INITIAL_METADATA};
+  ops[0].data.send_initial_metadata.metadata = metadata->items;
+  ops[0].data.send_initial_metadata.count = metadata->n_items;
   ops[0].flags = GRPC_INITIAL_METADATA_WAIT_FOR_READY_EXPLICITLY_SET |
                  (wait_for_ready ? GRPC_INITIAL_METADATA_WAIT_FOR_READY : 0);
   ops[1] = (grpc_op){.op = GRPC_OP_SEND_MESSAGE};
@@ -171,6 +179,14 @@ set_timeout_error (MusterRpcClient *self, gint64 waited_us, GError **error)
                self->address, waited, is_connected ? "" : ": not connected");
 }
 
+static void
+set_exposed_error (MusterRpcClient *self, GError **error)
+{
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+               "the token would go to '%s' in plain text: use TLS, as in grpcs://%s", self->address,
+               self->address);
+}
+
 gboolean
 muster_rpc_client_check (MusterRpcClient *self, const MusterRope *request,
                          const MusterRpcOptions *options, gint64 now_us, GError **error)
@@ -180,11 +196,15 @@ muster_rpc_client_check (MusterRpcClient *self, const MusterRope *request,
                          "a call needs a deadline");
     return FALSE;
   }
+  if (self->is_token_exposed) {
+    set_exposed_error (self, error);
+    return FALSE;
+  }
   if (options->deadline_us <= now_us) {
     set_timeout_error (self, 0, error);
     return FALSE;
   }
-  return muster_grpc_check_size (request, error);
+  return muster_rpc_headers_check (options, error) && muster_grpc_check_size (request, error);
 }
 
 /* A server that stops resets its open calls, without a word of its own: the core then says
@@ -248,9 +268,11 @@ unary_clear (Unary *self)
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Unary, unary_clear)
 
 static void
-unary_start (Unary *self, grpc_call *call, MusterRope *request, gboolean wait_for_ready,
-             gpointer tag)
+unary_start (Unary *self, MusterRpcClient *client, grpc_call *call, MusterRope *request,
+             const MusterRpcOptions *options, gpointer tag)
 {
+  g_auto (MusterRpcMetadata) metadata;
+  muster_rpc_metadata_init (&metadata, client, options);
   self->call = call;
   self->request = muster_grpc_buffer_from_rope (request);
   self->outcome.text = grpc_empty_slice ();
@@ -258,7 +280,7 @@ unary_start (Unary *self, grpc_call *call, MusterRope *request, gboolean wait_fo
   grpc_metadata_array_init (&self->trailing);
 
   grpc_op ops[6] = {0};
-  muster_rpc_client_opening_ops (ops, self->request, wait_for_ready);
+  muster_rpc_client_opening_ops (ops, &metadata, self->request, options->wait_for_ready);
   ops[3].op = GRPC_OP_RECV_INITIAL_METADATA;
   ops[3].data.recv_initial_metadata.recv_initial_metadata = &self->initial;
   ops[4].op = GRPC_OP_RECV_MESSAGE;
@@ -302,9 +324,9 @@ muster_rpc_client_call (MusterRpcClient *self, const char *method, MusterRope *r
   g_auto (Unary) unary = {
       .outcome = {.started_us = now_us, .deadline_us = options->deadline_us},
   };
-  unary_start (&unary,
+  unary_start (&unary, self,
                muster_rpc_client_new_call (self, method, options->deadline_us, now_us, queue),
-               request, options->wait_for_ready, &unary);
+               request, options, &unary);
   unary_wait (&unary, queue, cancellable);
   give_queue (self, queue);
 
@@ -332,11 +354,13 @@ muster_rpc_client_send_and_forget (MusterRpcClient *self, const char *method, Mu
                                    gint64 timeout_us)
 {
   gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  MusterRpcOptions options = {.deadline_us = muster_deadline_after (now_us, timeout_us)};
+  if (!muster_rpc_client_check (self, request, &options, now_us, NULL))
+    return;
   Unary *unary = g_new0 (Unary, 1);
   unary->client = muster_rpc_client_ref (self);
   unary->answered = (MusterRpcTag){on_forgotten, unary};
-  grpc_call *call =
-      muster_rpc_client_new_call (self, method, muster_deadline_after (now_us, timeout_us), now_us,
-                                  muster_rpc_client_pump (self));
-  unary_start (unary, call, request, FALSE, &unary->answered);
+  grpc_call *call = muster_rpc_client_new_call (self, method, options.deadline_us, now_us,
+                                                muster_rpc_client_pump (self));
+  unary_start (unary, self, call, request, &options, &unary->answered);
 }

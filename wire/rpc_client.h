@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/rope.h"
+#include "wire/credentials.h"
 
 G_BEGIN_DECLS
 
@@ -19,11 +20,7 @@ G_BEGIN_DECLS
 typedef struct _MusterRpcClient MusterRpcClient;
 typedef struct _MusterRpcStream MusterRpcStream;
 
-/* How a client or server is secured; NULL is plain text. The seam for TLS and tokens: nothing else
- * in muster touches a gRPC credential. */
-typedef struct _MusterRpcCredentials MusterRpcCredentials;
-
-/* No connection is made yet. address is HOST:PORT. */
+/* No connection is made yet. address is HOST:PORT; credentials is (nullable). */
 MusterRpcClient *muster_rpc_client_new (const char *address, MusterRpcCredentials *credentials);
 MusterRpcClient *muster_rpc_client_ref (MusterRpcClient *self);
 void muster_rpc_client_unref (MusterRpcClient *self);
@@ -31,11 +28,21 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterRpcClient, muster_rpc_client_unref)
 
 const char *muster_rpc_client_address (MusterRpcClient *self);
 
+/* What goes with a call beside its request. */
+typedef struct {
+  const char *key;   /* lower-case letters, digits and "-_."; not "grpc-...", not "...-bin" */
+  const char *value; /* printable ASCII */
+} MusterRpcHeader;
+
 typedef struct {
   gint64 deadline_us; /* on muster_system_clock (); 0 is an error, MUSTER_WAIT_FOREVER none */
   /* Wait for a server that isn't there yet, until the deadline; else such a call is UNAVAILABLE at
    * once. */
   gboolean wait_for_ready;
+  /* At most 16, of 4 KiB together; others are INVALID_ARGUMENT. The server sees each by
+   * muster_rpc_call_header (). */
+  const MusterRpcHeader *headers;
+  gsize n_headers;
 } MusterRpcOptions;
 
 /* One request, one answer. method is "/package.Service/Name". The request's pieces go out uncopied.

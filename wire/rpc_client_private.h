@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "wire/credentials_private.h"
 #include "wire/grpc_private.h"
+#include "wire/rpc_client.h"
 
 G_BEGIN_DECLS
 
@@ -10,6 +12,8 @@ G_BEGIN_DECLS
 struct _MusterRpcClient {
   gatomicrefcount refs;
   char *address;
+  MusterRpcCredentials *credentials; /* (owned) (nullable) */
+  gboolean is_token_exposed; /* no call may be made: it would bear the token in plain text */
   grpc_channel *channel;
 
   GMutex lock;
@@ -30,9 +34,25 @@ grpc_call *muster_rpc_client_new_call (MusterRpcClient *self, const char *method
 gboolean muster_rpc_client_check (MusterRpcClient *self, const MusterRope *request,
                                   const MusterRpcOptions *options, gint64 now_us, GError **error);
 
+#define MUSTER_RPC_MAX_HEADERS 16
+
+/* The token and the headers that go with a call; needed until its first batch has begun. */
+typedef struct {
+  grpc_metadata items[1 + MUSTER_RPC_MAX_HEADERS];
+  gsize n_items;
+} MusterRpcMetadata;
+
+/* FALSE with INVALID_ARGUMENT for headers that gRPC wouldn't take. */
+gboolean muster_rpc_headers_check (const MusterRpcOptions *options, GError **error);
+
+void muster_rpc_metadata_init (MusterRpcMetadata *self, MusterRpcClient *client,
+                               const MusterRpcOptions *options);
+void muster_rpc_metadata_clear (MusterRpcMetadata *self);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterRpcMetadata, muster_rpc_metadata_clear)
+
 /* SEND_INITIAL_METADATA, SEND_MESSAGE, SEND_CLOSE_FROM_CLIENT: how each call begins. */
-void muster_rpc_client_opening_ops (grpc_op ops[3], grpc_byte_buffer *request,
-                                    gboolean wait_for_ready);
+void muster_rpc_client_opening_ops (grpc_op ops[3], MusterRpcMetadata *metadata,
+                                    grpc_byte_buffer *request, gboolean wait_for_ready);
 
 /* How a call ended. */
 typedef struct {

@@ -16,6 +16,11 @@
 /* What muster's own clients may ping without being taken for a nuisance. */
 #define MIN_PING_INTERVAL_MS 5000
 
+/* A token, the headers that muster_rpc_headers_check () lets through, and gRPC's own. */
+#define MAX_METADATA 16384
+/* A message's size is checked before it is unpacked, and its size then isn't. */
+#define NO_COMPRESSION (1 << GRPC_COMPRESS_NONE)
+
 static void
 method_free (gpointer data)
 {
@@ -35,10 +40,12 @@ on_shut (gpointer owner, gboolean ok G_GNUC_UNUSED)
 }
 
 static grpc_server *
-create_server (void)
+create_server (int max_request)
 {
   grpc_arg args[] = {
-      muster_grpc_arg (GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, MUSTER_MAX_MESSAGE),
+      muster_grpc_arg (GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, max_request),
+      muster_grpc_arg (GRPC_ARG_MAX_METADATA_SIZE, MAX_METADATA),
+      muster_grpc_arg (GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, NO_COMPRESSION),
       muster_grpc_arg (GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, -1),
       muster_grpc_arg (GRPC_ARG_ALLOW_REUSEPORT, 0),
       muster_grpc_arg (GRPC_ARG_KEEPALIVE_TIME_MS, KEEPALIVE_MS),
@@ -47,6 +54,13 @@ create_server (void)
       muster_grpc_arg (GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, MIN_PING_INTERVAL_MS),
   };
   return grpc_server_create (&(grpc_channel_args){G_N_ELEMENTS (args), args}, NULL);
+}
+
+static void
+use_server (MusterRpcServer *self, grpc_server *server)
+{
+  self->server = server;
+  grpc_server_register_completion_queue (server, self->queue, NULL);
 }
 
 MusterRpcServer *
@@ -60,10 +74,18 @@ muster_rpc_server_new (void)
   g_cond_init (&self->changed);
   self->shut = (MusterRpcTag){on_shut, self};
   self->methods = g_ptr_array_new_with_free_func (method_free);
+  self->open_methods = g_ptr_array_new_with_free_func (g_free);
   self->queue = grpc_completion_queue_create_for_next (NULL);
-  self->server = create_server ();
-  grpc_server_register_completion_queue (self->server, self->queue, NULL);
+  use_server (self, create_server (MUSTER_MAX_MESSAGE));
   return self;
+}
+
+void
+muster_rpc_server_set_max_request (MusterRpcServer *self, gsize n_bytes)
+{
+  g_return_if_fail (!self->is_started && !self->has_listened);
+  grpc_server_destroy (self->server);
+  use_server (self, create_server ((int)MIN (n_bytes, (gsize)MUSTER_MAX_MESSAGE)));
 }
 
 void
@@ -78,6 +100,7 @@ muster_rpc_server_unref_private (MusterRpcServer *self)
   if (!g_atomic_ref_count_dec (&self->refs))
     return;
   g_ptr_array_unref (self->methods);
+  g_ptr_array_unref (self->open_methods);
   g_mutex_clear (&self->stopping);
   g_mutex_clear (&self->lock);
   g_cond_clear (&self->changed);
@@ -101,6 +124,15 @@ muster_rpc_server_add_method (MusterRpcServer *self, const char *path, MusterRpc
   MusterRpcMethod *method = g_new0 (MusterRpcMethod, 1);
   *method = (MusterRpcMethod){self, g_strdup (path), handler, user_data, NULL};
   g_ptr_array_add (self->methods, method);
+}
+
+void
+muster_rpc_server_add_open_method (MusterRpcServer *self, const char *path,
+                                   MusterRpcHandler handler, gpointer user_data)
+{
+  g_return_if_fail (!self->is_started);
+  g_ptr_array_add (self->open_methods, g_strdup (path));
+  muster_rpc_server_add_method (self, path, handler, user_data);
 }
 
 /* gRPC says only that it couldn't: a plain socket says why. */
@@ -130,7 +162,14 @@ muster_rpc_server_listen (MusterRpcServer *self, const char *address,
   guint16 port;
   if (!muster_address_parse (address, &host, &port, error))
     return 0;
-  g_autoptr (grpc_server_credentials) secured = muster_rpc_credentials_for_server (credentials);
+  g_autoptr (grpc_server_credentials) secured =
+      muster_rpc_credentials_for_server (credentials, error);
+  if (secured == NULL)
+    return 0;
+  const grpc_slice *authorization = muster_rpc_credentials_authorization (credentials);
+  if (authorization != NULL)
+    muster_rpc_guard (secured, authorization, self->open_methods);
+  self->has_listened = TRUE;
   int bound = grpc_server_add_http2_port (self->server, address, secured);
   if (bound == 0)
     explain_listen (host, port, address, error);

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "base/rope.h"
-#include "wire/rpc_client.h"
+#include "wire/credentials.h"
 
 G_BEGIN_DECLS
 
@@ -13,7 +13,7 @@ G_BEGIN_DECLS
  * MusterRpcCall and answer from any thread later. A call is answered exactly once (streams: any
  * number of messages, then the end). A method nobody registered is UNIMPLEMENTED. Status texts are
  * cut to 4 KB and made valid UTF-8, as HTTP/2 and TensorFlow's client need. Messages may have up to
- * 2 GiB. */
+ * 2 GiB; compressed ones are refused, since a small one may hide a large one. */
 
 typedef struct _MusterRpcServer MusterRpcServer;
 typedef struct _MusterRpcCall MusterRpcCall;
@@ -29,9 +29,16 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterRpcServer, muster_rpc_server_free)
 /* Before start. method is "/package.Service/Name". */
 void muster_rpc_server_add_method (MusterRpcServer *self, const char *method,
                                    MusterRpcHandler handler, gpointer user_data);
+/* The same, for a method that is called without a token as well: health. */
+void muster_rpc_server_add_open_method (MusterRpcServer *self, const char *method,
+                                        MusterRpcHandler handler, gpointer user_data);
 
-/* Listens on HOST:PORT; port 0 takes a free one. Returns the port, or 0 with UNAVAILABLE ("address
- * in use") or INVALID_ARGUMENT. */
+/* Before the first listen. A request over so many bytes is RESOURCE_EXHAUSTED, and no handler sees
+ * it. 2 GiB at most, which is the default. */
+void muster_rpc_server_set_max_request (MusterRpcServer *self, gsize n_bytes);
+
+/* Listens on HOST:PORT; port 0 takes a free one. credentials is (nullable), and each address may
+ * have its own. Returns the port, or 0 with UNAVAILABLE ("address in use") or INVALID_ARGUMENT. */
 int muster_rpc_server_listen (MusterRpcServer *self, const char *address,
                               MusterRpcCredentials *credentials, GError **error);
 
@@ -52,6 +59,10 @@ gint64 muster_rpc_call_deadline_us (MusterRpcCall *self);
 /* Is cancelled when the caller goes away, gives up or runs out of time, or the server stops.
  * Borrowed. */
 GCancellable *muster_rpc_call_cancellable (MusterRpcCall *self);
+
+/* What the caller sent as a header of that key (lower-case): printable ASCII, of the first if there
+ * are several. NULL if there is none, or it is something else. Borrowed from the call. */
+const char *muster_rpc_call_header (MusterRpcCall *self, const char *key);
 
 /* A unary answer; the pieces go out uncopied. */
 void muster_rpc_call_reply (MusterRpcCall *self, MusterRope *reply);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "wire/credentials_private.h"
 #include "wire/grpc_private.h"
 #include "wire/rpc_server.h"
 #include "wire/rpc_threads_private.h"
@@ -27,6 +28,7 @@ struct _MusterRpcServer {
   grpc_server *server;  /* (owned) (nullable) NULL once stopped */
   grpc_completion_queue *queue;
   GPtrArray *methods;        /* (owned) (element-type MusterRpcMethod) */
+  GPtrArray *open_methods;   /* (owned) (element-type char *) paths; complete from start on */
   MusterRpcThreads *threads; /* (owned) (nullable) while it runs */
   MusterRpcTag shut;
 
@@ -34,9 +36,13 @@ struct _MusterRpcServer {
   GMutex lock;
   GCond changed;       /* is_shut or n_open */
   gboolean is_started; /* guarded by stopping */
-  gboolean is_shut;    /* guarded by lock: gRPC takes no more calls */
-  gint n_open;         /* guarded by lock: calls requested that are not gone */
+  gboolean has_listened;
+  gboolean is_shut; /* guarded by lock: gRPC takes no more calls */
+  gint n_open;      /* guarded by lock: calls requested that are not gone */
 };
+
+typedef struct _MusterRpcCallHeader MusterRpcCallHeader;
+void muster_rpc_call_headers_free (MusterRpcCallHeader *first);
 
 struct _MusterRpcCall {
   gatomicrefcount refs;    /* until it is answered, until it is gone, one for a batch under way */
@@ -60,7 +66,8 @@ struct _MusterRpcCall {
   grpc_byte_buffer *sending; /* (owned) (nullable) */
   gboolean is_sending;       /* a batch of ours is under way */
   int status;
-  char *status_text; /* (owned) (nullable) */
+  char *status_text;            /* (owned) (nullable) */
+  MusterRpcCallHeader *headers; /* (owned) (nullable) those that were asked for */
 };
 
 /* A call that is to be taken in; the reference is the one it holds until it is answered. */

@@ -106,10 +106,12 @@ on_ended (gpointer owner, gboolean ok G_GNUC_UNUSED)
 }
 
 static void
-start (MusterRpcStream *self, gboolean wait_for_ready)
+start (MusterRpcStream *self, const MusterRpcOptions *options)
 {
+  g_auto (MusterRpcMetadata) metadata;
+  muster_rpc_metadata_init (&metadata, self->client, options);
   grpc_op opening[4] = {0};
-  muster_rpc_client_opening_ops (opening, self->request, wait_for_ready);
+  muster_rpc_client_opening_ops (opening, &metadata, self->request, options->wait_for_ready);
   opening[3].op = GRPC_OP_RECV_INITIAL_METADATA;
   opening[3].data.recv_initial_metadata.recv_initial_metadata = &self->initial;
   start_batch (self, opening, G_N_ELEMENTS (opening), &self->opened);
@@ -151,7 +153,7 @@ muster_rpc_client_open (MusterRpcClient *client, const char *method, MusterRope 
   g_mutex_init (&self->lock);
   g_cond_init (&self->changed);
   g_queue_init (&self->messages);
-  start (self, options->wait_for_ready);
+  start (self, options);
   return self;
 }
 

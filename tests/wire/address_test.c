@@ -42,6 +42,25 @@ MUSTER_TEST (Address, says_what_is_wrong_with_it)
   }
 }
 
+MUSTER_TEST (Address, is_loopback_only_if_it_says_so)
+{
+  static const char *const loopback[] = {"localhost:1", "LocalHost:1", "127.0.0.1:0",
+                                         "127.255.0.9:65535", "[::1]:2222"};
+  static const char *const others[] = {
+      "10.0.0.1:1",           "0.0.0.0:1", "[::]:1",      "128.0.0.1:1",
+      "localhost.example:1",  "chief:1",   "127.0.0.1",   "localhost",
+      "127.0.0.1.example:1",  "127.1:1",   "[fe80::1]:1", "",
+      "[::ffff:127.0.0.1]:1x"};
+  for (gsize i = 0; i < G_N_ELEMENTS (loopback); i++) {
+    MUSTER_TRACE ("'%s'", loopback[i]);
+    MUSTER_EXPECT_TRUE (muster_address_is_loopback (loopback[i]));
+  }
+  for (gsize i = 0; i < G_N_ELEMENTS (others); i++) {
+    MUSTER_TRACE ("'%s'", others[i]);
+    MUSTER_EXPECT_FALSE (muster_address_is_loopback (others[i]));
+  }
+}
+
 MUSTER_TEST (Address, is_put_together_with_brackets_where_needed)
 {
   g_autofree char *name = muster_address_format ("ps0", 1);
