@@ -32,6 +32,7 @@ typedef struct {
 struct _MusterFakeMaster {
   GObject parent;
   MusterFakeClock *clock; /* (owned) */
+  MusterFakeBoard *board; /* (owned) */
   GMutex lock;
   /* guarded by lock */
   GHashTable *scripts;   /* (owned) name -> Script */
@@ -110,6 +111,7 @@ muster_fake_master_new (MusterFakeClock *clock)
   MusterFakeMaster *self = g_object_new (MUSTER_TYPE_FAKE_MASTER, NULL);
 
   self->clock = g_object_ref (clock);
+  self->board = muster_fake_board_new (clock);
 
   return self;
 }
@@ -212,6 +214,7 @@ muster_fake_master_restart (MusterFakeMaster *self)
   self->n_open = 0;
   g_hash_table_remove_all (self->variables);
   g_mutex_unlock (&self->lock);
+  muster_fake_board_forget (self->board);
 }
 
 void
@@ -462,6 +465,12 @@ muster_fake_master_clock (MusterFakeMaster *self)
   return self->clock;
 }
 
+MusterFakeBoard *
+muster_fake_master_board (MusterFakeMaster *self)
+{
+  return self->board;
+}
+
 static MusterSession *
 muster_fake_master_create_session (MusterMaster *master, MusterGraph *graph,
                                    G_GNUC_UNUSED GBytes *config, gint64 deadline_us,
@@ -496,6 +505,7 @@ muster_fake_master_finalize (GObject *object)
 {
   MusterFakeMaster *self = MUSTER_FAKE_MASTER (object);
 
+  muster_fake_board_free (self->board);
   g_object_unref (self->clock);
   g_hash_table_unref (self->scripts);
   g_hash_table_unref (self->variables);

@@ -32,8 +32,8 @@ typedef gboolean (*MusterFakeOp) (MusterFakeMaster *self, const MusterStep *step
 void muster_fake_master_op_calls (MusterFakeMaster *self, const char *op, MusterFakeOp func,
                                   gpointer user_data);
 
-/* What is asked by name: "create", "close", "watch" or an op. The calls from the first on (1, 2, …)
- * fail, n_times of them (G_MAXUINT: from then on). */
+/* What is asked by name: "create", "close", "watch", "claim", "announce" or an op. The calls from
+ * the first on (1, 2, …) fail, n_times of them (G_MAXUINT: from then on). */
 void muster_fake_master_fail (MusterFakeMaster *self, const char *what, guint first, guint n_times,
                               MusterError code, const char *message);
 /* How long each call takes; one that doesn't end by its deadline fails with DEADLINE_EXCEEDED at
@@ -48,6 +48,21 @@ void muster_fake_master_restart (MusterFakeMaster *self);
 
 /* Sessions offer watch from now on (without: UNIMPLEMENTED). */
 void muster_fake_master_set_watchable (MusterFakeMaster *self);
+
+/* Sessions offer claim from now on, by the rules of claiming (without: UNIMPLEMENTED), for one
+ * model whatever its name; and watches that name a model tell of its chief. A lease that is dropped
+ * counts as lost at once, and never runs out. The diary says "claim" and "announce restoring". Each
+ * of what follows turns it on too. */
+void muster_fake_master_set_announcing (MusterFakeMaster *self);
+/* Another process's chief, as turns and claims find it; NULL: no chief has ever registered. Ages
+ * count on from those given. A chief whose lease was held here has lost it. */
+void muster_fake_master_set_chief (MusterFakeMaster *self, const MusterAnnouncement *chief);
+/* "worker:9 (elsewhere:1)" comes with a higher epoch: whoever holds a lease has lost it, and the
+ * session that claimed it is gone (ABORTED). */
+void muster_fake_master_usurp (MusterFakeMaster *self);
+void muster_fake_master_set_graph_difference (MusterFakeMaster *self, const char *difference);
+/* What is announced now, (transfer full) (nullable). */
+MusterAnnouncement *muster_fake_master_chief (MusterFakeMaster *self);
 
 /* How often something was asked; sessions open now, and at most. */
 guint muster_fake_master_n_calls (MusterFakeMaster *self, const char *what);

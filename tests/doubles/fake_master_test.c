@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "master/lease.h"
 #include "tests/doubles/fake_master.h"
 #include "tests/gtest_shim.h"
 
@@ -148,4 +149,149 @@ MUSTER_TEST (FakeMaster, pushes_a_turn_when_a_variable_gets_its_value)
   MUSTER_EXPECT_STREQ (before.why_not_ready, "Variables not initialized: v");
   MUSTER_EXPECT_TRUE (after.is_ready);
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (f.clock), 3601 * MUSTER_SECOND);
+}
+
+static MusterLease *
+claim (MusterSession *session, gint64 epoch, MusterAnnouncement **before, GError **error)
+{
+  MusterClaim claim = {.model = "digits", .task = "worker:0", .epoch = epoch};
+
+  return muster_session_claim (session, &claim, before, MUSTER_WAIT_FOREVER, NULL, error);
+}
+
+MUSTER_TEST (FakeMaster, keeps_no_announcements_unless_told_to)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (MusterSession) session = open_session (&f, NULL);
+  g_autoptr (GError) error = NULL;
+
+  MUSTER_EXPECT_NULL (claim (session, 0, NULL, &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED);
+}
+
+MUSTER_TEST (FakeMaster, grants_a_model_to_one_chief_until_a_higher_epoch_comes)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (MusterSession) first = open_session (&f, NULL);
+  g_autoptr (MusterSession) second = open_session (&f, NULL);
+  g_autoptr (GError) refused = NULL;
+  g_autoptr (GError) lost = NULL;
+  g_autoptr (GError) gone = NULL;
+  g_autoptr (MusterAnnouncement) before = NULL;
+  muster_fake_master_set_announcing (f.master);
+
+  g_autoptr (MusterLease) lease = claim (first, 0, NULL, NULL);
+  MUSTER_ASSERT_TRUE (lease != NULL);
+  MUSTER_EXPECT_TRUE (muster_lease_check (lease, NULL));
+  MUSTER_EXPECT_NULL (claim (second, 1, NULL, &refused));
+  g_autoptr (MusterLease) higher = claim (second, 5, &before, NULL);
+
+  MUSTER_ASSERT_TRUE (higher != NULL);
+  MUSTER_EXPECT_EQ (muster_lease_epoch (lease), 1);
+  MUSTER_EXPECT_EQ (muster_lease_epoch (higher), 5);
+  MUSTER_EXPECT_ERROR (refused, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
+  MUSTER_ASSERT_NOT_NULL (before);
+  MUSTER_EXPECT_STREQ (before->task, "worker:0");
+  MUSTER_EXPECT_FALSE (muster_lease_check (lease, &lost));
+  MUSTER_EXPECT_ERROR (lost, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
+  MUSTER_EXPECT_FALSE (muster_session_run_op (first, "init", MUSTER_WAIT_FOREVER, NULL, &gone));
+  MUSTER_EXPECT_ERROR (gone, MUSTER_ERROR, MUSTER_ERROR_ABORTED);
+}
+
+MUSTER_TEST (FakeMaster, takes_back_a_lease_that_is_dropped)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (MusterSession) session = open_session (&f, NULL);
+  muster_fake_master_set_announcing (f.master);
+
+  g_object_unref (claim (session, 0, NULL, NULL));
+  muster_fake_clock_pass (f.clock, 3 * MUSTER_SECOND);
+  g_autoptr (MusterAnnouncement) chief = muster_fake_master_chief (f.master);
+  g_autoptr (MusterLease) next = claim (session, 0, NULL, NULL);
+
+  MUSTER_ASSERT_NOT_NULL (chief);
+  MUSTER_EXPECT_FALSE (chief->alive);
+  MUSTER_EXPECT_EQ (chief->lost_age_us, 3 * MUSTER_SECOND);
+  MUSTER_ASSERT_TRUE (next != NULL);
+  MUSTER_EXPECT_EQ (muster_lease_epoch (next), 2);
+}
+
+MUSTER_TEST (FakeMaster, lets_a_lease_outlive_its_restart)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (MusterSession) session = open_session (&f, NULL);
+  muster_fake_master_set_announcing (f.master);
+  g_autoptr (MusterLease) lease = claim (session, 7, NULL, NULL);
+
+  muster_fake_master_restart (f.master);
+  MUSTER_EXPECT_TRUE (
+      muster_lease_announce_phase (lease, MUSTER_CHIEF_RESTORING, MUSTER_WAIT_FOREVER, NULL, NULL));
+  muster_fake_master_usurp (f.master);
+
+  g_autoptr (MusterAnnouncement) chief = muster_fake_master_chief (f.master);
+  MUSTER_EXPECT_FALSE (muster_lease_check (lease, NULL));
+  MUSTER_EXPECT_EQ (chief->epoch, 8);
+  MUSTER_EXPECT_STREQ (chief->model, "digits");
+}
+
+MUSTER_TEST (FakeMaster, refuses_a_job_that_is_over)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (MusterSession) session = open_session (&f, NULL);
+  g_autoptr (GError) error = NULL;
+  MusterAnnouncement over = MUSTER_ANNOUNCEMENT_INIT;
+  MusterClaim again = {.model = "digits", .take_over = TRUE};
+  over.phase = MUSTER_CHIEF_OVER;
+  over.step = 20000;
+  over.epoch = 3;
+  muster_fake_master_set_chief (f.master, &over);
+
+  MUSTER_EXPECT_NULL (claim (session, 0, NULL, &error));
+  g_autoptr (MusterLease) lease =
+      muster_session_claim (session, &again, NULL, MUSTER_WAIT_FOREVER, NULL, NULL);
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_OUT_OF_RANGE);
+  MUSTER_EXPECT_TRUE (strstr (error->message, "20000"));
+  MUSTER_ASSERT_TRUE (lease != NULL);
+  MUSTER_EXPECT_EQ (muster_lease_epoch (lease), 4);
+}
+
+static void
+prepare_phase (gpointer user_data)
+{
+  MusterAnnouncement chief = MUSTER_ANNOUNCEMENT_INIT;
+
+  chief.task = (char *)"worker:0";
+  chief.phase = MUSTER_CHIEF_PREPARED;
+  chief.alive = TRUE;
+  muster_fake_master_set_chief (user_data, &chief);
+}
+
+MUSTER_TEST (FakeMaster, tells_in_turns_what_the_chief_does)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (MusterSession) session = open_session (&f, NULL);
+  MusterAnnouncement at_work = MUSTER_ANNOUNCEMENT_INIT;
+  g_auto (MusterTurn) first = {0};
+  g_auto (MusterTurn) second = {0};
+  at_work.task = (char *)"worker:0";
+  at_work.phase = MUSTER_CHIEF_INITIALISING;
+  at_work.alive = TRUE;
+  muster_fake_master_set_chief (f.master, &at_work);
+  muster_fake_master_set_graph_difference (f.master, "node 'a' is missing");
+  muster_fake_master_set_watchable (f.master);
+  muster_fake_clock_at (f.clock, 12 * MUSTER_SECOND, prepare_phase, f.master);
+
+  g_autoptr (MusterWatch) watch = muster_session_watch (
+      session, &(MusterWatchFor){.model = "digits"}, MUSTER_WAIT_FOREVER, NULL);
+  MUSTER_ASSERT_TRUE (muster_watch_next (watch, &first, NULL, NULL));
+  MUSTER_ASSERT_TRUE (muster_watch_next (watch, &second, NULL, NULL));
+
+  MUSTER_EXPECT_TRUE (first.keeps_announcements && !first.gate_open && !first.is_ready);
+  MUSTER_EXPECT_STREQ (first.why_gate, "worker:0 is at work: initialising");
+  MUSTER_EXPECT_STREQ (first.graph_difference, "node 'a' is missing");
+  MUSTER_EXPECT_EQ (first.chief->phase, MUSTER_CHIEF_INITIALISING);
+  MUSTER_EXPECT_TRUE (second.gate_open && second.is_ready);
+  MUSTER_EXPECT_EQ (second.chief->phase, MUSTER_CHIEF_PREPARED);
 }

@@ -20,6 +20,7 @@ struct _MusterFakeWatch {
   MusterFakeSession *session; /* (owned) */
   char *gate_op;              /* (owned) (nullable) */
   char *ready_op;             /* (owned) (nullable) */
+  gboolean names_model;
   gint64 deadline_us;
   gboolean told;
   MusterTurn last;
@@ -42,11 +43,13 @@ muster_fake_session_new (MusterFakeMaster *master, guint life)
 static gboolean
 check_alive (MusterFakeSession *self, GError **error)
 {
-  if (muster_fake_master_is_alive (self->master, self->life) && !g_atomic_int_get (&self->ended))
+  const char *handle = muster_session_handle (MUSTER_SESSION (self));
+
+  if (muster_fake_master_is_alive (self->master, self->life) && !g_atomic_int_get (&self->ended) &&
+      !muster_fake_board_has_ended (muster_fake_master_board (self->master), handle))
     return TRUE;
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED,
-               "Session %s is not found. Possibly, this master has restarted.",
-               muster_session_handle (MUSTER_SESSION (self)));
+               "Session %s is not found. Possibly, this master has restarted.", handle);
 
   return FALSE;
 }
@@ -154,9 +157,24 @@ muster_fake_session_watch (MusterSession *session, const MusterWatchFor *what, g
   watch->session = g_object_ref (self);
   watch->gate_op = g_strdup (what->ready_for_local_init_op);
   watch->ready_op = g_strdup (what->ready_op);
+  watch->names_model = what->model != NULL;
   watch->deadline_us = deadline_us == 0 ? MUSTER_WAIT_FOREVER : deadline_us;
 
   return MUSTER_WATCH (watch);
+}
+
+static MusterLease *
+muster_fake_session_claim (MusterSession *session, const MusterClaim *claim,
+                           MusterAnnouncement **before, gint64 deadline_us,
+                           GCancellable *cancellable, GError **error)
+{
+  MusterFakeSession *self = MUSTER_FAKE_SESSION (session);
+
+  if (!check_alive (self, error))
+    return NULL;
+
+  return muster_fake_board_claim (self->master, muster_session_handle (session), claim, before,
+                                  deadline_us, cancellable, error);
 }
 
 static gboolean
@@ -187,10 +205,13 @@ look (MusterFakeWatch *self, MusterTurn *turn, GError **error)
   if (!check_alive (self->session, error) ||
       !judge (self, self->gate_op, &turn->gate_open, &turn->why_gate, &turn->missing, error))
     return FALSE;
-  if (!turn->gate_open)
-    return TRUE;
+  if (turn->gate_open &&
+      !judge (self, self->ready_op, &turn->is_ready, &turn->why_not_ready, &turn->missing, error))
+    return FALSE;
+  if (self->names_model)
+    muster_fake_board_fill (muster_fake_master_board (self->session->master), turn);
 
-  return judge (self, self->ready_op, &turn->is_ready, &turn->why_not_ready, &turn->missing, error);
+  return TRUE;
 }
 
 static gboolean
@@ -198,6 +219,9 @@ is_news (const MusterFakeWatch *self, const MusterTurn *turn)
 {
   return !self->told || turn->gate_open != self->last.gate_open ||
          turn->is_ready != self->last.is_ready ||
+         turn->keeps_announcements != self->last.keeps_announcements ||
+         !muster_announcement_equal (turn->chief, self->last.chief) ||
+         g_strcmp0 (turn->graph_difference, self->last.graph_difference) != 0 ||
          g_strcmp0 (turn->why_gate, self->last.why_gate) != 0 ||
          g_strcmp0 (turn->why_not_ready, self->last.why_not_ready) != 0;
 }
@@ -210,7 +234,10 @@ tell (MusterFakeWatch *self, MusterTurn *turn)
   self->last = (MusterTurn){.gate_open = turn->gate_open,
                             .is_ready = turn->is_ready,
                             .why_gate = g_strdup (turn->why_gate),
-                            .why_not_ready = g_strdup (turn->why_not_ready)};
+                            .why_not_ready = g_strdup (turn->why_not_ready),
+                            .keeps_announcements = turn->keeps_announcements,
+                            .chief = turn->chief ? muster_announcement_copy (turn->chief) : NULL,
+                            .graph_difference = g_strdup (turn->graph_difference)};
 }
 
 /* Looks whenever something has happened on the clock. */
@@ -284,6 +311,7 @@ muster_fake_session_class_init (MusterFakeSessionClass *klass)
   MUSTER_SESSION_CLASS (klass)->run = muster_fake_session_run;
   MUSTER_SESSION_CLASS (klass)->close = muster_fake_session_close;
   MUSTER_SESSION_CLASS (klass)->watch = muster_fake_session_watch;
+  MUSTER_SESSION_CLASS (klass)->claim = muster_fake_session_claim;
 }
 
 static void

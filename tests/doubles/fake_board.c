@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "master/lease.h"
+#include "tests/doubles/fake_session_private.h"
+
+/* The rules of claiming in miniature, for one model, and the leases that come of them. */
+
+struct _MusterFakeBoard {
+  MusterFakeClock *clock; /* (owned) */
+  GMutex lock;
+  /* guarded by lock */
+  gboolean announcing;
+  MusterAnnouncement *chief; /* (owned) (nullable) its ages count from the instants below */
+  gint64 phase_us, durable_us, lost_us;
+  gint64 highest;    /* epoch ever seen */
+  char *holder;      /* (owned) (nullable) the handle of the chief's session */
+  GHashTable *ended; /* (owned) a set of handles: sessions of chiefs that lost */
+  char *difference;  /* (owned) (nullable) of the waiter's graph */
+};
+
+#define MUSTER_TYPE_FAKE_LEASE (muster_fake_lease_get_type ())
+G_DECLARE_FINAL_TYPE (MusterFakeLease, muster_fake_lease, MUSTER, FAKE_LEASE, MusterLease)
+
+struct _MusterFakeLease {
+  MusterLease parent;
+  MusterFakeMaster *master; /* (owned) */
+  char *handle;             /* (owned) its session's */
+  char *task;               /* (owned) (nullable) */
+  MusterChiefPhase phase;   /* the last one announced */
+};
+
+G_DEFINE_FINAL_TYPE (MusterFakeLease, muster_fake_lease, MUSTER_TYPE_LEASE)
+
+MusterFakeBoard *
+muster_fake_board_new (MusterFakeClock *clock)
+{
+  MusterFakeBoard *self = g_new0 (MusterFakeBoard, 1);
+
+  self->clock = g_object_ref (clock);
+  g_mutex_init (&self->lock);
+  self->ended = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+
+  return self;
+}
+
+void
+muster_fake_board_free (MusterFakeBoard *self)
+{
+  g_clear_pointer (&self->chief, muster_announcement_free);
+  g_free (self->holder);
+  g_hash_table_unref (self->ended);
+  g_free (self->difference);
+  g_mutex_clear (&self->lock);
+  g_object_unref (self->clock);
+  g_free (self);
+}
+
+static gint64
+now_us (MusterFakeBoard *self)
+{
+  return muster_clock_now_us (MUSTER_CLOCK (self->clock));
+}
+
+static void
+put_chief_locked (MusterFakeBoard *self, const MusterAnnouncement *chief, const char *holder)
+{
+  if (self->holder && g_strcmp0 (self->holder, holder) != 0)
+    g_hash_table_add (self->ended, g_strdup (self->holder));
+  g_free (self->holder);
+  self->holder = g_strdup (holder);
+  g_clear_pointer (&self->chief, muster_announcement_free);
+  if (!chief)
+    return;
+  self->chief = muster_announcement_copy (chief);
+  self->highest = MAX (self->highest, chief->epoch);
+  self->phase_us = now_us (self) - chief->phase_age_us;
+  self->durable_us = now_us (self) - chief->durable_age_us;
+  self->lost_us = now_us (self) - chief->lost_age_us;
+}
+
+static MusterAnnouncement *
+look_locked (MusterFakeBoard *self)
+{
+  if (!self->chief)
+    return NULL;
+  MusterAnnouncement *chief = muster_announcement_copy (self->chief);
+  chief->phase_age_us = now_us (self) - self->phase_us;
+  chief->durable_age_us = chief->durable ? now_us (self) - self->durable_us : 0;
+  chief->lost_age_us = chief->alive ? 0 : now_us (self) - self->lost_us;
+
+  return chief;
+}
+
+/* The world outside, as tests script it. */
+
+void
+muster_fake_master_set_announcing (MusterFakeMaster *self)
+{
+  MusterFakeBoard *board = muster_fake_master_board (self);
+
+  g_mutex_lock (&board->lock);
+  board->announcing = TRUE;
+  g_mutex_unlock (&board->lock);
+}
+
+void
+muster_fake_master_set_chief (MusterFakeMaster *self, const MusterAnnouncement *chief)
+{
+  MusterFakeBoard *board = muster_fake_master_board (self);
+
+  g_mutex_lock (&board->lock);
+  board->announcing = TRUE;
+  put_chief_locked (board, chief, NULL);
+  g_mutex_unlock (&board->lock);
+}
+
+void
+muster_fake_master_usurp (MusterFakeMaster *self)
+{
+  MusterFakeBoard *board = muster_fake_master_board (self);
+  MusterAnnouncement other = MUSTER_ANNOUNCEMENT_INIT;
+
+  other.task = (char *)"worker:9";
+  other.who = (char *)"elsewhere:1";
+  other.phase = MUSTER_CHIEF_STARTING;
+  other.alive = TRUE;
+  g_mutex_lock (&board->lock);
+  g_autofree char *model = g_strdup (board->chief ? board->chief->model : NULL);
+  other.model = model;
+  other.epoch = board->highest + 1;
+  board->announcing = TRUE;
+  put_chief_locked (board, &other, NULL);
+  g_mutex_unlock (&board->lock);
+}
+
+void
+muster_fake_master_set_graph_difference (MusterFakeMaster *self, const char *difference)
+{
+  MusterFakeBoard *board = muster_fake_master_board (self);
+
+  g_mutex_lock (&board->lock);
+  board->announcing = TRUE;
+  g_free (board->difference);
+  board->difference = g_strdup (difference);
+  g_mutex_unlock (&board->lock);
+}
+
+MusterAnnouncement *
+muster_fake_master_chief (MusterFakeMaster *self)
+{
+  MusterFakeBoard *board = muster_fake_master_board (self);
+
+  g_mutex_lock (&board->lock);
+  MusterAnnouncement *chief = look_locked (board);
+  g_mutex_unlock (&board->lock);
+
+  return chief;
+}
+
+void
+muster_fake_board_forget (MusterFakeBoard *self)
+{
+  g_mutex_lock (&self->lock);
+  g_clear_pointer (&self->chief, muster_announcement_free);
+  g_clear_pointer (&self->holder, g_free);
+  self->highest = 0;
+  g_mutex_unlock (&self->lock);
+}
+
+gboolean
+muster_fake_board_has_ended (MusterFakeBoard *self, const char *handle)
+{
+  g_mutex_lock (&self->lock);
+  gboolean has_ended = g_hash_table_contains (self->ended, handle);
+  g_mutex_unlock (&self->lock);
+
+  return has_ended;
+}
+
+/* What a turn says of the chief; while one prepares the model, it isn't ready. */
+void
+muster_fake_board_fill (MusterFakeBoard *self, MusterTurn *turn)
+{
+  g_mutex_lock (&self->lock);
+  turn->keeps_announcements = self->announcing;
+  turn->chief = self->announcing ? look_locked (self) : NULL;
+  turn->graph_difference = g_strdup (self->difference);
+  g_mutex_unlock (&self->lock);
+  const MusterAnnouncement *chief = turn->chief;
+  if (!chief || !chief->alive || !muster_chief_phase_is_preparing (chief->phase))
+    return;
+  turn->gate_open = turn->is_ready = FALSE;
+  g_free (turn->why_gate);
+  turn->why_gate = g_strdup_printf ("%s is at work: %s", chief->task ? chief->task : "The chief",
+                                    muster_chief_phase_name (chief->phase));
+}
+
+/* Claiming. */
+
+static gboolean
+may_claim_locked (MusterFakeBoard *self, const MusterClaim *claim, GError **error)
+{
+  const MusterAnnouncement *chief = self->chief;
+
+  if (!chief || claim->take_over)
+    return TRUE;
+  if (chief->phase == MUSTER_CHIEF_OVER) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_OUT_OF_RANGE,
+                 "'%s' is finished: its chief ended the job at step %" G_GINT64_FORMAT,
+                 claim->model, chief->step);
+    return FALSE;
+  }
+  if ((claim->epoch == 0 || claim->epoch >= self->highest) &&
+      (!chief->alive || claim->epoch > chief->epoch))
+    return TRUE;
+  g_autofree char *who = muster_announcement_describe (chief);
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION, "'%s' has a chief: %s",
+               claim->model, who);
+
+  return FALSE;
+}
+
+static gint64
+grant_locked (MusterFakeBoard *self, const MusterClaim *claim, const char *handle)
+{
+  MusterAnnouncement chief = MUSTER_ANNOUNCEMENT_INIT;
+
+  chief.model = (char *)claim->model;
+  chief.task = (char *)claim->task;
+  chief.who = (char *)"fake:1";
+  chief.phase = MUSTER_CHIEF_STARTING;
+  chief.epoch = claim->epoch ? claim->epoch : self->highest + 1;
+  chief.alive = TRUE;
+  put_chief_locked (self, &chief, handle);
+
+  return chief.epoch;
+}
+
+static gint64
+claim_on_board (MusterFakeBoard *self, const MusterClaim *claim, const char *handle,
+                MusterAnnouncement **before, GError **error)
+{
+  g_mutex_lock (&self->lock);
+  gboolean may_claim = self->announcing && may_claim_locked (self, claim, error);
+  if (!self->announcing)
+    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,
+                         "This master keeps no announcements");
+  g_autoptr (MusterAnnouncement) stood = may_claim ? look_locked (self) : NULL;
+  gint64 epoch = may_claim ? grant_locked (self, claim, handle) : 0;
+  g_mutex_unlock (&self->lock);
+  if (epoch && before)
+    *before = g_steal_pointer (&stood);
+
+  return epoch;
+}
+
+MusterLease *
+muster_fake_board_claim (MusterFakeMaster *master, const char *handle, const MusterClaim *claim,
+                         MusterAnnouncement **before, gint64 deadline_us, GCancellable *cancellable,
+                         GError **error)
+{
+  if (!muster_fake_master_ask (master, "claim", "%s", deadline_us, cancellable, error))
+    return NULL;
+  gint64 epoch = claim_on_board (muster_fake_master_board (master), claim, handle, before, error);
+  if (epoch == 0)
+    return NULL;
+
+  MusterFakeLease *self = g_object_new (MUSTER_TYPE_FAKE_LEASE, NULL);
+  self->master = g_object_ref (master);
+  self->handle = g_strdup (handle);
+  self->task = g_strdup (claim->task);
+  self->phase = MUSTER_CHIEF_STARTING;
+  muster_lease_set_identity (MUSTER_LEASE (self), claim->model, epoch);
+
+  return MUSTER_LEASE (self);
+}
+
+/* A master that has restarted knows of no chief: then the lease is claimed again, as a client does
+ * behind the scenes. */
+static gboolean
+hold_locked (MusterFakeLease *self, MusterFakeBoard *board, GError **error)
+{
+  MusterLease *lease = MUSTER_LEASE (self);
+
+  if (!board->chief) {
+    MusterClaim claim = {.model = muster_lease_model (lease),
+                         .task = self->task,
+                         .epoch = muster_lease_epoch (lease)};
+    grant_locked (board, &claim, self->handle);
+    board->chief->phase = self->phase;
+  }
+  if (board->chief->epoch == muster_lease_epoch (lease))
+    return TRUE;
+  g_autofree char *who = muster_announcement_describe (board->chief);
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+               "The lease on '%s' was lost to %s", muster_lease_model (lease), who);
+
+  return FALSE;
+}
+
+static gboolean
+muster_fake_lease_check (MusterLease *lease, GError **error)
+{
+  MusterFakeLease *self = MUSTER_FAKE_LEASE (lease);
+  MusterFakeBoard *board = muster_fake_master_board (self->master);
+
+  g_mutex_lock (&board->lock);
+  gboolean holds = hold_locked (self, board, error);
+  g_mutex_unlock (&board->lock);
+
+  return holds;
+}
+
+static void
+take_in_locked (MusterFakeBoard *self, const MusterAnnouncement *told)
+{
+  MusterAnnouncement *chief = self->chief;
+
+  if (chief->phase != told->phase)
+    self->phase_us = now_us (self);
+  chief->phase = told->phase;
+  chief->step = told->step;
+  chief->prepared |= told->phase >= MUSTER_CHIEF_PREPARED;
+  g_free (chief->detail);
+  chief->detail = g_strdup (told->detail);
+  if (told->durable_step < 0)
+    return;
+  chief->durable_step = told->durable_step;
+  g_free (chief->durable);
+  chief->durable = g_strdup (told->durable);
+  self->durable_us = now_us (self);
+}
+
+static gboolean
+muster_fake_lease_announce (MusterLease *lease, const MusterAnnouncement *announcement,
+                            gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  MusterFakeLease *self = MUSTER_FAKE_LEASE (lease);
+  MusterFakeBoard *board = muster_fake_master_board (self->master);
+  g_autofree char *note =
+      g_strdup_printf ("announce %s", muster_chief_phase_name (announcement->phase));
+
+  if (!muster_fake_master_ask (self->master, "announce", note, deadline_us, cancellable, error))
+    return FALSE;
+  g_mutex_lock (&board->lock);
+  gboolean holds = hold_locked (self, board, error);
+  if (holds)
+    take_in_locked (board, announcement);
+  g_mutex_unlock (&board->lock);
+  if (holds)
+    self->phase = announcement->phase;
+
+  return holds;
+}
+
+static void
+muster_fake_lease_dispose (GObject *object)
+{
+  MusterFakeLease *self = MUSTER_FAKE_LEASE (object);
+
+  if (self->master) {
+    MusterFakeBoard *board = muster_fake_master_board (self->master);
+    g_mutex_lock (&board->lock);
+    if (board->chief && board->chief->epoch == muster_lease_epoch (MUSTER_LEASE (self)) &&
+        board->chief->alive) {
+      board->chief->alive = FALSE;
+      board->lost_us = now_us (board);
+      g_clear_pointer (&board->holder, g_free);
+    }
+    g_mutex_unlock (&board->lock);
+  }
+  g_clear_object (&self->master);
+  g_clear_pointer (&self->handle, g_free);
+  g_clear_pointer (&self->task, g_free);
+  G_OBJECT_CLASS (muster_fake_lease_parent_class)->dispose (object);
+}
+
+static void
+muster_fake_lease_class_init (MusterFakeLeaseClass *klass)
+{
+  G_OBJECT_CLASS (klass)->dispose = muster_fake_lease_dispose;
+  MUSTER_LEASE_CLASS (klass)->announce = muster_fake_lease_announce;
+  MUSTER_LEASE_CLASS (klass)->check = muster_fake_lease_check;
+}
+
+static void
+muster_fake_lease_init (G_GNUC_UNUSED MusterFakeLease *self)
+{
+}
