@@ -159,7 +159,7 @@ call_on_thread (gpointer data)
 }
 
 void
-echo_thread_start (EchoThread *self, Echo *echo, const char *method)
+echo_thread_prepare (EchoThread *self, Echo *echo, const char *method)
 {
   *self = (EchoThread){
       .echo = echo,
@@ -167,7 +167,19 @@ echo_thread_start (EchoThread *self, Echo *echo, const char *method)
       .options = echo_options (),
       .cancellable = g_cancellable_new (),
   };
+}
+
+void
+echo_thread_run (EchoThread *self)
+{
   self->thread = g_thread_new ("caller", call_on_thread, self);
+}
+
+void
+echo_thread_start (EchoThread *self, Echo *echo, const char *method)
+{
+  echo_thread_prepare (self, echo, method);
+  echo_thread_run (self);
 }
 
 GError *

@@ -48,6 +48,9 @@ typedef struct {
 } EchoThread;
 
 void echo_thread_start (EchoThread *self, Echo *echo, const char *method);
+/* The same in two steps, with options of one's own set between them. */
+void echo_thread_prepare (EchoThread *self, Echo *echo, const char *method);
+void echo_thread_run (EchoThread *self);
 GError *echo_thread_join (EchoThread *self);
 
 G_END_DECLS

@@ -146,6 +146,28 @@ MUSTER_TEST (StepRequest, that_is_malformed_is_refused)
   expect_refused ("\x3a\x00", 2);                         /* a flag that is bytes */
 }
 
+/* Four floats, and then as many as alone would just be believed. */
+#define FOUR "\x08\1\x12\4\x12\2\x08\4"
+#define MANY "\x08\1\x12\x08\x12\6\x08\xfe\xff\xff\xff\1"
+
+MUSTER_TEST (StepCodecs, believe_claims_of_all_tensors_together_only_up_to_a_bound)
+{
+  static const char run[] = "\x12\x0d\x0a\1x\x12\x08" FOUR "\x12\x11\x0a\1y\x12\x0c" MANY;
+  static const char callable[] = "\x1a\x08" FOUR "\x1a\x0c" MANY;
+  static const char response[] = "\x0a\x08" FOUR "\x0a\x0c" MANY;
+  g_autoptr (GError) callable_error = NULL, response_error = NULL;
+  g_autoptr (GBytes) callable_bytes = g_bytes_new_static (callable, sizeof callable - 1);
+  g_autoptr (GBytes) response_bytes = g_bytes_new_static (response, sizeof response - 1);
+  MusterTensor *tensors[2] = {NULL};
+
+  expect_refused (run, sizeof run - 1);
+  MUSTER_EXPECT_NULL (muster_step_request_decode_callable (callable_bytes, &callable_error));
+  MUSTER_EXPECT_ERROR (callable_error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_FALSE (
+      muster_step_response_decode_callable (response_bytes, 2, tensors, NULL, &response_error));
+  MUSTER_EXPECT_ERROR (response_error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+}
+
 /* Whatever is cut or changed: an error or a request, never anything worse. */
 static void
 decode_all (GBytes *bytes)

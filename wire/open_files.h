@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <glib.h>
+
+G_BEGIN_DECLS
+
+/* How many files and connections this process may hold open. Any thread may ask. */
+
+/* Raises the soft limit to the hard one, as far as the system lets it. Returns the limit that then
+ * holds (G_MAXINT: none). */
+int muster_open_files_raise (void);
+
+/* TRUE if more than `reserve` descriptors may still be opened, as the lowest free one tells: who is
+ * about to take on something that needs descriptors can refuse it while it still can say so. Costs
+ * three system calls. */
+gboolean muster_open_files_left (guint reserve);
+
+G_END_DECLS
