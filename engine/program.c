@@ -14,6 +14,7 @@ struct _MusterProgram {
   GPtrArray *plans;      /* (owned) of MusterPlan; guarded by lock */
   guint64 clock;         /* counts look-ups; guarded by lock */
   GHashTable *constants; /* (owned) node to MusterTensor; guarded by lock */
+  gsize budget;          /* how much constants may yet expand; guarded by lock */
 };
 
 MusterProgram *
@@ -25,6 +26,7 @@ muster_program_new (MusterGraph *graph)
   g_mutex_init (&self->lock);
   self->plans = g_ptr_array_new_with_free_func ((GDestroyNotify)muster_plan_unref);
   self->constants = g_hash_table_new_full (NULL, NULL, NULL, (GDestroyNotify)muster_tensor_unref);
+  self->budget = MUSTER_MAX_EXPANSION;
   return self;
 }
 
@@ -125,8 +127,8 @@ muster_program_constant (MusterProgram *self, guint32 node, GError **error)
                  "Node '%s' (op 'Const') has no attr 'value'", def->name);
     return NULL;
   }
-  g_autoptr (MusterTensor) tensor =
-      muster_tensor_proto_read (value->tensor.data, value->tensor.len, NULL, error);
+  g_autoptr (MusterTensor) tensor = muster_tensor_proto_read_within (
+      value->tensor.data, value->tensor.len, NULL, &self->budget, error);
   if (tensor == NULL) {
     g_prefix_error (error, "Node '%s' (op 'Const'): ", def->name);
     return NULL;

@@ -40,6 +40,7 @@ typedef struct {
   const guint8 *content;
   gsize content_size;
   gint64 n_elements;
+  gsize *budget; /* what may be filled in */
 } Parts;
 
 static gboolean refuse (GError **error, const char *format, ...) G_GNUC_PRINTF (2, 3);
@@ -221,6 +222,7 @@ run_over_values (const Parts *parts, Values *values, GError **error)
   return TRUE;
 }
 
+/* element_size is that of an element that isn't there and is to be filled in. */
 static gboolean
 check_count (const Parts *parts, gint64 n_read, guint per, gsize element_size, GError **error)
 {
@@ -230,13 +232,15 @@ check_count (const Parts *parts, gint64 n_read, guint per, gsize element_size, G
   if (n_read / per > parts->n_elements)
     return refuse (error, "it has %" G_GINT64_FORMAT " values for %" G_GINT64_FORMAT " elements",
                    n_read / per, parts->n_elements);
-  if (n_read / per < parts->n_elements &&
-      (!g_size_checked_mul (&n_bytes, (gsize)parts->n_elements, element_size) ||
-       n_bytes > MUSTER_MAX_EXPANSION))
+  if (n_read / per == parts->n_elements)
+    return TRUE;
+  if (!g_size_checked_mul (&n_bytes, (gsize)parts->n_elements, element_size) ||
+      n_bytes > *parts->budget)
     return refuse (error,
                    "%" G_GINT64_FORMAT " values stand for %" G_GINT64_FORMAT
                    " elements, more than may be filled in",
                    n_read / per, parts->n_elements);
+  *parts->budget -= n_bytes;
   return TRUE;
 }
 
@@ -283,15 +287,19 @@ read_typed (const Parts *parts, GError **error)
   return g_steal_pointer (&tensor);
 }
 
+/* The size of the last goes to *last: it stands for those that are missing. */
 static gint64
-count_strings (const Parts *parts)
+count_strings (const Parts *parts, gsize *last)
 {
   MusterProtoReader reader = muster_proto_reader (parts->data, parts->size);
   MusterProtoField field;
   gint64 n = 0;
+  *last = 0;
   while (muster_proto_read_field (&reader, &field))
-    if (field.number == FIELD_STRING && field.type == MUSTER_WIRE_BYTES)
+    if (field.number == FIELD_STRING && field.type == MUSTER_WIRE_BYTES) {
+      *last = field.size;
       n++;
+    }
   return n;
 }
 
@@ -339,8 +347,11 @@ gather_strings (const Parts *parts, MusterString *strings)
 static gboolean
 check_string_count (const Parts *parts, GError **error)
 {
-  if (parts->content_size == 0)
-    return check_count (parts, count_strings (parts), 1, sizeof (MusterString), error);
+  if (parts->content_size == 0) {
+    gsize last;
+    const gint64 n = count_strings (parts, &last);
+    return check_count (parts, n, 1, sizeof (MusterString) + last, error);
+  }
   /* each has a length of at least a byte */
   return (guint64)parts->n_elements <= parts->content_size ||
          refuse (error, "it has %" G_GSIZE_FORMAT " bytes for %" G_GINT64_FORMAT " strings",
@@ -381,11 +392,20 @@ read_content (const Parts *parts, GBytes *owner, GError **error)
 MusterTensor *
 muster_tensor_proto_read (const void *data, gsize size, GBytes *owner, GError **error)
 {
+  gsize budget = MUSTER_MAX_EXPANSION;
+  return muster_tensor_proto_read_within (data, size, owner, &budget, error);
+}
+
+MusterTensor *
+muster_tensor_proto_read_within (const void *data, gsize size, GBytes *owner, gsize *budget,
+                                 GError **error)
+{
   Parts parts;
   /* Not the dims: they are many, and written before they are read. */
   memset (&parts, 0, G_STRUCT_OFFSET (Parts, dims));
   parts.data = data;
   parts.size = size;
+  parts.budget = budget;
   parts.content = NULL;
   parts.content_size = 0;
   if (!read_parts (&parts, error) || !check_parts (&parts, error))

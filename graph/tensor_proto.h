@@ -13,13 +13,21 @@ G_BEGIN_DECLS
 
 /* Reads size bytes at data, which lie within owner (nullable: then the elements are copied).
  * INVALID_ARGUMENT says what is wrong: an unknown dtype, a bad shape, too many or too few values. A
- * claimed shape of more elements than there are bytes is believed only up to MUSTER_MAX_EXPANSION
- * bytes. */
+ * claimed shape of more elements than there are values is believed only up to MUSTER_MAX_EXPANSION
+ * bytes, each string counted as often as it stands there. */
 MusterTensor *muster_tensor_proto_read (const void *data, gsize size, GBytes *owner,
                                         GError **error);
 
-/* How large a tensor few bytes may expand to (a zeros((1e9,)) constant in a hostile graph). */
+/* The same for one of several tensors that came together: together they may expand by *budget
+ * bytes, which begins as MUSTER_MAX_EXPANSION and is drawn on. */
+MusterTensor *muster_tensor_proto_read_within (const void *data, gsize size, GBytes *owner,
+                                               gsize *budget, GError **error);
+
+/* How large few bytes may expand to (a zeros((1e9,)) constant in a hostile graph). The fuzzers are
+ * built with less. */
+#ifndef MUSTER_MAX_EXPANSION
 #define MUSTER_MAX_EXPANSION ((gsize)2 << 30)
+#endif
 
 /* Appends the tensor as field number of the message being written; large elements by reference. A
  * string tensor is written as string_val. */

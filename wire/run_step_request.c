@@ -14,10 +14,11 @@ typedef struct {
   gboolean has_options;
 } Layout;
 
-/* Where the next name goes. */
+/* What is left for the fields to come. */
 typedef struct {
-  char *at;
-} Text;
+  char *text;   /* where the next name goes */
+  gsize budget; /* how much tensors may expand */
+} Rest;
 
 static gboolean
 count_text (Layout *layout, const MusterProtoField *field, gsize *n)
@@ -100,7 +101,7 @@ count_fields (Layout *layout, GBytes *message, GError **error)
 /* The struct, its arrays and its text in one allocation; all zero, so that it can be freed as it
  * is. */
 static MusterStepRequest *
-allocate (const Layout *layout, Text *text, GError **error)
+allocate (const Layout *layout, Rest *rest, GError **error)
 {
   gsize n_names = layout->is_callable ? 0 : layout->n_feeds;
   gsize n_pointers = n_names + layout->n_feeds + layout->n_fetches + layout->n_targets;
@@ -116,27 +117,28 @@ allocate (const Layout *layout, Text *text, GError **error)
   self->feed_names = layout->is_callable ? NULL : names;
   self->fetches = names + n_names;
   self->targets = self->fetches + layout->n_fetches;
-  text->at = (char *)(self->targets + layout->n_targets);
+  rest->text = (char *)(self->targets + layout->n_targets);
   self->session_handle = "";
   return self;
 }
 
 static const char *
-keep_text (Text *text, const void *data, gsize size)
+keep_text (Rest *rest, const void *data, gsize size)
 {
-  char *kept = text->at;
+  char *kept = rest->text;
   if (size > 0)
     memcpy (kept, data, size);
   kept[size] = '\0';
-  text->at += size + 1;
+  rest->text += size + 1;
   return kept;
 }
 
 static gboolean
 add_feed (MusterStepRequest *self, GBytes *message, const char *name, const void *data, gsize size,
-          GError **error)
+          Rest *rest, GError **error)
 {
-  MusterTensor *tensor = muster_tensor_proto_read (data, size, message, error);
+  MusterTensor *tensor =
+      muster_tensor_proto_read_within (data, size, message, &rest->budget, error);
   if (tensor == NULL && name != NULL)
     g_prefix_error (error, "feed '%s': ", name);
   else if (tensor == NULL)
@@ -150,27 +152,27 @@ add_feed (MusterStepRequest *self, GBytes *message, const char *name, const void
 }
 
 static gboolean
-fill_run_field (MusterStepRequest *self, GBytes *message, const MusterProtoField *field, Text *text,
+fill_run_field (MusterStepRequest *self, GBytes *message, const MusterProtoField *field, Rest *rest,
                 GError **error)
 {
   MusterNamedTensor feed;
   switch (field->number) {
   case RUN_STEP_SESSION_HANDLE:
-    self->session_handle = keep_text (text, field->data, field->size);
+    self->session_handle = keep_text (rest, field->data, field->size);
     break;
   case RUN_STEP_PARTIAL_RUN_HANDLE:
-    self->partial_run_handle = keep_text (text, field->data, field->size);
+    self->partial_run_handle = keep_text (rest, field->data, field->size);
     break;
   case RUN_STEP_FETCH:
-    self->fetches[self->n_fetches++] = keep_text (text, field->data, field->size);
+    self->fetches[self->n_fetches++] = keep_text (rest, field->data, field->size);
     break;
   case RUN_STEP_TARGET:
-    self->targets[self->n_targets++] = keep_text (text, field->data, field->size);
+    self->targets[self->n_targets++] = keep_text (rest, field->data, field->size);
     break;
   case RUN_STEP_FEED:
     muster_named_tensor_read (field, &feed);
-    return add_feed (self, message, keep_text (text, feed.name, feed.name_size), feed.tensor,
-                     feed.tensor_size, error);
+    return add_feed (self, message, keep_text (rest, feed.name, feed.name_size), feed.tensor,
+                     feed.tensor_size, rest, error);
   case RUN_STEP_OPTIONS:
     self->options = field->size > 0 ? muster_field_to_bytes (message, field) : NULL;
     break;
@@ -188,17 +190,17 @@ fill_run_field (MusterStepRequest *self, GBytes *message, const MusterProtoField
 
 static gboolean
 fill_callable_field (MusterStepRequest *self, GBytes *message, const MusterProtoField *field,
-                     Text *text, GError **error)
+                     Rest *rest, GError **error)
 {
   switch (field->number) {
   case RUN_CALLABLE_SESSION_HANDLE:
-    self->session_handle = keep_text (text, field->data, field->size);
+    self->session_handle = keep_text (rest, field->data, field->size);
     break;
   case RUN_CALLABLE_HANDLE:
     self->callable = (gint64)field->value;
     break;
   case RUN_CALLABLE_FEED:
-    return add_feed (self, message, NULL, field->data, field->size, error);
+    return add_feed (self, message, NULL, field->data, field->size, rest, error);
   case RUN_CALLABLE_REQUEST_ID:
     self->request_id = (gint64)field->value;
     break;
@@ -211,10 +213,10 @@ fill_callable_field (MusterStepRequest *self, GBytes *message, const MusterProto
 static MusterStepRequest *
 decode (Layout *layout, GBytes *message, GError **error)
 {
-  Text text;
+  Rest rest = {.budget = MUSTER_MAX_EXPANSION};
   if (!count_fields (layout, message, error))
     return NULL;
-  g_autoptr (MusterStepRequest) self = allocate (layout, &text, error);
+  g_autoptr (MusterStepRequest) self = allocate (layout, &rest, error);
   if (self == NULL)
     return NULL;
 
@@ -224,8 +226,8 @@ decode (Layout *layout, GBytes *message, GError **error)
   MusterProtoField field;
   while (muster_proto_read_field (&reader, &field)) {
     gboolean is_good = layout->is_callable
-                           ? fill_callable_field (self, message, &field, &text, error)
-                           : fill_run_field (self, message, &field, &text, error);
+                           ? fill_callable_field (self, message, &field, &rest, error)
+                           : fill_run_field (self, message, &field, &rest, error);
     if (!is_good) {
       g_prefix_error (error, "%s: ", layout->what);
       return NULL;

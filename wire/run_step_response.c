@@ -42,6 +42,7 @@ typedef struct {
   const char *const *wanted; /* (not owned) (nullable) names; NULL in RunCallable */
   GPtrArray *tensors;        /* (owned) as many as were asked for; (nullable) elements */
   gsize n_seen;
+  gsize budget;     /* how much tensors may yet expand */
   GBytes *metadata; /* (owned) (nullable) */
   int status;
   char *status_text; /* (owned) (nullable) */
@@ -101,8 +102,8 @@ take_tensor (Response *self, const MusterProtoField *field, GError **error)
   gsize place = self->wanted != NULL ? find_place (self, &got) : self->n_seen;
   if (place >= self->tensors->len || self->tensors->pdata[place] != NULL)
     return refuse_unasked (error);
-  self->tensors->pdata[place] =
-      muster_tensor_proto_read (got.tensor, got.tensor_size, self->message, error);
+  self->tensors->pdata[place] = muster_tensor_proto_read_within (
+      got.tensor, got.tensor_size, self->message, &self->budget, error);
   self->n_seen++;
   return self->tensors->pdata[place] != NULL;
 }
@@ -177,7 +178,7 @@ static gboolean
 decode (GBytes *message, const char *const *fetches, gsize n_fetches, MusterTensor **tensors,
         GBytes **metadata, GError **error)
 {
-  g_auto (Response) self = {.message = message, .wanted = fetches};
+  g_auto (Response) self = {.message = message, .wanted = fetches, .budget = MUSTER_MAX_EXPANSION};
   self.tensors = g_ptr_array_new_full (n_fetches, (GDestroyNotify)muster_tensor_unref);
   g_ptr_array_set_size (self.tensors, n_fetches);
   if (!read_fields (&self, error))

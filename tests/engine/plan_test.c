@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/unpack.h"
+#include "graph/graph_nodes.h"
 #include "tests/engine/fixture.h"
 
 /* x + two, and a negation of it. */
@@ -233,4 +235,54 @@ MUSTER_TEST (Plan, runs_a_node_once_however_often_it_is_named)
   MUSTER_EXPECT_EQ (fetch_float (session, "v"), 1.0f);
   muster_tensor_unref (got[0]);
   muster_tensor_unref (got[1]);
+}
+
+/* A Const of zeros whose shape has one size, written as a varint. */
+static void
+put_zeros (GByteArray *graph, char *name, const char *size)
+{
+  g_autofree char *shape = g_strdup_printf ("\x08%s", size);
+  g_autofree char *dim = g_strdup_printf ("\x12%c%s", (int)strlen (shape), shape);
+  g_autofree char *proto = g_strdup_printf ("\x08\1\x12%c%s", (int)strlen (dim), dim);
+  Tensorflow__AttrValue dtype = TENSORFLOW__ATTR_VALUE__INIT, value = dtype;
+  dtype.value_case = TENSORFLOW__ATTR_VALUE__VALUE_TYPE;
+  dtype.type = MUSTER_FLOAT;
+  value.value_case = TENSORFLOW__ATTR_VALUE__VALUE_TENSOR;
+  value.tensor = (ProtobufCBinaryData){strlen (proto), (guint8 *)proto};
+  Tensorflow__NodeDef__AttrEntry entries[] = {TENSORFLOW__NODE_DEF__ATTR_ENTRY__INIT,
+                                              TENSORFLOW__NODE_DEF__ATTR_ENTRY__INIT};
+  entries[0].key = "dtype";
+  entries[0].value = &dtype;
+  entries[1].key = "value";
+  entries[1].value = &value;
+  Tensorflow__NodeDef__AttrEntry *attrs[] = {&entries[0], &entries[1]};
+  Tensorflow__NodeDef node = TENSORFLOW__NODE_DEF__INIT, *nodes[] = {&node};
+  node.name = name;
+  node.op = "Const";
+  node.n_attr = 2;
+  node.attr = attrs;
+  Tensorflow__GraphDef def = TENSORFLOW__GRAPH_DEF__INIT;
+  def.n_node = 1;
+  def.node = nodes;
+  g_autoptr (GBytes) packed = muster_pack (&def.base);
+  g_byte_array_append (graph, g_bytes_get_data (packed, NULL), (guint)g_bytes_get_size (packed));
+}
+
+MUSTER_TEST (Plan, believes_what_all_constants_claim_together_only_up_to_a_bound)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  GByteArray *both = g_byte_array_new ();
+  put_zeros (both, "four", "\4");
+  put_zeros (both, "many", "\xfe\xff\xff\xff\1"); /* alone it would just be believed */
+  g_autoptr (GBytes) bytes = g_byte_array_free_to_bytes (both);
+  g_autoptr (MusterGraph) graph = muster_graph_new (bytes);
+  g_autoptr (MusterSession) session =
+      muster_master_create_session (master, graph, NULL, TEST_DEADLINE_US, NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+
+  MUSTER_EXPECT_EQ (fetch_float (session, "four"), 0.0f);
+  MUSTER_EXPECT_NULL (run_one (session, NULL, NULL, "many", &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
 }

@@ -209,6 +209,37 @@ MUSTER_TEST (tensor_proto, believes_large_claims_only_up_to_a_bound)
   expect_refused ("\x08\7\x12\x09\x12\7\x08\x80\x80\x80\x80\x80\x20\x42\1x", 16, "filled in");
 }
 
+/* Written out again each of them would stand there in full. */
+MUSTER_TEST (tensor_proto, counts_a_repeated_string_as_often_as_it_stands_there)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GByteArray) proto = g_byte_array_new ();
+  g_autofree char *text = g_strnfill (1 << 20, 'x');
+  g_byte_array_append (proto, (const guint8 *)"\x08\7\x12\5\x12\3\x08\xb8\x17", 9); /* 3000 */
+  muster_proto_put_bytes (proto, 8, text, 1 << 20);
+
+  MUSTER_EXPECT_NULL (muster_tensor_proto_read (proto->data, proto->len, NULL, &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+}
+
+MUSTER_TEST (tensor_proto, draws_on_what_several_tensors_may_expand_to_together)
+{
+  static const char four[] = "\x08\1\x12\4\x12\2\x08\4"; /* floats */
+  g_autoptr (GError) error = NULL;
+  gsize budget = 40;
+  for (int i = 0; i < 2; i++) {
+    g_autoptr (MusterTensor) tensor =
+        muster_tensor_proto_read_within (four, sizeof four - 1, NULL, &budget, &error);
+    MUSTER_ASSERT_NO_ERROR (error);
+  }
+  MUSTER_EXPECT_EQ (budget, 8u);
+  MUSTER_EXPECT_NULL (
+      muster_tensor_proto_read_within (four, sizeof four - 1, NULL, &budget, &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_EQ (budget, 8u);
+}
+
 MUSTER_TEST (tensor_proto, refuses_too_many_dimensions)
 {
   g_autoptr (GError) error = NULL;
