@@ -65,6 +65,22 @@ MusterRpcStream *muster_rpc_client_open (MusterRpcClient *self, const char *meth
  * one where it broke. */
 GBytes *muster_rpc_stream_next (MusterRpcStream *self, GCancellable *cancellable, GError **error);
 
+/* The same, waiting until deadline_us at most: then NULL with DEADLINE_EXCEEDED, and the stream
+ * goes on. 0 only looks. */
+GBytes *muster_rpc_stream_next_until (MusterRpcStream *self, gint64 deadline_us,
+                                      GCancellable *cancellable, GError **error);
+
+/* Ends it from this side: next () gives the messages that came before, then a copy of why. Any
+ * thread, while it isn't freed. */
+void muster_rpc_stream_end (MusterRpcStream *self, const GError *why);
+
+/* Has notify called whenever next () may have something new, on a thread of the client's and under
+ * the stream's lock: it must not wait, nor call the stream. NULL ends that; once it has returned,
+ * notify isn't called any more. */
+typedef void (*MusterRpcStreamNotify) (gpointer user_data);
+void muster_rpc_stream_set_notify (MusterRpcStream *self, MusterRpcStreamNotify notify,
+                                   gpointer user_data);
+
 /* Cancels and frees it. */
 void muster_rpc_stream_free (MusterRpcStream *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterRpcStream, muster_rpc_stream_free)

@@ -25,7 +25,9 @@ struct _MusterRpcStream {
   gboolean is_at_end; /* no message comes any more */
   gboolean has_ended; /* outcome is there */
   gboolean is_freed;
-  GError *broken; /* (owned) (nullable) a message that couldn't be taken */
+  GError *broken; /* (owned) (nullable) a message that couldn't be taken, or why it was ended */
+  MusterRpcStreamNotify notify; /* (nullable) */
+  gpointer notify_data;
 };
 
 static void
@@ -52,6 +54,15 @@ start_batch (MusterRpcStream *self, const grpc_op *ops, gsize n_ops, MusterRpcTa
   g_atomic_ref_count_inc (&self->refs);
   grpc_call_error refused = grpc_call_start_batch (self->call, ops, n_ops, tag, NULL);
   g_assert (refused == GRPC_CALL_OK);
+}
+
+/* Call with the lock held. */
+static void
+tell_of_change (MusterRpcStream *self)
+{
+  g_cond_broadcast (&self->changed);
+  if (self->notify != NULL)
+    self->notify (self->notify_data);
 }
 
 /* Call with the lock held. */
@@ -89,7 +100,7 @@ on_received (gpointer owner, gboolean ok)
   if (self->broken != NULL)
     grpc_call_cancel (self->call, NULL);
   receive_more (self);
-  g_cond_broadcast (&self->changed);
+  tell_of_change (self);
   g_mutex_unlock (&self->lock);
   stream_unref (self);
 }
@@ -100,7 +111,7 @@ on_ended (gpointer owner, gboolean ok G_GNUC_UNUSED)
   MusterRpcStream *self = owner;
   g_mutex_lock (&self->lock);
   self->has_ended = TRUE;
-  g_cond_broadcast (&self->changed);
+  tell_of_change (self);
   g_mutex_unlock (&self->lock);
   stream_unref (self);
 }
@@ -166,13 +177,23 @@ on_cancelled (GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
   g_mutex_unlock (&self->lock);
 }
 
+/* Call with the lock held. FALSE when the deadline has passed without a change. */
+static gboolean
+wait_until (MusterRpcStream *self, gint64 deadline_us)
+{
+  if (deadline_us != MUSTER_WAIT_FOREVER)
+    return g_cond_wait_until (&self->changed, &self->lock, deadline_us);
+  g_cond_wait (&self->changed, &self->lock);
+  return TRUE;
+}
+
 /* Call with the lock held. */
 static void
-wait_for_change (MusterRpcStream *self, GCancellable *cancellable)
+wait_for_change (MusterRpcStream *self, gint64 deadline_us, GCancellable *cancellable)
 {
   while (self->messages.length == 0 && !(self->is_at_end && self->has_ended) &&
-         !g_cancellable_is_cancelled (cancellable))
-    g_cond_wait (&self->changed, &self->lock);
+         !g_cancellable_is_cancelled (cancellable) && wait_until (self, deadline_us)) {
+  }
 }
 
 /* What there is; no message without an error is the regular end. Call with the lock held. */
@@ -180,10 +201,14 @@ static GBytes *
 take_next (MusterRpcStream *self, GCancellable *cancellable, GError **error)
 {
   GBytes *message = g_queue_pop_head (&self->messages);
+  gboolean is_over = self->is_at_end && self->has_ended;
   if (message != NULL)
     receive_more (self);
-  else if (!(self->is_at_end && self->has_ended))
-    g_cancellable_set_error_if_cancelled (cancellable, error);
+  else if (!is_over && !g_cancellable_set_error_if_cancelled (cancellable, error))
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED, "nothing came from '%s' yet",
+                 muster_rpc_client_address (self->client));
+  else if (!is_over)
+    return NULL;
   else if (self->broken != NULL)
     g_propagate_error (error, g_error_copy (self->broken));
   else if (self->outcome.status != GRPC_STATUS_OK)
@@ -194,17 +219,45 @@ take_next (MusterRpcStream *self, GCancellable *cancellable, GError **error)
 GBytes *
 muster_rpc_stream_next (MusterRpcStream *self, GCancellable *cancellable, GError **error)
 {
+  return muster_rpc_stream_next_until (self, MUSTER_WAIT_FOREVER, cancellable, error);
+}
+
+GBytes *
+muster_rpc_stream_next_until (MusterRpcStream *self, gint64 deadline_us, GCancellable *cancellable,
+                              GError **error)
+{
   gulong id = cancellable != NULL
                   ? g_cancellable_connect (cancellable, G_CALLBACK (on_cancelled), self, NULL)
                   : 0;
-  muster_about_to_block ();
+  if (deadline_us > 0)
+    muster_about_to_block ();
   g_mutex_lock (&self->lock);
-  wait_for_change (self, cancellable);
+  wait_for_change (self, deadline_us, cancellable);
   GBytes *message = take_next (self, cancellable, error);
   g_mutex_unlock (&self->lock);
   if (id != 0)
     g_cancellable_disconnect (cancellable, id);
   return message;
+}
+
+void
+muster_rpc_stream_end (MusterRpcStream *self, const GError *why)
+{
+  g_mutex_lock (&self->lock);
+  if (self->broken == NULL && !self->has_ended)
+    self->broken = g_error_copy (why);
+  grpc_call_cancel (self->call, NULL);
+  g_mutex_unlock (&self->lock);
+}
+
+void
+muster_rpc_stream_set_notify (MusterRpcStream *self, MusterRpcStreamNotify notify,
+                              gpointer user_data)
+{
+  g_mutex_lock (&self->lock);
+  self->notify = notify;
+  self->notify_data = user_data;
+  g_mutex_unlock (&self->lock);
 }
 
 void

@@ -191,3 +191,51 @@ MUSTER_TEST (RpcStream, many_share_a_client)
     for (guint i = 0; i < streams->len; i++)
       MUSTER_ASSERT_EQ (next_number (streams->pdata[i], &error), n);
 }
+
+MUSTER_TEST (RpcStream, can_be_looked_at_and_goes_on)
+{
+  g_auto (Echo) f = {0};
+  echo_start (&f);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterRpcStream) stream = open_stream (&f, "/test.Echo/Open", "");
+  MUSTER_EXPECT_EQ (next_number (stream, &error), 0);
+
+  for (int i = 0; i < 2; i++) {
+    g_autoptr (GError) nothing = NULL;
+    MUSTER_EXPECT_NULL (muster_rpc_stream_next_until (stream, 0, NULL, &nothing));
+    MUSTER_EXPECT_ERROR (nothing, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+  }
+  g_autoptr (MusterRpcCall) call = echo_pop (f.arrived);
+  muster_rpc_call_finish (call, NULL);
+  MUSTER_EXPECT_EQ (next_number (stream, &error), -1);
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
+static void
+push (gpointer queue)
+{
+  g_async_queue_push (queue, queue);
+}
+
+MUSTER_TEST (RpcStream, that_is_ended_from_this_side_says_why)
+{
+  g_auto (Echo) f = {0};
+  echo_start (&f);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GError) why =
+      g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_ABORTED, "the session is gone");
+  g_autoptr (GAsyncQueue) told = g_async_queue_new ();
+  g_autoptr (MusterRpcStream) stream = open_stream (&f, "/test.Echo/Open", "");
+  MUSTER_EXPECT_EQ (next_number (stream, &error), 0);
+  muster_rpc_stream_set_notify (stream, push, told);
+
+  muster_rpc_stream_end (stream, why);
+
+  MUSTER_EXPECT_EQ (next_number (stream, &error), -1);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED);
+  MUSTER_EXPECT_STREQ (error->message, "the session is gone");
+  MUSTER_EXPECT_TRUE (g_async_queue_timeout_pop (told, 30 * MUSTER_SECOND) != NULL);
+  muster_rpc_stream_set_notify (stream, NULL, NULL);
+  g_autoptr (MusterRpcCall) call = echo_pop (f.arrived);
+  muster_rpc_call_finish (call, NULL);
+}
