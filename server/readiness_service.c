@@ -14,8 +14,8 @@ struct _MusterReadinessService {
   MusterReadinessHub *hub; /* (owned) */
 
   GMutex lock;
-  GPtrArray *watchers; /* (element-type Watcher) owned references; guarded by lock */
-  gboolean stopped;    /* guarded by lock */
+  GQueue watchers;  /* (element-type Watcher) owned references, the oldest first; guarded by lock */
+  gboolean stopped; /* guarded by lock */
 };
 
 /* One Watch that is open: from the call until its end, whichever side ends it. */
@@ -23,10 +23,18 @@ typedef struct {
   gatomicrefcount refs;            /* the list's, the cancellable's, and the asker's */
   MusterReadinessService *service; /* (not owned) */
   MusterServed *served;            /* (owned) */
+  char *task;                      /* (owned) */
+  char *who;                       /* (owned) */
+  char *model;                     /* (owned) */
+  gint64 since_us;
+  GList link;         /* in the service's list; guarded by its lock */
+  gboolean is_listed; /* guarded by the service's lock */
 
   GMutex lock;
-  MusterRpcCall *call; /* (owned) (nullable) NULL once it has been ended; guarded by lock */
-  MusterAsker *asker;  /* (not owned) (nullable) guarded by lock */
+  MusterRpcCall *call;   /* (owned) (nullable) NULL once it has been ended; guarded by lock */
+  MusterAsker *asker;    /* (not owned) (nullable) guarded by lock */
+  const char *waits_for; /* static; guarded by lock */
+  char *why;             /* (owned) (nullable) guarded by lock */
 } Watcher;
 
 static Watcher *
@@ -43,6 +51,10 @@ watcher_unref (gpointer data)
   if (!g_atomic_ref_count_dec (&self->refs))
     return;
   muster_served_unref (self->served);
+  g_free (self->task);
+  g_free (self->who);
+  g_free (self->model);
+  g_free (self->why);
   g_mutex_clear (&self->lock);
   g_free (self);
 }
@@ -59,10 +71,16 @@ leave (Watcher *watcher, MusterAsker *asker)
 static void
 end_watch (Watcher *watcher, const GError *error)
 {
+  MusterReadinessService *service = watcher->service;
   watcher_ref (watcher);
-  g_mutex_lock (&watcher->service->lock);
-  g_ptr_array_remove_fast (watcher->service->watchers, watcher);
-  g_mutex_unlock (&watcher->service->lock);
+  g_mutex_lock (&service->lock);
+  gboolean was_listed = watcher->is_listed;
+  watcher->is_listed = FALSE;
+  if (was_listed)
+    g_queue_unlink (&service->watchers, &watcher->link);
+  g_mutex_unlock (&service->lock);
+  if (was_listed)
+    watcher_unref (watcher);
 
   g_mutex_lock (&watcher->lock);
   MusterAsker *asker = g_steal_pointer (&watcher->asker);
@@ -95,6 +113,16 @@ send_turn (MusterRpcCall *call, const MusterTurn *turn)
   muster_rpc_call_send (call, &rope);
 }
 
+/* With the watcher's lock held: what Status says of it from here on. */
+static void
+note_turn (Watcher *watcher, const MusterTurn *turn)
+{
+  const char *why = !turn->gate_open ? turn->why_gate : turn->is_ready ? NULL : turn->why_not_ready;
+  watcher->waits_for = !turn->gate_open ? "gate" : turn->is_ready ? "" : "ready";
+  g_free (watcher->why);
+  watcher->why = g_strdup (why);
+}
+
 /* The hub's function. */
 static void
 on_turn (const MusterTurn *turn, const GError *error, gpointer data)
@@ -107,6 +135,7 @@ on_turn (const MusterTurn *turn, const GError *error, gpointer data)
   g_mutex_lock (&watcher->lock);
   if (watcher->call != NULL)
     send_turn (watcher->call, turn);
+  note_turn (watcher, turn);
   g_mutex_unlock (&watcher->lock);
 }
 
@@ -133,7 +162,8 @@ stopping_error (void)
 }
 
 static Watcher *
-watcher_new (MusterReadinessService *service, MusterServed *served, MusterRpcCall *call)
+watcher_new (MusterReadinessService *service, MusterServed *served, MusterRpcCall *call,
+             const Muster__WatchRequest *request)
 {
   Watcher *watcher = g_new0 (Watcher, 1);
   g_atomic_ref_count_init (&watcher->refs);
@@ -141,6 +171,12 @@ watcher_new (MusterReadinessService *service, MusterServed *served, MusterRpcCal
   watcher->service = service;
   watcher->served = muster_served_ref (served);
   watcher->call = muster_rpc_call_ref (call);
+  watcher->task = g_strdup (request->task);
+  watcher->who = g_strdup (request->who);
+  watcher->model = g_strdup (request->model);
+  watcher->since_us = muster_clock_now_us (service->server->clock);
+  watcher->link.data = watcher;
+  watcher->waits_for = "gate";
   return watcher;
 }
 
@@ -166,9 +202,10 @@ open_watch (MusterReadinessService *self, MusterServed *served, MusterRpcCall *c
 {
   /* Once it is listed, anybody may end the watch, and let the call go, at any moment. */
   g_autoptr (MusterRpcCall) held = muster_rpc_call_ref (call);
-  Watcher *watcher = watcher_new (self, served, call);
+  Watcher *watcher = watcher_new (self, served, call, request);
   g_mutex_lock (&self->lock);
-  g_ptr_array_add (self->watchers, watcher_ref (watcher));
+  g_queue_push_tail_link (&self->watchers, &watcher_ref (watcher)->link);
+  watcher->is_listed = TRUE;
   gboolean stopped = self->stopped;
   g_mutex_unlock (&self->lock);
 
@@ -225,7 +262,7 @@ about (MusterRpcCall *call, GBytes *request G_GNUC_UNUSED, gpointer data)
   response.version = MUSTER_VERSION;
   response.uptime_us = muster_clock_now_us (server->clock) - server->started_us;
   response.sessions = (gint32)muster_sessions_size (server->sessions);
-  response.watchers = (gint32)muster_readiness_hub_n_askers (server->readiness->hub);
+  response.watchers = (gint32)muster_readiness_service_n_watchers (server->readiness);
   response.steps = __atomic_load_n (&server->n_steps, __ATOMIC_RELAXED);
   response.memory_bytes = resident_bytes ();
   muster_server_reply (call, &response.base);
@@ -238,7 +275,7 @@ muster_readiness_service_new (MusterServer *server)
   self->server = server;
   self->hub = muster_readiness_hub_new (server->master, server->clock);
   g_mutex_init (&self->lock);
-  self->watchers = g_ptr_array_new_with_free_func (watcher_unref);
+  g_queue_init (&self->watchers);
   return self;
 }
 
@@ -249,7 +286,6 @@ muster_readiness_service_free (MusterReadinessService *self)
     return;
   muster_readiness_service_stop (self);
   muster_readiness_hub_free (self->hub);
-  g_ptr_array_unref (self->watchers);
   g_mutex_clear (&self->lock);
   g_free (self);
 }
@@ -267,8 +303,8 @@ watchers_of (MusterReadinessService *self, MusterServed *served)
 {
   GPtrArray *found = g_ptr_array_new_with_free_func (watcher_unref);
   g_mutex_lock (&self->lock);
-  for (guint i = 0; i < self->watchers->len; i++) {
-    Watcher *watcher = self->watchers->pdata[i];
+  for (GList *link = self->watchers.head; link != NULL; link = link->next) {
+    Watcher *watcher = link->data;
     if (served == NULL || watcher->served == served)
       g_ptr_array_add (found, watcher_ref (watcher));
   }
@@ -300,4 +336,52 @@ muster_readiness_service_stop (MusterReadinessService *self)
   g_autoptr (GPtrArray) watchers = watchers_of (self, NULL);
   g_autoptr (GError) error = stopping_error ();
   end_all (watchers, error);
+}
+
+void
+muster_waiting_free (MusterWaiting *self)
+{
+  g_free (self->task);
+  g_free (self->who);
+  g_free (self->model);
+  g_free (self->why);
+  g_free (self);
+}
+
+static MusterWaiting *
+waiting_new (Watcher *watcher, gint64 now_us)
+{
+  MusterWaiting *waiting = g_new (MusterWaiting, 1);
+  g_mutex_lock (&watcher->lock);
+  *waiting = (MusterWaiting){
+      .task = g_strdup (watcher->task),
+      .who = g_strdup (watcher->who),
+      .model = g_strdup (watcher->model),
+      .age_us = now_us - watcher->since_us,
+      .waits_for = watcher->waits_for,
+      .why = g_strdup (watcher->why != NULL ? watcher->why : ""),
+  };
+  g_mutex_unlock (&watcher->lock);
+  return waiting;
+}
+
+GPtrArray *
+muster_readiness_service_waiters (MusterReadinessService *self, guint max)
+{
+  GPtrArray *waiters = g_ptr_array_new_with_free_func ((GDestroyNotify)muster_waiting_free);
+  gint64 now_us = muster_clock_now_us (self->server->clock);
+  g_mutex_lock (&self->lock);
+  for (GList *link = self->watchers.head; link != NULL && waiters->len < max; link = link->next)
+    g_ptr_array_add (waiters, waiting_new (link->data, now_us));
+  g_mutex_unlock (&self->lock);
+  return waiters;
+}
+
+guint
+muster_readiness_service_n_watchers (MusterReadinessService *self)
+{
+  g_mutex_lock (&self->lock);
+  guint n = self->watchers.length;
+  g_mutex_unlock (&self->lock);
+  return n;
 }
