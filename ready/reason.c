@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ready/reason_private.h"
+
+#include <string.h>
+
+struct _MusterReasons {
+  MusterClock *clock;   /* (owned) */
+  GPtrArray *list;      /* (owned) (element-type MusterReason) */
+  gint64 epoch;         /* of the chief in the list */
+  gboolean was_reached; /* the server has answered at some time */
+};
+
+static MusterReason *
+reason_new (const char *component, const char *state, gboolean is_well, char *text)
+{
+  MusterReason *self = g_new0 (MusterReason, 1);
+  self->component = component;
+  self->state = state;
+  self->is_well = is_well;
+  self->text = text;
+  return self;
+}
+
+void
+muster_reason_free (MusterReason *self)
+{
+  if (self == NULL)
+    return;
+  g_free (self->owner);
+  g_free (self->text);
+  g_free (self->last_error);
+  g_free (self->hint);
+  g_strfreev (self->names);
+  g_free (self);
+}
+
+static gpointer
+reason_copy (gconstpointer source, gpointer data G_GNUC_UNUSED)
+{
+  const MusterReason *self = source;
+  MusterReason *copy = g_memdup2 (self, sizeof *self);
+  copy->owner = g_strdup (self->owner);
+  copy->text = g_strdup (self->text);
+  copy->last_error = g_strdup (self->last_error);
+  copy->hint = g_strdup (self->hint);
+  copy->names = g_strdupv (self->names);
+  return copy;
+}
+
+static GPtrArray *
+list_new (void)
+{
+  return g_ptr_array_new_with_free_func ((GDestroyNotify)muster_reason_free);
+}
+
+MusterReasons *
+muster_reasons_new (MusterClock *clock)
+{
+  MusterReasons *self = g_new0 (MusterReasons, 1);
+  self->clock = g_object_ref (clock);
+  self->list = list_new ();
+  return self;
+}
+
+void
+muster_reasons_free (MusterReasons *self)
+{
+  if (self == NULL)
+    return;
+  g_object_unref (self->clock);
+  g_ptr_array_unref (self->list);
+  g_free (self);
+}
+
+/* What a failure to get a session says of the server, where nobody has looked closer. A refusal of
+ * what was asked comes from a server that is up. */
+static const char *
+state_of_failure (const MusterReasons *self, const GError *failure)
+{
+  if (muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE))
+    return self->was_reached ? "lost" : "unreachable";
+  if (muster_error_is (failure, MUSTER_ERROR_ABORTED) ||
+      muster_error_is (failure, MUSTER_ERROR_CANCELLED))
+    return "lost";
+  return muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED) ? "silent" : "up";
+}
+
+static char *
+server_hint (const char *state, const char *target)
+{
+  if (strcmp (state, "not-resolved") == 0)
+    return g_strdup_printf ("is the name in %s right?", target);
+  if (strcmp (state, "refused") == 0)
+    return g_strdup ("nothing listens there: `muster serve --listen=HOST:PORT` starts a master");
+  if (strcmp (state, "unreachable") == 0)
+    return g_strdup_printf ("is %s right, and does every firewall let it through?", target);
+  if (strcmp (state, "silent") == 0)
+    return g_strdup_printf ("is that port a MasterService? `muster status %s`", target);
+  return g_strdup ("a session is made anew as soon as it answers again");
+}
+
+static void
+add_server (MusterReasons *self, GPtrArray *list, const MusterSituation *situation)
+{
+  const GError *failure = situation->failure;
+  const char *state = situation->server_state != NULL ? situation->server_state
+                      : failure == NULL               ? "up"
+                                                      : state_of_failure (self, failure);
+  gboolean is_up = strcmp (state, "up") == 0;
+  const char *target = situation->target != NULL ? situation->target : "the master";
+  const char *text = is_up                          ? "up"
+                     : situation->diagnosis != NULL ? situation->diagnosis
+                     : failure != NULL              ? failure->message
+                                                    : state;
+  MusterReason *it = reason_new ("server", state, is_up, g_strdup (text));
+  const char *scheme = strstr (target, "://");
+  it->owner = situation->target == NULL ? NULL : g_strdup (scheme != NULL ? scheme + 3 : target);
+  it->last_error = failure == NULL ? NULL : g_strdup (failure->message);
+  it->hint = is_up ? NULL : server_hint (state, target);
+  self->was_reached = self->was_reached || is_up;
+  g_ptr_array_add (list, it);
+}
+
+static const char *
+or_null (const char *text)
+{
+  return text != NULL && *text != '\0' ? text : NULL;
+}
+
+/* "worker:0 at host:4711"; NULL where nothing is known. */
+static char *
+who_is (const MusterAnnouncement *chief)
+{
+  const char *task = or_null (chief->task), *who = or_null (chief->who);
+  if (task != NULL && who != NULL)
+    return g_strdup_printf ("%s at %s", task, who);
+  return g_strdup (task != NULL ? task : who);
+}
+
+static void
+add_job (GPtrArray *list, const MusterTurn *turn)
+{
+  if (turn == NULL || !turn->keeps_announcements || turn->chief == NULL)
+    return;
+  const MusterAnnouncement *chief = turn->chief;
+  gboolean is_over = chief->phase == MUSTER_CHIEF_OVER;
+  char *text =
+      !is_over ? g_strdup ("running")
+      : chief->step < 0
+          ? g_strdup ("its chief ended the job")
+          : g_strdup_printf ("its chief ended the job at step %" G_GINT64_FORMAT, chief->step);
+  MusterReason *it = reason_new ("job", is_over ? "over" : "running", !is_over, text);
+  it->owner = g_strdup (or_null (chief->model));
+  if (is_over)
+    it->hint = g_strdup ("there is nothing left to do; `muster prepare --again` begins it anew");
+  g_ptr_array_add (list, it);
+}
+
+static const char *
+state_of_phase (MusterChiefPhase phase)
+{
+  return phase == MUSTER_CHIEF_LOCAL_INIT ? "local-init" : muster_chief_phase_name (phase);
+}
+
+/* The master keeps announcements, and there is one of a chief whose job isn't over. */
+static MusterReason *
+chief_reason (const MusterTurn *turn)
+{
+  const MusterAnnouncement *chief = turn->chief;
+  g_autofree char *who = who_is (chief);
+  const char *phase = muster_chief_phase_name (chief->phase);
+  GString *text = g_string_new (NULL);
+  gboolean is_well = turn->is_ready || chief->phase == MUSTER_CHIEF_PREPARED ||
+                     chief->phase == MUSTER_CHIEF_TRAINING;
+  g_string_append_printf (text, chief->alive ? "%s" : "lost while it was %s", phase);
+  if (or_null (chief->detail) != NULL && muster_chief_phase_is_preparing (chief->phase))
+    g_string_append_printf (text, " %s", chief->detail);
+  if (who != NULL)
+    g_string_append_printf (text, " (%s)", who);
+  MusterReason *it =
+      reason_new ("chief", chief->alive ? state_of_phase (chief->phase) : "lost",
+                  chief->alive ? is_well : turn->is_ready, g_string_free (text, FALSE));
+  it->owner = g_strdup (or_null (chief->task) != NULL ? chief->task : or_null (chief->who));
+  return it;
+}
+
+static void
+add_chief (GPtrArray *list, const MusterSituation *situation)
+{
+  const MusterTurn *turn = situation->turn;
+  const char *target = situation->target != NULL ? situation->target : "TARGET";
+  MusterReason *it = NULL;
+  if (turn == NULL) {
+    it = reason_new ("chief", "unknown", TRUE, g_strdup ("not known yet"));
+  } else if (!turn->keeps_announcements) {
+    it = reason_new ("chief", "unknown", TRUE, g_strdup ("this master keeps no announcements"));
+    it->hint = g_strdup_printf ("a gateway keeps them: `muster serve --master=%s`", target);
+  } else if (turn->chief == NULL) {
+    it = reason_new ("chief", "never-registered", turn->is_ready,
+                     g_strdup ("no chief has ever registered"));
+    it->hint = g_strdup_printf ("start the chief with `muster prepare --master=%s`", target);
+  } else if (turn->chief->phase != MUSTER_CHIEF_OVER) {
+    it = chief_reason (turn);
+    if (!it->is_well && !turn->chief->alive)
+      it->hint =
+          g_strdup_printf ("start the chief again with `muster prepare --master=%s`", target);
+  }
+  if (it != NULL)
+    g_ptr_array_add (list, it);
+}
+
+/* A worker's graph may well differ: it is in the way only where variables are missing. */
+static void
+add_graph (GPtrArray *list, const MusterTurn *turn)
+{
+  const char *difference = turn == NULL ? NULL : or_null (turn->graph_difference);
+  if (difference == NULL)
+    return;
+  gboolean missing = !turn->is_ready && turn->missing != NULL && turn->missing[0] != NULL;
+  MusterReason *it = reason_new ("graph", "differs", !missing,
+                                 g_strdup_printf ("differs from the chief's: %s", difference));
+  if (missing)
+    it->hint = g_strdup ("give the chief and its workers the same meta graph");
+  g_ptr_array_add (list, it);
+}
+
+static void
+add_tasks (GPtrArray *list, const char *const *tasks)
+{
+  for (; tasks != NULL && *tasks != NULL; tasks++) {
+    const char *why = strstr (*tasks, ": ");
+    g_autofree char *task =
+        why != NULL ? g_strndup (*tasks, (gsize)(why - *tasks)) : g_strdup (*tasks);
+    char *text = why != NULL ? g_strdup_printf ("%s does not answer: %s", task, why + 2)
+                             : g_strdup_printf ("%s does not answer", task);
+    MusterReason *it = reason_new ("task", "missing", FALSE, text);
+    it->last_error = why != NULL ? g_strdup (why + 2) : NULL;
+    it->hint = g_strdup_printf ("start %s", task);
+    it->owner = g_steal_pointer (&task);
+    g_ptr_array_add (list, it);
+  }
+}
+
+static void
+add_variables (GPtrArray *list, const MusterSituation *situation)
+{
+  MusterReason *it = muster_reason_for_variables (situation);
+  const MusterReason *chief = muster_reasons_find (list, "chief");
+  const char *target = situation->target != NULL ? situation->target : "TARGET";
+  if (strcmp (it->state, "missing") == 0 && chief != NULL && chief->is_well) {
+    if (strcmp (chief->state, "unknown") == 0)
+      it->hint = g_strdup_printf ("start the chief with `muster prepare --master=%s`", target);
+    else
+      it->hint = g_strdup ("the chief doesn't initialise these: is its graph another, or were they "
+                           "reset since?");
+  }
+  g_ptr_array_add (list, it);
+}
+
+static const MusterReason *
+find_same (GPtrArray *list, const MusterReason *reason)
+{
+  for (guint i = 0; i < list->len; i++) {
+    const MusterReason *it = g_ptr_array_index (list, i);
+    if (strcmp (it->component, reason->component) == 0 &&
+        (strcmp (it->component, "task") != 0 || g_strcmp0 (it->owner, reason->owner) == 0))
+      return it;
+  }
+  return NULL;
+}
+
+/* How long ago it began, where an announcement tells; else 0: now. */
+static gint64
+age_us (const MusterReason *reason, const MusterAnnouncement *chief)
+{
+  if (chief == NULL)
+    return 0;
+  if (strcmp (reason->state, "lost") == 0 && strcmp (reason->component, "chief") == 0)
+    return MAX (chief->lost_age_us, 0);
+  if (strcmp (reason->state, "over") == 0 || strcmp (reason->component, "chief") == 0)
+    return MAX (chief->phase_age_us, 0);
+  return 0;
+}
+
+/* Keeps `since` of what is in the state it was in; TRUE if something is another than before. */
+static gboolean
+carry_over (MusterReasons *self, GPtrArray *list, const MusterAnnouncement *chief)
+{
+  gint64 now_us = muster_clock_now_us (self->clock);
+  gboolean same_chief = chief == NULL || chief->epoch == self->epoch;
+  gboolean changed = list->len != self->list->len;
+  for (guint i = 0; i < list->len; i++) {
+    MusterReason *it = g_ptr_array_index (list, i);
+    const MusterReason *before = find_same (self->list, it);
+    gboolean stays = before != NULL && strcmp (before->state, it->state) == 0 &&
+                     (same_chief || strcmp (it->component, "chief") != 0);
+    it->since_us = stays ? before->since_us : now_us - age_us (it, chief);
+    changed = changed || !stays || strcmp (before->text, it->text) != 0;
+  }
+  if (chief != NULL)
+    self->epoch = chief->epoch;
+  return changed;
+}
+
+gboolean
+muster_reasons_update (MusterReasons *self, const MusterSituation *situation)
+{
+  const MusterTurn *turn = situation->turn;
+  GPtrArray *list = list_new ();
+  add_server (self, list, situation);
+  add_job (list, turn);
+  add_chief (list, situation);
+  add_graph (list, turn);
+  add_tasks (list, situation->tasks);
+  add_variables (list, situation);
+  gboolean changed =
+      carry_over (self, list, turn != NULL && turn->keeps_announcements ? turn->chief : NULL);
+  g_ptr_array_unref (self->list);
+  self->list = list;
+  return changed;
+}
+
+GPtrArray *
+muster_reasons_list (MusterReasons *self)
+{
+  return self->list;
+}
+
+const MusterReason *
+muster_reasons_first (MusterReasons *self)
+{
+  for (guint i = 0; i < self->list->len; i++) {
+    const MusterReason *it = g_ptr_array_index (self->list, i);
+    if (!it->is_well)
+      return it;
+  }
+  return NULL;
+}
+
+const MusterReason *
+muster_reasons_find (GPtrArray *reasons, const char *component)
+{
+  for (guint i = 0; i < reasons->len; i++) {
+    const MusterReason *it = g_ptr_array_index (reasons, i);
+    if (strcmp (it->component, component) == 0)
+      return it;
+  }
+  return NULL;
+}
+
+GPtrArray *
+muster_reasons_copy (MusterReasons *self)
+{
+  GPtrArray *copy = g_ptr_array_copy (self->list, reason_copy, NULL);
+  g_ptr_array_set_free_func (copy, (GDestroyNotify)muster_reason_free);
+  return copy;
+}

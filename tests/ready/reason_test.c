@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ready/reason_private.h"
+#include "tests/doubles/fake_clock.h"
+#include "tests/gtest_shim.h"
+
+#include <string.h>
+
+#define TARGET "grpc://chief:2222"
+
+typedef struct {
+  MusterFakeClock *clock;
+  MusterReasons *reasons;
+  MusterAnnouncement chief;
+  MusterTurn turn;
+  MusterSituation situation;
+} Fixture;
+
+/* A master that keeps announcements, where nobody has registered and nothing is known to miss. */
+static void
+set_up (Fixture *self)
+{
+  *self = (Fixture){.clock = muster_fake_clock_new ()};
+  self->reasons = muster_reasons_new (MUSTER_CLOCK (self->clock));
+  self->chief = (MusterAnnouncement)MUSTER_ANNOUNCEMENT_INIT;
+  self->chief.model = (char *)"digits";
+  self->chief.task = (char *)"worker:0";
+  self->chief.who = (char *)"host:4711";
+  self->chief.epoch = 1;
+  self->chief.alive = TRUE;
+  self->turn.keeps_announcements = TRUE;
+  self->situation = (MusterSituation){.target = TARGET, .turn = &self->turn};
+}
+
+static void
+tear_down (Fixture *self)
+{
+  muster_reasons_free (self->reasons);
+  g_object_unref (self->clock);
+}
+
+static const MusterReason *
+update (Fixture *self, const char *component)
+{
+  (void)muster_reasons_update (self->reasons, &self->situation);
+  return muster_reasons_find (muster_reasons_list (self->reasons), component);
+}
+
+static const MusterReason *
+in_phase (Fixture *self, MusterChiefPhase phase)
+{
+  self->chief.phase = phase;
+  self->turn.chief = &self->chief;
+  return update (self, "chief");
+}
+
+MUSTER_TEST (Reason, has_a_server_that_is_up_where_there_is_a_session)
+{
+  Fixture it;
+  set_up (&it);
+
+  const MusterReason *server = update (&it, "server");
+
+  MUSTER_ASSERT_NOT_NULL (server);
+  MUSTER_EXPECT_STREQ (server->state, "up");
+  MUSTER_EXPECT_STREQ (server->owner, "chief:2222");
+  MUSTER_EXPECT_TRUE (server->is_well);
+  MUSTER_EXPECT_NULL (server->hint);
+  tear_down (&it);
+}
+
+MUSTER_TEST (Reason, tells_a_server_that_was_never_reached_from_one_that_was_lost)
+{
+  Fixture it;
+  set_up (&it);
+  g_autoptr (GError) failure =
+      g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, "nobody answers");
+  it.situation.turn = NULL;
+  it.situation.failure = failure;
+  const MusterReason *server = update (&it, "server");
+  MUSTER_EXPECT_STREQ (server->state, "unreachable");
+  MUSTER_EXPECT_STREQ (server->text, "nobody answers");
+  MUSTER_EXPECT_STREQ (server->last_error, "nobody answers");
+  MUSTER_EXPECT_FALSE (server->is_well);
+
+  it.situation.failure = NULL;
+  MUSTER_EXPECT_STREQ (update (&it, "server")->state, "up");
+  it.situation.failure = failure;
+
+  MUSTER_EXPECT_STREQ (update (&it, "server")->state, "lost");
+  tear_down (&it);
+}
+
+MUSTER_TEST (Reason, names_the_server_s_state_by_the_failure)
+{
+  const struct {
+    MusterError code;
+    const char *state;
+  } failures[] = {{MUSTER_ERROR_ABORTED, "lost"},
+                  {MUSTER_ERROR_CANCELLED, "lost"},
+                  {MUSTER_ERROR_DEADLINE_EXCEEDED, "silent"},
+                  {MUSTER_ERROR_INVALID_ARGUMENT, "up"}};
+  for (gsize i = 0; i < G_N_ELEMENTS (failures); i++) {
+    Fixture it;
+    set_up (&it);
+    g_autoptr (GError) failure =
+        g_error_new_literal (MUSTER_ERROR, (gint)failures[i].code, "as it is");
+    it.situation.turn = NULL;
+    it.situation.failure = failure;
+    MUSTER_EXPECT_STREQ (update (&it, "server")->state, failures[i].state);
+    tear_down (&it);
+  }
+}
+
+MUSTER_TEST (Reason, believes_the_diagnosis_before_the_failure)
+{
+  const char *const states[] = {"not-resolved", "refused", "unreachable", "silent"};
+  Fixture it;
+  set_up (&it);
+  g_autoptr (GError) failure =
+      g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, "nobody answers");
+  it.situation.turn = NULL;
+  it.situation.failure = failure;
+  it.situation.diagnosis = "TCP connected, HTTP/2 settings never came";
+  for (gsize i = 0; i < G_N_ELEMENTS (states); i++) {
+    it.situation.server_state = states[i];
+    const MusterReason *server = update (&it, "server");
+    MUSTER_EXPECT_STREQ (server->state, states[i]);
+    MUSTER_EXPECT_STREQ (server->text, "TCP connected, HTTP/2 settings never came");
+    MUSTER_EXPECT_TRUE (server->hint != NULL);
+    MUSTER_EXPECT_PTR_EQ (muster_reasons_first (it.reasons), server);
+  }
+  tear_down (&it);
+}
+
+MUSTER_TEST (Reason, says_that_no_chief_has_ever_registered_and_how_to_start_one)
+{
+  Fixture it;
+  set_up (&it);
+
+  const MusterReason *chief = update (&it, "chief");
+
+  MUSTER_EXPECT_STREQ (chief->state, "never-registered");
+  MUSTER_EXPECT_STREQ (chief->text, "no chief has ever registered");
+  MUSTER_ASSERT_NOT_NULL (chief->hint);
+  MUSTER_EXPECT_TRUE (strstr (chief->hint, "muster prepare --master=" TARGET) != NULL);
+  MUSTER_EXPECT_PTR_EQ (muster_reasons_first (it.reasons), chief);
+  MUSTER_EXPECT_NULL (muster_reasons_find (muster_reasons_list (it.reasons), "job"));
+  tear_down (&it);
+}
+
+MUSTER_TEST (Reason, follows_the_chief_through_its_phases)
+{
+  const struct {
+    MusterChiefPhase phase;
+    const char *state;
+    gboolean is_well;
+  } phases[] = {{MUSTER_CHIEF_STARTING, "starting", FALSE},
+                {MUSTER_CHIEF_RESTORING, "restoring", FALSE},
+                {MUSTER_CHIEF_INITIALISING, "initialising", FALSE},
+                {MUSTER_CHIEF_LOCAL_INIT, "local-init", FALSE},
+                {MUSTER_CHIEF_PREPARED, "prepared", TRUE},
+                {MUSTER_CHIEF_TRAINING, "training", TRUE}};
+  Fixture it;
+  set_up (&it);
+  for (gsize i = 0; i < G_N_ELEMENTS (phases); i++) {
+    const MusterReason *chief = in_phase (&it, phases[i].phase);
+    MUSTER_EXPECT_STREQ (chief->state, phases[i].state);
+    MUSTER_EXPECT_EQ (chief->is_well, phases[i].is_well);
+    MUSTER_EXPECT_STREQ (chief->owner, "worker:0");
+    MUSTER_EXPECT_STREQ (update (&it, "job")->state, "running");
+  }
+  it.chief.phase = MUSTER_CHIEF_RESTORING;
+  it.chief.detail = (char *)"model.ckpt-1200";
+  MUSTER_EXPECT_STREQ (update (&it, "chief")->text,
+                       "restoring model.ckpt-1200 (worker:0 at host:4711)");
+  tear_down (&it);
+}
+
+MUSTER_TEST (Reason, tells_of_a_chief_that_was_lost_and_in_which_phase)
+{
+  Fixture it;
+  set_up (&it);
+  muster_fake_clock_pass (it.clock, 100 * MUSTER_SECOND);
+  gint64 now_us = muster_clock_now_us (MUSTER_CLOCK (it.clock));
+  it.chief.alive = FALSE;
+  it.chief.lost_age_us = 7 * MUSTER_SECOND;
+  it.chief.phase_age_us = 40 * MUSTER_SECOND;
+
+  const MusterReason *chief = in_phase (&it, MUSTER_CHIEF_INITIALISING);
+
+  MUSTER_EXPECT_STREQ (chief->state, "lost");
+  MUSTER_EXPECT_STREQ (chief->text, "lost while it was initialising (worker:0 at host:4711)");
+  MUSTER_EXPECT_FALSE (chief->is_well);
+  MUSTER_EXPECT_EQ (chief->since_us, now_us - 7 * MUSTER_SECOND);
+  MUSTER_EXPECT_TRUE (chief->hint != NULL);
+  it.turn.is_ready = TRUE; /* what it prepared is still there */
+  MUSTER_EXPECT_TRUE (update (&it, "chief")->is_well);
+  tear_down (&it);
+}
+
+MUSTER_TEST (Reason, hears_that_the_job_is_over_and_asks_for_no_chief)
+{
+  Fixture it;
+  set_up (&it);
+  muster_fake_clock_pass (it.clock, 1000 * MUSTER_SECOND);
+  it.chief.step = 20000;
+  it.chief.phase_age_us = 192 * MUSTER_SECOND;
+
+  MUSTER_EXPECT_NULL (in_phase (&it, MUSTER_CHIEF_OVER));
+
+  const MusterReason *job = update (&it, "job");
+  MUSTER_ASSERT_NOT_NULL (job);
+  MUSTER_EXPECT_STREQ (job->state, "over");
+  MUSTER_EXPECT_STREQ (job->text, "its chief ended the job at step 20000");
+  MUSTER_EXPECT_EQ (muster_clock_now_us (MUSTER_CLOCK (it.clock)) - job->since_us,
+                    192 * MUSTER_SECOND);
+  MUSTER_EXPECT_PTR_EQ (muster_reasons_first (it.reasons), job);
+  it.chief.step = -1;
+  MUSTER_EXPECT_STREQ (update (&it, "job")->text, "its chief ended the job");
+  tear_down (&it);
+}
+
+MUSTER_TEST (Reason, knows_nothing_of_a_chief_where_no_announcements_are_kept)
+{
+  Fixture it;
+  set_up (&it);
+  it.turn.keeps_announcements = FALSE;
+  it.turn.chief = &it.chief; /* not to be believed */
+
+  const MusterReason *chief = update (&it, "chief");
+
+  MUSTER_EXPECT_STREQ (chief->state, "unknown");
+  MUSTER_EXPECT_TRUE (chief->is_well);
+  MUSTER_EXPECT_TRUE (strstr (chief->hint, "muster serve --master=" TARGET) != NULL);
+  MUSTER_EXPECT_NULL (muster_reasons_find (muster_reasons_list (it.reasons), "job"));
+  it.situation.turn = NULL;
+  MUSTER_EXPECT_STREQ (update (&it, "chief")->state, "unknown");
+  tear_down (&it);
+}
+
+MUSTER_TEST (Reason, takes_another_graph_for_a_fault_only_where_variables_are_missing)
+{
+  char *missing[] = {(char *)"v", NULL};
+  Fixture it;
+  set_up (&it);
+  MUSTER_EXPECT_NULL (update (&it, "graph"));
+  it.turn.graph_difference = (char *)"node 'v' has another shape";
+
+  const MusterReason *graph = update (&it, "graph");
+  MUSTER_ASSERT_NOT_NULL (graph);
+  MUSTER_EXPECT_TRUE (graph->is_well);
+  MUSTER_EXPECT_STREQ (graph->text, "differs from the chief's: node 'v' has another shape");
+
+  it.turn.missing = missing;
+  MUSTER_EXPECT_FALSE (update (&it, "graph")->is_well);
+  tear_down (&it);
+}
+
+MUSTER_TEST (Reason, names_each_task_that_does_not_answer)
+{
+  const char *const tasks[] = {"ps:1: refused", "ps:2: no such name", NULL};
+  Fixture it;
+  set_up (&it);
+  it.situation.tasks = tasks;
+  (void)in_phase (&it, MUSTER_CHIEF_TRAINING);
+
+  const MusterReason *first = muster_reasons_first (it.reasons);
+
+  MUSTER_EXPECT_STREQ (first->component, "task");
+  MUSTER_EXPECT_STREQ (first->owner, "ps:1");
+  MUSTER_EXPECT_STREQ (first->text, "ps:1 does not answer: refused");
+  MUSTER_EXPECT_STREQ (first->last_error, "refused");
+  MUSTER_EXPECT_STREQ (first->hint, "start ps:1");
+  tear_down (&it);
+}
+
+MUSTER_TEST (Reason, groups_missing_variables_by_the_task_that_owns_them)
+{
+  const MusterVariableInfo variables[] = {
+      {.name = "a", .device = "/job:ps/task:1"},
+      {.name = "b", .device = "/job:ps/replica:0/task:0/device:CPU:0"},
+      {.name = "c", .device = "/job:ps/task:0"},
+      {.name = "d", .device = "/job:ps/task:0"},
+      {.name = "e", .device = ""}};
+  char *missing[] = {(char *)"a", (char *)"b", (char *)"c:0", (char *)"d", (char *)"f", NULL};
+  Fixture it;
+  set_up (&it);
+  it.situation.variables = variables;
+  it.situation.n_variables = G_N_ELEMENTS (variables);
+  it.turn.missing = missing;
+
+  const MusterReason *found = update (&it, "variables");
+
+  MUSTER_EXPECT_STREQ (found->state, "missing");
+  MUSTER_EXPECT_STREQ (found->text, "missing 5: ps:0 3 (b, c:0, …), on no task 1 (f), ps:1 1");
+  MUSTER_EXPECT_EQ (found->n_missing, 5U);
+  MUSTER_EXPECT_EQ (found->n_total, 5U);
+  MUSTER_ASSERT_NOT_NULL (found->names);
+  MUSTER_EXPECT_EQ (g_strv_length (found->names), 5U);
+  MUSTER_EXPECT_NULL (found->owner);
+  tear_down (&it);
+}
+
+MUSTER_TEST (Reason, keeps_long_lists_out_of_the_text)
+{
+  Fixture it;
+  set_up (&it);
+  g_autoptr (GStrvBuilder) builder = g_strv_builder_new ();
+  for (int i = 0; i < 10000; i++)
+    g_strv_builder_add (builder, "a_variable_with_a_name");
+  g_auto (GStrv) missing = g_strv_builder_end (builder);
+  it.turn.missing = missing;
+  const MusterVariableInfo only = {.name = "a_variable_with_a_name", .device = ""};
+  it.situation.variables = &only;
+  it.situation.n_variables = 1;
+
+  const MusterReason *found = update (&it, "variables");
+
+  MUSTER_EXPECT_LT (strlen (found->text), 200U);
+  MUSTER_EXPECT_EQ (g_strv_length (found->names), 10000U);
+  MUSTER_EXPECT_EQ (found->n_total, 0U); /* unknown: the ready op looks at more than these */
+  it.turn.missing = NULL;
+  tear_down (&it);
+}
+
+MUSTER_TEST (Reason, reads_owners_from_devices)
+{
+  const struct {
+    const char *device, *owner;
+  } cases[] = {{"/job:ps/task:1", "ps:1"},
+               {"/job:ps", "ps"},
+               {"/job:worker/replica:0/task:12/device:GPU:0", "worker:12"},
+               {"/device:CPU:0", NULL},
+               {"/job:", NULL},
+               {"", NULL}};
+  for (gsize i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autofree char *owner = muster_reason_owner_of_device (cases[i].device);
+    MUSTER_EXPECT_STREQ (owner, cases[i].owner);
+  }
+}
+
+MUSTER_TEST (Reason, finds_all_well_only_when_the_model_is_known_to_be_ready)
+{
+  Fixture it;
+  set_up (&it);
+  (void)in_phase (&it, MUSTER_CHIEF_PREPARED);
+  MUSTER_ASSERT_NOT_NULL (muster_reasons_first (it.reasons));
+  MUSTER_EXPECT_STREQ (muster_reasons_first (it.reasons)->component, "variables");
+  MUSTER_EXPECT_STREQ (muster_reasons_first (it.reasons)->state, "unknown");
+
+  it.turn.why_not_ready = (char *)"Attempting to use uninitialized value v";
+  MUSTER_EXPECT_STREQ (update (&it, "variables")->text, "Attempting to use uninitialized value v");
+  it.turn.is_ready = TRUE;
+
+  MUSTER_EXPECT_STREQ (update (&it, "variables")->state, "initialised");
+  MUSTER_EXPECT_NULL (muster_reasons_first (it.reasons));
+  tear_down (&it);
+}
+
+MUSTER_TEST (Reason, keeps_since_while_the_state_stays)
+{
+  char *two[] = {(char *)"v", (char *)"w", NULL};
+  char *one[] = {(char *)"v", NULL};
+  Fixture it;
+  set_up (&it);
+  it.turn.missing = two;
+  gint64 began_us = update (&it, "variables")->since_us;
+  muster_fake_clock_pass (it.clock, 5 * MUSTER_SECOND);
+
+  MUSTER_EXPECT_FALSE (muster_reasons_update (it.reasons, &it.situation));
+  it.turn.missing = one;
+  MUSTER_EXPECT_TRUE (muster_reasons_update (it.reasons, &it.situation));
+  MUSTER_EXPECT_EQ (muster_reasons_find (muster_reasons_list (it.reasons), "variables")->since_us,
+                    began_us);
+
+  it.turn.is_ready = TRUE;
+  MUSTER_EXPECT_TRUE (muster_reasons_update (it.reasons, &it.situation));
+  MUSTER_EXPECT_EQ (muster_reasons_find (muster_reasons_list (it.reasons), "variables")->since_us,
+                    began_us + 5 * MUSTER_SECOND);
+  tear_down (&it);
+}
+
+MUSTER_TEST (Reason, counts_a_chief_s_phase_from_its_own_announcement)
+{
+  Fixture it;
+  set_up (&it);
+  muster_fake_clock_pass (it.clock, 100 * MUSTER_SECOND);
+  gint64 now_us = muster_clock_now_us (MUSTER_CLOCK (it.clock));
+  it.chief.phase_age_us = 12 * MUSTER_SECOND;
+
+  MUSTER_EXPECT_EQ (in_phase (&it, MUSTER_CHIEF_RESTORING)->since_us, now_us - 12 * MUSTER_SECOND);
+
+  muster_fake_clock_pass (it.clock, MUSTER_SECOND);
+  MUSTER_EXPECT_EQ (update (&it, "chief")->since_us, now_us - 12 * MUSTER_SECOND);
+  it.chief.epoch = 2; /* another chief, just begun */
+  it.chief.phase_age_us = 0;
+  MUSTER_EXPECT_EQ (update (&it, "chief")->since_us, now_us + MUSTER_SECOND);
+  tear_down (&it);
+}
+
+MUSTER_TEST (Reason, is_copied_whole)
+{
+  char *missing[] = {(char *)"v", NULL};
+  Fixture it;
+  set_up (&it);
+  it.turn.missing = missing;
+  (void)update (&it, "variables");
+
+  g_autoptr (GPtrArray) copy = muster_reasons_copy (it.reasons);
+  it.turn.missing = NULL;
+  (void)update (&it, "variables");
+
+  const MusterReason *found = muster_reasons_find (copy, "variables");
+  MUSTER_ASSERT_NOT_NULL (found);
+  MUSTER_EXPECT_STREQ (found->text, "missing 1: v");
+  MUSTER_EXPECT_STREQ (found->names[0], "v");
+  tear_down (&it);
+}
