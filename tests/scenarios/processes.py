@@ -1,0 +1,88 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""What the scenarios on real processes share: a process whose output is read as it comes, and the
+commands of a chief, a worker and a server."""
+import os
+import re
+import subprocess
+import sys
+import threading
+
+sys.path.insert(0, "tests/tensorflow")
+import peer
+
+DIGITS = peer.fixture("digits.meta")
+# How long a command may go on after its own deadline before it counts as hanging.
+GRACE_SECONDS = 10
+
+
+class Process:
+    """A process of the test's, its output read line by line."""
+
+    def __init__(self, *argv):
+        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                        text=True, preexec_fn=peer._die_with_parent)
+        self.lines = []
+        self.changed = threading.Condition()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self):
+        for line in self.process.stdout:
+            with self.changed:
+                self.lines.append(line.rstrip("\n"))
+                self.changed.notify_all()
+
+    def text(self):
+        with self.changed:
+            return "\n".join(self.lines)
+
+    def expect(self, words, seconds=30):
+        """Waits until some line holds these words."""
+        with self.changed:
+            found = self.changed.wait_for(lambda: any(words in line for line in self.lines), seconds)
+        if not found:
+            raise AssertionError("'%s' never came in:\n%s" % (words, self.text()))
+
+    def send(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def wait(self, seconds):
+        """The exit code; a process that goes on for longer hangs."""
+        try:
+            return self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise AssertionError("still there after %s s:\n%s" % (seconds, self.text()))
+
+    def end(self):
+        self.process.kill()
+        self.process.wait(10)
+
+
+class TestCase(peer.TestCase):
+    def start(self, *argv):
+        process = Process(*argv)
+        self.addCleanup(process.end)
+        return process
+
+    def serve(self, port=0, *arguments):
+        process = self.start(peer.MUSTER, "serve", "--listen=127.0.0.1:%d" % port, *arguments)
+        process.expect("serving grpc://")
+        return process, re.search(r"serving (grpc://\S+)", process.text()).group(1)
+
+    def wait_command(self, target, timeout, *arguments):
+        return self.start(peer.MUSTER, "wait", "--meta-graph=" + DIGITS, "--master=" + target,
+                          "--timeout=%s" % timeout, *arguments)
+
+    def prepare(self, target, *arguments, code=0):
+        return peer.muster("prepare", "--meta-graph=" + DIGITS, "--master=" + target, "--timeout=30",
+                           *arguments, code=code)
+
+    def expect_end(self, process, code, *words, timeout=0):
+        self.assertEqual(process.wait(timeout + GRACE_SECONDS), code, process.text())
+        for some in words:
+            self.assertIn(some, process.text())
+        self.assertFalse([line for line in process.lines if line.startswith("ready")], process.text())
