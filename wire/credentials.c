@@ -150,6 +150,12 @@ muster_rpc_credentials_has_token (const MusterRpcCredentials *self)
   return self != NULL && self->has_token;
 }
 
+gboolean
+muster_rpc_credentials_has_certificate (const MusterRpcCredentials *self)
+{
+  return self != NULL && self->certificate.text != NULL;
+}
+
 const grpc_slice *
 muster_rpc_credentials_authorization (const MusterRpcCredentials *self)
 {
@@ -170,7 +176,7 @@ muster_rpc_credentials_for_server (MusterRpcCredentials *self, GError **error)
 {
   if (!muster_rpc_credentials_has_tls (self))
     return grpc_insecure_server_credentials_create ();
-  if (self->certificate.text == NULL) {
+  if (!muster_rpc_credentials_has_certificate (self)) {
     fail (error, "a server needs a certificate and its key for TLS: give both files");
     return NULL;
   }

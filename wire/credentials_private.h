@@ -36,6 +36,9 @@ grpc_channel *muster_rpc_credentials_open_channel (MusterRpcCredentials *self, c
 grpc_server_credentials *muster_rpc_credentials_for_server (MusterRpcCredentials *self,
                                                             GError **error);
 
+/* Has it a certificate of its own? FALSE for NULL. */
+gboolean muster_rpc_credentials_has_certificate (const MusterRpcCredentials *self);
+
 /* "Bearer TOKEN"; wiped when its last reference goes (owned by self) (nullable). */
 const grpc_slice *muster_rpc_credentials_authorization (const MusterRpcCredentials *self);
 

@@ -160,14 +160,6 @@ muster_rpc_client_opening_ops (grpc_op ops[3], MusterRpcMetadata *metadata,
   ops[2] = (grpc_op){.op = GRPC_OP_SEND_CLOSE_FROM_CLIENT};
 }
 
-/* gRPC tells how it came to the cause, one failure after another: people need the last. */
-static const char *
-last_cause (const char *text)
-{
-  const char *cause = g_strrstr (text, "Failed to connect to remote host: ");
-  return cause != NULL ? cause + strlen ("Failed to connect to remote host: ") : text;
-}
-
 /* Nobody's answer came in time: says whether there was anybody to answer. */
 static void
 set_timeout_error (MusterRpcClient *self, gint64 waited_us, GError **error)
@@ -230,10 +222,11 @@ muster_rpc_client_set_error (MusterRpcClient *self, const MusterRpcOutcome *outc
   }
   g_autofree char *text = g_utf8_make_valid ((const char *)GRPC_SLICE_START_PTR (outcome->text),
                                              (gssize)GRPC_SLICE_LENGTH (outcome->text));
-  if (outcome->status == GRPC_STATUS_UNAVAILABLE || was_cut_off (outcome->status, text))
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, "no answer from '%s': %s",
-                 self->address, last_cause (text));
-  else if (*text == '\0')
+  if (outcome->status == GRPC_STATUS_UNAVAILABLE || was_cut_off (outcome->status, text)) {
+    MusterError code;
+    const char *cause = muster_rpc_cause (text, self->credentials, &code);
+    g_set_error (error, MUSTER_ERROR, code, "no answer from '%s': %s", self->address, cause);
+  } else if (*text == '\0')
     g_set_error (error, MUSTER_ERROR, muster_error_from_wire (outcome->status),
                  "'%s' answered '%s' and no more", self->address,
                  muster_error_name ((int)outcome->status));

@@ -62,6 +62,11 @@ typedef struct {
   gint64 deadline_us;
 } MusterRpcOutcome;
 
+/* Of what gRPC says where nobody answered, what people need, and the code for it: UNAVAILABLE,
+ * or UNAUTHENTICATED for a server whose certificate isn't good. Borrowed from text, or static. */
+const char *muster_rpc_cause (const char *text, MusterRpcCredentials *credentials,
+                              MusterError *code);
+
 /* Turns an outcome that isn't OK into an error. */
 void muster_rpc_client_set_error (MusterRpcClient *self, const MusterRpcOutcome *outcome,
                                   GCancellable *cancellable, GError **error);

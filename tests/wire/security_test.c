@@ -2,6 +2,7 @@
 #include "tests/gtest_shim.h"
 #include "tests/wire/certificates.h"
 #include "tests/wire/echo.h"
+#include "wire/diagnose.h"
 
 #include <string.h>
 
@@ -134,8 +135,8 @@ MUSTER_TEST (Tls, refuses_a_server_that_the_ca_did_not_sign)
   g_auto (Secured) f = {0};
   secured_start (&f, served);
 
-  expect_refused (f.address, other, ECHO, MUSTER_ERROR_UNAVAILABLE, "certificate");
-  expect_refused (f.address, system, ECHO, MUSTER_ERROR_UNAVAILABLE, "certificate");
+  expect_refused (f.address, other, ECHO, MUSTER_ERROR_UNAUTHENTICATED, "isn't trusted");
+  expect_refused (f.address, system, ECHO, MUSTER_ERROR_UNAUTHENTICATED, "isn't trusted");
 }
 
 MUSTER_TEST (Tls, refuses_a_server_of_another_name)
@@ -146,7 +147,7 @@ MUSTER_TEST (Tls, refuses_a_server_of_another_name)
   g_auto (Secured) f = {0};
   secured_start (&f, served);
 
-  expect_refused (f.address, trusted, ECHO, MUSTER_ERROR_UNAVAILABLE, "127.0.0.1");
+  expect_refused (f.address, trusted, ECHO, MUSTER_ERROR_UNAUTHENTICATED, "another name");
 }
 
 MUSTER_TEST (Tls, between_both_demands_a_certificate_of_the_client)
@@ -160,8 +161,8 @@ MUSTER_TEST (Tls, between_both_demands_a_certificate_of_the_client)
   secured_start (&f, served);
 
   expect_answer (f.address, known, ECHO);
-  expect_refused (f.address, without, ECHO, MUSTER_ERROR_UNAVAILABLE, f.address);
-  expect_refused (f.address, stranger, ECHO, MUSTER_ERROR_UNAVAILABLE, f.address);
+  expect_refused (f.address, without, ECHO, MUSTER_ERROR_UNAVAILABLE, "if it wants a client's");
+  expect_refused (f.address, stranger, ECHO, MUSTER_ERROR_UNAVAILABLE, "does it trust");
 }
 
 MUSTER_TEST (Tls, needs_a_certificate_on_a_server)
@@ -225,6 +226,24 @@ MUSTER_TEST (Tls, port_survives_what_is_no_tls)
     MUSTER_EXPECT_NO_ERROR (error);
   }
   expect_answer (f.address, known, ECHO);
+}
+
+MUSTER_TEST (Tls, on_one_end_only_says_so)
+{
+  certificates_make (muster_test_tmpdir ());
+  g_autoptr (MusterRpcCredentials) served = credentials_of ("server", NULL, NULL);
+  g_autoptr (MusterRpcCredentials) trusted = credentials_of (NULL, "ca.pem", NULL);
+  g_auto (Secured) secured = {0};
+  secured_start (&secured, served);
+  g_auto (Secured) plain = {0};
+  secured_start (&plain, NULL);
+  g_auto (MusterDiagnosis) found = {0};
+
+  expect_refused (plain.address, trusted, ECHO, MUSTER_ERROR_UNAVAILABLE, "it doesn't speak TLS");
+  expect_refused (secured.address, NULL, ECHO, MUSTER_ERROR_UNAVAILABLE, "if it wants TLS");
+  muster_diagnose (secured.address, FALSE, echo_options ().deadline_us, NULL, &found);
+  MUSTER_TRACE ("%s", found.text);
+  MUSTER_EXPECT_TRUE (strstr (found.text, "grpcs://") != NULL);
 }
 
 MUSTER_TEST (Token, is_demanded_with_every_call)
