@@ -12,11 +12,20 @@ G_BEGIN_DECLS
  *
  *   - a living chief keeps its model against all who don't bring a higher epoch;
  *   - who brings an epoch below the highest ever seen is refused, whether anybody lives or not;
- *   - epoch 0 asks for the one after the highest;
- *   - a job that is over isn't claimed again, unless by take_over.
+ *   - epoch 0 asks for the one after the highest, where no living chief stands in the way;
+ *   - a job that is over isn't claimed again;
+ *   - take_over: neither a living chief nor the end of the job stands in the way; an epoch below
+ *     the highest is refused even so, since by its epoch a chief that was ousted is known.
+ *
+ * A chief whose lease ran out, or who let go, may come back under its epoch: the same process
+ * finds its phase as it left it.
+ *
+ * Names come from the network: a model's has 1 to 256 bytes of printable UTF-8, and so have a task
+ * and a process (which may be empty); a detail and a checkpoint's name have at most 4,096. At most
+ * 10,000 models are kept.
  *
  * It reads time only from its clock and starts no thread: a lease that has run out counts as lost
- * at the next look, or when muster_board_expire () is called. Any thread. */
+ * at the next look; those who listen hear of it from muster_board_expire (). Any thread. */
 
 typedef struct _MusterBoard MusterBoard;
 
@@ -31,24 +40,34 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterBoard, muster_board_free)
 
 gint64 muster_board_lease_us (MusterBoard *self);
 
-/* Claims; returns the epoch, or 0 with FAILED_PRECONDITION or OUT_OF_RANGE. graph (nullable) is the
- * chief's. *before (nullable out) as in muster_session_claim (). */
+/* TRUE for a text of 1 to 256 printable bytes; INVALID_ARGUMENT that says what it is of. */
+gboolean muster_board_check_name (const char *what, const char *name, GError **error);
+
+/* Claims; returns the epoch, or 0 with FAILED_PRECONDITION, OUT_OF_RANGE, INVALID_ARGUMENT or
+ * RESOURCE_EXHAUSTED. The chief is STARTING until it announces a phase, and the model unprepared.
+ * graph (nullable) is the chief's. *before (nullable out, transfer full) as in
+ * muster_session_claim (). */
 gint64 muster_board_claim (MusterBoard *self, const MusterClaim *claim, const char *who,
                            MusterGraph *graph, MusterAnnouncement **before, GError **error);
 
 /* Takes an announcement in and renews the lease; FAILED_PRECONDITION names the chief that has it
- * now. */
+ * now. Who announces is known by the epoch, and by "who" where it is given. Phase UNKNOWN leaves
+ * the phase as it is, a step of -1 the step. Once the job is over no other phase is taken. */
 gboolean muster_board_announce (MusterBoard *self, const MusterAnnouncement *announcement,
                                 GError **error);
 
 /* The chief of that epoch is gone: its process has ended, or it let go. */
 void muster_board_leave (MusterBoard *self, const char *model, gint64 epoch);
 
-/* The model's ready op says yes or no now. */
-void muster_board_set_ready (MusterBoard *self, const char *model, gboolean is_ready);
+/* The model's ready op says yes or no now; of no effect unless the chief of that epoch has
+ * prepared it. */
+void muster_board_set_ready (MusterBoard *self, const char *model, gint64 epoch, gboolean is_ready);
 
-/* All variables are gone (a reset of the master): nothing is prepared any more. */
-void muster_board_reset (MusterBoard *self);
+/* All variables are gone: nothing is prepared any more, and nobody knows which phase it is. A chief
+ * that claimed while the master was being reset stays: n_claims is muster_board_n_claims () as it
+ * was before. */
+guint64 muster_board_n_claims (MusterBoard *self);
+void muster_board_reset (MusterBoard *self, guint64 n_claims);
 
 /* What is announced of a model; NULL: no chief has ever registered. (transfer full) */
 MusterAnnouncement *muster_board_look (MusterBoard *self, const char *model);

@@ -1,0 +1,585 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ready/board.h"
+#include "tests/doubles/fake_clock.h"
+#include "tests/gtest_shim.h"
+
+#define LEASE (15 * MUSTER_SECOND)
+
+typedef struct {
+  MusterFakeClock *clock; /* (owned) */
+  MusterBoard *board;     /* (owned) */
+  GString *told;          /* (owned) names of the models that changed, "digits; digits" */
+} Fixture;
+
+static void
+on_changed (const char *model, gpointer data)
+{
+  GString *told = data;
+  g_string_append_printf (told, "%s%s", told->len > 0 ? "; " : "", model);
+}
+
+static Fixture
+fixture (void)
+{
+  Fixture f = {.clock = muster_fake_clock_new (), .told = g_string_new (NULL)};
+  f.board = muster_board_new (MUSTER_CLOCK (f.clock), LEASE, on_changed, f.told);
+  return f;
+}
+
+static void
+fixture_clear (Fixture *f)
+{
+  muster_board_free (f->board);
+  g_object_unref (f->clock);
+  g_string_free (f->told, TRUE);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Fixture, fixture_clear)
+
+static gint64
+claim_as (Fixture *f, const char *who, gint64 epoch, gboolean take_over, GError **error)
+{
+  MusterClaim claim = {
+      .model = "digits", .task = "worker:0", .epoch = epoch, .take_over = take_over};
+  return muster_board_claim (f->board, &claim, who, NULL, NULL, error);
+}
+
+static gint64
+claim (Fixture *f, const char *who, gint64 epoch, GError **error)
+{
+  return claim_as (f, who, epoch, FALSE, error);
+}
+
+static gboolean
+announce (Fixture *f, gint64 epoch, MusterChiefPhase phase, gint64 step, GError **error)
+{
+  MusterAnnouncement told = MUSTER_ANNOUNCEMENT_INIT;
+  told.model = (char *)"digits";
+  told.epoch = epoch;
+  told.phase = phase;
+  told.step = step;
+  return muster_board_announce (f->board, &told, error);
+}
+
+#define EXPECT_CLAIM(f, who, asked, given)                                                         \
+  do {                                                                                             \
+    g_autoptr (GError) error_ = NULL;                                                              \
+    MUSTER_EXPECT_EQ (claim (f, who, asked, &error_), (gint64)(given));                            \
+    MUSTER_EXPECT_NO_ERROR (error_);                                                               \
+  } while (0)
+#define EXPECT_REFUSED(call, code, words)                                                          \
+  do {                                                                                             \
+    g_autoptr (GError) error_ = NULL;                                                              \
+    MUSTER_EXPECT_EQ ((gint64)(call), (gint64)0);                                                  \
+    MUSTER_EXPECT_ERROR (error_, MUSTER_ERROR, code);                                              \
+    MUSTER_EXPECT_TRUE (error_ != NULL && strstr (error_->message, words) != NULL);                \
+  } while (0)
+#define EXPECT_ANNOUNCED(f, epoch, phase, step)                                                    \
+  do {                                                                                             \
+    g_autoptr (GError) error_ = NULL;                                                              \
+    MUSTER_EXPECT_TRUE (announce (f, epoch, phase, step, &error_));                                \
+    MUSTER_EXPECT_NO_ERROR (error_);                                                               \
+  } while (0)
+
+/* "worker:0 (host:1), restoring for 3.0 s; epoch 1", and what holds of the model. */
+static char *
+look (Fixture *f)
+{
+  g_autoptr (MusterAnnouncement) chief = muster_board_look (f->board, "digits");
+  if (chief == NULL)
+    return g_strdup ("nobody");
+  g_autofree char *text = muster_announcement_describe (chief);
+  return g_strdup_printf ("%s; epoch %d%s%s", text, (int)chief->epoch,
+                          chief->prepared ? "; prepared" : "", chief->is_ready ? "; ready" : "");
+}
+
+#define EXPECT_LOOK(f, words)                                                                      \
+  do {                                                                                             \
+    g_autofree char *seen_ = look (f);                                                             \
+    MUSTER_EXPECT_STREQ (seen_, words);                                                            \
+  } while (0)
+
+static void
+pass (Fixture *f, gint64 seconds)
+{
+  muster_fake_clock_pass (f->clock, seconds * MUSTER_SECOND);
+}
+
+MUSTER_TEST (Board, knows_no_chief_before_one_has_registered)
+{
+  g_auto (Fixture) f = fixture ();
+
+  EXPECT_LOOK (&f, "nobody");
+  g_autoptr (GPtrArray) all = muster_board_all (f.board);
+  MUSTER_EXPECT_EQ (all->len, 0u);
+  MUSTER_EXPECT_EQ (muster_board_expire (f.board), MUSTER_WAIT_FOREVER);
+}
+
+MUSTER_TEST (Board, tells_who_the_chief_is_and_since_when_in_which_phase)
+{
+  g_auto (Fixture) f = fixture ();
+  EXPECT_CLAIM (&f, "host:1", 0, 1);
+  EXPECT_LOOK (&f, "worker:0 (host:1), starting for 0 µs; epoch 1");
+
+  pass (&f, 5);
+  EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_RESTORING, -1);
+  pass (&f, 2);
+  EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_RESTORING, -1); /* again: still the same phase */
+  pass (&f, 1);
+
+  EXPECT_LOOK (&f, "worker:0 (host:1), restoring for 3.0 s; epoch 1");
+  MUSTER_EXPECT_STREQ (f.told->str, "digits; digits");
+}
+
+MUSTER_TEST (Board, keeps_what_an_announcement_leaves_out)
+{
+  g_auto (Fixture) f = fixture ();
+  g_autoptr (GError) error = NULL;
+  EXPECT_CLAIM (&f, "host:1", 0, 1);
+  MusterAnnouncement told = MUSTER_ANNOUNCEMENT_INIT;
+  told.model = (char *)"digits";
+  told.epoch = 1;
+  told.phase = MUSTER_CHIEF_TRAINING;
+  told.step = 700;
+  told.durable_step = 500;
+  told.durable = (char *)"/ckpt/model-500";
+  told.durable_age_us = 4 * MUSTER_SECOND;
+  pass (&f, 10);
+  MUSTER_ASSERT_TRUE (muster_board_announce (f.board, &told, &error));
+  pass (&f, 3);
+
+  EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_UNKNOWN, -1);
+
+  g_autoptr (MusterAnnouncement) chief = muster_board_look (f.board, "digits");
+  MUSTER_EXPECT_EQ (chief->phase, MUSTER_CHIEF_TRAINING);
+  MUSTER_EXPECT_EQ (chief->step, (gint64)700);
+  MUSTER_EXPECT_EQ (chief->durable_step, (gint64)500);
+  MUSTER_EXPECT_STREQ (chief->durable, "/ckpt/model-500");
+  MUSTER_EXPECT_EQ (chief->durable_age_us, 7 * MUSTER_SECOND);
+  MUSTER_EXPECT_EQ (chief->phase_age_us, 3 * MUSTER_SECOND);
+}
+
+MUSTER_TEST (Board, refuses_a_second_chief_while_the_first_lives)
+{
+  g_auto (Fixture) f = fixture ();
+  EXPECT_CLAIM (&f, "host:1", 0, 1);
+
+  EXPECT_REFUSED (claim (&f, "host:2", 0, &error_), MUSTER_ERROR_FAILED_PRECONDITION,
+                  "worker:0 (host:1), starting");
+  EXPECT_REFUSED (claim (&f, "host:2", 1, &error_), MUSTER_ERROR_FAILED_PRECONDITION, "host:1");
+
+  EXPECT_LOOK (&f, "worker:0 (host:1), starting for 0 µs; epoch 1");
+}
+
+MUSTER_TEST (Board, gives_way_to_a_higher_epoch)
+{
+  g_auto (Fixture) f = fixture ();
+  EXPECT_CLAIM (&f, "host:1", 4, 4);
+
+  EXPECT_CLAIM (&f, "host:2", 7, 7);
+
+  EXPECT_LOOK (&f, "worker:0 (host:2), starting for 0 µs; epoch 7");
+  EXPECT_REFUSED (announce (&f, 4, MUSTER_CHIEF_TRAINING, 1, &error_),
+                  MUSTER_ERROR_FAILED_PRECONDITION, "host:2");
+}
+
+MUSTER_TEST (Board, refuses_a_lower_epoch_even_if_nobody_lives)
+{
+  g_auto (Fixture) f = fixture ();
+  EXPECT_CLAIM (&f, "host:1", 5, 5);
+  muster_board_leave (f.board, "digits", 5);
+
+  EXPECT_REFUSED (claim (&f, "host:2", 4, &error_), MUSTER_ERROR_FAILED_PRECONDITION, "epoch 5");
+  EXPECT_REFUSED (claim_as (&f, "host:2", 4, TRUE, &error_), MUSTER_ERROR_FAILED_PRECONDITION,
+                  "epoch 5");
+}
+
+MUSTER_TEST (Board, gives_the_epoch_after_the_highest_to_who_asks_for_none)
+{
+  g_auto (Fixture) f = fixture ();
+  EXPECT_CLAIM (&f, "host:1", 41, 41);
+  muster_board_leave (f.board, "digits", 41);
+
+  EXPECT_CLAIM (&f, "host:2", 0, 42);
+}
+
+MUSTER_TEST (Board, gives_the_same_epoch_again_once_its_holder_is_dead)
+{
+  g_auto (Fixture) f = fixture ();
+  EXPECT_CLAIM (&f, "host:1", 3, 3);
+  muster_board_leave (f.board, "digits", 3);
+
+  EXPECT_CLAIM (&f, "host:2", 3, 3);
+
+  MusterAnnouncement late = MUSTER_ANNOUNCEMENT_INIT;
+  late.model = (char *)"digits";
+  late.epoch = 3;
+  late.who = (char *)"host:1";
+  late.phase = MUSTER_CHIEF_TRAINING;
+  EXPECT_REFUSED (muster_board_announce (f.board, &late, &error_), MUSTER_ERROR_FAILED_PRECONDITION,
+                  "host:2");
+}
+
+MUSTER_TEST (Board, finds_a_chief_that_comes_back_where_it_was)
+{
+  g_auto (Fixture) f = fixture ();
+  EXPECT_CLAIM (&f, "host:1", 0, 1);
+  EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_TRAINING, 100);
+  muster_board_leave (f.board, "digits", 1);
+
+  EXPECT_CLAIM (&f, "host:1", 1, 1);
+
+  EXPECT_LOOK (&f, "worker:0 (host:1), training for 0 µs; epoch 1; prepared");
+}
+
+MUSTER_TEST (Board, counts_a_chief_that_comes_back_after_a_reset_as_starting)
+{
+  g_auto (Fixture) f = fixture ();
+  EXPECT_CLAIM (&f, "host:1", 0, 1);
+  EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_TRAINING, 100);
+  muster_board_leave (f.board, "digits", 1);
+  muster_board_reset (f.board, muster_board_n_claims (f.board));
+
+  EXPECT_CLAIM (&f, "host:1", 1, 1);
+
+  EXPECT_LOOK (&f, "worker:0 (host:1), starting for 0 µs; epoch 1");
+}
+
+MUSTER_TEST (Board, lets_nobody_claim_a_job_that_is_over)
+{
+  g_auto (Fixture) f = fixture ();
+  EXPECT_CLAIM (&f, "host:1", 0, 1);
+  EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_PREPARED, -1);
+  EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_OVER, 1000);
+  muster_board_leave (f.board, "digits", 1);
+  pass (&f, 3600);
+
+  EXPECT_REFUSED (claim (&f, "host:2", 0, &error_), MUSTER_ERROR_OUT_OF_RANGE, "at step 1000");
+  EXPECT_REFUSED (claim (&f, "host:2", 9, &error_), MUSTER_ERROR_OUT_OF_RANGE, "at step 1000");
+  EXPECT_REFUSED (announce (&f, 1, MUSTER_CHIEF_TRAINING, 1, &error_),
+                  MUSTER_ERROR_FAILED_PRECONDITION, "over");
+  EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_OVER, 1000); /* once more does no harm */
+}
+
+MUSTER_TEST (Board, lets_a_job_that_is_over_be_taken_over)
+{
+  g_auto (Fixture) f = fixture ();
+  g_autoptr (GError) error = NULL;
+  EXPECT_CLAIM (&f, "host:1", 0, 1);
+  EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_OVER, 1000);
+
+  MUSTER_EXPECT_EQ (claim_as (&f, "host:2", 0, TRUE, &error), (gint64)2);
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  EXPECT_LOOK (&f, "worker:0 (host:2), starting for 0 µs; epoch 2");
+}
+
+MUSTER_TEST (Board, lets_a_living_chief_be_taken_over)
+{
+  g_auto (Fixture) f = fixture ();
+  g_autoptr (GError) error = NULL;
+  EXPECT_CLAIM (&f, "host:1", 0, 1);
+
+  MUSTER_EXPECT_EQ (claim_as (&f, "host:2", 0, TRUE, &error), (gint64)2);
+
+  EXPECT_LOOK (&f, "worker:0 (host:2), starting for 0 µs; epoch 2");
+}
+
+MUSTER_TEST (Board, tells_the_new_chief_what_stood_before)
+{
+  g_auto (Fixture) f = fixture ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterAnnouncement) before = NULL;
+  MusterClaim next = {.model = "digits", .task = "worker:1"};
+  EXPECT_CLAIM (&f, "host:1", 0, 1);
+  EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_TRAINING, 70);
+  muster_board_leave (f.board, "digits", 1);
+  pass (&f, 2);
+
+  MUSTER_EXPECT_EQ (muster_board_claim (f.board, &next, "host:2", NULL, &before, &error),
+                    (gint64)2);
+
+  MUSTER_ASSERT_NOT_NULL (before);
+  MUSTER_EXPECT_STREQ (before->who, "host:1");
+  MUSTER_EXPECT_EQ (before->phase, MUSTER_CHIEF_TRAINING);
+  MUSTER_EXPECT_EQ (before->step, (gint64)70);
+  MUSTER_EXPECT_TRUE (before->prepared);
+  MUSTER_EXPECT_FALSE (before->alive);
+  MUSTER_EXPECT_EQ (before->lost_age_us, 2 * MUSTER_SECOND);
+}
+
+MUSTER_TEST (Board, counts_a_silent_chief_as_lost_when_its_lease_is_out)
+{
+  g_auto (Fixture) f = fixture ();
+  EXPECT_CLAIM (&f, "host:1", 0, 1);
+  pass (&f, 10);
+  EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_INITIALISING, -1); /* renews */
+  pass (&f, 14);
+  EXPECT_LOOK (&f, "worker:0 (host:1), initialising for 14.0 s; epoch 1");
+
+  pass (&f, 5);
+
+  EXPECT_LOOK (&f, "worker:0 (host:1), gone for 4.0 s, was initialising; epoch 1");
+  EXPECT_CLAIM (&f, "host:2", 0, 2);
+}
+
+MUSTER_TEST (Board, tells_of_a_lease_that_has_run_out_when_asked_to)
+{
+  g_auto (Fixture) f = fixture ();
+  EXPECT_CLAIM (&f, "host:1", 0, 1);
+  gint64 start_us = muster_clock_now_us (MUSTER_CLOCK (f.clock));
+  MUSTER_EXPECT_EQ (muster_board_expire (f.board), start_us + LEASE);
+  pass (&f, 15);
+  g_string_truncate (f.told, 0);
+  g_free (look (&f)); /* somebody looks first: the others are told all the same */
+  MUSTER_EXPECT_STREQ (f.told->str, "");
+
+  MUSTER_EXPECT_EQ (muster_board_expire (f.board), MUSTER_WAIT_FOREVER);
+
+  MUSTER_EXPECT_STREQ (f.told->str, "digits");
+  MUSTER_EXPECT_EQ (muster_board_expire (f.board), MUSTER_WAIT_FOREVER);
+  MUSTER_EXPECT_STREQ (f.told->str, "digits"); /* once */
+}
+
+MUSTER_TEST (Board, takes_a_silent_chief_back_when_nobody_claimed_meanwhile)
+{
+  g_auto (Fixture) f = fixture ();
+  EXPECT_CLAIM (&f, "host:1", 0, 1);
+  EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_TRAINING, 10);
+  pass (&f, 20);
+  g_free (look (&f));
+  g_string_truncate (f.told, 0);
+
+  EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_TRAINING, 10);
+
+  EXPECT_LOOK (&f, "worker:0 (host:1), training for 20.0 s; epoch 1; prepared");
+  MUSTER_EXPECT_STREQ (f.told->str, "digits");
+}
+
+MUSTER_TEST (Board, gives_no_lease_by_announcing_to_a_chief_that_let_go)
+{
+  g_auto (Fixture) f = fixture ();
+  EXPECT_CLAIM (&f, "host:1", 0, 1);
+  muster_board_leave (f.board, "digits", 1);
+
+  EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_OVER, 50);
+
+  EXPECT_LOOK (&f, "worker:0 (host:1), gone for 0 µs, was over; epoch 1");
+}
+
+MUSTER_TEST (Board, lets_only_the_present_chief_leave)
+{
+  g_auto (Fixture) f = fixture ();
+  EXPECT_CLAIM (&f, "host:1", 1, 1);
+  EXPECT_CLAIM (&f, "host:2", 2, 2);
+
+  muster_board_leave (f.board, "digits", 1);
+  muster_board_leave (f.board, "elsewhere", 2);
+
+  EXPECT_LOOK (&f, "worker:0 (host:2), starting for 0 µs; epoch 2");
+}
+
+MUSTER_TEST (Board, remembers_that_a_chief_died_while_preparing)
+{
+  g_auto (Fixture) f = fixture ();
+  EXPECT_CLAIM (&f, "host:1", 0, 1);
+  EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_INITIALISING, -1);
+
+  muster_board_leave (f.board, "digits", 1);
+  pass (&f, 100);
+
+  EXPECT_LOOK (&f, "worker:0 (host:1), gone for 1m40s, was initialising; epoch 1");
+}
+
+MUSTER_TEST (Board, keeps_readiness_only_of_what_is_prepared)
+{
+  g_auto (Fixture) f = fixture ();
+  EXPECT_CLAIM (&f, "host:1", 0, 1);
+  muster_board_set_ready (f.board, "digits", 1, TRUE); /* too early */
+  EXPECT_LOOK (&f, "worker:0 (host:1), starting for 0 µs; epoch 1");
+
+  EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_PREPARED, -1);
+  EXPECT_LOOK (&f, "worker:0 (host:1), prepared for 0 µs; epoch 1; prepared");
+  muster_board_set_ready (f.board, "digits", 1, TRUE);
+  EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_TRAINING, 1);
+  EXPECT_LOOK (&f, "worker:0 (host:1), training for 0 µs; epoch 1; prepared; ready");
+
+  EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_RESTORING, -1); /* it prepares once more */
+  EXPECT_LOOK (&f, "worker:0 (host:1), restoring for 0 µs; epoch 1");
+  EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_PREPARED, -1);
+  EXPECT_LOOK (&f, "worker:0 (host:1), prepared for 0 µs; epoch 1; prepared");
+}
+
+MUSTER_TEST (Board, hears_of_readiness_only_from_the_present_epoch)
+{
+  g_auto (Fixture) f = fixture ();
+  EXPECT_CLAIM (&f, "host:1", 1, 1);
+  EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_PREPARED, -1);
+  muster_board_set_ready (f.board, "digits", 1, TRUE);
+  EXPECT_CLAIM (&f, "host:2", 2, 2);
+  EXPECT_LOOK (&f, "worker:0 (host:2), starting for 0 µs; epoch 2");
+  EXPECT_ANNOUNCED (&f, 2, MUSTER_CHIEF_PREPARED, -1);
+
+  muster_board_set_ready (f.board, "digits", 1, TRUE);
+
+  EXPECT_LOOK (&f, "worker:0 (host:2), prepared for 0 µs; epoch 2; prepared");
+}
+
+MUSTER_TEST (Board, knows_after_a_reset_no_phase_but_the_highest_epoch)
+{
+  g_auto (Fixture) f = fixture ();
+  EXPECT_CLAIM (&f, "host:1", 8, 8);
+  EXPECT_ANNOUNCED (&f, 8, MUSTER_CHIEF_PREPARED, -1);
+  muster_board_set_ready (f.board, "digits", 8, TRUE);
+  muster_board_leave (f.board, "digits", 8);
+
+  muster_board_reset (f.board, muster_board_n_claims (f.board));
+
+  EXPECT_LOOK (&f, "worker:0 (host:1), gone for 0 µs, was unknown; epoch 8");
+  EXPECT_REFUSED (claim (&f, "host:2", 7, &error_), MUSTER_ERROR_FAILED_PRECONDITION, "epoch 8");
+  EXPECT_CLAIM (&f, "host:2", 0, 9);
+}
+
+MUSTER_TEST (Board, leaves_a_chief_alone_that_claimed_during_the_reset)
+{
+  g_auto (Fixture) f = fixture ();
+  EXPECT_CLAIM (&f, "host:1", 1, 1);
+  guint64 n_claims = muster_board_n_claims (f.board);
+  EXPECT_CLAIM (&f, "host:2", 2, 2);
+
+  muster_board_reset (f.board, n_claims);
+
+  EXPECT_LOOK (&f, "worker:0 (host:2), starting for 0 µs; epoch 2");
+}
+
+MUSTER_TEST (Board, keeps_the_graph_of_the_last_chief)
+{
+  g_auto (Fixture) f = fixture ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GBytes) bytes = g_bytes_new_static ("", 0);
+  g_autoptr (MusterGraph) graph = muster_graph_new (bytes);
+  MusterClaim mine = {.model = "digits"};
+  MUSTER_ASSERT_TRUE (muster_board_claim (f.board, &mine, NULL, graph, NULL, &error) > 0);
+
+  g_autoptr (MusterGraph) kept = muster_board_graph (f.board, "digits");
+  g_autoptr (MusterGraph) none = muster_board_graph (f.board, "elsewhere");
+
+  MUSTER_EXPECT_TRUE (kept == graph);
+  MUSTER_EXPECT_NULL (none);
+}
+
+MUSTER_TEST (Board, lists_all_models_by_name)
+{
+  g_auto (Fixture) f = fixture ();
+  const char *const names[] = {"zebra", "ant", "moth"};
+  for (gsize i = 0; i < G_N_ELEMENTS (names); i++) {
+    MusterClaim mine = {.model = names[i]};
+    MUSTER_EXPECT_EQ (muster_board_claim (f.board, &mine, "host:1", NULL, NULL, NULL), (gint64)1);
+  }
+
+  g_autoptr (GPtrArray) all = muster_board_all (f.board);
+
+  MUSTER_ASSERT_EQ (all->len, 3u);
+  MUSTER_EXPECT_STREQ (((MusterAnnouncement *)all->pdata[0])->model, "ant");
+  MUSTER_EXPECT_STREQ (((MusterAnnouncement *)all->pdata[2])->model, "zebra");
+}
+
+static gint64
+claim_model (Fixture *f, const char *model, const char *task, GError **error)
+{
+  MusterClaim mine = {.model = model, .task = task};
+  return muster_board_claim (f->board, &mine, "host:1", NULL, NULL, error);
+}
+
+MUSTER_TEST (Board, refuses_names_that_are_empty_long_or_unprintable)
+{
+  g_auto (Fixture) f = fixture ();
+  g_autofree char *longest = g_strnfill (256, 'm');
+  g_autofree char *longer = g_strnfill (257, 'm');
+  g_autoptr (GError) error = NULL;
+
+  EXPECT_REFUSED (claim_model (&f, "", "", &error_), MUSTER_ERROR_INVALID_ARGUMENT, "empty");
+  EXPECT_REFUSED (claim_model (&f, longer, "", &error_), MUSTER_ERROR_INVALID_ARGUMENT, "257");
+  EXPECT_REFUSED (claim_model (&f, "a\nb", "", &error_), MUSTER_ERROR_INVALID_ARGUMENT, "a\\nb");
+  EXPECT_REFUSED (claim_model (&f, "a\xff", "", &error_), MUSTER_ERROR_INVALID_ARGUMENT, "\\377");
+  EXPECT_REFUSED (claim_model (&f, "m", longer, &error_), MUSTER_ERROR_INVALID_ARGUMENT, "task");
+  MUSTER_EXPECT_EQ (claim_model (&f, longest, "", &error), (gint64)1);
+  MUSTER_EXPECT_EQ (claim_model (&f, "Ziffern – ähnlich", "", &error), (gint64)1);
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
+MUSTER_TEST (Board, refuses_epochs_that_cannot_be)
+{
+  g_auto (Fixture) f = fixture ();
+
+  EXPECT_REFUSED (claim (&f, "host:1", -1, &error_), MUSTER_ERROR_INVALID_ARGUMENT, "epoch");
+  EXPECT_REFUSED (claim (&f, "host:1", G_MAXINT64, &error_), MUSTER_ERROR_INVALID_ARGUMENT,
+                  "epoch");
+}
+
+MUSTER_TEST (Board, refuses_an_announcement_that_makes_no_sense)
+{
+  g_auto (Fixture) f = fixture ();
+  g_autofree char *endless = g_strnfill (4097, 'd');
+  MusterAnnouncement told = MUSTER_ANNOUNCEMENT_INIT;
+  told.model = (char *)"digits";
+  told.epoch = 1;
+  EXPECT_REFUSED (muster_board_announce (f.board, &told, &error_), MUSTER_ERROR_FAILED_PRECONDITION,
+                  "nobody has claimed");
+  EXPECT_CLAIM (&f, "host:1", 1, 1);
+
+  told.phase = (MusterChiefPhase)8;
+  EXPECT_REFUSED (muster_board_announce (f.board, &told, &error_), MUSTER_ERROR_INVALID_ARGUMENT,
+                  "phase 8");
+  told.phase = MUSTER_CHIEF_RESTORING;
+  told.detail = endless;
+  EXPECT_REFUSED (muster_board_announce (f.board, &told, &error_), MUSTER_ERROR_INVALID_ARGUMENT,
+                  "detail");
+  EXPECT_LOOK (&f, "worker:0 (host:1), starting for 0 µs; epoch 1");
+}
+
+MUSTER_TEST (Board, keeps_ten_thousand_models_at_most)
+{
+  g_auto (Fixture) f = fixture ();
+  for (int i = 0; i < 10000; i++) {
+    g_autofree char *name = g_strdup_printf ("model %d", i);
+    MUSTER_ASSERT_TRUE (claim_model (&f, name, "", NULL) == 1);
+  }
+
+  EXPECT_REFUSED (claim_model (&f, "one more", "", &error_), MUSTER_ERROR_RESOURCE_EXHAUSTED,
+                  "10000");
+  muster_board_leave (f.board, "model 7", 1);
+  MUSTER_EXPECT_EQ (claim_model (&f, "model 7", "", NULL), (gint64)2);
+}
+
+/* Many claim at once: each epoch is given once, and the board ends with the highest. */
+static gpointer
+claim_often (gpointer data)
+{
+  Fixture *f = data;
+  gint64 last = 0;
+  for (int i = 0; i < 500; i++) {
+    gint64 epoch = claim_as (f, "host:1", 0, TRUE, NULL);
+    MUSTER_EXPECT_GT (epoch, last);
+    last = epoch;
+    announce (f, epoch, MUSTER_CHIEF_PREPARED, i, NULL);
+    muster_board_set_ready (f->board, "digits", epoch, TRUE);
+    g_free (look (f));
+    muster_board_leave (f->board, "digits", epoch);
+  }
+  return NULL;
+}
+
+MUSTER_TEST (Board, may_be_used_from_any_thread)
+{
+  g_auto (Fixture) f = fixture ();
+  g_clear_pointer (&f.board, muster_board_free);
+  f.board = muster_board_new (MUSTER_CLOCK (f.clock), LEASE, NULL, NULL);
+  GThread *threads[4];
+  for (gsize i = 0; i < G_N_ELEMENTS (threads); i++)
+    threads[i] = g_thread_new ("chief", claim_often, &f);
+  for (gsize i = 0; i < G_N_ELEMENTS (threads); i++)
+    g_thread_join (threads[i]);
+
+  MUSTER_EXPECT_EQ (muster_board_n_claims (f.board), (guint64)2000);
+  MUSTER_EXPECT_EQ (claim_as (&f, "host:1", 0, TRUE, NULL), (gint64)2001);
+}
