@@ -313,6 +313,11 @@ muster_diagnose (const char *address, gboolean tls, gint64 deadline_us, GCancell
     out->text = g_strdup (error->message);
     return;
   }
+  /* GLib would leak the error of a look-up that was cancelled before it began. */
+  if (g_cancellable_is_cancelled (cancellable) || deadline_us <= now_us ()) {
+    out->text = g_strdup_printf ("no time was left to try %s", address);
+    return;
+  }
   probe.host = host;
   muster_about_to_block ();
   g_autofree char *reason = NULL;

@@ -16,6 +16,9 @@
 /* A name is looked up again when its address doesn't answer, but no sooner than this. */
 #define MIN_RESOLVE_MS 5000
 
+/* gRPC counts deadlines in milliseconds: a call may end so much before its own. */
+#define DEADLINE_GRAIN_US (2 * MUSTER_MILLISECOND)
+
 /* gRPC's name for an address: a numeric one needs no look-up. */
 static char *
 target_of (const char *address)
@@ -216,7 +219,8 @@ muster_rpc_client_set_error (MusterRpcClient *self, const MusterRpcOutcome *outc
       g_cancellable_set_error_if_cancelled (cancellable, error))
     return;
   gint64 now_us = muster_clock_now_us (muster_system_clock ());
-  if (outcome->status == GRPC_STATUS_DEADLINE_EXCEEDED && now_us >= outcome->deadline_us) {
+  if (outcome->status == GRPC_STATUS_DEADLINE_EXCEEDED &&
+      muster_deadline_remaining (outcome->deadline_us, now_us) <= DEADLINE_GRAIN_US) {
     set_timeout_error (self, now_us - outcome->started_us, error);
     return;
   }
