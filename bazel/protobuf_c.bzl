@@ -40,7 +40,7 @@ _protobuf_c_gen = rule(
 
 def protobuf_c_library(name, srcs, **kwargs):
     _protobuf_c_gen(name = name + "_pb_c", srcs = srcs)
-    native.filegroup(name = name + "_pb_c_h", srcs = [":" + name + "_pb_c"], output_group = "headers")
+    native.filegroup(name = name + "_pb_c_h", srcs = [":" + name + "_pb_c"], output_group = "headers", **kwargs)
     native.filegroup(name = name + "_pb_c_c", srcs = [":" + name + "_pb_c"], output_group = "bodies")
     native.cc_library(
         name = name,

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the engine makes of a graph before a kernel runs: a session, and plans for its first nodes
+ * as a target, a fetch and a feed; then the session is extended by the same graph, which it
+ * refuses. */
+#include "engine/local_master.h"
+#include "graph/graph_nodes.h"
+#include "tests/fuzz/fuzz.h"
+
+#define N_NODES 4
+
+static void
+plan (MusterSession *session, const char *feed, const char *fetch, const char *target)
+{
+  g_autoptr (GError) error = NULL;
+  const MusterFeed feeds[] = {{.name = feed}};
+  const MusterStep step = {.feeds = feeds,
+                           .n_feeds = feed != NULL,
+                           .fetches = &fetch,
+                           .n_fetches = fetch != NULL,
+                           .targets = &target,
+                           .n_targets = target != NULL};
+  const gint64 callable =
+      muster_session_make_callable (session, &step, MUSTER_WAIT_FOREVER, NULL, &error);
+  g_assert_true ((callable == 0) == (error != NULL));
+  if (callable == 0)
+    return;
+  (void)muster_session_release_callable (session, callable, MUSTER_WAIT_FOREVER, NULL, &error);
+  g_assert_no_error (error);
+}
+
+static void
+plan_nodes (MusterSession *session, MusterGraph *graph)
+{
+  const gsize n = muster_graph_n_nodes (graph);
+  const char *last = n > 0 ? muster_graph_node (graph, n - 1)->name : NULL;
+  for (gsize i = 0; i < MIN (n, N_NODES); i++) {
+    const char *name = muster_graph_node (graph, i)->name;
+    g_autofree char *second = g_strconcat (name, ":1", NULL);
+    plan (session, NULL, NULL, name);
+    plan (session, NULL, name, NULL);
+    plan (session, NULL, second, name);
+    plan (session, last, name, NULL);
+  }
+}
+
+const gsize muster_fuzz_n_picks = 0;
+
+int
+LLVMFuzzerTestOneInput (const guint8 *data, gsize size)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GBytes) bytes = g_bytes_new_static (data, size);
+  g_autoptr (MusterGraph) graph = muster_graph_new (bytes);
+  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  g_autoptr (MusterSession) session =
+      muster_master_create_session (master, graph, NULL, MUSTER_WAIT_FOREVER, NULL, &error);
+  g_assert_true ((session == NULL) == (error != NULL));
+  if (session == NULL)
+    return 0;
+  plan_nodes (session, graph);
+  const gboolean extended =
+      muster_session_extend (session, graph, MUSTER_WAIT_FOREVER, NULL, &error);
+  g_assert_true (extended == (muster_graph_n_nodes (graph) == 0));
+  (void)muster_session_close (session, MUSTER_WAIT_FOREVER, NULL, NULL);
+  return 0;
+}
+
+void
+muster_fuzz_seeds (void)
+{
+  muster_fuzz_seed_graphs (NULL);
+}
