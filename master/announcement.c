@@ -51,6 +51,30 @@ muster_announcement_free (MusterAnnouncement *self)
   g_free (self);
 }
 
+static void
+put (char **place, const char *text)
+{
+  char *copy = g_strdup (text);
+  g_free (*place);
+  *place = copy;
+}
+
+void
+muster_announcement_merge (MusterAnnouncement *self, const MusterAnnouncement *later)
+{
+  gboolean is_next = later->phase != MUSTER_CHIEF_UNKNOWN && later->phase != self->phase;
+  if (is_next)
+    self->phase = later->phase;
+  if (is_next || later->detail != NULL)
+    put (&self->detail, later->detail);
+  if (later->step >= 0)
+    self->step = later->step;
+  if (later->durable_step < 0)
+    return;
+  self->durable_step = later->durable_step;
+  put (&self->durable, later->durable);
+}
+
 gboolean
 muster_announcement_equal (const MusterAnnouncement *a, const MusterAnnouncement *b)
 {

@@ -57,6 +57,10 @@ MusterAnnouncement *muster_announcement_copy (const MusterAnnouncement *self);
 void muster_announcement_free (MusterAnnouncement *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterAnnouncement, muster_announcement_free)
 
+/* Takes over what a later announcement of the same chief tells: its phase (unless UNKNOWN), step
+ * and durable checkpoint (unless -1), and detail (NULL keeps it as long as the phase does). */
+void muster_announcement_merge (MusterAnnouncement *self, const MusterAnnouncement *later);
+
 /* TRUE if both say the same, ages left aside. Either may be NULL. */
 gboolean muster_announcement_equal (const MusterAnnouncement *a, const MusterAnnouncement *b);
 

@@ -40,8 +40,9 @@ MusterLease *muster_session_claim (MusterSession *session, const MusterClaim *cl
 gint64 muster_lease_epoch (MusterLease *self);
 const char *muster_lease_model (MusterLease *self); /* borrowed */
 
-/* Tells of a phase: phase, step, durable step and checkpoint, detail of announcement count.
- * FAILED_PRECONDITION: the lease is lost. OVER ends the job: late workers leave at once. */
+/* Tells of a phase: phase, step, durable step and checkpoint, detail of announcement count, and
+ * what it leaves open stands as before (muster_announcement_merge). FAILED_PRECONDITION: the lease
+ * is lost. OVER ends the job: late workers leave at once. */
 gboolean muster_lease_announce (MusterLease *self, const MusterAnnouncement *announcement,
                                 gint64 deadline_us, GCancellable *cancellable, GError **error);
 

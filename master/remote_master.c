@@ -12,6 +12,7 @@ struct _MusterRemoteMaster {
   GObject parent;
   char *target;            /* (owned) "grpc://HOST:PORT" */
   MusterRpcClient *client; /* (owned) */
+  MusterUpkeep *upkeep;    /* (owned) */
 };
 
 static void muster_remote_master_iface_init (MusterMasterInterface *iface);
@@ -36,6 +37,7 @@ muster_remote_master_new (const char *target, GError **error)
   MusterRemoteMaster *self = g_object_new (MUSTER_TYPE_REMOTE_MASTER, NULL);
   self->target = g_strconcat (SCHEME, address, NULL);
   self->client = muster_rpc_client_new (address, NULL);
+  self->upkeep = muster_upkeep_new ();
   return MUSTER_MASTER (self);
 }
 
@@ -92,8 +94,8 @@ remote_create_session (MusterMaster *master, MusterGraph *graph, GBytes *config,
       &tensorflow__create_session_response__descriptor, arena, &options, cancellable, error);
   if (response == NULL)
     return NULL;
-  return muster_remote_session_new (self->client, response->session_handle, response->graph_version,
-                                    graph);
+  return muster_remote_session_new (self->client, self->upkeep, response->session_handle,
+                                    response->graph_version, graph);
 }
 
 static void
@@ -165,6 +167,7 @@ muster_remote_master_finalize (GObject *object)
 {
   MusterRemoteMaster *self = MUSTER_REMOTE_MASTER (object);
   g_free (self->target);
+  g_clear_pointer (&self->upkeep, muster_upkeep_unref);
   g_clear_pointer (&self->client, muster_rpc_client_unref);
   G_OBJECT_CLASS (muster_remote_master_parent_class)->finalize (object);
 }

@@ -3,6 +3,8 @@
 
 #include "base/unpack.h"
 #include "master/remote_master.h"
+#include "master/upkeep_private.h"
+#include "wire/proto/muster.pb-c.h"
 #include "wire/rpc_client.h"
 
 G_BEGIN_DECLS
@@ -18,12 +20,26 @@ G_BEGIN_DECLS
 G_DECLARE_FINAL_TYPE (MusterRemoteSession, muster_remote_session, MUSTER, REMOTE_SESSION,
                       MusterSession)
 
-MusterSession *muster_remote_session_new (MusterRpcClient *client, const char *handle,
-                                          gint64 graph_version, MusterGraph *graph);
+MusterSession *muster_remote_session_new (MusterRpcClient *client, MusterUpkeep *upkeep,
+                                          const char *handle, gint64 graph_version,
+                                          MusterGraph *graph);
 
 MusterWatch *muster_remote_watch_new (MusterRpcClient *client, const char *session_handle,
                                       const MusterWatchFor *what, gint64 deadline_us,
                                       GError **error);
+
+/* As the session's claim, for the session of that handle. */
+MusterLease *muster_remote_lease_claim (MusterRpcClient *client, MusterUpkeep *upkeep,
+                                        const char *session_handle, const MusterClaim *claim,
+                                        MusterAnnouncement **before, gint64 deadline_us,
+                                        GCancellable *cancellable, GError **error);
+
+/* A server's text of at most so many bytes, cut between two characters: (transfer full), NULL for
+ * an empty one. */
+char *muster_remote_text (const char *text, gsize most);
+
+/* What a server tells of a chief, cut to size; (transfer full). */
+MusterAnnouncement *muster_remote_announcement (const Muster__Announcement *message);
 
 /* Packs a small message into a rope. */
 void muster_remote_pack (MusterRope *out, const ProtobufCMessage *message);

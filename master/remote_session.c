@@ -13,6 +13,7 @@ typedef struct {
 struct _MusterRemoteSession {
   MusterSession parent;
   MusterRpcClient *client; /* (owned) */
+  MusterUpkeep *upkeep;    /* (owned) */
   gint is_closed;          /* atomic */
 
   GMutex extending;     /* one extension at a time: each needs the version that the last one gave */
@@ -27,11 +28,12 @@ G_DEFINE_FINAL_TYPE (MusterRemoteSession, muster_remote_session, MUSTER_TYPE_SES
 enum { RUN_OPTIONS_TIMEOUT_IN_MS = 2 };
 
 MusterSession *
-muster_remote_session_new (MusterRpcClient *client, const char *handle, gint64 graph_version,
-                           MusterGraph *graph)
+muster_remote_session_new (MusterRpcClient *client, MusterUpkeep *upkeep, const char *handle,
+                           gint64 graph_version, MusterGraph *graph)
 {
   MusterRemoteSession *self = g_object_new (MUSTER_TYPE_REMOTE_SESSION, NULL);
   self->client = muster_rpc_client_ref (client);
+  self->upkeep = muster_upkeep_ref (upkeep);
   self->graph_version = graph_version;
   muster_session_set_identity (MUSTER_SESSION (self), handle, graph);
   return MUSTER_SESSION (self);
@@ -315,6 +317,15 @@ remote_watch (MusterSession *session, const MusterWatchFor *what, gint64 deadlin
   return muster_remote_watch_new (self->client, handle_of (self), what, deadline_us, error);
 }
 
+static MusterLease *
+remote_claim (MusterSession *session, const MusterClaim *claim, MusterAnnouncement **before,
+              gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  MusterRemoteSession *self = MUSTER_REMOTE_SESSION (session);
+  return muster_remote_lease_claim (self->client, self->upkeep, handle_of (self), claim, before,
+                                    deadline_us, cancellable, error);
+}
+
 /* A session that was dropped is closed behind the scenes: nobody waits for it. */
 static void
 muster_remote_session_dispose (GObject *object)
@@ -326,6 +337,7 @@ muster_remote_session_dispose (GObject *object)
     muster_rpc_client_send_and_forget (self->client, MUSTER_MASTER_METHOD ("CloseSession"),
                                        &request, MUSTER_FORGET_US);
   }
+  g_clear_pointer (&self->upkeep, muster_upkeep_unref);
   g_clear_pointer (&self->client, muster_rpc_client_unref);
   G_OBJECT_CLASS (muster_remote_session_parent_class)->dispose (object);
 }
@@ -351,6 +363,7 @@ muster_remote_session_class_init (MusterRemoteSessionClass *class)
   session->run_callable = remote_run_callable;
   session->release_callable = remote_release_callable;
   session->watch = remote_watch;
+  session->claim = remote_claim;
   G_OBJECT_CLASS (class)->dispose = muster_remote_session_dispose;
   G_OBJECT_CLASS (class)->finalize = muster_remote_session_finalize;
 }

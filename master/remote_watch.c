@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "master/remote_private.h"
-#include "wire/proto/muster.pb-c.h"
+
+/* Of how two graphs differ, for people. */
+#define MOST_DIFFERENCE 4096
 
 #define MUSTER_TYPE_REMOTE_WATCH (muster_remote_watch_get_type ())
 G_DECLARE_FINAL_TYPE (MusterRemoteWatch, muster_remote_watch, MUSTER, REMOTE_WATCH, MusterWatch)
@@ -68,6 +70,10 @@ fill_turn (MusterTurn *turn, const Muster__Turn *from)
       .why_gate = text_or_null (from->why_gate),
       .why_not_ready = text_or_null (from->why_not_ready),
   };
+  turn->keeps_announcements = from->keeps_announcements;
+  if (from->chief != NULL)
+    turn->chief = muster_remote_announcement (from->chief);
+  turn->graph_difference = muster_remote_text (from->graph_difference, MOST_DIFFERENCE);
   if (from->n_missing > 0)
     fill_missing (turn, from->missing, from->n_missing);
 }

@@ -267,6 +267,7 @@ muster_rpc_stream_free (MusterRpcStream *self)
     return;
   g_mutex_lock (&self->lock);
   self->is_freed = TRUE;
+  self->notify = NULL;
   g_mutex_unlock (&self->lock);
   grpc_call_cancel (self->call, NULL);
   g_autoptr (MusterRpcClient) client = g_steal_pointer (&self->client);

@@ -275,6 +275,7 @@ tiny_master_start (TinyMaster *self)
   self->server = muster_rpc_server_new ();
   for (gsize i = 0; i < G_N_ELEMENTS (methods); i++)
     muster_rpc_server_add_method (self->server, methods[i].path, methods[i].handler, self);
+  tiny_board_add (&self->board, self->server);
   int port = muster_rpc_server_listen (self->server, "127.0.0.1:0", NULL, &error);
   g_assert_no_error (error);
   muster_rpc_server_start (self->server);
@@ -288,8 +289,10 @@ tiny_master_clear (TinyMaster *self)
 {
   for (MusterRpcCall *call; (call = g_async_queue_try_pop (self->hanging)) != NULL;)
     muster_rpc_call_finish (call, NULL);
+  tiny_board_stop (&self->board);
   g_clear_object (&self->master);
   muster_rpc_server_free (self->server);
+  tiny_board_clear (&self->board);
   g_clear_pointer (&self->graph, g_bytes_unref);
   g_clear_pointer (&self->config, g_bytes_unref);
   g_clear_pointer (&self->options, g_bytes_unref);

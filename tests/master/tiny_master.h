@@ -2,6 +2,7 @@
 #pragma once
 
 #include "master/remote_master.h"
+#include "tests/master/tiny_board.h"
 #include "wire/rpc_server.h"
 
 G_BEGIN_DECLS
@@ -23,6 +24,7 @@ typedef struct {
   GAsyncQueue *closed;  /* handles, as they are closed */
   GAsyncQueue *hanging; /* calls that never end */
   gboolean is_lost;     /* atomic: answers as a master that restarted */
+  TinyBoard board;
 } TinyMaster;
 
 void tiny_master_start (TinyMaster *self);

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "master/lease.h"
+#include "tests/gtest_shim.h"
+#include "tests/master/tiny_master.h"
+
+#include <string.h>
+
+static gint64
+in_half_a_minute (void)
+{
+  return muster_clock_now_us (muster_system_clock ()) + 30 * MUSTER_SECOND;
+}
+
+static MusterLease *
+claim_until (TinyMaster *f, gint64 deadline_us, MusterAnnouncement **before, GError **error)
+{
+  g_autoptr (GBytes) bytes = g_bytes_new_static ("", 0);
+  g_autoptr (MusterGraph) graph = muster_graph_new (bytes);
+  g_autoptr (MusterSession) session =
+      muster_master_create_session (f->master, graph, NULL, in_half_a_minute (), NULL, error);
+  MusterClaim claim = {.model = "digits", .task = "worker:0", .ready_op = "ready"};
+  return session != NULL ? muster_session_claim (session, &claim, before, deadline_us, NULL, error)
+                         : NULL;
+}
+
+static MusterLease *
+claim (TinyMaster *f)
+{
+  g_autoptr (GError) error = NULL;
+  MusterLease *lease = claim_until (f, in_half_a_minute (), NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  return lease;
+}
+
+/* Short enough to see renewals. */
+static void
+set_short_lease (TinyMaster *f)
+{
+  g_mutex_lock (&f->board.lock);
+  f->board.lease_us = 60 * MUSTER_MILLISECOND;
+  g_mutex_unlock (&f->board.lock);
+}
+
+static gboolean
+announce (MusterLease *lease, MusterChiefPhase phase, GError **error)
+{
+  return muster_lease_announce_phase (lease, phase, in_half_a_minute (), NULL, error);
+}
+
+static void
+expect_next (GAsyncQueue *queue, const char *wanted)
+{
+  g_autofree char *next = tiny_board_pop (queue);
+  MUSTER_EXPECT_STREQ (next, wanted);
+}
+
+/* Takes out what is like the first, which comes often, up to the first that isn't. */
+static char *
+pop_other_than (GAsyncQueue *queue, const char *first)
+{
+  char *next = tiny_board_pop (queue);
+  while (g_strcmp0 (next, first) == 0) {
+    g_free (next);
+    next = tiny_board_pop (queue);
+  }
+  return next;
+}
+
+MUSTER_TEST (RemoteLease, is_claimed_for_the_session)
+{
+  g_auto (TinyMaster) f = {0};
+  tiny_master_start (&f);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterAnnouncement) before = NULL;
+
+  g_autoptr (MusterLease) lease = claim_until (&f, in_half_a_minute (), &before, &error);
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  expect_next (f.board.asked, "digits worker:0 epoch=0 tiny ready");
+  MUSTER_EXPECT_EQ (muster_lease_epoch (lease), 4);
+  MUSTER_EXPECT_STREQ (muster_lease_model (lease), "digits");
+  MUSTER_EXPECT_TRUE (muster_lease_check (lease, &error));
+  MUSTER_ASSERT_NOT_NULL (before);
+  MUSTER_EXPECT_STREQ (before->task, "worker:7");
+  MUSTER_EXPECT_EQ (before->phase, MUSTER_CHIEF_TRAINING);
+  MUSTER_EXPECT_EQ (before->step, 40);
+  MUSTER_EXPECT_EQ (before->durable_step, -1); /* nothing less is a step */
+  MUSTER_EXPECT_NULL (before->durable);
+}
+
+MUSTER_TEST (RemoteLease, is_refused_as_the_server_says)
+{
+  static const int codes[] = {MUSTER_ERROR_FAILED_PRECONDITION, MUSTER_ERROR_OUT_OF_RANGE,
+                              MUSTER_ERROR_UNIMPLEMENTED};
+  for (gsize i = 0; i < G_N_ELEMENTS (codes); i++) {
+    g_auto (TinyMaster) f = {0};
+    tiny_master_start (&f);
+    g_autoptr (GError) error = NULL;
+    tiny_board_set (&f.board, &f.board.refuse_claim, codes[i]);
+
+    MUSTER_EXPECT_NULL (claim_until (&f, in_half_a_minute (), NULL, &error));
+
+    MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, codes[i]);
+    MUSTER_EXPECT_STREQ (error->message, "worker:1 has it");
+  }
+}
+
+MUSTER_TEST (RemoteLease, is_given_up_where_no_grant_comes_in_time)
+{
+  g_auto (TinyMaster) f = {0};
+  tiny_master_start (&f);
+  g_autoptr (GError) error = NULL;
+  tiny_board_set (&f.board, &f.board.is_mute, TRUE);
+  gint64 soon_us = muster_clock_now_us (muster_system_clock ()) + 200 * MUSTER_MILLISECOND;
+
+  MUSTER_EXPECT_NULL (claim_until (&f, soon_us, NULL, &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+  MUSTER_EXPECT_TRUE (g_async_queue_timeout_pop (f.board.left, 30 * MUSTER_SECOND) != NULL);
+}
+
+MUSTER_TEST (RemoteLease, tells_of_phases_and_keeps_what_they_leave_open)
+{
+  g_auto (TinyMaster) f = {0};
+  tiny_master_start (&f);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterLease) lease = claim (&f);
+  MusterAnnouncement restoring = MUSTER_ANNOUNCEMENT_INIT;
+  MusterAnnouncement saved = MUSTER_ANNOUNCEMENT_INIT;
+  restoring.phase = MUSTER_CHIEF_RESTORING;
+  restoring.detail = (char *)"model.ckpt-7";
+  saved.durable_step = 9;
+  saved.durable = (char *)"model.ckpt-9";
+
+  MUSTER_EXPECT_TRUE (muster_lease_announce (lease, &restoring, in_half_a_minute (), NULL, &error));
+  MUSTER_EXPECT_TRUE (announce (lease, MUSTER_CHIEF_TRAINING, &error));
+  MUSTER_EXPECT_TRUE (muster_lease_announce (lease, &saved, in_half_a_minute (), NULL, &error));
+  MUSTER_EXPECT_TRUE (announce (lease, MUSTER_CHIEF_OVER, &error));
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  expect_next (f.board.announced, "epoch=4 restoring step=-1 durable=-1  model.ckpt-7");
+  expect_next (f.board.announced, "epoch=4 training step=-1 durable=-1  ");
+  expect_next (f.board.announced, "epoch=4 training step=-1 durable=9 model.ckpt-9 ");
+  expect_next (f.board.announced, "epoch=4 over step=-1 durable=9 model.ckpt-9 ");
+}
+
+MUSTER_TEST (RemoteLease, is_renewed_with_the_last_phase)
+{
+  g_auto (TinyMaster) f = {0};
+  tiny_master_start (&f);
+  g_autoptr (GError) error = NULL;
+  set_short_lease (&f);
+  g_autoptr (MusterLease) lease = claim (&f);
+
+  expect_next (f.board.announced, "epoch=4 starting step=-1 durable=-1  ");
+  expect_next (f.board.announced, "epoch=4 starting step=-1 durable=-1  ");
+  MUSTER_EXPECT_TRUE (announce (lease, MUSTER_CHIEF_PREPARED, &error));
+
+  g_autofree char *next =
+      pop_other_than (f.board.announced, "epoch=4 starting step=-1 durable=-1  ");
+  MUSTER_EXPECT_STREQ (next, "epoch=4 prepared step=-1 durable=-1  ");
+  expect_next (f.board.announced, "epoch=4 prepared step=-1 durable=-1  ");
+}
+
+MUSTER_TEST (RemoteLease, that_another_takes_is_lost_for_good)
+{
+  g_auto (TinyMaster) f = {0};
+  tiny_master_start (&f);
+  g_autoptr (GError) announced = NULL;
+  g_autoptr (GError) checked = NULL;
+  g_autoptr (MusterLease) lease = claim (&f);
+  tiny_board_set (&f.board, &f.board.refuse_announce, MUSTER_ERROR_FAILED_PRECONDITION);
+  tiny_board_end_claim (&f.board, MUSTER_ERROR_FAILED_PRECONDITION, "worker:1 has it, epoch 5");
+
+  MUSTER_EXPECT_FALSE (announce (lease, MUSTER_CHIEF_TRAINING, &announced));
+  tiny_board_set (&f.board, &f.board.refuse_announce, 0);
+  MUSTER_EXPECT_FALSE (announce (lease, MUSTER_CHIEF_TRAINING, NULL));
+  MUSTER_EXPECT_FALSE (muster_lease_check (lease, &checked));
+
+  MUSTER_EXPECT_ERROR (announced, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
+  MUSTER_EXPECT_STREQ (announced->message,
+                       "the lease on 'digits' is lost: worker:1 has it, epoch 5");
+  MUSTER_EXPECT_ERROR (checked, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
+}
+
+MUSTER_TEST (RemoteLease, is_lost_to_a_refusal_though_its_stream_stays_open)
+{
+  g_auto (TinyMaster) f = {0};
+  tiny_master_start (&f);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterLease) lease = claim (&f);
+  tiny_board_set (&f.board, &f.board.refuse_announce, MUSTER_ERROR_FAILED_PRECONDITION);
+
+  MUSTER_EXPECT_FALSE (announce (lease, MUSTER_CHIEF_TRAINING, &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
+  MUSTER_EXPECT_FALSE (muster_lease_check (lease, NULL));
+}
+
+MUSTER_TEST (RemoteLease, is_claimed_again_where_the_server_went_away)
+{
+  g_auto (TinyMaster) f = {0};
+  tiny_master_start (&f);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterLease) lease = claim (&f);
+  expect_next (f.board.asked, "digits worker:0 epoch=0 tiny ready");
+  MUSTER_EXPECT_TRUE (announce (lease, MUSTER_CHIEF_INITIALISING, &error));
+  expect_next (f.board.announced, "epoch=4 initialising step=-1 durable=-1  ");
+
+  tiny_board_end_claim (&f.board, MUSTER_ERROR_UNAVAILABLE, "the server restarts");
+
+  expect_next (f.board.asked, "digits worker:0 epoch=4 tiny ready");
+  expect_next (f.board.announced, "epoch=4 initialising step=-1 durable=-1  ");
+  MUSTER_EXPECT_TRUE (muster_lease_check (lease, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
+MUSTER_TEST (RemoteLease, that_is_refused_by_a_server_that_forgot_it_is_claimed_again)
+{
+  g_auto (TinyMaster) f = {0};
+  tiny_master_start (&f);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterLease) lease = claim (&f);
+  tiny_board_set (&f.board, &f.board.refuse_claim, MUSTER_ERROR_UNAVAILABLE);
+  tiny_board_end_claim (&f.board, MUSTER_ERROR_UNAVAILABLE, "the server restarts");
+  expect_next (f.board.asked, "digits worker:0 epoch=0 tiny ready");
+  expect_next (f.board.asked, "digits worker:0 epoch=4 tiny ready"); /* and is refused */
+  expect_next (f.board.asked, "digits worker:0 epoch=4 tiny ready"); /* and is tried again */
+
+  tiny_board_set (&f.board, &f.board.refuse_claim, 0);
+  expect_next (f.board.announced, "epoch=4 starting step=-1 durable=-1  ");
+
+  MUSTER_EXPECT_TRUE (announce (lease, MUSTER_CHIEF_PREPARED, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
+MUSTER_TEST (RemoteLease, is_lost_where_another_came_while_the_server_was_away)
+{
+  g_auto (TinyMaster) f = {0};
+  tiny_master_start (&f);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterLease) lease = claim (&f);
+  tiny_board_set (&f.board, &f.board.refuse_claim, MUSTER_ERROR_FAILED_PRECONDITION);
+  tiny_board_end_claim (&f.board, MUSTER_ERROR_UNAVAILABLE, "the server restarts");
+  expect_next (f.board.asked, "digits worker:0 epoch=0 tiny ready");
+  expect_next (f.board.asked, "digits worker:0 epoch=4 tiny ready");
+
+  MUSTER_EXPECT_FALSE (announce (lease, MUSTER_CHIEF_TRAINING, &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
+  MUSTER_EXPECT_STREQ (error->message, "the lease on 'digits' is lost: worker:1 has it");
+  MUSTER_EXPECT_FALSE (muster_lease_check (lease, NULL));
+}
+
+MUSTER_TEST (RemoteLease, outlives_its_session_on_a_server_that_forgot_both)
+{
+  g_auto (TinyMaster) f = {0};
+  tiny_master_start (&f);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterLease) lease = claim (&f);
+  tiny_board_set (&f.board, &f.board.refuse_handle, MUSTER_ERROR_ABORTED);
+  tiny_board_end_claim (&f.board, MUSTER_ERROR_UNAVAILABLE, "the server restarts");
+
+  expect_next (f.board.asked, "digits worker:0 epoch=0 tiny ready");
+  expect_next (f.board.asked, "digits worker:0 epoch=4 tiny ready");
+  expect_next (f.board.asked, "digits worker:0 epoch=4  ready");
+
+  MUSTER_EXPECT_TRUE (announce (lease, MUSTER_CHIEF_TRAINING, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
+MUSTER_TEST (RemoteLease, that_is_dropped_leaves_at_once)
+{
+  g_auto (TinyMaster) f = {0};
+  tiny_master_start (&f);
+  set_short_lease (&f);
+  MusterLease *lease = claim (&f);
+
+  g_object_unref (lease);
+
+  MUSTER_EXPECT_TRUE (g_async_queue_timeout_pop (f.board.left, 30 * MUSTER_SECOND) != NULL);
+}
+
+MUSTER_TEST (RemoteLease, is_held_no_more_once_the_job_is_over)
+{
+  g_auto (TinyMaster) f = {0};
+  tiny_master_start (&f);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterLease) lease = claim (&f);
+  MUSTER_EXPECT_TRUE (announce (lease, MUSTER_CHIEF_OVER, &error));
+
+  tiny_board_set (&f.board, &f.board.refuse_claim, MUSTER_ERROR_OUT_OF_RANGE);
+  tiny_board_end_claim (&f.board, MUSTER_ERROR_UNAVAILABLE, "the server restarts");
+  MUSTER_EXPECT_TRUE (announce (lease, MUSTER_CHIEF_OVER, &error));
+
+  MUSTER_EXPECT_TRUE (muster_lease_check (lease, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+  expect_next (f.board.asked, "digits worker:0 epoch=0 tiny ready");
+  MUSTER_EXPECT_EQ (g_async_queue_length (f.board.asked), 0);
+}
+
+MUSTER_TEST (RemoteLease, says_when_its_master_is_out_of_reach)
+{
+  g_auto (TinyMaster) f = {0};
+  tiny_master_start (&f);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterLease) lease = claim (&f);
+  tiny_board_stop (&f.board);
+  muster_rpc_server_stop (f.server, 0);
+
+  MUSTER_EXPECT_FALSE (announce (lease, MUSTER_CHIEF_TRAINING, &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE);
+  MUSTER_EXPECT_TRUE (muster_lease_check (lease, NULL)); /* nobody has taken it */
+}
+
+MUSTER_TEST (RemoteLease, waits_for_its_turn_no_longer_than_it_may)
+{
+  g_auto (TinyMaster) f = {0};
+  tiny_master_start (&f);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterLease) lease = claim (&f);
+  g_autoptr (GCancellable) cancelled = g_cancellable_new ();
+  g_cancellable_cancel (cancelled);
+
+  MUSTER_EXPECT_FALSE (muster_lease_announce_phase (lease, MUSTER_CHIEF_TRAINING,
+                                                    in_half_a_minute (), cancelled, &error));
+
+  MUSTER_EXPECT_ERROR (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+  MUSTER_EXPECT_TRUE (muster_lease_check (lease, NULL));
+}

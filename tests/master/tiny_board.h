@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "wire/rpc_server.h"
+
+G_BEGIN_DECLS
+
+/* The server's side of claims, as a test scripts it: what is asked lies in queues, and each claim
+ * is granted at once, its stream open until the test ends it. */
+typedef struct {
+  GMutex lock;
+  /* guarded by lock */
+  gint64 lease_us;
+  gboolean is_mute;  /* claims are never answered */
+  int refuse_claim;  /* 0, or the code that claims end with */
+  int refuse_handle; /* the same, for claims that name a session */
+  int refuse_announce;
+
+  GAsyncQueue *asked;     /* (element-type utf8) "digits worker:0 epoch=0 tiny ready take_over" */
+  GAsyncQueue *open;      /* (element-type MusterRpcCall) of claims */
+  GAsyncQueue *announced; /* (element-type utf8) "epoch=1 restoring step=3 durable=2 p detail" */
+  GAsyncQueue *left;      /* something for each claim that was cancelled */
+} TinyBoard;
+
+void tiny_board_add (TinyBoard *self, MusterRpcServer *server);
+/* Ends the claims that are open, before the server goes; clear is for afterwards. */
+void tiny_board_stop (TinyBoard *self);
+void tiny_board_clear (TinyBoard *self);
+
+/* Each waits for it; half a minute at most. */
+char *tiny_board_pop (GAsyncQueue *queue); /* (transfer full) */
+/* Ends the oldest open claim. */
+void tiny_board_end_claim (TinyBoard *self, int code, const char *text);
+
+void tiny_board_set (TinyBoard *self, int *which, int value);
+
+G_END_DECLS
