@@ -214,9 +214,12 @@ reset (MusterRpcCall *call, GBytes *request, gpointer data)
   g_ptr_array_add (containers, NULL);
 
   g_autoptr (GError) error = NULL;
+  guint64 n_claims = muster_board_n_claims (server->board);
   g_autoptr (GPtrArray) all = muster_sessions_take_all (server->sessions);
   gboolean done = muster_master_reset (server->master, (const char *const *)containers->pdata,
                                        muster_rpc_call_deadline_us (call), NULL, &error);
+  if (done)
+    muster_board_reset (server->board, n_claims);
   for (guint i = 0; i < all->len; i++) {
     MusterServed *served = all->pdata[i];
     muster_readiness_service_session_gone (server->readiness, served);

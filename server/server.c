@@ -3,11 +3,21 @@
 
 #include "base/unpack.h"
 
+#define DEFAULT_CHIEF_LEASE_US (15 * MUSTER_SECOND)
+
 /* Half of the threads that the RPC server has: the others take calls in. */
 static guint
 n_on_the_spot (void)
 {
   return CLAMP (g_get_num_processors (), 2, 16);
+}
+
+/* On whichever thread changed it. */
+static void
+on_board_changed (const char *model G_GNUC_UNUSED, gpointer data)
+{
+  MusterServer *self = data;
+  muster_announce_service_board_changed (self->announcing);
 }
 
 MusterServer *
@@ -23,9 +33,14 @@ muster_server_new (MusterMaster *master, const MusterServerOptions *options)
   self->rpc = muster_rpc_server_new ();
   self->health = muster_health_service_new ();
   self->methods = g_ptr_array_new_with_free_func (g_free);
+  gint64 lease_us = options != NULL && options->chief_lease_us > 0 ? options->chief_lease_us
+                                                                   : DEFAULT_CHIEF_LEASE_US;
+  self->board = muster_board_new (self->clock, lease_us, on_board_changed, self);
+  self->announcing = muster_announce_service_new (self);
   self->readiness = muster_readiness_service_new (self);
   muster_master_service_enter (self);
   muster_readiness_service_enter (self->readiness);
+  muster_announce_service_enter (self->announcing);
   muster_health_service_enter (self->health, self->rpc);
   return self;
 }
@@ -39,9 +54,11 @@ muster_server_free (MusterServer *self)
   muster_crew_free (self->crew);
   muster_rpc_server_free (self->rpc);
   muster_rpc_server_free (self->health_rpc);
+  muster_announce_service_free (self->announcing);
   muster_readiness_service_free (self->readiness);
   muster_health_service_free (self->health);
   g_ptr_array_unref (self->methods);
+  muster_board_free (self->board);
   muster_sessions_free (self->sessions);
   g_object_unref (self->clock);
   g_object_unref (self->master);
@@ -79,6 +96,7 @@ muster_server_stop (MusterServer *self, gint64 grace_us)
   MusterClock *clock = muster_system_clock (); /* gRPC's time is not faked */
   gint64 until_us = muster_deadline_after (muster_clock_now_us (clock), grace_us);
   muster_health_service_stop (self->health);
+  muster_announce_service_stop (self->announcing);
   muster_readiness_service_stop (self->readiness);
   muster_rpc_server_stop (self->rpc, grace_us);
   if (self->health_rpc != NULL)

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "ready/board.h"
 #include "server/crew.h"
 #include "server/health_service.h"
 #include "server/server.h"
 #include "server/sessions.h"
+#include "wire/proto/muster.pb-c.h"
 #include "wire/rpc_server.h"
 
 #include <protobuf-c/protobuf-c.h>
@@ -15,6 +17,7 @@ G_BEGIN_DECLS
  * user data. */
 
 typedef struct _MusterReadinessService MusterReadinessService;
+typedef struct _MusterAnnounceService MusterAnnounceService;
 
 /* A method of ours, as the RPC server knows it: run by the crew. */
 typedef struct {
@@ -26,7 +29,9 @@ struct _MusterServer {
   MusterMaster *master;              /* (owned) */
   MusterClock *clock;                /* (owned) */
   MusterSessions *sessions;          /* (owned) */
+  MusterBoard *board;                /* (owned) */
   MusterReadinessService *readiness; /* (owned) */
+  MusterAnnounceService *announcing; /* (owned) */
   MusterCrew *crew;                  /* (owned) */
   MusterHealthService *health;       /* (owned) */
   MusterRpcServer *rpc;              /* (owned) */
@@ -51,6 +56,19 @@ void muster_server_reply (MusterRpcCall *call, const ProtobufCMessage *message);
 
 /* TensorFlow's MasterService. */
 void muster_master_service_enter (MusterServer *server);
+
+/* /muster.Readiness: Claim and Announce; it has the board's leases run out. */
+MusterAnnounceService *muster_announce_service_new (MusterServer *server);
+void muster_announce_service_free (MusterAnnounceService *self);
+void muster_announce_service_enter (MusterAnnounceService *self);
+/* Something on the board has changed. Any thread. */
+void muster_announce_service_board_changed (MusterAnnounceService *self);
+/* Ends all leases' streams, and grants no more. Idempotent. */
+void muster_announce_service_stop (MusterAnnounceService *self);
+
+/* An announcement as a message, which borrows its texts. */
+void muster_server_fill_announcement (Muster__Announcement *message,
+                                      const MusterAnnouncement *chief);
 
 /* /muster.Readiness: Watch and Status. */
 MusterReadinessService *muster_readiness_service_new (MusterServer *server);

@@ -13,16 +13,21 @@ patience (void)
 Served
 served_start (void)
 {
-  g_autoptr (MusterMaster) local = muster_local_master_new ();
-  return served_start_over (local);
+  return served_start_with (NULL, NULL);
 }
 
 Served
 served_start_over (MusterMaster *master)
 {
+  return served_start_with (master, NULL);
+}
+
+Served
+served_start_with (MusterMaster *master, const MusterServerOptions *options)
+{
   g_autoptr (GError) error = NULL;
-  Served self = {.local = g_object_ref (master)};
-  self.server = muster_server_new (self.local, NULL);
+  Served self = {.local = master != NULL ? g_object_ref (master) : muster_local_master_new ()};
+  self.server = muster_server_new (self.local, options);
   int port = muster_server_listen (self.server, "127.0.0.1:0", &error);
   MUSTER_EXPECT_NO_ERROR (error);
   muster_server_start (self.server);

@@ -23,6 +23,8 @@ gint64 patience (void);
 Served served_start (void);
 /* The same over another master. */
 Served served_start_over (MusterMaster *master);
+/* The same with these options; NULL for either is the default. */
+Served served_start_with (MusterMaster *master, const MusterServerOptions *options);
 void served_clear (Served *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Served, served_clear)
 

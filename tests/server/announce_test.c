@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/doubles/fake_clock.h"
+#include "tests/server/served.h"
+
+#include "base/unpack.h"
+#include "wire/proto/muster.pb-c.h"
+
+/* --- chiefs, on bare calls --- */
+
+static MusterRpcStream *
+claim_as (Served *f, MusterSession *session, const char *who, gint64 epoch, gboolean take_over)
+{
+  g_autoptr (GError) error = NULL;
+  Muster__ClaimRequest request = MUSTER__CLAIM_REQUEST__INIT;
+  request.model = (char *)"digits";
+  request.task = (char *)"worker:0";
+  request.who = (char *)who;
+  request.epoch = epoch;
+  request.take_over = take_over;
+  request.session_handle = (char *)muster_session_handle (session);
+  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
+  g_autoptr (GBytes) packed = muster_pack (&request.base);
+  muster_rope_append (&rope, packed);
+  MusterRpcOptions options = {.deadline_us = patience ()};
+  MusterRpcStream *stream =
+      muster_rpc_client_open (f->bare, "/muster.Readiness/Claim", &rope, &options, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  return stream;
+}
+
+static MusterRpcStream *
+claim (Served *f, MusterSession *session, const char *who)
+{
+  return claim_as (f, session, who, 0, FALSE);
+}
+
+/* The grant in words: "epoch 2 after host:1", or NULL with an error. */
+static char *
+next_grant (MusterRpcStream *stream, GError **error)
+{
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  g_autoptr (GBytes) bytes = muster_rpc_stream_next (stream, NULL, error);
+  if (bytes == NULL)
+    return NULL;
+  const Muster__ClaimResponse *response =
+      muster_unpack (&muster__claim_response__descriptor, g_bytes_get_data (bytes, NULL),
+                     g_bytes_get_size (bytes), arena, "ClaimResponse", error);
+  return g_strdup_printf ("epoch %d after %s", (int)response->epoch,
+                          response->before != NULL ? response->before->who : "nobody");
+}
+
+#define EXPECT_GRANT(stream, words)                                                                \
+  do {                                                                                             \
+    g_autoptr (GError) error_ = NULL;                                                              \
+    g_autofree char *grant_ = next_grant (stream, &error_);                                        \
+    MUSTER_EXPECT_NO_ERROR (error_);                                                               \
+    MUSTER_EXPECT_STREQ (grant_, words);                                                           \
+  } while (0)
+
+static void
+expect_end (MusterRpcStream *stream, MusterError code, const char *words)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *grant = next_grant (stream, &error);
+  MUSTER_EXPECT_NULL (grant);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, code);
+  EXPECT_SAYS (error, words);
+}
+
+static gboolean
+announce (Served *f, gint64 epoch, MusterChiefPhase phase, gint64 step, GError **error)
+{
+  Muster__Announcement told = MUSTER__ANNOUNCEMENT__INIT;
+  told.model = (char *)"digits";
+  told.epoch = epoch;
+  told.phase = (Muster__Phase)phase;
+  told.step = step;
+  told.durable_step = -1;
+  Muster__AnnounceRequest request = MUSTER__ANNOUNCE_REQUEST__INIT;
+  request.announcement = &told;
+  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
+  g_autoptr (GBytes) packed = muster_pack (&request.base);
+  muster_rope_append (&rope, packed);
+  MusterRpcOptions options = {.deadline_us = patience ()};
+  g_autoptr (GBytes) answer =
+      muster_rpc_client_call (f->bare, "/muster.Readiness/Announce", &rope, &options, NULL, error);
+  return answer != NULL;
+}
+
+#define EXPECT_ANNOUNCED(f, epoch, phase, step)                                                    \
+  do {                                                                                             \
+    g_autoptr (GError) error_ = NULL;                                                              \
+    MUSTER_EXPECT_TRUE (announce (f, epoch, phase, step, &error_));                                \
+    MUSTER_EXPECT_NO_ERROR (error_);                                                               \
+  } while (0)
+
+static void
+expect_refused (Served *f, gint64 epoch, MusterError code, const char *words)
+{
+  g_autoptr (GError) error = NULL;
+  MUSTER_EXPECT_FALSE (announce (f, epoch, MUSTER_CHIEF_TRAINING, 1, &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, code);
+  EXPECT_SAYS (error, words);
+}
+
+MUSTER_TEST (Claim, is_granted_to_the_first_chief)
+{
+  g_auto (Served) f = served_start ();
+  g_autoptr (MusterSession) session = served_session (&f, NULL);
+  MUSTER_ASSERT_NOT_NULL (session);
+
+  g_autoptr (MusterRpcStream) lease = claim (&f, session, "host:1");
+
+  EXPECT_GRANT (lease, "epoch 1 after nobody");
+  EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_INITIALISING, -1);
+}
+
+MUSTER_TEST (Claim, for_an_unknown_session_is_aborted)
+{
+  g_auto (Served) f = served_start ();
+  g_autoptr (MusterSession) session = served_session (&f, NULL);
+  MUSTER_ASSERT_NOT_NULL (session);
+  MUSTER_ASSERT_TRUE (muster_session_close (session, patience (), NULL, NULL));
+
+  g_autoptr (MusterRpcStream) lease = claim (&f, session, "host:1");
+
+  expect_end (lease, MUSTER_ERROR_ABORTED, "is not found");
+}
+
+MUSTER_TEST (Claim, is_refused_while_another_chief_lives)
+{
+  g_auto (Served) f = served_start ();
+  g_autoptr (MusterSession) one = served_session (&f, NULL);
+  g_autoptr (MusterSession) other = served_session (&f, NULL);
+  g_autoptr (MusterRpcStream) lease = claim (&f, one, "host:1");
+  EXPECT_GRANT (lease, "epoch 1 after nobody");
+
+  g_autoptr (MusterRpcStream) refused = claim (&f, other, "host:2");
+
+  expect_end (refused, MUSTER_ERROR_FAILED_PRECONDITION, "worker:0 (host:1), starting");
+  EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_TRAINING, 5);
+}
+
+MUSTER_TEST (Claim, by_a_higher_epoch_ends_the_lease_and_the_session_of_the_one_before)
+{
+  g_auto (Served) f = served_start ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterSession) old = served_session (&f, NULL);
+  g_autoptr (MusterSession) new = served_session (&f, NULL);
+  g_autoptr (MusterRpcStream) loser = claim_as (&f, old, "host:1", 3, FALSE);
+  EXPECT_GRANT (loser, "epoch 3 after nobody");
+  MUSTER_EXPECT_TRUE (served_run (old, "init", &error));
+
+  g_autoptr (MusterRpcStream) winner = claim_as (&f, new, "host:2", 4, FALSE);
+
+  EXPECT_GRANT (winner, "epoch 4 after host:1");
+  MUSTER_EXPECT_FALSE (served_run (old, "init", &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED);
+  expect_end (loser, MUSTER_ERROR_FAILED_PRECONDITION, "worker:0 (host:2)");
+  expect_refused (&f, 3, MUSTER_ERROR_FAILED_PRECONDITION, "host:2");
+  g_clear_error (&error);
+  MUSTER_EXPECT_TRUE (served_run (new, "init", &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
+MUSTER_TEST (Claim, in_the_same_session_does_not_end_it)
+{
+  g_auto (Served) f = served_start ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterSession) session = served_session (&f, NULL);
+  g_autoptr (MusterRpcStream) first = claim (&f, session, "host:1");
+  EXPECT_GRANT (first, "epoch 1 after nobody");
+
+  g_autoptr (MusterRpcStream) second = claim_as (&f, session, "host:1", 0, TRUE);
+
+  EXPECT_GRANT (second, "epoch 2 after host:1");
+  expect_end (first, MUSTER_ERROR_FAILED_PRECONDITION, "epoch 2");
+  MUSTER_EXPECT_TRUE (served_run (session, "init", &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
+/* The server notices in its own time that a caller has gone. */
+static void
+expect_claimed (Served *f, MusterSession *session, gint64 epoch, const char *words)
+{
+  g_autofree char *grant = NULL;
+  gint64 until = patience ();
+  while (grant == NULL && muster_clock_now_us (muster_system_clock ()) < until) {
+    g_autoptr (MusterRpcStream) lease = claim_as (f, session, "host:2", epoch, FALSE);
+    grant = next_grant (lease, NULL);
+  }
+  MUSTER_EXPECT_STREQ (grant, words);
+}
+
+MUSTER_TEST (Claim, holds_as_long_as_its_stream)
+{
+  g_auto (Served) f = served_start ();
+  g_autoptr (MusterSession) one = served_session (&f, NULL);
+  g_autoptr (MusterSession) other = served_session (&f, NULL);
+  MusterRpcStream *lease = claim (&f, one, "host:1");
+  EXPECT_GRANT (lease, "epoch 1 after nobody");
+
+  muster_rpc_stream_free (lease);
+
+  expect_claimed (&f, other, 1, "epoch 1 after host:1");
+}
+
+MUSTER_TEST (Claim, outlasts_its_session)
+{
+  g_auto (Served) f = served_start ();
+  g_autoptr (MusterSession) one = served_session (&f, NULL);
+  g_autoptr (MusterSession) other = served_session (&f, NULL);
+  g_autoptr (MusterRpcStream) lease = claim (&f, one, "host:1");
+  EXPECT_GRANT (lease, "epoch 1 after nobody");
+
+  MUSTER_EXPECT_TRUE (muster_session_close (one, patience (), NULL, NULL));
+
+  EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_TRAINING, 5);
+  g_autoptr (MusterRpcStream) refused = claim (&f, other, "host:2");
+  expect_end (refused, MUSTER_ERROR_FAILED_PRECONDITION, "host:1");
+}
+
+MUSTER_TEST (Claim, of_a_job_that_is_over_is_out_of_range)
+{
+  g_auto (Served) f = served_start ();
+  g_autoptr (MusterSession) one = served_session (&f, NULL);
+  g_autoptr (MusterSession) other = served_session (&f, NULL);
+  g_autoptr (MusterRpcStream) lease = claim (&f, one, "host:1");
+  EXPECT_GRANT (lease, "epoch 1 after nobody");
+  EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_OVER, 1000);
+
+  g_autoptr (MusterRpcStream) late = claim (&f, other, "host:2");
+  expect_end (late, MUSTER_ERROR_OUT_OF_RANGE, "at step 1000");
+
+  g_autoptr (MusterRpcStream) bold = claim_as (&f, other, "host:2", 0, TRUE);
+  EXPECT_GRANT (bold, "epoch 2 after host:1");
+}
+
+MUSTER_TEST (Claim, is_given_up_when_the_server_stops)
+{
+  g_auto (Served) f = served_start ();
+  g_autoptr (MusterSession) session = served_session (&f, NULL);
+  g_autoptr (MusterRpcStream) lease = claim (&f, session, "host:1");
+  EXPECT_GRANT (lease, "epoch 1 after nobody");
+
+  muster_server_stop (f.server, 10 * MUSTER_SECOND);
+
+  expect_end (lease, MUSTER_ERROR_CANCELLED, "stopping");
+}
+
+MUSTER_TEST (Claim, of_a_silent_chief_runs_out)
+{
+  g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
+  muster_fake_clock_hold (clock);
+  MusterServerOptions options = {.clock = MUSTER_CLOCK (clock), .chief_lease_us = MUSTER_SECOND};
+  g_auto (Served) f = served_start_with (NULL, &options);
+  g_autoptr (MusterSession) one = served_session (&f, NULL);
+  muster_fake_clock_set_random (clock, 0.25); /* chance is in the session's handle */
+  g_autoptr (MusterSession) other = served_session (&f, NULL);
+  g_autoptr (MusterRpcStream) lease = claim (&f, one, "host:1");
+  EXPECT_GRANT (lease, "epoch 1 after nobody");
+
+  muster_fake_clock_pass (clock, MUSTER_SECOND);
+  g_autoptr (MusterRpcStream) next = claim_as (&f, other, "host:2", 1, FALSE);
+
+  EXPECT_GRANT (next, "epoch 1 after host:1");
+  expect_end (lease, MUSTER_ERROR_FAILED_PRECONDITION, "host:2");
+}
+
+MUSTER_TEST (Claim, with_a_hostile_name_is_refused)
+{
+  g_auto (Served) f = served_start ();
+  g_autoptr (MusterSession) session = served_session (&f, NULL);
+  g_autofree char *endless = g_strnfill (100000, 'w');
+
+  g_autoptr (MusterRpcStream) lease = claim (&f, session, endless);
+
+  expect_end (lease, MUSTER_ERROR_INVALID_ARGUMENT, "process");
+}
+
+MUSTER_TEST (Announce, of_what_nobody_claimed_is_refused)
+{
+  g_auto (Served) f = served_start ();
+
+  expect_refused (&f, 1, MUSTER_ERROR_FAILED_PRECONDITION, "nobody has claimed");
+}
+
+MUSTER_TEST (Announce, after_a_reset_is_still_the_chiefs_right)
+{
+  g_auto (Served) f = served_start ();
+  g_autoptr (MusterSession) session = served_session (&f, NULL);
+  g_autoptr (MusterRpcStream) lease = claim (&f, session, "host:1");
+  EXPECT_GRANT (lease, "epoch 1 after nobody");
+
+  MUSTER_ASSERT_TRUE (muster_master_reset (f.remote, NULL, patience (), NULL, NULL));
+
+  EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_RESTORING, -1);
+}
+
+/* Chiefs fight over one model: whoever is granted it is told when another has it. */
+typedef struct {
+  Served *f;
+  int n_granted;
+} Rival;
+
+static gpointer
+claim_again_and_again (gpointer data)
+{
+  Rival *self = data;
+  for (int i = 0; i < 25; i++) {
+    g_autoptr (MusterSession) session = served_session (self->f, NULL);
+    g_autoptr (MusterRpcStream) lease =
+        session != NULL ? claim_as (self->f, session, "host:1", 0, TRUE) : NULL;
+    if (lease == NULL)
+      return NULL;
+    g_autoptr (GError) error = NULL;
+    g_autofree char *grant = next_grant (lease, &error);
+    if (grant != NULL)
+      self->n_granted++;
+    else
+      MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
+  }
+  return NULL;
+}
+
+MUSTER_TEST (Claim, may_be_fought_over)
+{
+  g_auto (Served) f = served_start ();
+  Rival rivals[4] = {{&f, 0}, {&f, 0}, {&f, 0}, {&f, 0}};
+  GThread *threads[G_N_ELEMENTS (rivals)];
+  int n_granted = 0;
+  for (gsize i = 0; i < G_N_ELEMENTS (rivals); i++)
+    threads[i] = g_thread_new ("rival", claim_again_and_again, &rivals[i]);
+  for (gsize i = 0; i < G_N_ELEMENTS (rivals); i++) {
+    g_thread_join (threads[i]);
+    n_granted += rivals[i].n_granted;
+  }
+  MUSTER_EXPECT_GT (n_granted, 0);
+}
