@@ -78,21 +78,28 @@ muster_waiter_look_once (MusterWaiter *self)
   self->once = TRUE;
 }
 
-/* Keeps what was looked at or heard; tells of it if the reason is another one. */
+/* Keeps what was looked at or heard; tells of it if the reason is another one, or what the chief
+ * does. */
 static void
 take_turn (MusterWaiter *self, MusterTurn *turn)
 {
   const char *why = turn->why_gate ? turn->why_gate : turn->why_not_ready;
+  gboolean is_news = (why && g_strcmp0 (why, self->why) != 0) ||
+                     turn->keeps_announcements != self->turn.keeps_announcements ||
+                     g_strcmp0 (turn->graph_difference, self->turn.graph_difference) != 0 ||
+                     !muster_announcement_equal (turn->chief, self->turn.chief);
 
   muster_turn_clear (&self->turn);
   self->turn = *turn;
   *turn = (MusterTurn){0};
   self->looks++;
 
-  if (!why || g_strcmp0 (why, self->why) == 0)
+  if (!is_news || self->turn.is_ready)
     return;
-  g_free (self->why);
-  self->why = g_strdup (why);
+  if (why) {
+    g_free (self->why);
+    self->why = g_strdup (why);
+  }
   if (self->progress)
     self->progress (&self->turn, self->progress_data);
 }
@@ -211,27 +218,72 @@ hear (MusterWaiter *self, gint64 deadline_us, GCancellable *cancellable, GError 
   return TRUE;
 }
 
+/* FALSE if the model's chief has ended the job: a late worker has nothing to wait for, though the
+ * variables may well be there. */
+static gboolean
+check_job (const MusterWaiter *self, GError **error)
+{
+  const MusterAnnouncement *chief = self->turn.chief;
+
+  if (!self->model || !chief || chief->phase != MUSTER_CHIEF_OVER)
+    return TRUE;
+  g_autofree char *age = muster_format_duration (MAX (chief->phase_age_us, 0));
+  g_autofree char *step =
+      chief->step < 0 ? g_strdup ("") : g_strdup_printf (" at step %" G_GINT64_FORMAT, chief->step);
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_OUT_OF_RANGE,
+               "%s is over: its chief ended the job%s, %s ago", self->model, step, age);
+
+  return FALSE;
+}
+
 static gboolean
 hear_until (MusterWaiter *self, Question question, gint64 deadline_us, GCancellable *cancellable,
             GError **error)
 {
-  while (!is_answered (self, question))
-    if (!hear (self, deadline_us, cancellable, error))
+  while (!is_answered (self, question)) {
+    if (!hear (self, deadline_us, cancellable, error) || !check_job (self, error))
       return FALSE;
+    if (self->once && !is_answered (self, question))
+      return give_up (self, error);
+  }
 
   return TRUE;
 }
 
+/* What was heard before local init may be long past: the next turn is the present one. */
+static void
+forget_turn (MusterWaiter *self)
+{
+  g_clear_object (&self->watch);
+  self->turn.is_ready = FALSE;
+}
+
+static gboolean
+look_or_trust (MusterWaiter *self, Question question, gint64 deadline_us, GCancellable *cancellable,
+               GError **error)
+{
+  if (!(question == GATE ? self->gate_op : self->ready_op))
+    return TRUE;
+
+  return poll_until (self, question, deadline_us, cancellable, error);
+}
+
+/* A model that is named isn't ready while its chief prepares it, whatever its ops say: a master
+ * that keeps announcements is asked even without a ready op. */
 static gboolean
 wait_until (MusterWaiter *self, Question question, gint64 deadline_us, GCancellable *cancellable,
             GError **error)
 {
   g_autoptr (GError) failure = NULL;
+  gboolean is_asked =
+      question == GATE ? self->gate_op != NULL : self->ready_op != NULL || self->model != NULL;
 
-  if (!(question == GATE ? self->gate_op : self->ready_op))
+  if (!is_asked)
     return TRUE;
-  if (self->must_poll || self->once)
-    return poll_until (self, question, deadline_us, cancellable, error);
+  if (self->must_poll || (self->once && !self->model))
+    return look_or_trust (self, question, deadline_us, cancellable, error);
+  if (self->once || is_answered (self, READY))
+    forget_turn (self);
   if (hear_until (self, question, deadline_us, cancellable, &failure))
     return TRUE;
   if (!muster_error_is (failure, MUSTER_ERROR_UNIMPLEMENTED) || self->is_pushed) {
@@ -241,7 +293,7 @@ wait_until (MusterWaiter *self, Question question, gint64 deadline_us, GCancella
   self->must_poll = TRUE;
   g_clear_object (&self->watch);
 
-  return poll_until (self, question, deadline_us, cancellable, error);
+  return look_or_trust (self, question, deadline_us, cancellable, error);
 }
 
 gboolean
@@ -262,6 +314,12 @@ const char *
 muster_waiter_why (MusterWaiter *self)
 {
   return self->why;
+}
+
+const MusterTurn *
+muster_waiter_turn (MusterWaiter *self)
+{
+  return &self->turn;
 }
 
 guint

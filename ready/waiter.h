@@ -12,7 +12,7 @@ G_BEGIN_DECLS
 
 typedef struct _MusterWaiter MusterWaiter;
 
-/* Each change of the reason while waiting; turn is borrowed. */
+/* Each change of the reason, or of what the chief does, while waiting; turn is borrowed. */
 typedef void (*MusterWaitProgress) (const MusterTurn *turn, gpointer user_data);
 
 /* ceiling_us: the longest pause between two looks. clock NULL: the machine's. */
@@ -24,14 +24,14 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterWaiter, muster_waiter_free)
 void muster_waiter_set_progress (MusterWaiter *self, MusterWaitProgress progress,
                                  gpointer user_data);
 
-/* From now on each wait is one look: the deadline bounds that look, and DEADLINE_EXCEEDED says that
- * the model wasn't ready. */
+/* From now on each wait is one look (where a model is named and the master pushes, one turn): the
+ * deadline bounds that look, and DEADLINE_EXCEEDED says that the model wasn't ready. */
 void muster_waiter_look_once (MusterWaiter *self);
 
 /* Waits until the gate is open, or until the model is ready. FALSE: DEADLINE_EXCEEDED
  * (muster_waiter_why () has the last reason), G_IO_ERROR_CANCELLED, ABORTED (the session is gone:
- * make another), UNAVAILABLE (also for a look that a master left unanswered for a minute), or what
- * the op failed with. */
+ * make another), UNAVAILABLE (also for a look that a master left unanswered for a minute),
+ * OUT_OF_RANGE where the model that was named is over, or what the op failed with. */
 gboolean muster_waiter_wait_gate (MusterWaiter *self, gint64 deadline_us, GCancellable *cancellable,
                                   GError **error);
 gboolean muster_waiter_wait_ready (MusterWaiter *self, gint64 deadline_us,
@@ -40,6 +40,8 @@ gboolean muster_waiter_wait_ready (MusterWaiter *self, gint64 deadline_us,
 /* The last reason heard, or NULL; borrowed. And how often it looked or heard, and whether it was
  * pushed. */
 const char *muster_waiter_why (MusterWaiter *self);
+/* The last turn, empty before the first; borrowed until the next wait. */
+const MusterTurn *muster_waiter_turn (MusterWaiter *self);
 guint muster_waiter_looks (MusterWaiter *self);
 gboolean muster_waiter_is_pushed (MusterWaiter *self);
 

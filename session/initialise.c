@@ -2,19 +2,35 @@
 #include "ready/readiness.h"
 #include "session/session_private.h"
 
-static gboolean
-run_init_op (MusterVerb *self, MusterSession *session, const MusterPrepareOptions *options,
-             GError **error)
+gboolean
+muster_prepare_options_has_init_op (const MusterPrepareOptions *options)
 {
+  return options->init_op || (options->init_ops && *options->init_ops);
+}
+
+static char *
+name_of_ops (const char *const *ops, gsize n)
+{
+  return n == 1 ? g_strdup (*ops) : g_strjoinv (", ", (char **)ops);
+}
+
+static gboolean
+run_init_ops (MusterVerb *self, MusterSession *session, const MusterPrepareOptions *options,
+              GError **error)
+{
+  gboolean is_one = options->init_op != NULL;
+  const char *const *ops = is_one ? &options->init_op : options->init_ops;
+  gsize n = is_one ? 1 : g_strv_length ((char **)ops);
   MusterStep step = {.feeds = options->init_feeds,
                      .n_feeds = options->n_init_feeds,
-                     .targets = &options->init_op,
-                     .n_targets = 1,
+                     .targets = ops,
+                     .n_targets = n,
                      .deadline_us = self->call_deadline_us};
 
   if (muster_session_run (session, &step, NULL, NULL, self->cancellable, error))
     return TRUE;
-  g_prefix_error (error, "Running init_op '%s': ", options->init_op);
+  g_autofree char *name = name_of_ops (ops, n);
+  g_prefix_error (error, "Running init_op '%s': ", name);
 
   return FALSE;
 }
@@ -38,27 +54,31 @@ muster_verb_init (MusterVerb *self, MusterSession *session, const MusterPrepareO
                   GError **error)
 {
   muster_verb_phase (self, "init");
-  if (options->init_op && !run_init_op (self, session, options, error))
+  if (muster_prepare_options_has_init_op (options) && !run_init_ops (self, session, options, error))
     return FALSE;
 
-  return !options->init_func || run_init_func (session, options, error);
+  return muster_verb_check_lease (self, error) &&
+         (!options->init_func || run_init_func (session, options, error));
 }
 
 gboolean
 muster_verb_run_local_init (MusterVerb *self, MusterSession *session, GError **error)
 {
-  const char *op = self->manager->local_init_op;
-  MusterStep step = {.targets = &op,
-                     .n_targets = 1,
-                     .options = self->manager->local_init_run_options,
+  const MusterSessionManager *manager = self->manager;
+  MusterStep step = {.targets = (const char *const *)manager->local_init_ops,
+                     .n_targets = g_strv_length (manager->local_init_ops),
+                     .options = manager->local_init_run_options,
                      .deadline_us = self->call_deadline_us};
 
   muster_verb_phase (self, "local init");
-  if (muster_session_run (session, &step, NULL, NULL, self->cancellable, error))
-    return TRUE;
-  g_prefix_error (error, "Running local_init_op '%s': ", op);
+  g_info ("Running local_init_op.");
+  if (!muster_session_run (session, &step, NULL, NULL, self->cancellable, error)) {
+    g_prefix_error (error, "Running local_init_op '%s': ", manager->local_init_name);
+    return FALSE;
+  }
+  g_info ("Done running local_init_op.");
 
-  return FALSE;
+  return TRUE;
 }
 
 static gboolean
@@ -75,7 +95,7 @@ probe (MusterVerb *self, MusterSession *session, const char *op, const char *wha
     return FALSE;
   }
   *why = readiness.is_ready ? NULL : g_steal_pointer (&readiness.why_not);
-  muster_verb_set_why (self, *why);
+  muster_verb_hear_why (self, *why);
 
   return TRUE;
 }
@@ -84,7 +104,7 @@ gboolean
 muster_verb_try_local_init (MusterVerb *self, MusterSession *session, char **why, GError **error)
 {
   *why = NULL;
-  if (!self->manager->local_init_op)
+  if (!self->manager->local_init_ops)
     return TRUE;
 
   muster_verb_phase (self, "local init");

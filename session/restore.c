@@ -13,7 +13,7 @@ is_given (const char *path)
 }
 
 gboolean
-muster_prepare_options_check (const MusterPrepareOptions *options, GError **error)
+muster_prepare_options_check_places (const MusterPrepareOptions *options, GError **error)
 {
   if (!is_given (options->checkpoint_dir) || !is_given (options->checkpoint_filename))
     return TRUE;
@@ -67,6 +67,8 @@ wait_for_checkpoint (MusterVerb *self, const MusterPrepareOptions *options, GErr
                           self->manager->recovery_wait_us);
   for (;;) {
     gboolean found;
+    if (!muster_verb_check_lease (self, error))
+      return FALSE;
     if (!look_for_checkpoint (storage, options->checkpoint_dir, &found, error))
       return FALSE;
     if (found)
@@ -97,6 +99,28 @@ check_time (MusterVerb *self, const char *directory, GError **error)
   return FALSE;
 }
 
+/* Says which checkpoint it is, for people; nothing where there is none. */
+static gboolean
+announce_restoring (MusterVerb *self, const MusterPrepareOptions *options, GError **error)
+{
+  g_autoptr (GError) failure = NULL;
+  g_autofree char *latest = NULL;
+  g_autofree char *name = NULL;
+  const char *checkpoint = options->checkpoint_filename;
+
+  if (!self->lease)
+    return TRUE;
+  if (!is_given (checkpoint)) {
+    checkpoint = latest = muster_latest_checkpoint (muster_saver_storage (options->saver),
+                                                    options->checkpoint_dir, &failure);
+    if (!latest && !failure)
+      return TRUE;
+  }
+  name = checkpoint ? g_path_get_basename (checkpoint) : NULL;
+
+  return muster_verb_announce (self, MUSTER_CHIEF_RESTORING, name, error);
+}
+
 static gboolean
 restore_directory (MusterVerb *self, MusterSession *session, const MusterPrepareOptions *options,
                    GError **error)
@@ -105,7 +129,8 @@ restore_directory (MusterVerb *self, MusterSession *session, const MusterPrepare
                                        !check_time (self, options->checkpoint_dir, error)))
     return FALSE;
 
-  return muster_saver_restore_latest (options->saver, session, options->checkpoint_dir,
+  return announce_restoring (self, options, error) &&
+         muster_saver_restore_latest (options->saver, session, options->checkpoint_dir,
                                       &self->report.restored_from, &self->report.passed_over,
                                       self->call_deadline_us, self->cancellable, error);
 }
@@ -120,6 +145,8 @@ muster_verb_restore (MusterVerb *self, MusterSession *session, const MusterPrepa
   muster_verb_phase (self, "restore");
   if (!is_given (options->checkpoint_filename))
     return restore_directory (self, session, options, error);
+  if (!announce_restoring (self, options, error))
+    return FALSE;
   if (!muster_saver_restore (options->saver, session, options->checkpoint_filename,
                              self->call_deadline_us, self->cancellable, error))
     return FALSE;

@@ -7,10 +7,32 @@
 
 G_DEFINE_FINAL_TYPE (MusterSessionManager, muster_session_manager, G_TYPE_OBJECT)
 
+/* What is given, and how messages call it; *name stays NULL for none. */
+static char **
+copy_ops (const char *op, const char *const *ops, char **name)
+{
+  if (ops && *ops) {
+    g_autofree char *list = g_strjoinv (", ", (char **)ops);
+    *name = g_strdup_printf ("[%s]", list);
+    return g_strdupv ((char **)ops);
+  }
+  if (!op)
+    return NULL;
+  *name = g_strdup (op);
+
+  return g_strdupv ((char *[]){(char *)op, NULL});
+}
+
 static gboolean
 check_options (const MusterSessionManagerOptions *options, GError **error)
 {
-  if (options->ready_for_local_init_op && !options->local_init_op) {
+  if (options->local_init_op && options->local_init_ops) {
+    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                         "Give either local_init_op or local_init_ops, not both");
+    return FALSE;
+  }
+  if (options->ready_for_local_init_op && !options->local_init_op &&
+      !(options->local_init_ops && *options->local_init_ops)) {
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                  "If you pass a ready_for_local_init_op you must also pass a local_init_op, "
                  "ready_for_local_init_op [%s]",
@@ -27,6 +49,42 @@ check_options (const MusterSessionManagerOptions *options, GError **error)
   return TRUE;
 }
 
+/* No pause is longer than the recovery wait. */
+static MusterRetryPolicy
+policy_of (const MusterSessionManager *self, const MusterRetryPolicy *given,
+           const MusterRetryPolicy *usual)
+{
+  MusterRetryPolicy policy = given ? *given : *usual;
+  gint64 last_us = policy.last_pause_us > 0 ? policy.last_pause_us : MUSTER_SECOND;
+
+  policy.last_pause_us = MIN (last_us, self->recovery_wait_us);
+
+  return policy;
+}
+
+static void
+take_options (MusterSessionManager *self, const MusterSessionManagerOptions *options)
+{
+  self->local_init_ops =
+      copy_ops (options->local_init_op, options->local_init_ops, &self->local_init_name);
+  self->ready_op = g_strdup (options->ready_op);
+  self->ready_for_local_init_op = g_strdup (options->ready_for_local_init_op);
+  self->recovery_wait_us =
+      options->recovery_wait_us ? options->recovery_wait_us : DEFAULT_RECOVERY_WAIT_US;
+  self->local_init_run_options =
+      options->local_init_run_options ? g_bytes_ref (options->local_init_run_options) : NULL;
+  self->config = options->config ? g_bytes_ref (options->config) : NULL;
+  self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());
+  self->model = options->model && *options->model ? g_strdup (options->model) : NULL;
+  self->task = g_strdup (options->task);
+  self->meta_graph = options->meta_graph ? muster_meta_graph_ref (options->meta_graph) : NULL;
+  if (self->meta_graph)
+    self->variables = muster_meta_graph_variables (self->meta_graph, &self->n_variables);
+  self->cluster = g_strdupv ((char **)options->cluster);
+  self->waiting = policy_of (self, options->waiting, &muster_retry_waiting);
+  self->preparing = policy_of (self, options->preparing, &muster_retry_preparing);
+}
+
 MusterSessionManager *
 muster_session_manager_new (MusterGraph *graph, const MusterSessionManagerOptions *options,
                             GError **error)
@@ -40,15 +98,7 @@ muster_session_manager_new (MusterGraph *graph, const MusterSessionManagerOption
 
   MusterSessionManager *self = g_object_new (MUSTER_TYPE_SESSION_MANAGER, NULL);
   self->graph = graph ? muster_graph_ref (graph) : NULL;
-  self->local_init_op = g_strdup (options->local_init_op);
-  self->ready_op = g_strdup (options->ready_op);
-  self->ready_for_local_init_op = g_strdup (options->ready_for_local_init_op);
-  self->recovery_wait_us =
-      options->recovery_wait_us ? options->recovery_wait_us : DEFAULT_RECOVERY_WAIT_US;
-  self->local_init_run_options =
-      options->local_init_run_options ? g_bytes_ref (options->local_init_run_options) : NULL;
-  self->config = options->config ? g_bytes_ref (options->config) : NULL;
-  self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());
+  take_options (self, options);
 
   return self;
 }
@@ -60,104 +110,9 @@ muster_session_report_clear (MusterSessionReport *self)
   g_clear_pointer (&self->passed_over, g_free);
   g_clear_pointer (&self->reason, g_free);
   g_clear_pointer (&self->phases, g_array_unref);
+  g_clear_pointer (&self->timeline, g_array_unref);
+  g_clear_pointer (&self->reasons, g_ptr_array_unref);
   *self = (MusterSessionReport){0};
-}
-
-static gboolean
-has_init (const MusterSessionManager *self, const MusterPrepareOptions *options)
-{
-  return options->init_op || options->init_func || self->local_init_op;
-}
-
-static gboolean
-refuse_without_init (GError **error)
-{
-  g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
-                       "Model is not initialized and no init_op or init_fn or local_init_op was "
-                       "given");
-
-  return FALSE;
-}
-
-/* What can be refused before a session is made. */
-static gboolean
-check_prepare (const MusterSessionManager *self, const MusterPrepareOptions *options,
-               GError **error)
-{
-  if (!muster_prepare_options_check (options, error))
-    return FALSE;
-  if (!muster_prepare_options_can_restore (options) && !has_init (self, options))
-    return refuse_without_init (error);
-
-  return TRUE;
-}
-
-static const char *
-name_of (const char *op)
-{
-  return op ? op : "None";
-}
-
-static gboolean
-finish_model (MusterVerb *verb, MusterSession *session, const MusterPrepareOptions *options,
-              GError **error)
-{
-  const char *init_func = options->init_func ? "init_func" : "None";
-  g_autofree char *why = NULL;
-
-  if (!muster_verb_try_local_init (verb, session, &why, error))
-    return FALSE;
-  if (why) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
-                 "Init operations did not make model ready for local_init.  "
-                 "Init op: %s, init fn: %s, error: %s",
-                 name_of (options->init_op), init_func, why);
-    return FALSE;
-  }
-  if (!muster_verb_check_ready (verb, session, &why, error))
-    return FALSE;
-  if (why)
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
-                 "Init operations did not make model ready.  "
-                 "Init op: %s, init fn: %s, local_init_op: %s, error: %s",
-                 name_of (options->init_op), init_func, name_of (verb->manager->local_init_op),
-                 why);
-
-  return why == NULL;
-}
-
-static gboolean
-prepare (MusterVerb *verb, MusterSession *session, const MusterPrepareOptions *options,
-         GError **error)
-{
-  if (!muster_verb_restore (verb, session, options, error))
-    return FALSE;
-  if (!verb->report.restored_from) {
-    if (!has_init (verb->manager, options))
-      return refuse_without_init (error);
-    if (!muster_verb_init (verb, session, options, error))
-      return FALSE;
-  }
-
-  return finish_model (verb, session, options, error);
-}
-
-/* Ends a verb: hands on session (transfer full) if there was no failure, else closes it. */
-static MusterSession *
-conclude (MusterVerb *verb, MusterSession *session, GError *failure, MusterSessionReport *report,
-          GError **error)
-{
-  if (failure) {
-    muster_verb_fail (verb, failure, error);
-    if (session)
-      muster_session_close_quietly (session);
-    g_clear_object (&session);
-  }
-  if (!verb->report.reason)
-    verb->report.reason = failure ? g_strdup (verb->why) : NULL;
-  muster_verb_finish (verb, report);
-
-  return session;
 }
 
 static gint64
@@ -181,42 +136,11 @@ muster_session_manager_prepare_session (MusterSessionManager *self, MusterMaster
   if (!options)
     options = &defaults;
   muster_verb_start (&verb, self, master, timeout_of (options), cancellable);
-  MusterSession *session =
-      check_prepare (self, options, &failure) ? muster_verb_create_session (&verb, &failure) : NULL;
-  if (session)
-    prepare (&verb, session, options, &failure);
+  MusterSession *session = muster_prepare_options_check (self, options, TRUE, &failure)
+                               ? muster_verb_prepare (&verb, options, &failure)
+                               : NULL;
 
-  return conclude (&verb, session, failure, report, error);
-}
-
-static gboolean
-recover (MusterVerb *verb, MusterSession *session, const MusterPrepareOptions *options,
-         gboolean *recovered, GError **error)
-{
-  g_autofree char *why_gate = NULL;
-  g_autofree char *why = NULL;
-  MusterSessionReport *report = &verb->report;
-
-  *recovered = FALSE;
-  if (!muster_verb_restore (verb, session, options, error) ||
-      !muster_verb_try_local_init (verb, session, &why_gate, error))
-    return FALSE;
-  if (!report->restored_from) {
-    report->reason = g_strdup ("There was no checkpoint to restore");
-    return TRUE;
-  }
-  if (!why_gate && !muster_verb_check_ready (verb, session, &why, error))
-    return FALSE;
-  if (why_gate)
-    report->reason =
-        g_strdup_printf ("Restoring model from %s did not make model ready for local init: %s",
-                         report->restored_from, why_gate);
-  else if (why)
-    report->reason = g_strdup_printf ("Restoring model from %s did not make model ready: %s",
-                                      report->restored_from, why);
-  *recovered = report->reason == NULL;
-
-  return TRUE;
+  return muster_verb_conclude (&verb, session, failure, report, error);
 }
 
 MusterSession *
@@ -228,20 +152,19 @@ muster_session_manager_recover_session (MusterSessionManager *self, MusterMaster
   static const MusterPrepareOptions defaults;
   MusterVerb verb;
   GError *failure = NULL;
-  gboolean is_recovered = FALSE;
 
   g_return_val_if_fail (MUSTER_IS_SESSION_MANAGER (self) && MUSTER_IS_MASTER (master), NULL);
 
   if (!options)
     options = &defaults;
   muster_verb_start (&verb, self, master, timeout_of (options), cancellable);
-  MusterSession *session = muster_prepare_options_check (options, &failure)
-                               ? muster_verb_create_session (&verb, &failure)
+  MusterSession *session = muster_prepare_options_check (self, options, FALSE, &failure)
+                               ? muster_verb_recover (&verb, options, &failure)
                                : NULL;
-  if (session && recover (&verb, session, options, &is_recovered, &failure) && recovered)
-    *recovered = is_recovered;
+  if (session && recovered)
+    *recovered = verb.report.outcome != MUSTER_OUTCOME_NOT_READY;
 
-  return conclude (&verb, session, failure, report, error);
+  return muster_verb_conclude (&verb, session, failure, report, error);
 }
 
 MusterSession *
@@ -257,7 +180,7 @@ muster_session_manager_wait_for_session (MusterSessionManager *self, MusterMaste
   muster_verb_start (&verb, self, master, timeout_us, cancellable);
   MusterSession *session = muster_verb_wait (&verb, &failure);
 
-  return conclude (&verb, session, failure, report, error);
+  return muster_verb_conclude (&verb, session, failure, report, error);
 }
 
 void
@@ -274,12 +197,17 @@ muster_session_manager_finalize (GObject *object)
   MusterSessionManager *self = MUSTER_SESSION_MANAGER (object);
 
   g_clear_pointer (&self->graph, muster_graph_unref);
-  g_free (self->local_init_op);
+  g_strfreev (self->local_init_ops);
+  g_free (self->local_init_name);
   g_free (self->ready_op);
   g_free (self->ready_for_local_init_op);
   g_clear_pointer (&self->local_init_run_options, g_bytes_unref);
   g_clear_pointer (&self->config, g_bytes_unref);
   g_object_unref (self->clock);
+  g_free (self->model);
+  g_free (self->task);
+  g_clear_pointer (&self->meta_graph, muster_meta_graph_unref);
+  g_strfreev (self->cluster);
   G_OBJECT_CLASS (muster_session_manager_parent_class)->finalize (object);
 }
 

@@ -16,8 +16,9 @@ G_BEGIN_DECLS
  * several threads at once.
  *
  * One deadline bounds a verb from end to end; an error says which phase ran out and how long each
- * took. A verb that fails closes the session it made. Waiting keeps one session and makes another
- * only when the master lost it. */
+ * took. A verb that fails closes the session it made, in what is left of its time, or else a
+ * quarter of a second; in five seconds at most. Waiting keeps one session and makes another only
+ * when the master lost it. */
 
 #define MUSTER_TYPE_SESSION_MANAGER (muster_session_manager_get_type ())
 G_DECLARE_FINAL_TYPE (MusterSessionManager, muster_session_manager, MUSTER, SESSION_MANAGER,
@@ -25,6 +26,7 @@ G_DECLARE_FINAL_TYPE (MusterSessionManager, muster_session_manager, MUSTER, SESS
 
 typedef struct {
   const char *local_init_op;           /* run after every restore or init, and by each waiter */
+  const char *const *local_init_ops;   /* (nullable) a list in its place, run in one step */
   const char *ready_op;                /* NULL: readiness isn't checked */
   const char *ready_for_local_init_op; /* the gate before local init; needs local_init_op */
   gint64 recovery_wait_us; /* 0: 30 s; the ceiling between two looks; below 0 is INVALID_ARGUMENT */
@@ -53,8 +55,15 @@ MusterSessionManager *muster_session_manager_new (MusterGraph *graph,
 /* The chief's own initialisation after the init op; FALSE fails the verb. */
 typedef gboolean (*MusterInitFunc) (MusterSession *session, gpointer user_data, GError **error);
 
+/* Initialises the master's devices where they need it, which may wipe their memory: hence before
+ * the session is made and anything is restored (B002.10). FALSE fails the verb. */
+typedef gboolean (*MusterDeviceFunc) (MusterMaster *master, gint64 deadline_us,
+                                      GCancellable *cancellable, gpointer user_data,
+                                      GError **error);
+
 typedef struct {
   const char *init_op;
+  const char *const *init_ops; /* (nullable) a list in its place, run in one step */
   const MusterFeed *init_feeds;
   gsize n_init_feeds;
   MusterInitFunc init_func;
@@ -63,21 +72,24 @@ typedef struct {
   const char *checkpoint_dir;      /* the directory's latest; NULL and "" count as not given */
   const char *checkpoint_filename; /* or this very checkpoint */
   gboolean wait_for_checkpoint;
-  gint64 max_wait_us; /* for a checkpoint; 0: 7200 s; MUSTER_WAIT_FOREVER; it isn't an error when
-                         none has come by then */
+  gint64 max_wait_us; /* for a checkpoint; 0: 7200 s; below 0: one look; MUSTER_WAIT_FOREVER; it
+                         isn't an error when none has come by then */
   gint64 timeout_us;  /* over everything; 0: MUSTER_WAIT_FOREVER */
   gint64 epoch;       /* the chief's, where the model has a name; 0: the master gives the next */
   /* Initialises a model that another chief has prepared since, and one whose job is over. */
   gboolean again;
+  MusterDeviceFunc device_func; /* before each session that prepare and recover make */
+  gpointer device_func_data;
 } MusterPrepareOptions;
 
 typedef enum {
   MUSTER_OUTCOME_FAILED,
   MUSTER_OUTCOME_READY,
-  MUSTER_OUTCOME_NOT_READY, /* recover: there is a session, but the model isn't ready; wait: in time
-                             */
-  MUSTER_OUTCOME_FENCED,    /* another chief holds the model */
-  MUSTER_OUTCOME_OVER,      /* the job has ended: there is nothing to start */
+  /* recover: there is a session, but the model isn't ready; wait: the master answered, but the
+   * model wasn't ready in time */
+  MUSTER_OUTCOME_NOT_READY,
+  MUSTER_OUTCOME_FENCED, /* another chief holds the model, or has prepared it since */
+  MUSTER_OUTCOME_OVER,   /* the job has ended: there is nothing to start */
 } MusterOutcome;
 
 /* What a verb did, for people and logs. A plain struct; clear it. */
@@ -86,7 +98,7 @@ typedef struct {
   gint64 final_step;                /* OVER: where the job ended; else -1 */
   gint64 epoch;                     /* prepare: the chief's; 0: the master keeps no announcements */
   GPtrArray *reasons;               /* (owned) (nullable) of MusterReason: the last situation */
-  GArray *timeline;                 /* (owned) (nullable) of MusterSpan, in order */
+  GArray *timeline;                 /* (owned) (nullable) of MusterSpan, in order; 10,000 at most */
   guint retries[MUSTER_N_FAILURES]; /* how often was tried again, and why */
   char *restored_from;              /* (owned) (nullable) the checkpoint */
   char *passed_over; /* (owned) (nullable) newer checkpoints that were not whole, and why */
@@ -98,8 +110,9 @@ typedef struct {
 } MusterSessionReport;
 
 typedef struct {
-  /* "connect" (until there was a session, with the pauses), "create" (the session that was made),
-   * "restore", "init", "local init", "waiting", "ready"; time spent in one adds up */
+  /* "devices", "connect" (until there was a session, with the pauses), "create" (the session that
+   * was made), "claim", "restore", "init", "local init", "waiting", "ready"; time spent in one adds
+   * up */
   const char *name;
   gint64 duration_us;
 } MusterPhase;
@@ -116,7 +129,16 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterSessionReport, muster_session_report_cle
 
 /* Creates a session and makes the model ready, or fails: FAILED_PRECONDITION with the seed's words
  * where nothing can make it ready, or what was run didn't. report may be NULL; it is filled also on
- * failure. */
+ * failure.
+ *
+ * Where the master loses the session (ABORTED), ends a step (CANCELLED) or, with a timeout, can't
+ * be reached (UNAVAILABLE), the work begins again in another session as the policy for preparing
+ * says, restore, init op and init function included: an init function must bear being run again.
+ *
+ * With a model named, it is claimed right after CreateSession. FAILED_PRECONDITION and FENCED: a
+ * living chief holds it, or took it in mid-verb, or (unless `again`) it was prepared by another
+ * chief, nothing was restored, and the init ops would run over it. OUT_OF_RANGE and OVER: its job
+ * has ended. */
 MusterSession *muster_session_manager_prepare_session (MusterSessionManager *self,
                                                        MusterMaster *master,
                                                        const MusterPrepareOptions *options,
@@ -125,16 +147,19 @@ MusterSession *muster_session_manager_prepare_session (MusterSessionManager *sel
 
 /* Creates a session and restores if possible; init_op, feeds and init_func of options are not used.
  * *recovered says whether the model is restored and ready; FALSE with a session is success, and
- * report->reason says why not. */
+ * report->reason says why not: then the caller initialises and announces that it has prepared
+ * (muster_session_manager_lease ()). Retries and claims as prepare. */
 MusterSession *muster_session_manager_recover_session (
     MusterSessionManager *self, MusterMaster *master, const MusterPrepareOptions *options,
     gboolean *recovered, MusterSessionReport *report, GCancellable *cancellable, GError **error);
 
 /* Waits until another task has made the model ready. timeout_us 0 and below looks once (and gives
  * that look half a minute); MUSTER_WAIT_FOREVER waits without end. A master that isn't there yet
- * (UNAVAILABLE), or that lost the session (ABORTED), is tried again until the deadline; any other
- * failure ends the wait. DEADLINE_EXCEEDED: "Session was not ready after waiting N secs." and why,
- * how often it looked, what took the time; report->sessions is 0 if the master never answered. */
+ * (UNAVAILABLE), that lost the session (ABORTED) or is stopping (CANCELLED) is tried again as the
+ * policy for waiting says, until the deadline; any other failure ends the wait. DEADLINE_EXCEEDED:
+ * "Session was not ready after waiting N secs." and why, how often it looked, what took the time;
+ * report->sessions is 0 if the master never answered. OUT_OF_RANGE and OVER: the model's chief has
+ * ended the job. */
 MusterSession *muster_session_manager_wait_for_session (MusterSessionManager *self,
                                                         MusterMaster *master, gint64 timeout_us,
                                                         MusterSessionReport *report,

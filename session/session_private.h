@@ -11,13 +11,22 @@ G_BEGIN_DECLS
 struct _MusterSessionManager {
   GObject parent;
   MusterGraph *graph;            /* (owned) (nullable) */
-  char *local_init_op;           /* (owned) (nullable) */
+  char **local_init_ops;         /* (owned) (nullable) */
+  char *local_init_name;         /* (owned) (nullable) for messages */
   char *ready_op;                /* (owned) (nullable) */
   char *ready_for_local_init_op; /* (owned) (nullable) */
   gint64 recovery_wait_us;
-  GBytes *local_init_run_options; /* (owned) (nullable) */
-  GBytes *config;                 /* (owned) (nullable) */
-  MusterClock *clock;             /* (owned) */
+  GBytes *local_init_run_options;      /* (owned) (nullable) */
+  GBytes *config;                      /* (owned) (nullable) */
+  MusterClock *clock;                  /* (owned) */
+  char *model;                         /* (owned) (nullable) */
+  char *task;                          /* (owned) (nullable) */
+  MusterMetaGraph *meta_graph;         /* (owned) (nullable) */
+  const MusterVariableInfo *variables; /* (not owned) (nullable) the meta graph's */
+  gsize n_variables;
+  char **cluster; /* (owned) (nullable) */
+  MusterRetryPolicy waiting;
+  MusterRetryPolicy preparing;
   MusterSessionProgress progress;
   gpointer progress_data;
 };
@@ -28,23 +37,37 @@ typedef struct {
   MusterClock *clock;                  /* (not owned) the manager's */
   GCancellable *cancellable;           /* (not owned) (nullable) */
   gint64 timeout_us;                   /* as asked for */
+  gint64 started_us;
   gint64 deadline_us;
   /* What bounds a call to the master: the deadline, but for a single look some time of its own. */
   gint64 call_deadline_us;
-  const char *phase; /* (nullable) the running one */
+  MusterRetries retries;
+  gboolean is_chiefs; /* prepare or recover */
+  const char *phase;  /* (nullable) the running one */
   gint64 phase_started_us;
-  char *why;                  /* (owned) (nullable) the last reason why there is no session yet */
-  char *told;                 /* (owned) (nullable) what the listener was told last */
+  MusterReasons *reasons; /* (owned) */
+  gboolean has_situation; /* they have been updated */
+  gboolean has_news;      /* they have changed since the listener was told */
+  char *why;  /* (owned) (nullable) why there is no session, in the ops' or a failure's own words */
+  char *told; /* (owned) (nullable) what the listener was told last */
+  MusterLease *lease;   /* (owned) (nullable) the chief's, in this session */
+  gint64 claimed_epoch; /* of the last claim; 0: none yet */
+  /* (owned) (nullable) what stood at the model before the first claim */
+  MusterAnnouncement *before;
   MusterSessionReport report; /* (owned) */
 } MusterVerb;
 
 #define MUSTER_ONE_LOOK_LIMIT_US (30 * MUSTER_SECOND)
 
+/* verb.c */
+
 /* Starts the clock. timeout_us 0 and below: a single look. */
 void muster_verb_start (MusterVerb *self, const MusterSessionManager *manager, MusterMaster *master,
                         gint64 timeout_us, GCancellable *cancellable);
-/* Hands the report to *report (nullable). */
-void muster_verb_finish (MusterVerb *self, MusterSessionReport *report);
+/* Ends a verb: hands on session (transfer full) if there was no failure (transfer full), else
+ * closes it. Hands the report to *report (nullable). */
+MusterSession *muster_verb_conclude (MusterVerb *self, MusterSession *session, GError *failure,
+                                     MusterSessionReport *report, GError **error);
 
 /* Ends the running phase and begins another: a static string, or NULL for none. Time spent in one
  * name adds up. */
@@ -52,25 +75,64 @@ void muster_verb_phase (MusterVerb *self, const char *name);
 /* Gives the running phase another name, now that it is known what it was. */
 void muster_verb_rename_phase (MusterVerb *self, const char *name);
 gboolean muster_verb_is_over (const MusterVerb *self);
-void muster_verb_set_why (MusterVerb *self, const char *why);
-/* Tells the manager's listener, if the message is another one than the last. */
-void muster_verb_tell (MusterVerb *self, const char *message, const MusterTurn *turn);
-
-/* Reports failure (transfer full) to the caller: where the deadline ran out, which phase it was,
- * how long each took and why there is no session. Always FALSE. */
-gboolean muster_verb_fail (MusterVerb *self, GError *failure, GError **error);
 
 /* Creates a session: the phase "connect" if that fails, "create" if it works. */
 MusterSession *muster_verb_create_session (MusterVerb *self, GError **error);
+/* Drops the lease and closes session (transfer full) (nullable) quietly, in what is left of the
+ * verb's time. */
+void muster_verb_give_up_session (MusterVerb *self, MusterSession *session);
+
+/* Decides what becomes of an attempt that failed, after started_us, with failure (transfer full).
+ * TRUE: it is to be tried again, and the pause before is over. cost_us is what another one costs,
+ * for it must end by the deadline. */
+gboolean muster_verb_try_again (MusterVerb *self, GError *failure, gint64 started_us,
+                                gint64 cost_us, GError **error);
+
+/* situation.c: what a verb has heard, and what its listener is told. */
+void muster_verb_hear_turn (MusterVerb *self, const MusterTurn *turn);
+void muster_verb_hear_why (MusterVerb *self, const char *why);
+void muster_verb_hear_failure (MusterVerb *self, const GError *failure);
+/* (transfer full) (nullable) Why there is no session yet, in one line. */
+char *muster_verb_why (const MusterVerb *self);
+/* Tells the manager's listener, if the message is another one than the last, or a reason is. */
+void muster_verb_tell (MusterVerb *self, const char *message, const MusterTurn *turn);
+
+/* chief.c: claims and announcements; without a model named, or on a master that keeps none, nothing
+ * happens and all is well. */
+gboolean muster_verb_claim (MusterVerb *self, MusterSession *session,
+                            const MusterPrepareOptions *options, GError **error);
+/* detail is nullable. */
+gboolean muster_verb_announce (MusterVerb *self, MusterChiefPhase phase, const char *detail,
+                               GError **error);
+gboolean muster_verb_announce_prepared (MusterVerb *self, GError **error);
+/* Fails if the lease is known to be lost; asks nobody. */
+gboolean muster_verb_check_lease (MusterVerb *self, GError **error);
+/* Whether the init ops may run: not over a model that another chief has prepared. */
+gboolean muster_verb_may_initialise (MusterVerb *self, const MusterPrepareOptions *options,
+                                     GError **error);
+/* A failure is the lost lease's, whatever it says itself. */
+void muster_verb_judge_failure (MusterVerb *self, GError **failure);
+/* The lease lives as long as the session from now on. */
+void muster_verb_hand_lease_to (MusterVerb *self, MusterSession *session);
+
+/* prepare.c */
+gboolean muster_prepare_options_check (const MusterSessionManager *manager,
+                                       const MusterPrepareOptions *options, gboolean initialises,
+                                       GError **error);
+MusterSession *muster_verb_prepare (MusterVerb *self, const MusterPrepareOptions *options,
+                                    GError **error);
+MusterSession *muster_verb_recover (MusterVerb *self, const MusterPrepareOptions *options,
+                                    GError **error);
 
 /* restore.c: restores what options name, if there is anything; report.restored_from says what. */
 gboolean muster_verb_restore (MusterVerb *self, MusterSession *session,
                               const MusterPrepareOptions *options, GError **error);
 /* TRUE if options name a saver and a place. */
 gboolean muster_prepare_options_can_restore (const MusterPrepareOptions *options);
-gboolean muster_prepare_options_check (const MusterPrepareOptions *options, GError **error);
+gboolean muster_prepare_options_check_places (const MusterPrepareOptions *options, GError **error);
 
 /* initialise.c */
+gboolean muster_prepare_options_has_init_op (const MusterPrepareOptions *options);
 gboolean muster_verb_init (MusterVerb *self, MusterSession *session,
                            const MusterPrepareOptions *options, GError **error);
 /* The gate, and if it is open local init; *why (transfer full) says why the gate isn't, else NULL.

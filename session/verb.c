@@ -5,6 +5,13 @@
  * whole. */
 #define LONGEST_WHY 2000
 
+/* What a close may take: what is left of the verb's time, within these bounds. */
+#define SHORTEST_CLOSE_US (250 * MUSTER_MILLISECOND)
+#define LONGEST_CLOSE_US  (5 * MUSTER_SECOND)
+
+/* A verb that never ends must not fill the memory with its own history. */
+#define MOST_SPANS 10000
+
 void
 muster_verb_start (MusterVerb *self, const MusterSessionManager *manager, MusterMaster *master,
                    gint64 timeout_us, GCancellable *cancellable)
@@ -16,23 +23,19 @@ muster_verb_start (MusterVerb *self, const MusterSessionManager *manager, Muster
                        .clock = manager->clock,
                        .cancellable = cancellable,
                        .timeout_us = timeout_us,
-                       .deadline_us = muster_deadline_after (now_us, timeout_us)};
+                       .started_us = now_us,
+                       .deadline_us = muster_deadline_after (now_us, timeout_us),
+                       .retries = {.policy = &manager->preparing},
+                       .is_chiefs = TRUE,
+                       .report = {.final_step = -1}};
   self->call_deadline_us =
       timeout_us > 0 ? self->deadline_us : muster_deadline_after (now_us, MUSTER_ONE_LOOK_LIMIT_US);
+  self->reasons = muster_reasons_new (self->clock);
   self->report.phases = g_array_new (FALSE, FALSE, sizeof (MusterPhase));
+  self->report.timeline = g_array_new (FALSE, FALSE, sizeof (MusterSpan));
 }
 
-void
-muster_verb_finish (MusterVerb *self, MusterSessionReport *report)
-{
-  muster_verb_phase (self, NULL);
-  if (report)
-    *report = self->report;
-  else
-    muster_session_report_clear (&self->report);
-  g_clear_pointer (&self->why, g_free);
-  g_clear_pointer (&self->told, g_free);
-}
+/* Phases. */
 
 static void
 add_time (MusterVerb *self, const char *name, gint64 duration_us)
@@ -50,13 +53,33 @@ add_time (MusterVerb *self, const char *name, gint64 duration_us)
   g_array_append_val (phases, phase);
 }
 
+/* A phase that goes on after itself is one stretch. */
+static void
+add_span (MusterVerb *self, const char *name, gint64 from_us, gint64 to_us)
+{
+  GArray *timeline = self->report.timeline;
+  MusterSpan span = {name, from_us - self->started_us, to_us - from_us};
+
+  if (timeline->len > 0) {
+    MusterSpan *last = &g_array_index (timeline, MusterSpan, timeline->len - 1);
+    if (strcmp (last->name, name) == 0 && last->started_us + last->duration_us == span.started_us) {
+      last->duration_us += span.duration_us;
+      return;
+    }
+  }
+  if (timeline->len < MOST_SPANS)
+    g_array_append_val (timeline, span);
+}
+
 void
 muster_verb_phase (MusterVerb *self, const char *name)
 {
   gint64 now_us = muster_clock_now_us (self->clock);
 
-  if (self->phase)
+  if (self->phase) {
     add_time (self, self->phase, now_us - self->phase_started_us);
+    add_span (self, self->phase, self->phase_started_us, now_us);
+  }
   self->phase = name;
   self->phase_started_us = now_us;
 }
@@ -73,34 +96,14 @@ muster_verb_is_over (const MusterVerb *self)
   return muster_clock_now_us (self->clock) >= self->deadline_us;
 }
 
-void
-muster_verb_set_why (MusterVerb *self, const char *why)
-{
-  if (!why || why == self->why)
-    return;
-  g_free (self->why);
-  self->why = g_strdup (why);
-}
-
-void
-muster_verb_tell (MusterVerb *self, const char *message, const MusterTurn *turn)
-{
-  const MusterSessionManager *manager = self->manager;
-  static const MusterTurn nothing;
-
-  if (g_strcmp0 (message, self->told) == 0)
-    return;
-  g_free (self->told);
-  self->told = g_strdup (message);
-  if (manager->progress)
-    manager->progress (message, turn ? turn : &nothing, NULL, manager->progress_data);
-}
+/* Errors. */
 
 /* "connect 3 ms, create 45 ms, waiting 9.9 s (597 looks, one session)" */
 static char *
 describe_spending (MusterVerb *self)
 {
   const MusterSessionReport *report = &self->report;
+  guint n_retries = muster_retries_total (&self->retries);
   GString *text = g_string_new (NULL);
 
   for (guint i = 0; i < report->phases->len; i++) {
@@ -110,9 +113,12 @@ describe_spending (MusterVerb *self)
   }
   g_string_append_printf (text, " (%u look%s, ", report->looks, report->looks == 1 ? "" : "s");
   if (report->sessions == 1)
-    g_string_append (text, "one session)");
+    g_string_append (text, "one session");
   else
-    g_string_append_printf (text, "%u sessions)", report->sessions);
+    g_string_append_printf (text, "%u sessions", report->sessions);
+  if (n_retries > 0)
+    g_string_append_printf (text, ", %u retr%s", n_retries, n_retries == 1 ? "y" : "ies");
+  g_string_append_c (text, ')');
 
   return g_string_free (text, FALSE);
 }
@@ -131,46 +137,189 @@ shorten (const char *why)
 }
 
 static void
-set_deadline_error (MusterVerb *self, const char *phase, const GError *failure, GError **error)
+set_deadline_error (MusterVerb *self, const char *phase, const GError *failure, const char *why,
+                    GError **error)
 {
-  g_autofree char *why = shorten (self->why ? self->why : failure->message);
+  g_autofree char *shortened = shorten (why ? why : failure->message);
   g_autofree char *spending = describe_spending (self);
 
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
                "Session was not ready after waiting %" G_GINT64_FORMAT
                " secs. (%s); out of time in '%s'; spent: %s",
-               self->timeout_us / MUSTER_SECOND, why, phase ? phase : "start", spending);
+               self->timeout_us / MUSTER_SECOND, shortened, phase ? phase : "start", spending);
 }
 
-gboolean
-muster_verb_fail (MusterVerb *self, GError *failure, GError **error)
+/* Reports failure to the caller: where the deadline ran out, which phase it was, how long each took
+ * and why there is no session. */
+static void
+fail (MusterVerb *self, const GError *failure, GError **error)
 {
   const char *phase = self->phase;
+  g_autofree char *why = muster_verb_why (self);
 
   muster_verb_phase (self, NULL);
-  if (muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED) && muster_verb_is_over (self)) {
-    set_deadline_error (self, phase, failure, error);
-    g_error_free (failure);
-  } else {
-    g_propagate_error (error, failure);
+  if (!self->report.reason)
+    self->report.reason = g_strdup (why);
+  if (!muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED) || !muster_verb_is_over (self)) {
+    if (error)
+      *error = g_error_copy (failure);
+    return;
   }
-
-  return FALSE;
+  if (!self->is_chiefs && self->report.sessions > 0 &&
+      self->report.outcome == MUSTER_OUTCOME_FAILED)
+    self->report.outcome = MUSTER_OUTCOME_NOT_READY;
+  set_deadline_error (self, phase, failure, why, error);
 }
+
+MusterSession *
+muster_verb_conclude (MusterVerb *self, MusterSession *session, GError *failure,
+                      MusterSessionReport *report, GError **error)
+{
+  if (failure)
+    fail (self, failure, error);
+  else if (self->report.outcome == MUSTER_OUTCOME_FAILED)
+    self->report.outcome = MUSTER_OUTCOME_READY;
+  g_clear_error (&failure);
+
+  muster_verb_phase (self, NULL);
+  if (self->has_situation)
+    self->report.reasons = muster_reasons_copy (self->reasons);
+  if (report)
+    *report = self->report;
+  else
+    muster_session_report_clear (&self->report);
+  muster_reasons_free (self->reasons);
+  g_clear_pointer (&self->why, g_free);
+  g_clear_object (&self->lease);
+  g_clear_pointer (&self->before, muster_announcement_free);
+  g_clear_pointer (&self->told, g_free);
+
+  return session;
+}
+
+/* Sessions. */
 
 MusterSession *
 muster_verb_create_session (MusterVerb *self, GError **error)
 {
+  GError *failure = NULL;
+
   muster_verb_phase (self, "connect");
   MusterSession *session =
       muster_master_create_session (self->master, self->manager->graph, self->manager->config,
-                                    self->call_deadline_us, self->cancellable, error);
+                                    self->call_deadline_us, self->cancellable, &failure);
   if (session) {
     muster_verb_rename_phase (self, "create");
     self->report.sessions++;
   } else {
-    g_prefix_error (error, "Creating a session at '%s': ", muster_master_target (self->master));
+    g_prefix_error (&failure, "Creating a session at '%s': ", muster_master_target (self->master));
+    if (failure->domain == MUSTER_ERROR)
+      muster_verb_hear_failure (self, failure);
+    g_propagate_error (error, failure);
   }
 
   return session;
+}
+
+void
+muster_verb_give_up_session (MusterVerb *self, MusterSession *session)
+{
+  gint64 left_us = muster_deadline_remaining (self->deadline_us, muster_clock_now_us (self->clock));
+
+  g_clear_object (&self->lease);
+  if (!session)
+    return;
+  /* Calls to a master are on the machine's clock. Whether it heard the close changes nothing. */
+  gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  gint64 limit_us = CLAMP (left_us, SHORTEST_CLOSE_US, LONGEST_CLOSE_US);
+  (void)muster_session_close (session, now_us + limit_us, NULL, NULL);
+  g_object_unref (session);
+}
+
+/* Retries. */
+
+/* A single look isn't repeated, and a chief without a timeout doesn't wait for a master for ever:
+ * that is asked for by a timeout. */
+static gboolean
+may_try_again (const MusterVerb *self, MusterFailure class)
+{
+  if (self->timeout_us <= 0)
+    return FALSE;
+
+  return !self->is_chiefs || class != MUSTER_FAILURE_UNREACHABLE ||
+         self->deadline_us != MUSTER_WAIT_FOREVER;
+}
+
+/* Pauses before another attempt, which must still end by the deadline if it costs what the last one
+ * did. */
+static gboolean
+pause_before_retry (MusterVerb *self, gint64 pause_us, gint64 cost_us, GError **error)
+{
+  gint64 now_us = muster_clock_now_us (self->clock);
+  gint64 wake_us = muster_deadline_after (now_us, pause_us);
+  gint64 last_us = self->deadline_us == MUSTER_WAIT_FOREVER
+                       ? MUSTER_WAIT_FOREVER
+                       : self->deadline_us - MAX (cost_us + cost_us / 4, MUSTER_MILLISECOND);
+
+  if (last_us > now_us)
+    return muster_clock_wait_until (self->clock, MIN (wake_us, last_us), self->cancellable, error);
+  if (!muster_clock_wait_until (self->clock, self->deadline_us, self->cancellable, error))
+    return FALSE;
+  g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
+                       "No time left for another session");
+
+  return FALSE;
+}
+
+/* What was tried before it failed for good is part of the failure. */
+static void
+give_up (MusterVerb *self, GError *failure, GError **error)
+{
+  guint n = muster_retries_total (&self->retries);
+
+  if (n == 0) {
+    g_propagate_error (error, failure);
+    return;
+  }
+  g_set_error (error, failure->domain, failure->code, "%s (after %u retr%s)", failure->message, n,
+               n == 1 ? "y" : "ies");
+  g_error_free (failure);
+}
+
+static void
+tell_of_retry (MusterVerb *self, MusterFailure class, const GError *failure)
+{
+  guint budget = self->retries.policy->budget[class];
+
+  if (budget == MUSTER_RETRY_UNTIL_DEADLINE) {
+    muster_verb_tell (self, failure->message, NULL);
+    return;
+  }
+  g_autofree char *message =
+      g_strdup_printf ("Trying again (%s, %u of %u): %s", muster_failure_name (class),
+                       self->retries.counts[class], budget, failure->message);
+  muster_verb_tell (self, message, NULL);
+}
+
+gboolean
+muster_verb_try_again (MusterVerb *self, GError *failure, gint64 started_us, gint64 cost_us,
+                       GError **error)
+{
+  MusterFailure class = muster_failure_of (failure);
+  gint64 lived_us = muster_clock_now_us (self->clock) - started_us;
+  gint64 pause_us;
+
+  if (!may_try_again (self, class) ||
+      !muster_retries_again (&self->retries, class, lived_us, muster_clock_random (self->clock),
+                             &pause_us)) {
+    give_up (self, failure, error);
+    return FALSE;
+  }
+  self->report.retries[class]++;
+  muster_verb_hear_failure (self, failure);
+  tell_of_retry (self, class, failure);
+  g_error_free (failure);
+  muster_verb_phase (self, "connect");
+
+  return pause_before_retry (self, pause_us, cost_us, error);
 }

@@ -97,17 +97,178 @@ MUSTER_TEST (Waiter, hears_at_once_where_the_master_pushes)
   MUSTER_EXPECT_EQ (muster_fake_master_n_calls (f.master, "gate"), 0u);
 }
 
-MUSTER_TEST (Waiter, remembers_a_turn_that_answered_both_questions)
+static gboolean
+report_moody (G_GNUC_UNUSED MusterFakeMaster *master, G_GNUC_UNUSED const MusterStep *step,
+              MusterTensor **value, gpointer user_data, G_GNUC_UNUSED GError **error)
+{
+  const gboolean *is_ready = user_data;
+  const char *names[] = {*is_ready ? NULL : "v", NULL};
+
+  *value = muster_tensor_new_strv (names);
+
+  return TRUE;
+}
+
+static void
+set_true (gpointer user_data)
+{
+  *(gboolean *)user_data = TRUE;
+}
+
+/* Local init may take its time, and the model may be reset meanwhile: never a stale "ready". */
+MUSTER_TEST (Waiter, asks_anew_what_it_heard_before_local_init)
 {
   g_auto (Fixture) f = set_up ();
+  gboolean is_ready = TRUE;
 
   muster_fake_master_set_watchable (f.master);
   muster_fake_master_set_variable (f.master, "v");
-  muster_fake_master_set_variable (f.master, "local");
+  muster_fake_master_op_calls (f.master, "ready", report_moody, &is_ready);
   MUSTER_EXPECT_TRUE (muster_waiter_wait_gate (f.waiter, MUSTER_WAIT_FOREVER, NULL, NULL));
+  is_ready = FALSE;
+  muster_fake_clock_at (f.clock, 60 * MUSTER_SECOND, set_true, &is_ready);
   MUSTER_EXPECT_TRUE (muster_waiter_wait_ready (f.waiter, MUSTER_WAIT_FOREVER, NULL, NULL));
 
-  MUSTER_EXPECT_EQ (muster_fake_master_n_calls (f.master, "watch"), 1u);
+  MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (f.clock), 60 * MUSTER_SECOND);
+}
+
+/* A waiter for a model that chiefs announce, on a master that pushes. */
+static void
+name_model (Fixture *f, const char *gate, const char *ready)
+{
+  MusterWatchFor what = {gate, ready, "digits", "worker:3"};
+
+  muster_waiter_free (f->waiter);
+  f->waiter = muster_waiter_new (f->session, &what, 30 * MUSTER_SECOND, MUSTER_CLOCK (f->clock));
+  muster_fake_master_set_announcing (f->master);
+  muster_fake_master_set_watchable (f->master);
+}
+
+static void
+set_chief (MusterFakeMaster *master, MusterChiefPhase phase, gint64 step)
+{
+  MusterAnnouncement chief = MUSTER_ANNOUNCEMENT_INIT;
+
+  chief.model = (char *)"digits";
+  chief.task = (char *)"worker:0";
+  chief.who = (char *)"host:1";
+  chief.phase = phase;
+  chief.step = step;
+  chief.alive = phase != MUSTER_CHIEF_OVER;
+  muster_fake_master_set_chief (master, &chief);
+}
+
+static void
+chief_has_prepared (gpointer user_data)
+{
+  set_chief (user_data, MUSTER_CHIEF_PREPARED, -1);
+}
+
+static void
+chief_initialises (gpointer user_data)
+{
+  set_chief (user_data, MUSTER_CHIEF_INITIALISING, -1);
+}
+
+/* diff 7: variables have their values after the init op, but the init function still runs. */
+MUSTER_TEST (Waiter, waits_until_the_chief_has_prepared_the_model)
+{
+  const char *const ready_ops[] = {"ready", NULL};
+
+  for (gsize i = 0; i < G_N_ELEMENTS (ready_ops); i++) {
+    g_auto (Fixture) f = set_up ();
+    MUSTER_TRACE ("ready op %s", ready_ops[i] ? ready_ops[i] : "none");
+    name_model (&f, NULL, ready_ops[i]);
+    set_v (f.master);
+    set_local (f.master);
+    chief_initialises (f.master);
+    muster_fake_clock_at (f.clock, 60 * MUSTER_SECOND, chief_has_prepared, f.master);
+    MUSTER_EXPECT_TRUE (muster_waiter_wait_ready (f.waiter, MUSTER_WAIT_FOREVER, NULL, NULL));
+    MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (f.clock), 60 * MUSTER_SECOND);
+  }
+}
+
+MUSTER_TEST (Waiter, trusts_a_master_that_keeps_no_announcements)
+{
+  g_auto (Fixture) f = set_up ();
+  MusterWatchFor what = {NULL, NULL, "digits", NULL};
+  muster_waiter_free (f.waiter);
+  f.waiter = muster_waiter_new (f.session, &what, 30 * MUSTER_SECOND, MUSTER_CLOCK (f.clock));
+
+  MUSTER_EXPECT_TRUE (muster_waiter_wait_ready (f.waiter, MUSTER_WAIT_FOREVER, NULL, NULL));
+
+  MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (f.clock), 0);
+}
+
+static void
+end_job (gpointer user_data)
+{
+  set_chief (user_data, MUSTER_CHIEF_OVER, 20000);
+}
+
+/* The model's variables may well have their values: that is no reason to train it again. */
+MUSTER_TEST (Waiter, leaves_a_job_that_is_over)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (GError) error = NULL;
+  name_model (&f, "gate", "ready");
+  muster_fake_clock_at (f.clock, 60 * MUSTER_SECOND, end_job, f.master);
+
+  MUSTER_EXPECT_FALSE (muster_waiter_wait_gate (f.waiter, MUSTER_WAIT_FOREVER, NULL, &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_OUT_OF_RANGE);
+  MUSTER_ASSERT_TRUE (error != NULL);
+  MUSTER_EXPECT_STREQ (error->message,
+                       "digits is over: its chief ended the job at step 20000, 0 µs ago");
+  MUSTER_EXPECT_EQ (muster_waiter_turn (f.waiter)->chief->step, 20000);
+  MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (f.clock), 60 * MUSTER_SECOND);
+}
+
+static void
+list_chiefs (const MusterTurn *turn, gpointer user_data)
+{
+  g_string_append_printf (user_data, "%s|",
+                          turn->chief ? muster_chief_phase_name (turn->chief->phase) : "nobody");
+}
+
+MUSTER_TEST (Waiter, tells_what_the_chief_does)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (GString) told = g_string_new (NULL);
+  name_model (&f, NULL, "ready");
+  muster_waiter_set_progress (f.waiter, list_chiefs, told);
+  muster_fake_clock_at (f.clock, 30 * MUSTER_SECOND, chief_initialises, f.master);
+  muster_fake_clock_at (f.clock, 60 * MUSTER_SECOND, chief_has_prepared, f.master);
+  muster_fake_clock_at (f.clock, 90 * MUSTER_SECOND, set_v, f.master);
+  muster_fake_clock_at (f.clock, 90 * MUSTER_SECOND, set_local, f.master);
+
+  MUSTER_EXPECT_TRUE (muster_waiter_wait_ready (f.waiter, MUSTER_WAIT_FOREVER, NULL, NULL));
+
+  MUSTER_EXPECT_TRUE (g_str_has_prefix (told->str, "nobody|initialising|prepared|"));
+}
+
+/* One turn for each question, and no pause, as one look. */
+MUSTER_TEST (Waiter, hears_one_turn_when_told_to_look_once)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (GError) error = NULL;
+  name_model (&f, "gate", "ready");
+  muster_waiter_look_once (f.waiter);
+  chief_initialises (f.master);
+
+  MUSTER_EXPECT_FALSE (
+      muster_waiter_wait_gate (f.waiter, deadline_in (&f, MUSTER_SECOND), NULL, &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+  MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (f.clock), 0);
+
+  set_v (f.master);
+  set_local (f.master);
+  chief_has_prepared (f.master);
+  MUSTER_EXPECT_TRUE (
+      muster_waiter_wait_gate (f.waiter, deadline_in (&f, MUSTER_SECOND), NULL, NULL));
+  MUSTER_EXPECT_TRUE (
+      muster_waiter_wait_ready (f.waiter, deadline_in (&f, MUSTER_SECOND), NULL, NULL));
+  MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (f.clock), 0);
 }
 
 MUSTER_TEST (Waiter, tells_of_a_reason_once)

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/session_manager.h"
+
+/* Each verb has a thread of its own: a pool would let some wait for others that wait for them. */
+
+typedef struct {
+  MusterMaster *master;         /* (owned) */
+  gint64 timeout_us;            /* wait's */
+  MusterPrepareOptions options; /* what it points to is owned, init_func_data aside */
+  gboolean recovered;
+  MusterSessionReport report; /* (owned) until finish has taken it */
+} Call;
+
+typedef MusterSession *(*Verb) (MusterSessionManager *manager, Call *call,
+                                GCancellable *cancellable, GError **error);
+
+static void
+copy_feeds (MusterPrepareOptions *options)
+{
+  MusterFeed *feeds = g_new0 (MusterFeed, options->n_init_feeds);
+
+  for (gsize i = 0; i < options->n_init_feeds; i++)
+    feeds[i] = (MusterFeed){g_strdup (options->init_feeds[i].name),
+                            muster_tensor_ref (options->init_feeds[i].tensor)};
+  options->init_feeds = feeds;
+}
+
+static void
+copy_options (MusterPrepareOptions *options)
+{
+  options->init_op = g_strdup (options->init_op);
+  options->init_ops = (const char *const *)g_strdupv ((char **)options->init_ops);
+  options->checkpoint_dir = g_strdup (options->checkpoint_dir);
+  options->checkpoint_filename = g_strdup (options->checkpoint_filename);
+  if (options->saver)
+    g_object_ref (options->saver);
+  copy_feeds (options);
+}
+
+static void
+clear_options (MusterPrepareOptions *options)
+{
+  for (gsize i = 0; i < options->n_init_feeds; i++) {
+    g_free ((char *)options->init_feeds[i].name);
+    muster_tensor_unref (options->init_feeds[i].tensor);
+  }
+  g_free ((MusterFeed *)options->init_feeds);
+  g_free ((char *)options->init_op);
+  g_strfreev ((char **)options->init_ops);
+  g_free ((char *)options->checkpoint_dir);
+  g_free ((char *)options->checkpoint_filename);
+  g_clear_object (&options->saver);
+}
+
+static void
+call_free (gpointer data)
+{
+  Call *call = data;
+
+  clear_options (&call->options);
+  muster_session_report_clear (&call->report);
+  g_object_unref (call->master);
+  g_free (call);
+}
+
+static MusterSession *
+prepare (MusterSessionManager *manager, Call *call, GCancellable *cancellable, GError **error)
+{
+  return muster_session_manager_prepare_session (manager, call->master, &call->options,
+                                                 &call->report, cancellable, error);
+}
+
+static MusterSession *
+recover (MusterSessionManager *manager, Call *call, GCancellable *cancellable, GError **error)
+{
+  return muster_session_manager_recover_session (
+      manager, call->master, &call->options, &call->recovered, &call->report, cancellable, error);
+}
+
+static MusterSession *
+wait_for (MusterSessionManager *manager, Call *call, GCancellable *cancellable, GError **error)
+{
+  return muster_session_manager_wait_for_session (manager, call->master, call->timeout_us,
+                                                  &call->report, cancellable, error);
+}
+
+/* The tag of a task is its verb. */
+static gpointer
+run (gpointer data)
+{
+  g_autoptr (GTask) task = data;
+  Verb verb = (Verb)g_task_get_source_tag (task);
+  GError *error = NULL;
+  MusterSession *session = verb (g_task_get_source_object (task), g_task_get_task_data (task),
+                                 g_task_get_cancellable (task), &error);
+
+  if (session)
+    g_task_return_pointer (task, session, g_object_unref);
+  else
+    g_task_return_error (task, error);
+
+  return NULL;
+}
+
+static void
+start (MusterSessionManager *self, Verb verb, const char *name, MusterMaster *master,
+       const MusterPrepareOptions *options, gint64 timeout_us, GCancellable *cancellable,
+       GAsyncReadyCallback callback, gpointer user_data)
+{
+  Call *call = g_new0 (Call, 1);
+  GTask *task = g_task_new (self, cancellable, callback, user_data);
+  GError *failure = NULL;
+
+  call->master = g_object_ref (master);
+  call->timeout_us = timeout_us;
+  if (options)
+    call->options = *options;
+  copy_options (&call->options);
+  g_task_set_source_tag (task, (gpointer)verb);
+  g_task_set_task_data (task, call, call_free);
+  /* What the verb did is what counts: a session that came before the cancellation is handed out. */
+  g_task_set_check_cancellable (task, FALSE);
+
+  GThread *thread = g_thread_try_new (name, run, task, &failure);
+  if (thread) {
+    g_thread_unref (thread);
+    return;
+  }
+  g_task_return_new_error (task, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+                           "No thread to be had: %s", failure->message);
+  g_error_free (failure);
+  g_object_unref (task);
+}
+
+static MusterSession *
+finish (MusterSessionManager *self, GAsyncResult *result, Verb verb, gboolean *recovered,
+        MusterSessionReport *report, GError **error)
+{
+  g_return_val_if_fail (g_task_is_valid (result, self), NULL);
+  GTask *task = G_TASK (result);
+  g_return_val_if_fail (g_task_get_source_tag (task) == (gpointer)verb, NULL);
+  Call *call = g_task_get_task_data (task);
+
+  if (report) {
+    *report = call->report;
+    call->report = (MusterSessionReport){0};
+  }
+  MusterSession *session = g_task_propagate_pointer (task, error);
+  if (session && recovered)
+    *recovered = call->recovered;
+
+  return session;
+}
+
+void
+muster_session_manager_prepare_session_async (MusterSessionManager *self, MusterMaster *master,
+                                              const MusterPrepareOptions *options,
+                                              GCancellable *cancellable,
+                                              GAsyncReadyCallback callback, gpointer user_data)
+{
+  g_return_if_fail (MUSTER_IS_SESSION_MANAGER (self) && MUSTER_IS_MASTER (master));
+
+  start (self, prepare, "muster-prepare", master, options, 0, cancellable, callback, user_data);
+}
+
+MusterSession *
+muster_session_manager_prepare_session_finish (MusterSessionManager *self, GAsyncResult *result,
+                                               MusterSessionReport *report, GError **error)
+{
+  return finish (self, result, prepare, NULL, report, error);
+}
+
+void
+muster_session_manager_recover_session_async (MusterSessionManager *self, MusterMaster *master,
+                                              const MusterPrepareOptions *options,
+                                              GCancellable *cancellable,
+                                              GAsyncReadyCallback callback, gpointer user_data)
+{
+  g_return_if_fail (MUSTER_IS_SESSION_MANAGER (self) && MUSTER_IS_MASTER (master));
+
+  start (self, recover, "muster-recover", master, options, 0, cancellable, callback, user_data);
+}
+
+MusterSession *
+muster_session_manager_recover_session_finish (MusterSessionManager *self, GAsyncResult *result,
+                                               gboolean *recovered, MusterSessionReport *report,
+                                               GError **error)
+{
+  return finish (self, result, recover, recovered, report, error);
+}
+
+void
+muster_session_manager_wait_for_session_async (MusterSessionManager *self, MusterMaster *master,
+                                               gint64 timeout_us, GCancellable *cancellable,
+                                               GAsyncReadyCallback callback, gpointer user_data)
+{
+  g_return_if_fail (MUSTER_IS_SESSION_MANAGER (self) && MUSTER_IS_MASTER (master));
+
+  start (self, wait_for, "muster-wait", master, NULL, timeout_us, cancellable, callback, user_data);
+}
+
+MusterSession *
+muster_session_manager_wait_for_session_finish (MusterSessionManager *self, GAsyncResult *result,
+                                                MusterSessionReport *report, GError **error)
+{
+  return finish (self, result, wait_for, NULL, report, error);
+}

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/session_private.h"
+
+static gboolean
+has_init (const MusterSessionManager *manager, const MusterPrepareOptions *options)
+{
+  return muster_prepare_options_has_init_op (options) || options->init_func ||
+         manager->local_init_ops;
+}
+
+static gboolean
+refuse_without_init (GError **error)
+{
+  g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+                       "Model is not initialized and no init_op or init_fn or local_init_op was "
+                       "given");
+
+  return FALSE;
+}
+
+/* What can be refused before a session is made. */
+gboolean
+muster_prepare_options_check (const MusterSessionManager *manager,
+                              const MusterPrepareOptions *options, gboolean initialises,
+                              GError **error)
+{
+  if (!muster_prepare_options_check_places (options, error))
+    return FALSE;
+  if (options->epoch < 0) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "The epoch must be 0 or above, not %" G_GINT64_FORMAT, options->epoch);
+    return FALSE;
+  }
+  if (initialises && options->init_op && options->init_ops) {
+    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                         "Give either init_op or init_ops, not both");
+    return FALSE;
+  }
+  if (initialises && !muster_prepare_options_can_restore (options) && !has_init (manager, options))
+    return refuse_without_init (error);
+
+  return TRUE;
+}
+
+/* B002.70 */
+static const char *
+name_of_init (const MusterPrepareOptions *options)
+{
+  if (options->init_ops)
+    return "<no name for list>";
+
+  return options->init_op ? options->init_op : "None";
+}
+
+static gboolean
+refuse_shut_gate (const MusterPrepareOptions *options, const char *why, GError **error)
+{
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+               "Init operations did not make model ready for local_init.  "
+               "Init op: %s, init fn: %s, error: %s",
+               name_of_init (options), options->init_func ? "init_func" : "None", why);
+
+  return FALSE;
+}
+
+static gboolean
+refuse_unready (const MusterVerb *self, const MusterPrepareOptions *options, const char *why,
+                GError **error)
+{
+  const char *local_init = self->manager->local_init_name;
+
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+               "Init operations did not make model ready.  "
+               "Init op: %s, init fn: %s, local_init_op: %s, error: %s",
+               name_of_init (options), options->init_func ? "init_func" : "None",
+               local_init ? local_init : "None", why);
+
+  return FALSE;
+}
+
+static gboolean
+finish_model (MusterVerb *self, MusterSession *session, const MusterPrepareOptions *options,
+              GError **error)
+{
+  g_autofree char *why = NULL;
+
+  if (!muster_verb_announce (self, MUSTER_CHIEF_LOCAL_INIT, NULL, error) ||
+      !muster_verb_try_local_init (self, session, &why, error))
+    return FALSE;
+  if (why)
+    return refuse_shut_gate (options, why, error);
+  if (!muster_verb_check_ready (self, session, &why, error))
+    return FALSE;
+  if (why)
+    return refuse_unready (self, options, why, error);
+
+  return muster_verb_announce_prepared (self, error);
+}
+
+static gboolean
+initialise (MusterVerb *self, MusterSession *session, const MusterPrepareOptions *options,
+            GError **error)
+{
+  if (!has_init (self->manager, options))
+    return refuse_without_init (error);
+  if (!muster_prepare_options_has_init_op (options) && !options->init_func)
+    return TRUE;
+
+  return muster_verb_may_initialise (self, options, error) &&
+         muster_verb_announce (self, MUSTER_CHIEF_INITIALISING, NULL, error) &&
+         muster_verb_init (self, session, options, error);
+}
+
+static gboolean
+prepare (MusterVerb *self, MusterSession *session, const MusterPrepareOptions *options,
+         GError **error)
+{
+  if (!muster_verb_restore (self, session, options, error))
+    return FALSE;
+  if (!self->report.restored_from && !initialise (self, session, options, error))
+    return FALSE;
+
+  return finish_model (self, session, options, error);
+}
+
+/* *why (transfer full) says what keeps a restored model from being ready. */
+static gboolean
+finish_recovered (MusterVerb *self, MusterSession *session, const char *why_gate, char **why,
+                  GError **error)
+{
+  const char *checkpoint = self->report.restored_from;
+  g_autofree char *why_not = NULL;
+
+  if (!checkpoint) {
+    *why = g_strdup ("There was no checkpoint to restore");
+    return TRUE;
+  }
+  if (why_gate) {
+    *why = g_strdup_printf ("Restoring model from %s did not make model ready for local init: %s",
+                            checkpoint, why_gate);
+    return TRUE;
+  }
+  if (!muster_verb_check_ready (self, session, &why_not, error))
+    return FALSE;
+  if (why_not)
+    *why = g_strdup_printf ("Restoring model from %s did not make model ready: %s", checkpoint,
+                            why_not);
+
+  return TRUE;
+}
+
+static gboolean
+recover (MusterVerb *self, MusterSession *session, const MusterPrepareOptions *options,
+         GError **error)
+{
+  g_autofree char *why_gate = NULL;
+  g_autofree char *why = NULL;
+
+  if (!muster_verb_restore (self, session, options, error) ||
+      !muster_verb_announce (self, MUSTER_CHIEF_LOCAL_INIT, NULL, error) ||
+      !muster_verb_try_local_init (self, session, &why_gate, error) ||
+      !finish_recovered (self, session, why_gate, &why, error) ||
+      (!why && !muster_verb_announce_prepared (self, error)))
+    return FALSE;
+
+  if (why) {
+    g_info ("%s", why);
+    self->report.outcome = MUSTER_OUTCOME_NOT_READY;
+    self->report.reason = g_steal_pointer (&why);
+  }
+
+  return TRUE;
+}
+
+typedef gboolean (*Work) (MusterVerb *self, MusterSession *session,
+                          const MusterPrepareOptions *options, GError **error);
+
+static gboolean
+initialise_devices (MusterVerb *self, const MusterPrepareOptions *options, GError **error)
+{
+  GError *failure = NULL;
+
+  if (!options->device_func)
+    return TRUE;
+  muster_verb_phase (self, "devices");
+  if (options->device_func (self->master, self->call_deadline_us, self->cancellable,
+                            options->device_func_data, &failure))
+    return TRUE;
+  if (!failure)
+    g_set_error_literal (&failure, MUSTER_ERROR, MUSTER_ERROR_UNKNOWN, "it didn't say why");
+  g_propagate_prefixed_error (error, failure, "Initialising the master's devices: ");
+
+  return FALSE;
+}
+
+/* One session's life: made, claimed in and worked in; closed if that fails. *cost_us is what it
+ * took to get it. */
+static MusterSession *
+attempt (MusterVerb *self, const MusterPrepareOptions *options, Work work, gint64 *cost_us,
+         GError **error)
+{
+  gint64 started_us = muster_clock_now_us (self->clock);
+  GError *failure = NULL;
+  MusterSession *session = initialise_devices (self, options, &failure)
+                               ? muster_verb_create_session (self, &failure)
+                               : NULL;
+
+  *cost_us = muster_clock_now_us (self->clock) - started_us;
+  if (session && muster_verb_claim (self, session, options, &failure) &&
+      work (self, session, options, &failure)) {
+    muster_verb_hand_lease_to (self, session);
+    return session;
+  }
+  muster_verb_judge_failure (self, &failure);
+  muster_verb_give_up_session (self, session);
+  g_propagate_error (error, failure);
+
+  return NULL;
+}
+
+static void
+forget_attempt (MusterVerb *self)
+{
+  g_clear_pointer (&self->report.restored_from, g_free);
+  g_clear_pointer (&self->report.passed_over, g_free);
+}
+
+static MusterSession *
+work_in_session (MusterVerb *self, const MusterPrepareOptions *options, Work work, GError **error)
+{
+  for (;;) {
+    GError *failure = NULL;
+    gint64 cost_us;
+    gint64 started_us = muster_clock_now_us (self->clock);
+    MusterSession *session = attempt (self, options, work, &cost_us, &failure);
+    if (session)
+      return session;
+    if (!muster_verb_try_again (self, failure, started_us, cost_us, error))
+      return NULL;
+    forget_attempt (self);
+  }
+}
+
+MusterSession *
+muster_verb_prepare (MusterVerb *self, const MusterPrepareOptions *options, GError **error)
+{
+  return work_in_session (self, options, prepare, error);
+}
+
+MusterSession *
+muster_verb_recover (MusterVerb *self, const MusterPrepareOptions *options, GError **error)
+{
+  return work_in_session (self, options, recover, error);
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/session_private.h"
+
+static void
+update (MusterVerb *self, const MusterTurn *turn, const GError *failure)
+{
+  MusterSituation situation = {.target = muster_master_target (self->master),
+                               .turn = turn,
+                               .failure = failure,
+                               .variables = self->manager->variables,
+                               .n_variables = self->manager->n_variables};
+
+  self->has_situation = TRUE;
+  if (muster_reasons_update (self->reasons, &situation))
+    self->has_news = TRUE;
+}
+
+void
+muster_verb_hear_why (MusterVerb *self, const char *why)
+{
+  if (!why || why == self->why)
+    return;
+  g_free (self->why);
+  self->why = g_strdup (why);
+}
+
+void
+muster_verb_hear_turn (MusterVerb *self, const MusterTurn *turn)
+{
+  const char *why = turn->why_gate ? turn->why_gate : turn->why_not_ready;
+  const MusterReason *chief;
+
+  update (self, turn, NULL);
+  chief = muster_reasons_find (muster_reasons_list (self->reasons), "chief");
+  g_clear_pointer (&self->why, g_free);
+  /* That the chief is at work is said once, and better by its reason. */
+  if (turn->missing || !chief || chief->is_well)
+    self->why = g_strdup (why);
+}
+
+/* What the master said before it failed is no longer known. */
+void
+muster_verb_hear_failure (MusterVerb *self, const GError *failure)
+{
+  update (self, NULL, failure);
+  muster_verb_hear_why (self, failure->message);
+}
+
+/* One reason as part of a sentence; NULL: it has no part in it, or the ops' own words say it. */
+static char *
+describe (const MusterVerb *self, const MusterReason *reason)
+{
+  gint64 for_us = muster_clock_now_us (self->clock) - reason->since_us;
+
+  if (reason->is_well || g_str_equal (reason->component, "server") ||
+      g_str_equal (reason->component, "variables"))
+    return NULL;
+  if (g_str_equal (reason->state, "never-registered"))
+    return g_strdup_printf ("%s for '%s'", reason->text, self->manager->model);
+  if (g_str_equal (reason->component, "task"))
+    return g_strdup (reason->text);
+  if (!g_str_equal (reason->component, "chief"))
+    return g_strdup_printf ("the %s %s", reason->component, reason->text);
+  g_autofree char *duration = muster_format_duration (MAX (for_us, 0));
+
+  return g_strdup_printf ("the chief is %s, for %s", reason->text, duration);
+}
+
+char *
+muster_verb_why (const MusterVerb *self)
+{
+  GPtrArray *reasons = muster_reasons_list (self->reasons);
+  g_autoptr (GPtrArray) parts = g_ptr_array_new_with_free_func (g_free);
+
+  for (guint i = 0; i < reasons->len; i++) {
+    char *part = describe (self, reasons->pdata[i]);
+    if (part)
+      g_ptr_array_add (parts, part);
+  }
+  if (self->why)
+    g_ptr_array_add (parts, g_strdup (self->why));
+  if (parts->len == 0)
+    return NULL;
+  g_ptr_array_add (parts, NULL);
+
+  return g_strjoinv ("; ", (char **)parts->pdata);
+}
+
+void
+muster_verb_tell (MusterVerb *self, const char *message, const MusterTurn *turn)
+{
+  const MusterSessionManager *manager = self->manager;
+  static const MusterTurn nothing;
+
+  if (!self->has_news && g_strcmp0 (message, self->told) == 0)
+    return;
+  self->has_news = FALSE;
+  if (g_strcmp0 (message, self->told) != 0)
+    g_info ("%s", message);
+  g_free (self->told);
+  self->told = g_strdup (message);
+  if (manager->progress)
+    manager->progress (message, turn ? turn : &nothing, muster_reasons_list (self->reasons),
+                       manager->progress_data);
+}
