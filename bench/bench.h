@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "graph/graph.h"
 #include "master/master.h"
+#include "session/session_manager.h"
 
 G_BEGIN_DECLS
 
@@ -17,11 +18,13 @@ G_BEGIN_DECLS
 /* --- numbers --- */
 
 double bench_now_s (void);
+void bench_sleep_s (double seconds);
 
 /* The median of values, which it sorts. */
 double bench_median (GArray *values);
 
-typedef enum { BENCH_SECONDS, BENCH_BYTES } BenchUnit;
+/* A share is printed in percent. */
+typedef enum { BENCH_SECONDS, BENCH_BYTES, BENCH_COUNT, BENCH_SHARE } BenchUnit;
 
 typedef struct {
   const char *what;
@@ -63,6 +66,17 @@ char *bench_tensorflow_python (void);
 /* One of our scripts in it, or NULL where there is none. */
 BenchChild *bench_tensorflow_child (const char *script, const char *const *arguments);
 
+/* "muster serve" with these options (nullable, NULL-terminated) on a free port of the loopback;
+ * HOST:PORT goes to *address (transfer full). */
+BenchChild *bench_serve_command (const char *const *options, char **address);
+
+/* What a process has used of the processor so far, in user and system mode, and what memory it
+ * holds now, in bytes. */
+double bench_cpu_s (int pid);
+double bench_resident_bytes (int pid);
+/* Fails unless this process and pid may both open n files; raises its own limit to that. */
+void bench_need_files (int pid, guint n);
+
 /* What "bench MODE" runs: serves until its input ends. */
 int bench_serve_echo (void);
 int bench_serve_muster (void);
@@ -77,10 +91,52 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (BenchEcho, bench_echo_free)
 
 MusterMaster *bench_remote (const char *address);
 
+/* What a server of muster's says of itself. */
+typedef struct {
+  gint64 sessions, watchers;
+} BenchStatus;
+BenchStatus bench_status (const char *address);
+
+MusterSession *bench_create_session (MusterMaster *master, MusterGraph *graph);
+/* Runs a model's "init". */
+void bench_init (MusterSession *session);
+
+/* A relay in this process: it passes TensorFlow's MasterService on to a server, and nothing else,
+ * so that muster's server behind it is a master that can't push; and it counts the steps. */
+typedef struct _BenchRelay BenchRelay;
+BenchRelay *bench_relay_new (const char *address);
+const char *bench_relay_address (BenchRelay *self);
+gint64 bench_relay_n_steps (BenchRelay *self);
+void bench_relay_free (BenchRelay *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (BenchRelay, bench_relay_free)
+
+/* Many watchers of one server, each with a session of its own, spread over connections; driven by
+ * one thread, without muster's client, which would share a connection. */
+typedef struct _BenchCrowd BenchCrowd;
+typedef struct {
+  const char *address;
+  const char *ca; /* (nullable) in PEM: TLS */
+  guint n_connections;
+  guint n_watchers;
+  MusterGraph *model;
+  const char *ready_op;
+} BenchCrowdOptions;
+/* Connects and creates the sessions. */
+BenchCrowd *bench_crowd_new (const BenchCrowdOptions *options);
+/* Opens a watch in each, and waits until each has heard its first turn. */
+void bench_crowd_watch (BenchCrowd *self);
+/* Waits until each has heard that the model is ready; the last one's instant, in seconds. */
+double bench_crowd_until_ready (BenchCrowd *self);
+void bench_crowd_free (BenchCrowd *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (BenchCrowd, bench_crowd_free)
 /* x + 2, fetched as "sum:0". */
 MusterGraph *bench_addition (void);
 /* n variables of four floats, with "init" and a ready op, whose name goes to *ready_op. */
 MusterGraph *bench_model (guint n, char **ready_op);
+/* Writes it to a temporary file, for TensorFlow; the path is the caller's, and so is the file. */
+char *bench_model_file (MusterGraph *model);
+/* With default settings. */
+MusterSessionManager *bench_manager (MusterGraph *model, const char *ready_op);
 
 /* --- the benchmarks --- */
 
@@ -89,5 +145,10 @@ void bench_step_local (void);
 void bench_prepare (void);
 void bench_waiters (void);
 void bench_serve (void);
+void bench_latency (void);
+void bench_pollers (void);
+void bench_sessions (void);
+void bench_crowd (void);
+void bench_crowd_apart (void);
 
 G_END_DECLS

@@ -2,6 +2,7 @@
 #include "bench/bench.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 BenchChild *
 bench_child_new (const char *const *argv)
@@ -51,6 +52,28 @@ bench_child_free (BenchChild *self)
   g_object_unref (self->out);
   g_object_unref (self->process);
   g_free (self);
+}
+
+#define SERVING "serving grpc://"
+
+BenchChild *
+bench_serve_command (const char *const *options, char **address)
+{
+  g_autoptr (GPtrArray) argv = g_ptr_array_new ();
+  g_ptr_array_add (argv, "cli/muster");
+  g_ptr_array_add (argv, "serve");
+  g_ptr_array_add (argv, "--listen=127.0.0.1:0");
+  for (gsize i = 0; options != NULL && options[i] != NULL; i++)
+    g_ptr_array_add (argv, (char *)options[i]);
+  g_ptr_array_add (argv, NULL);
+  if (!g_file_test (argv->pdata[0], G_FILE_TEST_IS_EXECUTABLE))
+    bench_fail ("'cli/muster' isn't here: run this with 'bazel run //bench'");
+  BenchChild *server = bench_child_new ((const char *const *)argv->pdata);
+  g_autofree char *line = bench_child_line (server);
+  if (!g_str_has_prefix (line, SERVING))
+    bench_fail ("'muster serve' printed '%s'", line);
+  *address = g_strdup (line + strlen (SERVING));
+  return server;
 }
 
 char *

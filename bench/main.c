@@ -7,28 +7,33 @@
 static const struct {
   const char *name;
   void (*run) (void);
+  gboolean only_if_named;
 } benchmarks[] = {
-    {"step", bench_step_remote}, {"local", bench_step_local}, {"prepare", bench_prepare},
-    {"waiters", bench_waiters},  {"serve", bench_serve},
+    {"step", bench_step_remote, FALSE}, {"local", bench_step_local, FALSE},
+    {"prepare", bench_prepare, FALSE},  {"waiters", bench_waiters, FALSE},
+    {"serve", bench_serve, FALSE},      {"latency", bench_latency, FALSE},
+    {"pollers", bench_pollers, FALSE},  {"sessions", bench_sessions, FALSE},
+    {"crowd", bench_crowd, FALSE},      {"crowd-apart", bench_crowd_apart, TRUE},
 };
 
 static int
 usage (void)
 {
-  fprintf (stderr, "usage: bench [NAME...]: which of these to run, all by default:");
+  fprintf (stderr, "usage: bench [NAME...]: which of these to run (those in brackets only by "
+                   "name):");
   for (gsize i = 0; i < G_N_ELEMENTS (benchmarks); i++)
-    fprintf (stderr, " %s", benchmarks[i].name);
+    fprintf (stderr, benchmarks[i].only_if_named ? " [%s]" : " %s", benchmarks[i].name);
   fprintf (stderr, "\n");
   return 2;
 }
 
 static gboolean
-is_wanted (const char *name, int argc, char **argv)
+is_wanted (gsize benchmark, int argc, char **argv)
 {
   for (int i = 1; i < argc; i++)
-    if (strcmp (argv[i], name) == 0)
+    if (strcmp (argv[i], benchmarks[benchmark].name) == 0)
       return TRUE;
-  return argc == 1;
+  return argc == 1 && !benchmarks[benchmark].only_if_named;
 }
 
 static gboolean
@@ -56,7 +61,7 @@ main (int argc, char **argv)
     printf ("TensorFlow isn't here ($MUSTER_TENSORFLOW, or bazel/setup --tests): muster alone\n");
   bench_head ();
   for (gsize i = 0; i < G_N_ELEMENTS (benchmarks); i++)
-    if (is_wanted (benchmarks[i].name, argc, argv))
+    if (is_wanted (i, argc, argv))
       benchmarks[i].run ();
   return 0;
 }

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/bench.h"
 
+#include "base/unpack.h"
 #include "graph/graph_builder.h"
 #include "master/remote_master.h"
+#include "wire/proto/muster.pb-c.h"
+#include "wire/rpc_client.h"
+
+#include <glib/gstdio.h>
 
 MusterMaster *
 bench_remote (const char *address)
@@ -11,6 +16,42 @@ bench_remote (const char *address)
   MusterMaster *master = muster_remote_master_new (address, &error);
   bench_check (error, address);
   return master;
+}
+
+BenchStatus
+bench_status (const char *address)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterRpcClient) client = muster_rpc_client_new (address, NULL);
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  g_auto (MusterRope) nothing = MUSTER_ROPE_INIT;
+  MusterRpcOptions options = {.deadline_us = MUSTER_WAIT_FOREVER};
+  g_autoptr (GBytes) response =
+      muster_rpc_client_call (client, "/muster.Readiness/Status", &nothing, &options, NULL, &error);
+  bench_check (error, "asking a server for its status");
+  const Muster__StatusResponse *status =
+      muster_unpack (&muster__status_response__descriptor, g_bytes_get_data (response, NULL),
+                     g_bytes_get_size (response), arena, "StatusResponse", &error);
+  bench_check (error, "asking a server for its status");
+  return (BenchStatus){.sessions = status->sessions, .watchers = status->watchers};
+}
+
+MusterSession *
+bench_create_session (MusterMaster *master, MusterGraph *graph)
+{
+  g_autoptr (GError) error = NULL;
+  MusterSession *session =
+      muster_master_create_session (master, graph, NULL, MUSTER_WAIT_FOREVER, NULL, &error);
+  bench_check (error, "creating a session");
+  return session;
+}
+
+void
+bench_init (MusterSession *session)
+{
+  g_autoptr (GError) error = NULL;
+  muster_session_run_op (session, "init", MUSTER_WAIT_FOREVER, NULL, &error);
+  bench_check (error, "initialising");
 }
 
 MusterGraph *
@@ -61,4 +102,29 @@ bench_model (guint n, char **ready_op)
   MusterGraph *graph = muster_graph_with_ready_op (meta_graph, FALSE, ready_op, &error);
   bench_check (error, "adding a ready op");
   return graph;
+}
+
+char *
+bench_model_file (MusterGraph *model)
+{
+  g_autoptr (GError) error = NULL;
+  char *path = NULL;
+  int fd = g_file_open_tmp ("muster-bench-XXXXXX", &path, &error);
+  bench_check (error, "writing the model for TensorFlow");
+  GBytes *bytes = muster_graph_bytes (model);
+  g_file_set_contents (path, g_bytes_get_data (bytes, NULL), (gssize)g_bytes_get_size (bytes),
+                       &error);
+  bench_check (error, "writing the model for TensorFlow");
+  g_close (fd, NULL);
+  return path;
+}
+
+MusterSessionManager *
+bench_manager (MusterGraph *model, const char *ready_op)
+{
+  g_autoptr (GError) error = NULL;
+  MusterSessionManagerOptions options = {.ready_op = ready_op};
+  MusterSessionManager *manager = muster_session_manager_new (model, &options, &error);
+  bench_check (error, "making a session manager");
+  return manager;
 }

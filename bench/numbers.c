@@ -10,6 +10,14 @@ bench_now_s (void)
   return (double)muster_clock_now_us (muster_system_clock ()) / (double)MUSTER_SECOND;
 }
 
+void
+bench_sleep_s (double seconds)
+{
+  MusterClock *clock = muster_system_clock ();
+  muster_clock_wait_until (
+      clock, muster_clock_now_us (clock) + (gint64)(seconds * (double)MUSTER_SECOND), NULL, NULL);
+}
+
 static int
 compare (gconstpointer a, gconstpointer b)
 {
@@ -24,14 +32,30 @@ bench_median (GArray *values)
   return values->len > 0 ? g_array_index (values, double, values->len / 2) : 0;
 }
 
+static char *
+in_other_units (double value, BenchUnit unit)
+{
+  switch (unit) {
+  case BENCH_COUNT:
+    return g_strdup_printf ("%.0f", value);
+  case BENCH_SHARE:
+    return g_strdup_printf ("%.1f %%", value * 100);
+  default:
+    return value < 1e6 ? g_strdup_printf ("%.1f KB", value / 1e3)
+                       : g_strdup_printf ("%.1f MB", value / 1e6);
+  }
+}
+
 /* Three digits are what a benchmark knows. */
 static char *
 in_units (double value, BenchUnit unit)
 {
+  if (unit == BENCH_SHARE)
+    return in_other_units (value, unit); /* none of it is an answer */
   if (value == 0)
     return g_strdup ("-");
-  if (unit == BENCH_BYTES)
-    return g_strdup_printf ("%.1f MB", value / 1e6);
+  if (unit != BENCH_SECONDS)
+    return in_other_units (value, unit);
   if (value < 1e-3)
     return g_strdup_printf ("%.3g µs", value * 1e6);
   if (value < 1)
@@ -72,7 +96,7 @@ void
 bench_print (const BenchRow *row)
 {
   g_autofree char *muster = in_units (row->muster, row->unit);
-  g_autofree char *other = in_units (row->other, row->unit);
+  g_autofree char *other = row->other > 0 ? in_units (row->other, row->unit) : g_strdup ("-");
   double ratio = row->other > 0 ? row->muster / row->other : 0;
   g_autofree char *ratio_text = ratio > 0 ? g_strdup_printf ("%.3g", ratio) : g_strdup ("");
   g_autofree char *what = row->name != NULL

@@ -67,12 +67,9 @@ add_once (gpointer data)
 static void
 addition_init (Addition *self, MusterMaster *master)
 {
-  g_autoptr (GError) error = NULL;
   g_autoptr (MusterGraph) graph = bench_addition ();
   self->x = muster_tensor_new_float (40);
-  self->session =
-      muster_master_create_session (master, graph, NULL, MUSTER_WAIT_FOREVER, NULL, &error);
-  bench_check (error, "creating a session");
+  self->session = bench_create_session (master, graph);
 }
 
 static void

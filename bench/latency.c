@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+/* From the end of a chief's init to those who wait for it. */
+#include "bench/bench.h"
+
+#include <glib/gstdio.h>
+
+#define N_WAITERS      64
+#define N_ROUNDS       10
+#define N_VARIABLES    100
+#define MANY_VARIABLES 10000
+
+/* How long they have waited by then: a poller's pace has found itself. */
+#define SETTLE_S 2.0
+/* For 64 sessions to be made on TensorFlow's server, which tells nobody how many it has. */
+#define GATHER_S 3.0
+
+typedef struct {
+  MusterSessionManager *manager; /* (not owned) */
+  MusterMaster *master;          /* (not owned) */
+  MusterSession *session;        /* (owned) what it waited for */
+  double back_s;                 /* when it was back */
+} Waiter;
+
+static gpointer
+wait_thread (gpointer data)
+{
+  Waiter *self = data;
+  g_autoptr (GError) error = NULL;
+  self->session = muster_session_manager_wait_for_session (self->manager, self->master,
+                                                           120 * MUSTER_SECOND, NULL, NULL, &error);
+  self->back_s = bench_now_s ();
+  bench_check (error, "waiting for a session");
+  return NULL;
+}
+
+/* The server of a round: muster's, which pushes and says how many watch, or TensorFlow's. */
+typedef struct {
+  const char *address;
+  gboolean is_muster;
+  MusterGraph *model;
+  const char *ready_op;
+} Place;
+
+static void
+until_all_wait (const Place *place)
+{
+  if (!place->is_muster)
+    bench_sleep_s (GATHER_S);
+  else
+    while (bench_status (place->address).watchers < N_WAITERS)
+      bench_sleep_s (20e-3);
+  /* Not always the same way through a pause between two looks. */
+  bench_sleep_s (SETTLE_S + 0.3 * muster_clock_random (muster_system_clock ()));
+}
+
+/* From the end of init, in seconds. */
+typedef struct {
+  double median_s, last_s;
+} Release;
+
+static Release
+release_of (const Waiter *waiters, double ended_s)
+{
+  g_autoptr (GArray) backs = g_array_new (FALSE, FALSE, sizeof (double));
+  for (int i = 0; i < N_WAITERS; i++) {
+    /* Some are back before the chief hears that its init has ended. */
+    double back_s = MAX (waiters[i].back_s - ended_s, 1e-6);
+    g_array_append_val (backs, back_s);
+  }
+  Release release = {.median_s = bench_median (backs)}; /* sorted by now */
+  release.last_s = g_array_index (backs, double, N_WAITERS - 1);
+  return release;
+}
+
+/* A chief's session over a model that has no values, whatever was there before. */
+static MusterSession *
+start_chief (MusterMaster *master, MusterGraph *model)
+{
+  g_autoptr (GError) error = NULL;
+  muster_master_reset (master, NULL, MUSTER_WAIT_FOREVER, NULL, &error);
+  bench_check (error, "resetting a server");
+  return bench_create_session (master, model);
+}
+
+/* Threads of one program, which share its master, as threads do; each has a session of its own. */
+static Release
+release_once (const Place *place)
+{
+  g_autoptr (MusterMaster) master = bench_remote (place->address);
+  g_autoptr (MusterSession) chief = start_chief (master, place->model);
+  g_autoptr (MusterSessionManager) manager = bench_manager (place->model, place->ready_op);
+  g_autoptr (MusterMaster) shared = bench_remote (place->address);
+  Waiter waiters[N_WAITERS];
+  GThread *threads[N_WAITERS];
+  for (int i = 0; i < N_WAITERS; i++) {
+    waiters[i] = (Waiter){manager, shared, NULL, 0};
+    threads[i] = g_thread_new ("waiter", wait_thread, &waiters[i]);
+  }
+  until_all_wait (place);
+
+  bench_init (chief);
+  double ended_s = bench_now_s ();
+  for (int i = 0; i < N_WAITERS; i++)
+    g_thread_join (threads[i]);
+  for (int i = 0; i < N_WAITERS; i++)
+    g_object_unref (waiters[i].session);
+  return release_of (waiters, ended_s);
+}
+
+static Release
+median_release (const Place *place, int n_rounds)
+{
+  g_autoptr (GArray) medians = g_array_new (FALSE, FALSE, sizeof (double));
+  g_autoptr (GArray) lasts = g_array_new (FALSE, FALSE, sizeof (double));
+  for (int i = 0; i < n_rounds; i++) {
+    Release release = release_once (place);
+    g_array_append_val (medians, release.median_s);
+    g_array_append_val (lasts, release.last_s);
+  }
+  return (Release){bench_median (medians), bench_median (lasts)};
+}
+
+static Release
+release_on_muster (guint n_variables, int n_rounds)
+{
+  g_autofree char *ready_op = NULL;
+  g_autoptr (MusterGraph) model = bench_model (n_variables, &ready_op);
+  g_autofree char *address = NULL;
+  g_autoptr (BenchChild) server = bench_serve_command (NULL, &address);
+  return median_release (&(Place){address, TRUE, model, ready_op}, n_rounds);
+}
+
+void
+bench_waiters (void)
+{
+  bench_print (&(BenchRow){.what = "64 waiters go on, 10,000 variables: the last",
+                           .muster = release_on_muster (MANY_VARIABLES, N_ROUNDS / 2).last_s,
+                           .bound = 10e-3});
+}
+
+/* Their SessionManager in as many threads, on the same server: its pause is half a minute, so one
+ * round has to do. */
+static Release
+release_theirs (const Place *place)
+{
+  g_autofree char *path = bench_model_file (place->model);
+  g_autoptr (MusterMaster) master = bench_remote (place->address);
+  g_autoptr (MusterSession) chief = start_chief (master, place->model);
+  g_autofree char *n_waiters = g_strdup_printf ("%d", N_WAITERS);
+  g_autoptr (BenchChild) tensorflow = bench_tensorflow_child (
+      "tensorflow_wait.py",
+      (const char *const[]){place->address, path, place->ready_op, n_waiters, NULL});
+  g_autofree char *started = bench_child_line (tensorflow);
+  bench_sleep_s (GATHER_S);
+  until_all_wait (place);
+
+  bench_init (chief);
+  double ended_s = bench_now_s ();
+  Waiter waiters[N_WAITERS] = {0};
+  for (int i = 0; i < N_WAITERS; i++) {
+    g_autofree char *back = bench_child_line (tensorflow);
+    waiters[i].back_s = g_ascii_strtod (back, NULL);
+  }
+  (void)g_remove (path); /* a temporary file: nothing hangs on it */
+  return release_of (waiters, ended_s);
+}
+
+static void
+latency_on_tensorflow (void)
+{
+  g_autoptr (BenchChild) server = bench_tensorflow_child ("tensorflow_server.py", NULL);
+  if (server == NULL)
+    return;
+  g_autofree char *address = bench_child_line (server);
+  g_autofree char *ready_op = NULL;
+  g_autoptr (MusterGraph) model = bench_model (N_VARIABLES, &ready_op);
+  const Place place = {address, FALSE, model, ready_op};
+  Release ours = median_release (&place, N_ROUNDS);
+  Release theirs = release_theirs (&place);
+  bench_print (&(BenchRow){.what = "at TensorFlow's server: the median waiter",
+                           .muster = ours.median_s,
+                           .other = theirs.median_s,
+                           .name = "TensorFlow, once",
+                           .bound = 0.1});
+  bench_print (&(BenchRow){.what = "at TensorFlow's server: the last",
+                           .muster = ours.last_s,
+                           .other = theirs.last_s,
+                           .name = "TensorFlow, once",
+                           .bound = 0.3});
+}
+
+void
+bench_latency (void)
+{
+  bench_print (&(BenchRow){.what = "64 waiters go on, 100 variables: the last",
+                           .muster = release_on_muster (N_VARIABLES, N_ROUNDS).last_s,
+                           .bound = 10e-3});
+  latency_on_tensorflow ();
+}

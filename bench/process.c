@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the system knows of a process. */
+#include "bench/bench.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+static char *
+read_proc (int pid, const char *name)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *path = g_strdup_printf ("/proc/%d/%s", pid, name);
+  char *text = NULL;
+  g_file_get_contents (path, &text, NULL, &error);
+  bench_check (error, "asking the system about a server");
+  return text;
+}
+
+double
+bench_cpu_s (int pid)
+{
+  g_autofree char *text = read_proc (pid, "stat");
+  const char *after_name = strrchr (text, ')'); /* the name may hold anything */
+  unsigned long user, system;
+  if (after_name == NULL ||
+      sscanf (after_name, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user,
+              &system) != 2)
+    bench_fail ("/proc/%d/stat isn't as it is known: '%s'", pid, text);
+  return (double)(user + system) / (double)sysconf (_SC_CLK_TCK);
+}
+
+double
+bench_resident_bytes (int pid)
+{
+  g_autofree char *text = read_proc (pid, "statm");
+  unsigned long pages;
+  if (sscanf (text, "%*u %lu", &pages) != 1)
+    bench_fail ("/proc/%d/statm isn't as it is known: '%s'", pid, text);
+  return (double)pages * (double)sysconf (_SC_PAGESIZE);
+}
+
+void
+bench_need_files (int pid, guint n)
+{
+  struct rlimit ours, theirs;
+  if (getrlimit (RLIMIT_NOFILE, &ours) != 0 || prlimit (pid, RLIMIT_NOFILE, NULL, &theirs) != 0)
+    bench_fail ("how many files may be open: %s", g_strerror (errno));
+  if (ours.rlim_cur < n) {
+    ours.rlim_cur = MIN ((rlim_t)n, ours.rlim_max);
+    (void)setrlimit (RLIMIT_NOFILE, &ours); /* what came of it is seen next */
+  }
+  if (ours.rlim_cur < n || theirs.rlim_cur < n)
+    bench_fail ("%u open files are needed, but %lu may be open here and %lu at the server: raise "
+                "'ulimit -n'",
+                n, (unsigned long)ours.rlim_cur, (unsigned long)theirs.rlim_cur);
+}
