@@ -99,9 +99,22 @@ server_hint (const char *state, const char *target)
   return g_strdup ("a session is made anew as soon as it answers again");
 }
 
+/* An attempt that the deadline cut short says less than the one that failed before it. */
+static gboolean
+says_less (const MusterReasons *self, const MusterSituation *situation)
+{
+  const MusterReason *before = muster_reasons_find (self->list, "server");
+  return situation->server_state == NULL && before != NULL && !before->is_well &&
+         muster_error_is (situation->failure, MUSTER_ERROR_DEADLINE_EXCEEDED);
+}
+
 static void
 add_server (MusterReasons *self, GPtrArray *list, const MusterSituation *situation)
 {
+  if (says_less (self, situation)) {
+    g_ptr_array_add (list, reason_copy (muster_reasons_find (self->list, "server"), NULL));
+    return;
+  }
   const GError *failure = situation->failure;
   const char *state = situation->server_state != NULL ? situation->server_state
                       : failure == NULL               ? "up"
@@ -162,24 +175,28 @@ state_of_phase (MusterChiefPhase phase)
   return phase == MUSTER_CHIEF_LOCAL_INIT ? "local-init" : muster_chief_phase_name (phase);
 }
 
-/* The master keeps announcements, and there is one of a chief whose job isn't over. */
+/* The master keeps announcements, and there is one of a chief whose job isn't over. One that has
+ * prepared the model and left, as `muster prepare` does, isn't lost. */
 static MusterReason *
 chief_reason (const MusterTurn *turn)
 {
   const MusterAnnouncement *chief = turn->chief;
   g_autofree char *who = who_is (chief);
-  const char *phase = muster_chief_phase_name (chief->phase);
-  GString *text = g_string_new (NULL);
-  gboolean is_well = turn->is_ready || chief->phase == MUSTER_CHIEF_PREPARED ||
-                     chief->phase == MUSTER_CHIEF_TRAINING;
-  g_string_append_printf (text, chief->alive ? "%s" : "lost while it was %s", phase);
+  gboolean has_left = !chief->alive && chief->phase == MUSTER_CHIEF_PREPARED && chief->prepared;
+  gboolean is_lost = !chief->alive && !has_left;
+  gboolean has_prepared =
+      chief->phase == MUSTER_CHIEF_PREPARED || chief->phase == MUSTER_CHIEF_TRAINING;
+  GString *text = g_string_new (is_lost ? "lost while it was " : NULL);
+  g_string_append (text, muster_chief_phase_name (chief->phase));
   if (or_null (chief->detail) != NULL && muster_chief_phase_is_preparing (chief->phase))
     g_string_append_printf (text, " %s", chief->detail);
+  if (has_left)
+    g_string_append (text, " it and left");
   if (who != NULL)
     g_string_append_printf (text, " (%s)", who);
   MusterReason *it =
-      reason_new ("chief", chief->alive ? state_of_phase (chief->phase) : "lost",
-                  chief->alive ? is_well : turn->is_ready, g_string_free (text, FALSE));
+      reason_new ("chief", is_lost ? "lost" : state_of_phase (chief->phase),
+                  turn->is_ready || (has_prepared && !is_lost), g_string_free (text, FALSE));
   it->owner = g_strdup (or_null (chief->task) != NULL ? chief->task : or_null (chief->who));
   return it;
 }
@@ -201,7 +218,7 @@ add_chief (GPtrArray *list, const MusterSituation *situation)
     it->hint = g_strdup_printf ("start the chief with `muster prepare --master=%s`", target);
   } else if (turn->chief->phase != MUSTER_CHIEF_OVER) {
     it = chief_reason (turn);
-    if (!it->is_well && !turn->chief->alive)
+    if (!it->is_well && strcmp (it->state, "lost") == 0)
       it->hint =
           g_strdup_printf ("start the chief again with `muster prepare --master=%s`", target);
   }

@@ -111,6 +111,26 @@ MUSTER_TEST (Reason, names_the_server_s_state_by_the_failure)
   }
 }
 
+MUSTER_TEST (Reason, keeps_what_failed_before_the_deadline_cut_an_attempt_short)
+{
+  Fixture it;
+  set_up (&it);
+  g_autoptr (GError) refused =
+      g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, "connection refused");
+  g_autoptr (GError) late =
+      g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED, "not connected");
+  it.situation.turn = NULL;
+  it.situation.failure = refused;
+  (void)update (&it, "server");
+  it.situation.failure = late;
+
+  const MusterReason *server = update (&it, "server");
+
+  MUSTER_EXPECT_STREQ (server->state, "unreachable");
+  MUSTER_EXPECT_STREQ (server->text, "connection refused");
+  tear_down (&it);
+}
+
 MUSTER_TEST (Reason, believes_the_diagnosis_before_the_failure)
 {
   const char *const states[] = {"not-resolved", "refused", "unreachable", "silent"};
@@ -195,6 +215,24 @@ MUSTER_TEST (Reason, tells_of_a_chief_that_was_lost_and_in_which_phase)
   MUSTER_EXPECT_TRUE (chief->hint != NULL);
   it.turn.is_ready = TRUE; /* what it prepared is still there */
   MUSTER_EXPECT_TRUE (update (&it, "chief")->is_well);
+  tear_down (&it);
+}
+
+/* as `muster prepare` does */
+MUSTER_TEST (Reason, does_not_miss_a_chief_that_has_prepared_the_model_and_left)
+{
+  Fixture it;
+  set_up (&it);
+  it.chief.alive = FALSE;
+  it.chief.prepared = TRUE;
+
+  const MusterReason *chief = in_phase (&it, MUSTER_CHIEF_PREPARED);
+
+  MUSTER_EXPECT_STREQ (chief->state, "prepared");
+  MUSTER_EXPECT_STREQ (chief->text, "prepared it and left (worker:0 at host:4711)");
+  MUSTER_EXPECT_TRUE (chief->is_well);
+  it.chief.prepared = FALSE; /* reset since */
+  MUSTER_EXPECT_STREQ (update (&it, "chief")->state, "lost");
   tear_down (&it);
 }
 
