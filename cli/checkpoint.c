@@ -80,25 +80,17 @@ print_listed (const Listed *self, gboolean json)
             self->damage != NULL ? self->damage : "");
     return;
   }
-  g_autoptr (JsonBuilder) builder = json_builder_new ();
-  json_builder_begin_object (builder);
-  json_builder_set_member_name (builder, "prefix");
-  json_builder_add_string_value (builder, self->prefix);
-  json_builder_set_member_name (builder, "step");
-  json_builder_add_int_value (builder, self->step);
-  json_builder_set_member_name (builder, "bytes");
-  json_builder_add_int_value (builder, self->size);
-  json_builder_set_member_name (builder, "shards");
-  json_builder_add_int_value (builder, self->shards);
-  json_builder_set_member_name (builder, "latest");
-  json_builder_add_boolean_value (builder, self->is_latest);
-  json_builder_set_member_name (builder, "damage");
-  if (self->damage != NULL)
-    json_builder_add_string_value (builder, self->damage);
-  else
-    json_builder_add_null_value (builder);
-  json_builder_end_object (builder);
-  muster_cli_print_json (builder);
+  static const MusterJsonField fields[] = {
+      MUSTER_JSON_FIELD (Listed, prefix, STRING, "prefix"),
+      MUSTER_JSON_FIELD (Listed, step, INT64, "step"),
+      MUSTER_JSON_FIELD (Listed, size, INT64, "bytes"),
+      MUSTER_JSON_FIELD (Listed, shards, INT, "shards"),
+      MUSTER_JSON_FIELD (Listed, is_latest, BOOLEAN, "latest"),
+      MUSTER_JSON_FIELD (Listed, damage, STRING, "damage"),
+  };
+  g_autoptr (JsonBuilder) builder = muster_json_new_line ();
+  muster_json_add_fields (builder, fields, G_N_ELEMENTS (fields), self);
+  muster_json_print_line (builder);
 }
 
 static int
@@ -134,25 +126,18 @@ list (const char *directory, gboolean json)
 static void
 entry_json (const MusterBundleEntry *entry)
 {
-  g_autoptr (JsonBuilder) builder = json_builder_new ();
-  json_builder_begin_object (builder);
-  json_builder_set_member_name (builder, "name");
-  json_builder_add_string_value (builder, entry->name);
-  json_builder_set_member_name (builder, "dtype");
-  json_builder_add_string_value (builder, muster_dtype_name (entry->dtype));
+  g_autoptr (JsonBuilder) builder = muster_json_new_line ();
+  muster_json_add_string (builder, "name", entry->name);
+  muster_json_add_string (builder, "dtype", muster_dtype_name (entry->dtype));
   json_builder_set_member_name (builder, "shape");
   json_builder_begin_array (builder);
   for (int i = 0; i < entry->n_dims; i++)
     json_builder_add_int_value (builder, entry->dims[i]);
   json_builder_end_array (builder);
-  json_builder_set_member_name (builder, "bytes");
-  json_builder_add_int_value (builder, entry->size);
-  json_builder_set_member_name (builder, "shard");
-  json_builder_add_int_value (builder, entry->shard);
-  json_builder_set_member_name (builder, "sliced");
-  json_builder_add_boolean_value (builder, entry->is_sliced);
-  json_builder_end_object (builder);
-  muster_cli_print_json (builder);
+  muster_json_add_int (builder, "bytes", entry->size);
+  muster_json_add_int (builder, "shard", entry->shard);
+  muster_json_add_boolean (builder, "sliced", entry->is_sliced);
+  muster_json_print_line (builder);
 }
 
 static void
@@ -209,14 +194,10 @@ latest (const char *directory, gboolean json)
     printf ("%s\n", prefix);
     return MUSTER_EXIT_DONE;
   }
-  g_autoptr (JsonBuilder) builder = json_builder_new ();
-  json_builder_begin_object (builder);
-  json_builder_set_member_name (builder, "latest");
-  json_builder_add_string_value (builder, prefix);
-  json_builder_set_member_name (builder, "step");
-  json_builder_add_int_value (builder, muster_checkpoint_step (prefix));
-  json_builder_end_object (builder);
-  muster_cli_print_json (builder);
+  g_autoptr (JsonBuilder) builder = muster_json_new_line ();
+  muster_json_add_string (builder, "latest", prefix);
+  muster_json_add_int (builder, "step", muster_checkpoint_step (prefix));
+  muster_json_print_line (builder);
   return MUSTER_EXIT_DONE;
 }
 

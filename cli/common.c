@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/cli.h"
+#include "wire/address.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,6 +13,11 @@ muster_cli_options_clear (MusterCliOptions *self)
   g_clear_pointer (&self->meta_graph, g_free);
   g_clear_pointer (&self->target, g_free);
   g_clear_pointer (&self->timeout, g_free);
+  g_clear_pointer (&self->model, g_free);
+  g_clear_pointer (&self->task, g_free);
+  g_clear_pointer (&self->cluster, g_free);
+  g_clear_pointer (&self->trace, g_free);
+  g_clear_pointer (&self->addresses, g_strfreev);
 }
 
 gboolean
@@ -60,12 +66,55 @@ add_common (GOptionContext *context, MusterCliWants wants, MusterCliOptions *opt
       {"timeout", 0, 0, G_OPTION_ARG_STRING, &options->timeout,
        "how long this may take: seconds, or 500ms, 10m, 2h, forever", "TIME"},
       {"json", 0, 0, G_OPTION_ARG_NONE, &options->json, "print a line of JSON for programs", NULL},
+      {"model", 0, 0, G_OPTION_ARG_STRING, &options->model,
+       "what chiefs and workers call it (default: the meta graph's file name)", "NAME"},
+      {"task", 0, 0, G_OPTION_ARG_STRING, &options->task, "who this is, for people: worker:3",
+       "TASK"},
+      {"cluster", 0, 0, G_OPTION_ARG_STRING, &options->cluster,
+       "the job's tasks, looked at where the master is silent", "ps:0=HOST:PORT,…"},
+      {"trace", 0, 0, G_OPTION_ARG_FILENAME, &options->trace,
+       "write what took the time, for ui.perfetto.dev", "FILE"},
   };
   for (gsize i = 0; i < G_N_ELEMENTS (all); i++)
     if (wants & (1 << i)) {
       GOptionEntry one[] = {all[i], {NULL}};
       g_option_context_add_main_entries (context, one, NULL);
     }
+}
+
+/* "ps:0=HOST:PORT,ps:1=HOST:PORT" */
+static gboolean
+read_cluster (const char *command, MusterCliOptions *options, GError **error)
+{
+  if (options->cluster == NULL)
+    return TRUE;
+  options->addresses = g_strsplit (options->cluster, ",", -1);
+  for (char **it = options->addresses; *it != NULL; it++) {
+    const char *address = strchr (*it, '=');
+    g_autofree char *host = NULL;
+    guint16 port;
+    if (address == NULL || address == *it) {
+      g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                   "%s: '%s' in --cluster isn't TASK=HOST:PORT", command, *it);
+      return FALSE;
+    }
+    if (!muster_address_parse (address + 1, &host, &port, error)) {
+      g_prefix_error (error, "%s: --cluster: ", command);
+      return FALSE;
+    }
+  }
+  return TRUE;
+}
+
+/* A model is called as its file: a chief and its workers agree on that without a word. */
+static void
+name_model (MusterCliOptions *options)
+{
+  if (options->meta_graph == NULL || options->model != NULL)
+    return;
+  options->model = g_path_get_basename (options->meta_graph);
+  if (g_str_has_suffix (options->model, ".meta"))
+    options->model[strlen (options->model) - strlen (".meta")] = '\0';
 }
 
 gboolean
@@ -103,12 +152,14 @@ muster_cli_parse (int argc, char **argv, const char *usage, const char *summary,
   if ((wants & MUSTER_CLI_MASTER) && !need (command, "--master=TARGET", options->target, error))
     return FALSE;
   options->timeout_us = MUSTER_WAIT_FOREVER;
-  return options->timeout == NULL ||
-         muster_cli_duration (options->timeout, &options->timeout_us, error);
+  name_model (options);
+  return read_cluster (command, options, error) &&
+         (options->timeout == NULL ||
+          muster_cli_duration (options->timeout, &options->timeout_us, error));
 }
 
-static MusterExit
-exit_code (const GError *error)
+MusterExit
+muster_cli_exit_of (const GError *error)
 {
   if (error->domain == G_OPTION_ERROR || error->domain == G_FILE_ERROR)
     return MUSTER_EXIT_BAD_INPUT;
@@ -126,6 +177,8 @@ exit_code (const GError *error)
   case MUSTER_ERROR_ALREADY_EXISTS:
   case MUSTER_ERROR_DATA_LOSS:
   case MUSTER_ERROR_UNIMPLEMENTED:
+  case MUSTER_ERROR_PERMISSION_DENIED:
+  case MUSTER_ERROR_UNAUTHENTICATED:
     return MUSTER_EXIT_BAD_INPUT;
   default:
     return MUSTER_EXIT_FAILED;
@@ -135,37 +188,8 @@ exit_code (const GError *error)
 MusterExit
 muster_cli_fail (const GError *error)
 {
-  fprintf (stderr, "muster: %s\n", error->message);
-  return exit_code (error);
-}
-
-MusterExit
-muster_cli_fail_verb (const GError *error, const MusterSessionReport *report,
-                      const MusterCliOptions *options)
-{
-  MusterExit code = muster_cli_fail (error);
-  if (code == MUSTER_EXIT_NOT_READY && report->sessions == 0)
-    code = MUSTER_EXIT_NO_ANSWER;
-  if (code == MUSTER_EXIT_NO_ANSWER)
-    fprintf (stderr, "  try: is that a master? `muster serve --listen=HOST:PORT` starts one\n");
-  else if (code == MUSTER_EXIT_NOT_READY)
-    fprintf (stderr, "  try: start the chief with `muster prepare --meta-graph=%s --master=%s`\n",
-             options->meta_graph, options->target);
-  else if (muster_error_is (error, MUSTER_ERROR_DATA_LOSS))
-    fprintf (stderr, "  try: `muster checkpoint list DIR` shows which are whole; "
-                     "--checkpoint=PREFIX takes one\n");
-  return code;
-}
-
-void
-muster_cli_print_json (JsonBuilder *builder)
-{
-  g_autoptr (JsonGenerator) generator = json_generator_new ();
-  g_autoptr (JsonNode) root = json_builder_get_root (builder);
-  json_generator_set_root (generator, root);
-  g_autofree char *line = json_generator_to_data (generator, NULL);
-  printf ("%s\n", line);
-  fflush (stdout);
+  muster_cli_say (stderr, "muster: %s\n", error->message);
+  return muster_cli_exit_of (error);
 }
 
 gboolean
@@ -174,45 +198,25 @@ muster_cli_is_terminal (FILE *stream)
   return isatty (fileno (stream)) && g_strcmp0 (g_getenv ("TERM"), "dumb") != 0;
 }
 
-MusterSessionManager *
-muster_cli_manager (MusterScaffold *scaffold, gint64 recovery_wait_us, GError **error)
+MusterMaster *
+muster_cli_master (const MusterCliOptions *options, GError **error)
 {
-  MusterSessionManagerOptions options = {
+  return muster_master_new_for_target (options->target, error);
+}
+
+MusterSessionManager *
+muster_cli_manager (MusterScaffold *scaffold, const MusterCliOptions *options,
+                    gint64 recovery_wait_us, GError **error)
+{
+  MusterSessionManagerOptions manager = {
       .local_init_op = muster_scaffold_local_init_op (scaffold),
       .ready_op = muster_scaffold_ready_op (scaffold),
       .ready_for_local_init_op = muster_scaffold_ready_for_local_init_op (scaffold),
       .recovery_wait_us = recovery_wait_us,
+      .model = options->model,
+      .task = options->task,
+      .meta_graph = muster_scaffold_meta_graph (scaffold),
+      .cluster = (const char *const *)options->addresses,
   };
-  return muster_session_manager_new (muster_scaffold_graph (scaffold), &options, error);
-}
-
-char *
-muster_cli_phases (const MusterSessionReport *report)
-{
-  GString *text = g_string_new (NULL);
-  for (guint i = 0; report->phases != NULL && i < report->phases->len; i++) {
-    const MusterPhase *phase = &g_array_index (report->phases, MusterPhase, i);
-    g_autofree char *duration = muster_format_duration (phase->duration_us);
-    g_string_append_printf (text, "%s%s %s", i == 0 ? "" : ", ", phase->name, duration);
-  }
-  return g_string_free (text, FALSE);
-}
-
-void
-muster_cli_report_json (JsonBuilder *builder, const MusterSessionReport *report)
-{
-  json_builder_set_member_name (builder, "phases");
-  json_builder_begin_object (builder);
-  for (guint i = 0; report->phases != NULL && i < report->phases->len; i++) {
-    const MusterPhase *phase = &g_array_index (report->phases, MusterPhase, i);
-    json_builder_set_member_name (builder, phase->name);
-    json_builder_add_double_value (builder, (double)phase->duration_us / MUSTER_SECOND);
-  }
-  json_builder_end_object (builder);
-  json_builder_set_member_name (builder, "looks");
-  json_builder_add_int_value (builder, report->looks);
-  json_builder_set_member_name (builder, "sessions");
-  json_builder_add_int_value (builder, report->sessions);
-  json_builder_set_member_name (builder, "pushed");
-  json_builder_add_boolean_value (builder, report->pushed);
+  return muster_session_manager_new (muster_scaffold_graph (scaffold), &manager, error);
 }

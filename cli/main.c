@@ -16,8 +16,10 @@ static const struct {
      "make a model ready: restore its latest checkpoint, or initialise it"},
     {"wait", muster_cli_wait,
      "wait until another task has made a model ready, and say what is missing"},
+    {"status", muster_cli_status, "look at a master: its models, their chiefs, who waits"},
     {"run", muster_cli_run, "run steps of a model: feed, fetch, train"},
     {"save", muster_cli_save, "save a model's variables as a checkpoint"},
+    {"finish", muster_cli_finish, "tell the master that a job is over"},
     {"checkpoint", muster_cli_checkpoint, "look at checkpoints: list, show, latest"},
 };
 
@@ -37,7 +39,7 @@ print_help (FILE *to)
                "  muster serve --listen=localhost:2222\n"
                "  muster prepare --meta-graph=model.meta --master=grpc://localhost:2222\n\n"
                "Exit codes: 0 done, 1 not ready before the timeout, 2 no answer from the master,\n"
-               "3 bad usage or input, 4 the run failed, 5 the job is already over.\n"
+               "3 bad usage or input, 4 it failed, 5 the job is already over.\n"
                "More of each: muster COMMAND --help\n");
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/cli.h"
 #include "cli/feed.h"
+#include "cli/finish.h"
+#include "train/training.h"
 
 #include <string.h>
 
@@ -19,6 +21,7 @@ typedef struct {
   char **fetches;
   char **targets;
   int steps;
+  gboolean ends_job;
 } RunOptions;
 
 static void
@@ -44,19 +47,17 @@ print_fetched (char **names, MusterTensor *const *tensors, gsize n, gboolean jso
       g_autofree char *text = muster_tensor_to_string (tensors[i], VALUES_SHOWN);
       g_autofree char *shape = muster_shape_to_string (muster_tensor_n_dims (tensors[i]),
                                                        muster_tensor_dims (tensors[i]));
-      printf ("%s %s%s = %s\n", names[i], muster_dtype_name (muster_tensor_dtype (tensors[i])),
-              shape, text);
+      muster_cli_say (stdout, "%s %s%s = %s\n", names[i],
+                      muster_dtype_name (muster_tensor_dtype (tensors[i])), shape, text);
     }
     return;
   }
-  g_autoptr (JsonBuilder) builder = json_builder_new ();
-  json_builder_begin_object (builder);
+  g_autoptr (JsonBuilder) builder = muster_json_new_line ();
   for (gsize i = 0; i < n; i++) {
     json_builder_set_member_name (builder, names[i]);
     muster_cli_tensor_json (builder, tensors[i]);
   }
-  json_builder_end_object (builder);
-  muster_cli_print_json (builder);
+  muster_json_print_line (builder);
 }
 
 /* Runs the steps; the last one's tensors are printed. */
@@ -79,15 +80,16 @@ run_steps (MusterSession *session, MusterStep *step, const RunOptions *run, gboo
 
 /* A session for the model: on a master of this process's own it must be initialised first. */
 static MusterSession *
-open_session (MusterScaffold *scaffold, const char *target, gint64 deadline_us, GError **error)
+open_session (MusterScaffold *scaffold, const MusterCliOptions *options, gint64 deadline_us,
+              GError **error)
 {
-  g_autoptr (MusterMaster) master = muster_master_new_for_target (target, error);
+  g_autoptr (MusterMaster) master = muster_cli_master (options, error);
   if (master == NULL)
     return NULL;
-  if (strcmp (target, "local") != 0)
+  if (strcmp (options->target, "local") != 0)
     return muster_master_create_session (master, muster_scaffold_graph (scaffold), NULL,
                                          deadline_us, NULL, error);
-  g_autoptr (MusterSessionManager) manager = muster_cli_manager (scaffold, 0, error);
+  g_autoptr (MusterSessionManager) manager = muster_cli_manager (scaffold, options, 0, error);
   if (manager == NULL)
     return NULL;
   gint64 now_us = muster_clock_now_us (muster_system_clock ());
@@ -97,6 +99,19 @@ open_session (MusterScaffold *scaffold, const char *target, gint64 deadline_us, 
   MusterPrepareOptions prepare = {.init_op = muster_scaffold_init_op (scaffold),
                                   .timeout_us = muster_deadline_remaining (deadline_us, now_us)};
   return muster_session_manager_prepare_session (manager, master, &prepare, NULL, NULL, error);
+}
+
+static gboolean
+end_job (MusterScaffold *scaffold, MusterSession *session, const MusterCliOptions *options,
+         gint64 deadline_us, GError **error)
+{
+  gint64 step = -1;
+  if (muster_scaffold_global_step (scaffold) != NULL) {
+    step = muster_read_global_step (session, scaffold, deadline_us, NULL, error);
+    if (step < 0)
+      return FALSE;
+  }
+  return muster_cli_end_job (session, options, step, deadline_us, error);
 }
 
 /* A deadline that a step ran into is a failed run, not a model that isn't ready. */
@@ -134,9 +149,9 @@ run_with_feeds (MusterScaffold *scaffold, const MusterCliOptions *options, const
                        .targets = (const char *const *)run->targets,
                        .n_targets = count (run->targets),
                        .deadline_us = deadline_us};
-    session = open_session (scaffold, options->target, deadline_us, &error);
-    if (session != NULL)
-      (void)run_steps (session, &step, run, options->json, &error);
+    session = open_session (scaffold, options, deadline_us, &error);
+    if (session != NULL && run_steps (session, &step, run, options->json, &error) && run->ends_job)
+      (void)end_job (scaffold, session, options, deadline_us, &error);
   }
   for (gsize i = 0; i < n_read; i++)
     muster_tensor_unref (feeds[i].tensor);
@@ -158,11 +173,12 @@ muster_cli_run (int argc, char **argv)
        "NAME"},
       {"target", 0, 0, G_OPTION_ARG_STRING_ARRAY, &run.targets, "run an op for its effect", "OP"},
       {"steps", 0, 0, G_OPTION_ARG_INT, &run.steps, "how many times (default 1)", "N"},
+      {"ends-job", 0, 0, G_OPTION_ARG_NONE, &run.ends_job,
+       "then tell the master that the job is over, as `muster finish` does", NULL},
       {NULL}};
   if (!muster_cli_parse (argc, argv, "", summary, entries,
-                         MUSTER_CLI_META_GRAPH | MUSTER_CLI_MASTER | MUSTER_CLI_TIMEOUT |
-                             MUSTER_CLI_JSON,
-                         &options, NULL, &error))
+                         MUSTER_CLI_SESSION | MUSTER_CLI_MODEL | MUSTER_CLI_TASK, &options, NULL,
+                         &error))
     return muster_cli_fail (error);
   if (run.steps < 1 || count (run.fetches) + count (run.targets) == 0) {
     fprintf (

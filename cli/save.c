@@ -35,18 +35,15 @@ muster_cli_save (int argc, char **argv)
   const GOptionEntry entries[] = {{"checkpoint-dir", 0, 0, G_OPTION_ARG_FILENAME, &directory,
                                    "the directory of the checkpoints", "DIR"},
                                   {NULL}};
-  if (!muster_cli_parse (argc, argv, "", summary, entries,
-                         MUSTER_CLI_META_GRAPH | MUSTER_CLI_MASTER | MUSTER_CLI_TIMEOUT |
-                             MUSTER_CLI_JSON,
-                         &options, NULL, &error))
+  if (!muster_cli_parse (argc, argv, "", summary, entries, MUSTER_CLI_SESSION, &options, NULL,
+                         &error))
     return muster_cli_fail (error);
   if (directory == NULL) {
     fprintf (stderr, "muster: save needs --checkpoint-dir=DIR; try `muster save --help`\n");
     return MUSTER_EXIT_BAD_INPUT;
   }
   g_autoptr (MusterScaffold) scaffold = muster_scaffold_load (options.meta_graph, &error);
-  g_autoptr (MusterMaster) master =
-      scaffold == NULL ? NULL : muster_master_new_for_target (options.target, &error);
+  g_autoptr (MusterMaster) master = scaffold == NULL ? NULL : muster_cli_master (&options, &error);
   if (master == NULL)
     return muster_cli_fail (error);
   gint64 started_us = muster_clock_now_us (muster_system_clock ());
@@ -61,17 +58,13 @@ muster_cli_save (int argc, char **argv)
     return muster_cli_fail (error);
   gint64 took_us = muster_clock_now_us (muster_system_clock ()) - started_us;
   if (options.json) {
-    g_autoptr (JsonBuilder) builder = json_builder_new ();
-    json_builder_begin_object (builder);
-    json_builder_set_member_name (builder, "saved");
-    json_builder_add_string_value (builder, prefix);
-    json_builder_set_member_name (builder, "seconds");
-    json_builder_add_double_value (builder, (double)took_us / MUSTER_SECOND);
-    json_builder_end_object (builder);
-    muster_cli_print_json (builder);
+    g_autoptr (JsonBuilder) builder = muster_json_new_line ();
+    muster_json_add_string (builder, "saved", prefix);
+    muster_json_add_seconds (builder, "seconds", took_us);
+    muster_json_print_line (builder);
   } else {
     g_autofree char *took = muster_format_duration (took_us);
-    printf ("saved %s, durable, in %s\n", prefix, took);
+    muster_cli_say (stdout, "saved %s, durable, in %s\n", prefix, took);
   }
   return MUSTER_EXIT_DONE;
 }

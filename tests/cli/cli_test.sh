@@ -26,7 +26,7 @@ expect () {
 expect 0 "Usage: muster COMMAND" $muster --help
 expect 3 "Usage: muster COMMAND" $muster
 expect 3 "no command 'prepar'" $muster prepar
-for command in serve prepare wait run save checkpoint; do
+for command in serve prepare wait status run save finish checkpoint; do
   expect 0 "--help" $muster $command --help
 done
 
@@ -35,6 +35,12 @@ expect 3 "needs --meta-graph=FILE" $muster prepare --master=local
 expect 3 "needs --master=TARGET" $muster wait --meta-graph=$fixtures/digits.meta
 expect 3 "'soon' is no duration" $muster wait --meta-graph=$fixtures/digits.meta --master=local --timeout=soon
 expect 3 "--colour" $muster run --colour
+expect 3 "isn't TASK=HOST:PORT" $muster wait --meta-graph=$fixtures/digits.meta --master=local --cluster=ps:0
+expect 3 "--cluster" $muster wait --meta-graph=$fixtures/digits.meta --master=local --cluster=ps:0=nowhere
+expect 3 "one TARGET" $muster status
+expect 3 "no master behind a network" $muster status nonsense://x
+expect 3 "needs --model=NAME" $muster finish --master=local
+expect 3 "--epoch of 1" $muster prepare --meta-graph=$fixtures/digits.meta --master=local --epoch=-1
 expect 3 "needs at least one --fetch" $muster run --meta-graph=$fixtures/digits.meta --master=local
 
 # bad input
@@ -48,13 +54,15 @@ expect 3 "local" $muster prepare --meta-graph=$fixtures/digits.meta --master=non
 expect 2 "127.0.0.1:1" $muster prepare --meta-graph=$fixtures/digits.meta --master=grpc://127.0.0.1:1 --timeout=5
 expect 2 "127.0.0.1:1" $muster wait --meta-graph=$fixtures/digits.meta --master=grpc://127.0.0.1:1 --timeout=1
 
+expect 2 "nobody listens" $muster status grpc://127.0.0.1:1
+
 # a master in the process
 expect 0 "initialised" $muster prepare --meta-graph=$fixtures/digits.meta --master=local
 expect 0 "loss:0 float[] =" $muster run --meta-graph=$fixtures/linreg.meta --master=local --feed=x:0=[1,2] --feed=y:0=[2,4] --fetch=loss:0
 expect 3 "no 'z' to feed" $muster run --meta-graph=$fixtures/linreg.meta --master=local --feed=z=1 --fetch=loss:0
 expect 3 "no_such" $muster run --meta-graph=$fixtures/linreg.meta --master=local --fetch=no_such:0
 expect 3 "x" $muster run --meta-graph=$fixtures/digits.meta --master=local --feed=x:0=@$fixtures/digits_y.npy --fetch=logits:0
-expect 1 "Session was not ready after waiting" $muster wait --meta-graph=$fixtures/digits.meta --master=local --timeout=200ms
+expect 1 "muster: not ready after" $muster wait --meta-graph=$fixtures/digits.meta --master=local --timeout=200ms
 
 # a master for others
 mkfifo "$work/serving"
@@ -67,14 +75,26 @@ server=$!
 port=${target##*:}
 expect 3 "127.0.0.1:$port" $muster serve --listen=127.0.0.1:"$port"
 expect 3 "127.0.0.1:$port" $muster serve --listen=127.0.0.1:0 --health-listen=127.0.0.1:"$port"
+expect 2 "offers no MasterService" $muster status "$health"
+expect 0 "no chief has ever registered" $muster status "$target"
 expect 3 "is unknown here" $muster prepare --meta-graph=$fixtures/digits.meta --master="$health" --timeout=10
 
 model="--meta-graph=$fixtures/digits.meta --master=$target"
 expect 1 "try: start the chief with" $muster wait $model --timeout=300ms
-grep -qF "variables not initialised" "$work/out" || { echo "FAILED: wait didn't say what is missing"; cat "$work/out"; failures=$((failures + 1)); }
+grep -qF "missing 15: " "$work/out" || { echo "FAILED: wait didn't say what is missing"; cat "$work/out"; failures=$((failures + 1)); }
 expect 4 "uninitialized" $muster save $model --checkpoint-dir="$work/run"
-expect 0 '"state":"ready"' $muster prepare $model --json
+expect 0 '"outcome":"ready"' $muster prepare $model --json
 expect 0 "ready after" $muster wait $model --timeout=10
+
+# two chiefs, and a job that is over
+expect 4 "was prepared by another chief" $muster prepare $model
+grep -qF "try: \`muster wait\` joins" "$work/out" || { echo "FAILED: no way out for the second chief"; failures=$((failures + 1)); }
+expect 0 "initialised 15 variables" $muster prepare $model --again
+expect 0 "finished digits at step 0" $muster finish $model
+expect 5 "is over" $muster prepare $model
+grep -qF "\`muster prepare --again\` begins it anew" "$work/out" || { echo "FAILED: no way out of a finished job"; failures=$((failures + 1)); }
+expect 0 "initialised 15 variables" $muster prepare $model --again
+expect 0 '"final_step":7' $muster finish --model=other --master="$target" --step=7 --json
 expect 0 '"pushed":true' $muster wait $model --timeout=10 --json
 expect 0 "loss:0" $muster run $model --feed=x:0=@$fixtures/digits_x.npy --feed=y:0=@$fixtures/digits_y.npy --target=train --fetch=loss:0 --steps=5
 expect 0 "model.ckpt-5" $muster save $model --checkpoint-dir="$work/run"
@@ -82,8 +102,8 @@ expect 0 "$work/run/model.ckpt-5" $muster checkpoint latest "$work/run"
 expect 0 "latest, whole" $muster checkpoint list "$work/run"
 expect 0 "hidden" $muster checkpoint show "$work/run/model.ckpt-5"
 expect 0 '"dtype":"float"' $muster checkpoint show "$work/run/model.ckpt-5" --json
-expect 0 "ready at step 5" $muster prepare $model --checkpoint-dir="$work/run"
-expect 0 "ready at step 5" $muster prepare $model --checkpoint="$work/run/model.ckpt-5"
+expect 0 "ready: digits at step 5" $muster prepare $model --checkpoint-dir="$work/run"
+expect 0 "ready: digits at step 5" $muster prepare $model --checkpoint="$work/run/model.ckpt-5"
 
 expect 0 "loss:0" $muster run $model --feed=x:0=@$fixtures/digits_x.npy --feed=y:0=@$fixtures/digits_y.npy --target=train --fetch=loss:0
 expect 0 "model.ckpt-6" $muster save $model --checkpoint-dir="$work/run"
@@ -92,7 +112,7 @@ expect 0 "model.ckpt-6" $muster save $model --checkpoint-dir="$work/run"
 cp -r "$work/run" "$work/newest"
 truncate -s -20 "$work/newest/model.ckpt-6.data-00000-of-00001"
 expect 0 "warning: passed over" $muster prepare $model --checkpoint-dir="$work/newest"
-grep -qF "ready at step 5" "$work/out" || { echo "FAILED: not the one before"; cat "$work/out"; failures=$((failures + 1)); }
+grep -qF "ready: digits at step 5" "$work/out" || { echo "FAILED: not the one before"; cat "$work/out"; failures=$((failures + 1)); }
 
 # a job that never was saved there
 expect 3 "has no checkpoint yet" $muster checkpoint latest "$work"

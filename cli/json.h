@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <glib.h>
+#include <json-glib/json-glib.h>
+
+G_BEGIN_DECLS
+
+/* JSON from a struct by a table of its fields, and what else the commands' lines of JSON are made
+ * of. What is unknown or absent is null. */
+
+typedef enum {
+  MUSTER_JSON_STRING,  /* char *; unknown where NULL or empty */
+  MUSTER_JSON_BOOLEAN, /* gboolean */
+  MUSTER_JSON_INT,     /* gint */
+  MUSTER_JSON_UINT,    /* guint */
+  MUSTER_JSON_INT64,   /* gint64 */
+  MUSTER_JSON_STEP,    /* gint64, unknown below 0 */
+  MUSTER_JSON_SECONDS, /* gint64 of microseconds */
+  MUSTER_JSON_DOUBLE,  /* double */
+  MUSTER_JSON_STRINGS, /* char ** */
+} MusterJsonKind;
+
+typedef struct {
+  const char *name;
+  MusterJsonKind kind;
+  gsize offset;
+} MusterJsonField;
+
+#define MUSTER_JSON_FIELD(type, member, kind, name)                                                \
+  {                                                                                                \
+    name, MUSTER_JSON_##kind, G_STRUCT_OFFSET (type, member)                                       \
+  }
+
+/* Adds the fields of a struct to the object being built. */
+void muster_json_add_fields (JsonBuilder *builder, const MusterJsonField *fields, gsize n,
+                             gconstpointer from);
+
+/* Single members of the object being built. */
+void muster_json_add_string (JsonBuilder *builder, const char *name, const char *value);
+void muster_json_add_int (JsonBuilder *builder, const char *name, gint64 value);
+void muster_json_add_step (JsonBuilder *builder, const char *name, gint64 step);
+void muster_json_add_seconds (JsonBuilder *builder, const char *name, gint64 duration_us);
+void muster_json_add_boolean (JsonBuilder *builder, const char *name, gboolean value);
+
+/* An object begun; free the builder once it is printed. */
+JsonBuilder *muster_json_new_line (void);
+/* Ends the object and prints it to stdout, as one line. */
+void muster_json_print_line (JsonBuilder *builder);
+
+G_END_DECLS

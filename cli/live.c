@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/live.h"
+
+#include "cli/notify.h"
+#include "cli/report.h"
+#include "cli/rows.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#define TICK_MS        1000
+#define REPEAT_US      (30 * MUSTER_SECOND)
+#define DEFAULT_WIDTH  80
+#define DEFAULT_HEIGHT 24
+#define HIDE_CURSOR    "\033[?25l"
+#define SHOW_CURSOR    "\033[?25h"
+#define UP_AND_ERASE   "\033[%uA\r\033[J"
+
+typedef enum {
+  SHOWS_BLOCK,
+  SHOWS_LINES,
+  SHOWS_JSON,
+  SHOWS_NOTHING,
+} Shows;
+
+struct _MusterLive {
+  const char *doing;               /* static */
+  const MusterCliOptions *options; /* (not owned) */
+  Shows shows;
+  gboolean coloured;
+  gint64 started_us;
+  gint64 deadline_us;
+  GCancellable *verb;  /* (owned) cancels the verb */
+  GCancellable *ended; /* (owned) ends the thread */
+  GThread *thread;
+  sigset_t mask_before;
+  int signals; /* a signalfd */
+  int signal;  /* the thread's until it is joined: the one that came; 0: none */
+
+  GMutex lock;
+  GPtrArray *rows;   /* (owned) (nullable) guarded by lock, as are all below */
+  char *summary;     /* (owned) (nullable) */
+  gint64 printed_us; /* the last line */
+  guint drawn;       /* lines of the block on the terminal */
+};
+
+/* "digits at grpc://chief:2222" */
+static char *
+subject_of (const MusterLive *self)
+{
+  g_autofree char *text =
+      g_strdup_printf ("%s %s at %s", self->doing, self->options->model, self->options->target);
+  return muster_cli_plain (text);
+}
+
+/* "9m46s left", or how long it has taken where there is no limit. */
+static char *
+time_of (const MusterLive *self, gint64 now_us)
+{
+  gboolean forever = self->deadline_us == MUSTER_WAIT_FOREVER;
+  gint64 us =
+      forever ? now_us - self->started_us : muster_deadline_remaining (self->deadline_us, now_us);
+  g_autofree char *text = muster_rows_seconds (us);
+  return g_strdup_printf (forever ? "for %s" : "%s left", text);
+}
+
+static void
+erase (MusterLive *self)
+{
+  if (self->drawn == 0)
+    return;
+  fprintf (stderr, UP_AND_ERASE SHOW_CURSOR, self->drawn);
+  fflush (stderr);
+  self->drawn = 0;
+}
+
+static void
+draw (MusterLive *self, gint64 now_us)
+{
+  struct winsize size = {0};
+  gboolean is_known = ioctl (STDERR_FILENO, TIOCGWINSZ, &size) == 0;
+  /* the last column stays free: a line that wraps can't be drawn over */
+  guint width = is_known && size.ws_col > 1 ? size.ws_col - 1U : DEFAULT_WIDTH - 1U;
+  guint height = is_known && size.ws_row > 2 ? size.ws_row - 1U : DEFAULT_HEIGHT - 1U;
+  g_autofree char *subject = subject_of (self);
+  g_autofree char *time = time_of (self, now_us);
+  g_autofree char *head = g_strdup_printf ("%s, %s", subject, time);
+  g_autofree char *block =
+      muster_rows_draw (head, self->rows, now_us, width, height, self->coloured);
+  g_autoptr (GString) out = g_string_new (self->drawn == 0 ? HIDE_CURSOR : NULL);
+  if (self->drawn > 0)
+    g_string_append_printf (out, UP_AND_ERASE, self->drawn);
+  g_string_append (out, block);
+  fputs (out->str, stderr);
+  fflush (stderr);
+  self->drawn = 0;
+  for (const char *at = block; *at != '\0'; at++)
+    self->drawn += *at == '\n';
+}
+
+static void
+print_line (MusterLive *self, gint64 now_us, gboolean again)
+{
+  g_autofree char *subject = subject_of (self);
+  g_autofree char *time = time_of (self, now_us);
+  fprintf (stderr, again ? "%s: %s (%s)\n" : "%s: %s\n", subject, self->summary, time);
+  fflush (stderr);
+  self->printed_us = now_us;
+}
+
+static void
+on_tick (MusterLive *self)
+{
+  gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  muster_notify ("WATCHDOG=1");
+  g_mutex_lock (&self->lock);
+  if (self->rows != NULL && self->shows == SHOWS_BLOCK)
+    draw (self, now_us);
+  else if (self->rows != NULL && self->shows == SHOWS_LINES &&
+           now_us - self->printed_us >= REPEAT_US)
+    print_line (self, now_us, TRUE);
+  g_mutex_unlock (&self->lock);
+}
+
+/* The default of a signal that all threads block. */
+static void
+end_by (int number)
+{
+  sigset_t one;
+  sigemptyset (&one);
+  sigaddset (&one, number);
+  signal (number, SIG_DFL);
+  raise (number);
+  pthread_sigmask (SIG_UNBLOCK, &one, NULL);
+}
+
+static void
+on_signal (MusterLive *self)
+{
+  struct signalfd_siginfo info;
+  if (read (self->signals, &info, sizeof info) != sizeof info)
+    return;
+  g_mutex_lock (&self->lock);
+  erase (self);
+  g_mutex_unlock (&self->lock);
+  if (info.ssi_signo == SIGTSTP) {
+    raise (SIGSTOP); /* and when it goes on, the next tick draws it again */
+    return;
+  }
+  if (self->signal != 0)
+    end_by ((int)info.ssi_signo);
+  self->signal = (int)info.ssi_signo;
+  g_cancellable_cancel (self->verb);
+}
+
+static gpointer
+watch (gpointer data)
+{
+  MusterLive *self = data;
+  GPollFD fds[] = {{.fd = self->signals, .events = G_IO_IN}, {0}};
+  if (!g_cancellable_make_pollfd (self->ended, &fds[1]))
+    return NULL;
+  gint64 watchdog_ms = muster_notify_watchdog_us () / MUSTER_MILLISECOND;
+  int tick_ms = watchdog_ms > 0 ? (int)CLAMP (watchdog_ms / 2, 1, TICK_MS) : TICK_MS;
+  while (!g_cancellable_is_cancelled (self->ended)) {
+    int n = g_poll (fds, G_N_ELEMENTS (fds), tick_ms);
+    if (n > 0 && (fds[0].revents & G_IO_IN) != 0)
+      on_signal (self);
+    else if (self->signal == 0)
+      on_tick (self);
+  }
+  g_cancellable_release_fd (self->ended);
+  return NULL;
+}
+
+static void
+block_signals (MusterLive *self)
+{
+  static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP};
+  sigset_t set;
+  sigemptyset (&set);
+  for (gsize i = 0; i < G_N_ELEMENTS (numbers); i++) {
+    struct sigaction action;
+    gboolean is_ignored =
+        sigaction (numbers[i], NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+    if (!is_ignored) /* as nohup has it */
+      sigaddset (&set, numbers[i]);
+  }
+  pthread_sigmask (SIG_BLOCK, &set, &self->mask_before);
+  self->signals = signalfd (-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+MusterLive *
+muster_live_new (const char *doing, const MusterCliOptions *options, gboolean json_lines)
+{
+  MusterLive *self = g_new0 (MusterLive, 1);
+  gboolean is_terminal = muster_cli_is_terminal (stderr);
+  self->doing = doing;
+  self->options = options;
+  self->shows = options->json ? (json_lines ? SHOWS_JSON : SHOWS_NOTHING)
+                : is_terminal ? SHOWS_BLOCK
+                              : SHOWS_LINES;
+  self->coloured = is_terminal && g_getenv ("NO_COLOR") == NULL;
+  self->started_us = muster_clock_now_us (muster_system_clock ());
+  self->deadline_us = muster_deadline_after (self->started_us, options->timeout_us);
+  self->verb = g_cancellable_new ();
+  self->ended = g_cancellable_new ();
+  g_mutex_init (&self->lock);
+  block_signals (self);
+  self->thread = g_thread_new ("live", watch, self);
+  return self;
+}
+
+GCancellable *
+muster_live_cancellable (MusterLive *self)
+{
+  return self->verb;
+}
+
+static void
+print_json (GPtrArray *reasons, const char *summary)
+{
+  g_autoptr (JsonBuilder) builder = muster_json_new_line ();
+  muster_json_add_string (builder, "waiting", summary);
+  muster_cli_reasons_json (builder, reasons);
+  muster_json_print_line (builder);
+}
+
+void
+muster_live_progress (const char *message, const MusterTurn *turn G_GNUC_UNUSED, GPtrArray *reasons,
+                      gpointer user_data)
+{
+  MusterLive *self = user_data;
+  gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  g_autofree char *summary = muster_rows_summary (message, reasons);
+  g_mutex_lock (&self->lock);
+  gboolean is_new = g_strcmp0 (summary, self->summary) != 0;
+  g_free (self->summary);
+  self->summary = g_steal_pointer (&summary);
+  if (self->rows != NULL)
+    g_ptr_array_unref (self->rows);
+  self->rows = muster_rows_new (message, reasons);
+  if (is_new)
+    muster_notify_status (self->summary);
+  if (self->shows == SHOWS_BLOCK)
+    draw (self, now_us);
+  else if (self->shows == SHOWS_LINES && is_new)
+    print_line (self, now_us, FALSE);
+  else if (self->shows == SHOWS_JSON)
+    print_json (reasons, self->summary);
+  g_mutex_unlock (&self->lock);
+}
+
+void
+muster_live_end (MusterLive *self)
+{
+  g_cancellable_cancel (self->ended);
+  g_thread_join (self->thread);
+  erase (self);
+  if (self->signal != 0)
+    end_by (self->signal);
+  close (self->signals);
+  pthread_sigmask (SIG_SETMASK, &self->mask_before, NULL);
+  g_object_unref (self->verb);
+  g_object_unref (self->ended);
+  g_mutex_clear (&self->lock);
+  g_clear_pointer (&self->rows, g_ptr_array_unref);
+  g_free (self->summary);
+  g_free (self);
+}

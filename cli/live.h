@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "cli/cli.h"
+
+G_BEGIN_DECLS
+
+/* MusterLive shows a verb of the session manager while it waits: on a terminal a block that is
+ * redrawn in place, a line for each component and the time that is left; elsewhere a line whenever
+ * the reason changes and every 30 s; with --json nothing, or a line of JSON for each change. A
+ * service's manager is told the same (cli/notify.h). It draws on a thread of its own, which also
+ * hears SIGINT and its kin: the first cancels the verb,
+ * which closes its session; a second ends the process at once. The terminal is left as it was. */
+
+typedef struct _MusterLive MusterLive;
+
+/* Before any thread is started, since all must inherit its mask of signals. doing is "waiting for",
+ * json_lines asks for a line of JSON for each change. */
+MusterLive *muster_live_new (const char *doing, const MusterCliOptions *options,
+                             gboolean json_lines);
+
+/* For the verb. */
+GCancellable *muster_live_cancellable (MusterLive *self);
+/* A MusterSessionProgress; user_data is the MusterLive. */
+void muster_live_progress (const char *message, const MusterTurn *turn, GPtrArray *reasons,
+                           gpointer user_data);
+
+/* Ends it: the block is gone, the cursor is back. Doesn't return if a signal has come: the process
+ * ends by it. */
+void muster_live_end (MusterLive *self);
+
+G_END_DECLS

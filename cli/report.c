@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/report.h"
+
+#include <string.h>
+
+static const char *const outcomes[] = {
+    [MUSTER_OUTCOME_FAILED] = "failed",       [MUSTER_OUTCOME_READY] = "ready",
+    [MUSTER_OUTCOME_NOT_READY] = "not ready", [MUSTER_OUTCOME_FENCED] = "fenced",
+    [MUSTER_OUTCOME_OVER] = "over",
+};
+
+const char *
+muster_cli_outcome_name (MusterOutcome outcome)
+{
+  return (guint)outcome < G_N_ELEMENTS (outcomes) ? outcomes[outcome] : outcomes[0];
+}
+
+static const MusterReason *
+find (const MusterSessionReport *report, const char *component)
+{
+  return report->reasons == NULL ? NULL : muster_reasons_find (report->reasons, component);
+}
+
+static const MusterReason *
+first_unwell (const MusterSessionReport *report)
+{
+  for (guint i = 0; report->reasons != NULL && i < report->reasons->len; i++) {
+    const MusterReason *it = g_ptr_array_index (report->reasons, i);
+    if (!it->is_well)
+      return it;
+  }
+  return NULL;
+}
+
+MusterExit
+muster_cli_result_exit (const MusterCliResult *self)
+{
+  const MusterSessionReport *report = self->report;
+  if (self->error == NULL)
+    return MUSTER_EXIT_DONE;
+  if (report->outcome == MUSTER_OUTCOME_OVER)
+    return MUSTER_EXIT_OVER;
+  if (report->outcome == MUSTER_OUTCOME_FENCED)
+    return MUSTER_EXIT_FAILED;
+  MusterExit code = muster_cli_exit_of (self->error);
+  const MusterReason *server = find (report, "server");
+  gboolean no_answer = report->sessions == 0 || (server != NULL && !server->is_well);
+  return code == MUSTER_EXIT_NOT_READY && no_answer ? MUSTER_EXIT_NO_ANSWER : code;
+}
+
+char *
+muster_cli_phases (const MusterSessionReport *report)
+{
+  GString *text = g_string_new (NULL);
+  for (guint i = 0; report->phases != NULL && i < report->phases->len; i++) {
+    const MusterPhase *phase = &g_array_index (report->phases, MusterPhase, i);
+    g_autofree char *duration = muster_format_duration (phase->duration_us);
+    g_string_append_printf (text, "%s%s %s", i == 0 ? "" : ", ", phase->name, duration);
+  }
+  return g_string_free (text, FALSE);
+}
+
+/* "spent: connect 3 ms, waiting 9m59s (597 looks, one session; 3 retries: unreachable 3)" */
+static void
+tell_spending (const MusterSessionReport *report)
+{
+  if (report->phases == NULL || report->phases->len == 0)
+    return;
+  g_autofree char *phases = muster_cli_phases (report);
+  g_autoptr (GString) text = g_string_new (NULL);
+  if (report->pushed)
+    g_string_append (text, "told by the master");
+  else
+    g_string_append_printf (text, "%u look%s", report->looks, report->looks == 1 ? "" : "s");
+  if (report->sessions == 1)
+    g_string_append (text, ", one session");
+  else
+    g_string_append_printf (text, ", %u sessions", report->sessions);
+  for (guint i = 0; i < MUSTER_N_FAILURES; i++)
+    if (report->retries[i] > 0)
+      g_string_append_printf (text, ", tried again %u× (%s)", report->retries[i],
+                              muster_failure_name (i));
+  muster_cli_say (stderr, "  spent: %s (%s)\n", phases, text->str);
+}
+
+static void
+tell_over (const MusterCliResult *self)
+{
+  const MusterReason *job = find (self->report, "job");
+  g_autoptr (GString) text = g_string_new ("its chief ended the job");
+  gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  if (job == NULL && self->report->final_step < 0) {
+    muster_cli_say (stderr, "muster: %s\n  try: `muster prepare --again` begins it anew\n",
+                    self->error->message);
+    return;
+  }
+  if (self->report->final_step >= 0)
+    g_string_append_printf (text, " at step %" G_GINT64_FORMAT, self->report->final_step);
+  if (job != NULL && !job->is_well) {
+    g_autofree char *age = muster_format_duration (MAX (now_us - job->since_us, 0));
+    g_string_append_printf (text, ", %s ago", age);
+  }
+  muster_cli_say (stderr, "muster: %s is finished: %s\n", self->options->model, text->str);
+}
+
+static const char *
+phrase_of (const MusterReason *server)
+{
+  static const struct {
+    const char *state, *phrase;
+  } phrases[] = {{"not-resolved", "the name isn't known"},
+                 {"refused", "nothing listens there"},
+                 {"unreachable", "no connection"},
+                 {"silent", "connected, but MasterService is silent"},
+                 {"lost", "it answered before, and no longer does"}};
+  for (gsize i = 0; i < G_N_ELEMENTS (phrases); i++)
+    if (strcmp (server->state, phrases[i].state) == 0)
+      return phrases[i].phrase;
+  return "no session";
+}
+
+static void
+tell_no_answer (const MusterCliResult *self)
+{
+  const MusterReason *server = find (self->report, "server");
+  g_autofree char *took = muster_format_duration (self->took_us);
+  gboolean is_known = server != NULL && !server->is_well;
+  muster_cli_say (stderr, "muster: no answer from %s in %s: %s\n", self->options->target, took,
+                  is_known ? phrase_of (server) : self->error->message);
+  if (is_known)
+    muster_cli_say (stderr, "  %s\n", server->text);
+  tell_spending (self->report);
+  muster_cli_say (stderr, "  try: %s\n",
+                  is_known && server->hint != NULL
+                      ? server->hint
+                      : "is that a master? `muster serve --listen=HOST:PORT` starts one");
+}
+
+/* What else isn't well: one line each. */
+static void
+tell_others (const MusterSessionReport *report, const MusterReason *first)
+{
+  for (guint i = 0; report->reasons != NULL && i < report->reasons->len; i++) {
+    const MusterReason *it = g_ptr_array_index (report->reasons, i);
+    if (it == first || it->is_well || strcmp (it->state, "unknown") == 0)
+      continue;
+    if (strcmp (it->component, "variables") == 0)
+      muster_cli_say (stderr, "  %u variables are not initialised: %s\n", it->n_missing,
+                      strchr (it->text, ':') != NULL ? strchr (it->text, ':') + 2 : it->text);
+    else
+      muster_cli_say (stderr, "  %s: %s\n", it->component, it->text);
+  }
+}
+
+static void
+tell_not_ready (const MusterCliResult *self)
+{
+  const MusterReason *first = first_unwell (self->report);
+  g_autofree char *took = muster_format_duration (self->took_us);
+  if (first == NULL) {
+    muster_cli_say (stderr, "muster: %s\n", self->error->message);
+    return;
+  }
+  gboolean is_variables = strcmp (first->component, "variables") == 0;
+  if (is_variables && first->n_missing > 0)
+    muster_cli_say (stderr, "muster: not ready after %s: %u variables of %s are not initialised\n",
+                    took, first->n_missing, self->options->model);
+  else
+    muster_cli_say (stderr, "muster: not ready after %s: %s%s at %s\n", took,
+                    strcmp (first->component, "chief") == 0 &&
+                            !g_str_has_prefix (first->text, "no ")
+                        ? "the chief is "
+                        : "",
+                    first->text, self->options->target);
+  if (is_variables && first->n_missing > 0)
+    muster_cli_say (stderr, "  %s\n", first->text);
+  tell_others (self->report, first);
+  tell_spending (self->report);
+  if (first->hint != NULL)
+    muster_cli_say (stderr, "  try: %s\n", first->hint);
+}
+
+void
+muster_cli_tell_failure (const MusterCliResult *self)
+{
+  MusterExit code = muster_cli_result_exit (self);
+  if (code == MUSTER_EXIT_OVER) {
+    tell_over (self);
+  } else if (code == MUSTER_EXIT_NO_ANSWER) {
+    tell_no_answer (self);
+  } else if (code == MUSTER_EXIT_NOT_READY) {
+    tell_not_ready (self);
+  } else {
+    muster_cli_say (stderr, "muster: %s\n", self->error->message);
+    if (self->report->outcome == MUSTER_OUTCOME_FENCED)
+      muster_cli_say (stderr, "  try: `muster wait` joins its model; `muster prepare --again` "
+                              "initialises it anew\n");
+    else if (muster_error_is (self->error, MUSTER_ERROR_DATA_LOSS))
+      muster_cli_say (stderr, "  try: `muster checkpoint list DIR` shows which are whole; "
+                              "--checkpoint=PREFIX takes one\n");
+  }
+}
+
+static void
+phases_json (JsonBuilder *builder, const MusterSessionReport *report)
+{
+  json_builder_set_member_name (builder, "phases");
+  json_builder_begin_object (builder);
+  for (guint i = 0; report->phases != NULL && i < report->phases->len; i++) {
+    const MusterPhase *phase = &g_array_index (report->phases, MusterPhase, i);
+    muster_json_add_seconds (builder, phase->name, phase->duration_us);
+  }
+  json_builder_end_object (builder);
+}
+
+static void
+retries_json (JsonBuilder *builder, const MusterSessionReport *report)
+{
+  json_builder_set_member_name (builder, "retries");
+  json_builder_begin_object (builder);
+  for (guint i = 0; i < MUSTER_N_FAILURES; i++)
+    if (i != MUSTER_FAILURE_MISTAKE) /* never tried again */
+      muster_json_add_int (builder, muster_failure_name (i), report->retries[i]);
+  json_builder_end_object (builder);
+}
+
+void
+muster_cli_reasons_json (JsonBuilder *builder, GPtrArray *reasons)
+{
+  static const MusterJsonField before[] = {
+      MUSTER_JSON_FIELD (MusterReason, component, STRING, "component"),
+      MUSTER_JSON_FIELD (MusterReason, owner, STRING, "owner"),
+      MUSTER_JSON_FIELD (MusterReason, state, STRING, "state"),
+      MUSTER_JSON_FIELD (MusterReason, is_well, BOOLEAN, "well"),
+      MUSTER_JSON_FIELD (MusterReason, text, STRING, "text"),
+      MUSTER_JSON_FIELD (MusterReason, last_error, STRING, "last_error"),
+      MUSTER_JSON_FIELD (MusterReason, hint, STRING, "hint"),
+  };
+  static const MusterJsonField of_variables[] = {
+      MUSTER_JSON_FIELD (MusterReason, n_missing, UINT, "missing"),
+      MUSTER_JSON_FIELD (MusterReason, n_total, UINT, "total"),
+      MUSTER_JSON_FIELD (MusterReason, names, STRINGS, "names"),
+  };
+  gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  json_builder_set_member_name (builder, "reasons");
+  json_builder_begin_array (builder);
+  for (guint i = 0; reasons != NULL && i < reasons->len; i++) {
+    const MusterReason *it = g_ptr_array_index (reasons, i);
+    json_builder_begin_object (builder);
+    muster_json_add_fields (builder, before, G_N_ELEMENTS (before), it);
+    muster_json_add_seconds (builder, "since", MAX (now_us - it->since_us, 0));
+    if (strcmp (it->component, "variables") == 0)
+      muster_json_add_fields (builder, of_variables, G_N_ELEMENTS (of_variables), it);
+    json_builder_end_object (builder);
+  }
+  json_builder_end_array (builder);
+}
+
+static void
+timeline_json (JsonBuilder *builder, const MusterSessionReport *report)
+{
+  static const MusterJsonField fields[] = {
+      MUSTER_JSON_FIELD (MusterSpan, name, STRING, "name"),
+      MUSTER_JSON_FIELD (MusterSpan, started_us, SECONDS, "at"),
+      MUSTER_JSON_FIELD (MusterSpan, duration_us, SECONDS, "seconds"),
+  };
+  json_builder_set_member_name (builder, "timeline");
+  json_builder_begin_array (builder);
+  for (guint i = 0; report->timeline != NULL && i < report->timeline->len; i++) {
+    json_builder_begin_object (builder);
+    muster_json_add_fields (builder, fields, G_N_ELEMENTS (fields),
+                            &g_array_index (report->timeline, MusterSpan, i));
+    json_builder_end_object (builder);
+  }
+  json_builder_end_array (builder);
+}
+
+static void
+error_json (JsonBuilder *builder, const GError *error)
+{
+  json_builder_set_member_name (builder, "error");
+  if (error == NULL) {
+    json_builder_add_null_value (builder);
+    return;
+  }
+  json_builder_begin_object (builder);
+  muster_json_add_string (builder, "code", muster_error_name (muster_error_to_wire (error)));
+  muster_json_add_string (builder, "message", error->message);
+  json_builder_end_object (builder);
+}
+
+void
+muster_cli_result_json (JsonBuilder *builder, const MusterCliResult *self)
+{
+  static const MusterJsonField fields[] = {
+      MUSTER_JSON_FIELD (MusterSessionReport, epoch, INT64, "epoch"),
+      MUSTER_JSON_FIELD (MusterSessionReport, restored_from, STRING, "restored_from"),
+      MUSTER_JSON_FIELD (MusterSessionReport, passed_over, STRING, "passed_over"),
+      MUSTER_JSON_FIELD (MusterSessionReport, looks, UINT, "looks"),
+      MUSTER_JSON_FIELD (MusterSessionReport, sessions, UINT, "sessions"),
+      MUSTER_JSON_FIELD (MusterSessionReport, pushed, BOOLEAN, "pushed"),
+  };
+  const MusterSessionReport *report = self->report;
+  muster_json_add_string (builder, "outcome", muster_cli_outcome_name (report->outcome));
+  error_json (builder, self->error);
+  muster_json_add_string (builder, "model", self->options->model);
+  muster_json_add_seconds (builder, "seconds", self->took_us);
+  if (report->outcome == MUSTER_OUTCOME_OVER)
+    muster_json_add_step (builder, "final_step", report->final_step);
+  muster_json_add_fields (builder, fields, G_N_ELEMENTS (fields), report);
+  phases_json (builder, report);
+  retries_json (builder, report);
+  muster_cli_reasons_json (builder, report->reasons);
+  timeline_json (builder, report);
+}

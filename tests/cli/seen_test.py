@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What a person sees on a terminal, and what a program reads: the live block, the cursor, JSON, the trace.
+
+Every wait is bounded; the server is ended by its id.
+"""
+import json
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+import fcntl
+
+MUSTER = "cli/muster"
+MODEL = "tests/fixtures/digits.meta"
+LIMIT_S = 60
+HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"
+
+failures = []
+
+
+def check(held, what, seen=""):
+    if not held:
+        failures.append(what)
+        print("FAILED: %s; seen: %r" % (what, seen))
+
+
+class Terminal:
+    """A command on a terminal of its own; what it writes is collected until `words` or its end."""
+
+    def __init__(self, words, columns=80, **environment):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.environ.update(TERM="xterm", **environment)
+            os.execv(words[0], words)
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        self.seen = ""
+
+    def read_until(self, words=None):
+        end = time.monotonic() + LIMIT_S
+        while words is None or words not in self.seen:
+            if not select.select([self.fd], [], [], max(0, end - time.monotonic()))[0]:
+                check(False, "no end in time", self.seen)
+                os.kill(self.pid, signal.SIGKILL)
+                return
+            try:
+                data = os.read(self.fd, 65536)
+            except OSError:  # the other end is closed
+                return
+            if not data:
+                return
+            self.seen += data.decode()
+
+    def end(self):
+        self.read_until()
+        os.close(self.fd)
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+def run(*words):
+    done = subprocess.run([MUSTER, *words], capture_output=True, text=True, timeout=LIMIT_S)
+    return done.returncode, done.stdout, done.stderr
+
+
+def plain(text):
+    return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text)
+
+
+def draws_a_block_and_takes_it_away(model):
+    it = Terminal([MUSTER, "wait", *model, "--timeout=2500ms"], columns=60)
+    code = it.end()
+    blocks = it.seen.split("\x1b[3A\r\x1b[J")
+    check(code == 1, "exit 1", code)
+    check(len(blocks) >= 3, "redrawn while it waits", it.seen)
+    check(blocks[0].startswith(HIDE + "waiting for digits at grpc://"), "the first line", blocks[0])
+    check(" left" in blocks[0].splitlines()[0], "the countdown", blocks[0])
+    check("  variables  0 of 15    missing 15: global_step" in plain(blocks[0]), "what is missing", blocks[0])
+    for block in blocks[:-1]:
+        lines = plain(block).splitlines()
+        check(len(lines) == 3 and max(map(len, lines)) < 60, "three lines, none wraps", lines)
+    check(blocks[-1].startswith(SHOW + "muster: not ready after 2.5 s"), "the end", blocks[-1])
+    check("\x1b[32mup" in it.seen, "colour", it.seen)
+
+
+def honours_no_color(model):
+    it = Terminal([MUSTER, "wait", *model, "--timeout=300ms"], NO_COLOR="1")
+    it.end()
+    check("  server     up\r\n" in it.seen, "no colour", it.seen)
+
+
+def brings_the_cursor_back(model):
+    for number in signal.SIGINT, signal.SIGTERM:
+        it = Terminal([MUSTER, "wait", *model])
+        it.read_until("missing 15")
+        os.kill(it.pid, number)
+        code = it.end()
+        check(code == -number, "ended by the signal", code)
+        check(it.seen.count(HIDE) == it.seen.count(SHOW) and it.seen.endswith(SHOW), "the cursor", it.seen)
+
+
+def prints_lines_when_piped(model):
+    code, out, err = run("wait", *model, "--timeout=1500ms")
+    lines = err.splitlines()
+    check(code == 1 and out == "", "nothing on stdout", (code, out))
+    check(sum(line.startswith("waiting for digits") for line in lines) == 1, "one line for one reason", lines)
+    check("\x1b" not in err, "no control codes", err)
+
+
+def draws_one_story_as_text_and_json(model):
+    code, out, _ = run("wait", *model, "--timeout=300ms", "--json", "--progress")
+    lines = [json.loads(line) for line in out.splitlines()]
+    check(code == 1 and len(lines) >= 2, "a line for each change and one at the end", out)
+    check("waiting" in lines[0] and lines[0]["reasons"], "a change", lines[0])
+    result = lines[-1]
+    check(result["outcome"] == "not ready" and result["error"]["code"] == "deadline exceeded", "outcome", result)
+    reasons = {it["component"]: it for it in result["reasons"]}
+    check(reasons["server"]["state"] == "up" and reasons["server"]["well"], "the server", reasons)
+    variables = reasons["variables"]
+    check(variables["missing"] == variables["total"] == len(variables["names"]) == 15, "variables", variables)
+    check(variables["since"] >= 0 and variables["text"].startswith("missing 15: "), "since and text", variables)
+    check(set(result["retries"]) >= {"unreachable", "lost session"}, "retries by class", result["retries"])
+    check([it["name"] for it in result["timeline"]][:1] == ["create"], "the timeline", result["timeline"])
+
+
+def writes_a_trace(model, folder):
+    path = os.path.join(folder, "trace.json")
+    code, _, err = run("prepare", *model, "--trace=" + path, "--task=worker:0")
+    check(code == 0, "prepared", err)
+    with open(path, encoding="utf-8") as file:
+        trace = json.load(file)
+    events = trace["traceEvents"]
+    check(events[0]["ph"] == "M" and events[0]["args"]["name"] == "muster prepare digits as worker:0", "named", events[0])
+    spans = events[1:]
+    names = [it["name"] for it in spans]
+    check(names[0] == "create" and "init" in names and "ready" in names, "the phases", names)
+    end = 0
+    for it in spans:
+        check(it["ph"] == "X" and {"ts", "dur", "pid", "tid", "cat", "args"} <= set(it), "complete events", it)
+        check(isinstance(it["ts"], int) and isinstance(it["dur"], int) and it["dur"] >= 0, "microseconds", it)
+        check(it["ts"] >= end, "in order, one after the other", spans)
+        end = it["ts"] + it["dur"]
+    code, _, err = run("wait", *model, "--trace=" + os.path.join(folder, "none", "trace.json"))
+    check(code == 0 and "warning: no trace" in err, "a trace that can't be written is a warning", err)
+
+
+def main():
+    server = subprocess.Popen([MUSTER, "serve", "--listen=127.0.0.1:0"], stdout=subprocess.PIPE, text=True)
+    try:
+        target = server.stdout.readline().split()[1]
+        model = ["--meta-graph=" + MODEL, "--master=" + target]
+        draws_a_block_and_takes_it_away(model)
+        honours_no_color(model)
+        brings_the_cursor_back(model)
+        prints_lines_when_piped(model)
+        draws_one_story_as_text_and_json(model)
+        with tempfile.TemporaryDirectory() as folder:
+            writes_a_trace(model, folder)
+    finally:
+        server.terminate()
+        server.wait(LIMIT_S)
+    return 1 if failures else 0
+
+
+sys.exit(main())
