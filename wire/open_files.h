@@ -16,4 +16,9 @@ int muster_open_files_raise (void);
  * three system calls. */
 gboolean muster_open_files_left (guint reserve);
 
+/* Has the process refuse a connection for which it has no descriptor left, instead of failing to
+ * accept it: gRPC 1.51 never accepts again after that. One descriptor is kept for it from now on;
+ * every accept4 () of the process goes through it. A server does so itself. */
+void muster_open_files_keep_spare (void);
+
 G_END_DECLS

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire/rpc_client_private.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* What gRPC writes, for whom it is meant, and what people should read. */
@@ -57,4 +58,17 @@ muster_rpc_cause (const char *text, MusterRpcCredentials *credentials, MusterErr
     return causes[i].cause;
   }
   return text;
+}
+
+char *
+muster_rpc_size_cause (const char *text)
+{
+  guint64 size, limit;
+  if (sscanf (text,
+              "Received message larger than max (%" G_GUINT64_FORMAT " vs. %" G_GUINT64_FORMAT,
+              &size, &limit) != 2)
+    return NULL;
+  return g_strdup_printf ("the request has %" G_GUINT64_FORMAT
+                          " bytes, over the limit 'max-request': at most %" G_GUINT64_FORMAT,
+                          size, limit);
 }

@@ -234,8 +234,12 @@ muster_rpc_client_set_error (MusterRpcClient *self, const MusterRpcOutcome *outc
     g_set_error (error, MUSTER_ERROR, muster_error_from_wire (outcome->status),
                  "'%s' answered '%s' and no more", self->address,
                  muster_error_name ((int)outcome->status));
-  else
-    g_set_error_literal (error, MUSTER_ERROR, muster_error_from_wire (outcome->status), text);
+  else {
+    g_autofree char *too_large =
+        outcome->status == GRPC_STATUS_RESOURCE_EXHAUSTED ? muster_rpc_size_cause (text) : NULL;
+    g_set_error_literal (error, MUSTER_ERROR, muster_error_from_wire (outcome->status),
+                         too_large != NULL ? too_large : text);
+  }
 }
 
 /* A unary call's ends: what gRPC fills in. */

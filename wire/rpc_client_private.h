@@ -67,6 +67,10 @@ typedef struct {
 const char *muster_rpc_cause (const char *text, MusterRpcCredentials *credentials,
                               MusterError *code);
 
+/* The same for a request that was too large for the server: names the limit (transfer full). NULL
+ * for any other text. */
+char *muster_rpc_size_cause (const char *text);
+
 /* Turns an outcome that isn't OK into an error. */
 void muster_rpc_client_set_error (MusterRpcClient *self, const MusterRpcOutcome *outcome,
                                   GCancellable *cancellable, GError **error);

@@ -2,6 +2,7 @@
 #include "wire/rpc_server_private.h"
 
 #include "wire/address.h"
+#include "wire/open_files.h"
 
 #include <grpc/support/time.h>
 
@@ -67,6 +68,7 @@ MusterRpcServer *
 muster_rpc_server_new (void)
 {
   muster_grpc_init ();
+  muster_open_files_keep_spare ();
   MusterRpcServer *self = g_new0 (MusterRpcServer, 1);
   g_atomic_ref_count_init (&self->refs);
   g_mutex_init (&self->stopping);

@@ -125,6 +125,22 @@ MUSTER_TEST (Tls, carries_calls_of_a_client_that_trusts_the_ca)
   expect_answer (by_name, trusted, ECHO);
 }
 
+MUSTER_TEST (Tls, carries_calls_over_ipv6)
+{
+  certificates_make (muster_test_tmpdir ());
+  g_autoptr (MusterRpcCredentials) served = credentials_of ("server", NULL, NULL);
+  g_autoptr (MusterRpcCredentials) trusted = credentials_of (NULL, "ca.pem", NULL);
+  g_autoptr (MusterRpcServer) server = muster_rpc_server_new ();
+  muster_rpc_server_add_method (server, ECHO, on_echo, NULL);
+  int port = muster_rpc_server_listen (server, "[::1]:0", served, NULL);
+  if (port == 0)
+    MUSTER_SKIP ("no IPv6 here");
+  muster_rpc_server_start (server);
+  g_autofree char *address = g_strdup_printf ("[::1]:%d", port);
+
+  expect_answer (address, trusted, ECHO);
+}
+
 MUSTER_TEST (Tls, refuses_a_server_that_the_ca_did_not_sign)
 {
   certificates_make (muster_test_tmpdir ());
