@@ -46,7 +46,7 @@ check_options (const MusterSessionManagerOptions *options, GError **error)
     return FALSE;
   }
 
-  return TRUE;
+  return muster_cluster_check (options->cluster, error);
 }
 
 /* No pause is longer than the recovery wait. */

@@ -47,11 +47,17 @@ typedef struct {
   gint64 phase_started_us;
   MusterReasons *reasons; /* (owned) */
   gboolean has_situation; /* they have been updated */
+  GError *failure;        /* (owned) (nullable) the last one heard, unless a turn came after it */
   gboolean has_news;      /* they have changed since the listener was told */
   char *why;  /* (owned) (nullable) why there is no session, in the ops' or a failure's own words */
   char *told; /* (owned) (nullable) what the listener was told last */
-  MusterLease *lease;   /* (owned) (nullable) the chief's, in this session */
-  gint64 claimed_epoch; /* of the last claim; 0: none yet */
+  /* What a closer look at a master that doesn't answer has found. */
+  char *diagnosis;          /* (owned) (nullable) */
+  const char *server_state; /* (nullable) static */
+  char **missing_tasks;     /* (owned) (nullable) */
+  gboolean ran_out;         /* the time for a session is over, but for what was kept to look */
+  MusterLease *lease;       /* (owned) (nullable) the chief's, in this session */
+  gint64 claimed_epoch;     /* of the last claim; 0: none yet */
   /* (owned) (nullable) what stood at the model before the first claim */
   MusterAnnouncement *before;
   MusterSessionReport report; /* (owned) */
@@ -92,10 +98,19 @@ gboolean muster_verb_try_again (MusterVerb *self, GError *failure, gint64 starte
 void muster_verb_hear_turn (MusterVerb *self, const MusterTurn *turn);
 void muster_verb_hear_why (MusterVerb *self, const char *why);
 void muster_verb_hear_failure (MusterVerb *self, const GError *failure);
+/* The same failure as before, but more is known of it. */
+void muster_verb_hear_again (MusterVerb *self);
 /* (transfer full) (nullable) Why there is no session yet, in one line. */
 char *muster_verb_why (const MusterVerb *self);
 /* Tells the manager's listener, if the message is another one than the last, or a reason is. */
 void muster_verb_tell (MusterVerb *self, const char *message, const MusterTurn *turn);
+
+/* diagnosis.c: why a master doesn't answer; nothing for one in this process. */
+gboolean muster_cluster_check (const char *const *cluster, GError **error);
+/* What is to be kept of the verb's time as long as there was no session. */
+gint64 muster_verb_reserve_us (const MusterVerb *self);
+void muster_verb_diagnose (MusterVerb *self);
+void muster_verb_forget_diagnosis (MusterVerb *self);
 
 /* chief.c: claims and announcements; without a model named, or on a master that keeps none, nothing
  * happens and all is well. */

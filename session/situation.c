@@ -2,11 +2,14 @@
 #include "session/session_private.h"
 
 static void
-update (MusterVerb *self, const MusterTurn *turn, const GError *failure)
+update (MusterVerb *self, const MusterTurn *turn)
 {
   MusterSituation situation = {.target = muster_master_target (self->master),
                                .turn = turn,
-                               .failure = failure,
+                               .failure = self->failure,
+                               .diagnosis = self->diagnosis,
+                               .server_state = self->server_state,
+                               .tasks = (const char *const *)self->missing_tasks,
                                .variables = self->manager->variables,
                                .n_variables = self->manager->n_variables};
 
@@ -30,7 +33,8 @@ muster_verb_hear_turn (MusterVerb *self, const MusterTurn *turn)
   const char *why = turn->why_gate ? turn->why_gate : turn->why_not_ready;
   const MusterReason *chief;
 
-  update (self, turn, NULL);
+  g_clear_error (&self->failure);
+  update (self, turn);
   chief = muster_reasons_find (muster_reasons_list (self->reasons), "chief");
   g_clear_pointer (&self->why, g_free);
   /* That the chief is at work is said once, and better by its reason. */
@@ -42,8 +46,18 @@ muster_verb_hear_turn (MusterVerb *self, const MusterTurn *turn)
 void
 muster_verb_hear_failure (MusterVerb *self, const GError *failure)
 {
-  update (self, NULL, failure);
+  if (failure != self->failure) {
+    g_clear_error (&self->failure);
+    self->failure = g_error_copy (failure);
+  }
+  update (self, NULL);
   muster_verb_hear_why (self, failure->message);
+}
+
+void
+muster_verb_hear_again (MusterVerb *self)
+{
+  update (self, NULL);
 }
 
 /* One reason as part of a sentence; NULL: it has no part in it, or the ops' own words say it. */
@@ -52,9 +66,10 @@ describe (const MusterVerb *self, const MusterReason *reason)
 {
   gint64 for_us = muster_clock_now_us (self->clock) - reason->since_us;
 
-  if (reason->is_well || g_str_equal (reason->component, "server") ||
-      g_str_equal (reason->component, "variables"))
+  if (reason->is_well || g_str_equal (reason->component, "variables"))
     return NULL;
+  if (g_str_equal (reason->component, "server"))
+    return g_strdup (self->diagnosis);
   if (g_str_equal (reason->state, "never-registered"))
     return g_strdup_printf ("%s for '%s'", reason->text, self->manager->model);
   if (g_str_equal (reason->component, "task"))

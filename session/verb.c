@@ -149,6 +149,16 @@ set_deadline_error (MusterVerb *self, const char *phase, const GError *failure, 
                self->timeout_us / MUSTER_SECOND, shortened, phase ? phase : "start", spending);
 }
 
+static void
+pass_on (const MusterVerb *self, const GError *failure, GError **error)
+{
+  if (self->diagnosis && muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE))
+    g_set_error (error, failure->domain, failure->code, "%s (%s)", failure->message,
+                 self->diagnosis);
+  else if (error)
+    *error = g_error_copy (failure);
+}
+
 /* Reports failure to the caller: where the deadline ran out, which phase it was, how long each took
  * and why there is no session. */
 static void
@@ -160,9 +170,9 @@ fail (MusterVerb *self, const GError *failure, GError **error)
   muster_verb_phase (self, NULL);
   if (!self->report.reason)
     self->report.reason = g_strdup (why);
-  if (!muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED) || !muster_verb_is_over (self)) {
-    if (error)
-      *error = g_error_copy (failure);
+  if (!muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED) ||
+      !(self->ran_out || muster_verb_is_over (self))) {
+    pass_on (self, failure, error);
     return;
   }
   if (!self->is_chiefs && self->report.sessions > 0 &&
@@ -189,6 +199,8 @@ muster_verb_conclude (MusterVerb *self, MusterSession *session, GError *failure,
   else
     muster_session_report_clear (&self->report);
   muster_reasons_free (self->reasons);
+  muster_verb_forget_diagnosis (self);
+  g_clear_error (&self->failure);
   g_clear_pointer (&self->why, g_free);
   g_clear_object (&self->lease);
   g_clear_pointer (&self->before, muster_announcement_free);
@@ -199,24 +211,43 @@ muster_verb_conclude (MusterVerb *self, MusterSession *session, GError *failure,
 
 /* Sessions. */
 
+/* No session came of it. The first time that nobody answers, and when the time is over, somebody
+ * looks why. */
+static void
+judge_creation (MusterVerb *self, GError *failure, gint64 deadline_us)
+{
+  gboolean ran_out = muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED) &&
+                     muster_clock_now_us (self->clock) >= deadline_us;
+
+  g_prefix_error (&failure, "Creating a session at '%s': ", muster_master_target (self->master));
+  if (failure->domain != MUSTER_ERROR)
+    return;
+  if (ran_out || (muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE) && !self->server_state))
+    muster_verb_diagnose (self);
+  self->ran_out = ran_out;
+  muster_verb_hear_failure (self, failure);
+}
+
 MusterSession *
 muster_verb_create_session (MusterVerb *self, GError **error)
 {
   GError *failure = NULL;
+  gint64 deadline_us = self->call_deadline_us == MUSTER_WAIT_FOREVER
+                           ? MUSTER_WAIT_FOREVER
+                           : self->call_deadline_us - muster_verb_reserve_us (self);
 
   muster_verb_phase (self, "connect");
   MusterSession *session =
       muster_master_create_session (self->master, self->manager->graph, self->manager->config,
-                                    self->call_deadline_us, self->cancellable, &failure);
-  if (session) {
-    muster_verb_rename_phase (self, "create");
-    self->report.sessions++;
-  } else {
-    g_prefix_error (&failure, "Creating a session at '%s': ", muster_master_target (self->master));
-    if (failure->domain == MUSTER_ERROR)
-      muster_verb_hear_failure (self, failure);
+                                    deadline_us, self->cancellable, &failure);
+  if (!session) {
+    judge_creation (self, failure, deadline_us);
     g_propagate_error (error, failure);
+    return NULL;
   }
+  muster_verb_rename_phase (self, "create");
+  muster_verb_forget_diagnosis (self);
+  self->report.sessions++;
 
   return session;
 }
@@ -250,6 +281,27 @@ may_try_again (const MusterVerb *self, MusterFailure class)
          self->deadline_us != MUSTER_WAIT_FOREVER;
 }
 
+/* Where no further attempt can end in time: the rest is waited for, and what was kept of it goes to
+ * a last look at the master. */
+static gboolean
+run_out (MusterVerb *self, GError **error)
+{
+  gint64 reserve_us = muster_verb_reserve_us (self);
+
+  if (!muster_clock_wait_until (self->clock, self->deadline_us - reserve_us, self->cancellable,
+                                error))
+    return FALSE;
+  self->ran_out = TRUE;
+  g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
+                       "No time left for another session");
+  if (reserve_us > 0) {
+    muster_verb_diagnose (self);
+    muster_verb_hear_again (self);
+  }
+
+  return FALSE;
+}
+
 /* Pauses before another attempt, which must still end by the deadline if it costs what the last one
  * did. */
 static gboolean
@@ -259,16 +311,13 @@ pause_before_retry (MusterVerb *self, gint64 pause_us, gint64 cost_us, GError **
   gint64 wake_us = muster_deadline_after (now_us, pause_us);
   gint64 last_us = self->deadline_us == MUSTER_WAIT_FOREVER
                        ? MUSTER_WAIT_FOREVER
-                       : self->deadline_us - MAX (cost_us + cost_us / 4, MUSTER_MILLISECOND);
+                       : self->deadline_us - muster_verb_reserve_us (self) -
+                             MAX (cost_us + cost_us / 4, MUSTER_MILLISECOND);
 
-  if (last_us > now_us)
-    return muster_clock_wait_until (self->clock, MIN (wake_us, last_us), self->cancellable, error);
-  if (!muster_clock_wait_until (self->clock, self->deadline_us, self->cancellable, error))
-    return FALSE;
-  g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
-                       "No time left for another session");
+  if (last_us <= now_us)
+    return run_out (self, error);
 
-  return FALSE;
+  return muster_clock_wait_until (self->clock, MIN (wake_us, last_us), self->cancellable, error);
 }
 
 /* What was tried before it failed for good is part of the failure. */

@@ -201,7 +201,9 @@ may_claim_locked (MusterFakeBoard *self, const MusterClaim *claim, GError **erro
 {
   const MusterAnnouncement *chief = self->chief;
 
-  if (!chief || claim->take_over)
+  gboolean is_low = claim->epoch != 0 && claim->epoch < self->highest;
+
+  if (!chief || (claim->take_over && !is_low))
     return TRUE;
   if (chief->phase == MUSTER_CHIEF_OVER) {
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_OUT_OF_RANGE,

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "wire/diagnose.h"
+
+#include "session/session_private.h"
+#include "wire/address.h"
+
+/* A look at why nobody answers takes so long at most. */
+#define LONGEST_LOOK_US (500 * MUSTER_MILLISECOND)
+/* And this part of a verb's time is kept for it. */
+#define PART_KEPT 10
+/* Of a larger cluster the first tasks are looked at. */
+#define MOST_TASKS 64
+
+typedef struct {
+  char *task;    /* (owned) (nullable) NULL: the master itself */
+  char *address; /* (owned) */
+  gboolean tls;
+  gint64 deadline_us;
+  GCancellable *cancellable; /* (not owned) (nullable) */
+  MusterDiagnosis diagnosis;
+} Look;
+
+static void
+look_free (gpointer data)
+{
+  Look *look = data;
+
+  g_free (look->task);
+  g_free (look->address);
+  muster_diagnosis_clear (&look->diagnosis);
+  g_free (look);
+}
+
+/* NULL where the target has no address: it is in this process. */
+static const char *
+address_of (const char *target, gboolean *tls)
+{
+  *tls = g_str_has_prefix (target, "grpcs://");
+  if (!*tls && !g_str_has_prefix (target, "grpc://"))
+    return NULL;
+
+  return strstr (target, "://") + strlen ("://");
+}
+
+gint64
+muster_verb_reserve_us (const MusterVerb *self)
+{
+  gboolean tls;
+
+  if (self->report.sessions > 0 || !address_of (muster_master_target (self->master), &tls) ||
+      self->call_deadline_us == MUSTER_WAIT_FOREVER)
+    return 0;
+
+  return MIN (LONGEST_LOOK_US, (self->call_deadline_us - self->started_us) / PART_KEPT);
+}
+
+gboolean
+muster_cluster_check (const char *const *cluster, GError **error)
+{
+  for (; cluster && *cluster; cluster++) {
+    const char *equals = strchr (*cluster, '=');
+    g_autofree char *host = NULL;
+    guint16 port;
+    if (equals && equals > *cluster && muster_address_parse (equals + 1, &host, &port, NULL))
+      continue;
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "'%s' names no task of a cluster: it should be like ps:0=HOST:PORT", *cluster);
+    return FALSE;
+  }
+
+  return TRUE;
+}
+
+static GPtrArray *
+plan_looks (MusterVerb *self, const char *address, gboolean tls, gint64 deadline_us)
+{
+  GPtrArray *looks = g_ptr_array_new_with_free_func (look_free);
+  Look *look = g_new0 (Look, 1);
+
+  *look = (Look){.address = g_strdup (address), .tls = tls};
+  g_ptr_array_add (looks, look);
+  for (char **task = self->manager->cluster; task && *task && looks->len <= MOST_TASKS; task++) {
+    const char *equals = strchr (*task, '=');
+    look = g_new0 (Look, 1);
+    *look = (Look){.task = g_strndup (*task, (gsize)(equals - *task)),
+                   .address = g_strdup (equals + 1)};
+    g_ptr_array_add (looks, look);
+  }
+  for (guint i = 0; i < looks->len; i++) {
+    look = looks->pdata[i];
+    look->deadline_us = deadline_us;
+    look->cancellable = self->cancellable;
+  }
+
+  return looks;
+}
+
+static gpointer
+look_at (gpointer data)
+{
+  Look *look = data;
+
+  muster_diagnose (look->address, look->tls, look->deadline_us, look->cancellable,
+                   &look->diagnosis);
+
+  return NULL;
+}
+
+/* All at once, since each may take all the time there is; this thread takes the master's. */
+static void
+look_at_all (GPtrArray *looks)
+{
+  g_autofree GThread **threads = g_new0 (GThread *, looks->len);
+
+  for (guint i = 1; i < looks->len; i++)
+    threads[i] = g_thread_try_new ("muster-look", look_at, looks->pdata[i], NULL);
+  look_at (looks->pdata[0]);
+  for (guint i = 1; i < looks->len; i++)
+    if (threads[i])
+      g_thread_join (threads[i]);
+}
+
+static const char *
+state_of (MusterReach stage)
+{
+  switch (stage) {
+  case MUSTER_REACH_NOT_RESOLVED:
+    return "not-resolved";
+  case MUSTER_REACH_REFUSED:
+    return "refused";
+  case MUSTER_REACH_NO_ROUTE:
+  case MUSTER_REACH_NO_TCP:
+    return "unreachable";
+  default:
+    return "silent";
+  }
+}
+
+static void
+take_in (MusterVerb *self, GPtrArray *looks)
+{
+  const Look *master = looks->pdata[0];
+  GPtrArray *tasks = g_ptr_array_new ();
+
+  self->diagnosis = g_strdup (master->diagnosis.text);
+  self->server_state = state_of (master->diagnosis.stage);
+  for (guint i = 1; i < looks->len; i++) {
+    const Look *look = looks->pdata[i];
+    if (look->diagnosis.text && look->diagnosis.stage != MUSTER_REACH_ANSWERS)
+      g_ptr_array_add (tasks, g_strdup_printf ("%s: %s", look->task, look->diagnosis.text));
+  }
+  g_ptr_array_add (tasks, NULL);
+  self->missing_tasks = (char **)g_ptr_array_free (tasks, FALSE);
+}
+
+void
+muster_verb_diagnose (MusterVerb *self)
+{
+  gboolean tls;
+  const char *address = address_of (muster_master_target (self->master), &tls);
+  gint64 left_us =
+      muster_deadline_remaining (self->call_deadline_us, muster_clock_now_us (self->clock));
+  gint64 limit_us = MIN (LONGEST_LOOK_US, left_us);
+
+  muster_verb_forget_diagnosis (self);
+  if (!address || limit_us <= 0 || g_cancellable_is_cancelled (self->cancellable))
+    return;
+  g_autoptr (GPtrArray) looks =
+      plan_looks (self, address, tls, muster_clock_now_us (muster_system_clock ()) + limit_us);
+  look_at_all (looks);
+  take_in (self, looks);
+}
+
+void
+muster_verb_forget_diagnosis (MusterVerb *self)
+{
+  g_clear_pointer (&self->diagnosis, g_free);
+  g_clear_pointer (&self->missing_tasks, g_strfreev);
+  self->server_state = NULL;
+}
