@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/crew.h"
 
-/* More steps than this blocked at once wait for one another. */
-#define MAX_THREADS 4096
+/* So many at least may be blocked at once; more may wait for one another. */
+#define LEAST_AT_ONCE 4096
 
 struct _MusterCrew {
   gint n_free; /* atomic: how many more may run on the spot */
@@ -26,11 +26,12 @@ run_job (gpointer data, gpointer user_data G_GNUC_UNUSED)
 }
 
 MusterCrew *
-muster_crew_new (guint n_on_the_spot)
+muster_crew_new (guint n_on_the_spot, guint n_at_once)
 {
   MusterCrew *self = g_new0 (MusterCrew, 1);
   self->n_free = (gint)n_on_the_spot;
-  self->pool = g_thread_pool_new (run_job, NULL, MAX_THREADS, FALSE, NULL);
+  gint max_threads = (gint)CLAMP (n_at_once, LEAST_AT_ONCE, G_MAXINT);
+  self->pool = g_thread_pool_new (run_job, NULL, max_threads, FALSE, NULL);
   return self;
 }
 
@@ -55,6 +56,6 @@ muster_crew_run (MusterCrew *self, MusterRpcHandler handler, MusterRpcCall *call
   g_atomic_int_inc (&self->n_free);
   Job *job = g_new (Job, 1);
   *job = (Job){handler, call, g_bytes_ref (request), user_data};
-  /* With room for MAX_THREADS the push only fails to start a thread at once; the job is queued. */
+  /* The push only ever fails to start a thread at once; the job is queued. */
   (void)g_thread_pool_push (self->pool, job, NULL);
 }

@@ -12,8 +12,9 @@ G_BEGIN_DECLS
 
 typedef struct _MusterCrew MusterCrew;
 
-/* n_on_the_spot: how many of the RPC server's threads may be blocked at once. */
-MusterCrew *muster_crew_new (guint n_on_the_spot);
+/* n_on_the_spot: how many of the RPC server's threads may be blocked at once; n_at_once: how many
+ * handlers in all are sure not to wait for one another. */
+MusterCrew *muster_crew_new (guint n_on_the_spot, guint n_at_once);
 /* Waits for what still runs. */
 void muster_crew_free (MusterCrew *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterCrew, muster_crew_free)

@@ -4,38 +4,10 @@
 #include "base/protowire.h"
 #include "base/unpack.h"
 #include "wire/proto/master.pb-c.h"
-#include "wire/run_step.h"
 
-/* Where a step ran, as TensorFlow's server begins the text of its errors. */
-#define TASK "/job:localhost/replica:0/task:0"
-
-#define MILLISECONDS_AT_MOST (MUSTER_WAIT_FOREVER / MUSTER_MILLISECOND)
-
-/* Unpacks a request or ends the call. The macro only spares the descriptor's cast. */
-static gpointer
-unpack_or_fail (MusterRpcCall *call, GBytes *request, const ProtobufCMessageDescriptor *descriptor,
-                MusterArena *arena)
-{
-  g_autoptr (GError) error = NULL;
-  gsize size;
-  const void *data = g_bytes_get_data (request, &size);
-  gpointer message = muster_unpack (descriptor, data, size, arena, descriptor->short_name, &error);
-  if (message == NULL)
-    muster_rpc_call_finish (call, error);
-  return message;
-}
-
-/* The session of a request, or the end of the call. */
-static MusterServed *
-find_or_fail (MusterServer *server, MusterRpcCall *call, const char *handle)
-{
-  g_autoptr (GError) error = NULL;
-  MusterServed *served =
-      muster_sessions_find (server->sessions, handle != NULL ? handle : "", &error);
-  if (served == NULL)
-    muster_rpc_call_finish (call, error);
-  return served;
-}
+/* What a client that renews its sessions makes them with: whole seconds. */
+#define LEASE_HEADER  "muster-lease"
+#define LONGEST_LEASE 3600
 
 /* A field that is a message of its own, as it lies in the request; one that comes in parts is those
  * in a row, as protobuf merges messages. NULL where there is none. */
@@ -63,14 +35,6 @@ embedded (GBytes *request, guint32 number)
   return found;
 }
 
-static gint64
-from_milliseconds (gint64 timeout_ms)
-{
-  if (timeout_ms <= 0)
-    return 0;
-  return timeout_ms < MILLISECONDS_AT_MOST ? timeout_ms * MUSTER_MILLISECOND : MUSTER_WAIT_FOREVER;
-}
-
 /* --- sessions --- */
 
 static gboolean
@@ -90,30 +54,87 @@ read_config (GBytes *config, gint64 *timeout_us, GError **error)
                          "Distributed session does not support session thread pool options.");
     return FALSE;
   }
-  *timeout_us = from_milliseconds (read->operation_timeout_in_ms);
+  *timeout_us = muster_server_from_milliseconds (read->operation_timeout_in_ms);
+  return TRUE;
+}
+
+/* For how long a session lives without a word from its client; 0: until it is closed. */
+static gboolean
+read_lease (MusterServer *server, MusterRpcCall *call, gint64 *lease_us, GError **error)
+{
+  const char *text = muster_rpc_call_header (call, LEASE_HEADER);
+  guint64 seconds = 0;
+  *lease_us = server->idle_session_us;
+  if (text == NULL)
+    return TRUE;
+  if (!g_ascii_string_to_unsigned (text, 10, 1, LONGEST_LEASE, &seconds, NULL)) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "the header " LEASE_HEADER " is '%s': give 1 to %d seconds", text, LONGEST_LEASE);
+    return FALSE;
+  }
+  *lease_us = (gint64)seconds * MUSTER_SECOND;
+  return TRUE;
+}
+
+/* What a CreateSession asks for. */
+typedef struct {
+  MusterGraph *graph; /* (owned) (nullable) */
+  gsize graph_bytes;
+  GBytes *config; /* (owned) (nullable) */
+  gint64 timeout_us;
+  gint64 lease_us;
+} Wanted;
+
+static void
+wanted_clear (Wanted *self)
+{
+  g_clear_pointer (&self->graph, muster_graph_unref);
+  g_clear_pointer (&self->config, g_bytes_unref);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Wanted, wanted_clear)
+
+static gboolean
+read_wanted (Wanted *self, MusterServer *server, MusterRpcCall *call, GBytes *request,
+             GError **error)
+{
+  /* Checked along the schema, but not unpacked: the graph would be copied. */
+  if (!muster_unpack_check (&tensorflow__create_session_request__descriptor,
+                            g_bytes_get_data (request, NULL), g_bytes_get_size (request),
+                            "CreateSessionRequest", error))
+    return FALSE;
+  self->config = embedded (request, 2);
+  if (!read_config (self->config, &self->timeout_us, error) ||
+      !read_lease (server, call, &self->lease_us, error))
+    return FALSE;
+  g_autoptr (GBytes) graph_bytes = embedded (request, 1);
+  if (graph_bytes == NULL)
+    graph_bytes = g_bytes_new_static ("", 0);
+  self->graph_bytes = g_bytes_get_size (graph_bytes);
+  if (!muster_limits_allow (server->limits, MUSTER_LIMIT_GRAPH_BYTES, self->graph_bytes, error))
+    return FALSE;
+  self->graph = muster_graph_new (graph_bytes);
   return TRUE;
 }
 
 static MusterServed *
 make_session (MusterServer *server, MusterRpcCall *call, GBytes *request, GError **error)
 {
-  /* Checked along the schema, but not unpacked: the graph would be copied. */
-  if (!muster_unpack_check (&tensorflow__create_session_request__descriptor,
-                            g_bytes_get_data (request, NULL), g_bytes_get_size (request),
-                            "CreateSessionRequest", error))
+  g_auto (Wanted) wanted = {0};
+  if (!read_wanted (&wanted, server, call, request, error) ||
+      !muster_limits_take (server->limits, MUSTER_LIMIT_SESSIONS, error))
     return NULL;
-  g_autoptr (GBytes) config = embedded (request, 2);
-  gint64 timeout_us;
-  if (!read_config (config, &timeout_us, error))
-    return NULL;
-  g_autoptr (GBytes) graph_bytes = embedded (request, 1);
-  if (graph_bytes == NULL)
-    graph_bytes = g_bytes_new_static ("", 0);
-  g_autoptr (MusterGraph) graph = muster_graph_new (graph_bytes);
   g_autoptr (MusterSession) session = muster_master_create_session (
-      server->master, graph, config, muster_rpc_call_deadline_us (call),
+      server->master, wanted.graph, wanted.config, muster_rpc_call_deadline_us (call),
       muster_rpc_call_cancellable (call), error);
-  return session != NULL ? muster_sessions_add (server->sessions, session, timeout_us) : NULL;
+  if (session == NULL) {
+    muster_limits_release (server->limits, MUSTER_LIMIT_SESSIONS);
+    return NULL;
+  }
+  MusterServed *served = muster_sessions_add (server->sessions, session, wanted.graph_bytes,
+                                              wanted.timeout_us, wanted.lease_us);
+  if (wanted.lease_us > 0)
+    muster_collector_mind (server->collector, wanted.lease_us);
+  return served;
 }
 
 static void
@@ -132,8 +153,9 @@ create_session (MusterRpcCall *call, GBytes *request, gpointer data)
 
 /* Returns the new version, or -1. */
 static gint64
-extend (MusterServed *served, MusterRpcCall *call, GBytes *request, gint64 expected, GError **error)
+extend (const MusterUse *use, MusterRpcCall *call, GBytes *request, gint64 expected, GError **error)
 {
+  MusterServed *served = use->served;
   g_autoptr (GBytes) nodes = embedded (request, 2);
   if (nodes == NULL)
     nodes = g_bytes_new_static ("", 0);
@@ -146,9 +168,12 @@ extend (MusterServed *served, MusterRpcCall *call, GBytes *request, gint64 expec
                  served->graph_version, expected);
     return -1;
   }
-  if (!muster_session_extend (served->session, extra, muster_rpc_call_deadline_us (call),
+  guint64 n_bytes = served->graph_bytes + g_bytes_get_size (nodes);
+  if (!muster_limits_allow (use->server->limits, MUSTER_LIMIT_GRAPH_BYTES, n_bytes, error) ||
+      !muster_session_extend (served->session, extra, muster_rpc_call_deadline_us (call),
                               muster_rpc_call_cancellable (call), error))
     return -1;
+  served->graph_bytes = n_bytes;
   return ++served->graph_version;
 }
 
@@ -157,14 +182,15 @@ extend_session (MusterRpcCall *call, GBytes *request, gpointer data)
 {
   g_autoptr (MusterArena) arena = muster_arena_new ();
   const Tensorflow__ExtendSessionRequest *read =
-      unpack_or_fail (call, request, &tensorflow__extend_session_request__descriptor, arena);
+      muster_server_unpack (call, request, &tensorflow__extend_session_request__descriptor, arena);
   if (read == NULL)
     return;
-  g_autoptr (MusterServed) served = find_or_fail (data, call, read->session_handle);
-  if (served == NULL)
+  g_auto (MusterUse) use = muster_server_use (data, call, read->session_handle);
+  if (use.served == NULL)
     return;
   g_autoptr (GError) error = NULL;
-  gint64 version = extend (served, call, request, read->current_graph_version, &error);
+  gint64 version = extend (&use, call, request, read->current_graph_version, &error);
+  muster_use_end (&use);
   if (version < 0) {
     muster_rpc_call_finish (call, error);
     return;
@@ -181,7 +207,7 @@ close_session (MusterRpcCall *call, GBytes *request, gpointer data)
   g_autoptr (MusterArena) arena = muster_arena_new ();
   g_autoptr (GError) error = NULL;
   const Tensorflow__CloseSessionRequest *read =
-      unpack_or_fail (call, request, &tensorflow__close_session_request__descriptor, arena);
+      muster_server_unpack (call, request, &tensorflow__close_session_request__descriptor, arena);
   if (read == NULL)
     return;
   g_autoptr (MusterServed) served =
@@ -205,7 +231,7 @@ reset (MusterRpcCall *call, GBytes *request, gpointer data)
   MusterServer *server = data;
   g_autoptr (MusterArena) arena = muster_arena_new ();
   const Tensorflow__ResetRequest *read =
-      unpack_or_fail (call, request, &tensorflow__reset_request__descriptor, arena);
+      muster_server_unpack (call, request, &tensorflow__reset_request__descriptor, arena);
   if (read == NULL)
     return;
   g_autoptr (GPtrArray) containers = g_ptr_array_new ();
@@ -263,7 +289,7 @@ list_devices (MusterRpcCall *call, GBytes *request, gpointer data)
   MusterServer *server = data;
   g_autoptr (MusterArena) arena = muster_arena_new ();
   const Tensorflow__ListDevicesRequest *read =
-      unpack_or_fail (call, request, &tensorflow__list_devices_request__descriptor, arena);
+      muster_server_unpack (call, request, &tensorflow__list_devices_request__descriptor, arena);
   if (read == NULL)
     return;
   g_autoptr (GError) error = NULL;
@@ -283,286 +309,6 @@ list_devices (MusterRpcCall *call, GBytes *request, gpointer data)
     reply_devices (call, devices);
 }
 
-/* --- steps --- */
-
-/* The timeout in a serialised RunOptions; 0 where there is none. */
-static gboolean
-read_timeout (const void *data, gsize size, gint64 *timeout_us, GError **error)
-{
-  *timeout_us = 0;
-  if (size == 0)
-    return TRUE;
-  g_autoptr (MusterArena) arena = muster_arena_new ();
-  const Tensorflow__RunOptions *options = muster_unpack (&tensorflow__run_options__descriptor, data,
-                                                         size, arena, "step's RunOptions", error);
-  if (options == NULL)
-    return FALSE;
-  *timeout_us = from_milliseconds (options->timeout_in_ms);
-  return TRUE;
-}
-
-/* The earlier of the caller's deadline and a timeout that begins now. */
-static gint64
-step_deadline (MusterRpcCall *call, gint64 timeout_us)
-{
-  gint64 deadline_us = muster_rpc_call_deadline_us (call);
-  if (timeout_us == 0)
-    return deadline_us;
-  gint64 now_us = muster_clock_now_us (muster_system_clock ());
-  return MIN (deadline_us, muster_deadline_after (now_us, timeout_us));
-}
-
-static gboolean
-is_cancelled (const GError *error)
-{
-  return muster_error_is (error, MUSTER_ERROR_CANCELLED) ||
-         g_error_matches (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
-}
-
-/* A step's error in the words that TensorFlow's clients know. What a node says is prefixed with
- * where it ran; what was wrong with the request isn't. */
-static GError *
-step_error (MusterServed *served, const GError *error)
-{
-  if (is_cancelled (error) && g_atomic_int_get (&served->is_closed))
-    return g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_CANCELLED,
-                                "Step was cancelled by an explicit call to `Session::Close()`.");
-  g_autofree char *text = g_utf8_make_valid (error->message, -1);
-  gboolean is_node = strstr (text, "{{node ") != NULL && !g_str_has_prefix (text, "From /");
-  return g_error_new (MUSTER_ERROR, muster_error_to_wire (error), "%s%s",
-                      is_node ? "From " TASK ":\n" : "", text);
-}
-
-static void
-free_tensors (MusterTensor **tensors, gsize n)
-{
-  for (gsize i = 0; i < n; i++)
-    muster_tensor_unref (tensors[i]);
-  g_free (tensors);
-}
-
-/* Runs the step of a request. tensors has n_fetches. */
-static gboolean
-run_request (MusterServed *served, MusterRpcCall *call, const MusterStepRequest *read,
-             MusterTensor **tensors, GBytes **metadata, GError **error)
-{
-  if (read->partial_run_handle != NULL && *read->partial_run_handle != '\0') {
-    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,
-                         "Partial runs are not supported by this server: run the step as a whole");
-    return FALSE;
-  }
-  gint64 timeout_us = 0;
-  if (read->options != NULL && !read_timeout (g_bytes_get_data (read->options, NULL),
-                                              g_bytes_get_size (read->options), &timeout_us, error))
-    return FALSE;
-
-  g_autofree MusterFeed *feeds = g_new (MusterFeed, read->n_feeds);
-  for (gsize i = 0; i < read->n_feeds; i++)
-    feeds[i] = (MusterFeed){read->feed_names[i], read->feeds[i]};
-  MusterStep step = {
-      .feeds = feeds,
-      .n_feeds = read->n_feeds,
-      .fetches = read->fetches,
-      .n_fetches = read->n_fetches,
-      .targets = read->targets,
-      .n_targets = read->n_targets,
-      .options = read->options,
-      .deadline_us = step_deadline (call, timeout_us != 0 ? timeout_us : served->timeout_us),
-  };
-  return muster_session_run (served->session, &step, tensors, metadata,
-                             muster_rpc_call_cancellable (call), error);
-}
-
-/* An error of a step: in the body, where the caller wants it there (a status would be cut). */
-static void
-reply_step_error (MusterServed *served, MusterRpcCall *call, gboolean in_body, const GError *error)
-{
-  g_autoptr (GError) told = step_error (served, error);
-  if (!in_body) {
-    muster_rpc_call_finish (call, told);
-    return;
-  }
-  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
-  muster_step_response_encode_run (&rope, NULL, NULL, 0, NULL, told);
-  muster_rpc_call_reply (call, &rope);
-}
-
-/* The session that a step's request is for; NULL where the call has been ended with why not: it
- * couldn't be read (then error says so), or the session is gone. */
-static MusterServed *
-begin_step (MusterServer *server, MusterRpcCall *call, const MusterStepRequest *read,
-            const GError *error)
-{
-  if (read == NULL) {
-    muster_rpc_call_finish (call, error);
-    return NULL;
-  }
-  MusterServed *served = find_or_fail (server, call, read->session_handle);
-  if (served != NULL)
-    muster_server_count_step (server);
-  return served;
-}
-
-static void
-run_step (MusterRpcCall *call, GBytes *request, gpointer data)
-{
-  MusterServer *server = data;
-  g_autoptr (GError) error = NULL;
-  g_autoptr (MusterStepRequest) read = muster_step_request_decode_run (request, &error);
-  g_autoptr (MusterServed) served = begin_step (server, call, read, error);
-  if (served == NULL)
-    return;
-
-  g_autoptr (GBytes) metadata = NULL;
-  MusterTensor **tensors = g_new0 (MusterTensor *, read->n_fetches);
-  if (run_request (served, call, read, tensors, &metadata, &error)) {
-    g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
-    muster_step_response_encode_run (&rope, read->fetches, tensors, read->n_fetches, metadata,
-                                     NULL);
-    muster_rpc_call_reply (call, &rope);
-  } else {
-    reply_step_error (served, call, read->store_errors_in_response_body, error);
-  }
-  free_tensors (tensors, read->n_fetches);
-}
-
-static void
-refuse_partial_run (MusterRpcCall *call, GBytes *request G_GNUC_UNUSED, gpointer data G_GNUC_UNUSED)
-{
-  g_autoptr (GError) error =
-      g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,
-                           "Partial runs are not supported by this server: run the step as a "
-                           "whole, or use TensorFlow's own server");
-  muster_rpc_call_finish (call, error);
-}
-
-/* --- callables --- */
-
-/* Returns the handle, or 0. */
-static gint64
-enter_callable (MusterServed *served, MusterRpcCall *call,
-                const Tensorflow__CallableOptions *options, GError **error)
-{
-  MusterServedCallable callable = {options->n_feed, options->n_fetch, 0};
-  if (!read_timeout (options->run_options.data, options->run_options.len, &callable.timeout_us,
-                     error))
-    return 0;
-  g_autofree MusterFeed *feeds = g_new (MusterFeed, options->n_feed);
-  for (gsize i = 0; i < options->n_feed; i++)
-    feeds[i] = (MusterFeed){options->feed[i], NULL};
-  MusterStep step = {
-      .feeds = feeds,
-      .n_feeds = options->n_feed,
-      .fetches = (const char *const *)options->fetch,
-      .n_fetches = options->n_fetch,
-      .targets = (const char *const *)options->target,
-      .n_targets = options->n_target,
-  };
-  gint64 handle =
-      muster_session_make_callable (served->session, &step, muster_rpc_call_deadline_us (call),
-                                    muster_rpc_call_cancellable (call), error);
-  if (handle != 0)
-    muster_served_add_callable (served, handle, callable);
-  return handle;
-}
-
-static void
-make_callable (MusterRpcCall *call, GBytes *request, gpointer data)
-{
-  g_autoptr (MusterArena) arena = muster_arena_new ();
-  const Tensorflow__MakeCallableRequest *read =
-      unpack_or_fail (call, request, &tensorflow__make_callable_request__descriptor, arena);
-  if (read == NULL)
-    return;
-  g_autoptr (MusterServed) served = find_or_fail (data, call, read->session_handle);
-  if (served == NULL)
-    return;
-  g_autoptr (GError) error = NULL;
-  const Tensorflow__CallableOptions none = TENSORFLOW__CALLABLE_OPTIONS__INIT;
-  gint64 handle =
-      enter_callable (served, call, read->options != NULL ? read->options : &none, &error);
-  if (handle == 0) {
-    muster_rpc_call_finish (call, error);
-    return;
-  }
-  Tensorflow__MakeCallableResponse response = TENSORFLOW__MAKE_CALLABLE_RESPONSE__INIT;
-  response.handle = handle;
-  muster_server_reply (call, &response.base);
-}
-
-static gboolean
-find_callable (MusterServed *served, const MusterStepRequest *read, MusterServedCallable *callable,
-               GError **error)
-{
-  if (!muster_served_find_callable (served, read->callable, callable, error))
-    return FALSE;
-  if (read->n_feeds == callable->n_feeds)
-    return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-               "Callable %" G_GINT64_FORMAT " takes %" G_GSIZE_FORMAT " feeds, but %" G_GSIZE_FORMAT
-               " came",
-               read->callable, callable->n_feeds, read->n_feeds);
-  return FALSE;
-}
-
-static void
-reply_callable (MusterServed *served, MusterRpcCall *call, const MusterStepRequest *read,
-                const MusterServedCallable *callable)
-{
-  g_autoptr (GError) error = NULL;
-  g_autoptr (GBytes) metadata = NULL;
-  MusterTensor **tensors = g_new0 (MusterTensor *, callable->n_fetches);
-  gint64 timeout_us = callable->timeout_us != 0 ? callable->timeout_us : served->timeout_us;
-  if (muster_session_run_callable (served->session, read->callable, read->feeds, read->n_feeds,
-                                   step_deadline (call, timeout_us), tensors, &metadata,
-                                   muster_rpc_call_cancellable (call), &error)) {
-    g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
-    muster_step_response_encode_callable (&rope, tensors, callable->n_fetches, metadata);
-    muster_rpc_call_reply (call, &rope);
-  } else {
-    reply_step_error (served, call, FALSE, error);
-  }
-  free_tensors (tensors, callable->n_fetches);
-}
-
-static void
-run_callable (MusterRpcCall *call, GBytes *request, gpointer data)
-{
-  MusterServer *server = data;
-  g_autoptr (GError) error = NULL;
-  g_autoptr (MusterStepRequest) read = muster_step_request_decode_callable (request, &error);
-  g_autoptr (MusterServed) served = begin_step (server, call, read, error);
-  if (served == NULL)
-    return;
-  MusterServedCallable callable;
-  if (find_callable (served, read, &callable, &error))
-    reply_callable (served, call, read, &callable);
-  else
-    muster_rpc_call_finish (call, error);
-}
-
-static void
-release_callable (MusterRpcCall *call, GBytes *request, gpointer data)
-{
-  g_autoptr (MusterArena) arena = muster_arena_new ();
-  const Tensorflow__ReleaseCallableRequest *read =
-      unpack_or_fail (call, request, &tensorflow__release_callable_request__descriptor, arena);
-  if (read == NULL)
-    return;
-  g_autoptr (MusterServed) served = find_or_fail (data, call, read->session_handle);
-  if (served == NULL)
-    return;
-  g_autoptr (GError) error = NULL;
-  if (!muster_served_remove_callable (served, read->handle, &error) ||
-      !muster_session_release_callable (served->session, read->handle,
-                                        muster_rpc_call_deadline_us (call), NULL, &error)) {
-    muster_rpc_call_finish (call, error);
-    return;
-  }
-  Tensorflow__ReleaseCallableResponse response = TENSORFLOW__RELEASE_CALLABLE_RESPONSE__INIT;
-  muster_server_reply (call, &response.base);
-}
-
 void
 muster_master_service_enter (MusterServer *server)
 {
@@ -572,15 +318,11 @@ muster_master_service_enter (MusterServer *server)
   } methods[] = {
       {"/tensorflow.MasterService/CreateSession", create_session},
       {"/tensorflow.MasterService/ExtendSession", extend_session},
-      {"/tensorflow.MasterService/PartialRunSetup", refuse_partial_run},
-      {"/tensorflow.MasterService/RunStep", run_step},
       {"/tensorflow.MasterService/CloseSession", close_session},
       {"/tensorflow.MasterService/ListDevices", list_devices},
       {"/tensorflow.MasterService/Reset", reset},
-      {"/tensorflow.MasterService/MakeCallable", make_callable},
-      {"/tensorflow.MasterService/RunCallable", run_callable},
-      {"/tensorflow.MasterService/ReleaseCallable", release_callable},
   };
   for (gsize i = 0; i < G_N_ELEMENTS (methods); i++)
     muster_server_add_method (server, methods[i].path, methods[i].handler);
+  muster_step_service_enter (server);
 }

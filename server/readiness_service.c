@@ -2,12 +2,8 @@
 #include "server/server_private.h"
 
 #include "base/unpack.h"
-#include "base/version.h"
 #include "ready/hub.h"
 #include "wire/proto/muster.pb-c.h"
-
-#include <stdio.h>
-#include <unistd.h>
 
 struct _MusterReadinessService {
   MusterServer *server;    /* (not owned) */
@@ -79,8 +75,10 @@ end_watch (Watcher *watcher, const GError *error)
   if (was_listed)
     g_queue_unlink (&service->watchers, &watcher->link);
   g_mutex_unlock (&service->lock);
-  if (was_listed)
+  if (was_listed) {
+    muster_limits_release (service->server->limits, MUSTER_LIMIT_WATCHERS);
     watcher_unref (watcher);
+  }
 
   g_mutex_lock (&watcher->lock);
   MusterAsker *asker = g_steal_pointer (&watcher->asker);
@@ -236,36 +234,10 @@ watch (MusterRpcCall *call, GBytes *request, gpointer data)
                      g_bytes_get_size (request), arena, "WatchRequest", &error);
   if (read != NULL)
     served = muster_sessions_find (server->sessions, read->session_handle, &error);
-  if (served != NULL)
+  if (served != NULL && muster_limits_take (server->limits, MUSTER_LIMIT_WATCHERS, &error))
     open_watch (server->readiness, served, call, read);
   else
     muster_rpc_call_finish (call, error);
-}
-
-/* Resident memory; 0 where the system doesn't say. */
-static gint64
-resident_bytes (void)
-{
-  g_autofree char *text = NULL;
-  long pages = 0;
-  if (!g_file_get_contents ("/proc/self/statm", &text, NULL, NULL) ||
-      sscanf (text, "%*s %ld", &pages) != 1)
-    return 0;
-  return (gint64)pages * sysconf (_SC_PAGESIZE);
-}
-
-static void
-about (MusterRpcCall *call, GBytes *request G_GNUC_UNUSED, gpointer data)
-{
-  MusterServer *server = data;
-  Muster__StatusResponse response = MUSTER__STATUS_RESPONSE__INIT;
-  response.version = MUSTER_VERSION;
-  response.uptime_us = muster_clock_now_us (server->clock) - server->started_us;
-  response.sessions = (gint32)muster_sessions_size (server->sessions);
-  response.watchers = (gint32)muster_readiness_service_n_watchers (server->readiness);
-  response.steps = __atomic_load_n (&server->n_steps, __ATOMIC_RELAXED);
-  response.memory_bytes = resident_bytes ();
-  muster_server_reply (call, &response.base);
 }
 
 MusterReadinessService *
@@ -294,7 +266,6 @@ void
 muster_readiness_service_enter (MusterReadinessService *self)
 {
   muster_server_add_method (self->server, "/muster.Readiness/Watch", watch);
-  muster_server_add_method (self->server, "/muster.Readiness/Status", about);
 }
 
 /* The watches of one session, or all (NULL); ending them takes them off the list. */

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/server_private.h"
 
-#include "base/unpack.h"
+/* How long the closing of expired sessions may take, all of one round together: what a master that
+ * doesn't answer keeps, it has to collect itself. */
+#define CLOSE_EXPIRED (5 * MUSTER_SECOND)
 
 #define DEFAULT_CHIEF_LEASE_US (15 * MUSTER_SECOND)
 
@@ -20,27 +22,54 @@ on_board_changed (const char *model G_GNUC_UNUSED, gpointer data)
   muster_announce_service_board_changed (self->announcing);
 }
 
+/* The collector's function: they end as if they had been closed. */
+static void
+on_expired (GPtrArray *expired, gpointer data)
+{
+  MusterServer *self = data;
+  gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  gint64 deadline_us = muster_deadline_after (now_us, CLOSE_EXPIRED);
+  for (guint i = 0; i < expired->len; i++) {
+    MusterServed *served = expired->pdata[i];
+    muster_readiness_service_session_gone (self->readiness, served);
+    (void)muster_session_close (served->session, deadline_us, NULL, NULL); /* nobody would hear */
+  }
+}
+
+static guint
+max_threads (MusterServer *self)
+{
+  return (guint)MIN (muster_limits_max (self->limits, MUSTER_LIMIT_STEPS), G_MAXINT / 2);
+}
+
 MusterServer *
 muster_server_new (MusterMaster *master, const MusterServerOptions *options)
 {
+  const MusterServerOptions usual = {0};
+  const MusterServerOptions *wanted = options != NULL ? options : &usual;
   MusterServer *self = g_new0 (MusterServer, 1);
-  MusterClock *clock = options != NULL ? options->clock : NULL;
   self->master = g_object_ref (master);
-  self->clock = g_object_ref (clock != NULL ? clock : muster_system_clock ());
+  self->clock = g_object_ref (wanted->clock != NULL ? wanted->clock : muster_system_clock ());
   self->started_us = muster_clock_now_us (self->clock);
-  self->sessions = muster_sessions_new (self->clock);
-  self->crew = muster_crew_new (n_on_the_spot ());
+  self->idle_session_us = wanted->idle_session_us;
+  self->limits = muster_limits_new (&wanted->limits);
+  self->sessions = muster_sessions_new (self->clock, self->limits);
+  self->collector = muster_collector_new (self->sessions, self->clock, on_expired, self);
+  self->steps = muster_step_meter_new ();
+  self->crew = muster_crew_new (n_on_the_spot (), max_threads (self));
   self->rpc = muster_rpc_server_new ();
+  muster_rpc_server_set_max_request (self->rpc,
+                                     muster_limits_max (self->limits, MUSTER_LIMIT_REQUEST_BYTES));
   self->health = muster_health_service_new ();
   self->methods = g_ptr_array_new_with_free_func (g_free);
-  gint64 lease_us = options != NULL && options->chief_lease_us > 0 ? options->chief_lease_us
-                                                                   : DEFAULT_CHIEF_LEASE_US;
+  gint64 lease_us = wanted->chief_lease_us > 0 ? wanted->chief_lease_us : DEFAULT_CHIEF_LEASE_US;
   self->board = muster_board_new (self->clock, lease_us, on_board_changed, self);
   self->announcing = muster_announce_service_new (self);
   self->readiness = muster_readiness_service_new (self);
   muster_master_service_enter (self);
   muster_readiness_service_enter (self->readiness);
   muster_announce_service_enter (self->announcing);
+  muster_status_service_enter (self);
   muster_health_service_enter (self->health, self->rpc);
   return self;
 }
@@ -59,7 +88,10 @@ muster_server_free (MusterServer *self)
   muster_health_service_free (self->health);
   g_ptr_array_unref (self->methods);
   muster_board_free (self->board);
+  muster_collector_free (self->collector);
   muster_sessions_free (self->sessions);
+  muster_limits_free (self->limits);
+  muster_step_meter_free (self->steps);
   g_object_unref (self->clock);
   g_object_unref (self->master);
   g_free (self);
@@ -97,6 +129,7 @@ muster_server_stop (MusterServer *self, gint64 grace_us)
   gint64 until_us = muster_deadline_after (muster_clock_now_us (clock), grace_us);
   muster_health_service_stop (self->health);
   muster_announce_service_stop (self->announcing);
+  muster_collector_stop (self->collector);
   muster_readiness_service_stop (self->readiness);
   muster_rpc_server_stop (self->rpc, grace_us);
   if (self->health_rpc != NULL)
@@ -108,6 +141,9 @@ static void
 on_call (MusterRpcCall *call, GBytes *request, gpointer data)
 {
   const MusterServerMethod *method = data;
+  gsize n_bytes = g_bytes_get_size (request);
+  /* One that is too large didn't come so far: this keeps the largest. */
+  (void)muster_limits_allow (method->server->limits, MUSTER_LIMIT_REQUEST_BYTES, n_bytes, NULL);
   muster_crew_run (method->server->crew, method->handler, call, request, method->server);
 }
 

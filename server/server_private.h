@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/unpack.h"
 #include "ready/board.h"
+#include "server/collector.h"
 #include "server/crew.h"
 #include "server/health_service.h"
+#include "server/limits.h"
 #include "server/server.h"
 #include "server/sessions.h"
+#include "server/step_meter.h"
 #include "wire/proto/muster.pb-c.h"
 #include "wire/rpc_server.h"
-
-#include <protobuf-c/protobuf-c.h>
 
 G_BEGIN_DECLS
 
@@ -28,8 +30,11 @@ typedef struct {
 struct _MusterServer {
   MusterMaster *master;              /* (owned) */
   MusterClock *clock;                /* (owned) */
+  MusterLimits *limits;              /* (owned) */
   MusterSessions *sessions;          /* (owned) */
   MusterBoard *board;                /* (owned) */
+  MusterCollector *collector;        /* (owned) */
+  MusterStepMeter *steps;            /* (owned) */
   MusterReadinessService *readiness; /* (owned) */
   MusterAnnounceService *announcing; /* (owned) */
   MusterCrew *crew;                  /* (owned) */
@@ -38,15 +43,8 @@ struct _MusterServer {
   MusterRpcServer *health_rpc;       /* (owned) (nullable) the port that offers only health */
   GPtrArray *methods;                /* (owned) (element-type MusterServerMethod) */
   gint64 started_us;
-  gint64 n_steps; /* atomic */
+  gint64 idle_session_us; /* 0: sessions without a lease are kept */
 };
-
-/* One step more was asked for. */
-static inline void
-muster_server_count_step (MusterServer *self)
-{
-  __atomic_fetch_add (&self->n_steps, 1, __ATOMIC_RELAXED);
-}
 
 /* Enters a method, "/package.Service/Name". */
 void muster_server_add_method (MusterServer *self, const char *path, MusterRpcHandler handler);
@@ -54,8 +52,9 @@ void muster_server_add_method (MusterServer *self, const char *path, MusterRpcHa
 /* Answers with a packed message. */
 void muster_server_reply (MusterRpcCall *call, const ProtobufCMessage *message);
 
-/* TensorFlow's MasterService. */
-void muster_master_service_enter (MusterServer *server);
+/* Unpacks a request, or ends the call and returns NULL. */
+gpointer muster_server_unpack (MusterRpcCall *call, GBytes *request,
+                               const ProtobufCMessageDescriptor *descriptor, MusterArena *arena);
 
 /* /muster.Readiness: Claim and Announce; it has the board's leases run out. */
 MusterAnnounceService *muster_announce_service_new (MusterServer *server);
@@ -70,7 +69,33 @@ void muster_announce_service_stop (MusterAnnounceService *self);
 void muster_server_fill_announcement (Muster__Announcement *message,
                                       const MusterAnnouncement *chief);
 
-/* /muster.Readiness: Watch and Status. */
+/* A timeout as TensorFlow's messages have it; 0 (or less): none. */
+gint64 muster_server_from_milliseconds (gint64 timeout_ms);
+
+/* A call that is at a session, which doesn't expire meanwhile. */
+typedef struct {
+  MusterServer *server; /* (not owned) */
+  MusterServed *served; /* (owned) (nullable) */
+  gboolean is_open;
+} MusterUse;
+
+/* served is NULL for an unknown session: then the call has been ended. */
+MusterUse muster_server_use (MusterServer *server, MusterRpcCall *call, const char *handle);
+/* Before the call is answered: a client may go by the answer. Idempotent. */
+void muster_use_end (MusterUse *self);
+void muster_use_clear (MusterUse *self);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterUse, muster_use_clear)
+
+/* TensorFlow's MasterService; its steps and callables have a file of their own. */
+void muster_master_service_enter (MusterServer *server);
+void muster_step_service_enter (MusterServer *server);
+
+/* /muster.Readiness: Renew and Status. */
+void muster_status_service_enter (MusterServer *server);
+/* Resident memory; 0 where the system doesn't say. */
+gint64 muster_server_resident_bytes (void);
+
+/* /muster.Readiness: Watch. */
 MusterReadinessService *muster_readiness_service_new (MusterServer *server);
 void muster_readiness_service_free (MusterReadinessService *self);
 void muster_readiness_service_enter (MusterReadinessService *self);

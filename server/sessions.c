@@ -2,20 +2,22 @@
 #include "server/sessions.h"
 
 struct _MusterSessions {
-  MusterClock *clock; /* (owned) */
+  MusterClock *clock;   /* (owned) */
+  MusterLimits *limits; /* (not owned) */
   GRWLock lock;
   GHashTable *table; /* (owned) (element-type utf8 MusterServed) guarded by lock; the keys are the
                         values' */
 };
 
 static MusterServed *
-served_new (char *handle, MusterSession *session, gint64 timeout_us)
+served_new (char *handle, MusterSession *session, gint64 timeout_us, gint64 lease_us)
 {
   MusterServed *self = g_new0 (MusterServed, 1);
   g_atomic_ref_count_init (&self->refs);
   self->handle = handle;
   self->session = g_object_ref (session);
   self->timeout_us = timeout_us;
+  self->lease_us = lease_us;
   g_mutex_init (&self->extending);
   g_mutex_init (&self->lock);
   self->callables = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, g_free);
@@ -80,11 +82,19 @@ muster_served_remove_callable (MusterServed *self, gint64 handle, GError **error
   return found || no_such_callable (handle, error);
 }
 
+void
+muster_served_end_use (MusterServed *self, gint64 now_us)
+{
+  __atomic_store_n (&self->last_us, now_us, __ATOMIC_RELAXED);
+  g_atomic_int_add (&self->n_uses, -1);
+}
+
 MusterSessions *
-muster_sessions_new (MusterClock *clock)
+muster_sessions_new (MusterClock *clock, MusterLimits *limits)
 {
   MusterSessions *self = g_new0 (MusterSessions, 1);
   self->clock = g_object_ref (clock);
+  self->limits = limits;
   g_rw_lock_init (&self->lock);
   self->table =
       g_hash_table_new_full (g_str_hash, g_str_equal, NULL, (GDestroyNotify)muster_served_unref);
@@ -109,15 +119,19 @@ random_word (MusterClock *clock)
 }
 
 MusterServed *
-muster_sessions_add (MusterSessions *self, MusterSession *session, gint64 timeout_us)
+muster_sessions_add (MusterSessions *self, MusterSession *session, guint64 graph_bytes,
+                     gint64 timeout_us, gint64 lease_us)
 {
   g_autofree char *handle = NULL;
+  gint64 now_us = muster_clock_now_us (self->clock);
   g_rw_lock_writer_lock (&self->lock);
   do {
     g_free (handle);
     handle = g_strdup_printf ("%08x%08x", random_word (self->clock), random_word (self->clock));
   } while (g_hash_table_contains (self->table, handle));
-  MusterServed *served = served_new (g_steal_pointer (&handle), session, timeout_us);
+  MusterServed *served = served_new (g_steal_pointer (&handle), session, timeout_us, lease_us);
+  served->graph_bytes = graph_bytes;
+  served->last_us = now_us;
   g_hash_table_insert (self->table, served->handle, muster_served_ref (served));
   g_rw_lock_writer_unlock (&self->lock);
   return served;
@@ -132,15 +146,48 @@ unless_unknown (MusterServed *served, const char *handle, GError **error)
   return served;
 }
 
-MusterServed *
-muster_sessions_find (MusterSessions *self, const char *handle, GError **error)
+/* Uses begin under the lock, so that one is either seen by who takes expired sessions out, or comes
+ * too late to find its session. */
+static MusterServed *
+look_up (MusterSessions *self, const char *handle, gboolean is_use)
 {
   g_rw_lock_reader_lock (&self->lock);
   MusterServed *served = g_hash_table_lookup (self->table, handle);
   if (served != NULL)
     muster_served_ref (served);
+  if (served != NULL && is_use)
+    g_atomic_int_inc (&served->n_uses);
   g_rw_lock_reader_unlock (&self->lock);
-  return unless_unknown (served, handle, error);
+  return served;
+}
+
+MusterServed *
+muster_sessions_find (MusterSessions *self, const char *handle, GError **error)
+{
+  return unless_unknown (look_up (self, handle, FALSE), handle, error);
+}
+
+MusterServed *
+muster_sessions_use (MusterSessions *self, const char *handle, GError **error)
+{
+  return unless_unknown (look_up (self, handle, TRUE), handle, error);
+}
+
+gboolean
+muster_sessions_renew (MusterSessions *self, const char *handle, gint64 now_us)
+{
+  g_autoptr (MusterServed) served = look_up (self, handle, FALSE);
+  if (served != NULL)
+    __atomic_store_n (&served->last_us, now_us, __ATOMIC_RELAXED);
+  return served != NULL;
+}
+
+/* What became of the table's session, which has just been taken out of it. */
+static void
+leave_table (MusterSessions *self, MusterServed *served)
+{
+  g_atomic_int_set (&served->is_closed, TRUE);
+  muster_limits_release (self->limits, MUSTER_LIMIT_SESSIONS);
 }
 
 MusterServed *
@@ -149,7 +196,7 @@ muster_sessions_take (MusterSessions *self, const char *handle, GError **error)
   gpointer served = NULL;
   g_rw_lock_writer_lock (&self->lock);
   if (g_hash_table_steal_extended (self->table, handle, NULL, &served))
-    g_atomic_int_set (&((MusterServed *)served)->is_closed, TRUE);
+    leave_table (self, served);
   g_rw_lock_writer_unlock (&self->lock);
   return unless_unknown (served, handle, error);
 }
@@ -163,13 +210,62 @@ muster_sessions_take_all (MusterSessions *self)
   g_rw_lock_writer_lock (&self->lock);
   g_hash_table_iter_init (&iter, self->table);
   while (g_hash_table_iter_next (&iter, NULL, &value)) {
-    MusterServed *served = value;
-    g_atomic_int_set (&served->is_closed, TRUE);
-    g_ptr_array_add (all, served);
+    leave_table (self, value);
+    g_ptr_array_add (all, value);
     g_hash_table_iter_steal (&iter);
   }
   g_rw_lock_writer_unlock (&self->lock);
   return all;
+}
+
+/* When a session expires unless something happens; MUSTER_WAIT_FOREVER: never. */
+static gint64
+expiry (MusterServed *served, gint64 now_us)
+{
+  if (served->lease_us == 0)
+    return MUSTER_WAIT_FOREVER;
+  gboolean is_used = g_atomic_int_get (&served->n_uses) > 0;
+  gint64 last_us = is_used ? now_us : __atomic_load_n (&served->last_us, __ATOMIC_RELAXED);
+  return muster_deadline_after (last_us, served->lease_us);
+}
+
+static gint64
+next_expiry (MusterSessions *self, gint64 now_us)
+{
+  GHashTableIter iter;
+  gpointer value;
+  gint64 next_us = MUSTER_WAIT_FOREVER;
+  g_rw_lock_reader_lock (&self->lock);
+  g_hash_table_iter_init (&iter, self->table);
+  while (g_hash_table_iter_next (&iter, NULL, &value))
+    next_us = MIN (next_us, expiry (value, now_us));
+  g_rw_lock_reader_unlock (&self->lock);
+  return next_us;
+}
+
+gint64
+muster_sessions_take_expired (MusterSessions *self, gint64 now_us, GPtrArray *expired)
+{
+  gint64 next_us = next_expiry (self, now_us); /* mostly none has: readers needn't wait */
+  if (next_us > now_us)
+    return next_us;
+  GHashTableIter iter;
+  gpointer value;
+  next_us = MUSTER_WAIT_FOREVER;
+  g_rw_lock_writer_lock (&self->lock);
+  g_hash_table_iter_init (&iter, self->table);
+  while (g_hash_table_iter_next (&iter, NULL, &value)) {
+    gint64 expiry_us = expiry (value, now_us);
+    if (expiry_us > now_us) {
+      next_us = MIN (next_us, expiry_us);
+    } else {
+      leave_table (self, value);
+      g_ptr_array_add (expired, value);
+      g_hash_table_iter_steal (&iter);
+    }
+  }
+  g_rw_lock_writer_unlock (&self->lock);
+  return next_us;
 }
 
 guint
