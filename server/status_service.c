@@ -60,9 +60,12 @@ renew (MusterRpcCall *call, GBytes *request, gpointer data)
 typedef struct {
   Muster__Limit limits[MUSTER_N_LIMITS];
   Muster__Limit *limit_pointers[MUSTER_N_LIMITS];
-  GPtrArray *waiting;               /* (owned) (element-type MusterWaiting) */
-  Muster__Waiter *waiters;          /* (owned) */
-  Muster__Waiter **waiter_pointers; /* (owned) */
+  GPtrArray *waiting;                    /* (owned) (element-type MusterWaiting) */
+  Muster__Waiter *waiters;               /* (owned) */
+  Muster__Waiter **waiter_pointers;      /* (owned) */
+  GPtrArray *chiefs;                     /* (owned) (element-type MusterAnnouncement) */
+  Muster__Announcement *models;          /* (owned) */
+  Muster__Announcement **model_pointers; /* (owned) */
 } Lists;
 
 static void
@@ -71,6 +74,9 @@ lists_clear (Lists *self)
   g_clear_pointer (&self->waiting, g_ptr_array_unref);
   g_free (self->waiters);
   g_free (self->waiter_pointers);
+  g_clear_pointer (&self->chiefs, g_ptr_array_unref);
+  g_free (self->models);
+  g_free (self->model_pointers);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Lists, lists_clear)
 
@@ -114,6 +120,21 @@ fill_waiters (Muster__StatusResponse *response, Lists *lists, MusterReadinessSer
 }
 
 static void
+fill_models (Muster__StatusResponse *response, Lists *lists, MusterBoard *board)
+{
+  lists->chiefs = muster_board_all (board);
+  guint n = lists->chiefs->len;
+  lists->models = g_new (Muster__Announcement, n);
+  lists->model_pointers = g_new (Muster__Announcement *, n);
+  for (guint i = 0; i < n; i++) {
+    lists->model_pointers[i] = &lists->models[i];
+    muster_server_fill_announcement (&lists->models[i], lists->chiefs->pdata[i]);
+  }
+  response->models = lists->model_pointers;
+  response->n_models = n;
+}
+
+static void
 fill_steps (Muster__StatusResponse *response, MusterServer *server, gint64 now_us)
 {
   const double half = 0.5;
@@ -139,6 +160,7 @@ status (MusterRpcCall *call, GBytes *request G_GNUC_UNUSED, gpointer data)
   fill_steps (&response, server, now_us);
   fill_limits (&response, &lists, server->limits);
   fill_waiters (&response, &lists, server->readiness);
+  fill_models (&response, &lists, server->board);
   muster_server_reply (call, &response.base);
 }
 

@@ -3,6 +3,8 @@
 
 #include "engine/local_master.h"
 #include "graph/graph_builder.h"
+#include "wire/proto/master.pb-c.h"
+#include "wire/run_step.h"
 
 gint64
 patience (void)
@@ -121,4 +123,91 @@ served_call (Served *self, const char *name, GBytes *message, GError **error)
   g_auto (MusterRope) request = MUSTER_ROPE_INIT;
   muster_rope_append (&request, message);
   return muster_rpc_client_call (self->bare, method, &request, &options, NULL, error);
+}
+
+GBytes *
+served_ask (Served *self, const char *method, const ProtobufCMessage *message, const char *lease,
+            GError **error)
+{
+  const MusterRpcHeader header = {"muster-lease", lease};
+  MusterRpcOptions options = {
+      .deadline_us = patience (),
+      .headers = &header,
+      .n_headers = lease != NULL,
+  };
+  g_auto (MusterRope) request = MUSTER_ROPE_INIT;
+  g_autoptr (GBytes) packed = muster_pack (message);
+  muster_rope_append (&request, packed);
+  return muster_rpc_client_call (self->bare, method, &request, &options, NULL, error);
+}
+
+/* The answer to a call, in arena, or NULL with an error. */
+static gpointer
+ask_for (Served *self, const char *method, const ProtobufCMessage *message, const char *lease,
+         const ProtobufCMessageDescriptor *wanted, MusterArena *arena, GError **error)
+{
+  g_autoptr (GBytes) answer = served_ask (self, method, message, lease, error);
+  if (answer == NULL)
+    return NULL;
+  return muster_unpack (wanted, g_bytes_get_data (answer, NULL), g_bytes_get_size (answer), arena,
+                        wanted->short_name, error);
+}
+
+Muster__StatusResponse *
+served_status (Served *self, MusterArena *arena)
+{
+  g_autoptr (GError) error = NULL;
+  Muster__StatusRequest request = MUSTER__STATUS_REQUEST__INIT;
+  Muster__StatusResponse *status = ask_for (self, "/muster.Readiness/Status", &request.base, NULL,
+                                            &muster__status_response__descriptor, arena, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  return status;
+}
+
+Muster__Limit *
+served_limit (Muster__StatusResponse *status, const char *name)
+{
+  for (gsize i = 0; status != NULL && i < status->n_limits; i++)
+    if (strcmp (status->limits[i]->name, name) == 0)
+      return status->limits[i];
+  MUSTER_FAIL ("there is no limit '%s'", name);
+  return NULL;
+}
+
+char *
+served_bare_session (Served *self, const char *lease, GError **error)
+{
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  Tensorflow__CreateSessionRequest request = TENSORFLOW__CREATE_SESSION_REQUEST__INIT;
+  const Tensorflow__CreateSessionResponse *made =
+      ask_for (self, "/tensorflow.MasterService/CreateSession", &request.base, lease,
+               &tensorflow__create_session_response__descriptor, arena, error);
+  return made != NULL ? g_strdup (made->session_handle) : NULL;
+}
+
+gboolean
+served_bare_step (Served *self, const char *handle, const char *target, GError **error)
+{
+  const MusterStepRequest step = {.session_handle = handle, .targets = &target, .n_targets = 1};
+  const MusterRpcOptions options = {.deadline_us = patience ()};
+  g_auto (MusterRope) request = MUSTER_ROPE_INIT;
+  muster_step_request_encode_run (&step, &request);
+  g_autoptr (GBytes) answer = muster_rpc_client_call (
+      self->bare, "/tensorflow.MasterService/RunStep", &request, &options, NULL, error);
+  return answer != NULL;
+}
+
+char *
+served_renew (Served *self, const char *handle)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  Muster__RenewRequest request = MUSTER__RENEW_REQUEST__INIT;
+  request.session_handle = (char **)&handle;
+  request.n_session_handle = 1;
+  const Muster__RenewResponse *renewed =
+      ask_for (self, "/muster.Readiness/Renew", &request.base, NULL,
+               &muster__renew_response__descriptor, arena, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  return renewed != NULL && renewed->n_gone > 0 ? g_strdup (renewed->gone[0]) : NULL;
 }

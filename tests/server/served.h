@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/unpack.h"
 #include "master/remote_master.h"
 #include "server/server.h"
 #include "tests/gtest_shim.h"
+#include "wire/proto/muster.pb-c.h"
 #include "wire/rpc_client.h"
 
 G_BEGIN_DECLS
@@ -46,5 +48,21 @@ gboolean served_run (MusterSession *session, const char *op, GError **error);
 
 /* One bare call of "/tensorflow.MasterService/NAME"; the pieces are a packed message. */
 GBytes *served_call (Served *self, const char *name, GBytes *message, GError **error);
+
+/* One bare call of any method. lease (nullable) is sent as the header muster-lease. */
+GBytes *served_ask (Served *self, const char *method, const ProtobufCMessage *message,
+                    const char *lease, GError **error);
+
+/* What Status says; in arena. NULL where the test has failed. */
+Muster__StatusResponse *served_status (Served *self, MusterArena *arena);
+/* One of its limits; NULL where there is none of that name. */
+Muster__Limit *served_limit (Muster__StatusResponse *status, const char *name);
+
+/* A session made by a bare call: its handle, or NULL with an error. */
+char *served_bare_session (Served *self, const char *lease, GError **error);
+/* Runs an op in it. */
+gboolean served_bare_step (Served *self, const char *handle, const char *target, GError **error);
+/* The handles that are not known there, of one that is renewed; NULL where it is. */
+char *served_renew (Served *self, const char *handle);
 
 G_END_DECLS

@@ -157,9 +157,16 @@ stuck_create_session (MusterMaster *base, MusterGraph *graph, GBytes *config G_G
   return MUSTER_SESSION (session);
 }
 
+static const char *
+stuck_target (MusterMaster *master G_GNUC_UNUSED)
+{
+  return "stuck";
+}
+
 static void
 stuck_master_iface (MusterMasterInterface *iface)
 {
+  iface->target = stuck_target;
   iface->create_session = stuck_create_session;
 }
 

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/server/served.h"
+#include "tests/server/stuck_master.h"
+
+#include "engine/local_master.h"
+
+static Served
+start_limited (MusterServerLimits limits)
+{
+  g_autoptr (MusterMaster) local = muster_local_master_new ();
+  const MusterServerOptions options = {.limits = limits};
+  return served_start_with (local, &options);
+}
+
+static void
+expect_refused (GError *error, const char *words)
+{
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED);
+  EXPECT_SAYS (error, words);
+}
+
+static MusterSession *
+try_session (Served *f, GError **error)
+{
+  g_autoptr (MusterGraph) graph = served_graph (NULL);
+  return muster_master_create_session (f->remote, graph, NULL, patience (), NULL, error);
+}
+
+/* What Status says of a limit: "used/max, refused". */
+static char *
+limit_words (Served *f, const char *name)
+{
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  Muster__Limit *limit = served_limit (served_status (f, arena), name);
+  if (limit == NULL)
+    return NULL;
+  return g_strdup_printf ("%d/%d, %d", (int)limit->used, (int)limit->limit, (int)limit->refused);
+}
+
+#define EXPECT_LIMIT(f, name, words)                                                               \
+  do {                                                                                             \
+    g_autofree char *said_ = limit_words (f, name);                                                \
+    MUSTER_EXPECT_STREQ (said_, words);                                                            \
+  } while (0)
+
+MUSTER_TEST (Limits, refuse_a_session_too_many_and_keep_serving)
+{
+  g_autoptr (GError) error = NULL;
+  g_auto (Served) f = start_limited ((MusterServerLimits){.sessions = 2});
+  g_autoptr (MusterSession) one = served_session (&f, NULL);
+  g_autoptr (MusterSession) two = served_session (&f, NULL);
+  MUSTER_ASSERT_TRUE (one != NULL && two != NULL);
+
+  g_autoptr (MusterSession) three = try_session (&f, &error);
+
+  MUSTER_EXPECT_NULL (three);
+  expect_refused (error, "over the limit of sessions (2); raise it with --max-sessions");
+  EXPECT_LIMIT (&f, "sessions", "2/2, 1");
+  g_clear_error (&error);
+  MUSTER_EXPECT_TRUE (served_run (one, "init", &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
+MUSTER_TEST (Limits, give_a_closed_sessions_place_to_another)
+{
+  g_autoptr (GError) error = NULL;
+  g_auto (Served) f = start_limited ((MusterServerLimits){.sessions = 1});
+  g_autoptr (MusterSession) first = served_session (&f, NULL);
+  MUSTER_ASSERT_NOT_NULL (first);
+  MUSTER_EXPECT_TRUE (muster_session_close (first, patience (), NULL, &error));
+  g_autoptr (MusterSession) second = served_session (&f, NULL);
+  MUSTER_ASSERT_NOT_NULL (second);
+  MUSTER_EXPECT_TRUE (muster_master_reset (f.remote, NULL, patience (), NULL, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+
+  g_autoptr (MusterSession) third = served_session (&f, NULL);
+
+  MUSTER_EXPECT_TRUE (third != NULL);
+  EXPECT_LIMIT (&f, "sessions", "1/1, 0");
+}
+
+/* A graph that isn't one makes no session, and keeps no place. */
+MUSTER_TEST (Limits, count_no_session_that_failed)
+{
+  g_auto (Served) f = start_limited ((MusterServerLimits){.sessions = 1});
+  g_autoptr (GBytes) nonsense = g_bytes_new_static ("\x0a\x04\x0a\x02\xff\xff", 6);
+  g_autoptr (MusterGraph) graph = muster_graph_new (nonsense);
+  for (int i = 0; i < 3; i++) {
+    g_autoptr (GError) error = NULL;
+    g_autoptr (MusterSession) none =
+        muster_master_create_session (f.remote, graph, NULL, patience (), NULL, &error);
+    MUSTER_EXPECT_NULL (none);
+    MUSTER_EXPECT_FALSE (muster_error_is (error, MUSTER_ERROR_RESOURCE_EXHAUSTED));
+  }
+
+  g_autoptr (MusterSession) session = served_session (&f, NULL);
+
+  MUSTER_EXPECT_TRUE (session != NULL);
+}
+
+MUSTER_TEST (Limits, refuse_a_graph_too_large)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterGraph) graph = served_graph (NULL);
+  gsize size = g_bytes_get_size (muster_graph_bytes (graph));
+  g_auto (Served) f = start_limited ((MusterServerLimits){.graph_bytes = size - 1});
+
+  g_autoptr (MusterSession) session = try_session (&f, &error);
+
+  MUSTER_EXPECT_NULL (session);
+  expect_refused (error, "over the limit of bytes of a graph (");
+  EXPECT_SAYS (error, "--max-graph-bytes");
+}
+
+MUSTER_TEST (Limits, count_what_a_graph_is_extended_by)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterGraph) graph = served_graph (NULL);
+  gsize size = g_bytes_get_size (muster_graph_bytes (graph));
+  g_auto (Served) f = start_limited ((MusterServerLimits){.graph_bytes = 2 * size - 1});
+  g_autoptr (MusterSession) session = try_session (&f, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+
+  MUSTER_EXPECT_FALSE (muster_session_extend (session, graph, patience (), NULL, &error));
+
+  expect_refused (error, "over the limit of bytes of a graph (");
+}
+
+typedef struct {
+  MusterSession *session; /* (not owned) */
+  GError *error;          /* (owned) (nullable) */
+} Stuck;
+
+static gpointer
+get_stuck (gpointer data)
+{
+  Stuck *self = data;
+  g_autoptr (MusterTensor) got = served_fetch (self->session, "stuck:0", 0, NULL, &self->error);
+  return NULL;
+}
+
+MUSTER_TEST (Limits, refuse_a_step_too_many_until_another_ends)
+{
+  g_autoptr (StuckMaster) master = stuck_master_new ();
+  const MusterServerOptions options = {.limits.steps = 1};
+  g_auto (Served) f = served_start_with (MUSTER_MASTER (master), &options);
+  g_autoptr (MusterSession) session = served_session (&f, NULL);
+  MUSTER_ASSERT_NOT_NULL (session);
+  Stuck stuck = {.session = session};
+  GThread *thread = g_thread_new ("stuck", get_stuck, &stuck);
+  MUSTER_EXPECT_TRUE (stuck_master_wait_for (master, 1));
+
+  g_autoptr (GError) refused = NULL;
+  g_autoptr (MusterTensor) none = served_fetch (session, "quick:0", 0, NULL, &refused);
+  MUSTER_EXPECT_NULL (none);
+  expect_refused (refused, "over the limit of concurrent steps (1); raise it with --max-steps");
+  stuck_master_let_go (master);
+  g_thread_join (thread);
+  MUSTER_EXPECT_NO_ERROR (stuck.error);
+  g_clear_error (&stuck.error);
+
+  /* A step's place is free before its answer is out. */
+  for (int i = 0; i < 50; i++) {
+    g_autoptr (GError) error = NULL;
+    g_autoptr (MusterTensor) got = served_fetch (session, "quick:0", 0, NULL, &error);
+    MUSTER_EXPECT_NO_ERROR (error);
+  }
+  EXPECT_LIMIT (&f, "steps", "0/1, 1");
+}
+
+/* Steps that never began hold no place either. */
+MUSTER_TEST (Limits, count_no_step_of_a_session_that_is_gone)
+{
+  g_auto (Served) f = start_limited ((MusterServerLimits){.steps = 1});
+  for (int i = 0; i < 3; i++) {
+    g_autoptr (GError) error = NULL;
+    MUSTER_EXPECT_FALSE (served_bare_step (&f, "nobody", "init", &error));
+    MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED);
+  }
+  EXPECT_LIMIT (&f, "steps", "0/1, 0");
+}
+
+static MusterWatch *
+watch (MusterSession *session, const char *ready_op)
+{
+  g_autoptr (GError) error = NULL;
+  MusterWatch *watch =
+      muster_session_watch (session, &(MusterWatchFor){.ready_op = ready_op}, patience (), &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  return watch;
+}
+
+MUSTER_TEST (Limits, refuse_a_watcher_too_many_until_another_leaves)
+{
+  g_autoptr (GError) error = NULL;
+  g_auto (Served) f = start_limited ((MusterServerLimits){.watchers = 1});
+  g_autofree char *ready_op = NULL;
+  g_autoptr (MusterSession) session = served_session (&f, &ready_op);
+  MUSTER_ASSERT_NOT_NULL (session);
+  g_autoptr (MusterWatch) first = watch (session, ready_op);
+  g_auto (MusterTurn) turn = {0};
+  MUSTER_ASSERT_TRUE (first != NULL && muster_watch_next (first, &turn, NULL, &error));
+
+  g_autoptr (MusterWatch) second = watch (session, ready_op);
+  g_auto (MusterTurn) none = {0};
+  MUSTER_EXPECT_FALSE (muster_watch_next (second, &none, NULL, &error));
+
+  expect_refused (error, "over the limit of watchers (1); raise it with --max-watchers");
+  EXPECT_LIMIT (&f, "watchers", "1/1, 1");
+  g_clear_object (&first);
+  gint64 until_us = patience ();
+  gboolean is_told = FALSE;
+  while (!is_told && muster_clock_now_us (muster_system_clock ()) < until_us) {
+    g_autoptr (MusterWatch) third = watch (session, ready_op);
+    g_auto (MusterTurn) told = {0};
+    is_told = muster_watch_next (third, &told, NULL, NULL);
+  }
+  MUSTER_EXPECT_TRUE (is_told);
+}
+
+MUSTER_TEST (Limits, refuse_a_request_too_large_and_keep_serving)
+{
+  g_autoptr (GError) error = NULL;
+  g_auto (Served) f = start_limited ((MusterServerLimits){.request_bytes = 10000});
+  g_autofree char *handle = g_strnfill (20000, 'x');
+
+  MUSTER_EXPECT_FALSE (served_bare_step (&f, handle, "init", &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED);
+  g_autoptr (MusterSession) session = served_session (&f, NULL);
+  MUSTER_EXPECT_TRUE (session != NULL);
+}
+
+/* More than there can be are to be kept free: as if all were used up. */
+MUSTER_TEST (Limits, refuse_a_session_when_files_run_short)
+{
+  g_autoptr (GError) error = NULL;
+  g_auto (Served) f = start_limited ((MusterServerLimits){.spare_files = G_MAXUINT / 2});
+
+  g_autoptr (MusterSession) session = try_session (&f, &error);
+
+  MUSTER_EXPECT_NULL (session);
+  expect_refused (error, "over the limit of open files (");
+  EXPECT_SAYS (error, "ulimit -n");
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  Muster__Limit *files = served_limit (served_status (&f, arena), "open_files");
+  MUSTER_ASSERT_TRUE (files != NULL);
+  MUSTER_EXPECT_EQ (files->refused, 1);
+  MUSTER_EXPECT_TRUE (files->used > 0 && files->used < files->limit);
+}
