@@ -122,7 +122,7 @@ factory_for (const char *target)
 static char *
 known_targets (void)
 {
-  GString *known = g_string_new ("'grpc://HOST:PORT'");
+  GString *known = g_string_new ("'grpc://HOST:PORT', 'grpcs://HOST:PORT'");
   g_mutex_lock (&offers_lock);
   for (guint i = 0; offers != NULL && i < offers->len; i++)
     g_string_append_printf (known, ", '%s'", g_array_index (offers, Offer, i).scheme);
@@ -133,11 +133,22 @@ known_targets (void)
 MusterMaster *
 muster_master_new_for_target (const char *target, GError **error)
 {
+  return muster_master_new_secured (target, NULL, error);
+}
+
+MusterMaster *
+muster_master_new_secured (const char *target, MusterRpcCredentials *credentials, GError **error)
+{
   MusterMasterFactory factory = factory_for (target);
+  if (factory != NULL && credentials != NULL) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "'%s' takes neither TLS nor a token: those are for a server", target);
+    return NULL;
+  }
   if (factory != NULL)
     return factory (target, error);
   g_autoptr (GError) why = NULL;
-  MusterMaster *remote = muster_remote_master_new (target, &why);
+  MusterMaster *remote = muster_remote_master_new_secured (target, credentials, &why);
   if (remote != NULL)
     return remote;
   g_autofree char *known = known_targets ();

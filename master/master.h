@@ -2,6 +2,7 @@
 #pragma once
 
 #include "master/session.h"
+#include "wire/credentials.h"
 
 G_BEGIN_DECLS
 
@@ -62,10 +63,16 @@ gulong muster_master_on_readiness_changed (MusterMaster *self, MusterReadinessCh
                                            gpointer user_data);
 void muster_master_off_readiness_changed (MusterMaster *self, gulong id);
 
-/* Makes a master from a target string. Known here: "grpc://HOST:PORT" (and "HOST:PORT"). "local" is
- * known once a program has offered it (muster_master_offer). INVALID_ARGUMENT lists what is known.
- */
+/* Makes a master from a target string. Known here: "grpc://HOST:PORT" (and "HOST:PORT") and, with
+ * TLS, "grpcs://HOST:PORT". "local" is known once a program has offered it (muster_master_offer).
+ * INVALID_ARGUMENT lists what is known. */
 MusterMaster *muster_master_new_for_target (const char *target, GError **error);
+
+/* The same with credentials (nullable), which only a server takes. "grpcs://" without any trusts
+ * what the system trusts; "grpc://" with those for TLS is INVALID_ARGUMENT, as is the contrary:
+ * what is meant to be secret never goes in plain text by mistake. */
+MusterMaster *muster_master_new_secured (const char *target, MusterRpcCredentials *credentials,
+                                         GError **error);
 
 /* Offers a kind of target to muster_master_new_for_target (): a program that links the engine
  * offers "local". */

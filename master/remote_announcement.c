@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "master/remote_private.h"
 
+#include <unistd.h>
+
 /* Names and addresses; the path of a checkpoint; a line for people. */
 #define MOST_NAME   256
 #define MOST_PATH   4096
 #define MOST_DETAIL 1024
+
+char *
+muster_remote_who (void)
+{
+  return g_strdup_printf ("%s:%d", g_get_host_name (), (int)getpid ());
+}
 
 char *
 muster_remote_text (const char *text, gsize most)

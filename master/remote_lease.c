@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "master/lease.h"
 #include "master/remote_private.h"
-#include "wire/proto/muster.pb-c.h"
-
-#include <unistd.h>
 
 /* A lease is renewed so often while it lasts. */
 #define RENEWALS_PER_LEASE 3
@@ -36,6 +33,9 @@ struct _MusterRemoteLease {
   gboolean is_calling;     /* somebody talks to the master about this lease: one at a time */
   MusterRpcStream *stream; /* (owned) (nullable) only who calls puts another here */
   MusterAnnouncement told; /* (owned) the last one, and what stands of those before */
+  /* The master has heard the phase: a renewal leaves it as it is there, since a reset or a restart
+   * of the master may have undone it. */
+  gboolean is_phase_told;
   gint64 lease_us;
   gint64 due_us;    /* the next renewal */
   gint64 retry_us;  /* grows while the master is away */
@@ -240,7 +240,8 @@ send_announcement (MusterRemoteLease *self, gint64 deadline_us, GCancellable *ca
   announcement.model = text (self->told.model);
   announcement.task = text (self->told.task);
   announcement.who = self->told.who;
-  announcement.phase = (Muster__Phase)self->told.phase;
+  if (!self->is_phase_told)
+    announcement.phase = (Muster__Phase)self->told.phase;
   announcement.epoch = muster_lease_epoch (MUSTER_LEASE (self));
   announcement.step = self->told.step;
   announcement.durable_step = self->told.durable_step;
@@ -332,8 +333,10 @@ begin_call (MusterRemoteLease *self, const MusterAnnouncement *announcement, gin
   g_mutex_lock (&self->lock);
   gboolean is_mine = take_turn_locked (self, deadline_us, cancellable, error);
   self->is_calling |= is_mine;
-  if (is_mine)
+  if (is_mine) {
     muster_announcement_merge (&self->told, announcement);
+    self->is_phase_told &= announcement->phase == MUSTER_CHIEF_UNKNOWN;
+  }
   g_mutex_unlock (&self->lock);
   if (id != 0)
     g_cancellable_disconnect (cancellable, id);
@@ -346,6 +349,7 @@ end_call (MusterRemoteLease *self, gboolean is_told)
 {
   g_mutex_lock (&self->lock);
   self->is_calling = FALSE;
+  self->is_phase_told |= is_told;
   self->is_over = is_told && self->told.phase == MUSTER_CHIEF_OVER;
   if (is_told)
     self->retry_us = FIRST_RETRY_US;
@@ -418,8 +422,8 @@ muster_remote_lease_claim (MusterRpcClient *client, MusterUpkeep *upkeep,
   self->ready_op = g_strdup (claim->ready_op);
   self->told.model = g_strdup (claim->model);
   self->told.task = g_strdup (claim->task);
-  self->told.who = g_strdup_printf ("%s:%d", g_get_host_name (), (int)getpid ());
-  self->told.phase = MUSTER_CHIEF_STARTING;
+  self->told.who = muster_remote_who ();
+  self->told.phase = MUSTER_CHIEF_STARTING; /* as the claim itself says */
   self->is_calling = TRUE;
   self->task = muster_upkeep_add (upkeep, renew, self, MUSTER_WAIT_FOREVER);
   gint64 epoch = claim_once (self, claim, before, deadline_us, cancellable, error);

@@ -6,13 +6,15 @@
 #include "wire/address.h"
 #include "wire/proto/master.pb-c.h"
 
-#define SCHEME "grpc://"
+#define SCHEME         "grpc://"
+#define SECURED_SCHEME "grpcs://"
 
 struct _MusterRemoteMaster {
   GObject parent;
   char *target;            /* (owned) "grpc://HOST:PORT" */
   MusterRpcClient *client; /* (owned) */
   MusterUpkeep *upkeep;    /* (owned) */
+  MusterRenewal *renewal;  /* (owned) */
 };
 
 static void muster_remote_master_iface_init (MusterMasterInterface *iface);
@@ -21,24 +23,77 @@ G_DEFINE_FINAL_TYPE_WITH_CODE (MusterRemoteMaster, muster_remote_master, G_TYPE_
                                G_IMPLEMENT_INTERFACE (MUSTER_TYPE_MASTER,
                                                       muster_remote_master_iface_init))
 
-MusterMaster *
-muster_remote_master_new (const char *target, GError **error)
+static const char *
+check_address (const char *target, const char *address, GError **error)
 {
-  const char *address = g_str_has_prefix (target, SCHEME) ? target + strlen (SCHEME) : target;
   g_autofree char *host = NULL;
   guint16 port;
   if (!muster_address_parse (address, &host, &port, error))
     return NULL;
-  if (port == 0) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "'%s' has port 0; a master's port is from 1 to 65535", target);
-    return NULL;
+  if (port != 0)
+    return address;
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+               "'%s' has port 0; a master's port is from 1 to 65535", target);
+  return NULL;
+}
+
+/* The scheme says whether TLS is spoken, and the credentials must not say otherwise. *to_use gets
+ * those to use, (transfer full) (nullable). */
+static gboolean
+choose_credentials (const char *target, MusterRpcCredentials *given, gboolean is_secured,
+                    MusterRpcCredentials **to_use, GError **error)
+{
+  gboolean has_tls = muster_rpc_credentials_has_tls (given);
+  const char *address = strstr (target, "://") != NULL ? strstr (target, "://") + 3 : target;
+  if (is_secured && given == NULL) {
+    *to_use = muster_rpc_credentials_new (&(MusterRpcSecurity){.tls = TRUE}, error);
+    return *to_use != NULL;
   }
+  if (is_secured == has_tls) {
+    *to_use = given != NULL ? muster_rpc_credentials_ref (given) : NULL;
+    return TRUE;
+  }
+  if (has_tls)
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "'%s' is plain text, but there are credentials for TLS: use 'grpcs://%s'", target,
+                 address);
+  else
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "'%s' needs TLS, which the credentials don't ask for: make them with tls set",
+                 target);
+  return FALSE;
+}
+
+MusterMaster *
+muster_remote_master_new (const char *target, GError **error)
+{
+  return muster_remote_master_new_secured (target, NULL, error);
+}
+
+MusterMaster *
+muster_remote_master_new_secured (const char *target, MusterRpcCredentials *credentials,
+                                  GError **error)
+{
+  gboolean is_secured = g_str_has_prefix (target, SECURED_SCHEME);
+  const char *scheme = is_secured ? SECURED_SCHEME : SCHEME;
+  const char *rest = g_str_has_prefix (target, scheme) ? target + strlen (scheme) : target;
+  const char *address = check_address (target, rest, error);
+  g_autoptr (MusterRpcCredentials) to_use = NULL;
+  if (address == NULL || !choose_credentials (target, credentials, is_secured, &to_use, error))
+    return NULL;
   MusterRemoteMaster *self = g_object_new (MUSTER_TYPE_REMOTE_MASTER, NULL);
-  self->target = g_strconcat (SCHEME, address, NULL);
-  self->client = muster_rpc_client_new (address, NULL);
+  self->target = g_strconcat (scheme, address, NULL);
+  self->client = muster_rpc_client_new (address, to_use);
   self->upkeep = muster_upkeep_new ();
+  self->renewal = muster_renewal_new (self->client, self->upkeep, NULL);
   return MUSTER_MASTER (self);
+}
+
+void
+muster_remote_master_set_pace (MusterRemoteMaster *self, const MusterRenewalPace *pace)
+{
+  muster_renewal_unref (self->renewal);
+  self->renewal = muster_renewal_new (self->client, self->upkeep, pace);
 }
 
 void
@@ -88,14 +143,15 @@ remote_create_session (MusterMaster *master, MusterGraph *graph, GBytes *config,
   put_field (&request, 1, muster_graph_bytes (graph));
   put_field (&request, 2, config);
   g_autoptr (MusterArena) arena = muster_arena_new ();
-  MusterRpcOptions options = {.deadline_us = deadline_us};
+  MusterRpcHeader lease = {MUSTER_SESSION_LEASE_HEADER, MUSTER_SESSION_LEASE_SECONDS};
+  MusterRpcOptions options = {.deadline_us = deadline_us, .headers = &lease, .n_headers = 1};
   Tensorflow__CreateSessionResponse *response = muster_remote_call (
       self->client, MUSTER_MASTER_METHOD ("CreateSession"), &request,
       &tensorflow__create_session_response__descriptor, arena, &options, cancellable, error);
   if (response == NULL)
     return NULL;
-  return muster_remote_session_new (self->client, self->upkeep, response->session_handle,
-                                    response->graph_version, graph);
+  return muster_remote_session_new (self->client, self->upkeep, self->renewal,
+                                    response->session_handle, response->graph_version, graph);
 }
 
 static void
@@ -167,6 +223,7 @@ muster_remote_master_finalize (GObject *object)
 {
   MusterRemoteMaster *self = MUSTER_REMOTE_MASTER (object);
   g_free (self->target);
+  g_clear_pointer (&self->renewal, muster_renewal_unref);
   g_clear_pointer (&self->upkeep, muster_upkeep_unref);
   g_clear_pointer (&self->client, muster_rpc_client_unref);
   G_OBJECT_CLASS (muster_remote_master_parent_class)->finalize (object);

@@ -12,7 +12,11 @@ G_BEGIN_DECLS
 #define MUSTER_TYPE_REMOTE_MASTER (muster_remote_master_get_type ())
 G_DECLARE_FINAL_TYPE (MusterRemoteMaster, muster_remote_master, MUSTER, REMOTE_MASTER, GObject)
 
-/* target is "grpc://HOST:PORT" or "HOST:PORT"; INVALID_ARGUMENT for anything else. */
+/* target is "grpc://HOST:PORT", "HOST:PORT" or, with TLS, "grpcs://HOST:PORT"; INVALID_ARGUMENT for
+ * anything else. */
 MusterMaster *muster_remote_master_new (const char *target, GError **error);
+/* The same with credentials (nullable), as muster_master_new_secured () says. */
+MusterMaster *muster_remote_master_new_secured (const char *target,
+                                                MusterRpcCredentials *credentials, GError **error);
 
 G_END_DECLS

@@ -3,6 +3,7 @@
 
 #include "base/unpack.h"
 #include "master/remote_master.h"
+#include "master/renewal_private.h"
 #include "master/upkeep_private.h"
 #include "wire/proto/muster.pb-c.h"
 #include "wire/rpc_client.h"
@@ -21,18 +22,24 @@ G_DECLARE_FINAL_TYPE (MusterRemoteSession, muster_remote_session, MUSTER, REMOTE
                       MusterSession)
 
 MusterSession *muster_remote_session_new (MusterRpcClient *client, MusterUpkeep *upkeep,
-                                          const char *handle, gint64 graph_version,
-                                          MusterGraph *graph);
+                                          MusterRenewal *renewal, const char *handle,
+                                          gint64 graph_version, MusterGraph *graph);
 
-MusterWatch *muster_remote_watch_new (MusterRpcClient *client, const char *session_handle,
-                                      const MusterWatchFor *what, gint64 deadline_us,
-                                      GError **error);
+/* For tests, before the first session. */
+void muster_remote_master_set_pace (MusterRemoteMaster *self, const MusterRenewalPace *pace);
+
+MusterWatch *muster_remote_watch_new (MusterRpcClient *client, MusterRenewal *renewal,
+                                      const char *session_handle, const MusterWatchFor *what,
+                                      gint64 deadline_us, GError **error);
 
 /* As the session's claim, for the session of that handle. */
 MusterLease *muster_remote_lease_claim (MusterRpcClient *client, MusterUpkeep *upkeep,
                                         const char *session_handle, const MusterClaim *claim,
                                         MusterAnnouncement **before, gint64 deadline_us,
                                         GCancellable *cancellable, GError **error);
+
+/* This process, as servers show it: "HOST:PID"; (transfer full). */
+char *muster_remote_who (void);
 
 /* A server's text of at most so many bytes, cut between two characters: (transfer full), NULL for
  * an empty one. */

@@ -9,14 +9,16 @@ G_DECLARE_FINAL_TYPE (MusterRemoteWatch, muster_remote_watch, MUSTER, REMOTE_WAT
 
 struct _MusterRemoteWatch {
   MusterWatch parent;
+  MusterRenewal *renewal;  /* (owned) it ends the stream where the session is gone */
   MusterRpcStream *stream; /* (owned) */
 };
 
 G_DEFINE_FINAL_TYPE (MusterRemoteWatch, muster_remote_watch, MUSTER_TYPE_WATCH)
 
 MusterWatch *
-muster_remote_watch_new (MusterRpcClient *client, const char *session_handle,
-                         const MusterWatchFor *what, gint64 deadline_us, GError **error)
+muster_remote_watch_new (MusterRpcClient *client, MusterRenewal *renewal,
+                         const char *session_handle, const MusterWatchFor *what, gint64 deadline_us,
+                         GError **error)
 {
   Muster__WatchRequest message = MUSTER__WATCH_REQUEST__INIT;
   message.session_handle = (char *)session_handle;
@@ -28,6 +30,8 @@ muster_remote_watch_new (MusterRpcClient *client, const char *session_handle,
     message.model = (char *)what->model;
   if (what->task != NULL)
     message.task = (char *)what->task;
+  g_autofree char *who = muster_remote_who ();
+  message.who = who;
   g_auto (MusterRope) request = MUSTER_ROPE_INIT;
   muster_remote_pack (&request, &message.base);
   MusterRpcOptions options = {.deadline_us = deadline_us};
@@ -37,6 +41,8 @@ muster_remote_watch_new (MusterRpcClient *client, const char *session_handle,
     return NULL;
   MusterRemoteWatch *self = g_object_new (MUSTER_TYPE_REMOTE_WATCH, NULL);
   self->stream = stream;
+  self->renewal = muster_renewal_ref (renewal);
+  muster_renewal_mind (renewal, stream, session_handle);
   return MUSTER_WATCH (self);
 }
 
@@ -113,7 +119,9 @@ static void
 muster_remote_watch_finalize (GObject *object)
 {
   MusterRemoteWatch *self = MUSTER_REMOTE_WATCH (object);
+  muster_renewal_leave (self->renewal, self->stream);
   g_clear_pointer (&self->stream, muster_rpc_stream_free);
+  g_clear_pointer (&self->renewal, muster_renewal_unref);
   G_OBJECT_CLASS (muster_remote_watch_parent_class)->finalize (object);
 }
 

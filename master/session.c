@@ -100,11 +100,17 @@ muster_session_close (MusterSession *self, gint64 deadline_us, GCancellable *can
 void
 muster_session_close_quietly (MusterSession *self)
 {
+  muster_session_close_quietly_within (self, QUIET_CLOSE_US);
+}
+
+void
+muster_session_close_quietly_within (MusterSession *self, gint64 timeout_us)
+{
   if (self == NULL)
     return;
   gint64 now_us = muster_clock_now_us (muster_system_clock ());
   /* The session is given up: whether the master heard it changes nothing for the caller. */
-  (void)muster_session_close (self, muster_deadline_after (now_us, QUIET_CLOSE_US), NULL, NULL);
+  (void)muster_session_close (self, muster_deadline_after (now_us, timeout_us), NULL, NULL);
 }
 
 gint64

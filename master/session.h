@@ -134,8 +134,11 @@ gboolean muster_session_close (MusterSession *self, gint64 deadline_us, GCancell
                                GError **error);
 
 /* Closes within five seconds, whatever the master does, and drops the error: for a session that is
- * given up. */
+ * given up. NULL is fine. */
 void muster_session_close_quietly (MusterSession *self);
+/* The same within timeout_us. Who gives up because the master is out of reach gives it a second:
+ * what the close doesn't reach is the server's to collect. */
+void muster_session_close_quietly_within (MusterSession *self, gint64 timeout_us);
 
 /* A step kept by the master under a number: only feeds' names, fetches and targets of step count. 0
  * on failure. */

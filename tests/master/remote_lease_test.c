@@ -140,11 +140,14 @@ MUSTER_TEST (RemoteLease, tells_of_phases_and_keeps_what_they_leave_open)
   MUSTER_EXPECT_NO_ERROR (error);
   expect_next (f.board.announced, "epoch=4 restoring step=-1 durable=-1  model.ckpt-7");
   expect_next (f.board.announced, "epoch=4 training step=-1 durable=-1  ");
-  expect_next (f.board.announced, "epoch=4 training step=-1 durable=9 model.ckpt-9 ");
+  expect_next (f.board.announced, "epoch=4 unknown step=-1 durable=9 model.ckpt-9 ");
   expect_next (f.board.announced, "epoch=4 over step=-1 durable=9 model.ckpt-9 ");
 }
 
-MUSTER_TEST (RemoteLease, is_renewed_with_the_last_phase)
+static const char *const renewal = "epoch=4 unknown step=-1 durable=-1  ";
+
+/* What a reset or a restart has undone isn't to be told again. */
+MUSTER_TEST (RemoteLease, is_renewed_without_a_word_on_the_phase)
 {
   g_auto (TinyMaster) f = {0};
   tiny_master_start (&f);
@@ -152,13 +155,27 @@ MUSTER_TEST (RemoteLease, is_renewed_with_the_last_phase)
   set_short_lease (&f);
   g_autoptr (MusterLease) lease = claim (&f);
 
-  expect_next (f.board.announced, "epoch=4 starting step=-1 durable=-1  ");
-  expect_next (f.board.announced, "epoch=4 starting step=-1 durable=-1  ");
+  expect_next (f.board.announced, renewal);
+  expect_next (f.board.announced, renewal);
   MUSTER_EXPECT_TRUE (announce (lease, MUSTER_CHIEF_PREPARED, &error));
 
-  g_autofree char *next =
-      pop_other_than (f.board.announced, "epoch=4 starting step=-1 durable=-1  ");
+  g_autofree char *next = pop_other_than (f.board.announced, renewal);
   MUSTER_EXPECT_STREQ (next, "epoch=4 prepared step=-1 durable=-1  ");
+  expect_next (f.board.announced, renewal);
+}
+
+MUSTER_TEST (RemoteLease, tells_a_phase_until_it_is_heard)
+{
+  g_auto (TinyMaster) f = {0};
+  tiny_master_start (&f);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterLease) lease = claim (&f);
+  tiny_board_set (&f.board, &f.board.refuse_announce, MUSTER_ERROR_UNAVAILABLE);
+
+  MUSTER_EXPECT_FALSE (announce (lease, MUSTER_CHIEF_PREPARED, &error));
+  tiny_board_set (&f.board, &f.board.refuse_announce, 0);
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE);
   expect_next (f.board.announced, "epoch=4 prepared step=-1 durable=-1  ");
 }
 
@@ -210,7 +227,7 @@ MUSTER_TEST (RemoteLease, is_claimed_again_where_the_server_went_away)
   tiny_board_end_claim (&f.board, MUSTER_ERROR_UNAVAILABLE, "the server restarts");
 
   expect_next (f.board.asked, "digits worker:0 epoch=4 tiny ready");
-  expect_next (f.board.announced, "epoch=4 initialising step=-1 durable=-1  ");
+  expect_next (f.board.announced, renewal);
   MUSTER_EXPECT_TRUE (muster_lease_check (lease, &error));
   MUSTER_EXPECT_NO_ERROR (error);
 }
@@ -228,7 +245,7 @@ MUSTER_TEST (RemoteLease, that_is_refused_by_a_server_that_forgot_it_is_claimed_
   expect_next (f.board.asked, "digits worker:0 epoch=4 tiny ready"); /* and is tried again */
 
   tiny_board_set (&f.board, &f.board.refuse_claim, 0);
-  expect_next (f.board.announced, "epoch=4 starting step=-1 durable=-1  ");
+  expect_next (f.board.announced, renewal);
 
   MUSTER_EXPECT_TRUE (announce (lease, MUSTER_CHIEF_PREPARED, &error));
   MUSTER_EXPECT_NO_ERROR (error);

@@ -353,6 +353,89 @@ MUSTER_TEST (RemoteWatch, brings_turns_and_then_why_it_ended)
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED);
 }
 
+MUSTER_TEST (RemoteWatch, tells_of_the_chief_and_bounds_what_it_is_told)
+{
+  g_auto (TinyMaster) f = {0};
+  tiny_master_start (&f);
+  g_autoptr (MusterSession) session = create_session (&f);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterWatch) watch = muster_session_watch (
+      session, &(MusterWatchFor){.ready_op = "ready", .model = "digits", .task = "worker:3"},
+      in_half_a_minute (), &error);
+  g_auto (MusterTurn) first = {0};
+  g_auto (MusterTurn) second = {0};
+
+  MUSTER_EXPECT_TRUE (muster_watch_next (watch, &first, NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_watch_next (watch, &second, NULL, &error));
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_TRUE (first.keeps_announcements);
+  MUSTER_EXPECT_STREQ (first.graph_difference, "node 'a' is missing");
+  MUSTER_ASSERT_NOT_NULL (first.chief);
+  MUSTER_EXPECT_STREQ (first.chief->model, "digits");
+  MUSTER_EXPECT_STREQ (first.chief->task, "worker:3");
+  MUSTER_EXPECT_TRUE (strchr (first.chief->who, ':') != NULL);
+  MUSTER_EXPECT_EQ (first.chief->phase, MUSTER_CHIEF_UNKNOWN);
+  MUSTER_EXPECT_EQ (first.chief->phase_age_us, 0);
+  MUSTER_EXPECT_EQ (first.chief->epoch, 7);
+  MUSTER_EXPECT_EQ (first.chief->durable_step, 10);
+  MUSTER_EXPECT_STREQ (first.chief->durable, "model.ckpt-10");
+  MUSTER_EXPECT_EQ (strlen (first.chief->detail), 1024u);
+  MUSTER_EXPECT_TRUE (first.chief->alive);
+  MUSTER_EXPECT_FALSE (second.keeps_announcements);
+  MUSTER_EXPECT_NULL (second.chief);
+}
+
+MUSTER_TEST (RemoteSession, that_is_given_up_is_closed_in_the_time_given)
+{
+  g_auto (TinyMaster) f = {0};
+  tiny_master_start (&f);
+  g_autoptr (MusterSession) session = create_session (&f);
+  g_atomic_int_set (&f.is_deaf, TRUE);
+
+  muster_session_close_quietly_within (session, 100 * MUSTER_MILLISECOND);
+
+  g_autofree char *closed = pop_closed (&f);
+  MUSTER_EXPECT_STREQ (closed, "tiny");
+}
+
+static void
+expect_refused (const char *target, MusterRpcCredentials *credentials, const char *text)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMaster) master = muster_master_new_secured (target, credentials, &error);
+  MUSTER_EXPECT_NULL (master);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_TRUE (error != NULL && strstr (error->message, text) != NULL);
+}
+
+MUSTER_TEST (RemoteMaster, speaks_tls_where_its_target_says_so_and_nowhere_else)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterRpcCredentials) tls =
+      muster_rpc_credentials_new (&(MusterRpcSecurity){.tls = TRUE}, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  g_autofree char *token_file = g_build_filename (muster_test_tmpdir (), "token", NULL);
+  g_file_set_contents (token_file, "secret", -1, NULL);
+  g_autoptr (MusterRpcCredentials) token =
+      muster_rpc_credentials_new (&(MusterRpcSecurity){.token_file = token_file}, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+
+  g_autoptr (MusterMaster) secured =
+      muster_master_new_secured ("grpcs://localhost:2222", tls, &error);
+  g_autoptr (MusterMaster) by_system = muster_master_new_for_target ("grpcs://[::1]:2222", &error);
+  g_autoptr (MusterMaster) plain =
+      muster_master_new_secured ("grpc://localhost:2222", token, &error);
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_STREQ (muster_master_target (secured), "grpcs://localhost:2222");
+  MUSTER_EXPECT_STREQ (muster_master_target (by_system), "grpcs://[::1]:2222");
+  MUSTER_EXPECT_STREQ (muster_master_target (plain), "grpc://localhost:2222");
+  expect_refused ("grpc://localhost:2222", tls, "use 'grpcs://localhost:2222'");
+  expect_refused ("localhost:2222", tls, "use 'grpcs://localhost:2222'");
+  expect_refused ("grpcs://localhost:2222", token, "needs TLS");
+}
+
 MUSTER_TEST (RemoteWatch, brings_the_error_of_a_question)
 {
   g_auto (TinyMaster) f = {0};

@@ -65,6 +65,8 @@ on_create (MusterRpcCall *call, GBytes *request, gpointer data)
   self->graph = copy_field (message->graph_def);
   self->config = copy_field (message->config);
   self->version = GRAPH_VERSION;
+  g_free (self->lease);
+  self->lease = g_strdup (muster_rpc_call_header (call, "muster-lease"));
   g_mutex_unlock (&self->lock);
   Tensorflow__CreateSessionResponse response = TENSORFLOW__CREATE_SESSION_RESPONSE__INIT;
   response.session_handle = "tiny";
@@ -137,8 +139,32 @@ on_close (MusterRpcCall *call, GBytes *request, gpointer data)
   const Tensorflow__CloseSessionRequest *message =
       unpack (&tensorflow__close_session_request__descriptor, request, arena);
   g_async_queue_push (self->closed, g_strdup (message->session_handle));
-  if (!is_lost (self, call))
+  if (g_atomic_int_get (&self->is_deaf))
+    g_async_queue_push (self->hanging, call);
+  else if (!is_lost (self, call))
     muster_rpc_call_reply (call, NULL);
+}
+
+static void
+on_renew (MusterRpcCall *call, GBytes *request, gpointer data)
+{
+  TinyMaster *self = data;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  const Muster__RenewRequest *message = unpack (&muster__renew_request__descriptor, request, arena);
+  g_autoptr (GString) handles = g_string_new (NULL);
+  for (gsize i = 0; i < message->n_session_handle; i++)
+    g_string_append_printf (handles, "%s%s", i > 0 ? " " : "", message->session_handle[i]);
+  int answer = g_atomic_int_get (&self->renew_answer);
+  Muster__RenewResponse response = MUSTER__RENEW_RESPONSE__INIT;
+  response.gone = message->session_handle;
+  response.n_gone = answer == TINY_GONE ? message->n_session_handle : 0;
+  if (answer == TINY_SILENT)
+    g_async_queue_push (self->hanging, call);
+  else if (answer == 0 || answer == TINY_GONE)
+    reply_message (call, &response.base);
+  else
+    fail (call, answer, "no");
+  g_async_queue_push (self->renewed, g_strdup (handles->str));
 }
 
 static void
@@ -225,22 +251,52 @@ send_turn (MusterRpcCall *call, const Muster__Turn *turn)
   muster_rpc_call_send (call, &rope);
 }
 
-/* Closed, then ready; then a question fails where the ready op is "bad"; then the session is gone.
- */
+/* What a server may say of a chief, some of it nonsense. */
 static void
-on_watch (MusterRpcCall *call, GBytes *request, gpointer data G_GNUC_UNUSED)
+fill_chief (Muster__Turn *turn, Muster__Announcement *chief, const Muster__WatchRequest *message)
 {
+  static char long_text[10001];
+  memset (long_text, 'n', sizeof long_text - 1);
+  chief->model = message->model;
+  chief->task = message->task;
+  chief->who = message->who;
+  chief->phase = (Muster__Phase)99;
+  chief->epoch = 7;
+  chief->phase_age_us = -5;
+  chief->step = 12;
+  chief->durable_step = 10;
+  chief->durable = "model.ckpt-10";
+  chief->detail = long_text;
+  chief->alive = TRUE;
+  turn->keeps_announcements = TRUE;
+  turn->chief = chief;
+  turn->graph_difference = "node 'a' is missing";
+}
+
+/* Closed, then ready; then a question fails where the ready op is "bad"; then the session is gone,
+ * unless the ready op is "open": then nothing more comes. */
+static void
+on_watch (MusterRpcCall *call, GBytes *request, gpointer data)
+{
+  TinyMaster *self = data;
   g_autoptr (MusterArena) arena = muster_arena_new ();
   const Muster__WatchRequest *message = unpack (&muster__watch_request__descriptor, request, arena);
   Muster__Turn waiting = MUSTER__TURN__INIT;
   waiting.why_gate = "a and b are uninitialized";
   waiting.missing = (char *[]){"a", "b"};
   waiting.n_missing = 2;
+  Muster__Announcement chief = MUSTER__ANNOUNCEMENT__INIT;
+  if (*message->model != '\0')
+    fill_chief (&waiting, &chief, message);
   send_turn (call, &waiting);
   Muster__Turn ready = MUSTER__TURN__INIT;
   ready.gate_open = TRUE;
   ready.ready = TRUE;
   send_turn (call, &ready);
+  if (strcmp (message->ready_op, "open") == 0) {
+    g_async_queue_push (self->hanging, call);
+    return;
+  }
   Muster__Turn failed = MUSTER__TURN__INIT;
   failed.error_code = MUSTER_ERROR_NOT_FOUND;
   failed.error_message = "no such op";
@@ -263,6 +319,7 @@ static const struct {
     {"/tensorflow.MasterService/RunCallable", on_run_callable},
     {"/tensorflow.MasterService/ReleaseCallable", on_release_callable},
     {"/muster.Readiness/Watch", on_watch},
+    {"/muster.Readiness/Renew", on_renew},
 };
 
 void
@@ -272,6 +329,7 @@ tiny_master_start (TinyMaster *self)
   g_mutex_init (&self->lock);
   self->closed = g_async_queue_new_full (g_free);
   self->hanging = g_async_queue_new ();
+  self->renewed = g_async_queue_new_full (g_free);
   self->server = muster_rpc_server_new ();
   for (gsize i = 0; i < G_N_ELEMENTS (methods); i++)
     muster_rpc_server_add_method (self->server, methods[i].path, methods[i].handler, self);
@@ -297,6 +355,8 @@ tiny_master_clear (TinyMaster *self)
   g_clear_pointer (&self->config, g_bytes_unref);
   g_clear_pointer (&self->options, g_bytes_unref);
   g_strfreev (self->containers);
+  g_free (self->lease);
+  g_async_queue_unref (self->renewed);
   g_async_queue_unref (self->closed);
   g_async_queue_unref (self->hanging);
   g_mutex_clear (&self->lock);

@@ -10,6 +10,8 @@ G_BEGIN_DECLS
 /* As little of a MasterService as shows what the remote master sends and makes of answers: one
  * session, "tiny", whose steps answer each fetch with the first feed, fail where they have the
  * target "fail", and never end where they have the target "hang". */
+enum { TINY_GONE = 100, TINY_SILENT };
+
 typedef struct {
   MusterRpcServer *server;
   MusterMaster *master; /* a remote one, of it */
@@ -25,6 +27,10 @@ typedef struct {
   GAsyncQueue *hanging; /* calls that never end */
   gboolean is_lost;     /* atomic: answers as a master that restarted */
   TinyBoard board;
+  char *lease;          /* (nullable) the header of the last CreateSession; guarded by lock */
+  gint renew_answer;    /* atomic: 0, an error's code, TINY_GONE or TINY_SILENT */
+  GAsyncQueue *renewed; /* (element-type utf8) the handles of each Renew: "tiny tiny" */
+  gint is_deaf;         /* atomic: sessions are never closed */
 } TinyMaster;
 
 void tiny_master_start (TinyMaster *self);

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "master/lease.h"
+#include "master/remote_private.h"
+#include "tests/gtest_shim.h"
+#include "tests/master/tiny_master.h"
+
+#include <string.h>
+
+static gint64
+in_half_a_minute (void)
+{
+  return muster_clock_now_us (muster_system_clock ()) + 30 * MUSTER_SECOND;
+}
+
+/* Renewals come every few milliseconds, and two that are unanswered for so long mean silence. */
+static void
+start (TinyMaster *f)
+{
+  MusterRenewalPace pace = {.renew_us = 20 * MUSTER_MILLISECOND,
+                            .answer_us = 300 * MUSTER_MILLISECOND,
+                            .n_unanswered = 2};
+  tiny_master_start (f);
+  muster_remote_master_set_pace (MUSTER_REMOTE_MASTER (f->master), &pace);
+}
+
+static MusterSession *
+create_session (TinyMaster *f)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GBytes) bytes = g_bytes_new_static ("", 0);
+  g_autoptr (MusterGraph) graph = muster_graph_new (bytes);
+  MusterSession *session =
+      muster_master_create_session (f->master, graph, NULL, in_half_a_minute (), NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  return session;
+}
+
+static char *
+pop (GAsyncQueue *queue)
+{
+  return g_async_queue_timeout_pop (queue, 30 * MUSTER_SECOND);
+}
+
+/* A watch that has told all it has to tell, and stays open. */
+static MusterWatch *
+open_watch (MusterSession *session)
+{
+  g_autoptr (GError) error = NULL;
+  MusterWatch *watch = muster_session_watch (session, &(MusterWatchFor){.ready_op = "open"},
+                                             in_half_a_minute (), &error);
+  for (int i = 0; i < 2; i++) {
+    g_auto (MusterTurn) turn = {0};
+    MUSTER_EXPECT_TRUE (muster_watch_next (watch, &turn, NULL, &error));
+  }
+  MUSTER_EXPECT_NO_ERROR (error);
+  return watch;
+}
+
+static void
+expect_end (MusterWatch *watch, int code, const char *text)
+{
+  g_autoptr (GError) error = NULL;
+  g_auto (MusterTurn) turn = {0};
+  MUSTER_EXPECT_FALSE (muster_watch_next (watch, &turn, NULL, &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, code);
+  MUSTER_EXPECT_TRUE (error != NULL && strstr (error->message, text) != NULL);
+}
+
+MUSTER_TEST (Renewal, is_asked_for_by_each_session)
+{
+  g_auto (TinyMaster) f = {0};
+  start (&f);
+
+  g_autoptr (MusterSession) session = create_session (&f);
+
+  g_autoptr (GMutexLocker) locked = g_mutex_locker_new (&f.lock);
+  MUSTER_EXPECT_STREQ (f.lease, "60");
+}
+
+MUSTER_TEST (Renewal, tells_of_all_open_sessions_again_and_again)
+{
+  g_auto (TinyMaster) f = {0};
+  start (&f);
+  g_autoptr (MusterSession) first = create_session (&f);
+  g_autoptr (MusterSession) second = create_session (&f);
+  g_autofree char *early = pop (f.renewed); /* it may be from before the second */
+
+  g_autofree char *both = pop (f.renewed);
+  MUSTER_EXPECT_STREQ (both, "tiny tiny");
+  muster_session_close_quietly (first);
+  char *next = pop (f.renewed);
+  while (g_strcmp0 (next, "tiny tiny") == 0) { /* from before the close */
+    g_free (next);
+    next = pop (f.renewed);
+  }
+  MUSTER_EXPECT_STREQ (next, "tiny");
+  g_free (next);
+}
+
+MUSTER_TEST (Renewal, ends_the_watch_of_a_session_that_is_gone)
+{
+  g_auto (TinyMaster) f = {0};
+  start (&f);
+  g_autoptr (MusterSession) session = create_session (&f);
+  g_autoptr (MusterWatch) watch = open_watch (session);
+
+  g_atomic_int_set (&f.renew_answer, TINY_GONE);
+
+  expect_end (watch, MUSTER_ERROR_ABORTED, "no longer knows the session 'tiny'");
+}
+
+MUSTER_TEST (Renewal, ends_watches_when_the_server_falls_silent)
+{
+  g_auto (TinyMaster) f = {0};
+  start (&f);
+  g_autoptr (MusterSession) session = create_session (&f);
+  g_autoptr (MusterWatch) watch = open_watch (session);
+  g_autoptr (MusterWatch) another = open_watch (session);
+
+  g_atomic_int_set (&f.renew_answer, TINY_SILENT);
+
+  expect_end (watch, MUSTER_ERROR_UNAVAILABLE, "has been silent for 600 ms");
+  expect_end (another, MUSTER_ERROR_UNAVAILABLE, "has been silent for 600 ms");
+}
+
+/* The lease's renewals, on the same thread, are the clock here. */
+MUSTER_TEST (Renewal, is_not_asked_for_again_where_it_is_unknown)
+{
+  g_auto (TinyMaster) f = {0};
+  start (&f);
+  g_autoptr (GError) error = NULL;
+  f.board.lease_us = 90 * MUSTER_MILLISECOND;
+  g_atomic_int_set (&f.renew_answer, MUSTER_ERROR_UNIMPLEMENTED);
+  g_autoptr (MusterSession) session = create_session (&f);
+  g_autofree char *once = pop (f.renewed);
+  MusterClaim claim = {.model = "digits"};
+  g_autoptr (MusterLease) lease =
+      muster_session_claim (session, &claim, NULL, in_half_a_minute (), NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+
+  for (int i = 0; i < 3; i++)
+    g_free (pop (f.board.announced));
+
+  MUSTER_EXPECT_EQ (g_async_queue_length (f.renewed), 0);
+}
+
+MUSTER_TEST (Renewal, goes_on_after_an_error)
+{
+  g_auto (TinyMaster) f = {0};
+  start (&f);
+  g_atomic_int_set (&f.renew_answer, MUSTER_ERROR_UNAVAILABLE);
+  g_autoptr (MusterSession) session = create_session (&f);
+
+  g_free (pop (f.renewed));
+  g_free (pop (f.renewed));
+  g_atomic_int_set (&f.renew_answer, 0);
+
+  g_autofree char *next = pop (f.renewed);
+  MUSTER_EXPECT_STREQ (next, "tiny");
+}
+
+MUSTER_TEST (Renewal, ends_with_the_master_though_it_is_under_way)
+{
+  g_auto (TinyMaster) f = {0};
+  start (&f);
+  g_atomic_int_set (&f.renew_answer, TINY_SILENT);
+  MusterSession *session = create_session (&f);
+  g_free (pop (f.renewed));
+
+  g_object_unref (session);
+  g_clear_object (&f.master);
+
+  g_autofree char *closed = pop (f.closed);
+  MUSTER_EXPECT_STREQ (closed, "tiny");
+}
