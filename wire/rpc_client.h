@@ -75,8 +75,8 @@ GBytes *muster_rpc_stream_next_until (MusterRpcStream *self, gint64 deadline_us,
 void muster_rpc_stream_end (MusterRpcStream *self, const GError *why);
 
 /* Has notify called whenever next () may have something new, on a thread of the client's and under
- * the stream's lock: it must not wait, nor call the stream. NULL ends that, as freeing does; once it
- * has returned, notify isn't called any more. */
+ * the stream's lock: it must not wait, nor call the stream. NULL ends that, as freeing does; once
+ * it has returned, notify isn't called any more. */
 typedef void (*MusterRpcStreamNotify) (gpointer user_data);
 void muster_rpc_stream_set_notify (MusterRpcStream *self, MusterRpcStreamNotify notify,
                                    gpointer user_data);
