@@ -2,33 +2,49 @@
 #pragma once
 
 #include "master/master.h"
+#include "ready/board.h"
 
 G_BEGIN_DECLS
 
 /* MusterReadinessHub answers the same question for many at once: the server's side of Watch. A
- * question is a graph and two ops; however many sessions ask it, it is run once, in the first
- * asker's session, when the master says that some variable has gained or lost its value (or, on a
- * master that can't say, by one poller). Askers hear each change once, in order. One thread of its
- * own runs the questions, so the step that made the model ready isn't held up. Any thread may ask.
- */
+ * question is a graph, two ops and a model; however many sessions ask it, its ops are run once, in
+ * the first asker's session, when the master says that some variable has gained or lost its value.
+ * What the model's chief announces on the board has its say too (ready/announced_turn.h): when that
+ * changes, those who ask for that model are told, without another run.
+ *
+ * A master that can't tell of changes is polled by one poller: at least once a second while
+ * somebody waits, every ten seconds once all have heard that the model is ready, and when its chief
+ * changes phase; who comes then isn't told an answer older than a second.
+ *
+ * Askers hear each change once, in order. One thread of its own runs the questions, so the step
+ * that made the model ready isn't held up. Any thread may ask. */
 
 typedef struct _MusterReadinessHub MusterReadinessHub;
 typedef struct _MusterAsker MusterAsker;
 
-MusterReadinessHub *muster_readiness_hub_new (MusterMaster *master, MusterClock *clock);
+/* board NULL: nobody announces anything here. It lives longer than the hub, and whoever owns it
+ * passes its changes on. */
+MusterReadinessHub *muster_readiness_hub_new (MusterMaster *master, MusterBoard *board,
+                                              MusterClock *clock);
 /* Ends all askers and joins its thread. */
 void muster_readiness_hub_free (MusterReadinessHub *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterReadinessHub, muster_readiness_hub_free)
 
-/* Called on the hub's thread: with a turn, or at the end with an error (the session is gone, the op
- * failed). Not after muster_readiness_hub_leave () has returned. */
-typedef void (*MusterTurnFunc) (const MusterTurn *turn, const GError *error, gpointer user_data);
+/* What is told, by the hub's thread: a turn; or at the end, an error (the session is gone, the op
+ * failed). Not after muster_readiness_hub_leave () has returned. All who are told one turn in one
+ * go hear it under the same round, which nothing else has: what one made of it serves the others.
+ */
+typedef void (*MusterTurnFunc) (const MusterTurn *turn, guint64 round, const GError *error,
+                                gpointer user_data);
 
-/* The present turn is told at once (on the hub's thread). Either op may be NULL. */
+/* The present turn is told at once (on the hub's thread). */
 MusterAsker *muster_readiness_hub_ask (MusterReadinessHub *self, MusterSession *session,
-                                       const char *gate_op, const char *ready_op,
-                                       MusterTurnFunc func, gpointer user_data);
+                                       const MusterWatchFor *what, MusterTurnFunc func,
+                                       gpointer user_data);
 void muster_readiness_hub_leave (MusterReadinessHub *self, MusterAsker *asker);
+
+/* The board says something else of that model. Waits for nothing. */
+void muster_readiness_hub_model_changed (MusterReadinessHub *self, const char *model);
 
 guint muster_readiness_hub_n_askers (MusterReadinessHub *self);
 

@@ -5,9 +5,18 @@
 #include "ready/hub.h"
 #include "wire/proto/muster.pb-c.h"
 
+/* Bytes of a reason. */
+#define MAX_SHOWN 200
+
 struct _MusterReadinessService {
   MusterServer *server;    /* (not owned) */
   MusterReadinessHub *hub; /* (owned) */
+
+  /* What was last told, by the hub's thread, whose alone it is: made once for all who hear it. */
+  guint64 round;
+  GBytes *packed;        /* (owned) (nullable) the Turn */
+  GRefString *why;       /* (owned) (nullable) */
+  const char *waits_for; /* static (nullable) */
 
   GMutex lock;
   GQueue watchers;  /* (element-type Watcher) owned references, the oldest first; guarded by lock */
@@ -30,7 +39,7 @@ typedef struct {
   MusterRpcCall *call;   /* (owned) (nullable) NULL once it has been ended; guarded by lock */
   MusterAsker *asker;    /* (not owned) (nullable) guarded by lock */
   const char *waits_for; /* static; guarded by lock */
-  char *why;             /* (owned) (nullable) guarded by lock */
+  GRefString *why;       /* (owned) (nullable) guarded by lock */
 } Watcher;
 
 static Watcher *
@@ -50,7 +59,7 @@ watcher_unref (gpointer data)
   g_free (self->task);
   g_free (self->who);
   g_free (self->model);
-  g_free (self->why);
+  g_clear_pointer (&self->why, g_ref_string_release);
   g_mutex_clear (&self->lock);
   g_free (self);
 }
@@ -91,49 +100,83 @@ end_watch (Watcher *watcher, const GError *error)
   watcher_unref (watcher);
 }
 
-static void
-send_turn (MusterRpcCall *call, const MusterTurn *turn)
+static char *
+text_of (const char *text)
+{
+  return (char *)(text != NULL ? text : "");
+}
+
+static GBytes *
+pack_turn (const MusterTurn *turn)
 {
   Muster__Turn message = MUSTER__TURN__INIT;
+  Muster__Announcement chief;
   message.gate_open = turn->gate_open;
   message.ready = turn->is_ready;
-  if (turn->why_gate != NULL)
-    message.why_gate = turn->why_gate;
-  if (turn->why_not_ready != NULL)
-    message.why_not_ready = turn->why_not_ready;
+  message.why_gate = text_of (turn->why_gate);
+  message.why_not_ready = text_of (turn->why_not_ready);
+  message.graph_difference = text_of (turn->graph_difference);
+  message.keeps_announcements = turn->keeps_announcements;
   if (turn->missing != NULL) {
     message.missing = turn->missing;
     message.n_missing = g_strv_length (turn->missing);
   }
-  g_autoptr (GBytes) packed = muster_pack (&message.base);
-  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
-  muster_rope_append (&rope, packed);
-  muster_rpc_call_send (call, &rope);
+  if (turn->chief != NULL) {
+    muster_server_fill_announcement (&chief, turn->chief);
+    message.chief = &chief;
+  }
+  return muster_pack (&message.base);
 }
 
-/* With the watcher's lock held: what Status says of it from here on. */
+/* What Status shows of a reason, which may be a list of all variables. */
+static GRefString *
+shorten (const char *why)
+{
+  if (why == NULL || strlen (why) <= MAX_SHOWN)
+    return g_ref_string_new (text_of (why));
+  g_autofree char *start = g_utf8_make_valid (why, MAX_SHOWN);
+  g_autofree char *text = g_strconcat (start, "…", NULL);
+  return g_ref_string_new (text);
+}
+
+/* Makes of a turn what all who hear it in this round are sent. */
 static void
-note_turn (Watcher *watcher, const MusterTurn *turn)
+prepare_round (MusterReadinessService *self, const MusterTurn *turn, guint64 round)
 {
   const char *why = !turn->gate_open ? turn->why_gate : turn->is_ready ? NULL : turn->why_not_ready;
-  watcher->waits_for = !turn->gate_open ? "gate" : turn->is_ready ? "" : "ready";
-  g_free (watcher->why);
-  watcher->why = g_strdup (why);
+  if (self->round == round)
+    return;
+  self->round = round;
+  g_clear_pointer (&self->packed, g_bytes_unref);
+  self->packed = pack_turn (turn);
+  self->waits_for = !turn->gate_open ? "gate" : turn->is_ready ? "" : "ready";
+  g_autoptr (GRefString) before = g_steal_pointer (&self->why);
+  self->why = shorten (why);
+  if (before != NULL && strcmp (before, self->why) == 0) { /* those who came before share it */
+    g_ref_string_release (self->why);
+    self->why = g_steal_pointer (&before);
+  }
 }
 
 /* The hub's function. */
 static void
-on_turn (const MusterTurn *turn, const GError *error, gpointer data)
+on_turn (const MusterTurn *turn, guint64 round, const GError *error, gpointer data)
 {
   Watcher *watcher = data;
+  MusterReadinessService *self = watcher->service;
   if (turn == NULL) {
     end_watch (watcher, error);
     return;
   }
+  prepare_round (self, turn, round);
+  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
+  muster_rope_append (&rope, self->packed);
   g_mutex_lock (&watcher->lock);
   if (watcher->call != NULL)
-    send_turn (watcher->call, turn);
-  note_turn (watcher, turn);
+    muster_rpc_call_send (watcher->call, &rope);
+  watcher->waits_for = self->waits_for;
+  g_clear_pointer (&watcher->why, g_ref_string_release);
+  watcher->why = g_ref_string_acquire (self->why);
   g_mutex_unlock (&watcher->lock);
 }
 
@@ -178,13 +221,24 @@ watcher_new (MusterReadinessService *service, MusterServed *served, MusterRpcCal
   return watcher;
 }
 
+static const char *
+text_or_null (const char *text)
+{
+  return *text != '\0' ? text : NULL;
+}
+
 /* Asks the hub. The watch may have ended already, from any side: then nobody else leaves. */
 static void
-ask (Watcher *watcher, const char *gate_op, const char *ready_op)
+ask (Watcher *watcher, const Muster__WatchRequest *request)
 {
+  MusterWatchFor what = {
+      .ready_for_local_init_op = text_or_null (request->ready_for_local_init_op),
+      .ready_op = text_or_null (request->ready_op),
+      .model = text_or_null (request->model),
+      .task = text_or_null (request->task),
+  };
   MusterAsker *asker = muster_readiness_hub_ask (
-      watcher->service->hub, watcher->served->session, *gate_op != '\0' ? gate_op : NULL,
-      *ready_op != '\0' ? ready_op : NULL, on_turn, watcher_ref (watcher));
+      watcher->service->hub, watcher->served->session, &what, on_turn, watcher_ref (watcher));
   g_mutex_lock (&watcher->lock);
   gboolean is_open = watcher->call != NULL;
   if (is_open)
@@ -217,9 +271,23 @@ open_watch (MusterReadinessService *self, MusterServed *served, MusterRpcCall *c
   } else {
     g_cancellable_connect (muster_rpc_call_cancellable (call), G_CALLBACK (on_caller_gone),
                            watcher_ref (watcher), watcher_unref);
-    ask (watcher, request->ready_for_local_init_op, request->ready_op);
+    ask (watcher, request);
   }
   watcher_unref (watcher);
+}
+
+static gboolean
+check_name (const char *what, const char *name, GError **error)
+{
+  return *name == '\0' || muster_board_check_name (what, name, error);
+}
+
+static gboolean
+check_names (const Muster__WatchRequest *request, GError **error)
+{
+  return check_name ("model's name", request->model, error) &&
+         check_name ("waiter's task", request->task, error) &&
+         check_name ("waiter's process", request->who, error);
 }
 
 static void
@@ -232,7 +300,7 @@ watch (MusterRpcCall *call, GBytes *request, gpointer data)
   const Muster__WatchRequest *read =
       muster_unpack (&muster__watch_request__descriptor, g_bytes_get_data (request, NULL),
                      g_bytes_get_size (request), arena, "WatchRequest", &error);
-  if (read != NULL)
+  if (read != NULL && check_names (read, &error))
     served = muster_sessions_find (server->sessions, read->session_handle, &error);
   if (served != NULL && muster_limits_take (server->limits, MUSTER_LIMIT_WATCHERS, &error))
     open_watch (server->readiness, served, call, read);
@@ -245,7 +313,7 @@ muster_readiness_service_new (MusterServer *server)
 {
   MusterReadinessService *self = g_new0 (MusterReadinessService, 1);
   self->server = server;
-  self->hub = muster_readiness_hub_new (server->master, server->clock);
+  self->hub = muster_readiness_hub_new (server->master, server->board, server->clock);
   g_mutex_init (&self->lock);
   g_queue_init (&self->watchers);
   return self;
@@ -258,6 +326,8 @@ muster_readiness_service_free (MusterReadinessService *self)
     return;
   muster_readiness_service_stop (self);
   muster_readiness_hub_free (self->hub);
+  g_clear_pointer (&self->packed, g_bytes_unref);
+  g_clear_pointer (&self->why, g_ref_string_release);
   g_mutex_clear (&self->lock);
   g_free (self);
 }
@@ -266,6 +336,18 @@ void
 muster_readiness_service_enter (MusterReadinessService *self)
 {
   muster_server_add_method (self->server, "/muster.Readiness/Watch", watch);
+}
+
+void
+muster_readiness_service_model_changed (MusterReadinessService *self, const char *model)
+{
+  muster_readiness_hub_model_changed (self->hub, model);
+}
+
+MusterReadinessHub *
+muster_readiness_service_hub (MusterReadinessService *self)
+{
+  return self->hub;
 }
 
 /* The watches of one session, or all (NULL); ending them takes them off the list. */

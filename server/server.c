@@ -16,9 +16,10 @@ n_on_the_spot (void)
 
 /* On whichever thread changed it. */
 static void
-on_board_changed (const char *model G_GNUC_UNUSED, gpointer data)
+on_board_changed (const char *model, gpointer data)
 {
   MusterServer *self = data;
+  muster_readiness_service_model_changed (self->readiness, model);
   muster_announce_service_board_changed (self->announcing);
 }
 

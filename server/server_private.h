@@ -3,6 +3,7 @@
 
 #include "base/unpack.h"
 #include "ready/board.h"
+#include "ready/hub.h"
 #include "server/collector.h"
 #include "server/crew.h"
 #include "server/health_service.h"
@@ -99,6 +100,9 @@ gint64 muster_server_resident_bytes (void);
 MusterReadinessService *muster_readiness_service_new (MusterServer *server);
 void muster_readiness_service_free (MusterReadinessService *self);
 void muster_readiness_service_enter (MusterReadinessService *self);
+/* The board says something else of a model. Any thread. */
+void muster_readiness_service_model_changed (MusterReadinessService *self, const char *model);
+MusterReadinessHub *muster_readiness_service_hub (MusterReadinessService *self); /* borrowed */
 /* Ends the watches of a session that was closed or reset. */
 void muster_readiness_service_session_gone (MusterReadinessService *self, MusterServed *served);
 /* Ends all watches, and takes no more. Idempotent. */

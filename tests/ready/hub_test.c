@@ -180,7 +180,7 @@ in_words (const MusterTurn *turn, const GError *error)
 }
 
 static void
-listen (const MusterTurn *turn, const GError *error, gpointer data)
+listen (const MusterTurn *turn, guint64 round G_GNUC_UNUSED, const GError *error, gpointer data)
 {
   Ear *ear = data;
   g_mutex_lock (&ear->lock);
@@ -238,7 +238,7 @@ fixture (gboolean can_tell)
   f.master->can_tell = can_tell;
   f.clock = muster_fake_clock_new ();
   muster_fake_clock_hold (f.clock);
-  f.hub = muster_readiness_hub_new (MUSTER_MASTER (f.master), MUSTER_CLOCK (f.clock));
+  f.hub = muster_readiness_hub_new (MUSTER_MASTER (f.master), NULL, MUSTER_CLOCK (f.clock));
   return f;
 }
 
@@ -260,7 +260,9 @@ ask (Fixture *f, Ear *ear, MusterSession *session, const char *gate, const char 
 {
   g_mutex_lock (&ear->lock);
   ear->hub = f->hub;
-  ear->asker = muster_readiness_hub_ask (f->hub, session, gate, ready, listen, ear);
+  ear->asker = muster_readiness_hub_ask (
+      f->hub, session, &(MusterWatchFor){.ready_for_local_init_op = gate, .ready_op = ready},
+      listen, ear);
   g_mutex_unlock (&ear->lock);
 }
 
@@ -583,10 +585,10 @@ typedef struct {
 
 /* Gives the one who has heard time to leave before it returns. */
 static void
-listen_and_linger (const MusterTurn *turn, const GError *error, gpointer data)
+listen_and_linger (const MusterTurn *turn, guint64 round, const GError *error, gpointer data)
 {
   Ear *ear = data;
-  listen (turn, error, ear);
+  listen (turn, round, error, ear);
   g_thread_yield ();
   g_atomic_int_inc (&ear->n_lingered);
 }
@@ -597,8 +599,9 @@ come_and_go (gpointer data)
   const Visitor *self = data;
   for (int i = 0; i < 200; i++) {
     g_autoptr (Ear) ear = ear_new ();
-    MusterAsker *asker = muster_readiness_hub_ask (self->f->hub, self->session, NULL, "ready",
-                                                   listen_and_linger, ear);
+    MusterAsker *asker =
+        muster_readiness_hub_ask (self->f->hub, self->session,
+                                  &(MusterWatchFor){.ready_op = "ready"}, listen_and_linger, ear);
     if (i % 2 == 0) {
       g_autofree char *words = heard (ear, 1);
       MUSTER_EXPECT_TRUE (*words != '\0');
