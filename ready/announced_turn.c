@@ -52,7 +52,6 @@ muster_turn_announce (MusterTurn *turn, const MusterTurn *ops, gboolean keeps_an
   *turn = (MusterTurn){
       .keeps_announcements = keeps_announcements,
       .chief = chief,
-      .missing = g_strdupv (ops->missing),
   };
   if (muster_chief_decides (chief)) {
     turn->why_gate = why_closed (chief);
@@ -63,6 +62,7 @@ muster_turn_announce (MusterTurn *turn, const MusterTurn *ops, gboolean keeps_an
   turn->is_ready = ops->is_ready;
   turn->why_gate = g_strdup (ops->why_gate);
   turn->why_not_ready = g_strdup (ops->why_not_ready);
+  turn->missing = g_strdupv (ops->missing);
 }
 
 void

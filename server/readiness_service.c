@@ -237,8 +237,8 @@ ask (Watcher *watcher, const Muster__WatchRequest *request)
       .model = text_or_null (request->model),
       .task = text_or_null (request->task),
   };
-  MusterAsker *asker = muster_readiness_hub_ask (
-      watcher->service->hub, watcher->served->session, &what, on_turn, watcher_ref (watcher));
+  MusterAsker *asker = muster_readiness_hub_ask (watcher->service->hub, watcher->served->session,
+                                                 &what, on_turn, watcher_ref (watcher));
   g_mutex_lock (&watcher->lock);
   gboolean is_open = watcher->call != NULL;
   if (is_open)
