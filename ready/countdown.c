@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ready/countdown.h"
 
+#include <string.h>
+
 #define LEAST_PAUSE_US   (10 * MUSTER_MILLISECOND)
 #define PAUSES_PER_LOOK  20  /* a waiter spends at most a twentieth of its time looking */
 #define WAITED_PER_PAUSE 100 /* at most a hundredth of the wait is lost after it is over */
-/* How far a look that has become dearer lengthens the pause: one slow look shouldn't blind it. */
-#define MOST_CROWDING 8
+/* Others that look as often can't be told by what a look costs before they are a burden. So who has
+ * waited for a while looks but five times a second, and 64 of them leave a server its time. */
+#define EARLY_WAITED_PER_PAUSE 10
+#define STEADY_PAUSE_US        (200 * MUSTER_MILLISECOND)
+/* How far a look that has become dearer lengthens the pause. */
+#define MOST_CROWDING 2
 #define NOISE_US      MUSTER_MILLISECOND /* looks that are cheaper than this differ by chance */
 /* A look that fails for everybody at once is not repeated by everybody at once. */
 #define JITTER 0.25
@@ -20,20 +26,44 @@ muster_countdown_start (MusterCountdown *self, gint64 now_us, gint64 deadline_us
 void
 muster_countdown_looked (MusterCountdown *self, gint64 cost_us)
 {
-  self->last_cost_us = MAX (cost_us, 0);
-  if (self->looks == 0 || self->last_cost_us < self->least_cost_us)
-    self->least_cost_us = self->last_cost_us;
+  cost_us = MAX (cost_us, 0);
+  memmove (&self->costs_us[1], &self->costs_us[0], sizeof self->costs_us - sizeof cost_us);
+  self->costs_us[0] = cost_us;
+  if (self->looks == 0 || cost_us < self->least_cost_us)
+    self->least_cost_us = cost_us;
   self->looks++;
+}
+
+/* What a look costs at present. */
+static double
+present_cost_us (const MusterCountdown *self)
+{
+  gint64 cost_us = self->costs_us[0];
+
+  for (guint i = 1; i < MIN (self->looks, MUSTER_COUNTDOWN_MEMORY); i++)
+    cost_us = MIN (cost_us, self->costs_us[i]);
+
+  return (double)cost_us;
+}
+
+/* What the time waited so far asks for, in any case. */
+static gint64
+least_pause_us (gint64 waited_us)
+{
+  gint64 early_us = MIN (waited_us / EARLY_WAITED_PER_PAUSE, STEADY_PAUSE_US);
+
+  return MAX (MAX (LEAST_PAUSE_US, early_us), waited_us / WAITED_PER_PAUSE);
 }
 
 static gint64
 pause_us (const MusterCountdown *self, gint64 now_us, double chance)
 {
-  double cost = (double)self->last_cost_us;
+  double cost = present_cost_us (self);
   double crowding = cost / (double)MAX (self->least_cost_us, NOISE_US);
-  double pause = MAX (LEAST_PAUSE_US, (double)(now_us - self->started_us) / WAITED_PER_PAUSE);
+  int per_look = MIN (1 << MIN (self->looks - 1, 10), PAUSES_PER_LOOK);
+  double pause = (double)least_pause_us (now_us - self->started_us);
 
-  pause = MAX (pause, cost * PAUSES_PER_LOOK * CLAMP (crowding, 1, MOST_CROWDING));
+  pause = MAX (pause, cost * per_look * CLAMP (crowding, 1, MOST_CROWDING));
   pause = MIN (pause, (double)self->ceiling_us) * (1 - JITTER * chance);
 
   return MAX ((gint64)pause, 1);
@@ -47,7 +77,7 @@ last_start_us (const MusterCountdown *self)
   if (self->deadline_us == MUSTER_WAIT_FOREVER)
     return MUSTER_WAIT_FOREVER;
 
-  return self->deadline_us - self->last_cost_us - self->last_cost_us / 4;
+  return self->deadline_us - self->costs_us[0] - self->costs_us[0] / 4;
 }
 
 gint64

@@ -83,35 +83,81 @@ MUSTER_TEST (Countdown, never_pauses_longer_than_its_ceiling)
   MUSTER_EXPECT_EQ (muster_countdown_next_us (&countdown, late, 0), late + 30 * MUSTER_SECOND);
 }
 
-MUSTER_TEST (Countdown, spends_a_twentieth_of_its_time_on_looking)
-{
-  MusterCountdown countdown;
-
-  muster_countdown_start (&countdown, START, MUSTER_WAIT_FOREVER, 30 * MUSTER_SECOND);
-  muster_countdown_looked (&countdown, 50 * MUSTER_MILLISECOND);
-
-  MUSTER_EXPECT_EQ (muster_countdown_next_us (&countdown, START, 0), START + MUSTER_SECOND);
-}
-
-MUSTER_TEST (Countdown, pauses_longer_when_others_make_looking_dearer)
+/* A countdown that has looked n times at this cost, and has waited for no time yet. */
+static MusterCountdown
+countdown_after (guint n, gint64 cost_us)
 {
   MusterCountdown countdown;
 
   muster_countdown_start (&countdown, START, MUSTER_WAIT_FOREVER, 300 * MUSTER_SECOND);
-  muster_countdown_looked (&countdown, 10 * MUSTER_MILLISECOND);
-  muster_countdown_looked (&countdown, 40 * MUSTER_MILLISECOND);
+  for (guint i = 0; i < n; i++)
+    muster_countdown_looked (&countdown, cost_us);
 
-  /* 20 * 40 ms for the look itself, four times that since it was once four times cheaper */
-  MUSTER_EXPECT_EQ (muster_countdown_next_us (&countdown, START, 0),
-                    START + 3200 * MUSTER_MILLISECOND);
+  return countdown;
+}
+
+static gint64
+pause_of (const MusterCountdown *countdown, gint64 waited_us)
+{
+  return muster_countdown_next_us (countdown, START + waited_us, 0) - START - waited_us;
+}
+
+MUSTER_TEST (Countdown, spends_a_twentieth_of_its_time_on_looking)
+{
+  MusterCountdown countdown = countdown_after (6, 50 * MUSTER_MILLISECOND);
+
+  MUSTER_EXPECT_EQ (pause_of (&countdown, 0), MUSTER_SECOND);
+}
+
+/* The first looks of all who come together cost what they never cost again. */
+MUSTER_TEST (Countdown, trusts_the_first_looks_less)
+{
+  for (guint n = 1; n <= 5; n++) {
+    MusterCountdown countdown = countdown_after (n, 50 * MUSTER_MILLISECOND);
+
+    MUSTER_EXPECT_EQ (pause_of (&countdown, 0), (1 << (n - 1)) * 50 * MUSTER_MILLISECOND);
+  }
+}
+
+MUSTER_TEST (Countdown, looks_at_the_same_pace_after_one_look_or_two_were_dear)
+{
+  MusterCountdown countdown = countdown_after (6, 5 * MUSTER_MILLISECOND);
+
+  for (int i = 0; i < 2; i++) {
+    muster_countdown_looked (&countdown, 2 * MUSTER_SECOND);
+    MUSTER_EXPECT_EQ (pause_of (&countdown, 0), 100 * MUSTER_MILLISECOND);
+  }
+  muster_countdown_looked (&countdown, 2 * MUSTER_SECOND);
+
+  MUSTER_EXPECT_GT (pause_of (&countdown, 0), 20 * MUSTER_SECOND);
+}
+
+MUSTER_TEST (Countdown, pauses_longer_when_others_make_looking_dearer)
+{
+  MusterCountdown countdown = countdown_after (6, 10 * MUSTER_MILLISECOND);
+
+  for (int i = 0; i < 3; i++)
+    muster_countdown_looked (&countdown, 15 * MUSTER_MILLISECOND);
+
+  /* 20 * 15 ms for the look itself, and half of that more since it was once cheaper by a third */
+  MUSTER_EXPECT_EQ (pause_of (&countdown, 0), 450 * MUSTER_MILLISECOND);
+}
+
+/* Sixty-four cheap looks a pause must leave the server its time, though none of them is dear. */
+MUSTER_TEST (Countdown, looks_often_at_first_and_five_times_a_second_after_two_seconds)
+{
+  MusterCountdown countdown = countdown_after (6, 100);
+
+  MUSTER_EXPECT_EQ (pause_of (&countdown, 0), 10 * MUSTER_MILLISECOND);
+  MUSTER_EXPECT_EQ (pause_of (&countdown, MUSTER_SECOND), 100 * MUSTER_MILLISECOND);
+  MUSTER_EXPECT_EQ (pause_of (&countdown, 2 * MUSTER_SECOND), 200 * MUSTER_MILLISECOND);
+  MUSTER_EXPECT_EQ (pause_of (&countdown, 20 * MUSTER_SECOND), 200 * MUSTER_MILLISECOND);
+  MUSTER_EXPECT_EQ (pause_of (&countdown, 60 * MUSTER_SECOND), 600 * MUSTER_MILLISECOND);
 }
 
 MUSTER_TEST (Countdown, shortens_pauses_by_chance)
 {
-  MusterCountdown countdown;
-
-  muster_countdown_start (&countdown, START, MUSTER_WAIT_FOREVER, 30 * MUSTER_SECOND);
-  muster_countdown_looked (&countdown, 50 * MUSTER_MILLISECOND);
+  MusterCountdown countdown = countdown_after (6, 50 * MUSTER_MILLISECOND);
   gint64 lucky = muster_countdown_next_us (&countdown, START, 0.99);
 
   MUSTER_EXPECT_LT (lucky, START + MUSTER_SECOND);
