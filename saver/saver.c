@@ -7,6 +7,9 @@
 #define DEFAULT_BASE_NAME "model.ckpt"
 #define STATE_FILE        "checkpoint"
 
+/* That a checkpoint is durable is told within this time, or not. */
+#define TELL_US (5 * MUSTER_SECOND)
+
 G_DEFINE_FINAL_TYPE (MusterSaver, muster_saver, G_TYPE_OBJECT)
 
 static gboolean
@@ -69,6 +72,46 @@ muster_saver_path_for_master (MusterSaver *self, const char *path)
                                                   : g_strdup (path);
 }
 
+void
+muster_saver_set_lease (MusterSaver *self, MusterLease *lease)
+{
+  g_mutex_lock (&self->lock);
+  g_autoptr (MusterLease) before = self->lease;
+  self->lease = lease ? g_object_ref (lease) : NULL;
+  g_mutex_unlock (&self->lock);
+}
+
+/* Asks the master, by an announcement that says nothing new. */
+static gboolean
+check_lease (MusterLease *lease, gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  MusterAnnouncement nothing = MUSTER_ANNOUNCEMENT_INIT;
+
+  return !lease || muster_lease_announce (lease, &nothing, deadline_us, cancellable, error);
+}
+
+/* The checkpoint is there, whether or not the master hears of it; only a lease that is lost
+ * counts. */
+static gboolean
+announce_durable (MusterSaver *self, MusterLease *lease, const char *prefix, gint64 step,
+                  gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  MusterAnnouncement durable = MUSTER_ANNOUNCEMENT_INIT;
+  g_autoptr (GError) failure = NULL;
+  gint64 soon_us = muster_deadline_after (muster_clock_now_us (self->clock), TELL_US);
+
+  if (!lease || step < 0)
+    return TRUE;
+  durable.durable_step = step;
+  durable.durable = (char *)prefix;
+  if (muster_lease_announce (lease, &durable, MIN (deadline_us, soon_us), cancellable, &failure) ||
+      !muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION))
+    return TRUE;
+  g_propagate_error (error, g_steal_pointer (&failure));
+
+  return FALSE;
+}
+
 /* Runs the save op with the prefix fed: its tensor depends on the files being there. */
 static gboolean
 run_save (MusterSaver *self, MusterSession *session, const char *prefix, gint64 deadline_us,
@@ -102,13 +145,14 @@ temporary_for (MusterSaver *self, const char *directory, const char *name)
 }
 
 static gboolean
-write_checkpoint (MusterSaver *self, MusterSession *session, const char *directory,
-                  const char *name, const char *prefix, gint64 deadline_us,
+write_checkpoint (MusterSaver *self, MusterSession *session, MusterLease *lease,
+                  const char *directory, const char *name, const char *prefix, gint64 deadline_us,
                   GCancellable *cancellable, GError **error)
 {
   g_autofree char *temporary = temporary_for (self, directory, name);
 
   if (run_save (self, session, temporary, deadline_us, cancellable, error) &&
+      check_lease (lease, deadline_us, cancellable, error) &&
       muster_saver_publish (self, temporary, prefix, error))
     return TRUE;
   muster_saver_discard_quietly (self, temporary);
@@ -141,11 +185,16 @@ muster_saver_save (MusterSaver *self, MusterSession *session, const char *direct
     return NULL;
   g_autofree char *prefix = g_build_filename (directory, name, NULL);
 
+  g_mutex_lock (&self->lock);
+  g_autoptr (MusterLease) lease = self->lease ? g_object_ref (self->lease) : NULL;
+  g_mutex_unlock (&self->lock);
   g_mutex_lock (&self->saving);
-  gboolean saved =
-      muster_saver_make_directory (self, directory, error) &&
-      write_checkpoint (self, session, directory, name, prefix, deadline_us, cancellable, error) &&
-      muster_saver_record (self, directory, prefix, error);
+  gboolean saved = check_lease (lease, deadline_us, cancellable, error) &&
+                   muster_saver_make_directory (self, directory, error) &&
+                   write_checkpoint (self, session, lease, directory, name, prefix, deadline_us,
+                                     cancellable, error) &&
+                   muster_saver_record (self, directory, prefix, error) &&
+                   announce_durable (self, lease, prefix, step, deadline_us, cancellable, error);
   g_mutex_unlock (&self->saving);
   if (saved)
     return g_steal_pointer (&prefix);
@@ -190,6 +239,7 @@ muster_saver_finalize (GObject *object)
   g_free (self->base_name);
   g_clear_object (&self->storage);
   g_clear_object (&self->clock);
+  g_clear_object (&self->lease);
   g_ptr_array_unref (self->kept);
   g_ptr_array_unref (self->doomed);
   g_mutex_clear (&self->saving);

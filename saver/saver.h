@@ -3,7 +3,7 @@
 
 #include "bundle/storage.h"
 #include "graph/meta_graph.h"
-#include "master/session.h"
+#include "master/lease.h"
 
 G_BEGIN_DECLS
 
@@ -29,6 +29,11 @@ typedef struct {
  * NULL. */
 MusterSaver *muster_saver_new (MusterMetaGraph *meta_graph, const MusterSaverOptions *options,
                                GError **error);
+
+/* The chief's hold on its model, from now on: (nullable). Each save asks the master whether it is
+ * held, before anything is written and again before the checkpoint is published; one that is lost
+ * is FAILED_PRECONDITION, and nothing is left behind. What is durable is announced. */
+void muster_saver_set_lease (MusterSaver *self, MusterLease *lease);
 
 /* Saves as DIRECTORY/BASE-STEP (step below 0: without a number) and returns that prefix (transfer
  * full), after it is durable and "latest". */

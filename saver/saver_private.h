@@ -23,8 +23,9 @@ struct _MusterSaver {
   GMutex saving;          /* held by the save whose turn it is */
   GMutex lock;
   /* guarded by lock */
-  GPtrArray *kept;   /* (owned) (element-type MusterKept) oldest first */
-  GPtrArray *doomed; /* (owned) (element-type utf8) prefixes that could not be removed yet */
+  MusterLease *lease; /* (owned) (nullable) */
+  GPtrArray *kept;    /* (owned) (element-type MusterKept) oldest first */
+  GPtrArray *doomed;  /* (owned) (element-type utf8) prefixes that could not be removed yet */
 };
 
 /* A path as the master is to be told of it: another process has another working directory. */

@@ -315,21 +315,14 @@ muster_fake_lease_check (MusterLease *lease, GError **error)
 static void
 take_in_locked (MusterFakeBoard *self, const MusterAnnouncement *told)
 {
-  MusterAnnouncement *chief = self->chief;
+  MusterChiefPhase before = self->chief->phase;
 
-  if (chief->phase != told->phase)
+  muster_announcement_merge (self->chief, told);
+  if (self->chief->phase != before)
     self->phase_us = now_us (self);
-  chief->phase = told->phase;
-  chief->step = told->step;
-  chief->prepared |= told->phase >= MUSTER_CHIEF_PREPARED;
-  g_free (chief->detail);
-  chief->detail = g_strdup (told->detail);
-  if (told->durable_step < 0)
-    return;
-  chief->durable_step = told->durable_step;
-  g_free (chief->durable);
-  chief->durable = g_strdup (told->durable);
-  self->durable_us = now_us (self);
+  if (told->durable_step >= 0)
+    self->durable_us = now_us (self);
+  self->chief->prepared |= self->chief->phase >= MUSTER_CHIEF_PREPARED;
 }
 
 static gboolean
@@ -348,7 +341,7 @@ muster_fake_lease_announce (MusterLease *lease, const MusterAnnouncement *announ
   if (holds)
     take_in_locked (board, announcement);
   g_mutex_unlock (&board->lock);
-  if (holds)
+  if (holds && announcement->phase != MUSTER_CHIEF_UNKNOWN)
     self->phase = announcement->phase;
 
   return holds;

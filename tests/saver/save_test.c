@@ -262,6 +262,110 @@ MUSTER_TEST (Save, refuses_a_base_name_with_a_directory)
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
 }
 
+static MusterLease *
+claim (Fixture *f)
+{
+  MusterClaim claim = {.model = "digits"};
+
+  muster_fake_master_set_announcing (f->master);
+
+  return muster_session_claim (f->session, &claim, NULL, MUSTER_WAIT_FOREVER, NULL, NULL);
+}
+
+MUSTER_TEST (Lease, hears_what_is_durable)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterLease) lease = claim (&f);
+  muster_small_model_play (f.master);
+  muster_saver_set_lease (f.saver, lease);
+
+  g_autofree char *prefix = save (&f, muster_test_tmpdir (), 7, &error);
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  g_autoptr (MusterAnnouncement) chief = muster_fake_master_chief (f.master);
+  MUSTER_EXPECT_EQ (chief->durable_step, 7);
+  MUSTER_EXPECT_STREQ (chief->durable, prefix);
+  MUSTER_EXPECT_EQ (chief->phase, MUSTER_CHIEF_STARTING); /* which phase it is isn't the saver's */
+  MUSTER_EXPECT_EQ (muster_fake_master_n_calls (f.master, "announce"), 3u);
+}
+
+MUSTER_TEST (Lease, that_is_lost_keeps_a_save_from_starting)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autofree char *directory = below_tmpdir ("run");
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterLease) lease = claim (&f);
+  muster_small_model_play (f.master);
+  muster_saver_set_lease (f.saver, lease);
+  muster_fake_master_usurp (f.master);
+
+  g_autofree char *prefix = save (&f, directory, 7, &error);
+
+  MUSTER_EXPECT_NULL (prefix);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
+  MUSTER_EXPECT_FALSE (g_file_test (directory, G_FILE_TEST_EXISTS));
+  MUSTER_EXPECT_EQ (muster_fake_master_n_calls (f.master, "save/control_dependency"), 0u);
+}
+
+static gboolean
+write_and_lose (MusterFakeMaster *master, const MusterStep *step, MusterTensor **value,
+                G_GNUC_UNUSED gpointer user_data, GError **error)
+{
+  muster_fake_master_usurp (master);
+  *value = muster_tensor_ref (step->feeds[0].tensor);
+  MusterString name = muster_tensor_string (step->feeds[0].tensor, 0);
+  g_autofree char *prefix = g_strndup (name.data, name.size);
+
+  return muster_small_model_write (prefix, muster_small_variables, 2, 1, error);
+}
+
+MUSTER_TEST (Lease, that_is_lost_while_a_save_runs_publishes_nothing)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterLease) lease = claim (&f);
+  muster_fake_master_op_calls (f.master, "save/control_dependency", write_and_lose, NULL);
+  muster_saver_set_lease (f.saver, lease);
+
+  g_autofree char *prefix = save (&f, muster_test_tmpdir (), 7, &error);
+
+  MUSTER_EXPECT_NULL (prefix);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
+  g_autofree char *files = files_in (muster_test_tmpdir ());
+  MUSTER_EXPECT_STREQ (files, "");
+}
+
+MUSTER_TEST (Lease, whose_master_is_deaf_afterwards_leaves_the_save_as_it_is)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterLease) lease = claim (&f);
+  muster_small_model_play (f.master);
+  muster_saver_set_lease (f.saver, lease);
+  muster_fake_master_fail (f.master, "announce", 3, 1, MUSTER_ERROR_UNAVAILABLE, "gone fishing");
+
+  g_autofree char *prefix = save (&f, muster_test_tmpdir (), 7, &error);
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_TRUE (prefix != NULL);
+}
+
+MUSTER_TEST (Lease, that_is_taken_back_is_asked_no_more)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterLease) lease = claim (&f);
+  muster_small_model_play (f.master);
+  muster_saver_set_lease (f.saver, lease);
+  muster_saver_set_lease (f.saver, NULL);
+
+  g_autofree char *prefix = save (&f, muster_test_tmpdir (), 7, &error);
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (muster_fake_master_n_calls (f.master, "announce"), 0u);
+}
+
 /* SAV.27 */
 MUSTER_TEST (Saver, needs_a_saver_def)
 {
