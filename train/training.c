@@ -7,6 +7,12 @@
 
 #define MOST_FEEDS 16
 
+/* How far it is, is announced so often, and within this time or not. */
+#define ANNOUNCE_EVERY_US (1 * MUSTER_SECOND)
+#define ANNOUNCE_US       (5 * MUSTER_SECOND)
+/* That the job is over has to be heard: those who come late would wait for it. */
+#define ANNOUNCE_OVER_US (30 * MUSTER_SECOND)
+
 static gint64
 scalar_int (const MusterTensor *tensor)
 {
@@ -97,13 +103,101 @@ save (MusterSession *session, const MusterTraining *training, gint64 step,
   return TRUE;
 }
 
+static gint64
+in_us (gint64 timeout_us)
+{
+  return muster_deadline_after (muster_clock_now_us (muster_system_clock ()), timeout_us);
+}
+
+static gboolean
+announce (const MusterTraining *training, MusterChiefPhase phase, gint64 step, gint64 timeout_us,
+          GCancellable *cancellable, GError **error)
+{
+  MusterAnnouncement announcement = MUSTER_ANNOUNCEMENT_INIT;
+  announcement.phase = phase;
+  announcement.step = step;
+  return muster_lease_announce (training->lease, &announcement, in_us (timeout_us), cancellable,
+                                error);
+}
+
+/* Says how far it is, where that is due; FALSE only where the lease is lost. What doesn't reach the
+ * master is told the next time. */
+static gboolean
+report (const MusterTraining *training, gint64 step, gint64 *due_us, GCancellable *cancellable,
+        GError **error)
+{
+  g_autoptr (GError) failure = NULL;
+  if (training->lease == NULL)
+    return TRUE;
+  if (!muster_lease_check (training->lease, error))
+    return FALSE;
+  if (in_us (0) < *due_us)
+    return TRUE;
+  *due_us = in_us (ANNOUNCE_EVERY_US);
+  if (announce (training, MUSTER_CHIEF_TRAINING, step, ANNOUNCE_US, cancellable, &failure) ||
+      !muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION))
+    return TRUE;
+  g_propagate_error (error, g_steal_pointer (&failure));
+  return FALSE;
+}
+
+/* A chief that another has replaced finds its session gone: that it was replaced is what counts. */
+static gboolean
+fail (const MusterTraining *training, GError *failure, GError **error)
+{
+  g_autoptr (GError) owned = failure;
+  if (training->lease == NULL || muster_lease_check (training->lease, error))
+    g_propagate_error (error, g_steal_pointer (&owned));
+  return FALSE;
+}
+
+/* Steps until the target is reached or progress says so. */
+static gboolean
+run_loop (MusterSession *session, MusterScaffold *scaffold, const MusterTraining *training,
+          gint64 *now, gint64 *saved_at, GCancellable *cancellable, GError **error)
+{
+  const char *train_op = muster_scaffold_train_op (scaffold);
+  const char *global_step = muster_scaffold_global_step (scaffold);
+  gint64 report_due_us = 0;
+  gboolean go_on = TRUE;
+  while (go_on && *now < training->until_step) {
+    float loss = NAN;
+    GError *failure = NULL;
+    if (!report (training, *now, &report_due_us, cancellable, error))
+      return FALSE;
+    /* The step is read beside the update, before or after it; another task may have stepped too: it
+     * is a count, not an id. */
+    if (!run_step (session, train_op, global_step, training, now, &loss, cancellable, &failure))
+      return fail (training, failure, error);
+    if (training->progress != NULL)
+      go_on = training->progress (*now, loss, training->user_data);
+    if (training->saver != NULL && training->save_every_steps > 0 &&
+        *now >= *saved_at + training->save_every_steps) {
+      if (!save (session, training, *now, cancellable, error))
+        return FALSE;
+      *saved_at = *now;
+    }
+  }
+  return TRUE;
+}
+
+static gboolean
+end_job (const MusterTraining *training, gint64 step, GCancellable *cancellable, GError **error)
+{
+  if (training->lease == NULL || !training->ends_job || step < training->until_step)
+    return TRUE;
+  if (announce (training, MUSTER_CHIEF_OVER, step, ANNOUNCE_OVER_US, cancellable, error))
+    return TRUE;
+  g_prefix_error (error, "announcing that the job is over: ");
+  return FALSE;
+}
+
 gboolean
 muster_train (MusterSession *session, MusterScaffold *scaffold, const MusterTraining *training,
               gint64 *step, GCancellable *cancellable, GError **error)
 {
   g_return_val_if_fail (training->n_feeds <= MOST_FEEDS, FALSE);
-  const char *train_op = muster_scaffold_train_op (scaffold);
-  if (train_op == NULL) {
+  if (muster_scaffold_train_op (scaffold) == NULL) {
     g_set_error (
         error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
         "the meta graph has no train op: add it to the collection 'train_op' before exporting");
@@ -112,26 +206,15 @@ muster_train (MusterSession *session, MusterScaffold *scaffold, const MusterTrai
   gint64 now = muster_read_global_step (session, scaffold, MUSTER_WAIT_FOREVER, cancellable, error);
   if (now < 0)
     return FALSE;
+  if (training->saver != NULL && training->lease != NULL)
+    muster_saver_set_lease (training->saver, training->lease);
   gint64 saved_at = now;
-  const char *global_step = muster_scaffold_global_step (scaffold);
-  gboolean go_on = TRUE;
-  while (go_on && now < training->until_step) {
-    float loss = NAN;
-    /* The step is read beside the update, before or after it; another task may have stepped too: it
-     * is a count, not an id. */
-    if (!run_step (session, train_op, global_step, training, &now, &loss, cancellable, error))
-      return FALSE;
-    if (training->progress != NULL)
-      go_on = training->progress (now, loss, training->user_data);
-    if (training->saver != NULL && training->save_every_steps > 0 &&
-        now >= saved_at + training->save_every_steps) {
-      if (!save (session, training, now, cancellable, error))
-        return FALSE;
-      saved_at = now;
-    }
-  }
+  if (!run_loop (session, scaffold, training, &now, &saved_at, cancellable, error))
+    return FALSE;
   if (training->saver != NULL && now != saved_at &&
       !save (session, training, now, cancellable, error))
+    return FALSE;
+  if (!end_job (training, now, cancellable, error))
     return FALSE;
   if (step != NULL)
     *step = now;

@@ -8,8 +8,8 @@
 G_BEGIN_DECLS
 
 /* One task's training loop: batches go in, the train op runs, and the loop ends when the global
- * step, which all tasks share, has reached its target. The chief's also saves: every so many steps,
- * and at the end. */
+ * step, which all tasks share, has reached its target. The chief's also saves, every so many steps
+ * and at the end, and announces how far it is, once a second at most. */
 
 /* After each step; step is the global step. FALSE ends the loop early, without an error. */
 typedef gboolean (*MusterTrainingProgress) (gint64 step, float loss, gpointer user_data);
@@ -26,13 +26,16 @@ typedef struct {
   MusterSaver *saver;              /* (nullable) the chief's */
   const char *checkpoint_dir;      /* with saver */
   gint64 save_every_steps;         /* 0: only at the end */
+  MusterLease *lease;              /* (nullable) the chief's; the saver saves under it */
+  gboolean ends_job;               /* with lease: until_step is the job's end, which is announced */
   MusterTrainingProgress progress; /* (nullable) */
   MusterTrainingSaved saved;       /* (nullable) */
   gpointer user_data;
 } MusterTraining;
 
 /* Trains in session. *step (nullable) gets the last global step seen. INVALID_ARGUMENT where the
- * scaffold has no train op or no global step; else whatever a step or a save failed with. */
+ * scaffold has no train op or no global step; FAILED_PRECONDITION where the lease is lost; else
+ * whatever a step, a save or the announcement of the job's end failed with. */
 gboolean muster_train (MusterSession *session, MusterScaffold *scaffold,
                        const MusterTraining *training, gint64 *step, GCancellable *cancellable,
                        GError **error);

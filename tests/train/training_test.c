@@ -3,6 +3,7 @@
 #include "bundle/checkpoint_state.h"
 #include "engine/local_master.h"
 #include "session/session_manager.h"
+#include "tests/doubles/fake_master.h"
 #include "tests/gtest_shim.h"
 #include "train/npy.h"
 #include "train/training.h"
@@ -115,6 +116,128 @@ MUSTER_TEST (training, saves_on_the_way_and_at_the_end)
   MUSTER_ASSERT_NOT_NULL (state);
   MUSTER_EXPECT_EQ (state->all->len, 3);
   MUSTER_EXPECT_GE (muster_checkpoint_step (state->latest), 25);
+}
+
+/* A chief's hold on a model; the model itself is the engine's. */
+typedef struct {
+  MusterFakeClock *clock;
+  MusterFakeMaster *master;
+  MusterSession *session;
+  MusterLease *lease;
+} Chief;
+
+static void
+chief_init (Chief *self)
+{
+  MusterClaim claim = {.model = "digits", .task = "worker:0"};
+  self->clock = muster_fake_clock_new ();
+  self->master = muster_fake_master_new (self->clock);
+  muster_fake_master_set_announcing (self->master);
+  self->session = muster_master_create_session (MUSTER_MASTER (self->master), NULL, NULL,
+                                                MUSTER_WAIT_FOREVER, NULL, NULL);
+  self->lease = muster_session_claim (self->session, &claim, NULL, MUSTER_WAIT_FOREVER, NULL, NULL);
+}
+
+static void
+chief_clear (Chief *self)
+{
+  g_clear_object (&self->lease);
+  g_clear_object (&self->session);
+  g_clear_object (&self->master);
+  g_clear_object (&self->clock);
+}
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Chief, chief_clear)
+
+static gboolean
+note_phase (gint64 step, float loss G_GNUC_UNUSED, gpointer user_data)
+{
+  Chief *self = user_data;
+  g_autoptr (MusterAnnouncement) now = muster_fake_master_chief (self->master);
+  MUSTER_EXPECT_EQ (now->phase, MUSTER_CHIEF_TRAINING);
+  MUSTER_EXPECT_LE (now->step, step);
+  return TRUE;
+}
+
+MUSTER_TEST (training, announces_how_far_it_is_and_that_the_job_is_over)
+{
+  g_auto (Fixture) f = {0};
+  g_auto (Chief) chief = {0};
+  MUSTER_ASSERT_TRUE (set_up (&f));
+  chief_init (&chief);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterSaver) saver =
+      muster_saver_new (muster_scaffold_meta_graph (f.scaffold), NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  MusterTraining training = {.batches = f.batches,
+                             .feeds = feeds,
+                             .n_feeds = 2,
+                             .until_step = 25,
+                             .saver = saver,
+                             .checkpoint_dir = muster_test_tmpdir (),
+                             .lease = chief.lease,
+                             .ends_job = TRUE,
+                             .progress = note_phase,
+                             .user_data = &chief};
+  gint64 step = 0;
+
+  muster_train (f.session, f.scaffold, &training, &step, NULL, &error);
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  g_autoptr (MusterAnnouncement) end = muster_fake_master_chief (chief.master);
+  MUSTER_EXPECT_EQ (end->phase, MUSTER_CHIEF_OVER);
+  MUSTER_EXPECT_EQ (end->step, step);
+  MUSTER_EXPECT_EQ (end->durable_step, step);
+  /* seldom, though there were many steps: training, three of the save, over */
+  MUSTER_EXPECT_LT (muster_fake_master_n_calls (chief.master, "announce"), 25u);
+}
+
+MUSTER_TEST (training, leaves_the_job_open_unless_it_ends_it)
+{
+  g_auto (Fixture) f = {0};
+  g_auto (Chief) chief = {0};
+  MUSTER_ASSERT_TRUE (set_up (&f));
+  chief_init (&chief);
+  g_autoptr (GError) error = NULL;
+  MusterTraining training = {
+      .batches = f.batches, .feeds = feeds, .n_feeds = 2, .until_step = 5, .lease = chief.lease};
+
+  muster_train (f.session, f.scaffold, &training, NULL, NULL, &error);
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  g_autoptr (MusterAnnouncement) end = muster_fake_master_chief (chief.master);
+  MUSTER_EXPECT_EQ (end->phase, MUSTER_CHIEF_TRAINING);
+}
+
+static gboolean
+lose_at_ten (gint64 step, float loss G_GNUC_UNUSED, gpointer user_data)
+{
+  Chief *self = user_data;
+  if (step == 10)
+    muster_fake_master_usurp (self->master);
+  return step <= 10;
+}
+
+MUSTER_TEST (training, stops_at_once_when_another_chief_has_come)
+{
+  g_auto (Fixture) f = {0};
+  g_auto (Chief) chief = {0};
+  MUSTER_ASSERT_TRUE (set_up (&f));
+  chief_init (&chief);
+  g_autoptr (GError) error = NULL;
+  MusterTraining training = {.batches = f.batches,
+                             .feeds = feeds,
+                             .n_feeds = 2,
+                             .until_step = 1000,
+                             .lease = chief.lease,
+                             .ends_job = TRUE,
+                             .progress = lose_at_ten,
+                             .user_data = &chief};
+
+  MUSTER_EXPECT_FALSE (muster_train (f.session, f.scaffold, &training, NULL, NULL, &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
+  MUSTER_EXPECT_TRUE (error != NULL && strstr (error->message, "worker:9") != NULL);
 }
 
 MUSTER_TEST (training, stops_when_it_is_cancelled)
