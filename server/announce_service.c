@@ -2,13 +2,18 @@
 #include "server/server_private.h"
 
 #include "base/unpack.h"
+#include "server/follower.h"
 #include "wire/proto/muster.pb-c.h"
 
 #include <string.h>
 
+/* Followers' sessions that are made or closed at once. */
+#define MAX_FOLLOWER_THREADS 4
+
 struct _MusterAnnounceService {
   MusterServer *server; /* (not owned) */
-  GThread *thread;      /* looks after leases that run out */
+  MusterFollowing following;
+  GThread *thread; /* looks after leases that run out */
 
   GMutex lock;
   GHashTable *leases; /* (element-type utf8 Lease) owned: of each model the last one granted, though
@@ -28,7 +33,10 @@ typedef struct {
   MusterAnnounceService *service; /* (not owned) */
   char *model;                    /* (owned) */
   char *session_handle;           /* (owned) */
-  gint64 epoch;                   /* guarded by the service's lock until it is granted */
+  char *ready_op;                 /* (owned) (nullable) */
+  gint64 epoch;                   /* set by the grant */
+  guint64 claim;                  /* likewise: which claim of the board's it was */
+  MusterFollower *follower;       /* (owned) (nullable) guarded by the service's lock */
 
   GMutex lock;
   MusterRpcCall *call; /* (owned) (nullable) NULL once it has been ended; guarded by lock */
@@ -43,6 +51,7 @@ lease_new (MusterAnnounceService *service, MusterRpcCall *call, const Muster__Cl
   lease->service = service;
   lease->model = g_strdup (request->model);
   lease->session_handle = g_strdup (request->session_handle);
+  lease->ready_op = *request->ready_op != '\0' ? g_strdup (request->ready_op) : NULL;
   lease->call = muster_rpc_call_ref (call);
   return lease;
 }
@@ -63,6 +72,7 @@ lease_unref (gpointer data)
   g_clear_pointer (&self->call, muster_rpc_call_unref);
   g_free (self->model);
   g_free (self->session_handle);
+  g_free (self->ready_op);
   g_mutex_clear (&self->lock);
   g_free (self);
 }
@@ -115,6 +125,38 @@ muster_server_fill_announcement (Muster__Announcement *message, const MusterAnno
   message->ready = chief->is_ready;
 }
 
+/* --- following --- */
+
+/* With the lock held: starts or gives up following the model's readiness, as its chief's phase has
+ * it. The follower that is returned (nullable) is to be stopped, without the lock. */
+static MusterFollower *
+follow (MusterAnnounceService *self, Lease *lease, MusterChiefPhase phase)
+{
+  gboolean is_kept = phase == MUSTER_CHIEF_UNKNOWN;
+  gboolean is_wanted = phase == MUSTER_CHIEF_PREPARED || phase == MUSTER_CHIEF_TRAINING;
+  if (is_kept ||
+      (is_wanted && lease->follower != NULL && !muster_follower_has_failed (lease->follower)))
+    return NULL;
+  MusterFollower *before = g_steal_pointer (&lease->follower);
+  g_autoptr (MusterGraph) graph = muster_board_graph (self->server->board, lease->model);
+  if (is_wanted && graph != NULL && !self->stopped)
+    lease->follower =
+        muster_follower_new (&self->following, lease->model, lease->epoch, graph, lease->ready_op);
+  return before;
+}
+
+static void
+follow_announced (MusterAnnounceService *self, const MusterAnnouncement *told)
+{
+  MusterFollower *before = NULL;
+  g_mutex_lock (&self->lock);
+  Lease *lease = g_hash_table_lookup (self->leases, told->model);
+  if (lease != NULL && lease->epoch == told->epoch)
+    before = follow (self, lease, told->phase);
+  g_mutex_unlock (&self->lock);
+  muster_follower_stop (before);
+}
+
 /* --- claiming --- */
 
 /* Says yes on the stream, unless it has ended meanwhile: another may have claimed already. */
@@ -149,7 +191,7 @@ grant (MusterAnnounceService *self, Lease *lease, const Muster__ClaimRequest *re
       .model = request->model,
       .task = request->task,
       .epoch = request->epoch,
-      .ready_op = *request->ready_op != '\0' ? request->ready_op : NULL,
+      .ready_op = lease->ready_op,
       .take_over = request->take_over,
   };
   if (self->stopped) {
@@ -160,6 +202,7 @@ grant (MusterAnnounceService *self, Lease *lease, const Muster__ClaimRequest *re
                                      muster_session_graph (served->session), before, error);
   if (lease->epoch == 0)
     return FALSE;
+  lease->claim = muster_board_n_claims (self->server->board); /* nobody else claims meanwhile */
   g_hash_table_steal_extended (self->leases, lease->model, NULL, (gpointer *)loser);
   g_hash_table_insert (self->leases, lease->model, lease_ref (lease));
   if (*loser != NULL && !g_str_equal ((*loser)->session_handle, served->handle))
@@ -178,10 +221,20 @@ fence (MusterAnnounceService *self, Lease *loser, MusterServed *orphan)
                    "the lease on '%s' was lost: its chief is %s, of epoch %" G_GINT64_FORMAT " now",
                    loser->model, text, chief->epoch);
   end_lease (loser, error);
+  muster_follower_stop (g_steal_pointer (&loser->follower)); /* it is in no table: ours alone */
   if (orphan == NULL)
     return;
   muster_readiness_service_session_gone (self->server->readiness, orphan);
   muster_session_close_quietly (orphan->session);
+}
+
+/* A chief that comes back may be found prepared. */
+static void
+pick_up (MusterAnnounceService *self, Lease *lease)
+{
+  g_autoptr (MusterAnnouncement) chief = muster_board_look (self->server->board, lease->model);
+  if (chief->epoch == lease->epoch && chief->prepared)
+    follow_announced (self, chief);
 }
 
 static void
@@ -220,6 +273,7 @@ open_claim (MusterAnnounceService *self, MusterRpcCall *call, const Muster__Clai
   }
   if (loser != NULL)
     fence (self, loser, orphan);
+  pick_up (self, lease);
   send_grant (lease, before);
   g_cancellable_connect (muster_rpc_call_cancellable (call), G_CALLBACK (on_caller_gone),
                          lease_ref (lease), lease_unref);
@@ -261,7 +315,10 @@ take_in (MusterServer *server, const Muster__AnnounceRequest *request, GError **
       .durable_age_us = told->durable_age_us,
       .detail = told->detail,
   };
-  return muster_board_announce (server->board, &announcement, error);
+  if (!muster_board_announce (server->board, &announcement, error))
+    return FALSE;
+  follow_announced (server->announcing, &announcement);
+  return TRUE;
 }
 
 static void
@@ -343,6 +400,12 @@ muster_announce_service_new (MusterServer *server)
   self->server = server;
   g_mutex_init (&self->lock);
   g_mutex_init (&self->rest_lock);
+  self->following = (MusterFollowing){
+      .master = server->master,
+      .hub = muster_readiness_service_hub (server->readiness),
+      .board = server->board,
+      .pool = g_thread_pool_new (muster_follower_work, NULL, MAX_FOLLOWER_THREADS, FALSE, NULL),
+  };
   self->leases = g_hash_table_new_full (g_str_hash, g_str_equal, NULL, lease_unref);
   self->thread = g_thread_new ("leases", look_after_leases, self);
   return self;
@@ -361,6 +424,7 @@ muster_announce_service_free (MusterAnnounceService *self)
   if (to_end != NULL)
     g_cancellable_cancel (to_end);
   g_thread_join (self->thread);
+  g_thread_pool_free (self->following.pool, FALSE, TRUE);
   g_hash_table_unref (self->leases);
   g_mutex_clear (&self->lock);
   g_mutex_clear (&self->rest_lock);
@@ -372,6 +436,33 @@ muster_announce_service_enter (MusterAnnounceService *self)
 {
   muster_server_add_method (self->server, "/muster.Readiness/Claim", claim);
   muster_server_add_method (self->server, "/muster.Readiness/Announce", announce);
+}
+
+/* With the lock held: takes the followers out, of those who claimed up to then; to be stopped
+ * without it. */
+static GPtrArray *
+take_followers (MusterAnnounceService *self, guint64 n_claims)
+{
+  GPtrArray *taken = g_ptr_array_new_with_free_func ((GDestroyNotify)muster_follower_stop);
+  GHashTableIter iter;
+  gpointer value;
+  g_hash_table_iter_init (&iter, self->leases);
+  while (g_hash_table_iter_next (&iter, NULL, &value)) {
+    Lease *lease = value;
+    if (lease->follower != NULL && lease->claim <= n_claims)
+      g_ptr_array_add (taken, g_steal_pointer (&lease->follower));
+  }
+  return taken;
+}
+
+void
+muster_announce_service_reset (MusterAnnounceService *self, guint64 n_claims)
+{
+  g_mutex_lock (&self->lock);
+  GPtrArray *followers = take_followers (self, n_claims);
+  g_mutex_unlock (&self->lock);
+  g_ptr_array_unref (followers); /* first: none of them tells the board of what was before */
+  muster_board_reset (self->server->board, n_claims);
 }
 
 void
@@ -386,7 +477,9 @@ muster_announce_service_stop (MusterAnnounceService *self)
   g_hash_table_iter_init (&iter, self->leases);
   while (g_hash_table_iter_next (&iter, NULL, &lease))
     g_ptr_array_add (ending, lease_ref (lease));
+  GPtrArray *followers = take_followers (self, G_MAXUINT64);
   g_mutex_unlock (&self->lock);
   for (guint i = 0; i < ending->len; i++)
     end_lease (ending->pdata[i], error);
+  g_ptr_array_unref (followers);
 }

@@ -4,6 +4,8 @@
 #include "base/unpack.h"
 #include "wire/proto/health.pb-c.h"
 
+#include <string.h>
+
 typedef Grpc__Health__V1__HealthCheckRequest Request;
 typedef Grpc__Health__V1__HealthCheckResponse Response;
 typedef Grpc__Health__V1__HealthCheckResponse__ServingStatus Status;
@@ -12,23 +14,37 @@ typedef Grpc__Health__V1__HealthCheckResponse__ServingStatus Status;
 #define SERVICE_UNKNOWN GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__SERVING_STATUS__SERVICE_UNKNOWN
 
 struct _MusterHealthService {
+  MusterBoard *board; /* (not owned) */
+
   GMutex lock;
   gboolean stopped; /* guarded by lock */
-  /* The watches that are open: MusterRpcCall -> whether its service is known. A call that isn't
-   * ended holds itself; whoever takes it out ends it. Guarded by lock. */
+  /* The watches that are open: MusterRpcCall -> Watch. A call that isn't ended holds itself;
+   * whoever takes it out ends it. Guarded by lock. */
   GHashTable *watchers;
 };
 
-/* What the end of a watch from its caller's side needs; lives as long as the call's cancellable. */
+/* A watch, and what its end from its caller's side needs; lives as long as the call's cancellable,
+ * and thus as long as it is listed. */
 typedef struct {
   MusterHealthService *service; /* (not owned) */
   MusterRpcCall *call;          /* (not owned) */
+  char *name;                   /* (owned) */
+  Status told;                  /* guarded by the service's lock */
 } Watch;
 
+static void
+free_watch (gpointer data)
+{
+  Watch *watch = data;
+  g_free (watch->name);
+  g_free (watch);
+}
+
 MusterHealthService *
-muster_health_service_new (void)
+muster_health_service_new (MusterBoard *board)
 {
   MusterHealthService *self = g_new0 (MusterHealthService, 1);
+  self->board = board;
   g_mutex_init (&self->lock);
   self->watchers = g_hash_table_new (NULL, NULL);
   return self;
@@ -56,9 +72,22 @@ read_service (GBytes *bytes, MusterArena *arena, GError **error)
 }
 
 static gboolean
-is_known (const char *service)
+is_serving (const MusterAnnouncement *chief)
 {
-  return *service == '\0';
+  return chief->prepared && chief->is_ready && chief->phase != MUSTER_CHIEF_OVER &&
+         !muster_chief_phase_is_preparing (chief->phase);
+}
+
+/* With the lock held. The board lets go of its own before it tells of a change. */
+static Status
+find_status (MusterHealthService *self, const char *name)
+{
+  if (*name == '\0')
+    return self->stopped ? NOT_SERVING : SERVING;
+  g_autoptr (MusterAnnouncement) chief = muster_board_look (self->board, name);
+  if (chief == NULL)
+    return SERVICE_UNKNOWN;
+  return is_serving (chief) && !self->stopped ? SERVING : NOT_SERVING;
 }
 
 static void
@@ -79,26 +108,36 @@ send_status (MusterRpcCall *call, Status status)
 }
 
 static void
+finish_unknown (MusterRpcCall *call, const char *name)
+{
+  g_autoptr (GError) error = g_error_new (
+      MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
+      "no chief has announced a model '%s' here; the empty name asks for the server as "
+      "a whole",
+      name);
+  muster_rpc_call_finish (call, error);
+}
+
+static void
 check (MusterRpcCall *call, GBytes *request, gpointer data)
 {
   MusterHealthService *self = data;
   g_autoptr (MusterArena) arena = muster_arena_new ();
   g_autoptr (GError) error = NULL;
-  const char *service = read_service (request, arena, &error);
-  if (service != NULL && !is_known (service))
-    g_set_error (&error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
-                 "no health is kept for the service '%s' here; the empty name asks for the server "
-                 "as a whole",
-                 service);
-  if (error != NULL) {
+  const char *name = read_service (request, arena, &error);
+  if (name == NULL) {
     muster_rpc_call_finish (call, error);
     return;
   }
   g_mutex_lock (&self->lock);
-  gboolean stopped = self->stopped;
+  Status status = find_status (self, name);
   g_mutex_unlock (&self->lock);
+  if (status == SERVICE_UNKNOWN) {
+    finish_unknown (call, name);
+    return;
+  }
   g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
-  pack_status (&rope, stopped ? NOT_SERVING : SERVING);
+  pack_status (&rope, status);
   muster_rpc_call_reply (call, &rope);
 }
 
@@ -128,13 +167,14 @@ on_caller_gone (GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
 /* Lists the watch and sends the present state, in one: a change comes after it or is in it. FALSE
  * once stopped: then it is not listed, and the caller's to end. */
 static gboolean
-list_watch (MusterHealthService *self, MusterRpcCall *call, gboolean known)
+list_watch (MusterHealthService *self, Watch *watch)
 {
   g_mutex_lock (&self->lock);
   gboolean stopped = self->stopped;
-  send_status (call, !known ? SERVICE_UNKNOWN : stopped ? NOT_SERVING : SERVING);
+  watch->told = find_status (self, watch->name);
+  send_status (watch->call, watch->told);
   if (!stopped)
-    g_hash_table_insert (self->watchers, call, GINT_TO_POINTER (known));
+    g_hash_table_insert (self->watchers, watch->call, watch);
   g_mutex_unlock (&self->lock);
   return !stopped;
 }
@@ -145,20 +185,40 @@ watch (MusterRpcCall *call, GBytes *request, gpointer data)
   MusterHealthService *self = data;
   g_autoptr (MusterArena) arena = muster_arena_new ();
   g_autoptr (GError) error = NULL;
-  const char *service = read_service (request, arena, &error);
-  if (service == NULL) {
+  const char *name = read_service (request, arena, &error);
+  if (name == NULL ||
+      (*name != '\0' && !muster_board_check_name ("service's name", name, &error))) {
     muster_rpc_call_finish (call, error);
     return;
   }
   g_autoptr (MusterRpcCall) held = muster_rpc_call_ref (call); /* once listed, others may end it */
-  if (!list_watch (self, call, is_known (service))) {
+  Watch *listed = g_new (Watch, 1);
+  *listed = (Watch){self, call, g_strdup (name), SERVICE_UNKNOWN};
+  if (!list_watch (self, listed)) {
+    free_watch (listed);
     finish_stopping (call);
     return;
   }
-  Watch *listed = g_new (Watch, 1);
-  *listed = (Watch){self, call};
   g_cancellable_connect (muster_rpc_call_cancellable (call), G_CALLBACK (on_caller_gone), listed,
-                         g_free);
+                         free_watch);
+}
+
+void
+muster_health_service_model_changed (MusterHealthService *self, const char *model)
+{
+  GHashTableIter iter;
+  gpointer value;
+  g_mutex_lock (&self->lock);
+  Status status = find_status (self, model);
+  g_hash_table_iter_init (&iter, self->watchers);
+  while (g_hash_table_iter_next (&iter, NULL, &value)) {
+    Watch *watch = value;
+    if (watch->told == status || strcmp (watch->name, model) != 0)
+      continue;
+    watch->told = status;
+    send_status (watch->call, status);
+  }
+  g_mutex_unlock (&self->lock);
 }
 
 void
@@ -188,10 +248,11 @@ muster_health_service_stop (MusterHealthService *self)
   g_mutex_unlock (&self->lock);
 
   GHashTableIter iter;
-  gpointer call, known;
+  gpointer call, value;
   g_hash_table_iter_init (&iter, ending);
-  while (g_hash_table_iter_next (&iter, &call, &known)) {
-    if (GPOINTER_TO_INT (known))
+  while (g_hash_table_iter_next (&iter, &call, &value)) {
+    const Watch *watch = value;
+    if (watch->told == SERVING)
       send_status (call, NOT_SERVING);
     finish_stopping (call);
   }

@@ -245,7 +245,7 @@ reset (MusterRpcCall *call, GBytes *request, gpointer data)
   gboolean done = muster_master_reset (server->master, (const char *const *)containers->pdata,
                                        muster_rpc_call_deadline_us (call), NULL, &error);
   if (done)
-    muster_board_reset (server->board, n_claims);
+    muster_announce_service_reset (server->announcing, n_claims);
   for (guint i = 0; i < all->len; i++) {
     MusterServed *served = all->pdata[i];
     muster_readiness_service_session_gone (server->readiness, served);

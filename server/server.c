@@ -20,6 +20,7 @@ on_board_changed (const char *model, gpointer data)
 {
   MusterServer *self = data;
   muster_readiness_service_model_changed (self->readiness, model);
+  muster_health_service_model_changed (self->health, model);
   muster_announce_service_board_changed (self->announcing);
 }
 
@@ -61,12 +62,12 @@ muster_server_new (MusterMaster *master, const MusterServerOptions *options)
   self->rpc = muster_rpc_server_new ();
   muster_rpc_server_set_max_request (self->rpc,
                                      muster_limits_max (self->limits, MUSTER_LIMIT_REQUEST_BYTES));
-  self->health = muster_health_service_new ();
   self->methods = g_ptr_array_new_with_free_func (g_free);
   gint64 lease_us = wanted->chief_lease_us > 0 ? wanted->chief_lease_us : DEFAULT_CHIEF_LEASE_US;
   self->board = muster_board_new (self->clock, lease_us, on_board_changed, self);
-  self->announcing = muster_announce_service_new (self);
+  self->health = muster_health_service_new (self->board);
   self->readiness = muster_readiness_service_new (self);
+  self->announcing = muster_announce_service_new (self);
   muster_master_service_enter (self);
   muster_readiness_service_enter (self->readiness);
   muster_announce_service_enter (self->announcing);

@@ -4,6 +4,7 @@
 
 #include "base/unpack.h"
 #include "engine/local_master.h"
+#include "master/lease.h"
 #include "server/health_service.h"
 #include "wire/proto/health.pb-c.h"
 
@@ -206,7 +207,8 @@ MUSTER_TEST (Health, watches_that_are_given_up_are_forgotten)
 {
   enum { N = 32 };
   g_autoptr (GError) error = NULL;
-  g_autoptr (MusterHealthService) health = muster_health_service_new ();
+  g_autoptr (MusterBoard) board = muster_board_new (NULL, MUSTER_SECOND, NULL, NULL);
+  g_autoptr (MusterHealthService) health = muster_health_service_new (board);
   g_autoptr (MusterRpcServer) rpc = muster_rpc_server_new ();
   muster_health_service_enter (health, rpc);
   g_autofree char *at = loopback (muster_rpc_server_listen (rpc, "127.0.0.1:0", NULL, &error));
@@ -263,6 +265,150 @@ MUSTER_TEST (Health, port_that_is_taken_is_said)
 
   MUSTER_ASSERT_TRUE (error != NULL);
   MUSTER_EXPECT_TRUE (strstr (error->message, taken) != NULL);
+}
+
+/* --- of a model --- */
+
+static MusterSession *
+session_of (Fixture *f, char **ready_op)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterGraph) graph = served_graph (ready_op);
+  MusterSession *session =
+      muster_master_create_session (f->remote, graph, NULL, patience (), NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  return session;
+}
+
+static MusterLease *
+claim (MusterSession *session, const char *ready_op)
+{
+  g_autoptr (GError) error = NULL;
+  MusterClaim claim = {.model = "digits", .ready_op = ready_op};
+  MusterLease *lease = muster_session_claim (session, &claim, NULL, patience (), NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  return lease;
+}
+
+static void
+announce (MusterLease *lease, MusterChiefPhase phase)
+{
+  g_autoptr (GError) error = NULL;
+  muster_lease_announce_phase (lease, phase, patience (), NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
+/* Claims "digits", initialises it, and says so. */
+static MusterLease *
+prepare (MusterSession *chief, const char *ready_op)
+{
+  g_autoptr (GError) error = NULL;
+  MusterLease *lease = claim (chief, ready_op);
+  if (lease == NULL)
+    return NULL;
+  announce (lease, MUSTER_CHIEF_INITIALISING);
+  MUSTER_EXPECT_TRUE (served_run (chief, "init", &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+  announce (lease, MUSTER_CHIEF_PREPARED);
+  return lease;
+}
+
+MUSTER_TEST (Health, of_a_model_is_serving_from_its_readiness_to_its_end)
+{
+  g_auto (Fixture) f = fixture_start_local ();
+  g_autofree char *ready_op = NULL;
+  g_autoptr (MusterSession) chief = session_of (&f, &ready_op);
+  g_autoptr (MusterRpcStream) stream = watch (f.health, "digits");
+  EXPECT_NEXT (stream, SERVICE_UNKNOWN);
+
+  g_autoptr (MusterLease) lease = prepare (chief, ready_op);
+  MUSTER_ASSERT_NOT_NULL (lease);
+
+  EXPECT_NEXT (stream, NOT_SERVING);
+  EXPECT_NEXT (stream, SERVING);
+  EXPECT_STATUS (check (f.main, "digits", &error_), SERVING);
+  announce (lease, MUSTER_CHIEF_TRAINING); /* no change */
+  announce (lease, MUSTER_CHIEF_OVER);
+  EXPECT_NEXT (stream, NOT_SERVING);
+  EXPECT_STATUS (check (f.main, "digits", &error_), NOT_SERVING);
+}
+
+MUSTER_TEST (Health, of_a_model_outlives_its_chief)
+{
+  g_auto (Fixture) f = fixture_start_local ();
+  g_autofree char *ready_op = NULL;
+  g_autoptr (MusterSession) chief = session_of (&f, &ready_op);
+  g_autoptr (MusterRpcStream) stream = watch (f.health, "digits");
+  EXPECT_NEXT (stream, SERVICE_UNKNOWN);
+  MusterLease *lease = prepare (chief, ready_op);
+  MUSTER_ASSERT_NOT_NULL (lease);
+  EXPECT_NEXT (stream, NOT_SERVING);
+  EXPECT_NEXT (stream, SERVING);
+
+  g_object_unref (lease);
+  MUSTER_EXPECT_TRUE (muster_session_close (chief, patience (), NULL, NULL));
+
+  EXPECT_STATUS (check (f.main, "digits", &error_), SERVING);
+  /* Nothing was said of it meanwhile: the next is the reset's. */
+  MUSTER_EXPECT_TRUE (muster_master_reset (f.remote, NULL, patience (), NULL, NULL));
+  EXPECT_NEXT (stream, NOT_SERVING);
+}
+
+MUSTER_TEST (Health, of_a_model_is_withdrawn_at_a_reset_and_returns)
+{
+  g_auto (Fixture) f = fixture_start_local ();
+  g_autofree char *ready_op = NULL;
+  g_autoptr (MusterSession) first = session_of (&f, &ready_op);
+  g_autoptr (MusterRpcStream) stream = watch (f.main, "digits");
+  EXPECT_NEXT (stream, SERVICE_UNKNOWN);
+  MusterLease *lease = prepare (first, ready_op);
+  MUSTER_ASSERT_NOT_NULL (lease);
+  EXPECT_NEXT (stream, NOT_SERVING);
+  EXPECT_NEXT (stream, SERVING);
+
+  MUSTER_EXPECT_TRUE (muster_master_reset (f.remote, NULL, patience (), NULL, NULL));
+  EXPECT_NEXT (stream, NOT_SERVING);
+
+  /* The chief makes another session; its lease it still has. */
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterSession) second = session_of (&f, NULL);
+  announce (lease, MUSTER_CHIEF_INITIALISING);
+  MUSTER_EXPECT_TRUE (served_run (second, "init", &error));
+  announce (lease, MUSTER_CHIEF_PREPARED);
+  EXPECT_NEXT (stream, SERVING);
+  g_object_unref (lease);
+}
+
+MUSTER_TEST (Health, of_a_model_whose_ready_op_fails_is_not_serving)
+{
+  g_auto (Fixture) f = fixture_start_local ();
+  g_autoptr (MusterSession) chief = session_of (&f, NULL);
+  g_autoptr (MusterLease) lease = prepare (chief, "no_such_op");
+  MUSTER_ASSERT_NOT_NULL (lease);
+
+  EXPECT_STATUS (check (f.main, "digits", &error_), NOT_SERVING);
+}
+
+MUSTER_TEST (Health, of_a_model_is_withdrawn_while_another_chief_prepares_it)
+{
+  g_auto (Fixture) f = fixture_start_local ();
+  g_autofree char *ready_op = NULL;
+  g_autoptr (MusterSession) first = session_of (&f, &ready_op);
+  g_autoptr (MusterSession) second = session_of (&f, NULL);
+  g_autoptr (MusterRpcStream) stream = watch (f.main, "digits");
+  EXPECT_NEXT (stream, SERVICE_UNKNOWN);
+  g_autoptr (MusterLease) old = prepare (first, ready_op);
+  MUSTER_ASSERT_NOT_NULL (old);
+  EXPECT_NEXT (stream, NOT_SERVING);
+  EXPECT_NEXT (stream, SERVING);
+
+  MusterClaim bold = {.model = "digits", .ready_op = ready_op, .take_over = TRUE};
+  g_autoptr (MusterLease) new = muster_session_claim (second, &bold, NULL, patience (), NULL, NULL);
+  MUSTER_ASSERT_NOT_NULL (new);
+
+  EXPECT_NEXT (stream, NOT_SERVING);
+  announce (new, MUSTER_CHIEF_PREPARED); /* the variables have their values still */
+  EXPECT_NEXT (stream, SERVING);
 }
 
 /* --- while a step is stuck --- */
