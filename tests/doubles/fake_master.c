@@ -472,14 +472,14 @@ muster_fake_master_board (MusterFakeMaster *self)
 }
 
 static MusterSession *
-muster_fake_master_create_session (MusterMaster *master, MusterGraph *graph,
-                                   G_GNUC_UNUSED GBytes *config, gint64 deadline_us,
-                                   GCancellable *cancellable, GError **error)
+muster_fake_master_create_session (MusterMaster *master, MusterGraph *graph, GBytes *config,
+                                   gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   MusterFakeMaster *self = MUSTER_FAKE_MASTER (master);
 
   if (!muster_fake_master_ask (self, "create", "%s", deadline_us, cancellable, error))
     return NULL;
+  muster_fake_master_keep_step (self, "create", &(MusterStep){.options = config});
 
   g_mutex_lock (&self->lock);
   guint life = self->life;

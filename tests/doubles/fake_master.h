@@ -71,7 +71,8 @@ guint muster_fake_master_most_open (MusterFakeMaster *self);
 
 /* "create, run init, run ready, close", (transfer full). */
 char *muster_fake_master_diary (MusterFakeMaster *self);
-/* The last tensor fed under that name, or NULL; and the options of op's last step; borrowed. */
+/* The last tensor fed under that name, or NULL; and the options of op's last step, or for "create"
+ * the last session's config; borrowed. */
 MusterTensor *muster_fake_master_fed (MusterFakeMaster *self, const char *name);
 GBytes *muster_fake_master_options_of (MusterFakeMaster *self, const char *op);
 

@@ -45,6 +45,38 @@ muster_job_manager (MusterJob *self, const char *local_init, const char *ready, 
   return muster_session_manager_new (NULL, &options, &self->error);
 }
 
+void
+muster_job_name_model (MusterJob *self, MusterSessionManagerOptions options)
+{
+  options.local_init_op = "local_init";
+  options.ready_op = "ready";
+  options.ready_for_local_init_op = "gate";
+  options.clock = MUSTER_CLOCK (self->clock);
+  options.model = "digits";
+  if (!options.task)
+    options.task = "worker:0";
+  g_clear_object (&self->manager);
+  self->manager = muster_session_manager_new (NULL, &options, &self->error);
+  muster_fake_master_set_announcing (self->master);
+}
+
+void
+muster_job_set_chief (MusterJob *self, MusterChiefPhase phase, gboolean prepared, gboolean alive,
+                      gint64 step)
+{
+  MusterAnnouncement chief = MUSTER_ANNOUNCEMENT_INIT;
+
+  chief.model = (char *)"digits";
+  chief.task = (char *)"worker:7";
+  chief.who = (char *)"elsewhere:1";
+  chief.epoch = 3;
+  chief.phase = phase;
+  chief.prepared = prepared;
+  chief.alive = alive;
+  chief.step = step;
+  muster_fake_master_set_chief (self->master, &chief);
+}
+
 static void
 forget_last (MusterJob *self)
 {

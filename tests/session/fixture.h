@@ -29,6 +29,13 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterJob, muster_job_clear)
 MusterSessionManager *muster_job_manager (MusterJob *self, const char *local_init,
                                           const char *ready, const char *gate);
 
+/* Gives the job a manager with all three ops for the model "digits", on a master that keeps
+ * announcements. options are the rest: what they leave open is filled in. */
+void muster_job_name_model (MusterJob *self, MusterSessionManagerOptions options);
+/* Another process's chief, of epoch 3, as the master tells of it. */
+void muster_job_set_chief (MusterJob *self, MusterChiefPhase phase, gboolean prepared,
+                           gboolean alive, gint64 step);
+
 /* The verbs, by the job's manager; report and error go to the job. */
 MusterSession *muster_job_prepare (MusterJob *self, MusterPrepareOptions options);
 MusterSession *muster_job_recover (MusterJob *self, MusterPrepareOptions options,

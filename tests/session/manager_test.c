@@ -16,7 +16,7 @@ MUSTER_TEST (SessionManager, refuses_a_gate_without_a_local_init_op)
   MUSTER_EXPECT_TRUE (strstr (job.error->message, "[gate:0]"));
 }
 
-/* B002.3 */
+/* B002.3, B002.60: then local init always runs */
 MUSTER_TEST (SessionManager, accepts_a_local_init_op_without_a_gate)
 {
   g_auto (MusterJob) job = muster_job_new ();
@@ -25,7 +25,7 @@ MUSTER_TEST (SessionManager, accepts_a_local_init_op_without_a_gate)
   MUSTER_EXPECT_TRUE (manager != NULL);
 }
 
-/* B002.48 [diff] 3 */
+/* B002.4, B002.47, B002.48 [diff] 3: and 0 is the default, so that nothing spins */
 MUSTER_TEST (SessionManager, refuses_a_negative_recovery_wait)
 {
   MusterSessionManagerOptions options = {.recovery_wait_us = -1};
@@ -43,4 +43,172 @@ MUSTER_TEST (SessionManager, touches_nothing_when_it_is_made)
 
   MUSTER_EXPECT_TRUE (muster_job_diary_is (&job, ""));
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (job.clock), 0);
+}
+
+/* B002.1 */
+MUSTER_TEST (SessionManager, makes_do_with_nothing)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  g_clear_object (&job.manager);
+  job.manager = muster_session_manager_new (NULL, NULL, &job.error);
+  MUSTER_ASSERT_NO_ERROR (job.error);
+
+  g_autoptr (MusterSession) session = muster_session_manager_wait_for_session (
+      job.manager, MUSTER_MASTER (job.master), 0, NULL, NULL, &job.error);
+
+  MUSTER_EXPECT_NO_ERROR (job.error);
+  MUSTER_EXPECT_TRUE (session != NULL);
+  muster_job_diary_is (&job, "create");
+}
+
+typedef struct {
+  MusterJob *job;
+  gint64 last_us;
+  gint64 longest_us;
+} Pauses;
+
+static gboolean
+note_pause (G_GNUC_UNUSED MusterFakeMaster *master, G_GNUC_UNUSED const MusterStep *step,
+            MusterTensor **value, gpointer user_data, G_GNUC_UNUSED GError **error)
+{
+  Pauses *pauses = user_data;
+  gint64 now_us = muster_fake_clock_elapsed_us (pauses->job->clock);
+  const char *names[] = {"v", NULL};
+
+  pauses->longest_us = MAX (pauses->longest_us, now_us - pauses->last_us);
+  pauses->last_us = now_us;
+  *value = muster_tensor_new_strv (names);
+
+  return TRUE;
+}
+
+/* B002.1, B002.47: the longest pause between two looks is the recovery wait, 30 s unless given */
+MUSTER_TEST (SessionManager, looks_at_least_once_in_a_recovery_wait)
+{
+  const gint64 waits_us[] = {0, 5 * MUSTER_SECOND};
+
+  for (gsize i = 0; i < G_N_ELEMENTS (waits_us); i++) {
+    g_auto (MusterJob) job = muster_job_new ();
+    Pauses pauses = {.job = &job};
+    MusterSessionManagerOptions options = {
+        .ready_op = "moody", .recovery_wait_us = waits_us[i], .clock = MUSTER_CLOCK (job.clock)};
+    gint64 most_us = waits_us[i] ? waits_us[i] : 30 * MUSTER_SECOND;
+    MUSTER_TRACE ("a recovery wait of %d s", (int)(waits_us[i] / MUSTER_SECOND));
+    g_clear_object (&job.manager);
+    job.manager = muster_session_manager_new (NULL, &options, NULL);
+    muster_fake_clock_set_random (job.clock, 0.999);
+    muster_fake_master_op_calls (job.master, "moody", note_pause, &pauses);
+    g_autoptr (MusterSession) session = muster_job_wait (&job, 7200 * MUSTER_SECOND, NULL);
+    MUSTER_EXPECT_NULL (session);
+    MUSTER_EXPECT_LE (pauses.longest_us, most_us);
+    MUSTER_EXPECT_GT (pauses.longest_us, most_us / 2);
+  }
+}
+
+/* B002.5 */
+MUSTER_TEST (SessionManager, takes_lists_of_ops)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  const char *const inits[] = {"init_v", "init_w", NULL};
+  const char *const local_inits[] = {"local_a", "local_b", NULL};
+  MusterSessionManagerOptions options = {.local_init_ops = local_inits,
+                                         .ready_op = "ready",
+                                         .ready_for_local_init_op = "gate",
+                                         .clock = MUSTER_CLOCK (job.clock)};
+  muster_fake_master_op_sets (job.master, "init_v", "v", NULL);
+  muster_fake_master_op_sets (job.master, "init_w", "w", NULL);
+  muster_fake_master_op_sets (job.master, "local_a", "local", NULL);
+  muster_fake_master_op_sets (job.master, "local_b", NULL);
+  g_clear_object (&job.manager);
+  job.manager = muster_session_manager_new (NULL, &options, &job.error);
+  MUSTER_ASSERT_NO_ERROR (job.error);
+
+  g_autoptr (MusterSession) session =
+      muster_job_prepare (&job, (MusterPrepareOptions){.init_ops = inits});
+
+  MUSTER_EXPECT_NO_ERROR (job.error);
+  muster_job_diary_is (&job, "create, run init_v, run init_w, run gate, run local_a, run local_b, "
+                             "run ready");
+}
+
+/* B002.70: a list has no name; a local init op is printed as it is */
+MUSTER_TEST (SessionManager, has_no_name_for_a_list_of_init_ops)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  const char *const inits[] = {"init", "init", NULL};
+  const char *const local_inits[] = {"local_init", "local_init", NULL};
+  MusterSessionManagerOptions options = {
+      .local_init_ops = local_inits, .ready_op = "never", .clock = MUSTER_CLOCK (job.clock)};
+  muster_fake_master_op_reports (job.master, "never", "x", NULL);
+  g_clear_object (&job.manager);
+  job.manager = muster_session_manager_new (NULL, &options, NULL);
+
+  g_autoptr (MusterSession) session =
+      muster_job_prepare (&job, (MusterPrepareOptions){.init_ops = inits});
+
+  MUSTER_EXPECT_NULL (session);
+  MUSTER_ASSERT_TRUE (job.error != NULL);
+  MUSTER_EXPECT_STREQ (
+      job.error->message,
+      "Init operations did not make model ready.  Init op: <no name for list>, init fn: None, "
+      "local_init_op: [local_init, local_init], error: Variables not initialized: x");
+}
+
+MUSTER_TEST (SessionManager, refuses_an_op_and_a_list)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  const char *const ops[] = {"a", NULL};
+  MusterSessionManagerOptions options = {.local_init_op = "b", .local_init_ops = ops};
+  g_autoptr (GError) error = NULL;
+
+  g_autoptr (MusterSessionManager) manager = muster_session_manager_new (NULL, &options, &error);
+  g_autoptr (MusterSession) session =
+      muster_job_prepare (&job, (MusterPrepareOptions){.init_op = "b", .init_ops = ops});
+
+  MUSTER_EXPECT_TRUE (!manager && !session);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  muster_job_diary_is (&job, "");
+}
+
+MUSTER_TEST (SessionManager, refuses_a_cluster_without_addresses)
+{
+  const char *const wrong[] = {"ps:0", "ps:0=", "=host:1", "ps:0=host", "ps:0=host:x"};
+
+  for (gsize i = 0; i < G_N_ELEMENTS (wrong); i++) {
+    const char *const cluster[] = {"worker:0=host:1", wrong[i], NULL};
+    MusterSessionManagerOptions options = {.cluster = cluster};
+    g_autoptr (GError) error = NULL;
+    g_autoptr (MusterSessionManager) manager = muster_session_manager_new (NULL, &options, &error);
+    MUSTER_TRACE ("%s", wrong[i]);
+    MUSTER_EXPECT_NULL (manager);
+    MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  }
+}
+
+/* B002.8: graph and config go into every session, which is the caller's */
+MUSTER_TEST (SessionManager, gives_every_session_its_graph_and_config)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  MusterGraph *graph = muster_meta_graph_graph (job.meta_graph);
+  g_autoptr (GBytes) config = g_bytes_new_static ("\x08\x01", 2);
+  MusterSessionManagerOptions options = {.config = config, .clock = MUSTER_CLOCK (job.clock)};
+  g_autoptr (MusterSessionManager) manager = muster_session_manager_new (graph, &options, NULL);
+  MusterPrepareOptions init = {.init_op = "init"};
+  MusterMaster *master = MUSTER_MASTER (job.master);
+
+  MusterSession *sessions[] = {
+      muster_session_manager_prepare_session (manager, master, &init, NULL, NULL, NULL),
+      muster_session_manager_recover_session (manager, master, NULL, NULL, NULL, NULL, NULL),
+      muster_session_manager_wait_for_session (manager, master, 0, NULL, NULL, NULL)};
+
+  g_clear_object (&manager);
+  for (gsize i = 0; i < G_N_ELEMENTS (sessions); i++) {
+    MUSTER_ASSERT_TRUE (sessions[i] != NULL);
+    MUSTER_EXPECT_TRUE (muster_session_graph (sessions[i]) == graph);
+    MUSTER_EXPECT_TRUE (
+        muster_session_run_op (sessions[i], "init", MUSTER_WAIT_FOREVER, NULL, NULL));
+    g_object_unref (sessions[i]);
+  }
+  MUSTER_EXPECT_TRUE (muster_fake_master_options_of (job.master, "create") == config);
 }

@@ -89,7 +89,7 @@ MUSTER_TEST (Prepare, closes_its_session_when_there_is_no_checkpoint_and_no_init
   MUSTER_EXPECT_NULL (session);
 }
 
-/* B002.34, B002.38 */
+/* B002.34, B002.38, B002.60 */
 MUSTER_TEST (Prepare, is_content_with_a_local_init_op)
 {
   g_auto (MusterJob) job = muster_job_new ();
@@ -321,6 +321,195 @@ MUSTER_TEST (Prepare, reports_its_phases)
   MUSTER_EXPECT_EQ (job.report.sessions, 1u);
   MUSTER_EXPECT_EQ (job.report.looks, 2u);
   MUSTER_EXPECT_NULL (job.report.reason);
+  MUSTER_EXPECT_EQ ((int)job.report.outcome, (int)MUSTER_OUTCOME_READY);
+  MUSTER_EXPECT_EQ (job.report.final_step, -1);
+}
+
+static void
+expect_span (MusterJob *job, guint i, const char *name, gint64 started_us, gint64 duration_us)
+{
+  MUSTER_TRACE ("span %u", i);
+  MUSTER_ASSERT_TRUE (job->report.timeline->len > i);
+  MusterSpan *span = &g_array_index (job->report.timeline, MusterSpan, i);
+  MUSTER_EXPECT_STREQ (span->name, name);
+  MUSTER_EXPECT_EQ (span->started_us, started_us);
+  MUSTER_EXPECT_EQ (span->duration_us, duration_us);
+}
+
+MUSTER_TEST (Prepare, tells_every_stretch_of_its_phases_in_order)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  muster_fake_master_set_cost (job.master, "create", MUSTER_SECOND);
+  muster_fake_master_set_cost (job.master, "init", 3 * MUSTER_SECOND);
+  muster_fake_master_fail (job.master, "gate", 1, 1, MUSTER_ERROR_ABORTED, "lost");
+
+  g_autoptr (MusterSession) session =
+      muster_job_prepare (&job, (MusterPrepareOptions){.init_op = "init"});
+
+  MUSTER_EXPECT_NO_ERROR (job.error);
+  MUSTER_ASSERT_TRUE (job.report.timeline != NULL);
+  MUSTER_EXPECT_EQ (job.report.timeline->len, 8u);
+  expect_span (&job, 0, "create", 0, MUSTER_SECOND);
+  expect_span (&job, 1, "init", MUSTER_SECOND, 3 * MUSTER_SECOND);
+  expect_span (&job, 2, "local init", 4 * MUSTER_SECOND, 0);
+  expect_span (&job, 3, "connect", 4 * MUSTER_SECOND, 50 * MUSTER_MILLISECOND);
+  expect_span (&job, 4, "create", 4050 * MUSTER_MILLISECOND, MUSTER_SECOND);
+  expect_span (&job, 5, "init", 5050 * MUSTER_MILLISECOND, 3 * MUSTER_SECOND);
+  expect_span (&job, 6, "local init", 8050 * MUSTER_MILLISECOND, 0);
+  expect_span (&job, 7, "ready", 8050 * MUSTER_MILLISECOND, 0);
+}
+
+/* B002.64 */
+MUSTER_TEST (Prepare, goes_on_to_the_ready_op_without_local_init)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  g_clear_object (&job.manager);
+  job.manager = muster_job_manager (&job, NULL, "gate", NULL);
+
+  g_autoptr (MusterSession) session =
+      muster_job_prepare (&job, (MusterPrepareOptions){.init_op = "init"});
+
+  MUSTER_EXPECT_NO_ERROR (job.error);
+  muster_job_diary_is (&job, "create, run init, run gate");
+}
+
+/* B002.65 */
+MUSTER_TEST (Prepare, says_when_local_init_runs)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+
+  MUSTER_EXPECT_LOG (NULL, G_LOG_LEVEL_INFO, "Running local_init_op.");
+  MUSTER_EXPECT_LOG (NULL, G_LOG_LEVEL_INFO, "Done running local_init_op.");
+  g_autoptr (MusterSession) session =
+      muster_job_prepare (&job, (MusterPrepareOptions){.init_op = "init"});
+  MUSTER_ASSERT_LOGGED ();
+
+  MUSTER_EXPECT_TRUE (session != NULL);
+}
+
+/* B002.65, B002.67: what failed isn't done */
+MUSTER_TEST (Prepare, does_not_call_a_failing_local_init_done)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  muster_fake_master_fail (job.master, "local_init", 1, 1, MUSTER_ERROR_INTERNAL, "boom");
+
+  MUSTER_EXPECT_LOG (NULL, G_LOG_LEVEL_INFO, "Running local_init_op.");
+  g_autoptr (MusterSession) session =
+      muster_job_prepare (&job, (MusterPrepareOptions){.init_op = "init"});
+  MUSTER_ASSERT_LOGGED ();
+
+  MUSTER_EXPECT_NULL (session);
+}
+
+/* B002.59, B002.66: a refusal of another kind is the op's own, and says whose it is */
+MUSTER_TEST (Prepare, says_which_readiness_op_refused)
+{
+  const struct {
+    const char *op;
+    const char *message;
+  } cases[] = {{"gate", "Model not ready for local init: table not filled"},
+               {"ready", "Model not ready: table not filled"}};
+
+  for (gsize i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_auto (MusterJob) job = muster_job_new ();
+    MUSTER_TRACE ("%s", cases[i].op);
+    muster_fake_master_fail (job.master, cases[i].op, 1, G_MAXUINT,
+                             MUSTER_ERROR_FAILED_PRECONDITION, "table not filled");
+    g_autoptr (MusterSession) chief =
+        muster_job_prepare (&job, (MusterPrepareOptions){.init_op = "init"});
+    MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
+    MUSTER_EXPECT_STREQ (job.error->message, cases[i].message);
+    g_autoptr (MusterSession) worker = muster_job_wait (&job, 60 * MUSTER_SECOND, NULL);
+    MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
+    MUSTER_EXPECT_STREQ (job.error->message, cases[i].message);
+    MUSTER_EXPECT_TRUE (!chief && !worker);
+  }
+}
+
+/* B002.62, B002.63: a gate that lists local variables can never open; the reason is the same text
+ * in each verb */
+MUSTER_TEST (Prepare, never_opens_a_gate_that_asks_for_what_local_init_makes)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  const char *reason = "Variables not initialized: local";
+  g_autofree char *prefix = muster_job_write_checkpoint (muster_test_tmpdir (), 1);
+  gboolean recovered = TRUE;
+  g_clear_object (&job.manager);
+  job.manager = muster_job_manager (&job, "local_init", "ready", "ready");
+
+  g_autoptr (MusterSession) prepared =
+      muster_job_prepare (&job, (MusterPrepareOptions){.init_op = "init"});
+  MUSTER_EXPECT_NULL (prepared);
+  MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
+  MUSTER_EXPECT_STREQ (job.report.reason, reason);
+
+  g_autoptr (MusterSession) session = muster_job_recover (
+      &job, (MusterPrepareOptions){.saver = job.saver, .checkpoint_filename = prefix}, &recovered);
+  MUSTER_EXPECT_TRUE (session && !recovered);
+  MUSTER_EXPECT_TRUE (g_str_has_suffix (job.report.reason, reason));
+
+  g_autoptr (MusterSession) waited = muster_job_wait (&job, 60 * MUSTER_SECOND, NULL);
+  MUSTER_EXPECT_NULL (waited);
+  MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+  MUSTER_EXPECT_STREQ (job.report.reason, reason);
+  MUSTER_EXPECT_EQ (muster_fake_master_n_calls (job.master, "local_init"), 0u);
+}
+
+typedef struct {
+  MusterJob *job;
+  guint n_calls;
+  guint n_creates; /* when it was called last */
+  gboolean fails;
+} Devices;
+
+static gboolean
+wipe_devices (MusterMaster *master, G_GNUC_UNUSED gint64 deadline_us,
+              G_GNUC_UNUSED GCancellable *cancellable, gpointer user_data, GError **error)
+{
+  Devices *devices = user_data;
+
+  MUSTER_EXPECT_TRUE (master == MUSTER_MASTER (devices->job->master));
+  devices->n_calls++;
+  devices->n_creates = muster_fake_master_n_calls (devices->job->master, "create");
+  if (devices->fails)
+    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL, "no such accelerator");
+
+  return !devices->fails;
+}
+
+/* B002.10 */
+MUSTER_TEST (Prepare, initialises_devices_before_there_is_a_session)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  Devices devices = {.job = &job, .n_creates = G_MAXUINT};
+  MusterPrepareOptions options = {
+      .init_op = "init", .device_func = wipe_devices, .device_func_data = &devices};
+
+  g_autoptr (MusterSession) prepared = muster_job_prepare (&job, options);
+  MUSTER_EXPECT_EQ (devices.n_calls, 1u);
+  MUSTER_EXPECT_EQ (devices.n_creates, 0u);
+  g_autoptr (MusterSession) recovered = muster_job_recover (&job, options, NULL);
+  MUSTER_EXPECT_EQ (devices.n_calls, 2u);
+  MUSTER_EXPECT_EQ (devices.n_creates, 1u);
+
+  MUSTER_EXPECT_TRUE (prepared && recovered);
+}
+
+MUSTER_TEST (Prepare, makes_no_session_where_the_devices_fail)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  Devices devices = {.job = &job, .fails = TRUE};
+
+  g_autoptr (MusterSession) session = muster_job_prepare (
+      &job, (MusterPrepareOptions){
+                .init_op = "init", .device_func = wipe_devices, .device_func_data = &devices});
+
+  MUSTER_EXPECT_NULL (session);
+  MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL);
+  MUSTER_ASSERT_TRUE (job.error != NULL);
+  MUSTER_EXPECT_STREQ (job.error->message,
+                       "Initialising the master's devices: no such accelerator");
+  muster_job_diary_is (&job, "");
 }
 
 /* B002.7 */

@@ -117,3 +117,37 @@ MUSTER_TEST (Recover, refuses_two_places_before_it_makes_a_session)
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
   muster_job_diary_is (&job, "");
 }
+
+/* B002.80, B002.87: it is no prepare */
+MUSTER_TEST (Recover, runs_no_init_op_though_one_is_given)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  gboolean recovered = TRUE;
+
+  g_autoptr (MusterSession) session =
+      muster_job_recover (&job, (MusterPrepareOptions){.init_op = "init"}, &recovered);
+
+  MUSTER_EXPECT_NO_ERROR (job.error);
+  MUSTER_EXPECT_TRUE (session && !recovered);
+  MUSTER_EXPECT_EQ ((int)job.report.outcome, (int)MUSTER_OUTCOME_NOT_READY);
+  muster_job_diary_is (&job, "create, run gate");
+}
+
+/* The deadline bounds recover as it does prepare. */
+MUSTER_TEST (Recover, ends_at_its_deadline)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  g_autofree char *prefix = muster_job_write_checkpoint (muster_test_tmpdir (), 1);
+  MusterPrepareOptions options = from_directory (&job);
+  options.timeout_us = 10 * MUSTER_SECOND;
+  muster_fake_master_set_cost (job.master, "save/restore_all", MUSTER_WAIT_FOREVER);
+
+  g_autoptr (MusterSession) session = muster_job_recover (&job, options, NULL);
+
+  MUSTER_EXPECT_NULL (session);
+  MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+  MUSTER_ASSERT_TRUE (job.error != NULL);
+  MUSTER_EXPECT_TRUE (strstr (job.error->message, "out of time in 'restore'"));
+  MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (job.clock), 10 * MUSTER_SECOND);
+  MUSTER_EXPECT_EQ (muster_fake_master_n_open (job.master), 0u);
+}

@@ -211,6 +211,68 @@ MUSTER_TEST (Restore, waits_two_hours_for_a_checkpoint_by_default)
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (job.clock), 7200 * MUSTER_SECOND);
 }
 
+/* B002.19: one look and no sleep */
+MUSTER_TEST (Restore, looks_once_with_a_limit_below_0)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  MusterPrepareOptions options = from_directory (&job);
+  options.wait_for_checkpoint = TRUE;
+  options.max_wait_us = -1;
+
+  g_autoptr (MusterSession) session = muster_job_prepare (&job, options);
+
+  MUSTER_EXPECT_NO_ERROR (job.error);
+  muster_job_diary_is (&job, INITIALISED);
+  MUSTER_EXPECT_EQ (muster_fake_clock_n_waits (job.clock), 0u);
+}
+
+/* B002.20 [diff] */
+MUSTER_TEST (Restore, waits_without_end_when_that_is_asked_for)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  MusterPrepareOptions options = from_directory (&job);
+  options.wait_for_checkpoint = TRUE;
+  options.max_wait_us = MUSTER_WAIT_FOREVER;
+  muster_fake_clock_at (job.clock, 100000 * MUSTER_SECOND, write_checkpoint, NULL);
+
+  g_autoptr (MusterSession) session = muster_job_prepare (&job, options);
+
+  MUSTER_EXPECT_NO_ERROR (job.error);
+  muster_job_diary_is (&job, RESTORED);
+}
+
+MUSTER_TEST (Restore, is_cancelled_while_it_waits_for_a_checkpoint)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+  MusterPrepareOptions options = from_directory (&job);
+  options.wait_for_checkpoint = TRUE;
+  muster_fake_clock_cancel_at (job.clock, 95 * MUSTER_SECOND, cancellable);
+
+  g_autoptr (MusterSession) session = muster_session_manager_prepare_session (
+      job.manager, MUSTER_MASTER (job.master), &options, NULL, cancellable, &job.error);
+
+  MUSTER_EXPECT_NULL (session);
+  MUSTER_EXPECT_ERROR (job.error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+  MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (job.clock), 95 * MUSTER_SECOND);
+  muster_job_diary_is (&job, "create, close");
+}
+
+/* B002.25 */
+MUSTER_TEST (Restore, looks_at_no_state_of_another_name)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  g_autofree char *prefix = muster_job_write_checkpoint (muster_test_tmpdir (), 7);
+  g_autofree char *state = g_build_filename (muster_test_tmpdir (), "checkpoint", NULL);
+  g_autofree char *other = g_build_filename (muster_test_tmpdir (), "latest", NULL);
+  MUSTER_ASSERT_EQ (g_rename (state, other), 0);
+
+  g_autoptr (MusterSession) session = muster_job_prepare (&job, from_directory (&job));
+
+  MUSTER_EXPECT_NO_ERROR (job.error);
+  muster_job_diary_is (&job, INITIALISED);
+}
+
 /* One deadline over everything, also over the wait for a checkpoint. */
 MUSTER_TEST (Restore, ends_at_the_deadline_while_it_waits_for_a_checkpoint)
 {

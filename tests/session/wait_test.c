@@ -34,6 +34,7 @@ MUSTER_TEST (Wait, waits_for_a_chief_that_comes_after_an_hour)
   MUSTER_EXPECT_EQ (job.report.sessions, 1u);
 }
 
+/* B002.50 is replaced: nobody sleeps through readiness */
 MUSTER_TEST (Wait, comes_off_the_line_at_once_where_the_master_pushes)
 {
   g_auto (MusterJob) job = muster_job_new ();
@@ -194,7 +195,8 @@ MUSTER_TEST (Wait, knocks_ever_more_rarely_but_every_second)
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (job.clock), 3600 * MUSTER_SECOND);
 }
 
-/* diff 6 and 13: a lost session is closed, another is made, local init is run again in it */
+/* B002.51, diff 6 and 13: a lost session is closed, another is made, local init is run again in it
+ */
 MUSTER_TEST (Wait, makes_another_session_when_the_master_lost_it)
 {
   g_auto (MusterJob) job = muster_job_new ();
@@ -241,7 +243,7 @@ MUSTER_TEST (Wait, does_not_flood_a_master_that_loses_every_session_at_once)
   MUSTER_EXPECT_EQ (muster_fake_master_n_open (job.master), 0u);
 }
 
-/* B002.52 [diff] 6: all else ends it at once; diff 2: closed */
+/* B002.52 [diff] 6, B002.61: all else ends it at once; diff 2: closed */
 MUSTER_TEST (Wait, ends_with_any_other_error)
 {
   const char *const ops[] = {"gate", "local_init", "ready"};
@@ -327,4 +329,271 @@ MUSTER_TEST (Wait, needs_neither_gate_nor_ready_op)
 
   MUSTER_EXPECT_TRUE (session != NULL);
   muster_job_diary_is (&job, "create");
+}
+
+/* B002.71 [diff]: a clock whose wall is set forward and back all the time. */
+
+#define TEST_TYPE_MAD_CLOCK (test_mad_clock_get_type ())
+G_DECLARE_FINAL_TYPE (TestMadClock, test_mad_clock, TEST, MAD_CLOCK, GObject)
+
+struct _TestMadClock {
+  GObject parent;
+  MusterClock *clock; /* (not owned) the job's */
+  gint64 wall_us;
+};
+
+static gint64
+mad_now_us (MusterClock *clock)
+{
+  return muster_clock_now_us (TEST_MAD_CLOCK (clock)->clock);
+}
+
+static gint64
+mad_wall_us (MusterClock *clock)
+{
+  TestMadClock *self = TEST_MAD_CLOCK (clock);
+
+  return self->wall_us = self->wall_us == 0 ? 4000000000 * MUSTER_SECOND : 0;
+}
+
+static gboolean
+mad_wait_until (MusterClock *clock, gint64 wake_us, GCancellable *cancellable, GError **error)
+{
+  return muster_clock_wait_until (TEST_MAD_CLOCK (clock)->clock, wake_us, cancellable, error);
+}
+
+static double
+mad_random (MusterClock *clock)
+{
+  return muster_clock_random (TEST_MAD_CLOCK (clock)->clock);
+}
+
+static void
+test_mad_clock_clock_init (MusterClockInterface *iface)
+{
+  iface->now_us = mad_now_us;
+  iface->wall_us = mad_wall_us;
+  iface->wait_until = mad_wait_until;
+  iface->random = mad_random;
+}
+
+G_DEFINE_FINAL_TYPE_WITH_CODE (TestMadClock, test_mad_clock, G_TYPE_OBJECT,
+                               G_IMPLEMENT_INTERFACE (MUSTER_TYPE_CLOCK, test_mad_clock_clock_init))
+
+static void
+test_mad_clock_class_init (G_GNUC_UNUSED TestMadClockClass *klass)
+{
+}
+
+static void
+test_mad_clock_init (G_GNUC_UNUSED TestMadClock *self)
+{
+}
+
+MUSTER_TEST (Wait, keeps_its_deadline_though_the_wall_clock_jumps)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  g_autoptr (TestMadClock) mad = g_object_new (TEST_TYPE_MAD_CLOCK, NULL);
+  mad->clock = MUSTER_CLOCK (job.clock);
+  MusterSessionManagerOptions options = {.ready_op = "ready", .clock = MUSTER_CLOCK (mad)};
+  g_clear_object (&job.manager);
+  job.manager = muster_session_manager_new (NULL, &options, NULL);
+
+  g_autoptr (MusterSession) session = muster_job_wait (&job, 7200 * MUSTER_SECOND, NULL);
+  g_clear_object (&job.manager);
+
+  MUSTER_EXPECT_NULL (session);
+  MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+  MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (job.clock), 7200 * MUSTER_SECOND);
+}
+
+/* What the chief does. */
+
+static void
+chief_starts (gpointer job)
+{
+  muster_job_set_chief (job, MUSTER_CHIEF_INITIALISING, FALSE, TRUE, -1);
+}
+
+static void
+chief_has_prepared (gpointer job)
+{
+  muster_job_initialise (job);
+  muster_job_set_chief (job, MUSTER_CHIEF_PREPARED, TRUE, TRUE, -1);
+}
+
+static void
+chief_ends_the_job (gpointer job)
+{
+  muster_job_set_chief (job, MUSTER_CHIEF_OVER, TRUE, FALSE, 20000);
+}
+
+static void
+set_up_announcing (MusterJob *job)
+{
+  muster_job_name_model (
+      job, (MusterSessionManagerOptions){.task = "worker:3", .meta_graph = job->meta_graph});
+  muster_fake_master_set_watchable (job->master);
+}
+
+MUSTER_TEST (Wait, says_that_no_chief_has_ever_registered)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  set_up_announcing (&job);
+
+  g_autoptr (MusterSession) session = muster_job_wait (&job, 600 * MUSTER_SECOND, NULL);
+
+  MUSTER_EXPECT_NULL (session);
+  MUSTER_ASSERT_TRUE (job.error != NULL);
+  MUSTER_EXPECT_TRUE (g_str_has_prefix (
+      job.error->message, "Session was not ready after waiting 600 secs. (no chief has ever "
+                          "registered for 'digits'; Variables not initialized: v, w); out of time "
+                          "in 'waiting'"));
+  MUSTER_EXPECT_EQ ((int)job.report.outcome, (int)MUSTER_OUTCOME_NOT_READY);
+  MUSTER_ASSERT_TRUE (job.report.reasons != NULL);
+  const MusterReason *chief = muster_reasons_find (job.report.reasons, "chief");
+  const MusterReason *variables = muster_reasons_find (job.report.reasons, "variables");
+  MUSTER_EXPECT_STREQ (chief->state, "never-registered");
+  MUSTER_EXPECT_EQ (variables->n_missing, 2u);
+  MUSTER_EXPECT_EQ (variables->n_total, 2u);
+}
+
+MUSTER_TEST (Wait, says_what_the_chief_was_doing_and_for_how_long)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  set_up_announcing (&job);
+  muster_job_initialise (&job);
+  muster_fake_clock_at (job.clock, 60 * MUSTER_SECOND, chief_starts, &job);
+  muster_fake_master_op_reports (job.master, "gate", "x", NULL);
+
+  g_autoptr (MusterSession) session = muster_job_wait (&job, 600 * MUSTER_SECOND, NULL);
+
+  MUSTER_EXPECT_NULL (session);
+  MUSTER_ASSERT_TRUE (job.error != NULL);
+  MUSTER_EXPECT_TRUE (g_str_has_prefix (
+      job.error->message, "Session was not ready after waiting 600 secs. (the chief is "
+                          "initialising (worker:7 at elsewhere:1), for 9m00s; "));
+}
+
+/* diff 7: the variables have their values, but the chief's init function still runs */
+MUSTER_TEST (Wait, waits_until_the_chief_has_prepared_the_model)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  set_up_announcing (&job);
+  muster_job_initialise (&job);
+  chief_starts (&job);
+  muster_fake_clock_at (job.clock, 60 * MUSTER_SECOND, chief_has_prepared, &job);
+
+  g_autoptr (MusterSession) session = muster_job_wait (&job, 600 * MUSTER_SECOND, NULL);
+
+  MUSTER_EXPECT_NO_ERROR (job.error);
+  MUSTER_EXPECT_TRUE (session != NULL);
+  MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (job.clock), 60 * MUSTER_SECOND);
+  MUSTER_EXPECT_EQ ((int)job.report.outcome, (int)MUSTER_OUTCOME_READY);
+  MUSTER_ASSERT_TRUE (job.report.reasons != NULL);
+  MUSTER_EXPECT_TRUE (muster_reasons_find (job.report.reasons, "chief")->is_well);
+}
+
+MUSTER_TEST (Wait, leaves_a_job_that_is_over)
+{
+  const gint64 timeouts_us[] = {MUSTER_WAIT_FOREVER, 0};
+
+  for (gsize i = 0; i < G_N_ELEMENTS (timeouts_us); i++) {
+    g_auto (MusterJob) job = muster_job_new ();
+    MUSTER_TRACE ("timeout %u", (guint)i);
+    set_up_announcing (&job);
+    chief_ends_the_job (&job);
+    muster_job_initialise (&job);
+    muster_fake_clock_pass (job.clock, 192 * MUSTER_SECOND);
+    g_autoptr (MusterSession) session = muster_job_wait (&job, timeouts_us[i], NULL);
+    MUSTER_EXPECT_NULL (session);
+    MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_OUT_OF_RANGE);
+    MUSTER_ASSERT_TRUE (job.error != NULL);
+    MUSTER_EXPECT_STREQ (job.error->message,
+                         "digits is over: its chief ended the job at step 20000, 3m12s ago");
+    MUSTER_EXPECT_EQ ((int)job.report.outcome, (int)MUSTER_OUTCOME_OVER);
+    MUSTER_EXPECT_EQ (job.report.final_step, 20000);
+    MUSTER_EXPECT_EQ (muster_fake_master_n_calls (job.master, "local_init"), 0u);
+    MUSTER_EXPECT_EQ (muster_fake_master_n_open (job.master), 0u);
+    MUSTER_EXPECT_STREQ (muster_reasons_find (job.report.reasons, "job")->state, "over");
+  }
+}
+
+/* An op that is out of range has nothing to do with the job's end. */
+MUSTER_TEST (Wait, takes_no_other_error_for_the_end_of_the_job)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  set_up_announcing (&job);
+  chief_has_prepared (&job);
+  muster_fake_master_fail (job.master, "local_init", 1, 1, MUSTER_ERROR_OUT_OF_RANGE,
+                           "queue ended");
+
+  g_autoptr (MusterSession) session = muster_job_wait (&job, 600 * MUSTER_SECOND, NULL);
+
+  MUSTER_EXPECT_NULL (session);
+  MUSTER_EXPECT_EQ ((int)job.report.outcome, (int)MUSTER_OUTCOME_FAILED);
+}
+
+static void
+keep_chief (G_GNUC_UNUSED const char *message, G_GNUC_UNUSED const MusterTurn *turn,
+            GPtrArray *reasons, gpointer user_data)
+{
+  const MusterReason *chief = muster_reasons_find (reasons, "chief");
+
+  g_string_append_printf (user_data, "%s|", chief ? chief->state : "?");
+}
+
+MUSTER_TEST (Wait, tells_what_the_chief_does_as_reasons)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  g_autoptr (GString) told = g_string_new (NULL);
+  set_up_announcing (&job);
+  muster_session_manager_set_progress (job.manager, keep_chief, told);
+  muster_fake_clock_at (job.clock, 30 * MUSTER_SECOND, chief_starts, &job);
+  muster_fake_clock_at (job.clock, 60 * MUSTER_SECOND, chief_has_prepared, &job);
+
+  g_autoptr (MusterSession) session = muster_job_wait (&job, 600 * MUSTER_SECOND, NULL);
+
+  MUSTER_EXPECT_NO_ERROR (job.error);
+  MUSTER_EXPECT_TRUE (g_str_has_prefix (told->str, "never-registered|initialising|"));
+}
+
+MUSTER_TEST (Wait, tells_of_a_graph_that_differs)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  set_up_announcing (&job);
+  chief_starts (&job);
+  muster_job_set_chief (&job, MUSTER_CHIEF_PREPARED, TRUE, TRUE, -1);
+  muster_fake_master_set_graph_difference (job.master, "node 'w' is missing there");
+
+  g_autoptr (MusterSession) session = muster_job_wait (&job, 60 * MUSTER_SECOND, NULL);
+
+  MUSTER_EXPECT_NULL (session);
+  MUSTER_ASSERT_TRUE (job.error != NULL);
+  MUSTER_EXPECT_TRUE (
+      strstr (job.error->message, "the graph differs from the chief's: node 'w' is missing there"));
+}
+
+/* The last reason isn't lost when the time runs out between two sessions. */
+MUSTER_TEST (Wait, reports_the_last_reason_and_every_stretch)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  muster_fake_clock_at (job.clock, 10 * MUSTER_SECOND, muster_job_restart_master, &job);
+
+  g_autoptr (MusterSession) session = muster_job_wait (&job, 60 * MUSTER_SECOND, NULL);
+
+  MUSTER_EXPECT_NULL (session);
+  MUSTER_EXPECT_EQ (job.report.retries[MUSTER_FAILURE_LOST_SESSION], 1u);
+  MUSTER_EXPECT_STREQ (job.report.reason, "Variables not initialized: v, w");
+  gint64 phases_us = 0, spans_us = 0, end_us = 0;
+  for (guint i = 0; i < job.report.phases->len; i++)
+    phases_us += g_array_index (job.report.phases, MusterPhase, i).duration_us;
+  for (guint i = 0; i < job.report.timeline->len; i++) {
+    MusterSpan *span = &g_array_index (job.report.timeline, MusterSpan, i);
+    MUSTER_EXPECT_EQ (span->started_us, end_us); /* without gaps */
+    end_us = span->started_us + span->duration_us;
+    spans_us += span->duration_us;
+  }
+  MUSTER_EXPECT_EQ (phases_us, 60 * MUSTER_SECOND);
+  MUSTER_EXPECT_EQ (spans_us, 60 * MUSTER_SECOND);
 }
