@@ -41,7 +41,7 @@ struct _MusterLive {
   int signal;  /* the thread's until it is joined: the one that came; 0: none */
 
   GMutex lock;
-  GPtrArray *rows;   /* (owned) (nullable) guarded by lock, as are all below */
+  GPtrArray *rows;   /* (owned) guarded by lock, as are all below */
   char *summary;     /* (owned) (nullable) */
   gint64 printed_us; /* the last line */
   guint drawn;       /* lines of the block on the terminal */
@@ -61,8 +61,9 @@ static char *
 time_of (const MusterLive *self, gint64 now_us)
 {
   gboolean forever = self->deadline_us == MUSTER_WAIT_FOREVER;
-  gint64 us =
-      forever ? now_us - self->started_us : muster_deadline_remaining (self->deadline_us, now_us);
+  gint64 left_us = muster_deadline_remaining (self->deadline_us, now_us);
+  /* a second that has begun is left */
+  gint64 us = forever ? now_us - self->started_us : left_us + MUSTER_SECOND - 1;
   g_autofree char *text = muster_rows_seconds (us);
   return g_strdup_printf (forever ? "for %s" : "%s left", text);
 }
@@ -106,7 +107,9 @@ print_line (MusterLive *self, gint64 now_us, gboolean again)
 {
   g_autofree char *subject = subject_of (self);
   g_autofree char *time = time_of (self, now_us);
-  fprintf (stderr, again ? "%s: %s (%s)\n" : "%s: %s\n", subject, self->summary, time);
+  const char *colon = self->summary != NULL ? ": " : "";
+  const char *summary = self->summary != NULL ? self->summary : "";
+  fprintf (stderr, again ? "%s%s%s (%s)\n" : "%s%s%s\n", subject, colon, summary, time);
   fflush (stderr);
   self->printed_us = now_us;
 }
@@ -117,10 +120,9 @@ on_tick (MusterLive *self)
   gint64 now_us = muster_clock_now_us (muster_system_clock ());
   muster_notify ("WATCHDOG=1");
   g_mutex_lock (&self->lock);
-  if (self->rows != NULL && self->shows == SHOWS_BLOCK)
+  if (self->shows == SHOWS_BLOCK)
     draw (self, now_us);
-  else if (self->rows != NULL && self->shows == SHOWS_LINES &&
-           now_us - self->printed_us >= REPEAT_US)
+  else if (self->shows == SHOWS_LINES && now_us - self->printed_us >= REPEAT_US)
     print_line (self, now_us, TRUE);
   g_mutex_unlock (&self->lock);
 }
@@ -208,6 +210,7 @@ muster_live_new (const char *doing, const MusterCliOptions *options, gboolean js
   self->deadline_us = muster_deadline_after (self->started_us, options->timeout_us);
   self->verb = g_cancellable_new ();
   self->ended = g_cancellable_new ();
+  self->rows = g_ptr_array_new ();
   g_mutex_init (&self->lock);
   block_signals (self);
   self->thread = g_thread_new ("live", watch, self);
@@ -240,8 +243,7 @@ muster_live_progress (const char *message, const MusterTurn *turn G_GNUC_UNUSED,
   gboolean is_new = g_strcmp0 (summary, self->summary) != 0;
   g_free (self->summary);
   self->summary = g_steal_pointer (&summary);
-  if (self->rows != NULL)
-    g_ptr_array_unref (self->rows);
+  g_ptr_array_unref (self->rows);
   self->rows = muster_rows_new (message, reasons);
   if (is_new)
     muster_notify_status (self->summary);
@@ -267,7 +269,7 @@ muster_live_end (MusterLive *self)
   g_object_unref (self->verb);
   g_object_unref (self->ended);
   g_mutex_clear (&self->lock);
-  g_clear_pointer (&self->rows, g_ptr_array_unref);
+  g_ptr_array_unref (self->rows);
   g_free (self->summary);
   g_free (self);
 }

@@ -60,27 +60,29 @@ muster_cli_phases (const MusterSessionReport *report)
   return g_string_free (text, FALSE);
 }
 
-/* "spent: connect 3 ms, waiting 9m59s (597 looks, one session; 3 retries: unreachable 3)" */
+/* "spent: connect 3 ms, waiting 9m59s (597 looks, one session, tried again: lost session 1×)" */
 static void
 tell_spending (const MusterSessionReport *report)
 {
   if (report->phases == NULL || report->phases->len == 0)
     return;
   g_autofree char *phases = muster_cli_phases (report);
-  g_autoptr (GString) text = g_string_new (NULL);
+  g_autoptr (GPtrArray) parts = g_ptr_array_new_with_free_func (g_free);
   if (report->pushed)
-    g_string_append (text, "told by the master");
-  else
-    g_string_append_printf (text, "%u look%s", report->looks, report->looks == 1 ? "" : "s");
-  if (report->sessions == 1)
-    g_string_append (text, ", one session");
-  else
-    g_string_append_printf (text, ", %u sessions", report->sessions);
+    g_ptr_array_add (parts, g_strdup ("told by the master"));
+  else if (report->looks > 0)
+    g_ptr_array_add (parts,
+                     g_strdup_printf (report->looks == 1 ? "one look" : "%u looks", report->looks));
+  if (report->sessions > 0)
+    g_ptr_array_add (parts, g_strdup_printf (report->sessions == 1 ? "one session" : "%u sessions",
+                                             report->sessions));
   for (guint i = 0; i < MUSTER_N_FAILURES; i++)
     if (report->retries[i] > 0)
-      g_string_append_printf (text, ", tried again %u× (%s)", report->retries[i],
-                              muster_failure_name (i));
-  muster_cli_say (stderr, "  spent: %s (%s)\n", phases, text->str);
+      g_ptr_array_add (parts, g_strdup_printf ("%s: tried again %u×", muster_failure_name (i),
+                                               report->retries[i]));
+  g_ptr_array_add (parts, NULL);
+  g_autofree char *all = g_strjoinv (", ", (char **)parts->pdata);
+  muster_cli_say (stderr, *all != '\0' ? "  spent: %s (%s)\n" : "  spent: %s\n", phases, all);
 }
 
 static void
@@ -119,23 +121,6 @@ phrase_of (const MusterReason *server)
   return "no session";
 }
 
-static void
-tell_no_answer (const MusterCliResult *self)
-{
-  const MusterReason *server = find (self->report, "server");
-  g_autofree char *took = muster_format_duration (self->took_us);
-  gboolean is_known = server != NULL && !server->is_well;
-  muster_cli_say (stderr, "muster: no answer from %s in %s: %s\n", self->options->target, took,
-                  is_known ? phrase_of (server) : self->error->message);
-  if (is_known)
-    muster_cli_say (stderr, "  %s\n", server->text);
-  tell_spending (self->report);
-  muster_cli_say (stderr, "  try: %s\n",
-                  is_known && server->hint != NULL
-                      ? server->hint
-                      : "is that a master? `muster serve --listen=HOST:PORT` starts one");
-}
-
 /* What else isn't well: one line each. */
 static void
 tell_others (const MusterSessionReport *report, const MusterReason *first)
@@ -147,9 +132,30 @@ tell_others (const MusterSessionReport *report, const MusterReason *first)
     if (strcmp (it->component, "variables") == 0)
       muster_cli_say (stderr, "  %u variables are not initialised: %s\n", it->n_missing,
                       strchr (it->text, ':') != NULL ? strchr (it->text, ':') + 2 : it->text);
+    else if (strcmp (it->component, "task") == 0) /* its text begins with its name */
+      muster_cli_say (stderr, "  %s\n", it->text);
     else
       muster_cli_say (stderr, "  %s: %s\n", it->component, it->text);
   }
+}
+
+static void
+tell_no_answer (const MusterCliResult *self)
+{
+  const MusterReason *server = find (self->report, "server");
+  g_autofree char *took = muster_format_duration (self->took_us);
+  gboolean is_known = server != NULL && !server->is_well;
+  muster_cli_say (stderr, "muster: no answer from %s in %s: %s\n", self->options->target, took,
+                  is_known ? phrase_of (server) : self->error->message);
+  if (is_known) {
+    muster_cli_say (stderr, "  %s\n", server->text);
+    tell_others (self->report, server);
+  }
+  tell_spending (self->report);
+  muster_cli_say (stderr, "  try: %s\n",
+                  is_known && server->hint != NULL
+                      ? server->hint
+                      : "is that a master? `muster serve --listen=HOST:PORT` starts one");
 }
 
 static void

@@ -136,7 +136,7 @@ tell_why (const Place *place, gint64 started_us, const GError *error)
                   found ? diagnosis.text : error->message);
   muster_cli_say (stderr, "  try: %s\n",
                   diagnosis.stage == MUSTER_REACH_REFUSED
-                      ? "nothing listens there: `muster serve --listen=HOST:PORT` starts a master"
+                      ? "`muster serve --listen=HOST:PORT` starts a master"
                       : "is the address right, and is that port a master's?");
   return MUSTER_EXIT_NO_ANSWER;
 }

@@ -91,7 +91,7 @@ server_hint (const char *state, const char *target)
   if (strcmp (state, "not-resolved") == 0)
     return g_strdup_printf ("is the name in %s right?", target);
   if (strcmp (state, "refused") == 0)
-    return g_strdup ("nothing listens there: `muster serve --listen=HOST:PORT` starts a master");
+    return g_strdup ("`muster serve --listen=HOST:PORT` starts a master");
   if (strcmp (state, "unreachable") == 0)
     return g_strdup_printf ("is %s right, and does every firewall let it through?", target);
   if (strcmp (state, "silent") == 0)

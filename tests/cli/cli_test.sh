@@ -54,6 +54,7 @@ expect 3 "local" $muster prepare --meta-graph=$fixtures/digits.meta --master=non
 expect 2 "127.0.0.1:1" $muster prepare --meta-graph=$fixtures/digits.meta --master=grpc://127.0.0.1:1 --timeout=5
 expect 2 "127.0.0.1:1" $muster wait --meta-graph=$fixtures/digits.meta --master=grpc://127.0.0.1:1 --timeout=1
 
+expect 2 "ps:0 does not answer" $muster wait --meta-graph=$fixtures/digits.meta --master=grpc://127.0.0.1:1 --timeout=1 --cluster=ps:0=127.0.0.1:1
 expect 2 "nobody listens" $muster status grpc://127.0.0.1:1
 
 # a master in the process
