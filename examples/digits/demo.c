@@ -202,12 +202,24 @@ on_ready (Task *task, const char *line)
   tell_ready (demo);
 }
 
+/* What passes in a moment is left out: of a chief's phases only its work is told. */
+static gboolean
+is_worth_telling (const char *line)
+{
+  g_autofree char *component = value_of (line, "for", FALSE);
+  g_autofree char *state = value_of (line, "state", FALSE);
+  return strcmp (component, "chief") != 0 || strcmp (state, "never-registered") == 0 ||
+         strcmp (state, "initialising") == 0 || strcmp (state, "restoring") == 0;
+}
+
 static void
 on_waiting (Task *task, const char *line)
 {
   g_autofree char *why = value_of (line, "why", TRUE);
-  if (g_strcmp0 (why, task->last_why) != 0)
-    say (task, "waiting: %s", why);
+  gboolean is_chief_at_work =
+      strstr (line, " for=chief ") != NULL && !g_str_has_prefix (why, "no ");
+  if (g_strcmp0 (why, task->last_why) != 0 && is_worth_telling (line))
+    say (task, is_chief_at_work ? "waiting: the chief is %s" : "waiting: %s", why);
   g_free (task->last_why);
   task->last_why = g_steal_pointer (&why);
   task->is_waiting = TRUE;
@@ -273,6 +285,9 @@ on_line (Task *task, const char *line)
   } else if (g_str_has_prefix (line, "trained ")) {
     task->has_trained = TRUE;
     mark (task, number_of (line, "t"), ' ');
+  } else if (g_str_has_prefix (line, "initialised ")) {
+    g_autofree char *accuracy = value_of (line, "accuracy", TRUE);
+    say (task, "init function: %.1f %% before training", g_ascii_strtod (accuracy, NULL) * 100);
   } else if (g_str_has_prefix (line, "tested ")) {
     g_autofree char *accuracy = value_of (line, "accuracy", TRUE);
     demo->percent = g_ascii_strtod (accuracy, NULL) * 100;
@@ -378,6 +393,7 @@ start (Task *task)
     g_ptr_array_add (words, g_strdup ("--meta-graph=" MODEL));
     g_ptr_array_add (words, g_strdup ("--images=" IMAGES));
     g_ptr_array_add (words, g_strdup ("--labels=" LABELS));
+    g_ptr_array_add (words, g_strdup_printf ("--task=worker:%d", task->number - CHIEF));
     g_ptr_array_add (words, g_strdup_printf ("--seed=%d", task->number + 10 * demo->life));
     g_ptr_array_add (words, g_strdup_printf ("--until-step=%" G_GINT64_FORMAT,
                                              demo->life == 1 ? G_MAXINT64 : demo->until_step));

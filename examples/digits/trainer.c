@@ -17,7 +17,7 @@
 
 static gboolean is_chief;
 static int seed;
-static char *meta_graph, *target, *images, *labels, *checkpoint_dir;
+static char *meta_graph, *target, *images, *labels, *checkpoint_dir, *task;
 static gint64 until_step = 3000;
 static gint64 save_every = 500;
 
@@ -33,6 +33,12 @@ tell (const char *event, const char *format, ...)
   fflush (stdout);
 }
 
+/* The pictures and what they show. */
+typedef struct {
+  MusterTensor *x; /* (not owned) */
+  MusterTensor *y; /* (not owned) */
+} Digits;
+
 /* Rows of an array as a view over it. */
 static MusterTensor *
 rows (MusterTensor *array, gint64 first, gint64 n, GError **error)
@@ -47,19 +53,19 @@ rows (MusterTensor *array, gint64 first, gint64 n, GError **error)
   return muster_tensor_new_from_bytes (muster_tensor_dtype (array), n_dims, dims, some, error);
 }
 
-/* Why it waits, in a few words: the first variables that have no value, or what the manager says.
- */
+/* Why it waits, in a few words: what everything else waits for. */
 static void
-on_waiting (const char *message, const MusterTurn *turn, GPtrArray *reasons G_GNUC_UNUSED,
-            gpointer user_data)
+on_waiting (const char *message, const MusterTurn *turn G_GNUC_UNUSED, GPtrArray *reasons,
+            gpointer user_data G_GNUC_UNUSED)
 {
-  (void)user_data;
-  guint missing = turn != NULL && turn->missing != NULL ? g_strv_length (turn->missing) : 0;
-  if (missing == 0)
-    tell ("waiting", "why=%s", message);
-  else
-    tell ("waiting", "why=%u variables have no value yet (%s%s)", missing, turn->missing[0],
-          missing > 1 ? ", …" : "");
+  for (guint i = 0; i < reasons->len; i++) {
+    const MusterReason *it = g_ptr_array_index (reasons, i);
+    if (it->is_well)
+      continue;
+    tell ("waiting", "for=%s state=%s why=%s", it->component, it->state, it->text);
+    return;
+  }
+  tell ("waiting", "for=master state=unknown why=%s", message);
 }
 
 static gboolean
@@ -82,15 +88,52 @@ on_saved (const char *prefix, gint64 step, gpointer user_data)
   tell ("saved", "step=%" G_GINT64_FORMAT " prefix=%s", step, prefix);
 }
 
+/* The share of the test rows that the model names rightly. */
+static gboolean
+test (MusterSession *session, const char *event, const Digits *digits, GError **error)
+{
+  gint64 n = muster_tensor_dims (digits->x)[0] - TRAINING_ROWS;
+  g_autoptr (MusterTensor) some_x = rows (digits->x, TRAINING_ROWS, n, error);
+  g_autoptr (MusterTensor) some_y =
+      some_x == NULL ? NULL : rows (digits->y, TRAINING_ROWS, n, error);
+  if (some_y == NULL)
+    return FALSE;
+  MusterFeed feeds[] = {{"x:0", some_x}, {"y:0", some_y}};
+  const char *fetch = "accuracy:0";
+  MusterStep step = {.feeds = feeds,
+                     .n_feeds = 2,
+                     .fetches = &fetch,
+                     .n_fetches = 1,
+                     .deadline_us = MUSTER_WAIT_FOREVER};
+  g_autoptr (MusterTensor) accuracy = NULL;
+  if (!muster_session_run (session, &step, &accuracy, NULL, NULL, error))
+    return FALSE;
+  tell (event, "rows=%" G_GINT64_FORMAT " accuracy=%.4f", n,
+        (double)*(const float *)muster_tensor_data (accuracy));
+  return TRUE;
+}
+
+/* The chief's init function, after the init op and before any worker may join: notes how well the
+ * model does that has learnt nothing yet. */
+static gboolean
+on_initialised (MusterSession *session, gpointer user_data, GError **error)
+{
+  return test (session, "initialised", user_data, error);
+}
+
 /* The chief restores the latest checkpoint or runs the init ops; a worker waits until that is done.
  */
 static MusterSession *
-open_session (MusterScaffold *scaffold, MusterMaster *master, MusterSaver *saver, GError **error)
+open_session (MusterScaffold *scaffold, MusterMaster *master, MusterSaver *saver, Digits *digits,
+              GError **error)
 {
   MusterSessionManagerOptions options = {
       .local_init_op = muster_scaffold_local_init_op (scaffold),
       .ready_op = muster_scaffold_ready_op (scaffold),
       .ready_for_local_init_op = muster_scaffold_ready_for_local_init_op (scaffold),
+      .model = "digits",
+      .task = task,
+      .meta_graph = muster_scaffold_meta_graph (scaffold),
   };
   g_autoptr (MusterSessionManager) manager =
       muster_session_manager_new (muster_scaffold_graph (scaffold), &options, error);
@@ -100,6 +143,8 @@ open_session (MusterScaffold *scaffold, MusterMaster *master, MusterSaver *saver
   MusterSession *session = NULL;
   if (is_chief) {
     MusterPrepareOptions prepare = {.init_op = muster_scaffold_init_op (scaffold),
+                                    .init_func = on_initialised,
+                                    .init_func_data = digits,
                                     .saver = saver,
                                     .checkpoint_dir = checkpoint_dir,
                                     .timeout_us = 30 * MUSTER_SECOND};
@@ -119,11 +164,12 @@ open_session (MusterScaffold *scaffold, MusterMaster *master, MusterSaver *saver
 }
 
 static gboolean
-train (MusterSession *session, MusterScaffold *scaffold, MusterSaver *saver, MusterTensor *x,
-       MusterTensor *y, GError **error)
+train (MusterSession *session, MusterScaffold *scaffold, MusterSaver *saver, const Digits *digits,
+       GError **error)
 {
-  g_autoptr (MusterTensor) some_x = rows (x, 0, TRAINING_ROWS, error);
-  g_autoptr (MusterTensor) some_y = some_x == NULL ? NULL : rows (y, 0, TRAINING_ROWS, error);
+  g_autoptr (MusterTensor) some_x = rows (digits->x, 0, TRAINING_ROWS, error);
+  g_autoptr (MusterTensor) some_y =
+      some_x == NULL ? NULL : rows (digits->y, 0, TRAINING_ROWS, error);
   if (some_y == NULL)
     return FALSE;
   MusterTensor *arrays[] = {some_x, some_y};
@@ -148,30 +194,6 @@ train (MusterSession *session, MusterScaffold *scaffold, MusterSaver *saver, Mus
   return TRUE;
 }
 
-/* The share of the test rows that the model names rightly. */
-static gboolean
-test (MusterSession *session, MusterTensor *x, MusterTensor *y, GError **error)
-{
-  gint64 n = muster_tensor_dims (x)[0] - TRAINING_ROWS;
-  g_autoptr (MusterTensor) some_x = rows (x, TRAINING_ROWS, n, error);
-  g_autoptr (MusterTensor) some_y = some_x == NULL ? NULL : rows (y, TRAINING_ROWS, n, error);
-  if (some_y == NULL)
-    return FALSE;
-  MusterFeed feeds[] = {{"x:0", some_x}, {"y:0", some_y}};
-  const char *fetch = "accuracy:0";
-  MusterStep step = {.feeds = feeds,
-                     .n_feeds = 2,
-                     .fetches = &fetch,
-                     .n_fetches = 1,
-                     .deadline_us = MUSTER_WAIT_FOREVER};
-  g_autoptr (MusterTensor) accuracy = NULL;
-  if (!muster_session_run (session, &step, &accuracy, NULL, NULL, error))
-    return FALSE;
-  tell ("tested", "rows=%" G_GINT64_FORMAT " accuracy=%.4f", n,
-        (double)*(const float *)muster_tensor_data (accuracy));
-  return TRUE;
-}
-
 static gboolean
 run (GError **error)
 {
@@ -188,11 +210,12 @@ run (GError **error)
     if (saver == NULL)
       return FALSE;
   }
-  g_autoptr (MusterSession) session = open_session (scaffold, master, saver, error);
+  Digits digits = {.x = x, .y = y};
+  g_autoptr (MusterSession) session = open_session (scaffold, master, saver, &digits, error);
   if (session == NULL)
     return FALSE;
-  gboolean ok =
-      train (session, scaffold, saver, x, y, error) && (!is_chief || test (session, x, y, error));
+  gboolean ok = train (session, scaffold, saver, &digits, error) &&
+                (!is_chief || test (session, "tested", &digits, error));
   muster_session_close_quietly (session);
   return ok;
 }
@@ -202,6 +225,7 @@ main (int argc, char **argv)
 {
   const GOptionEntry entries[] = {
       {"chief", 0, 0, G_OPTION_ARG_NONE, &is_chief, "be the chief; else a worker", NULL},
+      {"task", 0, 0, G_OPTION_ARG_STRING, &task, "who this is, for people", "worker:1"},
       {"master", 0, 0, G_OPTION_ARG_STRING, &target, "the master", "grpc://HOST:PORT"},
       {"meta-graph", 0, 0, G_OPTION_ARG_FILENAME, &meta_graph, "the model", "FILE"},
       {"images", 0, 0, G_OPTION_ARG_FILENAME, &images, "the pixels, [rows, 64]", "FILE.npy"},
