@@ -8,6 +8,7 @@
 #include "master/master.h"
 #include "session/session_manager.h"
 #include "train/scaffold.h"
+#include "wire/credentials.h"
 
 #include <stdio.h>
 
@@ -35,6 +36,10 @@ typedef struct {
   char *task;        /* (owned) (nullable) --task=worker:3 */
   char *cluster;     /* (owned) (nullable) --cluster=ps:0=HOST:PORT,… */
   char *trace;       /* (owned) (nullable) --trace=FILE */
+  char *tls_ca;      /* (owned) (nullable) --tls-ca=FILE, … */
+  char *tls_cert;    /* (owned) (nullable) */
+  char *tls_key;     /* (owned) (nullable) */
+  char *token_file;  /* (owned) (nullable) */
   gint64 timeout_us; /* from timeout */
   char **addresses;  /* (owned) (nullable) from cluster */
 } MusterCliOptions;
@@ -52,9 +57,10 @@ typedef enum {
   MUSTER_CLI_TASK = 1 << 5,
   MUSTER_CLI_CLUSTER = 1 << 6,
   MUSTER_CLI_TRACE = 1 << 7,
+  MUSTER_CLI_SECURITY = 1 << 8, /* --tls-ca, --tls-cert, --tls-key, --token-file */
   /* of those, what all that open a session have … */
-  MUSTER_CLI_SESSION =
-      MUSTER_CLI_META_GRAPH | MUSTER_CLI_MASTER | MUSTER_CLI_TIMEOUT | MUSTER_CLI_JSON,
+  MUSTER_CLI_SESSION = MUSTER_CLI_META_GRAPH | MUSTER_CLI_MASTER | MUSTER_CLI_TIMEOUT |
+                       MUSTER_CLI_JSON | MUSTER_CLI_SECURITY,
   /* … and what the manager's verbs have besides */
   MUSTER_CLI_VERB = MUSTER_CLI_SESSION | MUSTER_CLI_MODEL | MUSTER_CLI_TASK | MUSTER_CLI_CLUSTER |
                     MUSTER_CLI_TRACE,
@@ -79,6 +85,10 @@ MusterExit muster_cli_exit_of (const GError *error);
 
 /* TRUE if a person reads the stream on a terminal; colour is for those, unless NO_COLOR is set. */
 gboolean muster_cli_is_terminal (FILE *stream);
+
+/* How the target that options name is secured; NULL without an error: not at all. (transfer full)
+ */
+MusterRpcCredentials *muster_cli_credentials (const MusterCliOptions *options, GError **error);
 
 /* The master that the options name, secured as they say. */
 MusterMaster *muster_cli_master (const MusterCliOptions *options, GError **error);

@@ -17,6 +17,10 @@ muster_cli_options_clear (MusterCliOptions *self)
   g_clear_pointer (&self->task, g_free);
   g_clear_pointer (&self->cluster, g_free);
   g_clear_pointer (&self->trace, g_free);
+  g_clear_pointer (&self->tls_ca, g_free);
+  g_clear_pointer (&self->tls_cert, g_free);
+  g_clear_pointer (&self->tls_key, g_free);
+  g_clear_pointer (&self->token_file, g_free);
   g_clear_pointer (&self->addresses, g_strfreev);
 }
 
@@ -62,7 +66,7 @@ add_common (GOptionContext *context, MusterCliWants wants, MusterCliOptions *opt
       {"meta-graph", 0, 0, G_OPTION_ARG_FILENAME, &options->meta_graph,
        "the model: a MetaGraphDef file, as TensorFlow's export_meta_graph writes", "FILE"},
       {"master", 0, 0, G_OPTION_ARG_STRING, &options->target,
-       "where sessions live: local, or grpc://HOST:PORT", "TARGET"},
+       "where sessions live: local, grpc://HOST:PORT or, with TLS, grpcs://HOST:PORT", "TARGET"},
       {"timeout", 0, 0, G_OPTION_ARG_STRING, &options->timeout,
        "how long this may take: seconds, or 500ms, 10m, 2h, forever", "TIME"},
       {"json", 0, 0, G_OPTION_ARG_NONE, &options->json, "print a line of JSON for programs", NULL},
@@ -75,11 +79,22 @@ add_common (GOptionContext *context, MusterCliWants wants, MusterCliOptions *opt
       {"trace", 0, 0, G_OPTION_ARG_FILENAME, &options->trace,
        "write what took the time, for ui.perfetto.dev", "FILE"},
   };
+  const GOptionEntry security[] = {
+      {"tls-ca", 0, 0, G_OPTION_ARG_FILENAME, &options->tls_ca,
+       "trust servers that this certificate signed (default: what the system trusts)", "FILE"},
+      {"tls-cert", 0, 0, G_OPTION_ARG_FILENAME, &options->tls_cert,
+       "show this certificate to a server that asks for one", "FILE"},
+      {"tls-key", 0, 0, G_OPTION_ARG_FILENAME, &options->tls_key, "its key", "FILE"},
+      {"token-file", 0, 0, G_OPTION_ARG_FILENAME, &options->token_file,
+       "send the token in this file with each call", "FILE"},
+      {NULL}};
   for (gsize i = 0; i < G_N_ELEMENTS (all); i++)
     if (wants & (1 << i)) {
       GOptionEntry one[] = {all[i], {NULL}};
       g_option_context_add_main_entries (context, one, NULL);
     }
+  if (wants & MUSTER_CLI_SECURITY)
+    g_option_context_add_main_entries (context, security, NULL);
 }
 
 /* "ps:0=HOST:PORT,ps:1=HOST:PORT" */
@@ -198,10 +213,32 @@ muster_cli_is_terminal (FILE *stream)
   return isatty (fileno (stream)) && g_strcmp0 (g_getenv ("TERM"), "dumb") != 0;
 }
 
+MusterRpcCredentials *
+muster_cli_credentials (const MusterCliOptions *options, GError **error)
+{
+  MusterRpcSecurity security = {
+      .ca_file = options->tls_ca,
+      .certificate_file = options->tls_cert,
+      .key_file = options->tls_key,
+      .token_file = options->token_file,
+      .tls = g_str_has_prefix (options->target, "grpcs://"),
+  };
+  if (!security.tls && security.ca_file == NULL && security.certificate_file == NULL &&
+      security.key_file == NULL && security.token_file == NULL)
+    return NULL;
+  return muster_rpc_credentials_new (&security, error);
+}
+
 MusterMaster *
 muster_cli_master (const MusterCliOptions *options, GError **error)
 {
-  return muster_master_new_for_target (options->target, error);
+  GError *failure = NULL;
+  g_autoptr (MusterRpcCredentials) credentials = muster_cli_credentials (options, &failure);
+  if (failure != NULL) {
+    g_propagate_error (error, failure);
+    return NULL;
+  }
+  return muster_master_new_secured (options->target, credentials, error);
 }
 
 MusterSessionManager *

@@ -110,7 +110,7 @@ muster_cli_finish (int argc, char **argv)
       {NULL}};
   if (!muster_cli_parse (argc, argv, "", summary, entries,
                          MUSTER_CLI_MASTER | MUSTER_CLI_TIMEOUT | MUSTER_CLI_JSON |
-                             MUSTER_CLI_MODEL | MUSTER_CLI_TASK,
+                             MUSTER_CLI_MODEL | MUSTER_CLI_TASK | MUSTER_CLI_SECURITY,
                          &options, NULL, &error))
     return muster_cli_fail (error);
   if (options.model == NULL) {

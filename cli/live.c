@@ -171,7 +171,7 @@ watch (gpointer data)
     int n = g_poll (fds, G_N_ELEMENTS (fds), tick_ms);
     if (n > 0 && (fds[0].revents & G_IO_IN) != 0)
       on_signal (self);
-    else if (self->signal == 0)
+    else if (n == 0 && self->signal == 0)
       on_tick (self);
   }
   g_cancellable_release_fd (self->ended);

@@ -43,11 +43,11 @@ find_place (const MusterCliOptions *options, Place *place, GError **error)
 
 /* The message lives as long as arena. */
 static Muster__StatusResponse *
-ask (const Place *place, MusterArena *arena, GError **error)
+ask (const Place *place, MusterRpcCredentials *credentials, MusterArena *arena, GError **error)
 {
   g_auto (MusterRope) nothing = MUSTER_ROPE_INIT;
   MusterRpcOptions options = {.deadline_us = place->deadline_us};
-  g_autoptr (MusterRpcClient) client = muster_rpc_client_new (place->address, NULL);
+  g_autoptr (MusterRpcClient) client = muster_rpc_client_new (place->address, credentials);
   g_autoptr (GBytes) bytes =
       muster_rpc_client_call (client, METHOD, &nothing, &options, NULL, error);
   if (bytes == NULL)
@@ -148,8 +148,9 @@ muster_cli_status (int argc, char **argv)
   g_auto (GStrv) words = NULL;
   g_autoptr (GError) error = NULL;
   Place place = {0};
-  if (!muster_cli_parse (argc, argv, "TARGET", summary, NULL, MUSTER_CLI_TIMEOUT | MUSTER_CLI_JSON,
-                         &options, &words, &error))
+  if (!muster_cli_parse (argc, argv, "TARGET", summary, NULL,
+                         MUSTER_CLI_TIMEOUT | MUSTER_CLI_JSON | MUSTER_CLI_SECURITY, &options,
+                         &words, &error))
     return muster_cli_fail (error);
   if (g_strv_length (words) != 1) {
     fprintf (stderr, "muster: status needs one TARGET, as grpc://HOST:PORT\n");
@@ -162,7 +163,9 @@ muster_cli_status (int argc, char **argv)
   place.deadline_us = muster_deadline_after (
       started_us, options.timeout != NULL ? options.timeout_us : DEFAULT_TIMEOUT_US);
   g_autoptr (MusterArena) arena = muster_arena_new ();
-  const Muster__StatusResponse *status = ask (&place, arena, &error);
+  g_autoptr (MusterRpcCredentials) credentials = muster_cli_credentials (&options, &error);
+  const Muster__StatusResponse *status =
+      error != NULL ? NULL : ask (&place, credentials, arena, &error);
   if (muster_error_is (error, MUSTER_ERROR_UNIMPLEMENTED))
     return tell_of_another (&place);
   if (muster_error_is (error, MUSTER_ERROR_UNAVAILABLE) ||

@@ -4,6 +4,7 @@
 #include "master/announcement.h"
 
 #define WAITERS_SHOWN 10
+#define LONGEST_WHY   100 /* characters */
 
 static gboolean
 has (const char *text)
@@ -100,6 +101,26 @@ tell_models (const Muster__StatusResponse *status)
 }
 
 static void
+tell_waiter (const Muster__Waiter *waiter)
+{
+  g_autofree char *age = muster_format_duration (waiter->age_us);
+  g_autoptr (GString) text = g_string_new (NULL);
+  g_string_append (text, has (waiter->task)  ? waiter->task
+                         : has (waiter->who) ? waiter->who
+                                             : "a task");
+  g_string_append_printf (text, " for %s", age);
+  if (has (waiter->model))
+    g_string_append_printf (text, ", for %s", waiter->model);
+  if (g_utf8_strlen (waiter->why, -1) > LONGEST_WHY) {
+    g_autofree char *cut = g_utf8_substring (waiter->why, 0, LONGEST_WHY);
+    g_string_append_printf (text, ": %s…", cut);
+  } else if (has (waiter->why)) {
+    g_string_append_printf (text, ": %s", waiter->why);
+  }
+  muster_cli_say (stdout, "  waiting  %s\n", text->str);
+}
+
+static void
 tell_waiters (const Muster__StatusResponse *status)
 {
   gsize shown = 0;
@@ -107,13 +128,7 @@ tell_waiters (const Muster__StatusResponse *status)
     const Muster__Waiter *waiter = status->waiters[i];
     if (!has (waiter->waits_for))
       continue;
-    g_autofree char *age = muster_format_duration (waiter->age_us);
-    const char *who = has (waiter->task)  ? waiter->task
-                      : has (waiter->who) ? waiter->who
-                                          : "a task";
-    muster_cli_say (stdout, "  waiting  %s for %s%s%s%s%s\n", who, age,
-                    has (waiter->model) ? ", for " : "", waiter->model,
-                    has (waiter->why) ? ": " : "", waiter->why);
+    tell_waiter (waiter);
     shown++;
   }
   gsize n_waiting = 0;
