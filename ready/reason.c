@@ -231,7 +231,8 @@ static void
 add_graph (GPtrArray *list, const MusterTurn *turn)
 {
   const char *difference = turn == NULL ? NULL : or_null (turn->graph_difference);
-  if (difference == NULL)
+  gboolean is_over = turn != NULL && turn->chief != NULL && turn->chief->phase == MUSTER_CHIEF_OVER;
+  if (difference == NULL || is_over)
     return;
   gboolean missing = !turn->is_ready && turn->missing != NULL && turn->missing[0] != NULL;
   MusterReason *it = reason_new ("graph", "differs", !missing,

@@ -291,6 +291,9 @@ MUSTER_TEST (Reason, takes_another_graph_for_a_fault_only_where_variables_are_mi
 
   it.turn.missing = missing;
   MUSTER_EXPECT_FALSE (update (&it, "graph")->is_well);
+
+  (void)in_phase (&it, MUSTER_CHIEF_OVER); /* then it is of no interest */
+  MUSTER_EXPECT_NULL (update (&it, "graph"));
   tear_down (&it);
 }
 
