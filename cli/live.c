@@ -238,6 +238,9 @@ muster_live_progress (const char *message, const MusterTurn *turn G_GNUC_UNUSED,
 {
   MusterLive *self = user_data;
   gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  const MusterReason *job = reasons == NULL ? NULL : muster_reasons_find (reasons, "job");
+  if (job != NULL && !job->is_well) /* nothing is waited for any more: the verb's failure says it */
+    return;
   g_autofree char *summary = muster_rows_summary (message, reasons);
   g_mutex_lock (&self->lock);
   gboolean is_new = g_strcmp0 (summary, self->summary) != 0;

@@ -91,11 +91,6 @@ tell_over (const MusterCliResult *self)
   const MusterReason *job = find (self->report, "job");
   g_autoptr (GString) text = g_string_new ("its chief ended the job");
   gint64 now_us = muster_clock_now_us (muster_system_clock ());
-  if (job == NULL && self->report->final_step < 0) {
-    muster_cli_say (stderr, "muster: %s\n  try: `muster prepare --again` begins it anew\n",
-                    self->error->message);
-    return;
-  }
   if (self->report->final_step >= 0)
     g_string_append_printf (text, " at step %" G_GINT64_FORMAT, self->report->final_step);
   if (job != NULL && !job->is_well) {
@@ -103,6 +98,8 @@ tell_over (const MusterCliResult *self)
     g_string_append_printf (text, ", %s ago", age);
   }
   muster_cli_say (stderr, "muster: %s is finished: %s\n", self->options->model, text->str);
+  if (job == NULL) /* a chief's verb */
+    muster_cli_say (stderr, "  try: `muster prepare --again` begins it anew\n");
 }
 
 static const char *

@@ -6,11 +6,12 @@
 
 #include <string.h>
 
-#define STATE_WIDTH   10
-#define LEAST_AGE_US  MUSTER_SECOND
-#define WELL_COLOUR   "\033[32m"
-#define UNWELL_COLOUR "\033[33m"
-#define NO_COLOUR     "\033[0m"
+#define COMPONENT_WIDTH 10
+#define STATE_WIDTH     10
+#define LEAST_AGE_US    MUSTER_SECOND
+#define WELL_COLOUR     "\033[32m"
+#define UNWELL_COLOUR   "\033[33m"
+#define NO_COLOUR       "\033[0m"
 
 static void
 row_free (gpointer data)
@@ -128,28 +129,33 @@ append_cut (GString *line, const char *text, guint *left)
   }
 }
 
+/* The component in the colour of its state. */
 static void
-append_state (GString *line, const MusterRow *row, gboolean coloured, guint *left)
+append_component (GString *line, const MusterRow *row, gboolean coloured, guint *left)
 {
-  gboolean is_last = *row->text == '\0' && row->since_us == 0;
-  g_autofree char *padded =
-      is_last ? g_strdup (row->state) : g_strdup_printf ("%-*s ", STATE_WIDTH, row->state);
+  g_autofree char *padding =
+      g_strnfill ((gsize)MAX (COMPONENT_WIDTH - (int)strlen (row->component), 0) + 1, ' ');
   if (coloured)
     g_string_append (line, row->is_well ? WELL_COLOUR : UNWELL_COLOUR);
-  append_cut (line, padded, left);
+  append_cut (line, row->component, left);
   if (coloured)
     g_string_append (line, NO_COLOUR);
+  append_cut (line, padding, left);
 }
 
 static void
 append_row (GString *block, const MusterRow *row, gint64 now_us, guint width, gboolean coloured)
 {
   guint left = width;
-  g_autofree char *component =
-      g_strdup_printf ("  %-10s ", row->component != NULL ? row->component : "");
-  append_cut (block, row->component != NULL ? component : "  ", &left);
-  if (row->state != NULL)
-    append_state (block, row, coloured, &left);
+  append_cut (block, "  ", &left);
+  if (row->component != NULL)
+    append_component (block, row, coloured, &left);
+  if (row->state != NULL) {
+    gboolean is_last = *row->text == '\0' && row->since_us == 0;
+    g_autofree char *state =
+        is_last ? g_strdup (row->state) : g_strdup_printf ("%-*s ", STATE_WIDTH, row->state);
+    append_cut (block, state, &left);
+  }
   append_cut (block, row->text, &left);
   if (row->since_us > 0 && now_us - row->since_us >= LEAST_AGE_US) {
     g_autofree char *age = muster_rows_seconds (now_us - row->since_us);

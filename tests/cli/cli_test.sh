@@ -77,12 +77,13 @@ port=${target##*:}
 expect 3 "127.0.0.1:$port" $muster serve --listen=127.0.0.1:"$port"
 expect 3 "127.0.0.1:$port" $muster serve --listen=127.0.0.1:0 --health-listen=127.0.0.1:"$port"
 expect 2 "offers no MasterService" $muster status "$health"
-expect 0 "no chief has ever registered" $muster status "$target"
+expect 0 "up  no chief has ever registered" $muster status "$target"
 expect 3 "is unknown here" $muster prepare --meta-graph=$fixtures/digits.meta --master="$health" --timeout=10
 
 model="--meta-graph=$fixtures/digits.meta --master=$target"
-expect 1 "try: start the chief with" $muster wait $model --timeout=300ms
-grep -qF "missing 15: " "$work/out" || { echo "FAILED: wait didn't say what is missing"; cat "$work/out"; failures=$((failures + 1)); }
+expect 1 "no chief has ever registered at $target" $muster wait $model --timeout=300ms
+grep -qF "try: start the chief with" "$work/out" || { echo "FAILED: wait didn't say what to try"; failures=$((failures + 1)); }
+grep -qF "15 variables are not initialised: " "$work/out" || { echo "FAILED: wait didn't say what is missing"; cat "$work/out"; failures=$((failures + 1)); }
 expect 4 "uninitialized" $muster save $model --checkpoint-dir="$work/run"
 expect 0 '"outcome":"ready"' $muster prepare $model --json
 expect 0 "ready after" $muster wait $model --timeout=10
@@ -92,9 +93,11 @@ expect 4 "was prepared by another chief" $muster prepare $model
 grep -qF "try: \`muster wait\` joins" "$work/out" || { echo "FAILED: no way out for the second chief"; failures=$((failures + 1)); }
 expect 0 "initialised 15 variables" $muster prepare $model --again
 expect 0 "finished digits at step 0" $muster finish $model
-expect 5 "is over" $muster prepare $model
+expect 5 "digits is finished: its chief ended the job at step 0, " $muster wait $model --timeout=10
+expect 5 "digits is finished: its chief ended the job at step 0" $muster prepare $model
 grep -qF "\`muster prepare --again\` begins it anew" "$work/out" || { echo "FAILED: no way out of a finished job"; failures=$((failures + 1)); }
 expect 0 "initialised 15 variables" $muster prepare $model --again
+expect 0 "prepared it and left" $muster status "$target"
 expect 0 '"final_step":7' $muster finish --model=other --master="$target" --step=7 --json
 expect 0 '"pushed":true' $muster wait $model --timeout=10 --json
 expect 0 "loss:0" $muster run $model --feed=x:0=@$fixtures/digits_x.npy --feed=y:0=@$fixtures/digits_y.npy --target=train --fetch=loss:0 --steps=5

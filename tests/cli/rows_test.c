@@ -77,7 +77,7 @@ MUSTER_TEST (Rows, count_the_columns_of_wide_characters)
   MUSTER_EXPECT_STREQ (block, "head\n  模型\n"); /* 2 + 2 * 2; a third would end in column 8 */
 }
 
-MUSTER_TEST (Rows, colour_only_the_state_and_only_if_asked)
+MUSTER_TEST (Rows, colour_only_the_component_and_only_if_asked)
 {
   g_autoptr (GPtrArray) reasons = restoring ();
   g_autoptr (GPtrArray) rows = muster_rows_new ("", reasons);
@@ -85,8 +85,8 @@ MUSTER_TEST (Rows, colour_only_the_state_and_only_if_asked)
   g_autofree char *coloured = muster_rows_draw ("head", rows, NOW, 79, 20, TRUE);
   g_autofree char *plain = muster_rows_draw ("head", rows, NOW, 79, 20, FALSE);
 
-  MUSTER_EXPECT_TRUE (strstr (coloured, "\033[32mup\033[0m") != NULL);
-  MUSTER_EXPECT_TRUE (strstr (coloured, "\033[33mrestoring  \033[0m") != NULL);
+  MUSTER_EXPECT_TRUE (strstr (coloured, "  \033[32mserver\033[0m     up") != NULL);
+  MUSTER_EXPECT_TRUE (strstr (coloured, "  \033[33mchief\033[0m      restoring") != NULL);
   MUSTER_EXPECT_TRUE (strchr (plain, '\033') == NULL);
 }
 

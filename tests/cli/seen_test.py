@@ -76,17 +76,18 @@ def plain(text):
 def draws_a_block_and_takes_it_away(model):
     it = Terminal([MUSTER, "wait", *model, "--timeout=2500ms"], columns=60)
     code = it.end()
-    blocks = it.seen.split("\x1b[3A\r\x1b[J")
+    blocks = re.split(r"\x1b\[4A\r\x1b\[J", it.seen)
     check(code == 1, "exit 1", code)
     check(len(blocks) >= 3, "redrawn while it waits", it.seen)
     check(blocks[0].startswith(HIDE + "waiting for digits at grpc://"), "the first line", blocks[0])
     check(" left" in blocks[0].splitlines()[0], "the countdown", blocks[0])
+    check("  chief      no chief has ever registered" in plain(blocks[0]), "what it waits for", blocks[0])
     check("  variables  0 of 15    missing 15: global_step" in plain(blocks[0]), "what is missing", blocks[0])
     for block in blocks[:-1]:
         lines = plain(block).splitlines()
-        check(len(lines) == 3 and max(map(len, lines)) < 60, "three lines, none wraps", lines)
-    check(blocks[-1].startswith(SHOW + "muster: not ready after 2.5 s"), "the end", blocks[-1])
-    check("\x1b[32mup" in it.seen, "colour", it.seen)
+        check(len(lines) == 4 and max(map(len, lines)) < 60, "four lines, none wraps", lines)
+    check(blocks[-1].startswith(SHOW + "muster: not ready after 2.5 s: no chief has ever registered at grpc://"), "the end", blocks[-1])
+    check("\x1b[32mserver\x1b[0m     up" in it.seen, "colour", it.seen)
 
 
 def honours_no_color(model):
@@ -121,6 +122,7 @@ def draws_one_story_as_text_and_json(model):
     result = lines[-1]
     check(result["outcome"] == "not ready" and result["error"]["code"] == "deadline exceeded", "outcome", result)
     reasons = {it["component"]: it for it in result["reasons"]}
+    check(reasons["chief"]["state"] == "never-registered" and reasons["chief"]["hint"], "the chief", reasons)
     check(reasons["server"]["state"] == "up" and reasons["server"]["well"], "the server", reasons)
     variables = reasons["variables"]
     check(variables["missing"] == variables["total"] == len(variables["names"]) == 15, "variables", variables)
