@@ -282,7 +282,7 @@ on_line (Task *task, const char *line)
     g_autofree char *name = g_path_get_basename (prefix);
     demo->saved_step = number_of (line, "step");
     say (task, "saved %s, durable", name);
-  } else if (g_str_has_prefix (line, "trained ")) {
+  } else if (g_str_has_prefix (line, "trained ") || g_str_has_prefix (line, "over ")) {
     task->has_trained = TRUE;
     mark (task, number_of (line, "t"), ' ');
   } else if (g_str_has_prefix (line, "initialised ")) {

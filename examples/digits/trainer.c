@@ -122,7 +122,7 @@ on_initialised (MusterSession *session, gpointer user_data, GError **error)
 }
 
 /* The chief restores the latest checkpoint or runs the init ops; a worker waits until that is done.
- */
+ * NULL without an error: the job is over already. */
 static MusterSession *
 open_session (MusterScaffold *scaffold, MusterMaster *master, MusterSaver *saver, Digits *digits,
               GError **error)
@@ -153,8 +153,13 @@ open_session (MusterScaffold *scaffold, MusterMaster *master, MusterSaver *saver
         muster_session_manager_prepare_session (manager, master, &prepare, &report, NULL, error);
   } else {
     muster_session_manager_set_progress (manager, on_waiting, NULL);
+    g_autoptr (GError) failure = NULL;
     session = muster_session_manager_wait_for_session (manager, master, 30 * MUSTER_SECOND, &report,
-                                                       NULL, error);
+                                                       NULL, &failure);
+    if (session == NULL && report.outcome == MUSTER_OUTCOME_OVER)
+      tell ("over", "step=%" G_GINT64_FORMAT, report.final_step);
+    else if (session == NULL)
+      g_propagate_error (error, g_steal_pointer (&failure));
   }
   if (session != NULL)
     tell ("ready", "variables=%" G_GSIZE_FORMAT " restored=%s",
@@ -185,6 +190,8 @@ train (MusterSession *session, MusterScaffold *scaffold, MusterSaver *saver, con
                              .saver = saver,
                              .checkpoint_dir = checkpoint_dir,
                              .save_every_steps = save_every,
+                             .lease = muster_session_manager_lease (session),
+                             .ends_job = is_chief,
                              .progress = on_step,
                              .saved = on_saved};
   gint64 step = 0;
@@ -211,9 +218,13 @@ run (GError **error)
       return FALSE;
   }
   Digits digits = {.x = x, .y = y};
-  g_autoptr (MusterSession) session = open_session (scaffold, master, saver, &digits, error);
-  if (session == NULL)
-    return FALSE;
+  GError *failure = NULL;
+  g_autoptr (MusterSession) session = open_session (scaffold, master, saver, &digits, &failure);
+  if (session == NULL) {
+    if (failure != NULL)
+      g_propagate_error (error, failure);
+    return failure == NULL;
+  }
   gboolean ok = train (session, scaffold, saver, &digits, error) &&
                 (!is_chief || test (session, "tested", &digits, error));
   muster_session_close_quietly (session);
