@@ -72,6 +72,7 @@ muster_announcement_merge (MusterAnnouncement *self, const MusterAnnouncement *l
   if (later->durable_step < 0)
     return;
   self->durable_step = later->durable_step;
+  self->durable_age_us = later->durable_age_us;
   put (&self->durable, later->durable);
 }
 

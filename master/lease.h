@@ -50,7 +50,7 @@ gboolean muster_lease_announce (MusterLease *self, const MusterAnnouncement *ann
 gboolean muster_lease_announce_phase (MusterLease *self, MusterChiefPhase phase, gint64 deadline_us,
                                       GCancellable *cancellable, GError **error);
 
-/* Asks nobody: FALSE with FAILED_PRECONDITION once the lease is known to be lost. */
+/* Asks nobody: FALSE with FAILED_PRECONDITION once the lease is known to be lost to another. */
 gboolean muster_lease_check (MusterLease *self, GError **error);
 
 /* For implementations: set once, after construction. */

@@ -36,11 +36,15 @@ struct _MusterRemoteLease {
   /* The master has heard the phase: a renewal leaves it as it is there, since a reset or a restart
    * of the master may have undone it. */
   gboolean is_phase_told;
+  gint64 durable_us; /* when told.durable became durable */
   gint64 lease_us;
   gint64 due_us;    /* the next renewal */
   gint64 retry_us;  /* grows while the master is away */
   gboolean is_over; /* the job: its lease isn't needed any more */
   GError *lost;     /* (owned) (nullable) */
+  /* (owned) (nullable) the session that claimed went with the master that knew it: nobody has taken
+   * the lease, but it takes another session to hold it again */
+  GError *orphaned;
 };
 
 G_DEFINE_FINAL_TYPE (MusterRemoteLease, muster_remote_lease, MUSTER_TYPE_LEASE)
@@ -190,13 +194,19 @@ claim_once (MusterRemoteLease *self, const MusterClaim *claim, MusterAnnouncemen
   return grant->epoch;
 }
 
-/* Claims again what this lease held, where its stream has broken. */
+/* Claims again what this lease held, where its stream has broken. The master may not have noticed
+ * that: it takes over from itself; from nobody else, since another chief has a higher epoch, and a
+ * master that restarted, and gives epochs anew, doesn't know the session. */
 static gboolean
 hold (MusterRemoteLease *self, gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   g_mutex_lock (&self->lock);
   gboolean is_held = look_locked (self);
   gboolean is_lost = !check_locked (self, error);
+  if (!is_held && !is_lost && self->orphaned != NULL) {
+    g_propagate_error (error, g_error_copy (self->orphaned));
+    is_lost = TRUE;
+  }
   g_autoptr (MusterRpcStream) broken = is_held ? NULL : g_steal_pointer (&self->stream);
   g_autofree char *task = g_strdup (self->told.task);
   g_mutex_unlock (&self->lock);
@@ -209,17 +219,16 @@ hold (MusterRemoteLease *self, gint64 deadline_us, GCancellable *cancellable, GE
       .task = task,
       .epoch = muster_lease_epoch (lease),
       .ready_op = self->ready_op,
+      .take_over = TRUE,
   };
   g_autoptr (GError) failure = NULL;
   if (claim_once (self, &claim, NULL, deadline_us, cancellable, &failure) != 0)
     return TRUE;
-  if (muster_error_is (failure, MUSTER_ERROR_ABORTED) && *self->session_handle != '\0') {
-    *self->session_handle = '\0'; /* a master that restarted has lost the session, too */
-    return hold (self, deadline_us, cancellable, error);
-  }
   g_mutex_lock (&self->lock);
   if (is_verdict (failure))
     lose_locked (self, failure);
+  else if (muster_error_is (failure, MUSTER_ERROR_ABORTED))
+    self->orphaned = g_error_copy (failure);
   is_lost = !check_locked (self, error);
   g_mutex_unlock (&self->lock);
   if (!is_lost)
@@ -246,6 +255,7 @@ send_announcement (MusterRemoteLease *self, gint64 deadline_us, GCancellable *ca
   announcement.step = self->told.step;
   announcement.durable_step = self->told.durable_step;
   announcement.durable = text (self->told.durable);
+  announcement.durable_age_us = self->told.durable_step >= 0 ? now_us () - self->durable_us : 0;
   announcement.detail = text (self->told.detail);
   message.announcement = &announcement;
   muster_remote_pack (&request, &message.base);
@@ -335,6 +345,8 @@ begin_call (MusterRemoteLease *self, const MusterAnnouncement *announcement, gin
   self->is_calling |= is_mine;
   if (is_mine) {
     muster_announcement_merge (&self->told, announcement);
+    if (announcement->durable_step >= 0)
+      self->durable_us = now_us () - announcement->durable_age_us;
     self->is_phase_told &= announcement->phase == MUSTER_CHIEF_UNKNOWN;
   }
   g_mutex_unlock (&self->lock);
@@ -396,7 +408,8 @@ renew (gpointer owner, GCancellable *cancellable)
   g_mutex_lock (&self->lock);
   gboolean was_held = self->stream != NULL;
   gboolean is_held = look_locked (self);
-  gboolean is_idle = self->lost != NULL || self->is_over || self->is_calling;
+  gboolean is_idle =
+      self->lost != NULL || self->orphaned != NULL || self->is_over || self->is_calling;
   gboolean is_due = now_us () >= self->due_us || (was_held && !is_held);
   gboolean is_mine = is_due && !is_idle;
   gint64 due_us = is_idle ? MUSTER_WAIT_FOREVER : self->due_us;
@@ -456,6 +469,7 @@ muster_remote_lease_finalize (GObject *object)
   g_free (self->ready_op);
   muster_announcement_clear (&self->told);
   g_clear_error (&self->lost);
+  g_clear_error (&self->orphaned);
   g_cond_clear (&self->changed);
   g_mutex_clear (&self->lock);
   G_OBJECT_CLASS (muster_remote_lease_parent_class)->finalize (object);

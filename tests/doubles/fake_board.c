@@ -321,7 +321,7 @@ take_in_locked (MusterFakeBoard *self, const MusterAnnouncement *told)
   if (self->chief->phase != before)
     self->phase_us = now_us (self);
   if (told->durable_step >= 0)
-    self->durable_us = now_us (self);
+    self->durable_us = now_us (self) - told->durable_age_us;
   self->chief->prepared |= self->chief->phase >= MUSTER_CHIEF_PREPARED;
 }
 

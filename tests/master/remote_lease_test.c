@@ -131,6 +131,7 @@ MUSTER_TEST (RemoteLease, tells_of_phases_and_keeps_what_they_leave_open)
   restoring.detail = (char *)"model.ckpt-7";
   saved.durable_step = 9;
   saved.durable = (char *)"model.ckpt-9";
+  saved.durable_age_us = 3600 * MUSTER_SECOND;
 
   MUSTER_EXPECT_TRUE (muster_lease_announce (lease, &restoring, in_half_a_minute (), NULL, &error));
   MUSTER_EXPECT_TRUE (announce (lease, MUSTER_CHIEF_TRAINING, &error));
@@ -140,8 +141,8 @@ MUSTER_TEST (RemoteLease, tells_of_phases_and_keeps_what_they_leave_open)
   MUSTER_EXPECT_NO_ERROR (error);
   expect_next (f.board.announced, "epoch=4 restoring step=-1 durable=-1  model.ckpt-7");
   expect_next (f.board.announced, "epoch=4 training step=-1 durable=-1  ");
-  expect_next (f.board.announced, "epoch=4 unknown step=-1 durable=9 model.ckpt-9 ");
-  expect_next (f.board.announced, "epoch=4 over step=-1 durable=9 model.ckpt-9 ");
+  expect_next (f.board.announced, "epoch=4 unknown step=-1 durable=9 model.ckpt-9 (old) ");
+  expect_next (f.board.announced, "epoch=4 over step=-1 durable=9 model.ckpt-9 (old) ");
 }
 
 static const char *const renewal = "epoch=4 unknown step=-1 durable=-1  ";
@@ -226,7 +227,7 @@ MUSTER_TEST (RemoteLease, is_claimed_again_where_the_server_went_away)
 
   tiny_board_end_claim (&f.board, MUSTER_ERROR_UNAVAILABLE, "the server restarts");
 
-  expect_next (f.board.asked, "digits worker:0 epoch=4 tiny ready");
+  expect_next (f.board.asked, "digits worker:0 epoch=4 tiny ready take_over");
   expect_next (f.board.announced, renewal);
   MUSTER_EXPECT_TRUE (muster_lease_check (lease, &error));
   MUSTER_EXPECT_NO_ERROR (error);
@@ -241,8 +242,9 @@ MUSTER_TEST (RemoteLease, that_is_refused_by_a_server_that_forgot_it_is_claimed_
   tiny_board_set (&f.board, &f.board.refuse_claim, MUSTER_ERROR_UNAVAILABLE);
   tiny_board_end_claim (&f.board, MUSTER_ERROR_UNAVAILABLE, "the server restarts");
   expect_next (f.board.asked, "digits worker:0 epoch=0 tiny ready");
-  expect_next (f.board.asked, "digits worker:0 epoch=4 tiny ready"); /* and is refused */
-  expect_next (f.board.asked, "digits worker:0 epoch=4 tiny ready"); /* and is tried again */
+  expect_next (f.board.asked, "digits worker:0 epoch=4 tiny ready take_over"); /* and is refused */
+  expect_next (f.board.asked,
+               "digits worker:0 epoch=4 tiny ready take_over"); /* and is tried again */
 
   tiny_board_set (&f.board, &f.board.refuse_claim, 0);
   expect_next (f.board.announced, renewal);
@@ -260,7 +262,7 @@ MUSTER_TEST (RemoteLease, is_lost_where_another_came_while_the_server_was_away)
   tiny_board_set (&f.board, &f.board.refuse_claim, MUSTER_ERROR_FAILED_PRECONDITION);
   tiny_board_end_claim (&f.board, MUSTER_ERROR_UNAVAILABLE, "the server restarts");
   expect_next (f.board.asked, "digits worker:0 epoch=0 tiny ready");
-  expect_next (f.board.asked, "digits worker:0 epoch=4 tiny ready");
+  expect_next (f.board.asked, "digits worker:0 epoch=4 tiny ready take_over");
 
   MUSTER_EXPECT_FALSE (announce (lease, MUSTER_CHIEF_TRAINING, &error));
 
@@ -269,21 +271,22 @@ MUSTER_TEST (RemoteLease, is_lost_where_another_came_while_the_server_was_away)
   MUSTER_EXPECT_FALSE (muster_lease_check (lease, NULL));
 }
 
-MUSTER_TEST (RemoteLease, outlives_its_session_on_a_server_that_forgot_both)
+MUSTER_TEST (RemoteLease, needs_another_session_once_its_own_is_gone)
 {
   g_auto (TinyMaster) f = {0};
   tiny_master_start (&f);
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterLease) lease = claim (&f);
-  tiny_board_set (&f.board, &f.board.refuse_handle, MUSTER_ERROR_ABORTED);
+  tiny_board_set (&f.board, &f.board.refuse_claim, MUSTER_ERROR_ABORTED);
   tiny_board_end_claim (&f.board, MUSTER_ERROR_UNAVAILABLE, "the server restarts");
-
   expect_next (f.board.asked, "digits worker:0 epoch=0 tiny ready");
-  expect_next (f.board.asked, "digits worker:0 epoch=4 tiny ready");
-  expect_next (f.board.asked, "digits worker:0 epoch=4  ready");
+  expect_next (f.board.asked, "digits worker:0 epoch=4 tiny ready take_over");
 
-  MUSTER_EXPECT_TRUE (announce (lease, MUSTER_CHIEF_TRAINING, &error));
-  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_FALSE (announce (lease, MUSTER_CHIEF_TRAINING, &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED);
+  MUSTER_EXPECT_TRUE (muster_lease_check (lease, NULL)); /* nobody has taken it */
+  MUSTER_EXPECT_EQ (g_async_queue_length (f.board.asked), 0);
 }
 
 MUSTER_TEST (RemoteLease, that_is_dropped_leaves_at_once)

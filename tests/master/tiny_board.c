@@ -58,8 +58,6 @@ on_claim (MusterRpcCall *call, GBytes *request, gpointer data)
   g_assert (strchr (message->who, ':') != NULL);
   g_mutex_lock (&self->lock);
   int refusal = self->refuse_claim;
-  if (refusal == 0 && *message->session_handle != '\0')
-    refusal = self->refuse_handle;
   gboolean is_mute = self->is_mute;
   gint64 lease_us = self->lease_us;
   g_mutex_unlock (&self->lock);
@@ -96,9 +94,10 @@ on_announce (MusterRpcCall *call, GBytes *request, gpointer data)
   g_async_queue_push (
       self->announced,
       g_strdup_printf ("epoch=%" G_GINT64_FORMAT " %s step=%" G_GINT64_FORMAT
-                       " durable=%" G_GINT64_FORMAT " %s %s",
+                       " durable=%" G_GINT64_FORMAT " %s%s %s",
                        told->epoch, muster_chief_phase_name ((MusterChiefPhase)told->phase),
-                       told->step, told->durable_step, told->durable, told->detail));
+                       told->step, told->durable_step, told->durable,
+                       told->durable_age_us >= 3600 * MUSTER_SECOND ? " (old)" : "", told->detail));
   muster_rpc_call_reply (call, NULL);
 }
 

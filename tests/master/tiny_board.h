@@ -11,9 +11,8 @@ typedef struct {
   GMutex lock;
   /* guarded by lock */
   gint64 lease_us;
-  gboolean is_mute;  /* claims are never answered */
-  int refuse_claim;  /* 0, or the code that claims end with */
-  int refuse_handle; /* the same, for claims that name a session */
+  gboolean is_mute; /* claims are never answered */
+  int refuse_claim; /* 0, or the code that claims end with */
   int refuse_announce;
 
   GAsyncQueue *asked;     /* (element-type utf8) "digits worker:0 epoch=0 tiny ready take_over" */
