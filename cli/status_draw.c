@@ -76,8 +76,8 @@ tell_chief (const Muster__Announcement *model)
 {
   g_autofree char *state = state_of_chief (model);
   g_autofree char *durable_age = muster_format_duration (model->durable_age_us);
-  g_autoptr (GString) text = g_string_new (has (model->task) ? model->task : "chief");
-  if (has (model->who))
+  g_autoptr (GString) text = g_string_new (has (model->task) ? model->task : model->who);
+  if (has (model->task) && has (model->who))
     g_string_append_printf (text, " (%s)", model->who);
   g_string_append_printf (text, "  %s", state);
   if (model->durable_step >= 0)
