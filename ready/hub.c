@@ -393,7 +393,9 @@ tell_fresh (MusterReadinessHub *self, Question *question)
   muster_turn_grow_older (&question->turn, now_us - question->told_us);
   question->told_us = now_us;
   self->round++;
-  while (question->fresh.length > 0 && !self->stopping) {
+  /* Who comes meanwhile has a round of its own. */
+  for (guint n = question->fresh.length; n > 0 && question->fresh.length > 0 && !self->stopping;
+       n--) {
     g_autoptr (MusterAsker) asker = asker_ref (question->fresh.head->data);
     put_asker (asker, &question->told);
     tell (self, asker, &question->turn, NULL);
@@ -430,8 +432,12 @@ plan_look (MusterReadinessHub *self, Question *question, gboolean has_just_run)
       question->turn.is_ready || (chief != NULL && chief->phase == MUSTER_CHIEF_OVER);
   if (!has_just_run && question->is_settled == was_settled)
     return;
-  if (question->is_settled) { /* what comes after it begins anew */
+  if (question->is_settled != was_settled) { /* what comes now begins anew */
+    gint64 cost_us = question->countdown.costs_us[0];
     muster_countdown_start (&question->countdown, now_us, MUSTER_WAIT_FOREVER, POLL_CEILING);
+    muster_countdown_looked (&question->countdown, cost_us);
+  }
+  if (question->is_settled) {
     question->look_us = muster_deadline_after (now_us, POLL_SETTLED);
   } else {
     question->look_us =
@@ -545,7 +551,7 @@ attend (MusterReadinessHub *self, Question *question)
     is_answered = find_answer (self, question);
   if (is_answered)
     tell_fresh (self, question);
-  if (!is_answered || !has_askers (question))
+  if (!is_answered || !has_askers (question) || question->fresh.length > 0)
     put_on_agenda (self, question);
 }
 

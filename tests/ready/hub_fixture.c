@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/ready/hub_fixture.h"
+
+#define PATIENCE (30 * G_TIME_SPAN_SECOND)
+
+/* --- a master that counts: its sessions answer what the test says --- */
+
+typedef struct {
+  GObjectClass parent;
+} CountingMasterClass;
+
+typedef struct {
+  MusterSessionClass parent;
+} CountingSessionClass;
+
+static void counting_master_iface (MusterMasterInterface *iface);
+
+G_DEFINE_TYPE_WITH_CODE (CountingMaster, counting_master, G_TYPE_OBJECT,
+                         G_IMPLEMENT_INTERFACE (MUSTER_TYPE_MASTER, counting_master_iface))
+G_DEFINE_TYPE (CountingSession, counting_session, MUSTER_TYPE_SESSION)
+
+static gulong
+counting_on_changed (MusterMaster *base, MusterReadinessChanged callback, gpointer user_data)
+{
+  CountingMaster *self = (CountingMaster *)base;
+  self->callback = callback;
+  self->callback_data = user_data;
+  return self->can_tell ? 1 : 0;
+}
+
+static void
+counting_off_changed (MusterMaster *base, gulong id)
+{
+  CountingMaster *self = (CountingMaster *)base;
+  MUSTER_EXPECT_EQ (id, 1ul);
+  self->callback = NULL;
+}
+
+static void
+counting_master_iface (MusterMasterInterface *iface)
+{
+  iface->on_readiness_changed = counting_on_changed;
+  iface->off_readiness_changed = counting_off_changed;
+}
+
+static void
+counting_master_finalize (GObject *object)
+{
+  CountingMaster *self = (CountingMaster *)object;
+  g_free (self->missing);
+  g_mutex_clear (&self->lock);
+  g_cond_clear (&self->changed);
+  G_OBJECT_CLASS (counting_master_parent_class)->finalize (object);
+}
+
+static void
+counting_master_class_init (CountingMasterClass *klass)
+{
+  G_OBJECT_CLASS (klass)->finalize = counting_master_finalize;
+}
+
+static void
+counting_master_init (CountingMaster *self)
+{
+  g_mutex_init (&self->lock);
+  g_cond_init (&self->changed);
+  self->missing = g_strdup ("a,b");
+  self->gate_open = TRUE;
+}
+
+/* The lock is held. */
+static MusterTensor *
+answer (CountingMaster *self, const char *fetch)
+{
+  gboolean is_gate = g_str_has_prefix (fetch, "gate");
+  const char *missing = is_gate ? (self->gate_open ? "" : "shut") : self->missing;
+  g_auto (GStrv) names = *missing != '\0' ? g_strsplit (missing, ",", -1) : g_new0 (char *, 1);
+  return muster_tensor_new_strv ((const char *const *)names);
+}
+
+static gboolean
+counting_run (MusterSession *base, const MusterStep *step, MusterTensor **fetched,
+              GBytes **metadata G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED,
+              GError **error)
+{
+  CountingSession *self = (CountingSession *)base;
+  CountingMaster *master = self->master;
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&master->lock);
+  master->n_runs++;
+  /* What it computes is what holds when it begins. */
+  g_autoptr (MusterTensor) value = answer (master, step->fetches[0]);
+  master->n_entered++;
+  g_cond_broadcast (&master->changed);
+  while (master->is_held)
+    g_cond_wait (&master->changed, &master->lock);
+  if (self->is_gone) {
+    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED, "Session H is not found.");
+    return FALSE;
+  }
+  fetched[0] = g_steal_pointer (&value);
+  return TRUE;
+}
+
+static void
+counting_session_class_init (CountingSessionClass *klass)
+{
+  ((MusterSessionClass *)klass)->run = counting_run;
+}
+
+static void
+counting_session_init (CountingSession *self G_GNUC_UNUSED)
+{
+}
+
+/* --- an asker that listens --- */
+
+Ear *
+ear_new (void)
+{
+  Ear *ear = g_new0 (Ear, 1);
+  g_mutex_init (&ear->lock);
+  g_cond_init (&ear->heard_more);
+  ear->heard = g_ptr_array_new_with_free_func (g_free);
+  return ear;
+}
+
+void
+ear_free (Ear *ear)
+{
+  g_ptr_array_unref (ear->heard);
+  g_mutex_clear (&ear->lock);
+  g_cond_clear (&ear->heard_more);
+  g_free (ear);
+}
+
+static char *
+in_words (const MusterTurn *turn, const GError *error)
+{
+  if (error != NULL)
+    return g_strdup_printf ("error %d", error->code);
+  const char *phase = turn->chief != NULL         ? muster_chief_phase_name (turn->chief->phase)
+                      : turn->keeps_announcements ? "nobody"
+                                                  : "";
+  const char *comma = *phase != '\0' ? ", " : "";
+  const char *differs = turn->graph_difference != NULL ? " differs" : "";
+  if (!turn->gate_open)
+    return g_strdup_printf ("%s%sgate shut%s", phase, comma, differs);
+  if (turn->is_ready)
+    return g_strdup_printf ("%s%sready%s", phase, comma, differs);
+  g_autofree char *names = g_strjoinv (",", turn->missing);
+  return g_strdup_printf ("%s%smissing %s%s", phase, comma, names, differs);
+}
+
+void
+listen (const MusterTurn *turn, guint64 round, const GError *error, gpointer data)
+{
+  Ear *ear = data;
+  g_mutex_lock (&ear->lock);
+  g_ptr_array_add (ear->heard, in_words (turn, error));
+  ear->round = round;
+  if (turn != NULL && turn->chief != NULL)
+    ear->phase_age_us = turn->chief->phase_age_us;
+  g_cond_broadcast (&ear->heard_more);
+  MusterAsker *asker = ear->leaves ? g_steal_pointer (&ear->asker) : NULL;
+  g_mutex_unlock (&ear->lock);
+  if (asker != NULL)
+    muster_readiness_hub_leave (ear->hub, asker);
+}
+
+/* Waits until n words were heard, and gives all of them. */
+char *
+heard (Ear *ear, guint n)
+{
+  gint64 until = g_get_monotonic_time () + PATIENCE;
+  GString *all = g_string_new (NULL);
+  g_mutex_lock (&ear->lock);
+  while (ear->heard->len < n && g_cond_wait_until (&ear->heard_more, &ear->lock, until))
+    ;
+  for (guint i = 0; i < ear->heard->len; i++)
+    g_string_append_printf (all, "%s%s", i > 0 ? "; " : "", (char *)ear->heard->pdata[i]);
+  g_mutex_unlock (&ear->lock);
+  return g_string_free (all, FALSE);
+}
+
+/* --- the fixture --- */
+
+void
+fixture_clear (Fixture *f)
+{
+  muster_readiness_hub_free (f->hub);
+  muster_board_free (f->board);
+  g_free (f->hub_of_board);
+  g_object_unref (f->clock);
+  g_object_unref (f->master);
+}
+
+static void
+on_board_changed (const char *model, gpointer data)
+{
+  MusterReadinessHub **hub = data;
+  muster_readiness_hub_model_changed (*hub, model);
+}
+
+Fixture
+fixture (gboolean can_tell)
+{
+  Fixture f = {.hub_of_board = g_new0 (MusterReadinessHub *, 1)};
+  f.master = g_object_new (counting_master_get_type (), NULL);
+  f.master->can_tell = can_tell;
+  f.clock = muster_fake_clock_new ();
+  muster_fake_clock_hold (f.clock);
+  f.board = muster_board_new (MUSTER_CLOCK (f.clock), 15 * MUSTER_SECOND, on_board_changed,
+                              f.hub_of_board);
+  f.hub = muster_readiness_hub_new (MUSTER_MASTER (f.master), f.board, MUSTER_CLOCK (f.clock));
+  *f.hub_of_board = f.hub;
+  return f;
+}
+
+/* Graphs differ by their version. */
+MusterSession *
+new_session (Fixture *f, char version)
+{
+  const char def[] = {0x18, version};
+  g_autoptr (GBytes) bytes = g_bytes_new (def, sizeof def);
+  g_autoptr (MusterGraph) graph = muster_graph_new (bytes);
+  CountingSession *session = g_object_new (counting_session_get_type (), NULL);
+  session->master = f->master;
+  muster_session_set_identity (MUSTER_SESSION (session), "H", graph);
+  return MUSTER_SESSION (session);
+}
+
+void
+ask (Fixture *f, Ear *ear, MusterSession *session, const char *gate, const char *ready)
+{
+  ask_for (f, ear, session, &(MusterWatchFor){.ready_for_local_init_op = gate, .ready_op = ready});
+}
+
+void
+ask_for (Fixture *f, Ear *ear, MusterSession *session, const MusterWatchFor *what)
+{
+  g_mutex_lock (&ear->lock);
+  ear->hub = f->hub;
+  ear->asker = muster_readiness_hub_ask (f->hub, session, what, listen, ear);
+  g_mutex_unlock (&ear->lock);
+}
+
+void
+set_missing (Fixture *f, const char *missing)
+{
+  g_mutex_lock (&f->master->lock);
+  g_free (f->master->missing);
+  f->master->missing = g_strdup (missing);
+  g_mutex_unlock (&f->master->lock);
+}
+
+void
+tell_change (Fixture *f)
+{
+  f->master->callback (f->master->callback_data);
+}
+
+guint
+n_runs (Fixture *f)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&f->master->lock);
+  return f->master->n_runs;
+}
+
+/* Lets runs pass, or holds each where it has computed its answer. */
+void
+hold_runs (Fixture *f, gboolean is_held)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&f->master->lock);
+  f->master->is_held = is_held;
+  g_cond_broadcast (&f->master->changed);
+}
+
+void
+wait_for_run (Fixture *f, guint n)
+{
+  gint64 until = g_get_monotonic_time () + PATIENCE;
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&f->master->lock);
+  while (f->master->n_entered < n &&
+         g_cond_wait_until (&f->master->changed, &f->master->lock, until))
+    ;
+  MUSTER_EXPECT_GE (f->master->n_entered, n);
+}

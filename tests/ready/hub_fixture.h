@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ready/hub.h"
+#include "tests/doubles/fake_clock.h"
+#include "tests/gtest_shim.h"
+
+G_BEGIN_DECLS
+
+/* A hub over a master that counts what is run, and ears that listen. */
+
+typedef struct {
+  GObject parent;
+  gboolean can_tell;
+  GMutex lock;
+  GCond changed;
+  char *missing; /* (owned) "" when ready; guarded by lock, as all below */
+  gboolean gate_open;
+  guint n_runs;
+  guint n_entered;
+  gboolean is_held; /* runs wait until it is FALSE */
+  MusterReadinessChanged callback;
+  gpointer callback_data;
+} CountingMaster;
+
+typedef struct {
+  MusterSession parent;
+  CountingMaster *master; /* (not owned) */
+  gboolean is_gone;       /* guarded by the master's lock */
+} CountingSession;
+
+typedef struct {
+  GMutex lock;
+  GCond heard_more;
+  GPtrArray *heard; /* (element-type utf8) guarded by lock */
+  MusterReadinessHub *hub;
+  MusterAsker *asker;  /* guarded by lock */
+  gboolean leaves;     /* at the first word, from the hub's own thread */
+  gint n_lingered;     /* atomic: how often it was still there after it had been told */
+  guint64 round;       /* the last one; guarded by lock, as is … */
+  gint64 phase_age_us; /* … what was last heard of the chief */
+} Ear;
+
+typedef struct {
+  CountingMaster *master;
+  MusterFakeClock *clock;
+  MusterReadinessHub *hub;
+  MusterReadinessHub **hub_of_board; /* (owned) */
+  MusterBoard *board;                /* its changes reach the hub */
+} Fixture;
+
+Ear *ear_new (void);
+void ear_free (Ear *ear);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (Ear, ear_free)
+
+/* The hub's function of an ear. */
+void listen (const MusterTurn *turn, guint64 round, const GError *error, gpointer ear);
+
+/* Waits until n words were heard, and gives all of them: "missing a,b; gate shut; ready", "error
+ * 10"; of a model with the chief's phase, "nobody, ready", "starting, gate shut". */
+char *heard (Ear *ear, guint n);
+
+#define EXPECT_HEARD(ear, n, words)                                                                \
+  do {                                                                                             \
+    g_autofree char *all_ = heard (ear, n);                                                        \
+    MUSTER_EXPECT_STREQ (all_, words);                                                             \
+  } while (0)
+
+Fixture fixture (gboolean can_tell);
+void fixture_clear (Fixture *f);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Fixture, fixture_clear)
+
+/* Graphs differ by their version. */
+MusterSession *new_session (Fixture *f, char version);
+void ask (Fixture *f, Ear *ear, MusterSession *session, const char *gate, const char *ready);
+void ask_for (Fixture *f, Ear *ear, MusterSession *session, const MusterWatchFor *what);
+
+/* What the master says from here on: "a,b", "" when it is ready; and that something changed. */
+void set_missing (Fixture *f, const char *missing);
+void tell_change (Fixture *f);
+
+guint n_runs (Fixture *f);
+/* Lets runs pass, or holds each where it has computed its answer. */
+void hold_runs (Fixture *f, gboolean is_held);
+void wait_for_run (Fixture *f, guint n);
+
+G_END_DECLS
