@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/server_private.h"
 
+#include "wire/address.h"
+
 /* How long the closing of expired sessions may take, all of one round together: what a master that
  * doesn't answer keeps, it has to collect itself. */
 #define CLOSE_EXPIRED (5 * MUSTER_SECOND)
@@ -53,6 +55,9 @@ muster_server_new (MusterMaster *master, const MusterServerOptions *options)
   self->master = g_object_ref (master);
   self->clock = g_object_ref (wanted->clock != NULL ? wanted->clock : muster_system_clock ());
   self->started_us = muster_clock_now_us (self->clock);
+  self->credentials =
+      wanted->credentials != NULL ? muster_rpc_credentials_ref (wanted->credentials) : NULL;
+  self->is_insecure = wanted->insecure;
   self->idle_session_us = wanted->idle_session_us;
   self->limits = muster_limits_new (&wanted->limits);
   self->sessions = muster_sessions_new (self->clock, self->limits);
@@ -82,6 +87,7 @@ muster_server_free (MusterServer *self)
   if (self == NULL)
     return;
   muster_server_stop (self, 0);
+  muster_http_service_free (self->http);
   muster_crew_free (self->crew);
   muster_rpc_server_free (self->rpc);
   muster_rpc_server_free (self->health_rpc);
@@ -94,15 +100,37 @@ muster_server_free (MusterServer *self)
   muster_sessions_free (self->sessions);
   muster_limits_free (self->limits);
   muster_step_meter_free (self->steps);
+  muster_rpc_credentials_unref (self->credentials);
   g_object_unref (self->clock);
   g_object_unref (self->master);
   g_free (self);
 }
 
+/* An address beyond loopback is for those who can't be trusted to be friends. */
+static gboolean
+may_listen (MusterServer *self, const char *address, gboolean is_secured, const char *what_to_do,
+            GError **error)
+{
+  if (is_secured || self->is_insecure || muster_address_is_loopback (address))
+    return TRUE;
+  g_autofree char *host = NULL;
+  guint16 port;
+  if (muster_address_parse (address, &host, &port, error)) /* else that is what is wrong */
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_PERMISSION_DENIED,
+                 "'%s' can be reached by others than this machine: %s", address, what_to_do);
+  return FALSE;
+}
+
 int
 muster_server_listen (MusterServer *self, const char *address, GError **error)
 {
-  return muster_rpc_server_listen (self->rpc, address, NULL, error);
+  gboolean is_secured = muster_rpc_credentials_has_tls (self->credentials);
+  if (!may_listen (self, address, is_secured,
+                   "secure it with --tls-cert and --tls-key, listen on localhost, or say "
+                   "--insecure to let in whoever comes",
+                   error))
+    return 0;
+  return muster_rpc_server_listen (self->rpc, address, self->credentials, error);
 }
 
 int
@@ -115,20 +143,37 @@ muster_server_listen_health (MusterServer *self, const char *address, GError **e
   return muster_rpc_server_listen (self->health_rpc, address, NULL, error);
 }
 
+int
+muster_server_listen_http (MusterServer *self, const char *address, GError **error)
+{
+  if (!may_listen (self, address, FALSE,
+                   "HTTP has no TLS and no token here; listen on localhost, or say --insecure to "
+                   "show it to whoever comes",
+                   error))
+    return 0;
+  if (self->http == NULL)
+    self->http = muster_http_service_new (self);
+  return muster_http_service_listen (self->http, address, error);
+}
+
 void
 muster_server_start (MusterServer *self)
 {
+  if (self->http != NULL)
+    muster_http_service_start (self->http);
   muster_rpc_server_start (self->rpc);
   if (self->health_rpc != NULL)
     muster_rpc_server_start (self->health_rpc);
 }
 
-/* The watches first: they would outlast any grace. The health port last: it tells how it goes. */
+/* The watches first: they would outlast any grace. The health port and HTTP last: they tell
+ * how it goes. */
 void
 muster_server_stop (MusterServer *self, gint64 grace_us)
 {
   MusterClock *clock = muster_system_clock (); /* gRPC's time is not faked */
   gint64 until_us = muster_deadline_after (muster_clock_now_us (clock), grace_us);
+  g_atomic_int_set (&self->is_stopping, TRUE);
   muster_health_service_stop (self->health);
   muster_announce_service_stop (self->announcing);
   muster_collector_stop (self->collector);
@@ -137,6 +182,8 @@ muster_server_stop (MusterServer *self, gint64 grace_us)
   if (self->health_rpc != NULL)
     muster_rpc_server_stop (self->health_rpc,
                             muster_deadline_remaining (until_us, muster_clock_now_us (clock)));
+  if (self->http != NULL)
+    muster_http_service_stop (self->http);
 }
 
 static void

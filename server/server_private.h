@@ -7,6 +7,7 @@
 #include "server/collector.h"
 #include "server/crew.h"
 #include "server/health_service.h"
+#include "server/http_service.h"
 #include "server/limits.h"
 #include "server/server.h"
 #include "server/sessions.h"
@@ -42,7 +43,11 @@ struct _MusterServer {
   MusterHealthService *health;       /* (owned) */
   MusterRpcServer *rpc;              /* (owned) */
   MusterRpcServer *health_rpc;       /* (owned) (nullable) the port that offers only health */
+  MusterHttpService *http;           /* (owned) (nullable) */
   GPtrArray *methods;                /* (owned) (element-type MusterServerMethod) */
+  MusterRpcCredentials *credentials; /* (owned) (nullable) */
+  gboolean is_insecure;              /* it may listen beyond loopback without them */
+  gint is_stopping;                  /* atomic */
   gint64 started_us;
   gint64 idle_session_us; /* 0: sessions without a lease are kept */
 };

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "server/server.h"
+
+G_BEGIN_DECLS
+
+/* MusterHttpService answers GET /healthz, /readyz and /metrics for those who look after a server:
+ * plain HTTP on a thread of its own, one request a connection, few connections at once, each for a
+ * short time. What it tells holds no secret, but names of models and tasks. One thread, but for
+ * what its own does. */
+
+typedef struct _MusterHttpService MusterHttpService;
+
+/* server is borrowed. */
+MusterHttpService *muster_http_service_new (MusterServer *server);
+void muster_http_service_free (MusterHttpService *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterHttpService, muster_http_service_free)
+
+/* Before start. Returns the port, or 0 with UNAVAILABLE or INVALID_ARGUMENT. */
+int muster_http_service_listen (MusterHttpService *self, const char *address, GError **error);
+void muster_http_service_start (MusterHttpService *self);
+/* Ends all connections. Idempotent. */
+void muster_http_service_stop (MusterHttpService *self);
+
+G_END_DECLS
