@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ready/announced_turn.h"
 #include "session/session_private.h"
 
 static void
@@ -27,19 +28,27 @@ muster_verb_hear_why (MusterVerb *self, const char *why)
   self->why = g_strdup (why);
 }
 
+/* While the chief decides alone, the ops' words are its: that it is at work is said by its reason,
+ * and the ops' own is which variables are missing. */
+static char *
+why_not (const MusterTurn *turn)
+{
+  if (!muster_chief_decides (turn->chief))
+    return g_strdup (turn->why_gate ? turn->why_gate : turn->why_not_ready);
+  if (!turn->missing || !*turn->missing)
+    return NULL;
+  g_autofree char *names = g_strjoinv (", ", turn->missing);
+
+  return g_strconcat ("Variables not initialized: ", names, NULL);
+}
+
 void
 muster_verb_hear_turn (MusterVerb *self, const MusterTurn *turn)
 {
-  const char *why = turn->why_gate ? turn->why_gate : turn->why_not_ready;
-  const MusterReason *chief;
-
   g_clear_error (&self->failure);
   update (self, turn);
-  chief = muster_reasons_find (muster_reasons_list (self->reasons), "chief");
-  g_clear_pointer (&self->why, g_free);
-  /* That the chief is at work is said once, and better by its reason. */
-  if (turn->missing || !chief || chief->is_well)
-    self->why = g_strdup (why);
+  g_free (self->why);
+  self->why = why_not (turn);
 }
 
 /* What the master said before it failed is no longer known. */
@@ -77,6 +86,9 @@ describe (const MusterVerb *self, const MusterReason *reason)
   if (!g_str_equal (reason->component, "chief"))
     return g_strdup_printf ("the %s %s", reason->component, reason->text);
   g_autofree char *duration = muster_format_duration (MAX (for_us, 0));
+
+  if (g_str_equal (reason->state, "lost"))
+    return g_strdup_printf ("the chief was %s, %s ago", reason->text, duration);
 
   return g_strdup_printf ("the chief is %s, for %s", reason->text, duration);
 }

@@ -205,12 +205,12 @@ meet (G_GNUC_UNUSED MusterSession *session, gpointer user_data, GError **error)
   g_cond_broadcast (&gate->changed);
   while (gate->n_begun < N_AT_ONCE && g_cond_wait_until (&gate->changed, &gate->lock, patience))
     ;
-  gate->all_begun = gate->n_begun == N_AT_ONCE;
+  gboolean all_begun = gate->all_begun = gate->n_begun == N_AT_ONCE;
   g_mutex_unlock (&gate->lock);
-  if (!gate->all_begun)
+  if (!all_begun)
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL, "Some never began");
 
-  return gate->all_begun;
+  return all_begun;
 }
 
 /* None waits for another to end: each has a thread of its own. */
