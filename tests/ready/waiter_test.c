@@ -104,6 +104,7 @@ report_moody (G_GNUC_UNUSED MusterFakeMaster *master, G_GNUC_UNUSED const Muster
   const gboolean *is_ready = user_data;
   const char *names[] = {*is_ready ? NULL : "v", NULL};
 
+  g_clear_pointer (value, muster_tensor_unref); /* what the op yields otherwise */
   *value = muster_tensor_new_strv (names);
 
   return TRUE;
