@@ -4,12 +4,14 @@
 
 Every wait is bounded; the server is ended by its id.
 """
+import contextlib
 import json
 import os
 import pty
 import re
 import select
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -133,7 +135,7 @@ def draws_one_story_as_text_and_json(model):
 
 def writes_a_trace(model, folder):
     path = os.path.join(folder, "trace.json")
-    code, _, err = run("prepare", *model, "--trace=" + path, "--task=worker:0")
+    code, _, err = run("prepare", *model, "--again", "--trace=" + path, "--task=worker:0")
     check(code == 0, "prepared", err)
     with open(path, encoding="utf-8") as file:
         trace = json.load(file)
@@ -152,21 +154,86 @@ def writes_a_trace(model, folder):
     check(code == 0 and "warning: no trace" in err, "a trace that can't be written is a warning", err)
 
 
-def main():
+def status(model):
+    code, out, err = run("status", model[1].removeprefix("--master="), "--json")
+    check(code == 0, "status", err)
+    return json.loads(out)
+
+
+def tells_a_services_manager(model, folder):
+    """What `wait` says to $NOTIFY_SOCKET, from its first reason to the end."""
+    path = os.path.join(folder, "notify")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(path)
+        manager.settimeout(LIMIT_S)
+        environment = dict(os.environ, NOTIFY_SOCKET=path, WATCHDOG_USEC="100000")
+        waiter = subprocess.Popen([MUSTER, "wait", *model, "--json"], env=environment,
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        told = []
+        try:
+            while not {"WATCHDOG=1"} < set(told):
+                told.append(manager.recv(4096).decode())
+            run("prepare", *model)
+            while not told[-1].startswith("READY=1"):
+                told.append(manager.recv(4096).decode())
+            check(waiter.wait(LIMIT_S) == 0, "waited", told)
+        except TimeoutError:
+            check(False, "told in time", told)
+        finally:
+            waiter.kill()
+            waiter.wait()
+    check(any("STATUS=no chief has ever registered" in it for it in told), "the reason", told)
+
+
+def follows_the_chief_to_the_end_of_its_job(model):
+    it = Terminal([MUSTER, "wait", *model, "--task=worker:3"], columns=100)
+    it.read_until("no chief has ever registered")
+    waiters = status(model)["waiters"]
+    check([it["task"] for it in waiters] == ["worker:3"] and waiters[0]["model"] == "digits"
+          and waiters[0]["waits_for"] and waiters[0]["why"], "who waits for what", waiters)
+
+    code, _, err = run("prepare", *model, "--task=worker:0")
+    check(code == 0, "prepared", err)
+    check(it.end() == 0 and "ready after " in it.seen.rsplit(SHOW, 1)[1], "ready", it.seen)
+    seen = status(model)
+    chief = seen["models"][0]
+    check(chief["model"] == "digits" and chief["task"] == "worker:0" and chief["prepared"]
+          and not chief["alive"] and chief["epoch"] == 1, "the chief", chief)
+    check(seen["steps"] > 0 and seen["limits"] and seen["memory_bytes"] > 0, "the load", seen)
+
+    code, out, err = run("run", *model, "--fetch=global_step/Read/ReadVariableOp:0", "--ends-job")
+    check(code == 0 and out.endswith("finished digits at step 0\n"), "run ends the job", (code, out, err))
+    code, out, err = run("wait", *model, "--json")
+    result = json.loads(out)
+    check(code == 5 and result["outcome"] == "over" and result["final_step"] == 0, "over", result)
+    check(err.startswith("muster: digits is finished: its chief ended the job at step 0, "), "over, for people", err)
+    check(err.count("\n") == 1, "said once", err)
+    check(run("prepare", *model, "--again")[0] == 0, "begun again")
+
+
+@contextlib.contextmanager
+def served():
+    """The options for a model on a master of its own."""
     server = subprocess.Popen([MUSTER, "serve", "--listen=127.0.0.1:0"], stdout=subprocess.PIPE, text=True)
     try:
         target = server.stdout.readline().split()[1]
-        model = ["--meta-graph=" + MODEL, "--master=" + target]
+        yield ["--meta-graph=" + MODEL, "--master=" + target]
+    finally:
+        server.terminate()
+        server.wait(LIMIT_S)
+
+
+def main():
+    with served() as model, tempfile.TemporaryDirectory() as folder:
         draws_a_block_and_takes_it_away(model)
         honours_no_color(model)
         brings_the_cursor_back(model)
         prints_lines_when_piped(model)
         draws_one_story_as_text_and_json(model)
-        with tempfile.TemporaryDirectory() as folder:
-            writes_a_trace(model, folder)
-    finally:
-        server.terminate()
-        server.wait(LIMIT_S)
+        follows_the_chief_to_the_end_of_its_job(model)
+        writes_a_trace(model, folder)
+    with served() as model, tempfile.TemporaryDirectory() as folder:
+        tells_a_services_manager(model, folder)
     return 1 if failures else 0
 
 
