@@ -16,8 +16,9 @@ typedef struct {
   gint64 durable_us;
   gint64 lost_us;
   gint64 lease_until_us;
-  gint64 highest; /* epoch ever seen */
-  guint64 claim;  /* which claim of the board's it was */
+  gint64 highest;          /* epoch ever seen */
+  guint64 claim;           /* which claim of the board's it was */
+  MusterChiefPhase undone; /* what a reset undid: its chief may repeat that without knowing */
   gboolean has_left;
   gboolean is_untold; /* its lease was seen to have run out, which nobody has been told of */
   MusterGraph *graph; /* (owned) (nullable) */
@@ -258,6 +259,7 @@ set_nullable (char **text, const char *value)
 static void
 begin_phase (Model *model, MusterChiefPhase phase, gint64 now_us)
 {
+  model->undone = MUSTER_CHIEF_UNKNOWN;
   model->chief.phase = phase;
   model->phase_us = now_us;
   model->chief.step = -1;
@@ -356,11 +358,20 @@ may_announce (const Model *model, const MusterAnnouncement *told, gint64 now_us,
   return TRUE;
 }
 
+/* A chief renews its lease by saying what it said last, and may not have heard of a reset yet; but
+ * that it prepares the model (again) is taken in any case. */
+static gboolean
+is_undone (const Model *model, MusterChiefPhase phase)
+{
+  return phase == model->undone && !muster_chief_phase_is_preparing (phase);
+}
+
 static void
 take_phase (Model *model, const MusterAnnouncement *told, gint64 now_us)
 {
-  if (told->phase == MUSTER_CHIEF_UNKNOWN)
+  if (told->phase == MUSTER_CHIEF_UNKNOWN || is_undone (model, told->phase))
     return;
+  model->undone = MUSTER_CHIEF_UNKNOWN;
   if (told->phase != model->chief.phase)
     model->phase_us = now_us;
   model->chief.phase = told->phase;
@@ -486,7 +497,11 @@ muster_board_reset (MusterBoard *self, guint64 n_claims)
     Model *model = value;
     if (model->claim > n_claims)
       continue;
+    MusterChiefPhase undone = model->chief.phase;
+    if (undone == MUSTER_CHIEF_UNKNOWN)
+      undone = model->undone; /* a reset after a reset */
     begin_phase (model, MUSTER_CHIEF_UNKNOWN, now_us);
+    model->undone = undone;
     g_ptr_array_add (names, g_strdup (model->chief.model));
   }
   g_mutex_unlock (&self->lock);

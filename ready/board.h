@@ -63,9 +63,10 @@ void muster_board_leave (MusterBoard *self, const char *model, gint64 epoch);
  * prepared it. */
 void muster_board_set_ready (MusterBoard *self, const char *model, gint64 epoch, gboolean is_ready);
 
-/* All variables are gone: nothing is prepared any more, and nobody knows which phase it is. A chief
- * that claimed while the master was being reset stays: n_claims is muster_board_n_claims () as it
- * was before. */
+/* All variables are gone: nothing is prepared any more, and nobody knows which phase it is; a chief
+ * that goes on repeating that it is prepared, or trains, isn't believed until it has prepared
+ * again. A chief that claimed while the master was being reset stays: n_claims is
+ * muster_board_n_claims () as it was before. */
 guint64 muster_board_n_claims (MusterBoard *self);
 void muster_board_reset (MusterBoard *self, guint64 n_claims);
 

@@ -127,15 +127,12 @@ muster_server_fill_announcement (Muster__Announcement *message, const MusterAnno
 
 /* --- following --- */
 
-/* With the lock held: starts or gives up following the model's readiness, as its chief's phase has
- * it. The follower that is returned (nullable) is to be stopped, without the lock. */
+/* With the lock held: starts or gives up following the model's readiness. The follower that is
+ * returned (nullable) is to be stopped, without the lock. */
 static MusterFollower *
-follow (MusterAnnounceService *self, Lease *lease, MusterChiefPhase phase)
+follow (MusterAnnounceService *self, Lease *lease, gboolean is_wanted)
 {
-  gboolean is_kept = phase == MUSTER_CHIEF_UNKNOWN;
-  gboolean is_wanted = phase == MUSTER_CHIEF_PREPARED || phase == MUSTER_CHIEF_TRAINING;
-  if (is_kept ||
-      (is_wanted && lease->follower != NULL && !muster_follower_has_failed (lease->follower)))
+  if (is_wanted && lease->follower != NULL && !muster_follower_has_failed (lease->follower))
     return NULL;
   MusterFollower *before = g_steal_pointer (&lease->follower);
   g_autoptr (MusterGraph) graph = muster_board_graph (self->server->board, lease->model);
@@ -145,14 +142,16 @@ follow (MusterAnnounceService *self, Lease *lease, MusterChiefPhase phase)
   return before;
 }
 
+/* As the board has it: while the model is prepared. */
 static void
-follow_announced (MusterAnnounceService *self, const MusterAnnouncement *told)
+follow_board (MusterAnnounceService *self, const char *model)
 {
   MusterFollower *before = NULL;
   g_mutex_lock (&self->lock);
-  Lease *lease = g_hash_table_lookup (self->leases, told->model);
-  if (lease != NULL && lease->epoch == told->epoch)
-    before = follow (self, lease, told->phase);
+  Lease *lease = g_hash_table_lookup (self->leases, model);
+  g_autoptr (MusterAnnouncement) chief = muster_board_look (self->server->board, model);
+  if (lease != NULL && chief != NULL)
+    before = follow (self, lease, chief->prepared && chief->phase != MUSTER_CHIEF_OVER);
   g_mutex_unlock (&self->lock);
   muster_follower_stop (before);
 }
@@ -228,15 +227,6 @@ fence (MusterAnnounceService *self, Lease *loser, MusterServed *orphan)
   muster_session_close_quietly (orphan->session);
 }
 
-/* A chief that comes back may be found prepared. */
-static void
-pick_up (MusterAnnounceService *self, Lease *lease)
-{
-  g_autoptr (MusterAnnouncement) chief = muster_board_look (self->server->board, lease->model);
-  if (chief->epoch == lease->epoch && chief->prepared)
-    follow_announced (self, chief);
-}
-
 static void
 on_caller_gone (GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
 {
@@ -273,7 +263,7 @@ open_claim (MusterAnnounceService *self, MusterRpcCall *call, const Muster__Clai
   }
   if (loser != NULL)
     fence (self, loser, orphan);
-  pick_up (self, lease);
+  follow_board (self, lease->model); /* one that comes back may be found prepared */
   send_grant (lease, before);
   g_cancellable_connect (muster_rpc_call_cancellable (call), G_CALLBACK (on_caller_gone),
                          lease_ref (lease), lease_unref);
@@ -317,7 +307,7 @@ take_in (MusterServer *server, const Muster__AnnounceRequest *request, GError **
   };
   if (!muster_board_announce (server->board, &announcement, error))
     return FALSE;
-  follow_announced (server->announcing, &announcement);
+  follow_board (server->announcing, announcement.model);
   return TRUE;
 }
 

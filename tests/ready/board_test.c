@@ -439,6 +439,35 @@ MUSTER_TEST (Board, knows_after_a_reset_no_phase_but_the_highest_epoch)
   EXPECT_CLAIM (&f, "host:2", 0, 9);
 }
 
+MUSTER_TEST (Board, believes_a_chief_after_a_reset_once_it_prepares_again)
+{
+  g_auto (Fixture) f = fixture ();
+  EXPECT_CLAIM (&f, "host:1", 0, 1);
+  EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_TRAINING, 70);
+  muster_board_reset (f.board, muster_board_n_claims (f.board));
+  muster_board_reset (f.board, muster_board_n_claims (f.board));
+
+  EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_TRAINING, 70); /* it only renews its lease */
+  EXPECT_LOOK (&f, "worker:0 (host:1), unknown for 0 µs; epoch 1");
+
+  EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_RESTORING, -1);
+  EXPECT_LOOK (&f, "worker:0 (host:1), restoring for 0 µs; epoch 1");
+  EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_TRAINING, 70);
+  EXPECT_LOOK (&f, "worker:0 (host:1), training for 0 µs; epoch 1; prepared");
+}
+
+MUSTER_TEST (Board, believes_in_any_case_that_a_chief_prepares)
+{
+  g_auto (Fixture) f = fixture ();
+  EXPECT_CLAIM (&f, "host:1", 0, 1);
+  EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_INITIALISING, -1);
+  muster_board_reset (f.board, muster_board_n_claims (f.board));
+
+  EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_INITIALISING, -1);
+
+  EXPECT_LOOK (&f, "worker:0 (host:1), initialising for 0 µs; epoch 1");
+}
+
 MUSTER_TEST (Board, leaves_a_chief_alone_that_claimed_during_the_reset)
 {
   g_auto (Fixture) f = fixture ();
