@@ -222,18 +222,21 @@ hold (MusterRemoteLease *self, gint64 deadline_us, GCancellable *cancellable, GE
       .take_over = TRUE,
   };
   g_autoptr (GError) failure = NULL;
-  if (claim_once (self, &claim, NULL, deadline_us, cancellable, &failure) != 0)
-    return TRUE;
+  g_autoptr (MusterAnnouncement) before = NULL;
+  gint64 epoch = claim_once (self, &claim, &before, deadline_us, cancellable, &failure);
   g_mutex_lock (&self->lock);
+  /* A claim begins at STARTING: the phase that still stood there is to be told once more. */
+  if (before != NULL && before->epoch == epoch && before->phase == self->told.phase)
+    self->is_phase_told = FALSE;
   if (is_verdict (failure))
     lose_locked (self, failure);
   else if (muster_error_is (failure, MUSTER_ERROR_ABORTED))
     self->orphaned = g_error_copy (failure);
   is_lost = !check_locked (self, error);
   g_mutex_unlock (&self->lock);
-  if (!is_lost)
+  if (epoch == 0 && !is_lost)
     g_propagate_error (error, g_steal_pointer (&failure));
-  return FALSE;
+  return epoch != 0 && !is_lost;
 }
 
 /* Announcing. */
@@ -334,8 +337,9 @@ take_turn_locked (MusterRemoteLease *self, gint64 deadline_us, GCancellable *can
 }
 
 static gboolean
-begin_call (MusterRemoteLease *self, const MusterAnnouncement *announcement, gint64 deadline_us,
-            GCancellable *cancellable, GError **error)
+begin_call (MusterRemoteLease *self, const MusterAnnouncement *announcement,
+            MusterAnnouncement **before, gint64 deadline_us, GCancellable *cancellable,
+            GError **error)
 {
   gulong id = cancellable != NULL
                   ? g_cancellable_connect (cancellable, G_CALLBACK (on_cancelled), self, NULL)
@@ -344,6 +348,7 @@ begin_call (MusterRemoteLease *self, const MusterAnnouncement *announcement, gin
   gboolean is_mine = take_turn_locked (self, deadline_us, cancellable, error);
   self->is_calling |= is_mine;
   if (is_mine) {
+    *before = muster_announcement_copy (&self->told);
     muster_announcement_merge (&self->told, announcement);
     if (announcement->durable_step >= 0)
       self->durable_us = now_us () - announcement->durable_age_us;
@@ -353,6 +358,17 @@ begin_call (MusterRemoteLease *self, const MusterAnnouncement *announcement, gin
   if (id != 0)
     g_cancellable_disconnect (cancellable, id);
   return is_mine;
+}
+
+/* What the master won't take in isn't told again: it would keep the lease from being renewed. */
+static void
+take_back (MusterRemoteLease *self, MusterAnnouncement *before)
+{
+  g_mutex_lock (&self->lock);
+  MusterAnnouncement refused = self->told;
+  self->told = *before;
+  *before = refused;
+  g_mutex_unlock (&self->lock);
 }
 
 /* Says when the next renewal is due; what has failed is tried again soon, but less and less so. */
@@ -381,10 +397,16 @@ remote_lease_announce (MusterLease *lease, const MusterAnnouncement *announcemen
                        gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   MusterRemoteLease *self = MUSTER_REMOTE_LEASE (lease);
-  if (!begin_call (self, announcement, deadline_us, cancellable, error))
+  g_autoptr (GError) failure = NULL;
+  g_autoptr (MusterAnnouncement) before = NULL;
+  if (!begin_call (self, announcement, &before, deadline_us, cancellable, error))
     return FALSE;
-  gboolean is_told = tell (self, deadline_us, cancellable, error);
+  gboolean is_told = tell (self, deadline_us, cancellable, &failure);
+  if (muster_error_is (failure, MUSTER_ERROR_INVALID_ARGUMENT))
+    take_back (self, before);
   end_call (self, is_told);
+  if (!is_told)
+    g_propagate_error (error, g_steal_pointer (&failure));
   return is_told;
 }
 

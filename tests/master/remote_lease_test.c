@@ -233,6 +233,39 @@ MUSTER_TEST (RemoteLease, is_claimed_again_where_the_server_went_away)
   MUSTER_EXPECT_NO_ERROR (error);
 }
 
+/* The server of this test says that the phase before was "training". */
+MUSTER_TEST (RemoteLease, that_is_claimed_again_tells_the_phase_that_still_stood)
+{
+  g_auto (TinyMaster) f = {0};
+  tiny_master_start (&f);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterLease) lease = claim (&f);
+  MUSTER_EXPECT_TRUE (announce (lease, MUSTER_CHIEF_TRAINING, &error));
+  expect_next (f.board.announced, "epoch=4 training step=-1 durable=-1  ");
+
+  tiny_board_end_claim (&f.board, MUSTER_ERROR_UNAVAILABLE, "the connection broke");
+
+  expect_next (f.board.announced, "epoch=4 training step=-1 durable=-1  ");
+}
+
+MUSTER_TEST (RemoteLease, is_renewed_though_an_announcement_was_nonsense)
+{
+  g_auto (TinyMaster) f = {0};
+  tiny_master_start (&f);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterLease) lease = claim (&f);
+  MusterAnnouncement saved = MUSTER_ANNOUNCEMENT_INIT;
+  saved.durable_step = 9;
+  saved.durable = (char *)"nonsense";
+  tiny_board_set (&f.board, &f.board.refuse_announce, MUSTER_ERROR_INVALID_ARGUMENT);
+
+  MUSTER_EXPECT_FALSE (muster_lease_announce (lease, &saved, in_half_a_minute (), NULL, &error));
+  tiny_board_set (&f.board, &f.board.refuse_announce, 0);
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  expect_next (f.board.announced, renewal);
+}
+
 MUSTER_TEST (RemoteLease, that_is_refused_by_a_server_that_forgot_it_is_claimed_again)
 {
   g_auto (TinyMaster) f = {0};

@@ -36,7 +36,7 @@ grant (MusterRpcCall *call, const Muster__ClaimRequest *message, gint64 lease_us
   before.model = message->model;
   before.task = "worker:7";
   before.phase = MUSTER__PHASE__TRAINING;
-  before.epoch = 3;
+  before.epoch = message->epoch != 0 ? message->epoch : 3;
   before.step = 40;
   before.durable_step = -5;
   Muster__ClaimResponse response = MUSTER__CLAIM_RESPONSE__INIT;
