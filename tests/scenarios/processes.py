@@ -13,7 +13,7 @@ import peer
 
 DIGITS = peer.fixture("digits.meta")
 # How long a command may go on after its own deadline before it counts as hanging.
-GRACE_SECONDS = 10
+GRACE_SECONDS = 3
 
 
 class Process:
