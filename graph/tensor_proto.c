@@ -453,8 +453,8 @@ content_size (const MusterTensor *tensor)
   return size;
 }
 
-static gsize
-proto_size (const MusterTensor *tensor)
+gsize
+muster_tensor_proto_size (const MusterTensor *tensor)
 {
   return 1 + muster_proto_varint_size (muster_tensor_dtype (tensor)) +
          field_size (FIELD_SHAPE, shape_size (tensor)) + content_size (tensor);
@@ -505,7 +505,7 @@ put_proto (MusterRope *rope, MusterTensor *tensor)
 void
 muster_tensor_proto_put (MusterRope *out, guint32 number, MusterTensor *tensor)
 {
-  muster_proto_put_head (muster_rope_tail (out), number, proto_size (tensor));
+  muster_proto_put_head (muster_rope_tail (out), number, muster_tensor_proto_size (tensor));
   put_proto (out, tensor);
 }
 

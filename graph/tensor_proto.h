@@ -33,6 +33,10 @@ MusterTensor *muster_tensor_proto_read_within (const void *data, gsize size, GBy
  * string tensor is written as string_val. */
 void muster_tensor_proto_put (MusterRope *out, guint32 number, MusterTensor *tensor);
 
+/* What muster_tensor_proto_put () would write, in bytes: for strings far more than the tensor may
+ * take in memory, where one stands there many times. */
+gsize muster_tensor_proto_size (const MusterTensor *tensor);
+
 /* The TensorProto alone. */
 GBytes *muster_tensor_proto_write (MusterTensor *tensor);
 

@@ -111,8 +111,9 @@ bound_step (const MusterStep *step, gint64 *deadline_us)
                                muster_deadline_remaining (step->deadline_us, now_us));
 }
 
-static void
-encode_step (MusterRemoteSession *self, const MusterStep *step, GBytes *options, MusterRope *out)
+static gboolean
+encode_step (MusterRemoteSession *self, const MusterStep *step, GBytes *options, MusterRope *out,
+             GError **error)
 {
   g_autofree const char **names = g_new (const char *, MAX (step->n_feeds, 1));
   g_autofree MusterTensor **feeds = g_new (MusterTensor *, MAX (step->n_feeds, 1));
@@ -120,6 +121,8 @@ encode_step (MusterRemoteSession *self, const MusterStep *step, GBytes *options,
     names[i] = step->feeds[i].name;
     feeds[i] = step->feeds[i].tensor;
   }
+  if (!muster_step_tensors_fit (feeds, step->n_feeds, error))
+    return FALSE;
   MusterStepRequest request = {
       .session_handle = handle_of (self),
       .feed_names = names,
@@ -134,6 +137,7 @@ encode_step (MusterRemoteSession *self, const MusterStep *step, GBytes *options,
       .request_id = new_request_id (),
   };
   muster_step_request_encode_run (&request, out);
+  return TRUE;
 }
 
 static gboolean
@@ -144,7 +148,8 @@ remote_run (MusterSession *session, const MusterStep *step, MusterTensor **fetch
   MusterRpcOptions options = {0};
   g_autoptr (GBytes) run_options = bound_step (step, &options.deadline_us);
   g_auto (MusterRope) request = MUSTER_ROPE_INIT;
-  encode_step (self, step, run_options, &request);
+  if (!encode_step (self, step, run_options, &request, error))
+    return FALSE;
   g_autoptr (GBytes) response = muster_rpc_client_call (
       self->client, MUSTER_MASTER_METHOD ("RunStep"), &request, &options, cancellable, error);
   return response != NULL &&
@@ -275,7 +280,8 @@ remote_run_callable (MusterSession *session, gint64 number, MusterTensor *const 
 {
   MusterRemoteSession *self = MUSTER_REMOTE_SESSION (session);
   Callable callable;
-  if (!find_callable (self, number, &callable, error))
+  if (!find_callable (self, number, &callable, error) ||
+      !muster_step_tensors_fit (feeds, n_feeds, error))
     return FALSE;
   MusterStepRequest step = {
       .session_handle = handle_of (self),

@@ -173,7 +173,7 @@ run_step (MusterRpcCall *call, GBytes *request, gpointer data)
   MusterTensor **tensors = g_new0 (MusterTensor *, read->n_fetches);
   gboolean done = run_request (served, call, read, tensors, &metadata, &error);
   end_step (&running);
-  if (done) {
+  if (done && muster_step_tensors_fit (tensors, read->n_fetches, &error)) {
     g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
     muster_step_response_encode_run (&rope, read->fetches, tensors, read->n_fetches, metadata,
                                      NULL);
@@ -277,7 +277,7 @@ reply_callable (RunningStep *running, MusterRpcCall *call, const MusterStepReque
       served->session, read->callable, read->feeds, read->n_feeds, step_deadline (call, timeout_us),
       tensors, &metadata, muster_rpc_call_cancellable (call), &error);
   end_step (running);
-  if (done) {
+  if (done && muster_step_tensors_fit (tensors, callable->n_fetches, &error)) {
     g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
     muster_step_response_encode_callable (&rope, tensors, callable->n_fetches, metadata);
     muster_rpc_call_reply (call, &rope);

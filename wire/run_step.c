@@ -1,6 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire/run_step_private.h"
 
+#include "base/clock.h"
+
+/* Names and metadata come to it, so that a message of this size may still be refused as a whole;
+ * here it is only about never writing far more. */
+#define MAX_TENSORS ((gsize)G_MAXINT32)
+
+gboolean
+muster_step_tensors_fit (MusterTensor *const *tensors, gsize n, GError **error)
+{
+  gsize size = 0;
+  for (gsize i = 0; i < n && size <= MAX_TENSORS; i++)
+    size += muster_tensor_proto_size (tensors[i]);
+  if (size <= MAX_TENSORS)
+    return TRUE;
+  g_autofree char *text = muster_format_size (size);
+  g_set_error (
+      error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+      "the step's tensors are %s or more as a message, above the 2.1 GB that one may have: "
+      "run it for fewer or smaller ones",
+      text);
+  return FALSE;
+}
+
 gboolean
 muster_field_refuse (const char *what, const char *why, GError **error)
 {

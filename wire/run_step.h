@@ -35,6 +35,10 @@ MusterStepRequest *muster_step_request_decode_callable (GBytes *message, GError 
 void muster_step_request_free (MusterStepRequest *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterStepRequest, muster_step_request_free)
 
+/* FALSE with RESOURCE_EXHAUSTED for tensors that no message holds together. To be asked before they
+ * are encoded: a few bytes of strings may be written out as many gigabytes. */
+gboolean muster_step_tensors_fit (MusterTensor *const *tensors, gsize n, GError **error);
+
 void muster_step_request_encode_run (const MusterStepRequest *self, MusterRope *out);
 void muster_step_request_encode_callable (const MusterStepRequest *self, MusterRope *out);
 

@@ -3,6 +3,7 @@
 #include "tests/server/stuck_master.h"
 
 #include "base/unpack.h"
+#include "graph/graph_builder.h"
 #include "wire/proto/master.pb-c.h"
 
 #define N_THREADS 16
@@ -238,4 +239,35 @@ MUSTER_TEST (Steps, under_way_are_ended_when_the_server_stops)
     MUSTER_EXPECT_TRUE (stuck[i].error != NULL);
     g_clear_error (&stuck[i].error);
   }
+}
+
+/* A megabyte that stands there five thousand times takes little memory, but no message holds it. */
+MUSTER_TEST (Steps, are_refused_an_answer_that_no_message_holds)
+{
+  g_auto (Served) f = served_start ();
+  g_autoptr (GError) error = NULL;
+  g_autofree char *text = g_strnfill (1000 * 1000, 'a');
+  g_autoptr (MusterTensor) long_string = muster_tensor_new_string (text);
+  g_autoptr (MusterTensor) times = muster_tensor_new (MUSTER_INT32, 1, (const gint64[]){1});
+  *(gint32 *)muster_tensor_data_mutable (times) = 5000;
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+  muster_graph_builder_constant (b, "long", long_string);
+  muster_graph_builder_constant (b, "times", times);
+  muster_graph_builder_node (b, "Fill", "filled");
+  muster_graph_builder_input (b, "times");
+  muster_graph_builder_input (b, "long");
+  muster_graph_builder_attr_type (b, "T", MUSTER_STRING);
+  g_autoptr (MusterGraph) graph = muster_graph_builder_end (b, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  g_autoptr (MusterSession) session =
+      muster_master_create_session (f.remote, graph, NULL, patience (), NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+
+  g_autoptr (MusterTensor) filled =
+      muster_session_fetch (session, "filled:0", patience (), NULL, &error);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED);
+  g_clear_error (&error);
+  g_autoptr (MusterTensor) small =
+      muster_session_fetch (session, "times:0", patience (), NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
 }
