@@ -38,10 +38,18 @@ muster_cli_end_job (MusterSession *session, const MusterCliOptions *options, gin
 {
   g_autoptr (MusterAnnouncement) before = NULL;
   MusterClaim claim = {.model = options->model, .task = options->task, .take_over = TRUE};
+  g_autoptr (GError) failure = NULL;
   g_autoptr (MusterLease) lease =
-      muster_session_claim (session, &claim, &before, deadline_us, NULL, error);
+      muster_session_claim (session, &claim, &before, deadline_us, NULL, &failure);
+  if (muster_error_is (failure, MUSTER_ERROR_UNIMPLEMENTED)) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,
+                 "%s keeps no announcements, so it can't be told that a job is over; a gateway "
+                 "can: `muster serve --master=%s`",
+                 options->target, options->target);
+    return FALSE;
+  }
   if (lease == NULL) {
-    g_prefix_error (error, "%s can't be told that the job is over: ", options->target);
+    g_propagate_error (error, g_steal_pointer (&failure));
     return FALSE;
   }
   g_auto (MusterAnnouncement) over = MUSTER_ANNOUNCEMENT_INIT;

@@ -118,6 +118,14 @@ phrase_of (const MusterReason *server)
   return "no session";
 }
 
+/* Of "missing 92: ps:0 60 (…)" what isn't the count. */
+static const char *
+after_colon (const char *text)
+{
+  const char *colon = strstr (text, ": ");
+  return colon != NULL ? colon + 2 : text;
+}
+
 /* What else isn't well: one line each. */
 static void
 tell_others (const MusterSessionReport *report, const MusterReason *first)
@@ -128,7 +136,7 @@ tell_others (const MusterSessionReport *report, const MusterReason *first)
       continue;
     if (strcmp (it->component, "variables") == 0)
       muster_cli_say (stderr, "  %u variables are not initialised: %s\n", it->n_missing,
-                      strchr (it->text, ':') != NULL ? strchr (it->text, ':') + 2 : it->text);
+                      after_colon (it->text));
     else if (strcmp (it->component, "task") == 0) /* its text begins with its name */
       muster_cli_say (stderr, "  %s\n", it->text);
     else
@@ -176,7 +184,7 @@ tell_not_ready (const MusterCliResult *self)
                         : "",
                     first->text, self->options->target);
   if (is_variables && first->n_missing > 0)
-    muster_cli_say (stderr, "  %s\n", first->text);
+    muster_cli_say (stderr, "  %s\n", after_colon (first->text));
   tell_others (self->report, first);
   tell_spending (self->report);
   if (first->hint != NULL)

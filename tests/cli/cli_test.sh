@@ -63,6 +63,7 @@ expect 0 "loss:0 float[] =" $muster run --meta-graph=$fixtures/linreg.meta --mas
 expect 3 "no 'z' to feed" $muster run --meta-graph=$fixtures/linreg.meta --master=local --feed=z=1 --fetch=loss:0
 expect 3 "no_such" $muster run --meta-graph=$fixtures/linreg.meta --master=local --fetch=no_such:0
 expect 3 "x" $muster run --meta-graph=$fixtures/digits.meta --master=local --feed=x:0=@$fixtures/digits_y.npy --fetch=logits:0
+expect 3 "local keeps no announcements" $muster finish --meta-graph=$fixtures/digits.meta --master=local
 expect 1 "muster: not ready after" $muster wait --meta-graph=$fixtures/digits.meta --master=local --timeout=200ms
 
 # a master for others
