@@ -14,8 +14,8 @@ muster_pages_serves (MusterServer *server)
 
 /* --- ready --- */
 
-static const char *
-why_not_ready (const MusterAnnouncement *chief)
+const char *
+muster_pages_why_not_ready (const MusterAnnouncement *chief)
 {
   if (!chief->prepared)
     return "not prepared yet";
@@ -29,7 +29,7 @@ muster_pages_ready (MusterServer *server, gboolean *is_ready)
   GString *text = g_string_new (NULL);
   for (guint i = 0; i < chiefs->len; i++) {
     const MusterAnnouncement *chief = chiefs->pdata[i];
-    const char *why = why_not_ready (chief);
+    const char *why = muster_pages_why_not_ready (chief);
     if (why == NULL)
       continue;
     g_autofree char *described = muster_announcement_describe (chief);
@@ -145,7 +145,7 @@ add_steps (Page *page, MusterServer *server)
 static double
 is_ready (const MusterAnnouncement *chief)
 {
-  return why_not_ready (chief) == NULL;
+  return muster_pages_why_not_ready (chief) == NULL;
 }
 
 static double

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "master/announcement.h"
 #include "server/server.h"
 
 G_BEGIN_DECLS
@@ -10,6 +11,9 @@ G_BEGIN_DECLS
 
 /* FALSE once it is being stopped. */
 gboolean muster_pages_serves (MusterServer *server);
+
+/* Why a model isn't ready, static; NULL: it is. */
+const char *muster_pages_why_not_ready (const MusterAnnouncement *chief);
 
 /* A line for each announced model that isn't ready, and why; *is_ready: there is none. */
 char *muster_pages_ready (MusterServer *server, gboolean *is_ready);

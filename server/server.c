@@ -174,6 +174,7 @@ muster_server_stop (MusterServer *self, gint64 grace_us)
   MusterClock *clock = muster_system_clock (); /* gRPC's time is not faked */
   gint64 until_us = muster_deadline_after (muster_clock_now_us (clock), grace_us);
   g_atomic_int_set (&self->is_stopping, TRUE);
+  g_clear_pointer (&self->itself, muster_rpc_client_unref);
   muster_health_service_stop (self->health);
   muster_announce_service_stop (self->announcing);
   muster_collector_stop (self->collector);

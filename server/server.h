@@ -52,6 +52,19 @@ int muster_server_listen_http (MusterServer *self, const char *address, GError *
 
 void muster_server_start (MusterServer *self);
 
+/* Asks the server for its health as a probe would, but from within: FALSE says that no answer came
+ * in timeout_us, or that it isn't serving. After start, before stop. One thread at a time. */
+gboolean muster_server_check (MusterServer *self, gint64 timeout_us, GError **error);
+
+typedef struct {
+  guint sessions;
+  guint watchers;
+  guint models; /* announced */
+  guint ready;  /* of those */
+} MusterServerCounts;
+
+void muster_server_count (MusterServer *self, MusterServerCounts *counts);
+
 /* Tells those who watch, lets steps end for grace_us, then cancels them. */
 void muster_server_stop (MusterServer *self, gint64 grace_us);
 

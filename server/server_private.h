@@ -42,6 +42,7 @@ struct _MusterServer {
   MusterCrew *crew;                  /* (owned) */
   MusterHealthService *health;       /* (owned) */
   MusterRpcServer *rpc;              /* (owned) */
+  MusterRpcClient *itself;           /* (owned) (nullable) from the first check on */
   MusterRpcServer *health_rpc;       /* (owned) (nullable) the port that offers only health */
   MusterHttpService *http;           /* (owned) (nullable) */
   GPtrArray *methods;                /* (owned) (element-type MusterServerMethod) */

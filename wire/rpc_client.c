@@ -51,19 +51,27 @@ create_channel (const char *address, MusterRpcCredentials *credentials)
 }
 
 MusterRpcClient *
-muster_rpc_client_new (const char *address, MusterRpcCredentials *credentials)
+muster_rpc_client_new_over (grpc_channel *channel, const char *address)
 {
-  muster_grpc_init ();
   MusterRpcClient *self = g_new0 (MusterRpcClient, 1);
   g_atomic_ref_count_init (&self->refs);
   self->address = g_strdup (address);
+  self->channel = channel;
+  g_mutex_init (&self->lock);
+  self->idle = g_ptr_array_new ();
+  return self;
+}
+
+MusterRpcClient *
+muster_rpc_client_new (const char *address, MusterRpcCredentials *credentials)
+{
+  muster_grpc_init ();
+  MusterRpcClient *self =
+      muster_rpc_client_new_over (create_channel (address, credentials), address);
   self->credentials = credentials != NULL ? muster_rpc_credentials_ref (credentials) : NULL;
   self->is_token_exposed = muster_rpc_credentials_has_token (credentials) &&
                            !muster_rpc_credentials_has_tls (credentials) &&
                            !muster_address_is_loopback (address);
-  self->channel = create_channel (address, credentials);
-  g_mutex_init (&self->lock);
-  self->idle = g_ptr_array_new ();
   return self;
 }
 

@@ -23,6 +23,9 @@ struct _MusterRpcClient {
   grpc_completion_queue *pump;
 };
 
+/* Without credentials, over a channel (transfer full) that there is; address is for people. */
+MusterRpcClient *muster_rpc_client_new_over (grpc_channel *channel, const char *address);
+
 grpc_completion_queue *muster_rpc_client_pump (MusterRpcClient *self);
 
 /* A call that isn't started; free with grpc_call_unref (). */

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/rope.h"
 #include "wire/credentials.h"
+#include "wire/rpc_client.h"
 
 G_BEGIN_DECLS
 
@@ -43,6 +44,10 @@ int muster_rpc_server_listen (MusterRpcServer *self, const char *address,
                               MusterRpcCredentials *credentials, GError **error);
 
 void muster_rpc_server_start (MusterRpcServer *self);
+
+/* A connection to the server from within its process, for a look at itself: it needs no port and
+ * shows neither certificate nor token. After start; let it go before stop. */
+MusterRpcClient *muster_rpc_server_connect (MusterRpcServer *self, GError **error);
 
 /* Takes no new calls, cancels those that are open after grace_us, and joins the threads.
  * Idempotent. */

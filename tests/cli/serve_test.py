@@ -1,0 +1,233 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`muster serve` as its owner sees it: its ports, its manager's socket, who is let in."""
+
+import os
+import select
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import unittest
+import urllib.error
+import urllib.request
+
+MUSTER = os.path.abspath("cli/muster")
+DIGITS = os.path.abspath("tests/fixtures/digits.meta")
+PATIENCE = 60
+
+
+class Serve:
+    """A server of the test's own; its first lines say where."""
+
+    def __init__(self, *flags, env=None, lines=1):
+        self.process = subprocess.Popen(
+            [MUSTER, "serve", "--listen=localhost:0", *flags],
+            stdout=subprocess.PIPE, text=True, env={**os.environ, **(env or {})})
+        self.at = {}
+        for _ in range(lines):
+            what, where = self.process.stdout.readline().split()
+            self.at[what] = where
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.end()
+        self.process.stdout.close()
+
+    def end(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(PATIENCE)
+
+
+class Manager:
+    """A service manager's socket."""
+
+    def __init__(self, name):
+        self.name = name
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind("\0" + name[1:] if name.startswith("@") else name)
+
+    def hear(self, wanted):
+        """The next datagram that has this line; what comes before it is dropped."""
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            if select.select([self.socket], [], [], end - time.monotonic())[0]:
+                lines = self.socket.recv(4096).decode().split("\n")
+                if wanted in lines:
+                    return lines
+        raise AssertionError("nobody said %r" % wanted)
+
+    def is_silent(self):
+        return not select.select([self.socket], [], [], 0)[0]
+
+
+def muster(*arguments):
+    return subprocess.run([MUSTER, *arguments], capture_output=True, text=True, timeout=PATIENCE)
+
+
+def get(url):
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(url, timeout=PATIENCE) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+class ManagedTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(dir="/tmp")
+        self.addCleanup(folder.cleanup)
+        self.manager = Manager(folder.name + "/notify")
+        self.addCleanup(self.manager.socket.close)
+
+    def test_tells_its_manager_how_it_goes(self):
+        with Serve(env={"NOTIFY_SOCKET": self.manager.name}) as served:
+            nobody = "STATUS=serving: 0 sessions, 0 waiting, 0 of 0 models ready"
+            self.assertIn(nobody, self.manager.hear("READY=1"))
+            waiting = subprocess.Popen(
+                [MUSTER, "wait", "--meta-graph=" + DIGITS, "--master=" + served.at["serving"],
+                 "--timeout=4"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                env={k: v for k, v in os.environ.items() if k != "NOTIFY_SOCKET"})
+            self.manager.hear("STATUS=serving: 1 sessions, 1 waiting, 0 of 0 models ready")
+            self.assertEqual(waiting.wait(PATIENCE), 1)
+            self.manager.hear(nobody)
+            self.assertEqual(served.end(), 0)
+            self.manager.hear("STOPPING=1")
+
+    def test_keeps_the_watchdog_content_while_it_answers(self):
+        env = {"NOTIFY_SOCKET": self.manager.name, "WATCHDOG_USEC": "200000"}
+        with Serve(env=env) as served:
+            for _ in range(3):
+                self.manager.hear("WATCHDOG=1")
+            served.end()
+
+    def test_leaves_another_process_watchdog_alone(self):
+        env = {"NOTIFY_SOCKET": self.manager.name, "WATCHDOG_USEC": "1000", "WATCHDOG_PID": "1"}
+        with Serve(env=env) as served:
+            self.manager.hear("READY=1")
+            self.assertEqual(get_nothing_but_stop(self.manager, served), ["STOPPING=1"])
+
+
+def get_nothing_but_stop(manager, served):
+    served.end()
+    said = []
+    while not manager.is_silent():
+        said += [line for line in manager.socket.recv(4096).decode().split("\n")
+                 if not line.startswith("STATUS=")]
+    return said
+
+
+class PortsTest(unittest.TestCase):
+    def test_answers_http(self):
+        with Serve("--http=localhost:0", "--health-listen=localhost:0", lines=3) as served:
+            self.assertEqual(get(served.at["http"] + "/healthz"), (200, "serving\n"))
+            self.assertEqual(get(served.at["http"] + "/readyz")[0], 200)
+            status, page = get(served.at["http"] + "/metrics")
+            self.assertEqual(status, 200)
+            self.assertIn("muster_limit{limit=\"sessions\"} 20000\n", page)
+            self.assertEqual(get(served.at["http"] + "/nothing")[0], 404)
+
+    def test_takes_its_limits_from_the_line(self):
+        with Serve("--http=localhost:0", "--max-sessions=7", "--max-graph-bytes=1000",
+                   "--max-steps=3", "--max-watchers=5", "--max-request-bytes=100000",
+                   "--idle-session=1h", "--chief-lease=5", lines=2) as served:
+            page = get(served.at["http"] + "/metrics")[1]
+            for limit in ["sessions\"} 7", "graph_bytes\"} 1000", "steps\"} 3", "watchers\"} 5",
+                          "request_bytes\"} 100000"]:
+                self.assertIn("muster_limit{limit=\"%s\n" % limit, page)
+            refused = muster("wait", "--meta-graph=" + DIGITS, "--master=" + served.at["serving"],
+                             "--timeout=5")
+            self.assertNotEqual(refused.returncode, 0)
+            self.assertIn("--max-graph-bytes", refused.stderr)
+
+    def test_refuses_what_makes_no_sense(self):
+        for flag, words in [("--max-sessions=-1", "--max-sessions"),
+                            ("--max-request-bytes=3000000000", "--max-request-bytes"),
+                            ("--idle-session=0", "--idle-session"),
+                            ("--chief-lease=soon", "--chief-lease"),
+                            ("--listen=0.0.0.0:0", "--insecure"),
+                            ("--http=0.0.0.0:0", "--insecure"),
+                            ("--tls-cert=/no/such/file", "key"),
+                            ("--token-file=/no/such/file", "/no/such/file"),
+                            ("--master-token-file=/no/such/file", "/no/such/file")]:
+            said = muster("serve", "--listen=localhost:0", flag)
+            self.assertEqual(said.returncode, 3, flag)
+            self.assertIn(words, said.stderr)
+            self.assertEqual(said.stdout, "")
+
+    def test_listens_to_all_if_told_so(self):
+        with Serve("--listen=0.0.0.0:0", "--insecure") as served:
+            self.assertTrue(served.at["serving"].startswith("grpc://0.0.0.0:"))
+
+    def test_raises_its_open_files(self):
+        with Serve() as served:
+            with open("/proc/%d/limits" % served.process.pid) as limits:
+                files = [line.split() for line in limits if line.startswith("Max open files")][0]
+            self.assertEqual(files[3], files[4])
+
+
+class SecuredTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(dir="/tmp")
+        cls.cert, cls.key, cls.token = (cls.folder.name + "/" + n for n in ["cert", "key", "token"])
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                        "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", cls.key, "-out",
+                        cls.cert, "-days", "36500", "-subj", "/CN=localhost", "-addext",
+                        "subjectAltName=DNS:localhost,IP:127.0.0.1"],
+                       check=True, capture_output=True)
+        with open(cls.token, "w") as file:
+            file.write("a-secret-of-the-test\n")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def secured(self, *flags, **more):
+        return Serve("--tls-cert=" + self.cert, "--tls-key=" + self.key,
+                     "--token-file=" + self.token, *flags, **more)
+
+    def prepare(self, target, *flags):
+        return muster("prepare", "--meta-graph=" + DIGITS, "--master=" + target, "--timeout=20",
+                      *flags)
+
+    def test_lets_in_who_has_the_token(self):
+        with self.secured() as served:
+            target = served.at["serving"]
+            self.assertTrue(target.startswith("grpcs://localhost:"))
+            let_in = self.prepare(target, "--tls-ca=" + self.cert, "--token-file=" + self.token)
+            self.assertEqual(let_in.returncode, 0, let_in.stderr)
+            for flags in [[], ["--tls-ca=" + self.cert]]:
+                refused = self.prepare(target, *flags, "--timeout=2")
+                self.assertNotEqual(refused.returncode, 0)
+                self.assertNotIn("a-secret", refused.stderr + refused.stdout)
+
+    def test_is_reached_through_a_gateway_without_either(self):
+        with self.secured() as master:
+            with Serve("--master=" + master.at["serving"], "--master-tls-ca=" + self.cert,
+                       "--master-token-file=" + self.token) as gateway:
+                done = self.prepare(gateway.at["serving"])
+                self.assertEqual(done.returncode, 0, done.stderr)
+                with open("/proc/%d/cmdline" % gateway.process.pid) as line:
+                    self.assertNotIn("a-secret", line.read())
+
+    def test_feeds_the_watchdog_with_tls_too(self):
+        manager = Manager(self.folder.name + "/notify")
+        self.addCleanup(manager.socket.close)
+        with self.secured(env={"NOTIFY_SOCKET": manager.name, "WATCHDOG_USEC": "500000"}):
+            manager.hear("WATCHDOG=1")
+            manager.hear("WATCHDOG=1")
+
+    def test_listens_beyond_this_machine_with_tls(self):
+        with self.secured("--listen=0.0.0.0:0") as served:
+            self.assertTrue(served.at["serving"].startswith("grpcs://0.0.0.0:"))
+
+
+if __name__ == "__main__":
+    unittest.main()
