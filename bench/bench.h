@@ -150,5 +150,6 @@ void bench_pollers (void);
 void bench_sessions (void);
 void bench_crowd (void);
 void bench_crowd_apart (void);
+void bench_crowd_tls (void);
 
 G_END_DECLS

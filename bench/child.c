@@ -54,8 +54,6 @@ bench_child_free (BenchChild *self)
   g_free (self);
 }
 
-#define SERVING "serving grpc://"
-
 BenchChild *
 bench_serve_command (const char *const *options, char **address)
 {
@@ -70,9 +68,10 @@ bench_serve_command (const char *const *options, char **address)
     bench_fail ("'cli/muster' isn't here: run this with 'bazel run //bench'");
   BenchChild *server = bench_child_new ((const char *const *)argv->pdata);
   g_autofree char *line = bench_child_line (server);
-  if (!g_str_has_prefix (line, SERVING))
+  const char *scheme_end = strstr (line, "://");
+  if (!g_str_has_prefix (line, "serving grpc") || scheme_end == NULL)
     bench_fail ("'muster serve' printed '%s'", line);
-  *address = g_strdup (line + strlen (SERVING));
+  *address = g_strdup (scheme_end + strlen ("://"));
   return server;
 }
 
