@@ -1,9 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/doubles/fake_clock.h"
 #include "tests/server/served.h"
+#include "tests/server/stuck_master.h"
 
 #include "base/unpack.h"
 #include "wire/proto/muster.pb-c.h"
+
+/* A server whose leases don't run out while a test lasts. */
+static Served
+start_patient (MusterMaster *master)
+{
+  MusterServerOptions options = {.chief_lease_us = 3600 * MUSTER_SECOND};
+  return served_start_with (master, &options);
+}
 
 /* --- chiefs, on bare calls --- */
 
@@ -163,6 +172,32 @@ MUSTER_TEST (Claim, by_a_higher_epoch_ends_the_lease_and_the_session_of_the_one_
   MUSTER_EXPECT_NO_ERROR (error);
 }
 
+static gpointer
+get_stuck (gpointer session)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterTensor) got = muster_session_fetch (session, "stuck", patience (), NULL, &error);
+  MUSTER_EXPECT_NULL (got);
+  return GINT_TO_POINTER (error != NULL ? error->code : 0);
+}
+
+MUSTER_TEST (Claim, by_a_higher_epoch_cancels_what_the_one_before_runs)
+{
+  g_autoptr (StuckMaster) master = stuck_master_new ();
+  g_auto (Served) f = start_patient (MUSTER_MASTER (master));
+  g_autoptr (MusterSession) old = served_session (&f, NULL);
+  g_autoptr (MusterSession) new = served_session (&f, NULL);
+  g_autoptr (MusterRpcStream) loser = claim (&f, old, "host:1");
+  EXPECT_GRANT (loser, "epoch 1 after nobody");
+  GThread *step = g_thread_new ("step", get_stuck, old);
+  MUSTER_EXPECT_TRUE (stuck_master_wait_for (master, 1));
+
+  g_autoptr (MusterRpcStream) winner = claim_as (&f, new, "host:2", 2, FALSE);
+
+  EXPECT_GRANT (winner, "epoch 2 after host:1");
+  MUSTER_EXPECT_EQ (GPOINTER_TO_INT (g_thread_join (step)), MUSTER_ERROR_CANCELLED);
+}
+
 MUSTER_TEST (Claim, in_the_same_session_does_not_end_it)
 {
   g_auto (Served) f = served_start ();
@@ -194,7 +229,7 @@ expect_claimed (Served *f, MusterSession *session, gint64 epoch, const char *wor
 
 MUSTER_TEST (Claim, holds_as_long_as_its_stream)
 {
-  g_auto (Served) f = served_start ();
+  g_auto (Served) f = start_patient (NULL);
   g_autoptr (MusterSession) one = served_session (&f, NULL);
   g_autoptr (MusterSession) other = served_session (&f, NULL);
   MusterRpcStream *lease = claim (&f, one, "host:1");

@@ -389,6 +389,25 @@ MUSTER_TEST (Health, of_a_model_whose_ready_op_fails_is_not_serving)
   EXPECT_STATUS (check (f.main, "digits", &error_), NOT_SERVING);
 }
 
+MUSTER_TEST (Health, of_a_model_is_not_serving_until_its_ready_op_says_yes)
+{
+  g_auto (Fixture) f = fixture_start_local ();
+  g_autofree char *ready_op = NULL;
+  g_autoptr (MusterSession) chief = session_of (&f, &ready_op);
+  g_autoptr (MusterRpcStream) stream = watch (f.main, "digits");
+  EXPECT_NEXT (stream, SERVICE_UNKNOWN);
+  g_autoptr (MusterLease) lease = claim (chief, ready_op);
+  MUSTER_ASSERT_NOT_NULL (lease);
+  EXPECT_NEXT (stream, NOT_SERVING);
+  announce (lease, MUSTER_CHIEF_PREPARED); /* as it thinks */
+  for (int i = 0; i < 200; i++)
+    EXPECT_STATUS (check (f.main, "digits", &error_), NOT_SERVING);
+
+  MUSTER_EXPECT_TRUE (served_run (chief, "init", NULL));
+
+  EXPECT_NEXT (stream, SERVING);
+}
+
 MUSTER_TEST (Health, of_a_model_is_withdrawn_while_another_chief_prepares_it)
 {
   g_auto (Fixture) f = fixture_start_local ();

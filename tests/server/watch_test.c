@@ -457,7 +457,8 @@ MUSTER_TEST (Watch, of_a_model_hears_of_its_chief_from_the_claim_to_the_end)
 MUSTER_TEST (Watch, of_a_model_is_told_when_its_chief_dies_over_it)
 {
   g_autoptr (GError) error = NULL;
-  g_auto (Served) f = served_start ();
+  MusterServerOptions options = {.chief_lease_us = 3600 * MUSTER_SECOND};
+  g_auto (Served) f = served_start_with (NULL, &options);
   g_autofree char *ready_op = NULL;
   g_autoptr (MusterSession) chief = served_session (&f, &ready_op);
   g_autoptr (MusterSession) worker = served_session (&f, NULL);
@@ -495,6 +496,22 @@ MUSTER_TEST (Watch, of_a_model_is_told_when_a_silent_chiefs_lease_runs_out)
   muster_fake_clock_crank (clock);
 
   expect_of_model (watch, "starting once, ", "died while");
+}
+
+MUSTER_TEST (Watch, of_a_model_hears_after_a_reset_of_no_phase)
+{
+  g_auto (Served) f = served_start ();
+  g_autofree char *ready_op = NULL;
+  g_autoptr (MusterSession) chief = served_session (&f, NULL);
+  g_autoptr (MusterLease) lease = claim (chief);
+  MUSTER_ASSERT_NOT_NULL (lease);
+  announce (lease, MUSTER_CHIEF_TRAINING, 7);
+
+  MUSTER_ASSERT_TRUE (muster_master_reset (f.remote, NULL, patience (), NULL, NULL));
+
+  g_autoptr (MusterSession) worker = served_session (&f, &ready_op);
+  g_autoptr (MusterWatch) watch = watch_model (worker, ready_op);
+  expect_of_model (watch, "unknown, ", "Variables not initialized: v, w");
 }
 
 MUSTER_TEST (Watch, that_names_no_model_hears_the_ops_alone)
