@@ -49,7 +49,7 @@ typedef struct {
   gboolean has_situation; /* they have been updated */
   GError *failure;        /* (owned) (nullable) the last one heard, unless a turn came after it */
   gboolean has_news;      /* they have changed since the listener was told */
-  char *why;  /* (owned) (nullable) why there is no session, in the ops' or a failure's own words */
+  char *why;  /* (owned) (nullable) why the model wasn't ready when that was last known */
   char *told; /* (owned) (nullable) what the listener was told last */
   /* What a closer look at a master that doesn't answer has found. */
   char *diagnosis;          /* (owned) (nullable) */
@@ -96,8 +96,10 @@ gboolean muster_verb_try_again (MusterVerb *self, GError *failure, gint64 starte
 
 /* situation.c: what a verb has heard, and what its listener is told. */
 void muster_verb_hear_turn (MusterVerb *self, const MusterTurn *turn);
-void muster_verb_hear_why (MusterVerb *self, const char *why);
+void muster_verb_hear_why (MusterVerb *self, const char *why); /* why is nullable */
 void muster_verb_hear_failure (MusterVerb *self, const GError *failure);
+/* There is a session now: what failed before is past. */
+void muster_verb_hear_session (MusterVerb *self);
 /* The same failure as before, but more is known of it. */
 void muster_verb_hear_again (MusterVerb *self);
 /* (transfer full) (nullable) Why there is no session yet, in one line. */

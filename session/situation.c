@@ -22,7 +22,7 @@ update (MusterVerb *self, const MusterTurn *turn)
 void
 muster_verb_hear_why (MusterVerb *self, const char *why)
 {
-  if (!why || why == self->why)
+  if (!why)
     return;
   g_free (self->why);
   self->why = g_strdup (why);
@@ -60,7 +60,15 @@ muster_verb_hear_failure (MusterVerb *self, const GError *failure)
     self->failure = g_error_copy (failure);
   }
   update (self, NULL);
-  muster_verb_hear_why (self, failure->message);
+}
+
+void
+muster_verb_hear_session (MusterVerb *self)
+{
+  if (!self->failure)
+    return;
+  g_clear_error (&self->failure);
+  update (self, NULL);
 }
 
 void
@@ -104,7 +112,11 @@ muster_verb_why (const MusterVerb *self)
     if (part)
       g_ptr_array_add (parts, part);
   }
-  if (self->why)
+  if (self->failure)
+    g_ptr_array_add (parts, g_strdup (self->failure->message));
+  if (self->failure && self->why)
+    g_ptr_array_add (parts, g_strdup_printf ("before that: %s", self->why));
+  else if (self->why)
     g_ptr_array_add (parts, g_strdup (self->why));
   if (parts->len == 0)
     return NULL;

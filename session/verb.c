@@ -211,8 +211,16 @@ muster_verb_conclude (MusterVerb *self, MusterSession *session, GError *failure,
 
 /* Sessions. */
 
-/* No session came of it. The first time that nobody answers, and when the time is over, somebody
- * looks why. */
+/* Somebody has looked why, and it is still so. */
+static gboolean
+is_known (const MusterVerb *self, const GError *failure)
+{
+  return self->server_state && self->failure &&
+         g_str_equal (self->failure->message, failure->message);
+}
+
+/* No session came of it. Whenever nobody answers for another reason than before, and when the time
+ * is over, somebody looks why. */
 static void
 judge_creation (MusterVerb *self, GError *failure, gint64 deadline_us)
 {
@@ -222,7 +230,7 @@ judge_creation (MusterVerb *self, GError *failure, gint64 deadline_us)
   g_prefix_error (&failure, "Creating a session at '%s': ", muster_master_target (self->master));
   if (failure->domain != MUSTER_ERROR)
     return;
-  if (ran_out || (muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE) && !self->server_state))
+  if (ran_out || (muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE) && !is_known (self, failure)))
     muster_verb_diagnose (self);
   self->ran_out = ran_out;
   muster_verb_hear_failure (self, failure);
@@ -247,6 +255,7 @@ muster_verb_create_session (MusterVerb *self, GError **error)
   }
   muster_verb_rename_phase (self, "create");
   muster_verb_forget_diagnosis (self);
+  muster_verb_hear_session (self);
   self->report.sessions++;
 
   return session;

@@ -574,7 +574,30 @@ MUSTER_TEST (Wait, tells_of_a_graph_that_differs)
       strstr (job.error->message, "the graph differs from the chief's: node 'w' is missing there"));
 }
 
-/* The last reason isn't lost when the time runs out between two sessions. */
+static void
+master_goes (gpointer user_data)
+{
+  MusterJob *job = user_data;
+
+  muster_fake_master_restart (job->master);
+  muster_fake_master_fail (job->master, "create", 2, G_MAXUINT, MUSTER_ERROR_UNAVAILABLE,
+                           "connection refused");
+}
+
+MUSTER_TEST (Wait, remembers_why_it_waited_though_the_master_has_gone_since)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  muster_fake_clock_at (job.clock, 30 * MUSTER_SECOND, master_goes, &job);
+
+  g_autoptr (MusterSession) session = muster_job_wait (&job, 60 * MUSTER_SECOND, NULL);
+
+  MUSTER_EXPECT_NULL (session);
+  MUSTER_ASSERT_TRUE (job.error != NULL);
+  MUSTER_EXPECT_TRUE (strstr (job.error->message,
+                              "(Creating a session at 'fake': connection refused; before that: "
+                              "Variables not initialized: v, w); out of time in 'connect'"));
+}
+
 MUSTER_TEST (Wait, reports_the_last_reason_and_every_stretch)
 {
   g_auto (MusterJob) job = muster_job_new ();
