@@ -472,7 +472,8 @@ MUSTER_TEST (Wait, says_what_the_chief_was_doing_and_for_how_long)
   MUSTER_ASSERT_TRUE (job.error != NULL);
   MUSTER_EXPECT_TRUE (g_str_has_prefix (
       job.error->message, "Session was not ready after waiting 600 secs. (the chief is "
-                          "initialising (worker:7 at elsewhere:1), for 9m00s; "));
+                          "initialising (worker:7 at elsewhere:1), for 9m00s; Variables not "
+                          "initialized: x); out of time in 'waiting'"));
 }
 
 /* diff 7: the variables have their values, but the chief's init function still runs */
