@@ -224,8 +224,8 @@ muster_health_service_model_changed (MusterHealthService *self, const char *mode
 void
 muster_health_service_enter (MusterHealthService *self, MusterRpcServer *rpc)
 {
-  muster_rpc_server_add_method (rpc, "/grpc.health.v1.Health/Check", check, self);
-  muster_rpc_server_add_method (rpc, "/grpc.health.v1.Health/Watch", watch, self);
+  muster_rpc_server_add_open_method (rpc, "/grpc.health.v1.Health/Check", check, self);
+  muster_rpc_server_add_open_method (rpc, "/grpc.health.v1.Health/Watch", watch, self);
 }
 
 guint

@@ -69,7 +69,7 @@ def muster_server(*arguments):
                                stdout=subprocess.PIPE, preexec_fn=_die_with_parent)
     try:
         line = _first_line(process, "muster serve")
-        assert line.startswith("serving grpc://"), line
+        assert line.startswith(("serving grpc://", "serving grpcs://")), line
         yield line.split()[1]
     finally:
         _end(process)
