@@ -109,7 +109,7 @@ phrase_of (const MusterReason *server)
     const char *state, *phrase;
   } phrases[] = {{"not-resolved", "the name isn't known"},
                  {"refused", "nothing listens there"},
-                 {"unreachable", "no connection"},
+                 {"unreachable", "it can't be reached"},
                  {"silent", "connected, but MasterService is silent"},
                  {"lost", "it answered before, and no longer does"}};
   for (gsize i = 0; i < G_N_ELEMENTS (phrases); i++)

@@ -73,16 +73,19 @@ muster_reasons_free (MusterReasons *self)
 }
 
 /* What a failure to get a session says of the server, where nobody has looked closer. A refusal of
- * what was asked comes from a server that is up. */
+ * what was asked comes from a server that is up; one that only ran out of time may not even have
+ * connected. */
 static const char *
 state_of_failure (const MusterReasons *self, const GError *failure)
 {
   if (muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE))
     return self->was_reached ? "lost" : "unreachable";
-  if (muster_error_is (failure, MUSTER_ERROR_ABORTED) ||
-      muster_error_is (failure, MUSTER_ERROR_CANCELLED))
-    return "lost";
-  return muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED) ? "silent" : "up";
+  if (muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED))
+    return self->was_reached ? "silent" : "unreachable";
+  return muster_error_is (failure, MUSTER_ERROR_ABORTED) ||
+                 muster_error_is (failure, MUSTER_ERROR_CANCELLED)
+             ? "lost"
+             : "up";
 }
 
 static char *

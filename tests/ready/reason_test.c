@@ -90,6 +90,20 @@ MUSTER_TEST (Reason, tells_a_server_that_was_never_reached_from_one_that_was_los
   tear_down (&it);
 }
 
+MUSTER_TEST (Reason, calls_a_server_silent_only_if_it_has_ever_answered)
+{
+  Fixture it;
+  set_up (&it);
+  g_autoptr (GError) late =
+      g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED, "no answer in 30 s");
+  (void)update (&it, "server");
+  it.situation.turn = NULL;
+  it.situation.failure = late;
+
+  MUSTER_EXPECT_STREQ (update (&it, "server")->state, "silent");
+  tear_down (&it);
+}
+
 MUSTER_TEST (Reason, names_the_server_s_state_by_the_failure)
 {
   const struct {
@@ -97,7 +111,7 @@ MUSTER_TEST (Reason, names_the_server_s_state_by_the_failure)
     const char *state;
   } failures[] = {{MUSTER_ERROR_ABORTED, "lost"},
                   {MUSTER_ERROR_CANCELLED, "lost"},
-                  {MUSTER_ERROR_DEADLINE_EXCEEDED, "silent"},
+                  {MUSTER_ERROR_DEADLINE_EXCEEDED, "unreachable"},
                   {MUSTER_ERROR_INVALID_ARGUMENT, "up"}};
   for (gsize i = 0; i < G_N_ELEMENTS (failures); i++) {
     Fixture it;
