@@ -82,7 +82,7 @@ expect 0 "up  no chief has ever registered" $muster status "$target"
 expect 3 "is unknown here" $muster prepare --meta-graph=$fixtures/digits.meta --master="$health" --timeout=10
 
 model="--meta-graph=$fixtures/digits.meta --master=$target"
-expect 1 "no chief has ever registered at $target" $muster wait $model --timeout=300ms
+expect 1 "no chief has ever registered at $target" $muster wait $model --timeout=4
 grep -qF "try: start the chief with" "$work/out" || { echo "FAILED: wait didn't say what to try"; failures=$((failures + 1)); }
 grep -qF "15 variables are not initialised: " "$work/out" || { echo "FAILED: wait didn't say what is missing"; cat "$work/out"; failures=$((failures + 1)); }
 expect 4 "uninitialized" $muster save $model --checkpoint-dir="$work/run"

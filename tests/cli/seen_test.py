@@ -23,6 +23,7 @@ import fcntl
 MUSTER = "cli/muster"
 MODEL = "tests/fixtures/digits.meta"
 LIMIT_S = 60
+PATIENCE = "4s"  # of a wait that must hear what is missing before its time is over
 HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"
 
 failures = []
@@ -76,48 +77,45 @@ def plain(text):
 
 
 def draws_a_block_and_takes_it_away(model):
-    it = Terminal([MUSTER, "wait", *model, "--timeout=2500ms"], columns=60)
+    it = Terminal([MUSTER, "wait", *model, "--timeout=" + PATIENCE], columns=60)
     code = it.end()
-    blocks = re.split(r"\x1b\[4A\r\x1b\[J", it.seen)
+    *drawn, last = re.split(r"\x1b\[\dA\r\x1b\[J", it.seen)
+    blocks = [block for block in drawn if "chief" in block]
     check(code == 1, "exit 1", code)
-    check(len(blocks) >= 3, "redrawn while it waits", it.seen)
-    check(blocks[0].startswith(HIDE + "waiting for digits at grpc://"), "the first line", blocks[0])
+    check(drawn[0].startswith(HIDE + "waiting for digits at grpc://"), "the first line", drawn[0])
+    check(len(blocks) >= 2, "redrawn while it waits", it.seen)
     check(" left" in blocks[0].splitlines()[0], "the countdown", blocks[0])
     check("  chief      no chief has ever registered" in plain(blocks[0]), "what it waits for", blocks[0])
     check("  variables  0 of 15    missing 15: global_step" in plain(blocks[0]), "what is missing", blocks[0])
-    for block in blocks[:-1]:
+    for block in blocks:
         lines = plain(block).splitlines()
         check(len(lines) == 4 and max(map(len, lines)) < 60, "four lines, none wraps", lines)
-    check(blocks[-1].startswith(SHOW + "muster: not ready after 2.5 s: no chief has ever registered at grpc://"), "the end", blocks[-1])
+    check(last.startswith(SHOW + "muster: not ready after "), "the end", last)
+    check(": no chief has ever registered at grpc://" in last, "why", last)
     check("\x1b[32mserver\x1b[0m     up" in it.seen, "colour", it.seen)
-
-
-def honours_no_color(model):
-    it = Terminal([MUSTER, "wait", *model, "--timeout=300ms"], NO_COLOR="1")
-    it.end()
-    check("  server     up\r\n" in it.seen, "no colour", it.seen)
 
 
 def brings_the_cursor_back(model):
     for number in signal.SIGINT, signal.SIGTERM:
-        it = Terminal([MUSTER, "wait", *model])
+        it = Terminal([MUSTER, "wait", *model], NO_COLOR="1")
         it.read_until("missing 15")
         os.kill(it.pid, number)
         code = it.end()
         check(code == -number, "ended by the signal", code)
         check(it.seen.count(HIDE) == it.seen.count(SHOW) and it.seen.endswith(SHOW), "the cursor", it.seen)
+        check("  server     up\r\n" in it.seen, "no colour", it.seen)
 
 
 def prints_lines_when_piped(model):
-    code, out, err = run("wait", *model, "--timeout=1500ms")
-    lines = err.splitlines()
+    code, out, err = run("wait", *model, "--timeout=" + PATIENCE)
+    reason = "no chief has ever registered; variables missing: 15"
     check(code == 1 and out == "", "nothing on stdout", (code, out))
-    check(sum(line.startswith("waiting for digits") for line in lines) == 1, "one line for one reason", lines)
+    check(sum(line.endswith(reason) for line in err.splitlines()) == 1, "one line for one reason", err)
     check("\x1b" not in err, "no control codes", err)
 
 
 def draws_one_story_as_text_and_json(model):
-    code, out, _ = run("wait", *model, "--timeout=300ms", "--json", "--progress")
+    code, out, _ = run("wait", *model, "--timeout=" + PATIENCE, "--json", "--progress")
     lines = [json.loads(line) for line in out.splitlines()]
     check(code == 1 and len(lines) >= 2, "a line for each change and one at the end", out)
     check("waiting" in lines[0] and lines[0]["reasons"], "a change", lines[0])
@@ -130,7 +128,7 @@ def draws_one_story_as_text_and_json(model):
     check(variables["missing"] == variables["total"] == len(variables["names"]) == 15, "variables", variables)
     check(variables["since"] >= 0 and variables["text"].startswith("missing 15: "), "since and text", variables)
     check(set(result["retries"]) >= {"unreachable", "lost session"}, "retries by class", result["retries"])
-    check([it["name"] for it in result["timeline"]][:1] == ["create"], "the timeline", result["timeline"])
+    check("waiting" in [it["name"] for it in result["timeline"]], "the timeline", result["timeline"])
 
 
 def writes_a_trace(model, folder):
@@ -143,7 +141,7 @@ def writes_a_trace(model, folder):
     check(events[0]["ph"] == "M" and events[0]["args"]["name"] == "muster prepare digits as worker:0", "named", events[0])
     spans = events[1:]
     names = [it["name"] for it in spans]
-    check(names[0] == "create" and "init" in names and "ready" in names, "the phases", names)
+    check("create" in names and "init" in names and "ready" in names, "the phases", names)
     end = 0
     for it in spans:
         check(it["ph"] == "X" and {"ts", "dur", "pid", "tid", "cat", "args"} <= set(it), "complete events", it)
@@ -194,7 +192,7 @@ def follows_the_chief_to_the_end_of_its_job(model):
 
     code, _, err = run("prepare", *model, "--task=worker:0")
     check(code == 0, "prepared", err)
-    check(it.end() == 0 and "ready after " in it.seen.rsplit(SHOW, 1)[1], "ready", it.seen)
+    check(it.end() == 0 and "ready after " in it.seen.rsplit(SHOW, 1)[-1], "ready", it.seen)
     seen = status(model)
     chief = seen["models"][0]
     check(chief["model"] == "digits" and chief["task"] == "worker:0" and chief["prepared"]
@@ -226,7 +224,6 @@ def served():
 def main():
     with served() as model, tempfile.TemporaryDirectory() as folder:
         draws_a_block_and_takes_it_away(model)
-        honours_no_color(model)
         brings_the_cursor_back(model)
         prints_lines_when_piped(model)
         draws_one_story_as_text_and_json(model)
