@@ -88,15 +88,25 @@ muster_announcement_equal (const MusterAnnouncement *a, const MusterAnnouncement
          g_strcmp0 (a->durable, b->durable) == 0 && g_strcmp0 (a->detail, b->detail) == 0;
 }
 
+/* "worker:0 (host:4711)", or the one of both that is known. */
+static char *
+name_of (const MusterAnnouncement *self)
+{
+  gboolean has_task = self->task != NULL && *self->task != '\0';
+  gboolean has_who = self->who != NULL && *self->who != '\0';
+  if (has_task && has_who)
+    return g_strdup_printf ("%s (%s)", self->task, self->who);
+  return g_strdup (has_task ? self->task : has_who ? self->who : "a nameless chief");
+}
+
 char *
 muster_announcement_describe (const MusterAnnouncement *self)
 {
   g_autofree char *duration =
       muster_format_duration (self->alive ? self->phase_age_us : self->lost_age_us);
   const char *phase = muster_chief_phase_name (self->phase);
-  const char *task = self->task != NULL && *self->task != '\0' ? self->task : "chief";
-  const char *who = self->who != NULL && *self->who != '\0' ? self->who : "somewhere";
+  g_autofree char *name = name_of (self);
   if (self->alive)
-    return g_strdup_printf ("%s (%s), %s for %s", task, who, phase, duration);
-  return g_strdup_printf ("%s (%s), gone for %s, was %s", task, who, duration, phase);
+    return g_strdup_printf ("%s, %s for %s", name, phase, duration);
+  return g_strdup_printf ("%s, gone for %s, was %s", name, duration, phase);
 }

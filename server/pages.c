@@ -30,7 +30,8 @@ muster_pages_ready (MusterServer *server, gboolean *is_ready)
   for (guint i = 0; i < chiefs->len; i++) {
     const MusterAnnouncement *chief = chiefs->pdata[i];
     const char *why = muster_pages_why_not_ready (chief);
-    if (why == NULL)
+    /* For a job that is over nobody waits any more. */
+    if (why == NULL || chief->phase == MUSTER_CHIEF_OVER)
       continue;
     g_autofree char *described = muster_announcement_describe (chief);
     g_string_append_printf (text, "%s: %s; chief %s\n", chief->model, why, described);

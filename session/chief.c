@@ -218,9 +218,8 @@ muster_verb_may_initialise (MusterVerb *self, const MusterPrepareOptions *option
   self->report.outcome = MUSTER_OUTCOME_FENCED;
   put_back (self);
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
-               "'%s' was prepared by another chief: %s; the init ops would run over its work. To "
-               "join it, wait for the session; to initialise it anew, prepare it again "
-               "(MusterPrepareOptions.again)",
+               "'%s' was prepared by another chief: %s; the init ops would run over its work: wait "
+               "for the session to join it, or prepare it `again`",
                self->manager->model, chief);
 
   return FALSE;

@@ -150,6 +150,8 @@ MUSTER_TEST (Http, tells_of_each_model_that_is_not_ready_why)
   EXPECT_ANSWER (&f, "GET", "/readyz", "503", "digits: its ready op says no; chief worker:0");
   muster_board_set_ready (f.server->board, "digits", epoch, TRUE);
   EXPECT_ANSWER (&f, "GET", "/readyz", "200", "ready: 1 of 1 models\n");
+  announce (&f, "digits", epoch, MUSTER_CHIEF_OVER, 20000);
+  EXPECT_ANSWER (&f, "GET", "/readyz", "200", "ready: 1 of 1 models\n");
   (void)claim (&f, "letters");
   EXPECT_ANSWER (&f, "GET", "/readyz", "503", "\r\n\r\nletters: not prepared yet; ");
   muster_board_reset (f.server->board, muster_board_n_claims (f.server->board));
