@@ -9,8 +9,10 @@ G_BEGIN_DECLS
 /* MusterServer puts a master on the network: TensorFlow's MasterService, muster's own Readiness
  * service, and gRPC's health service, in front of any MusterMaster. A session is known by its
  * handle; one that is unknown is ABORTED, "Session H is not found. Possibly, this master has
- * restarted.", which is what TensorFlow's MonitoredSession recovers from. Sessions of clients that
- * never close are kept until the master is reset, as on TensorFlow's server. */
+ * restarted.", which is what TensorFlow's MonitoredSession recovers from. A session made with the
+ * header "muster-lease" (1 to 3600 seconds) is closed once it was neither renewed nor used for so
+ * long; those of clients that don't renew are kept until they are closed or the master is reset, as
+ * on TensorFlow's server, unless idle_session_us says otherwise. */
 
 typedef struct _MusterServer MusterServer;
 
@@ -41,13 +43,14 @@ MusterServer *muster_server_new (MusterMaster *master, const MusterServerOptions
 void muster_server_free (MusterServer *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterServer, muster_server_free)
 
-/* Serves on HOST:PORT (port 0 takes a free one) and returns the port, or 0 with an error. */
+/* Serves on HOST:PORT (port 0 takes a free one) and returns the port, or 0 with an error:
+ * PERMISSION_DENIED for an address beyond loopback without TLS, unless insecure. */
 int muster_server_listen (MusterServer *self, const char *address, GError **error);
 /* The same for a port that offers nothing but health, for probes that may not reach the master.
  * Before start. While steps are given time to end it still answers, NOT_SERVING. */
 int muster_server_listen_health (MusterServer *self, const char *address, GError **error);
-/* GET /healthz, /readyz and /metrics (OpenMetrics) over HTTP, without token or TLS. Before start.
- */
+/* GET /healthz, /readyz and /metrics (OpenMetrics) over HTTP, without token or TLS: beyond
+ * loopback only if insecure, else PERMISSION_DENIED. Before start. */
 int muster_server_listen_http (MusterServer *self, const char *address, GError **error);
 
 void muster_server_start (MusterServer *self);
