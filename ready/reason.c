@@ -190,7 +190,9 @@ chief_reason (const MusterTurn *turn)
   gboolean has_prepared =
       chief->phase == MUSTER_CHIEF_PREPARED || chief->phase == MUSTER_CHIEF_TRAINING;
   GString *text = g_string_new (is_lost ? "lost while it was " : NULL);
-  g_string_append (text, muster_chief_phase_name (chief->phase));
+  g_string_append (text, chief->phase == MUSTER_CHIEF_LOCAL_INIT
+                             ? "in local init"
+                             : muster_chief_phase_name (chief->phase));
   if (or_null (chief->detail) != NULL && muster_chief_phase_is_preparing (chief->phase))
     g_string_append_printf (text, " %s", chief->detail);
   if (has_left)

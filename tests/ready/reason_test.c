@@ -203,6 +203,8 @@ MUSTER_TEST (Reason, follows_the_chief_through_its_phases)
     MUSTER_EXPECT_STREQ (chief->owner, "worker:0");
     MUSTER_EXPECT_STREQ (update (&it, "job")->state, "running");
   }
+  MUSTER_EXPECT_STREQ (in_phase (&it, MUSTER_CHIEF_LOCAL_INIT)->text,
+                       "in local init (worker:0 at host:4711)");
   it.chief.phase = MUSTER_CHIEF_RESTORING;
   it.chief.detail = (char *)"model.ckpt-1200";
   MUSTER_EXPECT_STREQ (update (&it, "chief")->text,
