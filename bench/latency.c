@@ -9,10 +9,10 @@
 #define N_VARIABLES    100
 #define MANY_VARIABLES 10000
 
-/* How long they have waited by then: a poller's pace has found itself. */
+/* How long they have waited after their first look: a poller's pace has found itself. */
 #define SETTLE_S 2.0
-/* For 64 sessions to be made on TensorFlow's server, which tells nobody how many it has. */
-#define GATHER_S 3.0
+/* For 64 sessions of TensorFlow's SessionManager, which tells nobody how far it has come. */
+#define GATHER_S 6.0
 
 typedef struct {
   MusterSessionManager *manager; /* (not owned) */
@@ -33,23 +33,27 @@ wait_thread (gpointer data)
   return NULL;
 }
 
-/* The server of a round: muster's, which pushes and says how many watch, or TensorFlow's. */
+/* The server of a round, muster's or TensorFlow's, and what is waited for. */
 typedef struct {
   const char *address;
-  gboolean is_muster;
   MusterGraph *model;
   const char *ready_op;
 } Place;
 
+/* The manager's progress, on a waiter's thread: it has looked, and heard why not. */
 static void
-until_all_wait (const Place *place)
+on_progress (const char *message G_GNUC_UNUSED, const MusterTurn *turn,
+             GPtrArray *reasons G_GNUC_UNUSED, gpointer data)
 {
-  if (!place->is_muster)
-    bench_sleep_s (GATHER_S);
-  else
-    while (bench_status (place->address).watchers < N_WAITERS)
-      bench_sleep_s (20e-3);
-  /* Not always the same way through a pause between two looks. */
+  gint *n_looked = data;
+  if (turn != NULL && turn->why_not_ready != NULL)
+    g_atomic_int_inc (n_looked);
+}
+
+/* Not always the same way through a pause between two looks. */
+static void
+settle (void)
+{
   bench_sleep_s (SETTLE_S + 0.3 * muster_clock_random (muster_system_clock ()));
 }
 
@@ -89,6 +93,8 @@ release_once (const Place *place)
   g_autoptr (MusterMaster) master = bench_remote (place->address);
   g_autoptr (MusterSession) chief = start_chief (master, place->model);
   g_autoptr (MusterSessionManager) manager = bench_manager (place->model, place->ready_op);
+  gint n_looked = 0;
+  muster_session_manager_set_progress (manager, on_progress, &n_looked);
   g_autoptr (MusterMaster) shared = bench_remote (place->address);
   Waiter waiters[N_WAITERS];
   GThread *threads[N_WAITERS];
@@ -96,7 +102,9 @@ release_once (const Place *place)
     waiters[i] = (Waiter){manager, shared, NULL, 0};
     threads[i] = g_thread_new ("waiter", wait_thread, &waiters[i]);
   }
-  until_all_wait (place);
+  while (g_atomic_int_get (&n_looked) < N_WAITERS)
+    bench_sleep_s (20e-3);
+  settle ();
 
   bench_init (chief);
   double ended_s = bench_now_s ();
@@ -127,7 +135,7 @@ release_on_muster (guint n_variables, int n_rounds)
   g_autoptr (MusterGraph) model = bench_model (n_variables, &ready_op);
   g_autofree char *address = NULL;
   g_autoptr (BenchChild) server = bench_serve_command (NULL, &address);
-  return median_release (&(Place){address, TRUE, model, ready_op}, n_rounds);
+  return median_release (&(Place){address, model, ready_op}, n_rounds);
 }
 
 void
@@ -152,7 +160,7 @@ release_theirs (const Place *place)
       (const char *const[]){place->address, path, place->ready_op, n_waiters, NULL});
   g_autofree char *started = bench_child_line (tensorflow);
   bench_sleep_s (GATHER_S);
-  until_all_wait (place);
+  settle ();
 
   bench_init (chief);
   double ended_s = bench_now_s ();
@@ -174,7 +182,7 @@ latency_on_tensorflow (void)
   g_autofree char *address = bench_child_line (server);
   g_autofree char *ready_op = NULL;
   g_autoptr (MusterGraph) model = bench_model (N_VARIABLES, &ready_op);
-  const Place place = {address, FALSE, model, ready_op};
+  const Place place = {address, model, ready_op};
   Release ours = median_release (&place, N_ROUNDS);
   Release theirs = release_theirs (&place);
   bench_print (&(BenchRow){.what = "at TensorFlow's server: the median waiter",
