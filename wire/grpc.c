@@ -3,6 +3,7 @@
 
 #include <grpc/support/log.h>
 #include <grpc/support/time.h>
+#include <openssl/ssl.h>
 #include <string.h>
 
 /* Below this a copy is cheaper than a reference, and doesn't pin a larger buffer. */
@@ -17,6 +18,15 @@ log_as_debug (gpr_log_func_args *args)
   g_debug ("gRPC: %s:%d: %s", args->file, args->line, args->message);
 }
 
+/* OpenSSL's, for each connection it makes: 33 KB of buffers are given back while nothing comes or
+ * goes. gRPC doesn't ask for that, and shows nobody its connections. */
+static void
+save_memory (void *connection, void *ours G_GNUC_UNUSED, CRYPTO_EX_DATA *data G_GNUC_UNUSED,
+             int index G_GNUC_UNUSED, long number G_GNUC_UNUSED, void *pointer G_GNUC_UNUSED)
+{
+  SSL_set_mode (connection, SSL_MODE_RELEASE_BUFFERS);
+}
+
 void
 muster_grpc_init (void)
 {
@@ -26,6 +36,8 @@ muster_grpc_init (void)
   if (g_getenv ("GRPC_VERBOSITY") == NULL)
     gpr_set_log_function (log_as_debug);
   grpc_init ();
+  if (SSL_get_ex_new_index (0, NULL, save_memory, NULL, NULL) < 0)
+    g_debug ("TLS connections keep their buffers: OpenSSL takes no more hooks");
   g_once_init_leave (&once, 1);
 }
 

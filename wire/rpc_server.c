@@ -17,6 +17,9 @@
 /* What muster's own clients may ping without being taken for a nuisance. */
 #define MIN_PING_INTERVAL_MS 5000
 
+/* Half of TLS's largest record: gRPC keeps one of these for each connection. */
+#define TLS_FRAME 8192
+
 /* A token, the headers that muster_rpc_headers_check () lets through, and gRPC's own. */
 #define MAX_METADATA 16384
 /* A message's size is checked before it is unpacked, and its size then isn't. */
@@ -49,6 +52,7 @@ create_server (int max_request)
       muster_grpc_arg (GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, NO_COMPRESSION),
       muster_grpc_arg (GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, -1),
       muster_grpc_arg (GRPC_ARG_ALLOW_REUSEPORT, 0),
+      muster_grpc_arg (GRPC_ARG_TSI_MAX_FRAME_SIZE, TLS_FRAME),
       muster_grpc_arg (GRPC_ARG_KEEPALIVE_TIME_MS, KEEPALIVE_MS),
       muster_grpc_arg (GRPC_ARG_KEEPALIVE_TIMEOUT_MS, KEEPALIVE_TIMEOUT_MS),
       muster_grpc_arg (GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0),
