@@ -15,23 +15,6 @@ muster_cli_outcome_name (MusterOutcome outcome)
   return (guint)outcome < G_N_ELEMENTS (outcomes) ? outcomes[outcome] : outcomes[0];
 }
 
-static const MusterReason *
-find (const MusterSessionReport *report, const char *component)
-{
-  return report->reasons == NULL ? NULL : muster_reasons_find (report->reasons, component);
-}
-
-static const MusterReason *
-first_unwell (const MusterSessionReport *report)
-{
-  for (guint i = 0; report->reasons != NULL && i < report->reasons->len; i++) {
-    const MusterReason *it = g_ptr_array_index (report->reasons, i);
-    if (!it->is_well)
-      return it;
-  }
-  return NULL;
-}
-
 MusterExit
 muster_cli_result_exit (const MusterCliResult *self)
 {
@@ -43,7 +26,7 @@ muster_cli_result_exit (const MusterCliResult *self)
   if (report->outcome == MUSTER_OUTCOME_FENCED)
     return MUSTER_EXIT_FAILED;
   MusterExit code = muster_cli_exit_of (self->error);
-  const MusterReason *server = find (report, "server");
+  const MusterReason *server = muster_reasons_find (report->reasons, "server");
   gboolean no_answer = report->sessions == 0 || (server != NULL && !server->is_well);
   return code == MUSTER_EXIT_NOT_READY && no_answer ? MUSTER_EXIT_NO_ANSWER : code;
 }
@@ -88,7 +71,7 @@ tell_spending (const MusterSessionReport *report)
 static void
 tell_over (const MusterCliResult *self)
 {
-  const MusterReason *job = find (self->report, "job");
+  const MusterReason *job = muster_reasons_find (self->report->reasons, "job");
   g_autoptr (GString) text = g_string_new ("its chief ended the job");
   gint64 now_us = muster_clock_now_us (muster_system_clock ());
   if (self->report->final_step >= 0)
@@ -147,7 +130,7 @@ tell_others (const MusterSessionReport *report, const MusterReason *first)
 static void
 tell_no_answer (const MusterCliResult *self)
 {
-  const MusterReason *server = find (self->report, "server");
+  const MusterReason *server = muster_reasons_find (self->report->reasons, "server");
   g_autofree char *took = muster_format_duration (self->took_us);
   gboolean is_known = server != NULL && !server->is_well;
   muster_cli_say (stderr, "muster: no answer from %s in %s: %s\n", self->options->target, took,
@@ -166,7 +149,7 @@ tell_no_answer (const MusterCliResult *self)
 static void
 tell_not_ready (const MusterCliResult *self)
 {
-  const MusterReason *first = first_unwell (self->report);
+  const MusterReason *first = muster_reasons_first (self->report->reasons);
   g_autofree char *took = muster_format_duration (self->took_us);
   if (first == NULL) {
     muster_cli_say (stderr, "muster: %s\n", self->error->message);

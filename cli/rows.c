@@ -80,10 +80,7 @@ muster_rows_new (const char *message, GPtrArray *reasons)
 char *
 muster_rows_summary (const char *message, GPtrArray *reasons)
 {
-  const MusterReason *first = NULL;
-  for (guint i = 0; reasons != NULL && i < reasons->len && first == NULL; i++)
-    if (!((const MusterReason *)g_ptr_array_index (reasons, i))->is_well)
-      first = g_ptr_array_index (reasons, i);
+  const MusterReason *first = muster_reasons_first (reasons);
   if (first == NULL)
     return muster_cli_plain (message);
   const MusterReason *variables = muster_reasons_find (reasons, "variables");

@@ -350,10 +350,10 @@ muster_reasons_list (MusterReasons *self)
 }
 
 const MusterReason *
-muster_reasons_first (MusterReasons *self)
+muster_reasons_first (GPtrArray *reasons)
 {
-  for (guint i = 0; i < self->list->len; i++) {
-    const MusterReason *it = g_ptr_array_index (self->list, i);
+  for (guint i = 0; reasons != NULL && i < reasons->len; i++) {
+    const MusterReason *it = g_ptr_array_index (reasons, i);
     if (!it->is_well)
       return it;
   }
@@ -363,7 +363,7 @@ muster_reasons_first (MusterReasons *self)
 const MusterReason *
 muster_reasons_find (GPtrArray *reasons, const char *component)
 {
-  for (guint i = 0; i < reasons->len; i++) {
+  for (guint i = 0; reasons != NULL && i < reasons->len; i++) {
     const MusterReason *it = g_ptr_array_index (reasons, i);
     if (strcmp (it->component, component) == 0)
       return it;

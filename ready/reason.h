@@ -58,8 +58,10 @@ gboolean muster_reasons_update (MusterReasons *self, const MusterSituation *situ
 /* (element-type MusterReason) borrowed, until the next update. */
 GPtrArray *muster_reasons_list (MusterReasons *self);
 
-/* The one that everything else waits for: the first that isn't well; NULL where all are. */
-const MusterReason *muster_reasons_first (MusterReasons *self);
+/* Of a list, which is (nullable): the one that everything else waits for, the first that isn't
+ * well; NULL where all are. */
+const MusterReason *muster_reasons_first (GPtrArray *reasons);
+/* The first of that component, or NULL. */
 const MusterReason *muster_reasons_find (GPtrArray *reasons, const char *component);
 
 /* (transfer full) (element-type MusterReason) a copy that outlives it. */

@@ -161,7 +161,7 @@ MUSTER_TEST (Reason, believes_the_diagnosis_before_the_failure)
     MUSTER_EXPECT_STREQ (server->state, states[i]);
     MUSTER_EXPECT_STREQ (server->text, "TCP connected, HTTP/2 settings never came");
     MUSTER_EXPECT_TRUE (server->hint != NULL);
-    MUSTER_EXPECT_PTR_EQ (muster_reasons_first (it.reasons), server);
+    MUSTER_EXPECT_PTR_EQ (muster_reasons_first (muster_reasons_list (it.reasons)), server);
   }
   tear_down (&it);
 }
@@ -177,7 +177,7 @@ MUSTER_TEST (Reason, says_that_no_chief_has_ever_registered_and_how_to_start_one
   MUSTER_EXPECT_STREQ (chief->text, "no chief has ever registered");
   MUSTER_ASSERT_NOT_NULL (chief->hint);
   MUSTER_EXPECT_TRUE (strstr (chief->hint, "muster prepare --master=" TARGET) != NULL);
-  MUSTER_EXPECT_PTR_EQ (muster_reasons_first (it.reasons), chief);
+  MUSTER_EXPECT_PTR_EQ (muster_reasons_first (muster_reasons_list (it.reasons)), chief);
   MUSTER_EXPECT_NULL (muster_reasons_find (muster_reasons_list (it.reasons), "job"));
   tear_down (&it);
 }
@@ -268,7 +268,7 @@ MUSTER_TEST (Reason, hears_that_the_job_is_over_and_asks_for_no_chief)
   MUSTER_EXPECT_STREQ (job->text, "its chief ended the job at step 20000");
   MUSTER_EXPECT_EQ (muster_clock_now_us (MUSTER_CLOCK (it.clock)) - job->since_us,
                     192 * MUSTER_SECOND);
-  MUSTER_EXPECT_PTR_EQ (muster_reasons_first (it.reasons), job);
+  MUSTER_EXPECT_PTR_EQ (muster_reasons_first (muster_reasons_list (it.reasons)), job);
   it.chief.step = -1;
   MUSTER_EXPECT_STREQ (update (&it, "job")->text, "its chief ended the job");
   tear_down (&it);
@@ -321,7 +321,7 @@ MUSTER_TEST (Reason, names_each_task_that_does_not_answer)
   it.situation.tasks = tasks;
   (void)in_phase (&it, MUSTER_CHIEF_TRAINING);
 
-  const MusterReason *first = muster_reasons_first (it.reasons);
+  const MusterReason *first = muster_reasons_first (muster_reasons_list (it.reasons));
 
   MUSTER_EXPECT_STREQ (first->component, "task");
   MUSTER_EXPECT_STREQ (first->owner, "ps:1");
@@ -401,16 +401,17 @@ MUSTER_TEST (Reason, finds_all_well_only_when_the_model_is_known_to_be_ready)
   Fixture it;
   set_up (&it);
   (void)in_phase (&it, MUSTER_CHIEF_PREPARED);
-  MUSTER_ASSERT_NOT_NULL (muster_reasons_first (it.reasons));
-  MUSTER_EXPECT_STREQ (muster_reasons_first (it.reasons)->component, "variables");
-  MUSTER_EXPECT_STREQ (muster_reasons_first (it.reasons)->state, "unknown");
+  MUSTER_ASSERT_NOT_NULL (muster_reasons_first (muster_reasons_list (it.reasons)));
+  MUSTER_EXPECT_STREQ (muster_reasons_first (muster_reasons_list (it.reasons))->component,
+                       "variables");
+  MUSTER_EXPECT_STREQ (muster_reasons_first (muster_reasons_list (it.reasons))->state, "unknown");
 
   it.turn.why_not_ready = (char *)"Attempting to use uninitialized value v";
   MUSTER_EXPECT_STREQ (update (&it, "variables")->text, "Attempting to use uninitialized value v");
   it.turn.is_ready = TRUE;
 
   MUSTER_EXPECT_STREQ (update (&it, "variables")->state, "initialised");
-  MUSTER_EXPECT_NULL (muster_reasons_first (it.reasons));
+  MUSTER_EXPECT_NULL (muster_reasons_first (muster_reasons_list (it.reasons)));
   tear_down (&it);
 }
 
