@@ -98,27 +98,21 @@ stopping_error (void)
 
 /* --- what is announced, as a message --- */
 
-static char *
-text_of (const char *text)
-{
-  return (char *)(text != NULL ? text : "");
-}
-
 void
 muster_server_fill_announcement (Muster__Announcement *message, const MusterAnnouncement *chief)
 {
   muster__announcement__init (message);
-  message->model = text_of (chief->model);
-  message->task = text_of (chief->task);
-  message->who = text_of (chief->who);
+  message->model = muster_server_text (chief->model);
+  message->task = muster_server_text (chief->task);
+  message->who = muster_server_text (chief->who);
   message->phase = (Muster__Phase)chief->phase;
   message->epoch = chief->epoch;
   message->phase_age_us = chief->phase_age_us;
   message->step = chief->step;
   message->durable_step = chief->durable_step;
-  message->durable = text_of (chief->durable);
+  message->durable = muster_server_text (chief->durable);
   message->durable_age_us = chief->durable_age_us;
-  message->detail = text_of (chief->detail);
+  message->detail = muster_server_text (chief->detail);
   message->alive = chief->alive;
   message->lost_age_us = chief->lost_age_us;
   message->prepared = chief->prepared;

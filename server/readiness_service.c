@@ -100,12 +100,6 @@ end_watch (Watcher *watcher, const GError *error)
   watcher_unref (watcher);
 }
 
-static char *
-text_of (const char *text)
-{
-  return (char *)(text != NULL ? text : "");
-}
-
 static GBytes *
 pack_turn (const MusterTurn *turn)
 {
@@ -113,9 +107,9 @@ pack_turn (const MusterTurn *turn)
   Muster__Announcement chief;
   message.gate_open = turn->gate_open;
   message.ready = turn->is_ready;
-  message.why_gate = text_of (turn->why_gate);
-  message.why_not_ready = text_of (turn->why_not_ready);
-  message.graph_difference = text_of (turn->graph_difference);
+  message.why_gate = muster_server_text (turn->why_gate);
+  message.why_not_ready = muster_server_text (turn->why_not_ready);
+  message.graph_difference = muster_server_text (turn->graph_difference);
   message.keeps_announcements = turn->keeps_announcements;
   if (turn->missing != NULL) {
     message.missing = turn->missing;
@@ -133,7 +127,7 @@ static GRefString *
 shorten (const char *why)
 {
   if (why == NULL || strlen (why) <= MAX_SHOWN)
-    return g_ref_string_new (text_of (why));
+    return g_ref_string_new (muster_server_text (why));
   g_autofree char *start = g_utf8_make_valid (why, MAX_SHOWN);
   g_autofree char *text = g_strconcat (start, "…", NULL);
   return g_ref_string_new (text);

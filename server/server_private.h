@@ -74,6 +74,9 @@ void muster_announce_service_reset (MusterAnnounceService *self, guint64 n_claim
 /* Ends all leases' streams, and grants no more. Idempotent. */
 void muster_announce_service_stop (MusterAnnounceService *self);
 
+/* A text as a message's field, which is never NULL; borrowed. */
+char *muster_server_text (const char *text);
+
 /* An announcement as a message, which borrows its texts. */
 void muster_server_fill_announcement (Muster__Announcement *message,
                                       const MusterAnnouncement *chief);

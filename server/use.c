@@ -18,6 +18,12 @@ muster_server_unpack (MusterRpcCall *call, GBytes *request,
   return message;
 }
 
+char *
+muster_server_text (const char *text)
+{
+  return (char *)(text != NULL ? text : "");
+}
+
 gint64
 muster_server_from_milliseconds (gint64 timeout_ms)
 {
