@@ -91,6 +91,20 @@ muster_json_add_fields (JsonBuilder *builder, const MusterJsonField *fields, gsi
 }
 
 void
+muster_json_add_list (JsonBuilder *builder, const char *name, const MusterJsonField *fields,
+                      gsize n_fields, gpointer const *items, gsize n)
+{
+  json_builder_set_member_name (builder, name);
+  json_builder_begin_array (builder);
+  for (gsize i = 0; i < n; i++) {
+    json_builder_begin_object (builder);
+    muster_json_add_fields (builder, fields, n_fields, items[i]);
+    json_builder_end_object (builder);
+  }
+  json_builder_end_array (builder);
+}
+
+void
 muster_json_add_string (JsonBuilder *builder, const char *name, const char *value)
 {
   json_builder_set_member_name (builder, name);

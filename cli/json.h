@@ -36,6 +36,10 @@ typedef struct {
 void muster_json_add_fields (JsonBuilder *builder, const MusterJsonField *fields, gsize n,
                              gconstpointer from);
 
+/* Adds an array of objects, one for each of n structs, to the object being built. */
+void muster_json_add_list (JsonBuilder *builder, const char *name, const MusterJsonField *fields,
+                           gsize n_fields, gpointer const *items, gsize n);
+
 /* Single members of the object being built. */
 void muster_json_add_string (JsonBuilder *builder, const char *name, const char *value);
 void muster_json_add_int (JsonBuilder *builder, const char *name, gint64 value);

@@ -69,14 +69,8 @@ devices_json (const MusterCliOptions *options, GPtrArray *devices)
   g_autoptr (JsonBuilder) builder = muster_json_new_line ();
   muster_json_add_string (builder, "target", options->target);
   muster_json_add_boolean (builder, "keeps_announcements", FALSE);
-  json_builder_set_member_name (builder, "devices");
-  json_builder_begin_array (builder);
-  for (guint i = 0; i < devices->len; i++) {
-    json_builder_begin_object (builder);
-    muster_json_add_fields (builder, fields, G_N_ELEMENTS (fields), g_ptr_array_index (devices, i));
-    json_builder_end_object (builder);
-  }
-  json_builder_end_array (builder);
+  muster_json_add_list (builder, "devices", fields, G_N_ELEMENTS (fields), devices->pdata,
+                        devices->len);
   muster_json_print_line (builder);
 }
 

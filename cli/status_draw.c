@@ -24,7 +24,7 @@ word_of (const Muster__Announcement *model)
   return model->ready ? "ready" : "not ready";
 }
 
-/* "step 1200, " */
+/* "  step 1200" */
 static void
 append_step (GString *text, gint64 step)
 {
@@ -208,20 +208,6 @@ models_json (JsonBuilder *builder, const Muster__StatusResponse *status)
   json_builder_end_array (builder);
 }
 
-static void
-list_json (JsonBuilder *builder, const char *name, const MusterJsonField *fields, gsize n_fields,
-           gpointer const *items, gsize n)
-{
-  json_builder_set_member_name (builder, name);
-  json_builder_begin_array (builder);
-  for (gsize i = 0; i < n; i++) {
-    json_builder_begin_object (builder);
-    muster_json_add_fields (builder, fields, n_fields, items[i]);
-    json_builder_end_object (builder);
-  }
-  json_builder_end_array (builder);
-}
-
 void
 muster_cli_status_json (const MusterCliOptions *options, const Muster__StatusResponse *status)
 {
@@ -255,9 +241,9 @@ muster_cli_status_json (const MusterCliOptions *options, const Muster__StatusRes
   muster_json_add_boolean (builder, "keeps_announcements", TRUE);
   muster_json_add_fields (builder, fields, G_N_ELEMENTS (fields), status);
   models_json (builder, status);
-  list_json (builder, "waiters", of_waiters, G_N_ELEMENTS (of_waiters),
-             (gpointer const *)status->waiters, status->n_waiters);
-  list_json (builder, "limits", of_limits, G_N_ELEMENTS (of_limits),
-             (gpointer const *)status->limits, status->n_limits);
+  muster_json_add_list (builder, "waiters", of_waiters, G_N_ELEMENTS (of_waiters),
+                        (gpointer const *)status->waiters, status->n_waiters);
+  muster_json_add_list (builder, "limits", of_limits, G_N_ELEMENTS (of_limits),
+                        (gpointer const *)status->limits, status->n_limits);
   muster_json_print_line (builder);
 }
