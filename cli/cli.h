@@ -86,10 +86,16 @@ MusterExit muster_cli_exit_of (const GError *error);
 /* TRUE if a person reads the stream on a terminal; colour is for those, unless NO_COLOR is set. */
 gboolean muster_cli_is_terminal (FILE *stream);
 
+/* What the files say; NULL without an error where none is given and TLS isn't asked for. (transfer
+ * full) */
+MusterRpcCredentials *muster_cli_read_credentials (const MusterRpcSecurity *files, GError **error);
 /* How the target that options name is secured; NULL without an error: not at all. (transfer full)
  */
 MusterRpcCredentials *muster_cli_credentials (const MusterCliOptions *options, GError **error);
 
+/* A master, secured as files say, and by TLS if the target begins with grpcs://. */
+MusterMaster *muster_cli_master_at (const char *target, const MusterRpcSecurity *files,
+                                    GError **error);
 /* The master that the options name, secured as they say. */
 MusterMaster *muster_cli_master (const MusterCliOptions *options, GError **error);
 

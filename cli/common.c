@@ -214,31 +214,51 @@ muster_cli_is_terminal (FILE *stream)
 }
 
 MusterRpcCredentials *
-muster_cli_credentials (const MusterCliOptions *options, GError **error)
+muster_cli_read_credentials (const MusterRpcSecurity *files, GError **error)
 {
-  MusterRpcSecurity security = {
+  if (!files->tls && files->ca_file == NULL && files->certificate_file == NULL &&
+      files->key_file == NULL && files->token_file == NULL)
+    return NULL;
+  return muster_rpc_credentials_new (files, error);
+}
+
+static MusterRpcSecurity
+security_of (const MusterCliOptions *options)
+{
+  return (MusterRpcSecurity){
       .ca_file = options->tls_ca,
       .certificate_file = options->tls_cert,
       .key_file = options->tls_key,
       .token_file = options->token_file,
       .tls = g_str_has_prefix (options->target, "grpcs://"),
   };
-  if (!security.tls && security.ca_file == NULL && security.certificate_file == NULL &&
-      security.key_file == NULL && security.token_file == NULL)
-    return NULL;
-  return muster_rpc_credentials_new (&security, error);
+}
+
+MusterRpcCredentials *
+muster_cli_credentials (const MusterCliOptions *options, GError **error)
+{
+  MusterRpcSecurity files = security_of (options);
+  return muster_cli_read_credentials (&files, error);
+}
+
+MusterMaster *
+muster_cli_master_at (const char *target, const MusterRpcSecurity *files, GError **error)
+{
+  MusterRpcSecurity security = *files;
+  security.tls = security.tls || g_str_has_prefix (target, "grpcs://");
+  g_autoptr (GError) failure = NULL;
+  g_autoptr (MusterRpcCredentials) credentials = muster_cli_read_credentials (&security, &failure);
+  if (failure == NULL)
+    return muster_master_new_secured (target, credentials, error);
+  g_propagate_error (error, g_steal_pointer (&failure));
+  return NULL;
 }
 
 MusterMaster *
 muster_cli_master (const MusterCliOptions *options, GError **error)
 {
-  GError *failure = NULL;
-  g_autoptr (MusterRpcCredentials) credentials = muster_cli_credentials (options, &failure);
-  if (failure != NULL) {
-    g_propagate_error (error, failure);
-    return NULL;
-  }
-  return muster_master_new_secured (options->target, credentials, error);
+  MusterRpcSecurity files = security_of (options);
+  return muster_cli_master_at (options->target, &files, error);
 }
 
 MusterSessionManager *

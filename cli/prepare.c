@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bundle/bundle_reader.h"
-#include "cli/cli.h"
-#include "cli/live.h"
-#include "cli/notify.h"
-#include "cli/report.h"
+#include "cli/verb.h"
 #include "train/training.h"
 
 #include <string.h>
@@ -83,10 +80,6 @@ tell_ready (const MusterCliResult *result, gsize n_variables, gint64 step)
   g_autofree char *init = muster_format_duration (phase_us (report, "init"));
   g_autofree char *at =
       step < 0 ? g_strdup ("") : g_strdup_printf (" at step %" G_GINT64_FORMAT, step);
-  if (report->passed_over != NULL)
-    muster_cli_say (stderr, "warning: passed over %s\n", report->passed_over);
-  if (result->options->json)
-    return;
   if (report->restored_from != NULL)
     tell_restored (report, n_variables);
   else
@@ -94,58 +87,54 @@ tell_ready (const MusterCliResult *result, gsize n_variables, gint64 step)
   muster_cli_say (stdout, "ready: %s%s (%s)\n", result->options->model, at, spent);
 }
 
-static MusterExit
-conclude (const MusterCliResult *result, gsize n_variables, gint64 step)
+/* The result of what went well for people, and of all for programs. */
+static void
+tell_result (const MusterCliResult *result, gsize n_variables, gint64 step)
 {
-  muster_cli_write_trace (result, "prepare");
-  if (result->error == NULL) {
-    muster_notify ("READY=1\nSTATUS=ready");
-    tell_ready (result, n_variables, step);
-  } else {
-    muster_notify_status (result->error->message);
-    muster_cli_tell_failure (result);
-  }
+  if (result->error == NULL && result->report->passed_over != NULL)
+    muster_cli_say (stderr, "warning: passed over %s\n", result->report->passed_over);
   if (result->options->json) {
     g_autoptr (JsonBuilder) builder = muster_json_new_line ();
     muster_cli_result_json (builder, result);
     muster_json_add_int (builder, "variables", (gint64)n_variables);
     muster_json_add_step (builder, "step", step);
     muster_json_print_line (builder);
+  } else if (result->error == NULL) {
+    tell_ready (result, n_variables, step);
   }
-  return muster_cli_result_exit (result);
 }
 
-/* The manager and, where something is to be restored, the saver. */
-static MusterSessionManager *
-make_manager (MusterScaffold *scaffold, const MusterCliOptions *options,
-              const PrepareOptions *prepare, MusterSaver **saver, GError **error)
+/* The model's step, which is only known once it is ready; -1 where it has none. */
+static gint64
+read_step (MusterCliVerb *verb, MusterSession *session, GError **error)
 {
-  if (prepare->directory != NULL || prepare->prefix != NULL) {
-    *saver = muster_saver_new (muster_scaffold_meta_graph (scaffold), NULL, error);
-    if (*saver == NULL)
-      return NULL;
-  }
-  return muster_cli_manager (scaffold, options, 0, error);
+  if (muster_scaffold_global_step (verb->scaffold) == NULL)
+    return -1;
+  gint64 deadline_us = muster_deadline_after (verb->started_us, verb->options->timeout_us);
+  gint64 step = muster_read_global_step (session, verb->scaffold, deadline_us,
+                                         muster_live_cancellable (verb->live), error);
+  if (step < 0)
+    verb->report.outcome = MUSTER_OUTCOME_FAILED;
+  return step;
 }
 
 static MusterExit
 prepare_model (const MusterCliOptions *options, const PrepareOptions *prepare)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (MusterScaffold) scaffold = muster_scaffold_load (options->meta_graph, &error);
-  if (scaffold == NULL)
-    return muster_cli_fail (error);
-  MusterLive *live = muster_live_new ("preparing", options, FALSE);
-  g_autoptr (MusterMaster) master = muster_cli_master (options, &error);
   g_autoptr (MusterSaver) saver = NULL;
-  g_autoptr (MusterSessionManager) manager =
-      master == NULL ? NULL : make_manager (scaffold, options, prepare, &saver, &error);
-  if (manager == NULL) {
-    muster_live_end (live);
+  g_auto (MusterCliVerb) verb = {0};
+  if (!muster_cli_verb_begin (&verb, options, "preparing", 0, FALSE, &error))
     return muster_cli_fail (error);
+  if (prepare->directory != NULL || prepare->prefix != NULL) {
+    saver = muster_saver_new (muster_scaffold_meta_graph (verb.scaffold), NULL, &error);
+    if (saver == NULL) {
+      g_clear_pointer (&verb.live, muster_live_end); /* before anything is printed */
+      return muster_cli_fail (error);
+    }
   }
   MusterPrepareOptions what = {
-      .init_op = muster_scaffold_init_op (scaffold),
+      .init_op = muster_scaffold_init_op (verb.scaffold),
       .saver = saver,
       .checkpoint_dir = prepare->directory,
       .checkpoint_filename = prepare->prefix,
@@ -153,28 +142,13 @@ prepare_model (const MusterCliOptions *options, const PrepareOptions *prepare)
       .epoch = prepare->epoch,
       .again = prepare->again,
   };
-  muster_session_manager_set_progress (manager, muster_live_progress, live);
-  gint64 started_us = muster_clock_now_us (muster_system_clock ());
-  g_auto (MusterSessionReport) report = {0};
   g_autoptr (MusterSession) session = muster_session_manager_prepare_session (
-      manager, master, &what, &report, muster_live_cancellable (live), &error);
-  gint64 step = -1;
-  if (session != NULL && muster_scaffold_global_step (scaffold) != NULL)
-    step = muster_read_global_step (session, scaffold,
-                                    muster_deadline_after (started_us, options->timeout_us),
-                                    muster_live_cancellable (live), &error);
-  if (session != NULL && error != NULL)
-    report.outcome = MUSTER_OUTCOME_FAILED;
-  MusterCliResult result = {
-      .options = options,
-      .report = &report,
-      .error = error,
-      .took_us = muster_clock_now_us (muster_system_clock ()) - started_us,
-  };
-  if (session != NULL)
-    muster_session_close_quietly (session);
-  muster_live_end (live);
-  return conclude (&result, muster_scaffold_n_variables (scaffold), step);
+      verb.manager, verb.master, &what, &verb.report, muster_live_cancellable (verb.live), &error);
+  gint64 step = session != NULL ? read_step (&verb, session, &error) : -1;
+  MusterCliResult result;
+  muster_cli_verb_end (&verb, "prepare", session, error, &result);
+  tell_result (&result, muster_scaffold_n_variables (verb.scaffold), step);
+  return muster_cli_result_exit (&result);
 }
 
 int

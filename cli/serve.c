@@ -2,10 +2,8 @@
 #include "cli/cli.h"
 #include "cli/notify.h"
 #include "server/server.h"
-#include "wire/credentials.h"
 #include "wire/open_files.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <string.h>
 
@@ -107,7 +105,7 @@ parse (Serve *self, int argc, char **argv, GError **error)
   return muster_cli_parse (argc, argv, "", summary, entries, 0, &none, NULL, error);
 }
 
-/* A limit from the line; 0 where none is given. */
+/* 0 where none is given: the default. */
 static gboolean
 check_limit (const char *flag, gint64 given, gint64 most, GError **error)
 {
@@ -154,33 +152,16 @@ read_time (const char *flag, const char *text, gint64 *time_us, GError **error)
   return FALSE;
 }
 
-/* What the files say: NULL without an error where none is given. */
-static MusterRpcCredentials *
-read_credentials (const MusterRpcSecurity *files, GError **error)
-{
-  if (files->certificate_file == NULL && files->key_file == NULL && files->ca_file == NULL &&
-      files->token_file == NULL && !files->tls)
-    return NULL;
-  return muster_rpc_credentials_new (files, error);
-}
-
 static MusterMaster *
 make_master (const Serve *self, GError **error)
 {
-  const char *target = self->target != NULL ? self->target : "local";
   const MusterRpcSecurity files = {
       .certificate_file = self->master_cert,
       .key_file = self->master_key,
       .ca_file = self->master_ca,
       .token_file = self->master_token,
-      .tls = g_str_has_prefix (target, "grpcs://"),
   };
-  g_autoptr (GError) failed = NULL;
-  g_autoptr (MusterRpcCredentials) credentials = read_credentials (&files, &failed);
-  if (failed == NULL)
-    return muster_master_new_secured (target, credentials, error);
-  g_propagate_error (error, g_steal_pointer (&failed));
-  return NULL;
+  return muster_cli_master_at (self->target != NULL ? self->target : "local", &files, error);
 }
 
 static MusterServer *
@@ -194,7 +175,7 @@ make_server (const Serve *self, GError **error)
   };
   MusterServerOptions options = {.insecure = self->insecure};
   g_autoptr (GError) failed = NULL;
-  g_autoptr (MusterRpcCredentials) credentials = read_credentials (&files, &failed);
+  g_autoptr (MusterRpcCredentials) credentials = muster_cli_read_credentials (&files, &failed);
   if (failed != NULL) {
     g_propagate_error (error, g_steal_pointer (&failed));
     return NULL;

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/cli.h"
-#include "cli/live.h"
-#include "cli/notify.h"
-#include "cli/report.h"
+#include "cli/verb.h"
 
 static const char summary[] =
     "A worker's part: opens a session on the master and waits until another task has made the "
@@ -14,66 +11,35 @@ static const char summary[] =
     "does; on another one this\n"
     "looks, at most every --recovery-wait, in one session.";
 
+/* The result of what went well for people, and of all for programs. */
 static void
-tell_ready (const MusterCliResult *result)
+tell_result (const MusterCliResult *result)
 {
-  if (result->options->json)
-    return;
-  g_autofree char *took = muster_format_duration (result->took_us);
-  g_autofree char *spent = muster_cli_phases (result->report);
-  muster_cli_say (stdout, "ready after %s (%s)\n", took, spent);
-}
-
-/* Tells what came of it, and says with which code to exit. */
-static MusterExit
-conclude (const MusterCliResult *result)
-{
-  muster_cli_write_trace (result, "wait");
-  if (result->error == NULL) {
-    muster_notify ("READY=1\nSTATUS=ready");
-    tell_ready (result);
-  } else {
-    muster_notify_status (result->error->message);
-    muster_cli_tell_failure (result);
-  }
   if (result->options->json) {
     g_autoptr (JsonBuilder) builder = muster_json_new_line ();
     muster_cli_result_json (builder, result);
     muster_json_print_line (builder);
+  } else if (result->error == NULL) {
+    g_autofree char *took = muster_format_duration (result->took_us);
+    g_autofree char *spent = muster_cli_phases (result->report);
+    muster_cli_say (stdout, "ready after %s (%s)\n", took, spent);
   }
-  return muster_cli_result_exit (result);
 }
 
 static MusterExit
 wait_for_model (const MusterCliOptions *options, gint64 recovery_wait_us, gboolean json_lines)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (MusterScaffold) scaffold = muster_scaffold_load (options->meta_graph, &error);
-  if (scaffold == NULL)
+  g_auto (MusterCliVerb) verb = {0};
+  if (!muster_cli_verb_begin (&verb, options, "waiting for", recovery_wait_us, json_lines, &error))
     return muster_cli_fail (error);
-  MusterLive *live = muster_live_new ("waiting for", options, json_lines);
-  g_autoptr (MusterMaster) master = muster_cli_master (options, &error);
-  g_autoptr (MusterSessionManager) manager =
-      master == NULL ? NULL : muster_cli_manager (scaffold, options, recovery_wait_us, &error);
-  if (manager == NULL) {
-    muster_live_end (live);
-    return muster_cli_fail (error);
-  }
-  muster_session_manager_set_progress (manager, muster_live_progress, live);
-  gint64 started_us = muster_clock_now_us (muster_system_clock ());
-  g_auto (MusterSessionReport) report = {0};
   g_autoptr (MusterSession) session = muster_session_manager_wait_for_session (
-      manager, master, options->timeout_us, &report, muster_live_cancellable (live), &error);
-  MusterCliResult result = {
-      .options = options,
-      .report = &report,
-      .error = error,
-      .took_us = muster_clock_now_us (muster_system_clock ()) - started_us,
-  };
-  if (session != NULL)
-    muster_session_close_quietly (session);
-  muster_live_end (live);
-  return conclude (&result);
+      verb.manager, verb.master, options->timeout_us, &verb.report,
+      muster_live_cancellable (verb.live), &error);
+  MusterCliResult result;
+  muster_cli_verb_end (&verb, "wait", session, error, &result);
+  tell_result (&result);
+  return muster_cli_result_exit (&result);
 }
 
 int
