@@ -10,7 +10,7 @@ def muster_test(name, srcs, deps = [], data = [], size = "small", **kwargs):
         srcs = srcs,
         copts = WARNINGS,
         linkstatic = True,
-        data = data + ["//bazel:lsan.supp", "//bazel:tsan.supp"],
+        data = data + ["//bazel:lsan.supp"],
         deps = deps + ["//tests:gtest_shim"],
         **kwargs
     )
