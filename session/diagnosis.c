@@ -10,6 +10,8 @@
 #define PART_KEPT 10
 /* Of a larger cluster the first tasks are looked at. */
 #define MOST_TASKS 64
+/* So many of those that don't answer are named beside the server. */
+#define TASKS_NAMED 3
 
 typedef struct {
   char *task;    /* (owned) (nullable) NULL: the master itself */
@@ -42,12 +44,18 @@ address_of (const char *target, gboolean *tls)
   return strstr (target, "://") + strlen ("://");
 }
 
-gint64
-muster_verb_reserve_us (const MusterVerb *self)
+gboolean
+muster_verb_can_look (const MusterVerb *self)
 {
   gboolean tls;
 
-  if (self->report.sessions > 0 || !address_of (muster_master_target (self->master), &tls) ||
+  return address_of (muster_master_target (self->master), &tls) != NULL;
+}
+
+gint64
+muster_verb_reserve_us (const MusterVerb *self)
+{
+  if (self->report.sessions > 0 || !muster_verb_can_look (self) ||
       self->call_deadline_us == MUSTER_WAIT_FOREVER)
     return 0;
 
@@ -72,7 +80,8 @@ muster_cluster_check (const char *const *cluster, GError **error)
 }
 
 static GPtrArray *
-plan_looks (MusterVerb *self, const char *address, gboolean tls, gint64 deadline_us)
+plan_looks (const MusterVerb *self, const char *address, gboolean tls, gint64 deadline_us,
+            GCancellable *cancellable)
 {
   GPtrArray *looks = g_ptr_array_new_with_free_func (look_free);
   Look *look = g_new0 (Look, 1);
@@ -89,7 +98,7 @@ plan_looks (MusterVerb *self, const char *address, gboolean tls, gint64 deadline
   for (guint i = 0; i < looks->len; i++) {
     look = looks->pdata[i];
     look->deadline_us = deadline_us;
-    look->cancellable = self->cancellable;
+    look->cancellable = cancellable;
   }
 
   return looks;
@@ -136,25 +145,77 @@ state_of (MusterReach stage)
   }
 }
 
+static gboolean
+is_missing (const Look *task)
+{
+  return task->diagnosis.text && task->diagnosis.stage != MUSTER_REACH_ANSWERS;
+}
+
+/* Which tasks a server that is up may wait for, or how to find out. */
 static void
-take_in (MusterVerb *self, GPtrArray *looks)
+append_tasks (GString *text, GPtrArray *looks)
+{
+  guint n_missing = 0;
+
+  if (looks->len == 1) {
+    g_string_append (text, "; --cluster=ps:0=HOST:PORT finds out which task is missing");
+    return;
+  }
+  for (guint i = 1; i < looks->len; i++) {
+    const Look *look = looks->pdata[i];
+    if (!is_missing (look))
+      continue;
+    if (n_missing < TASKS_NAMED)
+      g_string_append_printf (text, "%s%s", n_missing == 0 ? "; no answer from " : ", ",
+                              look->task);
+    n_missing++;
+  }
+  if (n_missing == 0)
+    g_string_append (text, "; all tasks given as its cluster answer");
+  else if (n_missing > TASKS_NAMED)
+    g_string_append_printf (text, " and %u more", n_missing - TASKS_NAMED);
+}
+
+/* A server that is up, as far as can be seen, and keeps CreateSession. */
+static char *
+describe_keeping (const MusterVerb *self, GPtrArray *looks)
+{
+  const Look *master = looks->pdata[0];
+  g_autofree char *duration =
+      muster_format_duration (muster_clock_now_us (self->clock) - self->phase_started_us);
+  GString *text = g_string_new (NULL);
+
+  g_string_append_printf (text, "%s, but CreateSession has had no answer for %s",
+                          master->tls ? master->diagnosis.text : "up", duration);
+  append_tasks (text, looks);
+
+  return g_string_free (text, FALSE);
+}
+
+/* is_kept: CreateSession, called when the phase began, has had no answer. */
+static void
+take_in (MusterVerb *self, GPtrArray *looks, gboolean is_kept)
 {
   const Look *master = looks->pdata[0];
   GPtrArray *tasks = g_ptr_array_new ();
 
-  self->diagnosis = g_strdup (master->diagnosis.text);
+  muster_verb_forget_diagnosis (self);
+  self->diagnosis = is_kept && master->diagnosis.stage == MUSTER_REACH_ANSWERS
+                        ? describe_keeping (self, looks)
+                        : g_strdup (master->diagnosis.text);
   self->server_state = state_of (master->diagnosis.stage);
   for (guint i = 1; i < looks->len; i++) {
     const Look *look = looks->pdata[i];
-    if (look->diagnosis.text && look->diagnosis.stage != MUSTER_REACH_ANSWERS)
+    if (is_missing (look))
       g_ptr_array_add (tasks, g_strdup_printf ("%s: %s", look->task, look->diagnosis.text));
   }
   g_ptr_array_add (tasks, NULL);
   self->missing_tasks = (char **)g_ptr_array_free (tasks, FALSE);
 }
 
-void
-muster_verb_diagnose (MusterVerb *self)
+/* Why the master doesn't answer; NULL where it has no address, or no time is left to look. */
+static GPtrArray *
+look (const MusterVerb *self, GCancellable *cancellable)
 {
   gboolean tls;
   const char *address = address_of (muster_master_target (self->master), &tls);
@@ -162,13 +223,56 @@ muster_verb_diagnose (MusterVerb *self)
       muster_deadline_remaining (self->call_deadline_us, muster_clock_now_us (self->clock));
   gint64 limit_us = MIN (LONGEST_LOOK_US, left_us);
 
-  muster_verb_forget_diagnosis (self);
-  if (!address || limit_us <= 0 || g_cancellable_is_cancelled (self->cancellable))
-    return;
-  g_autoptr (GPtrArray) looks =
-      plan_looks (self, address, tls, muster_clock_now_us (muster_system_clock ()) + limit_us);
+  if (!address || limit_us <= 0 || g_cancellable_is_cancelled (cancellable))
+    return NULL;
+  GPtrArray *looks = plan_looks (
+      self, address, tls, muster_clock_now_us (muster_system_clock ()) + limit_us, cancellable);
   look_at_all (looks);
-  take_in (self, looks);
+
+  return looks;
+}
+
+void
+muster_verb_diagnose (MusterVerb *self, gboolean is_kept)
+{
+  g_autoptr (GPtrArray) looks = look (self, self->cancellable);
+
+  if (looks)
+    take_in (self, looks, is_kept);
+  else
+    muster_verb_forget_diagnosis (self);
+}
+
+/* What was found, without the times that it took, which are others each time. */
+static char *
+outline (GPtrArray *looks)
+{
+  GString *text = g_string_new (NULL);
+
+  for (guint i = 0; i < looks->len; i++) {
+    const Look *it = looks->pdata[i];
+    g_string_append_printf (text, "%d ", it->diagnosis.text ? (int)it->diagnosis.stage : -1);
+  }
+
+  return g_string_free (text, FALSE);
+}
+
+gboolean
+muster_verb_look_again (MusterVerb *self, GCancellable *answered, char **found)
+{
+  g_autoptr (GPtrArray) looks = look (self, answered);
+
+  /* A look that was cut short has seen nothing. */
+  if (!looks || g_cancellable_is_cancelled (answered))
+    return FALSE;
+  g_autofree char *now_found = outline (looks);
+  if (g_strcmp0 (now_found, *found) == 0)
+    return FALSE;
+  g_free (*found);
+  *found = g_steal_pointer (&now_found);
+  take_in (self, looks, TRUE);
+
+  return TRUE;
 }
 
 void

@@ -203,9 +203,10 @@ MusterSession *muster_session_manager_wait_for_session_finish (MusterSessionMana
  * Borrowed. Announce the training's phases with it, and give it to the saver. */
 MusterLease *muster_session_manager_lease (MusterSession *session);
 
-/* Called while waiting, on the waiting thread, whenever the situation changes; message is one line,
- * turn is empty where the master wasn't asked about readiness, and reasons (element-type
- * MusterReason) are the situation's. Set it before the first verb. */
+/* Called while waiting, on the waiting thread, whenever the situation changes, and when a master
+ * with an address has kept CreateSession for two seconds, with why; message is one line, turn is
+ * empty where the master wasn't asked about readiness, and reasons (element-type MusterReason) are
+ * the situation's. Set it before the first verb. */
 typedef void (*MusterSessionProgress) (const char *message, const MusterTurn *turn,
                                        GPtrArray *reasons, gpointer user_data);
 void muster_session_manager_set_progress (MusterSessionManager *self,

@@ -107,11 +107,20 @@ char *muster_verb_why (const MusterVerb *self);
 /* Tells the manager's listener, if the message is another one than the last, or a reason is. */
 void muster_verb_tell (MusterVerb *self, const char *message, const MusterTurn *turn);
 
+/* create.c: CreateSession; where it has no answer for a while, this thread tells why. */
+MusterSession *muster_verb_call_create (MusterVerb *self, gint64 deadline_us, GError **error);
+
 /* diagnosis.c: why a master doesn't answer; nothing for one in this process. */
 gboolean muster_cluster_check (const char *const *cluster, GError **error);
 /* What is to be kept of the verb's time as long as there was no session. */
 gint64 muster_verb_reserve_us (const MusterVerb *self);
-void muster_verb_diagnose (MusterVerb *self);
+/* is_kept: CreateSession, called when the phase began, has had no answer. */
+void muster_verb_diagnose (MusterVerb *self, gboolean is_kept);
+/* Whether there is an address to look at. */
+gboolean muster_verb_can_look (const MusterVerb *self);
+/* The same while CreateSession has no answer yet, until answered is cancelled. TRUE if it came to
+ * something else than *found (owned by the caller, nullable), which is an outline of it. */
+gboolean muster_verb_look_again (MusterVerb *self, GCancellable *answered, char **found);
 void muster_verb_forget_diagnosis (MusterVerb *self);
 
 /* chief.c: claims and announcements; without a model named, or on a master that keeps none, nothing

@@ -65,7 +65,7 @@ muster_verb_hear_failure (MusterVerb *self, const GError *failure)
 void
 muster_verb_hear_session (MusterVerb *self)
 {
-  if (!self->failure)
+  if (!self->has_situation)
     return;
   g_clear_error (&self->failure);
   update (self, NULL);

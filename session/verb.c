@@ -231,7 +231,10 @@ judge_creation (MusterVerb *self, GError *failure, gint64 deadline_us)
   if (failure->domain != MUSTER_ERROR)
     return;
   if (ran_out || (muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE) && !is_known (self, failure)))
-    muster_verb_diagnose (self);
+    muster_verb_diagnose (self, ran_out);
+  else if (!muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE) &&
+           !muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED))
+    muster_verb_forget_diagnosis (self); /* it has answered */
   self->ran_out = ran_out;
   muster_verb_hear_failure (self, failure);
 }
@@ -245,9 +248,7 @@ muster_verb_create_session (MusterVerb *self, GError **error)
                            : self->call_deadline_us - muster_verb_reserve_us (self);
 
   muster_verb_phase (self, "connect");
-  MusterSession *session =
-      muster_master_create_session (self->master, self->manager->graph, self->manager->config,
-                                    deadline_us, self->cancellable, &failure);
+  MusterSession *session = muster_verb_call_create (self, deadline_us, &failure);
   if (!session) {
     judge_creation (self, failure, deadline_us);
     g_propagate_error (error, failure);
@@ -304,7 +305,7 @@ run_out (MusterVerb *self, GError **error)
   g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
                        "No time left for another session");
   if (reserve_us > 0) {
-    muster_verb_diagnose (self);
+    muster_verb_diagnose (self, FALSE);
     muster_verb_hear_again (self);
   }
 

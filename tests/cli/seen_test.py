@@ -114,6 +114,15 @@ def prints_lines_when_piped(model):
     check("\x1b" not in err, "no control codes", err)
 
 
+def says_why_while_nobody_answers():
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        target = "grpc://127.0.0.1:%d" % silent.getsockname()[1]
+        code, _, err = run("wait", "--meta-graph=" + MODEL, "--master=" + target, "--timeout=" + PATIENCE)
+    told = [line for line in err.splitlines() if line.startswith("waiting for digits")]
+    check(code == 2, "never answered", code)
+    check(any("HTTP/2 settings never came" in line for line in told), "why, before the end", err)
+
+
 def draws_one_story_as_text_and_json(model):
     code, out, _ = run("wait", *model, "--timeout=" + PATIENCE, "--json", "--progress")
     lines = [json.loads(line) for line in out.splitlines()]
@@ -231,6 +240,7 @@ def main():
         writes_a_trace(model, folder)
     with served() as model, tempfile.TemporaryDirectory() as folder:
         tells_a_services_manager(model, folder)
+    says_why_while_nobody_answers()
     return 1 if failures else 0
 
 

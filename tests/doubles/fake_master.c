@@ -31,6 +31,7 @@ typedef struct {
 
 struct _MusterFakeMaster {
   GObject parent;
+  char *target;           /* (owned) (nullable) */
   MusterFakeClock *clock; /* (owned) */
   MusterFakeBoard *board; /* (owned) */
   GMutex lock;
@@ -178,6 +179,13 @@ muster_fake_master_fail (MusterFakeMaster *self, const char *what, guint first, 
   g_mutex_lock (&self->lock);
   g_array_append_val (script_locked (self, what)->failures, failure);
   g_mutex_unlock (&self->lock);
+}
+
+void
+muster_fake_master_set_target (MusterFakeMaster *self, const char *target)
+{
+  g_free (self->target);
+  self->target = g_strdup (target);
 }
 
 void
@@ -495,9 +503,11 @@ muster_fake_master_create_session (MusterMaster *master, MusterGraph *graph, GBy
 }
 
 static const char *
-muster_fake_master_target (G_GNUC_UNUSED MusterMaster *master)
+muster_fake_master_target (MusterMaster *master)
 {
-  return "fake";
+  MusterFakeMaster *self = MUSTER_FAKE_MASTER (master);
+
+  return self->target ? self->target : "fake";
 }
 
 static void
@@ -506,6 +516,7 @@ muster_fake_master_finalize (GObject *object)
   MusterFakeMaster *self = MUSTER_FAKE_MASTER (object);
 
   muster_fake_board_free (self->board);
+  g_free (self->target);
   g_object_unref (self->clock);
   g_hash_table_unref (self->scripts);
   g_hash_table_unref (self->variables);

@@ -16,6 +16,8 @@ G_BEGIN_DECLS
 G_DECLARE_FINAL_TYPE (MusterFakeMaster, muster_fake_master, MUSTER, FAKE_MASTER, GObject)
 
 MusterFakeMaster *muster_fake_master_new (MusterFakeClock *clock);
+/* What it says it was made from; "fake" until set, which is to be done before anybody asks. */
+void muster_fake_master_set_target (MusterFakeMaster *self, const char *target);
 
 /* Ops. An op may be scripted several ways: its effects happen in the order in which they were
  * scripted, and it yields what was scripted last. */
