@@ -30,7 +30,7 @@ typedef struct {
 typedef struct {
   MusterClock *clock;                /* NULL: the machine's */
   MusterRpcCredentials *credentials; /* (nullable) TLS and token; health is open to all */
-  gboolean insecure;                 /* listen beyond loopback without credentials */
+  gboolean insecure;                 /* listen beyond loopback without TLS */
   MusterServerLimits limits;
   gint64 chief_lease_us;  /* 0: 15 s: a chief that is silent for so long has lost its model */
   gint64 idle_session_us; /* 0: never: sessions of clients that don't renew, unused for so long, are
@@ -47,7 +47,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterServer, muster_server_free)
  * PERMISSION_DENIED for an address beyond loopback without TLS, unless insecure. */
 int muster_server_listen (MusterServer *self, const char *address, GError **error);
 /* The same for a port that offers nothing but health, for probes that may not reach the master.
- * Before start. While steps are given time to end it still answers, NOT_SERVING. */
+ * On any address: it tells of health alone, in plain text. Before start. While steps are given time
+ * to end it still answers, NOT_SERVING. */
 int muster_server_listen_health (MusterServer *self, const char *address, GError **error);
 /* GET /healthz, /readyz and /metrics (OpenMetrics) over HTTP, without token or TLS: beyond
  * loopback only if insecure, else PERMISSION_DENIED. Before start. */
@@ -66,6 +67,7 @@ typedef struct {
   guint ready;  /* of those */
 } MusterServerCounts;
 
+/* Any thread. */
 void muster_server_count (MusterServer *self, MusterServerCounts *counts);
 
 /* Tells those who watch, lets steps end for grace_us, then cancels them. */

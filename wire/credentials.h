@@ -13,10 +13,10 @@ typedef struct _MusterRpcCredentials MusterRpcCredentials;
 
 /* Paths of files, each (nullable); they are read once, when the credentials are made.
  *
- * A client uses TLS if `tls` is set or any of its files is given: it trusts ca_file, or what the
- * system trusts, and shows its certificate to a server that asks for one. A server uses TLS with
- * certificate_file and key_file; with ca_file besides, a client must show a certificate that it
- * signed.
+ * A client uses TLS if `tls` is set or any of the first three files is given: it trusts ca_file, or
+ * what the system trusts, and shows its certificate to a server that asks for one. A server uses
+ * TLS with certificate_file and key_file; with ca_file besides, a client must show a certificate
+ * that it signed.
  *
  * With token_file a client sends the token with each call, but never in plain text beyond loopback:
  * such a call is INVALID_ARGUMENT. A server demands it of each call, except of open methods
@@ -26,7 +26,7 @@ typedef struct {
   const char *key_file;         /* PEM, without a password */
   const char *ca_file;          /* PEM, one certificate or more */
   const char *token_file;       /* one line, at most 4 KiB of printable ASCII */
-  gboolean tls;
+  gboolean tls;                 /* a client's: TLS, whether or not a file is given */
 } MusterRpcSecurity;
 
 /* INVALID_ARGUMENT names the file that can't be read or isn't what it should be, a key without its
