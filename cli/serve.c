@@ -23,8 +23,8 @@ static const char summary[] =
     "program that can speak\n"
     "neither TLS nor send a token, as TensorFlow's, reaches a secured master through a gateway "
     "beside it:\n"
-    "`muster serve --master=grpcs://HOST:PORT --master-token-file=FILE`, with localhost:2222 as "
-    "its master.";
+    "`muster serve --master=grpcs://HOST:PORT --master-token-file=FILE`; the program then says "
+    "grpc://localhost:2222.";
 
 typedef struct {
   char *listen, *health_listen, *http, *target;              /* (owned) (nullable) */
