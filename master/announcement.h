@@ -6,8 +6,8 @@
 
 G_BEGIN_DECLS
 
-/* What a chief says of the model that it prepares (decision 16), as the master that keeps it tells
- * it on. A plain struct. Ages are microseconds at the moment it was told. */
+/* What a chief says of the model that it prepares, as the master that keeps it tells it on. A plain
+ * struct. Ages are microseconds at the moment it was told. */
 
 typedef enum {
   MUSTER_CHIEF_UNKNOWN = 0,

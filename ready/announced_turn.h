@@ -5,9 +5,9 @@
 
 G_BEGIN_DECLS
 
-/* What a waiter may do, of what the two ops say and what the model's chief announces (decision 16).
- * While a chief prepares the model, or has died over it, the gate is closed and the model isn't
- * ready, whatever the ops say; the same once the job is over. Else the ops decide. */
+/* What a waiter may do, of what the two ops say and what the model's chief announces. While a chief
+ * prepares the model, or has died over it, the gate is closed and the model isn't ready, whatever
+ * the ops say; the same once the job is over. Else the ops decide. */
 
 /* TRUE where the chief's phase decides alone, and the ops don't. chief may be NULL. */
 gboolean muster_chief_decides (const MusterAnnouncement *chief);

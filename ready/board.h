@@ -7,8 +7,8 @@
 G_BEGIN_DECLS
 
 /* MusterBoard is where chiefs announce what they prepare: for each model who its chief is, in which
- * phase, under which epoch, and whether its lease is held (decision 16). The rules of claiming
- * stand here and nowhere else:
+ * phase, under which epoch, and whether its lease is held. The rules of claiming stand here and
+ * nowhere else:
  *
  *   - a living chief keeps its model against all who don't bring a higher epoch;
  *   - who brings an epoch below the highest ever seen is refused, whether anybody lives or not;

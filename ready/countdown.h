@@ -9,13 +9,13 @@ G_BEGIN_DECLS
  * A plain struct.
  *
  * The interval is max (10 ms, 10 % of the time waited so far but at most 200 ms, 1 % of it, 20
- * times what a look costs), with jitter, never above ceiling_us (recovery_wait_secs) (decision 7).
- * What a look costs is the cheapest of the last three: a master that is busy for a moment, perhaps
- * with the very init that is waited for, makes one look dear. The first looks count less, since in
- * them the master lays out the step, and for all who come together at once: after the first the
- * pause is what it cost, then twice that, and so on up to 20 times. The interval grows when the
- * cost rises above its own minimum: then others are looking too. The last look starts early enough
- * to end by the deadline. */
+ * times what a look costs), with jitter, never above ceiling_us (recovery_wait_secs). What a look
+ * costs is the cheapest of the last three: a master that is busy for a moment, perhaps with the
+ * very init that is waited for, makes one look dear. The first looks count less, since in them the
+ * master lays out the step, and for all who come together at once: after the first the pause is
+ * what it cost, then twice that, and so on up to 20 times. The interval grows when the cost rises
+ * above its own minimum: then others are looking too. The last look starts early enough to end by
+ * the deadline. */
 
 #define MUSTER_COUNTDOWN_MEMORY 3
 

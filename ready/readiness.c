@@ -68,7 +68,7 @@ judge_value (const char *op, const MusterTensor *value, MusterReadiness *readine
   return FALSE;
 }
 
-/* The one place that reads a master's words (decision 8): TensorFlow has no other way to say it. */
+/* The one place that reads a master's words: TensorFlow has no other way to say it. */
 static gboolean
 means_not_ready (const GError *failure)
 {

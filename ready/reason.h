@@ -6,9 +6,9 @@
 
 G_BEGIN_DECLS
 
-/* Why a model isn't ready, as data (decision 8): one reason for each component that has a part in
- * it, in the order in which they must be well: server, job, chief, graph, task, variables. Text for
- * people and JSON for programs are both drawn from these fields. */
+/* Why a model isn't ready, as data: one reason for each component that has a part in it, in the
+ * order in which they must be well: server, job, chief, graph, task, variables. Text for people and
+ * JSON for programs are both drawn from these fields. */
 
 typedef struct {
   const char *component; /* static: "server", "job", "chief", "graph", "task", "variables" */

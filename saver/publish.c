@@ -74,7 +74,7 @@ has_index (MusterSaver *self, const char *temporary, char **written, GError **er
   return refuse_unseen (self, temporary, error);
 }
 
-/* Makes durable what another process wrote: TensorFlow doesn't (decision 10). */
+/* Makes durable what another process wrote: TensorFlow doesn't. */
 static gboolean
 sync_written (MusterSaver *self, const char *directory, char **written, GError **error)
 {

@@ -10,9 +10,8 @@ G_BEGIN_DECLS
 /* MusterSaver keeps a model: it saves a session's variables as a checkpoint, restores them, and
  * forgets old checkpoints. It drives the save and restore ops that a MetaGraphDef's SaverDef names,
  * on any master; names, the state file and retention are its own, in the chief's file system, which
- * the master must share (decision 10). A save is published whole: under a temporary prefix, synced,
- * renamed, then named in the state file. One saver may be used from any thread; saves take turns.
- */
+ * the master must share. A save is published whole: under a temporary prefix, synced, renamed, then
+ * named in the state file. One saver may be used from any thread; saves take turns. */
 
 #define MUSTER_TYPE_SAVER (muster_saver_get_type ())
 G_DECLARE_FINAL_TYPE (MusterSaver, muster_saver, MUSTER, SAVER, GObject)

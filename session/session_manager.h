@@ -127,9 +127,9 @@ typedef struct {
 void muster_session_report_clear (MusterSessionReport *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterSessionReport, muster_session_report_clear)
 
-/* Creates a session and makes the model ready, or fails: FAILED_PRECONDITION with the seed's words
- * where nothing can make it ready, or what was run didn't. report may be NULL; it is filled also on
- * failure.
+/* Creates a session and makes the model ready, or fails: FAILED_PRECONDITION with TensorFlow's
+ * words where nothing can make it ready, or what was run didn't. report may be NULL; it is filled
+ * also on failure.
  *
  * Where the master loses the session (ABORTED), ends a step (CANCELLED) or, with a timeout, can't
  * be reached (UNAVAILABLE), the work begins again in another session as the policy for preparing

@@ -179,7 +179,6 @@ write_nothing (G_GNUC_UNUSED MusterFakeMaster *master, const MusterStep *step, M
   return TRUE;
 }
 
-/* decision 10 */
 MUSTER_TEST (Save, says_that_the_directory_is_not_shared)
 {
   g_auto (Fixture) f = set_up ();
