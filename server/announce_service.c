@@ -271,10 +271,10 @@ claim (MusterRpcCall *call, GBytes *request, gpointer data)
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterServed) served = NULL;
   const Muster__ClaimRequest *read =
-      muster_unpack (&muster__claim_request__descriptor, g_bytes_get_data (request, NULL),
-                     g_bytes_get_size (request), arena, "ClaimRequest", &error);
-  if (read != NULL)
-    served = muster_sessions_find (server->sessions, read->session_handle, &error);
+      muster_server_unpack (call, request, &muster__claim_request__descriptor, arena);
+  if (read == NULL)
+    return;
+  served = muster_sessions_find (server->sessions, read->session_handle, &error);
   if (served != NULL)
     open_claim (server->announcing, call, read, served);
   else
@@ -312,9 +312,10 @@ announce (MusterRpcCall *call, GBytes *request, gpointer data)
   g_autoptr (MusterArena) arena = muster_arena_new ();
   g_autoptr (GError) error = NULL;
   const Muster__AnnounceRequest *read =
-      muster_unpack (&muster__announce_request__descriptor, g_bytes_get_data (request, NULL),
-                     g_bytes_get_size (request), arena, "AnnounceRequest", &error);
-  if (read == NULL || !take_in (server, read, &error)) {
+      muster_server_unpack (call, request, &muster__announce_request__descriptor, arena);
+  if (read == NULL)
+    return;
+  if (!take_in (server, read, &error)) {
     muster_rpc_call_finish (call, error);
     return;
   }

@@ -292,9 +292,10 @@ watch (MusterRpcCall *call, GBytes *request, gpointer data)
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterServed) served = NULL;
   const Muster__WatchRequest *read =
-      muster_unpack (&muster__watch_request__descriptor, g_bytes_get_data (request, NULL),
-                     g_bytes_get_size (request), arena, "WatchRequest", &error);
-  if (read != NULL && check_names (read, &error))
+      muster_server_unpack (call, request, &muster__watch_request__descriptor, arena);
+  if (read == NULL)
+    return;
+  if (check_names (read, &error))
     served = muster_sessions_find (server->sessions, read->session_handle, &error);
   if (served != NULL && muster_limits_take (server->limits, MUSTER_LIMIT_WATCHERS, &error))
     open_watch (server->readiness, served, call, read);
@@ -406,7 +407,7 @@ waiting_new (Watcher *watcher, gint64 now_us)
       .model = g_strdup (watcher->model),
       .age_us = now_us - watcher->since_us,
       .waits_for = watcher->waits_for,
-      .why = g_strdup (watcher->why != NULL ? watcher->why : ""),
+      .why = g_strdup (muster_server_text (watcher->why)),
   };
   g_mutex_unlock (&watcher->lock);
   return waiting;
