@@ -56,8 +56,7 @@ main (int argc, char **argv)
   if (argc != 3)
     return 2;
   g_autoptr (MusterScaffold) scaffold = muster_scaffold_load (argv[1], &error);
-  g_autoptr (MusterSession) session =
-      scaffold != NULL ? prepare (scaffold, argv[2], &error) : NULL;
+  g_autoptr (MusterSession) session = scaffold != NULL ? prepare (scaffold, argv[2], &error) : NULL;
   if (session == NULL) {
     g_autofree char *line = g_strdup_printf ("failed %d: %s", error->code, error->message);
     say (line);
