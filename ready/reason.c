@@ -88,9 +88,21 @@ state_of_failure (const MusterReasons *self, const GError *failure)
              : "up";
 }
 
+/* "ps:1" of "ps:1: refused". */
 static char *
-server_hint (const char *state, const char *target)
+name_of_task (const char *task)
 {
+  const char *why = strstr (task, ": ");
+  return why != NULL ? g_strndup (task, (gsize)(why - task)) : g_strdup (task);
+}
+
+static char *
+server_hint (const char *state, const char *target, const char *const *tasks)
+{
+  if (strcmp (state, "silent") == 0 && tasks != NULL && tasks[0] != NULL) {
+    g_autofree char *task = name_of_task (tasks[0]);
+    return g_strdup_printf ("start %s: the master waits for all its tasks", task);
+  }
   if (strcmp (state, "not-resolved") == 0)
     return g_strdup_printf ("is the name in %s right?", target);
   if (strcmp (state, "refused") == 0)
@@ -132,7 +144,7 @@ add_server (MusterReasons *self, GPtrArray *list, const MusterSituation *situati
   const char *scheme = strstr (target, "://");
   it->owner = situation->target == NULL ? NULL : g_strdup (scheme != NULL ? scheme + 3 : target);
   it->last_error = failure == NULL ? NULL : g_strdup (failure->message);
-  it->hint = is_up ? NULL : server_hint (state, target);
+  it->hint = is_up ? NULL : server_hint (state, target, situation->tasks);
   self->was_reached = self->was_reached || is_up;
   g_ptr_array_add (list, it);
 }
@@ -252,8 +264,7 @@ add_tasks (GPtrArray *list, const char *const *tasks)
 {
   for (; tasks != NULL && *tasks != NULL; tasks++) {
     const char *why = strstr (*tasks, ": ");
-    g_autofree char *task =
-        why != NULL ? g_strndup (*tasks, (gsize)(why - *tasks)) : g_strdup (*tasks);
+    g_autofree char *task = name_of_task (*tasks);
     char *text = why != NULL ? g_strdup_printf ("%s does not answer: %s", task, why + 2)
                              : g_strdup_printf ("%s does not answer", task);
     MusterReason *it = reason_new ("task", "missing", FALSE, text);

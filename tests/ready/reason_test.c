@@ -166,6 +166,23 @@ MUSTER_TEST (Reason, believes_the_diagnosis_before_the_failure)
   tear_down (&it);
 }
 
+/* A master that answers, but keeps a session waiting until its whole cluster is there. */
+MUSTER_TEST (Reason, hints_at_the_task_that_keeps_a_master_silent)
+{
+  const char *const tasks[] = {"ps:1: refused", NULL};
+  Fixture it;
+  set_up (&it);
+  it.situation.turn = NULL;
+  it.situation.server_state = "silent";
+  it.situation.diagnosis = "up, but CreateSession has had no answer for 2.0 s";
+  it.situation.tasks = tasks;
+
+  const MusterReason *server = update (&it, "server");
+
+  MUSTER_EXPECT_STREQ (server->hint, "start ps:1: the master waits for all its tasks");
+  tear_down (&it);
+}
+
 MUSTER_TEST (Reason, says_that_no_chief_has_ever_registered_and_how_to_start_one)
 {
   Fixture it;
