@@ -67,8 +67,9 @@ void muster_board_set_ready (MusterBoard *self, const char *model, gint64 epoch,
  * that goes on repeating that it is prepared, or trains, isn't believed until it has prepared
  * again. A chief that claimed while the master was being reset stays: n_claims is
  * muster_board_n_claims () as it was before. */
-guint64 muster_board_n_claims (MusterBoard *self);
 void muster_board_reset (MusterBoard *self, guint64 n_claims);
+/* How many claims it has granted. */
+guint64 muster_board_n_claims (MusterBoard *self);
 
 /* What is announced of a model; NULL: no chief has ever registered. (transfer full) */
 MusterAnnouncement *muster_board_look (MusterBoard *self, const char *model);

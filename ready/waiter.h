@@ -37,11 +37,11 @@ gboolean muster_waiter_wait_gate (MusterWaiter *self, gint64 deadline_us, GCance
 gboolean muster_waiter_wait_ready (MusterWaiter *self, gint64 deadline_us,
                                    GCancellable *cancellable, GError **error);
 
-/* The last reason heard, or NULL; borrowed. And how often it looked or heard, and whether it was
- * pushed. */
+/* The last reason heard, or NULL; borrowed. */
 const char *muster_waiter_why (MusterWaiter *self);
 /* The last turn, empty before the first; borrowed until the next wait. */
 const MusterTurn *muster_waiter_turn (MusterWaiter *self);
+/* How often it looked, or was told; and whether it was told. */
 guint muster_waiter_looks (MusterWaiter *self);
 gboolean muster_waiter_is_pushed (MusterWaiter *self);
 
