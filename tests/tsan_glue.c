@@ -346,6 +346,29 @@ g_once_init_leave (volatile void *location, gsize result)
   next_ (location, result);
 }
 
+typedef struct {
+  GOnce *once;
+  GThreadFunc func;
+  gpointer data;
+} Once;
+static gpointer
+run_once (gpointer data)
+{
+  Once *it = data;
+  gpointer result = it->func (it->data);
+  __tsan_release ((void *)&it->once->status);
+  return result;
+}
+gpointer
+g_once_impl (GOnce *once, GThreadFunc func, gpointer data)
+{
+  NEXT_ONCE (g_once_impl);
+  Once it = {once, func, data};
+  gpointer result = next_ (once, run_once, &it);
+  __tsan_acquire ((void *)&once->status);
+  return result;
+}
+
 /* A class, its parents and its interfaces are set up on the thread that first makes an object of
  * it; all who make one later see that. The lock itself must stay unseen: it would order those
  * threads in all they do. */
