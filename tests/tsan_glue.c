@@ -7,9 +7,7 @@
 #include <gio/gio.h>
 #include <grpc/grpc.h>
 #include <grpc/grpc_security.h>
-
-void __tsan_acquire (void *address);
-void __tsan_release (void *address);
+#include <sanitizer/tsan_interface.h>
 
 #define NEXT(name) ((__typeof__ (&name))(dlsym (RTLD_NEXT, #name)))
 #define NEXT_ONCE(name)                                                                            \
@@ -18,57 +16,76 @@ void __tsan_release (void *address);
   if (next_ == NULL)                                                                               \
   __atomic_store_n (&cached_, next_ = NEXT (name), __ATOMIC_RELAXED)
 
-#define LOCK(name, Type)                                                                           \
+/* As mutexes, so that TSan also sees locks taken in an order that can deadlock, and that one reader
+ * is not ordered by another. */
+#define LOCK(name, Type, flags)                                                                    \
   void name (Type *m)                                                                              \
   {                                                                                                \
     NEXT_ONCE (name);                                                                              \
+    __tsan_mutex_pre_lock (m, flags);                                                              \
     next_ (m);                                                                                     \
-    __tsan_acquire (m);                                                                            \
+    __tsan_mutex_post_lock (m, flags, 1);                                                          \
   }
-#define TRYLOCK(name, Type)                                                                        \
+#define TRYLOCK(name, Type, flags)                                                                 \
   gboolean name (Type *m)                                                                          \
   {                                                                                                \
     NEXT_ONCE (name);                                                                              \
+    __tsan_mutex_pre_lock (m, (flags) | __tsan_mutex_try_lock);                                    \
     gboolean got = next_ (m);                                                                      \
-    if (got)                                                                                       \
-      __tsan_acquire (m);                                                                          \
+    __tsan_mutex_post_lock (                                                                       \
+        m, (flags) | (got ? __tsan_mutex_try_lock : __tsan_mutex_try_lock_failed), 1);             \
     return got;                                                                                    \
   }
-#define UNLOCK(name, Type)                                                                         \
+#define UNLOCK(name, Type, flags)                                                                  \
   void name (Type *m)                                                                              \
   {                                                                                                \
     NEXT_ONCE (name);                                                                              \
-    __tsan_release (m);                                                                            \
+    __tsan_mutex_pre_unlock (m, flags);                                                            \
     next_ (m);                                                                                     \
+    __tsan_mutex_post_unlock (m, flags);                                                           \
+  }
+#define CLEAR(name, Type)                                                                          \
+  void name (Type *m)                                                                              \
+  {                                                                                                \
+    NEXT_ONCE (name);                                                                              \
+    next_ (m);                                                                                     \
+    __tsan_mutex_destroy (m, 0);                                                                   \
   }
 
-LOCK (g_mutex_lock, GMutex)
-TRYLOCK (g_mutex_trylock, GMutex)
-UNLOCK (g_mutex_unlock, GMutex)
-LOCK (g_rec_mutex_lock, GRecMutex)
-TRYLOCK (g_rec_mutex_trylock, GRecMutex)
-UNLOCK (g_rec_mutex_unlock, GRecMutex)
-LOCK (g_rw_lock_writer_lock, GRWLock)
-UNLOCK (g_rw_lock_writer_unlock, GRWLock)
-LOCK (g_rw_lock_reader_lock, GRWLock)
-UNLOCK (g_rw_lock_reader_unlock, GRWLock)
+LOCK (g_mutex_lock, GMutex, 0)
+TRYLOCK (g_mutex_trylock, GMutex, 0)
+UNLOCK (g_mutex_unlock, GMutex, 0)
+CLEAR (g_mutex_clear, GMutex)
+LOCK (g_rec_mutex_lock, GRecMutex, __tsan_mutex_write_reentrant)
+TRYLOCK (g_rec_mutex_trylock, GRecMutex, __tsan_mutex_write_reentrant)
+UNLOCK (g_rec_mutex_unlock, GRecMutex, 0)
+CLEAR (g_rec_mutex_clear, GRecMutex)
+LOCK (g_rw_lock_writer_lock, GRWLock, 0)
+UNLOCK (g_rw_lock_writer_unlock, GRWLock, 0)
+LOCK (g_rw_lock_reader_lock, GRWLock, __tsan_mutex_read_lock)
+UNLOCK (g_rw_lock_reader_unlock, GRWLock, __tsan_mutex_read_lock)
+CLEAR (g_rw_lock_clear, GRWLock)
 
 void
 g_cond_wait (GCond *c, GMutex *m)
 {
   NEXT_ONCE (g_cond_wait);
-  __tsan_release (m);
+  __tsan_mutex_pre_unlock (m, 0);
+  __tsan_mutex_post_unlock (m, 0);
   next_ (c, m);
-  __tsan_acquire (m);
+  __tsan_mutex_pre_lock (m, 0);
+  __tsan_mutex_post_lock (m, 0, 1);
 }
 
 gboolean
 g_cond_wait_until (GCond *c, GMutex *m, gint64 until)
 {
   NEXT_ONCE (g_cond_wait_until);
-  __tsan_release (m);
+  __tsan_mutex_pre_unlock (m, 0);
+  __tsan_mutex_post_unlock (m, 0);
   gboolean woken = next_ (c, m, until);
-  __tsan_acquire (m);
+  __tsan_mutex_pre_lock (m, 0);
+  __tsan_mutex_post_lock (m, 0, 1);
   return woken;
 }
 
