@@ -30,7 +30,7 @@ muster_reason_free (MusterReason *self)
   g_free (self->text);
   g_free (self->last_error);
   g_free (self->hint);
-  g_strfreev (self->names);
+  g_free (self->names);
   g_free (self);
 }
 
@@ -43,7 +43,7 @@ reason_copy (gconstpointer source, gpointer data G_GNUC_UNUSED)
   copy->text = g_strdup (self->text);
   copy->last_error = g_strdup (self->last_error);
   copy->hint = g_strdup (self->hint);
-  copy->names = g_strdupv (self->names);
+  copy->names = self->names != NULL ? muster_reason_pack_names (self->names) : NULL;
   return copy;
 }
 

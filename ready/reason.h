@@ -21,7 +21,7 @@ typedef struct {
   gboolean is_well; /* nothing is wrong with this one */
   guint n_missing;  /* "variables": how many have no value, … */
   guint n_total;    /* … of how many; 0: unknown */
-  char **names;     /* (owned) (nullable) "variables": all of the missing ones */
+  char **names;     /* (owned) (nullable) "variables": all of the missing ones, in one block */
 } MusterReason;
 
 /* States: server up, not-resolved, refused, unreachable, silent, lost; job running, over; chief
