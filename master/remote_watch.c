@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/names.h"
 #include "master/remote_private.h"
 
 /* Of how two graphs differ, for people. */
@@ -53,21 +54,6 @@ text_or_null (const char *text)
 }
 
 static void
-fill_missing (MusterTurn *turn, char *const *names, gsize n)
-{
-  gsize size = 0;
-  for (gsize i = 0; i < n; i++)
-    size += strlen (names[i]) + 1;
-  turn->missing = g_new0 (char *, n + 1);
-  turn->missing_block = g_malloc (size);
-  char *at = turn->missing_block;
-  for (gsize i = 0; i < n; i++) {
-    turn->missing[i] = at;
-    at = g_stpcpy (at, names[i]) + 1;
-  }
-}
-
-static void
 fill_turn (MusterTurn *turn, const Muster__Turn *from)
 {
   *turn = (MusterTurn){
@@ -81,7 +67,7 @@ fill_turn (MusterTurn *turn, const Muster__Turn *from)
     turn->chief = muster_remote_announcement (from->chief);
   turn->graph_difference = muster_remote_text (from->graph_difference, MOST_DIFFERENCE);
   if (from->n_missing > 0)
-    fill_missing (turn, from->missing, from->n_missing);
+    turn->missing = muster_names_pack (from->missing, from->n_missing);
 }
 
 static gboolean

@@ -17,10 +17,7 @@ muster_turn_clear (MusterTurn *self)
 {
   g_clear_pointer (&self->why_gate, g_free);
   g_clear_pointer (&self->why_not_ready, g_free);
-  if (self->missing_block == NULL)
-    g_clear_pointer (&self->missing, g_strfreev);
   g_clear_pointer (&self->missing, g_free);
-  g_clear_pointer (&self->missing_block, g_free);
   g_clear_pointer (&self->chief, muster_announcement_free);
   g_clear_pointer (&self->graph_difference, g_free);
 }

@@ -56,9 +56,8 @@ typedef struct {
   gboolean is_ready;
   char *why_gate;      /* (owned) (nullable) */
   char *why_not_ready; /* (owned) (nullable) */
-  char **missing;      /* (owned) (nullable) names of variables without a value */
-  char *missing_block; /* (owned) (nullable) where those names lie, if not each on its own: ten
-                          thousand of them must not take long to free */
+  char **missing;      /* (owned) (nullable) names of variables without a value, in one block
+                          (base/names.h) */
   /* Of the model that the watch named: */
   gboolean keeps_announcements; /* the master keeps announcements: what follows is known */
   MusterAnnouncement *chief;    /* (owned) (nullable) NULL: no chief has ever registered */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ready/announced_turn.h"
 
+#include "base/names.h"
 #include "master/announcement.h"
 
 gboolean
@@ -62,7 +63,8 @@ muster_turn_announce (MusterTurn *turn, const MusterTurn *ops, gboolean keeps_an
   turn->is_ready = ops->is_ready;
   turn->why_gate = g_strdup (ops->why_gate);
   turn->why_not_ready = g_strdup (ops->why_not_ready);
-  turn->missing = g_strdupv (ops->missing);
+  if (ops->missing != NULL)
+    turn->missing = muster_names_pack (ops->missing, g_strv_length (ops->missing));
 }
 
 void

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ready/readiness.h"
 
+#include "base/names.h"
 #include "graph/graph_nodes.h"
 
 void
 muster_readiness_clear (MusterReadiness *self)
 {
-  g_clear_pointer (&self->missing, g_strfreev);
+  g_clear_pointer (&self->missing, g_free);
   g_clear_pointer (&self->why_not, g_free);
   self->is_ready = FALSE;
 }
@@ -34,12 +35,11 @@ decode_name (MusterString name)
 static void
 fill_missing (const MusterTensor *names, MusterReadiness *readiness)
 {
-  g_autoptr (GPtrArray) missing = g_ptr_array_new ();
+  g_autoptr (GPtrArray) missing = g_ptr_array_new_with_free_func (g_free);
 
   for (gint64 i = 0; i < muster_tensor_n_elements (names); i++)
     g_ptr_array_add (missing, decode_name (muster_tensor_string (names, i)));
-  g_ptr_array_add (missing, NULL);
-  readiness->missing = (char **)g_ptr_array_free (g_steal_pointer (&missing), FALSE);
+  readiness->missing = muster_names_pack ((char *const *)missing->pdata, missing->len);
 
   g_autofree char *list = g_strjoinv (", ", readiness->missing);
   readiness->why_not = g_strconcat ("Variables not initialized: ", list, NULL);

@@ -10,7 +10,8 @@ G_BEGIN_DECLS
 
 typedef struct {
   gboolean is_ready;
-  char **missing; /* (owned) (nullable) variables without a value, as the op named them */
+  char **missing; /* (owned) (nullable) variables without a value, as the op named them, in one
+                     block */
   char *
       why_not; /* (owned) (nullable) "Variables not initialized: a, b", or the master's own words */
 } MusterReadiness;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ready/reason_private.h"
 
+#include "base/names.h"
+
 #include <string.h>
 
 struct _MusterReasons {
@@ -43,7 +45,7 @@ reason_copy (gconstpointer source, gpointer data G_GNUC_UNUSED)
   copy->text = g_strdup (self->text);
   copy->last_error = g_strdup (self->last_error);
   copy->hint = g_strdup (self->hint);
-  copy->names = self->names != NULL ? muster_reason_pack_names (self->names) : NULL;
+  copy->names = self->names != NULL ? muster_names_pack (self->names, self->n_missing) : NULL;
   return copy;
 }
 

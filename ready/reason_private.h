@@ -9,10 +9,6 @@ G_BEGIN_DECLS
  * sets since_us. (transfer full) */
 MusterReason *muster_reason_for_variables (const MusterSituation *situation);
 
-/* A copy in one block, to be freed at once: ten thousand names, which each of many waiters lets go
- * when the model is ready, must not hold it up. (transfer full) */
-char **muster_reason_pack_names (char *const *names);
-
 /* Whose a device is: "/job:ps/replica:0/task:1/device:CPU:0" is "ps:1", "/job:ps" is "ps". NULL
  * where it names no job. (transfer full) */
 char *muster_reason_owner_of_device (const char *device);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ready/reason_private.h"
 
+#include "base/names.h"
+
 #include <string.h>
 
 #define OWNERS_SHOWN       6 /* the longest lists first; the rest as "…" */
@@ -140,23 +142,6 @@ describe (GPtrArray *groups, guint n_missing)
   return g_string_free (text, FALSE);
 }
 
-char **
-muster_reason_pack_names (char *const *names)
-{
-  gsize n = g_strv_length ((char **)names);
-  gsize size = (n + 1) * sizeof (char *);
-  for (gsize i = 0; i < n; i++)
-    size += strlen (names[i]) + 1;
-  char **block = g_malloc (size);
-  char *at = (char *)&block[n + 1];
-  for (gsize i = 0; i < n; i++) {
-    block[i] = at;
-    at = g_stpcpy (at, names[i]) + 1;
-  }
-  block[n] = NULL;
-  return block;
-}
-
 static void
 tell_missing (MusterReason *self, const MusterSituation *situation)
 {
@@ -168,7 +153,7 @@ tell_missing (MusterReason *self, const MusterSituation *situation)
   /* a ready op of the program's own may look at more than the model's variables */
   if (self->n_total < self->n_missing)
     self->n_total = 0;
-  self->names = muster_reason_pack_names (names);
+  self->names = muster_names_pack (names, self->n_missing);
   self->text = describe (groups, self->n_missing);
   if (groups->len == 1 && *largest->owner != '\0')
     self->owner = g_strdup (largest->owner);

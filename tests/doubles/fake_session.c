@@ -193,7 +193,7 @@ judge (MusterFakeWatch *self, const char *op, gboolean *is_ready, char **why, ch
     return FALSE;
   *is_ready = readiness.is_ready;
   *why = g_steal_pointer (&readiness.why_not);
-  g_strfreev (*missing);
+  g_free (*missing);
   *missing = g_steal_pointer (&readiness.missing);
 
   return TRUE;
