@@ -5,7 +5,9 @@
 #include <fcntl.h>
 #include <glib/gstdio.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 /* Local files. */
@@ -15,8 +17,15 @@ struct _MusterStorageFile {
   char *path; /* (owned) */
 };
 
-/* A file this large is mapped, so that its tensors are views; a smaller one is cheaper to copy. */
-#define MAP_FROM (64 * 1024)
+struct _MusterStorageInput {
+  int fd;
+  char *path; /* (owned) */
+};
+
+struct _MusterStorageLock {
+  int fd;
+};
+
 /* One write () or read () moves less than 2 GiB; less than that keeps signals answered. */
 #define CHUNK_MAX (1 << 30)
 
@@ -85,6 +94,21 @@ local_create (MusterStorage *self, const char *path, GError **error)
   return file;
 }
 
+/* Room without length: a file that is cut off by a crash must not end in zeros that look written.
+ */
+static gboolean
+local_reserve (MusterStorage *self, MusterStorageFile *file, guint64 size, GError **error)
+{
+  (void)self;
+  int result;
+  do
+    result = fallocate (file->fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)size);
+  while (result < 0 && errno == EINTR);
+  /* Some file systems can't; then writing says what there is to say. */
+  return result == 0 || errno == EOPNOTSUPP || errno == ENOSYS ||
+         fail (error, file->path, "make room for it");
+}
+
 static gboolean
 local_append (MusterStorage *self, MusterStorageFile *file, const void *data, gsize size,
               GError **error)
@@ -122,41 +146,8 @@ local_close (MusterStorage *self, MusterStorageFile *file, GError **error)
   return is_closed;
 }
 
-static GBytes *
-map_file (int fd, const char *path, GError **error)
-{
-  g_autoptr (GError) why = NULL;
-  g_autoptr (GMappedFile) map = g_mapped_file_new_from_fd (fd, FALSE, &why);
-  if (map == NULL) {
-    g_set_error (error, why->domain, why->code, "'%s': could not map the file: %s", path,
-                 why->message);
-    return NULL;
-  }
-  return g_mapped_file_get_bytes (map);
-}
-
-static GBytes *
-read_small (int fd, gsize size, const char *path, GError **error)
-{
-  g_autofree guint8 *data = g_malloc (size + 1);
-  gsize filled = 0;
-  while (filled < size) {
-    const ssize_t n = read (fd, data + filled, size - filled);
-    if (n < 0 && errno == EINTR)
-      continue;
-    if (n < 0) {
-      fail (error, path, "read");
-      return NULL;
-    }
-    if (n == 0)
-      break; /* it has become shorter: what is there is what is read */
-    filled += (gsize)n;
-  }
-  return g_bytes_new_take (g_steal_pointer (&data), filled);
-}
-
-static GBytes *
-local_read (MusterStorage *self, const char *path, GError **error)
+static MusterStorageInput *
+local_open (MusterStorage *self, const char *path, guint64 *size, GError **error)
 {
   (void)self;
   /* Not blocking: opening a pipe would wait for its writer. */
@@ -166,19 +157,52 @@ local_read (MusterStorage *self, const char *path, GError **error)
     fail (error, path, "open the file");
     return NULL;
   }
-  GBytes *bytes = NULL;
   if (fstat (fd, &st) < 0)
     fail (error, path, "look at the file");
   else if (!S_ISREG (st.st_mode))
     g_set_error (error, G_FILE_ERROR,
                  S_ISDIR (st.st_mode) ? G_FILE_ERROR_ISDIR : G_FILE_ERROR_INVAL,
                  "'%s' is not a regular file", path);
-  else if (st.st_size >= MAP_FROM)
-    bytes = map_file (fd, path, error);
-  else
-    bytes = read_small (fd, (gsize)st.st_size, path, error);
+  else {
+    MusterStorageInput *input = g_new (MusterStorageInput, 1);
+    *input = (MusterStorageInput){.fd = fd, .path = g_strdup (path)};
+    *size = (guint64)st.st_size;
+    return input;
+  }
   close (fd);
-  return bytes;
+  return NULL;
+}
+
+static gssize
+local_read_at (MusterStorage *self, MusterStorageInput *input, guint64 offset, void *buffer,
+               gsize size, GError **error)
+{
+  (void)self;
+  char *at = buffer;
+  gsize filled = 0;
+  while (filled < size) {
+    const ssize_t n =
+        pread (input->fd, at + filled, MIN (size - filled, CHUNK_MAX), (off_t)(offset + filled));
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n < 0) {
+      fail (error, input->path, "read");
+      return -1;
+    }
+    if (n == 0)
+      break;
+    filled += (gsize)n;
+  }
+  return (gssize)filled;
+}
+
+static void
+local_close_input (MusterStorage *self, MusterStorageInput *input)
+{
+  (void)self;
+  close (input->fd);
+  g_free (input->path);
+  g_free (input);
 }
 
 static gboolean
@@ -222,6 +246,18 @@ local_list (MusterStorage *self, const char *directory, GError **error)
 }
 
 static gboolean
+local_look (MusterStorage *self, const char *path, MusterStorageInfo *info, GError **error)
+{
+  (void)self;
+  struct stat st;
+  if (stat (path, &st) < 0)
+    return fail (error, path, "look at the file");
+  info->size = (guint64)st.st_size;
+  info->mtime_us = (gint64)st.st_mtim.tv_sec * G_USEC_PER_SEC + st.st_mtim.tv_nsec / 1000;
+  return TRUE;
+}
+
+static gboolean
 local_sync_directory (MusterStorage *self, const char *directory, GError **error)
 {
   (void)self;
@@ -236,18 +272,83 @@ local_sync_directory (MusterStorage *self, const char *directory, GError **error
   return is_synced;
 }
 
+static gboolean
+local_make_directory (MusterStorage *self, const char *directory, GError **error)
+{
+  (void)self;
+  return g_mkdir_with_parents (directory, 0777) == 0 || fail (error, directory, "make it");
+}
+
+static gboolean
+local_room (MusterStorage *self, const char *directory, guint64 *bytes, GError **error)
+{
+  (void)self;
+  struct statvfs vfs;
+  if (statvfs (directory, &vfs) < 0)
+    return fail (error, directory, "ask for the room in it");
+  *bytes = (guint64)vfs.f_bavail * vfs.f_frsize;
+  return TRUE;
+}
+
+/* flock: it belongs to the open file, so that two locks of one process exclude each other as well,
+ * and it ends with the last process that holds it. */
+static MusterStorageLock *
+local_lock (MusterStorage *self, const char *path, MusterLockMode mode, GError **error)
+{
+  (void)self;
+  const gboolean makes = mode == MUSTER_LOCK_EXCLUSIVE;
+  const int fd =
+      open_retrying (path, makes ? O_RDWR | O_CREAT | O_NONBLOCK : O_RDONLY | O_NONBLOCK, 0666);
+  if (fd < 0) {
+    fail (error, path, "open it to lock it");
+    return NULL;
+  }
+  int result;
+  do
+    result = flock (fd, (mode == MUSTER_LOCK_SHARED ? LOCK_SH : LOCK_EX) | LOCK_NB);
+  while (result < 0 && errno == EINTR);
+  /* A file system without locks is a store without locks. */
+  if (result == 0 || errno == EOPNOTSUPP || errno == ENOLCK || errno == ENOSYS) {
+    MusterStorageLock *lock = g_new (MusterStorageLock, 1);
+    lock->fd = fd;
+    return lock;
+  }
+  if (errno == EWOULDBLOCK)
+    g_set_error (error, G_IO_ERROR, G_IO_ERROR_BUSY, "'%s': another process holds its lock", path);
+  else
+    fail (error, path, "lock it");
+  close (fd);
+  return NULL;
+}
+
+static void
+local_unlock (MusterStorage *self, MusterStorageLock *lock)
+{
+  (void)self;
+  close (lock->fd);
+  g_free (lock);
+}
+
 static void
 muster_local_storage_iface_init (MusterStorageInterface *iface)
 {
   iface->create = local_create;
+  iface->reserve = local_reserve;
   iface->append = local_append;
   iface->sync = local_sync;
   iface->close = local_close;
-  iface->read = local_read;
+  iface->open = local_open;
+  iface->read_at = local_read_at;
+  iface->close_input = local_close_input;
   iface->rename = local_rename;
   iface->remove = local_remove;
   iface->list = local_list;
+  iface->look = local_look;
   iface->sync_directory = local_sync_directory;
+  iface->make_directory = local_make_directory;
+  iface->room = local_room;
+  iface->lock = local_lock;
+  iface->unlock = local_unlock;
 }
 
 static void

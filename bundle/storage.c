@@ -13,6 +13,14 @@ muster_storage_create (MusterStorage *self, const char *path, GError **error)
 }
 
 gboolean
+muster_storage_reserve (MusterStorage *self, MusterStorageFile *file, guint64 size, GError **error)
+{
+  g_return_val_if_fail (MUSTER_IS_STORAGE (self) && file != NULL, FALSE);
+  const MusterStorageInterface *iface = MUSTER_STORAGE_GET_IFACE (self);
+  return iface->reserve == NULL || size == 0 || iface->reserve (self, file, size, error);
+}
+
+gboolean
 muster_storage_append (MusterStorage *self, MusterStorageFile *file, const void *data, gsize size,
                        GError **error)
 {
@@ -34,11 +42,54 @@ muster_storage_close (MusterStorage *self, MusterStorageFile *file, GError **err
   return MUSTER_STORAGE_GET_IFACE (self)->close (self, file, error);
 }
 
+MusterStorageInput *
+muster_storage_open (MusterStorage *self, const char *path, guint64 *size, GError **error)
+{
+  g_return_val_if_fail (MUSTER_IS_STORAGE (self), NULL);
+  return MUSTER_STORAGE_GET_IFACE (self)->open (self, path, size, error);
+}
+
+gssize
+muster_storage_read_at (MusterStorage *self, MusterStorageInput *input, guint64 offset,
+                        void *buffer, gsize size, GError **error)
+{
+  g_return_val_if_fail (MUSTER_IS_STORAGE (self) && input != NULL, -1);
+  return MUSTER_STORAGE_GET_IFACE (self)->read_at (self, input, offset, buffer, size, error);
+}
+
+void
+muster_storage_close_input (MusterStorage *self, MusterStorageInput *input)
+{
+  g_return_if_fail (MUSTER_IS_STORAGE (self));
+  if (input != NULL)
+    MUSTER_STORAGE_GET_IFACE (self)->close_input (self, input);
+}
+
+static GBytes *
+read_all (MusterStorage *self, MusterStorageInput *input, const char *path, guint64 size,
+          GError **error)
+{
+  g_autofree guint8 *data = size < G_MAXSSIZE ? g_try_malloc (MAX (size, 1)) : NULL;
+  if (data == NULL) {
+    g_set_error (error, G_FILE_ERROR, G_FILE_ERROR_NOMEM,
+                 "'%s': there is no memory for its %" G_GUINT64_FORMAT " bytes", path, size);
+    return NULL;
+  }
+  const gssize n = muster_storage_read_at (self, input, 0, data, size, error);
+  /* Where it has become shorter, what is there is what was read. */
+  return n < 0 ? NULL : g_bytes_new_take (g_steal_pointer (&data), (gsize)n);
+}
+
 GBytes *
 muster_storage_read (MusterStorage *self, const char *path, GError **error)
 {
-  g_return_val_if_fail (MUSTER_IS_STORAGE (self), NULL);
-  return MUSTER_STORAGE_GET_IFACE (self)->read (self, path, error);
+  guint64 size;
+  MusterStorageInput *input = muster_storage_open (self, path, &size, error);
+  if (input == NULL)
+    return NULL;
+  GBytes *bytes = read_all (self, input, path, size, error);
+  muster_storage_close_input (self, input);
+  return bytes;
 }
 
 gboolean
@@ -67,6 +118,50 @@ muster_storage_sync_directory (MusterStorage *self, const char *directory, GErro
 {
   g_return_val_if_fail (MUSTER_IS_STORAGE (self), FALSE);
   return MUSTER_STORAGE_GET_IFACE (self)->sync_directory (self, directory, error);
+}
+
+gboolean
+muster_storage_look (MusterStorage *self, const char *path, MusterStorageInfo *info, GError **error)
+{
+  g_return_val_if_fail (MUSTER_IS_STORAGE (self) && info != NULL, FALSE);
+  return MUSTER_STORAGE_GET_IFACE (self)->look (self, path, info, error);
+}
+
+gboolean
+muster_storage_make_directory (MusterStorage *self, const char *directory, GError **error)
+{
+  g_return_val_if_fail (MUSTER_IS_STORAGE (self), FALSE);
+  const MusterStorageInterface *iface = MUSTER_STORAGE_GET_IFACE (self);
+  return iface->make_directory == NULL || iface->make_directory (self, directory, error);
+}
+
+gboolean
+muster_storage_room (MusterStorage *self, const char *directory, guint64 *bytes, GError **error)
+{
+  g_return_val_if_fail (MUSTER_IS_STORAGE (self) && bytes != NULL, FALSE);
+  const MusterStorageInterface *iface = MUSTER_STORAGE_GET_IFACE (self);
+  *bytes = G_MAXUINT64;
+  return iface->room == NULL || iface->room (self, directory, bytes, error);
+}
+
+/* What a store without locks grants. */
+static char no_lock;
+
+MusterStorageLock *
+muster_storage_lock (MusterStorage *self, const char *path, MusterLockMode mode, GError **error)
+{
+  g_return_val_if_fail (MUSTER_IS_STORAGE (self), NULL);
+  const MusterStorageInterface *iface = MUSTER_STORAGE_GET_IFACE (self);
+  return iface->lock == NULL ? (MusterStorageLock *)&no_lock
+                             : iface->lock (self, path, mode, error);
+}
+
+void
+muster_storage_unlock (MusterStorage *self, MusterStorageLock *lock)
+{
+  g_return_if_fail (MUSTER_IS_STORAGE (self));
+  if (lock != NULL && lock != (MusterStorageLock *)&no_lock)
+    MUSTER_STORAGE_GET_IFACE (self)->unlock (self, lock);
 }
 
 gboolean

@@ -3,23 +3,6 @@
 #include "graph/graph_nodes.h"
 #include "saver/saver_private.h"
 
-#include <errno.h>
-#include <glib/gstdio.h>
-
-/* Storages other than local files make directories of their own accord. */
-gboolean
-muster_saver_make_directory (MusterSaver *self, const char *directory, GError **error)
-{
-  if (self->storage != muster_local_storage () || g_mkdir_with_parents (directory, 0777) == 0)
-    return TRUE;
-
-  int code = errno;
-  g_set_error (error, G_IO_ERROR, (gint)g_io_error_from_errno (code),
-               "Making the directory '%s': %s", directory, g_strerror (code));
-
-  return FALSE;
-}
-
 /* The files "TEMPORARY.*", as names in its directory. */
 static char **
 list_written (MusterSaver *self, const char *temporary, GError **error)

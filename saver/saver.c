@@ -190,7 +190,7 @@ muster_saver_save (MusterSaver *self, MusterSession *session, const char *direct
   g_mutex_unlock (&self->lock);
   g_mutex_lock (&self->saving);
   gboolean saved = check_lease (lease, deadline_us, cancellable, error) &&
-                   muster_saver_make_directory (self, directory, error) &&
+                   muster_storage_make_directory (self->storage, directory, error) &&
                    write_checkpoint (self, session, lease, directory, name, prefix, deadline_us,
                                      cancellable, error) &&
                    muster_saver_record (self, directory, prefix, error) &&

@@ -36,7 +36,6 @@ gboolean muster_saver_publish (MusterSaver *self, const char *temporary, const c
                                GError **error);
 /* Takes away what is left of a save that failed. */
 void muster_saver_discard_quietly (MusterSaver *self, const char *temporary);
-gboolean muster_saver_make_directory (MusterSaver *self, const char *directory, GError **error);
 
 /* retention.c: makes prefix the latest, in the state file and in the list, and then removes what
  * leaves the list. */

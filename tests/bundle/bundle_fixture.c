@@ -186,12 +186,34 @@ faulty_close (MusterStorage *self, MusterStorageFile *file, GError **error)
   return !fails (self, "close", NULL, is_closed ? error : NULL) && is_closed;
 }
 
-static GBytes *
-faulty_read (MusterStorage *self, const char *path, GError **error)
+static MusterStorageInput *
+faulty_open (MusterStorage *self, const char *path, guint64 *size, GError **error)
 {
   return fails (self, "read", path, error)
              ? NULL
-             : muster_storage_read (muster_local_storage (), path, error);
+             : muster_storage_open (muster_local_storage (), path, size, error);
+}
+
+static gssize
+faulty_read_at (MusterStorage *self, MusterStorageInput *input, guint64 offset, void *buffer,
+                gsize size, GError **error)
+{
+  (void)self;
+  return muster_storage_read_at (muster_local_storage (), input, offset, buffer, size, error);
+}
+
+static void
+faulty_close_input (MusterStorage *self, MusterStorageInput *input)
+{
+  (void)self;
+  muster_storage_close_input (muster_local_storage (), input);
+}
+
+static gboolean
+faulty_look (MusterStorage *self, const char *path, MusterStorageInfo *info, GError **error)
+{
+  return !fails (self, "look", path, error) &&
+         muster_storage_look (muster_local_storage (), path, info, error);
 }
 
 static gboolean
@@ -230,7 +252,10 @@ faulty_storage_iface_init (MusterStorageInterface *iface)
   iface->append = faulty_append;
   iface->sync = faulty_sync;
   iface->close = faulty_close;
-  iface->read = faulty_read;
+  iface->open = faulty_open;
+  iface->read_at = faulty_read_at;
+  iface->close_input = faulty_close_input;
+  iface->look = faulty_look;
   iface->rename = faulty_rename;
   iface->remove = faulty_remove;
   iface->list = faulty_list;

@@ -4,6 +4,7 @@
 
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 MUSTER_TEST (Storage, publish_replaces_a_file_whole_and_leaves_nothing_beside_it)
 {
@@ -77,4 +78,86 @@ MUSTER_TEST (Storage, what_is_not_a_file_is_refused_with_its_path)
   MUSTER_EXPECT_ERROR (of_pipe, G_FILE_ERROR, G_FILE_ERROR_INVAL);
   MUSTER_EXPECT_ERROR (of_list, G_FILE_ERROR, G_FILE_ERROR_NOENT);
   MUSTER_EXPECT_TRUE (muster_storage_remove (storage, absent, NULL));
+}
+
+MUSTER_TEST (Storage, a_file_is_read_from_any_place_and_short_only_at_its_end)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *path = in_tmpdir ("file");
+  MusterStorage *storage = muster_local_storage ();
+  char buffer[8] = "";
+  guint64 size = 0;
+  put_file ("file", "0123456789", 10);
+
+  MusterStorageInput *input = muster_storage_open (storage, path, &size, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (size, 10u);
+  MUSTER_EXPECT_EQ (muster_storage_read_at (storage, input, 2, buffer, 3, &error), 3);
+  MUSTER_EXPECT_STREQ (buffer, "234");
+  MUSTER_ASSERT_EQ (truncate (path, 4), 0); /* while it is read */
+  MUSTER_EXPECT_EQ (muster_storage_read_at (storage, input, 2, buffer, 8, &error), 2);
+  MUSTER_EXPECT_EQ (muster_storage_read_at (storage, input, 100, buffer, 8, &error), 0);
+  MUSTER_ASSERT_NO_ERROR (error);
+  muster_storage_close_input (storage, input);
+}
+
+MUSTER_TEST (Storage, room_is_taken_before_it_is_written_and_leaves_the_length_alone)
+{
+  g_autoptr (GError) error = NULL, full = NULL;
+  g_autofree char *path = in_tmpdir ("file");
+  MusterStorage *storage = muster_local_storage ();
+  MusterStorageInfo info;
+  guint64 room = 0;
+
+  MUSTER_EXPECT_TRUE (muster_storage_room (storage, muster_test_tmpdir (), &room, &error));
+  MUSTER_EXPECT_TRUE (room > 0 && room < G_MAXUINT64);
+  MusterStorageFile *file = muster_storage_create (storage, path, &error);
+  MUSTER_EXPECT_TRUE (muster_storage_reserve (storage, file, 1 << 20, &error));
+  MUSTER_EXPECT_TRUE (muster_storage_append (storage, file, "abc", 3, &error));
+  MUSTER_EXPECT_FALSE (muster_storage_reserve (storage, file, G_MAXINT64 / 2, &full));
+  MUSTER_EXPECT_TRUE (muster_storage_close (storage, file, &error));
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_ASSERT_TRUE (muster_storage_look (storage, path, &info, &error));
+  MUSTER_EXPECT_EQ (info.size, 3u);
+  MUSTER_EXPECT_TRUE (full && full->domain == G_FILE_ERROR);
+}
+
+MUSTER_TEST (Storage, a_lock_excludes_and_ends)
+{
+  g_autoptr (GError) error = NULL, busy = NULL, used = NULL, absent = NULL;
+  g_autofree char *path = in_tmpdir ("file");
+  MusterStorage *storage = muster_local_storage ();
+
+  MUSTER_EXPECT_NULL (muster_storage_lock (storage, path, MUSTER_LOCK_SHARED, &absent));
+  MUSTER_EXPECT_ERROR (absent, G_FILE_ERROR, G_FILE_ERROR_NOENT);
+  MusterStorageLock *writer = muster_storage_lock (storage, path, MUSTER_LOCK_EXCLUSIVE, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_NULL (muster_storage_lock (storage, path, MUSTER_LOCK_EXCLUSIVE, &busy));
+  MUSTER_EXPECT_ERROR (busy, G_IO_ERROR, G_IO_ERROR_BUSY);
+  muster_storage_unlock (storage, writer);
+
+  MusterStorageLock *reader = muster_storage_lock (storage, path, MUSTER_LOCK_SHARED, &error);
+  MusterStorageLock *other = muster_storage_lock (storage, path, MUSTER_LOCK_SHARED, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_NULL (muster_storage_lock (storage, path, MUSTER_LOCK_UNUSED, &used));
+  MUSTER_EXPECT_ERROR (used, G_IO_ERROR, G_IO_ERROR_BUSY);
+  muster_storage_unlock (storage, reader);
+  muster_storage_unlock (storage, other);
+  muster_storage_unlock (storage, muster_storage_lock (storage, path, MUSTER_LOCK_UNUSED, &error));
+  MUSTER_ASSERT_NO_ERROR (error);
+}
+
+MUSTER_TEST (Storage, a_directory_is_made_with_those_above_it)
+{
+  g_autoptr (GError) error = NULL, in_the_way = NULL;
+  g_autofree char *path = in_tmpdir ("a/b/c"), *file = in_tmpdir ("file");
+  g_autofree char *below_a_file = in_tmpdir ("file/d");
+  MusterStorage *storage = muster_local_storage ();
+  put_file ("file", "x", 1);
+
+  MUSTER_EXPECT_TRUE (muster_storage_make_directory (storage, path, &error));
+  MUSTER_EXPECT_TRUE (muster_storage_make_directory (storage, path, &error));
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_FALSE (muster_storage_make_directory (storage, below_a_file, &in_the_way));
+  MUSTER_EXPECT_ERROR (in_the_way, G_FILE_ERROR, G_FILE_ERROR_NOTDIR);
 }
