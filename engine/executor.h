@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "bundle/storage.h"
 #include "engine/plan.h"
 #include "engine/resources.h"
 
@@ -32,6 +33,7 @@ typedef enum {
 typedef struct {
   MusterResources *resources;
   MusterRandoms *randoms;
+  MusterStorage *storage;
   GCancellable *cancellable; /* (nullable) */
   gint64 deadline_us;        /* MUSTER_WAIT_FOREVER: none */
 } MusterRunContext;

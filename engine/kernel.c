@@ -265,6 +265,12 @@ muster_kernel_cancellable (const MusterKernel *k)
   return own;
 }
 
+MusterStorage *
+muster_kernel_storage (const MusterKernel *k)
+{
+  return k->run->context.storage;
+}
+
 /* The generator of this kernel, taken on first use. */
 static void
 take_random (MusterKernel *k)

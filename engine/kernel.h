@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "bundle/storage.h"
 #include "engine/philox.h"
 #include "engine/variable.h"
 #include "graph/graph_nodes.h"
@@ -101,6 +102,9 @@ const Tensorflow__AttrValue *muster_kernel_attr (const MusterKernel *k, const ch
 
 /* The step's cancellation: a kernel that loops for long looks at it. */
 GCancellable *muster_kernel_cancellable (const MusterKernel *k);
+
+/* Where the master keeps checkpoints; borrowed. */
+MusterStorage *muster_kernel_storage (const MusterKernel *k);
 
 /* The parking seam (decision 13). A kernel that must wait calls muster_kernel_park () and returns
  * TRUE without outputs; the step leaves the thread. Whoever ends the wait sets the outputs and

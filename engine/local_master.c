@@ -29,12 +29,13 @@ typedef struct {
 } Watcher;
 
 MusterLocalShared *
-muster_local_shared_new (void)
+muster_local_shared_new (MusterStorage *storage)
 {
   MusterLocalShared *self = g_new0 (MusterLocalShared, 1);
   g_atomic_ref_count_init (&self->refs);
   self->resources = muster_resources_new ();
   self->graphs = muster_graph_cache_new ();
+  self->storage = g_object_ref (storage != NULL ? storage : muster_local_storage ());
   g_mutex_init (&self->lock);
   self->sessions = g_ptr_array_new ();
   g_rec_mutex_init (&self->watchers_lock);
@@ -56,6 +57,7 @@ muster_local_shared_unref (MusterLocalShared *self)
     return;
   muster_graph_cache_free (self->graphs);
   muster_resources_unref (self->resources);
+  g_object_unref (self->storage);
   g_ptr_array_unref (self->sessions);
   g_array_unref (self->watchers);
   g_rec_mutex_clear (&self->watchers_lock);
@@ -76,7 +78,15 @@ muster_local_shared_tell (MusterLocalShared *self)
 MusterMaster *
 muster_local_master_new (void)
 {
-  return g_object_new (MUSTER_TYPE_LOCAL_MASTER, NULL);
+  return muster_local_master_new_with_storage (NULL);
+}
+
+MusterMaster *
+muster_local_master_new_with_storage (MusterStorage *storage)
+{
+  MusterLocalMaster *self = g_object_new (MUSTER_TYPE_LOCAL_MASTER, NULL);
+  self->shared = muster_local_shared_new (storage);
+  return MUSTER_MASTER (self);
 }
 
 static MusterMaster *
@@ -216,6 +226,5 @@ static void
 muster_local_master_init (MusterLocalMaster *self)
 {
   MusterClock *clock = muster_system_clock ();
-  self->shared = muster_local_shared_new ();
   self->incarnation = 1 + (guint64)(muster_clock_random (clock) * 9007199254740992.0);
 }

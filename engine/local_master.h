@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "bundle/storage.h"
 #include "master/master.h"
 
 G_BEGIN_DECLS
@@ -12,6 +13,9 @@ G_BEGIN_DECLS
 G_DECLARE_FINAL_TYPE (MusterLocalMaster, muster_local_master, MUSTER, LOCAL_MASTER, GObject)
 
 MusterMaster *muster_local_master_new (void);
+
+/* One whose save, restore and merge ops read and write there; NULL: local files. */
+MusterMaster *muster_local_master_new_with_storage (MusterStorage *storage);
 
 /* Makes "local" known to muster_master_new_for_target (): every such target is one and the same
  * master. */

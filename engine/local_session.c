@@ -155,6 +155,7 @@ run_plan (MusterLocalSession *self, MusterPlan *plan, const Feeds *feeds, gint64
 {
   const MusterRunContext context = {.resources = self->shared->resources,
                                     .randoms = self->randoms,
+                                    .storage = self->shared->storage,
                                     .cancellable = cancellable,
                                     .deadline_us = deadline_us};
   MusterRun *run = muster_run_new (plan, &context);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "bundle/storage.h"
 #include "engine/graph_cache.h"
 #include "engine/resources.h"
 #include "master/session.h"
@@ -19,6 +20,7 @@ typedef struct {
   gatomicrefcount refs;
   MusterResources *resources;
   MusterGraphCache *graphs;
+  MusterStorage *storage; /* (owned) of checkpoints */
   GMutex lock;
   GPtrArray
       *sessions; /* (element-type MusterLocalSession) (not owned) open ones; guarded by lock */
@@ -27,7 +29,7 @@ typedef struct {
   gulong last_watcher;
 } MusterLocalShared;
 
-MusterLocalShared *muster_local_shared_new (void);
+MusterLocalShared *muster_local_shared_new (MusterStorage *storage);
 MusterLocalShared *muster_local_shared_ref (MusterLocalShared *self);
 void muster_local_shared_unref (MusterLocalShared *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterLocalShared, muster_local_shared_unref)

@@ -4,7 +4,6 @@
 #include "bundle/bundle_writer.h"
 #include "engine/kernels/dispatch.h"
 
-#include <glib/gstdio.h>
 #include <string.h>
 
 /* A string element as text. A name may hold any byte but NUL. */
@@ -40,14 +39,13 @@ check_lists (MusterKernel *k, gint64 n, GError **error)
   return TRUE;
 }
 
-/* A sharded saver names a folder that nobody has made. One level, as TensorFlow does; where it
- * can't be made, writing says so. */
+/* A sharded saver names a folder that nobody has made. Where it can't be made, writing says so. */
 static void
-make_folder_quietly (const char *prefix)
+make_folder_quietly (MusterStorage *storage, const char *prefix)
 {
   g_autofree char *folder = g_path_get_dirname (prefix);
 
-  (void)g_mkdir (folder, 0777);
+  (void)muster_storage_make_directory (storage, folder, NULL);
 }
 
 static gboolean
@@ -59,8 +57,8 @@ compute_save (MusterKernel *k, GError **error)
 
   if (prefix == NULL || !check_lists (k, n, error))
     return FALSE;
-  make_folder_quietly (prefix);
-  writer = muster_bundle_writer_new (NULL, prefix, error);
+  make_folder_quietly (muster_kernel_storage (k), prefix);
+  writer = muster_bundle_writer_new (muster_kernel_storage (k), prefix, error);
   for (int i = 0; writer != NULL && i < n; i++) {
     g_autofree char *name = text_at (muster_kernel_input (k, 1), i);
     g_autofree char *slice = text_at (muster_kernel_input (k, 2), i);
@@ -74,10 +72,10 @@ compute_save (MusterKernel *k, GError **error)
 
 /* The words that clients know a missing checkpoint by. */
 static MusterBundleReader *
-open_checkpoint (const char *prefix, GError **error)
+open_checkpoint (MusterStorage *storage, const char *prefix, GError **error)
 {
   g_autoptr (GError) own = NULL;
-  MusterBundleReader *reader = muster_bundle_reader_open (NULL, prefix, &own);
+  MusterBundleReader *reader = muster_bundle_reader_open (storage, prefix, &own);
 
   if (reader != NULL)
     return reader;
@@ -124,7 +122,7 @@ compute_restore (MusterKernel *k, GError **error)
 
   if (prefix == NULL || !check_lists (k, n, error))
     return FALSE;
-  reader = open_checkpoint (prefix, error);
+  reader = open_checkpoint (muster_kernel_storage (k), prefix, error);
   if (reader == NULL)
     return FALSE;
   for (int i = 0; i < n; i++) {
@@ -142,14 +140,14 @@ compute_restore (MusterKernel *k, GError **error)
 
 /* The folders that the parts lay in, where they are empty now: a saver made them for this. */
 static void
-remove_part_folders_quietly (const char *const *parts, const char *prefix)
+remove_part_folders_quietly (MusterStorage *storage, const char *const *parts, const char *prefix)
 {
   g_autofree char *keep = g_path_get_dirname (prefix);
 
   for (; *parts != NULL; parts++) {
     g_autofree char *folder = g_path_get_dirname (*parts);
     if (!g_str_equal (folder, keep))
-      (void)g_rmdir (folder); /* fails where it isn't empty */
+      (void)muster_storage_remove (storage, folder, NULL); /* fails where it isn't empty */
   }
 }
 
@@ -167,10 +165,11 @@ compute_merge (MusterKernel *k, GError **error)
   for (gint64 i = 0; i < muster_tensor_n_elements (list); i++)
     g_ptr_array_add (parts, text_at (list, i));
   g_ptr_array_add (parts, NULL);
-  if (!muster_bundle_merge (NULL, (const char *const *)parts->pdata, prefix, error))
+  MusterStorage *storage = muster_kernel_storage (k);
+  if (!muster_bundle_merge (storage, (const char *const *)parts->pdata, prefix, error))
     return FALSE;
   if (muster_kernel_attr_bool (k, "delete_old_dirs", TRUE))
-    remove_part_folders_quietly ((const char *const *)parts->pdata, prefix);
+    remove_part_folders_quietly (storage, (const char *const *)parts->pdata, prefix);
   return TRUE;
 }
 

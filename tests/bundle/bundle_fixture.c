@@ -245,6 +245,15 @@ faulty_sync_directory (MusterStorage *self, const char *directory, GError **erro
          muster_storage_sync_directory (muster_local_storage (), directory, error);
 }
 
+static gboolean
+faulty_make_directory (MusterStorage *self, const char *directory, GError **error)
+{
+  if (!g_file_test (directory, G_FILE_TEST_IS_DIR) &&
+      fails (self, "make directory", directory, error))
+    return FALSE;
+  return muster_storage_make_directory (muster_local_storage (), directory, error);
+}
+
 static void
 faulty_storage_iface_init (MusterStorageInterface *iface)
 {
@@ -260,6 +269,7 @@ faulty_storage_iface_init (MusterStorageInterface *iface)
   iface->remove = faulty_remove;
   iface->list = faulty_list;
   iface->sync_directory = faulty_sync_directory;
+  iface->make_directory = faulty_make_directory;
 }
 
 static void

@@ -4,14 +4,15 @@
 #include "base/error.h"
 #include "engine/local_master.h"
 #include "graph/graph_builder.h"
+#include "tests/bundle/bundle_fixture.h"
 #include "tests/gtest_shim.h"
 
 #include <string.h>
 
 static MusterSession *
-session_of (MusterGraphBuilder *builder)
+session_over (MusterStorage *storage, MusterGraphBuilder *builder)
 {
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  g_autoptr (MusterMaster) master = muster_local_master_new_with_storage (storage);
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterGraph) graph = muster_graph_builder_end (builder, &error);
   MusterSession *session = NULL;
@@ -21,6 +22,12 @@ session_of (MusterGraphBuilder *builder)
     session = muster_master_create_session (master, graph, NULL, MUSTER_WAIT_FOREVER, NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);
   return session;
+}
+
+static MusterSession *
+session_of (MusterGraphBuilder *builder)
+{
+  return session_over (NULL, builder);
 }
 
 static void
@@ -149,6 +156,43 @@ MUSTER_TEST (checkpoint_kernels, merge_the_shards_of_a_sharded_saver)
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_EQ (2.5, *(const float *)muster_tensor_data (number));
   MUSTER_EXPECT_FALSE (g_file_test (folder, G_FILE_TEST_EXISTS));
+}
+
+/* Save, merge and restore of one sharded model; FALSE with the first error. */
+static gboolean
+save_merge_restore (MusterStorage *storage, const char *name, GError **error)
+{
+  g_autofree char *part = g_build_filename (muster_test_tmpdir (), name, "part", NULL);
+  g_autofree char *prefix = g_build_filename (muster_test_tmpdir (), name, "whole", NULL);
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+  add_save (b, "save", part, "part");
+  texts (b, "parts", (const char *[]){part, NULL});
+  text (b, "prefix", prefix);
+  muster_graph_builder_node (b, "MergeV2Checkpoints", "merge");
+  muster_graph_builder_input (b, "parts");
+  muster_graph_builder_input (b, "prefix");
+  add_restore (b, "again", "prefix", "number", MUSTER_FLOAT);
+  g_autoptr (MusterSession) session = session_over (storage, b);
+  if (!muster_session_run_op (session, "save", MUSTER_WAIT_FOREVER, NULL, error) ||
+      !muster_session_run_op (session, "merge", MUSTER_WAIT_FOREVER, NULL, error))
+    return FALSE;
+  g_autoptr (MusterTensor) again =
+      muster_session_fetch (session, "again:0", MUSTER_WAIT_FOREVER, NULL, error);
+  return again != NULL;
+}
+
+MUSTER_TEST (checkpoint_kernels, go_through_the_storage_of_their_master)
+{
+  g_autoptr (FaultyStorage) storage = faulty_storage_new (0);
+  g_autoptr (GError) error = NULL;
+
+  MUSTER_EXPECT_TRUE (save_merge_restore (MUSTER_STORAGE (storage), "all", &error));
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_TRUE (strstr (storage->log->str, "rename to part.index") != NULL);
+  MUSTER_EXPECT_TRUE (strstr (storage->log->str, "rename to whole.index") != NULL);
+  MUSTER_EXPECT_TRUE (strstr (storage->log->str, "read whole.index") != NULL);
+  MUSTER_EXPECT_TRUE (strstr (storage->log->str, "make directory all; ") != NULL);
 }
 
 /* The op takes what (a scalar or a vector of n) and a shape of two sizes of 2^31. */
