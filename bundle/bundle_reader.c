@@ -446,6 +446,26 @@ muster_bundle_reader_read_slice (MusterBundleReader *self, const char *name, con
   return read_box (self, whole, wanted, error);
 }
 
+gboolean
+muster_bundle_reader_read_many (MusterBundleReader *self, const char *const *names,
+                                const char *const *slices, gsize n, MusterTensor **tensors,
+                                GCancellable *cancellable, GError **error)
+{
+  g_autoptr (GPtrArray) all = g_ptr_array_new_with_free_func ((GDestroyNotify)muster_tensor_unref);
+  for (gsize i = 0; i < n; i++) {
+    if (g_cancellable_set_error_if_cancelled (cancellable, error))
+      return FALSE;
+    MusterTensor *tensor =
+        muster_bundle_reader_read_slice (self, names[i], slices != NULL ? slices[i] : NULL, error);
+    if (tensor == NULL)
+      return FALSE;
+    g_ptr_array_add (all, tensor);
+  }
+  for (gsize i = 0; i < n; i++)
+    tensors[i] = muster_tensor_ref (all->pdata[i]);
+  return TRUE;
+}
+
 /* The slices of a sliced tensor are entries of their own: here it is asked whether they are all. */
 static gboolean
 verify_entry (MusterBundleReader *self, const MusterIndexEntry *entry, GError **error)
@@ -461,14 +481,22 @@ verify_entry (MusterBundleReader *self, const MusterIndexEntry *entry, GError **
 }
 
 gboolean
-muster_bundle_reader_verify (MusterBundleReader *self, GCancellable *cancellable, GError **error)
+muster_bundle_reader_verify (MusterBundleReader *self, MusterBundleProgress progress,
+                             gpointer user_data, GCancellable *cancellable, GError **error)
 {
   const GArray *entries = self->index->entries;
+  guint64 total = 0, done = 0;
+  for (guint i = 0; i < entries->len; i++)
+    total += (guint64)g_array_index (entries, MusterIndexEntry, i).entry.size;
   for (guint i = 0; i < entries->len; i++) {
+    const MusterIndexEntry *entry = &g_array_index (entries, MusterIndexEntry, i);
     if (g_cancellable_set_error_if_cancelled (cancellable, error))
       return FALSE;
-    if (!verify_entry (self, &g_array_index (entries, MusterIndexEntry, i), error))
+    if (!verify_entry (self, entry, error))
       return FALSE;
+    done += (guint64)entry->entry.size;
+    if (progress != NULL)
+      progress (done, total, user_data);
   }
   return TRUE;
 }

@@ -54,8 +54,19 @@ MusterTensor *muster_bundle_reader_read (MusterBundleReader *self, const char *n
 MusterTensor *muster_bundle_reader_read_slice (MusterBundleReader *self, const char *name,
                                                const char *slice, GError **error);
 
-/* Reads every tensor and throws it away: TRUE if all are whole. */
-gboolean muster_bundle_reader_verify (MusterBundleReader *self, GCancellable *cancellable,
+/* Reads n tensors, or parts of them, at once: tensors has room for n and is filled with all of them
+ * (transfer full), or left alone. slices (nullable) are texts as above, each nullable. */
+gboolean muster_bundle_reader_read_many (MusterBundleReader *self, const char *const *names,
+                                         const char *const *slices, gsize n, MusterTensor **tensors,
+                                         GCancellable *cancellable, GError **error);
+
+/* How far something long has come, in bytes. It may be called on any thread, on one at a time, and
+ * done never goes back; what it does should be short. */
+typedef void (*MusterBundleProgress) (guint64 done, guint64 total, gpointer user_data);
+
+/* Reads every tensor and throws it away: TRUE if all are whole. progress is nullable. */
+gboolean muster_bundle_reader_verify (MusterBundleReader *self, MusterBundleProgress progress,
+                                      gpointer user_data, GCancellable *cancellable,
                                       GError **error);
 
 G_END_DECLS

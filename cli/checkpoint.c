@@ -51,7 +51,7 @@ look_at (const char *prefix, const char *latest)
     self->shards = muster_bundle_reader_n_shards (reader);
     for (gsize i = 0; i < muster_bundle_reader_n_entries (reader); i++)
       self->size += muster_bundle_reader_entry (reader, i)->size;
-    (void)muster_bundle_reader_verify (reader, NULL, &error); /* its error is the damage shown */
+    (void)muster_bundle_reader_verify (reader, NULL, NULL, NULL, &error); /* its error is the damage shown */
   }
   if (error != NULL)
     self->damage = g_strdup (error->message);

@@ -322,7 +322,7 @@ muster_saver_preflight (MusterSaver *self, const char *prefix, GCancellable *can
   g_autoptr (MusterBundleReader) reader = open_checkpoint (self, prefix, error);
   if (!reader || !muster_saver_check_fit (self, reader, error))
     return FALSE;
-  if (muster_bundle_reader_verify (reader, cancellable, &failure))
+  if (muster_bundle_reader_verify (reader, NULL, NULL, cancellable, &failure))
     return TRUE;
   if (muster_error_to_wire (failure) == MUSTER_ERROR_NOT_FOUND)
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS, "'%s' is damaged: %s", prefix,

@@ -141,7 +141,7 @@ MUSTER_TEST (BundleReader, every_slice_of_a_tensor_reads_whatever_slices_hold_it
     MUSTER_ASSERT_TRUE (muster_tensor_equal (of_whole, expected));
     MUSTER_ASSERT_TRUE (muster_tensor_equal (of_parts, expected));
   }
-  MUSTER_EXPECT_TRUE (muster_bundle_reader_verify (sliced, NULL, NULL));
+  MUSTER_EXPECT_TRUE (muster_bundle_reader_verify (sliced, NULL, NULL, NULL, NULL));
   tear_down (&f);
 }
 
@@ -319,7 +319,7 @@ MUSTER_TEST (BundleReader, slices_that_are_missing_or_overlap_are_data_loss)
     expect_read_error (&f, "a", NULL, MUSTER_ERROR_DATA_LOSS);
     g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (NULL, f.prefix, &error);
     MUSTER_ASSERT_NO_ERROR (error);
-    MUSTER_EXPECT_FALSE (muster_bundle_reader_verify (reader, NULL, &error));
+    MUSTER_EXPECT_FALSE (muster_bundle_reader_verify (reader, NULL, NULL, NULL, &error));
     tear_down (&f);
   }
 }
@@ -349,9 +349,99 @@ MUSTER_TEST (BundleReader, verify_stops_when_cancelled)
   g_autoptr (MusterBundleReader) reader = finish (&f);
   g_cancellable_cancel (cancellable);
 
-  MUSTER_EXPECT_FALSE (muster_bundle_reader_verify (reader, cancellable, &error));
+  MUSTER_EXPECT_FALSE (muster_bundle_reader_verify (reader, NULL, NULL, cancellable, &error));
 
   MUSTER_EXPECT_ERROR (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+  tear_down (&f);
+}
+
+typedef struct {
+  guint64 done, total;
+  guint n_calls;
+  gboolean went_back;
+} Progress;
+
+static void
+note_progress (guint64 done, guint64 total, gpointer user_data)
+{
+  Progress *self = user_data;
+  self->went_back = self->went_back || done < self->done;
+  self->done = done;
+  self->total = total;
+  self->n_calls++;
+}
+
+MUSTER_TEST (BundleReader, verify_tells_how_far_it_has_come)
+{
+  const gint64 dims[] = {3000};
+  Fixture f = set_up ();
+  g_autoptr (GError) error = NULL;
+  Progress progress = {0};
+  add (&f, "a", NULL, counting_int32 (1, dims, 0));
+  add (&f, "s", "4 0,2", counting_int32 (1, (const gint64[]){2}, 0));
+  add (&f, "s", "4 2,2", counting_int32 (1, (const gint64[]){2}, 2));
+  g_autoptr (MusterBundleReader) reader = finish (&f);
+
+  MUSTER_EXPECT_TRUE (muster_bundle_reader_verify (reader, note_progress, &progress, NULL, &error));
+
+  MUSTER_EXPECT_GT (progress.n_calls, 0u);
+  MUSTER_EXPECT_FALSE (progress.went_back);
+  MUSTER_EXPECT_GE (progress.total, 12016u);
+  MUSTER_EXPECT_EQ (progress.done, progress.total);
+  tear_down (&f);
+}
+
+MUSTER_TEST (BundleReader, reads_many_in_the_order_asked_for)
+{
+  static const char *const names[] = {"w", "a", "w", "s", "a"};
+  static const char *const slices[] = {"", NULL, "4 2 1,2:-", "2 1,1", "0,1"};
+  Fixture f = set_up ();
+  g_autoptr (GError) error = NULL;
+  MusterTensor *tensors[G_N_ELEMENTS (names)] = {NULL};
+  add (&f, "a", NULL, counting_int32 (1, (const gint64[]){3}, 7));
+  add (&f, "s", NULL, muster_tensor_new_strv ((const char *const[]){"one", "two", NULL}));
+  add (&f, "w", "4 2 0,2:-", counting_int32 (2, (const gint64[]){2, 2}, 0));
+  add (&f, "w", "4 2 2,2:-", counting_int32 (2, (const gint64[]){2, 2}, 4));
+  g_autoptr (MusterBundleReader) reader = finish (&f);
+
+  MUSTER_ASSERT_TRUE (muster_bundle_reader_read_many (reader, names, slices, G_N_ELEMENTS (names),
+                                                      tensors, NULL, &error));
+
+  MusterTensor *expected[] = {counting_int32 (2, (const gint64[]){4, 2}, 0),
+                              counting_int32 (1, (const gint64[]){3}, 7),
+                              counting_int32 (2, (const gint64[]){2, 2}, 2),
+                              muster_tensor_new_strv ((const char *const[]){"two", NULL}),
+                              counting_int32 (1, (const gint64[]){1}, 7)};
+  for (gsize i = 0; i < G_N_ELEMENTS (names); i++) {
+    MUSTER_TRACE ("tensor %d", (int)i);
+    MUSTER_EXPECT_TRUE (muster_tensor_equal (tensors[i], expected[i]));
+    muster_tensor_unref (tensors[i]);
+    muster_tensor_unref (expected[i]);
+  }
+  tear_down (&f);
+}
+
+MUSTER_TEST (BundleReader, of_many_all_are_read_or_none)
+{
+  static const char *const names[] = {"a", "b", "absent"};
+  Fixture f = set_up ();
+  g_autoptr (GError) of_name = NULL, of_damage = NULL;
+  MusterTensor *tensors[] = {NULL, NULL, NULL};
+  add (&f, "a", NULL, muster_tensor_new_float (1));
+  add (&f, "b", NULL, muster_tensor_new_float (2));
+  g_autoptr (MusterBundleReader) before = finish (&f);
+
+  MUSTER_EXPECT_FALSE (
+      muster_bundle_reader_read_many (before, names, NULL, 3, tensors, NULL, &of_name));
+  tamper (&f, "b", change_crc);
+  g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (NULL, f.prefix, NULL);
+  MUSTER_EXPECT_FALSE (
+      muster_bundle_reader_read_many (reader, names, NULL, 2, tensors, NULL, &of_damage));
+
+  MUSTER_EXPECT_ERROR (of_name, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND);
+  MUSTER_EXPECT_ERROR (of_damage, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
+  for (gsize i = 0; i < G_N_ELEMENTS (tensors); i++)
+    MUSTER_EXPECT_NULL (tensors[i]);
   tear_down (&f);
 }
 

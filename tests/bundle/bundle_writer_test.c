@@ -255,7 +255,7 @@ MUSTER_TEST (BundleMerge, a_crash_anywhere_leaves_the_parts_or_nothing_at_the_pr
     g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (NULL, prefix, &error);
     MUSTER_TRACE ("failing call %d", fail_at);
     if (reader != NULL)
-      MUSTER_EXPECT_TRUE (muster_bundle_reader_verify (reader, NULL, &error));
+      MUSTER_EXPECT_TRUE (muster_bundle_reader_verify (reader, NULL, NULL, NULL, &error));
     else
       MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND);
   }

@@ -96,7 +96,7 @@ MUSTER_TEST (Golden, shards_and_the_slices_across_them)
       muster_tensor_new_from_data (MUSTER_FLOAT, 1, (const gint64[]){3}, a, sizeof a, &error));
   expect_equal (reader, "b", NULL,
                 muster_tensor_new_from_data (MUSTER_INT64, 2, b_dims, b, sizeof b, &error));
-  MUSTER_EXPECT_TRUE (muster_bundle_reader_verify (reader, NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_bundle_reader_verify (reader, NULL, NULL, NULL, &error));
   MUSTER_EXPECT_NO_ERROR (error);
 }
 

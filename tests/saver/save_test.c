@@ -87,7 +87,7 @@ MUSTER_TEST (Save, publishes_a_checkpoint_and_names_it_the_latest)
   MUSTER_EXPECT_STREQ (files, "checkpoint model.ckpt-1200.data-00000-of-00001 "
                               "model.ckpt-1200.index model.ckpt-1200.meta");
   g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (NULL, prefix, NULL);
-  MUSTER_EXPECT_TRUE (reader && muster_bundle_reader_verify (reader, NULL, NULL));
+  MUSTER_EXPECT_TRUE (reader && muster_bundle_reader_verify (reader, NULL, NULL, NULL, NULL));
 }
 
 /* SAV.42 */
