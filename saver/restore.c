@@ -4,8 +4,8 @@
 
 /* Runs the restore op with the prefix fed: what preflight has found fit. */
 static gboolean
-assign (MusterSaver *self, MusterSession *session, const char *prefix, gint64 deadline_us,
-        GCancellable *cancellable, GError **error)
+run_restore (MusterSaver *self, MusterSession *session, const char *prefix, gint64 deadline_us,
+             GCancellable *cancellable, GError **error)
 {
   g_autofree char *path = muster_saver_path_for_master (self, prefix);
   g_autoptr (MusterTensor) name = muster_tensor_new_string (path);
@@ -24,6 +24,18 @@ assign (MusterSaver *self, MusterSession *session, const char *prefix, gint64 de
   g_propagate_prefixed_error (error, g_steal_pointer (&failure), "Restoring '%s': ", prefix);
 
   return FALSE;
+}
+
+/* The graph's variables, and then what lies outside the graph. */
+static gboolean
+assign (MusterSaver *self, MusterSession *session, const char *prefix, gint64 deadline_us,
+        GCancellable *cancellable, GError **error)
+{
+  g_autoptr (GPtrArray) states =
+      muster_saveables_read (self->saveables, self->storage, prefix, error);
+
+  return states && run_restore (self, session, prefix, deadline_us, cancellable, error) &&
+         muster_saveables_hand_out (states, error);
 }
 
 gboolean

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saver/saver.h"
 
+#include "bundle/bundle_writer.h"
 #include "graph/graph_nodes.h"
 #include "saver/saver_private.h"
 
@@ -114,19 +115,20 @@ announce_durable (MusterSaver *self, MusterLease *lease, const char *prefix, gin
 
 /* Runs the save op with the prefix fed: its tensor depends on the files being there. */
 static gboolean
-run_save (MusterSaver *self, MusterSession *session, const char *prefix, gint64 deadline_us,
-          GCancellable *cancellable, GError **error)
+run_save (MusterSaver *self, MusterSession *session, const char *prefix, const MusterSaveHow *how,
+          gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   g_autofree char *path = muster_saver_path_for_master (self, prefix);
   g_autoptr (MusterTensor) name = muster_tensor_new_string (path);
   g_autoptr (MusterTensor) written = NULL;
+  const char *save_tensor = how->save_tensor ? how->save_tensor : self->info.save_tensor;
   MusterFeed feed = {self->info.filename_tensor, name};
-  gboolean is_tensor = strchr (self->info.save_tensor, ':') != NULL;
+  gboolean is_tensor = strchr (save_tensor, ':') != NULL;
   MusterStep step = {.feeds = &feed,
                      .n_feeds = 1,
-                     .fetches = &self->info.save_tensor,
+                     .fetches = &save_tensor,
                      .n_fetches = is_tensor ? 1 : 0,
-                     .targets = &self->info.save_tensor,
+                     .targets = &save_tensor,
                      .n_targets = is_tensor ? 0 : 1,
                      .deadline_us = deadline_us};
 
@@ -136,25 +138,47 @@ run_save (MusterSaver *self, MusterSession *session, const char *prefix, gint64 
 /* Beside the checkpoint to be, so that a rename is enough; hidden from those who list checkpoints.
  */
 static char *
-temporary_for (MusterSaver *self, const char *directory, const char *name)
+temporary_for (MusterSaver *self, const char *prefix)
 {
+  g_autofree char *directory = g_path_get_dirname (prefix);
+  g_autofree char *name = g_path_get_basename (prefix);
   g_autofree char *temporary = g_strdup_printf (
       ".saving-%08x-%s", (guint32)(muster_clock_random (self->clock) * G_MAXUINT32), name);
 
   return g_build_filename (directory, temporary, NULL);
 }
 
+/* What the master holds, and what lies outside the graph beside it: two parts of one checkpoint. */
 static gboolean
-write_checkpoint (MusterSaver *self, MusterSession *session, MusterLease *lease,
-                  const char *directory, const char *name, const char *prefix, gint64 deadline_us,
-                  GCancellable *cancellable, GError **error)
+write_files (MusterSaver *self, MusterSession *session, const char *temporary,
+             const MusterSaveHow *how, gint64 deadline_us, GCancellable *cancellable,
+             GError **error)
 {
-  g_autofree char *temporary = temporary_for (self, directory, name);
+  if (!how->tensors || how->tensors->len == 0)
+    return run_save (self, session, temporary, how, deadline_us, cancellable, error);
+  g_autofree char *masters = g_strconcat (temporary, ".master", NULL);
+  g_autofree char *chiefs = g_strconcat (temporary, ".chief", NULL);
+  const char *parts[] = {masters, chiefs, NULL};
 
-  if (run_save (self, session, temporary, deadline_us, cancellable, error) &&
-      check_lease (lease, deadline_us, cancellable, error) &&
-      muster_saver_publish (self, temporary, prefix, error))
-    return TRUE;
+  return run_save (self, session, masters, how, deadline_us, cancellable, error) &&
+         muster_named_tensors_write (how->tensors, self->storage, chiefs, error) &&
+         muster_bundle_merge (self->storage, parts, temporary, error);
+}
+
+static gboolean
+write_checkpoint (MusterSaver *self, MusterSession *session, MusterLease *lease, const char *prefix,
+                  const MusterSaveHow *how, gint64 deadline_us, GCancellable *cancellable,
+                  GError **error)
+{
+  g_autofree char *temporary = temporary_for (self, prefix);
+
+  if (write_files (self, session, temporary, how, deadline_us, cancellable, error)) {
+    if (how->written)
+      how->written (how->written_data);
+    if (check_lease (lease, deadline_us, cancellable, error) &&
+        muster_saver_publish (self, temporary, prefix, error))
+      return TRUE;
+  }
   muster_saver_discard_quietly (self, temporary);
 
   return FALSE;
@@ -175,32 +199,65 @@ name_for (MusterSaver *self, gint64 step, GError **error)
 }
 
 char *
+muster_saver_prefix_for (MusterSaver *self, const char *directory, gint64 step, GError **error)
+{
+  g_autofree char *name = name_for (self, step, error);
+
+  return name ? g_build_filename (directory, name, NULL) : NULL;
+}
+
+/* With the turn. */
+static gboolean
+save_in_turn (MusterSaver *self, MusterSession *session, MusterLease *lease, const char *prefix,
+              gint64 step, const MusterSaveHow *how, gint64 deadline_us, GCancellable *cancellable,
+              GError **error)
+{
+  g_autofree char *directory = g_path_get_dirname (prefix);
+
+  if (!check_lease (lease, deadline_us, cancellable, error) ||
+      !muster_storage_make_directory (self->storage, directory, error) ||
+      !write_checkpoint (self, session, lease, prefix, how, deadline_us, cancellable, error))
+    return FALSE;
+
+  return how->unlisted ||
+         (muster_saver_record (self, directory, prefix, error) &&
+          announce_durable (self, lease, prefix, step, deadline_us, cancellable, error));
+}
+
+gboolean
+muster_saver_save_how (MusterSaver *self, MusterSession *session, const char *prefix, gint64 step,
+                       const MusterSaveHow *how, gint64 deadline_us, GCancellable *cancellable,
+                       GError **error)
+{
+  g_mutex_lock (&self->lock);
+  g_autoptr (MusterLease) lease = self->lease ? g_object_ref (self->lease) : NULL;
+  g_mutex_unlock (&self->lock);
+  g_mutex_lock (&self->saving);
+  gboolean saved =
+      save_in_turn (self, session, lease, prefix, step, how, deadline_us, cancellable, error);
+  g_mutex_unlock (&self->saving);
+  if (!saved)
+    g_prefix_error (error, "Saving '%s': ", prefix);
+
+  return saved;
+}
+
+char *
 muster_saver_save (MusterSaver *self, MusterSession *session, const char *directory, gint64 step,
                    gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   g_return_val_if_fail (MUSTER_IS_SAVER (self) && MUSTER_IS_SESSION (session), NULL);
 
-  g_autofree char *name = name_for (self, step, error);
-  if (!name)
+  g_autofree char *prefix = muster_saver_prefix_for (self, directory, step, error);
+  g_autoptr (GPtrArray) tensors =
+      prefix ? muster_saveables_copy (self->saveables, NULL, error) : NULL;
+  if (!tensors)
     return NULL;
-  g_autofree char *prefix = g_build_filename (directory, name, NULL);
+  MusterSaveHow how = {.tensors = tensors};
 
-  g_mutex_lock (&self->lock);
-  g_autoptr (MusterLease) lease = self->lease ? g_object_ref (self->lease) : NULL;
-  g_mutex_unlock (&self->lock);
-  g_mutex_lock (&self->saving);
-  gboolean saved = check_lease (lease, deadline_us, cancellable, error) &&
-                   muster_storage_make_directory (self->storage, directory, error) &&
-                   write_checkpoint (self, session, lease, directory, name, prefix, deadline_us,
-                                     cancellable, error) &&
-                   muster_saver_record (self, directory, prefix, error) &&
-                   announce_durable (self, lease, prefix, step, deadline_us, cancellable, error);
-  g_mutex_unlock (&self->saving);
-  if (saved)
-    return g_steal_pointer (&prefix);
-  g_prefix_error (error, "Saving '%s': ", prefix);
-
-  return NULL;
+  return muster_saver_save_how (self, session, prefix, step, &how, deadline_us, cancellable, error)
+             ? g_steal_pointer (&prefix)
+             : NULL;
 }
 
 MusterStorage *
@@ -223,6 +280,15 @@ muster_checkpoint_step (const char *prefix)
   return (gint64)step;
 }
 
+gboolean
+muster_saver_add_saveable (MusterSaver *self, const char *name, MusterSaveable *saveable,
+                           MusterSaveableFlags flags, GError **error)
+{
+  g_return_val_if_fail (MUSTER_IS_SAVER (self) && MUSTER_IS_SAVEABLE (saveable), FALSE);
+
+  return muster_saveables_add (self->saveables, name, saveable, flags, error);
+}
+
 static void
 kept_free (gpointer data)
 {
@@ -242,6 +308,7 @@ muster_saver_finalize (GObject *object)
   g_clear_object (&self->lease);
   g_ptr_array_unref (self->kept);
   g_ptr_array_unref (self->doomed);
+  muster_saveables_free (self->saveables);
   g_mutex_clear (&self->saving);
   g_mutex_clear (&self->lock);
   G_OBJECT_CLASS (muster_saver_parent_class)->finalize (object);
@@ -260,4 +327,5 @@ muster_saver_init (MusterSaver *self)
   g_mutex_init (&self->lock);
   self->kept = g_ptr_array_new_with_free_func (kept_free);
   self->doomed = g_ptr_array_new_with_free_func (g_free);
+  self->saveables = muster_saveables_new ();
 }

@@ -4,6 +4,7 @@
 #include "bundle/storage.h"
 #include "graph/meta_graph.h"
 #include "master/lease.h"
+#include "saver/saveable.h"
 
 G_BEGIN_DECLS
 
@@ -33,6 +34,11 @@ MusterSaver *muster_saver_new (MusterMetaGraph *meta_graph, const MusterSaverOpt
  * held, before anything is written and again before the checkpoint is published; one that is lost
  * is FAILED_PRECONDITION, and nothing is left behind. What is durable is announced. */
 void muster_saver_set_lease (MusterSaver *self, MusterLease *lease);
+
+/* State outside the graph that goes into every checkpoint from now on, and is handed out by every
+ * restore, as the tensors NAME/… (saver/saveable.h). ALREADY_EXISTS for a name that is taken. */
+gboolean muster_saver_add_saveable (MusterSaver *self, const char *name, MusterSaveable *saveable,
+                                    MusterSaveableFlags flags, GError **error);
 
 /* Saves as DIRECTORY/BASE-STEP (step below 0: without a number) and returns that prefix (transfer
  * full), after it is durable and "latest". */

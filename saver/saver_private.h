@@ -2,6 +2,7 @@
 #pragma once
 
 #include "bundle/bundle_reader.h"
+#include "saver/saveable_private.h"
 #include "saver/saver.h"
 
 G_BEGIN_DECLS
@@ -18,15 +19,37 @@ struct _MusterSaver {
   int max_to_keep;             /* 0: all */
   char *base_name;             /* (owned) */
   gboolean with_meta_graph;
-  MusterStorage *storage; /* (owned) */
-  MusterClock *clock;     /* (owned) */
-  GMutex saving;          /* held by the save whose turn it is */
+  MusterStorage *storage;     /* (owned) */
+  MusterClock *clock;         /* (owned) */
+  MusterSaveables *saveables; /* (owned) any thread */
+  GMutex saving;              /* held by the save whose turn it is */
   GMutex lock;
   /* guarded by lock */
   MusterLease *lease; /* (owned) (nullable) */
   GPtrArray *kept;    /* (owned) (element-type MusterKept) oldest first */
   GPtrArray *doomed;  /* (owned) (element-type utf8) prefixes that could not be removed yet */
 };
+
+/* One save that isn't the SaverDef's plain one: a snapshot's, or one under a name of the caller's.
+ * A zeroed struct is the plain one. All of it is the caller's, until the save has ended. */
+typedef struct {
+  const char *save_tensor;         /* (nullable) runs in place of the SaverDef's; it takes the same
+                                      filename tensor */
+  gboolean unlisted;               /* no state file, no list, nothing announced */
+  const GPtrArray *tensors;        /* (nullable) (element-type MusterNamedTensor) from outside the
+                                      graph: they go into the same checkpoint */
+  void (*written) (gpointer data); /* (nullable) the master has written all; not published yet */
+  gpointer written_data;
+} MusterSaveHow;
+
+/* muster_saver_save (), in that way. */
+gboolean muster_saver_save_how (MusterSaver *self, MusterSession *session, const char *prefix,
+                                gint64 step, const MusterSaveHow *how, gint64 deadline_us,
+                                GCancellable *cancellable, GError **error);
+/* The prefix that a save of that step has (transfer full): INVALID_ARGUMENT for one that collides
+ * with the state file. */
+char *muster_saver_prefix_for (MusterSaver *self, const char *directory, gint64 step,
+                               GError **error);
 
 /* A path as the master is to be told of it: another process has another working directory. */
 char *muster_saver_path_for_master (MusterSaver *self, const char *path);
