@@ -2,7 +2,7 @@
 #include "bundle/bundle_writer.h"
 
 #include "base/error.h"
-#include "bundle/bundle_index.h"
+#include "bundle/bundle_publish_private.h"
 #include "bundle/storage_private.h"
 
 #include <string.h>
@@ -48,13 +48,11 @@ merge_part (Merge *self, MusterStorage *storage, const char *part, GError **erro
   if (index == NULL)
     return FALSE;
   const guint first_shard = self->data_paths->len;
-  for (gint32 i = 0; i < index->n_shards; i++) {
-    g_autofree char *path = muster_bundle_data_path (part, i, index->n_shards);
-    g_autoptr (GBytes) bytes = muster_storage_read (storage, path, error); /* is it there? */
-    if (bytes == NULL || !muster_storage_sync_directory (storage, path, error))
-      return FALSE;
-    g_ptr_array_add (self->data_paths, g_steal_pointer (&path));
-  }
+  g_auto (GStrv) paths = muster_bundle_sync_data (storage, index, part, error);
+  if (paths == NULL)
+    return FALSE;
+  for (gsize i = 0; paths[i] != NULL; i++)
+    g_ptr_array_add (self->data_paths, g_strdup (paths[i]));
   for (guint i = 0; i < index->entries->len; i++) {
     MusterIndexEntry entry = g_array_index (index->entries, MusterIndexEntry, i);
     const guint at = GPOINTER_TO_UINT (
@@ -73,58 +71,6 @@ merge_part (Merge *self, MusterStorage *storage, const char *part, GError **erro
   return TRUE;
 }
 
-/* Puts the first n data files back where they were: the parts stay as good as they came. */
-static void
-move_back (Merge *self, MusterStorage *storage, const char *prefix, guint n)
-{
-  for (guint i = 0; i < n; i++) {
-    g_autofree char *moved =
-        muster_bundle_data_path (prefix, (gint32)i, (gint32)self->data_paths->len);
-    (void)muster_storage_rename (storage, moved, self->data_paths->pdata[i], NULL);
-  }
-}
-
-/* Moves the data files to where the whole's shards lie; all of them, or none. */
-static gboolean
-move_data (Merge *self, MusterStorage *storage, const char *prefix, GError **error)
-{
-  const guint n = self->data_paths->len;
-  for (guint i = 0; i < n; i++) {
-    g_autofree char *to = muster_bundle_data_path (prefix, (gint32)i, (gint32)n);
-    if (!muster_storage_rename (storage, self->data_paths->pdata[i], to, error)) {
-      move_back (self, storage, prefix, i);
-      return FALSE;
-    }
-  }
-  return TRUE;
-}
-
-static gboolean
-publish (Merge *self, MusterStorage *storage, const char *prefix, GError **error)
-{
-  g_autofree char *path = muster_bundle_index_path (prefix);
-  g_autofree char *temporary = muster_storage_temporary_name (path);
-  g_autofree char *directory = g_path_get_dirname (prefix);
-  self->index->n_shards = (gint32)self->data_paths->len;
-  g_autoptr (GBytes) index = muster_bundle_index_save (self->index, error);
-  gsize size;
-  const void *data = index != NULL ? g_bytes_get_data (index, &size) : NULL;
-  if (index == NULL || !muster_storage_write_synced (storage, temporary, data, size, error))
-    return FALSE;
-  /* An older checkpoint of this name goes first, as when one is written. */
-  gboolean is_published =
-      muster_storage_remove (storage, path, error) && move_data (self, storage, prefix, error);
-  if (is_published && !muster_storage_rename (storage, temporary, path, error)) {
-    move_back (self, storage, prefix, self->data_paths->len);
-    is_published = FALSE;
-  }
-  if (!is_published) {
-    muster_storage_remove_quietly (storage, temporary);
-    return FALSE;
-  }
-  return muster_storage_sync_directory (storage, directory, error);
-}
-
 static gboolean
 merge (Merge *self, MusterStorage *storage, const char *const *parts, const char *prefix,
        GError **error)
@@ -137,7 +83,11 @@ merge (Merge *self, MusterStorage *storage, const char *const *parts, const char
   for (gsize i = 0; parts[i] != NULL; i++)
     if (!merge_part (self, storage, parts[i], error))
       return FALSE;
-  return publish (self, storage, prefix, error);
+  gboolean is_published;
+  g_ptr_array_add (self->data_paths, NULL);
+  return muster_bundle_publish_files (storage, self->index,
+                                      (const char *const *)self->data_paths->pdata, prefix,
+                                      &is_published, error);
 }
 
 gboolean

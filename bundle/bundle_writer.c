@@ -2,7 +2,7 @@
 #include "bundle/bundle_writer.h"
 
 #include "base/error.h"
-#include "bundle/bundle_index.h"
+#include "bundle/bundle_publish_private.h"
 #include "bundle/bundle_strings.h"
 #include "bundle/crc32c.h"
 #include "bundle/slice.h"
@@ -19,8 +19,7 @@
 struct _MusterBundleWriter {
   MusterStorage *storage;   /* (owned) */
   char *prefix;             /* (owned) */
-  char *data_path;          /* (owned) the temporary names */
-  char *index_path;         /* (owned) */
+  char *data_path;          /* (owned) the temporary name */
   MusterStorageFile *file;  /* (owned) (nullable) the data; NULL once it is closed */
   GByteArray *buffer;       /* (owned) what isn't written yet */
   gint64 offset;            /* of the next byte in the data file */
@@ -36,7 +35,6 @@ muster_bundle_writer_new (MusterStorage *storage, const char *prefix, GError **e
   g_return_val_if_fail (prefix != NULL, NULL);
   storage = storage != NULL ? storage : muster_local_storage ();
   g_autofree char *data = muster_bundle_data_path (prefix, 0, 1);
-  g_autofree char *index = muster_bundle_index_path (prefix);
   g_autofree char *temporary = muster_storage_temporary_name (data);
   MusterStorageFile *file = muster_storage_create (storage, temporary, error);
   if (file == NULL) {
@@ -47,7 +45,6 @@ muster_bundle_writer_new (MusterStorage *storage, const char *prefix, GError **e
   self->storage = g_object_ref (storage);
   self->prefix = g_strdup (prefix);
   self->data_path = g_steal_pointer (&temporary);
-  self->index_path = muster_storage_temporary_name (index);
   self->file = file;
   self->buffer = g_byte_array_new ();
   self->index = muster_bundle_index_new ();
@@ -63,15 +60,12 @@ muster_bundle_writer_free (MusterBundleWriter *self)
     return;
   if (self->file != NULL)
     (void)muster_storage_close (self->storage, self->file, NULL); /* it is thrown away */
-  if (!self->is_published) {
+  if (!self->is_published)
     muster_storage_remove_quietly (self->storage, self->data_path);
-    muster_storage_remove_quietly (self->storage, self->index_path);
-  }
   g_hash_table_unref (self->by_key);
   muster_bundle_index_free (self->index);
   g_byte_array_unref (self->buffer);
   g_free (self->data_path);
-  g_free (self->index_path);
   g_free (self->prefix);
   g_object_unref (self->storage);
   g_free (self);
@@ -280,39 +274,12 @@ muster_bundle_writer_add_slice (MusterBundleWriter *self, const char *name, cons
   return TRUE;
 }
 
-/* Both files complete and durable under their temporary names. */
+/* The data complete and durable under its temporary name. */
 static gboolean
-write_files (MusterBundleWriter *self, GError **error)
+finish_data (MusterBundleWriter *self, GError **error)
 {
-  g_autoptr (GBytes) index = NULL;
-  if (!flush (self, error) || !muster_storage_sync (self->storage, self->file, error))
-    return FALSE;
-  if (!muster_storage_close (self->storage, g_steal_pointer (&self->file), error))
-    return FALSE;
-  index = muster_bundle_index_save (self->index, error);
-  if (index == NULL)
-    return FALSE;
-  gsize size;
-  const void *data = g_bytes_get_data (index, &size);
-  return muster_storage_write_synced (self->storage, self->index_path, data, size, error);
-}
-
-static gboolean
-publish (MusterBundleWriter *self, GError **error)
-{
-  g_autofree char *data = muster_bundle_data_path (self->prefix, 0, 1);
-  g_autofree char *index = muster_bundle_index_path (self->prefix);
-  g_autofree char *directory = g_path_get_dirname (self->prefix);
-  /* An older checkpoint of this name goes first: its index must not be found with our data. */
-  if (!muster_storage_remove (self->storage, index, error) ||
-      !muster_storage_rename (self->storage, self->data_path, data, error))
-    return FALSE;
-  if (!muster_storage_rename (self->storage, self->index_path, index, error)) {
-    muster_storage_remove_quietly (self->storage, data);
-    return FALSE;
-  }
-  self->is_published = TRUE;
-  return muster_storage_sync_directory (self->storage, directory, error);
+  return flush (self, error) && muster_storage_sync (self->storage, self->file, error) &&
+         muster_storage_close (self->storage, g_steal_pointer (&self->file), error);
 }
 
 gboolean
@@ -323,7 +290,10 @@ muster_bundle_writer_finish (MusterBundleWriter *self, GError **error)
                  "The checkpoint '%s' is finished already, or writing it has failed", self->prefix);
     return FALSE;
   }
-  if (write_files (self, error) && publish (self, error))
+  const char *const data[] = {self->data_path, NULL};
+  if (finish_data (self, error) &&
+      muster_bundle_publish_files (self->storage, self->index, data, self->prefix,
+                                   &self->is_published, error))
     return TRUE;
   self->is_broken = TRUE;
   g_prefix_error (error, "Publishing the checkpoint '%s': ", self->prefix);

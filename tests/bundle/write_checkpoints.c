@@ -129,6 +129,18 @@ write_merged (void)
   check (error);
 }
 
+/* One that stands where another stood: its index tells of a data file more. */
+static void
+write_over (void)
+{
+  for (int i = 0; i < 2; i++) {
+    MusterBundleWriter *writer = begin ("over");
+    add (writer, "number", NULL, muster_tensor_new_int64 (i));
+    add (writer, "large", NULL, counting (100, 70, i));
+    finish (writer);
+  }
+}
+
 static void
 write_state (void)
 {
@@ -153,6 +165,7 @@ main (int argc, char **argv)
   write_values ();
   write_slices ();
   write_merged ();
+  write_over ();
   write_state ();
   return 0;
 }

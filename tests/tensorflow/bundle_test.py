@@ -70,6 +70,20 @@ class BundleTest(unittest.TestCase):
         np.testing.assert_array_equal(reader.get_tensor("w"), np.arange(8).reshape(4, 2))
         self.assertFalse([name for name in os.listdir(self.directory) if name.startswith("part-")])
 
+    def test_one_published_over_another(self):
+        reader = self.load("over")
+        self.assertEqual(reader.get_tensor("number"), 1)
+        np.testing.assert_array_equal(reader.get_tensor("large"),
+                                      np.arange(1, 7001).reshape(100, 70))
+        number, = tf.raw_ops.RestoreV2(
+            prefix=os.path.join(self.directory, "over"), tensor_names=["number"],
+            shape_and_slices=[""], dtypes=[tf.int64])
+        self.assertEqual(number, 1)
+        self.assertTrue(tf.compat.v1.train.checkpoint_exists(os.path.join(self.directory, "over")))
+        self.assertEqual(sorted(name for name in os.listdir(self.directory)
+                                if name.startswith("over.")),
+                         ["over.data-00000-of-00002", "over.data-00001-of-00002", "over.index"])
+
     def test_state_file(self):
         prefix = os.path.join(self.directory, "merged-7")
         self.assertEqual(tf.train.latest_checkpoint(self.directory), prefix)
