@@ -44,16 +44,23 @@ put_behind (const char *directory, const char *path)
 }
 
 static char *
-state_path (const char *directory)
+state_path (const char *directory, const char *name)
 {
-  return put_behind (directory, "checkpoint");
+  return put_behind (directory, name != NULL ? name : "checkpoint");
 }
 
 MusterCheckpointState *
 muster_checkpoint_state_read (MusterStorage *storage, const char *directory, GError **error)
 {
+  return muster_checkpoint_state_read_named (storage, directory, NULL, error);
+}
+
+MusterCheckpointState *
+muster_checkpoint_state_read_named (MusterStorage *storage, const char *directory, const char *name,
+                                    GError **error)
+{
   g_return_val_if_fail (directory != NULL, NULL);
-  g_autofree char *path = state_path (directory);
+  g_autofree char *path = state_path (directory, name);
   g_autoptr (GError) why = NULL;
   g_autoptr (GBytes) text = muster_storage_read (or_local (storage), path, &why);
   if (text == NULL && muster_storage_is_absent (why))
@@ -164,8 +171,16 @@ gboolean
 muster_checkpoint_state_write (MusterStorage *storage, const char *directory,
                                const MusterCheckpointState *self, GError **error)
 {
+  return muster_checkpoint_state_write_named (storage, directory, NULL, self, error);
+}
+
+gboolean
+muster_checkpoint_state_write_named (MusterStorage *storage, const char *directory,
+                                     const char *name, const MusterCheckpointState *self,
+                                     GError **error)
+{
   g_return_val_if_fail (directory != NULL && self != NULL, FALSE);
-  g_autofree char *path = state_path (directory);
+  g_autofree char *path = state_path (directory, name);
   gboolean is_listed = FALSE;
   for (guint i = 0; i < self->all->len && self->latest != NULL; i++)
     is_listed = is_listed || g_str_equal (self->all->pdata[i], self->latest);
@@ -191,8 +206,8 @@ gboolean
 muster_checkpoint_exists (MusterStorage *storage, const char *prefix)
 {
   g_autofree char *path = muster_bundle_index_path (prefix);
-  g_autoptr (GBytes) bytes = muster_storage_read (or_local (storage), path, NULL);
-  return bytes != NULL;
+  MusterStorageInfo info;
+  return muster_storage_look (or_local (storage), path, &info, NULL);
 }
 
 char *
@@ -259,12 +274,68 @@ remove_data (MusterStorage *storage, const char *prefix, GError **error)
   return all_gone;
 }
 
+char *
+muster_checkpoint_meta_path (const char *prefix)
+{
+  gsize end = strlen (prefix);
+  while (end > 0 && g_ascii_isdigit (prefix[end - 1]))
+    end--;
+  if (prefix[end] != '\0' && end >= 4 && strncmp (prefix + end - 4, "-of-", 4) == 0) {
+    gsize shard = end - 4;
+    while (shard > 0 && (g_ascii_isdigit (prefix[shard - 1]) || prefix[shard - 1] == '?'))
+      shard--;
+    if (shard > 0 && shard < end - 4 && prefix[shard - 1] == '-') {
+      g_autofree char *name = g_strndup (prefix, shard - 1);
+      return g_strconcat (name, ".meta", NULL);
+    }
+  }
+  return g_strconcat (prefix, ".meta", NULL);
+}
+
+GArray *
+muster_checkpoint_mtimes (MusterStorage *storage, const char *const *prefixes)
+{
+  GArray *times = g_array_new (FALSE, FALSE, sizeof (double));
+  for (const char *const *prefix = prefixes; *prefix != NULL; prefix++) {
+    g_autofree char *index = muster_bundle_index_path (*prefix);
+    MusterStorageInfo info;
+    if (!muster_storage_look (or_local (storage), index, &info, NULL))
+      continue;
+    const double seconds = (double)info.mtime_us / G_USEC_PER_SEC;
+    g_array_append_val (times, seconds);
+  }
+  return times;
+}
+
+/* Whoever reads a checkpoint holds a shared lock on its index. NULL without an error where there is
+ * no index any more: then the rest of it goes. */
+static gboolean
+lock_unused (MusterStorage *storage, const char *index, MusterStorageLock **lock, GError **error)
+{
+  g_autoptr (GError) why = NULL;
+  *lock = muster_storage_lock (storage, index, MUSTER_LOCK_UNUSED, &why);
+  if (*lock != NULL || muster_storage_is_absent (why))
+    return TRUE;
+  if (g_error_matches (why, G_IO_ERROR, G_IO_ERROR_BUSY))
+    g_set_error (error, G_IO_ERROR, G_IO_ERROR_BUSY,
+                 "'%s': somebody is reading this checkpoint; it can be removed later", index);
+  else
+    g_propagate_error (error, g_steal_pointer (&why));
+  return FALSE;
+}
+
 gboolean
 muster_remove_checkpoint (MusterStorage *storage, const char *prefix, GError **error)
 {
   g_autofree char *index = muster_bundle_index_path (prefix);
-  g_autofree char *meta = g_strconcat (prefix, ".meta", NULL);
+  g_autofree char *meta = muster_checkpoint_meta_path (prefix);
+  MusterStorageLock *lock = NULL;
   storage = or_local (storage);
-  return muster_storage_remove (storage, index, error) &&
-         muster_storage_remove (storage, meta, error) && remove_data (storage, prefix, error);
+  if (!lock_unused (storage, index, &lock, error))
+    return FALSE;
+  const gboolean is_removed = muster_storage_remove (storage, index, error) &&
+                              muster_storage_remove (storage, meta, error) &&
+                              remove_data (storage, prefix, error);
+  muster_storage_unlock (storage, lock);
+  return is_removed;
 }

@@ -31,6 +31,15 @@ MusterCheckpointState *muster_checkpoint_state_read (MusterStorage *storage, con
 gboolean muster_checkpoint_state_write (MusterStorage *storage, const char *directory,
                                         const MusterCheckpointState *self, GError **error);
 
+/* The same for a state file of another name: two savers may share a directory so. NULL is
+ * "checkpoint". */
+MusterCheckpointState *muster_checkpoint_state_read_named (MusterStorage *storage,
+                                                           const char *directory, const char *name,
+                                                           GError **error);
+gboolean muster_checkpoint_state_write_named (MusterStorage *storage, const char *directory,
+                                              const char *name, const MusterCheckpointState *self,
+                                              GError **error);
+
 /* TRUE if PREFIX.index is there. */
 gboolean muster_checkpoint_exists (MusterStorage *storage, const char *prefix);
 
@@ -39,8 +48,16 @@ gboolean muster_checkpoint_exists (MusterStorage *storage, const char *prefix);
  * looked for by its base name in the directory. */
 char *muster_latest_checkpoint (MusterStorage *storage, const char *directory, GError **error);
 
+/* When the indexes of prefixes (NULL-terminated) were last written, in seconds since 1970:
+ * (transfer full) (element-type double). One that isn't there is left out. */
+GArray *muster_checkpoint_mtimes (MusterStorage *storage, const char *const *prefixes);
+
+/* "PREFIX.meta"; for "m-3-00001-of-00002", one shard of an old format, "m-3.meta". */
+char *muster_checkpoint_meta_path (const char *prefix);
+
 /* Removes PREFIX.index, PREFIX.meta and PREFIX.data-*; index first, so that no reader finds half of
- * it. */
+ * it. G_IO_ERROR_BUSY, with nothing removed, while somebody who holds MUSTER_LOCK_SHARED on the
+ * index reads it. What is gone already is no error. */
 gboolean muster_remove_checkpoint (MusterStorage *storage, const char *prefix, GError **error);
 
 G_END_DECLS

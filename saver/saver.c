@@ -266,20 +266,6 @@ muster_saver_storage (MusterSaver *self)
   return self->storage;
 }
 
-gint64
-muster_checkpoint_step (const char *prefix)
-{
-  const char *dash = strrchr (prefix, '-');
-  const char *slash = strrchr (prefix, '/');
-  guint64 step;
-
-  if (!dash || dash < slash || !g_ascii_isdigit (dash[1]) ||
-      !g_ascii_string_to_unsigned (dash + 1, 10, 0, G_MAXINT64, &step, NULL))
-    return -1;
-
-  return (gint64)step;
-}
-
 gboolean
 muster_saver_add_saveable (MusterSaver *self, const char *name, MusterSaveable *saveable,
                            MusterSaveableFlags flags, GError **error)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "bundle/storage.h"
+#include "bundle/set_aside.h"
 #include "graph/meta_graph.h"
 #include "master/lease.h"
 #include "saver/saveable.h"
@@ -78,8 +78,5 @@ gboolean muster_saver_adopt_directory (MusterSaver *self, const char *directory,
 
 /* Where its checkpoints are; borrowed. */
 MusterStorage *muster_saver_storage (MusterSaver *self);
-
-/* The step in a prefix's name, "model.ckpt-1200" -> 1200; -1 if it has none. */
-gint64 muster_checkpoint_step (const char *prefix);
 
 G_END_DECLS
