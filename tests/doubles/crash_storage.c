@@ -137,7 +137,7 @@ crash_sync (MusterStorage *storage, MusterStorageFile *file, GError **error)
 
   if (!begin_change (self, file->path, error))
     return FALSE;
-  if (!self->ignores_files)
+  if (!self->ignores_files && !(self->lazy && strstr (file->path, self->lazy)))
     muster_crash_inode_sync (file->inode);
 
   return TRUE;
@@ -424,6 +424,14 @@ muster_crash_storage_ignore_syncs (MusterCrashStorage *self, gboolean of_files,
 
   self->ignores_files = of_files;
   self->ignores_directories = of_directories;
+}
+
+void
+muster_crash_storage_set_lazy (MusterCrashStorage *self, const char *in_path)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+
+  self->lazy = in_path;
 }
 
 static void

@@ -28,6 +28,10 @@ gboolean muster_crash_storage_has_stopped (MusterCrashStorage *self);
 void muster_crash_storage_ignore_syncs (MusterCrashStorage *self, gboolean of_files,
                                         gboolean of_directories);
 
+/* A sync by its writer does nothing to a file that is made under a path with this in it (borrowed):
+ * TensorFlow's masters don't sync what they write. Who syncs it by its path does. */
+void muster_crash_storage_set_lazy (MusterCrashStorage *self, const char *in_path);
+
 /* What a crash now may leave: so many outcomes, some of them alike. */
 guint muster_crash_storage_n_outcomes (MusterCrashStorage *self);
 /* One of them, as a store of its own (transfer full) that holds no lock. *what (nullable) (transfer

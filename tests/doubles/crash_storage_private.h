@@ -35,6 +35,7 @@ struct _MusterCrashStorage {
   gboolean has_stopped;
   gboolean ignores_files;
   gboolean ignores_directories;
+  const char *lazy; /* (nullable) in a path: its writer's syncs do nothing */
 };
 
 /* crash_disk.c: what is durable, and what a crash leaves. */

@@ -226,6 +226,22 @@ MUSTER_TEST (CrashStorage, forgets_syncs_when_it_is_told_to)
   MUSTER_EXPECT_STREQ (text, "a/x=|a/x=00|a/x=1|a/x=11");
 }
 
+MUSTER_TEST (CrashStorage, leaves_it_to_others_to_sync_what_a_lazy_writer_wrote)
+{
+  g_auto (Fixture) f = set_up ();
+
+  muster_crash_storage_set_lazy (f.crash, "/x");
+  write_file (&f, "/run/a/x", "1", 1);
+  write_file (&f, "/run/a/y", "2", 1);
+  muster_storage_sync_directory (f.storage, "/run/a", NULL);
+  g_autofree char *lazy = outcomes (&f);
+  muster_storage_sync_directory (f.storage, "/run/a/x", NULL);
+  g_autofree char *synced = outcomes (&f);
+
+  MUSTER_EXPECT_STREQ (lazy, "a/x= a/y=2|a/x=0 a/y=2|a/x=1 a/y=2");
+  MUSTER_EXPECT_STREQ (synced, "a/x=1 a/y=2");
+}
+
 MUSTER_TEST (CrashStorage, shares_a_lock_or_keeps_it)
 {
   g_auto (Fixture) f = set_up ();

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A save stopped at its every call, and after each stop every state of the store that a power cut
+ * may leave: a new process restores the old model or the new one, byte for byte, and its next save
+ * works. */
+#include "bundle/bundle_reader.h"
+#include "bundle/checkpoint_state.h"
+#include "engine/local_master.h"
+#include "saver/saver.h"
+#include "tests/doubles/crash_storage.h"
+#include "tests/doubles/sharded_model.h"
+#include "tests/gtest_shim.h"
+
+#include <string.h>
+
+#define DIRECTORY "/run"
+/* What the model's every byte is: in the checkpoints before, in the save that is stopped, in the
+ * one after. */
+enum { OLDEST = 1, OLD = 2, NEW = 3, NEXT = 4 };
+
+typedef struct {
+  MusterShardedModel model;
+  gint64 steps[3]; /* of OLDEST, OLD and NEW; -1: without a number; -2: there is no such save */
+} Story;
+
+/* A process: it begins with what its store holds. */
+typedef struct {
+  const Story *story;
+  MusterStorage *storage; /* borrowed */
+  MusterMaster *master;
+  MusterSession *session;
+  MusterSaver *saver;
+} Life;
+
+static Life
+live (const Story *story, MusterCrashStorage *crash)
+{
+  g_autoptr (MusterMetaGraph) meta_graph = muster_sharded_model_new (&story->model);
+  Life life = {.story = story, .storage = MUSTER_STORAGE (crash)};
+  const MusterSaverOptions options = {.storage = life.storage};
+
+  life.master = muster_local_master_new_with_storage (life.storage);
+  life.session = muster_master_create_session (life.master, muster_meta_graph_graph (meta_graph),
+                                               NULL, MUSTER_WAIT_FOREVER, NULL, NULL);
+  life.saver = muster_saver_new (meta_graph, &options, NULL);
+
+  return life;
+}
+
+static void
+die (Life *life)
+{
+  g_clear_object (&life->session);
+  g_clear_object (&life->master);
+  g_clear_object (&life->saver);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Life, die)
+
+static gboolean
+save (Life *life, guint8 value, gint64 step, GError **error)
+{
+  g_autofree char *prefix = NULL;
+
+  if (muster_sharded_model_set (&life->story->model, life->session, value, error))
+    prefix = muster_saver_save (life->saver, life->session, DIRECTORY, step, MUSTER_WAIT_FOREVER,
+                                NULL, error);
+
+  return prefix != NULL;
+}
+
+/* The value of the latest checkpoint; 0 where there is none, -1 with an error. */
+static int
+restore (Life *life, GError **error)
+{
+  g_autofree char *restored = NULL;
+
+  if (!muster_saver_restore_latest (life->saver, life->session, DIRECTORY, &restored, NULL,
+                                    MUSTER_WAIT_FOREVER, NULL, error))
+    return -1;
+
+  return restored ? muster_sharded_model_get (life->session, error) : 0;
+}
+
+/* The store with the saves of before. */
+static MusterCrashStorage *
+begin (const Story *story, GError **error)
+{
+  g_autoptr (MusterCrashStorage) crash = muster_crash_storage_new ();
+  g_auto (Life) life = live (story, crash);
+
+  muster_storage_make_directory (life.storage, DIRECTORY, NULL);
+  for (int i = 0; i < 2; i++)
+    if (story->steps[i] >= -1 && !save (&life, (guint8)(OLDEST + i), story->steps[i], error))
+      return NULL;
+
+  return muster_crash_storage_copy (crash);
+}
+
+/* --- what must hold after a crash --- */
+
+/* TensorFlow takes a state file with any other field for none at all. */
+static gboolean
+is_known_field (const char *line)
+{
+  static const char *const fields[] = {
+      "model_checkpoint_path: \"", "all_model_checkpoint_paths: \"",
+      "all_model_checkpoint_timestamps: ", "last_preserved_timestamp: "};
+
+  for (gsize i = 0; i < G_N_ELEMENTS (fields); i++)
+    if (g_str_has_prefix (line, fields[i]))
+      return TRUE;
+
+  return *line == '\0';
+}
+
+static char *
+fault_of_state_file (MusterStorage *storage)
+{
+  g_autoptr (GBytes) bytes = muster_storage_read (storage, DIRECTORY "/checkpoint", NULL);
+  gsize size;
+  const char *data = bytes ? g_bytes_get_data (bytes, &size) : NULL;
+
+  if (!data)
+    return NULL;
+  g_autofree char *text = g_strndup (data, size);
+  g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
+  for (char **line = lines; *line; line++)
+    if (!is_known_field (*line))
+      return g_strdup_printf ("the state file has the line '%s'", *line);
+
+  return NULL;
+}
+
+/* Whatever the state file names and is there is whole. */
+static char *
+fault_of_listed (MusterStorage *storage)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterCheckpointState) state =
+      muster_checkpoint_state_read (storage, DIRECTORY, &error);
+
+  for (guint i = 0; state && i < state->all->len; i++) {
+    const char *prefix = state->all->pdata[i];
+    g_autoptr (MusterBundleReader) reader =
+        muster_checkpoint_exists (storage, prefix)
+            ? muster_bundle_reader_open (storage, prefix, &error)
+            : NULL;
+    if (!error && (!reader || muster_bundle_reader_verify (reader, NULL, NULL, NULL, &error)))
+      continue;
+    return g_strdup_printf ("'%s' is listed: %s", prefix, error->message);
+  }
+
+  return error ? g_strdup (error->message) : NULL;
+}
+
+static char *
+fault_of_restored (Life *life, int least, int most)
+{
+  g_autoptr (GError) error = NULL;
+  int value = restore (life, &error);
+
+  if (value >= least && value <= most)
+    return NULL;
+
+  return g_strdup_printf ("it restores %d: %s", value, error ? error->message : "no error");
+}
+
+/* The process that comes after the crash goes on where the old or the new save left off. */
+static char *
+fault_of (const Story *story, MusterCrashStorage *crash, int least, int most)
+{
+  g_auto (Life) life = live (story, crash);
+  g_autoptr (GError) error = NULL;
+  char *fault = fault_of_state_file (life.storage);
+
+  if (!fault)
+    fault = fault_of_listed (life.storage);
+  if (!fault)
+    fault = fault_of_restored (&life, least, most);
+  if (fault)
+    return fault;
+  if (!save (&life, NEXT, story->steps[2] + (story->steps[2] > 0), &error))
+    return g_strdup_printf ("the next save: %s", error->message);
+  g_auto (Life) next = live (story, crash);
+  fault = fault_of_restored (&next, NEXT, NEXT);
+
+  return fault ? fault : fault_of_listed (next.storage);
+}
+
+/* Tries every outcome of a crash now, each once; the first fault (nullable). */
+static char *
+fault_of_outcomes (const Story *story, MusterCrashStorage *crash, int least, int most)
+{
+  g_autoptr (GHashTable) seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+
+  for (guint i = 0; i < muster_crash_storage_n_outcomes (crash); i++) {
+    g_autofree char *what = NULL;
+    g_autoptr (MusterCrashStorage) after = muster_crash_storage_outcome (crash, i, &what);
+    if (!g_hash_table_add (seen, muster_crash_storage_fingerprint (after)))
+      continue;
+    g_autofree char *fault = fault_of (story, after, least, most);
+    if (fault)
+      return g_strdup_printf ("with %s: %s", what, fault);
+  }
+
+  return NULL;
+}
+
+/* --- a save and its crashes --- */
+
+typedef struct {
+  guint n_stops; /* calls at which it was stopped */
+  gboolean ignores_files, ignores_directories;
+  gboolean is_lazy; /* the master doesn't sync what it writes */
+} Trial;
+
+/* Saves NEW, stopped at the n-th call; whether it went through. */
+static gboolean
+stop_at (const Story *story, MusterCrashStorage *crash, guint n, char **fault)
+{
+  g_auto (Life) life = live (story, crash);
+  int old = restore (&life, NULL);
+
+  MUSTER_EXPECT_EQ (old, story->steps[1] >= -1 ? OLD : 0);
+  muster_crash_storage_stop_at (crash, n);
+  gboolean saved = save (&life, NEW, story->steps[2], NULL);
+  gboolean stopped = muster_crash_storage_has_stopped (crash);
+  *fault = fault_of_outcomes (story, crash, saved ? NEW : old, NEW);
+
+  return saved && !stopped;
+}
+
+/* The first fault that a crash at any call of the save leaves (nullable). */
+static char *
+try (const Story *story, Trial *trial)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterCrashStorage) before = begin (story, &error);
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  for (guint n = 1; before; n++) {
+    g_autoptr (MusterCrashStorage) crash = muster_crash_storage_copy (before);
+    g_autofree char *fault = NULL;
+    muster_crash_storage_ignore_syncs (crash, trial->ignores_files, trial->ignores_directories);
+    muster_crash_storage_set_lazy (crash, trial->is_lazy ? "/.saving-" : NULL);
+    gboolean went_through = stop_at (story, crash, n, &fault);
+    if (fault)
+      return g_strdup_printf ("stopped at call %u, %s", n, fault);
+    if (went_through)
+      break;
+    trial->n_stops = n;
+  }
+
+  return NULL;
+}
+
+static void
+expect_no_fault (const Story *story)
+{
+  Trial trial = {0};
+  g_autofree char *fault = try (story, &trial);
+
+  MUSTER_EXPECT_STREQ (fault, NULL);
+  MUSTER_EXPECT_GT (trial.n_stops, 10u);
+
+  trial = (Trial){.is_lazy = TRUE};
+  g_autofree char *lazy_fault = try (story, &trial);
+  MUSTER_EXPECT_STREQ (lazy_fault, NULL);
+}
+
+MUSTER_TEST (Crash, in_the_first_save)
+{
+  const Story story = {{.is_whole = TRUE, .max_to_keep = 5}, {-2, -2, 30}};
+
+  expect_no_fault (&story);
+}
+
+MUSTER_TEST (Crash, in_a_save_of_another_step)
+{
+  const Story story = {{.is_whole = TRUE, .max_to_keep = 5}, {10, 20, 30}};
+
+  expect_no_fault (&story);
+}
+
+MUSTER_TEST (Crash, in_a_save_that_lets_an_old_one_go)
+{
+  const Story story = {{.is_whole = TRUE, .max_to_keep = 2}, {10, 20, 30}};
+
+  expect_no_fault (&story);
+}
+
+MUSTER_TEST (Crash, in_a_save_that_keeps_none_beside_it)
+{
+  const Story story = {{.is_whole = TRUE, .max_to_keep = 1}, {10, 20, 30}};
+
+  expect_no_fault (&story);
+}
+
+MUSTER_TEST (Crash, in_a_sharded_save_of_another_step)
+{
+  const Story story = {{.max_to_keep = 2}, {10, 20, 30}};
+
+  expect_no_fault (&story);
+}
+
+/* --- this test isn't blind --- */
+
+MUSTER_TEST (Crash, loses_a_model_whose_files_are_not_synced)
+{
+  const Story story = {{.is_whole = TRUE, .max_to_keep = 2}, {10, 20, 30}};
+  Trial trial = {.ignores_files = TRUE};
+  g_autofree char *fault = try (&story, &trial);
+
+  MUSTER_EXPECT_TRUE (fault != NULL);
+}
+
+MUSTER_TEST (Crash, loses_a_model_whose_directory_is_not_synced)
+{
+  const Story story = {{.is_whole = TRUE, .max_to_keep = 2}, {10, 20, 30}};
+  Trial trial = {.ignores_directories = TRUE};
+  g_autofree char *fault = try (&story, &trial);
+
+  MUSTER_EXPECT_TRUE (fault != NULL);
+}
