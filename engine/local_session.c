@@ -386,6 +386,7 @@ muster_local_session_class_init (MusterLocalSessionClass *klass)
   MusterSessionClass *session = MUSTER_SESSION_CLASS (klass);
   G_OBJECT_CLASS (klass)->dispose = local_session_dispose;
   G_OBJECT_CLASS (klass)->finalize = local_session_finalize;
+  session->is_here = TRUE;
   session->run = local_session_run;
   session->extend = local_session_extend;
   session->close = local_session_close;

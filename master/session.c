@@ -62,6 +62,13 @@ muster_session_run (MusterSession *self, const MusterStep *step, MusterTensor **
 }
 
 gboolean
+muster_session_is_here (MusterSession *self)
+{
+  g_return_val_if_fail (MUSTER_IS_SESSION (self), FALSE);
+  return MUSTER_SESSION_GET_CLASS (self)->is_here;
+}
+
+gboolean
 muster_session_run_op (MusterSession *self, const char *op, gint64 deadline_us,
                        GCancellable *cancellable, GError **error)
 {

@@ -84,6 +84,7 @@ gboolean muster_watch_next (MusterWatch *self, MusterTurn *turn, GCancellable *c
 
 struct _MusterSessionClass {
   GObjectClass parent;
+  gboolean is_here; /* steps run in this process: what is fed is taken as it is */
   gboolean (*run) (MusterSession *self, const MusterStep *step, MusterTensor **fetched,
                    GBytes **metadata, GCancellable *cancellable, GError **error);
   gboolean (*extend) (MusterSession *self, MusterGraph *graph, gint64 deadline_us,
@@ -110,6 +111,10 @@ const char *muster_session_handle (MusterSession *self);
 
 /* The graph it was made with; borrowed (nullable). */
 MusterGraph *muster_session_graph (MusterSession *self);
+
+/* Whether steps run in this process, so that tensors go in and out without a wire and without a
+ * copy. */
+gboolean muster_session_is_here (MusterSession *self);
 
 /* Runs a step: fetched[n_fetches] is filled with references (transfer full), untouched on failure.
  * metadata (nullable out) gets a serialised RunMetadata, or NULL. */

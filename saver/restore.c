@@ -1,178 +1,538 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bundle/checkpoint_state.h"
-#include "saver/saver_private.h"
+#include "saver/restore.h"
 
-/* Runs the restore op with the prefix fed: what preflight has found fit. */
-static gboolean
-run_restore (MusterSaver *self, MusterSession *session, const char *prefix, gint64 deadline_us,
-             GCancellable *cancellable, GError **error)
+#include "bundle/bundle_index.h"
+#include "saver/fit_private.h"
+
+/* There are two ways. The plain one runs the graph's restore op: the master reads the files, after
+ * all of them have been read here. On the other the tensors are read here, and fed in the place of
+ * the RestoreV2 nodes' outputs: in this process, where that costs nothing and reads once, and
+ * wherever the restore op as it is wouldn't do. */
+
+/* On a wire: what is fed in one step, and the most that one tensor may have. */
+#define BATCH_BYTES  (64 << 20)
+#define TENSOR_BYTES (G_MAXINT32 - (1 << 20))
+
+/* What is read between two looks at the cancellable. */
+#define GROUP_BYTES (256 << 20)
+
+typedef struct {
+  MusterSaver *saver;
+  MusterSession *session;
+  const char *prefix;
+  const MusterRestoreOptions *options;
+  gint64 deadline_us;
+  GCancellable *cancellable; /* (nullable) */
+  MusterMatch match;         /* (owned) */
+  GArray *runnable;          /* (owned) (element-type guint) assignments that have a value */
+  GPtrArray *initialisers;   /* (owned) (element-type utf8) ops; borrowed from the meta graph */
+  GPtrArray *initialised;    /* (owned) (element-type utf8) variables; borrowed likewise */
+  guint64 done;              /* bytes read and fed */
+} Restore;
+
+static void
+restore_clear (Restore *self)
 {
-  g_autofree char *path = muster_saver_path_for_master (self, prefix);
+  g_clear_pointer (&self->runnable, g_array_unref);
+  g_clear_pointer (&self->initialisers, g_ptr_array_unref);
+  g_clear_pointer (&self->initialised, g_ptr_array_unref);
+  muster_match_clear (&self->match);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Restore, restore_clear)
+
+static const MusterWanted *
+wanted_at (const Restore *self, guint index)
+{
+  return &g_array_index (self->match.plan.wanted, MusterWanted, index);
+}
+
+static const MusterAssignment *
+runnable_at (const Restore *self, guint i)
+{
+  guint index = g_array_index (self->runnable, guint, i);
+
+  return &g_array_index (self->match.plan.assignments, MusterAssignment, index);
+}
+
+static guint
+use_of (const Restore *self, const MusterAssignment *assignment, guint i)
+{
+  return g_array_index (self->match.plan.uses, guint, assignment->first_use + i);
+}
+
+static gboolean
+has_values (const Restore *self, const MusterAssignment *assignment)
+{
+  for (guint i = 0; i < assignment->n_uses; i++)
+    if (!self->match.keys[use_of (self, assignment, i)])
+      return FALSE;
+
+  return TRUE;
+}
+
+static void
+find_runnable (Restore *self)
+{
+  const MusterRestorePlan *plan = &self->match.plan;
+
+  self->runnable = g_array_new (FALSE, FALSE, sizeof (guint));
+  for (guint i = 0; i < plan->assignments->len; i++)
+    if (has_values (self, &g_array_index (plan->assignments, MusterAssignment, i)))
+      g_array_append_val (self->runnable, i);
+}
+
+/* Runs the restore op with the prefix fed. */
+static gboolean
+run_restore_op (Restore *self, GError **error)
+{
+  const MusterSaverInfo *info = &self->saver->info;
+  g_autofree char *path = muster_saver_path_for_master (self->saver, self->prefix);
   g_autoptr (MusterTensor) name = muster_tensor_new_string (path);
-  MusterFeed feed = {self->info.filename_tensor, name};
+  MusterFeed feed = {info->filename_tensor, name};
   MusterStep step = {.feeds = &feed,
                      .n_feeds = 1,
-                     .targets = &self->info.restore_op,
+                     .targets = &info->restore_op,
                      .n_targets = 1,
-                     .deadline_us = deadline_us};
-  g_autoptr (GError) failure = NULL;
+                     .deadline_us = self->deadline_us};
 
-  if (muster_session_run (session, &step, NULL, NULL, cancellable, &failure))
+  if (muster_session_run (self->session, &step, NULL, NULL, self->cancellable, error))
     return TRUE;
-  if (muster_error_is (failure, MUSTER_ERROR_NOT_FOUND))
-    g_prefix_error (&failure, "Does the master see that directory? ");
-  g_propagate_prefixed_error (error, g_steal_pointer (&failure), "Restoring '%s': ", prefix);
+  if (error && muster_error_is (*error, MUSTER_ERROR_NOT_FOUND))
+    g_prefix_error (error, "Does the master see that directory? ");
 
   return FALSE;
 }
 
-/* The graph's variables, and then what lies outside the graph. */
-static gboolean
-assign (MusterSaver *self, MusterSession *session, const char *prefix, gint64 deadline_us,
-        GCancellable *cancellable, GError **error)
-{
-  g_autoptr (GPtrArray) states =
-      muster_saveables_read (self->saveables, self->storage, prefix, error);
+/* The values of one step. */
+typedef struct {
+  GArray *wanted;         /* (owned) (element-type guint) */
+  GPtrArray *targets;     /* (owned) (element-type utf8) borrowed */
+  MusterTensor **tensors; /* (owned) (nullable) one for each of wanted */
+} Batch;
 
-  return states && run_restore (self, session, prefix, deadline_us, cancellable, error) &&
-         muster_saveables_hand_out (states, error);
+static void
+batch_clear (Batch *self)
+{
+  for (guint i = 0; self->tensors && i < self->wanted->len; i++)
+    g_clear_pointer (&self->tensors[i], muster_tensor_unref);
+  g_clear_pointer (&self->tensors, g_free);
+  g_clear_pointer (&self->wanted, g_array_unref);
+  g_clear_pointer (&self->targets, g_ptr_array_unref);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Batch, batch_clear)
+
+/* Takes assignments from the next on until there are bytes enough; at least one. */
+static void
+fill_batch (const Restore *self, Batch *batch, guint *next, guint64 enough)
+{
+  g_autoptr (GHashTable) taken = g_hash_table_new (g_direct_hash, g_direct_equal);
+  guint64 bytes = 0;
+
+  *batch =
+      (Batch){.wanted = g_array_new (FALSE, FALSE, sizeof (guint)), .targets = g_ptr_array_new ()};
+  for (; *next < self->runnable->len; (*next)++) {
+    const MusterAssignment *assignment = runnable_at (self, *next);
+    guint64 more = 0;
+    for (guint i = 0; i < assignment->n_uses; i++)
+      more += muster_match_size (&self->match, use_of (self, assignment, i));
+    if (batch->targets->len > 0 && bytes + more > enough)
+      break;
+    bytes += more;
+    g_ptr_array_add (batch->targets, assignment->op->name);
+    for (guint i = 0; i < assignment->n_uses; i++) {
+      guint use = use_of (self, assignment, i);
+      if (g_hash_table_add (taken, GUINT_TO_POINTER (use)))
+        g_array_append_val (batch->wanted, use);
+    }
+  }
+}
+
+static void
+tell_progress (const Restore *self)
+{
+  if (self->options->progress)
+    self->options->progress (self->done, self->match.fit.bytes, self->options->user_data);
+}
+
+/* Reads some, from one on. */
+static gboolean
+read_group (Restore *self, Batch *batch, guint *first, GError **error)
+{
+  g_autoptr (GPtrArray) names = g_ptr_array_new ();
+  g_autoptr (GPtrArray) slices = g_ptr_array_new ();
+  GError *failure = NULL;
+  guint64 bytes = 0;
+  guint n = 0;
+
+  for (; *first + n < batch->wanted->len && bytes < GROUP_BYTES; n++) {
+    guint index = g_array_index (batch->wanted, guint, *first + n);
+    g_ptr_array_add (names, (gpointer)self->match.keys[index]);
+    g_ptr_array_add (slices, wanted_at (self, index)->slice);
+    bytes += muster_match_size (&self->match, index);
+  }
+  if (!muster_bundle_reader_read_many (self->match.reader, (const char *const *)names->pdata,
+                                       (const char *const *)slices->pdata, n,
+                                       batch->tensors + *first, self->cancellable, &failure))
+    return muster_match_judge (&self->match, failure, error);
+  *first += n;
+  self->done += bytes;
+  tell_progress (self);
+
+  return TRUE;
+}
+
+/* Where a tensor is to have another shape than the file's. */
+static void
+reshape (const Restore *self, Batch *batch)
+{
+  gint64 dims[MUSTER_MAX_DIMS];
+
+  for (guint i = 0; i < batch->wanted->len; i++) {
+    const MusterWanted *wanted = wanted_at (self, g_array_index (batch->wanted, guint, i));
+    int n_dims = *wanted->slice ? -1 : muster_wanted_shape (wanted, dims);
+    gint64 n = n_dims < 0 ? -1 : 1;
+    for (int d = 0; d < n_dims; d++)
+      n = dims[d] < 0 ? -1 : n * dims[d];
+    if (n != muster_tensor_n_elements (batch->tensors[i]))
+      continue;
+    MusterTensor *before = batch->tensors[i];
+    batch->tensors[i] = muster_tensor_reshape (before, n_dims, dims);
+    muster_tensor_unref (before);
+  }
+}
+
+static gboolean
+read_batch (Restore *self, Batch *batch, GError **error)
+{
+  batch->tensors = g_new0 (MusterTensor *, MAX (batch->wanted->len, 1));
+  for (guint first = 0; first < batch->wanted->len;)
+    if (!read_group (self, batch, &first, error))
+      return FALSE;
+  if (self->options->reshape)
+    reshape (self, batch);
+
+  return TRUE;
+}
+
+static gboolean
+feed_batch (const Restore *self, const Batch *batch, GError **error)
+{
+  g_autofree MusterFeed *feeds = g_new (MusterFeed, MAX (batch->wanted->len, 1));
+
+  for (guint i = 0; i < batch->wanted->len; i++) {
+    guint index = g_array_index (batch->wanted, guint, i);
+    feeds[i] = (MusterFeed){wanted_at (self, index)->output, batch->tensors[i]};
+  }
+  MusterStep step = {.feeds = feeds,
+                     .n_feeds = batch->wanted->len,
+                     .targets = (const char *const *)batch->targets->pdata,
+                     .n_targets = batch->targets->len,
+                     .deadline_us = self->deadline_us};
+
+  return muster_session_run (self->session, &step, NULL, NULL, self->cancellable, error);
+}
+
+/* In this process: everything is read, then assigned in one step. */
+static gboolean
+feed_here (Restore *self, gboolean *has_begun, GError **error)
+{
+  g_auto (Batch) batch = {0};
+  guint next = 0;
+
+  fill_batch (self, &batch, &next, G_MAXUINT64);
+  if (!read_batch (self, &batch, error))
+    return FALSE;
+  *has_begun = TRUE;
+
+  return batch.targets->len == 0 || feed_batch (self, &batch, error);
+}
+
+static gboolean
+check_sizes (const Restore *self, GError **error)
+{
+  for (guint i = 0; i < self->match.plan.wanted->len; i++) {
+    guint64 size = self->match.keys[i] ? muster_match_size (&self->match, i) : 0;
+    if (size <= TENSOR_BYTES)
+      continue;
+    g_autofree char *text = muster_format_size (size);
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+                 "'%s' has %s, which no message to the master holds: restore it by the graph's own "
+                 "names, as it is",
+                 wanted_at (self, i)->name, text);
+    return FALSE;
+  }
+
+  return TRUE;
+}
+
+/* Over a wire: everything is checked first, and then read again, so that memory holds no more than
+ * a batch. */
+static gboolean
+feed_there (Restore *self, gboolean *has_begun, GError **error)
+{
+  MusterRestoreOptions silent = *self->options;
+
+  silent.progress = NULL;
+  if (!check_sizes (self, error) ||
+      !muster_match_verify (&self->match, &silent, self->cancellable, error))
+    return FALSE;
+  *has_begun = TRUE;
+  for (guint next = 0; next < self->runnable->len;) {
+    g_auto (Batch) batch = {0};
+    fill_batch (self, &batch, &next, BATCH_BYTES);
+    if (!read_batch (self, &batch, error) || !feed_batch (self, &batch, error))
+      return FALSE;
+  }
+
+  return TRUE;
+}
+
+static gboolean
+assign (Restore *self, gboolean *has_begun, GError **error)
+{
+  gboolean is_here = muster_session_is_here (self->session);
+
+  if (self->match.plan.can_feed && (is_here || !self->match.is_plain))
+    return is_here ? feed_here (self, has_begun, error) : feed_there (self, has_begun, error);
+  if (!self->match.is_plain) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,
+                 "'%s' can only be restored as it is: the graph computes the names that it reads",
+                 self->prefix);
+    return FALSE;
+  }
+  if (!muster_match_verify (&self->match, self->options, self->cancellable, error))
+    return FALSE;
+  *has_begun = TRUE;
+
+  return run_restore_op (self, error);
+}
+
+/* The global variables that get no value from the checkpoint, by name. */
+static GHashTable *
+list_assigned (const Restore *self)
+{
+  GHashTable *assigned = g_hash_table_new (g_str_hash, g_str_equal);
+
+  for (guint i = 0; i < self->runnable->len; i++) {
+    const MusterAssignment *assignment = runnable_at (self, i);
+    if (assignment->variable)
+      g_hash_table_add (assigned, assignment->variable->name);
+  }
+
+  return assigned;
+}
+
+/* Says no before anything is assigned. */
+static gboolean
+check_missing (const Restore *self, GHashTable *known, GError **error)
+{
+  for (guint i = 0; i < self->match.plan.wanted->len; i++) {
+    const MusterWanted *wanted = wanted_at (self, i);
+    if (self->match.keys[i] ||
+        (wanted->variable && g_hash_table_contains (known, wanted->variable->name)))
+      continue;
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+                 "'%s' lacks '%s', and the graph names no initializer for it", self->prefix,
+                 wanted->name);
+    return FALSE;
+  }
+
+  return TRUE;
+}
+
+/* Finds what is to be initialised. Local variables are local init's. */
+static gboolean
+find_initialisers (Restore *self, GError **error)
+{
+  g_autoptr (GHashTable) assigned = list_assigned (self);
+  g_autoptr (GHashTable) known = g_hash_table_new (g_str_hash, g_str_equal);
+  gsize n;
+  const MusterVariableInfo *variables = muster_meta_graph_variables (self->saver->meta_graph, &n);
+
+  self->initialisers = g_ptr_array_new ();
+  self->initialised = g_ptr_array_new ();
+  if (!self->options->allow_missing)
+    return TRUE;
+  for (gsize i = 0; i < n; i++) {
+    const MusterVariableInfo *variable = &variables[i];
+    if (variable->is_local || variable->initializer)
+      g_hash_table_add (known, (gpointer)variable->name);
+    if (variable->is_local || !variable->initializer ||
+        g_hash_table_contains (assigned, variable->name))
+      continue;
+    g_ptr_array_add (self->initialisers, (gpointer)variable->initializer);
+    g_ptr_array_add (self->initialised, (gpointer)variable->name);
+  }
+
+  return check_missing (self, known, error);
+}
+
+/* After the assignments: an initial value may be another variable's. */
+static gboolean
+initialise (Restore *self, GError **error)
+{
+  MusterStep step = {.targets = (const char *const *)self->initialisers->pdata,
+                     .n_targets = self->initialisers->len,
+                     .deadline_us = self->deadline_us};
+
+  if (step.n_targets == 0 ||
+      muster_session_run (self->session, &step, NULL, NULL, self->cancellable, error))
+    return TRUE;
+  g_prefix_error (error, "Initialising what the checkpoint lacks: ");
+
+  return FALSE;
+}
+
+#define MOST_NAMED 5
+
+static char *
+describe_unusual (const Restore *self)
+{
+  g_autoptr (GString) text = g_string_new (NULL);
+  guint n = self->initialised->len;
+
+  if (self->match.fit.object_based)
+    g_string_append_printf (
+        text,
+        "Restoring an object-based checkpoint using a name-based saver: '%s' is "
+        "read by its variables' own names",
+        self->prefix);
+  if (n > 0)
+    g_string_append_printf (text,
+                            "%s'%s' lacks %u variable%s, initialised: ", text->len > 0 ? "\n" : "",
+                            self->prefix, n, n == 1 ? "" : "s");
+  for (guint i = 0; i < MIN (n, MOST_NAMED); i++)
+    g_string_append_printf (text, "%s%s", i > 0 ? ", " : "",
+                            (const char *)self->initialised->pdata[i]);
+  if (n > MOST_NAMED)
+    g_string_append (text, ", …");
+
+  return text->len > 0 ? g_strdup (text->str) : NULL;
+}
+
+static char **
+copy_names (GPtrArray *names)
+{
+  g_autoptr (GStrvBuilder) builder = g_strv_builder_new ();
+
+  for (guint i = 0; i < names->len; i++)
+    g_strv_builder_add (builder, names->pdata[i]);
+
+  return names->len > 0 ? g_strv_builder_end (builder) : NULL;
+}
+
+/* What lies outside the graph. That the checkpoint holds nothing of it is no damage. */
+static GPtrArray *
+read_outside (Restore *self, gboolean *has_begun, GError **error)
+{
+  GError *failure = NULL;
+  GPtrArray *states =
+      muster_saveables_read (self->saver->saveables, self->saver->storage, self->prefix, &failure);
+
+  *has_begun = failure && !muster_error_is (failure, MUSTER_ERROR_DATA_LOSS);
+  if (failure)
+    g_propagate_error (error, failure);
+
+  return states;
+}
+
+static gboolean
+restore (Restore *self, MusterRestored *restored, gboolean *has_begun, GError **error)
+{
+  if (!muster_match_make (&self->match, self->saver, self->prefix, self->options, error) ||
+      !muster_match_check (&self->match, error))
+    return FALSE;
+  find_runnable (self);
+  g_autoptr (GPtrArray) states =
+      find_initialisers (self, error) ? read_outside (self, has_begun, error) : NULL;
+  if (!states || !assign (self, has_begun, error) || !initialise (self, error) ||
+      !muster_saveables_hand_out (states, error))
+    return FALSE;
+  restored->prefix = g_strdup (self->prefix);
+  restored->n_tensors = self->match.fit.n_wanted;
+  restored->bytes = self->match.fit.bytes;
+  restored->initialised = copy_names (self->initialised);
+  restored->warning = describe_unusual (self);
+
+  return TRUE;
+}
+
+/* A checkpoint that is read isn't removed. NULL without an error where nothing can be locked: then
+ * reading it tells why. */
+static MusterStorageLock *
+hold (MusterSaver *self, const char *prefix, GError **error)
+{
+  g_autofree char *path = muster_bundle_index_path (prefix);
+  g_autoptr (GError) failure = NULL;
+  MusterStorageLock *lock = muster_storage_lock (self->storage, path, MUSTER_LOCK_SHARED, &failure);
+
+  if (!lock && g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_BUSY))
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
+                 "'%s' is being removed by another process", prefix);
+
+  return lock;
+}
+
+gboolean
+muster_saver_restore_one (MusterSaver *self, MusterSession *session, const char *prefix,
+                          const MusterRestoreOptions *options, MusterRestored *restored,
+                          gboolean *has_begun, gint64 deadline_us, GCancellable *cancellable,
+                          GError **error)
+{
+  g_auto (Restore) run = {.saver = self,
+                          .session = session,
+                          .prefix = prefix,
+                          .options = options,
+                          .deadline_us = deadline_us,
+                          .cancellable = cancellable};
+  GError *failure = NULL;
+
+  *has_begun = FALSE;
+  MusterStorageLock *lock = hold (self, prefix, &failure);
+  gboolean is_done = !failure && restore (&run, restored, has_begun, &failure);
+  muster_storage_unlock (self->storage, lock);
+  if (is_done)
+    return TRUE;
+  if (*has_begun)
+    g_prefix_error (&failure, "Restoring '%s': ", prefix);
+  g_propagate_error (error, failure);
+
+  return FALSE;
+}
+
+void
+muster_restored_clear (MusterRestored *self)
+{
+  g_clear_pointer (&self->prefix, g_free);
+  g_clear_pointer (&self->initialised, g_strfreev);
+  g_clear_pointer (&self->warning, g_free);
+  g_clear_pointer (&self->passed_over, g_free);
+}
+
+gboolean
+muster_saver_restore_with (MusterSaver *self, MusterSession *session, const char *prefix,
+                           const MusterRestoreOptions *options, MusterRestored *restored,
+                           gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  static const MusterRestoreOptions plain;
+  g_auto (MusterRestored) unwanted = {0};
+  MusterRestored result = {0};
+  gboolean has_begun;
+
+  g_return_val_if_fail (MUSTER_IS_SAVER (self) && MUSTER_IS_SESSION (session) && prefix, FALSE);
+
+  if (!muster_saver_restore_one (self, session, prefix, options ? options : &plain, &result,
+                                 &has_begun, deadline_us, cancellable, error))
+    return FALSE;
+  *(restored ? restored : &unwanted) = result;
+
+  return TRUE;
 }
 
 gboolean
 muster_saver_restore (MusterSaver *self, MusterSession *session, const char *prefix,
                       gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
-  g_return_val_if_fail (MUSTER_IS_SAVER (self) && MUSTER_IS_SESSION (session), FALSE);
-
-  return muster_saver_preflight (self, prefix, cancellable, error) &&
-         assign (self, session, prefix, deadline_us, cancellable, error);
-}
-
-/* A checkpoint whose directory has been moved is looked for by its name in the directory. */
-static char *
-locate (MusterSaver *self, const char *directory, const char *prefix)
-{
-  g_autofree char *name = g_path_get_basename (prefix);
-  g_autofree char *moved = g_build_filename (directory, name, NULL);
-
-  if (!muster_checkpoint_exists (self->storage, prefix) &&
-      muster_checkpoint_exists (self->storage, moved))
-    return g_steal_pointer (&moved);
-
-  return g_strdup (prefix);
-}
-
-/* What the state names, newest first, each once. */
-static GPtrArray *
-candidates (MusterSaver *self, const char *directory, const MusterCheckpointState *state)
-{
-  GPtrArray *found = g_ptr_array_new_with_free_func (g_free);
-
-  g_ptr_array_add (found, locate (self, directory, state->latest));
-  for (guint i = state->all ? state->all->len : 0; i-- > 0;) {
-    g_autofree char *prefix = locate (self, directory, state->all->pdata[i]);
-    if (!g_ptr_array_find_with_equal_func (found, prefix, g_str_equal, NULL))
-      g_ptr_array_add (found, g_steal_pointer (&prefix));
-  }
-
-  return found;
-}
-
-static gboolean
-is_not_whole (const GError *failure)
-{
-  return muster_error_is (failure, MUSTER_ERROR_NOT_FOUND) ||
-         muster_error_is (failure, MUSTER_ERROR_DATA_LOSS);
-}
-
-/* The first candidate that is whole and fits, or NULL with the newest one's fault. */
-static const char *
-choose (MusterSaver *self, GPtrArray *prefixes, char **passed_over, GCancellable *cancellable,
-        GError **error)
-{
-  g_autoptr (GError) newest = NULL;
-  g_autoptr (GString) faults = g_string_new (NULL);
-
-  for (guint i = 0; i < prefixes->len; i++) {
-    g_autoptr (GError) failure = NULL;
-    if (muster_saver_preflight (self, prefixes->pdata[i], cancellable, &failure)) {
-      *passed_over = faults->len > 0 ? g_strdup (faults->str) : NULL;
-      return prefixes->pdata[i];
-    }
-    if (!is_not_whole (failure)) {
-      g_propagate_error (error, g_steal_pointer (&failure));
-      return NULL;
-    }
-    g_string_append_printf (faults, "%s%s", faults->len > 0 ? "; " : "", failure->message);
-    if (!newest)
-      newest = g_steal_pointer (&failure);
-  }
-  g_propagate_error (error, g_steal_pointer (&newest));
-
-  return NULL;
-}
-
-static void
-adopt (MusterSaver *self, GPtrArray *newest_first)
-{
-  g_autoptr (GPtrArray) prefixes = g_ptr_array_new ();
-
-  for (guint i = newest_first->len; i-- > 0;)
-    g_ptr_array_add (prefixes, newest_first->pdata[i]);
-  g_ptr_array_add (prefixes, NULL);
-  muster_saver_recover_last_checkpoints (self, (const char *const *)prefixes->pdata);
-}
-
-gboolean
-muster_saver_adopt_directory (MusterSaver *self, const char *directory, GError **error)
-{
-  g_autoptr (GError) failure = NULL;
-
-  g_return_val_if_fail (MUSTER_IS_SAVER (self), FALSE);
-
-  g_autoptr (MusterCheckpointState) state =
-      muster_checkpoint_state_read (self->storage, directory, &failure);
-  if (failure) {
-    g_propagate_error (error, g_steal_pointer (&failure));
-    return FALSE;
-  }
-  if (state) {
-    g_autoptr (GPtrArray) prefixes = candidates (self, directory, state);
-    adopt (self, prefixes);
-  }
-
-  return TRUE;
-}
-
-gboolean
-muster_saver_restore_latest (MusterSaver *self, MusterSession *session, const char *directory,
-                             char **restored, char **passed_over, gint64 deadline_us,
-                             GCancellable *cancellable, GError **error)
-{
-  g_autoptr (GError) failure = NULL;
-  g_autofree char *faults = NULL;
-
-  g_return_val_if_fail (MUSTER_IS_SAVER (self) && MUSTER_IS_SESSION (session), FALSE);
-
-  g_autoptr (MusterCheckpointState) state =
-      muster_checkpoint_state_read (self->storage, directory, &failure);
-  if (failure) {
-    g_propagate_error (error, g_steal_pointer (&failure));
-    return FALSE;
-  }
-  if (!state) {
-    *restored = NULL;
-    return TRUE;
-  }
-
-  g_autoptr (GPtrArray) prefixes = candidates (self, directory, state);
-  const char *chosen = choose (self, prefixes, &faults, cancellable, error);
-  if (!chosen || !assign (self, session, chosen, deadline_us, cancellable, error))
-    return FALSE;
-  *restored = g_strdup (chosen);
-  if (passed_over)
-    *passed_over = g_steal_pointer (&faults);
-  adopt (self, prefixes);
-
-  return TRUE;
+  return muster_saver_restore_with (self, session, prefix, NULL, NULL, deadline_us, cancellable,
+                                    error);
 }

@@ -104,6 +104,21 @@ muster_saveables_free (MusterSaveables *self)
   g_free (self);
 }
 
+gboolean
+muster_saveables_own (MusterSaveables *self, const char *tensor)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+
+  for (guint i = 0; i < self->entries->len; i++) {
+    const char *name = ((const Entry *)self->entries->pdata[i])->name;
+    gsize size = strlen (name);
+    if (strncmp (tensor, name, size) == 0 && tensor[size] == '/')
+      return TRUE;
+  }
+
+  return FALSE;
+}
+
 static gboolean
 check_name (MusterSaveables *self, const char *name, GError **error)
 {

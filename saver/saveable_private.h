@@ -15,6 +15,9 @@ void muster_saveables_free (MusterSaveables *self);
 gboolean muster_saveables_add (MusterSaveables *self, const char *name, MusterSaveable *saveable,
                                MusterSaveableFlags flags, GError **error);
 
+/* Whether a tensor of a checkpoint is one of theirs, by its name. */
+gboolean muster_saveables_own (MusterSaveables *self, const char *tensor);
+
 /* All their tensors, NAME/KEY: (transfer full) (element-type MusterNamedTensor). *left_out
  * (nullable out) gets the names of those that can't be copied (transfer full), or NULL. */
 GPtrArray *muster_saveables_copy (MusterSaveables *self, char ***left_out, GError **error);

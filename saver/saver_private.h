@@ -65,7 +65,4 @@ void muster_saver_discard_quietly (MusterSaver *self, const char *temporary);
 gboolean muster_saver_record (MusterSaver *self, const char *directory, const char *prefix,
                               GError **error);
 
-/* preflight.c: a checkpoint compared with what the graph restores, unread. */
-gboolean muster_saver_check_fit (MusterSaver *self, MusterBundleReader *reader, GError **error);
-
 G_END_DECLS

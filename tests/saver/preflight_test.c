@@ -67,8 +67,8 @@ MUSTER_TEST (Preflight, lists_every_fault_at_once)
   g_autofree char *expected =
       g_strdup_printf ("'%s' does not fit the graph: 3 of 4 variables\n"
                        "  dense_1/kernel  shape [64,128] in the checkpoint, [64,256] in the graph\n"
-                       "  dense_2/bias  not found in checkpoint; nearest: dense_2/biases\n"
-                       "  embedding  int32 in the checkpoint, float in the graph",
+                       "  dense_2/bias    not found in checkpoint; nearest: dense_2/biases\n"
+                       "  embedding       int32 in the checkpoint, float in the graph",
                        prefix);
   MUSTER_EXPECT_STREQ (error->message, expected);
 }

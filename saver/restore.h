@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "saver/saver.h"
+
+G_BEGIN_DECLS
+
+/* How a restore may differ from the plain one, and what it did. */
+
+/* How far it is, in bytes; on any thread, on one at a time, and short. */
+typedef void (*MusterRestoreProgress) (guint64 done, guint64 total, gpointer user_data);
+
+typedef struct {
+  /* What fits. Where any of these asks for more than the graph's own restore op does, the chief
+   * reads the tensors and feeds them in its place. */
+  gboolean allow_missing;     /* every global variable that the checkpoint gives no value runs its
+                                 own initializer, also one that has a value on the master */
+  gboolean refuse_unexpected; /* a tensor that the graph doesn't restore is a fault */
+  gboolean reshape;           /* the same number of elements is enough */
+  GHashTable *names;          /* (nullable) variable's name in the graph -> name in the file */
+
+  /* Which checkpoint, of a directory. */
+  gboolean fall_back_off;      /* the latest or none */
+  gboolean fall_back_to_files; /* where the state file can't be read, isn't there or names only what
+                                  is gone, the directory's files are looked at */
+  gboolean keep_damaged;       /* a damaged one is passed over, but not set aside */
+  /* The checkpoint is set aside that three lives running have begun with and ended without a word
+   * (muster_saver_outlived ()). */
+  gboolean count_deaths;
+
+  MusterRestoreProgress progress; /* (nullable) */
+  gpointer user_data;
+} MusterRestoreOptions;
+
+/* Clear it. */
+typedef struct {
+  char *prefix; /* (nullable) NULL: there was nothing to restore */
+  guint n_tensors;
+  guint64 bytes;
+  char **initialised; /* (nullable) variables that the checkpoint lacks */
+  char *warning;      /* (nullable) what is unusual about it: lines */
+  char *passed_over;  /* (nullable) newer checkpoints that weren't whole, and why: lines */
+} MusterRestored;
+
+void muster_restored_clear (MusterRestored *self);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterRestored, muster_restored_clear)
+
+/* muster_saver_restore () with options (nullable); restored is nullable. Everything is read and
+ * checked before the first variable changes. While it runs, the checkpoint is kept from being
+ * removed. */
+gboolean muster_saver_restore_with (MusterSaver *self, MusterSession *session, const char *prefix,
+                                    const MusterRestoreOptions *options, MusterRestored *restored,
+                                    gint64 deadline_us, GCancellable *cancellable, GError **error);
+
+/* muster_saver_restore_latest () with options (nullable); restored is nullable. */
+gboolean muster_saver_restore_latest_with (MusterSaver *self, MusterSession *session,
+                                           const char *directory,
+                                           const MusterRestoreOptions *options,
+                                           MusterRestored *restored, gint64 deadline_us,
+                                           GCancellable *cancellable, GError **error);
+
+G_END_DECLS
