@@ -282,7 +282,7 @@ static gboolean
 load_bytes (MusterBundleIndex *self, GBytes *bytes, GError **error)
 {
   Loader loader = {.index = self};
-  if (!muster_table_foreach (bytes, load_one, &loader, error))
+  if (!muster_table_foreach (bytes, load_one, &loader, &self->flaw, error))
     return FALSE;
   if (loader.has_header)
     return TRUE;
@@ -290,12 +290,35 @@ load_bytes (MusterBundleIndex *self, GBytes *bytes, GError **error)
   return FALSE;
 }
 
+/* The file's bytes; no memory is taken for one that can't be an index. */
+static GBytes *
+read_file (MusterStorage *storage, const char *path, GError **error)
+{
+  guint64 size = 0;
+  MusterStorageInput *input = muster_storage_open (storage, path, &size, error);
+  if (input == NULL)
+    return NULL;
+  g_autofree guint8 *data = size <= MUSTER_TABLE_MAX ? g_try_malloc (MAX (size, 1)) : NULL;
+  gssize n = -1;
+  if (size > MUSTER_TABLE_MAX)
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
+                 "'%s' is no index: it has %" G_GUINT64_FORMAT " bytes, an index less than 2 GiB",
+                 path, size);
+  else if (data == NULL)
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+                 "'%s': there is no memory for its %" G_GUINT64_FORMAT " bytes", path, size);
+  else
+    n = muster_storage_read_at (storage, input, 0, data, (gsize)size, error);
+  muster_storage_close_input (storage, input);
+  return n < 0 ? NULL : g_bytes_new_take (g_steal_pointer (&data), (gsize)n);
+}
+
 MusterBundleIndex *
 muster_bundle_index_load (MusterStorage *storage, const char *prefix, GError **error)
 {
   g_autofree char *path = muster_bundle_index_path (prefix);
   g_autoptr (GError) why = NULL;
-  g_autoptr (GBytes) bytes = muster_storage_read (storage, path, &why);
+  g_autoptr (GBytes) bytes = read_file (storage, path, &why);
   g_autoptr (MusterBundleIndex) self = muster_bundle_index_new ();
   if (bytes == NULL && muster_storage_is_absent (why)) {
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,

@@ -22,9 +22,10 @@ typedef struct {
 typedef struct {
   MusterArena *arena; /* (owned): what the entries point to */
   gint32 n_shards;
-  GArray *entries; /* (owned) (element-type MusterIndexEntry) */
-  guint n_parts;   /* how many of them are slices: those come first, since their keys start with a
-                      NUL, which no name does */
+  GArray *entries;  /* (owned) (element-type MusterIndexEntry) */
+  guint n_parts;    /* how many of them are slices: those come first, since their keys start with a
+                       NUL, which no name does */
+  const char *flaw; /* (nullable) damage in the file that leaves all entries readable; static */
 } MusterBundleIndex;
 
 MusterBundleIndex *muster_bundle_index_new (void);
@@ -56,6 +57,14 @@ static inline gboolean
 muster_index_entry_is_part (const MusterIndexEntry *self)
 {
   return self->key_size > 0 && self->key[0] == '\0';
+}
+
+/* The box of all of it. */
+static inline void
+muster_index_entry_box (const MusterIndexEntry *self, MusterExtent *box)
+{
+  for (int d = 0; d < self->entry.n_dims; d++)
+    box[d] = (MusterExtent){.start = 0, .length = self->entry.dims[d]};
 }
 
 /* "PREFIX.index", "PREFIX.data-00000-of-00001" */

@@ -2,33 +2,35 @@
 #include "bundle/bundle_reader.h"
 
 #include "base/error.h"
-#include "bundle/bundle_index.h"
+#include "bundle/bundle_pieces.h"
+#include "bundle/bundle_reader_private.h"
 #include "bundle/bundle_strings.h"
-#include "bundle/crc32c.h"
-#include "bundle/slice.h"
-#include "bundle/storage_private.h"
 
 #include <string.h>
 
-/* A tensor in more slices than this isn't put together: that they don't overlap is checked pair by
- * pair. */
-#define MAX_SLICES 16384
+/* One tensor that is asked for. */
+typedef struct {
+  const MusterIndexEntry *whole;
+  MusterExtent *wanted; /* (owned) the box of it, resolved */
+  GArray *pieces;       /* (owned) (nullable) what it is put together from */
+  MusterTensor *tensor; /* (owned) (nullable) where it is put together */
+  gboolean is_stored;   /* it is one stored entry as it is */
+} Request;
 
-struct _MusterBundleReader {
-  gint ref_count;           /* atomic */
-  MusterStorage *storage;   /* (owned) */
-  char *prefix;             /* (owned) */
-  MusterBundleIndex *index; /* (owned) */
-  GMutex lock;
-  GHashTable *shards; /* (owned) (element-type int GBytes); guarded by lock */
-};
-
-/* A stored tensor, or stored slice, that a read takes something from. */
+/* A stored entry that is read into memory of its own: an answer as it is, or to be copied from. */
 typedef struct {
   const MusterIndexEntry *entry;
-  MusterExtent *place;  /* (owned) where it lies in the whole tensor, resolved */
-  MusterExtent *common; /* (owned) what is wanted of it */
-} Piece;
+  MusterTensor *tensor; /* (owned) for strings only after their bytes were read */
+  guint8 *bytes;        /* (owned) of strings */
+} Source;
+
+typedef struct {
+  MusterBundleReader *reader;
+  Request *requests; /* (owned) */
+  gsize n;
+  GHashTable *sources; /* (owned) (element-type MusterIndexEntry Source) */
+  GArray *spans;       /* (owned) (element-type MusterDataSpan) what is to be read */
+} Plan;
 
 MusterBundleReader *
 muster_bundle_reader_open (MusterStorage *storage, const char *prefix, GError **error)
@@ -40,11 +42,9 @@ muster_bundle_reader_open (MusterStorage *storage, const char *prefix, GError **
     return NULL;
   MusterBundleReader *self = g_new0 (MusterBundleReader, 1);
   self->ref_count = 1;
-  self->storage = g_object_ref (storage);
   self->prefix = g_strdup (prefix);
   self->index = index;
-  self->shards = g_hash_table_new_full (NULL, NULL, NULL, (GDestroyNotify)g_bytes_unref);
-  g_mutex_init (&self->lock);
+  self->data = muster_bundle_data_new (storage, prefix, index->n_shards);
   return self;
 }
 
@@ -60,10 +60,8 @@ muster_bundle_reader_unref (MusterBundleReader *self)
 {
   if (self == NULL || !g_atomic_int_dec_and_test (&self->ref_count))
     return;
-  g_hash_table_unref (self->shards);
+  muster_bundle_data_free (self->data);
   muster_bundle_index_free (self->index);
-  g_mutex_clear (&self->lock);
-  g_object_unref (self->storage);
   g_free (self->prefix);
   g_free (self);
 }
@@ -101,65 +99,6 @@ muster_bundle_reader_find (MusterBundleReader *self, const char *name)
   return found != NULL ? &found->entry : NULL;
 }
 
-/* DATA_LOSS of a tensor in a data file. name stands after the NUL of a slice's key. */
-static gboolean
-damaged (MusterBundleReader *self, const MusterIndexEntry *entry, const char *why, GError **error)
-{
-  g_autofree char *path =
-      entry->entry.is_sliced
-          ? g_strdup (self->prefix)
-          : muster_bundle_data_path (self->prefix, entry->entry.shard, self->index->n_shards);
-  const gboolean is_part = muster_index_entry_is_part (entry);
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS, "%s '%s' in '%s' %s",
-               is_part ? "A slice of the tensor" : "The tensor", (const char *)entry->key + is_part,
-               path, why);
-  return FALSE;
-}
-
-/* A data file, opened once; borrowed. */
-static GBytes *
-open_shard (MusterBundleReader *self, gint32 shard, GError **error)
-{
-  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-  GBytes *bytes = g_hash_table_lookup (self->shards, GINT_TO_POINTER (shard));
-  if (bytes != NULL)
-    return bytes;
-  g_autofree char *path = muster_bundle_data_path (self->prefix, shard, self->index->n_shards);
-  g_autoptr (GError) why = NULL;
-  bytes = muster_storage_read (self->storage, path, &why);
-  if (bytes != NULL)
-    g_hash_table_insert (self->shards, GINT_TO_POINTER (shard), bytes);
-  else if (muster_storage_is_absent (why))
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
-                 "The checkpoint '%s' has an index, but its data file '%s' is gone", self->prefix,
-                 path);
-  else
-    g_propagate_error (error, g_steal_pointer (&why));
-  return bytes;
-}
-
-/* An entry's bytes in its data file, not checked yet; no memory is taken for them. */
-static GBytes *
-stored_bytes (MusterBundleReader *self, const MusterIndexEntry *entry, GError **error)
-{
-  const MusterBundleEntry *e = &entry->entry;
-  GBytes *shard = open_shard (self, e->shard, error);
-  if (shard == NULL)
-    return NULL;
-  const gsize size = g_bytes_get_size (shard);
-  if ((guint64)e->offset > size || (guint64)e->size > size - (guint64)e->offset) {
-    damaged (self, entry, "lies behind the file's end: the file was cut off", error);
-    return NULL;
-  }
-  /* Each string has a length of a byte or more, and the lengths have their checksum. */
-  const gint64 n_elements = muster_shape_n_elements (e->n_dims, e->dims);
-  if (e->dtype == MUSTER_STRING && n_elements > 0 && n_elements > e->size - 4) {
-    damaged (self, entry, "has more strings than bytes", error);
-    return NULL;
-  }
-  return g_bytes_new_from_bytes (shard, (gsize)e->offset, (gsize)e->size);
-}
-
 static gboolean
 is_readable (const MusterIndexEntry *entry, GError **error)
 {
@@ -172,221 +111,6 @@ is_readable (const MusterIndexEntry *entry, GError **error)
   return FALSE;
 }
 
-static MusterTensor *
-read_strings (MusterBundleReader *self, const MusterIndexEntry *entry, GBytes *bytes,
-              GError **error)
-{
-  const MusterBundleEntry *e = &entry->entry;
-  const gint64 n_elements = muster_shape_n_elements (e->n_dims, e->dims);
-  gsize size;
-  const guint8 *data = g_bytes_get_data (bytes, &size);
-  g_autofree MusterString *strings = g_new (MusterString, (gsize)MAX (n_elements, 1));
-  if (!(n_elements == 0 && size == 0) &&
-      !muster_strings_decode (data, size, n_elements, e->crc32c, strings)) {
-    damaged (self, entry, "is damaged: its checksum is wrong", error);
-    return NULL;
-  }
-  return muster_tensor_new_strings (e->n_dims, e->dims, strings);
-}
-
-/* Reads what lies at one entry, and checks it. */
-static MusterTensor *
-read_entry (MusterBundleReader *self, const MusterIndexEntry *entry, GError **error)
-{
-  const MusterBundleEntry *e = &entry->entry;
-  if (!is_readable (entry, error))
-    return NULL;
-  g_autoptr (GBytes) bytes = stored_bytes (self, entry, error);
-  if (bytes == NULL)
-    return NULL;
-  if (e->dtype == MUSTER_STRING)
-    return read_strings (self, entry, bytes, error);
-  gsize size;
-  const void *data = g_bytes_get_data (bytes, &size);
-  if (muster_crc32c_mask (muster_crc32c_extend (0, data, size)) != e->crc32c) {
-    damaged (self, entry, "is damaged: its checksum is wrong", error);
-    return NULL;
-  }
-  return muster_tensor_new_from_bytes (e->dtype, e->n_dims, e->dims, bytes, error);
-}
-
-static void
-clear_piece (gpointer data)
-{
-  Piece *piece = data;
-  g_free (piece->place);
-  g_free (piece->common);
-}
-
-/* The entry of a stored slice, whose shape must be the slice's. */
-static const MusterIndexEntry *
-find_part (MusterBundleReader *self, const MusterIndexEntry *whole, const MusterExtent *slice,
-           const MusterExtent *place, GError **error)
-{
-  const int n_dims = whole->entry.n_dims;
-  g_autoptr (GByteArray) key = g_byte_array_new ();
-  muster_slice_append_key (key, whole->entry.name, n_dims, slice);
-  const MusterIndexEntry *part = muster_bundle_index_find (self->index, key->data, key->len);
-  gboolean fits = part != NULL && part->entry.dtype == whole->entry.dtype &&
-                  part->entry.n_dims == n_dims && !part->entry.is_sliced;
-  for (int d = 0; fits && d < n_dims; d++)
-    fits = part->entry.dims[d] == place[d].length;
-  if (fits)
-    return part;
-  g_autofree char *text = muster_slice_to_string (n_dims, slice);
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
-               "The tensor '%s' of the checkpoint '%s' lists a slice %s that isn't there, or isn't "
-               "as large",
-               whole->entry.name, self->prefix, text);
-  return NULL;
-}
-
-/* Adds a piece where the slice has something that is wanted. */
-static gboolean
-add_piece (MusterBundleReader *self, GArray *pieces, const MusterIndexEntry *whole,
-           const MusterExtent *slice, const MusterExtent *wanted, GError **error)
-{
-  const int n_dims = whole->entry.n_dims;
-  MusterExtent place[MUSTER_MAX_DIMS], common[MUSTER_MAX_DIMS];
-  const gsize size = (gsize)n_dims * sizeof (MusterExtent);
-  if (!muster_slice_resolve (n_dims, whole->entry.dims, slice, place))
-    return damaged (self, whole, "lists a slice outside its shape", error);
-  if (!muster_slice_intersect (n_dims, place, wanted, common))
-    return TRUE;
-  const MusterIndexEntry *entry =
-      whole->entry.is_sliced ? find_part (self, whole, slice, place, error) : whole;
-  if (entry == NULL)
-    return FALSE;
-  g_autoptr (GBytes) bytes = stored_bytes (self, entry, error); /* are they there at all? */
-  if (bytes == NULL)
-    return FALSE;
-  const Piece piece = {
-      .entry = entry, .place = g_memdup2 (place, size), .common = g_memdup2 (common, size)};
-  g_array_append_val (pieces, piece);
-  return TRUE;
-}
-
-/* Pieces that don't overlap and have the wanted volume together are all of it. */
-static gboolean
-check_cover (MusterBundleReader *self, const MusterIndexEntry *whole, const GArray *pieces,
-             const MusterExtent *wanted, GError **error)
-{
-  const int n_dims = whole->entry.n_dims;
-  MusterExtent overlap[MUSTER_MAX_DIMS];
-  gint64 covered = 0;
-  for (guint i = 0; i < pieces->len; i++) {
-    const Piece *piece = &g_array_index (pieces, Piece, i);
-    for (guint j = 0; j < i; j++)
-      if (muster_slice_intersect (n_dims, piece->common, g_array_index (pieces, Piece, j).common,
-                                  overlap))
-        return damaged (self, whole, "has slices that overlap", error);
-    covered += muster_slice_volume (n_dims, piece->common);
-  }
-  if (covered == muster_slice_volume (n_dims, wanted))
-    return TRUE;
-  return damaged (self, whole, "is not complete: slices of it are missing", error);
-}
-
-/* Finds the stored slices that hold what is wanted of a tensor. */
-static GArray *
-find_pieces (MusterBundleReader *self, const MusterIndexEntry *whole, const MusterExtent *wanted,
-             GError **error)
-{
-  static const MusterExtent all[MUSTER_MAX_DIMS] = {
-      [0 ... MUSTER_MAX_DIMS - 1] = {.start = 0, .length = MUSTER_ALL}};
-  g_autoptr (GArray) pieces = g_array_new (FALSE, FALSE, sizeof (Piece));
-  g_array_set_clear_func (pieces, clear_piece);
-  if (whole->n_slices > MAX_SLICES) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-                 "The tensor '%s' is stored in %" G_GSIZE_FORMAT " slices; muster reads at most %d",
-                 whole->entry.name, whole->n_slices, MAX_SLICES);
-    return NULL;
-  }
-  if (!whole->entry.is_sliced && !add_piece (self, pieces, whole, all, wanted, error))
-    return NULL;
-  for (gsize i = 0; i < whole->n_slices; i++)
-    if (!add_piece (self, pieces, whole, whole->slices + i * (gsize)whole->entry.n_dims, wanted,
-                    error))
-      return NULL;
-  return check_cover (self, whole, pieces, wanted, error) ? g_steal_pointer (&pieces) : NULL;
-}
-
-/* Copies what is wanted of each piece into an array of elements; for strings those are MusterString
- * that point into the tensors read, which sources keeps. */
-static gboolean
-fill (MusterBundleReader *self, const MusterIndexEntry *whole, const GArray *pieces,
-      const MusterExtent *wanted, void *data, GPtrArray *sources, GError **error)
-{
-  const gboolean is_string = whole->entry.dtype == MUSTER_STRING;
-  const gsize element_size =
-      is_string ? sizeof (MusterString) : muster_dtype_size (whole->entry.dtype);
-  for (guint i = 0; i < pieces->len; i++) {
-    const Piece *piece = &g_array_index (pieces, Piece, i);
-    g_autoptr (MusterTensor) source = read_entry (self, piece->entry, error);
-    if (source == NULL)
-      return FALSE;
-    g_autofree MusterString *strings = NULL;
-    if (is_string) {
-      const gint64 n = muster_tensor_n_elements (source);
-      strings = g_new (MusterString, (gsize)n);
-      for (gint64 k = 0; k < n; k++)
-        strings[k] = muster_tensor_string (source, k);
-    }
-    muster_slice_copy (whole->entry.n_dims, piece->common, piece->place,
-                       is_string ? strings : muster_tensor_data (source), wanted, data,
-                       element_size);
-    if (is_string)
-      g_ptr_array_add (sources, g_steal_pointer (&source));
-  }
-  return TRUE;
-}
-
-static MusterTensor *
-assemble (MusterBundleReader *self, const MusterIndexEntry *whole, const GArray *pieces,
-          const MusterExtent *wanted, GError **error)
-{
-  const int n_dims = whole->entry.n_dims;
-  g_autoptr (GPtrArray) sources =
-      g_ptr_array_new_with_free_func ((GDestroyNotify)muster_tensor_unref);
-  gint64 dims[MUSTER_MAX_DIMS];
-  for (int d = 0; d < n_dims; d++)
-    dims[d] = wanted[d].length;
-  if (whole->entry.dtype == MUSTER_STRING) {
-    const gint64 n = muster_shape_n_elements (n_dims, dims);
-    g_autofree MusterString *strings = g_new0 (MusterString, (gsize)MAX (n, 1));
-    return fill (self, whole, pieces, wanted, strings, sources, error)
-               ? muster_tensor_new_strings (n_dims, dims, strings)
-               : NULL;
-  }
-  g_autoptr (MusterTensor) tensor = muster_tensor_try_new (whole->entry.dtype, n_dims, dims, error);
-  if (tensor == NULL ||
-      !fill (self, whole, pieces, wanted, muster_tensor_data_mutable (tensor), sources, error))
-    return NULL;
-  return g_steal_pointer (&tensor);
-}
-
-/* wanted is resolved. */
-static MusterTensor *
-read_box (MusterBundleReader *self, const MusterIndexEntry *whole, const MusterExtent *wanted,
-          GError **error)
-{
-  const gsize size = (gsize)whole->entry.n_dims * sizeof (MusterExtent);
-  if (!is_readable (whole, error))
-    return NULL;
-  if (!whole->entry.is_sliced &&
-      muster_slice_is_whole (whole->entry.n_dims, whole->entry.dims, wanted))
-    return read_entry (self, whole, error);
-  g_autoptr (GArray) pieces = find_pieces (self, whole, wanted, error);
-  if (pieces == NULL)
-    return NULL;
-  if (pieces->len == 1) {
-    const Piece *only = &g_array_index (pieces, Piece, 0);
-    if (memcmp (only->place, wanted, size) == 0)
-      return read_entry (self, only->entry, error);
-  }
-  return assemble (self, whole, pieces, wanted, error);
-}
-
 static const MusterIndexEntry *
 find_whole (MusterBundleReader *self, const char *name, GError **error)
 {
@@ -395,24 +119,6 @@ find_whole (MusterBundleReader *self, const char *name, GError **error)
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
                  "The tensor '%s' is not found in checkpoint '%s'", name, self->prefix);
   return whole;
-}
-
-static void
-whole_box (const MusterIndexEntry *whole, MusterExtent *box)
-{
-  for (int d = 0; d < whole->entry.n_dims; d++)
-    box[d] = (MusterExtent){.start = 0, .length = whole->entry.dims[d]};
-}
-
-MusterTensor *
-muster_bundle_reader_read (MusterBundleReader *self, const char *name, GError **error)
-{
-  MusterExtent wanted[MUSTER_MAX_DIMS];
-  const MusterIndexEntry *whole = find_whole (self, name, error);
-  if (whole == NULL)
-    return NULL;
-  whole_box (whole, wanted);
-  return read_box (self, whole, wanted, error);
 }
 
 static gboolean
@@ -433,17 +139,229 @@ resolve_spec (const MusterIndexEntry *whole, const char *text, MusterExtent *wan
   return FALSE;
 }
 
-MusterTensor *
-muster_bundle_reader_read_slice (MusterBundleReader *self, const char *name, const char *slice,
-                                 GError **error)
+static void
+clear_request (Request *request)
 {
+  g_free (request->wanted);
+  g_clear_pointer (&request->pieces, g_array_unref);
+  muster_tensor_unref (request->tensor);
+}
+
+static void
+free_source (gpointer data)
+{
+  Source *source = data;
+  muster_tensor_unref (source->tensor);
+  g_free (source->bytes);
+  g_free (source);
+}
+
+static void
+plan_init (Plan *self, MusterBundleReader *reader, gsize n)
+{
+  *self = (Plan){.reader = reader,
+                 .requests = g_new0 (Request, n),
+                 .n = n,
+                 .sources = g_hash_table_new_full (NULL, NULL, NULL, free_source),
+                 .spans = g_array_new (FALSE, FALSE, sizeof (MusterDataSpan))};
+}
+
+static void
+plan_clear (Plan *self)
+{
+  for (gsize i = 0; i < self->n; i++)
+    clear_request (&self->requests[i]);
+  g_free (self->requests);
+  g_hash_table_unref (self->sources);
+  g_array_unref (self->spans);
+}
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Plan, plan_clear)
+
+static gboolean
+has_memory (gconstpointer memory, const MusterIndexEntry *entry, GError **error)
+{
+  if (memory != NULL)
+    return TRUE;
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+               "There is no memory for the %" G_GINT64_FORMAT " bytes of the tensor '%s'",
+               entry->entry.size, (const char *)entry->key + muster_index_entry_is_part (entry));
+  return FALSE;
+}
+
+/* Reads an entry whole, once, whoever wants something of it. */
+static gboolean
+add_source (Plan *self, const MusterIndexEntry *entry, GError **error)
+{
+  const MusterBundleEntry *e = &entry->entry;
+  if (g_hash_table_contains (self->sources, entry))
+    return TRUE;
+  if (!muster_bundle_data_check_place (self->reader->data, entry, error))
+    return FALSE;
+  Source *source = g_new0 (Source, 1);
+  source->entry = entry;
+  g_hash_table_insert (self->sources, (gpointer)entry, source);
+  guint8 *into;
+  if (e->dtype == MUSTER_STRING) {
+    into = source->bytes = g_try_malloc ((gsize)MAX (e->size, 1));
+    if (!has_memory (into, entry, error))
+      return FALSE;
+  } else {
+    source->tensor = muster_tensor_try_new (e->dtype, e->n_dims, e->dims, error);
+    if (source->tensor == NULL)
+      return FALSE;
+    into = muster_tensor_data_mutable (source->tensor);
+  }
+  const MusterDataSpan span = muster_data_span (entry, into);
+  g_array_append_val (self->spans, span);
+  return TRUE;
+}
+
+/* Where a piece that is wanted whole lies in one run, it is read right there. */
+static gboolean
+add_piece (Plan *self, Request *request, MusterPiece *piece, GError **error)
+{
+  const int n_dims = request->whole->entry.n_dims;
+  const gsize size = muster_dtype_size (request->whole->entry.dtype);
+  gint64 offset;
+  if (request->tensor == NULL ||
+      memcmp (piece->place, piece->common, (gsize)n_dims * sizeof (MusterExtent)) != 0 ||
+      !muster_slice_is_run (n_dims, piece->common, request->wanted, &offset))
+    return add_source (self, piece->entry, error);
+  guint8 *into = muster_tensor_data_mutable (request->tensor);
+  const MusterDataSpan span = muster_data_span (piece->entry, into + (gsize)offset * size);
+  g_array_append_val (self->spans, span);
+  piece->entry = NULL; /* nothing is left to do for it */
+  return TRUE;
+}
+
+static gboolean
+add_pieces (Plan *self, Request *request, GError **error)
+{
+  const MusterBundleEntry *e = &request->whole->entry;
+  if (e->dtype != MUSTER_STRING) {
+    gint64 dims[MUSTER_MAX_DIMS];
+    for (int d = 0; d < e->n_dims; d++)
+      dims[d] = request->wanted[d].length;
+    request->tensor = muster_tensor_try_new (e->dtype, e->n_dims, dims, error);
+    if (request->tensor == NULL)
+      return FALSE;
+  }
+  for (guint i = 0; i < request->pieces->len; i++)
+    if (!add_piece (self, request, &g_array_index (request->pieces, MusterPiece, i), error))
+      return FALSE;
+  return TRUE;
+}
+
+/* Finds where a tensor, or the part of it that slice names, lies, and takes memory for it. */
+static gboolean
+add_request (Plan *self, Request *request, const char *name, const char *slice, GError **error)
+{
+  MusterBundleReader *reader = self->reader;
   MusterExtent wanted[MUSTER_MAX_DIMS];
-  if (slice == NULL || *slice == '\0')
-    return muster_bundle_reader_read (self, name, error);
-  const MusterIndexEntry *whole = find_whole (self, name, error);
-  if (whole == NULL || !resolve_spec (whole, slice, wanted, error))
-    return NULL;
-  return read_box (self, whole, wanted, error);
+  const MusterIndexEntry *whole = request->whole = find_whole (reader, name, error);
+  if (whole == NULL)
+    return FALSE;
+  muster_index_entry_box (whole, wanted);
+  if (slice != NULL && *slice != '\0' && !resolve_spec (whole, slice, wanted, error))
+    return FALSE;
+  if (!is_readable (whole, error))
+    return FALSE;
+  const int n_dims = whole->entry.n_dims;
+  if (!whole->entry.is_sliced && muster_slice_is_whole (n_dims, whole->entry.dims, wanted)) {
+    request->is_stored = TRUE;
+    return add_source (self, whole, error);
+  }
+  const gsize size = (gsize)n_dims * sizeof (MusterExtent);
+  request->wanted = g_memdup2 (wanted, size);
+  request->pieces = muster_bundle_find_pieces (reader->index, reader->data, whole, wanted, error);
+  if (request->pieces == NULL)
+    return FALSE;
+  if (request->pieces->len == 1) {
+    const MusterPiece *only = &g_array_index (request->pieces, MusterPiece, 0);
+    if (memcmp (only->place, wanted, size) == 0) {
+      request->is_stored = TRUE;
+      request->whole = only->entry;
+      return add_source (self, only->entry, error);
+    }
+  }
+  return add_pieces (self, request, error);
+}
+
+static gboolean
+decode_strings (Plan *self, GError **error)
+{
+  GHashTableIter iter;
+  gpointer value;
+  g_hash_table_iter_init (&iter, self->sources);
+  while (g_hash_table_iter_next (&iter, NULL, &value)) {
+    Source *source = value;
+    if (source->bytes == NULL)
+      continue;
+    const MusterBundleEntry *e = &source->entry->entry;
+    const gint64 n = muster_shape_n_elements (e->n_dims, e->dims);
+    g_autofree MusterString *strings = g_try_new (MusterString, (gsize)MAX (n, 1));
+    if (!has_memory (strings, source->entry, error))
+      return FALSE;
+    if (!(n == 0 && e->size == 0) &&
+        !muster_strings_decode (source->bytes, (gsize)e->size, n, e->crc32c, strings))
+      return muster_bundle_data_damaged (self->reader->data, source->entry,
+                                         "is damaged: its checksum is wrong", error);
+    source->tensor = muster_tensor_new_strings (e->n_dims, e->dims, strings);
+    g_clear_pointer (&source->bytes, g_free);
+  }
+  return TRUE;
+}
+
+/* The pieces of a tensor of strings, which are copied as what points to their texts. */
+static MusterTensor *
+join_strings (const Plan *self, const Request *request)
+{
+  const int n_dims = request->whole->entry.n_dims;
+  gint64 dims[MUSTER_MAX_DIMS];
+  for (int d = 0; d < n_dims; d++)
+    dims[d] = request->wanted[d].length;
+  const gint64 n = muster_shape_n_elements (n_dims, dims);
+  g_autofree MusterString *strings = g_new0 (MusterString, (gsize)MAX (n, 1));
+  for (guint i = 0; i < request->pieces->len; i++) {
+    const MusterPiece *piece = &g_array_index (request->pieces, MusterPiece, i);
+    const Source *source = g_hash_table_lookup (self->sources, piece->entry);
+    const gint64 n_source = muster_tensor_n_elements (source->tensor);
+    g_autofree MusterString *texts = g_new (MusterString, (gsize)n_source);
+    for (gint64 k = 0; k < n_source; k++)
+      texts[k] = muster_tensor_string (source->tensor, k);
+    muster_slice_copy (n_dims, piece->common, piece->place, texts, request->wanted, strings,
+                       sizeof *strings);
+  }
+  return muster_tensor_new_strings (n_dims, dims, strings);
+}
+
+static MusterTensor *
+join_numbers (const Plan *self, Request *request)
+{
+  for (guint i = 0; i < request->pieces->len; i++) {
+    const MusterPiece *piece = &g_array_index (request->pieces, MusterPiece, i);
+    if (piece->entry == NULL)
+      continue;
+    const Source *source = g_hash_table_lookup (self->sources, piece->entry);
+    muster_slice_copy (request->whole->entry.n_dims, piece->common, piece->place,
+                       muster_tensor_data (source->tensor), request->wanted,
+                       muster_tensor_data_mutable (request->tensor),
+                       muster_dtype_size (request->whole->entry.dtype));
+  }
+  return g_steal_pointer (&request->tensor);
+}
+
+/* After everything was read: nothing fails any more. */
+static MusterTensor *
+answer (const Plan *self, Request *request)
+{
+  if (request->is_stored) {
+    const Source *source = g_hash_table_lookup (self->sources, request->whole);
+    return muster_tensor_ref (source->tensor);
+  }
+  return request->whole->entry.dtype == MUSTER_STRING ? join_strings (self, request)
+                                                      : join_numbers (self, request);
 }
 
 gboolean
@@ -451,52 +369,32 @@ muster_bundle_reader_read_many (MusterBundleReader *self, const char *const *nam
                                 const char *const *slices, gsize n, MusterTensor **tensors,
                                 GCancellable *cancellable, GError **error)
 {
-  g_autoptr (GPtrArray) all = g_ptr_array_new_with_free_func ((GDestroyNotify)muster_tensor_unref);
-  for (gsize i = 0; i < n; i++) {
-    if (g_cancellable_set_error_if_cancelled (cancellable, error))
-      return FALSE;
-    MusterTensor *tensor =
-        muster_bundle_reader_read_slice (self, names[i], slices != NULL ? slices[i] : NULL, error);
-    if (tensor == NULL)
-      return FALSE;
-    g_ptr_array_add (all, tensor);
-  }
+  const MusterDataLoad how = {.cancellable = cancellable};
+  g_auto (Plan) plan = {0};
+  plan_init (&plan, self, n);
   for (gsize i = 0; i < n; i++)
-    tensors[i] = muster_tensor_ref (all->pdata[i]);
+    if (!add_request (&plan, &plan.requests[i], names[i], slices != NULL ? slices[i] : NULL, error))
+      return FALSE;
+  if (!muster_bundle_data_load (self->data, (MusterDataSpan *)plan.spans->data, plan.spans->len,
+                                &how, error) ||
+      !decode_strings (&plan, error))
+    return FALSE;
+  for (gsize i = 0; i < n; i++)
+    tensors[i] = answer (&plan, &plan.requests[i]);
   return TRUE;
 }
 
-/* The slices of a sliced tensor are entries of their own: here it is asked whether they are all. */
-static gboolean
-verify_entry (MusterBundleReader *self, const MusterIndexEntry *entry, GError **error)
+MusterTensor *
+muster_bundle_reader_read_slice (MusterBundleReader *self, const char *name, const char *slice,
+                                 GError **error)
 {
-  MusterExtent wanted[MUSTER_MAX_DIMS];
-  if (!entry->entry.is_sliced) {
-    g_autoptr (MusterTensor) tensor = read_entry (self, entry, error);
-    return tensor != NULL;
-  }
-  whole_box (entry, wanted);
-  g_autoptr (GArray) pieces = find_pieces (self, entry, wanted, error);
-  return pieces != NULL;
+  MusterTensor *tensor = NULL;
+  return muster_bundle_reader_read_many (self, &name, &slice, 1, &tensor, NULL, error) ? tensor
+                                                                                       : NULL;
 }
 
-gboolean
-muster_bundle_reader_verify (MusterBundleReader *self, MusterBundleProgress progress,
-                             gpointer user_data, GCancellable *cancellable, GError **error)
+MusterTensor *
+muster_bundle_reader_read (MusterBundleReader *self, const char *name, GError **error)
 {
-  const GArray *entries = self->index->entries;
-  guint64 total = 0, done = 0;
-  for (guint i = 0; i < entries->len; i++)
-    total += (guint64)g_array_index (entries, MusterIndexEntry, i).entry.size;
-  for (guint i = 0; i < entries->len; i++) {
-    const MusterIndexEntry *entry = &g_array_index (entries, MusterIndexEntry, i);
-    if (g_cancellable_set_error_if_cancelled (cancellable, error))
-      return FALSE;
-    if (!verify_entry (self, entry, error))
-      return FALSE;
-    done += (guint64)entry->entry.size;
-    if (progress != NULL)
-      progress (done, total, user_data);
-  }
-  return TRUE;
+  return muster_bundle_reader_read_slice (self, name, NULL, error);
 }

@@ -33,6 +33,16 @@ muster_strings_encode (const MusterTensor *tensor, GByteArray *head)
   return crc;
 }
 
+/* One length; the shortest way to write it is the only one, so that no other bytes mean the same.
+ */
+static gboolean
+read_length (MusterProtoReader *reader, guint64 *length)
+{
+  const guint8 *start = reader->at;
+  return muster_proto_read_varint (reader, length) &&
+         (reader->at == start + 1 || reader->at[-1] != 0);
+}
+
 gboolean
 muster_strings_decode (const guint8 *data, gsize size, gint64 n_elements, guint32 masked_crc,
                        MusterString *strings)
@@ -41,7 +51,7 @@ muster_strings_decode (const guint8 *data, gsize size, gint64 n_elements, guint3
   guint32 crc = 0, stored;
   for (gint64 i = 0; i < n_elements; i++) {
     guint64 length;
-    if (!muster_proto_read_varint (&reader, &length) || length > size)
+    if (!read_length (&reader, &length) || length > size)
       return FALSE;
     strings[i].size = (gsize)length;
     crc = extend_by_length (crc, length);
@@ -61,4 +71,69 @@ muster_strings_decode (const guint8 *data, gsize size, gint64 n_elements, guint3
     reader.at += strings[i].size;
   }
   return muster_proto_at_end (&reader) && muster_crc32c_mask (crc) == masked_crc;
+}
+
+void
+muster_strings_check_init (MusterStringsCheck *self, gint64 n_elements)
+{
+  *self = (MusterStringsCheck){.n_left = n_elements};
+}
+
+/* Takes one byte of a length. */
+static gboolean
+feed_length (MusterStringsCheck *self, guint8 byte)
+{
+  const guint64 bits = byte & 0x7f;
+  if (self->shift > 63 || (bits << self->shift) >> self->shift != bits ||
+      (byte == 0 && self->shift > 0))
+    return FALSE;
+  self->length |= bits << self->shift;
+  self->shift += 7;
+  if (byte >= 0x80)
+    return TRUE;
+  if (!g_uint64_checked_add (&self->texts_left, self->texts_left, self->length))
+    return FALSE;
+  self->crc = extend_by_length (self->crc, self->length);
+  self->length = 0;
+  self->shift = 0;
+  self->n_left--;
+  return TRUE;
+}
+
+static gboolean
+feed_stored (MusterStringsCheck *self, guint8 byte)
+{
+  guint32 stored;
+  self->stored[self->n_stored++] = byte;
+  if (self->n_stored < sizeof stored)
+    return TRUE;
+  memcpy (&stored, self->stored, sizeof stored);
+  if (muster_crc32c_unmask (GUINT32_FROM_LE (stored)) != self->crc)
+    return FALSE;
+  self->crc = muster_crc32c_extend (self->crc, &stored, sizeof stored);
+  return TRUE;
+}
+
+gboolean
+muster_strings_check_feed (MusterStringsCheck *self, const guint8 *data, gsize size)
+{
+  gsize at = 0;
+  for (; at < size && self->n_left > 0; at++)
+    if (!feed_length (self, data[at]))
+      return FALSE;
+  for (; at < size && self->n_stored < sizeof self->stored; at++)
+    if (!feed_stored (self, data[at]))
+      return FALSE;
+  if (size - at > self->texts_left)
+    return FALSE;
+  self->crc = muster_crc32c_extend (self->crc, data + at, size - at);
+  self->texts_left -= size - at;
+  return TRUE;
+}
+
+gboolean
+muster_strings_check_end (const MusterStringsCheck *self, guint32 masked_crc)
+{
+  return self->n_left == 0 && self->n_stored == sizeof self->stored && self->texts_left == 0 &&
+         muster_crc32c_mask (self->crc) == masked_crc;
 }

@@ -19,3 +19,32 @@ muster_crc32c_extend (guint32 crc, const void *data, gsize size)
   }
   return ~state;
 }
+
+/* Sums are polynomials over the field of two elements, the bit for x^0 the highest. */
+#define POLYNOMIAL 0x82f63b78u
+#define ONE        0x80000000u
+#define X_TO_8     0x00800000u /* moves a sum by a byte of zeros */
+
+static guint32
+multiply (guint32 a, guint32 b)
+{
+  guint32 product = 0;
+  for (guint32 bit = ONE; bit != 0; bit >>= 1) {
+    if ((a & bit) != 0)
+      product ^= b;
+    b = (b & 1) != 0 ? (b >> 1) ^ POLYNOMIAL : b >> 1;
+  }
+  return product;
+}
+
+guint32
+muster_crc32c_combine (guint32 first, guint32 second, guint64 second_size)
+{
+  guint32 moved = first, power = X_TO_8;
+  for (; second_size > 0; second_size >>= 1) {
+    if ((second_size & 1) != 0)
+      moved = multiply (moved, power);
+    power = multiply (power, power);
+  }
+  return moved ^ second;
+}

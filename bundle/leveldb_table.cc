@@ -112,11 +112,12 @@ walk (const char *data, gsize size, MusterTableFunc func, gpointer user_data, GE
 } // namespace
 
 gboolean
-muster_table_foreach (GBytes *table, MusterTableFunc func, gpointer user_data, GError **error)
+muster_table_foreach (GBytes *table, MusterTableFunc func, gpointer user_data, const char **flaw,
+                      GError **error)
 {
   gsize size;
   const void *data = g_bytes_get_data (table, &size);
-  if (!muster_table_check (static_cast<const guint8 *> (data), size, error))
+  if (!muster_table_check (static_cast<const guint8 *> (data), size, flaw, error))
     return FALSE;
   try {
     return walk (static_cast<const char *> (data), size, func, user_data, error);

@@ -13,13 +13,17 @@ G_BEGIN_DECLS
 typedef gboolean (*MusterTableFunc) (const guint8 *key, gsize key_size, const guint8 *value,
                                      gsize value_size, gpointer user_data, GError **error);
 
-/* Calls func for each entry of a table, in the table's order, checksums checked. */
+#define MUSTER_TABLE_MAX G_MAXINT32 /* bytes: LevelDB adds lengths in 32 bits */
+
+/* Calls func for each entry of a table, in the table's order, checksums checked. *flaw (nullable,
+ * static) is what else is wrong with the table's bytes: damage that changes no entry, in parts that
+ * nobody reads. */
 gboolean muster_table_foreach (GBytes *table, MusterTableFunc func, gpointer user_data,
-                               GError **error);
+                               const char **flaw, GError **error);
 
 /* LevelDB trusts the lengths inside a block whose checksum is right, and the sizes of blocks
  * altogether: this walks all of them first, and refuses what would lead outside the table. */
-gboolean muster_table_check (const guint8 *data, gsize size, GError **error);
+gboolean muster_table_check (const guint8 *data, gsize size, const char **flaw, GError **error);
 
 /* Builds a table. Keys come in ascending order of their bytes, each once. */
 typedef struct _MusterTableBuilder MusterTableBuilder;

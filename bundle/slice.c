@@ -117,6 +117,21 @@ strides_of (int n_dims, const MusterExtent *slice, const MusterExtent *at, gint6
   return offset;
 }
 
+gboolean
+muster_slice_is_run (int n_dims, const MusterExtent *part, const MusterExtent *whole,
+                     gint64 *offset)
+{
+  gint64 strides[MUSTER_MAX_DIMS];
+  int d = 0;
+  while (d < n_dims && part[d].length == 1)
+    d++;
+  for (d++; d < n_dims; d++)
+    if (part[d].length != whole[d].length)
+      return FALSE;
+  *offset = strides_of (n_dims, whole, part, strides);
+  return TRUE;
+}
+
 /* Steps to the next run of `common`: an odometer over the dimensions before n_outer. */
 static gboolean
 step (int n_outer, const MusterExtent *common, gint64 *at, const gint64 *from_strides, gint64 *from,

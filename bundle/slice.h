@@ -36,6 +36,11 @@ gint64 muster_slice_volume (int n_dims, const MusterExtent *slice);
 gboolean muster_slice_intersect (int n_dims, const MusterExtent *a, const MusterExtent *b,
                                  MusterExtent *common);
 
+/* TRUE if the elements of `part` lie side by side in the array of slice `whole`; *offset is where
+ * the first one does. */
+gboolean muster_slice_is_run (int n_dims, const MusterExtent *part, const MusterExtent *whole,
+                              gint64 *offset);
+
 /* Copies the elements of `common`, which lies in both, from the array of slice `from` into that of
  * slice `to`. */
 void muster_slice_copy (int n_dims, const MusterExtent *common, const MusterExtent *from,

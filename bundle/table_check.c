@@ -104,12 +104,16 @@ check_data_block (const guint8 *data, gsize blocks_end, Block block, GError **er
   return TRUE;
 }
 
-/* The index block names the data blocks, one after the other: so each is walked once. */
+/* The index block names the data blocks, one after the other: so each is walked once. *end is where
+ * the last one ends; *is_tight tells whether they follow one another from the start. */
 static gboolean
-check_index_block (const guint8 *data, gsize blocks_end, Block index, GError **error)
+check_index_block (const guint8 *data, gsize blocks_end, Block index, guint64 *end,
+                   gboolean *is_tight, GError **error)
 {
   MusterProtoReader entries, value;
-  guint64 key_size = 0, last_end = 0;
+  guint64 key_size = 0;
+  *end = 0;
+  *is_tight = TRUE;
   if (!check_block (data, blocks_end, index, error) ||
       !entries_of (data + index.offset, index.size, &entries, error))
     return FALSE;
@@ -117,21 +121,52 @@ check_index_block (const guint8 *data, gsize blocks_end, Block index, GError **e
     Block block;
     if (!next_entry (&entries, &key_size, &value, error))
       return FALSE;
-    if (!read_block_place (&value, &block) || block.offset < last_end)
+    if (!read_block_place (&value, &block) || block.offset < *end)
       return fail (error, "a block is out of place");
     if (!check_data_block (data, blocks_end, block, error))
       return FALSE;
-    last_end = block.offset + block.size + TRAILER_SIZE;
+    *is_tight = *is_tight && block.offset == *end;
+    *end = block.offset + block.size + TRAILER_SIZE;
   }
   return TRUE;
 }
 
+/* The footer written again, from what was read out of it: every bit of it means something then. */
+static gboolean
+is_plain_footer (const guint8 *footer, Block metaindex, Block index)
+{
+  g_autoptr (GByteArray) again = g_byte_array_new ();
+  muster_proto_put_varint (again, metaindex.offset);
+  muster_proto_put_varint (again, metaindex.size);
+  muster_proto_put_varint (again, index.offset);
+  muster_proto_put_varint (again, index.size);
+  while (again->len < FOOTER_SIZE - 8)
+    g_byte_array_append (again, (const guint8 *)"", 1);
+  return memcmp (footer, again->data, FOOTER_SIZE - 8) == 0;
+}
+
+/* What a reader has no need of: the block behind the data, and that nothing lies between blocks. */
+static const char *
+find_flaw (const guint8 *data, gsize blocks_end, Block metaindex, Block index, guint64 data_end,
+           gboolean is_tight)
+{
+  if (!is_plain_footer (data + blocks_end, metaindex, index))
+    return "its footer is damaged";
+  if (!is_tight || metaindex.offset != data_end ||
+      index.offset != metaindex.offset + metaindex.size + TRAILER_SIZE ||
+      blocks_end != index.offset + index.size + TRAILER_SIZE)
+    return "it has bytes that belong to none of its blocks";
+  if (!check_block (data, blocks_end, metaindex, NULL))
+    return "the checksum of its metaindex block is wrong";
+  return NULL;
+}
+
 gboolean
-muster_table_check (const guint8 *data, gsize size, GError **error)
+muster_table_check (const guint8 *data, gsize size, const char **flaw, GError **error)
 {
   if (size < FOOTER_SIZE)
     return fail (error, "it is too short");
-  if (size > G_MAXINT32) /* LevelDB adds lengths in 32 bits */
+  if (size > MUSTER_TABLE_MAX)
     return fail (error, "it is larger than 2 GiB");
   const gsize blocks_end = size - FOOTER_SIZE;
   const guint64 magic = read_le32 (data + size - 8) | (guint64)read_le32 (data + size - 4) << 32;
@@ -139,7 +174,13 @@ muster_table_check (const guint8 *data, gsize size, GError **error)
     return fail (error, "it doesn't end as a table does");
   MusterProtoReader footer = muster_proto_reader (data + blocks_end, FOOTER_SIZE - 8);
   Block metaindex, index;
+  guint64 data_end;
+  gboolean is_tight;
   if (!read_block_place (&footer, &metaindex) || !read_block_place (&footer, &index))
     return fail (error, "its footer is wrong");
-  return check_index_block (data, blocks_end, index, error);
+  if (!check_index_block (data, blocks_end, index, &data_end, &is_tight, error))
+    return FALSE;
+  if (flaw != NULL)
+    *flaw = find_flaw (data, blocks_end, metaindex, index, data_end, is_tight);
+  return TRUE;
 }
