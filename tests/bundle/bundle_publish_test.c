@@ -33,7 +33,7 @@ number_at (const char *prefix, int *n_shards)
     MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND);
     return 0;
   }
-  MUSTER_EXPECT_TRUE (muster_bundle_reader_verify (reader, NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_bundle_reader_verify (reader, NULL, NULL, NULL, &error));
   g_autoptr (MusterTensor) number = muster_bundle_reader_read (reader, "number", &error);
   g_autoptr (MusterTensor) part = muster_bundle_reader_read_slice (reader, "w", "4 0,2", &error);
   MUSTER_EXPECT_NO_ERROR (error);
@@ -231,7 +231,7 @@ MUSTER_TEST (BundlePublish, keeps_every_entry_of_what_another_wrote)
     g_autoptr (MusterBundleReader) there = muster_bundle_reader_open (NULL, to, &error);
     g_autoptr (MusterBundleReader) wanted = muster_bundle_reader_open (NULL, whole, &error);
     MUSTER_ASSERT_NO_ERROR (error);
-    MUSTER_EXPECT_TRUE (muster_bundle_reader_verify (there, NULL, &error));
+    MUSTER_EXPECT_TRUE (muster_bundle_reader_verify (there, NULL, NULL, NULL, &error));
     MUSTER_EXPECT_EQ (muster_bundle_reader_n_entries (there),
                       muster_bundle_reader_n_entries (wanted));
     for (gsize k = 0; k < muster_bundle_reader_n_entries (wanted); k++) {
