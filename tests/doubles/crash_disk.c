@@ -221,35 +221,73 @@ muster_crash_storage_n_outcomes (MusterCrashStorage *self)
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   g_autoptr (GPtrArray) directories = changed_directories (self);
 
-  return (self->changes->len + 1 + directories->len) * N_TAILS;
+  return (2 * self->changes->len + 1 + directories->len) * N_TAILS;
 }
 
-/* The names that a crash leaves: with the first changes, or with all of one directory's. */
+static void
+keep_of_directory (MusterCrashStorage *self, GHashTable *names, const char *directory)
+{
+  g_autofree guint8 *marks = changes_of (self, directory);
+
+  for (guint i = 0; i < self->changes->len; i++)
+    if (marks[i] == 2)
+      apply_change (names, self->changes->pdata[i]);
+    else if (marks[i] == 1)
+      apply_half (names, self->changes->pdata[i]);
+}
+
+static gboolean
+is_of (GHashTable *names, const MusterCrashChange *change)
+{
+  return (change->from && g_hash_table_contains (names, change->from)) ||
+         (change->to && g_hash_table_contains (names, change->to));
+}
+
+/* Keeps all but one change, and those after it that are of its names. */
+static void
+keep_all_but (MusterCrashStorage *self, GHashTable *names, guint lost)
+{
+  g_autoptr (GHashTable) lost_names = g_hash_table_new (g_str_hash, g_str_equal);
+
+  for (guint i = 0; i < self->changes->len; i++) {
+    const MusterCrashChange *change = self->changes->pdata[i];
+    if (i != lost && !is_of (lost_names, change)) {
+      apply_change (names, change);
+      continue;
+    }
+    if (change->from)
+      g_hash_table_add (lost_names, change->from);
+    if (change->to)
+      g_hash_table_add (lost_names, change->to);
+  }
+}
+
+/* The names that a crash leaves: with the first changes, all but one, or all of one directory's. */
 static GHashTable *
 names_after (MusterCrashStorage *self, guint which, char **what)
 {
+  g_autoptr (GPtrArray) directories = changed_directories (self);
   GHashTable *names = muster_crash_names_new ();
+  const guint n = self->changes->len;
   GHashTableIter iter;
   gpointer path, inode;
 
   g_hash_table_iter_init (&iter, self->durable);
   while (g_hash_table_iter_next (&iter, &path, &inode))
     g_hash_table_insert (names, g_strdup (path), muster_crash_inode_ref (inode));
-  if (which <= self->changes->len) {
-    *what = g_strdup_printf ("%u of %u changes of names kept", which, self->changes->len);
+  if (which <= n) {
+    *what = g_strdup_printf ("the first %u of %u changes of names kept", which, n);
     for (guint i = 0; i < which; i++)
       apply_change (names, self->changes->pdata[i]);
-    return names;
+  } else if (which <= 2 * n) {
+    const guint lost = which - n - 1;
+    *what = g_strdup_printf ("change %u of %u of names lost", lost + 1, n);
+    keep_all_but (self, names, lost);
+  } else {
+    const char *directory = directories->pdata[which - 2 * n - 1];
+    *what = g_strdup_printf ("the changes of '%s' alone kept", directory);
+    keep_of_directory (self, names, directory);
   }
-  g_autoptr (GPtrArray) directories = changed_directories (self);
-  const char *directory = directories->pdata[which - self->changes->len - 1];
-  g_autofree guint8 *marks = changes_of (self, directory);
-  *what = g_strdup_printf ("the changes of '%s' alone kept", directory);
-  for (guint i = 0; i < self->changes->len; i++)
-    if (marks[i] == 2)
-      apply_change (names, self->changes->pdata[i]);
-    else if (marks[i] == 1)
-      apply_half (names, self->changes->pdata[i]);
 
   return names;
 }

@@ -6,10 +6,10 @@
 G_BEGIN_DECLS
 
 /* A store in memory that loses what a power cut may lose. What is appended is volatile until its
- * file is synced; files made, renamed and removed are so until their directory is synced. A
- * directory's changes are lost from the last one backwards; two directories' independently. A
- * rename from one directory into another is never lost to both: once the old name is gone for good,
- * so is the new one there. Directories themselves are durable at once. Any thread. */
+ * file is synced; files made, renamed and removed are so until their directory is synced. The
+ * last changes are lost, or one in the middle with those of its names, or all but one directory's.
+ * A rename from one directory into another is never lost to both: once the old name is gone for
+ * good, so is the new one there. Directories themselves are durable at once. Any thread. */
 
 #define MUSTER_TYPE_CRASH_STORAGE (muster_crash_storage_get_type ())
 G_DECLARE_FINAL_TYPE (MusterCrashStorage, muster_crash_storage, MUSTER, CRASH_STORAGE, GObject)

@@ -142,7 +142,7 @@ MUSTER_TEST (CrashStorage, tears_one_file_and_keeps_another)
                              "a/x=11 a/y=22");
 }
 
-MUSTER_TEST (CrashStorage, keeps_the_order_of_a_directory)
+MUSTER_TEST (CrashStorage, keeps_the_order_of_changes_of_one_name)
 {
   g_auto (Fixture) f = set_up ();
   write_file (&f, "/run/a/x", "1", 1);
@@ -153,6 +153,17 @@ MUSTER_TEST (CrashStorage, keeps_the_order_of_a_directory)
   g_autofree char *text = outcomes (&f);
 
   MUSTER_EXPECT_STREQ (text, "a/x=1|a/x=2 a/y=1|a/y=1");
+}
+
+MUSTER_TEST (CrashStorage, may_lose_an_early_change_and_keep_a_late_one)
+{
+  g_auto (Fixture) f = set_up ();
+  write_file (&f, "/run/a/x", "1", 1);
+  write_file (&f, "/run/a/y", "2", 1);
+
+  g_autofree char *text = outcomes (&f);
+
+  MUSTER_EXPECT_STREQ (text, "|a/x=1|a/x=1 a/y=2|a/y=2");
 }
 
 MUSTER_TEST (CrashStorage, may_do_one_directory_without_the_other)
