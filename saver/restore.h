@@ -59,4 +59,9 @@ gboolean muster_saver_restore_latest_with (MusterSaver *self, MusterSession *ses
                                            MusterRestored *restored, gint64 deadline_us,
                                            GCancellable *cancellable, GError **error);
 
+/* A life that began with a checkpoint (count_deaths) and ends without either of these was a death.
+ * What failed to be noted is an error; without a life there is nothing to do. */
+gboolean muster_saver_outlived (MusterSaver *self, GError **error); /* it is good: no deaths */
+gboolean muster_saver_excuse (MusterSaver *self, GError **error);   /* its end says nothing of it */
+
 G_END_DECLS

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bundle/checkpoint_state.h"
+#include "bundle/set_aside.h"
 #include "saver/fit_private.h"
+#include "saver/lives_private.h"
 
 /* A checkpoint whose directory has been moved is looked for by its name in the directory. */
 static char *
@@ -16,20 +18,44 @@ locate (MusterSaver *self, const char *directory, const char *prefix)
   return g_strdup (prefix);
 }
 
+static void
+add_candidate (MusterSaver *self, const char *directory, const char *named, GPtrArray *found)
+{
+  g_autofree char *prefix = locate (self, directory, named);
+
+  if (!g_ptr_array_find_with_equal_func (found, prefix, g_str_equal, NULL))
+    g_ptr_array_add (found, g_steal_pointer (&prefix));
+}
+
 /* What the state names, newest first, each once. */
 static GPtrArray *
 candidates (MusterSaver *self, const char *directory, const MusterCheckpointState *state)
 {
   GPtrArray *found = g_ptr_array_new_with_free_func (g_free);
 
-  g_ptr_array_add (found, locate (self, directory, state->latest));
-  for (guint i = state->all ? state->all->len : 0; i-- > 0;) {
-    g_autofree char *prefix = locate (self, directory, state->all->pdata[i]);
-    if (!g_ptr_array_find_with_equal_func (found, prefix, g_str_equal, NULL))
-      g_ptr_array_add (found, g_steal_pointer (&prefix));
-  }
+  if (state)
+    add_candidate (self, directory, state->latest, found);
+  for (guint i = state && state->all ? state->all->len : 0; i-- > 0;)
+    add_candidate (self, directory, state->all->pdata[i], found);
 
   return found;
+}
+
+/* Then those that merely lie there. */
+static gboolean
+add_files (MusterSaver *self, const char *directory, GPtrArray *found, GError **error)
+{
+  g_autoptr (GError) failure = NULL;
+  g_auto (GStrv) prefixes = muster_checkpoint_list (self->storage, directory, &failure);
+
+  if (!prefixes && muster_error_to_wire (failure) != MUSTER_ERROR_NOT_FOUND) {
+    g_propagate_error (error, g_steal_pointer (&failure));
+    return FALSE;
+  }
+  for (guint i = prefixes ? g_strv_length (prefixes) : 0; i-- > 0;)
+    add_candidate (self, directory, prefixes[i], found);
+
+  return TRUE;
 }
 
 static gboolean
@@ -39,41 +65,155 @@ is_not_whole (const GError *failure)
          muster_error_is (failure, MUSTER_ERROR_DATA_LOSS);
 }
 
-/* Why one was passed over, as a line. */
+/* A restore of the newest that will do. */
+typedef struct {
+  MusterSaver *saver;
+  MusterSession *session;
+  const char *directory;
+  const MusterRestoreOptions *options;
+  gint64 deadline_us;
+  GCancellable *cancellable; /* (nullable) */
+  GPtrArray *faults;         /* (owned) (element-type Fault) of those that won't do */
+  GString *warnings;         /* (owned) lines */
+} Choice;
+
+typedef struct {
+  char *prefix;  /* (owned) */
+  GError *error; /* (owned) */
+} Fault;
+
 static void
-note_fault (GString *faults, const GError *failure)
+fault_free (gpointer data)
 {
-  g_string_append_printf (faults, "%s%s", faults->len > 0 ? "\n" : "", failure->message);
+  Fault *self = data;
+
+  g_free (self->prefix);
+  g_error_free (self->error);
+  g_free (self);
 }
 
-/* Restores the first that is whole; where none is, the newest one's fault counts. */
-static gboolean
-restore_first (MusterSaver *self, MusterSession *session, GPtrArray *prefixes,
-               const MusterRestoreOptions *options, MusterRestored *result, gint64 deadline_us,
-               GCancellable *cancellable, GError **error)
+static void
+choice_clear (Choice *self)
 {
-  g_autoptr (GError) newest = NULL;
-  g_autoptr (GString) faults = g_string_new (NULL);
+  g_clear_pointer (&self->faults, g_ptr_array_unref);
+  if (self->warnings)
+    g_string_free (self->warnings, TRUE);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Choice, choice_clear)
 
-  for (guint i = 0; i < prefixes->len; i++) {
-    g_autoptr (GError) failure = NULL;
-    gboolean has_begun;
-    if (muster_saver_restore_one (self, session, prefixes->pdata[i], options, result, &has_begun,
-                                  deadline_us, cancellable, &failure)) {
-      result->passed_over = faults->len > 0 ? g_strdup (faults->str) : NULL;
-      return TRUE;
-    }
-    if (has_begun || !is_not_whole (failure) || options->fall_back_off) {
-      g_propagate_error (error, g_steal_pointer (&failure));
-      return FALSE;
-    }
-    note_fault (faults, failure);
-    if (!newest)
-      newest = g_steal_pointer (&failure);
+static void
+add_line (GString *lines, const char *line)
+{
+  g_string_append_printf (lines, "%s%s", lines->len > 0 ? "\n" : "", line);
+}
+
+/* FALSE where lives have ended at this checkpoint too often. Where nothing can be noted nothing is
+ * counted. */
+static gboolean
+begin_life (Choice *self, const char *prefix, GError **error)
+{
+  g_autoptr (GError) failure = NULL;
+  guint deaths = 0;
+
+  if (!self->options->count_deaths)
+    return TRUE;
+  if (!muster_life_begin (self->saver, self->directory, prefix, &deaths, &failure)) {
+    g_autofree char *line = g_strdup_printf ("it isn't noted that a life begins with '%s': %s",
+                                             prefix, failure->message);
+    add_line (self->warnings, line);
+    return TRUE;
   }
-  g_propagate_error (error, g_steal_pointer (&newest));
+  if (deaths < MUSTER_MOST_DEATHS)
+    return TRUE;
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
+               "'%s' kills the job: it has died at once %u times running after it was restored "
+               "from it",
+               prefix, deaths);
 
   return FALSE;
+}
+
+/* *is_final: no other one is to be tried. */
+static gboolean
+try_one (Choice *self, const char *prefix, MusterRestored *result, gboolean *is_final,
+         GError **error)
+{
+  g_autoptr (GError) failure = NULL;
+  gboolean has_begun = FALSE;
+
+  *is_final = TRUE;
+  if (begin_life (self, prefix, &failure) &&
+      muster_saver_restore_one (self->saver, self->session, prefix, self->options, result,
+                                &has_begun, self->deadline_us, self->cancellable, &failure))
+    return TRUE;
+  (void)muster_saver_excuse (self->saver, NULL); /* it has failed in words */
+  *is_final = has_begun || !is_not_whole (failure) || self->options->fall_back_off;
+  g_propagate_error (error, g_steal_pointer (&failure));
+
+  return FALSE;
+}
+
+/* Restores the first that will do; where none does, the newest one's fault counts. */
+static gboolean
+restore_first (Choice *self, GPtrArray *prefixes, MusterRestored *result, GError **error)
+{
+  for (guint i = 0; i < prefixes->len; i++) {
+    GError *failure = NULL;
+    gboolean is_final;
+    if (try_one (self, prefixes->pdata[i], result, &is_final, &failure))
+      return TRUE;
+    if (is_final) {
+      g_propagate_error (error, failure);
+      return FALSE;
+    }
+    Fault *fault = g_new (Fault, 1);
+    *fault = (Fault){g_strdup (prefixes->pdata[i]), failure};
+    g_ptr_array_add (self->faults, fault);
+  }
+  const Fault *newest = self->faults->pdata[0];
+  g_propagate_error (error, g_error_copy (newest->error));
+  if (self->faults->len > 1)
+    g_prefix_error (error,
+                    "None of %u checkpoints in '%s' is whole; the newest: ", self->faults->len,
+                    self->directory);
+
+  return FALSE;
+}
+
+/* What became of one that was passed over, now that another has been restored: only then is one
+ * known to be there. */
+static void
+put_aside (Choice *self, const Fault *fault, GString *lines)
+{
+  g_autoptr (GError) failure = NULL;
+  g_autofree char *aside = NULL;
+
+  add_line (lines, fault->error->message);
+  if (!muster_error_is (fault->error, MUSTER_ERROR_DATA_LOSS))
+    return;
+  if (self->options->keep_damaged)
+    g_string_append (lines, "\n  passed over; nothing was read from it");
+  else if (muster_checkpoint_set_aside (self->saver->storage, fault->prefix, fault->error->message,
+                                        &aside, &failure))
+    g_string_append_printf (lines, "\n  set aside as %s; nothing was read from it", aside);
+  else
+    g_string_append_printf (lines, "\n  passed over; nothing was read from it (%s)",
+                            failure->message);
+}
+
+static void
+finish (Choice *self, MusterRestored *result)
+{
+  g_autoptr (GString) lines = g_string_new (NULL);
+
+  for (guint i = 0; i < self->faults->len; i++)
+    put_aside (self, self->faults->pdata[i], lines);
+  if (lines->len > 0)
+    result->passed_over = g_strdup (lines->str);
+  if (result->warning)
+    add_line (self->warnings, result->warning);
+  g_free (result->warning);
+  result->warning = self->warnings->len > 0 ? g_strdup (self->warnings->str) : NULL;
 }
 
 static void
@@ -108,29 +248,59 @@ muster_saver_adopt_directory (MusterSaver *self, const char *directory, GError *
   return TRUE;
 }
 
+/* What there is to choose from. A state that can't be read is an error unless the files may stand
+ * in for it: it must not look like none. */
+static GPtrArray *
+find_candidates (Choice *self, GError **error)
+{
+  MusterSaver *saver = self->saver;
+  g_autoptr (GError) failure = NULL;
+  g_autoptr (MusterCheckpointState) state =
+      muster_checkpoint_state_read (saver->storage, self->directory, &failure);
+
+  if (failure &&
+      !(self->options->fall_back_to_files && muster_error_is (failure, MUSTER_ERROR_DATA_LOSS))) {
+    g_propagate_error (error, g_steal_pointer (&failure));
+    return NULL;
+  }
+  if (failure)
+    add_line (self->warnings, failure->message);
+  g_autoptr (GPtrArray) prefixes = candidates (saver, self->directory, state);
+  if (self->options->fall_back_to_files && !add_files (saver, self->directory, prefixes, error))
+    return NULL;
+  if (failure && prefixes->len == 0) {
+    g_propagate_error (error, g_steal_pointer (&failure));
+    return NULL;
+  }
+
+  return g_steal_pointer (&prefixes);
+}
+
 gboolean
 muster_saver_restore_latest_with (MusterSaver *self, MusterSession *session, const char *directory,
                                   const MusterRestoreOptions *options, MusterRestored *restored,
                                   gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   static const MusterRestoreOptions plain;
-  g_autoptr (GError) failure = NULL;
   g_auto (MusterRestored) result = {0};
 
   g_return_val_if_fail (MUSTER_IS_SAVER (self) && MUSTER_IS_SESSION (session), FALSE);
 
-  if (!options)
-    options = &plain;
-  g_autoptr (MusterCheckpointState) state =
-      muster_checkpoint_state_read (self->storage, directory, &failure);
-  if (failure) {
-    g_propagate_error (error, g_steal_pointer (&failure));
+  g_auto (Choice) choice = {.saver = self,
+                            .session = session,
+                            .directory = directory,
+                            .options = options ? options : &plain,
+                            .deadline_us = deadline_us,
+                            .cancellable = cancellable,
+                            .faults = g_ptr_array_new_with_free_func (fault_free),
+                            .warnings = g_string_new (NULL)};
+  g_autoptr (GPtrArray) prefixes = find_candidates (&choice, error);
+  if (!prefixes)
     return FALSE;
-  }
-  if (state) {
-    g_autoptr (GPtrArray) prefixes = candidates (self, directory, state);
-    if (!restore_first (self, session, prefixes, options, &result, deadline_us, cancellable, error))
+  if (prefixes->len > 0) {
+    if (!restore_first (&choice, prefixes, &result, error))
       return FALSE;
+    finish (&choice, &result);
     adopt (self, prefixes);
   }
   if (restored) {

@@ -292,6 +292,8 @@ muster_saver_finalize (GObject *object)
   g_clear_object (&self->storage);
   g_clear_object (&self->clock);
   g_clear_object (&self->lease);
+  g_free (self->life_directory);
+  g_free (self->life);
   g_ptr_array_unref (self->kept);
   g_ptr_array_unref (self->doomed);
   muster_saveables_free (self->saveables);

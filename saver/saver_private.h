@@ -25,6 +25,8 @@ struct _MusterSaver {
   GMutex saving;              /* held by the save whose turn it is */
   GMutex lock;
   /* guarded by lock */
+  char *life_directory; /* (owned) (nullable) where the life is noted that this saver began */
+  char *life;           /* (owned) (nullable) the base name of its checkpoint */
   MusterLease *lease; /* (owned) (nullable) */
   GPtrArray *kept;    /* (owned) (element-type MusterKept) oldest first */
   GPtrArray *doomed;  /* (owned) (element-type utf8) prefixes that could not be removed yet */
