@@ -3,7 +3,6 @@
 
 #include "base/error.h"
 #include "base/protowire.h"
-#include "graph/graph_builder_private.h"
 #include "graph/tensor_proto.h"
 
 #include <string.h>
@@ -238,6 +237,17 @@ muster_graph_builder_attr_tensor (MusterGraphBuilder *self, const char *name, Mu
   put_attr (self, name, bytes);
 }
 
+void
+muster_graph_builder_colocate (MusterGraphBuilder *self, const char *with)
+{
+  g_autofree char *class = g_strconcat ("loc:@", with, NULL);
+  g_autoptr (GByteArray) list = g_byte_array_new ();
+  g_autoptr (GByteArray) value = g_byte_array_new ();
+  muster_proto_put_string (list, LIST_S, class);
+  muster_proto_put_bytes (value, ATTR_LIST, list->data, list->len);
+  put_attr (self, "_class", value);
+}
+
 /* --- whole nodes --- */
 
 void
@@ -255,18 +265,6 @@ muster_graph_builder_placeholder (MusterGraphBuilder *self, const char *name, Mu
   muster_graph_builder_node (self, "Placeholder", name);
   muster_graph_builder_attr_type (self, "dtype", dtype);
   muster_graph_builder_attr_shape (self, "shape", n_dims, dims);
-}
-
-/* TensorFlow's "_class": this node stands where the variable does. */
-static void
-colocate (MusterGraphBuilder *self, const char *variable)
-{
-  g_autofree char *class = g_strconcat ("loc:@", variable, NULL);
-  g_autoptr (GByteArray) list = g_byte_array_new ();
-  g_autoptr (GByteArray) value = g_byte_array_new ();
-  muster_proto_put_string (list, LIST_S, class);
-  muster_proto_put_bytes (value, ATTR_LIST, list->data, list->len);
-  put_attr (self, "_class", value);
 }
 
 void
@@ -291,11 +289,11 @@ muster_graph_builder_variable (MusterGraphBuilder *self, const char *name,
   muster_graph_builder_attr_type (self, "T", dtype);
   muster_graph_builder_attr_bool (self, "use_locking", TRUE);
   muster_graph_builder_attr_bool (self, "validate_shape", TRUE);
-  colocate (self, name);
+  muster_graph_builder_colocate (self, name);
   muster_graph_builder_node (self, "Identity", read);
   muster_graph_builder_input (self, name);
   muster_graph_builder_attr_type (self, "T", dtype);
-  colocate (self, name);
+  muster_graph_builder_colocate (self, name);
 }
 
 void

@@ -19,6 +19,9 @@ G_BEGIN_DECLS
 typedef struct _MusterGraphBuilder MusterGraphBuilder;
 
 MusterGraphBuilder *muster_graph_builder_new (void);
+/* For nodes that go into a graph of somebody else's making: without versions, so that that graph
+ * keeps its own. */
+MusterGraphBuilder *muster_graph_builder_new_extension (void);
 void muster_graph_builder_free (MusterGraphBuilder *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterGraphBuilder, muster_graph_builder_free)
 
@@ -39,6 +42,8 @@ void muster_graph_builder_attr_shape (MusterGraphBuilder *self, const char *name
                                       const gint64 *dims);
 void muster_graph_builder_attr_tensor (MusterGraphBuilder *self, const char *name,
                                        MusterTensor *value);
+/* The node stands where that other one does (TensorFlow's attribute "_class"). */
+void muster_graph_builder_colocate (MusterGraphBuilder *self, const char *with);
 
 /* Whole nodes that every graph needs. */
 void muster_graph_builder_constant (MusterGraphBuilder *self, const char *name,

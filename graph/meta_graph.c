@@ -24,6 +24,7 @@ struct _MusterMetaGraph {
   GHashTable *collections; /* (owned) key -> const char *const * */
   MusterVariables variables;
   const MusterSaverInfo *saver; /* (nullable) */
+  GArray *savers;               /* (owned) (element-type MusterSaverInfo) of the collection */
 };
 
 G_DEFINE_BOXED_TYPE (MusterMetaGraph, muster_meta_graph, muster_meta_graph_ref,
@@ -37,6 +38,7 @@ new_empty (void)
   g_mutex_init (&self->lock);
   self->arena = muster_arena_new ();
   self->collections = g_hash_table_new (g_str_hash, g_str_equal);
+  self->savers = g_array_new (FALSE, TRUE, sizeof (MusterSaverInfo));
   return self;
 }
 
@@ -154,8 +156,8 @@ read_item (MusterMetaGraph *self, const char *key, const Tensorflow__CollectionD
   } else {
     return print_item (self->arena, collection, i);
   }
-  if (are_variables)
-    muster_variables_add (&self->variables, key, &source);
+  if (are_variables && !muster_variables_add (&self->variables, key, &source, error))
+    return NULL;
   return source.tensor;
 }
 
@@ -177,49 +179,57 @@ read_collection (MusterMetaGraph *self, const char *key,
   return TRUE;
 }
 
-static void
-keep_saver (MusterMetaGraph *self, const Tensorflow__SaverDef *def)
+static MusterSaverInfo
+saver_info (const Tensorflow__SaverDef *def)
 {
-  MusterSaverInfo *saver = muster_arena_alloc (self->arena, sizeof *saver);
-  *saver = (MusterSaverInfo){
+  return (MusterSaverInfo){
       .filename_tensor = def->filename_tensor_name,
       .save_tensor = def->save_tensor_name,
       .restore_op = def->restore_op_name,
       .max_to_keep = def->max_to_keep,
       .sharded = def->sharded != 0,
       .keep_every_n_hours = def->keep_checkpoint_every_n_hours,
+      .version = def->version,
   };
-  self->saver = saver;
 }
 
-/* A meta graph that was exported without its saver may still have it in a collection. */
 static gboolean
 read_saver_collection (MusterMetaGraph *self, const Tensorflow__CollectionDef *collection,
                        GError **error)
 {
-  if (collection->kind_case != TENSORFLOW__COLLECTION_DEF__KIND_BYTES_LIST ||
-      collection->bytes_list->n_value == 0)
+  if (collection->kind_case != TENSORFLOW__COLLECTION_DEF__KIND_BYTES_LIST)
     return TRUE;
-  const ProtobufCBinaryData first = collection->bytes_list->value[0];
-  const Tensorflow__SaverDef *def =
-      muster_unpack (&tensorflow__saver_def__descriptor, first.data, first.len, self->arena,
-                     "meta graph's saver", error);
-  if (def != NULL)
-    keep_saver (self, def);
-  return def != NULL;
+  g_array_set_size (self->savers, 0); /* of two entries with one key the last counts */
+  for (gsize i = 0; i < collection->bytes_list->n_value; i++) {
+    const ProtobufCBinaryData item = collection->bytes_list->value[i];
+    const Tensorflow__SaverDef *def = muster_unpack (&tensorflow__saver_def__descriptor, item.data,
+                                                     item.len, self->arena, "saver", error);
+    if (def == NULL) {
+      g_prefix_error (error, "Collection 'savers': ");
+      return FALSE;
+    }
+    const MusterSaverInfo info = saver_info (def);
+    g_array_append_val (self->savers, info);
+  }
+  return TRUE;
 }
 
+/* A meta graph that was exported without its saver may still have it in a collection. */
 static gboolean
-read_saver (MusterMetaGraph *self, const Tensorflow__MetaGraphDef *def, GError **error)
+read_savers (MusterMetaGraph *self, const Tensorflow__MetaGraphDef *def, GError **error)
 {
-  if (def->saver_def != NULL) {
-    keep_saver (self, def->saver_def);
-    return TRUE;
-  }
   for (gsize i = 0; i < def->n_collection_def; i++) {
     const Tensorflow__MetaGraphDef__CollectionDefEntry *entry = def->collection_def[i];
-    if (strcmp (entry->key, "savers") == 0 && entry->value != NULL)
-      return read_saver_collection (self, entry->value, error);
+    if (strcmp (entry->key, "savers") == 0 && entry->value != NULL &&
+        !read_saver_collection (self, entry->value, error))
+      return FALSE;
+  }
+  if (def->saver_def != NULL) {
+    MusterSaverInfo *own = muster_arena_alloc (self->arena, sizeof *own);
+    *own = saver_info (def->saver_def);
+    self->saver = own;
+  } else if (self->savers->len > 0) {
+    self->saver = &g_array_index (self->savers, MusterSaverInfo, 0);
   }
   return TRUE;
 }
@@ -241,7 +251,7 @@ read_rest (MusterMetaGraph *self, const GByteArray *rest, GError **error)
       return FALSE;
   }
   muster_variables_finish (&self->variables);
-  return read_saver (self, def, error);
+  return read_savers (self, def, error);
 }
 
 MusterMetaGraph *
@@ -302,6 +312,7 @@ muster_meta_graph_unref (MusterMetaGraph *self)
   g_clear_pointer (&self->graph, muster_graph_unref);
   g_clear_pointer (&self->bytes, g_bytes_unref);
   g_hash_table_unref (self->collections);
+  g_array_unref (self->savers);
   muster_arena_free (self->arena);
   g_free (self);
 }
@@ -357,4 +368,11 @@ const MusterSaverInfo *
 muster_meta_graph_saver (MusterMetaGraph *self)
 {
   return self->saver;
+}
+
+const MusterSaverInfo *
+muster_meta_graph_savers (MusterMetaGraph *self, gsize *n)
+{
+  *n = self->savers->len;
+  return (const MusterSaverInfo *)(gpointer)self->savers->data;
 }

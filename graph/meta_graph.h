@@ -26,6 +26,9 @@ typedef struct {
   int n_dims;        /* -1: unknown */
   const gint64 *dims;
   const char *device; /* the node's device, "" for none */
+  /* Of a part of a partitioned variable; else NULL: */
+  const char *full_name; /* the whole's, "embedding" of "embedding/part_0" */
+  const char *slice;     /* where it lies, as SaveV2 has it: "10 4 0,5:0,4" */
 } MusterVariableInfo;
 
 /* A SaverDef. */
@@ -36,6 +39,7 @@ typedef struct {
   int max_to_keep;
   gboolean sharded;
   float keep_every_n_hours;
+  int version; /* 2: V2; 0 and 1: the older format, which muster doesn't run */
 } MusterSaverInfo;
 
 /* INVALID_ARGUMENT says what is wrong with the bytes. The graph inside is checked too. */
@@ -67,7 +71,11 @@ const char *muster_meta_graph_op (MusterMetaGraph *self, const char *key);
  * graph without collections gives its variable nodes. */
 const MusterVariableInfo *muster_meta_graph_variables (MusterMetaGraph *self, gsize *n);
 
-/* The meta graph's saver, or NULL if it has none. */
+/* The meta graph's own saver, else the first of its collection "savers", or NULL if it has none. */
 const MusterSaverInfo *muster_meta_graph_saver (MusterMetaGraph *self);
+
+/* Those of the collection "savers", *n of them: a graph may have several, each with nodes of its
+ * own. */
+const MusterSaverInfo *muster_meta_graph_savers (MusterMetaGraph *self, gsize *n);
 
 G_END_DECLS

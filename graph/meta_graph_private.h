@@ -29,8 +29,8 @@ typedef struct {
 } MusterVariableSource;
 
 void muster_variables_init (MusterVariables *self, MusterGraph *graph, MusterArena *arena);
-void muster_variables_add (MusterVariables *self, const char *key,
-                           const MusterVariableSource *source);
+gboolean muster_variables_add (MusterVariables *self, const char *key,
+                               const MusterVariableSource *source, GError **error);
 void muster_variables_finish (MusterVariables *self);
 void muster_variables_clear (MusterVariables *self);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
-#include "graph/graph_builder_private.h"
+#include "graph/graph_builder.h"
 
 #include <string.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/error.h"
 #include "graph/graph_nodes.h"
 #include "graph/meta_graph_private.h"
 
@@ -60,26 +61,68 @@ look_at_node (MusterVariables *self, MusterVariableInfo *info)
   info->dims = kept;
 }
 
-void
-muster_variables_add (MusterVariables *self, const char *key, const MusterVariableSource *source)
+/* Where a part of a partitioned variable lies: "10 4 0,5:0,4". NULL for what can't be one. */
+static const char *
+slice_text (MusterVariables *self, const Tensorflow__SaveSliceInfoDef *def)
+{
+  g_autoptr (GString) shape = g_string_new (NULL);
+  g_autoptr (GString) extents = g_string_new (NULL);
+  const gsize n = def->n_full_shape;
+  if (n == 0 || n > MUSTER_MAX_DIMS || def->n_var_offset != n || def->n_var_shape != n)
+    return NULL;
+  for (gsize i = 0; i < n; i++) {
+    const gint64 full = def->full_shape[i], start = def->var_offset[i], size = def->var_shape[i];
+    if (full < 0 || start < 0 || size < 0 || start > full || size > full - start)
+      return NULL;
+    g_string_append_printf (shape, "%" G_GINT64_FORMAT " ", full);
+    g_string_append_printf (extents, "%s%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT, i > 0 ? ":" : "",
+                            start, size);
+  }
+  g_string_append (shape, extents->str);
+  return keep (self, shape->str, shape->len);
+}
+
+static gboolean
+take_slice (MusterVariables *self, MusterVariableInfo *info,
+            const Tensorflow__SaveSliceInfoDef *def, GError **error)
+{
+  if (def == NULL || *def->full_name == '\0')
+    return TRUE;
+  info->full_name = def->full_name;
+  info->slice = slice_text (self, def);
+  if (info->slice != NULL)
+    return TRUE;
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+               "Variable '%s' is said to be a part of '%s' that can't be: its shape, offset and "
+               "full shape don't go together",
+               info->name, def->full_name);
+  return FALSE;
+}
+
+gboolean
+muster_variables_add (MusterVariables *self, const char *key, const MusterVariableSource *source,
+                      GError **error)
 {
   const gboolean is_local = strcmp (key, "local_variables") == 0;
   const char *name = op_of (self, source->tensor);
   if (strcmp (key, "trainable_variables") == 0)
     g_hash_table_add (self->trainable, (gpointer)name);
   if (!is_local && strcmp (key, "variables") != 0)
-    return;
+    return TRUE;
   MusterVariableInfo info = {.name = name, .is_local = is_local};
   self->has_collections = TRUE;
   if (source->def != NULL) {
     info.initializer = or_null (source->def->initializer_name);
     info.snapshot = or_null (source->def->snapshot_name);
     info.is_resource = source->def->is_resource != 0;
+    if (!take_slice (self, &info, source->def->save_slice_info_def, error))
+      return FALSE;
   }
   const gboolean says_resource = info.is_resource;
   look_at_node (self, &info);
   info.is_resource = info.is_resource || says_resource;
   g_array_append_val (is_local ? self->locals : self->globals, info);
+  return TRUE;
 }
 
 /* The name of a node beside the variable, if the graph has it. */
