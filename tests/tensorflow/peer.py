@@ -26,7 +26,8 @@ COMMAND_SECONDS = 60
 _SERVER = """
 import os, sys
 import tensorflow as tf
-server = tf.distribute.Server({"worker": ["localhost:0"]}, job_name="worker", task_index=0, start=True)
+config = tf.compat.v1.ConfigProto(device_count={"CPU": int(sys.argv[1])})
+server = tf.distribute.Server({"worker": ["localhost:0"]}, job_name="worker", task_index=0, config=config, start=True)
 print(server.target, flush=True)
 sys.stdin.read()
 os._exit(0)
@@ -76,9 +77,9 @@ def muster_server(*arguments):
 
 
 @contextlib.contextmanager
-def tensorflow_server():
-    """TensorFlow's own server on a free port; gives its target."""
-    process = subprocess.Popen([sys.executable, "-c", _SERVER], stdin=subprocess.PIPE,
+def tensorflow_server(cpus=1):
+    """TensorFlow's own server on a free port, with so many devices; gives its target."""
+    process = subprocess.Popen([sys.executable, "-c", _SERVER, str(cpus)], stdin=subprocess.PIPE,
                                stdout=subprocess.PIPE, preexec_fn=_die_with_parent)
     try:
         yield _first_line(process, "TensorFlow's server")

@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Savers that muster_saver_build () builds: equal to TensorFlow's own, and each side reads what the
+other saves with them."""
+import glob
+import os
+import subprocess
+
+import numpy as np
+import tensorflow as tf
+
+import peer
+
+v1 = tf.compat.v1
+v1.disable_v2_behavior()
+
+TOOL = os.path.abspath("tests/saver/saver_tool")
+
+
+def build(*arguments, code=0):
+    done = subprocess.run([TOOL, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          timeout=peer.COMMAND_SECONDS, stdin=subprocess.DEVNULL)
+    if done.returncode != code:
+        raise AssertionError("saver_tool %s ended with %d\n%s" % (" ".join(arguments), done.returncode, done.stderr))
+    return done.stderr
+
+
+def reference(name, value):
+    return v1.get_variable(name, initializer=tf.constant(value), use_resource=False)
+
+
+def resource(name, value):
+    return v1.get_variable(name, initializer=tf.constant(value), use_resource=True)
+
+
+def parts(name, n, axis=0, use_resource=False):
+    return v1.get_variable(name, shape=[6, 4], initializer=v1.random_uniform_initializer(), use_resource=use_resource,
+                           partitioner=v1.fixed_size_partitioner(n, axis))
+
+
+def mixed():
+    reference("b", [1., 2.])
+    resource("a", 3)
+    resource("deep/er", [[7., 8., 9.]])
+    reference("flag", True)
+
+
+def on_two_devices(first="/job:worker/task:0/cpu:0", second="/job:worker/task:0/device:CPU:1"):
+    with tf.device(first):
+        reference("b", [1., 2.])
+        resource("c", [4, 5, 6])
+    with tf.device(second):
+        resource("a", 3)
+
+
+def partitioned(n=2, axis=0, use_resource=False):
+    parts("p", n, axis, use_resource)
+    reference("z", [1., 2.])
+
+
+def whole():
+    reference("p", np.ones((6, 4), np.float32))
+    reference("z", [1., 2.])
+
+
+def other_shapes():
+    reference("b", [[0.], [0.]])
+    resource("deep/er", [0., 0., 0.])
+
+
+def attr(node, key, value):
+    if node.op == "Const" and key == "value":
+        array = tf.make_ndarray(value.tensor)
+        return (str(array.dtype), array.shape, array.tolist())
+    return value.SerializeToString(deterministic=True)
+
+
+def nodes_of(meta_graph, scope):
+    """The nodes below a scope as TensorFlow has them after an import, and the saver's words."""
+    with tf.Graph().as_default() as graph:
+        saver = v1.train.import_meta_graph(meta_graph)
+        found = {}
+        for node in graph.as_graph_def().node:
+            # a note to GPUs that nothing runs
+            if node.name.startswith(scope + "/") and node.op != "DisableCopyOnRead":
+                found[node.name] = (node.op, list(node.input), node.device,
+                                    {k: attr(node, k, v) for k, v in node.attr.items()})
+        return found, saver.saver_def
+
+
+class Equal(peer.TestCase):
+    maxDiff = None
+
+    def check(self, model, words=(), scope="save", **options):
+        """The saver that TensorFlow builds and muster's are alike."""
+        folder = self.folder()
+        bare, built, wanted = (os.path.join(folder, name) for name in ("bare", "built", "wanted"))
+        with tf.Graph().as_default():
+            model()
+            v1.train.export_meta_graph(bare)
+            saver = v1.train.Saver(**{k: v() if callable(v) else v for k, v in options.items()})
+            saver.export_meta_graph(wanted)
+        build("build", bare, built, *words)
+        got_nodes, got_saver = nodes_of(built, scope)
+        wanted_nodes, wanted_saver = nodes_of(wanted, scope)
+        self.assertEqual(got_nodes, wanted_nodes)
+        self.assertEqual(got_saver, wanted_saver)
+        self.assertTrue(got_nodes)
+
+    def test_of_all_variables(self):  # SAV.20, SAV.28, SAV.29
+        self.check(mixed)
+
+    def test_of_a_list(self):  # SAV.21
+        self.check(mixed, ["--list=deep/er", "--list=b"],
+                   var_list=lambda: [v for v in v1.global_variables() if v.op.name in ("b", "deep/er")])
+
+    def test_of_a_map(self):  # SAV.21
+        self.check(mixed, ["--map=zz=a", "--map=other/name=b", "--filename=foo", "--keep=9"], filename="foo",
+                   max_to_keep=9, var_list=lambda: {"zz": v1.global_variables()[1],
+                                                    "other/name": v1.global_variables()[0]})
+
+    def test_that_reshapes(self):
+        self.check(mixed, ["--reshape"], reshape=True)
+
+    def test_that_keeps_all(self):
+        self.check(mixed, ["--keep=-1"], max_to_keep=None)
+
+    def test_sharded(self):  # SAV.30
+        self.check(on_two_devices, ["--sharded"], sharded=True)
+
+    def test_sharded_without_devices(self):
+        self.check(mixed, ["--sharded"], sharded=True)
+
+    def test_not_sharded_on_two_devices(self):
+        self.check(on_two_devices)
+
+    def test_of_a_gpu(self):
+        self.check(lambda: on_two_devices(second="/job:worker/task:0/gpu:0"), ["--sharded"], sharded=True)
+
+    def test_of_parts(self):  # SAV.31
+        self.check(partitioned)
+
+    def test_of_parts_that_are_resources(self):
+        self.check(lambda: partitioned(3, use_resource=True))
+
+    def test_of_twelve_parts_in_tensorflows_order(self):
+        self.check(lambda: v1.get_variable("p", shape=[12, 2], use_resource=False,
+                                           partitioner=v1.fixed_size_partitioner(12)))
+
+    def test_of_parts_in_a_map(self):
+        self.check(partitioned, ["--map=elsewhere=p", "--map=q=z"],
+                   var_list=lambda: {"elsewhere": v1.global_variables()[:2], "q": v1.global_variables()[2]})
+
+    def test_of_one_part_as_a_whole(self):
+        self.check(partitioned, ["--map=half=p/part_0"], var_list=lambda: {"half": v1.global_variables()[0]})
+
+    def test_of_another_name(self):
+        self.check(mixed, ["--scope=hey"], name="hey", scope="hey")
+
+    def test_with_another_in_the_graph(self):  # several savers, each with a scope of its own
+        folder = self.folder()
+        bare, one, two = (os.path.join(folder, name) for name in ("bare", "one", "two"))
+        with tf.Graph().as_default():
+            mixed()
+            v1.train.export_meta_graph(bare)
+            v1.train.Saver()
+            saver = v1.train.Saver([v1.global_variables()[0]])
+            wanted = {n.name for n in tf.compat.v1.get_default_graph().as_graph_def().node}
+        build("build", bare, one, "--collect")
+        build("build", one, two, "--list=b")
+        with tf.Graph().as_default() as graph:
+            own = v1.train.import_meta_graph(two)
+            self.assertEqual({n.name for n in graph.as_graph_def().node}, wanted)
+            self.assertEqual(own.saver_def, saver.saver_def)
+            self.assertEqual([s.saver_def.restore_op_name for s in v1.get_collection("savers")], ["save/restore_all"])
+
+    def test_the_default_one_is_sharded_and_registered(self):  # SAV.33
+        folder = self.folder()
+        bare, built = os.path.join(folder, "bare"), os.path.join(folder, "built")
+        with tf.Graph().as_default():
+            mixed()
+            v1.train.export_meta_graph(bare)
+        build("build", bare, built, "--default")
+        with tf.Graph().as_default():
+            own = v1.train.import_meta_graph(built)
+            self.assertTrue(own.saver_def.sharded)
+            self.assertEqual([s.saver_def for s in v1.get_collection("savers")], [own.saver_def])
+
+
+class Shared(peer.TestCase):
+    """Checkpoints by savers that muster built, over both engines."""
+
+    def make(self, model, *words):
+        """A meta graph of the model with a saver of muster's and an init op in its collection."""
+        bare = os.path.join(self.folder(), "bare.meta")
+        built = os.path.join(self.folder(), "built.meta")
+        with tf.Graph().as_default():
+            model()
+            v1.add_to_collection(v1.GraphKeys.INIT_OP, v1.global_variables_initializer())
+            v1.train.export_meta_graph(bare)
+        build("build", bare, built, *words)
+        return built
+
+    def values(self, prefix):
+        return {name: tf.train.load_checkpoint(prefix).get_tensor(name) for name, _ in tf.train.list_variables(prefix)}
+
+    def saved_by_tensorflow(self, meta_graph):
+        """Initialised and saved by TensorFlow through muster's nodes: the prefix and what it holds."""
+        prefix = os.path.join(self.folder(), "model.ckpt")
+        with tf.Graph().as_default():
+            saver = v1.train.import_meta_graph(meta_graph)
+            with v1.Session(config=v1.ConfigProto(device_count={"CPU": 2})) as session:
+                session.run(v1.get_collection(v1.GraphKeys.INIT_OP))
+                saver.save(session, prefix)
+        return prefix
+
+    def restored_by_tensorflow(self, meta_graph, prefix):
+        with tf.Graph().as_default():
+            saver = v1.train.import_meta_graph(meta_graph)
+            with v1.Session(config=v1.ConfigProto(device_count={"CPU": 2})) as session:
+                saver.restore(session, prefix)
+                again = saver.save(session, os.path.join(self.folder(), "again"))
+        return self.values(again)
+
+    def saved_by(self, server, meta_graph):
+        folder = self.folder()
+        with server() as target:
+            where = ["--meta-graph=" + meta_graph, "--master=" + target, "--timeout=60"]
+            peer.muster("prepare", *where)
+            peer.muster("save", *where, "--checkpoint-dir=" + folder)
+        return v1.train.latest_checkpoint(folder)
+
+    def restored_by(self, server, meta_graph, prefix):
+        folder = self.folder()
+        with server() as target:
+            where = ["--meta-graph=" + meta_graph, "--master=" + target, "--timeout=60"]
+            peer.muster("prepare", *where, "--checkpoint-dir=" + os.path.dirname(prefix))
+            peer.muster("save", *where, "--checkpoint-dir=" + folder)
+        return self.values(v1.train.latest_checkpoint(folder))
+
+    def check_same(self, got, wanted):
+        self.assertEqual(sorted(got), sorted(wanted))
+        for name, value in wanted.items():
+            np.testing.assert_array_equal(got[name], value, err_msg=name)
+
+    def check_both_ways(self, meta_graph, keys, n_files=1):
+        tensorflows = self.saved_by_tensorflow(meta_graph)
+        self.assertEqual(sorted(self.values(tensorflows)), keys)
+        for server in (peer.muster_server, lambda: peer.tensorflow_server(cpus=2)):
+            saved = self.saved_by(server, meta_graph)
+            self.assertEqual(sorted(self.values(saved)), keys)
+            self.assertEqual(len(glob.glob(saved + ".data-*-of-*")), n_files)
+            self.check_same(self.restored_by_tensorflow(meta_graph, saved), self.values(saved))
+        self.check_same(self.restored_by(peer.muster_server, meta_graph, tensorflows), self.values(tensorflows))
+
+    def test_of_a_list(self):
+        self.check_both_ways(self.make(mixed, "--list=flag", "--list=b", "--list=a", "--list=deep/er"),
+                             ["a", "b", "deep/er", "flag"])
+
+    def test_of_a_map(self):
+        self.check_both_ways(self.make(mixed, "--map=else=b", "--map=where/a=a", "--map=deep=deep/er",
+                                       "--map=flag=flag"), ["deep", "else", "flag", "where/a"])
+
+    def test_that_is_sharded_over_two_devices(self):  # SAV.30, SAV.47
+        meta_graph = self.make(lambda: on_two_devices("/cpu:0", "/cpu:1"), "--sharded")
+        self.check_both_ways(meta_graph, ["a", "b", "c"], n_files=2)
+
+    def test_of_parts_that_are_restored_whole_and_into_other_parts(self):  # SAV.31
+        split = self.make(partitioned)
+        tensorflows = self.saved_by_tensorflow(split)
+        musters = self.saved_by(peer.muster_server, split)
+        others = [self.make(lambda: partitioned(3)), self.make(lambda: partitioned(2, axis=1)),
+                  self.make(lambda: partitioned(3, use_resource=True)), self.make(whole)]
+        for other in others:
+            self.check_same(self.restored_by_tensorflow(other, musters), self.values(musters))
+            self.check_same(self.restored_by(peer.muster_server, other, tensorflows), self.values(tensorflows))
+        in_one = self.saved_by(peer.muster_server, others[-1])
+        self.check_same(self.restored_by_tensorflow(split, in_one), self.values(in_one))
+        self.check_same(self.restored_by(peer.muster_server, split, in_one), self.values(in_one))
+
+    def test_that_reshapes(self):
+        saved = self.saved_by_tensorflow(self.make(mixed))
+        reshaped = self.make(other_shapes, "--reshape")
+        for got in (self.restored_by_tensorflow(reshaped, saved),
+                    self.restored_by(peer.tensorflow_server, reshaped, saved)):
+            np.testing.assert_array_equal(got["b"], [[1.], [2.]])
+            np.testing.assert_array_equal(got["deep/er"], [7., 8., 9.])
+
+
+if __name__ == "__main__":
+    peer.main()
