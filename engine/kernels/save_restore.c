@@ -89,25 +89,35 @@ open_checkpoint (MusterStorage *storage, const char *prefix, GError **error)
   return NULL;
 }
 
-static MusterTensor *
-read_one (MusterBundleReader *reader, const char *name, const char *slice, MusterDType wanted,
-          GError **error)
+static gboolean
+check_entry (MusterBundleReader *reader, const char *name, MusterDType wanted, GError **error)
 {
   const MusterBundleEntry *entry = muster_bundle_reader_find (reader, name);
 
   if (entry == NULL) {
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND, "Key %s not found in checkpoint",
                  name);
-    return NULL;
+    return FALSE;
   }
-  if (entry->dtype != wanted) {
-    muster_invalid (error,
-                    "Expected to restore a tensor of type %s, got a tensor of type %s instead: "
-                    "tensor_name = %s",
-                    muster_dtype_name (wanted), muster_dtype_name (entry->dtype), name);
-    return NULL;
-  }
-  return muster_bundle_reader_read_slice (reader, name, slice, error);
+  if (entry->dtype != wanted)
+    return muster_invalid (error,
+                           "Expected to restore a tensor of type %s, got a tensor of type %s "
+                           "instead: tensor_name = %s",
+                           muster_dtype_name (wanted), muster_dtype_name (entry->dtype), name);
+  return TRUE;
+}
+
+/* The texts of an input, NULL at their end. */
+static char **
+all_texts (MusterKernel *k, int input)
+{
+  MusterTensor *list = muster_kernel_input (k, input);
+  const gint64 n = muster_tensor_n_elements (list);
+  char **texts = g_new0 (char *, n + 1);
+
+  for (gint64 i = 0; i < n; i++)
+    texts[i] = text_at (list, i);
+  return texts;
 }
 
 /* All or nothing: no output is set before every tensor has been read and checked. */
@@ -116,25 +126,24 @@ compute_restore (MusterKernel *k, GError **error)
 {
   int n = muster_kernel_n_outputs (k);
   g_autofree char *prefix = scalar_text (k, 0, "prefix", error);
-  g_autoptr (GPtrArray) tensors =
-      g_ptr_array_new_with_free_func ((GDestroyNotify)muster_tensor_unref);
   g_autoptr (MusterBundleReader) reader = NULL;
+  g_autofree MusterTensor **tensors = g_new0 (MusterTensor *, n);
 
   if (prefix == NULL || !check_lists (k, n, error))
     return FALSE;
   reader = open_checkpoint (muster_kernel_storage (k), prefix, error);
   if (reader == NULL)
     return FALSE;
-  for (int i = 0; i < n; i++) {
-    g_autofree char *name = text_at (muster_kernel_input (k, 1), i);
-    g_autofree char *slice = text_at (muster_kernel_input (k, 2), i);
-    MusterTensor *tensor = read_one (reader, name, slice, muster_kernel_output_dtype (k, i), error);
-    if (tensor == NULL)
-      return FALSE;
-    g_ptr_array_add (tensors, tensor);
-  }
+  g_auto (GStrv) names = all_texts (k, 1), slices = all_texts (k, 2);
   for (int i = 0; i < n; i++)
-    muster_kernel_set_output (k, i, muster_tensor_ref (tensors->pdata[i]));
+    if (!check_entry (reader, names[i], muster_kernel_output_dtype (k, i), error))
+      return FALSE;
+  if (!muster_bundle_reader_read_many (reader, (const char *const *)names,
+                                       (const char *const *)slices, (gsize)n, tensors,
+                                       muster_kernel_cancellable (k), error))
+    return FALSE;
+  for (int i = 0; i < n; i++)
+    muster_kernel_set_output (k, i, tensors[i]);
   return TRUE;
 }
 
