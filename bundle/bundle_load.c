@@ -40,7 +40,8 @@ typedef struct {
 
 typedef struct {
   Run *run;
-  guint8 *buffer;       /* (owned) of BLOCK bytes */
+  guint8 *buffer;       /* (owned) (nullable) */
+  gsize room;           /* its bytes, at most BLOCK */
   MusterDataFile *file; /* (owned) (nullable) the last one */
   gint32 shard;
 } Worker;
@@ -165,6 +166,17 @@ read_block (Worker *self, guint64 offset, guint8 *into, gsize size, gsize *n_rea
   return n >= 0;
 }
 
+static guint8 *
+buffer_of (Worker *self, gsize size)
+{
+  if (self->buffer == NULL || self->room < size) {
+    g_free (self->buffer);
+    self->buffer = g_malloc (MAX (size, 1));
+    self->room = size;
+  }
+  return self->buffer;
+}
+
 static gboolean
 is_zero (const guint8 *data, gsize size)
 {
@@ -205,13 +217,14 @@ read_small (Worker *self, const Unit *unit, GError **error)
   const guint64 start = unit->first->offset;
   guint64 taken = 0;
   gsize n_read;
-  if (!read_block (self, start, self->buffer, (gsize)unit->size, &n_read, error))
+  guint8 *buffer = buffer_of (self, (gsize)unit->size);
+  if (!read_block (self, start, buffer, (gsize)unit->size, &n_read, error))
     return FALSE;
   for (gsize i = 0; i < unit->n; i++) {
     MusterDataSpan *span = &unit->first[i];
     if (span->offset + span->size - start > n_read)
       return cut_off (self, span, error);
-    if (!take_small (self, span, self->buffer + (span->offset - start), error))
+    if (!take_small (self, span, buffer + (span->offset - start), error))
       return FALSE;
     taken += span->size;
   }
@@ -227,12 +240,13 @@ read_strings (Worker *self, const MusterDataSpan *span, GError **error)
   muster_strings_check_init (&check, muster_shape_n_elements (e->n_dims, e->dims));
   for (guint64 at = 0; at < span->size;) {
     const gsize size = (gsize)MIN (span->size - at, BLOCK);
+    guint8 *buffer = buffer_of (self, size);
     gsize n_read;
-    if (!read_block (self, span->offset + at, self->buffer, size, &n_read, error))
+    if (!read_block (self, span->offset + at, buffer, size, &n_read, error))
       return FALSE;
     if (n_read < size)
       return cut_off (self, span, error);
-    if (!muster_strings_check_feed (&check, self->buffer, size))
+    if (!muster_strings_check_feed (&check, buffer, size))
       return damaged (self, span, error);
     if (!advance (self->run, size, error))
       return FALSE;
@@ -250,7 +264,7 @@ read_piece (Worker *self, const Unit *unit, GError **error)
   guint32 sum = 0;
   for (guint64 at = unit->skip; at < unit->skip + unit->size;) {
     const gsize size = (gsize)MIN (unit->skip + unit->size - at, BLOCK);
-    guint8 *into = span->into != NULL ? span->into + at : self->buffer;
+    guint8 *into = span->into != NULL ? span->into + at : buffer_of (self, size);
     gsize n_read;
     if (!read_block (self, span->offset + at, into, size, &n_read, error))
       return FALSE;
@@ -308,7 +322,7 @@ static gpointer
 work (gpointer data)
 {
   Run *run = data;
-  Worker self = {.run = run, .buffer = g_malloc (BLOCK)};
+  Worker self = {.run = run};
   GError *error = NULL;
   Unit unit;
   while (next_unit (run, &unit) && read_unit (&self, &unit, &error))
@@ -324,8 +338,9 @@ work (gpointer data)
 static guint
 n_helpers (guint64 total)
 {
-  const guint64 n = MIN (total / UNIT, MIN (MAX_THREADS, g_get_num_processors ()));
-  return n > 1 ? (guint)n - 1 : 0;
+  if (total < 2 * UNIT)
+    return 0;
+  return (guint)MIN (total / UNIT, MIN (MAX_THREADS, g_get_num_processors ())) - 1;
 }
 
 gboolean
