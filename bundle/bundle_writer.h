@@ -6,11 +6,13 @@
 
 G_BEGIN_DECLS
 
-/* MusterBundleWriter writes one V2 checkpoint of one data shard and publishes it (decision 9): the
- * data file is written and synced under a temporary name, then the index beside it, then both are
- * renamed, data first, and the directory is synced. A reader of PREFIX sees no checkpoint, or all
- * of it. Until finish nothing is at PREFIX; a writer that is freed before that takes its temporary
- * files away. One thread. */
+/* MusterBundleWriter writes one V2 checkpoint and publishes it (decision 9). Adding a tensor notes
+ * it, by a reference: it may not change until finish or free. Finish writes, since by then every
+ * size is known: room for all of it is taken before a byte is written, and a large checkpoint goes
+ * into several data files at once. They are written and synced under temporary names, then
+ * published as bundle/bundle_publish.h says: a reader of PREFIX sees what was there before, or all
+ * of the new one. A writer that fails, or is freed before, takes its temporary files away. One
+ * thread. */
 
 typedef struct _MusterBundleWriter MusterBundleWriter;
 
@@ -28,7 +30,15 @@ gboolean muster_bundle_writer_add (MusterBundleWriter *self, const char *name, M
 gboolean muster_bundle_writer_add_slice (MusterBundleWriter *self, const char *name,
                                          const char *slice, MusterTensor *tensor, GError **error);
 
-/* Publishes. */
+/* Into how many data files, each with a thread of its own: 8 at most; 0, which is the default, is
+ * as many as its size and this machine's processors are good for: one, below some hundred MiB. */
+void muster_bundle_writer_set_n_shards (MusterBundleWriter *self, guint n);
+
+/* Once it is cancelled finish stops, within a block, with G_IO_ERROR_CANCELLED. */
+void muster_bundle_writer_set_cancellable (MusterBundleWriter *self, GCancellable *cancellable);
+
+/* Writes and publishes. A full store is G_FILE_ERROR_NOSPC: it says how much room is needed, how
+ * much there is, and where. */
 gboolean muster_bundle_writer_finish (MusterBundleWriter *self, GError **error);
 
 /* Makes one checkpoint of several (MergeV2Checkpoints): the data files of the parts are renamed

@@ -286,7 +286,8 @@ local_room (MusterStorage *self, const char *directory, guint64 *bytes, GError *
   struct statvfs vfs;
   if (statvfs (directory, &vfs) < 0)
     return fail (error, directory, "ask for the room in it");
-  *bytes = (guint64)vfs.f_bavail * vfs.f_frsize;
+  /* Some file systems don't count: that isn't full. */
+  *bytes = vfs.f_blocks > 0 ? (guint64)vfs.f_bavail * vfs.f_frsize : G_MAXUINT64;
   return TRUE;
 }
 

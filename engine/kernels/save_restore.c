@@ -67,7 +67,10 @@ compute_save (MusterKernel *k, GError **error)
                            : muster_bundle_writer_add_slice (writer, name, slice, tensor, error)))
       return FALSE;
   }
-  return writer != NULL && muster_bundle_writer_finish (writer, error);
+  if (writer == NULL)
+    return FALSE;
+  muster_bundle_writer_set_cancellable (writer, muster_kernel_cancellable (k));
+  return muster_bundle_writer_finish (writer, error);
 }
 
 /* The words that clients know a missing checkpoint by. */

@@ -138,7 +138,9 @@ faulty_storage_new (int fail_at)
 static gboolean
 fails (MusterStorage *storage, const char *verb, const char *path, GError **error)
 {
+  static GMutex lock;
   FaultyStorage *self = TEST_FAULTY_STORAGE (storage);
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&lock);
   if (path != NULL) {
     g_autofree char *base = g_path_get_basename (path);
     char *unique = strstr (base, ".tempstate");
@@ -162,6 +164,26 @@ faulty_create (MusterStorage *self, const char *path, GError **error)
   return fails (self, "create", path, error)
              ? NULL
              : muster_storage_create (muster_local_storage (), path, error);
+}
+
+static gboolean
+faulty_reserve (MusterStorage *self, MusterStorageFile *file, guint64 size, GError **error)
+{
+  const guint64 room = TEST_FAULTY_STORAGE (self)->room;
+  if (room == 0 || size <= room)
+    return muster_storage_reserve (muster_local_storage (), file, size, error);
+  g_set_error (error, G_FILE_ERROR, G_FILE_ERROR_NOSPC, "reserving failed");
+  return FALSE;
+}
+
+static gboolean
+faulty_room (MusterStorage *self, const char *directory, guint64 *bytes, GError **error)
+{
+  FaultyStorage *faulty = TEST_FAULTY_STORAGE (self);
+  (void)directory;
+  (void)error;
+  *bytes = faulty->room == 0 || faulty->hides_room ? G_MAXUINT64 : faulty->room;
+  return TRUE;
 }
 
 static gboolean
@@ -259,6 +281,8 @@ faulty_storage_iface_init (MusterStorageInterface *iface)
 {
   iface->create = faulty_create;
   iface->append = faulty_append;
+  iface->reserve = faulty_reserve;
+  iface->room = faulty_room;
   iface->sync = faulty_sync;
   iface->close = faulty_close;
   iface->open = faulty_open;

@@ -25,14 +25,17 @@ GBytes *get_file (const char *path);
 /* Copies every file of a recorded prefix into the test's folder under the same names. */
 void copy_golden (const char *prefix);
 
-/* MusterStorage over local files that fails its n-th verb, and notes what it was asked. */
+/* MusterStorage over local files that fails its n-th verb, and notes what it was asked. Any thread.
+ */
 #define TEST_TYPE_FAULTY_STORAGE (faulty_storage_get_type ())
 G_DECLARE_FINAL_TYPE (FaultyStorage, faulty_storage, TEST, FAULTY_STORAGE, GObject)
 
 struct _FaultyStorage {
   GObject parent;
-  int fail_at;   /* counted from 1; 0 is never. Everything after it fails as well: a crash */
-  gboolean once; /* it alone fails */
+  int fail_at;         /* counted from 1; 0 is never. Everything after it fails as well: a crash */
+  gboolean once;       /* it alone fails */
+  guint64 room;        /* bytes that fit on the disk; 0 is without an end */
+  gboolean hides_room; /* nobody can ask for it: only reserving finds out */
   int n_calls;
   GString *log; /* (owned) "create x.index; sync x.index; …" without the names' unique ends */
 };
