@@ -92,7 +92,9 @@ static void
 tell_result (const MusterCliResult *result, gsize n_variables, gint64 step)
 {
   if (result->error == NULL && result->report->passed_over != NULL)
-    muster_cli_say (stderr, "warning: passed over %s\n", result->report->passed_over);
+    muster_cli_say (stderr, "warning: %s\n", result->report->passed_over);
+  if (result->error == NULL && result->report->restore_warning != NULL)
+    muster_cli_say (stderr, "warning: %s\n", result->report->restore_warning);
   if (result->options->json) {
     g_autoptr (JsonBuilder) builder = muster_json_new_line ();
     muster_cli_result_json (builder, result);

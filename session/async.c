@@ -26,6 +26,25 @@ copy_feeds (MusterPrepareOptions *options)
 }
 
 static void
+copy_restore (MusterPrepareOptions *options)
+{
+  if (!options->restore)
+    return;
+  MusterRestoreOptions *restore = g_memdup2 (options->restore, sizeof *restore);
+  if (restore->names)
+    g_hash_table_ref (restore->names);
+  options->restore = restore;
+}
+
+static void
+clear_restore (MusterPrepareOptions *options)
+{
+  if (options->restore && options->restore->names)
+    g_hash_table_unref (options->restore->names);
+  g_free ((MusterRestoreOptions *)options->restore);
+}
+
+static void
 copy_options (MusterPrepareOptions *options)
 {
   options->init_op = g_strdup (options->init_op);
@@ -34,6 +53,7 @@ copy_options (MusterPrepareOptions *options)
   options->checkpoint_filename = g_strdup (options->checkpoint_filename);
   if (options->saver)
     g_object_ref (options->saver);
+  copy_restore (options);
   copy_feeds (options);
 }
 
@@ -50,6 +70,7 @@ clear_options (MusterPrepareOptions *options)
   g_free ((char *)options->checkpoint_dir);
   g_free ((char *)options->checkpoint_filename);
   g_clear_object (&options->saver);
+  clear_restore (options);
 }
 
 static void

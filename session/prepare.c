@@ -212,6 +212,9 @@ attempt (MusterVerb *self, const MusterPrepareOptions *options, Work work, gint6
     return session;
   }
   muster_verb_judge_failure (self, &failure);
+  /* A life that ends here has said why; where that can't be noted, it can't be helped. */
+  if (options->saver)
+    (void)muster_saver_excuse (options->saver, NULL);
   muster_verb_give_up_session (self, session);
   g_propagate_error (error, failure);
 
@@ -223,6 +226,7 @@ forget_attempt (MusterVerb *self)
 {
   g_clear_pointer (&self->report.restored_from, g_free);
   g_clear_pointer (&self->report.passed_over, g_free);
+  g_clear_pointer (&self->report.restore_warning, g_free);
 }
 
 static MusterSession *

@@ -5,6 +5,10 @@
 
 #define DEFAULT_MAX_WAIT_US (7200 * MUSTER_SECOND)
 
+/* How far a restore is, is announced so often, and within this time or not. */
+#define TELL_EVERY_US (1 * MUSTER_SECOND)
+#define TELL_US       (250 * MUSTER_MILLISECOND)
+
 /* NULL and "" are both "not given" (B002.12). */
 static gboolean
 is_given (const char *path)
@@ -99,16 +103,30 @@ check_time (MusterVerb *self, const char *directory, GError **error)
   return FALSE;
 }
 
+/* What is told of a restore while it runs. */
+typedef struct {
+  MusterVerb *verb;
+  const MusterRestoreOptions *options; /* the caller's */
+  char *name;                          /* (owned) (nullable) the checkpoint, for people */
+  gint64 told_us;                      /* when something was announced last */
+} Telling;
+
+static void
+telling_clear (Telling *self)
+{
+  g_free (self->name);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Telling, telling_clear)
+
 /* Says which checkpoint it is, for people; nothing where there is none. */
 static gboolean
-announce_restoring (MusterVerb *self, const MusterPrepareOptions *options, GError **error)
+announce_restoring (Telling *self, const MusterPrepareOptions *options, GError **error)
 {
   g_autoptr (GError) failure = NULL;
   g_autofree char *latest = NULL;
-  g_autofree char *name = NULL;
   const char *checkpoint = options->checkpoint_filename;
 
-  if (!self->lease)
+  if (!self->verb->lease)
     return TRUE;
   if (!is_given (checkpoint)) {
     checkpoint = latest = muster_latest_checkpoint (muster_saver_storage (options->saver),
@@ -116,23 +134,67 @@ announce_restoring (MusterVerb *self, const MusterPrepareOptions *options, GErro
     if (!latest && !failure)
       return TRUE;
   }
-  name = checkpoint ? g_path_get_basename (checkpoint) : NULL;
+  self->name = checkpoint ? g_path_get_basename (checkpoint) : NULL;
+  self->told_us = muster_clock_now_us (self->verb->clock);
 
-  return muster_verb_announce (self, MUSTER_CHIEF_RESTORING, name, error);
+  return muster_verb_announce (self->verb, MUSTER_CHIEF_RESTORING, self->name, error);
+}
+
+/* How far it is: what doesn't reach the master in time is told the next time. A lease that is lost
+ * is found by the next announcement. */
+static void
+announce_progress (Telling *self, guint64 done, guint64 total)
+{
+  g_auto (MusterAnnouncement) announcement = MUSTER_ANNOUNCEMENT_INIT;
+  gint64 now_us = muster_clock_now_us (self->verb->clock);
+
+  if (!self->verb->lease || total == 0 || now_us - self->told_us < TELL_EVERY_US)
+    return;
+  self->told_us = now_us;
+  announcement.phase = MUSTER_CHIEF_RESTORING;
+  announcement.detail =
+      g_strdup_printf ("%s%s%d %%", self->name ? self->name : "", self->name ? ", " : "",
+                       (int)(100.0 * (double)done / (double)total));
+  (void)muster_lease_announce (self->verb->lease, &announcement,
+                               MIN (self->verb->call_deadline_us, now_us + TELL_US),
+                               self->verb->cancellable, NULL);
+}
+
+static void
+tell_progress (guint64 done, guint64 total, gpointer user_data)
+{
+  Telling *self = user_data;
+
+  announce_progress (self, done, total);
+  if (self->options && self->options->progress)
+    self->options->progress (done, total, self->options->user_data);
 }
 
 static gboolean
-restore_directory (MusterVerb *self, MusterSession *session, const MusterPrepareOptions *options,
-                   GError **error)
+restore_one (MusterVerb *self, MusterSession *session, const MusterPrepareOptions *options,
+             GError **error)
 {
-  if (options->wait_for_checkpoint && (!wait_for_checkpoint (self, options, error) ||
-                                       !check_time (self, options->checkpoint_dir, error)))
-    return FALSE;
+  g_auto (Telling) telling = {.verb = self, .options = options->restore};
+  g_auto (MusterRestored) restored = {0};
+  MusterRestoreOptions how = options->restore ? *options->restore : (MusterRestoreOptions){0};
+  const char *file = options->checkpoint_filename;
 
-  return announce_restoring (self, options, error) &&
-         muster_saver_restore_latest (options->saver, session, options->checkpoint_dir,
-                                      &self->report.restored_from, &self->report.passed_over,
-                                      self->call_deadline_us, self->cancellable, error);
+  how.progress = tell_progress;
+  how.user_data = &telling;
+  if (!announce_restoring (&telling, options, error))
+    return FALSE;
+  if (!(is_given (file)
+            ? muster_saver_restore_with (options->saver, session, file, &how, &restored,
+                                         self->call_deadline_us, self->cancellable, error)
+            : muster_saver_restore_latest_with (options->saver, session, options->checkpoint_dir,
+                                                &how, &restored, self->call_deadline_us,
+                                                self->cancellable, error)))
+    return FALSE;
+  self->report.restored_from = g_steal_pointer (&restored.prefix);
+  self->report.passed_over = g_steal_pointer (&restored.passed_over);
+  self->report.restore_warning = g_steal_pointer (&restored.warning);
+
+  return TRUE;
 }
 
 gboolean
@@ -143,14 +205,10 @@ muster_verb_restore (MusterVerb *self, MusterSession *session, const MusterPrepa
     return TRUE;
 
   muster_verb_phase (self, "restore");
-  if (!is_given (options->checkpoint_filename))
-    return restore_directory (self, session, options, error);
-  if (!announce_restoring (self, options, error))
+  if (!is_given (options->checkpoint_filename) && options->wait_for_checkpoint &&
+      (!wait_for_checkpoint (self, options, error) ||
+       !check_time (self, options->checkpoint_dir, error)))
     return FALSE;
-  if (!muster_saver_restore (options->saver, session, options->checkpoint_filename,
-                             self->call_deadline_us, self->cancellable, error))
-    return FALSE;
-  self->report.restored_from = g_strdup (options->checkpoint_filename);
 
-  return TRUE;
+  return restore_one (self, session, options, error);
 }

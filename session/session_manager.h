@@ -5,7 +5,7 @@
 #include "master/master.h"
 #include "ready/reason.h"
 #include "ready/retry.h"
-#include "saver/saver.h"
+#include "saver/restore.h"
 
 G_BEGIN_DECLS
 
@@ -68,9 +68,10 @@ typedef struct {
   gsize n_init_feeds;
   MusterInitFunc init_func;
   gpointer init_func_data;
-  MusterSaver *saver;              /* NULL: nothing is restored */
-  const char *checkpoint_dir;      /* the directory's latest; NULL and "" count as not given */
-  const char *checkpoint_filename; /* or this very checkpoint */
+  MusterSaver *saver;                  /* NULL: nothing is restored */
+  const char *checkpoint_dir;          /* the directory's latest; NULL and "" count as not given */
+  const char *checkpoint_filename;     /* or this very checkpoint */
+  const MusterRestoreOptions *restore; /* NULL: the plain ones; copied, names referenced */
   gboolean wait_for_checkpoint;
   gint64 max_wait_us; /* for a checkpoint; 0: 7200 s; below 0: one look; MUSTER_WAIT_FOREVER; it
                          isn't an error when none has come by then */
@@ -101,12 +102,14 @@ typedef struct {
   GArray *timeline;                 /* (owned) (nullable) of MusterSpan, in order; 10,000 at most */
   guint retries[MUSTER_N_FAILURES]; /* how often was tried again, and why */
   char *restored_from;              /* (owned) (nullable) the checkpoint */
-  char *passed_over; /* (owned) (nullable) newer checkpoints that were not whole, and why */
-  char *reason;      /* (owned) (nullable) recover, and a verb that failed: why it isn't ready */
-  GArray *phases;    /* (owned) (nullable) of MusterPhase, in order */
-  guint looks;       /* how often readiness was looked at */
-  guint sessions;    /* how many sessions were made */
-  gboolean pushed;   /* the master pushed readiness */
+  char *passed_over;     /* (owned) (nullable) newer checkpoints that were not whole, why, and what
+                            became of them: lines */
+  char *restore_warning; /* (owned) (nullable) what was unusual about the restore: lines */
+  char *reason;    /* (owned) (nullable) recover, and a verb that failed: why it isn't ready */
+  GArray *phases;  /* (owned) (nullable) of MusterPhase, in order */
+  guint looks;     /* how often readiness was looked at */
+  guint sessions;  /* how many sessions were made */
+  gboolean pushed; /* the master pushed readiness */
 } MusterSessionReport;
 
 typedef struct {

@@ -2,6 +2,7 @@
 #include "train/training.h"
 
 #include "base/error.h"
+#include "saver/restore.h"
 
 #include <math.h>
 
@@ -12,6 +13,8 @@
 #define ANNOUNCE_US       (5 * MUSTER_SECOND)
 /* That the job is over has to be heard: those who come late would wait for it. */
 #define ANNOUNCE_OVER_US (30 * MUSTER_SECOND)
+/* Who trains for so long isn't killed at once by the checkpoint that it began with. */
+#define OUTLIVED_US (10 * MUSTER_SECOND)
 
 static gint64
 scalar_int (const MusterTensor *tensor)
@@ -141,6 +144,34 @@ report (const MusterTraining *training, gint64 step, gint64 *due_us, GCancellabl
   return FALSE;
 }
 
+/* The checkpoint that the job was restored from isn't what kills it (saver/restore.h). What can't
+ * be noted is noted the next time, or counts against a good checkpoint once. */
+static void
+tell_outlived (const MusterTraining *training)
+{
+  if (training->saver != NULL)
+    (void)muster_saver_outlived (training->saver, NULL);
+}
+
+/* A training under way. */
+typedef struct {
+  gint64 now;
+  gint64 saved_at;
+  gint64 outlived_us;   /* when it has outlived its checkpoint */
+  gboolean step_failed; /* a step failed by itself, nobody outside ended it */
+} Run;
+
+static gboolean
+is_from_outside (const MusterTraining *training, const GError *failure)
+{
+  return g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_CANCELLED) ||
+         muster_error_is (failure, MUSTER_ERROR_CANCELLED) ||
+         muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE) ||
+         muster_error_is (failure, MUSTER_ERROR_ABORTED) ||
+         muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED) ||
+         (training->lease != NULL && !muster_lease_check (training->lease, NULL));
+}
+
 /* A chief that another has replaced finds its session gone: that it was replaced is what counts. */
 static gboolean
 fail (const MusterTraining *training, GError *failure, GError **error)
@@ -151,32 +182,50 @@ fail (const MusterTraining *training, GError *failure, GError **error)
   return FALSE;
 }
 
+/* Saves where that is due; what has been trained for long enough has outlived its checkpoint. */
+static gboolean
+save_in_time (MusterSession *session, const MusterTraining *training, Run *run,
+              GCancellable *cancellable, GError **error)
+{
+  if (training->saver != NULL && training->save_every_steps > 0 &&
+      run->now >= run->saved_at + training->save_every_steps) {
+    if (!save (session, training, run->now, cancellable, error))
+      return FALSE;
+    run->saved_at = run->now;
+    run->outlived_us = 0;
+  }
+  if (in_us (0) >= run->outlived_us) {
+    run->outlived_us = G_MAXINT64;
+    tell_outlived (training);
+  }
+  return TRUE;
+}
+
 /* Steps until the target is reached or progress says so. */
 static gboolean
 run_loop (MusterSession *session, MusterScaffold *scaffold, const MusterTraining *training,
-          gint64 *now, gint64 *saved_at, GCancellable *cancellable, GError **error)
+          Run *run, GCancellable *cancellable, GError **error)
 {
   const char *train_op = muster_scaffold_train_op (scaffold);
   const char *global_step = muster_scaffold_global_step (scaffold);
   gint64 report_due_us = 0;
   gboolean go_on = TRUE;
-  while (go_on && *now < training->until_step) {
+  while (go_on && run->now < training->until_step) {
     float loss = NAN;
     GError *failure = NULL;
-    if (!report (training, *now, &report_due_us, cancellable, error))
+    if (!report (training, run->now, &report_due_us, cancellable, error))
       return FALSE;
     /* The step is read beside the update, before or after it; another task may have stepped too: it
      * is a count, not an id. */
-    if (!run_step (session, train_op, global_step, training, now, &loss, cancellable, &failure))
+    if (!run_step (session, train_op, global_step, training, &run->now, &loss, cancellable,
+                   &failure)) {
+      run->step_failed = !is_from_outside (training, failure);
       return fail (training, failure, error);
-    if (training->progress != NULL)
-      go_on = training->progress (*now, loss, training->user_data);
-    if (training->saver != NULL && training->save_every_steps > 0 &&
-        *now >= *saved_at + training->save_every_steps) {
-      if (!save (session, training, *now, cancellable, error))
-        return FALSE;
-      *saved_at = *now;
     }
+    if (training->progress != NULL)
+      go_on = training->progress (run->now, loss, training->user_data);
+    if (!save_in_time (session, training, run, cancellable, error))
+      return FALSE;
   }
   return TRUE;
 }
@@ -192,10 +241,30 @@ end_job (const MusterTraining *training, gint64 step, GCancellable *cancellable,
   return FALSE;
 }
 
+static gboolean
+train (MusterSession *session, MusterScaffold *scaffold, const MusterTraining *training, Run *run,
+       GCancellable *cancellable, GError **error)
+{
+  run->now = muster_read_global_step (session, scaffold, MUSTER_WAIT_FOREVER, cancellable, error);
+  if (run->now < 0)
+    return FALSE;
+  if (training->saver != NULL && training->lease != NULL)
+    muster_saver_set_lease (training->saver, training->lease);
+  run->saved_at = run->now;
+  run->outlived_us = in_us (OUTLIVED_US);
+  if (!run_loop (session, scaffold, training, run, cancellable, error))
+    return FALSE;
+  if (training->saver != NULL && run->now != run->saved_at &&
+      !save (session, training, run->now, cancellable, error))
+    return FALSE;
+  return end_job (training, run->now, cancellable, error);
+}
+
 gboolean
 muster_train (MusterSession *session, MusterScaffold *scaffold, const MusterTraining *training,
               gint64 *step, GCancellable *cancellable, GError **error)
 {
+  Run run = {0};
   g_return_val_if_fail (training->n_feeds <= MOST_FEEDS, FALSE);
   if (muster_scaffold_train_op (scaffold) == NULL) {
     g_set_error (
@@ -203,20 +272,14 @@ muster_train (MusterSession *session, MusterScaffold *scaffold, const MusterTrai
         "the meta graph has no train op: add it to the collection 'train_op' before exporting");
     return FALSE;
   }
-  gint64 now = muster_read_global_step (session, scaffold, MUSTER_WAIT_FOREVER, cancellable, error);
-  if (now < 0)
+  if (!train (session, scaffold, training, &run, cancellable, error)) {
+    /* A save that failed, or a master that is gone, isn't the checkpoint's doing. */
+    if (training->saver != NULL && !run.step_failed)
+      (void)muster_saver_excuse (training->saver, NULL);
     return FALSE;
-  if (training->saver != NULL && training->lease != NULL)
-    muster_saver_set_lease (training->saver, training->lease);
-  gint64 saved_at = now;
-  if (!run_loop (session, scaffold, training, &now, &saved_at, cancellable, error))
-    return FALSE;
-  if (training->saver != NULL && now != saved_at &&
-      !save (session, training, now, cancellable, error))
-    return FALSE;
-  if (!end_job (training, now, cancellable, error))
-    return FALSE;
+  }
+  tell_outlived (training);
   if (step != NULL)
-    *step = now;
+    *step = run.now;
   return TRUE;
 }

@@ -9,7 +9,9 @@ G_BEGIN_DECLS
 
 /* One task's training loop: batches go in, the train op runs, and the loop ends when the global
  * step, which all tasks share, has reached its target. The chief's also saves, every so many steps
- * and at the end, and announces how far it is, once a second at most. */
+ * and at the end, and announces how far it is, once a second at most. A life that its restore began
+ * (count_deaths in saver/restore.h) is outlived after the first save, after ten seconds of steps or
+ * at the end; a step that fails by itself before that leaves it a death. */
 
 /* After each step; step is the global step. FALSE ends the loop early, without an error. */
 typedef gboolean (*MusterTrainingProgress) (gint64 step, float loss, gpointer user_data);

@@ -142,10 +142,12 @@ open_session (MusterScaffold *scaffold, MusterMaster *master, MusterSaver *saver
   g_auto (MusterSessionReport) report = {0};
   MusterSession *session = NULL;
   if (is_chief) {
+    MusterRestoreOptions restore = {.count_deaths = TRUE};
     MusterPrepareOptions prepare = {.init_op = muster_scaffold_init_op (scaffold),
                                     .init_func = on_initialised,
                                     .init_func_data = digits,
                                     .saver = saver,
+                                    .restore = &restore,
                                     .checkpoint_dir = checkpoint_dir,
                                     .timeout_us = 30 * MUSTER_SECOND};
     tell ("preparing", "");
