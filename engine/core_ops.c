@@ -44,6 +44,14 @@ identity (MusterKernel *k, GError **error G_GNUC_UNUSED)
   return TRUE;
 }
 
+/* A value that later updates of the variable don't reach: a tensor never changes, so it is shared. */
+static gboolean
+snapshot (MusterKernel *k, GError **error G_GNUC_UNUSED)
+{
+  muster_kernel_set_output (k, 0, muster_tensor_ref (muster_kernel_input (k, 0)));
+  return TRUE;
+}
+
 /* The output that pred names gets what came, the other is dead. */
 static gboolean
 switch_branch (MusterKernel *k, GError **error)
@@ -130,6 +138,7 @@ const MusterOp muster_core_ops[] = {
     {"PlaceholderWithDefault", "input:dtype -> output:dtype", "dtype:any", identity,
      MUSTER_OP_PASSES_REF},
     {"Identity", "input:T -> output:T", "T:any", identity, MUSTER_OP_PASSES_REF},
+    {"Snapshot", "input:T -> output:T", "T:any", snapshot, 0},
     {"Switch", "data:T, pred:bool -> output_false:T, output_true:T", "T:any", switch_branch,
      MUSTER_OP_PASSES_REF | MUSTER_OP_SWITCHES},
     {"RefSwitch", "data:&T, pred:bool -> output_false:&T, output_true:&T", "T:any", switch_branch,
