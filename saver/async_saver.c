@@ -585,7 +585,9 @@ muster_async_saver_dispose (GObject *object)
       shut_from_within (core);
     else if (!muster_async_saver_shutdown (self, deadline_us, NULL, &error))
       g_warning ("An async saver was dropped before it was shut down: %s", error->message);
-    g_clear_pointer (&core->thread, g_thread_unref);
+    g_mutex_lock (&core->lock);
+    g_clear_pointer (&core->thread, g_thread_unref); /* it may be stuck, and ends by itself */
+    g_mutex_unlock (&core->lock);
     g_clear_pointer (&self->core, muster_async_core_unref);
   }
   G_OBJECT_CLASS (muster_async_saver_parent_class)->dispose (object);

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/doubles/gate_storage.h"
+
+#include "base/clock.h"
+
+struct _MusterGateStorage {
+  GObject parent;
+  GMutex lock;
+  GCond changed;
+  /* guarded by lock */
+  gboolean is_closed[MUSTER_N_GATES];
+  guint n_waiting[MUSTER_N_GATES];
+  guint n_failures;
+  MusterError code;
+  char *message; /* (owned) (nullable) */
+};
+
+static gint64
+patience (void)
+{
+  return g_get_monotonic_time () + 30 * MUSTER_SECOND;
+}
+
+static void
+pass (MusterGateStorage *self, MusterGate gate)
+{
+  const gint64 until_us = patience ();
+
+  self->n_waiting[gate]++;
+  g_cond_broadcast (&self->changed);
+  while (self->is_closed[gate] && g_cond_wait_until (&self->changed, &self->lock, until_us))
+    ;
+  self->n_waiting[gate]--;
+}
+
+static gboolean
+gate_make_directory (MusterStorage *storage, const char *directory, GError **error)
+{
+  MusterGateStorage *self = MUSTER_GATE_STORAGE (storage);
+
+  g_mutex_lock (&self->lock);
+  pass (self, MUSTER_GATE_BEGIN);
+  gboolean fails = self->n_failures > 0;
+  if (fails) {
+    self->n_failures--;
+    g_set_error_literal (error, MUSTER_ERROR, (gint)self->code, self->message);
+  }
+  g_mutex_unlock (&self->lock);
+
+  return !fails && muster_storage_make_directory (muster_local_storage (), directory, error);
+}
+
+static gboolean
+gate_sync_directory (MusterStorage *storage, const char *directory, GError **error)
+{
+  MusterGateStorage *self = MUSTER_GATE_STORAGE (storage);
+
+  g_mutex_lock (&self->lock);
+  pass (self, MUSTER_GATE_PUBLISH);
+  g_mutex_unlock (&self->lock);
+
+  return muster_storage_sync_directory (muster_local_storage (), directory, error);
+}
+
+/* The other verbs are the local storage's own, which needs nothing of its object. */
+static void
+storage_init (MusterStorageInterface *iface)
+{
+  const MusterStorageInterface *local = MUSTER_STORAGE_GET_IFACE (muster_local_storage ());
+  GTypeInterface parent = iface->parent;
+
+  *iface = *local;
+  iface->parent = parent;
+  iface->make_directory = gate_make_directory;
+  iface->sync_directory = gate_sync_directory;
+}
+
+G_DEFINE_FINAL_TYPE_WITH_CODE (MusterGateStorage, muster_gate_storage, G_TYPE_OBJECT,
+                               G_IMPLEMENT_INTERFACE (MUSTER_TYPE_STORAGE, storage_init))
+
+static void
+muster_gate_storage_finalize (GObject *object)
+{
+  MusterGateStorage *self = MUSTER_GATE_STORAGE (object);
+
+  g_free (self->message);
+  g_mutex_clear (&self->lock);
+  g_cond_clear (&self->changed);
+  G_OBJECT_CLASS (muster_gate_storage_parent_class)->finalize (object);
+}
+
+static void
+muster_gate_storage_class_init (MusterGateStorageClass *klass)
+{
+  G_OBJECT_CLASS (klass)->finalize = muster_gate_storage_finalize;
+}
+
+static void
+muster_gate_storage_init (MusterGateStorage *self)
+{
+  g_mutex_init (&self->lock);
+  g_cond_init (&self->changed);
+}
+
+MusterGateStorage *
+muster_gate_storage_new (void)
+{
+  return g_object_new (MUSTER_TYPE_GATE_STORAGE, NULL);
+}
+
+static void
+set_gate (MusterGateStorage *self, MusterGate gate, gboolean is_closed)
+{
+  g_mutex_lock (&self->lock);
+  self->is_closed[gate] = is_closed;
+  g_cond_broadcast (&self->changed);
+  g_mutex_unlock (&self->lock);
+}
+
+void
+muster_gate_storage_close_gate (MusterGateStorage *self, MusterGate gate)
+{
+  set_gate (self, gate, TRUE);
+}
+
+void
+muster_gate_storage_open_gate (MusterGateStorage *self, MusterGate gate)
+{
+  set_gate (self, gate, FALSE);
+}
+
+gboolean
+muster_gate_storage_wait_for_arrival (MusterGateStorage *self, MusterGate gate)
+{
+  const gint64 until_us = patience ();
+
+  g_mutex_lock (&self->lock);
+  while (self->n_waiting[gate] == 0 && g_cond_wait_until (&self->changed, &self->lock, until_us))
+    ;
+  gboolean arrived = self->n_waiting[gate] > 0;
+  g_mutex_unlock (&self->lock);
+
+  return arrived;
+}
+
+void
+muster_gate_storage_fail (MusterGateStorage *self, guint n_times, MusterError code,
+                          const char *message)
+{
+  g_mutex_lock (&self->lock);
+  self->n_failures = n_times;
+  self->code = code;
+  g_free (self->message);
+  self->message = g_strdup (message);
+  g_mutex_unlock (&self->lock);
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/saver/async_fixture.h"
+
+/* What a save does while another is under way: B001.43 and diff 30, and the byte budget. */
+
+typedef struct {
+  Async *f;
+  gint64 step;
+  MusterSaveTicket *ticket; /* (owned) */
+  gint is_done;             /* atomic */
+} Caller;
+
+static gpointer
+call_save (gpointer data)
+{
+  Caller *self = data;
+
+  self->ticket = async_save (self->f, self->step, NULL);
+  g_atomic_int_set (&self->is_done, TRUE);
+
+  return NULL;
+}
+
+/* B001.43: the second waits until the first is on disk */
+MUSTER_TEST (AsyncPolicy, block_holds_the_second_caller)
+{
+  g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
+  Caller second = {.f = &f, .step = 2};
+  g_autoptr (GError) error = NULL;
+  muster_gate_storage_close_gate (f.gates, MUSTER_GATE_PUBLISH);
+  g_autoptr (MusterSaveTicket) first = async_save (&f, 1, &error);
+  MUSTER_ASSERT_TRUE (muster_gate_storage_wait_for_arrival (f.gates, MUSTER_GATE_PUBLISH));
+
+  /* A deadline ends the wait. */
+  g_autoptr (MusterSaveTicket) late = muster_async_saver_save (
+      f.async, muster_test_tmpdir (), 2, g_get_monotonic_time (), NULL, &error);
+  MUSTER_EXPECT_NULL (late);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+  g_clear_error (&error);
+  GThread *thread = g_thread_new ("second", call_save, &second);
+  MUSTER_EXPECT_FALSE (g_atomic_int_get (&second.is_done));
+  MUSTER_EXPECT_EQ (muster_async_saver_progress (f.async).requested, 1);
+  muster_gate_storage_open_gate (f.gates, MUSTER_GATE_PUBLISH);
+  g_thread_join (thread);
+
+  MUSTER_EXPECT_EQ (muster_save_ticket_state (first), MUSTER_SAVE_DURABLE);
+  MUSTER_EXPECT_TRUE (second.ticket != NULL);
+  MUSTER_EXPECT_TRUE (async_sync (&f, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+  muster_save_ticket_unref (second.ticket);
+}
+
+static gpointer
+cancel (gpointer cancellable)
+{
+  g_cancellable_cancel (cancellable);
+
+  return NULL;
+}
+
+MUSTER_TEST (AsyncPolicy, block_lets_a_cancelled_caller_go)
+{
+  g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
+  g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+  g_autoptr (GError) error = NULL;
+  muster_gate_storage_close_gate (f.gates, MUSTER_GATE_BEGIN);
+  g_autoptr (MusterSaveTicket) first = async_save (&f, 1, &error);
+
+  GThread *thread = g_thread_new ("canceller", cancel, cancellable);
+  g_autoptr (MusterSaveTicket) second = muster_async_saver_save (
+      f.async, muster_test_tmpdir (), 2, async_soon (), cancellable, &error);
+  g_thread_join (thread);
+
+  MUSTER_EXPECT_NULL (second);
+  MUSTER_EXPECT_ERROR (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+}
+
+/* diff 30: never silently */
+MUSTER_TEST (AsyncPolicy, skip_says_so_in_the_ticket)
+{
+  g_auto (Async) f = async_set_up ((MusterAsyncOptions){.policy = MUSTER_SAVES_SKIP});
+  g_autoptr (GError) error = NULL, own = NULL;
+  muster_gate_storage_close_gate (f.gates, MUSTER_GATE_BEGIN);
+  g_autoptr (MusterSaveTicket) first = async_save (&f, 1, &error);
+  MUSTER_ASSERT_TRUE (muster_gate_storage_wait_for_arrival (f.gates, MUSTER_GATE_BEGIN));
+
+  g_autoptr (MusterSaveTicket) second = async_save (&f, 2, &error);
+
+  MUSTER_ASSERT_TRUE (second != NULL);
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (muster_save_ticket_state (second), MUSTER_SAVE_SKIPPED);
+  g_autofree char *why = muster_save_ticket_why (second);
+  MUSTER_EXPECT_TRUE (strstr (why, "model.ckpt-1' is still being written"));
+  MUSTER_EXPECT_FALSE (async_wait (second, MUSTER_SAVE_STAGED, &own));
+  MUSTER_EXPECT_ERROR (own, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE);
+  muster_gate_storage_open_gate (f.gates, MUSTER_GATE_BEGIN);
+  MUSTER_EXPECT_TRUE (async_sync (&f, &error)); /* a skipped one is no failure */
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (muster_async_saver_progress (f.async).durable, 1);
+  g_autoptr (MusterSaveTicket) third = async_save (&f, 3, &error);
+  MUSTER_EXPECT_TRUE (async_wait (third, MUSTER_SAVE_DURABLE, &error));
+}
+
+/* diff 30 */
+MUSTER_TEST (AsyncPolicy, replace_puts_the_newest_in_place_of_the_one_that_waits)
+{
+  g_auto (Async) f = async_set_up ((MusterAsyncOptions){.policy = MUSTER_SAVES_REPLACE});
+  g_autoptr (GError) error = NULL, own = NULL;
+  muster_gate_storage_close_gate (f.gates, MUSTER_GATE_BEGIN);
+  async_set_w (&f, 1);
+  g_autoptr (MusterSaveTicket) first = async_save (&f, 1, &error);
+  MUSTER_ASSERT_TRUE (muster_gate_storage_wait_for_arrival (f.gates, MUSTER_GATE_BEGIN));
+  async_set_w (&f, 2);
+  g_autoptr (MusterSaveTicket) second = async_save (&f, 2, &error);
+  async_set_w (&f, 3);
+  g_autoptr (MusterSaveTicket) third = async_save (&f, 3, &error);
+  async_set_w (&f, 4);
+
+  MUSTER_EXPECT_EQ (muster_save_ticket_state (second), MUSTER_SAVE_REPLACED);
+  MUSTER_EXPECT_FALSE (async_wait (second, MUSTER_SAVE_DURABLE, &own));
+  MUSTER_EXPECT_ERROR (own, MUSTER_ERROR, MUSTER_ERROR_CANCELLED);
+  muster_gate_storage_open_gate (f.gates, MUSTER_GATE_BEGIN);
+  MUSTER_EXPECT_TRUE (async_sync (&f, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (async_w_in (muster_save_ticket_path (first)), 1);
+  MUSTER_EXPECT_EQ (async_w_in (muster_save_ticket_path (second)), -1);
+  MUSTER_EXPECT_EQ (async_w_in (muster_save_ticket_path (third)), 3);
+}
+
+/* The small model takes 16 bytes. */
+MUSTER_TEST (AsyncPolicy, a_budget_lets_as_many_snapshots_wait_as_fit)
+{
+  g_auto (Async) f = async_set_up ((MusterAsyncOptions){.budget_bytes = 47});
+  g_autoptr (GError) error = NULL;
+  muster_gate_storage_close_gate (f.gates, MUSTER_GATE_BEGIN);
+  async_set_w (&f, 1);
+  g_autoptr (MusterSaveTicket) first = async_save (&f, 1, &error);
+  async_set_w (&f, 2);
+  g_autoptr (MusterSaveTicket) second = async_save (&f, 2, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  g_autoptr (MusterSaveTicket) third = muster_async_saver_save (
+      f.async, muster_test_tmpdir (), 3, g_get_monotonic_time (), NULL, &error);
+
+  MUSTER_EXPECT_NULL (third);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+  g_clear_error (&error);
+  muster_gate_storage_open_gate (f.gates, MUSTER_GATE_BEGIN);
+  MUSTER_EXPECT_TRUE (async_sync (&f, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (async_w_in (muster_save_ticket_path (first)), 1);
+  MUSTER_EXPECT_EQ (async_w_in (muster_save_ticket_path (second)), 2);
+}
+
+MUSTER_TEST (AsyncPolicy, a_model_over_the_budget_is_saved_at_once_and_the_ticket_says_so)
+{
+  g_auto (Async) f = async_set_up ((MusterAsyncOptions){.budget_bytes = 15});
+  g_autoptr (GError) error = NULL;
+
+  g_autoptr (MusterSaveTicket) ticket = async_save (&f, 1, &error);
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (muster_save_ticket_state (ticket), MUSTER_SAVE_DURABLE);
+  g_autofree char *why = muster_save_ticket_why (ticket);
+  MUSTER_EXPECT_TRUE (strstr (why, "saved at once"));
+  MUSTER_EXPECT_EQ (muster_async_saver_progress (f.async).durable, 1);
+  g_autofree char *latest = async_latest ();
+  MUSTER_EXPECT_STREQ (latest, "model.ckpt-1");
+  muster_gate_storage_fail (f.gates, 1, MUSTER_ERROR_UNAVAILABLE, "away");
+  g_autoptr (MusterSaveTicket) failed = async_save (&f, 2, &error);
+  MUSTER_EXPECT_NULL (failed);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE);
+}
+
+MUSTER_TEST (AsyncPolicy, replace_skips_where_the_budget_lets_none_wait)
+{
+  g_auto (Async) f =
+      async_set_up ((MusterAsyncOptions){.policy = MUSTER_SAVES_REPLACE, .budget_bytes = 16});
+  g_autoptr (GError) error = NULL;
+  muster_gate_storage_close_gate (f.gates, MUSTER_GATE_BEGIN);
+  g_autoptr (MusterSaveTicket) first = async_save (&f, 1, &error);
+  MUSTER_ASSERT_TRUE (muster_gate_storage_wait_for_arrival (f.gates, MUSTER_GATE_BEGIN));
+
+  g_autoptr (MusterSaveTicket) second = async_save (&f, 2, &error);
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (muster_save_ticket_state (second), MUSTER_SAVE_SKIPPED);
+}
