@@ -22,6 +22,8 @@ typedef struct {
   char *prefix;    /* (owned) (nullable) */
   gint64 epoch;
   gboolean again;
+  MusterRestoreOptions restore; /* names are owned */
+  char **renamed;               /* (owned) (nullable) "VARIABLE=NAME" */
 } PrepareOptions;
 
 static void
@@ -29,8 +31,32 @@ prepare_options_clear (PrepareOptions *self)
 {
   g_free (self->directory);
   g_free (self->prefix);
+  g_strfreev (self->renamed);
+  g_clear_pointer (&self->restore.names, g_hash_table_unref);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (PrepareOptions, prepare_options_clear)
+
+/* A variable's name has no '=' in it. */
+static gboolean
+parse_names (PrepareOptions *self, GError **error)
+{
+  if (self->renamed == NULL)
+    return TRUE;
+  self->restore.names = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
+  for (char **pair = self->renamed; *pair != NULL; pair++) {
+    const char *at = strchr (*pair, '=');
+    if (at == NULL || at == *pair || at[1] == '\0') {
+      g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                   "'--rename=%s': give --rename=VARIABLE=NAME, NAME being the one in the "
+                   "checkpoint",
+                   *pair);
+      return FALSE;
+    }
+    g_hash_table_replace (self->restore.names, g_strndup (*pair, (gsize)(at - *pair)),
+                          g_strdup (at + 1));
+  }
+  return TRUE;
+}
 
 static gint64
 phase_us (const MusterSessionReport *report, const char *name)
@@ -140,6 +166,7 @@ prepare_model (const MusterCliOptions *options, const PrepareOptions *prepare)
       .saver = saver,
       .checkpoint_dir = prepare->directory,
       .checkpoint_filename = prepare->prefix,
+      .restore = &prepare->restore,
       .timeout_us = options->timeout_us,
       .epoch = prepare->epoch,
       .again = prepare->again,
@@ -164,12 +191,28 @@ muster_cli_prepare (int argc, char **argv)
        "restore the latest checkpoint of this directory, if any", "DIR"},
       {"checkpoint", 0, 0, G_OPTION_ARG_FILENAME, &prepare.prefix, "restore this checkpoint",
        "PREFIX"},
+      {"allow-missing", 0, 0, G_OPTION_ARG_NONE, &prepare.restore.allow_missing,
+       "initialise the variables that the checkpoint lacks", NULL},
+      {"refuse-unexpected", 0, 0, G_OPTION_ARG_NONE, &prepare.restore.refuse_unexpected,
+       "take no checkpoint with tensors that the graph doesn't restore", NULL},
+      {"reshape", 0, 0, G_OPTION_ARG_NONE, &prepare.restore.reshape,
+       "let another shape with as many elements fit", NULL},
+      {"rename", 0, 0, G_OPTION_ARG_STRING_ARRAY, &prepare.renamed,
+       "read a variable under another name", "VARIABLE=NAME"},
+      {"no-fall-back", 0, 0, G_OPTION_ARG_NONE, &prepare.restore.fall_back_off,
+       "fail where the latest checkpoint is damaged", NULL},
+      {"keep-damaged", 0, 0, G_OPTION_ARG_NONE, &prepare.restore.keep_damaged,
+       "don't set a damaged checkpoint aside", NULL},
+      {"from-files", 0, 0, G_OPTION_ARG_NONE, &prepare.restore.fall_back_to_files,
+       "go by the directory's files where its 'checkpoint' is lost or damaged", NULL},
       {"epoch", 0, 0, G_OPTION_ARG_INT64, &prepare.epoch,
        "the chief's epoch: the higher one wins (default: the one after the last)", "N"},
       {"again", 0, 0, G_OPTION_ARG_NONE, &prepare.again,
        "initialise what another chief has prepared, and a job that is over", NULL},
       {NULL}};
   if (!muster_cli_parse (argc, argv, "", summary, entries, MUSTER_CLI_VERB, &options, NULL, &error))
+    return muster_cli_fail (error);
+  if (!parse_names (&prepare, &error))
     return muster_cli_fail (error);
   if (prepare.epoch < 0) {
     fprintf (stderr, "muster: prepare needs an --epoch of 1 or more\n");

@@ -188,9 +188,15 @@ put_aside (Choice *self, const Fault *fault, GString *lines)
   g_autoptr (GError) failure = NULL;
   g_autofree char *aside = NULL;
 
-  add_line (lines, fault->error->message);
-  if (!muster_error_is (fault->error, MUSTER_ERROR_DATA_LOSS))
+  if (!muster_error_is (fault->error, MUSTER_ERROR_DATA_LOSS)) {
+    add_line (lines, fault->error->message);
     return;
+  }
+  g_autofree char *line =
+      strstr (fault->error->message, fault->prefix) == fault->error->message + 1
+          ? g_strdup (fault->error->message)
+          : g_strdup_printf ("%s is damaged: %s", fault->prefix, fault->error->message);
+  add_line (lines, line);
   if (self->options->keep_damaged)
     g_string_append (lines, "\n  passed over; nothing was read from it");
   else if (muster_checkpoint_set_aside (self->saver->storage, fault->prefix, fault->error->message,

@@ -116,7 +116,7 @@ expect 0 "model.ckpt-6" $muster save $model --checkpoint-dir="$work/run"
 # the newest is damaged: the one before is taken, aloud
 cp -r "$work/run" "$work/newest"
 truncate -s -20 "$work/newest/model.ckpt-6.data-00000-of-00001"
-expect 0 "warning: passed over" $muster prepare $model --checkpoint-dir="$work/newest"
+expect 0 "set aside as $work/newest/model.ckpt-6.bad" $muster prepare $model --checkpoint-dir="$work/newest"
 grep -qF "ready: digits at step 5" "$work/out" || { echo "FAILED: not the one before"; cat "$work/out"; failures=$((failures + 1)); }
 
 # a job that never was saved there
