@@ -34,7 +34,8 @@ typedef struct {
 static inline MusterProtoReader
 muster_proto_reader (const void *data, gsize size)
 {
-  return (MusterProtoReader){.at = data, .end = (const guint8 *)data + size};
+  const guint8 *start = data; /* NULL where there is nothing, to which C adds nothing either */
+  return (MusterProtoReader){.at = start, .end = size > 0 ? start + size : start};
 }
 
 static inline gboolean

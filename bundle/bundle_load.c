@@ -354,7 +354,8 @@ muster_bundle_data_load (MusterBundleData *self, MusterDataSpan *spans, gsize n,
     spans[i].left = (gsize)spans[i].size;
     run.total += spans[i].size;
   }
-  qsort (spans, n, sizeof *spans, muster_data_span_compare);
+  if (n > 0)
+    qsort (spans, n, sizeof *spans, muster_data_span_compare);
   if (!advance (&run, 0, error))
     return FALSE;
   g_mutex_init (&run.lock);

@@ -291,6 +291,7 @@ MusterCheckpointState *
 muster_state_text_parse (const char *text, gsize size, GError **error)
 {
   g_autoptr (MusterCheckpointState) state = muster_checkpoint_state_new ();
+  text = size > 0 ? text : ""; /* an empty file's bytes are NULL */
   Scanner scanner = {.at = text, .end = text + size, .line = 1};
   if (!scan_fields (&scanner, state, -1, 0)) {
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS, "line %d: %s", scanner.line,

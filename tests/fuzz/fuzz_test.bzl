@@ -3,7 +3,7 @@
 
 load("//bazel:room.bzl", "WARNINGS")
 
-def fuzz_test(name, deps, srcs = [], **kwargs):
+def fuzz_test(name, deps, srcs = [], data = [], **kwargs):
     native.cc_test(
         name = name,
         # an hour with --config=long
@@ -13,7 +13,7 @@ def fuzz_test(name, deps, srcs = [], **kwargs):
         data = [
             "//tests/fixtures:digits",
             "//tests/fixtures:optimizers",
-        ],
+        ] + data,
         linkopts = ["-fsanitize=fuzzer"],
         linkstatic = True,
         tags = ["fuzz"],
