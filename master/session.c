@@ -90,7 +90,11 @@ muster_session_extend (MusterSession *self, MusterGraph *graph, gint64 deadline_
                        GCancellable *cancellable, GError **error)
 {
   g_return_val_if_fail (MUSTER_IS_SESSION (self), FALSE);
-  return MUSTER_SESSION_GET_CLASS (self)->extend (self, graph, deadline_us, cancellable, error);
+  if (MUSTER_SESSION_GET_CLASS (self)->extend != NULL)
+    return MUSTER_SESSION_GET_CLASS (self)->extend (self, graph, deadline_us, cancellable, error);
+  g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,
+                       "This kind of session takes no more nodes");
+  return FALSE;
 }
 
 gboolean

@@ -129,7 +129,8 @@ gboolean muster_session_run_op (MusterSession *self, const char *op, gint64 dead
 MusterTensor *muster_session_fetch (MusterSession *self, const char *tensor, gint64 deadline_us,
                                     GCancellable *cancellable, GError **error);
 
-/* Adds nodes. ALREADY_EXISTS or INVALID_ARGUMENT for a name that is there. */
+/* Adds nodes. ALREADY_EXISTS or INVALID_ARGUMENT for a name that is there; UNIMPLEMENTED where this
+ * kind of session takes none. */
 gboolean muster_session_extend (MusterSession *self, MusterGraph *graph, gint64 deadline_us,
                                 GCancellable *cancellable, GError **error);
 

@@ -60,6 +60,7 @@ muster_saver_new (MusterMetaGraph *meta_graph, const MusterSaverOptions *options
   self->max_to_keep = MAX (options->max_to_keep ? options->max_to_keep : info->max_to_keep, 0);
   self->base_name = g_strdup (base_name);
   self->with_meta_graph = !options->no_meta_graph;
+  self->no_probe = options->no_probe;
   self->storage = g_object_ref (options->storage ? options->storage : muster_local_storage ());
   self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());
 
@@ -215,6 +216,7 @@ save_in_turn (MusterSaver *self, MusterSession *session, MusterLease *lease, con
   g_autofree char *directory = g_path_get_dirname (prefix);
 
   if (!check_lease (lease, deadline_us, cancellable, error) ||
+      !muster_saver_probe_once (self, session, directory, deadline_us, cancellable, error) ||
       !muster_storage_make_directory (self->storage, directory, error) ||
       !write_checkpoint (self, session, lease, prefix, how, deadline_us, cancellable, error))
     return FALSE;
@@ -297,6 +299,7 @@ muster_saver_finalize (GObject *object)
   g_ptr_array_unref (self->kept);
   g_ptr_array_unref (self->doomed);
   muster_saveables_free (self->saveables);
+  muster_probe_free (self->probe);
   g_mutex_clear (&self->saving);
   g_mutex_clear (&self->lock);
   G_OBJECT_CLASS (muster_saver_parent_class)->finalize (object);
@@ -311,6 +314,7 @@ muster_saver_class_init (MusterSaverClass *klass)
 static void
 muster_saver_init (MusterSaver *self)
 {
+  self->probe = muster_probe_new ();
   g_mutex_init (&self->saving);
   g_mutex_init (&self->lock);
   self->kept = g_ptr_array_new_with_free_func (kept_free);

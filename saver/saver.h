@@ -21,6 +21,7 @@ typedef struct {
   int max_to_keep; /* 0: what the SaverDef says (which may be 0: keep all); below 0: keep all */
   const char *base_name;  /* NULL: "model.ckpt" */
   gboolean no_meta_graph; /* TRUE: no PREFIX.meta beside the checkpoint */
+  gboolean no_probe; /* TRUE: the first save doesn't ask who sees the directory (saver/probe.h) */
   MusterStorage *storage; /* NULL: local files */
   MusterClock *clock;     /* NULL: the machine's */
 } MusterSaverOptions;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "bundle/bundle_reader.h"
+#include "saver/probe_private.h"
 #include "saver/saveable_private.h"
 #include "saver/saver.h"
 
@@ -22,6 +23,8 @@ struct _MusterSaver {
   MusterStorage *storage;     /* (owned) */
   MusterClock *clock;         /* (owned) */
   MusterSaveables *saveables; /* (owned) any thread */
+  MusterProbe *probe;         /* (owned) any thread */
+  gboolean no_probe;
   GMutex saving;              /* held by the save whose turn it is */
   GMutex lock;
   /* guarded by lock */

@@ -6,7 +6,6 @@
 #include "engine/kernel.h"
 #include "engine/local_master.h"
 #include "graph/graph_builder.h"
-#include "graph/graph_builder.h"
 #include "tests/gtest_shim.h"
 
 #include <string.h>

@@ -1,0 +1,495 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saver/probe.h"
+
+#include "bundle/bundle_writer.h"
+#include "graph/graph_builder.h"
+#include "graph/graph_nodes.h"
+#include "saver/device_name_private.h"
+#include "saver/probe_private.h"
+#include "saver/saver_private.h"
+
+#include <string.h>
+
+#define TENSOR      "probe"
+#define NODE_SCOPE  "muster_probe"
+#define FILE_PREFIX ".probe-"
+
+/* A device that saves, and the node that reads for it. */
+typedef struct {
+  char *device;  /* (owned) as the node has it; "": the master's choice */
+  char *restore; /* (owned) "muster_probe/1a2b3c4d/0/RestoreV2:0" */
+} Reader;
+
+/* The nodes that a session was given: counted, and unchanged from then on. */
+typedef struct {
+  char *filename;  /* (owned) the placeholder */
+  GArray *readers; /* (owned) (element-type Reader) */
+} Nodes;
+
+struct _MusterProbe {
+  GMutex lock;
+  /* guarded by lock */
+  GWeakRef session;        /* the one probed last, of which the rest is */
+  Nodes *nodes;            /* (owned) (nullable) NULL: it can't be asked */
+  GHashTable *directories; /* (owned) a set: those that its devices see */
+};
+
+static void
+reader_clear (gpointer data)
+{
+  g_free (((Reader *)data)->device);
+  g_free (((Reader *)data)->restore);
+}
+
+static void
+nodes_clear (gpointer data)
+{
+  Nodes *self = data;
+
+  g_free (self->filename);
+  g_array_unref (self->readers);
+}
+
+static void
+nodes_unref (Nodes *self)
+{
+  g_atomic_rc_box_release_full (self, nodes_clear);
+}
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (Nodes, nodes_unref)
+
+/* --- who saves --- */
+
+static const Tensorflow__NodeDef *
+node_of (MusterGraph *graph, const char *input)
+{
+  g_autofree char *name = NULL;
+
+  (void)muster_graph_split_input (input, &name);
+
+  return muster_graph_find_node (graph, name);
+}
+
+static void
+note_device (GArray *readers, const char *device)
+{
+  for (guint i = 0; i < readers->len; i++)
+    if (strcmp (g_array_index (readers, Reader, i).device, device) == 0)
+      return;
+  Reader reader = {.device = g_strdup (device)};
+  g_array_append_val (readers, reader);
+}
+
+static int
+compare_readers (gconstpointer a, gconstpointer b)
+{
+  return strcmp (((const Reader *)a)->device, ((const Reader *)b)->device);
+}
+
+/* The devices of the SaveV2 nodes that the save op waits for. What these save isn't looked at. */
+static GArray *
+find_readers (MusterSaver *self)
+{
+  MusterGraph *graph = muster_meta_graph_graph (self->meta_graph);
+  GArray *readers = g_array_new (FALSE, TRUE, sizeof (Reader));
+  g_autoptr (GHashTable) seen = g_hash_table_new (g_direct_hash, g_direct_equal);
+  g_autoptr (GPtrArray) left = g_ptr_array_new ();
+  const Tensorflow__NodeDef *save = node_of (graph, self->info.save_tensor);
+
+  g_array_set_clear_func (readers, reader_clear);
+  if (save)
+    g_ptr_array_add (left, (gpointer)save);
+  while (left->len > 0) {
+    const Tensorflow__NodeDef *node = g_ptr_array_steal_index (left, left->len - 1);
+    if (strcmp (node->op, "SaveV2") == 0) {
+      note_device (readers, node->device ? node->device : "");
+      continue;
+    }
+    for (gsize i = 0; i < node->n_input; i++) {
+      const Tensorflow__NodeDef *input = node_of (graph, node->input[i]);
+      if (input && g_hash_table_add (seen, (gpointer)input))
+        g_ptr_array_add (left, (gpointer)input);
+    }
+  }
+  g_array_sort (readers, compare_readers);
+
+  return readers;
+}
+
+/* Failures that say nothing of the directory, and end the save as they would have ended it. */
+static gboolean
+is_no_answer (const GError *failure)
+{
+  static const MusterError codes[] = {MUSTER_ERROR_DEADLINE_EXCEEDED, MUSTER_ERROR_UNAVAILABLE,
+                                      MUSTER_ERROR_ABORTED, MUSTER_ERROR_CANCELLED,
+                                      MUSTER_ERROR_UNAUTHENTICATED};
+
+  if (g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_CANCELLED))
+    return TRUE;
+  for (guint i = 0; i < G_N_ELEMENTS (codes); i++)
+    if (muster_error_is (failure, codes[i]))
+      return TRUE;
+
+  return FALSE;
+}
+
+/* --- their nodes --- */
+
+static void
+add_vector (MusterGraphBuilder *builder, const char *name, const char *device, const char *text)
+{
+  const char *const texts[] = {text, NULL};
+  g_autoptr (MusterTensor) value = muster_tensor_new_strv (texts);
+
+  muster_graph_builder_constant (builder, name, value);
+  if (*device)
+    muster_graph_builder_device (builder, device);
+}
+
+static void
+add_reader (MusterGraphBuilder *builder, const char *filename, const char *scope, Reader *reader)
+{
+  const MusterDType dtype = MUSTER_STRING;
+  g_autofree char *node = g_strconcat (scope, "/RestoreV2", NULL);
+  g_autofree char *names = g_strconcat (node, "/tensor_names", NULL);
+  g_autofree char *slices = g_strconcat (node, "/shape_and_slices", NULL);
+
+  add_vector (builder, names, reader->device, TENSOR);
+  add_vector (builder, slices, reader->device, "");
+  muster_graph_builder_node (builder, "RestoreV2", node);
+  muster_graph_builder_input (builder, filename);
+  muster_graph_builder_input (builder, names);
+  muster_graph_builder_input (builder, slices);
+  muster_graph_builder_attr_types (builder, "dtypes", &dtype, 1);
+  if (*reader->device)
+    muster_graph_builder_device (builder, reader->device);
+  reader->restore = g_strconcat (node, ":0", NULL);
+}
+
+/* key makes the names new to the session: another saver may have added some. NULL without an error:
+ * the session can't be asked. */
+static Nodes *
+add_nodes (MusterSession *session, GArray *readers, const char *key, gint64 deadline_us,
+           GCancellable *cancellable, GError **error)
+{
+  g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new_extension ();
+  g_autoptr (Nodes) self = g_atomic_rc_box_new0 (Nodes);
+  g_autoptr (GError) failure = NULL;
+
+  self->filename = g_strdup_printf ("%s/%s/filename", NODE_SCOPE, key);
+  self->readers = g_array_ref (readers);
+  muster_graph_builder_placeholder (builder, self->filename, MUSTER_STRING, 0, NULL);
+  for (guint i = 0; i < readers->len; i++) {
+    g_autofree char *scope = g_strdup_printf ("%s/%s/%u", NODE_SCOPE, key, i);
+    add_reader (builder, self->filename, scope, &g_array_index (readers, Reader, i));
+  }
+  g_autoptr (MusterGraph) graph = muster_graph_builder_end (builder, error);
+  if (!graph)
+    return NULL;
+  if (muster_session_extend (session, graph, deadline_us, cancellable, &failure))
+    return g_steal_pointer (&self);
+  if (is_no_answer (failure))
+    g_propagate_error (error, g_steal_pointer (&failure));
+
+  return NULL;
+}
+
+/* --- the file --- */
+
+static char *
+random_key (MusterSaver *self)
+{
+  GString *key = g_string_new (NULL);
+
+  for (int i = 0; i < 4; i++)
+    g_string_append_printf (key, "%08x",
+                            (guint32)(muster_clock_random (self->clock) * G_MAXUINT32));
+
+  return g_string_free (key, FALSE);
+}
+
+static gboolean
+write_file (MusterSaver *self, const char *prefix, const char *key, GError **error)
+{
+  g_autoptr (MusterTensor) value = muster_tensor_new_string (key);
+  g_autoptr (MusterBundleWriter) writer = muster_bundle_writer_new (self->storage, prefix, error);
+
+  return writer && muster_bundle_writer_add (writer, TENSOR, value, error) &&
+         muster_bundle_writer_finish (writer, error);
+}
+
+static void
+remove_file_quietly (MusterSaver *self, const char *directory, const char *prefix)
+{
+  g_autofree char *name = g_path_get_basename (prefix);
+  g_autofree char *start = g_strconcat (name, ".", NULL);
+  g_auto (GStrv) all = muster_storage_list (self->storage, directory, NULL);
+
+  for (char **file = all; file && *file; file++) {
+    g_autofree char *path = g_build_filename (directory, *file, NULL);
+    if (g_str_has_prefix (*file, start))
+      (void)muster_storage_remove (self->storage, path, NULL); /* the probe's own result counts */
+  }
+}
+
+/* --- asking --- */
+
+static gboolean
+is_key (const MusterTensor *tensor, const char *key)
+{
+  if (muster_tensor_dtype (tensor) != MUSTER_STRING || muster_tensor_n_elements (tensor) != 1)
+    return FALSE;
+  MusterString read = muster_tensor_string (tensor, 0);
+
+  return read.size == strlen (key) && memcmp (read.data, key, read.size) == 0;
+}
+
+/* One question: what is asked, and who sees it. */
+typedef struct {
+  const Nodes *nodes;
+  MusterSession *session;
+  const char *key;
+  const char *path; /* as the master knows it */
+  gboolean *sees;   /* one for each reader */
+  gint64 deadline_us;
+  GCancellable *cancellable;
+} Question;
+
+static const Reader *
+reader_at (const Nodes *nodes, guint i)
+{
+  return &g_array_index (nodes->readers, Reader, i);
+}
+
+/* Lets n of the readers read, in one step: FALSE where it failed. */
+static gboolean
+read_back (const Question *self, guint first, guint n, GError **error)
+{
+  g_autoptr (MusterTensor) filename = muster_tensor_new_string (self->path);
+  g_autofree const char **fetches = g_new (const char *, n);
+  g_autofree MusterTensor **fetched = g_new0 (MusterTensor *, n);
+  const MusterFeed feed = {self->nodes->filename, filename};
+  const MusterStep step = {.feeds = &feed,
+                           .n_feeds = 1,
+                           .fetches = fetches,
+                           .n_fetches = n,
+                           .deadline_us = self->deadline_us};
+
+  for (guint i = 0; i < n; i++)
+    fetches[i] = reader_at (self->nodes, first + i)->restore;
+  if (!muster_session_run (self->session, &step, fetched, NULL, self->cancellable, error))
+    return FALSE;
+  for (guint i = 0; i < n; i++) {
+    self->sees[first + i] = is_key (fetched[i], self->key);
+    muster_tensor_unref (fetched[i]);
+  }
+
+  return TRUE;
+}
+
+/* Who can't be asked doesn't count as blind: the save itself will tell. */
+static gboolean
+ask_one (const Question *self, guint i, GError **error)
+{
+  g_autoptr (GError) failure = NULL;
+
+  if (read_back (self, i, 1, &failure))
+    return TRUE;
+  if (is_no_answer (failure)) {
+    g_propagate_error (error, g_steal_pointer (&failure));
+    return FALSE;
+  }
+  self->sees[i] = !muster_error_is (failure, MUSTER_ERROR_NOT_FOUND) &&
+                  !muster_error_is (failure, MUSTER_ERROR_PERMISSION_DENIED);
+
+  return TRUE;
+}
+
+/* All at once; where that fails, one by one, since the error names one of them at most. */
+static gboolean
+ask (const Question *self, GError **error)
+{
+  if (read_back (self, 0, self->nodes->readers->len, NULL))
+    return TRUE;
+  for (guint i = 0; i < self->nodes->readers->len; i++)
+    if (!ask_one (self, i, error))
+      return FALSE;
+
+  return TRUE;
+}
+
+/* "ps:0", or the whole device where that says no more. */
+static char *
+name_of (const Reader *reader)
+{
+  g_autofree char *task = muster_device_task (reader->device);
+
+  if (*task)
+    return g_steal_pointer (&task);
+
+  return *reader->device ? g_strdup_printf ("the master's %s", reader->device)
+                         : g_strdup ("the master");
+}
+
+static gboolean
+judge (const Question *self, const char *directory, GError **error)
+{
+  g_autoptr (GPtrArray) blind = g_ptr_array_new_with_free_func (g_free);
+
+  for (guint i = 0; i < self->nodes->readers->len; i++) {
+    g_autofree char *name = name_of (reader_at (self->nodes, i));
+    if (!self->sees[i] && !g_ptr_array_find_with_equal_func (blind, name, g_str_equal, NULL))
+      g_ptr_array_add (blind, g_steal_pointer (&name));
+  }
+  if (blind->len == 0)
+    return TRUE;
+  gboolean is_one = blind->len == 1;
+  g_ptr_array_add (blind, NULL);
+  g_autofree char *names = g_strjoinv (", ", (char **)blind->pdata);
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+               "%s %s see '%s' of host '%s': give a directory that %s see", names,
+               is_one ? "doesn't" : "don't", directory, g_get_host_name (),
+               is_one ? "both" : "all of them");
+
+  return FALSE;
+}
+
+static gboolean
+probe_with (MusterSaver *self, Question *question, const char *directory, GError **error)
+{
+  g_autofree char *key = random_key (self);
+  g_autofree char *name = g_strconcat (FILE_PREFIX, key, NULL);
+  g_autofree char *prefix = g_build_filename (directory, name, NULL);
+  g_autofree char *path = muster_saver_path_for_master (self, prefix);
+  g_autofree gboolean *sees = g_new0 (gboolean, question->nodes->readers->len);
+
+  question->key = key;
+  question->path = path;
+  question->sees = sees;
+  gboolean asked = write_file (self, prefix, key, error) && ask (question, error);
+  remove_file_quietly (self, directory, prefix);
+
+  return asked && judge (question, directory, error);
+}
+
+/* --- what is remembered --- */
+
+MusterProbe *
+muster_probe_new (void)
+{
+  MusterProbe *self = g_new0 (MusterProbe, 1);
+
+  g_mutex_init (&self->lock);
+  g_weak_ref_init (&self->session, NULL);
+  self->directories = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+
+  return self;
+}
+
+void
+muster_probe_free (MusterProbe *self)
+{
+  if (!self)
+    return;
+  g_mutex_clear (&self->lock);
+  g_weak_ref_clear (&self->session);
+  g_clear_pointer (&self->nodes, nodes_unref);
+  g_hash_table_unref (self->directories);
+  g_free (self);
+}
+
+/* FALSE for another session than the one that was probed last. */
+static gboolean
+recall (MusterProbe *self, MusterSession *session, Nodes **nodes, const char *directory,
+        gboolean *is_seen)
+{
+  g_mutex_lock (&self->lock);
+  g_autoptr (MusterSession) known = g_weak_ref_get (&self->session);
+  gboolean is_known = known == session;
+  if (is_known) {
+    *nodes = self->nodes ? g_atomic_rc_box_acquire (self->nodes) : NULL;
+    *is_seen = g_hash_table_contains (self->directories, directory);
+  }
+  g_mutex_unlock (&self->lock);
+
+  return is_known;
+}
+
+static void
+remember_nodes (MusterProbe *self, MusterSession *session, Nodes *nodes)
+{
+  g_mutex_lock (&self->lock);
+  g_weak_ref_set (&self->session, session);
+  g_clear_pointer (&self->nodes, nodes_unref);
+  self->nodes = nodes ? g_atomic_rc_box_acquire (nodes) : NULL;
+  g_hash_table_remove_all (self->directories);
+  g_mutex_unlock (&self->lock);
+}
+
+static void
+remember_directory (MusterProbe *self, MusterSession *session, const char *directory)
+{
+  g_mutex_lock (&self->lock);
+  g_autoptr (MusterSession) known = g_weak_ref_get (&self->session);
+  if (known == session)
+    g_hash_table_add (self->directories, g_strdup (directory));
+  g_mutex_unlock (&self->lock);
+}
+
+/* The session's nodes, added now if they aren't there. FALSE with an error. */
+static gboolean
+nodes_for (MusterSaver *self, MusterSession *session, Nodes **nodes, gint64 deadline_us,
+           GCancellable *cancellable, GError **error)
+{
+  g_autoptr (GArray) readers = find_readers (self);
+  g_autofree char *key = random_key (self);
+  g_autoptr (GError) failure = NULL;
+
+  if (readers->len > 0)
+    *nodes = add_nodes (session, readers, key, deadline_us, cancellable, &failure);
+  if (failure) {
+    g_propagate_error (error, g_steal_pointer (&failure));
+    return FALSE;
+  }
+  remember_nodes (self->probe, session, *nodes);
+
+  return TRUE;
+}
+
+static gboolean
+probe (MusterSaver *self, MusterSession *session, const char *directory, gboolean again,
+       gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  g_autoptr (Nodes) nodes = NULL;
+  gboolean is_seen = FALSE;
+
+  if (!recall (self->probe, session, &nodes, directory, &is_seen) &&
+      !nodes_for (self, session, &nodes, deadline_us, cancellable, error))
+    return FALSE;
+  if (!nodes || (is_seen && !again))
+    return TRUE;
+  Question question = {
+      .nodes = nodes, .session = session, .deadline_us = deadline_us, .cancellable = cancellable};
+  if (!muster_storage_make_directory (self->storage, directory, error) ||
+      !probe_with (self, &question, directory, error))
+    return FALSE;
+  remember_directory (self->probe, session, directory);
+
+  return TRUE;
+}
+
+gboolean
+muster_saver_probe (MusterSaver *self, MusterSession *session, const char *directory,
+                    gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  g_return_val_if_fail (MUSTER_IS_SAVER (self) && MUSTER_IS_SESSION (session), FALSE);
+
+  return probe (self, session, directory, TRUE, deadline_us, cancellable, error);
+}
+
+gboolean
+muster_saver_probe_once (MusterSaver *self, MusterSession *session, const char *directory,
+                         gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  return self->no_probe || muster_session_is_here (session) ||
+         probe (self, session, directory, FALSE, deadline_us, cancellable, error);
+}
