@@ -97,6 +97,11 @@ gboolean muster_tensor_equal (const MusterTensor *a, const MusterTensor *b);
 /* The elements' memory as bytes, shared, not copied; empty for strings. */
 GBytes *muster_tensor_to_bytes (MusterTensor *self);
 
+/* For people: one element, as short as it reads back as the same; of a string at most so many
+ * bytes.
+ */
+void muster_tensor_append_element (GString *text, const MusterTensor *self, gint64 i, gsize most);
+
 /* For people: the values, cut after limit elements: "[1, 2, 3, …]". */
 char *muster_tensor_to_string (const MusterTensor *self, gint64 limit);
 

@@ -45,9 +45,11 @@ print_complex (GString *text, double real, double imaginary, gboolean is_single)
   g_string_append (text, "j)");
 }
 
+/* The first most bytes of it. */
 static void
-print_string (GString *text, MusterString string)
+print_string (GString *text, MusterString whole, gsize most)
 {
+  const MusterString string = {.data = whole.data, .size = MIN (whole.size, most)};
   gboolean is_plain = g_utf8_validate_len (string.data, string.size, NULL);
   for (gsize i = 0; i < string.size && is_plain; i++)
     is_plain = !g_ascii_iscntrl (string.data[i]) && string.data[i] != '"' && string.data[i] != '\\';
@@ -60,10 +62,12 @@ print_string (GString *text, MusterString string)
       g_string_append_printf (text, "\\x%02x", c);
   }
   g_string_append_c (text, '"');
+  if (string.size < whole.size)
+    g_string_append_printf (text, "… (%" G_GSIZE_FORMAT " bytes)", whole.size);
 }
 
-static void
-print_element (GString *text, const MusterTensor *tensor, gint64 i)
+void
+muster_tensor_append_element (GString *text, const MusterTensor *tensor, gint64 i, gsize most)
 {
   const void *data = muster_tensor_data (tensor);
   switch (muster_tensor_dtype (tensor)) {
@@ -113,7 +117,7 @@ print_element (GString *text, const MusterTensor *tensor, gint64 i)
     g_string_append (text, ((const guint8 *)data)[i] != 0 ? "true" : "false");
     break;
   case MUSTER_STRING:
-    print_string (text, muster_tensor_string (tensor, i));
+    print_string (text, muster_tensor_string (tensor, i), most);
     break;
   default:
     g_string_append_c (text, '?');
@@ -126,7 +130,7 @@ print_dim (Printer *self, int dim)
 {
   gboolean goes_on = TRUE;
   if (dim == muster_tensor_n_dims (self->tensor)) {
-    print_element (self->text, self->tensor, self->next++);
+    muster_tensor_append_element (self->text, self->tensor, self->next++, G_MAXSIZE);
     return TRUE;
   }
   g_string_append_c (self->text, '[');
