@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bundle/checkpoint_look.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "bundle/bundle_index.h"
+#include "bundle/storage_private.h"
+
+/* How long each data file must be for its tensors: as many as the index names. */
+static GHashTable *
+ends_of_shards (const MusterBundleIndex *index)
+{
+  GHashTable *ends = g_hash_table_new_full (NULL, NULL, NULL, g_free);
+  for (guint i = 0; i < index->entries->len; i++) {
+    const MusterBundleEntry *entry = &g_array_index (index->entries, MusterIndexEntry, i).entry;
+    if (entry->is_sliced)
+      continue;
+    const guint64 end = (guint64)entry->offset + (guint64)entry->size;
+    guint64 *known = g_hash_table_lookup (ends, GINT_TO_POINTER (entry->shard));
+    if (known == NULL) {
+      known = g_new0 (guint64, 1);
+      g_hash_table_insert (ends, GINT_TO_POINTER (entry->shard), known);
+    }
+    *known = MAX (*known, end);
+  }
+  return ends;
+}
+
+static gboolean
+look_at_shard (MusterStorage *storage, const char *prefix, gint32 shard, guint64 wanted,
+               MusterCheckpointLook *look, GError **error)
+{
+  g_autoptr (GError) why = NULL;
+  MusterStorageInfo info;
+  g_autofree char *path = muster_bundle_data_path (prefix, shard, look->n_shards);
+  if (!muster_storage_look (storage, path, &info, &why)) {
+    if (muster_storage_is_absent (why))
+      g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS, "The data file '%s' is gone", path);
+    else
+      g_propagate_error (error, g_steal_pointer (&why));
+    return FALSE;
+  }
+  look->bytes += info.size;
+  if (info.size >= wanted)
+    return TRUE;
+  g_autofree char *there = muster_format_size (info.size), *all = muster_format_size (wanted),
+                  *less = muster_format_size (wanted - info.size);
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
+               "The data file '%s' is %s short: it has %s of %s", path, less, there, all);
+  return FALSE;
+}
+
+gboolean
+muster_checkpoint_look (MusterStorage *storage, const char *prefix, MusterCheckpointLook *look,
+                        GError **error)
+{
+  MusterStorageInfo info;
+  g_autofree char *path = muster_bundle_index_path (prefix);
+  storage = storage != NULL ? storage : muster_local_storage ();
+  *look = (MusterCheckpointLook){0};
+  if (muster_storage_look (storage, path, &info, NULL)) { /* else loading says what is wrong */
+    look->when_us = info.mtime_us;
+    look->bytes = info.size;
+  }
+  g_autoptr (MusterBundleIndex) index = muster_bundle_index_load (storage, prefix, error);
+  if (index == NULL)
+    return FALSE;
+  look->n_shards = index->n_shards;
+  look->n_tensors = index->entries->len - index->n_parts;
+  g_autoptr (GHashTable) ends = ends_of_shards (index);
+  for (gint32 shard = 0; shard < index->n_shards; shard++) {
+    const guint64 *end = g_hash_table_lookup (ends, GINT_TO_POINTER (shard));
+    if (!look_at_shard (storage, prefix, shard, end != NULL ? *end : 0, look, error))
+      return FALSE;
+  }
+  return TRUE;
+}
