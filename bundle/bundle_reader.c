@@ -99,6 +99,26 @@ muster_bundle_reader_find (MusterBundleReader *self, const char *name)
   return found != NULL ? &found->entry : NULL;
 }
 
+gsize
+muster_bundle_reader_n_slices (MusterBundleReader *self, const char *name)
+{
+  const MusterIndexEntry *whole = muster_bundle_index_find (self->index, name, strlen (name));
+  return whole != NULL ? whole->n_slices : 0;
+}
+
+char *
+muster_bundle_reader_slice (MusterBundleReader *self, const char *name, gsize i, gint32 *shard)
+{
+  const MusterIndexEntry *whole = muster_bundle_index_find (self->index, name, strlen (name));
+  g_return_val_if_fail (whole != NULL && i < whole->n_slices, NULL);
+  const MusterExtent *slice = whole->slices + i * (gsize)whole->entry.n_dims;
+  g_autoptr (GByteArray) key = g_byte_array_new ();
+  muster_slice_append_key (key, name, whole->entry.n_dims, slice);
+  const MusterIndexEntry *part = muster_bundle_index_find (self->index, key->data, key->len);
+  *shard = part != NULL ? part->entry.shard : -1;
+  return muster_slice_to_string (whole->entry.n_dims, slice);
+}
+
 static gboolean
 is_readable (const MusterIndexEntry *entry, GError **error)
 {

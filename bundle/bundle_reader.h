@@ -45,6 +45,12 @@ const MusterBundleEntry *muster_bundle_reader_entry (MusterBundleReader *self, g
 /* The entry of a name, or NULL. */
 const MusterBundleEntry *muster_bundle_reader_find (MusterBundleReader *self, const char *name);
 
+/* Of a tensor that is_sliced: how many slices it lies in, and the i-th of them, "0,3:-" (transfer
+ * full), with the data file that holds it (-1 where the index lacks it). */
+gsize muster_bundle_reader_n_slices (MusterBundleReader *self, const char *name);
+char *muster_bundle_reader_slice (MusterBundleReader *self, const char *name, gsize i,
+                                  gint32 *shard);
+
 /* Reads a tensor whole (its slices put together) and checks it. */
 MusterTensor *muster_bundle_reader_read (MusterBundleReader *self, const char *name,
                                          GError **error);

@@ -1,223 +1,175 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bundle/bundle_reader.h"
+#include "cli/checkpoint.h"
+
 #include "bundle/checkpoint_state.h"
-#include "cli/cli.h"
+#include "bundle/set_aside.h"
 
 #include <string.h>
-#include <sys/stat.h>
 
-static const char summary[] =
-    "Looks at checkpoints, muster's and TensorFlow's:\n"
-    "  list DIR      each checkpoint of a directory: its step, age, size and state\n"
-    "  show PREFIX   the tensors of one: names, dtypes, shapes, sizes\n"
-    "  latest DIR    the prefix of the latest one";
+static const char usage[] =
+    "Usage: muster checkpoint VERB [OPTION…]\n\n"
+    "Looks at checkpoints, muster's and TensorFlow's, those of objects and SavedModels too.\n\n"
+    "  list DIR              each checkpoint of a directory: its step, age, size and state\n"
+    "  show PREFIX [TENSOR]  its tensors: names, types, shapes, sizes; or one with its values\n"
+    "  latest DIR            the prefix of the latest one\n"
+    "  verify PREFIX|DIR     read everything, and say what is damaged\n"
+    "  diff A B              what has changed between two\n"
+    "  prune DIR --keep=N    remove the oldest\n\n"
+    "Each has --json, and tells more with --help.\n";
 
-/* What list prints of one checkpoint. */
-typedef struct {
-  char *prefix;
-  gint64 step;
-  gint64 when_us; /* wall clock */
-  gint64 size;
-  int shards;
-  gboolean is_latest;
-  char *damage; /* (nullable) */
-} Listed;
+static const struct {
+  const char *verb;
+  int (*run) (int argc, char **argv);
+} verbs[] = {
+    {"list", muster_cli_checkpoint_list},     {"show", muster_cli_checkpoint_show},
+    {"latest", muster_cli_checkpoint_latest}, {"verify", muster_cli_checkpoint_verify},
+    {"diff", muster_cli_checkpoint_diff},     {"prune", muster_cli_checkpoint_prune},
+};
 
-static void
-listed_free (gpointer data)
-{
-  Listed *self = data;
-  g_free (self->prefix);
-  g_free (self->damage);
-  g_free (self);
-}
-
-static Listed *
-look_at (const char *prefix, const char *latest)
-{
-  Listed *self = g_new0 (Listed, 1);
-  g_autofree char *index = g_strconcat (prefix, ".index", NULL);
-  struct stat info;
-  self->prefix = g_strdup (prefix);
-  self->step = muster_checkpoint_step (prefix);
-  self->is_latest = g_strcmp0 (prefix, latest) == 0;
-  if (stat (index, &info) == 0) {
-    self->when_us = info.st_mtime * MUSTER_SECOND;
-    self->size = info.st_size;
-  }
-  g_autoptr (GError) error = NULL;
-  g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (NULL, prefix, &error);
-  if (reader != NULL) {
-    self->shards = muster_bundle_reader_n_shards (reader);
-    for (gsize i = 0; i < muster_bundle_reader_n_entries (reader); i++)
-      self->size += muster_bundle_reader_entry (reader, i)->size;
-    (void)muster_bundle_reader_verify (reader, NULL, NULL, NULL, &error); /* its error is the damage shown */
-  }
-  if (error != NULL)
-    self->damage = g_strdup (error->message);
-  return self;
-}
-
-static int
-by_step (gconstpointer a, gconstpointer b)
-{
-  const Listed *x = *(Listed *const *)a, *y = *(Listed *const *)b;
-  return x->step != y->step ? (x->step < y->step ? 1 : -1) : strcmp (x->prefix, y->prefix);
-}
-
-static void
-print_listed (const Listed *self, gboolean json)
-{
-  if (!json) {
-    g_autofree char *step =
-        self->step < 0 ? g_strdup ("-") : g_strdup_printf ("%" G_GINT64_FORMAT, self->step);
-    g_autofree char *age = muster_format_duration (
-        MAX (0, muster_clock_wall_us (muster_system_clock ()) - self->when_us));
-    g_autofree char *ago = g_strconcat (age, " ago", NULL);
-    g_autofree char *size = muster_format_size ((guint64)self->size);
-    printf ("%-8s %-14s %-9s %-7d %s%s%s\n", step, ago, size, self->shards,
-            self->is_latest ? "latest, " : "", self->damage != NULL ? "damaged: " : "whole",
-            self->damage != NULL ? self->damage : "");
-    return;
-  }
-  static const MusterJsonField fields[] = {
-      MUSTER_JSON_FIELD (Listed, prefix, STRING, "prefix"),
-      MUSTER_JSON_FIELD (Listed, step, INT64, "step"),
-      MUSTER_JSON_FIELD (Listed, size, INT64, "bytes"),
-      MUSTER_JSON_FIELD (Listed, shards, INT, "shards"),
-      MUSTER_JSON_FIELD (Listed, is_latest, BOOLEAN, "latest"),
-      MUSTER_JSON_FIELD (Listed, damage, STRING, "damage"),
-  };
-  g_autoptr (JsonBuilder) builder = muster_json_new_line ();
-  muster_json_add_fields (builder, fields, G_N_ELEMENTS (fields), self);
-  muster_json_print_line (builder);
-}
-
-static int
-list (const char *directory, gboolean json)
+gboolean
+muster_cli_checkpoint_parse (int argc, char **argv, const char *usage_of_verb, const char *summary,
+                             const GOptionEntry *entries, guint least, guint most,
+                             MusterCliOptions *options, char ***words, int *code)
 {
   g_autoptr (GError) error = NULL;
-  g_auto (GStrv) names = muster_storage_list (muster_local_storage (), directory, &error);
-  if (names == NULL)
-    return muster_cli_fail (error);
-  g_autofree char *latest = muster_latest_checkpoint (NULL, directory, &error);
-  if (error != NULL) {
-    fprintf (stderr, "muster: warning: %s\n", error->message);
-    g_clear_error (&error);
+  if (!muster_cli_parse (argc, argv, usage_of_verb, summary, entries, MUSTER_CLI_JSON, options,
+                         words, &error)) {
+    *code = muster_cli_fail (error);
+    return FALSE;
   }
-  g_autoptr (GPtrArray) found = g_ptr_array_new_with_free_func (listed_free);
-  for (char **name = names; *name != NULL; name++) {
-    if (!g_str_has_suffix (*name, ".index"))
+  const guint n = g_strv_length (*words);
+  if (n >= least && n <= most)
+    return TRUE;
+  muster_cli_say (stderr, "muster: %s needs %s; try `muster %s --help`\n", argv[0], usage_of_verb,
+                  argv[0]);
+  *code = MUSTER_EXIT_BAD_INPUT;
+  return FALSE;
+}
+
+char *
+muster_cli_saved_model (const char *directory)
+{
+  g_autofree char *prefix = g_build_filename (directory, "variables", "variables", NULL);
+  return muster_checkpoint_exists (NULL, prefix) ? g_steal_pointer (&prefix) : NULL;
+}
+
+/* The prefix of one of its files, as a shell's completion gives it. */
+static char *
+prefix_of_file (const char *path)
+{
+  static const char *const ends[] = {".index", ".meta", ".data-"};
+  g_autofree char *prefix = g_strdup (path);
+  for (gsize i = 0; i < G_N_ELEMENTS (ends); i++) {
+    char *end = g_strrstr (prefix, ends[i]);
+    if (end == NULL || strchr (end, G_DIR_SEPARATOR) != NULL)
       continue;
-    g_autofree char *path = g_build_filename (directory, *name, NULL);
-    path[strlen (path) - strlen (".index")] = '\0';
-    g_ptr_array_add (found, look_at (path, latest));
+    *end = '\0';
+    return muster_checkpoint_exists (NULL, prefix) ? g_steal_pointer (&prefix) : NULL;
   }
-  g_ptr_array_sort (found, by_step);
-  if (!json)
-    printf (found->len == 0 ? "no checkpoints in %s\n"
-                            : "step     when           size      shards  state\n",
-            directory);
-  for (guint i = 0; i < found->len; i++)
-    print_listed (g_ptr_array_index (found, i), json);
-  return MUSTER_EXIT_DONE;
+  return NULL;
 }
 
-static void
-entry_json (const MusterBundleEntry *entry)
+char *
+muster_cli_checkpoint_find (const char *place, GError **error)
 {
-  g_autoptr (JsonBuilder) builder = muster_json_new_line ();
-  muster_json_add_string (builder, "name", entry->name);
-  muster_json_add_string (builder, "dtype", muster_dtype_name (entry->dtype));
-  json_builder_set_member_name (builder, "shape");
-  json_builder_begin_array (builder);
-  for (int i = 0; i < entry->n_dims; i++)
-    json_builder_add_int_value (builder, entry->dims[i]);
-  json_builder_end_array (builder);
-  muster_json_add_int (builder, "bytes", entry->size);
-  muster_json_add_int (builder, "shard", entry->shard);
-  muster_json_add_boolean (builder, "sliced", entry->is_sliced);
-  muster_json_print_line (builder);
+  g_autoptr (GError) failure = NULL;
+  if (muster_checkpoint_exists (NULL, place))
+    return g_strdup (place);
+  char *prefix = prefix_of_file (place);
+  if (prefix == NULL)
+    prefix = muster_cli_saved_model (place);
+  if (prefix != NULL)
+    return prefix;
+  prefix = muster_latest_checkpoint (NULL, place, &failure);
+  if (prefix == NULL && failure == NULL)
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
+                 "There is no checkpoint '%s': no file '%s.index', no SavedModel, and no directory "
+                 "with a checkpoint in it",
+                 place, place);
+  else if (prefix == NULL)
+    g_propagate_error (error, g_steal_pointer (&failure));
+  return prefix;
 }
 
-static void
-print_entries (MusterBundleReader *reader)
+gboolean
+muster_cli_checkpoint_open (MusterCliOpened *self, const char *prefix, GError **error)
 {
-  gsize n = muster_bundle_reader_n_entries (reader);
-  int width = 4;
-  guint64 total = 0;
-  for (gsize i = 0; i < n; i++) {
-    const MusterBundleEntry *entry = muster_bundle_reader_entry (reader, i);
-    width = MAX (width, (int)MIN (strlen (entry->name), 60));
-    total += (guint64)entry->size;
-  }
-  g_autofree char *all = muster_format_size (total);
-  printf ("%" G_GSIZE_FORMAT " tensors, %s, %d shard%s\n", n, all,
-          muster_bundle_reader_n_shards (reader),
-          muster_bundle_reader_n_shards (reader) == 1 ? "" : "s");
-  printf ("%-*s  %-9s  %-14s  %-9s  %s\n", width, "name", "dtype", "shape", "size", "shard");
-  for (gsize i = 0; i < n; i++) {
-    const MusterBundleEntry *entry = muster_bundle_reader_entry (reader, i);
-    g_autofree char *shape = muster_shape_to_string (entry->n_dims, entry->dims);
-    g_autofree char *size =
-        entry->is_sliced ? g_strdup ("in slices") : muster_format_size ((guint64)entry->size);
-    printf ("%-*s  %-9s  %-14s  %-9s  %d\n", width, entry->name, muster_dtype_name (entry->dtype),
-            shape, size, entry->shard);
-  }
+  g_autofree char *index = g_strconcat (prefix, ".index", NULL);
+  self->lease = muster_storage_lock (muster_local_storage (), index, MUSTER_LOCK_SHARED, NULL);
+  self->reader = muster_bundle_reader_open (NULL, prefix, error);
+  return self->reader != NULL;
 }
 
-static int
-show (const char *prefix, gboolean json)
+void
+muster_cli_opened_clear (MusterCliOpened *self)
 {
+  g_clear_pointer (&self->reader, muster_bundle_reader_unref);
+  muster_storage_unlock (muster_local_storage (), self->lease);
+  self->lease = NULL;
+}
+
+MusterProgress *
+muster_cli_progress (gboolean json)
+{
+  const gboolean is_seen = !json && muster_cli_is_terminal (stderr);
+  return muster_progress_new (is_seen ? stderr : NULL, g_getenv ("NO_COLOR") == NULL,
+                              muster_system_clock ());
+}
+
+int
+muster_cli_checkpoint_latest (int argc, char **argv)
+{
+  g_auto (MusterCliOptions) options = {0};
+  g_auto (GStrv) words = NULL;
   g_autoptr (GError) error = NULL;
-  g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (NULL, prefix, &error);
-  if (reader == NULL)
-    return muster_cli_fail (error);
-  if (!json)
-    print_entries (reader);
-  for (gsize i = 0; json && i < muster_bundle_reader_n_entries (reader); i++)
-    entry_json (muster_bundle_reader_entry (reader, i));
-  return MUSTER_EXIT_DONE;
-}
-
-static int
-latest (const char *directory, gboolean json)
-{
-  g_autoptr (GError) error = NULL;
-  g_autofree char *prefix = muster_latest_checkpoint (NULL, directory, &error);
+  int code;
+  if (!muster_cli_checkpoint_parse (argc, argv, "DIR",
+                                    "The prefix of a directory's latest checkpoint, as the file "
+                                    "'checkpoint' names it.",
+                                    NULL, 1, 1, &options, &words, &code))
+    return code;
+  g_autofree char *prefix = muster_latest_checkpoint (NULL, words[0], &error);
   if (error == NULL && prefix == NULL)
     g_set_error (&error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
-                 "'%s' has no checkpoint yet (no file 'checkpoint' in it)", directory);
+                 "'%s' has no checkpoint yet (no file 'checkpoint' in it)", words[0]);
   if (error != NULL)
     return muster_cli_fail (error);
-  if (!json) {
-    printf ("%s\n", prefix);
+  if (!options.json) {
+    printf ("%s\n", prefix); /* as it is: a script takes it */
     return MUSTER_EXIT_DONE;
   }
   g_autoptr (JsonBuilder) builder = muster_json_new_line ();
   muster_json_add_string (builder, "latest", prefix);
-  muster_json_add_int (builder, "step", muster_checkpoint_step (prefix));
+  muster_json_add_step (builder, "step", muster_checkpoint_step (prefix));
   muster_json_print_line (builder);
   return MUSTER_EXIT_DONE;
 }
 
+/* The first word is the verb, wherever options stand. */
 int
 muster_cli_checkpoint (int argc, char **argv)
 {
-  static const struct {
-    const char *verb;
-    int (*run) (const char *place, gboolean json);
-  } verbs[] = {{"list", list}, {"show", show}, {"latest", latest}};
-
-  g_auto (MusterCliOptions) options = {0};
-  g_auto (GStrv) words = NULL;
-  g_autoptr (GError) error = NULL;
-  if (!muster_cli_parse (argc, argv, "list DIR | show PREFIX | latest DIR", summary, NULL,
-                         MUSTER_CLI_JSON, &options, &words, &error))
-    return muster_cli_fail (error);
-  for (gsize i = 0; g_strv_length (words) == 2 && i < G_N_ELEMENTS (verbs); i++)
-    if (strcmp (words[0], verbs[i].verb) == 0)
-      return verbs[i].run (words[1], options.json);
-  fprintf (stderr, "muster: checkpoint needs list DIR, show PREFIX or latest DIR\n");
+  int at = 1;
+  while (at < argc && argv[at][0] == '-')
+    at++;
+  if (at == argc) {
+    const gboolean asked =
+        argc > 1 && (strcmp (argv[1], "--help") == 0 || strcmp (argv[1], "-h") == 0);
+    fputs (usage, asked ? stdout : stderr);
+    return asked ? MUSTER_EXIT_DONE : MUSTER_EXIT_BAD_INPUT;
+  }
+  for (gsize i = 0; i < G_N_ELEMENTS (verbs); i++) {
+    if (strcmp (argv[at], verbs[i].verb) != 0)
+      continue;
+    g_autofree char *name = g_strdup_printf ("checkpoint %s", verbs[i].verb);
+    g_autofree char **rest = g_new0 (char *, argc);
+    int n = 0;
+    rest[n++] = name;
+    for (int j = 1; j < argc; j++)
+      if (j != at)
+        rest[n++] = argv[j];
+    return verbs[i].run (n, rest);
+  }
+  muster_cli_say (stderr, "muster: checkpoint has no verb '%s'\n\n%s", argv[at], usage);
   return MUSTER_EXIT_BAD_INPUT;
 }

@@ -20,6 +20,7 @@ G_BEGIN_DECLS
 typedef enum {
   MUSTER_EXIT_DONE = 0,
   MUSTER_EXIT_NOT_READY = 1, /* not ready before the timeout */
+  MUSTER_EXIT_NO = 1,        /* the answer is no: checkpoints differ, or one is damaged */
   MUSTER_EXIT_NO_ANSWER = 2, /* no answer from the master */
   MUSTER_EXIT_BAD_INPUT = 3, /* bad usage or bad input */
   MUSTER_EXIT_FAILED = 4,    /* it failed; another chief holds the model */

@@ -20,7 +20,8 @@ static const struct {
     {"run", muster_cli_run, "run steps of a model: feed, fetch, train"},
     {"save", muster_cli_save, "save a model's variables as a checkpoint"},
     {"finish", muster_cli_finish, "tell the master that a job is over"},
-    {"checkpoint", muster_cli_checkpoint, "look at checkpoints: list, show, latest"},
+    {"checkpoint", muster_cli_checkpoint,
+     "look at checkpoints: list, show, latest, verify, diff, prune"},
 };
 
 static void

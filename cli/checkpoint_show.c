@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/checkpoint.h"
+
+#include "bundle/checkpoint_look.h"
+#include "bundle/set_aside.h"
+#include "cli/checkpoint_tensor.h"
+
+#include <string.h>
+
+static const char summary[] =
+    "The tensors of a checkpoint: PREFIX is its prefix, one of its files, a directory (the latest "
+    "there) or a SavedModel.\n"
+    "In a checkpoint of objects (TensorFlow 2) they stand under their readable names.\n"
+    "With TENSOR, a name from that list or a variable's: its statistics and its values, the first "
+    "and last of many.";
+
+#define LONGEST_NAME  32 /* columns; a longer one has a line of its own */
+#define LONGEST_SHAPE 14
+
+/* One line of the list. */
+typedef struct {
+  const MusterBundleEntry *entry;
+  const char *name;      /* as a person reads it */
+  const char *full_name; /* (nullable) */
+  gsize n_slices;
+  gint64 bytes; /* -1: in slices of unknown length */
+} Row;
+
+static Row
+row_of (MusterBundleReader *reader, const MusterObjectNames *names, gsize i)
+{
+  const MusterBundleEntry *entry = muster_bundle_reader_entry (reader, i);
+  const MusterObjectName *object =
+      names != NULL ? muster_object_names_find (names, entry->name) : NULL;
+  Row row = {.entry = entry,
+             .name = object != NULL ? object->path : entry->name,
+             .full_name = object != NULL ? object->full_name : NULL,
+             .bytes = entry->size};
+  if (!entry->is_sliced)
+    return row;
+  const gint64 n = muster_shape_n_elements (entry->n_dims, entry->dims);
+  const gsize size = muster_dtype_size (entry->dtype);
+  row.n_slices = muster_bundle_reader_n_slices (reader, entry->name);
+  row.bytes = size > 0 && n >= 0 && n <= G_MAXINT64 / 16 ? n * (gint64)size : -1;
+  return row;
+}
+
+static gboolean
+is_hidden (const Row *row, const MusterObjectNames *names)
+{
+  return names != NULL && strcmp (row->entry->name, MUSTER_OBJECT_GRAPH_KEY) == 0;
+}
+
+static void
+row_json (MusterBundleReader *reader, const Row *row)
+{
+  g_autoptr (JsonBuilder) builder = muster_json_new_line ();
+  muster_json_add_string (builder, "name", row->name);
+  if (row->name != row->entry->name)
+    muster_json_add_string (builder, "key", row->entry->name);
+  if (row->full_name != NULL)
+    muster_json_add_string (builder, "full_name", row->full_name);
+  muster_cli_entry_json (builder, reader, row->entry);
+  muster_json_print_line (builder);
+}
+
+static void
+print_row (const Row *row, int name_width, int shape_width)
+{
+  const MusterBundleEntry *entry = row->entry;
+  g_autofree char *shape = muster_shape_to_string (entry->n_dims, entry->dims);
+  g_autofree char *size =
+      row->bytes < 0 ? g_strdup ("-") : muster_format_size ((guint64)row->bytes);
+  g_autofree char *shard = row->n_slices > 0
+                               ? g_strdup_printf ("%" G_GSIZE_FORMAT " slices", row->n_slices)
+                               : g_strdup_printf ("%d", entry->shard);
+  const int length = (int)g_utf8_strlen (row->name, -1);
+  /* what the path doesn't say already */
+  const gboolean has_other =
+      row->full_name != NULL && !g_str_has_suffix (row->name, row->full_name);
+  muster_cli_say (stdout, "%s%*s  %-9s  %-*s  %-7s  %s%s%s\n", row->name,
+                  length > name_width ? 0 : name_width - length, length > name_width ? "\n" : "",
+                  muster_dtype_name (entry->dtype), shape_width, shape, size, shard,
+                  has_other ? "  " : "", has_other ? row->full_name : "");
+}
+
+/* "15 tensors, 4.2 KB, 1 shard, step 5, 40 s ago, saved by muster" */
+static void
+print_head (const char *prefix, MusterBundleReader *reader, const MusterObjectNames *names)
+{
+  MusterCheckpointLook look;
+  g_autoptr (GError) damage = NULL;
+  g_autofree char *directory = g_path_get_dirname (prefix);
+  g_autoptr (MusterCheckpointRecord) record = muster_checkpoint_record_read (NULL, directory, NULL);
+  const gboolean is_whole = muster_checkpoint_look (NULL, prefix, &look, &damage);
+  const gsize n = names != NULL ? muster_object_names_n (names) : look.n_tensors;
+  const gint64 step = muster_checkpoint_step (prefix);
+  const gint32 n_shards = muster_bundle_reader_n_shards (reader);
+  g_autofree char *size = muster_format_size (look.bytes);
+  g_autofree char *ago = muster_cli_ago (look.when_us);
+  g_autoptr (GString) text = g_string_new (NULL);
+  g_string_append_printf (text, "%" G_GSIZE_FORMAT " tensor%s, %s, %d shard%s", n,
+                          n == 1 ? "" : "s", size, n_shards, n_shards == 1 ? "" : "s");
+  if (step >= 0)
+    g_string_append_printf (text, ", step %" G_GINT64_FORMAT, step);
+  g_string_append_printf (text, ", %s", ago);
+  if (names != NULL)
+    g_string_append (text, ", saved by TensorFlow as objects");
+  else if (record != NULL && muster_checkpoint_record_find (record, prefix) != NULL)
+    g_string_append (text, ", saved by muster");
+  muster_cli_say (stdout, "%s: %s\n", prefix, text->str);
+  if (!is_whole)
+    muster_cli_say (stdout, "damaged: %s\n", damage->message);
+}
+
+static void
+show_all (const char *prefix, MusterBundleReader *reader, const MusterObjectNames *names,
+          gboolean json)
+{
+  const gsize n = muster_bundle_reader_n_entries (reader);
+  int name_width = 4, shape_width = 5;
+  for (gsize i = 0; i < n; i++) {
+    const Row row = row_of (reader, names, i);
+    if (json)
+      row_json (reader, &row);
+    if (json || is_hidden (&row, names))
+      continue;
+    const glong length = g_utf8_strlen (row.name, -1);
+    g_autofree char *shape = muster_shape_to_string (row.entry->n_dims, row.entry->dims);
+    if (length <= LONGEST_NAME)
+      name_width = MAX (name_width, (int)length);
+    else
+      name_width = LONGEST_NAME;
+    shape_width = MAX (shape_width, (int)MIN (strlen (shape), LONGEST_SHAPE));
+  }
+  if (json)
+    return;
+  print_head (prefix, reader, names);
+  muster_cli_say (stdout, "%-*s  %-9s  %-*s  %-7s  shard\n", name_width, "name", "dtype",
+                  shape_width, "shape", "size");
+  for (gsize i = 0; i < n; i++) {
+    const Row row = row_of (reader, names, i);
+    if (!is_hidden (&row, names))
+      print_row (&row, name_width, shape_width);
+  }
+}
+
+int
+muster_cli_checkpoint_show (int argc, char **argv)
+{
+  MusterCliShow what = {0};
+  g_autofree char *slice = NULL;
+  g_auto (MusterCliOptions) options = {0};
+  g_auto (GStrv) words = NULL;
+  g_autoptr (GError) error = NULL;
+  int code;
+  const GOptionEntry entries[] = {
+      {"full", 0, 0, G_OPTION_ARG_NONE, &what.full, "all values of TENSOR", NULL},
+      {"slice", 0, 0, G_OPTION_ARG_STRING, &slice,
+       "a part of TENSOR: start,length or - for each dimension, 0,4:-", "SLICE"},
+      {NULL}};
+  if (!muster_cli_checkpoint_parse (argc, argv, "PREFIX [TENSOR]", summary, entries, 1, 2, &options,
+                                    &words, &code))
+    return code;
+  what.json = options.json;
+  what.slice = slice;
+  g_autofree char *prefix = muster_cli_checkpoint_find (words[0], &error);
+  if (prefix == NULL)
+    return muster_cli_fail (error);
+  g_auto (MusterCliOpened) opened = {0};
+  if (!muster_cli_checkpoint_open (&opened, prefix, &error))
+    return muster_cli_fail (error);
+  g_autoptr (MusterObjectNames) names = muster_object_names_read (opened.reader, &error);
+  if (error != NULL)
+    muster_cli_say (stderr, "muster: warning: %s\n", error->message);
+  g_clear_error (&error);
+  if (words[1] != NULL)
+    return muster_cli_show_tensor (opened.reader, names, words[1], &what);
+  show_all (prefix, opened.reader, names, options.json);
+  return MUSTER_EXIT_DONE;
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/checkpoint.h"
+
+#include "bundle/checkpoint_state.h"
+
+#include <string.h>
+
+static const char summary[] = "Reads every byte of a checkpoint, or of each in a directory but "
+                              "those set aside, and says what "
+                              "is damaged.\n"
+                              "Exits with 0 if all are whole, and with 1 if one is damaged.";
+
+/* "whole  15 tensors, 4.2 GB in 1.4 s (3.0 GB/s)" */
+static void
+print_verdict (const MusterListed *self, int width)
+{
+  if (self->damage != NULL) {
+    muster_cli_say (stdout, "%-*s  damaged  %s\n", width, self->name, self->damage);
+    return;
+  }
+  g_autofree char *size = muster_format_size ((guint64)self->bytes);
+  g_autofree char *took = muster_format_duration (self->took_us);
+  g_autofree char *rate = muster_format_size (
+      (guint64)((double)self->bytes * MUSTER_SECOND / (double)MAX (self->took_us, 1)));
+  muster_cli_say (stdout, "%-*s  whole    %d tensor%s, %s in %s (%s/s)\n", width, self->name,
+                  self->tensors, self->tensors == 1 ? "" : "s", size, took, rate);
+}
+
+/* What the place names, to be read. */
+static GPtrArray *
+find_all (const char *place, GError **error)
+{
+  g_autofree char *saved_model = muster_cli_saved_model (place);
+  const gboolean is_directory = g_file_test (place, G_FILE_TEST_IS_DIR);
+  if (saved_model == NULL && is_directory && !muster_checkpoint_exists (NULL, place)) {
+    g_autoptr (GPtrArray) listed = muster_listed_directory (place, FALSE, error);
+    if (listed == NULL || listed->len > 0)
+      return g_steal_pointer (&listed);
+  }
+  g_autofree char *prefix = muster_cli_checkpoint_find (place, error);
+  if (prefix == NULL)
+    return NULL;
+  GPtrArray *one = g_ptr_array_new_with_free_func ((GDestroyNotify)muster_listed_free);
+  g_ptr_array_add (one, muster_listed_new (prefix, NULL, NULL));
+  return one;
+}
+
+int
+muster_cli_checkpoint_verify (int argc, char **argv)
+{
+  g_auto (MusterCliOptions) options = {0};
+  g_auto (GStrv) words = NULL;
+  g_autoptr (GError) error = NULL;
+  int code, width = 0;
+  guint n_damaged = 0;
+  if (!muster_cli_checkpoint_parse (argc, argv, "PREFIX|DIR", summary, NULL, 1, 1, &options, &words,
+                                    &code))
+    return code;
+  g_autoptr (GPtrArray) listed = find_all (words[0], &error);
+  if (listed == NULL)
+    return muster_cli_fail (error);
+  muster_listed_verify_all (listed, options.json);
+  for (guint i = 0; i < listed->len; i++)
+    width = MAX (width, (int)g_utf8_strlen (((MusterListed *)listed->pdata[i])->name, -1));
+  for (guint i = 0; i < listed->len; i++) {
+    const MusterListed *it = listed->pdata[i];
+    n_damaged += it->damage != NULL;
+    if (options.json)
+      muster_listed_json (it, NULL, NULL);
+    else
+      print_verdict (it, width);
+  }
+  if (!options.json && listed->len > 1)
+    muster_cli_say (stdout, "%u checkpoints: %u whole, %u damaged\n", listed->len,
+                    listed->len - n_damaged, n_damaged);
+  return n_damaged > 0 ? MUSTER_EXIT_NO : MUSTER_EXIT_DONE;
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/values.h"
+
+#include "cli/plain.h"
+
+#include <string.h>
+
+#define MANY         1000 /* elements that are shown without being asked for */
+#define EDGE         3    /* of each end of a dimension, where there are more */
+#define LINE         79
+#define LONGEST_TEXT 60 /* bytes of a string */
+
+typedef struct {
+  FILE *to; /* NULL: only measures */
+  const MusterTensor *tensor;
+  gint64 edge; /* G_MAXINT64: all */
+  gsize most;  /* bytes of a string */
+  int indent;
+  int width;     /* of the widest element; 0: as wide as each is */
+  int column;    /* where the next one stands */
+  GString *text; /* (owned) of one element */
+} Printer;
+
+static gboolean
+is_cut (const Printer *self, gint64 length)
+{
+  return self->edge < G_MAXINT64 && length > 2 * self->edge;
+}
+
+/* How many elements are shown of a shape, or more than MANY. */
+static gint64
+shown (const MusterTensor *tensor, gint64 edge)
+{
+  gint64 n = 1;
+  for (int d = 0; d < muster_tensor_n_dims (tensor) && n <= MANY; d++)
+    n *= MIN (muster_tensor_dims (tensor)[d], 2 * edge);
+  return n;
+}
+
+static void
+put (Printer *self, const char *text)
+{
+  fputs (text, self->to);
+  self->column += (int)g_utf8_strlen (text, -1);
+}
+
+static void
+new_line (Printer *self, int columns)
+{
+  fprintf (self->to, "\n%*s", columns, "");
+  self->column = columns;
+}
+
+static void
+print_element (Printer *self, gint64 i)
+{
+  g_string_truncate (self->text, 0);
+  muster_tensor_append_element (self->text, self->tensor, i, self->most);
+  if (muster_tensor_dtype (self->tensor) == MUSTER_STRING) {
+    g_autofree char *plain = muster_cli_plain (self->text->str);
+    g_string_assign (self->text, plain);
+  }
+  const int width = (int)g_utf8_strlen (self->text->str, -1);
+  if (self->to == NULL) {
+    self->width = MAX (self->width, width);
+    return;
+  }
+  for (int pad = width; pad < self->width; pad++)
+    put (self, " ");
+  put (self, self->text->str);
+}
+
+static void print_dim (Printer *self, int dim, gint64 first);
+
+/* The elements of the innermost dimension, as many to a line as fit. */
+static void
+print_row (Printer *self, gint64 first, gint64 length, int depth)
+{
+  for (gint64 i = 0; i < length; i++) {
+    const gboolean gap = is_cut (self, length) && i == self->edge;
+    const int next = self->column + (gap ? 1 : self->width) + 2;
+    if (i > 0 && self->to != NULL) {
+      put (self, ",");
+      if (next > LINE)
+        new_line (self, depth);
+      else
+        put (self, " ");
+    }
+    if (gap) {
+      if (self->to != NULL)
+        put (self, "…");
+      i = length - self->edge - 1;
+    } else {
+      print_element (self, first + i);
+    }
+  }
+}
+
+static void
+print_dim (Printer *self, int dim, gint64 first)
+{
+  const int n_dims = muster_tensor_n_dims (self->tensor), depth = self->indent + dim + 1;
+  const gint64 *dims = muster_tensor_dims (self->tensor);
+  if (dim == n_dims) {
+    print_element (self, first);
+    return;
+  }
+  if (self->to != NULL)
+    put (self, "[");
+  if (dim == n_dims - 1) {
+    print_row (self, first, dims[dim], depth);
+  } else {
+    const gint64 step = muster_shape_n_elements (n_dims - dim - 1, dims + dim + 1);
+    for (gint64 i = 0; i < dims[dim]; i++) {
+      const gboolean gap = is_cut (self, dims[dim]) && i == self->edge;
+      if (i > 0 && self->to != NULL) {
+        put (self, ",");
+        new_line (self, depth);
+      }
+      if (gap && self->to != NULL)
+        put (self, "…");
+      if (gap)
+        i = dims[dim] - self->edge - 1;
+      else
+        print_dim (self, dim + 1, first + i * step);
+    }
+  }
+  if (self->to != NULL)
+    put (self, "]");
+}
+
+void
+muster_values_print (FILE *to, const MusterTensor *tensor, gboolean is_full, int indent)
+{
+  const gint64 n = muster_tensor_n_elements (tensor);
+  g_autoptr (GString) text = g_string_new (NULL);
+  Printer printer = {.tensor = tensor,
+                     .edge = G_MAXINT64,
+                     .most = is_full ? G_MAXSIZE : LONGEST_TEXT,
+                     .indent = indent,
+                     .text = text};
+  if (!is_full && n > MANY)
+    for (printer.edge = EDGE; printer.edge > 0 && shown (tensor, printer.edge) > MANY;)
+      printer.edge--;
+  if (!is_full && n > 0) /* in columns; for all of them a second look would cost as much */
+    print_dim (&printer, 0, 0);
+  printer.to = to;
+  fprintf (to, "%*s", indent, "");
+  printer.column = indent;
+  if (n == 0)
+    put (&printer, "[]");
+  else
+    print_dim (&printer, 0, 0);
+  fputc ('\n', to);
+}

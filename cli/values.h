@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "graph/tensor.h"
+
+#include <stdio.h>
+
+G_BEGIN_DECLS
+
+/* Prints a tensor's values as numpy does, a line for each row: of a large one the first and last
+ * three of each dimension, and long strings cut; is_full prints all. indent columns stand before
+ * each line. */
+void muster_values_print (FILE *to, const MusterTensor *tensor, gboolean is_full, int indent);
+
+G_END_DECLS
