@@ -43,10 +43,10 @@ look_at_shard (MusterStorage *storage, const char *prefix, gint32 shard, guint64
   look->bytes += info.size;
   if (info.size >= wanted)
     return TRUE;
-  g_autofree char *there = muster_format_size (info.size), *all = muster_format_size (wanted),
+  g_autofree char *all = muster_format_size (wanted),
                   *less = muster_format_size (wanted - info.size);
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
-               "The data file '%s' is %s short: it has %s of %s", path, less, there, all);
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS, "The data file '%s' is %s short of %s",
+               path, less, all);
   return FALSE;
 }
 

@@ -108,6 +108,28 @@ muster_cli_opened_clear (MusterCliOpened *self)
   self->lease = NULL;
 }
 
+/* "optimizer/_variables/2" says nothing. */
+static gboolean
+ends_in_number (const char *path)
+{
+  const char *last = strrchr (path, '/');
+  last = last != NULL ? last + 1 : path;
+  return *last != '\0' && strspn (last, "0123456789") == strlen (last);
+}
+
+const char *
+muster_cli_readable (const MusterObjectNames *names, const MusterBundleEntry *entry)
+{
+  const MusterObjectName *object =
+      names != NULL ? muster_object_names_find (names, entry->name) : NULL;
+  if (object == NULL)
+    return entry->name;
+  if (object->full_name == NULL || !ends_in_number (object->path))
+    return object->path;
+  const char *key = muster_object_names_key_of (names, object->full_name, NULL);
+  return key == object->key ? object->full_name : object->path; /* unless two are called so */
+}
+
 MusterProgress *
 muster_cli_progress (gboolean json)
 {

@@ -42,6 +42,10 @@ gboolean muster_cli_checkpoint_open (MusterCliOpened *self, const char *prefix, 
 void muster_cli_opened_clear (MusterCliOpened *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterCliOpened, muster_cli_opened_clear)
 
+/* What a person calls a tensor: in a checkpoint of objects its path, or where that is but a number
+ * in a list, what its variable was called; names is (nullable). Borrowed. */
+const char *muster_cli_readable (const MusterObjectNames *names, const MusterBundleEntry *entry);
+
 /* One checkpoint of a directory. */
 typedef struct {
   char *prefix;      /* (owned) */
@@ -77,6 +81,8 @@ void muster_listed_verify_all (GPtrArray *listed, gboolean json);
 
 /* "40 s ago", or "-" */
 char *muster_cli_ago (gint64 when_us);
+/* A message about a file, its path as it is seen from the directory. text is (nullable). */
+char *muster_cli_without_directory (const char *text, const char *directory);
 /* "1200", or "-" */
 char *muster_cli_step (gint64 step);
 /* One line of JSON of a MusterListed, with one more member (nullable). */

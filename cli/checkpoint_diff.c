@@ -84,14 +84,6 @@ open_one (const char *place, MusterCliOpened *opened, char **prefix, MusterObjec
   return TRUE;
 }
 
-static const char *
-name_of (const MusterObjectNames *names, const MusterBundleEntry *entry)
-{
-  const MusterObjectName *object =
-      names != NULL ? muster_object_names_find (names, entry->name) : NULL;
-  return object != NULL ? object->path : entry->name;
-}
-
 static gboolean
 is_alike (const MusterBundleEntry *a, const MusterBundleEntry *b)
 {
@@ -113,7 +105,8 @@ match_names (Diff *self)
     const int order = a == NULL ? 1 : b == NULL ? -1 : strcmp (a->name, b->name);
     Change change = {.a = order <= 0 ? a : NULL, .b = order >= 0 ? b : NULL};
     change.kind = order < 0 ? REMOVED : order > 0 ? ADDED : is_alike (a, b) ? EQUAL : RETYPED;
-    change.name = change.a != NULL ? name_of (self->names_a, a) : name_of (self->names_b, b);
+    change.name = change.a != NULL ? muster_cli_readable (self->names_a, a)
+                                   : muster_cli_readable (self->names_b, b);
     g_array_append_val (self->changes, change);
     i += order <= 0;
     j += order >= 0;
@@ -131,9 +124,23 @@ one_to_other (const MusterTensor *a, const MusterTensor *b)
   return g_string_free (text, FALSE);
 }
 
+/* Of what muster doesn't read (a variant), as the index tells it. */
+static void
+compare_checksums (Change *change)
+{
+  if (change->a->size == change->b->size && change->a->crc32c == change->b->crc32c)
+    return;
+  change->kind = CHANGED;
+  change->text = g_strdup ("another checksum");
+}
+
 static gboolean
 compare_values (Diff *self, Change *change, GError **error)
 {
+  if (!muster_dtype_is_supported (change->a->dtype)) {
+    compare_checksums (change);
+    return TRUE;
+  }
   g_autoptr (MusterTensor) a = muster_bundle_reader_read (self->a.reader, change->a->name, error);
   if (a == NULL)
     return FALSE;

@@ -4,6 +4,7 @@
 #include "bundle/checkpoint_look.h"
 #include "bundle/checkpoint_state.h"
 #include "bundle/set_aside.h"
+#include "cli/rows.h"
 
 #include <string.h>
 
@@ -149,8 +150,22 @@ muster_cli_ago (gint64 when_us)
   const gint64 days = age_us / (24 * 3600 * MUSTER_SECOND);
   if (days >= 2)
     return g_strdup_printf ("%" G_GINT64_FORMAT " days ago", days);
-  g_autofree char *age = muster_format_duration (age_us);
+  if (age_us < MUSTER_SECOND)
+    return g_strdup ("just now");
+  g_autofree char *age = muster_rows_seconds (age_us);
   return g_strdup_printf ("%s ago", age);
+}
+
+char *
+muster_cli_without_directory (const char *text, const char *directory)
+{
+  if (text == NULL)
+    return NULL;
+  g_autofree char *path = g_strdup_printf (
+      "'%s%s", directory, g_str_has_suffix (directory, G_DIR_SEPARATOR_S) ? "" : G_DIR_SEPARATOR_S);
+  g_autoptr (GString) rest = g_string_new (text);
+  g_string_replace (rest, path, "'", 0);
+  return g_strdup (rest->str);
 }
 
 char *
@@ -204,14 +219,15 @@ steps_are_enough (GPtrArray *listed)
 }
 
 static void
-print_listed (const MusterListed *self, gboolean by_step, int width)
+print_listed (const MusterListed *self, const char *directory, gboolean by_step, int width)
 {
   g_autofree char *step = by_step ? muster_cli_step (self->step) : g_strdup (self->name);
   g_autofree char *ago = muster_cli_ago (self->when_us);
   g_autofree char *size = muster_format_size ((guint64)self->bytes);
   g_autofree char *shards =
       self->shards > 0 ? g_strdup_printf ("%d", self->shards) : g_strdup ("-");
-  const char *why = self->reason != NULL ? self->reason : self->damage;
+  g_autofree char *why =
+      muster_cli_without_directory (self->reason != NULL ? self->reason : self->damage, directory);
   muster_cli_say (stdout, "%-*s  %-12s  %-7s  %-6s  %s%s%s%s%s\n", width, step, ago, size, shards,
                   self->latest ? "latest, " : "", self->state, self->kept ? ", kept for good" : "",
                   why != NULL ? ": " : "", why != NULL ? why : "");
@@ -230,7 +246,7 @@ print_all (GPtrArray *listed, const char *directory)
     muster_cli_say (stdout, "%-*s  %-12s  %-7s  %-6s  %s\n", width, by_step ? "step" : "name",
                     "when", "size", "shards", "state");
   for (guint i = 0; i < listed->len; i++)
-    print_listed (listed->pdata[i], by_step, width);
+    print_listed (listed->pdata[i], directory, by_step, width);
 }
 
 int

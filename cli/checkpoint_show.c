@@ -14,17 +14,21 @@ static const char summary[] =
     "With TENSOR, a name from that list or a variable's: its statistics and its values, the first "
     "and last of many.";
 
-#define LONGEST_NAME  32 /* columns; a longer one has a line of its own */
+#define LONGEST_NAME  40 /* columns; a longer one has a line of its own */
 #define LONGEST_SHAPE 14
 
 /* One line of the list. */
 typedef struct {
   const MusterBundleEntry *entry;
-  const char *name;      /* as a person reads it */
-  const char *full_name; /* (nullable) */
+  const char *name;               /* as a person reads it */
+  const MusterObjectName *object; /* (nullable) */
   gsize n_slices;
   gint64 bytes; /* -1: in slices of unknown length */
 } Row;
+
+typedef struct {
+  int name, dtype, shape; /* columns */
+} Widths;
 
 static Row
 row_of (MusterBundleReader *reader, const MusterObjectNames *names, gsize i)
@@ -33,8 +37,8 @@ row_of (MusterBundleReader *reader, const MusterObjectNames *names, gsize i)
   const MusterObjectName *object =
       names != NULL ? muster_object_names_find (names, entry->name) : NULL;
   Row row = {.entry = entry,
-             .name = object != NULL ? object->path : entry->name,
-             .full_name = object != NULL ? object->full_name : NULL,
+             .name = muster_cli_readable (names, entry),
+             .object = object,
              .bytes = entry->size};
   if (!entry->is_sliced)
     return row;
@@ -56,16 +60,17 @@ row_json (MusterBundleReader *reader, const Row *row)
 {
   g_autoptr (JsonBuilder) builder = muster_json_new_line ();
   muster_json_add_string (builder, "name", row->name);
-  if (row->name != row->entry->name)
-    muster_json_add_string (builder, "key", row->entry->name);
-  if (row->full_name != NULL)
-    muster_json_add_string (builder, "full_name", row->full_name);
+  if (row->object != NULL) {
+    muster_json_add_string (builder, "key", row->object->key);
+    muster_json_add_string (builder, "path", row->object->path);
+    muster_json_add_string (builder, "full_name", row->object->full_name);
+  }
   muster_cli_entry_json (builder, reader, row->entry);
   muster_json_print_line (builder);
 }
 
 static void
-print_row (const Row *row, int name_width, int shape_width)
+print_row (const Row *row, const Widths *widths)
 {
   const MusterBundleEntry *entry = row->entry;
   g_autofree char *shape = muster_shape_to_string (entry->n_dims, entry->dims);
@@ -75,13 +80,14 @@ print_row (const Row *row, int name_width, int shape_width)
                                ? g_strdup_printf ("%" G_GSIZE_FORMAT " slices", row->n_slices)
                                : g_strdup_printf ("%d", entry->shard);
   const int length = (int)g_utf8_strlen (row->name, -1);
+  const gboolean is_long = length > widths->name;
   /* what the path doesn't say already */
-  const gboolean has_other =
-      row->full_name != NULL && !g_str_has_suffix (row->name, row->full_name);
-  muster_cli_say (stdout, "%s%*s  %-9s  %-*s  %-7s  %s%s%s\n", row->name,
-                  length > name_width ? 0 : name_width - length, length > name_width ? "\n" : "",
-                  muster_dtype_name (entry->dtype), shape_width, shape, size, shard,
-                  has_other ? "  " : "", has_other ? row->full_name : "");
+  const char *full_name = row->object != NULL ? row->object->full_name : NULL;
+  const gboolean has_other = full_name != NULL && !g_str_has_suffix (row->name, full_name);
+  muster_cli_say (stdout, "%s%s%*s  %-*s  %-*s  %-7s  %s%s%s\n", row->name, is_long ? "\n" : "",
+                  is_long ? widths->name : widths->name - length, "", widths->dtype,
+                  muster_dtype_name (entry->dtype), widths->shape, shape, size, shard,
+                  has_other ? "  " : "", has_other ? full_name : "");
 }
 
 /* "15 tensors, 4.2 KB, 1 shard, step 5, 40 s ago, saved by muster" */
@@ -113,35 +119,42 @@ print_head (const char *prefix, MusterBundleReader *reader, const MusterObjectNa
     muster_cli_say (stdout, "damaged: %s\n", damage->message);
 }
 
-static void
-show_all (const char *prefix, MusterBundleReader *reader, const MusterObjectNames *names,
-          gboolean json)
+static Widths
+measure (MusterBundleReader *reader, const MusterObjectNames *names)
 {
-  const gsize n = muster_bundle_reader_n_entries (reader);
-  int name_width = 4, shape_width = 5;
-  for (gsize i = 0; i < n; i++) {
+  Widths widths = {.name = 4, .dtype = 5, .shape = 5};
+  for (gsize i = 0; i < muster_bundle_reader_n_entries (reader); i++) {
     const Row row = row_of (reader, names, i);
-    if (json)
-      row_json (reader, &row);
-    if (json || is_hidden (&row, names))
+    if (is_hidden (&row, names))
       continue;
-    const glong length = g_utf8_strlen (row.name, -1);
     g_autofree char *shape = muster_shape_to_string (row.entry->n_dims, row.entry->dims);
-    if (length <= LONGEST_NAME)
-      name_width = MAX (name_width, (int)length);
-    else
-      name_width = LONGEST_NAME;
-    shape_width = MAX (shape_width, (int)MIN (strlen (shape), LONGEST_SHAPE));
+    widths.name = MAX (widths.name, (int)MIN (g_utf8_strlen (row.name, -1), LONGEST_NAME));
+    widths.dtype = MAX (widths.dtype, (int)strlen (muster_dtype_name (row.entry->dtype)));
+    widths.shape = MAX (widths.shape, (int)MIN (strlen (shape), LONGEST_SHAPE));
   }
-  if (json)
-    return;
+  return widths;
+}
+
+static void
+show_all (const char *prefix, MusterBundleReader *reader, const MusterObjectNames *names)
+{
+  const Widths widths = measure (reader, names);
   print_head (prefix, reader, names);
-  muster_cli_say (stdout, "%-*s  %-9s  %-*s  %-7s  shard\n", name_width, "name", "dtype",
-                  shape_width, "shape", "size");
-  for (gsize i = 0; i < n; i++) {
+  muster_cli_say (stdout, "%-*s  %-*s  %-*s  %-7s  shard\n", widths.name, "name", widths.dtype,
+                  "dtype", widths.shape, "shape", "size");
+  for (gsize i = 0; i < muster_bundle_reader_n_entries (reader); i++) {
     const Row row = row_of (reader, names, i);
     if (!is_hidden (&row, names))
-      print_row (&row, name_width, shape_width);
+      print_row (&row, &widths);
+  }
+}
+
+static void
+show_json (MusterBundleReader *reader, const MusterObjectNames *names)
+{
+  for (gsize i = 0; i < muster_bundle_reader_n_entries (reader); i++) {
+    const Row row = row_of (reader, names, i);
+    row_json (reader, &row);
   }
 }
 
@@ -176,6 +189,9 @@ muster_cli_checkpoint_show (int argc, char **argv)
   g_clear_error (&error);
   if (words[1] != NULL)
     return muster_cli_show_tensor (opened.reader, names, words[1], &what);
-  show_all (prefix, opened.reader, names, options.json);
+  if (options.json)
+    show_json (opened.reader, names);
+  else
+    show_all (prefix, opened.reader, names);
   return MUSTER_EXIT_DONE;
 }

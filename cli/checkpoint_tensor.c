@@ -169,14 +169,14 @@ values_json (JsonBuilder *builder, const MusterTensor *tensor, gboolean full)
   json_builder_end_array (builder);
 }
 
-/* "3 zeros, no NaN, no Inf" */
+/* "3 zeros" */
 static void
-append_count (GString *text, const char *before, gint64 n, const char *what)
+append_count (GString *text, const char *before, gint64 n, const char *one, const char *many)
 {
   if (n == 0)
-    g_string_append_printf (text, "%sno %s", before, what);
+    g_string_append_printf (text, "%sno %s", before, many);
   else
-    g_string_append_printf (text, "%s%" G_GINT64_FORMAT " %s", before, n, what);
+    g_string_append_printf (text, "%s%" G_GINT64_FORMAT " %s", before, n, n == 1 ? one : many);
 }
 
 static void
@@ -198,9 +198,9 @@ append_numbers (GString *text, const MusterTensor *tensor, const MusterTensorSta
     g_string_append_printf (text, ", mean %.6g, std %.6g", stats->mean, stats->std);
   if (is_complex)
     g_string_append (text, " (magnitudes)");
-  append_count (text, "; ", stats->n_zero, "zeros");
-  append_count (text, ", ", stats->n_nan, "NaN");
-  append_count (text, ", ", stats->n_inf, "Inf");
+  append_count (text, "; ", stats->n_zero, "zero", "zeros");
+  append_count (text, ", ", stats->n_nan, "NaN", "NaN");
+  append_count (text, ", ", stats->n_inf, "Inf", "Inf");
 }
 
 static void
@@ -210,11 +210,12 @@ print_stats (const MusterTensor *tensor, const MusterTensorStats *stats)
   const MusterDType dtype = muster_tensor_dtype (tensor);
   if (dtype == MUSTER_STRING) {
     g_autofree char *total = muster_format_size (stats->total);
-    g_string_append_printf (text,
-                            "%" G_GINT64_FORMAT " string%s of %" G_GUINT64_FORMAT
-                            " to %" G_GUINT64_FORMAT " bytes, %s in all",
-                            stats->n, stats->n == 1 ? "" : "s", stats->shortest, stats->longest,
-                            total);
+    g_string_append_printf (text, "%" G_GINT64_FORMAT " string%s of ", stats->n,
+                            stats->n == 1 ? "" : "s");
+    if (stats->shortest < stats->longest)
+      g_string_append_printf (text, "%" G_GUINT64_FORMAT " to ", stats->shortest);
+    g_string_append_printf (text, "%" G_GUINT64_FORMAT " byte%s, %s in all", stats->longest,
+                            stats->longest == 1 ? "" : "s", total);
   } else if (dtype == MUSTER_BOOL) {
     g_string_append_printf (text, "%" G_GINT64_FORMAT " of %" G_GINT64_FORMAT " are true",
                             stats->n_true, stats->n);
@@ -269,9 +270,7 @@ muster_cli_show_tensor (MusterBundleReader *reader, const MusterObjectNames *nam
   const MusterBundleEntry *entry = find (reader, names, name, &error);
   if (entry == NULL)
     return muster_cli_fail (error);
-  const MusterObjectName *object =
-      names != NULL ? muster_object_names_find (names, entry->name) : NULL;
-  const char *shown = object != NULL ? object->path : entry->name;
+  const char *shown = muster_cli_readable (names, entry);
   g_autoptr (MusterTensor) tensor =
       muster_bundle_reader_read_slice (reader, entry->name, what->slice, &error);
   if (tensor != NULL && what->json && what->full && muster_tensor_n_elements (tensor) > MOST_JSON)
@@ -287,7 +286,8 @@ muster_cli_show_tensor (MusterBundleReader *reader, const MusterObjectNames *nam
     return MUSTER_EXIT_DONE;
   }
   print_place (entry, shown, tensor, what->slice);
-  print_stats (tensor, &stats);
+  if (stats.n != 1 || entry->dtype == MUSTER_STRING)
+    print_stats (tensor, &stats);
   muster_values_print (stdout, tensor, what->full, 2);
   return MUSTER_EXIT_DONE;
 }

@@ -10,19 +10,25 @@ static const char summary[] = "Reads every byte of a checkpoint, or of each in a
                               "is damaged.\n"
                               "Exits with 0 if all are whole, and with 1 if one is damaged.";
 
+#define WORTH_A_RATE_US (MUSTER_SECOND / 100)
+
 /* "whole  15 tensors, 4.2 GB in 1.4 s (3.0 GB/s)" */
 static void
 print_verdict (const MusterListed *self, int width)
 {
   if (self->damage != NULL) {
-    muster_cli_say (stdout, "%-*s  damaged  %s\n", width, self->name, self->damage);
+    g_autofree char *directory = g_path_get_dirname (self->prefix);
+    g_autofree char *damage = muster_cli_without_directory (self->damage, directory);
+    muster_cli_say (stdout, "%-*s  damaged  %s\n", width, self->name, damage);
     return;
   }
   g_autofree char *size = muster_format_size ((guint64)self->bytes);
   g_autofree char *took = muster_format_duration (self->took_us);
-  g_autofree char *rate = muster_format_size (
+  g_autofree char *speed = muster_format_size (
       (guint64)((double)self->bytes * MUSTER_SECOND / (double)MAX (self->took_us, 1)));
-  muster_cli_say (stdout, "%-*s  whole    %d tensor%s, %s in %s (%s/s)\n", width, self->name,
+  g_autofree char *rate =
+      self->took_us < WORTH_A_RATE_US ? g_strdup ("") : g_strdup_printf (" (%s/s)", speed);
+  muster_cli_say (stdout, "%-*s  whole    %d tensor%s, %s in %s%s\n", width, self->name,
                   self->tensors, self->tensors == 1 ? "" : "s", size, took, rate);
 }
 

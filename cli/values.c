@@ -8,13 +8,15 @@
 #define MANY         1000 /* elements that are shown without being asked for */
 #define EDGE         3    /* of each end of a dimension, where there are more */
 #define LINE         79
-#define LONGEST_TEXT 60 /* bytes of a string */
+#define LONGEST_TEXT 60     /* bytes of a string */
+#define ROUNDED      "%.5g" /* so that six of them fit a line */
 
 typedef struct {
   FILE *to; /* NULL: only measures */
   const MusterTensor *tensor;
   gint64 edge; /* G_MAXINT64: all */
   gsize most;  /* bytes of a string */
+  gboolean is_rounded;
   int indent;
   int width;     /* of the widest element; 0: as wide as each is */
   int column;    /* where the next one stands */
@@ -51,6 +53,13 @@ new_line (Printer *self, int columns)
   self->column = columns;
 }
 
+static gboolean
+is_real (MusterDType dtype)
+{
+  return dtype == MUSTER_FLOAT || dtype == MUSTER_DOUBLE || dtype == MUSTER_HALF ||
+         dtype == MUSTER_BFLOAT16;
+}
+
 static void
 print_element (Printer *self, gint64 i)
 {
@@ -59,6 +68,11 @@ print_element (Printer *self, gint64 i)
   if (muster_tensor_dtype (self->tensor) == MUSTER_STRING) {
     g_autofree char *plain = muster_cli_plain (self->text->str);
     g_string_assign (self->text, plain);
+  }
+  if (self->is_rounded) {
+    char digits[G_ASCII_DTOSTR_BUF_SIZE];
+    const double value = g_ascii_strtod (self->text->str, NULL);
+    g_string_assign (self->text, g_ascii_formatd (digits, sizeof digits, ROUNDED, value));
   }
   const int width = (int)g_utf8_strlen (self->text->str, -1);
   if (self->to == NULL) {
@@ -137,6 +151,7 @@ muster_values_print (FILE *to, const MusterTensor *tensor, gboolean is_full, int
   Printer printer = {.tensor = tensor,
                      .edge = G_MAXINT64,
                      .most = is_full ? G_MAXSIZE : LONGEST_TEXT,
+                     .is_rounded = !is_full && n > 1 && is_real (muster_tensor_dtype (tensor)),
                      .indent = indent,
                      .text = text};
   if (!is_full && n > MANY)

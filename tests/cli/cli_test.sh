@@ -104,7 +104,11 @@ expect 0 '"pushed":true' $muster wait $model --timeout=10 --json
 expect 0 "loss:0" $muster run $model --feed=x:0=@$fixtures/digits_x.npy --feed=y:0=@$fixtures/digits_y.npy --target=train --fetch=loss:0 --steps=5
 expect 0 "model.ckpt-5" $muster save $model --checkpoint-dir="$work/run"
 expect 0 "$work/run/model.ckpt-5" $muster checkpoint latest "$work/run"
-expect 0 "latest, whole" $muster checkpoint list "$work/run"
+expect 0 "latest, good" $muster checkpoint list "$work/run"
+expect 0 "latest, whole" $muster checkpoint list "$work/run" --verify
+expect 0 "whole    15 tensors" $muster checkpoint verify "$work/run"
+expect 0 "15 tensors" $muster checkpoint show "$work/run"
+expect 0 "global_step  int64 []" $muster checkpoint show "$work/run" global_step
 expect 0 "hidden" $muster checkpoint show "$work/run/model.ckpt-5"
 expect 0 '"dtype":"float"' $muster checkpoint show "$work/run/model.ckpt-5" --json
 expect 0 "ready: digits at step 5" $muster prepare $model --checkpoint-dir="$work/run"
@@ -112,6 +116,11 @@ expect 0 "ready: digits at step 5" $muster prepare $model --checkpoint="$work/ru
 
 expect 0 "loss:0" $muster run $model --feed=x:0=@$fixtures/digits_x.npy --feed=y:0=@$fixtures/digits_y.npy --target=train --fetch=loss:0
 expect 0 "model.ckpt-6" $muster save $model --checkpoint-dir="$work/run"
+expect 1 "global_step           int64 []  5 → 6" $muster checkpoint diff "$work/run/model.ckpt-5" "$work/run"
+cp -r "$work/run" "$work/pruned"
+expect 0 "1 of 2 checkpoints" $muster checkpoint prune "$work/pruned" --keep=1
+expect 0 "model.ckpt-6" $muster checkpoint latest "$work/pruned"
+expect 0 "ready: digits at step 6" $muster prepare $model --checkpoint-dir="$work/pruned"
 
 # the newest is damaged: the one before is taken, aloud
 cp -r "$work/run" "$work/newest"

@@ -1,0 +1,417 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""muster checkpoint, on TensorFlow's recorded checkpoints and on muster's own: what a person reads, what a program reads,
+and how each verb exits."""
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+MUSTER = "cli/muster"
+GOLDEN = "tests/bundle/testdata"
+WRITER = "tests/cli/write_checkpoints"
+LIMIT_S = 60
+DONE, NO, BAD_INPUT = 0, 1, 3
+SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
+
+
+def run(*words):
+    done = subprocess.run([MUSTER, "checkpoint", *words], capture_output=True, text=True, timeout=LIMIT_S)
+    return done.returncode, done.stdout, done.stderr
+
+
+def lines_of_json(*words):
+    code, out, err = run(*words, "--json")
+    assert err == "", err
+    return code, [json.loads(line) for line in out.splitlines()]
+
+
+@contextlib.contextmanager
+def being_read(prefix):
+    with open(prefix + ".index", "rb") as file:
+        fcntl.flock(file, fcntl.LOCK_SH)
+        yield
+
+
+class CheckpointTest(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.directory = folder.name
+
+    def path(self, *names):
+        return os.path.join(self.directory, *names)
+
+    def write(self):
+        subprocess.run([WRITER, self.directory], check=True, timeout=LIMIT_S)
+
+    def copy(self, name, *to):
+        """A recorded checkpoint under another name."""
+        for file in os.listdir(GOLDEN):
+            if file.startswith(name + "."):
+                shutil.copy(os.path.join(GOLDEN, file), self.path(*to) + file[len(name):])
+        return self.path(*to)
+
+    def copies(self, steps, hour=3600):
+        """A directory of them, an hour between each, the last an hour ago."""
+        now = time.time()
+        for i, step in enumerate(steps):
+            prefix = self.copy("model-42", "m-%d" % step)
+            when = now - hour * (len(steps) - i)
+            os.utime(prefix + ".index", (when, when))
+        self.state(steps)
+
+    def state(self, steps):
+        with open(self.path("checkpoint"), "w", encoding="utf-8") as file:
+            file.write('model_checkpoint_path: "m-%d"\n' % steps[-1])
+            for step in steps:
+                file.write('all_model_checkpoint_paths: "m-%d"\n' % step)
+
+    def there(self):
+        return sorted(int(name[2:-6]) for name in os.listdir(self.directory)
+                      if name.startswith("m-") and name.endswith(".index"))
+
+    def damage(self, prefix, shard="00000-of-00001"):
+        with open("%s.data-%s" % (prefix, shard), "r+b") as file:
+            byte = file.read(1)[0]
+            file.seek(0)
+            file.write(bytes([byte ^ 1]))
+
+    # list
+
+    def test_list_says_what_lengths_alone_tell(self):
+        self.copies([9, 10, 11])
+        os.truncate(self.path("m-10.data-00000-of-00001"), 40)
+        self.damage(self.path("m-9"))  # only reading it would tell
+        code, out, _ = run("list", self.directory)
+        self.assertEqual(code, DONE)
+        head, *rows = [line.split(None, 6) for line in out.splitlines()]
+        self.assertEqual(head, ["step", "when", "size", "shards", "state"])
+        self.assertEqual([row[0] for row in rows], ["11", "10", "9"])
+        self.assertIn("latest, good", out.splitlines()[1])
+        self.assertIn("1h00m ago", out.splitlines()[1])
+        self.assertIn("damaged: The data file 'm-10.data-00000-of-00001' is 8 B short of 48 B", out.splitlines()[2])
+        self.assertTrue(out.splitlines()[3].endswith("  good"), out)
+
+    def test_list_verify_reads_them(self):
+        self.copies([9, 10])
+        self.damage(self.path("m-9"))
+        _, rows = lines_of_json("list", self.directory, "--verify")
+        self.assertEqual([(row["step"], row["state"], row["latest"]) for row in rows],
+                         [(10, "whole", True), (9, "damaged", False)])
+        self.assertIn("'step'", rows[1]["damage"])
+        self.assertEqual(rows[0]["bytes"], 48 + 229)
+        self.assertEqual((rows[0]["tensors"], rows[0]["shards"]), (2, 1))
+
+    def test_list_names_what_the_step_does_not_tell_apart(self):
+        self.copies([9])
+        self.copy("shards", "final")
+        self.copy("model-42", "m-3.bad")
+        code, out, _ = run("list", self.directory)
+        self.assertEqual(code, DONE)
+        rows = [line.split() for line in out.splitlines()]
+        self.assertEqual([row[0] for row in rows], ["name", "m-9", "m-3.bad", "final"])
+        self.assertTrue(out.splitlines()[2].endswith("set aside"), out)
+
+    def test_list_of_an_empty_directory_and_of_none(self):
+        self.assertEqual(run("list", self.directory), (DONE, "no checkpoints in %s\n" % self.directory, ""))
+        self.assertEqual(run("list", self.path("nowhere"))[0], BAD_INPUT)
+
+    # latest
+
+    def test_latest(self):
+        self.copies([9, 10])
+        self.assertEqual(run("latest", self.directory), (DONE, self.path("m-10") + "\n", ""))
+        self.assertEqual(lines_of_json("latest", self.directory), (DONE, [{"latest": self.path("m-10"), "step": 10}]))
+        os.unlink(self.path("checkpoint"))
+        code, _, err = run("latest", self.directory)
+        self.assertEqual(code, BAD_INPUT)
+        self.assertIn("has no checkpoint yet", err)
+
+    # show
+
+    def test_show_lists_tensors_and_slices(self):
+        code, out, _ = run("show", GOLDEN + "/slices")
+        self.assertEqual(code, DONE)
+        head, *rows = out.splitlines()
+        self.assertTrue(head.startswith(GOLDEN + "/slices: 2 tensors, 1.5 KB, 1 shard, "), head)
+        self.assertEqual(rows, [
+            "name            dtype  shape    size     shard",
+            "oddÿ name       int16  [200,3]  1.2 KB   3 slices",
+            "whole by parts  int16  [2,3]    12 B     0",
+        ])
+        _, rows = lines_of_json("show", GOLDEN + "/slices")
+        self.assertEqual(rows[0]["slices"], [{"slice": "0,70:-", "shard": 0}, {"slice": "70,130:0,1", "shard": 0},
+                                             {"slice": "70,130:1,2", "shard": 0}])
+        self.assertEqual(rows[1], {"name": "whole by parts", "dtype": "int16", "shape": [2, 3], "sliced": False,
+                                   "bytes": 12, "shard": 0})
+
+    def test_show_takes_what_a_person_gives(self):
+        self.copies([9, 10])
+        for place in (self.path("m-10"), self.path("m-10.index"), self.path("m-10.data-00000-of-00001"), self.directory):
+            code, out, _ = run("show", place)
+            self.assertEqual(code, DONE)
+            self.assertTrue(out.startswith(self.path("m-10") + ": 2 tensors, 277 B, 1 shard, step 10, 1h00m ago\n"), out)
+        code, _, err = run("show", self.path("m-11"))
+        self.assertEqual(code, BAD_INPUT)
+        self.assertIn("There is no checkpoint '%s'" % self.path("m-11"), err)
+
+    def test_show_of_objects_has_readable_names(self):
+        code, out, _ = run("show", GOLDEN + "/objects-1")
+        self.assertEqual(code, DONE)
+        self.assertIn(": 13 tensors, ", out)
+        self.assertIn(", saved by TensorFlow as objects\n", out)
+        self.assertNotIn("_CHECKPOINTABLE_OBJECT_GRAPH", out)
+        self.assertNotIn(".ATTRIBUTES", out)
+        rows = {line.split()[0]: line for line in out.splitlines()}
+        self.assertEqual(rows["net/first/kernel"].split(), ["net/first/kernel", "float", "[3,4]", "48", "B", "0"])
+        self.assertEqual(rows["net/table"].split()[-1], "words")
+        self.assertIn("net/odd/a/b.c", rows)
+        self.assertIn("optimizer/momentum/net/first/kernel", rows)
+        _, rows = lines_of_json("show", GOLDEN + "/objects-1")
+        self.assertIn({"name": "net/table", "key": "net/table" + SUFFIX, "path": "net/table", "full_name": "words",
+                       "dtype": "string", "shape": [2], "sliced": False, "bytes": 8, "shard": 0}, rows)
+
+    def test_show_of_a_saved_model(self):
+        code, out, _ = run("show", GOLDEN + "/saved_model")
+        self.assertEqual(code, DONE)
+        self.assertTrue(out.startswith(GOLDEN + "/saved_model/variables/variables: "), out)
+        code, out, _ = run("show", GOLDEN + "/saved_model", "layers/0/kernel")
+        self.assertEqual(out, "first/kernel  float [3,4], 48 B, shard 0\n"
+                              "  min 0, max 11, mean 5.5, std 3.45205; 1 zero, no NaN, no Inf\n"
+                              "  [[ 0,  1,  2,  3],\n   [ 4,  5,  6,  7],\n   [ 8,  9, 10, 11]]\n")
+
+    def test_show_tensor_by_any_of_its_names(self):
+        for name in ("net/odd/a/b.c", "odd_one", "net/odd/a.Sb..c" + SUFFIX):
+            self.assertEqual(run("show", GOLDEN + "/objects-1", name),
+                             (DONE, "net/odd/a/b.c  float [], 4 B, shard 0\n  2.5\n", ""))
+        code, _, err = run("show", GOLDEN + "/objects-1", "kernel")
+        self.assertEqual(code, BAD_INPUT)
+        self.assertIn("2 variables of the checkpoint '%s/objects-1' are called 'kernel'; there is " % GOLDEN, err)
+        code, _, err = run("show", GOLDEN + "/objects-1", "net/tab")
+        self.assertEqual(code, BAD_INPUT)
+        self.assertIn("has no tensor 'net/tab'; there is 'net/table'", err)
+
+    def test_show_statistics_of_every_kind(self):
+        wanted = {
+            "dtype/float32": "  min -2, max 13, mean 5.5, std 5.12348; no zeros, no NaN, no Inf\n"
+                             "  [[-2,  1,  4],\n   [ 7, 10, 13]]\n",
+            "dtype/uint64": "  min 1, max 16, mean 8.5, std 5.12348; no zeros, no NaN, no Inf\n"
+                            "  [[ 1,  4,  7],\n   [10, 13, 16]]\n",
+            "dtype/bool": "  3 of 6 are true\n  [[false,  true, false],\n   [ true, false,  true]]\n",
+            "strings/none": "  0 strings of 0 bytes, 0 B in all\n  []\n",
+            "empty": "  min -, max -, mean -, std -; no zeros, no NaN, no Inf\n  []\n",
+            "scalar/string": "  1 string of 5 bytes, 5 B in all\n  \"alone\"\n",
+        }
+        for name, text in wanted.items():
+            code, out, _ = run("show", GOLDEN + "/dtypes", name)
+            self.assertEqual((code, out.split("\n", 1)[1]), (DONE, text), name)
+        _, out, _ = run("show", GOLDEN + "/dtypes", "dtype/complex64")
+        self.assertIn("min 1.41421, max 18.3848, ", out)
+        self.assertIn("(magnitudes)", out)
+        _, out, _ = run("show", GOLDEN + "/dtypes", "strings")
+        self.assertIn("4 strings of 0 to 200 bytes, 209 B in all", out)
+        self.assertIn('"\\x00\\xff two"', out)
+        self.assertIn('"' + "x" * 60 + '"… (200 bytes)', out)
+
+    def test_show_cuts_many_values_as_numpy_does(self):
+        self.write()
+        code, out, _ = run("show", self.path("values"), "large")
+        self.assertEqual(code, DONE)
+        self.assertEqual(out, "large  int32 [1000,700], 2.8 MB, shard 0\n"
+                              "  min 0, max 699999, mean 350000, std 202073; 1 zero, no NaN, no Inf\n"
+                              "  [[     0,      1,      2, …,    697,    698,    699],\n"
+                              "   [   700,    701,    702, …,   1397,   1398,   1399],\n"
+                              "   [  1400,   1401,   1402, …,   2097,   2098,   2099],\n"
+                              "   …,\n"
+                              "   [697900, 697901, 697902, …, 698597, 698598, 698599],\n"
+                              "   [698600, 698601, 698602, …, 699297, 699298, 699299],\n"
+                              "   [699300, 699301, 699302, …, 699997, 699998, 699999]]\n")
+        _, out, _ = run("show", self.path("values"), "large", "--full")
+        self.assertEqual(eval(out.split("\n", 2)[2]), [list(range(700 * i, 700 * i + 700)) for i in range(1000)])
+        self.assertLess(max(map(len, out.splitlines())), 80)
+        _, out, _ = run("show", self.path("values"), "large", "--slice=998,2:697,3")
+        self.assertEqual(out.split("\n", 2)[2], "  [[699297, 699298, 699299],\n   [699997, 699998, 699999]]\n")
+        _, (row,) = lines_of_json("show", self.path("values"), "large", "--slice=998,2:697,3")
+        self.assertEqual(row["values"], [699297, 699298, 699299, 699997, 699998, 699999])
+        self.assertEqual(row["statistics"]["elements"], 6)
+        _, (row,) = lines_of_json("show", self.path("values"), "large")
+        self.assertIsNone(row["values"])
+        self.assertEqual(run("show", self.path("values"), "large", "--slice=0,2000:-")[0], BAD_INPUT)
+
+    def test_show_puts_a_sliced_tensor_together(self):
+        self.write()
+        _, (row,) = lines_of_json("show", self.path("slices"), "columns")
+        self.assertEqual(row["values"], [5, 7, 6, 8])
+        self.assertEqual([slice_["slice"] for slice_ in row["slices"]], ["-:1,1", "-:0,1"])
+
+    # verify
+
+    def test_verify_says_which_is_damaged(self):
+        self.copies([9, 10])
+        code, out, err = run("verify", self.directory)
+        self.assertEqual((code, err), (DONE, ""))
+        self.assertTrue(out.startswith("m-10  whole    2 tensors, 277 B in "), out)
+        self.assertTrue(out.endswith("2 checkpoints: 2 whole, 0 damaged\n"), out)
+        self.damage(self.path("m-9"))
+        code, out, _ = run("verify", self.directory)
+        self.assertEqual(code, NO)
+        self.assertIn("\nm-9   damaged  The tensor 'step' in 'm-9.data-00000-of-00001' ", out)
+        self.assertEqual(run("verify", self.path("m-9"))[0], NO)
+        self.assertEqual(run("verify", self.path("m-10"))[0], DONE)
+        code, rows = lines_of_json("verify", self.directory)
+        self.assertEqual((code, [row["state"] for row in rows]), (NO, ["whole", "damaged"]))
+        self.assertEqual(run("verify", self.path("m-11"))[0], BAD_INPUT)
+
+    def test_verify_of_tensorflows(self):
+        for name in ("dtypes", "shards", "slices", "objects-1", "saved_model"):
+            self.assertEqual(run("verify", os.path.join(GOLDEN, name))[0], DONE, name)
+
+    def test_verify_finds_a_shard_that_is_gone(self):
+        prefix = self.copy("shards", "s")
+        os.unlink(prefix + ".data-00001-of-00002")
+        code, out, _ = run("verify", prefix)
+        self.assertEqual(code, NO)
+        self.assertIn("damaged  The data file 's.data-00001-of-00002' is gone", out)
+
+    # diff
+
+    def test_diff_of_equals(self):
+        a, b = self.copy("model-42", "a"), self.copy("model-42", "b")
+        self.assertEqual(run("diff", a, b), (DONE, "%s and %s are equal: 2 tensors\n" % (a, b), ""))
+        self.damage(b)
+        code, _, err = run("diff", a, b)
+        self.assertEqual(code, BAD_INPUT)
+        self.assertIn("'%s.data-00000-of-00001'" % b, err)
+        code, out, _ = run("diff", a, b, "--values=no")
+        self.assertEqual((code, out), (DONE, "%s and %s are equal: 2 tensors, by name, type and shape\n" % (a, b)))
+
+    def test_diff_says_what_changed(self):
+        self.write()
+        a, b = self.path("before"), self.path("after")
+        code, out, _ = run("diff", a, b)
+        self.assertEqual(code, NO)
+        self.assertEqual(out, "%s and %s differ: 1 added, 1 removed, 2 retyped, 4 changed, 1 equal\n" % (a, b) +
+                         "+ added     float []\n"
+                         "~ bias      float [4]  2 of 4 differ, by up to 0.5\n"
+                         "! dtype     float [] → int32 []\n"
+                         "~ nan       float [2]  1 of 2 differ, by up to 0, NaN on one side\n"
+                         "- removed   float []\n"
+                         "! shape     int32 [1,4] → int32 [4,1]\n"
+                         "~ step      int64 []  5 → 6\n"
+                         "~ words     string [2]  1 of 2 differ\n")
+        code, out, _ = run("diff", a, b, "--values=no")
+        self.assertEqual(code, NO)
+        self.assertIn("differ: 1 added, 1 removed, 2 retyped, 5 equal\n", out)
+        code, rows = lines_of_json("diff", a, b)
+        self.assertEqual(code, NO)
+        self.assertEqual(rows[1], {"name": "bias", "change": "changed", "a": {"dtype": "float", "shape": [4]},
+                                   "b": {"dtype": "float", "shape": [4]}, "elements": 4, "differ": 2, "max_abs": 0.5,
+                                   "nan": False})
+        self.assertEqual(rows[-1], {"a": a, "b": b, "added": 1, "removed": 1, "retyped": 2, "changed": 4, "equal": 1})
+        self.assertEqual(run("diff", a, b, "--values=maybe")[0], BAD_INPUT)
+        self.assertEqual(run("diff", a, self.path("nowhere"))[0], BAD_INPUT)
+
+    # prune
+
+    def test_prune_removes_the_oldest_and_the_state_forgets_them(self):
+        self.copies([1, 2, 3, 4])
+        code, out, _ = run("prune", self.directory, "--keep=2", "--dry-run")
+        self.assertEqual((code, self.there()), (DONE, [1, 2, 3, 4]))
+        self.assertIn("would give back 554 B: 2 of 4 checkpoints\n", out)
+        code, out, _ = run("prune", self.directory, "--keep=2")
+        self.assertEqual((code, self.there()), (DONE, [3, 4]))
+        self.assertIn("removed       m-1  ", out)
+        self.assertIn("gave back 554 B: 2 of 4 checkpoints\n", out)
+        self.assertFalse([name for name in os.listdir(self.directory) if name.startswith(("m-1.", "m-2."))])
+        with open(self.path("checkpoint"), encoding="utf-8") as file:
+            self.assertEqual([line.split()[1] for line in file if line.startswith("all_model_checkpoint_paths")],
+                             ['"m-3"', '"m-4"'])
+        code, out, _ = run("prune", self.directory, "--keep=2")
+        self.assertEqual((code, out), (DONE, "nothing to remove: 2 checkpoints in %s\n" % self.directory))
+
+    def test_prune_never_takes_the_latest_nor_what_was_set_aside(self):
+        self.copies([1, 2, 3, 4])
+        self.state([1])
+        self.copy("model-42", "m-0.bad")
+        code, out, _ = run("prune", self.directory, "--keep=1")
+        self.assertEqual(code, DONE)
+        self.assertTrue(os.path.exists(self.path("m-0.bad.index")))
+        self.assertEqual([name for name in ("m-1.index", "m-2.index", "m-3.index", "m-4.index")
+                          if os.path.exists(self.path(name))], ["m-1.index", "m-4.index"])
+        self.assertIn("kept          m-1                       277 B    4h00m ago; the latest\n", out)
+
+    def test_prune_keeps_one_for_its_hours(self):
+        self.copies([1, 2, 3, 4, 5, 6, 7])
+        code, rows = lines_of_json("prune", self.directory, "--keep=1", "--keep-every=2.9")
+        self.assertEqual(code, DONE)
+        self.assertEqual([(row["step"], row["action"]) for row in rows],
+                         [(1, "kept"), (2, "removed"), (3, "removed"), (4, "kept"), (5, "removed"), (6, "removed"),
+                          (7, "kept")])
+        self.assertEqual(self.there(), [1, 4, 7])
+
+    def test_prune_leaves_what_is_read(self):
+        self.copies([1, 2, 3])
+        with being_read(self.path("m-1")):
+            code, out, _ = run("prune", self.directory, "--keep=1")
+            self.assertEqual((code, self.there()), (DONE, [1, 3]))
+        self.assertIn("left          m-1                       277 B    3h00m ago; in use\n", out)
+        self.assertIn("left 1 that somebody reads: prune again later\n", out)
+        with open(self.path("checkpoint"), encoding="utf-8") as file:
+            self.assertIn('"m-1"', file.read())
+        run("prune", self.directory, "--keep=1")
+        self.assertEqual(self.there(), [3])
+
+    def test_prune_counts_each_name_by_itself(self):
+        self.copies([1, 2])
+        self.copy("shards", "best-7")
+        code, _, _ = run("prune", self.directory, "--keep=1")
+        self.assertEqual((code, self.there()), (DONE, [2]))
+        self.assertTrue(os.path.exists(self.path("best-7.index")))
+
+    def test_prune_refuses_what_it_cannot_know(self):
+        self.copies([1, 2])
+        self.assertEqual(run("prune", self.directory)[0], BAD_INPUT)
+        self.assertEqual(run("prune", self.directory, "--keep=0")[0], BAD_INPUT)
+        self.assertEqual(run("prune", self.directory, "--keep=1", "--keep-every=-1")[0], BAD_INPUT)
+        with open(self.path("checkpoint"), "w", encoding="utf-8") as file:
+            file.write("nonsense")
+        self.assertEqual(run("prune", self.directory, "--keep=1")[0], BAD_INPUT)
+        self.assertEqual(self.there(), [1, 2])
+
+    # all
+
+    def test_words(self):
+        self.assertEqual(run("--help")[0], DONE)
+        self.assertEqual(run()[0], BAD_INPUT)
+        code, _, err = run("lst")
+        self.assertEqual(code, BAD_INPUT)
+        self.assertIn("checkpoint has no verb 'lst'", err)
+        for verb in ("list", "show", "latest", "verify", "diff", "prune"):
+            self.assertEqual(run(verb, "--help")[0], DONE)
+            code, _, err = run(verb)
+            self.assertEqual(code, BAD_INPUT)
+            self.assertIn("try `muster checkpoint %s --help`" % verb, err)
+        self.copies([1])
+        self.assertEqual(run("--json", "latest", self.directory)[0], DONE)
+
+    def test_a_name_cannot_play_with_the_terminal(self):
+        self.write()
+        code, out, _ = run("show", self.path("after"))
+        self.assertEqual(code, DONE)
+        code, out, _ = run("show", self.path("after"), "words")
+        self.assertNotIn("\x1b", out)
+        self.assertNotIn("\u009b", out)
+
+
+if __name__ == "__main__":
+    os.environ.pop("XML_OUTPUT_FILE", None)
+    unittest.main(argv=sys.argv[:1])
