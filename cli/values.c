@@ -42,6 +42,8 @@ shown (const MusterTensor *tensor, gint64 edge)
 static void
 put (Printer *self, const char *text)
 {
+  if (self->to == NULL)
+    return;
   fputs (text, self->to);
   self->column += (int)g_utf8_strlen (text, -1);
 }
@@ -49,6 +51,8 @@ put (Printer *self, const char *text)
 static void
 new_line (Printer *self, int columns)
 {
+  if (self->to == NULL)
+    return;
   fprintf (self->to, "\n%*s", columns, "");
   self->column = columns;
 }
@@ -60,8 +64,9 @@ is_real (MusterDType dtype)
          dtype == MUSTER_BFLOAT16;
 }
 
-static void
-print_element (Printer *self, gint64 i)
+/* An element's text, and how many columns it takes. */
+static int
+format_element (Printer *self, gint64 i)
 {
   g_string_truncate (self->text, 0);
   muster_tensor_append_element (self->text, self->tensor, i, self->most);
@@ -74,17 +79,28 @@ print_element (Printer *self, gint64 i)
     const double value = g_ascii_strtod (self->text->str, NULL);
     g_string_assign (self->text, g_ascii_formatd (digits, sizeof digits, ROUNDED, value));
   }
-  const int width = (int)g_utf8_strlen (self->text->str, -1);
-  if (self->to == NULL) {
-    self->width = MAX (self->width, width);
-    return;
-  }
+  return (int)g_utf8_strlen (self->text->str, -1);
+}
+
+static void
+put_element (Printer *self, int width)
+{
   for (int pad = width; pad < self->width; pad++)
     put (self, " ");
   put (self, self->text->str);
 }
 
-static void print_dim (Printer *self, int dim, gint64 first);
+/* How wide the widest of those shown in a row is. */
+static void
+measure_row (Printer *self, gint64 first, gint64 length)
+{
+  for (gint64 i = 0; i < length; i++) {
+    if (is_cut (self, length) && i == self->edge)
+      i = length - self->edge - 1;
+    else
+      self->width = MAX (self->width, format_element (self, first + i));
+  }
+}
 
 /* The elements of the innermost dimension, as many to a line as fit. */
 static void
@@ -92,20 +108,19 @@ print_row (Printer *self, gint64 first, gint64 length, int depth)
 {
   for (gint64 i = 0; i < length; i++) {
     const gboolean gap = is_cut (self, length) && i == self->edge;
-    const int next = self->column + (gap ? 1 : self->width) + 2;
-    if (i > 0 && self->to != NULL) {
+    const int width = gap ? 1 : format_element (self, first + i);
+    if (i > 0) {
       put (self, ",");
-      if (next > LINE)
+      if (self->column + 1 + MAX (width, gap ? 0 : self->width) + 1 > LINE)
         new_line (self, depth);
       else
         put (self, " ");
     }
     if (gap) {
-      if (self->to != NULL)
-        put (self, "…");
+      put (self, "…");
       i = length - self->edge - 1;
     } else {
-      print_element (self, first + i);
+      put_element (self, width);
     }
   }
 }
@@ -114,33 +129,41 @@ static void
 print_dim (Printer *self, int dim, gint64 first)
 {
   const int n_dims = muster_tensor_n_dims (self->tensor), depth = self->indent + dim + 1;
-  const gint64 *dims = muster_tensor_dims (self->tensor);
-  if (dim == n_dims) {
-    print_element (self, first);
+  const gint64 length = muster_tensor_dims (self->tensor)[dim];
+  const gint64 step =
+      muster_shape_n_elements (n_dims - dim - 1, muster_tensor_dims (self->tensor) + dim + 1);
+  if (self->to == NULL && dim == n_dims - 1) {
+    measure_row (self, first, length);
     return;
   }
-  if (self->to != NULL)
-    put (self, "[");
-  if (dim == n_dims - 1) {
-    print_row (self, first, dims[dim], depth);
-  } else {
-    const gint64 step = muster_shape_n_elements (n_dims - dim - 1, dims + dim + 1);
-    for (gint64 i = 0; i < dims[dim]; i++) {
-      const gboolean gap = is_cut (self, dims[dim]) && i == self->edge;
-      if (i > 0 && self->to != NULL) {
-        put (self, ",");
-        new_line (self, depth);
-      }
-      if (gap && self->to != NULL)
-        put (self, "…");
-      if (gap)
-        i = dims[dim] - self->edge - 1;
-      else
-        print_dim (self, dim + 1, first + i * step);
+  put (self, "[");
+  if (dim == n_dims - 1)
+    print_row (self, first, length, depth);
+  for (gint64 i = 0; i < length && dim < n_dims - 1; i++) {
+    const gboolean gap = is_cut (self, length) && i == self->edge;
+    if (i > 0) {
+      put (self, ",");
+      new_line (self, depth);
+    }
+    if (gap) {
+      put (self, "…");
+      i = length - self->edge - 1;
+    } else {
+      print_dim (self, dim + 1, first + i * step);
     }
   }
-  if (self->to != NULL)
-    put (self, "]");
+  put (self, "]");
+}
+
+static void
+print_all (Printer *self)
+{
+  if (muster_tensor_n_elements (self->tensor) == 0)
+    put (self, "[]");
+  else if (muster_tensor_n_dims (self->tensor) == 0)
+    put_element (self, format_element (self, 0));
+  else
+    print_dim (self, 0, 0);
 }
 
 void
@@ -158,13 +181,10 @@ muster_values_print (FILE *to, const MusterTensor *tensor, gboolean is_full, int
     for (printer.edge = EDGE; printer.edge > 0 && shown (tensor, printer.edge) > MANY;)
       printer.edge--;
   if (!is_full && n > 0) /* in columns; for all of them a second look would cost as much */
-    print_dim (&printer, 0, 0);
+    print_all (&printer);
   printer.to = to;
   fprintf (to, "%*s", indent, "");
   printer.column = indent;
-  if (n == 0)
-    put (&printer, "[]");
-  else
-    print_dim (&printer, 0, 0);
+  print_all (&printer);
   fputc ('\n', to);
 }

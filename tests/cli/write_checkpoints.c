@@ -63,11 +63,24 @@ floats (gint64 n, const float *values)
   return tensor;
 }
 
+/* More corners than are shown. */
+static MusterTensor *
+deep (int n_dims)
+{
+  gint64 dims[MUSTER_MAX_DIMS];
+  for (int d = 0; d < n_dims; d++)
+    dims[d] = 2;
+  MusterTensor *tensor = muster_tensor_new (MUSTER_UINT8, n_dims, dims);
+  memset (muster_tensor_data_mutable (tensor), 7, muster_tensor_n_bytes (tensor));
+  return tensor;
+}
+
 static void
 write_large (void)
 {
   MusterBundleWriter *writer = begin ("values");
   add (writer, "large", NULL, counting (1000, 700, 0));
+  add (writer, "deep", NULL, deep (12));
   finish (writer);
 }
 
