@@ -154,7 +154,10 @@ muster_json_print_line (JsonBuilder *builder)
   g_autoptr (JsonGenerator) generator = json_generator_new ();
   g_autoptr (JsonNode) root = json_builder_get_root (builder);
   json_generator_set_root (generator, root);
-  g_autofree char *line = json_generator_to_data (generator, NULL);
-  printf ("%s\n", line);
+  g_autofree char *data = json_generator_to_data (generator, NULL);
+  g_autoptr (GString) line = g_string_new (data);
+  g_string_replace (line, "\x1f", "\\u001f",
+                    0); /* the one control character that it lets through */
+  printf ("%s\n", line->str);
   fflush (stdout);
 }

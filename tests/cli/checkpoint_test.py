@@ -29,7 +29,7 @@ def run(*words):
 def lines_of_json(*words):
     code, out, err = run(*words, "--json")
     assert err == "", err
-    return code, [json.loads(line) for line in out.splitlines()]
+    return code, [json.loads(line) for line in out.split("\n")[:-1]]
 
 
 @contextlib.contextmanager
@@ -412,6 +412,8 @@ class CheckpointTest(unittest.TestCase):
         code, out, _ = run("show", self.path("after"), "words")
         self.assertNotIn("\x1b", out)
         self.assertNotIn("\u009b", out)
+        _, (row,) = lines_of_json("show", self.path("after"), "words")  # every control character is escaped
+        self.assertEqual(row["values"], ["one", "\x1b[2J\u009b2J\x1f\x01"])
 
 
 if __name__ == "__main__":
