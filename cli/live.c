@@ -2,6 +2,7 @@
 #include "cli/live.h"
 
 #include "cli/notify.h"
+#include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/rows.h"
 
@@ -41,10 +42,12 @@ struct _MusterLive {
   int signal;  /* the thread's until it is joined: the one that came; 0: none */
 
   GMutex lock;
-  GPtrArray *rows;   /* (owned) guarded by lock, as are all below */
-  char *summary;     /* (owned) (nullable) */
-  gint64 printed_us; /* the last line */
-  guint drawn;       /* lines of the block on the terminal */
+  GPtrArray *rows;              /* (owned) guarded by lock, as are all below */
+  char *summary;                /* (owned) (nullable) */
+  guint64 restored, to_restore; /* bytes; 0: nothing is being restored */
+  gint64 restoring_us;          /* since when */
+  gint64 printed_us;            /* the last line */
+  guint drawn;                  /* lines of the block on the terminal */
 };
 
 /* "digits at grpc://chief:2222" */
@@ -78,6 +81,19 @@ erase (MusterLive *self)
   self->drawn = 0;
 }
 
+/* The line of a restore, or nothing. */
+static char *
+bar_of (const MusterLive *self, gint64 now_us, guint width)
+{
+  const gint64 took_us = now_us - self->restoring_us;
+  if (self->to_restore == 0 || self->restored >= self->to_restore || took_us < MUSTER_SECOND)
+    return g_strdup ("");
+  g_autofree char *line = muster_progress_line (
+      "  reading", self->restored, self->to_restore,
+      (double)self->restored * MUSTER_SECOND / (double)took_us, width, self->coloured);
+  return g_strconcat (line, "\n", NULL);
+}
+
 static void
 draw (MusterLive *self, gint64 now_us)
 {
@@ -89,16 +105,19 @@ draw (MusterLive *self, gint64 now_us)
   g_autofree char *subject = subject_of (self);
   g_autofree char *time = time_of (self, now_us);
   g_autofree char *head = g_strdup_printf ("%s, %s", subject, time);
+  g_autofree char *bar = bar_of (self, now_us, width);
   g_autofree char *block =
-      muster_rows_draw (head, self->rows, now_us, width, height, self->coloured);
+      muster_rows_draw (head, self->rows, now_us, width, height - (*bar != '\0'), self->coloured);
   g_autoptr (GString) out = g_string_new (self->drawn == 0 ? HIDE_CURSOR : NULL);
   if (self->drawn > 0)
     g_string_append_printf (out, UP_AND_ERASE, self->drawn);
+  const gsize begin = out->len;
   g_string_append (out, block);
+  g_string_append (out, bar);
   fputs (out->str, stderr);
   fflush (stderr);
   self->drawn = 0;
-  for (const char *at = block; *at != '\0'; at++)
+  for (const char *at = out->str + begin; *at != '\0'; at++)
     self->drawn += *at == '\n';
 }
 
@@ -256,6 +275,19 @@ muster_live_progress (const char *message, const MusterTurn *turn G_GNUC_UNUSED,
     print_line (self, now_us, FALSE);
   else if (self->shows == SHOWS_JSON)
     print_json (reasons, self->summary);
+  g_mutex_unlock (&self->lock);
+}
+
+/* The tick draws it. */
+void
+muster_live_restoring (guint64 done, guint64 total, gpointer user_data)
+{
+  MusterLive *self = user_data;
+  g_mutex_lock (&self->lock);
+  if (self->to_restore != total || done < self->restored)
+    self->restoring_us = muster_clock_now_us (muster_system_clock ());
+  self->restored = done;
+  self->to_restore = total;
   g_mutex_unlock (&self->lock);
 }
 

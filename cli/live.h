@@ -25,6 +25,9 @@ GCancellable *muster_live_cancellable (MusterLive *self);
 void muster_live_progress (const char *message, const MusterTurn *turn, GPtrArray *reasons,
                            gpointer user_data);
 
+/* A MusterRestoreProgress: a bar below the block. user_data is the MusterLive. */
+void muster_live_restoring (guint64 done, guint64 total, gpointer user_data);
+
 /* Ends it: the block is gone, the cursor is back. Doesn't return if a signal has come: the process
  * ends by it. */
 void muster_live_end (MusterLive *self);

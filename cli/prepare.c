@@ -161,12 +161,15 @@ prepare_model (const MusterCliOptions *options, const PrepareOptions *prepare)
       return muster_cli_fail (error);
     }
   }
+  MusterRestoreOptions restore = prepare->restore;
+  restore.progress = muster_live_restoring;
+  restore.user_data = verb.live;
   MusterPrepareOptions what = {
       .init_op = muster_scaffold_init_op (verb.scaffold),
       .saver = saver,
       .checkpoint_dir = prepare->directory,
       .checkpoint_filename = prepare->prefix,
-      .restore = &prepare->restore,
+      .restore = &restore,
       .timeout_us = options->timeout_us,
       .epoch = prepare->epoch,
       .again = prepare->again,

@@ -120,7 +120,7 @@ write_pair (void)
   add (writer, "words", NULL,
        muster_tensor_new_strv ((const char *const[]){"one",
                                                      "\033[2J\xc2\x9b"
-                                                     "2J",
+                                                     "2J\x1f\x01",
                                                      NULL}));
   finish (writer);
 }
