@@ -143,6 +143,12 @@ relative_path (const char *directory, const char *path)
   return is_absolute ? g_strdup (path) : way_between (tidy_directory, tidy_path);
 }
 
+static char *
+written_path (const char *directory, const char *path, gboolean absolute)
+{
+  return absolute && g_path_is_absolute (path) ? g_strdup (path) : relative_path (directory, path);
+}
+
 static gboolean
 check_state (const MusterCheckpointState *self, guint n_paths, const char *path, GError **error)
 {
@@ -188,9 +194,10 @@ muster_checkpoint_state_write_named (MusterStorage *storage, const char *directo
     return FALSE;
 
   g_autoptr (MusterCheckpointState) written = muster_checkpoint_state_new ();
-  written->latest = relative_path (directory, self->latest);
+  written->latest = written_path (directory, self->latest, self->absolute_paths);
   for (guint i = 0; i < self->all->len; i++)
-    g_ptr_array_add (written->all, relative_path (directory, self->all->pdata[i]));
+    g_ptr_array_add (written->all,
+                     written_path (directory, self->all->pdata[i], self->absolute_paths));
   if (!is_listed)
     g_ptr_array_add (written->all, g_strdup (written->latest));
   g_array_append_vals (written->timestamps, self->timestamps->data, self->timestamps->len);
@@ -211,6 +218,17 @@ muster_checkpoint_exists (MusterStorage *storage, const char *prefix)
 }
 
 char *
+muster_checkpoint_locate (MusterStorage *storage, const char *directory, const char *prefix)
+{
+  if (!g_path_is_absolute (prefix) || inside (directory, prefix) != NULL ||
+      muster_checkpoint_exists (storage, prefix))
+    return g_strdup (prefix);
+  g_autofree char *base = g_path_get_basename (prefix);
+  g_autofree char *here = put_behind (directory, base);
+  return muster_checkpoint_exists (storage, here) ? g_steal_pointer (&here) : g_strdup (prefix);
+}
+
+char *
 muster_latest_checkpoint (MusterStorage *storage, const char *directory, GError **error)
 {
   g_autoptr (GError) why = NULL;
@@ -220,14 +238,9 @@ muster_latest_checkpoint (MusterStorage *storage, const char *directory, GError 
       g_propagate_error (error, g_steal_pointer (&why));
     return NULL;
   }
-  if (muster_checkpoint_exists (storage, state->latest))
-    return g_steal_pointer (&state->latest);
-  if (g_path_is_absolute (state->latest) && inside (directory, state->latest) == NULL) {
-    g_autofree char *base = g_path_get_basename (state->latest);
-    g_autofree char *here = put_behind (directory, base);
-    if (muster_checkpoint_exists (storage, here))
-      return g_steal_pointer (&here);
-  }
+  g_autofree char *latest = muster_checkpoint_locate (storage, directory, state->latest);
+  if (muster_checkpoint_exists (storage, latest))
+    return g_steal_pointer (&latest);
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
                "Couldn't match files for checkpoint '%s', which the state of '%s' names",
                state->latest, directory);

@@ -7,7 +7,8 @@ G_BEGIN_DECLS
 
 /* MusterCheckpointState is DIRECTORY/checkpoint, the text file that names the latest checkpoint and
  * those kept (SAV.1 to SAV.10). A plain struct. Written with relative paths, so that a directory
- * can be moved; read with relative paths put behind the directory. Unknown fields are accepted. */
+ * can be moved (unless absolute_paths); read with relative paths put behind the directory. Unknown
+ * fields are accepted. */
 
 typedef struct {
   char *latest;       /* (owned) (nullable) a prefix */
@@ -15,6 +16,7 @@ typedef struct {
   GArray *timestamps; /* (owned) (element-type double) seconds since 1970: none, or one for each of
                          all */
   double last_preserved;
+  gboolean absolute_paths; /* TRUE: an absolute path is written as it stands */
 } MusterCheckpointState;
 
 MusterCheckpointState *muster_checkpoint_state_new (void);
@@ -54,6 +56,10 @@ GArray *muster_checkpoint_mtimes (MusterStorage *storage, const char *const *pre
 
 /* "PREFIX.meta"; for "m-3-00001-of-00002", one shard of an old format, "m-3.meta". */
 char *muster_checkpoint_meta_path (const char *prefix);
+
+/* Where a prefix that a directory's state names lies: an absolute one that is gone is looked for by
+ * its base name in the directory, which may have been moved. (transfer full) */
+char *muster_checkpoint_locate (MusterStorage *storage, const char *directory, const char *prefix);
 
 /* Removes PREFIX.index, PREFIX.meta and PREFIX.data-*; index first, so that no reader finds half of
  * it. G_IO_ERROR_BUSY, with nothing removed, while somebody who holds MUSTER_LOCK_SHARED on the

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LOCK_FILE  ".muster.lock"
 #define FIRST_WAIT (5 * MUSTER_MILLISECOND)
 #define LAST_WAIT  (200 * MUSTER_MILLISECOND)
 
@@ -76,7 +75,7 @@ muster_directory_lock (MusterStorage *storage, const char *directory, gint64 dea
   g_return_val_if_fail (directory != NULL, NULL);
   storage = storage != NULL ? storage : muster_local_storage ();
   clock = clock != NULL ? clock : muster_system_clock ();
-  g_autofree char *path = g_build_filename (directory, LOCK_FILE, NULL);
+  g_autofree char *path = g_build_filename (directory, MUSTER_LOCK_FILE, NULL);
   MusterStorageLock *lock = wait_for (storage, path, deadline_us, clock, cancellable, error);
   if (lock == NULL)
     return NULL;

@@ -13,6 +13,9 @@ G_BEGIN_DECLS
 
 typedef struct _MusterDirectoryLock MusterDirectoryLock;
 
+/* The file that is locked; its text says by whom it was last. */
+#define MUSTER_LOCK_FILE ".muster.lock"
+
 /* Waits until deadline_us of clock (NULL: the machine's) for whoever holds it: DEADLINE_EXCEEDED
  * says who. Any thread. */
 MusterDirectoryLock *muster_directory_lock (MusterStorage *storage, const char *directory,

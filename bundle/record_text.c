@@ -10,7 +10,9 @@
  * pass for another epoch. Names are escaped as in a URI: a file's name is any bytes, a GKeyFile's
  * value is UTF-8. */
 
-#define VERSION      1
+#define VERSION 1
+/* Leaves room to count on. */
+#define MAX_NUMBER   (G_MAXINT64 - (1 << 20))
 #define DIRECTORY    "directory"
 #define CHECKPOINT   "checkpoint "
 #define PLAIN_IN_URI "!$&'()*+,:=@/"
@@ -134,7 +136,7 @@ get_int64 (GKeyFile *file, const char *group, const char *key, gint64 least, gin
            GError **error)
 {
   g_autofree char *text = g_key_file_get_value (file, group, key, NULL);
-  return text == NULL || g_ascii_string_to_signed (text, 10, least, G_MAXINT64, value, NULL) ||
+  return text == NULL || g_ascii_string_to_signed (text, 10, least, MAX_NUMBER, value, NULL) ||
          refuse (error, group, key, "not a number as it should be");
 }
 

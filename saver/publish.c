@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bundle/checkpoint_state.h"
+#include "bundle/bundle_publish.h"
+#include "bundle/directory_lock.h"
 #include "graph/graph_nodes.h"
 #include "saver/saver_private.h"
 
@@ -57,10 +58,14 @@ has_index (MusterSaver *self, const char *temporary, char **written, GError **er
   return refuse_unseen (self, temporary, error);
 }
 
-/* Makes durable what another process wrote: TensorFlow doesn't. */
-static gboolean
-sync_written (MusterSaver *self, const char *directory, char **written, GError **error)
+gboolean
+muster_saver_sync_written (MusterSaver *self, const char *temporary, GError **error)
 {
+  g_autofree char *directory = g_path_get_dirname (temporary);
+  g_auto (GStrv) written = list_written (self, temporary, error);
+
+  if (!written || !has_index (self, temporary, written, error))
+    return FALSE;
   for (char **file = written; *file; file++) {
     g_autofree char *path = g_build_filename (directory, *file, NULL);
     if (!muster_storage_sync_directory (self->storage, path, error))
@@ -68,35 +73,6 @@ sync_written (MusterSaver *self, const char *directory, char **written, GError *
   }
 
   return TRUE;
-}
-
-/* Renames those files whose name ends (or doesn't) in ".index". */
-static gboolean
-rename_written (MusterSaver *self, const char *temporary, const char *prefix, char **written,
-                gboolean index, GError **error)
-{
-  g_autofree char *directory = g_path_get_dirname (temporary);
-  g_autofree char *name = g_path_get_basename (temporary);
-
-  for (char **file = written; *file; file++) {
-    g_autofree char *from = g_build_filename (directory, *file, NULL);
-    g_autofree char *to = g_strconcat (prefix, *file + strlen (name), NULL);
-    if (g_str_has_suffix (*file, ".index") == index &&
-        !muster_storage_rename (self->storage, from, to, error))
-      return FALSE;
-  }
-
-  return TRUE;
-}
-
-/* A checkpoint of that name from before goes first: its index must not stand beside new data. */
-static gboolean
-make_room (MusterSaver *self, const char *prefix, GError **error)
-{
-  if (!muster_checkpoint_exists (self->storage, prefix))
-    return TRUE;
-
-  return muster_remove_checkpoint (self->storage, prefix, error);
 }
 
 static gboolean
@@ -110,28 +86,40 @@ write_meta_graph (MusterSaver *self, const char *prefix, GError **error)
 }
 
 gboolean
-muster_saver_publish (MusterSaver *self, const char *temporary, const char *prefix, GError **error)
+muster_saver_publish (MusterSaver *self, const char *temporary, const char *prefix,
+                      gboolean *published, GError **error)
 {
-  g_autofree char *directory = g_path_get_dirname (temporary);
-  g_auto (GStrv) written = list_written (self, temporary, error);
+  if (!*published)
+    *published = muster_bundle_publish (self->storage, temporary, prefix, error);
 
-  return written && has_index (self, temporary, written, error) &&
-         sync_written (self, directory, written, error) && make_room (self, prefix, error) &&
-         rename_written (self, temporary, prefix, written, FALSE, error) &&
-         muster_storage_sync_directory (self->storage, directory, error) &&
-         rename_written (self, temporary, prefix, written, TRUE, error) &&
-         muster_storage_sync_directory (self->storage, directory, error) &&
-         write_meta_graph (self, prefix, error);
+  return *published && write_meta_graph (self, prefix, error);
+}
+
+/* A sharded save's parts lie in a directory of their own, TEMPORARY_temp_UNIQUE. */
+static void
+remove_quietly (MusterSaver *self, const char *path, const char *rest)
+{
+  g_auto (GStrv) parts =
+      strstr (rest, "_temp_") ? muster_storage_list (self->storage, path, NULL) : NULL;
+
+  for (char **part = parts; part && *part; part++) {
+    g_autofree char *inside = g_build_filename (path, *part, NULL);
+    (void)muster_storage_remove (self->storage, inside, NULL);
+  }
+  (void)muster_storage_remove (self->storage, path, NULL);
 }
 
 void
 muster_saver_discard_quietly (MusterSaver *self, const char *temporary)
 {
   g_autofree char *directory = g_path_get_dirname (temporary);
-  g_auto (GStrv) written = list_written (self, temporary, NULL);
+  g_autofree char *name = g_path_get_basename (temporary);
+  g_auto (GStrv) all = muster_storage_list (self->storage, directory, NULL);
 
-  for (char **file = written; file && *file; file++) {
+  for (char **file = all; file && *file; file++) {
+    const char *rest = g_str_has_prefix (*file, name) ? *file + strlen (name) : "";
     g_autofree char *path = g_build_filename (directory, *file, NULL);
-    (void)muster_storage_remove (self->storage, path, NULL); /* the save's own error counts */
+    if (*rest == '.' || g_str_has_prefix (rest, "_temp_"))
+      remove_quietly (self, path, rest);
   }
 }

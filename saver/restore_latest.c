@@ -222,38 +222,6 @@ finish (Choice *self, MusterRestored *result)
   result->warning = self->warnings->len > 0 ? g_strdup (self->warnings->str) : NULL;
 }
 
-static void
-adopt (MusterSaver *self, GPtrArray *newest_first)
-{
-  g_autoptr (GPtrArray) prefixes = g_ptr_array_new ();
-
-  for (guint i = newest_first->len; i-- > 0;)
-    g_ptr_array_add (prefixes, newest_first->pdata[i]);
-  g_ptr_array_add (prefixes, NULL);
-  muster_saver_recover_last_checkpoints (self, (const char *const *)prefixes->pdata);
-}
-
-gboolean
-muster_saver_adopt_directory (MusterSaver *self, const char *directory, GError **error)
-{
-  g_autoptr (GError) failure = NULL;
-
-  g_return_val_if_fail (MUSTER_IS_SAVER (self), FALSE);
-
-  g_autoptr (MusterCheckpointState) state =
-      muster_checkpoint_state_read (self->storage, directory, &failure);
-  if (failure) {
-    g_propagate_error (error, g_steal_pointer (&failure));
-    return FALSE;
-  }
-  if (state) {
-    g_autoptr (GPtrArray) prefixes = candidates (self, directory, state);
-    adopt (self, prefixes);
-  }
-
-  return TRUE;
-}
-
 /* What there is to choose from. A state that can't be read is an error unless the files may stand
  * in for it: it must not look like none. */
 static GPtrArray *
@@ -307,7 +275,9 @@ muster_saver_restore_latest_with (MusterSaver *self, MusterSession *session, con
     if (!restore_first (&choice, prefixes, &result, error))
       return FALSE;
     finish (&choice, &result);
-    adopt (self, prefixes);
+    /* Where the state can't be read, and the files stood in for it, nothing is anybody's to delete.
+     */
+    (void)muster_saver_adopt_directory (self, directory, NULL);
   }
   if (restored) {
     *restored = result;

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "bundle/bundle_index.h"
 #include "bundle/checkpoint_state.h"
+#include "bundle/crc32c.h"
 #include "saver/saver_private.h"
 
-static MusterKept *
-kept_new (const char *prefix, double time)
+#include <math.h>
+
+MusterKept *
+muster_kept_new (const char *prefix, double time)
 {
   MusterKept *kept = g_new (MusterKept, 1);
 
@@ -13,101 +17,271 @@ kept_new (const char *prefix, double time)
   return kept;
 }
 
-static void
-kept_free (gpointer data)
+void
+muster_kept_free (gpointer kept)
 {
-  g_free (((MusterKept *)data)->prefix);
-  g_free (data);
+  g_free (((MusterKept *)kept)->prefix);
+  g_free (kept);
 }
 
-static double
-wall_seconds (MusterSaver *self)
+double
+muster_saver_wall_seconds (MusterSaver *self)
 {
   return (double)muster_clock_wall_us (self->clock) / (double)MUSTER_SECOND;
 }
 
-/* The list as it will be: prefix at its end, and nowhere else. */
-static GPtrArray *
+/* The list as it will be, and what leaves it. */
+typedef struct {
+  GPtrArray *list;      /* (owned) (element-type MusterKept) oldest first */
+  GPtrArray *leaving;   /* (owned) (element-type utf8) to be deleted */
+  GPtrArray *preserved; /* (owned) (element-type utf8) kept for good */
+  double mark;
+} Change;
+
+static void
+change_clear (Change *self)
+{
+  g_clear_pointer (&self->list, g_ptr_array_unref);
+  g_clear_pointer (&self->leaving, g_ptr_array_unref);
+  g_clear_pointer (&self->preserved, g_ptr_array_unref);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Change, change_clear)
+
+/* prefix at its end, and nowhere else. */
+static Change
 list_with (MusterSaver *self, const char *prefix)
 {
-  GPtrArray *list = g_ptr_array_new_with_free_func (kept_free);
+  Change change = {.list = g_ptr_array_new_with_free_func (muster_kept_free),
+                   .leaving = g_ptr_array_new_with_free_func (g_free),
+                   .preserved = g_ptr_array_new_with_free_func (g_free)};
 
   g_mutex_lock (&self->lock);
+  change.mark = self->mark;
   for (guint i = 0; i < self->kept->len; i++) {
     const MusterKept *kept = self->kept->pdata[i];
     if (strcmp (kept->prefix, prefix) != 0)
-      g_ptr_array_add (list, kept_new (kept->prefix, kept->time));
+      g_ptr_array_add (change.list, muster_kept_new (kept->prefix, kept->time));
   }
   g_mutex_unlock (&self->lock);
-  g_ptr_array_add (list, kept_new (prefix, wall_seconds (self)));
+  g_ptr_array_add (change.list, muster_kept_new (prefix, muster_saver_wall_seconds (self)));
 
-  return list;
+  return change;
 }
 
-/* Takes as many from the front as are too many (SAV.52, as muster does it): (transfer full). */
-static GPtrArray *
-trim (MusterSaver *self, GPtrArray *list)
+/* SAV.54, SAV.83 */
+static gboolean
+is_for_good (MusterSaver *self, double time, double *mark)
 {
-  GPtrArray *leaving = g_ptr_array_new_with_free_func (g_free);
-
-  while (self->max_to_keep > 0 && list->len > (guint)self->max_to_keep) {
-    const MusterKept *oldest = list->pdata[0];
-    g_ptr_array_add (leaving, g_strdup (oldest->prefix));
-    g_ptr_array_remove_index (list, 0);
+  if (isinf (time))
+    return TRUE;
+  if (self->keep_seconds <= 0)
+    return FALSE;
+  if (self->keep_rule == MUSTER_KEEP_MANAGER) {
+    if (time - self->keep_seconds < *mark)
+      return FALSE;
+    *mark = time;
+    return TRUE;
   }
+  if (time <= *mark + self->keep_seconds)
+    return FALSE;
+  *mark += self->keep_seconds;
 
-  return leaving;
+  return TRUE;
+}
+
+/* Takes as many from the front as are too many (SAV.52, as muster does it). */
+static void
+trim (MusterSaver *self, Change *change)
+{
+  guint most = self->max_to_keep > 0 ? (guint)self->max_to_keep : G_MAXUINT;
+  guint n = change->list->len > most ? change->list->len - most : 0;
+
+  for (guint i = 0; i < n; i++) {
+    const MusterKept *oldest = change->list->pdata[i];
+    gboolean for_good = is_for_good (self, oldest->time, &change->mark);
+    g_ptr_array_add (for_good ? change->preserved : change->leaving, g_strdup (oldest->prefix));
+  }
+  g_ptr_array_remove_range (change->list, 0, n);
 }
 
 static gboolean
-write_state (MusterSaver *self, const char *directory, const char *prefix, GPtrArray *list,
+write_state (MusterSaver *self, const char *directory, const char *prefix, const Change *change,
              GError **error)
 {
   g_autoptr (MusterCheckpointState) state = muster_checkpoint_state_new ();
+  gboolean are_known = TRUE;
 
-  g_free (state->latest);
+  state->absolute_paths = self->absolute_paths;
   state->latest = g_strdup (prefix);
-  for (guint i = 0; i < list->len; i++) {
-    const MusterKept *kept = list->pdata[i];
+  state->last_preserved = self->keep_seconds > 0 ? change->mark : 0;
+  for (guint i = 0; i < change->list->len; i++) {
+    const MusterKept *kept = change->list->pdata[i];
     g_ptr_array_add (state->all, g_strdup (kept->prefix));
     g_array_append_val (state->timestamps, kept->time);
+    are_known = are_known && isfinite (kept->time);
   }
+  if (!are_known)
+    g_array_set_size (state->timestamps, 0);
 
-  return muster_checkpoint_state_write (self->storage, directory, state, error);
+  return muster_checkpoint_state_write_named (self->storage, directory, self->latest_filename,
+                                              state, error);
 }
 
-/* Removes what has left the list. One that can't be removed stays doomed until it can; the save
- * itself is well (SAV.55). */
+static gboolean
+add_file (MusterSaver *self, MusterSideCheckpoint *one, const char *prefix, const char *path,
+          gboolean summed, GError **error)
+{
+  MusterStorageInfo info;
+
+  if (!muster_storage_look (self->storage, path, &info, error))
+    return FALSE;
+  one->bytes += info.size;
+  if (!summed) {
+    muster_side_checkpoint_add_file (one, path + strlen (prefix), info.size, NULL);
+    return TRUE;
+  }
+  g_autoptr (GBytes) bytes = muster_storage_read (self->storage, path, error);
+  if (!bytes)
+    return FALSE;
+  guint32 crc = muster_crc32c_extend (0, g_bytes_get_data (bytes, NULL), g_bytes_get_size (bytes));
+  muster_side_checkpoint_add_file (one, path + strlen (prefix), g_bytes_get_size (bytes), &crc);
+
+  return TRUE;
+}
+
+/* Index and meta graph have no checksum of the whole of their own; data files have their tensors'.
+ */
+static gboolean
+describe_files (MusterSaver *self, MusterSideCheckpoint *one, const char *prefix, GError **error)
+{
+  g_autofree char *index_path = muster_bundle_index_path (prefix);
+  g_autofree char *meta = g_strconcat (prefix, ".meta", NULL);
+  g_autoptr (MusterBundleIndex) index = muster_bundle_index_load (self->storage, prefix, error);
+
+  g_array_set_size (one->files, 0);
+  one->bytes = 0;
+  if (!index || !add_file (self, one, prefix, index_path, TRUE, error))
+    return FALSE;
+  for (gint32 i = 0; i < index->n_shards; i++) {
+    g_autofree char *path = muster_bundle_data_path (prefix, i, index->n_shards);
+    if (!add_file (self, one, prefix, path, FALSE, error))
+      return FALSE;
+  }
+
+  return !self->with_meta_graph || add_file (self, one, prefix, meta, TRUE, error);
+}
+
+static gboolean
+describe (MusterSaver *self, MusterCheckpointRecord *record, const char *directory,
+          const char *prefix, gint64 step, GError **error)
+{
+  MusterSideCheckpoint *one;
+
+  muster_checkpoint_record_forget (record, prefix); /* of one that was there before */
+  one = muster_checkpoint_record_ensure (record, prefix);
+  one->step = MAX (step, -1);
+  one->epoch = muster_saver_claimed_epoch (self, directory);
+  one->time = muster_saver_wall_seconds (self);
+  one->state_file = g_strdup (self->latest_filename);
+
+  return describe_files (self, one, prefix, error);
+}
+
+/* Names of other directories stay out: what is removed is made from these. */
+static MusterSideCheckpoint *
+entry_of (MusterCheckpointRecord *record, const char *directory, const char *prefix)
+{
+  g_autofree char *own = g_path_get_dirname (prefix);
+
+  return strcmp (own, directory) == 0 ? muster_checkpoint_record_find (record, prefix) : NULL;
+}
+
 static void
-remove_doomed (MusterSaver *self, GPtrArray *leaving, const char *just_saved)
+mark_leaving (MusterCheckpointRecord *record, const char *directory, const Change *change)
+{
+  for (guint i = 0; i < change->leaving->len; i++) {
+    MusterSideCheckpoint *one = entry_of (record, directory, change->leaving->pdata[i]);
+    if (one)
+      one->doomed = TRUE;
+  }
+  for (guint i = 0; i < change->preserved->len; i++) {
+    MusterSideCheckpoint *one = entry_of (record, directory, change->preserved->pdata[i]);
+    if (one)
+      one->preserved = TRUE;
+  }
+}
+
+/* What has gone since it was doomed, here or by a hand. */
+static void
+forget_gone (MusterSaver *self, MusterCheckpointRecord *record, const char *directory)
+{
+  for (guint i = record->checkpoints->len; i-- > 0;) {
+    const MusterSideCheckpoint *one = record->checkpoints->pdata[i];
+    g_autofree char *prefix = g_build_filename (directory, one->name, NULL);
+    gboolean waits = FALSE;
+    g_mutex_lock (&self->lock);
+    waits = g_ptr_array_find_with_equal_func (self->doomed, prefix, g_str_equal, NULL);
+    g_mutex_unlock (&self->lock);
+    if (one->doomed && !waits && !muster_checkpoint_exists (self->storage, prefix))
+      muster_checkpoint_record_forget (record, one->name);
+  }
+}
+
+/* Removes what has left the list. One that can't be removed, or that somebody reads, stays doomed
+ * until it can; the save itself is well (SAV.55). */
+static void
+remove_doomed (MusterSaver *self, const Change *change, const char *just_saved)
+{
+  g_autoptr (GPtrArray) remaining = g_ptr_array_new_with_free_func (g_free);
+
+  g_mutex_lock (&self->lock);
+  g_autoptr (GPtrArray) doomed = g_steal_pointer (&self->doomed);
+  self->doomed = g_ptr_array_new_with_free_func (g_free);
+  g_mutex_unlock (&self->lock);
+  for (guint i = 0; i < change->leaving->len; i++)
+    g_ptr_array_add (doomed, g_strdup (change->leaving->pdata[i]));
+  for (guint i = 0; i < doomed->len; i++) {
+    const char *prefix = doomed->pdata[i];
+    if (strcmp (prefix, just_saved) != 0 && !muster_remove_checkpoint (self->storage, prefix, NULL))
+      g_ptr_array_add (remaining, g_strdup (prefix));
+  }
+  g_mutex_lock (&self->lock);
+  g_ptr_array_extend_and_steal (self->doomed, g_steal_pointer (&remaining));
+  g_mutex_unlock (&self->lock);
+}
+
+static void
+commit (MusterSaver *self, Change *change, guint64 bytes)
 {
   g_mutex_lock (&self->lock);
-  g_ptr_array_extend_and_steal (self->doomed, leaving);
-  for (guint i = self->doomed->len; i-- > 0;) {
-    const char *prefix = self->doomed->pdata[i];
-    if (strcmp (prefix, just_saved) == 0 || muster_remove_checkpoint (self->storage, prefix, NULL))
-      g_ptr_array_remove_index (self->doomed, i);
-  }
+  g_autoptr (GPtrArray) before = self->kept;
+  self->kept = g_steal_pointer (&change->list);
+  self->mark = change->mark;
+  self->last_bytes = MAX (bytes, 1);
   g_mutex_unlock (&self->lock);
 }
 
 gboolean
-muster_saver_record (MusterSaver *self, const char *directory, const char *prefix, GError **error)
+muster_saver_record (MusterSaver *self, const char *directory, const char *prefix, gint64 step,
+                     MusterCheckpointRecord *record, guint64 *bytes, char **trouble, GError **error)
 {
-  g_autoptr (GPtrArray) list = list_with (self, prefix);
-  GPtrArray *leaving = trim (self, list);
+  g_autoptr (GError) failure = NULL;
+  g_auto (Change) change = list_with (self, prefix);
 
-  if (!write_state (self, directory, prefix, list, error)) {
-    g_ptr_array_unref (leaving);
+  trim (self, &change);
+  if (!write_state (self, directory, prefix, &change, error))
     return FALSE;
-  }
-
-  g_mutex_lock (&self->lock);
-  GPtrArray *before = self->kept;
-  self->kept = g_steal_pointer (&list);
-  g_mutex_unlock (&self->lock);
-  g_ptr_array_unref (before);
-  remove_doomed (self, leaving, prefix);
+  /* From here on the save stands: nothing in the record is needed to restore it. */
+  forget_gone (self, record, directory);
+  gboolean is_described = describe (self, record, directory, prefix, step, &failure);
+  *bytes = muster_checkpoint_record_find (record, prefix)->bytes;
+  mark_leaving (record, directory, &change);
+  if (self->keep_seconds > 0)
+    record->last_preserved = MAX (change.mark, 0);
+  if (!is_described || !muster_checkpoint_record_write (self->storage, directory, record, &failure))
+    *trouble = g_strdup (failure->message);
+  commit (self, &change, *bytes);
+  remove_doomed (self, &change, prefix);
 
   return TRUE;
 }
@@ -126,17 +300,34 @@ muster_saver_last_checkpoints (MusterSaver *self)
 }
 
 void
-muster_saver_recover_last_checkpoints (MusterSaver *self, const char *const *prefixes)
+muster_saver_set_last_checkpoints (MusterSaver *self, const char *const *prefixes,
+                                   const double *times)
 {
-  GPtrArray *list = g_ptr_array_new_with_free_func (kept_free);
+  GPtrArray *list = g_ptr_array_new_with_free_func (muster_kept_free);
 
-  for (const char *const *prefix = prefixes; *prefix; prefix++)
-    if (muster_checkpoint_exists (self->storage, *prefix))
-      g_ptr_array_add (list, kept_new (*prefix, wall_seconds (self)));
-
+  for (gsize i = 0; prefixes[i]; i++)
+    g_ptr_array_add (list, muster_kept_new (prefixes[i], times ? times[i] : INFINITY));
   g_mutex_lock (&self->lock);
-  GPtrArray *before = self->kept;
+  g_autoptr (GPtrArray) before = self->kept;
   self->kept = list;
   g_mutex_unlock (&self->lock);
-  g_ptr_array_unref (before);
+}
+
+void
+muster_saver_recover_last_checkpoints (MusterSaver *self, const char *const *prefixes)
+{
+  g_autoptr (GArray) times = g_array_new (FALSE, FALSE, sizeof (double));
+  g_autoptr (GPtrArray) found = g_ptr_array_new ();
+
+  for (const char *const *prefix = prefixes; *prefix; prefix++) {
+    const char *one[] = {*prefix, NULL};
+    g_autoptr (GArray) time = muster_checkpoint_mtimes (self->storage, one);
+    if (time->len == 0)
+      continue; /* it is gone */
+    g_array_append_vals (times, time->data, 1);
+    g_ptr_array_add (found, (gpointer)*prefix);
+  }
+  g_ptr_array_add (found, NULL);
+  muster_saver_set_last_checkpoints (self, (const char *const *)found->pdata,
+                                     (const double *)(gpointer)times->data);
 }

@@ -17,24 +17,76 @@ G_BEGIN_DECLS
 #define MUSTER_TYPE_SAVER (muster_saver_get_type ())
 G_DECLARE_FINAL_TYPE (MusterSaver, muster_saver, MUSTER, SAVER, GObject)
 
+/* What becomes of a checkpoint that leaves the list, where every so many hours one is kept for
+ * good. The mark that it goes by is stored in the state file, and so outlives the process. */
+typedef enum {
+  MUSTER_KEEP_SAVER,   /* as tf.train.Saver: one after the mark and so many hours; the mark moves on
+                          by so many hours */
+  MUSTER_KEEP_MANAGER, /* as CheckpointManager: one so many hours or more after the last one kept;
+                          what isn't newer than that one is left alone */
+} MusterKeepRule;
+
+/* Where there is no room for a checkpoint. What is there is kept in any case. */
+typedef enum {
+  MUSTER_WHEN_FULL_FAIL,  /* RESOURCE_EXHAUSTED: what it needs, what is free, where */
+  MUSTER_WHEN_FULL_SKIP,  /* no checkpoint this time (MusterSaved.skipped) */
+  MUSTER_WHEN_FULL_PAUSE, /* waits for room, until the deadline */
+} MusterWhenFull;
+
+/* A save waits for room: how much it needs, how much there is, for how long it has waited. */
+typedef void (*MusterSaverPaused) (const char *why, gpointer user_data);
+
 typedef struct {
   int max_to_keep; /* 0: what the SaverDef says (which may be 0: keep all); below 0: keep all */
   const char *base_name;  /* NULL: "model.ckpt" */
   gboolean no_meta_graph; /* TRUE: no PREFIX.meta beside the checkpoint */
   gboolean no_probe; /* TRUE: the first save doesn't ask who sees the directory (saver/probe.h) */
-  MusterStorage *storage; /* NULL: local files */
-  MusterClock *clock;     /* NULL: the machine's */
+  MusterStorage *storage;    /* NULL: local files */
+  MusterClock *clock;        /* NULL: the machine's */
+  double keep_every_n_hours; /* 0: what the SaverDef says; below 0: none is kept for good */
+  MusterKeepRule keep_rule;
+  gboolean absolute_paths; /* TRUE: as they are, in the state file; else a directory can be moved */
+  const char *latest_filename; /* the state file's name; NULL: "checkpoint" */
+  gboolean pad_step_number;    /* TRUE: "model.ckpt-00001200" */
+  gboolean unlisted;           /* TRUE: no state file is written, no list kept, nothing deleted */
+  gboolean adopt_unknown; /* TRUE: what lies in a directory under this base name is the saver's,
+                             to list and delete, even where no state and no record names it */
+  MusterWhenFull when_full;
+  MusterSaverPaused paused; /* (nullable) on the saving thread, at each look that finds no room */
+  gpointer paused_data;
 } MusterSaverOptions;
 
-/* INVALID_ARGUMENT where the meta graph has no SaverDef, or one that names no ops. options may be
- * NULL. */
+/* What became of a save. Clear with muster_saved_clear (). */
+typedef struct {
+  char *prefix;   /* (owned) (nullable) NULL where it was skipped */
+  gint64 step;    /* -1: none */
+  guint64 bytes;  /* of its files; 0 where it isn't listed */
+  gint64 took_us; /* waiting for its turn and for room among it */
+  gboolean skipped;
+  char *
+      why; /* (owned) (nullable) why it was skipped; else what, beside the checkpoint, went wrong */
+} MusterSaved;
+
+void muster_saved_clear (MusterSaved *self);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterSaved, muster_saved_clear)
+
+/* INVALID_ARGUMENT where the meta graph has no SaverDef, or one that names no ops, and for names
+ * that can't be. options may be NULL. */
 MusterSaver *muster_saver_new (MusterMetaGraph *meta_graph, const MusterSaverOptions *options,
                                GError **error);
 
 /* The chief's hold on its model, from now on: (nullable). Each save asks the master whether it is
  * held, before anything is written and again before the checkpoint is published; one that is lost
- * is FAILED_PRECONDITION, and nothing is left behind. What is durable is announced. */
+ * is FAILED_PRECONDITION, and nothing is left behind. What is durable is announced. A directory is
+ * claimed with it: see muster_saver_claim_directory (). */
 void muster_saver_set_lease (MusterSaver *self, MusterLease *lease);
+
+/* Takes a directory for the chief whose lease the saver has, in its side file: from then on a chief
+ * that had it before, at this master or at one that is gone, is refused there (FAILED_PRECONDITION)
+ * before it writes anything, and again before it publishes. A save does it by itself; a chief does
+ * it before it restores. Without a lease nothing is claimed and nobody is refused. */
+gboolean muster_saver_claim_directory (MusterSaver *self, const char *directory, gint64 deadline_us,
+                                       GCancellable *cancellable, GError **error);
 
 /* State outside the graph that goes into every checkpoint from now on, and is handed out by every
  * restore, as the tensors NAME/… (saver/saveable.h). ALREADY_EXISTS for a name that is taken. */
@@ -42,10 +94,16 @@ gboolean muster_saver_add_saveable (MusterSaver *self, const char *name, MusterS
                                     MusterSaveableFlags flags, GError **error);
 
 /* Saves as DIRECTORY/BASE-STEP (step below 0: without a number) and returns that prefix (transfer
- * full), after it is durable and "latest". */
+ * full), after it is durable and "latest". One that is skipped for want of room is
+ * RESOURCE_EXHAUSTED here. */
 char *muster_saver_save (MusterSaver *self, MusterSession *session, const char *directory,
                          gint64 step, gint64 deadline_us, GCancellable *cancellable,
                          GError **error);
+
+/* The same, with all there is to tell; a skipped save is success. */
+gboolean muster_saver_save_full (MusterSaver *self, MusterSession *session, const char *directory,
+                                 gint64 step, MusterSaved *saved, gint64 deadline_us,
+                                 GCancellable *cancellable, GError **error);
 
 /* Compares a checkpoint with what the saver restores and reads every tensor: one error lists every
  * missing, wrongly shaped and wrongly typed tensor with the nearest name (INVALID_ARGUMENT), or the
@@ -69,12 +127,19 @@ gboolean muster_saver_restore_latest (MusterSaver *self, MusterSession *session,
 
 /* The list that retention works on, oldest first: (transfer full) NULL-terminated. */
 char **muster_saver_last_checkpoints (MusterSaver *self);
-/* Rebuilds the list from a state file's paths: those whose files exist, in that order (SAV.50). */
+/* Puts others in its place (prefixes is NULL-terminated). times has one for each, in seconds since
+ * 1970; NULL: they are never deleted (SAV.51). */
+void muster_saver_set_last_checkpoints (MusterSaver *self, const char *const *prefixes,
+                                        const double *times);
+/* Rebuilds the list: those whose files exist, in that order, as old as their files (SAV.50). */
 void muster_saver_recover_last_checkpoints (MusterSaver *self, const char *const *prefixes);
 
-/* The same from a directory's state file, as a saver of a new process needs it before its first
- * save: so that the checkpoints before are still listed, and forgotten in their turn. No state file
- * is no list. DATA_LOSS for one that can't be read. */
+/* The same from a directory, as a saver of a new process needs it before its first save, so that
+ * the checkpoints before are still listed, and forgotten in their turn: those that its state file
+ * names, and those of this base name that the side file knows for a muster's (adopt_unknown: all).
+ * Those kept for good or set aside never. No directory and no state file is no list; DATA_LOSS for
+ * a state file that can't be read. Takes away what dead savers left half written a day ago or
+ * more. */
 gboolean muster_saver_adopt_directory (MusterSaver *self, const char *directory, GError **error);
 
 /* Where its checkpoints are; borrowed. */

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "bundle/bundle_reader.h"
+#include "bundle/checkpoint_record.h"
 #include "saver/probe_private.h"
 #include "saver/saveable_private.h"
 #include "saver/saver.h"
@@ -10,8 +11,14 @@ G_BEGIN_DECLS
 
 typedef struct {
   char *prefix; /* (owned) */
-  double time;  /* seconds since 1970 */
+  double time;  /* seconds since 1970; INFINITY: it is never deleted */
 } MusterKept;
+
+/* What of a directory is this chief's. */
+typedef struct {
+  char *directory; /* (owned) */
+  gint64 epoch;    /* in its side file */
+} MusterClaimed;
 
 struct _MusterSaver {
   GObject parent;
@@ -20,19 +27,34 @@ struct _MusterSaver {
   int max_to_keep;             /* 0: all */
   char *base_name;             /* (owned) */
   gboolean with_meta_graph;
+  double keep_seconds; /* 0: none is kept for good */
+  MusterKeepRule keep_rule;
+  gboolean absolute_paths;
+  char *latest_filename; /* (owned) (nullable) */
+  gboolean pad_step_number;
+  gboolean unlisted;
+  gboolean adopt_unknown;
+  MusterWhenFull when_full;
+  MusterSaverPaused paused; /* (nullable) */
+  gpointer paused_data;
   MusterStorage *storage;     /* (owned) */
   MusterClock *clock;         /* (owned) */
   MusterSaveables *saveables; /* (owned) any thread */
   MusterProbe *probe;         /* (owned) any thread */
   gboolean no_probe;
-  GMutex saving;              /* held by the save whose turn it is */
   GMutex lock;
+  GCond turn_ended;
   /* guarded by lock */
   char *life_directory; /* (owned) (nullable) where the life is noted that this saver began */
   char *life;           /* (owned) (nullable) the base name of its checkpoint */
-  MusterLease *lease; /* (owned) (nullable) */
-  GPtrArray *kept;    /* (owned) (element-type MusterKept) oldest first */
-  GPtrArray *doomed;  /* (owned) (element-type utf8) prefixes that could not be removed yet */
+  gboolean is_saving;   /* somebody has the turn */
+  MusterLease *lease;   /* (owned) (nullable) */
+  GArray *claimed;      /* (owned) (element-type MusterClaimed) under that lease */
+  double mark;          /* what is kept for good goes by it: seconds since 1970 */
+  guint64 last_bytes;   /* the last checkpoint's */
+  gint64 graph_bytes;   /* what the graph's variables take; -1: not counted yet */
+  GPtrArray *kept;      /* (owned) (element-type MusterKept) oldest first */
+  GPtrArray *doomed;    /* (owned) (element-type utf8) prefixes that could not be removed yet */
 };
 
 /* One save that isn't the SaverDef's plain one: a snapshot's, or one under a name of the caller's.
@@ -45,6 +67,7 @@ typedef struct {
                                       graph: they go into the same checkpoint */
   void (*written) (gpointer data); /* (nullable) the master has written all; not published yet */
   gpointer written_data;
+  MusterSaved *saved; /* (nullable) what became of it; without, a skipped one is an error */
 } MusterSaveHow;
 
 /* muster_saver_save (), in that way. */
@@ -59,15 +82,62 @@ char *muster_saver_prefix_for (MusterSaver *self, const char *directory, gint64 
 /* A path as the master is to be told of it: another process has another working directory. */
 char *muster_saver_path_for_master (MusterSaver *self, const char *path);
 
-/* publish.c: turns what the master wrote at temporary into the checkpoint prefix, durably. */
+/* save.c: one save at a time. */
+gboolean muster_saver_take_turn (MusterSaver *self, gint64 deadline_us, GCancellable *cancellable,
+                                 GError **error);
+void muster_saver_end_turn (MusterSaver *self);
+double muster_saver_wall_seconds (MusterSaver *self);
+
+/* publish.c: makes durable what the master wrote at temporary, without the directory's lock. */
+gboolean muster_saver_sync_written (MusterSaver *self, const char *temporary, GError **error);
+/* Turns it into the checkpoint prefix, under the directory's lock; *published tells how far it has
+ * come, and another call goes on from there. */
 gboolean muster_saver_publish (MusterSaver *self, const char *temporary, const char *prefix,
-                               GError **error);
+                               gboolean *published, GError **error);
 /* Takes away what is left of a save that failed. */
 void muster_saver_discard_quietly (MusterSaver *self, const char *temporary);
+/* Takes away what dead savers left in a directory, under the lock. */
+void muster_saver_sweep_quietly (MusterSaver *self, const char *directory);
 
-/* retention.c: makes prefix the latest, in the state file and in the list, and then removes what
- * leaves the list. */
+/* fence.c: takes the directory for the lease's chief, or finds that it has it still; under the
+ * directory's lock, with its record. *changed: the record is to be written. No lease: TRUE. */
+gboolean muster_saver_check_claim (MusterSaver *self, MusterLease *lease, const char *directory,
+                                   MusterCheckpointRecord *record, gboolean *changed,
+                                   GError **error);
+gboolean muster_saver_claim_with (MusterSaver *self, MusterLease *lease, const char *directory,
+                                  gint64 deadline_us, GCancellable *cancellable, GError **error);
+void muster_claimed_clear (gpointer claimed);
+/* The lease's epoch in the directory; 0 without one. */
+gint64 muster_saver_claimed_epoch (MusterSaver *self, const char *directory);
+
+/* room.c: a save that looks for room, by the saver's when_full. */
+typedef struct {
+  const char *directory;
+  guint64 bytes; /* that it needs */
+  gint64 deadline_us;
+  GCancellable *cancellable; /* (nullable) */
+  gint64 started_us;
+  gint64 pause_us; /* the next one */
+  char *why;       /* (owned) (nullable) the save is to be skipped, and why */
+} MusterRoom;
+
+/* FALSE with an error: there is none. TRUE: there is, unless it has a why. */
+gboolean muster_saver_find_room (MusterSaver *self, MusterRoom *room, GError **error);
+/* TRUE if that is what failed, as far as can be told before its files are taken away. */
+gboolean muster_saver_was_full (MusterSaver *self, const MusterRoom *room, const GError *failure);
+/* After such a failure (transfer full): as muster_saver_find_room (), for another try. */
+gboolean muster_saver_after_full (MusterSaver *self, MusterRoom *room, GError *failure,
+                                  GError **error);
+/* What a checkpoint will take, as far as the graph and the last one tell. */
+guint64 muster_saver_estimate (MusterSaver *self, const GPtrArray *tensors);
+
+/* retention.c: makes prefix the latest, in the state file, the list and the record, and then
+ * removes what leaves the list; under the directory's lock. *trouble (nullable out) (transfer full)
+ * is what went wrong with the record: the save is well. */
 gboolean muster_saver_record (MusterSaver *self, const char *directory, const char *prefix,
-                              GError **error);
+                              gint64 step, MusterCheckpointRecord *record, guint64 *bytes,
+                              char **trouble, GError **error);
+MusterKept *muster_kept_new (const char *prefix, double time);
+void muster_kept_free (gpointer kept);
 
 G_END_DECLS

@@ -106,7 +106,7 @@ MUSTER_TEST (SaverOnEngine, saves_and_restores_in_another_life)
   MUSTER_EXPECT_STREQ (restored, prefix);
   MUSTER_EXPECT_EQ (value_of_w (&after, NULL), ONES);
   g_auto (GStrv) names = muster_storage_list (muster_local_storage (), directory, NULL);
-  MUSTER_EXPECT_EQ (g_strv_length (names), 4u);
+  MUSTER_EXPECT_EQ (g_strv_length (names), 6u);
 }
 
 /* diff 21: nothing is assigned unless everything fits */

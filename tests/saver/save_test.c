@@ -84,8 +84,9 @@ MUSTER_TEST (Save, publishes_a_checkpoint_and_names_it_the_latest)
   g_autofree char *latest = muster_latest_checkpoint (muster_local_storage (), directory, NULL);
   MUSTER_EXPECT_STREQ (prefix, expected);
   MUSTER_EXPECT_STREQ (latest, expected);
-  MUSTER_EXPECT_STREQ (files, "checkpoint model.ckpt-1200.data-00000-of-00001 "
-                              "model.ckpt-1200.index model.ckpt-1200.meta");
+  MUSTER_EXPECT_STREQ (
+      files, ".muster.lock checkpoint checkpoint.muster model.ckpt-1200.data-00000-of-00001 "
+             "model.ckpt-1200.index model.ckpt-1200.meta");
   g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (NULL, prefix, NULL);
   MUSTER_EXPECT_TRUE (reader && muster_bundle_reader_verify (reader, NULL, NULL, NULL, NULL));
 }
@@ -114,7 +115,8 @@ MUSTER_TEST (Save, leaves_the_meta_graph_out_when_told_to)
   g_autofree char *prefix = save (&f, muster_test_tmpdir (), 1, NULL);
 
   g_autofree char *files = files_in (muster_test_tmpdir ());
-  MUSTER_EXPECT_STREQ (files, "checkpoint m-1.data-00000-of-00001 m-1.index");
+  MUSTER_EXPECT_STREQ (
+      files, ".muster.lock checkpoint checkpoint.muster m-1.data-00000-of-00001 m-1.index");
   MUSTER_EXPECT_TRUE (prefix != NULL);
 }
 
@@ -332,7 +334,7 @@ MUSTER_TEST (Lease, that_is_lost_while_a_save_runs_publishes_nothing)
   MUSTER_EXPECT_NULL (prefix);
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
   g_autofree char *files = files_in (muster_test_tmpdir ());
-  MUSTER_EXPECT_STREQ (files, "");
+  MUSTER_EXPECT_STREQ (files, ".muster.lock checkpoint.muster");
 }
 
 MUSTER_TEST (Lease, whose_master_is_deaf_afterwards_leaves_the_save_as_it_is)

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bundle/directory_lock.h"
+#include "saver/saver_private.h"
+
+#include <unistd.h>
+
+/* One chief writes to a directory: the one that claimed it last. A master counts its chiefs' epochs
+ * anew when it is started again, so the directory counts on for itself, in the side file. */
+
+void
+muster_claimed_clear (gpointer claimed)
+{
+  g_free (((MusterClaimed *)claimed)->directory);
+}
+
+/* Who holds a directory, so that two savers of one chief are one. */
+static char *
+name_of (MusterLease *lease)
+{
+  return g_strdup_printf ("the chief of '%s', epoch %" G_GINT64_FORMAT ", at %s:%d",
+                          muster_lease_model (lease), muster_lease_epoch (lease),
+                          g_get_host_name (), (int)getpid ());
+}
+
+gint64
+muster_saver_claimed_epoch (MusterSaver *self, const char *directory)
+{
+  gint64 epoch = 0;
+
+  g_mutex_lock (&self->lock);
+  for (guint i = 0; i < self->claimed->len; i++) {
+    const MusterClaimed *claimed = &g_array_index (self->claimed, MusterClaimed, i);
+    if (strcmp (claimed->directory, directory) == 0)
+      epoch = claimed->epoch;
+  }
+  g_mutex_unlock (&self->lock);
+
+  return epoch;
+}
+
+static void
+note_claim (MusterSaver *self, MusterLease *lease, const char *directory, gint64 epoch)
+{
+  MusterClaimed claimed = {.directory = g_strdup (directory), .epoch = epoch};
+
+  g_mutex_lock (&self->lock);
+  if (self->lease == lease)
+    g_array_append_val (self->claimed, claimed);
+  else
+    muster_claimed_clear (&claimed);
+  g_mutex_unlock (&self->lock);
+}
+
+static void
+write_holder (MusterCheckpointRecord *record, const char *chief, gint64 epoch, gboolean *changed)
+{
+  g_free (record->chief);
+  record->chief = g_strdup (chief);
+  record->epoch = epoch;
+  *changed = TRUE;
+}
+
+gboolean
+muster_saver_check_claim (MusterSaver *self, MusterLease *lease, const char *directory,
+                          MusterCheckpointRecord *record, gboolean *changed, GError **error)
+{
+  if (!lease)
+    return TRUE;
+  gint64 epoch = muster_saver_claimed_epoch (self, directory);
+  g_autofree char *chief = name_of (lease);
+  gboolean is_noted = g_strcmp0 (record->chief, chief) == 0;
+
+  if (epoch == 0) {
+    epoch = is_noted ? record->epoch : MAX (muster_lease_epoch (lease), record->epoch + 1);
+    note_claim (self, lease, directory, epoch);
+  }
+  if (record->epoch > epoch || (record->epoch == epoch && !is_noted)) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+                 "'%s' was taken over by %s, whose epoch there is %" G_GINT64_FORMAT
+                 " (this chief's is %" G_GINT64_FORMAT "): nothing more is saved here",
+                 directory, record->chief ? record->chief : "another chief", record->epoch, epoch);
+    return FALSE;
+  }
+  if (record->epoch < epoch)
+    write_holder (record, chief, epoch, changed);
+
+  return TRUE;
+}
+
+gboolean
+muster_saver_claim_with (MusterSaver *self, MusterLease *lease, const char *directory,
+                         gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  gboolean changed = FALSE;
+
+  if (!lease)
+    return TRUE;
+  g_autoptr (MusterDirectoryLock) lock = muster_directory_lock (
+      self->storage, directory, deadline_us, self->clock, cancellable, error);
+  g_autoptr (MusterCheckpointRecord) record =
+      lock ? muster_checkpoint_record_read_to_write (self->storage, directory, error) : NULL;
+
+  return record && muster_saver_check_claim (self, lease, directory, record, &changed, error) &&
+         (!changed || muster_checkpoint_record_write (self->storage, directory, record, error));
+}
+
+gboolean
+muster_saver_claim_directory (MusterSaver *self, const char *directory, gint64 deadline_us,
+                              GCancellable *cancellable, GError **error)
+{
+  g_return_val_if_fail (MUSTER_IS_SAVER (self), FALSE);
+
+  g_mutex_lock (&self->lock);
+  g_autoptr (MusterLease) lease = self->lease ? g_object_ref (self->lease) : NULL;
+  g_mutex_unlock (&self->lock);
+
+  return !lease ||
+         (muster_storage_make_directory (self->storage, directory, error) &&
+          muster_saver_claim_with (self, lease, directory, deadline_us, cancellable, error));
+}

@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bundle/bundle_writer.h"
+#include "bundle/directory_lock.h"
+#include "saver/saver_private.h"
+
+#define STATE_FILE "checkpoint"
+
+/* That a checkpoint is durable is told within this time, or not. */
+#define TELL_US (5 * MUSTER_SECOND)
+
+/* Asks the master, by an announcement that says nothing new. */
+static gboolean
+check_lease (MusterLease *lease, gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  MusterAnnouncement nothing = MUSTER_ANNOUNCEMENT_INIT;
+
+  return !lease || muster_lease_announce (lease, &nothing, deadline_us, cancellable, error);
+}
+
+/* The checkpoint is there, whether or not the master hears of it; only a lease that is lost
+ * counts. */
+static gboolean
+announce_durable (MusterSaver *self, MusterLease *lease, const char *prefix, gint64 step,
+                  gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  MusterAnnouncement durable = MUSTER_ANNOUNCEMENT_INIT;
+  g_autoptr (GError) failure = NULL;
+  gint64 soon_us = muster_deadline_after (muster_clock_now_us (self->clock), TELL_US);
+
+  if (!lease || step < 0)
+    return TRUE;
+  durable.durable_step = step;
+  durable.durable = (char *)prefix;
+  if (muster_lease_announce (lease, &durable, MIN (deadline_us, soon_us), cancellable, &failure) ||
+      !muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION))
+    return TRUE;
+  g_propagate_error (error, g_steal_pointer (&failure));
+
+  return FALSE;
+}
+
+/* Runs the save op with the prefix fed: its tensor depends on the files being there. */
+static gboolean
+run_save (MusterSaver *self, MusterSession *session, const char *prefix, const MusterSaveHow *how,
+          gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  g_autofree char *path = muster_saver_path_for_master (self, prefix);
+  g_autoptr (MusterTensor) name = muster_tensor_new_string (path);
+  g_autoptr (MusterTensor) written = NULL;
+  const char *save_tensor = how->save_tensor ? how->save_tensor : self->info.save_tensor;
+  MusterFeed feed = {self->info.filename_tensor, name};
+  gboolean is_tensor = strchr (save_tensor, ':') != NULL;
+  MusterStep step = {.feeds = &feed,
+                     .n_feeds = 1,
+                     .fetches = &save_tensor,
+                     .n_fetches = is_tensor ? 1 : 0,
+                     .targets = &save_tensor,
+                     .n_targets = is_tensor ? 0 : 1,
+                     .deadline_us = deadline_us};
+
+  return muster_session_run (session, &step, &written, NULL, cancellable, error);
+}
+
+/* Beside the checkpoint to be, so that a rename is enough; hidden from those who list checkpoints.
+ */
+static char *
+temporary_for (MusterSaver *self, const char *prefix)
+{
+  g_autofree char *directory = g_path_get_dirname (prefix);
+  g_autofree char *name = g_path_get_basename (prefix);
+  g_autofree char *temporary = g_strdup_printf (
+      ".saving-%08x-%s", (guint32)(muster_clock_random (self->clock) * G_MAXUINT32), name);
+
+  return g_build_filename (directory, temporary, NULL);
+}
+
+/* What the master holds, and what lies outside the graph beside it: two parts of one checkpoint. */
+static gboolean
+write_files (MusterSaver *self, MusterSession *session, const char *temporary,
+             const MusterSaveHow *how, gint64 deadline_us, GCancellable *cancellable,
+             GError **error)
+{
+  if (!how->tensors || how->tensors->len == 0)
+    return run_save (self, session, temporary, how, deadline_us, cancellable, error);
+  g_autofree char *masters = g_strconcat (temporary, ".master", NULL);
+  g_autofree char *chiefs = g_strconcat (temporary, ".chief", NULL);
+  const char *parts[] = {masters, chiefs, NULL};
+
+  return run_save (self, session, masters, how, deadline_us, cancellable, error) &&
+         muster_named_tensors_write (how->tensors, self->storage, chiefs, error) &&
+         muster_bundle_merge (self->storage, parts, temporary, error);
+}
+
+/* One save on its way. */
+typedef struct {
+  MusterSaver *saver;
+  MusterSession *session;
+  MusterLease *lease; /* (nullable) */
+  const char *prefix;
+  char *directory; /* (owned) */
+  char *temporary; /* (owned) */
+  gint64 step;
+  const MusterSaveHow *how;
+  gboolean is_unlisted;
+  gboolean is_written; /* by the master */
+  gboolean is_published;
+  gboolean was_full; /* that is what the last stage failed with */
+  guint64 bytes;
+  char *trouble; /* (owned) (nullable) */
+  MusterRoom room;
+  gint64 deadline_us;
+  GCancellable *cancellable; /* (nullable) */
+} Save;
+
+static void
+save_clear (Save *self)
+{
+  g_free (self->directory);
+  g_free (self->temporary);
+  g_free (self->trouble);
+  g_free (self->room.why);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Save, save_clear)
+
+/* A chief that was replaced finds that out before anything is written. */
+static gboolean
+begin (Save *self, GError **error)
+{
+  return check_lease (self->lease, self->deadline_us, self->cancellable, error) &&
+         muster_saver_probe_once (self->saver, self->session, self->directory, self->deadline_us,
+                                  self->cancellable, error) &&
+         muster_storage_make_directory (self->saver->storage, self->directory, error) &&
+         muster_saver_claim_with (self->saver, self->lease, self->directory, self->deadline_us,
+                                  self->cancellable, error);
+}
+
+static gboolean
+write_all (Save *self, GError **error)
+{
+  g_autoptr (GError) failure = NULL;
+
+  if (!muster_saver_find_room (self->saver, &self->room, error))
+    return FALSE;
+  if (self->room.why)
+    return TRUE;
+  if (write_files (self->saver, self->session, self->temporary, self->how, self->deadline_us,
+                   self->cancellable, &failure)) {
+    self->is_written = TRUE;
+    if (self->how->written)
+      self->how->written (self->how->written_data);
+    return TRUE;
+  }
+  self->was_full = muster_saver_was_full (self->saver, &self->room, failure);
+  muster_saver_discard_quietly (self->saver, self->temporary);
+  g_propagate_error (error, g_steal_pointer (&failure));
+
+  return FALSE;
+}
+
+/* With the directory's lock. */
+static gboolean
+publish_locked (Save *self, MusterCheckpointRecord *record, GError **error)
+{
+  MusterSaver *saver = self->saver;
+  gboolean changed = FALSE;
+
+  if (!muster_saver_check_claim (saver, self->lease, self->directory, record, &changed, error) ||
+      !muster_saver_publish (saver, self->temporary, self->prefix, &self->is_published, error))
+    return FALSE;
+
+  return self->is_unlisted || muster_saver_record (saver, self->directory, self->prefix, self->step,
+                                                   record, &self->bytes, &self->trouble, error);
+}
+
+static gboolean
+publish (Save *self, GError **error)
+{
+  MusterSaver *saver = self->saver;
+
+  /* What takes long comes before the lock. */
+  if ((!self->is_published && !muster_saver_sync_written (saver, self->temporary, error)) ||
+      !check_lease (self->lease, self->deadline_us, self->cancellable, error))
+    return FALSE;
+  g_autoptr (MusterDirectoryLock) lock = muster_directory_lock (
+      saver->storage, self->directory, self->deadline_us, saver->clock, self->cancellable, error);
+  g_autoptr (MusterCheckpointRecord) record =
+      lock ? muster_checkpoint_record_read_to_write (saver->storage, self->directory, error) : NULL;
+
+  return record && publish_locked (self, record, error);
+}
+
+/* Tries a stage until it is done, the save is to be skipped, or it has failed. */
+static gboolean
+go_through (Save *self, gboolean (*stage) (Save *self, GError **error), GError **error)
+{
+  for (;;) {
+    GError *failure = NULL;
+    self->was_full = FALSE;
+    if (self->room.why || stage (self, &failure))
+      return TRUE;
+    if (!self->was_full && !muster_saver_was_full (self->saver, &self->room, failure)) {
+      g_propagate_error (error, failure);
+      return FALSE;
+    }
+    if (!muster_saver_after_full (self->saver, &self->room, failure, error))
+      return FALSE;
+  }
+}
+
+static gboolean
+save_in_turn (Save *self, GError **error)
+{
+  gboolean done = go_through (self, begin, error) && go_through (self, write_all, error) &&
+                  (self->room.why || go_through (self, publish, error));
+
+  if ((!done || self->room.why) && self->is_written && !self->is_published)
+    muster_saver_discard_quietly (self->saver, self->temporary);
+  if (!done || self->room.why || self->is_unlisted)
+    return done;
+
+  return announce_durable (self->saver, self->lease, self->prefix, self->step, self->deadline_us,
+                           self->cancellable, error);
+}
+
+/* How often whoever waits for the turn looks at its own deadline. */
+#define LOOK_US (50 * MUSTER_MILLISECOND)
+
+gboolean
+muster_saver_take_turn (MusterSaver *self, gint64 deadline_us, GCancellable *cancellable,
+                        GError **error)
+{
+  gboolean is_ours = FALSE;
+
+  g_mutex_lock (&self->lock);
+  while (!is_ours && !g_cancellable_is_cancelled (cancellable)) {
+    is_ours = !self->is_saving;
+    if (is_ours || muster_clock_now_us (self->clock) >= deadline_us)
+      break;
+    (void)g_cond_wait_until (&self->turn_ended, &self->lock, g_get_monotonic_time () + LOOK_US);
+  }
+  self->is_saving = self->is_saving || is_ours;
+  g_mutex_unlock (&self->lock);
+  if (!is_ours && !g_cancellable_set_error_if_cancelled (cancellable, error))
+    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
+                         "the save before hasn't ended yet");
+
+  return is_ours;
+}
+
+void
+muster_saver_end_turn (MusterSaver *self)
+{
+  g_mutex_lock (&self->lock);
+  self->is_saving = FALSE;
+  g_cond_broadcast (&self->turn_ended);
+  g_mutex_unlock (&self->lock);
+}
+
+static char *
+name_for (MusterSaver *self, gint64 step, GError **error)
+{
+  const char *state_file = self->latest_filename ? self->latest_filename : STATE_FILE;
+
+  if (step >= 0)
+    return g_strdup_printf (self->pad_step_number ? "%s-%08" G_GINT64_FORMAT
+                                                  : "%s-%" G_GINT64_FORMAT,
+                            self->base_name, step);
+  if (self->info.sharded || strcmp (self->base_name, state_file) != 0)
+    return g_strdup (self->base_name);
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+               "'latest_filename' collides with 'save_path': '%s' and '%s'", state_file,
+               self->base_name);
+
+  return NULL;
+}
+
+char *
+muster_saver_prefix_for (MusterSaver *self, const char *directory, gint64 step, GError **error)
+{
+  g_autofree char *name = name_for (self, step, error);
+
+  return name ? g_build_filename (directory, name, NULL) : NULL;
+}
+
+/* Tells of a save that has ended well. */
+static gboolean
+tell (Save *self, GError **error)
+{
+  MusterSaved *saved = self->how->saved;
+
+  if (!saved && self->room.why) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED, "skipped: %s",
+                 self->room.why);
+    return FALSE;
+  }
+  if (!saved)
+    return TRUE;
+  *saved = (MusterSaved){
+      .step = MAX (self->step, -1),
+      .bytes = self->bytes,
+      .took_us = muster_clock_now_us (self->saver->clock) - self->room.started_us,
+      .skipped = self->room.why != NULL,
+  };
+  saved->prefix = saved->skipped ? NULL : g_strdup (self->prefix);
+  saved->why = g_strdup (saved->skipped ? self->room.why : self->trouble);
+
+  return TRUE;
+}
+
+gboolean
+muster_saver_save_how (MusterSaver *self, MusterSession *session, const char *prefix, gint64 step,
+                       const MusterSaveHow *how, gint64 deadline_us, GCancellable *cancellable,
+                       GError **error)
+{
+  g_mutex_lock (&self->lock);
+  g_autoptr (MusterLease) lease = self->lease ? g_object_ref (self->lease) : NULL;
+  g_mutex_unlock (&self->lock);
+  g_auto (Save) save = {.saver = self,
+                        .session = session,
+                        .lease = lease,
+                        .prefix = prefix,
+                        .directory = g_path_get_dirname (prefix),
+                        .temporary = temporary_for (self, prefix),
+                        .step = step,
+                        .how = how,
+                        .is_unlisted = how->unlisted || self->unlisted,
+                        .deadline_us = deadline_us,
+                        .cancellable = cancellable};
+  save.room = (MusterRoom){.directory = save.directory,
+                           .bytes = muster_saver_estimate (self, how->tensors),
+                           .deadline_us = deadline_us,
+                           .cancellable = cancellable,
+                           .started_us = muster_clock_now_us (self->clock)};
+  gboolean saved = muster_saver_take_turn (self, deadline_us, cancellable, error);
+  if (saved) {
+    saved = save_in_turn (&save, error);
+    muster_saver_end_turn (self);
+  }
+  if (saved && tell (&save, error))
+    return TRUE;
+  g_prefix_error (error, "Saving '%s': ", prefix);
+
+  return FALSE;
+}
+
+gboolean
+muster_saver_save_full (MusterSaver *self, MusterSession *session, const char *directory,
+                        gint64 step, MusterSaved *saved, gint64 deadline_us,
+                        GCancellable *cancellable, GError **error)
+{
+  g_return_val_if_fail (MUSTER_IS_SAVER (self) && MUSTER_IS_SESSION (session), FALSE);
+
+  g_autofree char *prefix = muster_saver_prefix_for (self, directory, step, error);
+  g_autoptr (GPtrArray) tensors =
+      prefix ? muster_saveables_copy (self->saveables, NULL, error) : NULL;
+  MusterSaveHow how = {.tensors = tensors, .saved = saved};
+
+  return tensors &&
+         muster_saver_save_how (self, session, prefix, step, &how, deadline_us, cancellable, error);
+}
+
+char *
+muster_saver_save (MusterSaver *self, MusterSession *session, const char *directory, gint64 step,
+                   gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  g_auto (MusterSaved) saved = {0};
+
+  if (!muster_saver_save_full (self, session, directory, step, &saved, deadline_us, cancellable,
+                               error))
+    return NULL;
+  if (!saved.skipped)
+    return g_steal_pointer (&saved.prefix);
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED, "Saving in '%s': skipped: %s",
+               directory, saved.why);
+
+  return NULL;
+}
