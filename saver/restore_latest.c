@@ -229,8 +229,8 @@ find_candidates (Choice *self, GError **error)
 {
   MusterSaver *saver = self->saver;
   g_autoptr (GError) failure = NULL;
-  g_autoptr (MusterCheckpointState) state =
-      muster_checkpoint_state_read (saver->storage, self->directory, &failure);
+  g_autoptr (MusterCheckpointState) state = muster_checkpoint_state_read_named (
+      saver->storage, self->directory, saver->latest_filename, &failure);
 
   if (failure &&
       !(self->options->fall_back_to_files && muster_error_is (failure, MUSTER_ERROR_DATA_LOSS))) {
