@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "graph/graph.h"
+#include "graph/meta_graph.h"
 #include "master/master.h"
 #include "session/session_manager.h"
 
@@ -57,6 +57,8 @@ BenchChild *bench_child_new (const char *const *argv);
 BenchChild *bench_child_new_mode (const char *mode);
 /* The next line it prints, without its end. */
 char *bench_child_line (BenchChild *self);
+/* Gives it a line to read. */
+void bench_child_say (BenchChild *self, const char *line);
 int bench_child_pid (BenchChild *self);
 void bench_child_free (BenchChild *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (BenchChild, bench_child_free)
@@ -133,6 +135,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (BenchCrowd, bench_crowd_free)
 MusterGraph *bench_addition (void);
 /* n variables of four floats, with "init" and a ready op, whose name goes to *ready_op. */
 MusterGraph *bench_model (guint n, char **ready_op);
+/* n variables of n_elements floats each, with "init" and a saver of all of them. */
+MusterMetaGraph *bench_saved_model (guint n, gint64 n_elements);
 /* Writes it to a temporary file, for TensorFlow; the path is the caller's, and so is the file. */
 char *bench_model_file (MusterGraph *model);
 /* With default settings. */
@@ -151,5 +155,8 @@ void bench_sessions (void);
 void bench_crowd (void);
 void bench_crowd_apart (void);
 void bench_crowd_tls (void);
+void bench_save (void);
+void bench_save_memory (void);
+void bench_save_small (void);
 
 G_END_DECLS

@@ -36,6 +36,16 @@ bench_child_line (BenchChild *self)
   return line;
 }
 
+void
+bench_child_say (BenchChild *self, const char *line)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *text = g_strconcat (line, "\n", NULL);
+  g_output_stream_write_all (g_subprocess_get_stdin_pipe (self->process), text, strlen (text), NULL,
+                             NULL, &error);
+  bench_check (error, "writing to a child");
+}
+
 int
 bench_child_pid (BenchChild *self)
 {

@@ -9,12 +9,20 @@ static const struct {
   void (*run) (void);
   gboolean only_if_named;
 } benchmarks[] = {
-    {"step", bench_step_remote, FALSE},   {"local", bench_step_local, FALSE},
-    {"prepare", bench_prepare, FALSE},    {"waiters", bench_waiters, FALSE},
-    {"serve", bench_serve, FALSE},        {"latency", bench_latency, FALSE},
-    {"pollers", bench_pollers, FALSE},    {"sessions", bench_sessions, FALSE},
-    {"crowd", bench_crowd, FALSE},        {"crowd-apart", bench_crowd_apart, TRUE},
+    {"step", bench_step_remote, FALSE},
+    {"local", bench_step_local, FALSE},
+    {"prepare", bench_prepare, FALSE},
+    {"waiters", bench_waiters, FALSE},
+    {"serve", bench_serve, FALSE},
+    {"latency", bench_latency, FALSE},
+    {"pollers", bench_pollers, FALSE},
+    {"sessions", bench_sessions, FALSE},
+    {"crowd", bench_crowd, FALSE},
+    {"crowd-apart", bench_crowd_apart, TRUE},
     {"crowd-tls", bench_crowd_tls, TRUE},
+    {"save", bench_save, FALSE},
+    {"save-memory", bench_save_memory, FALSE},
+    {"save-small", bench_save_small, FALSE},
 };
 
 static int
