@@ -13,13 +13,28 @@ muster_claimed_clear (gpointer claimed)
   g_free (((MusterClaimed *)claimed)->directory);
 }
 
-/* Who holds a directory, so that two savers of one chief are one. */
+static gpointer
+copy_id (gpointer id, G_GNUC_UNUSED gpointer user_data)
+{
+  return g_strdup (id);
+}
+
+/* Who holds a directory, so that two savers of one chief are one. Host and process don't tell one
+ * chief from another: in a container both are often what they were a life before. */
 static char *
 name_of (MusterLease *lease)
 {
-  return g_strdup_printf ("the chief of '%s', epoch %" G_GINT64_FORMAT ", at %s:%d",
-                          muster_lease_model (lease), muster_lease_epoch (lease),
-                          g_get_host_name (), (int)getpid ());
+  char *id = g_uuid_string_random ();
+
+  if (!g_object_replace_data (G_OBJECT (lease), "muster-chief", NULL, id, g_free, NULL))
+    g_free (id); /* it has one */
+  id = g_object_dup_data (G_OBJECT (lease), "muster-chief", copy_id, NULL);
+  char *name = g_strdup_printf ("the chief of '%s', epoch %" G_GINT64_FORMAT ", at %s:%d (%.8s)",
+                                muster_lease_model (lease), muster_lease_epoch (lease),
+                                g_get_host_name (), (int)getpid (), id);
+  g_free (id);
+
+  return name;
 }
 
 gint64

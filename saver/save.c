@@ -3,6 +3,8 @@
 #include "bundle/directory_lock.h"
 #include "saver/saver_private.h"
 
+#include <unistd.h>
+
 #define STATE_FILE "checkpoint"
 
 /* That a checkpoint is durable is told within this time, or not. */
@@ -62,14 +64,15 @@ run_save (MusterSaver *self, MusterSession *session, const char *prefix, const M
 }
 
 /* Beside the checkpoint to be, so that a rename is enough; hidden from those who list checkpoints.
- */
+ * A forked process draws its parent's numbers: the process's own tells them apart. */
 static char *
 temporary_for (MusterSaver *self, const char *prefix)
 {
   g_autofree char *directory = g_path_get_dirname (prefix);
   g_autofree char *name = g_path_get_basename (prefix);
-  g_autofree char *temporary = g_strdup_printf (
-      ".saving-%08x-%s", (guint32)(muster_clock_random (self->clock) * G_MAXUINT32), name);
+  guint32 drawn = (guint32)(muster_clock_random (self->clock) * G_MAXUINT32);
+  guint32 own = (guint32)getpid () * 2654435761u;
+  g_autofree char *temporary = g_strdup_printf (".saving-%08x-%s", drawn ^ own, name);
 
   return g_build_filename (directory, temporary, NULL);
 }

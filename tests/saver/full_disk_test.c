@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/saver/directory_fixture.h"
+
+/* Local files on a disk of which the test says how much is free. */
+typedef struct {
+  GObject parent;
+  guint64 is_free;
+} NarrowStorage;
+
+typedef GObjectClass NarrowStorageClass;
+
+static void narrow_storage_iface_init (MusterStorageInterface *iface);
+
+static GType narrow_storage_get_type (void);
+G_DEFINE_TYPE_WITH_CODE (NarrowStorage, narrow_storage, G_TYPE_OBJECT,
+                         G_IMPLEMENT_INTERFACE (MUSTER_TYPE_STORAGE, narrow_storage_iface_init))
+
+static gboolean
+narrow_room (MusterStorage *storage, G_GNUC_UNUSED const char *directory, guint64 *bytes,
+             G_GNUC_UNUSED GError **error)
+{
+  *bytes = ((NarrowStorage *)storage)->is_free;
+
+  return TRUE;
+}
+
+/* The local store's verbs ask nothing of their object. */
+static void
+narrow_storage_iface_init (MusterStorageInterface *iface)
+{
+  const GTypeInterface parent = iface->parent;
+
+  *iface = *MUSTER_STORAGE_GET_IFACE (muster_local_storage ());
+  iface->parent = parent;
+  iface->room = narrow_room;
+}
+
+static void
+narrow_storage_class_init (G_GNUC_UNUSED NarrowStorageClass *klass)
+{
+}
+
+static void
+narrow_storage_init (NarrowStorage *self)
+{
+  self->is_free = G_MAXUINT64;
+}
+
+typedef struct {
+  Fixture f;
+  NarrowStorage *disk;
+  guint n_pauses;
+} Story;
+
+static void
+note_pause (const char *why, gpointer data)
+{
+  ((Story *)data)->n_pauses++;
+  MUSTER_EXPECT_TRUE (strstr (why, "needs about") != NULL);
+}
+
+static void
+begin (Story *self, MusterWhenFull when_full)
+{
+  self->disk = g_object_new (narrow_storage_get_type (), NULL);
+  self->f = set_up ((MusterSaverOptions){.storage = MUSTER_STORAGE (self->disk),
+                                         .when_full = when_full,
+                                         .max_to_keep = 5,
+                                         .paused = note_pause,
+                                         .paused_data = self});
+}
+
+static void
+story_clear (Story *self)
+{
+  tear_down (&self->f);
+  g_clear_object (&self->disk);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Story, story_clear)
+
+static gboolean
+save_within (Story *self, gint64 step, gint64 timeout_us, MusterSaved *saved, GError **error)
+{
+  const gint64 now_us = muster_clock_now_us (MUSTER_CLOCK (self->f.clock));
+
+  return muster_saver_save_full (self->f.saver, self->f.session, muster_test_tmpdir (), step, saved,
+                                 muster_deadline_after (now_us, timeout_us), NULL, error);
+}
+
+static guint
+n_files (const char *start)
+{
+  g_auto (GStrv) files = muster_storage_list (muster_local_storage (), muster_test_tmpdir (), NULL);
+  guint n = 0;
+
+  for (char **file = files; file && *file; file++)
+    n += g_str_has_prefix (*file, start);
+
+  return n;
+}
+
+MUSTER_TEST (FullDisk, fails_before_the_master_writes_and_says_what_is_needed)
+{
+  g_auto (Story) story = {0};
+  g_auto (MusterSaved) saved = {0};
+  g_autoptr (GError) error = NULL;
+  begin (&story, MUSTER_WHEN_FULL_FAIL);
+  save (&story.f, 1);
+  story.disk->is_free = 1000;
+
+  MUSTER_EXPECT_FALSE (save_within (&story, 2, MUSTER_WAIT_FOREVER, &saved, &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED);
+  MUSTER_ASSERT_TRUE (error != NULL);
+  MUSTER_EXPECT_TRUE (strstr (error->message, muster_test_tmpdir ()) != NULL);
+  MUSTER_EXPECT_TRUE (strstr (error->message, " is free in ") != NULL);
+  MUSTER_EXPECT_EQ (muster_fake_master_n_calls (story.f.master, "save/control_dependency"), 1u);
+  g_autofree char *there = steps_there ();
+  MUSTER_EXPECT_STREQ (there, "1");
+}
+
+MUSTER_TEST (FullDisk, skips_when_told_and_says_why)
+{
+  g_auto (Story) story = {0};
+  g_auto (MusterSaved) saved = {0};
+  g_autoptr (GError) error = NULL, plain = NULL;
+  begin (&story, MUSTER_WHEN_FULL_SKIP);
+  story.disk->is_free = 1000;
+
+  MUSTER_EXPECT_TRUE (save_within (&story, 2, MUSTER_WAIT_FOREVER, &saved, &error));
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_TRUE (saved.skipped);
+  MUSTER_EXPECT_NULL (saved.prefix);
+  MUSTER_EXPECT_TRUE (saved.why != NULL && strstr (saved.why, "needs about") != NULL);
+  MUSTER_EXPECT_NULL (save_by (&story.f, story.f.saver, 3, &plain));
+  MUSTER_EXPECT_ERROR (plain, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED);
+}
+
+static void
+make_room (gpointer disk)
+{
+  ((NarrowStorage *)disk)->is_free = G_MAXUINT64;
+}
+
+MUSTER_TEST (FullDisk, pauses_until_there_is_room)
+{
+  g_auto (Story) story = {0};
+  g_auto (MusterSaved) saved = {0};
+  g_autoptr (GError) error = NULL;
+  begin (&story, MUSTER_WHEN_FULL_PAUSE);
+  story.disk->is_free = 1000;
+  muster_fake_clock_at (story.f.clock, 600 * MUSTER_SECOND, make_room, story.disk);
+
+  MUSTER_EXPECT_TRUE (save_within (&story, 2, MUSTER_WAIT_FOREVER, &saved, &error));
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_TRUE (saved.prefix != NULL);
+  MUSTER_EXPECT_GE (saved.took_us, 600 * MUSTER_SECOND);
+  MUSTER_EXPECT_GE (story.n_pauses, 10u);
+  MUSTER_EXPECT_LE (story.n_pauses, 20u);
+}
+
+MUSTER_TEST (FullDisk, pauses_no_longer_than_the_deadline)
+{
+  g_auto (Story) story = {0};
+  g_auto (MusterSaved) saved = {0};
+  g_autoptr (GError) error = NULL;
+  begin (&story, MUSTER_WHEN_FULL_PAUSE);
+  story.disk->is_free = 1000;
+
+  MUSTER_EXPECT_FALSE (save_within (&story, 2, 100 * MUSTER_SECOND, &saved, &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED);
+  MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (story.f.clock), 100 * MUSTER_SECOND);
+}
+
+/* The disk fills up while the master writes: half of it is there, twice. */
+static gboolean
+write_until_full (G_GNUC_UNUSED MusterFakeMaster *master, const MusterStep *step,
+                  MusterTensor **value, gpointer user_data, GError **error)
+{
+  int *n_left = user_data;
+  MusterString name = muster_tensor_string (step->feeds[0].tensor, 0);
+  g_autofree char *prefix = g_strndup (name.data, name.size);
+  g_autofree char *data = g_strconcat (prefix, ".data-00000-of-00001", NULL);
+  g_autofree char *parts = g_strconcat (prefix, "_temp_1", NULL);
+  g_autofree char *part = g_build_filename (parts, "part-0.index", NULL);
+
+  *value = muster_tensor_ref (step->feeds[0].tensor);
+  if ((*n_left)-- <= 0)
+    return muster_small_model_write (prefix, muster_small_variables, 2, 1, error);
+  g_mkdir_with_parents (parts, 0700);
+  g_file_set_contents (part, "half", 4, NULL);
+  g_file_set_contents (data, "half", 4, NULL);
+  g_set_error (error, G_FILE_ERROR, G_FILE_ERROR_NOSPC, "'%s': could not write", data);
+  g_clear_pointer (value, muster_tensor_unref);
+
+  return FALSE;
+}
+
+MUSTER_TEST (FullDisk, met_in_the_middle_leaves_nothing_behind_under_any_policy)
+{
+  static const MusterWhenFull policies[] = {MUSTER_WHEN_FULL_FAIL, MUSTER_WHEN_FULL_SKIP,
+                                            MUSTER_WHEN_FULL_PAUSE};
+  for (gsize i = 0; i < G_N_ELEMENTS (policies); i++) {
+    int n_left = 2;
+    g_auto (Story) story = {0};
+    g_auto (MusterSaved) saved = {0};
+    g_autoptr (GError) error = NULL;
+    begin (&story, policies[i]);
+    save (&story.f, 1);
+    muster_fake_master_op_calls (story.f.master, "save/control_dependency", write_until_full,
+                                 &n_left);
+
+    const gboolean done = save_within (&story, 2, 1000 * MUSTER_SECOND, &saved, &error);
+
+    MUSTER_EXPECT_EQ (done, policies[i] != MUSTER_WHEN_FULL_FAIL);
+    MUSTER_EXPECT_EQ (saved.skipped, policies[i] == MUSTER_WHEN_FULL_SKIP);
+    MUSTER_EXPECT_EQ (n_left, policies[i] == MUSTER_WHEN_FULL_PAUSE ? -1 : 1);
+    if (!done)
+      MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED);
+    MUSTER_EXPECT_EQ (n_files (".saving"), 0u);
+    g_autofree char *one = below_tmpdir ("model.ckpt-1");
+    MUSTER_EXPECT_TRUE (muster_checkpoint_exists (NULL, one));
+  }
+}
+
+/* A master says the same of its memory, which no pause would mend. */
+MUSTER_TEST (FullDisk, a_masters_lack_of_memory_is_none_of_the_disks)
+{
+  g_auto (Story) story = {0};
+  g_auto (MusterSaved) saved = {0};
+  g_autoptr (GError) error = NULL;
+  begin (&story, MUSTER_WHEN_FULL_PAUSE);
+  muster_fake_master_fail (story.f.master, "save/control_dependency", 1, G_MAXUINT,
+                           MUSTER_ERROR_RESOURCE_EXHAUSTED, "OOM");
+
+  MUSTER_EXPECT_FALSE (save_within (&story, 2, MUSTER_WAIT_FOREVER, &saved, &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED);
+  MUSTER_EXPECT_EQ (story.n_pauses, 0u);
+}

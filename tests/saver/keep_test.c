@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/saver/directory_fixture.h"
+
+#include <fcntl.h>
+#include <glib/gstdio.h>
+#include <sys/stat.h>
+
+#define HOUR (3600 * MUSTER_SECOND)
+
+static void
+expect_there (Fixture *f, const char *listed, const char *there)
+{
+  g_autofree char *list = steps_listed (f);
+  g_autofree char *files = steps_there ();
+
+  MUSTER_EXPECT_STREQ (list, listed);
+  MUSTER_EXPECT_STREQ (files, there);
+}
+
+static void
+save_hourly (Fixture *f, gint64 first, gint64 last)
+{
+  for (gint64 step = first; step <= last; step++) {
+    muster_fake_clock_pass (f->clock, HOUR);
+    save (f, step);
+  }
+}
+
+/* SAV.54: strictly after the mark and so many hours; and it moves on by so many hours */
+MUSTER_TEST (Keep, one_in_every_so_many_hours_by_the_savers_rule)
+{
+  g_auto (Fixture) f = set_up ((MusterSaverOptions){.max_to_keep = 1, .keep_every_n_hours = 2});
+
+  save_hourly (&f, 1, 9);
+
+  expect_there (&f, "9", "3 5 7 9");
+}
+
+/* SAV.54 [diff] 20: the mark is stored */
+MUSTER_TEST (Keep, goes_by_the_stored_mark_after_a_restart)
+{
+  MusterSaverOptions options = {.max_to_keep = 1, .keep_every_n_hours = 2};
+  g_auto (Fixture) f = set_up (options);
+
+  save_hourly (&f, 1, 2);
+  for (gint64 step = 3; step <= 9; step++) {
+    restart (&f, options);
+    save_hourly (&f, step, step);
+  }
+
+  expect_there (&f, "9", "3 5 7 9");
+}
+
+/* SAV.83 */
+MUSTER_TEST (Keep, by_the_managers_rule_from_the_last_one_kept)
+{
+  MusterSaverOptions options = {
+      .max_to_keep = 1, .keep_every_n_hours = 2, .keep_rule = MUSTER_KEEP_MANAGER};
+  g_auto (Fixture) f = set_up (options);
+
+  save_hourly (&f, 1, 5);
+  restart (&f, options);
+  save_hourly (&f, 6, 9);
+
+  expect_there (&f, "9", "2 4 6 8 9");
+  g_autoptr (MusterCheckpointState) state =
+      muster_checkpoint_state_read (NULL, muster_test_tmpdir (), NULL);
+  MUSTER_EXPECT_GT (state->last_preserved, 0.0);
+}
+
+/* SAV.85: with a clock behind the mark nothing of unsure age is deleted */
+MUSTER_TEST (Keep, leaves_all_alone_when_the_clock_is_behind_the_mark)
+{
+  MusterSaverOptions options = {
+      .max_to_keep = 1, .keep_every_n_hours = 2, .keep_rule = MUSTER_KEEP_MANAGER};
+  g_auto (Fixture) f = set_up (options);
+  save_hourly (&f, 1, 5);
+  g_auto (Fixture) behind = set_up (options);
+
+  MUSTER_EXPECT_LOG (NULL, G_LOG_LEVEL_WARNING, "*behind the last preserved checkpoint timestamp*");
+  restart (&behind, options);
+  MUSTER_ASSERT_LOGGED ();
+  save (&behind, 6);
+
+  expect_there (&behind, "6", "2 4 5 6");
+}
+
+/* SAV.85: what isn't newer than the mark is not managed */
+MUSTER_TEST (Keep, does_not_manage_what_is_not_newer_than_the_mark)
+{
+  MusterSaverOptions options = {
+      .max_to_keep = 9, .keep_every_n_hours = 2, .keep_rule = MUSTER_KEEP_MANAGER};
+  g_auto (Fixture) f = set_up (options);
+  g_autoptr (GError) error = NULL;
+  save_hourly (&f, 1, 3);
+  g_autoptr (MusterCheckpointState) state =
+      muster_checkpoint_state_read (NULL, muster_test_tmpdir (), NULL);
+  state->last_preserved = g_array_index (state->timestamps, double, 1);
+  muster_checkpoint_state_write (NULL, muster_test_tmpdir (), state, &error);
+
+  restart (&f, options);
+
+  expect_there (&f, "3", "1 2 3");
+}
+
+/* SAV.51 */
+MUSTER_TEST (Keep, what_was_set_without_times_is_never_deleted)
+{
+  g_auto (Fixture) f = set_up ((MusterSaverOptions){.max_to_keep = 2});
+  save (&f, 1);
+  save (&f, 2);
+  g_auto (GStrv) list = muster_saver_last_checkpoints (f.saver);
+
+  muster_saver_set_last_checkpoints (f.saver, (const char *const *)list, NULL);
+  save (&f, 3);
+  save (&f, 4);
+  save (&f, 5);
+
+  expect_there (&f, "4 5", "1 2 4 5");
+}
+
+/* SAV.51, with times */
+MUSTER_TEST (Keep, what_was_set_with_times_is_deleted_in_its_turn)
+{
+  static const double times[] = {1, 2};
+  g_auto (Fixture) f = set_up ((MusterSaverOptions){.max_to_keep = 2});
+  save (&f, 1);
+  save (&f, 2);
+  g_auto (GStrv) list = muster_saver_last_checkpoints (f.saver);
+
+  muster_saver_set_last_checkpoints (f.saver, (const char *const *)list, times);
+  save (&f, 3);
+
+  expect_there (&f, "2 3", "2 3");
+}
+
+/* difference 19: what the state forgot is still known to the side file */
+MUSTER_TEST (Adopt, finds_in_the_directory_what_the_state_does_not_name)
+{
+  g_auto (Fixture) f = set_up ((MusterSaverOptions){.max_to_keep = 9});
+  g_autofree char *state = below_tmpdir ("checkpoint");
+  for (gint64 step = 1; step <= 4; step++)
+    save (&f, step);
+  g_file_set_contents (state, "model_checkpoint_path: \"model.ckpt-3\"\n", -1, NULL);
+
+  restart (&f, (MusterSaverOptions){.max_to_keep = 3});
+  expect_there (&f, "1 2 3 4", "1 2 3 4");
+  save (&f, 5);
+
+  expect_there (&f, "3 4 5", "3 4 5");
+}
+
+/* What no muster wrote is nobody's to delete, unless somebody says so. */
+MUSTER_TEST (Adopt, leaves_strangers_alone_unless_told)
+{
+  g_auto (Fixture) f = set_up ((MusterSaverOptions){.max_to_keep = 1});
+  g_autofree char *stranger = below_tmpdir ("model.ckpt-1"), *other = below_tmpdir ("best-1");
+  save (&f, 2);
+  muster_small_model_write (stranger, muster_small_variables, 2, 1, NULL);
+  muster_small_model_write (other, muster_small_variables, 2, 1, NULL);
+
+  restart (&f, (MusterSaverOptions){.max_to_keep = 1});
+  save (&f, 3);
+  MUSTER_EXPECT_TRUE (muster_checkpoint_exists (NULL, stranger));
+  restart (&f, (MusterSaverOptions){.max_to_keep = 1, .adopt_unknown = TRUE});
+  save (&f, 4);
+
+  MUSTER_EXPECT_FALSE (muster_checkpoint_exists (NULL, stranger));
+  MUSTER_EXPECT_TRUE (muster_checkpoint_exists (NULL, other));
+}
+
+MUSTER_TEST (Adopt, never_takes_what_was_set_aside)
+{
+  g_auto (Fixture) f = set_up ((MusterSaverOptions){.max_to_keep = 5});
+  g_autofree char *one = below_tmpdir ("model.ckpt-1"), *aside = NULL;
+  g_autoptr (GError) error = NULL;
+  save (&f, 1);
+  save (&f, 2);
+  muster_checkpoint_set_aside (NULL, one, "bad", &aside, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+
+  restart (&f, (MusterSaverOptions){.max_to_keep = 1, .adopt_unknown = TRUE});
+  save (&f, 3);
+  save (&f, 4);
+
+  expect_there (&f, "4", "4");
+  MUSTER_EXPECT_TRUE (muster_checkpoint_exists (NULL, aside));
+}
+
+/* difference 19, over a restart */
+MUSTER_TEST (Adopt, goes_on_removing_what_another_life_could_not)
+{
+  g_auto (Fixture) f = set_up ((MusterSaverOptions){.max_to_keep = 1});
+  g_autofree char *index = below_tmpdir ("model.ckpt-1.index");
+  g_autoptr (GError) error = NULL;
+  save (&f, 1);
+  MusterStorage *storage = muster_local_storage ();
+  MusterStorageLock *reads = muster_storage_lock (storage, index, MUSTER_LOCK_SHARED, &error);
+  save (&f, 2);
+  expect_there (&f, "2", "1 2"); /* difference 22: somebody reads it */
+
+  muster_storage_unlock (storage, reads);
+  restart (&f, (MusterSaverOptions){.max_to_keep = 1});
+  expect_there (&f, "2", "1 2");
+  save (&f, 3);
+
+  expect_there (&f, "3", "3");
+  save (&f, 4);
+  g_autoptr (MusterCheckpointRecord) left = record ();
+  MUSTER_EXPECT_NULL (muster_checkpoint_record_find (left, "model.ckpt-1"));
+}
+
+/* SAV.2, SAV.10: as absolute as they were asked for */
+MUSTER_TEST (Options, absolute_paths_stay_in_the_state_file)
+{
+  g_auto (Fixture) f = set_up ((MusterSaverOptions){.absolute_paths = TRUE});
+  g_autofree char *path = below_tmpdir ("checkpoint"), *text = NULL;
+  save (&f, 1);
+  g_file_get_contents (path, &text, NULL, NULL);
+  g_autofree char *line =
+      g_strdup_printf ("model_checkpoint_path: \"%s/model.ckpt-1\"\n", muster_test_tmpdir ());
+  MUSTER_EXPECT_TRUE (g_str_has_prefix (text, line));
+}
+
+/* SAV.1, SAV.56: two savers, one directory: neither takes the other's */
+MUSTER_TEST (Options, two_savers_share_a_directory_by_two_state_files)
+{
+  MusterSaverOptions best = {.max_to_keep = 1, .latest_filename = "best"};
+  g_auto (Fixture) f = set_up ((MusterSaverOptions){.max_to_keep = 1});
+  g_autoptr (MusterSaver) other = saver_with (&f, best);
+  g_autoptr (GError) error = NULL;
+
+  save (&f, 1);
+  g_autofree char *two = save_by (&f, other, 2, &error);
+  restart (&f, (MusterSaverOptions){.max_to_keep = 1});
+  save (&f, 3);
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  expect_there (&f, "3", "2 3");
+  g_autoptr (MusterCheckpointState) state =
+      muster_checkpoint_state_read_named (NULL, muster_test_tmpdir (), "best", &error);
+  MUSTER_EXPECT_STREQ (state->latest, two);
+}
+
+/* SAV.42 */
+MUSTER_TEST (Options, the_number_is_padded_when_asked)
+{
+  g_auto (Fixture) f = set_up ((MusterSaverOptions){.pad_step_number = TRUE});
+  g_autoptr (GError) error = NULL;
+  g_autofree char *prefix = save_by (&f, f.saver, 1200, &error);
+  MUSTER_EXPECT_TRUE (g_str_has_suffix (prefix, "/model.ckpt-00001200"));
+}
+
+/* SAV.48 */
+MUSTER_TEST (Options, unlisted_saves_write_no_state_and_delete_nothing)
+{
+  g_auto (Fixture) f = set_up ((MusterSaverOptions){.unlisted = TRUE, .max_to_keep = 1});
+  g_autofree char *state = below_tmpdir ("checkpoint");
+  save (&f, 1);
+  save (&f, 2);
+  expect_there (&f, "", "1 2");
+  MUSTER_EXPECT_FALSE (g_file_test (state, G_FILE_TEST_EXISTS));
+}
+
+/* SAV.41 */
+MUSTER_TEST (Options, names_that_cannot_be_are_refused)
+{
+  static const MusterSaverOptions refused[] = {{.latest_filename = "a/b"},
+                                               {.latest_filename = ""},
+                                               {.latest_filename = MUSTER_RECORD_FILE},
+                                               {.base_name = "m.bad"},
+                                               {.base_name = "m.bad-2"}};
+  g_auto (Fixture) f = set_up ((MusterSaverOptions){0});
+  for (gsize i = 0; i < G_N_ELEMENTS (refused); i++) {
+    g_autoptr (GError) error = NULL;
+    g_autoptr (MusterSaver) saver = muster_saver_new (f.meta_graph, &refused[i], &error);
+    MUSTER_EXPECT_NULL (saver);
+    MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  }
+}
+
+MUSTER_TEST (Record, tells_of_what_was_saved)
+{
+  g_auto (Fixture) f = set_up ((MusterSaverOptions){.max_to_keep = 5});
+  g_auto (MusterSaved) saved = {0};
+  g_autoptr (GError) error = NULL;
+  MUSTER_ASSERT_TRUE (muster_saver_save_full (f.saver, f.session, muster_test_tmpdir (), 7, &saved,
+                                              MUSTER_WAIT_FOREVER, NULL, &error));
+  g_autoptr (MusterCheckpointRecord) told = record ();
+  const MusterSideCheckpoint *one = muster_checkpoint_record_find (told, "model.ckpt-7");
+  MUSTER_ASSERT_TRUE (one != NULL);
+  MUSTER_EXPECT_EQ (one->step, 7);
+  MUSTER_EXPECT_EQ (one->files->len, 3u);
+  guint64 bytes = 0;
+  for (guint i = 0; i < one->files->len; i++)
+    bytes += g_array_index (one->files, MusterSideFile, i).size;
+  MUSTER_EXPECT_EQ (one->bytes, bytes);
+  MUSTER_EXPECT_EQ (saved.bytes, bytes);
+  MUSTER_EXPECT_EQ (saved.step, 7);
+  MUSTER_EXPECT_FALSE (saved.skipped);
+  MUSTER_EXPECT_NULL (saved.why);
+}
+
+static void
+put_old (const char *name, guint hours)
+{
+  g_autofree char *path = below_tmpdir (name);
+  const gint64 then = g_get_real_time () / G_USEC_PER_SEC - (gint64)hours * 3600;
+  const struct timespec times[2] = {{.tv_sec = then}, {.tv_sec = then}};
+  g_file_set_contents (path, "", 0, NULL);
+  MUSTER_EXPECT_EQ (utimensat (AT_FDCWD, path, times, 0), 0);
+}
+
+/* What killed savers left goes when it is a day old; nothing that could be anybody's. */
+MUSTER_TEST (Sweep, takes_old_temporary_files_only)
+{
+  g_auto (Fixture) f = set_up ((MusterSaverOptions){0});
+  put_old (".saving-0123abcd-model.ckpt-1.index", 30);
+  put_old ("x.index.tempstate01234567-89ab-4def-8123-456789abcdef", 30);
+  put_old (".saving-11111111-model.ckpt-1.index", 30);
+  put_old (".saving-11111111-model.ckpt-1.data-00000-of-00001", 20); /* that save may live */
+  put_old (".saving-x-model.ckpt-1.index", 30);
+  put_old ("x.index.tempstate1234567", 30); /* TensorFlow's */
+  put_old ("model.ckpt-1.index", 30);
+
+  restart (&f, (MusterSaverOptions){0});
+
+  g_auto (GStrv) left = muster_storage_list (muster_local_storage (), muster_test_tmpdir (), NULL);
+  g_autofree char *names = g_strjoinv (" ", left);
+  MUSTER_EXPECT_STREQ (names, ".muster.lock .saving-11111111-model.ckpt-1.data-00000-of-00001 "
+                              ".saving-11111111-model.ckpt-1.index .saving-x-model.ckpt-1.index "
+                              "model.ckpt-1.index x.index.tempstate1234567");
+}
