@@ -46,6 +46,19 @@ begin_change (MusterCrashStorage *self, const char *path, GError **error)
   return is_on (self, path, error);
 }
 
+/* One that may need room as well. */
+static gboolean
+begin_growth (MusterCrashStorage *self, const char *path, GError **error)
+{
+  if (!begin_change (self, path, error))
+    return FALSE;
+  if (self->calls_to_failure == 0 || --self->calls_to_failure > 0)
+    return TRUE;
+  self->has_failed = TRUE;
+
+  return fail (error, G_FILE_ERROR_NOSPC, path, "no space left on device");
+}
+
 static gboolean
 has_directory (MusterCrashStorage *self, const char *directory)
 {
@@ -94,7 +107,7 @@ crash_create (MusterStorage *storage, const char *path, GError **error)
   MusterCrashStorage *self = MUSTER_CRASH_STORAGE (storage);
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
 
-  if (!begin_change (self, path, error) || !check_directory_of (self, path, error))
+  if (!begin_growth (self, path, error) || !check_directory_of (self, path, error))
     return NULL;
   MusterCrashInode *inode = find_or_make (self, path);
   inode->is_new = TRUE;
@@ -112,7 +125,7 @@ crash_reserve (MusterStorage *storage, MusterStorageFile *file, G_GNUC_UNUSED gu
   MusterCrashStorage *self = MUSTER_CRASH_STORAGE (storage);
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
 
-  return begin_change (self, file->path, error);
+  return begin_growth (self, file->path, error);
 }
 
 static gboolean
@@ -122,7 +135,7 @@ crash_append (MusterStorage *storage, MusterStorageFile *file, const void *data,
   MusterCrashStorage *self = MUSTER_CRASH_STORAGE (storage);
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
 
-  if (!begin_change (self, file->path, error))
+  if (!begin_growth (self, file->path, error))
     return FALSE;
   g_byte_array_append (file->inode->live, data, (guint)size);
 
@@ -135,7 +148,7 @@ crash_sync (MusterStorage *storage, MusterStorageFile *file, GError **error)
   MusterCrashStorage *self = MUSTER_CRASH_STORAGE (storage);
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
 
-  if (!begin_change (self, file->path, error))
+  if (!begin_growth (self, file->path, error))
     return FALSE;
   if (!self->ignores_files && !(self->lazy && strstr (file->path, self->lazy)))
     muster_crash_inode_sync (file->inode);
@@ -206,7 +219,7 @@ crash_rename (MusterStorage *storage, const char *from, const char *to, GError *
   MusterCrashStorage *self = MUSTER_CRASH_STORAGE (storage);
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
 
-  if (!begin_change (self, from, error) || !check_directory_of (self, to, error))
+  if (!begin_growth (self, from, error) || !check_directory_of (self, to, error))
     return FALSE;
   MusterCrashInode *inode = find (self, from, error);
   if (!inode)
@@ -308,7 +321,7 @@ crash_sync_directory (MusterStorage *storage, const char *path, GError **error)
   MusterCrashStorage *self = MUSTER_CRASH_STORAGE (storage);
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
 
-  if (!begin_change (self, path, error))
+  if (!begin_growth (self, path, error))
     return FALSE;
   if (has_directory (self, path)) {
     if (!self->ignores_directories)
@@ -330,7 +343,7 @@ crash_make_directory (MusterStorage *storage, const char *directory, GError **er
 
   if (has_directory (self, directory))
     return is_on (self, directory, error);
-  if (!begin_change (self, directory, error))
+  if (!begin_growth (self, directory, error))
     return FALSE;
   muster_crash_storage_add_directory (self, directory);
 
@@ -344,7 +357,7 @@ crash_lock (MusterStorage *storage, const char *path, MusterLockMode mode, GErro
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   gboolean makes = mode == MUSTER_LOCK_EXCLUSIVE && !g_hash_table_contains (self->live, path);
 
-  if (!(makes ? begin_change : is_on) (self, path, error) ||
+  if (!(makes ? begin_growth : is_on) (self, path, error) ||
       (makes && !check_directory_of (self, path, error)))
     return NULL;
   MusterCrashInode *inode = makes ? find_or_make (self, path) : find (self, path, error);
@@ -414,6 +427,23 @@ muster_crash_storage_has_stopped (MusterCrashStorage *self)
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
 
   return self->has_stopped;
+}
+
+void
+muster_crash_storage_fail_at (MusterCrashStorage *self, guint n)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+
+  self->calls_to_failure = n;
+  self->has_failed = FALSE;
+}
+
+gboolean
+muster_crash_storage_has_failed (MusterCrashStorage *self)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+
+  return self->has_failed;
 }
 
 void

@@ -22,6 +22,9 @@ MusterCrashStorage *muster_crash_storage_copy (MusterCrashStorage *self);
  * it: the machine is off. 0: never. */
 void muster_crash_storage_stop_at (MusterCrashStorage *self, guint n);
 gboolean muster_crash_storage_has_stopped (MusterCrashStorage *self);
+/* Only the n-th of those calls fails, for want of room; removals, which need none, don't count. */
+void muster_crash_storage_fail_at (MusterCrashStorage *self, guint n);
+gboolean muster_crash_storage_has_failed (MusterCrashStorage *self);
 
 /* From now on a sync does nothing and says that it did: a test that sees no harm in that is
  * blind. */

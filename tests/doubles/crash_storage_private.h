@@ -33,6 +33,8 @@ struct _MusterCrashStorage {
   guint n_inodes;
   guint calls_left; /* 0: no end */
   gboolean has_stopped;
+  guint calls_to_failure; /* 0: none */
+  gboolean has_failed;
   gboolean ignores_files;
   gboolean ignores_directories;
   const char *lazy; /* (nullable) in a path: its writer's syncs do nothing */

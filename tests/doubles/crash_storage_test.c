@@ -225,6 +225,19 @@ MUSTER_TEST (CrashStorage, is_off_from_the_call_on_that_it_stops_at)
   MUSTER_EXPECT_NULL (muster_storage_list (f.storage, "/run/a", NULL));
 }
 
+MUSTER_TEST (CrashStorage, fails_once_for_want_of_room)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (GError) error = NULL;
+
+  muster_crash_storage_fail_at (f.crash, 1);
+  MUSTER_EXPECT_NULL (muster_storage_create (f.storage, "/run/a/x", &error));
+
+  MUSTER_EXPECT_ERROR (error, G_FILE_ERROR, G_FILE_ERROR_NOSPC);
+  MUSTER_EXPECT_TRUE (muster_crash_storage_has_failed (f.crash));
+  write_file (&f, "/run/a/x", "1", 1);
+}
+
 MUSTER_TEST (CrashStorage, forgets_syncs_when_it_is_told_to)
 {
   g_auto (Fixture) f = set_up ();

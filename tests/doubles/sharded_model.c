@@ -24,14 +24,24 @@ rows_of (const MusterShardedModel *model)
   return model->rows > 0 ? model->rows : 2;
 }
 
+/* A variable's rank, and its dimensions. */
+static int
+shape_of (const MusterShardedModel *model, gsize i, gint64 dims[2])
+{
+  static const int n_dims[N_VARIABLES] = {1, 2, 0, 2};
+
+  dims[0] = n_dims[i] == 2 ? rows_of (model) : 2;
+  dims[1] = 2;
+
+  return n_dims[i];
+}
+
 static MusterTensor *
 filled (const MusterShardedModel *model, gsize i, guint8 value)
 {
-  const gint64 of_p[] = {rows_of (model), 2};
-  const gint64 of_v[] = {2};
-  const gint64 *const dims[N_VARIABLES] = {of_v, of_p, NULL, of_p};
-  static const int n_dims[N_VARIABLES] = {1, 2, 0, 2};
-  MusterTensor *tensor = muster_tensor_new (dtypes[i], n_dims[i], dims[i]);
+  gint64 dims[2];
+  int n_dims = shape_of (model, i, dims);
+  MusterTensor *tensor = muster_tensor_new (dtypes[i], n_dims, dims);
 
   memset (muster_tensor_data_mutable (tensor), value, muster_tensor_n_bytes (tensor));
 
@@ -195,19 +205,32 @@ add_restore (const MusterShardedModel *model, MusterGraphBuilder *builder)
   muster_graph_builder_group (builder, "save/restore_all", assigns);
 }
 
+/* Without an initial value: it is set or restored. */
+static void
+add_variable (const MusterShardedModel *model, MusterGraphBuilder *builder, gsize i)
+{
+  g_autofree char *read = g_strconcat (variables[i], "/read", NULL);
+  gint64 dims[2];
+  int n_dims = shape_of (model, i, dims);
+
+  muster_graph_builder_node (builder, "VariableV2", variables[i]);
+  muster_graph_builder_attr_type (builder, "dtype", dtypes[i]);
+  muster_graph_builder_attr_shape (builder, "shape", n_dims, dims);
+  muster_graph_builder_attr_string (builder, "container", "");
+  muster_graph_builder_attr_string (builder, "shared_name", "");
+  muster_graph_builder_node (builder, "Identity", read);
+  muster_graph_builder_input (builder, variables[i]);
+  muster_graph_builder_attr_type (builder, "T", dtypes[i]);
+}
+
 static MusterGraph *
 build_graph (const MusterShardedModel *model)
 {
-  static const char *const initialisers[] = {"v/Assign", "p/part_0/Assign", "w/Assign",
-                                             "p/part_1/Assign", NULL};
   g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new ();
   g_autoptr (GError) error = NULL;
 
-  for (gsize i = 0; i < N_VARIABLES; i++) {
-    g_autoptr (MusterTensor) initial = filled (model, i, 0);
-    muster_graph_builder_variable (builder, variables[i], initial);
-  }
-  muster_graph_builder_group (builder, "init", initialisers);
+  for (gsize i = 0; i < N_VARIABLES; i++)
+    add_variable (model, builder, i);
   add_text (builder, "save/Const", "model");
   (model->is_whole ? add_whole_save : add_sharded_save) (model, builder);
   add_restore (model, builder);

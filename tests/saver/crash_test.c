@@ -295,11 +295,93 @@ MUSTER_TEST (Crash, in_a_save_that_keeps_none_beside_it)
   expect_no_fault (&story);
 }
 
+MUSTER_TEST (Crash, in_a_save_of_the_same_name)
+{
+  const Story story = {{.is_whole = TRUE, .max_to_keep = 5}, {10, 20, 20}};
+
+  expect_no_fault (&story);
+}
+
+MUSTER_TEST (Crash, in_a_save_without_a_number)
+{
+  const Story story = {{.is_whole = TRUE, .max_to_keep = 5}, {-2, -1, -1}};
+
+  expect_no_fault (&story);
+}
+
 MUSTER_TEST (Crash, in_a_sharded_save_of_another_step)
 {
   const Story story = {{.max_to_keep = 2}, {10, 20, 30}};
 
   expect_no_fault (&story);
+}
+
+MUSTER_TEST (Crash, in_a_sharded_save_of_the_same_name)
+{
+  const Story story = {{.max_to_keep = 5}, {10, 20, 20}};
+
+  expect_no_fault (&story);
+}
+
+/* --- calls that fail --- */
+
+/* A file that a failed save should have taken away. */
+static char *
+left_over (MusterCrashStorage *crash)
+{
+  g_auto (GStrv) names = muster_storage_list (MUSTER_STORAGE (crash), DIRECTORY, NULL);
+
+  for (char **name = names; name && *name; name++)
+    if (strstr (*name, ".saving-") || strstr (*name, ".tempstate"))
+      return g_strdup_printf ("'%s' is left", *name);
+
+  return NULL;
+}
+
+/* One call of the save fails, whichever: the old model or the new one is there, and nothing else.
+ * (Where no more than the last sync has failed it may be the new one, and the save has failed.) */
+static void
+expect_no_loss_by_failure (const Story *story)
+{
+  g_autoptr (MusterCrashStorage) first = begin (story, NULL);
+  gboolean has_failed = TRUE;
+
+  for (guint n = 1; has_failed && !muster_test_has_failed (); n++) {
+    g_autoptr (MusterCrashStorage) crash = muster_crash_storage_copy (first);
+    g_auto (Life) life = live (story, crash);
+    g_autoptr (GError) error = NULL;
+    MUSTER_EXPECT_EQ (restore (&life, NULL), OLD);
+    muster_crash_storage_fail_at (crash, n);
+    gboolean saved = save (&life, NEW, story->steps[2], &error);
+    has_failed = muster_crash_storage_has_failed (crash);
+    muster_crash_storage_fail_at (crash, 0);
+    g_autofree char *left = left_over (crash);
+    g_autofree char *fault = fault_of (story, crash, saved ? NEW : OLD, NEW);
+    MUSTER_TRACE ("call %u fails: %s", n, error ? error->message : "and the save is well");
+    MUSTER_EXPECT_STREQ (left, NULL);
+    MUSTER_EXPECT_STREQ (fault, NULL);
+  }
+}
+
+MUSTER_TEST (Failure, loses_nothing_in_a_save_of_another_step)
+{
+  const Story story = {{.is_whole = TRUE, .max_to_keep = 2}, {10, 20, 30}};
+
+  expect_no_loss_by_failure (&story);
+}
+
+MUSTER_TEST (Failure, loses_nothing_in_a_save_of_the_same_name)
+{
+  const Story story = {{.is_whole = TRUE, .max_to_keep = 2}, {10, 20, 20}};
+
+  expect_no_loss_by_failure (&story);
+}
+
+MUSTER_TEST (Failure, loses_nothing_in_a_sharded_save)
+{
+  const Story story = {{.max_to_keep = 2}, {10, 20, 30}};
+
+  expect_no_loss_by_failure (&story);
 }
 
 /* --- this test isn't blind --- */
