@@ -24,7 +24,8 @@ class Process:
                                         text=True, preexec_fn=peer._die_with_parent)
         self.lines = []
         self.changed = threading.Condition()
-        threading.Thread(target=self._read, daemon=True).start()
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
 
     def _read(self):
         for line in self.process.stdout:
@@ -56,6 +57,10 @@ class Process:
             return self.process.wait(seconds)
         except subprocess.TimeoutExpired:
             raise AssertionError("still there after %s s:\n%s" % (seconds, self.text()))
+
+    def end_of_output(self, seconds):
+        """Waits until everything that an ended process said has been read."""
+        self.reader.join(seconds)
 
     def end(self):
         self.process.kill()

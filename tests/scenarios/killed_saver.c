@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+/* killed_saver save|restore DIRECTORY MODEL TARGET [FIRST]: a chief to be killed in the middle of a
+ * save, and the one that comes after it. MODEL is some of "sharded", "large" and "unnumbered";
+ * TARGET is a master's, "local" for the engine in this process.
+ *
+ * save begins with the directory's latest checkpoint and saves FIRST, FIRST + 1 … without an end:
+ * every byte of save number K's variables is K modulo 251, its step is K ("unnumbered": it has
+ * none, and each save replaces the one before). Says "saving K" and "saved K", or "failed MESSAGE".
+ *
+ * restore says "whole PREFIX" or "damaged PREFIX: MESSAGE" of every checkpoint in the directory,
+ * then "restored VALUE PREFIX" or "failed MESSAGE". */
+#include "base/error.h"
+#include "bundle/bundle_reader.h"
+#include "bundle/set_aside.h"
+#include "engine/local_master.h"
+#include "saver/saver.h"
+#include "tests/doubles/sharded_model.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LARGE_ROWS (2 * 1000 * 1000) /* of two floats, twice: 32 MB */
+#define VALUES     251
+
+typedef struct {
+  const char *directory;
+  MusterShardedModel model;
+  gboolean is_numbered;
+  MusterMaster *master;
+  MusterSession *session;
+  MusterSaver *saver;
+} Chief;
+
+static void
+say (const char *format, ...)
+{
+  va_list arguments;
+
+  va_start (arguments, format);
+  vprintf (format, arguments);
+  va_end (arguments);
+  printf ("\n");
+  fflush (stdout);
+}
+
+static gboolean
+begin (Chief *self, const char *kind, const char *target, GError **error)
+{
+  self->model = (MusterShardedModel){.is_whole = strstr (kind, "sharded") == NULL,
+                                     .rows = strstr (kind, "large") != NULL ? LARGE_ROWS : 2,
+                                     .max_to_keep = 2};
+  self->is_numbered = strstr (kind, "unnumbered") == NULL;
+  g_autoptr (MusterMetaGraph) meta_graph = muster_sharded_model_new (&self->model);
+  self->saver = muster_saver_new (meta_graph, NULL, error);
+  self->master = self->saver != NULL ? muster_master_new_for_target (target, error) : NULL;
+  self->session =
+      self->master != NULL
+          ? muster_master_create_session (self->master, muster_meta_graph_graph (meta_graph), NULL,
+                                          MUSTER_WAIT_FOREVER, NULL, error)
+          : NULL;
+
+  return self->session != NULL;
+}
+
+static gboolean
+save (Chief *self, gint64 number, GError **error)
+{
+  g_autofree char *prefix = NULL;
+
+  say ("saving %" G_GINT64_FORMAT, number);
+  if (muster_sharded_model_set (&self->model, self->session, (guint8)(number % VALUES), error))
+    prefix = muster_saver_save (self->saver, self->session, self->directory,
+                                self->is_numbered ? number : -1, MUSTER_WAIT_FOREVER, NULL, error);
+  if (prefix != NULL)
+    say ("saved %" G_GINT64_FORMAT, number);
+
+  return prefix != NULL;
+}
+
+static gboolean
+save_on (Chief *self, gint64 first, GError **error)
+{
+  g_autofree char *restored = NULL;
+
+  if (!muster_saver_restore_latest (self->saver, self->session, self->directory, &restored, NULL,
+                                    MUSTER_WAIT_FOREVER, NULL, error))
+    return FALSE;
+  for (gint64 number = first; save (self, number, error); number++)
+    ;
+
+  return FALSE;
+}
+
+static void
+check_whole (const char *prefix)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (NULL, prefix, &error);
+
+  if (reader != NULL && muster_bundle_reader_verify (reader, NULL, NULL, NULL, &error))
+    say ("whole %s", prefix);
+  else
+    say ("damaged %s: %s", prefix, error->message);
+}
+
+static gboolean
+restore (Chief *self, GError **error)
+{
+  g_auto (GStrv) prefixes =
+      muster_checkpoint_list (muster_local_storage (), self->directory, error);
+  g_autofree char *restored = NULL;
+
+  for (gsize i = 0; prefixes != NULL && prefixes[i] != NULL; i++)
+    check_whole (prefixes[i]);
+  if (prefixes == NULL ||
+      !muster_saver_restore_latest (self->saver, self->session, self->directory, &restored, NULL,
+                                    MUSTER_WAIT_FOREVER, NULL, error))
+    return FALSE;
+  int value = restored != NULL ? muster_sharded_model_get (self->session, error) : -1;
+  if (value >= 0)
+    say ("restored %d %s", value, restored);
+  else if (restored == NULL)
+    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND, "there is no checkpoint");
+
+  return value >= 0;
+}
+
+int
+main (int argc, char **argv)
+{
+  g_autoptr (GError) error = NULL;
+
+  if (argc < 5)
+    return 2;
+  muster_local_master_offer ();
+  Chief chief = {.directory = argv[2]};
+  gboolean done =
+      begin (&chief, argv[3], argv[4], &error) &&
+      (g_str_equal (argv[1], "save") ? save_on (&chief, argc > 5 ? atoll (argv[5]) : 1, &error)
+                                     : restore (&chief, &error));
+  if (!done)
+    say ("failed %s", error->message);
+  g_clear_object (&chief.session);
+  g_clear_object (&chief.master);
+  g_clear_object (&chief.saver);
+
+  return done ? 0 : 1;
+}
