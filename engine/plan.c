@@ -31,6 +31,10 @@ typedef struct {
   GArray *nodes, *inputs, *controls, *slot_nodes; /* (owned) */
   GByteArray *slot_dtypes;                        /* (owned) */
   GByteArray *given;                              /* (owned) dtypes of the present node's inputs */
+  const Tensorflow__NodeDef *fed;                 /* (nullable) the node last asked for what it may
+                                                     be fed with, and: */
+  GByteArray *fed_dtypes;                         /* (owned) its outputs' */
+  gboolean knows_fed;                             /* they are known */
   MusterResolved resolved;
   guint32 max_inputs;
   gboolean has_switch;
@@ -107,20 +111,27 @@ refuse_unknown_op (Maker *m, const char *op, GError **error)
                op, users->str);
 }
 
-/* What an output may be fed with; INVALID where that can't be told (an op that isn't known). */
+/* What an output may be fed with; INVALID where that can't be told (an op that isn't known). A
+ * restore may feed a hundred thousand outputs of one node. */
 static gboolean
-output_dtype (const Tensorflow__NodeDef *def, gint64 output, MusterDType *dtype, GError **error)
+output_dtype (Maker *m, const Tensorflow__NodeDef *def, gint64 output, MusterDType *dtype,
+              GError **error)
 {
-  int n_outputs = -1;
+  if (m->fed != def) {
+    const MusterOpEntry *entry = muster_op_find_entry (def->op);
+    m->fed = def;
+    m->knows_fed = entry != NULL && muster_signature_outputs (entry->signature, def, m->fed_dtypes);
+  }
   *dtype = MUSTER_INVALID;
-  const MusterOpEntry *entry = muster_op_find_entry (def->op);
-  if (entry != NULL)
-    *dtype = muster_signature_output (entry->signature, def, (int)output, &n_outputs);
-  if (n_outputs < 0 || output < n_outputs)
+  if (!m->knows_fed)
     return TRUE;
+  if (output < m->fed_dtypes->len) {
+    *dtype = m->fed_dtypes->data[output];
+    return TRUE;
+  }
   return fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                "FeedInputs: %s:%d should have output index < %d", def->name, (int)output,
-               n_outputs);
+               (int)m->fed_dtypes->len);
 }
 
 /* A placeholder's shape binds what is fed in its place. */
@@ -144,7 +155,7 @@ add_feed (Maker *m, const char *name, MusterPlanFeed *feed, GError **error)
   if (found < 0)
     return fail (error, MUSTER_ERROR_NOT_FOUND, "FeedInputs: unable to find feed output %s", name);
   const Tensorflow__NodeDef *def = muster_graph_node (m->graph, (gsize)found);
-  if (!output_dtype (def, end.output, &feed->dtype, error))
+  if (!output_dtype (m, def, end.output, &feed->dtype, error))
     return FALSE;
   feed->dtype %= MUSTER_REF;
   read_feed_shape (def, feed);
@@ -457,6 +468,7 @@ maker_init (Maker *m, MusterProgram *program, const MusterStep *step)
   m->slot_nodes = g_array_new (FALSE, FALSE, sizeof (guint32));
   m->slot_dtypes = g_byte_array_new ();
   m->given = g_byte_array_new ();
+  m->fed_dtypes = g_byte_array_new ();
   muster_resolved_init (&m->resolved);
 }
 
@@ -474,6 +486,7 @@ maker_clear (Maker *m)
   g_array_unref (m->slot_nodes);
   g_byte_array_unref (m->slot_dtypes);
   g_byte_array_unref (m->given);
+  g_byte_array_unref (m->fed_dtypes);
   muster_resolved_clear (&m->resolved);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Maker, maker_clear)

@@ -427,17 +427,13 @@ muster_signature_resolve (const MusterSignature *self, const Tensorflow__NodeDef
   return TRUE;
 }
 
-MusterDType
-muster_signature_output (const MusterSignature *self, const Tensorflow__NodeDef *node, int i,
-                         int *n_outputs)
+gboolean
+muster_signature_outputs (const MusterSignature *self, const Tensorflow__NodeDef *node,
+                          GByteArray *dtypes)
 {
   Resolving r = {.signature = self, .node = node};
-  g_autoptr (GByteArray) dtypes = g_byte_array_new ();
-  *n_outputs = -1;
-  if (!read_types (&r, NULL) || !append_args (&r, self->outputs, dtypes, NULL))
-    return MUSTER_INVALID;
-  *n_outputs = (int)dtypes->len;
-  return i < (int)dtypes->len ? dtypes->data[i] : MUSTER_INVALID;
+  g_byte_array_set_size (dtypes, 0);
+  return read_types (&r, NULL) && append_args (&r, self->outputs, dtypes, NULL);
 }
 
 MusterDType

@@ -36,10 +36,11 @@ gboolean muster_signature_resolve (const MusterSignature *self, const Tensorflow
                                    const guint8 *given, gsize n, MusterResolved *resolved,
                                    GError **error);
 
-/* The dtype of one output or input of a node on its own, INVALID where that depends on what comes
- * in. *n_outputs gets their number, -1 where that can't be told. */
-MusterDType muster_signature_output (const MusterSignature *self, const Tensorflow__NodeDef *node,
-                                     int i, int *n_outputs);
+/* The dtypes of a node's outputs on their own, INVALID where that depends on what comes in; dtypes
+ * is filled anew. FALSE where their number can't be told. */
+gboolean muster_signature_outputs (const MusterSignature *self, const Tensorflow__NodeDef *node,
+                                   GByteArray *dtypes);
+/* The dtype of one input, likewise. */
 MusterDType muster_signature_input (const MusterSignature *self, const Tensorflow__NodeDef *node,
                                     int i);
 
