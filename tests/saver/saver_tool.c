@@ -2,13 +2,16 @@
 /* What the tests with TensorFlow ask of muster_saver_build ().
  *
  *   saver_tool build FROM.meta TO.meta [--sharded] [--reshape] [--collect] [--default]
- *     [--scope=S] [--filename=F] [--keep=N] [--list=VARIABLE]... [--map=KEY=VARIABLE]... */
+ *     [--scope=S] [--filename=F] [--keep=N] [--list=VARIABLE]... [--map=KEY=VARIABLE]...
+ *   saver_tool export FROM.meta TO.meta [--clear-devices] [--clear-savers] [--strip] [--scope=S]
+ *   saver_tool import FROM.meta TO.meta [--clear-devices] [--scope=S] */
+#include "graph/meta_graph_io.h"
 #include "saver/saver_builder.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static gboolean sharded, reshape, collect, by_default;
+static gboolean sharded, reshape, collect, by_default, clear_devices, clear_savers, strip;
 static char *scope, *filename;
 static int keep;
 static char **list, **map;
@@ -18,6 +21,9 @@ static const GOptionEntry options[] = {
     {"reshape", 0, 0, G_OPTION_ARG_NONE, &reshape, NULL, NULL},
     {"collect", 0, 0, G_OPTION_ARG_NONE, &collect, NULL, NULL},
     {"default", 0, 0, G_OPTION_ARG_NONE, &by_default, NULL, NULL},
+    {"clear-devices", 0, 0, G_OPTION_ARG_NONE, &clear_devices, NULL, NULL},
+    {"clear-savers", 0, 0, G_OPTION_ARG_NONE, &clear_savers, NULL, NULL},
+    {"strip", 0, 0, G_OPTION_ARG_NONE, &strip, NULL, NULL},
     {"scope", 0, 0, G_OPTION_ARG_STRING, &scope, NULL, NULL},
     {"filename", 0, 0, G_OPTION_ARG_STRING, &filename, NULL, NULL},
     {"keep", 0, 0, G_OPTION_ARG_INT, &keep, NULL, NULL},
@@ -53,10 +59,33 @@ static int
 write_meta_graph (MusterMetaGraph *meta_graph, const char *path)
 {
   g_autoptr (GError) error = NULL;
-  gsize size;
-  gconstpointer data = g_bytes_get_data (muster_meta_graph_bytes (meta_graph), &size);
 
-  return g_file_set_contents (path, data, (gssize)size, &error) ? 0 : fail (error);
+  return muster_export_meta_graph (meta_graph, NULL, path, FALSE, &error) ? 0 : fail (error);
+}
+
+static int
+run_export (const char *from, const char *to)
+{
+  const MusterExport how = {
+      .clear_devices = clear_devices,
+      .clear_extraneous_savers = clear_savers,
+      .strip_default_attrs = strip,
+      .export_scope = scope,
+  };
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMetaGraph) before = muster_import_meta_graph (from, NULL, &error);
+
+  return before && muster_export_meta_graph (before, &how, to, FALSE, &error) ? 0 : fail (error);
+}
+
+static int
+run_import (const char *from, const char *to)
+{
+  const MusterImport how = {.clear_devices = clear_devices, .import_scope = scope};
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMetaGraph) imported = muster_import_meta_graph (from, &how, &error);
+
+  return imported ? write_meta_graph (imported, to) : fail (error);
 }
 
 static int
@@ -88,7 +117,7 @@ run_build (const char *from, const char *to)
 int
 main (int argc, char **argv)
 {
-  g_autoptr (GOptionContext) context = g_option_context_new ("build FROM TO");
+  g_autoptr (GOptionContext) context = g_option_context_new ("build|export|import FROM TO");
   g_autoptr (GError) error = NULL;
 
   g_option_context_add_main_entries (context, options, NULL);
@@ -96,7 +125,11 @@ main (int argc, char **argv)
     return fail (error);
   if (argc == 4 && strcmp (argv[1], "build") == 0)
     return run_build (argv[2], argv[3]);
-  fprintf (stderr, "saver_tool build FROM TO\n");
+  if (argc == 4 && strcmp (argv[1], "export") == 0)
+    return run_export (argv[2], argv[3]);
+  if (argc == 4 && strcmp (argv[1], "import") == 0)
+    return run_import (argv[2], argv[3]);
+  fprintf (stderr, "saver_tool build|export|import FROM TO\n");
 
   return 2;
 }

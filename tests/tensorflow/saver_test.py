@@ -290,6 +290,148 @@ class Shared(peer.TestCase):
             np.testing.assert_array_equal(got["deep/er"], [7., 8., 9.])
 
 
+def read(path):
+    meta_graph = tf.compat.v1.MetaGraphDef()
+    with open(path, "rb") as file:
+        meta_graph.ParseFromString(file.read())
+    return meta_graph
+
+
+def all_nodes(meta_graph):
+    """Nodes without the shapes that exports note."""
+    return {n.name: (n.op, list(n.input), n.device, {k: attr(n, k, v) for k, v in n.attr.items()
+                                                     if k != "_output_shapes"})
+            for n in meta_graph.graph_def.node}
+
+
+def scoped():
+    """A model with a part below "inner/" that takes nothing from outside but "x"."""
+    with tf.device("/cpu:0"):
+        x = v1.placeholder(tf.float32, [2], name="x")
+        outside = reference("outside", [1., 2.])
+    with v1.variable_scope("inner"):
+        a = reference("a", [3., 4.])
+        r = resource("r", [5., 6.])
+        v1.add_to_collection("mine", tf.identity(a * r, name="own"))
+    v1.add_to_collection("mine", tf.identity(outside, name="others"))
+    v1.add_to_collection("numbers", 7)
+    return x
+
+
+def leaky():
+    x = scoped()
+    with v1.name_scope("inner/"):
+        tf.add(x, x, name="twice_x")
+
+
+class Exchange(peer.TestCase):
+    """SAV.70 to SAV.74: what muster exports and imports is what TensorFlow does."""
+    maxDiff = None
+
+    def export(self, model, with_saver=True, **how):
+        """The model as TensorFlow exports it plainly, and in this way."""
+        folder = self.folder()
+        plain, special = os.path.join(folder, "plain"), os.path.join(folder, "special")
+        with tf.Graph().as_default():
+            model()
+            saver = v1.train.Saver() if with_saver else v1.train
+            saver.export_meta_graph(plain)
+            saver.export_meta_graph(special, **how)
+        return plain, read(special)
+
+    def run_tool(self, verb, path, *words):
+        out = os.path.join(self.folder(), "out")
+        build(verb, path, out, *words)
+        return out
+
+    def check_alike(self, got, wanted):
+        self.assertEqual(all_nodes(got), all_nodes(wanted))
+        self.assertEqual(got.saver_def, wanted.saver_def)
+        self.assertEqual(sorted(got.collection_def), sorted(wanted.collection_def))
+        for key in wanted.collection_def:
+            self.assertEqual(got.collection_def[key], wanted.collection_def[key], key)
+
+    def test_nothing_changes_where_nothing_is_asked(self):
+        plain, _ = self.export(scoped)
+        self.assertEqual(read(self.run_tool("export", plain)), read(plain))
+
+    def test_devices_are_cleared(self):
+        plain, wanted = self.export(scoped, clear_devices=True)
+        got = read(self.run_tool("export", plain, "--clear-devices"))
+        self.check_alike(got, wanted)
+        self.assertEqual({n.device for n in got.graph_def.node}, {""})
+        self.assertEqual(read(self.run_tool("import", plain, "--clear-devices")), got)
+        self.assertEqual(got.meta_info_def, read(plain).meta_info_def)
+
+    def test_default_attributes_are_stripped(self):
+        plain, wanted = self.export(scoped, strip_default_attrs=True)
+        got = read(self.run_tool("export", plain, "--strip"))
+        self.check_alike(got, wanted)
+        self.assertTrue(got.meta_info_def.stripped_default_attrs)
+        self.assertNotEqual(all_nodes(got), all_nodes(read(plain)))
+
+    def test_other_savers_are_cleared(self):
+        def two():
+            scoped()
+            v1.add_to_collection("savers", v1.train.Saver())
+        plain, wanted = self.export(two, clear_extraneous_savers=True)
+        got = read(self.run_tool("export", plain, "--clear-savers"))
+        self.check_alike(got, wanted)
+        self.assertEqual({n.name.split("/")[0] for n in got.graph_def.node if n.op == "SaveV2"}, {"save_1"})
+        self.assertEqual(len(got.collection_def["savers"].bytes_list.value), 1)
+
+    def test_a_scope_is_exported(self):
+        plain, wanted = self.export(scoped, with_saver=False, export_scope="inner")
+        got = read(self.run_tool("export", plain, "--scope=inner"))
+        self.check_alike(got, wanted)
+        self.assertFalse(got.HasField("saver_def"))
+
+    def test_a_saver_outside_the_scope_stays_behind(self):  # SAV.28
+        plain, _ = self.export(scoped)
+        self.assertFalse(read(self.run_tool("export", plain, "--scope=inner")).HasField("saver_def"))
+
+    def test_a_value_from_outside_is_fed(self):
+        plain, _ = self.export(leaky, with_saver=False)
+        with tf.Graph().as_default():
+            v1.train.import_meta_graph(self.run_tool("export", plain, "--scope=inner"))
+            with v1.Session() as session:
+                got = session.run("twice_x:0", {"unbound_inputs_x:0": [1., 2.]})
+        np.testing.assert_array_equal(got, [2., 4.])
+
+    def test_a_scope_is_imported(self):
+        plain, _ = self.export(mixed)
+        got = read(self.run_tool("import", plain, "--scope=deep/there"))
+        with tf.Graph().as_default():
+            saver = v1.train.import_meta_graph(plain, import_scope="deep/there")
+            wanted = v1.train.export_meta_graph(saver_def=saver.saver_def)
+        self.check_alike(got, wanted)
+
+    def test_what_is_imported_below_a_scope_saves_and_restores(self):
+        plain, _ = self.export(partitioned)
+        there = self.run_tool("import", plain, "--scope=there")
+        with tf.Graph().as_default():
+            saver = v1.train.import_meta_graph(there)
+            self.assertEqual(saver.saver_def.restore_op_name, "there/save/restore_all")
+            with v1.Session() as session:
+                session.run(v1.global_variables_initializer())
+                prefix = saver.save(session, os.path.join(self.folder(), "model"))
+                saver.restore(session, prefix)
+        self.assertEqual([name for name, _ in tf.train.list_variables(prefix)], ["p", "z"])
+
+    def test_a_scope_that_is_imported_and_exported_is_the_same(self):  # SAV.73
+        for model in (mixed, on_two_devices, partitioned):
+            plain, _ = self.export(model)
+            there = self.run_tool("import", plain, "--scope=there")
+            self.assertEqual(read(self.run_tool("export", there, "--scope=there")), read(plain))
+
+    def test_text_is_refused_by_its_name(self):  # SAV.70
+        path = os.path.join(self.folder(), "text.meta")
+        with tf.Graph().as_default():
+            mixed()
+            v1.train.export_meta_graph(path, as_text=True)
+        self.assertIn("text form", build("import", path, path + ".out", code=1))
+
+
 def own_mounts():
     """The words before a command that give it mounts of its own, or None where that isn't allowed."""
     for way in (["unshare", "-m"], ["unshare", "-rm"]):

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/meta_graph_io.h"
+
+#include "base/error.h"
+#include "graph/graph_builder.h"
+#include "graph/graph_difference.h"
+#include "graph/graph_nodes.h"
+#include "graph/meta_graph_edit.h"
+#include "tests/gtest_shim.h"
+
+#include <string.h>
+
+/* That names and attributes come out as TensorFlow has them is tests/tensorflow/saver_test.py's to
+ * show. */
+
+static const char *const fixtures[] = {
+    "tests/fixtures/digits.meta",
+    "tests/fixtures/linreg.meta",
+};
+
+static MusterMetaGraph *
+load (const char *path)
+{
+  g_autoptr (GError) error = NULL;
+  MusterMetaGraph *meta_graph = muster_import_meta_graph (path, NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  return meta_graph;
+}
+
+/* "x", "y" and their sum; "in/double" takes the sum twice. No op list. */
+static MusterMetaGraph *
+small (void)
+{
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+  muster_graph_builder_placeholder (b, "x", MUSTER_FLOAT, 0, NULL);
+  muster_graph_builder_node (b, "AddV2", "in/double");
+  muster_graph_builder_input (b, "x");
+  muster_graph_builder_input (b, "x");
+  muster_graph_builder_attr_type (b, "T", MUSTER_FLOAT);
+  muster_graph_builder_node (b, "NoOp", "in/after");
+  muster_graph_builder_input (b, "^x");
+  muster_graph_builder_input (b, "^in/double");
+  g_autoptr (MusterGraph) graph = muster_graph_builder_end (b, NULL);
+  return muster_meta_graph_new_for_graph (graph);
+}
+
+/* SAV.72 */
+MUSTER_TEST (MetaGraphIo, moves_variables_collections_and_the_saver_below_a_scope)
+{
+  const MusterImport how = {.import_scope = "there/"};
+  g_autoptr (MusterMetaGraph) plain = load (fixtures[0]);
+  g_autoptr (GError) error = NULL;
+
+  g_autoptr (MusterMetaGraph) there = muster_meta_graph_import (plain, &how, &error);
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_ASSERT_TRUE (there != NULL);
+  gsize n, n_plain;
+  const MusterVariableInfo *moved = muster_meta_graph_variables (there, &n);
+  const MusterVariableInfo *variables = muster_meta_graph_variables (plain, &n_plain);
+  MUSTER_ASSERT_EQ (n, n_plain);
+  for (gsize i = 0; i < n; i++) {
+    g_autofree char *name = g_strconcat ("there/", variables[i].name, NULL);
+    MUSTER_EXPECT_STREQ (moved[i].name, name);
+    MUSTER_EXPECT_EQ (moved[i].dtype, variables[i].dtype);
+  }
+  g_autofree char *init = g_strconcat ("there/", muster_meta_graph_op (plain, "init_op"), NULL);
+  MUSTER_EXPECT_STREQ (muster_meta_graph_op (there, "init_op"), init);
+  g_autofree char *save =
+      g_strconcat ("there/", muster_meta_graph_saver (plain)->save_tensor, NULL);
+  MUSTER_EXPECT_STREQ (muster_meta_graph_saver (there)->save_tensor, save);
+}
+
+/* SAV.73 */
+MUSTER_TEST (MetaGraphIo, gives_the_same_graph_back_that_went_below_a_scope)
+{
+  const MusterImport in = {.import_scope = "a/b"};
+  const MusterExport out = {.export_scope = "a/b"};
+
+  for (gsize i = 0; i < G_N_ELEMENTS (fixtures); i++) {
+    g_autoptr (MusterMetaGraph) plain = load (fixtures[i]);
+    g_autoptr (MusterMetaGraph) there = muster_meta_graph_import (plain, &in, NULL);
+    g_autoptr (MusterMetaGraph) again = muster_meta_graph_export (there, &out, NULL);
+    MUSTER_ASSERT_TRUE (again != NULL);
+    g_autofree char *difference =
+        muster_graph_difference (muster_meta_graph_graph (again), muster_meta_graph_graph (plain));
+    MUSTER_EXPECT_NULL (difference);
+    MUSTER_EXPECT_STREQ (muster_meta_graph_saver (again)->restore_op,
+                         muster_meta_graph_saver (plain)->restore_op);
+  }
+}
+
+MUSTER_TEST (MetaGraphIo, changes_nothing_where_nothing_is_asked)
+{
+  g_autoptr (MusterMetaGraph) plain = load (fixtures[0]);
+  g_autofree char *path = g_build_filename (muster_test_tmpdir (), "same.meta", NULL);
+  g_autofree char *before = NULL;
+  g_autofree char *after = NULL;
+  gsize size_before, size_after;
+
+  MUSTER_EXPECT_TRUE (muster_export_meta_graph (plain, NULL, path, FALSE, NULL));
+
+  g_file_get_contents (fixtures[0], &before, &size_before, NULL);
+  g_file_get_contents (path, &after, &size_after, NULL);
+  MUSTER_ASSERT_EQ (size_before, size_after);
+  MUSTER_EXPECT_EQ (memcmp (before, after, size_after), 0);
+}
+
+/* SAV.74 */
+MUSTER_TEST (MetaGraphIo, clears_devices)
+{
+  const MusterExport how = {.clear_devices = TRUE};
+  g_autoptr (MusterMetaGraph) plain = load (fixtures[0]);
+
+  g_autoptr (MusterMetaGraph) cleared = muster_meta_graph_export (plain, &how, NULL);
+
+  MusterGraph *graph = muster_meta_graph_graph (cleared);
+  for (gsize i = 0; i < muster_graph_n_nodes (graph); i++)
+    MUSTER_EXPECT_STREQ (muster_graph_node (graph, i)->device, "");
+}
+
+/* SAV.74: a subtree; what nobody outside will end isn't waited for. */
+MUSTER_TEST (MetaGraphIo, says_of_which_value_from_outside_it_does_not_know_the_type)
+{
+  const MusterExport how = {.export_scope = "in"};
+  g_autoptr (MusterMetaGraph) model = small ();
+  g_autoptr (GError) error = NULL;
+
+  g_autoptr (MusterMetaGraph) exported = muster_meta_graph_export (model, &how, &error);
+
+  MUSTER_EXPECT_NULL (exported);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_TRUE (error && strstr (error->message, "'double'"));
+}
+
+MUSTER_TEST (MetaGraphIo, refuses_a_scope_that_is_no_name)
+{
+  const char *const scopes[] = {"a b", "_a", "/a", "a:0"};
+  g_autoptr (MusterMetaGraph) model = small ();
+
+  for (gsize i = 0; i < G_N_ELEMENTS (scopes); i++) {
+    const MusterImport how = {.import_scope = scopes[i]};
+    g_autoptr (GError) error = NULL;
+    g_autoptr (MusterMetaGraph) imported = muster_meta_graph_import (model, &how, &error);
+    MUSTER_EXPECT_NULL (imported);
+    MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  }
+}
+
+/* SAV.70 */
+MUSTER_TEST (MetaGraphIo, says_what_is_wrong_with_a_file)
+{
+  g_autofree char *path = g_build_filename (muster_test_tmpdir (), "some.meta", NULL);
+  g_autoptr (GError) error = NULL;
+
+  MUSTER_EXPECT_NULL (muster_import_meta_graph (path, NULL, &error));
+  MUSTER_EXPECT_ERROR (error, G_FILE_ERROR, G_FILE_ERROR_NOENT);
+
+  g_clear_error (&error);
+  g_file_set_contents (path, "neither\n", -1, NULL);
+  MUSTER_EXPECT_NULL (muster_import_meta_graph (path, NULL, &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_TRUE (error && strstr (error->message, "Cannot parse file"));
+
+  g_clear_error (&error);
+  g_file_set_contents (path, "\nmeta_info_def {\n}\n", -1, NULL);
+  MUSTER_EXPECT_NULL (muster_import_meta_graph (path, NULL, &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED);
+}
+
+MUSTER_TEST (MetaGraphIo, writes_no_text)
+{
+  g_autoptr (MusterMetaGraph) model = small ();
+  g_autofree char *path = g_build_filename (muster_test_tmpdir (), "text.meta", NULL);
+  g_autoptr (GError) error = NULL;
+
+  MUSTER_EXPECT_FALSE (muster_export_meta_graph (model, NULL, path, TRUE, &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED);
+  MUSTER_EXPECT_FALSE (g_file_test (path, G_FILE_TEST_EXISTS));
+}
+
+/* Whatever the bytes: a meta graph or an error. */
+MUSTER_TEST (MetaGraphIo, survives_damaged_meta_graphs)
+{
+  const MusterExport out = {
+      .clear_devices = TRUE, .clear_extraneous_savers = TRUE, .strip_default_attrs = TRUE};
+  const MusterExport part = {.export_scope = "hidden"};
+  const MusterImport in = {.import_scope = "s"};
+  g_autofree char *contents = NULL;
+  gsize size;
+  g_file_get_contents (fixtures[0], &contents, &size, NULL);
+  g_autoptr (GRand) random = g_rand_new_with_seed (5);
+  guint n_read = 0;
+
+  for (guint i = 0; i < 400; i++) {
+    g_autofree char *damaged = g_memdup2 (contents, size);
+    for (gint32 flips = g_rand_int_range (random, 1, 4); flips > 0; flips--)
+      damaged[g_rand_int_range (random, 0, (gint32)size)] = (char)g_rand_int (random);
+    g_autoptr (GBytes) bytes = g_bytes_new (damaged, size);
+    g_autoptr (MusterMetaGraph) read = muster_meta_graph_new (bytes, NULL);
+    if (read == NULL)
+      continue;
+    n_read++;
+    g_autoptr (MusterMetaGraph) exported = muster_meta_graph_export (read, &out, NULL);
+    g_autoptr (MusterMetaGraph) partial = muster_meta_graph_export (read, &part, NULL);
+    g_autoptr (MusterMetaGraph) imported = muster_meta_graph_import (read, &in, NULL);
+    g_autoptr (MusterMetaGraph) saverless =
+        muster_meta_graph_with_saver (read, muster_meta_graph_graph (read), NULL, FALSE, NULL);
+  }
+  MUSTER_EXPECT_TRUE (n_read > 0);
+}
