@@ -70,7 +70,8 @@ muster_data_span_compare (gconstpointer a, gconstpointer b)
 static gboolean
 is_strings (const MusterDataSpan *span)
 {
-  return span->entry != NULL && span->entry->entry.dtype == MUSTER_STRING;
+  return span->entry != NULL &&
+         (span->entry->entry.dtype == MUSTER_STRING || span->entry->entry.dtype == MUSTER_VARIANT);
 }
 
 static gboolean
@@ -188,7 +189,7 @@ check_strings (const MusterDataSpan *span, const guint8 *data, gsize size)
 {
   const MusterBundleEntry *e = &span->entry->entry;
   MusterStringsCheck check;
-  muster_strings_check_init (&check, muster_shape_n_elements (e->n_dims, e->dims));
+  muster_strings_check_init (&check, e->dtype, muster_shape_n_elements (e->n_dims, e->dims));
   return (e->size == 0 && check.n_left == 0) || (muster_strings_check_feed (&check, data, size) &&
                                                  muster_strings_check_end (&check, e->crc32c));
 }
@@ -237,7 +238,7 @@ read_strings (Worker *self, const MusterDataSpan *span, GError **error)
 {
   const MusterBundleEntry *e = &span->entry->entry;
   MusterStringsCheck check;
-  muster_strings_check_init (&check, muster_shape_n_elements (e->n_dims, e->dims));
+  muster_strings_check_init (&check, e->dtype, muster_shape_n_elements (e->n_dims, e->dims));
   for (guint64 at = 0; at < span->size;) {
     const gsize size = (gsize)MIN (span->size - at, BLOCK);
     guint8 *buffer = buffer_of (self, size);

@@ -70,7 +70,11 @@ gboolean muster_bundle_reader_read_many (MusterBundleReader *self, const char *c
  * done never goes back; what it does should be short. */
 typedef void (*MusterBundleProgress) (guint64 done, guint64 total, gpointer user_data);
 
-/* Reads every tensor and throws it away: TRUE if all are whole. progress is nullable. */
+/* Reads every byte that belongs to the checkpoint, through small buffers: TRUE if all are as they
+ * were written. Each tensor has its checksum, whatever its type; what lies between tensors, or
+ * behind the last of a file, must be zeros; no tensor lies over another; slices are complete.
+ * Damage in a part of the index that nobody reads counts as well. A bit that has flipped is found
+ * wherever it is. A data file that no tensor lies in isn't looked at. progress is nullable. */
 gboolean muster_bundle_reader_verify (MusterBundleReader *self, MusterBundleProgress progress,
                                       gpointer user_data, GCancellable *cancellable,
                                       GError **error);

@@ -74,9 +74,24 @@ muster_strings_decode (const guint8 *data, gsize size, gint64 n_elements, guint3
 }
 
 void
-muster_strings_check_init (MusterStringsCheck *self, gint64 n_elements)
+muster_strings_check_init (MusterStringsCheck *self, MusterDType dtype, gint64 n_elements)
 {
-  *self = (MusterStringsCheck){.n_left = n_elements};
+  *self = (MusterStringsCheck){.is_variant = dtype == MUSTER_VARIANT, .n_left = n_elements};
+}
+
+static gboolean
+end_length (MusterStringsCheck *self)
+{
+  const guint64 wide = GUINT64_TO_LE (self->length);
+  if (!g_uint64_checked_add (&self->texts_left, self->texts_left, self->length))
+    return FALSE;
+  self->crc = self->is_variant ? muster_crc32c_extend (self->crc, &wide, sizeof wide)
+                               : extend_by_length (self->crc, self->length);
+  self->length = 0;
+  self->shift = 0;
+  self->has_length = TRUE;
+  self->n_left--;
+  return TRUE;
 }
 
 /* Takes one byte of a length. */
@@ -89,15 +104,7 @@ feed_length (MusterStringsCheck *self, guint8 byte)
     return FALSE;
   self->length |= bits << self->shift;
   self->shift += 7;
-  if (byte >= 0x80)
-    return TRUE;
-  if (!g_uint64_checked_add (&self->texts_left, self->texts_left, self->length))
-    return FALSE;
-  self->crc = extend_by_length (self->crc, self->length);
-  self->length = 0;
-  self->shift = 0;
-  self->n_left--;
-  return TRUE;
+  return byte >= 0x80 || end_length (self);
 }
 
 static gboolean
@@ -114,26 +121,54 @@ feed_stored (MusterStringsCheck *self, guint8 byte)
   return TRUE;
 }
 
+static gsize
+feed_text (MusterStringsCheck *self, const guint8 *data, gsize size)
+{
+  const gsize n = (gsize)MIN (size, self->texts_left);
+  self->crc = muster_crc32c_extend (self->crc, data, n);
+  self->texts_left -= n;
+  return n;
+}
+
+static gboolean
+feed_variants (MusterStringsCheck *self, const guint8 *data, gsize size)
+{
+  for (gsize at = 0; at < size;) {
+    if (!self->has_length) {
+      if (self->n_left == 0 || !feed_length (self, data[at++]))
+        return FALSE;
+    } else if (self->texts_left > 0) {
+      at += feed_text (self, data + at, size - at);
+    } else if (!feed_stored (self, data[at++])) {
+      return FALSE;
+    } else if (self->n_stored == sizeof self->stored) {
+      self->n_stored = 0;
+      self->has_length = FALSE;
+    }
+  }
+  return TRUE;
+}
+
 gboolean
 muster_strings_check_feed (MusterStringsCheck *self, const guint8 *data, gsize size)
 {
   gsize at = 0;
+  if (self->is_variant)
+    return feed_variants (self, data, size);
   for (; at < size && self->n_left > 0; at++)
     if (!feed_length (self, data[at]))
       return FALSE;
   for (; at < size && self->n_stored < sizeof self->stored; at++)
     if (!feed_stored (self, data[at]))
       return FALSE;
-  if (size - at > self->texts_left)
-    return FALSE;
-  self->crc = muster_crc32c_extend (self->crc, data + at, size - at);
-  self->texts_left -= size - at;
-  return TRUE;
+  return feed_text (self, data + at, size - at) == size - at;
 }
 
 gboolean
 muster_strings_check_end (const MusterStringsCheck *self, guint32 masked_crc)
 {
-  return self->n_left == 0 && self->n_stored == sizeof self->stored && self->texts_left == 0 &&
+  const gboolean is_complete = self->is_variant ? !self->has_length && self->shift == 0
+                                                : self->n_stored == sizeof self->stored;
+  return is_complete && self->n_left == 0 && self->texts_left == 0 &&
          muster_crc32c_mask (self->crc) == masked_crc;
 }

@@ -28,19 +28,6 @@ check_slices (MusterBundleReader *self, const MusterIndexEntry *entry, GError **
   return pieces != NULL;
 }
 
-/* What is stored otherwise than as its bytes can't be checked without knowing how. */
-static gboolean
-is_checkable (const MusterIndexEntry *entry, GError **error)
-{
-  if (entry->entry.dtype != MUSTER_VARIANT && entry->entry.dtype != MUSTER_RESOURCE)
-    return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,
-               "The tensor '%s' is of type %s, whose bytes muster can't check",
-               (const char *)entry->key + muster_index_entry_is_part (entry),
-               muster_dtype_name (entry->entry.dtype));
-  return FALSE;
-}
-
 static GArray *
 entries_as_spans (MusterBundleReader *self, GError **error)
 {
@@ -54,7 +41,7 @@ entries_as_spans (MusterBundleReader *self, GError **error)
         return NULL;
       continue;
     }
-    if (!is_checkable (entry, error) || !muster_bundle_data_check_place (self->data, entry, error))
+    if (!muster_bundle_data_check_place (self->data, entry, error))
       return NULL;
     const MusterDataSpan span = muster_data_span (entry, NULL);
     g_array_append_val (spans, span);

@@ -87,6 +87,19 @@ def slices(directory):
     })
 
 
+def foreign_types(directory):
+    """Types that a TensorFlow program may keep and muster has no tensors of."""
+    with tf.Graph().as_default(), tf1.Session() as session:
+        lists = [tf.raw_ops.TensorListFromTensor(tensor=tf.range(n), element_shape=tf.constant([], tf.int32))
+                 for n in (3, 60)]
+        tensors = [tf.stack(lists), lists[0], tf.bitcast(tf.constant([1, 2, 3], tf.int8), tf.qint8),
+                   tf.constant(7.0)]
+        session.run(
+            tf.raw_ops.SaveV2(
+                prefix=os.path.join(directory, "foreign"), tensor_names=["lists", "list", "qint8", "plain"],
+                shape_and_slices=[""] * len(tensors), tensors=tensors))
+
+
 def by_saver(directory):
     """A partitioned variable and the state file, as a training program leaves them."""
     with tf.Graph().as_default(), tf1.Session() as session:
@@ -124,6 +137,7 @@ def main():
     every_dtype(directory)
     two_shards(directory)
     slices(directory)
+    foreign_types(directory)
     by_saver(directory)
     states(directory)
 

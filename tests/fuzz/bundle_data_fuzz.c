@@ -272,4 +272,5 @@ muster_fuzz_seeds (void)
   seed_checkpoint ("tests/bundle/testdata/shards", 2);
   seed_checkpoint ("tests/bundle/testdata/slices", 1);
   seed_checkpoint ("tests/bundle/testdata/objects-1", 1);
+  seed_checkpoint ("tests/bundle/testdata/foreign", 1);
 }
