@@ -278,18 +278,6 @@ load_one (const guint8 *key, gsize key_size, const guint8 *value, gsize value_si
   return load_entry (loader->index, key, key_size, value, value_size, error);
 }
 
-static gboolean
-load_bytes (MusterBundleIndex *self, GBytes *bytes, GError **error)
-{
-  Loader loader = {.index = self};
-  if (!muster_table_foreach (bytes, load_one, &loader, &self->flaw, error))
-    return FALSE;
-  if (loader.has_header)
-    return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS, "the table is empty");
-  return FALSE;
-}
-
 /* The file's bytes; no memory is taken for one that can't be an index. */
 static GBytes *
 read_file (MusterStorage *storage, const char *path, GError **error)
@@ -313,32 +301,70 @@ read_file (MusterStorage *storage, const char *path, GError **error)
   return n < 0 ? NULL : g_bytes_new_take (g_steal_pointer (&data), (gsize)n);
 }
 
-MusterBundleIndex *
-muster_bundle_index_load (MusterStorage *storage, const char *prefix, GError **error)
+/* A walk that notices whether there was anything. */
+typedef struct {
+  MusterTableFunc func;
+  gpointer user_data;
+  gboolean has_any;
+} Walk;
+
+static gboolean
+walk_one (const guint8 *key, gsize key_size, const guint8 *value, gsize value_size,
+          gpointer user_data, GError **error)
+{
+  Walk *walk = user_data;
+  walk->has_any = TRUE;
+  return walk->func (key, key_size, value, value_size, walk->user_data, error);
+}
+
+static gboolean
+walk_bytes (GBytes *bytes, MusterTableFunc func, gpointer user_data, const char **flaw,
+            GError **error)
+{
+  Walk walk = {.func = func, .user_data = user_data};
+  if (!muster_table_foreach (bytes, walk_one, &walk, flaw, error))
+    return FALSE;
+  if (walk.has_any)
+    return TRUE;
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS, "the table is empty");
+  return FALSE;
+}
+
+gboolean
+muster_bundle_index_walk (MusterStorage *storage, const char *prefix, MusterTableFunc func,
+                          gpointer user_data, const char **flaw, GError **error)
 {
   g_autofree char *path = muster_bundle_index_path (prefix);
   g_autoptr (GError) why = NULL;
   g_autoptr (GBytes) bytes = read_file (storage, path, &why);
-  g_autoptr (MusterBundleIndex) self = muster_bundle_index_new ();
   if (bytes == NULL && muster_storage_is_absent (why)) {
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
                  "There is no checkpoint '%s' (no file '%s')", prefix, path);
-    return NULL;
+    return FALSE;
   }
   if (bytes == NULL) {
     g_propagate_prefixed_error (error, g_steal_pointer (&why),
                                 "Reading the checkpoint '%s': ", prefix);
-    return NULL;
+    return FALSE;
   }
-  if (!load_bytes (self, bytes, &why)) {
-    /* A message that doesn't parse is an invalid argument elsewhere; in a file it is damage. */
-    const int code =
-        muster_error_is (why, MUSTER_ERROR_UNIMPLEMENTED) ? why->code : MUSTER_ERROR_DATA_LOSS;
-    g_set_error (error, MUSTER_ERROR, code, "The checkpoint index '%s' can't be read: %s", path,
-                 why->message);
-    return NULL;
-  }
-  return g_steal_pointer (&self);
+  if (walk_bytes (bytes, func, user_data, flaw, &why))
+    return TRUE;
+  /* A message that doesn't parse is an invalid argument elsewhere; in a file it is damage. */
+  const int code =
+      muster_error_is (why, MUSTER_ERROR_UNIMPLEMENTED) ? why->code : MUSTER_ERROR_DATA_LOSS;
+  g_set_error (error, MUSTER_ERROR, code, "The checkpoint index '%s' can't be read: %s", path,
+               why->message);
+  return FALSE;
+}
+
+MusterBundleIndex *
+muster_bundle_index_load (MusterStorage *storage, const char *prefix, GError **error)
+{
+  g_autoptr (MusterBundleIndex) self = muster_bundle_index_new ();
+  Loader loader = {.index = self};
+  return muster_bundle_index_walk (storage, prefix, load_one, &loader, &self->flaw, error)
+             ? g_steal_pointer (&self)
+             : NULL;
 }
 
 /* Saving. The messages live in an arena of their own. */

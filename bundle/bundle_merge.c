@@ -48,7 +48,7 @@ merge_part (Merge *self, MusterStorage *storage, const char *part, GError **erro
   if (index == NULL)
     return FALSE;
   const guint first_shard = self->data_paths->len;
-  g_auto (GStrv) paths = muster_bundle_sync_data (storage, index, part, error);
+  g_auto (GStrv) paths = muster_bundle_sync_data (storage, part, error);
   if (paths == NULL)
     return FALSE;
   for (gsize i = 0; paths[i] != NULL; i++)

@@ -10,8 +10,9 @@
 /* One checkpoint on its way to its name. */
 typedef struct {
   MusterStorage *storage;
-  MusterBundleIndex *index;
-  const char *const *data; /* where the data files lie now */
+  MusterBundleIndex *index; /* (nullable) where it isn't needed, or from has it */
+  const char *from;         /* (nullable) a prefix */
+  const char *const *data;  /* where the data files lie now */
   gint32 n_data;
   const char *to;
   char *directory;     /* (owned) of to */
@@ -127,8 +128,13 @@ take_back (Publication *self)
 static gboolean
 write_index (Publication *self, GError **error)
 {
-  self->index->n_shards = self->n_shards;
-  g_autoptr (GBytes) index = muster_bundle_index_save (self->index, error);
+  g_autoptr (MusterBundleIndex) loaded =
+      self->index == NULL ? muster_bundle_index_load (self->storage, self->from, error) : NULL;
+  MusterBundleIndex *from = self->index != NULL ? self->index : loaded;
+  if (from == NULL)
+    return FALSE;
+  from->n_shards = self->n_shards;
+  g_autoptr (GBytes) index = muster_bundle_index_save (from, error);
   gsize size;
   const void *data = index != NULL ? g_bytes_get_data (index, &size) : NULL;
   g_autofree char *path = muster_storage_temporary_name (self->old_index);
@@ -189,44 +195,34 @@ muster_bundle_publish_files (MusterStorage *storage, MusterBundleIndex *index,
   return is_durable;
 }
 
-/* An entry's bytes lie in a data file of that size. */
 static gboolean
-check_sizes (const MusterBundleIndex *index, const char *const *paths, const GArray *sizes,
-             GError **error)
+check_length (MusterStorage *storage, const char *path, guint64 least, GError **error)
 {
-  for (guint i = 0; i < index->entries->len; i++) {
-    const MusterBundleEntry *entry = &g_array_index (index->entries, MusterIndexEntry, i).entry;
-    if (entry->is_sliced ||
-        (guint64)(entry->offset + entry->size) <= g_array_index (sizes, guint64, entry->shard))
-      continue;
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
-                 "'%s' has %" G_GUINT64_FORMAT " bytes, but its index tells of %" G_GINT64_FORMAT
-                 " and more: it was cut off",
-                 paths[entry->shard], g_array_index (sizes, guint64, entry->shard),
-                 entry->offset + entry->size);
+  MusterStorageInfo info;
+  if (!muster_storage_look (storage, path, &info, error))
     return FALSE;
-  }
-  return TRUE;
+  if (info.size >= least)
+    return TRUE;
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
+               "'%s' has %" G_GUINT64_FORMAT " bytes, but its index tells of %" G_GUINT64_FORMAT
+               ": it was cut off",
+               path, info.size, least);
+  return FALSE;
 }
 
 char **
-muster_bundle_sync_data (MusterStorage *storage, const MusterBundleIndex *index, const char *prefix,
-                         GError **error)
+muster_bundle_sync_data (MusterStorage *storage, const char *prefix, GError **error)
 {
-  g_autoptr (GArray) sizes = g_array_new (FALSE, FALSE, sizeof (guint64));
+  g_autoptr (GArray) sizes = muster_bundle_index_measure (storage, prefix, error);
   g_autoptr (GStrvBuilder) builder = g_strv_builder_new ();
-  for (gint32 i = 0; i < index->n_shards; i++) {
-    g_autofree char *path = muster_bundle_data_path (prefix, i, index->n_shards);
-    MusterStorageInfo info;
-    if (!muster_storage_look (storage, path, &info, error))
+  for (guint i = 0; sizes != NULL && i < sizes->len; i++) {
+    g_autofree char *path = muster_bundle_data_path (prefix, (gint32)i, (gint32)sizes->len);
+    if (!check_length (storage, path, g_array_index (sizes, guint64, i), error))
       return NULL;
-    g_array_append_val (sizes, info.size);
     g_strv_builder_add (builder, path);
   }
-  g_auto (GStrv) paths = g_strv_builder_end (builder);
-  if (!check_sizes (index, (const char *const *)paths, sizes, error))
-    return NULL;
-  for (gsize i = 0; paths[i] != NULL; i++)
+  g_auto (GStrv) paths = sizes != NULL ? g_strv_builder_end (builder) : NULL;
+  for (gsize i = 0; paths != NULL && paths[i] != NULL; i++)
     if (!muster_storage_sync_directory (storage, paths[i], error))
       return NULL;
   return g_steal_pointer (&paths);
@@ -235,14 +231,12 @@ muster_bundle_sync_data (MusterStorage *storage, const MusterBundleIndex *index,
 static gboolean
 publish_prefix (MusterStorage *storage, const char *from, const char *to, GError **error)
 {
-  g_autoptr (MusterBundleIndex) index = muster_bundle_index_load (storage, from, error);
-  g_auto (GStrv) data =
-      index != NULL ? muster_bundle_sync_data (storage, index, from, error) : NULL;
+  g_auto (GStrv) data = muster_bundle_sync_data (storage, from, error);
   g_autofree char *path = muster_bundle_index_path (from);
   if (data == NULL || !muster_storage_sync_directory (storage, path, error))
     return FALSE;
   g_auto (Publication) self = {.storage = storage,
-                               .index = index,
+                               .from = from,
                                .data = (const char *const *)data,
                                .to = to,
                                .new_index = g_strdup (path)};

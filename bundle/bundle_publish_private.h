@@ -15,7 +15,6 @@ gboolean muster_bundle_publish_files (MusterStorage *storage, MusterBundleIndex 
 
 /* The data files of a prefix: all there, as long as its index says at least, and durable.
  * (transfer full) their paths by shard. */
-char **muster_bundle_sync_data (MusterStorage *storage, const MusterBundleIndex *index,
-                                const char *prefix, GError **error);
+char **muster_bundle_sync_data (MusterStorage *storage, const char *prefix, GError **error);
 
 G_END_DECLS

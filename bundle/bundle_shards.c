@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bundle/bundle_shards.h"
 
+#include "base/clock.h"
 #include "bundle/bundle_strings.h"
 #include "bundle/crc32c.h"
 #include "bundle/storage_private.h"
@@ -242,17 +243,6 @@ needed_room (const MusterShards *self)
   return bytes;
 }
 
-static char *
-room_text (guint64 bytes)
-{
-  static const char *const units[] = {"KiB", "MiB", "GiB", "TiB"};
-  double amount = (double)bytes / 1024;
-  gsize unit = 0;
-  for (; amount >= 1024 && unit + 1 < G_N_ELEMENTS (units); unit++)
-    amount /= 1024;
-  return g_strdup_printf ("%.1f %s", amount, units[unit]);
-}
-
 /* Says of a full store what there is to know, once what was written is gone. Always FALSE. */
 static gboolean
 explain_full (const MusterShards *self, GError *why, GError **error)
@@ -264,10 +254,10 @@ explain_full (const MusterShards *self, GError *why, GError **error)
   }
   g_autoptr (GError) own = why;
   g_autofree char *directory = g_path_get_dirname (self->prefix);
-  g_autofree char *needed = room_text (needed_room (self));
+  g_autofree char *needed = muster_format_size (needed_room (self));
   guint64 room = G_MAXUINT64;
   (void)muster_storage_room (self->storage, directory, &room, NULL);
-  g_autofree char *there = room_text (room);
+  g_autofree char *there = muster_format_size (room);
   const gboolean is_known = room != G_MAXUINT64;
   g_set_error (error, G_FILE_ERROR, G_FILE_ERROR_NOSPC,
                "'%s' has no room for the checkpoint's %s%s%s (%s)", directory, needed,

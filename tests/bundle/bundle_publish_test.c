@@ -144,7 +144,7 @@ MUSTER_TEST (BundlePublish, that_fails_leaves_everything_as_it_was)
     MUSTER_EXPECT_STREQ (now_names, names);
     MUSTER_EXPECT_EQ (number_at (from, NULL), 2);
   }
-  MUSTER_EXPECT_EQ (n_failed, 16);
+  MUSTER_EXPECT_EQ (n_failed, 17);
 }
 
 MUSTER_TEST (BundlePublish, data_without_an_index_is_nobodys)

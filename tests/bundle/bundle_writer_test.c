@@ -292,5 +292,5 @@ MUSTER_TEST (BundleMerge, that_fails_leaves_the_parts_as_they_were)
     }
     MUSTER_EXPECT_EQ (count_files (), 4u);
   }
-  MUSTER_EXPECT_EQ (n_failed, 16);
+  MUSTER_EXPECT_EQ (n_failed, 18);
 }
