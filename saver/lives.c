@@ -54,7 +54,8 @@ muster_life_begin (MusterSaver *self, const char *directory, const char *prefix,
     return FALSE;
   if (record->life && !is_own_life (self, directory, record->life))
     muster_checkpoint_record_ensure (record, record->life)->deaths++;
-  *deaths = muster_checkpoint_record_ensure (record, prefix)->deaths;
+  const MusterSideCheckpoint *known = muster_checkpoint_record_find (record, prefix);
+  *deaths = known ? known->deaths : 0;
   const char *life = *deaths < MUSTER_MOST_DEATHS ? name : NULL;
   g_free (record->life);
   record->life = g_strdup (life);

@@ -519,8 +519,13 @@ muster_saver_restore_with (MusterSaver *self, MusterSession *session, const char
   MusterRestored result = {0};
   gboolean has_begun;
 
-  g_return_val_if_fail (MUSTER_IS_SAVER (self) && MUSTER_IS_SESSION (session) && prefix, FALSE);
+  g_return_val_if_fail (MUSTER_IS_SAVER (self) && MUSTER_IS_SESSION (session), FALSE);
 
+  if (!prefix || !*prefix) {
+    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                         "Can't load save_path when it is None.");
+    return FALSE;
+  }
   if (!muster_saver_restore_one (self, session, prefix, options ? options : &plain, &result,
                                  &has_begun, deadline_us, cancellable, error))
     return FALSE;

@@ -19,12 +19,14 @@ locate (MusterSaver *self, const char *directory, const char *prefix)
 }
 
 static void
-add_candidate (MusterSaver *self, const char *directory, const char *named, GPtrArray *found)
+add_candidate (MusterSaver *self, const char *directory, const char *named, GPtrArray *found,
+               GHashTable *seen)
 {
   g_autofree char *prefix = locate (self, directory, named);
 
-  if (!g_ptr_array_find_with_equal_func (found, prefix, g_str_equal, NULL))
-    g_ptr_array_add (found, g_steal_pointer (&prefix));
+  if (!g_hash_table_add (seen, prefix))
+    return;
+  g_ptr_array_add (found, g_steal_pointer (&prefix));
 }
 
 /* What the state names, newest first, each once. */
@@ -32,11 +34,12 @@ static GPtrArray *
 candidates (MusterSaver *self, const char *directory, const MusterCheckpointState *state)
 {
   GPtrArray *found = g_ptr_array_new_with_free_func (g_free);
+  g_autoptr (GHashTable) seen = g_hash_table_new (g_str_hash, g_str_equal);
 
   if (state)
-    add_candidate (self, directory, state->latest, found);
+    add_candidate (self, directory, state->latest, found, seen);
   for (guint i = state && state->all ? state->all->len : 0; i-- > 0;)
-    add_candidate (self, directory, state->all->pdata[i], found);
+    add_candidate (self, directory, state->all->pdata[i], found, seen);
 
   return found;
 }
@@ -47,13 +50,16 @@ add_files (MusterSaver *self, const char *directory, GPtrArray *found, GError **
 {
   g_autoptr (GError) failure = NULL;
   g_auto (GStrv) prefixes = muster_checkpoint_list (self->storage, directory, &failure);
+  g_autoptr (GHashTable) seen = g_hash_table_new (g_str_hash, g_str_equal);
 
   if (!prefixes && muster_error_to_wire (failure) != MUSTER_ERROR_NOT_FOUND) {
     g_propagate_error (error, g_steal_pointer (&failure));
     return FALSE;
   }
+  for (guint i = 0; i < found->len; i++)
+    g_hash_table_add (seen, found->pdata[i]);
   for (guint i = prefixes ? g_strv_length (prefixes) : 0; i-- > 0;)
-    add_candidate (self, directory, prefixes[i], found);
+    add_candidate (self, directory, prefixes[i], found, seen);
 
   return TRUE;
 }

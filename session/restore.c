@@ -165,9 +165,9 @@ tell_progress (guint64 done, guint64 total, gpointer user_data)
 {
   Telling *self = user_data;
 
-  announce_progress (self, done, total);
   if (self->options && self->options->progress)
     self->options->progress (done, total, self->options->user_data);
+  announce_progress (self, done, total);
 }
 
 static gboolean

@@ -288,6 +288,18 @@ MUSTER_TEST (RestoreWith, says_that_there_is_no_such_checkpoint)
   MUSTER_EXPECT_ERROR (f.error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND);
 }
 
+/* SAV.60 */
+MUSTER_TEST (RestoreWith, refuses_no_prefix)
+{
+  g_auto (Fixture) f = set_up (three, 3);
+
+  MUSTER_EXPECT_FALSE (restore (&f, NULL, (MusterRestoreOptions){0}));
+  MUSTER_EXPECT_ERROR (f.error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_STREQ (f.error->message, "Can't load save_path when it is None.");
+  MUSTER_EXPECT_FALSE (restore (&f, "", (MusterRestoreOptions){0}));
+  MUSTER_EXPECT_ERROR (f.error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+}
+
 static MusterSaver *
 saver_of (const char *model)
 {
@@ -382,6 +394,27 @@ MUSTER_TEST (RestoreLatest, sets_a_damaged_one_aside_and_takes_the_one_before)
   MUSTER_EXPECT_TRUE (exists ("model.ckpt-4.bad"));
   g_auto (GStrv) kept = muster_saver_last_checkpoints (f.saver);
   MUSTER_EXPECT_EQ (g_strv_length (kept), 1u);
+}
+
+/* Where nothing can be written it is passed over, and that is said. */
+MUSTER_TEST (RestoreLatest, passes_a_damaged_one_over_where_it_may_not_write)
+{
+  g_auto (Fixture) f = set_up (three, 3);
+  g_autofree char *whole = write_as ("model.ckpt-3", three, 3, 3);
+  g_autofree char *bad = write_as ("model.ckpt-4", three, 3, 4);
+  g_autofree char *lock = path_of (".muster.lock");
+  write_state (whole, bad, NULL);
+  damage (bad);
+  MUSTER_ASSERT_EQ (g_mkdir (lock, 0777), 0); /* nobody gets that lock */
+
+  MUSTER_EXPECT_TRUE (restore_latest (&f, (MusterRestoreOptions){.count_deaths = TRUE}));
+
+  MUSTER_EXPECT_STREQ (f.restored.prefix, whole);
+  MUSTER_ASSERT_TRUE (f.restored.passed_over != NULL);
+  MUSTER_EXPECT_TRUE (
+      strstr (f.restored.passed_over, "passed over; nothing was read from it (Setting"));
+  MUSTER_EXPECT_TRUE (exists ("model.ckpt-4"));
+  MUSTER_EXPECT_TRUE (f.restored.warning && strstr (f.restored.warning, "it isn't noted"));
 }
 
 MUSTER_TEST (RestoreLatest, leaves_a_damaged_one_on_request)

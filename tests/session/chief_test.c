@@ -78,6 +78,29 @@ MUSTER_TEST (Chief, names_the_checkpoint_while_it_restores)
   MUSTER_EXPECT_STREQ (detail, "model.ckpt-1200");
 }
 
+static void
+take_two_seconds (G_GNUC_UNUSED guint64 done, G_GNUC_UNUSED guint64 total, gpointer user_data)
+{
+  muster_fake_clock_pass (user_data, 2 * MUSTER_SECOND);
+}
+
+MUSTER_TEST (Chief, tells_how_far_a_long_restore_is)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  const MusterRestoreOptions how = {.progress = take_two_seconds, .user_data = job.clock};
+  g_autofree char *prefix = muster_job_write_checkpoint (muster_test_tmpdir (), 1200);
+  g_autofree char *detail = NULL;
+  muster_job_name_model (&job, (MusterSessionManagerOptions){0});
+  muster_fake_master_op_calls (job.master, "save/restore_all", note_detail, &detail);
+
+  g_autoptr (MusterSession) session = muster_job_prepare (
+      &job,
+      (MusterPrepareOptions){.saver = job.saver, .checkpoint_filename = prefix, .restore = &how});
+
+  MUSTER_EXPECT_NO_ERROR (job.error);
+  MUSTER_EXPECT_STREQ (detail, "model.ckpt-1200, 100 %");
+}
+
 /* Nothing to restore is not announced as restoring. */
 MUSTER_TEST (Chief, restores_nothing_from_an_empty_directory)
 {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "bundle/checkpoint_record.h"
+#include "bundle/checkpoint_state.h"
 #include "tests/gtest_shim.h"
 #include "tests/session/fixture.h"
 
@@ -370,4 +372,72 @@ MUSTER_TEST (Restore, finds_checkpoints_of_a_directory_that_was_moved)
 
   MUSTER_EXPECT_NO_ERROR (job.error);
   MUSTER_EXPECT_STREQ (job.report.restored_from, prefix);
+}
+
+/* diff 15: what becomes of the torn one is told, and its files stay. */
+MUSTER_TEST (Restore, sets_a_damaged_checkpoint_aside)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  g_autofree char *whole = muster_job_write_checkpoint (muster_test_tmpdir (), 3);
+  g_autofree char *torn = muster_job_write_checkpoint (muster_test_tmpdir (), 4);
+  g_autofree char *aside = g_strconcat (torn, ".bad", NULL);
+  g_autofree char *told = g_strdup_printf ("set aside as %s; nothing was read from it", aside);
+  damage (torn);
+
+  g_autoptr (MusterSession) session = muster_job_prepare (&job, from_directory (&job));
+
+  MUSTER_EXPECT_NO_ERROR (job.error);
+  MUSTER_EXPECT_STREQ (job.report.restored_from, whole);
+  MUSTER_ASSERT_TRUE (job.report.passed_over != NULL);
+  MUSTER_EXPECT_TRUE (strstr (job.report.passed_over, "is damaged: "));
+  MUSTER_EXPECT_TRUE (g_str_has_suffix (job.report.passed_over, told));
+  MUSTER_EXPECT_TRUE (muster_checkpoint_exists (muster_local_storage (), aside));
+  muster_job_diary_is (&job, RESTORED);
+}
+
+/* B002.22 [diff] 14 */
+MUSTER_TEST (Restore, goes_by_the_files_when_told_to)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  const MusterRestoreOptions how = {.fall_back_to_files = TRUE};
+  MusterPrepareOptions options = from_directory (&job);
+  g_autofree char *prefix = muster_job_write_checkpoint (muster_test_tmpdir (), 3);
+  options.restore = &how;
+  write_state ("model_checkpoint_path: \"model.ck");
+
+  g_autoptr (MusterSession) session = muster_job_prepare (&job, options);
+
+  MUSTER_EXPECT_NO_ERROR (job.error);
+  MUSTER_EXPECT_STREQ (job.report.restored_from, prefix);
+  MUSTER_EXPECT_TRUE (job.report.restore_warning != NULL);
+}
+
+static char *
+open_life (void)
+{
+  g_autoptr (MusterCheckpointRecord) record =
+      muster_checkpoint_record_read (muster_local_storage (), muster_test_tmpdir (), NULL);
+
+  return record ? g_strdup (record->life) : NULL;
+}
+
+/* A verb that fails has said why: that is no death of the checkpoint's. */
+MUSTER_TEST (Restore, excuses_the_checkpoint_when_the_verb_fails_later)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  const MusterRestoreOptions how = {.count_deaths = TRUE};
+  MusterPrepareOptions options = from_directory (&job);
+  g_autofree char *prefix = muster_job_write_checkpoint (muster_test_tmpdir (), 3);
+  options.restore = &how;
+  muster_fake_master_fail (job.master, "ready", 1, 1, MUSTER_ERROR_INTERNAL, "boom");
+
+  g_autoptr (MusterSession) failed = muster_job_prepare (&job, options);
+  MUSTER_EXPECT_NULL (failed);
+  g_autofree char *after_failure = open_life ();
+  MUSTER_EXPECT_NULL (after_failure);
+
+  g_autoptr (MusterSession) session = muster_job_prepare (&job, options);
+  MUSTER_EXPECT_NO_ERROR (job.error);
+  g_autofree char *life = open_life ();
+  MUSTER_EXPECT_STREQ (life, "model.ckpt-3");
 }

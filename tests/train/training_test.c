@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
+#include "bundle/checkpoint_record.h"
 #include "bundle/checkpoint_state.h"
 #include "engine/local_master.h"
+#include "saver/restore.h"
 #include "session/session_manager.h"
 #include "tests/doubles/fake_master.h"
 #include "tests/gtest_shim.h"
@@ -253,4 +255,102 @@ MUSTER_TEST (training, stops_when_it_is_cancelled)
   MUSTER_EXPECT_FALSE (muster_train (f.session, f.scaffold, &training, NULL, cancellable, &error));
 
   MUSTER_EXPECT_ERROR (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+}
+
+static char *
+open_life (void)
+{
+  g_autoptr (MusterCheckpointRecord) record =
+      muster_checkpoint_record_read (muster_local_storage (), muster_test_tmpdir (), NULL);
+  return record != NULL ? g_strdup (record->life) : NULL;
+}
+
+/* A checkpoint, and a saver whose life has begun with it. */
+static MusterSaver *
+begin_life (Fixture *f)
+{
+  const MusterRestoreOptions options = {.count_deaths = TRUE};
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterSaver) saver =
+      muster_saver_new (muster_scaffold_meta_graph (f->scaffold), NULL, &error);
+  g_autofree char *prefix = muster_saver_save (saver, f->session, muster_test_tmpdir (), 0,
+                                               MUSTER_WAIT_FOREVER, NULL, &error);
+  muster_saver_restore_latest_with (saver, f->session, muster_test_tmpdir (), &options, NULL,
+                                    MUSTER_WAIT_FOREVER, NULL, &error);
+  g_autofree char *life = open_life ();
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_STREQ (life, "model.ckpt-0");
+  return g_steal_pointer (&saver);
+}
+
+static gboolean
+expect_no_life (gint64 step, float loss G_GNUC_UNUSED, gpointer user_data G_GNUC_UNUSED)
+{
+  g_autofree char *life = open_life ();
+  MUSTER_EXPECT_EQ (life == NULL, step > 4);
+  return TRUE;
+}
+
+MUSTER_TEST (training, outlives_its_checkpoint_with_the_first_save)
+{
+  g_auto (Fixture) f = {0};
+  MUSTER_ASSERT_TRUE (set_up (&f));
+  g_autoptr (MusterSaver) saver = begin_life (&f);
+  g_autoptr (GError) error = NULL;
+  MusterTraining training = {.batches = f.batches,
+                             .feeds = feeds,
+                             .n_feeds = 2,
+                             .until_step = 6,
+                             .saver = saver,
+                             .checkpoint_dir = muster_test_tmpdir (),
+                             .save_every_steps = 4,
+                             .progress = expect_no_life};
+
+  muster_train (f.session, f.scaffold, &training, NULL, NULL, &error);
+
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
+MUSTER_TEST (training, outlives_its_checkpoint_by_an_orderly_end)
+{
+  g_auto (Fixture) f = {0};
+  MUSTER_ASSERT_TRUE (set_up (&f));
+  g_autoptr (MusterSaver) saver = begin_life (&f);
+  g_autoptr (GError) error = NULL;
+  MusterTraining training = {.batches = f.batches,
+                             .feeds = feeds,
+                             .n_feeds = 2,
+                             .saver = saver,
+                             .checkpoint_dir = muster_test_tmpdir ()};
+
+  muster_train (f.session, f.scaffold, &training, NULL, NULL, &error);
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  g_autofree char *life = open_life ();
+  MUSTER_EXPECT_NULL (life);
+}
+
+/* A step that fails by itself may be the checkpoint's doing; a cancelled one isn't. */
+MUSTER_TEST (training, leaves_its_life_open_only_where_a_step_failed)
+{
+  static const char *const wrong[] = {"nothing:0", "y:0"};
+  g_auto (Fixture) f = {0};
+  MUSTER_ASSERT_TRUE (set_up (&f));
+  g_autoptr (MusterSaver) saver = begin_life (&f);
+  g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+  MusterTraining training = {.batches = f.batches,
+                             .feeds = wrong,
+                             .n_feeds = 2,
+                             .until_step = 5,
+                             .saver = saver,
+                             .checkpoint_dir = muster_test_tmpdir ()};
+
+  MUSTER_EXPECT_FALSE (muster_train (f.session, f.scaffold, &training, NULL, NULL, NULL));
+  g_autofree char *failed = open_life ();
+  MUSTER_EXPECT_STREQ (failed, "model.ckpt-0");
+
+  g_cancellable_cancel (cancellable);
+  MUSTER_EXPECT_FALSE (muster_train (f.session, f.scaffold, &training, NULL, cancellable, NULL));
+  g_autofree char *cancelled = open_life ();
+  MUSTER_EXPECT_NULL (cancelled);
 }
