@@ -121,6 +121,23 @@ class CheckpointTest(unittest.TestCase):
         self.assertEqual([row[0] for row in rows], ["name", "m-9", "m-3.bad", "final"])
         self.assertTrue(out.splitlines()[2].endswith("set aside"), out)
 
+    def test_list_tells_what_the_saver_noted(self):
+        self.write()
+        self.copy("model-42", "m-0.bad")
+        _, rows = lines_of_json("list", self.directory)
+        after, = [row for row in rows if row["prefix"].endswith("/after")]
+        self.assertEqual((after["state"], after["step"], after["time"]), ("verified", 6, 1600000000.0))
+        code, out, _ = run("list", self.directory)
+        self.assertEqual(code, DONE)
+        self.assertIn("  set aside: it died three times\n", out)
+        self.assertIn(", saved by muster\n", run("show", self.path("after"))[1])
+        with open(self.path("checkpoint.muster"), "a", encoding="utf-8") as file:
+            file.write("x")
+        code, out, err = run("list", self.directory)
+        self.assertEqual(code, DONE)
+        self.assertIn("muster: warning: ", err)
+        self.assertIn("checkpoint.muster", err)
+
     def test_list_of_an_empty_directory_and_of_none(self):
         self.assertEqual(run("list", self.directory), (DONE, "no checkpoints in %s\n" % self.directory, ""))
         self.assertEqual(run("list", self.path("nowhere"))[0], BAD_INPUT)
@@ -350,6 +367,17 @@ class CheckpointTest(unittest.TestCase):
         self.assertEqual([name for name in ("m-1.index", "m-2.index", "m-3.index", "m-4.index")
                           if os.path.exists(self.path(name))], ["m-1.index", "m-4.index"])
         self.assertIn("kept          m-1                       277 B    4h00m ago; the latest\n", out)
+
+    def test_prune_keeps_what_is_kept_for_good_and_forgets_the_rest(self):
+        self.write()
+        self.copies([1, 2, 3, 4])
+        code, out, _ = run("prune", self.directory, "--keep=1")
+        self.assertEqual((code, self.there()), (DONE, [1, 4]))
+        self.assertIn("; kept for good\n", out)
+        with open(self.path("checkpoint.muster"), encoding="utf-8") as file:
+            noted = file.read()
+        self.assertIn("m-1", noted)
+        self.assertNotIn("m-2", noted)
 
     def test_prune_keeps_one_for_its_hours(self):
         self.copies([1, 2, 3, 4, 5, 6, 7])

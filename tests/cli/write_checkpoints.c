@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Writes checkpoints into a directory, for checkpoint_test.py, which knows the values. */
 #include "bundle/bundle_writer.h"
+#include "bundle/checkpoint_record.h"
 
 #include <math.h>
 #include <string.h>
@@ -125,6 +126,23 @@ write_pair (void)
   finish (writer);
 }
 
+/* What a saver would have noted of them, and of some that the test puts there. */
+static void
+write_record (void)
+{
+  GError *error = NULL;
+  g_autoptr (MusterCheckpointRecord) record = muster_checkpoint_record_new ();
+  MusterSideCheckpoint *after = muster_checkpoint_record_ensure (record, "after");
+  after->verified = TRUE;
+  after->step = 6;
+  after->time = 1600000000;
+  muster_checkpoint_record_ensure (record, "m-1")->preserved = TRUE;
+  (void)muster_checkpoint_record_ensure (record, "m-2");
+  muster_checkpoint_record_ensure (record, "m-0.bad")->bad = g_strdup ("it died three times");
+  muster_checkpoint_record_write (NULL, directory, record, &error);
+  check (error);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -134,5 +152,6 @@ main (int argc, char **argv)
   write_large ();
   write_slices ();
   write_pair ();
+  write_record ();
   return 0;
 }
