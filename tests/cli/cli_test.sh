@@ -126,8 +126,8 @@ expect 0 "ready: digits at step 6" $muster prepare $model --checkpoint-dir="$wor
 cp -r "$work/run" "$work/newest"
 truncate -s -20 "$work/newest/model.ckpt-6.data-00000-of-00001"
 expect 0 "set aside as $work/newest/model.ckpt-6.bad" $muster prepare $model --checkpoint-dir="$work/newest"
-expect 0 "set aside: The tensor" $muster checkpoint list "$work/newest"
 grep -qF "ready: digits at step 5" "$work/out" || { echo "FAILED: not the one before"; cat "$work/out"; failures=$((failures + 1)); }
+expect 0 "set aside: The tensor" $muster checkpoint list "$work/newest"
 
 # a job that never was saved there
 expect 3 "has no checkpoint yet" $muster checkpoint latest "$work"
