@@ -111,7 +111,6 @@ compute_nothing (MusterKernel *k G_GNUC_UNUSED, GError **error G_GNUC_UNUSED)
 const MusterOp muster_control_ops[] = {
     {"StopGradient", "input:T -> output:T", "T:any", compute_pass, 0},
     {"PreventGradient", "input:T -> output:T", "T:any", compute_pass, 0},
-    {"Snapshot", "input:T -> output:T", "T:any", compute_pass, 0},
     {"CheckNumerics", "tensor:T -> output:T", "T:float", compute_check_numerics, 0},
     {"EnsureShape", "input:T -> output:T", "T:any", compute_ensure_shape, 0},
     {"Assert", "condition:bool, data:*T ->", "", compute_assert, MUSTER_OP_STATEFUL},
