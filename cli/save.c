@@ -5,43 +5,140 @@
 static const char summary[] =
     "Saves the model's variables, as they are on the master, as DIR/model.ckpt-STEP, and returns "
     "once the checkpoint is\n"
-    "durable and the latest of DIR. TensorFlow reads it. The master must see the same DIR.";
+    "durable and the latest of DIR. TensorFlow reads it. The master must see the same DIR. It may "
+    "run beside the job's\n"
+    "chief: it takes turns with it in DIR, and takes nothing over. Where there is no room, what is "
+    "there already is kept:\n"
+    "it fails (4), skips this checkpoint (1), or pauses until there is room or the timeout.";
+
+/* What somebody asks for. */
+typedef struct {
+  char *directory; /* (owned) */
+  char *when_full; /* (owned) (nullable) */
+  int keep;
+} Wish;
+
+static void
+wish_clear (Wish *self)
+{
+  g_free (self->directory);
+  g_free (self->when_full);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Wish, wish_clear)
+
+static gboolean
+parse_when_full (const char *word, MusterWhenFull *when_full)
+{
+  static const struct {
+    const char *word;
+    MusterWhenFull meaning;
+  } words[] = {{"fail", MUSTER_WHEN_FULL_FAIL},
+               {"skip", MUSTER_WHEN_FULL_SKIP},
+               {"pause", MUSTER_WHEN_FULL_PAUSE}};
+  *when_full = MUSTER_WHEN_FULL_FAIL;
+  for (gsize i = 0; word != NULL && i < G_N_ELEMENTS (words); i++)
+    if (strcmp (word, words[i].word) == 0) {
+      *when_full = words[i].meaning;
+      return TRUE;
+    }
+  return word == NULL;
+}
+
+static void
+say_pause (const char *why, gpointer user_data)
+{
+  (void)user_data;
+  muster_cli_say (stderr, "waiting for room: %s\n", why);
+}
 
 /* The saver numbers a checkpoint by the model's global step; one without a step is saved without a
  * number. */
-static char *
-save (MusterScaffold *scaffold, MusterSession *session, const char *directory, gint64 deadline_us,
-      GError **error)
+static gboolean
+save (MusterScaffold *scaffold, MusterSession *session, const Wish *wish, MusterSaved *saved,
+      gint64 deadline_us, GError **error)
 {
+  MusterSaverOptions options = {.max_to_keep = wish->keep, .paused = say_pause};
+  (void)parse_when_full (wish->when_full, &options.when_full);
   g_autoptr (MusterSaver) saver =
-      muster_saver_new (muster_scaffold_meta_graph (scaffold), NULL, error);
-  if (saver == NULL || !muster_saver_adopt_directory (saver, directory, error))
-    return NULL;
+      muster_saver_new (muster_scaffold_meta_graph (scaffold), &options, error);
+  if (saver == NULL || !muster_saver_adopt_directory (saver, wish->directory, error))
+    return FALSE;
   gint64 step = -1;
   if (muster_scaffold_global_step (scaffold) != NULL) {
     step = muster_read_global_step (session, scaffold, deadline_us, NULL, error);
     if (step < 0)
-      return NULL;
+      return FALSE;
   }
-  return muster_saver_save (saver, session, directory, step, deadline_us, NULL, error);
+  return muster_saver_save_full (saver, session, wish->directory, step, saved, deadline_us, NULL,
+                                 error);
+}
+
+/* "saved run/model.ckpt-5, durable, 4.2 GB in 1.4 s (3.0 GB/s)" */
+static void
+print_saved (const MusterSaved *saved)
+{
+  if (saved->skipped) {
+    muster_cli_say (stdout, "skipped: %s\n", saved->why);
+    return;
+  }
+  g_autofree char *size = muster_format_size (saved->bytes);
+  g_autofree char *took = muster_format_duration (saved->took_us);
+  g_autofree char *speed = muster_format_size (
+      (guint64)((double)saved->bytes * MUSTER_SECOND / (double)MAX (saved->took_us, 1)));
+  muster_cli_say (stdout, "saved %s, durable, %s in %s (%s/s)\n", saved->prefix, size, took, speed);
+  if (saved->why != NULL)
+    muster_cli_say (stderr, "the checkpoint is well, but not all that is noted beside it: %s\n",
+                    saved->why);
+}
+
+static void
+print_json (const MusterSaved *saved)
+{
+  static const MusterJsonField fields[] = {
+      MUSTER_JSON_FIELD (MusterSaved, prefix, STRING, "saved"),
+      MUSTER_JSON_FIELD (MusterSaved, step, STEP, "step"),
+      MUSTER_JSON_FIELD (MusterSaved, bytes, INT64, "bytes"),
+      MUSTER_JSON_FIELD (MusterSaved, took_us, SECONDS, "seconds"),
+      MUSTER_JSON_FIELD (MusterSaved, skipped, BOOLEAN, "skipped"),
+      MUSTER_JSON_FIELD (MusterSaved, why, STRING, "why")};
+  g_autoptr (JsonBuilder) builder = muster_json_new_line ();
+  muster_json_add_fields (builder, fields, G_N_ELEMENTS (fields), saved);
+  muster_json_print_line (builder);
+}
+
+static gboolean
+check_wish (const Wish *wish)
+{
+  MusterWhenFull when_full;
+  if (wish->directory == NULL)
+    fprintf (stderr, "muster: save needs --checkpoint-dir=DIR; try `muster save --help`\n");
+  else if (!parse_when_full (wish->when_full, &when_full))
+    fprintf (stderr, "muster: --when-full is fail, skip or pause, not '%s'\n", wish->when_full);
+  else
+    return TRUE;
+  return FALSE;
 }
 
 int
 muster_cli_save (int argc, char **argv)
 {
-  g_autofree char *directory = NULL;
+  g_auto (Wish) wish = {0};
   g_auto (MusterCliOptions) options = {0};
+  g_auto (MusterSaved) saved = {0};
   g_autoptr (GError) error = NULL;
-  const GOptionEntry entries[] = {{"checkpoint-dir", 0, 0, G_OPTION_ARG_FILENAME, &directory,
-                                   "the directory of the checkpoints", "DIR"},
-                                  {NULL}};
+  const GOptionEntry entries[] = {
+      {"checkpoint-dir", 0, 0, G_OPTION_ARG_FILENAME, &wish.directory,
+       "the directory of the checkpoints", "DIR"},
+      {"keep", 0, 0, G_OPTION_ARG_INT, &wish.keep,
+       "how many DIR lists, the oldest are deleted; -1: all (as the meta graph's saver says)", "N"},
+      {"when-full", 0, 0, G_OPTION_ARG_STRING, &wish.when_full,
+       "without room for it: fail, skip or pause (fail)", "WHAT"},
+      {NULL}};
   if (!muster_cli_parse (argc, argv, "", summary, entries, MUSTER_CLI_SESSION, &options, NULL,
                          &error))
     return muster_cli_fail (error);
-  if (directory == NULL) {
-    fprintf (stderr, "muster: save needs --checkpoint-dir=DIR; try `muster save --help`\n");
+  if (!check_wish (&wish))
     return MUSTER_EXIT_BAD_INPUT;
-  }
   g_autoptr (MusterScaffold) scaffold = muster_scaffold_load (options.meta_graph, &error);
   g_autoptr (MusterMaster) master = scaffold == NULL ? NULL : muster_cli_master (&options, &error);
   if (master == NULL)
@@ -52,19 +149,13 @@ muster_cli_save (int argc, char **argv)
       master, muster_scaffold_graph (scaffold), NULL, deadline_us, NULL, &error);
   if (session == NULL)
     return muster_cli_fail (error);
-  g_autofree char *prefix = save (scaffold, session, directory, deadline_us, &error);
+  const gboolean is_done = save (scaffold, session, &wish, &saved, deadline_us, &error);
   muster_session_close_quietly (session);
-  if (prefix == NULL)
+  if (!is_done)
     return muster_cli_fail (error);
-  gint64 took_us = muster_clock_now_us (muster_system_clock ()) - started_us;
-  if (options.json) {
-    g_autoptr (JsonBuilder) builder = muster_json_new_line ();
-    muster_json_add_string (builder, "saved", prefix);
-    muster_json_add_seconds (builder, "seconds", took_us);
-    muster_json_print_line (builder);
-  } else {
-    g_autofree char *took = muster_format_duration (took_us);
-    muster_cli_say (stdout, "saved %s, durable, in %s\n", prefix, took);
-  }
-  return MUSTER_EXIT_DONE;
+  if (options.json)
+    print_json (&saved);
+  else
+    print_saved (&saved);
+  return saved.skipped ? MUSTER_EXIT_NO : MUSTER_EXIT_DONE;
 }

@@ -116,6 +116,9 @@ expect 0 "ready: digits at step 5" $muster prepare $model --checkpoint="$work/ru
 
 expect 0 "loss:0" $muster run $model --feed=x:0=@$fixtures/digits_x.npy --feed=y:0=@$fixtures/digits_y.npy --target=train --fetch=loss:0
 expect 0 "model.ckpt-6" $muster save $model --checkpoint-dir="$work/run"
+expect 3 "fail, skip or pause, not 'cry'" $muster save $model --checkpoint-dir="$work/run" --when-full=cry
+expect 0 '"skipped":false' $muster save $model --checkpoint-dir="$work/kept" --json --when-full=skip --keep=-1
+expect 0 "durable, " $muster save $model --checkpoint-dir="$work/kept" --when-full=pause
 expect 1 "global_step           int64 []  5 → 6" $muster checkpoint diff "$work/run/model.ckpt-5" "$work/run"
 cp -r "$work/run" "$work/pruned"
 expect 0 "1 of 2 checkpoints" $muster checkpoint prune "$work/pruned" --keep=1
