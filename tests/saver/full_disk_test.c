@@ -175,7 +175,8 @@ MUSTER_TEST (FullDisk, pauses_no_longer_than_the_deadline)
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (story.f.clock), 100 * MUSTER_SECOND);
 }
 
-/* The disk fills up while the master writes: half of it is there, twice. */
+/* The disk fills up while the master writes: half of it is there, twice. The model's own play has
+ * written before, and yielded its value. */
 static gboolean
 write_until_full (G_GNUC_UNUSED MusterFakeMaster *master, const MusterStep *step,
                   MusterTensor **value, gpointer user_data, GError **error)
@@ -187,9 +188,8 @@ write_until_full (G_GNUC_UNUSED MusterFakeMaster *master, const MusterStep *step
   g_autofree char *parts = g_strconcat (prefix, "_temp_1", NULL);
   g_autofree char *part = g_build_filename (parts, "part-0.index", NULL);
 
-  *value = muster_tensor_ref (step->feeds[0].tensor);
   if ((*n_left)-- <= 0)
-    return muster_small_model_write (prefix, muster_small_variables, 2, 1, error);
+    return TRUE;
   g_mkdir_with_parents (parts, 0700);
   g_file_set_contents (part, "half", 4, NULL);
   g_file_set_contents (data, "half", 4, NULL);
