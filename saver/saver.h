@@ -117,8 +117,9 @@ gboolean muster_saver_restore (MusterSaver *self, MusterSession *session, const 
 
 /* Restores the newest checkpoint of a directory that is whole. *restored (transfer full) is its
  * prefix, or NULL where the directory's state file names none: that is success. *passed_over
- * (nullable) (transfer full) says which newer ones were missing or damaged, else NULL. One that is
- * whole and doesn't fit the graph is an error, and so is a state file that can't be read
+ * (nullable) (transfer full) says which newer ones were missing or damaged, else NULL: those
+ * damaged are set aside (bundle/set_aside.h; saver/restore.h has options). One that is whole and
+ * doesn't fit the graph is an error, and so is a state file that can't be read
  * (DATA_LOSS). Afterwards the state file's list is the saver's. */
 gboolean muster_saver_restore_latest (MusterSaver *self, MusterSession *session,
                                       const char *directory, char **restored, char **passed_over,

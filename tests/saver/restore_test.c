@@ -8,6 +8,7 @@
 #include "bundle/set_aside.h"
 #include "engine/local_master.h"
 #include "saver/fit.h"
+#include "tests/doubles/sharded_model.h"
 #include "tests/doubles/small_model.h"
 #include "tests/gtest_shim.h"
 
@@ -697,4 +698,46 @@ MUSTER_TEST (RestoreWith, keeps_a_checkpoint_from_being_removed_meanwhile)
   MUSTER_EXPECT_TRUE (
       restore (&f, prefix, (MusterRestoreOptions){.progress = try_to_remove, .user_data = prefix}));
   MUSTER_EXPECT_TRUE (muster_remove_checkpoint (muster_local_storage (), prefix, NULL));
+}
+
+/* diff 21: also where several ops read, each its own shard, nothing is assigned unless all is
+ * whole. */
+MUSTER_TEST (RestoreLatest, assigns_no_shard_of_a_checkpoint_with_a_damaged_one)
+{
+  const MusterShardedModel model = {.max_to_keep = 5};
+  g_autoptr (MusterMetaGraph) meta_graph = muster_sharded_model_new (&model);
+  g_autoptr (MusterSaver) saver = muster_saver_new (meta_graph, NULL, NULL);
+  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  g_autoptr (MusterSession) session = muster_master_create_session (
+      master, muster_meta_graph_graph (meta_graph), NULL, MUSTER_WAIT_FOREVER, NULL, NULL);
+  g_autofree char *directory = path_of ("sharded");
+  g_autoptr (GError) error = NULL;
+  char *saved[2];
+
+  for (int i = 0; i < 2; i++) {
+    MUSTER_EXPECT_TRUE (muster_sharded_model_set (&model, session, (guint8)(i + 1), NULL));
+    saved[i] =
+        muster_saver_save (saver, session, directory, i + 1, MUSTER_WAIT_FOREVER, NULL, NULL);
+    MUSTER_ASSERT_TRUE (saved[i] != NULL);
+  }
+  g_autofree char *older = saved[0];
+  g_autofree char *newer = saved[1];
+  g_autofree char *shard = g_strconcat (newer, ".data-00001-of-00002", NULL);
+  g_autofree char *bytes = NULL;
+  gsize size = 0;
+  MUSTER_ASSERT_TRUE (g_file_get_contents (shard, &bytes, &size, NULL) && size > 0);
+  bytes[size - 1] ^= 1;
+  g_file_set_contents (shard, bytes, (gssize)size, NULL);
+  MUSTER_EXPECT_TRUE (muster_sharded_model_set (&model, session, 9, NULL));
+
+  MUSTER_EXPECT_FALSE (
+      muster_saver_restore (saver, session, newer, MUSTER_WAIT_FOREVER, NULL, &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
+  MUSTER_EXPECT_EQ (muster_sharded_model_get (session, NULL), 9);
+
+  g_autofree char *restored = NULL;
+  MUSTER_EXPECT_TRUE (muster_saver_restore_latest (saver, session, directory, &restored, NULL,
+                                                   MUSTER_WAIT_FOREVER, NULL, NULL));
+  MUSTER_EXPECT_STREQ (restored, older);
+  MUSTER_EXPECT_EQ (muster_sharded_model_get (session, NULL), 1);
 }
