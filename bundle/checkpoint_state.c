@@ -337,6 +337,15 @@ lock_unused (MusterStorage *storage, const char *index, MusterStorageLock **lock
   return FALSE;
 }
 
+/* For good, before any data goes: a crash must not bring the index back without it. */
+static gboolean
+remove_index (MusterStorage *storage, const char *index, GError **error)
+{
+  g_autofree char *directory = g_path_get_dirname (index);
+  return muster_storage_remove (storage, index, error) &&
+         muster_storage_sync_directory (storage, directory, error);
+}
+
 gboolean
 muster_remove_checkpoint (MusterStorage *storage, const char *prefix, GError **error)
 {
@@ -346,7 +355,7 @@ muster_remove_checkpoint (MusterStorage *storage, const char *prefix, GError **e
   storage = or_local (storage);
   if (!lock_unused (storage, index, &lock, error))
     return FALSE;
-  const gboolean is_removed = muster_storage_remove (storage, index, error) &&
+  const gboolean is_removed = (lock == NULL || remove_index (storage, index, error)) &&
                               muster_storage_remove (storage, meta, error) &&
                               remove_data (storage, prefix, error);
   muster_storage_unlock (storage, lock);

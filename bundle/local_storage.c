@@ -272,11 +272,24 @@ local_sync_directory (MusterStorage *self, const char *directory, GError **error
   return is_synced;
 }
 
+/* Those that are made are so for good: each one's name is synced in the one above it. */
 static gboolean
 local_make_directory (MusterStorage *self, const char *directory, GError **error)
 {
-  (void)self;
-  return g_mkdir_with_parents (directory, 0777) == 0 || fail (error, directory, "make it");
+  g_autoptr (GPtrArray) above = g_ptr_array_new_with_free_func (g_free);
+  g_autofree char *at = g_strdup (directory);
+  while (!g_file_test (at, G_FILE_TEST_EXISTS)) {
+    char *parent = g_path_get_dirname (at);
+    g_ptr_array_add (above, parent);
+    g_free (at);
+    at = g_strdup (parent);
+  }
+  if (g_mkdir_with_parents (directory, 0777) != 0)
+    return fail (error, directory, "make it");
+  for (guint i = 0; i < above->len; i++)
+    if (!local_sync_directory (self, above->pdata[i], error))
+      return FALSE;
+  return TRUE;
 }
 
 static gboolean

@@ -96,8 +96,8 @@ gboolean muster_storage_look (MusterStorage *self, const char *path, MusterStora
                               GError **error);
 /* Makes the names in a directory durable; given a file that another program wrote, its bytes. */
 gboolean muster_storage_sync_directory (MusterStorage *self, const char *directory, GError **error);
-/* Makes a directory and those above it; one that is there is fine. A store without directories has
- * nothing to do. */
+/* Makes a directory and those above it, durably; one that is there is fine. A store without
+ * directories has nothing to do. */
 gboolean muster_storage_make_directory (MusterStorage *self, const char *directory, GError **error);
 /* How many bytes may still be written there; G_MAXUINT64 where nobody knows. */
 gboolean muster_storage_room (MusterStorage *self, const char *directory, guint64 *bytes,

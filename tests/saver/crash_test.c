@@ -4,6 +4,7 @@
  * works. */
 #include "bundle/bundle_reader.h"
 #include "bundle/checkpoint_state.h"
+#include "bundle/set_aside.h"
 #include "engine/local_master.h"
 #include "saver/saver.h"
 #include "tests/doubles/crash_storage.h"
@@ -19,7 +20,8 @@ enum { OLDEST = 1, OLD = 2, NEW = 3, NEXT = 4 };
 
 typedef struct {
   MusterShardedModel model;
-  gint64 steps[3]; /* of OLDEST, OLD and NEW; -1: without a number; -2: there is no such save */
+  gint64 steps[3];     /* of OLDEST, OLD and NEW; -1: without a number; -2: there is no such save */
+  gboolean is_damaged; /* NEW is saved and damaged; it is a restore that is stopped */
 } Story;
 
 /* A process: it begins with what its store holds. */
@@ -130,26 +132,35 @@ fault_of_state_file (MusterStorage *storage)
   return NULL;
 }
 
-/* Whatever the state file names and is there is whole. */
+static char *
+fault_of_checkpoint (MusterStorage *storage, const char *prefix)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (storage, prefix, &error);
+
+  if (reader && muster_bundle_reader_verify (reader, NULL, NULL, NULL, &error))
+    return NULL;
+
+  return g_strdup_printf ("'%s' is listed: %s", prefix, error->message);
+}
+
+/* Whatever the directory lists is whole, and so is what the state file names and is there. */
 static char *
 fault_of_listed (MusterStorage *storage)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterCheckpointState) state =
       muster_checkpoint_state_read (storage, DIRECTORY, &error);
+  g_auto (GStrv) listed = muster_checkpoint_list (storage, DIRECTORY, NULL);
+  char *fault = error ? g_strdup (error->message) : NULL;
 
-  for (guint i = 0; state && i < state->all->len; i++) {
-    const char *prefix = state->all->pdata[i];
-    g_autoptr (MusterBundleReader) reader =
-        muster_checkpoint_exists (storage, prefix)
-            ? muster_bundle_reader_open (storage, prefix, &error)
-            : NULL;
-    if (!error && (!reader || muster_bundle_reader_verify (reader, NULL, NULL, NULL, &error)))
-      continue;
-    return g_strdup_printf ("'%s' is listed: %s", prefix, error->message);
-  }
+  for (guint i = 0; !fault && state && i < state->all->len; i++)
+    if (muster_checkpoint_exists (storage, state->all->pdata[i]))
+      fault = fault_of_checkpoint (storage, state->all->pdata[i]);
+  for (char **prefix = listed; !fault && prefix && *prefix; prefix++)
+    fault = fault_of_checkpoint (storage, *prefix);
 
-  return error ? g_strdup (error->message) : NULL;
+  return fault;
 }
 
 static char *
@@ -172,7 +183,7 @@ fault_of (const Story *story, MusterCrashStorage *crash, int least, int most)
   g_autoptr (GError) error = NULL;
   char *fault = fault_of_state_file (life.storage);
 
-  if (!fault)
+  if (!fault && !story->is_damaged)
     fault = fault_of_listed (life.storage);
   if (!fault)
     fault = fault_of_restored (&life, least, most);
@@ -269,58 +280,100 @@ expect_no_fault (const Story *story)
 
 MUSTER_TEST (Crash, in_the_first_save)
 {
-  const Story story = {{.is_whole = TRUE, .max_to_keep = 5}, {-2, -2, 30}};
+  const Story story = {.model = {.is_whole = TRUE, .max_to_keep = 5}, .steps = {-2, -2, 30}};
 
   expect_no_fault (&story);
 }
 
 MUSTER_TEST (Crash, in_a_save_of_another_step)
 {
-  const Story story = {{.is_whole = TRUE, .max_to_keep = 5}, {10, 20, 30}};
+  const Story story = {.model = {.is_whole = TRUE, .max_to_keep = 5}, .steps = {10, 20, 30}};
 
   expect_no_fault (&story);
 }
 
 MUSTER_TEST (Crash, in_a_save_that_lets_an_old_one_go)
 {
-  const Story story = {{.is_whole = TRUE, .max_to_keep = 2}, {10, 20, 30}};
+  const Story story = {.model = {.is_whole = TRUE, .max_to_keep = 2}, .steps = {10, 20, 30}};
 
   expect_no_fault (&story);
 }
 
 MUSTER_TEST (Crash, in_a_save_that_keeps_none_beside_it)
 {
-  const Story story = {{.is_whole = TRUE, .max_to_keep = 1}, {10, 20, 30}};
+  const Story story = {.model = {.is_whole = TRUE, .max_to_keep = 1}, .steps = {10, 20, 30}};
 
   expect_no_fault (&story);
 }
 
 MUSTER_TEST (Crash, in_a_save_of_the_same_name)
 {
-  const Story story = {{.is_whole = TRUE, .max_to_keep = 5}, {10, 20, 20}};
+  const Story story = {.model = {.is_whole = TRUE, .max_to_keep = 5}, .steps = {10, 20, 20}};
 
   expect_no_fault (&story);
 }
 
 MUSTER_TEST (Crash, in_a_save_without_a_number)
 {
-  const Story story = {{.is_whole = TRUE, .max_to_keep = 5}, {-2, -1, -1}};
+  const Story story = {.model = {.is_whole = TRUE, .max_to_keep = 5}, .steps = {-2, -1, -1}};
 
   expect_no_fault (&story);
 }
 
 MUSTER_TEST (Crash, in_a_sharded_save_of_another_step)
 {
-  const Story story = {{.max_to_keep = 2}, {10, 20, 30}};
+  const Story story = {.model = {.max_to_keep = 2}, .steps = {10, 20, 30}};
 
   expect_no_fault (&story);
 }
 
 MUSTER_TEST (Crash, in_a_sharded_save_of_the_same_name)
 {
-  const Story story = {{.max_to_keep = 5}, {10, 20, 20}};
+  const Story story = {.model = {.max_to_keep = 5}, .steps = {10, 20, 20}};
 
   expect_no_fault (&story);
+}
+
+/* --- a restore that sets the newest checkpoint aside --- */
+
+static void
+damage (MusterStorage *storage)
+{
+  MusterStorageFile *file =
+      muster_storage_create (storage, DIRECTORY "/model.ckpt-30.data-00000-of-00001", NULL);
+  char zeros[48] = {0};
+
+  MUSTER_ASSERT_TRUE (file != NULL);
+  muster_storage_append (storage, file, zeros, sizeof zeros, NULL);
+  muster_storage_sync (storage, file, NULL);
+  muster_storage_close (storage, file, NULL);
+}
+
+MUSTER_TEST (Crash, in_a_restore_that_falls_back)
+{
+  const Story story = {
+      .model = {.is_whole = TRUE, .max_to_keep = 5}, .steps = {10, 20, 30}, .is_damaged = TRUE};
+  g_autoptr (MusterCrashStorage) before = begin (&story, NULL);
+  int restored = -1;
+  MUSTER_ASSERT_TRUE (before != NULL);
+  {
+    g_auto (Life) life = live (&story, before);
+    MUSTER_EXPECT_EQ (restore (&life, NULL), OLD);
+    MUSTER_EXPECT_TRUE (save (&life, NEW, 30, NULL));
+    damage (life.storage);
+  }
+
+  for (guint n = 1; restored != OLD && n < 100; n++) {
+    g_autoptr (MusterCrashStorage) crash = muster_crash_storage_copy (before);
+    g_auto (Life) life = live (&story, crash);
+    muster_crash_storage_stop_at (crash, n);
+    int value = restore (&life, NULL);
+    restored = muster_crash_storage_has_stopped (crash) ? -1 : value;
+    g_autofree char *fault = fault_of_outcomes (&story, crash, OLD, OLD);
+    MUSTER_TRACE ("stopped at call %u", n);
+    MUSTER_EXPECT_STREQ (fault, NULL);
+  }
+  MUSTER_EXPECT_EQ (restored, OLD);
 }
 
 /* --- calls that fail --- */
@@ -365,21 +418,21 @@ expect_no_loss_by_failure (const Story *story)
 
 MUSTER_TEST (Failure, loses_nothing_in_a_save_of_another_step)
 {
-  const Story story = {{.is_whole = TRUE, .max_to_keep = 2}, {10, 20, 30}};
+  const Story story = {.model = {.is_whole = TRUE, .max_to_keep = 2}, .steps = {10, 20, 30}};
 
   expect_no_loss_by_failure (&story);
 }
 
 MUSTER_TEST (Failure, loses_nothing_in_a_save_of_the_same_name)
 {
-  const Story story = {{.is_whole = TRUE, .max_to_keep = 2}, {10, 20, 20}};
+  const Story story = {.model = {.is_whole = TRUE, .max_to_keep = 2}, .steps = {10, 20, 20}};
 
   expect_no_loss_by_failure (&story);
 }
 
 MUSTER_TEST (Failure, loses_nothing_in_a_sharded_save)
 {
-  const Story story = {{.max_to_keep = 2}, {10, 20, 30}};
+  const Story story = {.model = {.max_to_keep = 2}, .steps = {10, 20, 30}};
 
   expect_no_loss_by_failure (&story);
 }
@@ -388,7 +441,7 @@ MUSTER_TEST (Failure, loses_nothing_in_a_sharded_save)
 
 MUSTER_TEST (Crash, loses_a_model_whose_files_are_not_synced)
 {
-  const Story story = {{.is_whole = TRUE, .max_to_keep = 2}, {10, 20, 30}};
+  const Story story = {.model = {.is_whole = TRUE, .max_to_keep = 2}, .steps = {10, 20, 30}};
   Trial trial = {.ignores_files = TRUE};
   g_autofree char *fault = try (&story, &trial);
 
@@ -397,7 +450,7 @@ MUSTER_TEST (Crash, loses_a_model_whose_files_are_not_synced)
 
 MUSTER_TEST (Crash, loses_a_model_whose_directory_is_not_synced)
 {
-  const Story story = {{.is_whole = TRUE, .max_to_keep = 2}, {10, 20, 30}};
+  const Story story = {.model = {.is_whole = TRUE, .max_to_keep = 2}, .steps = {10, 20, 30}};
   Trial trial = {.ignores_directories = TRUE};
   g_autofree char *fault = try (&story, &trial);
 
