@@ -308,9 +308,10 @@ MUSTER_TEST (RemoveCheckpoint, takes_its_files_index_first_and_no_others)
   MUSTER_EXPECT_TRUE (muster_remove_checkpoint (NULL, absent, &error));
 
   MUSTER_EXPECT_NO_ERROR (error);
-  MUSTER_EXPECT_STREQ (storage->log->str,
-                       "remove m-1.index; remove m-1.meta; list; remove m-1.data-00000-of-00002; "
-                       "remove m-1.data-00001-of-00002; ");
+  MUSTER_EXPECT_STREQ (
+      storage->log->str,
+      "remove m-1.index; sync directory; remove m-1.meta; list; remove m-1.data-00000-of-00002; "
+      "remove m-1.data-00001-of-00002; ");
   g_auto (GStrv) left = muster_storage_list (muster_local_storage (), muster_test_tmpdir (), NULL);
   MUSTER_EXPECT_EQ (g_strv_length (left), 6u);
 }
