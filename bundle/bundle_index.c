@@ -322,8 +322,11 @@ walk_bytes (GBytes *bytes, MusterTableFunc func, gpointer user_data, const char 
             GError **error)
 {
   Walk walk = {.func = func, .user_data = user_data};
-  if (!muster_table_foreach (bytes, walk_one, &walk, flaw, error))
+  g_autoptr (GError) why = NULL;
+  if (!muster_table_foreach (bytes, walk_one, &walk, flaw, &why) && why != NULL) {
+    g_propagate_error (error, g_steal_pointer (&why));
     return FALSE;
+  }
   if (walk.has_any)
     return TRUE;
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS, "the table is empty");

@@ -39,13 +39,17 @@ MusterBundleIndex *muster_bundle_index_load (MusterStorage *storage, const char 
                                              GError **error);
 
 /* Calls func for each entry of PREFIX.index as it stands, unparsed, its header (of the empty key)
- * first; errors as above. *flaw (nullable) as in the struct. */
+ * first, until it returns FALSE; errors as above. *flaw (nullable) as in the struct. */
 gboolean muster_bundle_index_walk (MusterStorage *storage, const char *prefix, MusterTableFunc func,
                                    gpointer user_data, const char **flaw, GError **error);
 
 /* How long each data file is at least, going by the index: (transfer full) (element-type guint64)
  * by shard. Costs less than loading it. */
 GArray *muster_bundle_index_measure (MusterStorage *storage, const char *prefix, GError **error);
+
+/* How many data files there are, from the header alone. */
+gboolean muster_bundle_index_count_shards (MusterStorage *storage, const char *prefix,
+                                           gint32 *n_shards, GError **error);
 
 /* The file's bytes; sorts the entries. ALREADY_EXISTS where two have one key. */
 GBytes *muster_bundle_index_save (MusterBundleIndex *self, GError **error);

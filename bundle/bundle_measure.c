@@ -66,6 +66,27 @@ measure_one (const guint8 *key, gsize key_size, const guint8 *value, gsize value
                        : data_loss (error, "the header is missing");
 }
 
+/* Ends the walk where it began. */
+static gboolean
+read_first (const guint8 *key, gsize key_size, const guint8 *value, gsize value_size,
+            gpointer user_data, GError **error)
+{
+  (void)measure_one (key, key_size, value, value_size, user_data, error);
+  return FALSE;
+}
+
+gboolean
+muster_bundle_index_count_shards (MusterStorage *storage, const char *prefix, gint32 *n_shards,
+                                  GError **error)
+{
+  g_autoptr (GArray) sizes = g_array_new (FALSE, TRUE, sizeof (guint64));
+  Measure self = {.sizes = sizes};
+  if (!muster_bundle_index_walk (storage, prefix, read_first, &self, NULL, error))
+    return FALSE;
+  *n_shards = (gint32)sizes->len;
+  return TRUE;
+}
+
 GArray *
 muster_bundle_index_measure (MusterStorage *storage, const char *prefix, GError **error)
 {

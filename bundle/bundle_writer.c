@@ -2,11 +2,19 @@
 #include "bundle/bundle_writer.h"
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "bundle/bundle_publish_private.h"
 #include "bundle/bundle_shards.h"
 #include "bundle/slice.h"
 
 #include <string.h>
+
+/* A key of the index; in its arena. */
+typedef struct {
+  const guint8 *data;
+  gsize size;
+  guint entry;
+} Key;
 
 struct _MusterBundleWriter {
   MusterStorage *storage;    /* (owned) */
@@ -14,9 +22,24 @@ struct _MusterBundleWriter {
   MusterShards *shards;      /* (owned) the data */
   GCancellable *cancellable; /* (owned) (nullable) */
   MusterBundleIndex *index;  /* (owned) */
-  GHashTable *by_key;   /* (owned) (element-type GBytes uint): index's entries, counted from 1 */
-  gboolean is_finished; /* or has failed to: nothing can be added */
+  GHashTable *by_key;        /* (owned) a set of Key */
+  gboolean is_finished;      /* or has failed to: nothing can be added */
 };
+
+static guint
+key_hash (gconstpointer data)
+{
+  static const char seed; /* where it lies, nobody outside knows */
+  const Key *key = data;
+  return (guint)muster_hash_bytes (key->data, key->size, (guintptr)&seed);
+}
+
+static gboolean
+key_equal (gconstpointer a, gconstpointer b)
+{
+  const Key *left = a, *right = b;
+  return left->size == right->size && memcmp (left->data, right->data, left->size) == 0;
+}
 
 MusterBundleWriter *
 muster_bundle_writer_new (MusterStorage *storage, const char *prefix, GError **error)
@@ -33,8 +56,7 @@ muster_bundle_writer_new (MusterStorage *storage, const char *prefix, GError **e
   self->prefix = g_strdup (prefix);
   self->shards = shards;
   self->index = muster_bundle_index_new ();
-  self->by_key =
-      g_hash_table_new_full (g_bytes_hash, g_bytes_equal, (GDestroyNotify)g_bytes_unref, NULL);
+  self->by_key = g_hash_table_new (key_hash, key_equal);
   return self;
 }
 
@@ -67,9 +89,10 @@ muster_bundle_writer_set_n_shards (MusterBundleWriter *self, guint n)
 static MusterIndexEntry *
 lookup (MusterBundleWriter *self, const void *key, gsize key_size)
 {
-  g_autoptr (GBytes) bytes = g_bytes_new_static (key, key_size);
-  const guint at = GPOINTER_TO_UINT (g_hash_table_lookup (self->by_key, bytes));
-  return at > 0 ? &g_array_index (self->index->entries, MusterIndexEntry, at - 1) : NULL;
+  const Key wanted = {.data = key, .size = key_size};
+  const Key *found = g_hash_table_lookup (self->by_key, &wanted);
+  return found != NULL ? &g_array_index (self->index->entries, MusterIndexEntry, found->entry)
+                       : NULL;
 }
 
 static MusterIndexEntry *
@@ -77,8 +100,10 @@ record (MusterBundleWriter *self, const void *key, gsize key_size, const MusterB
 {
   const MusterIndexEntry wanted = {.entry = *entry, .key = key, .key_size = key_size};
   MusterIndexEntry *added = muster_bundle_index_add (self->index, &wanted);
-  g_hash_table_insert (self->by_key, g_bytes_new_static (added->key, added->key_size),
-                       GUINT_TO_POINTER (self->index->entries->len));
+  Key *there = muster_arena_alloc (self->index->arena, sizeof *there);
+  *there =
+      (Key){.data = added->key, .size = added->key_size, .entry = self->index->entries->len - 1};
+  g_hash_table_add (self->by_key, there);
   return added;
 }
 

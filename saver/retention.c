@@ -156,14 +156,15 @@ describe_files (MusterSaver *self, MusterSideCheckpoint *one, const char *prefix
 {
   g_autofree char *index_path = muster_bundle_index_path (prefix);
   g_autofree char *meta = g_strconcat (prefix, ".meta", NULL);
-  g_autoptr (GArray) shards = muster_bundle_index_measure (self->storage, prefix, error);
+  gint32 n_shards;
 
   g_array_set_size (one->files, 0);
   one->bytes = 0;
-  if (!shards || !add_file (self, one, prefix, index_path, TRUE, error))
+  if (!muster_bundle_index_count_shards (self->storage, prefix, &n_shards, error) ||
+      !add_file (self, one, prefix, index_path, TRUE, error))
     return FALSE;
-  for (guint i = 0; i < shards->len; i++) {
-    g_autofree char *path = muster_bundle_data_path (prefix, (gint32)i, (gint32)shards->len);
+  for (gint32 i = 0; i < n_shards; i++) {
+    g_autofree char *path = muster_bundle_data_path (prefix, i, n_shards);
     if (!add_file (self, one, prefix, path, FALSE, error))
       return FALSE;
   }
