@@ -6,6 +6,8 @@
 #include "graph/graph_nodes.h"
 #include "graph/meta_graph_scope_private.h"
 #include "graph/op_list_private.h"
+#include "graph/proto/meta_graph_text.pb-c.h"
+#include "graph/proto_text_private.h"
 
 #include <string.h>
 
@@ -316,25 +318,28 @@ muster_meta_graph_import (MusterMetaGraph *self, const MusterImport *how, GError
 
 /* --- files --- */
 
+static gboolean
+write_file (const char *path, gconstpointer data, gsize size, GError **error)
+{
+  return g_file_set_contents_full (path, data, (gssize)size,
+                                   G_FILE_SET_CONTENTS_CONSISTENT | G_FILE_SET_CONTENTS_DURABLE,
+                                   0666, error);
+}
+
 gboolean
 muster_export_meta_graph (MusterMetaGraph *self, const MusterExport *how, const char *path,
                           gboolean as_text, GError **error)
 {
-  if (as_text) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,
-                 "Writing '%s': meta graphs aren't written as text; write it binary, and let "
-                 "TensorFlow's export_meta_graph (as_text=True) turn it into text",
-                 path);
-    return FALSE;
-  }
   g_autoptr (MusterMetaGraph) exported = muster_meta_graph_export (self, how, error);
   if (exported == NULL)
     return FALSE;
   gsize size;
   gconstpointer data = g_bytes_get_data (muster_meta_graph_bytes (exported), &size);
-  return g_file_set_contents_full (path, data, (gssize)size,
-                                   G_FILE_SET_CONTENTS_CONSISTENT | G_FILE_SET_CONTENTS_DURABLE,
-                                   0666, error);
+  if (!as_text)
+    return write_file (path, data, size, error);
+  g_autoptr (GString) text =
+      muster_proto_text_print (&tensorflow_text__meta_graph_def__descriptor, data, size, error);
+  return text != NULL && write_file (path, text->str, text->len, error);
 }
 
 /* The text form begins with one of MetaGraphDef's fields. */
@@ -354,19 +359,22 @@ looks_like_text (const char *contents, gsize size)
   return at < size && contents[at] == '#';
 }
 
+/* Binary first, as TensorFlow tries it: a binary one may begin like text. */
 static MusterMetaGraph *
 read_meta_graph (const char *contents, gsize size, GError **error)
 {
-  if (looks_like_text (contents, size)) {
-    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,
-                         "it is in the text form, which isn't read here: export it with "
-                         "as_text=False");
-    return NULL;
-  }
   g_autoptr (GBytes) bytes = g_bytes_new (contents, size);
-  MusterMetaGraph *read = muster_meta_graph_new (bytes, error);
+  g_autoptr (GError) failure = NULL;
+  MusterMetaGraph *read = muster_meta_graph_new (bytes, &failure);
+  if (read == NULL && looks_like_text (contents, size)) {
+    g_clear_error (&failure);
+    g_autoptr (GByteArray) parsed = muster_proto_text_parse (
+        &tensorflow_text__meta_graph_def__descriptor, contents, size, &failure);
+    g_autoptr (GBytes) binary = parsed != NULL ? g_bytes_new (parsed->data, parsed->len) : NULL;
+    read = binary != NULL ? muster_meta_graph_new (binary, &failure) : NULL;
+  }
   if (read == NULL)
-    g_prefix_error (error, "Cannot parse file: ");
+    g_propagate_prefixed_error (error, g_steal_pointer (&failure), "Cannot parse file: ");
   return read;
 }
 

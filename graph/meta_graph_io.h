@@ -36,8 +36,9 @@ typedef struct {
 MusterMetaGraph *muster_meta_graph_import (MusterMetaGraph *self, const MusterImport *how,
                                            GError **error);
 
-/* The same to and from a file: PATH.meta, binary. TensorFlow also writes and reads a text form;
- * as_text is UNIMPLEMENTED, and so is a file of that form. A file that is neither is
+/* The same to and from a file: PATH.meta, binary, or protobuf's text form of all that a
+ * MetaGraphDef holds but objects (object_graph_def) and messages of unknown type, which are
+ * UNIMPLEMENTED in text. Which form a file has is seen from its beginning; one that is neither is
  * INVALID_ARGUMENT. */
 gboolean muster_export_meta_graph (MusterMetaGraph *self, const MusterExport *how, const char *path,
                                    gboolean as_text, GError **error);

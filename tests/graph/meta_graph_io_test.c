@@ -163,21 +163,131 @@ MUSTER_TEST (MetaGraphIo, says_what_is_wrong_with_a_file)
   MUSTER_EXPECT_TRUE (error && strstr (error->message, "Cannot parse file"));
 
   g_clear_error (&error);
-  g_file_set_contents (path, "\nmeta_info_def {\n}\n", -1, NULL);
+  g_file_set_contents (path, "# text\nmeta_info_def {\n  bogus: 1\n}\n", -1, NULL);
   MUSTER_EXPECT_NULL (muster_import_meta_graph (path, NULL, &error));
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_TRUE (error && strstr (error->message, "Line 3: a MetaInfoDef has no 'bogus'"));
 }
 
-MUSTER_TEST (MetaGraphIo, writes_no_text)
+static char *
+write_text (MusterMetaGraph *meta_graph)
 {
-  g_autoptr (MusterMetaGraph) model = small ();
-  g_autofree char *path = g_build_filename (muster_test_tmpdir (), "text.meta", NULL);
+  char *path = g_build_filename (muster_test_tmpdir (), "text.meta", NULL);
   g_autoptr (GError) error = NULL;
+  muster_export_meta_graph (meta_graph, NULL, path, TRUE, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  return path;
+}
 
-  MUSTER_EXPECT_FALSE (muster_export_meta_graph (model, NULL, path, TRUE, &error));
+/* SAV.70 */
+MUSTER_TEST (MetaGraphIo, reads_the_text_that_it_writes)
+{
+  for (gsize i = 0; i < G_N_ELEMENTS (fixtures); i++) {
+    g_autoptr (MusterMetaGraph) plain = load (fixtures[i]);
+    g_autofree char *path = write_text (plain);
+    g_autoptr (MusterMetaGraph) again = load (path);
+    MUSTER_ASSERT_TRUE (again != NULL);
+    g_autofree char *difference =
+        muster_graph_difference (muster_meta_graph_graph (again), muster_meta_graph_graph (plain));
+    MUSTER_EXPECT_NULL (difference);
+    MUSTER_EXPECT_STREQ (muster_meta_graph_saver (again)->restore_op,
+                         muster_meta_graph_saver (plain)->restore_op);
+  }
+}
 
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED);
-  MUSTER_EXPECT_FALSE (g_file_test (path, G_FILE_TEST_EXISTS));
+/* A whole meta graph from some text, and what it says of its saver. */
+static MusterMetaGraph *
+parse (const char *text, GError **error)
+{
+  g_autofree char *path = g_build_filename (muster_test_tmpdir (), "given.meta", NULL);
+  g_file_set_contents (path, text, -1, NULL);
+  return muster_import_meta_graph (path, NULL, error);
+}
+
+MUSTER_TEST (MetaGraphIo, reads_text_in_all_its_forms)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMetaGraph) read =
+      parse ("# by hand\n"
+             "saver_def: < filename_tensor_name: 'a' \"b\\x63\\144\\n\", max_to_keep: 0x10;\n"
+             "  keep_checkpoint_every_n_hours: 2.5f sharded: true version: V2 >\n"
+             "graph_def { node { name: \"n\" op: 'NoOp' input: [] } }",
+             &error);
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_ASSERT_TRUE (read != NULL);
+  const MusterSaverInfo *saver = muster_meta_graph_saver (read);
+  MUSTER_ASSERT_TRUE (saver != NULL);
+  MUSTER_EXPECT_STREQ (saver->filename_tensor, "abcd\n");
+  MUSTER_EXPECT_EQ (saver->max_to_keep, 16);
+  MUSTER_EXPECT_EQ (saver->keep_every_n_hours, 2.5F);
+  MUSTER_EXPECT_TRUE (saver->sharded);
+  MUSTER_EXPECT_EQ (saver->version, 2);
+}
+
+MUSTER_TEST (MetaGraphIo, refuses_text_that_is_wrong)
+{
+  const char *const texts[] = {
+      "saver_def {",
+      "saver_def }",
+      "saver_def { max_to_keep: 99999999999 }",
+      "saver_def { max_to_keep: -99999999999 }",
+      "saver_def { max_to_keep: }",
+      "saver_def { max_to_keep 1 }",
+      "saver_def { max_to_keep: [1, 2] }",
+      "saver_def { filename_tensor_name: \"x }",
+      "saver_def { filename_tensor_name: \"\\q\" }",
+      "saver_def { filename_tensor_name: \"\\400\" }",
+      "saver_def { filename_tensor_name: \"\\377\" }",
+      "saver_def { filename_tensor_name: \"\\u12\" }",
+      "saver_def { filename_tensor_name: \"\\",
+      "saver_def { sharded: maybe }",
+      "saver_def { version: V9 }",
+      "saver_def { keep_checkpoint_every_n_hours: x }",
+      "saver_def: 5",
+      "graph_def { node { name: 'a' op: 'b' input: 'nowhere' } }",
+  };
+
+  for (gsize i = 0; i < G_N_ELEMENTS (texts); i++) {
+    g_autoptr (GError) error = NULL;
+    g_autoptr (MusterMetaGraph) read = parse (texts[i], &error);
+    MUSTER_EXPECT_NULL (read);
+    MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+    if (read != NULL)
+      MUSTER_EXPECT_STREQ (texts[i], "refused");
+  }
+}
+
+MUSTER_TEST (MetaGraphIo, refuses_text_that_nests_without_end)
+{
+  g_autoptr (GString) text = g_string_new ("graph_def { node { attr { value ");
+  g_autoptr (GError) error = NULL;
+  for (guint i = 0; i < 100000; i++)
+    g_string_append (text, "{ list { func { attr { value ");
+
+  g_autoptr (MusterMetaGraph) read = parse (text->str, &error);
+
+  MUSTER_EXPECT_NULL (read);
+  MUSTER_EXPECT_TRUE (error && strstr (error->message, "too deep"));
+}
+
+MUSTER_TEST (MetaGraphIo, survives_damaged_text)
+{
+  g_autoptr (MusterMetaGraph) plain = load (fixtures[1]);
+  g_autofree char *path = write_text (plain);
+  g_autofree char *contents = NULL;
+  gsize size;
+  g_file_get_contents (path, &contents, &size, NULL);
+  g_autoptr (GRand) random = g_rand_new_with_seed (6);
+
+  for (guint i = 0; i < 100; i++) {
+    g_autofree char *damaged = g_memdup2 (contents, size + 1);
+    for (gint32 flips = g_rand_int_range (random, 1, 4); flips > 0; flips--)
+      damaged[g_rand_int_range (random, 0, (gint32)size)] = (char)g_rand_int_range (random, 1, 128);
+    g_autoptr (GError) error = NULL;
+    g_autoptr (MusterMetaGraph) read = parse (damaged, &error);
+    MUSTER_EXPECT_TRUE ((read == NULL) == (error != NULL));
+  }
 }
 
 /* Whatever the bytes: a meta graph or an error. */

@@ -3,15 +3,15 @@
  *
  *   saver_tool build FROM.meta TO.meta [--sharded] [--reshape] [--collect] [--default]
  *     [--scope=S] [--filename=F] [--keep=N] [--list=VARIABLE]... [--map=KEY=VARIABLE]...
- *   saver_tool export FROM.meta TO.meta [--clear-devices] [--clear-savers] [--strip] [--scope=S]
- *   saver_tool import FROM.meta TO.meta [--clear-devices] [--scope=S] */
+ *   saver_tool export FROM.meta TO.meta [--clear-devices] [--clear-savers] [--strip] [--text]
+ * [--scope=S] saver_tool import FROM.meta TO.meta [--clear-devices] [--scope=S] */
 #include "graph/meta_graph_io.h"
 #include "saver/saver_builder.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static gboolean sharded, reshape, collect, by_default, clear_devices, clear_savers, strip;
+static gboolean sharded, reshape, collect, by_default, clear_devices, clear_savers, strip, as_text;
 static char *scope, *filename;
 static int keep;
 static char **list, **map;
@@ -23,6 +23,7 @@ static const GOptionEntry options[] = {
     {"default", 0, 0, G_OPTION_ARG_NONE, &by_default, NULL, NULL},
     {"clear-devices", 0, 0, G_OPTION_ARG_NONE, &clear_devices, NULL, NULL},
     {"clear-savers", 0, 0, G_OPTION_ARG_NONE, &clear_savers, NULL, NULL},
+    {"text", 0, 0, G_OPTION_ARG_NONE, &as_text, NULL, NULL},
     {"strip", 0, 0, G_OPTION_ARG_NONE, &strip, NULL, NULL},
     {"scope", 0, 0, G_OPTION_ARG_STRING, &scope, NULL, NULL},
     {"filename", 0, 0, G_OPTION_ARG_STRING, &filename, NULL, NULL},
@@ -75,7 +76,7 @@ run_export (const char *from, const char *to)
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterMetaGraph) before = muster_import_meta_graph (from, NULL, &error);
 
-  return before && muster_export_meta_graph (before, &how, to, FALSE, &error) ? 0 : fail (error);
+  return before && muster_export_meta_graph (before, &how, to, as_text, &error) ? 0 : fail (error);
 }
 
 static int

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <glib.h>
+#include <protobuf-c/protobuf-c.h>
+
+G_BEGIN_DECLS
+
+/* protobuf's text format, along a message's descriptor. What the descriptor doesn't name can't be
+ * written or read: UNIMPLEMENTED names it. Nesting is bounded by MUSTER_MAX_DEPTH. */
+
+/* A serialised message as text (transfer full). */
+GString *muster_proto_text_print (const ProtobufCMessageDescriptor *descriptor, const void *data,
+                                  gsize size, GError **error);
+
+/* Text as a serialised message (transfer full): INVALID_ARGUMENT says in which line it is wrong. */
+GByteArray *muster_proto_text_parse (const ProtobufCMessageDescriptor *descriptor, const char *text,
+                                     gsize size, GError **error);
+
+G_END_DECLS
