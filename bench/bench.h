@@ -158,5 +158,8 @@ void bench_crowd_tls (void);
 void bench_save (void);
 void bench_save_memory (void);
 void bench_save_small (void);
+void bench_restore (void);
+void bench_restore_cached (void);
+void bench_restore_small (void);
 
 G_END_DECLS

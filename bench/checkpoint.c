@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A checkpoint saved by a Saver, beside TensorFlow's Saver and beside writing and syncing as many
- * bytes. All three end with their files durable, and in turn, so that what else the disk does falls
- * on all alike. */
+ * bytes; then one restored, beside TensorFlow's and beside reading its bytes into memory of one's
+ * own. All take turns, so that what else the disk does falls on all alike; saving ends with durable
+ * files, and each restore finds the file in the cache, or each finds it on the disk alone. */
 #include "bench/bench.h"
 
 #include "bundle/bundle_writer.h"
@@ -21,7 +22,7 @@
 #define GIB        ((gsize)1 << 30)
 #define N_LARGE    64
 #define N_SMALL    100000
-#define WRITE_SIZE ((gsize)1 << 20)
+#define BLOCK_SIZE ((gsize)1 << 20)
 
 typedef struct {
   guint n_variables;
@@ -116,13 +117,73 @@ save_ours (Setup *self)
   return seconds;
 }
 
+/* TensorFlow's prefix is muster's: it saves, or restores what muster saved. */
 static double
-save_theirs (Setup *self)
+ask_theirs (Setup *self, const char *verb)
 {
-  g_autofree char *line = g_strdup_printf ("save %s/model.ckpt-1", self->directory);
+  g_autofree char *line = g_strdup_printf ("%s %s/model.ckpt-1", verb, self->directory);
   bench_child_say (self->tensorflow, line);
   g_autofree char *answer = bench_child_line (self->tensorflow);
   return g_ascii_strtod (answer, NULL);
+}
+
+static double
+save_theirs (Setup *self)
+{
+  return ask_theirs (self, "save");
+}
+
+static double
+restore_ours (Setup *self)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *prefix = g_build_filename (self->directory, "model.ckpt-1", NULL);
+  const double started = bench_now_s ();
+  muster_saver_restore (self->saver, self->session, prefix, MUSTER_WAIT_FOREVER, NULL, &error);
+  const double seconds = bench_now_s () - started;
+  bench_check (error, "restoring");
+  return seconds;
+}
+
+static double
+restore_theirs (Setup *self)
+{
+  return ask_theirs (self, "restore");
+}
+
+/* The paths of the checkpoint's data files; (transfer full). */
+static char **
+data_files (Setup *self)
+{
+  g_autoptr (GStrvBuilder) paths = g_strv_builder_new ();
+  g_autoptr (GDir) directory = g_dir_open (self->directory, 0, NULL);
+  for (const char *name; directory != NULL && (name = g_dir_read_name (directory)) != NULL;) {
+    g_autofree char *path = g_build_filename (self->directory, name, NULL);
+    if (strstr (name, ".data-") != NULL)
+      g_strv_builder_add (paths, path);
+  }
+  return g_strv_builder_end (paths);
+}
+
+/* Into memory that nobody has used before. */
+static double
+read_raw (Setup *self)
+{
+  g_auto (GStrv) paths = data_files (self);
+  const double started = bench_now_s ();
+  g_autofree guint8 *bytes = g_malloc (self->n_bytes + BLOCK_SIZE);
+  gsize done = 0;
+  for (gsize i = 0; paths[i] != NULL; i++) {
+    const int fd = open (paths[i], O_RDONLY | O_CLOEXEC);
+    ssize_t n;
+    while ((n = read (fd, bytes + done, MIN (self->n_bytes + BLOCK_SIZE - done, BLOCK_SIZE))) > 0)
+      done += (gsize)n;
+    if (n < 0 || close (fd) != 0)
+      bench_fail ("%s: %s", paths[i], g_strerror (errno));
+  }
+  if (done < self->n_bytes)
+    bench_fail ("%s: %d bytes instead of %d", self->directory, (int)done, (int)self->n_bytes);
+  return bench_now_s () - started;
 }
 
 static double
@@ -133,7 +194,7 @@ write_raw (Setup *self)
   const int fd = open (path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
   gsize done = 0;
   while (fd >= 0 && done < self->n_bytes) {
-    const ssize_t n = write (fd, self->bytes + done, MIN (self->n_bytes - done, WRITE_SIZE));
+    const ssize_t n = write (fd, self->bytes + done, MIN (self->n_bytes - done, BLOCK_SIZE));
     if (n < 0)
       break;
     done += (gsize)n;
@@ -143,20 +204,52 @@ write_raw (Setup *self)
   return bench_now_s () - started;
 }
 
+/* --- what comes after each --- */
+
+static void
+clean_and_sync (Setup *self)
+{
+  clean (self);
+  sync (); /* what it has left behind isn't the next one's to wait for */
+}
+
+static void
+keep_cached (Setup *self)
+{
+  (void)self;
+}
+
+static void
+drop_cached (Setup *self)
+{
+  g_auto (GStrv) paths = data_files (self);
+  for (gsize i = 0; paths[i] != NULL; i++) {
+    const int fd = open (paths[i], O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || posix_fadvise (fd, 0, 0, POSIX_FADV_DONTNEED) != 0 || close (fd) != 0)
+      bench_fail ("%s: it can't be dropped from the cache", paths[i]);
+  }
+}
+
 typedef double (*Timed) (Setup *self);
+
+/* Muster, what the disk does by itself, TensorFlow. */
+typedef struct {
+  Timed subjects[3];
+  void (*after) (Setup *self);
+  const char *raw;
+} Kind;
 
 /* Turn by turn; the first round warms up. */
 static void
-measure (Setup *setup, const Timed *subjects, double *medians, gsize n)
+measure (Setup *setup, const Kind *kind, double *medians, gsize n)
 {
   GArray *seconds[3];
   for (gsize i = 0; i < n; i++)
     seconds[i] = g_array_new (FALSE, FALSE, sizeof (double));
   for (int round = -1; round < N_ROUNDS; round++)
     for (gsize i = 0; i < n; i++) {
-      const double took = subjects[i](setup);
-      clean (setup);
-      sync (); /* what it has left behind isn't the next one's to wait for */
+      const double took = kind->subjects[i](setup);
+      kind->after (setup);
       if (round >= 0)
         g_array_append_val (seconds[i], took);
     }
@@ -175,25 +268,52 @@ typedef struct {
 } Case;
 
 static void
-run_save (const Case *this)
+print_rows (const Case *this, const Kind *kind, const double *medians, gsize n)
 {
-  static const Timed subjects[] = {save_ours, write_raw, save_theirs};
-  g_auto (Setup) setup = {NULL};
-  double medians[3] = {0};
-  setup_init (&setup, this->where, &this->model);
-  measure (&setup, subjects, medians, setup.tensorflow != NULL ? 3 : 2);
-  bench_print (&(BenchRow){.what = this->what,
-                           .muster = medians[0],
-                           .other = medians[1],
-                           .name = "write and sync",
-                           .bound_ratio = this->of_raw});
-  if (setup.tensorflow != NULL)
+  if (kind->raw != NULL)
+    bench_print (&(BenchRow){.what = this->what,
+                             .muster = medians[0],
+                             .other = medians[1],
+                             .name = kind->raw,
+                             .bound_ratio = this->of_raw});
+  if (n > 2)
     bench_print (&(BenchRow){.what = this->what,
                              .muster = medians[0],
                              .other = medians[2],
                              .name = "TensorFlow",
                              .bound_ratio = this->of_tensorflow});
 }
+
+static void
+run_save (const Case *this)
+{
+  static const Kind kind = {{save_ours, write_raw, save_theirs}, clean_and_sync, "write and sync"};
+  g_auto (Setup) setup = {NULL};
+  double medians[3] = {0};
+  setup_init (&setup, this->where, &this->model);
+  const gsize n = setup.tensorflow != NULL ? 3 : 2;
+  measure (&setup, &kind, medians, n);
+  print_rows (this, &kind, medians, n);
+}
+
+static void
+run_restore (const Case *this, const Kind *kind)
+{
+  g_auto (Setup) setup = {NULL};
+  double medians[3] = {0};
+  setup_init (&setup, this->where, &this->model);
+  const gsize n = setup.tensorflow != NULL ? 3 : 2;
+  save_ours (&setup);
+  kind->after (&setup);
+  measure (&setup, kind, medians, n);
+  print_rows (this, kind, medians, n);
+}
+
+static const Kind restore_cached = {{restore_ours, read_raw, restore_theirs}, keep_cached, "read"},
+                  restore_from_disk = {{restore_ours, read_raw, restore_theirs},
+                                       drop_cached,
+                                       "read"},
+                  restore_small = {{restore_ours, read_raw, restore_theirs}, keep_cached, NULL};
 
 static const Model large = {N_LARGE, GIB / N_LARGE / sizeof (float)}, small = {N_SMALL, 4};
 
@@ -213,4 +333,25 @@ void
 bench_save_small (void)
 {
   run_save (&(Case){"save 100,000 small variables", g_get_tmp_dir (), small, 0, 1.0 / 5});
+}
+
+void
+bench_restore (void)
+{
+  run_restore (&(Case){"restore 1 GiB from disk", g_get_tmp_dir (), large, 1 / 0.9, 1},
+               &restore_from_disk);
+}
+
+void
+bench_restore_cached (void)
+{
+  run_restore (&(Case){"restore 1 GiB from the cache", g_get_tmp_dir (), large, 1 / 0.9, 1},
+               &restore_cached);
+}
+
+void
+bench_restore_small (void)
+{
+  run_restore (&(Case){"restore 100,000 small variables", g_get_tmp_dir (), small, 0, 1.0 / 5},
+               &restore_small);
 }

@@ -23,6 +23,9 @@ static const struct {
     {"save", bench_save, FALSE},
     {"save-memory", bench_save_memory, FALSE},
     {"save-small", bench_save_small, FALSE},
+    {"restore", bench_restore, FALSE},
+    {"restore-cached", bench_restore_cached, FALSE},
+    {"restore-small", bench_restore_small, FALSE},
 };
 
 static int

@@ -2,7 +2,7 @@
 """tensorflow_saver.py META_GRAPH: TensorFlow's Saver on a session in this process.
 
 Prints "ready". Then each line of its input is a verb with its argument, and answered by the seconds it
-took: "save PREFIX" saves, and syncs what TensorFlow doesn't.
+took: "save PREFIX" saves, and syncs what TensorFlow doesn't; "restore PREFIX" restores.
 """
 
 import os
@@ -27,6 +27,10 @@ def save(saver, session, prefix):
     sync(directory)
 
 
+def restore(saver, session, prefix):
+    saver.restore(session, prefix)
+
+
 def main(path):
     tf.disable_eager_execution()
     meta_graph = tf.MetaGraphDef()
@@ -36,7 +40,7 @@ def main(path):
     with graph.as_default():
         tf.import_graph_def(meta_graph.graph_def, name="")
     saver = tf.train.Saver(saver_def=meta_graph.saver_def)
-    verbs = {"save": save}
+    verbs = {"save": save, "restore": restore}
     # Rewriting a graph of 100,000 variables takes it minutes, and changes nothing here.
     config = tf.ConfigProto()
     config.graph_options.rewrite_options.disable_meta_optimizer = True
