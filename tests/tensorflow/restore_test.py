@@ -146,13 +146,13 @@ class Story:
         self.check(got, dict(some, text=[b"x"] * 3, global_step=5))
 
     def test_what_is_large_goes_in_several_steps(self):
-        """96 MB: more than muster feeds at once"""
+        """72 MB: more than muster feeds at once"""
         target, folder = self.start(), self.folder()
-        large = {name: np.full([8 << 20], i + 1, np.float32) for i, name in enumerate("abc")}
+        large = {name: np.full([6 << 20], i + 1, np.float32) for i, name in enumerate("abc")}
         graph = tf.Graph()
         with graph.as_default():
             for name in ("a", "b", "c", "missing"):
-                v1.get_variable(name, [8 << 20 if name != "missing" else 1], initializer=v1.zeros_initializer())
+                v1.get_variable(name, [6 << 20 if name != "missing" else 1], initializer=v1.zeros_initializer())
             v1.add_to_collection(v1.GraphKeys.INIT_OP, v1.global_variables_initializer())
             saver = v1.train.Saver()
         prefix = write_checkpoint(folder, large)
