@@ -5,9 +5,11 @@
 #include "bundle/state_text.h"
 #include "tests/bundle/bundle_fixture.h"
 
+#include <fcntl.h>
 #include <glib/gstdio.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static MusterCheckpointState *
 state_of (const char *latest, ...)
@@ -282,6 +284,40 @@ MUSTER_TEST (LatestCheckpoint, is_found_in_a_directory_that_was_moved)
   MUSTER_EXPECT_NULL (muster_latest_checkpoint (NULL, muster_test_tmpdir (), &gone));
   MUSTER_EXPECT_ERROR (gone, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND);
   MUSTER_EXPECT_TRUE (strstr (gone->message, "Couldn't match files for checkpoint") != NULL);
+}
+
+/* SAV.17: in seconds, and what isn't there is left out */
+MUSTER_TEST (CheckpointMtimes, are_those_of_the_indexes_in_seconds)
+{
+  g_autofree char *one = in_tmpdir ("m-1"), *two = in_tmpdir ("m-2"), *gone = in_tmpdir ("m-3");
+  g_autofree char *index = in_tmpdir ("m-2.index");
+  const char *const prefixes[] = {gone, two, one, NULL};
+  const struct timespec then[2] = {{.tv_sec = 5}, {.tv_sec = 1000, .tv_nsec = 500000000}};
+  put_file ("m-1.index", "", 0);
+  put_file ("m-2.index", "", 0);
+  MUSTER_ASSERT_EQ (utimensat (AT_FDCWD, index, then, 0), 0);
+  g_autoptr (GArray) times = muster_checkpoint_mtimes (NULL, prefixes);
+  MUSTER_ASSERT_EQ (times->len, 2u);
+  MUSTER_EXPECT_EQ (g_array_index (times, double, 0), 1000.5);
+  MUSTER_EXPECT_GT (g_array_index (times, double, 1), 1.5e9);
+}
+
+/* SAV.19 */
+MUSTER_TEST (CheckpointMetaPath, is_without_the_shard)
+{
+  static const char *const cases[][2] = {{"m-3", "m-3.meta"},
+                                         {"m-3-00001-of-00002", "m-3.meta"},
+                                         {"m-3-\?\?\?\?\?-of-00002", "m-3.meta"},
+                                         {"d/m-3-of-4", "d/m.meta"},
+                                         {"-1-of-2", ".meta"},
+                                         {"m-1-of-", "m-1-of-.meta"},
+                                         {"m--of-2", "m--of-2.meta"},
+                                         {"12", "12.meta"},
+                                         {"", ".meta"}};
+  for (gsize i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autofree char *path = muster_checkpoint_meta_path (cases[i][0]);
+    MUSTER_EXPECT_STREQ (path, cases[i][1]);
+  }
 }
 
 /* SAV.18 */

@@ -236,7 +236,7 @@ MUSTER_TEST (FullDisk, a_masters_lack_of_memory_is_none_of_the_disks)
   muster_fake_master_fail (story.f.master, "save/control_dependency", 1, G_MAXUINT,
                            MUSTER_ERROR_RESOURCE_EXHAUSTED, "OOM");
 
-  MUSTER_EXPECT_FALSE (save_within (&story, 2, MUSTER_WAIT_FOREVER, &saved, &error));
+  MUSTER_EXPECT_FALSE (save_within (&story, 2, 1000 * MUSTER_SECOND, &saved, &error));
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED);
   MUSTER_EXPECT_EQ (story.n_pauses, 0u);
