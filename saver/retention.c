@@ -218,12 +218,13 @@ forget_gone (MusterSaver *self, MusterCheckpointRecord *record, const char *dire
 {
   for (guint i = record->checkpoints->len; i-- > 0;) {
     const MusterSideCheckpoint *one = record->checkpoints->pdata[i];
+    if (!one->doomed)
+      continue;
     g_autofree char *prefix = g_build_filename (directory, one->name, NULL);
-    gboolean waits = FALSE;
     g_mutex_lock (&self->lock);
-    waits = g_ptr_array_find_with_equal_func (self->doomed, prefix, g_str_equal, NULL);
+    gboolean waits = g_ptr_array_find_with_equal_func (self->doomed, prefix, g_str_equal, NULL);
     g_mutex_unlock (&self->lock);
-    if (one->doomed && !waits && !muster_checkpoint_exists (self->storage, prefix))
+    if (!waits && !muster_checkpoint_exists (self->storage, prefix))
       muster_checkpoint_record_forget (record, one->name);
   }
 }
