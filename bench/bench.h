@@ -161,5 +161,6 @@ void bench_save_small (void);
 void bench_restore (void);
 void bench_restore_cached (void);
 void bench_restore_small (void);
+void bench_async (void);
 
 G_END_DECLS

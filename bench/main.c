@@ -26,6 +26,7 @@ static const struct {
     {"restore", bench_restore, FALSE},
     {"restore-cached", bench_restore_cached, FALSE},
     {"restore-small", bench_restore_small, FALSE},
+    {"async", bench_async, FALSE},
 };
 
 static int

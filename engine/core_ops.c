@@ -44,7 +44,8 @@ identity (MusterKernel *k, GError **error G_GNUC_UNUSED)
   return TRUE;
 }
 
-/* A value that later updates of the variable don't reach: a tensor never changes, so it is shared. */
+/* A value that later updates of the variable don't reach: a tensor never changes, so it is shared.
+ */
 static gboolean
 snapshot (MusterKernel *k, GError **error G_GNUC_UNUSED)
 {

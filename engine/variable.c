@@ -15,8 +15,9 @@ struct _MusterVariable {
   char *container; /* (owned) */
   char *name;      /* (owned) */
   GMutex lock;
-  MusterTensor *value; /* (owned) (nullable) written under lock; whether it is NULL may be read
-                          without */
+  MusterTensor *value;  /* (owned) (nullable) written under lock; whether it is NULL may be read
+                           without */
+  MusterTensor *before; /* (owned) (nullable) guarded by lock: during an update, what it copies */
 };
 
 static _Thread_local guint64 turns;
@@ -140,51 +141,69 @@ muster_variable_set_uninitialized (MusterVariable *self, GError **error)
                self->name, self->container, self->container, self->name);
 }
 
-/* A copy of the elements under the variable's lock: somebody else (a snapshot, a fetch) holds the
- * old ones. */
-static MusterTensor *
-copy_elements (MusterTensor *value)
-{
-  const int n_dims = muster_tensor_n_dims (value);
-  const gint64 *dims = muster_tensor_dims (value);
-  MusterTensor *copy = muster_tensor_try_new (muster_tensor_dtype (value), n_dims, dims, NULL);
-  if (copy != NULL && muster_tensor_n_bytes (value) > 0)
-    memcpy (muster_tensor_data_mutable (copy), muster_tensor_data (value),
-            muster_tensor_n_bytes (value));
-  return copy;
-}
-
-/* With the lock held: the elements, the variable's alone; NULL if there are none to be had. */
+/* With the lock held: the elements, the variable's alone; NULL if there are none to be had. Where
+ * somebody else (a snapshot, a fetch) holds the old ones they are new, and *from is where the old
+ * ones lie until the update ends. */
 static void *
-make_exclusive (MusterVariable *self)
+make_exclusive (MusterVariable *self, const void **from)
 {
+  *from = NULL;
   if (self->value == NULL || muster_dtype_size (self->dtype) == 0)
     return NULL;
   if (!muster_tensor_is_exclusive (self->value)) {
-    MusterTensor *copy = copy_elements (self->value);
-    if (copy == NULL)
+    MusterTensor *fresh = muster_tensor_try_new (self->dtype, muster_tensor_n_dims (self->value),
+                                                 muster_tensor_dims (self->value), NULL);
+    if (fresh == NULL)
       return NULL;
-    MusterTensor *old = self->value;
-    g_atomic_pointer_set (&self->value, copy);
-    muster_tensor_unref (old);
+    self->before = self->value;
+    g_atomic_pointer_set (&self->value, fresh);
   }
+  if (self->before != NULL)
+    *from = muster_tensor_data (self->before);
   return muster_tensor_data_mutable (self->value);
+}
+
+static void
+copy_before (MusterVariable *self, void *data, const void *from)
+{
+  if (from != NULL && muster_tensor_n_bytes (self->value) > 0)
+    memcpy (data, from, muster_tensor_n_bytes (self->value));
+}
+
+/* Ends an update; the old elements may be the last of their kind, and are freed without the lock.
+ */
+static void
+unlock (MusterVariable *self)
+{
+  MusterTensor *before = g_steal_pointer (&self->before);
+  g_mutex_unlock (&self->lock);
+  muster_tensor_unref (before);
+}
+
+void *
+muster_variable_begin_rewrite (MusterVariable *self, const void **from)
+{
+  g_mutex_lock (&self->lock);
+  void *data = make_exclusive (self, from);
+  if (data == NULL)
+    unlock (self);
+  return data;
 }
 
 void *
 muster_variable_begin_update (MusterVariable *self)
 {
-  g_mutex_lock (&self->lock);
-  void *data = make_exclusive (self);
-  if (data == NULL)
-    g_mutex_unlock (&self->lock);
+  const void *from;
+  void *data = muster_variable_begin_rewrite (self, &from);
+  if (data != NULL)
+    copy_before (self, data, from);
   return data;
 }
 
 void
 muster_variable_end_update (MusterVariable *self)
 {
-  g_mutex_unlock (&self->lock);
+  unlock (self);
 }
 
 static int
@@ -195,35 +214,55 @@ compare_addresses (const void *a, const void *b)
   return (left > right) - (left < right);
 }
 
-/* Calls lock or unlock once for each different variable, in the order of their addresses. */
+/* Calls func once for each different variable, in the order of their addresses. */
 static void
-each_lock (MusterVariable *const *variables, int n, void (*func) (GMutex *))
+each_once (MusterVariable *const *variables, int n, void (*func) (MusterVariable *))
 {
   g_autofree MusterVariable **sorted = g_memdup2 (variables, (gsize)n * sizeof *variables);
   qsort (sorted, (gsize)n, sizeof *sorted, compare_addresses);
   for (int i = 0; i < n; i++)
     if (i == 0 || sorted[i] != sorted[i - 1])
-      func (&sorted[i]->lock);
+      func (sorted[i]);
+}
+
+static void
+take_lock (MusterVariable *self)
+{
+  g_mutex_lock (&self->lock);
+}
+
+gboolean
+muster_variables_begin_rewrite (MusterVariable *const *variables, int n, void **data,
+                                const void **from)
+{
+  each_once (variables, n, take_lock);
+  for (int i = 0; i < n; i++) {
+    data[i] = make_exclusive (variables[i], &from[i]);
+    if (data[i] != NULL)
+      continue;
+    while (--i >= 0) /* these are as they were, in memory of their own */
+      copy_before (variables[i], data[i], from[i]);
+    each_once (variables, n, unlock);
+    return FALSE;
+  }
+  return TRUE;
 }
 
 gboolean
 muster_variables_begin_update (MusterVariable *const *variables, int n, void **data)
 {
-  each_lock (variables, n, g_mutex_lock);
-  for (int i = 0; i < n; i++) {
-    data[i] = make_exclusive (variables[i]);
-    if (data[i] == NULL) {
-      each_lock (variables, n, g_mutex_unlock);
-      return FALSE;
-    }
-  }
+  g_autofree const void **from = g_new (const void *, n);
+  if (!muster_variables_begin_rewrite (variables, n, data, from))
+    return FALSE;
+  for (int i = 0; i < n; i++)
+    copy_before (variables[i], data[i], from[i]);
   return TRUE;
 }
 
 void
 muster_variables_end_update (MusterVariable *const *variables, int n)
 {
-  each_lock (variables, n, g_mutex_unlock);
+  each_once (variables, n, unlock);
 }
 
 MusterTensor *

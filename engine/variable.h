@@ -40,6 +40,15 @@ void muster_variable_assign (MusterVariable *self, MusterTensor *value);
  * takes the locks in one order for all (address). */
 void *muster_variable_begin_update (MusterVariable *self);
 void muster_variable_end_update (MusterVariable *self);
+
+/* The same for who goes over all elements anyway: what must be copied first isn't, and *from is
+ * where it lies until the update ends (NULL: the elements are there). All of it is to be copied by
+ * then, best block by block, each just before it is updated: a model's memory is gone over once and
+ * not twice in the first step after a snapshot. */
+void *muster_variable_begin_rewrite (MusterVariable *self, const void **from);
+gboolean muster_variables_begin_rewrite (MusterVariable *const *variables, int n, void **data,
+                                         const void **from);
+
 gboolean muster_variables_begin_update (MusterVariable *const *variables, int n, void **data);
 void muster_variables_end_update (MusterVariable *const *variables, int n);
 

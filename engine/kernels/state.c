@@ -96,8 +96,8 @@ compute_assign_variable (MusterKernel *k, GError **error)
   return TRUE;
 }
 
-/* A loop over the whole variable, in place. The value is held by the step, so that it stays as it
- * is even where it is the variable's own. */
+/* A loop over the whole variable, in place or out of what a snapshot holds. The value is held by
+ * the step, so that it stays as it is even where it is the variable's own. */
 static gboolean
 update (MusterKernel *k, const MusterLoop2 *loops, const char *op, GError **error)
 {
@@ -105,22 +105,25 @@ update (MusterKernel *k, const MusterLoop2 *loops, const char *op, GError **erro
   MusterTensor *value = muster_kernel_input (k, 1);
   MusterDType dtype = muster_tensor_dtype (value);
   gboolean same;
+  const void *from;
   void *data;
 
   if (!muster_check_variable_dtype (variable, dtype, error))
     return FALSE;
   if (muster_wide (dtype) == MUSTER_N_WIDE)
     return muster_invalid (error, "There is no arithmetic for dtype %s", muster_dtype_name (dtype));
-  data = muster_variable_begin_update (variable);
+  data = muster_variable_begin_rewrite (variable, &from);
   if (data == NULL) {
     muster_variable_set_uninitialized (variable, error);
     return FALSE;
   }
   same = muster_same_shape (muster_variable_peek (variable), value);
   if (same) {
-    muster_run_loop2 (loops, dtype, dtype, muster_tensor_n_elements (value), data, 1,
-                      muster_tensor_data (value), 1, data);
+    muster_run_loop2 (loops, dtype, dtype, muster_tensor_n_elements (value),
+                      from != NULL ? from : data, 1, muster_tensor_data (value), 1, data);
   } else {
+    if (from != NULL)
+      memcpy (data, from, muster_tensor_n_bytes (muster_variable_peek (variable)));
     g_autofree char *a = muster_shape_text (muster_variable_peek (variable));
     g_autofree char *b = muster_shape_text (value);
     muster_invalid (error, "%s%s lhs shape= %s rhs shape= %s", op,

@@ -12,6 +12,9 @@
 
 enum { MAX_SLOTS = 4, MAX_SCALARS = 8 };
 
+/* Elements: a block of each slot and of the gradient stays in the second cache. */
+#define BLOCK 8192
+
 /* slots: the variable first. scalars: the other inputs but the gradient, in their order. */
 typedef void (*Rule) (gint64 n, void *const *slots, const void *gradient, const double *scalars,
                       gboolean flag);
@@ -180,6 +183,7 @@ RULES (ftrl_v2, SCALAR (shrinkage, 3) FTRL_BODY (g + 2 * shrinkage * x, 4))
 typedef struct {
   MusterVariable *variables[MAX_SLOTS];
   void *data[MAX_SLOTS];
+  const void *from[MAX_SLOTS]; /* (nullable) what has to be copied there first */
   double scalars[MAX_SCALARS];
 } Update;
 
@@ -253,6 +257,53 @@ apply_narrow (const Optimizer *o, const Update *u, MusterDType dtype, gint64 n,
     muster_narrow (dtype, slots[i], n, u->data[i]);
 }
 
+static void
+copy_block (const Optimizer *o, const Update *u, gsize start, gsize size)
+{
+  for (int i = 0; i < o->n_slots; i++)
+    if (u->from[i] != NULL)
+      memcpy ((char *)u->data[i] + start, (const char *)u->from[i] + start, size);
+}
+
+static gboolean
+copies (const Optimizer *o, const Update *u)
+{
+  for (int i = 0; i < o->n_slots; i++)
+    if (u->from[i] != NULL)
+      return TRUE;
+  return FALSE;
+}
+
+/* Block by block where a snapshot holds what is to be updated, so that each is copied into the
+ * cache and updated there. */
+static void
+apply_wide (const Optimizer *o, const Update *u, MusterDType dtype, gint64 n, const void *gradient,
+            gboolean flag)
+{
+  const Rule rule = o->rules[dtype == MUSTER_DOUBLE];
+  const gint64 block = copies (o, u) ? BLOCK : n;
+  const gsize size = muster_dtype_size (dtype);
+
+  for (gint64 start = 0; start < n; start += block) {
+    const gint64 count = MIN (block, n - start);
+    void *slots[MAX_SLOTS];
+    copy_block (o, u, (gsize)start * size, (gsize)count * size);
+    for (int i = 0; i < o->n_slots; i++)
+      slots[i] = (char *)u->data[i] + (gsize)start * size;
+    rule (count, slots, (const char *)gradient + (gsize)start * size, u->scalars, flag);
+  }
+}
+
+/* All of it: where nothing is to be updated after all, slots may differ in size. */
+static void
+copy_all (const Optimizer *o, const Update *u)
+{
+  for (int i = 0; i < o->n_slots; i++)
+    if (u->from[i] != NULL)
+      memcpy (u->data[i], u->from[i],
+              muster_tensor_n_bytes (muster_variable_peek (u->variables[i])));
+}
+
 static gboolean
 apply (MusterKernel *k, const Optimizer *o, GError **error)
 {
@@ -265,7 +316,7 @@ apply (MusterKernel *k, const Optimizer *o, GError **error)
 
   if (!read_scalars (k, o, &u, error) || !take_variables (k, o, &u, dtype, error))
     return FALSE;
-  if (!muster_variables_begin_update (u.variables, o->n_slots, u.data)) {
+  if (!muster_variables_begin_rewrite (u.variables, o->n_slots, u.data, u.from)) {
     for (int i = 0; i < o->n_slots; i++)
       if (!muster_variable_is_initialized (u.variables[i])) {
         muster_variable_set_uninitialized (u.variables[i], error);
@@ -275,8 +326,10 @@ apply (MusterKernel *k, const Optimizer *o, GError **error)
                            muster_variable_name (u.variables[0]));
   }
   fits = check_shapes (o, &u, gradient, error);
+  if (!fits || !muster_dtype_is_wide (dtype))
+    copy_all (o, &u);
   if (fits && muster_dtype_is_wide (dtype))
-    o->rules[dtype == MUSTER_DOUBLE](n, u.data, muster_tensor_data (gradient), u.scalars, flag);
+    apply_wide (o, &u, dtype, n, muster_tensor_data (gradient), flag);
   else if (fits)
     apply_narrow (o, &u, dtype, n, muster_tensor_data (gradient), flag);
   muster_variables_end_update (u.variables, o->n_slots);

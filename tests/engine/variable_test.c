@@ -33,6 +33,111 @@ MUSTER_TEST (Variable, an_update_leaves_a_snapshot_alone)
   MUSTER_EXPECT_EQ (float_of (now), 2.0f);
 }
 
+/* What nobody holds is there already; what a snapshot holds is told, and stays until the end. */
+MUSTER_TEST (Variable, a_rewrite_says_what_is_to_be_copied)
+{
+  const void *from;
+  g_autoptr (MusterResources) resources = muster_resources_new ();
+  g_autoptr (MusterVariable) v = find (resources, "v", FALSE, MUSTER_FLOAT, NULL);
+  MusterTensor *one = muster_tensor_new_float (1);
+  muster_variable_assign (v, one);
+
+  float *data = muster_variable_begin_rewrite (v, &from); /* held by us */
+  MUSTER_ASSERT_TRUE (data != NULL && from != NULL);
+  MUSTER_EXPECT_PTR_EQ (from, muster_tensor_data (one));
+  muster_tensor_unref (one);
+  data[0] = *(const float *)from + 1;
+  muster_variable_end_update (v);
+  g_autoptr (MusterTensor) now = muster_variable_read (v);
+  MUSTER_EXPECT_EQ (float_of (now), 2.0f);
+  g_clear_pointer (&now, muster_tensor_unref);
+
+  MUSTER_ASSERT_TRUE (muster_variable_begin_rewrite (v, &from) != NULL);
+  MUSTER_EXPECT_NULL (from);
+  muster_variable_end_update (v);
+}
+
+/* A model of two variables and a gradient, of a length that no block divides. */
+#define LONG_N 20001
+
+static MusterTensor *
+numbered (float scale)
+{
+  MusterTensor *tensor = muster_tensor_new (MUSTER_FLOAT, 1, (const gint64[]){LONG_N});
+  for (gsize i = 0; i < LONG_N; i++)
+    ((float *)muster_tensor_data_mutable (tensor))[i] = scale * (float)i;
+  return tensor;
+}
+
+static MusterSession *
+open_long_model (MusterMaster *master)
+{
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+  g_autoptr (MusterTensor) v = numbered (1), a = numbered (2), gradient = numbered (3);
+  g_autoptr (MusterTensor) wrong = muster_tensor_new_float (1);
+  muster_graph_builder_variable (b, "v", v);
+  muster_graph_builder_variable (b, "a", a);
+  muster_graph_builder_constant (b, "gradient", gradient);
+  muster_graph_builder_constant (b, "wrong", wrong);
+  add_constant (b, "rate", 0.5f);
+  muster_graph_builder_node (b, "ApplyMomentum", "train");
+  for (const char *const *input = (const char *const[]){"v", "a", "rate", "gradient", "rate", NULL};
+       *input != NULL; input++)
+    muster_graph_builder_input (b, *input);
+  muster_graph_builder_attr_type (b, "T", MUSTER_FLOAT);
+  add_binary (b, "AssignAdd", "add", "v", "gradient");
+  add_binary (b, "AssignAdd", "misfit", "v", "wrong");
+  add_binary (b, "ApplyGradientDescent", "mistrain", "v", "rate");
+  muster_graph_builder_input (b, "wrong");
+  MusterSession *session = open_session (master, b);
+  g_autoptr (GError) error = NULL;
+  MUSTER_EXPECT_TRUE (muster_session_run_op (session, "v/Assign", TEST_DEADLINE_US, NULL, &error) &&
+                      muster_session_run_op (session, "a/Assign", TEST_DEADLINE_US, NULL, &error));
+  return session;
+}
+
+/* The same, whether or not somebody holds what is updated; and what is held stays. */
+MUSTER_TEST (Variable, an_update_out_of_a_snapshot_is_as_one_in_place)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMaster) held_master = muster_local_master_new ();
+  g_autoptr (MusterMaster) free_master = muster_local_master_new ();
+  g_autoptr (MusterSession) held = open_long_model (held_master);
+  g_autoptr (MusterSession) free = open_long_model (free_master);
+  g_autoptr (MusterTensor) before = numbered (1);
+  const char *ops[] = {"train", "add", "train"};
+  for (gsize i = 0; i < G_N_ELEMENTS (ops); i++) {
+    g_autoptr (MusterTensor) v = run_one (held, NULL, NULL, "v", &error);
+    g_autoptr (MusterTensor) a = run_one (held, NULL, NULL, "a", &error);
+    MUSTER_ASSERT_TRUE (v != NULL && a != NULL);
+    muster_session_run_op (held, ops[i], TEST_DEADLINE_US, NULL, &error);
+    muster_session_run_op (free, ops[i], TEST_DEADLINE_US, NULL, &error);
+    MUSTER_ASSERT_NO_ERROR (error);
+    MUSTER_EXPECT_EQ (muster_tensor_equal (v, before), i == 0);
+  }
+
+  for (const char *const *name = (const char *const[]){"v", "a", NULL}; *name != NULL; name++) {
+    g_autoptr (MusterTensor) one = run_one (held, NULL, NULL, *name, &error);
+    g_autoptr (MusterTensor) other = run_one (free, NULL, NULL, *name, &error);
+    MUSTER_EXPECT_TRUE (muster_tensor_equal (one, other));
+  }
+}
+
+MUSTER_TEST (Variable, an_update_that_is_refused_leaves_what_a_snapshot_holds)
+{
+  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  g_autoptr (MusterSession) session = open_long_model (master);
+  g_autoptr (MusterTensor) held = run_one (session, NULL, NULL, "v", NULL);
+  for (const char *const *op = (const char *const[]){"misfit", "mistrain", NULL}; *op != NULL;
+       op++) {
+    g_autoptr (GError) error = NULL;
+    MUSTER_EXPECT_FALSE (muster_session_run_op (session, *op, TEST_DEADLINE_US, NULL, &error));
+    MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+    g_autoptr (MusterTensor) now = run_one (session, NULL, NULL, "v", NULL);
+    MUSTER_EXPECT_TRUE (muster_tensor_equal (held, now));
+  }
+}
+
 MUSTER_TEST (Variable, an_update_of_a_value_nobody_holds_is_in_place)
 {
   g_autoptr (MusterResources) resources = muster_resources_new ();

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Saving a gibibyte while training goes on: how long the call holds its caller, and what the steps
+ * beside the save take. */
+#include "bench/bench.h"
+
+#include "engine/local_master.h"
+#include "graph/graph_builder.h"
+#include "saver/async_saver.h"
+#include "saver/saver_builder.h"
+
+#include <glib/gstdio.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define N_VARIABLES  4
+#define SIDE         8192 /* 256 MiB of floats each */
+#define N_QUIET      12
+#define N_SAVES      5
+#define LARGEST      ((gsize)SIDE * SIDE * sizeof (float))
+#define N_COPIES     7
+#define THEIR_FIELDS 5
+
+/* --- the model: every variable is updated, in place, in every step --- */
+
+static void
+add_shape (MusterGraphBuilder *b)
+{
+  static const gint32 sides[] = {SIDE, SIDE};
+  const gint64 n = 2;
+  g_autoptr (MusterTensor) shape =
+      muster_tensor_new_from_data (MUSTER_INT32, 1, &n, sides, sizeof sides, NULL);
+  g_autoptr (MusterTensor) one = muster_tensor_new_float (1);
+  g_autoptr (MusterTensor) rate = muster_tensor_new_float (0.5f);
+  muster_graph_builder_constant (b, "shape", shape);
+  muster_graph_builder_constant (b, "one", one);
+  muster_graph_builder_constant (b, "rate", rate);
+}
+
+/* A variable that is filled where it lies: a constant of that size would be in the graph. */
+static void
+add_variable (MusterGraphBuilder *b, const char *name)
+{
+  const gint64 dims[] = {SIDE, SIDE};
+  g_autofree char *filled = g_strconcat (name, "/filled", NULL);
+  g_autofree char *assign = g_strconcat (name, "/Assign", NULL);
+  muster_graph_builder_node (b, "VariableV2", name);
+  muster_graph_builder_attr_type (b, "dtype", MUSTER_FLOAT);
+  muster_graph_builder_attr_shape (b, "shape", 2, dims);
+  muster_graph_builder_node (b, "Fill", filled);
+  muster_graph_builder_input (b, "shape");
+  muster_graph_builder_input (b, "one");
+  muster_graph_builder_attr_type (b, "T", MUSTER_FLOAT);
+  muster_graph_builder_attr_type (b, "index_type", MUSTER_INT32);
+  muster_graph_builder_node (b, "Assign", assign);
+  muster_graph_builder_input (b, name);
+  muster_graph_builder_input (b, filled);
+  muster_graph_builder_attr_type (b, "T", MUSTER_FLOAT);
+}
+
+static void
+add_descent (MusterGraphBuilder *b, const char *variable, const char *name)
+{
+  muster_graph_builder_node (b, "ApplyGradientDescent", name);
+  muster_graph_builder_input (b, variable);
+  muster_graph_builder_input (b, "rate");
+  muster_graph_builder_input (b, "gradient");
+  muster_graph_builder_attr_type (b, "T", MUSTER_FLOAT);
+}
+
+/* The gradient is a variable too, which isn't saved. */
+static MusterMetaGraph *
+build_model (void)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+  g_autoptr (GPtrArray) inits = g_ptr_array_new_with_free_func (g_free);
+  g_autoptr (GPtrArray) trains = g_ptr_array_new_with_free_func (g_free);
+  g_autoptr (GPtrArray) names = g_ptr_array_new_with_free_func (g_free);
+  add_shape (b);
+  add_variable (b, "gradient");
+  g_ptr_array_add (inits, g_strdup ("gradient/Assign"));
+  for (int i = 0; i < N_VARIABLES; i++) {
+    char *name = g_strdup_printf ("v%d", i);
+    add_variable (b, name);
+    g_ptr_array_add (names, name);
+    g_ptr_array_add (inits, g_strconcat (name, "/Assign", NULL));
+    g_ptr_array_add (trains, g_strconcat (name, "/train", NULL));
+    add_descent (b, name, trains->pdata[i]);
+  }
+  g_ptr_array_add (inits, NULL);
+  g_ptr_array_add (trains, NULL);
+  g_ptr_array_add (names, NULL);
+  muster_graph_builder_group (b, "init", (const char *const *)inits->pdata);
+  muster_graph_builder_group (b, "train", (const char *const *)trains->pdata);
+  g_autoptr (MusterGraph) graph = muster_graph_builder_end (b, &error);
+  bench_check (error, "building a model of 1 GiB");
+  g_autoptr (MusterMetaGraph) bare = muster_meta_graph_new_for_graph (graph);
+  MusterSaverBuild how = {.variables = (const char *const *)names->pdata};
+  MusterMetaGraph *meta_graph = muster_saver_build (bare, &how, &error);
+  bench_check (error, "building its saver");
+  return meta_graph;
+}
+
+/* --- measuring --- */
+
+static double
+step_s (MusterSession *session)
+{
+  g_autoptr (GError) error = NULL;
+  double started = bench_now_s ();
+  muster_session_run_op (session, "train", MUSTER_WAIT_FOREVER, NULL, &error);
+  bench_check (error, "training");
+  return bench_now_s () - started;
+}
+
+/* Into memory that is there already. */
+static double
+copy_s (void)
+{
+  g_autoptr (GArray) seconds = g_array_new (FALSE, FALSE, sizeof (double));
+  char *from = g_malloc (LARGEST), *to = g_malloc (LARGEST);
+  memset (from, 1, LARGEST);
+  memset (to, 2, LARGEST);
+  for (int i = 0; i < N_COPIES; i++) {
+    double started = bench_now_s ();
+    memcpy (to, from, LARGEST);
+    __asm__ volatile("" : : "r"(to) : "memory");
+    double each = bench_now_s () - started;
+    g_array_append_val (seconds, each);
+  }
+  g_free (from);
+  g_free (to);
+  return bench_median (seconds);
+}
+
+typedef struct {
+  GArray *call, *slowest; /* (owned) of each save but the first */
+  double first_call, first_slowest;
+  double quiet, quiet_slowest; /* a step without a save */
+  double write;                /* until it was durable, the last */
+  double peak, before;         /* bytes of memory */
+} Measured;
+
+static double
+peak_bytes (void)
+{
+  g_autofree char *text = NULL;
+  const char *line =
+      g_file_get_contents ("/proc/self/status", &text, NULL, NULL) ? strstr (text, "VmHWM:") : NULL;
+  return line != NULL ? g_ascii_strtod (line + strlen ("VmHWM:"), NULL) * 1024 : 0;
+}
+
+static void
+forget_peak (void)
+{
+  FILE *file = fopen ("/proc/self/clear_refs", "w");
+  if (file == NULL)
+    return;
+  fputs ("5", file);
+  fclose (file);
+}
+
+static double
+train_until_durable (MusterSession *session, MusterSaveTicket *ticket)
+{
+  double slowest = 0;
+  while (muster_save_ticket_state (ticket) < MUSTER_SAVE_DURABLE)
+    slowest = MAX (slowest, step_s (session));
+  return slowest;
+}
+
+static void
+save_once (Measured *m, MusterAsyncSaver *async, MusterSession *session, const char *directory,
+           int round)
+{
+  g_autoptr (GError) error = NULL;
+  double started = bench_now_s ();
+  g_autoptr (MusterSaveTicket) ticket =
+      muster_async_saver_save (async, directory, round, MUSTER_WAIT_FOREVER, NULL, &error);
+  double call = bench_now_s () - started;
+  bench_check (error, "saving");
+  double slowest = train_until_durable (session, ticket);
+  m->write = bench_now_s () - started;
+  muster_async_saver_sync (async, MUSTER_WAIT_FOREVER, NULL, &error);
+  bench_check (error, "saving");
+  if (round == 0) {
+    m->first_call = call;
+    m->first_slowest = slowest;
+    return;
+  }
+  g_array_append_val (m->call, call);
+  g_array_append_val (m->slowest, slowest);
+}
+
+static void
+measure_quiet (Measured *m, MusterSession *session)
+{
+  g_autoptr (GArray) quiet = g_array_new (FALSE, FALSE, sizeof (double));
+  for (int i = -2; i < N_QUIET; i++) {
+    double each = step_s (session);
+    if (i >= 0)
+      g_array_append_val (quiet, each);
+  }
+  m->quiet = bench_median (quiet);
+  m->quiet_slowest = g_array_index (quiet, double, quiet->len - 1);
+}
+
+static void
+measure (Measured *m, const char *directory)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMetaGraph) meta_graph = build_model ();
+  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  g_autoptr (MusterSession) session =
+      bench_create_session (master, muster_meta_graph_graph (meta_graph));
+  MusterSaverOptions options = {.max_to_keep = 1};
+  g_autoptr (MusterSaver) saver = muster_saver_new (meta_graph, &options, &error);
+  bench_check (error, "making a saver");
+  g_autoptr (MusterAsyncSaver) async = muster_async_saver_new (saver, session, NULL, &error);
+  bench_check (error, "making an async saver");
+  bench_init (session);
+  measure_quiet (m, session);
+  m->before = bench_resident_bytes ((int)getpid ());
+  forget_peak ();
+  for (int round = 0; round <= N_SAVES; round++)
+    save_once (m, async, session, directory, round);
+  m->peak = peak_bytes ();
+  muster_async_saver_shutdown (async, MUSTER_WAIT_FOREVER, NULL, &error);
+  bench_check (error, "ending the saver");
+}
+
+static char *
+make_directory (void)
+{
+  g_autoptr (GError) error = NULL;
+  char *directory = g_dir_make_tmp ("muster-bench-XXXXXX", &error);
+  bench_check (error, "making a directory");
+  return directory;
+}
+
+static void
+remove_directory (const char *directory)
+{
+  g_autoptr (GDir) dir = g_dir_open (directory, 0, NULL);
+  const char *name;
+  while (dir != NULL && (name = g_dir_read_name (dir)) != NULL) {
+    g_autofree char *path = g_build_filename (directory, name, NULL);
+    (void)g_unlink (path);
+  }
+  (void)g_rmdir (directory);
+}
+
+/* What the script prints: quiet step, call, slowest step, peak over before. */
+static gboolean
+measure_tensorflow (const char *directory, double *theirs)
+{
+  const char *arguments[] = {directory, NULL};
+  g_autoptr (BenchChild) child = bench_tensorflow_child ("tensorflow_async.py", arguments);
+  if (child == NULL)
+    return FALSE;
+  g_autofree char *line = bench_child_line (child);
+  g_auto (GStrv) fields = g_strsplit (line, " ", -1);
+  if (g_strv_length (fields) != THEIR_FIELDS)
+    bench_fail ("tensorflow_async.py printed '%s'", line);
+  for (int i = 0; i < THEIR_FIELDS; i++)
+    theirs[i] = g_ascii_strtod (fields[i], NULL);
+  return TRUE;
+}
+
+void
+bench_async (void)
+{
+  Measured m = {.call = g_array_new (FALSE, FALSE, sizeof (double)),
+                .slowest = g_array_new (FALSE, FALSE, sizeof (double))};
+  double theirs[THEIR_FIELDS] = {0};
+  g_autofree char *directory = make_directory ();
+  double copy = copy_s ();
+  measure (&m, directory);
+  gboolean has_theirs = measure_tensorflow (directory, theirs);
+  remove_directory (directory);
+  const char *name = has_theirs ? "TensorFlow" : NULL;
+  double allowed = 1.2 * (m.quiet + copy);
+  bench_print (&(BenchRow){.what = "async save of 1 GiB: the call",
+                           .muster = bench_median (m.call),
+                           .other = theirs[1],
+                           .name = name,
+                           .bound = 1e-3});
+  bench_print (&(BenchRow){.what = "  the first call", .muster = m.first_call});
+  bench_print (&(BenchRow){
+      .what = "  a step without a save", .muster = m.quiet, .other = theirs[0], .name = name});
+  bench_print (&(BenchRow){.what = "  the slowest of those", .muster = m.quiet_slowest});
+  bench_print (&(BenchRow){.what = "  a copy of the largest variable", .muster = copy});
+  bench_print (&(BenchRow){.what = "  the slowest step beside a save",
+                           .muster = bench_median (m.slowest),
+                           .other = theirs[2],
+                           .name = name,
+                           .bound = allowed});
+  bench_print (&(BenchRow){
+      .what = "  the same beside the first save", .muster = m.first_slowest, .bound = allowed});
+  bench_print (&(BenchRow){
+      .what = "  until it is durable", .muster = m.write, .other = theirs[3], .name = name});
+  bench_print (&(BenchRow){.what = "  memory at its peak, over that of training",
+                           .unit = BENCH_BYTES,
+                           .muster = m.peak - m.before,
+                           .other = theirs[4],
+                           .name = name});
+  g_array_unref (m.call);
+  g_array_unref (m.slowest);
+}
