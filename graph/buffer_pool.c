@@ -16,7 +16,7 @@
 /* A buffer that is kept would hide its use after it was freed. */
 #define POOL_LIMIT_MAX ((gsize)0)
 #else
-#define POOL_LIMIT_MAX ((gsize)1 << 30)
+#define POOL_LIMIT_MAX ((gsize)8 << 30)
 #endif
 
 /* Buffers from this size on are asked for in large pages: to have a gigabyte handed out 4 KiB at a
@@ -54,9 +54,8 @@ class_of (gsize size, gsize *rounded)
   return index;
 }
 
-/* An eighth of the machine's memory, at most a gigabyte. */
-static gsize
-pool_limit (void)
+gsize
+muster_buffer_pool_limit (void)
 {
   static gsize limit;
   if (g_once_init_enter (&limit)) {
@@ -105,7 +104,7 @@ muster_buffer_free (gpointer buffer, gsize size)
 {
   if (buffer == NULL)
     return;
-  const gsize limit = pool_limit ();
+  const gsize limit = muster_buffer_pool_limit ();
   gsize rounded;
   const guint index = class_of (size, &rounded);
   g_mutex_lock (&lock);

@@ -17,6 +17,11 @@ gpointer muster_buffer_alloc (gsize size);
 /* size is what it was allocated with. */
 void muster_buffer_free (gpointer buffer, gsize size);
 
+/* How many bytes are kept at most: an eighth of the machine's memory, eight gigabytes at most. A
+ * model's worth, where it fits, so that each snapshot but the first finds the pages of the one
+ * before. */
+gsize muster_buffer_pool_limit (void);
+
 /* Bytes kept for reuse at present. */
 gsize muster_buffer_pool_size (void);
 

@@ -218,12 +218,11 @@ take_slot (MusterAsyncCore *self, MusterSaveTicket *ticket)
 
 /* The slot's nodes, added when first needed, and again for another model. */
 static gboolean
-prepare_slot (const Call *call, MusterAsyncRequest *request, GError **error)
+prepare_slot (const Call *call, MusterAsyncSlot *slot, MusterAsyncModel *model, GError **error)
 {
-  MusterAsyncSlot *slot = request->slot;
-  MusterSaver *saver = request->model->saver;
+  MusterSaver *saver = model->saver;
 
-  if (slot->model == request->model)
+  if (slot->model == model)
     return TRUE;
   g_clear_pointer (&slot->snapshot, muster_snapshot_free);
   g_clear_pointer (&slot->model, muster_async_model_unref);
@@ -232,11 +231,11 @@ prepare_slot (const Call *call, MusterAsyncRequest *request, GError **error)
       "muster_shadow/%08x_%u", (guint32)(muster_clock_random (call->core->clock) * G_MAXUINT32),
       call->core->n_scopes++);
   g_mutex_unlock (&call->core->lock);
-  slot->snapshot = muster_snapshot_new (
-      request->model->session, muster_meta_graph_graph (saver->meta_graph), saver->info.save_tensor,
-      scope, call->deadline_us, call->cancellable, error);
+  slot->snapshot = muster_snapshot_new (model->session, muster_meta_graph_graph (saver->meta_graph),
+                                        saver->info.save_tensor, scope, call->deadline_us,
+                                        call->cancellable, error);
   if (slot->snapshot)
-    slot->model = muster_async_model_ref (request->model);
+    slot->model = muster_async_model_ref (model);
 
   return slot->snapshot != NULL;
 }
@@ -256,7 +255,8 @@ copy_saveables (MusterAsyncRequest *request, GError **error)
 static gboolean
 stage (const Call *call, MusterAsyncRequest *request, GError **error)
 {
-  if (copy_saveables (request, error) && prepare_slot (call, request, error) &&
+  if (copy_saveables (request, error) &&
+      prepare_slot (call, request->slot, request->model, error) &&
       muster_snapshot_take (request->slot->snapshot, call->deadline_us, call->cancellable, error))
     return TRUE;
   g_prefix_error (error, "Saving '%s': ", muster_save_ticket_path (request->ticket));
@@ -400,6 +400,33 @@ muster_async_saver_write (MusterAsyncSaver *self, const char *prefix, gint64 dea
 }
 
 /* --- the other verbs --- */
+
+gboolean
+muster_async_saver_prepare (MusterAsyncSaver *self, gint64 deadline_us, GCancellable *cancellable,
+                            GError **error)
+{
+  g_return_val_if_fail (MUSTER_IS_ASYNC_SAVER (self), FALSE);
+
+  MusterAsyncCore *core = self->core;
+  Call call = {
+      .core = core, .deadline_us = deadline_us, .cancellable = cancellable, .must_be_idle = TRUE};
+  gboolean prepared = FALSE;
+
+  g_mutex_lock (&core->lock);
+  if (take_turn (&call, error)) {
+    g_autoptr (MusterAsyncModel) model = muster_async_model_ref (core->model);
+    MusterAsyncSlot *slot = free_slot (core);
+    g_mutex_unlock (&core->lock);
+    prepared =
+        !slot || (prepare_slot (&call, slot, model, error) &&
+                  muster_snapshot_make_room (slot->snapshot, deadline_us, cancellable, error));
+    g_mutex_lock (&core->lock);
+    release (&call);
+  }
+  g_mutex_unlock (&core->lock);
+
+  return prepared;
+}
 
 gboolean
 muster_async_saver_restore (MusterAsyncSaver *self, const char *prefix, gint64 deadline_us,

@@ -53,6 +53,12 @@ MusterAsyncSaver *muster_async_saver_new (MusterSaver *saver, MusterSession *ses
 void muster_async_saver_set_model (MusterAsyncSaver *self, MusterSaver *saver,
                                    MusterSession *session);
 
+/* Optional, before training begins, and after set_model: what the first save would have to do
+ * first. The nodes are added, and the master takes the memory that training needs beside a snapshot
+ * once, so that the first step after the first save is as quick as after later ones. */
+gboolean muster_async_saver_prepare (MusterAsyncSaver *self, gint64 deadline_us,
+                                     GCancellable *cancellable, GError **error);
+
 /* Saves as DIRECTORY/BASE-STEP; step below 0: the save counter's next. Returns a ticket (transfer
  * full) once the snapshot is staged. The files aren't there yet. An error of an earlier save in the
  * background that nobody has heard of is reported here in place of a save. */

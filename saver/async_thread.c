@@ -4,6 +4,11 @@
 
 #include "bundle/bundle_reader.h"
 
+#include <sys/resource.h>
+
+/* Training comes first. On an engine in this process the threads that write inherit it. */
+#define NICE 10
+
 MusterAsyncModel *
 muster_async_model_new (MusterSaver *saver, MusterSession *session)
 {
@@ -239,6 +244,7 @@ muster_async_core_thread (gpointer core)
 {
   MusterAsyncCore *self = core;
 
+  (void)setpriority (PRIO_PROCESS, 0, NICE); /* on Linux that is this thread alone */
   g_mutex_lock (&self->lock);
   for (;;) {
     if (!g_queue_is_empty (&self->waiting))

@@ -26,6 +26,11 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterSnapshot, muster_snapshot_free)
 /* Takes it; one from before is overwritten. */
 gboolean muster_snapshot_take (MusterSnapshot *self, gint64 deadline_us, GCancellable *cancellable,
                                GError **error);
+/* Takes as much memory as all of it takes, and gives it back at once: a master that keeps what it
+ * has had, as muster's engine does, then needs no new pages when training goes on beside the first
+ * snapshot. */
+gboolean muster_snapshot_make_room (MusterSnapshot *self, gint64 deadline_us,
+                                    GCancellable *cancellable, GError **error);
 /* Gives its memory back, within five seconds; where the master can't be asked, it is gone too. */
 void muster_snapshot_drop (MusterSnapshot *self);
 

@@ -12,8 +12,8 @@
 
 enum { MAX_SLOTS = 4, MAX_SCALARS = 8 };
 
-/* Elements: a block of each slot and of the gradient stays in the second cache. */
-#define BLOCK 8192
+/* Elements: a block of each slot and of the gradient fit into the first cache. */
+#define BLOCK 2048
 
 /* slots: the variable first. scalars: the other inputs but the gradient, in their order. */
 typedef void (*Rule) (gint64 n, void *const *slots, const void *gradient, const double *scalars,

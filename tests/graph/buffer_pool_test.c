@@ -34,13 +34,15 @@ MUSTER_TEST (buffer_pool, hands_a_freed_buffer_on)
 
 MUSTER_TEST (buffer_pool, keeps_a_bounded_amount)
 {
-  enum { SIZE = 64 << 20, N = 40 }; /* 2.5 GiB, of pages never touched but for the first */
+  enum { N = 40 };
+  const gsize size = (gsize)1 << 28; /* 10 GiB, of pages never touched but for the first */
   gpointer buffers[N];
   for (guint i = 0; i < N; i++)
-    buffers[i] = muster_buffer_alloc (SIZE);
+    buffers[i] = muster_buffer_alloc (size);
   for (guint i = 0; i < N; i++)
-    muster_buffer_free (buffers[i], SIZE);
-  MUSTER_EXPECT_LE (muster_buffer_pool_size (), (gsize)1 << 30);
+    muster_buffer_free (buffers[i], size);
+  MUSTER_EXPECT_LE (muster_buffer_pool_limit (), (gsize)8 << 30);
+  MUSTER_EXPECT_LE (muster_buffer_pool_size (), muster_buffer_pool_limit ());
 }
 
 MUSTER_TEST (buffer_pool, refuses_what_cannot_be)

@@ -40,6 +40,23 @@ MUSTER_TEST (AsyncSaver, makes_nothing_before_its_first_save)
   MUSTER_EXPECT_EQ (muster_async_saver_save_counter (f.async), 0);
 }
 
+MUSTER_TEST (AsyncSaver, is_prepared_without_a_thread_or_a_file)
+{
+  g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
+  g_autoptr (GError) error = NULL;
+  guint before = n_threads ();
+
+  MUSTER_EXPECT_TRUE (muster_async_saver_prepare (f.async, async_soon (), NULL, &error));
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (n_threads (), before);
+  MUSTER_EXPECT_EQ (muster_async_saver_save_counter (f.async), 0);
+  async_set_w (&f, 123);
+  g_autoptr (MusterSaveTicket) ticket = async_save (&f, 1, &error);
+  MUSTER_EXPECT_TRUE (async_sync (&f, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (async_w_in (muster_save_ticket_path (ticket)), 123);
+}
+
 /* B001.40, B001.65 */
 MUSTER_TEST (AsyncSaver, numbers_its_saves_from_one)
 {

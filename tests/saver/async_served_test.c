@@ -156,6 +156,8 @@ job_new (gboolean sharded)
   job.async = muster_async_saver_new (job.saver, job.session, NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);
   run (&job, "init", 1);
+  MUSTER_EXPECT_TRUE (muster_async_saver_prepare (job.async, soon (), NULL, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
 
   return job;
 }
