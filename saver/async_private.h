@@ -77,6 +77,9 @@ gboolean muster_async_core_is_idle (MusterAsyncCore *self);
  * calls on this one. */
 gboolean muster_async_core_check_caller (MusterAsyncCore *self, GError **error);
 
+/* A save that ended well, or was skipped for want of room. */
+void muster_async_tell_ticket (MusterSaveTicket *ticket, const MusterSaved *saved);
+
 /* The background thread; begun with a reference of its own. */
 gpointer muster_async_core_thread (gpointer core);
 

@@ -319,7 +319,8 @@ save_at_once (const Call *call, MusterSaveTicket *ticket, gboolean unlisted, GEr
   g_autofree char *why =
       g_strdup_printf ("saved at once: a snapshot takes %s, and the budget is %s", size, budget);
   MusterAsyncRequest request = {.ticket = ticket, .model = model};
-  MusterSaveHow how = {.unlisted = unlisted};
+  g_auto (MusterSaved) done = {0};
+  MusterSaveHow how = {.unlisted = unlisted, .saved = &done};
   const gint64 step = muster_save_ticket_step (ticket);
 
   g_mutex_unlock (&core->lock);
@@ -332,11 +333,14 @@ save_at_once (const Call *call, MusterSaveTicket *ticket, gboolean unlisted, GEr
   g_mutex_lock (&core->lock);
   if (!saved)
     return FALSE;
-  core->progress.staged = MAX (core->progress.staged, step);
-  core->progress.written = MAX (core->progress.written, step);
-  core->progress.durable = MAX (core->progress.durable, step);
-  muster_save_ticket_set_why (ticket, why);
-  muster_save_ticket_advance (ticket, MUSTER_SAVE_DURABLE);
+  if (!done.skipped) {
+    core->progress.staged = MAX (core->progress.staged, step);
+    core->progress.written = MAX (core->progress.written, step);
+    core->progress.durable = MAX (core->progress.durable, step);
+    g_free (done.why);
+    done.why = g_steal_pointer (&why);
+  }
+  muster_async_tell_ticket (ticket, &done);
 
   return TRUE;
 }

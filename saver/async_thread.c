@@ -2,8 +2,6 @@
 /* The background half of the async saver: what it shares with its thread, and what that does. */
 #include "saver/async_private.h"
 
-#include "bundle/bundle_reader.h"
-
 #include <sys/resource.h>
 
 /* Training comes first. On an engine in this process the threads that write inherit it. */
@@ -158,41 +156,54 @@ note_failure (MusterAsyncCore *self, MusterSaveTicket *ticket, const GError *fai
   self->last_failure = g_error_copy (failure);
 }
 
-/* Where the graph doesn't tell the size, the first checkpoint does. */
-static void
-learn_size (MusterAsyncCore *self, MusterAsyncRequest *request)
-{
-  guint64 bytes = 0;
+/* What came of a write. */
+typedef struct {
+  const GError *failure; /* (nullable) */
+  MusterSaved *saved;    /* without a failure */
+} Outcome;
 
-  if (request->model->is_exact)
+/* With the lock held. Where the graph doesn't tell the size, the first checkpoint does. */
+static void
+note_durable (MusterAsyncCore *self, MusterAsyncRequest *request, const MusterSaved *saved)
+{
+  self->progress.durable = MAX (self->progress.durable, muster_save_ticket_step (request->ticket));
+  if (!request->model->is_exact)
+    request->model->bytes = MAX (request->model->bytes, saved->bytes);
+}
+
+void
+muster_async_tell_ticket (MusterSaveTicket *ticket, const MusterSaved *saved)
+{
+  if (saved->why)
+    muster_save_ticket_set_why (ticket, saved->why);
+  if (!saved->skipped) {
+    muster_save_ticket_advance (ticket, MUSTER_SAVE_DURABLE);
     return;
-  g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (
-      request->model->saver->storage, muster_save_ticket_path (request->ticket), NULL);
-  for (gsize i = 0; reader && i < muster_bundle_reader_n_entries (reader); i++)
-    bytes += (guint64)muster_bundle_reader_entry (reader, i)->size;
-  g_mutex_lock (&self->lock);
-  request->model->bytes = MAX (request->model->bytes, bytes);
-  g_mutex_unlock (&self->lock);
+  }
+  g_autoptr (GError) error = g_error_new (MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, "%s: skipped: %s",
+                                          muster_save_ticket_path (ticket), saved->why);
+  muster_save_ticket_end (ticket, MUSTER_SAVE_SKIPPED, error);
 }
 
 /* Everything that counts is recorded before anybody who waits hears of it. */
 static void
 settle (MusterAsyncCore *self, MusterAsyncRequest *request, gint64 started_us,
-        const GError *failure)
+        const Outcome *outcome)
 {
-  const gint64 step = muster_save_ticket_step (request->ticket);
+  const gboolean is_durable = !outcome->failure && !outcome->saved->skipped;
 
-  muster_save_meter_written (self->meter, started_us, muster_clock_now_us (self->clock), !failure);
+  muster_save_meter_written (self->meter, started_us, muster_clock_now_us (self->clock),
+                             is_durable);
   g_mutex_lock (&self->lock);
-  if (failure)
-    note_failure (self, request->ticket, failure);
-  else
-    self->progress.durable = MAX (self->progress.durable, step);
+  if (outcome->failure)
+    note_failure (self, request->ticket, outcome->failure);
+  else if (is_durable)
+    note_durable (self, request, outcome->saved);
   g_mutex_unlock (&self->lock);
-  if (failure)
-    muster_save_ticket_end (request->ticket, MUSTER_SAVE_FAILED, failure);
+  if (outcome->failure)
+    muster_save_ticket_end (request->ticket, MUSTER_SAVE_FAILED, outcome->failure);
   else
-    muster_save_ticket_advance (request->ticket, MUSTER_SAVE_DURABLE);
+    muster_async_tell_ticket (request->ticket, outcome->saved);
   if (self->options.finished)
     self->options.finished (request->ticket, self->options.finished_data);
 }
@@ -202,23 +213,23 @@ write_one (MusterAsyncCore *self, MusterAsyncRequest *request)
 {
   MusterSnapshot *snapshot = request->slot->snapshot;
   Write write = {self, request, FALSE};
+  g_auto (MusterSaved) saved = {0};
   MusterSaveHow how = {.save_tensor = muster_snapshot_save_tensor (snapshot),
                        .unlisted = request->unlisted,
                        .tensors = request->tensors,
                        .written = on_written,
-                       .written_data = &write};
+                       .written_data = &write,
+                       .saved = &saved};
   gint64 started_us = muster_clock_now_us (self->clock);
   g_autoptr (GError) failure = NULL;
 
   g_info ("Starting async checkpoint save on the device: %s", muster_snapshot_device (snapshot));
-  gboolean saved = muster_saver_save_how (
-      request->model->saver, request->model->session, muster_save_ticket_path (request->ticket),
-      muster_save_ticket_step (request->ticket), &how, MUSTER_WAIT_FOREVER,
-      muster_save_ticket_cancellable (request->ticket), &failure);
+  (void)muster_saver_save_how (request->model->saver, request->model->session,
+                               muster_save_ticket_path (request->ticket),
+                               muster_save_ticket_step (request->ticket), &how, MUSTER_WAIT_FOREVER,
+                               muster_save_ticket_cancellable (request->ticket), &failure);
   drop_once (&write);
-  if (saved)
-    learn_size (self, request);
-  settle (self, request, started_us, failure);
+  settle (self, request, started_us, &(Outcome){failure, &saved});
 }
 
 /* With the lock held. */
