@@ -115,9 +115,13 @@ fault_of (Verb verb, MusterCrashStorage *crash, int least, int most)
 static char *
 fault_of_outcomes (Verb verb, MusterCrashStorage *crash, int least, int most)
 {
+  g_autoptr (GHashTable) seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+
   for (guint i = 0; i < muster_crash_storage_n_outcomes (crash); i++) {
     g_autofree char *what = NULL;
     g_autoptr (MusterCrashStorage) after = muster_crash_storage_outcome (crash, i, &what);
+    if (!g_hash_table_add (seen, muster_crash_storage_fingerprint (after)))
+      continue;
     g_autofree char *fault = fault_of (verb, after, least, most);
     if (fault)
       return g_strdup_printf ("with %s: %s", what, fault);

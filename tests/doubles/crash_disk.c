@@ -79,7 +79,7 @@ inode_after (MusterCrashInode *self, Tail tail)
     return muster_crash_inode_new (self->number, self->live->data, kept + lost / 2);
   MusterCrashInode *after =
       muster_crash_inode_new (self->number, self->live->data, self->live->len);
-  if (tail == TAIL_ZEROS) {
+  if (tail == TAIL_ZEROS && lost > 0) {
     memset (after->live->data + kept, 0, lost);
     muster_crash_inode_sync (after);
   }
