@@ -231,8 +231,16 @@ muster_checkpoint_locate (MusterStorage *storage, const char *directory, const c
 char *
 muster_latest_checkpoint (MusterStorage *storage, const char *directory, GError **error)
 {
+  return muster_latest_checkpoint_named (storage, directory, NULL, error);
+}
+
+char *
+muster_latest_checkpoint_named (MusterStorage *storage, const char *directory, const char *name,
+                                GError **error)
+{
   g_autoptr (GError) why = NULL;
-  g_autoptr (MusterCheckpointState) state = muster_checkpoint_state_read (storage, directory, &why);
+  g_autoptr (MusterCheckpointState) state =
+      muster_checkpoint_state_read_named (storage, directory, name, &why);
   if (state == NULL) {
     if (why != NULL)
       g_propagate_error (error, g_steal_pointer (&why));

@@ -49,6 +49,9 @@ gboolean muster_checkpoint_exists (MusterStorage *storage, const char *prefix);
  * state; NOT_FOUND where the state names one whose files are gone. An absolute path that is gone is
  * looked for by its base name in the directory. */
 char *muster_latest_checkpoint (MusterStorage *storage, const char *directory, GError **error);
+/* The same by a state file of another name; NULL is "checkpoint". */
+char *muster_latest_checkpoint_named (MusterStorage *storage, const char *directory,
+                                      const char *name, GError **error);
 
 /* When the indexes of prefixes (NULL-terminated) were last written, in seconds since 1970:
  * (transfer full) (element-type double). One that isn't there is left out. */

@@ -2,7 +2,6 @@
 #include "saver/checkpoint_manager.h"
 
 #include "base/error.h"
-#include "bundle/checkpoint_state.h"
 
 #define DEFAULT_NAME "ckpt"
 
@@ -91,8 +90,7 @@ muster_checkpoint_manager_new (MusterMetaGraph *meta_graph, const char *director
   self->initialize_data = options->initialize_data;
   self->wait_for_saves = options->wait_for_saves;
   self->wait_data = options->wait_data;
-  g_autofree char *latest =
-      muster_latest_checkpoint (muster_saver_storage (self->saver), directory, NULL);
+  g_autofree char *latest = muster_saver_latest_checkpoint (self->saver, directory, NULL);
   count_from (self, latest);
 
   return self;

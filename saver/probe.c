@@ -10,9 +10,8 @@
 
 #include <string.h>
 
-#define TENSOR      "probe"
-#define NODE_SCOPE  "muster_probe"
-#define FILE_PREFIX ".probe-"
+#define TENSOR     "probe"
+#define NODE_SCOPE "muster_probe"
 
 /* A device that saves, and the node that reads for it. */
 typedef struct {
@@ -200,7 +199,7 @@ random_key (MusterSaver *self)
 {
   GString *key = g_string_new (NULL);
 
-  for (int i = 0; i < 4; i++)
+  for (int i = 0; i < MUSTER_PROBE_KEY_LEN / 8; i++)
     g_string_append_printf (key, "%08x",
                             (guint32)(muster_clock_random (self->clock) * G_MAXUINT32));
 
@@ -357,7 +356,7 @@ static gboolean
 probe_with (MusterSaver *self, Question *question, const char *directory, GError **error)
 {
   g_autofree char *key = random_key (self);
-  g_autofree char *name = g_strconcat (FILE_PREFIX, key, NULL);
+  g_autofree char *name = g_strconcat (MUSTER_PROBE_PREFIX, key, NULL);
   g_autofree char *prefix = g_build_filename (directory, name, NULL);
   g_autofree char *path = muster_saver_path_for_master (self, prefix);
   g_autofree gboolean *sees = g_new0 (gboolean, question->nodes->readers->len);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saver/saver.h"
 
+#include "bundle/checkpoint_state.h"
 #include "saver/saver_private.h"
 
 #define DEFAULT_BASE_NAME "model.ckpt"
@@ -125,6 +126,14 @@ muster_saver_set_lease (MusterSaver *self, MusterLease *lease)
   if (before != lease)
     g_array_set_size (self->claimed, 0);
   g_mutex_unlock (&self->lock);
+}
+
+char *
+muster_saver_latest_checkpoint (MusterSaver *self, const char *directory, GError **error)
+{
+  g_return_val_if_fail (MUSTER_IS_SAVER (self), NULL);
+
+  return muster_latest_checkpoint_named (self->storage, directory, self->latest_filename, error);
 }
 
 MusterStorage *

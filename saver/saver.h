@@ -83,8 +83,10 @@ void muster_saver_set_lease (MusterSaver *self, MusterLease *lease);
 
 /* Takes a directory for the chief whose lease the saver has, in its side file: from then on a chief
  * that had it before, at this master or at one that is gone, is refused there (FAILED_PRECONDITION)
- * before it writes anything, and again before it publishes. A save does it by itself; a chief does
- * it before it restores. Without a lease nothing is claimed and nobody is refused. */
+ * before it writes anything, and again before it publishes. A save does it by itself; a chief that
+ * trains does it before its first step. Who only restores doesn't: a job that looks at another's
+ * checkpoints must not keep that one from saving. Without a lease nothing is claimed and nobody is
+ * refused. */
 gboolean muster_saver_claim_directory (MusterSaver *self, const char *directory, gint64 deadline_us,
                                        GCancellable *cancellable, GError **error);
 
@@ -125,6 +127,10 @@ gboolean muster_saver_restore_latest (MusterSaver *self, MusterSession *session,
                                       const char *directory, char **restored, char **passed_over,
                                       gint64 deadline_us, GCancellable *cancellable,
                                       GError **error);
+
+/* The checkpoint that the saver's state file (latest_filename) names in a directory: see
+ * muster_latest_checkpoint (). */
+char *muster_saver_latest_checkpoint (MusterSaver *self, const char *directory, GError **error);
 
 /* The list that retention works on, oldest first: (transfer full) NULL-terminated. */
 char **muster_saver_last_checkpoints (MusterSaver *self);

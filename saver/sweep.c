@@ -8,22 +8,30 @@
 
 #define OLD_US (24 * 3600 * MUSTER_SECOND)
 
-#define SAVING    ".saving-"
-#define N_ID      8
+/* ".saving-0123abcd-NAME", and a probe's ".probe-" with its key (saver/probe.c), then ".index" or
+ * ".data-…". */
+static const struct {
+  const char *prefix;
+  gsize n_id; /* hexadecimal digits */
+  char after;
+} temporaries[] = {{".saving-", 8, '-'}, {MUSTER_PROBE_PREFIX, MUSTER_PROBE_KEY_LEN, '.'}};
+
 #define TEMPSTATE ".tempstate"
 #define N_UUID    36
 
-/* What tells one save's files from another's, (transfer full): "0123abcd", or a file's UUID; NULL
- * for what is no saver's. */
+/* What tells one save's files from another's, (transfer full): ".saving-0123abcd", or a file's
+ * UUID; NULL for what is no saver's. */
 static char *
 id_of (const char *file)
 {
   const gsize size = strlen (file);
-  const gsize n = strlen (SAVING);
 
-  if (g_str_has_prefix (file, SAVING) && size > n + N_ID &&
-      strspn (file + n, "0123456789abcdef") == N_ID && file[n + N_ID] == '-')
-    return g_strndup (file + n, N_ID);
+  for (gsize i = 0; i < G_N_ELEMENTS (temporaries); i++) {
+    const gsize n = strlen (temporaries[i].prefix), n_id = temporaries[i].n_id;
+    if (g_str_has_prefix (file, temporaries[i].prefix) && size > n + n_id &&
+        strspn (file + n, "0123456789abcdef") == n_id && file[n + n_id] == temporaries[i].after)
+      return g_strndup (file, n + n_id);
+  }
   if (size > N_UUID + strlen (TEMPSTATE) && g_uuid_string_is_valid (file + size - N_UUID) &&
       strncmp (file + size - N_UUID - strlen (TEMPSTATE), TEMPSTATE, strlen (TEMPSTATE)) == 0)
     return g_strdup (file + size - N_UUID);

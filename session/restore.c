@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bundle/checkpoint_state.h"
 #include "ready/countdown.h"
 #include "session/session_private.h"
 
@@ -37,10 +36,10 @@ muster_prepare_options_can_restore (const MusterPrepareOptions *options)
 /* Whether the directory's state names a checkpoint whose files are there. One that it names and
  * that isn't whole yet counts as not yet there; a state that can't be read is an error. */
 static gboolean
-look_for_checkpoint (MusterStorage *storage, const char *directory, gboolean *found, GError **error)
+look_for_checkpoint (MusterSaver *saver, const char *directory, gboolean *found, GError **error)
 {
   g_autoptr (GError) failure = NULL;
-  g_autofree char *latest = muster_latest_checkpoint (storage, directory, &failure);
+  g_autofree char *latest = muster_saver_latest_checkpoint (saver, directory, &failure);
 
   *found = latest != NULL;
   if (!failure || muster_error_is (failure, MUSTER_ERROR_NOT_FOUND))
@@ -63,7 +62,6 @@ checkpoint_limit_us (const MusterVerb *self, const MusterPrepareOptions *options
 static gboolean
 wait_for_checkpoint (MusterVerb *self, const MusterPrepareOptions *options, GError **error)
 {
-  MusterStorage *storage = muster_saver_storage (options->saver);
   gint64 now_us = muster_clock_now_us (self->clock);
   MusterCountdown countdown;
 
@@ -73,7 +71,7 @@ wait_for_checkpoint (MusterVerb *self, const MusterPrepareOptions *options, GErr
     gboolean found;
     if (!muster_verb_check_lease (self, error))
       return FALSE;
-    if (!look_for_checkpoint (storage, options->checkpoint_dir, &found, error))
+    if (!look_for_checkpoint (options->saver, options->checkpoint_dir, &found, error))
       return FALSE;
     if (found)
       return TRUE;
@@ -129,8 +127,8 @@ announce_restoring (Telling *self, const MusterPrepareOptions *options, GError *
   if (!self->verb->lease)
     return TRUE;
   if (!is_given (checkpoint)) {
-    checkpoint = latest = muster_latest_checkpoint (muster_saver_storage (options->saver),
-                                                    options->checkpoint_dir, &failure);
+    checkpoint = latest =
+        muster_saver_latest_checkpoint (options->saver, options->checkpoint_dir, &failure);
     if (!latest && !failure)
       return TRUE;
   }

@@ -93,16 +93,30 @@ run_step (MusterSession *session, const char *train_op, const char *global_step,
   return TRUE;
 }
 
+static void
+tell_skipped (const MusterTraining *training, const char *why, gint64 step)
+{
+  if (training->skipped != NULL)
+    training->skipped (why, step, training->user_data);
+  else
+    g_warning ("no checkpoint of step %" G_GINT64_FORMAT " in '%s': %s", step,
+               training->checkpoint_dir, why);
+}
+
+/* *durable: there is a checkpoint. A save that was skipped for want of room is no failure. */
 static gboolean
-save (MusterSession *session, const MusterTraining *training, gint64 step,
+save (MusterSession *session, const MusterTraining *training, gint64 step, gboolean *durable,
       GCancellable *cancellable, GError **error)
 {
-  g_autofree char *prefix = muster_saver_save (training->saver, session, training->checkpoint_dir,
-                                               step, MUSTER_WAIT_FOREVER, cancellable, error);
-  if (prefix == NULL)
+  g_auto (MusterSaved) saved = {0};
+  if (!muster_saver_save_full (training->saver, session, training->checkpoint_dir, step, &saved,
+                               MUSTER_WAIT_FOREVER, cancellable, error))
     return FALSE;
-  if (training->saved != NULL)
-    training->saved (prefix, step, training->user_data);
+  *durable = !saved.skipped;
+  if (saved.skipped)
+    tell_skipped (training, saved.why, step);
+  else if (training->saved != NULL)
+    training->saved (saved.prefix, step, training->user_data);
   return TRUE;
 }
 
@@ -156,7 +170,7 @@ tell_outlived (const MusterTraining *training)
 /* A training under way. */
 typedef struct {
   gint64 now;
-  gint64 saved_at;
+  gint64 saved_at;      /* or skipped at */
   gint64 outlived_us;   /* when it has outlived its checkpoint */
   gboolean step_failed; /* a step failed by itself, nobody outside ended it */
 } Run;
@@ -189,10 +203,12 @@ save_in_time (MusterSession *session, const MusterTraining *training, Run *run,
 {
   if (training->saver != NULL && training->save_every_steps > 0 &&
       run->now >= run->saved_at + training->save_every_steps) {
-    if (!save (session, training, run->now, cancellable, error))
+    gboolean durable;
+    if (!save (session, training, run->now, &durable, cancellable, error))
       return FALSE;
     run->saved_at = run->now;
-    run->outlived_us = 0;
+    if (durable)
+      run->outlived_us = 0;
   }
   if (in_us (0) >= run->outlived_us) {
     run->outlived_us = G_MAXINT64;
@@ -241,21 +257,31 @@ end_job (const MusterTraining *training, gint64 step, GCancellable *cancellable,
   return FALSE;
 }
 
+/* Whoever saved there before is refused from now on, not only from the first save on. */
+static gboolean
+claim_directory (const MusterTraining *training, GCancellable *cancellable, GError **error)
+{
+  if (training->saver == NULL || training->lease == NULL)
+    return TRUE;
+  muster_saver_set_lease (training->saver, training->lease);
+  return muster_saver_claim_directory (training->saver, training->checkpoint_dir,
+                                       MUSTER_WAIT_FOREVER, cancellable, error);
+}
+
 static gboolean
 train (MusterSession *session, MusterScaffold *scaffold, const MusterTraining *training, Run *run,
        GCancellable *cancellable, GError **error)
 {
   run->now = muster_read_global_step (session, scaffold, MUSTER_WAIT_FOREVER, cancellable, error);
-  if (run->now < 0)
+  if (run->now < 0 || !claim_directory (training, cancellable, error))
     return FALSE;
-  if (training->saver != NULL && training->lease != NULL)
-    muster_saver_set_lease (training->saver, training->lease);
   run->saved_at = run->now;
   run->outlived_us = in_us (OUTLIVED_US);
   if (!run_loop (session, scaffold, training, run, cancellable, error))
     return FALSE;
+  gboolean durable;
   if (training->saver != NULL && run->now != run->saved_at &&
-      !save (session, training, run->now, cancellable, error))
+      !save (session, training, run->now, &durable, cancellable, error))
     return FALSE;
   return end_job (training, run->now, cancellable, error);
 }

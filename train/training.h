@@ -19,6 +19,10 @@ typedef gboolean (*MusterTrainingProgress) (gint64 step, float loss, gpointer us
 /* After each save, which is durable. */
 typedef void (*MusterTrainingSaved) (const char *prefix, gint64 step, gpointer user_data);
 
+/* After a save that was skipped for want of room (MUSTER_WHEN_FULL_SKIP): why says what it needs
+ * and what there is. The training goes on; the next save is due as if this one had been made. */
+typedef void (*MusterTrainingSkipped) (const char *why, gint64 step, gpointer user_data);
+
 typedef struct {
   MusterBatches *batches;   /* one array for each feed */
   const char *const *feeds; /* the tensors they are fed to: "x:0" */
@@ -28,16 +32,19 @@ typedef struct {
   MusterSaver *saver;              /* (nullable) the chief's */
   const char *checkpoint_dir;      /* with saver */
   gint64 save_every_steps;         /* 0: only at the end */
-  MusterLease *lease;              /* (nullable) the chief's; the saver saves under it */
+  MusterLease *lease;              /* (nullable) the chief's; the saver saves under it, and the
+                                      directory is claimed for it before the first step */
   gboolean ends_job;               /* with lease: until_step is the job's end, which is announced */
   MusterTrainingProgress progress; /* (nullable) */
   MusterTrainingSaved saved;       /* (nullable) */
+  MusterTrainingSkipped skipped;   /* NULL: a warning in the log */
   gpointer user_data;
 } MusterTraining;
 
 /* Trains in session. *step (nullable) gets the last global step seen. INVALID_ARGUMENT where the
- * scaffold has no train op or no global step; FAILED_PRECONDITION where the lease is lost; else
- * whatever a step, a save or the announcement of the job's end failed with. */
+ * scaffold has no train op or no global step; FAILED_PRECONDITION where the lease or the directory
+ * is another chief's by now; else whatever a step, a save or the announcement of the job's end
+ * failed with. */
 gboolean muster_train (MusterSession *session, MusterScaffold *scaffold,
                        const MusterTraining *training, gint64 *step, GCancellable *cancellable,
                        GError **error);

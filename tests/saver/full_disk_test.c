@@ -1,54 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "tests/doubles/narrow_storage.h"
 #include "tests/saver/directory_fixture.h"
-
-/* Local files on a disk of which the test says how much is free. */
-typedef struct {
-  GObject parent;
-  guint64 is_free;
-} NarrowStorage;
-
-typedef GObjectClass NarrowStorageClass;
-
-static void narrow_storage_iface_init (MusterStorageInterface *iface);
-
-static GType narrow_storage_get_type (void);
-G_DEFINE_TYPE_WITH_CODE (NarrowStorage, narrow_storage, G_TYPE_OBJECT,
-                         G_IMPLEMENT_INTERFACE (MUSTER_TYPE_STORAGE, narrow_storage_iface_init))
-
-static gboolean
-narrow_room (MusterStorage *storage, G_GNUC_UNUSED const char *directory, guint64 *bytes,
-             G_GNUC_UNUSED GError **error)
-{
-  *bytes = ((NarrowStorage *)storage)->is_free;
-
-  return TRUE;
-}
-
-/* The local store's verbs ask nothing of their object. */
-static void
-narrow_storage_iface_init (MusterStorageInterface *iface)
-{
-  const GTypeInterface parent = iface->parent;
-
-  *iface = *MUSTER_STORAGE_GET_IFACE (muster_local_storage ());
-  iface->parent = parent;
-  iface->room = narrow_room;
-}
-
-static void
-narrow_storage_class_init (G_GNUC_UNUSED NarrowStorageClass *klass)
-{
-}
-
-static void
-narrow_storage_init (NarrowStorage *self)
-{
-  self->is_free = G_MAXUINT64;
-}
 
 typedef struct {
   Fixture f;
-  NarrowStorage *disk;
+  MusterNarrowStorage *disk;
   guint n_pauses;
 } Story;
 
@@ -62,7 +18,7 @@ note_pause (const char *why, gpointer data)
 static void
 begin (Story *self, MusterWhenFull when_full)
 {
-  self->disk = g_object_new (narrow_storage_get_type (), NULL);
+  self->disk = muster_narrow_storage_new ();
   self->f = set_up ((MusterSaverOptions){.storage = MUSTER_STORAGE (self->disk),
                                          .when_full = when_full,
                                          .max_to_keep = 5,
@@ -106,7 +62,7 @@ MUSTER_TEST (FullDisk, fails_before_the_master_writes_and_says_what_is_needed)
   g_autoptr (GError) error = NULL;
   begin (&story, MUSTER_WHEN_FULL_FAIL);
   save (&story.f, 1);
-  story.disk->is_free = 1000;
+  muster_narrow_storage_set_free (story.disk, 1000);
 
   MUSTER_EXPECT_FALSE (save_within (&story, 2, MUSTER_WAIT_FOREVER, &saved, &error));
 
@@ -125,7 +81,7 @@ MUSTER_TEST (FullDisk, skips_when_told_and_says_why)
   g_auto (MusterSaved) saved = {0};
   g_autoptr (GError) error = NULL, plain = NULL;
   begin (&story, MUSTER_WHEN_FULL_SKIP);
-  story.disk->is_free = 1000;
+  muster_narrow_storage_set_free (story.disk, 1000);
 
   MUSTER_EXPECT_TRUE (save_within (&story, 2, MUSTER_WAIT_FOREVER, &saved, &error));
 
@@ -140,7 +96,7 @@ MUSTER_TEST (FullDisk, skips_when_told_and_says_why)
 static void
 make_room (gpointer disk)
 {
-  ((NarrowStorage *)disk)->is_free = G_MAXUINT64;
+  muster_narrow_storage_set_free (disk, G_MAXUINT64);
 }
 
 MUSTER_TEST (FullDisk, pauses_until_there_is_room)
@@ -149,7 +105,7 @@ MUSTER_TEST (FullDisk, pauses_until_there_is_room)
   g_auto (MusterSaved) saved = {0};
   g_autoptr (GError) error = NULL;
   begin (&story, MUSTER_WHEN_FULL_PAUSE);
-  story.disk->is_free = 1000;
+  muster_narrow_storage_set_free (story.disk, 1000);
   muster_fake_clock_at (story.f.clock, 600 * MUSTER_SECOND, make_room, story.disk);
 
   MUSTER_EXPECT_TRUE (save_within (&story, 2, MUSTER_WAIT_FOREVER, &saved, &error));
@@ -167,7 +123,7 @@ MUSTER_TEST (FullDisk, pauses_no_longer_than_the_deadline)
   g_auto (MusterSaved) saved = {0};
   g_autoptr (GError) error = NULL;
   begin (&story, MUSTER_WHEN_FULL_PAUSE);
-  story.disk->is_free = 1000;
+  muster_narrow_storage_set_free (story.disk, 1000);
 
   MUSTER_EXPECT_FALSE (save_within (&story, 2, 100 * MUSTER_SECOND, &saved, &error));
 

@@ -320,6 +320,10 @@ MUSTER_TEST (Sweep, takes_old_temporary_files_only)
   put_old (".saving-11111111-model.ckpt-1.index", 30);
   put_old (".saving-11111111-model.ckpt-1.data-00000-of-00001", 20); /* that save may live */
   put_old (".saving-x-model.ckpt-1.index", 30);
+  put_old (".probe-0123456789abcdef0123456789abcdef.index", 30);
+  put_old (".probe-0123456789abcdef0123456789abcdef.data-00000-of-00001", 30);
+  put_old (".probe-11111111111111111111111111111111.index", 20);
+  put_old (".probe-mine.index", 30);
   put_old ("x.index.tempstate1234567", 30); /* TensorFlow's */
   put_old ("model.ckpt-1.index", 30);
 
@@ -327,7 +331,8 @@ MUSTER_TEST (Sweep, takes_old_temporary_files_only)
 
   g_auto (GStrv) left = muster_storage_list (muster_local_storage (), muster_test_tmpdir (), NULL);
   g_autofree char *names = g_strjoinv (" ", left);
-  MUSTER_EXPECT_STREQ (names, ".muster.lock .saving-11111111-model.ckpt-1.data-00000-of-00001 "
+  MUSTER_EXPECT_STREQ (names, ".muster.lock .probe-11111111111111111111111111111111.index .probe-mine.index "
+                              ".saving-11111111-model.ckpt-1.data-00000-of-00001 "
                               ".saving-11111111-model.ckpt-1.index .saving-x-model.ckpt-1.index "
                               "model.ckpt-1.index x.index.tempstate1234567");
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "bundle/checkpoint_record.h"
 #include "tests/gtest_shim.h"
 #include "tests/session/fixture.h"
 
@@ -50,6 +51,31 @@ MUSTER_TEST (Chief, tells_which_checkpoint_it_restores_and_its_step)
   MUSTER_EXPECT_EQ (chief->step, 1200);
   MUSTER_EXPECT_EQ (chief->durable_step, 1200);
   MUSTER_EXPECT_STREQ (chief->durable, prefix);
+}
+
+/* The directory may be another job's, which goes on saving: that the model is claimed says nothing
+ * of the directory. */
+MUSTER_TEST (Chief, takes_no_directory_from_another_by_restoring)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  g_autoptr (GError) error = NULL;
+  g_autofree char *prefix = muster_job_write_checkpoint (muster_test_tmpdir (), 1200);
+  g_autoptr (MusterCheckpointRecord) trainers = muster_checkpoint_record_new ();
+  trainers->epoch = 3;
+  trainers->chief = g_strdup ("the trainer");
+  muster_checkpoint_record_write (NULL, muster_test_tmpdir (), trainers, &error);
+  muster_job_name_model (&job, (MusterSessionManagerOptions){0});
+
+  g_autoptr (MusterSession) session = muster_job_prepare (
+      &job, (MusterPrepareOptions){.saver = job.saver, .checkpoint_dir = muster_test_tmpdir ()});
+
+  MUSTER_EXPECT_NO_ERROR (job.error);
+  MUSTER_EXPECT_STREQ (job.report.restored_from, prefix);
+  g_autoptr (MusterCheckpointRecord) after =
+      muster_checkpoint_record_read (NULL, muster_test_tmpdir (), &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (after->epoch, 3);
+  MUSTER_EXPECT_STREQ (after->chief, "the trainer");
 }
 
 static gboolean

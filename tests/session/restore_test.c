@@ -441,3 +441,37 @@ MUSTER_TEST (Restore, excuses_the_checkpoint_when_the_verb_fails_later)
   g_autofree char *life = open_life ();
   MUSTER_EXPECT_STREQ (life, "model.ckpt-3");
 }
+
+static void
+name_latest (gpointer user_data)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterCheckpointState) state = muster_checkpoint_state_new ();
+
+  state->latest = g_strdup (user_data);
+  muster_checkpoint_state_write_named (NULL, muster_test_tmpdir (), "other", state, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
+/* SAV.46: a saver with a state file of its own waits for that one */
+MUSTER_TEST (Restore, waits_for_what_the_savers_own_state_file_names)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  const MusterSaverOptions options = {.latest_filename = "other",
+                                      .clock = MUSTER_CLOCK (job.clock)};
+  g_autofree char *own = muster_job_write_checkpoint (muster_test_tmpdir (), 3);
+  g_autofree char *anothers = muster_job_write_checkpoint (muster_test_tmpdir (), 4);
+  g_clear_object (&job.saver);
+  job.saver = muster_saver_new (job.meta_graph, &options, NULL);
+  muster_job_name_model (&job, (MusterSessionManagerOptions){0});
+  muster_fake_clock_at (job.clock, 100 * MUSTER_SECOND, name_latest, own);
+
+  g_autoptr (MusterSession) session =
+      muster_job_prepare (&job, (MusterPrepareOptions){.saver = job.saver,
+                                                       .checkpoint_dir = muster_test_tmpdir (),
+                                                       .wait_for_checkpoint = TRUE});
+
+  MUSTER_EXPECT_NO_ERROR (job.error);
+  MUSTER_EXPECT_STREQ (job.report.restored_from, own);
+  MUSTER_EXPECT_GE (muster_fake_clock_elapsed_us (job.clock), 100 * MUSTER_SECOND);
+}

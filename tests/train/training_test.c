@@ -6,6 +6,7 @@
 #include "saver/restore.h"
 #include "session/session_manager.h"
 #include "tests/doubles/fake_master.h"
+#include "tests/doubles/narrow_storage.h"
 #include "tests/gtest_shim.h"
 #include "train/npy.h"
 #include "train/training.h"
@@ -209,6 +210,85 @@ MUSTER_TEST (training, leaves_the_job_open_unless_it_ends_it)
   MUSTER_ASSERT_NO_ERROR (error);
   g_autoptr (MusterAnnouncement) end = muster_fake_master_chief (chief.master);
   MUSTER_EXPECT_EQ (end->phase, MUSTER_CHIEF_TRAINING);
+}
+
+static MusterTraining
+chiefs_training (const Fixture *f, Chief *chief, MusterSaver *saver)
+{
+  return (MusterTraining){.batches = f->batches,
+                          .feeds = feeds,
+                          .n_feeds = 2,
+                          .until_step = 5,
+                          .saver = saver,
+                          .checkpoint_dir = muster_test_tmpdir (),
+                          .lease = chief->lease,
+                          .user_data = chief};
+}
+
+/* A chief of another master that had the directory is refused before this one has saved. */
+MUSTER_TEST (training, claims_its_directory_before_it_saves)
+{
+  g_auto (Fixture) f = {0};
+  g_auto (Chief) old = {0}, chief = {0};
+  MUSTER_ASSERT_TRUE (set_up (&f));
+  chief_init (&old);
+  chief_init (&chief);
+  g_autoptr (GError) error = NULL, refused = NULL;
+  g_autoptr (MusterSaver) before =
+      muster_saver_new (muster_scaffold_meta_graph (f.scaffold), NULL, &error);
+  g_autoptr (MusterSaver) saver =
+      muster_saver_new (muster_scaffold_meta_graph (f.scaffold), NULL, &error);
+  MusterTraining training = chiefs_training (&f, &chief, saver);
+  muster_saver_set_lease (before, old.lease);
+  muster_saver_claim_directory (before, muster_test_tmpdir (), MUSTER_WAIT_FOREVER, NULL, &error);
+  training.until_step = 0; /* nothing to do, and nothing to save */
+
+  muster_train (f.session, f.scaffold, &training, NULL, NULL, &error);
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  g_autofree char *prefix = muster_saver_save (before, f.session, muster_test_tmpdir (), 3,
+                                               MUSTER_WAIT_FOREVER, NULL, &refused);
+  MUSTER_EXPECT_NULL (prefix);
+  MUSTER_EXPECT_ERROR (refused, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
+}
+
+static void
+note_skipped (const char *why, gint64 step, gpointer user_data)
+{
+  GString *told = user_data;
+  MUSTER_EXPECT_TRUE (strstr (why, "needs about") != NULL);
+  g_string_append_printf (told, "%" G_GINT64_FORMAT " ", step);
+}
+
+MUSTER_TEST (training, goes_on_where_a_save_is_skipped)
+{
+  g_auto (Fixture) f = {0};
+  MUSTER_ASSERT_TRUE (set_up (&f));
+  g_autoptr (MusterNarrowStorage) disk = muster_narrow_storage_new ();
+  g_autoptr (GString) told = g_string_new (NULL);
+  g_autoptr (GError) error = NULL;
+  const MusterSaverOptions options = {.storage = MUSTER_STORAGE (disk),
+                                      .when_full = MUSTER_WHEN_FULL_SKIP};
+  g_autoptr (MusterSaver) saver =
+      muster_saver_new (muster_scaffold_meta_graph (f.scaffold), &options, &error);
+  MusterTraining training = {.batches = f.batches,
+                             .feeds = feeds,
+                             .n_feeds = 2,
+                             .until_step = 25,
+                             .saver = saver,
+                             .checkpoint_dir = muster_test_tmpdir (),
+                             .save_every_steps = 10,
+                             .skipped = note_skipped,
+                             .user_data = told};
+  muster_narrow_storage_set_free (disk, 0);
+
+  muster_train (f.session, f.scaffold, &training, NULL, NULL, &error);
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  g_auto (GStrv) steps = g_strsplit (told->str, " ", -1);
+  MUSTER_EXPECT_EQ (g_strv_length (steps), 4u); /* two on the way, one at the end */
+  g_autofree char *latest = muster_latest_checkpoint (NULL, muster_test_tmpdir (), &error);
+  MUSTER_EXPECT_NULL (latest);
 }
 
 static gboolean

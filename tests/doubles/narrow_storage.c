@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/doubles/narrow_storage.h"
+
+struct _MusterNarrowStorage {
+  GObject parent;
+  guint64 is_free;
+};
+
+static void narrow_storage_iface_init (MusterStorageInterface *iface);
+
+G_DEFINE_FINAL_TYPE_WITH_CODE (MusterNarrowStorage, muster_narrow_storage, G_TYPE_OBJECT,
+                               G_IMPLEMENT_INTERFACE (MUSTER_TYPE_STORAGE,
+                                                      narrow_storage_iface_init))
+
+static gboolean
+narrow_room (MusterStorage *storage, G_GNUC_UNUSED const char *directory, guint64 *bytes,
+             G_GNUC_UNUSED GError **error)
+{
+  *bytes = MUSTER_NARROW_STORAGE (storage)->is_free;
+
+  return TRUE;
+}
+
+/* The local store's verbs ask nothing of their object. */
+static void
+narrow_storage_iface_init (MusterStorageInterface *iface)
+{
+  const GTypeInterface parent = iface->parent;
+
+  *iface = *MUSTER_STORAGE_GET_IFACE (muster_local_storage ());
+  iface->parent = parent;
+  iface->room = narrow_room;
+}
+
+static void
+muster_narrow_storage_class_init (G_GNUC_UNUSED MusterNarrowStorageClass *klass)
+{
+}
+
+static void
+muster_narrow_storage_init (MusterNarrowStorage *self)
+{
+  self->is_free = G_MAXUINT64;
+}
+
+MusterNarrowStorage *
+muster_narrow_storage_new (void)
+{
+  return g_object_new (MUSTER_TYPE_NARROW_STORAGE, NULL);
+}
+
+void
+muster_narrow_storage_set_free (MusterNarrowStorage *self, guint64 bytes)
+{
+  self->is_free = bytes;
+}
