@@ -37,9 +37,10 @@ MusterMetaGraph *muster_meta_graph_import (MusterMetaGraph *self, const MusterIm
                                            GError **error);
 
 /* The same to and from a file: PATH.meta, binary, or protobuf's text form of all that a
- * MetaGraphDef holds but objects (object_graph_def) and messages of unknown type, which are
- * UNIMPLEMENTED in text. Which form a file has is seen from its beginning; one that is neither is
- * INVALID_ARGUMENT. */
+ * MetaGraphDef holds but objects (object_graph_def) and messages of unknown type (any_list,
+ * any_info). A graph with those can't be written as text: UNIMPLEMENTED. Which form a file has is
+ * seen from its beginning; one that is neither, and text with a name that isn't known, those among
+ * them, is INVALID_ARGUMENT, which names it and its line. */
 gboolean muster_export_meta_graph (MusterMetaGraph *self, const MusterExport *how, const char *path,
                                    gboolean as_text, GError **error);
 MusterMetaGraph *muster_import_meta_graph (const char *path, const MusterImport *how,

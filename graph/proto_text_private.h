@@ -6,14 +6,15 @@
 
 G_BEGIN_DECLS
 
-/* protobuf's text format, along a message's descriptor. What the descriptor doesn't name can't be
- * written or read: UNIMPLEMENTED names it. Nesting is bounded by MUSTER_MAX_DEPTH. */
+/* protobuf's text format, along a message's descriptor. Nesting is bounded by MUSTER_MAX_DEPTH. */
 
-/* A serialised message as text (transfer full). */
+/* A serialised message as text (transfer full). UNIMPLEMENTED: it has a field that the descriptor
+ * doesn't name. */
 GString *muster_proto_text_print (const ProtobufCMessageDescriptor *descriptor, const void *data,
                                   gsize size, GError **error);
 
-/* Text as a serialised message (transfer full): INVALID_ARGUMENT says in which line it is wrong. */
+/* Text as a serialised message (transfer full). INVALID_ARGUMENT says in which line it is wrong, or
+ * has a name that the descriptor hasn't: a field of a newer program looks like a mistake. */
 GByteArray *muster_proto_text_parse (const ProtobufCMessageDescriptor *descriptor, const char *text,
                                      gsize size, GError **error);
 

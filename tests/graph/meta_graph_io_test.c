@@ -320,3 +320,30 @@ MUSTER_TEST (MetaGraphIo, survives_damaged_meta_graphs)
   }
   MUSTER_EXPECT_TRUE (n_read > 0);
 }
+
+/* MetaGraphDef.object_graph_def, empty. */
+static const char objects[] = {7 << 3 | 2, 0};
+
+/* What has no name here isn't dropped in silence, neither way. */
+MUSTER_TEST (MetaGraphIo, has_no_text_for_objects)
+{
+  g_autofree char *path = g_build_filename (muster_test_tmpdir (), "objects.meta", NULL);
+  g_autofree char *bytes = NULL;
+  g_autoptr (GError) error = NULL, unread = NULL;
+  gsize size;
+  MUSTER_ASSERT_TRUE (g_file_get_contents (fixtures[0], &bytes, &size, NULL));
+  g_autoptr (GByteArray) with = g_byte_array_new ();
+  g_byte_array_append (with, (const guint8 *)bytes, (guint)size);
+  g_byte_array_append (with, (const guint8 *)objects, sizeof objects);
+  g_file_set_contents (path, (const char *)with->data, with->len, NULL);
+  g_autoptr (MusterMetaGraph) model = load (path);
+  MUSTER_ASSERT_TRUE (model != NULL);
+
+  MUSTER_EXPECT_FALSE (muster_export_meta_graph (model, NULL, path, TRUE, &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED);
+  MUSTER_EXPECT_TRUE (error && strstr (error->message, "a MetaGraphDef has a field 7"));
+
+  MUSTER_EXPECT_NULL (parse ("graph_def { }\nobject_graph_def { }\n", &unread));
+  MUSTER_EXPECT_ERROR (unread, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_TRUE (unread && strstr (unread->message, "Line 2: a MetaGraphDef has no 'object"));
+}
