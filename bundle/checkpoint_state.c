@@ -217,6 +217,43 @@ muster_checkpoint_exists (MusterStorage *storage, const char *prefix)
   return muster_storage_look (or_local (storage), path, &info, NULL);
 }
 
+/* '?' is one character, '*' any number: after a mismatch only the last '*' takes one more, so that
+ * no pattern takes long. */
+static gboolean
+does_match (const char *pattern, const char *text)
+{
+  const char *star = NULL, *from = NULL;
+  while (*text != '\0') {
+    if (*pattern == '*') {
+      star = pattern++;
+      from = text;
+    } else if (*pattern == '?' || (*pattern != '\0' && *pattern == *text)) {
+      pattern++;
+      text++;
+    } else if (star != NULL) {
+      pattern = star + 1;
+      text = ++from;
+    } else {
+      return FALSE;
+    }
+  }
+  return pattern[strspn (pattern, "*")] == '\0';
+}
+
+gboolean
+muster_checkpoint_matches (MusterStorage *storage, const char *pattern)
+{
+  g_autofree char *directory = g_path_get_dirname (pattern);
+  const char *slash = strrchr (pattern, '/');
+  const char *name = slash != NULL ? slash + 1 : pattern;
+  g_autofree char *index = muster_bundle_index_path (name);
+  g_auto (GStrv) files = muster_storage_list (or_local (storage), directory, NULL);
+  for (char **file = files; file != NULL && *file != NULL; file++)
+    if (does_match (index, *file) || does_match (name, *file))
+      return TRUE;
+  return FALSE;
+}
+
 char *
 muster_checkpoint_locate (MusterStorage *storage, const char *directory, const char *prefix)
 {

@@ -45,6 +45,12 @@ gboolean muster_checkpoint_state_write_named (MusterStorage *storage, const char
 /* TRUE if PREFIX.index is there. */
 gboolean muster_checkpoint_exists (MusterStorage *storage, const char *prefix);
 
+/* TRUE if something is called PATTERN.index, or PATTERN: as tf.train.checkpoint_exists, which
+ * counts a checkpoint of the old format too ("x-?????-of-00002"). '?' and '*' are honoured behind
+ * the last
+ * '/'. */
+gboolean muster_checkpoint_matches (MusterStorage *storage, const char *pattern);
+
 /* The latest checkpoint of a directory (transfer full): NULL without an error where there is no
  * state; NOT_FOUND where the state names one whose files are gone. An absolute path that is gone is
  * looked for by its base name in the directory. */

@@ -216,6 +216,41 @@ rewrite_state (const Prune *self, const char *name, GError **error)
          muster_checkpoint_state_write_named (NULL, self->directory, name, state, error);
 }
 
+/* As a saver does it: should this command die half way, the next saver or prune goes on. */
+static gboolean
+mark_doomed (Prune *self, gboolean *is_known, GError **error)
+{
+  for (guint i = 0; i < self->plans->len; i++) {
+    const Plan *plan = self->plans->pdata[i];
+    MusterSideCheckpoint *one =
+        plan->goes ? muster_checkpoint_record_find (self->record, plan->listed->prefix) : NULL;
+    *is_known = *is_known || one != NULL;
+    if (one != NULL)
+      one->doomed = TRUE;
+  }
+  return !*is_known || muster_checkpoint_record_write (NULL, self->directory, self->record, error);
+}
+
+/* FALSE: it couldn't be removed, and that not because somebody has begun to read it. */
+static gboolean
+remove_one (Prune *self, Plan *plan, GError **error)
+{
+  g_autoptr (GError) failure = NULL;
+  if (muster_remove_checkpoint (NULL, plan->listed->prefix, &failure)) {
+    plan->action = "removed";
+    muster_checkpoint_record_forget (self->record, plan->listed->prefix);
+    return TRUE;
+  }
+  plan->action = "left";
+  plan->goes = FALSE;
+  plan->why = "in use";
+  if (g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_BUSY))
+    return TRUE;
+  plan->why = "it failed";
+  g_propagate_error (error, g_steal_pointer (&failure));
+  return FALSE;
+}
+
 static gboolean
 remove_all (Prune *self, GError **error)
 {
@@ -223,26 +258,16 @@ remove_all (Prune *self, GError **error)
   for (guint i = 0; i < self->state_files->len; i++)
     if (!rewrite_state (self, self->state_files->pdata[i], error))
       return FALSE;
+  if (!mark_doomed (self, &is_known, error))
+    return FALSE;
   for (guint i = 0; i < self->plans->len && is_well; i++) {
     Plan *plan = self->plans->pdata[i];
-    g_autoptr (GError) failure = NULL;
-    if (!plan->goes)
-      continue;
-    if (muster_remove_checkpoint (NULL, plan->listed->prefix, &failure)) {
-      plan->action = "removed";
-      is_known = is_known || muster_checkpoint_record_find (self->record, plan->listed->prefix);
-      muster_checkpoint_record_forget (self->record, plan->listed->prefix);
-    } else {
-      plan->action = "left";
-      plan->goes = FALSE;
-      plan->why = g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_BUSY) ? "in use" : "it failed";
-      is_well = strcmp (plan->why, "in use") == 0;
-      if (!is_well)
-        g_propagate_error (error, g_steal_pointer (&failure));
-    }
+    is_well = !plan->goes || remove_one (self, plan, error);
   }
-  if (is_known && is_well)
-    return muster_checkpoint_record_write (NULL, self->directory, self->record, error);
+  if (is_known)
+    is_well = muster_checkpoint_record_write (NULL, self->directory, self->record,
+                                              is_well ? error : NULL) &&
+              is_well;
   return is_well;
 }
 

@@ -197,6 +197,21 @@ entry_of (MusterCheckpointRecord *record, const char *directory, const char *pre
   return strcmp (own, directory) == 0 ? muster_checkpoint_record_find (record, prefix) : NULL;
 }
 
+/* What another has pruned meanwhile leaves the list: the state file must not name it again. Those
+ * that the record knows are there, or doomed: nothing is asked of them. */
+static void
+drop_pruned (MusterSaver *self, MusterCheckpointRecord *record, const char *directory,
+             Change *change, const char *just_saved)
+{
+  for (guint i = change->list->len; i-- > 0;) {
+    const MusterKept *kept = change->list->pdata[i];
+    const MusterSideCheckpoint *one = entry_of (record, directory, kept->prefix);
+    gboolean is_known = (one && !one->doomed) || strcmp (kept->prefix, just_saved) == 0;
+    if (!is_known && !muster_checkpoint_exists (self->storage, kept->prefix))
+      g_ptr_array_remove_index (change->list, i);
+  }
+}
+
 static void
 mark_leaving (MusterCheckpointRecord *record, const char *directory, const Change *change)
 {
@@ -270,6 +285,7 @@ muster_saver_record (MusterSaver *self, const char *directory, const char *prefi
   g_autoptr (GError) failure = NULL;
   g_auto (Change) change = list_with (self, prefix);
 
+  drop_pruned (self, record, directory, &change, prefix);
   trim (self, &change);
   if (!write_state (self, directory, prefix, &change, error))
     return FALSE;

@@ -181,6 +181,27 @@ MUSTER_TEST (BundleReader, strings_in_slices_are_put_together)
   tear_down (&f);
 }
 
+/* SAV.68 */
+MUSTER_TEST (BundleReader, lists_name_type_and_shape)
+{
+  static const gint64 dims[] = {2, 3};
+  Fixture f = set_up ();
+  add (&f, "v1", NULL, muster_tensor_new_int64 (7));
+  add (&f, "v0", NULL, muster_tensor_new (MUSTER_FLOAT, 2, dims));
+  g_autoptr (MusterBundleReader) reader = finish (&f);
+
+  MUSTER_ASSERT_EQ (muster_bundle_reader_n_entries (reader), 2u);
+  const MusterBundleEntry *first = muster_bundle_reader_entry (reader, 0);
+  MUSTER_EXPECT_STREQ (first->name, "v0");
+  MUSTER_EXPECT_EQ ((int)first->dtype, (int)MUSTER_FLOAT);
+  g_autofree char *shape = muster_shape_to_string (first->n_dims, first->dims);
+  MUSTER_EXPECT_STREQ (shape, "[2,3]");
+  MUSTER_EXPECT_TRUE (muster_bundle_reader_find (reader, "v1") ==
+                      muster_bundle_reader_entry (reader, 1));
+  tear_down (&f);
+}
+
+/* SAV.68 */
 MUSTER_TEST (BundleReader, what_is_not_there_is_not_found)
 {
   Fixture f = set_up ();

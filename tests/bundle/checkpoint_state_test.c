@@ -286,6 +286,32 @@ MUSTER_TEST (LatestCheckpoint, is_found_in_a_directory_that_was_moved)
   MUSTER_EXPECT_TRUE (strstr (gone->message, "Couldn't match files for checkpoint") != NULL);
 }
 
+static gboolean
+matches (const char *pattern)
+{
+  g_autofree char *path = in_tmpdir (pattern);
+  return muster_checkpoint_matches (NULL, path);
+}
+
+/* SAV.15: wildcards, and the old format's files, without a look at the data */
+MUSTER_TEST (CheckpointMatches, honours_wildcards)
+{
+  const char *const there[] = {
+      "new-3", "x-????\?-of-00002", "x-00001-of-00002", "n*-3", "*", "new-?", "**3", "?*w-3"};
+  const char *const not_there[] = {"new", "x-???\?-of-00002", "x-????\?-of-00003", "new-3?", "?"};
+  put_file ("new-3.index", "", 0);
+  put_file ("x-00001-of-00002", "", 0);
+  g_autofree char *many = g_strnfill (200, '*');
+  g_autofree char *hard = g_strconcat (many, "0", many, "1", many, "nowhere", NULL);
+
+  for (gsize i = 0; i < G_N_ELEMENTS (there); i++)
+    MUSTER_EXPECT_STREQ (matches (there[i]) ? there[i] : "none", there[i]);
+  for (gsize i = 0; i < G_N_ELEMENTS (not_there); i++)
+    MUSTER_EXPECT_STREQ (matches (not_there[i]) ? not_there[i] : "none", "none");
+  MUSTER_EXPECT_FALSE (matches (hard));
+  MUSTER_EXPECT_FALSE (matches ("nowhere/new-3"));
+}
+
 /* SAV.17: in seconds, and what isn't there is left out */
 MUSTER_TEST (CheckpointMtimes, are_those_of_the_indexes_in_seconds)
 {

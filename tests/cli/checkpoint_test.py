@@ -379,6 +379,19 @@ class CheckpointTest(unittest.TestCase):
         self.assertIn("m-1", noted)
         self.assertNotIn("m-2", noted)
 
+    def test_prune_notes_what_went_before_it_failed(self):
+        self.write()
+        self.copies([2, 3, 4])
+        os.makedirs(self.path("m-3.meta", "in the way"))
+        code, out, _ = run("prune", self.directory, "--keep=1")
+        self.assertNotEqual(code, DONE)
+        self.assertIn("removed       m-2", out)
+        self.assertIn("it failed", out)
+        with open(self.path("checkpoint.muster"), encoding="utf-8") as file:
+            self.assertNotIn("m-2", file.read())
+        with open(self.path("checkpoint"), encoding="utf-8") as file:
+            self.assertEqual(file.read().count("m-4"), 2)
+
     def test_prune_keeps_one_for_its_hours(self):
         self.copies([1, 2, 3, 4, 5, 6, 7])
         code, rows = lines_of_json("prune", self.directory, "--keep=1", "--keep-every=2.9")

@@ -331,8 +331,43 @@ MUSTER_TEST (Sweep, takes_old_temporary_files_only)
 
   g_auto (GStrv) left = muster_storage_list (muster_local_storage (), muster_test_tmpdir (), NULL);
   g_autofree char *names = g_strjoinv (" ", left);
-  MUSTER_EXPECT_STREQ (names, ".muster.lock .probe-11111111111111111111111111111111.index .probe-mine.index "
-                              ".saving-11111111-model.ckpt-1.data-00000-of-00001 "
-                              ".saving-11111111-model.ckpt-1.index .saving-x-model.ckpt-1.index "
-                              "model.ckpt-1.index x.index.tempstate1234567");
+  MUSTER_EXPECT_STREQ (
+      names, ".muster.lock .probe-11111111111111111111111111111111.index .probe-mine.index "
+             ".saving-11111111-model.ckpt-1.data-00000-of-00001 "
+             ".saving-11111111-model.ckpt-1.index .saving-x-model.ckpt-1.index "
+             "model.ckpt-1.index x.index.tempstate1234567");
+}
+
+/* Of a living saver's list, while it isn't saving. */
+static void
+prune_away (const char *name)
+{
+  g_autofree char *prefix = below_tmpdir (name);
+  g_autoptr (MusterCheckpointRecord) told = record ();
+  g_autoptr (GError) error = NULL;
+
+  muster_remove_checkpoint (muster_local_storage (), prefix, &error);
+  muster_checkpoint_record_forget (told, prefix);
+  muster_checkpoint_record_write (NULL, muster_test_tmpdir (), told, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
+MUSTER_TEST (Keep, what_another_prunes_leaves_the_list)
+{
+  g_auto (Fixture) f = set_up ((MusterSaverOptions){.max_to_keep = 3});
+  for (gint64 step = 1; step <= 3; step++)
+    save (&f, step);
+  prune_away ("model.ckpt-2");
+
+  save (&f, 4); /* and 1 still has its place */
+
+  g_auto (GStrv) list = muster_saver_last_checkpoints (f.saver);
+  g_autofree char *listed = steps_of (list);
+  MUSTER_EXPECT_STREQ (listed, "1 3 4");
+  g_autoptr (MusterCheckpointState) state =
+      muster_checkpoint_state_read (NULL, muster_test_tmpdir (), NULL);
+  MUSTER_ASSERT_TRUE (state != NULL);
+  MUSTER_EXPECT_EQ (state->all->len, 3u);
+  g_autofree char *there = steps_there ();
+  MUSTER_EXPECT_STREQ (there, "1 3 4");
 }

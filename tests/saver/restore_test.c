@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saver/restore.h"
 
+#include "base/protowire.h"
 #include "bundle/bundle_index.h"
 #include "bundle/bundle_writer.h"
 #include "bundle/checkpoint_record.h"
 #include "bundle/checkpoint_state.h"
+#include "bundle/object_graph.h"
 #include "bundle/set_aside.h"
 #include "engine/local_master.h"
 #include "saver/fit.h"
@@ -280,6 +282,79 @@ MUSTER_TEST (RestoreWith, reshapes_on_request)
 }
 
 /* SAV.61 */
+/* A field of the object graph that is a message. */
+static void
+put_message (GByteArray *to, guint field, GByteArray *message)
+{
+  muster_proto_put_bytes (to, field, message->data, message->len);
+  g_byte_array_unref (message);
+}
+
+/* As TensorFlow 2 writes the variables of objects: the root's children, each with a value. */
+static char *
+write_objects (const MusterSmallVariable *variables, guint n)
+{
+  char *prefix = path_of ("objects-1");
+  g_autoptr (GByteArray) graph = g_byte_array_new (), values = g_byte_array_new ();
+  g_autoptr (MusterBundleWriter) writer = muster_bundle_writer_new (NULL, prefix, NULL);
+  GByteArray *root = g_byte_array_new ();
+
+  for (guint i = 0; i < n; i++) {
+    g_autofree char *key = g_strdup_printf ("part%u/.ATTRIBUTES/VARIABLE_VALUE", i);
+    g_autofree char *child_name = g_strdup_printf ("part%u", i);
+    GByteArray *child = g_byte_array_new (), *node = g_byte_array_new ();
+    GByteArray *attribute = g_byte_array_new ();
+    g_autoptr (MusterTensor) tensor =
+        muster_tensor_new (variables[i].dtype, variables[i].n_dims, variables[i].dims);
+    memset (muster_tensor_data_mutable (tensor), 9, muster_tensor_n_bytes (tensor));
+    muster_bundle_writer_add (writer, key, tensor, NULL);
+    muster_proto_put_uint (child, 1, i + 1);
+    muster_proto_put_string (child, 2, child_name);
+    put_message (root, 1, child);
+    muster_proto_put_string (attribute, 1, "VARIABLE_VALUE");
+    muster_proto_put_string (attribute, 2, variables[i].name);
+    muster_proto_put_string (attribute, 3, key);
+    put_message (node, 2, attribute);
+    put_message (values, 1, node);
+  }
+  put_message (graph, 1, root);
+  g_byte_array_append (graph, values->data, values->len);
+  const MusterString text = {(const char *)graph->data, graph->len};
+  g_autoptr (MusterTensor) message = muster_tensor_new_strings (0, NULL, &text);
+  muster_bundle_writer_add (writer, MUSTER_OBJECT_GRAPH_KEY, message, NULL);
+  MUSTER_EXPECT_TRUE (muster_bundle_writer_finish (writer, NULL));
+
+  return prefix;
+}
+
+/* SAV.64: found by the names that the objects' variables have, and told */
+MUSTER_TEST (RestoreWith, takes_a_checkpoint_of_objects)
+{
+  g_auto (Fixture) f = set_up (three, 3);
+  g_autofree char *prefix = write_objects (three, 3);
+
+  MUSTER_EXPECT_TRUE (restore (&f, prefix, (MusterRestoreOptions){0}));
+
+  MUSTER_EXPECT_NO_ERROR (f.error);
+  MUSTER_EXPECT_EQ (byte_of (&f, "v"), 9);
+  MUSTER_EXPECT_EQ (byte_of (&f, "w"), 9);
+  MUSTER_EXPECT_EQ (byte_of (&f, "u"), 9);
+  MUSTER_EXPECT_TRUE (f.restored.warning && strstr (f.restored.warning, "object"));
+}
+
+/* SAV.64 */
+MUSTER_TEST (RestoreWith, says_what_a_checkpoint_of_objects_lacks)
+{
+  g_auto (Fixture) f = set_up (three, 3);
+  g_autofree char *prefix = write_objects (three, 2);
+
+  MUSTER_EXPECT_FALSE (restore (&f, prefix, (MusterRestoreOptions){0}));
+
+  MUSTER_ASSERT_TRUE (f.error != NULL);
+  MUSTER_EXPECT_TRUE (strstr (f.error->message, "u"));
+  MUSTER_EXPECT_EQ (byte_of (&f, "v"), -1);
+}
+
 MUSTER_TEST (RestoreWith, says_that_there_is_no_such_checkpoint)
 {
   g_auto (Fixture) f = set_up (three, 3);
