@@ -23,6 +23,11 @@ muster_async_saver_new (MusterSaver *saver, MusterSession *session,
                  "An async saver needs a %s: it saves by it", saver ? "session" : "saver");
     return NULL;
   }
+  if (saver->is_empty) {
+    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                         "An async saver needs variables to save: this model has none");
+    return NULL;
+  }
   MusterAsyncSaver *self = g_object_new (MUSTER_TYPE_ASYNC_SAVER, NULL);
   g_autoptr (MusterAsyncModel) model = muster_async_model_new (saver, session);
   self->core = muster_async_core_new (model, options ? options : &defaults);
@@ -33,6 +38,8 @@ muster_async_saver_new (MusterSaver *saver, MusterSession *session,
 void
 muster_async_saver_set_model (MusterAsyncSaver *self, MusterSaver *saver, MusterSession *session)
 {
+  g_return_if_fail (MUSTER_IS_SAVER (saver) && !saver->is_empty && MUSTER_IS_SESSION (session));
+
   MusterAsyncModel *model = muster_async_model_new (saver, session);
 
   g_mutex_lock (&self->core->lock);

@@ -44,7 +44,7 @@ typedef struct {
 } MusterAsyncOptions;
 
 /* No thread, no node and no file is made before the first save. INVALID_ARGUMENT without a saver or
- * session. options may be NULL. */
+ * session, and for a saver that saves nothing (allow_empty). options may be NULL. */
 MusterAsyncSaver *muster_async_saver_new (MusterSaver *saver, MusterSession *session,
                                           const MusterAsyncOptions *options, GError **error);
 

@@ -317,7 +317,9 @@ muster_saver_fit (MusterSaver *self, const char *prefix, const MusterRestoreOpti
 
   g_return_val_if_fail (MUSTER_IS_SAVER (self) && prefix, FALSE);
 
-  if (!muster_match_make (&match, self, prefix, options ? options : &plain_options, error))
+  if (self->is_empty)
+    match.fit.misfits = g_array_new (FALSE, FALSE, sizeof (MusterMisfit));
+  else if (!muster_match_make (&match, self, prefix, options ? options : &plain_options, error))
     return FALSE;
   *fit = match.fit;
   match.fit = (MusterFit){0};

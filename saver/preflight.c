@@ -54,7 +54,7 @@ muster_saver_preflight (MusterSaver *self, const char *prefix, GCancellable *can
 
   g_return_val_if_fail (MUSTER_IS_SAVER (self) && prefix, FALSE);
 
-  return muster_match_make (&match, self, prefix, &plain, error) &&
-         muster_match_check (&match, error) &&
-         muster_match_verify (&match, &plain, cancellable, error);
+  return self->is_empty || (muster_match_make (&match, self, prefix, &plain, error) &&
+                            muster_match_check (&match, error) &&
+                            muster_match_verify (&match, &plain, cancellable, error));
 }

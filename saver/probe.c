@@ -482,7 +482,8 @@ muster_saver_probe (MusterSaver *self, MusterSession *session, const char *direc
 {
   g_return_val_if_fail (MUSTER_IS_SAVER (self) && MUSTER_IS_SESSION (session), FALSE);
 
-  return probe (self, session, directory, TRUE, deadline_us, cancellable, error);
+  return self->is_empty || /* nobody saves */
+         probe (self, session, directory, TRUE, deadline_us, cancellable, error);
 }
 
 gboolean

@@ -75,8 +75,8 @@ muster_saver_sync_written (MusterSaver *self, const char *temporary, GError **er
   return TRUE;
 }
 
-static gboolean
-write_meta_graph (MusterSaver *self, const char *prefix, GError **error)
+gboolean
+muster_saver_write_meta_graph (MusterSaver *self, const char *prefix, GError **error)
 {
   g_autofree char *path = g_strconcat (prefix, ".meta", NULL);
   gsize size;
@@ -92,7 +92,7 @@ muster_saver_publish (MusterSaver *self, const char *temporary, const char *pref
   if (!*published)
     *published = muster_bundle_publish (self->storage, temporary, prefix, error);
 
-  return *published && write_meta_graph (self, prefix, error);
+  return *published && muster_saver_write_meta_graph (self, prefix, error);
 }
 
 /* A sharded save's parts lie in a directory of their own, TEMPORARY_temp_UNIQUE. */

@@ -521,6 +521,11 @@ muster_saver_restore_with (MusterSaver *self, MusterSession *session, const char
 
   g_return_val_if_fail (MUSTER_IS_SAVER (self) && MUSTER_IS_SESSION (session), FALSE);
 
+  if (self->is_empty) { /* whatever the prefix: SAV.25 */
+    if (restored)
+      *restored = (MusterRestored){0};
+    return TRUE;
+  }
   if (!prefix || !*prefix) {
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                          "Can't load save_path when it is None.");

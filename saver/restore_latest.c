@@ -266,6 +266,11 @@ muster_saver_restore_latest_with (MusterSaver *self, MusterSession *session, con
 
   g_return_val_if_fail (MUSTER_IS_SAVER (self) && MUSTER_IS_SESSION (session), FALSE);
 
+  if (self->is_empty) {
+    if (restored)
+      *restored = (MusterRestored){0};
+    return TRUE;
+  }
   g_auto (Choice) choice = {.saver = self,
                             .session = session,
                             .directory = directory,

@@ -346,6 +346,26 @@ muster_saver_save_how (MusterSaver *self, MusterSession *session, const char *pr
   return FALSE;
 }
 
+/* SAV.25 */
+static gboolean
+save_nothing (MusterSaver *self, const char *prefix, gint64 step, MusterSaved *saved,
+              GError **error)
+{
+  g_autofree char *directory = g_path_get_dirname (prefix);
+
+  if (self->with_meta_graph && (!muster_storage_make_directory (self->storage, directory, error) ||
+                                !muster_saver_write_meta_graph (self, prefix, error))) {
+    g_prefix_error (error, "Saving '%s': ", prefix);
+    return FALSE;
+  }
+  if (saved)
+    *saved = (MusterSaved){.step = MAX (step, -1),
+                           .skipped = TRUE,
+                           .why = g_strdup ("the model has no variables to save")};
+
+  return TRUE;
+}
+
 gboolean
 muster_saver_save_full (MusterSaver *self, MusterSession *session, const char *directory,
                         gint64 step, MusterSaved *saved, gint64 deadline_us,
@@ -354,6 +374,8 @@ muster_saver_save_full (MusterSaver *self, MusterSession *session, const char *d
   g_return_val_if_fail (MUSTER_IS_SAVER (self) && MUSTER_IS_SESSION (session), FALSE);
 
   g_autofree char *prefix = muster_saver_prefix_for (self, directory, step, error);
+  if (prefix && self->is_empty)
+    return save_nothing (self, prefix, step, saved, error);
   g_autoptr (GPtrArray) tensors =
       prefix ? muster_saveables_copy (self->saveables, NULL, error) : NULL;
   MusterSaveHow how = {.tensors = tensors, .saved = saved};
@@ -373,8 +395,9 @@ muster_saver_save (MusterSaver *self, MusterSession *session, const char *direct
     return NULL;
   if (!saved.skipped)
     return g_steal_pointer (&saved.prefix);
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED, "Saving in '%s': skipped: %s",
-               directory, saved.why);
+  g_set_error (error, MUSTER_ERROR,
+               self->is_empty ? MUSTER_ERROR_FAILED_PRECONDITION : MUSTER_ERROR_RESOURCE_EXHAUSTED,
+               "Saving in '%s': skipped: %s", directory, saved.why);
 
   return NULL;
 }

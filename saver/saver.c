@@ -90,13 +90,16 @@ muster_saver_new (MusterMetaGraph *meta_graph, const MusterSaverOptions *options
   if (!options)
     options = &defaults;
   const char *base_name = options->base_name ? options->base_name : DEFAULT_BASE_NAME;
-  if (!check_info (info, error) || !check_base_name (base_name, error) ||
+  const gboolean is_empty = !info && options->allow_empty;
+  if ((!is_empty && !check_info (info, error)) || !check_base_name (base_name, error) ||
       !check_latest_filename (options->latest_filename, error))
     return NULL;
 
   MusterSaver *self = g_object_new (MUSTER_TYPE_SAVER, NULL);
   self->meta_graph = muster_meta_graph_ref (meta_graph);
-  self->info = *info;
+  self->is_empty = is_empty;
+  if (info)
+    self->info = *info;
   self->base_name = g_strdup (base_name);
   set_options (self, options);
 
@@ -148,6 +151,12 @@ muster_saver_add_saveable (MusterSaver *self, const char *name, MusterSaveable *
 {
   g_return_val_if_fail (MUSTER_IS_SAVER (self) && MUSTER_IS_SAVEABLE (saveable), FALSE);
 
+  if (self->is_empty) {
+    g_set_error (
+        error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+        "'%s' would never be saved: the model has no variables, and its saver saves nothing", name);
+    return FALSE;
+  }
   return muster_saveables_add (self->saveables, name, saveable, flags, error);
 }
 

@@ -49,6 +49,8 @@ typedef struct {
   const char *latest_filename; /* the state file's name; NULL: "checkpoint" */
   gboolean pad_step_number;    /* TRUE: "model.ckpt-00001200" */
   gboolean unlisted;           /* TRUE: no state file is written, no list kept, nothing deleted */
+  gboolean allow_empty; /* a meta graph without a SaverDef, for want of variables: a save writes the
+                           meta graph alone and counts as skipped, a restore does nothing */
   gboolean adopt_unknown; /* TRUE: what lies in a directory under this base name is the saver's,
                              to list and delete, even where no state and no record names it */
   MusterWhenFull when_full;
@@ -70,8 +72,8 @@ typedef struct {
 void muster_saved_clear (MusterSaved *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterSaved, muster_saved_clear)
 
-/* INVALID_ARGUMENT where the meta graph has no SaverDef, or one that names no ops, and for names
- * that can't be. options may be NULL. */
+/* INVALID_ARGUMENT where the meta graph has no SaverDef (but see allow_empty), or one that names no
+ * ops, and for names that can't be. options may be NULL. */
 MusterSaver *muster_saver_new (MusterMetaGraph *meta_graph, const MusterSaverOptions *options,
                                GError **error);
 
@@ -91,13 +93,14 @@ gboolean muster_saver_claim_directory (MusterSaver *self, const char *directory,
                                        GCancellable *cancellable, GError **error);
 
 /* State outside the graph that goes into every checkpoint from now on, and is handed out by every
- * restore, as the tensors NAME/… (saver/saveable.h). ALREADY_EXISTS for a name that is taken. */
+ * restore, as the tensors NAME/… (saver/saveable.h). ALREADY_EXISTS for a name that is taken;
+ * FAILED_PRECONDITION for a saver that saves nothing (allow_empty). */
 gboolean muster_saver_add_saveable (MusterSaver *self, const char *name, MusterSaveable *saveable,
                                     MusterSaveableFlags flags, GError **error);
 
 /* Saves as DIRECTORY/BASE-STEP (step below 0: without a number) and returns that prefix (transfer
  * full), after it is durable and "latest". One that is skipped for want of room is
- * RESOURCE_EXHAUSTED here. */
+ * RESOURCE_EXHAUSTED here; a saver with nothing to save is FAILED_PRECONDITION. */
 char *muster_saver_save (MusterSaver *self, MusterSession *session, const char *directory,
                          gint64 step, gint64 deadline_us, GCancellable *cancellable,
                          GError **error);

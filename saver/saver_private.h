@@ -33,6 +33,7 @@ struct _MusterSaver {
   char *latest_filename; /* (owned) (nullable) */
   gboolean pad_step_number;
   gboolean unlisted;
+  gboolean is_empty; /* there is no SaverDef: info is zeroed */
   gboolean adopt_unknown;
   MusterWhenFull when_full;
   MusterSaverPaused paused; /* (nullable) */
@@ -94,6 +95,8 @@ gboolean muster_saver_sync_written (MusterSaver *self, const char *temporary, GE
  * come, and another call goes on from there. */
 gboolean muster_saver_publish (MusterSaver *self, const char *temporary, const char *prefix,
                                gboolean *published, GError **error);
+/* PREFIX.meta, unless the options say otherwise. */
+gboolean muster_saver_write_meta_graph (MusterSaver *self, const char *prefix, GError **error);
 /* Takes away what is left of a save that failed. */
 void muster_saver_discard_quietly (MusterSaver *self, const char *temporary);
 /* Takes away what dead savers left in a directory, under the lock. */

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bundle/bundle_reader.h"
 #include "bundle/checkpoint_state.h"
-#include "saver/saver.h"
+#include "saver/async_saver.h"
+#include "saver/probe.h"
+#include "saver/restore.h"
 #include "tests/doubles/small_model.h"
 #include "tests/gtest_shim.h"
 
@@ -92,6 +94,47 @@ MUSTER_TEST (Save, publishes_a_checkpoint_and_names_it_the_latest)
 }
 
 /* SAV.42 */
+/* SAV.25: the meta graph alone is written; whatever is restored, it is nothing */
+MUSTER_TEST (Save, does_nothing_for_a_model_without_variables_if_told_so)
+{
+  static const char *const prefixes[] = {NULL, "", "nowhere"};
+  static const guint8 no_nodes[] = {2 << 3 | 2, 0}; /* MetaGraphDef.graph_def, empty */
+  g_auto (Fixture) f = set_up ();
+  g_auto (MusterSaved) saved = {0};
+  g_auto (MusterRestored) restored = {0};
+  g_autoptr (GError) refused = NULL, none = NULL, error = NULL;
+  g_autoptr (GBytes) bytes = g_bytes_new_static (no_nodes, sizeof no_nodes);
+  const char *directory = muster_test_tmpdir ();
+  g_clear_pointer (&f.meta_graph, muster_meta_graph_unref);
+  g_clear_object (&f.saver);
+  f.meta_graph = muster_meta_graph_new (bytes, &error);
+  MUSTER_EXPECT_NULL (saver_with (&f, (MusterSaverOptions){0}, &refused));
+  MUSTER_EXPECT_ERROR (refused, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  f.saver = saver_with (&f, (MusterSaverOptions){.allow_empty = TRUE}, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+
+  MUSTER_EXPECT_TRUE (muster_saver_save_full (f.saver, f.session, directory, 1, &saved,
+                                              MUSTER_WAIT_FOREVER, NULL, &error));
+  MUSTER_EXPECT_TRUE (saved.skipped);
+  MUSTER_EXPECT_NULL (saved.prefix);
+  g_autofree char *files = files_in (directory);
+  MUSTER_EXPECT_STREQ (files, "model.ckpt-1.meta");
+  MUSTER_EXPECT_NULL (save (&f, directory, 2, &none));
+  MUSTER_EXPECT_ERROR (none, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
+
+  for (gsize i = 0; i < G_N_ELEMENTS (prefixes); i++)
+    MUSTER_EXPECT_TRUE (muster_saver_restore_with (f.saver, f.session, prefixes[i], NULL, &restored,
+                                                   MUSTER_WAIT_FOREVER, NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_saver_restore_latest_with (
+      f.saver, f.session, directory, NULL, &restored, MUSTER_WAIT_FOREVER, NULL, &error));
+  MUSTER_EXPECT_NULL (restored.prefix);
+  MUSTER_EXPECT_TRUE (muster_saver_preflight (f.saver, "nowhere", NULL, &error));
+  MUSTER_EXPECT_TRUE (
+      muster_saver_probe (f.saver, f.session, directory, MUSTER_WAIT_FOREVER, NULL, &error));
+  MUSTER_EXPECT_NULL (muster_async_saver_new (f.saver, f.session, NULL, NULL));
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
 MUSTER_TEST (Save, numbers_step_0_and_leaves_the_number_out_below)
 {
   g_auto (Fixture) f = set_up ();
