@@ -48,114 +48,6 @@ muster_async_saver_set_model (MusterAsyncSaver *self, MusterSaver *saver, Muster
   g_mutex_unlock (&self->core->lock);
 }
 
-/* --- claiming the saver's turn --- */
-
-/* One call that stages or restores. Its deadline bounds all of it. */
-typedef struct {
-  MusterAsyncCore *core;
-  gint64 deadline_us;
-  GCancellable *cancellable;
-  gboolean must_be_idle; /* it needs the saves before to have ended */
-  gboolean is_claimed;
-} Call;
-
-/* With the lock held: how many snapshots may be held at once; 0: not even one. */
-static guint
-n_slots (MusterAsyncCore *self)
-{
-  const guint64 budget = self->options.budget_bytes;
-
-  if (budget == 0)
-    return self->options.policy == MUSTER_SAVES_REPLACE ? 2 : 1;
-
-  return (guint)MIN (budget / MAX (self->model->bytes, 1), MUSTER_MAX_SNAPSHOTS);
-}
-
-static MusterAsyncSlot *
-free_slot (MusterAsyncCore *self)
-{
-  const guint n = n_slots (self);
-
-  for (guint i = 0; i < n; i++)
-    if (!self->slots[i].is_taken)
-      return &self->slots[i];
-
-  return NULL;
-}
-
-static gboolean
-may_claim (const Call *call)
-{
-  MusterAsyncCore *core = call->core;
-
-  if (core->holder)
-    return FALSE;
-  if (core->is_shut)
-    return TRUE; /* to be refused */
-  if (call->must_be_idle || n_slots (core) == 0)
-    return muster_async_core_is_idle (core);
-
-  return core->options.policy != MUSTER_SAVES_BLOCK || free_slot (core);
-}
-
-static gboolean
-claim (gpointer data)
-{
-  Call *call = data;
-
-  if (!call->is_claimed && may_claim (call)) {
-    call->is_claimed = TRUE;
-    call->core->holder = g_thread_self ();
-  }
-
-  return call->is_claimed;
-}
-
-static void
-release (Call *call)
-{
-  call->core->holder = NULL;
-  g_cond_broadcast (&call->core->changed);
-}
-
-static gboolean
-refuse_shut (GError **error)
-{
-  g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
-                       "The async saver has been shut down");
-
-  return FALSE;
-}
-
-/* With the lock held. */
-static gboolean
-take_turn (Call *call, GError **error)
-{
-  MusterAsyncCore *core = call->core;
-
-  if (!muster_async_core_check_caller (core, error) ||
-      !muster_wait_until_done (&core->lock, &core->changed, claim, call, "the save before",
-                               call->deadline_us, call->cancellable, error))
-    return FALSE;
-  if (!core->is_shut)
-    return TRUE;
-  release (call);
-
-  return refuse_shut (error);
-}
-
-/* With the lock held: the error of a background save that nobody has heard of yet. */
-static gboolean
-report_failure (MusterAsyncCore *self, GError **error)
-{
-  if (!self->failure)
-    return TRUE;
-  g_info ("Propagating the most recent error from the async thread: %s", self->failure->message);
-  g_propagate_error (error, g_steal_pointer (&self->failure));
-
-  return FALSE;
-}
-
 /* --- saving --- */
 
 /* With the lock held: the path, and its number. */
@@ -208,7 +100,7 @@ replace_waiting (MusterAsyncCore *self, MusterSaveTicket *by)
 static MusterAsyncSlot *
 take_slot (MusterAsyncCore *self, MusterSaveTicket *ticket)
 {
-  MusterAsyncSlot *slot = free_slot (self);
+  MusterAsyncSlot *slot = muster_async_core_free_slot (self);
 
   if (!slot && self->options.policy == MUSTER_SAVES_REPLACE)
     slot = replace_waiting (self, ticket);
@@ -225,7 +117,8 @@ take_slot (MusterAsyncCore *self, MusterSaveTicket *ticket)
 
 /* The slot's nodes, added when first needed, and again for another model. */
 static gboolean
-prepare_slot (const Call *call, MusterAsyncSlot *slot, MusterAsyncModel *model, GError **error)
+prepare_slot (const MusterAsyncCall *call, MusterAsyncSlot *slot, MusterAsyncModel *model,
+              GError **error)
 {
   MusterSaver *saver = model->saver;
 
@@ -260,7 +153,7 @@ copy_saveables (MusterAsyncRequest *request, GError **error)
 
 /* Without the lock, in the turn: sets apart what is to be saved. */
 static gboolean
-stage (const Call *call, MusterAsyncRequest *request, GError **error)
+stage (const MusterAsyncCall *call, MusterAsyncRequest *request, GError **error)
 {
   if (copy_saveables (request, error) &&
       prepare_slot (call, request->slot, request->model, error) &&
@@ -289,7 +182,8 @@ enqueue (MusterAsyncCore *self, MusterAsyncRequest *request)
 
 /* With the lock held, in the turn; comes back with it. */
 static gboolean
-save_in_background (const Call *call, MusterSaveTicket *ticket, gboolean unlisted, GError **error)
+save_in_background (const MusterAsyncCall *call, MusterSaveTicket *ticket, gboolean unlisted,
+                    GError **error)
 {
   MusterAsyncCore *core = call->core;
   MusterAsyncSlot *slot = take_slot (core, ticket);
@@ -317,7 +211,8 @@ save_in_background (const Call *call, MusterSaveTicket *ticket, gboolean unliste
 /* A model over the budget. With the lock held, in the turn, with nothing under way; comes back with
  * the lock. */
 static gboolean
-save_at_once (const Call *call, MusterSaveTicket *ticket, gboolean unlisted, GError **error)
+save_at_once (const MusterAsyncCall *call, MusterSaveTicket *ticket, gboolean unlisted,
+              GError **error)
 {
   MusterAsyncCore *core = call->core;
   g_autoptr (MusterAsyncModel) model = muster_async_model_ref (core->model);
@@ -354,19 +249,20 @@ save_at_once (const Call *call, MusterSaveTicket *ticket, gboolean unlisted, GEr
 
 /* With the lock held, in the turn. */
 static MusterSaveTicket *
-save_in_turn (const Call *call, const char *directory, gint64 step, const char *prefix,
+save_in_turn (const MusterAsyncCall *call, const char *directory, gint64 step, const char *prefix,
               GError **error)
 {
   MusterAsyncCore *core = call->core;
 
-  if (!report_failure (core, error))
+  if (!muster_async_core_report_failure (core, error))
     return NULL;
   g_autoptr (MusterSaveTicket) ticket = number (core, directory, step, prefix, error);
   if (!ticket)
     return NULL;
   core->progress.requested = MAX (core->progress.requested, muster_save_ticket_step (ticket));
-  gboolean saved = n_slots (core) > 0 ? save_in_background (call, ticket, prefix != NULL, error)
-                                      : save_at_once (call, ticket, prefix != NULL, error);
+  gboolean saved = muster_async_core_n_slots (core) > 0
+                       ? save_in_background (call, ticket, prefix != NULL, error)
+                       : save_at_once (call, ticket, prefix != NULL, error);
 
   return saved ? g_steal_pointer (&ticket) : NULL;
 }
@@ -376,14 +272,14 @@ save_or_write (MusterAsyncSaver *self, const char *directory, gint64 step, const
                gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   MusterAsyncCore *core = self->core;
-  Call call = {.core = core, .deadline_us = deadline_us, .cancellable = cancellable};
+  MusterAsyncCall call = {.core = core, .deadline_us = deadline_us, .cancellable = cancellable};
   gint64 began_us = muster_clock_now_us (core->clock);
   MusterSaveTicket *ticket = NULL;
 
   g_mutex_lock (&core->lock);
-  if (take_turn (&call, error)) {
+  if (muster_async_call_take_turn (&call, error)) {
     ticket = save_in_turn (&call, directory, step, prefix, error);
-    release (&call);
+    muster_async_call_release (&call);
   }
   g_mutex_unlock (&core->lock);
   if (ticket)
@@ -419,20 +315,20 @@ muster_async_saver_prepare (MusterAsyncSaver *self, gint64 deadline_us, GCancell
   g_return_val_if_fail (MUSTER_IS_ASYNC_SAVER (self), FALSE);
 
   MusterAsyncCore *core = self->core;
-  Call call = {
+  MusterAsyncCall call = {
       .core = core, .deadline_us = deadline_us, .cancellable = cancellable, .must_be_idle = TRUE};
   gboolean prepared = FALSE;
 
   g_mutex_lock (&core->lock);
-  if (take_turn (&call, error)) {
+  if (muster_async_call_take_turn (&call, error)) {
     g_autoptr (MusterAsyncModel) model = muster_async_model_ref (core->model);
-    MusterAsyncSlot *slot = free_slot (core);
+    MusterAsyncSlot *slot = muster_async_core_free_slot (core);
     g_mutex_unlock (&core->lock);
     prepared =
         !slot || (prepare_slot (&call, slot, model, error) &&
                   muster_snapshot_make_room (slot->snapshot, deadline_us, cancellable, error));
     g_mutex_lock (&core->lock);
-    release (&call);
+    muster_async_call_release (&call);
   }
   g_mutex_unlock (&core->lock);
 
@@ -446,12 +342,12 @@ muster_async_saver_restore (MusterAsyncSaver *self, const char *prefix, gint64 d
   g_return_val_if_fail (MUSTER_IS_ASYNC_SAVER (self) && prefix, FALSE);
 
   MusterAsyncCore *core = self->core;
-  Call call = {
+  MusterAsyncCall call = {
       .core = core, .deadline_us = deadline_us, .cancellable = cancellable, .must_be_idle = TRUE};
   gboolean restored = FALSE;
 
   g_mutex_lock (&core->lock);
-  if (take_turn (&call, error)) {
+  if (muster_async_call_take_turn (&call, error)) {
     g_autoptr (MusterAsyncModel) model = muster_async_model_ref (core->model);
     g_mutex_unlock (&core->lock);
     restored = muster_saver_restore (model->saver, model->session, prefix, deadline_us, cancellable,
@@ -460,7 +356,7 @@ muster_async_saver_restore (MusterAsyncSaver *self, const char *prefix, gint64 d
     const gint64 step = muster_checkpoint_step (prefix);
     if (restored && step >= 0)
       core->counter = step;
-    release (&call);
+    muster_async_call_release (&call);
   }
   g_mutex_unlock (&core->lock);
 
@@ -492,13 +388,13 @@ muster_async_saver_sync (MusterAsyncSaver *self, gint64 deadline_us, GCancellabl
   if (!muster_async_core_check_caller (core, error))
     return FALSE;
   if (core->is_shut)
-    return refuse_shut (error);
+    return muster_async_refuse_shut (error);
   if (!muster_wait_until_done (&core->lock, &core->changed, is_idle, core, "the save before",
                                deadline_us, cancellable, error))
     return FALSE;
   g_info ("Sync on ongoing save/restore.");
 
-  return report_failure (core, error);
+  return muster_async_core_report_failure (core, error);
 }
 
 /* With the lock held: gives up what is under way, and says what that is. */
@@ -551,7 +447,7 @@ muster_async_saver_shutdown (MusterAsyncSaver *self, gint64 deadline_us, GCancel
       g_propagate_error (error, g_steal_pointer (&failure));
     else
       ended = g_steal_pointer (&core->thread);
-    shut = shut && report_failure (core, error);
+    shut = shut && muster_async_core_report_failure (core, error);
   }
   g_mutex_unlock (&core->lock);
   g_clear_pointer (&ended, g_thread_join);
