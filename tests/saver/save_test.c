@@ -70,7 +70,7 @@ below_tmpdir (const char *name)
   return g_build_filename (muster_test_tmpdir (), name, NULL);
 }
 
-/* SAV.42, SAV.46, SAV.70, and the directory is made */
+/* SAV.42, SAV.45, SAV.46, SAV.70, and the directory is made */
 MUSTER_TEST (Save, publishes_a_checkpoint_and_names_it_the_latest)
 {
   g_auto (Fixture) f = set_up ();
