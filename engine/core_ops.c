@@ -103,6 +103,7 @@ output_variable (MusterKernel *k, gboolean is_resource, GError **error)
       .container = k->node->container,
       .name = k->node->variable,
       .is_resource = is_resource,
+      .hash = k->node->variable_hash,
       /* A reference's is in the plan: the node is memory that nothing else in a step touches. */
       .dtype = is_resource ? muster_node_dtype (k->node->def, "dtype", MUSTER_INVALID)
                            : muster_kernel_output_dtype (k, 0),

@@ -181,21 +181,6 @@ add_feeds (Maker *m, const MusterStep *step, MusterPlan *plan, GError **error)
   return TRUE;
 }
 
-/* The node that input i of def comes from, or MUSTER_NO_NODE where a feed or nothing stands there
- * instead. */
-static gboolean
-find_source (Maker *m, const Tensorflow__NodeDef *def, gsize i, Endpoint *end, guint32 *source,
-             GError **error)
-{
-  *end = split (def->input[i]);
-  const gssize found = muster_graph_find (m->graph, end->name, end->size);
-  if (found < 0)
-    return fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "Node '%s': Unknown input node '%s'",
-                 def->name, def->input[i]);
-  *source = (guint32)found;
-  return TRUE;
-}
-
 /* TRUE if an edge needs its source to run: a fed tensor doesn't, nor does a control edge from a
  * placeholder that is fed (as in TensorFlow, which puts the feed in its place). */
 static gboolean
@@ -209,18 +194,17 @@ needs_source (Maker *m, guint32 source, gint64 output)
 }
 
 static gboolean
-bind_input (Maker *m, const Tensorflow__NodeDef *def, const Endpoint *end, guint32 source,
-            GError **error)
+bind_input (Maker *m, const Tensorflow__NodeDef *def, int output, guint32 source, GError **error)
 {
-  guint32 slot = fed_slot (m, source, end->output);
+  guint32 slot = fed_slot (m, source, output);
   if (slot == 0) {
     const MusterPlanNode *from = &g_array_index (m->nodes, MusterPlanNode, m->position[source]);
-    if (end->output >= from->n_outputs)
+    if ((guint32)output >= from->n_outputs)
       return fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                    "Node '%s': Connecting to invalid output %d of source node %s which has %u "
                    "outputs.",
-                   def->name, (int)end->output, from->def->name, from->n_outputs);
-    slot = from->first_output + (guint32)end->output + 1;
+                   def->name, output, from->def->name, from->n_outputs);
+    slot = from->first_output + (guint32)output + 1;
   }
   const MusterPlanInput input = {.slot = slot - 1};
   g_array_append_val (m->inputs, input);
@@ -236,18 +220,16 @@ bind_inputs (Maker *m, MusterPlanNode *node, GError **error)
   node->first_control = m->controls->len;
   g_byte_array_set_size (m->given, 0);
   for (gsize i = 0; i < node->def->n_input; i++) {
-    Endpoint end;
-    guint32 source;
-    if (!find_source (m, node->def, i, &end, &source, error))
-      return FALSE;
-    if (end.output < 0) {
+    int output;
+    const guint32 source = (guint32)muster_graph_input (m->graph, node->graph_index, i, &output);
+    if (output < 0) {
       if (needs_source (m, source, -1))
         g_array_append_val (m->controls, m->position[source]);
     } else if (m->controls->len > node->first_control) {
       return fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                    "Node '%s': Control dependencies must come after regular dependencies",
                    node->def->name);
-    } else if (!bind_input (m, node->def, &end, source, error)) {
+    } else if (!bind_input (m, node->def, output, source, error)) {
       return FALSE;
     }
   }
@@ -291,6 +273,7 @@ name_variable (MusterPlanNode *node)
     g_free (node->variable);
     node->variable = g_strdup (is_handle ? "" : node->def->name);
   }
+  node->variable_hash = muster_resources_hash (node->container, node->variable, is_handle);
 }
 
 static gboolean
@@ -346,11 +329,9 @@ visit_top (Maker *m, GError **error)
   Frame *top = &g_array_index (m->stack, Frame, m->stack->len - 1);
   const Tensorflow__NodeDef *def = muster_graph_node (m->graph, top->node);
   while (top->next < def->n_input) {
-    Endpoint end;
-    guint32 source;
-    if (!find_source (m, def, top->next++, &end, &source, error))
-      return FALSE;
-    if ((m->marks[source] & MARK) == DONE || !needs_source (m, source, end.output))
+    int output;
+    const guint32 source = (guint32)muster_graph_input (m->graph, top->node, top->next++, &output);
+    if ((m->marks[source] & MARK) == DONE || !needs_source (m, source, output))
       continue;
     if ((m->marks[source] & MARK) == OPEN)
       return fail (error, MUSTER_ERROR_INVALID_ARGUMENT,

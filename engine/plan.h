@@ -33,6 +33,7 @@ typedef struct {
   guint32 first_control, n_controls; /* into controls */
   char *container; /* (owned) (nullable) a variable's op: where and under which name it is kept */
   char *variable;  /* (owned) (nullable) */
+  guint variable_hash;     /* muster_resources_hash () of these */
   MusterDType value_dtype; /* what a variable behind a resource handle must hold; INVALID: any */
 } MusterPlanNode;
 

@@ -15,6 +15,7 @@ typedef struct {
   const char *container;
   const char *name;
   gboolean is_resource;
+  guint hash;
 } Key;
 
 typedef struct {
@@ -25,16 +26,15 @@ typedef struct {
 static guint
 key_hash (gconstpointer data)
 {
-  const Key *key = data;
-  return g_str_hash (key->name) * 31 + g_str_hash (key->container) + (guint)key->is_resource;
+  return ((const Key *)data)->hash;
 }
 
 static gboolean
 key_equal (gconstpointer a, gconstpointer b)
 {
   const Key *left = a, *right = b;
-  return left->is_resource == right->is_resource && g_str_equal (left->name, right->name) &&
-         g_str_equal (left->container, right->container);
+  return left->hash == right->hash && left->is_resource == right->is_resource &&
+         g_str_equal (left->name, right->name) && g_str_equal (left->container, right->container);
 }
 
 static void
@@ -72,8 +72,14 @@ muster_resources_unref (MusterResources *self)
   g_free (self);
 }
 
+guint
+muster_resources_hash (const char *container, const char *name, gboolean is_resource)
+{
+  return g_str_hash (name) * 31 + g_str_hash (container) + (guint)is_resource;
+}
+
 static MusterVariable *
-add_variable (MusterResources *self, const MusterVariableWanted *wanted)
+add_variable (MusterResources *self, const MusterVariableWanted *wanted, guint hash)
 {
   gint64 dims[MUSTER_MAX_DIMS];
   int n_dims = muster_node_shape (wanted->def, "shape", dims, MUSTER_MAX_DIMS);
@@ -84,7 +90,8 @@ add_variable (MusterResources *self, const MusterVariableWanted *wanted)
                                          wanted->is_resource, n_dims, dims);
   entry->key = (Key){.container = muster_variable_container (entry->variable),
                      .name = muster_variable_name (entry->variable),
-                     .is_resource = wanted->is_resource};
+                     .is_resource = wanted->is_resource,
+                     .hash = hash};
   g_hash_table_replace (self->variables, &entry->key, entry);
   return muster_variable_ref (entry->variable);
 }
@@ -93,18 +100,23 @@ MusterVariable *
 muster_resources_variable (MusterResources *self, const MusterVariableWanted *wanted,
                            GError **error)
 {
-  const Key key = {
-      .container = wanted->container, .name = wanted->name, .is_resource = wanted->is_resource};
+  const guint hash = wanted->hash != 0 ? wanted->hash
+                                       : muster_resources_hash (wanted->container, wanted->name,
+                                                                wanted->is_resource);
+  const Key key = {.container = wanted->container,
+                   .name = wanted->name,
+                   .is_resource = wanted->is_resource,
+                   .hash = hash};
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   Entry *entry = g_hash_table_lookup (self->variables, &key);
   if (entry == NULL)
-    return add_variable (self, wanted);
+    return add_variable (self, wanted, hash);
   const MusterDType dtype = muster_variable_dtype (entry->variable);
   if (dtype == wanted->dtype)
     return muster_variable_ref (entry->variable);
   /* One that has never had a value is as good as none. */
   if (!muster_variable_is_initialized (entry->variable))
-    return add_variable (self, wanted);
+    return add_variable (self, wanted, hash);
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                "Variable '%s' in container '%s' holds %s, but is wanted as %s: two variables share "
                "a name, or the master still holds another model's (reset it)",

@@ -26,10 +26,12 @@ typedef struct {
   const char *container;
   const char *name;
   gboolean is_resource;
+  guint hash; /* of those three; 0: not known yet */
   MusterDType dtype;
   const Tensorflow__NodeDef *def; /* whose attribute "shape" a new one gets */
 } MusterVariableWanted;
 
+guint muster_resources_hash (const char *container, const char *name, gboolean is_resource);
 MusterVariable *muster_resources_variable (MusterResources *self,
                                            const MusterVariableWanted *wanted, GError **error);
 

@@ -16,6 +16,12 @@ typedef struct {
   guint32 index; /* 0: empty */
 } Slot;
 
+/* An input of a node, looked up. */
+typedef struct {
+  guint32 node;
+  gint32 output; /* -1: control */
+} Input;
+
 struct _MusterGraph {
   gint ref_count; /* atomic */
   GBytes *bytes;  /* (owned) */
@@ -29,6 +35,8 @@ struct _MusterGraph {
   const Tensorflow__GraphDef *def; /* (nullable) for a malformed graph */
   Slot *slots;                     /* (owned) (nullable) */
   gsize n_slots;                   /* a power of two */
+  guint32 *first_input;            /* (owned) (nullable) by node: its first in inputs */
+  Input *inputs;                   /* (owned) (nullable) */
 };
 
 G_DEFINE_BOXED_TYPE (MusterGraph, muster_graph, muster_graph_ref, muster_graph_unref)
@@ -99,6 +107,8 @@ muster_graph_unref (MusterGraph *self)
   g_clear_error (&self->verdict);
   muster_arena_free (self->arena);
   g_free (self->slots);
+  g_free (self->first_input);
+  g_free (self->inputs);
   g_free (self);
 }
 
@@ -211,21 +221,39 @@ take_apart (const char *input, const char **name, gsize *size)
 }
 
 static gboolean
-check_inputs (const MusterGraph *self, GError **error)
+find_input (MusterGraph *self, const Tensorflow__NodeDef *node, gsize i, Input *input,
+            GError **error)
 {
-  for (gsize i = 0; i < self->def->n_node; i++) {
-    const Tensorflow__NodeDef *node = self->def->node[i];
-    for (gsize j = 0; j < node->n_input; j++) {
-      const char *name;
-      gsize size;
-      (void)take_apart (node->input[j], &name, &size);
-      if (size > 0 && find_slot (self, name, size)->index != 0)
-        continue;
-      g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                   "Reading the graph: node '%s' takes '%s', but the graph has no such node",
-                   node->name, node->input[j]);
-      return FALSE;
-    }
+  const char *name;
+  gsize size;
+  input->output = take_apart (node->input[i], &name, &size);
+  const guint32 found = size > 0 ? find_slot (self, name, size)->index : 0;
+  if (found != 0) {
+    input->node = found - 1;
+    return TRUE;
+  }
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+               "Reading the graph: node '%s' takes '%s', but the graph has no such node",
+               node->name, node->input[i]);
+  return FALSE;
+}
+
+/* Who goes along the edges then looks at no name. */
+static gboolean
+find_inputs (MusterGraph *self, GError **error)
+{
+  const Tensorflow__GraphDef *def = self->def;
+  gsize n = 0;
+  for (gsize i = 0; i < def->n_node; i++)
+    n += def->node[i]->n_input;
+  self->first_input = g_new (guint32, def->n_node + 1);
+  self->inputs = g_new (Input, n + 1);
+  n = 0;
+  for (gsize i = 0; i < def->n_node; i++) {
+    self->first_input[i] = (guint32)n;
+    for (gsize j = 0; j < def->node[i]->n_input; j++)
+      if (!find_input (self, def->node[i], j, &self->inputs[n++], error))
+        return FALSE;
   }
   return TRUE;
 }
@@ -242,7 +270,7 @@ parse (MusterGraph *self, GError **error)
       muster_unpack (&tensorflow__graph_def__descriptor, data, size, self->arena, "graph", error);
   if (self->def == NULL)
     return FALSE;
-  return fill_table (self, error) && check_inputs (self, error);
+  return fill_table (self, error) && find_inputs (self, error);
 }
 
 /* A malformed graph shows nothing of itself. */
@@ -251,6 +279,8 @@ forget (MusterGraph *self)
 {
   self->def = NULL;
   g_clear_pointer (&self->slots, g_free);
+  g_clear_pointer (&self->first_input, g_free);
+  g_clear_pointer (&self->inputs, g_free);
   g_clear_pointer (&self->arena, muster_arena_free);
 }
 
@@ -311,6 +341,14 @@ muster_graph_find_node (MusterGraph *self, const char *name)
 {
   const gssize index = muster_graph_find (self, name, strlen (name));
   return index >= 0 ? self->def->node[index] : NULL;
+}
+
+gsize
+muster_graph_input (MusterGraph *self, gsize node, gsize i, int *output)
+{
+  const Input *input = &self->inputs[self->first_input[node] + i];
+  *output = input->output;
+  return input->node;
 }
 
 MusterGraph *

@@ -13,6 +13,10 @@ const Tensorflow__NodeDef *muster_graph_node (MusterGraph *self, gsize index);
 gssize muster_graph_find (MusterGraph *self, const char *name, gsize name_size);
 const Tensorflow__NodeDef *muster_graph_find_node (MusterGraph *self, const char *name);
 
+/* The node that input i of a node comes from, by their indexes, both of which must be there;
+ * *output is below 0 for a control input. */
+gsize muster_graph_input (MusterGraph *self, gsize node, gsize i, int *output);
+
 /* An attribute, or NULL. With duplicate keys the last one wins, as in protobuf. */
 const Tensorflow__AttrValue *muster_node_attr (const Tensorflow__NodeDef *node, const char *name);
 
