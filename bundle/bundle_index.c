@@ -2,6 +2,7 @@
 #include "bundle/bundle_index.h"
 
 #include "base/error.h"
+#include "base/protowire.h"
 #include "bundle/leveldb_table.h"
 #include "bundle/proto/tensor_bundle.pb-c.h"
 #include "bundle/storage_private.h"
@@ -9,6 +10,17 @@
 #include <string.h>
 
 #define FORMAT_VERSION 1
+
+/* The fields of a BundleEntryProto. */
+enum {
+  ENTRY_DTYPE = 1,
+  ENTRY_SHAPE = 2,
+  ENTRY_SHARD_ID = 3,
+  ENTRY_OFFSET = 4,
+  ENTRY_SIZE = 5,
+  ENTRY_CRC32C = 6,
+  ENTRY_SLICES = 7
+};
 
 MusterBundleIndex *
 muster_bundle_index_new (void)
@@ -370,68 +382,70 @@ muster_bundle_index_load (MusterStorage *storage, const char *prefix, GError **e
              : NULL;
 }
 
-/* Saving. The messages live in an arena of their own. */
+/* Saving. The entries' messages, of which there may be a great many, are written by hand. */
 
-static gpointer
-new_array (MusterArena *arena, gsize n, gsize size)
+static gsize
+uint_size (guint64 value)
 {
-  gpointer array = muster_arena_alloc (arena, MAX (n * size, 1));
-  memset (array, 0, n * size);
-  return array;
+  return value != 0 ? 1 + muster_proto_varint_size (value) : 0;
 }
 
-static Tensorflow__BundleShape *
-shape_message (MusterArena *arena, const MusterBundleEntry *entry)
+static void
+put_shape (GByteArray *out, const MusterBundleEntry *entry)
 {
-  const gsize n_dims = (gsize)entry->n_dims;
-  Tensorflow__BundleShape *shape = new_array (arena, 1, sizeof *shape);
-  tensorflow__bundle_shape__init (shape);
-  shape->n_dim = n_dims;
-  shape->dim = new_array (arena, n_dims, sizeof *shape->dim);
-  for (gsize d = 0; d < n_dims; d++) {
-    shape->dim[d] = new_array (arena, 1, sizeof **shape->dim);
-    tensorflow__bundle_shape__dim__init (shape->dim[d]);
-    shape->dim[d]->size = entry->dims[d];
+  enum { DIM = 2, SIZE = 1 };
+  gsize size = 0;
+  for (int d = 0; d < entry->n_dims; d++)
+    size += 2 + uint_size ((guint64)entry->dims[d]);
+  muster_proto_put_head (out, ENTRY_SHAPE, size);
+  for (int d = 0; d < entry->n_dims; d++) {
+    muster_proto_put_head (out, DIM, uint_size ((guint64)entry->dims[d]));
+    muster_proto_put_uint (out, SIZE, (guint64)entry->dims[d]);
   }
-  return shape;
 }
 
-static Tensorflow__TensorSliceProto *
-slice_message (MusterArena *arena, gsize n_dims, const MusterExtent *slice)
+static gsize
+extent_size (const MusterExtent *extent)
 {
-  Tensorflow__TensorSliceProto *message = new_array (arena, 1, sizeof *message);
-  tensorflow__tensor_slice_proto__init (message);
-  message->n_extent = n_dims;
-  message->extent = new_array (arena, n_dims, sizeof *message->extent);
-  for (gsize d = 0; d < n_dims; d++) {
-    Tensorflow__TensorSliceProto__Extent *extent = new_array (arena, 1, sizeof *extent);
-    tensorflow__tensor_slice_proto__extent__init (extent);
-    message->extent[d] = extent;
+  return extent->length == MUSTER_ALL ? 0
+                                      : uint_size ((guint64)extent->start) + 1 +
+                                            muster_proto_varint_size ((guint64)extent->length);
+}
+
+static void
+put_slice (GByteArray *out, int n_dims, const MusterExtent *slice)
+{
+  enum { EXTENT = 1, START = 1, LENGTH = 2 };
+  gsize size = 0;
+  for (int d = 0; d < n_dims; d++)
+    size += 2 + extent_size (&slice[d]);
+  muster_proto_put_head (out, ENTRY_SLICES, size);
+  for (int d = 0; d < n_dims; d++) {
+    muster_proto_put_head (out, EXTENT, extent_size (&slice[d]));
     if (slice[d].length == MUSTER_ALL)
       continue;
-    extent->start = slice[d].start;
-    extent->has_length_case = TENSORFLOW__TENSOR_SLICE_PROTO__EXTENT__HAS_LENGTH_LENGTH;
-    extent->length = slice[d].length;
+    muster_proto_put_uint (out, START, (guint64)slice[d].start);
+    /* One that is 0 is said as well: none means all. */
+    muster_proto_put_varint (out, LENGTH << 3 | MUSTER_WIRE_VARINT);
+    muster_proto_put_varint (out, (guint64)slice[d].length);
   }
-  return message;
 }
 
-static GBytes *
-pack_entry (const MusterIndexEntry *self, MusterArena *arena)
+static void
+put_entry (GByteArray *out, const MusterIndexEntry *self)
 {
-  const gsize n_dims = (gsize)self->entry.n_dims;
-  Tensorflow__BundleEntryProto message = TENSORFLOW__BUNDLE_ENTRY_PROTO__INIT;
-  message.dtype = (int)self->entry.dtype;
-  message.shape = shape_message (arena, &self->entry);
-  message.shard_id = self->entry.shard;
-  message.offset = self->entry.offset;
-  message.size = self->entry.size;
-  message.crc32c = self->entry.crc32c;
-  message.n_slices = self->n_slices;
-  message.slices = new_array (arena, self->n_slices, sizeof *message.slices);
+  const guint32 crc32c = GUINT32_TO_LE (self->entry.crc32c);
+  muster_proto_put_uint (out, ENTRY_DTYPE, (guint64)(gint64)(int)self->entry.dtype);
+  put_shape (out, &self->entry);
+  muster_proto_put_uint (out, ENTRY_SHARD_ID, (guint64)self->entry.shard);
+  muster_proto_put_uint (out, ENTRY_OFFSET, (guint64)self->entry.offset);
+  muster_proto_put_uint (out, ENTRY_SIZE, (guint64)self->entry.size);
+  if (crc32c != 0) {
+    muster_proto_put_varint (out, ENTRY_CRC32C << 3 | MUSTER_WIRE_FIXED32);
+    g_byte_array_append (out, (const guint8 *)&crc32c, sizeof crc32c);
+  }
   for (gsize i = 0; i < self->n_slices; i++)
-    message.slices[i] = slice_message (arena, n_dims, self->slices + i * n_dims);
-  return muster_pack (&message.base);
+    put_slice (out, self->entry.n_dims, self->slices + i * (gsize)self->entry.n_dims);
 }
 
 static GBytes *
@@ -445,21 +459,15 @@ pack_header (const MusterBundleIndex *self)
   return muster_pack (&header.base);
 }
 
-static void
-put (MusterTableBuilder *table, const guint8 *key, gsize key_size, GBytes *value)
-{
-  gsize size;
-  const guint8 *data = g_bytes_get_data (value, &size);
-  muster_table_builder_add (table, key, key_size, data, size);
-}
-
 GBytes *
 muster_bundle_index_save (MusterBundleIndex *self, GError **error)
 {
   g_autoptr (MusterTableBuilder) table = muster_table_builder_new ();
-  g_autoptr (MusterArena) arena = muster_arena_new ();
+  g_autoptr (GByteArray) value = g_byte_array_new ();
   g_autoptr (GBytes) header = pack_header (self);
-  put (table, (const guint8 *)"", 0, header);
+  gsize size;
+  const guint8 *data = g_bytes_get_data (header, &size);
+  muster_table_builder_add (table, (const guint8 *)"", 0, data, size);
   g_array_sort (self->entries, compare_entries);
   for (guint i = 0; i < self->entries->len; i++) {
     const MusterIndexEntry *entry = &g_array_index (self->entries, MusterIndexEntry, i);
@@ -469,8 +477,9 @@ muster_bundle_index_save (MusterBundleIndex *self, GError **error)
                    (const char *)entry->key + muster_index_entry_is_part (entry));
       return NULL;
     }
-    g_autoptr (GBytes) value = pack_entry (entry, arena);
-    put (table, entry->key, entry->key_size, value);
+    g_byte_array_set_size (value, 0);
+    put_entry (value, entry);
+    muster_table_builder_add (table, entry->key, entry->key_size, value->data, value->len);
   }
   return muster_table_builder_finish (table, error);
 }
