@@ -131,10 +131,10 @@ is_readable (const MusterIndexEntry *entry, GError **error)
   return FALSE;
 }
 
-static const MusterIndexEntry *
+static const MusterBundleEntry *
 find_whole (MusterBundleReader *self, const char *name, GError **error)
 {
-  const MusterIndexEntry *whole = muster_bundle_index_find (self->index, name, strlen (name));
+  const MusterBundleEntry *whole = muster_bundle_reader_find (self, name);
   if (whole == NULL)
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
                  "The tensor '%s' is not found in checkpoint '%s'", name, self->prefix);
@@ -275,13 +275,12 @@ add_pieces (Plan *self, Request *request, GError **error)
 
 /* Finds where a tensor, or the part of it that slice names, lies, and takes memory for it. */
 static gboolean
-add_request (Plan *self, Request *request, const char *name, const char *slice, GError **error)
+add_request (Plan *self, Request *request, const MusterIndexEntry *whole, const char *slice,
+             GError **error)
 {
   MusterBundleReader *reader = self->reader;
   MusterExtent wanted[MUSTER_MAX_DIMS];
-  const MusterIndexEntry *whole = request->whole = find_whole (reader, name, error);
-  if (whole == NULL)
-    return FALSE;
+  request->whole = whole;
   muster_index_entry_box (whole, wanted);
   if (slice != NULL && *slice != '\0' && !resolve_spec (whole, slice, wanted, error))
     return FALSE;
@@ -389,11 +388,26 @@ muster_bundle_reader_read_many (MusterBundleReader *self, const char *const *nam
                                 const char *const *slices, gsize n, MusterTensor **tensors,
                                 GCancellable *cancellable, GError **error)
 {
+  g_autofree const MusterBundleEntry **entries = g_new (const MusterBundleEntry *, n);
+  for (gsize i = 0; i < n; i++)
+    if ((entries[i] = find_whole (self, names[i], error)) == NULL)
+      return FALSE;
+  return muster_bundle_reader_read_entries (self, entries, slices, n, tensors, cancellable, error);
+}
+
+gboolean
+muster_bundle_reader_read_entries (MusterBundleReader *self,
+                                   const MusterBundleEntry *const *entries,
+                                   const char *const *slices, gsize n, MusterTensor **tensors,
+                                   GCancellable *cancellable, GError **error)
+{
   const MusterDataLoad how = {.cancellable = cancellable};
   g_auto (Plan) plan = {0};
   plan_init (&plan, self, n);
   for (gsize i = 0; i < n; i++)
-    if (!add_request (&plan, &plan.requests[i], names[i], slices != NULL ? slices[i] : NULL, error))
+    /* All entries are parts of the index's. */
+    if (!add_request (&plan, &plan.requests[i], (const MusterIndexEntry *)entries[i],
+                      slices != NULL ? slices[i] : NULL, error))
       return FALSE;
   if (!muster_bundle_data_load (self->data, (MusterDataSpan *)plan.spans->data, plan.spans->len,
                                 &how, error) ||

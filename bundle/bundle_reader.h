@@ -66,6 +66,13 @@ gboolean muster_bundle_reader_read_many (MusterBundleReader *self, const char *c
                                          const char *const *slices, gsize n, MusterTensor **tensors,
                                          GCancellable *cancellable, GError **error);
 
+/* The same, of entries that muster_bundle_reader_find () or _entry () of this reader told. */
+gboolean muster_bundle_reader_read_entries (MusterBundleReader *self,
+                                            const MusterBundleEntry *const *entries,
+                                            const char *const *slices, gsize n,
+                                            MusterTensor **tensors, GCancellable *cancellable,
+                                            GError **error);
+
 /* How far something long has come, in bytes. It may be called on any thread, on one at a time, and
  * done never goes back; what it does should be short. */
 typedef void (*MusterBundleProgress) (guint64 done, guint64 total, gpointer user_data);

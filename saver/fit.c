@@ -32,10 +32,10 @@ muster_fit_clear (MusterFit *self)
 void
 muster_match_clear (MusterMatch *self)
 {
-  g_clear_pointer (&self->keys, g_free);
+  g_clear_pointer (&self->entries, g_free);
   muster_fit_clear (&self->fit);
   g_clear_pointer (&self->object_names, muster_object_names_free);
-  muster_restore_plan_clear (&self->plan);
+  g_clear_pointer (&self->names, g_hash_table_unref);
   g_clear_pointer (&self->reader, muster_bundle_reader_unref);
 }
 
@@ -57,10 +57,24 @@ open_checkpoint (MusterSaver *saver, const char *prefix, GError **error)
   return NULL;
 }
 
+static GHashTable *
+names_wanted (MusterMatch *self)
+{
+  const GArray *wanted = self->plan->wanted;
+
+  if (self->names)
+    return self->names;
+  self->names = g_hash_table_new (g_str_hash, g_str_equal);
+  for (guint i = 0; i < wanted->len; i++)
+    g_hash_table_add (self->names, (gpointer)g_array_index (wanted, MusterWanted, i).name);
+
+  return self->names;
+}
+
 /* A name that is mapped and that the graph doesn't restore is a slip of the pen: it would do
  * nothing. */
 static gboolean
-check_names (const MusterRestorePlan *plan, GHashTable *names, GError **error)
+check_names (MusterMatch *self, GHashTable *names, GError **error)
 {
   GHashTableIter iter;
   gpointer name;
@@ -69,7 +83,7 @@ check_names (const MusterRestorePlan *plan, GHashTable *names, GError **error)
     return TRUE;
   g_hash_table_iter_init (&iter, names);
   while (g_hash_table_iter_next (&iter, &name, NULL))
-    if (!g_hash_table_contains (plan->names, name)) {
+    if (!g_hash_table_contains (names_wanted (self), name)) {
       g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                    "'%s' is to be read under another name, but the graph doesn't restore it",
                    (const char *)name);
@@ -79,20 +93,21 @@ check_names (const MusterRestorePlan *plan, GHashTable *names, GError **error)
   return TRUE;
 }
 
-/* Under which name the file has what is wanted; NULL where it hasn't. A name that was mapped is
- * looked for under the other alone. */
-static const char *
-key_for (const MusterMatch *self, const MusterRestoreOptions *options, const char *name,
-         guint *n_called)
+/* What is wanted, as the file has it; NULL where it hasn't. A name that was mapped is looked for
+ * under the other alone. */
+static const MusterBundleEntry *
+entry_for (const MusterMatch *self, const MusterRestoreOptions *options, const char *name,
+           guint *n_called)
 {
   const char *mapped = options->names ? g_hash_table_lookup (options->names, name) : NULL;
   const char *key = mapped ? mapped : name;
 
-  if (muster_bundle_reader_find (self->reader, key))
-    return key;
+  const MusterBundleEntry *entry = muster_bundle_reader_find (self->reader, key);
+  if (entry)
+    return entry;
   key = self->object_names ? muster_object_names_key_of (self->object_names, key, n_called) : NULL;
 
-  return key && muster_bundle_reader_find (self->reader, key) ? key : NULL;
+  return key ? muster_bundle_reader_find (self->reader, key) : NULL;
 }
 
 static gint64 *
@@ -118,7 +133,7 @@ add_missing (MusterMatch *self, const MusterRestoreOptions *options, const Muste
   int n_dims = muster_wanted_shape (wanted, dims);
   const char *nearest =
       (*n_nearest)++ < MOST_NEAREST
-          ? muster_nearest_name (self->reader, self->plan.names, mapped ? mapped : wanted->name)
+          ? muster_nearest_name (self->reader, names_wanted (self), mapped ? mapped : wanted->name)
           : NULL;
 
   add_misfit (&self->fit, (MusterMisfit){.kind = MUSTER_MISFIT_MISSING,
@@ -195,8 +210,8 @@ n_read (const MusterWanted *wanted, const MusterBundleEntry *entry)
 guint64
 muster_match_size (const MusterMatch *self, guint index)
 {
-  const MusterWanted *wanted = &g_array_index (self->plan.wanted, MusterWanted, index);
-  const MusterBundleEntry *entry = muster_bundle_reader_find (self->reader, self->keys[index]);
+  const MusterWanted *wanted = &g_array_index (self->plan->wanted, MusterWanted, index);
+  const MusterBundleEntry *entry = self->entries[index];
   gint64 n = n_read (wanted, entry);
   gsize size = muster_dtype_size (entry->dtype);
 
@@ -221,19 +236,18 @@ shapes_fit (const MusterWanted *wanted, const MusterRestoreOptions *options,
 static void
 compare_one (MusterMatch *self, guint index, const MusterRestoreOptions *options, guint *n_nearest)
 {
-  const MusterWanted *wanted = &g_array_index (self->plan.wanted, MusterWanted, index);
+  const MusterWanted *wanted = &g_array_index (self->plan->wanted, MusterWanted, index);
   guint n_called = 0;
-  const char *key = key_for (self, options, wanted->name, &n_called);
+  const MusterBundleEntry *entry = entry_for (self, options, wanted->name, &n_called);
   gint64 dims[MUSTER_MAX_DIMS];
   gboolean reshaped = FALSE;
 
-  self->keys[index] = key;
-  if (!key) {
+  self->entries[index] = entry;
+  if (!entry) {
     add_missing (self, options, wanted, n_called, n_nearest);
     self->is_plain = FALSE;
     return;
   }
-  const MusterBundleEntry *entry = muster_bundle_reader_find (self->reader, key);
   int n_dims = muster_wanted_shape (wanted, dims);
   if (entry->dtype != wanted->dtype)
     add_difference (self, MUSTER_MISFIT_DTYPE, wanted, entry, n_dims, dims);
@@ -241,21 +255,23 @@ compare_one (MusterMatch *self, guint index, const MusterRestoreOptions *options
     add_difference (self, MUSTER_MISFIT_SHAPE, wanted, entry, n_dims, dims);
   else
     self->fit.bytes += muster_match_size (self, index);
-  self->is_plain = self->is_plain && !reshaped && strcmp (key, wanted->name) == 0;
+  self->is_plain = self->is_plain && !reshaped && strcmp (entry->name, wanted->name) == 0;
 }
 
 static void
 add_unexpected (MusterMatch *self, MusterSaver *saver, const MusterRestoreOptions *options)
 {
-  g_autoptr (GHashTable) read = g_hash_table_new (g_str_hash, g_str_equal);
+  g_autoptr (GHashTable) read = g_hash_table_new (NULL, NULL);
 
-  for (guint i = 0; i < self->plan.wanted->len; i++)
-    if (self->keys[i])
-      g_hash_table_add (read, (gpointer)self->keys[i]);
+  for (guint i = 0; i < self->plan->wanted->len; i++)
+    if (self->entries[i])
+      g_hash_table_add (read, (gpointer)self->entries[i]);
+  /* Mostly all are. */
+  if (g_hash_table_size (read) == muster_bundle_reader_n_entries (self->reader))
+    return;
   for (gsize i = 0; i < muster_bundle_reader_n_entries (self->reader); i++) {
     const MusterBundleEntry *entry = muster_bundle_reader_entry (self->reader, i);
-    if (g_hash_table_contains (read, entry->name) ||
-        strcmp (entry->name, MUSTER_OBJECT_GRAPH_KEY) == 0 ||
+    if (g_hash_table_contains (read, entry) || strcmp (entry->name, MUSTER_OBJECT_GRAPH_KEY) == 0 ||
         muster_saveables_own (saver->saveables, entry->name))
       continue;
     add_misfit (&self->fit, (MusterMisfit){.kind = MUSTER_MISFIT_UNEXPECTED,
@@ -274,15 +290,15 @@ compare (MusterMatch *self, MusterSaver *saver, const MusterRestoreOptions *opti
   guint n_nearest = 0;
 
   self->is_plain = TRUE;
-  self->keys = g_new0 (const char *, MAX (self->plan.wanted->len, 1));
+  self->entries = g_new0 (const MusterBundleEntry *, MAX (self->plan->wanted->len, 1));
   self->fit.misfits = g_array_new (FALSE, FALSE, sizeof (MusterMisfit));
   g_array_set_clear_func (self->fit.misfits, misfit_clear);
-  self->fit.n_wanted = self->plan.wanted->len;
+  self->fit.n_wanted = self->plan->wanted->len;
   self->fit.object_based = self->object_names != NULL;
-  for (guint i = 0; i < self->plan.wanted->len; i++)
+  for (guint i = 0; i < self->plan->wanted->len; i++)
     compare_one (self, i, options, &n_nearest);
   /* Names that the graph computes may be any. */
-  if (self->plan.can_feed)
+  if (self->plan->can_feed)
     add_unexpected (self, saver, options);
 }
 
@@ -294,10 +310,8 @@ muster_match_make (MusterMatch *self, MusterSaver *saver, const char *prefix,
 
   *self = (MusterMatch){0};
   self->reader = open_checkpoint (saver, prefix, error);
-  if (!self->reader ||
-      !muster_restore_plan_make (&self->plan, muster_meta_graph_graph (saver->meta_graph),
-                                 saver->info.restore_op, error) ||
-      !check_names (&self->plan, options->names, error))
+  self->plan = self->reader ? muster_saver_restore_plan (saver, error) : NULL;
+  if (!self->plan || !check_names (self, options->names, error))
     return FALSE;
   self->object_names = muster_object_names_read (self->reader, &failure);
   if (failure) {

@@ -10,12 +10,13 @@ G_BEGIN_DECLS
 
 /* A checkpoint and a graph, compared: what restoring it takes. */
 typedef struct {
-  MusterBundleReader *reader;      /* (owned) */
-  MusterRestorePlan plan;          /* (owned) */
-  MusterObjectNames *object_names; /* (owned) (nullable) */
-  const char **keys; /* (owned) by wanted: its name in the file, NULL: it isn't there */
-  MusterFit fit;     /* (owned) */
-  gboolean is_plain; /* the graph's restore op does all of it */
+  MusterBundleReader *reader;        /* (owned) */
+  const MusterRestorePlan *plan;     /* the saver's */
+  GHashTable *names;                 /* (owned) (nullable) a set: the names wanted, once needed */
+  MusterObjectNames *object_names;   /* (owned) (nullable) */
+  const MusterBundleEntry **entries; /* (owned) by wanted: it in the file, NULL: it isn't there */
+  MusterFit fit;                     /* (owned) */
+  gboolean is_plain;                 /* the graph's restore op does all of it */
 } MusterMatch;
 
 void muster_match_clear (MusterMatch *self);

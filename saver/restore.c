@@ -43,7 +43,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Restore, restore_clear)
 static const MusterWanted *
 wanted_at (const Restore *self, guint index)
 {
-  return &g_array_index (self->match.plan.wanted, MusterWanted, index);
+  return &g_array_index (self->match.plan->wanted, MusterWanted, index);
 }
 
 static const MusterAssignment *
@@ -51,20 +51,20 @@ runnable_at (const Restore *self, guint i)
 {
   guint index = g_array_index (self->runnable, guint, i);
 
-  return &g_array_index (self->match.plan.assignments, MusterAssignment, index);
+  return &g_array_index (self->match.plan->assignments, MusterAssignment, index);
 }
 
 static guint
 use_of (const Restore *self, const MusterAssignment *assignment, guint i)
 {
-  return g_array_index (self->match.plan.uses, guint, assignment->first_use + i);
+  return g_array_index (self->match.plan->uses, guint, assignment->first_use + i);
 }
 
 static gboolean
 has_values (const Restore *self, const MusterAssignment *assignment)
 {
   for (guint i = 0; i < assignment->n_uses; i++)
-    if (!self->match.keys[use_of (self, assignment, i)])
+    if (!self->match.entries[use_of (self, assignment, i)])
       return FALSE;
 
   return TRUE;
@@ -73,7 +73,7 @@ has_values (const Restore *self, const MusterAssignment *assignment)
 static void
 find_runnable (Restore *self)
 {
-  const MusterRestorePlan *plan = &self->match.plan;
+  const MusterRestorePlan *plan = self->match.plan;
 
   self->runnable = g_array_new (FALSE, FALSE, sizeof (guint));
   for (guint i = 0; i < plan->assignments->len; i++)
@@ -125,7 +125,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Batch, batch_clear)
 static void
 fill_batch (const Restore *self, Batch *batch, guint *next, guint64 enough)
 {
-  g_autoptr (GHashTable) taken = g_hash_table_new (g_direct_hash, g_direct_equal);
+  g_autofree guint8 *taken = g_malloc0 (MAX (self->match.plan->wanted->len, 1));
   guint64 bytes = 0;
 
   *batch =
@@ -141,8 +141,9 @@ fill_batch (const Restore *self, Batch *batch, guint *next, guint64 enough)
     g_ptr_array_add (batch->targets, assignment->op->name);
     for (guint i = 0; i < assignment->n_uses; i++) {
       guint use = use_of (self, assignment, i);
-      if (g_hash_table_add (taken, GUINT_TO_POINTER (use)))
+      if (!taken[use])
         g_array_append_val (batch->wanted, use);
+      taken[use] = TRUE;
     }
   }
 }
@@ -158,7 +159,7 @@ tell_progress (const Restore *self)
 static gboolean
 read_group (Restore *self, Batch *batch, guint *first, GError **error)
 {
-  g_autoptr (GPtrArray) names = g_ptr_array_new ();
+  g_autoptr (GPtrArray) entries = g_ptr_array_new ();
   g_autoptr (GPtrArray) slices = g_ptr_array_new ();
   GError *failure = NULL;
   guint64 bytes = 0;
@@ -166,13 +167,14 @@ read_group (Restore *self, Batch *batch, guint *first, GError **error)
 
   for (; *first + n < batch->wanted->len && bytes < GROUP_BYTES; n++) {
     guint index = g_array_index (batch->wanted, guint, *first + n);
-    g_ptr_array_add (names, (gpointer)self->match.keys[index]);
-    g_ptr_array_add (slices, wanted_at (self, index)->slice);
+    g_ptr_array_add (entries, (gpointer)self->match.entries[index]);
+    g_ptr_array_add (slices, (gpointer)wanted_at (self, index)->slice);
     bytes += muster_match_size (&self->match, index);
   }
-  if (!muster_bundle_reader_read_many (self->match.reader, (const char *const *)names->pdata,
-                                       (const char *const *)slices->pdata, n,
-                                       batch->tensors + *first, self->cancellable, &failure))
+  if (!muster_bundle_reader_read_entries (self->match.reader,
+                                          (const MusterBundleEntry *const *)entries->pdata,
+                                          (const char *const *)slices->pdata, n,
+                                          batch->tensors + *first, self->cancellable, &failure))
     return muster_match_judge (&self->match, failure, error);
   *first += n;
   self->done += bytes;
@@ -250,8 +252,8 @@ feed_here (Restore *self, gboolean *has_begun, GError **error)
 static gboolean
 check_sizes (const Restore *self, GError **error)
 {
-  for (guint i = 0; i < self->match.plan.wanted->len; i++) {
-    guint64 size = self->match.keys[i] ? muster_match_size (&self->match, i) : 0;
+  for (guint i = 0; i < self->match.plan->wanted->len; i++) {
+    guint64 size = self->match.entries[i] ? muster_match_size (&self->match, i) : 0;
     if (size <= TENSOR_BYTES)
       continue;
     g_autofree char *text = muster_format_size (size);
@@ -292,7 +294,7 @@ assign (Restore *self, gboolean *has_begun, GError **error)
 {
   gboolean is_here = muster_session_is_here (self->session);
 
-  if (self->match.plan.can_feed && (is_here || !self->match.is_plain))
+  if (self->match.plan->can_feed && (is_here || !self->match.is_plain))
     return is_here ? feed_here (self, has_begun, error) : feed_there (self, has_begun, error);
   if (!self->match.is_plain) {
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,
@@ -326,9 +328,9 @@ list_assigned (const Restore *self)
 static gboolean
 check_missing (const Restore *self, GHashTable *known, GError **error)
 {
-  for (guint i = 0; i < self->match.plan.wanted->len; i++) {
+  for (guint i = 0; i < self->match.plan->wanted->len; i++) {
     const MusterWanted *wanted = wanted_at (self, i);
-    if (self->match.keys[i] ||
+    if (self->match.entries[i] ||
         (wanted->variable && g_hash_table_contains (known, wanted->variable->name)))
       continue;
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,

@@ -8,43 +8,67 @@
 #include <string.h>
 
 #define LONGEST_PATH     100 /* of nodes that hand a value on, between RestoreV2 and an assignment */
-#define MOST_NODES       1000 /* between RestoreV2 and an op that isn't a mere assignment */
+#define MOST_NODES       1000       /* between RestoreV2 and an op that isn't a mere assignment */
+#define TEXT_BLOCK       (64 << 10) /* of the texts' memory */
 #define REF_DTYPE(dtype) ((dtype) > MUSTER_REF ? (dtype)-MUSTER_REF : (dtype))
 
-/* A plan in the making. */
+/* Where what a RestoreV2 reads stands in wanted. */
+typedef struct {
+  guint first, n;
+} Place;
+
+/* A plan in the making. Nodes go by their indexes. */
 typedef struct {
   MusterRestorePlan *plan;
-  GPtrArray *restores; /* (owned) (element-type Tensorflow__NodeDef) */
-  GPtrArray *sinks;    /* (owned) (element-type Tensorflow__NodeDef) what takes values in */
-  GHashTable *places;  /* (owned) "restore node:output" -> 1 + index of wanted */
+  GArray *restores;   /* (owned) (element-type guint32) */
+  GArray *sinks;      /* (owned) (element-type guint32) what takes values in */
+  GHashTable *places; /* (owned) restore node to its Place */
+  /* Of one look at what a node depends on: */
+  guint32 look;  /* its number */
+  guint32 *seen; /* (owned) by node: the look that saw it last */
+  guint32 n_seen;
+  GArray *left; /* (owned) (element-type guint32) seen, still to be visited */
 } Maker;
+
+static void
+maker_init (Maker *self, MusterRestorePlan *plan)
+{
+  *self = (Maker){.plan = plan,
+                  .restores = g_array_new (FALSE, FALSE, sizeof (guint32)),
+                  .sinks = g_array_new (FALSE, FALSE, sizeof (guint32)),
+                  .places = g_hash_table_new_full (NULL, NULL, NULL, g_free),
+                  .seen = g_new0 (guint32, muster_graph_n_nodes (plan->graph)),
+                  .left = g_array_new (FALSE, FALSE, sizeof (guint32))};
+}
 
 static void
 maker_clear (Maker *self)
 {
-  g_clear_pointer (&self->restores, g_ptr_array_unref);
-  g_clear_pointer (&self->sinks, g_ptr_array_unref);
+  g_clear_pointer (&self->restores, g_array_unref);
+  g_clear_pointer (&self->sinks, g_array_unref);
   g_clear_pointer (&self->places, g_hash_table_unref);
+  g_clear_pointer (&self->seen, g_free);
+  g_clear_pointer (&self->left, g_array_unref);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Maker, maker_clear)
 
-static void
-wanted_clear (gpointer data)
-{
-  MusterWanted *self = data;
-
-  g_free (self->name);
-  g_free (self->slice);
-  g_free (self->output);
-}
-
 void
-muster_restore_plan_clear (MusterRestorePlan *self)
+muster_restore_plan_free (MusterRestorePlan *self)
 {
-  g_clear_pointer (&self->names, g_hash_table_unref);
+  if (!self)
+    return;
   g_clear_pointer (&self->wanted, g_array_unref);
   g_clear_pointer (&self->assignments, g_array_unref);
   g_clear_pointer (&self->uses, g_array_unref);
+  g_clear_pointer (&self->texts, g_string_chunk_free);
+  muster_graph_unref (self->graph);
+  g_free (self);
+}
+
+static const Tensorflow__NodeDef *
+node_at (const Maker *self, guint32 index)
+{
+  return muster_graph_node (self->plan->graph, index);
 }
 
 static gboolean
@@ -59,96 +83,122 @@ is_assign (const Tensorflow__NodeDef *node)
   return is_op (node, "Assign") || is_op (node, "AssignVariableOp");
 }
 
-/* *output is below 0 for a control input. */
-static const Tensorflow__NodeDef *
-input_node (MusterGraph *graph, const Tensorflow__NodeDef *node, gsize input, int *output)
+/* FALSE where the node has no such input; *output is below 0 for a control input. */
+static gboolean
+input_of (const Maker *self, guint32 node, gsize input, guint32 *source, int *output)
 {
-  g_autofree char *name = NULL;
+  if (input >= node_at (self, node)->n_input)
+    return FALSE;
+  *source = (guint32)muster_graph_input (self->plan->graph, node, input, output);
 
-  if (input >= node->n_input)
-    return NULL;
-  *output = muster_graph_split_input (node->input[input], &name);
-
-  return muster_graph_find_node (graph, name);
+  return TRUE;
 }
 
 /* Follows an input back through nodes that merely hand a value on; *reshaped (nullable) says
  * whether one of them gave it another shape. */
-static const Tensorflow__NodeDef *
-source_of (MusterGraph *graph, const Tensorflow__NodeDef *node, gsize input, int *output,
+static gboolean
+source_of (const Maker *self, guint32 node, gsize input, guint32 *source, int *output,
            gboolean *reshaped)
 {
   static const char *const pass[] = {"Identity", "Enter", "Snapshot", NULL};
-  const Tensorflow__NodeDef *source = input_node (graph, node, input, output);
+  gboolean is_there = input_of (self, node, input, source, output);
 
-  for (int i = 0; source && i < LONGEST_PATH; i++) {
-    if (reshaped && is_op (source, "Reshape"))
+  for (int i = 0; is_there && i < LONGEST_PATH; i++) {
+    const char *op = node_at (self, *source)->op;
+    if (reshaped && strcmp (op, "Reshape") == 0)
       *reshaped = TRUE;
-    else if (!g_strv_contains (pass, source->op))
+    else if (!g_strv_contains (pass, op))
       break;
-    source = input_node (graph, source, 0, output);
+    is_there = input_of (self, *source, 0, source, output);
   }
 
-  return source;
+  return is_there;
+}
+
+/* A look at what a node depends on: visit () notes what is still to be seen, next () hands it out.
+ */
+static void
+visit (Maker *self, guint32 node)
+{
+  if (self->seen[node] == self->look)
+    return;
+  self->seen[node] = self->look;
+  self->n_seen++;
+  g_array_append_val (self->left, node);
+}
+
+static void
+begin (Maker *self, guint32 from)
+{
+  self->look++;
+  self->n_seen = 0;
+  g_array_set_size (self->left, 0);
+  visit (self, from);
+}
+
+static gboolean
+next (Maker *self, guint32 *node)
+{
+  if (self->left->len == 0)
+    return FALSE;
+  *node = g_array_index (self->left, guint32, self->left->len - 1);
+  g_array_set_size (self->left, self->left->len - 1);
+
+  return TRUE;
+}
+
+static void
+visit_inputs (Maker *self, guint32 index)
+{
+  const Tensorflow__NodeDef *node = node_at (self, index);
+  int output;
+
+  for (gsize i = 0; i < node->n_input; i++)
+    visit (self, (guint32)muster_graph_input (self->plan->graph, index, i, &output));
 }
 
 /* Visits what the restore op depends on. */
 static void
-walk (Maker *self, const Tensorflow__NodeDef *from)
+walk (Maker *self, guint32 from)
 {
-  g_autoptr (GHashTable) seen = g_hash_table_new (g_direct_hash, g_direct_equal);
-  g_autoptr (GPtrArray) left = g_ptr_array_new ();
-
-  g_ptr_array_add (left, (gpointer)from);
-  g_hash_table_add (seen, (gpointer)from);
-  while (left->len > 0) {
-    const Tensorflow__NodeDef *node = g_ptr_array_steal_index (left, left->len - 1);
+  begin (self, from);
+  for (guint32 index; next (self, &index);) {
+    const Tensorflow__NodeDef *node = node_at (self, index);
     if (is_op (node, "RestoreV2"))
-      g_ptr_array_add (self->restores, (gpointer)node);
+      g_array_append_val (self->restores, index);
     else if (is_assign (node))
-      g_ptr_array_add (self->sinks, (gpointer)node);
-    for (gsize i = 0; i < node->n_input; i++) {
-      int output;
-      const Tensorflow__NodeDef *input = input_node (self->plan->graph, node, i, &output);
-      if (input && g_hash_table_add (seen, (gpointer)input))
-        g_ptr_array_add (left, (gpointer)input);
-    }
+      g_array_append_val (self->sinks, index);
+    visit_inputs (self, index);
   }
 }
 
 /* What a restore op groups besides assignments, a table's import say. */
 static void
-add_other_sinks (Maker *self, const Tensorflow__NodeDef *from)
+add_other_sinks (Maker *self, guint32 from)
 {
-  g_autoptr (GHashTable) seen = g_hash_table_new (g_direct_hash, g_direct_equal);
-  g_autoptr (GPtrArray) left = g_ptr_array_new ();
-
-  g_ptr_array_add (left, (gpointer)from);
-  while (left->len > 0) {
-    const Tensorflow__NodeDef *node = g_ptr_array_steal_index (left, left->len - 1);
-    if (!g_hash_table_add (seen, (gpointer)node) || is_assign (node) || is_op (node, "RestoreV2"))
+  begin (self, from);
+  for (guint32 index; next (self, &index);) {
+    const Tensorflow__NodeDef *node = node_at (self, index);
+    if (is_assign (node) || is_op (node, "RestoreV2"))
       continue;
-    if (!is_op (node, "NoOp")) {
-      g_ptr_array_add (self->sinks, (gpointer)node);
-      continue;
-    }
-    for (gsize i = 0; i < node->n_input; i++) {
-      int output;
-      const Tensorflow__NodeDef *input = input_node (self->plan->graph, node, i, &output);
-      if (input)
-        g_ptr_array_add (left, (gpointer)input);
-    }
+    if (is_op (node, "NoOp"))
+      visit_inputs (self, index);
+    else
+      g_array_append_val (self->sinks, index);
   }
 }
 
 /* The constant behind an input: a vector of strings, or NULL where it isn't one. */
 static MusterTensor *
-constant_strings (MusterGraph *graph, const Tensorflow__NodeDef *node, gsize input)
+constant_strings (const Maker *self, guint32 node, gsize input)
 {
+  guint32 index;
   int output;
-  const Tensorflow__NodeDef *source = source_of (graph, node, input, &output, NULL);
-  const Tensorflow__AttrValue *value = source ? muster_node_attr (source, "value") : NULL;
 
+  if (!source_of (self, node, input, &index, &output, NULL))
+    return NULL;
+  const Tensorflow__NodeDef *source = node_at (self, index);
+  const Tensorflow__AttrValue *value = muster_node_attr (source, "value");
   if (!value || !is_op (source, "Const") ||
       value->value_case != TENSORFLOW__ATTR_VALUE__VALUE_TENSOR)
     return NULL;
@@ -158,51 +208,57 @@ constant_strings (MusterGraph *graph, const Tensorflow__NodeDef *node, gsize inp
   return tensor && muster_tensor_dtype (tensor) == MUSTER_STRING ? g_steal_pointer (&tensor) : NULL;
 }
 
-static char *
-string_at (const MusterTensor *strings, gint64 i)
+static const char *
+string_at (MusterRestorePlan *self, const MusterTensor *strings, gint64 i)
 {
   if (i >= muster_tensor_n_elements (strings))
-    return g_strdup ("");
+    return "";
   MusterString string = muster_tensor_string (strings, i);
 
-  return g_strndup (string.data, string.size);
+  return string.size > 0 ? g_string_chunk_insert_len (self->texts, string.data, (gssize)string.size)
+                         : "";
 }
 
 /* What one RestoreV2 reads. One whose names are computed by the graph is left to the master. */
 static void
-add_wanted (Maker *self, const Tensorflow__NodeDef *node)
+add_wanted (Maker *self, guint32 index)
 {
   MusterRestorePlan *plan = self->plan;
-  g_autoptr (MusterTensor) names = constant_strings (plan->graph, node, 1);
-  g_autoptr (MusterTensor) slices = constant_strings (plan->graph, node, 2);
+  const Tensorflow__NodeDef *node = node_at (self, index);
+  g_autoptr (MusterTensor) names = constant_strings (self, index, 1);
+  g_autoptr (MusterTensor) slices = constant_strings (self, index, 2);
   const Tensorflow__AttrValue *dtypes = muster_node_attr (node, "dtypes");
+  g_autoptr (GString) output = g_string_new (node->name);
+  gsize size = output->len;
 
   if (!names || !slices || !dtypes || dtypes->value_case != TENSORFLOW__ATTR_VALUE__VALUE_LIST) {
     plan->can_feed = FALSE;
     return;
   }
   gint64 n = MIN (muster_tensor_n_elements (names), (gint64)dtypes->list->n_type);
+  Place place = {.first = plan->wanted->len, .n = (guint)n};
   for (gint64 i = 0; i < n; i++) {
-    MusterWanted wanted = {.name = string_at (names, i),
-                           .slice = string_at (slices, i),
-                           .output = g_strdup_printf ("%s:%d", node->name, (int)i),
-                           .dtype = REF_DTYPE ((MusterDType)dtypes->list->type[i])};
+    g_string_truncate (output, size);
+    g_string_append_printf (output, ":%d", (int)i);
+    MusterWanted wanted = {
+        .name = string_at (plan, names, i),
+        .slice = string_at (plan, slices, i),
+        .output = g_string_chunk_insert_len (plan->texts, output->str, (gssize)output->len),
+        .dtype = REF_DTYPE ((MusterDType)dtypes->list->type[i])};
     g_array_append_val (plan->wanted, wanted);
-    g_hash_table_add (plan->names, wanted.name);
-    g_hash_table_insert (self->places, wanted.output, GUINT_TO_POINTER (plan->wanted->len));
   }
+  g_hash_table_insert (self->places, GUINT_TO_POINTER (index), g_memdup2 (&place, sizeof place));
 }
 
 /* FALSE where nobody knows what that output reads. */
 static gboolean
-add_use (Maker *self, const Tensorflow__NodeDef *restore, int output)
+add_use (Maker *self, guint32 restore, int output)
 {
-  g_autofree char *place = g_strdup_printf ("%s:%d", restore->name, output);
-  guint index = GPOINTER_TO_UINT (g_hash_table_lookup (self->places, place));
+  const Place *place = g_hash_table_lookup (self->places, GUINT_TO_POINTER (restore));
 
-  if (index == 0)
+  if (!place || output < 0 || (guint)output >= place->n)
     return FALSE;
-  index--;
+  guint index = place->first + (guint)output;
   g_array_append_val (self->plan->uses, index);
 
   return TRUE;
@@ -210,17 +266,18 @@ add_use (Maker *self, const Tensorflow__NodeDef *restore, int output)
 
 /* "Assign (variable, value)", the value straight from RestoreV2: FALSE where it isn't that. */
 static gboolean
-note_assignment (Maker *self, const Tensorflow__NodeDef *node, MusterAssignment *assignment)
+note_assignment (Maker *self, guint32 node, MusterAssignment *assignment)
 {
   MusterRestorePlan *plan = self->plan;
-  int output = 0;
-  int ignored;
+  guint32 source, variable;
+  int output, ignored;
   gboolean reshaped = FALSE;
-  const Tensorflow__NodeDef *source = source_of (plan->graph, node, 1, &output, &reshaped);
 
-  assignment->variable = source_of (plan->graph, node, 0, &ignored, NULL);
-  if (!source || !assignment->variable || !is_op (source, "RestoreV2") ||
-      !add_use (self, source, output))
+  if (!source_of (self, node, 0, &variable, &ignored, NULL))
+    return FALSE;
+  assignment->variable = node_at (self, variable);
+  if (!source_of (self, node, 1, &source, &output, &reshaped) ||
+      !is_op (node_at (self, source), "RestoreV2") || !add_use (self, source, output))
     return FALSE;
   guint index = g_array_index (plan->uses, guint, plan->uses->len - 1);
   MusterWanted *wanted = &g_array_index (plan->wanted, MusterWanted, index);
@@ -232,92 +289,88 @@ note_assignment (Maker *self, const Tensorflow__NodeDef *node, MusterAssignment 
 
 /* All that an op takes from RestoreV2 nodes, on whatever way. */
 static gboolean
-note_uses (Maker *self, const Tensorflow__NodeDef *from)
+note_uses (Maker *self, guint32 from)
 {
-  g_autoptr (GHashTable) seen = g_hash_table_new (g_direct_hash, g_direct_equal);
-  g_autoptr (GPtrArray) left = g_ptr_array_new ();
-
-  g_ptr_array_add (left, (gpointer)from);
-  while (left->len > 0) {
-    const Tensorflow__NodeDef *node = g_ptr_array_steal_index (left, left->len - 1);
-    if (!g_hash_table_add (seen, (gpointer)node))
-      continue;
-    if (g_hash_table_size (seen) > MOST_NODES)
-      return FALSE;
+  begin (self, from);
+  for (guint32 index; next (self, &index);) {
+    const Tensorflow__NodeDef *node = node_at (self, index);
     for (gsize i = 0; i < node->n_input; i++) {
       int output;
-      const Tensorflow__NodeDef *input = input_node (self->plan->graph, node, i, &output);
-      if (!input || output < 0)
+      guint32 input = (guint32)muster_graph_input (self->plan->graph, index, i, &output);
+      if (output < 0)
         continue;
-      if (!is_op (input, "RestoreV2"))
-        g_ptr_array_add (left, (gpointer)input);
+      if (!is_op (node_at (self, input), "RestoreV2"))
+        visit (self, input);
       else if (!add_use (self, input, output))
         return FALSE;
     }
+    if (self->n_seen > MOST_NODES)
+      return FALSE;
   }
 
   return TRUE;
 }
 
 static void
-add_assignment (Maker *self, const Tensorflow__NodeDef *node)
+add_assignment (Maker *self, guint32 index)
 {
   MusterRestorePlan *plan = self->plan;
+  const Tensorflow__NodeDef *node = node_at (self, index);
   MusterAssignment assignment = {.op = node, .first_use = plan->uses->len};
 
-  if ((!is_assign (node) || !note_assignment (self, node, &assignment)) && !note_uses (self, node))
+  if ((!is_assign (node) || !note_assignment (self, index, &assignment)) &&
+      !note_uses (self, index))
     plan->can_feed = FALSE;
   assignment.n_uses = plan->uses->len - assignment.first_use;
   g_array_append_val (plan->assignments, assignment);
 }
 
-static const Tensorflow__NodeDef *
-find_restore_op (MusterGraph *graph, const char *restore_op, GError **error)
+static gboolean
+find_restore_op (MusterGraph *graph, const char *restore_op, guint32 *index, GError **error)
 {
   g_autofree char *name = NULL;
 
   if (!muster_graph_parse (graph, error))
-    return NULL;
+    return FALSE;
   muster_graph_split_input (restore_op, &name);
-  const Tensorflow__NodeDef *node = muster_graph_find_node (graph, name);
-  if (!node)
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "The graph has no node '%s', which its SaverDef names as the restore op", name);
+  gssize found = muster_graph_find (graph, name, strlen (name));
+  *index = (guint32)found;
+  if (found >= 0)
+    return TRUE;
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+               "The graph has no node '%s', which its SaverDef names as the restore op", name);
 
-  return node;
+  return FALSE;
 }
 
-gboolean
-muster_restore_plan_make (MusterRestorePlan *self, MusterGraph *graph, const char *restore_op,
-                          GError **error)
+MusterRestorePlan *
+muster_restore_plan_new (MusterGraph *graph, const char *restore_op, GError **error)
 {
-  const Tensorflow__NodeDef *from = find_restore_op (graph, restore_op, error);
+  guint32 from;
 
-  if (!from)
-    return FALSE;
+  if (!find_restore_op (graph, restore_op, &from, error))
+    return NULL;
+  MusterRestorePlan *self = g_new (MusterRestorePlan, 1);
   *self = (MusterRestorePlan){
-      .graph = graph,
+      .graph = muster_graph_ref (graph),
       .wanted = g_array_new (FALSE, FALSE, sizeof (MusterWanted)),
-      .names = g_hash_table_new (g_str_hash, g_str_equal),
       .assignments = g_array_new (FALSE, FALSE, sizeof (MusterAssignment)),
       .uses = g_array_new (FALSE, FALSE, sizeof (guint)),
+      .texts = g_string_chunk_new (TEXT_BLOCK),
       .can_feed = TRUE,
   };
-  g_array_set_clear_func (self->wanted, wanted_clear);
-  g_auto (Maker) maker = {.plan = self,
-                          .restores = g_ptr_array_new (),
-                          .sinks = g_ptr_array_new (),
-                          .places = g_hash_table_new (g_str_hash, g_str_equal)};
+  g_auto (Maker) maker = {0};
+  maker_init (&maker, self);
 
   walk (&maker, from);
   add_other_sinks (&maker, from);
   for (guint i = 0; i < maker.restores->len; i++)
-    add_wanted (&maker, maker.restores->pdata[i]);
+    add_wanted (&maker, g_array_index (maker.restores, guint32, i));
   for (guint i = 0; i < maker.sinks->len; i++)
-    add_assignment (&maker, maker.sinks->pdata[i]);
+    add_assignment (&maker, g_array_index (maker.sinks, guint32, i));
   self->can_feed = self->can_feed && self->assignments->len > 0;
 
-  return TRUE;
+  return self;
 }
 
 int

@@ -7,13 +7,13 @@ G_BEGIN_DECLS
 
 /* What a restore does, as the graph says it: the RestoreV2 nodes behind the restore op with their
  * names, slices and dtypes, and the ops that each output goes to. Nodes are borrowed from the
- * graph. */
+ * graph. Constant once made. */
 
-/* A tensor that the restore reads. */
+/* A tensor that the restore reads. The texts are the plan's. */
 typedef struct {
-  char *name;   /* (owned) in the checkpoint */
-  char *slice;  /* (owned) "" for the whole */
-  char *output; /* (owned) where it comes out: "save/RestoreV2:3" */
+  const char *name;   /* in the checkpoint */
+  const char *slice;  /* "" for the whole */
+  const char *output; /* where it comes out: "save/RestoreV2:3" */
   MusterDType dtype;
   const Tensorflow__NodeDef *variable; /* (nullable) where it goes */
   gboolean is_reshaped;                /* the graph gives it the variable's shape itself */
@@ -28,18 +28,18 @@ typedef struct {
 } MusterAssignment;
 
 typedef struct {
-  MusterGraph *graph;  /* not owned */
+  MusterGraph *graph;  /* (owned) */
   GArray *wanted;      /* (owned) (element-type MusterWanted) */
-  GHashTable *names;   /* (owned) a set: the names wanted, which belong to wanted */
   GArray *assignments; /* (owned) (element-type MusterAssignment) */
   GArray *uses;        /* (owned) (element-type guint) indexes of wanted */
+  GStringChunk *texts; /* (owned) */
   gboolean can_feed;   /* all that is read is known: the outputs may be fed instead */
 } MusterRestorePlan;
 
-gboolean muster_restore_plan_make (MusterRestorePlan *self, MusterGraph *graph,
-                                   const char *restore_op, GError **error);
-void muster_restore_plan_clear (MusterRestorePlan *self);
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterRestorePlan, muster_restore_plan_clear)
+MusterRestorePlan *muster_restore_plan_new (MusterGraph *graph, const char *restore_op,
+                                            GError **error);
+void muster_restore_plan_free (MusterRestorePlan *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterRestorePlan, muster_restore_plan_free)
 
 /* The shape that the graph has for a tensor: of the slice's whole ("10 4 0,4:-" -> [10,4]), or of
  * the variable. The rank is -1 where it doesn't say. dims has room for MUSTER_MAX_DIMS. */

@@ -160,6 +160,18 @@ muster_saver_add_saveable (MusterSaver *self, const char *name, MusterSaveable *
   return muster_saveables_add (self->saveables, name, saveable, flags, error);
 }
 
+const MusterRestorePlan *
+muster_saver_restore_plan (MusterSaver *self, GError **error)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+
+  if (!self->restore_plan)
+    self->restore_plan = muster_restore_plan_new (muster_meta_graph_graph (self->meta_graph),
+                                                  self->info.restore_op, error);
+
+  return self->restore_plan;
+}
+
 static void
 muster_saver_finalize (GObject *object)
 {
@@ -176,6 +188,7 @@ muster_saver_finalize (GObject *object)
   g_ptr_array_unref (self->doomed);
   muster_saveables_free (self->saveables);
   muster_probe_free (self->probe);
+  muster_restore_plan_free (self->restore_plan);
   g_free (self->latest_filename);
   g_array_unref (self->claimed);
   g_cond_clear (&self->turn_ended);

@@ -4,6 +4,7 @@
 #include "bundle/bundle_reader.h"
 #include "bundle/checkpoint_record.h"
 #include "saver/probe_private.h"
+#include "saver/restore_plan_private.h"
 #include "saver/saveable_private.h"
 #include "saver/saver.h"
 
@@ -55,7 +56,8 @@ struct _MusterSaver {
   guint64 last_bytes;   /* the last checkpoint's */
   gint64 graph_bytes;   /* what the graph's variables take; -1: not counted yet */
   GPtrArray *kept;      /* (owned) (element-type MusterKept) oldest first */
-  GPtrArray *doomed;    /* (owned) (element-type utf8) prefixes that could not be removed yet */
+  MusterRestorePlan *restore_plan; /* (owned) (nullable) once made; constant */
+  GPtrArray *doomed; /* (owned) (element-type utf8) prefixes that could not be removed yet */
 };
 
 /* One save that isn't the SaverDef's plain one: a snapshot's, or one under a name of the caller's.
@@ -82,6 +84,9 @@ char *muster_saver_prefix_for (MusterSaver *self, const char *directory, gint64 
 
 /* A path as the master is to be told of it: another process has another working directory. */
 char *muster_saver_path_for_master (MusterSaver *self, const char *path);
+
+/* The plan of the saver's restore op, made when first asked for; the saver's. */
+const MusterRestorePlan *muster_saver_restore_plan (MusterSaver *self, GError **error);
 
 /* save.c: one save at a time. */
 gboolean muster_saver_take_turn (MusterSaver *self, gint64 deadline_us, GCancellable *cancellable,
