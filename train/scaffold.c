@@ -180,6 +180,13 @@ muster_scaffold_ready_for_local_init_op (MusterScaffold *self)
 }
 
 const char *
+muster_scaffold_summary_op (MusterScaffold *self)
+{
+  const char *name = muster_meta_graph_op (self->meta_graph, "summary_op");
+  return name != NULL && *name != '\0' ? name : NULL;
+}
+
+const char *
 muster_scaffold_train_op (MusterScaffold *self)
 {
   return muster_meta_graph_op (self->meta_graph, "train_op");

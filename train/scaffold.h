@@ -33,6 +33,7 @@ const char *
 muster_scaffold_ready_op (MusterScaffold *self); /* (nullable): a model without variables */
 const char *muster_scaffold_ready_for_local_init_op (MusterScaffold *self); /* (nullable) */
 const char *muster_scaffold_train_op (MusterScaffold *self);                /* (nullable) */
+const char *muster_scaffold_summary_op (MusterScaffold *self); /* (nullable) a tensor */
 
 /* The tensor that reads the global step, "global_step:0", or NULL if the model has none. */
 const char *muster_scaffold_global_step (MusterScaffold *self);

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The hook that saves. */
+#include "session/session_manager.h"
+#include "train/hooks_private.h"
+
+#define NAME "CheckpointSaverHook"
+
+#define CHECKPOINT_TYPE_HOOK (checkpoint_hook_get_type ())
+G_DECLARE_FINAL_TYPE (CheckpointHook, checkpoint_hook, CHECKPOINT, HOOK, MusterHook)
+
+struct _CheckpointHook {
+  MusterHook parent;
+  char *directory;           /* (owned) */
+  MusterSaver *saver;        /* (owned) from begin on */
+  MusterScaffold *scaffold;  /* (owned) from begin on */
+  MusterEventWriter *writer; /* (owned) (nullable) */
+  GArray *listeners;         /* (owned) (element-type MusterSaverListener) */
+  MusterClock *clock;        /* (owned) the timer's */
+  MusterStepTimer timer;
+  gint64 steps_per_run;
+  guint most_failures;
+  guint n_failures;
+  guint n_failures_in_a_row;
+  GError *last_failure; /* (owned) (nullable) */
+  gint64 durable_step;  /* -1: none */
+  char *durable;        /* (owned) (nullable) */
+};
+
+G_DEFINE_FINAL_TYPE (CheckpointHook, checkpoint_hook, MUSTER_TYPE_HOOK)
+
+static MusterSaverListener *
+listener (CheckpointHook *self, guint i)
+{
+  return &g_array_index (self->listeners, MusterSaverListener, i);
+}
+
+static gboolean
+checkpoint_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
+{
+  CheckpointHook *self = CHECKPOINT_HOOK (hook);
+
+  if (!muster_hook_need_global_step (scaffold, NAME, error))
+    return FALSE;
+  self->scaffold = muster_scaffold_ref (scaffold);
+  if (!self->saver)
+    self->saver = muster_saver_new (muster_scaffold_meta_graph (scaffold), NULL, error);
+  if (!self->saver || !muster_saver_adopt_directory (self->saver, self->directory, error))
+    return FALSE;
+  for (guint i = 0; i < self->listeners->len; i++)
+    if (listener (self, i)->begin)
+      listener (self, i)->begin (listener (self, i)->user_data);
+
+  return TRUE;
+}
+
+/* --- one save --- */
+
+static void
+note_durable (CheckpointHook *self, gint64 step, char *prefix)
+{
+  g_free (self->durable);
+  self->durable = prefix;
+  self->durable_step = step;
+}
+
+/* A lease that is lost isn't a save that failed: another chief trains on. */
+static gboolean
+note_failure (CheckpointHook *self, GError *failure, gint64 step, GError **error)
+{
+  g_clear_error (&self->last_failure);
+  self->last_failure = failure;
+  self->n_failures++;
+  self->n_failures_in_a_row++;
+  gboolean is_fatal = muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION) ||
+                      muster_error_is (failure, MUSTER_ERROR_ABORTED) ||
+                      muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE) ||
+                      (self->most_failures > 0 && self->n_failures_in_a_row >= self->most_failures);
+  if (is_fatal) {
+    g_propagate_error (error, g_error_copy (failure));
+    return FALSE;
+  }
+  g_message ("Unable to write the checkpoint of step %" G_GINT64_FORMAT
+             " (%u in a row); training goes on. %s",
+             step, self->n_failures_in_a_row, failure->message);
+
+  return TRUE;
+}
+
+/* *wants_stop (nullable) is set where a listener asks for it. */
+static gboolean
+save (CheckpointHook *self, MusterSession *session, gint64 step, gboolean *wants_stop,
+      GError **error)
+{
+  GError *failure = NULL;
+
+  for (guint i = 0; i < self->listeners->len; i++)
+    if (listener (self, i)->before_save)
+      listener (self, i)->before_save (session, step, listener (self, i)->user_data);
+  char *prefix = muster_saver_save (self->saver, session, self->directory, step,
+                                    MUSTER_WAIT_FOREVER, NULL, &failure);
+  (void)muster_step_timer_trigger (&self->timer, step, NULL, NULL);
+  if (!prefix)
+    return note_failure (self, failure, step, error);
+  self->n_failures_in_a_row = 0;
+  note_durable (self, step, prefix);
+  if (self->writer && !muster_event_writer_add_session_log (
+                          self->writer, MUSTER_SESSION_LOG_CHECKPOINT, prefix, step, error))
+    return FALSE;
+  for (guint i = 0; i < self->listeners->len; i++)
+    if (listener (self, i)->after_save &&
+        !listener (self, i)->after_save (session, step, prefix, listener (self, i)->user_data) &&
+        wants_stop)
+      *wants_stop = TRUE;
+
+  return TRUE;
+}
+
+/* --- when --- */
+
+static gboolean
+write_graphs (CheckpointHook *self, gint64 step, GError **error)
+{
+  return !self->writer ||
+         (muster_event_writer_add_graph (
+              self->writer, muster_graph_bytes (muster_scaffold_graph (self->scaffold)), error) &&
+          muster_event_writer_add_meta_graph (
+              self->writer, muster_meta_graph_bytes (muster_scaffold_meta_graph (self->scaffold)),
+              step, error));
+}
+
+/* TRUE if a checkpoint of that step is there already: it was just restored (DMON.16). */
+static gboolean
+is_saved (CheckpointHook *self, gint64 step)
+{
+  g_auto (GStrv) kept = muster_saver_last_checkpoints (self->saver);
+  guint n = g_strv_length (kept);
+
+  if (n == 0 || muster_checkpoint_step (kept[n - 1]) != step)
+    return FALSE;
+  note_durable (self, step, g_strdup (kept[n - 1]));
+
+  return TRUE;
+}
+
+static gboolean
+checkpoint_after_create (MusterHook *hook, MusterSession *session,
+                         G_GNUC_UNUSED MusterCoordinator *coordinator, GError **error)
+{
+  CheckpointHook *self = CHECKPOINT_HOOK (hook);
+  gint64 step = muster_hook_step_now (self->scaffold, session, error);
+
+  muster_saver_set_lease (self->saver, muster_session_manager_lease (session));
+  if (step < 0 || !write_graphs (self, step, error))
+    return FALSE;
+  if (!is_saved (self, step))
+    return save (self, session, step, NULL, error);
+  (void)muster_step_timer_trigger (&self->timer, step, NULL, NULL);
+
+  return TRUE;
+}
+
+/* The fetched step may be the one before the update: where it looks due it is read again. */
+static gboolean
+checkpoint_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
+{
+  CheckpointHook *self = CHECKPOINT_HOOK (hook);
+  MusterSession *session = muster_run_context_session (context);
+  gint64 stale = muster_run_context_global_step (context);
+  gboolean wants_stop = FALSE;
+
+  if (!muster_step_timer_is_due (&self->timer, stale + self->steps_per_run))
+    return TRUE;
+  gint64 step = muster_hook_step_now (self->scaffold, session, error);
+  if (step < 0)
+    return FALSE;
+  if (!muster_step_timer_is_due (&self->timer, step))
+    return TRUE;
+  if (!save (self, session, step, &wants_stop, error))
+    return FALSE;
+  if (wants_stop)
+    muster_run_context_request_stop (context);
+
+  return TRUE;
+}
+
+static gboolean
+checkpoint_end (MusterHook *hook, MusterSession *session, GError **error)
+{
+  CheckpointHook *self = CHECKPOINT_HOOK (hook);
+  gint64 step = muster_hook_step_now (self->scaffold, session, error);
+
+  if (step < 0)
+    return FALSE;
+  if (step != self->durable_step && !save (self, session, step, NULL, error))
+    return FALSE;
+  for (guint i = 0; i < self->listeners->len; i++)
+    if (listener (self, i)->end)
+      listener (self, i)->end (session, step, listener (self, i)->user_data);
+  /* A run that ends without its last state saved hasn't ended well, whatever was put up with. */
+  if (self->n_failures_in_a_row == 0)
+    return TRUE;
+  g_propagate_error (error, g_error_copy (self->last_failure));
+
+  return FALSE;
+}
+
+static void
+checkpoint_finalize (GObject *object)
+{
+  CheckpointHook *self = CHECKPOINT_HOOK (object);
+
+  g_free (self->directory);
+  g_free (self->durable);
+  g_clear_object (&self->saver);
+  g_clear_pointer (&self->scaffold, muster_scaffold_unref);
+  g_clear_pointer (&self->writer, muster_event_writer_unref);
+  g_array_unref (self->listeners);
+  g_clear_object (&self->clock);
+  g_clear_error (&self->last_failure);
+  G_OBJECT_CLASS (checkpoint_hook_parent_class)->finalize (object);
+}
+
+static void
+checkpoint_hook_class_init (CheckpointHookClass *klass)
+{
+  G_OBJECT_CLASS (klass)->finalize = checkpoint_finalize;
+  MUSTER_HOOK_CLASS (klass)->begin = checkpoint_begin;
+  MUSTER_HOOK_CLASS (klass)->after_create_session = checkpoint_after_create;
+  MUSTER_HOOK_CLASS (klass)->after_run = checkpoint_after_run;
+  MUSTER_HOOK_CLASS (klass)->end = checkpoint_end;
+}
+
+static void
+checkpoint_hook_init (CheckpointHook *self)
+{
+  self->listeners = g_array_new (FALSE, FALSE, sizeof (MusterSaverListener));
+  self->durable_step = -1;
+}
+
+MusterHook *
+muster_checkpoint_saver_hook_new (const MusterCheckpointSaverOptions *options, GError **error)
+{
+  g_autoptr (CheckpointHook) self = g_object_new (CHECKPOINT_TYPE_HOOK, NULL);
+
+  if (!options->checkpoint_dir || !*options->checkpoint_dir) {
+    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                         NAME " needs a checkpoint_dir");
+    return NULL;
+  }
+  self->directory = g_strdup (options->checkpoint_dir);
+  self->saver = options->saver ? g_object_ref (options->saver) : NULL;
+  self->writer = options->writer ? muster_event_writer_ref (options->writer) : NULL;
+  if (options->n_listeners > 0)
+    g_array_append_vals (self->listeners, options->listeners, (guint)options->n_listeners);
+  self->steps_per_run = MAX (options->steps_per_run, 1);
+  self->most_failures = options->most_failures_in_a_row;
+  self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());
+  if (!muster_step_timer_init (&self->timer, options->save_us, options->save_steps, self->clock,
+                               error))
+    return NULL;
+
+  return MUSTER_HOOK (g_steal_pointer (&self));
+}
+
+guint
+muster_checkpoint_saver_hook_failures (MusterHook *self, const GError **last)
+{
+  if (last)
+    *last = CHECKPOINT_HOOK (self)->last_failure;
+
+  return CHECKPOINT_HOOK (self)->n_failures;
+}
+
+gint64
+muster_checkpoint_saver_hook_durable (MusterHook *self, const char **prefix)
+{
+  if (prefix)
+    *prefix = CHECKPOINT_HOOK (self)->durable;
+
+  return CHECKPOINT_HOOK (self)->durable_step;
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "train/hooks.h"
+#include "train/step_timer.h"
+#include "train/training.h"
+
+G_BEGIN_DECLS
+
+/* What the stock hooks share. */
+
+/* "Global step should be created to use WHAT." where the model has none. */
+gboolean muster_hook_need_global_step (MusterScaffold *scaffold, const char *what, GError **error);
+
+/* INVALID_ARGUMENT where the graph has no such node ("loss:0", "loss"). */
+gboolean muster_hook_need_node (MusterScaffold *scaffold, const char *name, GError **error);
+
+/* The step as it is now: the one that a run fetched may be the one before its update. -1 with an
+ * error. */
+gint64 muster_hook_step_now (MusterScaffold *scaffold, MusterSession *session, GError **error);
+
+G_END_DECLS

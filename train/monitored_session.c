@@ -1,0 +1,543 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/monitored_session.h"
+
+#include "base/error.h"
+#include "train/run_context_private.h"
+
+#define DEFAULT_WAIT_US  (30 * 60 * MUSTER_SECOND)
+#define DEFAULT_GRACE_US (120 * MUSTER_SECOND)
+
+static const MusterRetryPolicy default_recovery = {
+    .budget = {[MUSTER_FAILURE_UNREACHABLE] = 10, [MUSTER_FAILURE_LOST_SESSION] = 10},
+    .first_pause_us = 100 * MUSTER_MILLISECOND,
+    .last_pause_us = 10 * MUSTER_SECOND};
+
+struct _MusterMonitoredSession {
+  GObject parent;
+  MusterScaffold *scaffold;      /* (owned) */
+  MusterMaster *master;          /* (owned) */
+  MusterSessionManager *manager; /* (owned) */
+  gboolean is_chief;
+  gboolean never_recover;
+  MusterPrepareOptions prepare;
+  gint64 max_wait_us;
+  gint64 stop_grace_us;
+  GPtrArray *hooks; /* (owned) (element-type MusterHook) */
+  MusterRetryPolicy recovery;
+  MusterRetries retries; /* since it last came further */
+  guint n_recoveries;
+  MusterClock *clock;        /* (owned) */
+  GCancellable *cancellable; /* (owned) (nullable) */
+  MusterRunContext *context; /* (owned) */
+  gint64 global_step;        /* the highest seen; -1 */
+  gint64 session_since_us;
+  gint stop_requested; /* atomic */
+  gboolean is_closed;
+  gboolean in_step_function; /* recovery is the whole function's */
+  MusterSession *session;    /* (owned) (nullable) NULL between two */
+  /* The coordinator goes with the session; who asks from another thread takes lock. */
+  GMutex lock;
+  MusterCoordinator *coordinator; /* (owned) (nullable) */
+};
+
+G_DEFINE_FINAL_TYPE (MusterMonitoredSession, muster_monitored_session, G_TYPE_OBJECT)
+
+static gboolean
+is_recoverable (const MusterMonitoredSession *self, const GError *failure)
+{
+  return !self->never_recover && (muster_error_is (failure, MUSTER_ERROR_ABORTED) ||
+                                  muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE));
+}
+
+/* --- making a session --- */
+
+static MusterSession *
+prepare_or_wait (MusterMonitoredSession *self, MusterSessionReport *report, GError **error)
+{
+  if (self->is_chief)
+    return muster_session_manager_prepare_session (self->manager, self->master, &self->prepare,
+                                                   report, self->cancellable, error);
+
+  return muster_session_manager_wait_for_session (self->manager, self->master, self->max_wait_us,
+                                                  report, self->cancellable, error);
+}
+
+static void
+set_coordinator (MusterMonitoredSession *self, MusterCoordinator *coordinator)
+{
+  g_mutex_lock (&self->lock);
+  g_autoptr (MusterCoordinator) before = self->coordinator;
+  self->coordinator = coordinator;
+  g_mutex_unlock (&self->lock);
+}
+
+static void
+close_session (MusterMonitoredSession *self)
+{
+  if (!self->session)
+    return;
+  muster_session_close_quietly (self->session);
+  g_clear_object (&self->session);
+}
+
+/* Stops the threads of a session that is given up; what they say of it is known. */
+static void
+drop_session (MusterMonitoredSession *self)
+{
+  if (self->coordinator) {
+    g_autoptr (GError) ignored = NULL;
+    muster_coordinator_request_stop (self->coordinator, NULL, NULL);
+    (void)muster_coordinator_join (self->coordinator, self->stop_grace_us, TRUE, &ignored);
+  }
+  close_session (self);
+}
+
+static gboolean
+create (MusterMonitoredSession *self, MusterSessionReport *report, GError **error)
+{
+  self->session = prepare_or_wait (self, report, error);
+  if (!self->session)
+    return FALSE;
+  self->session_since_us = muster_clock_now_us (self->clock);
+  set_coordinator (self, muster_coordinator_new (self->clock, FALSE));
+  for (guint i = 0; i < self->hooks->len; i++)
+    if (!muster_hook_after_create_session (self->hooks->pdata[i], self->session, self->coordinator,
+                                           error)) {
+      drop_session (self);
+      return FALSE;
+    }
+
+  return TRUE;
+}
+
+/* Pauses before another try; FALSE, with the failure and the number of tries, where there is to be
+ * none (DMON.1). */
+static gboolean
+pause_for_another (MusterMonitoredSession *self, GError *failure, GError **error)
+{
+  g_autoptr (GError) owned = failure;
+  gint64 now_us = muster_clock_now_us (self->clock);
+  gint64 lived_us = self->session_since_us > 0 ? now_us - self->session_since_us : 0;
+  gint64 pause_us;
+
+  if (!is_recoverable (self, failure)) {
+    g_propagate_error (error, g_steal_pointer (&owned));
+    return FALSE;
+  }
+  if (!muster_retries_again (&self->retries, muster_failure_of (failure), lived_us,
+                             muster_clock_random (self->clock), &pause_us)) {
+    g_propagate_prefixed_error (error, g_steal_pointer (&owned),
+                                "Given up after coming back %u times without getting further: ",
+                                muster_retries_total (&self->retries));
+    return FALSE;
+  }
+  g_info ("Coming back after: %s", failure->message);
+  self->n_recoveries++;
+
+  return muster_clock_wait_until (self->clock, muster_deadline_after (now_us, pause_us),
+                                  self->cancellable, error);
+}
+
+/* Makes a session where there is none, again and again as far as the policy goes (MON.42). */
+static gboolean
+ensure_session (MusterMonitoredSession *self, MusterSessionReport *report, GError **error)
+{
+  while (!self->session) {
+    GError *failure = NULL;
+    if (report)
+      muster_session_report_clear (report);
+    if (create (self, report, &failure))
+      return TRUE;
+    self->session_since_us = 0;
+    if (!pause_for_another (self, failure, error))
+      return FALSE;
+  }
+
+  return TRUE;
+}
+
+static void
+take_options (MusterMonitoredSession *self, const MusterMonitoredSessionOptions *options)
+{
+  self->scaffold = muster_scaffold_ref (options->scaffold);
+  self->master = g_object_ref (options->master);
+  self->manager = g_object_ref (options->manager);
+  self->is_chief = options->is_chief;
+  self->never_recover = options->never_recover;
+  if (options->prepare)
+    self->prepare = *options->prepare;
+  if (!self->prepare.init_op && !self->prepare.init_ops)
+    self->prepare.init_op = muster_scaffold_init_op (self->scaffold);
+  self->max_wait_us = options->max_wait_us ? options->max_wait_us : DEFAULT_WAIT_US;
+  self->stop_grace_us = options->stop_grace_us ? options->stop_grace_us : DEFAULT_GRACE_US;
+  for (gsize i = 0; i < options->n_hooks; i++)
+    g_ptr_array_add (self->hooks, g_object_ref (options->hooks[i]));
+  self->recovery = options->recovery ? *options->recovery : default_recovery;
+  self->retries.policy = &self->recovery;
+  self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());
+  self->context = muster_run_context_new (muster_scaffold_global_step (self->scaffold));
+}
+
+MusterMonitoredSession *
+muster_monitored_session_new (const MusterMonitoredSessionOptions *options,
+                              MusterSessionReport *report, GCancellable *cancellable,
+                              GError **error)
+{
+  g_return_val_if_fail (options && options->scaffold && options->master && options->manager, NULL);
+
+  g_autoptr (MusterMonitoredSession) self = g_object_new (MUSTER_TYPE_MONITORED_SESSION, NULL);
+  take_options (self, options);
+  self->cancellable = cancellable ? g_object_ref (cancellable) : NULL;
+  for (guint i = 0; i < self->hooks->len; i++)
+    if (!muster_hook_begin (self->hooks->pdata[i], self->scaffold, error))
+      return NULL;
+
+  return ensure_session (self, report, error) ? g_steal_pointer (&self) : NULL;
+}
+
+/* --- running --- */
+
+static gboolean
+check_open (MusterMonitoredSession *self, GError **error)
+{
+  if (!self->is_closed && !muster_monitored_session_should_stop (self))
+    return TRUE;
+  g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+                       self->is_closed ? "Session is already closed."
+                                       : "Run called even after should_stop requested.");
+
+  return FALSE;
+}
+
+/* What a thread has reported is the cause where it is recoverable and the run's own failure isn't:
+ * a queue that was closed because its filler lost the master (MON.45). Takes failure. */
+static GError *
+cause_of (MusterMonitoredSession *self, GError *failure)
+{
+  GError *reported = muster_coordinator_error (self->coordinator);
+
+  if (!is_recoverable (self, failure) && reported && is_recoverable (self, reported)) {
+    g_error_free (failure);
+    return reported;
+  }
+  g_clear_error (&reported);
+
+  return failure;
+}
+
+/* It has come further: what went wrong before doesn't count any more. */
+static void
+note_progress (MusterMonitoredSession *self)
+{
+  gint64 step = muster_run_context_global_step (self->context);
+
+  if (muster_scaffold_global_step (self->scaffold) && step <= self->global_step)
+    return;
+  self->global_step = step;
+  self->retries = (MusterRetries){.policy = &self->recovery};
+}
+
+static gboolean
+run_hooked (MusterMonitoredSession *self, const MusterStep *step, MusterTensor **fetched,
+            GBytes **metadata, GError **error)
+{
+  muster_run_context_begin (self->context, self->session, step);
+  for (guint i = 0; i < self->hooks->len; i++)
+    if (!muster_hook_before_run (self->hooks->pdata[i], self->context, error))
+      return FALSE;
+  if (!muster_run_context_run (self->context, self->cancellable, error))
+    return FALSE;
+  note_progress (self);
+  for (guint i = 0; i < self->hooks->len; i++)
+    if (!muster_hook_after_run (self->hooks->pdata[i], self->context, error))
+      return FALSE;
+  if (muster_run_context_wants_stop (self->context))
+    muster_monitored_session_request_stop (self);
+  muster_run_context_hand_out (self->context, fetched, metadata);
+  muster_run_context_end (self->context);
+
+  return TRUE;
+}
+
+/* A session that a thread has found lost isn't run in again (MON.43). */
+static gboolean
+leave_lost_session (MusterMonitoredSession *self, GError **error)
+{
+  g_autoptr (GError) reported = self->session ? muster_coordinator_error (self->coordinator) : NULL;
+
+  if (!reported || !is_recoverable (self, reported))
+    return TRUE;
+  drop_session (self);
+
+  return pause_for_another (self, g_steal_pointer (&reported), error);
+}
+
+/* One try of whatever is run. */
+typedef gboolean (*Attempt) (MusterMonitoredSession *self, gpointer data, GError **error);
+
+/* Tries until it succeeds, or fails for another reason than a lost session. */
+static gboolean
+run_recovered (MusterMonitoredSession *self, Attempt attempt, gpointer data, GError **error)
+{
+  for (;;) {
+    GError *failure = NULL;
+    if (!leave_lost_session (self, error) || !ensure_session (self, NULL, error))
+      return FALSE;
+    if (attempt (self, data, &failure))
+      return TRUE;
+    if (self->in_step_function) { /* the function is what is run again */
+      g_propagate_error (error, failure);
+      return FALSE;
+    }
+    failure = cause_of (self, failure);
+    if (is_recoverable (self, failure))
+      drop_session (self);
+    if (!pause_for_another (self, failure, error))
+      return FALSE;
+  }
+}
+
+typedef struct {
+  const MusterStep *step;
+  MusterTensor **fetched;
+  GBytes **metadata;
+} Run;
+
+static gboolean
+attempt_hooked (MusterMonitoredSession *self, gpointer data, GError **error)
+{
+  const Run *run = data;
+
+  return run_hooked (self, run->step, run->fetched, run->metadata, error);
+}
+
+gboolean
+muster_monitored_session_run (MusterMonitoredSession *self, const MusterStep *step,
+                              MusterTensor **fetched, GBytes **metadata, GError **error)
+{
+  Run run = {step, fetched, metadata};
+
+  g_return_val_if_fail (MUSTER_IS_MONITORED_SESSION (self) && step, FALSE);
+
+  return check_open (self, error) && run_recovered (self, attempt_hooked, &run, error);
+}
+
+static gboolean
+attempt_plain (MusterMonitoredSession *self, gpointer data, GError **error)
+{
+  const Run *run = data;
+
+  return muster_session_run (self->session, run->step, run->fetched, run->metadata,
+                             self->cancellable, error);
+}
+
+gboolean
+muster_monitored_session_run_without_hooks (MusterMonitoredSession *self, const MusterStep *step,
+                                            MusterTensor **fetched, GBytes **metadata,
+                                            GError **error)
+{
+  Run run = {step, fetched, metadata};
+
+  g_return_val_if_fail (MUSTER_IS_MONITORED_SESSION (self) && step, FALSE);
+
+  return check_open (self, error) && run_recovered (self, attempt_plain, &run, error);
+}
+
+typedef struct {
+  MusterStepFunction function;
+  gpointer user_data;
+} Function;
+
+static gboolean
+attempt_function (MusterMonitoredSession *self, gpointer data, GError **error)
+{
+  const Function *what = data;
+
+  self->in_step_function = TRUE;
+  gboolean is_done = what->function (self, self->session, what->user_data, error);
+  self->in_step_function = FALSE;
+
+  return is_done;
+}
+
+gboolean
+muster_monitored_session_run_step_function (MusterMonitoredSession *self,
+                                            MusterStepFunction function, gpointer user_data,
+                                            GError **error)
+{
+  Function what = {function, user_data};
+
+  g_return_val_if_fail (MUSTER_IS_MONITORED_SESSION (self) && function, FALSE);
+  g_return_val_if_fail (!self->in_step_function, FALSE);
+
+  return check_open (self, error) && run_recovered (self, attempt_function, &what, error);
+}
+
+/* --- stopping --- */
+
+void
+muster_monitored_session_request_stop (MusterMonitoredSession *self)
+{
+  g_atomic_int_set (&self->stop_requested, 1);
+  g_mutex_lock (&self->lock);
+  g_autoptr (MusterCoordinator) coordinator =
+      self->coordinator ? g_object_ref (self->coordinator) : NULL;
+  g_mutex_unlock (&self->lock);
+  if (coordinator)
+    muster_coordinator_request_stop (coordinator, NULL, NULL);
+}
+
+gboolean
+muster_monitored_session_should_stop (MusterMonitoredSession *self)
+{
+  if (self->is_closed || g_atomic_int_get (&self->stop_requested))
+    return TRUE;
+  g_mutex_lock (&self->lock);
+  g_autoptr (MusterCoordinator) coordinator =
+      self->coordinator ? g_object_ref (self->coordinator) : NULL;
+  g_mutex_unlock (&self->lock);
+  if (!coordinator || !muster_coordinator_should_stop (coordinator))
+    return FALSE;
+  g_autoptr (GError) reported = muster_coordinator_error (coordinator);
+
+  /* The next run comes back from it. */
+  return !(reported && is_recoverable (self, reported));
+}
+
+/* --- the end --- */
+
+static gboolean
+is_clean_end (const GError *failure)
+{
+  return !failure || muster_error_is (failure, MUSTER_ERROR_OUT_OF_RANGE);
+}
+
+/* All are called; the first error counts, the others are logged (DMON.11). */
+static void
+end_hooks (MusterMonitoredSession *self, GError **first)
+{
+  for (guint i = 0; i < self->hooks->len; i++) {
+    g_autoptr (GError) failure = NULL;
+    if (muster_hook_end (self->hooks->pdata[i], self->session, &failure))
+      continue;
+    if (!*first)
+      *first = g_steal_pointer (&failure);
+    else
+      g_info ("Besides: %s", failure->message);
+  }
+}
+
+static void
+tell_hooks (MusterMonitoredSession *self, const GError *failure)
+{
+  for (guint i = 0; i < self->hooks->len; i++)
+    muster_hook_on_error (self->hooks->pdata[i], failure);
+}
+
+gboolean
+muster_monitored_session_finish (MusterMonitoredSession *self, const GError *failure,
+                                 GError **error)
+{
+  g_autoptr (GError) first = NULL;
+  g_autoptr (GError) joined = NULL;
+
+  g_return_val_if_fail (MUSTER_IS_MONITORED_SESSION (self), FALSE);
+
+  if (self->is_closed) {
+    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+                         "Session is already closed.");
+    return FALSE;
+  }
+  if (is_clean_end (failure) && self->session)
+    end_hooks (self, &first);
+  else if (!is_clean_end (failure))
+    first = g_error_copy (failure);
+  if (first)
+    tell_hooks (self, first);
+  if (self->coordinator) {
+    muster_coordinator_request_stop (self->coordinator, NULL, NULL);
+    if (!muster_coordinator_join (self->coordinator, self->stop_grace_us, TRUE, &joined) && !first)
+      first = g_steal_pointer (&joined);
+  }
+  close_session (self);
+  self->is_closed = TRUE;
+  if (!first)
+    return TRUE;
+  g_propagate_error (error, g_steal_pointer (&first));
+
+  return FALSE;
+}
+
+/* --- what is in it --- */
+
+MusterSession *
+muster_monitored_session_session (MusterMonitoredSession *self)
+{
+  return self->session;
+}
+
+MusterCoordinator *
+muster_monitored_session_coordinator (MusterMonitoredSession *self)
+{
+  return self->coordinator;
+}
+
+MusterLease *
+muster_monitored_session_lease (MusterMonitoredSession *self)
+{
+  return self->session ? muster_session_manager_lease (self->session) : NULL;
+}
+
+gint64
+muster_monitored_session_global_step (MusterMonitoredSession *self)
+{
+  return self->global_step;
+}
+
+guint
+muster_monitored_session_n_recoveries (MusterMonitoredSession *self)
+{
+  return self->n_recoveries;
+}
+
+static void
+muster_monitored_session_dispose (GObject *object)
+{
+  MusterMonitoredSession *self = MUSTER_MONITORED_SESSION (object);
+
+  if (self->session)
+    drop_session (self);
+  G_OBJECT_CLASS (muster_monitored_session_parent_class)->dispose (object);
+}
+
+static void
+muster_monitored_session_finalize (GObject *object)
+{
+  MusterMonitoredSession *self = MUSTER_MONITORED_SESSION (object);
+
+  g_clear_pointer (&self->context, muster_run_context_free);
+  g_clear_object (&self->coordinator);
+  g_ptr_array_unref (self->hooks);
+  g_clear_pointer (&self->scaffold, muster_scaffold_unref);
+  g_clear_object (&self->master);
+  g_clear_object (&self->manager);
+  g_clear_object (&self->clock);
+  g_clear_object (&self->cancellable);
+  g_mutex_clear (&self->lock);
+  G_OBJECT_CLASS (muster_monitored_session_parent_class)->finalize (object);
+}
+
+static void
+muster_monitored_session_class_init (MusterMonitoredSessionClass *klass)
+{
+  G_OBJECT_CLASS (klass)->dispose = muster_monitored_session_dispose;
+  G_OBJECT_CLASS (klass)->finalize = muster_monitored_session_finalize;
+}
+
+static void
+muster_monitored_session_init (MusterMonitoredSession *self)
+{
+  self->hooks = g_ptr_array_new_with_free_func (g_object_unref);
+  self->global_step = -1;
+  g_mutex_init (&self->lock);
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "session/session_manager.h"
+#include "train/hook.h"
+
+G_BEGIN_DECLS
+
+/* MusterMonitoredSession is a session with hooks that comes back after a crash (behaviours MON.20
+ * to MON.61): a run that fails because the master lost the session (ABORTED) or can't be reached
+ * (UNAVAILABLE) closes it, makes another the same way, restored or waited for, and runs again; the
+ * caller sees the result alone. One thread runs it; request_stop and should_stop are any thread's.
+ */
+
+#define MUSTER_TYPE_MONITORED_SESSION (muster_monitored_session_get_type ())
+G_DECLARE_FINAL_TYPE (MusterMonitoredSession, muster_monitored_session, MUSTER, MONITORED_SESSION,
+                      GObject)
+
+typedef struct {
+  MusterScaffold *scaffold; /* its graph, ops and global step */
+  MusterMaster *master;
+  MusterSessionManager *manager;
+  gboolean is_chief;
+  /* A chief's: what to restore and how to initialise; its init_op NULL: the scaffold's. Copied but
+   * for what the manager's async verbs borrow too. */
+  const MusterPrepareOptions *prepare;
+  gint64 max_wait_us;       /* a worker's wait for the model; 0: 30 minutes (MON.11) */
+  MusterHook *const *hooks; /* called in this order */
+  gsize n_hooks;
+  gint64 stop_grace_us;   /* for the coordinator's threads at the end; 0: 120 s */
+  gboolean never_recover; /* a singular session: what fails, fails (MON.47) */
+  /* How often it comes back without having come further (a global step not seen before; without
+   * one, a run that ended well), and how it pauses: NULL: 10 times, 100 ms to 10 s. */
+  const MusterRetryPolicy *recovery;
+  MusterClock *clock; /* NULL: the machine's */
+} MusterMonitoredSessionOptions;
+
+/* Begins the hooks and makes the first session. cancellable ends every wait of its life. report
+ * (nullable) is filled by the manager's verb, also on failure. */
+MusterMonitoredSession *muster_monitored_session_new (const MusterMonitoredSessionOptions *options,
+                                                      MusterSessionReport *report,
+                                                      GCancellable *cancellable, GError **error);
+
+/* Runs a step with all hooks around it; fetched as in muster_session_run (). FAILED_PRECONDITION
+ * after a stop ("Run called even after should_stop requested.") and after the end. */
+gboolean muster_monitored_session_run (MusterMonitoredSession *self, const MusterStep *step,
+                                       MusterTensor **fetched, GBytes **metadata, GError **error);
+
+/* The same without hooks, recovered all the same (DMON.5). */
+gboolean muster_monitored_session_run_without_hooks (MusterMonitoredSession *self,
+                                                     const MusterStep *step, MusterTensor **fetched,
+                                                     GBytes **metadata, GError **error);
+
+/* Several runs that belong together: where one of them finds the session lost, the whole function
+ * is run again in the next one (MON.48 to MON.50, DMON.9). It runs in session, without hooks, or by
+ * muster_monitored_session_run (). */
+typedef gboolean (*MusterStepFunction) (MusterMonitoredSession *self, MusterSession *session,
+                                        gpointer user_data, GError **error);
+gboolean muster_monitored_session_run_step_function (MusterMonitoredSession *self,
+                                                     MusterStepFunction function,
+                                                     gpointer user_data, GError **error);
+
+/* TRUE once a hook, a thread or the caller has asked for a stop, after a failure that can't be
+ * recovered from, and after the end. Comes back from a lost session that a thread has reported
+ * (MON.43). Never fails. */
+gboolean muster_monitored_session_should_stop (MusterMonitoredSession *self);
+void muster_monitored_session_request_stop (MusterMonitoredSession *self);
+
+/* Ends it. failure (nullable) is what the caller's work ended with: NULL, OUT_OF_RANGE (the end of
+ * the input) and a stop are clean ends, after which the hooks' end is called, each once, all of
+ * them; any other goes to their on_error, and out through error again. Then the threads are joined
+ * and the session is closed. FALSE with the first error. A second call is FAILED_PRECONDITION
+ * ("Session is already closed."). */
+gboolean muster_monitored_session_finish (MusterMonitoredSession *self, const GError *failure,
+                                          GError **error);
+
+/* The session below and its coordinator, for threads of the caller's own; borrowed, and replaced by
+ * a recovery. NULL after the end. */
+MusterSession *muster_monitored_session_session (MusterMonitoredSession *self);
+MusterCoordinator *muster_monitored_session_coordinator (MusterMonitoredSession *self);
+/* The chief's lease, or NULL; borrowed. */
+MusterLease *muster_monitored_session_lease (MusterMonitoredSession *self);
+/* The highest global step that a run has shown; -1 before. */
+gint64 muster_monitored_session_global_step (MusterMonitoredSession *self);
+/* How often it has come back. */
+guint muster_monitored_session_n_recoveries (MusterMonitoredSession *self);
+
+G_END_DECLS

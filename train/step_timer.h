@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/clock.h"
+#include "base/error.h"
+
+G_BEGIN_DECLS
+
+/* MusterStepTimer says when something is due that is to happen every so many seconds or steps
+ * (behaviours MON.62 to MON.64). A plain struct, one thread's. */
+
+typedef struct {
+  gint64 every_us;    /* 0: by steps */
+  gint64 every_steps; /* 0: by time */
+  MusterClock *clock; /* (not owned) NULL: the machine's */
+  /* the last time it was triggered */
+  gboolean was_triggered;
+  gint64 last_us;
+  gint64 last_step;
+} MusterStepTimer;
+
+/* INVALID_ARGUMENT unless exactly one of the two is given and above 0. */
+gboolean muster_step_timer_init (MusterStepTimer *self, gint64 every_us, gint64 every_steps,
+                                 MusterClock *clock, GError **error);
+
+/* TRUE if it was never triggered, or long enough ago; never twice for one step. */
+gboolean muster_step_timer_is_due (const MusterStepTimer *self, gint64 step);
+
+/* Triggers it. FALSE the first time; else what has passed since the last time. */
+gboolean muster_step_timer_trigger (MusterStepTimer *self, gint64 step, gint64 *elapsed_us,
+                                    gint64 *elapsed_steps);
+
+/* Forgets when it was triggered. */
+void muster_step_timer_reset (MusterStepTimer *self);
+
+G_END_DECLS
