@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The hooks that write files, on the engine. */
+#include "bundle/checkpoint_state.h"
+#include "engine/local_master.h"
+#include "graph/graph_builder.h"
+#include "tests/gtest_shim.h"
+#include "train/hooks.h"
+#include "train/monitored_session.h"
+
+typedef struct {
+  MusterScaffold *scaffold;
+  MusterMaster *master;
+  MusterSessionManager *manager;
+  GPtrArray *hooks;
+  MusterMonitoredSession *session;
+  char *directory;
+} Job;
+
+static Job
+set_up (void)
+{
+  Job job = {0};
+  g_autoptr (GError) error = NULL;
+
+  job.scaffold = muster_scaffold_load ("tests/fixtures/linreg.meta", &error);
+  g_assert_no_error (error);
+  job.master = muster_local_master_new ();
+  MusterSessionManagerOptions options = {.local_init_op =
+                                             muster_scaffold_local_init_op (job.scaffold),
+                                         .ready_op = muster_scaffold_ready_op (job.scaffold)};
+  job.manager = muster_session_manager_new (muster_scaffold_graph (job.scaffold), &options, &error);
+  g_assert_no_error (error);
+  job.hooks = g_ptr_array_new_with_free_func (g_object_unref);
+  job.directory = g_build_filename (muster_test_tmpdir (), "run", NULL);
+
+  return job;
+}
+
+static void
+tear_down (Job *job)
+{
+  g_clear_object (&job->session);
+  g_clear_pointer (&job->hooks, g_ptr_array_unref);
+  g_clear_object (&job->manager);
+  g_clear_object (&job->master);
+  g_clear_pointer (&job->scaffold, muster_scaffold_unref);
+  g_clear_pointer (&job->directory, g_free);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Job, tear_down)
+
+static gboolean
+open_job (Job *job, GError **error)
+{
+  g_autoptr (MusterSaver) saver =
+      muster_saver_new (muster_scaffold_meta_graph (job->scaffold), NULL, error);
+  MusterPrepareOptions prepare = {.saver = saver, .checkpoint_dir = job->directory};
+  MusterMonitoredSessionOptions options = {.scaffold = job->scaffold,
+                                           .master = job->master,
+                                           .manager = job->manager,
+                                           .is_chief = TRUE,
+                                           .prepare = &prepare,
+                                           .hooks = (MusterHook *const *)job->hooks->pdata,
+                                           .n_hooks = job->hooks->len};
+
+  if (saver)
+    job->session = muster_monitored_session_new (&options, NULL, NULL, error);
+
+  return job->session != NULL;
+}
+
+static gboolean
+train (Job *job, int n, GError **error)
+{
+  const char *targets[] = {muster_scaffold_train_op (job->scaffold)};
+  const gint64 dims[] = {1};
+  const float one = 1;
+  g_autoptr (MusterTensor) x =
+      muster_tensor_new_from_data (MUSTER_FLOAT, 1, dims, &one, sizeof one, NULL);
+  const MusterFeed feeds[] = {{"x:0", x}, {"y:0", x}};
+  MusterStep step = {.feeds = feeds, .n_feeds = 2, .targets = targets, .n_targets = 1};
+
+  for (int i = 0; i < n; i++)
+    if (!muster_monitored_session_run (job->session, &step, NULL, NULL, error))
+      return FALSE;
+
+  return TRUE;
+}
+
+/* "0 2 4" */
+static char *
+steps_kept (Job *job)
+{
+  g_autoptr (MusterCheckpointState) state =
+      muster_checkpoint_state_read (muster_local_storage (), job->directory, NULL);
+  g_autoptr (GString) steps = g_string_new (NULL);
+
+  for (guint i = 0; state && i < state->all->len; i++)
+    g_string_append_printf (steps, "%s%" G_GINT64_FORMAT, i > 0 ? " " : "",
+                            muster_checkpoint_step (state->all->pdata[i]));
+
+  return g_strdup (steps->str);
+}
+
+static MusterHook *
+saver_hook (Job *job, MusterCheckpointSaverOptions options)
+{
+  g_autoptr (GError) error = NULL;
+
+  options.checkpoint_dir = job->directory;
+  MusterHook *hook = muster_checkpoint_saver_hook_new (&options, &error);
+  g_assert_no_error (error);
+  g_ptr_array_add (job->hooks, hook);
+
+  return hook;
+}
+
+/* MON.70 */
+MUSTER_TEST (CheckpointSaver, wants_exactly_one_of_seconds_and_steps)
+{
+  const MusterCheckpointSaverOptions wrong[] = {
+      {.checkpoint_dir = "d"},
+      {.checkpoint_dir = "d", .save_steps = 1, .save_us = 1},
+      {.save_steps = 1}};
+
+  for (gsize i = 0; i < G_N_ELEMENTS (wrong); i++) {
+    g_autoptr (GError) error = NULL;
+    MUSTER_EXPECT_NULL (muster_checkpoint_saver_hook_new (&wrong[i], &error));
+    MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  }
+}
+
+/* MON.71, MON.72, MON.74 */
+MUSTER_TEST (CheckpointSaver, saves_at_the_start_every_so_often_and_at_the_end)
+{
+  g_auto (Job) job = set_up ();
+  g_autoptr (GError) error = NULL;
+  const char *durable = NULL;
+  MusterHook *hook = saver_hook (&job, (MusterCheckpointSaverOptions){.save_steps = 2});
+  MUSTER_ASSERT_TRUE (open_job (&job, &error));
+
+  MUSTER_EXPECT_TRUE (train (&job, 5, &error));
+  g_autofree char *before = steps_kept (&job);
+  MUSTER_EXPECT_TRUE (muster_monitored_session_finish (job.session, NULL, &error));
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  g_autofree char *after = steps_kept (&job);
+  MUSTER_EXPECT_STREQ (before, "0 2 4");
+  MUSTER_EXPECT_STREQ (after, "0 2 4 5");
+  MUSTER_EXPECT_EQ (muster_checkpoint_saver_hook_durable (hook, &durable), 5);
+  MUSTER_EXPECT_EQ (muster_checkpoint_step (durable), 5);
+}
+
+/* MON.19, and DMON.16: what was just restored isn't saved again */
+MUSTER_TEST (CheckpointSaver, goes_on_where_it_was_and_saves_no_step_twice)
+{
+  g_autofree char *index = NULL;
+  gint64 then_us = 0;
+  for (int life = 0; life < 2; life++) {
+    g_auto (Job) job = set_up ();
+    g_autoptr (GError) error = NULL;
+    MusterStorageInfo info;
+    saver_hook (&job, (MusterCheckpointSaverOptions){.save_steps = 3});
+    MUSTER_ASSERT_TRUE (open_job (&job, &error));
+    if (life == 1) {
+      MUSTER_ASSERT_TRUE (muster_storage_look (muster_local_storage (), index, &info, NULL));
+      MUSTER_EXPECT_EQ (info.mtime_us, then_us);
+    }
+    MUSTER_EXPECT_TRUE (train (&job, 3, &error));
+    MUSTER_EXPECT_EQ (muster_monitored_session_global_step (job.session), life == 0 ? 3 : 6);
+    MUSTER_EXPECT_TRUE (muster_monitored_session_finish (job.session, NULL, &error));
+    MUSTER_ASSERT_NO_ERROR (error);
+    g_autofree char *kept = steps_kept (&job);
+    MUSTER_EXPECT_STREQ (kept, life == 0 ? "0 3" : "0 3 6");
+    g_free (index);
+    index = g_build_filename (job.directory, "model.ckpt-3.index", NULL);
+    MUSTER_ASSERT_TRUE (muster_storage_look (muster_local_storage (), index, &info, NULL));
+    then_us = info.mtime_us;
+  }
+}
+
+typedef struct {
+  int begin, before, after, end;
+  gboolean stops;
+} Listened;
+
+static void
+on_begin (gpointer data)
+{
+  ((Listened *)data)->begin++;
+}
+
+static void
+on_before (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 step, gpointer data)
+{
+  ((Listened *)data)->before++;
+}
+
+static gboolean
+on_after (G_GNUC_UNUSED MusterSession *session, gint64 step, const char *prefix, gpointer data)
+{
+  Listened *listened = data;
+
+  listened->after++;
+  MUSTER_EXPECT_EQ (muster_checkpoint_step (prefix), step);
+
+  return !listened->stops;
+}
+
+static void
+on_end (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 step, gpointer data)
+{
+  ((Listened *)data)->end++;
+}
+
+/* MON.76, MON.77, MON.78 */
+MUSTER_TEST (CheckpointSaver, tells_its_listeners)
+{
+  Listened first = {.stops = TRUE}, second = {0};
+  const MusterSaverListener listeners[] = {{on_begin, on_before, on_after, on_end, &first},
+                                           {on_begin, on_before, on_after, on_end, &second}};
+  g_auto (Job) job = set_up ();
+  g_autoptr (GError) error = NULL;
+  saver_hook (&job, (MusterCheckpointSaverOptions){
+                        .save_steps = 1, .listeners = listeners, .n_listeners = 2});
+  MUSTER_ASSERT_TRUE (open_job (&job, &error));
+  MUSTER_EXPECT_FALSE (muster_monitored_session_should_stop (job.session)); /* not by the first */
+
+  MUSTER_EXPECT_TRUE (train (&job, 1, &error));
+  MUSTER_EXPECT_TRUE (muster_monitored_session_should_stop (job.session));
+  MUSTER_EXPECT_TRUE (muster_monitored_session_finish (job.session, NULL, &error));
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (first.begin, 1);
+  MUSTER_EXPECT_EQ (second.before, 2);
+  MUSTER_EXPECT_EQ (second.after, 2);
+  MUSTER_EXPECT_EQ (second.end, 1);
+}
+
+/* A full disk, or a directory that went away, is put up with; training that ends unsaved isn't. */
+MUSTER_TEST (CheckpointSaver, goes_on_after_a_save_that_failed_and_counts_it)
+{
+  for (guint most = 0; most <= 2; most += 2) {
+    g_auto (Job) job = set_up ();
+    g_autoptr (GError) error = NULL, at_end = NULL;
+    const GError *last = NULL;
+    MusterHook *hook = saver_hook (
+        &job, (MusterCheckpointSaverOptions){.save_steps = 1, .most_failures_in_a_row = most});
+    MUSTER_ASSERT_TRUE (open_job (&job, &error));
+    g_autofree char *moved = g_strconcat (job.directory, "-away", NULL);
+    MUSTER_ASSERT_TRUE (
+        muster_storage_rename (muster_local_storage (), job.directory, moved, NULL));
+    MUSTER_ASSERT_TRUE (g_file_set_contents (job.directory, "in the way", -1, NULL));
+
+    gboolean went_on = train (&job, 3, &error);
+
+    MUSTER_EXPECT_EQ (went_on, most == 0);
+    MUSTER_EXPECT_EQ (muster_checkpoint_saver_hook_failures (hook, &last), most == 0 ? 3u : 2u);
+    MUSTER_EXPECT_TRUE (last != NULL);
+    MUSTER_EXPECT_FALSE (muster_monitored_session_finish (job.session, error, &at_end));
+    MUSTER_EXPECT_TRUE (at_end != NULL);
+    MUSTER_ASSERT_TRUE (muster_storage_remove (muster_local_storage (), job.directory, NULL));
+    MUSTER_ASSERT_TRUE (
+        muster_storage_rename (muster_local_storage (), moved, job.directory, NULL));
+    g_autofree char *remove = g_strdup_printf ("rm -r '%s'", job.directory);
+    MUSTER_ASSERT_EQ (system (remove), 0);
+  }
+}
