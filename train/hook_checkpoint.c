@@ -5,10 +5,7 @@
 
 #define NAME "CheckpointSaverHook"
 
-#define CHECKPOINT_TYPE_HOOK (checkpoint_hook_get_type ())
-G_DECLARE_FINAL_TYPE (CheckpointHook, checkpoint_hook, CHECKPOINT, HOOK, MusterHook)
-
-struct _CheckpointHook {
+struct _MusterCheckpointSaverHook {
   MusterHook parent;
   char *directory;           /* (owned) */
   MusterSaver *saver;        /* (owned) from begin on */
@@ -26,10 +23,10 @@ struct _CheckpointHook {
   char *durable;        /* (owned) (nullable) */
 };
 
-G_DEFINE_FINAL_TYPE (CheckpointHook, checkpoint_hook, MUSTER_TYPE_HOOK)
+G_DEFINE_FINAL_TYPE (MusterCheckpointSaverHook, muster_checkpoint_saver_hook, MUSTER_TYPE_HOOK)
 
 static MusterSaverListener *
-listener (CheckpointHook *self, guint i)
+listener (MusterCheckpointSaverHook *self, guint i)
 {
   return &g_array_index (self->listeners, MusterSaverListener, i);
 }
@@ -37,7 +34,7 @@ listener (CheckpointHook *self, guint i)
 static gboolean
 checkpoint_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
 {
-  CheckpointHook *self = CHECKPOINT_HOOK (hook);
+  MusterCheckpointSaverHook *self = MUSTER_CHECKPOINT_SAVER_HOOK (hook);
 
   if (!muster_hook_need_global_step (scaffold, NAME, error))
     return FALSE;
@@ -56,7 +53,7 @@ checkpoint_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
 /* --- one save --- */
 
 static void
-note_durable (CheckpointHook *self, gint64 step, char *prefix)
+note_durable (MusterCheckpointSaverHook *self, gint64 step, char *prefix)
 {
   g_free (self->durable);
   self->durable = prefix;
@@ -65,7 +62,7 @@ note_durable (CheckpointHook *self, gint64 step, char *prefix)
 
 /* A lease that is lost isn't a save that failed: another chief trains on. */
 static gboolean
-note_failure (CheckpointHook *self, GError *failure, gint64 step, GError **error)
+note_failure (MusterCheckpointSaverHook *self, GError *failure, gint64 step, GError **error)
 {
   g_clear_error (&self->last_failure);
   self->last_failure = failure;
@@ -88,7 +85,7 @@ note_failure (CheckpointHook *self, GError *failure, gint64 step, GError **error
 
 /* *wants_stop (nullable) is set where a listener asks for it. */
 static gboolean
-save (CheckpointHook *self, MusterSession *session, gint64 step, gboolean *wants_stop,
+save (MusterCheckpointSaverHook *self, MusterSession *session, gint64 step, gboolean *wants_stop,
       GError **error)
 {
   GError *failure = NULL;
@@ -118,7 +115,7 @@ save (CheckpointHook *self, MusterSession *session, gint64 step, gboolean *wants
 /* --- when --- */
 
 static gboolean
-write_graphs (CheckpointHook *self, gint64 step, GError **error)
+write_graphs (MusterCheckpointSaverHook *self, gint64 step, GError **error)
 {
   return !self->writer ||
          (muster_event_writer_add_graph (
@@ -130,7 +127,7 @@ write_graphs (CheckpointHook *self, gint64 step, GError **error)
 
 /* TRUE if a checkpoint of that step is there already: it was just restored (DMON.16). */
 static gboolean
-is_saved (CheckpointHook *self, gint64 step)
+is_saved (MusterCheckpointSaverHook *self, gint64 step)
 {
   g_auto (GStrv) kept = muster_saver_last_checkpoints (self->saver);
   guint n = g_strv_length (kept);
@@ -146,7 +143,7 @@ static gboolean
 checkpoint_after_create (MusterHook *hook, MusterSession *session,
                          G_GNUC_UNUSED MusterCoordinator *coordinator, GError **error)
 {
-  CheckpointHook *self = CHECKPOINT_HOOK (hook);
+  MusterCheckpointSaverHook *self = MUSTER_CHECKPOINT_SAVER_HOOK (hook);
   gint64 step = muster_hook_step_now (self->scaffold, session, error);
 
   muster_saver_set_lease (self->saver, muster_session_manager_lease (session));
@@ -163,7 +160,7 @@ checkpoint_after_create (MusterHook *hook, MusterSession *session,
 static gboolean
 checkpoint_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
 {
-  CheckpointHook *self = CHECKPOINT_HOOK (hook);
+  MusterCheckpointSaverHook *self = MUSTER_CHECKPOINT_SAVER_HOOK (hook);
   MusterSession *session = muster_run_context_session (context);
   gint64 stale = muster_run_context_global_step (context);
   gboolean wants_stop = FALSE;
@@ -186,7 +183,7 @@ checkpoint_after_run (MusterHook *hook, MusterRunContext *context, GError **erro
 static gboolean
 checkpoint_end (MusterHook *hook, MusterSession *session, GError **error)
 {
-  CheckpointHook *self = CHECKPOINT_HOOK (hook);
+  MusterCheckpointSaverHook *self = MUSTER_CHECKPOINT_SAVER_HOOK (hook);
   gint64 step = muster_hook_step_now (self->scaffold, session, error);
 
   if (step < 0)
@@ -207,7 +204,7 @@ checkpoint_end (MusterHook *hook, MusterSession *session, GError **error)
 static void
 checkpoint_finalize (GObject *object)
 {
-  CheckpointHook *self = CHECKPOINT_HOOK (object);
+  MusterCheckpointSaverHook *self = MUSTER_CHECKPOINT_SAVER_HOOK (object);
 
   g_free (self->directory);
   g_free (self->durable);
@@ -217,11 +214,11 @@ checkpoint_finalize (GObject *object)
   g_array_unref (self->listeners);
   g_clear_object (&self->clock);
   g_clear_error (&self->last_failure);
-  G_OBJECT_CLASS (checkpoint_hook_parent_class)->finalize (object);
+  G_OBJECT_CLASS (muster_checkpoint_saver_hook_parent_class)->finalize (object);
 }
 
 static void
-checkpoint_hook_class_init (CheckpointHookClass *klass)
+muster_checkpoint_saver_hook_class_init (MusterCheckpointSaverHookClass *klass)
 {
   G_OBJECT_CLASS (klass)->finalize = checkpoint_finalize;
   MUSTER_HOOK_CLASS (klass)->begin = checkpoint_begin;
@@ -231,7 +228,7 @@ checkpoint_hook_class_init (CheckpointHookClass *klass)
 }
 
 static void
-checkpoint_hook_init (CheckpointHook *self)
+muster_checkpoint_saver_hook_init (MusterCheckpointSaverHook *self)
 {
   self->listeners = g_array_new (FALSE, FALSE, sizeof (MusterSaverListener));
   self->durable_step = -1;
@@ -240,7 +237,8 @@ checkpoint_hook_init (CheckpointHook *self)
 MusterHook *
 muster_checkpoint_saver_hook_new (const MusterCheckpointSaverOptions *options, GError **error)
 {
-  g_autoptr (CheckpointHook) self = g_object_new (CHECKPOINT_TYPE_HOOK, NULL);
+  g_autoptr (MusterCheckpointSaverHook) self =
+      g_object_new (MUSTER_TYPE_CHECKPOINT_SAVER_HOOK, NULL);
 
   if (!options->checkpoint_dir || !*options->checkpoint_dir) {
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
@@ -266,16 +264,16 @@ guint
 muster_checkpoint_saver_hook_failures (MusterHook *self, const GError **last)
 {
   if (last)
-    *last = CHECKPOINT_HOOK (self)->last_failure;
+    *last = MUSTER_CHECKPOINT_SAVER_HOOK (self)->last_failure;
 
-  return CHECKPOINT_HOOK (self)->n_failures;
+  return MUSTER_CHECKPOINT_SAVER_HOOK (self)->n_failures;
 }
 
 gint64
 muster_checkpoint_saver_hook_durable (MusterHook *self, const char **prefix)
 {
   if (prefix)
-    *prefix = CHECKPOINT_HOOK (self)->durable;
+    *prefix = MUSTER_CHECKPOINT_SAVER_HOOK (self)->durable;
 
-  return CHECKPOINT_HOOK (self)->durable_step;
+  return MUSTER_CHECKPOINT_SAVER_HOOK (self)->durable_step;
 }

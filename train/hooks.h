@@ -18,6 +18,10 @@ MusterHook *muster_stop_at_step_hook_new (gint64 num_steps, gint64 last_step, GE
 
 /* --- checkpoints --- */
 
+#define MUSTER_TYPE_CHECKPOINT_SAVER_HOOK (muster_checkpoint_saver_hook_get_type ())
+G_DECLARE_FINAL_TYPE (MusterCheckpointSaverHook, muster_checkpoint_saver_hook, MUSTER,
+                      CHECKPOINT_SAVER_HOOK, MusterHook)
+
 /* Around each save. after_save FALSE asks for a stop; the others are called all the same. */
 typedef struct {
   void (*begin) (gpointer user_data);

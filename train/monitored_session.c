@@ -156,6 +156,33 @@ ensure_session (MusterMonitoredSession *self, MusterSessionReport *report, GErro
   return TRUE;
 }
 
+/* The session is prepared again after a crash: what that needs is kept. */
+static void
+take_prepare (MusterMonitoredSession *self, const MusterPrepareOptions *options)
+{
+  MusterPrepareOptions *own = &self->prepare;
+
+  if (options)
+    *own = *options;
+  if (!own->init_op && !own->init_ops)
+    own->init_op = muster_scaffold_init_op (self->scaffold);
+  own->init_op = g_strdup (own->init_op);
+  own->init_ops = (const char *const *)g_strdupv ((char **)own->init_ops);
+  own->saver = own->saver ? g_object_ref (own->saver) : NULL;
+  own->checkpoint_dir = g_strdup (own->checkpoint_dir);
+  own->checkpoint_filename = g_strdup (own->checkpoint_filename);
+}
+
+static void
+clear_prepare (MusterPrepareOptions *self)
+{
+  g_free ((char *)self->init_op);
+  g_strfreev ((char **)self->init_ops);
+  g_clear_object (&self->saver);
+  g_free ((char *)self->checkpoint_dir);
+  g_free ((char *)self->checkpoint_filename);
+}
+
 static void
 take_options (MusterMonitoredSession *self, const MusterMonitoredSessionOptions *options)
 {
@@ -164,10 +191,7 @@ take_options (MusterMonitoredSession *self, const MusterMonitoredSessionOptions 
   self->manager = g_object_ref (options->manager);
   self->is_chief = options->is_chief;
   self->never_recover = options->never_recover;
-  if (options->prepare)
-    self->prepare = *options->prepare;
-  if (!self->prepare.init_op && !self->prepare.init_ops)
-    self->prepare.init_op = muster_scaffold_init_op (self->scaffold);
+  take_prepare (self, options->prepare);
   self->max_wait_us = options->max_wait_us ? options->max_wait_us : DEFAULT_WAIT_US;
   self->stop_grace_us = options->stop_grace_us ? options->stop_grace_us : DEFAULT_GRACE_US;
   for (gsize i = 0; i < options->n_hooks; i++)
@@ -515,6 +539,7 @@ muster_monitored_session_finalize (GObject *object)
 {
   MusterMonitoredSession *self = MUSTER_MONITORED_SESSION (object);
 
+  clear_prepare (&self->prepare);
   g_clear_pointer (&self->context, muster_run_context_free);
   g_clear_object (&self->coordinator);
   g_ptr_array_unref (self->hooks);

@@ -21,8 +21,8 @@ typedef struct {
   MusterMaster *master;
   MusterSessionManager *manager;
   gboolean is_chief;
-  /* A chief's: what to restore and how to initialise; its init_op NULL: the scaffold's. Copied but
-   * for what the manager's async verbs borrow too. */
+  /* A chief's: what to restore and how to initialise; its init_op NULL: the scaffold's. Copied; the
+   * feeds, and what the functions are given, must live as long as the session. */
   const MusterPrepareOptions *prepare;
   gint64 max_wait_us;       /* a worker's wait for the model; 0: 30 minutes (MON.11) */
   MusterHook *const *hooks; /* called in this order */

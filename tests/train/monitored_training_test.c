@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/monitored_training.h"
+
+#include "bundle/checkpoint_state.h"
+#include "engine/local_master.h"
+#include "tests/gtest_shim.h"
+
+typedef struct {
+  MusterScaffold *scaffold;
+  MusterMaster *master;
+  char *directory;
+  MusterMonitoredTrainingOptions options; /* a chief's, with these */
+} Job;
+
+static Job
+set_up (void)
+{
+  g_autoptr (GError) error = NULL;
+  Job job = {.scaffold = muster_scaffold_load ("tests/fixtures/linreg.meta", &error),
+             .master = muster_local_master_new (),
+             .directory = g_build_filename (muster_test_tmpdir (), "run", NULL)};
+
+  g_assert_no_error (error);
+  job.options = (MusterMonitoredTrainingOptions){
+      .scaffold = job.scaffold, .master = job.master, .checkpoint_dir = job.directory};
+
+  return job;
+}
+
+static void
+tear_down (Job *job)
+{
+  g_clear_pointer (&job->scaffold, muster_scaffold_unref);
+  g_clear_object (&job->master);
+  g_clear_pointer (&job->directory, g_free);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Job, tear_down)
+
+static gboolean
+train (Job *job, MusterMonitoredSession *session, int n, GError **error)
+{
+  const char *targets[] = {muster_scaffold_train_op (job->scaffold)};
+  const gint64 dims[] = {1};
+  const float one = 1;
+  g_autoptr (MusterTensor) x =
+      muster_tensor_new_from_data (MUSTER_FLOAT, 1, dims, &one, sizeof one, NULL);
+  const MusterFeed feeds[] = {{"x:0", x}, {"y:0", x}};
+  MusterStep step = {.feeds = feeds, .n_feeds = 2, .targets = targets, .n_targets = 1};
+
+  for (int i = 0; i < n; i++)
+    if (!muster_monitored_session_run (session, &step, NULL, NULL, error))
+      return FALSE;
+
+  return TRUE;
+}
+
+static guint
+n_files (const char *directory, const char *start)
+{
+  g_auto (GStrv) names = muster_storage_list (muster_local_storage (), directory, NULL);
+  guint n = 0;
+
+  for (char **name = names; name && *name; name++)
+    n += g_str_has_prefix (*name, start);
+
+  return n;
+}
+
+/* MON.14, MON.19: the defaults save at the start and at the end, and write events */
+MUSTER_TEST (MonitoredTraining, saves_and_goes_on_where_it_was)
+{
+  for (int life = 0; life < 2; life++) {
+    g_auto (Job) job = set_up ();
+    g_autoptr (GError) error = NULL;
+    g_autoptr (MusterMonitoredSession) session =
+        muster_monitored_training_session_new (&job.options, NULL, NULL, &error);
+    MUSTER_ASSERT_NO_ERROR (error);
+
+    MUSTER_EXPECT_TRUE (train (&job, session, 4, &error));
+    MUSTER_EXPECT_EQ (muster_monitored_session_global_step (session), 4 * (life + 1));
+    MUSTER_EXPECT_TRUE (muster_monitored_session_finish (session, NULL, &error));
+
+    MUSTER_ASSERT_NO_ERROR (error);
+    MUSTER_EXPECT_EQ (n_files (job.directory, "events.out.tfevents."), life + 1u);
+    g_autofree char *latest = muster_latest_checkpoint (NULL, job.directory, &error);
+    MUSTER_EXPECT_EQ (muster_checkpoint_step (latest), 4 * (life + 1));
+  }
+}
+
+/* MON.15 */
+MUSTER_TEST (MonitoredTraining, saves_by_steps_where_steps_are_given_and_not_at_all_where_never)
+{
+  const gint64 steps[] = {2, MUSTER_NEVER};
+
+  for (gsize i = 0; i < G_N_ELEMENTS (steps); i++) {
+    g_auto (Job) job = set_up ();
+    g_autoptr (GError) error = NULL;
+    g_free (job.directory);
+    job.directory = g_strdup_printf ("%s/%d", muster_test_tmpdir (), (int)i);
+    job.options.checkpoint_dir = job.directory;
+    job.options.save_checkpoint_steps = steps[i];
+    g_autoptr (MusterMonitoredSession) session =
+        muster_monitored_training_session_new (&job.options, NULL, NULL, &error);
+    MUSTER_ASSERT_NO_ERROR (error);
+
+    MUSTER_EXPECT_TRUE (train (&job, session, 4, &error));
+    MUSTER_EXPECT_TRUE (muster_monitored_session_finish (session, NULL, &error));
+
+    g_autoptr (MusterCheckpointState) state =
+        muster_checkpoint_state_read (NULL, job.directory, &error);
+    MUSTER_EXPECT_EQ (state ? state->all->len : 0, i == 0 ? 3u : 0u);
+  }
+}
+
+/* DMON.3: before there is a session */
+MUSTER_TEST (MonitoredTraining, refuses_seconds_and_steps_at_once)
+{
+  g_auto (Job) job = set_up ();
+  g_autoptr (GError) error = NULL;
+  job.options.save_checkpoint_steps = 2;
+  job.options.save_checkpoint_us = 2;
+
+  MUSTER_EXPECT_NULL (muster_monitored_training_session_new (&job.options, NULL, NULL, &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+}
+
+/* DMON.4 */
+MUSTER_TEST (MonitoredTraining, leaves_saving_to_the_users_own_hook)
+{
+  g_auto (Job) job = set_up ();
+  g_autoptr (GError) error = NULL;
+  g_autofree char *own = g_build_filename (muster_test_tmpdir (), "own", NULL);
+  MusterCheckpointSaverOptions saving = {.checkpoint_dir = own, .save_steps = 1};
+  g_autoptr (MusterHook) hook = muster_checkpoint_saver_hook_new (&saving, &error);
+  job.options.hooks = &hook;
+  job.options.n_hooks = 1;
+  g_autoptr (MusterMonitoredSession) session =
+      muster_monitored_training_session_new (&job.options, NULL, NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+
+  MUSTER_EXPECT_TRUE (train (&job, session, 1, &error));
+
+  MUSTER_EXPECT_EQ (n_files (own, "model.ckpt-"), 6u); /* steps 0 and 1, three files each */
+  MUSTER_EXPECT_EQ (n_files (job.directory, "model.ckpt-"), 0u);
+}
+
+static gboolean
+count (G_GNUC_UNUSED MusterTensor *value, G_GNUC_UNUSED gint64 step, gpointer user_data,
+       G_GNUC_UNUSED GError **error)
+{
+  ++*(int *)user_data;
+
+  return TRUE;
+}
+
+/* MON.17 */
+MUSTER_TEST (MonitoredTraining, of_a_worker_has_the_users_hooks_alone)
+{
+  g_auto (Job) job = set_up ();
+  g_autoptr (GError) error = NULL;
+  int chiefs = 0, everyones = 0;
+  g_autoptr (MusterMonitoredSession) chief =
+      muster_monitored_training_session_new (&job.options, NULL, NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  guint n_events = n_files (job.directory, "events");
+  g_autoptr (MusterHook) a = muster_hook_new_for_step (NULL, count, &chiefs, NULL);
+  g_autoptr (MusterHook) b = muster_hook_new_for_step (NULL, count, &everyones, NULL);
+  job.options.is_worker = TRUE;
+  job.options.chief_only_hooks = &a;
+  job.options.n_chief_only_hooks = 1;
+  job.options.hooks = &b;
+  job.options.n_hooks = 1;
+  g_autoptr (MusterMonitoredSession) worker =
+      muster_monitored_training_session_new (&job.options, NULL, NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+
+  MUSTER_EXPECT_TRUE (train (&job, worker, 3, &error));
+  MUSTER_EXPECT_TRUE (muster_monitored_session_finish (worker, NULL, &error));
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (chiefs, 0);
+  MUSTER_EXPECT_EQ (everyones, 3);
+  MUSTER_EXPECT_EQ (n_files (job.directory, "events"), n_events);
+}
+
+/* MON.18 */
+MUSTER_TEST (MonitoredTraining, without_a_directory_saves_nothing)
+{
+  g_auto (Job) job = set_up ();
+  g_autoptr (GError) error = NULL;
+  job.options.checkpoint_dir = NULL;
+  g_autoptr (MusterMonitoredSession) session =
+      muster_monitored_training_session_new (&job.options, NULL, NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+
+  MUSTER_EXPECT_TRUE (train (&job, session, 2, &error));
+  MUSTER_EXPECT_TRUE (muster_monitored_session_finish (session, NULL, &error));
+
+  MUSTER_EXPECT_FALSE (g_file_test (job.directory, G_FILE_TEST_EXISTS));
+}

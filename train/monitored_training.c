@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/monitored_training.h"
+
+#include "base/error.h"
+
+#define DEFAULT_SAVE_US       (600 * MUSTER_SECOND)
+#define DEFAULT_SUMMARY_STEPS 100
+#define DEFAULT_COUNT_STEPS   100
+#define DEFAULT_MAX_WAIT_US   (7200 * MUSTER_SECOND)
+
+/* How often: at most one of the two is above 0. */
+typedef struct {
+  gint64 us;
+  gint64 steps;
+} Every;
+
+typedef struct {
+  const MusterMonitoredTrainingOptions *options;
+  Every save;
+  Every summary;
+  MusterSaver *saver;        /* (owned) (nullable) */
+  MusterEventWriter *writer; /* (owned) (nullable) */
+  GPtrArray *hooks;          /* (owned) (element-type MusterHook) */
+} Assembly;
+
+static void
+assembly_clear (Assembly *self)
+{
+  g_clear_object (&self->saver);
+  g_clear_pointer (&self->writer, muster_event_writer_unref);
+  g_clear_pointer (&self->hooks, g_ptr_array_unref);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Assembly, assembly_clear)
+
+/* What is asked for, or the default where neither is (MON.15). */
+static gboolean
+how_often (gint64 us, gint64 steps, Every fallback, const char *what, Every *every, GError **error)
+{
+  if (us > 0 && steps > 0) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "%s can be given in seconds or in steps, not both", what);
+    return FALSE;
+  }
+  if (us == 0 && steps == 0)
+    *every = fallback;
+  else
+    *every = (Every){MAX (us, 0), MAX (steps, 0)};
+
+  return TRUE;
+}
+
+static gboolean
+is_on (Every every)
+{
+  return every.us > 0 || every.steps > 0;
+}
+
+/* (transfer full) hook; NULL has failed. */
+static gboolean
+add (Assembly *self, MusterHook *hook)
+{
+  if (hook)
+    g_ptr_array_add (self->hooks, hook);
+
+  return hook != NULL;
+}
+
+static void
+add_all (Assembly *self, MusterHook *const *hooks, gsize n)
+{
+  for (gsize i = 0; i < n; i++)
+    g_ptr_array_add (self->hooks, g_object_ref (hooks[i]));
+}
+
+/* Where a user's own hook is given that saves, it is the one (DMON.4). */
+static gboolean
+has_saver_hook (const Assembly *self)
+{
+  for (gsize i = 0; i < self->options->n_hooks; i++)
+    if (MUSTER_IS_CHECKPOINT_SAVER_HOOK (self->options->hooks[i]))
+      return TRUE;
+  for (gsize i = 0; i < self->options->n_chief_only_hooks; i++)
+    if (MUSTER_IS_CHECKPOINT_SAVER_HOOK (self->options->chief_only_hooks[i]))
+      return TRUE;
+
+  return FALSE;
+}
+
+static gboolean
+add_checkpoint_hook (Assembly *self, GError **error)
+{
+  const MusterMonitoredTrainingOptions *o = self->options;
+  MusterCheckpointSaverOptions options = {.checkpoint_dir = o->checkpoint_dir,
+                                          .save_us = self->save.us,
+                                          .save_steps = self->save.steps,
+                                          .saver = self->saver,
+                                          .listeners = o->saver_listeners,
+                                          .n_listeners = o->n_saver_listeners,
+                                          .writer = self->writer,
+                                          .most_failures_in_a_row = o->most_failed_saves,
+                                          .clock = o->clock};
+
+  if (!o->checkpoint_dir || !is_on (self->save) || has_saver_hook (self))
+    return TRUE;
+
+  return add (self, muster_checkpoint_saver_hook_new (&options, error));
+}
+
+/* The chief's hooks, in TensorFlow's order (MON.16). */
+static gboolean
+add_chiefs_hooks (Assembly *self, GError **error)
+{
+  const MusterMonitoredTrainingOptions *o = self->options;
+  const char *summary_dir = o->summary_dir ? o->summary_dir : o->checkpoint_dir;
+  gint64 count_steps = o->log_step_count_steps ? o->log_step_count_steps : DEFAULT_COUNT_STEPS;
+
+  add_all (self, o->chief_only_hooks, o->n_chief_only_hooks);
+  if (summary_dir && !(self->writer = muster_event_writer_new (summary_dir, o->clock, error)))
+    return FALSE;
+  if (self->writer && count_steps > 0 &&
+      !add (self, muster_step_counter_hook_new (count_steps, 0, self->writer, o->clock, error)))
+    return FALSE;
+  if (self->writer && is_on (self->summary) &&
+      !add (self, muster_summary_saver_hook_new (NULL, self->summary.steps, self->summary.us,
+                                                 self->writer, o->clock, error)))
+    return FALSE;
+
+  return add_checkpoint_hook (self, error);
+}
+
+static gboolean
+assemble (Assembly *self, GError **error)
+{
+  const MusterMonitoredTrainingOptions *o = self->options;
+
+  self->hooks = g_ptr_array_new_with_free_func (g_object_unref);
+  if (!how_often (o->save_checkpoint_us, o->save_checkpoint_steps, (Every){DEFAULT_SAVE_US, 0},
+                  "How often checkpoints are saved", &self->save, error) ||
+      !how_often (o->save_summaries_us, o->save_summaries_steps, (Every){0, DEFAULT_SUMMARY_STEPS},
+                  "How often summaries are saved", &self->summary, error))
+    return FALSE;
+  if (!o->is_worker && !o->checkpoint_dir)
+    g_message ("No checkpoint directory is given: nothing is restored, and nothing will be saved");
+  if (!o->is_worker && o->checkpoint_dir) {
+    MusterSaverOptions options = {.clock = o->clock};
+    self->saver = muster_saver_new (muster_scaffold_meta_graph (o->scaffold), &options, error);
+    if (!self->saver)
+      return FALSE;
+  }
+  if (!o->is_worker && !add_chiefs_hooks (self, error))
+    return FALSE;
+  add_all (self, o->hooks, o->n_hooks);
+
+  return TRUE;
+}
+
+static MusterSessionManager *
+make_manager (const MusterMonitoredTrainingOptions *o, GError **error)
+{
+  MusterSessionManagerOptions options = {
+      .local_init_op = muster_scaffold_local_init_op (o->scaffold),
+      .ready_op = muster_scaffold_ready_op (o->scaffold),
+      .ready_for_local_init_op = muster_scaffold_ready_for_local_init_op (o->scaffold),
+      .recovery_wait_us = o->recovery_wait_us,
+      .config = o->config,
+      .clock = o->clock,
+      .model = o->model,
+      .task = o->task,
+      .meta_graph = muster_scaffold_meta_graph (o->scaffold)};
+
+  return muster_session_manager_new (muster_scaffold_graph (o->scaffold), &options, error);
+}
+
+MusterMonitoredSession *
+muster_monitored_training_session_new (const MusterMonitoredTrainingOptions *options,
+                                       MusterSessionReport *report, GCancellable *cancellable,
+                                       GError **error)
+{
+  g_auto (Assembly) parts = {.options = options};
+
+  g_return_val_if_fail (options && options->scaffold && options->master, NULL);
+
+  if (!assemble (&parts, error))
+    return NULL;
+  g_autoptr (MusterSessionManager) manager = make_manager (options, error);
+  if (!manager)
+    return NULL;
+  MusterPrepareOptions prepare = {.saver = parts.saver,
+                                  .checkpoint_dir = options->checkpoint_dir,
+                                  .timeout_us = options->timeout_us};
+  MusterMonitoredSessionOptions session = {
+      .scaffold = options->scaffold,
+      .master = options->master,
+      .manager = manager,
+      .is_chief = !options->is_worker,
+      .prepare = &prepare,
+      .max_wait_us = options->max_wait_us ? options->max_wait_us : DEFAULT_MAX_WAIT_US,
+      .hooks = (MusterHook *const *)parts.hooks->pdata,
+      .n_hooks = parts.hooks->len,
+      .stop_grace_us = options->stop_grace_us,
+      .recovery = options->recovery,
+      .clock = options->clock};
+
+  return muster_monitored_session_new (&session, report, cancellable, error);
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "train/hooks.h"
+#include "train/monitored_session.h"
+
+G_BEGIN_DECLS
+
+/* A monitored session put together as TensorFlow's MonitoredTrainingSession does (behaviours MON.14
+ * to MON.19): the session manager, the saver and the stock hooks around a scaffold. */
+
+/* In the place of a number: not at all. */
+#define MUSTER_NEVER (-1)
+
+typedef struct {
+  MusterScaffold *scaffold;
+  MusterMaster *master;
+  gboolean is_worker; /* a chief unless this is said */
+  const char
+      *checkpoint_dir; /* (nullable) NULL: nothing is restored or saved, and the log says so */
+  /* 0: the default; MUSTER_NEVER: not so. Given by steps, the default of seconds is off, and the
+   * other way round; both given are INVALID_ARGUMENT (DMON.3). */
+  gint64 save_checkpoint_us; /* 600 s */
+  gint64 save_checkpoint_steps;
+  gint64 save_summaries_us;
+  gint64 save_summaries_steps; /* 100 */
+  gint64 log_step_count_steps; /* 100 */
+  const char *summary_dir;     /* (nullable) NULL: checkpoint_dir */
+  MusterHook *const *hooks;    /* called last, on every task */
+  gsize n_hooks;
+  MusterHook *const *chief_only_hooks; /* called first, on the chief alone */
+  gsize n_chief_only_hooks;
+  const MusterSaverListener *saver_listeners;
+  gsize n_saver_listeners;
+  gint64 max_wait_us;      /* a worker's; 0: 7200 s */
+  gint64 stop_grace_us;    /* 0: 120 s */
+  gint64 recovery_wait_us; /* the ceiling between a waiter's looks; 0: 30 s (DMON.2) */
+  gint64 timeout_us;       /* a chief's, for each time it prepares; 0: MUSTER_WAIT_FOREVER */
+  const MusterRetryPolicy *recovery;
+  GBytes *config;          /* (nullable) a serialised ConfigProto */
+  const char *model;       /* (nullable) as chiefs announce it */
+  const char *task;        /* (nullable) "worker:0" */
+  guint most_failed_saves; /* in a row, before the run fails; 0: any number */
+  MusterClock *clock;      /* NULL: the machine's */
+} MusterMonitoredTrainingOptions;
+
+/* Strings may go after the call, what hooks point to lives as long as the session. report is the
+ * manager's (nullable). */
+MusterMonitoredSession *
+muster_monitored_training_session_new (const MusterMonitoredTrainingOptions *options,
+                                       MusterSessionReport *report, GCancellable *cancellable,
+                                       GError **error);
+
+G_END_DECLS
