@@ -83,6 +83,12 @@ typedef struct {
   gpointer device_func_data;
 } MusterPrepareOptions;
 
+/* For who keeps options beyond a call: makes what they point to a copy of their own (feeds'
+ * tensors, the saver and a table of names are referenced; init_func_data and device_func_data stay
+ * the caller's); clear drops it again. */
+void muster_prepare_options_own (MusterPrepareOptions *self);
+void muster_prepare_options_clear (MusterPrepareOptions *self);
+
 typedef enum {
   MUSTER_OUTCOME_FAILED,
   MUSTER_OUTCOME_READY,

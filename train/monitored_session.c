@@ -166,21 +166,7 @@ take_prepare (MusterMonitoredSession *self, const MusterPrepareOptions *options)
     *own = *options;
   if (!own->init_op && !own->init_ops)
     own->init_op = muster_scaffold_init_op (self->scaffold);
-  own->init_op = g_strdup (own->init_op);
-  own->init_ops = (const char *const *)g_strdupv ((char **)own->init_ops);
-  own->saver = own->saver ? g_object_ref (own->saver) : NULL;
-  own->checkpoint_dir = g_strdup (own->checkpoint_dir);
-  own->checkpoint_filename = g_strdup (own->checkpoint_filename);
-}
-
-static void
-clear_prepare (MusterPrepareOptions *self)
-{
-  g_free ((char *)self->init_op);
-  g_strfreev ((char **)self->init_ops);
-  g_clear_object (&self->saver);
-  g_free ((char *)self->checkpoint_dir);
-  g_free ((char *)self->checkpoint_filename);
+  muster_prepare_options_own (own);
 }
 
 static void
@@ -539,7 +525,7 @@ muster_monitored_session_finalize (GObject *object)
 {
   MusterMonitoredSession *self = MUSTER_MONITORED_SESSION (object);
 
-  clear_prepare (&self->prepare);
+  muster_prepare_options_clear (&self->prepare);
   g_clear_pointer (&self->context, muster_run_context_free);
   g_clear_object (&self->coordinator);
   g_ptr_array_unref (self->hooks);

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/session_manager.h"
+
+static void
+copy_feeds (MusterPrepareOptions *options)
+{
+  MusterFeed *feeds = g_new0 (MusterFeed, options->n_init_feeds);
+
+  for (gsize i = 0; i < options->n_init_feeds; i++)
+    feeds[i] = (MusterFeed){g_strdup (options->init_feeds[i].name),
+                            muster_tensor_ref (options->init_feeds[i].tensor)};
+  options->init_feeds = feeds;
+}
+
+static void
+copy_restore (MusterPrepareOptions *options)
+{
+  if (!options->restore)
+    return;
+  MusterRestoreOptions *restore = g_memdup2 (options->restore, sizeof *restore);
+  if (restore->names)
+    g_hash_table_ref (restore->names);
+  options->restore = restore;
+}
+
+static void
+clear_restore (MusterPrepareOptions *options)
+{
+  if (options->restore && options->restore->names)
+    g_hash_table_unref (options->restore->names);
+  g_free ((MusterRestoreOptions *)options->restore);
+}
+
+void
+muster_prepare_options_own (MusterPrepareOptions *options)
+{
+  options->init_op = g_strdup (options->init_op);
+  options->init_ops = (const char *const *)g_strdupv ((char **)options->init_ops);
+  options->checkpoint_dir = g_strdup (options->checkpoint_dir);
+  options->checkpoint_filename = g_strdup (options->checkpoint_filename);
+  if (options->saver)
+    g_object_ref (options->saver);
+  copy_restore (options);
+  copy_feeds (options);
+}
+
+void
+muster_prepare_options_clear (MusterPrepareOptions *options)
+{
+  for (gsize i = 0; i < options->n_init_feeds; i++) {
+    g_free ((char *)options->init_feeds[i].name);
+    muster_tensor_unref (options->init_feeds[i].tensor);
+  }
+  g_free ((MusterFeed *)options->init_feeds);
+  g_free ((char *)options->init_op);
+  g_strfreev ((char **)options->init_ops);
+  g_free ((char *)options->checkpoint_dir);
+  g_free ((char *)options->checkpoint_filename);
+  g_clear_object (&options->saver);
+  clear_restore (options);
+}
