@@ -31,8 +31,8 @@ struct _MusterMonitoredSession {
   MusterRunContext *context; /* (owned) */
   gint64 global_step;        /* the highest seen; -1 */
   gint64 session_since_us;
-  gint stop_requested; /* atomic */
-  gboolean is_closed;
+  gint stop_requested;       /* atomic */
+  gint is_closed;            /* atomic */
   gboolean in_step_function; /* recovery is the whole function's */
   MusterSession *session;    /* (owned) (nullable) NULL between two */
   /* The coordinator goes with the session; who asks from another thread takes lock. */
@@ -210,11 +210,12 @@ muster_monitored_session_new (const MusterMonitoredSessionOptions *options,
 static gboolean
 check_open (MusterMonitoredSession *self, GError **error)
 {
-  if (!self->is_closed && !muster_monitored_session_should_stop (self))
+  if (!muster_monitored_session_should_stop (self))
     return TRUE;
   g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
-                       self->is_closed ? "Session is already closed."
-                                       : "Run called even after should_stop requested.");
+                       g_atomic_int_get (&self->is_closed)
+                           ? "Session is already closed."
+                           : "Run called even after should_stop requested.");
 
   return FALSE;
 }
@@ -400,7 +401,7 @@ muster_monitored_session_request_stop (MusterMonitoredSession *self)
 gboolean
 muster_monitored_session_should_stop (MusterMonitoredSession *self)
 {
-  if (self->is_closed || g_atomic_int_get (&self->stop_requested))
+  if (g_atomic_int_get (&self->is_closed) || g_atomic_int_get (&self->stop_requested))
     return TRUE;
   g_mutex_lock (&self->lock);
   g_autoptr (MusterCoordinator) coordinator =
@@ -453,7 +454,7 @@ muster_monitored_session_finish (MusterMonitoredSession *self, const GError *fai
 
   g_return_val_if_fail (MUSTER_IS_MONITORED_SESSION (self), FALSE);
 
-  if (self->is_closed) {
+  if (g_atomic_int_get (&self->is_closed)) {
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
                          "Session is already closed.");
     return FALSE;
@@ -470,7 +471,7 @@ muster_monitored_session_finish (MusterMonitoredSession *self, const GError *fai
       first = g_steal_pointer (&joined);
   }
   close_session (self);
-  self->is_closed = TRUE;
+  g_atomic_int_set (&self->is_closed, 1);
   if (!first)
     return TRUE;
   g_propagate_error (error, g_steal_pointer (&first));

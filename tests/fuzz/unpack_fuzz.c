@@ -4,6 +4,8 @@
 #include "base/unpack.h"
 #include "graph/proto/graph.pb-c.h"
 #include "graph/proto/meta_graph.pb-c.h"
+#include "graph/proto/meta_graph_text.pb-c.h"
+#include "graph/proto/op_def.pb-c.h"
 #include "tests/fuzz/fuzz.h"
 #include "wire/proto/health.pb-c.h"
 #include "wire/proto/master.pb-c.h"
