@@ -151,3 +151,23 @@ muster_proto_varint_size (guint64 value)
   }
   return n;
 }
+
+void
+muster_proto_put_float (GByteArray *out, guint32 number, float value)
+{
+  guint32 bits;
+  memcpy (&bits, &value, sizeof bits);
+  bits = GUINT32_TO_LE (bits);
+  muster_proto_put_varint (out, (guint64)number << 3 | MUSTER_WIRE_FIXED32);
+  g_byte_array_append (out, (const guint8 *)&bits, sizeof bits);
+}
+
+void
+muster_proto_put_double (GByteArray *out, guint32 number, double value)
+{
+  guint64 bits;
+  memcpy (&bits, &value, sizeof bits);
+  bits = GUINT64_TO_LE (bits);
+  muster_proto_put_varint (out, (guint64)number << 3 | MUSTER_WIRE_FIXED64);
+  g_byte_array_append (out, (const guint8 *)&bits, sizeof bits);
+}

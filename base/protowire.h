@@ -57,6 +57,9 @@ void muster_proto_put_uint (GByteArray *out, guint32 number, guint64 value); /* 
 void muster_proto_put_bytes (GByteArray *out, guint32 number, const void *data, gsize size);
 void muster_proto_put_string (GByteArray *out, guint32 number,
                               const char *text); /* skipped when NULL or "" */
+/* Fixed-width numbers; written also where they are 0. */
+void muster_proto_put_float (GByteArray *out, guint32 number, float value);
+void muster_proto_put_double (GByteArray *out, guint32 number, double value);
 /* The tag and the length alone: the caller adds size bytes after it. */
 void muster_proto_put_head (GByteArray *out, guint32 number, gsize size);
 gsize muster_proto_varint_size (guint64 value);

@@ -13,7 +13,7 @@
 #define FLUSH_EVERY_US (120 * MUSTER_SECOND)
 #define BUFFER_MAX     (1024 * 1024)
 
-/* tensorflow.Event, Summary, Summary.Value, SessionLog and TaggedRunMetadata */
+/* tensorflow.Event, Summary, Summary.Value and SessionLog */
 enum {
   EVENT_WALL_TIME = 1,
   EVENT_STEP = 2,
@@ -21,15 +21,12 @@ enum {
   EVENT_GRAPH = 4,
   EVENT_SUMMARY = 5,
   EVENT_SESSION_LOG = 7,
-  EVENT_RUN_METADATA = 8,
   EVENT_META_GRAPH = 9,
   SUMMARY_VALUE = 1,
   VALUE_TAG = 1,
   VALUE_SIMPLE = 2,
   LOG_STATUS = 1,
   LOG_PATH = 2,
-  TAGGED_TAG = 1,
-  TAGGED_METADATA = 2,
 };
 
 struct _MusterEventWriter {
@@ -105,12 +102,8 @@ event_new (MusterEventWriter *self, gint64 step)
 {
   GByteArray *event = g_byte_array_new ();
   double wall = (double)muster_clock_wall_us (self->clock) / (double)MUSTER_SECOND;
-  guint64 bits;
 
-  memcpy (&bits, &wall, sizeof bits);
-  bits = GUINT64_TO_LE (bits);
-  muster_proto_put_varint (event, EVENT_WALL_TIME << 3 | MUSTER_WIRE_FIXED64);
-  put_fixed (event, &bits, sizeof bits);
+  muster_proto_put_double (event, EVENT_WALL_TIME, wall);
   muster_proto_put_uint (event, EVENT_STEP, (guint64)step);
 
   return event;
@@ -156,13 +149,9 @@ muster_event_writer_add_scalar (MusterEventWriter *self, const char *tag, float 
 {
   g_autoptr (GByteArray) one = g_byte_array_new ();
   g_autoptr (GByteArray) summary = g_byte_array_new ();
-  guint32 bits;
 
-  memcpy (&bits, &value, sizeof bits);
-  bits = GUINT32_TO_LE (bits);
   muster_proto_put_string (one, VALUE_TAG, tag);
-  muster_proto_put_varint (one, VALUE_SIMPLE << 3 | MUSTER_WIRE_FIXED32);
-  put_fixed (one, &bits, sizeof bits);
+  muster_proto_put_float (one, VALUE_SIMPLE, value);
   muster_proto_put_bytes (summary, SUMMARY_VALUE, one->data, one->len);
 
   return add (self, EVENT_SUMMARY, summary->data, summary->len, step, error);
@@ -181,19 +170,6 @@ muster_event_writer_add_meta_graph (MusterEventWriter *self, GBytes *meta_graph,
 {
   return add (self, EVENT_META_GRAPH, g_bytes_get_data (meta_graph, NULL),
               g_bytes_get_size (meta_graph), step, error);
-}
-
-gboolean
-muster_event_writer_add_run_metadata (MusterEventWriter *self, const char *tag, GBytes *metadata,
-                                      gint64 step, GError **error)
-{
-  g_autoptr (GByteArray) tagged = g_byte_array_new ();
-
-  muster_proto_put_string (tagged, TAGGED_TAG, tag);
-  muster_proto_put_bytes (tagged, TAGGED_METADATA, g_bytes_get_data (metadata, NULL),
-                          g_bytes_get_size (metadata));
-
-  return add (self, EVENT_RUN_METADATA, tagged->data, tagged->len, step, error);
 }
 
 gboolean

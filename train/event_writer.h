@@ -29,12 +29,10 @@ gboolean muster_event_writer_add_summary (MusterEventWriter *self, const void *s
 /* One number under a tag. */
 gboolean muster_event_writer_add_scalar (MusterEventWriter *self, const char *tag, float value,
                                          gint64 step, GError **error);
-/* Serialised GraphDef, MetaGraphDef and RunMetadata (under a tag). */
+/* A serialised GraphDef and MetaGraphDef. */
 gboolean muster_event_writer_add_graph (MusterEventWriter *self, GBytes *graph, GError **error);
 gboolean muster_event_writer_add_meta_graph (MusterEventWriter *self, GBytes *meta_graph,
                                              gint64 step, GError **error);
-gboolean muster_event_writer_add_run_metadata (MusterEventWriter *self, const char *tag,
-                                               GBytes *metadata, gint64 step, GError **error);
 
 typedef enum {
   MUSTER_SESSION_LOG_START = 1, /* what follows replaces later steps of a run before */

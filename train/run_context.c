@@ -240,13 +240,9 @@ muster_run_context_metadata (MusterRunContext *self)
 }
 
 gint64
-muster_run_context_global_step (MusterRunContext *self)
+muster_step_of (const MusterTensor *value)
 {
-  const MusterTensor *value = self->global_step && self->step_at < self->values->len
-                                  ? self->values->pdata[self->step_at]
-                                  : NULL;
-
-  if (!value || muster_tensor_n_elements (value) != 1)
+  if (muster_tensor_n_elements (value) != 1)
     return -1;
   switch (muster_tensor_dtype (value)) {
   case MUSTER_INT64:
@@ -256,6 +252,16 @@ muster_run_context_global_step (MusterRunContext *self)
   default:
     return -1;
   }
+}
+
+gint64
+muster_run_context_global_step (MusterRunContext *self)
+{
+  const MusterTensor *value = self->global_step && self->step_at < self->values->len
+                                  ? self->values->pdata[self->step_at]
+                                  : NULL;
+
+  return value ? muster_step_of (value) : -1;
 }
 
 void

@@ -26,6 +26,9 @@ gboolean muster_run_context_wants_stop (const MusterRunContext *self);
 /* Drops what the run held. */
 void muster_run_context_end (MusterRunContext *self);
 
+/* A global step's value as a number; -1 where it is no integer scalar. */
+gint64 muster_step_of (const MusterTensor *value);
+
 /* hook.c: the verbs, each of which may be missing. */
 gboolean muster_hook_begin (MusterHook *self, MusterScaffold *scaffold, GError **error);
 gboolean muster_hook_after_create_session (MusterHook *self, MusterSession *session,

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "saver/restore.h"
+#include "train/run_context_private.h"
 
 #include <math.h>
 
@@ -15,21 +16,6 @@
 #define ANNOUNCE_OVER_US (30 * MUSTER_SECOND)
 /* Who trains for so long isn't killed at once by the checkpoint that it began with. */
 #define OUTLIVED_US (10 * MUSTER_SECOND)
-
-static gint64
-scalar_int (const MusterTensor *tensor)
-{
-  if (muster_tensor_n_elements (tensor) != 1)
-    return -1;
-  switch (muster_tensor_dtype (tensor)) {
-  case MUSTER_INT64:
-    return *(const gint64 *)muster_tensor_data (tensor);
-  case MUSTER_INT32:
-    return *(const gint32 *)muster_tensor_data (tensor);
-  default:
-    return -1;
-  }
-}
 
 static float
 scalar_float (const MusterTensor *tensor)
@@ -54,7 +40,7 @@ muster_read_global_step (MusterSession *session, MusterScaffold *scaffold, gint6
       muster_session_fetch (session, name, deadline_us, cancellable, error);
   if (value == NULL)
     return -1;
-  gint64 step = scalar_int (value);
+  gint64 step = muster_step_of (value);
   if (step < 0)
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                  "the global step '%s' is no integer scalar", name);
@@ -86,7 +72,7 @@ run_step (MusterSession *session, const char *train_op, const char *global_step,
     muster_tensor_unref (batch[i]);
   if (!ok)
     return FALSE;
-  *step = scalar_int (fetched[0]);
+  *step = muster_step_of (fetched[0]);
   *loss = fetched[1] != NULL ? scalar_float (fetched[1]) : NAN;
   muster_tensor_unref (fetched[0]);
   muster_tensor_unref (fetched[1]);

@@ -9,17 +9,6 @@
 enum { SUMMARY_VALUE = 1, VALUE_TAG = 1, VALUE_SIMPLE = 2 };
 
 static void
-put_float (GByteArray *out, guint32 number, float value)
-{
-  guint32 bits;
-
-  memcpy (&bits, &value, sizeof bits);
-  bits = GUINT32_TO_LE (bits);
-  muster_proto_put_varint (out, number << 3 | MUSTER_WIRE_FIXED32);
-  g_byte_array_append (out, (const guint8 *)&bits, sizeof bits);
-}
-
-static void
 set_message (MusterKernel *k, GByteArray *message)
 {
   MusterString bytes = {(const char *)message->data, message->len};
@@ -62,7 +51,7 @@ compute_scalar_summary (MusterKernel *k, GError **error)
     MusterString tag = muster_tensor_string (tags, i);
     g_autoptr (GByteArray) value = g_byte_array_new ();
     muster_proto_put_bytes (value, VALUE_TAG, tag.data, tag.size);
-    put_float (value, VALUE_SIMPLE, float_at (values, i));
+    muster_proto_put_float (value, VALUE_SIMPLE, float_at (values, i));
     muster_proto_put_bytes (message, SUMMARY_VALUE, value->data, value->len);
   }
   set_message (k, message);
