@@ -73,14 +73,28 @@ add (Adoption *self, const char *prefix, double time)
   g_ptr_array_add (self->list, muster_kept_new (prefix, time));
 }
 
-/* One that the state names, unless its files are gone. */
+/* "model.ckpt" or "model.ckpt-STEP" */
+static gboolean
+is_named_as_ours (const Adoption *self, const char *prefix)
+{
+  g_autofree char *name = g_path_get_basename (prefix);
+  const gsize n = strlen (self->saver->base_name);
+
+  return strncmp (name, self->saver->base_name, n) == 0 &&
+         (name[n] == '\0' || (name[n] == '-' && name[n + 1] != '\0' &&
+                              strspn (name + n + 1, "0123456789") == strlen (name + n + 1)));
+}
+
+/* One that the state names, unless its files are gone, or it is another saver's: two of one
+ * directory may share a state file, which names what was saved last, by whichever. */
 static void
 add_listed (Adoption *self, const char *named, double told)
 {
   MusterStorage *storage = self->saver->storage;
   g_autofree char *prefix = muster_checkpoint_locate (storage, self->directory, named);
 
-  if (g_hash_table_contains (self->seen, prefix) || !muster_checkpoint_exists (storage, prefix))
+  if (g_hash_table_contains (self->seen, prefix) || !is_named_as_ours (self, prefix) ||
+      !muster_checkpoint_exists (storage, prefix))
     return;
   /* The manager's rule goes by the state's times alone. */
   if (told <= 0 && self->saver->keep_rule == MUSTER_KEEP_MANAGER)
@@ -90,20 +104,14 @@ add_listed (Adoption *self, const char *named, double told)
   g_hash_table_add (self->seen, g_steal_pointer (&prefix));
 }
 
-/* "model.ckpt" or "model.ckpt-STEP", and of this saver's state file. */
+/* Of this saver's state file as well, as the record tells. */
 static gboolean
 is_ours (const Adoption *self, const char *prefix)
 {
   const MusterSideCheckpoint *one = muster_checkpoint_record_find (self->record, prefix);
-  g_autofree char *name = g_path_get_basename (prefix);
-  const gsize n = strlen (self->saver->base_name);
 
-  if (strncmp (name, self->saver->base_name, n) != 0 ||
-      !(name[n] == '\0' || (name[n] == '-' && name[n + 1] != '\0' &&
-                            strspn (name + n + 1, "0123456789") == strlen (name + n + 1))))
-    return FALSE;
-
-  return !one || g_strcmp0 (one->state_file, self->saver->latest_filename) == 0;
+  return is_named_as_ours (self, prefix) &&
+         (!one || g_strcmp0 (one->state_file, self->saver->latest_filename) == 0);
 }
 
 /* Files that the state doesn't name: where the record says that they are a muster's, or the caller

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -257,6 +258,8 @@ muster_test_has_failed (void)
 const char *
 muster_test_tmpdir (void)
 {
+  static std::mutex mutex; // a test's threads may ask first, both at once
+  const std::lock_guard<std::mutex> lock (mutex);
   if (tmpdir.empty ()) {
     const char *base = g_getenv ("TEST_TMPDIR");
     g_autofree char *name =

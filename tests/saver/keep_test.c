@@ -371,3 +371,24 @@ MUSTER_TEST (Keep, what_another_prunes_leaves_the_list)
   g_autofree char *there = steps_there ();
   MUSTER_EXPECT_STREQ (there, "1 3 4");
 }
+
+/* Two may share a directory and its state file: the second, which begins when the first has saved,
+ * must not take the first one's for its own and delete them. */
+MUSTER_TEST (Keep, leaves_alone_what_another_saver_has_saved)
+{
+  g_auto (Fixture) f = set_up ((MusterSaverOptions){.max_to_keep = -1});
+  g_autoptr (MusterSaver) best =
+      saver_with (&f, (MusterSaverOptions){.max_to_keep = 1, .base_name = "best"});
+  g_autoptr (GError) error = NULL;
+  save (&f, 1);
+  save (&f, 2);
+  muster_saver_adopt_directory (best, muster_test_tmpdir (), &error);
+
+  for (gint64 step = 3; step <= 4; step++) {
+    g_autofree char *prefix = save_by (&f, best, step, &error);
+    MUSTER_EXPECT_NO_ERROR (error);
+  }
+
+  g_autofree char *there = steps_there ();
+  MUSTER_EXPECT_STREQ (there, "1 2 4");
+}
