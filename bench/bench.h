@@ -162,5 +162,6 @@ void bench_restore (void);
 void bench_restore_cached (void);
 void bench_restore_small (void);
 void bench_async (void);
+void bench_train (void);
 
 G_END_DECLS

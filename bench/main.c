@@ -27,6 +27,7 @@ static const struct {
     {"restore-cached", bench_restore_cached, FALSE},
     {"restore-small", bench_restore_small, FALSE},
     {"async", bench_async, FALSE},
+    {"train", bench_train, FALSE},
 };
 
 static int

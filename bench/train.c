@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Steps of training: muster's monitored session beside TensorFlow's, on the same meta graph. */
+#include "bench/bench.h"
+
+#include "engine/local_master.h"
+#include "train/monitored_training.h"
+
+#include <glib/gstdio.h>
+
+#define META     "tests/fixtures/digits.meta"
+#define ROWS     32
+#define PIXELS   64
+#define N_ROUNDS 31
+
+/* One job: a monitored session in this process, or a child's. */
+typedef struct {
+  MusterScaffold *scaffold;        /* (owned) (nullable) */
+  MusterMonitoredSession *session; /* (owned) (nullable) */
+  MusterTensor *x, *y;             /* (owned) (nullable) */
+  char *directory;                 /* (owned) (nullable) for what hooks write */
+  BenchChild *child;               /* (owned) (nullable) */
+  GArray *seconds;                 /* (owned) of one step, a number for each round */
+} Trainer;
+
+static MusterTensor *
+make_pixels (void)
+{
+  const gint64 dims[] = {ROWS, PIXELS};
+  float pixels[ROWS * PIXELS];
+  g_autoptr (GRand) random = g_rand_new_with_seed (1);
+  for (gsize i = 0; i < G_N_ELEMENTS (pixels); i++)
+    pixels[i] = (float)g_rand_double (random);
+  return muster_tensor_new_from_data (MUSTER_FLOAT, 2, dims, pixels, sizeof pixels, NULL);
+}
+
+static MusterTensor *
+make_labels (void)
+{
+  const gint64 dims[] = {ROWS};
+  gint64 labels[ROWS];
+  g_autoptr (GRand) random = g_rand_new_with_seed (2);
+  for (gsize i = 0; i < ROWS; i++)
+    labels[i] = g_rand_int_range (random, 0, 10);
+  return muster_tensor_new_from_data (MUSTER_INT64, 1, dims, labels, sizeof labels, NULL);
+}
+
+static void
+log_nothing (const char *text G_GNUC_UNUSED, gpointer user_data G_GNUC_UNUSED)
+{
+}
+
+/* Besides those that a checkpoint directory brings: step counter, summaries, checkpoints. */
+static GPtrArray *
+make_hooks (void)
+{
+  static const char *const tensors[] = {"loss:0", NULL};
+  g_autoptr (GError) error = NULL;
+  GPtrArray *hooks = g_ptr_array_new_with_free_func (g_object_unref);
+  MusterLoggingOptions logging = {.tensors = tensors, .every_n_iter = 100, .log = log_nothing};
+  g_ptr_array_add (hooks, muster_stop_at_step_hook_new (0, G_MAXINT32, &error));
+  bench_check (error, "making a hook");
+  g_ptr_array_add (hooks, muster_logging_hook_new (&logging, &error));
+  bench_check (error, "making a hook");
+  g_ptr_array_add (hooks, muster_nan_hook_new ("loss:0", TRUE));
+  return hooks;
+}
+
+static void
+trainer_init (Trainer *self, MusterMaster *master, gboolean with_hooks)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GPtrArray) hooks = make_hooks ();
+  self->scaffold = muster_scaffold_load (META, &error);
+  bench_check (error, "reading the model");
+  MusterMonitoredTrainingOptions options = {.scaffold = self->scaffold, .master = master};
+  if (with_hooks) {
+    options.hooks = (MusterHook *const *)hooks->pdata;
+    options.n_hooks = hooks->len;
+    options.checkpoint_dir = self->directory = g_dir_make_tmp ("muster-bench-XXXXXX", &error);
+    bench_check (error, "making a directory");
+  }
+  self->session = muster_monitored_training_session_new (&options, NULL, NULL, &error);
+  bench_check (error, "making a monitored session");
+  self->x = make_pixels ();
+  self->y = make_labels ();
+}
+
+static void
+trainer_init_tensorflow (Trainer *self, const char *target)
+{
+  self->child =
+      bench_tensorflow_child ("tensorflow_train.py", (const char *const[]){META, target, NULL});
+  if (self->child != NULL)
+    g_free (bench_child_line (self->child));
+}
+
+static void
+remove_folder (const char *path)
+{
+  g_autoptr (GDir) folder = g_dir_open (path, 0, NULL);
+  const char *name;
+  while (folder != NULL && (name = g_dir_read_name (folder)) != NULL) {
+    g_autofree char *file = g_build_filename (path, name, NULL);
+    (void)g_unlink (file);
+  }
+  (void)g_rmdir (path);
+}
+
+static void
+trainer_clear (Trainer *self)
+{
+  g_clear_object (&self->session);
+  g_clear_pointer (&self->scaffold, muster_scaffold_unref);
+  g_clear_pointer (&self->x, muster_tensor_unref);
+  g_clear_pointer (&self->y, muster_tensor_unref);
+  g_clear_pointer (&self->child, bench_child_free);
+  if (self->directory != NULL)
+    remove_folder (self->directory);
+  g_clear_pointer (&self->directory, g_free);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Trainer, trainer_clear)
+
+static void
+run_steps (Trainer *self, int n)
+{
+  static const char *const targets[] = {"train"};
+  g_autoptr (GError) error = NULL;
+  const MusterFeed feeds[] = {{"x:0", self->x}, {"y:0", self->y}};
+  MusterStep step = {.feeds = feeds, .n_feeds = 2, .targets = targets, .n_targets = 1};
+  for (int i = 0; i < n; i++)
+    if (!muster_monitored_session_run (self->session, &step, NULL, NULL, &error))
+      bench_check (error, "a step of training");
+}
+
+/* How long a step takes, over n of them. */
+static double
+time_steps (Trainer *self, int n)
+{
+  if (self->child != NULL) {
+    g_autofree char *wanted = g_strdup_printf ("%d", n);
+    bench_child_say (self->child, wanted);
+    g_autofree char *line = bench_child_line (self->child);
+    return g_ascii_strtod (line, NULL);
+  }
+  double started = bench_now_s ();
+  run_steps (self, n);
+  return (bench_now_s () - started) / n;
+}
+
+/* Turn by turn, so that what else the machine does falls on all alike. */
+static void
+measure (Trainer *const *trainers, gsize n, const int *steps)
+{
+  for (gsize i = 0; i < n; i++)
+    trainers[i]->seconds = g_array_new (FALSE, FALSE, sizeof (double));
+  for (int round = -2; round < N_ROUNDS; round++)
+    for (gsize i = 0; i < n; i++) {
+      double each = time_steps (trainers[i], steps[i]);
+      if (round >= 0) /* the first two warm up */
+        g_array_append_val (trainers[i]->seconds, each);
+    }
+}
+
+/* The median of what one takes over what the other takes, round by round. */
+static double
+median_ratio (const Trainer *self, const Trainer *other)
+{
+  g_autoptr (GArray) ratios = g_array_new (FALSE, FALSE, sizeof (double));
+  for (guint i = 0; i < self->seconds->len; i++) {
+    double ratio =
+        g_array_index (self->seconds, double, i) / g_array_index (other->seconds, double, i);
+    g_array_append_val (ratios, ratio);
+  }
+  return bench_median (ratios);
+}
+
+static void
+compare (Trainer *self, Trainer *other, const char *what, const char *name, double bound)
+{
+  double ratio = median_ratio (self, other);
+  g_autoptr (GArray) theirs = g_array_copy (other->seconds);
+  double median = bench_median (theirs);
+  bench_print (&(BenchRow){
+      .what = what, .muster = median * ratio, .other = median, .name = name, .bound_ratio = bound});
+}
+
+static void
+compare_on (MusterMaster *master, const char *target, int n_ours, int n_theirs, const char *where)
+{
+  g_auto (Trainer) plain = {0}, hooked = {0}, theirs = {0};
+  trainer_init (&plain, master, FALSE);
+  trainer_init (&hooked, master, TRUE);
+  trainer_init_tensorflow (&theirs, target);
+  Trainer *const trainers[] = {&plain, &hooked, &theirs};
+  measure (trainers, theirs.child != NULL ? 3 : 2, (const int[]){n_ours, n_ours, n_theirs});
+
+  g_autofree char *step = g_strdup_printf ("a training step %s", where);
+  g_autofree char *with_hooks = g_strdup_printf ("%s, all stock hooks", step);
+  if (theirs.child != NULL) {
+    compare (&plain, &theirs, step, "TensorFlow", 1.0 / 5);
+    compare (&hooked, &theirs, with_hooks, "TensorFlow", 1.0 / 5);
+  }
+  compare (&hooked, &plain, with_hooks, "none", 1.05);
+  for (gsize i = 0; i < G_N_ELEMENTS (trainers); i++)
+    g_clear_pointer (&trainers[i]->seconds, g_array_unref);
+}
+
+void
+bench_train (void)
+{
+  g_autoptr (MusterMaster) local = muster_local_master_new ();
+  compare_on (local, "", 1000, 200, "here");
+
+  g_autofree char *address = NULL;
+  g_autoptr (BenchChild) server = bench_serve_command (NULL, &address);
+  g_autoptr (BenchChild) tensorflow = bench_tensorflow_child ("tensorflow_server.py", NULL);
+  g_autofree char *tf_address = tensorflow != NULL ? bench_child_line (tensorflow) : NULL;
+  g_autofree char *target = g_strconcat ("grpc://", tf_address, NULL);
+  g_autoptr (MusterMaster) remote = bench_remote (address);
+  compare_on (remote, target, 300, 100, "over gRPC");
+}
