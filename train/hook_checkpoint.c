@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The hook that saves. */
+#include "base/error.h"
 #include "session/session_manager.h"
 #include "train/hooks_private.h"
 
@@ -83,29 +84,62 @@ note_failure (MusterCheckpointSaverHook *self, GError *failure, gint64 step, GEr
   return TRUE;
 }
 
+/* TRUE if somebody hears of it: then one that is skipped is no failure. */
+static gboolean
+tell_saved (MusterCheckpointSaverHook *self, const MusterSaved *saved)
+{
+  gboolean is_heard = FALSE;
+
+  for (guint i = 0; i < self->listeners->len; i++) {
+    if (!listener (self, i)->saved)
+      continue;
+    listener (self, i)->saved (saved, listener (self, i)->user_data);
+    is_heard = TRUE;
+  }
+
+  return is_heard;
+}
+
+/* What is to be done with a save that was skipped for want of room. */
+static gboolean
+note_skipped (MusterCheckpointSaverHook *self, const MusterSaved *saved, GError **error)
+{
+  if (tell_saved (self, saved))
+    return TRUE;
+
+  return note_failure (
+      self, g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED, saved->why),
+      saved->step, error);
+}
+
 /* *wants_stop (nullable) is set where a listener asks for it. */
 static gboolean
 save (MusterCheckpointSaverHook *self, MusterSession *session, gint64 step, gboolean *wants_stop,
       GError **error)
 {
+  g_auto (MusterSaved) saved = {0};
   GError *failure = NULL;
 
   for (guint i = 0; i < self->listeners->len; i++)
     if (listener (self, i)->before_save)
       listener (self, i)->before_save (session, step, listener (self, i)->user_data);
-  char *prefix = muster_saver_save (self->saver, session, self->directory, step,
-                                    MUSTER_WAIT_FOREVER, NULL, &failure);
+  gboolean is_done = muster_saver_save_full (self->saver, session, self->directory, step, &saved,
+                                             MUSTER_WAIT_FOREVER, NULL, &failure);
   (void)muster_step_timer_trigger (&self->timer, step, NULL, NULL);
-  if (!prefix)
+  if (!is_done)
     return note_failure (self, failure, step, error);
+  if (saved.skipped)
+    return note_skipped (self, &saved, error);
   self->n_failures_in_a_row = 0;
-  note_durable (self, step, prefix);
+  note_durable (self, step, g_strdup (saved.prefix));
   if (self->writer && !muster_event_writer_add_session_log (
-                          self->writer, MUSTER_SESSION_LOG_CHECKPOINT, prefix, step, error))
+                          self->writer, MUSTER_SESSION_LOG_CHECKPOINT, saved.prefix, step, error))
     return FALSE;
+  (void)tell_saved (self, &saved);
   for (guint i = 0; i < self->listeners->len; i++)
     if (listener (self, i)->after_save &&
-        !listener (self, i)->after_save (session, step, prefix, listener (self, i)->user_data) &&
+        !listener (self, i)->after_save (session, step, saved.prefix,
+                                         listener (self, i)->user_data) &&
         wants_stop)
       *wants_stop = TRUE;
 

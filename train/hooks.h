@@ -29,6 +29,9 @@ typedef struct {
   gboolean (*after_save) (MusterSession *session, gint64 step, const char *prefix,
                           gpointer user_data);
   void (*end) (MusterSession *session, gint64 step, gpointer user_data);
+  /* With all there is to tell of a save, before after_save; and of one that was skipped for want of
+   * room, which is no failure where somebody hears of it here. */
+  void (*saved) (const MusterSaved *saved, gpointer user_data);
   gpointer user_data;
 } MusterSaverListener;
 

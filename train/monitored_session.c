@@ -25,6 +25,7 @@ struct _MusterMonitoredSession {
   GPtrArray *hooks; /* (owned) (element-type MusterHook) */
   MusterRetryPolicy recovery;
   MusterRetries retries; /* since it last came further */
+  MusterSessionListener listener;
   guint n_recoveries;
   MusterClock *clock;        /* (owned) */
   GCancellable *cancellable; /* (owned) (nullable) */
@@ -95,9 +96,15 @@ drop_session (MusterMonitoredSession *self)
 static gboolean
 create (MusterMonitoredSession *self, MusterSessionReport *report, GError **error)
 {
-  self->session = prepare_or_wait (self, report, error);
-  if (!self->session)
+  GError *failure = NULL;
+
+  self->session = prepare_or_wait (self, report, &failure);
+  if (self->listener.made)
+    self->listener.made (report, failure, self->listener.user_data);
+  if (!self->session) {
+    g_propagate_error (error, failure);
     return FALSE;
+  }
   self->session_since_us = muster_clock_now_us (self->clock);
   set_coordinator (self, muster_coordinator_new (self->clock, FALSE));
   for (guint i = 0; i < self->hooks->len; i++)
@@ -133,6 +140,8 @@ pause_for_another (MusterMonitoredSession *self, GError *failure, GError **error
   }
   g_info ("Coming back after: %s", failure->message);
   self->n_recoveries++;
+  if (self->listener.lost)
+    self->listener.lost (failure, self->n_recoveries, pause_us, self->listener.user_data);
 
   return muster_clock_wait_until (self->clock, muster_deadline_after (now_us, pause_us),
                                   self->cancellable, error);
@@ -142,10 +151,13 @@ pause_for_another (MusterMonitoredSession *self, GError *failure, GError **error
 static gboolean
 ensure_session (MusterMonitoredSession *self, MusterSessionReport *report, GError **error)
 {
+  g_auto (MusterSessionReport) own = {0};
+
+  if (!report)
+    report = &own;
   while (!self->session) {
     GError *failure = NULL;
-    if (report)
-      muster_session_report_clear (report);
+    muster_session_report_clear (report);
     if (create (self, report, &failure))
       return TRUE;
     self->session_since_us = 0;
@@ -184,6 +196,8 @@ take_options (MusterMonitoredSession *self, const MusterMonitoredSessionOptions 
     g_ptr_array_add (self->hooks, g_object_ref (options->hooks[i]));
   self->recovery = options->recovery ? *options->recovery : default_recovery;
   self->retries.policy = &self->recovery;
+  if (options->listener)
+    self->listener = *options->listener;
   self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());
   self->context = muster_run_context_new (muster_scaffold_global_step (self->scaffold));
 }

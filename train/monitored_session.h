@@ -16,6 +16,16 @@ G_BEGIN_DECLS
 G_DECLARE_FINAL_TYPE (MusterMonitoredSession, muster_monitored_session, MUSTER, MONITORED_SESSION,
                       GObject)
 
+/* What becomes of its sessions, for people; each may be NULL. Called on the thread that runs it. */
+typedef struct {
+  /* After each try to make one, before the hooks hear of it. report is the manager's; who empties
+   * it (leaving zeros) keeps what is in it. error is (nullable): it failed. */
+  void (*made) (MusterSessionReport *report, const GError *error, gpointer user_data);
+  /* It comes back, for the n-th time in all, after a pause. */
+  void (*lost) (const GError *why, guint n, gint64 pause_us, gpointer user_data);
+  gpointer user_data;
+} MusterSessionListener;
+
 typedef struct {
   MusterScaffold *scaffold; /* its graph, ops and global step */
   MusterMaster *master;
@@ -32,7 +42,8 @@ typedef struct {
   /* How often it comes back without having come further (a global step not seen before; without
    * one, a run that ended well), and how it pauses: NULL: 10 times, 100 ms to 10 s. */
   const MusterRetryPolicy *recovery;
-  MusterClock *clock; /* NULL: the machine's */
+  const MusterSessionListener *listener; /* (nullable) copied */
+  MusterClock *clock;                    /* NULL: the machine's */
 } MusterMonitoredSessionOptions;
 
 /* Begins the hooks and makes the first session. cancellable ends every wait of its life. report

@@ -141,7 +141,9 @@ assemble (Assembly *self, GError **error)
     return FALSE;
   if (!o->is_worker && !o->checkpoint_dir)
     g_message ("No checkpoint directory is given: nothing is restored, and nothing will be saved");
-  if (!o->is_worker && o->checkpoint_dir) {
+  if (!o->is_worker && o->checkpoint_dir && o->saver) {
+    self->saver = g_object_ref (o->saver);
+  } else if (!o->is_worker && o->checkpoint_dir) {
     MusterSaverOptions options = {.clock = o->clock};
     self->saver = muster_saver_new (muster_scaffold_meta_graph (o->scaffold), &options, error);
     if (!self->saver)
@@ -166,9 +168,15 @@ make_manager (const MusterMonitoredTrainingOptions *o, GError **error)
       .clock = o->clock,
       .model = o->model,
       .task = o->task,
-      .meta_graph = muster_scaffold_meta_graph (o->scaffold)};
+      .meta_graph = muster_scaffold_meta_graph (o->scaffold),
+      .cluster = o->cluster};
+  MusterSessionManager *manager =
+      muster_session_manager_new (muster_scaffold_graph (o->scaffold), &options, error);
 
-  return muster_session_manager_new (muster_scaffold_graph (o->scaffold), &options, error);
+  if (manager && o->waiting)
+    muster_session_manager_set_progress (manager, o->waiting, o->waiting_data);
+
+  return manager;
 }
 
 MusterMonitoredSession *
@@ -187,6 +195,8 @@ muster_monitored_training_session_new (const MusterMonitoredTrainingOptions *opt
     return NULL;
   MusterPrepareOptions prepare = {.saver = parts.saver,
                                   .checkpoint_dir = options->checkpoint_dir,
+                                  .restore = options->restore,
+                                  .again = options->again,
                                   .timeout_us = options->timeout_us};
   MusterMonitoredSessionOptions session = {
       .scaffold = options->scaffold,
@@ -199,6 +209,7 @@ muster_monitored_training_session_new (const MusterMonitoredTrainingOptions *opt
       .n_hooks = parts.hooks->len,
       .stop_grace_us = options->stop_grace_us,
       .recovery = options->recovery,
+      .listener = options->listener,
       .clock = options->clock};
 
   return muster_monitored_session_new (&session, report, cancellable, error);

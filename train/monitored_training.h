@@ -20,7 +20,10 @@ typedef struct {
       *checkpoint_dir; /* (nullable) NULL: nothing is restored or saved, and the log says so */
   /* 0: the default; MUSTER_NEVER: not so. Given by steps, the default of seconds is off, and the
    * other way round; both given are INVALID_ARGUMENT (DMON.3). */
-  gint64 save_checkpoint_us; /* 600 s */
+  MusterSaver *saver; /* (nullable) with checkpoint_dir; NULL: one for the scaffold's SaverDef */
+  const MusterRestoreOptions *restore; /* (nullable) a chief's, copied */
+  gboolean again;                      /* a chief's (session/session_manager.h) */
+  gint64 save_checkpoint_us;           /* 600 s */
   gint64 save_checkpoint_steps;
   gint64 save_summaries_us;
   gint64 save_summaries_steps; /* 100 */
@@ -37,11 +40,15 @@ typedef struct {
   gint64 recovery_wait_us; /* the ceiling between a waiter's looks; 0: 30 s (DMON.2) */
   gint64 timeout_us;       /* a chief's, for each time it prepares; 0: MUSTER_WAIT_FOREVER */
   const MusterRetryPolicy *recovery;
-  GBytes *config;          /* (nullable) a serialised ConfigProto */
-  const char *model;       /* (nullable) as chiefs announce it */
-  const char *task;        /* (nullable) "worker:0" */
-  guint most_failed_saves; /* in a row, before the run fails; 0: any number */
-  MusterClock *clock;      /* NULL: the machine's */
+  GBytes *config;                /* (nullable) a serialised ConfigProto */
+  const char *model;             /* (nullable) as chiefs announce it */
+  const char *task;              /* (nullable) "worker:0" */
+  const char *const *cluster;    /* (nullable) "ps:0=HOST:PORT" */
+  guint most_failed_saves;       /* in a row, before the run fails; 0: any number */
+  MusterSessionProgress waiting; /* (nullable) as the manager's */
+  gpointer waiting_data;
+  const MusterSessionListener *listener; /* (nullable) copied */
+  MusterClock *clock;                    /* NULL: the machine's */
 } MusterMonitoredTrainingOptions;
 
 /* Strings may go after the call, what hooks point to lives as long as the session. report is the

@@ -3,6 +3,7 @@
 #include "bundle/checkpoint_state.h"
 #include "engine/local_master.h"
 #include "graph/graph_builder.h"
+#include "tests/doubles/narrow_storage.h"
 #include "tests/gtest_shim.h"
 #include "train/hooks.h"
 #include "train/monitored_session.h"
@@ -216,8 +217,8 @@ on_end (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 step, gpointe
 MUSTER_TEST (CheckpointSaver, tells_its_listeners)
 {
   Listened first = {.stops = TRUE}, second = {0};
-  const MusterSaverListener listeners[] = {{on_begin, on_before, on_after, on_end, &first},
-                                           {on_begin, on_before, on_after, on_end, &second}};
+  const MusterSaverListener listeners[] = {{on_begin, on_before, on_after, on_end, NULL, &first},
+                                           {on_begin, on_before, on_after, on_end, NULL, &second}};
   g_auto (Job) job = set_up ();
   g_autoptr (GError) error = NULL;
   saver_hook (&job, (MusterCheckpointSaverOptions){
@@ -234,6 +235,46 @@ MUSTER_TEST (CheckpointSaver, tells_its_listeners)
   MUSTER_EXPECT_EQ (second.before, 2);
   MUSTER_EXPECT_EQ (second.after, 2);
   MUSTER_EXPECT_EQ (second.end, 1);
+}
+
+static void
+on_saved (const MusterSaved *saved, gpointer data)
+{
+  g_string_append_printf (data, " %" G_GINT64_FORMAT " %s", saved->step,
+                          saved->skipped ? "skipped" : "saved");
+  MUSTER_EXPECT_EQ (saved->prefix == NULL, saved->skipped);
+}
+
+/* A save that is skipped is a failure only where nobody hears of it. */
+MUSTER_TEST (CheckpointSaver, tells_of_saves_and_of_skipped_ones)
+{
+  for (int is_heard = 0; is_heard < 2; is_heard++) {
+    g_auto (Job) job = set_up ();
+    g_autoptr (GError) error = NULL;
+    g_autoptr (GString) told = g_string_new (NULL);
+    g_autoptr (MusterNarrowStorage) disk = muster_narrow_storage_new ();
+    const MusterSaverOptions narrow = {.storage = MUSTER_STORAGE (disk),
+                                       .when_full = MUSTER_WHEN_FULL_SKIP};
+    g_autoptr (MusterSaver) saver =
+        muster_saver_new (muster_scaffold_meta_graph (job.scaffold), &narrow, &error);
+    MusterSaverListener listener = {.saved = on_saved, .user_data = told};
+    MusterHook *hook =
+        saver_hook (&job, (MusterCheckpointSaverOptions){.saver = saver,
+                                                         .save_steps = 1,
+                                                         .listeners = &listener,
+                                                         .n_listeners = (gsize)is_heard});
+    MUSTER_ASSERT_TRUE (open_job (&job, &error));
+    muster_narrow_storage_set_free (disk, 0);
+
+    MUSTER_EXPECT_TRUE (train (&job, 1, &error));
+
+    MUSTER_EXPECT_EQ (muster_checkpoint_saver_hook_failures (hook, NULL), is_heard ? 0u : 1u);
+    MUSTER_EXPECT_EQ (muster_monitored_session_finish (job.session, NULL, &error), is_heard);
+    if (is_heard) /* again at the end: nothing durable is that new */
+      MUSTER_EXPECT_STREQ (told->str, " 0 saved 1 skipped 1 skipped");
+    g_autofree char *remove = g_strdup_printf ("rm -r '%s'", job.directory);
+    MUSTER_ASSERT_EQ (system (remove), 0);
+  }
 }
 
 /* A full disk, or a directory that went away, is put up with; training that ends unsaved isn't. */

@@ -204,6 +204,38 @@ MUSTER_TEST (MonitoredSession, comes_back_from_a_lost_session_and_runs_again)
   }
 }
 
+static void
+note_made (MusterSessionReport *report, const GError *error, gpointer user_data)
+{
+  g_string_append_printf (user_data, " %s",
+                          error                                     ? "failed"
+                          : report->outcome == MUSTER_OUTCOME_READY ? "made"
+                                                                    : "?");
+}
+
+static void
+note_lost (const GError *why, guint n, gint64 pause_us, gpointer user_data)
+{
+  MUSTER_EXPECT_GT (pause_us, 0);
+  g_string_append_printf (user_data, " lost %u (%s)", n, why->message);
+}
+
+MUSTER_TEST (MonitoredSession, tells_what_becomes_of_its_sessions)
+{
+  SET_UP (f);
+  const MusterSessionListener listener = {note_made, note_lost, diary};
+  f.options.listener = &listener;
+  muster_fake_master_fail (f.master, "train", 2, 1, MUSTER_ERROR_ABORTED, "gone");
+  muster_fake_master_fail (f.master, "muster/init", 2, 1, MUSTER_ERROR_INVALID_ARGUMENT, "wrong");
+  MUSTER_ASSERT_TRUE (monitored_open (&f, &error));
+  MUSTER_EXPECT_TRUE (monitored_train (&f, NULL, &error));
+
+  MUSTER_EXPECT_FALSE (monitored_train (&f, NULL, &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_STREQ (diary->str, " made lost 1 (gone) failed");
+}
+
 /* MON.38: nothing else is recovered from */
 MUSTER_TEST (MonitoredSession, does_not_come_back_from_a_mistake)
 {
