@@ -88,6 +88,14 @@ muster_saver_estimate (MusterSaver *self, const GPtrArray *tensors)
   return MAX ((guint64)known + outside + BESIDE_BYTES, last);
 }
 
+guint64
+muster_saver_estimate_bytes (MusterSaver *self)
+{
+  g_return_val_if_fail (MUSTER_IS_SAVER (self), 0);
+
+  return self->is_empty ? 0 : muster_saver_estimate (self, NULL);
+}
+
 /* G_MAXUINT64 where nobody knows. */
 static guint64
 look (MusterSaver *self, const MusterRoom *room)

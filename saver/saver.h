@@ -152,6 +152,10 @@ void muster_saver_recover_last_checkpoints (MusterSaver *self, const char *const
  * more. */
 gboolean muster_saver_adopt_directory (MusterSaver *self, const char *directory, GError **error);
 
+/* How many bytes the next checkpoint will take, as far as the graph and the last one tell, without
+ * what saveables add. Any thread. */
+guint64 muster_saver_estimate_bytes (MusterSaver *self);
+
 /* Where its checkpoints are; borrowed. */
 MusterStorage *muster_saver_storage (MusterSaver *self);
 

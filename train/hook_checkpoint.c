@@ -8,12 +8,13 @@
 
 struct _MusterCheckpointSaverHook {
   MusterHook parent;
-  char *directory;           /* (owned) */
-  MusterSaver *saver;        /* (owned) from begin on */
-  MusterScaffold *scaffold;  /* (owned) from begin on */
-  MusterEventWriter *writer; /* (owned) (nullable) */
-  GArray *listeners;         /* (owned) (element-type MusterSaverListener) */
-  MusterClock *clock;        /* (owned) the timer's */
+  char *directory;              /* (owned) */
+  MusterSaver *saver;           /* (owned) from begin on */
+  MusterScaffold *scaffold;     /* (owned) from begin on */
+  MusterEventWriter *writer;    /* (owned) (nullable) */
+  GArray *listeners;            /* (owned) (element-type MusterSaverListener) */
+  MusterClock *clock;           /* (owned) the timer's */
+  MusterPreemption *preemption; /* (owned) (nullable) */
   MusterStepTimer timer;
   gint64 steps_per_run;
   guint most_failures;
@@ -44,6 +45,8 @@ checkpoint_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
     self->saver = muster_saver_new (muster_scaffold_meta_graph (scaffold), NULL, error);
   if (!self->saver || !muster_saver_adopt_directory (self->saver, self->directory, error))
     return FALSE;
+  if (self->preemption)
+    muster_preemption_set_saver (self->preemption, self->saver, self->directory);
   for (guint i = 0; i < self->listeners->len; i++)
     if (listener (self, i)->begin)
       listener (self, i)->begin (listener (self, i)->user_data);
@@ -59,6 +62,12 @@ note_durable (MusterCheckpointSaverHook *self, gint64 step, char *prefix)
   g_free (self->durable);
   self->durable = prefix;
   self->durable_step = step;
+}
+
+static gboolean
+is_preempted (MusterCheckpointSaverHook *self)
+{
+  return self->preemption && muster_preemption_is_requested (self->preemption);
 }
 
 /* A lease that is lost isn't a save that failed: another chief trains on. */
@@ -77,6 +86,8 @@ note_failure (MusterCheckpointSaverHook *self, GError *failure, gint64 step, GEr
     g_propagate_error (error, g_error_copy (failure));
     return FALSE;
   }
+  if (is_preempted (self))
+    return TRUE;
   g_message ("Unable to write the checkpoint of step %" G_GINT64_FORMAT
              " (%u in a row); training goes on. %s",
              step, self->n_failures_in_a_row, failure->message);
@@ -112,6 +123,18 @@ note_skipped (MusterCheckpointSaverHook *self, const MusterSaved *saved, GError 
       saved->step, error);
 }
 
+static gboolean
+write_checkpoint (MusterCheckpointSaverHook *self, MusterSession *session, gint64 step,
+                  MusterSaved *saved, GError **error)
+{
+  if (self->preemption)
+    return muster_preemption_save (self->preemption, self->saver, session, self->directory, step,
+                                   saved, error);
+
+  return muster_saver_save_full (self->saver, session, self->directory, step, saved,
+                                 MUSTER_WAIT_FOREVER, NULL, error);
+}
+
 /* *wants_stop (nullable) is set where a listener asks for it. */
 static gboolean
 save (MusterCheckpointSaverHook *self, MusterSession *session, gint64 step, gboolean *wants_stop,
@@ -123,8 +146,7 @@ save (MusterCheckpointSaverHook *self, MusterSession *session, gint64 step, gboo
   for (guint i = 0; i < self->listeners->len; i++)
     if (listener (self, i)->before_save)
       listener (self, i)->before_save (session, step, listener (self, i)->user_data);
-  gboolean is_done = muster_saver_save_full (self->saver, session, self->directory, step, &saved,
-                                             MUSTER_WAIT_FOREVER, NULL, &failure);
+  gboolean is_done = write_checkpoint (self, session, step, &saved, &failure);
   (void)muster_step_timer_trigger (&self->timer, step, NULL, NULL);
   if (!is_done)
     return note_failure (self, failure, step, error);
@@ -169,6 +191,8 @@ is_saved (MusterCheckpointSaverHook *self, gint64 step)
   if (n == 0 || muster_checkpoint_step (kept[n - 1]) != step)
     return FALSE;
   note_durable (self, step, g_strdup (kept[n - 1]));
+  if (self->preemption)
+    muster_preemption_note_durable (self->preemption, step, self->durable, 0, 0);
 
   return TRUE;
 }
@@ -199,8 +223,8 @@ checkpoint_after_run (MusterHook *hook, MusterRunContext *context, GError **erro
   gint64 stale = muster_run_context_global_step (context);
   gboolean wants_stop = FALSE;
 
-  if (!muster_step_timer_is_due (&self->timer, stale + self->steps_per_run))
-    return TRUE;
+  if (is_preempted (self) || !muster_step_timer_is_due (&self->timer, stale + self->steps_per_run))
+    return TRUE; /* what is left is for the save at the end */
   gint64 step = muster_hook_step_now (self->scaffold, session, error);
   if (step < 0)
     return FALSE;
@@ -214,15 +238,47 @@ checkpoint_after_run (MusterHook *hook, MusterRunContext *context, GError **erro
   return TRUE;
 }
 
+/* One that is preempted saves if it can; what became of it is the preemption's to tell. But who has
+ * been replaced by another chief has to know. */
+static gboolean
+save_preempted (MusterCheckpointSaverHook *self, MusterSession *session, gint64 step,
+                GError **error)
+{
+  g_autoptr (GError) failure = NULL;
+
+  if (save (self, session, step, NULL, &failure) ||
+      !muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION)) {
+    self->n_failures_in_a_row = 0;
+    return TRUE;
+  }
+  g_propagate_error (error, g_steal_pointer (&failure));
+
+  return FALSE;
+}
+
+static gboolean
+save_last (MusterCheckpointSaverHook *self, MusterSession *session, gint64 step, GError **error)
+{
+  if (step == self->durable_step) {
+    if (self->preemption)
+      muster_preemption_note_durable (self->preemption, step, self->durable, 0, 0);
+    return TRUE;
+  }
+
+  return is_preempted (self) ? save_preempted (self, session, step, error)
+                             : save (self, session, step, NULL, error);
+}
+
 static gboolean
 checkpoint_end (MusterHook *hook, MusterSession *session, GError **error)
 {
   MusterCheckpointSaverHook *self = MUSTER_CHECKPOINT_SAVER_HOOK (hook);
-  gint64 step = muster_hook_step_now (self->scaffold, session, error);
+  GCancellable *cancellable =
+      self->preemption ? muster_preemption_cancellable (self->preemption) : NULL;
+  gint64 step =
+      muster_read_global_step (session, self->scaffold, MUSTER_WAIT_FOREVER, cancellable, error);
 
-  if (step < 0)
-    return FALSE;
-  if (step != self->durable_step && !save (self, session, step, NULL, error))
+  if (step < 0 || !save_last (self, session, step, error))
     return FALSE;
   for (guint i = 0; i < self->listeners->len; i++)
     if (listener (self, i)->end)
@@ -247,6 +303,7 @@ checkpoint_finalize (GObject *object)
   g_clear_pointer (&self->writer, muster_event_writer_unref);
   g_array_unref (self->listeners);
   g_clear_object (&self->clock);
+  g_clear_object (&self->preemption);
   g_clear_error (&self->last_failure);
   G_OBJECT_CLASS (muster_checkpoint_saver_hook_parent_class)->finalize (object);
 }
@@ -287,6 +344,7 @@ muster_checkpoint_saver_hook_new (const MusterCheckpointSaverOptions *options, G
   self->steps_per_run = MAX (options->steps_per_run, 1);
   self->most_failures = options->most_failures_in_a_row;
   self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());
+  self->preemption = options->preemption ? g_object_ref (options->preemption) : NULL;
   if (!muster_step_timer_init (&self->timer, options->save_us, options->save_steps, self->clock,
                                error))
     return NULL;

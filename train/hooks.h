@@ -4,6 +4,7 @@
 #include "saver/saver.h"
 #include "train/event_writer.h"
 #include "train/hook.h"
+#include "train/preemption.h"
 
 G_BEGIN_DECLS
 
@@ -47,7 +48,8 @@ typedef struct {
   /* A save that fails warns, is counted, and training goes on; so many in a row fail the run. 0:
    * never. */
   guint most_failures_in_a_row;
-  MusterClock *clock; /* NULL: the machine's */
+  MusterPreemption *preemption; /* (nullable) its saves are this one's: train/preemption.h */
+  MusterClock *clock;           /* NULL: the machine's */
 } MusterCheckpointSaverOptions;
 
 /* Saves at the first session's step (unless that very step was just restored), then as often as

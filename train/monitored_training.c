@@ -98,6 +98,7 @@ add_checkpoint_hook (Assembly *self, GError **error)
                                           .n_listeners = o->n_saver_listeners,
                                           .writer = self->writer,
                                           .most_failures_in_a_row = o->most_failed_saves,
+                                          .preemption = o->preemption,
                                           .clock = o->clock};
 
   if (!o->checkpoint_dir || !is_on (self->save) || has_saver_hook (self))
@@ -149,6 +150,8 @@ assemble (Assembly *self, GError **error)
     if (!self->saver)
       return FALSE;
   }
+  if (o->preemption)
+    (void)add (self, muster_preemption_hook_new (o->preemption));
   if (!o->is_worker && !add_chiefs_hooks (self, error))
     return FALSE;
   add_all (self, o->hooks, o->n_hooks);
