@@ -22,12 +22,13 @@ typedef struct {
   const char *prefix;
   const MusterRestoreOptions *options;
   gint64 deadline_us;
-  GCancellable *cancellable; /* (nullable) */
-  MusterMatch match;         /* (owned) */
-  GArray *runnable;          /* (owned) (element-type guint) assignments that have a value */
-  GPtrArray *initialisers;   /* (owned) (element-type utf8) ops; borrowed from the meta graph */
-  GPtrArray *initialised;    /* (owned) (element-type utf8) variables; borrowed likewise */
-  guint64 done;              /* bytes read and fed */
+  GCancellable *cancellable;     /* (nullable) */
+  MusterRestoreFailure *failure; /* the caller's: what a failure now would mean */
+  MusterMatch match;             /* (owned) */
+  GArray *runnable;              /* (owned) (element-type guint) assignments that have a value */
+  GPtrArray *initialisers;       /* (owned) (element-type utf8) ops; borrowed from the meta graph */
+  GPtrArray *initialised;        /* (owned) (element-type utf8) variables; borrowed likewise */
+  guint64 done;                  /* bytes read and fed */
 } Restore;
 
 static void
@@ -81,26 +82,59 @@ find_runnable (Restore *self)
       g_array_append_val (self->runnable, i);
 }
 
-/* Runs the restore op with the prefix fed. */
+/* Runs ops with the prefix fed. */
+static gboolean
+run_with_prefix (const Restore *self, const char *const *ops, gsize n, GError **error)
+{
+  g_autofree char *path = muster_saver_path_for_master (self->saver, self->prefix);
+  g_autoptr (MusterTensor) name = muster_tensor_new_string (path);
+  MusterFeed feed = {self->saver->info.filename_tensor, name};
+  MusterStep step = {.feeds = &feed,
+                     .n_feeds = 1,
+                     .targets = ops,
+                     .n_targets = n,
+                     .deadline_us = self->deadline_us};
+
+  return muster_session_run (self->session, &step, NULL, NULL, self->cancellable, error);
+}
+
+/* Hands on what the master failed with (transfer full). It reads for itself, and may find damage
+ * that the chief doesn't see; OUT_OF_RANGE is what TensorFlow says of a data file that is too
+ * short. FALSE. */
+static gboolean
+judge_master (const Restore *self, GError *failure, GError **error)
+{
+  if (muster_error_is (failure, MUSTER_ERROR_DATA_LOSS) ||
+      muster_error_is (failure, MUSTER_ERROR_OUT_OF_RANGE)) {
+    self->failure->is_masters = FALSE;
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
+                 "'%s' is whole as the chief reads it, but not as the master does: %s",
+                 self->prefix, failure->message);
+    g_error_free (failure);
+    return FALSE;
+  }
+  if (muster_error_is (failure, MUSTER_ERROR_NOT_FOUND))
+    g_prefix_error (&failure, "Does the master see that directory? ");
+  g_propagate_error (error, failure);
+
+  return FALSE;
+}
+
+/* Where several nodes read, the master reads all of it before it assigns any. */
 static gboolean
 run_restore_op (Restore *self, GError **error)
 {
-  const MusterSaverInfo *info = &self->saver->info;
-  g_autofree char *path = muster_saver_path_for_master (self->saver, self->prefix);
-  g_autoptr (MusterTensor) name = muster_tensor_new_string (path);
-  MusterFeed feed = {info->filename_tensor, name};
-  MusterStep step = {.feeds = &feed,
-                     .n_feeds = 1,
-                     .targets = &info->restore_op,
-                     .n_targets = 1,
-                     .deadline_us = self->deadline_us};
+  const GPtrArray *reads = self->match.plan->restores;
+  GError *failure = NULL;
 
-  if (muster_session_run (self->session, &step, NULL, NULL, self->cancellable, error))
-    return TRUE;
-  if (error && muster_error_is (*error, MUSTER_ERROR_NOT_FOUND))
-    g_prefix_error (error, "Does the master see that directory? ");
+  self->failure->is_masters = TRUE;
+  if (reads->len > 1 &&
+      !run_with_prefix (self, (const char *const *)reads->pdata, reads->len, &failure))
+    return judge_master (self, failure, error);
+  self->failure->is_torn = reads->len > 1;
 
-  return FALSE;
+  return run_with_prefix (self, &self->saver->info.restore_op, 1, &failure) ||
+         judge_master (self, failure, error);
 }
 
 /* The values of one step. */
@@ -236,7 +270,7 @@ feed_batch (const Restore *self, const Batch *batch, GError **error)
 
 /* In this process: everything is read, then assigned in one step. */
 static gboolean
-feed_here (Restore *self, gboolean *has_begun, GError **error)
+feed_here (Restore *self, GError **error)
 {
   g_auto (Batch) batch = {0};
   guint next = 0;
@@ -244,7 +278,7 @@ feed_here (Restore *self, gboolean *has_begun, GError **error)
   fill_batch (self, &batch, &next, G_MAXUINT64);
   if (!read_batch (self, &batch, error))
     return FALSE;
-  *has_begun = TRUE;
+  self->failure->is_masters = TRUE;
 
   return batch.targets->len == 0 || feed_batch (self, &batch, error);
 }
@@ -270,7 +304,7 @@ check_sizes (const Restore *self, GError **error)
 /* Over a wire: everything is checked first, and then read again, so that memory holds no more than
  * a batch. */
 static gboolean
-feed_there (Restore *self, gboolean *has_begun, GError **error)
+feed_there (Restore *self, GError **error)
 {
   MusterRestoreOptions silent = *self->options;
 
@@ -278,11 +312,14 @@ feed_there (Restore *self, gboolean *has_begun, GError **error)
   if (!check_sizes (self, error) ||
       !muster_match_verify (&self->match, &silent, self->cancellable, error))
     return FALSE;
-  *has_begun = TRUE;
   for (guint next = 0; next < self->runnable->len;) {
     g_auto (Batch) batch = {0};
     fill_batch (self, &batch, &next, BATCH_BYTES);
-    if (!read_batch (self, &batch, error) || !feed_batch (self, &batch, error))
+    self->failure->is_masters = FALSE; /* what is read may have changed since */
+    if (!read_batch (self, &batch, error))
+      return FALSE;
+    *self->failure = (MusterRestoreFailure){.is_masters = TRUE, .is_torn = TRUE};
+    if (!feed_batch (self, &batch, error))
       return FALSE;
   }
 
@@ -290,23 +327,21 @@ feed_there (Restore *self, gboolean *has_begun, GError **error)
 }
 
 static gboolean
-assign (Restore *self, gboolean *has_begun, GError **error)
+assign (Restore *self, GError **error)
 {
   gboolean is_here = muster_session_is_here (self->session);
 
   if (self->match.plan->can_feed && (is_here || !self->match.is_plain))
-    return is_here ? feed_here (self, has_begun, error) : feed_there (self, has_begun, error);
+    return is_here ? feed_here (self, error) : feed_there (self, error);
   if (!self->match.is_plain) {
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,
                  "'%s' can only be restored as it is: the graph computes the names that it reads",
                  self->prefix);
     return FALSE;
   }
-  if (!muster_match_verify (&self->match, self->options, self->cancellable, error))
-    return FALSE;
-  *has_begun = TRUE;
 
-  return run_restore_op (self, error);
+  return muster_match_verify (&self->match, self->options, self->cancellable, error) &&
+         run_restore_op (self, error);
 }
 
 /* The global variables that get no value from the checkpoint, by name. */
@@ -425,13 +460,13 @@ copy_names (GPtrArray *names)
 
 /* What lies outside the graph. That the checkpoint holds nothing of it is no damage. */
 static GPtrArray *
-read_outside (Restore *self, gboolean *has_begun, GError **error)
+read_outside (Restore *self, GError **error)
 {
   GError *failure = NULL;
   GPtrArray *states =
       muster_saveables_read (self->saver->saveables, self->saver->storage, self->prefix, &failure);
 
-  *has_begun = failure && !muster_error_is (failure, MUSTER_ERROR_DATA_LOSS);
+  self->failure->is_masters = failure && !muster_error_is (failure, MUSTER_ERROR_DATA_LOSS);
   if (failure)
     g_propagate_error (error, failure);
 
@@ -439,16 +474,18 @@ read_outside (Restore *self, gboolean *has_begun, GError **error)
 }
 
 static gboolean
-restore (Restore *self, MusterRestored *restored, gboolean *has_begun, GError **error)
+restore (Restore *self, MusterRestored *restored, GError **error)
 {
   if (!muster_match_make (&self->match, self->saver, self->prefix, self->options, error) ||
       !muster_match_check (&self->match, error))
     return FALSE;
   find_runnable (self);
   g_autoptr (GPtrArray) states =
-      find_initialisers (self, error) ? read_outside (self, has_begun, error) : NULL;
-  if (!states || !assign (self, has_begun, error) || !initialise (self, error) ||
-      !muster_saveables_hand_out (states, error))
+      find_initialisers (self, error) ? read_outside (self, error) : NULL;
+  if (!states || !assign (self, error))
+    return FALSE;
+  self->failure->is_masters = TRUE; /* what follows says nothing of the checkpoint */
+  if (!initialise (self, error) || !muster_saveables_hand_out (states, error))
     return FALSE;
   restored->prefix = g_strdup (self->prefix);
   restored->n_tensors = self->match.fit.n_wanted;
@@ -475,27 +512,38 @@ hold (MusterSaver *self, const char *prefix, GError **error)
   return lock;
 }
 
+static void
+add_torn (GError *failure)
+{
+  g_autofree char *message = failure->message;
+
+  failure->message = g_strconcat (message, " (some variables have values of it already)", NULL);
+}
+
 gboolean
 muster_saver_restore_one (MusterSaver *self, MusterSession *session, const char *prefix,
                           const MusterRestoreOptions *options, MusterRestored *restored,
-                          gboolean *has_begun, gint64 deadline_us, GCancellable *cancellable,
-                          GError **error)
+                          MusterRestoreFailure *meaning, gint64 deadline_us,
+                          GCancellable *cancellable, GError **error)
 {
   g_auto (Restore) run = {.saver = self,
                           .session = session,
                           .prefix = prefix,
                           .options = options,
                           .deadline_us = deadline_us,
-                          .cancellable = cancellable};
+                          .cancellable = cancellable,
+                          .failure = meaning};
   GError *failure = NULL;
 
-  *has_begun = FALSE;
+  *meaning = (MusterRestoreFailure){0};
   MusterStorageLock *lock = hold (self, prefix, &failure);
-  gboolean is_done = !failure && restore (&run, restored, has_begun, &failure);
+  gboolean is_done = !failure && restore (&run, restored, &failure);
   muster_storage_unlock (self->storage, lock);
   if (is_done)
     return TRUE;
-  if (*has_begun)
+  if (meaning->is_torn && !meaning->is_masters)
+    add_torn (failure);
+  if (meaning->is_masters)
     g_prefix_error (&failure, "Restoring '%s': ", prefix);
   g_propagate_error (error, failure);
 
@@ -519,7 +567,7 @@ muster_saver_restore_with (MusterSaver *self, MusterSession *session, const char
   static const MusterRestoreOptions plain;
   g_auto (MusterRestored) unwanted = {0};
   MusterRestored result = {0};
-  gboolean has_begun;
+  MusterRestoreFailure meaning;
 
   g_return_val_if_fail (MUSTER_IS_SAVER (self) && MUSTER_IS_SESSION (session), FALSE);
 
@@ -534,7 +582,7 @@ muster_saver_restore_with (MusterSaver *self, MusterSession *session, const char
     return FALSE;
   }
   if (!muster_saver_restore_one (self, session, prefix, options ? options : &plain, &result,
-                                 &has_begun, deadline_us, cancellable, error))
+                                 &meaning, deadline_us, cancellable, error))
     return FALSE;
   *(restored ? restored : &unwanted) = result;
 

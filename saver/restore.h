@@ -46,7 +46,8 @@ void muster_restored_clear (MusterRestored *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterRestored, muster_restored_clear)
 
 /* muster_saver_restore () with options (nullable); restored is nullable. Everything is read and
- * checked before the first variable changes. While it runs, the checkpoint is kept from being
+ * checked before the first variable changes, also by a master that reads for itself: what it alone
+ * finds damaged is DATA_LOSS, too. While it runs, the checkpoint is kept from being
  * removed. INVALID_ARGUMENT for a prefix that is NULL or "". */
 gboolean muster_saver_restore_with (MusterSaver *self, MusterSession *session, const char *prefix,
                                     const MusterRestoreOptions *options, MusterRestored *restored,

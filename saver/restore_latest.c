@@ -84,8 +84,9 @@ typedef struct {
 } Choice;
 
 typedef struct {
-  char *prefix;  /* (owned) */
-  GError *error; /* (owned) */
+  char *prefix;     /* (owned) */
+  GError *error;    /* (owned) */
+  gboolean is_torn; /* some variables had values of it */
 } Fault;
 
 static void
@@ -142,18 +143,19 @@ begin_life (Choice *self, const char *prefix, GError **error)
 /* *is_final: no other one is to be tried. */
 static gboolean
 try_one (Choice *self, const char *prefix, MusterRestored *result, gboolean *is_final,
-         GError **error)
+         gboolean *is_torn, GError **error)
 {
   g_autoptr (GError) failure = NULL;
-  gboolean has_begun = FALSE;
+  MusterRestoreFailure meaning = {0};
 
   *is_final = TRUE;
   if (begin_life (self, prefix, &failure) &&
-      muster_saver_restore_one (self->saver, self->session, prefix, self->options, result,
-                                &has_begun, self->deadline_us, self->cancellable, &failure))
+      muster_saver_restore_one (self->saver, self->session, prefix, self->options, result, &meaning,
+                                self->deadline_us, self->cancellable, &failure))
     return TRUE;
   (void)muster_saver_excuse (self->saver, NULL); /* it has failed in words */
-  *is_final = has_begun || !is_not_whole (failure) || self->options->fall_back_off;
+  *is_torn = meaning.is_torn;
+  *is_final = meaning.is_masters || !is_not_whole (failure) || self->options->fall_back_off;
   g_propagate_error (error, g_steal_pointer (&failure));
 
   return FALSE;
@@ -165,15 +167,15 @@ restore_first (Choice *self, GPtrArray *prefixes, MusterRestored *result, GError
 {
   for (guint i = 0; i < prefixes->len; i++) {
     GError *failure = NULL;
-    gboolean is_final;
-    if (try_one (self, prefixes->pdata[i], result, &is_final, &failure))
+    gboolean is_final, is_torn;
+    if (try_one (self, prefixes->pdata[i], result, &is_final, &is_torn, &failure))
       return TRUE;
     if (is_final) {
       g_propagate_error (error, failure);
       return FALSE;
     }
     Fault *fault = g_new (Fault, 1);
-    *fault = (Fault){g_strdup (prefixes->pdata[i]), failure};
+    *fault = (Fault){g_strdup (prefixes->pdata[i]), failure, is_torn};
     g_ptr_array_add (self->faults, fault);
   }
   const Fault *newest = self->faults->pdata[0];
@@ -203,14 +205,15 @@ put_aside (Choice *self, const Fault *fault, GString *lines)
           ? g_strdup (fault->error->message)
           : g_strdup_printf ("%s is damaged: %s", fault->prefix, fault->error->message);
   add_line (lines, line);
+  const char *use =
+      fault->is_torn ? "every variable was assigned anew" : "nothing was read from it";
   if (self->options->keep_damaged)
-    g_string_append (lines, "\n  passed over; nothing was read from it");
+    g_string_append_printf (lines, "\n  passed over; %s", use);
   else if (muster_checkpoint_set_aside (self->saver->storage, fault->prefix, fault->error->message,
                                         &aside, &failure))
-    g_string_append_printf (lines, "\n  set aside as %s; nothing was read from it", aside);
+    g_string_append_printf (lines, "\n  set aside as %s; %s", aside, use);
   else
-    g_string_append_printf (lines, "\n  passed over; nothing was read from it (%s)",
-                            failure->message);
+    g_string_append_printf (lines, "\n  passed over; %s (%s)", use, failure->message);
 }
 
 static void

@@ -60,6 +60,7 @@ muster_restore_plan_free (MusterRestorePlan *self)
   g_clear_pointer (&self->wanted, g_array_unref);
   g_clear_pointer (&self->assignments, g_array_unref);
   g_clear_pointer (&self->uses, g_array_unref);
+  g_clear_pointer (&self->restores, g_ptr_array_unref);
   g_clear_pointer (&self->texts, g_string_chunk_free);
   muster_graph_unref (self->graph);
   g_free (self);
@@ -356,6 +357,7 @@ muster_restore_plan_new (MusterGraph *graph, const char *restore_op, GError **er
       .wanted = g_array_new (FALSE, FALSE, sizeof (MusterWanted)),
       .assignments = g_array_new (FALSE, FALSE, sizeof (MusterAssignment)),
       .uses = g_array_new (FALSE, FALSE, sizeof (guint)),
+      .restores = g_ptr_array_new (),
       .texts = g_string_chunk_new (TEXT_BLOCK),
       .can_feed = TRUE,
   };
@@ -364,8 +366,11 @@ muster_restore_plan_new (MusterGraph *graph, const char *restore_op, GError **er
 
   walk (&maker, from);
   add_other_sinks (&maker, from);
-  for (guint i = 0; i < maker.restores->len; i++)
-    add_wanted (&maker, g_array_index (maker.restores, guint32, i));
+  for (guint i = 0; i < maker.restores->len; i++) {
+    guint32 index = g_array_index (maker.restores, guint32, i);
+    g_ptr_array_add (self->restores, node_at (&maker, index)->name);
+    add_wanted (&maker, index);
+  }
   for (guint i = 0; i < maker.sinks->len; i++)
     add_assignment (&maker, g_array_index (maker.sinks, guint32, i));
   self->can_feed = self->can_feed && self->assignments->len > 0;

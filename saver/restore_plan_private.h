@@ -32,6 +32,7 @@ typedef struct {
   GArray *wanted;      /* (owned) (element-type MusterWanted) */
   GArray *assignments; /* (owned) (element-type MusterAssignment) */
   GArray *uses;        /* (owned) (element-type guint) indexes of wanted */
+  GPtrArray *restores; /* (owned) (element-type utf8) the RestoreV2 nodes; borrowed */
   GStringChunk *texts; /* (owned) */
   gboolean can_feed;   /* all that is read is known: the outputs may be fed instead */
 } MusterRestorePlan;

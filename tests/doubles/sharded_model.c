@@ -186,22 +186,33 @@ add_whole_save (const MusterShardedModel *model, MusterGraphBuilder *builder)
   add_after (builder, "save/Identity", "save/Const", "save/SaveV2");
 }
 
+/* One RestoreV2, and what it goes to. */
+static void
+add_restore_v2 (const MusterShardedModel *model, MusterGraphBuilder *builder, const char *name,
+                const char *const *assigns, gsize first, gsize n)
+{
+  begin_io (model, builder, "RestoreV2", name, "save/Const", first, n);
+  for (gsize i = 0; i < n; i++) {
+    g_autofree char *value = g_strdup_printf ("%s:%" G_GSIZE_FORMAT, name, i);
+    muster_graph_builder_node (builder, "Assign", assigns[first + i]);
+    muster_graph_builder_input (builder, variables[first + i]);
+    muster_graph_builder_input (builder, i == 0 ? name : value);
+    muster_graph_builder_attr_type (builder, "T", dtypes[first + i]);
+    muster_graph_builder_attr_bool (builder, "use_locking", TRUE);
+    muster_graph_builder_attr_bool (builder, "validate_shape", TRUE);
+  }
+}
+
 static void
 add_restore (const MusterShardedModel *model, MusterGraphBuilder *builder)
 {
   static const char *const assigns[] = {"save/Assign", "save/Assign_1", "save/Assign_2",
                                         "save/Assign_3", NULL};
+  const gsize n = model->is_whole ? N_VARIABLES : PER_SHARD;
 
-  begin_io (model, builder, "RestoreV2", "save/RestoreV2", "save/Const", 0, N_VARIABLES);
-  for (gsize i = 0; i < N_VARIABLES; i++) {
-    g_autofree char *value = g_strdup_printf ("save/RestoreV2:%" G_GSIZE_FORMAT, i);
-    muster_graph_builder_node (builder, "Assign", assigns[i]);
-    muster_graph_builder_input (builder, variables[i]);
-    muster_graph_builder_input (builder, i == 0 ? "save/RestoreV2" : value);
-    muster_graph_builder_attr_type (builder, "T", dtypes[i]);
-    muster_graph_builder_attr_bool (builder, "use_locking", TRUE);
-    muster_graph_builder_attr_bool (builder, "validate_shape", TRUE);
-  }
+  add_restore_v2 (model, builder, "save/RestoreV2", assigns, 0, n);
+  if (!model->is_whole)
+    add_restore_v2 (model, builder, "save/RestoreV2_1", assigns, n, n);
   muster_graph_builder_group (builder, "save/restore_all", assigns);
 }
 
@@ -272,8 +283,10 @@ gboolean
 muster_sharded_model_set (const MusterShardedModel *model, MusterSession *session, guint8 value,
                           GError **error)
 {
-  static const char *const outputs[] = {"save/RestoreV2:0", "save/RestoreV2:1", "save/RestoreV2:2",
-                                        "save/RestoreV2:3"};
+  static const char *const whole[] = {"save/RestoreV2:0", "save/RestoreV2:1", "save/RestoreV2:2",
+                                      "save/RestoreV2:3"};
+  static const char *const sharded[] = {"save/RestoreV2:0", "save/RestoreV2:1",
+                                        "save/RestoreV2_1:0", "save/RestoreV2_1:1"};
   static const char *const target = "save/restore_all";
   g_autoptr (GPtrArray) tensors =
       g_ptr_array_new_with_free_func ((GDestroyNotify)muster_tensor_unref);
@@ -283,7 +296,7 @@ muster_sharded_model_set (const MusterShardedModel *model, MusterSession *sessio
 
   for (gsize i = 0; i < N_VARIABLES; i++) {
     g_ptr_array_add (tensors, filled (model, i, value));
-    feeds[i] = (MusterFeed){outputs[i], tensors->pdata[i]};
+    feeds[i] = (MusterFeed){(model->is_whole ? whole : sharded)[i], tensors->pdata[i]};
   }
 
   return muster_session_run (session, &step, NULL, NULL, NULL, error);

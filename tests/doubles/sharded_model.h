@@ -8,8 +8,8 @@ G_BEGIN_DECLS
 
 /* A model whose saver writes two shards and merges them, as TensorFlow's sharded saver does: "v"
  * (float [2]) and the first half of the partitioned variable "p" (float [2 rows, 2]) in one, "w"
- * (int64) and the other half in the other. Every byte of it has one value, so that a mixture of two
- * saves shows. */
+ * (int64) and the other half in the other; each is restored by a RestoreV2 of its own. Every byte
+ * of it has one value, so that a mixture of two saves shows. */
 typedef struct {
   gboolean is_whole; /* one SaveV2 writes all, and nothing is merged */
   gint64 rows;       /* of each half of "p"; 0: 2 */
