@@ -28,10 +28,13 @@ _ANYONE = ["//tests:__subpackages__", "//bench:__subpackages__", "//examples:__s
 
 WARNINGS = ["-Wall", "-Wextra"]
 
-def users_of(room):
-    return _ANYONE + ["//%s:__subpackages__" % other for other in LINE if room in LINE[other]]
+# the rooms of libmuster; libmuster-engine is the engine on top of it
+LIBRARY = LINE["train"] + ["train"]
 
-def room(name, protos = [], deps = [], exclude = [], copts = []):
+def users_of(room):
+    return _ANYONE + ["//:__pkg__"] + ["//%s:__subpackages__" % other for other in LINE if room in LINE[other]]
+
+def room(name, protos = [], deps = [], exclude = [], copts = [], internal = []):
     """The library of folder `name`, over the rooms that LINE gives it.
 
     Args:
@@ -40,6 +43,7 @@ def room(name, protos = [], deps = [], exclude = [], copts = []):
       deps: system libraries.
       exclude: sources that belong to another target of the folder.
       copts: further compiler flags.
+      internal: headers that aren't installed, besides *_private.h: for other rooms alone.
     """
     own = []
     if protos:
@@ -60,4 +64,9 @@ def room(name, protos = [], deps = [], exclude = [], copts = []):
             "@system//:gio",
             "@system//:glib",
         ],
+    )
+    native.filegroup(
+        name = "public_headers",
+        srcs = native.glob(["*.h"], exclude = ["*_private.h"] + internal),
+        visibility = ["//visibility:public"],
     )

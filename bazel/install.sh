@@ -1,0 +1,58 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# bazel run //:install -- [--prefix=/usr/local] [--libdir=PREFIX/lib] [--destdir=DIR]
+# Installs the command, the libraries, and what it takes to build against them. What is installed says that it lies
+# below the prefix; with --destdir it is put below that folder for the time being.
+set -eu
+from=${BUILD_WORKING_DIRECTORY:-$PWD}
+version=unknown
+prefix=/usr/local libdir='' destdir=''
+
+absolute() {
+  case $1 in
+    '' | /*) echo "$1" ;;
+    *) echo "$from/$1" ;;
+  esac
+}
+
+for word; do
+  case $word in
+    --prefix=?*) prefix=$(absolute "${word#*=}") ;;
+    --libdir=?*) libdir=$(absolute "${word#*=}") ;;
+    --destdir=?*) destdir=$(absolute "${word#*=}") ;;
+    *)
+      echo "install: unknown argument '$word'; usage: install [--prefix=DIR] [--libdir=DIR] [--destdir=DIR]" >&2
+      exit 2
+      ;;
+  esac
+done
+libdir=${libdir:-$prefix/lib}
+if [ -d "$0.runfiles/muster" ]; then cd "$0.runfiles/muster"; fi
+
+to=$destdir$prefix lib=$destdir$libdir include=$destdir$prefix/include/muster-0
+
+# command -p: the system's, whatever else is called `install` where this runs
+folder() { command -p install -d -m 755 "$@"; }
+put() { command -p install -m 644 "$@"; }
+put_program() { command -p install -m 755 "$@"; }
+fill_in() { # fill_in FILE TO: with the folders' names in their places
+  sed "s|@prefix@|$prefix|g; s|@libdir@|$libdir|g; s|@version@|$version|g" "$1" >"$2"
+  chmod 644 "$2"
+}
+
+folder "$to/bin" "$lib/pkgconfig"
+put_program cli/muster "$to/bin/muster"
+for name in muster muster-engine; do
+  put "lib$name.so.$version" "$lib/"
+  ln -sf "lib$name.so.$version" "$lib/lib$name.so.0"
+  ln -sf "lib$name.so.0" "$lib/lib$name.so"
+  fill_in "bazel/$name.pc.in" "$lib/pkgconfig/$name.pc"
+done
+for header in */*.h; do
+  folder "$include/${header%/*}"
+  put "$header" "$include/$header"
+done
+mv "$include/include/muster.h" "$include/muster.h"
+rmdir "$include/include"
+
+echo "installed muster $version below $to"
