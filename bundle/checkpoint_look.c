@@ -4,7 +4,11 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "bundle/bundle_index.h"
+#include "bundle/checkpoint_record.h"
+#include "bundle/crc32c.h"
 #include "bundle/storage_private.h"
+
+#include <string.h>
 
 /* How long each data file must be for its tensors: as many as the index names. */
 static GHashTable *
@@ -74,4 +78,57 @@ muster_checkpoint_look (MusterStorage *storage, const char *prefix, MusterCheckp
       return FALSE;
   }
   return TRUE;
+}
+
+typedef enum { AS_SAVED, CHANGED, NOT_THERE } Found;
+
+/* Looks at a file that the side file has a sum of. */
+static Found
+compare_file (MusterStorage *storage, const char *prefix, const MusterSideFile *file)
+{
+  MusterStorageInfo info;
+  g_autofree char *path = g_strconcat (prefix, file->name, NULL);
+  if (!muster_storage_look (storage, path, &info, NULL))
+    return NOT_THERE;
+  if (info.size != file->size)
+    return CHANGED;
+  g_autoptr (GBytes) bytes = muster_storage_read (storage, path, NULL);
+  if (bytes == NULL)
+    return NOT_THERE;
+  gsize size;
+  const void *data = g_bytes_get_data (bytes, &size);
+  return size == file->size && muster_crc32c_extend (0, data, size) == file->crc32c ? AS_SAVED
+                                                                                    : CHANGED;
+}
+
+static const MusterSideFile *
+find_sum (const MusterSideCheckpoint *self, const char *name)
+{
+  for (guint i = 0; i < self->files->len; i++) {
+    const MusterSideFile *file = &g_array_index (self->files, MusterSideFile, i);
+    if (file->has_crc && strcmp (file->name, name) == 0)
+      return file;
+  }
+  return NULL;
+}
+
+gboolean
+muster_checkpoint_check_meta_graph (MusterStorage *storage, const char *prefix, GError **error)
+{
+  g_autofree char *directory = g_path_get_dirname (prefix);
+  storage = storage != NULL ? storage : muster_local_storage ();
+  g_autoptr (MusterCheckpointRecord) record =
+      muster_checkpoint_record_read (storage, directory, NULL);
+  const MusterSideCheckpoint *known =
+      record != NULL ? muster_checkpoint_record_find (record, prefix) : NULL;
+  const MusterSideFile *index = known != NULL ? find_sum (known, ".index") : NULL,
+                       *meta = known != NULL ? find_sum (known, ".meta") : NULL;
+  if (index == NULL || meta == NULL || compare_file (storage, prefix, index) != AS_SAVED ||
+      compare_file (storage, prefix, meta) != CHANGED)
+    return TRUE;
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
+               "The meta graph '%s.meta' isn't as it was saved, by its sum in '%s/%s'. The tensors "
+               "don't depend on it: take another checkpoint's, or export the graph anew",
+               prefix, directory, MUSTER_RECORD_FILE);
+  return FALSE;
 }

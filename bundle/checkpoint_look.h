@@ -19,4 +19,11 @@ typedef struct {
 gboolean muster_checkpoint_look (MusterStorage *storage, const char *prefix,
                                  MusterCheckpointLook *look, GError **error);
 
+/* Whether PREFIX.meta, which has no checksum inside, is as it was saved: compared with the side
+ * file's sum (checkpoint_record.h). FALSE with DATA_LOSS where it isn't. TRUE also where there is
+ * nothing to compare: no meta graph, no side file that can be read, or one that tells of another
+ * checkpoint of that name (its sum of the index isn't this index's). storage NULL: local files. */
+gboolean muster_checkpoint_check_meta_graph (MusterStorage *storage, const char *prefix,
+                                             GError **error);
+
 G_END_DECLS

@@ -119,7 +119,8 @@ muster_listed_verify (MusterListed *self, MusterProgress *progress, guint64 befo
   const gint64 started_us = muster_clock_now_us (muster_system_clock ());
   muster_progress_part (progress, what, before, all);
   if (!muster_cli_checkpoint_open (&opened, self->prefix, &error) ||
-      !muster_bundle_reader_verify (opened.reader, muster_progress_at, progress, NULL, &error))
+      !muster_bundle_reader_verify (opened.reader, muster_progress_at, progress, NULL, &error) ||
+      !muster_checkpoint_check_meta_graph (NULL, self->prefix, &error))
     set_damage (self, error);
   else if (self->reason == NULL)
     self->state = "whole";

@@ -2,9 +2,12 @@
 #include "train/scaffold.h"
 
 #include "base/error.h"
+#include "bundle/checkpoint_look.h"
 #include "graph/graph_builder.h"
 
 #include <string.h>
+
+#define META ".meta"
 
 struct _MusterScaffold {
   gatomicrefcount refs;
@@ -112,6 +115,11 @@ muster_scaffold_new (MusterMetaGraph *meta_graph, GError **error)
 MusterScaffold *
 muster_scaffold_load (const char *path, GError **error)
 {
+  if (g_str_has_suffix (path, META)) {
+    g_autofree char *prefix = g_strndup (path, strlen (path) - strlen (META));
+    if (!muster_checkpoint_check_meta_graph (NULL, prefix, error))
+      return NULL;
+  }
   g_autoptr (MusterMetaGraph) meta_graph = muster_meta_graph_load (path, error);
   if (meta_graph == NULL)
     return NULL;

@@ -15,7 +15,8 @@ typedef struct _MusterScaffold MusterScaffold;
 /* INVALID_ARGUMENT where the meta graph contradicts itself. */
 MusterScaffold *muster_scaffold_new (MusterMetaGraph *meta_graph, GError **error);
 
-/* Loads a .meta file; errors name it. */
+/* Loads a .meta file; errors name it. DATA_LOSS for a checkpoint's that isn't as it was saved
+ * (bundle/checkpoint_look.h). */
 MusterScaffold *muster_scaffold_load (const char *path, GError **error);
 
 MusterScaffold *muster_scaffold_ref (MusterScaffold *self);

@@ -119,6 +119,14 @@ expect 0 "model.ckpt-6" $muster save $model --checkpoint-dir="$work/run"
 expect 3 "fail, skip or pause, not 'cry'" $muster save $model --checkpoint-dir="$work/run" --when-full=cry
 expect 0 '"skipped":false' $muster save $model --checkpoint-dir="$work/kept" --json --when-full=skip --keep=-1
 expect 0 "durable, " $muster save $model --checkpoint-dir="$work/kept" --when-full=pause
+
+# A meta graph isn't as it was saved: verify says so, and nobody takes it.
+cp -r "$work/run" "$work/changed"
+expect 0 "whole" $muster checkpoint verify "$work/changed/model.ckpt-6"
+expect 0 "ready: model.ckpt-6" $muster prepare --meta-graph="$work/changed/model.ckpt-6.meta" --master=local
+printf '\x7f' | dd of="$work/changed/model.ckpt-6.meta" bs=1 seek=100 conv=notrunc status=none
+expect 1 "The meta graph 'model.ckpt-6.meta' isn't as it was saved" $muster checkpoint verify "$work/changed"
+expect 3 "isn't as it was saved" $muster prepare --meta-graph="$work/changed/model.ckpt-6.meta" --master=local
 expect 1 "global_step           int64 []  5 → 6" $muster checkpoint diff "$work/run/model.ckpt-5" "$work/run"
 cp -r "$work/run" "$work/pruned"
 expect 0 "1 of 2 checkpoints" $muster checkpoint prune "$work/pruned" --keep=1

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bundle/bundle_reader.h"
+#include "bundle/checkpoint_look.h"
 #include "bundle/checkpoint_state.h"
 #include "saver/async_saver.h"
 #include "saver/probe.h"
 #include "saver/restore.h"
 #include "tests/doubles/small_model.h"
 #include "tests/gtest_shim.h"
+
+#include <glib/gstdio.h>
 
 typedef struct {
   MusterFakeClock *clock;
@@ -434,4 +437,76 @@ MUSTER_TEST (Saver, reads_the_step_from_a_name)
   MUSTER_EXPECT_EQ (muster_checkpoint_step ("model.ckpt-12x"), -1);
   MUSTER_EXPECT_EQ (muster_checkpoint_step ("model.ckpt--12"), 12);
   MUSTER_EXPECT_EQ (muster_checkpoint_step ("m-99999999999999999999"), -1);
+}
+
+/* A meta graph has no checksum inside; the side file has one. */
+static gboolean
+is_as_saved (const char *prefix)
+{
+  g_autoptr (GError) error = NULL;
+  gboolean is_as_saved = muster_checkpoint_check_meta_graph (NULL, prefix, &error);
+
+  if (!is_as_saved)
+    MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
+
+  return is_as_saved;
+}
+
+static void
+flip_bit (const char *prefix, const char *part, gsize at)
+{
+  g_autofree char *path = g_strconcat (prefix, part, NULL);
+  g_autofree char *bytes = NULL;
+  gsize size = 0;
+
+  MUSTER_ASSERT_TRUE (g_file_get_contents (path, &bytes, &size, NULL) && at < size);
+  bytes[at] ^= 1;
+  MUSTER_EXPECT_TRUE (g_file_set_contents (path, bytes, (gssize)size, NULL));
+}
+
+MUSTER_TEST (Save, lets_a_changed_meta_graph_be_told)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (GError) error = NULL;
+  muster_small_model_play (f.master);
+  g_autofree char *prefix = save (&f, muster_test_tmpdir (), 7, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  g_autofree char *meta = g_strconcat (prefix, ".meta", NULL);
+
+  MUSTER_EXPECT_TRUE (is_as_saved (prefix));
+  flip_bit (prefix, ".meta", 100);
+  MUSTER_EXPECT_FALSE (is_as_saved (prefix));
+  flip_bit (prefix, ".meta", 100);
+  MUSTER_EXPECT_TRUE (is_as_saved (prefix));
+  MUSTER_EXPECT_TRUE (g_file_set_contents (meta, "short", -1, NULL));
+  MUSTER_EXPECT_FALSE (is_as_saved (prefix));
+}
+
+MUSTER_TEST (Save, lets_a_meta_graph_pass_that_nothing_is_known_of)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (GError) error = NULL;
+  muster_small_model_play (f.master);
+  g_autofree char *prefix = save (&f, muster_test_tmpdir (), 7, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  g_autofree char *meta = g_strconcat (prefix, ".meta", NULL);
+  g_autofree char *other = below_tmpdir ("model.ckpt-8");
+  g_autofree char *side = below_tmpdir ("checkpoint.muster");
+
+  MUSTER_EXPECT_TRUE (is_as_saved (other));
+  flip_bit (prefix, ".meta", 100);
+  /* TensorFlow has saved there since. */
+  MUSTER_EXPECT_TRUE (muster_small_model_write (prefix, muster_small_variables, 1, 3, NULL));
+  MUSTER_EXPECT_TRUE (is_as_saved (prefix));
+
+  g_autofree char *again = save (&f, muster_test_tmpdir (), 7, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  flip_bit (prefix, ".meta", 100);
+  MUSTER_EXPECT_FALSE (is_as_saved (prefix));
+  (void)g_unlink (meta);
+  MUSTER_EXPECT_TRUE (is_as_saved (prefix));
+  MUSTER_EXPECT_TRUE (g_file_set_contents (meta, "another", -1, NULL));
+  MUSTER_EXPECT_FALSE (is_as_saved (prefix));
+  flip_bit (side, "", 30);
+  MUSTER_EXPECT_TRUE (is_as_saved (prefix));
 }
