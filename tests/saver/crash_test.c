@@ -6,7 +6,7 @@
 #include "bundle/checkpoint_state.h"
 #include "bundle/set_aside.h"
 #include "engine/local_master.h"
-#include "saver/saver.h"
+#include "saver/async_saver.h"
 #include "tests/doubles/crash_storage.h"
 #include "tests/doubles/sharded_model.h"
 #include "tests/gtest_shim.h"
@@ -17,11 +17,14 @@
 /* What the model's every byte is: in the checkpoints before, in the save that is stopped, in the
  * one after. */
 enum { OLDEST = 1, OLD = 2, NEW = 3, NEXT = 4 };
+/* And what training makes of it while a save in the background writes. */
+#define TRAINED 9
 
 typedef struct {
   MusterShardedModel model;
   gint64 steps[3];     /* of OLDEST, OLD and NEW; -1: without a number; -2: there is no such save */
   gboolean is_damaged; /* NEW is saved and damaged; it is a restore that is stopped */
+  gboolean is_async;   /* saved in the background */
 } Story;
 
 /* A process: it begins with what its store holds. */
@@ -31,6 +34,7 @@ typedef struct {
   MusterMaster *master;
   MusterSession *session;
   MusterSaver *saver;
+  MusterAsyncSaver *async; /* (nullable) */
 } Life;
 
 static Life
@@ -44,6 +48,8 @@ live (const Story *story, MusterCrashStorage *crash)
   life.session = muster_master_create_session (life.master, muster_meta_graph_graph (meta_graph),
                                                NULL, MUSTER_WAIT_FOREVER, NULL, NULL);
   life.saver = muster_saver_new (meta_graph, &options, NULL);
+  if (story->is_async)
+    life.async = muster_async_saver_new (life.saver, life.session, NULL, NULL);
 
   return life;
 }
@@ -51,17 +57,33 @@ live (const Story *story, MusterCrashStorage *crash)
 static void
 die (Life *life)
 {
+  g_clear_object (&life->async);
   g_clear_object (&life->session);
   g_clear_object (&life->master);
   g_clear_object (&life->saver);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Life, die)
 
+/* Training goes on between the cut and the write. */
+static gboolean
+save_in_background (Life *life, gint64 step, GError **error)
+{
+  const gint64 deadline_us = g_get_monotonic_time () + 60 * MUSTER_SECOND;
+  g_autoptr (MusterSaveTicket) ticket =
+      muster_async_saver_save (life->async, DIRECTORY, step, deadline_us, NULL, error);
+
+  return ticket && muster_sharded_model_set (&life->story->model, life->session, TRAINED, error) &&
+         muster_async_saver_sync (life->async, deadline_us, NULL, error);
+}
+
 static gboolean
 save (Life *life, guint8 value, gint64 step, GError **error)
 {
   g_autofree char *prefix = NULL;
 
+  if (life->async)
+    return muster_sharded_model_set (&life->story->model, life->session, value, error) &&
+           save_in_background (life, step, error);
   if (muster_sharded_model_set (&life->story->model, life->session, value, error))
     prefix = muster_saver_save (life->saver, life->session, DIRECTORY, step, MUSTER_WAIT_FOREVER,
                                 NULL, error);
@@ -342,6 +364,21 @@ MUSTER_TEST (Crash, in_a_sharded_save_of_the_same_name)
   expect_no_fault (&story);
 }
 
+MUSTER_TEST (Crash, in_a_save_in_the_background)
+{
+  const Story story = {
+      .model = {.is_whole = TRUE, .max_to_keep = 2}, .steps = {10, 20, 30}, .is_async = TRUE};
+
+  expect_no_fault (&story);
+}
+
+MUSTER_TEST (Crash, in_a_sharded_save_in_the_background)
+{
+  const Story story = {.model = {.max_to_keep = 5}, .steps = {10, 20, 20}, .is_async = TRUE};
+
+  expect_no_fault (&story);
+}
+
 /* --- a restore that sets the newest checkpoint aside --- */
 
 static void
@@ -441,6 +478,13 @@ MUSTER_TEST (Failure, loses_nothing_in_a_save_of_the_same_name)
 MUSTER_TEST (Failure, loses_nothing_in_a_sharded_save)
 {
   const Story story = {.model = {.max_to_keep = 2}, .steps = {10, 20, 30}};
+
+  expect_no_loss_by_failure (&story);
+}
+
+MUSTER_TEST (Failure, loses_nothing_in_a_save_in_the_background)
+{
+  const Story story = {.model = {.max_to_keep = 2}, .steps = {10, 20, 30}, .is_async = TRUE};
 
   expect_no_loss_by_failure (&story);
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""A chief, or the master that writes for it, is killed at any moment while it saves: a new process restores the last
-save that was reported, or the one that was under way, whole. MUSTER_LONG=1 kills 500 times, MUSTER_SEED says when. With
-the argument --tensorflow, TensorFlow reads every directory as well."""
+"""A chief, or the master that writes for it, is killed at any moment while it saves, at once or in the background; or it
+leaves then. A new process restores the last save that was reported, or the one that was under way, whole. MUSTER_LONG=1
+kills 500 times, MUSTER_SEED says when. With the argument --tensorflow, TensorFlow reads every directory as well."""
 import os
 import random
 import re
@@ -23,8 +23,10 @@ SAVER = os.path.abspath("tests/scenarios/killed_saver")
 LONG = "MUSTER_LONG" in os.environ
 KILLS = 500 if LONG else 20
 SERVER_KILLS = 60 if LONG else 4
+LEAVES = 50 if LONG else 4
 SEED = int(os.environ.get("MUSTER_SEED") or random.SystemRandom().randrange(1 << 32))
-MODELS = ("small", "sharded", "unnumbered", "sharded,unnumbered", "large", "large,sharded,unnumbered")
+MODELS = ("small", "sharded", "unnumbered", "sharded,unnumbered", "large", "large,sharded,unnumbered", "async",
+          "async,large,sharded")
 VALUES = 251
 SECONDS = 60
 
@@ -102,13 +104,24 @@ class KillSaverTest(processes.TestCase):
 
     def test_the_master_is_killed(self):
         for i in range(SERVER_KILLS):
-            run = self.runs[i % len(self.runs)]
+            run = self.runs[-1 - i % len(self.runs)]
             server, target = self.serve()
             chief, took = self.save(run, target)
             self.end(run, server, chief, took)
             self.assertIn("failed", chief.text())
             self.assertFalse([name for name in os.listdir(run.directory) if name.startswith(".saving-")],
                              "left by a chief that lives on: %s" % chief.text())
+            self.check(run)
+
+    def test_a_chief_leaves_while_it_saves_in_the_background(self):
+        """B001.54, B001.76: a thread that writes keeps no process alive, and what it has begun harms nothing."""
+        for i in range(LEAVES):
+            run = self.runs[-1 - i % 2]
+            chief = self.start(SAVER, "leave", run.directory, run.model, "local", str(run.saved + 1))
+            code = chief.wait(SECONDS)
+            chief.end_of_output(SECONDS)
+            run.hear(chief.lines)
+            self.assertEqual((code, run.begun), (0, run.saved + 1), chief.text())
             self.check(run)
 
 

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* killed_saver save|restore DIRECTORY MODEL TARGET [FIRST]: a chief to be killed in the middle of a
- * save, and the one that comes after it. MODEL is some of "sharded", "large" and "unnumbered";
- * TARGET is a master's, "local" for the engine in this process.
+/* killed_saver save|leave|restore DIRECTORY MODEL TARGET [FIRST]: a chief to be killed in the
+ * middle of a save, and the one that comes after it. MODEL is some of "sharded", "large",
+ * "unnumbered" and "async" (saved in the background, while training goes on); TARGET is a master's,
+ * "local" for the engine in this process.
  *
  * save begins with the directory's latest checkpoint and saves FIRST, FIRST + 1 … without an end:
  * every byte of save number K's variables is K modulo 251, its step is K ("unnumbered": it has
  * none, and each save replaces the one before). Says "saving K" and "saved K", or "failed MESSAGE".
+ *
+ * leave saves FIRST, begins FIRST + 1 in the background and ends, without a word to its saver.
  *
  * restore says "whole PREFIX" or "damaged PREFIX: MESSAGE" of every checkpoint in the directory,
  * then "restored VALUE PREFIX" or "failed MESSAGE". */
@@ -13,7 +16,7 @@
 #include "bundle/bundle_reader.h"
 #include "bundle/set_aside.h"
 #include "engine/local_master.h"
-#include "saver/saver.h"
+#include "saver/async_saver.h"
 #include "tests/doubles/sharded_model.h"
 
 #include <stdio.h>
@@ -22,6 +25,7 @@
 
 #define LARGE_ROWS (2 * 1000 * 1000) /* of two floats, twice: 32 MB */
 #define VALUES     251
+#define TRAINED    100 /* how much further training is when a save in the background is written */
 
 typedef struct {
   const char *directory;
@@ -30,6 +34,7 @@ typedef struct {
   MusterMaster *master;
   MusterSession *session;
   MusterSaver *saver;
+  MusterAsyncSaver *async; /* (nullable) */
 } Chief;
 
 static void
@@ -59,23 +64,58 @@ begin (Chief *self, const char *kind, const char *target, GError **error)
           ? muster_master_create_session (self->master, muster_meta_graph_graph (meta_graph), NULL,
                                           MUSTER_WAIT_FOREVER, NULL, error)
           : NULL;
+  if (self->session != NULL && strstr (kind, "async") != NULL)
+    self->async = muster_async_saver_new (self->saver, self->session, NULL, error);
 
-  return self->session != NULL;
+  return self->session != NULL && (self->async != NULL || strstr (kind, "async") == NULL);
+}
+
+static gboolean
+train_to (Chief *self, gint64 number, GError **error)
+{
+  return muster_sharded_model_set (&self->model, self->session, (guint8)(number % VALUES), error);
+}
+
+/* Comes back while it is being written, and training has gone on. */
+static MusterSaveTicket *
+begin_save (Chief *self, gint64 number, GError **error)
+{
+  g_autoptr (MusterSaveTicket) ticket = muster_async_saver_save (
+      self->async, self->directory, number, MUSTER_WAIT_FOREVER, NULL, error);
+
+  return ticket != NULL && train_to (self, number + TRAINED, error) ? g_steal_pointer (&ticket)
+                                                                    : NULL;
+}
+
+static gboolean
+save_in_background (Chief *self, gint64 number, GError **error)
+{
+  g_autoptr (MusterSaveTicket) ticket = begin_save (self, number, error);
+
+  return ticket != NULL &&
+         muster_save_ticket_wait (ticket, MUSTER_SAVE_DURABLE, MUSTER_WAIT_FOREVER, NULL, error);
+}
+
+static gboolean
+save_at_once (Chief *self, gint64 number, GError **error)
+{
+  g_autofree char *prefix =
+      muster_saver_save (self->saver, self->session, self->directory,
+                         self->is_numbered ? number : -1, MUSTER_WAIT_FOREVER, NULL, error);
+
+  return prefix != NULL;
 }
 
 static gboolean
 save (Chief *self, gint64 number, GError **error)
 {
-  g_autofree char *prefix = NULL;
-
   say ("saving %" G_GINT64_FORMAT, number);
-  if (muster_sharded_model_set (&self->model, self->session, (guint8)(number % VALUES), error))
-    prefix = muster_saver_save (self->saver, self->session, self->directory,
-                                self->is_numbered ? number : -1, MUSTER_WAIT_FOREVER, NULL, error);
-  if (prefix != NULL)
+  gboolean saved = train_to (self, number, error) &&
+                   (self->async != NULL ? save_in_background : save_at_once) (self, number, error);
+  if (saved)
     say ("saved %" G_GINT64_FORMAT, number);
 
-  return prefix != NULL;
+  return saved;
 }
 
 static gboolean
@@ -90,6 +130,18 @@ save_on (Chief *self, gint64 first, GError **error)
     ;
 
   return FALSE;
+}
+
+/* Nothing is waited for or let go of. */
+static gboolean
+leave (Chief *self, gint64 first, GError **error)
+{
+  if (!save (self, first, error))
+    return FALSE;
+  say ("saving %" G_GINT64_FORMAT, first + 1);
+  if (!train_to (self, first + 1, error) || begin_save (self, first + 1, error) == NULL)
+    return FALSE;
+  exit (0);
 }
 
 static void
@@ -135,12 +187,17 @@ main (int argc, char **argv)
     return 2;
   muster_local_master_offer ();
   Chief chief = {.directory = argv[2]};
-  gboolean done =
-      begin (&chief, argv[3], argv[4], &error) &&
-      (g_str_equal (argv[1], "save") ? save_on (&chief, argc > 5 ? atoll (argv[5]) : 1, &error)
-                                     : restore (&chief, &error));
+  const gint64 first = argc > 5 ? atoll (argv[5]) : 1;
+  gboolean done = begin (&chief, argv[3], argv[4], &error);
+  if (done && g_str_equal (argv[1], "save"))
+    done = save_on (&chief, first, &error);
+  else if (done && g_str_equal (argv[1], "leave"))
+    done = leave (&chief, first, &error);
+  else if (done)
+    done = restore (&chief, &error);
   if (!done)
     say ("failed %s", error->message);
+  g_clear_object (&chief.async);
   g_clear_object (&chief.session);
   g_clear_object (&chief.master);
   g_clear_object (&chief.saver);
