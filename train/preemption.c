@@ -279,12 +279,13 @@ save_measured (MusterPreemption *self, MusterSaver *saver, MusterSession *sessio
 {
   guint64 bytes = muster_saver_estimate_bytes (saver);
 
+  /* By the same count as the estimate, which has something over: a small checkpoint takes its time
+   * for other things than its bytes. */
   if (!muster_saver_save_full (saver, session, directory, step, saved, deadline_us,
                                self->cancellable, error))
     return FALSE;
   if (!saved->skipped)
-    muster_preemption_note_durable (self, step, saved->prefix,
-                                    saved->bytes > 0 ? saved->bytes : bytes,
+    muster_preemption_note_durable (self, step, saved->prefix, MAX (saved->bytes, bytes),
                                     MAX (saved->took_us, 1));
 
   return TRUE;

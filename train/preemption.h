@@ -11,7 +11,10 @@ G_BEGIN_DECLS
  * is left: how long a save takes is known from those so far. One that can't fit isn't begun, and
  * one that takes longer than thought is given up before the grace is over, so that nothing is left
  * half written; then the last durable checkpoint counts. Either way the job can be resumed, and its
- * exit code says so (MUSTER_EXIT_PREEMPTED).
+ * exit code (6) says so.
+ *
+ * A job that comes to its end before anybody could stop it is done, not preempted: see for yourself
+ * whether it has reached its last step.
  *
  * To use it: make one, take the signals, give its cancellable to the monitored session, add its
  * hook, and name it in the checkpoint hook's options (MusterMonitoredTrainingOptions.preemption

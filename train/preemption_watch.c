@@ -96,10 +96,11 @@ see_to_it (MusterPreemption *self)
     g_mutex_unlock (&self->lock);
     if (cancel_us == 0)
       return;
-    if (!muster_clock_wait_until (self->clock, cancel_us, nudge, NULL))
-      continue;
-    g_cancellable_cancel (self->cancellable);
-    return;
+    if (muster_clock_now_us (self->clock) >= cancel_us) {
+      g_cancellable_cancel (self->cancellable);
+      return;
+    }
+    (void)muster_clock_wait_until (self->clock, cancel_us, nudge, NULL);
   }
 }
 
