@@ -391,3 +391,11 @@ muster_import_meta_graph (const char *path, const MusterImport *how, GError **er
     g_prefix_error (error, "Reading '%s': ", path);
   return imported;
 }
+
+GString *
+muster_graph_print (MusterGraph *self, GError **error)
+{
+  gsize size;
+  const void *data = g_bytes_get_data (muster_graph_bytes (self), &size);
+  return muster_proto_text_print (&tensorflow_text__graph_def__descriptor, data, size, error);
+}

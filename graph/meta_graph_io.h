@@ -46,4 +46,8 @@ gboolean muster_export_meta_graph (MusterMetaGraph *self, const MusterExport *ho
 MusterMetaGraph *muster_import_meta_graph (const char *path, const MusterImport *how,
                                            GError **error);
 
+/* A graph in protobuf's text form, as TensorFlow's write_graph writes "graph.pbtxt" (transfer
+ * full). UNIMPLEMENTED as above. */
+GString *muster_graph_print (MusterGraph *self, GError **error);
+
 G_END_DECLS

@@ -13,7 +13,7 @@
 #define FLUSH_EVERY_US (120 * MUSTER_SECOND)
 #define BUFFER_MAX     (1024 * 1024)
 
-/* tensorflow.Event, Summary, Summary.Value and SessionLog */
+/* tensorflow.Event, Summary, Summary.Value, SessionLog and TaggedRunMetadata */
 enum {
   EVENT_WALL_TIME = 1,
   EVENT_STEP = 2,
@@ -21,12 +21,15 @@ enum {
   EVENT_GRAPH = 4,
   EVENT_SUMMARY = 5,
   EVENT_SESSION_LOG = 7,
+  EVENT_RUN_METADATA = 8,
   EVENT_META_GRAPH = 9,
   SUMMARY_VALUE = 1,
   VALUE_TAG = 1,
   VALUE_SIMPLE = 2,
   LOG_STATUS = 1,
   LOG_PATH = 2,
+  TAGGED_TAG = 1,
+  TAGGED_METADATA = 2,
 };
 
 struct _MusterEventWriter {
@@ -182,6 +185,19 @@ muster_event_writer_add_session_log (MusterEventWriter *self, MusterSessionLog w
   muster_proto_put_string (log, LOG_PATH, path);
 
   return add (self, EVENT_SESSION_LOG, log->data, log->len, step, error);
+}
+
+gboolean
+muster_event_writer_add_run_metadata (MusterEventWriter *self, const char *tag, GBytes *metadata,
+                                      gint64 step, GError **error)
+{
+  g_autoptr (GByteArray) tagged = g_byte_array_new ();
+
+  muster_proto_put_string (tagged, TAGGED_TAG, tag);
+  muster_proto_put_bytes (tagged, TAGGED_METADATA, g_bytes_get_data (metadata, NULL),
+                          g_bytes_get_size (metadata));
+
+  return add (self, EVENT_RUN_METADATA, tagged->data, tagged->len, step, error);
 }
 
 gboolean

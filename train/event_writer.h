@@ -44,6 +44,10 @@ typedef enum {
 gboolean muster_event_writer_add_session_log (MusterEventWriter *self, MusterSessionLog what,
                                               const char *path, gint64 step, GError **error);
 
+/* A serialised RunMetadata under a tag ("step_100"). */
+gboolean muster_event_writer_add_run_metadata (MusterEventWriter *self, const char *tag,
+                                               GBytes *metadata, gint64 step, GError **error);
+
 gboolean muster_event_writer_flush (MusterEventWriter *self, GError **error);
 
 G_END_DECLS

@@ -81,6 +81,54 @@ muster_hook_on_error (MusterHook *self, const GError *error)
     klass->on_error (self, error);
 }
 
+/* --- what hooks want for themselves --- */
+
+char *
+muster_hook_claim_of_feed (const char *tensor)
+{
+  return g_strdup_printf (strchr (tensor, ':') ? "feeds %s" : "feeds %s:0", tensor);
+}
+
+char *
+muster_hook_claim_of_directory (const char *does, const char *directory)
+{
+  g_autofree char *path = g_canonicalize_filename (directory, NULL);
+
+  return g_strdup_printf ("%s '%s'", does, path);
+}
+
+static gboolean
+claim (GHashTable *claimed, MusterHook *hook, char **claims, GError **error)
+{
+  for (char **what = claims; what && *what; what++) {
+    MusterHook *other = g_hash_table_lookup (claimed, *what);
+    if (other) {
+      g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                   "Two hooks can't live together: both %s and %s are one that %s. Leave one out",
+                   G_OBJECT_TYPE_NAME (other), G_OBJECT_TYPE_NAME (hook), *what);
+      return FALSE;
+    }
+    g_hash_table_insert (claimed, g_strdup (*what), hook);
+  }
+
+  return TRUE;
+}
+
+gboolean
+muster_hooks_check (GPtrArray *hooks, GError **error)
+{
+  g_autoptr (GHashTable) claimed = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+
+  for (guint i = 0; i < hooks->len; i++) {
+    MusterHookClass *klass = MUSTER_HOOK_GET_CLASS (hooks->pdata[i]);
+    g_auto (GStrv) claims = klass->claims ? klass->claims (hooks->pdata[i]) : NULL;
+    if (!claim (claimed, hooks->pdata[i], claims, error))
+      return FALSE;
+  }
+
+  return TRUE;
+}
+
 /* --- a hook of one function --- */
 
 #define STEP_TYPE_HOOK (step_hook_get_type ())

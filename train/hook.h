@@ -31,7 +31,14 @@ struct _MusterHookClass {
   gboolean (*end) (MusterHook *self, MusterSession *session, GError **error);
   /* A run has failed for good, or the session ends with an error: end isn't called then. */
   void (*on_error) (MusterHook *self, const GError *error);
+  /* After begin: what no other hook may have beside this one, (transfer full) (nullable), in words:
+   * "feeds x:0", "saves to DIRECTORY". Two hooks with the same are refused at the start. */
+  char **(*claims) (MusterHook *self);
 };
+
+/* Claims in one form, however they are spelt: the tensor "x" is "x:0", a directory is absolute. */
+char *muster_hook_claim_of_feed (const char *tensor);
+char *muster_hook_claim_of_directory (const char *does, const char *directory);
 
 /* A hook that asks each run for tensor (nullable: for nothing) and is then given its value and the
  * global step as the run saw it (-1 without one). FALSE without an error asks for a stop. */
@@ -64,5 +71,8 @@ GBytes *muster_run_context_metadata (MusterRunContext *self);
 /* The global step beside the run: it may be the one before the run's own update. -1: the model has
  * none. */
 gint64 muster_run_context_global_step (MusterRunContext *self);
+/* The global step now, after the run's own update: the master is asked once a run, whoever wants to
+ * know. -1 with an error. */
+gint64 muster_run_context_step_now (MusterRunContext *self, GError **error);
 
 G_END_DECLS

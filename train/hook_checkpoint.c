@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The hook that saves. */
 #include "base/error.h"
+#include "graph/meta_graph_io.h"
 #include "session/session_manager.h"
 #include "train/hooks_private.h"
 
@@ -21,6 +22,7 @@ struct _MusterCheckpointSaverHook {
   guint n_failures;
   guint n_failures_in_a_row;
   GError *last_failure; /* (owned) (nullable) */
+  gboolean has_printed; /* the graph */
   gint64 durable_step;  /* -1: none */
   char *durable;        /* (owned) (nullable) */
 };
@@ -170,9 +172,27 @@ save (MusterCheckpointSaverHook *self, MusterSession *session, gint64 step, gboo
 
 /* --- when --- */
 
+/* graph.pbtxt is for people: training goes on without it. */
+static void
+print_graph (MusterCheckpointSaverHook *self)
+{
+  g_autofree char *path = g_build_filename (self->directory, "graph.pbtxt", NULL);
+  g_autoptr (GError) failure = NULL;
+  g_autoptr (GString) text = muster_graph_print (muster_scaffold_graph (self->scaffold), &failure);
+
+  self->has_printed = TRUE;
+  if (!text ||
+      !muster_storage_make_directory (muster_local_storage (), self->directory, &failure) ||
+      !muster_storage_publish (muster_local_storage (), path, text->str, text->len, &failure))
+    g_info ("graph.pbtxt isn't written: %s", failure->message);
+}
+
 static gboolean
 write_graphs (MusterCheckpointSaverHook *self, gint64 step, GError **error)
 {
+  if (!self->has_printed)
+    print_graph (self);
+
   return !self->writer ||
          (muster_event_writer_add_graph (
               self->writer, muster_graph_bytes (muster_scaffold_graph (self->scaffold)), error) &&
@@ -291,6 +311,17 @@ checkpoint_end (MusterHook *hook, MusterSession *session, GError **error)
   return FALSE;
 }
 
+static char **
+checkpoint_claims (MusterHook *hook)
+{
+  char **claims = g_new0 (char *, 2);
+
+  claims[0] = muster_hook_claim_of_directory ("saves checkpoints to",
+                                              MUSTER_CHECKPOINT_SAVER_HOOK (hook)->directory);
+
+  return claims;
+}
+
 static void
 checkpoint_finalize (GObject *object)
 {
@@ -313,6 +344,7 @@ muster_checkpoint_saver_hook_class_init (MusterCheckpointSaverHookClass *klass)
 {
   G_OBJECT_CLASS (klass)->finalize = checkpoint_finalize;
   MUSTER_HOOK_CLASS (klass)->begin = checkpoint_begin;
+  MUSTER_HOOK_CLASS (klass)->claims = checkpoint_claims;
   MUSTER_HOOK_CLASS (klass)->after_create_session = checkpoint_after_create;
   MUSTER_HOOK_CLASS (klass)->after_run = checkpoint_after_run;
   MUSTER_HOOK_CLASS (klass)->end = checkpoint_end;

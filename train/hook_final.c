@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Hooks that act at the end. */
 #include "train/hooks_private.h"
 
 #define FINAL_TYPE_HOOK (final_hook_get_type ())
@@ -125,4 +126,94 @@ muster_final_ops_hook_value (MusterHook *hook, gsize fetched)
   FinalHook *self = FINAL_HOOK (hook);
 
   return fetched < self->values->len ? self->values->pdata[fetched] : NULL;
+}
+
+/* --- finish barrier --- */
+
+#define LOOK_EVERY_US (MUSTER_SECOND / 10)
+
+#define BARRIER_TYPE_HOOK (barrier_hook_get_type ())
+G_DECLARE_FINAL_TYPE (BarrierHook, barrier_hook, BARRIER, HOOK, MusterHook)
+
+struct _BarrierHook {
+  MusterHook parent;
+  MusterScaffold *scaffold; /* (owned) from begin on */
+  MusterClock *clock;       /* (owned) */
+  gint64 quiet_us;
+  gint64 timeout_us;
+};
+
+G_DEFINE_FINAL_TYPE (BarrierHook, barrier_hook, MUSTER_TYPE_HOOK)
+
+static gboolean
+barrier_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
+{
+  BARRIER_HOOK (hook)->scaffold = muster_scaffold_ref (scaffold);
+
+  return muster_hook_need_global_step (scaffold, "the finish barrier", error);
+}
+
+static gboolean
+barrier_end (MusterHook *hook, MusterSession *session, GError **error)
+{
+  BarrierHook *self = BARRIER_HOOK (hook);
+  gint64 now_us = muster_clock_now_us (self->clock);
+  gint64 deadline_us = muster_deadline_after (now_us, self->timeout_us);
+  gint64 moved_us = now_us;
+  gint64 last = -1;
+
+  for (;;) {
+    gint64 step = muster_hook_step_now (self->scaffold, session, error);
+    if (step < 0)
+      return FALSE;
+    now_us = muster_clock_now_us (self->clock);
+    if (step != last)
+      moved_us = now_us;
+    last = step;
+    if (now_us - moved_us >= self->quiet_us)
+      return TRUE;
+    if (now_us >= deadline_us) {
+      g_message ("Others still train, at step %" G_GINT64_FORMAT "; not waited for any longer",
+                 step);
+      return TRUE;
+    }
+    gint64 wake_us = MIN (muster_deadline_after (now_us, LOOK_EVERY_US), deadline_us);
+    if (!muster_clock_wait_until (self->clock, wake_us, NULL, error))
+      return FALSE;
+  }
+}
+
+static void
+barrier_finalize (GObject *object)
+{
+  BarrierHook *self = BARRIER_HOOK (object);
+
+  g_clear_pointer (&self->scaffold, muster_scaffold_unref);
+  g_clear_object (&self->clock);
+  G_OBJECT_CLASS (barrier_hook_parent_class)->finalize (object);
+}
+
+static void
+barrier_hook_class_init (BarrierHookClass *klass)
+{
+  G_OBJECT_CLASS (klass)->finalize = barrier_finalize;
+  MUSTER_HOOK_CLASS (klass)->begin = barrier_begin;
+  MUSTER_HOOK_CLASS (klass)->end = barrier_end;
+}
+
+static void
+barrier_hook_init (G_GNUC_UNUSED BarrierHook *self)
+{
+}
+
+MusterHook *
+muster_finish_barrier_hook_new (gint64 quiet_us, gint64 timeout_us, MusterClock *clock)
+{
+  BarrierHook *self = g_object_new (BARRIER_TYPE_HOOK, NULL);
+
+  self->quiet_us = quiet_us;
+  self->timeout_us = timeout_us;
+  self->clock = g_object_ref (clock ? clock : muster_system_clock ());
+
+  return MUSTER_HOOK (self);
 }

@@ -95,6 +95,14 @@ MusterHook *muster_summary_saver_hook_new (const char *summary_op, gint64 save_s
                                            gint64 save_us, MusterEventWriter *writer,
                                            MusterClock *clock, GError **error);
 
+/* Profiles a run every so often (exactly one of the two), never the first: asks the master for a
+ * full trace of it, writes output_dir/timeline-STEP.json, which chrome://tracing and Perfetto open,
+ * and gives writer (nullable) the run's metadata as "step_STEP". A master that traces nothing is
+ * told of once in the log. */
+MusterHook *muster_profiler_hook_new (gint64 save_steps, gint64 save_us, const char *output_dir,
+                                      MusterEventWriter *writer, MusterClock *clock,
+                                      GError **error);
+
 /* --- in and out --- */
 
 /* Waits, before its first run, until the global step has reached a step: late workers. */
@@ -104,6 +112,11 @@ MusterHook *muster_global_step_waiter_hook_new (gint64 wait_until_step, MusterCl
  * before. */
 MusterHook *muster_final_ops_hook_new (const MusterStep *step);
 MusterTensor *muster_final_ops_hook_value (MusterHook *self, gsize fetched);
+
+/* At a clean end waits until the others have stopped too: until the global step hasn't moved for
+ * quiet_us, at most timeout_us. A chief's, before the hook that saves, so that what workers still
+ * train isn't lost (DMON.14). */
+MusterHook *muster_finish_barrier_hook_new (gint64 quiet_us, gint64 timeout_us, MusterClock *clock);
 
 /* Feeds what func gives, before each run: feeds[n], transfer full. FALSE with an error ends the
  * run; OUT_OF_RANGE is the end of the input. */

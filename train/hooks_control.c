@@ -89,7 +89,7 @@ stop_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
 
   if (muster_run_context_global_step (context) + 1 < self->last_step)
     return TRUE;
-  gint64 step = muster_hook_step_now (self->scaffold, muster_run_context_session (context), error);
+  gint64 step = muster_run_context_step_now (context, error);
   if (step < 0)
     return FALSE;
   if (step >= self->last_step)
@@ -384,6 +384,19 @@ feed_before_run (MusterHook *hook, MusterRunContext *context, GError **error)
   return TRUE;
 }
 
+static char **
+feed_claims (MusterHook *hook)
+{
+  char **claims = g_strdupv (FEED_HOOK (hook)->tensors);
+
+  for (char **claim = claims; *claim; claim++) {
+    g_autofree char *tensor = *claim;
+    *claim = muster_hook_claim_of_feed (tensor);
+  }
+
+  return claims;
+}
+
 static void
 feed_finalize (GObject *object)
 {
@@ -401,6 +414,7 @@ feed_hook_class_init (FeedHookClass *klass)
 {
   G_OBJECT_CLASS (klass)->finalize = feed_finalize;
   MUSTER_HOOK_CLASS (klass)->begin = feed_begin;
+  MUSTER_HOOK_CLASS (klass)->claims = feed_claims;
   MUSTER_HOOK_CLASS (klass)->before_run = feed_before_run;
 }
 

@@ -81,7 +81,7 @@ counter_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
   watch_progress (self, stale);
   if (!muster_step_timer_is_due (&self->timer, stale + 1))
     return TRUE;
-  gint64 step = muster_hook_step_now (self->scaffold, muster_run_context_session (context), error);
+  gint64 step = muster_run_context_step_now (context, error);
   if (step < 0)
     return FALSE;
   if (!muster_step_timer_is_due (&self->timer, step))
@@ -310,6 +310,7 @@ struct _SummaryHook {
   MusterEventWriter *writer; /* (owned) (nullable) */
   MusterScaffold *scaffold;  /* (owned) from begin on */
   gint64 next_step;          /* as far as is known before a run; -1 at first */
+  gint64 behind;             /* by how much the step beside a run is behind it: 0 or 1 */
   guint fetched;
   gboolean is_due;
 };
@@ -360,14 +361,16 @@ static gboolean
 summary_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
 {
   SummaryHook *self = SUMMARY_HOOK (hook);
-  gint64 step = muster_run_context_global_step (context) + 1;
+  gint64 beside = muster_run_context_global_step (context);
+  gint64 step = beside + self->behind;
 
   if (!self->op || !self->writer)
     return TRUE;
   if (self->next_step < 0 || self->is_due) {
-    step = muster_hook_step_now (self->scaffold, muster_run_context_session (context), error);
+    step = muster_run_context_step_now (context, error);
     if (step < 0)
       return FALSE;
+    self->behind = step > beside;
   }
   if (self->next_step < 0 && !muster_event_writer_add_session_log (
                                  self->writer, MUSTER_SESSION_LOG_START, NULL, step, error))

@@ -2,6 +2,7 @@
 #include "train/monitored_session.h"
 
 #include "base/error.h"
+#include "train/queue_runner.h"
 #include "train/run_context_private.h"
 
 #define DEFAULT_WAIT_US  (30 * 60 * MUSTER_SECOND)
@@ -22,7 +23,8 @@ struct _MusterMonitoredSession {
   MusterPrepareOptions prepare;
   gint64 max_wait_us;
   gint64 stop_grace_us;
-  GPtrArray *hooks; /* (owned) (element-type MusterHook) */
+  GPtrArray *hooks;         /* (owned) (element-type MusterHook) */
+  GPtrArray *queue_runners; /* (owned) (element-type MusterQueueRunner) */
   MusterRetryPolicy recovery;
   MusterRetries retries; /* since it last came further */
   MusterSessionListener listener;
@@ -32,6 +34,8 @@ struct _MusterMonitoredSession {
   MusterRunContext *context; /* (owned) */
   gint64 global_step;        /* the highest seen; -1 */
   gint64 session_since_us;
+  char *end_of_input;        /* (owned) (nullable) */
+  GError *hooks_mistake;     /* (owned) (nullable) OUT_OF_RANGE from where no input is */
   gint stop_requested;       /* atomic */
   gint is_closed;            /* atomic */
   gboolean in_step_function; /* recovery is the whole function's */
@@ -93,6 +97,18 @@ drop_session (MusterMonitoredSession *self)
   close_session (self);
 }
 
+/* A hook that ends training by a slip of its own, in a verb that brings no input, is not to pass
+ * for the end of the input (DMON.8). */
+static void
+note_mistake (MusterMonitoredSession *self, const GError *failure)
+{
+  if (!muster_error_is (failure, MUSTER_ERROR_OUT_OF_RANGE))
+    return;
+  g_clear_error (&self->hooks_mistake);
+  self->hooks_mistake = g_error_copy (failure);
+}
+
+/* error isn't NULL. */
 static gboolean
 create (MusterMonitoredSession *self, MusterSessionReport *report, GError **error)
 {
@@ -107,9 +123,11 @@ create (MusterMonitoredSession *self, MusterSessionReport *report, GError **erro
   }
   self->session_since_us = muster_clock_now_us (self->clock);
   set_coordinator (self, muster_coordinator_new (self->clock, FALSE));
+  muster_queue_runners_start (self->queue_runners, self->session, self->coordinator);
   for (guint i = 0; i < self->hooks->len; i++)
     if (!muster_hook_after_create_session (self->hooks->pdata[i], self->session, self->coordinator,
                                            error)) {
+      note_mistake (self, *error);
       drop_session (self);
       return FALSE;
     }
@@ -178,7 +196,31 @@ take_prepare (MusterMonitoredSession *self, const MusterPrepareOptions *options)
     *own = *options;
   if (!own->init_op && !own->init_ops)
     own->init_op = muster_scaffold_init_op (self->scaffold);
+  if (own->n_init_feeds == 0)
+    own->init_feeds = muster_scaffold_init_feeds (self->scaffold, &own->n_init_feeds);
+  if (!own->init_func && muster_scaffold_has_init_func (self->scaffold)) {
+    own->init_func = muster_scaffold_call_init_func;
+    own->init_func_data = self->scaffold;
+  }
   muster_prepare_options_own (own);
+}
+
+/* Made once: every session of its life comes from the same manager (MON.12). */
+static MusterSessionManager *
+take_manager (const MusterMonitoredSessionOptions *options, GError **error)
+{
+  MusterScaffold *scaffold = options->scaffold;
+  MusterSessionManagerOptions with = {.local_init_op = muster_scaffold_local_init_op (scaffold),
+                                      .ready_op = muster_scaffold_ready_op (scaffold),
+                                      .ready_for_local_init_op =
+                                          muster_scaffold_ready_for_local_init_op (scaffold),
+                                      .clock = options->clock,
+                                      .meta_graph = muster_scaffold_meta_graph (scaffold)};
+
+  if (options->manager)
+    return g_object_ref (options->manager);
+
+  return muster_session_manager_new (muster_scaffold_graph (scaffold), &with, error);
 }
 
 static void
@@ -186,7 +228,6 @@ take_options (MusterMonitoredSession *self, const MusterMonitoredSessionOptions 
 {
   self->scaffold = muster_scaffold_ref (options->scaffold);
   self->master = g_object_ref (options->master);
-  self->manager = g_object_ref (options->manager);
   self->is_chief = options->is_chief;
   self->never_recover = options->never_recover;
   take_prepare (self, options->prepare);
@@ -202,21 +243,33 @@ take_options (MusterMonitoredSession *self, const MusterMonitoredSessionOptions 
   self->context = muster_run_context_new (muster_scaffold_global_step (self->scaffold));
 }
 
+static gboolean
+begin_hooks (MusterMonitoredSession *self, GError **error)
+{
+  for (guint i = 0; i < self->hooks->len; i++)
+    if (!muster_hook_begin (self->hooks->pdata[i], self->scaffold, error))
+      return FALSE;
+
+  return muster_hooks_check (self->hooks, error);
+}
+
 MusterMonitoredSession *
 muster_monitored_session_new (const MusterMonitoredSessionOptions *options,
                               MusterSessionReport *report, GCancellable *cancellable,
                               GError **error)
 {
-  g_return_val_if_fail (options && options->scaffold && options->master && options->manager, NULL);
+  g_return_val_if_fail (options && options->scaffold && options->master, NULL);
 
   g_autoptr (MusterMonitoredSession) self = g_object_new (MUSTER_TYPE_MONITORED_SESSION, NULL);
   take_options (self, options);
   self->cancellable = cancellable ? g_object_ref (cancellable) : NULL;
-  for (guint i = 0; i < self->hooks->len; i++)
-    if (!muster_hook_begin (self->hooks->pdata[i], self->scaffold, error))
-      return NULL;
+  self->queue_runners =
+      muster_queue_runners_of (muster_scaffold_meta_graph (self->scaffold), error);
+  self->manager = self->queue_runners ? take_manager (options, error) : NULL;
 
-  return ensure_session (self, report, error) ? g_steal_pointer (&self) : NULL;
+  return self->manager && begin_hooks (self, error) && ensure_session (self, report, error)
+             ? g_steal_pointer (&self)
+             : NULL;
 }
 
 /* --- running --- */
@@ -262,6 +315,7 @@ note_progress (MusterMonitoredSession *self)
   self->retries = (MusterRetries){.policy = &self->recovery};
 }
 
+/* error isn't NULL. */
 static gboolean
 run_hooked (MusterMonitoredSession *self, const MusterStep *step, MusterTensor **fetched,
             GBytes **metadata, GError **error)
@@ -274,8 +328,10 @@ run_hooked (MusterMonitoredSession *self, const MusterStep *step, MusterTensor *
     return FALSE;
   note_progress (self);
   for (guint i = 0; i < self->hooks->len; i++)
-    if (!muster_hook_after_run (self->hooks->pdata[i], self->context, error))
+    if (!muster_hook_after_run (self->hooks->pdata[i], self->context, error)) {
+      note_mistake (self, *error);
       return FALSE;
+    }
   if (muster_run_context_wants_stop (self->context))
     muster_monitored_session_request_stop (self);
   muster_run_context_hand_out (self->context, fetched, metadata);
@@ -381,8 +437,11 @@ attempt_function (MusterMonitoredSession *self, gpointer data, GError **error)
   self->in_step_function = TRUE;
   gboolean is_done = what->function (self, self->session, what->user_data, error);
   self->in_step_function = FALSE;
+  if (is_done || *error)
+    return is_done;
+  muster_monitored_session_request_stop (self); /* MON.49 */
 
-  return is_done;
+  return TRUE;
 }
 
 gboolean
@@ -432,9 +491,23 @@ muster_monitored_session_should_stop (MusterMonitoredSession *self)
 /* --- the end --- */
 
 static gboolean
-is_clean_end (const GError *failure)
+is_clean_end (const MusterMonitoredSession *self, const GError *failure)
 {
-  return !failure || muster_error_is (failure, MUSTER_ERROR_OUT_OF_RANGE);
+  if (!failure)
+    return TRUE;
+
+  return muster_error_is (failure, MUSTER_ERROR_OUT_OF_RANGE) &&
+         !(self->hooks_mistake && strcmp (self->hooks_mistake->message, failure->message) == 0);
+}
+
+/* An end that nobody has asked for isn't to go by unseen (DMON.8). */
+static void
+note_end_of_input (MusterMonitoredSession *self, const GError *failure)
+{
+  if (!failure)
+    return;
+  self->end_of_input = g_strdup (failure->message);
+  g_info ("The training ends with its input: %s", failure->message);
 }
 
 /* All are called; the first error counts, the others are logged (DMON.11). */
@@ -473,10 +546,12 @@ muster_monitored_session_finish (MusterMonitoredSession *self, const GError *fai
                          "Session is already closed.");
     return FALSE;
   }
-  if (is_clean_end (failure) && self->session)
-    end_hooks (self, &first);
-  else if (!is_clean_end (failure))
+  if (!is_clean_end (self, failure))
     first = g_error_copy (failure);
+  else
+    note_end_of_input (self, failure);
+  if (!first && self->session)
+    end_hooks (self, &first);
   if (first)
     tell_hooks (self, first);
   if (self->coordinator) {
@@ -519,6 +594,12 @@ muster_monitored_session_global_step (MusterMonitoredSession *self)
   return self->global_step;
 }
 
+const char *
+muster_monitored_session_end_of_input (MusterMonitoredSession *self)
+{
+  return self->end_of_input;
+}
+
 guint
 muster_monitored_session_n_recoveries (MusterMonitoredSession *self)
 {
@@ -544,6 +625,9 @@ muster_monitored_session_finalize (GObject *object)
   g_clear_pointer (&self->context, muster_run_context_free);
   g_clear_object (&self->coordinator);
   g_ptr_array_unref (self->hooks);
+  g_clear_pointer (&self->queue_runners, g_ptr_array_unref);
+  g_clear_error (&self->hooks_mistake);
+  g_free (self->end_of_input);
   g_clear_pointer (&self->scaffold, muster_scaffold_unref);
   g_clear_object (&self->master);
   g_clear_object (&self->manager);

@@ -29,10 +29,11 @@ typedef struct {
 typedef struct {
   MusterScaffold *scaffold; /* its graph, ops and global step */
   MusterMaster *master;
-  MusterSessionManager *manager;
+  MusterSessionManager *manager; /* (nullable) NULL: one with the scaffold's ops */
   gboolean is_chief;
-  /* A chief's: what to restore and how to initialise; its init_op NULL: the scaffold's. Copied; the
-   * feeds, and what the functions are given, must live as long as the session. */
+  /* (nullable) A chief's: what to restore and how to initialise; its init_op, init_feeds and
+   * init_func NULL: the scaffold's. Copied; the feeds, and what the functions are given, must live
+   * as long as the session. */
   const MusterPrepareOptions *prepare;
   gint64 max_wait_us;       /* a worker's wait for the model; 0: 30 minutes (MON.11) */
   MusterHook *const *hooks; /* called in this order */
@@ -46,8 +47,10 @@ typedef struct {
   MusterClock *clock;                    /* NULL: the machine's */
 } MusterMonitoredSessionOptions;
 
-/* Begins the hooks and makes the first session. cancellable ends every wait of its life. report
- * (nullable) is filled by the manager's verb, also on failure. */
+/* Begins the hooks and makes the first session, then starts the graph's queue runners
+ * (train/queue_runner.h). Two hooks that want the same for themselves are INVALID_ARGUMENT before
+ * there is a session. cancellable ends every wait of its life. report (nullable) is filled by the
+ * manager's verb, also on failure. */
 MusterMonitoredSession *muster_monitored_session_new (const MusterMonitoredSessionOptions *options,
                                                       MusterSessionReport *report,
                                                       GCancellable *cancellable, GError **error);
@@ -64,7 +67,7 @@ gboolean muster_monitored_session_run_without_hooks (MusterMonitoredSession *sel
 
 /* Several runs that belong together: where one of them finds the session lost, the whole function
  * is run again in the next one (MON.48 to MON.50, DMON.9). It runs in session, without hooks, or by
- * muster_monitored_session_run (). */
+ * muster_monitored_session_run (). FALSE without an error asks for a stop, and is no failure. */
 typedef gboolean (*MusterStepFunction) (MusterMonitoredSession *self, MusterSession *session,
                                         gpointer user_data, GError **error);
 gboolean muster_monitored_session_run_step_function (MusterMonitoredSession *self,
@@ -78,10 +81,11 @@ gboolean muster_monitored_session_should_stop (MusterMonitoredSession *self);
 void muster_monitored_session_request_stop (MusterMonitoredSession *self);
 
 /* Ends it. failure (nullable) is what the caller's work ended with: NULL, OUT_OF_RANGE (the end of
- * the input) and a stop are clean ends, after which the hooks' end is called, each once, all of
- * them; any other goes to their on_error, and out through error again. Then the threads are joined
- * and the session is closed. FALSE with the first error. A second call is FAILED_PRECONDITION
- * ("Session is already closed."). */
+ * the input, from a run, from before_run or from the caller) and a stop are clean ends, after which
+ * the hooks' end is called, each once, all of them; any other goes to their on_error, and out
+ * through error again; so does an OUT_OF_RANGE from another verb of a hook's, which is a mistake of
+ * the hook's (DMON.8). Then the threads are joined and the session is closed. FALSE with the first
+ * error. A second call is FAILED_PRECONDITION ("Session is already closed."). */
 gboolean muster_monitored_session_finish (MusterMonitoredSession *self, const GError *failure,
                                           GError **error);
 
@@ -93,6 +97,9 @@ MusterCoordinator *muster_monitored_session_coordinator (MusterMonitoredSession 
 MusterLease *muster_monitored_session_lease (MusterMonitoredSession *self);
 /* The highest global step that a run has shown; -1 before. */
 gint64 muster_monitored_session_global_step (MusterMonitoredSession *self);
+/* What said that the input had ended: the failure's text, which names the op or the hook; NULL
+ * where it hasn't. Borrowed. */
+const char *muster_monitored_session_end_of_input (MusterMonitoredSession *self);
 /* How often it has come back. */
 guint muster_monitored_session_n_recoveries (MusterMonitoredSession *self);
 

@@ -7,6 +7,7 @@
 #define DEFAULT_SUMMARY_STEPS 100
 #define DEFAULT_COUNT_STEPS   100
 #define DEFAULT_MAX_WAIT_US   (7200 * MUSTER_SECOND)
+#define DEFAULT_BARRIER_US    (60 * MUSTER_SECOND)
 
 /* How often: at most one of the two is above 0. */
 typedef struct {
@@ -125,6 +126,11 @@ add_chiefs_hooks (Assembly *self, GError **error)
       !add (self, muster_summary_saver_hook_new (NULL, self->summary.steps, self->summary.us,
                                                  self->writer, o->clock, error)))
     return FALSE;
+
+  if (o->finish_quiet_us > 0) {
+    gint64 timeout_us = o->finish_timeout_us ? o->finish_timeout_us : DEFAULT_BARRIER_US;
+    (void)add (self, muster_finish_barrier_hook_new (o->finish_quiet_us, timeout_us, o->clock));
+  }
 
   return add_checkpoint_hook (self, error);
 }

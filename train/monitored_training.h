@@ -39,6 +39,10 @@ typedef struct {
   gint64 stop_grace_us;    /* 0: 120 s */
   gint64 recovery_wait_us; /* the ceiling between a waiter's looks; 0: 30 s (DMON.2) */
   gint64 timeout_us;       /* a chief's, for each time it prepares; 0: MUSTER_WAIT_FOREVER */
+  /* Whether a chief waits at the end for workers that still train: see
+   * muster_finish_barrier_hook_new (). 0: it doesn't. */
+  gint64 finish_quiet_us;
+  gint64 finish_timeout_us; /* 0: 60 s */
   const MusterRetryPolicy *recovery;
   GBytes *config;                /* (nullable) a serialised ConfigProto */
   const char *model;             /* (nullable) as chiefs announce it */

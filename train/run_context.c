@@ -3,6 +3,9 @@
 #include "base/protowire.h"
 #include "train/run_context_private.h"
 
+/* A look at the global step, beside the training, is given so long. */
+#define LOOK_US (30 * MUSTER_SECOND)
+
 /* tensorflow.RunOptions */
 enum { OPTION_TRACE_LEVEL = 1, OPTION_TIMEOUT = 2, OPTION_THREAD_POOL = 3, N_MERGED = 3 };
 
@@ -18,6 +21,7 @@ struct _MusterRunContext {
   GByteArray *options; /* (owned) of the hooks */
   GBytes *metadata;    /* (owned) (nullable) */
   guint step_at;       /* where the global step is among the fetches */
+  gint64 step_now;     /* -1: not asked for yet */
   gboolean wants_stop;
 };
 
@@ -57,6 +61,7 @@ muster_run_context_begin (MusterRunContext *self, MusterSession *session, const 
   self->step = step;
   self->hook = NULL;
   self->wants_stop = FALSE;
+  self->step_now = -1;
   for (gsize i = 0; i < step->n_fetches; i++)
     g_ptr_array_add (self->fetches, (gpointer)step->fetches[i]);
   if (step->n_feeds > 0)
@@ -114,7 +119,7 @@ guint
 muster_run_context_fetch (MusterRunContext *self, const char *tensor)
 {
   for (guint i = 0; i < self->fetches->len; i++)
-    if (strcmp (self->fetches->pdata[i], tensor) == 0)
+    if (self->fetches->pdata[i] == tensor || strcmp (self->fetches->pdata[i], tensor) == 0)
       return i;
   g_ptr_array_add (self->fetches, (gpointer)tensor);
 
@@ -262,6 +267,30 @@ muster_run_context_global_step (MusterRunContext *self)
                                   : NULL;
 
   return value ? muster_step_of (value) : -1;
+}
+
+gint64
+muster_run_context_step_now (MusterRunContext *self, GError **error)
+{
+  gint64 now_us = muster_clock_now_us (muster_system_clock ());
+
+  if (self->step_now >= 0)
+    return self->step_now;
+  if (!self->global_step) {
+    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                         "The model has no global step");
+    return -1;
+  }
+  g_autoptr (MusterTensor) value = muster_session_fetch (
+      self->session, self->global_step, muster_deadline_after (now_us, LOOK_US), NULL, error);
+  if (!value)
+    return -1;
+  self->step_now = muster_step_of (value);
+  if (self->step_now < 0)
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "The global step '%s' is no number from 0 on", self->global_step);
+
+  return self->step_now;
 }
 
 void

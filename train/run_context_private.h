@@ -37,5 +37,7 @@ gboolean muster_hook_before_run (MusterHook *self, MusterRunContext *context, GE
 gboolean muster_hook_after_run (MusterHook *self, MusterRunContext *context, GError **error);
 gboolean muster_hook_end (MusterHook *self, MusterSession *session, GError **error);
 void muster_hook_on_error (MusterHook *self, const GError *error);
+/* INVALID_ARGUMENT where two of them claim the same. */
+gboolean muster_hooks_check (GPtrArray *hooks, GError **error);
 
 G_END_DECLS

@@ -5,6 +5,7 @@
 #include "graph/graph_builder.h"
 #include "tests/doubles/narrow_storage.h"
 #include "tests/gtest_shim.h"
+#include "tests/train/events.h"
 #include "train/hooks.h"
 #include "train/monitored_session.h"
 
@@ -15,6 +16,7 @@ typedef struct {
   GPtrArray *hooks;
   MusterMonitoredSession *session;
   char *directory;
+  const char *filename; /* (nullable) to restore, in the place of the directory's latest */
 } Job;
 
 static Job
@@ -54,7 +56,9 @@ open_job (Job *job, GError **error)
 {
   g_autoptr (MusterSaver) saver =
       muster_saver_new (muster_scaffold_meta_graph (job->scaffold), NULL, error);
-  MusterPrepareOptions prepare = {.saver = saver, .checkpoint_dir = job->directory};
+  MusterPrepareOptions prepare = {.saver = saver,
+                                  .checkpoint_dir = job->filename ? NULL : job->directory,
+                                  .checkpoint_filename = job->filename};
   MusterMonitoredSessionOptions options = {.scaffold = job->scaffold,
                                            .master = job->master,
                                            .manager = job->manager,
@@ -70,7 +74,7 @@ open_job (Job *job, GError **error)
 }
 
 static gboolean
-train (Job *job, int n, GError **error)
+run (Job *job, int n, gboolean with_hooks, GError **error)
 {
   const char *targets[] = {muster_scaffold_train_op (job->scaffold)};
   const gint64 dims[] = {1};
@@ -79,12 +83,26 @@ train (Job *job, int n, GError **error)
       muster_tensor_new_from_data (MUSTER_FLOAT, 1, dims, &one, sizeof one, NULL);
   const MusterFeed feeds[] = {{"x:0", x}, {"y:0", x}};
   MusterStep step = {.feeds = feeds, .n_feeds = 2, .targets = targets, .n_targets = 1};
+  gboolean is_well = TRUE;
 
-  for (int i = 0; i < n; i++)
-    if (!muster_monitored_session_run (job->session, &step, NULL, NULL, error))
-      return FALSE;
+  for (int i = 0; i < n && is_well; i++)
+    is_well = with_hooks ? muster_monitored_session_run (job->session, &step, NULL, NULL, error)
+                         : muster_monitored_session_run_without_hooks (job->session, &step, NULL,
+                                                                       NULL, error);
 
-  return TRUE;
+  return is_well;
+}
+
+static gboolean
+train (Job *job, int n, GError **error)
+{
+  return run (job, n, TRUE, error);
+}
+
+static gboolean
+train_without_hooks (Job *job, int n, GError **error)
+{
+  return run (job, n, FALSE, error);
 }
 
 /* "0 2 4" */
@@ -176,6 +194,115 @@ MUSTER_TEST (CheckpointSaver, goes_on_where_it_was_and_saves_no_step_twice)
     index = g_build_filename (job.directory, "model.ckpt-3.index", NULL);
     MUSTER_ASSERT_TRUE (muster_storage_look (muster_local_storage (), index, &info, NULL));
     then_us = info.mtime_us;
+  }
+}
+
+/* MON.73: what looks due by the step before a run that advances it by five is read again, and saved
+ * under the step that it really is */
+MUSTER_TEST (CheckpointSaver, reckons_with_runs_of_several_steps)
+{
+  g_auto (Job) job = set_up ();
+  g_autoptr (GError) error = NULL;
+  saver_hook (&job, (MusterCheckpointSaverOptions){.save_steps = 10, .steps_per_run = 5});
+  MUSTER_ASSERT_TRUE (open_job (&job, &error));
+
+  for (int run = 0; run < 5; run++) {
+    MUSTER_ASSERT_TRUE (train_without_hooks (&job, 4, &error));
+    MUSTER_EXPECT_TRUE (train (&job, 1, &error));
+  }
+
+  g_autofree char *kept = steps_kept (&job);
+  MUSTER_EXPECT_STREQ (kept, "0 10 20");
+}
+
+/* MON.75 */
+MUSTER_TEST (CheckpointSaver, needs_a_saver_and_takes_the_one_that_it_is_given)
+{
+  g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new ();
+  g_autoptr (MusterTensor) zero = muster_tensor_new_int64 (0);
+  g_autoptr (GError) error = NULL, none = NULL;
+  muster_graph_builder_variable (builder, "global_step", zero);
+  g_autoptr (MusterGraph) graph = muster_graph_builder_end (builder, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  g_autoptr (MusterMetaGraph) meta_graph = muster_meta_graph_new_for_graph (graph);
+
+  for (int how = 0; how < 3; how++) { /* none; the scaffold's; its own */
+    g_auto (Job) job = set_up ();
+    MusterScaffoldOptions with = {.needs_saver = how > 0};
+    muster_scaffold_unref (job.scaffold);
+    job.scaffold = muster_scaffold_new_with (meta_graph, &with, &error);
+    MUSTER_ASSERT_NO_ERROR (error);
+    g_autoptr (MusterSaver) own =
+        how == 2 ? muster_saver_new (muster_scaffold_meta_graph (job.scaffold), NULL, &error)
+                 : NULL;
+    saver_hook (&job, (MusterCheckpointSaverOptions){.save_steps = 1, .saver = own});
+    MusterMonitoredSessionOptions options = {.scaffold = job.scaffold,
+                                             .master = job.master,
+                                             .is_chief = TRUE,
+                                             .hooks = (MusterHook *const *)job.hooks->pdata,
+                                             .n_hooks = 1};
+    job.session = muster_monitored_session_new (&options, NULL, NULL, how == 0 ? &none : &error);
+    g_autofree char *kept = steps_kept (&job);
+    MUSTER_EXPECT_EQ (job.session != NULL, how > 0);
+    MUSTER_EXPECT_STREQ (kept, how > 0 ? "0" : "");
+  }
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_ERROR (none, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+}
+
+/* MON.71, and MON.76 for the record of each save */
+MUSTER_TEST (CheckpointSaver, writes_the_graphs_down)
+{
+  g_auto (Job) job = set_up ();
+  g_autoptr (GError) error = NULL;
+  g_autofree char *text = g_build_filename (job.directory, "graph.pbtxt", NULL);
+  g_autofree char *contents = NULL;
+  g_autoptr (MusterEventWriter) writer =
+      muster_event_writer_new (muster_test_tmpdir (), NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  saver_hook (&job, (MusterCheckpointSaverOptions){.save_steps = 1, .writer = writer});
+  MUSTER_ASSERT_TRUE (open_job (&job, &error));
+
+  MUSTER_EXPECT_TRUE (train (&job, 1, &error));
+  MUSTER_EXPECT_TRUE (muster_event_writer_flush (writer, &error));
+
+  g_autofree char *events = events_read (muster_event_writer_path (writer));
+  MUSTER_EXPECT_STREQ (events, "0 version\n0 graph\n0 meta\n0 log 3\n1 log 3\n");
+  MUSTER_ASSERT_TRUE (g_file_get_contents (text, &contents, NULL, &error));
+  MUSTER_EXPECT_TRUE (strstr (contents, "name: \"global_step\"") != NULL);
+}
+
+/* DMON.4: two that save to one directory */
+MUSTER_TEST (CheckpointSaver, is_alone_in_its_directory)
+{
+  g_auto (Job) job = set_up ();
+  g_autoptr (GError) error = NULL;
+  saver_hook (&job, (MusterCheckpointSaverOptions){.save_steps = 1});
+  saver_hook (&job, (MusterCheckpointSaverOptions){.save_steps = 10});
+
+  MUSTER_EXPECT_FALSE (open_job (&job, &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_TRUE (strstr (error->message, "saves checkpoints to '") != NULL);
+  MUSTER_EXPECT_FALSE (g_file_test (job.directory, G_FILE_TEST_EXISTS));
+}
+
+/* MON.13 */
+MUSTER_TEST (MonitoredSession, restores_the_very_checkpoint_that_it_is_told)
+{
+  g_autofree char *prefix = NULL;
+  for (int life = 0; life < 2; life++) {
+    g_auto (Job) job = set_up ();
+    g_autoptr (GError) error = NULL;
+    if (life == 0)
+      saver_hook (&job, (MusterCheckpointSaverOptions){.save_steps = 1});
+    job.filename = prefix;
+    MUSTER_ASSERT_TRUE (open_job (&job, &error));
+    MUSTER_EXPECT_TRUE (train (&job, 3, &error));
+    MUSTER_EXPECT_EQ (muster_monitored_session_global_step (job.session), life == 0 ? 3 : 5);
+    g_free (prefix);
+    prefix = g_build_filename (job.directory, "model.ckpt-2", NULL);
   }
 }
 

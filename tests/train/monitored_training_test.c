@@ -4,6 +4,7 @@
 #include "bundle/checkpoint_state.h"
 #include "engine/local_master.h"
 #include "tests/gtest_shim.h"
+#include "tests/train/events.h"
 
 typedef struct {
   MusterScaffold *scaffold;
@@ -154,6 +155,87 @@ count (G_GNUC_UNUSED MusterTensor *value, G_GNUC_UNUSED gint64 step, gpointer us
   return TRUE;
 }
 
+static gboolean
+note_run (G_GNUC_UNUSED MusterTensor *value, G_GNUC_UNUSED gint64 step, gpointer user_data,
+          G_GNUC_UNUSED GError **error)
+{
+  g_string_append (*(GString **)user_data, "chief's ");
+
+  return TRUE;
+}
+
+static gboolean
+note_user (G_GNUC_UNUSED MusterTensor *value, G_GNUC_UNUSED gint64 step, gpointer user_data,
+           G_GNUC_UNUSED GError **error)
+{
+  g_string_append (*(GString **)user_data, "user's ");
+
+  return TRUE;
+}
+
+static gboolean
+note_save (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 step,
+           G_GNUC_UNUSED const char *prefix, gpointer user_data)
+{
+  g_string_append (*(GString **)user_data, "save ");
+
+  return TRUE;
+}
+
+/* MON.16 */
+MUSTER_TEST (MonitoredTraining, calls_hooks_in_tensorflows_order)
+{
+  g_auto (Job) job = set_up ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GString) order = g_string_new (NULL);
+  g_autoptr (MusterHook) chiefs = muster_hook_new_for_step (NULL, note_run, &order, NULL);
+  g_autoptr (MusterHook) users = muster_hook_new_for_step (NULL, note_user, &order, NULL);
+  const MusterSaverListener listener = {.after_save = note_save, .user_data = &order};
+  job.options.chief_only_hooks = &chiefs;
+  job.options.n_chief_only_hooks = 1;
+  job.options.hooks = &users;
+  job.options.n_hooks = 1;
+  job.options.saver_listeners = &listener;
+  job.options.n_saver_listeners = 1;
+  job.options.save_checkpoint_steps = 1;
+  job.options.save_summaries_steps = 1;
+  job.options.log_step_count_steps = 1;
+  g_autoptr (MusterMonitoredSession) session =
+      muster_monitored_training_session_new (&job.options, NULL, NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  g_string_truncate (order, 0);
+
+  MUSTER_EXPECT_TRUE (train (&job, session, 2, &error));
+  MUSTER_EXPECT_STREQ (order->str, "chief's save user's chief's save user's ");
+  MUSTER_EXPECT_TRUE (muster_monitored_session_finish (session, NULL, &error));
+
+  g_auto (GStrv) names = muster_storage_list (muster_local_storage (), job.directory, NULL);
+  for (char **name = names; name && *name; name++) {
+    g_autofree char *path = g_build_filename (job.directory, *name, NULL);
+    g_autofree char *events = g_str_has_prefix (*name, "events") ? events_read (path) : NULL;
+    if (events)
+      MUSTER_EXPECT_TRUE (
+          strstr (events, "2 scalar global_step/sec\n2 scalar loss_summary\n2 log 3\n") != NULL);
+  }
+}
+
+/* DMON.14: wired up; tests/train/report_hooks_test.c has what it does */
+MUSTER_TEST (MonitoredTraining, of_a_chief_waits_at_the_end_where_it_is_told)
+{
+  g_auto (Job) job = set_up ();
+  g_autoptr (GError) error = NULL;
+  job.options.finish_quiet_us = 20 * MUSTER_MILLISECOND;
+  g_autoptr (MusterMonitoredSession) session =
+      muster_monitored_training_session_new (&job.options, NULL, NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  gint64 started_us = muster_clock_now_us (muster_system_clock ());
+
+  MUSTER_EXPECT_TRUE (muster_monitored_session_finish (session, NULL, &error));
+
+  MUSTER_EXPECT_GE (muster_clock_now_us (muster_system_clock ()) - started_us,
+                    20 * MUSTER_MILLISECOND);
+}
+
 /* MON.17 */
 MUSTER_TEST (MonitoredTraining, of_a_worker_has_the_users_hooks_alone)
 {
@@ -184,12 +266,13 @@ MUSTER_TEST (MonitoredTraining, of_a_worker_has_the_users_hooks_alone)
   MUSTER_EXPECT_EQ (n_files (job.directory, "events"), n_events);
 }
 
-/* MON.18 */
+/* MON.18, and DMON.18: it says so */
 MUSTER_TEST (MonitoredTraining, without_a_directory_saves_nothing)
 {
   g_auto (Job) job = set_up ();
   g_autoptr (GError) error = NULL;
   job.options.checkpoint_dir = NULL;
+  MUSTER_EXPECT_LOG (NULL, G_LOG_LEVEL_MESSAGE, "*nothing is restored, and nothing will be saved");
   g_autoptr (MusterMonitoredSession) session =
       muster_monitored_training_session_new (&job.options, NULL, NULL, &error);
   MUSTER_ASSERT_NO_ERROR (error);
@@ -197,5 +280,6 @@ MUSTER_TEST (MonitoredTraining, without_a_directory_saves_nothing)
   MUSTER_EXPECT_TRUE (train (&job, session, 2, &error));
   MUSTER_EXPECT_TRUE (muster_monitored_session_finish (session, NULL, &error));
 
+  MUSTER_ASSERT_LOGGED ();
   MUSTER_EXPECT_FALSE (g_file_test (job.directory, G_FILE_TEST_EXISTS));
 }
