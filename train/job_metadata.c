@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/job_metadata.h"
+
+G_DEFINE_INTERFACE (MusterJobMetadata, muster_job_metadata, G_TYPE_OBJECT)
+
+static void
+muster_job_metadata_default_init (G_GNUC_UNUSED MusterJobMetadataInterface *iface)
+{
+}
+
+gboolean
+muster_job_metadata_set_params (MusterJobMetadata *self, const MusterJobParams *params,
+                                GError **error)
+{
+  MusterJobMetadataInterface *iface = MUSTER_JOB_METADATA_GET_IFACE (self);
+
+  return !iface->set_params || iface->set_params (self, params, error);
+}
+
+gboolean
+muster_job_metadata_write (MusterJobMetadata *self, gint64 epoch, gboolean finished, GError **error)
+{
+  MusterJobMetadataInterface *iface = MUSTER_JOB_METADATA_GET_IFACE (self);
+
+  return !iface->write || iface->write (self, epoch, finished, error);
+}
+
+gboolean
+muster_job_metadata_last_epoch (MusterJobMetadata *self, gint64 user_epoch, gint64 *epoch,
+                                gboolean *finished, GError **error)
+{
+  MusterJobMetadataInterface *iface = MUSTER_JOB_METADATA_GET_IFACE (self);
+
+  if (iface->last_epoch)
+    return iface->last_epoch (self, user_epoch, epoch, finished, error);
+  *epoch = user_epoch;
+  *finished = FALSE;
+
+  return TRUE;
+}
+
+gboolean
+muster_job_metadata_accessible (MusterJobMetadata *self, gint64 epoch, gboolean *accessible,
+                                GError **error)
+{
+  MusterJobMetadataInterface *iface = MUSTER_JOB_METADATA_GET_IFACE (self);
+
+  if (iface->accessible)
+    return iface->accessible (self, epoch, accessible, error);
+  *accessible = TRUE;
+
+  return TRUE;
+}
+
+gboolean
+muster_job_metadata_report (MusterJobMetadata *self, const char *action, GPtrArray *stats,
+                            GError **error)
+{
+  MusterJobMetadataInterface *iface = MUSTER_JOB_METADATA_GET_IFACE (self);
+
+  return !iface->report || iface->report (self, action, stats, error);
+}

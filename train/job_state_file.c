@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/job_metadata.h"
+
+#include <string.h>
+
+#define GROUP    "job"
+#define VERSION  1
+#define MAX_SIZE (64 * 1024)
+
+struct _MusterJobStateFile {
+  GObject parent;
+  char *directory;        /* (owned) (nullable) until set_params */
+  MusterStorage *storage; /* (owned) (nullable) */
+  char **nodes;           /* (owned) (nullable) */
+  char *action;           /* (owned) (nullable) */
+  GPtrArray *stats;       /* (owned) (nullable) */
+};
+
+static void metadata_iface_init (MusterJobMetadataInterface *iface);
+
+G_DEFINE_FINAL_TYPE_WITH_CODE (MusterJobStateFile, muster_job_state_file, G_TYPE_OBJECT,
+                               G_IMPLEMENT_INTERFACE (MUSTER_TYPE_JOB_METADATA,
+                                                      metadata_iface_init))
+
+MusterJobStateFile *
+muster_job_state_file_new (void)
+{
+  return g_object_new (MUSTER_TYPE_JOB_STATE_FILE, NULL);
+}
+
+GPtrArray *
+muster_job_state_file_stats (MusterJobStateFile *self, const char **action)
+{
+  if (action)
+    *action = self->action;
+
+  return self->stats;
+}
+
+static gboolean
+is_absent (const GError *error)
+{
+  return muster_error_to_wire (error) == MUSTER_ERROR_NOT_FOUND;
+}
+
+/* --- the file --- */
+
+static char *
+path_of (MusterJobStateFile *self)
+{
+  return g_build_filename (self->directory, MUSTER_JOB_STATE_NAME, NULL);
+}
+
+static gboolean
+check_params (MusterJobStateFile *self, GError **error)
+{
+  if (!self->directory)
+    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+                         "The state file hasn't been told where the job's checkpoints lie");
+
+  return self->directory != NULL;
+}
+
+/* Its text, NULL with no error where there is no file. */
+static char *
+read_text (MusterJobStateFile *self, const char *path, GError **error)
+{
+  g_autoptr (GError) why = NULL;
+  guint64 size = 0;
+  MusterStorageInput *input = muster_storage_open (self->storage, path, &size, &why);
+
+  if (!input) {
+    if (!is_absent (why))
+      g_propagate_error (error, g_steal_pointer (&why));
+    return NULL;
+  }
+  g_autofree char *text = g_malloc (MAX_SIZE + 1);
+  const gssize got = muster_storage_read_at (self->storage, input, 0, text, MAX_SIZE, error);
+  muster_storage_close_input (self->storage, input);
+  if (got < 0)
+    return NULL;
+  text[got] = '\0';
+
+  return g_steal_pointer (&text);
+}
+
+/* FALSE, with or without an error, where text isn't what was written. */
+static gboolean
+parse (const char *text, gint64 *epoch, gboolean *finished, GError **error)
+{
+  g_autoptr (GKeyFile) file = g_key_file_new ();
+  g_autoptr (GError) failure = NULL;
+
+  if (!g_key_file_load_from_data (file, text, strlen (text), G_KEY_FILE_NONE, error))
+    return FALSE;
+  const int version = g_key_file_get_integer (file, GROUP, "version", NULL);
+  if (version > VERSION) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS, "a newer muster wrote version %d",
+                 version);
+    return FALSE;
+  }
+  *epoch = g_key_file_get_int64 (file, GROUP, "epoch", &failure);
+  if (failure) {
+    g_propagate_error (error, g_steal_pointer (&failure));
+    return FALSE;
+  }
+  *finished = g_key_file_get_boolean (file, GROUP, "finished", NULL);
+
+  return version == VERSION && *epoch >= 0;
+}
+
+/* *epoch is MUSTER_NO_EPOCH where there is no file. */
+static gboolean
+read_state (MusterJobStateFile *self, gint64 *epoch, gboolean *finished, GError **error)
+{
+  g_autofree char *path = path_of (self);
+  g_autoptr (GError) why = NULL;
+  g_autofree char *text = read_text (self, path, &why);
+
+  *epoch = MUSTER_NO_EPOCH;
+  *finished = FALSE;
+  if (!text && why) {
+    g_propagate_error (error, g_steal_pointer (&why));
+    return FALSE;
+  }
+  if (!text || parse (text, epoch, finished, &why))
+    return TRUE;
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
+               "'%s' isn't a job's state: %s; repair it, or remove it and give the epoch to resume",
+               path, why ? why->message : "its version or epoch is no such number");
+
+  return FALSE;
+}
+
+/* --- the newest epoch that all nodes have --- */
+
+/* The epoch of "NODE.EPOCH.index", else MUSTER_NO_EPOCH. */
+static gint64
+epoch_of (const char *file, const char *node)
+{
+  const gsize n = strlen (node);
+
+  if (!g_str_has_prefix (file, node) || file[n] != '.' || !g_ascii_isdigit (file[n + 1]))
+    return MUSTER_NO_EPOCH;
+  char *end;
+  const gint64 epoch = g_ascii_strtoll (file + n + 1, &end, 10);
+  const gboolean is_plain = file[n + 1] != '0' || end == file + n + 2;
+
+  return is_plain && end - file <= (gssize)n + 19 && g_str_equal (end, ".index") ? epoch
+                                                                                 : MUSTER_NO_EPOCH;
+}
+
+static gboolean
+all_have (MusterJobStateFile *self, char *const *files, gint64 epoch)
+{
+  for (char **node = self->nodes; *node; node++) {
+    g_autofree char *wanted = g_strdup_printf ("%s.%" G_GINT64_FORMAT ".index", *node, epoch);
+    if (!g_strv_contains ((const char *const *)files, wanted))
+      return FALSE;
+  }
+
+  return TRUE;
+}
+
+static gboolean
+scan (MusterJobStateFile *self, gint64 *epoch, GError **error)
+{
+  g_autoptr (GError) why = NULL;
+  g_auto (GStrv) files = muster_storage_list (self->storage, self->directory, &why);
+
+  *epoch = MUSTER_NO_EPOCH;
+  if (!files && !is_absent (why)) {
+    g_propagate_error (error, g_steal_pointer (&why));
+    return FALSE;
+  }
+  for (char **file = files; file && *file && self->nodes && *self->nodes; file++) {
+    const gint64 found = epoch_of (*file, self->nodes[0]);
+    if (found > *epoch && all_have (self, files, found))
+      *epoch = found;
+  }
+
+  return TRUE;
+}
+
+/* --- the interface --- */
+
+static gboolean
+state_file_set_params (MusterJobMetadata *metadata, const MusterJobParams *params,
+                       G_GNUC_UNUSED GError **error)
+{
+  MusterJobStateFile *self = MUSTER_JOB_STATE_FILE (metadata);
+
+  g_free (self->directory);
+  self->directory = g_strdup (params->directory);
+  g_set_object (&self->storage, params->storage);
+  g_strfreev (self->nodes);
+  self->nodes = g_strdupv ((char **)params->nodes);
+
+  return TRUE;
+}
+
+static gboolean
+state_file_write (MusterJobMetadata *metadata, gint64 epoch, gboolean finished, GError **error)
+{
+  MusterJobStateFile *self = MUSTER_JOB_STATE_FILE (metadata);
+  g_autoptr (GKeyFile) file = g_key_file_new ();
+
+  if (!check_params (self, error))
+    return FALSE;
+  g_key_file_set_integer (file, GROUP, "version", VERSION);
+  g_key_file_set_int64 (file, GROUP, "epoch", epoch);
+  g_key_file_set_boolean (file, GROUP, "finished", finished);
+  g_key_file_set_string_list (file, GROUP, "nodes", (const char *const *)self->nodes,
+                              g_strv_length (self->nodes));
+  gsize size;
+  g_autofree char *text = g_key_file_to_data (file, &size, NULL);
+  g_autofree char *path = path_of (self);
+
+  return muster_storage_publish (self->storage, path, text, size, error);
+}
+
+static gboolean
+state_file_last_epoch (MusterJobMetadata *metadata, gint64 user_epoch, gint64 *epoch,
+                       gboolean *finished, GError **error)
+{
+  MusterJobStateFile *self = MUSTER_JOB_STATE_FILE (metadata);
+  gint64 known;
+  gboolean has_finished;
+
+  if (!check_params (self, error) || !read_state (self, &known, &has_finished, error) ||
+      (known == MUSTER_NO_EPOCH && user_epoch == MUSTER_NO_EPOCH && !scan (self, &known, error)))
+    return FALSE;
+  *epoch = user_epoch != MUSTER_NO_EPOCH ? user_epoch : known;
+  *finished = has_finished && *epoch == known;
+
+  return TRUE;
+}
+
+static gboolean
+state_file_accessible (MusterJobMetadata *metadata, G_GNUC_UNUSED gint64 epoch,
+                       gboolean *accessible, GError **error)
+{
+  MusterJobStateFile *self = MUSTER_JOB_STATE_FILE (metadata);
+
+  if (!check_params (self, error))
+    return FALSE;
+  g_auto (GStrv) files = muster_storage_list (self->storage, self->directory, NULL);
+  *accessible = files != NULL;
+
+  return TRUE;
+}
+
+static gboolean
+state_file_report (MusterJobMetadata *metadata, const char *action, GPtrArray *stats,
+                   G_GNUC_UNUSED GError **error)
+{
+  MusterJobStateFile *self = MUSTER_JOB_STATE_FILE (metadata);
+
+  g_free (self->action);
+  self->action = g_strdup (action);
+  g_clear_pointer (&self->stats, g_ptr_array_unref);
+  self->stats = g_ptr_array_ref (stats);
+
+  return TRUE;
+}
+
+static void
+metadata_iface_init (MusterJobMetadataInterface *iface)
+{
+  iface->set_params = state_file_set_params;
+  iface->write = state_file_write;
+  iface->last_epoch = state_file_last_epoch;
+  iface->accessible = state_file_accessible;
+  iface->report = state_file_report;
+}
+
+static void
+muster_job_state_file_finalize (GObject *object)
+{
+  MusterJobStateFile *self = MUSTER_JOB_STATE_FILE (object);
+
+  g_free (self->directory);
+  g_clear_object (&self->storage);
+  g_strfreev (self->nodes);
+  g_free (self->action);
+  g_clear_pointer (&self->stats, g_ptr_array_unref);
+  G_OBJECT_CLASS (muster_job_state_file_parent_class)->finalize (object);
+}
+
+static void
+muster_job_state_file_init (G_GNUC_UNUSED MusterJobStateFile *self)
+{
+}
+
+static void
+muster_job_state_file_class_init (MusterJobStateFileClass *klass)
+{
+  G_OBJECT_CLASS (klass)->finalize = muster_job_state_file_finalize;
+}
