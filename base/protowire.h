@@ -64,4 +64,37 @@ void muster_proto_put_double (GByteArray *out, guint32 number, double value);
 void muster_proto_put_head (GByteArray *out, guint32 number, gsize size);
 gsize muster_proto_varint_size (guint64 value);
 
+/* Writing where there is room for it, which the caller sees to: each gives where it ends. */
+#define MUSTER_PROTO_VARINT_MAX 10
+
+static inline guint8 *
+muster_proto_store_varint (guint8 *at, guint64 value)
+{
+  for (; value >= 0x80; value >>= 7)
+    *at++ = (guint8)(value | 0x80);
+  *at++ = (guint8)value;
+  return at;
+}
+
+static inline guint8 *
+muster_proto_store_tag (guint8 *at, guint32 number, guint8 type)
+{
+  return muster_proto_store_varint (at, (guint64)number << 3 | type);
+}
+
+/* Skipped when 0. */
+static inline guint8 *
+muster_proto_store_uint (guint8 *at, guint32 number, guint64 value)
+{
+  return value == 0 ? at
+                    : muster_proto_store_varint (
+                          muster_proto_store_tag (at, number, MUSTER_WIRE_VARINT), value);
+}
+
+static inline guint8 *
+muster_proto_store_head (guint8 *at, guint32 number, gsize size)
+{
+  return muster_proto_store_varint (muster_proto_store_tag (at, number, MUSTER_WIRE_BYTES), size);
+}
+
 G_END_DECLS

@@ -107,6 +107,15 @@ muster_bundle_index_add (MusterBundleIndex *self, const MusterIndexEntry *entry)
   return &g_array_index (self->entries, MusterIndexEntry, self->entries->len - 1);
 }
 
+MusterIndexEntry *
+muster_bundle_index_grow (MusterBundleIndex *self, guint n)
+{
+  const guint len = self->entries->len;
+  g_return_val_if_fail (n <= G_MAXUINT - len, NULL);
+  g_array_set_size (self->entries, len + n);
+  return (MusterIndexEntry *)self->entries->data + len;
+}
+
 void
 muster_bundle_index_add_slice (MusterBundleIndex *self, MusterIndexEntry *entry,
                                const MusterExtent *slice)
@@ -390,18 +399,19 @@ uint_size (guint64 value)
   return value != 0 ? 1 + muster_proto_varint_size (value) : 0;
 }
 
-static void
-put_shape (GByteArray *out, const MusterBundleEntry *entry)
+static guint8 *
+store_shape (guint8 *at, const MusterBundleEntry *entry)
 {
   enum { DIM = 2, SIZE = 1 };
   gsize size = 0;
   for (int d = 0; d < entry->n_dims; d++)
     size += 2 + uint_size ((guint64)entry->dims[d]);
-  muster_proto_put_head (out, ENTRY_SHAPE, size);
+  at = muster_proto_store_head (at, ENTRY_SHAPE, size);
   for (int d = 0; d < entry->n_dims; d++) {
-    muster_proto_put_head (out, DIM, uint_size ((guint64)entry->dims[d]));
-    muster_proto_put_uint (out, SIZE, (guint64)entry->dims[d]);
+    at = muster_proto_store_head (at, DIM, uint_size ((guint64)entry->dims[d]));
+    at = muster_proto_store_uint (at, SIZE, (guint64)entry->dims[d]);
   }
+  return at;
 }
 
 static gsize
@@ -412,40 +422,52 @@ extent_size (const MusterExtent *extent)
                                             muster_proto_varint_size ((guint64)extent->length);
 }
 
-static void
-put_slice (GByteArray *out, int n_dims, const MusterExtent *slice)
+static guint8 *
+store_slice (guint8 *at, int n_dims, const MusterExtent *slice)
 {
   enum { EXTENT = 1, START = 1, LENGTH = 2 };
   gsize size = 0;
   for (int d = 0; d < n_dims; d++)
     size += 2 + extent_size (&slice[d]);
-  muster_proto_put_head (out, ENTRY_SLICES, size);
+  at = muster_proto_store_head (at, ENTRY_SLICES, size);
   for (int d = 0; d < n_dims; d++) {
-    muster_proto_put_head (out, EXTENT, extent_size (&slice[d]));
+    at = muster_proto_store_head (at, EXTENT, extent_size (&slice[d]));
     if (slice[d].length == MUSTER_ALL)
       continue;
-    muster_proto_put_uint (out, START, (guint64)slice[d].start);
+    at = muster_proto_store_uint (at, START, (guint64)slice[d].start);
     /* One that is 0 is said as well: none means all. */
-    muster_proto_put_varint (out, LENGTH << 3 | MUSTER_WIRE_VARINT);
-    muster_proto_put_varint (out, (guint64)slice[d].length);
+    at = muster_proto_store_varint (at, LENGTH << 3 | MUSTER_WIRE_VARINT);
+    at = muster_proto_store_varint (at, (guint64)slice[d].length);
   }
+  return at;
 }
 
-static void
-put_entry (GByteArray *out, const MusterIndexEntry *self)
+/* What an entry takes at most: a head and two varints, at most, for each dimension. */
+static gsize
+room_for (const MusterIndexEntry *self)
+{
+  enum { FIELD = 2 + MUSTER_PROTO_VARINT_MAX };
+  return (8 + self->n_slices + (gsize)self->entry.n_dims * (1 + self->n_slices) * 3) * FIELD;
+}
+
+/* Gives where it ends. */
+static guint8 *
+store_entry (guint8 *at, const MusterIndexEntry *self)
 {
   const guint32 crc32c = GUINT32_TO_LE (self->entry.crc32c);
-  muster_proto_put_uint (out, ENTRY_DTYPE, (guint64)(gint64)(int)self->entry.dtype);
-  put_shape (out, &self->entry);
-  muster_proto_put_uint (out, ENTRY_SHARD_ID, (guint64)self->entry.shard);
-  muster_proto_put_uint (out, ENTRY_OFFSET, (guint64)self->entry.offset);
-  muster_proto_put_uint (out, ENTRY_SIZE, (guint64)self->entry.size);
+  at = muster_proto_store_uint (at, ENTRY_DTYPE, (guint64)(gint64)(int)self->entry.dtype);
+  at = store_shape (at, &self->entry);
+  at = muster_proto_store_uint (at, ENTRY_SHARD_ID, (guint64)self->entry.shard);
+  at = muster_proto_store_uint (at, ENTRY_OFFSET, (guint64)self->entry.offset);
+  at = muster_proto_store_uint (at, ENTRY_SIZE, (guint64)self->entry.size);
   if (crc32c != 0) {
-    muster_proto_put_varint (out, ENTRY_CRC32C << 3 | MUSTER_WIRE_FIXED32);
-    g_byte_array_append (out, (const guint8 *)&crc32c, sizeof crc32c);
+    at = muster_proto_store_tag (at, ENTRY_CRC32C, MUSTER_WIRE_FIXED32);
+    memcpy (at, &crc32c, sizeof crc32c);
+    at += sizeof crc32c;
   }
   for (gsize i = 0; i < self->n_slices; i++)
-    put_slice (out, self->entry.n_dims, self->slices + i * (gsize)self->entry.n_dims);
+    at = store_slice (at, self->entry.n_dims, self->slices + i * (gsize)self->entry.n_dims);
+  return at;
 }
 
 static GBytes *
@@ -459,6 +481,18 @@ pack_header (const MusterBundleIndex *self)
   return muster_pack (&header.base);
 }
 
+/* What comes in order, as most does, is only looked at. */
+static void
+sort (GArray *entries)
+{
+  for (guint i = 1; i < entries->len; i++)
+    if (compare_entries (&g_array_index (entries, MusterIndexEntry, i - 1),
+                         &g_array_index (entries, MusterIndexEntry, i)) > 0) {
+      g_array_sort (entries, compare_entries);
+      return;
+    }
+}
+
 GBytes *
 muster_bundle_index_save (MusterBundleIndex *self, GError **error)
 {
@@ -468,7 +502,7 @@ muster_bundle_index_save (MusterBundleIndex *self, GError **error)
   gsize size;
   const guint8 *data = g_bytes_get_data (header, &size);
   muster_table_builder_add (table, (const guint8 *)"", 0, data, size);
-  g_array_sort (self->entries, compare_entries);
+  sort (self->entries);
   for (guint i = 0; i < self->entries->len; i++) {
     const MusterIndexEntry *entry = &g_array_index (self->entries, MusterIndexEntry, i);
     if (i > 0 && compare_entries (entry - 1, entry) == 0) {
@@ -477,9 +511,17 @@ muster_bundle_index_save (MusterBundleIndex *self, GError **error)
                    (const char *)entry->key + muster_index_entry_is_part (entry));
       return NULL;
     }
-    g_byte_array_set_size (value, 0);
-    put_entry (value, entry);
-    muster_table_builder_add (table, entry->key, entry->key_size, value->data, value->len);
+    const gsize room = room_for (entry);
+    if (room > MUSTER_TABLE_MAX) {
+      g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+                   "the tensor '%s' has more slices than an index holds", entry->entry.name);
+      return NULL;
+    }
+    if (room > value->len)
+      g_byte_array_set_size (value, (guint)room);
+    const guint8 *end = store_entry (value->data, entry);
+    muster_table_builder_add (table, entry->key, entry->key_size, value->data,
+                              (gsize)(end - value->data));
   }
   return muster_table_builder_finish (table, error);
 }

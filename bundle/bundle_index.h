@@ -62,6 +62,10 @@ const MusterIndexEntry *muster_bundle_index_find (const MusterBundleIndex *self,
  * move. */
 MusterIndexEntry *muster_bundle_index_add (MusterBundleIndex *self, const MusterIndexEntry *entry);
 
+/* Room for n entries more, borrowed, for the caller to fill: what they point to stays where it is
+ * as long as the index does. */
+MusterIndexEntry *muster_bundle_index_grow (MusterBundleIndex *self, guint n);
+
 /* Adds a slice to those that an entry lists. */
 void muster_bundle_index_add_slice (MusterBundleIndex *self, MusterIndexEntry *entry,
                                     const MusterExtent *slice);

@@ -122,6 +122,16 @@ muster_shards_note (MusterShards *self, guint entry, MusterTensor *tensor)
 }
 
 void
+muster_shards_note_all (MusterShards *self, MusterTensor *const *tensors, guint n)
+{
+  const guint len = self->items->len;
+  g_array_set_size (self->items, len + n);
+  Item *items = (Item *)self->items->data + len;
+  for (guint i = 0; i < n; i++)
+    items[i] = (Item){.tensor = muster_tensor_ref (tensors[i]), .entry = i};
+}
+
+void
 muster_shards_set_number (MusterShards *self, guint n)
 {
   self->n_wanted = (gint32)MIN (n, SHARDS_MAX);

@@ -22,6 +22,9 @@ void muster_shards_set_number (MusterShards *self, guint n);
 /* Notes the tensor of the index's entry of that number. */
 void muster_shards_note (MusterShards *self, guint entry, MusterTensor *tensor);
 
+/* Notes the tensors of the index's first entries. */
+void muster_shards_note_all (MusterShards *self, MusterTensor *const *tensors, guint n);
+
 /* Gives every entry its place, takes the room for all of it, writes, checksums and syncs. Once. A
  * full store is G_FILE_ERROR_NOSPC with how much is needed, how much is free, and where. */
 gboolean muster_shards_write (MusterShards *self, MusterBundleIndex *index,

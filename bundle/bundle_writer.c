@@ -22,8 +22,10 @@ struct _MusterBundleWriter {
   MusterShards *shards;      /* (owned) the data */
   GCancellable *cancellable; /* (owned) (nullable) */
   MusterBundleIndex *index;  /* (owned) */
-  GHashTable *by_key;        /* (owned) a set of Key */
-  gboolean is_finished;      /* or has failed to: nothing can be added */
+  MusterBundleNames *names;  /* (owned) (nullable) whose texts the first entries' keys are */
+  GHashTable *by_key;        /* (owned) a set of Key, of the first n_by_key entries */
+  guint n_by_key;
+  gboolean is_finished; /* or has failed to: nothing can be added */
 };
 
 static guint
@@ -69,6 +71,7 @@ muster_bundle_writer_free (MusterBundleWriter *self)
   g_clear_object (&self->cancellable);
   g_hash_table_unref (self->by_key);
   muster_bundle_index_free (self->index);
+  muster_bundle_names_unref (self->names);
   g_free (self->prefix);
   g_object_unref (self->storage);
   g_free (self);
@@ -86,10 +89,24 @@ muster_bundle_writer_set_n_shards (MusterBundleWriter *self, guint n)
   muster_shards_set_number (self->shards, n);
 }
 
+/* Whoever adds all at once looks nothing up. */
+static void
+note_keys (MusterBundleWriter *self)
+{
+  for (; self->n_by_key < self->index->entries->len; self->n_by_key++) {
+    const MusterIndexEntry *entry =
+        &g_array_index (self->index->entries, MusterIndexEntry, self->n_by_key);
+    Key *key = muster_arena_alloc (self->index->arena, sizeof *key);
+    *key = (Key){.data = entry->key, .size = entry->key_size, .entry = self->n_by_key};
+    g_hash_table_add (self->by_key, key);
+  }
+}
+
 static MusterIndexEntry *
 lookup (MusterBundleWriter *self, const void *key, gsize key_size)
 {
   const Key wanted = {.data = key, .size = key_size};
+  note_keys (self);
   const Key *found = g_hash_table_lookup (self->by_key, &wanted);
   return found != NULL ? &g_array_index (self->index->entries, MusterIndexEntry, found->entry)
                        : NULL;
@@ -99,12 +116,7 @@ static MusterIndexEntry *
 record (MusterBundleWriter *self, const void *key, gsize key_size, const MusterBundleEntry *entry)
 {
   const MusterIndexEntry wanted = {.entry = *entry, .key = key, .key_size = key_size};
-  MusterIndexEntry *added = muster_bundle_index_add (self->index, &wanted);
-  Key *there = muster_arena_alloc (self->index->arena, sizeof *there);
-  *there =
-      (Key){.data = added->key, .size = added->key_size, .entry = self->index->entries->len - 1};
-  g_hash_table_add (self->by_key, there);
-  return added;
+  return muster_bundle_index_add (self->index, &wanted);
 }
 
 static gboolean
@@ -123,20 +135,33 @@ invalid (const char *name, const char *why, GError **error)
   return FALSE;
 }
 
+static gboolean
+check_unfinished (const MusterBundleWriter *self, GError **error)
+{
+  if (!self->is_finished)
+    return TRUE;
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+               "The checkpoint '%s' is finished, or writing it has failed: nothing can be added",
+               self->prefix);
+  return FALSE;
+}
+
+static MusterBundleEntry
+entry_for (MusterTensor *tensor)
+{
+  return (MusterBundleEntry){.dtype = muster_tensor_dtype (tensor),
+                             .n_dims = muster_tensor_n_dims (tensor),
+                             .dims = muster_tensor_dims (tensor)};
+}
+
 /* Notes a tensor: where it will lie is known once all are. */
 static gboolean
 note (MusterBundleWriter *self, const void *key, gsize key_size, MusterTensor *tensor,
       GError **error)
 {
-  const MusterBundleEntry entry = {.dtype = muster_tensor_dtype (tensor),
-                                   .n_dims = muster_tensor_n_dims (tensor),
-                                   .dims = muster_tensor_dims (tensor)};
-  if (self->is_finished) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
-                 "The checkpoint '%s' is finished, or writing it has failed: nothing can be added",
-                 self->prefix);
+  const MusterBundleEntry entry = entry_for (tensor);
+  if (!check_unfinished (self, error))
     return FALSE;
-  }
   record (self, key, key_size, &entry);
   muster_shards_note (self->shards, self->index->entries->len - 1, tensor);
   return TRUE;
@@ -152,6 +177,41 @@ muster_bundle_writer_add (MusterBundleWriter *self, const char *name, MusterTens
   if (lookup (self, name, strlen (name)) != NULL)
     return already_there (name, "", error);
   return note (self, name, strlen (name), tensor, error);
+}
+
+/* The names, each ended by a NUL, stay; the dims go into the arena. */
+static MusterIndexEntry
+named_entry (MusterBundleWriter *self, const char *name, gsize size, MusterTensor *tensor)
+{
+  MusterBundleEntry entry = entry_for (tensor);
+  const gsize dims_size = (gsize)entry.n_dims * sizeof (gint64);
+  gint64 *dims = muster_arena_alloc (self->index->arena, MAX (dims_size, 1));
+  if (dims_size > 0)
+    memcpy (dims, entry.dims, dims_size);
+  entry.name = name;
+  entry.dims = dims;
+  return (MusterIndexEntry){.entry = entry, .key = (const guint8 *)name, .key_size = size};
+}
+
+gboolean
+muster_bundle_writer_add_all (MusterBundleWriter *self, MusterBundleNames *names,
+                              MusterTensor *const *tensors, GError **error)
+{
+  const gsize n = muster_bundle_names_n (names);
+  g_return_val_if_fail (self->index->entries->len == 0 && n < G_MAXUINT, FALSE);
+  if (!check_unfinished (self, error))
+    return FALSE;
+  g_autofree MusterTensor **in_order = g_new (MusterTensor *, n);
+  MusterIndexEntry *entries = muster_bundle_index_grow (self->index, (guint)n);
+  self->names = muster_bundle_names_ref (names);
+  for (gsize i = 0; i < n; i++) {
+    gsize size, index;
+    const char *name = muster_bundle_names_get (names, i, &size, &index);
+    in_order[i] = tensors[index];
+    entries[i] = named_entry (self, name, size, in_order[i]);
+  }
+  muster_shards_note_all (self->shards, in_order, (guint)n);
+  return TRUE;
 }
 
 /* The part must be as large as its slice says, and the slice lie inside the shape. */

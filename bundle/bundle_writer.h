@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "bundle/bundle_names.h"
 #include "bundle/storage.h"
 #include "graph/tensor.h"
 
@@ -29,6 +30,11 @@ gboolean muster_bundle_writer_add (MusterBundleWriter *self, const char *name, M
  * start,length each). */
 gboolean muster_bundle_writer_add_slice (MusterBundleWriter *self, const char *name,
                                          const char *slice, MusterTensor *tensor, GError **error);
+
+/* Adds a tensor for each of the names, in the order of the vector that they were made from: all of
+ * them, before any other. */
+gboolean muster_bundle_writer_add_all (MusterBundleWriter *self, MusterBundleNames *names,
+                                       MusterTensor *const *tensors, GError **error);
 
 /* Into how many data files, each with a thread of its own: 8 at most; 0, which is the default, is
  * as many as its size and this machine's processors are good for: one, below some hundred MiB. */

@@ -5,15 +5,15 @@
 
 G_BEGIN_DECLS
 
-/* LevelDB's Table, which is what PREFIX.index is, over memory and from C: no exception leaves it,
- * and malformed bytes are DATA_LOSS. Tables of blocks without compression, as TensorFlow writes
- * them; a compressed block is UNIMPLEMENTED. */
+/* LevelDB's Table, which is what PREFIX.index is, over memory; malformed bytes are DATA_LOSS.
+ * Tables of blocks without compression, as TensorFlow writes them; a compressed block is
+ * UNIMPLEMENTED. */
 
 /* One entry; what it points to is the caller's for the call. FALSE with an error ends the walk. */
 typedef gboolean (*MusterTableFunc) (const guint8 *key, gsize key_size, const guint8 *value,
                                      gsize value_size, gpointer user_data, GError **error);
 
-#define MUSTER_TABLE_MAX G_MAXINT32 /* bytes: LevelDB adds lengths in 32 bits */
+#define MUSTER_TABLE_MAX G_MAXINT32 /* bytes: other readers add lengths in 32 bits */
 
 /* Calls func for each entry of a table, in the table's order, checksums checked. *flaw (nullable,
  * static) is what else is wrong with the table's bytes: damage that changes no entry, in parts that
@@ -21,8 +21,8 @@ typedef gboolean (*MusterTableFunc) (const guint8 *key, gsize key_size, const gu
 gboolean muster_table_foreach (GBytes *table, MusterTableFunc func, gpointer user_data,
                                const char **flaw, GError **error);
 
-/* LevelDB trusts the lengths inside a block whose checksum is right, and the sizes of blocks
- * altogether: this walks all of them first, and refuses what would lead outside the table. */
+/* A checksum that is right makes no length so: this walks all blocks first, sums them, and refuses
+ * what would lead outside the table. */
 gboolean muster_table_check (const guint8 *data, gsize size, const char **flaw, GError **error);
 
 /* Builds a table. Keys come in ascending order of their bytes, each once. */

@@ -73,33 +73,43 @@ entries_of (const guint8 *contents, gsize size, MusterProtoReader *entries, GErr
   return TRUE;
 }
 
-/* Steps over one entry: the bytes shared with the key before it, the key's own, the value's. */
-static gboolean
-next_entry (MusterProtoReader *entries, guint64 *key_size, MusterProtoReader *value, GError **error)
+/* One entry: how many bytes its key shares with the one before, those of its own, the value. */
+typedef struct {
+  guint64 shared, own;
+  const guint8 *key; /* its own bytes */
+  MusterProtoReader value;
+} Entry;
+
+/* Steps over an entry; *key_size is the last key's, then its own. */
+static inline gboolean
+next_entry (MusterProtoReader *entries, guint64 *key_size, Entry *entry, GError **error)
 {
-  guint64 shared, own, value_size;
-  if (!muster_proto_read_varint (entries, &shared) || !muster_proto_read_varint (entries, &own) ||
+  guint64 value_size;
+  if (!muster_proto_read_varint (entries, &entry->shared) ||
+      !muster_proto_read_varint (entries, &entry->own) ||
       !muster_proto_read_varint (entries, &value_size))
     return fail (error, "an entry is cut off");
   const guint64 left = (guint64)(entries->end - entries->at);
-  if (shared > *key_size || own > left || value_size > left - own)
+  if (entry->shared > *key_size || entry->own > left || value_size > left - entry->own)
     return fail (error, "an entry leaves its block");
-  *key_size = shared + own;
-  *value = muster_proto_reader (entries->at + own, value_size);
-  entries->at += own + value_size;
+  *key_size = entry->shared + entry->own;
+  entry->key = entries->at;
+  entry->value = muster_proto_reader (entries->at + entry->own, value_size);
+  entries->at += entry->own + value_size;
   return TRUE;
 }
 
 static gboolean
 check_data_block (const guint8 *data, gsize blocks_end, Block block, GError **error)
 {
-  MusterProtoReader entries, value;
+  MusterProtoReader entries;
+  Entry entry;
   guint64 key_size = 0;
   if (!check_block (data, blocks_end, block, error) ||
       !entries_of (data + block.offset, block.size, &entries, error))
     return FALSE;
   while (!muster_proto_at_end (&entries))
-    if (!next_entry (&entries, &key_size, &value, error))
+    if (!next_entry (&entries, &key_size, &entry, error))
       return FALSE;
   return TRUE;
 }
@@ -110,7 +120,8 @@ static gboolean
 check_index_block (const guint8 *data, gsize blocks_end, Block index, guint64 *end,
                    gboolean *is_tight, GError **error)
 {
-  MusterProtoReader entries, value;
+  MusterProtoReader entries;
+  Entry entry;
   guint64 key_size = 0;
   *end = 0;
   *is_tight = TRUE;
@@ -119,9 +130,9 @@ check_index_block (const guint8 *data, gsize blocks_end, Block index, guint64 *e
     return FALSE;
   while (!muster_proto_at_end (&entries)) {
     Block block;
-    if (!next_entry (&entries, &key_size, &value, error))
+    if (!next_entry (&entries, &key_size, &entry, error))
       return FALSE;
-    if (!read_block_place (&value, &block) || block.offset < *end)
+    if (!read_block_place (&entry.value, &block) || block.offset < *end)
       return fail (error, "a block is out of place");
     if (!check_data_block (data, blocks_end, block, error))
       return FALSE;
@@ -161,6 +172,20 @@ find_flaw (const guint8 *data, gsize blocks_end, Block metaindex, Block index, g
   return NULL;
 }
 
+/* Of a table that has been checked. */
+typedef struct {
+  Block metaindex, index;
+} Footer;
+
+static gboolean
+read_footer (const guint8 *data, gsize blocks_end, Footer *footer, GError **error)
+{
+  MusterProtoReader reader = muster_proto_reader (data + blocks_end, FOOTER_SIZE - 8);
+  return (read_block_place (&reader, &footer->metaindex) &&
+          read_block_place (&reader, &footer->index)) ||
+         fail (error, "its footer is wrong");
+}
+
 gboolean
 muster_table_check (const guint8 *data, gsize size, const char **flaw, GError **error)
 {
@@ -172,15 +197,83 @@ muster_table_check (const guint8 *data, gsize size, const char **flaw, GError **
   const guint64 magic = read_le32 (data + size - 8) | (guint64)read_le32 (data + size - 4) << 32;
   if (magic != MAGIC)
     return fail (error, "it doesn't end as a table does");
-  MusterProtoReader footer = muster_proto_reader (data + blocks_end, FOOTER_SIZE - 8);
-  Block metaindex, index;
+  Footer footer;
   guint64 data_end;
   gboolean is_tight;
-  if (!read_block_place (&footer, &metaindex) || !read_block_place (&footer, &index))
-    return fail (error, "its footer is wrong");
-  if (!check_index_block (data, blocks_end, index, &data_end, &is_tight, error))
+  if (!read_footer (data, blocks_end, &footer, error) ||
+      !check_index_block (data, blocks_end, footer.index, &data_end, &is_tight, error))
     return FALSE;
   if (flaw != NULL)
-    *flaw = find_flaw (data, blocks_end, metaindex, index, data_end, is_tight);
+    *flaw = find_flaw (data, blocks_end, footer.metaindex, footer.index, data_end, is_tight);
   return TRUE;
+}
+
+/* A walk over a table that has been checked. */
+typedef struct {
+  MusterTableFunc func;
+  gpointer user_data;
+  guint8 *key; /* (owned) the last one */
+  gsize room;
+} Walk;
+
+static void
+take_key (Walk *self, const Entry *entry, gsize key_size)
+{
+  if (key_size > self->room) {
+    self->room = MAX (key_size, 2 * self->room);
+    self->key = g_realloc (self->key, self->room);
+  }
+  if (entry->own > 0)
+    memcpy (self->key + entry->shared, entry->key, entry->own);
+}
+
+static gboolean
+walk_block (Walk *self, const guint8 *data, Block block, GError **error)
+{
+  MusterProtoReader entries;
+  Entry entry;
+  guint64 key_size = 0;
+  if (!entries_of (data + block.offset, block.size, &entries, error))
+    return FALSE;
+  while (!muster_proto_at_end (&entries)) {
+    if (!next_entry (&entries, &key_size, &entry, error))
+      return FALSE;
+    take_key (self, &entry, key_size);
+    if (!self->func (self->key, key_size, entry.value.at, (gsize)(entry.value.end - entry.value.at),
+                     self->user_data, error))
+      return FALSE;
+  }
+  return TRUE;
+}
+
+static gboolean
+walk_blocks (Walk *self, const guint8 *data, Block index, GError **error)
+{
+  MusterProtoReader entries;
+  Entry entry;
+  Block block;
+  guint64 key_size = 0;
+  if (!entries_of (data + index.offset, index.size, &entries, error))
+    return FALSE;
+  while (!muster_proto_at_end (&entries))
+    if (!next_entry (&entries, &key_size, &entry, error) ||
+        !read_block_place (&entry.value, &block) || !walk_block (self, data, block, error))
+      return FALSE;
+  return TRUE;
+}
+
+gboolean
+muster_table_foreach (GBytes *table, MusterTableFunc func, gpointer user_data, const char **flaw,
+                      GError **error)
+{
+  Walk walk = {.func = func, .user_data = user_data};
+  Footer footer;
+  gsize size;
+  const guint8 *data = g_bytes_get_data (table, &size);
+  if (!muster_table_check (data, size, flaw, error) ||
+      !read_footer (data, size - FOOTER_SIZE, &footer, error))
+    return FALSE;
+  const gboolean is_walked = walk_blocks (&walk, data, footer.index, error);
+  g_free (walk.key);
+  return is_walked;
 }

@@ -107,7 +107,8 @@ output_variable (MusterKernel *k, gboolean is_resource, GError **error)
       /* A reference's is in the plan: the node is memory that nothing else in a step touches. */
       .dtype = is_resource ? muster_node_dtype (k->node->def, "dtype", MUSTER_INVALID)
                            : muster_kernel_output_dtype (k, 0),
-      .def = k->node->def};
+      .def = k->node->def,
+      .seen = &k->run->plan->nodes[k->position].seen};
   if (!muster_dtype_is_supported (wanted.dtype)) {
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, "A variable can't hold %s",
                  muster_dtype_name (wanted.dtype));

@@ -265,6 +265,26 @@ muster_kernel_cancellable (const MusterKernel *k)
   return own;
 }
 
+static MusterKernelMemo **
+memo_of (MusterKernel *k)
+{
+  return &k->run->plan->nodes[k->position].memo;
+}
+
+MusterKernelMemo *
+muster_kernel_take_memo (MusterKernel *k)
+{
+  return __atomic_exchange_n (memo_of (k), NULL, __ATOMIC_ACQ_REL);
+}
+
+void
+muster_kernel_keep_memo (MusterKernel *k, MusterKernelMemo *memo)
+{
+  MusterKernelMemo *other = __atomic_exchange_n (memo_of (k), memo, __ATOMIC_ACQ_REL);
+  if (other != NULL)
+    other->free (other);
+}
+
 MusterStorage *
 muster_kernel_storage (const MusterKernel *k)
 {

@@ -103,6 +103,16 @@ const Tensorflow__AttrValue *muster_kernel_attr (const MusterKernel *k, const ch
 /* The step's cancellation: a kernel that loops for long looks at it. */
 GCancellable *muster_kernel_cancellable (const MusterKernel *k);
 
+/* What a kernel works out once for its node and finds again in later steps. Steps that run at once
+ * may each have one of their own, or none: take gives what was kept last (transfer full)
+ * (nullable), keep hands it over (transfer full). */
+typedef struct {
+  GDestroyNotify free; /* of all of it */
+} MusterKernelMemo;
+
+MusterKernelMemo *muster_kernel_take_memo (MusterKernel *k);
+void muster_kernel_keep_memo (MusterKernel *k, MusterKernelMemo *memo);
+
 /* Where the master keeps checkpoints; borrowed. */
 MusterStorage *muster_kernel_storage (const MusterKernel *k);
 

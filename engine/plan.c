@@ -498,6 +498,8 @@ node_clear (MusterPlanNode *node)
   muster_tensor_unref (node->constant);
   g_free (node->container);
   g_free (node->variable);
+  if (node->memo != NULL)
+    node->memo->free (node->memo);
 }
 
 static void

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/registry.h"
+#include "engine/resources.h"
 #include "graph/graph_nodes.h"
 #include "master/session.h"
 
@@ -9,7 +10,8 @@ G_BEGIN_DECLS
 
 /* MusterPlan is a step made ready (decision 13): of a graph, the nodes that its fetches and targets
  * need, cut at its feeds, in an order that can be walked, each bound to its kernel and checked
- * against its op's signature. Immutable but for its spare scratch; counted; any thread.
+ * against its op's signature. Immutable but for its spare scratch and what its nodes
+ * keep from step to step; counted; any thread.
  *
  * A value travels in a slot: one for each feed, then one for each output of each node. */
 
@@ -34,6 +36,8 @@ typedef struct {
   char *container; /* (owned) (nullable) a variable's op: where and under which name it is kept */
   char *variable;  /* (owned) (nullable) */
   guint variable_hash;     /* muster_resources_hash () of these */
+  MusterVariableSeen seen; /* the variable, the last time */
+  MusterKernelMemo *memo;  /* (owned) (nullable) atomic */
   MusterDType value_dtype; /* what a variable behind a resource handle must hold; INVALID: any */
 } MusterPlanNode;
 

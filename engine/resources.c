@@ -8,6 +8,7 @@ struct _MusterResources {
   GMutex lock;
   GHashTable *variables; /* (owned) a set of MusterVariable, by container, name and kind; guarded by
                             lock */
+  guint64 generation;    /* guarded by lock: another one, of all there are, once a variable goes */
 };
 
 /* What a variable is found by. */
@@ -45,10 +46,18 @@ entry_free (gpointer data)
   g_free (entry);
 }
 
+static guint64
+next_generation (void)
+{
+  static guint64 last; /* atomic */
+  return __atomic_add_fetch (&last, 1, __ATOMIC_RELAXED);
+}
+
 MusterResources *
 muster_resources_new (void)
 {
   MusterResources *self = g_new0 (MusterResources, 1);
+  self->generation = next_generation ();
   g_atomic_ref_count_init (&self->refs);
   g_mutex_init (&self->lock);
   self->variables = g_hash_table_new_full (key_hash, key_equal, NULL, entry_free);
@@ -92,13 +101,14 @@ add_variable (MusterResources *self, const MusterVariableWanted *wanted, guint h
                      .name = muster_variable_name (entry->variable),
                      .is_resource = wanted->is_resource,
                      .hash = hash};
-  g_hash_table_replace (self->variables, &entry->key, entry);
+  if (!g_hash_table_replace (self->variables, &entry->key, entry))
+    self->generation = next_generation ();
   return muster_variable_ref (entry->variable);
 }
 
-MusterVariable *
-muster_resources_variable (MusterResources *self, const MusterVariableWanted *wanted,
-                           GError **error)
+/* With the lock held. */
+static MusterVariable *
+find_variable (MusterResources *self, const MusterVariableWanted *wanted, GError **error)
 {
   const guint hash = wanted->hash != 0 ? wanted->hash
                                        : muster_resources_hash (wanted->container, wanted->name,
@@ -107,7 +117,6 @@ muster_resources_variable (MusterResources *self, const MusterVariableWanted *wa
                    .name = wanted->name,
                    .is_resource = wanted->is_resource,
                    .hash = hash};
-  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   Entry *entry = g_hash_table_lookup (self->variables, &key);
   if (entry == NULL)
     return add_variable (self, wanted, hash);
@@ -123,6 +132,24 @@ muster_resources_variable (MusterResources *self, const MusterVariableWanted *wa
                wanted->name, wanted->container, muster_dtype_name (dtype),
                muster_dtype_name (wanted->dtype));
   return NULL;
+}
+
+MusterVariable *
+muster_resources_variable (MusterResources *self, const MusterVariableWanted *wanted,
+                           GError **error)
+{
+  MusterVariableSeen *seen = wanted->seen;
+  MusterVariable *variable;
+  g_mutex_lock (&self->lock);
+  if (seen != NULL && seen->generation == self->generation) {
+    variable = muster_variable_ref (seen->variable);
+  } else {
+    variable = find_variable (self, wanted, error);
+    if (seen != NULL && variable != NULL)
+      *seen = (MusterVariableSeen){self->generation, variable};
+  }
+  g_mutex_unlock (&self->lock);
+  return variable;
 }
 
 gboolean
@@ -141,5 +168,6 @@ muster_resources_clear (MusterResources *self, const char *const *containers)
     had_value = had_value || muster_variable_is_initialized (entry->variable);
     g_hash_table_iter_remove (&iter);
   }
+  self->generation = next_generation ();
   return had_value;
 }

@@ -20,6 +20,13 @@ MusterResources *muster_resources_ref (MusterResources *self);
 void muster_resources_unref (MusterResources *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterResources, muster_resources_unref)
 
+/* What was found last time, for who asks the same again and again: it holds as long as no variable
+ * has gone since. Guarded by the lock of the resources that are asked. */
+typedef struct {
+  guint64 generation;
+  MusterVariable *variable; /* (not owned) */
+} MusterVariableSeen;
+
 /* Finds a variable by container, name and kind; it is made without a value if
  * there is none (transfer full). INVALID_ARGUMENT if it is there with another dtype. */
 typedef struct {
@@ -29,6 +36,7 @@ typedef struct {
   guint hash; /* of those three; 0: not known yet */
   MusterDType dtype;
   const Tensorflow__NodeDef *def; /* whose attribute "shape" a new one gets */
+  MusterVariableSeen *seen;       /* (nullable) kept for these wants alone */
 } MusterVariableWanted;
 
 guint muster_resources_hash (const char *container, const char *name, gboolean is_resource);

@@ -48,6 +48,82 @@ make_folder_quietly (MusterStorage *storage, const char *prefix)
   (void)muster_storage_make_directory (storage, folder, NULL);
 }
 
+/* What a saver's names come to, which mostly are the very constants in each step. */
+typedef struct {
+  MusterKernelMemo memo;
+  MusterTensor *names, *slices; /* (owned) they were made from: tensors never change */
+  MusterBundleNames *sorted;    /* (owned) (nullable) NULL where they go one by one */
+} SaveNames;
+
+static void
+save_names_free (gpointer data)
+{
+  SaveNames *self = data;
+
+  muster_tensor_unref (self->names);
+  muster_tensor_unref (self->slices);
+  muster_bundle_names_unref (self->sorted);
+  g_free (self);
+}
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (SaveNames, save_names_free)
+
+static gboolean
+all_whole (MusterTensor *slices)
+{
+  for (gint64 i = 0; i < muster_tensor_n_elements (slices); i++)
+    if (muster_tensor_string (slices, i).size > 0)
+      return FALSE;
+  return TRUE;
+}
+
+static SaveNames *
+take_save_names (MusterKernel *k)
+{
+  MusterTensor *names = muster_kernel_input (k, 1), *slices = muster_kernel_input (k, 2);
+  g_autoptr (SaveNames) kept = (SaveNames *)muster_kernel_take_memo (k);
+
+  if (kept != NULL && kept->names == names && kept->slices == slices)
+    return g_steal_pointer (&kept);
+  SaveNames *self = g_new (SaveNames, 1);
+  *self = (SaveNames){.memo = {save_names_free},
+                      .names = muster_tensor_ref (names),
+                      .slices = muster_tensor_ref (slices),
+                      .sorted = all_whole (slices) ? muster_bundle_names_new (names) : NULL};
+  return self;
+}
+
+static gboolean
+add_each (MusterKernel *k, MusterBundleWriter *writer, int n, GError **error)
+{
+  for (int i = 0; i < n; i++) {
+    g_autofree char *name = text_at (muster_kernel_input (k, 1), i);
+    g_autofree char *slice = text_at (muster_kernel_input (k, 2), i);
+    MusterTensor *tensor = muster_kernel_input (k, 3 + i);
+    if (!(slice[0] == '\0' ? muster_bundle_writer_add (writer, name, tensor, error)
+                           : muster_bundle_writer_add_slice (writer, name, slice, tensor, error)))
+      return FALSE;
+  }
+  return TRUE;
+}
+
+static gboolean
+add_tensors (MusterKernel *k, MusterBundleWriter *writer, int n, GError **error)
+{
+  SaveNames *names = take_save_names (k);
+  gboolean is_added;
+
+  if (names->sorted != NULL) {
+    g_autofree MusterTensor **tensors = g_new (MusterTensor *, n);
+    for (int i = 0; i < n; i++)
+      tensors[i] = muster_kernel_input (k, 3 + i);
+    is_added = muster_bundle_writer_add_all (writer, names->sorted, tensors, error);
+  } else {
+    is_added = add_each (k, writer, n, error);
+  }
+  muster_kernel_keep_memo (k, &names->memo);
+  return is_added;
+}
+
 static gboolean
 compute_save (MusterKernel *k, GError **error)
 {
@@ -59,15 +135,7 @@ compute_save (MusterKernel *k, GError **error)
     return FALSE;
   make_folder_quietly (muster_kernel_storage (k), prefix);
   writer = muster_bundle_writer_new (muster_kernel_storage (k), prefix, error);
-  for (int i = 0; writer != NULL && i < n; i++) {
-    g_autofree char *name = text_at (muster_kernel_input (k, 1), i);
-    g_autofree char *slice = text_at (muster_kernel_input (k, 2), i);
-    MusterTensor *tensor = muster_kernel_input (k, 3 + i);
-    if (!(slice[0] == '\0' ? muster_bundle_writer_add (writer, name, tensor, error)
-                           : muster_bundle_writer_add_slice (writer, name, slice, tensor, error)))
-      return FALSE;
-  }
-  if (writer == NULL)
+  if (writer == NULL || !add_tensors (k, writer, n, error))
     return FALSE;
   muster_bundle_writer_set_cancellable (writer, muster_kernel_cancellable (k));
   return muster_bundle_writer_finish (writer, error);
