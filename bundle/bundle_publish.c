@@ -18,6 +18,7 @@ typedef struct {
   char *directory;     /* (owned) of to */
   gint32 n_shards;     /* n_data, and as many empty ones as it takes to be told from the old */
   gboolean replaces;   /* a checkpoint to is there */
+  gboolean is_passing; /* to is published again: then the directory is synced */
   GPtrArray *old;      /* (owned) (element-type utf8) data files that have no index afterwards */
   char *old_index;     /* (owned) to's index */
   char *new_index;     /* (owned) (nullable) the durable index that becomes to's */
@@ -97,6 +98,12 @@ shard_path (const Publication *self, gint32 shard)
 }
 
 static gboolean
+sync_names (const Publication *self, GError **error)
+{
+  return self->is_passing || muster_storage_sync_directory (self->storage, self->directory, error);
+}
+
+static gboolean
 place_data (Publication *self, GError **error)
 {
   for (; self->n_placed < self->n_shards; self->n_placed++) {
@@ -107,7 +114,7 @@ place_data (Publication *self, GError **error)
       return FALSE;
   }
   /* The names as well, before an index tells of them. */
-  return muster_storage_sync_directory (self->storage, self->directory, error);
+  return sync_names (self, error);
 }
 
 /* After a failure: everything lies where it lay. */
@@ -156,8 +163,7 @@ replace_index (Publication *self, GError **error)
                                            : NULL;
   self->is_published =
       muster_storage_rename (self->storage, self->new_index, self->old_index, error);
-  const gboolean is_durable =
-      self->is_published && muster_storage_sync_directory (self->storage, self->directory, error);
+  const gboolean is_durable = self->is_published && sync_names (self, error);
   if (is_durable && (lock != NULL || !self->replaces))
     for (guint i = 0; i < self->old->len; i++)
       muster_storage_remove_quietly (self->storage, self->old->pdata[i]);
@@ -170,6 +176,8 @@ publish (Publication *self, GError **error)
 {
   self->old_index = muster_bundle_index_path (self->to);
   self->directory = g_path_get_dirname (self->to);
+  g_autofree char *name = g_path_get_basename (self->to);
+  self->is_passing = g_str_has_prefix (name, MUSTER_SAVING_PREFIX);
   self->old = g_ptr_array_new_with_free_func (g_free);
   while (self->data[self->n_data] != NULL)
     self->n_data++;
@@ -228,12 +236,29 @@ muster_bundle_sync_data (MusterStorage *storage, const char *prefix, GError **er
   return g_steal_pointer (&paths);
 }
 
-static gboolean
-publish_prefix (MusterStorage *storage, const char *from, const char *to, GError **error)
+/* The paths of data files that need no look. */
+static char **
+list_data (MusterStorage *storage, const char *prefix, GError **error)
 {
-  g_auto (GStrv) data = muster_bundle_sync_data (storage, from, error);
+  gint32 n_shards;
+  g_autoptr (GStrvBuilder) builder = g_strv_builder_new ();
+  if (!muster_bundle_index_count_shards (storage, prefix, &n_shards, error))
+    return NULL;
+  for (gint32 i = 0; i < n_shards; i++) {
+    g_autofree char *path = muster_bundle_data_path (prefix, i, n_shards);
+    g_strv_builder_add (builder, path);
+  }
+  return g_strv_builder_end (builder);
+}
+
+static gboolean
+publish_prefix (MusterStorage *storage, const char *from, const char *to, gboolean is_own,
+                GError **error)
+{
+  g_auto (GStrv) data =
+      is_own ? list_data (storage, from, error) : muster_bundle_sync_data (storage, from, error);
   g_autofree char *path = muster_bundle_index_path (from);
-  if (data == NULL || !muster_storage_sync_directory (storage, path, error))
+  if (data == NULL || (!is_own && !muster_storage_sync_directory (storage, path, error)))
     return FALSE;
   g_auto (Publication) self = {.storage = storage,
                                .from = from,
@@ -246,16 +271,29 @@ publish_prefix (MusterStorage *storage, const char *from, const char *to, GError
   return is_durable;
 }
 
-gboolean
-muster_bundle_publish (MusterStorage *storage, const char *from, const char *to, GError **error)
+static gboolean
+publish_as (MusterStorage *storage, const char *from, const char *to, gboolean is_own,
+            GError **error)
 {
   g_return_val_if_fail (from != NULL && to != NULL, FALSE);
   storage = storage != NULL ? storage : muster_local_storage ();
   if (g_str_equal (from, to))
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                  "A checkpoint is published under another name than its own");
-  else if (publish_prefix (storage, from, to, error))
+  else if (publish_prefix (storage, from, to, is_own, error))
     return TRUE;
   g_prefix_error (error, "Publishing the checkpoint '%s': ", to);
   return FALSE;
+}
+
+gboolean
+muster_bundle_publish (MusterStorage *storage, const char *from, const char *to, GError **error)
+{
+  return publish_as (storage, from, to, FALSE, error);
+}
+
+gboolean
+muster_bundle_publish_own (MusterStorage *storage, const char *from, const char *to, GError **error)
+{
+  return publish_as (storage, from, to, TRUE, error);
 }

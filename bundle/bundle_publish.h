@@ -17,4 +17,12 @@ G_BEGIN_DECLS
 gboolean muster_bundle_publish (MusterStorage *storage, const char *from, const char *to,
                                 GError **error);
 
+/* The same for what a writer of this process has made, whose files are whole and synced. */
+gboolean muster_bundle_publish_own (MusterStorage *storage, const char *from, const char *to,
+                                    GError **error);
+
+/* What the name of a checkpoint begins with that is to be published under another: its files are
+ * synced by their writer, its directory only by who publishes it. */
+#define MUSTER_SAVING_PREFIX ".saving-"
+
 G_END_DECLS

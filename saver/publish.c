@@ -59,14 +59,15 @@ has_index (MusterSaver *self, const char *temporary, char **written, GError **er
 }
 
 gboolean
-muster_saver_sync_written (MusterSaver *self, const char *temporary, GError **error)
+muster_saver_sync_written (MusterSaver *self, MusterSession *session, const char *temporary,
+                           GError **error)
 {
   g_autofree char *directory = g_path_get_dirname (temporary);
   g_auto (GStrv) written = list_written (self, temporary, error);
 
   if (!written || !has_index (self, temporary, written, error))
     return FALSE;
-  for (char **file = written; *file; file++) {
+  for (char **file = written; *file && !muster_session_is_here (session); file++) {
     g_autofree char *path = g_build_filename (directory, *file, NULL);
     if (!muster_storage_sync_directory (self->storage, path, error))
       return FALSE;
@@ -86,11 +87,13 @@ muster_saver_write_meta_graph (MusterSaver *self, const char *prefix, GError **e
 }
 
 gboolean
-muster_saver_publish (MusterSaver *self, const char *temporary, const char *prefix,
-                      gboolean *published, GError **error)
+muster_saver_publish (MusterSaver *self, MusterSession *session, const char *temporary,
+                      const char *prefix, gboolean *published, GError **error)
 {
   if (!*published)
-    *published = muster_bundle_publish (self->storage, temporary, prefix, error);
+    *published = muster_session_is_here (session)
+                     ? muster_bundle_publish_own (self->storage, temporary, prefix, error)
+                     : muster_bundle_publish (self->storage, temporary, prefix, error);
 
   return *published && muster_saver_write_meta_graph (self, prefix, error);
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "bundle/bundle_publish.h"
 #include "bundle/bundle_writer.h"
 #include "bundle/directory_lock.h"
 #include "saver/saver_private.h"
@@ -72,7 +73,8 @@ temporary_for (MusterSaver *self, const char *prefix)
   g_autofree char *name = g_path_get_basename (prefix);
   guint32 drawn = (guint32)(muster_clock_random (self->clock) * G_MAXUINT32);
   guint32 own = (guint32)getpid () * 2654435761u;
-  g_autofree char *temporary = g_strdup_printf (".saving-%08x-%s", drawn ^ own, name);
+  g_autofree char *temporary =
+      g_strdup_printf (MUSTER_SAVING_PREFIX "%08x-%s", drawn ^ own, name);
 
   return g_build_filename (directory, temporary, NULL);
 }
@@ -168,7 +170,8 @@ publish_locked (Save *self, MusterCheckpointRecord *record, GError **error)
   gboolean changed = FALSE;
 
   if (!muster_saver_check_claim (saver, self->lease, self->directory, record, &changed, error) ||
-      !muster_saver_publish (saver, self->temporary, self->prefix, &self->is_published, error))
+      !muster_saver_publish (saver, self->session, self->temporary, self->prefix,
+                             &self->is_published, error))
     return FALSE;
 
   return self->is_unlisted || muster_saver_record (saver, self->directory, self->prefix, self->step,
@@ -181,7 +184,8 @@ publish (Save *self, GError **error)
   MusterSaver *saver = self->saver;
 
   /* What takes long comes before the lock. */
-  if ((!self->is_published && !muster_saver_sync_written (saver, self->temporary, error)) ||
+  if ((!self->is_published &&
+       !muster_saver_sync_written (saver, self->session, self->temporary, error)) ||
       !check_lease (self->lease, self->deadline_us, self->cancellable, error))
     return FALSE;
   g_autoptr (MusterDirectoryLock) lock = muster_directory_lock (

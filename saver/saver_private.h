@@ -94,12 +94,14 @@ gboolean muster_saver_take_turn (MusterSaver *self, gint64 deadline_us, GCancell
 void muster_saver_end_turn (MusterSaver *self);
 double muster_saver_wall_seconds (MusterSaver *self);
 
-/* publish.c: makes durable what the master wrote at temporary, without the directory's lock. */
-gboolean muster_saver_sync_written (MusterSaver *self, const char *temporary, GError **error);
+/* publish.c: makes durable what the session's master wrote at temporary, without the directory's
+ * lock. In this process its writer has synced it. */
+gboolean muster_saver_sync_written (MusterSaver *self, MusterSession *session,
+                                    const char *temporary, GError **error);
 /* Turns it into the checkpoint prefix, under the directory's lock; *published tells how far it has
  * come, and another call goes on from there. */
-gboolean muster_saver_publish (MusterSaver *self, const char *temporary, const char *prefix,
-                               gboolean *published, GError **error);
+gboolean muster_saver_publish (MusterSaver *self, MusterSession *session, const char *temporary,
+                               const char *prefix, gboolean *published, GError **error);
 /* PREFIX.meta, unless the options say otherwise. */
 gboolean muster_saver_write_meta_graph (MusterSaver *self, const char *prefix, GError **error);
 /* Takes away what is left of a save that failed. */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "bundle/bundle_publish.h"
 #include "bundle/directory_lock.h"
 #include "saver/saver_private.h"
 
@@ -14,7 +15,7 @@ static const struct {
   const char *prefix;
   gsize n_id; /* hexadecimal digits */
   char after;
-} temporaries[] = {{".saving-", 8, '-'}, {MUSTER_PROBE_PREFIX, MUSTER_PROBE_KEY_LEN, '.'}};
+} temporaries[] = {{MUSTER_SAVING_PREFIX, 8, '-'}, {MUSTER_PROBE_PREFIX, MUSTER_PROBE_KEY_LEN, '.'}};
 
 #define TEMPSTATE ".tempstate"
 #define N_UUID    36

@@ -251,19 +251,21 @@ fault_of_outcomes (const Story *story, MusterCrashStorage *crash, int least, int
 typedef struct {
   guint n_stops; /* calls at which it was stopped */
   gboolean ignores_files, ignores_directories;
-  gboolean is_lazy; /* the master doesn't sync what it writes */
+  gboolean is_lazy; /* the master is another process, and doesn't sync what it writes */
 } Trial;
 
 /* Saves NEW, stopped at the n-th call; whether it went through. */
 static gboolean
-stop_at (const Story *story, MusterCrashStorage *crash, guint n, char **fault)
+stop_at (const Story *story, const Trial *trial, MusterCrashStorage *crash, guint n, char **fault)
 {
   g_auto (Life) life = live (story, crash);
   int old = restore (&life, NULL);
 
   MUSTER_EXPECT_EQ (old, story->steps[1] >= -1 ? OLD : 0);
   muster_crash_storage_stop_at (crash, n);
+  MUSTER_SESSION_GET_CLASS (life.session)->is_here = !trial->is_lazy;
   gboolean saved = save (&life, NEW, story->steps[2], NULL);
+  MUSTER_SESSION_GET_CLASS (life.session)->is_here = TRUE;
   gboolean stopped = muster_crash_storage_has_stopped (crash);
   *fault = fault_of_outcomes (story, crash, saved ? NEW : old, NEW);
 
@@ -283,7 +285,7 @@ try (const Story *story, Trial *trial)
     g_autofree char *fault = NULL;
     muster_crash_storage_ignore_syncs (crash, trial->ignores_files, trial->ignores_directories);
     muster_crash_storage_set_lazy (crash, trial->is_lazy ? "/.saving-" : NULL);
-    gboolean went_through = stop_at (story, crash, n, &fault);
+    gboolean went_through = stop_at (story, trial, crash, n, &fault);
     if (fault)
       return g_strdup_printf ("stopped at call %u, %s", n, fault);
     if (went_through)
