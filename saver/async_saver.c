@@ -224,6 +224,7 @@ save_at_once (const MusterAsyncCall *call, MusterSaveTicket *ticket, gboolean un
   g_auto (MusterSaved) done = {0};
   MusterSaveHow how = {.unlisted = unlisted, .saved = &done};
   const gint64 step = muster_save_ticket_step (ticket);
+  const gint64 started_us = muster_clock_now_us (core->clock);
 
   g_mutex_unlock (&core->lock);
   gboolean saved = copy_saveables (&request, error);
@@ -232,6 +233,7 @@ save_at_once (const MusterAsyncCall *call, MusterSaveTicket *ticket, gboolean un
           muster_saver_save_how (model->saver, model->session, muster_save_ticket_path (ticket),
                                  step, &how, call->deadline_us, call->cancellable, error);
   g_clear_pointer (&request.tensors, g_ptr_array_unref);
+  muster_save_meter_saved (core->meter, started_us, saved && !done.skipped);
   g_mutex_lock (&core->lock);
   if (!saved)
     return FALSE;

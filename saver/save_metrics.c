@@ -58,9 +58,8 @@ muster_save_meter_blocked (MusterSaveMeter *self, gint64 start_us, gint64 end_us
 }
 
 static void
-write_ended (Meter *self, gint64 start_us, gint64 duration_us, gboolean durable)
+save_ended (Meter *self, gint64 start_us, gboolean durable)
 {
-  add (&self->metrics.async_write_us, duration_us);
   if (!durable) {
     self->metrics.n_failed++;
     return;
@@ -76,8 +75,19 @@ muster_save_meter_written (MusterSaveMeter *self, gint64 start_us, gint64 end_us
   const gint64 duration_us = MAX (end_us - start_us, 0);
 
   g_mutex_lock (&lock);
-  write_ended (&self->own, start_us, duration_us, durable);
-  write_ended (&process, start_us, duration_us, durable);
+  add (&self->own.metrics.async_write_us, duration_us);
+  add (&process.metrics.async_write_us, duration_us);
+  save_ended (&self->own, start_us, durable);
+  save_ended (&process, start_us, durable);
+  g_mutex_unlock (&lock);
+}
+
+void
+muster_save_meter_saved (MusterSaveMeter *self, gint64 start_us, gboolean durable)
+{
+  g_mutex_lock (&lock);
+  save_ended (&self->own, start_us, durable);
+  save_ended (&process, start_us, durable);
   g_mutex_unlock (&lock);
 }
 

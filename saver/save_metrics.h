@@ -19,7 +19,7 @@ typedef struct {
   MusterDurations async_write_us;  /* how long each write in the background took, failed or not */
   gint64 progress_saved_us; /* from the start of one checkpoint that became durable to the start of
                                the next; the first counts from the first saver's making */
-  guint64 n_durable, n_failed;
+  guint64 n_durable, n_failed; /* in the background or, a model over the budget, at once */
 } MusterSaveMetrics;
 
 /* The process's. */

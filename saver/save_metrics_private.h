@@ -16,6 +16,8 @@ void muster_save_meter_free (MusterSaveMeter *self);
 void muster_save_meter_blocked (MusterSaveMeter *self, gint64 start_us, gint64 end_us);
 void muster_save_meter_written (MusterSaveMeter *self, gint64 start_us, gint64 end_us,
                                 gboolean durable);
+/* A save in its caller's time: no write in the background. */
+void muster_save_meter_saved (MusterSaveMeter *self, gint64 start_us, gboolean durable);
 
 MusterSaveMetrics muster_save_meter_read (MusterSaveMeter *self);
 

@@ -4,6 +4,7 @@
 #include "bundle/bundle_publish.h"
 #include "bundle/bundle_reader.h"
 #include "bundle/bundle_writer.h"
+#include "bundle/checkpoint_state.h"
 #include "tests/doubles/crash_storage.h"
 #include "tests/gtest_shim.h"
 
@@ -182,4 +183,56 @@ MUSTER_TEST (PublishCrash, in_publishing_over_one)
   expect_no_fault (publish_merged, 1, publish_whole, "/.saving-");
   expect_no_fault (publish_whole, 3, publish_merged, "/.saving-");
   expect_no_fault (publish_merged, 2, publish_merged, "/.saving-");
+}
+
+/* Makes the state file name so many checkpoints. */
+static gboolean
+name_in_state (MusterStorage *storage, int n, GError **error)
+{
+  g_autoptr (MusterCheckpointState) state = muster_checkpoint_state_new ();
+
+  for (int i = 1; i <= n; i++)
+    g_ptr_array_add (state->all, g_strdup_printf ("/run/model-%d", i));
+  state->latest = g_strdup_printf ("/run/model-%d", n);
+
+  return muster_checkpoint_state_write (storage, "/run", state, error);
+}
+
+/* How many it names, the latest last; -1 where that isn't so, with or without an error. */
+static int
+named_in_state (MusterCrashStorage *crash, GError **error)
+{
+  g_autoptr (MusterCheckpointState) state =
+      muster_checkpoint_state_read (MUSTER_STORAGE (crash), "/run", error);
+  g_autofree char *latest =
+      state ? g_strdup_printf ("/run/model-%d", (int)state->all->len) : g_strdup ("");
+
+  return state && strcmp (state->latest, latest) == 0 ? (int)state->all->len : -1;
+}
+
+/* SAV.8: the file is the old one or the new one, whole, whenever the power goes */
+MUSTER_TEST (PublishCrash, in_an_update_of_the_state_file)
+{
+  g_autoptr (MusterCrashStorage) first = muster_crash_storage_new ();
+  gboolean went_through = FALSE;
+  guint n_stops = 0;
+  muster_storage_make_directory (MUSTER_STORAGE (first), "/run", NULL);
+  MUSTER_ASSERT_TRUE (name_in_state (MUSTER_STORAGE (first), 5, NULL));
+
+  for (guint at = 1; !went_through; at++) {
+    g_autoptr (MusterCrashStorage) crash = muster_crash_storage_copy (first);
+    muster_crash_storage_stop_at (crash, at);
+    gboolean written = name_in_state (MUSTER_STORAGE (crash), 2, NULL);
+    went_through = !muster_crash_storage_has_stopped (crash);
+    n_stops += !went_through;
+    for (guint i = 0; i < muster_crash_storage_n_outcomes (crash); i++) {
+      g_autofree char *what = NULL;
+      g_autoptr (GError) error = NULL;
+      g_autoptr (MusterCrashStorage) after = muster_crash_storage_outcome (crash, i, &what);
+      int named = named_in_state (after, &error);
+      MUSTER_TRACE ("stopped at call %u with %s: %s", at, what, error ? error->message : "");
+      MUSTER_EXPECT_TRUE (named == 2 || (named == 5 && !written));
+    }
+  }
+  MUSTER_EXPECT_GT (n_stops, 2u);
 }

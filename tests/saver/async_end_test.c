@@ -207,7 +207,8 @@ count (MusterSaveTicket *ticket, gpointer data)
     g_ptr_array_add (seen, g_thread_self ());
 }
 
-/* B001.48, B001.50: one thread for all, and the files are there when it calls */
+/* B001.48, B001.50, B001.55: one thread for all, one after the other, and the files are there when
+ * it calls */
 MUSTER_TEST (AsyncEnd, one_thread_writes_and_calls_back_for_each)
 {
   g_autoptr (GPtrArray) seen = g_ptr_array_new ();

@@ -313,6 +313,30 @@ MUSTER_TEST (SaverBuilder, refuses_a_model_without_variables_unless_told)
   MUSTER_EXPECT_TRUE (built == model);
 }
 
+/* SAV.26: a saver is built when the graph is there; before, there is none to save by, and one that
+ * is built again stands beside it */
+MUSTER_TEST (SaverBuilder, builds_a_saver_once_the_variables_are_there)
+{
+  g_autoptr (MusterMetaGraph) early = make_well (two, 1);
+  g_autoptr (MusterMetaGraph) late = make_well (two, 2);
+  g_autoptr (GError) error = NULL;
+
+  MUSTER_EXPECT_NULL (muster_saver_new (early, NULL, &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_TRUE (error && strstr (error->message, "has no SaverDef"));
+  g_clear_error (&error);
+  g_autoptr (MusterMetaGraph) built = muster_saver_build (late, NULL, &error);
+  g_autoptr (MusterMetaGraph) again = muster_saver_build (built, NULL, &error);
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  g_autofree char *keys = saved_keys (built), *still = saved_keys (again);
+  MUSTER_EXPECT_STREQ (keys, "v0 v1");
+  MUSTER_EXPECT_STREQ (still, "v0 v1");
+  MUSTER_EXPECT_STREQ (muster_meta_graph_saver (again)->restore_op, "save_1/restore_all");
+  g_autoptr (MusterSaver) saver = muster_saver_new (built, NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
 /* SAV.34 */
 MUSTER_TEST (SaverBuilder, refuses_the_old_format)
 {

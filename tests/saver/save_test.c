@@ -510,3 +510,21 @@ MUSTER_TEST (Save, lets_a_meta_graph_pass_that_nothing_is_known_of)
   flip_bit (side, "", 30);
   MUSTER_EXPECT_TRUE (is_as_saved (prefix));
 }
+
+/* SAV.44: a mistake of the program's, and no save */
+MUSTER_TEST (Save, takes_nothing_but_a_session)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (GError) error = NULL;
+
+  for (int i = 0; i < 2; i++) {
+    MUSTER_EXPECT_LOG (NULL, G_LOG_LEVEL_CRITICAL, "*MUSTER_IS_SESSION*");
+    g_autofree char *prefix =
+        muster_saver_save (f.saver, i == 0 ? NULL : (MusterSession *)f.master,
+                           muster_test_tmpdir (), 1, MUSTER_WAIT_FOREVER, NULL, &error);
+    MUSTER_EXPECT_NULL (prefix);
+    MUSTER_ASSERT_LOGGED ();
+  }
+  g_autofree char *files = files_in (muster_test_tmpdir ());
+  MUSTER_EXPECT_STREQ (files, "");
+}

@@ -77,6 +77,7 @@ names_in (const char *prefix)
   return g_string_free (g_steal_pointer (&names), FALSE);
 }
 
+/* B001.10: all there is, once, by name */
 MUSTER_TEST (Saveable, is_saved_with_the_model_and_restored_with_it)
 {
   g_auto (Fixture) f = set_up ();
@@ -147,7 +148,7 @@ MUSTER_TEST (Saveable, whose_copy_fails_ends_the_save)
   MUSTER_EXPECT_TRUE (strstr (error->message, "'stuck'"));
 }
 
-/* B001.82: after the others, once for each distinct one */
+/* B001.80, by its verb; B001.82: after the others, once for each distinct one */
 MUSTER_TEST (Saveable, that_lies_elsewhere_is_retrieved_once_and_last)
 {
   g_auto (Fixture) f = set_up ();
@@ -255,4 +256,81 @@ MUSTER_TEST (Saveable, that_has_a_variables_name_fails_the_save)
   MUSTER_EXPECT_TRUE (error != NULL);
   g_auto (GStrv) files = muster_storage_list (muster_local_storage (), muster_test_tmpdir (), NULL);
   MUSTER_EXPECT_EQ (g_strv_length (files), 0u);
+}
+
+/* A kind that can't be copied, and one that inherits from it and can. */
+typedef struct {
+  GObject parent;
+} Stone;
+typedef GObjectClass StoneClass;
+typedef Stone Slate;
+typedef GObjectClass SlateClass;
+
+static void
+stone_saveable_init (G_GNUC_UNUSED MusterSaveableInterface *iface)
+{
+}
+
+/* SAV.32: one object, several tensors */
+static gboolean
+slate_copy (G_GNUC_UNUSED MusterSaveable *saveable, GPtrArray *tensors,
+            G_GNUC_UNUSED GError **error)
+{
+  g_autoptr (MusterTensor) keys = muster_tensor_new_strv ((const char *const[]){"a", "b", NULL});
+  g_autoptr (MusterTensor) values = muster_tensor_new_int64 (5);
+
+  muster_named_tensors_add (tensors, "keys", keys);
+  muster_named_tensors_add (tensors, "values", values);
+
+  return TRUE;
+}
+
+static void
+slate_saveable_init (MusterSaveableInterface *iface)
+{
+  iface->copy_to_host = slate_copy;
+}
+
+static GType stone_get_type (void);
+static GType slate_get_type (void);
+G_DEFINE_TYPE_WITH_CODE (Stone, stone, G_TYPE_OBJECT,
+                         G_IMPLEMENT_INTERFACE (MUSTER_TYPE_SAVEABLE, stone_saveable_init))
+G_DEFINE_TYPE_WITH_CODE (Slate, slate, stone_get_type (),
+                         G_IMPLEMENT_INTERFACE (MUSTER_TYPE_SAVEABLE, slate_saveable_init))
+
+static void
+stone_init (G_GNUC_UNUSED Stone *self)
+{
+}
+
+static void
+stone_class_init (G_GNUC_UNUSED StoneClass *klass)
+{
+}
+
+static void
+slate_init (G_GNUC_UNUSED Slate *self)
+{
+}
+
+static void
+slate_class_init (G_GNUC_UNUSED SlateClass *klass)
+{
+}
+
+/* B001.12, B001.13: the object's own verb decides, wherever in its line it comes from */
+MUSTER_TEST (Saveable, is_judged_by_its_own_kind)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (GObject) stone = g_object_new (stone_get_type (), NULL);
+  g_autoptr (GObject) slate = g_object_new (slate_get_type (), NULL);
+  g_autoptr (GError) error = NULL;
+  add (&f, "stone", stone, MUSTER_SAVEABLE_DEFAULT);
+  add (&f, "slate", slate, MUSTER_SAVEABLE_DEFAULT);
+
+  g_autofree char *prefix = save (&f, &error);
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  g_autofree char *names = names_in (prefix);
+  MUSTER_EXPECT_STREQ (names, "slate/keys slate/values v w");
 }

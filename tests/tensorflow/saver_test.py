@@ -126,6 +126,10 @@ class Equal(peer.TestCase):
     def test_that_reshapes(self):
         self.check(mixed, ["--reshape"], reshape=True)
 
+    def test_that_restores_one_after_the_other(self):  # SAV.35: TensorFlow's has no other nodes for it, so none is offered
+        self.check(mixed, restore_sequentially=True)
+        self.check(on_two_devices, ["--sharded"], sharded=True, restore_sequentially=True)
+
     def test_that_keeps_all(self):
         self.check(mixed, ["--keep=-1"], max_to_keep=None)
 
@@ -355,6 +359,27 @@ class Exchange(peer.TestCase):
     def test_nothing_changes_where_nothing_is_asked(self):
         plain, _ = self.export(scoped)
         self.assertEqual(read(self.run_tool("export", plain)), read(plain))
+
+    def test_the_contents_go_along(self):  # SAV.71
+        def full():
+            mixed()
+            v1.add_to_collection("ints", 1 << 40)
+            v1.add_to_collection("floats", 2.5)
+            v1.add_to_collection("bytes", b"\xff\x00")
+            v1.add_to_collection("nodes", tf.constant(1, name="one"))
+        plain, wanted = self.export(full, clear_devices=True)
+        got = read(self.run_tool("export", plain, "--clear-devices"))
+        self.check_alike(got, wanted)
+        self.assertEqual(got.saver_def.restore_op_name, "save/restore_all")
+        self.assertEqual(got.graph_def.versions, read(plain).graph_def.versions)
+        names = [op.name for op in got.meta_info_def.stripped_op_list.op]
+        self.assertEqual(names, sorted({node.op for node in got.graph_def.node}))
+        self.assertFalse(any(op.description or op.summary for op in got.meta_info_def.stripped_op_list.op))
+        self.assertTrue(all("_output_shapes" in node.attr for node in got.graph_def.node if node.op == "VariableV2"))
+        kinds = {key: got.collection_def[key].WhichOneof("kind") for key in ("ints", "floats", "bytes", "nodes",
+                                                                                 "variables")}
+        self.assertEqual(kinds, {"ints": "int64_list", "floats": "float_list", "bytes": "bytes_list",
+                                 "nodes": "node_list", "variables": "bytes_list"})
 
     def test_devices_are_cleared(self):
         plain, wanted = self.export(scoped, clear_devices=True)
