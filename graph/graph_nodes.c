@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/graph_nodes.h"
 
+#include "base/protowire.h"
+
 #include <string.h>
 
 const Tensorflow__AttrValue *
@@ -66,4 +68,35 @@ muster_node_shape (const Tensorflow__NodeDef *node, const char *name, gint64 *di
   for (int i = 0; i < MIN (n_dims, max); i++)
     dims[i] = attr->shape->dim[i]->size;
   return n_dims;
+}
+
+/* GraphDef's field of nodes, and NodeDef's of inputs, of which the control inputs are the last. */
+enum { GRAPH_NODE = 1, NODE_INPUT = 3 };
+
+MusterGraph *
+muster_graph_with_control_input (MusterGraph *self, const guint8 *chosen, const char *after)
+{
+  if (!muster_graph_parse (self, NULL))
+    return NULL;
+  gsize size;
+  const void *data = g_bytes_get_data (muster_graph_bytes (self), &size);
+  g_autofree char *control = g_strconcat ("^", after, NULL);
+  g_autoptr (GByteArray) input = g_byte_array_new ();
+  GByteArray *out = g_byte_array_sized_new ((guint)size);
+  muster_proto_put_string (input, NODE_INPUT, control);
+  MusterProtoReader reader = muster_proto_reader (data, size);
+  MusterProtoField field;
+  gsize node = 0;
+  for (const guint8 *from = reader.at; muster_proto_read_field (&reader, &field);
+       from = reader.at) {
+    if (field.number != GRAPH_NODE || !chosen[node++]) {
+      g_byte_array_append (out, from, (guint)(reader.at - from));
+      continue;
+    }
+    muster_proto_put_head (out, GRAPH_NODE, field.size + input->len);
+    g_byte_array_append (out, field.data, (guint)field.size);
+    g_byte_array_append (out, input->data, input->len);
+  }
+  g_autoptr (GBytes) bytes = g_byte_array_free_to_bytes (out);
+  return muster_graph_new (bytes);
 }

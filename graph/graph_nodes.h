@@ -17,6 +17,11 @@ const Tensorflow__NodeDef *muster_graph_find_node (MusterGraph *self, const char
  * *output is below 0 for a control input. */
 gsize muster_graph_input (MusterGraph *self, gsize node, gsize i, int *output);
 
+/* The same graph in which the nodes that chosen marks (a byte for each node of the graph, in its
+ * order) have one more control input, of the node named after. NULL for a malformed graph. */
+MusterGraph *muster_graph_with_control_input (MusterGraph *self, const guint8 *chosen,
+                                              const char *after);
+
 /* An attribute, or NULL. With duplicate keys the last one wins, as in protobuf. */
 const Tensorflow__AttrValue *muster_node_attr (const Tensorflow__NodeDef *node, const char *name);
 

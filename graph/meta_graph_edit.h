@@ -15,4 +15,19 @@ MusterMetaGraph *muster_meta_graph_with_saver (MusterMetaGraph *self, MusterGrap
                                                const MusterSaverInfo *saver, gboolean collect,
                                                GError **error);
 
+/* A collection that holds one op. */
+typedef struct {
+  const char *key;
+  const char *op; /* NULL: the collection goes */
+} MusterCollectedOp;
+
+/* The same with graph as its graph, where variables (n of them: nodes of graph; name, initializer,
+ * snapshot and is_resource count) come behind the other global ones, and where each of ops takes
+ * the place of a whole collection. A meta graph without a collection of variables, which counts the
+ * graph's nodes, gets none: those are found all the same. */
+MusterMetaGraph *muster_meta_graph_with_variables (MusterMetaGraph *self, MusterGraph *graph,
+                                                   const MusterVariableInfo *variables, gsize n,
+                                                   const MusterCollectedOp *ops, gsize n_ops,
+                                                   GError **error);
+
 G_END_DECLS
