@@ -151,13 +151,35 @@ copy_saveables (MusterAsyncRequest *request, GError **error)
   return request->tensors != NULL;
 }
 
+typedef struct {
+  const MusterAsyncCall *call;
+  MusterSnapshot *snapshot;
+} Take;
+
+static gboolean
+take (gpointer data, GError **error)
+{
+  const Take *self = data;
+
+  return muster_snapshot_take (self->snapshot, self->call->deadline_us, self->call->cancellable,
+                               error);
+}
+
+static gboolean
+take_cut (const MusterAsyncCall *call, const MusterAsyncRequest *request, GError **error)
+{
+  Take what = {call, request->slot->snapshot};
+
+  return muster_saver_work_in_cut (request->model->saver, request->model->session, take, &what,
+                                   call->deadline_us, call->cancellable, error);
+}
+
 /* Without the lock, in the turn: sets apart what is to be saved. */
 static gboolean
 stage (const MusterAsyncCall *call, MusterAsyncRequest *request, GError **error)
 {
   if (copy_saveables (request, error) &&
-      prepare_slot (call, request->slot, request->model, error) &&
-      muster_snapshot_take (request->slot->snapshot, call->deadline_us, call->cancellable, error))
+      prepare_slot (call, request->slot, request->model, error) && take_cut (call, request, error))
     return TRUE;
   g_prefix_error (error, "Saving '%s': ", muster_save_ticket_path (request->ticket));
 

@@ -139,6 +139,31 @@ begin (Save *self, GError **error)
                                   self->cancellable, error);
 }
 
+/* Over what a try before has written, where the model had moved. */
+static gboolean
+write_once (gpointer data, GError **error)
+{
+  Save *self = data;
+
+  if (self->is_written)
+    muster_saver_discard_quietly (self->saver, self->temporary);
+  self->is_written = write_files (self->saver, self->session, self->temporary, self->how,
+                                  self->deadline_us, self->cancellable, error);
+
+  return self->is_written;
+}
+
+/* A snapshot is a cut already. */
+static gboolean
+write_cut (Save *self, GError **error)
+{
+  if (self->how->save_tensor)
+    return write_once (self, error);
+
+  return muster_saver_work_in_cut (self->saver, self->session, write_once, self, self->deadline_us,
+                                   self->cancellable, error);
+}
+
 static gboolean
 write_all (Save *self, GError **error)
 {
@@ -148,15 +173,14 @@ write_all (Save *self, GError **error)
     return FALSE;
   if (self->room.why)
     return TRUE;
-  if (write_files (self->saver, self->session, self->temporary, self->how, self->deadline_us,
-                   self->cancellable, &failure)) {
-    self->is_written = TRUE;
+  if (write_cut (self, &failure)) {
     if (self->how->written)
       self->how->written (self->how->written_data);
     return TRUE;
   }
   self->was_full = muster_saver_was_full (self->saver, &self->room, failure);
   muster_saver_discard_quietly (self->saver, self->temporary);
+  self->is_written = FALSE;
   g_propagate_error (error, g_steal_pointer (&failure));
 
   return FALSE;

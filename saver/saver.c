@@ -177,6 +177,7 @@ muster_saver_finalize (GObject *object)
 {
   MusterSaver *self = MUSTER_SAVER (object);
 
+  muster_saver_clear_cut (self);
   g_clear_pointer (&self->meta_graph, muster_meta_graph_unref);
   g_free (self->base_name);
   g_clear_object (&self->storage);

@@ -92,6 +92,26 @@ void muster_saver_set_lease (MusterSaver *self, MusterLease *lease);
 gboolean muster_saver_claim_directory (MusterSaver *self, const char *directory, gint64 deadline_us,
                                        GCancellable *cancellable, GError **error);
 
+/* How a model that several tasks train is saved as it is at one moment. All of it is called on the
+ * saving thread, in the save's turn. */
+typedef struct {
+  /* Brings the model to rest; before each try to write it. */
+  gboolean (*rest) (MusterSession *session, gint64 deadline_us, GCancellable *cancellable,
+                    gpointer user_data, GError **error);
+  /* After the master has written: *is_cut FALSE throws away what was written, which is never
+   * published, and another try is made, five at most. */
+  gboolean (*check) (MusterSession *session, gboolean *is_cut, gint64 deadline_us,
+                     GCancellable *cancellable, gpointer user_data, GError **error);
+  /* Lets the model go on: once after the tries, however they ended, and before what was written is
+   * synced and published. */
+  void (*release) (MusterSession *session, gpointer user_data);
+} MusterSaverCut;
+
+/* Each save from now on, and each snapshot of an async saver over this one, is made so (cut NULL:
+ * no longer). Between saves alone. */
+void muster_saver_set_cut (MusterSaver *self, const MusterSaverCut *cut, gpointer user_data,
+                           GDestroyNotify destroy);
+
 /* State outside the graph that goes into every checkpoint from now on, and is handed out by every
  * restore, as the tensors NAME/… (saver/saveable.h). ALREADY_EXISTS for a name that is taken;
  * FAILED_PRECONDITION for a saver that saves nothing (allow_empty). */

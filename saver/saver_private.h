@@ -44,6 +44,9 @@ struct _MusterSaver {
   MusterSaveables *saveables; /* (owned) any thread */
   MusterProbe *probe;         /* (owned) any thread */
   gboolean no_probe;
+  MusterSaverCut cut; /* without functions: none */
+  gpointer cut_data;
+  GDestroyNotify cut_destroy;
   GMutex lock;
   GCond turn_ended;
   /* guarded by lock */
@@ -93,6 +96,13 @@ gboolean muster_saver_take_turn (MusterSaver *self, gint64 deadline_us, GCancell
                                  GError **error);
 void muster_saver_end_turn (MusterSaver *self);
 double muster_saver_wall_seconds (MusterSaver *self);
+
+/* cut.c: does the work, again where the model has moved meanwhile; without a cut once. */
+typedef gboolean (*MusterSaverWork) (gpointer data, GError **error);
+gboolean muster_saver_work_in_cut (MusterSaver *self, MusterSession *session, MusterSaverWork work,
+                                   gpointer data, gint64 deadline_us, GCancellable *cancellable,
+                                   GError **error);
+void muster_saver_clear_cut (MusterSaver *self);
 
 /* publish.c: makes durable what the session's master wrote at temporary, without the directory's
  * lock. In this process its writer has synced it. */
