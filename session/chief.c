@@ -211,7 +211,7 @@ put_back (MusterVerb *self)
 gboolean
 muster_verb_may_initialise (MusterVerb *self, const MusterPrepareOptions *options, GError **error)
 {
-  if (!self->lease || options->again || !is_anothers_work (self))
+  if (!self->lease || options->again || options->reset_master || !is_anothers_work (self))
     return TRUE;
 
   g_autofree char *chief = muster_announcement_describe (self->before);

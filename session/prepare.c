@@ -193,6 +193,42 @@ initialise_devices (MusterVerb *self, const MusterPrepareOptions *options, GErro
   return FALSE;
 }
 
+static gboolean
+reset (MusterVerb *self, GError **error)
+{
+  muster_verb_phase (self, "reset");
+  if (muster_master_reset (self->master, NULL, self->call_deadline_us, self->cancellable, error))
+    return TRUE;
+  g_prefix_error (error, "Resetting the master: ");
+
+  return FALSE;
+}
+
+static gboolean
+create_and_claim (MusterVerb *self, const MusterPrepareOptions *options, MusterSession **session,
+                  GError **error)
+{
+  *session = muster_verb_create_session (self, error);
+
+  return *session && muster_verb_claim (self, *session, options, error);
+}
+
+/* Only who holds the model may reset its master; that ends the session, so another is made. */
+static gboolean
+begin_session (MusterVerb *self, const MusterPrepareOptions *options, MusterSession **session,
+               GError **error)
+{
+  if (!create_and_claim (self, options, session, error))
+    return FALSE;
+  if (!options->reset_master)
+    return TRUE;
+  if (!reset (self, error))
+    return FALSE;
+  muster_verb_give_up_session (self, g_steal_pointer (session));
+
+  return create_and_claim (self, options, session, error);
+}
+
 /* One session's life: made, claimed in and worked in; closed if that fails. *cost_us is what it
  * took to get it. */
 static MusterSession *
@@ -201,13 +237,12 @@ attempt (MusterVerb *self, const MusterPrepareOptions *options, Work work, gint6
 {
   gint64 started_us = muster_clock_now_us (self->clock);
   GError *failure = NULL;
-  MusterSession *session = initialise_devices (self, options, &failure)
-                               ? muster_verb_create_session (self, &failure)
-                               : NULL;
+  MusterSession *session = NULL;
+  gboolean has_begun = initialise_devices (self, options, &failure) &&
+                       begin_session (self, options, &session, &failure);
 
   *cost_us = muster_clock_now_us (self->clock) - started_us;
-  if (session && muster_verb_claim (self, session, options, &failure) &&
-      work (self, session, options, &failure)) {
+  if (has_begun && work (self, session, options, &failure)) {
     muster_verb_hand_lease_to (self, session);
     return session;
   }

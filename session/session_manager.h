@@ -79,6 +79,10 @@ typedef struct {
   gint64 epoch;       /* the chief's, where the model has a name; 0: the master gives the next */
   /* Initialises a model that another chief has prepared since, and one whose job is over. */
   gboolean again;
+  /* The chief, once it has claimed the model, resets the master and begins in a session after that:
+   * no step of another life runs on over what it restores or initialises, and all other sessions
+   * are lost (ABORTED), so that their tasks wait for the model anew. */
+  gboolean reset_master;
   MusterDeviceFunc device_func; /* before each session that prepare and recover make */
   gpointer device_func_data;
 } MusterPrepareOptions;
@@ -120,7 +124,7 @@ typedef struct {
 
 typedef struct {
   /* "devices", "connect" (until there was a session, with the pauses), "create" (the session that
-   * was made), "claim", "restore", "init", "local init", "waiting", "ready"; time spent in one adds
+   * was made), "claim", "reset", "restore", "init", "local init", "waiting", "ready"; time spent in one adds
    * up */
   const char *name;
   gint64 duration_us;
