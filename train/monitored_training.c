@@ -2,6 +2,7 @@
 #include "train/monitored_training.h"
 
 #include "base/error.h"
+#include "train/position.h"
 
 #define DEFAULT_SAVE_US       (600 * MUSTER_SECOND)
 #define DEFAULT_SUMMARY_STEPS 100
@@ -155,6 +156,9 @@ assemble (Assembly *self, GError **error)
     self->saver = muster_saver_new (muster_scaffold_meta_graph (o->scaffold), &options, error);
     if (!self->saver)
       return FALSE;
+    muster_position_guard (
+        self->saver, muster_scaffold_meta_graph (o->scaffold),
+        &(MusterPositionGuard){.rest_us = o->position_rest_us, .clock = o->clock});
   }
   if (o->preemption)
     (void)add (self, muster_preemption_hook_new (o->preemption));
@@ -163,6 +167,13 @@ assemble (Assembly *self, GError **error)
   add_all (self, o->hooks, o->n_hooks);
 
   return TRUE;
+}
+
+/* With positions (train/position.h) a chief begins on a master where nothing else runs. */
+static gboolean
+has_positions (const MusterMonitoredTrainingOptions *o)
+{
+  return muster_position_n_tasks (muster_scaffold_meta_graph (o->scaffold)) > 0;
 }
 
 static MusterSessionManager *
@@ -206,7 +217,8 @@ muster_monitored_training_session_new (const MusterMonitoredTrainingOptions *opt
                                   .checkpoint_dir = options->checkpoint_dir,
                                   .restore = options->restore,
                                   .again = options->again,
-                                  .timeout_us = options->timeout_us};
+                                  .timeout_us = options->timeout_us,
+                                  .reset_master = has_positions (options)};
   MusterMonitoredSessionOptions session = {
       .scaffold = options->scaffold,
       .master = options->master,

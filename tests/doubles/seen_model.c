@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/doubles/seen_model.h"
+
+#include "bundle/bundle_reader.h"
+#include "graph/graph_builder.h"
+#include "graph/meta_graph_edit.h"
+#include "train/batches.h"
+#include "train/position.h"
+
+typedef struct {
+  MusterGraphBuilder *builder;
+  const MusterSeenModel *how;
+  GPtrArray *initialisers;
+} Build;
+
+static void
+node (Build *self, const char *op, const char *name, const char *const *inputs)
+{
+  muster_graph_builder_node (self->builder, op, name);
+  for (; *inputs; inputs++)
+    muster_graph_builder_input (self->builder, *inputs);
+}
+#define INPUTS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static void
+resource_variable (Build *self, const char *name, MusterTensor *initial)
+{
+  g_autofree char *value = g_strconcat (name, "/initial_value", NULL);
+  g_autofree char *assign = g_strconcat (name, "/Assign", NULL);
+  g_autofree char *read = g_strconcat (name, "/Read/ReadVariableOp", NULL);
+
+  muster_graph_builder_node (self->builder, "VarHandleOp", name);
+  muster_graph_builder_attr_type (self->builder, "dtype", muster_tensor_dtype (initial));
+  muster_graph_builder_attr_shape (self->builder, "shape", muster_tensor_n_dims (initial),
+                                   muster_tensor_dims (initial));
+  muster_graph_builder_attr_string (self->builder, "shared_name", name);
+  muster_graph_builder_constant (self->builder, value, initial);
+  node (self, "AssignVariableOp", assign, INPUTS (name, value));
+  muster_graph_builder_attr_type (self->builder, "dtype", muster_tensor_dtype (initial));
+  node (self, "ReadVariableOp", read, INPUTS (name));
+  muster_graph_builder_attr_type (self->builder, "dtype", muster_tensor_dtype (initial));
+}
+
+/* Takes initial. */
+static void
+variable (Build *self, const char *name, MusterTensor *initial)
+{
+  if (self->how->resources)
+    resource_variable (self, name, initial);
+  else
+    muster_graph_builder_variable (self->builder, name, initial);
+  g_ptr_array_add (self->initialisers, g_strconcat (name, "/Assign", NULL));
+  muster_tensor_unref (initial);
+}
+
+/* Adds one; after is a control input. */
+static void
+add_one (Build *self, const char *variable, const char *one, MusterDType dtype, const char *name,
+         const char *after)
+{
+  node (self, self->how->resources ? "AssignAddVariableOp" : "AssignAdd", name,
+        INPUTS (variable, one, after));
+  muster_graph_builder_attr_type (self->builder, self->how->resources ? "dtype" : "T", dtype);
+}
+
+static void
+scatter (Build *self)
+{
+  MusterGraphBuilder *builder = self->builder;
+
+  node (self, self->how->resources ? "ResourceScatterAdd" : "ScatterAdd", "count",
+        INPUTS ("seen", "rows", "ones"));
+  muster_graph_builder_attr_type (builder, self->how->resources ? "dtype" : "T", MUSTER_INT64);
+  muster_graph_builder_attr_type (builder, "Tindices", MUSTER_INT64);
+  if (!self->how->resources)
+    muster_graph_builder_attr_bool (builder, "use_locking", TRUE);
+}
+
+static MusterTensor *
+zeros (MusterDType dtype, int n_dims, const gint64 *dims)
+{
+  MusterTensor *tensor = muster_tensor_new (dtype, n_dims, dims);
+
+  memset (muster_tensor_data_mutable (tensor), 0, muster_tensor_n_bytes (tensor));
+
+  return tensor;
+}
+
+/* Keeps a step busy for a while. */
+static void
+work (Build *self, const char *name, const char *after)
+{
+  gint64 dims[] = {self->how->work, self->how->work};
+  g_autofree char *matrix = g_strconcat (name, "/matrix", NULL);
+  g_autoptr (MusterTensor) value = zeros (MUSTER_FLOAT, 2, dims);
+
+  if (self->how->work == 0) {
+    node (self, "NoOp", name, INPUTS (after));
+    return;
+  }
+  muster_graph_builder_constant (self->builder, matrix, value);
+  node (self, "MatMul", name, INPUTS (matrix, matrix, after));
+  muster_graph_builder_attr_type (self->builder, "T", MUSTER_FLOAT);
+}
+
+static void
+add_all (Build *self)
+{
+  const gint64 n_rows = MUSTER_SEEN_ROWS, batch = MUSTER_SEEN_BATCH;
+  g_autoptr (MusterTensor) ones = muster_tensor_new (MUSTER_INT64, 1, &batch);
+  g_autoptr (MusterTensor) one = muster_tensor_new_int64 (1);
+  g_autoptr (MusterTensor) one_float = muster_tensor_new_float (1);
+  gint64 *values = muster_tensor_data_mutable (ones);
+
+  for (gint64 i = 0; i < batch; i++)
+    values[i] = 1;
+  muster_graph_builder_placeholder (self->builder, "rows", MUSTER_INT64, 1, &batch);
+  muster_graph_builder_constant (self->builder, "ones", ones);
+  muster_graph_builder_constant (self->builder, "one", one);
+  muster_graph_builder_constant (self->builder, "one_float", one_float);
+  variable (self, "seen", zeros (MUSTER_INT64, 1, &n_rows));
+  variable (self, "w", muster_tensor_new_float (0));
+  variable (self, "global_step", muster_tensor_new_int64 (0));
+  scatter (self);
+  work (self, "work", "^count");
+  add_one (self, "w", "one_float", MUSTER_FLOAT, "grow", "^work");
+  work (self, "more_work", "^grow");
+  add_one (self, "global_step", "one", MUSTER_INT64, "step", "^more_work");
+  muster_graph_builder_group (self->builder, "train", INPUTS ("count", "grow", "step"));
+  g_ptr_array_add (self->initialisers, NULL);
+  muster_graph_builder_group (self->builder, "init",
+                              (const char *const *)self->initialisers->pdata);
+}
+
+MusterMetaGraph *
+muster_seen_model_new (const MusterSeenModel *how)
+{
+  static const MusterSeenModel plain;
+  static const MusterCollectedOp ops[] = {{"train_op", "train"}, {"init_op", "init"}};
+  g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new ();
+  g_autoptr (GPtrArray) initialisers = g_ptr_array_new_with_free_func (g_free);
+  Build build = {builder, how ? how : &plain, initialisers};
+  g_autoptr (GError) error = NULL;
+
+  add_all (&build);
+  g_autoptr (MusterGraph) graph = muster_graph_builder_end (builder, &error);
+  g_assert_no_error (error);
+  g_autoptr (MusterMetaGraph) bare = muster_meta_graph_new_for_graph (graph);
+  MusterMetaGraph *model =
+      muster_meta_graph_with_variables (bare, graph, NULL, 0, ops, G_N_ELEMENTS (ops), &error);
+  g_assert_no_error (error);
+
+  return model;
+}
+
+MusterTensor *
+muster_seen_model_rows (void)
+{
+  const gint64 n = MUSTER_SEEN_ROWS;
+  MusterTensor *rows = muster_tensor_new (MUSTER_INT64, 1, &n);
+  gint64 *numbers = muster_tensor_data_mutable (rows);
+
+  for (gint64 i = 0; i < n; i++)
+    numbers[i] = i;
+
+  return rows;
+}
+
+/* --- checking --- */
+
+/* How often each row is in the batches that the tasks have done. */
+static gint64
+expect (const gint64 *done, guint n_tasks, gint64 *expected)
+{
+  g_autoptr (MusterTensor) rows = muster_seen_model_rows ();
+  g_autoptr (MusterBatches) batches =
+      muster_batches_new (&rows, 1, MUSTER_SEEN_BATCH, MUSTER_SEEN_SEED, NULL);
+  gint64 n = 0;
+
+  for (guint task = 0; task < n_tasks; task++)
+    for (gint64 position = 0; position < done[task]; position++, n++) {
+      MusterTensor *batch;
+      muster_batches_seek (batches, muster_position_batch (position, task, n_tasks));
+      muster_batches_next (batches, &batch);
+      for (gint64 i = 0; i < MUSTER_SEEN_BATCH; i++)
+        expected[((const gint64 *)muster_tensor_data (batch))[i]]++;
+      muster_tensor_unref (batch);
+    }
+
+  return n;
+}
+
+static char *
+compare (const gint64 *seen, const gint64 *expected, float w, gint64 step, gint64 n)
+{
+  g_autoptr (GString) text = g_string_new (NULL);
+
+  if ((gint64)w != n || step != n)
+    g_string_append_printf (
+        text, " %" G_GINT64_FORMAT " batches are done, w is %g, the step %" G_GINT64_FORMAT, n,
+        (double)w, step);
+  for (gint64 i = 0; i < MUSTER_SEEN_ROWS; i++)
+    if (seen[i] != expected[i])
+      g_string_append_printf (text,
+                              " row %" G_GINT64_FORMAT " was seen %" G_GINT64_FORMAT
+                              " times, not %" G_GINT64_FORMAT,
+                              i, seen[i], expected[i]);
+
+  return text->len > 0 ? g_strdup (text->str + 1) : NULL;
+}
+
+static MusterTensor *
+read_one (MusterBundleReader *reader, const char *name)
+{
+  g_autoptr (GError) error = NULL;
+  MusterTensor *value = muster_bundle_reader_read (reader, name, &error);
+
+  if (!value)
+    g_printerr ("%s: %s\n", name, error->message);
+
+  return value;
+}
+
+char *
+muster_seen_model_check (const char *prefix, guint n_tasks, gint64 *n_done)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (NULL, prefix, &error);
+  gint64 expected[MUSTER_SEEN_ROWS] = {0};
+
+  if (!reader)
+    return g_strdup (error->message);
+  g_autoptr (MusterTensor) begun = read_one (reader, MUSTER_POSITION_BEGUN);
+  g_autoptr (MusterTensor) done = read_one (reader, MUSTER_POSITION_DONE);
+  g_autoptr (MusterTensor) seen = read_one (reader, "seen");
+  g_autoptr (MusterTensor) w = read_one (reader, "w");
+  g_autoptr (MusterTensor) step = read_one (reader, "global_step");
+  if (!begun || !done || !seen || !w || !step ||
+      muster_tensor_n_elements (done) != (gint64)n_tasks ||
+      muster_tensor_n_elements (begun) != (gint64)n_tasks)
+    return g_strdup_printf ("'%s' isn't of this model and %u tasks", prefix, n_tasks);
+  if (memcmp (muster_tensor_data (begun), muster_tensor_data (done), n_tasks * sizeof (gint64)) !=
+      0)
+    return g_strdup_printf ("'%s': a batch was under way", prefix);
+  gint64 n = expect (muster_tensor_data (done), n_tasks, expected);
+  if (n_done)
+    *n_done = n;
+
+  return compare (muster_tensor_data (seen), expected, *(const float *)muster_tensor_data (w),
+                  *(const gint64 *)muster_tensor_data (step), n);
+}

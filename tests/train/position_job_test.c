@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Jobs with positions: lives that end anywhere, tasks that step while the chief saves. */
+#include "train/position.h"
+
+#include "bundle/checkpoint_state.h"
+#include "engine/local_master.h"
+#include "tests/doubles/seen_model.h"
+#include "tests/gtest_shim.h"
+#include "train/monitored_training.h"
+#include "train/position_private.h"
+
+/* Nothing here takes so long: a test that hangs fails. */
+#define LIMIT_US (60 * MUSTER_SECOND)
+
+typedef struct {
+  MusterMaster *master;
+  char *directory;
+  guint n_tasks;
+  gint64 n_batches; /* 0: as many as asked for */
+  gint64 save_steps;
+  gint64 rest_us;
+  GMutex lock;
+  GString *wrong; /* what is wrong with the checkpoints that were published */
+  guint n_saved;
+} Job;
+
+static Job
+set_up (guint n_tasks)
+{
+  Job job = {.master = muster_local_master_new (),
+             .directory = g_build_filename (muster_test_tmpdir (), "run", NULL),
+             .n_tasks = n_tasks,
+             .save_steps = 3,
+             .wrong = g_string_new (NULL)};
+
+  g_mutex_init (&job.lock);
+
+  return job;
+}
+
+static void
+tear_down (Job *job)
+{
+  MUSTER_EXPECT_STREQ (job->wrong->str, "");
+  g_string_free (job->wrong, TRUE);
+  g_clear_object (&job->master);
+  g_free (job->directory);
+  g_mutex_clear (&job->lock);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Job, tear_down)
+
+static gboolean
+after_save (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 step, const char *prefix,
+            gpointer data)
+{
+  Job *job = data;
+  g_autofree char *wrong = muster_seen_model_check (prefix, job->n_tasks, NULL);
+
+  g_mutex_lock (&job->lock);
+  job->n_saved++;
+  if (wrong)
+    g_string_append_printf (job->wrong, "%s: %s\n", prefix, wrong);
+  g_mutex_unlock (&job->lock);
+
+  return TRUE;
+}
+
+/* One life of a task. */
+typedef struct {
+  Job *job;
+  guint task;
+  MusterScaffold *scaffold;
+  MusterBatches *batches;
+  MusterHook *hook;
+  MusterMonitoredSession *session; /* NULL: it couldn't be made */
+  GError *error;
+  guint n_recoveries;
+} Life;
+
+static MusterHook *
+make_hook (Life *life)
+{
+  static const char *const feeds[] = {"rows:0"};
+  MusterPositionOptions options = {.task = life->task,
+                                   .is_worker = life->task > 0,
+                                   .master = life->job->master,
+                                   .batches = life->batches,
+                                   .feeds = feeds,
+                                   .n_feeds = 1,
+                                   .n_batches = life->job->n_batches,
+                                   .settle_us = 20 * MUSTER_MILLISECOND,
+                                   .others_us = LIMIT_US};
+
+  return muster_position_hook_new (&options, &life->error);
+}
+
+static void
+begin (Life *life)
+{
+  g_autoptr (MusterMetaGraph) model = muster_seen_model_new (NULL);
+  g_autoptr (MusterMetaGraph) extended =
+      muster_position_add (model, life->job->n_tasks, &life->error);
+  g_autoptr (MusterTensor) rows = muster_seen_model_rows ();
+  MusterSaverListener listener = {.after_save = after_save, .user_data = life->job};
+
+  g_assert_no_error (life->error);
+  life->scaffold = muster_scaffold_new (extended, &life->error);
+  g_assert_no_error (life->error);
+  life->batches = muster_batches_new (&rows, 1, MUSTER_SEEN_BATCH, MUSTER_SEEN_SEED, NULL);
+  life->hook = make_hook (life);
+  MusterMonitoredTrainingOptions options = {.scaffold = life->scaffold,
+                                            .master = life->job->master,
+                                            .is_worker = life->task > 0,
+                                            .checkpoint_dir = life->job->directory,
+                                            .save_checkpoint_steps = life->job->save_steps,
+                                            .save_summaries_steps = MUSTER_NEVER,
+                                            .log_step_count_steps = MUSTER_NEVER,
+                                            .hooks = &life->hook,
+                                            .n_hooks = 1,
+                                            .saver_listeners = &listener,
+                                            .n_saver_listeners = 1,
+                                            .max_wait_us = LIMIT_US,
+                                            .position_rest_us = life->job->rest_us};
+  life->session = muster_monitored_training_session_new (&options, NULL, NULL, &life->error);
+}
+
+static gboolean
+step (Life *life)
+{
+  static const char *const targets[] = {"train"};
+  MusterStep what = {.targets = targets, .n_targets = 1};
+
+  return muster_monitored_session_run (life->session, &what, NULL, NULL, &life->error);
+}
+
+/* A crash, unless it has ended. */
+static void
+end (Life *life)
+{
+  g_clear_object (&life->session);
+  g_clear_object (&life->hook);
+  g_clear_pointer (&life->batches, muster_batches_free);
+  g_clear_pointer (&life->scaffold, muster_scaffold_unref);
+  g_clear_error (&life->error);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Life, end)
+
+static gpointer
+live (gpointer data)
+{
+  Life *life = data;
+
+  if (!life->session)
+    begin (life);
+  if (!life->session)
+    return NULL;
+  while (!muster_monitored_session_should_stop (life->session) && step (life))
+    ;
+  life->n_recoveries = muster_monitored_session_n_recoveries (life->session);
+  GError *failure = life->error;
+  life->error = NULL;
+  muster_monitored_session_finish (life->session, failure, &life->error);
+  g_clear_error (&failure);
+
+  return NULL;
+}
+
+/* What is wrong with the latest checkpoint, or with how much went into it (transfer full). */
+static char *
+check_latest (Job *job, gint64 n_batches)
+{
+  g_autofree char *latest =
+      muster_latest_checkpoint (muster_local_storage (), job->directory, NULL);
+  gint64 n_done = -1;
+  char *wrong = latest ? muster_seen_model_check (latest, job->n_tasks, &n_done)
+                       : g_strdup ("there is no checkpoint");
+
+  if (!wrong && n_done != n_batches)
+    wrong = g_strdup_printf ("%" G_GINT64_FORMAT " batches are done", n_done);
+
+  return wrong;
+}
+
+/* --- one task --- */
+
+MUSTER_TEST (PositionJob, goes_on_with_the_batch_after_the_last_saved_one)
+{
+  g_auto (Job) job = set_up (1);
+
+  for (int life_number = 0; life_number < 3; life_number++) {
+    g_auto (Life) life = {.job = &job};
+    g_clear_object (&job.master); /* which has died as well */
+    job.master = muster_local_master_new ();
+    begin (&life);
+    MUSTER_ASSERT_NO_ERROR (life.error);
+    MUSTER_EXPECT_EQ (muster_position_hook_position (life.hook), 3 * life_number);
+    for (int i = 0; i < 5; i++) /* the fourth and fifth are lost */
+      MUSTER_ASSERT_TRUE (step (&life));
+    MUSTER_EXPECT_EQ (muster_position_hook_position (life.hook), 3 * life_number + 5);
+  }
+  g_autofree char *wrong = check_latest (&job, 9);
+  MUSTER_EXPECT_TRUE (wrong == NULL);
+}
+
+MUSTER_TEST (PositionJob, begins_at_the_checkpoint_on_a_master_that_has_gone_on)
+{
+  g_auto (Job) job = set_up (1);
+  g_auto (Life) life = {.job = &job}, next = {.job = &job};
+
+  begin (&life);
+  MUSTER_ASSERT_NO_ERROR (life.error);
+  for (int i = 0; i < 5; i++)
+    MUSTER_ASSERT_TRUE (step (&life));
+  begin (&next);
+  MUSTER_ASSERT_NO_ERROR (next.error);
+  MUSTER_EXPECT_EQ (muster_position_hook_position (next.hook), 3);
+  /* The life before has lost its session: nothing of it runs on. */
+  static const char *const targets[] = {"train"};
+  MusterStep what = {.targets = targets, .n_targets = 1};
+  MUSTER_EXPECT_FALSE (muster_session_run (muster_monitored_session_session (life.session), &what,
+                                           NULL, NULL, NULL, &life.error));
+  MUSTER_EXPECT_ERROR (life.error, MUSTER_ERROR, MUSTER_ERROR_ABORTED);
+}
+
+MUSTER_TEST (PositionJob, stops_when_the_jobs_batches_are_dealt_and_stays_so)
+{
+  g_auto (Job) job = set_up (1);
+
+  job.n_batches = 10;
+  for (int i = 0; i < 2; i++) {
+    g_auto (Life) life = {.job = &job};
+    live (&life);
+    MUSTER_EXPECT_NO_ERROR (life.error);
+    g_autofree char *wrong = check_latest (&job, 10);
+    MUSTER_EXPECT_STREQ (wrong, NULL);
+  }
+}
+
+/* --- several tasks --- */
+
+#define N_TASKS 3
+
+MUSTER_TEST (PositionJob, publishes_only_cuts_while_others_step)
+{
+  g_auto (Job) job = set_up (N_TASKS);
+  Life lives[N_TASKS] = {{0}};
+  GThread *threads[N_TASKS];
+
+  job.n_batches = 400;
+  job.save_steps = 10;
+  for (guint i = 0; i < N_TASKS; i++) {
+    lives[i] = (Life){.job = &job, .task = i};
+    threads[i] = g_thread_new ("task", live, &lives[i]);
+  }
+  for (guint i = 0; i < N_TASKS; i++) {
+    g_thread_join (threads[i]);
+    MUSTER_EXPECT_NO_ERROR (lives[i].error);
+    end (&lives[i]);
+  }
+  MUSTER_EXPECT_TRUE (job.n_saved >= 10);
+  g_autofree char *wrong = check_latest (&job, 400);
+  MUSTER_EXPECT_STREQ (wrong, NULL);
+}
+
+/* A task that dies in mid-step: what it has begun is counted, and nothing else. */
+static void
+cut_off_a_step (Job *job, MusterScaffold *scaffold, gint64 task)
+{
+  static const char *const target = "muster/step/begin";
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterSession) session = muster_master_create_session (
+      job->master, muster_scaffold_graph (scaffold), NULL, MUSTER_WAIT_FOREVER, NULL, &error);
+  g_assert_no_error (error);
+  g_auto (MusterPositionState) state = {0};
+  muster_position_read (session, job->n_tasks, &state, MUSTER_WAIT_FOREVER, NULL, &error);
+  g_assert_no_error (error);
+  g_autoptr (MusterTensor) which = muster_tensor_new_int64 (task);
+  g_autoptr (MusterTensor) where =
+      muster_tensor_new_int64 (muster_position_done (&state, (guint)task));
+  const MusterFeed feeds[] = {{MUSTER_POSITION_TASK, which}, {MUSTER_POSITION_POSITION, where}};
+  MusterStep what = {.feeds = feeds, .n_feeds = 2, .targets = &target, .n_targets = 1};
+
+  MUSTER_EXPECT_TRUE (muster_session_run (session, &what, NULL, NULL, NULL, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
+MUSTER_TEST (PositionJob, goes_back_to_the_checkpoint_over_a_step_that_was_cut_off)
+{
+  g_auto (Job) job = set_up (2);
+  g_auto (Life) chief = {.job = &job};
+
+  job.rest_us = 20 * MUSTER_MILLISECOND;
+  begin (&chief);
+  MUSTER_ASSERT_NO_ERROR (chief.error);
+  for (int i = 0; i < 5; i++) /* saved at 3 */
+    MUSTER_ASSERT_TRUE (step (&chief));
+  cut_off_a_step (&job, chief.scaffold, 1);
+  MUSTER_EXPECT_TRUE (step (&chief)); /* where a save is due */
+  MUSTER_EXPECT_NO_ERROR (chief.error);
+  MUSTER_EXPECT_EQ (muster_monitored_session_n_recoveries (chief.session), 1);
+  MUSTER_EXPECT_EQ (muster_position_hook_position (chief.hook), 4); /* 3, and the run's own */
+  MUSTER_EXPECT_TRUE (muster_monitored_session_finish (chief.session, NULL, &chief.error));
+  g_autofree char *wrong = check_latest (&job, 4);
+  MUSTER_EXPECT_STREQ (wrong, NULL);
+}
+
+MUSTER_TEST (PositionJob, undoes_the_step_in_which_a_worker_died)
+{
+  g_auto (Job) job = set_up (2);
+  Life chief = {.job = &job}, worker = {.job = &job, .task = 1};
+
+  job.n_batches = 60;
+  job.save_steps = 1000000; /* the worker finds it */
+  begin (&chief);
+  MUSTER_ASSERT_NO_ERROR (chief.error);
+  cut_off_a_step (&job, chief.scaffold, 1);
+  GThread *of_chief = g_thread_new ("chief", live, &chief);
+  GThread *of_worker = g_thread_new ("worker", live, &worker);
+  g_thread_join (of_chief);
+  g_thread_join (of_worker);
+  MUSTER_EXPECT_NO_ERROR (chief.error);
+  MUSTER_EXPECT_NO_ERROR (worker.error);
+  MUSTER_EXPECT_EQ (chief.n_recoveries, 1);
+  end (&chief);
+  end (&worker);
+  g_autofree char *wrong = check_latest (&job, 60);
+  MUSTER_EXPECT_STREQ (wrong, NULL);
+}
+
+MUSTER_TEST (PositionJob, says_what_to_do_about_another_number_of_tasks)
+{
+  g_auto (Job) job = set_up (1);
+  g_auto (Life) life = {.job = &job};
+  g_autoptr (GError) error = NULL;
+
+  begin (&life);
+  MUSTER_ASSERT_NO_ERROR (life.error);
+  g_autofree char *latest = muster_latest_checkpoint (muster_local_storage (), job.directory, NULL);
+  g_autoptr (MusterMetaGraph) model = muster_seen_model_new (NULL);
+  g_autoptr (MusterMetaGraph) more = muster_position_add (model, 3, NULL);
+  MUSTER_EXPECT_TRUE (
+      muster_position_check (muster_scaffold_meta_graph (life.scaffold), NULL, latest, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_FALSE (muster_position_check (more, NULL, latest, &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_TRUE (strstr (error->message, "begin it with as many as before"));
+  MUSTER_EXPECT_TRUE (muster_position_check (more, NULL, "/nowhere/model.ckpt", NULL));
+}

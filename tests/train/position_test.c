@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The extended graph, step by step, in bare sessions. */
+#include "train/position.h"
+
+#include "engine/local_master.h"
+#include "graph/graph_builder.h"
+#include "graph/graph_nodes.h"
+#include "graph/meta_graph_edit.h"
+#include "tests/doubles/seen_model.h"
+#include "tests/gtest_shim.h"
+#include "train/position_private.h"
+
+typedef struct {
+  MusterScaffold *scaffold;
+  MusterMaster *master;
+  MusterSession *session;
+  MusterTensor *rows;
+} Fixture;
+
+static Fixture
+set_up (guint n_tasks, gboolean resources)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMetaGraph) model =
+      muster_seen_model_new (&(MusterSeenModel){.resources = resources});
+  g_autoptr (MusterMetaGraph) extended = muster_position_add (model, n_tasks, &error);
+  g_assert_no_error (error);
+  Fixture f = {.scaffold = muster_scaffold_new (extended, &error),
+               .master = muster_local_master_new ()};
+  g_assert_no_error (error);
+  f.session = muster_master_create_session (f.master, muster_scaffold_graph (f.scaffold), NULL,
+                                            MUSTER_WAIT_FOREVER, NULL, &error);
+  g_assert_no_error (error);
+  muster_session_run_op (f.session, muster_scaffold_init_op (f.scaffold), MUSTER_WAIT_FOREVER, NULL,
+                         &error);
+  g_assert_no_error (error);
+  g_autoptr (MusterTensor) all = muster_seen_model_rows ();
+  g_autoptr (MusterBatches) batches = muster_batches_new (&all, 1, MUSTER_SEEN_BATCH, 0, NULL);
+  muster_batches_next (batches, &f.rows);
+
+  return f;
+}
+
+static void
+tear_down (Fixture *f)
+{
+  g_clear_pointer (&f->rows, muster_tensor_unref);
+  g_clear_object (&f->session);
+  g_clear_object (&f->master);
+  g_clear_pointer (&f->scaffold, muster_scaffold_unref);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Fixture, tear_down)
+
+/* A task's step, or what of it target needs; before (nullable) is fed for what the master has
+ * counted. */
+static gboolean
+step (Fixture *f, gint64 task, gint64 position, MusterTensor *before, const char *target,
+      GError **error)
+{
+  g_autoptr (MusterTensor) which = muster_tensor_new_int64 (task);
+  g_autoptr (MusterTensor) where = muster_tensor_new_int64 (position);
+  const MusterFeed feeds[] = {{"rows:0", f->rows},
+                              {MUSTER_POSITION_TASK, which},
+                              {MUSTER_POSITION_POSITION, where},
+                              {"muster/step/before:0", before}};
+  MusterStep what = {.feeds = feeds, .n_feeds = before ? 4 : 3, .targets = &target, .n_targets = 1};
+
+  return muster_session_run (f->session, &what, NULL, NULL, NULL, error);
+}
+#define WHOLE "muster/step/held"
+
+static void
+expect_counts (Fixture *f, guint n_tasks, guint task, gint64 begun, gint64 done)
+{
+  g_auto (MusterPositionState) state = {0};
+  g_autoptr (GError) error = NULL;
+
+  muster_position_read (f->session, n_tasks, &state, MUSTER_WAIT_FOREVER, NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (muster_position_begun (&state, task), begun);
+  MUSTER_EXPECT_EQ (muster_position_done (&state, task), done);
+}
+
+static gint64
+global_step (Fixture *f)
+{
+  g_autoptr (MusterTensor) value = muster_session_fetch (
+      f->session, muster_scaffold_global_step (f->scaffold), MUSTER_WAIT_FOREVER, NULL, NULL);
+
+  return value ? *(const gint64 *)muster_tensor_data (value) : -1;
+}
+
+MUSTER_TEST (Position, counts_each_tasks_steps_by_themselves)
+{
+  for (int resources = 0; resources < 2; resources++) {
+    g_auto (Fixture) f = set_up (3, resources);
+    g_autoptr (GError) error = NULL;
+
+    MUSTER_EXPECT_TRUE (step (&f, 0, 0, NULL, WHOLE, &error));
+    MUSTER_EXPECT_TRUE (step (&f, 2, 0, NULL, WHOLE, &error));
+    MUSTER_EXPECT_TRUE (step (&f, 2, 1, NULL, WHOLE, &error));
+    MUSTER_EXPECT_NO_ERROR (error);
+    expect_counts (&f, 3, 0, 1, 1);
+    expect_counts (&f, 3, 1, 0, 0);
+    expect_counts (&f, 3, 2, 2, 2);
+    MUSTER_EXPECT_EQ (global_step (&f), 3);
+  }
+}
+
+MUSTER_TEST (Position, refuses_a_step_that_isnt_the_tasks_next_and_leaves_all_as_it_is)
+{
+  g_auto (Fixture) f = set_up (2, FALSE);
+
+  for (gint64 position = 0; position < 4; position += 2) { /* the one before, and the one after */
+    g_autoptr (GError) error = NULL;
+    if (position == 0)
+      MUSTER_ASSERT_TRUE (step (&f, 1, 0, NULL, WHOLE, NULL));
+    MUSTER_EXPECT_FALSE (step (&f, 1, position, NULL, WHOLE, &error));
+    MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+    MUSTER_EXPECT_TRUE (strstr (error->message, "another process runs as the same task"));
+  }
+  expect_counts (&f, 2, 1, 1, 1);
+  MUSTER_EXPECT_EQ (global_step (&f), 1);
+}
+
+/* The other process has begun between the look and the count: that is what feeding the look is. */
+MUSTER_TEST (Position, lets_at_most_one_of_two_at_the_same_moment_write)
+{
+  g_auto (Fixture) f = set_up (1, FALSE);
+  g_autoptr (MusterTensor) nothing = muster_tensor_new_int64 (0);
+  g_autoptr (GError) error = NULL;
+
+  MUSTER_ASSERT_TRUE (step (&f, 0, 0, NULL, WHOLE, NULL));
+  MUSTER_EXPECT_FALSE (step (&f, 0, 0, nothing, WHOLE, &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_EQ (global_step (&f), 1);
+  expect_counts (&f, 1, 0, 2, 1); /* and it shows */
+}
+
+MUSTER_TEST (Position, lets_nothing_write_before_it_has_counted)
+{
+  static const char *const writers[] = {"count", "grow", "step"};
+
+  for (int resources = 0; resources < 2; resources++) {
+    g_auto (Fixture) f = set_up (1, resources);
+    for (gsize i = 0; i < G_N_ELEMENTS (writers); i++) {
+      MUSTER_TRACE ("%s", writers[i]);
+      const Tensorflow__NodeDef *node =
+          muster_graph_find_node (muster_scaffold_graph (f.scaffold), writers[i]);
+      MUSTER_EXPECT_STREQ (node->input[node->n_input - 1], "^muster/step/begun");
+      MUSTER_EXPECT_FALSE (step (&f, 0, 9, NULL, writers[i], NULL));
+    }
+    MUSTER_EXPECT_EQ (global_step (&f), 0);
+    const Tensorflow__NodeDef *init =
+        muster_graph_find_node (muster_scaffold_graph (f.scaffold), "w/Assign");
+    MUSTER_EXPECT_EQ (init->n_input, 2);
+  }
+}
+
+MUSTER_TEST (Position, is_ready_only_with_its_variables)
+{
+  g_auto (Fixture) f = set_up (2, FALSE);
+  gsize n;
+  g_autoptr (MusterGraph) graph = NULL;
+
+  MUSTER_EXPECT_EQ (muster_position_n_tasks (muster_scaffold_meta_graph (f.scaffold)), 2);
+  const MusterVariableInfo *variables =
+      muster_meta_graph_variables (muster_scaffold_meta_graph (f.scaffold), &n);
+  guint n_added = 0;
+  for (gsize i = 0; i < n; i++)
+    n_added += g_str_has_prefix (variables[i].name, "muster/") && variables[i].is_resource &&
+               variables[i].initializer && variables[i].snapshot;
+  MUSTER_EXPECT_EQ (n_added, 3);
+  g_autoptr (MusterTensor) missing = muster_session_fetch (f.session, "muster/ready/all/missing:0",
+                                                           MUSTER_WAIT_FOREVER, NULL, NULL);
+  MUSTER_ASSERT_NOT_NULL (missing);
+  MUSTER_EXPECT_EQ (muster_tensor_n_elements (missing), 0);
+  const Tensorflow__NodeDef *pack = muster_graph_find_node (muster_scaffold_graph (f.scaffold),
+                                                            "muster/ready/all/is_initialized");
+  MUSTER_EXPECT_EQ (pack->n_input, n);
+}
+
+/* As TensorFlow exports them: VariableDefs in a collection, an op that says ready. */
+MUSTER_TEST (Position, joins_the_collections_of_a_model_that_has_some)
+{
+  static const MusterVariableInfo variables[] = {
+      {.name = "seen", .initializer = "seen/Assign", .snapshot = "seen/read:0"},
+      {.name = "w", .initializer = "w/Assign", .snapshot = "w/read:0"}};
+  g_autoptr (MusterMetaGraph) model = muster_seen_model_new (NULL);
+  g_autoptr (GError) error = NULL;
+  const MusterCollectedOp ops[] = {{"ready_op", "w"}, {"local_variables", "global_step:0"}};
+  g_autoptr (MusterMetaGraph) local = muster_meta_graph_with_variables (
+      model, muster_meta_graph_graph (model), NULL, 0, ops, 2, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  g_autoptr (MusterMetaGraph) both = muster_meta_graph_with_variables (
+      local, muster_meta_graph_graph (model), variables, 2, NULL, 0, &error);
+  g_autoptr (MusterMetaGraph) extended = both ? muster_position_add (both, 1, &error) : NULL;
+  MUSTER_ASSERT_NO_ERROR (error);
+  gsize n;
+
+  MUSTER_EXPECT_TRUE (muster_meta_graph_op (extended, "ready_op") == NULL);
+  MUSTER_EXPECT_STREQ (muster_meta_graph_op (extended, "init_op"), "muster/position_init");
+  const MusterVariableInfo *all = muster_meta_graph_variables (extended, &n);
+  MUSTER_ASSERT_TRUE (n == 6);
+  MUSTER_EXPECT_STREQ (all[0].name, "seen");
+  MUSTER_EXPECT_STREQ (all[2].name, "muster/begun");
+  MUSTER_EXPECT_STREQ (all[2].initializer, "muster/begun/Assign");
+  MUSTER_EXPECT_TRUE (all[5].is_local);
+  MUSTER_EXPECT_TRUE (
+      g_str_has_prefix (muster_meta_graph_saver (extended)->save_tensor, "muster/save/"));
+}
+
+MUSTER_TEST (Position, extends_a_graph_once)
+{
+  g_autoptr (MusterMetaGraph) model = muster_seen_model_new (NULL);
+  g_autoptr (MusterMetaGraph) extended = muster_position_add (model, 3, NULL);
+  g_autoptr (MusterMetaGraph) again = muster_position_add (extended, 3, NULL);
+  g_autoptr (GError) error = NULL;
+
+  MUSTER_EXPECT_TRUE (again == extended);
+  MUSTER_EXPECT_EQ (muster_position_n_tasks (model), 0);
+  MUSTER_EXPECT_TRUE (muster_position_add (extended, 2, &error) == NULL);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+}
+
+static void
+expect_refused (MusterGraphBuilder *builder, const char *train_op, const char *words)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterGraph) graph = muster_graph_builder_end (builder, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  g_autoptr (MusterMetaGraph) bare = muster_meta_graph_new_for_graph (graph);
+  const MusterCollectedOp op = {"train_op", train_op};
+  g_autoptr (MusterMetaGraph) model =
+      muster_meta_graph_with_variables (bare, graph, NULL, 0, &op, 1, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+
+  MUSTER_EXPECT_TRUE (muster_position_add (model, 1, &error) == NULL);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_TRUE (error && strstr (error->message, words));
+}
+
+MUSTER_TEST (Position, refuses_what_it_could_not_keep)
+{
+  g_autoptr (MusterTensor) zero = muster_tensor_new_float (0);
+
+  for (int i = 0; i < 4; i++) {
+    g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new ();
+    muster_graph_builder_variable (builder, "v", zero);
+    muster_graph_builder_node (builder, "RefEnter", "loop/v");
+    muster_graph_builder_input (builder, "v");
+    muster_graph_builder_node (builder, "AssignAdd", "loop/add");
+    muster_graph_builder_input (builder, "loop/v");
+    muster_graph_builder_input (builder, "loop/v");
+    muster_graph_builder_group (builder, "in_loop", (const char *const[]){"loop/add", NULL});
+    muster_graph_builder_group (builder, "reads", (const char *const[]){"v/read", NULL});
+    expect_refused (
+        builder, (const char *const[]){NULL, "lacking", "reads", "in_loop"}[i],
+        (const char *const[]){"no train op", "no node", "writes no variable", "within a loop"}[i]);
+  }
+  g_autoptr (MusterMetaGraph) model = muster_seen_model_new (NULL);
+  MUSTER_EXPECT_TRUE (muster_position_add (model, 0, NULL) == NULL);
+  MUSTER_EXPECT_TRUE (muster_position_add (model, 65537, NULL) == NULL);
+}
+
+MUSTER_TEST (Position, deals_each_batch_to_one_task)
+{
+  gboolean seen[12] = {FALSE};
+
+  for (guint task = 0; task < 3; task++)
+    for (gint64 position = 0; position < 4; position++) {
+      gint64 batch = muster_position_batch (position, task, 3);
+      MUSTER_ASSERT_TRUE (batch >= 0 && batch < 12 && !seen[batch]);
+      seen[batch] = TRUE;
+    }
+}

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the master says of positions, and the chief's saves. */
+#include "base/error.h"
+#include "bundle/bundle_reader.h"
+#include "train/position_private.h"
+
+#define DEFAULT_REST_US (60 * MUSTER_SECOND)
+#define FIRST_PAUSE_US  MUSTER_MILLISECOND
+#define LAST_PAUSE_US   (50 * MUSTER_MILLISECOND)
+/* A hold is let go within this time, or the tasks find out by themselves. */
+#define RELEASE_US (5 * MUSTER_SECOND)
+
+gint64
+muster_position_batch (gint64 position, guint task, guint n_tasks)
+{
+  return position * (gint64)n_tasks + (gint64)task;
+}
+
+/* --- state --- */
+
+void
+muster_position_state_clear (MusterPositionState *self)
+{
+  g_clear_pointer (&self->begun, muster_tensor_unref);
+  g_clear_pointer (&self->done, muster_tensor_unref);
+}
+
+static gboolean
+is_counts (const MusterTensor *tensor, guint n_tasks)
+{
+  return muster_tensor_dtype (tensor) == MUSTER_INT64 && muster_tensor_n_dims (tensor) == 1 &&
+         muster_tensor_n_elements (tensor) == (gint64)n_tasks;
+}
+
+gboolean
+muster_position_read (MusterSession *session, guint n_tasks, MusterPositionState *state,
+                      gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  static const char *const fetches[] = {MUSTER_POSITION_BEGUN "/Read/ReadVariableOp:0",
+                                        MUSTER_POSITION_DONE "/Read/ReadVariableOp:0",
+                                        MUSTER_POSITION_HOLD "/Read/ReadVariableOp:0"};
+  MusterStep step = {.fetches = fetches, .n_fetches = 3, .deadline_us = deadline_us};
+  MusterTensor *fetched[3] = {NULL};
+
+  if (!muster_session_run (session, &step, fetched, NULL, cancellable, error)) {
+    g_prefix_error (error, "Reading the tasks' positions: ");
+    return FALSE;
+  }
+  muster_position_state_clear (state);
+  state->begun = fetched[0];
+  state->done = fetched[1];
+  g_autoptr (MusterTensor) hold = fetched[2];
+  if (is_counts (state->begun, n_tasks) && is_counts (state->done, n_tasks) &&
+      muster_tensor_dtype (hold) == MUSTER_INT64 && muster_tensor_n_elements (hold) == 1) {
+    state->hold = *(const gint64 *)muster_tensor_data (hold);
+    return TRUE;
+  }
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
+               "Reading the tasks' positions: '%s' and '%s' don't hold %u numbers each",
+               MUSTER_POSITION_BEGUN, MUSTER_POSITION_DONE, n_tasks);
+
+  return FALSE;
+}
+
+gint64
+muster_position_begun (const MusterPositionState *self, guint task)
+{
+  return ((const gint64 *)muster_tensor_data (self->begun))[task];
+}
+
+gint64
+muster_position_done (const MusterPositionState *self, guint task)
+{
+  return ((const gint64 *)muster_tensor_data (self->done))[task];
+}
+
+guint
+muster_position_busy (const MusterPositionState *self, guint n_tasks)
+{
+  for (guint i = 0; i < n_tasks; i++)
+    if (muster_position_begun (self, i) != muster_position_done (self, i))
+      return i;
+
+  return n_tasks;
+}
+
+gboolean
+muster_position_hold (MusterSession *session, gboolean hold, gint64 deadline_us,
+                      GCancellable *cancellable, GError **error)
+{
+  static const char *const target = MUSTER_POSITION_SET_HOLD;
+  g_autoptr (MusterTensor) value = muster_tensor_new_int64 (hold);
+  MusterFeed feed = {MUSTER_POSITION_NEW_HOLD, value};
+  MusterStep step = {
+      .feeds = &feed, .n_feeds = 1, .targets = &target, .n_targets = 1, .deadline_us = deadline_us};
+
+  return muster_session_run (session, &step, NULL, NULL, cancellable, error);
+}
+
+gboolean
+muster_position_pause (MusterPositionPause *self, gint64 until_us, GCancellable *cancellable,
+                       GError **error)
+{
+  gint64 now_us = muster_clock_now_us (self->clock);
+
+  self->pause_us = CLAMP (self->pause_us * 3 / 2, FIRST_PAUSE_US, LAST_PAUSE_US);
+
+  return muster_clock_wait_until (
+      self->clock, MIN (now_us + self->pause_us, MAX (until_us, now_us)), cancellable, error);
+}
+
+/* --- a checkpoint's --- */
+
+gboolean
+muster_position_check (MusterMetaGraph *meta_graph, MusterStorage *storage, const char *prefix,
+                       GError **error)
+{
+  gint64 n_tasks = muster_position_n_tasks (meta_graph);
+  g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (storage, prefix, NULL);
+  const MusterBundleEntry *entry =
+      reader ? muster_bundle_reader_find (reader, MUSTER_POSITION_DONE) : NULL;
+
+  if (!entry || entry->n_dims != 1 || entry->dims[0] == n_tasks)
+    return TRUE;
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+               "'%s' holds the positions of %" G_GINT64_FORMAT
+               " tasks, and the job is begun with %" G_GINT64_FORMAT
+               ": begin it with as many as before, or in another directory",
+               prefix, entry->dims[0], n_tasks);
+
+  return FALSE;
+}
+
+/* --- saves --- */
+
+typedef struct {
+  guint n_tasks;
+  gint64 rest_us;
+  MusterClock *clock;        /* (owned) */
+  MusterPositionState state; /* at rest */
+} Guard;
+
+static void
+guard_free (gpointer data)
+{
+  Guard *self = data;
+
+  muster_position_state_clear (&self->state);
+  g_object_unref (self->clock);
+  g_free (self);
+}
+
+static gboolean
+refuse_torn (const Guard *self, guint task, GError **error)
+{
+  g_autofree char *waited = muster_format_duration (self->rest_us);
+
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED,
+               "Batch %" G_GINT64_FORMAT " of task %u has been begun and hasn't ended for %s: what "
+               "the step that was cut off has left is undone by the last checkpoint",
+               muster_position_done (&self->state, task), task, waited);
+
+  return FALSE;
+}
+
+/* TRUE if the first busy task of both is the same, in the same step. */
+static gboolean
+is_same_step (const Guard *self, const MusterPositionState *before, guint task)
+{
+  return muster_position_begun (before, task) == muster_position_begun (&self->state, task) &&
+         muster_position_done (before, task) == muster_position_done (&self->state, task);
+}
+
+static gboolean
+refuse_restless (guint task, GError **error)
+{
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
+               "Task %u and others haven't come to rest in time for a save", task);
+
+  return FALSE;
+}
+
+static gboolean
+guard_rest (MusterSession *session, gint64 deadline_us, GCancellable *cancellable, gpointer data,
+            GError **error)
+{
+  Guard *self = data;
+  MusterPositionPause pause = {.clock = self->clock};
+  g_auto (MusterPositionState) before = {0};
+  gint64 torn_us = 0;
+  gint64 limit_us = muster_deadline_after (muster_clock_now_us (self->clock), 3 * self->rest_us);
+
+  if (self->n_tasks > 1 && !muster_position_hold (session, TRUE, deadline_us, cancellable, error))
+    return FALSE;
+  for (;;) {
+    if (!muster_position_read (session, self->n_tasks, &self->state, deadline_us, cancellable,
+                               error))
+      return FALSE;
+    guint task = muster_position_busy (&self->state, self->n_tasks);
+    if (task == self->n_tasks)
+      return TRUE;
+    gint64 now_us = muster_clock_now_us (self->clock);
+    if (!before.begun || !is_same_step (self, &before, task)) {
+      torn_us = muster_deadline_after (now_us, self->rest_us);
+      muster_position_state_clear (&before);
+      before = (MusterPositionState){.begun = muster_tensor_ref (self->state.begun),
+                                     .done = muster_tensor_ref (self->state.done)};
+    }
+    if (now_us >= torn_us)
+      return refuse_torn (self, task, error);
+    if (now_us >= MIN (limit_us, deadline_us))
+      return refuse_restless (task, error);
+    if (!muster_position_pause (&pause, torn_us, cancellable, error))
+      return FALSE;
+  }
+}
+
+static gboolean
+guard_check (MusterSession *session, gboolean *is_cut, gint64 deadline_us,
+             GCancellable *cancellable, gpointer data, GError **error)
+{
+  Guard *self = data;
+  g_auto (MusterPositionState) now = {0};
+
+  *is_cut = TRUE;
+  if (self->n_tasks == 1) /* who saves is who steps */
+    return TRUE;
+  if (!muster_position_read (session, self->n_tasks, &now, deadline_us, cancellable, error))
+    return FALSE;
+  for (guint i = 0; i < self->n_tasks; i++)
+    *is_cut = *is_cut && muster_position_begun (&now, i) == muster_position_begun (&self->state, i);
+
+  return TRUE;
+}
+
+/* Where the master is gone, or another chief has it, there is nothing to let go. */
+static void
+guard_release (MusterSession *session, gpointer data)
+{
+  const Guard *self = data;
+  g_autoptr (GError) failure = NULL;
+  gint64 now_us = muster_clock_now_us (muster_system_clock ());
+
+  if (self->n_tasks > 1 &&
+      !muster_position_hold (session, FALSE, muster_deadline_after (now_us, RELEASE_US), NULL,
+                             &failure))
+    g_info ("Letting the tasks go on after a save: %s", failure->message);
+}
+
+void
+muster_position_guard (MusterSaver *saver, MusterMetaGraph *meta_graph,
+                       const MusterPositionGuard *options)
+{
+  static const MusterSaverCut cut = {guard_rest, guard_check, guard_release};
+  static const MusterPositionGuard defaults;
+  guint n_tasks = muster_position_n_tasks (meta_graph);
+
+  if (!options)
+    options = &defaults;
+  if (n_tasks == 0)
+    return;
+  Guard *self = g_new0 (Guard, 1);
+  self->n_tasks = n_tasks;
+  self->rest_us = options->rest_us > 0 ? options->rest_us : DEFAULT_REST_US;
+  self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());
+  muster_saver_set_cut (saver, &cut, self, guard_free);
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "train/position.h"
+
+G_BEGIN_DECLS
+
+/* Names of the extension's nodes and tensors. */
+#define MUSTER_POSITION_TASK "muster/task:0" /* int64 scalar, fed */
+#define MUSTER_POSITION_POSITION                                                                   \
+  "muster/position:0" /* int64 scalar, fed: batches before this one */
+#define MUSTER_POSITION_HELD     "muster/step/held:0" /* runs a task's whole step; hold after it */
+#define MUSTER_POSITION_SET_HOLD "muster/hold/set"
+#define MUSTER_POSITION_NEW_HOLD "muster/hold/value:0" /* int64 scalar, fed to that */
+
+/* What the master says. Clear it. */
+typedef struct {
+  MusterTensor *begun; /* (owned) int64 [n_tasks] */
+  MusterTensor *done;  /* (owned) likewise */
+  gint64 hold;
+} MusterPositionState;
+
+void muster_position_state_clear (MusterPositionState *self);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterPositionState, muster_position_state_clear)
+
+/* DATA_LOSS where the variables aren't what they should be. */
+gboolean muster_position_read (MusterSession *session, guint n_tasks, MusterPositionState *state,
+                               gint64 deadline_us, GCancellable *cancellable, GError **error);
+gint64 muster_position_begun (const MusterPositionState *self, guint task);
+gint64 muster_position_done (const MusterPositionState *self, guint task);
+/* The first task with a step under way; n_tasks: none. */
+guint muster_position_busy (const MusterPositionState *self, guint n_tasks);
+gboolean muster_position_hold (MusterSession *session, gboolean hold, gint64 deadline_us,
+                               GCancellable *cancellable, GError **error);
+
+/* Pauses between looks that grow from 1 ms to 50 ms, and never over until_us. */
+typedef struct {
+  MusterClock *clock; /* (not owned) */
+  gint64 pause_us;
+} MusterPositionPause;
+gboolean muster_position_pause (MusterPositionPause *self, gint64 until_us,
+                                GCancellable *cancellable, GError **error);
+
+G_END_DECLS
