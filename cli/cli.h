@@ -25,6 +25,7 @@ typedef enum {
   MUSTER_EXIT_BAD_INPUT = 3, /* bad usage or bad input */
   MUSTER_EXIT_FAILED = 4,    /* it failed; another chief holds the model */
   MUSTER_EXIT_OVER = 5,      /* the job is already over */
+  MUSTER_EXIT_PREEMPTED = 6, /* told to go before the end; can be resumed */
 } MusterExit;
 
 /* Options that most commands have; zeros to begin with. */
@@ -109,6 +110,7 @@ MusterSessionManager *muster_cli_manager (MusterScaffold *scaffold, const Muster
 int muster_cli_serve (int argc, char **argv);
 int muster_cli_prepare (int argc, char **argv);
 int muster_cli_wait (int argc, char **argv);
+int muster_cli_train (int argc, char **argv);
 int muster_cli_status (int argc, char **argv);
 int muster_cli_run (int argc, char **argv);
 int muster_cli_save (int argc, char **argv);

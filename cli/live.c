@@ -38,8 +38,11 @@ struct _MusterLive {
   GCancellable *ended; /* (owned) ends the thread */
   GThread *thread;
   sigset_t mask_before;
-  int signals; /* a signalfd */
-  int signal;  /* the thread's until it is joined: the one that came; 0: none */
+  int signals;                /* a signalfd */
+  int signal;                 /* the thread's until it is joined: the one that came; 0: none */
+  gboolean is_seen_to;        /* the thread's: somebody else sees to a signal that came */
+  MusterLiveSignal on_signal; /* (nullable) */
+  gpointer signal_data;
 
   GMutex lock;
   GPtrArray *rows;              /* (owned) guarded by lock, as are all below */
@@ -48,6 +51,7 @@ struct _MusterLive {
   gint64 restoring_us;          /* since when */
   gint64 printed_us;            /* the last line */
   guint drawn;                  /* lines of the block on the terminal */
+  char *line;                   /* (owned) (nullable) in the block's place */
 };
 
 /* "digits at grpc://chief:2222" */
@@ -94,26 +98,41 @@ bar_of (const MusterLive *self, gint64 now_us, guint width)
   return g_strconcat (line, "\n", NULL);
 }
 
+/* The last column stays free: a line that wraps can't be drawn over. */
 static void
-draw (MusterLive *self, gint64 now_us)
+measure (guint *width, guint *height)
 {
   struct winsize size = {0};
   gboolean is_known = ioctl (STDERR_FILENO, TIOCGWINSZ, &size) == 0;
-  /* the last column stays free: a line that wraps can't be drawn over */
-  guint width = is_known && size.ws_col > 1 ? size.ws_col - 1U : DEFAULT_WIDTH - 1U;
-  guint height = is_known && size.ws_row > 2 ? size.ws_row - 1U : DEFAULT_HEIGHT - 1U;
+  *width = is_known && size.ws_col > 1 ? size.ws_col - 1U : DEFAULT_WIDTH - 1U;
+  *height = is_known && size.ws_row > 2 ? size.ws_row - 1U : DEFAULT_HEIGHT - 1U;
+}
+
+/* The rows of what is waited for. */
+static char *
+block_of (MusterLive *self, gint64 now_us)
+{
+  guint width, height;
+  measure (&width, &height);
   g_autofree char *subject = subject_of (self);
   g_autofree char *time = time_of (self, now_us);
   g_autofree char *head = g_strdup_printf ("%s, %s", subject, time);
   g_autofree char *bar = bar_of (self, now_us, width);
   g_autofree char *block =
       muster_rows_draw (head, self->rows, now_us, width, height - (*bar != '\0'), self->coloured);
+  return g_strconcat (block, bar, NULL);
+}
+
+static void
+draw (MusterLive *self, gint64 now_us)
+{
+  g_autofree char *block =
+      self->line != NULL ? g_strconcat (self->line, "\n", NULL) : block_of (self, now_us);
   g_autoptr (GString) out = g_string_new (self->drawn == 0 ? HIDE_CURSOR : NULL);
   if (self->drawn > 0)
     g_string_append_printf (out, UP_AND_ERASE, self->drawn);
   const gsize begin = out->len;
   g_string_append (out, block);
-  g_string_append (out, bar);
   fputs (out->str, stderr);
   fflush (stderr);
   self->drawn = 0;
@@ -141,7 +160,8 @@ on_tick (MusterLive *self)
   g_mutex_lock (&self->lock);
   if (self->shows == SHOWS_BLOCK)
     draw (self, now_us);
-  else if (self->shows == SHOWS_LINES && now_us - self->printed_us >= REPEAT_US)
+  else if (self->shows == SHOWS_LINES && self->line == NULL &&
+           now_us - self->printed_us >= REPEAT_US)
     print_line (self, now_us, TRUE);
   g_mutex_unlock (&self->lock);
 }
@@ -171,8 +191,12 @@ on_signal (MusterLive *self)
     raise (SIGSTOP); /* and when it goes on, the next tick draws it again */
     return;
   }
-  if (self->signal != 0)
+  if (self->signal != 0 || self->is_seen_to)
     end_by ((int)info.ssi_signo);
+  self->is_seen_to =
+      self->on_signal != NULL && self->on_signal ((int)info.ssi_signo, self->signal_data);
+  if (self->is_seen_to)
+    return;
   self->signal = (int)info.ssi_signo;
   g_cancellable_cancel (self->verb);
 }
@@ -246,9 +270,19 @@ static void
 print_json (GPtrArray *reasons, const char *summary)
 {
   g_autoptr (JsonBuilder) builder = muster_json_new_line ();
+  muster_json_add_string (builder, "event", "waiting");
   muster_json_add_string (builder, "waiting", summary);
   muster_cli_reasons_json (builder, reasons);
   muster_json_print_line (builder);
+}
+
+static void
+begin_again (MusterLive *self, gint64 now_us)
+{
+  g_clear_pointer (&self->line, g_free);
+  g_clear_pointer (&self->summary, g_free);
+  self->started_us = now_us;
+  self->deadline_us = muster_deadline_after (now_us, self->options->timeout_us);
 }
 
 void
@@ -262,6 +296,8 @@ muster_live_progress (const char *message, const MusterTurn *turn G_GNUC_UNUSED,
     return;
   g_autofree char *summary = muster_rows_summary (message, reasons);
   g_mutex_lock (&self->lock);
+  if (self->line != NULL) /* it was ready before, and another wait begins */
+    begin_again (self, now_us);
   gboolean is_new = g_strcmp0 (summary, self->summary) != 0;
   g_free (self->summary);
   self->summary = g_steal_pointer (&summary);
@@ -291,6 +327,50 @@ muster_live_restoring (guint64 done, guint64 total, gpointer user_data)
   g_mutex_unlock (&self->lock);
 }
 
+guint
+muster_live_width (MusterLive *self)
+{
+  guint width, height;
+  measure (&width, &height);
+  return self->shows == SHOWS_BLOCK ? width : 0;
+}
+
+gboolean
+muster_live_is_coloured (MusterLive *self)
+{
+  return self->coloured;
+}
+
+void
+muster_live_line (MusterLive *self, const char *line)
+{
+  g_mutex_lock (&self->lock);
+  g_free (self->line);
+  self->line = g_strdup (line);
+  if (self->shows == SHOWS_BLOCK)
+    draw (self, muster_clock_now_us (muster_system_clock ()));
+  g_mutex_unlock (&self->lock);
+}
+
+void
+muster_live_say (MusterLive *self, FILE *to, const char *text)
+{
+  g_mutex_lock (&self->lock);
+  erase (self);
+  muster_cli_say (to, "%s\n", text);
+  fflush (to);
+  if (self->shows == SHOWS_BLOCK && self->line != NULL)
+    draw (self, muster_clock_now_us (muster_system_clock ()));
+  g_mutex_unlock (&self->lock);
+}
+
+void
+muster_live_set_signal (MusterLive *self, MusterLiveSignal signal, gpointer user_data)
+{
+  self->signal_data = user_data;
+  self->on_signal = signal;
+}
+
 void
 muster_live_end (MusterLive *self)
 {
@@ -306,5 +386,6 @@ muster_live_end (MusterLive *self)
   g_mutex_clear (&self->lock);
   g_ptr_array_unref (self->rows);
   g_free (self->summary);
+  g_free (self->line);
   g_free (self);
 }

@@ -28,6 +28,20 @@ void muster_live_progress (const char *message, const MusterTurn *turn, GPtrArra
 /* A MusterRestoreProgress: a bar below the block. user_data is the MusterLive. */
 void muster_live_restoring (guint64 done, guint64 total, gpointer user_data);
 
+/* After the wait: a line that is drawn over itself in the block's place, until the next wait
+ * begins. Elsewhere than on a terminal it isn't shown, and what is waited for isn't repeated. */
+void muster_live_line (MusterLive *self, const char *line);
+/* How wide such a line may be; 0: there is no terminal. */
+guint muster_live_width (MusterLive *self);
+gboolean muster_live_is_coloured (MusterLive *self);
+/* Prints a line of text that stays, above what is drawn. Any thread. */
+void muster_live_say (MusterLive *self, FILE *to, const char *text);
+
+/* Who sees to the first signal that would end the process: TRUE if it is seen to, and the verb
+ * isn't cancelled. On the thread that draws. Before there can be one. */
+typedef gboolean (*MusterLiveSignal) (int number, gpointer user_data);
+void muster_live_set_signal (MusterLive *self, MusterLiveSignal signal, gpointer user_data);
+
 /* Ends it: the block is gone, the cursor is back. Doesn't return if a signal has come: the process
  * ends by it. */
 void muster_live_end (MusterLive *self);

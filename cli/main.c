@@ -16,6 +16,8 @@ static const struct {
      "make a model ready: restore its latest checkpoint, or initialise it"},
     {"wait", muster_cli_wait,
      "wait until another task has made a model ready, and say what is missing"},
+    {"train", muster_cli_train,
+     "train a model: chief or worker, from the last checkpoint to a step"},
     {"status", muster_cli_status, "look at a master: its models, their chiefs, who waits"},
     {"run", muster_cli_run, "run steps of a model: feed, fetch, train"},
     {"save", muster_cli_save, "save a model's variables as a checkpoint"},
@@ -35,13 +37,15 @@ print_help (FILE *to)
           "Commands:\n");
   for (gsize i = 0; i < G_N_ELEMENTS (commands); i++)
     fprintf (to, "  %-11s %s\n", commands[i].name, commands[i].what);
-  fprintf (to, "\n"
-               "A first try, in two terminals:\n"
-               "  muster serve --listen=localhost:2222\n"
-               "  muster prepare --meta-graph=model.meta --master=grpc://localhost:2222\n\n"
-               "Exit codes: 0 done, 1 not ready before the timeout, 2 no answer from the master,\n"
-               "3 bad usage or input, 4 it failed, 5 the job is already over.\n"
-               "More of each: muster COMMAND --help\n");
+  fprintf (
+      to,
+      "\n"
+      "A first try, in two terminals:\n"
+      "  muster serve --listen=localhost:2222\n"
+      "  muster prepare --meta-graph=model.meta --master=grpc://localhost:2222\n\n"
+      "Exit codes: 0 done, 1 not ready before the timeout, 2 no answer from the master,\n"
+      "3 bad usage or input, 4 it failed, 5 the job is already over, 6 preempted, can be resumed.\n"
+      "More of each: muster COMMAND --help\n");
 }
 
 int

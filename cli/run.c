@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 #include "cli/feed.h"
 #include "cli/finish.h"
+#include "cli/train_data.h"
 #include "train/training.h"
 
 #include <string.h>
@@ -20,6 +21,7 @@ typedef struct {
   char **feeds; /* (owned) (nullable) as on the command line, and the two below */
   char **fetches;
   char **targets;
+  char *rows; /* (owned) (nullable) */
   int steps;
   gboolean ends_job;
 } RunOptions;
@@ -30,6 +32,7 @@ run_options_clear (RunOptions *self)
   g_strfreev (self->feeds);
   g_strfreev (self->fetches);
   g_strfreev (self->targets);
+  g_free (self->rows);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (RunOptions, run_options_clear)
 
@@ -122,6 +125,21 @@ fail (const GError *error)
   return code == MUSTER_EXIT_NOT_READY ? MUSTER_EXIT_FAILED : code;
 }
 
+/* --rows is for what comes from a file. */
+static MusterTensor *
+read_feed (MusterScaffold *scaffold, const char *argument, const char *rows, char **name,
+           GError **error)
+{
+  g_autoptr (MusterTensor) whole =
+      muster_cli_read_feed (muster_scaffold_graph (scaffold), argument, name, error);
+  if (whole == NULL || rows == NULL || strstr (argument, "=@") == NULL)
+    return g_steal_pointer (&whole);
+  MusterTensor *some = muster_cli_rows (whole, rows, error);
+  if (some == NULL)
+    g_clear_pointer (name, g_free);
+  return some;
+}
+
 static int
 run_with_feeds (MusterScaffold *scaffold, const MusterCliOptions *options, const RunOptions *run)
 {
@@ -131,8 +149,7 @@ run_with_feeds (MusterScaffold *scaffold, const MusterCliOptions *options, const
   g_autoptr (GPtrArray) names = g_ptr_array_new_with_free_func (g_free);
   for (; n_read < n_feeds; n_read++) {
     char *name = NULL;
-    feeds[n_read].tensor =
-        muster_cli_read_feed (muster_scaffold_graph (scaffold), run->feeds[n_read], &name, &error);
+    feeds[n_read].tensor = read_feed (scaffold, run->feeds[n_read], run->rows, &name, &error);
     if (feeds[n_read].tensor == NULL)
       break;
     feeds[n_read].name = name;
@@ -169,6 +186,8 @@ muster_cli_run (int argc, char **argv)
   const GOptionEntry entries[] = {
       {"feed", 0, 0, G_OPTION_ARG_STRING_ARRAY, &run.feeds,
        "feed a tensor: a number, a JSON list, or a NumPy file", "NAME=VALUE|NAME=@FILE.npy"},
+      {"rows", 0, 0, G_OPTION_ARG_STRING, &run.rows,
+       "only these rows of each NumPy file, as 1500:1600 or 1500:", "FIRST:END"},
       {"fetch", 0, 0, G_OPTION_ARG_STRING_ARRAY, &run.fetches, "fetch a tensor and print it",
        "NAME"},
       {"target", 0, 0, G_OPTION_ARG_STRING_ARRAY, &run.targets, "run an op for its effect", "OP"},

@@ -7,6 +7,7 @@
 
 #define DEFAULT_WAIT_US  (30 * 60 * MUSTER_SECOND)
 #define DEFAULT_GRACE_US (120 * MUSTER_SECOND)
+#define ASK_LEASE_US     (5 * MUSTER_SECOND)
 
 static const MusterRetryPolicy default_recovery = {
     .budget = {[MUSTER_FAILURE_UNREACHABLE] = 10, [MUSTER_FAILURE_LOST_SESSION] = 10},
@@ -121,6 +122,7 @@ create (MusterMonitoredSession *self, MusterSessionReport *report, GError **erro
     g_propagate_error (error, failure);
     return FALSE;
   }
+  self->prepare.again = FALSE; /* what stood there before is over; who comes now isn't */
   self->session_since_us = muster_clock_now_us (self->clock);
   set_coordinator (self, muster_coordinator_new (self->clock, FALSE));
   muster_queue_runners_start (self->queue_runners, self->session, self->coordinator);
@@ -303,6 +305,28 @@ cause_of (MusterMonitoredSession *self, GError *failure)
   return failure;
 }
 
+/* A chief that another has replaced finds its session gone: it mustn't come back and take the model
+ * over in its turn. The master says who holds it. Takes failure. */
+static GError *
+unless_replaced (MusterMonitoredSession *self, GError *failure)
+{
+  MusterLease *lease = muster_monitored_session_lease (self);
+  GError *replaced = NULL;
+
+  if (!lease || !muster_error_is (failure, MUSTER_ERROR_ABORTED))
+    return failure;
+  gint64 deadline_us = muster_deadline_after (muster_clock_now_us (self->clock), ASK_LEASE_US);
+  if (muster_lease_announce_phase (lease, MUSTER_CHIEF_TRAINING, deadline_us, self->cancellable,
+                                   &replaced) ||
+      !muster_error_is (replaced, MUSTER_ERROR_FAILED_PRECONDITION)) {
+    g_clear_error (&replaced);
+    return failure;
+  }
+  g_error_free (failure);
+
+  return replaced;
+}
+
 /* It has come further: what went wrong before doesn't count any more. */
 static void
 note_progress (MusterMonitoredSession *self)
@@ -370,7 +394,7 @@ run_recovered (MusterMonitoredSession *self, Attempt attempt, gpointer data, GEr
       g_propagate_error (error, failure);
       return FALSE;
     }
-    failure = cause_of (self, failure);
+    failure = unless_replaced (self, cause_of (self, failure));
     if (is_recoverable (self, failure))
       drop_session (self);
     if (!pause_for_another (self, failure, error))

@@ -2,28 +2,8 @@
 #include "train/training.h"
 
 #include "base/error.h"
-#include "saver/restore.h"
 #include "train/run_context_private.h"
-
-#include <math.h>
-
-#define MOST_FEEDS 16
-
-/* How far it is, is announced so often, and within this time or not. */
-#define ANNOUNCE_EVERY_US (1 * MUSTER_SECOND)
-#define ANNOUNCE_US       (5 * MUSTER_SECOND)
-/* That the job is over has to be heard: those who come late would wait for it. */
-#define ANNOUNCE_OVER_US (30 * MUSTER_SECOND)
-/* Who trains for so long isn't killed at once by the checkpoint that it began with. */
-#define OUTLIVED_US (10 * MUSTER_SECOND)
-
-static float
-scalar_float (const MusterTensor *tensor)
-{
-  gboolean fits =
-      muster_tensor_dtype (tensor) == MUSTER_FLOAT && muster_tensor_n_elements (tensor) == 1;
-  return fits ? *(const float *)muster_tensor_data (tensor) : NAN;
-}
+#include "train/training_hook.h"
 
 gint64
 muster_read_global_step (MusterSession *session, MusterScaffold *scaffold, gint64 deadline_us,
@@ -47,251 +27,193 @@ muster_read_global_step (MusterSession *session, MusterScaffold *scaffold, gint6
   return step;
 }
 
-/* One step of the loop: a batch in; the global step and the loss out. */
-static gboolean
-run_step (MusterSession *session, const char *train_op, const char *global_step,
-          const MusterTraining *training, gint64 *step, float *loss, GCancellable *cancellable,
-          GError **error)
+void
+muster_trained_clear (MusterTrained *self)
 {
-  MusterTensor *batch[MOST_FEEDS] = {NULL};
-  MusterFeed feeds[MOST_FEEDS];
-  muster_batches_next (training->batches, batch);
-  for (gsize i = 0; i < training->n_feeds; i++)
-    feeds[i] = (MusterFeed){.name = training->feeds[i], .tensor = batch[i]};
-  const char *fetches[] = {global_step, training->loss};
-  MusterStep what = {.feeds = feeds,
-                     .n_feeds = training->n_feeds,
-                     .fetches = fetches,
-                     .n_fetches = training->loss != NULL ? 2 : 1,
-                     .targets = &train_op,
-                     .n_targets = 1,
-                     .deadline_us = MUSTER_WAIT_FOREVER};
-  MusterTensor *fetched[2] = {NULL, NULL};
-  gboolean ok = muster_session_run (session, &what, fetched, NULL, cancellable, error);
-  for (gsize i = 0; i < training->n_feeds; i++)
-    muster_tensor_unref (batch[i]);
-  if (!ok)
-    return FALSE;
-  *step = muster_step_of (fetched[0]);
-  *loss = fetched[1] != NULL ? scalar_float (fetched[1]) : NAN;
-  muster_tensor_unref (fetched[0]);
-  muster_tensor_unref (fetched[1]);
-  return TRUE;
+  muster_session_report_clear (&self->report);
 }
 
-static void
-tell_skipped (const MusterTraining *training, const char *why, gint64 step)
-{
-  if (training->skipped != NULL)
-    training->skipped (why, step, training->user_data);
-  else
-    g_warning ("no checkpoint of step %" G_GINT64_FORMAT " in '%s': %s", step,
-               training->checkpoint_dir, why);
-}
+/* --- what it is put together from --- */
 
-/* *durable: there is a checkpoint. A save that was skipped for want of room is no failure. */
-static gboolean
-save (MusterSession *session, const MusterTraining *training, gint64 step, gboolean *durable,
-      GCancellable *cancellable, GError **error)
-{
-  g_auto (MusterSaved) saved = {0};
-  if (!muster_saver_save_full (training->saver, session, training->checkpoint_dir, step, &saved,
-                               MUSTER_WAIT_FOREVER, cancellable, error))
-    return FALSE;
-  *durable = !saved.skipped;
-  if (saved.skipped)
-    tell_skipped (training, saved.why, step);
-  else if (training->saved != NULL)
-    training->saved (saved.prefix, step, training->user_data);
-  return TRUE;
-}
-
-static gint64
-in_us (gint64 timeout_us)
-{
-  return muster_deadline_after (muster_clock_now_us (muster_system_clock ()), timeout_us);
-}
-
-static gboolean
-announce (const MusterTraining *training, MusterChiefPhase phase, gint64 step, gint64 timeout_us,
-          GCancellable *cancellable, GError **error)
-{
-  MusterAnnouncement announcement = MUSTER_ANNOUNCEMENT_INIT;
-  announcement.phase = phase;
-  announcement.step = step;
-  return muster_lease_announce (training->lease, &announcement, in_us (timeout_us), cancellable,
-                                error);
-}
-
-/* Says how far it is, where that is due; FALSE only where the lease is lost. What doesn't reach the
- * master is told the next time. */
-static gboolean
-report (const MusterTraining *training, gint64 step, gint64 *due_us, GCancellable *cancellable,
-        GError **error)
-{
-  g_autoptr (GError) failure = NULL;
-  if (training->lease == NULL)
-    return TRUE;
-  if (!muster_lease_check (training->lease, error))
-    return FALSE;
-  if (in_us (0) < *due_us)
-    return TRUE;
-  *due_us = in_us (ANNOUNCE_EVERY_US);
-  if (announce (training, MUSTER_CHIEF_TRAINING, step, ANNOUNCE_US, cancellable, &failure) ||
-      !muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION))
-    return TRUE;
-  g_propagate_error (error, g_steal_pointer (&failure));
-  return FALSE;
-}
-
-/* The checkpoint that the job was restored from isn't what kills it (saver/restore.h). What can't
- * be noted is noted the next time, or counts against a good checkpoint once. */
-static void
-tell_outlived (const MusterTraining *training)
-{
-  if (training->saver != NULL)
-    (void)muster_saver_outlived (training->saver, NULL);
-}
-
-/* A training under way. */
 typedef struct {
-  gint64 now;
-  gint64 saved_at;      /* or skipped at */
-  gint64 outlived_us;   /* when it has outlived its checkpoint */
-  gboolean step_failed; /* a step failed by itself, nobody outside ended it */
-} Run;
+  const MusterTraining *training;
+  MusterSaver *saver;   /* (owned) (nullable) */
+  MusterHook *follower; /* (owned) */
+  GPtrArray *first;     /* (owned) (element-type MusterHook) before the hook that saves */
+  GPtrArray *last;      /* (owned) (element-type MusterHook) */
+} Parts;
+
+static void
+parts_clear (Parts *self)
+{
+  g_clear_object (&self->saver);
+  g_clear_object (&self->follower);
+  g_clear_pointer (&self->first, g_ptr_array_unref);
+  g_clear_pointer (&self->last, g_ptr_array_unref);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Parts, parts_clear)
 
 static gboolean
-is_from_outside (const MusterTraining *training, const GError *failure)
+check (const MusterTraining *training, GError **error)
 {
-  return g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_CANCELLED) ||
-         muster_error_is (failure, MUSTER_ERROR_CANCELLED) ||
-         muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE) ||
-         muster_error_is (failure, MUSTER_ERROR_ABORTED) ||
-         muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED) ||
-         (training->lease != NULL && !muster_lease_check (training->lease, NULL));
+  const char *wrong = NULL;
+
+  if (!muster_scaffold_train_op (training->scaffold))
+    wrong = "the meta graph has no train op: add it to the collection 'train_op' before exporting";
+  else if (!muster_scaffold_global_step (training->scaffold))
+    wrong = "the model has no global step: make one with tf.compat.v1.train.create_global_step ()";
+  if (wrong)
+    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, wrong);
+
+  return !wrong;
 }
 
-/* A chief that another has replaced finds its session gone: that it was replaced is what counts. */
 static gboolean
-fail (const MusterTraining *training, GError *failure, GError **error)
+next_batch (MusterTensor **feeds, gpointer user_data, G_GNUC_UNUSED GError **error)
 {
-  g_autoptr (GError) owned = failure;
-  if (training->lease == NULL || muster_lease_check (training->lease, error))
-    g_propagate_error (error, g_steal_pointer (&owned));
-  return FALSE;
-}
+  muster_batches_next (user_data, feeds);
 
-/* Saves where that is due; what has been trained for long enough has outlived its checkpoint. */
-static gboolean
-save_in_time (MusterSession *session, const MusterTraining *training, Run *run,
-              GCancellable *cancellable, GError **error)
-{
-  if (training->saver != NULL && training->save_every_steps > 0 &&
-      run->now >= run->saved_at + training->save_every_steps) {
-    gboolean durable;
-    if (!save (session, training, run->now, &durable, cancellable, error))
-      return FALSE;
-    run->saved_at = run->now;
-    if (durable)
-      run->outlived_us = 0;
-  }
-  if (in_us (0) >= run->outlived_us) {
-    run->outlived_us = G_MAXINT64;
-    tell_outlived (training);
-  }
   return TRUE;
 }
 
-/* Steps until the target is reached or progress says so. */
-static gboolean
-run_loop (MusterSession *session, MusterScaffold *scaffold, const MusterTraining *training,
-          Run *run, GCancellable *cancellable, GError **error)
+static char **
+feed_names (const MusterTraining *training)
 {
-  const char *train_op = muster_scaffold_train_op (scaffold);
-  const char *global_step = muster_scaffold_global_step (scaffold);
-  gint64 report_due_us = 0;
-  gboolean go_on = TRUE;
-  while (go_on && run->now < training->until_step) {
-    float loss = NAN;
-    GError *failure = NULL;
-    if (!report (training, run->now, &report_due_us, cancellable, error))
-      return FALSE;
-    /* The step is read beside the update, before or after it; another task may have stepped too: it
-     * is a count, not an id. */
-    if (!run_step (session, train_op, global_step, training, &run->now, &loss, cancellable,
-                   &failure)) {
-      run->step_failed = !is_from_outside (training, failure);
-      return fail (training, failure, error);
-    }
-    if (training->progress != NULL)
-      go_on = training->progress (run->now, loss, training->user_data);
-    if (!save_in_time (session, training, run, cancellable, error))
-      return FALSE;
+  char **names = g_new0 (char *, training->n_feeds + 1);
+
+  for (gsize i = 0; i < training->n_feeds; i++)
+    names[i] = g_strdup (training->feeds[i]);
+
+  return names;
+}
+
+/* A loss that is no number is found before it is saved. */
+static void
+add_hooks (Parts *self)
+{
+  const MusterTraining *training = self->training;
+  GPtrArray *first = training->is_worker ? self->last : self->first;
+
+  if (training->loss)
+    g_ptr_array_add (first, muster_nan_hook_new (training->loss, TRUE));
+  g_ptr_array_add (first, g_object_ref (self->follower));
+  if (training->batches) {
+    g_auto (GStrv) names = feed_names (training);
+    g_ptr_array_add (self->last, muster_feed_func_hook_new ((const char *const *)names, next_batch,
+                                                            training->batches, NULL));
   }
+  if (training->until_step > 0)
+    g_ptr_array_add (self->last, muster_stop_at_step_hook_new (0, training->until_step, NULL));
+  g_ptr_array_add (self->last, muster_training_hook_new_ending (self->follower));
+}
+
+static gboolean
+assemble (Parts *self, MusterTrained *trained, GError **error)
+{
+  const MusterTraining *training = self->training;
+  const MusterSaverOptions saver = {.clock = training->clock};
+
+  if (!check (training, error))
+    return FALSE;
+  if (training->saver)
+    self->saver = g_object_ref (training->saver);
+  else if (!training->is_worker && training->checkpoint_dir &&
+           !(self->saver =
+                 muster_saver_new (muster_scaffold_meta_graph (training->scaffold), &saver, error)))
+    return FALSE;
+  self->first = g_ptr_array_new_with_free_func (g_object_unref);
+  self->last = g_ptr_array_new_with_free_func (g_object_unref);
+  self->follower = muster_training_hook_new (training, self->saver, trained);
+  add_hooks (self);
+
   return TRUE;
 }
 
-static gboolean
-end_job (const MusterTraining *training, gint64 step, GCancellable *cancellable, GError **error)
+static MusterMonitoredSession *
+open_session (const Parts *self, GCancellable *cancellable, GError **error)
 {
-  if (training->lease == NULL || !training->ends_job || step < training->until_step)
-    return TRUE;
-  if (announce (training, MUSTER_CHIEF_OVER, step, ANNOUNCE_OVER_US, cancellable, error))
-    return TRUE;
-  g_prefix_error (error, "announcing that the job is over: ");
-  return FALSE;
+  const MusterTraining *training = self->training;
+  const MusterTrainingListener *listener = training->listener;
+  MusterSessionListener session = muster_training_hook_session_listener (self->follower);
+  MusterSaverListener saver = muster_training_hook_saver_listener (self->follower);
+  MusterMonitoredTrainingOptions options = {
+      .scaffold = training->scaffold,
+      .master = training->master,
+      .is_worker = training->is_worker,
+      .checkpoint_dir = training->checkpoint_dir,
+      .saver = self->saver,
+      .restore = training->restore,
+      .again = training->again,
+      .save_checkpoint_us = training->save_us,
+      .save_checkpoint_steps = training->save_steps,
+      .summary_dir = training->log_dir,
+      .hooks = (MusterHook *const *)self->last->pdata,
+      .n_hooks = self->last->len,
+      .chief_only_hooks = (MusterHook *const *)self->first->pdata,
+      .n_chief_only_hooks = self->first->len,
+      .saver_listeners = &saver,
+      .n_saver_listeners = 1,
+      .max_wait_us = training->timeout_us,
+      .timeout_us = training->timeout_us,
+      .model = training->model,
+      .task = training->task,
+      .cluster = training->cluster,
+      .preemption = training->preemption,
+      .waiting = listener ? listener->waiting : NULL,
+      .waiting_data = listener ? listener->waiting_data : NULL,
+      .listener = &session,
+      .clock = training->clock,
+  };
+
+  return muster_monitored_training_session_new (&options, NULL, cancellable, error);
 }
 
-/* Whoever saved there before is refused from now on, not only from the first save on. */
-static gboolean
-claim_directory (const MusterTraining *training, GCancellable *cancellable, GError **error)
-{
-  if (training->saver == NULL || training->lease == NULL)
-    return TRUE;
-  muster_saver_set_lease (training->saver, training->lease);
-  return muster_saver_claim_directory (training->saver, training->checkpoint_dir,
-                                       MUSTER_WAIT_FOREVER, cancellable, error);
-}
+/* --- the training --- */
 
 static gboolean
-train (MusterSession *session, MusterScaffold *scaffold, const MusterTraining *training, Run *run,
-       GCancellable *cancellable, GError **error)
+run (const Parts *self, MusterMonitoredSession *session, GError **error)
 {
-  run->now = muster_read_global_step (session, scaffold, MUSTER_WAIT_FOREVER, cancellable, error);
-  if (run->now < 0 || !claim_directory (training, cancellable, error))
-    return FALSE;
-  run->saved_at = run->now;
-  run->outlived_us = in_us (OUTLIVED_US);
-  if (!run_loop (session, scaffold, training, run, cancellable, error))
-    return FALSE;
-  gboolean durable;
-  if (training->saver != NULL && run->now != run->saved_at &&
-      !save (session, training, run->now, &durable, cancellable, error))
-    return FALSE;
-  return end_job (training, run->now, cancellable, error);
+  const char *train_op = muster_scaffold_train_op (self->training->scaffold);
+  const MusterStep step = {
+      .targets = &train_op, .n_targets = 1, .deadline_us = MUSTER_WAIT_FOREVER};
+
+  if (muster_training_hook_is_done (self->follower))
+    return TRUE;
+  while (!muster_monitored_session_should_stop (session))
+    if (!muster_monitored_session_run (session, &step, NULL, NULL, error))
+      return FALSE;
+
+  return TRUE;
 }
 
 gboolean
-muster_train (MusterSession *session, MusterScaffold *scaffold, const MusterTraining *training,
-              gint64 *step, GCancellable *cancellable, GError **error)
+muster_train (const MusterTraining *training, MusterTrained *trained, GCancellable *cancellable,
+              GError **error)
 {
-  Run run = {0};
-  g_return_val_if_fail (training->n_feeds <= MOST_FEEDS, FALSE);
-  if (muster_scaffold_train_op (scaffold) == NULL) {
-    g_set_error (
-        error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-        "the meta graph has no train op: add it to the collection 'train_op' before exporting");
+  g_auto (MusterTrained) own = {0};
+  g_auto (Parts) parts = {.training = training};
+  g_autoptr (GError) failure = NULL;
+
+  g_return_val_if_fail (training && training->scaffold && training->master, FALSE);
+
+  if (!trained)
+    trained = &own;
+  *trained = (MusterTrained){.step = -1, .report.final_step = -1};
+  if (!cancellable && training->preemption)
+    cancellable = muster_preemption_cancellable (training->preemption);
+  if (!assemble (&parts, trained, error))
     return FALSE;
-  }
-  if (!train (session, scaffold, training, &run, cancellable, error)) {
-    /* A save that failed, or a master that is gone, isn't the checkpoint's doing. */
-    if (training->saver != NULL && !run.step_failed)
-      (void)muster_saver_excuse (training->saver, NULL);
+  g_autoptr (MusterMonitoredSession) session = open_session (&parts, cancellable, error);
+  if (!session)
     return FALSE;
-  }
-  tell_outlived (training);
-  if (step != NULL)
-    *step = run.now;
-  return TRUE;
+  (void)run (&parts, session, &failure);
+  GError *ended = NULL;
+  gboolean is_well = muster_monitored_session_finish (session, failure, &ended);
+  if (is_well && failure && trained->report.outcome == MUSTER_OUTCOME_OVER) /* not the input */
+    ended = g_steal_pointer (&failure);
+  else if (is_well)
+    return TRUE;
+  g_propagate_error (error, muster_training_hook_blame (parts.follower, ended));
+
+  return FALSE;
 }

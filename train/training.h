@@ -1,53 +1,93 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "saver/saver.h"
 #include "train/batches.h"
-#include "train/scaffold.h"
+#include "train/monitored_training.h"
 
 G_BEGIN_DECLS
 
-/* One task's training loop: batches go in, the train op runs, and the loop ends when the global
- * step, which all tasks share, has reached its target. The chief's also saves, every so many steps
- * and at the end, and announces how far it is, once a second at most. A life that its restore began
- * (count_deaths in saver/restore.h) is outlived after the first save, after ten seconds of steps or
- * at the end; a step that fails by itself before that leaves it a death. */
+/* One call trains one task of a job, chief or worker, from wherever the job is to its end: a
+ * monitored session with the stock hooks (train/monitored_training.h), batches in, the train op run
+ * until the global step, which all tasks share, has reached its target. It comes back from a lost
+ * session by itself. A chief's also claims its checkpoint directory, saves, announces how far it is
+ * (once a second at most), and may end the job. A life that its restore began (count_deaths in
+ * saver/restore.h) is outlived after the first save, after ten seconds of steps or at the end; a
+ * step that fails by itself before that leaves it a death. */
 
-/* After each step; step is the global step. FALSE ends the loop early, without an error. */
-typedef gboolean (*MusterTrainingProgress) (gint64 step, float loss, gpointer user_data);
+/* How far it is. */
+typedef struct {
+  gint64 step; /* the global step; on the way it may be the one before the last run's update */
+  gint64 until_step;
+  double steps_per_second; /* of all tasks, over the last second or two; 0: not known yet */
+  double loss;             /* NAN: none is asked for */
+  gint64 left_us;          /* -1: not known yet */
+  gint64 durable_step;     /* the last that was saved or restored; -1: none, or not known here */
+} MusterTrainingState;
 
-/* After each save, which is durable. */
-typedef void (*MusterTrainingSaved) (const char *prefix, gint64 step, gpointer user_data);
-
-/* After a save that was skipped for want of room (MUSTER_WHEN_FULL_SKIP): why says what it needs
- * and what there is. The training goes on; the next save is due as if this one had been made. */
-typedef void (*MusterTrainingSkipped) (const char *why, gint64 step, gpointer user_data);
+/* Who wants to hear of it; each may be NULL. Called on the training thread. */
+typedef struct {
+  MusterSessionProgress waiting; /* while a session is made */
+  gpointer waiting_data;
+  /* A session is made, the first or one more: the model is ready, at this step. */
+  void (*ready) (const MusterSessionReport *report, gint64 step, gpointer user_data);
+  /* The session is lost; another is made after a pause. */
+  void (*lost) (const GError *why, guint n, gint64 pause_us, gpointer user_data);
+  /* At most twenty times a second, and once at the end. FALSE ends the training early, as if its
+   * target were reached, but for the end of the job. */
+  gboolean (*progress) (const MusterTrainingState *state, gpointer user_data);
+  /* After each save: it is durable, or was skipped for want of room (saved->why); training goes on
+   * then, and the next save is due as if this one had been made. */
+  void (*saved) (const MusterSaved *saved, gpointer user_data);
+  gpointer user_data;
+} MusterTrainingListener;
 
 typedef struct {
-  MusterBatches *batches;   /* one array for each feed */
+  MusterScaffold *scaffold;
+  MusterMaster *master;
+  gboolean is_worker; /* a chief unless this is said */
+  const char *model;  /* (nullable) as chiefs announce it */
+  const char *task;   /* (nullable) "worker:0", for people */
+
+  MusterBatches *batches;   /* (nullable) one array for each feed; NULL: the graph's own input */
   const char *const *feeds; /* the tensors they are fed to: "x:0" */
   gsize n_feeds;
-  const char *loss;                /* (nullable) a float scalar to fetch */
-  gint64 until_step;               /* the global step to reach */
-  MusterSaver *saver;              /* (nullable) the chief's */
-  const char *checkpoint_dir;      /* with saver */
-  gint64 save_every_steps;         /* 0: only at the end */
-  MusterLease *lease;              /* (nullable) the chief's; the saver saves under it, and the
-                                      directory is claimed for it before the first step */
-  gboolean ends_job;               /* with lease: until_step is the job's end, which is announced */
-  MusterTrainingProgress progress; /* (nullable) */
-  MusterTrainingSaved saved;       /* (nullable) */
-  MusterTrainingSkipped skipped;   /* NULL: a warning in the log */
-  gpointer user_data;
+  const char *loss;  /* (nullable) a float scalar to watch: one that is no number fails the run */
+  gint64 until_step; /* the global step to reach */
+
+  const char *checkpoint_dir; /* (nullable) a chief's: NULL: nothing is restored or saved */
+  MusterSaver *saver;         /* (nullable) NULL: one for the scaffold's SaverDef */
+  gint64 save_us;             /* as save_checkpoint_us and _steps of a monitored training session */
+  gint64 save_steps;
+  const MusterRestoreOptions *restore; /* (nullable) */
+  gboolean again;      /* a chief's: begins a job that is over or was prepared by another */
+  gboolean ends_job;   /* a chief's: until_step is the job's end, which is announced */
+  const char *log_dir; /* (nullable) event files; NULL: beside the checkpoints */
+
+  /* (nullable) train/preemption.h: its cancellable is the training's, where that has none. */
+  MusterPreemption *preemption;
+  gint64 timeout_us; /* for each time that the model is made ready or waited for; 0: a chief as long
+                        as it takes, a worker two hours */
+  const char *const *cluster;             /* (nullable) "ps:0=HOST:PORT" */
+  const MusterTrainingListener *listener; /* (nullable) */
+  MusterClock *clock;                     /* NULL: the machine's */
 } MusterTraining;
 
-/* Trains in session. *step (nullable) gets the last global step seen. INVALID_ARGUMENT where the
- * scaffold has no train op or no global step; FAILED_PRECONDITION where the lease or the directory
- * is another chief's by now; else whatever a step, a save or the announcement of the job's end
- * failed with. */
-gboolean muster_train (MusterSession *session, MusterScaffold *scaffold,
-                       const MusterTraining *training, gint64 *step, GCancellable *cancellable,
-                       GError **error);
+/* What came of it. Clear it. */
+typedef struct {
+  gint64 step; /* the last global step that was seen; -1: none */
+  guint n_recoveries;
+  MusterSessionReport report; /* of the last session that was made, or could not be */
+} MusterTrained;
+
+void muster_trained_clear (MusterTrained *self);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterTrained, muster_trained_clear)
+
+/* trained (nullable) is filled also on failure. INVALID_ARGUMENT where the scaffold has no train op
+ * or no global step, or a feed or the loss isn't in its graph; OUT_OF_RANGE where the job is over;
+ * FAILED_PRECONDITION where the lease or the directory is another chief's by now; else whatever
+ * making the session, a step, the last save or the announcement of the job's end failed with. */
+gboolean muster_train (const MusterTraining *training, MusterTrained *trained,
+                       GCancellable *cancellable, GError **error);
 
 /* Reads the model's global step; -1 with an error. */
 gint64 muster_read_global_step (MusterSession *session, MusterScaffold *scaffold,

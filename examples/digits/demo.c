@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The demo: one master, one chief and two workers as four processes on loopback train on
- * handwritten digits. In the middle all four are killed; started again, they go on from the last
- * checkpoint to the end. Then it draws who waited for what. */
+/* The demo: one master (`muster serve`), one chief and two workers (`muster train`) as four
+ * processes on loopback train on handwritten digits. In the middle all four are killed; started
+ * again, they go on from the last checkpoint to the end. Then it draws who waited for what. */
 #include "base/clock.h"
 
 #include <gio/gio.h>
 #include <glib/gstdio.h>
+#include <json-glib/json-glib.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,13 +14,15 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#define MUSTER  "cli/muster"
-#define TRAINER "examples/digits/trainer"
-#define MODEL   "tests/fixtures/digits.meta"
-#define IMAGES  "tests/fixtures/digits_x.npy"
-#define LABELS  "tests/fixtures/digits_y.npy"
+#define MUSTER     "cli/muster"
+#define MODEL      "--meta-graph=tests/fixtures/digits.meta"
+#define IMAGES     "tests/fixtures/digits_x.npy"
+#define LABELS     "tests/fixtures/digits_y.npy"
+#define TRAIN_ROWS "--rows=0:1500" /* the rest is for the test */
+#define TEST_ROWS  "--rows=1500:"
 
 #define UNTIL_STEP 4000
+#define NO_END     1000000000
 #define LIFE_2_STEPS                                                                               \
   1000 /* at the least: where a save is slow, the workers are far ahead when all die */
 #define SAVE_EVERY    500
@@ -64,7 +67,7 @@ struct _Demo {
   gboolean killing;
   gint64 started_us;
   gint64 saved_step;
-  gint64 step, step_us; /* of the chief's last word */
+  gint64 step; /* of the chief's last word */
   gint64 printed_step;
   double percent; /* below 0: not tested yet */
   gboolean failed;
@@ -77,7 +80,7 @@ static void start (Task *task);
 static gint64
 now_us (void)
 {
-  return muster_clock_now_us (muster_system_clock ());
+  return muster_clock_wall_us (muster_system_clock ()); /* as the processes tell it */
 }
 
 static void
@@ -113,49 +116,49 @@ fail (Demo *demo, const char *what)
   g_main_loop_quit (demo->loop);
 }
 
-/* What stands behind " key=" in an event's line, up to the next blank (or the line's end for the
- * last key). */
-static char *
-value_of (const char *line, const char *key, gboolean is_last)
+/* --- what a line of JSON says --- */
+
+static const char *
+word_of (JsonObject *line, const char *name)
 {
-  g_autofree char *wanted = g_strdup_printf (" %s=", key);
-  const char *at = strstr (line, wanted);
-  if (at == NULL)
-    return g_strdup ("");
-  at += strlen (wanted);
-  return is_last ? g_strdup (at) : g_strndup (at, strcspn (at, " "));
+  const char *word = json_object_get_string_member_with_default (line, name, NULL);
+  return word != NULL ? word : "";
 }
 
 static gint64
-number_of (const char *line, const char *key)
+number_of (JsonObject *line, const char *name)
 {
-  g_autofree char *text = value_of (line, key, FALSE);
-  return g_ascii_strtoll (text, NULL, 10);
+  return json_object_get_int_member_with_default (line, name, 0);
+}
+
+static gint64
+us_of (JsonObject *line, const char *name)
+{
+  return (gint64)(json_object_get_double_member_with_default (line, name, 0) *
+                  (double)MUSTER_SECOND);
 }
 
 /* Progress: a bar that changes on a terminal, now and then a line elsewhere. */
 static void
-show_progress (Demo *demo, gint64 step, gint64 at_us, const char *loss)
+show_progress (Demo *demo, JsonObject *line)
 {
-  double rate = demo->step_us > 0 && at_us > demo->step_us
-                    ? (double)(step - demo->step) * MUSTER_SECOND / (double)(at_us - demo->step_us)
-                    : 0;
-  demo->step = step;
-  demo->step_us = at_us;
-  step = MIN (step, demo->until_step); /* the tasks may overshoot by a step each */
-  if (rate <= 0)
-    return;
+  demo->step = number_of (line, "step");
+  double rate = json_object_get_double_member_with_default (line, "steps_per_second", 0);
+  double loss = json_object_get_double_member_with_default (line, "loss", 0);
+  gint64 step = MIN (demo->step, demo->until_step); /* the tasks may overshoot by a step each */
+  gint64 until = demo->life == 1 ? UNTIL_STEP : demo->until_step;
   if (demo->is_terminal) {
     printf ("\r\033[Ktraining  ");
     for (int i = 0; i < 16; i++)
-      printf ("%s", i < step * 16 / demo->until_step ? "█" : "░");
-    printf ("  step %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT ", %.0f steps/s, loss %s", step,
-            demo->until_step, rate, loss);
+      printf ("%s", i < step * 16 / until ? "█" : "░");
+    printf ("  step %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT ", %.0f steps/s, loss %.3f", step,
+            until, rate, loss);
     fflush (stdout);
     demo->bar_shown = TRUE;
   } else if (step >= demo->printed_step + SAVE_EVERY) {
-    printf ("training  step %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT ", %.0f steps/s, loss %s\n",
-            step, demo->until_step, rate, loss);
+    printf ("training  step %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT
+            ", %.0f steps/s, loss %.3f\n",
+            step, until, rate, loss);
     demo->printed_step = step;
   }
 }
@@ -180,50 +183,63 @@ tell_ready (Demo *demo)
 }
 
 static void
-on_ready (Task *task, const char *line)
+on_ready (Task *task, JsonObject *line)
 {
-  Demo *demo = task->demo;
-  task->ready_us = number_of (line, "t");
-  mark (task, task->ready_us, 'T');
+  const gint64 took_us = us_of (line, "seconds");
+  const gboolean restored = strcmp (word_of (line, "how"), "restored") == 0;
+  task->ready_us = us_of (line, "time");
   if (task->number == CHIEF) {
-    g_autofree char *restored = value_of (line, "restored", TRUE);
-    Mark began = g_array_index (task->marks, Mark, task->marks->len - 2);
-    g_autofree char *took = muster_format_duration (task->ready_us - began.at_us);
-    if (strcmp (restored, "no") == 0) {
+    g_autofree char *took = muster_format_duration (took_us);
+    mark (task, task->ready_us - took_us, restored ? 'r' : 'i');
+    if (restored) {
+      g_autofree char *name = g_path_get_basename (word_of (line, "restored_from"));
+      say (task, "restored %s in %s", name, took);
+    } else {
       say (task, "no checkpoint: initialised %" G_GINT64_FORMAT " variables in %s",
            number_of (line, "variables"), took);
-    } else {
-      /* the letter of what it did: the checkpoint is only known now */
-      g_array_index (task->marks, Mark, task->marks->len - 2).letter = 'r';
-      g_autofree char *name = g_path_get_basename (restored);
-      say (task, "restored %s in %s", name, took);
     }
   }
-  tell_ready (demo);
+  mark (task, task->ready_us, 'T');
+  tell_ready (task->demo);
+}
+
+/* What everything else waits for. */
+static JsonObject *
+first_reason (JsonObject *line)
+{
+  JsonArray *reasons = json_object_get_array_member (line, "reasons");
+  for (guint i = 0; reasons != NULL && i < json_array_get_length (reasons); i++) {
+    JsonObject *it = json_array_get_object_element (reasons, i);
+    if (!json_object_get_boolean_member_with_default (it, "well", TRUE))
+      return it;
+  }
+  return NULL;
 }
 
 /* What passes in a moment is left out: of a chief's phases only its work is told. */
 static gboolean
-is_worth_telling (const char *line)
+is_worth_telling (gboolean is_chief, const char *state)
 {
-  g_autofree char *component = value_of (line, "for", FALSE);
-  g_autofree char *state = value_of (line, "state", FALSE);
-  return strcmp (component, "chief") != 0 || strcmp (state, "never-registered") == 0 ||
+  return !is_chief || strcmp (state, "never-registered") == 0 ||
          strcmp (state, "initialising") == 0 || strcmp (state, "restoring") == 0;
 }
 
 static void
-on_waiting (Task *task, const char *line)
+on_waiting (Task *task, JsonObject *line)
 {
-  g_autofree char *why = value_of (line, "why", TRUE);
-  gboolean is_chief_at_work =
-      strstr (line, " for=chief ") != NULL && !g_str_has_prefix (why, "no ");
-  if (g_strcmp0 (why, task->last_why) != 0 && is_worth_telling (line))
-    say (task, is_chief_at_work ? "waiting: the chief is %s" : "waiting: %s", why);
-  g_free (task->last_why);
-  task->last_why = g_steal_pointer (&why);
-  task->is_waiting = TRUE;
   Demo *demo = task->demo;
+  JsonObject *reason = first_reason (line);
+  if (reason == NULL || task->number == CHIEF)
+    return;
+  const char *why = word_of (reason, "text");
+  const gboolean is_chief = strcmp (word_of (reason, "component"), "chief") == 0;
+  const gboolean is_at_work = is_chief && !g_str_has_prefix (why, "no ");
+  if (g_strcmp0 (why, task->last_why) != 0 &&
+      is_worth_telling (is_chief, word_of (reason, "state")))
+    say (task, is_at_work ? "waiting: the chief is %s" : "waiting: %s", why);
+  g_free (task->last_why);
+  task->last_why = g_strdup (why);
+  task->is_waiting = TRUE;
   if (demo->tasks[WORKER_1].is_waiting && demo->tasks[WORKER_2].is_waiting &&
       demo->tasks[CHIEF].process == NULL)
     start (&demo->tasks[CHIEF]);
@@ -253,44 +269,56 @@ maybe_kill (Demo *demo)
   kill_all (demo);
 }
 
+/* The master's one line is for people as well. */
+static void
+on_serving (Task *task, const char *line)
+{
+  Demo *demo = task->demo;
+  gint64 at_us = now_us ();
+  Mark began = g_array_index (task->marks, Mark, task->marks->len - 1);
+  g_autofree char *took = muster_format_duration (at_us - began.at_us);
+  g_free (demo->target);
+  demo->target = g_strdup (line + strlen ("serving "));
+  say (task, "%s (%s after its start)", line, took);
+  mark (task, at_us, 'M');
+  start (&demo->tasks[WORKER_1]);
+  start (&demo->tasks[WORKER_2]);
+}
+
+static void
+on_event (Task *task, JsonObject *line)
+{
+  Demo *demo = task->demo;
+  const char *event = word_of (line, "event");
+  if (strcmp (event, "waiting") == 0) {
+    on_waiting (task, line);
+  } else if (strcmp (event, "ready") == 0) {
+    on_ready (task, line);
+  } else if (strcmp (event, "step") == 0 && task->number == CHIEF) {
+    show_progress (demo, line);
+    maybe_kill (demo);
+  } else if (strcmp (event, "saved") == 0) {
+    g_autofree char *name = g_path_get_basename (word_of (line, "checkpoint"));
+    demo->saved_step = number_of (line, "step");
+    if (demo->saved_step > 0)
+      say (task, "saved %s, durable", name);
+    maybe_kill (demo);
+  } else if (strcmp (event, "trained") == 0 || strcmp (event, "over") == 0) {
+    task->has_trained = TRUE;
+    mark (task, us_of (line, "time"), ' ');
+  }
+}
+
 static void
 on_line (Task *task, const char *line)
 {
-  Demo *demo = task->demo;
-  if (g_str_has_prefix (line, "serving ")) {
-    gint64 at_us = now_us ();
-    Mark began = g_array_index (task->marks, Mark, task->marks->len - 1);
-    g_autofree char *took = muster_format_duration (at_us - began.at_us);
-    g_free (demo->target);
-    demo->target = g_strdup (line + strlen ("serving "));
-    say (task, "%s (%s after its start)", line, took);
-    mark (task, at_us, 'M');
-    start (&demo->tasks[WORKER_1]);
-    start (&demo->tasks[WORKER_2]);
-  } else if (g_str_has_prefix (line, "waiting ")) {
-    on_waiting (task, line);
-  } else if (g_str_has_prefix (line, "preparing ")) {
-    mark (task, number_of (line, "t"), 'i');
-  } else if (g_str_has_prefix (line, "ready ")) {
-    on_ready (task, line);
-  } else if (g_str_has_prefix (line, "step ") && task->number == CHIEF) {
-    g_autofree char *loss = value_of (line, "loss", TRUE);
-    show_progress (demo, number_of (line, "step"), number_of (line, "t"), loss);
-    maybe_kill (demo);
-  } else if (g_str_has_prefix (line, "saved ")) {
-    g_autofree char *prefix = value_of (line, "prefix", TRUE);
-    g_autofree char *name = g_path_get_basename (prefix);
-    demo->saved_step = number_of (line, "step");
-    say (task, "saved %s, durable", name);
-  } else if (g_str_has_prefix (line, "trained ") || g_str_has_prefix (line, "over ")) {
-    task->has_trained = TRUE;
-    mark (task, number_of (line, "t"), ' ');
-  } else if (g_str_has_prefix (line, "initialised ")) {
-    g_autofree char *accuracy = value_of (line, "accuracy", TRUE);
-    say (task, "init function: %.1f %% before training", g_ascii_strtod (accuracy, NULL) * 100);
-  } else if (g_str_has_prefix (line, "tested ")) {
-    g_autofree char *accuracy = value_of (line, "accuracy", TRUE);
-    demo->percent = g_ascii_strtod (accuracy, NULL) * 100;
+  g_autoptr (JsonParser) parser = json_parser_new ();
+  if (task->number == MASTER) {
+    if (g_str_has_prefix (line, "serving "))
+      on_serving (task, line);
+  } else if (json_parser_load_from_data (parser, line, -1, NULL) &&
+             JSON_NODE_HOLDS_OBJECT (json_parser_get_root (parser))) {
+    on_event (task, json_node_get_object (json_parser_get_root (parser)));
   }
 }
 
@@ -336,9 +364,8 @@ static void
 begin_life (Demo *demo)
 {
   demo->life++;
-  demo->until_step = MAX (UNTIL_STEP, demo->saved_step + LIFE_2_STEPS);
+  demo->until_step = demo->life == 1 ? NO_END : MAX (UNTIL_STEP, demo->saved_step + LIFE_2_STEPS);
   demo->killing = FALSE;
-  demo->step_us = 0;
   for (int i = 0; i < N_TASKS; i++) {
     Task *task = &demo->tasks[i];
     task->is_waiting = task->has_trained = task->ready_told = FALSE;
@@ -362,7 +389,7 @@ on_exit_of (GObject *source, GAsyncResult *result, gpointer data)
     if (all_gone (demo))
       begin_life (demo);
   } else if (task->number == MASTER || !g_subprocess_get_if_exited (process) ||
-             g_subprocess_get_exit_status (process) != 0) {
+             (g_subprocess_get_exit_status (process) != 0 && !task->has_trained)) {
     g_autofree char *what = g_strdup_printf ("%s ended before its time", task->name);
     fail (demo, what);
   } else if (all_trained (demo)) {
@@ -378,30 +405,39 @@ die_with_parent (gpointer data)
   (void)prctl (PR_SET_PDEATHSIG, SIGKILL);
 }
 
+/* What a person would type, one command for each task. */
+static void
+add_training (const Task *task, GPtrArray *words)
+{
+  static const char *const names[N_TASKS] = {
+      [CHIEF] = "chief:0", [WORKER_1] = "worker:0", [WORKER_2] = "worker:1"};
+  static const char *const same[] = {
+      "train",           MODEL,      "--feed=x:0=" IMAGES, "--feed=y:0=" LABELS, TRAIN_ROWS,
+      "--batch-size=32", "--seed=1", "--loss=loss:0",      "--tasks=3",          "--json",
+      "--timeout=30"};
+  const Demo *demo = task->demo;
+  for (gsize i = 0; i < G_N_ELEMENTS (same); i++)
+    g_ptr_array_add (words, g_strdup (same[i]));
+  g_ptr_array_add (words, g_strdup_printf ("--task=%s", names[task->number]));
+  g_ptr_array_add (words, g_strdup_printf ("--master=%s", demo->target));
+  g_ptr_array_add (words, g_strdup_printf ("--steps=%" G_GINT64_FORMAT, demo->until_step));
+  if (task->number == CHIEF) {
+    g_ptr_array_add (words, g_strdup_printf ("--save-every=%d", SAVE_EVERY));
+    g_ptr_array_add (words, g_strdup_printf ("--checkpoint-dir=%s", demo->checkpoint_dir));
+  }
+}
+
 static void
 start (Task *task)
 {
   Demo *demo = task->demo;
   g_autoptr (GPtrArray) words = g_ptr_array_new_with_free_func (g_free);
+  g_ptr_array_add (words, g_strdup (MUSTER));
   if (task->number == MASTER) {
-    g_ptr_array_add (words, g_strdup (MUSTER));
     g_ptr_array_add (words, g_strdup ("serve"));
     g_ptr_array_add (words, g_strdup ("--listen=localhost:0"));
   } else {
-    g_ptr_array_add (words, g_strdup (TRAINER));
-    g_ptr_array_add (words, g_strdup_printf ("--master=%s", demo->target));
-    g_ptr_array_add (words, g_strdup ("--meta-graph=" MODEL));
-    g_ptr_array_add (words, g_strdup ("--images=" IMAGES));
-    g_ptr_array_add (words, g_strdup ("--labels=" LABELS));
-    g_ptr_array_add (words, g_strdup_printf ("--task=worker:%d", task->number - CHIEF));
-    g_ptr_array_add (words, g_strdup_printf ("--seed=%d", task->number + 10 * demo->life));
-    g_ptr_array_add (words, g_strdup_printf ("--until-step=%" G_GINT64_FORMAT,
-                                             demo->life == 1 ? G_MAXINT64 : demo->until_step));
-    if (task->number == CHIEF) {
-      g_ptr_array_add (words, g_strdup ("--chief"));
-      g_ptr_array_add (words, g_strdup_printf ("--save-every=%d", SAVE_EVERY));
-      g_ptr_array_add (words, g_strdup_printf ("--checkpoint-dir=%s", demo->checkpoint_dir));
-    }
+    add_training (task, words);
   }
   g_ptr_array_add (words, NULL);
   g_autoptr (GError) error = NULL;
@@ -509,11 +545,39 @@ remove_directory (const char *path)
   (void)g_rmdir (path);
 }
 
+/* The share of the other rows that the model on the master names rightly. */
+static gboolean
+test (Demo *demo)
+{
+  g_autofree char *master = g_strdup_printf ("--master=%s", demo->target);
+  const char *words[] = {MUSTER,
+                         "run",
+                         MODEL,
+                         master,
+                         TEST_ROWS,
+                         "--feed=x:0=@" IMAGES,
+                         "--feed=y:0=@" LABELS,
+                         "--fetch=accuracy:0",
+                         "--json",
+                         NULL};
+  g_autofree char *out = NULL;
+  g_autoptr (JsonParser) parser = json_parser_new ();
+  g_autoptr (GSubprocess) process = g_subprocess_newv (words, G_SUBPROCESS_FLAGS_STDOUT_PIPE, NULL);
+  if (process == NULL || !g_subprocess_communicate_utf8 (process, NULL, NULL, &out, NULL, NULL) ||
+      !json_parser_load_from_data (parser, out, -1, NULL) ||
+      !JSON_NODE_HOLDS_OBJECT (json_parser_get_root (parser)))
+    return FALSE;
+  JsonObject *fetched = json_node_get_object (json_parser_get_root (parser));
+  demo->percent = 100 * json_object_get_double_member_with_default (fetched, "accuracy:0", -1);
+  return demo->percent >= 0;
+}
+
 static int
 finish (Demo *demo)
 {
   gint64 ended_us = now_us ();
-  demo->failed |= demo->percent < 0;
+  if (!demo->failed && !test (demo))
+    fail (demo, "the model can't be tested");
   kill_all (demo);
   if (demo->failed)
     return 4;

@@ -1,436 +1,579 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "train/training.h"
+
 #include "base/error.h"
 #include "bundle/checkpoint_record.h"
 #include "bundle/checkpoint_state.h"
 #include "engine/local_master.h"
-#include "saver/restore.h"
-#include "session/session_manager.h"
-#include "tests/doubles/fake_master.h"
+#include "master/remote_master.h"
+#include "server/server.h"
 #include "tests/doubles/narrow_storage.h"
 #include "tests/gtest_shim.h"
 #include "train/npy.h"
-#include "train/training.h"
 
-typedef struct {
-  MusterScaffold *scaffold;
-  MusterMaster *master;
-  MusterSession *session;
-  MusterTensor *x, *y;
-  MusterBatches *batches;
-} Fixture;
-
-static gboolean
-set_up (Fixture *f)
-{
-  g_autoptr (GError) error = NULL;
-  f->scaffold = muster_scaffold_load ("tests/fixtures/digits.meta", &error);
-  f->x = muster_npy_load ("tests/fixtures/digits_x.npy", &error);
-  f->y = muster_npy_load ("tests/fixtures/digits_y.npy", &error);
-  if (f->scaffold == NULL || f->x == NULL || f->y == NULL) {
-    MUSTER_FAIL ("%s", error->message);
-    return FALSE;
-  }
-  MusterTensor *arrays[] = {f->x, f->y};
-  f->batches = muster_batches_new (arrays, 2, 32, 1, NULL);
-  f->master = muster_local_master_new ();
-  MusterSessionManagerOptions options = {.local_init_op =
-                                             muster_scaffold_local_init_op (f->scaffold),
-                                         .ready_op = muster_scaffold_ready_op (f->scaffold)};
-  g_autoptr (MusterSessionManager) manager =
-      muster_session_manager_new (muster_scaffold_graph (f->scaffold), &options, &error);
-  MusterPrepareOptions prepare = {.init_op = muster_scaffold_init_op (f->scaffold)};
-  f->session =
-      muster_session_manager_prepare_session (manager, f->master, &prepare, NULL, NULL, &error);
-  if (f->session == NULL)
-    MUSTER_FAIL ("%s", error->message);
-  return f->session != NULL;
-}
-
-static void
-tear_down (Fixture *f)
-{
-  g_clear_object (&f->session);
-  g_clear_object (&f->master);
-  muster_batches_free (f->batches);
-  muster_tensor_unref (f->x);
-  muster_tensor_unref (f->y);
-  muster_scaffold_unref (f->scaffold);
-}
-
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Fixture, tear_down)
-
-static gboolean
-note_loss (gint64 step, float loss, gpointer user_data)
-{
-  float *losses = user_data;
-  if (losses[0] == 0)
-    losses[0] = loss;
-  losses[1] = loss;
-  losses[2] = (float)step;
-  return TRUE;
-}
+#include <math.h>
 
 static const char *const feeds[] = {"x:0", "y:0"};
 
-MUSTER_TEST (training, reaches_its_step_and_the_loss_falls)
-{
-  g_auto (Fixture) f = {0};
-  MUSTER_ASSERT_TRUE (set_up (&f));
-  float losses[3] = {0};
-  MusterTraining training = {.batches = f.batches,
-                             .feeds = feeds,
-                             .n_feeds = 2,
-                             .loss = "loss:0",
-                             .until_step = 300,
-                             .progress = note_loss,
-                             .user_data = losses};
-  g_autoptr (GError) error = NULL;
-  gint64 step = 0;
-
-  muster_train (f.session, f.scaffold, &training, &step, NULL, &error);
-
-  MUSTER_ASSERT_NO_ERROR (error);
-  MUSTER_EXPECT_GE (step, 300);
-  MUSTER_EXPECT_LT (losses[1], losses[0] / 2);
-}
-
-MUSTER_TEST (training, saves_on_the_way_and_at_the_end)
-{
-  g_auto (Fixture) f = {0};
-  MUSTER_ASSERT_TRUE (set_up (&f));
-  g_autoptr (GError) error = NULL;
-  g_autoptr (MusterSaver) saver =
-      muster_saver_new (muster_scaffold_meta_graph (f.scaffold), NULL, &error);
-  MUSTER_ASSERT_NO_ERROR (error);
-  MusterTraining training = {.batches = f.batches,
-                             .feeds = feeds,
-                             .n_feeds = 2,
-                             .until_step = 25,
-                             .saver = saver,
-                             .checkpoint_dir = muster_test_tmpdir (),
-                             .save_every_steps = 10};
-
-  muster_train (f.session, f.scaffold, &training, NULL, NULL, &error);
-
-  MUSTER_ASSERT_NO_ERROR (error);
-  g_autoptr (MusterCheckpointState) state =
-      muster_checkpoint_state_read (muster_local_storage (), muster_test_tmpdir (), &error);
-  MUSTER_ASSERT_NO_ERROR (error);
-  MUSTER_ASSERT_NOT_NULL (state);
-  MUSTER_EXPECT_EQ (state->all->len, 3);
-  MUSTER_EXPECT_GE (muster_checkpoint_step (state->latest), 25);
-}
-
-/* A chief's hold on a model; the model itself is the engine's. */
+/* A job of digits on the engine, or on a server of this process's, and what it tells. */
 typedef struct {
-  MusterFakeClock *clock;
-  MusterFakeMaster *master;
-  MusterSession *session;
-  MusterLease *lease;
-} Chief;
+  MusterScaffold *scaffold;
+  MusterMaster *master;
+  MusterServer *server; /* (nullable) */
+  MusterBatches *batches;
+  char *directory;
+  MusterTrainingListener listener;
+  MusterTraining training; /* a chief's, with these */
+  GString *told;           /* "ready 0 saved 0 …" */
+  float first_loss, last_loss;
+  gint64 last_step;
+  gint64 durable_step;
+  void (*at_progress) (gpointer job);
+  gboolean stops;
+} Job;
 
 static void
-chief_init (Chief *self)
+note_ready (const MusterSessionReport *report, gint64 step, gpointer user_data)
 {
-  MusterClaim claim = {.model = "digits", .task = "worker:0"};
-  self->clock = muster_fake_clock_new ();
-  self->master = muster_fake_master_new (self->clock);
-  muster_fake_master_set_announcing (self->master);
-  self->session = muster_master_create_session (MUSTER_MASTER (self->master), NULL, NULL,
-                                                MUSTER_WAIT_FOREVER, NULL, NULL);
-  self->lease = muster_session_claim (self->session, &claim, NULL, MUSTER_WAIT_FOREVER, NULL, NULL);
+  Job *job = user_data;
+  g_string_append_printf (job->told, "%s %" G_GINT64_FORMAT " ",
+                          report->restored_from ? "restored" : "ready", step);
 }
 
 static void
-chief_clear (Chief *self)
+note_lost (const GError *why, guint n, gint64 pause_us, gpointer user_data)
 {
-  g_clear_object (&self->lease);
-  g_clear_object (&self->session);
-  g_clear_object (&self->master);
-  g_clear_object (&self->clock);
+  MUSTER_EXPECT_TRUE (*why->message != '\0' && pause_us > 0);
+  g_string_append_printf (((Job *)user_data)->told, "lost %u ", n);
 }
 
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Chief, chief_clear)
+static void
+note_saved (const MusterSaved *saved, gpointer user_data)
+{
+  g_string_append_printf (((Job *)user_data)->told, "%s %" G_GINT64_FORMAT " ",
+                          saved->skipped ? "skipped" : "saved", saved->step);
+}
 
 static gboolean
-note_phase (gint64 step, float loss G_GNUC_UNUSED, gpointer user_data)
+note_progress (const MusterTrainingState *state, gpointer user_data)
 {
-  Chief *self = user_data;
-  g_autoptr (MusterAnnouncement) now = muster_fake_master_chief (self->master);
-  MUSTER_EXPECT_EQ (now->phase, MUSTER_CHIEF_TRAINING);
-  MUSTER_EXPECT_LE (now->step, step);
-  return TRUE;
+  Job *job = user_data;
+  if (job->first_loss == 0)
+    job->first_loss = (float)state->loss;
+  job->last_loss = (float)state->loss;
+  job->last_step = state->step;
+  job->durable_step = state->durable_step;
+  if (job->at_progress)
+    job->at_progress (job);
+  return !job->stops;
 }
 
-MUSTER_TEST (training, announces_how_far_it_is_and_that_the_job_is_over)
+static MusterBatches *
+make_batches (void)
 {
-  g_auto (Fixture) f = {0};
-  g_auto (Chief) chief = {0};
-  MUSTER_ASSERT_TRUE (set_up (&f));
-  chief_init (&chief);
   g_autoptr (GError) error = NULL;
-  g_autoptr (MusterSaver) saver =
-      muster_saver_new (muster_scaffold_meta_graph (f.scaffold), NULL, &error);
-  MUSTER_ASSERT_NO_ERROR (error);
-  MusterTraining training = {.batches = f.batches,
-                             .feeds = feeds,
-                             .n_feeds = 2,
-                             .until_step = 25,
-                             .saver = saver,
-                             .checkpoint_dir = muster_test_tmpdir (),
-                             .lease = chief.lease,
-                             .ends_job = TRUE,
-                             .progress = note_phase,
-                             .user_data = &chief};
-  gint64 step = 0;
-
-  muster_train (f.session, f.scaffold, &training, &step, NULL, &error);
-
-  MUSTER_ASSERT_NO_ERROR (error);
-  g_autoptr (MusterAnnouncement) end = muster_fake_master_chief (chief.master);
-  MUSTER_EXPECT_EQ (end->phase, MUSTER_CHIEF_OVER);
-  MUSTER_EXPECT_EQ (end->step, step);
-  MUSTER_EXPECT_EQ (end->durable_step, step);
-  /* seldom, though there were many steps: training, three of the save, over */
-  MUSTER_EXPECT_LT (muster_fake_master_n_calls (chief.master, "announce"), 25u);
+  g_autoptr (MusterTensor) x = muster_npy_load ("tests/fixtures/digits_x.npy", &error);
+  g_autoptr (MusterTensor) y = muster_npy_load ("tests/fixtures/digits_y.npy", &error);
+  g_assert_no_error (error);
+  MusterTensor *arrays[] = {x, y};
+  return muster_batches_new (arrays, 2, 32, 1, NULL);
 }
 
-MUSTER_TEST (training, leaves_the_job_open_unless_it_ends_it)
+/* In place: the listener points back at it. */
+static void
+set_up (Job *job)
 {
-  g_auto (Fixture) f = {0};
-  g_auto (Chief) chief = {0};
-  MUSTER_ASSERT_TRUE (set_up (&f));
-  chief_init (&chief);
   g_autoptr (GError) error = NULL;
-  MusterTraining training = {
-      .batches = f.batches, .feeds = feeds, .n_feeds = 2, .until_step = 5, .lease = chief.lease};
-
-  muster_train (f.session, f.scaffold, &training, NULL, NULL, &error);
-
-  MUSTER_ASSERT_NO_ERROR (error);
-  g_autoptr (MusterAnnouncement) end = muster_fake_master_chief (chief.master);
-  MUSTER_EXPECT_EQ (end->phase, MUSTER_CHIEF_TRAINING);
+  job->scaffold = muster_scaffold_load ("tests/fixtures/digits.meta", &error);
+  g_assert_no_error (error);
+  job->master = muster_local_master_new ();
+  job->batches = make_batches ();
+  job->directory = g_build_filename (muster_test_tmpdir (), "run", NULL);
+  job->told = g_string_new (NULL);
+  job->listener = (MusterTrainingListener){.ready = note_ready,
+                                           .lost = note_lost,
+                                           .progress = note_progress,
+                                           .saved = note_saved,
+                                           .user_data = job};
+  job->training = (MusterTraining){.scaffold = job->scaffold,
+                                   .master = job->master,
+                                   .model = "digits",
+                                   .task = "chief:0",
+                                   .batches = job->batches,
+                                   .feeds = feeds,
+                                   .n_feeds = 2,
+                                   .until_step = 25,
+                                   .listener = &job->listener};
 }
 
-static MusterTraining
-chiefs_training (const Fixture *f, Chief *chief, MusterSaver *saver)
+static void
+tear_down (Job *job)
 {
-  return (MusterTraining){.batches = f->batches,
-                          .feeds = feeds,
-                          .n_feeds = 2,
-                          .until_step = 5,
-                          .saver = saver,
-                          .checkpoint_dir = muster_test_tmpdir (),
-                          .lease = chief->lease,
-                          .user_data = chief};
+  g_clear_object (&job->master);
+  g_clear_pointer (&job->server, muster_server_free);
+  muster_batches_free (job->batches);
+  muster_scaffold_unref (job->scaffold);
+  g_free (job->directory);
+  g_string_free (job->told, TRUE);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Job, tear_down)
+
+static int
+serve (Job *job, const char *address)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMaster) engine = muster_local_master_new ();
+  job->server = muster_server_new (engine, NULL);
+  int port = muster_server_listen (job->server, address, &error);
+  g_assert_no_error (error);
+  muster_server_start (job->server);
+  return port;
+}
+
+/* The same on a server. */
+static void
+set_up_served (Job *job)
+{
+  g_autoptr (GError) error = NULL;
+  set_up (job);
+  g_autofree char *target = g_strdup_printf ("grpc://127.0.0.1:%d", serve (job, "127.0.0.1:0"));
+  g_set_object (&job->master, NULL);
+  job->master = job->training.master = muster_remote_master_new (target, &error);
+  g_assert_no_error (error);
+}
+
+static gboolean
+train (Job *job, GError **error)
+{
+  return muster_train (&job->training, NULL, NULL, error);
+}
+
+MUSTER_TEST (Training, reaches_its_step_and_the_loss_falls)
+{
+  g_auto (Job) job = {0};
+  g_auto (MusterTrained) trained = {0};
+  g_autoptr (GError) error = NULL;
+  set_up (&job);
+  job.training.loss = "loss:0";
+  job.training.until_step = 3000;
+
+  muster_train (&job.training, &trained, NULL, &error);
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (trained.step, 3000);
+  MUSTER_EXPECT_EQ (job.last_step, 3000);
+  MUSTER_EXPECT_EQ (job.durable_step, -1);
+  MUSTER_EXPECT_LT (job.last_loss, 0.1f);
+  MUSTER_EXPECT_EQ (muster_batches_position (job.batches), 3000);
+  MUSTER_EXPECT_STREQ (job.told->str, "ready 0 ");
+}
+
+MUSTER_TEST (Training, saves_on_the_way_and_at_the_end_and_goes_on_from_there)
+{
+  for (int life = 0; life < 2; life++) {
+    g_auto (Job) job = {0};
+    g_autoptr (GError) error = NULL;
+    set_up (&job);
+    job.training.checkpoint_dir = job.directory;
+    job.training.save_steps = 10;
+    job.training.until_step = life == 0 ? 25 : 32;
+
+    train (&job, &error);
+
+    MUSTER_ASSERT_NO_ERROR (error);
+    MUSTER_EXPECT_STREQ (job.told->str, life == 0 ? "ready 0 saved 0 saved 10 saved 20 saved 25 "
+                                                  : "restored 25 saved 32 ");
+    MUSTER_EXPECT_EQ (job.durable_step, life == 0 ? 25 : 32);
+  }
+}
+
+/* There is nothing to do, so nothing is done. */
+MUSTER_TEST (Training, runs_no_step_where_its_target_is_reached)
+{
+  g_auto (Job) job = {0};
+  g_autoptr (GError) error = NULL;
+  set_up (&job);
+  job.training.checkpoint_dir = job.directory;
+  MUSTER_ASSERT_TRUE (train (&job, &error));
+  g_string_truncate (job.told, 0);
+
+  MUSTER_EXPECT_TRUE (train (&job, &error));
+
+  MUSTER_EXPECT_STREQ (job.told->str, "restored 25 ");
+  MUSTER_EXPECT_EQ (job.last_step, 25);
+}
+
+MUSTER_TEST (Training, ends_early_where_progress_says_so)
+{
+  g_auto (Job) job = {0};
+  g_autoptr (GError) error = NULL;
+  set_up (&job);
+  job.stops = TRUE;
+  job.training.until_step = G_MAXINT64;
+  job.training.checkpoint_dir = job.directory;
+
+  MUSTER_EXPECT_TRUE (train (&job, &error));
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_GT (job.last_step, 0);
+  MUSTER_EXPECT_EQ (job.durable_step, job.last_step);
+}
+
+MUSTER_TEST (Training, says_what_is_wrong_before_there_is_a_session)
+{
+  static const char *const wrong[] = {"nothing:0", "y:0"};
+  g_auto (Job) job = {0};
+  g_autoptr (GError) feed = NULL, loss = NULL;
+  set_up (&job);
+
+  job.training.feeds = wrong;
+  MUSTER_EXPECT_FALSE (train (&job, &feed));
+  job.training.feeds = feeds;
+  job.training.loss = "nothing:0";
+  MUSTER_EXPECT_FALSE (train (&job, &loss));
+
+  MUSTER_EXPECT_ERROR (feed, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_TRUE (strstr (feed->message, "'nothing'") != NULL);
+  MUSTER_EXPECT_ERROR (loss, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_STREQ (job.told->str, "");
+}
+
+/* --- the job's end --- */
+
+/* Everybody else hears of it: who comes late leaves. */
+MUSTER_TEST (Training, announces_that_the_job_is_over)
+{
+  g_auto (Job) job = {0};
+  g_auto (MusterTrained) late = {0};
+  g_autoptr (GError) error = NULL, over = NULL;
+  set_up_served (&job);
+  job.training.ends_job = TRUE;
+  MUSTER_ASSERT_TRUE (train (&job, &error));
+  job.training.is_worker = TRUE;
+
+  MUSTER_EXPECT_FALSE (muster_train (&job.training, &late, NULL, &over));
+
+  MUSTER_EXPECT_ERROR (over, MUSTER_ERROR, MUSTER_ERROR_OUT_OF_RANGE);
+  MUSTER_EXPECT_EQ (late.report.outcome, MUSTER_OUTCOME_OVER);
+  MUSTER_EXPECT_EQ (late.report.final_step, 25);
+}
+
+MUSTER_TEST (Training, leaves_the_job_open_unless_it_ends_it)
+{
+  g_auto (Job) job = {0};
+  g_autoptr (GError) error = NULL;
+  set_up_served (&job);
+  MUSTER_ASSERT_TRUE (train (&job, &error));
+  job.training.is_worker = TRUE;
+  job.training.until_step = 30;
+
+  MUSTER_EXPECT_TRUE (train (&job, &error));
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_STREQ (job.told->str, "ready 0 ready 25 ");
+  MUSTER_EXPECT_EQ (job.last_step, 30);
+}
+
+/* --- other chiefs --- */
+
+static void
+usurp (gpointer data)
+{
+  Job *job = data;
+  const MusterClaim claim = {.model = "digits", .task = "chief:9", .take_over = TRUE};
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterSession) session = muster_master_create_session (
+      job->master, muster_scaffold_graph (job->scaffold), NULL, MUSTER_WAIT_FOREVER, NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  g_autoptr (MusterLease) lease =
+      muster_session_claim (session, &claim, NULL, MUSTER_WAIT_FOREVER, NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  job->at_progress = NULL;
+}
+
+MUSTER_TEST (Training, stops_at_once_when_another_chief_has_come)
+{
+  g_auto (Job) job = {0};
+  g_autoptr (GError) error = NULL;
+  set_up_served (&job);
+  job.at_progress = usurp;
+  job.training.until_step = G_MAXINT64;
+
+  MUSTER_EXPECT_FALSE (train (&job, &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
+  MUSTER_EXPECT_TRUE (error != NULL && strstr (error->message, "chief:9") != NULL);
 }
 
 /* A chief of another master that had the directory is refused before this one has saved. */
-MUSTER_TEST (training, claims_its_directory_before_it_saves)
+MUSTER_TEST (Training, claims_its_directory_before_it_saves)
 {
-  g_auto (Fixture) f = {0};
-  g_auto (Chief) old = {0}, chief = {0};
-  MUSTER_ASSERT_TRUE (set_up (&f));
-  chief_init (&old);
-  chief_init (&chief);
+  g_auto (Job) old = {0}, job = {0};
   g_autoptr (GError) error = NULL, refused = NULL;
-  g_autoptr (MusterSaver) before =
-      muster_saver_new (muster_scaffold_meta_graph (f.scaffold), NULL, &error);
+  const MusterClaim claim = {.model = "digits", .task = "chief:0"};
+  set_up_served (&old);
+  set_up_served (&job);
+  old.training.checkpoint_dir = job.training.checkpoint_dir = job.directory;
+  MUSTER_ASSERT_TRUE (train (&old, &error));
+  g_autoptr (MusterSession) session = muster_master_create_session (
+      old.master, muster_scaffold_graph (old.scaffold), NULL, MUSTER_WAIT_FOREVER, NULL, &error);
+  g_autoptr (MusterLease) lease =
+      muster_session_claim (session, &claim, NULL, MUSTER_WAIT_FOREVER, NULL, &error);
   g_autoptr (MusterSaver) saver =
-      muster_saver_new (muster_scaffold_meta_graph (f.scaffold), NULL, &error);
-  MusterTraining training = chiefs_training (&f, &chief, saver);
-  muster_saver_set_lease (before, old.lease);
-  muster_saver_claim_directory (before, muster_test_tmpdir (), MUSTER_WAIT_FOREVER, NULL, &error);
-  training.until_step = 0; /* nothing to do, and nothing to save */
+      muster_saver_new (muster_scaffold_meta_graph (old.scaffold), NULL, &error);
+  muster_saver_set_lease (saver, lease);
+  MUSTER_ASSERT_TRUE (
+      muster_saver_claim_directory (saver, job.directory, MUSTER_WAIT_FOREVER, NULL, &error));
 
-  muster_train (f.session, f.scaffold, &training, NULL, NULL, &error);
+  MUSTER_ASSERT_TRUE (train (&job, &error));
+  g_autofree char *prefix =
+      muster_saver_save (saver, session, job.directory, 99, MUSTER_WAIT_FOREVER, NULL, &refused);
 
-  MUSTER_ASSERT_NO_ERROR (error);
-  g_autofree char *prefix = muster_saver_save (before, f.session, muster_test_tmpdir (), 3,
-                                               MUSTER_WAIT_FOREVER, NULL, &refused);
+  MUSTER_EXPECT_STREQ (job.told->str, "restored 25 "); /* nothing to do, and nothing to save */
   MUSTER_EXPECT_NULL (prefix);
   MUSTER_EXPECT_ERROR (refused, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
 }
 
+/* --- what goes wrong --- */
+
 static void
-note_skipped (const char *why, gint64 step, gpointer user_data)
+stop_when_back (gpointer data)
 {
-  GString *told = user_data;
-  MUSTER_EXPECT_TRUE (strstr (why, "needs about") != NULL);
-  g_string_append_printf (told, "%" G_GINT64_FORMAT " ", step);
+  Job *job = data;
+  job->stops = strstr (job->told->str, " restored ") != NULL;
 }
 
-MUSTER_TEST (training, goes_on_where_a_save_is_skipped)
+static void
+restart_server (gpointer data)
 {
-  g_auto (Fixture) f = {0};
-  MUSTER_ASSERT_TRUE (set_up (&f));
-  g_autoptr (MusterNarrowStorage) disk = muster_narrow_storage_new ();
-  g_autoptr (GString) told = g_string_new (NULL);
+  Job *job = data;
+  if (job->durable_step < 10)
+    return;
+  g_autofree char *address = g_strdup (muster_master_target (job->master) + strlen ("grpc://"));
+  g_clear_pointer (&job->server, muster_server_free);
+  (void)serve (job, address);
+  job->at_progress = stop_when_back;
+}
+
+MUSTER_TEST (Training, comes_back_when_its_master_was_lost)
+{
+  g_auto (Job) job = {0};
+  g_auto (MusterTrained) trained = {0};
   g_autoptr (GError) error = NULL;
+  set_up_served (&job);
+  job.at_progress = restart_server;
+  job.training.checkpoint_dir = job.directory;
+  job.training.save_steps = 10;
+  job.training.until_step = G_MAXINT64;
+
+  muster_train (&job.training, &trained, NULL, &error);
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_GE (trained.n_recoveries, 1u);
+  MUSTER_EXPECT_TRUE (strstr (job.told->str, "lost 1 ") != NULL);
+  MUSTER_EXPECT_TRUE (strstr (job.told->str, " restored ") != NULL);
+  MUSTER_EXPECT_EQ (job.durable_step, trained.step);
+}
+
+MUSTER_TEST (Training, goes_on_where_a_save_is_skipped)
+{
+  g_auto (Job) job = {0};
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterNarrowStorage) disk = muster_narrow_storage_new ();
   const MusterSaverOptions options = {.storage = MUSTER_STORAGE (disk),
                                       .when_full = MUSTER_WHEN_FULL_SKIP};
-  g_autoptr (MusterSaver) saver =
-      muster_saver_new (muster_scaffold_meta_graph (f.scaffold), &options, &error);
-  MusterTraining training = {.batches = f.batches,
-                             .feeds = feeds,
-                             .n_feeds = 2,
-                             .until_step = 25,
-                             .saver = saver,
-                             .checkpoint_dir = muster_test_tmpdir (),
-                             .save_every_steps = 10,
-                             .skipped = note_skipped,
-                             .user_data = told};
+  set_up (&job);
+  job.training.saver =
+      muster_saver_new (muster_scaffold_meta_graph (job.scaffold), &options, &error);
+  job.training.checkpoint_dir = job.directory;
+  job.training.save_steps = 10;
   muster_narrow_storage_set_free (disk, 0);
 
-  muster_train (f.session, f.scaffold, &training, NULL, NULL, &error);
+  train (&job, &error);
 
   MUSTER_EXPECT_NO_ERROR (error);
-  g_auto (GStrv) steps = g_strsplit (told->str, " ", -1);
-  MUSTER_EXPECT_EQ (g_strv_length (steps), 4u); /* two on the way, one at the end */
-  g_autofree char *latest = muster_latest_checkpoint (NULL, muster_test_tmpdir (), &error);
+  MUSTER_EXPECT_STREQ (job.told->str, "ready 0 skipped 0 skipped 10 skipped 20 skipped 25 ");
+  g_autofree char *latest = muster_latest_checkpoint (NULL, job.directory, &error);
   MUSTER_EXPECT_NULL (latest);
+  g_object_unref (job.training.saver);
 }
 
-static gboolean
-lose_at_ten (gint64 step, float loss G_GNUC_UNUSED, gpointer user_data)
+MUSTER_TEST (Training, stops_when_it_is_cancelled)
 {
-  Chief *self = user_data;
-  if (step == 10)
-    muster_fake_master_usurp (self->master);
-  return step <= 10;
-}
-
-MUSTER_TEST (training, stops_at_once_when_another_chief_has_come)
-{
-  g_auto (Fixture) f = {0};
-  g_auto (Chief) chief = {0};
-  MUSTER_ASSERT_TRUE (set_up (&f));
-  chief_init (&chief);
-  g_autoptr (GError) error = NULL;
-  MusterTraining training = {.batches = f.batches,
-                             .feeds = feeds,
-                             .n_feeds = 2,
-                             .until_step = 1000,
-                             .lease = chief.lease,
-                             .ends_job = TRUE,
-                             .progress = lose_at_ten,
-                             .user_data = &chief};
-
-  MUSTER_EXPECT_FALSE (muster_train (f.session, f.scaffold, &training, NULL, NULL, &error));
-
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
-  MUSTER_EXPECT_TRUE (error != NULL && strstr (error->message, "worker:9") != NULL);
-}
-
-MUSTER_TEST (training, stops_when_it_is_cancelled)
-{
-  g_auto (Fixture) f = {0};
-  MUSTER_ASSERT_TRUE (set_up (&f));
-  MusterTraining training = {
-      .batches = f.batches, .feeds = feeds, .n_feeds = 2, .until_step = 1000};
+  g_auto (Job) job = {0};
   g_autoptr (GCancellable) cancellable = g_cancellable_new ();
   g_autoptr (GError) error = NULL;
+  set_up (&job);
   g_cancellable_cancel (cancellable);
 
-  MUSTER_EXPECT_FALSE (muster_train (f.session, f.scaffold, &training, NULL, cancellable, &error));
+  MUSTER_EXPECT_FALSE (muster_train (&job.training, NULL, cancellable, &error));
 
   MUSTER_EXPECT_ERROR (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
 }
 
+/* --- lives --- */
+
+static const MusterRestoreOptions counting = {.count_deaths = TRUE};
+
+/* A checkpoint of step 25, from which the next training begins its life. */
+static void
+begin_life (Job *job)
+{
+  g_autoptr (GError) error = NULL;
+  job->training.checkpoint_dir = job->directory;
+  g_assert_true (train (job, &error));
+  g_string_truncate (job->told, 0);
+  job->training.restore = &counting;
+  job->training.until_step = G_MAXINT64;
+  job->training.save_steps = G_MAXINT32;
+}
+
 static char *
-open_life (void)
+open_life (Job *job)
 {
   g_autoptr (MusterCheckpointRecord) record =
-      muster_checkpoint_record_read (muster_local_storage (), muster_test_tmpdir (), NULL);
+      muster_checkpoint_record_read (muster_local_storage (), job->directory, NULL);
   return record != NULL ? g_strdup (record->life) : NULL;
 }
 
-/* A checkpoint, and a saver whose life has begun with it. */
-static MusterSaver *
-begin_life (Fixture *f)
+static void
+expect_a_life (gpointer data)
 {
-  const MusterRestoreOptions options = {.count_deaths = TRUE};
-  g_autoptr (GError) error = NULL;
-  g_autoptr (MusterSaver) saver =
-      muster_saver_new (muster_scaffold_meta_graph (f->scaffold), NULL, &error);
-  g_autofree char *prefix = muster_saver_save (saver, f->session, muster_test_tmpdir (), 0,
-                                               MUSTER_WAIT_FOREVER, NULL, &error);
-  muster_saver_restore_latest_with (saver, f->session, muster_test_tmpdir (), &options, NULL,
-                                    MUSTER_WAIT_FOREVER, NULL, &error);
-  g_autofree char *life = open_life ();
-  MUSTER_EXPECT_NO_ERROR (error);
-  MUSTER_EXPECT_STREQ (life, "model.ckpt-0");
-  return g_steal_pointer (&saver);
+  Job *job = data;
+  g_autofree char *life = open_life (job);
+  if (!job->stops) /* not at the end */
+    MUSTER_EXPECT_STREQ (life, "model.ckpt-25");
+  job->stops = TRUE;
 }
 
-static gboolean
-expect_no_life (gint64 step, float loss G_GNUC_UNUSED, gpointer user_data G_GNUC_UNUSED)
+MUSTER_TEST (Training, outlives_its_checkpoint_by_an_orderly_end)
 {
-  g_autofree char *life = open_life ();
-  MUSTER_EXPECT_EQ (life == NULL, step > 4);
-  return TRUE;
-}
-
-MUSTER_TEST (training, outlives_its_checkpoint_with_the_first_save)
-{
-  g_auto (Fixture) f = {0};
-  MUSTER_ASSERT_TRUE (set_up (&f));
-  g_autoptr (MusterSaver) saver = begin_life (&f);
+  g_auto (Job) job = {0};
   g_autoptr (GError) error = NULL;
-  MusterTraining training = {.batches = f.batches,
-                             .feeds = feeds,
-                             .n_feeds = 2,
-                             .until_step = 6,
-                             .saver = saver,
-                             .checkpoint_dir = muster_test_tmpdir (),
-                             .save_every_steps = 4,
-                             .progress = expect_no_life};
+  set_up (&job);
+  begin_life (&job);
+  job.at_progress = expect_a_life;
 
-  muster_train (f.session, f.scaffold, &training, NULL, NULL, &error);
+  MUSTER_EXPECT_TRUE (train (&job, &error));
 
   MUSTER_EXPECT_NO_ERROR (error);
-}
-
-MUSTER_TEST (training, outlives_its_checkpoint_by_an_orderly_end)
-{
-  g_auto (Fixture) f = {0};
-  MUSTER_ASSERT_TRUE (set_up (&f));
-  g_autoptr (MusterSaver) saver = begin_life (&f);
-  g_autoptr (GError) error = NULL;
-  MusterTraining training = {.batches = f.batches,
-                             .feeds = feeds,
-                             .n_feeds = 2,
-                             .saver = saver,
-                             .checkpoint_dir = muster_test_tmpdir ()};
-
-  muster_train (f.session, f.scaffold, &training, NULL, NULL, &error);
-
-  MUSTER_EXPECT_NO_ERROR (error);
-  g_autofree char *life = open_life ();
+  g_autofree char *life = open_life (&job);
+  MUSTER_EXPECT_TRUE (job.stops);
   MUSTER_EXPECT_NULL (life);
 }
 
-/* A step that fails by itself may be the checkpoint's doing; a cancelled one isn't. */
-MUSTER_TEST (training, leaves_its_life_open_only_where_a_step_failed)
+static void
+expect_no_life_once_saved (gpointer data)
 {
-  static const char *const wrong[] = {"nothing:0", "y:0"};
-  g_auto (Fixture) f = {0};
-  MUSTER_ASSERT_TRUE (set_up (&f));
-  g_autoptr (MusterSaver) saver = begin_life (&f);
+  Job *job = data;
+  g_autofree char *life = open_life (job);
+  MUSTER_EXPECT_EQ (life == NULL, job->durable_step > 25);
+  job->stops = job->durable_step > 25;
+}
+
+MUSTER_TEST (Training, outlives_its_checkpoint_with_the_first_save)
+{
+  g_auto (Job) job = {0};
+  g_autoptr (GError) error = NULL;
+  set_up (&job);
+  begin_life (&job);
+  job.training.save_steps = 200;
+  job.at_progress = expect_no_life_once_saved;
+
+  MUSTER_EXPECT_TRUE (train (&job, &error));
+
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
+static MusterBatches *
+no_numbers (void)
+{
+  const gint64 dims[] = {32, 64}, one[] = {32};
+  MusterTensor *x = muster_tensor_new (MUSTER_FLOAT, 2, dims);
+  MusterTensor *y = muster_tensor_new (MUSTER_INT64, 1, one);
+  float *pixels = muster_tensor_data_mutable (x);
+  for (int i = 0; i < 32 * 64; i++)
+    pixels[i] = NAN;
+  memset (muster_tensor_data_mutable (y), 0, muster_tensor_n_bytes (y));
+  MusterTensor *arrays[] = {x, y};
+  MusterBatches *batches = muster_batches_new (arrays, 2, 32, 1, NULL);
+  muster_tensor_unref (x);
+  muster_tensor_unref (y);
+  return batches;
+}
+
+/* A step that fails by itself may be the checkpoint's doing; a cancelled one isn't. */
+MUSTER_TEST (Training, leaves_its_life_open_only_where_a_step_failed)
+{
+  g_auto (Job) job = {0};
+  g_autoptr (MusterBatches) wrong = no_numbers ();
+  g_autoptr (GError) error = NULL;
+  set_up (&job);
+  begin_life (&job);
+  job.training.loss = "loss:0";
+  job.training.batches = wrong;
+
+  MUSTER_EXPECT_FALSE (train (&job, &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_STREQ (job.told->str, "restored 25 "); /* and nothing was saved */
+  g_autofree char *life = open_life (&job);
+  MUSTER_EXPECT_STREQ (life, "model.ckpt-25");
+}
+
+static GCancellable *to_cancel;
+
+static void
+cancel (gpointer data G_GNUC_UNUSED)
+{
+  g_cancellable_cancel (to_cancel);
+}
+
+MUSTER_TEST (Training, that_is_cancelled_was_no_death)
+{
+  g_auto (Job) job = {0};
   g_autoptr (GCancellable) cancellable = g_cancellable_new ();
-  MusterTraining training = {.batches = f.batches,
-                             .feeds = wrong,
-                             .n_feeds = 2,
-                             .until_step = 5,
-                             .saver = saver,
-                             .checkpoint_dir = muster_test_tmpdir ()};
+  g_autoptr (GError) error = NULL;
+  set_up (&job);
+  begin_life (&job);
+  to_cancel = cancellable;
+  job.at_progress = cancel;
 
-  MUSTER_EXPECT_FALSE (muster_train (f.session, f.scaffold, &training, NULL, NULL, NULL));
-  g_autofree char *failed = open_life ();
-  MUSTER_EXPECT_STREQ (failed, "model.ckpt-0");
+  MUSTER_EXPECT_FALSE (muster_train (&job.training, NULL, cancellable, &error));
 
-  g_cancellable_cancel (cancellable);
-  MUSTER_EXPECT_FALSE (muster_train (f.session, f.scaffold, &training, NULL, cancellable, NULL));
-  g_autofree char *cancelled = open_life ();
-  MUSTER_EXPECT_NULL (cancelled);
+  MUSTER_EXPECT_ERROR (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+  g_autofree char *life = open_life (&job);
+  MUSTER_EXPECT_NULL (life);
+}
+
+/* --- preemption --- */
+
+static MusterPreemption *to_preempt;
+
+static void
+preempt (gpointer data G_GNUC_UNUSED)
+{
+  muster_preemption_request (to_preempt, 0);
+}
+
+MUSTER_TEST (Training, that_is_told_to_go_saves_where_it_stops)
+{
+  g_auto (Job) job = {0};
+  g_auto (MusterTrained) trained = {0};
+  g_auto (MusterPreemptionReport) report = {0};
+  g_autoptr (MusterPreemption) preemption = muster_preemption_new (60 * MUSTER_SECOND, NULL);
+  g_autoptr (GError) error = NULL;
+  set_up (&job);
+  to_preempt = job.training.preemption = preemption;
+  job.at_progress = preempt;
+  job.training.checkpoint_dir = job.directory;
+  job.training.until_step = G_MAXINT64;
+
+  muster_train (&job.training, &trained, NULL, &error);
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_TRUE (muster_preemption_report (preemption, &report));
+  MUSTER_EXPECT_EQ (report.outcome, MUSTER_PREEMPTION_SAVED);
+  MUSTER_EXPECT_EQ (report.durable_step, trained.step);
+  MUSTER_EXPECT_EQ (job.durable_step, trained.step);
 }

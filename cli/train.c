@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/train_data.h"
+#include "cli/train_role.h"
+#include "cli/train_show.h"
+
+#include <string.h>
+
+static const char summary[] =
+    "Trains a model to a global step: one command for each task. The chief initialises it or "
+    "restores the latest checkpoint\n"
+    "of --checkpoint-dir, saves there, and ends the job; workers wait for it and train along. "
+    "After a crash of the master\n"
+    "it comes back by itself; told to go (SIGTERM), it stops, saves if that fits the grace, and "
+    "exits with 6: the same\n"
+    "command goes on from there.\n\n"
+    "Which task this is, is told by --task and --tasks or by TF_CONFIG; without them it is "
+    "alone.\n\n"
+    "Example:\n"
+    "  muster train --meta-graph=digits.meta --master=local --feed=x:0=images.npy "
+    "--feed=y:0=labels.npy \\\n"
+    "      --epochs=10 --checkpoint-dir=run";
+
+/* What somebody asks for; strings are (owned) (nullable). */
+typedef struct {
+  char **feeds;
+  char *rows;
+  gint64 batch_size;
+  gint64 seed;
+  gint64 steps;
+  gint64 epochs;
+  char *directory;
+  gint64 save_every;
+  char *save_secs;
+  int keep;
+  char *log_dir;
+  char *loss;
+  int tasks;
+  char *grace;
+  gboolean drill;
+  gboolean again;
+  /* read from them */
+  gint64 save_us;
+  gint64 grace_us;
+} Wish;
+
+static void
+wish_clear (Wish *self)
+{
+  g_strfreev (self->feeds);
+  g_free (self->rows);
+  g_free (self->directory);
+  g_free (self->save_secs);
+  g_free (self->log_dir);
+  g_free (self->loss);
+  g_free (self->grace);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Wish, wish_clear)
+
+static gboolean
+check_wish (Wish *wish, GError **error)
+{
+  const char *wrong = NULL;
+  if ((wish->steps != 0) == (wish->epochs != 0))
+    wrong = "train needs --steps=N, the global step to reach, or --epochs=N, and not both";
+  else if (wish->steps < 0 || wish->epochs < 0)
+    wrong = "--steps and --epochs are 1 or more";
+  else if (wish->batch_size < 0)
+    wrong = "--batch-size is 1 or more";
+  else if (wish->save_every < 0 || (wish->save_every > 0 && wish->save_secs != NULL))
+    wrong = "--save-every=STEPS is 1 or more, and can't stand beside --save-secs";
+  else if (wish->epochs > 0 && wish->feeds == NULL)
+    wrong = "--epochs counts the rows of --feed; for the graph's own input give --steps=N";
+  else if (wish->feeds == NULL && (wish->rows != NULL || wish->batch_size > 0))
+    wrong = "--rows and --batch-size are for --feed=NAME=FILE.npy, of which there is none";
+  if (wrong != NULL)
+    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, wrong);
+  if (wrong != NULL ||
+      (wish->save_secs != NULL && !muster_cli_duration (wish->save_secs, &wish->save_us, error)) ||
+      (wish->grace != NULL && !muster_cli_duration (wish->grace, &wish->grace_us, error)))
+    return FALSE;
+  if (wish->save_us == 0 && wish->save_secs != NULL)
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "--save-secs='%s' is too often: say 1 or more", wish->save_secs);
+  return wish->save_us > 0 || wish->save_secs == NULL;
+}
+
+/* The loss to watch: what is asked for, or the graph's own first, or none. */
+static gboolean
+find_loss (MusterScaffold *scaffold, const char *asked, char **loss, GError **error)
+{
+  const char *own = muster_meta_graph_op (muster_scaffold_meta_graph (scaffold), "losses");
+  const char *name = asked != NULL ? asked : own;
+  g_autofree char *op = NULL;
+  *loss = NULL;
+  if (name == NULL)
+    return TRUE;
+  const int output = muster_graph_split_input (name, &op);
+  if (output >= 0 && muster_graph_has_node (muster_scaffold_graph (scaffold), op)) {
+    *loss = g_strdup_printf ("%s:%d", op, output);
+    return TRUE;
+  }
+  if (asked == NULL) /* a collection may name what was left out of the export */
+    return TRUE;
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+               "--loss=%s: the graph has no such tensor", asked);
+  return FALSE;
+}
+
+/* --- one training --- */
+
+typedef struct {
+  const Wish *wish;
+  const MusterCliOptions *options;
+  const MusterTrainRole *role;
+  MusterScaffold *scaffold;     /* (owned) */
+  MusterTrainData data;         /* (owned) */
+  MusterBatches *batches;       /* (owned) (nullable) */
+  MusterSaver *saver;           /* (owned) (nullable) */
+  char *loss;                   /* (owned) (nullable) */
+  MusterPreemption *preemption; /* (owned) */
+} Job;
+
+static void
+job_clear (Job *self)
+{
+  g_clear_pointer (&self->scaffold, muster_scaffold_unref);
+  muster_train_data_clear (&self->data);
+  g_clear_pointer (&self->batches, muster_batches_free);
+  g_clear_object (&self->saver);
+  g_free (self->loss);
+  g_clear_object (&self->preemption);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Job, job_clear)
+
+/* All that can be wrong with the input, before there is a session or a thread. */
+static gboolean
+load (Job *self, GError **error)
+{
+  const Wish *wish = self->wish;
+  const MusterSaverOptions saver = {.max_to_keep = wish->keep};
+  self->scaffold = muster_scaffold_load (self->options->meta_graph, error);
+  if (self->scaffold == NULL ||
+      !muster_train_data_read (&self->data, self->scaffold, wish->feeds, wish->rows,
+                               wish->batch_size, error) ||
+      !find_loss (self->scaffold, wish->loss, &self->loss, error))
+    return FALSE;
+  if (self->data.n_feeds > 0) {
+    self->batches = muster_batches_new (self->data.arrays, self->data.n_feeds,
+                                        self->data.batch_size, (guint64)wish->seed, error);
+    if (self->batches == NULL)
+      return FALSE;
+  }
+  if (self->role->is_worker || wish->directory == NULL)
+    return TRUE;
+  self->saver = muster_saver_new (muster_scaffold_meta_graph (self->scaffold), &saver, error);
+  return self->saver != NULL;
+}
+
+static gint64
+until_step (const Job *self)
+{
+  if (self->wish->steps > 0)
+    return self->wish->steps;
+  const gint64 per_epoch = self->data.n_rows / self->data.batch_size;
+  return self->wish->epochs > G_MAXINT64 / per_epoch ? G_MAXINT64 : self->wish->epochs * per_epoch;
+}
+
+/* What the library logs, above what is drawn. */
+static void
+print_log (G_GNUC_UNUSED const char *domain, GLogLevelFlags level, const char *message,
+           gpointer user_data)
+{
+  if ((level & (G_LOG_LEVEL_INFO | G_LOG_LEVEL_DEBUG)) == 0)
+    muster_live_say (user_data, stderr, message);
+}
+
+static gboolean
+on_signal (int number, gpointer user_data)
+{
+  MusterTrainShow *show = user_data;
+  if (!show->options->json) {
+    g_autofree char *text = g_strdup_printf (
+        "%s: stopping after this step; once more ends it at once", strsignal (number));
+    muster_live_say (show->live, stderr, text);
+  }
+  muster_preemption_request (show->preemption, number);
+  return TRUE;
+}
+
+static gboolean
+train (Job *self, MusterMaster *master, MusterTrainShow *show, MusterTrained *trained,
+       GError **error)
+{
+  const Wish *wish = self->wish;
+  const MusterTrainingListener listener = muster_train_show_listener (show);
+  const MusterRestoreOptions restore = {
+      .count_deaths = TRUE, .progress = muster_live_restoring, .user_data = show->live};
+  const MusterTraining training = {
+      .scaffold = self->scaffold,
+      .master = master,
+      .is_worker = self->role->is_worker,
+      .model = self->options->model,
+      .task = self->role->task,
+      .batches = self->batches,
+      .feeds = (const char *const *)self->data.feeds,
+      .n_feeds = self->data.n_feeds,
+      .loss = self->loss,
+      .until_step = until_step (self),
+      .checkpoint_dir = wish->directory,
+      .saver = self->saver,
+      .save_us = wish->save_us,
+      .save_steps = wish->save_every,
+      .restore = &restore,
+      .again = wish->again,
+      .ends_job = !self->role->is_worker,
+      .log_dir = wish->log_dir,
+      .preemption = self->preemption,
+      .timeout_us =
+          self->options->timeout_us == MUSTER_WAIT_FOREVER ? 0 : self->options->timeout_us,
+      .cluster = (const char *const *)self->options->addresses,
+      .listener = &listener,
+  };
+  return muster_train (&training, trained, NULL, error);
+}
+
+static MusterExit
+run (Job *job)
+{
+  g_autoptr (GError) error = NULL;
+  g_auto (MusterTrained) trained = {.step = -1};
+  MusterTrainShow show = {.n_variables = muster_scaffold_n_variables (job->scaffold),
+                          .preemption = job->preemption,
+                          .is_drill = job->wish->drill};
+  MusterLive *live = muster_live_new (job->role->is_worker ? "waiting for" : "preparing",
+                                      job->options, job->options->json);
+  muster_train_show_init (&show, job->options, live);
+  muster_live_set_signal (live, on_signal, &show);
+  const GLogFunc log_before = g_log_set_default_handler (print_log, live);
+  g_autoptr (MusterMaster) master = muster_cli_master (job->options, &error);
+  if (master != NULL && muster_preemption_watch (job->preemption, &error))
+    (void)train (job, master, &show, &trained, &error);
+  g_clear_object (&master);
+  g_log_set_default_handler (log_before, NULL);
+  muster_live_end (live);
+  const MusterExit code = muster_train_show_end (&show, &trained, error);
+  muster_train_show_clear (&show);
+  return code;
+}
+
+static MusterExit
+train_task (const Wish *wish, const MusterCliOptions *options, const MusterTrainRole *role)
+{
+  g_autoptr (GError) error = NULL;
+  g_auto (Job) job = {.wish = wish, .options = options, .role = role};
+  if (!load (&job, &error))
+    return muster_cli_fail (error);
+  job.preemption = muster_preemption_new (wish->grace_us, NULL);
+  return run (&job);
+}
+
+/* The target of the command's line or of TF_CONFIG, and who this is. */
+static gboolean
+take_role (MusterCliOptions *options, const Wish *wish, MusterTrainRole *role, GError **error)
+{
+  if (!muster_train_role_read (role, options->task, wish->tasks, options->target,
+                               g_getenv ("TF_CONFIG"), error))
+    return FALSE;
+  if (role->master == NULL) {
+    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                         "train needs --master=TARGET: grpc://HOST:PORT of a `muster serve`, or "
+                         "local to train in this process");
+    return FALSE;
+  }
+  if (strcmp (role->master, "local") == 0 && role->n_tasks > 1) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "--master=local is this process's own, which %u tasks can't share: start a "
+                 "`muster serve` and give its address",
+                 role->n_tasks);
+    return FALSE;
+  }
+  g_free (options->target);
+  options->target = g_strdup (role->master);
+  g_free (options->task);
+  options->task = g_strdup (role->task);
+  return TRUE;
+}
+
+int
+muster_cli_train (int argc, char **argv)
+{
+  g_auto (Wish) wish = {0};
+  g_auto (MusterCliOptions) options = {0};
+  g_auto (MusterTrainRole) role = {0};
+  g_autoptr (GError) error = NULL;
+  const GOptionEntry entries[] = {
+      {"master", 0, 0, G_OPTION_ARG_STRING, &options.target,
+       "where the model lives: grpc://HOST:PORT, grpcs://…, or local: in this process", "TARGET"},
+      {"task", 0, 0, G_OPTION_ARG_STRING, &options.task,
+       "which task this is: chief:0, or worker:N with N from 0 (default chief:0)", "TASK"},
+      {"tasks", 0, 0, G_OPTION_ARG_INT, &wish.tasks, "how many there are, the chief among them",
+       "N"},
+      {"feed", 0, 0, G_OPTION_ARG_STRING_ARRAY, &wish.feeds,
+       "feed batches of a NumPy file's rows; without any the graph has its own input",
+       "NAME=FILE.npy"},
+      {"rows", 0, 0, G_OPTION_ARG_STRING, &wish.rows, "only these rows of each file, as 0:1500",
+       "FIRST:END"},
+      {"batch-size", 0, 0, G_OPTION_ARG_INT64, &wish.batch_size,
+       "rows in a batch (default: what the graph asks for, else 32)", "N"},
+      {"seed", 0, 0, G_OPTION_ARG_INT64, &wish.seed, "decides the order of the rows (default 0)",
+       "N"},
+      {"steps", 0, 0, G_OPTION_ARG_INT64, &wish.steps,
+       "train until the global step, which all tasks share, is N", "N"},
+      {"epochs", 0, 0, G_OPTION_ARG_INT64, &wish.epochs,
+       "or until all rows have been dealt N times", "N"},
+      {"checkpoint-dir", 0, 0, G_OPTION_ARG_FILENAME, &wish.directory,
+       "restore the latest checkpoint of this directory, and save there", "DIR"},
+      {"save-every", 0, 0, G_OPTION_ARG_INT64, &wish.save_every, "steps between two checkpoints",
+       "STEPS"},
+      {"save-secs", 0, 0, G_OPTION_ARG_STRING, &wish.save_secs,
+       "or time between them (default 10m)", "TIME"},
+      {"keep", 0, 0, G_OPTION_ARG_INT, &wish.keep,
+       "how many DIR lists; -1: all (default: as the meta graph's saver says)", "N"},
+      {"log-dir", 0, 0, G_OPTION_ARG_FILENAME, &wish.log_dir,
+       "event files for TensorBoard (default: the checkpoint directory)", "DIR"},
+      {"loss", 0, 0, G_OPTION_ARG_STRING, &wish.loss,
+       "a scalar to show; NaN ends the training (default: the first in the collection 'losses')",
+       "NAME"},
+      {"grace", 0, 0, G_OPTION_ARG_STRING, &wish.grace,
+       "how long it may go on after SIGTERM (default 30s)", "TIME"},
+      {"drill", 0, 0, G_OPTION_ARG_NONE, &wish.drill,
+       "rehearse that: train for a second, stop, save, say what is to spare", NULL},
+      {"again", 0, 0, G_OPTION_ARG_NONE, &wish.again,
+       "begin a job that is over, or that another chief has prepared", NULL},
+      {NULL}};
+  if (!muster_cli_parse (argc, argv, "", summary, entries,
+                         MUSTER_CLI_META_GRAPH | MUSTER_CLI_TIMEOUT | MUSTER_CLI_JSON |
+                             MUSTER_CLI_MODEL | MUSTER_CLI_CLUSTER | MUSTER_CLI_SECURITY,
+                         &options, NULL, &error) ||
+      !check_wish (&wish, &error) || !take_role (&options, &wish, &role, &error))
+    return muster_cli_fail (error);
+  return train_task (&wish, &options, &role);
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/rows.h"
+#include "cli/train_show.h"
+
+#include <math.h>
+
+#define LEAST_BAR  8
+#define MOST_BAR   24
+#define BAR_COLOUR "\033[32m"
+#define NO_COLOUR  "\033[0m"
+
+/* "5,210" */
+static char *
+grouped (gint64 number)
+{
+  g_autofree char *digits = g_strdup_printf ("%" G_GINT64_FORMAT, number);
+  const gsize n = strlen (digits);
+  GString *text = g_string_new (NULL);
+  for (gsize i = 0; i < n; i++) {
+    if (i > 0 && (n - i) % 3 == 0 && digits[i - 1] != '-')
+      g_string_append_c (text, ',');
+    g_string_append_c (text, digits[i]);
+  }
+  return g_string_free (text, FALSE);
+}
+
+static char *
+rate_text (double rate)
+{
+  g_autofree char *whole = grouped ((gint64)rate);
+  if (rate >= 10)
+    return g_strdup_printf (", %s steps/s", whole);
+  return rate > 0 ? g_strdup_printf (", %.2g steps/s", rate) : g_strdup ("");
+}
+
+static char *
+left_text (const MusterTrainingState *state)
+{
+  if (state->left_us < 0 || state->step >= state->until_step)
+    return g_strdup ("");
+  g_autofree char *left = muster_rows_seconds (state->left_us + MUSTER_SECOND);
+  return g_strdup_printf (", %s left", left);
+}
+
+/* What has no room any more is left out. */
+static void
+append_if_fits (GString *text, const char *more, guint room)
+{
+  if (text->len + strlen (more) <= room)
+    g_string_append (text, more);
+}
+
+/* The parts in the order of what is looked for first. */
+static char *
+numbers_of (const MusterTrainingState *state, guint room)
+{
+  GString *text = g_string_new (NULL);
+  g_string_append_printf (text, "step %" G_GINT64_FORMAT, state->step);
+  if (state->until_step < G_MAXINT64)
+    g_string_append_printf (text, " of %" G_GINT64_FORMAT, state->until_step);
+  g_autofree char *rate = rate_text (state->steps_per_second), *left = left_text (state);
+  g_autofree char *loss =
+      isnan (state->loss) ? g_strdup ("") : g_strdup_printf (", loss %.4g", state->loss);
+  g_autofree char *durable =
+      state->durable_step < 0
+          ? g_strdup ("")
+          : g_strdup_printf (", durable %" G_GINT64_FORMAT, state->durable_step);
+  append_if_fits (text, rate, room);
+  append_if_fits (text, loss, room);
+  append_if_fits (text, left, room);
+  append_if_fits (text, durable, room);
+  return g_string_free (text, FALSE);
+}
+
+char *
+muster_train_line (const MusterTrainingState *state, guint width, gboolean coloured)
+{
+  const char *head = "training  ";
+  const guint room = width > strlen (head) ? width - (guint)strlen (head) : 0;
+  g_autofree char *numbers = numbers_of (state, room);
+  g_autoptr (GString) line = g_string_new (head);
+  const guint used = (guint)(strlen (head) + strlen (numbers)) + 2;
+  if (state->until_step < G_MAXINT64 && state->until_step > 0 && used + LEAST_BAR <= width) {
+    const guint columns = MIN (width - used, MOST_BAR);
+    const double part = CLAMP ((double)state->step / (double)state->until_step, 0, 1);
+    g_string_append (line, coloured ? BAR_COLOUR : "");
+    for (guint i = 0; i < columns; i++)
+      g_string_append (line, i < (guint)(part * columns) ? "█" : "░");
+    g_string_append_printf (line, "%s  ", coloured ? NO_COLOUR : "");
+  }
+  g_string_append (line, numbers);
+  return g_strdup (line->str);
+}
