@@ -37,8 +37,7 @@ muster_position_read (MusterSession *session, guint n_tasks, MusterPositionState
                       gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   static const char *const fetches[] = {MUSTER_POSITION_BEGUN "/Read/ReadVariableOp:0",
-                                        MUSTER_POSITION_DONE "/Read/ReadVariableOp:0",
-                                        MUSTER_POSITION_HOLD "/Read/ReadVariableOp:0"};
+                                        MUSTER_POSITION_DONE_NOW, MUSTER_POSITION_HOLD_NOW};
   MusterStep step = {.fetches = fetches, .n_fetches = 3, .deadline_us = deadline_us};
   MusterTensor *fetched[3] = {NULL};
 
@@ -85,8 +84,8 @@ muster_position_busy (const MusterPositionState *self, guint n_tasks)
 }
 
 gboolean
-muster_position_hold (MusterSession *session, gboolean hold, gint64 deadline_us,
-                      GCancellable *cancellable, GError **error)
+muster_position_set_hold (MusterSession *session, gint64 hold, gint64 deadline_us,
+                          GCancellable *cancellable, GError **error)
 {
   static const char *const target = MUSTER_POSITION_SET_HOLD;
   g_autoptr (MusterTensor) value = muster_tensor_new_int64 (hold);
@@ -190,7 +189,8 @@ guard_rest (MusterSession *session, gint64 deadline_us, GCancellable *cancellabl
   gint64 torn_us = 0;
   gint64 limit_us = muster_deadline_after (muster_clock_now_us (self->clock), 3 * self->rest_us);
 
-  if (self->n_tasks > 1 && !muster_position_hold (session, TRUE, deadline_us, cancellable, error))
+  if (self->n_tasks > 1 &&
+      !muster_position_set_hold (session, MUSTER_POSITION_WAIT, deadline_us, cancellable, error))
     return FALSE;
   for (;;) {
     if (!muster_position_read (session, self->n_tasks, &self->state, deadline_us, cancellable,
@@ -242,8 +242,8 @@ guard_release (MusterSession *session, gpointer data)
   gint64 now_us = muster_clock_now_us (muster_system_clock ());
 
   if (self->n_tasks > 1 &&
-      !muster_position_hold (session, FALSE, muster_deadline_after (now_us, RELEASE_US), NULL,
-                             &failure))
+      !muster_position_set_hold (session, MUSTER_POSITION_GO,
+                                 muster_deadline_after (now_us, RELEASE_US), NULL, &failure))
     g_info ("Letting the tasks go on after a save: %s", failure->message);
 }
 

@@ -3,7 +3,7 @@
 
 #include "saver/saver.h"
 #include "train/batches.h"
-#include "train/hook.h"
+#include "train/monitored_session.h"
 
 G_BEGIN_DECLS
 
@@ -77,12 +77,11 @@ typedef struct {
   MusterBatches *batches;   /* (nullable) NULL: who runs the step feeds it */
   const char *const *feeds; /* the tensors that the arrays of a batch are fed to */
   gsize n_feeds;
-  gint64 n_batches; /* of the whole job, after which it stops; 0: no end. The chief stops last, when
-                       every task has dealt its own */
-  gint64 settle_us; /* how long a step of a life before may still run; 0: 5 s */
-  gint64 hold_us;   /* how long a task waits that is told to hold, before it goes on; 0: 60 s */
-  gint64 others_us; /* how long the chief, at the end, waits for a batch of another task's to be
-                       done, before it fails (DEADLINE_EXCEEDED); 0: 30 minutes */
+  gint64 n_batches;   /* of the whole job, after which it stops; 0: no end */
+  gint64 settle_us;   /* how long a step of a life before may still run; 0: 5 s */
+  gint64 hold_us;     /* how long a task waits that is told to hold, before it goes on; 0: 60 s */
+  gint64 others_us;   /* how long a task that has dealt its share waits while no task does a batch,
+                         before it fails (DEADLINE_EXCEEDED); 0: 30 minutes */
   MusterClock *clock; /* NULL: the machine's */
 } MusterPositionOptions;
 
@@ -91,6 +90,17 @@ typedef struct {
  * batches and master referenced or, for batches, the caller's for as long as the hook.
  * INVALID_ARGUMENT at begin where the graph isn't extended, or the task isn't one of it. */
 MusterHook *muster_position_hook_new (const MusterPositionOptions *options, GError **error);
+
+/* One turn of a loop over n_batches: while (!should_stop) run. Runs step, which has the train op
+ * among its targets, where the task has a batch left. Else a run without the train op, as long as
+ * it takes until every task has done its share and, for the others than the chief, until that has
+ * said so: then a stop is requested. A task that left earlier would be missed by a model that goes
+ * back to a checkpoint. *trained (nullable) tells which it was; fetched is as in
+ * muster_monitored_session_run (), and untouched where nothing was trained. (A loop that runs the
+ * train op alone ends with OUT_OF_RANGE, the end of the input.) */
+gboolean muster_position_run (MusterHook *self, MusterMonitoredSession *session,
+                              const MusterStep *step, MusterTensor **fetched, gboolean *trained,
+                              GError **error);
 
 /* How many batches the task has dealt, as the master counts; -1 before the first session. */
 gint64 muster_position_hook_position (MusterHook *self);

@@ -11,9 +11,16 @@
 #define DEFAULT_OTHERS_US (30 * 60 * MUSTER_SECOND)
 /* A step that was cut off is undone by a reset that takes no longer than this. */
 #define RESET_US (60 * MUSTER_SECOND)
+/* How often a task that has nothing left to deal looks whether the others have. */
+#define LOOK_US (20 * MUSTER_MILLISECOND)
+/* What it may take to tell the others of the end. */
+#define END_US (5 * MUSTER_SECOND)
 
 #define MUSTER_TYPE_POSITION_HOOK (muster_position_hook_get_type ())
 G_DECLARE_FINAL_TYPE (MusterPositionHook, muster_position_hook, MUSTER, POSITION_HOOK, MusterHook)
+
+/* A step of the train op, a look whether all have done their share, or none of the hook's. */
+typedef enum { OTHER, STEPPING, ENDING } Run;
 
 struct _MusterPositionHook {
   MusterHook parent;
@@ -25,8 +32,11 @@ struct _MusterPositionHook {
   GCancellable *stopped; /* (owned) (nullable) the session's coordinator's */
   gint64 position;       /* batches that the task has done; -1 */
   gboolean is_held;      /* as of the last step */
-  gboolean is_stepping;  /* this run is a step of the train op */
-  guint held_at;         /* where it is among what the run fetches */
+  Run run;               /* what this one is */
+  guint held_at;         /* where hold is among what the run fetches */
+  guint done_at;         /* ENDING: where done is */
+  gint64 n_done;         /* ENDING: by all tasks, when last looked at; -1 */
+  gint64 given_up_us;    /* ENDING: unless that changes */
 };
 
 G_DEFINE_FINAL_TYPE (MusterPositionHook, muster_position_hook, MUSTER_TYPE_HOOK)
@@ -109,11 +119,11 @@ judge (const MusterPositionHook *self, const MusterPositionState *state)
 
   if (muster_position_begun (state, task) != muster_position_done (state, task))
     return WAIT_FOR_STEP;
-  if (!self->options.is_worker && state->hold != 0 &&
+  if (!self->options.is_worker && state->hold == MUSTER_POSITION_WAIT &&
       muster_position_busy (state, self->n_tasks) < self->n_tasks)
     return WAIT_FOR_CUT;
 
-  return self->options.is_worker && state->hold != 0 ? WAIT_FOR_HOLD : GO;
+  return self->options.is_worker && state->hold == MUSTER_POSITION_WAIT ? WAIT_FOR_HOLD : GO;
 }
 
 /* Where it has come to an end: goes on, or can't. */
@@ -128,7 +138,7 @@ end_wait (MusterPositionHook *self, MusterSession *session, const MusterPosition
   self->position = muster_position_done (state, self->options.task);
 
   return self->options.is_worker ||
-         muster_position_hold (session, FALSE, MUSTER_WAIT_FOREVER, NULL, error);
+         muster_position_set_hold (session, MUSTER_POSITION_GO, MUSTER_WAIT_FOREVER, NULL, error);
 }
 
 /* Waits until the task's own last step has ended and nobody is told to hold; the chief says so. */
@@ -161,50 +171,6 @@ is_over (const MusterPositionHook *self)
              self->options.n_batches;
 }
 
-static gint64
-count_done (const MusterPositionHook *self, const MusterPositionState *state)
-{
-  gint64 n = 0;
-
-  for (guint i = 0; i < self->n_tasks; i++)
-    n += muster_position_done (state, i);
-
-  return n;
-}
-
-/* The chief ends last: what the others have still to deal is part of the job. */
-static gboolean
-wait_for_others (MusterPositionHook *self, MusterSession *session, GError **error)
-{
-  MusterPositionPause pause = {.clock = self->clock};
-  g_auto (MusterPositionState) state = {0};
-  gint64 n_done = -1, until_us = 0;
-
-  if (self->options.is_worker || self->n_tasks == 1)
-    return TRUE;
-  for (;;) {
-    if (!muster_position_read (session, self->n_tasks, &state, MUSTER_WAIT_FOREVER, NULL, error))
-      return FALSE;
-    gint64 now_us = muster_clock_now_us (self->clock);
-    gint64 n = count_done (self, &state);
-    if (n > n_done)
-      until_us = muster_deadline_after (now_us, self->options.others_us);
-    n_done = n;
-    if (n_done >= self->options.n_batches)
-      return TRUE;
-    if (now_us >= until_us)
-      break;
-    if (!pause_unless_stopped (self, &pause, until_us))
-      return TRUE;
-  }
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
-               "The other tasks have dealt no batch for a long time, and %" G_GINT64_FORMAT
-               " of %" G_GINT64_FORMAT " are missing: are they all there?",
-               self->options.n_batches - n_done, self->options.n_batches);
-
-  return FALSE;
-}
-
 static gboolean
 position_after_create (MusterHook *hook, MusterSession *session, MusterCoordinator *coordinator,
                        GError **error)
@@ -213,14 +179,9 @@ position_after_create (MusterHook *hook, MusterSession *session, MusterCoordinat
 
   g_set_object (&self->stopped, muster_coordinator_cancellable (coordinator));
   self->is_held = FALSE;
-  if (!settle (self, session, error))
-    return FALSE;
-  if (!is_over (self))
-    return TRUE;
-  if (!wait_for_others (self, session, error))
-    return FALSE;
+  self->n_done = -1;
 
-  return muster_coordinator_request_stop (coordinator, NULL, error);
+  return settle (self, session, error);
 }
 
 /* --- a run --- */
@@ -269,18 +230,85 @@ feed_batch (MusterPositionHook *self, MusterRunContext *context)
 }
 
 static gboolean
+begin_step (MusterPositionHook *self, MusterRunContext *context, GError **error)
+{
+  if (self->is_held && !settle (self, muster_run_context_session (context), error))
+    return FALSE;
+  self->is_held = FALSE;
+  if (is_over (self)) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_OUT_OF_RANGE,
+                 "Task %u has dealt its share of the job's %" G_GINT64_FORMAT " batches",
+                 self->options.task, self->options.n_batches);
+    return FALSE;
+  }
+  feed_position (self, context);
+  feed_batch (self, context);
+
+  return TRUE;
+}
+
+static gboolean
 position_before_run (MusterHook *hook, MusterRunContext *context, GError **error)
 {
   MusterPositionHook *self = MUSTER_POSITION_HOOK (hook);
 
-  self->is_stepping = is_train_step (self, muster_run_context_step (context));
-  if (!self->is_stepping)
+  self->run = OTHER;
+  if (is_train_step (self, muster_run_context_step (context))) {
+    self->run = STEPPING;
+    return begin_step (self, context, error);
+  }
+  if (is_over (self)) {
+    self->run = ENDING;
+    self->held_at = muster_run_context_fetch (context, MUSTER_POSITION_HOLD_NOW);
+    self->done_at = muster_run_context_fetch (context, MUSTER_POSITION_DONE_NOW);
+  }
+
+  return TRUE;
+}
+
+static gint64
+sum (const MusterTensor *counts)
+{
+  const gint64 *numbers = muster_tensor_data (counts);
+  gint64 total = 0;
+
+  for (gint64 i = 0; i < muster_tensor_n_elements (counts); i++)
+    total += numbers[i];
+
+  return total;
+}
+
+static gboolean
+give_up (MusterPositionHook *self, GError **error)
+{
+  g_set_error (
+      error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
+      "Task %u has dealt its share, and no task has done a batch for long; %" G_GINT64_FORMAT
+      " of %" G_GINT64_FORMAT " are missing: are all tasks there?",
+      self->options.task, MAX (self->options.n_batches - self->n_done, 0), self->options.n_batches);
+
+  return FALSE;
+}
+
+/* The chief ends when every task has done its share, the others when it says so: until then the
+ * model may go back to a checkpoint, and everybody with it. */
+static gboolean
+look_for_end (MusterPositionHook *self, MusterRunContext *context, GError **error)
+{
+  gint64 hold = muster_step_of (muster_run_context_value (context, self->held_at));
+  gint64 n_done = sum (muster_run_context_value (context, self->done_at));
+  gint64 now_us = muster_clock_now_us (self->clock);
+
+  if (self->options.is_worker ? hold == MUSTER_POSITION_OVER : n_done >= self->options.n_batches) {
+    muster_run_context_request_stop (context);
     return TRUE;
-  if (self->is_held && !settle (self, muster_run_context_session (context), error))
-    return FALSE;
-  self->is_held = FALSE;
-  feed_position (self, context);
-  feed_batch (self, context);
+  }
+  if (n_done != self->n_done)
+    self->given_up_us = muster_deadline_after (now_us, self->options.others_us);
+  self->n_done = n_done;
+  if (now_us >= self->given_up_us)
+    return give_up (self, error);
+  (void)muster_clock_wait_until (self->clock, now_us + LOOK_US, self->stopped, NULL);
 
   return TRUE;
 }
@@ -290,18 +318,56 @@ position_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
 {
   MusterPositionHook *self = MUSTER_POSITION_HOOK (hook);
 
-  if (!self->is_stepping)
+  if (self->run == ENDING)
+    return look_for_end (self, context, error);
+  if (self->run == OTHER)
     return TRUE;
-  const MusterTensor *held = muster_run_context_value (context, self->held_at);
   self->position++;
-  self->is_held = self->options.is_worker && muster_step_of (held) != 0;
-  if (!is_over (self))
-    return TRUE;
-  if (!wait_for_others (self, muster_run_context_session (context), error))
-    return FALSE;
-  muster_run_context_request_stop (context);
+  gint64 hold = muster_step_of (muster_run_context_value (context, self->held_at));
+  self->is_held = self->options.is_worker && hold == MUSTER_POSITION_WAIT;
 
   return TRUE;
+}
+
+/* Whoever doesn't hear it, because the master goes, has nothing to wait for. */
+static gboolean
+position_end (MusterHook *hook, MusterSession *session, G_GNUC_UNUSED GError **error)
+{
+  MusterPositionHook *self = MUSTER_POSITION_HOOK (hook);
+  g_autoptr (GError) failure = NULL;
+  gint64 now_us = muster_clock_now_us (muster_system_clock ());
+
+  if (self->options.is_worker || self->n_tasks == 1 || !is_over (self) ||
+      muster_position_set_hold (session, MUSTER_POSITION_OVER,
+                                muster_deadline_after (now_us, END_US), NULL, &failure))
+    return TRUE;
+  g_message ("The other tasks couldn't be told that the job has ended: %s", failure->message);
+
+  return TRUE;
+}
+
+gboolean
+muster_position_run (MusterHook *self, MusterMonitoredSession *session, const MusterStep *step,
+                     MusterTensor **fetched, gboolean *trained, GError **error)
+{
+  static const MusterStep nothing;
+  MusterPositionHook *hook = MUSTER_POSITION_HOOK (self);
+  GError *failure = NULL;
+  gboolean has_trained = !is_over (hook);
+
+  if (has_trained && !muster_monitored_session_run (session, step, fetched, NULL, &failure)) {
+    /* The session was lost with the last step's answer: it was done. */
+    if (!muster_error_is (failure, MUSTER_ERROR_OUT_OF_RANGE) || !is_over (hook)) {
+      g_propagate_error (error, failure);
+      return FALSE;
+    }
+    g_clear_error (&failure);
+    has_trained = FALSE;
+  }
+  if (trained)
+    *trained = has_trained;
+
+  return has_trained || muster_monitored_session_run (session, &nothing, NULL, NULL, error);
 }
 
 /* --- the object --- */
@@ -328,6 +394,7 @@ muster_position_hook_class_init (MusterPositionHookClass *klass)
   MUSTER_HOOK_CLASS (klass)->after_create_session = position_after_create;
   MUSTER_HOOK_CLASS (klass)->before_run = position_before_run;
   MUSTER_HOOK_CLASS (klass)->after_run = position_after_run;
+  MUSTER_HOOK_CLASS (klass)->end = position_end;
 }
 
 static void

@@ -10,6 +10,8 @@ G_BEGIN_DECLS
 #define MUSTER_POSITION_POSITION                                                                   \
   "muster/position:0" /* int64 scalar, fed: batches before this one */
 #define MUSTER_POSITION_HELD     "muster/step/held:0" /* runs a task's whole step; hold after it */
+#define MUSTER_POSITION_DONE_NOW MUSTER_POSITION_DONE "/Read/ReadVariableOp:0"
+#define MUSTER_POSITION_HOLD_NOW MUSTER_POSITION_HOLD "/Read/ReadVariableOp:0"
 #define MUSTER_POSITION_SET_HOLD "muster/hold/set"
 #define MUSTER_POSITION_NEW_HOLD "muster/hold/value:0" /* int64 scalar, fed to that */
 
@@ -30,8 +32,10 @@ gint64 muster_position_begun (const MusterPositionState *self, guint task);
 gint64 muster_position_done (const MusterPositionState *self, guint task);
 /* The first task with a step under way; n_tasks: none. */
 guint muster_position_busy (const MusterPositionState *self, guint n_tasks);
-gboolean muster_position_hold (MusterSession *session, gboolean hold, gint64 deadline_us,
-                               GCancellable *cancellable, GError **error);
+/* What hold says to the tasks: GO, to wait, or that the job has ended. */
+enum { MUSTER_POSITION_GO, MUSTER_POSITION_WAIT, MUSTER_POSITION_OVER };
+gboolean muster_position_set_hold (MusterSession *session, gint64 hold, gint64 deadline_us,
+                                   GCancellable *cancellable, GError **error);
 
 /* Pauses between looks that grow from 1 ms to 50 ms, and never over until_us. */
 typedef struct {

@@ -130,7 +130,7 @@ step (Life *life)
   static const char *const targets[] = {"train"};
   MusterStep what = {.targets = targets, .n_targets = 1};
 
-  return muster_monitored_session_run (life->session, &what, NULL, NULL, &life->error);
+  return muster_position_run (life->hook, life->session, &what, NULL, NULL, &life->error);
 }
 
 /* A crash, unless it has ended. */
