@@ -32,13 +32,17 @@ job_model_new (void)
   g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new ();
   g_autoptr (MusterTensor) ten = muster_tensor_new_int64 (10);
   g_autoptr (GError) error = NULL;
-  const char *inits[] = {"total/Assign", "position/Assign", "copied/Assign", NULL};
+  const char *inits[] = {"total/Assign", "position/Assign", "copied/Assign", "counter/Assign",
+                         NULL};
   const char *reads[] = {"add", "advance", NULL};
 
   add_variable (builder, "total", 100);
   add_variable (builder, "position", 0);
   add_variable (builder, "copied", 0);
   add_variable (builder, "late", 7);
+  add_variable (builder, "counter", 0);
+  add_node (builder, "CountUpTo", "count", "counter", NULL);
+  muster_graph_builder_attr_int (builder, "limit", 5);
   muster_graph_builder_constant (builder, "ten", ten);
   add_node (builder, "Less", "has_more", "position/read", "ten");
   muster_graph_builder_node (builder, "Cast", "more");

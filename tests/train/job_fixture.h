@@ -8,7 +8,8 @@ G_BEGIN_DECLS
 /* Jobs on masters of the engine, one for each node. A node's model reads the numbers 0 to 9, one
  * each time "read" runs, and adds them to "total", which begins at 100: "finished" is true when all
  * are read. "download" copies total to "copied". "late" is a variable that "init" leaves without a
- * value, and "late/Assign" makes 7. All are int64 scalars. */
+ * value, and "late/Assign" makes 7. "count" counts "counter" up to 5, and is then out of range. All
+ * are int64 scalars. */
 
 typedef struct {
   GPtrArray *masters; /* (element-type MusterMaster) in the order of the nodes */
