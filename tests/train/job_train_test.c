@@ -180,3 +180,84 @@ MUSTER_TEST (JobTraining, goes_on_with_a_manager_that_is_used_again)
       MUSTER_EXPECT_EQ (job_value (&f, three_nodes[i], "total"), 145);
   }
 }
+
+/* --- so many epochs --- */
+
+/* A job on one node that ends only by its number of epochs. */
+static void
+limit (JobFixture *f, gint64 n)
+{
+  g_autoptr (MusterMetaGraph) plain = job_model_new ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMetaGraph) model = muster_epoch_counter_add (plain, &error);
+  g_autoptr (MusterMetaGraph) twice = muster_epoch_counter_add (model, &error);
+  g_assert_no_error (error);
+
+  g_clear_object (&f->cluster);
+  g_clear_object (&f->job);
+  f->cluster = muster_cluster_new (NULL);
+  f->job = muster_job_new (NULL);
+  (void)muster_cluster_add (f->cluster, "trainer_0", f->masters->pdata[0], twice, &error);
+  g_assert_no_error (error);
+  job_add (muster_job_init_group (f->job), job_ops_task ("init", "trainer_0", 0, "init", NULL));
+  job_add (muster_job_epoch_group (f->job), job_ops_task ("read", "trainer_0", 3, "read", NULL));
+  (void)muster_job_limit_epochs (f->job, "trainer_0", n, &error);
+  g_assert_no_error (error);
+  (void)muster_cluster_open (f->cluster, 10 * MUSTER_SECOND, NULL, &error);
+  g_assert_no_error (error);
+}
+
+/* B003.82 */
+MUSTER_TEST (JobTraining, ends_after_so_many_epochs)
+{
+  g_auto (JobFixture) f = {0};
+  job_set_up (&f, one_node);
+
+  for (gint64 n = 1; n <= 3; n++) {
+    g_autoptr (GError) error = NULL;
+    gint64 last = 0;
+    limit (&f, n);
+    MUSTER_EXPECT_TRUE (train (&f, NULL, MUSTER_NO_EPOCH, NULL, &last, &error));
+    MUSTER_ASSERT_NO_ERROR (error);
+    MUSTER_EXPECT_EQ (last, n);
+    MUSTER_EXPECT_EQ (job_value (&f, "trainer_0", "total"), totals[n]);
+  }
+}
+
+/* B003.83 */
+MUSTER_TEST (JobTraining, cannot_end_after_none)
+{
+  g_auto (JobFixture) f = {0};
+  g_autoptr (GError) error = NULL;
+  gint64 last = 0;
+  job_set_up (&f, one_node);
+  limit (&f, 0);
+
+  MUSTER_EXPECT_FALSE (train (&f, NULL, MUSTER_NO_EPOCH, NULL, &last, &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_TRUE (g_str_has_prefix (error->message, "The init group: "));
+  MUSTER_EXPECT_TRUE (strstr (error->message, "negative init_count is not permitted.") != NULL);
+}
+
+/* B003.84: the count goes on where it was, in a process that knows nothing of it */
+MUSTER_TEST (JobTraining, counts_the_epochs_before_a_resume)
+{
+  g_auto (JobFixture) f = {0};
+  g_autoptr (GError) error = NULL;
+  gint64 last = 0;
+  job_set_up (&f, one_node);
+  limit (&f, 4);
+  g_autoptr (MusterJobCheckpoint) first = muster_job_checkpoint_new (f.directory, NULL);
+  MUSTER_EXPECT_TRUE (train (&f, first, MUSTER_NO_EPOCH, NULL, &last, &error));
+
+  for (gint64 resume = 0; resume <= 3; resume++) {
+    g_autoptr (MusterJobCheckpoint) again = muster_job_checkpoint_new (f.directory, NULL);
+    job_begin_again (&f, one_node, FALSE);
+    limit (&f, 1000);
+    MUSTER_EXPECT_TRUE (train (&f, again, resume, NULL, &last, &error));
+    MUSTER_ASSERT_NO_ERROR (error);
+    MUSTER_EXPECT_EQ (last, 4);
+    MUSTER_EXPECT_EQ (job_value (&f, "trainer_0", "total"), 145);
+  }
+}
