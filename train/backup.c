@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/backup.h"
+
+#include "train/backup_files_private.h"
+
+#include <string.h>
+
+struct _MusterBackup {
+  char *directory; /* (owned) */
+  MusterSaveFreq save_freq;
+  gboolean is_double;
+  gboolean keep;
+  MusterProgram program;
+  MusterStorage *storage;  /* (owned) */
+  MusterStorageLock *lock; /* (owned) (nullable) while it trains */
+  MusterBackupCounters counters;
+  gint64 number;   /* the highest N that any file has, or has had */
+  gint64 run;      /* of this training */
+  gint64 seen_run; /* of the metadata it began with; -1: none */
+};
+
+MusterBackup *
+muster_backup_new (const MusterBackupOptions *options, GError **error)
+{
+  if (!options->backup_dir || !*options->backup_dir) {
+    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                         "Empty `backup_dir` argument passed. A directory is expected");
+    return NULL;
+  }
+  if (!muster_save_freq_check (&options->save_freq, error))
+    return NULL;
+  g_return_val_if_fail (options->program.save && options->program.restore, NULL);
+  MusterBackup *self = g_new0 (MusterBackup, 1);
+  self->directory = g_strdup (options->backup_dir);
+  self->save_freq = options->save_freq;
+  self->is_double = options->double_checkpoint;
+  self->keep = options->keep;
+  self->program = options->program;
+  self->storage = g_object_ref (options->storage ? options->storage : muster_local_storage ());
+
+  return self;
+}
+
+static void
+unlock (MusterBackup *self)
+{
+  if (self->lock)
+    muster_storage_unlock (self->storage, self->lock);
+  self->lock = NULL;
+}
+
+void
+muster_backup_free (MusterBackup *self)
+{
+  if (!self)
+    return;
+  unlock (self);
+  g_object_unref (self->storage);
+  g_free (self->directory);
+  g_free (self);
+}
+
+MusterBackupCounters
+muster_backup_counters (MusterBackup *self)
+{
+  return self->counters;
+}
+
+/* --- coming back --- */
+
+/* One backup: what its metadata say. */
+typedef struct {
+  char *path; /* (owned) */
+  gboolean is_there;
+  MusterBackupMetadata metadata;
+} Candidate;
+
+static void
+candidate_clear (Candidate *self)
+{
+  g_free (self->path);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Candidate, candidate_clear)
+
+static Candidate
+candidate (MusterBackup *self, const char *suffix)
+{
+  Candidate one = {.path = muster_backup_metadata_path (self->directory, suffix)};
+  MusterStorageInfo info;
+  g_autoptr (GError) why = NULL;
+
+  one.is_there =
+      muster_storage_look (self->storage, one.path, &info, &why) || !muster_backup_is_absent (why);
+
+  return one;
+}
+
+/* What can't be read, or isn't whole; anything else is no reason to go back further. */
+static gboolean
+is_damage (const GError *failure)
+{
+  return failure->domain == G_FILE_ERROR || muster_error_is (failure, MUSTER_ERROR_NOT_FOUND) ||
+         muster_error_is (failure, MUSTER_ERROR_DATA_LOSS) ||
+         (failure->domain == G_IO_ERROR && failure->code != G_IO_ERROR_CANCELLED);
+}
+
+static gboolean
+restore (MusterBackup *self, Candidate *one, GError **error)
+{
+  if (!muster_backup_metadata_read (self->storage, one->path, &one->metadata, error))
+    return FALSE;
+  g_autofree char *prefix =
+      muster_backup_variables_prefix (self->directory, one->metadata.variables);
+  if (!muster_backup_has_variables (self->storage, self->directory, one->metadata.variables)) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
+                 "'%s' names the variables '%s', which aren't there", one->path, prefix);
+    return FALSE;
+  }
+
+  return self->program.restore (prefix, self->program.user_data, error);
+}
+
+static gboolean
+make_ready (MusterBackup *self, GError **error)
+{
+  const MusterProgram *program = &self->program;
+
+  if (program->is_built && !program->is_built (program->user_data)) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+                 "There is a backup in '%s' to restore: the model must be built before you call "
+                 "`fit()`",
+                 self->directory);
+    return FALSE;
+  }
+
+  return !program->build_optimizer || program->build_optimizer (program->user_data, error);
+}
+
+/* The newest, or the one before where that can't be read: it is tried where it lies, and takes the
+ * newest one's place only then. FALSE without an error: metadata without variables, and nothing
+ * else (D004.9). */
+static gboolean
+restore_one (MusterBackup *self, Candidate *newest, Candidate *before, GError **error)
+{
+  g_autoptr (GError) failure = NULL;
+
+  if (newest->is_there && restore (self, newest, &failure))
+    return TRUE;
+  if (failure && !is_damage (failure)) {
+    g_propagate_error (error, g_steal_pointer (&failure));
+    return FALSE;
+  }
+  if (before->is_there) {
+    if (!restore (self, before, error))
+      return FALSE;
+    g_message ("%s: went back to the backup before",
+               failure ? failure->message : "The newest backup isn't there");
+    newest->metadata = before->metadata;
+    return muster_backup_metadata_write (self->storage, newest->path, &before->metadata, error);
+  }
+  if (muster_error_is (failure, MUSTER_ERROR_NOT_FOUND))
+    g_message ("%s: nothing is restored", failure->message);
+  else
+    g_propagate_error (error, g_steal_pointer (&failure));
+
+  return FALSE;
+}
+
+/* TRUE without *restored: there was nothing. */
+static gboolean
+load (MusterBackup *self, MusterBackupMetadata *metadata, gboolean *restored, GError **error)
+{
+  g_autoptr (GError) failure = NULL;
+  g_auto (Candidate) newest = candidate (self, ""), before = candidate (self, ".bkp");
+
+  *restored = FALSE;
+  if (!newest.is_there && !before.is_there)
+    return TRUE;
+  if (!make_ready (self, error))
+    return FALSE;
+  *restored = restore_one (self, &newest, &before, &failure);
+  *metadata = newest.metadata;
+  if (!failure)
+    return TRUE;
+  g_propagate_error (error, g_steal_pointer (&failure));
+
+  return FALSE;
+}
+
+static gboolean
+take_lock (MusterBackup *self, GError **error)
+{
+  g_autoptr (GError) failure = NULL;
+  g_autofree char *path = g_build_filename (self->directory, MUSTER_BACKUP_LOCK, NULL);
+
+  if (self->lock)
+    return TRUE;
+  if (!muster_storage_make_directory (self->storage, self->directory, error))
+    return FALSE;
+  self->lock = muster_storage_lock (self->storage, path, MUSTER_LOCK_EXCLUSIVE, &failure);
+  if (self->lock)
+    return TRUE;
+  if (g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_BUSY))
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+                 "Another run trains with the backup in '%s'. Wait for its end, or give this one "
+                 "another directory",
+                 self->directory);
+  else
+    g_propagate_error (error, g_steal_pointer (&failure));
+
+  return FALSE;
+}
+
+static gboolean
+train_begin (MusterFitPosition *start, gint64 n_batches, gpointer user_data, GError **error)
+{
+  MusterBackup *self = user_data;
+  MusterBackupMetadata metadata = {0};
+  gboolean restored;
+
+  self->counters = (MusterBackupCounters){0};
+  if (!take_lock (self, error))
+    return FALSE;
+  if (!load (self, &metadata, &restored, error))
+    return FALSE;
+  self->number = muster_backup_highest (self->storage, self->directory);
+  self->run = (gint64)(((guint64)g_random_int () << 31) ^ g_random_int ()) & G_MAXINT64;
+  self->seen_run = metadata.run > 0 ? metadata.run : -1;
+  if (restored)
+    *start = metadata.after_batch
+                 ? muster_fit_position_after (metadata.epoch, metadata.batch, n_batches)
+                 : (MusterFitPosition){metadata.epoch, 0};
+  self->counters.epoch = start->epoch;
+  self->counters.n_batches = start->batch;
+
+  return TRUE;
+}
+
+/* --- saving --- */
+
+/* What has no lock may have another run: a store without them, or one whose lock was lost. */
+static gboolean
+check_run (MusterBackup *self, const char *path, GError **error)
+{
+  MusterBackupMetadata there;
+
+  if (!muster_backup_metadata_read (self->storage, path, &there, NULL) || there.run == self->run ||
+      there.run == self->seen_run)
+    return TRUE;
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+               "'%s' is another run's by now: this one has been replaced", path);
+
+  return FALSE;
+}
+
+/* What the metadata name, now and before, stays. */
+static void
+tidy (MusterBackup *self, const char *path, const char *before)
+{
+  MusterBackupMetadata metadata;
+  gint64 kept[2] = {-1, -1};
+
+  if (!muster_backup_metadata_read (self->storage, path, &metadata, NULL))
+    return;
+  kept[0] = metadata.variables;
+  if (muster_backup_metadata_read (self->storage, before, &metadata, NULL))
+    kept[1] = metadata.variables;
+  muster_backup_remove_variables (self->storage, self->directory, kept, G_N_ELEMENTS (kept));
+}
+
+static gboolean
+save (MusterBackup *self, const MusterBackupMetadata *metadata, GError **error)
+{
+  g_autofree char *path = muster_backup_metadata_path (self->directory, "");
+  g_autofree char *before = muster_backup_metadata_path (self->directory, ".bkp");
+  MusterBackupMetadata old;
+
+  if (!check_run (self, path, error) ||
+      !muster_storage_make_directory (self->storage, self->directory, error))
+    return FALSE;
+  MusterBackupMetadata now = *metadata;
+  now.variables = ++self->number;
+  now.run = self->run;
+  g_autofree char *prefix = muster_backup_variables_prefix (self->directory, now.variables);
+  if (!self->program.save (prefix, self->program.user_data, error))
+    return FALSE;
+  if (self->is_double && muster_backup_metadata_read (self->storage, path, &old, NULL) &&
+      !muster_backup_metadata_write (self->storage, before, &old, error))
+    return FALSE;
+  if (!muster_backup_metadata_write (self->storage, path, &now, error))
+    return FALSE;
+  self->counters.since_save = 0;
+  tidy (self, path, before);
+
+  return TRUE;
+}
+
+static MusterBackupMetadata
+metadata_now (const MusterBackup *self)
+{
+  const MusterBackupCounters *counters = &self->counters;
+
+  return (MusterBackupMetadata){.epoch = counters->epoch,
+                                .batch = MAX (counters->n_batches - 1, 0),
+                                .after_batch = counters->n_batches > 0};
+}
+
+gboolean
+muster_backup_save (MusterBackup *self, GError **error)
+{
+  MusterBackupMetadata metadata = metadata_now (self);
+
+  if (self->lock)
+    return save (self, &metadata, error);
+  g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+                       "a backup is saved between a training's beginning and its end");
+
+  return FALSE;
+}
+
+static gboolean
+epoch_begin (gint64 epoch, gpointer user_data, G_GNUC_UNUSED GError **error)
+{
+  MusterBackup *self = user_data;
+
+  self->counters.epoch = epoch;
+
+  return TRUE;
+}
+
+static gboolean
+batch_end (gint64 epoch, gint64 batch, gpointer user_data, GError **error)
+{
+  MusterBackup *self = user_data;
+  MusterBackupCounters *counters = &self->counters;
+
+  counters->epoch = epoch;
+  counters->since_save += MAX (batch + 1 - counters->n_batches, 0);
+  counters->n_batches = batch + 1;
+  if (self->save_freq.kind != MUSTER_SAVE_EVERY_N || counters->since_save < self->save_freq.n)
+    return TRUE;
+  MusterBackupMetadata metadata = metadata_now (self);
+
+  return save (self, &metadata, error);
+}
+
+static gboolean
+epoch_end (gint64 epoch, gpointer user_data, GError **error)
+{
+  MusterBackup *self = user_data;
+
+  self->counters.epoch = epoch + 1;
+  self->counters.n_batches = 0;
+  if (self->save_freq.kind != MUSTER_SAVE_EPOCH)
+    return TRUE;
+  MusterBackupMetadata metadata = metadata_now (self);
+
+  return save (self, &metadata, error);
+}
+
+/* --- the end --- */
+
+static gboolean
+train_end (gpointer user_data, GError **error)
+{
+  MusterBackup *self = user_data;
+
+  gboolean is_done =
+      self->keep || muster_backup_delete_files (self->storage, self->directory, error);
+  unlock (self);
+  if (!self->keep)
+    muster_backup_delete_directory (self->storage, self->directory);
+
+  return is_done;
+}
+
+static void
+train_failed (G_GNUC_UNUSED const GError *failure, gpointer user_data)
+{
+  unlock (user_data);
+}
+
+MusterFitCallback
+muster_backup_callback (MusterBackup *self)
+{
+  return (MusterFitCallback){.train_begin = train_begin,
+                             .epoch_begin = epoch_begin,
+                             .batch_end = batch_end,
+                             .epoch_end = epoch_end,
+                             .train_end = train_end,
+                             .train_failed = train_failed,
+                             .user_data = self};
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "master/session.h"
+#include "saver/saver.h"
+#include "train/fit.h"
+
+G_BEGIN_DECLS
+
+/* MusterBackup keeps one backup of a training, and brings it back: Keras' BackupAndRestore as a
+ * callback of muster_fit () (behaviours B004). After an interruption the same program, run again,
+ * goes on after the batch that was saved last, and trains none twice; a training that ends well
+ * leaves nothing behind.
+ *
+ * DIRECTORY/latest-N.… are the variables, DIRECTORY/training_metadata.json says which N and where
+ * training stood: it is written last, so that the two always belong together. With
+ * double_checkpoint the one before stays too, as training_metadata.json.bkp. Where either file
+ * can't be read, or not whole, the .bkp one is taken. For as long as it trains a run holds
+ * DIRECTORY/.backup.lock: a second one is FAILED_PRECONDITION. One thread. */
+
+/* What is backed up. Files of a backup are named PREFIX.SOMETHING. */
+typedef struct {
+  gboolean (*is_built) (gpointer user_data); /* NULL: it is */
+  /* (nullable) Makes the optimizer's variables, before a restore. */
+  gboolean (*build_optimizer) (gpointer user_data, GError **error);
+  /* Returns when the files are durable. */
+  gboolean (*save) (const char *prefix, gpointer user_data, GError **error);
+  /* All or nothing. NOT_FOUND, DATA_LOSS and file errors: this backup can't be read. */
+  gboolean (*restore) (const char *prefix, gpointer user_data, GError **error);
+  gpointer user_data;
+} MusterProgram;
+
+/* A session's variables, by the saver of its graph. */
+typedef struct _MusterSessionProgram MusterSessionProgram;
+/* storage and clock NULL: local files, the machine's. */
+MusterSessionProgram *muster_session_program_new (MusterMetaGraph *meta_graph,
+                                                  MusterSession *session, MusterStorage *storage,
+                                                  MusterClock *clock, GError **error);
+void muster_session_program_free (MusterSessionProgram *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterSessionProgram, muster_session_program_free)
+/* Lives as long as self. */
+MusterProgram muster_session_program_verbs (MusterSessionProgram *self);
+
+typedef struct {
+  const char *backup_dir;
+  MusterSaveFreq save_freq; /* zeros: at the end of each epoch */
+  gboolean double_checkpoint;
+  gboolean keep; /* the backup stays when training has ended */
+  MusterProgram program;
+  MusterStorage *storage; /* NULL: local files */
+} MusterBackupOptions;
+
+typedef struct _MusterBackup MusterBackup;
+
+/* Touches nothing. INVALID_ARGUMENT ("Empty `backup_dir` argument passed"). */
+MusterBackup *muster_backup_new (const MusterBackupOptions *options, GError **error);
+void muster_backup_free (MusterBackup *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterBackup, muster_backup_free)
+
+/* For muster_fit (); lives as long as self. */
+MusterFitCallback muster_backup_callback (MusterBackup *self);
+
+/* Saves where training stands, between train_begin and train_end: what NEVER leaves to the
+ * caller. */
+gboolean muster_backup_save (MusterBackup *self, GError **error);
+
+/* Plain counters, all 0 before training. */
+typedef struct {
+  gint64 since_save; /* batches */
+  gint64 n_batches;  /* seen in this epoch, also by the run before */
+  gint64 epoch;      /* epochs that have ended */
+} MusterBackupCounters;
+MusterBackupCounters muster_backup_counters (MusterBackup *self);
+
+G_END_DECLS

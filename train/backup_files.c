@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The files of a backup's directory. */
+#include "train/backup_files_private.h"
+
+#include "bundle/directory_lock.h"
+
+#include <string.h>
+
+#define VARIABLES "latest-"
+#define HALF      ".saving-"
+#define N_ID      8 /* behind it, and a '-' */
+
+char *
+muster_backup_metadata_path (const char *directory, const char *suffix)
+{
+  g_autofree char *name = g_strconcat (MUSTER_METADATA_FILE, suffix, NULL);
+
+  return g_build_filename (directory, name, NULL);
+}
+
+char *
+muster_backup_variables_prefix (const char *directory, gint64 number)
+{
+  g_autofree char *name = g_strdup_printf (VARIABLES "%" G_GINT64_FORMAT, number);
+
+  return g_build_filename (directory, name, NULL);
+}
+
+gboolean
+muster_backup_is_absent (const GError *failure)
+{
+  return g_error_matches (failure, G_FILE_ERROR, G_FILE_ERROR_NOENT) ||
+         g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_NOT_FOUND);
+}
+
+/* N of "latest-N.SOMETHING"; -1: it is no such file. */
+static gint64
+number_of (const char *file)
+{
+  char *end = NULL;
+
+  if (!g_str_has_prefix (file, VARIABLES) || !g_ascii_isdigit (file[strlen (VARIABLES)]))
+    return -1;
+  gint64 number = g_ascii_strtoll (file + strlen (VARIABLES), &end, 10);
+
+  return *end == '.' && number < G_MAXINT64 / 4 ? number : -1;
+}
+
+/* What a save that was killed has left: ".saving-0123abcd-latest-N…". */
+static gboolean
+is_half (const char *file)
+{
+  return g_str_has_prefix (file, HALF) && strlen (file) > strlen (HALF) + N_ID &&
+         g_str_has_prefix (file + strlen (HALF) + N_ID, "-" VARIABLES);
+}
+
+static gboolean
+is_half_metadata (const char *file)
+{
+  return g_str_has_prefix (file, MUSTER_METADATA_FILE ".tempstate") ||
+         g_str_has_prefix (file, MUSTER_METADATA_FILE ".bkp.tempstate");
+}
+
+/* Empty where there is no directory. */
+static char **
+list (MusterStorage *storage, const char *directory)
+{
+  char **files = muster_storage_list (storage, directory, NULL);
+
+  return files ? files : g_new0 (char *, 1);
+}
+
+gboolean
+muster_backup_has_variables (MusterStorage *storage, const char *directory, gint64 number)
+{
+  g_auto (GStrv) files = list (storage, directory);
+
+  for (char **file = files; *file; file++)
+    if (number_of (*file) == number)
+      return TRUE;
+
+  return FALSE;
+}
+
+gint64
+muster_backup_highest (MusterStorage *storage, const char *directory)
+{
+  g_auto (GStrv) files = list (storage, directory);
+  gint64 highest = 0;
+
+  for (char **file = files; *file; file++)
+    highest = MAX (highest, number_of (*file));
+
+  return highest;
+}
+
+static gboolean
+is_kept (gint64 number, const gint64 *kept, gsize n_kept)
+{
+  for (gsize i = 0; i < n_kept; i++)
+    if (kept[i] == number)
+      return TRUE;
+
+  return FALSE;
+}
+
+static gboolean
+remove_in (MusterStorage *storage, const char *directory, const char *file, GError **error)
+{
+  g_autofree char *path = g_build_filename (directory, file, NULL);
+
+  return muster_storage_remove (storage, path, error);
+}
+
+void
+muster_backup_remove_variables (MusterStorage *storage, const char *directory, const gint64 *kept,
+                                gsize n_kept)
+{
+  g_auto (GStrv) files = list (storage, directory);
+
+  for (char **file = files; *file; file++) {
+    gint64 number = number_of (*file);
+    if ((number >= 0 && !is_kept (number, kept, n_kept)) || is_half (*file) ||
+        is_half_metadata (*file))
+      (void)remove_in (storage, directory, *file, NULL);
+  }
+}
+
+/* The newer metadata go last, and durably before the variables: a backup that can still be found
+ * can still be read. */
+gboolean
+muster_backup_delete_files (MusterStorage *storage, const char *directory, GError **error)
+{
+  MusterStorageInfo info;
+  g_autoptr (GError) why = NULL;
+  g_auto (GStrv) files = muster_storage_list (storage, directory, &why);
+
+  if (!files && muster_backup_is_absent (why))
+    return TRUE;
+  if (!remove_in (storage, directory, MUSTER_METADATA_FILE ".bkp", error) ||
+      !muster_storage_sync_directory (storage, directory, error) ||
+      !remove_in (storage, directory, MUSTER_METADATA_FILE, error) ||
+      !muster_storage_sync_directory (storage, directory, error))
+    return FALSE;
+  muster_backup_remove_variables (storage, directory, NULL, 0);
+  g_autofree char *lock = g_build_filename (directory, MUSTER_BACKUP_LOCK, NULL);
+  if (muster_storage_look (storage, lock, &info, NULL))
+    (void)muster_storage_remove (storage, lock, NULL);
+
+  return TRUE;
+}
+
+void
+muster_backup_delete_directory (MusterStorage *storage, const char *directory)
+{
+  g_auto (GStrv) files = muster_storage_list (storage, directory, NULL);
+
+  if (!files || (files[0] && (files[1] || strcmp (files[0], MUSTER_LOCK_FILE) != 0)))
+    return;
+  if (files[0])
+    (void)remove_in (storage, directory, files[0], NULL);
+  (void)muster_storage_remove (storage, directory, NULL);
+}

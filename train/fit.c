@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/fit.h"
+
+/* --- when --- */
+
+static gboolean
+refuse_freq (const char *got, GError **error)
+{
+  g_set_error (
+      error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+      "Invalid value for argument `save_freq`. Received: '%s'. Expected 'epoch', 'never' or "
+      "a number of batches, 1 or more",
+      got);
+
+  return FALSE;
+}
+
+gboolean
+muster_save_freq_check (const MusterSaveFreq *freq, GError **error)
+{
+  if (freq->kind != MUSTER_SAVE_EVERY_N || freq->n >= 1)
+    return TRUE;
+  g_autofree char *got = g_strdup_printf ("%" G_GINT64_FORMAT, freq->n);
+
+  return refuse_freq (got, error);
+}
+
+gboolean
+muster_save_freq_parse (const char *text, MusterSaveFreq *freq, GError **error)
+{
+  gint64 n = 0;
+
+  if (g_str_equal (text, "epoch"))
+    *freq = (MusterSaveFreq){.kind = MUSTER_SAVE_EPOCH};
+  else if (g_str_equal (text, "never"))
+    *freq = (MusterSaveFreq){.kind = MUSTER_SAVE_NEVER};
+  else if (g_ascii_string_to_signed (text, 10, 1, G_MAXINT64, &n, NULL))
+    *freq = (MusterSaveFreq){.kind = MUSTER_SAVE_EVERY_N, .n = n};
+  else
+    return refuse_freq (text, error);
+
+  return TRUE;
+}
+
+/* --- the loop --- */
+
+MusterFitPosition
+muster_fit_position_after (gint64 epoch, gint64 batch, gint64 n_batches)
+{
+  if (n_batches > 0 && batch + 1 >= n_batches)
+    return (MusterFitPosition){epoch + 1, 0};
+
+  return (MusterFitPosition){epoch, batch + 1};
+}
+
+typedef enum { TRAIN_BEGIN, EPOCH_BEGIN, BATCH_END, EPOCH_END, TRAIN_END } Verb;
+
+static gboolean
+call_one (const MusterFit *fit, const MusterFitCallback *one, Verb verb, MusterFitPosition *at,
+          GError **error)
+{
+  switch (verb) {
+  case TRAIN_BEGIN:
+    return !one->train_begin || one->train_begin (at, fit->n_batches, one->user_data, error);
+  case EPOCH_BEGIN:
+    return !one->epoch_begin || one->epoch_begin (at->epoch, one->user_data, error);
+  case BATCH_END:
+    return !one->batch_end || one->batch_end (at->epoch, at->batch, one->user_data, error);
+  case EPOCH_END:
+    return !one->epoch_end || one->epoch_end (at->epoch, one->user_data, error);
+  case TRAIN_END:
+  default:
+    return !one->train_end || one->train_end (one->user_data, error);
+  }
+}
+
+/* at: where training begins, the epoch, the batch that has ended. */
+static gboolean
+call_all (const MusterFit *fit, Verb verb, MusterFitPosition *at, GError **error)
+{
+  for (gsize i = 0; i < fit->n_callbacks; i++)
+    if (!call_one (fit, &fit->callbacks[i], verb, at, error))
+      return FALSE;
+
+  return TRUE;
+}
+
+static void
+train_failed (const MusterFit *fit, const GError *failure)
+{
+  for (gsize i = 0; i < fit->n_callbacks; i++)
+    if (fit->callbacks[i].train_failed)
+      fit->callbacks[i].train_failed (failure, fit->callbacks[i].user_data);
+}
+
+/* *is_over: the epoch has no more batches. */
+static gboolean
+train_some (const MusterFit *fit, MusterFitPosition *at, gboolean *is_over, GError **error)
+{
+  gint64 n = MAX (fit->batches_per_call, 1);
+  GError *failure = NULL;
+
+  if (fit->n_batches > 0)
+    n = MIN (n, fit->n_batches - at->batch);
+  if (!fit->train (at, n, fit->user_data, &failure)) {
+    *is_over = fit->n_batches == 0 && muster_error_is (failure, MUSTER_ERROR_OUT_OF_RANGE);
+    if (!*is_over)
+      g_propagate_error (error, failure);
+    else
+      g_error_free (failure);
+    return *is_over;
+  }
+  at->batch += n;
+  MusterFitPosition ended = {at->epoch, at->batch - 1};
+
+  return call_all (fit, BATCH_END, &ended, error);
+}
+
+static gboolean
+train_epoch (const MusterFit *fit, MusterFitPosition *at, GError **error)
+{
+  gboolean is_over = FALSE;
+  MusterFitPosition epoch = {at->epoch, 0};
+
+  if (!call_all (fit, EPOCH_BEGIN, &epoch, error))
+    return FALSE;
+  while (!is_over && (fit->n_batches == 0 || at->batch < fit->n_batches))
+    if (!train_some (fit, at, &is_over, error))
+      return FALSE;
+  *at = (MusterFitPosition){epoch.epoch + 1, 0};
+
+  return call_all (fit, EPOCH_END, &epoch, error);
+}
+
+static gboolean
+train_all (const MusterFit *fit, MusterFitPosition *at, GError **error)
+{
+  if (!call_all (fit, TRAIN_BEGIN, at, error))
+    return FALSE;
+  if (fit->n_batches > 0 && at->batch >= fit->n_batches)
+    *at = (MusterFitPosition){at->epoch + 1, 0};
+  while (at->epoch < fit->n_epochs)
+    if (!train_epoch (fit, at, error))
+      return FALSE;
+
+  return call_all (fit, TRAIN_END, at, error);
+}
+
+gboolean
+muster_fit (const MusterFit *fit, MusterFitPosition *reached, GError **error)
+{
+  MusterFitPosition at = fit->start;
+  GError *failure = NULL;
+
+  g_return_val_if_fail (fit->train, FALSE);
+
+  if (fit->n_epochs < 0 || fit->n_batches < 0 || fit->batches_per_call < 0 || at.epoch < 0 ||
+      at.batch < 0) {
+    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                         "epochs and batches are counted from 0");
+    return FALSE;
+  }
+  gboolean is_done = train_all (fit, &at, &failure);
+  if (reached)
+    *reached = at;
+  if (is_done)
+    return TRUE;
+  train_failed (fit, failure);
+  g_propagate_error (error, failure);
+
+  return FALSE;
+}
