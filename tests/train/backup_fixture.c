@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/train/backup_fixture.h"
+
+#include <string.h>
+
+#define UNTOLD_BATCHES 3
+
+Program
+program_new (MusterStorage *storage)
+{
+  return (Program){.storage = storage,
+                   .diary = g_string_new (NULL),
+                   .fails_after = -1,
+                   .fails_epoch_begin = -1,
+                   .fails_epoch_end = -1};
+}
+
+void
+program_clear (Program *self)
+{
+  g_string_free (self->diary, TRUE);
+}
+
+static void G_GNUC_PRINTF (2, 3) note (Program *self, const char *format, ...)
+{
+  va_list arguments;
+
+  va_start (arguments, format);
+  if (self->diary->len > 0)
+    g_string_append (self->diary, ", ");
+  g_string_append_vprintf (self->diary, format, arguments);
+  va_end (arguments);
+}
+
+static gboolean
+interrupt (GError **error)
+{
+  g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL, "interrupted");
+
+  return FALSE;
+}
+
+static gboolean
+is_built (gpointer data)
+{
+  return !((Program *)data)->is_unbuilt;
+}
+
+static gboolean
+build_optimizer (gpointer data, G_GNUC_UNUSED GError **error)
+{
+  ((Program *)data)->has_optimizer = TRUE;
+  note (data, "build");
+
+  return TRUE;
+}
+
+static gboolean
+save (const char *prefix, gpointer data, GError **error)
+{
+  Program *self = data;
+  g_autofree char *path = g_strconcat (prefix, ".canary", NULL);
+  g_autofree char *text = g_strdup_printf ("canary %" G_GINT64_FORMAT "\n", self->canary);
+
+  return muster_storage_publish (self->storage, path, text, strlen (text), error);
+}
+
+static gboolean
+restore (const char *prefix, gpointer data, GError **error)
+{
+  Program *self = data;
+  g_autofree char *path = g_strconcat (prefix, ".canary", NULL);
+  g_autoptr (GBytes) bytes = muster_storage_read (self->storage, path, error);
+
+  if (!bytes)
+    return FALSE;
+  g_autofree char *text = g_strndup (g_bytes_get_data (bytes, NULL), g_bytes_get_size (bytes));
+  if (!g_str_has_prefix (text, "canary ")) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS, "'%s' is garbage", path);
+    return FALSE;
+  }
+  self->canary = g_ascii_strtoll (text + strlen ("canary "), NULL, 10);
+  note (self, "restore");
+
+  return TRUE;
+}
+
+MusterProgram
+program_verbs (Program *self)
+{
+  return (MusterProgram){.is_built = is_built,
+                         .build_optimizer = build_optimizer,
+                         .save = save,
+                         .restore = restore,
+                         .user_data = self};
+}
+
+static gboolean
+train (const MusterFitPosition *at, gint64 n, gpointer data, GError **error)
+{
+  Program *self = data;
+
+  if (self->n_trained == self->fails_after)
+    return interrupt (error);
+  if (at->batch >= UNTOLD_BATCHES && n == 1) {
+    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_OUT_OF_RANGE, "no more");
+    return FALSE;
+  }
+  self->canary += n;
+  self->n_trained += n;
+
+  return TRUE;
+}
+
+static gboolean
+epoch_begin (gint64 epoch, gpointer data, GError **error)
+{
+  note (data, "begin %" G_GINT64_FORMAT, epoch);
+
+  return epoch != ((Program *)data)->fails_epoch_begin || interrupt (error);
+}
+
+static gboolean
+batch_end (gint64 epoch, gint64 batch, gpointer data, G_GNUC_UNUSED GError **error)
+{
+  note (data, "end %" G_GINT64_FORMAT " %" G_GINT64_FORMAT, epoch, batch);
+
+  return TRUE;
+}
+
+static gboolean
+epoch_end (gint64 epoch, gpointer data, GError **error)
+{
+  note (data, "epoch %" G_GINT64_FORMAT, epoch);
+
+  return epoch != ((Program *)data)->fails_epoch_end || interrupt (error);
+}
+
+static gboolean
+train_end (gpointer data, G_GNUC_UNUSED GError **error)
+{
+  note (data, "over");
+
+  return TRUE;
+}
+
+static void
+train_failed (G_GNUC_UNUSED const GError *failure, gpointer data)
+{
+  note (data, "failed");
+}
+
+gboolean
+program_fit_with (Program *self, MusterBackup *backup, gint64 n_epochs, gint64 n_batches,
+                  gint64 batches_per_call, MusterFitPosition start, GError **error)
+{
+  MusterFitCallback callbacks[] = {
+      muster_backup_callback (backup),
+      {NULL, epoch_begin, batch_end, epoch_end, train_end, train_failed, self}};
+  MusterFit fit = {.train = train,
+                   .user_data = self,
+                   .n_epochs = n_epochs,
+                   .n_batches = n_batches,
+                   .batches_per_call = batches_per_call,
+                   .start = start,
+                   .callbacks = callbacks,
+                   .n_callbacks = G_N_ELEMENTS (callbacks)};
+
+  return muster_fit (&fit, NULL, error);
+}
+
+gboolean
+program_fit (Program *self, MusterBackupOptions options, gint64 n_epochs, gint64 n_batches,
+             GError **error)
+{
+  options.program = program_verbs (self);
+  options.storage = self->storage;
+  g_autoptr (MusterBackup) backup = muster_backup_new (&options, error);
+
+  return backup &&
+         program_fit_with (self, backup, n_epochs, n_batches, 0, (MusterFitPosition){0, 0}, error);
+}

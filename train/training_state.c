@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/training_state.h"
+
+#include "bundle/checkpoint_look.h"
+#include "bundle/checkpoint_state.h"
+#include "bundle/directory_lock.h"
+#include "bundle/set_aside.h"
+#include "train/saved_place_private.h"
+
+#define NAME       "training_state"
+#define BASE       "ckpt"
+#define UNUSED     (-1)
+#define MOST_DEPTH 4 /* of what is removed: a save's own directories */
+
+struct _MusterTrainingState {
+  MusterSession *session;  /* (owned) */
+  MusterSaver *saver;      /* (owned) of either directory */
+  MusterStorage *storage;  /* (owned) */
+  MusterClock *clock;      /* (owned) */
+  MusterSavedPlace *place; /* (owned) */
+  MusterSaveFreq save_freq;
+  gboolean is_worker;
+  char *read_dir;    /* (owned) */
+  char *write_dir;   /* (owned) (nullable) */
+  gint64 n_batches;  /* in an epoch; 0: not known */
+  gint64 seen;       /* batches of this epoch */
+  gint64 since_save; /* batches */
+};
+
+/* --- directories --- */
+
+static char *
+write_dir_for (const MusterTrainingStateOptions *options)
+{
+  g_autofree char *name = g_strdup_printf ("workertemp_%u", options->task_id);
+  g_autofree char *last = g_path_get_basename (options->directory);
+
+  if (!options->is_worker)
+    return g_build_filename (options->directory, "chief", NULL);
+  if (!options->workers_write)
+    return NULL;
+
+  return g_str_equal (last, name) ? g_strdup (options->directory)
+                                  : g_build_filename (options->directory, name, NULL);
+}
+
+static gboolean
+is_absent (const GError *failure)
+{
+  return g_error_matches (failure, G_FILE_ERROR, G_FILE_ERROR_NOENT) ||
+         g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_NOT_FOUND);
+}
+
+/* With all that is in it; what isn't there is fine, and so is another who removes it too. A link is
+ * removed, not followed: only what can't be removed is looked into. */
+static gboolean
+remove_all (MusterStorage *storage, const char *path, guint depth, GError **error)
+{
+  g_autoptr (GError) why = NULL;
+  g_auto (GStrv) names = NULL;
+
+  if (muster_storage_remove (storage, path, NULL))
+    return TRUE;
+  if (depth < MOST_DEPTH)
+    names = muster_storage_list (storage, path, &why);
+  for (char **name = names; name && *name; name++) {
+    g_autofree char *inside = g_build_filename (path, *name, NULL);
+    if (!remove_all (storage, inside, depth + 1, error))
+      return FALSE;
+  }
+
+  return (why && is_absent (why)) || muster_storage_remove (storage, path, error);
+}
+
+/* --- the object --- */
+
+static MusterSaver *
+make_saver (MusterMetaGraph *meta_graph, const MusterTrainingStateOptions *options,
+            MusterSavedPlace *place, GError **error)
+{
+  /* Which checkpoints there are is kept here: the old one goes only after a look at the new one. */
+  MusterSaverOptions own = {.base_name = BASE,
+                            .unlisted = TRUE,
+                            .no_meta_graph = TRUE,
+                            .storage = options->storage,
+                            .clock = options->clock};
+  g_autoptr (MusterSaver) saver = muster_saver_new (meta_graph, &own, error);
+
+  if (!saver || !muster_saver_add_saveable (saver, NAME, MUSTER_SAVEABLE (place),
+                                            MUSTER_SAVEABLE_OPTIONAL, error))
+    return NULL;
+  if (options->lease)
+    muster_saver_set_lease (saver, options->lease);
+
+  return g_steal_pointer (&saver);
+}
+
+MusterTrainingState *
+muster_training_state_new (MusterMetaGraph *meta_graph, MusterSession *session,
+                           const MusterTrainingStateOptions *options, GError **error)
+{
+  g_autoptr (MusterTrainingState) self = g_new0 (MusterTrainingState, 1);
+
+  if (!options->directory || !*options->directory) {
+    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                         "a training state needs a directory");
+    return NULL;
+  }
+  if (!muster_save_freq_check (&options->save_freq, error))
+    return NULL;
+  self->place = muster_saved_place_new ();
+  self->saver = make_saver (meta_graph, options, self->place, error);
+  if (!self->saver)
+    return NULL;
+  self->session = g_object_ref (session);
+  self->storage = g_object_ref (muster_saver_storage (self->saver));
+  self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());
+  self->save_freq = options->save_freq;
+  self->is_worker = options->is_worker;
+  self->read_dir = g_build_filename (options->directory, "chief", NULL);
+  self->write_dir = write_dir_for (options);
+  if (self->is_worker && self->write_dir &&
+      !muster_storage_make_directory (self->storage, self->write_dir, error))
+    return NULL;
+
+  return g_steal_pointer (&self);
+}
+
+void
+muster_training_state_free (MusterTrainingState *self)
+{
+  if (!self)
+    return;
+  if (self->is_worker && self->write_dir && self->storage)
+    (void)remove_all (self->storage, self->write_dir, 0, NULL);
+  g_clear_object (&self->session);
+  g_clear_object (&self->saver);
+  g_clear_object (&self->storage);
+  g_clear_object (&self->clock);
+  g_clear_object (&self->place);
+  g_free (self->read_dir);
+  g_free (self->write_dir);
+  g_free (self);
+}
+
+const char *
+muster_training_state_read_dir (MusterTrainingState *self)
+{
+  return self->read_dir;
+}
+
+const char *
+muster_training_state_write_dir (MusterTrainingState *self)
+{
+  return self->write_dir;
+}
+
+gint64
+muster_training_state_saved_epoch (MusterTrainingState *self)
+{
+  return self->place->epoch;
+}
+
+gint64
+muster_training_state_saved_batch (MusterTrainingState *self)
+{
+  return self->place->batch;
+}
+
+/* --- saving --- */
+
+/* N of what is to come: above all that lies there. */
+static gint64
+next_number (MusterTrainingState *self)
+{
+  g_auto (GStrv) there = muster_checkpoint_list (self->storage, self->write_dir, NULL);
+  gint64 highest = 0;
+
+  for (char **prefix = there; prefix && *prefix; prefix++)
+    highest = MAX (highest, muster_checkpoint_step (*prefix));
+
+  return highest + 1;
+}
+
+/* Only what this has written: ckpt-N. */
+static void
+remove_older (MusterTrainingState *self, const char *kept)
+{
+  g_auto (GStrv) there = muster_checkpoint_list (self->storage, self->write_dir, NULL);
+
+  for (char **prefix = there; prefix && *prefix; prefix++) {
+    g_autofree char *name = g_path_get_basename (*prefix);
+    if (g_str_has_prefix (name, BASE "-") && muster_checkpoint_step (*prefix) >= 0 &&
+        muster_checkpoint_step (*prefix) < muster_checkpoint_step (kept))
+      (void)muster_remove_checkpoint (self->storage, *prefix, NULL); /* read: with the next one */
+  }
+}
+
+/* The new one is looked at, then named, and only then the old one goes (B000.7, D000.2). */
+static gboolean
+commit (MusterTrainingState *self, const char *prefix, GError **error)
+{
+  g_autoptr (MusterCheckpointState) state = muster_checkpoint_state_new ();
+  MusterCheckpointLook look;
+
+  if (!muster_checkpoint_look (self->storage, prefix, &look, error)) {
+    (void)muster_remove_checkpoint (self->storage, prefix, NULL);
+    return FALSE;
+  }
+  state->latest = g_strdup (prefix);
+  g_autoptr (MusterDirectoryLock) lock = muster_directory_lock (
+      self->storage, self->write_dir, MUSTER_WAIT_FOREVER, self->clock, NULL, error);
+  if (!lock || !muster_checkpoint_state_write (self->storage, self->write_dir, state, error))
+    return FALSE;
+  remove_older (self, prefix);
+
+  return TRUE;
+}
+
+static gboolean
+write_state (MusterTrainingState *self, GError **error)
+{
+  g_autofree char *prefix =
+      muster_saver_save (self->saver, self->session, self->write_dir, next_number (self),
+                         MUSTER_WAIT_FOREVER, NULL, error);
+
+  return prefix && (self->is_worker || commit (self, prefix, error));
+}
+
+gboolean
+muster_training_state_back_up (MusterTrainingState *self, gint64 epoch, gint64 batch,
+                               GError **error)
+{
+  gint64 epoch_before = self->place->epoch, batch_before = self->place->batch;
+
+  if (!self->write_dir)
+    return TRUE;
+  self->place->epoch = epoch;
+  self->place->batch = batch >= 0 ? batch : UNUSED;
+  gboolean is_done = write_state (self, error);
+  if (!is_done) {
+    self->place->epoch = epoch_before;
+    self->place->batch = batch_before;
+  }
+  /* Nothing is left of it on any way out (D000.4). */
+  if (self->is_worker)
+    (void)remove_all (self->storage, self->write_dir, 0, NULL);
+  self->since_save = is_done ? 0 : self->since_save;
+
+  return is_done;
+}
+
+/* --- coming back --- */
+
+/* Where the chief has replaced the one that was being read, the new one is read (D000.6). */
+static gboolean
+restore_latest (MusterTrainingState *self, gboolean may_retry, gboolean *restored, GError **error)
+{
+  g_autoptr (GError) failure = NULL;
+  g_autofree char *prefix = muster_latest_checkpoint (self->storage, self->read_dir, &failure);
+
+  *restored = prefix && muster_saver_restore (self->saver, self->session, prefix,
+                                              MUSTER_WAIT_FOREVER, NULL, &failure);
+  if (!failure)
+    return TRUE;
+  gboolean has_vanished = prefix ? !muster_checkpoint_exists (self->storage, prefix)
+                                 : muster_error_is (failure, MUSTER_ERROR_NOT_FOUND);
+  if (may_retry && has_vanished)
+    return restore_latest (self, FALSE, restored, error);
+  g_propagate_error (error, g_steal_pointer (&failure));
+
+  return FALSE;
+}
+
+gboolean
+muster_training_state_restore (MusterTrainingState *self, gboolean *restored, GError **error)
+{
+  gboolean is_restored = FALSE;
+
+  if (!restore_latest (self, TRUE, &is_restored, error))
+    return FALSE;
+  if (restored)
+    *restored = is_restored;
+
+  return TRUE;
+}
+
+MusterFitPosition
+muster_training_state_initial (MusterTrainingState *self, MusterTrainingMode mode,
+                               MusterFitPosition wanted, gint64 n_batches)
+{
+  const MusterSavedPlace *place = self->place;
+
+  if (mode != MUSTER_MODE_TRAIN || place->epoch < 0)
+    return wanted;
+  MusterFitPosition initial =
+      place->batch < 0 ? (MusterFitPosition){place->epoch + 1, 0}
+                       : muster_fit_position_after (place->epoch, place->batch, n_batches);
+  if (wanted.epoch > initial.epoch)
+    g_message ("Training goes on with epoch %" G_GINT64_FORMAT
+               ", where it was saved, and not with epoch %" G_GINT64_FORMAT,
+               initial.epoch, wanted.epoch);
+
+  return initial;
+}
+
+gboolean
+muster_training_state_delete_backup (MusterTrainingState *self, GError **error)
+{
+  return self->is_worker || remove_all (self->storage, self->read_dir, 0, error);
+}
+
+/* --- as a callback --- */
+
+static gboolean
+train_begin (MusterFitPosition *start, gint64 n_batches, gpointer user_data, GError **error)
+{
+  MusterTrainingState *self = user_data;
+
+  self->n_batches = n_batches;
+  self->since_save = 0;
+  if (!muster_training_state_restore (self, NULL, error))
+    return FALSE;
+  *start = muster_training_state_initial (self, MUSTER_MODE_TRAIN, *start, n_batches);
+  self->seen = start->batch;
+
+  return TRUE;
+}
+
+static gboolean
+batch_end (gint64 epoch, gint64 batch, gpointer user_data, GError **error)
+{
+  MusterTrainingState *self = user_data;
+
+  self->since_save += MAX (batch + 1 - self->seen, 0);
+  self->seen = batch + 1;
+  if (self->save_freq.kind != MUSTER_SAVE_EVERY_N || self->since_save < self->save_freq.n)
+    return TRUE;
+
+  return muster_training_state_back_up (self, epoch, batch, error);
+}
+
+static gboolean
+epoch_end (gint64 epoch, gpointer user_data, GError **error)
+{
+  MusterTrainingState *self = user_data;
+
+  self->seen = 0;
+
+  return self->save_freq.kind != MUSTER_SAVE_EPOCH ||
+         muster_training_state_back_up (self, epoch, UNUSED, error);
+}
+
+static gboolean
+train_end (gpointer user_data, GError **error)
+{
+  return muster_training_state_delete_backup (user_data, error);
+}
+
+MusterFitCallback
+muster_training_state_callback (MusterTrainingState *self)
+{
+  return (MusterFitCallback){.train_begin = train_begin,
+                             .batch_end = batch_end,
+                             .epoch_end = epoch_end,
+                             .train_end = train_end,
+                             .user_data = self};
+}
