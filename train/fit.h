@@ -7,7 +7,7 @@ G_BEGIN_DECLS
 
 /* A small loop over epochs and batches, with callbacks as Keras' fit () has them: for programs that
  * count in epochs. What keeps a state and comes back from it is such a callback (train/backup.h,
- * train/training_state.h). One thread. */
+ * train/worker_training_state.h). One thread. */
 
 /* The batch that is to be trained next; both count from 0. */
 typedef struct {

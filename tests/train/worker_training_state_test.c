@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A job's training state: behaviours B000 and D000, by their numbers, on the engine. */
-#include "train/training_state.h"
+#include "train/worker_training_state.h"
 
 #include "bundle/checkpoint_state.h"
 #include "engine/local_master.h"
@@ -17,7 +17,7 @@ static const MusterShardedModel model = {.is_whole = TRUE};
 typedef struct {
   MusterMaster *master;
   MusterSession *session;
-  MusterTrainingState *state;
+  MusterWorkerTrainingState *state;
   GString *diary; /* of the callbacks */
   gint64 fails_at_epoch;
 } Task;
@@ -29,7 +29,7 @@ directory (void)
 }
 
 static gboolean
-try_set_up (Task *task, const char *in, MusterTrainingStateOptions options, GError **error)
+try_set_up (Task *task, const char *in, MusterWorkerTrainingStateOptions options, GError **error)
 {
   g_autoptr (MusterMetaGraph) meta_graph = muster_sharded_model_new (&model);
 
@@ -40,13 +40,13 @@ try_set_up (Task *task, const char *in, MusterTrainingStateOptions options, GErr
                                                 NULL, MUSTER_WAIT_FOREVER, NULL, error);
   if (!task->session || !muster_sharded_model_set (&model, task->session, 0, error))
     return FALSE;
-  task->state = muster_training_state_new (meta_graph, task->session, &options, error);
+  task->state = muster_worker_training_state_new (meta_graph, task->session, &options, error);
 
   return task->state != NULL;
 }
 
 static void
-set_up (Task *task, const char *in, MusterTrainingStateOptions options)
+set_up (Task *task, const char *in, MusterWorkerTrainingStateOptions options)
 {
   g_autoptr (GError) error = NULL;
 
@@ -57,7 +57,7 @@ set_up (Task *task, const char *in, MusterTrainingStateOptions options)
 static void
 tear_down (Task *task)
 {
-  g_clear_pointer (&task->state, muster_training_state_free);
+  g_clear_pointer (&task->state, muster_worker_training_state_free);
   g_clear_object (&task->session);
   g_clear_object (&task->master);
   g_string_free (task->diary, TRUE);
@@ -84,7 +84,7 @@ back_up (Task *task, gint64 epoch, guint8 value)
   g_autoptr (GError) error = NULL;
 
   set_weights (task, value);
-  MUSTER_EXPECT_TRUE (muster_training_state_back_up (task->state, epoch, -1, &error));
+  MUSTER_EXPECT_TRUE (muster_worker_training_state_back_up (task->state, epoch, -1, &error));
   MUSTER_EXPECT_NO_ERROR (error);
 }
 
@@ -113,79 +113,81 @@ latest (const char *in)
 }
 
 /* B000.1 */
-MUSTER_TEST (TrainingState, begins_without_a_saved_epoch)
+MUSTER_TEST (WorkerTrainingState, begins_without_a_saved_epoch)
 {
   g_autofree char *in = directory ();
   g_auto (Task) task = {0};
-  set_up (&task, in, (MusterTrainingStateOptions){0});
+  set_up (&task, in, (MusterWorkerTrainingStateOptions){0});
 
-  MUSTER_EXPECT_EQ (muster_training_state_saved_epoch (task.state), -1);
-  MUSTER_EXPECT_EQ (muster_training_state_saved_batch (task.state), -1);
+  MUSTER_EXPECT_EQ (muster_worker_training_state_saved_epoch (task.state), -1);
+  MUSTER_EXPECT_EQ (muster_worker_training_state_saved_batch (task.state), -1);
   MUSTER_EXPECT_FALSE (g_file_test (in, G_FILE_TEST_EXISTS));
 }
 
 /* B000.2 to B000.5 */
-MUSTER_TEST (TrainingState, knows_who_writes_where)
+MUSTER_TEST (WorkerTrainingState, knows_who_writes_where)
 {
   g_autofree char *in = directory ();
   g_autofree char *chiefs = g_build_filename (in, "chief", NULL);
   g_autofree char *temporary = g_build_filename (in, "workertemp_3", NULL);
   g_auto (Task) chief = {0}, reader = {0}, writer = {0}, nested = {0};
 
-  set_up (&chief, in, (MusterTrainingStateOptions){0});
-  set_up (&reader, in, (MusterTrainingStateOptions){.is_worker = TRUE, .task_id = 3});
+  set_up (&chief, in, (MusterWorkerTrainingStateOptions){0});
+  set_up (&reader, in, (MusterWorkerTrainingStateOptions){.is_worker = TRUE, .task_id = 3});
   MUSTER_EXPECT_FALSE (g_file_test (temporary, G_FILE_TEST_EXISTS));
-  set_up (&writer, in,
-          (MusterTrainingStateOptions){.is_worker = TRUE, .task_id = 3, .workers_write = TRUE});
-  set_up (&nested, temporary,
-          (MusterTrainingStateOptions){.is_worker = TRUE, .task_id = 3, .workers_write = TRUE});
+  set_up (
+      &writer, in,
+      (MusterWorkerTrainingStateOptions){.is_worker = TRUE, .task_id = 3, .workers_write = TRUE});
+  set_up (
+      &nested, temporary,
+      (MusterWorkerTrainingStateOptions){.is_worker = TRUE, .task_id = 3, .workers_write = TRUE});
 
-  MUSTER_EXPECT_STREQ (muster_training_state_read_dir (chief.state), chiefs);
-  MUSTER_EXPECT_STREQ (muster_training_state_write_dir (chief.state), chiefs);
-  MUSTER_EXPECT_STREQ (muster_training_state_read_dir (reader.state), chiefs);
-  MUSTER_EXPECT_NULL (muster_training_state_write_dir (reader.state));
-  MUSTER_EXPECT_STREQ (muster_training_state_write_dir (writer.state), temporary);
+  MUSTER_EXPECT_STREQ (muster_worker_training_state_read_dir (chief.state), chiefs);
+  MUSTER_EXPECT_STREQ (muster_worker_training_state_write_dir (chief.state), chiefs);
+  MUSTER_EXPECT_STREQ (muster_worker_training_state_read_dir (reader.state), chiefs);
+  MUSTER_EXPECT_NULL (muster_worker_training_state_write_dir (reader.state));
+  MUSTER_EXPECT_STREQ (muster_worker_training_state_write_dir (writer.state), temporary);
   MUSTER_EXPECT_TRUE (g_file_test (temporary, G_FILE_TEST_IS_DIR)); /* made at once */
-  MUSTER_EXPECT_STREQ (muster_training_state_write_dir (nested.state), temporary);
+  MUSTER_EXPECT_STREQ (muster_worker_training_state_write_dir (nested.state), temporary);
 }
 
 /* B000.6, B000.7, B000.10 */
-MUSTER_TEST (TrainingState, keeps_one_checkpoint_with_its_epoch_in_it)
+MUSTER_TEST (WorkerTrainingState, keeps_one_checkpoint_with_its_epoch_in_it)
 {
   g_autofree char *in = directory ();
   g_auto (Task) chief = {0}, next = {0};
   g_autoptr (GError) error = NULL;
   gboolean restored = FALSE;
-  set_up (&chief, in, (MusterTrainingStateOptions){0});
+  set_up (&chief, in, (MusterWorkerTrainingStateOptions){0});
 
   back_up (&chief, 0, 10);
   back_up (&chief, 1, 11);
   back_up (&chief, 2, 12);
 
-  MUSTER_EXPECT_EQ (muster_training_state_saved_epoch (chief.state), 2);
+  MUSTER_EXPECT_EQ (muster_worker_training_state_saved_epoch (chief.state), 2);
   g_autofree char *there = names (in, "chief");
   g_autofree char *last = latest (in);
   MUSTER_EXPECT_STREQ (there, "checkpoint ckpt-3.data-00000-of-00002 ckpt-3.data-00001-of-00002 "
                               "ckpt-3.index");
   MUSTER_EXPECT_STREQ (last, "ckpt-3");
-  set_up (&next, in, (MusterTrainingStateOptions){.is_worker = TRUE});
-  MUSTER_EXPECT_TRUE (muster_training_state_restore (next.state, &restored, &error));
+  set_up (&next, in, (MusterWorkerTrainingStateOptions){.is_worker = TRUE});
+  MUSTER_EXPECT_TRUE (muster_worker_training_state_restore (next.state, &restored, &error));
   MUSTER_EXPECT_TRUE (restored);
   MUSTER_EXPECT_EQ (weights (&next), 12);
-  MUSTER_EXPECT_EQ (muster_training_state_saved_epoch (next.state), 2);
+  MUSTER_EXPECT_EQ (muster_worker_training_state_saved_epoch (next.state), 2);
 }
 
 /* B000.8 */
-MUSTER_TEST (TrainingState, of_a_worker_leaves_nothing_behind)
+MUSTER_TEST (WorkerTrainingState, of_a_worker_leaves_nothing_behind)
 {
   for (int writes = 0; writes < 2; writes++) {
     g_autofree char *in = directory ();
     g_auto (Task) chief = {0}, worker = {0};
-    set_up (&chief, in, (MusterTrainingStateOptions){0});
+    set_up (&chief, in, (MusterWorkerTrainingStateOptions){0});
     back_up (&chief, 4, 10);
     g_autofree char *before = names (in, "chief");
     set_up (&worker, in,
-            (MusterTrainingStateOptions){
+            (MusterWorkerTrainingStateOptions){
                 .is_worker = TRUE, .task_id = 1, .workers_write = writes == 1});
 
     back_up (&worker, 5, 99);
@@ -195,80 +197,82 @@ MUSTER_TEST (TrainingState, of_a_worker_leaves_nothing_behind)
     g_autofree char *all = names (in, NULL);
     MUSTER_EXPECT_STREQ (after, before);
     MUSTER_EXPECT_STREQ (all, "chief");
-    MUSTER_EXPECT_EQ (muster_training_state_saved_epoch (worker.state), writes == 1 ? 6 : -1);
+    MUSTER_EXPECT_EQ (muster_worker_training_state_saved_epoch (worker.state),
+                      writes == 1 ? 6 : -1);
   }
 }
 
 /* B000.9 with D000.4 */
-MUSTER_TEST (TrainingState, of_a_worker_leaves_nothing_behind_where_its_save_fails)
+MUSTER_TEST (WorkerTrainingState, of_a_worker_leaves_nothing_behind_where_its_save_fails)
 {
   g_autofree char *in = directory ();
   g_auto (Task) worker = {0};
   g_autoptr (GError) error = NULL;
-  set_up (&worker, in,
-          (MusterTrainingStateOptions){.is_worker = TRUE, .task_id = 1, .workers_write = TRUE});
+  set_up (
+      &worker, in,
+      (MusterWorkerTrainingStateOptions){.is_worker = TRUE, .task_id = 1, .workers_write = TRUE});
   muster_session_close_quietly (worker.session);
 
-  MUSTER_EXPECT_FALSE (muster_training_state_back_up (worker.state, 5, -1, &error));
+  MUSTER_EXPECT_FALSE (muster_worker_training_state_back_up (worker.state, 5, -1, &error));
 
   MUSTER_EXPECT_TRUE (error != NULL);
-  MUSTER_EXPECT_EQ (muster_training_state_saved_epoch (worker.state), -1);
+  MUSTER_EXPECT_EQ (muster_worker_training_state_saved_epoch (worker.state), -1);
   g_autofree char *all = names (in, NULL);
   MUSTER_EXPECT_STREQ (all, "");
 }
 
 /* B000.10, D000.1 */
-MUSTER_TEST (TrainingState, says_whether_it_has_restored)
+MUSTER_TEST (WorkerTrainingState, says_whether_it_has_restored)
 {
   g_autofree char *in = directory ();
   g_auto (Task) task = {0};
   g_autoptr (GError) error = NULL, failure = NULL;
   gboolean restored = TRUE;
-  set_up (&task, in, (MusterTrainingStateOptions){0});
+  set_up (&task, in, (MusterWorkerTrainingStateOptions){0});
   set_weights (&task, 7);
 
-  MUSTER_EXPECT_TRUE (muster_training_state_restore (task.state, &restored, &error));
+  MUSTER_EXPECT_TRUE (muster_worker_training_state_restore (task.state, &restored, &error));
   MUSTER_EXPECT_FALSE (restored);
   MUSTER_EXPECT_EQ (weights (&task), 7);
-  MUSTER_EXPECT_EQ (muster_training_state_saved_epoch (task.state), -1);
+  MUSTER_EXPECT_EQ (muster_worker_training_state_saved_epoch (task.state), -1);
 
   back_up (&task, 0, 8);
   g_autofree char *data = g_build_filename (in, "chief", "ckpt-1.index", NULL);
   MUSTER_ASSERT_TRUE (g_file_set_contents (data, "garbage", -1, NULL));
   set_weights (&task, 9);
-  MUSTER_EXPECT_FALSE (muster_training_state_restore (task.state, &restored, &failure));
+  MUSTER_EXPECT_FALSE (muster_worker_training_state_restore (task.state, &restored, &failure));
   MUSTER_EXPECT_ERROR (failure, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
   MUSTER_EXPECT_EQ (weights (&task), 9);
 }
 
 /* B000.11, B000.12, D000.5 */
-MUSTER_TEST (TrainingState, begins_with_the_epoch_after_the_saved_one)
+MUSTER_TEST (WorkerTrainingState, begins_with_the_epoch_after_the_saved_one)
 {
   g_autofree char *in = directory ();
   g_auto (Task) task = {0};
-  set_up (&task, in, (MusterTrainingStateOptions){0});
+  set_up (&task, in, (MusterWorkerTrainingStateOptions){0});
   const MusterFitPosition wanted = {5, 0};
 
-  MUSTER_EXPECT_EQ (muster_training_state_initial (task.state, MUSTER_MODE_TRAIN, wanted, 3).epoch,
-                    5);
+  MUSTER_EXPECT_EQ (
+      muster_worker_training_state_initial (task.state, MUSTER_MODE_TRAIN, wanted, 3).epoch, 5);
   back_up (&task, 0, 1);
   MUSTER_EXPECT_EQ (
-      muster_training_state_initial (task.state, MUSTER_MODE_EVALUATE, wanted, 3).epoch, 5);
+      muster_worker_training_state_initial (task.state, MUSTER_MODE_EVALUATE, wanted, 3).epoch, 5);
   MUSTER_EXPECT_EQ (
-      muster_training_state_initial (task.state, MUSTER_MODE_PREDICT, wanted, 3).epoch, 5);
-  MUSTER_EXPECT_EQ (
-      muster_training_state_initial (task.state, MUSTER_MODE_TRAIN, (MusterFitPosition){0, 0}, 3)
-          .epoch,
-      1);
+      muster_worker_training_state_initial (task.state, MUSTER_MODE_PREDICT, wanted, 3).epoch, 5);
+  MUSTER_EXPECT_EQ (muster_worker_training_state_initial (task.state, MUSTER_MODE_TRAIN,
+                                                          (MusterFitPosition){0, 0}, 3)
+                        .epoch,
+                    1);
   MUSTER_EXPECT_LOG (NULL, G_LOG_LEVEL_MESSAGE,
                      "*goes on with epoch 1, where it was saved, and not with epoch 5*");
-  MUSTER_EXPECT_EQ (muster_training_state_initial (task.state, MUSTER_MODE_TRAIN, wanted, 3).epoch,
-                    1);
+  MUSTER_EXPECT_EQ (
+      muster_worker_training_state_initial (task.state, MUSTER_MODE_TRAIN, wanted, 3).epoch, 1);
   MUSTER_ASSERT_LOGGED ();
 }
 
 /* B000.16 */
-MUSTER_TEST (TrainingState, begins_with_the_batch_after_the_saved_one)
+MUSTER_TEST (WorkerTrainingState, begins_with_the_batch_after_the_saved_one)
 {
   static const struct {
     gint64 batch, n_batches, to_epoch, to_batch;
@@ -276,14 +280,15 @@ MUSTER_TEST (TrainingState, begins_with_the_batch_after_the_saved_one)
   g_autofree char *in = directory ();
   g_auto (Task) task = {0};
   g_autoptr (GError) error = NULL;
-  set_up (&task, in, (MusterTrainingStateOptions){0});
+  set_up (&task, in, (MusterWorkerTrainingStateOptions){0});
 
   for (gsize i = 0; i < G_N_ELEMENTS (cases); i++) {
     g_auto (Task) next = {0};
-    MUSTER_ASSERT_TRUE (muster_training_state_back_up (task.state, 6, cases[i].batch, &error));
-    set_up (&next, in, (MusterTrainingStateOptions){0});
-    MUSTER_ASSERT_TRUE (muster_training_state_restore (next.state, NULL, &error));
-    MusterFitPosition to = muster_training_state_initial (
+    MUSTER_ASSERT_TRUE (
+        muster_worker_training_state_back_up (task.state, 6, cases[i].batch, &error));
+    set_up (&next, in, (MusterWorkerTrainingStateOptions){0});
+    MUSTER_ASSERT_TRUE (muster_worker_training_state_restore (next.state, NULL, &error));
+    MusterFitPosition to = muster_worker_training_state_initial (
         next.state, MUSTER_MODE_TRAIN, (MusterFitPosition){0, 0}, cases[i].n_batches);
     MUSTER_EXPECT_EQ (to.epoch, cases[i].to_epoch);
     MUSTER_EXPECT_EQ (to.batch, cases[i].to_batch);
@@ -291,14 +296,15 @@ MUSTER_TEST (TrainingState, begins_with_the_batch_after_the_saved_one)
 }
 
 /* B000.13, B000.17, D000.3 */
-MUSTER_TEST (TrainingState, deletes_the_chiefs_directory_and_no_other)
+MUSTER_TEST (WorkerTrainingState, deletes_the_chiefs_directory_and_no_other)
 {
   g_autofree char *in = directory ();
   g_auto (Task) chief = {0}, worker = {0};
   g_autoptr (GError) error = NULL;
-  set_up (&chief, in, (MusterTrainingStateOptions){0});
-  set_up (&worker, in, (MusterTrainingStateOptions){.is_worker = TRUE});
-  MUSTER_EXPECT_TRUE (muster_training_state_delete_backup (chief.state, &error)); /* never there */
+  set_up (&chief, in, (MusterWorkerTrainingStateOptions){0});
+  set_up (&worker, in, (MusterWorkerTrainingStateOptions){.is_worker = TRUE});
+  MUSTER_EXPECT_TRUE (
+      muster_worker_training_state_delete_backup (chief.state, &error)); /* never there */
   back_up (&chief, 0, 1);
   g_autofree char *outside = g_build_filename (muster_test_tmpdir (), "outside", NULL);
   g_autofree char *file = g_build_filename (outside, "file", NULL);
@@ -307,11 +313,11 @@ MUSTER_TEST (TrainingState, deletes_the_chiefs_directory_and_no_other)
   MUSTER_ASSERT_TRUE (g_file_set_contents (file, "mine", -1, NULL));
   MUSTER_ASSERT_EQ (symlink (outside, link), 0);
 
-  MUSTER_EXPECT_TRUE (muster_training_state_delete_backup (worker.state, &error));
+  MUSTER_EXPECT_TRUE (muster_worker_training_state_delete_backup (worker.state, &error));
   g_autofree char *before = names (in, NULL);
-  MUSTER_EXPECT_TRUE (muster_training_state_delete_backup (chief.state, &error));
+  MUSTER_EXPECT_TRUE (muster_worker_training_state_delete_backup (chief.state, &error));
   g_autofree char *after = names (in, NULL);
-  MUSTER_EXPECT_TRUE (muster_training_state_delete_backup (chief.state, &error)); /* gone */
+  MUSTER_EXPECT_TRUE (muster_worker_training_state_delete_backup (chief.state, &error)); /* gone */
 
   MUSTER_EXPECT_NO_ERROR (error);
   MUSTER_EXPECT_STREQ (before, "chief");
@@ -365,7 +371,7 @@ fail_at_batch (gint64 epoch, gint64 batch, gpointer data, GError **error)
 static gboolean
 fit (Task *task, gboolean by_batch, GError **error)
 {
-  MusterFitCallback callbacks[] = {muster_training_state_callback (task->state),
+  MusterFitCallback callbacks[] = {muster_worker_training_state_callback (task->state),
                                    {.train_begin = note_begin,
                                     .epoch_begin = by_batch ? NULL : fail_at,
                                     .batch_end = by_batch ? fail_at_batch : NULL,
@@ -382,17 +388,17 @@ fit (Task *task, gboolean by_batch, GError **error)
 
 /* B000.15, D000.7: an interrupted epoch is trained again from its start, on the weights that it
  * began with */
-MUSTER_TEST (TrainingState, trains_an_unfinished_epoch_again)
+MUSTER_TEST (WorkerTrainingState, trains_an_unfinished_epoch_again)
 {
   g_autofree char *in = directory ();
   g_auto (Task) first = {0}, second = {0};
   g_autoptr (GError) error = NULL;
-  set_up (&first, in, (MusterTrainingStateOptions){0});
+  set_up (&first, in, (MusterWorkerTrainingStateOptions){0});
   first.fails_at_epoch = 2;
   MUSTER_EXPECT_FALSE (fit (&first, TRUE, NULL)); /* after 2.1 */
   MUSTER_EXPECT_STREQ (first.diary->str, "from 0.0: 0.0 0.1 0.2 1.0 1.1 1.2 2.0 2.1");
 
-  set_up (&second, in, (MusterTrainingStateOptions){0});
+  set_up (&second, in, (MusterWorkerTrainingStateOptions){0});
   MUSTER_EXPECT_TRUE (fit (&second, FALSE, &error));
 
   MUSTER_EXPECT_NO_ERROR (error);
@@ -403,12 +409,13 @@ MUSTER_TEST (TrainingState, trains_an_unfinished_epoch_again)
 }
 
 /* B000.16 */
-MUSTER_TEST (TrainingState, saved_by_batches_trains_none_again)
+MUSTER_TEST (WorkerTrainingState, saved_by_batches_trains_none_again)
 {
   g_autofree char *in = directory ();
   g_auto (Task) first = {0}, second = {0};
   g_autoptr (GError) error = NULL;
-  const MusterTrainingStateOptions options = {.save_freq = {.kind = MUSTER_SAVE_EVERY_N, .n = 2}};
+  const MusterWorkerTrainingStateOptions options = {
+      .save_freq = {.kind = MUSTER_SAVE_EVERY_N, .n = 2}};
   set_up (&first, in, options);
   first.fails_at_epoch = 2;
   MUSTER_EXPECT_FALSE (fit (&first, TRUE, NULL)); /* 8 batches; all of them are saved */
@@ -422,7 +429,7 @@ MUSTER_TEST (TrainingState, saved_by_batches_trains_none_again)
 }
 
 /* B000.14 */
-MUSTER_TEST (TrainingState, of_two_tasks_leaves_the_chiefs_alone)
+MUSTER_TEST (WorkerTrainingState, of_two_tasks_leaves_the_chiefs_alone)
 {
   g_autofree char *in = directory ();
   g_autofree char *left = g_build_filename (in, "workertemp_1", NULL);
@@ -430,14 +437,15 @@ MUSTER_TEST (TrainingState, of_two_tasks_leaves_the_chiefs_alone)
   g_auto (Task) chief = {0}, worker = {0};
   MUSTER_ASSERT_EQ (g_mkdir_with_parents (left, 0700), 0);
   MUSTER_ASSERT_TRUE (g_file_set_contents (file, "of an earlier run", -1, NULL));
-  set_up (&chief, in, (MusterTrainingStateOptions){0});
-  set_up (&worker, in,
-          (MusterTrainingStateOptions){.is_worker = TRUE, .task_id = 1, .workers_write = TRUE});
+  set_up (&chief, in, (MusterWorkerTrainingStateOptions){0});
+  set_up (
+      &worker, in,
+      (MusterWorkerTrainingStateOptions){.is_worker = TRUE, .task_id = 1, .workers_write = TRUE});
   chief.fails_at_epoch = worker.fails_at_epoch = 3;
 
   MUSTER_EXPECT_FALSE (fit (&chief, FALSE, NULL));
   MUSTER_EXPECT_FALSE (fit (&worker, FALSE, NULL));
-  g_clear_pointer (&worker.state, muster_training_state_free);
+  g_clear_pointer (&worker.state, muster_worker_training_state_free);
 
   g_autofree char *after = names (in, NULL);
   MUSTER_EXPECT_STREQ (after, "chief");
@@ -446,17 +454,17 @@ MUSTER_TEST (TrainingState, of_two_tasks_leaves_the_chiefs_alone)
 /* --- what goes wrong in between --- */
 
 /* D000.2 */
-MUSTER_TEST (TrainingState, keeps_the_old_one_where_the_new_one_cannot_be_read)
+MUSTER_TEST (WorkerTrainingState, keeps_the_old_one_where_the_new_one_cannot_be_read)
 {
   g_autofree char *in = directory ();
   g_auto (Task) chief = {0};
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterWatchedStorage) storage = muster_watched_storage_new ();
-  set_up (&chief, in, (MusterTrainingStateOptions){.storage = MUSTER_STORAGE (storage)});
+  set_up (&chief, in, (MusterWorkerTrainingStateOptions){.storage = MUSTER_STORAGE (storage)});
   back_up (&chief, 0, 1);
 
   muster_watched_storage_refuse (storage, "/ckpt-2.index");
-  MUSTER_EXPECT_FALSE (muster_training_state_back_up (chief.state, 1, -1, &error));
+  MUSTER_EXPECT_FALSE (muster_worker_training_state_back_up (chief.state, 1, -1, &error));
   MUSTER_EXPECT_TRUE (error != NULL);
 
   g_autofree char *there = names (in, "chief");
@@ -464,7 +472,7 @@ MUSTER_TEST (TrainingState, keeps_the_old_one_where_the_new_one_cannot_be_read)
   MUSTER_EXPECT_STREQ (there, "checkpoint ckpt-1.data-00000-of-00002 ckpt-1.data-00001-of-00002 "
                               "ckpt-1.index");
   MUSTER_EXPECT_STREQ (last, "ckpt-1");
-  MUSTER_EXPECT_EQ (muster_training_state_saved_epoch (chief.state), 0);
+  MUSTER_EXPECT_EQ (muster_worker_training_state_saved_epoch (chief.state), 0);
 }
 
 static void
@@ -474,23 +482,24 @@ replace (gpointer data)
 }
 
 /* D000.6: between the state file and the checkpoint that it names */
-MUSTER_TEST (TrainingState, reads_the_new_one_where_the_chief_has_replaced_it_meanwhile)
+MUSTER_TEST (WorkerTrainingState, reads_the_new_one_where_the_chief_has_replaced_it_meanwhile)
 {
   g_autofree char *in = directory ();
   g_auto (Task) chief = {0}, worker = {0};
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterWatchedStorage) storage = muster_watched_storage_new ();
   gboolean restored = FALSE;
-  set_up (&chief, in, (MusterTrainingStateOptions){0});
+  set_up (&chief, in, (MusterWorkerTrainingStateOptions){0});
   back_up (&chief, 0, 10);
-  set_up (&worker, in,
-          (MusterTrainingStateOptions){.is_worker = TRUE, .storage = MUSTER_STORAGE (storage)});
+  set_up (
+      &worker, in,
+      (MusterWorkerTrainingStateOptions){.is_worker = TRUE, .storage = MUSTER_STORAGE (storage)});
   muster_watched_storage_call (storage, "/ckpt-1.index", replace, &chief);
 
-  MUSTER_EXPECT_TRUE (muster_training_state_restore (worker.state, &restored, &error));
+  MUSTER_EXPECT_TRUE (muster_worker_training_state_restore (worker.state, &restored, &error));
 
   MUSTER_EXPECT_NO_ERROR (error);
   MUSTER_EXPECT_TRUE (restored);
-  MUSTER_EXPECT_EQ (muster_training_state_saved_epoch (worker.state), 1);
+  MUSTER_EXPECT_EQ (muster_worker_training_state_saved_epoch (worker.state), 1);
   MUSTER_EXPECT_EQ (weights (&worker), 11);
 }

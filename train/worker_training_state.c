@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/training_state.h"
+#include "train/worker_training_state.h"
 
 #include "bundle/checkpoint_look.h"
 #include "bundle/checkpoint_state.h"
@@ -12,7 +12,7 @@
 #define UNUSED     (-1)
 #define MOST_DEPTH 4 /* of what is removed: a save's own directories */
 
-struct _MusterTrainingState {
+struct _MusterWorkerTrainingState {
   MusterSession *session;  /* (owned) */
   MusterSaver *saver;      /* (owned) of either directory */
   MusterStorage *storage;  /* (owned) */
@@ -30,7 +30,7 @@ struct _MusterTrainingState {
 /* --- directories --- */
 
 static char *
-write_dir_for (const MusterTrainingStateOptions *options)
+write_dir_for (const MusterWorkerTrainingStateOptions *options)
 {
   g_autofree char *name = g_strdup_printf ("workertemp_%u", options->task_id);
   g_autofree char *last = g_path_get_basename (options->directory);
@@ -75,7 +75,7 @@ remove_all (MusterStorage *storage, const char *path, guint depth, GError **erro
 /* --- the object --- */
 
 static MusterSaver *
-make_saver (MusterMetaGraph *meta_graph, const MusterTrainingStateOptions *options,
+make_saver (MusterMetaGraph *meta_graph, const MusterWorkerTrainingStateOptions *options,
             MusterSavedPlace *place, GError **error)
 {
   /* Which checkpoints there are is kept here: the old one goes only after a look at the new one. */
@@ -95,11 +95,11 @@ make_saver (MusterMetaGraph *meta_graph, const MusterTrainingStateOptions *optio
   return g_steal_pointer (&saver);
 }
 
-MusterTrainingState *
-muster_training_state_new (MusterMetaGraph *meta_graph, MusterSession *session,
-                           const MusterTrainingStateOptions *options, GError **error)
+MusterWorkerTrainingState *
+muster_worker_training_state_new (MusterMetaGraph *meta_graph, MusterSession *session,
+                                  const MusterWorkerTrainingStateOptions *options, GError **error)
 {
-  g_autoptr (MusterTrainingState) self = g_new0 (MusterTrainingState, 1);
+  g_autoptr (MusterWorkerTrainingState) self = g_new0 (MusterWorkerTrainingState, 1);
 
   if (!options->directory || !*options->directory) {
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
@@ -127,7 +127,7 @@ muster_training_state_new (MusterMetaGraph *meta_graph, MusterSession *session,
 }
 
 void
-muster_training_state_free (MusterTrainingState *self)
+muster_worker_training_state_free (MusterWorkerTrainingState *self)
 {
   if (!self)
     return;
@@ -144,25 +144,25 @@ muster_training_state_free (MusterTrainingState *self)
 }
 
 const char *
-muster_training_state_read_dir (MusterTrainingState *self)
+muster_worker_training_state_read_dir (MusterWorkerTrainingState *self)
 {
   return self->read_dir;
 }
 
 const char *
-muster_training_state_write_dir (MusterTrainingState *self)
+muster_worker_training_state_write_dir (MusterWorkerTrainingState *self)
 {
   return self->write_dir;
 }
 
 gint64
-muster_training_state_saved_epoch (MusterTrainingState *self)
+muster_worker_training_state_saved_epoch (MusterWorkerTrainingState *self)
 {
   return self->place->epoch;
 }
 
 gint64
-muster_training_state_saved_batch (MusterTrainingState *self)
+muster_worker_training_state_saved_batch (MusterWorkerTrainingState *self)
 {
   return self->place->batch;
 }
@@ -171,7 +171,7 @@ muster_training_state_saved_batch (MusterTrainingState *self)
 
 /* N of what is to come: above all that lies there. */
 static gint64
-next_number (MusterTrainingState *self)
+next_number (MusterWorkerTrainingState *self)
 {
   g_auto (GStrv) there = muster_checkpoint_list (self->storage, self->write_dir, NULL);
   gint64 highest = 0;
@@ -184,7 +184,7 @@ next_number (MusterTrainingState *self)
 
 /* Only what this has written: ckpt-N. */
 static void
-remove_older (MusterTrainingState *self, const char *kept)
+remove_older (MusterWorkerTrainingState *self, const char *kept)
 {
   g_auto (GStrv) there = muster_checkpoint_list (self->storage, self->write_dir, NULL);
 
@@ -198,7 +198,7 @@ remove_older (MusterTrainingState *self, const char *kept)
 
 /* The new one is looked at, then named, and only then the old one goes (B000.7, D000.2). */
 static gboolean
-commit (MusterTrainingState *self, const char *prefix, GError **error)
+commit (MusterWorkerTrainingState *self, const char *prefix, GError **error)
 {
   g_autoptr (MusterCheckpointState) state = muster_checkpoint_state_new ();
   MusterCheckpointLook look;
@@ -218,7 +218,7 @@ commit (MusterTrainingState *self, const char *prefix, GError **error)
 }
 
 static gboolean
-write_state (MusterTrainingState *self, GError **error)
+write_state (MusterWorkerTrainingState *self, GError **error)
 {
   g_autofree char *prefix =
       muster_saver_save (self->saver, self->session, self->write_dir, next_number (self),
@@ -228,8 +228,8 @@ write_state (MusterTrainingState *self, GError **error)
 }
 
 gboolean
-muster_training_state_back_up (MusterTrainingState *self, gint64 epoch, gint64 batch,
-                               GError **error)
+muster_worker_training_state_back_up (MusterWorkerTrainingState *self, gint64 epoch, gint64 batch,
+                                      GError **error)
 {
   gint64 epoch_before = self->place->epoch, batch_before = self->place->batch;
 
@@ -254,7 +254,8 @@ muster_training_state_back_up (MusterTrainingState *self, gint64 epoch, gint64 b
 
 /* Where the chief has replaced the one that was being read, the new one is read (D000.6). */
 static gboolean
-restore_latest (MusterTrainingState *self, gboolean may_retry, gboolean *restored, GError **error)
+restore_latest (MusterWorkerTrainingState *self, gboolean may_retry, gboolean *restored,
+                GError **error)
 {
   g_autoptr (GError) failure = NULL;
   g_autofree char *prefix = muster_latest_checkpoint (self->storage, self->read_dir, &failure);
@@ -273,7 +274,8 @@ restore_latest (MusterTrainingState *self, gboolean may_retry, gboolean *restore
 }
 
 gboolean
-muster_training_state_restore (MusterTrainingState *self, gboolean *restored, GError **error)
+muster_worker_training_state_restore (MusterWorkerTrainingState *self, gboolean *restored,
+                                      GError **error)
 {
   gboolean is_restored = FALSE;
 
@@ -286,8 +288,8 @@ muster_training_state_restore (MusterTrainingState *self, gboolean *restored, GE
 }
 
 MusterFitPosition
-muster_training_state_initial (MusterTrainingState *self, MusterTrainingMode mode,
-                               MusterFitPosition wanted, gint64 n_batches)
+muster_worker_training_state_initial (MusterWorkerTrainingState *self, MusterTrainingMode mode,
+                                      MusterFitPosition wanted, gint64 n_batches)
 {
   const MusterSavedPlace *place = self->place;
 
@@ -305,7 +307,7 @@ muster_training_state_initial (MusterTrainingState *self, MusterTrainingMode mod
 }
 
 gboolean
-muster_training_state_delete_backup (MusterTrainingState *self, GError **error)
+muster_worker_training_state_delete_backup (MusterWorkerTrainingState *self, GError **error)
 {
   return self->is_worker || remove_all (self->storage, self->read_dir, 0, error);
 }
@@ -315,13 +317,13 @@ muster_training_state_delete_backup (MusterTrainingState *self, GError **error)
 static gboolean
 train_begin (MusterFitPosition *start, gint64 n_batches, gpointer user_data, GError **error)
 {
-  MusterTrainingState *self = user_data;
+  MusterWorkerTrainingState *self = user_data;
 
   self->n_batches = n_batches;
   self->since_save = 0;
-  if (!muster_training_state_restore (self, NULL, error))
+  if (!muster_worker_training_state_restore (self, NULL, error))
     return FALSE;
-  *start = muster_training_state_initial (self, MUSTER_MODE_TRAIN, *start, n_batches);
+  *start = muster_worker_training_state_initial (self, MUSTER_MODE_TRAIN, *start, n_batches);
   self->seen = start->batch;
 
   return TRUE;
@@ -330,35 +332,35 @@ train_begin (MusterFitPosition *start, gint64 n_batches, gpointer user_data, GEr
 static gboolean
 batch_end (gint64 epoch, gint64 batch, gpointer user_data, GError **error)
 {
-  MusterTrainingState *self = user_data;
+  MusterWorkerTrainingState *self = user_data;
 
   self->since_save += MAX (batch + 1 - self->seen, 0);
   self->seen = batch + 1;
   if (self->save_freq.kind != MUSTER_SAVE_EVERY_N || self->since_save < self->save_freq.n)
     return TRUE;
 
-  return muster_training_state_back_up (self, epoch, batch, error);
+  return muster_worker_training_state_back_up (self, epoch, batch, error);
 }
 
 static gboolean
 epoch_end (gint64 epoch, gpointer user_data, GError **error)
 {
-  MusterTrainingState *self = user_data;
+  MusterWorkerTrainingState *self = user_data;
 
   self->seen = 0;
 
   return self->save_freq.kind != MUSTER_SAVE_EPOCH ||
-         muster_training_state_back_up (self, epoch, UNUSED, error);
+         muster_worker_training_state_back_up (self, epoch, UNUSED, error);
 }
 
 static gboolean
 train_end (gpointer user_data, GError **error)
 {
-  return muster_training_state_delete_backup (user_data, error);
+  return muster_worker_training_state_delete_backup (user_data, error);
 }
 
 MusterFitCallback
-muster_training_state_callback (MusterTrainingState *self)
+muster_worker_training_state_callback (MusterWorkerTrainingState *self)
 {
   return (MusterFitCallback){.train_begin = train_begin,
                              .batch_end = batch_end,
