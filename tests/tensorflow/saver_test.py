@@ -2,12 +2,8 @@
 """Savers that muster_saver_build () builds: equal to TensorFlow's own, and each side reads what the
 other saves with them."""
 import glob
-import json
 import os
-import shutil
-import socket
 import subprocess
-import sys
 
 import numpy as np
 import tensorflow as tf
@@ -488,82 +484,6 @@ class Exchange(peer.TestCase):
         with open(self.run_tool("export", path, "--text")) as file:
             got = text_format.Parse(file.read(), v1.MetaGraphDef())
         self.assertEqual(got.SerializeToString(deterministic=True), wanted)
-
-
-def own_mounts():
-    """The words before a command that give it mounts of its own, or None where that isn't allowed."""
-    for way in (["unshare", "-m"], ["unshare", "-rm"]):
-        trial = [*way, "mount", "-t", "tmpfs", "none", "/tmp"]
-        if shutil.which("unshare") and subprocess.run(trial, stderr=subprocess.DEVNULL).returncode == 0:
-            return way
-    return None
-
-
-def free_port():
-    with socket.socket() as taken:
-        taken.bind(("localhost", 0))
-        return taken.getsockname()[1]
-
-
-_TASK = """
-import json, os, sys
-import tensorflow as tf
-server = tf.distribute.Server(json.loads(sys.argv[1]), job_name=sys.argv[2], task_index=0, start=True)
-print(server.target, flush=True)
-sys.stdin.read()
-os._exit(0)
-"""
-
-
-class Probe(peer.TestCase):
-    """A task of TensorFlow's that doesn't see the chief's directory is named before the save."""
-
-    def start_task(self, cluster, job, *before):
-        process = subprocess.Popen([*before, sys.executable, "-c", _TASK, json.dumps(cluster), job],
-                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, preexec_fn=peer._die_with_parent)
-        self.addCleanup(peer._end, process)
-        return peer._first_line(process, "TensorFlow's " + job)
-
-    def cluster(self, *before_ps):
-        """A worker and a parameter server; the worker's target."""
-        cluster = {job: ["localhost:%d" % free_port()] for job in ("ps", "worker")}
-        self.start_task(cluster, "ps", *before_ps)
-        return self.start_task(cluster, "worker")
-
-    def model(self):
-        bare, built = (os.path.join(self.folder(), name) for name in ("bare.meta", "built.meta"))
-        with tf.Graph().as_default():
-            with tf.device("/job:ps/task:0"):
-                reference("b", [1., 2.])
-                resource("c", [4, 5, 6])
-            with tf.device("/job:worker/task:0"):
-                resource("a", 3)
-            v1.add_to_collection(v1.GraphKeys.INIT_OP, v1.global_variables_initializer())
-            v1.train.export_meta_graph(bare)
-        build("build", bare, built, "--sharded")
-        return built
-
-    def test_names_the_task_in_another_mount_namespace(self):
-        mounts = own_mounts()
-        if mounts is None:
-            self.skipTest("mounts of one's own need root or unprivileged user namespaces")
-        folder = self.folder()
-        script = 'mount -t tmpfs none "$0" && exec "$@"'
-        target = self.cluster(*mounts, "sh", "-c", script, folder)
-        where = ["--meta-graph=" + self.model(), "--master=" + target, "--timeout=60"]
-        peer.muster("prepare", *where)
-        said = peer.muster("save", *where, "--checkpoint-dir=" + folder, code=4)
-        self.assertRegex(said, "ps:0 doesn't see '%s' of host '.*': give a directory that both see" % folder)
-        self.assertEqual(os.listdir(folder), [])
-
-    def test_is_content_where_all_tasks_see_it(self):
-        folder = self.folder()
-        where = ["--meta-graph=" + self.model(), "--master=" + self.cluster(), "--timeout=60"]
-        peer.muster("prepare", *where)
-        peer.muster("save", *where, "--checkpoint-dir=" + folder)
-        prefix = v1.train.latest_checkpoint(folder)
-        self.assertEqual(sorted(name for name, _ in tf.train.list_variables(prefix)), ["a", "b", "c"])
-        self.assertEqual([name for name in os.listdir(folder) if "probe" in name], [])
 
 
 if __name__ == "__main__":

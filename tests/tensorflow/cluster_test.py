@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A cluster of TensorFlow's whose tasks see other files than the chief does."""
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+
+import numpy as np
+import tensorflow as tf
+
+import peer
+
+v1 = tf.compat.v1
+v1.disable_v2_behavior()
+
+
+def own_mounts():
+    """The words before a command that give it mounts of its own, or None where that isn't allowed."""
+    for way in (["unshare", "-m"], ["unshare", "-rm"]):
+        trial = [*way, "mount", "-t", "tmpfs", "none", "/tmp"]
+        if shutil.which("unshare") and subprocess.run(trial, stderr=subprocess.DEVNULL).returncode == 0:
+            return way
+    return None
+
+
+def free_port():
+    with socket.socket() as taken:
+        taken.bind(("localhost", 0))
+        return taken.getsockname()[1]
+
+
+_TASK = """
+import json, os, sys
+import tensorflow as tf
+server = tf.distribute.Server(json.loads(sys.argv[1]), job_name=sys.argv[2], task_index=0, start=True)
+print(server.target, flush=True)
+sys.stdin.read()
+os._exit(0)
+"""
+
+
+class Cluster(peer.TestCase):
+    """Two tasks of TensorFlow's, one of which may see other files, and a model that lives on both."""
+
+    def start_task(self, cluster, job, *before):
+        process = subprocess.Popen([*before, sys.executable, "-c", _TASK, json.dumps(cluster), job],
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, preexec_fn=peer._die_with_parent)
+        self.addCleanup(peer._end, process)
+        return peer._first_line(process, "TensorFlow's " + job)
+
+    def cluster(self, *before_ps):
+        """A worker and a parameter server; the worker's target."""
+        cluster = {job: ["localhost:%d" % free_port()] for job in ("ps", "worker")}
+        self.start_task(cluster, "ps", *before_ps)
+        return self.start_task(cluster, "worker")
+
+    def model(self):
+        built = os.path.join(self.folder(), "built.meta")
+        with tf.Graph().as_default():
+            with tf.device("/job:ps/task:0"):
+                v1.get_variable("b", initializer=[1., 2.], use_resource=False)
+                v1.get_variable("c", initializer=[4, 5, 6], use_resource=True)
+            with tf.device("/job:worker/task:0"):
+                v1.get_variable("a", initializer=3, use_resource=True)
+            v1.add_to_collection(v1.GraphKeys.INIT_OP, v1.global_variables_initializer())
+            v1.train.Saver(sharded=True).export_meta_graph(built)
+        return built
+
+    def mounts(self):
+        mounts = own_mounts()
+        if mounts is None:
+            self.skipTest("mounts of one's own need root or unprivileged user namespaces")
+        return mounts
+
+
+class Probe(Cluster):
+    """A task of TensorFlow's that doesn't see the chief's directory is named before the save."""
+
+    def test_names_the_task_in_another_mount_namespace(self):
+        mounts = self.mounts()
+        folder = self.folder()
+        script = 'mount -t tmpfs none "$0" && exec "$@"'
+        target = self.cluster(*mounts, "sh", "-c", script, folder)
+        where = ["--meta-graph=" + self.model(), "--master=" + target, "--timeout=60"]
+        peer.muster("prepare", *where)
+        said = peer.muster("save", *where, "--checkpoint-dir=" + folder, code=4)
+        self.assertRegex(said, "ps:0 doesn't see '%s' of host '.*': give a directory that both see" % folder)
+        self.assertEqual(os.listdir(folder), [])
+
+    def test_is_content_where_all_tasks_see_it(self):
+        folder = self.folder()
+        where = ["--meta-graph=" + self.model(), "--master=" + self.cluster(), "--timeout=60"]
+        peer.muster("prepare", *where)
+        peer.muster("save", *where, "--checkpoint-dir=" + folder)
+        prefix = v1.train.latest_checkpoint(folder)
+        self.assertEqual(sorted(name for name, _ in tf.train.list_variables(prefix)), ["a", "b", "c"])
+        self.assertEqual([name for name in os.listdir(folder) if "probe" in name], [])
+
+
+class OwnEyes(Cluster):
+    """A task of TensorFlow's that reads damage where the chief reads none."""
+
+    def save(self, built, folder, values):
+        with tf.Graph().as_default():
+            saver = v1.train.import_meta_graph(built, clear_devices=True)
+            with v1.Session() as session:
+                session.run(v1.global_variables_initializer())
+                for value in values:
+                    for variable in v1.global_variables():
+                        variable.load(np.full(variable.shape, value, variable.dtype.base_dtype.as_numpy_dtype), session)
+                    saver.save(session, os.path.join(folder, "model"), global_step=value, write_meta_graph=False)
+
+    def cluster_that_sees(self, folder, damage):
+        """The cluster; the parameter server sees the newest checkpoint's data as damage makes it."""
+        seen = self.folder()
+        for name in os.listdir(folder):
+            if ".data-" in name and name.startswith("model-2"):
+                with open(os.path.join(folder, name), "rb") as whole, open(os.path.join(seen, name), "wb") as damaged:
+                    damaged.write(damage(whole.read()))
+        script = 'to=$1; shift; for f in "$0"/*; do mount --bind "$f" "$to/${f##*/}" || exit; done; exec "$@"'
+        return self.cluster(*self.mounts(), "sh", "-c", script, seen, folder)
+
+    def values_on(self, target, built):
+        with tf.Graph().as_default():
+            v1.train.import_meta_graph(built)
+            with v1.Session(target) as session:
+                return {int(value) for array in session.run(v1.global_variables()) for value in np.ravel(array)}
+
+    def check_fall_back(self, damage):
+        self.mounts()
+        folder, built = self.folder(), self.model()
+        self.save(built, folder, [1, 2])
+        target = self.cluster_that_sees(folder, damage)
+        peer.muster("prepare", "--meta-graph=" + built, "--master=" + target, "--timeout=60",
+                    "--checkpoint-dir=" + folder)
+        said = peer.muster("checkpoint", "list", folder)
+        self.assertIn("set aside: 'model-2' is whole as the chief reads it, but not as the master does", said)
+        self.assertEqual(self.values_on(target, built), {1})
+
+    def test_is_believed_about_a_checksum(self):
+        self.check_fall_back(lambda data: bytes(len(data)))
+
+    def test_is_believed_about_a_file_that_is_short(self):
+        self.check_fall_back(lambda data: data[:2])
+
+    def test_keeps_the_others_from_assigning(self):
+        self.mounts()
+        folder, built = self.folder(), self.model()
+        self.save(built, folder, [2])
+        target = self.cluster_that_sees(folder, lambda data: bytes(len(data)))
+        peer.muster("prepare", "--meta-graph=" + built, "--master=" + target, "--timeout=60",
+                    "--checkpoint-dir=" + folder, code=3)
+        with tf.Graph().as_default():
+            v1.train.import_meta_graph(built)
+            unset = v1.report_uninitialized_variables()
+            with v1.Session(target) as session:
+                self.assertEqual(len(session.run(unset)), 3)
+
+
+if __name__ == "__main__":
+    peer.main()
