@@ -10,6 +10,8 @@
 #include "tests/doubles/small_model.h"
 #include "tests/gtest_shim.h"
 
+#include <unistd.h>
+
 /* A restore by a master on a socket, which reads the files for itself: what it finds damaged, and
  * the chief doesn't, is passed over as well. Each has a store of its own with the same files. */
 
@@ -229,11 +231,12 @@ MUSTER_TEST (RestoreServed, sets_nothing_aside_that_the_master_does_not_see)
 }
 
 static char *
-write_small (const char *name, MusterCheckpointState *state)
+write_values (const char *name, MusterCheckpointState *state, const MusterSmallVariable *variables,
+              int value)
 {
   char *prefix = g_build_filename (muster_test_tmpdir (), name, NULL);
 
-  MUSTER_EXPECT_TRUE (muster_small_model_write (prefix, muster_small_variables, 2, 1, NULL));
+  MUSTER_EXPECT_TRUE (muster_small_model_write (prefix, variables, 2, value, NULL));
   g_free (state->latest);
   state->latest = g_strdup (prefix);
   g_ptr_array_add (state->all, g_strdup (prefix));
@@ -251,8 +254,8 @@ MUSTER_TEST (RestoreServed, takes_out_of_range_for_damage)
   g_autoptr (MusterMetaGraph) meta_graph = muster_small_model_new (muster_small_variables, 2, 5);
   g_autoptr (MusterSaver) saver = muster_saver_new (meta_graph, NULL, NULL);
   g_autoptr (MusterCheckpointState) state = muster_checkpoint_state_new ();
-  g_autofree char *older = write_small ("model.ckpt-1", state);
-  g_autofree char *newer = write_small ("model.ckpt-2", state);
+  g_autofree char *older = write_values ("model.ckpt-1", state, muster_small_variables, 1);
+  g_autofree char *newer = write_values ("model.ckpt-2", state, muster_small_variables, 1);
   g_auto (MusterRestored) restored = {0};
   g_autoptr (GError) error = NULL;
   muster_small_model_play (master);
@@ -281,4 +284,118 @@ MUSTER_TEST (RestoreServed, sets_nothing_aside_for_another_failure)
   MUSTER_EXPECT_ERROR (f.error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE);
   MUSTER_EXPECT_TRUE (
       muster_checkpoint_exists (MUSTER_STORAGE (f.chiefs), DIRECTORY "/model.ckpt-2"));
+}
+
+/* --- files that change while they are fed --- */
+
+/* Two batches of a variable each, called otherwise in the file. */
+#define ROWS 3400
+static const MusterSmallVariable large[] = {{"a", MUSTER_FLOAT, 2, {ROWS, 2500}},
+                                            {"b", MUSTER_FLOAT, 2, {ROWS, 2500}}},
+                                 stored[] = {{"x", MUSTER_FLOAT, 2, {ROWS, 2500}},
+                                             {"y", MUSTER_FLOAT, 2, {ROWS, 2500}}};
+
+typedef struct {
+  MusterFakeMaster *master;
+  MusterSession *session;
+  MusterMetaGraph *meta_graph;
+  MusterSaver *saver;
+  GHashTable *names;
+  MusterRestored restored;
+  GError *error;
+  int values[2]; /* assigned to "a" and "b"; 0: nothing yet */
+} Fed;
+
+static void
+spoil (const char *prefix)
+{
+  g_autofree char *path = g_strconcat (prefix, ".data-00000-of-00001", NULL);
+
+  MUSTER_EXPECT_EQ (truncate (path, 0), 0);
+  MUSTER_EXPECT_EQ (truncate (path, (off_t)(2 * ROWS * 2500 * sizeof (float))), 0);
+}
+
+/* When one variable has been assigned from the newest, the bytes of the other have changed. */
+static gboolean
+assign (G_GNUC_UNUSED MusterFakeMaster *master, const MusterStep *step,
+        G_GNUC_UNUSED MusterTensor **value, gpointer user_data, G_GNUC_UNUSED GError **error)
+{
+  Fed *f = user_data;
+  g_autofree char *newest = g_build_filename (muster_test_tmpdir (), "model.ckpt-2", NULL);
+
+  for (gsize i = 0; i < step->n_feeds; i++) {
+    const int given = *(const guint8 *)muster_tensor_data (step->feeds[i].tensor);
+    f->values[g_str_has_suffix (step->feeds[i].name, ":1")] = given;
+    if (given == NEWER)
+      spoil (newest);
+  }
+
+  return TRUE;
+}
+
+static void
+feed (Fed *f, int first)
+{
+  g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
+  g_autoptr (MusterCheckpointState) state = muster_checkpoint_state_new ();
+  f->master = muster_fake_master_new (clock);
+  f->session = muster_master_create_session (MUSTER_MASTER (f->master), NULL, NULL,
+                                             MUSTER_WAIT_FOREVER, NULL, NULL);
+  f->meta_graph = muster_small_model_new (large, 2, 5);
+  f->saver = muster_saver_new (f->meta_graph, NULL, NULL);
+  f->names = g_hash_table_new (g_str_hash, g_str_equal);
+  g_hash_table_insert (f->names, (gpointer) "a", (gpointer) "x");
+  g_hash_table_insert (f->names, (gpointer) "b", (gpointer) "y");
+  muster_fake_master_op_calls (f->master, "save/Assign_0", assign, f);
+  muster_fake_master_op_calls (f->master, "save/Assign_1", assign, f);
+  for (int value = first; value <= NEWER; value++) {
+    g_autofree char *name = g_strdup_printf ("model.ckpt-%d", value);
+    g_autofree char *prefix = write_values (name, state, stored, value);
+  }
+  MUSTER_EXPECT_TRUE (muster_checkpoint_state_write (NULL, muster_test_tmpdir (), state, NULL));
+  const MusterRestoreOptions options = {.names = f->names};
+
+  (void)muster_saver_restore_latest_with (f->saver, f->session, muster_test_tmpdir (), &options,
+                                          &f->restored, MUSTER_WAIT_FOREVER, NULL, &f->error);
+}
+
+static void
+fed_clear (Fed *f)
+{
+  muster_restored_clear (&f->restored);
+  g_clear_error (&f->error);
+  g_clear_object (&f->session);
+  g_clear_object (&f->master);
+  g_clear_object (&f->saver);
+  g_clear_pointer (&f->names, g_hash_table_unref);
+  g_clear_pointer (&f->meta_graph, muster_meta_graph_unref);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Fed, fed_clear)
+
+/* What has been assigned of it is assigned anew. */
+MUSTER_TEST (RestoreServed, passes_over_one_that_changes_while_it_is_fed)
+{
+  g_auto (Fed) f = {0};
+
+  feed (&f, OLDER);
+
+  MUSTER_ASSERT_NO_ERROR (f.error);
+  MUSTER_EXPECT_EQ (f.values[0], OLDER);
+  MUSTER_EXPECT_EQ (f.values[1], OLDER);
+  MUSTER_ASSERT_TRUE (f.restored.passed_over != NULL);
+  MUSTER_EXPECT_TRUE (strstr (f.restored.passed_over, "some variables have values of it already"));
+  MUSTER_EXPECT_TRUE (g_str_has_suffix (f.restored.passed_over,
+                                        "model.ckpt-2.bad; every variable was assigned anew"));
+}
+
+MUSTER_TEST (RestoreServed, says_that_variables_have_values_of_one_that_changed)
+{
+  g_auto (Fed) f = {0};
+
+  feed (&f, NEWER);
+
+  MUSTER_EXPECT_EQ (f.values[0] + f.values[1], NEWER); /* one of them */
+  MUSTER_EXPECT_ERROR (f.error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
+  MUSTER_EXPECT_TRUE (f.error &&
+                      strstr (f.error->message, "some variables have values of it already"));
 }
