@@ -241,35 +241,53 @@ muster_preemption_note_durable (MusterPreemption *self, gint64 step, const char 
   g_mutex_unlock (&self->lock);
 }
 
+static char *
+describe_locked (MusterPreemption *self, gint64 left_us, gboolean in_step)
+{
+  g_autofree char *takes = muster_format_duration (MAX (self->needed_us, 0));
+  g_autofree char *left = muster_format_duration (left_us);
+  g_autofree char *grace = muster_format_duration (self->grace_us);
+  g_autofree char *size = muster_format_size (self->needed_bytes);
+
+  return g_strdup_printf (
+      "%sa checkpoint of about %s takes about %s, and %s of the %s grace %s left "
+      "to save in",
+      in_step ? "the step that was running took too long: " : "", size, takes, left, grace,
+      left_us == 0 ? "is" : "are");
+}
+
+gboolean
+muster_preemption_fits_locked (MusterPreemption *self, gint64 needed_us, guint64 bytes,
+                               gboolean in_step)
+{
+  gint64 now_us = muster_clock_now_us (self->clock);
+  gint64 left_us = MAX (muster_preemption_deadline_locked (self) - now_us, 0);
+
+  self->needed_us = needed_us;
+  self->needed_bytes = bytes;
+  self->needs_us = needed_us < 0 ? -1 : now_us - self->requested_us + needed_us + self->reserve_us;
+  self->is_refused = in_step || needed_us > left_us || left_us == 0;
+  if (self->is_refused && !self->why)
+    self->why = describe_locked (self, left_us, in_step);
+
+  return !self->is_refused;
+}
+
 /* The save at the end: may it begin? Where nobody knows how long it takes it is tried, as it is
  * given up in time. */
 static gboolean
-may_begin (MusterPreemption *self, gint64 step, GError **error)
+may_begin (MusterPreemption *self, GError **error)
 {
   guint64 bytes = 0;
   gint64 needed_us = muster_preemption_estimate (self, &bytes);
 
   g_mutex_lock (&self->lock);
-  gint64 now_us = muster_clock_now_us (self->clock);
-  gint64 left_us = MAX (muster_preemption_deadline_locked (self) - now_us, 0);
-  self->needed_us = needed_us;
-  self->needed_bytes = bytes;
-  self->needs_us = needed_us < 0 ? -1 : now_us - self->requested_us + needed_us + self->reserve_us;
-  self->stopped_step = step;
-  self->is_refused = needed_us > left_us || left_us == 0;
-  g_autofree char *takes = muster_format_duration (MAX (needed_us, 0));
-  g_autofree char *left = muster_format_duration (left_us);
-  g_autofree char *grace = muster_format_duration (self->grace_us);
-  g_autofree char *size = muster_format_size (bytes);
-  gboolean is_refused = self->is_refused;
+  gboolean fits = muster_preemption_fits_locked (self, needed_us, bytes, FALSE);
+  if (!fits)
+    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED, self->why);
   g_mutex_unlock (&self->lock);
-  if (!is_refused)
-    return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
-               "a checkpoint of about %s takes about %s, and %s of the %s grace %s left to save in",
-               size, takes, left, grace, left_us == 0 ? "is" : "are");
 
-  return FALSE;
+  return fits;
 }
 
 static gboolean
@@ -327,7 +345,7 @@ muster_preemption_save (MusterPreemption *self, MusterSaver *saver, MusterSessio
   g_mutex_lock (&self->lock);
   gint64 deadline_us = is_last ? muster_preemption_deadline_locked (self) : MUSTER_WAIT_FOREVER;
   g_mutex_unlock (&self->lock);
-  if (!is_last || may_begin (self, step, &failure)) {
+  if (!is_last || may_begin (self, &failure)) {
     begin_saving (self);
     is_done = save_measured (self, saver, session, directory, step, saved, deadline_us, &failure);
   }
@@ -371,5 +389,5 @@ muster_preemption_init (MusterPreemption *self)
   self->nudge = g_cancellable_new ();
   self->event_fd = -1;
   self->needed_us = self->needs_us = -1;
-  self->stopped_step = self->durable_step = -1;
+  self->durable_step = -1;
 }

@@ -93,13 +93,14 @@ see_to_it (MusterPreemption *self)
     g_mutex_lock (&self->lock);
     gint64 needed_us = saver ? muster_preemption_known_locked (self, bytes) : 0;
     gint64 cancel_us = cancel_at_locked (self, needed_us);
+    gboolean is_late = cancel_us > 0 && muster_clock_now_us (self->clock) >= cancel_us;
+    if (is_late && saver && !self->is_saving)
+      (void)muster_preemption_fits_locked (self, needed_us, bytes, TRUE);
     g_mutex_unlock (&self->lock);
-    if (cancel_us == 0)
-      return;
-    if (muster_clock_now_us (self->clock) >= cancel_us) {
+    if (is_late)
       g_cancellable_cancel (self->cancellable);
+    if (is_late || cancel_us == 0)
       return;
-    }
     (void)muster_clock_wait_until (self->clock, cancel_us, nudge, NULL);
   }
 }

@@ -416,8 +416,9 @@ MUSTER_TEST (Preemption, ends_a_step_that_would_leave_no_time_for_the_save)
   MUSTER_EXPECT_TRUE (muster_preemption_explains (job.preemption, failure));
   MUSTER_EXPECT_FALSE (muster_monitored_session_finish (job.monitored.session, failure, NULL));
   MUSTER_EXPECT_TRUE (muster_preemption_report (job.preemption, &report));
-  MUSTER_EXPECT_EQ (report.outcome, MUSTER_PREEMPTION_GIVEN_UP);
+  MUSTER_EXPECT_EQ (report.outcome, MUSTER_PREEMPTION_NOT_BEGUN);
   MUSTER_EXPECT_EQ (report.durable_step, 0);
+  MUSTER_EXPECT_TRUE (strstr (report.why, "the step that was running took too long") != NULL);
 }
 
 static gpointer
