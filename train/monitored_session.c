@@ -7,7 +7,9 @@
 
 #define DEFAULT_WAIT_US  (30 * 60 * MUSTER_SECOND)
 #define DEFAULT_GRACE_US (120 * MUSTER_SECOND)
-#define ASK_LEASE_US     (5 * MUSTER_SECOND)
+/* Who is cancelled doesn't wait for a master that says nothing. */
+#define HASTY_CLOSE_US (200 * MUSTER_MILLISECOND)
+#define ASK_LEASE_US   (5 * MUSTER_SECOND)
 
 static const MusterRetryPolicy default_recovery = {
     .budget = {[MUSTER_FAILURE_UNREACHABLE] = 10, [MUSTER_FAILURE_LOST_SESSION] = 10},
@@ -82,7 +84,10 @@ close_session (MusterMonitoredSession *self)
 {
   if (!self->session)
     return;
-  muster_session_close_quietly (self->session);
+  if (g_cancellable_is_cancelled (self->cancellable))
+    muster_session_close_quietly_within (self->session, HASTY_CLOSE_US);
+  else
+    muster_session_close_quietly (self->session);
   g_clear_object (&self->session);
 }
 

@@ -20,8 +20,9 @@ struct _MusterRunContext {
   GPtrArray *feeders;  /* (owned) (element-type MusterHook) one for each feed of a hook */
   GByteArray *options; /* (owned) of the hooks */
   GBytes *metadata;    /* (owned) (nullable) */
-  guint step_at;       /* where the global step is among the fetches */
-  gint64 step_now;     /* -1: not asked for yet */
+  GCancellable *cancellable; /* (not owned) (nullable) the run's */
+  guint step_at;             /* where the global step is among the fetches */
+  gint64 step_now;           /* -1: not asked for yet */
   gboolean wants_stop;
 };
 
@@ -214,6 +215,7 @@ muster_run_context_run (MusterRunContext *self, GCancellable *cancellable, GErro
   g_autoptr (GBytes) merged = NULL;
   MusterStep step = *self->step;
 
+  self->cancellable = cancellable;
   if (self->feeders->len > 0 && !check_feeds (self, error))
     return FALSE;
   step.fetches = (const char *const *)self->fetches->pdata;
@@ -281,8 +283,9 @@ muster_run_context_step_now (MusterRunContext *self, GError **error)
                          "The model has no global step");
     return -1;
   }
-  g_autoptr (MusterTensor) value = muster_session_fetch (
-      self->session, self->global_step, muster_deadline_after (now_us, LOOK_US), NULL, error);
+  g_autoptr (MusterTensor) value =
+      muster_session_fetch (self->session, self->global_step,
+                            muster_deadline_after (now_us, LOOK_US), self->cancellable, error);
   if (!value)
     return -1;
   self->step_now = muster_step_of (value);

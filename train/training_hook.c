@@ -52,6 +52,15 @@ now_us (TrainingHook *self)
   return muster_clock_now_us (self->clock);
 }
 
+/* Who is preempted waits for nobody: (nullable). */
+static GCancellable *
+cancellable_of (TrainingHook *self)
+{
+  MusterPreemption *preemption = self->training->preemption;
+
+  return preemption ? muster_preemption_cancellable (preemption) : NULL;
+}
+
 static gint64
 in_us (TrainingHook *self, gint64 timeout_us)
 {
@@ -77,7 +86,8 @@ announce (TrainingHook *self, MusterChiefPhase phase, gint64 timeout_us, GError 
   announcement.phase = phase;
   announcement.step = self->state.step;
 
-  return muster_lease_announce (self->lease, &announcement, in_us (self, timeout_us), NULL, error);
+  return muster_lease_announce (self->lease, &announcement, in_us (self, timeout_us),
+                                cancellable_of (self), error);
 }
 
 /* Says how far it is, where that is due; FALSE only where the lease is lost. What doesn't reach the
@@ -163,7 +173,7 @@ static gint64
 read_step (TrainingHook *self, MusterSession *session, GError **error)
 {
   return muster_read_global_step (session, self->training->scaffold, in_us (self, READ_STEP_US),
-                                  NULL, error);
+                                  cancellable_of (self), error);
 }
 
 /* Whoever saved there before is refused from now on, not only from the first save on. */
