@@ -205,6 +205,8 @@ beat (MusterCoordinator *self, gpointer user_data, GError **error)
   beats->at[beats->n++] = muster_fake_clock_elapsed_us (beats->clock) / MUSTER_SECOND;
   if (beats->n == 2)
     muster_fake_clock_pass (beats->clock, 25 * MUSTER_SECOND); /* it is late */
+  if (beats->n == beats->of)
+    muster_fake_clock_hold (beats->clock); /* the grace lasts until this thread has ended */
   if (beats->n == beats->of && beats->failure) {
     g_propagate_error (error, g_error_copy (beats->failure));
     return FALSE;

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A hook of one's own: it stops the training of a model once its loss is low enough.
+ *
+ *   bazel run //examples/hook -- MODEL.meta 0.01 */
+#include "engine/local_master.h"
+#include "train/monitored_training.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* --- the hook --- */
+
+static gboolean
+is_not_good_enough (MusterTensor *loss, gint64 step, gpointer user_data, GError **error)
+{
+  const double *wanted = user_data;
+  double value = *(const float *)muster_tensor_data (loss);
+
+  (void)error; /* FALSE with an error would end the training as failed */
+  printf ("step %" G_GINT64_FORMAT ": %g\n", step, value);
+
+  return value > *wanted; /* FALSE asks for a stop */
+}
+
+/* --- what it is used in --- */
+
+static gboolean
+feed (MusterTensor **feeds, gpointer user_data, GError **error)
+{
+  const gint64 dims[] = {2};
+  const float x[] = {1, 2}, y[] = {3, 5};
+
+  (void)user_data;
+  feeds[0] = muster_tensor_new_from_data (MUSTER_FLOAT, 1, dims, x, sizeof x, error);
+  feeds[1] = muster_tensor_new_from_data (MUSTER_FLOAT, 1, dims, y, sizeof y, error);
+
+  return feeds[0] && feeds[1];
+}
+
+static gboolean
+train (const char *path, double wanted, GError **error)
+{
+  static const char *const inputs[] = {"x:0", "y:0", NULL};
+  g_autoptr (MusterScaffold) scaffold = muster_scaffold_load (path, error);
+  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  g_autoptr (MusterHook) input = muster_feed_func_hook_new (inputs, feed, NULL, NULL);
+  g_autoptr (MusterHook) stop =
+      muster_hook_new_for_step ("loss:0", is_not_good_enough, &wanted, NULL);
+  MusterHook *const hooks[] = {input, stop};
+
+  if (!scaffold)
+    return FALSE;
+  MusterMonitoredTrainingOptions options = {
+      .scaffold = scaffold, .master = master, .hooks = hooks, .n_hooks = 2};
+  g_autoptr (MusterMonitoredSession) session =
+      muster_monitored_training_session_new (&options, NULL, NULL, error);
+  const char *targets[] = {muster_scaffold_train_op (scaffold)};
+  MusterStep step = {.targets = targets, .n_targets = 1};
+  g_autoptr (GError) failure = NULL;
+
+  while (session && !muster_monitored_session_should_stop (session) && !failure)
+    (void)muster_monitored_session_run (session, &step, NULL, NULL, &failure);
+
+  return session && muster_monitored_session_finish (session, failure, error);
+}
+
+int
+main (int argc, char **argv)
+{
+  g_autoptr (GError) error = NULL;
+
+  if (argc != 3) {
+    fprintf (stderr, "usage: hook MODEL.meta LOSS\n");
+    return 3;
+  }
+  if (train (argv[1], g_ascii_strtod (argv[2], NULL), &error))
+    return 0;
+  fprintf (stderr, "hook: %s\n", error->message);
+
+  return 4;
+}
