@@ -140,6 +140,38 @@ MUSTER_TEST (BundleWriter, names_are_unique_and_slices_fit_together)
   MUSTER_EXPECT_FALSE (muster_bundle_writer_add (writer, "late", two, NULL));
 }
 
+MUSTER_TEST (BundleWriter, takes_all_at_once_and_some_more)
+{
+  static const char *const texts[] = {"b", "a/longer", "a", NULL}, *const twice[] = {"a", "a",
+                                                                                     NULL};
+  static const char *const empty[] = {"a", "", NULL}, *const bytes[] = {"\xff", NULL};
+  g_autofree char *prefix = in_tmpdir ("all");
+  g_autoptr (MusterBundleWriter) writer = muster_bundle_writer_new (NULL, prefix, NULL);
+  g_autoptr (MusterTensor) vector = muster_tensor_new_strv (texts);
+  g_autoptr (MusterBundleNames) names = muster_bundle_names_new (vector);
+  MusterTensor *tensors[3];
+  for (int i = 0; i < 3; i++)
+    tensors[i] = counting_int32 (1, (const gint64[]){i + 1}, i);
+  MUSTER_EXPECT_TRUE (muster_bundle_writer_add_all (writer, names, tensors, NULL));
+  MUSTER_EXPECT_FALSE (muster_bundle_writer_add (writer, "a/longer", tensors[0], NULL));
+  MUSTER_EXPECT_TRUE (muster_bundle_writer_add (writer, "a/between", tensors[0], NULL));
+  MUSTER_EXPECT_TRUE (muster_bundle_writer_finish (writer, NULL));
+  g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (NULL, prefix, NULL);
+  for (int i = 0; i < 3; i++) {
+    g_autoptr (MusterTensor) read = muster_bundle_reader_read (reader, texts[i], NULL);
+    MUSTER_EXPECT_TRUE (read != NULL && muster_tensor_equal (read, tensors[i]));
+    muster_tensor_unref (tensors[i]);
+  }
+  MUSTER_EXPECT_TRUE (muster_bundle_reader_verify (reader, NULL, NULL, NULL, NULL));
+
+  const char *const *const refused[] = {twice, empty, bytes};
+  for (gsize i = 0; i < G_N_ELEMENTS (refused); i++) {
+    g_autoptr (MusterTensor) wrong = muster_tensor_new_strv (refused[i]);
+    g_autoptr (MusterBundleNames) none = muster_bundle_names_new (wrong);
+    MUSTER_EXPECT_TRUE (none == NULL);
+  }
+}
+
 MUSTER_TEST (BundleWriter, a_directory_that_is_not_there_is_an_error_with_its_path)
 {
   g_autoptr (GError) error = NULL;

@@ -130,6 +130,42 @@ MUSTER_TEST (checkpoint_kernels, restore_what_was_saved)
                       "Expected to restore a tensor of type int64, got a tensor of type float");
 }
 
+/* What is remembered of one step's names is no other's. */
+MUSTER_TEST (checkpoint_kernels, save_under_the_names_of_each_step)
+{
+  static const char *const names[][3] = {{"b", "a", NULL}, {"c", "b", NULL}, {"d", "d", NULL}};
+  g_autofree char *prefix = g_build_filename (muster_test_tmpdir (), "model.ckpt-5", NULL);
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+  add_save (b, "save", prefix, "prefix");
+  g_autoptr (MusterSession) session = session_of (b);
+  MUSTER_ASSERT_NOT_NULL (session);
+
+  for (gsize i = 0; i < G_N_ELEMENTS (names); i++) {
+    g_autoptr (GError) error = NULL;
+    g_autoptr (MusterTensor) fed = muster_tensor_new_strv (names[i]);
+    const MusterFeed feed = {"names:0", fed};
+    const char *target = "save";
+    const MusterStep step = {.feeds = &feed,
+                             .n_feeds = 1,
+                             .targets = &target,
+                             .n_targets = 1,
+                             .deadline_us = MUSTER_WAIT_FOREVER};
+    const gboolean is_saved = muster_session_run (session, &step, NULL, NULL, NULL, &error);
+    MUSTER_TRACE ("step %d", (int)i);
+    MUSTER_EXPECT_EQ (is_saved, i < 2);
+    if (i == 2) {
+      MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_ALREADY_EXISTS);
+      continue;
+    }
+    g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (NULL, prefix, NULL);
+    g_autoptr (MusterTensor) number = muster_bundle_reader_read (reader, names[i][0], NULL);
+    g_autoptr (MusterTensor) words = muster_bundle_reader_read (reader, names[i][1], NULL);
+    MUSTER_EXPECT_EQ (muster_bundle_reader_n_entries (reader), (gsize)2);
+    MUSTER_EXPECT_EQ (muster_tensor_dtype (number), MUSTER_FLOAT);
+    MUSTER_EXPECT_EQ (muster_tensor_dtype (words), MUSTER_STRING);
+  }
+}
+
 MUSTER_TEST (checkpoint_kernels, merge_the_shards_of_a_sharded_saver)
 {
   g_autofree char *folder = g_build_filename (muster_test_tmpdir (), "part", NULL);

@@ -16,6 +16,36 @@ find (MusterResources *resources, const char *name, gboolean is_resource, Muster
   return muster_resources_variable (resources, &wanted, error);
 }
 
+/* What was seen is found without a look-up, as long as it is there. */
+MUSTER_TEST (Variable, one_that_was_seen_is_found_anew_once_it_has_gone)
+{
+  static const Tensorflow__NodeDef def = TENSORFLOW__NODE_DEF__INIT;
+  MusterVariableSeen seen = {0};
+  MusterVariableWanted wanted = {
+      .container = "localhost", .name = "v", .dtype = MUSTER_FLOAT, .def = &def, .seen = &seen};
+  g_autoptr (MusterResources) resources = muster_resources_new ();
+  g_autoptr (MusterResources) others = muster_resources_new ();
+  g_autoptr (MusterVariable) first = muster_resources_variable (resources, &wanted, NULL);
+  g_autoptr (MusterVariable) again = muster_resources_variable (resources, &wanted, NULL);
+  MUSTER_EXPECT_TRUE (first == again && seen.variable == first);
+
+  g_autoptr (MusterVariable) other = muster_resources_variable (others, &wanted, NULL);
+  MUSTER_EXPECT_TRUE (other != first);
+
+  muster_resources_clear (resources, NULL);
+  g_autoptr (MusterVariable) fresh = muster_resources_variable (resources, &wanted, NULL);
+  MUSTER_EXPECT_TRUE (fresh != first);
+
+  /* One without a value makes way for another dtype. */
+  wanted.dtype = MUSTER_INT32;
+  wanted.seen = NULL;
+  g_autoptr (MusterVariable) number = muster_resources_variable (resources, &wanted, NULL);
+  wanted.dtype = MUSTER_FLOAT;
+  wanted.seen = &seen;
+  g_autoptr (MusterVariable) last = muster_resources_variable (resources, &wanted, NULL);
+  MUSTER_EXPECT_TRUE (last != fresh && muster_variable_dtype (last) == MUSTER_FLOAT);
+}
+
 MUSTER_TEST (Variable, an_update_leaves_a_snapshot_alone)
 {
   g_autoptr (MusterResources) resources = muster_resources_new ();
