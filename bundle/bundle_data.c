@@ -115,10 +115,15 @@ gboolean
 muster_bundle_data_check_place (MusterBundleData *self, const MusterIndexEntry *entry,
                                 GError **error)
 {
+  g_autoptr (MusterDataFile) file = muster_bundle_data_open (self, entry->entry.shard, error);
+  return file != NULL && muster_data_file_check_place (file, self, entry, error);
+}
+
+gboolean
+muster_data_file_check_place (const MusterDataFile *file, MusterBundleData *self,
+                              const MusterIndexEntry *entry, GError **error)
+{
   const MusterBundleEntry *e = &entry->entry;
-  g_autoptr (MusterDataFile) file = muster_bundle_data_open (self, e->shard, error);
-  if (file == NULL)
-    return FALSE;
   if ((guint64)e->offset > file->size || (guint64)e->size > file->size - (guint64)e->offset)
     return muster_bundle_data_damaged (self, entry,
                                        "lies behind the file's end: the file was cut off", error);

@@ -35,6 +35,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterDataFile, muster_data_file_unref)
  * taken for them. */
 gboolean muster_bundle_data_check_place (MusterBundleData *self, const MusterIndexEntry *entry,
                                          GError **error);
+/* The same of a file that is open. */
+gboolean muster_data_file_check_place (const MusterDataFile *file, MusterBundleData *data,
+                                       const MusterIndexEntry *entry, GError **error);
 
 /* What is to be read: the bytes of an entry, or a gap between entries. */
 typedef struct {

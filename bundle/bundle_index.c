@@ -244,6 +244,104 @@ check_place (const MusterBundleIndex *self, const MusterBundleEntry *entry, cons
   return TRUE;
 }
 
+/* "dim { size: N }" as it stands in most shapes. */
+static gboolean
+read_plain_dim (MusterProtoReader reader, gint64 *size)
+{
+  enum { SIZE = 1 };
+  MusterProtoField field;
+  *size = 0;
+  if (muster_proto_at_end (&reader))
+    return TRUE;
+  if (!muster_proto_read_field (&reader, &field) || field.number != SIZE ||
+      field.type != MUSTER_WIRE_VARINT)
+    return FALSE;
+  *size = (gint64)field.value;
+  return muster_proto_at_end (&reader);
+}
+
+static gboolean
+read_plain_shape (MusterBundleIndex *self, MusterProtoReader reader, MusterBundleEntry *entry)
+{
+  enum { DIM = 2 };
+  gint64 dims[MUSTER_MAX_DIMS];
+  MusterProtoField field;
+  int n = 0;
+  for (; muster_proto_read_field (&reader, &field); n++)
+    if (n == MUSTER_MAX_DIMS || field.number != DIM || field.type != MUSTER_WIRE_BYTES ||
+        !read_plain_dim (muster_proto_reader (field.data, field.size), &dims[n]))
+      return FALSE;
+  if (!muster_proto_at_end (&reader) || muster_shape_n_elements (n, dims) < 0)
+    return FALSE;
+  entry->n_dims = n;
+  if (n > 0)
+    entry->dims = copy_in (self->arena, dims, (gsize)n * sizeof *dims);
+  return TRUE;
+}
+
+static gboolean
+read_plain_field (MusterBundleIndex *self, const MusterProtoField *field, MusterBundleEntry *entry)
+{
+  const guint8 type = field->type;
+  switch (field->number) {
+  case ENTRY_DTYPE:
+    entry->dtype = (MusterDType)(gint32)field->value;
+    return type == MUSTER_WIRE_VARINT;
+  case ENTRY_SHAPE:
+    return type == MUSTER_WIRE_BYTES &&
+           read_plain_shape (self, muster_proto_reader (field->data, field->size), entry);
+  case ENTRY_SHARD_ID:
+    entry->shard = (gint32)field->value;
+    return type == MUSTER_WIRE_VARINT;
+  case ENTRY_OFFSET:
+    entry->offset = (gint64)field->value;
+    return type == MUSTER_WIRE_VARINT;
+  case ENTRY_SIZE:
+    entry->size = (gint64)field->value;
+    return type == MUSTER_WIRE_VARINT;
+  case ENTRY_CRC32C:
+    entry->crc32c = (guint32)field->value;
+    return type == MUSTER_WIRE_FIXED32;
+  default:
+    return FALSE;
+  }
+}
+
+/* An entry as nearly all are, of which there may be a great many: each field once at most, in
+ * order, and no slices. FALSE: it takes unpacking to tell what it is, or what is wrong with it. */
+static gboolean
+read_plain_entry (MusterBundleIndex *self, const guint8 *value, gsize size,
+                  MusterBundleEntry *entry)
+{
+  MusterProtoReader reader = muster_proto_reader (value, size);
+  MusterProtoField field;
+  guint32 last = 0;
+  static const gint64 no_dims[1];
+  *entry = (MusterBundleEntry){.dims = no_dims};
+  for (; muster_proto_read_field (&reader, &field); last = field.number)
+    if (field.number <= last || !read_plain_field (self, &field, entry))
+      return FALSE;
+  return muster_proto_at_end (&reader);
+}
+
+static gboolean
+unpack_entry (MusterBundleIndex *self, const char *name, const guint8 *value, gsize size,
+              MusterIndexEntry *loaded, GError **error)
+{
+  const Tensorflow__BundleEntryProto *proto = muster_unpack (
+      &tensorflow__bundle_entry_proto__descriptor, value, size, self->arena, name, error);
+  if (proto == NULL)
+    return FALSE;
+  loaded->entry = (MusterBundleEntry){.dtype = (MusterDType)proto->dtype,
+                                      .shard = proto->shard_id,
+                                      .offset = proto->offset,
+                                      .size = proto->size,
+                                      .crc32c = proto->crc32c,
+                                      .is_sliced = proto->n_slices > 0};
+  return load_shape (self, proto->shape, name, &loaded->entry, error) &&
+         load_slices (self, proto, name, loaded, error);
+}
+
 static gboolean
 load_entry (MusterBundleIndex *self, const guint8 *key, gsize key_size, const guint8 *value,
             gsize size, GError **error)
@@ -255,20 +353,11 @@ load_entry (MusterBundleIndex *self, const guint8 *key, gsize key_size, const gu
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS, "a tensor's name is not UTF-8");
     return FALSE;
   }
-  const Tensorflow__BundleEntryProto *proto = muster_unpack (
-      &tensorflow__bundle_entry_proto__descriptor, value, size, self->arena, name, error);
-  if (proto == NULL)
+  if (!read_plain_entry (self, value, size, &loaded.entry) &&
+      !unpack_entry (self, name, value, size, &loaded, error))
     return FALSE;
-  loaded.entry = (MusterBundleEntry){.name = is_part ? "" : name,
-                                     .dtype = (MusterDType)proto->dtype,
-                                     .shard = proto->shard_id,
-                                     .offset = proto->offset,
-                                     .size = proto->size,
-                                     .crc32c = proto->crc32c,
-                                     .is_sliced = proto->n_slices > 0};
-  if (!load_shape (self, proto->shape, name, &loaded.entry, error) ||
-      !load_slices (self, proto, name, &loaded, error) ||
-      (!loaded.entry.is_sliced && !check_place (self, &loaded.entry, name, error)))
+  loaded.entry.name = is_part ? "" : name;
+  if ((!loaded.entry.is_sliced && !check_place (self, &loaded.entry, name, error)))
     return FALSE;
   g_array_append_val (self->entries, loaded);
   if (is_part)

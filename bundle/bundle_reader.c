@@ -28,8 +28,10 @@ typedef struct {
   MusterBundleReader *reader;
   Request *requests; /* (owned) */
   gsize n;
-  GHashTable *sources; /* (owned) (element-type MusterIndexEntry Source) */
-  GArray *spans;       /* (owned) (element-type MusterDataSpan) what is to be read */
+  GHashTable *sources;  /* (owned) (element-type MusterIndexEntry Source) */
+  GArray *spans;        /* (owned) (element-type MusterDataSpan) what is to be read */
+  MusterDataFile *file; /* (owned) (nullable) the last one that was looked at */
+  gint32 shard;
 } Plan;
 
 MusterBundleReader *
@@ -90,6 +92,13 @@ muster_bundle_reader_entry (MusterBundleReader *self, gsize index)
   g_return_val_if_fail (index < muster_bundle_reader_n_entries (self), NULL);
   return &g_array_index (self->index->entries, MusterIndexEntry, self->index->n_parts + index)
               .entry;
+}
+
+gsize
+muster_bundle_reader_index_of (MusterBundleReader *self, const MusterBundleEntry *entry)
+{
+  const MusterIndexEntry *first = (const MusterIndexEntry *)self->index->entries->data;
+  return (gsize)((const MusterIndexEntry *)entry - first) - self->index->n_parts;
 }
 
 const MusterBundleEntry *
@@ -194,6 +203,7 @@ plan_clear (Plan *self)
   g_free (self->requests);
   g_hash_table_unref (self->sources);
   g_array_unref (self->spans);
+  muster_data_file_unref (self->file);
 }
 
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Plan, plan_clear)
@@ -209,6 +219,35 @@ has_memory (gconstpointer memory, const MusterIndexEntry *entry, GError **error)
   return FALSE;
 }
 
+/* Its file is mostly that of the one before. */
+static gboolean
+check_place (Plan *self, const MusterIndexEntry *entry, GError **error)
+{
+  MusterBundleData *data = self->reader->data;
+  if (self->file == NULL || self->shard != entry->entry.shard) {
+    g_clear_pointer (&self->file, muster_data_file_unref);
+    self->shard = entry->entry.shard;
+    self->file = muster_bundle_data_open (data, self->shard, error);
+  }
+  return self->file != NULL && muster_data_file_check_place (self->file, data, entry, error);
+}
+
+/* Numbers that are wanted as they are stored are read right into their tensor. */
+static gboolean
+add_stored (Plan *self, Request *request, GError **error)
+{
+  const MusterBundleEntry *e = &request->whole->entry;
+  if (!check_place (self, request->whole, error))
+    return FALSE;
+  request->tensor = muster_tensor_try_new (e->dtype, e->n_dims, e->dims, error);
+  if (request->tensor == NULL)
+    return FALSE;
+  const MusterDataSpan span =
+      muster_data_span (request->whole, muster_tensor_data_mutable (request->tensor));
+  g_array_append_val (self->spans, span);
+  return TRUE;
+}
+
 /* Reads an entry whole, once, whoever wants something of it. */
 static gboolean
 add_source (Plan *self, const MusterIndexEntry *entry, GError **error)
@@ -216,7 +255,7 @@ add_source (Plan *self, const MusterIndexEntry *entry, GError **error)
   const MusterBundleEntry *e = &entry->entry;
   if (g_hash_table_contains (self->sources, entry))
     return TRUE;
-  if (!muster_bundle_data_check_place (self->reader->data, entry, error))
+  if (!check_place (self, entry, error))
     return FALSE;
   Source *source = g_new0 (Source, 1);
   source->entry = entry;
@@ -289,7 +328,8 @@ add_request (Plan *self, Request *request, const MusterIndexEntry *whole, const 
   const int n_dims = whole->entry.n_dims;
   if (!whole->entry.is_sliced && muster_slice_is_whole (n_dims, whole->entry.dims, wanted)) {
     request->is_stored = TRUE;
-    return add_source (self, whole, error);
+    return whole->entry.dtype == MUSTER_STRING ? add_source (self, whole, error)
+                                               : add_stored (self, request, error);
   }
   const gsize size = (gsize)n_dims * sizeof (MusterExtent);
   request->wanted = g_memdup2 (wanted, size);
@@ -375,6 +415,8 @@ join_numbers (const Plan *self, Request *request)
 static MusterTensor *
 answer (const Plan *self, Request *request)
 {
+  if (request->is_stored && request->tensor != NULL)
+    return g_steal_pointer (&request->tensor);
   if (request->is_stored) {
     const Source *source = g_hash_table_lookup (self->sources, request->whole);
     return muster_tensor_ref (source->tensor);

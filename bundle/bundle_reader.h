@@ -43,6 +43,8 @@ gsize muster_bundle_reader_n_entries (MusterBundleReader *self);
 const MusterBundleEntry *muster_bundle_reader_entry (MusterBundleReader *self, gsize index);
 
 /* The entry of a name, or NULL. */
+/* Which of them an entry is that the reader gave. */
+gsize muster_bundle_reader_index_of (MusterBundleReader *self, const MusterBundleEntry *entry);
 const MusterBundleEntry *muster_bundle_reader_find (MusterBundleReader *self, const char *name);
 
 /* Of a tensor that is_sliced: how many slices it lies in, and the i-th of them, "0,3:-" (transfer

@@ -238,11 +238,13 @@ compare_one (MusterMatch *self, guint index, const MusterRestoreOptions *options
 {
   const MusterWanted *wanted = &g_array_index (self->plan->wanted, MusterWanted, index);
   guint n_called = 0;
-  const MusterBundleEntry *entry = entry_for (self, options, wanted->name, &n_called);
+  const MusterBundleEntry *entry = self->entries[index];
+  gboolean is_renamed = !entry;
   gint64 dims[MUSTER_MAX_DIMS];
   gboolean reshaped = FALSE;
 
-  self->entries[index] = entry;
+  if (!entry)
+    entry = self->entries[index] = entry_for (self, options, wanted->name, &n_called);
   if (!entry) {
     add_missing (self, options, wanted, n_called, n_nearest);
     self->is_plain = FALSE;
@@ -255,23 +257,41 @@ compare_one (MusterMatch *self, guint index, const MusterRestoreOptions *options
     add_difference (self, MUSTER_MISFIT_SHAPE, wanted, entry, n_dims, dims);
   else
     self->fit.bytes += muster_match_size (self, index);
-  self->is_plain = self->is_plain && !reshaped && strcmp (entry->name, wanted->name) == 0;
+  self->is_plain =
+      self->is_plain && !reshaped && (!is_renamed || strcmp (entry->name, wanted->name) == 0);
+}
+
+/* What is there under its own name: both lists are in order. */
+static void
+find_own (MusterMatch *self)
+{
+  const GArray *by_name = self->plan->by_name;
+  gsize n = muster_bundle_reader_n_entries (self->reader), at = 0;
+
+  for (guint i = 0; i < by_name->len; i++) {
+    guint index = g_array_index (by_name, guint, i);
+    const char *name = g_array_index (self->plan->wanted, MusterWanted, index).name;
+    int order = -1;
+    while (at < n &&
+           (order = strcmp (muster_bundle_reader_entry (self->reader, at)->name, name)) < 0)
+      at++;
+    if (at < n && order == 0)
+      self->entries[index] = muster_bundle_reader_entry (self->reader, at);
+  }
 }
 
 static void
 add_unexpected (MusterMatch *self, MusterSaver *saver, const MusterRestoreOptions *options)
 {
-  g_autoptr (GHashTable) read = g_hash_table_new (NULL, NULL);
+  gsize n = muster_bundle_reader_n_entries (self->reader);
+  g_autofree guint8 *is_read = g_malloc0 (MAX (n, 1));
 
   for (guint i = 0; i < self->plan->wanted->len; i++)
     if (self->entries[i])
-      g_hash_table_add (read, (gpointer)self->entries[i]);
-  /* Mostly all are. */
-  if (g_hash_table_size (read) == muster_bundle_reader_n_entries (self->reader))
-    return;
-  for (gsize i = 0; i < muster_bundle_reader_n_entries (self->reader); i++) {
+      is_read[muster_bundle_reader_index_of (self->reader, self->entries[i])] = TRUE;
+  for (gsize i = 0; i < n; i++) {
     const MusterBundleEntry *entry = muster_bundle_reader_entry (self->reader, i);
-    if (g_hash_table_contains (read, entry) || strcmp (entry->name, MUSTER_OBJECT_GRAPH_KEY) == 0 ||
+    if (is_read[i] || strcmp (entry->name, MUSTER_OBJECT_GRAPH_KEY) == 0 ||
         muster_saveables_own (saver->saveables, entry->name))
       continue;
     add_misfit (&self->fit, (MusterMisfit){.kind = MUSTER_MISFIT_UNEXPECTED,
@@ -295,6 +315,8 @@ compare (MusterMatch *self, MusterSaver *saver, const MusterRestoreOptions *opti
   g_array_set_clear_func (self->fit.misfits, misfit_clear);
   self->fit.n_wanted = self->plan->wanted->len;
   self->fit.object_based = self->object_names != NULL;
+  if (!options->names)
+    find_own (self);
   for (guint i = 0; i < self->plan->wanted->len; i++)
     compare_one (self, i, options, &n_nearest);
   /* Names that the graph computes may be any. */

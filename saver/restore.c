@@ -159,6 +159,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Batch, batch_clear)
 static void
 fill_batch (const Restore *self, Batch *batch, guint *next, guint64 enough)
 {
+  const GArray *by_name = self->match.plan->by_name;
   g_autofree guint8 *taken = g_malloc0 (MAX (self->match.plan->wanted->len, 1));
   guint64 bytes = 0;
 
@@ -174,11 +175,14 @@ fill_batch (const Restore *self, Batch *batch, guint *next, guint64 enough)
     bytes += more;
     g_ptr_array_add (batch->targets, assignment->op->name);
     for (guint i = 0; i < assignment->n_uses; i++) {
-      guint use = use_of (self, assignment, i);
-      if (!taken[use])
-        g_array_append_val (batch->wanted, use);
-      taken[use] = TRUE;
+      taken[use_of (self, assignment, i)] = TRUE;
     }
+  }
+  /* In the file's order, which is mostly that of the names. */
+  for (guint i = 0; i < by_name->len; i++) {
+    guint index = g_array_index (by_name, guint, i);
+    if (taken[index])
+      g_array_append_val (batch->wanted, index);
   }
 }
 
@@ -381,8 +385,6 @@ check_missing (const Restore *self, GHashTable *known, GError **error)
 static gboolean
 find_initialisers (Restore *self, GError **error)
 {
-  g_autoptr (GHashTable) assigned = list_assigned (self);
-  g_autoptr (GHashTable) known = g_hash_table_new (g_str_hash, g_str_equal);
   gsize n;
   const MusterVariableInfo *variables = muster_meta_graph_variables (self->saver->meta_graph, &n);
 
@@ -390,6 +392,8 @@ find_initialisers (Restore *self, GError **error)
   self->initialised = g_ptr_array_new ();
   if (!self->options->allow_missing)
     return TRUE;
+  g_autoptr (GHashTable) assigned = list_assigned (self);
+  g_autoptr (GHashTable) known = g_hash_table_new (g_str_hash, g_str_equal);
   for (gsize i = 0; i < n; i++) {
     const MusterVariableInfo *variable = &variables[i];
     if (variable->is_local || variable->initializer)

@@ -58,6 +58,8 @@ muster_restore_plan_free (MusterRestorePlan *self)
   if (!self)
     return;
   g_clear_pointer (&self->wanted, g_array_unref);
+  g_clear_pointer (&self->by_name, g_array_unref);
+  g_clear_pointer (&self->arena, muster_arena_free);
   g_clear_pointer (&self->assignments, g_array_unref);
   g_clear_pointer (&self->uses, g_array_unref);
   g_clear_pointer (&self->restores, g_ptr_array_unref);
@@ -326,6 +328,50 @@ add_assignment (Maker *self, guint32 index)
   g_array_append_val (plan->assignments, assignment);
 }
 
+static int
+shape_of (const MusterWanted *self, gint64 *dims)
+{
+  MusterSliceSpec spec;
+
+  if (!*self->slice) {
+    int n_dims =
+        self->variable ? muster_node_shape (self->variable, "shape", dims, MUSTER_MAX_DIMS) : -1;
+    return n_dims <= MUSTER_MAX_DIMS ? n_dims : -1;
+  }
+  if (!muster_slice_spec_parse (&spec, self->slice, NULL) || !spec.has_shape)
+    return -1;
+  memcpy (dims, spec.dims, (gsize)spec.n_dims * sizeof *dims);
+
+  return spec.n_dims;
+}
+
+static int
+compare_names (gconstpointer a, gconstpointer b, gpointer wanted)
+{
+  guint left = *(const guint *)a, right = *(const guint *)b;
+
+  return strcmp (g_array_index ((GArray *)wanted, MusterWanted, left).name,
+                 g_array_index ((GArray *)wanted, MusterWanted, right).name);
+}
+
+/* What is asked of each at every restore. */
+static void
+finish (MusterRestorePlan *self)
+{
+  gint64 dims[MUSTER_MAX_DIMS];
+
+  for (guint i = 0; i < self->wanted->len; i++) {
+    MusterWanted *wanted = &g_array_index (self->wanted, MusterWanted, i);
+    wanted->n_dims = shape_of (wanted, dims);
+    if (wanted->n_dims > 0) {
+      gsize size = (gsize)wanted->n_dims * sizeof *dims;
+      wanted->dims = memcpy (muster_arena_alloc (self->arena, size), dims, size);
+    }
+    g_array_append_val (self->by_name, i);
+  }
+  g_array_sort_with_data (self->by_name, compare_names, self->wanted);
+}
+
 static gboolean
 find_restore_op (MusterGraph *graph, const char *restore_op, guint32 *index, GError **error)
 {
@@ -355,6 +401,8 @@ muster_restore_plan_new (MusterGraph *graph, const char *restore_op, GError **er
   *self = (MusterRestorePlan){
       .graph = muster_graph_ref (graph),
       .wanted = g_array_new (FALSE, FALSE, sizeof (MusterWanted)),
+      .by_name = g_array_new (FALSE, FALSE, sizeof (guint)),
+      .arena = muster_arena_new (),
       .assignments = g_array_new (FALSE, FALSE, sizeof (MusterAssignment)),
       .uses = g_array_new (FALSE, FALSE, sizeof (guint)),
       .restores = g_ptr_array_new (),
@@ -374,6 +422,7 @@ muster_restore_plan_new (MusterGraph *graph, const char *restore_op, GError **er
   for (guint i = 0; i < maker.sinks->len; i++)
     add_assignment (&maker, g_array_index (maker.sinks, guint32, i));
   self->can_feed = self->can_feed && self->assignments->len > 0;
+  finish (self);
 
   return self;
 }
@@ -381,16 +430,8 @@ muster_restore_plan_new (MusterGraph *graph, const char *restore_op, GError **er
 int
 muster_wanted_shape (const MusterWanted *self, gint64 *dims)
 {
-  MusterSliceSpec spec;
+  if (self->n_dims > 0)
+    memcpy (dims, self->dims, (gsize)self->n_dims * sizeof *dims);
 
-  if (!*self->slice) {
-    int n_dims =
-        self->variable ? muster_node_shape (self->variable, "shape", dims, MUSTER_MAX_DIMS) : -1;
-    return n_dims <= MUSTER_MAX_DIMS ? n_dims : -1;
-  }
-  if (!muster_slice_spec_parse (&spec, self->slice, NULL) || !spec.has_shape)
-    return -1;
-  memcpy (dims, spec.dims, (gsize)spec.n_dims * sizeof *dims);
-
-  return spec.n_dims;
+  return self->n_dims;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/unpack.h"
 #include "graph/graph_nodes.h"
 
 G_BEGIN_DECLS
@@ -17,6 +18,8 @@ typedef struct {
   MusterDType dtype;
   const Tensorflow__NodeDef *variable; /* (nullable) where it goes */
   gboolean is_reshaped;                /* the graph gives it the variable's shape itself */
+  int n_dims;                          /* the shape, as muster_wanted_shape () tells it */
+  const gint64 *dims;
 } MusterWanted;
 
 /* An op that takes in what was read: mostly Assign. */
@@ -30,10 +33,12 @@ typedef struct {
 typedef struct {
   MusterGraph *graph;  /* (owned) */
   GArray *wanted;      /* (owned) (element-type MusterWanted) */
+  GArray *by_name;     /* (owned) (element-type guint) indexes of wanted, in the names' order */
   GArray *assignments; /* (owned) (element-type MusterAssignment) */
   GArray *uses;        /* (owned) (element-type guint) indexes of wanted */
   GPtrArray *restores; /* (owned) (element-type utf8) the RestoreV2 nodes; borrowed */
   GStringChunk *texts; /* (owned) */
+  MusterArena *arena;  /* (owned) of shapes */
   gboolean can_feed;   /* all that is read is known: the outputs may be fed instead */
 } MusterRestorePlan;
 

@@ -73,8 +73,7 @@ temporary_for (MusterSaver *self, const char *prefix)
   g_autofree char *name = g_path_get_basename (prefix);
   guint32 drawn = (guint32)(muster_clock_random (self->clock) * G_MAXUINT32);
   guint32 own = (guint32)getpid () * 2654435761u;
-  g_autofree char *temporary =
-      g_strdup_printf (MUSTER_SAVING_PREFIX "%08x-%s", drawn ^ own, name);
+  g_autofree char *temporary = g_strdup_printf (MUSTER_SAVING_PREFIX "%08x-%s", drawn ^ own, name);
 
   return g_build_filename (directory, temporary, NULL);
 }

@@ -15,7 +15,8 @@ static const struct {
   const char *prefix;
   gsize n_id; /* hexadecimal digits */
   char after;
-} temporaries[] = {{MUSTER_SAVING_PREFIX, 8, '-'}, {MUSTER_PROBE_PREFIX, MUSTER_PROBE_KEY_LEN, '.'}};
+} temporaries[] = {{MUSTER_SAVING_PREFIX, 8, '-'},
+                   {MUSTER_PROBE_PREFIX, MUSTER_PROBE_KEY_LEN, '.'}};
 
 #define TEMPSTATE ".tempstate"
 #define N_UUID    36

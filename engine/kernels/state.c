@@ -61,10 +61,9 @@ compute_assign (MusterKernel *k, GError **error)
 {
   MusterVariable *variable = muster_kernel_variable (k, 0);
   MusterTensor *value = muster_kernel_input (k, 1);
-  g_autofree char *a =
-      muster_kernel_attr_bool (k, "validate_shape", TRUE) ? other_shape (variable, value) : NULL;
+  g_autofree char *a = other_shape (variable, value);
 
-  if (a != NULL) {
+  if (a != NULL && muster_kernel_attr_bool (k, "validate_shape", TRUE)) {
     g_autofree char *b = muster_shape_text (value);
     return muster_invalid (
         error, "Assign requires shapes of both tensors to match. lhs shape= %s rhs shape= %s", a,
