@@ -6,7 +6,7 @@
 #include <tgmath.h>
 
 /* Loops over elements: worth more than the room's -O2. */
-#pragma GCC optimize("O3", "no-math-errno")
+#pragma GCC optimize("O3")
 
 /* Integers wrap, as TensorFlow's do; signed overflow would be undefined in C. */
 #define WRAP(a, op, b) ((type)((guint64)(a)op (guint64) (b)))

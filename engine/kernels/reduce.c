@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Loops over elements: worth more than the room's -O2. */
-#pragma GCC optimize("O3", "no-math-errno")
+#pragma GCC optimize("O3")
 
 /* What a reduction over some axes looks like once neighbouring axes of one kind are joined: sizes
  * alternate between kept and reduced. Element i of the input belongs to one element of the

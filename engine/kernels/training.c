@@ -8,7 +8,7 @@
 #include <tgmath.h>
 
 /* Loops over elements: worth more than the room's -O2. */
-#pragma GCC optimize("O3", "no-math-errno")
+#pragma GCC optimize("O3")
 
 enum { MAX_SLOTS = 4, MAX_SCALARS = 8 };
 

@@ -6,7 +6,7 @@
 #include <tgmath.h>
 
 /* Loops over elements: worth more than the room's -O2. */
-#pragma GCC optimize("O3", "no-math-errno")
+#pragma GCC optimize("O3")
 
 #define FLOATING_LOOPS(name, EXPR)                                                                 \
   MUSTER_LOOP1 (name, f32, float, float, EXPR) MUSTER_LOOP1 (name, f64, double, double, EXPR)
