@@ -38,6 +38,8 @@ typedef struct {
   char *grace;
   gboolean drill;
   gboolean again;
+  gboolean allow_missing;
+  gboolean no_positions;
   /* read from them */
   gint64 save_us;
   gint64 grace_us;
@@ -115,7 +117,6 @@ typedef struct {
   MusterScaffold *scaffold;     /* (owned) */
   MusterTrainData data;         /* (owned) */
   MusterBatches *batches;       /* (owned) (nullable) */
-  MusterSaver *saver;           /* (owned) (nullable) */
   char *loss;                   /* (owned) (nullable) */
   MusterPreemption *preemption; /* (owned) */
 } Job;
@@ -126,7 +127,6 @@ job_clear (Job *self)
   g_clear_pointer (&self->scaffold, muster_scaffold_unref);
   muster_train_data_clear (&self->data);
   g_clear_pointer (&self->batches, muster_batches_free);
-  g_clear_object (&self->saver);
   g_free (self->loss);
   g_clear_object (&self->preemption);
 }
@@ -137,32 +137,17 @@ static gboolean
 load (Job *self, GError **error)
 {
   const Wish *wish = self->wish;
-  const MusterSaverOptions saver = {.max_to_keep = wish->keep};
   self->scaffold = muster_scaffold_load (self->options->meta_graph, error);
   if (self->scaffold == NULL ||
       !muster_train_data_read (&self->data, self->scaffold, wish->feeds, wish->rows,
                                wish->batch_size, error) ||
       !find_loss (self->scaffold, wish->loss, &self->loss, error))
     return FALSE;
-  if (self->data.n_feeds > 0) {
-    self->batches = muster_batches_new (self->data.arrays, self->data.n_feeds,
-                                        self->data.batch_size, (guint64)wish->seed, error);
-    if (self->batches == NULL)
-      return FALSE;
-  }
-  if (self->role->is_worker || wish->directory == NULL)
+  if (self->data.n_feeds == 0)
     return TRUE;
-  self->saver = muster_saver_new (muster_scaffold_meta_graph (self->scaffold), &saver, error);
-  return self->saver != NULL;
-}
-
-static gint64
-until_step (const Job *self)
-{
-  if (self->wish->steps > 0)
-    return self->wish->steps;
-  const gint64 per_epoch = self->data.n_rows / self->data.batch_size;
-  return self->wish->epochs > G_MAXINT64 / per_epoch ? G_MAXINT64 : self->wish->epochs * per_epoch;
+  self->batches = muster_batches_new (self->data.arrays, self->data.n_feeds, self->data.batch_size,
+                                      (guint64)wish->seed, error);
+  return self->batches != NULL;
 }
 
 /* What the library logs, above what is drawn. */
@@ -193,21 +178,28 @@ train (Job *self, MusterMaster *master, MusterTrainShow *show, MusterTrained *tr
 {
   const Wish *wish = self->wish;
   const MusterTrainingListener listener = muster_train_show_listener (show);
-  const MusterRestoreOptions restore = {
-      .count_deaths = TRUE, .progress = muster_live_restoring, .user_data = show->live};
+  const MusterSaverOptions saver = {.max_to_keep = wish->keep};
+  const MusterRestoreOptions restore = {.allow_missing = wish->allow_missing,
+                                        .count_deaths = TRUE,
+                                        .progress = muster_live_restoring,
+                                        .user_data = show->live};
   const MusterTraining training = {
       .scaffold = self->scaffold,
       .master = master,
       .is_worker = self->role->is_worker,
       .model = self->options->model,
       .task = self->role->task,
+      .task_number = self->role->index,
+      .n_tasks = self->role->n_tasks,
       .batches = self->batches,
       .feeds = (const char *const *)self->data.feeds,
       .n_feeds = self->data.n_feeds,
       .loss = self->loss,
-      .until_step = until_step (self),
+      .until_step = wish->steps,
+      .epochs = wish->epochs,
+      .without_positions = wish->no_positions,
       .checkpoint_dir = wish->directory,
-      .saver = self->saver,
+      .saver = &saver,
       .save_us = wish->save_us,
       .save_steps = wish->save_every,
       .restore = &restore,
@@ -320,6 +312,10 @@ muster_cli_train (int argc, char **argv)
        "or time between them (default 10m)", "TIME"},
       {"keep", 0, 0, G_OPTION_ARG_INT, &wish.keep,
        "how many DIR lists; -1: all (default: as the meta graph's saver says)", "N"},
+      {"allow-missing", 0, 0, G_OPTION_ARG_NONE, &wish.allow_missing,
+       "initialise what the checkpoint lacks, the positions among it", NULL},
+      {"no-positions", 0, 0, G_OPTION_ARG_NONE, &wish.no_positions,
+       "don't keep in the model where each task is in the data", NULL},
       {"log-dir", 0, 0, G_OPTION_ARG_FILENAME, &wish.log_dir,
        "event files for TensorBoard (default: the checkpoint directory)", "DIR"},
       {"loss", 0, 0, G_OPTION_ARG_STRING, &wish.loss,

@@ -220,7 +220,7 @@ begin_session (MusterVerb *self, const MusterPrepareOptions *options, MusterSess
 {
   if (!create_and_claim (self, options, session, error))
     return FALSE;
-  if (!options->reset_master)
+  if (!options->reset_master && !(options->reset_unclaimed && !self->lease))
     return TRUE;
   if (!reset (self, error))
     return FALSE;

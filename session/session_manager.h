@@ -83,6 +83,9 @@ typedef struct {
    * no step of another life runs on over what it restores or initialises, and all other sessions
    * are lost (ABORTED), so that their tasks wait for the model anew. */
   gboolean reset_master;
+  /* The same only where nothing was claimed: where it was, another life has lost its session by
+   * that, and other models on the master are left alone. */
+  gboolean reset_unclaimed;
   MusterDeviceFunc device_func; /* before each session that prepare and recover make */
   gpointer device_func_data;
 } MusterPrepareOptions;
@@ -124,8 +127,8 @@ typedef struct {
 
 typedef struct {
   /* "devices", "connect" (until there was a session, with the pauses), "create" (the session that
-   * was made), "claim", "reset", "restore", "init", "local init", "waiting", "ready"; time spent in one adds
-   * up */
+   * was made), "claim", "reset", "restore", "init", "local init", "waiting", "ready"; time spent in
+   * one adds up */
   const char *name;
   gint64 duration_us;
 } MusterPhase;

@@ -115,7 +115,7 @@ gather (const MusterTensor *array, const gint64 *rows, gint64 n)
 void
 muster_batches_next (MusterBatches *self, MusterTensor **batch)
 {
-  gint64 per_epoch = self->n_rows / self->batch_size;
+  gint64 per_epoch = muster_batches_per_epoch (self);
   gint64 epoch = self->position / per_epoch;
   if (epoch != self->epoch)
     shuffle (self, epoch);
@@ -123,6 +123,12 @@ muster_batches_next (MusterBatches *self, MusterTensor **batch)
   for (gsize i = 0; i < self->n_arrays; i++)
     batch[i] = gather (self->arrays[i], rows, self->batch_size);
   self->position++;
+}
+
+gint64
+muster_batches_per_epoch (MusterBatches *self)
+{
+  return self->n_rows / self->batch_size;
 }
 
 gint64

@@ -22,6 +22,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterBatches, muster_batches_free)
  * that don't fill one are left out of that epoch. */
 void muster_batches_next (MusterBatches *self, MusterTensor **batch);
 
+/* How many batches an epoch has. */
+gint64 muster_batches_per_epoch (MusterBatches *self);
+
 /* How many batches were dealt since the start; seeking there is the same as dealing them. */
 gint64 muster_batches_position (MusterBatches *self);
 void muster_batches_seek (MusterBatches *self, gint64 position);

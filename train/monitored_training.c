@@ -136,6 +136,16 @@ add_chiefs_hooks (Assembly *self, GError **error)
   return add_checkpoint_hook (self, error);
 }
 
+/* Each save is a cut, where the model keeps positions. */
+static void
+guard (const Assembly *self)
+{
+  const MusterMonitoredTrainingOptions *o = self->options;
+  const MusterPositionGuard options = {.rest_us = o->position_rest_us, .clock = o->clock};
+
+  muster_position_guard (self->saver, muster_scaffold_meta_graph (o->scaffold), &options);
+}
+
 static gboolean
 assemble (Assembly *self, GError **error)
 {
@@ -151,14 +161,13 @@ assemble (Assembly *self, GError **error)
     g_message ("No checkpoint directory is given: nothing is restored, and nothing will be saved");
   if (!o->is_worker && o->checkpoint_dir && o->saver) {
     self->saver = g_object_ref (o->saver);
+    guard (self);
   } else if (!o->is_worker && o->checkpoint_dir) {
     MusterSaverOptions options = {.clock = o->clock};
     self->saver = muster_saver_new (muster_scaffold_meta_graph (o->scaffold), &options, error);
     if (!self->saver)
       return FALSE;
-    muster_position_guard (
-        self->saver, muster_scaffold_meta_graph (o->scaffold),
-        &(MusterPositionGuard){.rest_us = o->position_rest_us, .clock = o->clock});
+    guard (self);
   }
   if (o->preemption)
     (void)add (self, muster_preemption_hook_new (o->preemption));
@@ -167,13 +176,6 @@ assemble (Assembly *self, GError **error)
   add_all (self, o->hooks, o->n_hooks);
 
   return TRUE;
-}
-
-/* With positions (train/position.h) a chief begins on a master where nothing else runs. */
-static gboolean
-has_positions (const MusterMonitoredTrainingOptions *o)
-{
-  return muster_position_n_tasks (muster_scaffold_meta_graph (o->scaffold)) > 0;
 }
 
 static MusterSessionManager *
@@ -213,12 +215,15 @@ muster_monitored_training_session_new (const MusterMonitoredTrainingOptions *opt
   g_autoptr (MusterSessionManager) manager = make_manager (options, error);
   if (!manager)
     return NULL;
+  /* With positions (train/position.h) a chief begins where no other life of the job runs on. */
+  const guint n_tasks = muster_position_n_tasks (muster_scaffold_meta_graph (options->scaffold));
   MusterPrepareOptions prepare = {.saver = parts.saver,
                                   .checkpoint_dir = options->checkpoint_dir,
                                   .restore = options->restore,
                                   .again = options->again,
                                   .timeout_us = options->timeout_us,
-                                  .reset_master = has_positions (options)};
+                                  .reset_master = n_tasks > 1,
+                                  .reset_unclaimed = n_tasks == 1};
   MusterMonitoredSessionOptions session = {
       .scaffold = options->scaffold,
       .master = options->master,

@@ -2,6 +2,8 @@
 #include "train/training.h"
 
 #include "base/error.h"
+#include "train/hooks_private.h"
+#include "train/position.h"
 #include "train/run_context_private.h"
 #include "train/training_hook.h"
 
@@ -37,15 +39,17 @@ muster_trained_clear (MusterTrained *self)
 
 typedef struct {
   const MusterTraining *training;
-  MusterSaver *saver;   /* (owned) (nullable) */
-  MusterHook *follower; /* (owned) */
-  GPtrArray *first;     /* (owned) (element-type MusterHook) before the hook that saves */
-  GPtrArray *last;      /* (owned) (element-type MusterHook) */
+  MusterScaffold *scaffold; /* (owned) with positions */
+  MusterSaver *saver;       /* (owned) (nullable) */
+  MusterHook *follower;     /* (owned) */
+  GPtrArray *first;         /* (owned) (element-type MusterHook) before the hook that saves */
+  GPtrArray *last;          /* (owned) (element-type MusterHook) */
 } Parts;
 
 static void
 parts_clear (Parts *self)
 {
+  g_clear_pointer (&self->scaffold, muster_scaffold_unref);
   g_clear_object (&self->saver);
   g_clear_object (&self->follower);
   g_clear_pointer (&self->first, g_ptr_array_unref);
@@ -62,10 +66,68 @@ check (const MusterTraining *training, GError **error)
     wrong = "the meta graph has no train op: add it to the collection 'train_op' before exporting";
   else if (!muster_scaffold_global_step (training->scaffold))
     wrong = "the model has no global step: make one with tf.compat.v1.train.create_global_step ()";
-  if (wrong)
+  else if (training->epochs > 0 && !training->batches)
+    wrong = "epochs are counted by batches that are fed: give a step to train until";
+  else if (training->epochs > 0 && training->until_step > 0)
+    wrong = "training ends at a step or after so many epochs, not both";
+  if (wrong) {
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, wrong);
+    return FALSE;
+  }
+  for (gsize i = 0; i < training->n_feeds; i++)
+    if (!muster_hook_need_node (training->scaffold, training->feeds[i], error))
+      return FALSE;
 
-  return !wrong;
+  return TRUE;
+}
+
+static gboolean
+has_positions (const MusterTraining *training)
+{
+  return training->batches && !training->without_positions;
+}
+
+/* The scaffold to train by: its model keeps positions where batches are fed. */
+static gboolean
+take_scaffold (Parts *self, GError **error)
+{
+  const MusterTraining *training = self->training;
+  const MusterScaffoldOptions same = {.copy_from = training->scaffold};
+
+  if (!has_positions (training)) {
+    self->scaffold = muster_scaffold_ref (training->scaffold);
+    return TRUE;
+  }
+  g_autoptr (MusterMetaGraph) extended = muster_position_add (
+      muster_scaffold_meta_graph (training->scaffold), MAX (training->n_tasks, 1), error);
+  if (extended)
+    self->scaffold = muster_scaffold_new_with (extended, &same, error);
+
+  return self->scaffold != NULL;
+}
+
+/* The chief's, whose checkpoints are this job's. */
+static gboolean
+take_saver (Parts *self, GError **error)
+{
+  const MusterTraining *training = self->training;
+  MusterMetaGraph *meta_graph = muster_scaffold_meta_graph (self->scaffold);
+  MusterSaverOptions options = training->saver ? *training->saver : (MusterSaverOptions){0};
+  g_autoptr (GError) failure = NULL;
+
+  if (training->is_worker || !training->checkpoint_dir)
+    return TRUE;
+  if (!options.clock)
+    options.clock = training->clock;
+  self->saver = muster_saver_new (meta_graph, &options, error);
+  if (!self->saver)
+    return FALSE;
+  /* what can't be read is the restore's to tell of */
+  g_autofree char *latest =
+      muster_saver_latest_checkpoint (self->saver, training->checkpoint_dir, &failure);
+
+  return !latest ||
+         muster_position_check (meta_graph, muster_saver_storage (self->saver), latest, error);
 }
 
 static gboolean
@@ -76,20 +138,74 @@ next_batch (MusterTensor **feeds, gpointer user_data, G_GNUC_UNUSED GError **err
   return TRUE;
 }
 
-static char **
-feed_names (const MusterTraining *training)
+static MusterHook *
+feeding_hook (const MusterTraining *training)
 {
-  char **names = g_new0 (char *, training->n_feeds + 1);
+  g_auto (GStrv) names = g_new0 (char *, training->n_feeds + 1);
 
   for (gsize i = 0; i < training->n_feeds; i++)
     names[i] = g_strdup (training->feeds[i]);
 
-  return names;
+  return muster_feed_func_hook_new ((const char *const *)names, next_batch, training->batches,
+                                    NULL);
+}
+
+/* In batches of all tasks; 0: it doesn't end by epochs. */
+static gint64
+n_batches (const MusterTraining *training)
+{
+  gint64 per_epoch = training->epochs > 0 ? muster_batches_per_epoch (training->batches) : 0;
+
+  return per_epoch > 0 && training->epochs > G_MAXINT64 / per_epoch ? G_MAXINT64
+                                                                    : training->epochs * per_epoch;
+}
+
+static MusterHook *
+position_hook (const MusterTraining *training, GError **error)
+{
+  const gboolean is_alone = training->n_tasks <= 1;
+  const MusterPositionOptions options = {
+      .task = training->task_number,
+      .is_worker = training->is_worker,
+      .master = is_alone ? NULL : training->master, /* what is reset may be other jobs' too */
+      .batches = training->batches,
+      .feeds = training->feeds,
+      .n_feeds = training->n_feeds,
+      .n_batches = n_batches (training),
+      .clock = training->clock};
+
+  return muster_position_hook_new (&options, error);
+}
+
+/* Batches, and when they end. */
+static gboolean
+add_input (Parts *self, GError **error)
+{
+  const MusterTraining *training = self->training;
+  gint64 until_step = training->until_step;
+  MusterHook *input = NULL;
+
+  if (has_positions (training))
+    input = position_hook (training, error);
+  else if (training->batches)
+    input = feeding_hook (training);
+  if (input)
+    g_ptr_array_add (self->last, input);
+  else if (training->batches)
+    return FALSE;
+  if (training->epochs > 0 && has_positions (training))
+    muster_training_hook_set_epochs (self->follower, input, n_batches (training));
+  else if (training->epochs > 0)
+    until_step = n_batches (training);
+  if (until_step > 0)
+    g_ptr_array_add (self->last, muster_stop_at_step_hook_new (0, until_step, NULL));
+
+  return TRUE;
 }
 
 /* A loss that is no number is found before it is saved. */
-static void
-add_hooks (Parts *self)
+static gboolean
+add_hooks (Parts *self, GError **error)
 {
   const MusterTraining *training = self->training;
   GPtrArray *first = training->is_worker ? self->last : self->first;
@@ -97,36 +213,25 @@ add_hooks (Parts *self)
   if (training->loss)
     g_ptr_array_add (first, muster_nan_hook_new (training->loss, TRUE));
   g_ptr_array_add (first, g_object_ref (self->follower));
-  if (training->batches) {
-    g_auto (GStrv) names = feed_names (training);
-    g_ptr_array_add (self->last, muster_feed_func_hook_new ((const char *const *)names, next_batch,
-                                                            training->batches, NULL));
-  }
-  if (training->until_step > 0)
-    g_ptr_array_add (self->last, muster_stop_at_step_hook_new (0, training->until_step, NULL));
+  if (!add_input (self, error))
+    return FALSE;
   g_ptr_array_add (self->last, muster_training_hook_new_ending (self->follower));
+
+  return TRUE;
 }
 
 static gboolean
 assemble (Parts *self, MusterTrained *trained, GError **error)
 {
   const MusterTraining *training = self->training;
-  const MusterSaverOptions saver = {.clock = training->clock};
 
-  if (!check (training, error))
-    return FALSE;
-  if (training->saver)
-    self->saver = g_object_ref (training->saver);
-  else if (!training->is_worker && training->checkpoint_dir &&
-           !(self->saver =
-                 muster_saver_new (muster_scaffold_meta_graph (training->scaffold), &saver, error)))
+  if (!check (training, error) || !take_scaffold (self, error) || !take_saver (self, error))
     return FALSE;
   self->first = g_ptr_array_new_with_free_func (g_object_unref);
   self->last = g_ptr_array_new_with_free_func (g_object_unref);
   self->follower = muster_training_hook_new (training, self->saver, trained);
-  add_hooks (self);
 
-  return TRUE;
+  return add_hooks (self, error);
 }
 
 static MusterMonitoredSession *
@@ -137,7 +242,7 @@ open_session (const Parts *self, GCancellable *cancellable, GError **error)
   MusterSessionListener session = muster_training_hook_session_listener (self->follower);
   MusterSaverListener saver = muster_training_hook_saver_listener (self->follower);
   MusterMonitoredTrainingOptions options = {
-      .scaffold = training->scaffold,
+      .scaffold = self->scaffold,
       .master = training->master,
       .is_worker = training->is_worker,
       .checkpoint_dir = training->checkpoint_dir,
@@ -173,7 +278,7 @@ open_session (const Parts *self, GCancellable *cancellable, GError **error)
 static gboolean
 run (const Parts *self, MusterMonitoredSession *session, GError **error)
 {
-  const char *train_op = muster_scaffold_train_op (self->training->scaffold);
+  const char *train_op = muster_scaffold_train_op (self->scaffold);
   const MusterStep step = {
       .targets = &train_op, .n_targets = 1, .deadline_us = MUSTER_WAIT_FOREVER};
 

@@ -8,16 +8,19 @@ G_BEGIN_DECLS
 
 /* One call trains one task of a job, chief or worker, from wherever the job is to its end: a
  * monitored session with the stock hooks (train/monitored_training.h), batches in, the train op run
- * until the global step, which all tasks share, has reached its target. It comes back from a lost
- * session by itself. A chief's also claims its checkpoint directory, saves, announces how far it is
- * (once a second at most), and may end the job. A life that its restore began (count_deaths in
- * saver/restore.h) is outlived after the first save, after ten seconds of steps or at the end; a
- * step that fails by itself before that leaves it a death. */
+ * until the global step, which all tasks share, has reached its target, or all batches are dealt.
+ * Where each task is in the data is kept in the model (train/position.h): a resumed job skips no
+ * batch and repeats none. A chief of several tasks resets its master, which is the job's own; so
+ * does one on a master that keeps no claims. What the graph reads by itself has no position. It
+ * comes back from a lost session by itself. A chief's also claims its checkpoint directory, saves,
+ * announces how far it is (once a second at most), and may end the job. A life that its restore
+ * began (count_deaths in saver/restore.h) is outlived after the first save, after ten seconds of
+ * steps or at the end; a step that fails by itself before that leaves it a death. */
 
 /* How far it is. */
 typedef struct {
   gint64 step; /* the global step; on the way it may be the one before the last run's update */
-  gint64 until_step;
+  gint64 until_step;       /* the target; in epochs: where all batches of a new model are dealt */
   double steps_per_second; /* of all tasks, over the last second or two; 0: not known yet */
   double loss;             /* NAN: none is asked for */
   gint64 left_us;          /* -1: not known yet */
@@ -47,16 +50,21 @@ typedef struct {
   gboolean is_worker; /* a chief unless this is said */
   const char *model;  /* (nullable) as chiefs announce it */
   const char *task;   /* (nullable) "worker:0", for people */
+  guint task_number;  /* below n_tasks: the chief is 0 and each worker another */
+  guint n_tasks;      /* chief and workers; the same for all of them; 0: 1 */
 
   MusterBatches *batches;   /* (nullable) one array for each feed; NULL: the graph's own input */
   const char *const *feeds; /* the tensors they are fed to: "x:0" */
   gsize n_feeds;
   const char *loss;  /* (nullable) a float scalar to watch: one that is no number fails the run */
-  gint64 until_step; /* the global step to reach */
+  gint64 until_step; /* the global step to reach, or */
+  gint64 epochs;     /* how often the batches' rows are dealt, by all tasks together */
+  gboolean without_positions; /* the model is trained as it is, and a resumed job's batches begin
+                                 anew; each task deals from its own batches */
 
-  const char *checkpoint_dir; /* (nullable) a chief's: NULL: nothing is restored or saved */
-  MusterSaver *saver;         /* (nullable) NULL: one for the scaffold's SaverDef */
-  gint64 save_us;             /* as save_checkpoint_us and _steps of a monitored training session */
+  const char *checkpoint_dir;      /* (nullable) a chief's: NULL: nothing is restored or saved */
+  const MusterSaverOptions *saver; /* (nullable) */
+  gint64 save_us; /* as save_checkpoint_us and _steps of a monitored training session */
   gint64 save_steps;
   const MusterRestoreOptions *restore; /* (nullable) */
   gboolean again;      /* a chief's: begins a job that is over or was prepared by another */
@@ -83,7 +91,8 @@ void muster_trained_clear (MusterTrained *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterTrained, muster_trained_clear)
 
 /* trained (nullable) is filled also on failure. INVALID_ARGUMENT where the scaffold has no train op
- * or no global step, or a feed or the loss isn't in its graph; OUT_OF_RANGE where the job is over;
+ * or no global step, a feed or the loss isn't in its graph, it can't be given positions, or the
+ * checkpoint is another number of tasks'; OUT_OF_RANGE where the job is over;
  * FAILED_PRECONDITION where the lease or the directory is another chief's by now; else whatever
  * making the session, a step, the last save or the announcement of the job's end failed with. */
 gboolean muster_train (const MusterTraining *training, MusterTrained *trained,

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "saver/restore.h"
+#include "train/position.h"
 #include "train/run_context_private.h"
 
 #include <math.h>
@@ -33,6 +34,8 @@ struct _TrainingHook {
   MusterSaver *saver;             /* (owned) (nullable) */
   MusterClock *clock;             /* (owned) */
   MusterLease *lease;             /* (owned) (nullable) the session's */
+  MusterHook *position;           /* (owned) (nullable) trains so many batches instead of steps */
+  gint64 n_batches;
   MusterTrainingState state;
   Mark older, newer; /* from which the rate is taken */
   gint64 tell_due_us;
@@ -200,7 +203,7 @@ training_after_create (MusterHook *hook, MusterSession *session,
   if (step < 0 || !claim_directory (self, error))
     return FALSE;
   self->state.step = self->trained->step = step;
-  self->is_done = step >= self->training->until_step;
+  self->is_done = !self->position && step >= self->state.until_step;
   self->outlived_us = in_us (self, OUTLIVED_US);
   self->announce_due_us = 0;
   restart_rate (self);
@@ -248,14 +251,27 @@ training_after_run (MusterHook *hook, MusterRunContext *context, G_GNUC_UNUSED G
   return TRUE;
 }
 
+static gboolean
+is_target_reached (TrainingHook *self)
+{
+  const MusterTraining *training = self->training;
+
+  if (training->preemption && muster_preemption_is_requested (training->preemption))
+    return FALSE; /* the chief may have been waiting for others */
+  if (!self->position)
+    return self->state.step >= self->state.until_step;
+
+  return muster_position_batch (muster_position_hook_position (self->position),
+                                training->task_number,
+                                MAX (training->n_tasks, 1)) >= self->n_batches;
+}
+
 /* Not where the last state couldn't be saved: then the job isn't over. */
 static gboolean
 end_job (TrainingHook *self, GError **error)
 {
-  gint64 step = self->state.step;
-
-  if (!self->lease || !self->training->ends_job || step < self->training->until_step ||
-      (self->saver && self->settled_step != step))
+  if (!self->lease || !self->training->ends_job || !is_target_reached (self) ||
+      (self->saver && self->settled_step != self->state.step))
     return TRUE;
   if (announce (self, MUSTER_CHIEF_OVER, ANNOUNCE_OVER_US, error))
     return TRUE;
@@ -306,6 +322,7 @@ training_finalize (GObject *object)
 
   g_clear_object (&self->saver);
   g_clear_object (&self->lease);
+  g_clear_object (&self->position);
   g_clear_object (&self->clock);
   G_OBJECT_CLASS (training_hook_parent_class)->finalize (object);
 }
@@ -337,10 +354,22 @@ muster_training_hook_new (const MusterTraining *training, MusterSaver *saver,
   self->trained = trained;
   self->saver = saver ? g_object_ref (saver) : NULL;
   self->clock = g_object_ref (training->clock ? training->clock : muster_system_clock ());
-  self->state.until_step = training->until_step;
+  self->state.until_step = training->until_step > 0 || training->epochs == 0
+                               ? training->until_step
+                               : training->epochs * muster_batches_per_epoch (training->batches);
   self->tell_due_us = in_us (self, TELL_EVERY_US);
 
   return MUSTER_HOOK (self);
+}
+
+void
+muster_training_hook_set_epochs (MusterHook *hook, MusterHook *position, gint64 n_batches)
+{
+  TrainingHook *self = TRAINING_HOOK (hook);
+
+  g_set_object (&self->position, position);
+  self->n_batches = n_batches;
+  self->state.until_step = n_batches;
 }
 
 /* --- the end --- */

@@ -12,6 +12,9 @@ G_BEGIN_DECLS
 /* training and trained are borrowed for its life. saver is (nullable). */
 MusterHook *muster_training_hook_new (const MusterTraining *training, MusterSaver *saver,
                                       MusterTrained *trained);
+/* By position, a hook's of train/position.h, the end of epochs is known; until_step is the target
+ * to show. */
+void muster_training_hook_set_epochs (MusterHook *self, MusterHook *position, gint64 n_batches);
 MusterHook *muster_training_hook_new_ending (MusterHook *training);
 /* Reports of sessions and of saves go through it; user_data of both is the hook. */
 MusterSessionListener muster_training_hook_session_listener (MusterHook *self);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One task of a training job in C: a chief, which prepares the model, saves it and ends the job, or
- * a worker, which waits for it and trains along. In three terminals (or more: a worker each):
+/* One task of a training job in C. Task 0 is the chief, which prepares the model, saves it and ends
+ * the job; the others are workers, which wait for it and train along. In four terminals:
  *
  *   muster serve --listen=localhost:2222
- *   trainer chief grpc://localhost:2222 run
- *   trainer worker grpc://localhost:2222
+ *   trainer 0 grpc://localhost:2222 run
+ *   trainer 1 grpc://localhost:2222
+ *   trainer 2 grpc://localhost:2222
  *
  * `muster train` does the same with a model of yours; this is where to begin with a program of your
  * own. */
@@ -13,13 +14,13 @@
 #include "train/training.h"
 
 #include <stdio.h>
-#include <string.h>
 
-#define MODEL      "tests/fixtures/digits.meta"
-#define IMAGES     "tests/fixtures/digits_x.npy"
-#define LABELS     "tests/fixtures/digits_y.npy"
-#define BATCH      32
-#define UNTIL_STEP 2000
+#define MODEL   "tests/fixtures/digits.meta"
+#define IMAGES  "tests/fixtures/digits_x.npy"
+#define LABELS  "tests/fixtures/digits_y.npy"
+#define N_TASKS 3
+#define BATCH   32
+#define EPOCHS  40
 
 static const char *const feeds[] = {"x:0", "y:0"};
 
@@ -61,7 +62,7 @@ test (MusterScaffold *scaffold, MusterMaster *master, MusterTensor *const *array
 }
 
 static gboolean
-run (gboolean is_chief, const char *target, const char *directory, GError **error)
+run (guint task, const char *target, const char *directory, GError **error)
 {
   g_autoptr (MusterTensor) images = muster_npy_load (IMAGES, error);
   g_autoptr (MusterTensor) labels = images == NULL ? NULL : muster_npy_load (LABELS, error);
@@ -72,20 +73,22 @@ run (gboolean is_chief, const char *target, const char *directory, GError **erro
     return FALSE;
   MusterTensor *arrays[] = {images, labels};
   g_autoptr (MusterBatches) batches =
-      muster_batches_new (arrays, G_N_ELEMENTS (arrays), BATCH, is_chief ? 1 : 2, error);
+      muster_batches_new (arrays, G_N_ELEMENTS (arrays), BATCH, 1, error);
   const MusterTrainingListener listener = {.ready = on_ready, .progress = on_progress};
   const MusterTraining training = {.scaffold = scaffold,
                                    .master = master,
-                                   .is_worker = !is_chief,
+                                   .is_worker = task > 0,
+                                   .task_number = task,
+                                   .n_tasks = N_TASKS,
                                    .model = "digits",
                                    .batches = batches,
                                    .feeds = feeds,
                                    .n_feeds = G_N_ELEMENTS (feeds),
                                    .loss = "loss:0",
-                                   .until_step = UNTIL_STEP,
+                                   .epochs = EPOCHS,
                                    .checkpoint_dir = directory,
                                    .save_steps = 500,
-                                   .ends_job = is_chief,
+                                   .ends_job = task == 0,
                                    .listener = &listener};
   return batches != NULL && muster_train (&training, NULL, NULL, error) &&
          test (scaffold, master, arrays, error);
@@ -94,13 +97,14 @@ run (gboolean is_chief, const char *target, const char *directory, GError **erro
 int
 main (int argc, char **argv)
 {
-  const gboolean is_chief = argc == 4 && strcmp (argv[1], "chief") == 0;
   g_autoptr (GError) error = NULL;
-  if (!is_chief && !(argc == 3 && strcmp (argv[1], "worker") == 0)) {
-    fprintf (stderr, "usage: trainer chief TARGET DIRECTORY, or trainer worker TARGET\n");
+  guint64 task = 0;
+  if (argc < 3 || !g_ascii_string_to_unsigned (argv[1], 10, 0, N_TASKS - 1, &task, NULL) ||
+      argc != (task == 0 ? 4 : 3)) {
+    fprintf (stderr, "usage: trainer 0 TARGET DIRECTORY, or trainer 1|2 TARGET\n");
     return 3;
   }
-  if (run (is_chief, argv[2], is_chief ? argv[3] : NULL, &error))
+  if (run ((guint)task, argv[2], argv[3], &error))
     return 0;
   fprintf (stderr, "trainer: %s\n", error->message);
   return 4;

@@ -184,7 +184,89 @@ MUSTER_TEST (Training, saves_on_the_way_and_at_the_end_and_goes_on_from_there)
     MUSTER_EXPECT_STREQ (job.told->str, life == 0 ? "ready 0 saved 0 saved 10 saved 20 saved 25 "
                                                   : "restored 25 saved 32 ");
     MUSTER_EXPECT_EQ (job.durable_step, life == 0 ? 25 : 32);
+    MUSTER_EXPECT_EQ (muster_batches_position (job.batches), life == 0 ? 25 : 32);
   }
+}
+
+MUSTER_TEST (Training, without_positions_deals_anew)
+{
+  for (int life = 0; life < 2; life++) {
+    g_auto (Job) job = {0};
+    g_autoptr (GError) error = NULL;
+    set_up (&job);
+    job.training.checkpoint_dir = job.directory;
+    job.training.without_positions = TRUE;
+    job.training.until_step = life == 0 ? 25 : 32;
+
+    train (&job, &error);
+
+    MUSTER_ASSERT_NO_ERROR (error);
+    MUSTER_EXPECT_EQ (muster_batches_position (job.batches), life == 0 ? 25 : 7);
+  }
+}
+
+MUSTER_TEST (Training, refuses_a_checkpoint_of_another_number_of_tasks)
+{
+  g_auto (Job) job = {0};
+  g_autoptr (GError) error = NULL;
+  set_up (&job);
+  job.training.checkpoint_dir = job.directory;
+  MUSTER_ASSERT_TRUE (train (&job, &error));
+  job.training.n_tasks = 2;
+
+  MUSTER_EXPECT_FALSE (train (&job, &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+}
+
+/* --- epochs --- */
+
+static gpointer
+train_task (gpointer data)
+{
+  Job *job = data;
+  g_autoptr (GError) error = NULL;
+  MUSTER_EXPECT_TRUE (train (job, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+  return NULL;
+}
+
+/* Three tasks deal each row twice, whoever is fast; then a worker hears that it is over. */
+MUSTER_TEST (Training, deals_its_epochs_to_all_tasks)
+{
+  enum { N = 3, BATCHES = 2 * 56 };
+  Job jobs[N] = {{0}};
+  g_auto (MusterTrained) late = {0};
+  GThread *threads[N];
+  gint64 dealt = 0;
+  for (guint i = 0; i < N; i++) {
+    (i == 0 ? set_up_served : set_up) (&jobs[i]);
+    g_set_object (&jobs[i].master, jobs[0].master);
+    jobs[i].training.master = jobs[0].master;
+    jobs[i].training.is_worker = i > 0;
+    jobs[i].training.task_number = i;
+    jobs[i].training.n_tasks = N;
+    jobs[i].training.until_step = 0;
+    jobs[i].training.epochs = 2;
+    jobs[i].training.ends_job = i == 0;
+    jobs[i].training.checkpoint_dir = i == 0 ? jobs[0].directory : NULL;
+    jobs[i].training.save_steps = 20;
+    threads[i] = g_thread_new ("task", train_task, &jobs[i]);
+  }
+  for (guint i = 0; i < N; i++)
+    g_thread_join (threads[i]);
+
+  MUSTER_EXPECT_EQ (jobs[0].last_step, BATCHES);
+  MUSTER_EXPECT_EQ (jobs[0].durable_step, BATCHES);
+  for (guint i = 0; i < N; i++) /* each its own, the last of which is one of the last three */
+    MUSTER_EXPECT_GT (muster_batches_position (jobs[i].batches), BATCHES - N);
+  for (guint i = 0; i < N; i++)
+    dealt += (muster_batches_position (jobs[i].batches) - 1) % N == i;
+  MUSTER_EXPECT_EQ (dealt, N);
+  MUSTER_EXPECT_FALSE (muster_train (&jobs[1].training, &late, NULL, NULL));
+  MUSTER_EXPECT_EQ (late.report.outcome, MUSTER_OUTCOME_OVER);
+  for (guint i = N; i > 0; i--)
+    tear_down (&jobs[i - 1]);
 }
 
 /* There is nothing to do, so nothing is done. */
@@ -383,8 +465,7 @@ MUSTER_TEST (Training, goes_on_where_a_save_is_skipped)
   const MusterSaverOptions options = {.storage = MUSTER_STORAGE (disk),
                                       .when_full = MUSTER_WHEN_FULL_SKIP};
   set_up (&job);
-  job.training.saver =
-      muster_saver_new (muster_scaffold_meta_graph (job.scaffold), &options, &error);
+  job.training.saver = &options;
   job.training.checkpoint_dir = job.directory;
   job.training.save_steps = 10;
   muster_narrow_storage_set_free (disk, 0);
@@ -395,7 +476,6 @@ MUSTER_TEST (Training, goes_on_where_a_save_is_skipped)
   MUSTER_EXPECT_STREQ (job.told->str, "ready 0 skipped 0 skipped 10 skipped 20 skipped 25 ");
   g_autofree char *latest = muster_latest_checkpoint (NULL, job.directory, &error);
   MUSTER_EXPECT_NULL (latest);
-  g_object_unref (job.training.saver);
 }
 
 MUSTER_TEST (Training, stops_when_it_is_cancelled)
