@@ -43,7 +43,8 @@ void
 muster_preemption_ask (MusterPreemption *self, int signal_number, gboolean is_drill)
 {
   g_mutex_lock (&self->lock);
-  gboolean is_first = !g_atomic_int_get (&self->is_requested);
+  /* What has come to its end can't be ended any more. */
+  gboolean is_first = !g_atomic_int_get (&self->is_requested) && self->ended_us == 0;
   gboolean is_too_early = is_first && !self->has_hooks;
   if (is_first) {
     self->requested_us = muster_clock_now_us (self->clock);
@@ -91,6 +92,8 @@ muster_preemption_begin (MusterPreemption *self)
 {
   g_mutex_lock (&self->lock);
   self->has_hooks = TRUE;
+  if (!muster_preemption_is_requested (self))
+    self->ended_us = 0;
   g_mutex_unlock (&self->lock);
 }
 
@@ -100,9 +103,11 @@ muster_preemption_end (MusterPreemption *self, const GError *failure)
   g_mutex_lock (&self->lock);
   if (self->ended_us == 0)
     self->ended_us = muster_clock_now_us (self->clock);
-  if (failure && !self->why)
-    self->why = g_strdup (failure->message);
-  self->was_saved = self->was_saved || failure || !self->saver;
+  if (muster_preemption_is_requested (self)) {
+    if (failure && !self->why)
+      self->why = g_strdup (failure->message);
+    self->was_saved = self->was_saved || failure || !self->saver;
+  }
   muster_preemption_nudge_locked (self);
   g_mutex_unlock (&self->lock);
 }

@@ -42,7 +42,8 @@ gboolean muster_preemption_watch (MusterPreemption *self, GError **error);
 /* … and tells it; may be called in a signal handler. */
 void muster_preemption_notify (MusterPreemption *self, int signal_number);
 
-/* Asks at once, not from a handler; the first to ask counts. Without watch nothing but the saves'
+/* Asks at once, not from a handler; the first to ask counts, and nobody who comes after the end of
+ * the session. Without watch nothing but the saves'
  * own deadlines bounds what follows. drill does the same as a rehearsal. */
 void muster_preemption_request (MusterPreemption *self, int signal_number);
 void muster_preemption_drill (MusterPreemption *self);

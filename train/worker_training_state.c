@@ -44,32 +44,24 @@ write_dir_for (const MusterWorkerTrainingStateOptions *options)
                                   : g_build_filename (options->directory, name, NULL);
 }
 
-static gboolean
-is_absent (const GError *failure)
-{
-  return g_error_matches (failure, G_FILE_ERROR, G_FILE_ERROR_NOENT) ||
-         g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_NOT_FOUND);
-}
-
 /* With all that is in it; what isn't there is fine, and so is another who removes it too. A link is
  * removed, not followed: only what can't be removed is looked into. */
 static gboolean
 remove_all (MusterStorage *storage, const char *path, guint depth, GError **error)
 {
-  g_autoptr (GError) why = NULL;
   g_auto (GStrv) names = NULL;
 
   if (muster_storage_remove (storage, path, NULL))
     return TRUE;
   if (depth < MOST_DEPTH)
-    names = muster_storage_list (storage, path, &why);
+    names = muster_storage_list (storage, path, NULL);
   for (char **name = names; name && *name; name++) {
     g_autofree char *inside = g_build_filename (path, *name, NULL);
     if (!remove_all (storage, inside, depth + 1, error))
       return FALSE;
   }
 
-  return (why && is_absent (why)) || muster_storage_remove (storage, path, error);
+  return muster_storage_remove (storage, path, error);
 }
 
 /* --- the object --- */

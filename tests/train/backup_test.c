@@ -5,6 +5,7 @@
 #include "tests/doubles/crash_storage.h"
 #include "tests/gtest_shim.h"
 #include "tests/train/backup_fixture.h"
+#include "train/backup_files_private.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -508,6 +509,33 @@ MUSTER_TEST (Backup, notices_a_number_that_has_changed)
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS); /* B004.11: that very error */
   MUSTER_EXPECT_EQ (program.n_trained, 0);
+}
+
+/* D004.5: any single bit, and any length */
+MUSTER_TEST (Backup, takes_no_metadata_that_have_changed)
+{
+  const MusterBackupMetadata metadata = {
+      .epoch = 12, .batch = 345, .after_batch = 1, .variables = 67, .run = G_MAXINT64};
+  g_autofree char *text = muster_backup_metadata_print (&metadata);
+  gsize size = strlen (text);
+
+  for (gsize bit = 0; bit < size * 8; bit++) {
+    g_autofree char *changed = g_memdup2 (text, size);
+    changed[bit / 8] ^= (char)(1 << bit % 8);
+    g_autoptr (GBytes) bytes = g_bytes_new (changed, size);
+    MusterBackupMetadata read = {0};
+    if (muster_backup_metadata_parse ("f", bytes, &read, NULL)) /* another kind of blank */
+      MUSTER_EXPECT_MEMEQ (&read, sizeof read, &metadata, sizeof metadata);
+  }
+  for (gsize length = 0; length < size - 1; length++) {
+    g_autoptr (GBytes) bytes = g_bytes_new (text, length);
+    MusterBackupMetadata read = {0};
+    MUSTER_EXPECT_FALSE (muster_backup_metadata_parse ("f", bytes, &read, NULL));
+  }
+  g_autofree char *deep = g_strnfill (4000, '[');
+  g_autoptr (GBytes) nested = g_bytes_new (deep, 4000);
+  MusterBackupMetadata read = {0};
+  MUSTER_EXPECT_FALSE (muster_backup_metadata_parse ("f", nested, &read, NULL));
 }
 
 /* B004.11 */

@@ -310,6 +310,22 @@ MUSTER_TEST (Preemption, cancels_at_once_what_goes_before_the_session)
   MUSTER_EXPECT_EQ (report.outcome, MUSTER_PREEMPTION_NO_SAVE);
 }
 
+/* A signal that comes when all is done makes it no preemption. */
+MUSTER_TEST (Preemption, comes_too_late_for_what_has_ended)
+{
+  g_auto (Job) job = {0};
+  g_autoptr (GError) error = NULL;
+  set_up (&job, MUSTER_SECOND, TRUE);
+  MUSTER_ASSERT_TRUE (monitored_open (&job.monitored, &error));
+  MUSTER_ASSERT_TRUE (monitored_train (&job.monitored, NULL, &error));
+  MUSTER_ASSERT_TRUE (muster_monitored_session_finish (job.monitored.session, NULL, &error));
+
+  muster_preemption_request (job.preemption, SIGTERM);
+
+  MUSTER_EXPECT_FALSE (muster_preemption_is_requested (job.preemption));
+  MUSTER_EXPECT_FALSE (muster_preemption_explains (job.preemption, NULL));
+}
+
 /* --- how long a save takes --- */
 
 MUSTER_TEST (Preemption, goes_by_the_median_of_the_last_five_saves)

@@ -428,6 +428,27 @@ MUSTER_TEST (WorkerTrainingState, saved_by_batches_trains_none_again)
   MUSTER_EXPECT_EQ (weights (&second), 12);
 }
 
+/* What a run before has seen of the epoch isn't counted again. */
+MUSTER_TEST (WorkerTrainingState, counts_the_batches_since_it_came_back)
+{
+  g_autofree char *in = directory ();
+  g_auto (Task) first = {0}, second = {0};
+  g_autoptr (GError) error = NULL;
+  const MusterWorkerTrainingStateOptions options = {
+      .save_freq = {.kind = MUSTER_SAVE_EVERY_N, .n = 2}};
+  set_up (&first, in, options);
+  first.fails_at_epoch = 2;
+  MUSTER_EXPECT_FALSE (fit (&first, TRUE, NULL));
+  set_up (&second, in, options);
+  MusterFitCallback callback = muster_worker_training_state_callback (second.state);
+  MusterFitPosition start = {0, 0};
+
+  MUSTER_EXPECT_TRUE (callback.train_begin (&start, 3, second.state, &error));
+  MUSTER_EXPECT_TRUE (callback.batch_end (2, 2, second.state, &error));
+
+  MUSTER_EXPECT_EQ (muster_worker_training_state_saved_batch (second.state), 1);
+}
+
 /* B000.14 */
 MUSTER_TEST (WorkerTrainingState, of_two_tasks_leaves_the_chiefs_alone)
 {
