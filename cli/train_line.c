@@ -4,10 +4,11 @@
 
 #include <math.h>
 
-#define LEAST_BAR  8
-#define MOST_BAR   24
-#define BAR_COLOUR "\033[32m"
-#define NO_COLOUR  "\033[0m"
+#define LEAST_BAR      8
+#define MOST_BAR       24
+#define LEAST_WITH_BAR 60 /* columns: a narrower line is for the numbers alone */
+#define BAR_COLOUR     "\033[32m"
+#define NO_COLOUR      "\033[0m"
 
 /* "5,210" */
 static char *
@@ -76,11 +77,14 @@ char *
 muster_train_line (const MusterTrainingState *state, guint width, gboolean coloured)
 {
   const char *head = "training  ";
-  const guint room = width > strlen (head) ? width - (guint)strlen (head) : 0;
+  const gboolean has_bar = state->until_step < G_MAXINT64 && state->until_step > 0;
+  const guint taken =
+      (guint)strlen (head) + (has_bar && width >= LEAST_WITH_BAR ? LEAST_BAR + 2 : 0);
+  const guint room = width > taken ? width - taken : 0;
   g_autofree char *numbers = numbers_of (state, room);
   g_autoptr (GString) line = g_string_new (head);
   const guint used = (guint)(strlen (head) + strlen (numbers)) + 2;
-  if (state->until_step < G_MAXINT64 && state->until_step > 0 && used + LEAST_BAR <= width) {
+  if (has_bar && used + LEAST_BAR <= width) {
     const guint columns = MIN (width - used, MOST_BAR);
     const double part = CLAMP ((double)state->step / (double)state->until_step, 0, 1);
     g_string_append (line, coloured ? BAR_COLOUR : "");

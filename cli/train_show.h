@@ -39,7 +39,7 @@ MusterExit muster_train_show_end (MusterTrainShow *self, const MusterTrained *tr
                                   const GError *error);
 
 /* "training  ████░░  step 640 of 1000, 5,210 steps/s, loss 0.213, 12 s left, durable 600", no wider
- * than width columns; the bar only where there is room for it. (transfer full) */
+ * than width columns: what has no room is left out, the later parts first. (transfer full) */
 char *muster_train_line (const MusterTrainingState *state, guint width, gboolean coloured);
 
 G_END_DECLS

@@ -1,0 +1,368 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`muster train` as a person and a program use it, alone and as a job of processes; and the same job in C.
+
+Every wait is bounded, and what is started is ended by its id.
+"""
+import fcntl
+import json
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import tempfile
+import termios
+import time
+import unittest
+
+MUSTER = os.path.abspath("cli/muster")
+TRAINER = os.path.abspath("examples/digits/trainer")
+X, Y = "tests/fixtures/digits_x.npy", "tests/fixtures/digits_y.npy"
+MODEL = "--meta-graph=tests/fixtures/digits.meta"
+FEEDS = ["--feed=x:0=" + X, "--feed=y:0=" + Y]
+LOCAL = [MODEL, "--master=local", *FEEDS]
+PER_EPOCH = 1797 // 32
+PATIENCE = 60
+
+
+def npy(path, dtype, shape, data):
+    header = "{'descr': '%s', 'fortran_order': False, 'shape': %s, }" % (dtype, shape)
+    header += " " * (63 - (len(header) + 10) % 64) + "\n"
+    with open(path, "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + data)
+    return path
+
+
+def environment(tf_config=None):
+    own = {name: value for name, value in os.environ.items() if name != "TF_CONFIG"}
+    if tf_config is not None:
+        own["TF_CONFIG"] = tf_config if isinstance(tf_config, str) else json.dumps(tf_config)
+    return own
+
+
+def train(*words, tf_config=None):
+    return subprocess.run([MUSTER, "train", *words], capture_output=True, text=True, timeout=PATIENCE,
+                          stdin=subprocess.DEVNULL, env=environment(tf_config))
+
+
+def events(text):
+    return [json.loads(line) for line in text.splitlines()]
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.work = directory.name
+        self.run_dir = os.path.join(self.work, "run")
+
+    def start(self, *words):
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                   stdin=subprocess.DEVNULL, env=environment())
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.addCleanup(process.stdout.close)
+        return process
+
+    def serve(self, port=0):
+        server = self.start(MUSTER, "serve", "--listen=127.0.0.1:%d" % port)
+        return server, server.stdout.readline().split()[1]
+
+    def read_event(self, process, event):
+        """The next line of that event."""
+        for line in process.stdout:
+            if line.startswith("{") and json.loads(line)["event"] == event:
+                return json.loads(line)
+        self.fail("no '%s' came" % event)
+
+    def ends(self, process):
+        out, _ = process.communicate(timeout=PATIENCE)
+        return process.returncode, out
+
+    def fails(self, code, words, *arguments, tf_config=None):
+        done = train(*arguments, tf_config=tf_config)
+        with self.subTest(arguments=arguments, tf_config=tf_config):
+            self.assertEqual(done.returncode, code, done.stderr)
+            self.assertIn(words, done.stderr)
+            self.assertEqual(done.stdout, "")
+
+
+class Mistakes(Case):
+    """Each is said with what is wrong, where, and what would be right, before anything is opened."""
+
+    def test_of_usage(self):
+        self.fails(3, "needs --meta-graph=FILE", "--steps=1")
+        self.fails(3, "needs --master=TARGET", MODEL, *FEEDS, "--steps=1")
+        self.fails(3, "--steps=N, the global step to reach, or --epochs=N", *LOCAL)
+        self.fails(3, "and not both", *LOCAL, "--steps=1", "--epochs=1")
+        self.fails(3, "--steps and --epochs are 1 or more", *LOCAL, "--steps=-1")
+        self.fails(3, "can't stand beside --save-secs", *LOCAL, "--steps=1", "--save-every=1", "--save-secs=1")
+        self.fails(3, "'0' is too often", *LOCAL, "--steps=1", "--save-secs=0")
+        self.fails(3, "'soon' is no duration", *LOCAL, "--steps=1", "--grace=soon")
+        self.fails(3, "no such tensor", *LOCAL, "--steps=1", "--loss=nothing")
+        self.fails(3, "for the graph's own input give --steps", MODEL, "--master=local", "--epochs=1")
+        self.fails(3, "of which there is none", MODEL, "--master=local", "--steps=1", "--rows=0:1")
+        self.fails(3, "neither chief:0 nor worker:N", *LOCAL, "--steps=1", "--task=boss")
+        self.fails(3, "needs --tasks=2 or more", *LOCAL, "--steps=1", "--task=worker:0")
+        self.fails(3, "2 tasks can't share", *LOCAL, "--steps=1", "--task=worker:0", "--tasks=2")
+
+    def test_of_data(self):
+        few = npy(os.path.join(self.work, "few.npy"), "<i8", (4,), b"\0" * 32)
+        doubles = npy(os.path.join(self.work, "doubles.npy"), "<f8", (4, 64), b"\0" * 8 * 256)
+        wide = npy(os.path.join(self.work, "wide.npy"), "<f4", (4, 65), b"\0" * 4 * 260)
+        scalar = npy(os.path.join(self.work, "scalar.npy"), "<f4", (), b"\0" * 4)
+        cut = npy(os.path.join(self.work, "cut.npy"), "<f4", (4, 64), b"\0" * 100)
+        both = [MODEL, "--master=local", "--steps=1"]
+        self.fails(3, "'x' isn't NAME=FILE.npy", *both, "--feed=x")
+        self.fails(3, "no 'z' to feed", *both, "--feed=z=" + few)
+        self.fails(3, "'x:0' is fed twice", *both, FEEDS[0], "--feed=x=" + X)
+        self.fails(3, "nothing feeds: give --feed=y:0=FILE.npy", *both, FEEDS[0])
+        self.fails(3, "it has 4 rows, and that of 'x:0' 1797", *both, FEEDS[0], "--feed=y:0=" + few)
+        self.fails(3, "holds float64, and the graph's 'x:0' is float32: save a.astype (numpy.float32)", *both,
+                   "--feed=x:0=" + doubles)
+        self.fails(3, "has the shape [4,65], and the graph's 'x:0' is [?,64]", *both, "--feed=x:0=" + wide)
+        self.fails(3, "it has no rows", *both, "--feed=x:0=" + scalar)
+        self.fails(3, "cut.npy", *both, "--feed=x:0=" + cut)
+        self.fails(3, "nothing.npy", *both, "--feed=x:0=nothing.npy")
+        self.fails(3, "digits.meta", *both, "--feed=x:0=tests/fixtures/digits.meta")
+        self.fails(3, "the data has 1797 rows", *both, *FEEDS, "--batch-size=1798")
+        self.fails(3, "of 1797 rows that leaves none", *both, *FEEDS, "--rows=5:5")
+        self.fails(3, "of 1797 rows that leaves none", *both, *FEEDS, "--rows=5:1798")
+        self.fails(3, "isn't FIRST:END", *both, *FEEDS, "--rows=5")
+
+    def test_of_tf_config(self):
+        job = [MODEL, *FEEDS, "--steps=1"]
+        cluster = {"chief": ["a:1"], "worker": ["b:1", "c:1"]}
+        for words, config in (
+                ("TF_CONFIG is no JSON", "{"),
+                ("TF_CONFIG is no JSON object", "[]"),
+                ("nested deeper", "[" * 100000),
+                ("\"task\" is no object", {"task": 3}),
+                ("\"task\" has no \"type\"", {"task": {"index": 0}}),
+                ("\"index\" in \"task\"", {"task": {"type": "worker", "index": -1}}),
+                ("\"index\" in \"task\"", {"task": {"type": "worker", "index": "one"}}),
+                ("\"cluster\" is no object", {"cluster": [], "task": {"type": "worker"}}),
+                ("\"worker\" in \"cluster\" is no list", {"cluster": {"worker": "a:1"}, "task": {"type": "worker"}}),
+                ("\"worker\" in \"cluster\" is no list", {"cluster": {"worker": [1]}, "task": {"type": "worker"}}),
+                ("this task is 'ps:0'", {"cluster": dict(cluster, ps=["d:1"]), "task": {"type": "ps", "index": 0}}),
+                ("has 2 of that name", {"cluster": cluster, "task": {"type": "worker", "index": 2}}),
+                ("needs --master=TARGET", {"cluster": cluster, "task": {"type": "worker", "index": 0}})):
+            self.fails(3, words, *job, tf_config=config)
+
+
+class Alone(Case):
+    def test_goes_on_where_it_was(self):
+        job = [*LOCAL, "--checkpoint-dir=" + self.run_dir, "--save-every=30", "--loss=loss:0"]
+        first = train(*job, "--epochs=1")
+        second = train(*job, "--epochs=2")
+        third = train(*job, "--epochs=2")
+        self.assertEqual((first.returncode, second.returncode, third.returncode), (0, 0, 0), second.stderr)
+        self.assertIn("initialised digits, 15 variables, after ", first.stdout)
+        self.assertIn("trained digits to step %d in " % PER_EPOCH, first.stdout)
+        self.assertIn("restored %s/model.ckpt-%d in " % (self.run_dir, PER_EPOCH), second.stdout)
+        self.assertIn("%s/model.ckpt-%d is durable" % (self.run_dir, 2 * PER_EPOCH), second.stdout)
+        self.assertRegex(second.stdout, r"steps/s\), loss [\d.]+;")
+        self.assertIn("there was nothing left to do", third.stdout)
+        self.assertEqual(first.stderr, "")
+        self.assertNotIn("\x1b", first.stdout)
+        shown = subprocess.run([MUSTER, "checkpoint", "show", self.run_dir, "muster/done"], capture_output=True,
+                               text=True, timeout=PATIENCE)
+        self.assertIn("[%d]" % (2 * PER_EPOCH), shown.stdout)
+        self.assertTrue([name for name in os.listdir(self.run_dir) if name.startswith("events.out")])
+
+    def test_tells_programs_in_lines(self):
+        done = train(*LOCAL, "--steps=5000", "--checkpoint-dir=" + self.run_dir, "--save-every=2000", "--loss=loss:0",
+                     "--json", "--keep=2")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        lines = events(done.stdout)
+        ready, last = lines[0], lines[-1]
+        self.assertEqual((ready["event"], ready["how"], ready["step"], ready["variables"]), ("ready", "initialised", 0, 15))
+        self.assertEqual([line["step"] for line in lines if line["event"] == "saved"], [0, 2000, 4000, 5000])
+        for line in lines:
+            self.assertLess(abs(line["time"] - time.time()), 3600)
+            if line["event"] == "step":
+                self.assertEqual(line["until_step"], 5000)
+                self.assertGreater(line["steps_per_second"], 0)
+                self.assertGreater(line["loss"], 0)
+        self.assertEqual((last["event"], last["step"], last["durable_step"], last["exit_code"]), ("trained", 5000, 5000, 0))
+        self.assertEqual(last["checkpoint"], self.run_dir + "/model.ckpt-5000")
+        with open(os.path.join(self.run_dir, "checkpoint")) as state:
+            self.assertEqual(state.read().count("all_model_checkpoint_paths"), 2)
+
+    def test_fails_where_the_loss_is_no_number(self):
+        nan = npy(os.path.join(self.work, "nan.npy"), "<f4", (1797, 64), struct.pack("<f", float("nan")) * (1797 * 64))
+        done = train(MODEL, "--master=local", "--feed=x:0=" + nan, FEEDS[1], "--steps=10", "--loss=loss:0", "--json")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("NaN loss during training", done.stderr)
+        self.assertEqual(events(done.stdout)[-1]["event"], "failed")
+
+    def test_keeps_the_model_as_it_is_where_asked(self):
+        job = [*LOCAL, "--checkpoint-dir=" + self.run_dir]
+        plain = train(*job, "--steps=10", "--no-positions")
+        refused = train(*job, "--steps=20")
+        taken = train(*job, "--steps=20", "--allow-missing")
+        self.assertEqual((plain.returncode, refused.returncode, taken.returncode), (0, 3, 0), refused.stderr)
+        self.assertIn("muster/begun", refused.stderr)
+
+
+class Preempted(Case):
+    def job(self, *more):
+        return [MUSTER, "train", *LOCAL, "--steps=1000000000", "--checkpoint-dir=" + self.run_dir, "--json", *more]
+
+    def test_saves_and_can_be_resumed(self):
+        process = self.start(*self.job())
+        before = self.read_event(process, "step")
+        process.send_signal(signal.SIGTERM)
+        code, out = self.ends(process)
+        last = events(out)[-1]
+        self.assertEqual((code, last["event"], last["exit_code"]), (6, "preempted", 6))
+        self.assertGreaterEqual(last["step"], before["step"])
+        self.assertEqual(last["durable_step"], last["step"])
+        self.assertIn("preempted (Terminated)", last["preemption"])
+        again = train(*LOCAL, "--steps=%d" % (last["step"] + 1), "--checkpoint-dir=" + self.run_dir)
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertIn("restored %s/model.ckpt-%d" % (self.run_dir, last["step"]), again.stdout)
+
+    def test_rehearses(self):
+        done = train(*LOCAL, "--steps=1000000000", "--checkpoint-dir=" + self.run_dir, "--drill", "--grace=60")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"a preemption would take .* of the 1m00s grace: .* to spare")
+
+    def test_while_it_waits(self):
+        process = self.start(MUSTER, "train", MODEL, "--master=" + self.serve()[1], *FEEDS, "--steps=10", "--tasks=2",
+                             "--task=worker:0", "--json")
+        self.read_event(process, "waiting")
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(self.ends(process)[0], 6)
+
+
+class Job(Case):
+    """A chief and two workers as processes, on `muster serve`."""
+
+    def task(self, target, name, *more):
+        own = ["--checkpoint-dir=" + self.run_dir, "--save-every=500"] if name == "chief:0" else []
+        return self.start(MUSTER, "train", MODEL, *FEEDS, "--rows=0:1500", "--master=" + target, "--task=" + name,
+                          "--tasks=3", "--json", *own, *more)
+
+    def accuracy(self, target):
+        done = subprocess.run([MUSTER, "run", MODEL, "--master=" + target, "--rows=1500:", "--feed=x:0=@" + X,
+                               "--feed=y:0=@" + Y, "--fetch=accuracy:0", "--json"],
+                              capture_output=True, text=True, timeout=PATIENCE)
+        return json.loads(done.stdout)["accuracy:0"]
+
+    def test_trains_each_epoch_once(self):
+        _, target = self.serve()
+        tasks = [self.task(target, name, "--epochs=60", "--timeout=60") for name in ("worker:0", "worker:1", "chief:0")]
+        ended = [self.ends(task) for task in tasks]
+        self.assertEqual([code for code, _ in ended], [0, 0, 0], ended)
+        last = events(ended[2][1])[-1]
+        self.assertEqual((last["event"], last["step"], last["durable_step"]), ("trained", 60 * 46, 60 * 46))
+        self.assertGreaterEqual(self.accuracy(target), 0.95)
+        late, out = self.ends(self.task(target, "worker:0", "--epochs=60"))
+        self.assertEqual((late, events(out.splitlines()[-1])[0]["event"]), (5, "over"))
+        self.assertIn("its chief ended the job at step 2760", out)
+        self.assertEqual(self.ends(self.task(target, "chief:0", "--epochs=60"))[0], 5)
+
+    def test_comes_back_when_the_master_was_killed(self):
+        server, target = self.serve()
+        job = ["--steps=1000000000", "--timeout=60"]
+        chief, worker = self.task(target, "chief:0", *job), self.task(target, "worker:0", *job)
+        while self.read_event(chief, "saved")["step"] < 500:
+            pass
+        server.kill()
+        self.assertIn("why", self.read_event(chief, "lost"))
+        self.serve(int(target.rsplit(":", 1)[1]))
+        self.assertEqual(self.read_event(chief, "ready")["how"], "restored")
+        self.read_event(chief, "step")
+        self.read_event(worker, "lost")
+        self.read_event(worker, "ready")
+        for task in chief, worker:
+            task.send_signal(signal.SIGTERM)
+        self.assertEqual([self.ends(chief)[0], self.ends(worker)[0]], [6, 6])
+
+    def test_takes_its_role_from_tf_config(self):
+        _, target = self.serve()
+        address = target[len("grpc://"):]
+        for cluster, task in (({"worker": ["a:1", "b:1"], "master": [address]}, {"type": "worker", "index": "0"}),
+                              ({"chief": ["a:1"], "worker": ["b:1"], "ps": [address]}, {"type": "chief", "index": 0})):
+            done = train(MODEL, *FEEDS, "--steps=20", "--json", "--again", tf_config={"cluster": cluster, "task": task})
+            ready = events(done.stdout)[0]
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual((ready["task"], ready["how"]), ("%s:0" % task["type"], "initialised"))
+        worker = train(MODEL, *FEEDS, "--steps=20", "--json",
+                       tf_config={"session_master": target, "cluster": {"chief": ["a:1"], "worker": ["b:1"]},
+                                  "task": {"type": "worker", "index": 0}})
+        self.assertEqual(worker.returncode, 5)
+        flags = train(*LOCAL, "--steps=20", "--task=chief", "--tasks=1",
+                      tf_config={"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 1}})
+        self.assertEqual(flags.returncode, 0, flags.stderr)
+
+    def test_says_what_it_waits_for(self):
+        _, target = self.serve()
+        job = [MODEL, *FEEDS, "--steps=10", "--task=worker:0", "--tasks=2"]
+        nobody = train(*job, "--master=" + target, "--timeout=2")
+        self.assertEqual(nobody.returncode, 1)
+        self.assertIn("muster: not ready after ", nobody.stderr)
+        self.assertIn("no chief has ever registered", nobody.stderr)
+        nowhere = train(*job, "--master=grpc://127.0.0.1:1", "--timeout=1")
+        self.assertEqual(nowhere.returncode, 2)
+        self.assertIn("muster: no answer from grpc://127.0.0.1:1 in ", nowhere.stderr)
+
+
+class InC(Case):
+    def test_the_example_trains(self):
+        _, target = self.serve()
+        tasks = [self.start(TRAINER, "0", target, self.run_dir), self.start(TRAINER, "1", target),
+                 self.start(TRAINER, "2", target)]
+        ended = [self.ends(task) for task in tasks]
+        self.assertEqual([code for code, _ in ended], [0, 0, 0], ended)
+        self.assertIn("ready at step 0", ended[0][1])
+        self.assertGreaterEqual(float(re.search(r"accuracy ([\d.]+)", ended[0][1]).group(1)), 0.95)
+        again = self.start(TRAINER, "1", target)
+        self.assertIn("over", self.ends(again)[1])
+
+
+class Seen(Case):
+    """On a terminal."""
+
+    def test_draws_a_bar_over_itself(self):
+        pid, fd = pty.fork()
+        if pid == 0:
+            os.environ.update(TERM="xterm")
+            os.environ.pop("NO_COLOR", None)
+            os.execv(MUSTER, [MUSTER, "train", *LOCAL, "--steps=1000000000", "--checkpoint-dir=" + self.run_dir,
+                              "--loss=loss:0"])
+        fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
+        seen, end, asked = "", time.monotonic() + PATIENCE, False
+        while True:
+            if not select.select([fd], [], [], max(0, end - time.monotonic()))[0]:
+                os.kill(pid, signal.SIGKILL)
+                self.fail(seen[-2000:])
+            try:
+                data = os.read(fd, 65536)
+            except OSError:
+                break
+            if not data:
+                break
+            seen += data.decode(errors="replace")
+            if not asked and seen.count("steps/s, loss") > 3:
+                asked = True
+                os.kill(pid, signal.SIGINT)
+        os.close(fd)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 6, seen[-2000:])
+        bars = [part for part in re.split(r"\x1b\[\dA\r\x1b\[J", seen) if "training  " in part]
+        self.assertGreater(len(bars), 3)
+        self.assertIn("\x1b[32m", bars[-1])
+        line = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", bars[-1]).splitlines()[0]
+        self.assertRegex(line, r"^training  [█░]+  step \d+ of 1000000000, [\d,]+ steps/s, loss \S+")
+        self.assertLess(len(line), 100)
+        self.assertEqual(seen.count("\x1b[?25l"), seen.count("\x1b[?25h"))
+        self.assertIn("Interrupt: stopping after this step", seen)
+        self.assertIn("the same command goes on from ", seen)
+
+
+if __name__ == "__main__":
+    unittest.main()
