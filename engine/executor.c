@@ -342,8 +342,8 @@ skip_if_dead (MusterKernel *k)
 }
 
 /* Runs a node: TRUE if it is done or has parked. */
-gboolean
-muster_run_node (MusterRun *self, guint32 position)
+static inline gboolean
+run_node (MusterRun *self, guint32 position)
 {
   MusterKernel *k = self->kernel;
   GError *error = NULL;
@@ -363,6 +363,23 @@ muster_run_node (MusterRun *self, guint32 position)
     g_error ("op %s parked and failed at once", k->node->op->name);
   }
   return muster_kernel_finish (k, ok, error);
+}
+
+static __attribute__ ((noinline)) gboolean
+run_traced (MusterRun *self, guint32 position)
+{
+  const gint64 started_us = muster_clock_now_us (muster_system_clock ());
+  const gboolean ok = run_node (self, position);
+  muster_trace_add (self->context.trace, &self->plan->nodes[position], started_us);
+  return ok;
+}
+
+gboolean
+muster_run_node (MusterRun *self, guint32 position)
+{
+  if (G_UNLIKELY (self->context.trace != NULL))
+    return run_traced (self, position);
+  return run_node (self, position);
 }
 
 static void

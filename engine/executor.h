@@ -4,6 +4,7 @@
 #include "bundle/storage.h"
 #include "engine/plan.h"
 #include "engine/resources.h"
+#include "engine/trace.h"
 
 G_BEGIN_DECLS
 
@@ -36,6 +37,7 @@ typedef struct {
   MusterStorage *storage;
   GCancellable *cancellable; /* (nullable) */
   gint64 deadline_us;        /* MUSTER_WAIT_FOREVER: none */
+  MusterTrace *trace;        /* (nullable) gets what each node took */
 } MusterRunContext;
 
 /* A run of plan, its scratch taken from the plan's spares where there is one. */

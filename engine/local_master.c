@@ -17,7 +17,6 @@ G_DEFINE_FINAL_TYPE_WITH_CODE (MusterLocalMaster, muster_local_master, G_TYPE_OB
                                G_IMPLEMENT_INTERFACE (MUSTER_TYPE_MASTER,
                                                       muster_local_master_iface_init))
 
-#define DEVICE_NAME "/job:localhost/replica:0/task:0/device:CPU:0"
 /* What TensorFlow says of a CPU. */
 #define DEVICE_MEMORY (256 << 20)
 
@@ -141,7 +140,7 @@ local_master_list_devices (MusterMaster *master, gint64 deadline_us, GCancellabl
   if (!check_caller (deadline_us, cancellable, error))
     return NULL;
   MusterDevice *device = g_new0 (MusterDevice, 1);
-  device->name = g_strdup (DEVICE_NAME);
+  device->name = g_strdup (MUSTER_LOCAL_DEVICE);
   device->type = g_strdup ("CPU");
   device->memory_limit = DEVICE_MEMORY;
   device->incarnation = MUSTER_LOCAL_MASTER (master)->incarnation;

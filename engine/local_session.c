@@ -151,13 +151,14 @@ feed (MusterRun *run, guint32 n, const Feeds *feeds, GError **error)
 
 static gboolean
 run_plan (MusterLocalSession *self, MusterPlan *plan, const Feeds *feeds, gint64 deadline_us,
-          MusterTensor **fetched, GCancellable *cancellable, GError **error)
+          MusterTrace *trace, MusterTensor **fetched, GCancellable *cancellable, GError **error)
 {
   const MusterRunContext context = {.resources = self->shared->resources,
                                     .randoms = self->randoms,
                                     .storage = self->shared->storage,
                                     .cancellable = cancellable,
-                                    .deadline_us = deadline_us};
+                                    .deadline_us = deadline_us,
+                                    .trace = trace};
   MusterRun *run = muster_run_new (plan, &context);
   gboolean turned = FALSE, ok = FALSE;
   if (feed (run, plan->n_feeds, feeds, error) && add_running (self, run, error)) {
@@ -177,11 +178,14 @@ local_session_run (MusterSession *session, const MusterStep *step, MusterTensor 
   MusterLocalSession *self = MUSTER_LOCAL_SESSION (session);
   const Feeds feeds = {.named = step->feeds};
   g_autoptr (MusterPlan) plan = find_plan (self, step, error);
-  if (plan == NULL || !run_plan (self, plan, &feeds, deadline_of (step->deadline_us, step->options),
-                                 fetched, cancellable, error))
+  if (plan == NULL)
+    return FALSE;
+  g_autoptr (MusterTrace) trace = metadata != NULL ? muster_trace_new (step->options) : NULL;
+  if (!run_plan (self, plan, &feeds, deadline_of (step->deadline_us, step->options), trace, fetched,
+                 cancellable, error))
     return FALSE;
   if (metadata != NULL)
-    *metadata = NULL;
+    *metadata = trace != NULL ? muster_trace_end (trace, MUSTER_LOCAL_DEVICE) : NULL;
   return TRUE;
 }
 
@@ -336,7 +340,8 @@ local_session_run_callable (MusterSession *session, gint64 callable, MusterTenso
                  callable, plan->n_feeds, n_feeds);
     return FALSE;
   }
-  if (!run_plan (self, plan, &bare, deadline_of (deadline_us, NULL), fetched, cancellable, error))
+  if (!run_plan (self, plan, &bare, deadline_of (deadline_us, NULL), NULL, fetched, cancellable,
+                 error))
     return FALSE;
   if (metadata != NULL)
     *metadata = NULL;

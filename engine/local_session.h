@@ -8,6 +8,9 @@
 
 G_BEGIN_DECLS
 
+/* The one device of a master in this process. */
+#define MUSTER_LOCAL_DEVICE "/job:localhost/replica:0/task:0/device:CPU:0"
+
 /* A session of the local master. It runs steps on their callers' threads; a step that parks blocks
  * its caller, not the engine. */
 

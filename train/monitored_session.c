@@ -2,196 +2,21 @@
 #include "train/monitored_session.h"
 
 #include "base/error.h"
+#include "train/monitored_session_private.h"
 #include "train/queue_runner.h"
-#include "train/run_context_private.h"
 
 #define DEFAULT_WAIT_US  (30 * 60 * MUSTER_SECOND)
 #define DEFAULT_GRACE_US (120 * MUSTER_SECOND)
-/* Who is cancelled doesn't wait for a master that says nothing. */
-#define HASTY_CLOSE_US (200 * MUSTER_MILLISECOND)
-#define ASK_LEASE_US   (5 * MUSTER_SECOND)
+#define ASK_LEASE_US     (5 * MUSTER_SECOND)
 
 static const MusterRetryPolicy default_recovery = {
     .budget = {[MUSTER_FAILURE_UNREACHABLE] = 10, [MUSTER_FAILURE_LOST_SESSION] = 10},
     .first_pause_us = 100 * MUSTER_MILLISECOND,
     .last_pause_us = 10 * MUSTER_SECOND};
 
-struct _MusterMonitoredSession {
-  GObject parent;
-  MusterScaffold *scaffold;      /* (owned) */
-  MusterMaster *master;          /* (owned) */
-  MusterSessionManager *manager; /* (owned) */
-  gboolean is_chief;
-  gboolean never_recover;
-  MusterPrepareOptions prepare;
-  gint64 max_wait_us;
-  gint64 stop_grace_us;
-  GPtrArray *hooks;         /* (owned) (element-type MusterHook) */
-  GPtrArray *queue_runners; /* (owned) (element-type MusterQueueRunner) */
-  MusterRetryPolicy recovery;
-  MusterRetries retries; /* since it last came further */
-  MusterSessionListener listener;
-  guint n_recoveries;
-  MusterClock *clock;        /* (owned) */
-  GCancellable *cancellable; /* (owned) (nullable) */
-  MusterRunContext *context; /* (owned) */
-  gint64 global_step;        /* the highest seen; -1 */
-  gint64 session_since_us;
-  char *end_of_input;        /* (owned) (nullable) */
-  GError *hooks_mistake;     /* (owned) (nullable) OUT_OF_RANGE from where no input is */
-  gint stop_requested;       /* atomic */
-  gint is_closed;            /* atomic */
-  gboolean in_step_function; /* recovery is the whole function's */
-  MusterSession *session;    /* (owned) (nullable) NULL between two */
-  /* The coordinator goes with the session; who asks from another thread takes lock. */
-  GMutex lock;
-  MusterCoordinator *coordinator; /* (owned) (nullable) */
-};
-
 G_DEFINE_FINAL_TYPE (MusterMonitoredSession, muster_monitored_session, G_TYPE_OBJECT)
 
-static gboolean
-is_recoverable (const MusterMonitoredSession *self, const GError *failure)
-{
-  return !self->never_recover && (muster_error_is (failure, MUSTER_ERROR_ABORTED) ||
-                                  muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE));
-}
-
-/* --- making a session --- */
-
-static MusterSession *
-prepare_or_wait (MusterMonitoredSession *self, MusterSessionReport *report, GError **error)
-{
-  if (self->is_chief)
-    return muster_session_manager_prepare_session (self->manager, self->master, &self->prepare,
-                                                   report, self->cancellable, error);
-
-  return muster_session_manager_wait_for_session (self->manager, self->master, self->max_wait_us,
-                                                  report, self->cancellable, error);
-}
-
-static void
-set_coordinator (MusterMonitoredSession *self, MusterCoordinator *coordinator)
-{
-  g_mutex_lock (&self->lock);
-  g_autoptr (MusterCoordinator) before = self->coordinator;
-  self->coordinator = coordinator;
-  g_mutex_unlock (&self->lock);
-}
-
-static void
-close_session (MusterMonitoredSession *self)
-{
-  if (!self->session)
-    return;
-  if (g_cancellable_is_cancelled (self->cancellable))
-    muster_session_close_quietly_within (self->session, HASTY_CLOSE_US);
-  else
-    muster_session_close_quietly (self->session);
-  g_clear_object (&self->session);
-}
-
-/* Stops the threads of a session that is given up; what they say of it is known. */
-static void
-drop_session (MusterMonitoredSession *self)
-{
-  if (self->coordinator) {
-    g_autoptr (GError) ignored = NULL;
-    muster_coordinator_request_stop (self->coordinator, NULL, NULL);
-    (void)muster_coordinator_join (self->coordinator, self->stop_grace_us, TRUE, &ignored);
-  }
-  close_session (self);
-}
-
-/* A hook that ends training by a slip of its own, in a verb that brings no input, is not to pass
- * for the end of the input (DMON.8). */
-static void
-note_mistake (MusterMonitoredSession *self, const GError *failure)
-{
-  if (!muster_error_is (failure, MUSTER_ERROR_OUT_OF_RANGE))
-    return;
-  g_clear_error (&self->hooks_mistake);
-  self->hooks_mistake = g_error_copy (failure);
-}
-
-/* error isn't NULL. */
-static gboolean
-create (MusterMonitoredSession *self, MusterSessionReport *report, GError **error)
-{
-  GError *failure = NULL;
-
-  self->session = prepare_or_wait (self, report, &failure);
-  if (self->listener.made)
-    self->listener.made (report, failure, self->listener.user_data);
-  if (!self->session) {
-    g_propagate_error (error, failure);
-    return FALSE;
-  }
-  self->prepare.again = FALSE; /* what stood there before is over; who comes now isn't */
-  self->session_since_us = muster_clock_now_us (self->clock);
-  set_coordinator (self, muster_coordinator_new (self->clock, FALSE));
-  muster_queue_runners_start (self->queue_runners, self->session, self->coordinator);
-  for (guint i = 0; i < self->hooks->len; i++)
-    if (!muster_hook_after_create_session (self->hooks->pdata[i], self->session, self->coordinator,
-                                           error)) {
-      note_mistake (self, *error);
-      drop_session (self);
-      return FALSE;
-    }
-
-  return TRUE;
-}
-
-/* Pauses before another try; FALSE, with the failure and the number of tries, where there is to be
- * none (DMON.1). */
-static gboolean
-pause_for_another (MusterMonitoredSession *self, GError *failure, GError **error)
-{
-  g_autoptr (GError) owned = failure;
-  gint64 now_us = muster_clock_now_us (self->clock);
-  gint64 lived_us = self->session_since_us > 0 ? now_us - self->session_since_us : 0;
-  gint64 pause_us;
-
-  if (!is_recoverable (self, failure)) {
-    g_propagate_error (error, g_steal_pointer (&owned));
-    return FALSE;
-  }
-  if (!muster_retries_again (&self->retries, muster_failure_of (failure), lived_us,
-                             muster_clock_random (self->clock), &pause_us)) {
-    g_propagate_prefixed_error (error, g_steal_pointer (&owned),
-                                "Given up after coming back %u times without getting further: ",
-                                muster_retries_total (&self->retries));
-    return FALSE;
-  }
-  g_info ("Coming back after: %s", failure->message);
-  self->n_recoveries++;
-  if (self->listener.lost)
-    self->listener.lost (failure, self->n_recoveries, pause_us, self->listener.user_data);
-
-  return muster_clock_wait_until (self->clock, muster_deadline_after (now_us, pause_us),
-                                  self->cancellable, error);
-}
-
-/* Makes a session where there is none, again and again as far as the policy goes (MON.42). */
-static gboolean
-ensure_session (MusterMonitoredSession *self, MusterSessionReport *report, GError **error)
-{
-  g_auto (MusterSessionReport) own = {0};
-
-  if (!report)
-    report = &own;
-  while (!self->session) {
-    GError *failure = NULL;
-    muster_session_report_clear (report);
-    if (create (self, report, &failure))
-      return TRUE;
-    self->session_since_us = 0;
-    if (!pause_for_another (self, failure, error))
-      return FALSE;
-  }
-
-  return TRUE;
-}
+/* --- its beginning --- */
 
 /* The session is prepared again after a crash: what that needs is kept. */
 static void
@@ -274,7 +99,7 @@ muster_monitored_session_new (const MusterMonitoredSessionOptions *options,
       muster_queue_runners_of (muster_scaffold_meta_graph (self->scaffold), error);
   self->manager = self->queue_runners ? take_manager (options, error) : NULL;
 
-  return self->manager && begin_hooks (self, error) && ensure_session (self, report, error)
+  return self->manager && begin_hooks (self, error) && muster_monitored_ensure (self, report, error)
              ? g_steal_pointer (&self)
              : NULL;
 }
@@ -301,7 +126,8 @@ cause_of (MusterMonitoredSession *self, GError *failure)
 {
   GError *reported = muster_coordinator_error (self->coordinator);
 
-  if (!is_recoverable (self, failure) && reported && is_recoverable (self, reported)) {
+  if (!muster_monitored_is_recoverable (self, failure) && reported &&
+      muster_monitored_is_recoverable (self, reported)) {
     g_error_free (failure);
     return reported;
   }
@@ -358,7 +184,7 @@ run_hooked (MusterMonitoredSession *self, const MusterStep *step, MusterTensor *
   note_progress (self);
   for (guint i = 0; i < self->hooks->len; i++)
     if (!muster_hook_after_run (self->hooks->pdata[i], self->context, error)) {
-      note_mistake (self, *error);
+      muster_monitored_note_mistake (self, *error);
       return FALSE;
     }
   if (muster_run_context_wants_stop (self->context))
@@ -375,11 +201,11 @@ leave_lost_session (MusterMonitoredSession *self, GError **error)
 {
   g_autoptr (GError) reported = self->session ? muster_coordinator_error (self->coordinator) : NULL;
 
-  if (!reported || !is_recoverable (self, reported))
+  if (!reported || !muster_monitored_is_recoverable (self, reported))
     return TRUE;
-  drop_session (self);
+  muster_monitored_drop (self);
 
-  return pause_for_another (self, g_steal_pointer (&reported), error);
+  return muster_monitored_pause (self, g_steal_pointer (&reported), error);
 }
 
 /* One try of whatever is run. */
@@ -391,7 +217,7 @@ run_recovered (MusterMonitoredSession *self, Attempt attempt, gpointer data, GEr
 {
   for (;;) {
     GError *failure = NULL;
-    if (!leave_lost_session (self, error) || !ensure_session (self, NULL, error))
+    if (!leave_lost_session (self, error) || !muster_monitored_ensure (self, NULL, error))
       return FALSE;
     if (attempt (self, data, &failure))
       return TRUE;
@@ -400,9 +226,9 @@ run_recovered (MusterMonitoredSession *self, Attempt attempt, gpointer data, GEr
       return FALSE;
     }
     failure = unless_replaced (self, cause_of (self, failure));
-    if (is_recoverable (self, failure))
-      drop_session (self);
-    if (!pause_for_another (self, failure, error))
+    if (muster_monitored_is_recoverable (self, failure))
+      muster_monitored_drop (self);
+    if (!muster_monitored_pause (self, failure, error))
       return FALSE;
   }
 }
@@ -514,7 +340,7 @@ muster_monitored_session_should_stop (MusterMonitoredSession *self)
   g_autoptr (GError) reported = muster_coordinator_error (coordinator);
 
   /* The next run comes back from it. */
-  return !(reported && is_recoverable (self, reported));
+  return !(reported && muster_monitored_is_recoverable (self, reported));
 }
 
 /* --- the end --- */
@@ -588,7 +414,7 @@ muster_monitored_session_finish (MusterMonitoredSession *self, const GError *fai
     if (!muster_coordinator_join (self->coordinator, self->stop_grace_us, TRUE, &joined) && !first)
       first = g_steal_pointer (&joined);
   }
-  close_session (self);
+  muster_monitored_close (self);
   g_atomic_int_set (&self->is_closed, 1);
   if (!first)
     return TRUE;
@@ -641,7 +467,7 @@ muster_monitored_session_dispose (GObject *object)
   MusterMonitoredSession *self = MUSTER_MONITORED_SESSION (object);
 
   if (self->session)
-    drop_session (self);
+    muster_monitored_drop (self);
   G_OBJECT_CLASS (muster_monitored_session_parent_class)->dispose (object);
 }
 

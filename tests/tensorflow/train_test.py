@@ -84,11 +84,29 @@ class InTensorBoard(peer.TestCase):
         self.assertEqual([e.step for e in saves], [0, 5, 10])
         self.assertEqual(os.path.basename(saves[-1].session_log.checkpoint_path), "model.ckpt-10")
 
+    def check_timelines(self, seen, folder, op):
+        self.assertEqual(sorted(seen.Tags()["run_metadata"]), ["step_3", "step_6", "step_9"])
+        self.assertTrue(seen.RunMetadata("step_3").step_stats.dev_stats)
+        self.assertEqual(sorted(map(os.path.basename, glob.glob(os.path.join(folder, "timeline-*")))),
+                         ["timeline-3.json", "timeline-6.json", "timeline-9.json"])
+        with open(os.path.join(folder, "timeline-3.json"), encoding="utf-8") as file:
+            boxes = json.load(file)["traceEvents"]
+        self.assertIn(op, {box["name"] for box in boxes})
+        self.assertTrue(all(box["dur"] >= 0 for box in boxes if box["ph"] == "X"))
+
     def test_what_the_engine_trains(self):
         """MON.79, MON.82"""
         folder = self.folder()
         self.assertEqual(train(peer.fixture("linreg.meta"), "local", 10, folder), "step 10\n\n")
-        self.check_common(self.look(folder), folder)
+        seen = self.look(folder)
+        self.check_common(seen, folder)
+        self.check_timelines(seen, folder, "ResourceApplyGradientDescent")
+
+    def test_what_musters_server_trains(self):
+        """The engine's trace comes over the wire as TensorFlow's does."""
+        folder = self.folder()
+        train(peer.fixture("linreg.meta"), self.serve(), 10, folder)
+        self.check_timelines(self.look(folder), folder, "ResourceApplyGradientDescent")
 
     def test_what_tensorflow_trains(self):
         """MON.82 with histograms; MON.87: a timeline of every third run."""
@@ -99,14 +117,7 @@ class InTensorBoard(peer.TestCase):
         seen = self.look(folder)
         self.check_common(seen, folder)
         self.assertEqual([e.step for e in seen.Histograms("w_histogram")], [1, 3, 5, 7, 9])
-        self.assertEqual(sorted(seen.Tags()["run_metadata"]), ["step_3", "step_6", "step_9"])
-        self.assertTrue(seen.RunMetadata("step_3").step_stats.dev_stats)
-        self.assertEqual(sorted(map(os.path.basename, glob.glob(os.path.join(folder, "timeline-*")))),
-                         ["timeline-3.json", "timeline-6.json", "timeline-9.json"])
-        with open(os.path.join(folder, "timeline-3.json"), encoding="utf-8") as file:
-            boxes = json.load(file)["traceEvents"]
-        self.assertIn("ApplyGradientDescent", {box["name"] for box in boxes})
-        self.assertTrue(all(box["dur"] >= 0 for box in boxes if box["ph"] == "X"))
+        self.check_timelines(seen, folder, "ApplyGradientDescent")
 
     def test_a_file_that_is_cut_short(self):
         """A writer that died: what stands before the cut is shown."""

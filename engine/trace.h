@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "engine/plan.h"
+
+G_BEGIN_DECLS
+
+/* MusterTrace gathers what the nodes of one step took, where its RunOptions ask for a trace, as the
+ * RunMetadata that TensorFlow gives. One thread at a time. */
+
+typedef struct _MusterTrace MusterTrace;
+
+/* NULL unless options (nullable), a serialised RunOptions, ask for one. */
+MusterTrace *muster_trace_new (GBytes *options);
+void muster_trace_free (MusterTrace *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterTrace, muster_trace_free)
+
+/* A node that ran from started_us on, on the machine's monotonic clock, until now. */
+void muster_trace_add (MusterTrace *self, const MusterPlanNode *node, gint64 started_us);
+
+/* The serialised RunMetadata, (transfer full). */
+GBytes *muster_trace_end (MusterTrace *self, const char *device);
+
+G_END_DECLS

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The sessions of a monitored session, one after another. */
+#include "base/error.h"
+#include "train/monitored_session_private.h"
+#include "train/queue_runner.h"
+
+/* Who is cancelled doesn't wait for a master that says nothing. */
+#define HASTY_CLOSE_US (200 * MUSTER_MILLISECOND)
+
+gboolean
+muster_monitored_is_recoverable (const MusterMonitoredSession *self, const GError *failure)
+{
+  return !self->never_recover && (muster_error_is (failure, MUSTER_ERROR_ABORTED) ||
+                                  muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE));
+}
+
+static MusterSession *
+prepare_or_wait (MusterMonitoredSession *self, MusterSessionReport *report, GError **error)
+{
+  if (self->is_chief)
+    return muster_session_manager_prepare_session (self->manager, self->master, &self->prepare,
+                                                   report, self->cancellable, error);
+
+  return muster_session_manager_wait_for_session (self->manager, self->master, self->max_wait_us,
+                                                  report, self->cancellable, error);
+}
+
+static void
+set_coordinator (MusterMonitoredSession *self, MusterCoordinator *coordinator)
+{
+  g_mutex_lock (&self->lock);
+  g_autoptr (MusterCoordinator) before = self->coordinator;
+  self->coordinator = coordinator;
+  g_mutex_unlock (&self->lock);
+}
+
+void
+muster_monitored_close (MusterMonitoredSession *self)
+{
+  if (!self->session)
+    return;
+  if (g_cancellable_is_cancelled (self->cancellable))
+    muster_session_close_quietly_within (self->session, HASTY_CLOSE_US);
+  else
+    muster_session_close_quietly (self->session);
+  g_clear_object (&self->session);
+}
+
+void
+muster_monitored_drop (MusterMonitoredSession *self)
+{
+  if (self->coordinator) {
+    g_autoptr (GError) ignored = NULL;
+    muster_coordinator_request_stop (self->coordinator, NULL, NULL);
+    (void)muster_coordinator_join (self->coordinator, self->stop_grace_us, TRUE, &ignored);
+  }
+  muster_monitored_close (self);
+}
+
+void
+muster_monitored_note_mistake (MusterMonitoredSession *self, const GError *failure)
+{
+  if (!muster_error_is (failure, MUSTER_ERROR_OUT_OF_RANGE))
+    return;
+  g_clear_error (&self->hooks_mistake);
+  self->hooks_mistake = g_error_copy (failure);
+}
+
+/* error isn't NULL. */
+static gboolean
+create (MusterMonitoredSession *self, MusterSessionReport *report, GError **error)
+{
+  GError *failure = NULL;
+
+  self->session = prepare_or_wait (self, report, &failure);
+  if (self->listener.made)
+    self->listener.made (report, failure, self->listener.user_data);
+  if (!self->session) {
+    g_propagate_error (error, failure);
+    return FALSE;
+  }
+  self->prepare.again = FALSE; /* what stood there before is over; who comes now isn't */
+  self->session_since_us = muster_clock_now_us (self->clock);
+  set_coordinator (self, muster_coordinator_new (self->clock, FALSE));
+  muster_queue_runners_start (self->queue_runners, self->session, self->coordinator);
+  for (guint i = 0; i < self->hooks->len; i++)
+    if (!muster_hook_after_create_session (self->hooks->pdata[i], self->session, self->coordinator,
+                                           error)) {
+      muster_monitored_note_mistake (self, *error);
+      muster_monitored_drop (self);
+      return FALSE;
+    }
+
+  return TRUE;
+}
+
+gboolean
+muster_monitored_pause (MusterMonitoredSession *self, GError *failure, GError **error)
+{
+  g_autoptr (GError) owned = failure;
+  gint64 now_us = muster_clock_now_us (self->clock);
+  gint64 lived_us = self->session_since_us > 0 ? now_us - self->session_since_us : 0;
+  gint64 pause_us;
+
+  if (!muster_monitored_is_recoverable (self, failure)) {
+    g_propagate_error (error, g_steal_pointer (&owned));
+    return FALSE;
+  }
+  if (!muster_retries_again (&self->retries, muster_failure_of (failure), lived_us,
+                             muster_clock_random (self->clock), &pause_us)) {
+    g_propagate_prefixed_error (error, g_steal_pointer (&owned),
+                                "Given up after coming back %u times without getting further: ",
+                                muster_retries_total (&self->retries));
+    return FALSE;
+  }
+  g_info ("Coming back after: %s", failure->message);
+  self->n_recoveries++;
+  if (self->listener.lost)
+    self->listener.lost (failure, self->n_recoveries, pause_us, self->listener.user_data);
+
+  return muster_clock_wait_until (self->clock, muster_deadline_after (now_us, pause_us),
+                                  self->cancellable, error);
+}
+
+gboolean
+muster_monitored_ensure (MusterMonitoredSession *self, MusterSessionReport *report, GError **error)
+{
+  g_auto (MusterSessionReport) own = {0};
+
+  if (!report)
+    report = &own;
+  while (!self->session) {
+    GError *failure = NULL;
+    muster_session_report_clear (report);
+    if (create (self, report, &failure))
+      return TRUE;
+    self->session_since_us = 0;
+    if (!muster_monitored_pause (self, failure, error))
+      return FALSE;
+  }
+
+  return TRUE;
+}
