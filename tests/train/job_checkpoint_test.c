@@ -4,6 +4,7 @@
 #include "bundle/bundle_reader.h"
 #include "bundle/bundle_writer.h"
 #include "tests/doubles/slow_storage.h"
+#include "tests/doubles/watched_storage.h"
 #include "tests/gtest_shim.h"
 #include "tests/train/job_fixture.h"
 
@@ -127,10 +128,10 @@ MUSTER_TEST (JobCheckpoint, is_for_one_node_if_made_for_one)
 
   MUSTER_EXPECT_NULL (
       muster_job_checkpoint_init_group (checkpoint, no_nodes, MUSTER_NO_EPOCH, NULL, &none));
-  MUSTER_EXPECT_STREQ (none->message, "CheckpointManager only supports single node.");
+  MUSTER_EXPECT_STREQ (SAID (none), "CheckpointManager only supports single node.");
   MUSTER_EXPECT_NULL (
       muster_job_checkpoint_init_group (checkpoint, two_nodes, MUSTER_NO_EPOCH, NULL, &two));
-  MUSTER_EXPECT_STREQ (two->message, "CheckpointManager only supports single node.");
+  MUSTER_EXPECT_STREQ (SAID (two), "CheckpointManager only supports single node.");
   g_autoptr (MusterJobGroup) group =
       muster_job_checkpoint_init_group (checkpoint, NULL, MUSTER_NO_EPOCH, NULL, &unlisted);
   MUSTER_ASSERT_NO_ERROR (unlisted);
@@ -244,14 +245,14 @@ MUSTER_TEST (JobCheckpoint, saves_and_loads_only_once_its_init_has_run)
 
   MUSTER_EXPECT_NULL (muster_job_checkpoint_save_group (checkpoint, 0, &never));
   MUSTER_EXPECT_NULL (muster_job_checkpoint_load_group (checkpoint, 0, NULL, &never_load));
-  MUSTER_EXPECT_STREQ (never->message, "init must be called first.");
-  MUSTER_EXPECT_STREQ (never_load->message, "init must be called first.");
+  MUSTER_EXPECT_STREQ (SAID (never), "init must be called first.");
+  MUSTER_EXPECT_STREQ (SAID (never_load), "init must be called first.");
   g_autoptr (MusterJobGroup) group =
       muster_job_checkpoint_init_group (checkpoint, one_node, MUSTER_NO_EPOCH, NULL, NULL);
   MUSTER_EXPECT_NULL (muster_job_checkpoint_save_group (checkpoint, 0, &built));
   MUSTER_EXPECT_NULL (muster_job_checkpoint_load_group (checkpoint, 0, NULL, &built_load));
-  MUSTER_EXPECT_STREQ (built->message, "Cannot fetch value for this output.");
-  MUSTER_EXPECT_STREQ (built_load->message, "Cannot fetch value for this output.");
+  MUSTER_EXPECT_STREQ (SAID (built), "Cannot fetch value for this output.");
+  MUSTER_EXPECT_STREQ (SAID (built_load), "Cannot fetch value for this output.");
 }
 
 /* B003.36, B003.37, B003.53, and the name of one node's manager */
@@ -321,7 +322,7 @@ MUSTER_TEST (JobCheckpoint, fails_as_a_whole_where_one_node_fails)
   MUSTER_ASSERT_EQ (g_mkdir (in_the_way, 0700), 0);
 
   MUSTER_EXPECT_FALSE (save (&f, checkpoint, 1, &failure));
-  MUSTER_EXPECT_TRUE (g_str_has_prefix (failure->message, "Node 'b', task 'b/checkpoint_save': "));
+  MUSTER_EXPECT_TRUE (g_str_has_prefix (SAID (failure), "Node 'b', task 'b/checkpoint_save': "));
 }
 
 /* A list that somebody else wrote: what it says is checked against the graph. */
@@ -368,7 +369,7 @@ MUSTER_TEST (JobCheckpoint, names_a_listed_variable_that_the_graph_lacks)
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_FALSE (load (&f, checkpoint, 1, NULL, &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
-  MUSTER_EXPECT_TRUE (strstr (error->message, "gone") != NULL);
+  MUSTER_EXPECT_TRUE (strstr (SAID (error), "gone") != NULL);
 }
 
 /* --- loading some --- */
@@ -536,6 +537,30 @@ MUSTER_TEST (JobCheckpoint, keeps_the_path_that_it_was_told)
       muster_job_checkpoint_new_for_node ("/nowhere", "own", &options);
   MUSTER_EXPECT_TRUE (muster_job_checkpoint_set_params (single, two_nodes, NULL, &error));
   MUSTER_EXPECT_STREQ (fake->params, "/nowhere: own, no prefix, no other storage");
+}
+
+/* D003.4, and one that its call gives */
+MUSTER_TEST (JobCheckpoint, loads_from_the_storage_that_it_was_told)
+{
+  g_auto (JobFixture) f = {0};
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterWatchedStorage) broken = muster_watched_storage_new ();
+  job_set_up (&f, one_node);
+  const MusterJobPath path = {.storage = MUSTER_STORAGE (broken)};
+  const MusterJobPath whole = {.storage = muster_local_storage ()};
+  FakeMetadata *fake = job_fake_metadata (&f);
+  const MusterJobCheckpointOptions options = {.metadata = f.metadata};
+  g_autoptr (MusterJobCheckpoint) checkpoint = muster_job_checkpoint_new (f.directory, &options);
+  muster_watched_storage_refuse (broken, "a.1.index");
+
+  MUSTER_EXPECT_TRUE (begin (&f, checkpoint, one_node, &error) &&
+                      muster_job_checkpoint_set_params (checkpoint, one_node, &path, &error) &&
+                      save (&f, checkpoint, 1, &error));
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_TRUE (g_str_has_suffix (fake->params, ", another storage"));
+  MUSTER_EXPECT_TRUE (load (&f, checkpoint, 1, &whole, &error));
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_FALSE (load (&f, checkpoint, 1, NULL, &error));
 }
 
 /* B003.40, B003.41, B003.43, B003.44, D003.15 */

@@ -22,6 +22,9 @@ typedef struct {
   MusterJobMetadata *metadata;
 } JobFixture;
 
+/* What went wrong, also where nothing did. */
+#define SAID(error) ((error) != NULL ? (error)->message : "no error")
+
 MusterMetaGraph *job_model_new (void);
 
 /* A cluster of these nodes (NULL-terminated), open, and a job that reads three numbers an epoch on

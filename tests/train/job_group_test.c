@@ -170,7 +170,7 @@ MUSTER_TEST (JobGroup, ends_all_when_one_fails_and_says_which)
 
   MUSTER_EXPECT_FALSE (run (&f, group, &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
-  MUSTER_EXPECT_STREQ (error->message, "Node 'b', task 'b/breaks': the disk is gone");
+  MUSTER_EXPECT_STREQ (SAID (error), "Node 'b', task 'b/breaks': the disk is gone");
 }
 
 static gboolean
@@ -223,7 +223,7 @@ MUSTER_TEST (JobGroup, cannot_change_once_it_was_used)
 
   for (int i = 0; i < 6; i++) {
     MUSTER_EXPECT_ERROR (errors[i], MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
-    MUSTER_EXPECT_STREQ (errors[i]->message,
+    MUSTER_EXPECT_STREQ (SAID (errors[i]),
                          i < 3 ? "Cannot add Task to an already used TaskGroup."
                                : "Cannot modify task since it is already been used.");
     g_error_free (errors[i]);
@@ -240,7 +240,7 @@ MUSTER_TEST (JobTask, has_one_step)
   MUSTER_EXPECT_TRUE (muster_job_task_set_step (task, &step, &error));
   MUSTER_EXPECT_FALSE (muster_job_task_set_step (task, &step, &error));
 
-  MUSTER_EXPECT_STREQ (error->message, "This Task already has an execution step.");
+  MUSTER_EXPECT_STREQ (SAID (error), "This Task already has an execution step.");
 }
 
 /* B003.24 */
@@ -265,7 +265,7 @@ MUSTER_TEST (JobGroup, is_regrouped_by_node_once)
 
   MUSTER_EXPECT_PTR_EQ (muster_job_group_tasks_by_node (group, same, &error), parts);
   MUSTER_EXPECT_NULL (muster_job_group_tasks_by_node (group, NULL, &error));
-  MUSTER_EXPECT_STREQ (error->message, "Cannot call tasks_by_node multiple times.");
+  MUSTER_EXPECT_STREQ (SAID (error), "Cannot call tasks_by_node multiple times.");
 }
 
 /* --- outputs --- */
@@ -283,9 +283,9 @@ MUSTER_TEST (JobOutput, has_no_value_before_a_run)
   MUSTER_EXPECT_FALSE (muster_job_output_fetch (output, MUSTER_WAIT_FOREVER, NULL, &fetch));
   MUSTER_EXPECT_FALSE (muster_job_output_set (output, &one, 1, &set));
 
-  MUSTER_EXPECT_STREQ (get->message, "Output value not set yet.");
-  MUSTER_EXPECT_STREQ (fetch->message, "Cannot fetch value for this output.");
-  MUSTER_EXPECT_TRUE (g_str_has_prefix (set->message, "Wrong number of output values."));
+  MUSTER_EXPECT_STREQ (SAID (get), "Output value not set yet.");
+  MUSTER_EXPECT_STREQ (SAID (fetch), "Cannot fetch value for this output.");
+  MUSTER_EXPECT_TRUE (g_str_has_prefix (SAID (set), "Wrong number of output values."));
 }
 
 /* B003.20; and a fetch reads what is there now */
@@ -455,7 +455,7 @@ MUSTER_TEST (Cluster, is_closed_once)
   job_set_up (&f, one_node);
 
   MUSTER_EXPECT_FALSE (muster_cluster_run (f.cluster, NULL, 0, NULL, &none));
-  MUSTER_EXPECT_STREQ (none->message, "Got a none runnable.");
+  MUSTER_EXPECT_STREQ (SAID (none), "Got a none runnable.");
   MUSTER_EXPECT_TRUE (
       muster_cluster_run_task (f.cluster, alone, MUSTER_WAIT_FOREVER, NULL, &failure));
   MUSTER_EXPECT_EQ (job_value (&f, "a", "total"), 100);
@@ -464,9 +464,9 @@ MUSTER_TEST (Cluster, is_closed_once)
   muster_cluster_leave (f.cluster, NULL);
   muster_cluster_close (f.cluster);
   MUSTER_EXPECT_FALSE (run (&f, group, &closed));
-  MUSTER_EXPECT_STREQ (closed->message, "Session is closed.");
+  MUSTER_EXPECT_STREQ (SAID (closed), "Session is closed.");
   MUSTER_EXPECT_FALSE (muster_cluster_open (f.cluster, MUSTER_SECOND, NULL, &again));
-  MUSTER_EXPECT_STREQ (again->message, "Session already closed.");
+  MUSTER_EXPECT_STREQ (SAID (again), "Session already closed.");
 }
 
 /* B003.7, and names that the graph lacks */
@@ -494,11 +494,11 @@ MUSTER_TEST (Cluster, compiles_a_group_for_its_graphs)
   MUSTER_EXPECT_TRUE (muster_cluster_compile (same, group, &error));
   MUSTER_EXPECT_PTR_EQ (muster_job_group_tasks_by_node (group, NULL, &error), parts);
   MUSTER_EXPECT_FALSE (muster_cluster_compile (other, group, &misfit));
-  MUSTER_EXPECT_STREQ (misfit->message, "Runnable was compiled for different session type");
+  MUSTER_EXPECT_STREQ (SAID (misfit), "Runnable was compiled for different session type");
 
   job_add (wrong, job_ops_task ("trains", "a", 0, "nothing_there", NULL));
   MUSTER_EXPECT_FALSE (run (&f, wrong, &unknown));
-  MUSTER_EXPECT_STREQ (unknown->message, "Node 'a', a/trains: its graph has no 'nothing_there'");
+  MUSTER_EXPECT_STREQ (SAID (unknown), "Node 'a', a/trains: its graph has no 'nothing_there'");
   job_add (elsewhere, job_ops_task ("init", "z", 0, "init", NULL));
   MUSTER_EXPECT_FALSE (run (&f, elsewhere, &no_node));
   MUSTER_EXPECT_ERROR (no_node, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);

@@ -262,7 +262,7 @@ MUSTER_TEST (JobRunner, stops_when_any_condition_is_true)
   /* one that can't be read, behind one that is true, isn't overlooked: D003.13 */
   MUSTER_EXPECT_TRUE (muster_job_add_stop_output (it.f.job, no_bool, NULL));
   MUSTER_EXPECT_FALSE (story_train (&it, (How)FROM_SCRATCH, &error));
-  MUSTER_EXPECT_STREQ (error->message, "Stop condition 3: Output value not set yet.");
+  MUSTER_EXPECT_STREQ (SAID (error), "Stop condition 3: Output value not set yet.");
 }
 
 /* D003.13 */
@@ -279,7 +279,7 @@ MUSTER_TEST (JobRunner, says_what_a_condition_is_that_is_no_bool)
   MUSTER_EXPECT_TRUE (muster_job_add_stop_output (it.f.job, sum, NULL));
   MUSTER_EXPECT_FALSE (story_train (&it, (How)FROM_SCRATCH, &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
-  MUSTER_EXPECT_STREQ (error->message, "Stop condition 2: it must be one bool; it is int64 []");
+  MUSTER_EXPECT_STREQ (SAID (error), "Stop condition 2: it must be one bool; it is int64 []");
 }
 
 /* --- what fails --- */
@@ -328,7 +328,7 @@ MUSTER_TEST (JobRunner, ends_when_it_cannot_load)
 
   MUSTER_EXPECT_FALSE (story_train (&it, missing, &list));
   MUSTER_EXPECT_ERROR (list, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND);
-  MUSTER_EXPECT_TRUE (g_str_has_prefix (list->message, "Initialising checkpoints: "));
+  MUSTER_EXPECT_TRUE (g_str_has_prefix (SAID (list), "Initialising checkpoints: "));
   it.f.fails_at = "report checkpoint_load";
   g_string_truncate (it.f.diary, 0);
   MUSTER_EXPECT_FALSE (story_train (&it, resume, &report));
@@ -340,8 +340,8 @@ MUSTER_TEST (JobRunner, ends_when_it_cannot_load)
   (void)g_unlink (data);
   (void)g_unlink (other);
   MUSTER_EXPECT_FALSE (story_train (&it, resume, &damaged));
-  MUSTER_EXPECT_TRUE (g_str_has_prefix (damaged->message, "Resuming at epoch 4: ") ||
-                      g_str_has_prefix (damaged->message, "Initialising checkpoints: "));
+  MUSTER_EXPECT_TRUE (g_str_has_prefix (SAID (damaged), "Resuming at epoch 4: ") ||
+                      g_str_has_prefix (SAID (damaged), "Initialising checkpoints: "));
 }
 
 /* B003.67 */
@@ -356,7 +356,7 @@ MUSTER_TEST (JobRunner, needs_a_builder_that_builds)
   MUSTER_EXPECT_FALSE (story_train (&it, how, &error));
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED);
-  MUSTER_EXPECT_TRUE (strstr (error->message, "not implemented") != NULL);
+  MUSTER_EXPECT_TRUE (strstr (SAID (error), "not implemented") != NULL);
 }
 
 /* --- saves that fail --- */
@@ -441,7 +441,7 @@ MUSTER_TEST (JobRunner, ends_after_so_many_failed_saves_in_a_row)
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE);
   MUSTER_EXPECT_TRUE (
-      g_str_has_prefix (error->message, "3 saves in a row have failed, the last one of epoch 2: "));
+      g_str_has_prefix (SAID (error), "3 saves in a row have failed, the last one of epoch 2: "));
   MUSTER_EXPECT_STREQ (it.f.diary->str, "params, resume, init, epoch, epoch");
 }
 
@@ -462,8 +462,8 @@ MUSTER_TEST (JobRunner, says_that_it_has_no_checkpoints)
                                                MUSTER_WAIT_FOREVER, NULL, &save));
   MUSTER_EXPECT_FALSE (muster_job_runner_load_partial (runner, it.f.cluster, names, 1, NULL, &found,
                                                        NULL, MUSTER_WAIT_FOREVER, NULL, &load));
-  MUSTER_EXPECT_STREQ (save->message, "Checkpoint manager is None");
-  MUSTER_EXPECT_STREQ (load->message, "Checkpoint manager is None");
+  MUSTER_EXPECT_STREQ (SAID (save), "Checkpoint manager is None");
+  MUSTER_EXPECT_STREQ (SAID (load), "Checkpoint manager is None");
 }
 
 /* B003.74 */

@@ -96,7 +96,8 @@ MUSTER_TEST (JobStateFile, does_not_begin_anew_for_a_file_that_cannot_be_read)
     write_file (MUSTER_JOB_STATE_NAME, bad[i]);
     MUSTER_EXPECT_EQ (last (self, MUSTER_NO_EPOCH, &finished, &error), -99);
     MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
-    MUSTER_EXPECT_TRUE (strstr (error->message, MUSTER_JOB_STATE_NAME) != NULL);
+    MUSTER_EXPECT_TRUE (strstr ((error ? error->message : "no error"), MUSTER_JOB_STATE_NAME) !=
+                        NULL);
   }
 }
 

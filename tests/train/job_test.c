@@ -97,7 +97,7 @@ MUSTER_TEST (Job, compiles_init_epoch_download_exit)
     for (int i = wrong; i < 4; i++)
       job_add (groups[i], job_ops_task ("wrong", "a", 0, "not_there", NULL));
     MUSTER_EXPECT_FALSE (muster_job_compile (f.job, f.cluster, &error));
-    MUSTER_EXPECT_TRUE (g_str_has_prefix (error->message, begins));
+    MUSTER_EXPECT_TRUE (g_str_has_prefix (SAID (error), begins));
   }
 }
 
@@ -155,6 +155,6 @@ MUSTER_TEST (Job, says_before_it_runs_that_a_condition_is_no_bool)
   MUSTER_EXPECT_TRUE (muster_job_add_stop_tensor (f.job, "b", "total/read:0", NULL));
   MUSTER_EXPECT_FALSE (muster_job_compile (f.job, f.cluster, &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
-  MUSTER_EXPECT_STREQ (error->message,
+  MUSTER_EXPECT_STREQ (SAID (error),
                        "Stop condition 'total/read:0' of node 'b' must be one bool; it is int64");
 }

@@ -236,8 +236,8 @@ MUSTER_TEST (JobTraining, cannot_end_after_none)
   MUSTER_EXPECT_FALSE (train (&f, NULL, MUSTER_NO_EPOCH, NULL, &last, &error));
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
-  MUSTER_EXPECT_TRUE (g_str_has_prefix (error->message, "The init group: "));
-  MUSTER_EXPECT_TRUE (strstr (error->message, "negative init_count is not permitted.") != NULL);
+  MUSTER_EXPECT_TRUE (g_str_has_prefix (SAID (error), "The init group: "));
+  MUSTER_EXPECT_TRUE (strstr (SAID (error), "negative init_count is not permitted.") != NULL);
 }
 
 /* B003.84: the count goes on where it was, in a process that knows nothing of it */
