@@ -4,6 +4,7 @@
 import os
 import re
 import signal
+import socket
 import sys
 
 sys.path.insert(0, "tests/scenarios")
@@ -69,6 +70,22 @@ class Job(processes.TestCase):
         text = self.end_of(self.start_job(folder, 6, [target for _, target in self.nodes()]))
         self.assertNotIn("\nepoch", "\n" + text)
         self.assertIn("trained to epoch 6", text)
+
+    def test_waits_for_its_nodes(self):
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            port = taken.getsockname()[1]
+        folder = self.folder()
+        job = self.start_job(folder, 1, ["grpc://127.0.0.1:%d" % port])
+        self.serve(port)
+        self.assertIn("trained to epoch 1", self.end_of(job))
+
+    def test_says_what_is_wrong(self):
+        for epochs, words in (("0", "negative init_count is not permitted."), ("x", "negative init_count")):
+            job = self.start_job(self.folder(), epochs, [self.serve()[1]])
+            self.assertEqual(job.wait(END_SECONDS), 4, job.text())
+            job.end_of_output(END_SECONDS)
+            self.assertIn(words, job.text())
 
 
 if __name__ == "__main__":

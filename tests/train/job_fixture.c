@@ -111,7 +111,8 @@ job_note (JobFixture *self, const char *word, GError **error)
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
 
-  if (self->fails_at && g_str_equal (self->fails_at, word)) {
+  g_auto (GStrv) failing = g_strsplit (self->fails_at ? self->fails_at : "", "|", -1);
+  if (g_strv_contains ((const char *const *)failing, word)) {
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, "%s was to fail", word);
     return FALSE;
   }

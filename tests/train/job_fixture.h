@@ -18,7 +18,7 @@ typedef struct {
   char *directory;
   GString *diary;       /* what note tasks and the fake metadata have noted, behind commas */
   GMutex lock;          /* of the diary */
-  const char *fails_at; /* (nullable) this word fails when it is noted, instead */
+  const char *fails_at; /* (nullable) these words, between bars, fail when they are to be noted */
   MusterJobMetadata *metadata;
 } JobFixture;
 

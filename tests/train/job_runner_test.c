@@ -445,6 +445,57 @@ MUSTER_TEST (JobRunner, ends_after_so_many_failed_saves_in_a_row)
   MUSTER_EXPECT_STREQ (it.f.diary->str, "params, resume, init, epoch, epoch");
 }
 
+/* D003.1: a good one between them begins the count anew */
+MUSTER_TEST (JobRunner, goes_on_if_not_too_many_saves_fail_in_a_row)
+{
+  g_auto (Story) it = {0};
+  g_autoptr (GError) error = NULL;
+  const How how = {.resume = MUSTER_NO_EPOCH, .options = {.most_failures_in_a_row = 2}};
+  story_begin (&it, one_node);
+  it.f.fails_at = "write 1|write 3";
+
+  MUSTER_EXPECT_TRUE (story_train (&it, how, &error));
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (muster_job_runner_failed_epochs (it.runner, NULL)->len, 2u);
+}
+
+static gboolean
+note_deadline (G_GNUC_UNUSED MusterClusterNode *node, gint64 deadline_us,
+               G_GNUC_UNUSED GCancellable *cancellable, gpointer data, G_GNUC_UNUSED GError **error)
+{
+  *(gint64 *)data = deadline_us;
+
+  return TRUE;
+}
+
+/* Each stage has its own deadline, and none goes beyond the whole's. */
+MUSTER_TEST (JobRunner, bounds_its_stages)
+{
+  for (int bounded = 0; bounded < 2; bounded++) {
+    g_auto (Story) it = {0};
+    g_autoptr (GError) error = NULL;
+    gint64 seen_us = 0;
+    MusterJobStep step = {.func = note_deadline, .user_data = &seen_us};
+    MusterJobRunnerOptions options = {.stage_timeout_us = 100 * MUSTER_SECOND};
+    story_begin (&it, one_node);
+    MusterJobTask *task = muster_job_task_new ("deadline", "a", 1);
+    MUSTER_EXPECT_TRUE (muster_job_task_set_step (task, &step, NULL));
+    job_add (muster_job_exit_group (it.f.job), task);
+    const gint64 now_us = muster_clock_now_us (muster_system_clock ());
+    const gint64 deadline_us = bounded ? now_us + 50 * MUSTER_SECOND : MUSTER_WAIT_FOREVER;
+    g_autoptr (MusterJobRunner) runner =
+        muster_job_runner_new (it.f.job, NULL, MUSTER_NO_EPOCH, &options);
+    MUSTER_EXPECT_TRUE (
+        muster_job_runner_train (runner, it.f.cluster, NULL, deadline_us, NULL, &error));
+    MUSTER_ASSERT_NO_ERROR (error);
+    if (bounded)
+      MUSTER_EXPECT_EQ (seen_us, deadline_us);
+    else
+      MUSTER_EXPECT_TRUE (seen_us >= now_us + 100 * MUSTER_SECOND && seen_us < G_MAXINT64);
+  }
+}
+
 /* --- alone --- */
 
 /* B003.73, B003.74 */
