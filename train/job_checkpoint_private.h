@@ -45,6 +45,10 @@ typedef struct {
   gint64 started_us;
 } MusterJobErrand;
 
+/* Makes the entries of these nodes (nullable, for one node's), or checks that they are the same. */
+gboolean muster_job_checkpoint_know_nodes (MusterJobCheckpoint *self, const char *const *nodes,
+                                           GError **error);
+
 /* job_checkpoint_tasks.c: the functions of tasks, and a task around one of them. */
 gboolean muster_job_errand_list (MusterClusterNode *node, gint64 deadline_us,
                                  GCancellable *cancellable, gpointer errand, GError **error);

@@ -112,7 +112,8 @@ MUSTER_TEST (JobGroup, runs_its_tasks_and_their_instances_beside_each_other)
   MUSTER_EXPECT_EQ (meeting.here, 5);
 }
 
-/* B003.14, B003.18: what stays is the node's variables, and the outputs */
+/* B003.14, B003.17, B003.18: there are no kinds of groups. Variables stay, as in a GLOBAL one; of
+ * what a step computes only the outputs, as in a PRIVATE one. */
 MUSTER_TEST (JobGroup, shares_the_variables_of_a_node_among_its_tasks_alone)
 {
   g_auto (JobFixture) f = {0};
