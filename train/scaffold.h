@@ -19,8 +19,8 @@ G_BEGIN_DECLS
  *
  * What is built has the same nodes and names in every process, so that graphs still compare equal
  * on the master. A graph is never changed: whoever adds nodes gets another one, so there is nothing
- * to finalize, and nothing to un-finalize at the end (MON.6, MON.9). Immutable and counted; strings are borrowed
- * from it. */
+ * to finalize, and nothing to un-finalize at the end (MON.6, MON.9). Immutable and counted; strings
+ * are borrowed from it. */
 
 typedef struct _MusterScaffold MusterScaffold;
 
