@@ -282,3 +282,84 @@ MUSTER_TEST (Variable, an_optimizer_takes_a_variable_of_no_elements)
   MUSTER_EXPECT_TRUE (trained != NULL && muster_tensor_n_elements (trained) == 0);
   MUSTER_EXPECT_TRUE (added != NULL && muster_tensor_n_elements (added) == 0);
 }
+
+/* More than a cache holds, and no whole number of blocks. */
+#define N_LARGE 2100003
+
+static void
+add_large (MusterGraphBuilder *b, const char *name, const char *value)
+{
+  const gint64 n = N_LARGE;
+  g_autofree char *filled = g_strconcat (name, "/filled", NULL);
+  g_autofree char *assign = g_strconcat (name, "/Assign", NULL);
+  muster_graph_builder_node (b, "VariableV2", name);
+  muster_graph_builder_attr_type (b, "dtype", MUSTER_FLOAT);
+  muster_graph_builder_attr_shape (b, "shape", 1, &n);
+  muster_graph_builder_node (b, "Fill", filled);
+  muster_graph_builder_input (b, "n");
+  muster_graph_builder_input (b, value);
+  muster_graph_builder_attr_type (b, "T", MUSTER_FLOAT);
+  muster_graph_builder_attr_type (b, "index_type", MUSTER_INT32);
+  muster_graph_builder_node (b, "Assign", assign);
+  muster_graph_builder_input (b, name);
+  muster_graph_builder_input (b, filled);
+  muster_graph_builder_attr_type (b, "T", MUSTER_FLOAT);
+}
+
+static MusterSession *
+open_large (void)
+{
+  static const gint32 size = N_LARGE;
+  static const gint64 one_dim = 1;
+  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+  g_autoptr (MusterTensor) n =
+      muster_tensor_new_from_data (MUSTER_INT32, 1, &one_dim, &size, sizeof size, NULL);
+  g_autoptr (MusterTensor) one = muster_tensor_new_float (1);
+  g_autoptr (MusterTensor) half = muster_tensor_new_float (0.5f);
+  muster_graph_builder_constant (b, "n", n);
+  muster_graph_builder_constant (b, "one", one);
+  muster_graph_builder_constant (b, "half", half);
+  add_large (b, "v", "one");
+  add_large (b, "accum", "half");
+  add_large (b, "gradient", "one");
+  muster_graph_builder_node (b, "ApplyMomentum", "train");
+  for (int i = 0; i < 5; i++)
+    muster_graph_builder_input (b, (const char *[]){"v", "accum", "half", "gradient", "half"}[i]);
+  muster_graph_builder_attr_type (b, "T", MUSTER_FLOAT);
+  return open_session (master, b);
+}
+
+static gboolean
+all_are (MusterTensor *tensor, float value)
+{
+  const float *data = muster_tensor_data (tensor);
+  gboolean all = muster_tensor_n_elements (tensor) == N_LARGE;
+  for (gint64 i = 0; all && i < N_LARGE; i++)
+    all = data[i] == value;
+  return all;
+}
+
+/* accum = 0.5 * 0.5 + 1; v = 1 - 0.5 * accum. Of the slots, one is held at first, then the other,
+ * then both. */
+MUSTER_TEST (Variable, a_large_one_is_trained_out_of_a_snapshot_to_its_last_element)
+{
+  static const char *const inits[] = {"v/Assign", "accum/Assign", "gradient/Assign"};
+  g_autoptr (MusterSession) session = open_large ();
+  for (int held = 1; held < 4; held++) {
+    g_autoptr (GError) error = NULL;
+    for (int i = 0; i < 3; i++)
+      muster_session_run_op (session, inits[i], TEST_DEADLINE_US, NULL, &error);
+    MUSTER_ASSERT_NO_ERROR (error);
+    g_autoptr (MusterTensor) v = held & 1 ? run_one (session, NULL, NULL, "v:0", &error) : NULL;
+    g_autoptr (MusterTensor) accum =
+        held & 2 ? run_one (session, NULL, NULL, "accum:0", &error) : NULL;
+    muster_session_run_op (session, "train", TEST_DEADLINE_US, NULL, &error);
+    MUSTER_ASSERT_NO_ERROR (error);
+    g_autoptr (MusterTensor) new_v = run_one (session, NULL, NULL, "v:0", &error);
+    g_autoptr (MusterTensor) new_accum = run_one (session, NULL, NULL, "accum:0", &error);
+    MUSTER_EXPECT_TRUE (all_are (new_v, 0.375f) && all_are (new_accum, 1.25f));
+    MUSTER_EXPECT_TRUE (v == NULL || all_are (v, 1));
+    MUSTER_EXPECT_TRUE (accum == NULL || all_are (accum, 0.5f));
+  }
+}
