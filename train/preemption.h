@@ -105,7 +105,7 @@ typedef struct {
   char *why;           /* (owned) (nullable) of NOT_BEGUN and GIVEN_UP */
 } MusterPreemptionReport;
 
-/* Fills report, to be cleared. FALSE where nobody has asked. */
+/* Fills report, to be cleared. FALSE where nobody has asked: then it tells what is durable. */
 gboolean muster_preemption_report (MusterPreemption *self, MusterPreemptionReport *report);
 void muster_preemption_report_clear (MusterPreemptionReport *report);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterPreemptionReport, muster_preemption_report_clear)

@@ -126,11 +126,13 @@ MUSTER_TEST (Preemption, saves_where_the_step_ends_and_tells_when_it_was_durable
 {
   g_auto (Job) job = {0};
   g_autoptr (GError) error = NULL;
-  g_auto (MusterPreemptionReport) report = {0};
+  g_auto (MusterPreemptionReport) before = {0}, report = {0};
   set_up (&job, 1200 * MUSTER_MILLISECOND, TRUE);
   MUSTER_ASSERT_TRUE (monitored_open (&job.monitored, &error));
   MUSTER_ASSERT_TRUE (monitored_train (&job.monitored, NULL, &error));
-  MUSTER_EXPECT_FALSE (muster_preemption_report (job.preemption, &report));
+  MUSTER_EXPECT_FALSE (muster_preemption_report (job.preemption, &before));
+  MUSTER_EXPECT_EQ (before.outcome, MUSTER_PREEMPTION_NOT_ASKED);
+  MUSTER_EXPECT_EQ (before.durable_step, 0);
   MUSTER_EXPECT_FALSE (muster_preemption_explains (job.preemption, NULL));
 
   muster_preemption_request (job.preemption, SIGTERM);
