@@ -88,10 +88,11 @@ muster_preemption_cancellable (MusterPreemption *self)
 }
 
 void
-muster_preemption_begin (MusterPreemption *self)
+muster_preemption_begin (MusterPreemption *self, MusterCoordinator *coordinator)
 {
   g_mutex_lock (&self->lock);
   self->has_hooks = TRUE;
+  g_set_object (&self->coordinator, coordinator);
   if (!muster_preemption_is_requested (self))
     self->ended_us = 0;
   g_mutex_unlock (&self->lock);
@@ -373,6 +374,7 @@ muster_preemption_finalize (GObject *object)
   g_clear_object (&self->cancellable);
   g_clear_object (&self->nudge);
   g_clear_object (&self->saver);
+  g_clear_object (&self->coordinator);
   g_free (self->directory);
   g_free (self->durable);
   g_free (self->why);

@@ -14,10 +14,9 @@ G_DEFINE_FINAL_TYPE (PreemptionHook, preemption_hook, MUSTER_TYPE_HOOK)
 
 static gboolean
 preemption_hook_after_create (MusterHook *hook, G_GNUC_UNUSED MusterSession *session,
-                              G_GNUC_UNUSED MusterCoordinator *coordinator,
-                              G_GNUC_UNUSED GError **error)
+                              MusterCoordinator *coordinator, G_GNUC_UNUSED GError **error)
 {
-  muster_preemption_begin (PREEMPTION_HOOK (hook)->preemption);
+  muster_preemption_begin (PREEMPTION_HOOK (hook)->preemption, coordinator);
 
   return TRUE;
 }

@@ -34,13 +34,14 @@ struct _MusterPreemption {
   gboolean is_drill;
   int signal_number;
   gint64 requested_us;
-  gint64 ended_us;     /* 0: not yet */
-  gboolean has_hooks;  /* a session is there that will stop */
-  gboolean is_saving;  /* since it was asked or before */
-  gboolean was_saved;  /* what could be done at the end has been done */
-  gboolean is_refused; /* no save was begun */
-  MusterSaver *saver;  /* (owned) (nullable) */
-  char *directory;     /* (owned) (nullable) */
+  gint64 ended_us;                /* 0: not yet */
+  MusterCoordinator *coordinator; /* (owned) (nullable) the session's */
+  gboolean has_hooks;             /* a session is there that will stop */
+  gboolean is_saving;             /* since it was asked or before */
+  gboolean was_saved;             /* what could be done at the end has been done */
+  gboolean is_refused;            /* no save was begun */
+  MusterSaver *saver;             /* (owned) (nullable) */
+  char *directory;                /* (owned) (nullable) */
   MusterMeasuredSave saves[MUSTER_PREEMPTION_SAVES];
   guint n_saves;       /* ever: they go round */
   double bytes_per_us; /* a small write's, measured once; 0: not yet */
@@ -71,7 +72,7 @@ void muster_preemption_stop_watching (MusterPreemption *self);
 void muster_preemption_wake (MusterPreemption *self);
 
 /* The hook's: a session is there; training has stopped, where it did so by itself. */
-void muster_preemption_begin (MusterPreemption *self);
+void muster_preemption_begin (MusterPreemption *self, MusterCoordinator *coordinator);
 void muster_preemption_end (MusterPreemption *self, const GError *failure);
 
 G_END_DECLS

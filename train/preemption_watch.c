@@ -80,6 +80,19 @@ cancel_at_locked (const MusterPreemption *self, gint64 needed_us)
   return self->is_saving ? deadline_us : deadline_us - MAX (needed_us, 0);
 }
 
+/* The run, and what hooks and threads wait for. */
+static void
+cancel_run (MusterPreemption *self)
+{
+  g_mutex_lock (&self->lock);
+  g_autoptr (MusterCoordinator) coordinator =
+      self->coordinator ? g_object_ref (self->coordinator) : NULL;
+  g_mutex_unlock (&self->lock);
+  if (coordinator)
+    (void)muster_coordinator_request_stop (coordinator, NULL, NULL);
+  g_cancellable_cancel (self->cancellable);
+}
+
 /* Waits by the clock until the run is to be cancelled, or nothing is left to see to. */
 static void
 see_to_it (MusterPreemption *self)
@@ -98,7 +111,7 @@ see_to_it (MusterPreemption *self)
       (void)muster_preemption_fits_locked (self, needed_us, bytes, TRUE);
     g_mutex_unlock (&self->lock);
     if (is_late)
-      g_cancellable_cancel (self->cancellable);
+      cancel_run (self);
     if (is_late || cancel_us == 0)
       return;
     (void)muster_clock_wait_until (self->clock, cancel_us, nudge, NULL);
