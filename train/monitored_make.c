@@ -46,9 +46,21 @@ muster_monitored_close (MusterMonitoredSession *self)
   g_clear_object (&self->session);
 }
 
+/* A chief's saver may keep the lost session's lease alive: it gives way to a higher epoch, and
+ * another chief, that has come with one as high, doesn't. */
+static void
+outbid_lease (MusterMonitoredSession *self)
+{
+  MusterLease *lease = muster_monitored_session_lease (self);
+
+  if (lease)
+    self->prepare.epoch = MAX (self->prepare.epoch, muster_lease_epoch (lease) + 1);
+}
+
 void
 muster_monitored_drop (MusterMonitoredSession *self)
 {
+  outbid_lease (self);
   if (self->coordinator) {
     g_autoptr (GError) ignored = NULL;
     muster_coordinator_request_stop (self->coordinator, NULL, NULL);

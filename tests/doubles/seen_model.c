@@ -61,6 +61,9 @@ add_one (Build *self, const char *variable, const char *one, MusterDType dtype, 
   node (self, self->how->resources ? "AssignAddVariableOp" : "AssignAdd", name,
         INPUTS (variable, one, after));
   muster_graph_builder_attr_type (self->builder, self->how->resources ? "dtype" : "T", dtype);
+  /* TensorFlow loses an update of two at once without. */
+  if (!self->how->resources)
+    muster_graph_builder_attr_bool (self->builder, "use_locking", TRUE);
 }
 
 static void

@@ -4,6 +4,8 @@
 
 #include "bundle/checkpoint_state.h"
 #include "engine/local_master.h"
+#include "master/remote_master.h"
+#include "server/server.h"
 #include "tests/doubles/seen_model.h"
 #include "tests/gtest_shim.h"
 #include "train/monitored_training.h"
@@ -14,6 +16,7 @@
 
 typedef struct {
   MusterMaster *master;
+  MusterServer *server; /* (nullable) it serves a master of its own, and master is its client */
   char *directory;
   guint n_tasks;
   gint64 n_batches; /* 0: as many as asked for */
@@ -38,12 +41,34 @@ set_up (guint n_tasks)
   return job;
 }
 
+/* Behind gRPC, with chiefs that claim their model. */
+static Job
+set_up_served (guint n_tasks)
+{
+  Job job = set_up (n_tasks);
+  g_autoptr (GError) error = NULL;
+
+  job.server = muster_server_new (job.master, NULL);
+  int port = muster_server_listen (job.server, "127.0.0.1:0", &error);
+  g_assert_no_error (error);
+  muster_server_start (job.server);
+  g_clear_object (&job.master);
+  g_autofree char *target = g_strdup_printf ("grpc://127.0.0.1:%d", port);
+  job.master = muster_master_new_for_target (target, &error);
+  g_assert_no_error (error);
+  g_free (job.directory);
+  job.directory = g_build_filename (muster_test_tmpdir (), "served", NULL);
+
+  return job;
+}
+
 static void
 tear_down (Job *job)
 {
   MUSTER_EXPECT_STREQ (job->wrong->str, "");
   g_string_free (job->wrong, TRUE);
   g_clear_object (&job->master);
+  g_clear_pointer (&job->server, muster_server_free);
   g_free (job->directory);
   g_mutex_clear (&job->lock);
 }
@@ -120,6 +145,7 @@ begin (Life *life)
                                             .saver_listeners = &listener,
                                             .n_saver_listeners = 1,
                                             .max_wait_us = LIMIT_US,
+                                            .model = life->job->server ? "seen" : NULL,
                                             .position_rest_us = life->job->rest_us};
   life->session = muster_monitored_training_session_new (&options, NULL, NULL, &life->error);
 }
@@ -240,16 +266,16 @@ MUSTER_TEST (PositionJob, stops_when_the_jobs_batches_are_dealt_and_stays_so)
 
 #define N_TASKS 3
 
-MUSTER_TEST (PositionJob, publishes_only_cuts_while_others_step)
+static void
+step_while_it_is_saved (Job *job)
 {
-  g_auto (Job) job = set_up (N_TASKS);
   Life lives[N_TASKS] = {{0}};
   GThread *threads[N_TASKS];
 
-  job.n_batches = 400;
-  job.save_steps = 10;
+  job->n_batches = 400;
+  job->save_steps = 10;
   for (guint i = 0; i < N_TASKS; i++) {
-    lives[i] = (Life){.job = &job, .task = i};
+    lives[i] = (Life){.job = job, .task = i};
     threads[i] = g_thread_new ("task", live, &lives[i]);
   }
   for (guint i = 0; i < N_TASKS; i++) {
@@ -257,9 +283,17 @@ MUSTER_TEST (PositionJob, publishes_only_cuts_while_others_step)
     MUSTER_EXPECT_NO_ERROR (lives[i].error);
     end (&lives[i]);
   }
-  MUSTER_EXPECT_TRUE (job.n_saved >= 10);
-  g_autofree char *wrong = check_latest (&job, 400);
+  MUSTER_EXPECT_TRUE (job->n_saved >= 10);
+  g_autofree char *wrong = check_latest (job, 400);
   MUSTER_EXPECT_STREQ (wrong, NULL);
+}
+
+MUSTER_TEST (PositionJob, publishes_only_cuts_while_others_step)
+{
+  g_auto (Job) here = set_up (N_TASKS), there = set_up_served (N_TASKS);
+
+  step_while_it_is_saved (&here);
+  step_while_it_is_saved (&there);
 }
 
 /* A task that dies in mid-step: what it has begun is counted, and nothing else. */
@@ -304,16 +338,16 @@ MUSTER_TEST (PositionJob, goes_back_to_the_checkpoint_over_a_step_that_was_cut_o
   MUSTER_EXPECT_STREQ (wrong, NULL);
 }
 
-MUSTER_TEST (PositionJob, undoes_the_step_in_which_a_worker_died)
+static void
+die_in_a_step (Job *job)
 {
-  g_auto (Job) job = set_up (2);
-  Life chief = {.job = &job}, worker = {.job = &job, .task = 1};
+  Life chief = {.job = job}, worker = {.job = job, .task = 1};
 
-  job.n_batches = 60;
-  job.save_steps = 1000000; /* the worker finds it */
+  job->n_batches = 60;
+  job->save_steps = 1000000; /* the worker finds it */
   begin (&chief);
   MUSTER_ASSERT_NO_ERROR (chief.error);
-  cut_off_a_step (&job, chief.scaffold, 1);
+  cut_off_a_step (job, chief.scaffold, 1);
   GThread *of_chief = g_thread_new ("chief", live, &chief);
   GThread *of_worker = g_thread_new ("worker", live, &worker);
   g_thread_join (of_chief);
@@ -323,8 +357,16 @@ MUSTER_TEST (PositionJob, undoes_the_step_in_which_a_worker_died)
   MUSTER_EXPECT_EQ (chief.n_recoveries, 1);
   end (&chief);
   end (&worker);
-  g_autofree char *wrong = check_latest (&job, 60);
+  g_autofree char *wrong = check_latest (job, 60);
   MUSTER_EXPECT_STREQ (wrong, NULL);
+}
+
+MUSTER_TEST (PositionJob, undoes_the_step_in_which_a_worker_died)
+{
+  g_auto (Job) here = set_up (2), there = set_up_served (2);
+
+  die_in_a_step (&here);
+  die_in_a_step (&there);
 }
 
 MUSTER_TEST (PositionJob, says_what_to_do_about_another_number_of_tasks)
@@ -345,4 +387,84 @@ MUSTER_TEST (PositionJob, says_what_to_do_about_another_number_of_tasks)
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
   MUSTER_EXPECT_TRUE (strstr (error->message, "begin it with as many as before"));
   MUSTER_EXPECT_TRUE (muster_position_check (more, NULL, "/nowhere/model.ckpt", NULL));
+}
+
+/* --- a save that isn't a cut --- */
+
+typedef struct {
+  guint n_rests, n_checks, n_releases;
+  guint cut_at; /* the check that finds it at rest; 0: none */
+} Script;
+
+static gboolean
+script_rest (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 deadline_us,
+             G_GNUC_UNUSED GCancellable *cancellable, gpointer data, G_GNUC_UNUSED GError **error)
+{
+  ((Script *)data)->n_rests++;
+
+  return TRUE;
+}
+
+static gboolean
+script_check (G_GNUC_UNUSED MusterSession *session, gboolean *is_cut,
+              G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable,
+              gpointer data, G_GNUC_UNUSED GError **error)
+{
+  Script *script = data;
+
+  *is_cut = ++script->n_checks == script->cut_at;
+
+  return TRUE;
+}
+
+static void
+script_release (G_GNUC_UNUSED MusterSession *session, gpointer data)
+{
+  ((Script *)data)->n_releases++;
+}
+
+static guint
+n_files (const char *directory)
+{
+  g_auto (GStrv) names = muster_storage_list (muster_local_storage (), directory, NULL);
+  guint n = 0;
+
+  for (char **name = names; name && *name; name++)
+    n += g_str_has_prefix (*name, "model.ckpt") || g_str_has_prefix (*name, ".saving-");
+
+  return n;
+}
+
+MUSTER_TEST (PositionJob, saves_again_what_has_moved_and_never_publishes_it)
+{
+  static const MusterSaverCut cut = {script_rest, script_check, script_release};
+  g_auto (Job) job = set_up (1);
+  g_auto (Life) life = {.job = &job};
+  Script script = {.cut_at = 3};
+  g_autofree char *directory = g_build_filename (muster_test_tmpdir (), "cuts", NULL);
+  g_autoptr (GError) error = NULL;
+
+  begin (&life);
+  MUSTER_ASSERT_NO_ERROR (life.error);
+  MusterSession *session = muster_monitored_session_session (life.session);
+  g_autoptr (MusterSaver) saver =
+      muster_saver_new (muster_scaffold_meta_graph (life.scaffold), NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  muster_saver_set_cut (saver, &cut, &script, NULL);
+  g_autofree char *saved =
+      muster_saver_save (saver, session, directory, 1, MUSTER_WAIT_FOREVER, NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (script.n_rests, 3);
+  MUSTER_EXPECT_EQ (script.n_releases, 1);
+  guint n = n_files (directory);
+
+  script = (Script){0};
+  MUSTER_EXPECT_TRUE (
+      muster_saver_save (saver, session, directory, 2, MUSTER_WAIT_FOREVER, NULL, &error) == NULL);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+  MUSTER_EXPECT_EQ (script.n_checks, 5);
+  MUSTER_EXPECT_EQ (script.n_releases, 1);
+  MUSTER_EXPECT_EQ (n_files (directory), n);
+  g_autofree char *latest = muster_latest_checkpoint (muster_local_storage (), directory, NULL);
+  MUSTER_EXPECT_STREQ (latest, saved);
 }
