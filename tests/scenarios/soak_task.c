@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+/* One task of the soak's job, and a look at its checkpoints: see soak_test.py.
+ *
+ *   soak_task run TARGET DIRECTORY TASK N_TASKS N_BATCHES WORK|MODEL.meta PACE_US
+ *   soak_task check PREFIX N_TASKS
+ *
+ * It tells on stdout "joined", or a chief "initialised" or "restored PREFIX", for each session that
+ * was made, "lost WHY", "saved PREFIX", "ended STEP" and "failed WHY". */
+#include "bundle/checkpoint_state.h"
+#include "master/remote_master.h"
+#include "tests/doubles/seen_model.h"
+#include "train/monitored_training.h"
+#include "train/position.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define N_TRIES 100000
+
+typedef struct {
+  const char *target;
+  const char *directory;
+  guint task;
+  guint n_tasks;
+  gint64 n_batches;
+  const char *model; /* a file, or the work of tests/doubles/seen_model.h's */
+  gint64 pace_us;
+} Arguments;
+
+static void G_GNUC_PRINTF (1, 2) tell (const char *format, ...)
+{
+  va_list arguments;
+
+  va_start (arguments, format);
+  vprintf (format, arguments);
+  va_end (arguments);
+  printf ("\n");
+  fflush (stdout);
+}
+
+static gboolean
+after_save (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 step, const char *prefix,
+            G_GNUC_UNUSED gpointer data)
+{
+  tell ("saved %s", prefix);
+
+  return TRUE;
+}
+
+static void
+on_made (MusterSessionReport *report, const GError *error, gpointer data)
+{
+  const Arguments *a = data;
+
+  if (error)
+    return;
+  if (report->restored_from)
+    tell ("restored %s", report->restored_from);
+  else
+    tell (a->task > 0 ? "joined" : "initialised");
+}
+
+static void
+on_lost (const GError *why, G_GNUC_UNUSED guint n, G_GNUC_UNUSED gint64 pause_us,
+         G_GNUC_UNUSED gpointer data)
+{
+  tell ("lost %s", why->message);
+}
+
+static MusterHook *
+make_hook (const Arguments *a, MusterMaster *master, MusterBatches *batches, GError **error)
+{
+  static const char *const feeds[] = {"rows:0"};
+  MusterPositionOptions options = {.task = a->task,
+                                   .is_worker = a->task > 0,
+                                   .master = master,
+                                   .batches = batches,
+                                   .feeds = feeds,
+                                   .n_feeds = 1,
+                                   .n_batches = a->n_batches,
+                                   .settle_us = MUSTER_SECOND / 2,
+                                   .hold_us = 10 * MUSTER_SECOND,
+                                   .others_us = 120 * MUSTER_SECOND};
+
+  return muster_position_hook_new (&options, error);
+}
+
+static MusterMonitoredSession *
+make_session (const Arguments *a, MusterScaffold *scaffold, MusterMaster *master, MusterHook *hook,
+              GError **error)
+{
+  static const MusterRetryPolicy recovery = {
+      .budget = {[MUSTER_FAILURE_UNREACHABLE] = N_TRIES, [MUSTER_FAILURE_LOST_SESSION] = N_TRIES},
+      .first_pause_us = 20 * MUSTER_MILLISECOND,
+      .last_pause_us = 500 * MUSTER_MILLISECOND};
+  g_autofree char *task = g_strdup_printf ("worker:%u", a->task);
+  MusterSaverListener listener = {.after_save = after_save};
+  MusterSessionListener sessions = {on_made, on_lost, (gpointer)a};
+  MusterMonitoredTrainingOptions options = {.scaffold = scaffold,
+                                            .master = master,
+                                            .is_worker = a->task > 0,
+                                            .checkpoint_dir = a->directory,
+                                            .save_checkpoint_us = 300 * MUSTER_MILLISECOND,
+                                            .save_summaries_steps = MUSTER_NEVER,
+                                            .log_step_count_steps = MUSTER_NEVER,
+                                            .hooks = &hook,
+                                            .n_hooks = 1,
+                                            .saver_listeners = &listener,
+                                            .n_saver_listeners = 1,
+                                            .recovery = &recovery,
+                                            .listener = &sessions,
+                                            .recovery_wait_us = 200 * MUSTER_MILLISECOND,
+                                            .timeout_us = 60 * MUSTER_SECOND,
+                                            .model = "soak",
+                                            .task = task,
+                                            .position_rest_us = 2 * MUSTER_SECOND};
+
+  return muster_monitored_training_session_new (&options, NULL, NULL, error);
+}
+
+/* Until the job's batches are dealt. */
+static gboolean
+train (const Arguments *a, MusterMonitoredSession *session, MusterHook *hook, GError **error)
+{
+  static const char *const targets[] = {"train"};
+  MusterStep step = {.targets = targets, .n_targets = 1};
+
+  while (!muster_monitored_session_should_stop (session)) {
+    gboolean trained;
+    if (!muster_position_run (hook, session, &step, NULL, &trained, error))
+      return FALSE;
+    if (trained && a->pace_us > 0)
+      g_usleep ((gulong)a->pace_us);
+  }
+
+  return TRUE;
+}
+
+static MusterScaffold *
+make_scaffold (const Arguments *a, GError **error)
+{
+  g_autoptr (MusterMetaGraph) model =
+      g_str_has_suffix (a->model, ".meta")
+          ? muster_meta_graph_load (a->model, error)
+          : muster_seen_model_new (&(MusterSeenModel){.work = atoll (a->model)});
+  g_autoptr (MusterMetaGraph) extended =
+      model ? muster_position_add (model, a->n_tasks, error) : NULL;
+
+  return extended ? muster_scaffold_new (extended, error) : NULL;
+}
+
+static gboolean
+run (const Arguments *a, GError **error)
+{
+  g_autoptr (MusterMaster) master = muster_master_new_for_target (a->target, error);
+  g_autoptr (MusterScaffold) scaffold = master ? make_scaffold (a, error) : NULL;
+  g_autoptr (MusterTensor) rows = muster_seen_model_rows ();
+  g_autoptr (MusterBatches) batches =
+      muster_batches_new (&rows, 1, MUSTER_SEEN_BATCH, MUSTER_SEEN_SEED, NULL);
+  g_autoptr (MusterHook) hook = scaffold ? make_hook (a, master, batches, error) : NULL;
+  g_autoptr (MusterMonitoredSession) session =
+      hook ? make_session (a, scaffold, master, hook, error) : NULL;
+  GError *failure = NULL;
+
+  if (!session)
+    return FALSE;
+  (void)train (a, session, hook, &failure);
+  gboolean done = muster_monitored_session_finish (session, failure, error);
+  g_clear_error (&failure);
+  if (done)
+    tell ("ended %" G_GINT64_FORMAT, muster_monitored_session_global_step (session));
+
+  return done;
+}
+
+static int
+check (const char *prefix, guint n_tasks)
+{
+  gint64 n_done = -1;
+  g_autofree char *wrong = muster_seen_model_check (prefix, n_tasks, &n_done);
+
+  tell ("%s %" G_GINT64_FORMAT " %s", wrong ? "wrong" : "well", n_done, wrong ? wrong : prefix);
+
+  return wrong ? 1 : 0;
+}
+
+int
+main (int argc, char **argv)
+{
+  g_autoptr (GError) error = NULL;
+
+  if (argc == 4 && strcmp (argv[1], "check") == 0)
+    return check (argv[2], (guint)atoi (argv[3]));
+  if (argc != 9 || strcmp (argv[1], "run") != 0) {
+    fprintf (stderr, "usage: see the top of soak_task.c\n");
+    return 3;
+  }
+  Arguments a = {.target = argv[2],
+                 .directory = argv[3],
+                 .task = (guint)atoi (argv[4]),
+                 .n_tasks = (guint)atoi (argv[5]),
+                 .n_batches = atoll (argv[6]),
+                 .model = argv[7],
+                 .pace_us = atoll (argv[8])};
+  if (run (&a, &error))
+    return 0;
+  tell ("failed %s", error->message);
+
+  return 4;
+}

@@ -1,0 +1,216 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""A chief, two workers and a master, one of the four killed at random every second or so (SIGKILL, SIGTERM, or SIGSTOP
+and later SIGCONT or SIGKILL), and started again: each job ends at its target, every checkpoint that was published is
+whole and holds each batch that its positions tell of exactly once, and nobody hangs. MUSTER_LONG=1 kills 200 times (on
+TensorFlow's server, with the argument --tensorflow, 20 times), MUSTER_SEED says when and whom, MUSTER_KILLS how often."""
+import os
+import random
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, "tests/scenarios")
+import processes
+from processes import peer
+
+TENSORFLOW = "--tensorflow" in sys.argv
+if TENSORFLOW:
+    sys.argv.remove("--tensorflow")
+
+TASK = os.path.abspath("tests/scenarios/soak_task")
+LONG = "MUSTER_LONG" in os.environ
+KILLS = int(os.environ.get("MUSTER_KILLS") or ((20 if TENSORFLOW else 200) if LONG else (2 if TENSORFLOW else 10)))
+SEED = int(os.environ.get("MUSTER_SEED") or random.SystemRandom().randrange(1 << 32))
+N_TASKS = 3
+N_BATCHES = 6000 if LONG else 3000  # a job's: some seconds without kills
+WORK = 96  # of a step, between its writes: about a millisecond
+PACE_US = 2000
+EVERY = (3, 8) if TENSORFLOW else (0.5, 2)  # seconds between two kills
+STOPPED = (0.1, 2)
+SECONDS = 120  # a job that takes longer without a kill hangs
+PORT_SERVER = """
+import os, sys
+import tensorflow as tf
+config = tf.compat.v1.ConfigProto(device_count={"CPU": 1})
+server = tf.distribute.Server({"worker": ["localhost:%s" % sys.argv[1]]}, job_name="worker", task_index=0, config=config)
+print("serving", server.target, flush=True)
+sys.stdin.read()
+os._exit(0)
+"""
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Member:
+    """One of the four: started, and started again after it has died."""
+
+    def __init__(self, test, name, argv):
+        self.test, self.name, self.argv = test, name, argv
+        self.lives = 0
+        self.killed = False  # by the test, in some life
+        self.start()
+
+    def start(self):
+        self.lives += 1
+        self.process = self.test.start(*self.argv)
+
+    def has_ended(self):
+        return self.process.process.poll() is not None
+
+    def end(self):
+        self.process.end()
+
+    def tell(self):
+        state = self.process.process.poll()
+        return "%s, life %d, %s:\n%s" % (self.name, self.lives, "alive" if state is None else "ended with %d" % state,
+                                         "\n".join("  " + line for line in self.process.text().splitlines()[-8:]))
+
+
+class Job:
+    def __init__(self, test, directory):
+        self.test, self.directory = test, directory
+        self.saved = -1  # the highest step that was reported durable
+        self.checked = set()
+        self.heard = {}
+        port = free_port()
+        target = "grpc://127.0.0.1:%d" % port
+        master = ([sys.executable, "-c", PORT_SERVER, str(port)] if TENSORFLOW else
+                  [peer.MUSTER, "serve", "--listen=127.0.0.1:%d" % port])
+        self.master = Member(test, "the master", master)
+        self.tasks = [Member(test, "task %d" % task, [TASK, "run", target, directory, str(task), str(N_TASKS),
+                                                      str(N_BATCHES), str(WORK), str(PACE_US)])
+                      for task in range(N_TASKS)]
+        self.members = [self.master] + self.tasks
+
+    def is_over(self):
+        return self.tasks[0].has_ended() and self.tasks[0].process.process.returncode == 0
+
+    def what(self):
+        return "MUSTER_SEED=%d\n%s" % (SEED, "\n".join(member.tell() for member in self.members))
+
+    def hear(self):
+        """A chief's life begins at a step that is no older than what a life before has said to be durable."""
+        chief = self.tasks[0].process
+        begin = self.heard.setdefault(id(chief), 0)
+        with chief.changed:
+            lines = chief.lines[begin:]
+        self.heard[id(chief)] = begin + len(lines)
+        for line in lines:
+            what = line.split(" ", 1)
+            if what[0] in ("saved", "restored"):
+                step = int(what[1].rsplit("-", 1)[1])
+                self.test.assertGreaterEqual(step, self.saved, self.what())
+                self.saved = step
+            elif what[0] == "initialised":
+                self.test.assertEqual(self.saved, -1, self.what())
+
+    def revive(self):
+        """Whoever has died is started again, unless it has left as if all were done."""
+        self.hear()
+        for member in self.members:
+            if not member.has_ended() or self.is_over():
+                continue
+            if member is self.tasks[0]:
+                member.process.end_of_output(10)
+                self.hear()
+            if member is self.master or member.process.process.returncode != 0:
+                member.start()
+
+    def check(self):
+        """Each checkpoint that the directory names, unless the chief forgets it meanwhile."""
+        for prefix in self.listed() - self.checked:
+            told = subprocess.run([TASK, "check", prefix, str(N_TASKS)], stdout=subprocess.PIPE, text=True, timeout=60)
+            if told.returncode != 0 and prefix in self.listed():
+                self.test.fail("%s: %s\n%s" % (prefix, told.stdout, self.what()))
+            self.checked.add(prefix)
+
+    def listed(self):
+        try:
+            with open(os.path.join(self.directory, "checkpoint")) as state:
+                names = re.findall(r'^all_model_checkpoint_paths: "(.*)"$', state.read(), re.MULTILINE)
+        except FileNotFoundError:
+            return set()
+        return {os.path.join(self.directory, name) for name in names}
+
+    def wait(self, seconds, until=lambda: False):
+        """Goes on for so long, or until the job is over; TRUE if it is."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline and not self.is_over() and not until():
+            self.revive()
+            time.sleep(0.02)
+        return self.is_over()
+
+    def end(self):
+        """The chief has ended: so do the workers, who hear it from the master."""
+        self.hear()
+        for task in self.tasks[1:]:
+            if "couldn't be told" in self.tasks[0].process.text():
+                task.end()
+                continue
+            try:
+                code = task.process.process.wait(60)
+            except subprocess.TimeoutExpired:
+                self.test.fail("%s hangs\n%s" % (task.name, self.what()))
+            if code != 0 and task.killed:
+                continue
+            self.test.assertEqual(code, 0, self.what())
+        self.check()
+        latest = os.path.join(self.directory, "model.ckpt-%d" % N_BATCHES)
+        self.test.assertIn(latest, self.listed(), self.what())
+        peer.muster("checkpoint", "verify", self.directory)
+        for member in self.members:
+            member.end()
+
+
+class SoakTest(processes.TestCase):
+    def setUp(self):
+        print("MUSTER_SEED=%d, %d kills" % (SEED, KILLS), flush=True)
+        self.random = random.Random(SEED)
+        self.kills = {}
+
+    def strike(self, job):
+        """Kills somebody, or stops and then wakes or kills it; how is counted."""
+        victim = self.random.choice(job.members)
+        how = self.random.choice(("SIGKILL", "SIGTERM", "SIGSTOP, SIGCONT", "SIGSTOP, SIGKILL"))
+        if job.is_over() or victim.has_ended():
+            return False
+        struck = victim.process
+        victim.killed = True
+        for name in how.split(", "):
+            struck.signal(getattr(signal, name))
+            if name == "SIGSTOP":
+                # Now and then for so long that a chief's lease runs out.
+                seconds = 17 if LONG and self.random.random() < 0.03 else self.random.uniform(*STOPPED)
+                job.wait(seconds, lambda: struck.process.poll() is not None)
+        if "SIGCONT" not in how:
+            struck.wait(30)
+        key = "%s %s" % (victim.name if victim is job.master else "chief" if victim is job.tasks[0] else "worker", how)
+        self.kills[key] = self.kills.get(key, 0) + 1
+        return True
+
+    def test_nothing_is_lost_or_repeated(self):
+        n_kills, n_jobs, n_checked, began = 0, 0, 0, time.monotonic()
+        while n_kills < KILLS:
+            n_jobs += 1
+            job = Job(self, os.path.join(self.folder(), "run"))
+            while n_kills < KILLS and not job.wait(self.random.uniform(*EVERY)):
+                n_kills += self.strike(job)
+                job.check()
+            if not job.wait(SECONDS):
+                self.fail("the job isn't over after %d s without a kill\n%s" % (SECONDS, job.what()))
+            job.end()
+            n_checked += len(job.checked)
+        print("%d kills in %d jobs of %d batches, %d checkpoints checked, %.0f s: %s" % (
+            n_kills, n_jobs, N_BATCHES, n_checked, time.monotonic() - began, sorted(self.kills.items())), flush=True)
+
+
+if __name__ == "__main__":
+    peer.main()
