@@ -380,7 +380,9 @@ muster_train_show_end (MusterTrainShow *self, const MusterTrained *trained, cons
                                   .took_us = now_us () - self->made_us};
   const MusterExit code = exit_of (self, &result, &preempted);
   self->live = NULL;
-  if (code != MUSTER_EXIT_DONE && code != MUSTER_EXIT_PREEMPTED && error != NULL) {
+  const gboolean is_told = preempted.outcome != MUSTER_PREEMPTION_NOT_ASKED &&
+                           muster_preemption_explains (self->preemption, error);
+  if (code != MUSTER_EXIT_DONE && !is_told && error != NULL) {
     if (self->ready_us == 0 || code == MUSTER_EXIT_OVER)
       muster_cli_tell_failure (&result);
     else

@@ -251,20 +251,27 @@ static char *
 describe_locked (MusterPreemption *self, gint64 left_us, gboolean in_step)
 {
   g_autofree char *takes = muster_format_duration (MAX (self->needed_us, 0));
-  g_autofree char *left = muster_format_duration (left_us);
+  g_autofree char *left = left_us > 0 ? muster_format_duration (left_us) : g_strdup ("nothing");
   g_autofree char *grace = muster_format_duration (self->grace_us);
   g_autofree char *size = muster_format_size (self->needed_bytes);
+  g_autoptr (GString) text = g_string_new (NULL);
 
-  return g_strdup_printf (
-      "%sa checkpoint of about %s takes about %s, and %s of the %s grace %s left "
-      "to save in",
-      in_step ? "the step that was running took too long: " : "", size, takes, left, grace,
-      left_us == 0 ? "is" : "are");
+  if (in_step)
+    g_string_append (text, "the step that was running took too long: ");
+  g_string_append_printf (text, "a checkpoint of about %s ", size);
+  if (self->needed_us >= 0)
+    g_string_append_printf (text, "takes about %s", takes);
+  else
+    g_string_append (text, "is to be saved");
+  g_string_append_printf (text, ", and %s of the %s grace %s left to save in", left, grace,
+                          left_us > 0 ? "are" : "is");
+
+  return g_strdup (text->str);
 }
 
 gboolean
 muster_preemption_fits_locked (MusterPreemption *self, gint64 needed_us, guint64 bytes,
-                               gboolean in_step)
+                               gboolean is_late)
 {
   gint64 now_us = muster_clock_now_us (self->clock);
   gint64 left_us = MAX (muster_preemption_deadline_locked (self) - now_us, 0);
@@ -272,7 +279,10 @@ muster_preemption_fits_locked (MusterPreemption *self, gint64 needed_us, guint64
   self->needed_us = needed_us;
   self->needed_bytes = bytes;
   self->needs_us = needed_us < 0 ? -1 : now_us - self->requested_us + needed_us + self->reserve_us;
-  self->is_refused = in_step || needed_us > left_us || left_us == 0;
+  self->is_refused = is_late || needed_us > left_us || left_us == 0;
+  /* Where the whole grace is too short for a save, that is what counts. */
+  gboolean in_step =
+      is_late && self->ended_us == 0 && needed_us < self->grace_us - self->reserve_us;
   if (self->is_refused && !self->why)
     self->why = describe_locked (self, left_us, in_step);
 

@@ -58,10 +58,10 @@ struct _MusterPreemption {
 gint64 muster_preemption_deadline_locked (const MusterPreemption *self);
 /* As muster_preemption_estimate (), but nothing is measured: -1 before the first save. */
 gint64 muster_preemption_known_locked (const MusterPreemption *self, guint64 bytes);
-/* Whether a save still fits, with the lock; where it doesn't, says why. in_step: it doesn't, as the
- * step before it hasn't ended in time. */
+/* Whether a save still fits, with the lock; where it doesn't, says why. is_late: it doesn't, as
+ * what comes before it hasn't ended in time. */
 gboolean muster_preemption_fits_locked (MusterPreemption *self, gint64 needed_us, guint64 bytes,
-                                        gboolean in_step);
+                                        gboolean is_late);
 /* Something has changed that the watcher waits by, with the lock. */
 void muster_preemption_nudge_locked (MusterPreemption *self);
 /* Asked, by whoever; is_drill without a signal. */
