@@ -49,6 +49,29 @@ MUSTER_TEST (LocalMaster, says_in_TensorFlows_words_that_a_variable_has_no_value
   }
 }
 
+/* RunOptions with trace_level FULL_TRACE, SOFTWARE_TRACE and none, and a timeout */
+MUSTER_TEST (LocalMaster, traces_a_step_where_it_is_asked_to)
+{
+  static const guint8 options[][4] = {{8, 3, 16, 100}, {8, 1, 16, 100}, {8, 0, 16, 100}};
+  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  g_autoptr (MusterSession) session = open_model (master);
+  const char *target = "r/Assign";
+
+  for (gsize i = 0; i < G_N_ELEMENTS (options); i++) {
+    g_autoptr (GBytes) asked = g_bytes_new_static (options[i], sizeof options[i]);
+    g_autoptr (GBytes) metadata = NULL;
+    g_autoptr (GError) error = NULL;
+    MusterStep step = {.targets = &target, .n_targets = 1, .options = asked};
+    MUSTER_EXPECT_TRUE (muster_session_run (session, &step, NULL, &metadata, NULL, &error));
+    MUSTER_ASSERT_NO_ERROR (error);
+    MUSTER_EXPECT_EQ (metadata != NULL, options[i][1] > 0);
+    const char *data = metadata ? g_bytes_get_data (metadata, NULL) : "";
+    gssize size = metadata ? (gssize)g_bytes_get_size (metadata) : 0;
+    MUSTER_EXPECT_EQ (g_strstr_len (data, size, "r/Assign = AssignVariableOp()") != NULL,
+                      options[i][1] > 0);
+  }
+}
+
 MUSTER_TEST (LocalMaster, refuses_to_read_a_handle_as_another_dtype)
 {
   g_autoptr (GError) error = NULL;
