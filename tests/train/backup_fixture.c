@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/train/backup_fixture.h"
 
+#include "tests/gtest_shim.h"
+
 #include <string.h>
 
 #define UNTOLD_BATCHES 3
@@ -179,4 +181,75 @@ program_fit (Program *self, MusterBackupOptions options, gint64 n_epochs, gint64
 
   return backup &&
          program_fit_with (self, backup, n_epochs, n_batches, 0, (MusterFitPosition){0, 0}, error);
+}
+
+/* --- its directory --- */
+
+char *
+backup_directory (void)
+{
+  return g_build_filename (muster_test_tmpdir (), "work", "backup", NULL);
+}
+
+gboolean
+backup_is_there (const char *in, const char *name)
+{
+  g_autofree char *path = g_build_filename (in, name, NULL);
+
+  return g_file_test (path, G_FILE_TEST_EXISTS);
+}
+
+void
+backup_put (const char *in, const char *name, const char *text)
+{
+  g_autofree char *path = g_build_filename (in, name, NULL);
+
+  MUSTER_EXPECT_TRUE (g_file_set_contents (path, text, -1, NULL));
+}
+
+char *
+backup_get (const char *in, const char *name)
+{
+  g_autofree char *path = g_build_filename (in, name, NULL);
+  char *text = NULL;
+
+  (void)g_file_get_contents (path, &text, NULL, NULL);
+
+  return text;
+}
+
+/* The one file of the variables that there is, as "latest-3.canary"; with several, the last. */
+char *
+backup_variables (const char *in)
+{
+  g_auto (GStrv) files = muster_storage_list (muster_local_storage (), in, NULL);
+  char *found = NULL;
+
+  for (char **file = files; file && *file; file++)
+    if (g_str_has_prefix (*file, "latest-")) {
+      g_free (found);
+      found = g_strdup (*file);
+    }
+
+  return found;
+}
+
+/* Trains until an interruption after n batches, which stays. */
+void
+program_train_on_until (MusterStorage *storage, MusterBackupOptions options, gint64 n_epochs,
+                        gint64 n_batches, gint64 fails_after)
+{
+  g_auto (Program) program = program_new (storage);
+  g_autoptr (GError) error = NULL;
+
+  program.fails_after = fails_after;
+  MUSTER_EXPECT_FALSE (program_fit (&program, options, n_epochs, n_batches, &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL);
+}
+
+void
+program_train_until (MusterBackupOptions options, gint64 n_epochs, gint64 n_batches,
+                     gint64 fails_after)
+{
+  program_train_on_until (muster_local_storage (), options, n_epochs, n_batches, fails_after);
 }

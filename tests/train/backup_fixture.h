@@ -35,4 +35,20 @@ gboolean program_fit (Program *self, MusterBackupOptions options, gint64 n_epoch
 gboolean program_fit_with (Program *self, MusterBackup *backup, gint64 n_epochs, gint64 n_batches,
                            gint64 batches_per_call, MusterFitPosition start, GError **error);
 
+/* Trains until an interruption after so many batches, whose backup stays; on local files, or in
+ * storage. */
+void program_train_until (MusterBackupOptions options, gint64 n_epochs, gint64 n_batches,
+                          gint64 fails_after);
+void program_train_on_until (MusterStorage *storage, MusterBackupOptions options, gint64 n_epochs,
+                             gint64 n_batches, gint64 fails_after);
+
+/* A directory for a backup, in the test's own. */
+char *backup_directory (void);
+/* A file in it: whether it is there, its text (NULL: it isn't), and another text for it. */
+gboolean backup_is_there (const char *in, const char *name);
+char *backup_get (const char *in, const char *name);
+void backup_put (const char *in, const char *name, const char *text);
+/* The variables' file there, as "latest-3.canary"; of several the last. */
+char *backup_variables (const char *in);
+
 G_END_DECLS
