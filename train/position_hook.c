@@ -37,6 +37,7 @@ struct _MusterPositionHook {
   guint done_at;         /* ENDING: where done is */
   gint64 n_done;         /* ENDING: by all tasks, when last looked at; -1 */
   gint64 given_up_us;    /* ENDING: unless that changes */
+  gboolean has_ended;    /* all that was to be done is done */
 };
 
 G_DEFINE_FINAL_TYPE (MusterPositionHook, muster_position_hook, MUSTER_TYPE_HOOK)
@@ -180,6 +181,7 @@ position_after_create (MusterHook *hook, MusterSession *session, MusterCoordinat
   g_set_object (&self->stopped, muster_coordinator_cancellable (coordinator));
   self->is_held = FALSE;
   self->n_done = -1;
+  self->has_ended = FALSE;
 
   return settle (self, session, error);
 }
@@ -259,6 +261,7 @@ position_before_run (MusterHook *hook, MusterRunContext *context, GError **error
   }
   if (is_over (self)) {
     self->run = ENDING;
+    feed_batch (self, context); /* which isn't trained, for what other hooks fetch */
     self->held_at = muster_run_context_fetch (context, MUSTER_POSITION_HOLD_NOW);
     self->done_at = muster_run_context_fetch (context, MUSTER_POSITION_DONE_NOW);
   }
@@ -300,6 +303,7 @@ look_for_end (MusterPositionHook *self, MusterRunContext *context, GError **erro
   gint64 now_us = muster_clock_now_us (self->clock);
 
   if (self->options.is_worker ? hold == MUSTER_POSITION_OVER : n_done >= self->options.n_batches) {
+    self->has_ended = TRUE;
     muster_run_context_request_stop (context);
     return TRUE;
   }
@@ -337,7 +341,7 @@ position_end (MusterHook *hook, MusterSession *session, G_GNUC_UNUSED GError **e
   g_autoptr (GError) failure = NULL;
   gint64 now_us = muster_clock_now_us (muster_system_clock ());
 
-  if (self->options.is_worker || self->n_tasks == 1 || !is_over (self) ||
+  if (self->options.is_worker || self->n_tasks == 1 || !self->has_ended ||
       muster_position_set_hold (session, MUSTER_POSITION_OVER,
                                 muster_deadline_after (now_us, END_US), NULL, &failure))
     return TRUE;

@@ -42,6 +42,7 @@ typedef struct {
   MusterScaffold *scaffold; /* (owned) with positions */
   MusterSaver *saver;       /* (owned) (nullable) */
   MusterHook *follower;     /* (owned) */
+  MusterHook *position;     /* (not owned) (nullable) one of last */
   GPtrArray *first;         /* (owned) (element-type MusterHook) before the hook that saves */
   GPtrArray *last;          /* (owned) (element-type MusterHook) */
 } Parts;
@@ -186,7 +187,7 @@ add_input (Parts *self, GError **error)
   MusterHook *input = NULL;
 
   if (has_positions (training))
-    input = position_hook (training, error);
+    input = self->position = position_hook (training, error);
   else if (training->batches)
     input = feeding_hook (training);
   if (input)
@@ -285,7 +286,8 @@ run (const Parts *self, MusterMonitoredSession *session, GError **error)
   if (muster_training_hook_is_done (self->follower))
     return TRUE;
   while (!muster_monitored_session_should_stop (session))
-    if (!muster_monitored_session_run (session, &step, NULL, NULL, error))
+    if (self->position ? !muster_position_run (self->position, session, &step, NULL, NULL, error)
+                       : !muster_monitored_session_run (session, &step, NULL, NULL, error))
       return FALSE;
 
   return TRUE;

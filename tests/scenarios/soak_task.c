@@ -3,6 +3,7 @@
  *
  *   soak_task run TARGET DIRECTORY TASK N_TASKS N_BATCHES WORK|MODEL.meta PACE_US
  *   soak_task check PREFIX N_TASKS
+ *   soak_task write MODEL.meta WORK     (the model, for `muster train`)
  *
  * It tells on stdout "joined", or a chief "initialised" or "restored PREFIX", for each session that
  * was made, "lost WHY", "saved PREFIX", "ended STEP" and "failed WHY". */
@@ -184,6 +185,16 @@ check (const char *prefix, guint n_tasks)
   return wrong ? 1 : 0;
 }
 
+static gboolean
+write_model (const char *path, gint64 work, GError **error)
+{
+  g_autoptr (MusterMetaGraph) model = muster_seen_model_new (&(MusterSeenModel){.work = work});
+  gsize size;
+  const char *data = g_bytes_get_data (muster_meta_graph_bytes (model), &size);
+
+  return g_file_set_contents (path, data, (gssize)size, error);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -191,6 +202,8 @@ main (int argc, char **argv)
 
   if (argc == 4 && strcmp (argv[1], "check") == 0)
     return check (argv[2], (guint)atoi (argv[3]));
+  if (argc == 4 && strcmp (argv[1], "write") == 0)
+    return write_model (argv[2], atoll (argv[3]), &error) ? 0 : 4;
   if (argc != 9 || strcmp (argv[1], "run") != 0) {
     fprintf (stderr, "usage: see the top of soak_task.c\n");
     return 3;
