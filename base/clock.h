@@ -11,9 +11,10 @@ G_BEGIN_DECLS
  * monotonic and have no epoch. An instant of MUSTER_WAIT_FOREVER never comes. Any thread may use a
  * clock. */
 
-#define MUSTER_WAIT_FOREVER G_MAXINT64
-#define MUSTER_SECOND       ((gint64)1000000)
-#define MUSTER_MILLISECOND  ((gint64)1000)
+/* Written so that g-ir-scanner can read them, too. */
+#define MUSTER_WAIT_FOREVER G_GINT64_CONSTANT (9223372036854775807)
+#define MUSTER_SECOND       G_GINT64_CONSTANT (1000000)
+#define MUSTER_MILLISECOND  G_GINT64_CONSTANT (1000)
 
 #define MUSTER_TYPE_CLOCK (muster_clock_get_type ())
 G_DECLARE_INTERFACE (MusterClock, muster_clock, MUSTER, CLOCK, GObject)
@@ -41,7 +42,13 @@ gboolean muster_clock_wait_until (MusterClock *self, gint64 wake_us, GCancellabl
 /* A number in [0, 1). */
 double muster_clock_random (MusterClock *self);
 
-/* The machine's clock; (transfer none), lives as long as the process. */
+/**
+ * muster_system_clock:
+ *
+ * The machine's clock; (transfer none), lives as long as the process.
+ *
+ * Returns: (transfer none)
+ */
 MusterClock *muster_system_clock (void);
 
 /* now_us + timeout_us; MUSTER_WAIT_FOREVER where either is that or the sum would overflow. A

@@ -40,13 +40,17 @@ fill_in() { # fill_in FILE TO: with the folders' names in their places
   chmod 644 "$2"
 }
 
-folder "$to/bin" "$lib/pkgconfig"
+folder "$to/bin" "$lib/pkgconfig" "$lib/girepository-1.0" "$to/share/gir-1.0"
 put_program cli/muster "$to/bin/muster"
 for name in muster muster-engine; do
   put "lib$name.so.$version" "$lib/"
   ln -sf "lib$name.so.$version" "$lib/lib$name.so.0"
   ln -sf "lib$name.so.0" "$lib/lib$name.so"
   fill_in "bazel/$name.pc.in" "$lib/pkgconfig/$name.pc"
+done
+for name in Muster-0 MusterEngine-0; do
+  put "$name.gir" "$to/share/gir-1.0/"
+  put "$name.typelib" "$lib/girepository-1.0/"
 done
 for header in */*.h; do
   folder "$include/${header%/*}"

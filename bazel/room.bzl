@@ -65,6 +65,7 @@ def room(name, protos = [], deps = [], exclude = [], copts = [], internal = []):
             "@system//:glib",
         ],
     )
+    native.exports_files(native.glob(["*.h"], exclude = ["*_private.h"] + internal))
     native.filegroup(
         name = "public_headers",
         srcs = native.glob(["*.h"], exclude = ["*_private.h"] + internal),

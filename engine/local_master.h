@@ -12,9 +12,18 @@ G_BEGIN_DECLS
 #define MUSTER_TYPE_LOCAL_MASTER (muster_local_master_get_type ())
 G_DECLARE_FINAL_TYPE (MusterLocalMaster, muster_local_master, MUSTER, LOCAL_MASTER, GObject)
 
+/**
+ * muster_local_master_new:
+ *
+ * Returns: (transfer full): a master of its own
+ */
 MusterMaster *muster_local_master_new (void);
 
-/* One whose save, restore and merge ops read and write there; NULL: local files. */
+/**
+ * muster_local_master_new_with_storage: (skip)
+ *
+ * One whose save, restore and merge ops read and write there; NULL: local files.
+ */
 MusterMaster *muster_local_master_new_with_storage (MusterStorage *storage);
 
 /* Makes "local" known to muster_master_new_for_target (): every such target is one and the same

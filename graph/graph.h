@@ -25,7 +25,13 @@ MusterGraph *muster_graph_ref (MusterGraph *self);
 void muster_graph_unref (MusterGraph *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterGraph, muster_graph_unref)
 
-/* Borrowed. */
+/**
+ * muster_graph_bytes:
+ *
+ * Borrowed.
+ *
+ * Returns: (transfer none)
+ */
 GBytes *muster_graph_bytes (MusterGraph *self);
 
 /* A hash of the bytes, computed once. */
@@ -47,8 +53,13 @@ gboolean muster_graph_has_node (MusterGraph *self, const char *name);
  * protobuf merges. */
 MusterGraph *muster_graph_extended (MusterGraph *self, MusterGraph *extra);
 
-/* "name:3", "name" and "^name" taken apart: the node's name goes to *name (transfer full), and the
- * return value is the output's number, 0 where none is given, -1 for a control input "^name". */
+/**
+ * muster_graph_split_input:
+ * @name: (out) (transfer full)
+ *
+ * "name:3", "name" and "^name" taken apart: the node's name goes to *name (transfer full), and the
+ * return value is the output's number, 0 where none is given, -1 for a control input "^name".
+ */
 int muster_graph_split_input (const char *input, char **name);
 
 G_END_DECLS

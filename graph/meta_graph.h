@@ -55,27 +55,62 @@ MusterMetaGraph *muster_meta_graph_ref (MusterMetaGraph *self);
 void muster_meta_graph_unref (MusterMetaGraph *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterMetaGraph, muster_meta_graph_unref)
 
+/**
+ * muster_meta_graph_bytes:
+ *
+ * Returns: (transfer none)
+ */
 GBytes *muster_meta_graph_bytes (MusterMetaGraph *self);
+
+/**
+ * muster_meta_graph_graph:
+ *
+ * Returns: (transfer none)
+ */
 MusterGraph *muster_meta_graph_graph (MusterMetaGraph *self);
 
-/* The names of a collection of nodes ("init_op", "local_init_op", "ready_op",
+/**
+ * muster_meta_graph_collection:
+ *
+ * The names of a collection of nodes ("init_op", "local_init_op", "ready_op",
  * "ready_for_local_init_op", "summary_op", "train_op", "global_step", …): NULL-terminated; NULL
  * where there is none. An item that TensorFlow wrote as bytes is given as text; a VariableDef as
- * its name. */
+ * its name.
+ *
+ * Returns: (transfer none) (array zero-terminated=1) (nullable)
+ */
 const char *const *muster_meta_graph_collection (MusterMetaGraph *self, const char *key);
 
-/* The first of a collection, or NULL. */
+/**
+ * muster_meta_graph_op:
+ *
+ * The first of a collection, or NULL.
+ *
+ * Returns: (nullable)
+ */
 const char *muster_meta_graph_op (MusterMetaGraph *self, const char *key);
 
-/* Global variables, then local ones, each once, in the collections' order; *n is their number. A
- * graph without collections gives its variable nodes. */
+/**
+ * muster_meta_graph_variables: (skip)
+ *
+ * Global variables, then local ones, each once, in the collections' order; *n is their number. A
+ * graph without collections gives its variable nodes.
+ */
 const MusterVariableInfo *muster_meta_graph_variables (MusterMetaGraph *self, gsize *n);
 
-/* The meta graph's own saver, else the first of its collection "savers", or NULL if it has none. */
+/**
+ * muster_meta_graph_saver: (skip)
+ *
+ * The meta graph's own saver, else the first of its collection "savers", or NULL if it has none.
+ */
 const MusterSaverInfo *muster_meta_graph_saver (MusterMetaGraph *self);
 
-/* Those of the collection "savers", *n of them: a graph may have several, each with nodes of its
- * own. */
+/**
+ * muster_meta_graph_savers: (skip)
+ *
+ * Those of the collection "savers", *n of them: a graph may have several, each with nodes of its
+ * own.
+ */
 const MusterSaverInfo *muster_meta_graph_savers (MusterMetaGraph *self, gsize *n);
 
 G_END_DECLS

@@ -429,6 +429,14 @@ muster_tensor_equal (const MusterTensor *a, const MusterTensor *b)
   return a->n_stored == 0 || memcmp (a->data, b->data, a->n_stored) == 0;
 }
 
+gint64 *
+muster_tensor_shape (const MusterTensor *self, int *n_dims)
+{
+  *n_dims = self->n_dims;
+
+  return g_memdup2 (self->dims, (gsize)self->n_dims * sizeof *self->dims);
+}
+
 GBytes *
 muster_tensor_to_bytes (MusterTensor *self)
 {

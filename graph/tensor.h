@@ -29,32 +29,64 @@ typedef struct {
   gsize size;
 } MusterString;
 
-/* The number of elements of a shape, or -1 if a size is negative or the product overflows. */
+/**
+ * muster_shape_n_elements:
+ * @dims: (array length=n_dims)
+ *
+ * The number of elements of a shape, or -1 if a size is negative or the product overflows.
+ */
 gint64 muster_shape_n_elements (int n_dims, const gint64 *dims);
 
-/* "[64,128]"; "[]" for a scalar; an unknown size prints as "?", an unknown rank (-1) as
- * "<unknown>". */
+/**
+ * muster_shape_to_string: (skip)
+ *
+ * "[64,128]"; "[]" for a scalar; an unknown size prints as "?", an unknown rank (-1) as
+ * "<unknown>".
+ */
 char *muster_shape_to_string (int n_dims, const gint64 *dims);
 
-/* A new tensor; its elements are not initialised. The dtype has a size (no strings) and the shape
- * is valid. */
+/**
+ * muster_tensor_new: (skip)
+ *
+ * A new tensor; its elements are not initialised. The dtype has a size (no strings) and the shape
+ * is valid.
+ */
 MusterTensor *muster_tensor_new (MusterDType dtype, int n_dims, const gint64 *dims);
 
-/* As above, from sizes that are not trusted: INVALID_ARGUMENT for a bad dtype or shape,
- * RESOURCE_EXHAUSTED where the memory isn't to be had. */
+/**
+ * muster_tensor_try_new: (skip)
+ *
+ * As above, from sizes that are not trusted: INVALID_ARGUMENT for a bad dtype or shape,
+ * RESOURCE_EXHAUSTED where the memory isn't to be had.
+ */
 MusterTensor *muster_tensor_try_new (MusterDType dtype, int n_dims, const gint64 *dims,
                                      GError **error);
 
-/* A copy of size bytes of elements: INVALID_ARGUMENT where shape and size don't agree. */
+/**
+ * muster_tensor_new_from_data: (skip)
+ *
+ * A copy of size bytes of elements: INVALID_ARGUMENT where shape and size don't agree.
+ */
 MusterTensor *muster_tensor_new_from_data (MusterDType dtype, int n_dims, const gint64 *dims,
                                            const void *data, gsize size, GError **error);
 
-/* A view over bytes (which it keeps); a copy only where they are not aligned for the dtype. Errors
- * as above. */
+/**
+ * muster_tensor_new_from_bytes:
+ * @dims: (array length=n_dims) (nullable)
+ *
+ * A view over bytes (which it keeps); a copy only where they are not aligned for the dtype. Errors
+ * as above.
+ *
+ * Returns: (transfer full)
+ */
 MusterTensor *muster_tensor_new_from_bytes (MusterDType dtype, int n_dims, const gint64 *dims,
                                             GBytes *bytes, GError **error);
 
-/* A string tensor of n elements, each copied. */
+/**
+ * muster_tensor_new_strings: (skip)
+ *
+ * A string tensor of n elements, each copied.
+ */
 MusterTensor *muster_tensor_new_strings (int n_dims, const gint64 *dims,
                                          const MusterString *strings);
 
@@ -64,9 +96,23 @@ MusterTensor *muster_tensor_new_int32 (gint32 value);
 MusterTensor *muster_tensor_new_int64 (gint64 value);
 MusterTensor *muster_tensor_new_bool (gboolean value);
 MusterTensor *muster_tensor_new_string (const char *text);
+
+/**
+ * muster_tensor_new_strv:
+ * @strings: (array zero-terminated=1)
+ *
+ * Returns: (transfer full)
+ */
 MusterTensor *muster_tensor_new_strv (const char *const *strings);
 
-/* The same elements under another shape of as many (shares the memory). */
+/**
+ * muster_tensor_reshape:
+ * @dims: (array length=n_dims) (nullable)
+ *
+ * The same elements under another shape of as many (shares the memory).
+ *
+ * Returns: (transfer full)
+ */
 MusterTensor *muster_tensor_reshape (MusterTensor *self, int n_dims, const gint64 *dims);
 
 MusterTensor *muster_tensor_ref (MusterTensor *self);
@@ -75,20 +121,56 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterTensor, muster_tensor_unref)
 
 MusterDType muster_tensor_dtype (const MusterTensor *self);
 int muster_tensor_n_dims (const MusterTensor *self);
-const gint64 *muster_tensor_dims (const MusterTensor *self); /* borrowed; n_dims of them */
-gint64 muster_tensor_n_elements (const MusterTensor *self);
-gsize muster_tensor_n_bytes (const MusterTensor *self);    /* 0 for strings */
-const void *muster_tensor_data (const MusterTensor *self); /* NULL for strings */
 
-/* The elements, to be filled by the tensor's maker. Only while nobody else holds it and it owns its
- * memory. */
+gint64 muster_tensor_n_elements (const MusterTensor *self);
+
+/**
+ * muster_tensor_dims: (skip)
+ *
+ * Borrowed; n_dims of them.
+ */
+const gint64 *muster_tensor_dims (const MusterTensor *self);
+
+/**
+ * muster_tensor_shape:
+ * @n_dims: (out): how many there are
+ *
+ * muster_tensor_dims () for languages that want to be told how long an array is.
+ *
+ * Returns: (array length=n_dims) (transfer full): the sizes of its dimensions
+ */
+gint64 *muster_tensor_shape (const MusterTensor *self, int *n_dims);
+
+gsize muster_tensor_n_bytes (const MusterTensor *self); /* 0 for strings */
+
+/**
+ * muster_tensor_data: (skip)
+ *
+ * NULL for strings.
+ */
+const void *muster_tensor_data (const MusterTensor *self);
+
+/**
+ * muster_tensor_data_mutable: (skip)
+ *
+ * The elements, to be filled by the tensor's maker. Only while nobody else holds it and it owns its
+ * memory.
+ */
 void *muster_tensor_data_mutable (MusterTensor *self);
 
-/* TRUE if the caller's is the only reference to the tensor and to its memory, and the memory may be
- * written: an in-place update is allowed then and only then. */
+/**
+ * muster_tensor_is_exclusive: (skip)
+ *
+ * TRUE if the caller's is the only reference to the tensor and to its memory, and the memory may be
+ * written: an in-place update is allowed then and only then.
+ */
 gboolean muster_tensor_is_exclusive (const MusterTensor *self);
 
-/* Element i of a string tensor; the bytes are borrowed from the tensor. */
+/**
+ * muster_tensor_string: (skip)
+ *
+ * Element i of a string tensor; the bytes are borrowed from the tensor.
+ */
 MusterString muster_tensor_string (const MusterTensor *self, gint64 i);
 
 /* TRUE if dtype, shape and every element are the same, bit for bit. */
@@ -97,7 +179,10 @@ gboolean muster_tensor_equal (const MusterTensor *a, const MusterTensor *b);
 /* The elements' memory as bytes, shared, not copied; empty for strings. */
 GBytes *muster_tensor_to_bytes (MusterTensor *self);
 
-/* For people: one element, as short as it reads back as the same; of a string at most so many
+/**
+ * muster_tensor_append_element: (skip)
+ *
+ * For people: one element, as short as it reads back as the same; of a string at most so many
  * bytes.
  */
 void muster_tensor_append_element (GString *text, const MusterTensor *self, gint64 i, gsize most);

@@ -49,22 +49,45 @@ typedef struct {
     .step = -1, .durable_step = -1                                                                 \
   }
 
+/**
+ * muster_announcement_clear: (skip)
+ */
 void muster_announcement_clear (MusterAnnouncement *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterAnnouncement, muster_announcement_clear)
 
-/* (transfer full) free with muster_announcement_free (). */
+/**
+ * muster_announcement_copy: (skip)
+ *
+ * (transfer full) free with muster_announcement_free ().
+ */
 MusterAnnouncement *muster_announcement_copy (const MusterAnnouncement *self);
+
+/**
+ * muster_announcement_free: (skip)
+ */
 void muster_announcement_free (MusterAnnouncement *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterAnnouncement, muster_announcement_free)
 
-/* Takes over what a later announcement of the same chief tells: its phase (unless UNKNOWN), step
- * and durable checkpoint (unless -1), and detail (NULL keeps it as long as the phase does). */
+/**
+ * muster_announcement_merge: (skip)
+ *
+ * Takes over what a later announcement of the same chief tells: its phase (unless UNKNOWN), step
+ * and durable checkpoint (unless -1), and detail (NULL keeps it as long as the phase does).
+ */
 void muster_announcement_merge (MusterAnnouncement *self, const MusterAnnouncement *later);
 
-/* TRUE if both say the same, ages left aside. Either may be NULL. */
+/**
+ * muster_announcement_equal: (skip)
+ *
+ * TRUE if both say the same, ages left aside. Either may be NULL.
+ */
 gboolean muster_announcement_equal (const MusterAnnouncement *a, const MusterAnnouncement *b);
 
-/* Who and where a chief is, in one line: "worker:0 (host:4711), initialising for 12 s". */
+/**
+ * muster_announcement_describe: (skip)
+ *
+ * Who and where a chief is, in one line: "worker:0 (host:4711), initialising for 12 s".
+ */
 char *muster_announcement_describe (const MusterAnnouncement *self);
 
 G_END_DECLS

@@ -29,10 +29,14 @@ struct _MusterLeaseClass {
   gboolean (*check) (MusterLease *self, GError **error);
 };
 
-/* Claims a model for the chief whose session this is. *before (nullable out, transfer full, may
+/**
+ * muster_session_claim: (skip)
+ *
+ * Claims a model for the chief whose session this is. *before (nullable out, transfer full, may
  * become NULL) is what stood there. FAILED_PRECONDITION: another chief holds it, and who that is;
  * OUT_OF_RANGE: the job is over, and at which step; UNIMPLEMENTED: this master keeps no
- * announcements. */
+ * announcements.
+ */
 MusterLease *muster_session_claim (MusterSession *session, const MusterClaim *claim,
                                    MusterAnnouncement **before, gint64 deadline_us,
                                    GCancellable *cancellable, GError **error);
@@ -40,9 +44,13 @@ MusterLease *muster_session_claim (MusterSession *session, const MusterClaim *cl
 gint64 muster_lease_epoch (MusterLease *self);
 const char *muster_lease_model (MusterLease *self); /* borrowed */
 
-/* Tells of a phase: phase, step, durable step and checkpoint, detail of announcement count, and
+/**
+ * muster_lease_announce: (skip)
+ *
+ * Tells of a phase: phase, step, durable step and checkpoint, detail of announcement count, and
  * what it leaves open stands as before (muster_announcement_merge). FAILED_PRECONDITION: the lease
- * is lost. OVER ends the job: late workers leave at once. */
+ * is lost. OVER ends the job: late workers leave at once.
+ */
 gboolean muster_lease_announce (MusterLease *self, const MusterAnnouncement *announcement,
                                 gint64 deadline_us, GCancellable *cancellable, GError **error);
 
@@ -53,7 +61,11 @@ gboolean muster_lease_announce_phase (MusterLease *self, MusterChiefPhase phase,
 /* Asks nobody: FALSE with FAILED_PRECONDITION once the lease is known to be lost to another. */
 gboolean muster_lease_check (MusterLease *self, GError **error);
 
-/* For implementations: set once, after construction. */
+/**
+ * muster_lease_set_identity: (skip)
+ *
+ * For implementations: set once, after construction.
+ */
 void muster_lease_set_identity (MusterLease *self, const char *model, gint64 epoch);
 
 G_END_DECLS

@@ -137,6 +137,20 @@ muster_master_new_for_target (const char *target, GError **error)
 }
 
 MusterMaster *
+muster_master_new_with_files (const char *target, const char *ca_file, const char *certificate_file,
+                              const char *key_file, const char *token_file, GError **error)
+{
+  const MusterRpcSecurity files = {.ca_file = ca_file,
+                                   .certificate_file = certificate_file,
+                                   .key_file = key_file,
+                                   .token_file = token_file,
+                                   .tls = g_str_has_prefix (target, "grpcs://")};
+  g_autoptr (MusterRpcCredentials) credentials = muster_rpc_credentials_new (&files, error);
+
+  return credentials == NULL ? NULL : muster_master_new_secured (target, credentials, error);
+}
+
+MusterMaster *
 muster_master_new_secured (const char *target, MusterRpcCredentials *credentials, GError **error)
 {
   MusterMasterFactory factory = factory_for (target);

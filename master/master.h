@@ -20,6 +20,9 @@ typedef struct {
   guint64 incarnation; /* another one: the master has restarted */
 } MusterDevice;
 
+/**
+ * muster_device_free: (skip)
+ */
 void muster_device_free (MusterDevice *self);
 
 /* Called whenever a step (or a reset) changed which variables have a value: once for each such
@@ -44,39 +47,93 @@ struct _MusterMasterInterface {
 /* What it was made from: "local", "grpc://HOST:PORT"; borrowed. */
 const char *muster_master_target (MusterMaster *self);
 
-/* A session over graph. config (nullable) is a serialised ConfigProto, passed on as it is. */
+/**
+ * muster_master_create_session:
+ * @config: (nullable)
+ *
+ * A session over graph. config (nullable) is a serialised ConfigProto, passed on as it is.
+ *
+ * Returns: (transfer full)
+ */
 MusterSession *muster_master_create_session (MusterMaster *self, MusterGraph *graph, GBytes *config,
                                              gint64 deadline_us, GCancellable *cancellable,
                                              GError **error);
 
-/* (transfer full) (element-type MusterDevice) */
+/**
+ * muster_master_list_devices: (skip)
+ *
+ * (transfer full) (element-type MusterDevice)
+ */
 GPtrArray *muster_master_list_devices (MusterMaster *self, gint64 deadline_us,
                                        GCancellable *cancellable, GError **error);
 
-/* Drops the variables of the named containers, or of all (NULL or empty); sessions from before are
- * gone (ABORTED). */
+/**
+ * muster_master_reset:
+ * @containers: (array zero-terminated=1) (nullable)
+ *
+ * Drops the variables of the named containers, or of all (NULL or empty); sessions from before are
+ * gone (ABORTED).
+ */
 gboolean muster_master_reset (MusterMaster *self, const char *const *containers, gint64 deadline_us,
                               GCancellable *cancellable, GError **error);
 
-/* 0 where the master can't tell; else an id for off. */
+/**
+ * muster_master_on_readiness_changed: (skip)
+ *
+ * 0 where the master can't tell; else an id for off.
+ */
 gulong muster_master_on_readiness_changed (MusterMaster *self, MusterReadinessChanged callback,
                                            gpointer user_data);
+
+/**
+ * muster_master_off_readiness_changed: (skip)
+ */
 void muster_master_off_readiness_changed (MusterMaster *self, gulong id);
 
-/* Makes a master from a target string. Known here: "grpc://HOST:PORT" (and "HOST:PORT") and, with
+/**
+ * muster_master_new_for_target:
+ *
+ * Makes a master from a target string. Known here: "grpc://HOST:PORT" (and "HOST:PORT") and, with
  * TLS, "grpcs://HOST:PORT". "local" is known once a program has offered it (muster_master_offer).
- * INVALID_ARGUMENT lists what is known. */
+ * INVALID_ARGUMENT lists what is known.
+ *
+ * Returns: (transfer full)
+ */
 MusterMaster *muster_master_new_for_target (const char *target, GError **error);
 
-/* The same with credentials (nullable), which only a server takes. "grpcs://" without any trusts
+/**
+ * muster_master_new_secured: (skip)
+ *
+ * The same with credentials (nullable), which only a server takes. "grpcs://" without any trusts
  * what the system trusts; "grpc://" with those for TLS is INVALID_ARGUMENT, as is the contrary:
- * what is meant to be secret never goes in plain text by mistake. */
+ * what is meant to be secret never goes in plain text by mistake.
+ */
 MusterMaster *muster_master_new_secured (const char *target, MusterRpcCredentials *credentials,
                                          GError **error);
+
+/**
+ * muster_master_new_with_files:
+ * @target: "grpc://HOST:PORT" or "grpcs://HOST:PORT"
+ * @ca_file: (nullable): whom to trust
+ * @certificate_file: (nullable): one's own certificate
+ * @key_file: (nullable): and its key
+ * @token_file: (nullable): a token, sent with each call
+ *
+ * The same for languages that can't fill in #MusterRpcSecurity, whose files these are.
+ *
+ * Returns: (transfer full): a master
+ */
+MusterMaster *muster_master_new_with_files (const char *target, const char *ca_file,
+                                            const char *certificate_file, const char *key_file,
+                                            const char *token_file, GError **error);
 
 /* Offers a kind of target to muster_master_new_for_target (): a program that links the engine
  * offers "local". */
 typedef MusterMaster *(*MusterMasterFactory) (const char *target, GError **error);
+
+/**
+ * muster_master_offer: (skip)
+ */
 void muster_master_offer (const char *scheme, MusterMasterFactory factory);
 
 G_END_DECLS

@@ -64,6 +64,9 @@ typedef struct {
   char *graph_difference; /* (owned) (nullable) how the waiter's graph differs from the chief's */
 } MusterTurn;
 
+/**
+ * muster_turn_clear: (skip)
+ */
 void muster_turn_clear (MusterTurn *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterTurn, muster_turn_clear)
 
@@ -76,9 +79,13 @@ struct _MusterWatchClass {
   gboolean (*next) (MusterWatch *self, MusterTurn *turn, GCancellable *cancellable, GError **error);
 };
 
-/* Waits for the next turn; the first comes at once. Fills *turn (the caller clears it). ABORTED
+/**
+ * muster_watch_next: (skip)
+ *
+ * Waits for the next turn; the first comes at once. Fills *turn (the caller clears it). ABORTED
  * when the session is gone, UNIMPLEMENTED (at the first call) where the master can't push,
- * DEADLINE_EXCEEDED at the deadline given to watch. */
+ * DEADLINE_EXCEEDED at the deadline given to watch.
+ */
 gboolean muster_watch_next (MusterWatch *self, MusterTurn *turn, GCancellable *cancellable,
                             GError **error);
 
@@ -109,15 +116,25 @@ struct _MusterSessionClass {
 /* The handle that the master knows it by; borrowed. */
 const char *muster_session_handle (MusterSession *self);
 
-/* The graph it was made with; borrowed (nullable). */
+/**
+ * muster_session_graph:
+ *
+ * The graph it was made with; borrowed (nullable).
+ *
+ * Returns: (transfer none) (nullable)
+ */
 MusterGraph *muster_session_graph (MusterSession *self);
 
 /* Whether steps run in this process, so that tensors go in and out without a wire and without a
  * copy. */
 gboolean muster_session_is_here (MusterSession *self);
 
-/* Runs a step: fetched[n_fetches] is filled with references (transfer full), untouched on failure.
- * metadata (nullable out) gets a serialised RunMetadata, or NULL. */
+/**
+ * muster_session_run: (skip)
+ *
+ * Runs a step: fetched[n_fetches] is filled with references (transfer full), untouched on failure.
+ * metadata (nullable out) gets a serialised RunMetadata, or NULL.
+ */
 gboolean muster_session_run (MusterSession *self, const MusterStep *step, MusterTensor **fetched,
                              GBytes **metadata, GCancellable *cancellable, GError **error);
 
@@ -145,22 +162,42 @@ void muster_session_close_quietly (MusterSession *self);
  * what the close doesn't reach is the server's to collect. */
 void muster_session_close_quietly_within (MusterSession *self, gint64 timeout_us);
 
-/* A step kept by the master under a number: only feeds' names, fetches and targets of step count. 0
- * on failure. */
+/**
+ * muster_session_make_callable: (skip)
+ *
+ * A step kept by the master under a number: only feeds' names, fetches and targets of step count. 0
+ * on failure.
+ */
 gint64 muster_session_make_callable (MusterSession *self, const MusterStep *step,
                                      gint64 deadline_us, GCancellable *cancellable, GError **error);
+
+/**
+ * muster_session_run_callable: (skip)
+ */
 gboolean muster_session_run_callable (MusterSession *self, gint64 callable,
                                       MusterTensor *const *feeds, gsize n_feeds, gint64 deadline_us,
                                       MusterTensor **fetched, GBytes **metadata,
                                       GCancellable *cancellable, GError **error);
+
+/**
+ * muster_session_release_callable: (skip)
+ */
 gboolean muster_session_release_callable (MusterSession *self, gint64 callable, gint64 deadline_us,
                                           GCancellable *cancellable, GError **error);
 
-/* Asks the master to push readiness. UNIMPLEMENTED where this kind of master can't. */
+/**
+ * muster_session_watch: (skip)
+ *
+ * Asks the master to push readiness. UNIMPLEMENTED where this kind of master can't.
+ */
 MusterWatch *muster_session_watch (MusterSession *self, const MusterWatchFor *what,
                                    gint64 deadline_us, GError **error);
 
-/* For implementations: set once, after construction. */
+/**
+ * muster_session_set_identity: (skip)
+ *
+ * For implementations: set once, after construction.
+ */
 void muster_session_set_identity (MusterSession *self, const char *handle, MusterGraph *graph);
 
 G_END_DECLS

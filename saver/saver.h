@@ -69,18 +69,33 @@ typedef struct {
       why; /* (owned) (nullable) why it was skipped; else what, beside the checkpoint, went wrong */
 } MusterSaved;
 
+/**
+ * muster_saved_clear: (skip)
+ */
 void muster_saved_clear (MusterSaved *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterSaved, muster_saved_clear)
 
-/* INVALID_ARGUMENT where the meta graph has no SaverDef (but see allow_empty), or one that names no
- * ops, and for names that can't be. options may be NULL. */
+/**
+ * muster_saver_new:
+ * @options: (nullable)
+ *
+ * INVALID_ARGUMENT where the meta graph has no SaverDef (but see allow_empty), or one that names no
+ * ops, and for names that can't be. options may be NULL.
+ *
+ * Returns: (transfer full)
+ */
 MusterSaver *muster_saver_new (MusterMetaGraph *meta_graph, const MusterSaverOptions *options,
                                GError **error);
 
-/* The chief's hold on its model, from now on: (nullable). Each save asks the master whether it is
+/**
+ * muster_saver_set_lease:
+ * @lease: (nullable)
+ *
+ * The chief's hold on its model, from now on: (nullable). Each save asks the master whether it is
  * held, before anything is written and again before the checkpoint is published; one that is lost
  * is FAILED_PRECONDITION, and nothing is left behind. What is durable is announced. A directory is
- * claimed with it: see muster_saver_claim_directory (). */
+ * claimed with it: see muster_saver_claim_directory ().
+ */
 void muster_saver_set_lease (MusterSaver *self, MusterLease *lease);
 
 /* Takes a directory for the chief whose lease the saver has, in its side file: from then on a chief
@@ -107,14 +122,22 @@ typedef struct {
   void (*release) (MusterSession *session, gpointer user_data);
 } MusterSaverCut;
 
-/* Each save from now on, and each snapshot of an async saver over this one, is made so (cut NULL:
- * no longer). Between saves alone. */
+/**
+ * muster_saver_set_cut: (skip)
+ *
+ * Each save from now on, and each snapshot of an async saver over this one, is made so (cut NULL:
+ * no longer). Between saves alone.
+ */
 void muster_saver_set_cut (MusterSaver *self, const MusterSaverCut *cut, gpointer user_data,
                            GDestroyNotify destroy);
 
-/* State outside the graph that goes into every checkpoint from now on, and is handed out by every
+/**
+ * muster_saver_add_saveable: (skip)
+ *
+ * State outside the graph that goes into every checkpoint from now on, and is handed out by every
  * restore, as the tensors NAME/… (saver/saveable.h). ALREADY_EXISTS for a name that is taken;
- * FAILED_PRECONDITION for a saver that saves nothing (allow_empty). */
+ * FAILED_PRECONDITION for a saver that saves nothing (allow_empty).
+ */
 gboolean muster_saver_add_saveable (MusterSaver *self, const char *name, MusterSaveable *saveable,
                                     MusterSaveableFlags flags, GError **error);
 
@@ -125,7 +148,11 @@ char *muster_saver_save (MusterSaver *self, MusterSession *session, const char *
                          gint64 step, gint64 deadline_us, GCancellable *cancellable,
                          GError **error);
 
-/* The same, with all there is to tell; a skipped save is success. */
+/**
+ * muster_saver_save_full: (skip)
+ *
+ * The same, with all there is to tell; a skipped save is success.
+ */
 gboolean muster_saver_save_full (MusterSaver *self, MusterSession *session, const char *directory,
                                  gint64 step, MusterSaved *saved, gint64 deadline_us,
                                  GCancellable *cancellable, GError **error);
@@ -140,28 +167,57 @@ gboolean muster_saver_preflight (MusterSaver *self, const char *prefix, GCancell
 gboolean muster_saver_restore (MusterSaver *self, MusterSession *session, const char *prefix,
                                gint64 deadline_us, GCancellable *cancellable, GError **error);
 
-/* Restores the newest checkpoint of a directory that is whole. *restored (transfer full) is its
+/**
+ * muster_saver_restore_latest:
+ * @restored: (out) (transfer full) (nullable)
+ * @passed_over: (out) (optional) (transfer full) (nullable)
+ *
+ * Restores the newest checkpoint of a directory that is whole. *restored (transfer full) is its
  * prefix, or NULL where the directory's state file names none: that is success. *passed_over
  * (nullable) (transfer full) says which newer ones were missing or damaged, else NULL: those
  * damaged are set aside (bundle/set_aside.h; saver/restore.h has options). One that is whole and
- * doesn't fit the graph is an error, and so is a state file that can't be read
- * (DATA_LOSS). Afterwards the state file's list is the saver's. */
+ * doesn't fit the graph is an error, and so is a state file that can't be read (DATA_LOSS).
+ * Afterwards the state file's list is the saver's.
+ */
 gboolean muster_saver_restore_latest (MusterSaver *self, MusterSession *session,
                                       const char *directory, char **restored, char **passed_over,
                                       gint64 deadline_us, GCancellable *cancellable,
                                       GError **error);
 
-/* The checkpoint that the saver's state file (latest_filename) names in a directory: see
- * muster_latest_checkpoint (). */
+/**
+ * muster_saver_latest_checkpoint:
+ *
+ * The checkpoint that the saver's state file (latest_filename) names in a directory: see
+ * muster_latest_checkpoint ().
+ *
+ * Returns: (transfer full) (nullable)
+ */
 char *muster_saver_latest_checkpoint (MusterSaver *self, const char *directory, GError **error);
 
-/* The list that retention works on, oldest first: (transfer full) NULL-terminated. */
+/**
+ * muster_saver_last_checkpoints:
+ *
+ * The list that retention works on, oldest first: (transfer full) NULL-terminated.
+ *
+ * Returns: (transfer full) (array zero-terminated=1)
+ */
 char **muster_saver_last_checkpoints (MusterSaver *self);
-/* Puts others in its place (prefixes is NULL-terminated). times has one for each, in seconds since
- * 1970; NULL: they are never deleted (SAV.51). */
+
+/**
+ * muster_saver_set_last_checkpoints: (skip)
+ *
+ * Puts others in its place (prefixes is NULL-terminated). times has one for each, in seconds since
+ * 1970; NULL: they are never deleted (SAV.51).
+ */
 void muster_saver_set_last_checkpoints (MusterSaver *self, const char *const *prefixes,
                                         const double *times);
-/* Rebuilds the list: those whose files exist, in that order, as old as their files (SAV.50). */
+
+/**
+ * muster_saver_recover_last_checkpoints:
+ * @prefixes: (array zero-terminated=1)
+ *
+ * Rebuilds the list: those whose files exist, in that order, as old as their files (SAV.50).
+ */
 void muster_saver_recover_last_checkpoints (MusterSaver *self, const char *const *prefixes);
 
 /* The same from a directory, as a saver of a new process needs it before its first save, so that
@@ -176,7 +232,11 @@ gboolean muster_saver_adopt_directory (MusterSaver *self, const char *directory,
  * what saveables add. Any thread. */
 guint64 muster_saver_estimate_bytes (MusterSaver *self);
 
-/* Where its checkpoints are; borrowed. */
+/**
+ * muster_saver_storage: (skip)
+ *
+ * Where its checkpoints are; borrowed.
+ */
 MusterStorage *muster_saver_storage (MusterSaver *self);
 
 G_END_DECLS

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/session_manager.h"
 
+G_DEFINE_BOXED_TYPE (MusterPrepareOptions, muster_prepare_options, muster_prepare_options_copy,
+                     muster_prepare_options_free)
+
 static void
 copy_feeds (MusterPrepareOptions *options)
 {
@@ -58,4 +61,32 @@ muster_prepare_options_clear (MusterPrepareOptions *options)
   g_free ((char *)options->checkpoint_filename);
   g_clear_object (&options->saver);
   clear_restore (options);
+}
+
+MusterPrepareOptions *
+muster_prepare_options_new (const char *init_op, MusterSaver *saver, const char *checkpoint_dir)
+{
+  MusterPrepareOptions options = {
+      .init_op = init_op, .saver = saver, .checkpoint_dir = checkpoint_dir};
+
+  return muster_prepare_options_copy (&options);
+}
+
+MusterPrepareOptions *
+muster_prepare_options_copy (const MusterPrepareOptions *self)
+{
+  MusterPrepareOptions *copy = g_memdup2 (self, sizeof *self);
+
+  muster_prepare_options_own (copy);
+
+  return copy;
+}
+
+void
+muster_prepare_options_free (MusterPrepareOptions *self)
+{
+  if (self == NULL)
+    return;
+  muster_prepare_options_clear (self);
+  g_free (self);
 }

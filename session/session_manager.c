@@ -103,6 +103,20 @@ muster_session_manager_new (MusterGraph *graph, const MusterSessionManagerOption
   return self;
 }
 
+MusterSessionManager *
+muster_session_manager_new_for_ops (MusterGraph *graph, const char *ready_op,
+                                    const char *ready_for_local_init_op, const char *local_init_op,
+                                    const char *model, const char *task, GError **error)
+{
+  MusterSessionManagerOptions options = {.ready_op = ready_op,
+                                         .ready_for_local_init_op = ready_for_local_init_op,
+                                         .local_init_op = local_init_op,
+                                         .model = model,
+                                         .task = task};
+
+  return muster_session_manager_new (graph, &options, error);
+}
+
 void
 muster_session_report_clear (MusterSessionReport *self)
 {

@@ -46,11 +46,34 @@ typedef struct {
   const MusterRetryPolicy *preparing; /* NULL: muster_retry_preparing; copied */
 } MusterSessionManagerOptions;
 
-/* INVALID_ARGUMENT: "If you pass a ready_for_local_init_op you must also pass a local_init_op"
- * (B002.2). graph may be NULL only for a master that holds one. */
+/**
+ * muster_session_manager_new: (skip)
+ *
+ * INVALID_ARGUMENT: "If you pass a ready_for_local_init_op you must also pass a local_init_op"
+ * (B002.2). graph may be NULL only for a master that holds one.
+ */
 MusterSessionManager *muster_session_manager_new (MusterGraph *graph,
                                                   const MusterSessionManagerOptions *options,
                                                   GError **error);
+
+/**
+ * muster_session_manager_new_for_ops:
+ * @graph: what sessions are made with
+ * @ready_op: (nullable): as in the options
+ * @ready_for_local_init_op: (nullable): as in the options
+ * @local_init_op: (nullable): as in the options
+ * @model: (nullable): what the model is called
+ * @task: (nullable): who this is, for people
+ *
+ * The same for languages that can't fill in the options. A scaffold knows the names.
+ *
+ * Returns: (transfer full): a manager
+ */
+MusterSessionManager *muster_session_manager_new_for_ops (MusterGraph *graph, const char *ready_op,
+                                                          const char *ready_for_local_init_op,
+                                                          const char *local_init_op,
+                                                          const char *model, const char *task,
+                                                          GError **error);
 
 /* The chief's own initialisation after the init op; FALSE fails the verb. */
 typedef gboolean (*MusterInitFunc) (MusterSession *session, gpointer user_data, GError **error);
@@ -90,11 +113,39 @@ typedef struct {
   gpointer device_func_data;
 } MusterPrepareOptions;
 
-/* For who keeps options beyond a call: makes what they point to a copy of their own (feeds'
+/**
+ * muster_prepare_options_own: (skip)
+ *
+ * For who keeps options beyond a call: makes what they point to a copy of their own (feeds'
  * tensors, the saver and a table of names are referenced; init_func_data and device_func_data stay
- * the caller's); clear drops it again. */
+ * the caller's); clear drops it again.
+ */
 void muster_prepare_options_own (MusterPrepareOptions *self);
+
+/**
+ * muster_prepare_options_clear: (skip)
+ */
 void muster_prepare_options_clear (MusterPrepareOptions *self);
+
+/* For languages that can't set the names in a struct: options that own what they point to. Numbers
+ * and switches are set in them afterwards. As a boxed type they are copied whole, but for
+ * init_func_data and device_func_data. */
+#define MUSTER_TYPE_PREPARE_OPTIONS (muster_prepare_options_get_type ())
+GType muster_prepare_options_get_type (void);
+
+/**
+ * muster_prepare_options_new:
+ * @init_op: (nullable): what initialises the model where there is nothing to restore
+ * @saver: (nullable): what restores it
+ * @checkpoint_dir: (nullable): where checkpoints are
+ *
+ * Returns: (transfer full): options
+ */
+MusterPrepareOptions *muster_prepare_options_new (const char *init_op, MusterSaver *saver,
+                                                  const char *checkpoint_dir);
+MusterPrepareOptions *muster_prepare_options_copy (const MusterPrepareOptions *self);
+void muster_prepare_options_free (MusterPrepareOptions *self); /* accepts NULL */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterPrepareOptions, muster_prepare_options_free)
 
 typedef enum {
   MUSTER_OUTCOME_FAILED,
@@ -106,7 +157,12 @@ typedef enum {
   MUSTER_OUTCOME_OVER,   /* the job has ended: there is nothing to start */
 } MusterOutcome;
 
-/* What a verb did, for people and logs. A plain struct; clear it. */
+/**
+ * MusterSessionReport:
+ * @retries: (array fixed-size=5): how often was tried again, and why
+ *
+ * What a verb did, for people and logs. A plain struct; clear it.
+ */
 typedef struct {
   MusterOutcome outcome;
   gint64 final_step;                /* OVER: where the job ended; else -1 */
@@ -143,39 +199,58 @@ typedef struct {
 void muster_session_report_clear (MusterSessionReport *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterSessionReport, muster_session_report_clear)
 
-/* Creates a session and makes the model ready, or fails: FAILED_PRECONDITION with TensorFlow's
+/**
+ * muster_session_manager_prepare_session:
+ * @report: (nullable)
+ *
+ * Creates a session and makes the model ready, or fails: FAILED_PRECONDITION with TensorFlow's
  * words where nothing can make it ready, or what was run didn't. report may be NULL; it is filled
- * also on failure.
+ * also on failure. * Where the master loses the session (ABORTED), ends a step (CANCELLED) or, with
+ * a timeout, can't be reached (UNAVAILABLE), the work begins again in another session as the policy
+ * for preparing says, restore, init op and init function included: an init function must bear being
+ * run again. * With a model named, it is claimed right after CreateSession. FAILED_PRECONDITION and
+ * FENCED: a living chief holds it, or took it in mid-verb, or (unless `again`) it was prepared by
+ * another chief, nothing was restored, and the init ops would run over it. OUT_OF_RANGE and OVER:
+ * its job has ended.
  *
- * Where the master loses the session (ABORTED), ends a step (CANCELLED) or, with a timeout, can't
- * be reached (UNAVAILABLE), the work begins again in another session as the policy for preparing
- * says, restore, init op and init function included: an init function must bear being run again.
- *
- * With a model named, it is claimed right after CreateSession. FAILED_PRECONDITION and FENCED: a
- * living chief holds it, or took it in mid-verb, or (unless `again`) it was prepared by another
- * chief, nothing was restored, and the init ops would run over it. OUT_OF_RANGE and OVER: its job
- * has ended. */
+ * Returns: (transfer full)
+ */
 MusterSession *muster_session_manager_prepare_session (MusterSessionManager *self,
                                                        MusterMaster *master,
                                                        const MusterPrepareOptions *options,
                                                        MusterSessionReport *report,
                                                        GCancellable *cancellable, GError **error);
 
-/* Creates a session and restores if possible; init_op, feeds and init_func of options are not used.
+/**
+ * muster_session_manager_recover_session:
+ * @recovered: (out)
+ * @report: (nullable)
+ *
+ * Creates a session and restores if possible; init_op, feeds and init_func of options are not used.
  * *recovered says whether the model is restored and ready; FALSE with a session is success, and
  * report->reason says why not: then the caller initialises and announces that it has prepared
- * (muster_session_manager_lease ()). Retries and claims as prepare. */
+ * (muster_session_manager_lease ()). Retries and claims as prepare.
+ *
+ * Returns: (transfer full)
+ */
 MusterSession *muster_session_manager_recover_session (
     MusterSessionManager *self, MusterMaster *master, const MusterPrepareOptions *options,
     gboolean *recovered, MusterSessionReport *report, GCancellable *cancellable, GError **error);
 
-/* Waits until another task has made the model ready. timeout_us 0 and below looks once (and gives
+/**
+ * muster_session_manager_wait_for_session:
+ * @report: (nullable)
+ *
+ * Waits until another task has made the model ready. timeout_us 0 and below looks once (and gives
  * that look half a minute); MUSTER_WAIT_FOREVER waits without end. A master that isn't there yet
  * (UNAVAILABLE), that lost the session (ABORTED) or is stopping (CANCELLED) is tried again as the
  * policy for waiting says, until the deadline; any other failure ends the wait. DEADLINE_EXCEEDED:
  * "Session was not ready after waiting N secs." and why, how often it looked, what took the time;
  * report->sessions is 0 if the master never answered. OUT_OF_RANGE and OVER: the model's chief has
- * ended the job. */
+ * ended the job.
+ *
+ * Returns: (transfer full)
+ */
 MusterSession *muster_session_manager_wait_for_session (MusterSessionManager *self,
                                                         MusterMaster *master, gint64 timeout_us,
                                                         MusterSessionReport *report,
@@ -190,6 +265,13 @@ void muster_session_manager_prepare_session_async (MusterSessionManager *self, M
                                                    GCancellable *cancellable,
                                                    GAsyncReadyCallback callback,
                                                    gpointer user_data);
+
+/**
+ * muster_session_manager_prepare_session_finish:
+ * @report: (nullable)
+ *
+ * Returns: (transfer full)
+ */
 MusterSession *muster_session_manager_prepare_session_finish (MusterSessionManager *self,
                                                               GAsyncResult *result,
                                                               MusterSessionReport *report,
@@ -199,6 +281,14 @@ void muster_session_manager_recover_session_async (MusterSessionManager *self, M
                                                    GCancellable *cancellable,
                                                    GAsyncReadyCallback callback,
                                                    gpointer user_data);
+
+/**
+ * muster_session_manager_recover_session_finish:
+ * @recovered: (out)
+ * @report: (nullable)
+ *
+ * Returns: (transfer full)
+ */
 MusterSession *muster_session_manager_recover_session_finish (MusterSessionManager *self,
                                                               GAsyncResult *result,
                                                               gboolean *recovered,
@@ -209,14 +299,27 @@ void muster_session_manager_wait_for_session_async (MusterSessionManager *self,
                                                     GCancellable *cancellable,
                                                     GAsyncReadyCallback callback,
                                                     gpointer user_data);
+
+/**
+ * muster_session_manager_wait_for_session_finish:
+ * @report: (nullable)
+ *
+ * Returns: (transfer full)
+ */
 MusterSession *muster_session_manager_wait_for_session_finish (MusterSessionManager *self,
                                                                GAsyncResult *result,
                                                                MusterSessionReport *report,
                                                                GError **error);
 
-/* The chief's lease on the model, for the session that prepare or recover returned; held as long as
+/**
+ * muster_session_manager_lease:
+ *
+ * The chief's lease on the model, for the session that prepare or recover returned; held as long as
  * that session. NULL where there is none (no model named, or a master that keeps no announcements).
- * Borrowed. Announce the training's phases with it, and give it to the saver. */
+ * Borrowed. Announce the training's phases with it, and give it to the saver.
+ *
+ * Returns: (transfer none) (nullable)
+ */
 MusterLease *muster_session_manager_lease (MusterSession *session);
 
 /* Called while waiting, on the waiting thread, whenever the situation changes, and when a master
@@ -225,6 +328,10 @@ MusterLease *muster_session_manager_lease (MusterSession *session);
  * the situation's. Set it before the first verb. */
 typedef void (*MusterSessionProgress) (const char *message, const MusterTurn *turn,
                                        GPtrArray *reasons, gpointer user_data);
+
+/**
+ * muster_session_manager_set_progress: (skip)
+ */
 void muster_session_manager_set_progress (MusterSessionManager *self,
                                           MusterSessionProgress progress, gpointer user_data);
 

@@ -24,6 +24,8 @@ struct _MusterScaffold {
   char *global_step;
 };
 
+G_DEFINE_BOXED_TYPE (MusterScaffold, muster_scaffold, muster_scaffold_ref, muster_scaffold_unref)
+
 /* --- what was passed in --- */
 
 static MusterFeed *

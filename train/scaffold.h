@@ -24,6 +24,9 @@ G_BEGIN_DECLS
 
 typedef struct _MusterScaffold MusterScaffold;
 
+#define MUSTER_TYPE_SCAFFOLD (muster_scaffold_get_type ())
+GType muster_scaffold_get_type (void);
+
 /* The chief's own initialisation, after the init op. FALSE fails the preparing. */
 typedef gboolean (*MusterScaffoldInitFunc) (MusterScaffold *self, MusterSession *session,
                                             gpointer user_data, GError **error);
@@ -50,8 +53,12 @@ typedef struct {
 /* INVALID_ARGUMENT where the meta graph contradicts itself. */
 MusterScaffold *muster_scaffold_new (MusterMetaGraph *meta_graph, GError **error);
 
-/* INVALID_ARGUMENT also where the graph lacks what was passed in, and where a collection has more
- * than one item to choose from. options NULL: everything from the meta graph. */
+/**
+ * muster_scaffold_new_with: (skip)
+ *
+ * INVALID_ARGUMENT also where the graph lacks what was passed in, and where a collection has more
+ * than one item to choose from. options NULL: everything from the meta graph.
+ */
 MusterScaffold *muster_scaffold_new_with (MusterMetaGraph *meta_graph,
                                           const MusterScaffoldOptions *options, GError **error);
 
@@ -63,26 +70,97 @@ MusterScaffold *muster_scaffold_ref (MusterScaffold *self);
 void muster_scaffold_unref (MusterScaffold *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterScaffold, muster_scaffold_unref)
 
+/**
+ * muster_scaffold_meta_graph:
+ *
+ * Returns: (transfer none)
+ */
 MusterMetaGraph *muster_scaffold_meta_graph (MusterScaffold *self);
 
-/* The graph to make sessions with: the meta graph's own, and what was built. */
+/**
+ * muster_scaffold_graph:
+ *
+ * The graph to make sessions with: the meta graph's own, and what was built.
+ *
+ * Returns: (transfer none)
+ */
 MusterGraph *muster_scaffold_graph (MusterScaffold *self);
 
-const char *muster_scaffold_init_op (MusterScaffold *self);       /* (nullable) */
-const char *muster_scaffold_local_init_op (MusterScaffold *self); /* (nullable) */
-const char *
-muster_scaffold_ready_op (MusterScaffold *self); /* (nullable): a model without variables */
-const char *muster_scaffold_ready_for_local_init_op (MusterScaffold *self); /* (nullable) */
-const char *muster_scaffold_train_op (MusterScaffold *self);                /* (nullable) */
-const char *muster_scaffold_summary_op (MusterScaffold *self); /* (nullable) a tensor */
+/**
+ * muster_scaffold_init_op:
+ *
+ * The op that initialises the global variables.
+ *
+ * Returns: (nullable)
+ */
+const char *muster_scaffold_init_op (MusterScaffold *self);
 
-/* The tensor that reads the global step, "global_step:0", or NULL if the model has none. */
+/**
+ * muster_scaffold_local_init_op:
+ *
+ * The op that is run after it, and by each worker.
+ *
+ * Returns: (nullable)
+ */
+const char *muster_scaffold_local_init_op (MusterScaffold *self);
+
+/**
+ * muster_scaffold_ready_op:
+ *
+ * The op that says what is missing; NULL: a model without variables.
+ *
+ * Returns: (nullable)
+ */
+const char *muster_scaffold_ready_op (MusterScaffold *self);
+
+/**
+ * muster_scaffold_ready_for_local_init_op:
+ *
+ * The gate before the local init op.
+ *
+ * Returns: (nullable)
+ */
+const char *muster_scaffold_ready_for_local_init_op (MusterScaffold *self);
+
+/**
+ * muster_scaffold_train_op:
+ *
+ * The op that trains one step.
+ *
+ * Returns: (nullable)
+ */
+const char *muster_scaffold_train_op (MusterScaffold *self);
+
+/**
+ * muster_scaffold_summary_op:
+ *
+ * A tensor: what TensorBoard is shown.
+ *
+ * Returns: (nullable)
+ */
+const char *muster_scaffold_summary_op (MusterScaffold *self);
+
+/**
+ * muster_scaffold_global_step:
+ *
+ * The tensor that reads the global step, "global_step:0", or NULL if the model has none.
+ *
+ * Returns: (nullable)
+ */
 const char *muster_scaffold_global_step (MusterScaffold *self);
 
-/* What was passed in for initialising; borrowed, NULL where nothing was. */
+/**
+ * muster_scaffold_init_feeds: (skip)
+ *
+ * What was passed in for initialising; borrowed, NULL where nothing was.
+ */
 const MusterFeed *muster_scaffold_init_feeds (MusterScaffold *self, gsize *n);
 gboolean muster_scaffold_has_init_func (MusterScaffold *self);
-/* Calls it; TRUE where there is none. A MusterInitFunc whose user_data is the scaffold. */
+/**
+ * muster_scaffold_call_init_func: (skip)
+ *
+ * Calls it; TRUE where there is none. A MusterInitFunc whose user_data is the scaffold.
+ */
 gboolean muster_scaffold_call_init_func (MusterSession *session, gpointer scaffold, GError **error);
 
 /* How many variables there are, local ones included. */

@@ -49,6 +49,19 @@ MUSTER_TEST (tensor, holds_what_its_maker_wrote)
   MUSTER_EXPECT_EQ (((const gint32 *)muster_tensor_data (tensor))[5], 25);
 }
 
+MUSTER_TEST (tensor, tells_its_shape_with_its_length)
+{
+  g_autoptr (MusterTensor) matrix = muster_tensor_new (MUSTER_FLOAT, 2, DIMS (3, 4));
+  g_autoptr (MusterTensor) scalar = muster_tensor_new_float (1);
+  int n_dims = -1;
+
+  g_autofree gint64 *shape = muster_tensor_shape (matrix, &n_dims);
+  MUSTER_ASSERT_EQ (n_dims, 2);
+  MUSTER_EXPECT_MEMEQ (shape, sizeof (gint64) * 2, DIMS (3, 4), sizeof (gint64) * 2);
+  MUSTER_EXPECT_NULL (muster_tensor_shape (scalar, &n_dims));
+  MUSTER_EXPECT_EQ (n_dims, 0);
+}
+
 MUSTER_TEST (tensor, is_aligned_at_every_size)
 {
   for (gint64 n = 0; n < 3000; n += n < 200 ? 1 : 100) {

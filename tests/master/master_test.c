@@ -32,6 +32,19 @@ MUSTER_TEST (Master, of_an_unknown_target_is_refused_with_what_is_known)
   }
 }
 
+MUSTER_TEST (Master, with_files_is_as_secured_as_its_scheme_says)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMaster) trusting =
+      muster_master_new_with_files ("grpcs://localhost:1", NULL, NULL, NULL, NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_STREQ (muster_master_target (trusting), "grpcs://localhost:1");
+
+  MUSTER_EXPECT_NULL (muster_master_new_with_files ("grpcs://localhost:1", "/no/such.pem", NULL,
+                                                    NULL, NULL, &error));
+  MUSTER_EXPECT_TRUE (strstr (error->message, "/no/such.pem") != NULL);
+}
+
 static char *offered_target;
 
 static MusterMaster *

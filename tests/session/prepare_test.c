@@ -2,6 +2,8 @@
 #include "tests/gtest_shim.h"
 #include "tests/session/fixture.h"
 
+#include <string.h>
+
 static gboolean
 note_session (MusterSession *session, gpointer user_data, G_GNUC_UNUSED GError **error)
 {
@@ -526,4 +528,20 @@ MUSTER_TEST (Prepare, serves_several_masters)
 
   MUSTER_EXPECT_TRUE (a && b);
   MUSTER_EXPECT_TRUE (muster_fake_master_has_variable (other.master, "v"));
+}
+
+/* The form for other languages. */
+MUSTER_TEST (Prepare, takes_options_that_own_what_they_point_to)
+{
+  g_auto (MusterJob) job = muster_job_new ();
+  g_autofree char *init_op = g_strdup ("init");
+  g_autoptr (MusterPrepareOptions) first = muster_prepare_options_new (init_op, NULL, NULL);
+  g_autoptr (MusterPrepareOptions) options = muster_prepare_options_copy (first);
+
+  memset (init_op, '?', strlen (init_op));
+  g_clear_pointer (&first, muster_prepare_options_free);
+  g_autoptr (MusterSession) session = muster_job_prepare (&job, *options);
+
+  MUSTER_EXPECT_NO_ERROR (job.error);
+  muster_job_diary_is (&job, "create, run init, run gate, run local_init, run ready");
 }
