@@ -27,6 +27,10 @@ for word; do
   esac
 done
 libdir=${libdir:-$prefix/lib}
+case $prefix in
+  /usr) sysconfdir=/etc ;;
+  *) sysconfdir=$prefix/etc ;;
+esac
 if [ -d "$0.runfiles/muster" ]; then cd "$0.runfiles/muster"; fi
 
 to=$destdir$prefix lib=$destdir$libdir include=$destdir$prefix/include/muster-0
@@ -36,7 +40,7 @@ folder() { command -p install -d -m 755 "$@"; }
 put() { command -p install -m 644 "$@"; }
 put_program() { command -p install -m 755 "$@"; }
 fill_in() { # fill_in FILE TO: with the folders' names in their places
-  sed "s|@prefix@|$prefix|g; s|@libdir@|$libdir|g; s|@version@|$version|g" "$1" >"$2"
+  sed "s|@prefix@|$prefix|g; s|@libdir@|$libdir|g; s|@sysconfdir@|$sysconfdir|g; s|@version@|$version|g" "$1" >"$2"
   chmod 644 "$2"
 }
 
@@ -52,6 +56,12 @@ for name in Muster-0 MusterEngine-0; do
   put "$name.gir" "$to/share/gir-1.0/"
   put "$name.typelib" "$lib/girepository-1.0/"
 done
+folder "$to/share/man/man1" "$to/lib/systemd/system" "$to/share/bash-completion/completions" "$destdir$sysconfdir/default"
+fill_in man/muster.1 "$to/share/man/man1/muster.1"
+fill_in service/muster-serve.service.in "$to/lib/systemd/system/muster-serve.service"
+put service/muster.bash "$to/share/bash-completion/completions/muster"
+# What was changed there is its owner's.
+[ -e "$destdir$sysconfdir/default/muster" ] || put service/muster.default "$destdir$sysconfdir/default/muster"
 for header in */*.h; do
   folder "$include/${header%/*}"
   put "$header" "$include/$header"

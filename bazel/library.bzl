@@ -30,6 +30,7 @@ def _impl(ctx):
 
     arguments = ctx.actions.args()
     arguments.add("-shared")
+    arguments.add_all(ctx.fragments.cpp.linkopts)
     arguments.add("-o", output)
     arguments.add("-Wl,-soname," + ctx.attr.soname)
     arguments.add("-Wl,--version-script," + ctx.file.exports.path)
@@ -65,5 +66,6 @@ shared_library = rule(
         "soname": attr.string(mandatory = True),
         "_cc_toolchain": attr.label(default = "@bazel_tools//tools/cpp:current_cc_toolchain"),
     },
+    fragments = ["cpp"],
     toolchains = ["@bazel_tools//tools/cpp:toolchain_type"],
 )

@@ -1,0 +1,55 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# deb.sh INSTALL VERSION LICENSE DEB: a Debian package of what INSTALL installs, with what the machine's own libraries
+# are called in Debian. Nothing is started when it is installed: `systemctl enable --now muster-serve` does that.
+set -eu
+install=$1 version=$2 license=$3 deb=$4
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+top=$PWD
+root=$work/muster
+arch=$(dpkg --print-architecture)
+libdir=/usr/lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)
+export SOURCE_DATE_EPOCH=1577836800
+
+"$install" --prefix=/usr --libdir="$libdir" --destdir="$root" >/dev/null
+strip --strip-unneeded "$root/usr/bin/muster" "$root$libdir"/lib*.so.*.*
+gzip -9n "$root"/usr/share/man/man1/*
+mkdir -p "$root/usr/share/doc/muster" "$root/DEBIAN" "$work/debian"
+install -m 644 "$license" "$root/usr/share/doc/muster/copyright"
+
+# What the programs are linked with; each other's libraries are in this very package.
+cd "$work"
+printf 'Source: muster\n\nPackage: muster\nArchitecture: any\n' >debian/control
+printf 'libmuster 0 muster\n' >debian/shlibs.local
+needs=$(dpkg-shlibdeps -O -xmuster -l"$root$libdir" "$root/usr/bin/muster" "$root$libdir"/lib*.so.*.*)
+cd "$root"
+needs=${needs#shlibs:Depends=}
+
+# OpenBLAS is looked for at run time, as the engine can do without.
+cat >DEBIAN/control <<CONTROL
+Package: muster
+Version: $version
+Architecture: $arch
+Maintainer: The muster authors <muster@localhost>
+Installed-Size: $(du -sk --exclude=DEBIAN . | cut -f1)
+Depends: $needs
+Recommends: libopenblas0-pthread | libopenblas0, gir1.2-glib-2.0
+Suggests: libglib2.0-dev, pkg-config, python3-gi
+Section: science
+Priority: optional
+Description: brings a graph-mode training job to its starting line
+ A chief restores a model from its latest checkpoint, or initialises it, on a
+ master; workers wait until it is ready; after a crash all go on where the last
+ durable checkpoint left off. Compatible with TensorFlow on the wire and on disk.
+ .
+ This package has the command, its service, the libraries, their headers and
+ what other languages know of them by GObject introspection.
+CONTROL
+echo /etc/default/muster >DEBIAN/conffiles
+echo 'activate-noawait ldconfig' >DEBIAN/triggers
+find . -path ./DEBIAN -prune -o -type f -printf '%P\0' | sort -z | xargs -0r md5sum >DEBIAN/md5sums
+chmod -R u=rwX,go=rX .
+
+dpkg-deb --root-owner-group --build "$root" "$work/muster.deb" >/dev/null
+cp "$work/muster.deb" "$top/$deb"

@@ -1,0 +1,107 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""The manual page, the service and the completion: do they say what the command says of itself?"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PATIENCE = 60
+
+
+def run(*command, **rest):
+    return subprocess.run(command, text=True, capture_output=True, timeout=PATIENCE, **rest)
+
+
+def help_of(*words):
+    done = run("cli/muster", *words, "--help")
+    assert done.returncode == 0, done
+    return done.stdout
+
+
+def commands():
+    for name in re.findall(r"^  ([a-z]+) ", help_of().partition("Commands:")[2].partition("\n\n")[0], re.M):
+        text = help_of(name)
+        if "Application Options:" in text:
+            yield name, text
+        else:
+            for verb in re.findall(r"^  ([a-z]+) ", text, re.M):
+                yield name + " " + verb, help_of(name, verb)
+
+
+class Page(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        with open("man/muster.1", encoding="utf-8") as file:
+            cls.page = file.read().replace("\\-", "-")
+
+    def section(self, begin):
+        return re.search(r"^\.S[HS] %s\b.*\n((?:(?!\.S[HS] ).*\n?)*)" % re.escape(begin), self.page, re.M).group(1)
+
+    def test_has_every_command_with_every_option(self):
+        common = self.section("COMMON OPTIONS")
+        names = [name for name, _ in commands()]
+        self.assertTrue({"serve", "prepare", "wait", "train", "checkpoint verify"} <= set(names), names)
+        for name, text in commands():
+            told = self.section("muster " + name)
+            for option in re.findall(r"^  (?:-\w, )?(--[a-z-]+)", text.partition("Application Options:")[2], re.M):
+                self.assertRegex(told, re.escape(option) + r"(?![a-z-])", name)
+                self.assertTrue(re.search(r"^\.BI? %s\b" % option, told + common, re.M), "%s of %s isn't explained" % (option, name))
+
+    def test_has_no_option_that_no_command_knows(self):
+        known = set(re.findall(r"--[a-z-]+", "".join(text for _, text in commands()))) | {"--version"}
+        self.assertLessEqual(set(re.findall(r"(?<![a-z-])--[a-z-]+", self.page)), known)
+
+    def test_has_every_exit_code(self):
+        told = help_of().partition("Exit codes:")[2]
+        codes = re.findall(r"\b(\d) [a-z]", told)
+        self.assertEqual(codes, re.findall(r"^\.B (\d)$", self.section("EXIT STATUS"), re.M))
+
+    def test_is_roff(self):
+        done = run("groff", "-man", "-ww", "-z", "-Tutf8", "-K", "utf-8", "man/muster.1")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+
+class Service(unittest.TestCase):
+    def test_runs_a_command_that_there_is(self):
+        with open("service/muster-serve.service.in", encoding="utf-8") as file:
+            unit = file.read()
+        with open("service/muster.default", encoding="utf-8") as file:
+            options = re.findall(r"--[a-z-]+", file.read())
+        self.assertRegex(unit, r"(?m)^Type=notify$")
+        self.assertRegex(unit, r"(?m)^ExecStart=@prefix@/bin/muster serve ")
+        for option in options:
+            self.assertIn(option + "=", help_of("serve"))
+
+    @unittest.skipUnless(shutil.which("systemd-analyze"), "needs systemd-analyze, from systemd")
+    def test_is_understood_by_systemd(self):
+        with tempfile.TemporaryDirectory(dir=os.environ["TEST_TMPDIR"]) as folder:
+            with open("service/muster-serve.service.in", encoding="utf-8") as file:
+                unit = file.read().replace("@prefix@/bin/muster", "/bin/true").replace("@sysconfdir@", "/etc")
+            path = folder + "/muster-serve.service"
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(unit)
+            done = run("systemd-analyze", "verify", "--man=no", "--recursive-errors=no", path)
+            self.assertEqual((done.returncode, [line for line in done.stderr.splitlines() if "muster-serve" in line]), (0, []))
+            rated = run("systemd-analyze", "security", "--offline=true", "--threshold=20", path)
+            self.assertEqual(rated.returncode, 0, rated.stdout)
+
+
+class Completion(unittest.TestCase):
+    def complete(self, *words):
+        script = 'PATH=$PWD/cli:$PATH; . service/muster.bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); ' \
+                 '_muster 2>/dev/null; printf "%s\\n" "${COMPREPLY[@]}"'
+        return run("bash", "-c", script, "bash", "muster", *words).stdout.split()
+
+    def test_knows_commands_and_options(self):
+        self.assertEqual(self.complete("se"), ["serve"])
+        self.assertEqual(self.complete("checkpoint", "ver"), ["verify"])
+        self.assertEqual(self.complete("wait", "--recov"), ["--recovery-wait="])
+        self.assertEqual(self.complete("checkpoint", "prune", "--keep-"), ["--keep-every="])
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())
