@@ -26,6 +26,7 @@ entry_free (gpointer data)
   muster_job_saver_free (self->partial_saver);
   g_clear_object (&self->span);
   g_strfreev (self->names);
+  g_free (self->mark);
   g_free (self->path);
   g_free (self->node);
   g_free (self->name);
@@ -287,12 +288,23 @@ check_listed (MusterJobCheckpoint *self, gint64 epoch, GError **error)
   return TRUE;
 }
 
+/* What no other save has. */
+static char *
+new_mark (MusterJobCheckpoint *self)
+{
+  const guint32 drawn = (guint32)(muster_clock_random (muster_system_clock ()) * G_MAXUINT32);
+
+  return g_strdup_printf ("%" G_GINT64_MODIFIER "x-%08x", muster_clock_wall_us (self->clock),
+                          drawn);
+}
+
 MusterJobGroup *
 muster_job_checkpoint_save_group (MusterJobCheckpoint *self, gint64 epoch, GError **error)
 {
   if (!check_listed (self, epoch, error))
     return NULL;
   MusterJobGroup *group = muster_job_group_new ();
+  g_autofree char *mark = new_mark (self);
   for (guint i = 0; i < self->entries->len; i++) {
     MusterJobEntry *entry = self->entries->pdata[i];
     MusterJobErrand errand = {
@@ -300,6 +312,7 @@ muster_job_checkpoint_save_group (MusterJobCheckpoint *self, gint64 epoch, GErro
         .entry = entry,
         .storage = self->storage,
         .path = muster_job_checkpoint_path (self->directory, NULL, entry->name, epoch),
+        .mark = mark,
         .epoch = epoch};
     add_errand (group, &errand, "checkpoint_save", muster_job_errand_save, TRUE);
   }
@@ -307,11 +320,33 @@ muster_job_checkpoint_save_group (MusterJobCheckpoint *self, gint64 epoch, GErro
   return group;
 }
 
+/* Nodes whose checkpoints of the epoch are of different saves never stood like that together: one
+ * life saved them all, and another was killed while it saved them again. */
+static gboolean
+check_marks (MusterJobCheckpoint *self, gint64 epoch, GError **error)
+{
+  const MusterJobEntry *first = self->entries->pdata[0];
+
+  for (guint i = 1; i < self->entries->len; i++) {
+    const MusterJobEntry *entry = self->entries->pdata[i];
+    if (first->listed_from != epoch || entry->listed_from != epoch ||
+        g_strcmp0 (first->mark, entry->mark) == 0)
+      continue;
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
+                 "The checkpoints of epoch %" G_GINT64_FORMAT
+                 " of nodes '%s' and '%s' are of different saves: resume at another epoch",
+                 epoch, first->node, entry->node);
+    return FALSE;
+  }
+
+  return TRUE;
+}
+
 MusterJobGroup *
 muster_job_checkpoint_load_group (MusterJobCheckpoint *self, gint64 epoch,
                                   const MusterJobPath *path, GError **error)
 {
-  if (!check_listed (self, epoch, error))
+  if (!check_listed (self, epoch, error) || !check_marks (self, epoch, error))
     return NULL;
   MusterJobGroup *group = muster_job_group_new ();
   for (guint i = 0; i < self->entries->len; i++) {

@@ -14,7 +14,9 @@ G_BEGIN_DECLS
  * (muster_cluster_run ()): nothing is touched before. What is saved is fixed by the init group: the
  * names of the global variables that have a value then, or, resuming, those that the checkpoint
  * lists. Each node's checkpoint is published whole (saver/saver.h) and holds the list, as the
- * strings "blob_names/list". A checkpoint of all nodes counts once its metadata is written.
+ * strings "blob_names/list", and a mark of its save, "blob_names/save". A checkpoint of all nodes
+ * counts once its metadata is written; nodes' checkpoints of different saves aren't loaded together
+ * (DATA_LOSS).
  *
  * One thread; the groups it makes must not run at the same time. */
 

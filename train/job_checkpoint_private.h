@@ -12,6 +12,7 @@ typedef struct {
   char *name;            /* (owned) in file names */
   char **names;          /* (owned) (nullable) what it saves, once listed */
   gint64 listed_from;    /* the checkpoint that told them, or MUSTER_NO_EPOCH: the session */
+  char *mark;            /* (owned) (nullable) of which save that checkpoint is */
   MusterJobSaver *saver; /* (owned) (nullable) for them */
   MusterJobSaver *partial_saver; /* (owned) (nullable) for the last partial load */
   /* The last timed task: */
@@ -42,6 +43,7 @@ typedef struct {
   gint64 epoch;
   char **names;            /* (owned) (nullable) of a partial load */
   MusterJobOutput *output; /* (not owned) (nullable) its task's */
+  char *mark;              /* (owned) (nullable) a save's: the same on all nodes */
   gint64 started_us;
 } MusterJobErrand;
 

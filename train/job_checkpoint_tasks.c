@@ -13,6 +13,7 @@ errand_copy (const MusterJobErrand *errand)
   g_object_ref (self->storage);
   self->path = g_strdup (errand->path);
   self->names = g_strdupv (errand->names);
+  self->mark = g_strdup (errand->mark);
 
   return self;
 }
@@ -26,6 +27,7 @@ errand_free (gpointer data)
   g_object_unref (self->storage);
   g_free (self->path);
   g_strfreev (self->names);
+  g_free (self->mark);
   g_free (self);
 }
 
@@ -117,14 +119,17 @@ muster_job_errand_list (MusterClusterNode *node, gint64 deadline_us, GCancellabl
 {
   const MusterJobErrand *self = errand;
   MusterJobEntry *entry = self->entry;
+  char *mark = NULL;
   char **names = self->epoch == MUSTER_NO_EPOCH
                      ? muster_job_saver_list_session (node, deadline_us, cancellable, error)
-                     : muster_job_saver_list_file (self->storage, self->path, error);
+                     : muster_job_saver_list_file (self->storage, self->path, &mark, error);
 
   if (!names)
     return FALSE;
   g_strfreev (entry->names);
   entry->names = names;
+  g_free (entry->mark);
+  entry->mark = mark;
   entry->listed_from = self->epoch;
 
   return TRUE;
@@ -152,8 +157,8 @@ muster_job_errand_save (MusterClusterNode *node, gint64 deadline_us, GCancellabl
       saver_for (&self->entry->saver, node, (const char *const *)self->entry->names, deadline_us,
                  cancellable, error);
 
-  return saver &&
-         muster_job_saver_save (saver, self->storage, self->path, deadline_us, cancellable, error);
+  return saver && muster_job_saver_save (saver, self->storage, self->path, self->mark, deadline_us,
+                                         cancellable, error);
 }
 
 gboolean

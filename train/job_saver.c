@@ -7,8 +7,7 @@
 
 #include <string.h>
 
-#define SAVEABLE      "blob_names" /* MUSTER_JOB_LIST is its tensor */
-#define SAVEABLE_KEY  "list"
+#define SAVEABLE      "blob_names" /* MUSTER_JOB_LIST and MUSTER_JOB_SAVE are its tensors */
 #define MAX_NAMES     (1000 * 1000)
 #define MAX_NAME_SIZE 4096
 
@@ -20,6 +19,7 @@ G_DECLARE_FINAL_TYPE (MusterJobNames, muster_job_names, MUSTER, JOB_NAMES, GObje
 struct _MusterJobNames {
   GObject parent;
   MusterTensor *list; /* (owned) */
+  MusterTensor *mark; /* (owned) */
 };
 
 static gboolean
@@ -27,7 +27,8 @@ names_copy_to_host (MusterSaveable *saveable, GPtrArray *tensors, G_GNUC_UNUSED 
 {
   MusterJobNames *self = MUSTER_JOB_NAMES (saveable);
 
-  muster_named_tensors_add (tensors, SAVEABLE_KEY, self->list);
+  muster_named_tensors_add (tensors, "list", self->list);
+  muster_named_tensors_add (tensors, "save", self->mark);
 
   return TRUE;
 }
@@ -45,6 +46,7 @@ static void
 muster_job_names_finalize (GObject *object)
 {
   muster_tensor_unref (MUSTER_JOB_NAMES (object)->list);
+  muster_tensor_unref (MUSTER_JOB_NAMES (object)->mark);
   G_OBJECT_CLASS (muster_job_names_parent_class)->finalize (object);
 }
 
@@ -161,28 +163,33 @@ check_directory (MusterStorage *storage, const char *directory, GError **error)
 
 /* A node of which nothing is saved still has its list. */
 static gboolean
-save_list (MusterStorage *storage, const char *path, MusterTensor *list, GError **error)
+save_list (MusterStorage *storage, const char *path, MusterTensor *list, MusterTensor *mark,
+           GError **error)
 {
   g_autoptr (MusterBundleWriter) writer = muster_bundle_writer_new (storage, path, error);
 
   return writer && muster_bundle_writer_add (writer, MUSTER_JOB_LIST, list, error) &&
+         muster_bundle_writer_add (writer, MUSTER_JOB_SAVE, mark, error) &&
          muster_bundle_writer_finish (writer, error);
 }
 
 gboolean
 muster_job_saver_save (MusterJobSaver *self, MusterStorage *storage, const char *path,
-                       gint64 deadline_us, GCancellable *cancellable, GError **error)
+                       const char *mark, gint64 deadline_us, GCancellable *cancellable,
+                       GError **error)
 {
   g_autofree char *directory = g_path_get_dirname (path);
   g_autoptr (MusterTensor) list = muster_tensor_new_strv ((const char *const *)self->names);
+  g_autoptr (MusterTensor) save = muster_tensor_new_string (mark);
 
   if (!check_directory (storage, directory, error))
     return FALSE;
   if (!self->meta_graph)
-    return save_list (storage, path, list, error);
+    return save_list (storage, path, list, save, error);
   g_autoptr (MusterSaver) saver = open_saver (self, storage, path, error);
   g_autoptr (MusterJobNames) names = g_object_new (TYPE_NAMES, NULL);
   names->list = g_steal_pointer (&list);
+  names->mark = g_steal_pointer (&save);
   if (!saver || !muster_saver_add_saveable (saver, SAVEABLE, MUSTER_SAVEABLE (names),
                                             MUSTER_SAVEABLE_REQUIRED, error))
     return FALSE;
@@ -284,22 +291,28 @@ is_name_list (MusterTensor *list)
 }
 
 char **
-muster_job_saver_list_file (MusterStorage *storage, const char *path, GError **error)
+muster_job_saver_list_file (MusterStorage *storage, const char *path, char **mark, GError **error)
 {
   g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (storage, path, error);
   g_autoptr (MusterTensor) list =
       reader ? muster_bundle_reader_read (reader, MUSTER_JOB_LIST, error) : NULL;
+  g_autoptr (MusterTensor) save =
+      list ? muster_bundle_reader_read (reader, MUSTER_JOB_SAVE, error) : NULL;
   g_autoptr (GStrvBuilder) names = g_strv_builder_new ();
 
-  if (!list) {
+  if (!save) {
     g_prefix_error (error, "The names of what the checkpoint of a job holds: ");
     return NULL;
   }
-  if (!is_name_list (list)) {
+  if (!is_name_list (list) || !is_name_list (save) || muster_tensor_n_elements (save) != 1) {
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
-                 "'%s': '" MUSTER_JOB_LIST "' isn't a list of names", path);
+                 "'%s': '" MUSTER_JOB_LIST "' isn't a list of names, or '" MUSTER_JOB_SAVE
+                 "' no mark of a save",
+                 path);
     return NULL;
   }
+  const MusterString text = muster_tensor_string (save, 0);
+  *mark = g_strndup (text.data, text.size);
   for (gint64 i = 0; i < muster_tensor_n_elements (list); i++) {
     const MusterString name = muster_tensor_string (list, i);
     g_autofree char *copy = g_strndup (name.data, name.size);

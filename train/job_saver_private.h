@@ -12,6 +12,8 @@ typedef struct _MusterJobSaver MusterJobSaver;
 
 /* The tensor of a job's checkpoint that lists its variables. */
 #define MUSTER_JOB_LIST "blob_names/list"
+/* And one that says of which save it is: those of all nodes are the same. */
+#define MUSTER_JOB_SAVE "blob_names/save"
 
 /* For these variables (NULL-terminated; none is fine), in the session that the node has now. */
 MusterJobSaver *muster_job_saver_new (MusterClusterNode *node, const char *const *names,
@@ -24,9 +26,11 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterJobSaver, muster_job_saver_free)
 gboolean muster_job_saver_is_for (MusterJobSaver *self, MusterClusterNode *node,
                                   const char *const *names);
 
-/* Publishes the checkpoint path, with the list; its directory must be there. */
+/* Publishes the checkpoint path, with the list and the mark of the save; its directory must be
+ * there. */
 gboolean muster_job_saver_save (MusterJobSaver *self, MusterStorage *storage, const char *path,
-                                gint64 deadline_us, GCancellable *cancellable, GError **error);
+                                const char *mark, gint64 deadline_us, GCancellable *cancellable,
+                                GError **error);
 gboolean muster_job_saver_load (MusterJobSaver *self, MusterStorage *storage, const char *path,
                                 gint64 deadline_us, GCancellable *cancellable, GError **error);
 
@@ -34,7 +38,8 @@ gboolean muster_job_saver_load (MusterJobSaver *self, MusterStorage *storage, co
  * by its own name, where all its parts have. */
 char **muster_job_saver_list_session (MusterClusterNode *node, gint64 deadline_us,
                                       GCancellable *cancellable, GError **error);
-/* The names that a checkpoint lists (transfer full). */
-char **muster_job_saver_list_file (MusterStorage *storage, const char *path, GError **error);
+/* The names that a checkpoint lists (transfer full); *mark (transfer full) is its save's. */
+char **muster_job_saver_list_file (MusterStorage *storage, const char *path, char **mark,
+                                   GError **error);
 
 G_END_DECLS

@@ -187,7 +187,7 @@ MUSTER_TEST (JobCheckpoint, saves_what_has_a_value_after_init)
   g_autofree char *prefix = g_build_filename (f.directory, "a.1", NULL);
   g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (NULL, prefix, &error);
   MUSTER_ASSERT_NO_ERROR (error);
-  MUSTER_EXPECT_EQ (muster_bundle_reader_n_entries (reader), 5u);
+  MUSTER_EXPECT_EQ (muster_bundle_reader_n_entries (reader), 6u);
   MUSTER_EXPECT_TRUE (muster_bundle_reader_find (reader, "late") == NULL);
   MUSTER_EXPECT_TRUE (muster_bundle_reader_find (reader, "blob_names/list") != NULL);
 }
@@ -325,6 +325,29 @@ MUSTER_TEST (JobCheckpoint, fails_as_a_whole_where_one_node_fails)
   MUSTER_EXPECT_TRUE (g_str_has_prefix (SAID (failure), "Node 'b', task 'b/checkpoint_save': "));
 }
 
+/* D003.2: each is whole, and yet they never were the job's state together */
+MUSTER_TEST (JobCheckpoint, does_not_load_nodes_of_different_saves)
+{
+  g_auto (JobFixture) f = {0};
+  g_autoptr (GError) error = NULL, mixed = NULL;
+  job_set_up (&f, two_nodes);
+  g_autoptr (MusterJobCheckpoint) first = muster_job_checkpoint_new (f.directory, NULL);
+  g_autoptr (MusterJobCheckpoint) second =
+      muster_job_checkpoint_new_for_node (f.directory, "a", NULL);
+
+  for (int again = 0; again < 2; again++) {
+    g_autoptr (MusterJobCheckpoint) resuming = muster_job_checkpoint_new (f.directory, NULL);
+    MUSTER_EXPECT_TRUE (begin (&f, first, two_nodes, &error) && save (&f, first, 1, &error));
+    if (again) /* killed before it had saved b */
+      MUSTER_EXPECT_TRUE (begin (&f, second, one_node, &error) && save (&f, second, 1, &error));
+    MUSTER_EXPECT_TRUE (
+        run (&f, muster_job_checkpoint_init_group (resuming, two_nodes, 1, NULL, &error), &error));
+    MUSTER_ASSERT_NO_ERROR (error);
+    MUSTER_EXPECT_EQ (load (&f, resuming, 1, NULL, &mixed), !again);
+  }
+  MUSTER_EXPECT_ERROR (mixed, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
+}
+
 /* A list that somebody else wrote: what it says is checked against the graph. */
 MUSTER_TEST (JobCheckpoint, refuses_lists_that_are_none)
 {
@@ -333,6 +356,7 @@ MUSTER_TEST (JobCheckpoint, refuses_lists_that_are_none)
   g_autofree char *prefix = g_build_filename (f.directory, "a.1", NULL);
   const MusterString strange = {"a\xff", 2}, empty = {"", 0};
   const gint64 one = 1;
+  g_autoptr (MusterTensor) mark = muster_tensor_new_string ("mark");
   MusterTensor *lists[] = {muster_tensor_new_int64 (1),
                            muster_tensor_new_strings (1, &one, &strange),
                            muster_tensor_new_strings (1, &one, &empty), NULL};
@@ -342,8 +366,9 @@ MUSTER_TEST (JobCheckpoint, refuses_lists_that_are_none)
     g_autoptr (GError) error = NULL;
     g_autoptr (MusterTensor) list = lists[i];
     g_autoptr (MusterBundleWriter) writer = muster_bundle_writer_new (NULL, prefix, &error);
-    MUSTER_EXPECT_TRUE (!list ||
-                        muster_bundle_writer_add (writer, "blob_names/list", list, &error));
+    MUSTER_EXPECT_TRUE (
+        (!list || muster_bundle_writer_add (writer, "blob_names/list", list, &error)) &&
+        muster_bundle_writer_add (writer, "blob_names/save", mark, &error));
     MUSTER_EXPECT_TRUE (muster_bundle_writer_finish (writer, &error));
     MUSTER_EXPECT_FALSE (
         run (&f, muster_job_checkpoint_init_group (checkpoint, one_node, 1, NULL, &error), &error));
@@ -363,6 +388,7 @@ MUSTER_TEST (JobCheckpoint, names_a_listed_variable_that_the_graph_lacks)
   g_autoptr (MusterBundleWriter) writer = muster_bundle_writer_new (NULL, prefix, &error);
 
   MUSTER_EXPECT_TRUE (muster_bundle_writer_add (writer, "blob_names/list", list, &error) &&
+                      muster_bundle_writer_add (writer, "blob_names/save", list, &error) &&
                       muster_bundle_writer_finish (writer, &error));
   MUSTER_EXPECT_TRUE (
       run (&f, muster_job_checkpoint_init_group (checkpoint, one_node, 1, NULL, &error), &error));
