@@ -241,10 +241,10 @@ training_after_run (MusterHook *hook, MusterRunContext *context, G_GNUC_UNUSED G
   self->state.step = self->trained->step = muster_run_context_global_step (context);
   if (at_us >= self->outlived_us)
     note_outlived (self);
-  if (at_us < self->tell_due_us)
-    return TRUE;
   if (self->training->loss)
     self->state.loss = number_of (muster_run_context_value (context, self->loss_at));
+  if (at_us < self->tell_due_us)
+    return TRUE;
   if (!tell_progress (self, at_us))
     muster_run_context_request_stop (context);
 
