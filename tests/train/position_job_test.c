@@ -6,6 +6,7 @@
 #include "engine/local_master.h"
 #include "master/remote_master.h"
 #include "server/server.h"
+#include "tests/doubles/fake_clock.h"
 #include "tests/doubles/seen_model.h"
 #include "tests/gtest_shim.h"
 #include "train/monitored_training.h"
@@ -22,6 +23,7 @@ typedef struct {
   gint64 n_batches; /* 0: as many as asked for */
   gint64 save_steps;
   gint64 rest_us;
+  gint64 work;
   GMutex lock;
   GString *wrong; /* what is wrong with the checkpoints that were published */
   guint n_saved;
@@ -100,6 +102,8 @@ typedef struct {
   MusterMonitoredSession *session; /* NULL: it couldn't be made */
   GError *error;
   guint n_recoveries;
+  MusterClock *clock; /* (not owned) (nullable) the hook's */
+  gint64 hold_us;
 } Life;
 
 static MusterHook *
@@ -114,6 +118,8 @@ make_hook (Life *life)
                                    .n_feeds = 1,
                                    .n_batches = life->job->n_batches,
                                    .settle_us = 20 * MUSTER_MILLISECOND,
+                                   .hold_us = life->hold_us,
+                                   .clock = life->clock,
                                    .others_us = LIMIT_US};
 
   return muster_position_hook_new (&options, &life->error);
@@ -122,7 +128,8 @@ make_hook (Life *life)
 static void
 begin (Life *life)
 {
-  g_autoptr (MusterMetaGraph) model = muster_seen_model_new (NULL);
+  g_autoptr (MusterMetaGraph) model =
+      muster_seen_model_new (&(MusterSeenModel){.work = life->job->work});
   g_autoptr (MusterMetaGraph) extended =
       muster_position_add (model, life->job->n_tasks, &life->error);
   g_autoptr (MusterTensor) rows = muster_seen_model_rows ();
@@ -283,7 +290,7 @@ step_while_it_is_saved (Job *job)
     MUSTER_EXPECT_NO_ERROR (lives[i].error);
     end (&lives[i]);
   }
-  MUSTER_EXPECT_TRUE (job->n_saved >= 10);
+  MUSTER_EXPECT_TRUE (job->n_saved >= 3);
   g_autofree char *wrong = check_latest (job, 400);
   MUSTER_EXPECT_STREQ (wrong, NULL);
 }
@@ -294,6 +301,115 @@ MUSTER_TEST (PositionJob, publishes_only_cuts_while_others_step)
 
   step_while_it_is_saved (&here);
   step_while_it_is_saved (&there);
+}
+
+typedef struct {
+  Job *job;
+  MusterScaffold *scaffold;
+  gint stop; /* atomic */
+} Deaf;
+
+/* Task 1, which looks at nothing but its own steps. */
+static gpointer
+step_without_listening (gpointer data)
+{
+  Deaf *self = data;
+  static const char *const target = "muster/step/held";
+  g_autoptr (MusterSession) session =
+      muster_master_create_session (self->job->master, muster_scaffold_graph (self->scaffold), NULL,
+                                    MUSTER_WAIT_FOREVER, NULL, NULL);
+  g_autoptr (MusterTensor) rows = muster_seen_model_rows ();
+  g_autoptr (MusterBatches) batches =
+      muster_batches_new (&rows, 1, MUSTER_SEEN_BATCH, MUSTER_SEEN_SEED, NULL);
+  g_autoptr (MusterTensor) which = muster_tensor_new_int64 (1);
+
+  for (gint64 i = 0; !g_atomic_int_get (&self->stop); i++) {
+    g_autoptr (MusterTensor) where = muster_tensor_new_int64 (i);
+    g_autoptr (MusterTensor) batch = NULL;
+    muster_batches_seek (batches, muster_position_batch (i, 1, 2));
+    muster_batches_next (batches, &batch);
+    const MusterFeed feeds[] = {
+        {"rows:0", batch}, {MUSTER_POSITION_TASK, which}, {MUSTER_POSITION_POSITION, where}};
+    MusterStep what = {.feeds = feeds, .n_feeds = 3, .targets = &target, .n_targets = 1};
+    g_autoptr (GError) error = NULL;
+    if (!session || !muster_session_run (session, &what, NULL, NULL, NULL, &error)) {
+      MUSTER_EXPECT_NO_ERROR (error);
+      break;
+    }
+  }
+
+  return NULL;
+}
+
+MUSTER_TEST (PositionJob, throws_away_what_a_task_that_doesnt_hold_has_torn)
+{
+  g_auto (Job) job = set_up (2);
+  g_auto (Life) chief = {.job = &job};
+  g_autofree char *directory = g_build_filename (muster_test_tmpdir (), "torn", NULL);
+
+  job.work = 64; /* most of a step lies between its writes */
+  begin (&chief);
+  MUSTER_ASSERT_NO_ERROR (chief.error);
+  g_autoptr (MusterSaver) saver =
+      muster_saver_new (muster_scaffold_meta_graph (chief.scaffold), NULL, NULL);
+  muster_position_guard (saver, muster_scaffold_meta_graph (chief.scaffold), NULL);
+  Deaf deaf = {.job = &job, .scaffold = chief.scaffold};
+  GThread *thread = g_thread_new ("deaf", step_without_listening, &deaf);
+  for (gint64 i = 0; i < 10; i++) {
+    g_autoptr (GError) error = NULL;
+    g_autofree char *prefix =
+        muster_saver_save (saver, muster_monitored_session_session (chief.session), directory, i,
+                           MUSTER_WAIT_FOREVER, NULL, &error);
+    g_autofree char *wrong = prefix ? muster_seen_model_check (prefix, 2, NULL) : NULL;
+    MUSTER_EXPECT_STREQ (wrong, NULL);
+    MUSTER_EXPECT_TRUE (prefix || muster_error_is (error, MUSTER_ERROR_DEADLINE_EXCEEDED));
+  }
+  g_atomic_int_set (&deaf.stop, 1);
+  g_thread_join (thread);
+}
+
+static void
+set_hold (Life *life, gint64 hold)
+{
+  g_autoptr (GError) error = NULL;
+
+  muster_position_set_hold (muster_monitored_session_session (life->session), hold,
+                            MUSTER_WAIT_FOREVER, NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
+static void
+let_go (gpointer data)
+{
+  set_hold (data, MUSTER_POSITION_GO);
+}
+
+MUSTER_TEST (PositionJob, holds_a_worker_until_it_may_go_on_or_for_so_long)
+{
+  g_auto (Job) job = set_up (2);
+  g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
+  g_auto (Life) chief = {.job = &job}, worker = {.job = &job,
+                                                 .task = 1,
+                                                 .clock = MUSTER_CLOCK (clock),
+                                                 .hold_us = 60 * MUSTER_SECOND};
+
+  begin (&chief);
+  MUSTER_ASSERT_NO_ERROR (chief.error);
+  begin (&worker);
+  MUSTER_ASSERT_NO_ERROR (worker.error);
+  set_hold (&worker, MUSTER_POSITION_WAIT);
+  MUSTER_EXPECT_TRUE (step (&worker)); /* in which it hears of it */
+  MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (clock), 0);
+  muster_fake_clock_at (clock, 7 * MUSTER_SECOND, let_go, &worker);
+  MUSTER_EXPECT_TRUE (step (&worker));
+  gint64 waited_us = muster_fake_clock_elapsed_us (clock);
+  MUSTER_EXPECT_TRUE (waited_us >= 7 * MUSTER_SECOND && waited_us < 8 * MUSTER_SECOND);
+
+  set_hold (&worker, MUSTER_POSITION_WAIT);
+  MUSTER_EXPECT_TRUE (step (&worker));
+  MUSTER_EXPECT_TRUE (step (&worker));
+  MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (clock) - waited_us, 60 * MUSTER_SECOND);
+  MUSTER_EXPECT_EQ (muster_position_hook_position (worker.hook), 4);
 }
 
 /* A task that dies in mid-step: what it has begun is counted, and nothing else. */
