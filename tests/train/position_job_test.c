@@ -235,10 +235,10 @@ MUSTER_TEST (PositionJob, goes_on_with_the_batch_after_the_last_saved_one)
   MUSTER_EXPECT_TRUE (wrong == NULL);
 }
 
-MUSTER_TEST (PositionJob, begins_at_the_checkpoint_on_a_master_that_has_gone_on)
+static void
+begin_on_a_master_that_has_gone_on (Job *job)
 {
-  g_auto (Job) job = set_up (1);
-  g_auto (Life) life = {.job = &job}, next = {.job = &job};
+  g_auto (Life) life = {.job = job}, next = {.job = job};
 
   begin (&life);
   MUSTER_ASSERT_NO_ERROR (life.error);
@@ -253,6 +253,16 @@ MUSTER_TEST (PositionJob, begins_at_the_checkpoint_on_a_master_that_has_gone_on)
   MUSTER_EXPECT_FALSE (muster_session_run (muster_monitored_session_session (life.session), &what,
                                            NULL, NULL, NULL, &life.error));
   MUSTER_EXPECT_ERROR (life.error, MUSTER_ERROR, MUSTER_ERROR_ABORTED);
+}
+
+MUSTER_TEST (PositionJob, begins_at_the_checkpoint_on_a_master_that_has_gone_on)
+{
+  g_auto (Job) one = set_up (1), two = set_up (2);
+
+  begin_on_a_master_that_has_gone_on (&one);
+  g_free (two.directory);
+  two.directory = g_build_filename (muster_test_tmpdir (), "two", NULL);
+  begin_on_a_master_that_has_gone_on (&two);
 }
 
 MUSTER_TEST (PositionJob, stops_when_the_jobs_batches_are_dealt_and_stays_so)
