@@ -23,7 +23,9 @@ G_BEGIN_DECLS
  *   the middle shows: begun is ahead of done and stays there. There is no repair of that but the
  *   last checkpoint: whoever finds it resets the master, and the chief prepares the model anew;
  * - a chief begins by resetting the master (reset_master of MusterPrepareOptions), so that nothing
- *   runs on over what it restores; the other tasks wait for the model again.
+ *   runs on over what it restores; the other tasks wait for the model again. One that is alone does
+ *   so only where no claim ends its life before (reset_unclaimed). All tasks have their sessions at
+ *   one master.
  *
  * What the graph reads by itself (queues, files) has no position here, only what is fed. */
 
