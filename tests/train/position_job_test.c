@@ -365,7 +365,7 @@ MUSTER_TEST (PositionJob, throws_away_what_a_task_that_doesnt_hold_has_torn)
   muster_position_guard (saver, muster_scaffold_meta_graph (chief.scaffold), NULL);
   Deaf deaf = {.job = &job, .scaffold = chief.scaffold};
   GThread *thread = g_thread_new ("deaf", step_without_listening, &deaf);
-  for (gint64 i = 0; i < 10; i++) {
+  for (gint64 i = 0; i < 4; i++) {
     g_autoptr (GError) error = NULL;
     g_autofree char *prefix =
         muster_saver_save (saver, muster_monitored_session_session (chief.session), directory, i,
