@@ -186,7 +186,8 @@ static GError *
 session_gone_error (MusterServed *served)
 {
   return g_error_new (MUSTER_ERROR, MUSTER_ERROR_ABORTED,
-                      "Session %s is not found. It was closed, or its master was reset.",
+                      "Session %s is gone: the master was reset, as by a chief that begins, or the "
+                      "session was closed",
                       served->handle);
 }
 
