@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saver/fit_private.h"
+#include "saver/checkpoint_fit_private.h"
 
 gboolean
 muster_match_check (const MusterMatch *self, GError **error)
 {
-  const MusterFit *fit = &self->fit;
+  const MusterCheckpointFit *fit = &self->fit;
 
   if (fit->n_faults == 0)
     return TRUE;
-  g_autofree char *faults = muster_fit_faults_to_text (fit);
+  g_autofree char *faults = muster_checkpoint_fit_faults_to_text (fit);
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                "'%s' does not fit the graph: %u of %u variables%s%s",
                muster_bundle_reader_prefix (self->reader), fit->n_faults, fit->n_wanted, faults,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bundle/checkpoint_state.h"
 #include "bundle/set_aside.h"
-#include "saver/fit_private.h"
+#include "saver/checkpoint_fit_private.h"
 #include "saver/lives_private.h"
 
 /* A checkpoint whose directory has been moved is looked for by its name in the directory. */

@@ -9,7 +9,7 @@
 #include "bundle/object_graph.h"
 #include "bundle/set_aside.h"
 #include "engine/local_master.h"
-#include "saver/fit.h"
+#include "saver/checkpoint_fit.h"
 #include "tests/doubles/sharded_model.h"
 #include "tests/doubles/small_model.h"
 #include "tests/gtest_shim.h"
@@ -398,7 +398,7 @@ MUSTER_TEST (Fit, tells_of_every_difference)
   const char *const names[] = {"v", "w", "u", "uu"};
   g_auto (Fixture) f = set_up (three, 3);
   g_autofree char *prefix = write_as ("model.ckpt-7", file, 3, 7);
-  g_auto (MusterFit) fit = {0};
+  g_auto (MusterCheckpointFit) fit = {0};
 
   MUSTER_ASSERT_TRUE (muster_saver_fit (f.saver, prefix, NULL, &fit, &f.error));
   MUSTER_ASSERT_EQ (fit.misfits->len, 4u);
@@ -419,7 +419,7 @@ MUSTER_TEST (Fit, reads_the_index_alone)
 {
   g_auto (Fixture) f = set_up (three, 3);
   g_autofree char *prefix = write_as ("model.ckpt-7", three, 3, 7);
-  g_auto (MusterFit) fit = {0};
+  g_auto (MusterCheckpointFit) fit = {0};
 
   damage (prefix);
   MUSTER_EXPECT_TRUE (muster_saver_fit (f.saver, prefix, NULL, &fit, &f.error));
@@ -430,7 +430,7 @@ MUSTER_TEST (Fit, reads_the_index_alone)
 MUSTER_TEST (Fit, knows_both_kinds_of_variables)
 {
   g_autoptr (MusterSaver) saver = saver_of ("mlp_adam_resource");
-  g_auto (MusterFit) fit = {0};
+  g_auto (MusterCheckpointFit) fit = {0};
   g_autoptr (GError) error = NULL;
 
   MUSTER_ASSERT_TRUE (saver != NULL);

@@ -6,10 +6,10 @@
 
 MUSTER_TEST (StartingLine, the_worker_comes_first_and_the_chief_an_hour_later)
 {
-  g_auto (MusterJob) job = muster_job_new ();
-  muster_fake_clock_at (job.clock, 3601 * MUSTER_SECOND, muster_job_chief_prepares, &job);
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  muster_fake_clock_at (job.clock, 3601 * MUSTER_SECOND, muster_small_job_chief_prepares, &job);
 
-  g_autoptr (MusterSession) worker = muster_job_wait (&job, 7200 * MUSTER_SECOND, NULL);
+  g_autoptr (MusterSession) worker = muster_small_job_wait (&job, 7200 * MUSTER_SECOND, NULL);
 
   MUSTER_EXPECT_NO_ERROR (job.error);
   MUSTER_EXPECT_TRUE (worker != NULL);
@@ -21,11 +21,11 @@ MUSTER_TEST (StartingLine, the_worker_comes_first_and_the_chief_an_hour_later)
 /* The chief's init takes its time; nobody sees half of it as ready. */
 MUSTER_TEST (StartingLine, the_worker_waits_out_a_slow_init)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   muster_fake_master_set_cost (job.master, "init", 120 * MUSTER_SECOND);
-  muster_fake_clock_at (job.clock, 60 * MUSTER_SECOND, muster_job_chief_prepares, &job);
+  muster_fake_clock_at (job.clock, 60 * MUSTER_SECOND, muster_small_job_chief_prepares, &job);
 
-  g_autoptr (MusterSession) worker = muster_job_wait (&job, 7200 * MUSTER_SECOND, NULL);
+  g_autoptr (MusterSession) worker = muster_small_job_wait (&job, 7200 * MUSTER_SECOND, NULL);
 
   MUSTER_EXPECT_NO_ERROR (job.error);
   MUSTER_EXPECT_GE (muster_fake_clock_elapsed_us (job.clock), 180 * MUSTER_SECOND);
@@ -33,13 +33,13 @@ MUSTER_TEST (StartingLine, the_worker_waits_out_a_slow_init)
 
 MUSTER_TEST (StartingLine, the_chief_dies_after_init_and_the_worker_still_gets_a_session)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   MusterPrepareOptions options = {.init_op = "init"};
-  MusterSession *chief = muster_job_prepare (&job, options);
+  MusterSession *chief = muster_small_job_prepare (&job, options);
   MUSTER_ASSERT_TRUE (chief != NULL);
   g_object_unref (chief); /* without a close */
 
-  g_autoptr (MusterSession) worker = muster_job_wait (&job, 60 * MUSTER_SECOND, NULL);
+  g_autoptr (MusterSession) worker = muster_small_job_wait (&job, 60 * MUSTER_SECOND, NULL);
 
   MUSTER_EXPECT_NO_ERROR (job.error);
   MUSTER_EXPECT_TRUE (worker != NULL);
@@ -48,7 +48,7 @@ MUSTER_TEST (StartingLine, the_chief_dies_after_init_and_the_worker_still_gets_a
 static void
 chief_resumes (gpointer user_data)
 {
-  MusterJob *job = user_data;
+  MusterSmallJob *job = user_data;
   MusterPrepareOptions options = {
       .init_op = "init", .saver = job->saver, .checkpoint_dir = muster_test_tmpdir ()};
   g_auto (MusterSessionReport) report = {0};
@@ -63,19 +63,19 @@ chief_resumes (gpointer user_data)
 /* The master is killed while a worker waits; both come back, and the model from its checkpoint. */
 MUSTER_TEST (StartingLine, everybody_dies_and_the_job_goes_on_from_its_checkpoint)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterSession) chief =
-      muster_job_prepare (&job, (MusterPrepareOptions){.init_op = "init"});
+      muster_small_job_prepare (&job, (MusterPrepareOptions){.init_op = "init"});
   MUSTER_ASSERT_TRUE (chief != NULL);
   g_autofree char *saved = muster_saver_save (job.saver, chief, muster_test_tmpdir (), 640,
                                               MUSTER_WAIT_FOREVER, NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);
 
   muster_fake_master_restart (job.master);
-  muster_fake_clock_at (job.clock, 10 * MUSTER_SECOND, muster_job_restart_master, &job);
+  muster_fake_clock_at (job.clock, 10 * MUSTER_SECOND, muster_small_job_restart_master, &job);
   muster_fake_clock_at (job.clock, 30 * MUSTER_SECOND, chief_resumes, &job);
-  g_autoptr (MusterSession) worker = muster_job_wait (&job, 600 * MUSTER_SECOND, NULL);
+  g_autoptr (MusterSession) worker = muster_small_job_wait (&job, 600 * MUSTER_SECOND, NULL);
 
   MUSTER_EXPECT_NO_ERROR (job.error);
   MUSTER_EXPECT_TRUE (worker != NULL);
@@ -84,7 +84,7 @@ MUSTER_TEST (StartingLine, everybody_dies_and_the_job_goes_on_from_its_checkpoin
 }
 
 typedef struct {
-  MusterJob *job;
+  MusterSmallJob *job;
   MusterSession *session;
   GError *error;
 } Worker;
@@ -106,7 +106,7 @@ wait_as_worker (gpointer user_data)
 /* Real threads on a held clock: one manager serves them all. */
 MUSTER_TEST (StartingLine, many_workers_wait_at_once)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   Worker workers[N_WORKERS] = {0};
   GThread *threads[N_WORKERS];
 
@@ -120,7 +120,7 @@ MUSTER_TEST (StartingLine, many_workers_wait_at_once)
     muster_fake_clock_crank (job.clock);
   }
   muster_fake_clock_wait_for_waiters (job.clock, N_WORKERS);
-  muster_job_initialise (&job);
+  muster_small_job_initialise (&job);
   muster_fake_clock_pass (job.clock, 3600 * MUSTER_SECOND);
   for (int i = 0; i < N_WORKERS; i++)
     muster_fake_clock_crank (job.clock);

@@ -65,7 +65,7 @@ loop_run_until (Loop *loop, guint n)
 
 MUSTER_TEST (Async, prepares_in_the_background)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   g_auto (Loop) loop = loop_new ();
   g_autoptr (MusterTensor) value = muster_tensor_new_float (0.5);
   g_autofree char *init = g_strdup ("init");
@@ -89,12 +89,12 @@ MUSTER_TEST (Async, prepares_in_the_background)
   MUSTER_EXPECT_TRUE (loop.in_context);
   MUSTER_EXPECT_EQ ((int)job.report.outcome, (int)MUSTER_OUTCOME_READY);
   MUSTER_EXPECT_TRUE (muster_fake_master_fed (job.master, "start") == value);
-  muster_job_diary_is (&job, "create, run init, run gate, run local_init, run ready");
+  muster_small_job_diary_is (&job, "create, run init, run gate, run local_init, run ready");
 }
 
 MUSTER_TEST (Async, runs_a_list_of_init_ops_in_the_background)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   g_auto (Loop) loop = loop_new ();
   const char *const ops[] = {"init", "local_init", NULL};
   MusterPrepareOptions options = {.init_ops = ops};
@@ -111,10 +111,10 @@ MUSTER_TEST (Async, runs_a_list_of_init_ops_in_the_background)
 
 MUSTER_TEST (Async, recovers_in_the_background)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   g_auto (Loop) loop = loop_new ();
   gboolean recovered = FALSE;
-  g_autofree char *prefix = muster_job_write_checkpoint (muster_test_tmpdir (), 7);
+  g_autofree char *prefix = muster_small_job_write_checkpoint (muster_test_tmpdir (), 7);
   MusterPrepareOptions options = {.saver = job.saver, .checkpoint_dir = muster_test_tmpdir ()};
 
   muster_session_manager_recover_session_async (job.manager, MUSTER_MASTER (job.master), &options,
@@ -131,7 +131,7 @@ MUSTER_TEST (Async, recovers_in_the_background)
 
 MUSTER_TEST (Async, reports_a_failure_too)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   g_auto (Loop) loop = loop_new ();
 
   muster_session_manager_wait_for_session_async (job.manager, MUSTER_MASTER (job.master),
@@ -148,7 +148,7 @@ MUSTER_TEST (Async, reports_a_failure_too)
 
 MUSTER_TEST (Async, is_cancelled)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   g_auto (Loop) loop = loop_new ();
   g_autoptr (GCancellable) cancellable = g_cancellable_new ();
   muster_fake_clock_hold (job.clock);
@@ -169,9 +169,9 @@ MUSTER_TEST (Async, is_cancelled)
 /* A session that nobody fetched is let go. */
 MUSTER_TEST (Async, drops_what_nobody_finishes)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   g_auto (Loop) loop = loop_new ();
-  muster_job_initialise (&job);
+  muster_small_job_initialise (&job);
 
   muster_session_manager_wait_for_session_async (job.manager, MUSTER_MASTER (job.master), 0, NULL,
                                                  on_back, &loop);
@@ -216,7 +216,7 @@ meet (G_GNUC_UNUSED MusterSession *session, gpointer user_data, GError **error)
 /* None waits for another to end: each has a thread of its own. */
 MUSTER_TEST (Async, begins_64_at_once)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   g_auto (Loop) loop = loop_new ();
   Gate gate = {0};
   MusterPrepareOptions options = {.init_op = "init", .init_func = meet, .init_func_data = &gate};
@@ -234,7 +234,7 @@ MUSTER_TEST (Async, begins_64_at_once)
 /* One manager's threads tell its listener what they wait for, each of its own wait. */
 MUSTER_TEST (Async, waits_64_times_at_once)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   g_auto (Loop) loop = loop_new ();
   muster_fake_clock_hold (job.clock);
 
@@ -242,7 +242,7 @@ MUSTER_TEST (Async, waits_64_times_at_once)
     muster_session_manager_wait_for_session_async (job.manager, MUSTER_MASTER (job.master),
                                                    MUSTER_WAIT_FOREVER, NULL, on_back, &loop);
   muster_fake_clock_wait_for_waiters (job.clock, N_AT_ONCE);
-  muster_job_initialise (&job);
+  muster_small_job_initialise (&job);
   muster_fake_clock_pass (job.clock, 60 * MUSTER_SECOND);
   for (int i = 0; i < N_AT_ONCE; i++)
     muster_fake_clock_crank (job.clock);

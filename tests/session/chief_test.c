@@ -16,14 +16,15 @@ do_nothing (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gpointer user_da
 
 MUSTER_TEST (Chief, claims_the_model_before_anything_runs_and_tells_each_phase)
 {
-  g_auto (MusterJob) job = muster_job_new ();
-  muster_job_name_model (&job, (MusterSessionManagerOptions){0});
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  muster_small_job_name_model (&job, (MusterSessionManagerOptions){0});
 
-  g_autoptr (MusterSession) session =
-      muster_job_prepare (&job, (MusterPrepareOptions){.init_op = "init", .init_func = do_nothing});
+  g_autoptr (MusterSession) session = muster_small_job_prepare (
+      &job, (MusterPrepareOptions){.init_op = "init", .init_func = do_nothing});
 
   MUSTER_EXPECT_NO_ERROR (job.error);
-  muster_job_diary_is (&job, "create, claim, announce initialising, run init, announce local init, "
+  muster_small_job_diary_is (&job,
+                             "create, claim, announce initialising, run init, announce local init, "
                              "run gate, run local_init, run ready, announce prepared");
   MUSTER_EXPECT_EQ ((int)job.report.outcome, (int)MUSTER_OUTCOME_READY);
   MUSTER_EXPECT_EQ (job.report.epoch, 1);
@@ -35,18 +36,18 @@ MUSTER_TEST (Chief, claims_the_model_before_anything_runs_and_tells_each_phase)
 
 MUSTER_TEST (Chief, tells_which_checkpoint_it_restores_and_its_step)
 {
-  g_auto (MusterJob) job = muster_job_new ();
-  g_autofree char *prefix = muster_job_write_checkpoint (muster_test_tmpdir (), 1200);
-  muster_job_name_model (&job, (MusterSessionManagerOptions){0});
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  g_autofree char *prefix = muster_small_job_write_checkpoint (muster_test_tmpdir (), 1200);
+  muster_small_job_name_model (&job, (MusterSessionManagerOptions){0});
 
-  g_autoptr (MusterSession) session = muster_job_prepare (
+  g_autoptr (MusterSession) session = muster_small_job_prepare (
       &job, (MusterPrepareOptions){
                 .init_op = "init", .saver = job.saver, .checkpoint_dir = muster_test_tmpdir ()});
 
   MUSTER_EXPECT_NO_ERROR (job.error);
-  muster_job_diary_is (&job,
-                       "create, claim, announce restoring, run save/restore_all, announce local "
-                       "init, run gate, run local_init, run ready, announce prepared");
+  muster_small_job_diary_is (
+      &job, "create, claim, announce restoring, run save/restore_all, announce local "
+            "init, run gate, run local_init, run ready, announce prepared");
   g_autoptr (MusterAnnouncement) chief = muster_fake_master_chief (job.master);
   MUSTER_EXPECT_EQ (chief->step, 1200);
   MUSTER_EXPECT_EQ (chief->durable_step, 1200);
@@ -57,16 +58,16 @@ MUSTER_TEST (Chief, tells_which_checkpoint_it_restores_and_its_step)
  * of the directory. */
 MUSTER_TEST (Chief, takes_no_directory_from_another_by_restoring)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   g_autoptr (GError) error = NULL;
-  g_autofree char *prefix = muster_job_write_checkpoint (muster_test_tmpdir (), 1200);
+  g_autofree char *prefix = muster_small_job_write_checkpoint (muster_test_tmpdir (), 1200);
   g_autoptr (MusterCheckpointRecord) trainers = muster_checkpoint_record_new ();
   trainers->epoch = 3;
   trainers->chief = g_strdup ("the trainer");
   muster_checkpoint_record_write (NULL, muster_test_tmpdir (), trainers, &error);
-  muster_job_name_model (&job, (MusterSessionManagerOptions){0});
+  muster_small_job_name_model (&job, (MusterSessionManagerOptions){0});
 
-  g_autoptr (MusterSession) session = muster_job_prepare (
+  g_autoptr (MusterSession) session = muster_small_job_prepare (
       &job, (MusterPrepareOptions){.saver = job.saver, .checkpoint_dir = muster_test_tmpdir ()});
 
   MUSTER_EXPECT_NO_ERROR (job.error);
@@ -91,13 +92,13 @@ note_detail (MusterFakeMaster *master, G_GNUC_UNUSED const MusterStep *step,
 
 MUSTER_TEST (Chief, names_the_checkpoint_while_it_restores)
 {
-  g_auto (MusterJob) job = muster_job_new ();
-  g_autofree char *prefix = muster_job_write_checkpoint (muster_test_tmpdir (), 1200);
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  g_autofree char *prefix = muster_small_job_write_checkpoint (muster_test_tmpdir (), 1200);
   g_autofree char *detail = NULL;
-  muster_job_name_model (&job, (MusterSessionManagerOptions){0});
+  muster_small_job_name_model (&job, (MusterSessionManagerOptions){0});
   muster_fake_master_op_calls (job.master, "save/restore_all", note_detail, &detail);
 
-  g_autoptr (MusterSession) session = muster_job_prepare (
+  g_autoptr (MusterSession) session = muster_small_job_prepare (
       &job, (MusterPrepareOptions){.saver = job.saver, .checkpoint_filename = prefix});
 
   MUSTER_EXPECT_NO_ERROR (job.error);
@@ -112,14 +113,14 @@ take_two_seconds (G_GNUC_UNUSED guint64 done, G_GNUC_UNUSED guint64 total, gpoin
 
 MUSTER_TEST (Chief, tells_how_far_a_long_restore_is)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   const MusterRestoreOptions how = {.progress = take_two_seconds, .user_data = job.clock};
-  g_autofree char *prefix = muster_job_write_checkpoint (muster_test_tmpdir (), 1200);
+  g_autofree char *prefix = muster_small_job_write_checkpoint (muster_test_tmpdir (), 1200);
   g_autofree char *detail = NULL;
-  muster_job_name_model (&job, (MusterSessionManagerOptions){0});
+  muster_small_job_name_model (&job, (MusterSessionManagerOptions){0});
   muster_fake_master_op_calls (job.master, "save/restore_all", note_detail, &detail);
 
-  g_autoptr (MusterSession) session = muster_job_prepare (
+  g_autoptr (MusterSession) session = muster_small_job_prepare (
       &job,
       (MusterPrepareOptions){.saver = job.saver, .checkpoint_filename = prefix, .restore = &how});
 
@@ -130,21 +131,22 @@ MUSTER_TEST (Chief, tells_how_far_a_long_restore_is)
 /* Nothing to restore is not announced as restoring. */
 MUSTER_TEST (Chief, restores_nothing_from_an_empty_directory)
 {
-  g_auto (MusterJob) job = muster_job_new ();
-  muster_job_name_model (&job, (MusterSessionManagerOptions){0});
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  muster_small_job_name_model (&job, (MusterSessionManagerOptions){0});
 
-  g_autoptr (MusterSession) session = muster_job_prepare (
+  g_autoptr (MusterSession) session = muster_small_job_prepare (
       &job, (MusterPrepareOptions){
                 .init_op = "init", .saver = job.saver, .checkpoint_dir = muster_test_tmpdir ()});
 
   MUSTER_EXPECT_NO_ERROR (job.error);
-  muster_job_diary_is (&job, "create, claim, announce initialising, run init, announce local init, "
+  muster_small_job_diary_is (&job,
+                             "create, claim, announce initialising, run init, announce local init, "
                              "run gate, run local_init, run ready, announce prepared");
 }
 
 MUSTER_TEST (Chief, does_without_where_the_master_keeps_no_announcements)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   MusterSessionManagerOptions options = {.local_init_op = "local_init",
                                          .ready_op = "ready",
                                          .clock = MUSTER_CLOCK (job.clock),
@@ -152,7 +154,7 @@ MUSTER_TEST (Chief, does_without_where_the_master_keeps_no_announcements)
   g_clear_object (&job.manager);
   job.manager = muster_session_manager_new (NULL, &options, NULL);
 
-  g_autoptr (MusterSession) session = muster_job_prepare (&job, init);
+  g_autoptr (MusterSession) session = muster_small_job_prepare (&job, init);
 
   MUSTER_EXPECT_NO_ERROR (job.error);
   MUSTER_ASSERT_TRUE (session != NULL);
@@ -162,10 +164,10 @@ MUSTER_TEST (Chief, does_without_where_the_master_keeps_no_announcements)
 
 MUSTER_TEST (Chief, holds_its_lease_as_long_as_its_session)
 {
-  g_auto (MusterJob) job = muster_job_new ();
-  muster_job_name_model (&job, (MusterSessionManagerOptions){0});
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  muster_small_job_name_model (&job, (MusterSessionManagerOptions){0});
 
-  MusterSession *session = muster_job_prepare (&job, init);
+  MusterSession *session = muster_small_job_prepare (&job, init);
 
   MUSTER_ASSERT_TRUE (session != NULL);
   MusterLease *lease = muster_session_manager_lease (session);
@@ -180,28 +182,28 @@ MUSTER_TEST (Chief, holds_its_lease_as_long_as_its_session)
 
 MUSTER_TEST (Chief, runs_nothing_while_another_holds_the_model)
 {
-  g_auto (MusterJob) job = muster_job_new ();
-  muster_job_name_model (&job, (MusterSessionManagerOptions){0});
-  muster_job_set_chief (&job, MUSTER_CHIEF_TRAINING, TRUE, TRUE, 40);
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  muster_small_job_name_model (&job, (MusterSessionManagerOptions){0});
+  muster_small_job_set_chief (&job, MUSTER_CHIEF_TRAINING, TRUE, TRUE, 40);
 
-  g_autoptr (MusterSession) session = muster_job_prepare (&job, init);
+  g_autoptr (MusterSession) session = muster_small_job_prepare (&job, init);
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
   MUSTER_EXPECT_EQ ((int)job.report.outcome, (int)MUSTER_OUTCOME_FENCED);
   MUSTER_ASSERT_TRUE (job.error != NULL);
   MUSTER_EXPECT_TRUE (strstr (job.error->message, "worker:7"));
-  muster_job_diary_is (&job, "create, claim, close");
+  muster_small_job_diary_is (&job, "create, claim, close");
 }
 
 MUSTER_TEST (Chief, comes_with_its_own_epoch)
 {
-  g_auto (MusterJob) job = muster_job_new ();
-  muster_job_name_model (&job, (MusterSessionManagerOptions){0});
-  muster_job_set_chief (&job, MUSTER_CHIEF_STARTING, FALSE, TRUE, -1);
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  muster_small_job_name_model (&job, (MusterSessionManagerOptions){0});
+  muster_small_job_set_chief (&job, MUSTER_CHIEF_STARTING, FALSE, TRUE, -1);
 
   g_autoptr (MusterSession) session =
-      muster_job_prepare (&job, (MusterPrepareOptions){.init_op = "init", .epoch = 9});
+      muster_small_job_prepare (&job, (MusterPrepareOptions){.init_op = "init", .epoch = 9});
 
   MUSTER_EXPECT_NO_ERROR (job.error);
   MUSTER_EXPECT_EQ (job.report.epoch, 9);
@@ -209,25 +211,25 @@ MUSTER_TEST (Chief, comes_with_its_own_epoch)
 
 MUSTER_TEST (Chief, refuses_an_epoch_below_0)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
 
   g_autoptr (MusterSession) session =
-      muster_job_prepare (&job, (MusterPrepareOptions){.init_op = "init", .epoch = -1});
+      muster_small_job_prepare (&job, (MusterPrepareOptions){.init_op = "init", .epoch = -1});
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
-  muster_job_diary_is (&job, "");
+  muster_small_job_diary_is (&job, "");
 }
 
 /* A refusal tells no step: the master is asked for it. */
 MUSTER_TEST (Chief, starts_no_job_that_is_over)
 {
-  g_auto (MusterJob) job = muster_job_new ();
-  muster_job_name_model (&job, (MusterSessionManagerOptions){0});
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  muster_small_job_name_model (&job, (MusterSessionManagerOptions){0});
   muster_fake_master_set_watchable (job.master);
-  muster_job_set_chief (&job, MUSTER_CHIEF_OVER, TRUE, FALSE, 20000);
+  muster_small_job_set_chief (&job, MUSTER_CHIEF_OVER, TRUE, FALSE, 20000);
 
-  g_autoptr (MusterSession) session = muster_job_prepare (&job, init);
+  g_autoptr (MusterSession) session = muster_small_job_prepare (&job, init);
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_OUT_OF_RANGE);
@@ -238,12 +240,12 @@ MUSTER_TEST (Chief, starts_no_job_that_is_over)
 
 MUSTER_TEST (Chief, begins_a_job_that_is_over_again_when_told_to)
 {
-  g_auto (MusterJob) job = muster_job_new ();
-  muster_job_name_model (&job, (MusterSessionManagerOptions){0});
-  muster_job_set_chief (&job, MUSTER_CHIEF_OVER, TRUE, FALSE, 20000);
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  muster_small_job_name_model (&job, (MusterSessionManagerOptions){0});
+  muster_small_job_set_chief (&job, MUSTER_CHIEF_OVER, TRUE, FALSE, 20000);
 
   g_autoptr (MusterSession) session =
-      muster_job_prepare (&job, (MusterPrepareOptions){.init_op = "init", .again = TRUE});
+      muster_small_job_prepare (&job, (MusterPrepareOptions){.init_op = "init", .again = TRUE});
 
   MUSTER_EXPECT_NO_ERROR (job.error);
   MUSTER_EXPECT_TRUE (session != NULL);
@@ -254,11 +256,11 @@ MUSTER_TEST (Chief, begins_a_job_that_is_over_again_when_told_to)
  * what it was: prepared, for those who wait. */
 MUSTER_TEST (Chief, never_initialises_over_what_another_has_prepared)
 {
-  g_auto (MusterJob) job = muster_job_new ();
-  muster_job_name_model (&job, (MusterSessionManagerOptions){0});
-  muster_job_set_chief (&job, MUSTER_CHIEF_TRAINING, TRUE, FALSE, 640);
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  muster_small_job_name_model (&job, (MusterSessionManagerOptions){0});
+  muster_small_job_set_chief (&job, MUSTER_CHIEF_TRAINING, TRUE, FALSE, 640);
 
-  g_autoptr (MusterSession) session = muster_job_prepare (&job, init);
+  g_autoptr (MusterSession) session = muster_small_job_prepare (&job, init);
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
@@ -275,12 +277,12 @@ MUSTER_TEST (Chief, never_initialises_over_what_another_has_prepared)
 
 MUSTER_TEST (Chief, initialises_anew_what_another_has_prepared_when_told_to)
 {
-  g_auto (MusterJob) job = muster_job_new ();
-  muster_job_name_model (&job, (MusterSessionManagerOptions){0});
-  muster_job_set_chief (&job, MUSTER_CHIEF_PREPARED, TRUE, FALSE, -1);
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  muster_small_job_name_model (&job, (MusterSessionManagerOptions){0});
+  muster_small_job_set_chief (&job, MUSTER_CHIEF_PREPARED, TRUE, FALSE, -1);
 
   g_autoptr (MusterSession) session =
-      muster_job_prepare (&job, (MusterPrepareOptions){.init_op = "init", .again = TRUE});
+      muster_small_job_prepare (&job, (MusterPrepareOptions){.init_op = "init", .again = TRUE});
 
   MUSTER_EXPECT_NO_ERROR (job.error);
   MUSTER_EXPECT_EQ (muster_fake_master_n_calls (job.master, "init"), 1u);
@@ -288,12 +290,12 @@ MUSTER_TEST (Chief, initialises_anew_what_another_has_prepared_when_told_to)
 
 MUSTER_TEST (Chief, restores_over_what_another_has_prepared)
 {
-  g_auto (MusterJob) job = muster_job_new ();
-  g_autofree char *prefix = muster_job_write_checkpoint (muster_test_tmpdir (), 7);
-  muster_job_name_model (&job, (MusterSessionManagerOptions){0});
-  muster_job_set_chief (&job, MUSTER_CHIEF_TRAINING, TRUE, FALSE, 640);
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  g_autofree char *prefix = muster_small_job_write_checkpoint (muster_test_tmpdir (), 7);
+  muster_small_job_name_model (&job, (MusterSessionManagerOptions){0});
+  muster_small_job_set_chief (&job, MUSTER_CHIEF_TRAINING, TRUE, FALSE, 640);
 
-  g_autoptr (MusterSession) session = muster_job_prepare (
+  g_autoptr (MusterSession) session = muster_small_job_prepare (
       &job, (MusterPrepareOptions){
                 .init_op = "init", .saver = job.saver, .checkpoint_dir = muster_test_tmpdir ()});
 
@@ -315,11 +317,11 @@ MUSTER_TEST (Chief, initialises_what_nobody_has_prepared)
                {MUSTER_CHIEF_PREPARED, TRUE, 3}};
 
   for (gsize i = 0; i < G_N_ELEMENTS (cases); i++) {
-    g_auto (MusterJob) job = muster_job_new ();
+    g_auto (MusterSmallJob) job = muster_small_job_new ();
     MUSTER_TRACE ("case %u", (guint)i);
-    muster_job_name_model (&job, (MusterSessionManagerOptions){0});
-    muster_job_set_chief (&job, cases[i].phase, cases[i].prepared, FALSE, -1);
-    g_autoptr (MusterSession) session = muster_job_prepare (
+    muster_small_job_name_model (&job, (MusterSessionManagerOptions){0});
+    muster_small_job_set_chief (&job, cases[i].phase, cases[i].prepared, FALSE, -1);
+    g_autoptr (MusterSession) session = muster_small_job_prepare (
         &job, (MusterPrepareOptions){.init_op = "init", .epoch = cases[i].epoch});
     MUSTER_EXPECT_NO_ERROR (job.error);
     MUSTER_EXPECT_TRUE (session != NULL);
@@ -329,7 +331,7 @@ MUSTER_TEST (Chief, initialises_what_nobody_has_prepared)
 static void
 usurp (gpointer user_data)
 {
-  MusterJob *job = user_data;
+  MusterSmallJob *job = user_data;
 
   muster_fake_master_usurp (job->master);
 }
@@ -340,19 +342,19 @@ MUSTER_TEST (Chief, says_that_another_took_the_model_in_mid_verb)
   const char *const steps[] = {"init", "gate", "local_init", "ready", "save/restore_all"};
 
   for (gsize i = 0; i < G_N_ELEMENTS (steps); i++) {
-    g_auto (MusterJob) job = muster_job_new ();
+    g_auto (MusterSmallJob) job = muster_small_job_new ();
     MUSTER_TRACE ("in %s", steps[i]);
     gboolean restores = i == 4;
     g_autofree char *prefix =
-        restores ? muster_job_write_checkpoint (muster_test_tmpdir (), 7) : NULL;
-    muster_job_name_model (&job, (MusterSessionManagerOptions){0});
+        restores ? muster_small_job_write_checkpoint (muster_test_tmpdir (), 7) : NULL;
+    muster_small_job_name_model (&job, (MusterSessionManagerOptions){0});
     muster_fake_master_set_cost (job.master, steps[i], 60 * MUSTER_SECOND);
     muster_fake_clock_at (job.clock, 30 * MUSTER_SECOND, usurp, &job);
     g_autoptr (MusterSession) session =
-        muster_job_prepare (&job, (MusterPrepareOptions){.init_op = "init",
-                                                         .saver = restores ? job.saver : NULL,
-                                                         .checkpoint_filename = prefix,
-                                                         .timeout_us = 600 * MUSTER_SECOND});
+        muster_small_job_prepare (&job, (MusterPrepareOptions){.init_op = "init",
+                                                               .saver = restores ? job.saver : NULL,
+                                                               .checkpoint_filename = prefix,
+                                                               .timeout_us = 600 * MUSTER_SECOND});
     MUSTER_EXPECT_NULL (session);
     MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
     MUSTER_EXPECT_EQ ((int)job.report.outcome, (int)MUSTER_OUTCOME_FENCED);
@@ -376,10 +378,10 @@ usurp_in_init (G_GNUC_UNUSED MusterSession *session, gpointer user_data,
 
 MUSTER_TEST (Chief, notices_a_lost_lease_after_its_init_function)
 {
-  g_auto (MusterJob) job = muster_job_new ();
-  muster_job_name_model (&job, (MusterSessionManagerOptions){0});
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  muster_small_job_name_model (&job, (MusterSessionManagerOptions){0});
 
-  g_autoptr (MusterSession) session = muster_job_prepare (
+  g_autoptr (MusterSession) session = muster_small_job_prepare (
       &job, (MusterPrepareOptions){
                 .init_op = "init", .init_func = usurp_in_init, .init_func_data = &job});
 
@@ -391,15 +393,15 @@ MUSTER_TEST (Chief, notices_a_lost_lease_after_its_init_function)
 /* A wait of hours for a checkpoint isn't another chief's to suffer. */
 MUSTER_TEST (Chief, stops_waiting_for_a_checkpoint_when_another_took_the_model)
 {
-  g_auto (MusterJob) job = muster_job_new ();
-  muster_job_name_model (&job, (MusterSessionManagerOptions){0});
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  muster_small_job_name_model (&job, (MusterSessionManagerOptions){0});
   muster_fake_clock_at (job.clock, 95 * MUSTER_SECOND, usurp, &job);
 
-  g_autoptr (MusterSession) session =
-      muster_job_prepare (&job, (MusterPrepareOptions){.init_op = "init",
-                                                       .saver = job.saver,
-                                                       .checkpoint_dir = muster_test_tmpdir (),
-                                                       .wait_for_checkpoint = TRUE});
+  g_autoptr (MusterSession) session = muster_small_job_prepare (
+      &job, (MusterPrepareOptions){.init_op = "init",
+                                   .saver = job.saver,
+                                   .checkpoint_dir = muster_test_tmpdir (),
+                                   .wait_for_checkpoint = TRUE});
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_EQ ((int)job.report.outcome, (int)MUSTER_OUTCOME_FENCED);
@@ -409,9 +411,9 @@ MUSTER_TEST (Chief, stops_waiting_for_a_checkpoint_when_another_took_the_model)
 /* The user's own cancellation stays that. */
 MUSTER_TEST (Chief, is_cancelled_though_it_lost_its_lease)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   g_autoptr (GCancellable) cancellable = g_cancellable_new ();
-  muster_job_name_model (&job, (MusterSessionManagerOptions){0});
+  muster_small_job_name_model (&job, (MusterSessionManagerOptions){0});
   muster_fake_master_set_cost (job.master, "init", 60 * MUSTER_SECOND);
   muster_fake_clock_at (job.clock, 30 * MUSTER_SECOND, usurp, &job);
   muster_fake_clock_cancel_at (job.clock, 31 * MUSTER_SECOND, cancellable);
@@ -426,11 +428,11 @@ MUSTER_TEST (Chief, is_cancelled_though_it_lost_its_lease)
 /* Waiters aren't told that a model is ready whose chief has failed. */
 MUSTER_TEST (Chief, lets_go_in_the_phase_it_failed_in)
 {
-  g_auto (MusterJob) job = muster_job_new ();
-  muster_job_name_model (&job, (MusterSessionManagerOptions){0});
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  muster_small_job_name_model (&job, (MusterSessionManagerOptions){0});
   muster_fake_master_fail (job.master, "init", 1, 1, MUSTER_ERROR_INTERNAL, "broken kernel");
 
-  g_autoptr (MusterSession) session = muster_job_prepare (&job, init);
+  g_autoptr (MusterSession) session = muster_small_job_prepare (&job, init);
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL);
@@ -443,7 +445,7 @@ MUSTER_TEST (Chief, lets_go_in_the_phase_it_failed_in)
 static void
 restart (gpointer user_data)
 {
-  MusterJob *job = user_data;
+  MusterSmallJob *job = user_data;
 
   muster_fake_master_restart (job->master);
 }
@@ -454,13 +456,13 @@ MUSTER_TEST (Chief, claims_again_under_its_epoch_when_the_master_lost_its_sessio
   const gint64 epochs[] = {0, 9};
 
   for (gsize i = 0; i < G_N_ELEMENTS (epochs); i++) {
-    g_auto (MusterJob) job = muster_job_new ();
+    g_auto (MusterSmallJob) job = muster_small_job_new ();
     MUSTER_TRACE ("epoch %d", (int)epochs[i]);
-    muster_job_name_model (&job, (MusterSessionManagerOptions){0});
+    muster_small_job_name_model (&job, (MusterSessionManagerOptions){0});
     muster_fake_master_set_cost (job.master, "init", 60 * MUSTER_SECOND);
     muster_fake_clock_at (job.clock, 30 * MUSTER_SECOND, restart, &job);
-    g_autoptr (MusterSession) session =
-        muster_job_prepare (&job, (MusterPrepareOptions){.init_op = "init", .epoch = epochs[i]});
+    g_autoptr (MusterSession) session = muster_small_job_prepare (
+        &job, (MusterPrepareOptions){.init_op = "init", .epoch = epochs[i]});
     MUSTER_EXPECT_NO_ERROR (job.error);
     MUSTER_ASSERT_TRUE (session != NULL);
     MUSTER_EXPECT_EQ (job.report.epoch, epochs[i] == 0 ? 1 : 9);
@@ -471,11 +473,11 @@ MUSTER_TEST (Chief, claims_again_under_its_epoch_when_the_master_lost_its_sessio
 
 MUSTER_TEST (Chief, says_what_a_claim_failed_with)
 {
-  g_auto (MusterJob) job = muster_job_new ();
-  muster_job_name_model (&job, (MusterSessionManagerOptions){0});
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  muster_small_job_name_model (&job, (MusterSessionManagerOptions){0});
   muster_fake_master_fail (job.master, "claim", 1, 1, MUSTER_ERROR_INTERNAL, "boom");
 
-  g_autoptr (MusterSession) session = muster_job_prepare (&job, init);
+  g_autoptr (MusterSession) session = muster_small_job_prepare (&job, init);
 
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL);
   MUSTER_ASSERT_TRUE (job.error != NULL);
@@ -488,12 +490,12 @@ MUSTER_TEST (Chief, says_what_a_claim_failed_with)
 
 MUSTER_TEST (Chief, has_prepared_what_it_recovered)
 {
-  g_auto (MusterJob) job = muster_job_new ();
-  g_autofree char *prefix = muster_job_write_checkpoint (muster_test_tmpdir (), 7);
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  g_autofree char *prefix = muster_small_job_write_checkpoint (muster_test_tmpdir (), 7);
   gboolean recovered = FALSE;
-  muster_job_name_model (&job, (MusterSessionManagerOptions){0});
+  muster_small_job_name_model (&job, (MusterSessionManagerOptions){0});
 
-  g_autoptr (MusterSession) session = muster_job_recover (
+  g_autoptr (MusterSession) session = muster_small_job_recover (
       &job, (MusterPrepareOptions){.saver = job.saver, .checkpoint_dir = muster_test_tmpdir ()},
       &recovered);
 
@@ -505,12 +507,12 @@ MUSTER_TEST (Chief, has_prepared_what_it_recovered)
 /* The caller initialises and announces. */
 MUSTER_TEST (Chief, is_still_at_work_when_it_recovered_nothing)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   gboolean recovered = TRUE;
-  muster_job_name_model (&job, (MusterSessionManagerOptions){0});
+  muster_small_job_name_model (&job, (MusterSessionManagerOptions){0});
 
   g_autoptr (MusterSession) session =
-      muster_job_recover (&job, (MusterPrepareOptions){0}, &recovered);
+      muster_small_job_recover (&job, (MusterPrepareOptions){0}, &recovered);
 
   MUSTER_ASSERT_TRUE (session != NULL);
   MUSTER_EXPECT_FALSE (recovered);

@@ -8,7 +8,7 @@
 #define TIMEOUT_US (24 * MUSTER_SECOND)
 
 typedef struct {
-  MusterJob job;
+  MusterSmallJob job;
   gboolean is_chief;
   MusterSession *session; /* the waiter's until it is joined, as is all below */
   GString *heard;         /* "2: silent ps:1|" */
@@ -40,7 +40,7 @@ on_progress (G_GNUC_UNUSED const char *message, G_GNUC_UNUSED const MusterTurn *
 static void
 set_up (Waiter *self, const char *target, const char *const *cluster, gint64 cost_us)
 {
-  *self = (Waiter){.job = muster_job_new (), .heard = g_string_new (NULL)};
+  *self = (Waiter){.job = muster_small_job_new (), .heard = g_string_new (NULL)};
   MusterSessionManagerOptions options = {.clock = MUSTER_CLOCK (self->job.clock),
                                          .cluster = cluster};
 
@@ -57,10 +57,10 @@ run_verb (gpointer user_data)
   Waiter *self = user_data;
 
   if (self->is_chief)
-    self->session = muster_job_prepare (
+    self->session = muster_small_job_prepare (
         &self->job, (MusterPrepareOptions){.init_op = "init", .timeout_us = TIMEOUT_US});
   else
-    self->session = muster_job_wait (&self->job, TIMEOUT_US, NULL);
+    self->session = muster_small_job_wait (&self->job, TIMEOUT_US, NULL);
 
   return NULL;
 }
@@ -100,7 +100,7 @@ waiter_clear (Waiter *self)
   g_string_free (self->heard, TRUE);
   g_free (self->text);
   g_free (self->task);
-  muster_job_clear (&self->job);
+  muster_small_job_clear (&self->job);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Waiter, waiter_clear)
 
@@ -214,7 +214,7 @@ MUSTER_TEST (Create, ends_at_its_deadline)
   g_auto (Waiter) waiter;
   set_up (&waiter, "grpc://127.0.0.1:0", NULL, MUSTER_WAIT_FOREVER);
 
-  waiter.session = muster_job_wait (&waiter.job, 7200 * MUSTER_SECOND, NULL);
+  waiter.session = muster_small_job_wait (&waiter.job, 7200 * MUSTER_SECOND, NULL);
 
   MUSTER_EXPECT_NULL (waiter.session);
   MUSTER_EXPECT_ERROR (waiter.job.error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);

@@ -4,10 +4,10 @@
 #include "bundle/checkpoint_state.h"
 #include "tests/gtest_shim.h"
 
-MusterJob
-muster_job_new (void)
+MusterSmallJob
+muster_small_job_new (void)
 {
-  MusterJob self = {.clock = muster_fake_clock_new ()};
+  MusterSmallJob self = {.clock = muster_fake_clock_new ()};
 
   self.master = muster_fake_master_new (self.clock);
   muster_small_model_play (self.master);
@@ -17,13 +17,13 @@ muster_job_new (void)
   self.meta_graph = muster_small_model_new (muster_small_variables, 2, 5);
   MusterSaverOptions options = {.clock = MUSTER_CLOCK (self.clock)};
   self.saver = muster_saver_new (self.meta_graph, &options, NULL);
-  self.manager = muster_job_manager (&self, "local_init", "ready", "gate");
+  self.manager = muster_small_job_manager (&self, "local_init", "ready", "gate");
 
   return self;
 }
 
 void
-muster_job_clear (MusterJob *self)
+muster_small_job_clear (MusterSmallJob *self)
 {
   g_clear_error (&self->error);
   muster_session_report_clear (&self->report);
@@ -35,7 +35,8 @@ muster_job_clear (MusterJob *self)
 }
 
 MusterSessionManager *
-muster_job_manager (MusterJob *self, const char *local_init, const char *ready, const char *gate)
+muster_small_job_manager (MusterSmallJob *self, const char *local_init, const char *ready,
+                          const char *gate)
 {
   MusterSessionManagerOptions options = {.local_init_op = local_init,
                                          .ready_op = ready,
@@ -46,7 +47,7 @@ muster_job_manager (MusterJob *self, const char *local_init, const char *ready, 
 }
 
 void
-muster_job_name_model (MusterJob *self, MusterSessionManagerOptions options)
+muster_small_job_name_model (MusterSmallJob *self, MusterSessionManagerOptions options)
 {
   options.local_init_op = "local_init";
   options.ready_op = "ready";
@@ -61,8 +62,8 @@ muster_job_name_model (MusterJob *self, MusterSessionManagerOptions options)
 }
 
 void
-muster_job_set_chief (MusterJob *self, MusterChiefPhase phase, gboolean prepared, gboolean alive,
-                      gint64 step)
+muster_small_job_set_chief (MusterSmallJob *self, MusterChiefPhase phase, gboolean prepared,
+                            gboolean alive, gint64 step)
 {
   MusterAnnouncement chief = MUSTER_ANNOUNCEMENT_INIT;
 
@@ -78,14 +79,14 @@ muster_job_set_chief (MusterJob *self, MusterChiefPhase phase, gboolean prepared
 }
 
 static void
-forget_last (MusterJob *self)
+forget_last (MusterSmallJob *self)
 {
   g_clear_error (&self->error);
   muster_session_report_clear (&self->report);
 }
 
 MusterSession *
-muster_job_prepare (MusterJob *self, MusterPrepareOptions options)
+muster_small_job_prepare (MusterSmallJob *self, MusterPrepareOptions options)
 {
   forget_last (self);
 
@@ -94,7 +95,7 @@ muster_job_prepare (MusterJob *self, MusterPrepareOptions options)
 }
 
 MusterSession *
-muster_job_recover (MusterJob *self, MusterPrepareOptions options, gboolean *recovered)
+muster_small_job_recover (MusterSmallJob *self, MusterPrepareOptions options, gboolean *recovered)
 {
   forget_last (self);
 
@@ -104,7 +105,7 @@ muster_job_recover (MusterJob *self, MusterPrepareOptions options, gboolean *rec
 }
 
 MusterSession *
-muster_job_wait (MusterJob *self, gint64 timeout_us, GCancellable *cancellable)
+muster_small_job_wait (MusterSmallJob *self, gint64 timeout_us, GCancellable *cancellable)
 {
   forget_last (self);
 
@@ -114,7 +115,7 @@ muster_job_wait (MusterJob *self, gint64 timeout_us, GCancellable *cancellable)
 }
 
 char *
-muster_job_write_checkpoint (const char *directory, gint64 step)
+muster_small_job_write_checkpoint (const char *directory, gint64 step)
 {
   g_autoptr (MusterCheckpointState) state =
       muster_checkpoint_state_read (muster_local_storage (), directory, NULL);
@@ -135,7 +136,7 @@ muster_job_write_checkpoint (const char *directory, gint64 step)
 }
 
 gboolean
-muster_job_diary_is (MusterJob *self, const char *diary)
+muster_small_job_diary_is (MusterSmallJob *self, const char *diary)
 {
   g_autofree char *written = muster_fake_master_diary (self->master);
 
@@ -143,9 +144,9 @@ muster_job_diary_is (MusterJob *self, const char *diary)
 }
 
 void
-muster_job_initialise (gpointer job)
+muster_small_job_initialise (gpointer job)
 {
-  MusterJob *self = job;
+  MusterSmallJob *self = job;
 
   muster_fake_master_set_variable (self->master, "v");
   muster_fake_master_set_variable (self->master, "w");
@@ -153,9 +154,9 @@ muster_job_initialise (gpointer job)
 
 /* The report and the error stay the waiter's. */
 void
-muster_job_chief_prepares (gpointer job)
+muster_small_job_chief_prepares (gpointer job)
 {
-  MusterJob *self = job;
+  MusterSmallJob *self = job;
   MusterPrepareOptions options = {.init_op = "init"};
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterSession) session = muster_session_manager_prepare_session (
@@ -167,9 +168,9 @@ muster_job_chief_prepares (gpointer job)
 }
 
 void
-muster_job_restart_master (gpointer job)
+muster_small_job_restart_master (gpointer job)
 {
-  MusterJob *self = job;
+  MusterSmallJob *self = job;
 
   muster_fake_master_restart (self->master);
 }

@@ -19,37 +19,38 @@ typedef struct {
   MusterSessionManager *manager; /* with all three ops */
   MusterSessionReport report;    /* of the last verb */
   GError *error;                 /* of the last verb */
-} MusterJob;
+} MusterSmallJob;
 
-MusterJob muster_job_new (void);
-void muster_job_clear (MusterJob *self);
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterJob, muster_job_clear)
+MusterSmallJob muster_small_job_new (void);
+void muster_small_job_clear (MusterSmallJob *self);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterSmallJob, muster_small_job_clear)
 
 /* A manager with these ops (each nullable) and the job's clock. */
-MusterSessionManager *muster_job_manager (MusterJob *self, const char *local_init,
-                                          const char *ready, const char *gate);
+MusterSessionManager *muster_small_job_manager (MusterSmallJob *self, const char *local_init,
+                                                const char *ready, const char *gate);
 
 /* Gives the job a manager with all three ops for the model "digits", on a master that keeps
  * announcements. options are the rest: what they leave open is filled in. */
-void muster_job_name_model (MusterJob *self, MusterSessionManagerOptions options);
+void muster_small_job_name_model (MusterSmallJob *self, MusterSessionManagerOptions options);
 /* Another process's chief, of epoch 3, as the master tells of it. */
-void muster_job_set_chief (MusterJob *self, MusterChiefPhase phase, gboolean prepared,
-                           gboolean alive, gint64 step);
+void muster_small_job_set_chief (MusterSmallJob *self, MusterChiefPhase phase, gboolean prepared,
+                                 gboolean alive, gint64 step);
 
 /* The verbs, by the job's manager; report and error go to the job. */
-MusterSession *muster_job_prepare (MusterJob *self, MusterPrepareOptions options);
-MusterSession *muster_job_recover (MusterJob *self, MusterPrepareOptions options,
-                                   gboolean *recovered);
-MusterSession *muster_job_wait (MusterJob *self, gint64 timeout_us, GCancellable *cancellable);
+MusterSession *muster_small_job_prepare (MusterSmallJob *self, MusterPrepareOptions options);
+MusterSession *muster_small_job_recover (MusterSmallJob *self, MusterPrepareOptions options,
+                                         gboolean *recovered);
+MusterSession *muster_small_job_wait (MusterSmallJob *self, gint64 timeout_us,
+                                      GCancellable *cancellable);
 
 /* Writes DIRECTORY/model.ckpt-STEP of the small model and names it the latest. */
-char *muster_job_write_checkpoint (const char *directory, gint64 step);
+char *muster_small_job_write_checkpoint (const char *directory, gint64 step);
 
-gboolean muster_job_diary_is (MusterJob *self, const char *diary);
+gboolean muster_small_job_diary_is (MusterSmallJob *self, const char *diary);
 
 /* Events: somebody's init, and a chief that prepares. */
-void muster_job_initialise (gpointer job);
-void muster_job_chief_prepares (gpointer job);
-void muster_job_restart_master (gpointer job);
+void muster_small_job_initialise (gpointer job);
+void muster_small_job_chief_prepares (gpointer job);
+void muster_small_job_restart_master (gpointer job);
 
 G_END_DECLS

@@ -5,8 +5,8 @@
 /* B002.2 */
 MUSTER_TEST (SessionManager, refuses_a_gate_without_a_local_init_op)
 {
-  g_auto (MusterJob) job = muster_job_new ();
-  g_autoptr (MusterSessionManager) manager = muster_job_manager (&job, NULL, NULL, "gate:0");
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  g_autoptr (MusterSessionManager) manager = muster_small_job_manager (&job, NULL, NULL, "gate:0");
 
   MUSTER_EXPECT_NULL (manager);
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
@@ -19,8 +19,9 @@ MUSTER_TEST (SessionManager, refuses_a_gate_without_a_local_init_op)
 /* B002.3, B002.60: then local init always runs */
 MUSTER_TEST (SessionManager, accepts_a_local_init_op_without_a_gate)
 {
-  g_auto (MusterJob) job = muster_job_new ();
-  g_autoptr (MusterSessionManager) manager = muster_job_manager (&job, "local_init", NULL, NULL);
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  g_autoptr (MusterSessionManager) manager =
+      muster_small_job_manager (&job, "local_init", NULL, NULL);
 
   MUSTER_EXPECT_TRUE (manager != NULL);
 }
@@ -39,16 +40,16 @@ MUSTER_TEST (SessionManager, refuses_a_negative_recovery_wait)
 /* B002.6 */
 MUSTER_TEST (SessionManager, touches_nothing_when_it_is_made)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
 
-  MUSTER_EXPECT_TRUE (muster_job_diary_is (&job, ""));
+  MUSTER_EXPECT_TRUE (muster_small_job_diary_is (&job, ""));
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (job.clock), 0);
 }
 
 /* B002.1 */
 MUSTER_TEST (SessionManager, makes_do_with_nothing)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   g_clear_object (&job.manager);
   job.manager = muster_session_manager_new (NULL, NULL, &job.error);
   MUSTER_ASSERT_NO_ERROR (job.error);
@@ -58,11 +59,11 @@ MUSTER_TEST (SessionManager, makes_do_with_nothing)
 
   MUSTER_EXPECT_NO_ERROR (job.error);
   MUSTER_EXPECT_TRUE (session != NULL);
-  muster_job_diary_is (&job, "create");
+  muster_small_job_diary_is (&job, "create");
 }
 
 typedef struct {
-  MusterJob *job;
+  MusterSmallJob *job;
   gint64 last_us;
   gint64 longest_us;
 } Pauses;
@@ -88,7 +89,7 @@ MUSTER_TEST (SessionManager, looks_at_least_once_in_a_recovery_wait)
   const gint64 waits_us[] = {0, 5 * MUSTER_SECOND};
 
   for (gsize i = 0; i < G_N_ELEMENTS (waits_us); i++) {
-    g_auto (MusterJob) job = muster_job_new ();
+    g_auto (MusterSmallJob) job = muster_small_job_new ();
     Pauses pauses = {.job = &job};
     MusterSessionManagerOptions options = {
         .ready_op = "moody", .recovery_wait_us = waits_us[i], .clock = MUSTER_CLOCK (job.clock)};
@@ -98,7 +99,7 @@ MUSTER_TEST (SessionManager, looks_at_least_once_in_a_recovery_wait)
     job.manager = muster_session_manager_new (NULL, &options, NULL);
     muster_fake_clock_set_random (job.clock, 0.999);
     muster_fake_master_op_calls (job.master, "moody", note_pause, &pauses);
-    g_autoptr (MusterSession) session = muster_job_wait (&job, 7200 * MUSTER_SECOND, NULL);
+    g_autoptr (MusterSession) session = muster_small_job_wait (&job, 7200 * MUSTER_SECOND, NULL);
     MUSTER_EXPECT_NULL (session);
     MUSTER_EXPECT_LE (pauses.longest_us, most_us);
     MUSTER_EXPECT_GT (pauses.longest_us, most_us / 2);
@@ -108,7 +109,7 @@ MUSTER_TEST (SessionManager, looks_at_least_once_in_a_recovery_wait)
 /* B002.5 */
 MUSTER_TEST (SessionManager, takes_lists_of_ops)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   const char *const inits[] = {"init_v", "init_w", NULL};
   const char *const local_inits[] = {"local_a", "local_b", NULL};
   MusterSessionManagerOptions options = {.local_init_ops = local_inits,
@@ -124,17 +125,18 @@ MUSTER_TEST (SessionManager, takes_lists_of_ops)
   MUSTER_ASSERT_NO_ERROR (job.error);
 
   g_autoptr (MusterSession) session =
-      muster_job_prepare (&job, (MusterPrepareOptions){.init_ops = inits});
+      muster_small_job_prepare (&job, (MusterPrepareOptions){.init_ops = inits});
 
   MUSTER_EXPECT_NO_ERROR (job.error);
-  muster_job_diary_is (&job, "create, run init_v, run init_w, run gate, run local_a, run local_b, "
+  muster_small_job_diary_is (&job,
+                             "create, run init_v, run init_w, run gate, run local_a, run local_b, "
                              "run ready");
 }
 
 /* B002.70: a list has no name; a local init op is printed as it is */
 MUSTER_TEST (SessionManager, has_no_name_for_a_list_of_init_ops)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   const char *const inits[] = {"init", "init", NULL};
   const char *const local_inits[] = {"local_init", "local_init", NULL};
   MusterSessionManagerOptions options = {
@@ -144,7 +146,7 @@ MUSTER_TEST (SessionManager, has_no_name_for_a_list_of_init_ops)
   job.manager = muster_session_manager_new (NULL, &options, NULL);
 
   g_autoptr (MusterSession) session =
-      muster_job_prepare (&job, (MusterPrepareOptions){.init_ops = inits});
+      muster_small_job_prepare (&job, (MusterPrepareOptions){.init_ops = inits});
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_ASSERT_TRUE (job.error != NULL);
@@ -156,19 +158,19 @@ MUSTER_TEST (SessionManager, has_no_name_for_a_list_of_init_ops)
 
 MUSTER_TEST (SessionManager, refuses_an_op_and_a_list)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   const char *const ops[] = {"a", NULL};
   MusterSessionManagerOptions options = {.local_init_op = "b", .local_init_ops = ops};
   g_autoptr (GError) error = NULL;
 
   g_autoptr (MusterSessionManager) manager = muster_session_manager_new (NULL, &options, &error);
   g_autoptr (MusterSession) session =
-      muster_job_prepare (&job, (MusterPrepareOptions){.init_op = "b", .init_ops = ops});
+      muster_small_job_prepare (&job, (MusterPrepareOptions){.init_op = "b", .init_ops = ops});
 
   MUSTER_EXPECT_TRUE (!manager && !session);
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
-  muster_job_diary_is (&job, "");
+  muster_small_job_diary_is (&job, "");
 }
 
 MUSTER_TEST (SessionManager, refuses_a_cluster_without_addresses)
@@ -189,7 +191,7 @@ MUSTER_TEST (SessionManager, refuses_a_cluster_without_addresses)
 /* B002.8: graph and config go into every session, which is the caller's */
 MUSTER_TEST (SessionManager, gives_every_session_its_graph_and_config)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   MusterGraph *graph = muster_meta_graph_graph (job.meta_graph);
   g_autoptr (GBytes) config = g_bytes_new_static ("\x08\x01", 2);
   MusterSessionManagerOptions options = {.config = config, .clock = MUSTER_CLOCK (job.clock)};

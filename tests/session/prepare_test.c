@@ -31,27 +31,27 @@ fail_without_a_word (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gpointe
 /* B002.33 */
 MUSTER_TEST (Prepare, initialises_in_order)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   MusterSession *seen = NULL;
   MusterPrepareOptions options = {
       .init_op = "init", .init_func = note_session, .init_func_data = &seen};
 
-  g_autoptr (MusterSession) session = muster_job_prepare (&job, options);
+  g_autoptr (MusterSession) session = muster_small_job_prepare (&job, options);
 
   MUSTER_EXPECT_NO_ERROR (job.error);
   MUSTER_EXPECT_TRUE (session != NULL && session == seen);
-  muster_job_diary_is (&job, "create, run init, run gate, run local_init, run ready");
+  muster_small_job_diary_is (&job, "create, run init, run gate, run local_init, run ready");
   MUSTER_EXPECT_EQ (muster_fake_master_n_open (job.master), 1u);
 }
 
 /* B002.30, B002.33 */
 MUSTER_TEST (Prepare, feeds_the_init_op)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   g_autoptr (MusterTensor) value = muster_tensor_new_float (0.5);
   MusterFeed feed = {"start:0", value};
 
-  g_autoptr (MusterSession) session = muster_job_prepare (
+  g_autoptr (MusterSession) session = muster_small_job_prepare (
       &job, (MusterPrepareOptions){.init_op = "init", .init_feeds = &feed, .n_init_feeds = 1});
 
   MUSTER_EXPECT_NO_ERROR (job.error);
@@ -61,11 +61,11 @@ MUSTER_TEST (Prepare, feeds_the_init_op)
 /* B002.32 */
 MUSTER_TEST (Prepare, refuses_a_model_that_nothing_initialises)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   g_clear_object (&job.manager);
-  job.manager = muster_job_manager (&job, NULL, "ready", NULL);
+  job.manager = muster_small_job_manager (&job, NULL, "ready", NULL);
 
-  g_autoptr (MusterSession) session = muster_job_prepare (&job, (MusterPrepareOptions){0});
+  g_autoptr (MusterSession) session = muster_small_job_prepare (&job, (MusterPrepareOptions){0});
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
@@ -73,47 +73,47 @@ MUSTER_TEST (Prepare, refuses_a_model_that_nothing_initialises)
   MUSTER_EXPECT_STREQ (
       job.error->message,
       "Model is not initialized and no init_op or init_fn or local_init_op was given");
-  muster_job_diary_is (&job, "");
+  muster_small_job_diary_is (&job, "");
 }
 
 /* B002.32 [diff] 2: after looking for a checkpoint; the session is closed */
 MUSTER_TEST (Prepare, closes_its_session_when_there_is_no_checkpoint_and_no_init)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   g_clear_object (&job.manager);
-  job.manager = muster_job_manager (&job, NULL, "ready", NULL);
+  job.manager = muster_small_job_manager (&job, NULL, "ready", NULL);
 
-  g_autoptr (MusterSession) session = muster_job_prepare (
+  g_autoptr (MusterSession) session = muster_small_job_prepare (
       &job, (MusterPrepareOptions){.saver = job.saver, .checkpoint_dir = muster_test_tmpdir ()});
 
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
-  muster_job_diary_is (&job, "create, close");
+  muster_small_job_diary_is (&job, "create, close");
   MUSTER_EXPECT_NULL (session);
 }
 
 /* B002.34, B002.38, B002.60 */
 MUSTER_TEST (Prepare, is_content_with_a_local_init_op)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   g_clear_object (&job.manager);
-  job.manager = muster_job_manager (&job, "local_init", NULL, NULL);
+  job.manager = muster_small_job_manager (&job, "local_init", NULL, NULL);
 
-  g_autoptr (MusterSession) session = muster_job_prepare (&job, (MusterPrepareOptions){0});
+  g_autoptr (MusterSession) session = muster_small_job_prepare (&job, (MusterPrepareOptions){0});
 
   MUSTER_EXPECT_NO_ERROR (job.error);
   MUSTER_EXPECT_TRUE (session != NULL);
-  muster_job_diary_is (&job, "create, run local_init");
+  muster_small_job_diary_is (&job, "create, run local_init");
   MUSTER_EXPECT_FALSE (muster_fake_master_has_variable (job.master, "v"));
 }
 
 /* B002.36 */
 MUSTER_TEST (Prepare, says_why_the_gate_stayed_shut)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   muster_fake_master_op_sets (job.master, "half_init", "v", NULL);
 
   g_autoptr (MusterSession) session =
-      muster_job_prepare (&job, (MusterPrepareOptions){.init_op = "half_init"});
+      muster_small_job_prepare (&job, (MusterPrepareOptions){.init_op = "half_init"});
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
@@ -121,18 +121,18 @@ MUSTER_TEST (Prepare, says_why_the_gate_stayed_shut)
   MUSTER_EXPECT_STREQ (job.error->message,
                        "Init operations did not make model ready for local_init.  Init op: "
                        "half_init, init fn: None, error: Variables not initialized: w");
-  muster_job_diary_is (&job, "create, run half_init, run gate, close");
+  muster_small_job_diary_is (&job, "create, run half_init, run gate, close");
   MUSTER_EXPECT_STREQ (job.report.reason, "Variables not initialized: w");
 }
 
 /* B002.37 */
 MUSTER_TEST (Prepare, says_why_the_model_is_not_ready)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   MusterSession *seen = NULL;
   muster_fake_master_op_reports (job.master, "ready", "v", "w", "local", "x", NULL);
 
-  g_autoptr (MusterSession) session = muster_job_prepare (
+  g_autoptr (MusterSession) session = muster_small_job_prepare (
       &job, (MusterPrepareOptions){
                 .init_op = "init", .init_func = note_session, .init_func_data = &seen});
 
@@ -160,29 +160,29 @@ MUSTER_TEST (Prepare, passes_failures_on_and_closes_its_session)
   };
 
   for (gsize i = 0; i < G_N_ELEMENTS (steps); i++) {
-    g_auto (MusterJob) job = muster_job_new ();
+    g_auto (MusterSmallJob) job = muster_small_job_new ();
     MUSTER_TRACE ("%s", steps[i].op);
     muster_fake_master_fail (job.master, steps[i].op, 1, G_MAXUINT, MUSTER_ERROR_UNAVAILABLE,
                              "lost the ps");
     g_autoptr (MusterSession) session =
-        muster_job_prepare (&job, (MusterPrepareOptions){.init_op = "init"});
+        muster_small_job_prepare (&job, (MusterPrepareOptions){.init_op = "init"});
     MUSTER_EXPECT_NULL (session);
     MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE);
     MUSTER_ASSERT_TRUE (job.error != NULL);
     MUSTER_EXPECT_TRUE (g_str_has_suffix (job.error->message, ": lost the ps"));
-    muster_job_diary_is (&job, steps[i].diary);
+    muster_small_job_diary_is (&job, steps[i].diary);
   }
 }
 
 /* B002.67: what local init says of values isn't a reason to wait */
 MUSTER_TEST (Prepare, does_not_read_the_words_of_a_failing_local_init)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   muster_fake_master_fail (job.master, "local_init", 1, 1, MUSTER_ERROR_FAILED_PRECONDITION,
                            "Attempting to use uninitialized value v");
 
   g_autoptr (MusterSession) session =
-      muster_job_prepare (&job, (MusterPrepareOptions){.init_op = "init"});
+      muster_small_job_prepare (&job, (MusterPrepareOptions){.init_op = "init"});
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_STREQ (
@@ -193,24 +193,24 @@ MUSTER_TEST (Prepare, does_not_read_the_words_of_a_failing_local_init)
 /* B002.40 */
 MUSTER_TEST (Prepare, stops_at_a_failing_init_function)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
 
-  g_autoptr (MusterSession) session = muster_job_prepare (
+  g_autoptr (MusterSession) session = muster_small_job_prepare (
       &job, (MusterPrepareOptions){.init_op = "init", .init_func = fail_in_init});
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED);
   MUSTER_ASSERT_TRUE (job.error != NULL);
   MUSTER_EXPECT_TRUE (strstr (job.error->message, "no vocabulary"));
-  muster_job_diary_is (&job, "create, run init, close");
+  muster_small_job_diary_is (&job, "create, run init, close");
 }
 
 MUSTER_TEST (Prepare, reports_an_init_function_that_fails_without_an_error)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
 
   g_autoptr (MusterSession) session =
-      muster_job_prepare (&job, (MusterPrepareOptions){.init_func = fail_without_a_word});
+      muster_small_job_prepare (&job, (MusterPrepareOptions){.init_func = fail_without_a_word});
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_UNKNOWN);
@@ -219,11 +219,11 @@ MUSTER_TEST (Prepare, reports_an_init_function_that_fails_without_an_error)
 /* B002.41 */
 MUSTER_TEST (Prepare, does_not_wait_for_readiness)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   muster_fake_master_op_sets (job.master, "nothing", NULL);
 
   g_autoptr (MusterSession) session =
-      muster_job_prepare (&job, (MusterPrepareOptions){.init_op = "nothing"});
+      muster_small_job_prepare (&job, (MusterPrepareOptions){.init_op = "nothing"});
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_EQ (muster_fake_clock_n_waits (job.clock), 0u);
@@ -232,7 +232,7 @@ MUSTER_TEST (Prepare, does_not_wait_for_readiness)
 /* B002.42 */
 MUSTER_TEST (Prepare, gives_run_options_to_local_init_alone)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   g_autoptr (GBytes) run_options = g_bytes_new_static ("\x10\x05", 2);
   MusterSessionManagerOptions options = {.local_init_op = "local_init",
                                          .ready_op = "ready",
@@ -242,7 +242,7 @@ MUSTER_TEST (Prepare, gives_run_options_to_local_init_alone)
   job.manager = muster_session_manager_new (NULL, &options, NULL);
 
   g_autoptr (MusterSession) session =
-      muster_job_prepare (&job, (MusterPrepareOptions){.init_op = "init"});
+      muster_small_job_prepare (&job, (MusterPrepareOptions){.init_op = "init"});
 
   MUSTER_EXPECT_TRUE (muster_fake_master_options_of (job.master, "local_init") == run_options);
   MUSTER_EXPECT_NULL (muster_fake_master_options_of (job.master, "init"));
@@ -252,28 +252,28 @@ MUSTER_TEST (Prepare, gives_run_options_to_local_init_alone)
 /* diff 6: retrying is the waiter's */
 MUSTER_TEST (Prepare, does_not_retry_a_master_that_is_not_there)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   muster_fake_master_fail (job.master, "create", 1, G_MAXUINT, MUSTER_ERROR_UNAVAILABLE,
                            "connection refused");
 
   g_autoptr (MusterSession) session =
-      muster_job_prepare (&job, (MusterPrepareOptions){.init_op = "init"});
+      muster_small_job_prepare (&job, (MusterPrepareOptions){.init_op = "init"});
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE);
   MUSTER_ASSERT_TRUE (job.error != NULL);
   MUSTER_EXPECT_STREQ (job.error->message, "Creating a session at 'fake': connection refused");
-  muster_job_diary_is (&job, "create");
+  muster_small_job_diary_is (&job, "create");
 }
 
 /* diff 12 */
 MUSTER_TEST (Prepare, ends_at_its_deadline_and_says_where_the_time_went)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   muster_fake_master_set_cost (job.master, "create", 45 * MUSTER_MILLISECOND);
   muster_fake_master_set_cost (job.master, "init", MUSTER_WAIT_FOREVER);
 
-  g_autoptr (MusterSession) session = muster_job_prepare (
+  g_autoptr (MusterSession) session = muster_small_job_prepare (
       &job, (MusterPrepareOptions){.init_op = "init", .timeout_us = 10 * MUSTER_SECOND});
 
   MUSTER_EXPECT_NULL (session);
@@ -284,12 +284,12 @@ MUSTER_TEST (Prepare, ends_at_its_deadline_and_says_where_the_time_went)
   MUSTER_EXPECT_TRUE (strstr (job.error->message, "out of time in 'init'"));
   MUSTER_EXPECT_TRUE (strstr (job.error->message, "create 45 ms"));
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (job.clock), 10 * MUSTER_SECOND);
-  muster_job_diary_is (&job, "create, run init, close");
+  muster_small_job_diary_is (&job, "create, run init, close");
 }
 
 MUSTER_TEST (Prepare, closes_its_session_when_it_is_cancelled)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   g_autoptr (GCancellable) cancellable = g_cancellable_new ();
   MusterPrepareOptions options = {.init_op = "init"};
   muster_fake_master_set_cost (job.master, "init", MUSTER_WAIT_FOREVER);
@@ -306,11 +306,11 @@ MUSTER_TEST (Prepare, closes_its_session_when_it_is_cancelled)
 
 MUSTER_TEST (Prepare, reports_its_phases)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   muster_fake_master_set_cost (job.master, "init", 3 * MUSTER_SECOND);
 
   g_autoptr (MusterSession) session =
-      muster_job_prepare (&job, (MusterPrepareOptions){.init_op = "init"});
+      muster_small_job_prepare (&job, (MusterPrepareOptions){.init_op = "init"});
 
   MUSTER_ASSERT_TRUE (job.report.phases != NULL);
   MUSTER_ASSERT_EQ (job.report.phases->len, 4u);
@@ -328,7 +328,7 @@ MUSTER_TEST (Prepare, reports_its_phases)
 }
 
 static void
-expect_span (MusterJob *job, guint i, const char *name, gint64 started_us, gint64 duration_us)
+expect_span (MusterSmallJob *job, guint i, const char *name, gint64 started_us, gint64 duration_us)
 {
   MUSTER_TRACE ("span %u", i);
   MUSTER_ASSERT_TRUE (job->report.timeline->len > i);
@@ -340,13 +340,13 @@ expect_span (MusterJob *job, guint i, const char *name, gint64 started_us, gint6
 
 MUSTER_TEST (Prepare, tells_every_stretch_of_its_phases_in_order)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   muster_fake_master_set_cost (job.master, "create", MUSTER_SECOND);
   muster_fake_master_set_cost (job.master, "init", 3 * MUSTER_SECOND);
   muster_fake_master_fail (job.master, "gate", 1, 1, MUSTER_ERROR_ABORTED, "lost");
 
   g_autoptr (MusterSession) session =
-      muster_job_prepare (&job, (MusterPrepareOptions){.init_op = "init"});
+      muster_small_job_prepare (&job, (MusterPrepareOptions){.init_op = "init"});
 
   MUSTER_EXPECT_NO_ERROR (job.error);
   MUSTER_ASSERT_TRUE (job.report.timeline != NULL);
@@ -364,26 +364,26 @@ MUSTER_TEST (Prepare, tells_every_stretch_of_its_phases_in_order)
 /* B002.64 */
 MUSTER_TEST (Prepare, goes_on_to_the_ready_op_without_local_init)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   g_clear_object (&job.manager);
-  job.manager = muster_job_manager (&job, NULL, "gate", NULL);
+  job.manager = muster_small_job_manager (&job, NULL, "gate", NULL);
 
   g_autoptr (MusterSession) session =
-      muster_job_prepare (&job, (MusterPrepareOptions){.init_op = "init"});
+      muster_small_job_prepare (&job, (MusterPrepareOptions){.init_op = "init"});
 
   MUSTER_EXPECT_NO_ERROR (job.error);
-  muster_job_diary_is (&job, "create, run init, run gate");
+  muster_small_job_diary_is (&job, "create, run init, run gate");
 }
 
 /* B002.65 */
 MUSTER_TEST (Prepare, says_when_local_init_runs)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
 
   MUSTER_EXPECT_LOG (NULL, G_LOG_LEVEL_INFO, "Running local_init_op.");
   MUSTER_EXPECT_LOG (NULL, G_LOG_LEVEL_INFO, "Done running local_init_op.");
   g_autoptr (MusterSession) session =
-      muster_job_prepare (&job, (MusterPrepareOptions){.init_op = "init"});
+      muster_small_job_prepare (&job, (MusterPrepareOptions){.init_op = "init"});
   MUSTER_ASSERT_LOGGED ();
 
   MUSTER_EXPECT_TRUE (session != NULL);
@@ -392,12 +392,12 @@ MUSTER_TEST (Prepare, says_when_local_init_runs)
 /* B002.65, B002.67: what failed isn't done */
 MUSTER_TEST (Prepare, does_not_call_a_failing_local_init_done)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   muster_fake_master_fail (job.master, "local_init", 1, 1, MUSTER_ERROR_INTERNAL, "boom");
 
   MUSTER_EXPECT_LOG (NULL, G_LOG_LEVEL_INFO, "Running local_init_op.");
   g_autoptr (MusterSession) session =
-      muster_job_prepare (&job, (MusterPrepareOptions){.init_op = "init"});
+      muster_small_job_prepare (&job, (MusterPrepareOptions){.init_op = "init"});
   MUSTER_ASSERT_LOGGED ();
 
   MUSTER_EXPECT_NULL (session);
@@ -413,15 +413,15 @@ MUSTER_TEST (Prepare, says_which_readiness_op_refused)
                {"ready", "Model not ready: table not filled"}};
 
   for (gsize i = 0; i < G_N_ELEMENTS (cases); i++) {
-    g_auto (MusterJob) job = muster_job_new ();
+    g_auto (MusterSmallJob) job = muster_small_job_new ();
     MUSTER_TRACE ("%s", cases[i].op);
     muster_fake_master_fail (job.master, cases[i].op, 1, G_MAXUINT,
                              MUSTER_ERROR_FAILED_PRECONDITION, "table not filled");
     g_autoptr (MusterSession) chief =
-        muster_job_prepare (&job, (MusterPrepareOptions){.init_op = "init"});
+        muster_small_job_prepare (&job, (MusterPrepareOptions){.init_op = "init"});
     MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
     MUSTER_EXPECT_STREQ (job.error->message, cases[i].message);
-    g_autoptr (MusterSession) worker = muster_job_wait (&job, 60 * MUSTER_SECOND, NULL);
+    g_autoptr (MusterSession) worker = muster_small_job_wait (&job, 60 * MUSTER_SECOND, NULL);
     MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
     MUSTER_EXPECT_STREQ (job.error->message, cases[i].message);
     MUSTER_EXPECT_TRUE (!chief && !worker);
@@ -432,25 +432,25 @@ MUSTER_TEST (Prepare, says_which_readiness_op_refused)
  * in each verb */
 MUSTER_TEST (Prepare, never_opens_a_gate_that_asks_for_what_local_init_makes)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   const char *reason = "Variables not initialized: local";
-  g_autofree char *prefix = muster_job_write_checkpoint (muster_test_tmpdir (), 1);
+  g_autofree char *prefix = muster_small_job_write_checkpoint (muster_test_tmpdir (), 1);
   gboolean recovered = TRUE;
   g_clear_object (&job.manager);
-  job.manager = muster_job_manager (&job, "local_init", "ready", "ready");
+  job.manager = muster_small_job_manager (&job, "local_init", "ready", "ready");
 
   g_autoptr (MusterSession) prepared =
-      muster_job_prepare (&job, (MusterPrepareOptions){.init_op = "init"});
+      muster_small_job_prepare (&job, (MusterPrepareOptions){.init_op = "init"});
   MUSTER_EXPECT_NULL (prepared);
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
   MUSTER_EXPECT_STREQ (job.report.reason, reason);
 
-  g_autoptr (MusterSession) session = muster_job_recover (
+  g_autoptr (MusterSession) session = muster_small_job_recover (
       &job, (MusterPrepareOptions){.saver = job.saver, .checkpoint_filename = prefix}, &recovered);
   MUSTER_EXPECT_TRUE (session && !recovered);
   MUSTER_EXPECT_TRUE (g_str_has_suffix (job.report.reason, reason));
 
-  g_autoptr (MusterSession) waited = muster_job_wait (&job, 60 * MUSTER_SECOND, NULL);
+  g_autoptr (MusterSession) waited = muster_small_job_wait (&job, 60 * MUSTER_SECOND, NULL);
   MUSTER_EXPECT_NULL (waited);
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
   MUSTER_EXPECT_STREQ (job.report.reason, reason);
@@ -458,7 +458,7 @@ MUSTER_TEST (Prepare, never_opens_a_gate_that_asks_for_what_local_init_makes)
 }
 
 typedef struct {
-  MusterJob *job;
+  MusterSmallJob *job;
   guint n_calls;
   guint n_creates; /* when it was called last */
   gboolean fails;
@@ -482,15 +482,15 @@ wipe_devices (MusterMaster *master, G_GNUC_UNUSED gint64 deadline_us,
 /* B002.10 */
 MUSTER_TEST (Prepare, initialises_devices_before_there_is_a_session)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   Devices devices = {.job = &job, .n_creates = G_MAXUINT};
   MusterPrepareOptions options = {
       .init_op = "init", .device_func = wipe_devices, .device_func_data = &devices};
 
-  g_autoptr (MusterSession) prepared = muster_job_prepare (&job, options);
+  g_autoptr (MusterSession) prepared = muster_small_job_prepare (&job, options);
   MUSTER_EXPECT_EQ (devices.n_calls, 1u);
   MUSTER_EXPECT_EQ (devices.n_creates, 0u);
-  g_autoptr (MusterSession) recovered = muster_job_recover (&job, options, NULL);
+  g_autoptr (MusterSession) recovered = muster_small_job_recover (&job, options, NULL);
   MUSTER_EXPECT_EQ (devices.n_calls, 2u);
   MUSTER_EXPECT_EQ (devices.n_creates, 1u);
 
@@ -499,10 +499,10 @@ MUSTER_TEST (Prepare, initialises_devices_before_there_is_a_session)
 
 MUSTER_TEST (Prepare, makes_no_session_where_the_devices_fail)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   Devices devices = {.job = &job, .fails = TRUE};
 
-  g_autoptr (MusterSession) session = muster_job_prepare (
+  g_autoptr (MusterSession) session = muster_small_job_prepare (
       &job, (MusterPrepareOptions){
                 .init_op = "init", .device_func = wipe_devices, .device_func_data = &devices});
 
@@ -511,14 +511,14 @@ MUSTER_TEST (Prepare, makes_no_session_where_the_devices_fail)
   MUSTER_ASSERT_TRUE (job.error != NULL);
   MUSTER_EXPECT_STREQ (job.error->message,
                        "Initialising the master's devices: no such accelerator");
-  muster_job_diary_is (&job, "");
+  muster_small_job_diary_is (&job, "");
 }
 
 /* B002.7 */
 MUSTER_TEST (Prepare, serves_several_masters)
 {
-  g_auto (MusterJob) job = muster_job_new ();
-  g_auto (MusterJob) other = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  g_auto (MusterSmallJob) other = muster_small_job_new ();
   MusterPrepareOptions options = {.init_op = "init"};
 
   g_autoptr (MusterSession) a = muster_session_manager_prepare_session (
@@ -533,15 +533,15 @@ MUSTER_TEST (Prepare, serves_several_masters)
 /* The form for other languages. */
 MUSTER_TEST (Prepare, takes_options_that_own_what_they_point_to)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   g_autofree char *init_op = g_strdup ("init");
   g_autoptr (MusterPrepareOptions) first = muster_prepare_options_new (init_op, NULL, NULL);
   g_autoptr (MusterPrepareOptions) options = muster_prepare_options_copy (first);
 
   memset (init_op, '?', strlen (init_op));
   g_clear_pointer (&first, muster_prepare_options_free);
-  g_autoptr (MusterSession) session = muster_job_prepare (&job, *options);
+  g_autoptr (MusterSession) session = muster_small_job_prepare (&job, *options);
 
   MUSTER_EXPECT_NO_ERROR (job.error);
-  muster_job_diary_is (&job, "create, run init, run gate, run local_init, run ready");
+  muster_small_job_diary_is (&job, "create, run init, run gate, run local_init, run ready");
 }

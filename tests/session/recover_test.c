@@ -3,7 +3,7 @@
 #include "tests/session/fixture.h"
 
 static MusterPrepareOptions
-from_directory (MusterJob *job)
+from_directory (MusterSmallJob *job)
 {
   return (MusterPrepareOptions){.saver = job->saver, .checkpoint_dir = muster_test_tmpdir ()};
 }
@@ -11,56 +11,61 @@ from_directory (MusterJob *job)
 /* B002.84, B002.85 */
 MUSTER_TEST (Recover, restores_a_model_and_finds_it_ready)
 {
-  g_auto (MusterJob) job = muster_job_new ();
-  g_autofree char *prefix = muster_job_write_checkpoint (muster_test_tmpdir (), 1200);
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  g_autofree char *prefix = muster_small_job_write_checkpoint (muster_test_tmpdir (), 1200);
   gboolean recovered = FALSE;
 
-  g_autoptr (MusterSession) session = muster_job_recover (&job, from_directory (&job), &recovered);
+  g_autoptr (MusterSession) session =
+      muster_small_job_recover (&job, from_directory (&job), &recovered);
 
   MUSTER_EXPECT_NO_ERROR (job.error);
   MUSTER_EXPECT_TRUE (session && recovered);
   MUSTER_EXPECT_STREQ (job.report.restored_from, prefix);
   MUSTER_EXPECT_NULL (job.report.reason);
-  muster_job_diary_is (&job, "create, run save/restore_all, run gate, run local_init, run ready");
+  muster_small_job_diary_is (&job,
+                             "create, run save/restore_all, run gate, run local_init, run ready");
 }
 
 /* B002.81: local init once, no ready check, no global init */
 MUSTER_TEST (Recover, runs_local_init_even_with_nothing_to_restore)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   gboolean recovered = TRUE;
   g_clear_object (&job.manager);
-  job.manager = muster_job_manager (&job, "local_init", "ready", NULL);
+  job.manager = muster_small_job_manager (&job, "local_init", "ready", NULL);
 
-  g_autoptr (MusterSession) session = muster_job_recover (&job, from_directory (&job), &recovered);
+  g_autoptr (MusterSession) session =
+      muster_small_job_recover (&job, from_directory (&job), &recovered);
 
   MUSTER_EXPECT_NO_ERROR (job.error);
   MUSTER_EXPECT_TRUE (session && !recovered);
-  muster_job_diary_is (&job, "create, run local_init");
+  muster_small_job_diary_is (&job, "create, run local_init");
 }
 
 /* B002.81, B002.87: a gate that stays shut is silent there */
 MUSTER_TEST (Recover, is_silent_about_the_gate_with_nothing_to_restore)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   gboolean recovered = TRUE;
 
-  g_autoptr (MusterSession) session = muster_job_recover (&job, from_directory (&job), &recovered);
+  g_autoptr (MusterSession) session =
+      muster_small_job_recover (&job, from_directory (&job), &recovered);
 
   MUSTER_EXPECT_NO_ERROR (job.error);
   MUSTER_EXPECT_TRUE (session && !recovered);
-  muster_job_diary_is (&job, "create, run gate");
+  muster_small_job_diary_is (&job, "create, run gate");
 }
 
 /* B002.82 */
 MUSTER_TEST (Recover, says_that_the_gate_stayed_shut)
 {
-  g_auto (MusterJob) job = muster_job_new ();
-  g_autofree char *prefix = muster_job_write_checkpoint (muster_test_tmpdir (), 1);
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  g_autofree char *prefix = muster_small_job_write_checkpoint (muster_test_tmpdir (), 1);
   gboolean recovered = TRUE;
   muster_fake_master_op_reports (job.master, "gate", "x", NULL);
 
-  g_autoptr (MusterSession) session = muster_job_recover (&job, from_directory (&job), &recovered);
+  g_autoptr (MusterSession) session =
+      muster_small_job_recover (&job, from_directory (&job), &recovered);
 
   MUSTER_EXPECT_TRUE (session && !recovered);
   g_autofree char *reason = g_strdup_printf ("Restoring model from %s did not make model ready for "
@@ -74,12 +79,13 @@ MUSTER_TEST (Recover, says_that_the_gate_stayed_shut)
 /* B002.83 */
 MUSTER_TEST (Recover, says_that_the_model_is_not_ready)
 {
-  g_auto (MusterJob) job = muster_job_new ();
-  g_autofree char *prefix = muster_job_write_checkpoint (muster_test_tmpdir (), 1);
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  g_autofree char *prefix = muster_small_job_write_checkpoint (muster_test_tmpdir (), 1);
   gboolean recovered = TRUE;
   muster_fake_master_op_reports (job.master, "ready", "x", NULL);
 
-  g_autoptr (MusterSession) session = muster_job_recover (&job, from_directory (&job), &recovered);
+  g_autoptr (MusterSession) session =
+      muster_small_job_recover (&job, from_directory (&job), &recovered);
 
   MUSTER_EXPECT_TRUE (session && !recovered);
   MUSTER_EXPECT_TRUE (
@@ -90,13 +96,14 @@ MUSTER_TEST (Recover, says_that_the_model_is_not_ready)
 /* B002.86 */
 MUSTER_TEST (Recover, fails_with_a_failing_local_init)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   gboolean recovered = TRUE;
   g_clear_object (&job.manager);
-  job.manager = muster_job_manager (&job, "local_init", "ready", NULL);
+  job.manager = muster_small_job_manager (&job, "local_init", "ready", NULL);
   muster_fake_master_fail (job.master, "local_init", 1, 1, MUSTER_ERROR_INTERNAL, "boom");
 
-  g_autoptr (MusterSession) session = muster_job_recover (&job, from_directory (&job), &recovered);
+  g_autoptr (MusterSession) session =
+      muster_small_job_recover (&job, from_directory (&job), &recovered);
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL);
@@ -107,42 +114,42 @@ MUSTER_TEST (Recover, fails_with_a_failing_local_init)
 /* B002.11 [diff] 1 */
 MUSTER_TEST (Recover, refuses_two_places_before_it_makes_a_session)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   gboolean recovered;
 
-  g_autoptr (MusterSession) session = muster_job_recover (
+  g_autoptr (MusterSession) session = muster_small_job_recover (
       &job, (MusterPrepareOptions){.checkpoint_dir = "a", .checkpoint_filename = "b"}, &recovered);
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
-  muster_job_diary_is (&job, "");
+  muster_small_job_diary_is (&job, "");
 }
 
 /* B002.80, B002.87: it is no prepare */
 MUSTER_TEST (Recover, runs_no_init_op_though_one_is_given)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   gboolean recovered = TRUE;
 
   g_autoptr (MusterSession) session =
-      muster_job_recover (&job, (MusterPrepareOptions){.init_op = "init"}, &recovered);
+      muster_small_job_recover (&job, (MusterPrepareOptions){.init_op = "init"}, &recovered);
 
   MUSTER_EXPECT_NO_ERROR (job.error);
   MUSTER_EXPECT_TRUE (session && !recovered);
   MUSTER_EXPECT_EQ ((int)job.report.outcome, (int)MUSTER_OUTCOME_NOT_READY);
-  muster_job_diary_is (&job, "create, run gate");
+  muster_small_job_diary_is (&job, "create, run gate");
 }
 
 /* The deadline bounds recover as it does prepare. */
 MUSTER_TEST (Recover, ends_at_its_deadline)
 {
-  g_auto (MusterJob) job = muster_job_new ();
-  g_autofree char *prefix = muster_job_write_checkpoint (muster_test_tmpdir (), 1);
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  g_autofree char *prefix = muster_small_job_write_checkpoint (muster_test_tmpdir (), 1);
   MusterPrepareOptions options = from_directory (&job);
   options.timeout_us = 10 * MUSTER_SECOND;
   muster_fake_master_set_cost (job.master, "save/restore_all", MUSTER_WAIT_FOREVER);
 
-  g_autoptr (MusterSession) session = muster_job_recover (&job, options, NULL);
+  g_autoptr (MusterSession) session = muster_small_job_recover (&job, options, NULL);
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);

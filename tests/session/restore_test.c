@@ -10,7 +10,7 @@
 #define INITIALISED "create, run init, run gate, run local_init, run ready"
 
 static MusterPrepareOptions
-from_directory (MusterJob *job)
+from_directory (MusterSmallJob *job)
 {
   return (MusterPrepareOptions){
       .init_op = "init", .saver = job->saver, .checkpoint_dir = muster_test_tmpdir ()};
@@ -19,7 +19,7 @@ from_directory (MusterJob *job)
 static void
 write_checkpoint (G_GNUC_UNUSED gpointer user_data)
 {
-  g_autofree char *prefix = muster_job_write_checkpoint (muster_test_tmpdir (), 7);
+  g_autofree char *prefix = muster_small_job_write_checkpoint (muster_test_tmpdir (), 7);
 }
 
 static void
@@ -45,9 +45,9 @@ write_state (const char *text)
 /* B002.11 [diff] 1: also without a saver, before any session */
 MUSTER_TEST (Restore, refuses_two_places_before_it_makes_a_session)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
 
-  g_autoptr (MusterSession) session = muster_job_prepare (
+  g_autoptr (MusterSession) session = muster_small_job_prepare (
       &job,
       (MusterPrepareOptions){.init_op = "init", .checkpoint_dir = "a", .checkpoint_filename = "b"});
 
@@ -56,49 +56,49 @@ MUSTER_TEST (Restore, refuses_two_places_before_it_makes_a_session)
   MUSTER_ASSERT_TRUE (job.error != NULL);
   MUSTER_EXPECT_STREQ (job.error->message,
                        "Can not provide both checkpoint_dir and checkpoint_filename_with_path.");
-  muster_job_diary_is (&job, "");
+  muster_small_job_diary_is (&job, "");
 }
 
 /* B002.12 */
 MUSTER_TEST (Restore, takes_an_empty_place_for_none)
 {
-  g_auto (MusterJob) job = muster_job_new ();
-  g_autofree char *prefix = muster_job_write_checkpoint (muster_test_tmpdir (), 3);
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  g_autofree char *prefix = muster_small_job_write_checkpoint (muster_test_tmpdir (), 3);
 
-  g_autoptr (MusterSession) session = muster_job_prepare (
+  g_autoptr (MusterSession) session = muster_small_job_prepare (
       &job, (MusterPrepareOptions){
                 .saver = job.saver, .checkpoint_dir = "", .checkpoint_filename = prefix});
 
   MUSTER_EXPECT_NO_ERROR (job.error);
-  muster_job_diary_is (&job, RESTORED);
+  muster_small_job_diary_is (&job, RESTORED);
 }
 
 /* B002.13 */
 MUSTER_TEST (Restore, does_nothing_without_a_saver_or_a_place)
 {
-  g_auto (MusterJob) job = muster_job_new ();
-  g_autofree char *prefix = muster_job_write_checkpoint (muster_test_tmpdir (), 3);
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  g_autofree char *prefix = muster_small_job_write_checkpoint (muster_test_tmpdir (), 3);
 
-  g_autoptr (MusterSession) session =
-      muster_job_prepare (&job, (MusterPrepareOptions){.init_op = "init",
-                                                       .checkpoint_dir = muster_test_tmpdir (),
-                                                       .wait_for_checkpoint = TRUE});
+  g_autoptr (MusterSession) session = muster_small_job_prepare (
+      &job, (MusterPrepareOptions){.init_op = "init",
+                                   .checkpoint_dir = muster_test_tmpdir (),
+                                   .wait_for_checkpoint = TRUE});
 
-  muster_job_diary_is (&job, INITIALISED);
+  muster_small_job_diary_is (&job, INITIALISED);
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (job.clock), 0);
 }
 
 /* B002.16, B002.31, B002.35 */
 MUSTER_TEST (Restore, restores_the_latest_of_a_directory_instead_of_initialising)
 {
-  g_auto (MusterJob) job = muster_job_new ();
-  g_autofree char *older = muster_job_write_checkpoint (muster_test_tmpdir (), 3);
-  g_autofree char *latest = muster_job_write_checkpoint (muster_test_tmpdir (), 4);
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  g_autofree char *older = muster_small_job_write_checkpoint (muster_test_tmpdir (), 3);
+  g_autofree char *latest = muster_small_job_write_checkpoint (muster_test_tmpdir (), 4);
 
-  g_autoptr (MusterSession) session = muster_job_prepare (&job, from_directory (&job));
+  g_autoptr (MusterSession) session = muster_small_job_prepare (&job, from_directory (&job));
 
   MUSTER_EXPECT_NO_ERROR (job.error);
-  muster_job_diary_is (&job, RESTORED);
+  muster_small_job_diary_is (&job, RESTORED);
   MUSTER_EXPECT_STREQ (job.report.restored_from, latest);
   g_auto (GStrv) kept = muster_saver_last_checkpoints (job.saver);
   MUSTER_ASSERT_EQ (g_strv_length (kept), 2u);
@@ -109,43 +109,43 @@ MUSTER_TEST (Restore, restores_the_latest_of_a_directory_instead_of_initialising
 /* B002.16: a failing restore leaves the saver's list as it was */
 MUSTER_TEST (Restore, leaves_the_list_alone_when_restoring_fails)
 {
-  g_auto (MusterJob) job = muster_job_new ();
-  g_autofree char *prefix = muster_job_write_checkpoint (muster_test_tmpdir (), 3);
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  g_autofree char *prefix = muster_small_job_write_checkpoint (muster_test_tmpdir (), 3);
   muster_fake_master_fail (job.master, "save/restore_all", 1, 1, MUSTER_ERROR_INTERNAL, "boom");
 
-  g_autoptr (MusterSession) session = muster_job_prepare (&job, from_directory (&job));
+  g_autoptr (MusterSession) session = muster_small_job_prepare (&job, from_directory (&job));
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL);
   g_auto (GStrv) kept = muster_saver_last_checkpoints (job.saver);
   MUSTER_EXPECT_EQ (g_strv_length (kept), 0u);
-  muster_job_diary_is (&job, "create, run save/restore_all, close");
+  muster_small_job_diary_is (&job, "create, run save/restore_all, close");
 }
 
 /* B002.17 */
 MUSTER_TEST (Restore, initialises_at_once_when_it_need_not_wait)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
 
-  g_autoptr (MusterSession) session = muster_job_prepare (&job, from_directory (&job));
+  g_autoptr (MusterSession) session = muster_small_job_prepare (&job, from_directory (&job));
 
   MUSTER_EXPECT_NO_ERROR (job.error);
-  muster_job_diary_is (&job, INITIALISED);
+  muster_small_job_diary_is (&job, INITIALISED);
   MUSTER_EXPECT_EQ (muster_fake_clock_n_waits (job.clock), 0u);
 }
 
 /* B002.14 */
 MUSTER_TEST (Restore, restores_a_named_checkpoint_without_waiting_or_listing_it)
 {
-  g_auto (MusterJob) job = muster_job_new ();
-  g_autofree char *prefix = muster_job_write_checkpoint (muster_test_tmpdir (), 3);
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  g_autofree char *prefix = muster_small_job_write_checkpoint (muster_test_tmpdir (), 3);
 
-  g_autoptr (MusterSession) session = muster_job_prepare (
+  g_autoptr (MusterSession) session = muster_small_job_prepare (
       &job, (MusterPrepareOptions){
                 .saver = job.saver, .checkpoint_filename = prefix, .wait_for_checkpoint = TRUE});
 
   MUSTER_EXPECT_NO_ERROR (job.error);
-  muster_job_diary_is (&job, RESTORED);
+  muster_small_job_diary_is (&job, RESTORED);
   g_auto (GStrv) kept = muster_saver_last_checkpoints (job.saver);
   MUSTER_EXPECT_EQ (g_strv_length (kept), 0u);
 }
@@ -153,34 +153,34 @@ MUSTER_TEST (Restore, restores_a_named_checkpoint_without_waiting_or_listing_it)
 /* B002.15, SAV.61 */
 MUSTER_TEST (Restore, fails_for_a_named_checkpoint_that_is_not_there)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
 
-  g_autoptr (MusterSession) session =
-      muster_job_prepare (&job, (MusterPrepareOptions){.init_op = "init",
-                                                       .saver = job.saver,
-                                                       .checkpoint_filename = "/nowhere/model-1",
-                                                       .wait_for_checkpoint = TRUE});
+  g_autoptr (MusterSession) session = muster_small_job_prepare (
+      &job, (MusterPrepareOptions){.init_op = "init",
+                                   .saver = job.saver,
+                                   .checkpoint_filename = "/nowhere/model-1",
+                                   .wait_for_checkpoint = TRUE});
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND);
   MUSTER_ASSERT_TRUE (job.error != NULL);
   MUSTER_EXPECT_TRUE (strstr (job.error->message,
                               "The passed save_path is not a valid checkpoint: /nowhere/model-1"));
-  muster_job_diary_is (&job, "create, close");
+  muster_small_job_diary_is (&job, "create, close");
 }
 
 /* B002.18, B002.21 */
 MUSTER_TEST (Restore, waits_for_a_checkpoint_in_one_session)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   MusterPrepareOptions options = from_directory (&job);
   options.wait_for_checkpoint = TRUE;
   muster_fake_clock_at (job.clock, 3601 * MUSTER_SECOND, write_checkpoint, NULL);
 
-  g_autoptr (MusterSession) session = muster_job_prepare (&job, options);
+  g_autoptr (MusterSession) session = muster_small_job_prepare (&job, options);
 
   MUSTER_EXPECT_NO_ERROR (job.error);
-  muster_job_diary_is (&job, RESTORED);
+  muster_small_job_diary_is (&job, RESTORED);
   MUSTER_EXPECT_GE (muster_fake_clock_elapsed_us (job.clock), 3601 * MUSTER_SECOND);
   MUSTER_EXPECT_LE (muster_fake_clock_elapsed_us (job.clock), 3631 * MUSTER_SECOND);
 }
@@ -188,26 +188,26 @@ MUSTER_TEST (Restore, waits_for_a_checkpoint_in_one_session)
 /* B002.18, B002.19 [diff] 3: by elapsed time, the last pause cut to the limit */
 MUSTER_TEST (Restore, initialises_when_no_checkpoint_has_come_by_the_limit)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   MusterPrepareOptions options = from_directory (&job);
   options.wait_for_checkpoint = TRUE;
   options.max_wait_us = 2 * MUSTER_SECOND;
 
-  g_autoptr (MusterSession) session = muster_job_prepare (&job, options);
+  g_autoptr (MusterSession) session = muster_small_job_prepare (&job, options);
 
   MUSTER_EXPECT_NO_ERROR (job.error);
-  muster_job_diary_is (&job, INITIALISED);
+  muster_small_job_diary_is (&job, INITIALISED);
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (job.clock), 2 * MUSTER_SECOND);
 }
 
 /* B002.18: 7200 s unless said otherwise */
 MUSTER_TEST (Restore, waits_two_hours_for_a_checkpoint_by_default)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   MusterPrepareOptions options = from_directory (&job);
   options.wait_for_checkpoint = TRUE;
 
-  g_autoptr (MusterSession) session = muster_job_prepare (&job, options);
+  g_autoptr (MusterSession) session = muster_small_job_prepare (&job, options);
 
   MUSTER_EXPECT_TRUE (session != NULL);
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (job.clock), 7200 * MUSTER_SECOND);
@@ -216,36 +216,36 @@ MUSTER_TEST (Restore, waits_two_hours_for_a_checkpoint_by_default)
 /* B002.19: one look and no sleep */
 MUSTER_TEST (Restore, looks_once_with_a_limit_below_0)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   MusterPrepareOptions options = from_directory (&job);
   options.wait_for_checkpoint = TRUE;
   options.max_wait_us = -1;
 
-  g_autoptr (MusterSession) session = muster_job_prepare (&job, options);
+  g_autoptr (MusterSession) session = muster_small_job_prepare (&job, options);
 
   MUSTER_EXPECT_NO_ERROR (job.error);
-  muster_job_diary_is (&job, INITIALISED);
+  muster_small_job_diary_is (&job, INITIALISED);
   MUSTER_EXPECT_EQ (muster_fake_clock_n_waits (job.clock), 0u);
 }
 
 /* B002.20 [diff] */
 MUSTER_TEST (Restore, waits_without_end_when_that_is_asked_for)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   MusterPrepareOptions options = from_directory (&job);
   options.wait_for_checkpoint = TRUE;
   options.max_wait_us = MUSTER_WAIT_FOREVER;
   muster_fake_clock_at (job.clock, 100000 * MUSTER_SECOND, write_checkpoint, NULL);
 
-  g_autoptr (MusterSession) session = muster_job_prepare (&job, options);
+  g_autoptr (MusterSession) session = muster_small_job_prepare (&job, options);
 
   MUSTER_EXPECT_NO_ERROR (job.error);
-  muster_job_diary_is (&job, RESTORED);
+  muster_small_job_diary_is (&job, RESTORED);
 }
 
 MUSTER_TEST (Restore, is_cancelled_while_it_waits_for_a_checkpoint)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   g_autoptr (GCancellable) cancellable = g_cancellable_new ();
   MusterPrepareOptions options = from_directory (&job);
   options.wait_for_checkpoint = TRUE;
@@ -257,62 +257,62 @@ MUSTER_TEST (Restore, is_cancelled_while_it_waits_for_a_checkpoint)
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (job.error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (job.clock), 95 * MUSTER_SECOND);
-  muster_job_diary_is (&job, "create, close");
+  muster_small_job_diary_is (&job, "create, close");
 }
 
 /* B002.25 */
 MUSTER_TEST (Restore, looks_at_no_state_of_another_name)
 {
-  g_auto (MusterJob) job = muster_job_new ();
-  g_autofree char *prefix = muster_job_write_checkpoint (muster_test_tmpdir (), 7);
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  g_autofree char *prefix = muster_small_job_write_checkpoint (muster_test_tmpdir (), 7);
   g_autofree char *state = g_build_filename (muster_test_tmpdir (), "checkpoint", NULL);
   g_autofree char *other = g_build_filename (muster_test_tmpdir (), "latest", NULL);
   MUSTER_ASSERT_EQ (g_rename (state, other), 0);
 
-  g_autoptr (MusterSession) session = muster_job_prepare (&job, from_directory (&job));
+  g_autoptr (MusterSession) session = muster_small_job_prepare (&job, from_directory (&job));
 
   MUSTER_EXPECT_NO_ERROR (job.error);
-  muster_job_diary_is (&job, INITIALISED);
+  muster_small_job_diary_is (&job, INITIALISED);
 }
 
 /* One deadline over everything, also over the wait for a checkpoint. */
 MUSTER_TEST (Restore, ends_at_the_deadline_while_it_waits_for_a_checkpoint)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   MusterPrepareOptions options = from_directory (&job);
   options.wait_for_checkpoint = TRUE;
   options.timeout_us = 60 * MUSTER_SECOND;
 
-  g_autoptr (MusterSession) session = muster_job_prepare (&job, options);
+  g_autoptr (MusterSession) session = muster_small_job_prepare (&job, options);
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
   MUSTER_ASSERT_TRUE (job.error != NULL);
   MUSTER_EXPECT_TRUE (strstr (job.error->message, "out of time in 'restore'"));
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (job.clock), 60 * MUSTER_SECOND);
-  muster_job_diary_is (&job, "create, close");
+  muster_small_job_diary_is (&job, "create, close");
 }
 
 /* B002.22 [diff] 14 */
 MUSTER_TEST (Restore, never_trains_from_scratch_over_a_state_it_cannot_read)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   write_state ("model_checkpoint_path: \"model.ck");
 
-  g_autoptr (MusterSession) session = muster_job_prepare (&job, from_directory (&job));
+  g_autoptr (MusterSession) session = muster_small_job_prepare (&job, from_directory (&job));
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
-  muster_job_diary_is (&job, "create, close");
+  muster_small_job_diary_is (&job, "create, close");
 }
 
 /* B002.23 */
 MUSTER_TEST (Restore, refuses_a_state_without_a_path)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   write_state ("");
 
-  g_autoptr (MusterSession) session = muster_job_prepare (&job, from_directory (&job));
+  g_autoptr (MusterSession) session = muster_small_job_prepare (&job, from_directory (&job));
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
@@ -321,10 +321,10 @@ MUSTER_TEST (Restore, refuses_a_state_without_a_path)
 /* B002.24 [diff] 15 */
 MUSTER_TEST (Restore, fails_when_every_checkpoint_named_is_gone)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   write_state ("model_checkpoint_path: \"model.ckpt-9\"\n");
 
-  g_autoptr (MusterSession) session = muster_job_prepare (&job, from_directory (&job));
+  g_autoptr (MusterSession) session = muster_small_job_prepare (&job, from_directory (&job));
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND);
@@ -333,27 +333,27 @@ MUSTER_TEST (Restore, fails_when_every_checkpoint_named_is_gone)
 /* B002.24 [diff] 15: what is named and not whole isn't there yet */
 MUSTER_TEST (Restore, waits_for_a_checkpoint_that_is_named_but_not_there_yet)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   MusterPrepareOptions options = from_directory (&job);
   options.wait_for_checkpoint = TRUE;
   write_state ("model_checkpoint_path: \"model.ckpt-7\"\n");
   muster_fake_clock_at (job.clock, 60 * MUSTER_SECOND, write_checkpoint, NULL);
 
-  g_autoptr (MusterSession) session = muster_job_prepare (&job, options);
+  g_autoptr (MusterSession) session = muster_small_job_prepare (&job, options);
 
   MUSTER_EXPECT_NO_ERROR (job.error);
-  muster_job_diary_is (&job, RESTORED);
+  muster_small_job_diary_is (&job, RESTORED);
 }
 
 /* diff 15 */
 MUSTER_TEST (Restore, falls_back_to_the_newest_whole_checkpoint_and_says_so)
 {
-  g_auto (MusterJob) job = muster_job_new ();
-  g_autofree char *whole = muster_job_write_checkpoint (muster_test_tmpdir (), 3);
-  g_autofree char *torn = muster_job_write_checkpoint (muster_test_tmpdir (), 4);
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  g_autofree char *whole = muster_small_job_write_checkpoint (muster_test_tmpdir (), 3);
+  g_autofree char *torn = muster_small_job_write_checkpoint (muster_test_tmpdir (), 4);
   damage (torn);
 
-  g_autoptr (MusterSession) session = muster_job_prepare (&job, from_directory (&job));
+  g_autoptr (MusterSession) session = muster_small_job_prepare (&job, from_directory (&job));
 
   MUSTER_EXPECT_NO_ERROR (job.error);
   MUSTER_EXPECT_STREQ (job.report.restored_from, whole);
@@ -364,11 +364,11 @@ MUSTER_TEST (Restore, falls_back_to_the_newest_whole_checkpoint_and_says_so)
 /* diff 15, 16: an absolute path that is gone is looked for beside the state */
 MUSTER_TEST (Restore, finds_checkpoints_of_a_directory_that_was_moved)
 {
-  g_auto (MusterJob) job = muster_job_new ();
-  g_autofree char *prefix = muster_job_write_checkpoint (muster_test_tmpdir (), 3);
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  g_autofree char *prefix = muster_small_job_write_checkpoint (muster_test_tmpdir (), 3);
   write_state ("model_checkpoint_path: \"/somewhere/else/model.ckpt-3\"\n");
 
-  g_autoptr (MusterSession) session = muster_job_prepare (&job, from_directory (&job));
+  g_autoptr (MusterSession) session = muster_small_job_prepare (&job, from_directory (&job));
 
   MUSTER_EXPECT_NO_ERROR (job.error);
   MUSTER_EXPECT_STREQ (job.report.restored_from, prefix);
@@ -377,14 +377,14 @@ MUSTER_TEST (Restore, finds_checkpoints_of_a_directory_that_was_moved)
 /* diff 15: what becomes of the torn one is told, and its files stay. */
 MUSTER_TEST (Restore, sets_a_damaged_checkpoint_aside)
 {
-  g_auto (MusterJob) job = muster_job_new ();
-  g_autofree char *whole = muster_job_write_checkpoint (muster_test_tmpdir (), 3);
-  g_autofree char *torn = muster_job_write_checkpoint (muster_test_tmpdir (), 4);
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  g_autofree char *whole = muster_small_job_write_checkpoint (muster_test_tmpdir (), 3);
+  g_autofree char *torn = muster_small_job_write_checkpoint (muster_test_tmpdir (), 4);
   g_autofree char *aside = g_strconcat (torn, ".bad", NULL);
   g_autofree char *told = g_strdup_printf ("set aside as %s; nothing was read from it", aside);
   damage (torn);
 
-  g_autoptr (MusterSession) session = muster_job_prepare (&job, from_directory (&job));
+  g_autoptr (MusterSession) session = muster_small_job_prepare (&job, from_directory (&job));
 
   MUSTER_EXPECT_NO_ERROR (job.error);
   MUSTER_EXPECT_STREQ (job.report.restored_from, whole);
@@ -392,20 +392,20 @@ MUSTER_TEST (Restore, sets_a_damaged_checkpoint_aside)
   MUSTER_EXPECT_TRUE (strstr (job.report.passed_over, "is damaged: "));
   MUSTER_EXPECT_TRUE (g_str_has_suffix (job.report.passed_over, told));
   MUSTER_EXPECT_TRUE (muster_checkpoint_exists (muster_local_storage (), aside));
-  muster_job_diary_is (&job, RESTORED);
+  muster_small_job_diary_is (&job, RESTORED);
 }
 
 /* B002.22 [diff] 14 */
 MUSTER_TEST (Restore, goes_by_the_files_when_told_to)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   const MusterRestoreOptions how = {.fall_back_to_files = TRUE};
   MusterPrepareOptions options = from_directory (&job);
-  g_autofree char *prefix = muster_job_write_checkpoint (muster_test_tmpdir (), 3);
+  g_autofree char *prefix = muster_small_job_write_checkpoint (muster_test_tmpdir (), 3);
   options.restore = &how;
   write_state ("model_checkpoint_path: \"model.ck");
 
-  g_autoptr (MusterSession) session = muster_job_prepare (&job, options);
+  g_autoptr (MusterSession) session = muster_small_job_prepare (&job, options);
 
   MUSTER_EXPECT_NO_ERROR (job.error);
   MUSTER_EXPECT_STREQ (job.report.restored_from, prefix);
@@ -424,19 +424,19 @@ open_life (void)
 /* A verb that fails has said why: that is no death of the checkpoint's. */
 MUSTER_TEST (Restore, excuses_the_checkpoint_when_the_verb_fails_later)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   const MusterRestoreOptions how = {.count_deaths = TRUE};
   MusterPrepareOptions options = from_directory (&job);
-  g_autofree char *prefix = muster_job_write_checkpoint (muster_test_tmpdir (), 3);
+  g_autofree char *prefix = muster_small_job_write_checkpoint (muster_test_tmpdir (), 3);
   options.restore = &how;
   muster_fake_master_fail (job.master, "ready", 1, 1, MUSTER_ERROR_INTERNAL, "boom");
 
-  g_autoptr (MusterSession) failed = muster_job_prepare (&job, options);
+  g_autoptr (MusterSession) failed = muster_small_job_prepare (&job, options);
   MUSTER_EXPECT_NULL (failed);
   g_autofree char *after_failure = open_life ();
   MUSTER_EXPECT_NULL (after_failure);
 
-  g_autoptr (MusterSession) session = muster_job_prepare (&job, options);
+  g_autoptr (MusterSession) session = muster_small_job_prepare (&job, options);
   MUSTER_EXPECT_NO_ERROR (job.error);
   g_autofree char *life = open_life ();
   MUSTER_EXPECT_STREQ (life, "model.ckpt-3");
@@ -456,20 +456,20 @@ name_latest (gpointer user_data)
 /* SAV.46: a saver with a state file of its own waits for that one */
 MUSTER_TEST (Restore, waits_for_what_the_savers_own_state_file_names)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   const MusterSaverOptions options = {.latest_filename = "other",
                                       .clock = MUSTER_CLOCK (job.clock)};
-  g_autofree char *own = muster_job_write_checkpoint (muster_test_tmpdir (), 3);
-  g_autofree char *anothers = muster_job_write_checkpoint (muster_test_tmpdir (), 4);
+  g_autofree char *own = muster_small_job_write_checkpoint (muster_test_tmpdir (), 3);
+  g_autofree char *anothers = muster_small_job_write_checkpoint (muster_test_tmpdir (), 4);
   g_clear_object (&job.saver);
   job.saver = muster_saver_new (job.meta_graph, &options, NULL);
-  muster_job_name_model (&job, (MusterSessionManagerOptions){0});
+  muster_small_job_name_model (&job, (MusterSessionManagerOptions){0});
   muster_fake_clock_at (job.clock, 100 * MUSTER_SECOND, name_latest, own);
 
-  g_autoptr (MusterSession) session =
-      muster_job_prepare (&job, (MusterPrepareOptions){.saver = job.saver,
-                                                       .checkpoint_dir = muster_test_tmpdir (),
-                                                       .wait_for_checkpoint = TRUE});
+  g_autoptr (MusterSession) session = muster_small_job_prepare (
+      &job, (MusterPrepareOptions){.saver = job.saver,
+                                   .checkpoint_dir = muster_test_tmpdir (),
+                                   .wait_for_checkpoint = TRUE});
 
   MUSTER_EXPECT_NO_ERROR (job.error);
   MUSTER_EXPECT_STREQ (job.report.restored_from, own);

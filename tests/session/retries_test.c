@@ -23,11 +23,11 @@ note_message (const char *message, G_GNUC_UNUSED const MusterTurn *turn,
  * does_not_retry_a_master_that_is_not_there. */
 MUSTER_TEST (Retries, wait_for_a_master_until_the_timeout)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   muster_fake_master_fail (job.master, "create", 1, 5, MUSTER_ERROR_UNAVAILABLE,
                            "connection refused");
 
-  g_autoptr (MusterSession) session = muster_job_prepare (
+  g_autoptr (MusterSession) session = muster_small_job_prepare (
       &job, (MusterPrepareOptions){.init_op = "init", .timeout_us = 60 * MUSTER_SECOND});
 
   MUSTER_EXPECT_NO_ERROR (job.error);
@@ -38,12 +38,12 @@ MUSTER_TEST (Retries, wait_for_a_master_until_the_timeout)
 
 MUSTER_TEST (Retries, end_at_the_timeout_with_the_last_reason)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   muster_fake_clock_set_random (job.clock, 0.999);
   muster_fake_master_fail (job.master, "create", 1, G_MAXUINT, MUSTER_ERROR_UNAVAILABLE,
                            "connection refused");
 
-  g_autoptr (MusterSession) session = muster_job_prepare (
+  g_autoptr (MusterSession) session = muster_small_job_prepare (
       &job, (MusterPrepareOptions){.init_op = "init", .timeout_us = 60 * MUSTER_SECOND});
 
   MUSTER_EXPECT_NULL (session);
@@ -59,12 +59,12 @@ MUSTER_TEST (Retries, end_at_the_timeout_with_the_last_reason)
 /* The whole work again, in a session of its own. */
 MUSTER_TEST (Retries, begin_again_when_the_master_lost_the_session)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   guint n_calls = 0;
   muster_fake_master_set_cost (job.master, "local_init", 60 * MUSTER_SECOND);
-  muster_fake_clock_at (job.clock, 30 * MUSTER_SECOND, muster_job_restart_master, &job);
+  muster_fake_clock_at (job.clock, 30 * MUSTER_SECOND, muster_small_job_restart_master, &job);
 
-  g_autoptr (MusterSession) session = muster_job_prepare (
+  g_autoptr (MusterSession) session = muster_small_job_prepare (
       &job, (MusterPrepareOptions){
                 .init_op = "init", .init_func = count_call, .init_func_data = &n_calls});
 
@@ -73,18 +73,19 @@ MUSTER_TEST (Retries, begin_again_when_the_master_lost_the_session)
   MUSTER_EXPECT_EQ (n_calls, 2u);
   MUSTER_EXPECT_EQ (job.report.sessions, 2u);
   MUSTER_EXPECT_EQ (job.report.retries[MUSTER_FAILURE_LOST_SESSION], 1u);
-  muster_job_diary_is (&job, "create, run init, run gate, run local_init, close, create, run init, "
+  muster_small_job_diary_is (&job,
+                             "create, run init, run gate, run local_init, close, create, run init, "
                              "run gate, run local_init, run ready");
   MUSTER_EXPECT_EQ (muster_fake_master_most_open (job.master), 1u);
 }
 
 MUSTER_TEST (Retries, restore_again_and_report_the_last)
 {
-  g_auto (MusterJob) job = muster_job_new ();
-  g_autofree char *prefix = muster_job_write_checkpoint (muster_test_tmpdir (), 7);
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  g_autofree char *prefix = muster_small_job_write_checkpoint (muster_test_tmpdir (), 7);
   muster_fake_master_fail (job.master, "ready", 1, 1, MUSTER_ERROR_ABORTED, "lost");
 
-  g_autoptr (MusterSession) session = muster_job_prepare (
+  g_autoptr (MusterSession) session = muster_small_job_prepare (
       &job, (MusterPrepareOptions){.saver = job.saver, .checkpoint_dir = muster_test_tmpdir ()});
 
   MUSTER_EXPECT_NO_ERROR (job.error);
@@ -102,12 +103,12 @@ MUSTER_TEST (Retries, give_up_after_three)
                {MUSTER_ERROR_CANCELLED, MUSTER_FAILURE_PREEMPTED}};
 
   for (gsize i = 0; i < G_N_ELEMENTS (cases); i++) {
-    g_auto (MusterJob) job = muster_job_new ();
+    g_auto (MusterSmallJob) job = muster_small_job_new ();
     g_autoptr (GString) told = g_string_new (NULL);
     MUSTER_TRACE ("%s", muster_error_name (cases[i].code));
     muster_session_manager_set_progress (job.manager, note_message, told);
     muster_fake_master_fail (job.master, "init", 1, G_MAXUINT, cases[i].code, "the server stops");
-    g_autoptr (MusterSession) session = muster_job_prepare (
+    g_autoptr (MusterSession) session = muster_small_job_prepare (
         &job, (MusterPrepareOptions){.init_op = "init", .timeout_us = 600 * MUSTER_SECOND});
     MUSTER_EXPECT_NULL (session);
     MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, (int)cases[i].code);
@@ -127,11 +128,11 @@ MUSTER_TEST (Retries, give_up_after_three)
 /* With pauses that grow: 50, 100 and 200 ms at a chance of a half. */
 MUSTER_TEST (Retries, pause_before_they_begin_again)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   muster_fake_master_fail (job.master, "init", 1, 3, MUSTER_ERROR_ABORTED, "lost");
 
   g_autoptr (MusterSession) session =
-      muster_job_prepare (&job, (MusterPrepareOptions){.init_op = "init"});
+      muster_small_job_prepare (&job, (MusterPrepareOptions){.init_op = "init"});
 
   MUSTER_EXPECT_NO_ERROR (job.error);
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (job.clock), 350 * MUSTER_MILLISECOND);
@@ -144,10 +145,10 @@ MUSTER_TEST (Retries, never_repeat_a_mistake)
                                MUSTER_ERROR_FAILED_PRECONDITION};
 
   for (gsize i = 0; i < G_N_ELEMENTS (codes); i++) {
-    g_auto (MusterJob) job = muster_job_new ();
+    g_auto (MusterSmallJob) job = muster_small_job_new ();
     MUSTER_TRACE ("%s", muster_error_name (codes[i]));
     muster_fake_master_fail (job.master, "init", 1, 1, codes[i], "wrong");
-    g_autoptr (MusterSession) session = muster_job_prepare (
+    g_autoptr (MusterSession) session = muster_small_job_prepare (
         &job, (MusterPrepareOptions){.init_op = "init", .timeout_us = 600 * MUSTER_SECOND});
     MUSTER_EXPECT_NULL (session);
     MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, (int)codes[i]);
@@ -158,7 +159,7 @@ MUSTER_TEST (Retries, never_repeat_a_mistake)
 
 MUSTER_TEST (Retries, follow_the_policy_given)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   const MusterRetryPolicy none = {.budget = {0}};
   MusterSessionManagerOptions options = {
       .ready_op = "ready", .clock = MUSTER_CLOCK (job.clock), .preparing = &none, .waiting = &none};
@@ -166,10 +167,10 @@ MUSTER_TEST (Retries, follow_the_policy_given)
   job.manager = muster_session_manager_new (NULL, &options, NULL);
   muster_fake_master_fail (job.master, "create", 1, 2, MUSTER_ERROR_UNAVAILABLE, "refused");
 
-  g_autoptr (MusterSession) chief = muster_job_prepare (
+  g_autoptr (MusterSession) chief = muster_small_job_prepare (
       &job, (MusterPrepareOptions){.init_op = "init", .timeout_us = 60 * MUSTER_SECOND});
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE);
-  g_autoptr (MusterSession) worker = muster_job_wait (&job, 60 * MUSTER_SECOND, NULL);
+  g_autoptr (MusterSession) worker = muster_small_job_wait (&job, 60 * MUSTER_SECOND, NULL);
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE);
 
   MUSTER_EXPECT_TRUE (!chief && !worker);
@@ -178,12 +179,12 @@ MUSTER_TEST (Retries, follow_the_policy_given)
 
 MUSTER_TEST (Retries, recover_again_too)
 {
-  g_auto (MusterJob) job = muster_job_new ();
-  g_autofree char *prefix = muster_job_write_checkpoint (muster_test_tmpdir (), 7);
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  g_autofree char *prefix = muster_small_job_write_checkpoint (muster_test_tmpdir (), 7);
   gboolean recovered = FALSE;
   muster_fake_master_fail (job.master, "gate", 1, 2, MUSTER_ERROR_ABORTED, "lost");
 
-  g_autoptr (MusterSession) session = muster_job_recover (
+  g_autoptr (MusterSession) session = muster_small_job_recover (
       &job, (MusterPrepareOptions){.saver = job.saver, .checkpoint_dir = muster_test_tmpdir ()},
       &recovered);
 
@@ -195,13 +196,13 @@ MUSTER_TEST (Retries, recover_again_too)
 /* A waiter whose master stops (CANCELLED) waits for the next one. */
 MUSTER_TEST (Retries, let_a_waiter_outlive_a_master_that_stops)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   muster_fake_master_set_watchable (job.master);
   muster_fake_master_fail (job.master, "watch", 2, 1, MUSTER_ERROR_CANCELLED,
                            "The server is stopping");
-  muster_fake_clock_at (job.clock, 60 * MUSTER_SECOND, muster_job_initialise, &job);
+  muster_fake_clock_at (job.clock, 60 * MUSTER_SECOND, muster_small_job_initialise, &job);
 
-  g_autoptr (MusterSession) session = muster_job_wait (&job, 600 * MUSTER_SECOND, NULL);
+  g_autoptr (MusterSession) session = muster_small_job_wait (&job, 600 * MUSTER_SECOND, NULL);
 
   MUSTER_EXPECT_NO_ERROR (job.error);
   MUSTER_EXPECT_TRUE (session != NULL);

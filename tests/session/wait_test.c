@@ -5,24 +5,24 @@
 /* B002.44 */
 MUSTER_TEST (Wait, takes_a_model_that_is_ready_at_once)
 {
-  g_auto (MusterJob) job = muster_job_new ();
-  muster_job_initialise (&job);
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  muster_small_job_initialise (&job);
 
-  g_autoptr (MusterSession) session = muster_job_wait (&job, MUSTER_WAIT_FOREVER, NULL);
+  g_autoptr (MusterSession) session = muster_small_job_wait (&job, MUSTER_WAIT_FOREVER, NULL);
 
   MUSTER_EXPECT_NO_ERROR (job.error);
   MUSTER_EXPECT_TRUE (session != NULL);
-  muster_job_diary_is (&job, "create, run gate, run local_init, run ready");
+  muster_small_job_diary_is (&job, "create, run gate, run local_init, run ready");
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (job.clock), 0);
 }
 
 /* B002.43, B002.54: the chief at 1 h; diff 13: one session, local init once */
 MUSTER_TEST (Wait, waits_for_a_chief_that_comes_after_an_hour)
 {
-  g_auto (MusterJob) job = muster_job_new ();
-  muster_fake_clock_at (job.clock, 3601 * MUSTER_SECOND, muster_job_initialise, &job);
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  muster_fake_clock_at (job.clock, 3601 * MUSTER_SECOND, muster_small_job_initialise, &job);
 
-  g_autoptr (MusterSession) session = muster_job_wait (&job, MUSTER_WAIT_FOREVER, NULL);
+  g_autoptr (MusterSession) session = muster_small_job_wait (&job, MUSTER_WAIT_FOREVER, NULL);
 
   MUSTER_EXPECT_NO_ERROR (job.error);
   MUSTER_EXPECT_TRUE (session != NULL);
@@ -37,25 +37,25 @@ MUSTER_TEST (Wait, waits_for_a_chief_that_comes_after_an_hour)
 /* B002.50 is replaced: nobody sleeps through readiness */
 MUSTER_TEST (Wait, comes_off_the_line_at_once_where_the_master_pushes)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   muster_fake_master_set_watchable (job.master);
-  muster_fake_clock_at (job.clock, 3601 * MUSTER_SECOND, muster_job_initialise, &job);
+  muster_fake_clock_at (job.clock, 3601 * MUSTER_SECOND, muster_small_job_initialise, &job);
 
-  g_autoptr (MusterSession) session = muster_job_wait (&job, MUSTER_WAIT_FOREVER, NULL);
+  g_autoptr (MusterSession) session = muster_small_job_wait (&job, MUSTER_WAIT_FOREVER, NULL);
 
   MUSTER_EXPECT_NO_ERROR (job.error);
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (job.clock), 3601 * MUSTER_SECOND);
   MUSTER_EXPECT_TRUE (job.report.pushed);
-  muster_job_diary_is (&job, "create, watch, watch, run local_init, watch");
+  muster_small_job_diary_is (&job, "create, watch, watch, run local_init, watch");
 }
 
 /* B002.46 [diff] 4: the two-hour countdown, used to its end, and the reason in the error */
 MUSTER_TEST (Wait, gives_up_after_two_hours_and_says_why)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   muster_fake_master_set_cost (job.master, "create", 45 * MUSTER_MILLISECOND);
 
-  g_autoptr (MusterSession) session = muster_job_wait (&job, 7200 * MUSTER_SECOND, NULL);
+  g_autoptr (MusterSession) session = muster_small_job_wait (&job, 7200 * MUSTER_SECOND, NULL);
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
@@ -72,9 +72,9 @@ MUSTER_TEST (Wait, gives_up_after_two_hours_and_says_why)
 /* B002.46: whole seconds of the limit asked for */
 MUSTER_TEST (Wait, names_the_limit_in_whole_seconds)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
 
-  g_autoptr (MusterSession) session = muster_job_wait (&job, 3700 * MUSTER_MILLISECOND, NULL);
+  g_autoptr (MusterSession) session = muster_small_job_wait (&job, 3700 * MUSTER_MILLISECOND, NULL);
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_TRUE (
@@ -87,29 +87,29 @@ MUSTER_TEST (Wait, looks_once_with_a_limit_of_0_or_below)
   const gint64 limits[] = {0, -5 * MUSTER_SECOND};
 
   for (gsize i = 0; i < G_N_ELEMENTS (limits); i++) {
-    g_auto (MusterJob) job = muster_job_new ();
-    g_autoptr (MusterSession) none = muster_job_wait (&job, limits[i], NULL);
+    g_auto (MusterSmallJob) job = muster_small_job_new ();
+    g_autoptr (MusterSession) none = muster_small_job_wait (&job, limits[i], NULL);
     MUSTER_EXPECT_NULL (none);
     MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
     g_autofree char *start = g_strdup_printf ("Session was not ready after waiting %d secs. "
                                               "(Variables not initialized: v, w)",
                                               i == 0 ? 0 : -5);
     MUSTER_EXPECT_TRUE (g_str_has_prefix (job.error->message, start));
-    muster_job_diary_is (&job, "create, run gate, close");
+    muster_small_job_diary_is (&job, "create, run gate, close");
     MUSTER_EXPECT_EQ (muster_fake_clock_n_waits (job.clock), 0u);
 
-    muster_job_initialise (&job);
-    g_autoptr (MusterSession) session = muster_job_wait (&job, limits[i], NULL);
+    muster_small_job_initialise (&job);
+    g_autoptr (MusterSession) session = muster_small_job_wait (&job, limits[i], NULL);
     MUSTER_EXPECT_TRUE (session != NULL);
   }
 }
 
 MUSTER_TEST (Wait, gives_a_single_look_half_a_minute)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   muster_fake_master_set_cost (job.master, "create", MUSTER_WAIT_FOREVER);
 
-  g_autoptr (MusterSession) session = muster_job_wait (&job, 0, NULL);
+  g_autoptr (MusterSession) session = muster_small_job_wait (&job, 0, NULL);
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
@@ -118,11 +118,12 @@ MUSTER_TEST (Wait, gives_a_single_look_half_a_minute)
 
 MUSTER_TEST (Wait, is_cancelled_at_95_s)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   g_autoptr (GCancellable) cancellable = g_cancellable_new ();
   muster_fake_clock_cancel_at (job.clock, 95 * MUSTER_SECOND, cancellable);
 
-  g_autoptr (MusterSession) session = muster_job_wait (&job, 7200 * MUSTER_SECOND, cancellable);
+  g_autoptr (MusterSession) session =
+      muster_small_job_wait (&job, 7200 * MUSTER_SECOND, cancellable);
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (job.error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
@@ -140,13 +141,13 @@ keep_message (const char *message, G_GNUC_UNUSED const MusterTurn *turn,
 /* B002.49 */
 MUSTER_TEST (Wait, tells_what_it_waits_for_when_that_changes)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   g_autoptr (GString) told = g_string_new (NULL);
-  muster_fake_clock_at (job.clock, 60 * MUSTER_SECOND, muster_job_initialise, &job);
+  muster_fake_clock_at (job.clock, 60 * MUSTER_SECOND, muster_small_job_initialise, &job);
   muster_session_manager_set_progress (job.manager, keep_message, told);
   muster_fake_master_op_reports (job.master, "ready", "x", NULL);
 
-  g_autoptr (MusterSession) session = muster_job_wait (&job, 600 * MUSTER_SECOND, NULL);
+  g_autoptr (MusterSession) session = muster_small_job_wait (&job, 600 * MUSTER_SECOND, NULL);
 
   MUSTER_EXPECT_STREQ (told->str,
                        "Waiting for model to be ready.  Ready_for_local_init_op:  Variables not "
@@ -159,12 +160,12 @@ MUSTER_TEST (Wait, tells_what_it_waits_for_when_that_changes)
 /* B002.52 [diff] 6 */
 MUSTER_TEST (Wait, keeps_knocking_at_a_master_that_is_not_there_yet)
 {
-  g_auto (MusterJob) job = muster_job_new ();
-  muster_job_initialise (&job);
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  muster_small_job_initialise (&job);
   muster_fake_master_fail (job.master, "create", 1, 5, MUSTER_ERROR_UNAVAILABLE,
                            "connection refused");
 
-  g_autoptr (MusterSession) session = muster_job_wait (&job, 600 * MUSTER_SECOND, NULL);
+  g_autoptr (MusterSession) session = muster_small_job_wait (&job, 600 * MUSTER_SECOND, NULL);
 
   MUSTER_EXPECT_NO_ERROR (job.error);
   MUSTER_EXPECT_TRUE (session != NULL);
@@ -175,12 +176,12 @@ MUSTER_TEST (Wait, keeps_knocking_at_a_master_that_is_not_there_yet)
 /* diff 6: with pauses that double and are drawn at random */
 MUSTER_TEST (Wait, knocks_ever_more_rarely_but_every_second)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   muster_fake_clock_set_random (job.clock, 0.999);
   muster_fake_master_fail (job.master, "create", 1, G_MAXUINT, MUSTER_ERROR_UNAVAILABLE,
                            "connection refused");
 
-  g_autoptr (MusterSession) session = muster_job_wait (&job, 3600 * MUSTER_SECOND, NULL);
+  g_autoptr (MusterSession) session = muster_small_job_wait (&job, 3600 * MUSTER_SECOND, NULL);
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
@@ -199,12 +200,12 @@ MUSTER_TEST (Wait, knocks_ever_more_rarely_but_every_second)
  */
 MUSTER_TEST (Wait, makes_another_session_when_the_master_lost_it)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   muster_fake_master_op_reports (job.master, "gate", NULL);
-  muster_fake_clock_at (job.clock, 10 * MUSTER_SECOND, muster_job_restart_master, &job);
-  muster_fake_clock_at (job.clock, 60 * MUSTER_SECOND, muster_job_initialise, &job);
+  muster_fake_clock_at (job.clock, 10 * MUSTER_SECOND, muster_small_job_restart_master, &job);
+  muster_fake_clock_at (job.clock, 60 * MUSTER_SECOND, muster_small_job_initialise, &job);
 
-  g_autoptr (MusterSession) session = muster_job_wait (&job, 600 * MUSTER_SECOND, NULL);
+  g_autoptr (MusterSession) session = muster_small_job_wait (&job, 600 * MUSTER_SECOND, NULL);
 
   MUSTER_EXPECT_NO_ERROR (job.error);
   MUSTER_EXPECT_TRUE (session != NULL);
@@ -216,12 +217,12 @@ MUSTER_TEST (Wait, makes_another_session_when_the_master_lost_it)
 
 MUSTER_TEST (Wait, makes_another_session_when_its_stream_breaks)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   muster_fake_master_set_watchable (job.master);
   muster_fake_master_fail (job.master, "watch", 2, 1, MUSTER_ERROR_UNAVAILABLE, "stream broken");
-  muster_fake_clock_at (job.clock, 60 * MUSTER_SECOND, muster_job_initialise, &job);
+  muster_fake_clock_at (job.clock, 60 * MUSTER_SECOND, muster_small_job_initialise, &job);
 
-  g_autoptr (MusterSession) session = muster_job_wait (&job, 600 * MUSTER_SECOND, NULL);
+  g_autoptr (MusterSession) session = muster_small_job_wait (&job, 600 * MUSTER_SECOND, NULL);
 
   MUSTER_EXPECT_NO_ERROR (job.error);
   MUSTER_EXPECT_EQ (job.report.sessions, 2u);
@@ -230,12 +231,12 @@ MUSTER_TEST (Wait, makes_another_session_when_its_stream_breaks)
 
 MUSTER_TEST (Wait, does_not_flood_a_master_that_loses_every_session_at_once)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   muster_fake_clock_set_random (job.clock, 0.999);
   muster_fake_master_set_watchable (job.master);
   muster_fake_master_fail (job.master, "watch", 1, G_MAXUINT, MUSTER_ERROR_ABORTED, "lost");
 
-  g_autoptr (MusterSession) session = muster_job_wait (&job, 600 * MUSTER_SECOND, NULL);
+  g_autoptr (MusterSession) session = muster_small_job_wait (&job, 600 * MUSTER_SECOND, NULL);
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
@@ -249,10 +250,10 @@ MUSTER_TEST (Wait, ends_with_any_other_error)
   const char *const ops[] = {"gate", "local_init", "ready"};
 
   for (gsize i = 0; i < G_N_ELEMENTS (ops); i++) {
-    g_auto (MusterJob) job = muster_job_new ();
-    muster_job_initialise (&job);
+    g_auto (MusterSmallJob) job = muster_small_job_new ();
+    muster_small_job_initialise (&job);
     muster_fake_master_fail (job.master, ops[i], 1, 1, MUSTER_ERROR_INTERNAL, "broken kernel");
-    g_autoptr (MusterSession) session = muster_job_wait (&job, 600 * MUSTER_SECOND, NULL);
+    g_autoptr (MusterSession) session = muster_small_job_wait (&job, 600 * MUSTER_SECOND, NULL);
     MUSTER_EXPECT_NULL (session);
     MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL);
     MUSTER_ASSERT_TRUE (job.error != NULL);
@@ -265,13 +266,13 @@ MUSTER_TEST (Wait, ends_with_any_other_error)
 /* B002.53: no gate, and a local init that reads what isn't there */
 MUSTER_TEST (Wait, ends_with_a_local_init_that_fails_for_want_of_a_value)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   g_clear_object (&job.manager);
-  job.manager = muster_job_manager (&job, "local_init", "ready", NULL);
+  job.manager = muster_small_job_manager (&job, "local_init", "ready", NULL);
   muster_fake_master_fail (job.master, "local_init", 1, 1, MUSTER_ERROR_FAILED_PRECONDITION,
                            "Attempting to use uninitialized value v");
 
-  g_autoptr (MusterSession) session = muster_job_wait (&job, 600 * MUSTER_SECOND, NULL);
+  g_autoptr (MusterSession) session = muster_small_job_wait (&job, 600 * MUSTER_SECOND, NULL);
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
@@ -280,12 +281,12 @@ MUSTER_TEST (Wait, ends_with_a_local_init_that_fails_for_want_of_a_value)
 /* B002.58 */
 MUSTER_TEST (Wait, waits_while_the_ready_op_says_uninitialized)
 {
-  g_auto (MusterJob) job = muster_job_new ();
-  muster_job_initialise (&job);
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  muster_small_job_initialise (&job);
   muster_fake_master_fail (job.master, "ready", 1, 10, MUSTER_ERROR_FAILED_PRECONDITION,
                            "Attempting to use uninitialized value v");
 
-  g_autoptr (MusterSession) session = muster_job_wait (&job, 600 * MUSTER_SECOND, NULL);
+  g_autoptr (MusterSession) session = muster_small_job_wait (&job, 600 * MUSTER_SECOND, NULL);
 
   MUSTER_EXPECT_NO_ERROR (job.error);
   MUSTER_EXPECT_EQ (muster_fake_master_n_calls (job.master, "ready"), 11u);
@@ -294,12 +295,12 @@ MUSTER_TEST (Wait, waits_while_the_ready_op_says_uninitialized)
 /* B002.72: a close that fails or hangs changes nothing */
 MUSTER_TEST (Wait, closes_quietly)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   muster_fake_master_set_cost (job.master, "close", MUSTER_WAIT_FOREVER);
-  muster_fake_clock_at (job.clock, 10 * MUSTER_SECOND, muster_job_restart_master, &job);
-  muster_fake_clock_at (job.clock, 60 * MUSTER_SECOND, muster_job_initialise, &job);
+  muster_fake_clock_at (job.clock, 10 * MUSTER_SECOND, muster_small_job_restart_master, &job);
+  muster_fake_clock_at (job.clock, 60 * MUSTER_SECOND, muster_small_job_initialise, &job);
 
-  g_autoptr (MusterSession) session = muster_job_wait (&job, 600 * MUSTER_SECOND, NULL);
+  g_autoptr (MusterSession) session = muster_small_job_wait (&job, 600 * MUSTER_SECOND, NULL);
 
   MUSTER_EXPECT_NO_ERROR (job.error);
   MUSTER_EXPECT_TRUE (session != NULL);
@@ -308,10 +309,10 @@ MUSTER_TEST (Wait, closes_quietly)
 /* diff 12: a look that hangs is bounded, and so is the whole */
 MUSTER_TEST (Wait, ends_at_its_deadline_though_the_master_hangs)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   muster_fake_master_set_cost (job.master, "gate", MUSTER_WAIT_FOREVER);
 
-  g_autoptr (MusterSession) session = muster_job_wait (&job, 300 * MUSTER_SECOND, NULL);
+  g_autoptr (MusterSession) session = muster_small_job_wait (&job, 300 * MUSTER_SECOND, NULL);
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
@@ -321,14 +322,14 @@ MUSTER_TEST (Wait, ends_at_its_deadline_though_the_master_hangs)
 
 MUSTER_TEST (Wait, needs_neither_gate_nor_ready_op)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   g_clear_object (&job.manager);
-  job.manager = muster_job_manager (&job, NULL, NULL, NULL);
+  job.manager = muster_small_job_manager (&job, NULL, NULL, NULL);
 
-  g_autoptr (MusterSession) session = muster_job_wait (&job, MUSTER_WAIT_FOREVER, NULL);
+  g_autoptr (MusterSession) session = muster_small_job_wait (&job, MUSTER_WAIT_FOREVER, NULL);
 
   MUSTER_EXPECT_TRUE (session != NULL);
-  muster_job_diary_is (&job, "create");
+  muster_small_job_diary_is (&job, "create");
 }
 
 /* B002.71 [diff]: a clock whose wall is set forward and back all the time. */
@@ -392,14 +393,14 @@ test_mad_clock_init (G_GNUC_UNUSED TestMadClock *self)
 
 MUSTER_TEST (Wait, keeps_its_deadline_though_the_wall_clock_jumps)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   g_autoptr (TestMadClock) mad = g_object_new (TEST_TYPE_MAD_CLOCK, NULL);
   mad->clock = MUSTER_CLOCK (job.clock);
   MusterSessionManagerOptions options = {.ready_op = "ready", .clock = MUSTER_CLOCK (mad)};
   g_clear_object (&job.manager);
   job.manager = muster_session_manager_new (NULL, &options, NULL);
 
-  g_autoptr (MusterSession) session = muster_job_wait (&job, 7200 * MUSTER_SECOND, NULL);
+  g_autoptr (MusterSession) session = muster_small_job_wait (&job, 7200 * MUSTER_SECOND, NULL);
   g_clear_object (&job.manager);
 
   MUSTER_EXPECT_NULL (session);
@@ -412,36 +413,36 @@ MUSTER_TEST (Wait, keeps_its_deadline_though_the_wall_clock_jumps)
 static void
 chief_starts (gpointer job)
 {
-  muster_job_set_chief (job, MUSTER_CHIEF_INITIALISING, FALSE, TRUE, -1);
+  muster_small_job_set_chief (job, MUSTER_CHIEF_INITIALISING, FALSE, TRUE, -1);
 }
 
 static void
 chief_has_prepared (gpointer job)
 {
-  muster_job_initialise (job);
-  muster_job_set_chief (job, MUSTER_CHIEF_PREPARED, TRUE, TRUE, -1);
+  muster_small_job_initialise (job);
+  muster_small_job_set_chief (job, MUSTER_CHIEF_PREPARED, TRUE, TRUE, -1);
 }
 
 static void
 chief_ends_the_job (gpointer job)
 {
-  muster_job_set_chief (job, MUSTER_CHIEF_OVER, TRUE, FALSE, 20000);
+  muster_small_job_set_chief (job, MUSTER_CHIEF_OVER, TRUE, FALSE, 20000);
 }
 
 static void
-set_up_announcing (MusterJob *job)
+set_up_announcing (MusterSmallJob *job)
 {
-  muster_job_name_model (
+  muster_small_job_name_model (
       job, (MusterSessionManagerOptions){.task = "worker:3", .meta_graph = job->meta_graph});
   muster_fake_master_set_watchable (job->master);
 }
 
 MUSTER_TEST (Wait, says_that_no_chief_has_ever_registered)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   set_up_announcing (&job);
 
-  g_autoptr (MusterSession) session = muster_job_wait (&job, 600 * MUSTER_SECOND, NULL);
+  g_autoptr (MusterSession) session = muster_small_job_wait (&job, 600 * MUSTER_SECOND, NULL);
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_ASSERT_TRUE (job.error != NULL);
@@ -460,13 +461,13 @@ MUSTER_TEST (Wait, says_that_no_chief_has_ever_registered)
 
 MUSTER_TEST (Wait, says_what_the_chief_was_doing_and_for_how_long)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   set_up_announcing (&job);
-  muster_job_initialise (&job);
+  muster_small_job_initialise (&job);
   muster_fake_clock_at (job.clock, 60 * MUSTER_SECOND, chief_starts, &job);
   muster_fake_master_op_reports (job.master, "gate", "x", NULL);
 
-  g_autoptr (MusterSession) session = muster_job_wait (&job, 600 * MUSTER_SECOND, NULL);
+  g_autoptr (MusterSession) session = muster_small_job_wait (&job, 600 * MUSTER_SECOND, NULL);
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_ASSERT_TRUE (job.error != NULL);
@@ -479,13 +480,13 @@ MUSTER_TEST (Wait, says_what_the_chief_was_doing_and_for_how_long)
 /* diff 7: the variables have their values, but the chief's init function still runs */
 MUSTER_TEST (Wait, waits_until_the_chief_has_prepared_the_model)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   set_up_announcing (&job);
-  muster_job_initialise (&job);
+  muster_small_job_initialise (&job);
   chief_starts (&job);
   muster_fake_clock_at (job.clock, 60 * MUSTER_SECOND, chief_has_prepared, &job);
 
-  g_autoptr (MusterSession) session = muster_job_wait (&job, 600 * MUSTER_SECOND, NULL);
+  g_autoptr (MusterSession) session = muster_small_job_wait (&job, 600 * MUSTER_SECOND, NULL);
 
   MUSTER_EXPECT_NO_ERROR (job.error);
   MUSTER_EXPECT_TRUE (session != NULL);
@@ -500,13 +501,13 @@ MUSTER_TEST (Wait, leaves_a_job_that_is_over)
   const gint64 timeouts_us[] = {MUSTER_WAIT_FOREVER, 0};
 
   for (gsize i = 0; i < G_N_ELEMENTS (timeouts_us); i++) {
-    g_auto (MusterJob) job = muster_job_new ();
+    g_auto (MusterSmallJob) job = muster_small_job_new ();
     MUSTER_TRACE ("timeout %u", (guint)i);
     set_up_announcing (&job);
     chief_ends_the_job (&job);
-    muster_job_initialise (&job);
+    muster_small_job_initialise (&job);
     muster_fake_clock_pass (job.clock, 192 * MUSTER_SECOND);
-    g_autoptr (MusterSession) session = muster_job_wait (&job, timeouts_us[i], NULL);
+    g_autoptr (MusterSession) session = muster_small_job_wait (&job, timeouts_us[i], NULL);
     MUSTER_EXPECT_NULL (session);
     MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_OUT_OF_RANGE);
     MUSTER_ASSERT_TRUE (job.error != NULL);
@@ -523,13 +524,13 @@ MUSTER_TEST (Wait, leaves_a_job_that_is_over)
 /* An op that is out of range has nothing to do with the job's end. */
 MUSTER_TEST (Wait, takes_no_other_error_for_the_end_of_the_job)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   set_up_announcing (&job);
   chief_has_prepared (&job);
   muster_fake_master_fail (job.master, "local_init", 1, 1, MUSTER_ERROR_OUT_OF_RANGE,
                            "queue ended");
 
-  g_autoptr (MusterSession) session = muster_job_wait (&job, 600 * MUSTER_SECOND, NULL);
+  g_autoptr (MusterSession) session = muster_small_job_wait (&job, 600 * MUSTER_SECOND, NULL);
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_EQ ((int)job.report.outcome, (int)MUSTER_OUTCOME_FAILED);
@@ -546,14 +547,14 @@ keep_chief (G_GNUC_UNUSED const char *message, G_GNUC_UNUSED const MusterTurn *t
 
 MUSTER_TEST (Wait, tells_what_the_chief_does_as_reasons)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   g_autoptr (GString) told = g_string_new (NULL);
   set_up_announcing (&job);
   muster_session_manager_set_progress (job.manager, keep_chief, told);
   muster_fake_clock_at (job.clock, 30 * MUSTER_SECOND, chief_starts, &job);
   muster_fake_clock_at (job.clock, 60 * MUSTER_SECOND, chief_has_prepared, &job);
 
-  g_autoptr (MusterSession) session = muster_job_wait (&job, 600 * MUSTER_SECOND, NULL);
+  g_autoptr (MusterSession) session = muster_small_job_wait (&job, 600 * MUSTER_SECOND, NULL);
 
   MUSTER_EXPECT_NO_ERROR (job.error);
   MUSTER_EXPECT_TRUE (g_str_has_prefix (told->str, "never-registered|initialising|"));
@@ -561,13 +562,13 @@ MUSTER_TEST (Wait, tells_what_the_chief_does_as_reasons)
 
 MUSTER_TEST (Wait, tells_of_a_graph_that_differs)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   set_up_announcing (&job);
   chief_starts (&job);
-  muster_job_set_chief (&job, MUSTER_CHIEF_PREPARED, TRUE, TRUE, -1);
+  muster_small_job_set_chief (&job, MUSTER_CHIEF_PREPARED, TRUE, TRUE, -1);
   muster_fake_master_set_graph_difference (job.master, "node 'w' is missing there");
 
-  g_autoptr (MusterSession) session = muster_job_wait (&job, 60 * MUSTER_SECOND, NULL);
+  g_autoptr (MusterSession) session = muster_small_job_wait (&job, 60 * MUSTER_SECOND, NULL);
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_ASSERT_TRUE (job.error != NULL);
@@ -578,7 +579,7 @@ MUSTER_TEST (Wait, tells_of_a_graph_that_differs)
 static void
 master_goes (gpointer user_data)
 {
-  MusterJob *job = user_data;
+  MusterSmallJob *job = user_data;
 
   muster_fake_master_restart (job->master);
   muster_fake_master_fail (job->master, "create", 2, G_MAXUINT, MUSTER_ERROR_UNAVAILABLE,
@@ -587,10 +588,10 @@ master_goes (gpointer user_data)
 
 MUSTER_TEST (Wait, remembers_why_it_waited_though_the_master_has_gone_since)
 {
-  g_auto (MusterJob) job = muster_job_new ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
   muster_fake_clock_at (job.clock, 30 * MUSTER_SECOND, master_goes, &job);
 
-  g_autoptr (MusterSession) session = muster_job_wait (&job, 60 * MUSTER_SECOND, NULL);
+  g_autoptr (MusterSession) session = muster_small_job_wait (&job, 60 * MUSTER_SECOND, NULL);
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_ASSERT_TRUE (job.error != NULL);
@@ -601,10 +602,10 @@ MUSTER_TEST (Wait, remembers_why_it_waited_though_the_master_has_gone_since)
 
 MUSTER_TEST (Wait, reports_the_last_reason_and_every_stretch)
 {
-  g_auto (MusterJob) job = muster_job_new ();
-  muster_fake_clock_at (job.clock, 10 * MUSTER_SECOND, muster_job_restart_master, &job);
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  muster_fake_clock_at (job.clock, 10 * MUSTER_SECOND, muster_small_job_restart_master, &job);
 
-  g_autoptr (MusterSession) session = muster_job_wait (&job, 60 * MUSTER_SECOND, NULL);
+  g_autoptr (MusterSession) session = muster_small_job_wait (&job, 60 * MUSTER_SECOND, NULL);
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_EQ (job.report.retries[MUSTER_FAILURE_LOST_SESSION], 1u);

@@ -5,8 +5,8 @@
 
 G_BEGIN_DECLS
 
-/* MusterFit is how a checkpoint compares with what a graph restores, as data: text and JSON are
- * drawn from it. A plain struct; clear it. */
+/* MusterCheckpointFit is how a checkpoint compares with what a graph restores, as data: text and
+ * JSON are drawn from it. A plain struct; clear it. */
 
 typedef enum {
   MUSTER_MISFIT_MISSING,    /* the checkpoint lacks it */
@@ -33,15 +33,16 @@ typedef struct {
   guint n_faults;  /* of the misfits */
   guint64 bytes;   /* of what fits */
   gboolean object_based; /* TensorFlow 2's: it is read by the variables' own names */
-} MusterFit;
+} MusterCheckpointFit;
 
-void muster_fit_clear (MusterFit *self);
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterFit, muster_fit_clear)
+void muster_checkpoint_fit_clear (MusterCheckpointFit *self);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterCheckpointFit, muster_checkpoint_fit_clear)
 
 /* Compares, from the index alone. options are nullable. FALSE only where the checkpoint can't be
  * read or the graph or options are wrong: a misfit is a result. */
 gboolean muster_saver_fit (MusterSaver *self, const char *prefix,
-                           const MusterRestoreOptions *options, MusterFit *fit, GError **error);
+                           const MusterRestoreOptions *options, MusterCheckpointFit *fit,
+                           GError **error);
 
 /* "missing", "unexpected", "shape", "dtype" */
 const char *muster_misfit_kind_name (MusterMisfitKind kind);
@@ -51,6 +52,6 @@ char *muster_misfit_to_text (const MusterMisfit *self);
 
 /* The faults, each a line "\n  NAME  TEXT", the texts below one another; "" for none. After a
  * thousand it only counts them. (transfer full) */
-char *muster_fit_faults_to_text (const MusterFit *self);
+char *muster_checkpoint_fit_faults_to_text (const MusterCheckpointFit *self);
 
 G_END_DECLS

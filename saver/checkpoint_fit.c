@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bundle/slice.h"
-#include "saver/fit_private.h"
+#include "saver/checkpoint_fit_private.h"
 #include "saver/nearest_private.h"
 
 #include <string.h>
@@ -24,7 +24,7 @@ misfit_clear (gpointer data)
 }
 
 void
-muster_fit_clear (MusterFit *self)
+muster_checkpoint_fit_clear (MusterCheckpointFit *self)
 {
   g_clear_pointer (&self->misfits, g_array_unref);
 }
@@ -33,7 +33,7 @@ void
 muster_match_clear (MusterMatch *self)
 {
   g_clear_pointer (&self->entries, g_free);
-  muster_fit_clear (&self->fit);
+  muster_checkpoint_fit_clear (&self->fit);
   g_clear_pointer (&self->object_names, muster_object_names_free);
   g_clear_pointer (&self->names, g_hash_table_unref);
   g_clear_pointer (&self->reader, muster_bundle_reader_unref);
@@ -117,7 +117,7 @@ copy_shape (int n_dims, const gint64 *dims)
 }
 
 static void
-add_misfit (MusterFit *fit, MusterMisfit misfit)
+add_misfit (MusterCheckpointFit *fit, MusterMisfit misfit)
 {
   fit->n_faults += misfit.is_fault ? 1 : 0;
   g_array_append_val (fit->misfits, misfit);
@@ -347,7 +347,7 @@ muster_match_make (MusterMatch *self, MusterSaver *saver, const char *prefix,
 
 gboolean
 muster_saver_fit (MusterSaver *self, const char *prefix, const MusterRestoreOptions *options,
-                  MusterFit *fit, GError **error)
+                  MusterCheckpointFit *fit, GError **error)
 {
   g_auto (MusterMatch) match = {0};
 
@@ -358,7 +358,7 @@ muster_saver_fit (MusterSaver *self, const char *prefix, const MusterRestoreOpti
   else if (!muster_match_make (&match, self, prefix, options ? options : &plain_options, error))
     return FALSE;
   *fit = match.fit;
-  match.fit = (MusterFit){0};
+  match.fit = (MusterCheckpointFit){0};
 
   return TRUE;
 }
@@ -407,7 +407,7 @@ muster_misfit_to_text (const MusterMisfit *self)
 }
 
 char *
-muster_fit_faults_to_text (const MusterFit *self)
+muster_checkpoint_fit_faults_to_text (const MusterCheckpointFit *self)
 {
   GString *text = g_string_new (NULL);
   guint n_lines = 0;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "bundle/object_graph.h"
-#include "saver/fit.h"
+#include "saver/checkpoint_fit.h"
 #include "saver/restore_plan_private.h"
 #include "saver/saver_private.h"
 
@@ -15,7 +15,7 @@ typedef struct {
   GHashTable *names;                 /* (owned) (nullable) a set: the names wanted, once needed */
   MusterObjectNames *object_names;   /* (owned) (nullable) */
   const MusterBundleEntry **entries; /* (owned) by wanted: it in the file, NULL: it isn't there */
-  MusterFit fit;                     /* (owned) */
+  MusterCheckpointFit fit;           /* (owned) */
   gboolean is_plain;                 /* the graph's restore op does all of it */
 } MusterMatch;
 
