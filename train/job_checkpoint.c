@@ -483,6 +483,18 @@ muster_job_checkpoint_accessible (MusterJobCheckpoint *self, gint64 epoch, gbool
   return TRUE;
 }
 
+gboolean
+muster_job_checkpoint_lacks_directory (MusterJobCheckpoint *self)
+{
+  g_autoptr (GError) failure = NULL;
+
+  if (!*self->directory)
+    return FALSE;
+  g_auto (GStrv) names = muster_storage_list (self->storage, self->directory, &failure);
+
+  return !names && g_error_matches (failure, G_FILE_ERROR, G_FILE_ERROR_NOENT);
+}
+
 static void
 muster_job_checkpoint_finalize (GObject *object)
 {

@@ -51,6 +51,9 @@ typedef struct {
 gboolean muster_job_checkpoint_know_nodes (MusterJobCheckpoint *self, const char *const *nodes,
                                            GError **error);
 
+/* TRUE where the directory that it saves in isn't there, so that no save can succeed. */
+gboolean muster_job_checkpoint_lacks_directory (MusterJobCheckpoint *self);
+
 /* job_checkpoint_tasks.c: the functions of tasks, and a task around one of them. */
 gboolean muster_job_errand_list (MusterClusterNode *node, gint64 deadline_us,
                                  GCancellable *cancellable, gpointer errand, GError **error);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/job_runner.h"
 
+#include "train/job_checkpoint_private.h"
+
 /* --- upload builders --- */
 
 G_DEFINE_TYPE (MusterJobUploadBuilder, muster_job_upload_builder, G_TYPE_OBJECT)
@@ -240,6 +242,16 @@ check_before (MusterJobRunner *self, GError **error)
   return FALSE;
 }
 
+/* Each save will fail, and training goes on: that is to be seen at once, not after a night. */
+static void
+warn_of_no_directory (MusterJobRunner *self)
+{
+  if (self->checkpoint && muster_job_checkpoint_lacks_directory (self->checkpoint))
+    g_warning (
+        "The checkpoint directory '%s' doesn't exist, and isn't made: no epoch will be saved",
+        self->checkpoint->directory);
+}
+
 static gboolean
 begin (Training *self, gint64 resume_epoch, GError **error)
 {
@@ -354,6 +366,7 @@ muster_job_runner_train (MusterJobRunner *self, MusterCluster *cluster, gint64 *
        !muster_job_checkpoint_resume_epoch (self->checkpoint, self->resume_epoch, &resume_epoch,
                                             &finished, error)))
     return FALSE;
+  warn_of_no_directory (self);
   if (!begin (&training, resume_epoch, error))
     return FALSE;
   gint64 epoch = MAX (resume_epoch, 0);
