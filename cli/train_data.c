@@ -2,6 +2,7 @@
 #include "cli/train_data.h"
 
 #include "base/error.h"
+#include "cli/cli.h"
 #include "graph/graph_nodes.h"
 #include "train/npy.h"
 
@@ -16,19 +17,6 @@ muster_train_data_clear (MusterTrainData *self)
     muster_tensor_unref (self->arrays[i]);
   g_clear_pointer (&self->arrays, g_free);
   g_clear_pointer (&self->feeds, g_strfreev);
-}
-
-static gboolean wrong (GError **error, const char *format, ...) G_GNUC_PRINTF (2, 3);
-
-static gboolean
-wrong (GError **error, const char *format, ...)
-{
-  va_list arguments;
-  va_start (arguments, format);
-  g_autofree char *text = g_strdup_vprintf (format, arguments);
-  va_end (arguments);
-  g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, text);
-  return FALSE;
 }
 
 /* --- rows --- */
@@ -47,18 +35,20 @@ muster_cli_rows (MusterTensor *array, const char *rows, GError **error)
   gint64 dims[MUSTER_MAX_DIMS], first, end;
   g_auto (GStrv) bounds = g_strsplit (rows, ":", 3);
   if (n_dims == 0 || muster_tensor_dtype (array) == MUSTER_STRING) {
-    wrong (error, "it has no rows");
+    muster_cli_wrong (error, "it has no rows");
     return NULL;
   }
   memcpy (dims, muster_tensor_dims (array), (gsize)n_dims * sizeof *dims);
   if (g_strv_length (bounds) != 2 || !read_bound (bounds[0], 0, &first) ||
       !read_bound (bounds[1], dims[0], &end)) {
-    wrong (error, "--rows='%s' isn't FIRST:END, as in --rows=0:1500 or --rows=1500:", rows);
+    muster_cli_wrong (error,
+                      "--rows='%s' isn't FIRST:END, as in --rows=0:1500 or --rows=1500:", rows);
     return NULL;
   }
   if (first >= end || end > dims[0]) {
-    wrong (error, "--rows=%s: of %" G_GINT64_FORMAT " rows that leaves none, or asks for more",
-           rows, dims[0]);
+    muster_cli_wrong (error,
+                      "--rows=%s: of %" G_GINT64_FORMAT " rows that leaves none, or asks for more",
+                      rows, dims[0]);
     return NULL;
   }
   const gsize size = muster_tensor_n_bytes (array) / (gsize)dims[0];
@@ -101,10 +91,10 @@ check_batch (MusterTrainData *self, const char *feed, gint64 rows, GError **erro
   if (self->batch_size == 0)
     self->batch_size = rows;
   return self->batch_size == rows ||
-         wrong (error,
-                "--batch-size=%" G_GINT64_FORMAT ": the graph's '%s' takes %" G_GINT64_FORMAT
-                " rows at a time",
-                self->batch_size, feed, rows);
+         muster_cli_wrong (error,
+                           "--batch-size=%" G_GINT64_FORMAT
+                           ": the graph's '%s' takes %" G_GINT64_FORMAT " rows at a time",
+                           self->batch_size, feed, rows);
 }
 
 static gboolean
@@ -116,19 +106,19 @@ check_fit (MusterTrainData *self, const Tensorflow__NodeDef *node, const char *a
   const gint64 *dims = muster_tensor_dims (array);
   const MusterDType dtype = muster_node_dtype (node, "dtype", MUSTER_INVALID);
   if (dtype != MUSTER_INVALID && dtype != muster_tensor_dtype (array))
-    return wrong (error,
-                  "--feed=%s: it holds %s, and the graph's '%s' is %s: save "
-                  "a.astype (numpy.%s) in its place",
-                  argument, numpy_name (muster_tensor_dtype (array)), feed, numpy_name (dtype),
-                  numpy_name (dtype));
+    return muster_cli_wrong (error,
+                             "--feed=%s: it holds %s, and the graph's '%s' is %s: save "
+                             "a.astype (numpy.%s) in its place",
+                             argument, numpy_name (muster_tensor_dtype (array)), feed,
+                             numpy_name (dtype), numpy_name (dtype));
   const int rank = muster_node_shape (node, "shape", wanted, MUSTER_MAX_DIMS);
   gboolean fits = rank <= 0 || rank == n_dims; /* 0: unknown, as TensorFlow once wrote it */
   for (int i = 1; fits && i < rank; i++)
     fits = wanted[i] < 0 || wanted[i] == dims[i];
   if (!fits) {
     g_autofree char *has = shape_text (n_dims, dims), *wants = shape_text (rank, wanted);
-    return wrong (error, "--feed=%s: it has the shape %s, and the graph's '%s' is %s", argument,
-                  has, feed, wants);
+    return muster_cli_wrong (error, "--feed=%s: it has the shape %s, and the graph's '%s' is %s",
+                             argument, has, feed, wants);
   }
   return rank <= 0 || check_batch (self, feed, wanted[0], error);
 }
@@ -137,13 +127,14 @@ static gboolean
 check_rows (MusterTrainData *self, const char *argument, const MusterTensor *array, GError **error)
 {
   if (muster_tensor_n_dims (array) == 0 || muster_tensor_dims (array)[0] == 0)
-    return wrong (error, "--feed=%s: it has no rows", argument);
+    return muster_cli_wrong (error, "--feed=%s: it has no rows", argument);
   const gint64 n = muster_tensor_dims (array)[0];
   if (self->n_feeds > 0 && n != self->n_rows)
-    return wrong (error,
-                  "--feed=%s: it has %" G_GINT64_FORMAT " rows, and that of '%s' %" G_GINT64_FORMAT
-                  ": each row is one example, so all need as many",
-                  argument, n, self->feeds[0], self->n_rows);
+    return muster_cli_wrong (error,
+                             "--feed=%s: it has %" G_GINT64_FORMAT
+                             " rows, and that of '%s' %" G_GINT64_FORMAT
+                             ": each row is one example, so all need as many",
+                             argument, n, self->feeds[0], self->n_rows);
   self->n_rows = n;
   return TRUE;
 }
@@ -164,16 +155,16 @@ add_feed (MusterTrainData *self, MusterGraph *graph, const char *argument, const
 {
   const char *equals = strchr (argument, '=');
   if (equals == NULL || equals == argument || equals[1] == '\0')
-    return wrong (error, "--feed='%s' isn't NAME=FILE.npy", argument);
+    return muster_cli_wrong (error, "--feed='%s' isn't NAME=FILE.npy", argument);
   g_autofree char *name = g_strndup (argument, (gsize)(equals - argument));
   g_autofree char *op = NULL;
   const int output = muster_graph_split_input (name, &op);
   g_autofree char *feed = g_strdup_printf ("%s:%d", op, output);
   const Tensorflow__NodeDef *node = muster_graph_find_node (graph, op);
   if (node == NULL || output < 0)
-    return wrong (error, "--feed=%s: the graph has no '%s' to feed", argument, name);
+    return muster_cli_wrong (error, "--feed=%s: the graph has no '%s' to feed", argument, name);
   if (is_fed (self, feed))
-    return wrong (error, "--feed=%s: '%s' is fed twice", argument, feed);
+    return muster_cli_wrong (error, "--feed=%s: '%s' is fed twice", argument, feed);
   g_autoptr (MusterTensor) whole = muster_npy_load (equals + 1 + (equals[1] == '@'), error);
   g_autoptr (MusterTensor) array = whole == NULL  ? NULL
                                    : rows == NULL ? muster_tensor_ref (whole)
@@ -216,8 +207,8 @@ check_all_fed (const MusterTrainData *self, MusterScaffold *scaffold, GError **e
     if (is_fed (self, feed))
       continue;
     if (strcmp (node->op, "Placeholder") == 0)
-      return wrong (error, "training needs '%s', which nothing feeds: give --feed=%s=FILE.npy",
-                    feed, feed);
+      return muster_cli_wrong (
+          error, "training needs '%s', which nothing feeds: give --feed=%s=FILE.npy", feed, feed);
     for (gsize i = 0; i < node->n_input; i++) {
       int output;
       next = muster_graph_input (graph, at, i, &output);
@@ -246,6 +237,7 @@ muster_train_data_read (MusterTrainData *self, MusterScaffold *scaffold, char **
   if (self->batch_size == 0)
     self->batch_size = n == 0 ? 0 : MIN (DEFAULT_BATCH, self->n_rows);
   return n == 0 || self->batch_size <= self->n_rows ||
-         wrong (error, "--batch-size=%" G_GINT64_FORMAT ": the data has %" G_GINT64_FORMAT " rows",
-                self->batch_size, self->n_rows);
+         muster_cli_wrong (
+             error, "--batch-size=%" G_GINT64_FORMAT ": the data has %" G_GINT64_FORMAT " rows",
+             self->batch_size, self->n_rows);
 }

@@ -2,6 +2,7 @@
 #include "cli/train_role.h"
 
 #include "base/error.h"
+#include "cli/cli.h"
 
 #include <json-glib/json-glib.h>
 #include <string.h>
@@ -34,19 +35,6 @@ muster_train_role_clear (MusterTrainRole *self)
 {
   g_clear_pointer (&self->task, g_free);
   g_clear_pointer (&self->master, g_free);
-}
-
-static gboolean wrong (GError **error, const char *format, ...) G_GNUC_PRINTF (2, 3);
-
-static gboolean
-wrong (GError **error, const char *format, ...)
-{
-  va_list arguments;
-  va_start (arguments, format);
-  g_autofree char *text = g_strdup_vprintf (format, arguments);
-  va_end (arguments);
-  g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, text);
-  return FALSE;
 }
 
 /* --- TF_CONFIG --- */
@@ -116,7 +104,8 @@ read_job (JsonObject *cluster, const char *job, guint *n, const char **first, GE
       *first = json_node_get_string (item);
   }
   if (list == NULL)
-    return wrong (error, "TF_CONFIG: \"%s\" in \"cluster\" is no list of \"HOST:PORT\"", job);
+    return muster_cli_wrong (error, "TF_CONFIG: \"%s\" in \"cluster\" is no list of \"HOST:PORT\"",
+                             job);
   *n = json_array_get_length (list);
   return TRUE;
 }
@@ -135,7 +124,7 @@ read_cluster (Config *self, JsonObject *root, GError **error)
   const char *chief, *master, *worker, *ps, *session = string_in (root, "session_master");
   guint n_masters, n_ps;
   if (cluster == NULL && json_object_has_member (root, "cluster"))
-    return wrong (error, "TF_CONFIG: \"cluster\" is no object: write it " EXAMPLE);
+    return muster_cli_wrong (error, "TF_CONFIG: \"cluster\" is no object: write it " EXAMPLE);
   if (!read_job (cluster, "chief", &self->n_chiefs, &chief, error) ||
       !read_job (cluster, "master", &n_masters, &master, error) ||
       !read_job (cluster, "worker", &self->n_workers, &worker, error) ||
@@ -154,23 +143,25 @@ read_config (Config *self, const char *text, GError **error)
   g_autoptr (JsonParser) parser = json_parser_new ();
   g_autoptr (GError) malformed = NULL;
   if (!is_flat (text))
-    return wrong (error, "TF_CONFIG is nested deeper than %d: write it " EXAMPLE, MOST_NESTING);
+    return muster_cli_wrong (error, "TF_CONFIG is nested deeper than %d: write it " EXAMPLE,
+                             MOST_NESTING);
   if (!json_parser_load_from_data (parser, text, -1, &malformed))
-    return wrong (error, "TF_CONFIG is no JSON (%s): write it " EXAMPLE, malformed->message);
+    return muster_cli_wrong (error, "TF_CONFIG is no JSON (%s): write it " EXAMPLE,
+                             malformed->message);
   JsonNode *node = json_parser_get_root (parser);
   if (node == NULL || !JSON_NODE_HOLDS_OBJECT (node))
-    return wrong (error, "TF_CONFIG is no JSON object: write it " EXAMPLE);
+    return muster_cli_wrong (error, "TF_CONFIG is no JSON object: write it " EXAMPLE);
   JsonObject *root = json_node_get_object (node), *task = object_in (root, "task");
   const char *type = task == NULL ? NULL : string_in (task, "type");
   if (task == NULL && json_object_has_member (root, "task"))
-    return wrong (error, "TF_CONFIG: \"task\" is no object: write it " EXAMPLE);
+    return muster_cli_wrong (error, "TF_CONFIG: \"task\" is no object: write it " EXAMPLE);
   if (task != NULL && type == NULL)
-    return wrong (error, "TF_CONFIG: \"task\" has no \"type\": write it " EXAMPLE);
+    return muster_cli_wrong (error, "TF_CONFIG: \"task\" has no \"type\": write it " EXAMPLE);
   self->type = g_strdup (task == NULL ? "" : type);
   self->index =
       task == NULL || !json_object_has_member (task, "index") ? 0 : number_in (task, "index");
   if (self->index < 0 || self->index > MOST_TASKS)
-    return wrong (error, "TF_CONFIG: \"index\" in \"task\" is no number of a task");
+    return muster_cli_wrong (error, "TF_CONFIG: \"index\" in \"task\" is no number of a task");
   return read_cluster (self, root, error);
 }
 
@@ -184,17 +175,20 @@ take_config (MusterTrainRole *self, const Config *config, GError **error)
   if (*config->type == '\0')
     return TRUE; /* no task: it is alone */
   if (!is_chief && strcmp (config->type, "worker") != 0)
-    return wrong (error,
-                  "TF_CONFIG: this task is '%s:%" G_GINT64_FORMAT "': train runs the chief and "
-                  "workers; `muster serve` serves where the variables live",
-                  config->type, i);
+    return muster_cli_wrong (error,
+                             "TF_CONFIG: this task is '%s:%" G_GINT64_FORMAT
+                             "': train runs the chief and "
+                             "workers; `muster serve` serves where the variables live",
+                             config->type, i);
   if (i >= (is_chief ? config->n_chiefs : config->n_workers))
-    return wrong (error,
-                  "TF_CONFIG: this task is %s:%" G_GINT64_FORMAT ", but the cluster has %u of that "
-                  "name",
-                  config->type, i, is_chief ? config->n_chiefs : config->n_workers);
+    return muster_cli_wrong (error,
+                             "TF_CONFIG: this task is %s:%" G_GINT64_FORMAT
+                             ", but the cluster has %u of that "
+                             "name",
+                             config->type, i, is_chief ? config->n_chiefs : config->n_workers);
   if (is_chief && i > 0)
-    return wrong (error, "TF_CONFIG: a job has one chief, and this is chief:%" G_GINT64_FORMAT, i);
+    return muster_cli_wrong (
+        error, "TF_CONFIG: a job has one chief, and this is chief:%" G_GINT64_FORMAT, i);
   self->index = (guint)i + (is_chief ? 0 : config->n_chiefs);
   self->is_worker = self->index > 0;
   g_free (self->task);
@@ -212,13 +206,13 @@ take_task (MusterTrainRole *self, const char *task, GError **error)
   if (strcmp (task, "chief") != 0 && strcmp (task, "chief:0") != 0 &&
       !(is_worker &&
         g_ascii_string_to_unsigned (task + strlen ("worker:"), 10, 0, MOST_TASKS, &number, NULL)))
-    return wrong (error, "--task='%s' is neither chief:0 nor worker:N, N from 0", task);
+    return muster_cli_wrong (error, "--task='%s' is neither chief:0 nor worker:N, N from 0", task);
   self->is_worker = is_worker;
   self->index = is_worker ? (guint)number + 1 : 0;
   if (self->index >= self->n_tasks)
-    return wrong (error,
-                  "--task=%s needs --tasks=%u or more: the chief is one, worker:0 the second", task,
-                  self->index + 1);
+    return muster_cli_wrong (
+        error, "--task=%s needs --tasks=%u or more: the chief is one, worker:0 the second", task,
+        self->index + 1);
   g_free (self->task);
   self->task = g_strdup (is_worker ? task : "chief:0");
   return TRUE;
@@ -231,7 +225,8 @@ muster_train_role_read (MusterTrainRole *self, const char *task, int n_tasks, co
   g_auto (Config) config = {0};
   g_auto (MusterTrainRole) role = {.n_tasks = 1, .task = g_strdup ("chief:0")};
   if (n_tasks < 0 || n_tasks > MOST_TASKS)
-    return wrong (error, "--tasks=%d: give the number of chief and workers together", n_tasks);
+    return muster_cli_wrong (error, "--tasks=%d: give the number of chief and workers together",
+                             n_tasks);
   if (tf_config != NULL && *tf_config != '\0' &&
       (!read_config (&config, tf_config, error) ||
        (task == NULL && !take_config (&role, &config, error))))
@@ -244,7 +239,8 @@ muster_train_role_read (MusterTrainRole *self, const char *task, int n_tasks, co
   } else if (n_tasks > 0) {
     role.n_tasks = (guint)n_tasks;
     if (role.index >= role.n_tasks)
-      return wrong (error, "--tasks=%d: this is task %u of TF_CONFIG", n_tasks, role.index + 1);
+      return muster_cli_wrong (error, "--tasks=%d: this is task %u of TF_CONFIG", n_tasks,
+                               role.index + 1);
   }
   if (master != NULL) {
     g_free (role.master);
