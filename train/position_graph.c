@@ -441,7 +441,7 @@ MusterMetaGraph *
 muster_position_add (MusterMetaGraph *meta_graph, guint n_tasks, GError **error)
 {
   g_autofree char *train_op = NULL;
-  gssize at;
+  gssize at = -1;
 
   if (!check_wanted (meta_graph, n_tasks, &train_op, &at, error))
     return NULL;
