@@ -43,6 +43,16 @@ left_text (const MusterTrainingState *state)
   return g_strdup_printf (", %s left", left);
 }
 
+/* Who has nothing left to do itself. */
+static char *
+awaits_text (const MusterTrainingState *state)
+{
+  if (state->awaits == NULL)
+    return g_strdup ("");
+  g_autofree char *idle = muster_rows_seconds (state->awaits_us);
+  return g_strdup_printf (", waiting for %s: no batch for %s", state->awaits, idle);
+}
+
 /* What has no room any more is left out. */
 static void
 append_if_fits (GString *text, const char *more, guint room)
@@ -60,12 +70,14 @@ numbers_of (const MusterTrainingState *state, guint room)
   if (state->until_step < G_MAXINT64)
     g_string_append_printf (text, " of %" G_GINT64_FORMAT, state->until_step);
   g_autofree char *rate = rate_text (state->steps_per_second), *left = left_text (state);
+  g_autofree char *awaits = awaits_text (state);
   g_autofree char *loss =
       isnan (state->loss) ? g_strdup ("") : g_strdup_printf (", loss %.4g", state->loss);
   g_autofree char *durable =
       state->durable_step < 0
           ? g_strdup ("")
           : g_strdup_printf (", durable %" G_GINT64_FORMAT, state->durable_step);
+  append_if_fits (text, awaits, room);
   append_if_fits (text, rate, room);
   append_if_fits (text, loss, room);
   append_if_fits (text, left, room);

@@ -80,6 +80,9 @@ add_state (JsonBuilder *builder, const MusterTrainingState *state)
   add_number (builder, "seconds_left",
               state->left_us < 0 ? NAN : (double)state->left_us / MUSTER_SECOND);
   muster_json_add_step (builder, "durable_step", state->durable_step);
+  muster_json_add_string (builder, "awaits", state->awaits);
+  add_number (builder, "awaits_seconds",
+              state->awaits == NULL ? NAN : (double)state->awaits_us / MUSTER_SECOND);
 }
 
 /* --- ready --- */
@@ -207,6 +210,7 @@ on_progress (const MusterTrainingState *state, gpointer user_data)
   if (self->is_drill && at_us - self->ready_us >= DRILL_AFTER_US)
     muster_preemption_drill (self->preemption);
   show_step (self, at_us);
+  self->state.awaits = NULL; /* it isn't kept */
   return TRUE;
 }
 
@@ -321,7 +325,7 @@ say_trained (MusterTrainShow *self, const MusterTrained *trained)
 }
 
 static MusterExit
-exit_of (MusterTrainShow *self, const MusterCliResult *result,
+exit_of (MusterTrainShow *self, const MusterCliResult *result, const MusterTrained *trained,
          const MusterPreemptionReport *preempted)
 {
   if (preempted->outcome == MUSTER_PREEMPTION_NOT_ASKED ||
@@ -330,8 +334,8 @@ exit_of (MusterTrainShow *self, const MusterCliResult *result,
     const MusterExit code = muster_cli_result_exit (result);
     return code == MUSTER_EXIT_NOT_READY && self->ready_us > 0 ? MUSTER_EXIT_FAILED : code;
   }
-  if (!preempted->is_drill)
-    return MUSTER_EXIT_PREEMPTED;
+  if (!preempted->is_drill) /* who had got there before it was told to go is done */
+    return result->error == NULL && trained->is_reached ? MUSTER_EXIT_DONE : MUSTER_EXIT_PREEMPTED;
   return preempted->outcome == MUSTER_PREEMPTION_SAVED ||
                  preempted->outcome == MUSTER_PREEMPTION_NO_SAVE
              ? MUSTER_EXIT_DONE
@@ -378,7 +382,7 @@ muster_train_show_end (MusterTrainShow *self, const MusterTrained *trained, cons
                                   .report = &trained->report,
                                   .error = error,
                                   .took_us = now_us () - self->made_us};
-  const MusterExit code = exit_of (self, &result, &preempted);
+  const MusterExit code = exit_of (self, &result, trained, &preempted);
   self->live = NULL;
   const gboolean is_told = preempted.outcome != MUSTER_PREEMPTION_NOT_ASKED &&
                            muster_preemption_explains (self->preemption, error);
@@ -390,7 +394,8 @@ muster_train_show_end (MusterTrainShow *self, const MusterTrained *trained, cons
   }
   if (is_json (self))
     print_end (self, &result, trained, &preempted, code);
-  else if (preempted.outcome != MUSTER_PREEMPTION_NOT_ASKED)
+  else if (preempted.outcome != MUSTER_PREEMPTION_NOT_ASKED &&
+           (code != MUSTER_EXIT_DONE || self->is_drill))
     say_preempted (self, &preempted);
   else if (error == NULL)
     say_trained (self, trained);

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "bundle/bundle_reader.h"
 #include "train/position_private.h"
+#include "train/run_context_private.h"
 
 #define DEFAULT_REST_US (60 * MUSTER_SECOND)
 #define FIRST_PAUSE_US  MUSTER_MILLISECOND
@@ -25,11 +26,17 @@ muster_position_state_clear (MusterPositionState *self)
   g_clear_pointer (&self->done, muster_tensor_unref);
 }
 
-static gboolean
-is_counts (const MusterTensor *tensor, guint n_tasks)
+gboolean
+muster_position_check_counts (const MusterTensor *tensor, guint n_tasks, GError **error)
 {
-  return muster_tensor_dtype (tensor) == MUSTER_INT64 && muster_tensor_n_dims (tensor) == 1 &&
-         muster_tensor_n_elements (tensor) == (gint64)n_tasks;
+  if (muster_tensor_dtype (tensor) == MUSTER_INT64 && muster_tensor_n_dims (tensor) == 1 &&
+      muster_tensor_n_elements (tensor) == (gint64)n_tasks)
+    return TRUE;
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
+               "Reading the tasks' positions: '%s' and '%s' don't hold %u numbers each",
+               MUSTER_POSITION_BEGUN, MUSTER_POSITION_DONE, n_tasks);
+
+  return FALSE;
 }
 
 gboolean
@@ -49,14 +56,14 @@ muster_position_read (MusterSession *session, guint n_tasks, MusterPositionState
   state->begun = fetched[0];
   state->done = fetched[1];
   g_autoptr (MusterTensor) hold = fetched[2];
-  if (is_counts (state->begun, n_tasks) && is_counts (state->done, n_tasks) &&
-      muster_tensor_dtype (hold) == MUSTER_INT64 && muster_tensor_n_elements (hold) == 1) {
-    state->hold = *(const gint64 *)muster_tensor_data (hold);
+  if (!muster_position_check_counts (state->begun, n_tasks, error) ||
+      !muster_position_check_counts (state->done, n_tasks, error))
+    return FALSE;
+  state->hold = muster_step_of (hold);
+  if (state->hold >= 0)
     return TRUE;
-  }
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
-               "Reading the tasks' positions: '%s' and '%s' don't hold %u numbers each",
-               MUSTER_POSITION_BEGUN, MUSTER_POSITION_DONE, n_tasks);
+               "Reading the tasks' positions: '%s' is no number", MUSTER_POSITION_HOLD);
 
   return FALSE;
 }

@@ -72,10 +72,12 @@ void muster_position_guard (MusterSaver *saver, MusterMetaGraph *meta_graph,
 /* --- a task's steps --- */
 
 typedef struct {
-  guint task;         /* below the number of tasks; no two processes are the same task at a time */
-  gboolean is_worker; /* a chief unless this is said: it lets the model go once it is prepared */
-  MusterMaster *master;     /* (nullable) what is reset for a step that was cut off; NULL: the hook
-                               fails (ABORTED) without */
+  guint task;       /* below the number of tasks; no two processes are the same task at a time */
+  const char *name; /* (nullable) its name, "worker:1", from which it knows the others'; NULL: task
+                       0 is chief:0, 1 worker:0 and so on */
+  gboolean is_worker;   /* a chief unless this is said: it lets the model go once it is prepared */
+  MusterMaster *master; /* (nullable) what is reset for a step that was cut off; NULL: the hook
+                           fails (ABORTED) without */
   MusterBatches *batches;   /* (nullable) NULL: who runs the step feeds it */
   const char *const *feeds; /* the tensors that the arrays of a batch are fed to */
   gsize n_feeds;
@@ -83,7 +85,8 @@ typedef struct {
   gint64 settle_us;   /* how long a step of a life before may still run; 0: 5 s */
   gint64 hold_us;     /* how long a task waits that is told to hold, before it goes on; 0: 60 s */
   gint64 others_us;   /* how long a task that has dealt its share waits while no task does a batch,
-                         before it fails (DEADLINE_EXCEEDED); 0: 30 minutes */
+                         before it fails (DEADLINE_EXCEEDED: it says which task to start again);
+                         0: 30 minutes */
   MusterClock *clock; /* NULL: the machine's */
 } MusterPositionOptions;
 
@@ -103,6 +106,18 @@ MusterHook *muster_position_hook_new (const MusterPositionOptions *options, GErr
 gboolean muster_position_run (MusterHook *self, MusterMonitoredSession *session,
                               const MusterStep *step, MusterTensor **fetched, gboolean *trained,
                               GError **error);
+
+/* Whom a task waits for that has dealt its share. */
+typedef struct {
+  const char *task; /* (not owned) the first that hasn't: "worker:1"; until the next run */
+  gint64 since_us;  /* the clock's instant since when it has been seen to do no batch */
+} MusterAwaited;
+
+/* FALSE where it waits for nobody. */
+gboolean muster_position_hook_awaits (MusterHook *self, MusterAwaited *awaited);
+
+/* TRUE once every batch of the job is known to be done. */
+gboolean muster_position_hook_is_over (MusterHook *self);
 
 /* How many batches the task has dealt, as the master counts; -1 before the first session. */
 gint64 muster_position_hook_position (MusterHook *self);

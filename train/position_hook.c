@@ -13,6 +13,8 @@
 #define RESET_US (60 * MUSTER_SECOND)
 /* How often a task that has nothing left to deal looks whether the others have. */
 #define LOOK_US (20 * MUSTER_MILLISECOND)
+/* A master that doesn't say within this time where the tasks are isn't waited for. */
+#define ANSWER_US (60 * MUSTER_SECOND)
 /* What it may take to tell the others of the end. */
 #define END_US (5 * MUSTER_SECOND)
 
@@ -37,6 +39,9 @@ struct _MusterPositionHook {
   guint done_at;         /* ENDING: where done is */
   gint64 n_done;         /* ENDING: by all tasks, when last looked at; -1 */
   gint64 given_up_us;    /* ENDING: unless that changes */
+  char *awaited;         /* (owned) (nullable) ENDING: the name of who is waited for */
+  gint64 awaited_done;   /* what that task has done … */
+  gint64 awaited_us;     /* … since this instant */
   gboolean has_ended;    /* all that was to be done is done */
 };
 
@@ -67,16 +72,20 @@ position_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
 
 /* --- where the task is --- */
 
+static gint64
+in_us (gint64 timeout_us)
+{
+  return muster_deadline_after (muster_clock_now_us (muster_system_clock ()), timeout_us);
+}
+
 /* What the step has left half done is everybody's: all begin anew from the last checkpoint. */
 static gboolean
 undo (MusterPositionHook *self, GError **error)
 {
   GError *failure = NULL;
-  gint64 now_us = muster_clock_now_us (muster_system_clock ());
 
-  if (self->options.master &&
-      !muster_master_reset (self->options.master, NULL, muster_deadline_after (now_us, RESET_US),
-                            NULL, &failure)) {
+  if (self->options.master && !muster_master_reset (self->options.master, NULL, in_us (RESET_US),
+                                                    self->stopped, &failure)) {
     g_propagate_prefixed_error (error, failure, "Resetting the master: ");
     return FALSE;
   }
@@ -101,13 +110,6 @@ refuse_cut (const MusterPositionState *state, guint task, GError **error)
                muster_position_done (state, task), task);
 
   return FALSE;
-}
-
-/* FALSE without an error: a stop was requested, which nothing here keeps from coming. */
-static gboolean
-pause_unless_stopped (MusterPositionHook *self, MusterPositionPause *pause, gint64 until_us)
-{
-  return muster_position_pause (pause, until_us, self->stopped, NULL);
 }
 
 /* A look at what the master says: what a task still waits for. */
@@ -139,10 +141,12 @@ end_wait (MusterPositionHook *self, MusterSession *session, const MusterPosition
   self->position = muster_position_done (state, self->options.task);
 
   return self->options.is_worker ||
-         muster_position_set_hold (session, MUSTER_POSITION_GO, MUSTER_WAIT_FOREVER, NULL, error);
+         muster_position_set_hold (session, MUSTER_POSITION_GO, in_us (ANSWER_US), self->stopped,
+                                   error);
 }
 
-/* Waits until the task's own last step has ended and nobody is told to hold; the chief says so. */
+/* Waits until the task's own last step has ended and nobody is told to hold; the chief says so. A
+ * stop that comes first cancels it. */
 static gboolean
 settle (MusterPositionHook *self, MusterSession *session, GError **error)
 {
@@ -153,14 +157,33 @@ settle (MusterPositionHook *self, MusterSession *session, GError **error)
   g_auto (MusterPositionState) state = {0};
 
   for (;;) {
-    if (!muster_position_read (session, self->n_tasks, &state, MUSTER_WAIT_FOREVER, NULL, error))
+    if (!muster_position_read (session, self->n_tasks, &state, in_us (ANSWER_US), self->stopped,
+                               error))
       return FALSE;
     Wait wait = judge (self, &state);
     gint64 until_us = wait == WAIT_FOR_HOLD ? held_us : settled_us;
-    if (wait == GO || muster_clock_now_us (self->clock) >= until_us ||
-        !pause_unless_stopped (self, &pause, until_us))
+    if (wait == GO || muster_clock_now_us (self->clock) >= until_us)
       return end_wait (self, session, &state, wait, error);
+    if (!muster_position_pause (&pause, until_us, self->stopped, error))
+      return FALSE;
   }
+}
+
+/* Until it may go on, or for its last step: who stops keeps no save waiting. */
+static gboolean
+wait_while_held (MusterPositionHook *self, MusterSession *session, GError **error)
+{
+  GError *failure = NULL;
+
+  if (settle (self, session, &failure))
+    return TRUE;
+  if (!g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_CANCELLED)) {
+    g_propagate_error (error, failure);
+    return FALSE;
+  }
+  g_error_free (failure);
+
+  return TRUE;
 }
 
 /* The job's batches are dealt, as far as they are this task's. */
@@ -181,6 +204,7 @@ position_after_create (MusterHook *hook, MusterSession *session, MusterCoordinat
   g_set_object (&self->stopped, muster_coordinator_cancellable (coordinator));
   self->is_held = FALSE;
   self->n_done = -1;
+  g_clear_pointer (&self->awaited, g_free);
   self->has_ended = FALSE;
 
   return settle (self, session, error);
@@ -234,7 +258,7 @@ feed_batch (MusterPositionHook *self, MusterRunContext *context)
 static gboolean
 begin_step (MusterPositionHook *self, MusterRunContext *context, GError **error)
 {
-  if (self->is_held && !settle (self, muster_run_context_session (context), error))
+  if (self->is_held && !wait_while_held (self, muster_run_context_session (context), error))
     return FALSE;
   self->is_held = FALSE;
   if (is_over (self)) {
@@ -269,28 +293,71 @@ position_before_run (MusterHook *hook, MusterRunContext *context, GError **error
   return TRUE;
 }
 
-static gint64
-sum (const MusterTensor *counts)
+/* As people call it: a cluster without a chief begins with worker:0. */
+static char *
+name_of (const MusterPositionHook *self, guint task)
 {
-  const gint64 *numbers = muster_tensor_data (counts);
-  gint64 total = 0;
+  g_autofree char *as_worker = g_strdup_printf ("worker:%u", self->options.task);
 
-  for (gint64 i = 0; i < muster_tensor_n_elements (counts); i++)
-    total += numbers[i];
+  if (g_strcmp0 (self->options.name, as_worker) == 0)
+    return g_strdup_printf ("worker:%u", task);
 
-  return total;
+  return task == 0 ? g_strdup ("chief:0") : g_strdup_printf ("worker:%u", task - 1);
+}
+
+/* The first task that hasn't dealt its share; where all have, it is the chief's to say so. */
+static guint
+find_awaited (const MusterPositionHook *self, const gint64 *done)
+{
+  for (guint i = 0; i < self->n_tasks; i++)
+    if (muster_position_batch (done[i], i, self->n_tasks) < self->options.n_batches)
+      return i;
+
+  return 0;
+}
+
+/* done is int64 [n_tasks], of which n_done is the sum. */
+static void
+note_others (MusterPositionHook *self, const gint64 *done, gint64 n_done, gint64 now_us)
+{
+  guint task = find_awaited (self, done);
+  g_autofree char *name = name_of (self, task);
+
+  if (g_strcmp0 (name, self->awaited) != 0 || done[task] != self->awaited_done)
+    self->awaited_us = now_us;
+  self->awaited_done = done[task];
+  g_free (self->awaited);
+  self->awaited = g_steal_pointer (&name);
+  if (n_done != self->n_done)
+    self->given_up_us = muster_deadline_after (now_us, self->options.others_us);
+  self->n_done = n_done;
 }
 
 static gboolean
 give_up (MusterPositionHook *self, GError **error)
 {
-  g_set_error (
-      error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
-      "Task %u has dealt its share, and no task has done a batch for long; %" G_GINT64_FORMAT
-      " of %" G_GINT64_FORMAT " are missing: are all tasks there?",
-      self->options.task, MAX (self->options.n_batches - self->n_done, 0), self->options.n_batches);
+  g_autofree char *name = name_of (self, self->options.task);
+  g_autofree char *waited = muster_format_duration (self->options.others_us);
+
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
+               "Task %s has dealt its share, and no task has done a batch for %s; %" G_GINT64_FORMAT
+               " of %" G_GINT64_FORMAT
+               " are missing: start task %s again, as it was started before",
+               name, waited, MAX (self->options.n_batches - self->n_done, 0),
+               self->options.n_batches, self->awaited);
 
   return FALSE;
+}
+
+static gint64
+sum (const gint64 *numbers, guint n)
+{
+  gint64 total = 0;
+
+  for (guint i = 0; i < n; i++)
+    total += numbers[i];
+
+  return total;
 }
 
 /* The chief ends when every task has done its share, the others when it says so: until then the
@@ -299,17 +366,20 @@ static gboolean
 look_for_end (MusterPositionHook *self, MusterRunContext *context, GError **error)
 {
   gint64 hold = muster_step_of (muster_run_context_value (context, self->held_at));
-  gint64 n_done = sum (muster_run_context_value (context, self->done_at));
+  const MusterTensor *counts = muster_run_context_value (context, self->done_at);
   gint64 now_us = muster_clock_now_us (self->clock);
 
+  if (!muster_position_check_counts (counts, self->n_tasks, error))
+    return FALSE;
+  const gint64 *done = muster_tensor_data (counts);
+  gint64 n_done = sum (done, self->n_tasks);
   if (self->options.is_worker ? hold == MUSTER_POSITION_OVER : n_done >= self->options.n_batches) {
     self->has_ended = TRUE;
+    g_clear_pointer (&self->awaited, g_free);
     muster_run_context_request_stop (context);
     return TRUE;
   }
-  if (n_done != self->n_done)
-    self->given_up_us = muster_deadline_after (now_us, self->options.others_us);
-  self->n_done = n_done;
+  note_others (self, done, n_done, now_us);
   if (now_us >= self->given_up_us)
     return give_up (self, error);
   (void)muster_clock_wait_until (self->clock, now_us + LOOK_US, self->stopped, NULL);
@@ -339,11 +409,9 @@ position_end (MusterHook *hook, MusterSession *session, G_GNUC_UNUSED GError **e
 {
   MusterPositionHook *self = MUSTER_POSITION_HOOK (hook);
   g_autoptr (GError) failure = NULL;
-  gint64 now_us = muster_clock_now_us (muster_system_clock ());
 
   if (self->options.is_worker || self->n_tasks == 1 || !self->has_ended ||
-      muster_position_set_hold (session, MUSTER_POSITION_OVER,
-                                muster_deadline_after (now_us, END_US), NULL, &failure))
+      muster_position_set_hold (session, MUSTER_POSITION_OVER, in_us (END_US), NULL, &failure))
     return TRUE;
   g_message ("The other tasks couldn't be told that the job has ended: %s", failure->message);
 
@@ -387,6 +455,8 @@ position_finalize (GObject *object)
   g_clear_object (&self->stopped);
   g_clear_pointer (&self->task, muster_tensor_unref);
   g_free (self->train_op);
+  g_free (self->awaited);
+  g_free ((char *)self->options.name);
   G_OBJECT_CLASS (muster_position_hook_parent_class)->finalize (object);
 }
 
@@ -431,6 +501,7 @@ muster_position_hook_new (const MusterPositionOptions *options, GError **error)
   MusterPositionHook *self = g_object_new (MUSTER_TYPE_POSITION_HOOK, NULL);
   self->options = *options;
   self->options.feeds = (const char *const *)copy_feeds (options);
+  self->options.name = g_strdup (options->name);
   if (options->master)
     g_object_ref (options->master);
   self->options.settle_us = options->settle_us > 0 ? options->settle_us : DEFAULT_SETTLE_US;
@@ -440,6 +511,26 @@ muster_position_hook_new (const MusterPositionOptions *options, GError **error)
   self->task = muster_tensor_new_int64 (options->task);
 
   return MUSTER_HOOK (self);
+}
+
+gboolean
+muster_position_hook_awaits (MusterHook *hook, MusterAwaited *awaited)
+{
+  MusterPositionHook *self = MUSTER_POSITION_HOOK (hook);
+
+  if (!self->awaited)
+    return FALSE;
+  *awaited = (MusterAwaited){self->awaited, self->awaited_us};
+
+  return TRUE;
+}
+
+gboolean
+muster_position_hook_is_over (MusterHook *hook)
+{
+  MusterPositionHook *self = MUSTER_POSITION_HOOK (hook);
+
+  return self->has_ended || (self->n_tasks == 1 && is_over (self));
 }
 
 gint64

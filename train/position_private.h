@@ -28,6 +28,8 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterPositionState, muster_position_state_cle
 /* DATA_LOSS where the variables aren't what they should be. */
 gboolean muster_position_read (MusterSession *session, guint n_tasks, MusterPositionState *state,
                                gint64 deadline_us, GCancellable *cancellable, GError **error);
+/* DATA_LOSS unless it is int64 [n_tasks]. */
+gboolean muster_position_check_counts (const MusterTensor *tensor, guint n_tasks, GError **error);
 gint64 muster_position_begun (const MusterPositionState *self, guint task);
 gint64 muster_position_done (const MusterPositionState *self, guint task);
 /* The first task with a step under way; n_tasks: none. */

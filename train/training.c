@@ -167,6 +167,7 @@ position_hook (const MusterTraining *training, GError **error)
   const gboolean is_alone = training->n_tasks <= 1;
   const MusterPositionOptions options = {
       .task = training->task_number,
+      .name = training->task,
       .is_worker = training->is_worker,
       .master = is_alone ? NULL : training->master, /* what is reset may be other jobs' too */
       .batches = training->batches,

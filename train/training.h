@@ -25,6 +25,10 @@ typedef struct {
   double loss;             /* NAN: none is asked for */
   gint64 left_us;          /* -1: not known yet */
   gint64 durable_step;     /* the last that was saved or restored; -1: none, or not known here */
+  /* In epochs (nullable) (not owned), for as long as the call: its own share is dealt, and it waits
+   * for this task, "worker:1", … */
+  const char *awaits;
+  gint64 awaits_us; /* … which has done no batch for so long */
 } MusterTrainingState;
 
 /* Who wants to hear of it; each may be NULL. Called on the training thread. */
@@ -83,6 +87,9 @@ typedef struct {
 /* What came of it. Clear it. */
 typedef struct {
   gint64 step; /* the last global step that was seen; -1: none */
+  /* It has reached its target, in epochs with all tasks, and what it was to save of that is saved:
+   * there is nothing left to resume, also where it was told to go then. */
+  gboolean is_reached;
   guint n_recoveries;
   MusterSessionReport report; /* of the last session that was made, or could not be */
 } MusterTrained;

@@ -159,6 +159,20 @@ number_of (const MusterTensor *tensor)
   }
 }
 
+static void
+take_awaited (TrainingHook *self, gint64 at_us)
+{
+  MusterAwaited awaited = {0};
+
+  if (self->position && muster_position_hook_awaits (self->position, &awaited)) {
+    self->state.awaits = awaited.task;
+    self->state.awaits_us = MAX (at_us - awaited.since_us, 0);
+  } else {
+    self->state.awaits = NULL;
+    self->state.awaits_us = 0;
+  }
+}
+
 static gboolean
 tell_progress (TrainingHook *self, gint64 at_us)
 {
@@ -166,6 +180,7 @@ tell_progress (TrainingHook *self, gint64 at_us)
 
   self->tell_due_us = at_us + TELL_EVERY_US;
   take_rate (self, at_us);
+  take_awaited (self, at_us);
 
   return !listener || !listener->progress || listener->progress (&self->state, listener->user_data);
 }
@@ -251,29 +266,22 @@ training_after_run (MusterHook *hook, MusterRunContext *context, G_GNUC_UNUSED G
   return TRUE;
 }
 
+/* Not where the last state couldn't be saved: then the job isn't over. */
 static gboolean
-is_target_reached (TrainingHook *self)
+is_reached (TrainingHook *self)
 {
-  const MusterTraining *training = self->training;
+  if (self->saver && self->settled_step != self->state.step)
+    return FALSE;
 
-  if (training->preemption && muster_preemption_is_requested (training->preemption))
-    return FALSE; /* the chief may have been waiting for others */
-  if (!self->position)
-    return self->state.step >= self->state.until_step;
-
-  return muster_position_batch (muster_position_hook_position (self->position),
-                                training->task_number,
-                                MAX (training->n_tasks, 1)) >= self->n_batches;
+  return self->position ? muster_position_hook_is_over (self->position)
+                        : self->state.step >= self->state.until_step;
 }
 
-/* Not where the last state couldn't be saved: then the job isn't over. */
 static gboolean
 end_job (TrainingHook *self, GError **error)
 {
-  if (!self->lease || !self->training->ends_job || !is_target_reached (self) ||
-      (self->saver && self->settled_step != self->state.step))
-    return TRUE;
-  if (announce (self, MUSTER_CHIEF_OVER, ANNOUNCE_OVER_US, error))
+  if (!self->lease || !self->training->ends_job || !self->trained->is_reached ||
+      announce (self, MUSTER_CHIEF_OVER, ANNOUNCE_OVER_US, error))
     return TRUE;
   g_prefix_error (error, "announcing that the job is over: ");
 
@@ -290,6 +298,7 @@ finish (TrainingHook *self, MusterSession *session, GError **error)
   self->state.step = self->trained->step = step;
   note_outlived (self);
   (void)tell_progress (self, now_us (self));
+  self->trained->is_reached = is_reached (self);
 
   return end_job (self, error);
 }

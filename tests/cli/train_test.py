@@ -226,6 +226,16 @@ class Preempted(Case):
         self.assertEqual(again.returncode, 0, again.stderr)
         self.assertIn("restored %s/model.ckpt-%d" % (self.run_dir, last["step"]), again.stdout)
 
+    def test_is_done_where_it_has_done_all(self):
+        """Whenever after the last step it is told to go."""
+        process = self.start(MUSTER, "train", *LOCAL, "--steps=50", "--checkpoint-dir=" + self.run_dir, "--json",
+                             "--save-every=50")
+        while self.read_event(process, "saved")["step"] < 50:
+            pass
+        process.send_signal(signal.SIGTERM)
+        code, out = self.ends(process)
+        self.assertEqual((code, events(out)[-1]["event"]), (0, "trained"))
+
     def test_rehearses(self):
         done = train(*LOCAL, "--steps=1000000000", "--checkpoint-dir=" + self.run_dir, "--drill", "--grace=60")
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -265,6 +275,18 @@ class Job(Case):
         self.assertEqual((late, events(out.splitlines()[-1])[0]["event"]), (5, "over"))
         self.assertIn("its chief ended the job at step 2760", out)
         self.assertEqual(self.ends(self.task(target, "chief:0", "--epochs=60"))[0], 5)
+
+    def test_says_which_task_it_waits_for(self):
+        _, target = self.serve()
+        job = ["--epochs=3", "--timeout=60"]
+        chief, first = [self.task(target, name, *job) for name in ("chief:0", "worker:0")]
+        while self.read_event(chief, "step")["awaits"] != "worker:1":
+            pass
+        line = self.read_event(chief, "step")
+        self.assertEqual(line["awaits"], "worker:1")
+        self.assertGreaterEqual(line["awaits_seconds"], 0)
+        last = self.task(target, "worker:1", *job)
+        self.assertEqual([self.ends(task)[0] for task in (chief, first, last)], [0, 0, 0])
 
     def test_comes_back_when_the_master_was_killed(self):
         server, target = self.serve()

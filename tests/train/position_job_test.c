@@ -495,6 +495,88 @@ MUSTER_TEST (PositionJob, undoes_the_step_in_which_a_worker_died)
   die_in_a_step (&there);
 }
 
+/* At three in the morning it is to be said who is to be started. */
+MUSTER_TEST (PositionJob, names_the_task_that_it_waits_for)
+{
+  g_auto (Job) job = set_up (3);
+  g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
+  g_auto (Life) chief = {.job = &job, .clock = MUSTER_CLOCK (clock)};
+  MusterAwaited awaited = {0};
+  job.n_batches = 5; /* of which the last task has one */
+  begin (&chief);
+  MUSTER_ASSERT_NO_ERROR (chief.error);
+  gint64 began_us = muster_clock_now_us (MUSTER_CLOCK (clock));
+
+  MUSTER_EXPECT_TRUE (step (&chief) && step (&chief));
+  MUSTER_EXPECT_FALSE (muster_position_hook_awaits (chief.hook, &awaited));
+  MUSTER_EXPECT_TRUE (step (&chief));
+  MUSTER_ASSERT_TRUE (muster_position_hook_awaits (chief.hook, &awaited));
+  MUSTER_EXPECT_STREQ (awaited.task, "worker:0");
+  MUSTER_EXPECT_EQ (awaited.since_us, began_us);
+
+  g_auto (Life) worker = {.job = &job, .task = 1};
+  begin (&worker);
+  MUSTER_ASSERT_NO_ERROR (worker.error);
+  MUSTER_EXPECT_TRUE (step (&worker));
+  MUSTER_EXPECT_TRUE (step (&chief));
+  MUSTER_ASSERT_TRUE (muster_position_hook_awaits (chief.hook, &awaited));
+  MUSTER_EXPECT_STREQ (awaited.task, "worker:0");
+  MUSTER_EXPECT_GT (awaited.since_us, began_us); /* it has done one */
+  MUSTER_EXPECT_TRUE (step (&worker));
+  MUSTER_EXPECT_TRUE (step (&chief));
+  MUSTER_ASSERT_TRUE (muster_position_hook_awaits (chief.hook, &awaited));
+  MUSTER_EXPECT_STREQ (awaited.task, "worker:1");
+  MUSTER_EXPECT_FALSE (muster_position_hook_is_over (chief.hook));
+
+  while (step (&chief))
+    ;
+  MUSTER_EXPECT_ERROR (chief.error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+  MUSTER_EXPECT_TRUE (chief.error && strstr (chief.error->message,
+                                             "1 of 5 are missing: start task worker:1 again"));
+  MUSTER_EXPECT_TRUE (strstr (chief.error->message, "Task chief:0"));
+}
+
+static void
+request_stop (gpointer coordinator)
+{
+  muster_coordinator_request_stop (coordinator, NULL, NULL);
+}
+
+/* Another process of the task may be in the middle of that step: who leaves undoes nothing. */
+MUSTER_TEST (PositionJob, leaves_at_a_stop_without_waiting_for_a_step_that_was_cut_off)
+{
+  for (int is_at_once = 0; is_at_once < 2; is_at_once++) {
+    g_auto (Job) job = set_up (2);
+    g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
+    g_autoptr (MusterCoordinator) coordinator = muster_coordinator_new (NULL, FALSE);
+    g_autoptr (GError) error = NULL;
+    g_auto (Life) chief = {.job = &job};
+    begin (&chief);
+    MUSTER_ASSERT_NO_ERROR (chief.error);
+    g_autoptr (MusterTensor) rows = muster_seen_model_rows ();
+    g_auto (Life) worker = {
+        .job = &job,
+        .task = 1,
+        .clock = MUSTER_CLOCK (clock),
+        .batches = muster_batches_new (&rows, 1, MUSTER_SEEN_BATCH, MUSTER_SEEN_SEED, NULL)};
+    MusterHook *hook = worker.hook = make_hook (&worker);
+    MUSTER_ASSERT_TRUE (MUSTER_HOOK_GET_CLASS (hook)->begin (hook, chief.scaffold, &error));
+    cut_off_a_step (&job, chief.scaffold, 1);
+    if (is_at_once)
+      request_stop (coordinator);
+    else
+      muster_fake_clock_at (clock, 5 * MUSTER_MILLISECOND, request_stop, coordinator);
+
+    MUSTER_EXPECT_FALSE (MUSTER_HOOK_GET_CLASS (hook)->after_create_session (
+        hook, muster_monitored_session_session (chief.session), coordinator, &error));
+    MUSTER_EXPECT_ERROR (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+    MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (clock),
+                      is_at_once ? 0 : 5 * MUSTER_MILLISECOND);
+    MUSTER_EXPECT_TRUE (step (&chief)); /* in the session that it had */
+    MUSTER_EXPECT_EQ (chief.n_recoveries, 0u);
+  }
+}
+
 MUSTER_TEST (PositionJob, says_what_to_do_about_another_number_of_tasks)
 {
   g_auto (Job) job = set_up (1);

@@ -29,6 +29,7 @@ typedef struct {
   gint64 last_step;
   gint64 durable_step;
   void (*at_progress) (gpointer job);
+  gint64 preempted_at; /* the step whose save is when it is told to go; 0: none */
   gboolean stops;
 } Job;
 
@@ -50,8 +51,11 @@ note_lost (const GError *why, guint n, gint64 pause_us, gpointer user_data)
 static void
 note_saved (const MusterSaved *saved, gpointer user_data)
 {
-  g_string_append_printf (((Job *)user_data)->told, "%s %" G_GINT64_FORMAT " ",
+  Job *job = user_data;
+  g_string_append_printf (job->told, "%s %" G_GINT64_FORMAT " ",
                           saved->skipped ? "skipped" : "saved", saved->step);
+  if (job->preempted_at > 0 && saved->step == job->preempted_at)
+    muster_preemption_request (job->training.preemption, 0);
 }
 
 static gboolean
@@ -657,4 +661,29 @@ MUSTER_TEST (Training, that_is_told_to_go_saves_where_it_stops)
   MUSTER_EXPECT_EQ (report.outcome, MUSTER_PREEMPTION_SAVED);
   MUSTER_EXPECT_EQ (report.durable_step, trained.step);
   MUSTER_EXPECT_EQ (job.durable_step, trained.step);
+  MUSTER_EXPECT_FALSE (trained.is_reached);
+}
+
+MUSTER_TEST (Training, that_is_told_to_go_after_its_last_step_is_done)
+{
+  for (int in_epochs = 0; in_epochs < 2; in_epochs++) {
+    g_auto (Job) job = {0};
+    g_auto (MusterTrained) trained = {0};
+    g_autoptr (MusterPreemption) preemption = muster_preemption_new (60 * MUSTER_SECOND, NULL);
+    g_autoptr (GError) error = NULL;
+    set_up (&job);
+    job.directory[strlen (job.directory) - 1] = in_epochs ? 'e' : 's';
+    job.training.preemption = preemption;
+    job.training.checkpoint_dir = job.directory;
+    job.training.until_step = in_epochs ? 0 : 25;
+    job.training.epochs = in_epochs;
+    job.training.save_steps = job.preempted_at = in_epochs ? 56 : 25;
+
+    MUSTER_EXPECT_TRUE (muster_train (&job.training, &trained, NULL, &error));
+
+    MUSTER_ASSERT_NO_ERROR (error);
+    MUSTER_EXPECT_TRUE (muster_preemption_is_requested (preemption));
+    MUSTER_EXPECT_TRUE (trained.is_reached);
+    MUSTER_EXPECT_EQ (trained.step, job.preempted_at);
+  }
 }
