@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "cli/json.h"
 #include "cli/plain.h"
+#include "cli/wrong.h"
 #include "master/master.h"
 #include "session/session_manager.h"
 #include "train/scaffold.h"
@@ -79,9 +80,6 @@ gboolean muster_cli_parse (int argc, char **argv, const char *usage, const char 
 
 /* "30", "30s", "10m", "2h", "500ms" to microseconds; "forever" to MUSTER_WAIT_FOREVER. */
 gboolean muster_cli_duration (const char *text, gint64 *duration_us, GError **error);
-
-/* Sets INVALID_ARGUMENT; FALSE. */
-gboolean muster_cli_wrong (GError **error, const char *format, ...) G_GNUC_PRINTF (2, 3);
 
 /* Prints "muster: MESSAGE" and says with which code to exit. */
 MusterExit muster_cli_fail (const GError *error);

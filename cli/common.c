@@ -200,17 +200,6 @@ muster_cli_exit_of (const GError *error)
   }
 }
 
-gboolean
-muster_cli_wrong (GError **error, const char *format, ...)
-{
-  va_list arguments;
-  va_start (arguments, format);
-  g_autofree char *text = g_strdup_vprintf (format, arguments);
-  va_end (arguments);
-  g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, text);
-  return FALSE;
-}
-
 MusterExit
 muster_cli_fail (const GError *error)
 {

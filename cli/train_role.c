@@ -2,7 +2,7 @@
 #include "cli/train_role.h"
 
 #include "base/error.h"
-#include "cli/cli.h"
+#include "cli/wrong.h"
 
 #include <json-glib/json-glib.h>
 #include <string.h>
@@ -49,6 +49,29 @@ is_flat (const char *text)
     depth -= depth > 0 && (*text == '}' || *text == ']');
   }
   return depth <= MOST_NESTING;
+}
+
+/* One object and nothing beside it: of several values the parser takes the last, and leaks the
+ * others. What never ends is left to it. */
+static gboolean
+is_one_object (const char *text)
+{
+  guint depth = 0;
+  gboolean in_string = FALSE;
+  text += strspn (text, " \t\r\n");
+  if (*text != '{')
+    return FALSE;
+  for (; *text != '\0'; text++) {
+    if (in_string && *text == '\\' && text[1] != '\0')
+      text++;
+    else if (*text == '"')
+      in_string = !in_string;
+    else if (!in_string)
+      depth = *text == '{' ? depth + 1 : *text == '}' ? depth - 1 : depth;
+    if (depth == 0)
+      return text[1 + strspn (text + 1, " \t\r\n")] == '\0';
+  }
+  return TRUE;
 }
 
 static JsonObject *
@@ -145,6 +168,9 @@ read_config (Config *self, const char *text, GError **error)
   if (!is_flat (text))
     return muster_cli_wrong (error, "TF_CONFIG is nested deeper than %d: write it " EXAMPLE,
                              MOST_NESTING);
+  if (!is_one_object (text))
+    return muster_cli_wrong (error,
+                             "TF_CONFIG is no JSON object, or more than one: write it " EXAMPLE);
   if (!json_parser_load_from_data (parser, text, -1, &malformed))
     return muster_cli_wrong (error, "TF_CONFIG is no JSON (%s): write it " EXAMPLE,
                              malformed->message);

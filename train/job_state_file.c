@@ -91,6 +91,10 @@ parse (const char *text, gint64 *epoch, gboolean *finished, GError **error)
   g_autoptr (GKeyFile) file = g_key_file_new ();
   g_autoptr (GError) failure = NULL;
 
+  if (!g_utf8_validate (text, -1, NULL)) { /* or it would be in messages */
+    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS, "it is no text");
+    return FALSE;
+  }
   if (!g_key_file_load_from_data (file, text, strlen (text), G_KEY_FILE_NONE, error))
     return FALSE;
   const int version = g_key_file_get_integer (file, GROUP, "version", NULL);

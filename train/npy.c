@@ -8,6 +8,8 @@
 
 /* The format: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html */
 
+#define MAX_HEADER (64 * 1024)
+
 static const struct {
   const char *descr;
   MusterDType dtype;
@@ -52,7 +54,7 @@ read_dtype (const char *header, MusterDType *dtype, GError **error)
       return TRUE;
     }
   }
-  g_autofree char *found = g_strndup (descr, strcspn (descr, ","));
+  g_autofree char *found = g_utf8_make_valid (descr, (gssize)strcspn (descr, ","));
   g_set_error (
       error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
       "elements of type %s: save the array as little-endian numbers, such as float32 or int64",
@@ -84,7 +86,7 @@ read_shape (const char *header, gint64 *dims, GError **error)
 }
 
 /* Where the header lies: its length and start depend on the version. FALSE if the file is too
- * short. */
+ * short, or the header longer than any. */
 static gboolean
 find_header (const guint8 *data, gsize size, gsize *start, gsize *length)
 {
@@ -94,7 +96,7 @@ find_header (const guint8 *data, gsize size, gsize *start, gsize *length)
   *length = data[8] | (gsize)data[9] << 8;
   if (data[6] > 1)
     *length |= (gsize)data[10] << 16 | (gsize)data[11] << 24;
-  return *length <= size - *start;
+  return *length <= MIN (size - *start, MAX_HEADER);
 }
 
 MusterTensor *

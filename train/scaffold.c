@@ -297,6 +297,9 @@ muster_scaffold_new_with (MusterMetaGraph *meta_graph, const MusterScaffoldOptio
        !need_node (self, self->given.global_step, "global_step", error)) ||
       !build_missing (self, error))
     return NULL;
+  /* What was built may wait for ops that a collection names and the graph lacks. */
+  if (!muster_graph_parse (self->graph, error))
+    return NULL;
   self->global_step = find_global_step (self);
 
   return g_steal_pointer (&self);

@@ -3,6 +3,9 @@
 
 #include "base/protowire.h"
 
+/* Two bytes of metadata may be an event, which takes a hundred. */
+#define MOST_EVENTS 1000000
+
 /* tensorflow.RunMetadata, StepStats, DeviceStepStats and NodeExecStats */
 enum {
   METADATA_STEP_STATS = 1,
@@ -65,12 +68,12 @@ static MusterProtoField
 op_of (const MusterProtoField *label)
 {
   MusterProtoField op = {0};
-  const guint8 *end = label->data + label->size;
   const char *text = (const char *)label->data;
   const char *equals = label->size > 0 ? g_strstr_len (text, (gssize)label->size, " = ") : NULL;
 
   if (!equals)
     return op;
+  const guint8 *end = label->data + label->size;
   op.data = (const guint8 *)equals + strlen (" = ");
   const guint8 *paren = memchr (op.data, '(', (gsize)(end - op.data));
   op.size = (gsize)((paren ? paren : end) - op.data);
@@ -93,7 +96,7 @@ put_node (Timeline *self, const MusterProtoField *node)
     else if (field.type == MUSTER_WIRE_BYTES && field.number == NODE_LABEL)
       label = field;
   }
-  if (!muster_proto_at_end (&reader))
+  if (!muster_proto_at_end (&reader) || self->n_events >= MOST_EVENTS)
     return FALSE;
   MusterProtoField op = op_of (&label);
   gint64 duration = (gint64)MAX (numbers[NODE_ALL_END_US], numbers[NODE_OP_END_US]);
@@ -121,7 +124,7 @@ put_stats (Timeline *self, const MusterProtoField *device)
   while (muster_proto_read_field (&reader, &field)) {
     if (field.type != MUSTER_WIRE_BYTES)
       continue;
-    if (field.number == DEVICE_NAME)
+    if (field.number == DEVICE_NAME && self->n_events < MOST_EVENTS)
       put_device (self, &field);
     else if (field.number == DEVICE_NODE && !put_node (self, &field))
       return FALSE;
@@ -158,8 +161,9 @@ muster_timeline_of (GBytes *metadata, GError **error)
     if (field.number == METADATA_STEP_STATS && field.type == MUSTER_WIRE_BYTES)
       is_well = read_stats (&self, &field);
   if (!is_well || !muster_proto_at_end (&reader)) {
-    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                         "The run's metadata is malformed or cut short");
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "The run's metadata is malformed, cut short or of more than %d nodes",
+                 MOST_EVENTS);
     return NULL;
   }
   if (self.n_devices == 0)

@@ -139,6 +139,7 @@ class Mistakes(Case):
         for words, config in (
                 ("TF_CONFIG is no JSON", "{"),
                 ("TF_CONFIG is no JSON object", "[]"),
+                ("TF_CONFIG is no JSON object, or more than one", "{\"task\": {}} {}"),
                 ("nested deeper", "[" * 100000),
                 ("\"task\" is no object", {"task": 3}),
                 ("\"task\" has no \"type\"", {"task": {"index": 0}}),

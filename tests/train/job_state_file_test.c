@@ -86,7 +86,8 @@ MUSTER_TEST (JobStateFile, does_not_begin_anew_for_a_file_that_cannot_be_read)
                                     "[job]\nversion=2\nepoch=4\n",
                                     "[job]\nepoch=4\n",
                                     "[job]\nversion=1\nepoch=-4\n",
-                                    "[job]\nversion=1\nepoch=four\n"};
+                                    "[job]\nversion=1\nepoch=four\n",
+                                    "[job]\nversion=1\nep\xffoch=4\n"};
   g_autoptr (MusterJobMetadata) self = state_file_new ();
 
   for (gsize i = 0; i < G_N_ELEMENTS (bad); i++) {
@@ -98,6 +99,7 @@ MUSTER_TEST (JobStateFile, does_not_begin_anew_for_a_file_that_cannot_be_read)
     MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
     MUSTER_EXPECT_TRUE (strstr ((error ? error->message : "no error"), MUSTER_JOB_STATE_NAME) !=
                         NULL);
+    MUSTER_EXPECT_TRUE (error && g_utf8_validate (error->message, -1, NULL));
   }
 }
 

@@ -62,6 +62,7 @@ expect_refused (GBytes *bytes, const char *word)
   g_autoptr (MusterTensor) tensor = muster_npy_read (bytes, &error);
   MUSTER_EXPECT_NULL (tensor);
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_TRUE (error != NULL && g_utf8_validate (error->message, -1, NULL));
   if (error != NULL && strstr (error->message, word) == NULL)
     MUSTER_FAIL ("'%s' doesn't say '%s'", error->message, word);
 }
@@ -81,7 +82,11 @@ MUSTER_TEST (npy, refuses_what_it_cannot_hold_and_says_what_that_is)
       npy ("{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 4), }\n",
            values, sizeof values);
 
+  g_autoptr (GBytes) no_text = npy (
+      "{'descr': '\xff\xfe', 'fortran_order': False, 'shape': (6,), }\n", values, sizeof values);
+
   expect_refused (objects, "|O");
+  expect_refused (no_text, "elements of type");
   expect_refused (fortran, "Fortran");
   expect_refused (large, "");
   expect_refused (negative, "shape");

@@ -201,6 +201,21 @@ MUSTER_TEST (scaffold, refuses_what_the_graph_lacks)
   }
 }
 
+MUSTER_TEST (scaffold, refuses_what_a_collection_names_and_the_graph_lacks)
+{
+  static const char *const keys[] = {"table_initializer", "summaries"};
+
+  for (gsize i = 0; i < G_N_ELEMENTS (keys); i++) {
+    g_autoptr (GError) error = NULL;
+    g_autoptr (MusterMetaGraph) meta_graph =
+        with_collection (bare_linreg (), keys[i], "gone", NULL);
+    MUSTER_TRACE ("%s", keys[i]);
+    MUSTER_EXPECT_NULL (muster_scaffold_new (meta_graph, &error));
+    MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+    MUSTER_EXPECT_TRUE (error && strstr (error->message, "gone") != NULL);
+  }
+}
+
 static MusterMetaGraph *
 one_variable (void)
 {
