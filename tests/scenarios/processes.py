@@ -70,8 +70,15 @@ class Process:
 class TestCase(peer.TestCase):
     def start(self, *argv):
         process = Process(*argv)
-        self.addCleanup(process.end)
+        self.addCleanup(self._end, process)
         return process
+
+    def _end(self, process):
+        """Also where a process is started again whatever it died of, what a sanitizer found counts."""
+        process.end()
+        process.end_of_output(10)
+        if re.search(r"Sanitizer: |: runtime error: ", process.text()):
+            self.fail(process.text())
 
     def serve(self, port=0, *arguments):
         process = self.start(peer.MUSTER, "serve", "--listen=127.0.0.1:%d" % port, *arguments)
