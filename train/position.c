@@ -26,14 +26,30 @@ muster_position_state_clear (MusterPositionState *self)
   g_clear_pointer (&self->done, muster_tensor_unref);
 }
 
+/* Few enough that a batch's number among those of all tasks is one too. */
+#define MOST_BATCHES (G_MAXINT64 / MUSTER_POSITION_MOST_TASKS - 1)
+
+static gboolean
+are_counts (const MusterTensor *tensor, guint n_tasks)
+{
+  if (muster_tensor_dtype (tensor) != MUSTER_INT64 || muster_tensor_n_dims (tensor) != 1 ||
+      muster_tensor_n_elements (tensor) != (gint64)n_tasks)
+    return FALSE;
+  const gint64 *counts = muster_tensor_data (tensor);
+  for (guint i = 0; i < n_tasks; i++)
+    if (counts[i] < 0 || counts[i] > MOST_BATCHES)
+      return FALSE;
+
+  return TRUE;
+}
+
 gboolean
 muster_position_check_counts (const MusterTensor *tensor, guint n_tasks, GError **error)
 {
-  if (muster_tensor_dtype (tensor) == MUSTER_INT64 && muster_tensor_n_dims (tensor) == 1 &&
-      muster_tensor_n_elements (tensor) == (gint64)n_tasks)
+  if (are_counts (tensor, n_tasks))
     return TRUE;
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
-               "Reading the tasks' positions: '%s' and '%s' don't hold %u numbers each",
+               "Reading the tasks' positions: '%s' and '%s' don't hold %u counts each",
                MUSTER_POSITION_BEGUN, MUSTER_POSITION_DONE, n_tasks);
 
   return FALSE;

@@ -9,7 +9,6 @@
 
 #include <string.h>
 
-#define MOST_TASKS 65536
 #define INIT_OP    "muster/position_init"
 #define BEGUN_STEP "muster/step/begun" /* what every write of the train op waits for */
 
@@ -419,7 +418,7 @@ check_wanted (MusterMetaGraph *meta_graph, guint n_tasks, char **train_op, gssiz
   const char *name = muster_meta_graph_op (meta_graph, "train_op");
   guint has = muster_position_n_tasks (meta_graph);
 
-  if (n_tasks < 1 || n_tasks > MOST_TASKS || (has > 0 && has != n_tasks)) {
+  if (n_tasks < 1 || n_tasks > MUSTER_POSITION_MOST_TASKS || (has > 0 && has != n_tasks)) {
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                  has > 0 ? "Adding positions to the graph: it has those of another number of tasks "
                            "(%u) already: export it without"
@@ -473,7 +472,7 @@ muster_position_n_tasks (MusterMetaGraph *meta_graph)
 
   if (!begun || strcmp (begun->op, "VarHandleOp") != 0 ||
       !muster_graph_has_node (graph, "muster/step/held") ||
-      muster_node_shape (begun, "shape", &n, 1) != 1 || n < 1 || n > MOST_TASKS)
+      muster_node_shape (begun, "shape", &n, 1) != 1 || n < 1 || n > MUSTER_POSITION_MOST_TASKS)
     return 0;
 
   return (guint)n;

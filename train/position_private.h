@@ -15,6 +15,8 @@ G_BEGIN_DECLS
 #define MUSTER_POSITION_SET_HOLD "muster/hold/set"
 #define MUSTER_POSITION_NEW_HOLD "muster/hold/value:0" /* int64 scalar, fed to that */
 
+#define MUSTER_POSITION_MOST_TASKS 65536
+
 /* What the master says. Clear it. */
 typedef struct {
   MusterTensor *begun; /* (owned) int64 [n_tasks] */
@@ -28,7 +30,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterPositionState, muster_position_state_cle
 /* DATA_LOSS where the variables aren't what they should be. */
 gboolean muster_position_read (MusterSession *session, guint n_tasks, MusterPositionState *state,
                                gint64 deadline_us, GCancellable *cancellable, GError **error);
-/* DATA_LOSS unless it is int64 [n_tasks]. */
+/* DATA_LOSS unless it is int64 [n_tasks], each a count that can be multiplied by n_tasks. */
 gboolean muster_position_check_counts (const MusterTensor *tensor, guint n_tasks, GError **error);
 gint64 muster_position_begun (const MusterPositionState *self, guint task);
 gint64 muster_position_done (const MusterPositionState *self, guint task);

@@ -263,6 +263,28 @@ MUSTER_TEST (Position, refuses_what_it_could_not_keep)
   MUSTER_EXPECT_TRUE (muster_position_add (model, 65537, NULL) == NULL);
 }
 
+/* Whoever sent them, a batch's number among all tasks' can be made of them. */
+MUSTER_TEST (Position, refuses_numbers_of_a_master_that_are_no_counts)
+{
+  const gint64 shape[] = {2}, most = G_MAXINT64 / MUSTER_POSITION_MOST_TASKS - 1;
+  const gint64 wrong[][2] = {{0, -1}, {G_MININT64, 0}, {most + 1, 0}, {0, G_MAXINT64}};
+  const gint64 right[] = {0, most};
+  g_autoptr (GError) none = NULL;
+
+  for (gsize i = 0; i < G_N_ELEMENTS (wrong); i++) {
+    g_autoptr (MusterTensor) counts =
+        muster_tensor_new_from_data (MUSTER_INT64, 1, shape, wrong[i], sizeof wrong[i], NULL);
+    g_autoptr (GError) error = NULL;
+    MUSTER_EXPECT_FALSE (muster_position_check_counts (counts, 2, &error));
+    MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
+  }
+  g_autoptr (MusterTensor) counts =
+      muster_tensor_new_from_data (MUSTER_INT64, 1, shape, right, sizeof right, NULL);
+  MUSTER_EXPECT_TRUE (muster_position_check_counts (counts, 2, &none));
+  MUSTER_EXPECT_TRUE (
+      muster_position_batch (most, MUSTER_POSITION_MOST_TASKS - 1, MUSTER_POSITION_MOST_TASKS) > 0);
+}
+
 MUSTER_TEST (Position, deals_each_batch_to_one_task)
 {
   gboolean seen[12] = {FALSE};
