@@ -3,6 +3,7 @@
 #include "cli/train_role.h"
 #include "cli/train_show.h"
 
+#include <signal.h>
 #include <string.h>
 
 static const char summary[] =
@@ -233,6 +234,9 @@ run (Job *job)
     (void)train (job, master, &show, &trained, &error);
   g_clear_object (&master);
   g_log_set_default_handler (log_before, NULL);
+  /* How it has ended is told, even to who wants it to go by now. */
+  signal (SIGTERM, SIG_IGN);
+  signal (SIGINT, SIG_IGN);
   muster_live_end (live);
   const MusterExit code = muster_train_show_end (&show, &trained, error);
   muster_train_show_clear (&show);

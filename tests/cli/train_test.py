@@ -235,7 +235,7 @@ class Preempted(Case):
             pass
         process.send_signal(signal.SIGTERM)
         code, out = self.ends(process)
-        self.assertEqual((code, events(out)[-1]["event"]), (0, "trained"))
+        self.assertEqual((code, [event["event"] for event in events(out)][-1:]), (0, ["trained"]))
 
     def test_rehearses(self):
         done = train(*LOCAL, "--steps=1000000000", "--checkpoint-dir=" + self.run_dir, "--drill", "--grace=60")
