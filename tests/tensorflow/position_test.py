@@ -65,7 +65,11 @@ class PositionTest(peer.TestCase):
         self.fail("the chief never saved: " + "".join(said))
 
     def end(self, process):
-        out, _ = process.communicate(timeout=SECONDS)
+        try:
+            out, _ = process.communicate(timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            self.fail("a task hasn't ended in %d s: %s" % (SECONDS, process.communicate()[0]))
         self.assertEqual(process.returncode, 0, out)
         self.assertIn("ended", out)
 
