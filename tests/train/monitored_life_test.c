@@ -1,25 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* How monitored sessions are made and ended, and what hooks see of a run. */
 #include "tests/gtest_shim.h"
-#include "tests/train/monitored_fixture.h"
+#include "tests/train/monitored_diary.h"
 #include "train/hooks.h"
 #include "train/monitored_training.h"
-
-#define SET_UP(f)                                                                                  \
-  g_auto (Monitored) f = monitored_set_up ();                                                      \
-  g_autoptr (GString) diary = g_string_new (NULL);                                                 \
-  g_autoptr (GError) error = NULL;                                                                 \
-  monitored_script (&f)
-
-static MusterHook *
-add (Monitored *f, const char *name, GString *diary)
-{
-  MusterHook *hook = diary_hook_new (name, diary);
-
-  monitored_add (f, hook);
-
-  return hook;
-}
 
 /* --- what it is made with --- */
 

@@ -1,22 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/gtest_shim.h"
-#include "tests/train/monitored_fixture.h"
-
-#define SET_UP(f)                                                                                  \
-  g_auto (Monitored) f = monitored_set_up ();                                                      \
-  g_autoptr (GString) diary = g_string_new (NULL);                                                 \
-  g_autoptr (GError) error = NULL;                                                                 \
-  monitored_script (&f)
-
-static MusterHook *
-add (Monitored *f, const char *name, GString *diary)
-{
-  MusterHook *hook = diary_hook_new (name, diary);
-
-  monitored_add (f, hook);
-
-  return hook;
-}
+#include "tests/train/monitored_diary.h"
 
 /* MON.20, MON.22, MON.32 */
 MUSTER_TEST (MonitoredSession, calls_its_hooks_in_order)
