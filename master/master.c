@@ -72,6 +72,25 @@ muster_master_off_readiness_changed (MusterMaster *self, gulong id)
     iface->off_readiness_changed (self, id);
 }
 
+gboolean
+muster_master_is_remote (MusterMaster *self)
+{
+  g_return_val_if_fail (MUSTER_IS_MASTER (self), FALSE);
+  return MUSTER_MASTER_GET_IFACE (self)->remote != NULL;
+}
+
+MusterMaster *
+muster_master_remote (MusterMaster *self, gint64 deadline_us, GCancellable *cancellable,
+                      GError **error)
+{
+  g_return_val_if_fail (MUSTER_IS_MASTER (self), NULL);
+  if (muster_master_is_remote (self))
+    return MUSTER_MASTER_GET_IFACE (self)->remote (self, deadline_us, cancellable, error);
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED, "'%s' isn't reached by gRPC",
+               muster_master_target (self));
+  return NULL;
+}
+
 typedef struct {
   char *scheme;
   MusterMasterFactory factory;

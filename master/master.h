@@ -42,6 +42,9 @@ struct _MusterMasterInterface {
   gulong (*on_readiness_changed) (MusterMaster *self, MusterReadinessChanged callback,
                                   gpointer user_data);
   void (*off_readiness_changed) (MusterMaster *self, gulong id);
+  /* optional: for a master whose sessions live behind gRPC; see muster_master_remote () */
+  MusterMaster *(*remote) (MusterMaster *self, gint64 deadline_us, GCancellable *cancellable,
+                           GError **error);
 };
 
 /* What it was made from: "local", "grpc://HOST:PORT"; borrowed. */
@@ -89,6 +92,22 @@ gulong muster_master_on_readiness_changed (MusterMaster *self, MusterReadinessCh
  * muster_master_off_readiness_changed: (skip)
  */
 void muster_master_off_readiness_changed (MusterMaster *self, gulong id);
+
+/**
+ * muster_master_is_remote: (skip)
+ *
+ * Whether its sessions live behind gRPC, so that muster_master_remote () has an answer.
+ */
+gboolean muster_master_is_remote (MusterMaster *self);
+
+/**
+ * muster_master_remote: (skip)
+ *
+ * The remote master (transfer full) (master/remote_master.h) at which its sessions are made now:
+ * itself, or one that it has started, for which it may wait. UNIMPLEMENTED where there is none.
+ */
+MusterMaster *muster_master_remote (MusterMaster *self, gint64 deadline_us,
+                                    GCancellable *cancellable, GError **error);
 
 /**
  * muster_master_new_for_target:

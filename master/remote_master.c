@@ -2,6 +2,7 @@
 #include "master/remote_master.h"
 
 #include "base/protowire.h"
+#include "master/passage.h"
 #include "master/remote_private.h"
 #include "wire/address.h"
 #include "wire/proto/master.pb-c.h"
@@ -203,6 +204,25 @@ remote_reset (MusterMaster *master, const char *const *containers, gint64 deadli
                              error) != NULL;
 }
 
+static MusterMaster *
+remote_remote (MusterMaster *master, gint64 deadline_us G_GNUC_UNUSED,
+               GCancellable *cancellable G_GNUC_UNUSED, GError **error G_GNUC_UNUSED)
+{
+  return g_object_ref (master);
+}
+
+MusterRpcClient *
+muster_remote_master_client (MusterRemoteMaster *self)
+{
+  return self->client;
+}
+
+MusterSession *
+muster_remote_master_adopt (MusterRemoteMaster *self, const char *handle, MusterGraph *graph)
+{
+  return muster_remote_session_new (self->client, self->upkeep, self->renewal, handle, 0, graph);
+}
+
 static const char *
 remote_target (MusterMaster *master)
 {
@@ -216,6 +236,7 @@ muster_remote_master_iface_init (MusterMasterInterface *iface)
   iface->list_devices = remote_list_devices;
   iface->reset = remote_reset;
   iface->target = remote_target;
+  iface->remote = remote_remote;
 }
 
 static void

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/protowire.h"
+#include "master/passage.h"
 #include "master/remote_private.h"
 #include "wire/proto/master.pb-c.h"
 #include "wire/run_step.h"
@@ -206,6 +207,20 @@ remote_close (MusterSession *session, gint64 deadline_us, GCancellable *cancella
     return TRUE;
   g_propagate_error (error, g_steal_pointer (&failure));
   return FALSE;
+}
+
+MusterRpcClient *
+muster_remote_session_client (MusterSession *session)
+{
+  return MUSTER_REMOTE_SESSION (session)->client;
+}
+
+void
+muster_remote_session_forget (MusterSession *session)
+{
+  MusterRemoteSession *self = MUSTER_REMOTE_SESSION (session);
+  if (g_atomic_int_compare_and_exchange (&self->is_closed, FALSE, TRUE))
+    muster_renewal_drop (self->renewal, self);
 }
 
 static gint64

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "master/passage.h"
 #include "tests/gtest_shim.h"
 #include "tests/master/tiny_master.h"
 
@@ -455,4 +456,52 @@ MUSTER_TEST (RemoteWatch, brings_the_error_of_a_question)
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND);
   MUSTER_EXPECT_STREQ (error->message, "no such op");
+}
+
+/* --- what a gateway adopts --- */
+
+MUSTER_TEST (RemoteMaster, is_the_remote_master_of_itself)
+{
+  g_auto (TinyMaster) f = {0};
+  tiny_master_start (&f);
+  g_autoptr (GError) error = NULL;
+
+  MUSTER_EXPECT_TRUE (muster_master_is_remote (f.master));
+  g_autoptr (MusterMaster) remote =
+      muster_master_remote (f.master, in_half_a_minute (), NULL, &error);
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_TRUE (remote == f.master);
+}
+
+MUSTER_TEST (RemoteMaster, closes_an_adopted_session_that_is_dropped)
+{
+  g_auto (TinyMaster) f = {0};
+  tiny_master_start (&f);
+
+  MusterSession *session =
+      muster_remote_master_adopt (MUSTER_REMOTE_MASTER (f.master), "tiny", NULL);
+  MUSTER_EXPECT_STREQ (muster_session_handle (session), "tiny");
+  MUSTER_EXPECT_TRUE (muster_remote_session_client (session) ==
+                      muster_remote_master_client (MUSTER_REMOTE_MASTER (f.master)));
+  g_object_unref (session);
+
+  g_autofree char *closed = pop_closed (&f);
+  MUSTER_EXPECT_STREQ (closed, "tiny");
+}
+
+MUSTER_TEST (RemoteMaster, sends_nothing_more_for_a_session_that_it_is_to_forget)
+{
+  g_auto (TinyMaster) f = {0};
+  tiny_master_start (&f);
+  MusterSession *first = muster_remote_master_adopt (MUSTER_REMOTE_MASTER (f.master), "gone", NULL);
+  MusterSession *second =
+      muster_remote_master_adopt (MUSTER_REMOTE_MASTER (f.master), "tiny", NULL);
+
+  muster_remote_session_forget (first);
+  g_object_unref (first);
+  g_object_unref (second);
+
+  g_autofree char *closed = pop_closed (&f); /* they are sent in order, on one connection */
+  MUSTER_EXPECT_STREQ (closed, "tiny");
 }
