@@ -16,10 +16,20 @@ muster_slot_clear (MusterSlot *slot)
 {
   if (slot->kind == MUSTER_SLOT_TENSOR)
     muster_tensor_unref (slot->value);
+  else if (slot->kind == MUSTER_SLOT_HANDLE)
+    muster_resource_unref (slot->value);
   else if (slot->kind != MUSTER_SLOT_EMPTY)
     muster_variable_unref (slot->value);
   slot->kind = MUSTER_SLOT_EMPTY;
   slot->value = NULL;
+}
+
+MusterTensor *
+muster_slot_handle_text (const MusterSlot *slot)
+{
+  const char *const text[] = {muster_resource_container (slot->value),
+                              muster_resource_name (slot->value), NULL};
+  return muster_tensor_new_strv (text);
 }
 
 MusterKernel *
@@ -215,6 +225,26 @@ read_reference (MusterKernel *k, guint32 i, const MusterPlanInput *input, GError
   return TRUE;
 }
 
+/* A handle goes to ops that know what to do with it. Of the first generation it is two strings to
+ * all others. */
+static gboolean
+take_handle (MusterKernel *k, guint32 i, const MusterPlanInput *input, GError **error)
+{
+  const MusterSlot *slot = &k->run->slots[input->slot];
+  if (((guint)k->node->op->flags & (MUSTER_OP_RESOURCE | MUSTER_OP_PASSES_REF)) != 0)
+    return TRUE;
+  if (!input->wants_ref && k->run->plan->slot_dtypes[input->slot] % MUSTER_REF == MUSTER_STRING) {
+    k->inputs[i] = k->held[k->n_held++] = muster_slot_handle_text (slot);
+    return TRUE;
+  }
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+               "Trying to access a handle's resource using the wrong type. The handle points to a "
+               "resource (name '%s') of type '%s', which op '%s' doesn't take",
+               muster_resource_name (slot->value), muster_resource_type (slot->value)->kind,
+               k->node->op->name);
+  return FALSE;
+}
+
 static gboolean
 prepare (MusterKernel *k, GError **error)
 {
@@ -228,6 +258,8 @@ prepare (MusterKernel *k, GError **error)
     if (slot->kind == MUSTER_SLOT_REF && !read_reference (k, i, &inputs[i], error))
       return FALSE;
     if (slot->kind == MUSTER_SLOT_RESOURCE && !check_handle (k, slot->value, error))
+      return FALSE;
+    if (slot->kind == MUSTER_SLOT_HANDLE && !take_handle (k, i, &inputs[i], error))
       return FALSE;
   }
   return TRUE;
@@ -243,7 +275,7 @@ check_output (const MusterKernel *k, guint32 i, GError **error)
     dtype = muster_tensor_dtype (slot->value);
   else if (slot->kind == MUSTER_SLOT_REF)
     dtype = muster_variable_dtype (slot->value);
-  else if (slot->kind == MUSTER_SLOT_DEAD)
+  else if (slot->kind == MUSTER_SLOT_DEAD || slot->kind == MUSTER_SLOT_HANDLE)
     return TRUE;
   else if (slot->kind == MUSTER_SLOT_EMPTY)
     dtype = MUSTER_INVALID;
@@ -447,8 +479,12 @@ fetch (MusterRun *self, guint32 i, MusterTensor **fetched, GError **error)
                  i, wanted->def->name, wanted->def->op);
     return FALSE;
   }
-  fetched[i] = slot->kind == MUSTER_SLOT_TENSOR ? muster_tensor_ref (slot->value)
-                                                : muster_variable_read (slot->value);
+  if (slot->kind == MUSTER_SLOT_TENSOR)
+    fetched[i] = muster_tensor_ref (slot->value);
+  else if (slot->kind == MUSTER_SLOT_HANDLE)
+    fetched[i] = muster_slot_handle_text (slot);
+  else
+    fetched[i] = muster_variable_read (slot->value);
   if (fetched[i] != NULL)
     return TRUE;
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,

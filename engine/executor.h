@@ -33,6 +33,7 @@ typedef enum {
 /* What a step runs with; borrowed until the run is freed. */
 typedef struct {
   MusterResources *resources;
+  MusterResources *own; /* the session's */
   MusterRandoms *randoms;
   MusterStorage *storage;
   GCancellable *cancellable; /* (nullable) */

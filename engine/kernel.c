@@ -204,9 +204,87 @@ muster_kernel_forward_ref (MusterKernel *k, int i, int input)
 {
   const MusterSlot *from = muster_kernel_input_slot (k, input);
   MusterSlot *to = muster_kernel_output_slot (k, i);
-  g_assert (from->kind == MUSTER_SLOT_REF || from->kind == MUSTER_SLOT_RESOURCE);
+  g_assert (from->kind == MUSTER_SLOT_REF || from->kind == MUSTER_SLOT_RESOURCE ||
+            from->kind == MUSTER_SLOT_HANDLE);
   muster_slot_clear (to);
-  *to = (MusterSlot){.kind = from->kind, .value = muster_variable_ref (from->value)};
+  to->kind = from->kind;
+  if (from->kind == MUSTER_SLOT_HANDLE)
+    to->value = muster_resource_ref (from->value);
+  else
+    to->value = muster_variable_ref (from->value);
+}
+
+/* In TensorFlow's words. */
+static void
+set_wrong_type (const char *name, const char *got, const char *wanted, GError **error)
+{
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+               "Trying to access a handle's resource using the wrong type. The handle points to a "
+               "resource (name '%s') of type '%s' but you are trying to access the resource as "
+               "type '%s'",
+               name, got, wanted);
+}
+
+gpointer
+muster_kernel_resource (const MusterKernel *k, int i, const MusterResourceType *type,
+                        GError **error)
+{
+  g_assert (i >= 0 && (guint32)i < k->node->n_inputs);
+  const MusterSlot *slot = muster_kernel_input_slot (k, i);
+  if (slot->kind == MUSTER_SLOT_HANDLE && muster_resource_type (slot->value) == type)
+    return muster_resource_data (slot->value);
+  if (slot->kind == MUSTER_SLOT_HANDLE)
+    set_wrong_type (muster_resource_name (slot->value), muster_resource_type (slot->value)->kind,
+                    type->kind, error);
+  else
+    set_wrong_type (muster_variable_name (slot->value), "tensorflow::Var", type->kind, error);
+  return NULL;
+}
+
+/* TensorFlow's rules for the attributes container and shared_name. */
+static gboolean
+check_names (const char *container, const char *name, GError **error)
+{
+  gboolean valid = g_ascii_isalnum (container[0]) || container[0] == '.';
+  for (const char *c = container; *c != '\0'; c++)
+    valid = valid && (g_ascii_isalnum (*c) || strchr ("-./", *c) != NULL);
+  if (!valid)
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "container contains invalid characters: %s", container);
+  else if (name != NULL && name[0] == '_')
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "shared_name cannot start with '_':%s", name);
+  else
+    return TRUE;
+  return FALSE;
+}
+
+gboolean
+muster_kernel_output_resource (MusterKernel *k, int i, const MusterResourceType *type,
+                               MusterResourceMake make, GError **error)
+{
+  const MusterPlanNode *node = k->node;
+  const gboolean is_private = node->variable == NULL && !type->named_by_node &&
+                              !muster_node_bool (node->def, "use_node_name_sharing", FALSE);
+  const MusterResourceWanted wanted = {
+      .type = type,
+      .container = node->container,
+      .name = node->variable != NULL ? node->variable : node->def->name,
+      .is_private = is_private,
+      .def = node->def,
+      .make = make,
+      .data = k,
+      .seen = is_private ? NULL : &k->run->plan->nodes[k->position].seen};
+  if (!check_names (node->container, node->variable, error))
+    return FALSE;
+  MusterResource *resource = muster_resources_get (
+      is_private ? k->run->context.own : k->run->context.resources, &wanted, error);
+  if (resource == NULL)
+    return FALSE;
+  MusterSlot *slot = muster_kernel_output_slot (k, i);
+  muster_slot_clear (slot);
+  *slot = (MusterSlot){.kind = MUSTER_SLOT_HANDLE, .value = resource};
+  return TRUE;
 }
 
 gint64

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "bundle/storage.h"
 #include "engine/philox.h"
+#include "engine/resource.h"
 #include "engine/variable.h"
 #include "graph/graph_nodes.h"
 #include "graph/tensor.h"
@@ -50,6 +51,7 @@ typedef enum {
       1 << 1, /* takes a reference to a variable without a value (Assign, IsVariableInitialized) */
   MUSTER_OP_FORWARD =
       1 << 2, /* output 0 may take over input 0's memory (muster_kernel_output_like) */
+  MUSTER_OP_RESOURCE = 1 << 3, /* makes a MusterResource, or takes the handle of one */
 } MusterOpFlags;
 
 typedef struct {
@@ -68,8 +70,8 @@ int muster_kernel_n_inputs (const MusterKernel *k);
 /* An input's value; a reference gives its variable's present value (never NULL: the executor has
  * checked that it has one, and holds it until the kernel ends). */
 MusterTensor *muster_kernel_input (const MusterKernel *k, int i);
-/* The variable behind a reference or a resource handle; the executor has checked that there is one.
- */
+/* The variable behind a reference or a resource handle; the executor has checked that there is one,
+ * but for an op of MUSTER_OP_RESOURCE. */
 MusterVariable *muster_kernel_variable (const MusterKernel *k, int i);
 /* Element 0 of a small integer or float input, whatever its integer or float dtype. */
 gint64 muster_kernel_input_int (const MusterKernel *k, int i);
@@ -92,6 +94,18 @@ MusterTensor *muster_kernel_output_like (MusterKernel *k, int i, const MusterTen
                                          GError **error);
 void muster_kernel_set_output (MusterKernel *k, int i, MusterTensor *tensor); /* (transfer full) */
 void muster_kernel_forward_ref (MusterKernel *k, int i, int input);
+
+/* Resources (engine/resource.h), of ops with MUSTER_OP_RESOURCE. A handle is of dtype "resource"
+ * or, of TensorFlow's first generation of ops, "&string"; both are the same here.
+ *
+ * What is behind a handle (borrowed until the kernel ends, however long it is parked);
+ * INVALID_ARGUMENT if that is of another type, or a variable. */
+gpointer muster_kernel_resource (const MusterKernel *k, int i, const MusterResourceType *type,
+                                 GError **error);
+/* Makes output i the handle of the resource that the node's attributes container and shared_name
+ * say; make (user_data: k) is called if there is none yet. */
+gboolean muster_kernel_output_resource (MusterKernel *k, int i, const MusterResourceType *type,
+                                        MusterResourceMake make, GError **error);
 
 /* Attributes of the node. */
 gint64 muster_kernel_attr_int (const MusterKernel *k, const char *name, gint64 fallback);

@@ -21,6 +21,7 @@ typedef enum {
   MUSTER_SLOT_TENSOR,   /* a MusterTensor */
   MUSTER_SLOT_REF,      /* a MusterVariable, to be read by who uses it */
   MUSTER_SLOT_RESOURCE, /* a MusterVariable behind a handle */
+  MUSTER_SLOT_HANDLE,   /* a MusterResource behind a handle, of either generation */
   MUSTER_SLOT_DEAD,     /* no value, of the branch that a Switch didn't take */
 } MusterSlotKind;
 
@@ -70,6 +71,8 @@ struct _MusterRun {
 };
 
 void muster_slot_clear (MusterSlot *slot);
+/* What an op of the first generation says its handle is: container and name (transfer full). */
+MusterTensor *muster_slot_handle_text (const MusterSlot *slot);
 
 static inline MusterSlot *
 muster_kernel_input_slot (const MusterKernel *k, int i)

@@ -15,6 +15,7 @@ struct _MusterLocalSession {
   MusterSession parent;
   MusterLocalShared *shared; /* (owned) */
   MusterRandoms *randoms;    /* (owned) */
+  MusterResources *own;      /* (owned) queues and the like that no other session has */
 
   GMutex lock; /* short; guards all below */
   State state;
@@ -154,6 +155,7 @@ run_plan (MusterLocalSession *self, MusterPlan *plan, const Feeds *feeds, gint64
           MusterTrace *trace, MusterTensor **fetched, GCancellable *cancellable, GError **error)
 {
   const MusterRunContext context = {.resources = self->shared->resources,
+                                    .own = self->own,
                                     .randoms = self->randoms,
                                     .storage = self->shared->storage,
                                     .cancellable = cancellable,
@@ -261,6 +263,8 @@ end (MusterLocalSession *self, State state, MusterStop why)
   g_mutex_unlock (&self->lock);
   if (program != NULL)
     muster_graph_cache_give (self->shared->graphs, program);
+  if (was_open)
+    (void)muster_resources_clear (self->own, NULL);
   return was_open;
 }
 
@@ -380,6 +384,7 @@ local_session_finalize (GObject *object)
   MusterLocalSession *self = MUSTER_LOCAL_SESSION (object);
   g_clear_pointer (&self->shared, muster_local_shared_unref);
   g_clear_pointer (&self->randoms, muster_randoms_free);
+  g_clear_pointer (&self->own, muster_resources_unref);
   g_clear_pointer (&self->callables, g_hash_table_unref);
   g_mutex_clear (&self->lock);
   G_OBJECT_CLASS (muster_local_session_parent_class)->finalize (object);
@@ -405,6 +410,7 @@ muster_local_session_init (MusterLocalSession *self)
 {
   g_mutex_init (&self->lock);
   self->randoms = muster_randoms_new ();
+  self->own = muster_resources_new ();
 }
 
 static char *

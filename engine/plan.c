@@ -255,12 +255,14 @@ settle_feeds (Maker *m, const MusterPlanNode *node, const MusterOpEntry *entry)
 }
 
 /* Where a variable's op keeps it: TensorFlow's rules. A reference variable without a shared name
- * goes by its node's; a handle by its shared name alone, be it empty. */
+ * goes by its node's; a handle by its shared name alone, be it empty; a resource as its type says.
+ */
 static void
-name_variable (MusterPlanNode *node)
+name_kept (MusterPlanNode *node)
 {
   const gboolean is_handle = g_str_equal (node->op->name, "VarHandleOp");
-  if (!is_handle && !g_str_equal (node->op->name, "VariableV2") &&
+  const gboolean is_resource = (node->op->flags & MUSTER_OP_RESOURCE) != 0 && node->n_outputs > 0;
+  if (!is_resource && !is_handle && !g_str_equal (node->op->name, "VariableV2") &&
       !g_str_equal (node->op->name, "Variable"))
     return;
   node->container = muster_node_string (node->def, "container");
@@ -271,8 +273,10 @@ name_variable (MusterPlanNode *node)
   node->variable = muster_node_string (node->def, "shared_name");
   if (node->variable == NULL || (node->variable[0] == '\0' && !is_handle)) {
     g_free (node->variable);
-    node->variable = g_strdup (is_handle ? "" : node->def->name);
+    node->variable = is_resource ? NULL : g_strdup (is_handle ? "" : node->def->name);
   }
+  if (is_resource)
+    return;
   node->variable_hash = muster_resources_hash (node->container, node->variable, is_handle);
 }
 
@@ -300,7 +304,7 @@ place (Maker *m, guint32 index, GError **error)
   if (g_str_equal (node.op->name, "Const") &&
       (node.constant = muster_program_constant (m->program, index, error)) == NULL)
     return FALSE;
-  name_variable (&node);
+  name_kept (&node);
   m->position[index] = m->nodes->len;
   for (guint i = 0; i < node.n_outputs; i++)
     add_slot (m, m->resolved.outputs->data[i], m->nodes->len);

@@ -33,10 +33,11 @@ typedef struct {
   guint32 first_input, n_inputs;     /* into inputs */
   guint32 first_output, n_outputs;   /* slots */
   guint32 first_control, n_controls; /* into controls */
-  char *container; /* (owned) (nullable) a variable's op: where and under which name it is kept */
-  char *variable;  /* (owned) (nullable) */
-  guint variable_hash;     /* muster_resources_hash () of these */
-  MusterVariableSeen seen; /* the variable, the last time */
+  char *container;     /* (owned) (nullable) a variable's op, or a resource's: where and under which
+                          name     it is kept */
+  char *variable;      /* (owned) (nullable) NULL for a resource without a shared name */
+  guint variable_hash; /* muster_resources_hash () of these */
+  MusterSeen seen;     /* the variable or resource, the last time */
   MusterKernelMemo *memo;  /* (owned) (nullable) atomic */
   MusterDType value_dtype; /* what a variable behind a resource handle must hold; INVALID: any */
 } MusterPlanNode;

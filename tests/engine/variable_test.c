@@ -20,14 +20,14 @@ find (MusterResources *resources, const char *name, gboolean is_resource, Muster
 MUSTER_TEST (Variable, one_that_was_seen_is_found_anew_once_it_has_gone)
 {
   static const Tensorflow__NodeDef def = TENSORFLOW__NODE_DEF__INIT;
-  MusterVariableSeen seen = {0};
+  MusterSeen seen = {0};
   MusterVariableWanted wanted = {
       .container = "localhost", .name = "v", .dtype = MUSTER_FLOAT, .def = &def, .seen = &seen};
   g_autoptr (MusterResources) resources = muster_resources_new ();
   g_autoptr (MusterResources) others = muster_resources_new ();
   g_autoptr (MusterVariable) first = muster_resources_variable (resources, &wanted, NULL);
   g_autoptr (MusterVariable) again = muster_resources_variable (resources, &wanted, NULL);
-  MUSTER_EXPECT_TRUE (first == again && seen.variable == first);
+  MUSTER_EXPECT_TRUE (first == again && seen.what == first);
 
   g_autoptr (MusterVariable) other = muster_resources_variable (others, &wanted, NULL);
   MUSTER_EXPECT_TRUE (other != first);
