@@ -51,7 +51,7 @@ scratch_new (const MusterPlan *plan)
   if (plan->has_switch)
     self->dead = g_malloc0 (plan->n_nodes);
   g_mutex_init (&self->lock);
-  g_cond_init (&self->ended);
+  g_cond_init (&self->news);
   return self;
 }
 
@@ -61,7 +61,7 @@ muster_run_free_scratch (MusterRun *self)
   if (self == NULL)
     return;
   g_mutex_clear (&self->lock);
-  g_cond_clear (&self->ended);
+  g_cond_clear (&self->news);
   g_free (self->kernel);
   g_free (self->dead);
   g_free (self->slots);
@@ -79,7 +79,6 @@ muster_run_new (MusterPlan *plan, const MusterRunContext *context)
     self = scratch_new (plan);
   self->plan = muster_plan_ref (plan);
   self->context = *context;
-  self->is_walking = TRUE;
   return self;
 }
 
@@ -101,7 +100,7 @@ muster_run_free (MusterRun *self)
   if (self->dead != NULL)
     memset (self->dead, FALSE, plan->n_nodes);
   self->next = 0;
-  self->turned = self->is_over = FALSE;
+  self->turned = self->has_news = FALSE;
   self->stop = MUSTER_STOP_NONE;
   for (int i = 0; i < MUSTER_N_SPARES && self != NULL && plan->n_slots <= MAX_SPARE_SLOTS; i++) {
     MusterRun *empty = NULL;
@@ -436,7 +435,7 @@ set_stop_error (MusterRun *self, MusterStop why)
   }
 }
 
-/* Looked at between nodes, by the walker: TRUE if the run has failed or is to stop. */
+/* Looked at between nodes: TRUE if the run has failed or is to stop. */
 gboolean
 muster_run_is_stopped (MusterRun *self)
 {

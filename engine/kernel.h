@@ -34,7 +34,8 @@ G_BEGIN_DECLS
  * the int attribute N says,
  * "*Tlist" for one for each type in a list attribute, or "&T" for a reference to a variable. The
  * constraints say which dtypes a type attribute may have: "T:float" a set (any, number, real,
- * float, integer, or dtypes joined by "|"), more than one separated by a space. Before a step first
+ * float, integer, or dtypes joined by "|"; "all" is any and handles, for what only passes them on),
+ * more than one separated by a space. Before a step first
  * runs, every node is checked against its op's line: the number of inputs, their dtypes, the
  * attributes; a kernel therefore never checks a dtype, only shapes and values. */
 
@@ -131,10 +132,11 @@ void muster_kernel_keep_memo (MusterKernel *k, MusterKernelMemo *memo);
 MusterStorage *muster_kernel_storage (const MusterKernel *k);
 
 /* The parking seam (decision 13). A kernel that must wait calls muster_kernel_park () and returns
- * TRUE without outputs; the step leaves the thread. Whoever ends the wait sets the outputs and
- * calls muster_kernel_resume () once, from any thread, with an error or NULL (transfer full); the
- * step goes on there. cancel is called at most once, from any thread, when the step is cancelled by
- * its deadline, its caller or a close: it must see to it that resume is called. */
+ * TRUE without outputs; nodes that don't need it still run. Whoever ends the wait sets the outputs
+ * and calls muster_kernel_resume () once, from any thread, holding any lock of the kernels' own,
+ * with an error or NULL (transfer full); the step goes on on its caller's thread. cancel is called
+ * at most once, on that thread, when the step is cancelled by its deadline, its caller or a close:
+ * it must see to it that resume is called, if it wasn't meanwhile. */
 typedef void (*MusterKernelCancel) (MusterKernel *k, gpointer data);
 void muster_kernel_park (MusterKernel *k, MusterKernelCancel cancel, gpointer data);
 void muster_kernel_resume (MusterKernel *k, GError *error);

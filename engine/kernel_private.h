@@ -55,14 +55,13 @@ struct _MusterRun {
   guint8 *dead;         /* (owned) (nullable) by position, where the plan has a Switch */
   guint32 next;         /* position of the next node, while none has parked */
   gboolean turned;
-  GError *error; /* (owned) (nullable) the first; only the walker touches it */
-  gint stop;     /* atomic: MusterStop */
+  GError *error;                        /* (owned) (nullable) the first */
+  gint stop;                            /* atomic: MusterStop */
   MusterRun *list_next, *list_previous; /* guarded by the session's lock */
 
   GMutex lock;
-  GCond ended;
-  gboolean is_walking; /* guarded by lock: one thread at most walks */
-  gboolean is_over;    /* guarded by lock */
+  GCond news;        /* a kernel was resumed, or the run stopped */
+  gboolean has_news; /* guarded by lock */
   GPtrArray *parked; /* (owned) (nullable) of MusterKernel, all that ever parked; guarded by lock */
   guint n_waiting;   /* of parked, those that the walker hasn't finished */
   guint8 *done;      /* (owned) (nullable) by position, once a kernel has parked */

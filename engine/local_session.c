@@ -24,6 +24,7 @@ struct _MusterLocalSession {
   GHashTable *callables;        /* (owned) (nullable) number to MusterPlan */
   gint64 last_callable;
   MusterRun *running; /* first of the list */
+  GCond idle;         /* nothing runs any more */
 };
 
 G_DEFINE_FINAL_TYPE (MusterLocalSession, muster_local_session, MUSTER_TYPE_SESSION)
@@ -107,6 +108,8 @@ remove_running (MusterLocalSession *self, MusterRun *run)
     *muster_run_next (previous) = next;
   else
     self->running = next;
+  if (self->running == NULL)
+    g_cond_broadcast (&self->idle);
   g_mutex_unlock (&self->lock);
 }
 
@@ -276,14 +279,52 @@ leave_shared (MusterLocalSession *self)
   g_mutex_unlock (&self->shared->lock);
 }
 
+static void
+on_close_cancelled (GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
+{
+  MusterLocalSession *self = data;
+  g_mutex_lock (&self->lock);
+  g_cond_broadcast (&self->idle);
+  g_mutex_unlock (&self->lock);
+}
+
+/* A kernel that computes is not interrupted: it is waited for, as TensorFlow does. */
 static gboolean
-local_session_close (MusterSession *session, gint64 deadline_us G_GNUC_UNUSED,
-                     GCancellable *cancellable G_GNUC_UNUSED, GError **error G_GNUC_UNUSED)
+wait_until_idle (MusterLocalSession *self, gint64 deadline_us, GCancellable *cancellable,
+                 GError **error)
+{
+  gboolean in_time = TRUE;
+  const gulong id =
+      cancellable != NULL
+          ? g_cancellable_connect (cancellable, G_CALLBACK (on_close_cancelled), self, NULL)
+          : 0;
+  g_mutex_lock (&self->lock);
+  while (self->running != NULL && in_time && !g_cancellable_is_cancelled (cancellable)) {
+    if (deadline_us == 0 || deadline_us == MUSTER_WAIT_FOREVER)
+      g_cond_wait (&self->idle, &self->lock);
+    else
+      in_time = g_cond_wait_until (&self->idle, &self->lock, deadline_us);
+  }
+  const gboolean idle = self->running == NULL;
+  g_mutex_unlock (&self->lock);
+  if (id != 0)
+    g_cancellable_disconnect (cancellable, id);
+  if (idle || g_cancellable_set_error_if_cancelled (cancellable, error))
+    return idle;
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
+               "Deadline Exceeded: session %s is closed, but a step of it still runs",
+               muster_session_handle (MUSTER_SESSION (self)));
+  return FALSE;
+}
+
+static gboolean
+local_session_close (MusterSession *session, gint64 deadline_us, GCancellable *cancellable,
+                     GError **error)
 {
   MusterLocalSession *self = MUSTER_LOCAL_SESSION (session);
   if (end (self, CLOSED, MUSTER_STOP_CLOSED))
     leave_shared (self);
-  return TRUE;
+  return wait_until_idle (self, deadline_us, cancellable, error);
 }
 
 void
@@ -386,6 +427,7 @@ local_session_finalize (GObject *object)
   g_clear_pointer (&self->randoms, muster_randoms_free);
   g_clear_pointer (&self->own, muster_resources_unref);
   g_clear_pointer (&self->callables, g_hash_table_unref);
+  g_cond_clear (&self->idle);
   g_mutex_clear (&self->lock);
   G_OBJECT_CLASS (muster_local_session_parent_class)->finalize (object);
 }
@@ -409,6 +451,7 @@ static void
 muster_local_session_init (MusterLocalSession *self)
 {
   g_mutex_init (&self->lock);
+  g_cond_init (&self->idle);
   self->randoms = muster_randoms_new ();
   self->own = muster_resources_new ();
 }

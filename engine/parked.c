@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The other half of the executor: a step in which a kernel has parked. Its nodes go on in whatever
- * order they get ready, on the thread of whoever resumes a kernel, one walker at a time. */
+ * order they get ready, on the thread of the step's caller, who must be woken in any case: whoever
+ * resumes a kernel holds locks of their own, and has other things to do than somebody else's step.
+ */
 #include "base/error.h"
 #include "engine/kernel_private.h"
 #include "engine/variable_private.h"
@@ -93,50 +95,51 @@ next_parked (MusterRun *self, gboolean stopped, gboolean *resumed)
   return NULL;
 }
 
-/* Ends resumed kernels, runs what can run, cancels what must stop, until nothing is left to do but
- * wait: then lets go of the run, or ends it. */
+/* With the lock held: until somebody resumes a kernel or stops the run, or its deadline comes. */
 static void
-walk_parked (MusterRun *self)
+wait_for_news (MusterRun *self, gboolean stopped)
 {
-  const guint64 turns = muster_variable_turns ();
-  for (;;) {
-    const gboolean stopped = muster_run_is_stopped (self);
-    gboolean resumed = FALSE;
-    if (!stopped)
-      run_ready (self);
-    g_mutex_lock (&self->lock);
-    MusterKernel *k = next_parked (self, stopped || self->error != NULL, &resumed);
-    const gboolean stopped_since = !stopped && g_atomic_int_get (&self->stop) != MUSTER_STOP_NONE;
-    if (k == NULL && !stopped_since)
+  const gint64 deadline_us = stopped ? MUSTER_WAIT_FOREVER : self->context.deadline_us;
+  while (!self->has_news) {
+    if (deadline_us == MUSTER_WAIT_FOREVER)
+      g_cond_wait (&self->news, &self->lock);
+    else if (!g_cond_wait_until (&self->news, &self->lock, deadline_us))
       break;
-    g_mutex_unlock (&self->lock);
-    if (k == NULL)
-      continue;
-    if (resumed) {
-      self->n_waiting--;
-      GError *error = g_steal_pointer (&k->resume_error);
-      (void)muster_kernel_finish (k, error == NULL, error);
-    } else if (k->cancel != NULL) {
-      k->cancel (k, k->cancel_data);
-    }
   }
-  /* Still with the lock. */
-  self->turned = self->turned || muster_variable_turns () != turns;
-  self->is_walking = FALSE;
-  if (self->n_waiting == 0) {
-    self->is_over = TRUE;
-    g_cond_signal (&self->ended);
-  }
-  g_mutex_unlock (&self->lock);
+  self->has_news = FALSE;
 }
 
-/* TRUE if the caller is now the walker. */
+/* Runs what can run, ends one kernel that was resumed or cancels one that must stop, or waits.
+ * FALSE once nothing is left. */
 static gboolean
-start_walking (MusterRun *self)
+walk_on (MusterRun *self)
 {
-  const gboolean mine = !self->is_walking && !self->is_over;
-  self->is_walking = self->is_walking || mine;
-  return mine;
+  gboolean resumed = FALSE;
+  if (!muster_run_is_stopped (self))
+    run_ready (self);
+  const gboolean stopped = self->error != NULL;
+  g_mutex_lock (&self->lock);
+  MusterKernel *k = next_parked (self, stopped, &resumed);
+  const gboolean is_over = k == NULL && self->n_waiting == 0;
+  if (k == NULL && !is_over)
+    wait_for_news (self, stopped);
+  g_mutex_unlock (&self->lock);
+  if (k != NULL && resumed) {
+    self->n_waiting--;
+    GError *error = g_steal_pointer (&k->resume_error);
+    (void)muster_kernel_finish (k, error == NULL, error);
+  } else if (k != NULL && k->cancel != NULL) {
+    k->cancel (k, k->cancel_data);
+  }
+  return !is_over;
+}
+
+/* With the lock held. */
+static void
+tell (MusterRun *self)
+{
+  self->has_news = TRUE;
+  g_cond_signal (&self->news);
 }
 
 void
@@ -146,29 +149,24 @@ muster_kernel_resume (MusterKernel *k, GError *error)
   g_mutex_lock (&run->lock);
   k->resume_error = error;
   k->is_resumed = TRUE;
-  const gboolean mine = start_walking (run);
+  tell (run);
   g_mutex_unlock (&run->lock);
-  if (mine)
-    walk_parked (run);
 }
 
 void
 muster_run_stop (MusterRun *self, MusterStop why)
 {
   gint none = MUSTER_STOP_NONE;
+  g_autoptr (GCancellable) own = NULL;
   g_mutex_lock (&self->lock);
   __atomic_compare_exchange_n (&self->stop, &none, (gint)why, FALSE, __ATOMIC_ACQ_REL,
                                __ATOMIC_RELAXED);
-  if (self->own_cancellable != NULL) {
-    g_autoptr (GCancellable) cancellable = g_object_ref (self->own_cancellable);
-    g_mutex_unlock (&self->lock);
-    g_cancellable_cancel (cancellable);
-    g_mutex_lock (&self->lock);
-  }
-  const gboolean mine = start_walking (self);
+  if (self->own_cancellable != NULL)
+    own = g_object_ref (self->own_cancellable);
+  tell (self);
   g_mutex_unlock (&self->lock);
-  if (mine)
-    walk_parked (self);
+  if (own != NULL)
+    g_cancellable_cancel (own);
 }
 
 static void
@@ -177,36 +175,19 @@ on_cancelled (GCancellable *cancellable G_GNUC_UNUSED, gpointer self)
   muster_run_stop (self, MUSTER_STOP_CANCELLABLE);
 }
 
-/* Waits on the caller's thread until others have ended a run that parked. */
-static void
-wait_parked (MusterRun *self)
+void
+muster_run_finish_parked (MusterRun *self)
 {
-  gint64 deadline_us = self->context.deadline_us;
+  const guint64 turns = muster_variable_turns ();
   GCancellable *cancellable = self->context.cancellable;
   const gulong id = cancellable != NULL
                         ? g_cancellable_connect (cancellable, G_CALLBACK (on_cancelled), self, NULL)
                         : 0;
-  g_mutex_lock (&self->lock);
-  while (!self->is_over) {
-    if (deadline_us == MUSTER_WAIT_FOREVER) {
-      g_cond_wait (&self->ended, &self->lock);
-    } else if (!g_cond_wait_until (&self->ended, &self->lock, deadline_us) && !self->is_over) {
-      deadline_us = MUSTER_WAIT_FOREVER;
-      g_mutex_unlock (&self->lock);
-      muster_run_stop (self, MUSTER_STOP_DEADLINE);
-      g_mutex_lock (&self->lock);
-    }
-  }
-  g_mutex_unlock (&self->lock);
+  while (walk_on (self))
+    ;
   if (id != 0)
     g_cancellable_disconnect (cancellable, id);
-}
-
-void
-muster_run_finish_parked (MusterRun *self)
-{
-  walk_parked (self);
-  wait_parked (self);
+  self->turned = self->turned || muster_variable_turns () != turns;
 }
 
 void

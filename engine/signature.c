@@ -30,7 +30,9 @@ struct _MusterSignature {
 };
 
 #define BIT(dtype) (1u << (dtype))
-#define MAX_ATTRS  8
+/* What holds values: handles go only to ops that say so. */
+#define ANY_VALUE (~(BIT (MUSTER_RESOURCE) | BIT (MUSTER_VARIANT)))
+#define MAX_ATTRS 8
 /* One node may not have more inputs or outputs than this, whatever its attributes say. */
 #define MAX_ARGS 100000
 
@@ -38,7 +40,8 @@ static const struct {
   const char *name;
   guint32 dtypes;
 } sets[] = {
-    {"any", ~0u},
+    {"any", ANY_VALUE},
+    {"all", ~0u},
     {"integer", BIT (MUSTER_INT8) | BIT (MUSTER_INT16) | BIT (MUSTER_INT32) | BIT (MUSTER_INT64) |
                     BIT (MUSTER_UINT8) | BIT (MUSTER_UINT16) | BIT (MUSTER_UINT32) |
                     BIT (MUSTER_UINT64)},
@@ -126,7 +129,7 @@ attr_index (MusterSignature *self, const char *name)
     return found;
   if (self->attrs->len == MAX_ATTRS)
     g_error ("op %s has more than %d type attributes", self->op->name, MAX_ATTRS);
-  TypeAttr attr = {.name = g_strdup (name), .allowed = ~0u};
+  TypeAttr attr = {.name = g_strdup (name), .allowed = ANY_VALUE};
   g_array_append_val (self->attrs, attr);
   return (int)self->attrs->len - 1;
 }
@@ -338,7 +341,7 @@ read_types (Resolving *r, GError **error)
 static gboolean
 append_list (const Resolving *r, const Arg *arg, GByteArray *out, GError **error)
 {
-  static const TypeAttr anything = {.name = (char *)"type list", .allowed = ~0u};
+  static const TypeAttr anything = {.name = (char *)"type list", .allowed = ANY_VALUE};
   const Tensorflow__AttrValue *value = muster_node_attr (r->node, arg->many_attr);
   const TypeAttr *attr =
       arg->attr >= 0 ? &g_array_index (r->signature->attrs, TypeAttr, arg->attr) : &anything;

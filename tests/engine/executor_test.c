@@ -7,6 +7,7 @@ typedef struct {
   MusterKernel *parked; /* (nullable) */
   guint n_parked;       /* how often it ever did */
   guint n_cancelled;
+  gboolean is_computing, is_released;
 } Gate;
 
 static GMutex lock;
@@ -97,7 +98,24 @@ forget (MusterKernel *k G_GNUC_UNUSED, GError **error G_GNUC_UNUSED)
   return TRUE;
 }
 
+/* Computes until the test has seen enough. */
+static gboolean
+compute_until_released (MusterKernel *k G_GNUC_UNUSED, GError **error G_GNUC_UNUSED)
+{
+  g_mutex_lock (&lock);
+  gate.is_computing = TRUE;
+  g_cond_broadcast (&changed);
+  const gint64 end_us = TEST_DEADLINE_US;
+  while (!gate.is_released && g_cond_wait_until (&changed, &lock, end_us))
+    ;
+  gate.is_computing = FALSE;
+  g_mutex_unlock (&lock);
+  muster_kernel_set_output (k, 0, muster_tensor_new_float (1));
+  return TRUE;
+}
+
 static const MusterOp ops[] = {
+    {"TestCompute", " -> y:float", "", compute_until_released, MUSTER_OP_STATEFUL},
     {"TestGate", " -> y:float", "", wait_at_gate, MUSTER_OP_STATEFUL},
     {"TestOpenGate", " -> ", "", open_from_within, MUSTER_OP_STATEFUL},
     {"TestPass", " -> y:float", "", pass_at_once, MUSTER_OP_STATEFUL},
@@ -293,6 +311,40 @@ MUSTER_TEST (Executor, a_close_stops_a_parked_step)
                "Step was cancelled by an explicit call to `Session::Close()`.");
   MUSTER_EXPECT_EQ (gate.n_cancelled, 1);
   g_clear_error (&job.error);
+}
+
+/* The caller's memory may go once a session is closed: nothing of it runs on then. */
+MUSTER_TEST (Executor, a_close_waits_for_what_computes)
+{
+  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  g_autoptr (MusterSession) session = open_gated (master);
+  g_autoptr (GError) late = NULL;
+  g_autoptr (GCancellable) cancelled = g_cancellable_new ();
+  g_autoptr (GError) given_up = NULL;
+  Job job = {.session = session, .fetch = "Compute", .deadline_us = TEST_DEADLINE_US};
+
+  GThread *thread = g_thread_new ("step", do_job, &job);
+  const gint64 end_us = TEST_DEADLINE_US;
+  g_mutex_lock (&lock);
+  while (!gate.is_computing && g_cond_wait_until (&changed, &lock, end_us))
+    ;
+  g_mutex_unlock (&lock);
+  const gint64 soon_us = muster_clock_now_us (muster_system_clock ()) + 5 * MUSTER_MILLISECOND;
+  MUSTER_EXPECT_FALSE (muster_session_close (session, soon_us, NULL, &late));
+  EXPECT_SAYS (late, MUSTER_ERROR_DEADLINE_EXCEEDED, "a step of it still runs");
+  g_cancellable_cancel (cancelled);
+  MUSTER_EXPECT_FALSE (muster_session_close (session, TEST_DEADLINE_US, cancelled, &given_up));
+  MUSTER_EXPECT_ERROR (given_up, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+
+  g_mutex_lock (&lock);
+  gate.is_released = TRUE;
+  g_cond_broadcast (&changed);
+  g_mutex_unlock (&lock);
+  MUSTER_EXPECT_TRUE (muster_session_close (session, TEST_DEADLINE_US, NULL, NULL));
+  MUSTER_EXPECT_FALSE (gate.is_computing);
+  g_thread_join (thread);
+  MUSTER_EXPECT_NO_ERROR (job.error);
+  MUSTER_EXPECT_EQ (job.value, 1);
 }
 
 MUSTER_TEST (Executor, a_reset_stops_a_parked_step)

@@ -246,6 +246,25 @@ MUSTER_TEST (Resource, is_taken_only_by_what_it_is)
   EXPECT_SAYS (fetched, MUSTER_ERROR_UNIMPLEMENTED, "fetch what reads it");
 }
 
+/* A handle is no value: what takes any dtype doesn't take that. */
+MUSTER_TEST (Resource, is_no_value_to_compute_with)
+{
+  static const char *const ops[] = {"Shape", "Snapshot", "Identity"};
+  for (gsize i = 0; i < G_N_ELEMENTS (ops); i++)
+    for (int of_variable = 0; of_variable < 2; of_variable++) {
+      g_autoptr (MusterMaster) master = muster_local_master_new ();
+      g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+      add_box (b, of_variable ? "VarHandleOp" : "TestBoxV2", "handle", "b", 1);
+      muster_graph_builder_attr_type (b, "dtype", MUSTER_FLOAT);
+      add_put (b, ops[i], "y", "handle");
+      muster_graph_builder_attr_type (b, "T", MUSTER_RESOURCE);
+      g_autoptr (MusterSession) session = open_session (master, b);
+      g_autoptr (GError) error = error_of (session, "y");
+      EXPECT_SAYS (error, i == 2 ? MUSTER_ERROR_UNIMPLEMENTED : MUSTER_ERROR_INVALID_ARGUMENT,
+                   i == 2 ? "no value to be fetched" : "not in the list of allowed values");
+    }
+}
+
 MUSTER_TEST (Resource, refuses_the_names_that_TensorFlow_refuses)
 {
   g_autoptr (MusterMaster) master = muster_local_master_new ();
