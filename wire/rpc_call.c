@@ -20,6 +20,7 @@ muster_rpc_call_new (MusterRpcMethod *method)
   self->requested = (MusterRpcTag){on_requested, self};
   self->closed = (MusterRpcTag){on_closed, self};
   self->sent = (MusterRpcTag){on_sent, self};
+  self->status_details = grpc_empty_slice ();
   return self;
 }
 
@@ -50,6 +51,7 @@ muster_rpc_call_unref (MusterRpcCall *self)
   grpc_call_details_destroy (&self->details);
   g_clear_object (&self->cancellable);
   g_free (self->status_text);
+  grpc_slice_unref (self->status_details);
   muster_rpc_call_headers_free (self->headers);
   g_mutex_clear (&self->lock);
   muster_rpc_server_unref_private (self->server);
@@ -60,6 +62,15 @@ gint64
 muster_rpc_call_deadline_us (MusterRpcCall *self)
 {
   return muster_grpc_deadline_us (self->deadline);
+}
+
+gboolean
+muster_rpc_call_is_gone (MusterRpcCall *self)
+{
+  g_mutex_lock (&self->lock);
+  gboolean is_gone = self->is_gone;
+  g_mutex_unlock (&self->lock);
+  return is_gone;
 }
 
 GCancellable *
@@ -84,14 +95,21 @@ start_batch (MusterRpcCall *self, const grpc_op *ops, gsize n_ops, MusterRpcTag 
   g_assert (refused == GRPC_CALL_OK); /* else the code breaks gRPC's rules */
 }
 
+/* text and details are the caller's, until the batch has begun. */
 static grpc_op
-status_op (MusterRpcCall *self, grpc_slice *text)
+status_op (MusterRpcCall *self, grpc_slice *text, grpc_metadata *details)
 {
   grpc_op op = {.op = GRPC_OP_SEND_STATUS_FROM_SERVER};
   op.data.send_status_from_server.status = (grpc_status_code)self->status;
   if (self->status_text != NULL) {
     *text = grpc_slice_from_copied_string (self->status_text);
     op.data.send_status_from_server.status_details = text;
+  }
+  if (!GRPC_SLICE_IS_EMPTY (self->status_details)) {
+    details->key = grpc_slice_from_static_string (MUSTER_RPC_DETAILS);
+    details->value = self->status_details;
+    op.data.send_status_from_server.trailing_metadata = details;
+    op.data.send_status_from_server.trailing_metadata_count = 1;
   }
   return op;
 }
@@ -111,6 +129,7 @@ send_next (MusterRpcCall *self)
   grpc_op ops[3] = {0};
   gsize n_ops = 0;
   grpc_slice text = grpc_empty_slice ();
+  grpc_metadata details = {0};
   if (!self->has_sent_metadata)
     ops[n_ops++].op = GRPC_OP_SEND_INITIAL_METADATA;
   self->has_sent_metadata = TRUE;
@@ -120,7 +139,7 @@ send_next (MusterRpcCall *self)
     ops[n_ops++].data.send_message.send_message = self->sending;
   }
   if (is_last)
-    ops[n_ops++] = status_op (self, &text);
+    ops[n_ops++] = status_op (self, &text, &details);
   self->has_sent_status = is_last;
   self->is_sending = TRUE;
   start_batch (self, ops, n_ops, &self->sent);
@@ -141,54 +160,67 @@ on_sent (gpointer owner, gboolean ok)
   muster_rpc_call_unref (self);
 }
 
-/* Queues a message and, with is_last, the end after it. */
+/* Queues a message (transfer full) (nullable) and, with is_last, the end after it. */
 static void
-answer (MusterRpcCall *self, MusterRope *message, gboolean is_last, const GError *error)
+answer (MusterRpcCall *self, grpc_byte_buffer *message, gboolean is_last, const GError *error,
+        const grpc_slice *details)
 {
-  g_autoptr (GError) too_large = NULL;
-  if (!muster_grpc_check_size (message, &too_large)) {
-    message = NULL;
-    is_last = TRUE;
-    error = too_large;
-  }
-  grpc_byte_buffer *buffer = message != NULL ? muster_grpc_buffer_from_rope (message) : NULL;
   g_mutex_lock (&self->lock);
   gboolean is_allowed = !self->is_answered;
-  if (is_allowed && buffer != NULL)
-    g_queue_push_tail (&self->messages, g_steal_pointer (&buffer));
+  if (is_allowed && message != NULL)
+    g_queue_push_tail (&self->messages, g_steal_pointer (&message));
   if (is_allowed && error != NULL) {
     self->status = muster_error_to_wire (error);
     self->status_text = muster_grpc_status_text (error->message);
+    if (details != NULL)
+      self->status_details = grpc_slice_ref (*details);
   }
   if (is_allowed) {
     self->is_answered = is_last;
     send_next (self);
   }
   g_mutex_unlock (&self->lock);
-  g_clear_pointer (&buffer, grpc_byte_buffer_destroy);
+  g_clear_pointer (&message, grpc_byte_buffer_destroy);
   g_return_if_fail (is_allowed); /* answered twice */
   if (is_last)
     muster_rpc_call_unref (self);
+}
+
+static void
+answer_rope (MusterRpcCall *self, MusterRope *message, gboolean is_last)
+{
+  g_autoptr (GError) too_large = NULL;
+  if (muster_grpc_check_size (message, &too_large))
+    answer (self, muster_grpc_buffer_from_rope (message), is_last, NULL, NULL);
+  else
+    answer (self, NULL, TRUE, too_large, NULL);
+}
+
+void
+muster_rpc_call_end (MusterRpcCall *self, grpc_byte_buffer *message, const GError *error,
+                     const grpc_slice *details)
+{
+  answer (self, message, TRUE, error, details);
 }
 
 void
 muster_rpc_call_reply (MusterRpcCall *self, MusterRope *reply)
 {
   MusterRope empty = MUSTER_ROPE_INIT;
-  answer (self, reply != NULL ? reply : &empty, TRUE, NULL);
+  answer_rope (self, reply != NULL ? reply : &empty, TRUE);
   muster_rope_clear (&empty);
 }
 
 void
 muster_rpc_call_finish (MusterRpcCall *self, const GError *error)
 {
-  answer (self, NULL, TRUE, error);
+  answer (self, NULL, TRUE, error, NULL);
 }
 
 void
 muster_rpc_call_send (MusterRpcCall *self, MusterRope *message)
 {
-  answer (self, message, FALSE, NULL);
+  answer_rope (self, message, FALSE);
 }
 
 static void
@@ -229,15 +261,24 @@ refuse_unknown (MusterRpcCall *self)
   muster_rpc_call_finish (self, error);
 }
 
-static GBytes *
-take_request (MusterRpcCall *self, GError **error)
+static void
+refuse_empty (MusterRpcCall *self)
 {
+  g_autoptr (GError) error = g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                                                  "the call came without a message");
+  muster_rpc_call_finish (self, error);
+}
+
+static void
+handle_bytes (MusterRpcCall *self)
+{
+  g_autoptr (GError) error = NULL;
   g_autoptr (grpc_byte_buffer) buffer = g_steal_pointer (&self->request);
-  if (buffer != NULL)
-    return muster_grpc_buffer_take_bytes (buffer, error);
-  g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                       "the call came without a message");
-  return NULL;
+  g_autoptr (GBytes) request = muster_grpc_buffer_take_bytes (buffer, &error);
+  if (request == NULL)
+    muster_rpc_call_finish (self, error);
+  else
+    self->method->handler (self, request, self->method->user_data);
 }
 
 static void
@@ -251,14 +292,14 @@ on_requested (gpointer owner, gboolean ok)
   }
   muster_rpc_server_request (self->method);
   take_in (self);
-  if (self->method->handler == NULL) {
+  if (self->method->path == NULL) {
     refuse_unknown (self);
     return;
   }
-  g_autoptr (GError) error = NULL;
-  g_autoptr (GBytes) request = take_request (self, &error);
-  if (request == NULL)
-    muster_rpc_call_finish (self, error);
+  if (self->request == NULL)
+    refuse_empty (self);
+  else if (self->method->message_handler != NULL)
+    self->method->message_handler (self, g_steal_pointer (&self->request), self->method->user_data);
   else
-    self->method->handler (self, request, self->method->user_data);
+    handle_bytes (self);
 }

@@ -250,40 +250,26 @@ muster_rpc_client_set_error (MusterRpcClient *self, const MusterRpcOutcome *outc
   }
 }
 
-/* A unary call's ends: what gRPC fills in. */
-typedef struct {
-  grpc_call *call;           /* (owned) */
-  grpc_byte_buffer *request; /* (owned) */
-  grpc_byte_buffer *answer;  /* (owned) (nullable) */
-  grpc_metadata_array initial, trailing;
-  MusterRpcOutcome outcome;
-
-  /* of a forgotten one only */
-  MusterRpcTag answered;
-  MusterRpcClient *client; /* (owned) (nullable) */
-} Unary;
-
-static void
-unary_clear (Unary *self)
+void
+muster_rpc_unary_clear (MusterRpcUnary *self)
 {
   g_clear_pointer (&self->request, grpc_byte_buffer_destroy);
   g_clear_pointer (&self->answer, grpc_byte_buffer_destroy);
   grpc_metadata_array_destroy (&self->initial);
   grpc_metadata_array_destroy (&self->trailing);
   grpc_slice_unref (self->outcome.text);
+  gpr_free ((void *)self->cause);
   g_clear_pointer (&self->call, grpc_call_unref);
-  g_clear_pointer (&self->client, muster_rpc_client_unref);
 }
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Unary, unary_clear)
 
-static void
-unary_start (Unary *self, MusterRpcClient *client, grpc_call *call, MusterRope *request,
-             const MusterRpcOptions *options, gpointer tag)
+void
+muster_rpc_unary_start (MusterRpcUnary *self, MusterRpcClient *client, grpc_call *call,
+                        grpc_byte_buffer *request, const MusterRpcOptions *options, gpointer tag)
 {
   g_auto (MusterRpcMetadata) metadata;
   muster_rpc_metadata_init (&metadata, client, options);
   self->call = call;
-  self->request = muster_grpc_buffer_from_rope (request);
+  self->request = request;
   self->outcome.text = grpc_empty_slice ();
   grpc_metadata_array_init (&self->initial);
   grpc_metadata_array_init (&self->trailing);
@@ -298,6 +284,7 @@ unary_start (Unary *self, MusterRpcClient *client, grpc_call *call, MusterRope *
   ops[5].data.recv_status_on_client.trailing_metadata = &self->trailing;
   ops[5].data.recv_status_on_client.status = &self->outcome.status;
   ops[5].data.recv_status_on_client.status_details = &self->outcome.text;
+  ops[5].data.recv_status_on_client.error_string = &self->cause;
   grpc_call_error refused = grpc_call_start_batch (call, ops, G_N_ELEMENTS (ops), tag, NULL);
   g_assert (refused == GRPC_CALL_OK);
 }
@@ -310,7 +297,7 @@ on_cancelled (GCancellable *cancellable G_GNUC_UNUSED, gpointer call)
 
 /* Waits for the end, which a cancellation only hastens: gRPC still owns the memory until then. */
 static void
-unary_wait (Unary *self, grpc_completion_queue *queue, GCancellable *cancellable)
+unary_wait (MusterRpcUnary *self, grpc_completion_queue *queue, GCancellable *cancellable)
 {
   gulong id = cancellable != NULL
                   ? g_cancellable_connect (cancellable, G_CALLBACK (on_cancelled), self->call, NULL)
@@ -330,12 +317,12 @@ muster_rpc_client_call (MusterRpcClient *self, const char *method, MusterRope *r
     return NULL;
 
   grpc_completion_queue *queue = take_queue (self);
-  g_auto (Unary) unary = {
+  g_auto (MusterRpcUnary) unary = {
       .outcome = {.started_us = now_us, .deadline_us = options->deadline_us},
   };
-  unary_start (&unary, self,
-               muster_rpc_client_new_call (self, method, options->deadline_us, now_us, queue),
-               request, options, &unary);
+  muster_rpc_unary_start (
+      &unary, self, muster_rpc_client_new_call (self, method, options->deadline_us, now_us, queue),
+      muster_grpc_buffer_from_rope (request), options, &unary);
   unary_wait (&unary, queue, cancellable);
   give_queue (self, queue);
 
@@ -350,12 +337,20 @@ muster_rpc_client_call (MusterRpcClient *self, const char *method, MusterRope *r
   return NULL;
 }
 
+/* A call whose answer doesn't matter. */
+typedef struct {
+  MusterRpcUnary unary;
+  MusterRpcTag answered;
+  MusterRpcClient *client; /* (owned) */
+} Forgotten;
+
 static void
 on_forgotten (gpointer owner, gboolean ok G_GNUC_UNUSED)
 {
-  Unary *unary = owner;
-  unary_clear (unary);
-  g_free (unary);
+  Forgotten *self = owner;
+  muster_rpc_unary_clear (&self->unary);
+  muster_rpc_client_unref (self->client);
+  g_free (self);
 }
 
 void
@@ -366,10 +361,11 @@ muster_rpc_client_send_and_forget (MusterRpcClient *self, const char *method, Mu
   MusterRpcOptions options = {.deadline_us = muster_deadline_after (now_us, timeout_us)};
   if (!muster_rpc_client_check (self, request, &options, now_us, NULL))
     return;
-  Unary *unary = g_new0 (Unary, 1);
-  unary->client = muster_rpc_client_ref (self);
-  unary->answered = (MusterRpcTag){on_forgotten, unary};
+  Forgotten *forgotten = g_new0 (Forgotten, 1);
+  forgotten->client = muster_rpc_client_ref (self);
+  forgotten->answered = (MusterRpcTag){on_forgotten, forgotten};
   grpc_call *call = muster_rpc_client_new_call (self, method, options.deadline_us, now_us,
                                                 muster_rpc_client_pump (self));
-  unary_start (unary, self, call, request, &options, &unary->answered);
+  muster_rpc_unary_start (&forgotten->unary, self, call, muster_grpc_buffer_from_rope (request),
+                          &options, &forgotten->answered);
 }

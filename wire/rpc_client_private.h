@@ -74,6 +74,23 @@ const char *muster_rpc_cause (const char *text, MusterRpcCredentials *credential
  * for any other text. */
 char *muster_rpc_size_cause (const char *text);
 
+/* A unary call's ends: what gRPC fills in. To be zero at first. */
+typedef struct {
+  grpc_call *call;           /* (owned) */
+  grpc_byte_buffer *request; /* (owned) */
+  grpc_byte_buffer *answer;  /* (owned) (nullable) */
+  grpc_metadata_array initial, trailing;
+  MusterRpcOutcome outcome;
+  const char *cause; /* (owned) (nullable) how it failed, in gRPC's own words */
+} MusterRpcUnary;
+
+/* Starts it; call and request are (transfer full). tag tells when the rest is filled in. */
+void muster_rpc_unary_start (MusterRpcUnary *self, MusterRpcClient *client, grpc_call *call,
+                             grpc_byte_buffer *request, const MusterRpcOptions *options,
+                             gpointer tag);
+void muster_rpc_unary_clear (MusterRpcUnary *self);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterRpcUnary, muster_rpc_unary_clear)
+
 /* Turns an outcome that isn't OK into an error. */
 void muster_rpc_client_set_error (MusterRpcClient *self, const MusterRpcOutcome *outcome,
                                   GCancellable *cancellable, GError **error);

@@ -128,8 +128,18 @@ muster_rpc_server_add_method (MusterRpcServer *self, const char *path, MusterRpc
 {
   g_return_if_fail (!self->is_started);
   MusterRpcMethod *method = g_new0 (MusterRpcMethod, 1);
-  *method = (MusterRpcMethod){self, g_strdup (path), handler, user_data, NULL};
+  *method = (MusterRpcMethod){
+      .server = self, .path = g_strdup (path), .handler = handler, .user_data = user_data};
   g_ptr_array_add (self->methods, method);
+}
+
+void
+muster_rpc_server_add_message_method (MusterRpcServer *self, const char *path,
+                                      MusterRpcMessageHandler handler, gpointer user_data)
+{
+  muster_rpc_server_add_method (self, path, NULL, user_data);
+  MusterRpcMethod *method = self->methods->pdata[self->methods->len - 1];
+  method->message_handler = handler;
 }
 
 void
@@ -208,6 +218,41 @@ muster_rpc_server_count (MusterRpcServer *self, gint change)
   g_mutex_unlock (&self->lock);
 }
 
+void
+muster_rpc_server_enter (MusterRpcServer *self, GList *passing)
+{
+  g_mutex_lock (&self->lock);
+  g_queue_push_tail_link (&self->passing, passing);
+  gboolean is_late = self->is_cancelling;
+  g_mutex_unlock (&self->lock);
+  if (is_late)
+    grpc_call_cancel (passing->data, NULL);
+}
+
+void
+muster_rpc_server_leave (MusterRpcServer *self, GList *passing)
+{
+  g_mutex_lock (&self->lock);
+  g_queue_unlink (&self->passing, passing);
+  g_mutex_unlock (&self->lock);
+}
+
+/* What outlives its caller ends here. */
+static void
+cancel_passing (MusterRpcServer *self)
+{
+  g_autoptr (GPtrArray) calls = g_ptr_array_new_with_free_func ((GDestroyNotify)grpc_call_unref);
+  g_mutex_lock (&self->lock);
+  self->is_cancelling = TRUE;
+  for (GList *link = self->passing.head; link != NULL; link = link->next) {
+    grpc_call_ref (link->data);
+    g_ptr_array_add (calls, link->data);
+  }
+  g_mutex_unlock (&self->lock);
+  for (guint i = 0; i < calls->len; i++)
+    grpc_call_cancel (calls->pdata[i], NULL);
+}
+
 static void
 register_methods (MusterRpcServer *self)
 {
@@ -245,6 +290,7 @@ wait_until_shut (MusterRpcServer *self, gint64 grace_us)
   g_mutex_unlock (&self->lock);
 
   grpc_server_cancel_all_calls (self->server);
+  cancel_passing (self);
   g_mutex_lock (&self->lock);
   while (!self->is_shut || self->n_open > 0)
     g_cond_wait (&self->changed, &self->lock);

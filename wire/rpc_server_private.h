@@ -3,6 +3,7 @@
 
 #include "wire/credentials_private.h"
 #include "wire/grpc_private.h"
+#include "wire/rpc_pass.h"
 #include "wire/rpc_server.h"
 #include "wire/rpc_threads_private.h"
 
@@ -19,8 +20,9 @@ typedef struct {
   MusterRpcServer *server;  /* (not owned) */
   char *path;               /* (owned) (nullable) NULL: every method that nobody registered */
   MusterRpcHandler handler; /* (nullable) as above */
-  gpointer user_data;       /* (not owned) */
-  void *registered;         /* gRPC's name for it, from start on (not owned) (nullable) */
+  MusterRpcMessageHandler message_handler; /* (nullable) instead of handler */
+  gpointer user_data;                      /* (not owned) */
+  void *registered; /* gRPC's name for it, from start on (not owned) (nullable) */
 } MusterRpcMethod;
 
 struct _MusterRpcServer {
@@ -38,7 +40,9 @@ struct _MusterRpcServer {
   gboolean is_started; /* guarded by stopping */
   gboolean has_listened;
   gboolean is_shut; /* guarded by lock: gRPC takes no more calls */
-  gint n_open;      /* guarded by lock: calls requested that are not gone */
+  gint n_open;      /* guarded by lock: calls requested that are not gone, and those passed on */
+  GQueue passing;   /* guarded by lock: (element-type grpc_call) passed on, that outlive a caller */
+  gboolean is_cancelling; /* guarded by lock: those are cancelled, and such as come */
 };
 
 typedef struct _MusterRpcCallHeader MusterRpcCallHeader;
@@ -67,8 +71,16 @@ struct _MusterRpcCall {
   gboolean is_sending;       /* a batch of ours is under way */
   int status;
   char *status_text;            /* (owned) (nullable) */
+  grpc_slice status_details;    /* (owned) beside the text; empty: none */
   MusterRpcCallHeader *headers; /* (owned) (nullable) those that were asked for */
 };
+
+/* How a status says more than its text, in the trailing metadata: a google.rpc.Status. */
+#define MUSTER_RPC_DETAILS "grpc-status-details-bin"
+
+/* Ends a call with a message (transfer full) or with error, to which details (nullable) belong. */
+void muster_rpc_call_end (MusterRpcCall *self, grpc_byte_buffer *message, const GError *error,
+                          const grpc_slice *details);
 
 /* A call that is to be taken in; the reference is the one it holds until it is answered. */
 MusterRpcCall *muster_rpc_call_new (MusterRpcMethod *method);
@@ -78,6 +90,11 @@ void muster_rpc_server_unref_private (MusterRpcServer *self);
 
 /* Asks gRPC for the next call of a method. */
 void muster_rpc_server_request (MusterRpcMethod *method);
+
+/* A call that is passed on, which may outlive its caller but not the server: its link's data is the
+ * grpc_call, which is cancelled when the server stops. */
+void muster_rpc_server_enter (MusterRpcServer *self, GList *passing);
+void muster_rpc_server_leave (MusterRpcServer *self, GList *passing);
 
 /* One call more, or fewer, is open. */
 void muster_rpc_server_count (MusterRpcServer *self, gint change);
