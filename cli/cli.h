@@ -7,6 +7,7 @@
 #include "cli/plain.h"
 #include "cli/wrong.h"
 #include "master/master.h"
+#include "session/cluster_spec.h"
 #include "session/session_manager.h"
 #include "train/scaffold.h"
 #include "wire/credentials.h"
@@ -44,7 +45,11 @@ typedef struct {
   char *tls_key;     /* (owned) (nullable) */
   char *token_file;  /* (owned) (nullable) */
   gint64 timeout_us; /* from timeout */
-  char **addresses;  /* (owned) (nullable) from cluster */
+  char **addresses;  /* (owned) (nullable) from cluster, or TF_CONFIG */
+  /* Of TF_CONFIG, for commands that open sessions; --master, --task and --cluster win. */
+  MusterClusterSpec *spec;   /* (owned) (nullable) */
+  gboolean target_from_spec; /* it says where sessions live */
+  GBytes *config;            /* (owned) (nullable) a ConfigProto for each session */
 } MusterCliOptions;
 
 void muster_cli_options_clear (MusterCliOptions *self);
@@ -77,6 +82,11 @@ typedef enum {
 gboolean muster_cli_parse (int argc, char **argv, const char *usage, const char *summary,
                            const GOptionEntry *entries, MusterCliWants wants,
                            MusterCliOptions *options, char ***rest, GError **error);
+
+/* A session for a graph, as options say. */
+MusterSession *muster_cli_create_session (MusterMaster *master, MusterGraph *graph,
+                                          const MusterCliOptions *options, gint64 deadline_us,
+                                          GError **error);
 
 /* "30", "30s", "10m", "2h", "500ms" to microseconds; "forever" to MUSTER_WAIT_FOREVER. */
 gboolean muster_cli_duration (const char *text, gint64 *duration_us, GError **error);

@@ -22,6 +22,8 @@ muster_cli_options_clear (MusterCliOptions *self)
   g_clear_pointer (&self->tls_key, g_free);
   g_clear_pointer (&self->token_file, g_free);
   g_clear_pointer (&self->addresses, g_strfreev);
+  g_clear_pointer (&self->spec, muster_cluster_spec_unref);
+  g_clear_pointer (&self->config, g_bytes_unref);
 }
 
 gboolean
@@ -121,6 +123,31 @@ read_cluster (const char *command, MusterCliOptions *options, GError **error)
   return TRUE;
 }
 
+/* Where the task's environment says so, its sessions live on its own server, for its own devices;
+ * what the command's line says wins. */
+static gboolean
+read_tf_config (MusterCliWants wants, MusterCliOptions *options, GError **error)
+{
+  options->spec = muster_cluster_spec_new (g_getenv ("TF_CONFIG"), error);
+  if (options->spec == NULL)
+    return FALSE;
+  const char *job = muster_cluster_spec_job (options->spec);
+  if ((wants & MUSTER_CLI_TASK) && options->task == NULL && job != NULL)
+    options->task = g_strdup_printf ("%s:%u", job, muster_cluster_spec_index (options->spec));
+  if (options->target != NULL || muster_cluster_spec_is_empty (options->spec))
+    return TRUE;
+  options->target = muster_cluster_spec_target (options->spec, error);
+  if (options->target == NULL)
+    return FALSE;
+  if (strcmp (options->target, "local") == 0)
+    return TRUE;
+  options->target_from_spec = TRUE;
+  if ((wants & MUSTER_CLI_CLUSTER) && options->addresses == NULL)
+    options->addresses = muster_cluster_spec_peers (options->spec);
+  options->config = muster_cluster_spec_config (options->spec, NULL, NULL);
+  return TRUE;
+}
+
 /* A model is called as its file: a chief and its workers agree on that without a word. */
 static void
 name_model (MusterCliOptions *options)
@@ -164,13 +191,16 @@ muster_cli_parse (int argc, char **argv, const char *usage, const char *summary,
   if ((wants & MUSTER_CLI_META_GRAPH) &&
       !need (command, "--meta-graph=FILE", options->meta_graph, error))
     return FALSE;
+  if (!read_cluster (command, options, error) ||
+      ((wants & (MUSTER_CLI_MASTER | MUSTER_CLI_CLUSTER)) &&
+       !read_tf_config (wants, options, error)))
+    return FALSE;
   if ((wants & MUSTER_CLI_MASTER) && !need (command, "--master=TARGET", options->target, error))
     return FALSE;
   options->timeout_us = MUSTER_WAIT_FOREVER;
   name_model (options);
-  return read_cluster (command, options, error) &&
-         (options->timeout == NULL ||
-          muster_cli_duration (options->timeout, &options->timeout_us, error));
+  return options->timeout == NULL ||
+         muster_cli_duration (options->timeout, &options->timeout_us, error);
 }
 
 MusterExit
@@ -261,6 +291,13 @@ muster_cli_master (const MusterCliOptions *options, GError **error)
   return muster_cli_master_at (options->target, &files, error);
 }
 
+MusterSession *
+muster_cli_create_session (MusterMaster *master, MusterGraph *graph,
+                           const MusterCliOptions *options, gint64 deadline_us, GError **error)
+{
+  return muster_master_create_session (master, graph, options->config, deadline_us, NULL, error);
+}
+
 MusterSessionManager *
 muster_cli_manager (MusterScaffold *scaffold, const MusterCliOptions *options,
                     gint64 recovery_wait_us, GError **error)
@@ -274,6 +311,7 @@ muster_cli_manager (MusterScaffold *scaffold, const MusterCliOptions *options,
       .task = options->task,
       .meta_graph = muster_scaffold_meta_graph (scaffold),
       .cluster = (const char *const *)options->addresses,
+      .config = options->config,
   };
   return muster_session_manager_new (muster_scaffold_graph (scaffold), &manager, error);
 }

@@ -96,7 +96,7 @@ finish (const MusterCliOptions *options, gint64 step)
   gint64 deadline_us =
       muster_deadline_after (muster_clock_now_us (muster_system_clock ()), options->timeout_us);
   g_autoptr (MusterSession) session =
-      muster_master_create_session (master, graph, NULL, deadline_us, NULL, &error);
+      muster_cli_create_session (master, graph, options, deadline_us, &error);
   if (session != NULL) {
     gint64 last = step >= 0 ? step : read_step (session, scaffold, deadline_us);
     (void)muster_cli_end_job (session, options, last, deadline_us, &error);

@@ -90,15 +90,15 @@ open_session (MusterScaffold *scaffold, const MusterCliOptions *options, gint64 
   if (master == NULL)
     return NULL;
   if (strcmp (options->target, "local") != 0)
-    return muster_master_create_session (master, muster_scaffold_graph (scaffold), NULL,
-                                         deadline_us, NULL, error);
+    return muster_cli_create_session (master, muster_scaffold_graph (scaffold), options,
+                                      deadline_us, error);
   g_autoptr (MusterSessionManager) manager = muster_cli_manager (scaffold, options, 0, error);
   if (manager == NULL)
     return NULL;
   gint64 now_us = muster_clock_now_us (muster_system_clock ());
   if (muster_scaffold_init_op (scaffold) == NULL) /* nothing to initialise */
-    return muster_master_create_session (master, muster_scaffold_graph (scaffold), NULL,
-                                         deadline_us, NULL, error);
+    return muster_cli_create_session (master, muster_scaffold_graph (scaffold), options,
+                                      deadline_us, error);
   MusterPrepareOptions prepare = {.init_op = muster_scaffold_init_op (scaffold),
                                   .timeout_us = muster_deadline_remaining (deadline_us, now_us)};
   return muster_session_manager_prepare_session (manager, master, &prepare, NULL, NULL, error);

@@ -145,8 +145,8 @@ muster_cli_save (int argc, char **argv)
     return muster_cli_fail (error);
   gint64 started_us = muster_clock_now_us (muster_system_clock ());
   gint64 deadline_us = muster_deadline_after (started_us, options.timeout_us);
-  g_autoptr (MusterSession) session = muster_master_create_session (
-      master, muster_scaffold_graph (scaffold), NULL, deadline_us, NULL, &error);
+  g_autoptr (MusterSession) session = muster_cli_create_session (
+      master, muster_scaffold_graph (scaffold), &options, deadline_us, &error);
   if (session == NULL)
     return muster_cli_fail (error);
   const gboolean is_done = save (scaffold, session, &wish, &saved, deadline_us, &error);

@@ -133,6 +133,21 @@ job_clear (Job *self)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Job, job_clear)
 
+/* Positions are one master's, to which all tasks come; those of a TensorFlow cluster have one each.
+ */
+static gboolean
+has_own_master (const MusterCliOptions *options)
+{
+  return options->target_from_spec && muster_cluster_spec_has_own_masters (options->spec);
+}
+
+/* Without positions that give each task batches of its own, its own order does. */
+static guint64
+seed_of (const Job *self)
+{
+  return (guint64)self->wish->seed + (has_own_master (self->options) ? self->role->index : 0);
+}
+
 /* All that can be wrong with the input, before there is a session or a thread. */
 static gboolean
 load (Job *self, GError **error)
@@ -147,7 +162,7 @@ load (Job *self, GError **error)
   if (self->data.n_feeds == 0)
     return TRUE;
   self->batches = muster_batches_new (self->data.arrays, self->data.n_feeds, self->data.batch_size,
-                                      (guint64)wish->seed, error);
+                                      seed_of (self), error);
   return self->batches != NULL;
 }
 
@@ -198,7 +213,7 @@ train (Job *self, MusterMaster *master, MusterTrainShow *show, MusterTrained *tr
       .loss = self->loss,
       .until_step = wish->steps,
       .epochs = wish->epochs,
-      .without_positions = wish->no_positions,
+      .without_positions = wish->no_positions || has_own_master (self->options),
       .checkpoint_dir = wish->directory,
       .saver = &saver,
       .save_us = wish->save_us,
@@ -211,6 +226,7 @@ train (Job *self, MusterMaster *master, MusterTrainShow *show, MusterTrained *tr
       .timeout_us =
           self->options->timeout_us == MUSTER_WAIT_FOREVER ? 0 : self->options->timeout_us,
       .cluster = (const char *const *)self->options->addresses,
+      .config = self->options->config,
       .listener = &listener,
   };
   return muster_train (&training, trained, NULL, error);
@@ -258,8 +274,8 @@ train_task (const Wish *wish, const MusterCliOptions *options, const MusterTrain
 static gboolean
 take_role (MusterCliOptions *options, const Wish *wish, MusterTrainRole *role, GError **error)
 {
-  if (!muster_train_role_read (role, options->task, wish->tasks, options->target,
-                               g_getenv ("TF_CONFIG"), error))
+  if (!muster_train_role_read (role, options->task, wish->tasks, options->target, options->spec,
+                               error))
     return FALSE;
   if (role->master == NULL) {
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <glib.h>
+#include "session/cluster_spec.h"
 
 G_BEGIN_DECLS
 
@@ -20,11 +20,10 @@ void muster_train_role_clear (MusterTrainRole *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterTrainRole, muster_train_role_clear)
 
 /* task (nullable) is "chief:0" or "worker:N", n_tasks 0 where it isn't given, master (nullable) a
- * target: each wins over what tf_config (nullable) says. Without any it is a chief alone. In
- * TF_CONFIG worker 0 is the chief where there is none; the target is its "session_master", else its
- * cluster's first "master", else its only "ps".
+ * target: each wins over what cluster says. Without any it is a chief alone, and without a target.
  * INVALID_ARGUMENT says what is wrong, where, and what would be right. */
 gboolean muster_train_role_read (MusterTrainRole *self, const char *task, int n_tasks,
-                                 const char *master, const char *tf_config, GError **error);
+                                 const char *master, const MusterClusterSpec *cluster,
+                                 GError **error);
 
 G_END_DECLS

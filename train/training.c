@@ -265,6 +265,7 @@ open_session (const Parts *self, GCancellable *cancellable, GError **error)
       .model = training->model,
       .task = training->task,
       .cluster = training->cluster,
+      .config = training->config,
       .preemption = training->preemption,
       .waiting = listener ? listener->waiting : NULL,
       .waiting_data = listener ? listener->waiting_data : NULL,

@@ -80,6 +80,7 @@ typedef struct {
   gint64 timeout_us; /* for each time that the model is made ready or waited for; 0: a chief as long
                         as it takes, a worker two hours */
   const char *const *cluster;             /* (nullable) "ps:0=HOST:PORT" */
+  GBytes *config;                         /* (nullable) a serialised ConfigProto, referenced */
   const MusterTrainingListener *listener; /* (nullable) */
   MusterClock *clock;                     /* NULL: the machine's */
 } MusterTraining;

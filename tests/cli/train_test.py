@@ -150,7 +150,8 @@ class Mistakes(Case):
                 ("\"worker\" in \"cluster\" is no list", {"cluster": {"worker": [1]}, "task": {"type": "worker"}}),
                 ("this task is 'ps:0'", {"cluster": dict(cluster, ps=["d:1"]), "task": {"type": "ps", "index": 0}}),
                 ("has 2 of that name", {"cluster": cluster, "task": {"type": "worker", "index": 2}}),
-                ("needs --master=TARGET", {"cluster": cluster, "task": {"type": "worker", "index": 0}})):
+                ("names no task", {"cluster": cluster}),
+                ("worker:0 in \"cluster\": ", {"cluster": {"worker": ["b"]}, "task": {"type": "worker"}})):
             self.fails(3, words, *job, tf_config=config)
 
 
@@ -309,8 +310,8 @@ class Job(Case):
     def test_takes_its_role_from_tf_config(self):
         _, target = self.serve()
         address = target[len("grpc://"):]
-        for cluster, task in (({"worker": ["a:1", "b:1"], "master": [address]}, {"type": "worker", "index": "0"}),
-                              ({"chief": ["a:1"], "worker": ["b:1"], "ps": [address]}, {"type": "chief", "index": 0})):
+        for cluster, task in (({"worker": [address, "b:1"]}, {"type": "worker", "index": "0"}),
+                              ({"chief": [address], "worker": ["b:1"], "ps": ["a:1"]}, {"type": "chief", "index": 0})):
             done = train(MODEL, *FEEDS, "--steps=20", "--json", "--again", tf_config={"cluster": cluster, "task": task})
             ready = events(done.stdout)[0]
             self.assertEqual(done.returncode, 0, done.stderr)
@@ -319,6 +320,8 @@ class Job(Case):
                        tf_config={"session_master": target, "cluster": {"chief": ["a:1"], "worker": ["b:1"]},
                                   "task": {"type": "worker", "index": 0}})
         self.assertEqual(worker.returncode, 5)
+        alone = train(MODEL, *FEEDS, "--steps=20", tf_config={"cluster": {"worker": ["a:1"]}, "task": {"type": "worker"}})
+        self.assertEqual(alone.returncode, 0, alone.stderr)
         flags = train(*LOCAL, "--steps=20", "--task=chief", "--tasks=1",
                       tf_config={"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 1}})
         self.assertEqual(flags.returncode, 0, flags.stderr)

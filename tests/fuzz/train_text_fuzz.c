@@ -94,7 +94,9 @@ try_config (const guint8 *data, gsize size)
   g_autoptr (GError) error = NULL;
   g_autofree char *text = g_strndup ((const char *)data, size);
   g_auto (MusterTrainRole) role = {0};
-  const gboolean is_good = muster_train_role_read (&role, NULL, 0, NULL, text, &error);
+  g_autoptr (MusterClusterSpec) cluster = muster_cluster_spec_new (text, &error);
+  const gboolean is_good =
+      cluster != NULL && muster_train_role_read (&role, NULL, 0, NULL, cluster, &error);
   g_assert_true (is_good == (error == NULL));
   check_message (error);
   if (!is_good)
