@@ -17,14 +17,22 @@ extern const MusterOp muster_strided_slice_ops[];
 extern const MusterOp muster_string_ops[];
 extern const MusterOp muster_summary_ops[];
 extern const MusterOp muster_training_ops[];
+extern const MusterOp muster_nd_ops[];
+extern const MusterOp muster_scan_ops[];
+extern const MusterOp muster_segment_ops[];
+extern const MusterOp muster_training_sparse_ops[];
+extern const MusterOp muster_unique_ops[];
 extern const MusterOp muster_unary_ops[];
 
 static const MusterOp *const tables[] = {
-    muster_core_ops,          muster_array_ops,  muster_binary_ops,       muster_control_ops,
-    muster_gather_ops,        muster_layout_ops, muster_matmul_ops,       muster_nn_ops,
-    muster_random_ops,        muster_reduce_ops, muster_save_restore_ops, muster_state_ops,
-    muster_strided_slice_ops, muster_string_ops, muster_summary_ops,      muster_training_ops,
-    muster_unary_ops,
+    muster_core_ops,          muster_array_ops,        muster_binary_ops,
+    muster_control_ops,       muster_gather_ops,       muster_layout_ops,
+    muster_matmul_ops,        muster_nn_ops,           muster_random_ops,
+    muster_reduce_ops,        muster_save_restore_ops, muster_state_ops,
+    muster_strided_slice_ops, muster_string_ops,       muster_summary_ops,
+    muster_training_ops,      muster_unary_ops,        muster_nd_ops,
+    muster_scan_ops,          muster_segment_ops,      muster_training_sparse_ops,
+    muster_unique_ops,
 };
 
 static GRWLock lock;

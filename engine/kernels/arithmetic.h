@@ -13,4 +13,7 @@ extern const MusterLoop2 muster_div_loops[];
 extern const MusterLoop2 muster_min_loops[];
 extern const MusterLoop2 muster_max_loops[];
 
+/* TRUE if there is a zero among integers: nothing may be divided by that. */
+gboolean muster_has_zero_divisor (MusterTensor *divisor);
+
 G_END_DECLS

@@ -155,19 +155,26 @@ BINARY_SAME (softsign_grad)
   return muster_wide (dtype) != MUSTER_F32 && muster_wide (dtype) != MUSTER_F64;
 }
 
-/* Integers have no infinity: a zero anywhere in the divisor ends the step. */
-static gboolean
-divide (MusterKernel *k, const MusterLoop2 *loops, GError **error)
+gboolean
+muster_has_zero_divisor (MusterTensor *divisor)
 {
   static const guint64 zero = 0;
-  MusterTensor *divisor = muster_kernel_input (k, 1);
   gsize size = muster_dtype_size (muster_tensor_dtype (divisor));
   const guint8 *data = muster_tensor_data (divisor);
 
   if (is_integer (muster_tensor_dtype (divisor)))
     for (gint64 i = 0; i < muster_tensor_n_elements (divisor); i++)
       if (memcmp (data + i * size, &zero, size) == 0)
-        return muster_invalid (error, "Integer division by zero");
+        return TRUE;
+  return FALSE;
+}
+
+/* Integers have no infinity: a zero anywhere in the divisor ends the step. */
+static gboolean
+divide (MusterKernel *k, const MusterLoop2 *loops, GError **error)
+{
+  if (muster_has_zero_divisor (muster_kernel_input (k, 1)))
+    return muster_invalid (error, "Integer division by zero");
   return muster_compute2 (k, loops, error);
 }
 

@@ -328,54 +328,6 @@ compute_dynamic_stitch (MusterKernel *k, GError **error)
   return TRUE;
 }
 
-/* Sums rows by segment; a negative segment drops its row. */
-static gboolean
-compute_unsorted_segment_sum (MusterKernel *k, GError **error)
-{
-  MusterTensor *data = muster_kernel_input (k, 0), *segments = muster_kernel_input (k, 1);
-  int n = muster_tensor_n_dims (data), n_segment = muster_tensor_n_dims (segments);
-  gint64 dims[MUSTER_MAX_DIMS + 1], run, n_rows = muster_tensor_n_elements (segments);
-  MusterDType dtype = muster_tensor_dtype (data);
-  g_auto (MusterResult) result = {0};
-
-  if (!muster_check_scalar (k, 2, "num_segments", error))
-    return FALSE;
-  for (int d = 0; d < n_segment; d++)
-    if (d >= n || muster_tensor_dims (data)[d] != muster_tensor_dims (segments)[d]) {
-      g_autofree char *a = muster_shape_text (data), *b = muster_shape_text (segments);
-      return muster_invalid (error, "data.shape = %s does not start with segment_ids.shape = %s", a,
-                             b);
-    }
-  if (muster_wide (dtype) == MUSTER_N_WIDE)
-    return muster_invalid (error, "There is no arithmetic for dtype %s", muster_dtype_name (dtype));
-  dims[0] = muster_kernel_input_int (k, 2);
-  if (dims[0] < 0)
-    return muster_invalid (
-        error, "Input num_segments == %" G_GINT64_FORMAT " must not be negative.", dims[0]);
-  for (int d = n_segment; d < n; d++)
-    dims[d - n_segment + 1] = muster_tensor_dims (data)[d];
-  if (!muster_result_begin (&result, dtype, n - n_segment + 1, dims, error))
-    return FALSE;
-  run = muster_dims_product (dims, 1, n - n_segment + 1);
-  for (gint64 i = 0; i < n_rows; i++) {
-    gint64 segment = muster_int_at (segments, i);
-    guint8 *to;
-    if (segment >= dims[0])
-      return muster_invalid (error,
-                             "segment_ids[%" G_GINT64_FORMAT "] = %" G_GINT64_FORMAT
-                             " is out of range [0, %" G_GINT64_FORMAT ")",
-                             i, segment, dims[0]);
-    if (segment < 0 || run == 0)
-      continue;
-    to = result.data + segment * run * (gint64)result.size;
-    muster_run_loop2 (muster_add_loops, dtype, dtype, run, to, 1,
-                      (const guint8 *)muster_tensor_data (data) + i * run * (gint64)result.size, 1,
-                      to);
-  }
-  muster_result_end (&result, k, 0);
-  return TRUE;
-}
-
 static gboolean
 compute_invert_permutation (MusterKernel *k, GError **error)
 {
@@ -417,8 +369,6 @@ const MusterOp muster_gather_ops[] = {
     {"SelectV2", CHOICE, "T:any", compute_select_v2, 0},
     {"DynamicStitch", STITCH, "T:any", compute_dynamic_stitch, 0},
     {"ParallelDynamicStitch", STITCH, "T:any", compute_dynamic_stitch, 0},
-    {"UnsortedSegmentSum", "data:T, segment_ids:Tindices, num_segments:Tnumsegments -> output:T",
-     "T:number Tindices:int32|int64 Tnumsegments:int32|int64", compute_unsorted_segment_sum, 0},
     {"InvertPermutation", "x:T -> y:T", "T:int32|int64", compute_invert_permutation, 0},
     {NULL, NULL, NULL, NULL, 0},
 };

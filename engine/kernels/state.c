@@ -352,6 +352,8 @@ scatter (MusterKernel *k, const MusterLoop2 *loops, GError **error)
     return FALSE;
   if (muster_wide (dtype) == MUSTER_N_WIDE)
     return muster_invalid (error, "There is no arithmetic for dtype %s", muster_dtype_name (dtype));
+  if (loops == muster_div_loops && muster_has_zero_divisor (updates))
+    return muster_invalid (error, "Integer division by zero");
   data = muster_variable_begin_update (variable);
   if (data == NULL) {
     muster_variable_set_uninitialized (variable, error);
@@ -373,6 +375,7 @@ scatter (MusterKernel *k, const MusterLoop2 *loops, GError **error)
 SCATTER (add, muster_add_loops)
 SCATTER (sub, muster_sub_loops)
 SCATTER (mul, muster_mul_loops)
+SCATTER (div, muster_div_loops)
 SCATTER (min, muster_min_loops)
 SCATTER (max, muster_max_loops)
 SCATTER (update, NULL)
@@ -407,12 +410,14 @@ const MusterOp muster_state_ops[] = {
     {"ScatterAdd", REF_ROWS, REF_T, compute_scatter_add, S},
     {"ScatterSub", REF_ROWS, REF_T, compute_scatter_sub, S},
     {"ScatterMul", REF_ROWS, REF_T, compute_scatter_mul, S},
+    {"ScatterDiv", REF_ROWS, REF_T, compute_scatter_div, S},
     {"ScatterMin", REF_ROWS, REF_T, compute_scatter_min, S},
     {"ScatterMax", REF_ROWS, REF_T, compute_scatter_max, S},
     {"ScatterUpdate", REF_ROWS, REF_T, compute_scatter_update, S},
     {"ResourceScatterAdd", VAR_ROWS, VAR_T, compute_scatter_add, S},
     {"ResourceScatterSub", VAR_ROWS, VAR_T, compute_scatter_sub, S},
     {"ResourceScatterMul", VAR_ROWS, VAR_T, compute_scatter_mul, S},
+    {"ResourceScatterDiv", VAR_ROWS, VAR_T, compute_scatter_div, S},
     {"ResourceScatterMin", VAR_ROWS, VAR_T, compute_scatter_min, S},
     {"ResourceScatterMax", VAR_ROWS, VAR_T, compute_scatter_max, S},
     {"ResourceScatterUpdate", VAR_ROWS, VAR_T, compute_scatter_update, S},

@@ -2,204 +2,30 @@
 /* Optimizers: a variable and its slots updated in place from a gradient, all locked at once, with
  * the formulas of TensorFlow's CPU kernels. The reference and the resource op of a rule are one
  * kernel. */
-#include "engine/kernels/state.h"
+#include "engine/kernels/training.h"
 
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
 #include <string.h>
-#include <tgmath.h>
 
 /* Loops over elements: worth more than the room's -O2. */
 #pragma GCC optimize("O3")
-
-enum { MAX_SLOTS = 4, MAX_SCALARS = 8 };
 
 /* Elements: a block of each slot and of the gradient fit into the first cache. */
 #define BLOCK 1024
 /* Bytes: a copy as large as that wouldn't stay in a cache anyway. */
 #define STREAM_FROM ((gsize)8 << 20)
 
-/* slots: the variable first. scalars: the other inputs but the gradient, in their order. */
-typedef void (*Rule) (gint64 n, void *const *slots, const void *gradient, const double *scalars,
-                      gboolean flag);
-
-typedef struct {
-  int n_slots, n_scalars;
-  int gradient;     /* which input */
-  Rule rules[2];    /* float, double */
-  const char *flag; /* (nullable) a bool attribute that the rule knows */
-  gboolean flag_default;
-  const char *names[MAX_SLOTS]; /* of the slots, for errors */
-} Optimizer;
-
-#define RULE(name, suffix, T, ...)                                                                 \
-  static void name##_##suffix (gint64 n, void *const *slots, const void *gradient,                 \
-                               const double *scalars, gboolean flag G_GNUC_UNUSED)                 \
-  {                                                                                                \
-    typedef T type G_GNUC_UNUSED;                                                                  \
-    T *var = slots[0];                                                                             \
-    const T *grad = gradient;                                                                      \
-    __VA_ARGS__                                                                                    \
-  }
-#define EACH                for (gint64 i = 0; i < n; i++)
-#define RULES(name, ...)    RULE (name, f32, float, __VA_ARGS__) RULE (name, f64, double, __VA_ARGS__)
-#define SLOT(name, index)   type *name = slots[index];
-#define SCALAR(name, index) const type name = (type)scalars[index];
-
-/* clang-format off */
-RULES (descent,
-  SCALAR (rate, 0)
-  MUSTER_IVDEP EACH var[i] -= grad[i] * rate;
-)
-
-RULES (momentum,
-  SLOT (accum, 1) SCALAR (rate, 0) SCALAR (momentum, 1)
-  MUSTER_IVDEP EACH {
-    const type a = accum[i] * momentum + grad[i];
-    accum[i] = a;
-    var[i] -= flag ? grad[i] * rate + a * momentum * rate : a * rate;
-  }
-)
-
-RULES (keras_momentum,
-  SLOT (accum, 1) SCALAR (rate, 0) SCALAR (momentum, 1)
-  MUSTER_IVDEP EACH {
-    const type a = accum[i] * momentum - grad[i] * rate;
-    accum[i] = a;
-    var[i] += flag ? a * momentum - grad[i] * rate : a;
-  }
-)
-
-RULES (adagrad,
-  SLOT (accum, 1) SCALAR (rate, 0)
-  MUSTER_IVDEP EACH {
-    const type a = flag ? accum[i] + grad[i] * grad[i] : accum[i];
-    accum[i] = a;
-    var[i] -= grad[i] * rate / sqrt (a);
-  }
-)
-
-RULES (adagrad_v2,
-  SLOT (accum, 1) SCALAR (rate, 0) SCALAR (epsilon, 1)
-  MUSTER_IVDEP EACH {
-    const type a = flag ? accum[i] + grad[i] * grad[i] : accum[i];
-    accum[i] = a;
-    var[i] -= grad[i] * rate / (sqrt (a) + epsilon);
-  }
-)
-
-RULES (adadelta,
-  SLOT (accum, 1) SLOT (accum_update, 2)
-  SCALAR (rate, 0) SCALAR (rho, 1) SCALAR (epsilon, 2)
-  MUSTER_IVDEP EACH {
-    const type a = accum[i] * rho + grad[i] * grad[i] * (1 - rho);
-    const type step = sqrt (accum_update[i] + epsilon) / sqrt (a + epsilon) * grad[i];
-    accum[i] = a;
-    accum_update[i] = accum_update[i] * rho + step * step * (1 - rho);
-    var[i] -= step * rate;
-  }
-)
-
-RULES (adam,
-  SLOT (m, 1) SLOT (v, 2)
-  SCALAR (beta1_power, 0) SCALAR (beta2_power, 1) SCALAR (rate, 2)
-  SCALAR (beta1, 3) SCALAR (beta2, 4) SCALAR (epsilon, 5)
-  const type alpha = rate * sqrt (1 - beta2_power) / (1 - beta1_power);
-  MUSTER_IVDEP EACH {
-    const type g = grad[i];
-    const type new_m = m[i] + (g - m[i]) * (1 - beta1);
-    const type new_v = v[i] + (g * g - v[i]) * (1 - beta2);
-    m[i] = new_m;
-    v[i] = new_v;
-    var[i] -= (flag ? g * (1 - beta1) + beta1 * new_m : new_m) * alpha / (sqrt (new_v) + epsilon);
-  }
-)
-
-RULES (ada_max,
-  SLOT (m, 1) SLOT (v, 2)
-  SCALAR (beta1_power, 0) SCALAR (rate, 1) SCALAR (beta1, 2) SCALAR (beta2, 3) SCALAR (epsilon, 4)
-  MUSTER_IVDEP EACH {
-    const type new_m = m[i] + (grad[i] - m[i]) * (1 - beta1);
-    const type decayed = beta2 * v[i];
-    const type size = fabs (grad[i]);
-    const type new_v = decayed > size ? decayed : size;
-    m[i] = new_m;
-    v[i] = new_v;
-    var[i] -= rate / (1 - beta1_power) * (new_m / (new_v + epsilon));
-  }
-)
-
-RULES (rms_prop,
-  SLOT (ms, 1) SLOT (mom, 2)
-  SCALAR (rate, 0) SCALAR (rho, 1) SCALAR (momentum, 2) SCALAR (epsilon, 3)
-  MUSTER_IVDEP EACH {
-    const type new_ms = ms[i] + (grad[i] * grad[i] - ms[i]) * (1 - rho);
-    const type new_mom = mom[i] * momentum + grad[i] * rate / sqrt (new_ms + epsilon);
-    ms[i] = new_ms;
-    mom[i] = new_mom;
-    var[i] -= new_mom;
-  }
-)
-
-RULES (centered_rms_prop,
-  SLOT (mg, 1) SLOT (ms, 2) SLOT (mom, 3)
-  SCALAR (rate, 0) SCALAR (rho, 1) SCALAR (momentum, 2) SCALAR (epsilon, 3)
-  MUSTER_IVDEP EACH {
-    const type new_ms = ms[i] + (grad[i] * grad[i] - ms[i]) * (1 - rho);
-    const type new_mg = mg[i] + (grad[i] - mg[i]) * (1 - rho);
-    const type denominator = new_ms - new_mg * new_mg + epsilon;
-    const type new_mom = mom[i] * momentum + grad[i] * rate / sqrt (denominator);
-    ms[i] = new_ms;
-    mg[i] = new_mg;
-    mom[i] = new_mom;
-    var[i] -= new_mom;
-  }
-)
-
-/* With multiply_linear_by_lr (flag) linear is kept multiplied by the rate, and so are l1 and l2. */
-#define FTRL_BODY(SHRINKAGE, POWER)                                                                \
-  SLOT (accum, 1) SLOT (linear, 2)                                                                 \
-  SCALAR (rate, 0) SCALAR (l1, 1) SCALAR (l2, 2) SCALAR (power, POWER)                             \
-  const type scale = flag ? rate : 1;                                                              \
-  const type divisor = flag ? 1 : rate;                                                            \
-  EACH {                                                                                           \
-    const type g = grad[i], x = var[i];                                                            \
-    const type new_accum = accum[i] + g * g;                                                       \
-    const type old_root = power == (type)-0.5 ? sqrt (accum[i]) : pow (accum[i], -power);          \
-    const type new_root = power == (type)-0.5 ? sqrt (new_accum) : pow (new_accum, -power);        \
-    const type z = linear[i] + (SHRINKAGE) * scale - (new_root - old_root) / divisor * x;          \
-    const type edge = l1 * scale;                                                                  \
-    const type quadratic = new_root / divisor + 2 * l2 * scale;                                    \
-    linear[i] = z;                                                                                 \
-    accum[i] = new_accum;                                                                          \
-    var[i] = fabs (z) > edge ? ((z > 0 ? edge : -edge) - z) / quadratic : 0;                       \
-  }
-RULES (ftrl, FTRL_BODY (g, 3))
-RULES (ftrl_v2, SCALAR (shrinkage, 3) FTRL_BODY (g + 2 * shrinkage * x, 4))
-/* clang-format on */
-
-#define BOTH(name)                                                                                 \
-  {                                                                                                \
-    name##_f32, name##_f64                                                                         \
-  }
-
-/* One update under way. */
-typedef struct {
-  MusterVariable *variables[MAX_SLOTS];
-  void *data[MAX_SLOTS];
-  const void *from[MAX_SLOTS]; /* (nullable) what has to be copied there first */
-  double scalars[MAX_SCALARS];
-} Update;
-
 static gboolean
-read_scalars (MusterKernel *k, const Optimizer *o, Update *u, GError **error)
+read_scalars (MusterKernel *k, const MusterOptimizer *o, int n_tensors, MusterUpdate *u,
+              GError **error)
 {
   int n = 0;
 
-  for (int i = o->n_slots; i < o->n_slots + o->n_scalars + 1; i++) {
+  for (int i = o->n_slots; i < o->n_slots + o->n_scalars + n_tensors; i++) {
     MusterTensor *x = muster_kernel_input (k, i);
-    if (i == o->gradient)
+    if (i >= o->gradient && i < o->gradient + n_tensors)
       continue;
     if (muster_tensor_n_dims (x) != 0) {
       g_autofree char *shape = muster_shape_text (x);
@@ -210,9 +36,14 @@ read_scalars (MusterKernel *k, const Optimizer *o, Update *u, GError **error)
   return TRUE;
 }
 
-static gboolean
-take_variables (MusterKernel *k, const Optimizer *o, Update *u, MusterDType dtype, GError **error)
+gboolean
+muster_update_begin (MusterKernel *k, const MusterOptimizer *o, int n_tensors, MusterUpdate *u,
+                     GError **error)
 {
+  MusterDType dtype = muster_tensor_dtype (muster_kernel_input (k, o->gradient));
+
+  if (!read_scalars (k, o, n_tensors, u, error))
+    return FALSE;
   for (int i = 0; i < o->n_slots; i++) {
     u->variables[i] = muster_kernel_variable (k, i);
     if (!muster_check_variable_dtype (u->variables[i], dtype, error))
@@ -225,32 +56,54 @@ take_variables (MusterKernel *k, const Optimizer *o, Update *u, MusterDType dtyp
   return TRUE;
 }
 
-/* Under the locks: all slots and the gradient have the variable's shape. */
+gboolean
+muster_update_fail (const MusterOptimizer *o, const MusterUpdate *u, GError **error)
+{
+  for (int i = 0; i < o->n_slots; i++)
+    if (!muster_variable_is_initialized (u->variables[i])) {
+      muster_variable_set_uninitialized (u->variables[i], error);
+      return FALSE;
+    }
+  return muster_invalid (error, "A slot of '%s' can't be updated in place",
+                         muster_variable_name (u->variables[0]));
+}
+
 static gboolean
-check_shapes (const Optimizer *o, const Update *u, MusterTensor *gradient, GError **error)
+check_shape (MusterTensor *var, MusterTensor *other, const char *name, GError **error)
+{
+  g_autofree char *a = NULL, *b = NULL;
+
+  if (muster_same_shape (var, other))
+    return TRUE;
+  a = muster_shape_text (var);
+  b = muster_shape_text (other);
+  return muster_invalid (error, "var and %s do not have the same shape%s %s", name, a, b);
+}
+
+gboolean
+muster_update_check_slots (const MusterOptimizer *o, const MusterUpdate *u, GError **error)
 {
   MusterTensor *var = muster_variable_peek (u->variables[0]);
 
-  for (int i = 1; i <= o->n_slots; i++) {
-    MusterTensor *other = i == o->n_slots ? gradient : muster_variable_peek (u->variables[i]);
-    g_autofree char *a = NULL, *b = NULL;
-    if (muster_same_shape (var, other))
-      continue;
-    a = muster_shape_text (var);
-    b = muster_shape_text (other);
-    return muster_invalid (error, "var and %s do not have the same shape%s %s",
-                           i == o->n_slots ? "grad" : o->names[i], a, b);
-  }
+  for (int i = 1; i < o->n_slots; i++)
+    if (!check_shape (var, muster_variable_peek (u->variables[i]), o->names[i], error))
+      return FALSE;
   return TRUE;
+}
+
+gboolean
+muster_update_flag (MusterKernel *k, const MusterOptimizer *o)
+{
+  return o->flag != NULL && muster_kernel_attr_bool (k, o->flag, o->flag_default);
 }
 
 /* half and bfloat16: the slots as floats, and back. */
 static void
-apply_narrow (const Optimizer *o, const Update *u, MusterDType dtype, gint64 n,
+apply_narrow (const MusterOptimizer *o, const MusterUpdate *u, MusterDType dtype, gint64 n,
               const void *gradient, gboolean flag)
 {
   g_autofree float *wide = g_new (float, MAX ((gsize)n, 1) * (o->n_slots + 1));
-  void *slots[MAX_SLOTS];
+  void *slots[MUSTER_MAX_SLOTS];
 
   for (int i = 0; i < o->n_slots; i++) {
     slots[i] = wide + (gsize)n * (i + 1);
@@ -264,13 +117,13 @@ apply_narrow (const Optimizer *o, const Update *u, MusterDType dtype, gint64 n,
 
 /* A block of each slot, while it is updated. */
 typedef struct {
-  _Alignas(64) guint8 bytes[MAX_SLOTS][BLOCK * sizeof (double)];
+  _Alignas(64) guint8 bytes[MUSTER_MAX_SLOTS][BLOCK * sizeof (double)];
 } Blocks;
 
 /* Where the rule finds the slots: as they lie, or copied there or into blocks (nullable). */
 static void
-begin_block (const Optimizer *o, const Update *u, Blocks *blocks, gsize start, gsize size,
-             void **slots)
+begin_block (const MusterOptimizer *o, const MusterUpdate *u, Blocks *blocks, gsize start,
+             gsize size, void **slots)
 {
   for (int i = 0; i < o->n_slots; i++) {
     const gboolean is_copied = u->from[i] != NULL;
@@ -313,7 +166,8 @@ end_streams (void)
 #endif
 
 static void
-end_block (const Optimizer *o, const Update *u, const Blocks *blocks, gsize start, gsize size)
+end_block (const MusterOptimizer *o, const MusterUpdate *u, const Blocks *blocks, gsize start,
+           gsize size)
 {
   for (int i = 0; i < o->n_slots; i++)
     if (u->from[i] != NULL)
@@ -321,7 +175,7 @@ end_block (const Optimizer *o, const Update *u, const Blocks *blocks, gsize star
 }
 
 static gboolean
-copies (const Optimizer *o, const Update *u)
+copies (const MusterOptimizer *o, const MusterUpdate *u)
 {
   for (int i = 0; i < o->n_slots; i++)
     if (u->from[i] != NULL)
@@ -332,17 +186,17 @@ copies (const Optimizer *o, const Update *u)
 /* Block by block where a snapshot holds what is to be updated, so that each is copied into the
  * cache and updated there. A large variable's blocks go straight from there to memory. */
 static void
-apply_wide (const Optimizer *o, const Update *u, MusterDType dtype, gint64 n, const void *gradient,
-            gboolean flag)
+apply_wide (const MusterOptimizer *o, const MusterUpdate *u, MusterDType dtype, gint64 n,
+            const void *gradient, gboolean flag)
 {
-  const Rule rule = o->rules[dtype == MUSTER_DOUBLE];
+  const MusterRule rule = o->rules[dtype == MUSTER_DOUBLE];
   const gint64 block = copies (o, u) ? BLOCK : n;
   const gsize size = muster_dtype_size (dtype);
   Blocks buffers, *blocks = block < n && (gsize)n * size >= STREAM_FROM ? &buffers : NULL;
 
   for (gint64 start = 0; start < n; start += block) {
     const gint64 count = MIN (block, n - start);
-    void *slots[MAX_SLOTS];
+    void *slots[MUSTER_MAX_SLOTS];
     begin_block (o, u, blocks, (gsize)start * size, (gsize)count * size, slots);
     rule (count, slots, (const char *)gradient + (gsize)start * size, u->scalars, flag);
     if (blocks != NULL)
@@ -354,7 +208,7 @@ apply_wide (const Optimizer *o, const Update *u, MusterDType dtype, gint64 n, co
 
 /* All of it: where nothing is to be updated after all, slots may differ in size. */
 static void
-copy_all (const Optimizer *o, const Update *u)
+copy_all (const MusterOptimizer *o, const MusterUpdate *u)
 {
   for (int i = 0; i < o->n_slots; i++)
     if (u->from[i] != NULL)
@@ -363,27 +217,20 @@ copy_all (const Optimizer *o, const Update *u)
 }
 
 static gboolean
-apply (MusterKernel *k, const Optimizer *o, GError **error)
+apply (MusterKernel *k, const MusterOptimizer *o, GError **error)
 {
   MusterTensor *gradient = muster_kernel_input (k, o->gradient);
   MusterDType dtype = muster_tensor_dtype (gradient);
   gint64 n = muster_tensor_n_elements (gradient);
-  gboolean flag = o->flag != NULL ? muster_kernel_attr_bool (k, o->flag, o->flag_default) : FALSE;
-  gboolean fits;
-  Update u;
+  gboolean flag = muster_update_flag (k, o), fits;
+  MusterUpdate u;
 
-  if (!read_scalars (k, o, &u, error) || !take_variables (k, o, &u, dtype, error))
+  if (!muster_update_begin (k, o, 1, &u, error))
     return FALSE;
-  if (!muster_variables_begin_rewrite (u.variables, o->n_slots, u.data, u.from)) {
-    for (int i = 0; i < o->n_slots; i++)
-      if (!muster_variable_is_initialized (u.variables[i])) {
-        muster_variable_set_uninitialized (u.variables[i], error);
-        return FALSE;
-      }
-    return muster_invalid (error, "A slot of '%s' can't be updated in place",
-                           muster_variable_name (u.variables[0]));
-  }
-  fits = check_shapes (o, &u, gradient, error);
+  if (!muster_variables_begin_rewrite (u.variables, o->n_slots, u.data, u.from))
+    return muster_update_fail (o, &u, error);
+  fits = muster_update_check_slots (o, &u, error) &&
+         check_shape (muster_variable_peek (u.variables[0]), gradient, "grad", error);
   if (!fits || !muster_dtype_is_wide (dtype))
     copy_all (o, &u);
   if (fits && muster_dtype_is_wide (dtype))
@@ -399,23 +246,32 @@ apply (MusterKernel *k, const Optimizer *o, GError **error)
 #define OPTIMIZER(name, ...)                                                                       \
   static gboolean compute_##name (MusterKernel *k, GError **error)                                 \
   {                                                                                                \
-    static const Optimizer optimizer = {__VA_ARGS__};                                              \
+    static const MusterOptimizer optimizer = {__VA_ARGS__};                                        \
     return apply (k, &optimizer, error);                                                           \
   }
 
-OPTIMIZER (descent, 1, 1, 2, BOTH (descent), NULL, FALSE, {"var"})
-OPTIMIZER (momentum, 2, 2, 3, BOTH (momentum), "use_nesterov", FALSE, {"var", "accum"})
-OPTIMIZER (keras_momentum, 2, 2, 3, BOTH (keras_momentum), "use_nesterov", FALSE, {"var", "accum"})
-OPTIMIZER (adagrad, 2, 1, 3, BOTH (adagrad), "update_slots", TRUE, {"var", "accum"})
-OPTIMIZER (adagrad_v2, 2, 2, 4, BOTH (adagrad_v2), "update_slots", TRUE, {"var", "accum"})
-OPTIMIZER (adadelta, 3, 3, 6, BOTH (adadelta), NULL, FALSE, {"var", "accum", "accum_update"})
-OPTIMIZER (adam, 3, 6, 9, BOTH (adam), "use_nesterov", FALSE, {"var", "m", "v"})
-OPTIMIZER (ada_max, 3, 5, 8, BOTH (ada_max), NULL, FALSE, {"var", "m", "v"})
-OPTIMIZER (rms_prop, 3, 4, 7, BOTH (rms_prop), NULL, FALSE, {"var", "ms", "mom"})
-OPTIMIZER (centered_rms_prop, 4, 4, 8, BOTH (centered_rms_prop), NULL, FALSE,
+OPTIMIZER (descent, 1, 1, 2, muster_rule_descent, NULL, FALSE, {"var"})
+OPTIMIZER (momentum, 2, 2, 3, muster_rule_momentum, "use_nesterov", FALSE, {"var", "accum"})
+OPTIMIZER (keras_momentum, 2, 2, 3, muster_rule_keras_momentum, "use_nesterov", FALSE,
+           {"var", "accum"})
+OPTIMIZER (adagrad, 2, 1, 3, muster_rule_adagrad, "update_slots", TRUE, {"var", "accum"})
+OPTIMIZER (adagrad_v2, 2, 2, 4, muster_rule_adagrad_v2, "update_slots", TRUE, {"var", "accum"})
+OPTIMIZER (adagrad_da, 3, 4, 3, muster_rule_adagrad_da, NULL, FALSE,
+           {"var", "gradient_accumulator", "gradient_squared_accumulator"})
+OPTIMIZER (proximal_descent, 1, 3, 4, muster_rule_proximal_descent, NULL, FALSE, {"var"})
+OPTIMIZER (proximal_adagrad, 2, 3, 5, muster_rule_proximal_adagrad, NULL, FALSE, {"var", "accum"})
+OPTIMIZER (add_sign, 2, 4, 6, muster_rule_add_sign, NULL, FALSE, {"var", "m"})
+OPTIMIZER (power_sign, 2, 4, 6, muster_rule_power_sign, NULL, FALSE, {"var", "m"})
+OPTIMIZER (amsgrad, 4, 6, 10, muster_rule_amsgrad, NULL, FALSE, {"var", "m", "v", "vhat"})
+OPTIMIZER (adadelta, 3, 3, 6, muster_rule_adadelta, NULL, FALSE, {"var", "accum", "accum_update"})
+OPTIMIZER (adam, 3, 6, 9, muster_rule_adam, "use_nesterov", FALSE, {"var", "m", "v"})
+OPTIMIZER (ada_max, 3, 5, 8, muster_rule_ada_max, NULL, FALSE, {"var", "m", "v"})
+OPTIMIZER (rms_prop, 3, 4, 7, muster_rule_rms_prop, NULL, FALSE, {"var", "ms", "mom"})
+OPTIMIZER (centered_rms_prop, 4, 4, 8, muster_rule_centered_rms_prop, NULL, FALSE,
            {"var", "mg", "ms", "mom"})
-OPTIMIZER (ftrl, 3, 4, 3, BOTH (ftrl), "multiply_linear_by_lr", FALSE, {"var", "accum", "linear"})
-OPTIMIZER (ftrl_v2, 3, 5, 3, BOTH (ftrl_v2), "multiply_linear_by_lr", FALSE,
+OPTIMIZER (ftrl, 3, 4, 3, muster_rule_ftrl, "multiply_linear_by_lr", FALSE,
+           {"var", "accum", "linear"})
+OPTIMIZER (ftrl_v2, 3, 5, 3, muster_rule_ftrl_v2, "multiply_linear_by_lr", FALSE,
            {"var", "accum", "linear"})
 
 /* Both kinds of an op: SLOTS (S) writes its variables with type S, REST are the other inputs. */
@@ -426,6 +282,9 @@ OPTIMIZER (ftrl_v2, 3, 5, 3, BOTH (ftrl_v2), "multiply_linear_by_lr", FALSE,
   }
 #define VAR(S)          "var:" S ", "
 #define ACCUM(S)        VAR (S) "accum:" S ", "
+#define SUMS(S)         VAR (S) "gradient_accumulator:" S ", gradient_squared_accumulator:" S ", "
+#define M(S)            VAR (S) "m:" S ", "
+#define M_V_VHAT(S)     M_V (S) "vhat:" S ", "
 #define LINEAR(S)       ACCUM (S) "linear:" S ", "
 #define ACCUM_UPDATE(S) ACCUM (S) "accum_update:" S ", "
 #define M_V(S)          VAR (S) "m:" S ", v:" S ", "
@@ -451,6 +310,16 @@ const MusterOp muster_training_ops[] = {
   BOTH_KINDS ("Ftrl", LINEAR, "grad:T, lr:T, l1:T, l2:T, lr_power:T", compute_ftrl),
   BOTH_KINDS ("FtrlV2", LINEAR, "grad:T, lr:T, l1:T, l2:T, l2_shrinkage:T, lr_power:T",
               compute_ftrl_v2),
+  BOTH_KINDS ("AdagradDA", SUMS, "grad:T, lr:T, l1:T, l2:T, global_step:int64", compute_adagrad_da),
+  BOTH_KINDS ("ProximalGradientDescent", VAR, "alpha:T, l1:T, l2:T, delta:T",
+              compute_proximal_descent),
+  BOTH_KINDS ("ProximalAdagrad", ACCUM, "lr:T, l1:T, l2:T, grad:T", compute_proximal_adagrad),
+  BOTH_KINDS ("AddSign", M, "lr:T, alpha:T, sign_decay:T, beta:T, grad:T", compute_add_sign),
+  BOTH_KINDS ("PowerSign", M, "lr:T, logbase:T, sign_decay:T, beta:T, grad:T", compute_power_sign),
+  {"ResourceApplyAdamWithAmsgrad",
+   M_V_VHAT ("resource")
+   "beta1_power:T, beta2_power:T, lr:T, beta1:T, beta2:T, epsilon:T, grad:T ->",
+   "T:float", compute_amsgrad, MUSTER_OP_STATEFUL},
   {NULL, NULL, NULL, NULL, 0},
 };
 /* clang-format on */

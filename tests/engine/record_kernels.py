@@ -13,141 +13,10 @@ fails the code and, where programs read them, the words. The file, compressed wi
   Tensor { string name = 1; bytes tensor_proto = 2; }
 """
 import gzip
-import os
 import sys
 
-os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
-os.environ["CUDA_VISIBLE_DEVICES"] = ""
-os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"
-
-import numpy as np
-import tensorflow as tf
-
-tf1 = tf.compat.v1
-tf1.disable_eager_execution()
-raw = tf.raw_ops
-bf16 = tf.bfloat16.as_numpy_dtype
-F32, F64, F16 = np.float32, np.float64, np.float16
-I32, I64 = np.int32, np.int64
-FLOATS = [F32, F64, F16, bf16]
-REALS = FLOATS + [I32, I64, np.int8, np.uint8, np.int16, np.uint16]
-
-cases = []
-
-
-def varint(n):
-    n &= (1 << 64) - 1
-    out = b""
-    while n > 127:
-        out += bytes([n & 127 | 128])
-        n >>= 7
-    return out + bytes([n])
-
-
-def field(number, data):
-    if isinstance(data, str):
-        data = data.encode()
-    return varint(number << 3 | 2) + varint(len(data)) + data
-
-
-def tensor(name, value):
-    return field(1, name) + field(2, tf.make_tensor_proto(value).SerializeToString())
-
-
-class Case:
-    """A graph under construction, then steps over it."""
-
-    def __init__(self, name):
-        self.name = name
-        self.graph = tf.Graph()
-        self.steps = []
-        self.session = None
-
-    def start(self):
-        # The kernels are the judge, not what grappler makes of the graph.
-        config = tf1.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=1)
-        config.graph_options.rewrite_options.disable_meta_optimizer = True
-        config.graph_options.optimizer_options.opt_level = -1
-        self.session = tf1.Session(graph=self.graph, config=config)
-        return self
-
-    def step(self, fetches=(), feeds=None, targets=(), words=None):
-        feeds = feeds or {}
-        message = b"".join(field(1, tensor(t.name, v)) for t, v in feeds.items())
-        message += b"".join(field(3, t.name) for t in targets)
-        try:
-            values = self.session.run([list(fetches), list(targets)], feeds)[0]
-            values = [self.typed(t, v) for t, v in zip(fetches, values)]
-            message += b"".join(field(2, tensor(t.name, v)) for t, v in zip(fetches, values))
-            if words:
-                print("%s did not fail" % self.name)
-        except tf.errors.OpError as e:
-            if not words:
-                print("%s fails: %s" % (self.name, [l for l in e.message.splitlines() if l and not l.startswith(("    File", "Detected", "Node", "Graph exec"))][:2]))
-            message += b"".join(field(2, field(1, t.name)) for t in fetches)
-            message += varint(4 << 3) + varint(e.error_code)
-            if isinstance(words, str):
-                if words not in e.message:
-                    print("%s: words differ: %s" % (self.name, [l for l in e.message.splitlines() if l and not l.startswith(("    File", "Detected", "Node", "Graph exec"))][:2]))
-                message += field(5, words)
-        self.steps.append(message)
-        return self
-
-    @staticmethod
-    def typed(t, value):
-        if t.dtype.base_dtype == tf.string:
-            return np.array(value, dtype=object)
-        return np.asarray(value, dtype=t.dtype.base_dtype.as_numpy_dtype)
-
-    def end(self):
-        graph = self.graph.as_graph_def(add_shapes=False).SerializeToString()
-        cases.append(field(1, self.name) + field(2, graph) +
-                     b"".join(field(3, s) for s in self.steps))
-        self.session.close()
-
-
-def op(name, inputs, words=None, label="", **attrs):
-    """One op with its inputs fed."""
-    case = Case(name + label)
-    feeds = {}
-
-    def placeholder(value):
-        value = np.asarray(value)
-        if value.dtype.kind in "SUO":
-            value = value.astype(object)
-            p = tf1.placeholder(tf.string)
-        else:
-            p = tf1.placeholder(tf.as_dtype(value.dtype))
-        feeds[p] = value
-        return p
-
-    with case.graph.as_default():
-        arguments = {k: [placeholder(v) for v in value] if isinstance(value, list) else
-                        placeholder(value) for k, value in inputs.items()}
-        out = getattr(raw, name)(**arguments, **attrs)
-        if out is None or isinstance(out, tf.Operation):
-            outputs, targets = [], [out]
-        elif isinstance(out, tf.Tensor):
-            outputs, targets = [out], []
-        else:
-            flat = tf.nest.flatten(out)
-            outputs, targets = flat, []
-    case.start().step(outputs, feeds, targets, words=words)
-    case.end()
-
-
-def numbers(dtype, *shape, low=-4, high=5):
-    """Small numbers that differ, negative ones where the type has them."""
-    n = int(np.prod(shape)) if shape else 1
-    if np.dtype(dtype).kind == "u":
-        low = 0
-    values = np.linspace(low, high, n) if np.dtype(dtype).kind in "fV" else low + np.arange(n) % (high - low)
-    values = np.roll(values, n // 3)
-    return values.astype(dtype).reshape(shape)
-
-
-def positive(dtype, *shape):
-    return (np.abs(numbers(F64, *shape)) + 1).astype(dtype)
+from recording import *
+import record_rows
 
 
 def binary():
@@ -552,20 +421,6 @@ def randoms():
     case.start().step([out], words=True).end()
 
 
-def variable(kind, name, value):
-    """A variable, the op that gives it its value, and a tensor that reads it."""
-    t = tf.as_dtype(value.dtype)
-    if kind == "ref":
-        v = raw.VariableV2(shape=value.shape, dtype=t, name=name, container="", shared_name="")
-        return v, raw.Assign(ref=v, value=tf.constant(value)).op, tf.identity(v)
-    v = raw.VarHandleOp(shape=value.shape, dtype=t, name=name, container="", shared_name=name)
-    return v, raw.AssignVariableOp(resource=v, value=tf.constant(value)), None
-
-
-def read(kind, v, dtype):
-    return tf.identity(v) if kind == "ref" else raw.ReadVariableOp(resource=v, dtype=tf.as_dtype(dtype))
-
-
 def states():
     for kind in ["ref", "resource"]:
         for dtype in [F32, F64, F16, bf16, I32, I64]:
@@ -646,6 +501,14 @@ APPLY = {
     "Adadelta": (["var", "accum", "accum_update"], dict(lr=.1, rho=.9, epsilon=1e-3, grad="grad"), [{}]),
     "Adam": (["var", "m", "v"], dict(beta1_power=.9, beta2_power=.99, lr=.1, beta1=.9, beta2=.99, epsilon=1e-3,
                                      grad="grad"), [{}, dict(use_nesterov=True)]),
+    "AdamWithAmsgrad": (["var", "m", "v", "vhat"], dict(beta1_power=.9, beta2_power=.99, lr=.1, beta1=.9, beta2=.99,
+                                                        epsilon=1e-3, grad="grad"), [{}]),
+    "AdagradDA": (["var", "gradient_accumulator", "gradient_squared_accumulator"],
+                  dict(grad="grad", lr=.1, l1=.01, l2=.02, global_step=I64(3)), [{}]),
+    "ProximalGradientDescent": (["var"], dict(alpha=.1, l1=.2, l2=.03, delta="grad"), [{}]),
+    "ProximalAdagrad": (["var", "accum"], dict(lr=.1, l1=.2, l2=.03, grad="grad"), [{}]),
+    "AddSign": (["var", "m"], dict(lr=.1, alpha=.2, sign_decay=.3, beta=.9, grad="grad"), [{}]),
+    "PowerSign": (["var", "m"], dict(lr=.1, logbase=.2, sign_decay=.3, beta=.9, grad="grad"), [{}]),
     "AdaMax": (["var", "m", "v"], dict(beta1_power=.9, lr=.1, beta1=.9, beta2=.99, epsilon=1e-3, grad="grad"), [{}]),
     "RMSProp": (["var", "ms", "mom"], dict(lr=.1, rho=.9, momentum=.5, epsilon=1e-3, grad="grad"), [{}]),
     "CenteredRMSProp": (["var", "mg", "ms", "mom"], dict(lr=.1, rho=.9, momentum=.5, epsilon=2., grad="grad"), [{}]),
@@ -671,7 +534,8 @@ def optimizers():
                         grad = tf1.placeholder(tf.as_dtype(dtype))
                         arguments = {s: v[0] for s, v in zip(slots, variables)}
                         for k, v in inputs.items():
-                            arguments[k] = grad if v == "grad" else tf.constant(v, tf.as_dtype(dtype))
+                            arguments[k] = grad if isinstance(v, str) else \
+                                tf.constant(v) if isinstance(v, I64) else tf.constant(v, tf.as_dtype(dtype))
                         out = getattr(raw, full)(**arguments, **attrs)
                         do = out.op if kind == "ref" else out
                         gets = [read(kind, v[0], dtype) for v in variables]
@@ -731,7 +595,7 @@ def trainings():
 
 def main():
     for record in [binary, unary, reductions, products, arrays, layouts, gathers, networks, randoms, states,
-                   optimizers, trainings]:
+                   optimizers, trainings] + record_rows.ALL:
         before = len(cases)
         record()
         print("%s: %d cases, %d bytes" % (record.__name__, len(cases) - before, sum(map(len, cases[before:]))))
