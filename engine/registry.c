@@ -8,32 +8,48 @@ extern const MusterOp muster_control_ops[];
 extern const MusterOp muster_gather_ops[];
 extern const MusterOp muster_layout_ops[];
 extern const MusterOp muster_matmul_ops[];
+extern const MusterOp muster_nd_ops[];
 extern const MusterOp muster_nn_ops[];
 extern const MusterOp muster_random_ops[];
 extern const MusterOp muster_reduce_ops[];
 extern const MusterOp muster_save_restore_ops[];
+extern const MusterOp muster_scan_ops[];
+extern const MusterOp muster_segment_ops[];
 extern const MusterOp muster_state_ops[];
 extern const MusterOp muster_strided_slice_ops[];
 extern const MusterOp muster_string_ops[];
 extern const MusterOp muster_summary_ops[];
 extern const MusterOp muster_training_ops[];
-extern const MusterOp muster_nd_ops[];
-extern const MusterOp muster_scan_ops[];
-extern const MusterOp muster_segment_ops[];
 extern const MusterOp muster_training_sparse_ops[];
-extern const MusterOp muster_unique_ops[];
 extern const MusterOp muster_unary_ops[];
+extern const MusterOp muster_unique_ops[];
 
+/* clang-format off */
 static const MusterOp *const tables[] = {
-    muster_core_ops,          muster_array_ops,        muster_binary_ops,
-    muster_control_ops,       muster_gather_ops,       muster_layout_ops,
-    muster_matmul_ops,        muster_nn_ops,           muster_random_ops,
-    muster_reduce_ops,        muster_save_restore_ops, muster_state_ops,
-    muster_strided_slice_ops, muster_string_ops,       muster_summary_ops,
-    muster_training_ops,      muster_unary_ops,        muster_nd_ops,
-    muster_scan_ops,          muster_segment_ops,      muster_training_sparse_ops,
+    muster_core_ops,
+    muster_array_ops,
+    muster_binary_ops,
+    muster_control_ops,
+    muster_gather_ops,
+    muster_layout_ops,
+    muster_matmul_ops,
+    muster_nd_ops,
+    muster_nn_ops,
+    muster_random_ops,
+    muster_reduce_ops,
+    muster_save_restore_ops,
+    muster_scan_ops,
+    muster_segment_ops,
+    muster_state_ops,
+    muster_strided_slice_ops,
+    muster_string_ops,
+    muster_summary_ops,
+    muster_training_ops,
+    muster_training_sparse_ops,
+    muster_unary_ops,
     muster_unique_ops,
 };
+/* clang-format on */
 
 static GRWLock lock;
 static GHashTable *by_name; /* (owned) name to MusterOpEntry; guarded by lock */
