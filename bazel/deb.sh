@@ -13,7 +13,7 @@ libdir=/usr/lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)
 export SOURCE_DATE_EPOCH=1577836800
 
 "$install" --prefix=/usr --libdir="$libdir" --destdir="$root" >/dev/null
-strip --strip-unneeded "$root/usr/bin/muster" "$root$libdir"/lib*.so.*.*
+strip --strip-unneeded "$root/usr/bin/muster" "$root"/usr/libexec/muster/* "$root$libdir"/lib*.so.*.*
 gzip -9n "$root"/usr/share/man/man1/*
 mkdir -p "$root/usr/share/doc/muster" "$root/DEBIAN" "$work/debian"
 install -m 644 "$license" "$root/usr/share/doc/muster/copyright"
@@ -22,11 +22,11 @@ install -m 644 "$license" "$root/usr/share/doc/muster/copyright"
 cd "$work"
 printf 'Source: muster\n\nPackage: muster\nArchitecture: any\n' >debian/control
 printf 'libmuster 0 muster\n' >debian/shlibs.local
-needs=$(dpkg-shlibdeps -O -xmuster -l"$root$libdir" "$root/usr/bin/muster" "$root$libdir"/lib*.so.*.*)
+needs=$(dpkg-shlibdeps -O -xmuster -l"$root$libdir" "$root/usr/bin/muster" "$root"/usr/libexec/muster/* "$root$libdir"/lib*.so.*.*)
 cd "$root"
 needs=${needs#shlibs:Depends=}
 
-# OpenBLAS is looked for at run time, as the engine can do without.
+# OpenBLAS is looked for at run time, as the engine can do without; so is TensorFlow, which isn't Debian's.
 cat >DEBIAN/control <<CONTROL
 Package: muster
 Version: $version

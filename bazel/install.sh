@@ -44,8 +44,9 @@ fill_in() { # fill_in FILE TO: with the folders' names in their places
   chmod 644 "$2"
 }
 
-folder "$to/bin" "$lib/pkgconfig" "$lib/girepository-1.0" "$to/share/gir-1.0"
+folder "$to/bin" "$to/libexec/muster" "$lib/pkgconfig" "$lib/girepository-1.0" "$to/share/gir-1.0"
 put_program cli/muster "$to/bin/muster"
+put_program runtime/muster-tensorflow "$to/libexec/muster/muster-tensorflow"
 for name in muster muster-engine; do
   put "lib$name.so.$version" "$lib/"
   ln -sf "lib$name.so.$version" "$lib/lib$name.so.0"

@@ -21,7 +21,8 @@ LINE = {
     # beside the line: only the command joins them
     "engine": ["base", "graph", "bundle", "master"],
     "server": ["base", "graph", "bundle", "wire", "master", "ready"],
-    "cli": ["base", "graph", "bundle", "wire", "master", "ready", "saver", "session", "train", "engine", "server"],
+    "runtime": ["base", "graph", "bundle", "wire", "master"],
+    "cli": ["base", "graph", "bundle", "wire", "master", "ready", "saver", "session", "train", "engine", "server", "runtime"],
 }
 
 _ANYONE = ["//tests:__subpackages__", "//bench:__subpackages__", "//examples:__subpackages__"]
@@ -29,7 +30,7 @@ _ANYONE = ["//tests:__subpackages__", "//bench:__subpackages__", "//examples:__s
 WARNINGS = ["-Wall", "-Wextra"]
 
 # the rooms of libmuster; libmuster-engine is the engine on top of it
-LIBRARY = LINE["train"] + ["train"]
+LIBRARY = LINE["train"] + ["train", "runtime"]
 
 def users_of(room):
     return _ANYONE + ["//:__pkg__"] + ["//%s:__subpackages__" % other for other in LINE if room in LINE[other]]

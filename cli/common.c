@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/cli.h"
+#include "runtime/tensorflow_master.h"
 #include "wire/address.h"
 
 #include <math.h>
@@ -68,7 +69,9 @@ add_common (GOptionContext *context, MusterCliWants wants, MusterCliOptions *opt
       {"meta-graph", 0, 0, G_OPTION_ARG_FILENAME, &options->meta_graph,
        "the model: a MetaGraphDef file, as TensorFlow's export_meta_graph writes", "FILE"},
       {"master", 0, 0, G_OPTION_ARG_STRING, &options->target,
-       "where sessions live: local, grpc://HOST:PORT or, with TLS, grpcs://HOST:PORT", "TARGET"},
+       "where sessions live: local, tensorflow[:PATH], grpc://HOST:PORT or, with TLS, "
+       "grpcs://HOST:PORT",
+       "TARGET"},
       {"timeout", 0, 0, G_OPTION_ARG_STRING, &options->timeout,
        "how long this may take: seconds, or 500ms, 10m, 2h, forever", "TIME"},
       {"json", 0, 0, G_OPTION_ARG_NONE, &options->json, "print a line of JSON for programs", NULL},
@@ -278,10 +281,15 @@ muster_cli_master_at (const char *target, const MusterRpcSecurity *files, GError
   security.tls = security.tls || g_str_has_prefix (target, "grpcs://");
   g_autoptr (GError) failure = NULL;
   g_autoptr (MusterRpcCredentials) credentials = muster_cli_read_credentials (&security, &failure);
-  if (failure == NULL)
-    return muster_master_new_secured (target, credentials, error);
-  g_propagate_error (error, g_steal_pointer (&failure));
-  return NULL;
+  if (failure != NULL) {
+    g_propagate_error (error, g_steal_pointer (&failure));
+    return NULL;
+  }
+  MusterMaster *master = muster_master_new_secured (target, credentials, error);
+  g_autofree char *what = master != NULL ? muster_tensorflow_master_describe (master) : NULL;
+  if (what != NULL)
+    muster_cli_say (stderr, "muster: %s\n", what);
+  return master;
 }
 
 MusterMaster *

@@ -2,6 +2,7 @@
 #include "base/version.h"
 #include "cli/cli.h"
 #include "engine/local_master.h"
+#include "runtime/tensorflow_master.h"
 
 #include <locale.h>
 #include <string.h>
@@ -53,6 +54,7 @@ main (int argc, char **argv)
 {
   setlocale (LC_ALL, "");
   muster_local_master_offer ();
+  muster_tensorflow_master_offer ();
   if (argc < 2) {
     print_help (stderr);
     return MUSTER_EXIT_BAD_INPUT;

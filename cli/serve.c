@@ -65,8 +65,8 @@ parse (Serve *self, int argc, char **argv, GError **error)
       {"http", 0, 0, G_OPTION_ARG_STRING, &self->http,
        "a port for GET /healthz, /readyz and /metrics (OpenMetrics)", "HOST:PORT"},
       {"master", 0, 0, G_OPTION_ARG_STRING, &self->target,
-       "the master to serve: local (the default), or grpc[s]://HOST:PORT to stand in front of "
-       "another",
+       "the master to serve: local (the default), tensorflow[:PATH] for TensorFlow's own runtime, "
+       "or grpc[s]://HOST:PORT to stand in front of another",
        "TARGET"},
       {"tls-cert", 0, 0, G_OPTION_ARG_FILENAME, &self->tls_cert,
        "speak TLS, with this certificate (PEM) …", "FILE"},

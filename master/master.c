@@ -100,14 +100,23 @@ static GMutex offers_lock;
 static GArray
     *offers; /* guarded by offers_lock: (element-type Offer), for as long as the process */
 
+/* "SCHEME", "SCHEME://…" or "SCHEME:…", but for a port: that is a host of the scheme's name. */
+static gboolean
+is_of_scheme (const char *target, const char *scheme)
+{
+  gsize n = strlen (scheme);
+  if (strncmp (target, scheme, n) != 0)
+    return FALSE;
+  const char *rest = target + n;
+  return *rest == '\0' || (*rest == ':' && rest[1 + strspn (rest + 1, "0123456789")] != '\0');
+}
+
 static Offer *
 find_offer (const char *target)
 {
   for (guint i = 0; offers != NULL && i < offers->len; i++) {
     Offer *offer = &g_array_index (offers, Offer, i);
-    gsize n = strlen (offer->scheme);
-    if (strncmp (target, offer->scheme, n) == 0 &&
-        (target[n] == '\0' || g_str_has_prefix (target + n, "://")))
+    if (is_of_scheme (target, offer->scheme))
       return offer;
   }
   return NULL;

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--master=tensorflow: TensorFlow's own runtime as muster's child, which serves this machine alone and ends with muster."""
+import contextlib
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import tensorflow as tf
+
+import peer
+
+v1 = tf.compat.v1
+v1.disable_v2_behavior()
+
+ENVIRONMENT = sys.prefix
+LIBRARY = os.path.join(os.path.dirname(tf.__file__), "libtensorflow_cc.so.2")
+SECONDS = 60
+
+
+class Server:
+    """A `muster serve` that tells its children's story on stderr."""
+
+    def __init__(self, *arguments, **variables):
+        environment = {name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "CONDA_PREFIX")}
+        environment.update(variables)
+        self.process = subprocess.Popen([peer.MUSTER, "serve", "--listen=localhost:0", *arguments], env=environment,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=peer._die_with_parent)
+        self._said = b""
+
+    def said(self, pattern):
+        """Waits until stderr has a line like that; what its groups match."""
+        until = time.monotonic() + SECONDS
+        while True:
+            found = re.search(pattern, self._said.decode(errors="replace"))
+            if found:
+                return found.groups()
+            ready, _, _ = select.select([self.process.stderr], [], [], until - time.monotonic())
+            more = os.read(self.process.stderr.fileno(), 65536) if ready else b""
+            if not more:
+                raise AssertionError("no %r in: %s" % (pattern, self._said.decode(errors="replace")))
+            self._said += more
+
+    def target(self):
+        line = self.process.stdout.readline().decode()
+        if not line.startswith("serving "):
+            raise AssertionError("%r, %s" % (line, self.process.stderr.read().decode()))
+        return line.split()[1]
+
+    def close(self):
+        self.process.terminate()
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait(10)
+        self.process.stdout.close()
+        self.process.stderr.close()
+
+
+def exists(pid):
+    """False for a zombie, too."""
+    try:
+        with open("/proc/%d/stat" % pid) as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def await_end(pid):
+    until = time.monotonic() + SECONDS
+    while exists(pid):
+        if time.monotonic() > until:
+            raise AssertionError("process %d lives on" % pid)
+        select.select([], [], [], 0.02)
+
+
+def listening(pid):
+    """(address as the kernel writes it, port) of each listening TCP socket of a process."""
+    inodes = set()
+    for fd in os.listdir("/proc/%d/fd" % pid):
+        with contextlib.suppress(FileNotFoundError):
+            inodes.update(re.findall(r"^socket:\[(\d+)\]$", os.readlink("/proc/%d/fd/%s" % (pid, fd))))
+    found = []
+    for table in "tcp", "tcp6":
+        with open("/proc/%d/net/%s" % (pid, table)) as file:
+            for line in file.readlines()[1:]:
+                words = line.split()
+                if words[3] == "0A" and words[9] in inodes:
+                    address, port = words[1].split(":")
+                    found.append((address, int(port, 16)))
+    return found
+
+
+HOME = ("0100007F", "0000000000000000FFFF00000100007F")
+
+
+def model():
+    """More than muster's engine computes: a convolution and a loop."""
+    graph = tf.Graph()
+    with graph.as_default():
+        w = v1.get_variable("w", [3, 3, 1, 2], initializer=v1.constant_initializer(0.5))
+        x = v1.placeholder(tf.float32, [1, 4, 4, 1], name="x")
+        y = tf.reduce_sum(tf.nn.conv2d(x, w, strides=[1, 1, 1, 1], padding="SAME"), name="y")
+        n = tf.while_loop(lambda i: i < 10, lambda i: i + 3, [tf.constant(0)], name="loop")
+        v1.train.GradientDescentOptimizer(0.1).minimize(y, name="train")
+        v1.global_variables_initializer()
+    return graph, w, y, n
+
+
+class Runtime(peer.TestCase):
+    def start(self, *arguments, **variables):
+        server = Server(*arguments, **variables)
+        self.addCleanup(server.close)
+        return server
+
+    def test_what_the_engine_lacks_runs(self):
+        server = self.start("--master=tensorflow:" + ENVIRONMENT)
+        graph, w, y, n = model()
+        feed = {"x:0": np.ones([1, 4, 4, 1], np.float32)}
+        target = server.target()
+        with v1.Session(target, graph=graph) as session:
+            session.run("init")
+            self.assertEqual(session.run([y, n], feed), [100.0, [12]])
+            session.run("train", feed)
+        with v1.Session(graph=graph) as here:
+            here.run("init")
+            here.run("train", feed)
+            wanted = here.run(w)
+        with v1.Session(target, graph=graph) as session:
+            np.testing.assert_allclose(session.run(w), wanted, rtol=1e-6)
+
+    def test_its_version_and_place_are_told(self):
+        server = self.start("--master=tensorflow:" + LIBRARY)
+        version, library = server.said(r"muster: TensorFlow (\S+) from '(.*)', as process \d+\n")
+        self.assertEqual(version, tf.__version__)
+        self.assertEqual(os.path.realpath(library), os.path.realpath(LIBRARY))
+
+    def test_it_is_found_in_the_virtual_environment(self):
+        server = self.start("--master=tensorflow", VIRTUAL_ENV=ENVIRONMENT, PATH="/nowhere")
+        server.said(r"as process (\d+)\n")
+
+    def test_it_is_found_among_the_packages_of_python3(self):
+        server = self.start("--master=tensorflow", PATH=os.path.join(ENVIRONMENT, "bin"))
+        server.said(r"as process (\d+)\n")
+
+    def test_it_listens_on_this_machine_alone(self):
+        server = self.start("--master=tensorflow:" + ENVIRONMENT)
+        pid = int(server.said(r"as process (\d+)\n")[0])
+        sockets = listening(pid)
+        self.assertEqual(len(sockets), 1, sockets)
+        self.assertIn(sockets[0][0], HOME)
+        graph, _, _, n = model()
+        with v1.Session(server.target(), graph=graph) as session:
+            session.run([n, "init"])
+        self.assertEqual(listening(pid), sockets)
+
+    def test_it_ends_with_its_parent(self):
+        for how in signal.SIGKILL, signal.SIGTERM, signal.SIGINT:
+            with self.subTest(how=how.name):
+                server = self.start("--master=tensorflow:" + ENVIRONMENT)
+                pid = int(server.said(r"as process (\d+)\n")[0])
+                server.target()
+                server.process.send_signal(how)
+                server.process.wait(SECONDS)
+                await_end(pid)
+
+    def test_it_ends_with_its_parent_though_it_is_stopped(self):
+        server = self.start("--master=tensorflow:" + ENVIRONMENT)
+        pid = int(server.said(r"as process (\d+)\n")[0])
+        os.kill(pid, signal.SIGSTOP)
+        server.process.kill()
+        server.process.wait(SECONDS)
+        await_end(pid)
+
+
+if __name__ == "__main__":
+    peer.main()
