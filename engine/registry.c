@@ -19,6 +19,7 @@ extern const MusterOp muster_state_ops[];
 extern const MusterOp muster_strided_slice_ops[];
 extern const MusterOp muster_string_ops[];
 extern const MusterOp muster_summary_ops[];
+extern const MusterOp muster_table_ops[];
 extern const MusterOp muster_training_ops[];
 extern const MusterOp muster_training_sparse_ops[];
 extern const MusterOp muster_unary_ops[];
@@ -44,6 +45,7 @@ static const MusterOp *const tables[] = {
     muster_strided_slice_ops,
     muster_string_ops,
     muster_summary_ops,
+    muster_table_ops,
     muster_training_ops,
     muster_training_sparse_ops,
     muster_unary_ops,

@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/table.h"
+
+#include "base/error.h"
+#include "engine/table_store.h"
+
+#include <string.h>
+
+struct _MusterTable {
+  MusterTableKind kind;   /* its texts are below */
+  char *container, *name; /* (owned) */
+  GRWLock lock;
+  MusterTableStore store; /* guarded by lock */
+  gboolean is_filled;     /* guarded by lock: a static one has its keys */
+};
+
+static gboolean
+fail (GError **error, MusterError code, const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  if (error != NULL)
+    *error = g_error_new_valist (MUSTER_ERROR, (int)code, format, args);
+  va_end (args);
+  return FALSE;
+}
+
+/* The pairs of dtypes that TensorFlow 2.21 has kernels for: a bit for each kind of table. */
+enum { STATIC = 1, SCALARS = 2, ROWS = 4, ALL = 7 };
+
+static const struct {
+  MusterDType key, value;
+  guint kinds;
+} pairs[] = {
+    {MUSTER_INT32, MUSTER_FLOAT, ALL},      {MUSTER_INT32, MUSTER_DOUBLE, ALL},
+    {MUSTER_INT32, MUSTER_INT32, ALL},      {MUSTER_INT32, MUSTER_STRING, STATIC},
+    {MUSTER_INT64, MUSTER_FLOAT, ALL},      {MUSTER_INT64, MUSTER_DOUBLE, ALL},
+    {MUSTER_INT64, MUSTER_INT32, ALL},      {MUSTER_INT64, MUSTER_INT64, ALL},
+    {MUSTER_INT64, MUSTER_STRING, ALL},     {MUSTER_STRING, MUSTER_BOOL, ALL},
+    {MUSTER_STRING, MUSTER_FLOAT, ALL},     {MUSTER_STRING, MUSTER_DOUBLE, ALL},
+    {MUSTER_STRING, MUSTER_INT32, ALL},     {MUSTER_STRING, MUSTER_INT64, ALL},
+    {MUSTER_STRING, MUSTER_STRING, STATIC},
+};
+
+gboolean
+muster_table_kind_is_known (const MusterTableKind *kind)
+{
+  const guint wanted = !kind->is_mutable ? STATIC : kind->has_rows ? ROWS : SCALARS;
+  for (gsize i = 0; i < G_N_ELEMENTS (pairs); i++)
+    if (pairs[i].key == kind->key_dtype && pairs[i].value == kind->value_dtype &&
+        (pairs[i].kinds & wanted) != 0)
+      return TRUE;
+  return FALSE;
+}
+
+static gsize
+row_length (const MusterTableKind *kind)
+{
+  return kind->has_rows ? (gsize)kind->n_row : 1;
+}
+
+MusterTable *
+muster_table_new (const MusterTableKind *kind)
+{
+  MusterTable *self = g_new0 (MusterTable, 1);
+  self->kind = *kind;
+  self->kind.container = self->container = g_strdup (kind->container);
+  self->kind.name = self->name = g_strdup (kind->name);
+  g_rw_lock_init (&self->lock);
+  muster_table_store_init (&self->store, kind->key_dtype, kind->value_dtype, row_length (kind));
+  return self;
+}
+
+void
+muster_table_free (MusterTable *self)
+{
+  if (self == NULL)
+    return;
+  muster_table_store_clear (&self->store);
+  g_rw_lock_clear (&self->lock);
+  g_free (self->container);
+  g_free (self->name);
+  g_free (self);
+}
+
+MusterDType
+muster_table_key_dtype (const MusterTable *self)
+{
+  return self->kind.key_dtype;
+}
+
+MusterDType
+muster_table_value_dtype (const MusterTable *self)
+{
+  return self->kind.value_dtype;
+}
+
+gint64
+muster_table_size (MusterTable *self)
+{
+  g_rw_lock_reader_lock (&self->lock);
+  const gint64 n = self->store.n;
+  g_rw_lock_reader_unlock (&self->lock);
+  return n;
+}
+
+gboolean
+muster_table_check_static (const MusterTable *self, GError **error)
+{
+  return !self->kind.is_mutable ||
+         fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "Table %s %s is not initializable",
+               self->kind.container, self->kind.name);
+}
+
+/* The shape of the values that belong to keys. */
+static int
+shape_of_values (const MusterTable *self, const MusterTensor *keys, gint64 *dims)
+{
+  const int n = muster_tensor_n_dims (keys);
+  for (int i = 0; i < n; i++)
+    dims[i] = muster_tensor_dims (keys)[i];
+  if (!self->kind.has_rows)
+    return n;
+  dims[n] = self->kind.n_row;
+  return n + 1;
+}
+
+static gboolean
+has_shape (const MusterTensor *tensor, int n_dims, const gint64 *dims)
+{
+  return muster_tensor_n_dims (tensor) == n_dims &&
+         (n_dims == 0 ||
+          memcmp (muster_tensor_dims (tensor), dims, (gsize)n_dims * sizeof *dims) == 0);
+}
+
+static char *
+shape_text (const MusterTensor *tensor)
+{
+  return muster_shape_to_string (muster_tensor_n_dims (tensor), muster_tensor_dims (tensor));
+}
+
+static gboolean
+check_n_dims (const MusterTensor *keys, GError **error)
+{
+  return muster_tensor_n_dims (keys) < MUSTER_MAX_DIMS ||
+         fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "Keys have more than %d dimensions",
+               MUSTER_MAX_DIMS - 1);
+}
+
+static gboolean
+check_values (const MusterTable *self, const MusterTensor *keys, const MusterTensor *values,
+              GError **error)
+{
+  gint64 dims[MUSTER_MAX_DIMS];
+  if (!check_n_dims (keys, error))
+    return FALSE;
+  const int n_dims = shape_of_values (self, keys, dims);
+  if (has_shape (values, n_dims, dims))
+    return TRUE;
+  g_autofree char *wanted = muster_shape_to_string (n_dims, dims);
+  g_autofree char *given = shape_text (values);
+  return fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "Expected shape %s for value, got %s", wanted,
+               given);
+}
+
+/* The default is one value, or as many as there are keys. */
+static gboolean
+check_fallback (const MusterTable *self, const MusterTensor *fallback, int n_dims,
+                const gint64 *dims, GError **error)
+{
+  const int n_own = self->kind.has_rows ? 1 : 0;
+  if (has_shape (fallback, n_own, &self->kind.n_row) || has_shape (fallback, n_dims, dims))
+    return TRUE;
+  g_autofree char *own = muster_shape_to_string (n_own, &self->kind.n_row);
+  g_autofree char *all = muster_shape_to_string (n_dims, dims);
+  g_autofree char *given = shape_text (fallback);
+  return fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+               "Expected shape %s or %s for default value, got %s", own, all, given);
+}
+
+/* With the lock held. */
+static MusterTensor *
+find_all (MusterTable *self, MusterTensor *keys, MusterTensor *fallback, int n_dims,
+          const gint64 *dims, GError **error)
+{
+  const gint64 n = muster_tensor_n_elements (keys);
+  const gboolean each = self->kind.is_mutable && has_shape (fallback, n_dims, dims);
+  MusterTableRows rows;
+  if (!self->kind.is_mutable && !self->is_filled) {
+    fail (error, MUSTER_ERROR_FAILED_PRECONDITION, "Table not initialized.");
+    return NULL;
+  }
+  if (!muster_table_rows_begin (&rows, self->kind.value_dtype, n_dims, dims, error))
+    return NULL;
+  for (gint64 i = 0; i < n; i++) {
+    const guint32 position = muster_table_store_find (&self->store, keys, i);
+    if (position != MUSTER_TABLE_NONE)
+      muster_table_rows_set (&rows, &self->store, i, position);
+    else
+      muster_table_rows_copy (&rows, &self->store, i, fallback, each ? i : 0);
+  }
+  return muster_table_rows_end (&rows);
+}
+
+MusterTensor *
+muster_table_find (MusterTable *self, MusterTensor *keys, MusterTensor *fallback, GError **error)
+{
+  gint64 dims[MUSTER_MAX_DIMS];
+  if (!check_n_dims (keys, error))
+    return NULL;
+  const int n_dims = shape_of_values (self, keys, dims);
+  if (!check_fallback (self, fallback, n_dims, dims, error))
+    return NULL;
+  g_rw_lock_reader_lock (&self->lock);
+  MusterTensor *found = find_all (self, keys, fallback, n_dims, dims, error);
+  g_rw_lock_reader_unlock (&self->lock);
+  return found;
+}
+
+static gboolean
+put_all (MusterTableStore *store, MusterTensor *keys, MusterTensor *values, GError **error)
+{
+  const gint64 n = muster_tensor_n_elements (keys);
+  if (!muster_table_store_reserve (store, n, error))
+    return FALSE;
+  for (gint64 i = 0; i < n; i++) {
+    const guint32 position = muster_table_store_find (store, keys, i);
+    if (position == MUSTER_TABLE_NONE
+            ? muster_table_store_add (store, keys, values, i, error) == MUSTER_TABLE_NONE
+            : !muster_table_store_replace (store, position, values, i, error))
+      return FALSE;
+  }
+  return TRUE;
+}
+
+static gboolean
+refuse_change (const char *verb, GError **error)
+{
+  return fail (error, MUSTER_ERROR_UNIMPLEMENTED,
+               "%s not supported by InitializableLookupTable implementations", verb);
+}
+
+gboolean
+muster_table_insert (MusterTable *self, MusterTensor *keys, MusterTensor *values, GError **error)
+{
+  if (!check_values (self, keys, values, error))
+    return FALSE;
+  if (!self->kind.is_mutable)
+    return refuse_change ("Insert", error);
+  g_rw_lock_writer_lock (&self->lock);
+  const gboolean done = put_all (&self->store, keys, values, error);
+  g_rw_lock_writer_unlock (&self->lock);
+  return done;
+}
+
+gboolean
+muster_table_remove (MusterTable *self, MusterTensor *keys, GError **error)
+{
+  if (!self->kind.is_mutable)
+    return refuse_change ("Remove", error);
+  g_rw_lock_writer_lock (&self->lock);
+  for (gint64 i = 0; i < muster_tensor_n_elements (keys); i++) {
+    const guint32 position = muster_table_store_find (&self->store, keys, i);
+    if (position != MUSTER_TABLE_NONE)
+      muster_table_store_remove (&self->store, position);
+  }
+  g_rw_lock_writer_unlock (&self->lock);
+  return TRUE;
+}
+
+/* For people: "a", or "1.5". */
+static char *
+element_text (const MusterTensor *tensor, gint64 i)
+{
+  g_autoptr (GString) text = g_string_new (NULL);
+  if (muster_tensor_dtype (tensor) == MUSTER_STRING) {
+    const MusterString s = muster_tensor_string (tensor, i);
+    return g_utf8_make_valid (s.data != NULL ? s.data : "", (gssize)MIN (s.size, 256));
+  }
+  muster_tensor_append_element (text, tensor, i, 256);
+  return g_strdup (text->str);
+}
+
+/* The row at a position, as a tensor of one row. */
+static MusterTensor *
+row_tensor (const MusterTableStore *store, guint32 position)
+{
+  const gint64 n = (gint64)store->n_row;
+  MusterTableRows rows;
+  if (!muster_table_rows_begin (&rows, store->value_dtype, 1, &n, NULL))
+    return NULL;
+  muster_table_rows_set (&rows, store, 0, position);
+  return muster_table_rows_end (&rows);
+}
+
+static gboolean
+refuse_other_value (const MusterTableStore *store, guint32 position, const MusterTensor *keys,
+                    const MusterTensor *values, gint64 i, GError **error)
+{
+  g_autoptr (MusterTensor) present = row_tensor (store, position);
+  g_autofree char *key = element_text (keys, i), *value = element_text (values, i);
+  g_autofree char *old = present != NULL ? element_text (present, 0) : g_strdup ("another value");
+  return fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+               "HashTable has different value for same key. Key %s has %s and trying to add value "
+               "%s",
+               key, old, value);
+}
+
+/* A static table's keys: the same one may come again with the same value. */
+static gboolean
+add_all (MusterTableStore *store, const MusterTensor *keys, const MusterTensor *values,
+         GError **error)
+{
+  const gint64 n = muster_tensor_n_elements (keys);
+  if (!muster_table_store_reserve (store, n, error))
+    return FALSE;
+  for (gint64 i = 0; i < n; i++) {
+    const guint32 position = muster_table_store_find (store, keys, i);
+    if (position == MUSTER_TABLE_NONE) {
+      if (muster_table_store_add (store, keys, values, i, error) == MUSTER_TABLE_NONE)
+        return FALSE;
+    } else if (!muster_table_store_row_is (store, position, values, i)) {
+      return refuse_other_value (store, position, keys, values, i, error);
+    }
+  }
+  return TRUE;
+}
+
+/* What a new static table is filled into, and then put in the place of the empty one. */
+static void
+begin_fill (const MusterTable *self, MusterTableStore *fresh)
+{
+  muster_table_store_init (fresh, self->kind.key_dtype, self->kind.value_dtype,
+                           row_length (&self->kind));
+}
+
+/* With the lock held, where it is to be put in place. */
+static gboolean
+end_fill (MusterTable *self, MusterTableStore *fresh, gboolean ok)
+{
+  if (!ok) {
+    muster_table_store_clear (fresh);
+    return FALSE;
+  }
+  muster_table_store_clear (&self->store);
+  self->store = *fresh;
+  self->is_filled = TRUE;
+  return TRUE;
+}
+
+/* With the lock held. */
+static gboolean
+fill_once (MusterTable *self, MusterTensor *keys, MusterTensor *values, GError **error)
+{
+  MusterTableStore fresh;
+  const gint64 n = muster_tensor_n_elements (keys);
+  if (n == 0)
+    return fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "keys and values cannot be empty tensors.");
+  if (self->is_filled)
+    return n == self->store.n || fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                                       "Table was already initialized with different data.");
+  begin_fill (self, &fresh);
+  return end_fill (self, &fresh, add_all (&fresh, keys, values, error));
+}
+
+/* With the lock held. */
+static gboolean
+replace_all (MusterTable *self, MusterTensor *keys, MusterTensor *values, GError **error)
+{
+  MusterTableStore fresh;
+  begin_fill (self, &fresh);
+  return end_fill (self, &fresh, put_all (&fresh, keys, values, error));
+}
+
+gboolean
+muster_table_import (MusterTable *self, MusterTensor *keys, MusterTensor *values, GError **error)
+{
+  if (!check_values (self, keys, values, error))
+    return FALSE;
+  g_rw_lock_writer_lock (&self->lock);
+  const gboolean done = self->kind.is_mutable ? replace_all (self, keys, values, error)
+                                              : fill_once (self, keys, values, error);
+  g_rw_lock_writer_unlock (&self->lock);
+  return done;
+}
+
+/* With the lock held. */
+static MusterTensor *
+all_rows (MusterTable *self, GError **error)
+{
+  const gint64 dims[] = {self->store.n, self->kind.n_row};
+  MusterTableRows rows;
+  if (!muster_table_rows_begin (&rows, self->kind.value_dtype, self->kind.has_rows ? 2 : 1, dims,
+                                error))
+    return NULL;
+  for (guint32 i = 0; i < self->store.n; i++)
+    muster_table_rows_set (&rows, &self->store, i, i);
+  return muster_table_rows_end (&rows);
+}
+
+gboolean
+muster_table_export (MusterTable *self, MusterTensor **keys, MusterTensor **values, GError **error)
+{
+  g_autoptr (MusterTensor) all_keys = NULL, all_values = NULL;
+  g_rw_lock_reader_lock (&self->lock);
+  if (!self->kind.is_mutable && !self->is_filled) {
+    fail (error, MUSTER_ERROR_ABORTED, "HashTable is not initialized.");
+  } else {
+    all_keys = muster_table_store_keys (&self->store, error);
+    all_values = all_keys != NULL ? all_rows (self, error) : NULL;
+  }
+  g_rw_lock_reader_unlock (&self->lock);
+  if (all_values == NULL)
+    return FALSE;
+  *keys = g_steal_pointer (&all_keys);
+  *values = g_steal_pointer (&all_values);
+  return TRUE;
+}
+
+gboolean
+muster_table_fill (MusterTable *self, MusterTableNext next, gpointer data, GError **error)
+{
+  MusterTensor *key, *value;
+  MusterTableStore fresh;
+  g_autoptr (GError) own = NULL;
+  gboolean ok = TRUE;
+  g_return_val_if_fail (!self->kind.is_mutable, FALSE);
+  begin_fill (self, &fresh);
+  while (ok && next (data, &key, &value, &own))
+    ok = add_all (&fresh, key, value, &own);
+  ok = ok && own == NULL;
+  if (own != NULL)
+    g_propagate_error (error, g_steal_pointer (&own));
+  g_rw_lock_writer_lock (&self->lock);
+  if (ok && self->is_filled) /* by somebody else meanwhile */
+    muster_table_store_clear (&fresh);
+  else
+    ok = end_fill (self, &fresh, ok);
+  g_rw_lock_writer_unlock (&self->lock);
+  return ok;
+}
+
+gboolean
+muster_table_is_filled (MusterTable *self)
+{
+  g_rw_lock_reader_lock (&self->lock);
+  const gboolean is_filled = self->is_filled;
+  g_rw_lock_reader_unlock (&self->lock);
+  return is_filled;
+}

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/table_store.h"
+
+#include "base/error.h"
+#include "base/hash.h"
+
+#include <string.h>
+
+/* Positions are 32 bits, and a bucket holds one more than that. */
+#define MAX_ENTRIES (1u << 30)
+#define MIN_ENTRIES 16
+
+static gboolean
+has_string_keys (const MusterTableStore *self)
+{
+  return self->key_dtype == MUSTER_STRING;
+}
+
+static gsize
+key_size (const MusterTableStore *self)
+{
+  return has_string_keys (self) ? sizeof (MusterString) : sizeof (gint64);
+}
+
+void
+muster_table_store_init (MusterTableStore *self, MusterDType key_dtype, MusterDType value_dtype,
+                         gsize n_row)
+{
+  const gsize size =
+      value_dtype == MUSTER_STRING ? sizeof (MusterString) : muster_dtype_size (value_dtype);
+  *self = (MusterTableStore){.key_dtype = key_dtype,
+                             .value_dtype = value_dtype,
+                             .n_row = n_row,
+                             .row_size = n_row * size,
+                             .seed = (guint64)(gsize)self};
+}
+
+static void
+free_strings (gpointer strings, gsize n)
+{
+  for (gsize i = 0; i < n; i++)
+    g_free ((gpointer)((MusterString *)strings)[i].data);
+}
+
+static gpointer
+row_at (const MusterTableStore *self, guint32 position)
+{
+  return self->rows + position * self->row_size;
+}
+
+void
+muster_table_store_clear (MusterTableStore *self)
+{
+  if (has_string_keys (self))
+    free_strings (self->keys, self->n);
+  if (self->value_dtype == MUSTER_STRING)
+    free_strings (self->rows, self->n * self->n_row);
+  g_free (self->buckets);
+  g_free (self->hashes);
+  g_free (self->keys);
+  g_free (self->rows);
+  muster_table_store_init (self, self->key_dtype, self->value_dtype, self->n_row);
+}
+
+static gboolean
+no_room (GError **error, gint64 n)
+{
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+               "There is no memory for a table of %" G_GINT64_FORMAT " entries", n);
+  return FALSE;
+}
+
+static gboolean
+resize (gpointer *array, guint64 n, gsize size)
+{
+  if (size == 0)
+    return TRUE;
+  if (n > G_MAXSSIZE / size)
+    return FALSE;
+  gpointer moved = g_try_realloc (*array, n * size);
+  if (moved == NULL)
+    return FALSE;
+  *array = moved;
+  return TRUE;
+}
+
+/* Into an index of twice as many buckets as there may be entries, or more. */
+static void
+put_in_bucket (MusterTableStore *self, guint32 position)
+{
+  const guint32 mask = self->n_buckets - 1;
+  guint32 bucket = self->hashes[position] & mask;
+  while (self->buckets[bucket] != 0)
+    bucket = (bucket + 1) & mask;
+  self->buckets[bucket] = position + 1;
+}
+
+gboolean
+muster_table_store_reserve (MusterTableStore *self, gint64 n, GError **error)
+{
+  if (n <= self->capacity - self->n)
+    return TRUE;
+  if (n > MAX_ENTRIES - self->n)
+    return no_room (error, self->n + n);
+  guint32 capacity = MAX (self->capacity, MIN_ENTRIES);
+  while (capacity < self->n + (guint32)n)
+    capacity *= 2;
+  guint32 *buckets = g_try_new0 (guint32, (gsize)capacity * 2);
+  if (buckets == NULL || !resize ((gpointer *)&self->hashes, capacity, sizeof *self->hashes) ||
+      !resize (&self->keys, capacity, key_size (self)) ||
+      !resize ((gpointer *)&self->rows, capacity, self->row_size)) {
+    g_free (buckets);
+    return no_room (error, self->n + n);
+  }
+  g_free (self->buckets);
+  self->buckets = buckets;
+  self->n_buckets = capacity * 2;
+  self->capacity = capacity;
+  for (guint32 i = 0; i < self->n; i++)
+    put_in_bucket (self, i);
+  return TRUE;
+}
+
+static gint64
+int_key (const MusterTensor *keys, gint64 i)
+{
+  return muster_tensor_dtype (keys) == MUSTER_INT32
+             ? ((const gint32 *)muster_tensor_data (keys))[i]
+             : ((const gint64 *)muster_tensor_data (keys))[i];
+}
+
+/* Murmur's finish: every bit of the number counts for every bit of the hash. */
+static guint32
+hash_int (guint64 key, guint64 seed)
+{
+  key ^= seed;
+  key = (key ^ key >> 33) * 0xff51afd7ed558ccdULL;
+  key = (key ^ key >> 33) * 0xc4ceb9fe1a85ec53ULL;
+  return (guint32)(key ^ key >> 33);
+}
+
+static guint32
+hash_key (const MusterTableStore *self, const MusterTensor *keys, gint64 i)
+{
+  if (!has_string_keys (self))
+    return hash_int ((guint64)int_key (keys, i), self->seed);
+  const MusterString key = muster_tensor_string (keys, i);
+  const guint64 hash = muster_hash_bytes (key.data, key.size, self->seed);
+  return (guint32)(hash ^ hash >> 32);
+}
+
+static gboolean
+same_string (MusterString a, MusterString b)
+{
+  return a.size == b.size && (a.size == 0 || memcmp (a.data, b.data, a.size) == 0);
+}
+
+static gboolean
+key_is (const MusterTableStore *self, guint32 position, const MusterTensor *keys, gint64 i)
+{
+  if (!has_string_keys (self))
+    return ((const gint64 *)self->keys)[position] == int_key (keys, i);
+  return same_string (((const MusterString *)self->keys)[position], muster_tensor_string (keys, i));
+}
+
+guint32
+muster_table_store_find (const MusterTableStore *self, const MusterTensor *keys, gint64 i)
+{
+  if (self->n == 0)
+    return MUSTER_TABLE_NONE;
+  const guint32 hash = hash_key (self, keys, i), mask = self->n_buckets - 1;
+  for (guint32 bucket = hash & mask; self->buckets[bucket] != 0; bucket = (bucket + 1) & mask) {
+    const guint32 position = self->buckets[bucket] - 1;
+    if (self->hashes[position] == hash && key_is (self, position, keys, i))
+      return position;
+  }
+  return MUSTER_TABLE_NONE;
+}
+
+/* A copy of its own; one of no bytes has none. */
+static gboolean
+copy_string (MusterString from, MusterString *to)
+{
+  char *data = from.size > 0 ? g_try_malloc (from.size) : NULL;
+  if (from.size > 0 && data == NULL)
+    return FALSE;
+  if (from.size > 0)
+    memcpy (data, from.data, from.size);
+  *to = (MusterString){.data = data, .size = from.size};
+  return TRUE;
+}
+
+/* Fills a row that holds nothing yet; on failure it holds nothing. */
+static gboolean
+fill_row (const MusterTableStore *self, gpointer row, const MusterTensor *values, gint64 i)
+{
+  if (self->value_dtype != MUSTER_STRING) {
+    if (self->row_size > 0)
+      memcpy (row, (const guint8 *)muster_tensor_data (values) + (gsize)i * self->row_size,
+              self->row_size);
+    return TRUE;
+  }
+  MusterString *strings = row;
+  for (gsize j = 0; j < self->n_row; j++) {
+    if (copy_string (muster_tensor_string (values, i * (gint64)self->n_row + (gint64)j),
+                     &strings[j]))
+      continue;
+    free_strings (strings, j);
+    return FALSE;
+  }
+  return TRUE;
+}
+
+guint32
+muster_table_store_add (MusterTableStore *self, const MusterTensor *keys,
+                        const MusterTensor *values, gint64 i, GError **error)
+{
+  const guint32 position = self->n;
+  g_assert (position < self->capacity);
+  if (!fill_row (self, row_at (self, position), values, i)) {
+    no_room (error, position + 1);
+    return MUSTER_TABLE_NONE;
+  }
+  if (!has_string_keys (self)) {
+    ((gint64 *)self->keys)[position] = int_key (keys, i);
+  } else if (!copy_string (muster_tensor_string (keys, i),
+                           &((MusterString *)self->keys)[position])) {
+    if (self->value_dtype == MUSTER_STRING)
+      free_strings (row_at (self, position), self->n_row);
+    no_room (error, position + 1);
+    return MUSTER_TABLE_NONE;
+  }
+  self->hashes[position] = hash_key (self, keys, i);
+  self->n++;
+  put_in_bucket (self, position);
+  return position;
+}
+
+gboolean
+muster_table_store_replace (MusterTableStore *self, guint32 position, const MusterTensor *values,
+                            gint64 i, GError **error)
+{
+  if (self->value_dtype != MUSTER_STRING || self->row_size == 0)
+    return fill_row (self, row_at (self, position), values, i);
+  g_autofree MusterString *row = g_new (MusterString, self->n_row);
+  if (!fill_row (self, row, values, i))
+    return no_room (error, self->n);
+  free_strings (row_at (self, position), self->n_row);
+  memcpy (row_at (self, position), row, self->row_size);
+  return TRUE;
+}
+
+static guint32
+bucket_of (const MusterTableStore *self, guint32 position)
+{
+  const guint32 mask = self->n_buckets - 1;
+  guint32 bucket = self->hashes[position] & mask;
+  while (self->buckets[bucket] != position + 1)
+    bucket = (bucket + 1) & mask;
+  return bucket;
+}
+
+/* Empties a bucket; what was put behind it for want of room moves up. */
+static void
+empty_bucket (MusterTableStore *self, guint32 bucket)
+{
+  const guint32 mask = self->n_buckets - 1;
+  for (guint32 next = (bucket + 1) & mask; self->buckets[next] != 0; next = (next + 1) & mask) {
+    const guint32 home = self->hashes[self->buckets[next] - 1] & mask;
+    if (((next - home) & mask) < ((next - bucket) & mask))
+      continue;
+    self->buckets[bucket] = self->buckets[next];
+    bucket = next;
+  }
+  self->buckets[bucket] = 0;
+}
+
+void
+muster_table_store_remove (MusterTableStore *self, guint32 position)
+{
+  const guint32 last = self->n - 1;
+  if (self->value_dtype == MUSTER_STRING)
+    free_strings (row_at (self, position), self->n_row);
+  if (has_string_keys (self))
+    free_strings ((MusterString *)self->keys + position, 1);
+  empty_bucket (self, bucket_of (self, position));
+  self->n = last;
+  if (position == last)
+    return;
+  self->buckets[bucket_of (self, last)] = position + 1;
+  self->hashes[position] = self->hashes[last];
+  const gsize size = key_size (self);
+  memcpy ((guint8 *)self->keys + position * size, (guint8 *)self->keys + last * size, size);
+  if (self->row_size > 0)
+    memcpy (row_at (self, position), row_at (self, last), self->row_size);
+}
+
+gboolean
+muster_table_store_row_is (const MusterTableStore *self, guint32 position,
+                           const MusterTensor *values, gint64 i)
+{
+  const gpointer row = row_at (self, position);
+  if (self->row_size == 0)
+    return TRUE;
+  if (self->value_dtype != MUSTER_STRING)
+    return memcmp (row, (const guint8 *)muster_tensor_data (values) + (gsize)i * self->row_size,
+                   self->row_size) == 0;
+  for (gsize j = 0; j < self->n_row; j++)
+    if (!same_string (((const MusterString *)row)[j],
+                      muster_tensor_string (values, i * (gint64)self->n_row + (gint64)j)))
+      return FALSE;
+  return TRUE;
+}
+
+MusterTensor *
+muster_table_store_keys (const MusterTableStore *self, GError **error)
+{
+  const gint64 n = self->n;
+  if (has_string_keys (self))
+    return muster_tensor_new_strings (1, &n, self->keys);
+  MusterTensor *keys = muster_tensor_try_new (self->key_dtype, 1, &n, error);
+  if (keys == NULL || n == 0)
+    return keys;
+  if (self->key_dtype == MUSTER_INT64) {
+    memcpy (muster_tensor_data_mutable (keys), self->keys, self->n * sizeof (gint64));
+    return keys;
+  }
+  for (gint64 i = 0; i < n; i++)
+    ((gint32 *)muster_tensor_data_mutable (keys))[i] = (gint32)((const gint64 *)self->keys)[i];
+  return keys;
+}
+
+gboolean
+muster_table_rows_begin (MusterTableRows *self, MusterDType dtype, int n_dims, const gint64 *dims,
+                         GError **error)
+{
+  *self = (MusterTableRows){.n_dims = n_dims, .dims = dims};
+  if (dtype != MUSTER_STRING)
+    return (self->tensor = muster_tensor_try_new (dtype, n_dims, dims, error)) != NULL;
+  const gint64 n = muster_shape_n_elements (n_dims, dims);
+  if (n >= 0)
+    self->strings = g_try_new (MusterString, (gsize)n + 1);
+  return self->strings != NULL || no_room (error, n);
+}
+
+void
+muster_table_rows_set (MusterTableRows *self, const MusterTableStore *store, gint64 to,
+                       guint32 position)
+{
+  guint8 *base =
+      self->strings != NULL ? (guint8 *)self->strings : muster_tensor_data_mutable (self->tensor);
+  if (store->row_size > 0)
+    memcpy (base + (gsize)to * store->row_size, row_at (store, position), store->row_size);
+}
+
+void
+muster_table_rows_copy (MusterTableRows *self, const MusterTableStore *store, gint64 to,
+                        const MusterTensor *values, gint64 i)
+{
+  if (self->strings == NULL) {
+    if (store->row_size > 0)
+      memcpy ((guint8 *)muster_tensor_data_mutable (self->tensor) + (gsize)to * store->row_size,
+              (const guint8 *)muster_tensor_data (values) + (gsize)i * store->row_size,
+              store->row_size);
+    return;
+  }
+  const gint64 n = (gint64)store->n_row;
+  for (gint64 j = 0; j < n; j++)
+    self->strings[to * n + j] = muster_tensor_string (values, i * n + j);
+}
+
+MusterTensor *
+muster_table_rows_end (MusterTableRows *self)
+{
+  if (self->strings == NULL)
+    return g_steal_pointer (&self->tensor);
+  MusterTensor *tensor = muster_tensor_new_strings (self->n_dims, self->dims, self->strings);
+  g_clear_pointer (&self->strings, g_free);
+  return tensor;
+}
