@@ -20,6 +20,8 @@ typedef struct _MusterRandoms MusterRandoms;
 MusterRandoms *muster_randoms_new (void);
 void muster_randoms_free (MusterRandoms *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterRandoms, muster_randoms_free)
+/* A seed from chance. */
+guint64 muster_randoms_chance (void);
 
 /* Why a step is stopped from outside. */
 typedef enum {

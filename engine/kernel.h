@@ -141,6 +141,14 @@ typedef void (*MusterKernelCancel) (MusterKernel *k, gpointer data);
 void muster_kernel_park (MusterKernel *k, MusterKernelCancel cancel, gpointer data);
 void muster_kernel_resume (MusterKernel *k, GError *error);
 
+/* As park, for who has something left to do or to free: finish is called once, on the step's
+ * thread, after resume, in place of outputs that were set before. is_wanted: the wait ended well
+ * and the step is to go on, so it makes the outputs, or fails; else it undoes what it can. */
+typedef gboolean (*MusterKernelFinish) (MusterKernel *k, gpointer data, gboolean is_wanted,
+                                        GError **error);
+void muster_kernel_park_to_finish (MusterKernel *k, MusterKernelCancel cancel,
+                                   MusterKernelFinish finish, gpointer data);
+
 /* A random generator of the node's own, seeded from attributes seed and seed2 (both 0: from
  * chance), that goes on from step to step. Philox, as TensorFlow's. Fills n random words, a
  * multiple of four; the next call in the same kernel goes on after them. For TensorFlow's very

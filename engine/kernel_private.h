@@ -43,8 +43,9 @@ struct _MusterKernel {
   gboolean is_resumed;
   gboolean cancel_called;
   MusterKernelCancel cancel;
-  gpointer cancel_data;
-  GError *resume_error; /* (owned) (nullable) */
+  MusterKernelFinish finish; /* (nullable) */
+  gpointer cancel_data;      /* of both */
+  GError *resume_error;      /* (owned) (nullable) */
 };
 
 struct _MusterRun {

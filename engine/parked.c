@@ -17,6 +17,14 @@ muster_kernel_park (MusterKernel *k, MusterKernelCancel cancel, gpointer data)
   k->is_parked = TRUE;
 }
 
+void
+muster_kernel_park_to_finish (MusterKernel *k, MusterKernelCancel cancel, MusterKernelFinish finish,
+                              gpointer data)
+{
+  muster_kernel_park (k, cancel, data);
+  k->finish = finish;
+}
+
 /* Puts a kernel that has parked aside, and another in its place. From here on the run remembers
  * which nodes are done. */
 void
@@ -109,6 +117,17 @@ wait_for_news (MusterRun *self, gboolean stopped)
   self->has_news = FALSE;
 }
 
+static void
+end_resumed (MusterRun *self, MusterKernel *k)
+{
+  GError *error = g_steal_pointer (&k->resume_error);
+  gboolean ok = error == NULL && self->error == NULL;
+  self->n_waiting--;
+  if (k->finish != NULL)
+    ok = k->finish (k, k->cancel_data, ok, ok ? &error : NULL) && ok;
+  (void)muster_kernel_finish (k, ok, error);
+}
+
 /* Runs what can run, ends one kernel that was resumed or cancels one that must stop, or waits.
  * FALSE once nothing is left. */
 static gboolean
@@ -125,9 +144,7 @@ walk_on (MusterRun *self)
     wait_for_news (self, stopped);
   g_mutex_unlock (&self->lock);
   if (k != NULL && resumed) {
-    self->n_waiting--;
-    GError *error = g_steal_pointer (&k->resume_error);
-    (void)muster_kernel_finish (k, error == NULL, error);
+    end_resumed (self, k);
   } else if (k != NULL && k->cancel != NULL) {
     k->cancel (k, k->cancel_data);
   }

@@ -33,8 +33,8 @@ muster_randoms_free (MusterRandoms *self)
   g_free (self);
 }
 
-static guint64
-chance (void)
+guint64
+muster_randoms_chance (void)
 {
   MusterClock *clock = muster_system_clock ();
   guint64 word = 0;
@@ -49,8 +49,8 @@ seeded (const Tensorflow__NodeDef *def)
   guint64 seed = (guint64)muster_node_int (def, "seed", 0);
   guint64 seed2 = (guint64)muster_node_int (def, "seed2", 0);
   if (seed == 0 && seed2 == 0) {
-    seed = chance ();
-    seed2 = chance ();
+    seed = muster_randoms_chance ();
+    seed2 = muster_randoms_chance ();
   }
   const MusterPhilox philox = muster_philox_new (seed, seed2);
   return g_memdup2 (&philox, sizeof philox);

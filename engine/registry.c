@@ -10,6 +10,7 @@ extern const MusterOp muster_layout_ops[];
 extern const MusterOp muster_matmul_ops[];
 extern const MusterOp muster_nd_ops[];
 extern const MusterOp muster_nn_ops[];
+extern const MusterOp muster_queue_ops[];
 extern const MusterOp muster_random_ops[];
 extern const MusterOp muster_reduce_ops[];
 extern const MusterOp muster_save_restore_ops[];
@@ -36,6 +37,7 @@ static const MusterOp *const tables[] = {
     muster_matmul_ops,
     muster_nd_ops,
     muster_nn_ops,
+    muster_queue_ops,
     muster_random_ops,
     muster_reduce_ops,
     muster_save_restore_ops,
