@@ -391,6 +391,15 @@ muster_kernel_random (MusterKernel *k, guint32 *words, gsize n)
 }
 
 MusterPhilox
+muster_kernel_philox_blocks (MusterKernel *k, guint64 n_blocks)
+{
+  if (!k->has_random)
+    k->random = muster_randoms_take_blocks (k->run->context.randoms, k->node, n_blocks);
+  k->has_random = TRUE;
+  return k->random;
+}
+
+MusterPhilox
 muster_kernel_philox (MusterKernel *k)
 {
   if (!k->has_random)

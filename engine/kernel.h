@@ -157,6 +157,8 @@ void muster_kernel_random (MusterKernel *k, guint32 *words, gsize n);
 /* The same generator to use as one likes, as it stands when the kernel begins; output 0 has been
  * made. */
 MusterPhilox muster_kernel_philox (MusterKernel *k);
+/* The same for an op of which TensorFlow says how much it draws: so many times four words. */
+MusterPhilox muster_kernel_philox_blocks (MusterKernel *k, guint64 n_blocks);
 
 /* Sets FAILED_PRECONDITION in TensorFlow's words: the variable behind input i has no value. Always
  * FALSE. */

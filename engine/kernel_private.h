@@ -99,7 +99,10 @@ void muster_run_put_aside (MusterRun *self, MusterKernel *k);
 void muster_run_finish_parked (MusterRun *self);
 void muster_run_drop_parked (MusterRun *self);
 
-/* Takes what the node's generator gives for a number of outputs, as TensorFlow's kernels do. */
+/* Takes what the node's generator gives for a number of outputs, as TensorFlow's kernels do, or so
+ * many times four words. */
 MusterPhilox muster_randoms_take (MusterRandoms *self, const MusterPlanNode *node, guint64 n);
+MusterPhilox muster_randoms_take_blocks (MusterRandoms *self, const MusterPlanNode *node,
+                                         guint64 n_blocks);
 
 G_END_DECLS

@@ -80,34 +80,42 @@ run_ready (MusterRun *self)
   }
 }
 
-/* With the lock held: a kernel that was resumed and not yet ended, or else, in a run that is to
- * stop, one that is to be cancelled. */
+/* One that was resumed and not ended yet, or NULL. */
 static MusterKernel *
-next_parked (MusterRun *self, gboolean stopped, gboolean *resumed)
+next_resumed (MusterRun *self)
 {
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   for (guint i = 0; i < self->parked->len; i++) {
     MusterKernel *k = g_ptr_array_index (self->parked, i);
-    *resumed = k->is_parked && k->is_resumed;
-    if (*resumed) {
-      k->is_parked = FALSE;
-      return k;
-    }
-  }
-  for (guint i = 0; stopped && i < self->parked->len; i++) {
-    MusterKernel *k = g_ptr_array_index (self->parked, i);
-    if (k->is_parked && !k->cancel_called) {
-      k->cancel_called = TRUE;
-      return k;
-    }
+    if (!k->is_parked || !k->is_resumed)
+      continue;
+    k->is_parked = FALSE;
+    return k;
   }
   return NULL;
 }
 
-/* With the lock held: until somebody resumes a kernel or stops the run, or its deadline comes. */
+/* One that waits and hasn't heard that the run is to stop, or NULL. */
+static MusterKernel *
+next_to_cancel (MusterRun *self)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  for (guint i = 0; i < self->parked->len; i++) {
+    MusterKernel *k = g_ptr_array_index (self->parked, i);
+    if (!k->is_parked || k->is_resumed || k->cancel_called)
+      continue;
+    k->cancel_called = TRUE;
+    return k;
+  }
+  return NULL;
+}
+
+/* Until somebody resumes a kernel or stops the run, or its deadline comes. */
 static void
 wait_for_news (MusterRun *self, gboolean stopped)
 {
   const gint64 deadline_us = stopped ? MUSTER_WAIT_FOREVER : self->context.deadline_us;
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   while (!self->has_news) {
     if (deadline_us == MUSTER_WAIT_FOREVER)
       g_cond_wait (&self->news, &self->lock);
@@ -121,6 +129,8 @@ static void
 end_resumed (MusterRun *self, MusterKernel *k)
 {
   GError *error = g_steal_pointer (&k->resume_error);
+  if (error != NULL) /* what stopped the run says more than what a cancelled kernel says */
+    (void)muster_run_is_stopped (self);
   gboolean ok = error == NULL && self->error == NULL;
   self->n_waiting--;
   if (k->finish != NULL)
@@ -128,27 +138,28 @@ end_resumed (MusterRun *self, MusterKernel *k)
   (void)muster_kernel_finish (k, ok, error);
 }
 
-/* Runs what can run, ends one kernel that was resumed or cancels one that must stop, or waits.
- * FALSE once nothing is left. */
+/* Runs what can run, ends one kernel that was resumed or cancels one that must stop, or waits. What
+ * has come counts, though the run be stopped since: a step whose last element has left its queue
+ * has not failed. FALSE once nothing is left. */
 static gboolean
 walk_on (MusterRun *self)
 {
-  gboolean resumed = FALSE;
-  if (!muster_run_is_stopped (self))
+  if (self->error == NULL)
     run_ready (self);
-  const gboolean stopped = self->error != NULL;
-  g_mutex_lock (&self->lock);
-  MusterKernel *k = next_parked (self, stopped, &resumed);
-  const gboolean is_over = k == NULL && self->n_waiting == 0;
-  if (k == NULL && !is_over)
-    wait_for_news (self, stopped);
-  g_mutex_unlock (&self->lock);
-  if (k != NULL && resumed) {
+  MusterKernel *k = next_resumed (self);
+  if (k != NULL) {
     end_resumed (self, k);
-  } else if (k != NULL && k->cancel != NULL) {
-    k->cancel (k, k->cancel_data);
+    return TRUE;
   }
-  return !is_over;
+  if (self->n_waiting == 0)
+    return FALSE;
+  const gboolean stopped = muster_run_is_stopped (self);
+  k = stopped ? next_to_cancel (self) : NULL;
+  if (k == NULL)
+    wait_for_news (self, stopped);
+  else if (k->cancel != NULL)
+    k->cancel (k, k->cancel_data);
+  return TRUE;
 }
 
 /* With the lock held. */

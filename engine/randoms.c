@@ -57,7 +57,7 @@ seeded (const Tensorflow__NodeDef *def)
 }
 
 MusterPhilox
-muster_randoms_take (MusterRandoms *self, const MusterPlanNode *node, guint64 n)
+muster_randoms_take_blocks (MusterRandoms *self, const MusterPlanNode *node, guint64 n_blocks)
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   const gpointer key = GUINT_TO_POINTER (node->graph_index);
@@ -67,6 +67,12 @@ muster_randoms_take (MusterRandoms *self, const MusterPlanNode *node, guint64 n)
     g_hash_table_insert (self->by_node, key, state);
   }
   const MusterPhilox taken = *state;
-  muster_philox_skip (state, n > 0 ? n * DRAWS_PER_OUTPUT : DRAWS_UNKNOWN);
+  muster_philox_skip (state, n_blocks);
   return taken;
+}
+
+MusterPhilox
+muster_randoms_take (MusterRandoms *self, const MusterPlanNode *node, guint64 n)
+{
+  return muster_randoms_take_blocks (self, node, n > 0 ? n * DRAWS_PER_OUTPUT : DRAWS_UNKNOWN);
 }

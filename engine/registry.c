@@ -16,6 +16,7 @@ extern const MusterOp muster_reduce_ops[];
 extern const MusterOp muster_save_restore_ops[];
 extern const MusterOp muster_scan_ops[];
 extern const MusterOp muster_segment_ops[];
+extern const MusterOp muster_shuffle_ops[];
 extern const MusterOp muster_state_ops[];
 extern const MusterOp muster_strided_slice_ops[];
 extern const MusterOp muster_string_ops[];
@@ -43,6 +44,7 @@ static const MusterOp *const tables[] = {
     muster_save_restore_ops,
     muster_scan_ops,
     muster_segment_ops,
+    muster_shuffle_ops,
     muster_state_ops,
     muster_strided_slice_ops,
     muster_string_ops,

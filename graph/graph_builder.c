@@ -33,6 +33,7 @@ enum {
 
   LIST_S = 2,
   LIST_TYPE = 6,
+  LIST_SHAPE = 7,
 
   SHAPE_DIM = 2,
   SHAPE_UNKNOWN_RANK = 3,
@@ -210,12 +211,10 @@ muster_graph_builder_attr_string (MusterGraphBuilder *self, const char *name, co
   put_attr (self, name, bytes);
 }
 
-void
-muster_graph_builder_attr_shape (MusterGraphBuilder *self, const char *name, int n_dims,
-                                 const gint64 *dims)
+static void
+put_shape (GByteArray *to, guint32 field, int n_dims, const gint64 *dims)
 {
   g_autoptr (GByteArray) shape = g_byte_array_new ();
-  g_autoptr (GByteArray) value = g_byte_array_new ();
   if (n_dims < 0)
     muster_proto_put_uint (shape, SHAPE_UNKNOWN_RANK, 1);
   for (int i = 0; i < n_dims; i++) {
@@ -223,7 +222,27 @@ muster_graph_builder_attr_shape (MusterGraphBuilder *self, const char *name, int
     muster_proto_put_uint (dim, DIM_SIZE, (guint64)dims[i]);
     muster_proto_put_bytes (shape, SHAPE_DIM, dim->data, dim->len);
   }
-  muster_proto_put_bytes (value, ATTR_SHAPE, shape->data, shape->len);
+  muster_proto_put_bytes (to, field, shape->data, shape->len);
+}
+
+void
+muster_graph_builder_attr_shape (MusterGraphBuilder *self, const char *name, int n_dims,
+                                 const gint64 *dims)
+{
+  g_autoptr (GByteArray) value = g_byte_array_new ();
+  put_shape (value, ATTR_SHAPE, n_dims, dims);
+  put_attr (self, name, value);
+}
+
+void
+muster_graph_builder_attr_shapes (MusterGraphBuilder *self, const char *name, gsize n, int n_dims,
+                                  const gint64 *dims)
+{
+  g_autoptr (GByteArray) list = g_byte_array_new ();
+  g_autoptr (GByteArray) value = g_byte_array_new ();
+  for (gsize i = 0; i < n; i++)
+    put_shape (list, LIST_SHAPE, n_dims, n_dims > 0 ? dims + i * (gsize)n_dims : NULL);
+  muster_proto_put_bytes (value, ATTR_LIST, list->data, list->len);
   put_attr (self, name, value);
 }
 

@@ -40,6 +40,9 @@ void muster_graph_builder_attr_string (MusterGraphBuilder *self, const char *nam
                                        const char *value);
 void muster_graph_builder_attr_shape (MusterGraphBuilder *self, const char *name, int n_dims,
                                       const gint64 *dims);
+/* n shapes of one rank, the sizes one shape after the other: of a queue's components. */
+void muster_graph_builder_attr_shapes (MusterGraphBuilder *self, const char *name, gsize n,
+                                       int n_dims, const gint64 *dims);
 void muster_graph_builder_attr_tensor (MusterGraphBuilder *self, const char *name,
                                        MusterTensor *value);
 /* The node stands where that other one does (TensorFlow's attribute "_class"). */
