@@ -10,6 +10,7 @@ import tensorflow as tf
 
 import peer
 import programs
+from programs import stories
 
 v1 = tf.compat.v1
 v1.disable_v2_behavior()
@@ -29,7 +30,7 @@ def flat(results):
     found = {}
     for name, value in results.items():
         if isinstance(value, dict):
-            found.update(("%s: %s" % (name, key), inner) for key, inner in value.items())
+            found.update(("%s: %s" % (name, key), inner) for key, inner in flat(value).items())
         else:
             found[name] = value
     return found
@@ -49,7 +50,9 @@ class Census(peer.TestCase):
         self.assertEqual(list(got), list(wanted), where)
         for name, value in wanted.items():
             what = "%s, on %s" % (name, where)
-            if np.asarray(value).dtype.kind in "fc":
+            if isinstance(value, list):
+                self.assertEqual(got[name], value, what)
+            elif np.asarray(value).dtype.kind in "fc":
                 np.testing.assert_allclose(got[name], value, rtol=1e-4, atol=1e-6, err_msg=what)
             else:
                 np.testing.assert_array_equal(got[name], value, err_msg=what)
@@ -58,6 +61,14 @@ class Census(peer.TestCase):
         """With nothing left there from another program."""
         v1.Session.reset(target)
         return program.run(target)
+
+    def tell(self, name):
+        """A story, on each master."""
+        told = []
+        for target in (self.theirs, self.ours):
+            v1.Session.reset(target)
+            told.append(stories.STORIES[name][0](target, self.folder()))
+        self.assert_same(*told, "muster serve")
 
     def check(self, name, kind):
         program = programs.ALL[name](kind, self.folder())
@@ -72,13 +83,15 @@ class Census(peer.TestCase):
             self.assert_same(wanted, self.run_on(self.ours, program), "muster serve")
 
 
-def add(name, kind):
-    setattr(Census, "test_%s_%s" % (name, kind), lambda self: self.check(name, kind))
+def add(name, check, *arguments):
+    setattr(Census, "test_" + "_".join((name, *arguments)), lambda self: check(self, name, *arguments))
 
 
 for each in programs.ALL:
-    for kind in programs.KINDS:
-        add(each, kind)
+    for variables in programs.KINDS:
+        add(each, Census.check, variables)
+for each in stories.STORIES:
+    add(each, Census.tell)
 
 if __name__ == "__main__":
     peer.main()
