@@ -351,7 +351,7 @@ def calls(target, folder):
             session.run(second, {a: 1, b: 2}, options=traced, run_metadata=metadata)
             traced = {stats.node_name for device in metadata.step_stats.dev_stats for stats in device.node_stats}
             results["traced"] = sorted({"second"} & traced)
-        v1.Session.reset(target, ["worker", "other"])  # Reset
+        v1.Session.reset(target, [job(target), "other"])  # Reset: what has no other name is in the job's container
         session = v1.Session(target)
         results["gone"] = failure(lambda: session.run(model.bias))
         session.close()  # CloseSession
