@@ -141,6 +141,17 @@ encode_step (MusterRemoteSession *self, const MusterStep *step, GBytes *options,
   return TRUE;
 }
 
+/* What a step gets of TensorFlow's master (MasterSession::Run) while a reset closes its session;
+ * a moment later it would be ABORTED, "Session … is not found". */
+static void
+tell_closed (MusterRemoteSession *self, GError *error)
+{
+  if (error->domain == MUSTER_ERROR && error->code == MUSTER_ERROR_FAILED_PRECONDITION &&
+      g_str_has_suffix (error->message, "Session is closed.") &&
+      !g_atomic_int_get (&self->is_closed))
+    error->code = MUSTER_ERROR_ABORTED;
+}
+
 static gboolean
 remote_run (MusterSession *session, const MusterStep *step, MusterTensor **fetched,
             GBytes **metadata, GCancellable *cancellable, GError **error)
@@ -151,11 +162,15 @@ remote_run (MusterSession *session, const MusterStep *step, MusterTensor **fetch
   g_auto (MusterRope) request = MUSTER_ROPE_INIT;
   if (!encode_step (self, step, run_options, &request, error))
     return FALSE;
+  GError *failure = NULL;
   g_autoptr (GBytes) response = muster_rpc_client_call (
-      self->client, MUSTER_MASTER_METHOD ("RunStep"), &request, &options, cancellable, error);
-  return response != NULL &&
-         muster_step_response_decode_run (response, step->fetches, step->n_fetches, fetched,
-                                          metadata, error);
+      self->client, MUSTER_MASTER_METHOD ("RunStep"), &request, &options, cancellable, &failure);
+  if (response != NULL && muster_step_response_decode_run (response, step->fetches, step->n_fetches,
+                                                           fetched, metadata, &failure))
+    return TRUE;
+  tell_closed (self, failure);
+  g_propagate_error (error, failure);
+  return FALSE;
 }
 
 static gboolean

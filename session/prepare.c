@@ -222,6 +222,11 @@ begin_session (MusterVerb *self, const MusterPrepareOptions *options, MusterSess
     return FALSE;
   if (!options->reset_master && !(options->reset_unclaimed && !self->lease))
     return TRUE;
+  if (options->rest_func) {
+    muster_verb_phase (self, "rest");
+    options->rest_func (*session, self->call_deadline_us, self->cancellable,
+                        options->rest_func_data);
+  }
   if (!reset (self, error))
     return FALSE;
   muster_verb_give_up_session (self, g_steal_pointer (session));

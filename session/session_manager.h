@@ -84,6 +84,11 @@ typedef gboolean (*MusterDeviceFunc) (MusterMaster *master, gint64 deadline_us,
                                       GCancellable *cancellable, gpointer user_data,
                                       GError **error);
 
+/* Lets the steps of other lives come to an end before the master is reset under them. It does what
+ * it can until the deadline; what is left is cut off. */
+typedef void (*MusterRestFunc) (MusterSession *session, gint64 deadline_us,
+                                GCancellable *cancellable, gpointer user_data);
+
 typedef struct {
   const char *init_op;
   const char *const *init_ops; /* (nullable) a list in its place, run in one step */
@@ -109,6 +114,8 @@ typedef struct {
   /* The same only where nothing was claimed: where it was, another life has lost its session by
    * that, and other models on the master are left alone. */
   gboolean reset_unclaimed;
+  MusterRestFunc rest_func; /* (nullable) before such a reset */
+  gpointer rest_func_data;
   MusterDeviceFunc device_func; /* before each session that prepare and recover make */
   gpointer device_func_data;
 } MusterPrepareOptions;

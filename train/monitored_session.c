@@ -8,6 +8,7 @@
 #define DEFAULT_WAIT_US  (30 * 60 * MUSTER_SECOND)
 #define DEFAULT_GRACE_US (120 * MUSTER_SECOND)
 #define ASK_LEASE_US     (5 * MUSTER_SECOND)
+#define LOOK_US          (5 * MUSTER_SECOND)
 
 static const MusterRetryPolicy default_recovery = {
     .budget = {[MUSTER_FAILURE_UNREACHABLE] = 10, [MUSTER_FAILURE_LOST_SESSION] = 10},
@@ -158,6 +159,29 @@ unless_replaced (MusterMonitoredSession *self, GError *failure)
   return replaced;
 }
 
+/* A step that a reset meets may fail in any way: where its session is found gone, that was why.
+ * Takes failure. */
+static GError *
+unless_reset (MusterMonitoredSession *self, GError *failure)
+{
+  static const MusterStep nothing;
+  MusterStep look = nothing;
+  g_autoptr (GError) gone = NULL;
+
+  if (muster_monitored_is_recoverable (self, failure) || !self->session ||
+      muster_session_is_here (self->session) || failure->domain != MUSTER_ERROR ||
+      muster_error_is (failure, MUSTER_ERROR_OUT_OF_RANGE))
+    return failure;
+  look.deadline_us = muster_deadline_after (muster_clock_now_us (self->clock), LOOK_US);
+  if (muster_session_run (self->session, &look, NULL, NULL, self->cancellable, &gone) ||
+      !muster_error_is (gone, MUSTER_ERROR_ABORTED))
+    return failure;
+  g_prefix_error (&gone, "%s; ", failure->message);
+  g_error_free (failure);
+
+  return g_steal_pointer (&gone);
+}
+
 /* It has come further: what went wrong before doesn't count any more. */
 static void
 note_progress (MusterMonitoredSession *self)
@@ -225,7 +249,7 @@ run_recovered (MusterMonitoredSession *self, Attempt attempt, gpointer data, GEr
       g_propagate_error (error, failure);
       return FALSE;
     }
-    failure = unless_replaced (self, cause_of (self, failure));
+    failure = unless_replaced (self, unless_reset (self, cause_of (self, failure)));
     if (muster_monitored_is_recoverable (self, failure))
       muster_monitored_drop (self);
     if (!muster_monitored_pause (self, failure, error))

@@ -2,7 +2,7 @@
 #include "train/monitored_training.h"
 
 #include "base/error.h"
-#include "train/position.h"
+#include "train/position_private.h"
 
 #define DEFAULT_SAVE_US       (600 * MUSTER_SECOND)
 #define DEFAULT_SUMMARY_STEPS 100
@@ -201,6 +201,19 @@ make_manager (const MusterMonitoredTrainingOptions *o, GError **error)
   return manager;
 }
 
+/* What a life before has left running on the master comes to its end before the reset. data is the
+ * scaffold, which the monitored session holds. */
+static void
+rest (MusterSession *session, G_GNUC_UNUSED gint64 deadline_us, GCancellable *cancellable,
+      gpointer data)
+{
+  const guint n_tasks = muster_position_n_tasks (muster_scaffold_meta_graph (data));
+  const MusterPositionRest all = {n_tasks, n_tasks, muster_system_clock ()};
+
+  if (n_tasks > 0)
+    muster_position_rest (session, &all, cancellable);
+}
+
 MusterMonitoredSession *
 muster_monitored_training_session_new (const MusterMonitoredTrainingOptions *options,
                                        MusterSessionReport *report, GCancellable *cancellable,
@@ -223,7 +236,9 @@ muster_monitored_training_session_new (const MusterMonitoredTrainingOptions *opt
                                   .again = options->again,
                                   .timeout_us = options->timeout_us,
                                   .reset_master = n_tasks > 1,
-                                  .reset_unclaimed = n_tasks == 1};
+                                  .reset_unclaimed = n_tasks == 1,
+                                  .rest_func = rest,
+                                  .rest_func_data = options->scaffold};
   MusterMonitoredSessionOptions session = {
       .scaffold = options->scaffold,
       .master = options->master,

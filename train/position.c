@@ -8,6 +8,8 @@
 #define DEFAULT_REST_US (60 * MUSTER_SECOND)
 #define FIRST_PAUSE_US  MUSTER_MILLISECOND
 #define LAST_PAUSE_US   (50 * MUSTER_MILLISECOND)
+/* Steps are given so long to end before the master is reset. */
+#define REST_US (5 * MUSTER_SECOND)
 /* A hold is let go within this time, or the tasks find out by themselves. */
 #define RELEASE_US (5 * MUSTER_SECOND)
 
@@ -129,6 +131,49 @@ muster_position_pause (MusterPositionPause *self, gint64 until_us, GCancellable 
 
   return muster_clock_wait_until (
       self->clock, MIN (now_us + self->pause_us, MAX (until_us, now_us)), cancellable, error);
+}
+
+gint64
+muster_position_in_us (gint64 timeout_us)
+{
+  return muster_deadline_after (muster_clock_now_us (muster_system_clock ()), timeout_us);
+}
+
+void
+muster_position_rest (MusterSession *session, const MusterPositionRest *rest,
+                      GCancellable *cancellable)
+{
+  gint64 until_us = muster_deadline_after (muster_clock_now_us (rest->clock), REST_US);
+  MusterPositionPause pause = {.clock = rest->clock};
+  g_auto (MusterPositionState) state = {0};
+  gboolean is_told = FALSE;
+
+  for (;;) {
+    gint64 deadline_us = muster_position_in_us (REST_US);
+    g_autoptr (GError) failure = NULL;
+    if (!muster_position_read (session, rest->n_tasks, &state, deadline_us, cancellable,
+                               &failure)) {
+      g_info ("There is nothing to bring to rest: %s", failure->message);
+      return;
+    }
+    guint first = 0;
+    while (first < rest->n_tasks &&
+           (first == rest->but ||
+            muster_position_begun (&state, first) == muster_position_done (&state, first)))
+      first++;
+    if (is_told && first == rest->n_tasks)
+      return;
+    if (!is_told && !muster_position_set_hold (session, MUSTER_POSITION_WAIT, deadline_us,
+                                               cancellable, &failure))
+      return;
+    is_told = TRUE;
+    if (muster_clock_now_us (rest->clock) >= until_us) {
+      g_info ("Task %u doesn't come to rest: its step is cut off", first);
+      return;
+    }
+    if (!muster_position_pause (&pause, until_us, cancellable, NULL))
+      return;
+  }
 }
 
 /* --- a checkpoint's --- */

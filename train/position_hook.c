@@ -72,20 +72,18 @@ position_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
 
 /* --- where the task is --- */
 
-static gint64
-in_us (gint64 timeout_us)
-{
-  return muster_deadline_after (muster_clock_now_us (muster_system_clock ()), timeout_us);
-}
-
 /* What the step has left half done is everybody's: all begin anew from the last checkpoint. */
 static gboolean
-undo (MusterPositionHook *self, GError **error)
+undo (MusterPositionHook *self, MusterSession *session, GError **error)
 {
+  const MusterPositionRest rest = {self->n_tasks, self->options.task, self->clock};
   GError *failure = NULL;
 
-  if (self->options.master && !muster_master_reset (self->options.master, NULL, in_us (RESET_US),
-                                                    self->stopped, &failure)) {
+  if (self->options.master)
+    muster_position_rest (session, &rest, self->stopped);
+  if (self->options.master &&
+      !muster_master_reset (self->options.master, NULL, muster_position_in_us (RESET_US),
+                            self->stopped, &failure)) {
     g_propagate_prefixed_error (error, failure, "Resetting the master: ");
     return FALSE;
   }
@@ -135,14 +133,14 @@ end_wait (MusterPositionHook *self, MusterSession *session, const MusterPosition
           Wait wait, GError **error)
 {
   if (wait == WAIT_FOR_STEP)
-    return undo (self, error);
+    return undo (self, session, error);
   if (wait == WAIT_FOR_CUT)
     return refuse_cut (state, muster_position_busy (state, self->n_tasks), error);
   self->position = muster_position_done (state, self->options.task);
 
   return self->options.is_worker ||
-         muster_position_set_hold (session, MUSTER_POSITION_GO, in_us (ANSWER_US), self->stopped,
-                                   error);
+         muster_position_set_hold (session, MUSTER_POSITION_GO, muster_position_in_us (ANSWER_US),
+                                   self->stopped, error);
 }
 
 /* Waits until the task's own last step has ended and nobody is told to hold; the chief says so. A
@@ -157,8 +155,8 @@ settle (MusterPositionHook *self, MusterSession *session, GError **error)
   g_auto (MusterPositionState) state = {0};
 
   for (;;) {
-    if (!muster_position_read (session, self->n_tasks, &state, in_us (ANSWER_US), self->stopped,
-                               error))
+    if (!muster_position_read (session, self->n_tasks, &state, muster_position_in_us (ANSWER_US),
+                               self->stopped, error))
       return FALSE;
     Wait wait = judge (self, &state);
     gint64 until_us = wait == WAIT_FOR_HOLD ? held_us : settled_us;
@@ -411,7 +409,8 @@ position_end (MusterHook *hook, MusterSession *session, G_GNUC_UNUSED GError **e
   g_autoptr (GError) failure = NULL;
 
   if (self->options.is_worker || self->n_tasks == 1 || !self->has_ended ||
-      muster_position_set_hold (session, MUSTER_POSITION_OVER, in_us (END_US), NULL, &failure))
+      muster_position_set_hold (session, MUSTER_POSITION_OVER, muster_position_in_us (END_US), NULL,
+                                &failure))
     return TRUE;
   g_message ("The other tasks couldn't be told that the job has ended: %s", failure->message);
 

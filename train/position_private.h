@@ -41,6 +41,20 @@ enum { MUSTER_POSITION_GO, MUSTER_POSITION_WAIT, MUSTER_POSITION_OVER };
 gboolean muster_position_set_hold (MusterSession *session, gint64 hold, gint64 deadline_us,
                                    GCancellable *cancellable, GError **error);
 
+/* So long from now, on the system's clock. */
+gint64 muster_position_in_us (gint64 timeout_us);
+
+/* Before a reset: tells the tasks to hold and waits, for five seconds at most, until no step is
+ * under way. TensorFlow's server frees reference variables while steps still write to them, and
+ * dies of it; a step on resource variables fails there in ways that don't tell of a reset. */
+typedef struct {
+  guint n_tasks;
+  guint but;          /* a task whose step was cut off: not waited for; n_tasks: none */
+  MusterClock *clock; /* (not owned) */
+} MusterPositionRest;
+void muster_position_rest (MusterSession *session, const MusterPositionRest *rest,
+                           GCancellable *cancellable);
+
 /* Pauses between looks that grow from 1 ms to 50 ms, and never over until_us. */
 typedef struct {
   MusterClock *clock; /* (not owned) */

@@ -97,6 +97,8 @@ muster_fake_session_run (MusterSession *session, const MusterStep *step, MusterT
   g_autoptr (GPtrArray) values =
       g_ptr_array_new_with_free_func ((GDestroyNotify)muster_tensor_unref);
 
+  if (step->n_targets == 0 && step->n_fetches == 0 && !check_alive (self, error))
+    return FALSE;
   for (gsize i = 0; i < step->n_targets; i++) {
     g_autoptr (MusterTensor) dropped = NULL;
     if (!run_op (self, step->targets[i], step, &dropped, cancellable, error))

@@ -259,6 +259,22 @@ MUSTER_TEST (RemoteSession, that_the_master_lost_counts_as_closed)
   MUSTER_EXPECT_NO_ERROR (error);
 }
 
+/* TensorFlow's master, while a reset closes the session: its tasks are to come back. */
+MUSTER_TEST (RemoteSession, that_is_closed_under_its_steps_is_lost)
+{
+  g_auto (TinyMaster) f = {0};
+  tiny_master_start (&f);
+  g_autoptr (MusterSession) session = create_session (&f);
+  g_autoptr (GError) error = NULL;
+
+  MUSTER_EXPECT_FALSE (
+      muster_session_run_op (session, "closed", in_half_a_minute (), NULL, &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED);
+  g_clear_error (&error);
+  MUSTER_EXPECT_FALSE (muster_session_run_op (session, "fail", in_half_a_minute (), NULL, &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
+}
+
 MUSTER_TEST (RemoteSession, that_is_dropped_is_closed_behind_the_scenes)
 {
   g_auto (TinyMaster) f = {0};

@@ -234,6 +234,35 @@ MUSTER_TEST (MonitoredSession, does_not_come_back_from_a_mistake)
 }
 
 /* MON.39: also from what a hook meets */
+/* Fails like a step under which another chief resets the master. */
+static gboolean
+be_reset (MusterFakeMaster *master, G_GNUC_UNUSED const MusterStep *step,
+          G_GNUC_UNUSED MusterTensor **value, gpointer user_data, GError **error)
+{
+  int *resets = user_data;
+
+  if (*resets == 0)
+    return TRUE;
+  --*resets;
+  muster_fake_master_restart (master);
+  g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL, "the variable went away");
+
+  return FALSE;
+}
+
+MUSTER_TEST (MonitoredSession, comes_back_from_a_step_that_a_reset_has_met)
+{
+  SET_UP (f);
+  int resets = 1;
+  muster_fake_master_op_calls (f.master, "train", be_reset, &resets);
+  MUSTER_ASSERT_TRUE (monitored_open (&f, &error));
+
+  MUSTER_EXPECT_TRUE (monitored_train (&f, NULL, &error));
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (muster_monitored_session_n_recoveries (f.session), 1u);
+}
+
 MUSTER_TEST (MonitoredSession, comes_back_from_what_a_hook_meets)
 {
   SET_UP (f);

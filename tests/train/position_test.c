@@ -6,6 +6,7 @@
 #include "graph/graph_builder.h"
 #include "graph/graph_nodes.h"
 #include "graph/meta_graph_edit.h"
+#include "tests/doubles/fake_clock.h"
 #include "tests/doubles/seen_model.h"
 #include "tests/gtest_shim.h"
 #include "train/position_private.h"
@@ -67,7 +68,8 @@ step (Fixture *f, gint64 task, gint64 position, MusterTensor *before, const char
 
   return muster_session_run (f->session, &what, NULL, NULL, NULL, error);
 }
-#define WHOLE "muster/step/held"
+#define WHOLE     "muster/step/held"
+#define BEGINNING "muster/step/begun"
 
 static void
 expect_counts (Fixture *f, guint n_tasks, guint task, gint64 begun, gint64 done)
@@ -105,6 +107,64 @@ MUSTER_TEST (Position, counts_each_tasks_steps_by_themselves)
     expect_counts (&f, 3, 2, 2, 2);
     MUSTER_EXPECT_EQ (global_step (&f), 3);
   }
+}
+
+static gint64
+hold_of (Fixture *f, guint n_tasks)
+{
+  g_auto (MusterPositionState) state = {0};
+
+  return muster_position_read (f->session, n_tasks, &state, MUSTER_WAIT_FOREVER, NULL, NULL)
+             ? state.hold
+             : -1;
+}
+
+/* Nobody moves its clock: it doesn't wait for a step that was cut off, nor for what is at rest. */
+MUSTER_TEST (Position, tells_all_to_hold_before_a_reset)
+{
+  g_auto (Fixture) f = set_up (2, TRUE);
+  g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
+  g_autoptr (GError) error = NULL;
+
+  MUSTER_EXPECT_TRUE (step (&f, 0, 0, NULL, WHOLE, &error));
+  MUSTER_EXPECT_TRUE (step (&f, 1, 0, NULL, BEGINNING, &error));
+  MUSTER_ASSERT_NO_ERROR (error);
+  expect_counts (&f, 2, 1, 1, 0);
+  MUSTER_EXPECT_TRUE (
+      muster_position_set_hold (f.session, MUSTER_POSITION_GO, MUSTER_WAIT_FOREVER, NULL, &error));
+
+  muster_position_rest (f.session, &(MusterPositionRest){2, 1, MUSTER_CLOCK (clock)}, NULL);
+
+  MUSTER_EXPECT_EQ (hold_of (&f, 2), MUSTER_POSITION_WAIT);
+}
+
+/* Once all are told to hold, nothing is under way any more. */
+static gpointer
+come_to_rest (gpointer data)
+{
+  Fixture *f = data;
+
+  while (hold_of (f, 2) != MUSTER_POSITION_WAIT)
+    g_thread_yield ();
+  muster_session_run_op (f->session, muster_scaffold_init_op (f->scaffold), MUSTER_WAIT_FOREVER,
+                         NULL, NULL);
+
+  return NULL;
+}
+
+MUSTER_TEST (Position, waits_before_a_reset_until_a_step_has_ended)
+{
+  g_auto (Fixture) f = set_up (2, TRUE);
+  g_autoptr (GError) error = NULL;
+  MUSTER_EXPECT_TRUE (step (&f, 1, 0, NULL, BEGINNING, &error));
+  MUSTER_EXPECT_TRUE (muster_position_set_hold (f.session, MUSTER_POSITION_GO, MUSTER_WAIT_FOREVER,
+                                                NULL, &error));
+  GThread *task = g_thread_new ("task", come_to_rest, &f);
+
+  muster_position_rest (f.session, &(MusterPositionRest){2, 2, muster_system_clock ()}, NULL);
+
+  expect_counts (&f, 2, 1, 0, 0);
+  g_thread_join (task);
 }
 
 MUSTER_TEST (Position, refuses_a_step_that_isnt_the_tasks_next_and_leaves_all_as_it_is)
