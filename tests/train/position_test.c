@@ -146,6 +146,8 @@ come_to_rest (gpointer data)
 
   while (hold_of (f, 2) != MUSTER_POSITION_WAIT)
     g_thread_yield ();
+  for (int i = 0; i < 1000; i++) /* a step that takes a while */
+    (void)hold_of (f, 2);
   muster_session_run_op (f->session, muster_scaffold_init_op (f->scaffold), MUSTER_WAIT_FOREVER,
                          NULL, NULL);
 
