@@ -37,6 +37,7 @@ typedef struct {
   char *loss;
   int tasks;
   char *grace;
+  char *step_timeout;
   gboolean drill;
   gboolean again;
   gboolean allow_missing;
@@ -44,6 +45,7 @@ typedef struct {
   /* read from them */
   gint64 save_us;
   gint64 grace_us;
+  gint64 step_timeout_us;
 } Wish;
 
 static void
@@ -56,6 +58,7 @@ wish_clear (Wish *self)
   g_free (self->log_dir);
   g_free (self->loss);
   g_free (self->grace);
+  g_free (self->step_timeout);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Wish, wish_clear)
 
@@ -79,8 +82,12 @@ check_wish (Wish *wish, GError **error)
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, wrong);
   if (wrong != NULL ||
       (wish->save_secs != NULL && !muster_cli_duration (wish->save_secs, &wish->save_us, error)) ||
-      (wish->grace != NULL && !muster_cli_duration (wish->grace, &wish->grace_us, error)))
+      (wish->grace != NULL && !muster_cli_duration (wish->grace, &wish->grace_us, error)) ||
+      (wish->step_timeout != NULL &&
+       !muster_cli_duration (wish->step_timeout, &wish->step_timeout_us, error)))
     return FALSE;
+  if (wish->step_timeout_us == MUSTER_WAIT_FOREVER)
+    wish->step_timeout_us = 0;
   if (wish->save_us == 0 && wish->save_secs != NULL)
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                  "--save-secs='%s' is too often: say 1 or more", wish->save_secs);
@@ -225,6 +232,7 @@ train (Job *self, MusterMaster *master, MusterTrainShow *show, MusterTrained *tr
       .preemption = self->preemption,
       .timeout_us =
           self->options->timeout_us == MUSTER_WAIT_FOREVER ? 0 : self->options->timeout_us,
+      .step_timeout_us = wish->step_timeout_us,
       .cluster = (const char *const *)self->options->addresses,
       .config = self->options->config,
       .listener = &listener,
@@ -343,6 +351,8 @@ muster_cli_train (int argc, char **argv)
        "NAME"},
       {"grace", 0, 0, G_OPTION_ARG_STRING, &wish.grace,
        "how long it may go on after SIGTERM (default 30s)", "TIME"},
+      {"step-timeout", 0, 0, G_OPTION_ARG_STRING, &wish.step_timeout,
+       "how long one step may take before its session counts as lost (default forever)", "TIME"},
       {"drill", 0, 0, G_OPTION_ARG_NONE, &wish.drill,
        "rehearse that: train for a second, stop, save, say what is to spare", NULL},
       {"again", 0, 0, G_OPTION_ARG_NONE, &wish.again,

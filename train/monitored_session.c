@@ -65,6 +65,7 @@ take_options (MusterMonitoredSession *self, const MusterMonitoredSessionOptions 
   self->never_recover = options->never_recover;
   take_prepare (self, options->prepare);
   self->max_wait_us = options->max_wait_us ? options->max_wait_us : DEFAULT_WAIT_US;
+  self->step_timeout_us = options->step_timeout_us;
   self->stop_grace_us = options->stop_grace_us ? options->stop_grace_us : DEFAULT_GRACE_US;
   for (gsize i = 0; i < options->n_hooks; i++)
     g_ptr_array_add (self->hooks, g_object_ref (options->hooks[i]));
@@ -194,16 +195,60 @@ note_progress (MusterMonitoredSession *self)
   self->retries = (MusterRetries){.policy = &self->recovery};
 }
 
+/* The step, with the session's own limit where that comes before its deadline; TRUE then. */
+static gboolean
+limit_step (MusterMonitoredSession *self, const MusterStep *step, MusterStep *limited)
+{
+  gint64 limit_us =
+      muster_deadline_after (muster_clock_now_us (self->clock), self->step_timeout_us);
+
+  *limited = *step;
+  if (self->step_timeout_us <= 0 || (step->deadline_us > 0 && step->deadline_us <= limit_us))
+    return FALSE;
+  limited->deadline_us = limit_us;
+
+  return TRUE;
+}
+
+/* A run that its limit has ended: the session is as good as gone. */
+static void
+judge_limit (MusterMonitoredSession *self, GError **failure)
+{
+  GError *late = *failure;
+
+  if (!muster_error_is (late, MUSTER_ERROR_DEADLINE_EXCEEDED))
+    return;
+  g_autofree char *limit = muster_format_duration (self->step_timeout_us);
+  *failure = g_error_new (MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE,
+                          "A step has not ended within its %s: %s", limit, late->message);
+  g_error_free (late);
+}
+
+/* error isn't NULL. */
+static gboolean
+run_context (MusterMonitoredSession *self, gboolean is_limited, GError **error)
+{
+  if (muster_run_context_run (self->context, self->cancellable, error))
+    return TRUE;
+  if (is_limited)
+    judge_limit (self, error);
+
+  return FALSE;
+}
+
 /* error isn't NULL. */
 static gboolean
 run_hooked (MusterMonitoredSession *self, const MusterStep *step, MusterTensor **fetched,
             GBytes **metadata, GError **error)
 {
-  muster_run_context_begin (self->context, self->session, step);
+  MusterStep limited;
+  const gboolean is_limited = limit_step (self, step, &limited);
+
+  muster_run_context_begin (self->context, self->session, is_limited ? &limited : step);
   for (guint i = 0; i < self->hooks->len; i++)
     if (!muster_hook_before_run (self->hooks->pdata[i], self->context, error))
       return FALSE;
-  if (!muster_run_context_run (self->context, self->cancellable, error))
+  if (!run_context (self, is_limited, error))
     return FALSE;
   note_progress (self);
   for (guint i = 0; i < self->hooks->len; i++)
@@ -286,9 +331,16 @@ static gboolean
 attempt_plain (MusterMonitoredSession *self, gpointer data, GError **error)
 {
   const Run *run = data;
+  MusterStep limited;
+  const gboolean is_limited = limit_step (self, run->step, &limited);
 
-  return muster_session_run (self->session, run->step, run->fetched, run->metadata,
-                             self->cancellable, error);
+  if (muster_session_run (self->session, &limited, run->fetched, run->metadata, self->cancellable,
+                          error))
+    return TRUE;
+  if (is_limited)
+    judge_limit (self, error);
+
+  return FALSE;
 }
 
 gboolean

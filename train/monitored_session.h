@@ -38,6 +38,10 @@ typedef struct {
   gint64 max_wait_us;       /* a worker's wait for the model; 0: 30 minutes (MON.11) */
   MusterHook *const *hooks; /* called in this order */
   gsize n_hooks;
+  /* A run that takes longer has lost its session (UNAVAILABLE), which is made anew; longer than the
+   * longest step. Nothing else finds a machine behind the master that has stopped without a word.
+   * 0: none but the step's own deadline, which is the caller's and isn't recovered from. */
+  gint64 step_timeout_us;
   gint64 stop_grace_us;   /* for the coordinator's threads at the end; 0: 120 s */
   gboolean never_recover; /* a singular session: what fails, fails (MON.47) */
   /* How often it comes back without having come further (a global step not seen before; without

@@ -17,6 +17,7 @@ struct _MusterMonitoredSession {
   gboolean never_recover;
   MusterPrepareOptions prepare;
   gint64 max_wait_us;
+  gint64 step_timeout_us;
   gint64 stop_grace_us;
   GPtrArray *hooks;         /* (owned) (element-type MusterHook) */
   GPtrArray *queue_runners; /* (owned) (element-type MusterQueueRunner) */

@@ -248,6 +248,7 @@ muster_monitored_training_session_new (const MusterMonitoredTrainingOptions *opt
       .max_wait_us = options->max_wait_us ? options->max_wait_us : DEFAULT_MAX_WAIT_US,
       .hooks = (MusterHook *const *)parts.hooks->pdata,
       .n_hooks = parts.hooks->len,
+      .step_timeout_us = options->step_timeout_us,
       .stop_grace_us = options->stop_grace_us,
       .recovery = options->recovery,
       .listener = options->listener,

@@ -36,6 +36,7 @@ typedef struct {
   const MusterSaverListener *saver_listeners;
   gsize n_saver_listeners;
   gint64 max_wait_us;      /* a worker's; 0: 7200 s */
+  gint64 step_timeout_us;  /* a monitored session's; 0: none */
   gint64 stop_grace_us;    /* 0: 120 s */
   gint64 recovery_wait_us; /* the ceiling between a waiter's looks; 0: 30 s (DMON.2) */
   gint64 timeout_us;       /* a chief's, for each time it prepares; 0: MUSTER_WAIT_FOREVER */

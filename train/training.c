@@ -264,6 +264,7 @@ open_session (const Parts *self, GCancellable *cancellable, GError **error)
       .timeout_us = training->timeout_us,
       .model = training->model,
       .task = training->task,
+      .step_timeout_us = training->step_timeout_us,
       .cluster = training->cluster,
       .config = training->config,
       .preemption = training->preemption,

@@ -79,6 +79,8 @@ typedef struct {
   MusterPreemption *preemption;
   gint64 timeout_us; /* for each time that the model is made ready or waited for; 0: a chief as long
                         as it takes, a worker two hours */
+  /* A step that takes longer has lost its session; longer than the longest one. 0: none. */
+  gint64 step_timeout_us;
   const char *const *cluster;             /* (nullable) "ps:0=HOST:PORT" */
   GBytes *config;                         /* (nullable) a serialised ConfigProto, referenced */
   const MusterTrainingListener *listener; /* (nullable) */

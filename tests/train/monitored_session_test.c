@@ -518,3 +518,66 @@ MUSTER_TEST (MonitoredSession, joins_the_options_of_a_run)
                        sizeof expected);
   MUSTER_EXPECT_EQ (g_bytes_get_size (caller), sizeof of_caller); /* DMON.12 */
 }
+
+/* --- steps that don't end --- */
+
+static void
+on_lost (const GError *why, G_GNUC_UNUSED guint n, G_GNUC_UNUSED gint64 pause_us,
+         gpointer user_data)
+{
+  Monitored *f = user_data;
+
+  muster_fake_master_set_cost (f->master, "train", 0);
+  MUSTER_EXPECT_ERROR (why, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE);
+  MUSTER_EXPECT_TRUE (g_str_has_prefix (why->message, "A step has not ended within its 5.0 s: "));
+}
+
+MUSTER_TEST (MonitoredSession, comes_back_from_a_step_that_does_not_end)
+{
+  SET_UP (f);
+  const MusterSessionListener listener = {.lost = on_lost, .user_data = &f};
+  float loss = 0;
+  f.options.step_timeout_us = 5 * MUSTER_SECOND;
+  f.options.listener = &listener;
+  MUSTER_ASSERT_TRUE (monitored_open (&f, &error));
+  muster_fake_master_set_cost (f.master, "train", MUSTER_WAIT_FOREVER);
+
+  MUSTER_EXPECT_TRUE (monitored_train (&f, &loss, &error));
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (muster_monitored_session_n_recoveries (f.session), 1u);
+  MUSTER_EXPECT_EQ (muster_fake_master_n_calls (f.master, "train"), 2u);
+}
+
+MUSTER_TEST (MonitoredSession, leaves_a_deadline_to_the_caller_that_set_it)
+{
+  SET_UP (f);
+  static const char *const targets[] = {"train"};
+  MusterStep step = {.targets = targets, .n_targets = 1};
+  f.options.step_timeout_us = 5 * MUSTER_SECOND;
+  MUSTER_ASSERT_TRUE (monitored_open (&f, &error));
+  muster_fake_master_set_cost (f.master, "train", MUSTER_WAIT_FOREVER);
+  step.deadline_us = muster_clock_now_us (MUSTER_CLOCK (f.clock)) + MUSTER_SECOND;
+
+  MUSTER_EXPECT_FALSE (muster_monitored_session_run (f.session, &step, NULL, NULL, &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+  MUSTER_EXPECT_EQ (muster_monitored_session_n_recoveries (f.session), 0u);
+}
+
+MUSTER_TEST (MonitoredSession, limits_runs_without_hooks_as_well)
+{
+  SET_UP (f);
+  static const char *const targets[] = {"train"};
+  const MusterStep step = {.targets = targets, .n_targets = 1};
+  const MusterSessionListener listener = {.lost = on_lost, .user_data = &f};
+  f.options.step_timeout_us = 5 * MUSTER_SECOND;
+  f.options.listener = &listener;
+  MUSTER_ASSERT_TRUE (monitored_open (&f, &error));
+  muster_fake_master_set_cost (f.master, "train", MUSTER_WAIT_FOREVER);
+
+  MUSTER_EXPECT_TRUE (
+      muster_monitored_session_run_without_hooks (f.session, &step, NULL, NULL, &error));
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (muster_monitored_session_n_recoveries (f.session), 1u);
+}
