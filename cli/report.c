@@ -109,6 +109,19 @@ after_colon (const char *text)
   return colon != NULL ? colon + 2 : text;
 }
 
+/* A task that is missing, and since when; its text begins with its name. */
+static void
+tell_task (const MusterReason *task)
+{
+  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  const gint64 age_us = now_us - task->since_us;
+  g_autofree char *age = muster_format_duration (MAX (age_us, 0));
+  if (age_us < MUSTER_SECOND) /* seen once, at the end */
+    muster_cli_say (stderr, "  %s\n", task->text);
+  else
+    muster_cli_say (stderr, "  %s, for %s\n", task->text, age);
+}
+
 /* What else isn't well: one line each. */
 static void
 tell_others (const MusterSessionReport *report, const MusterReason *first)
@@ -120,8 +133,8 @@ tell_others (const MusterSessionReport *report, const MusterReason *first)
     if (strcmp (it->component, "variables") == 0)
       muster_cli_say (stderr, "  %u variables are not initialised: %s\n", it->n_missing,
                       after_colon (it->text));
-    else if (strcmp (it->component, "task") == 0) /* its text begins with its name */
-      muster_cli_say (stderr, "  %s\n", it->text);
+    else if (strcmp (it->component, "task") == 0)
+      tell_task (it);
     else
       muster_cli_say (stderr, "  %s: %s\n", it->component, it->text);
   }

@@ -284,6 +284,14 @@ lets_through (const char *const *filters, const MusterClusterTask *task)
   return !filters || g_strv_contains (filters, job) || g_strv_contains (filters, whole);
 }
 
+/* Its sessions live there: that it answers is known from them. */
+static gboolean
+is_own_master (const MusterClusterSpec *self, const MusterClusterTask *task)
+{
+  return !(self->session_master && *self->session_master) && self->job &&
+         g_str_equal (self->job, task->job) && self->index == task->index;
+}
+
 char **
 muster_cluster_spec_peers (const MusterClusterSpec *self)
 {
@@ -293,7 +301,7 @@ muster_cluster_spec_peers (const MusterClusterSpec *self)
   const MusterClusterTask *tasks = muster_cluster_spec_tasks (self, &n);
 
   for (gsize i = 0; i < n; i++)
-    if (lets_through ((const char *const *)filters, &tasks[i]))
+    if (!is_own_master (self, &tasks[i]) && lets_through ((const char *const *)filters, &tasks[i]))
       g_ptr_array_add (
           peers, g_strdup_printf ("%s:%u=%s", tasks[i].job, tasks[i].index, tasks[i].address));
   g_ptr_array_add (peers, NULL);

@@ -71,7 +71,7 @@ char **muster_cluster_spec_device_filters (const MusterClusterSpec *self);
  * filters unless it has some. NULL without an error: there is nothing to say. */
 GBytes *muster_cluster_spec_config (const MusterClusterSpec *self, GBytes *config, GError **error);
 
-/* The tasks that such a session waits for, as MusterSessionManagerOptions.cluster takes them
+/* The other tasks that such a session waits for, as MusterSessionManagerOptions.cluster takes them
  * (transfer full): "ps:0=HOST:PORT". */
 char **muster_cluster_spec_peers (const MusterClusterSpec *self);
 

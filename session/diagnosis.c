@@ -6,6 +6,8 @@
 
 /* A look at why nobody answers takes so long at most. */
 #define LONGEST_LOOK_US (500 * MUSTER_MILLISECOND)
+/* Beside a call that goes on anyway. */
+#define UNHURRIED_LOOK_US MUSTER_SECOND
 /* And this part of a verb's time is kept for it. */
 #define PART_KEPT 10
 /* Of a larger cluster the first tasks are looked at. */
@@ -109,8 +111,11 @@ look_at (gpointer data)
 {
   Look *look = data;
 
-  muster_diagnose (look->address, look->tls, look->deadline_us, look->cancellable,
-                   &look->diagnosis);
+  if (look->task)
+    muster_diagnose_master (look->address, look->deadline_us, look->cancellable, &look->diagnosis);
+  else
+    muster_diagnose (look->address, look->tls, look->deadline_us, look->cancellable,
+                     &look->diagnosis);
 
   return NULL;
 }
@@ -215,13 +220,13 @@ take_in (MusterVerb *self, GPtrArray *looks, gboolean is_kept)
 
 /* Why the master doesn't answer; NULL where it has no address, or no time is left to look. */
 static GPtrArray *
-look (const MusterVerb *self, GCancellable *cancellable)
+look (const MusterVerb *self, gint64 longest_us, GCancellable *cancellable)
 {
   gboolean tls;
   const char *address = address_of (muster_master_target (self->master), &tls);
   gint64 left_us =
       muster_deadline_remaining (self->call_deadline_us, muster_clock_now_us (self->clock));
-  gint64 limit_us = MIN (LONGEST_LOOK_US, left_us);
+  gint64 limit_us = MIN (longest_us, left_us);
 
   if (!address || limit_us <= 0 || g_cancellable_is_cancelled (cancellable))
     return NULL;
@@ -235,7 +240,7 @@ look (const MusterVerb *self, GCancellable *cancellable)
 void
 muster_verb_diagnose (MusterVerb *self, gboolean is_kept)
 {
-  g_autoptr (GPtrArray) looks = look (self, self->cancellable);
+  g_autoptr (GPtrArray) looks = look (self, LONGEST_LOOK_US, self->cancellable);
 
   if (looks)
     take_in (self, looks, is_kept);
@@ -260,7 +265,7 @@ outline (GPtrArray *looks)
 gboolean
 muster_verb_look_again (MusterVerb *self, GCancellable *answered, char **found)
 {
-  g_autoptr (GPtrArray) looks = look (self, answered);
+  g_autoptr (GPtrArray) looks = look (self, UNHURRIED_LOOK_US, answered);
 
   /* A look that was cut short has seen nothing. */
   if (!looks || g_cancellable_is_cancelled (answered))

@@ -89,12 +89,12 @@ describe (const MusterVerb *self, const MusterReason *reason)
     return g_strdup (self->diagnosis);
   if (g_str_equal (reason->state, "never-registered"))
     return g_strdup_printf ("%s for '%s'", reason->text, self->manager->model);
+  g_autofree char *duration = muster_format_duration (MAX (for_us, 0));
   if (g_str_equal (reason->component, "task"))
-    return g_strdup (reason->text);
+    return for_us < MUSTER_SECOND ? g_strdup (reason->text)
+                                  : g_strdup_printf ("%s, for %s", reason->text, duration);
   if (!g_str_equal (reason->component, "chief"))
     return g_strdup_printf ("the %s %s", reason->component, reason->text);
-  g_autofree char *duration = muster_format_duration (MAX (for_us, 0));
-
   if (g_str_equal (reason->state, "lost"))
     return g_strdup_printf ("the chief was %s, %s ago", reason->text, duration);
 

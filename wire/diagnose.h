@@ -16,6 +16,8 @@ typedef enum {
   MUSTER_REACH_NO_TCP,       /* connecting never came to an end */
   MUSTER_REACH_SILENT,       /* connected, but HTTP/2 settings never came: stopped, or stuck */
   MUSTER_REACH_NOT_HTTP2,    /* something else came: TLS, HTTP/1 */
+  MUSTER_REACH_NO_MASTER,    /* gRPC answers, but there is no MasterService */
+  MUSTER_REACH_NO_WORD,      /* gRPC is there, but its MasterService says nothing, or breaks off */
   MUSTER_REACH_ANSWERS,
 } MusterReach;
 
@@ -32,6 +34,12 @@ typedef struct {
  * until then. Any thread may call. */
 void muster_diagnose (const char *address, gboolean tls, gint64 deadline_us,
                       GCancellable *cancellable, MusterDiagnosis *out);
+
+/* The same, and then asks the MasterService there for something that no master keeps waiting:
+ * whatever it says is an answer. (TensorFlow's waits for its whole cluster before it lists its
+ * devices.) Without TLS and tokens, as the tasks of a cluster are. */
+void muster_diagnose_master (const char *address, gint64 deadline_us, GCancellable *cancellable,
+                             MusterDiagnosis *out);
 
 void muster_diagnosis_clear (MusterDiagnosis *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterDiagnosis, muster_diagnosis_clear)

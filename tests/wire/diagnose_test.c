@@ -88,6 +88,85 @@ serve (char **address)
   return server;
 }
 
+/* --- the service behind it --- */
+
+static void
+say_it_is_unknown (MusterRpcCall *call, G_GNUC_UNUSED GBytes *request, gpointer n_asked)
+{
+  g_autoptr (GError) error =
+      g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_ABORTED, "Session x is not found.");
+
+  g_atomic_int_inc ((gint *)n_asked);
+  muster_rpc_call_finish (call, error);
+}
+
+static void
+say_nothing (MusterRpcCall *call, G_GNUC_UNUSED GBytes *request, gpointer kept)
+{
+  *(MusterRpcCall **)kept = muster_rpc_call_ref (call);
+}
+
+static MusterRpcServer *
+serve_devices (MusterRpcHandler handler, gpointer user_data, char **address)
+{
+  MusterRpcServer *server = muster_rpc_server_new ();
+
+  muster_rpc_server_add_method (server, "/tensorflow.MasterService/ListDevices", handler,
+                                user_data);
+  *address = g_strdup_printf ("127.0.0.1:%d",
+                              muster_rpc_server_listen (server, "127.0.0.1:0", NULL, NULL));
+  muster_rpc_server_start (server);
+
+  return server;
+}
+
+MUSTER_TEST (Diagnosis, of_a_master_asks_it_something)
+{
+  gint n_asked = 0;
+  g_autofree char *address = NULL;
+  g_autoptr (MusterRpcServer) server = serve_devices (say_it_is_unknown, &n_asked, &address);
+  g_auto (MusterDiagnosis) found = {0};
+
+  muster_diagnose_master (address, within (30 * MUSTER_SECOND), NULL, &found);
+
+  expect_stage (&found, MUSTER_REACH_ANSWERS, "HTTP/2 settings came, MasterService answers");
+  MUSTER_EXPECT_EQ (n_asked, 1);
+}
+
+MUSTER_TEST (Diagnosis, of_a_server_of_other_things_is_that_it_has_no_master)
+{
+  g_autofree char *address = NULL;
+  g_autoptr (MusterRpcServer) server = serve (&address);
+  g_auto (MusterDiagnosis) found = {0};
+
+  muster_diagnose_master (address, within (30 * MUSTER_SECOND), NULL, &found);
+
+  expect_stage (&found, MUSTER_REACH_NO_MASTER, "but it has no MasterService");
+}
+
+MUSTER_TEST (Diagnosis, of_a_master_that_says_nothing_ends_in_time)
+{
+  MusterRpcCall *kept = NULL;
+  g_autofree char *address = NULL;
+  g_autoptr (MusterRpcServer) server = serve_devices (say_nothing, &kept, &address);
+  g_auto (MusterDiagnosis) found = {0};
+
+  muster_diagnose_master (address, within (300 * MUSTER_MILLISECOND), NULL, &found);
+
+  MUSTER_EXPECT_TRUE (found.stage == MUSTER_REACH_NO_WORD || found.stage == MUSTER_REACH_SILENT);
+  muster_rpc_server_stop (server, 0);
+  g_clear_pointer (&kept, muster_rpc_call_unref);
+}
+
+MUSTER_TEST (Diagnosis, of_a_master_that_is_not_there_comes_as_far_as_without)
+{
+  g_auto (MusterDiagnosis) found = {0};
+
+  muster_diagnose_master ("127.0.0.1:0", within (30 * MUSTER_SECOND), NULL, &found);
+
+  MUSTER_EXPECT_TRUE (found.stage == MUSTER_REACH_REFUSED || found.stage == MUSTER_REACH_NO_ROUTE);
+}
+
 MUSTER_TEST (Diagnosis, of_a_server_is_that_it_answers)
 {
   g_autofree char *address = NULL;
