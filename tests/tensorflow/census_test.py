@@ -4,6 +4,7 @@ one run. What they compute and how they fail is the same; what the engine lacks,
 import contextlib
 import os
 import subprocess
+import sys
 
 import numpy as np
 import tensorflow as tf
@@ -17,6 +18,7 @@ v1.disable_v2_behavior()
 v1.logging.set_verbosity(v1.logging.ERROR)
 
 OPS_TOOL = os.path.abspath("tests/tensorflow/ops_tool")
+LOCAL, TENSORFLOW, GATEWAY = "local", "tensorflow", "gateway"
 
 
 def engine_ops():
@@ -39,11 +41,13 @@ def flat(results):
 class Census(peer.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.stack = contextlib.ExitStack()
-        cls.addClassCleanup(cls.stack.close)
+        stack = contextlib.ExitStack()
+        cls.addClassCleanup(stack.close)
         cls.engine = engine_ops()
-        cls.theirs = cls.stack.enter_context(peer.tensorflow_server())
-        cls.ours = cls.stack.enter_context(peer.muster_server())
+        cls.theirs = stack.enter_context(peer.tensorflow_server())
+        cls.ours = {LOCAL: stack.enter_context(peer.muster_server()),
+                    TENSORFLOW: stack.enter_context(peer.muster_server("--master=tensorflow:" + sys.prefix)),
+                    GATEWAY: stack.enter_context(peer.muster_server("--master=" + cls.theirs))}
 
     def assert_same(self, wanted, got, where):
         wanted, got = flat(wanted), flat(got)
@@ -57,30 +61,29 @@ class Census(peer.TestCase):
             else:
                 np.testing.assert_array_equal(got[name], value, err_msg=what)
 
-    def run_on(self, target, program):
-        """With nothing left there from another program."""
-        v1.Session.reset(target)
-        return program.run(target)
-
-    def tell(self, name):
-        """A story, on each master."""
-        told = []
-        for target in (self.theirs, self.ours):
-            v1.Session.reset(target)
-            told.append(stories.STORIES[name][0](target, self.folder()))
-        self.assert_same(*told, "muster serve")
+    def compare(self, run, masters):
+        """On TensorFlow's server and on these, each with nothing left there from before."""
+        v1.Session.reset(self.theirs)
+        wanted = run(self.theirs)
+        for master in masters:
+            v1.Session.reset(self.ours[master])
+            self.assert_same(wanted, run(self.ours[master]), master)
 
     def check(self, name, kind):
+        """A program of the census."""
         program = programs.ALL[name](kind, self.folder())
-        wanted = self.run_on(self.theirs, program)
         missing = program.ops - set(self.engine)
+        self.compare(program.run, [TENSORFLOW, GATEWAY] if missing else list(self.ours))
         if missing:
+            v1.Session.reset(self.ours[LOCAL])
             with self.assertRaises(tf.errors.NotFoundError) as caught:
-                self.run_on(self.ours, program)
+                program.run(self.ours[LOCAL])
             self.assertRegex(str(caught.exception), "Op type not registered '(%s)'" % "|".join(sorted(missing)))
             self.assertIn("--master=", str(caught.exception))
-        else:
-            self.assert_same(wanted, self.run_on(self.ours, program), "muster serve")
+
+    def tell(self, name):
+        """A story."""
+        self.compare(lambda target: stories.STORIES[name][0](target, self.folder()), list(self.ours))
 
 
 def add(name, check, *arguments):

@@ -87,9 +87,10 @@ class Program:
 
     def run(self, target):
         results = {}
-        # In a session of its own: which of a failed step's random operations have run isn't told.
+        # Which of a failed step's operations have run isn't told: nothing of it stays.
         with v1.Session(target, graph=self.graph) as session:
             results["a step on nothing fails"] = self.lacks_values(lambda: self.train_once(session, 0))
+        v1.Session.reset(target)
         with v1.Session(target, graph=self.graph) as session:
             results["not ready"] = sorted(session.run(self.ready))
             session.run(self.init)
