@@ -69,7 +69,8 @@ class BagOfWords(Program):
         clipped, norm = tf.clip_by_global_norm(gradients, 0.5)
         self.fetches.update(norm=norm, rate=rate)
         v1.summary.histogram("words", words.as_tensor())
-        self.train = optimizer.apply_gradients(zip(clipped, variables), global_step=self.step)
+        with self.after_loss():
+            self.train = optimizer.apply_gradients(zip(clipped, variables), global_step=self.step)
 
     def feed(self, i):
         random = np.random.default_rng(i)

@@ -26,7 +26,8 @@ class CnnDropoutClipDecay(Program):
         gradients, variables = zip(*optimizer.compute_gradients(self.loss))
         clipped, norm = tf.clip_by_global_norm(gradients, 1.0)
         self.fetches.update(norm=norm, rate=rate)
-        self.train = optimizer.apply_gradients(zip(clipped, variables), global_step=self.step)
+        with self.after_loss():
+            self.train = optimizer.apply_gradients(zip(clipped, variables), global_step=self.step)
 
     def feed(self, i):
         random = np.random.default_rng(i)

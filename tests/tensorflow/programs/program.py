@@ -76,6 +76,11 @@ class Program:
     def feed(self, i):
         return {}
 
+    def after_loss(self):
+        """What updates variables comes after the loss where the loss reads them itself: a reference is read when
+        the reader runs, and TensorFlow promises no order."""
+        return tf.control_dependencies([self.loss])
+
     @property
     def ops(self):
         """The names of its ops; those inside a function as "fn:NAME"."""

@@ -54,7 +54,8 @@ class MutableTable(LookupTable):
         weight = v1.get_variable("weight", [], initializer=v1.ones_initializer())
         self.loss = weight * tf.reduce_mean(tf.cast(after, tf.float32))
         self.fetches.update(before=before, after=after, size=size)
-        self.train = v1.train.GradientDescentOptimizer(0.01).minimize(self.loss, global_step=self.step)
+        with self.after_loss():
+            self.train = v1.train.GradientDescentOptimizer(0.01).minimize(self.loss, global_step=self.step)
         self.keys, self.lengths = table.export()
 
     def values(self, session, when):
