@@ -197,7 +197,7 @@ static Outcome
 close_queue (MusterQueue *self, Attempt *attempt)
 {
   if (self->is_closed)
-    return fail (attempt, MUSTER_ERROR_ABORTED, "Queue '%s' is already closed.", self->name);
+    return fail (attempt, MUSTER_ERROR_CANCELLED, "Queue '%s' is already closed.", self->name);
   self->is_closed = TRUE;
   return COMPLETE;
 }

@@ -42,7 +42,7 @@ static char *
 shapes_text (const MusterQueueShape *shapes, guint n)
 {
   GString *text = g_string_new ("[");
-  for (guint i = 0; shapes != NULL && i < n; i++) {
+  for (guint i = 0; i < n; i++) {
     g_autofree char *shape = muster_shape_to_string (shapes[i].n_dims, shapes[i].dims);
     g_string_append_printf (text, "%s%s", i > 0 ? ", " : "", shape);
   }
@@ -115,18 +115,16 @@ read_shapes (MusterQueueSpec *self, const Tensorflow__NodeDef *node, GError **er
                  self->n_components, n);
   if (n == 0)
     return TRUE;
-  if (n != self->n_components) {
-    g_autofree char *types = types_text (self->dtypes, self->n_components);
-    return fail (error,
-                 "Different number of component types.  Types: %s, Shapes: %" G_GSIZE_FORMAT
-                 " of them",
-                 types, n);
-  }
+  self->n_shapes = (guint)n;
   self->shapes = g_new0 (MusterQueueShape, n);
   for (gsize i = 0; i < n; i++)
     if (!read_shape (self, list->shape[i], &self->shapes[i], error))
       return FALSE;
-  return TRUE;
+  if (n == self->n_components)
+    return TRUE;
+  g_autofree char *types = types_text (self->dtypes, self->n_components);
+  g_autofree char *shapes = shapes_text (self->shapes, self->n_shapes);
+  return fail (error, "Different number of component types.  Types: %s, Shapes: %s", types, shapes);
 }
 
 static gboolean
@@ -163,7 +161,7 @@ muster_queue_spec_read (MusterQueueSpec *self, const Tensorflow__NodeDef *node, 
 void
 muster_queue_spec_clear (MusterQueueSpec *self)
 {
-  for (guint i = 0; self->shapes != NULL && i < self->n_components; i++)
+  for (guint i = 0; i < self->n_shapes; i++)
     g_free (self->shapes[i].dims);
   g_free (self->shapes);
   g_free (self->dtypes);
@@ -227,8 +225,8 @@ muster_queue_spec_fits (const MusterQueueSpec *self, const char *name,
                  name, a, b);
   }
   if (!same_shapes (self, &other)) {
-    g_autofree char *a = shapes_text (self->shapes, self->n_components);
-    g_autofree char *b = shapes_text (other.shapes, other.n_components);
+    g_autofree char *a = shapes_text (self->shapes, self->n_shapes);
+    g_autofree char *b = shapes_text (other.shapes, other.n_shapes);
     return fail (error,
                  "Shared queue '%s' has component shapes %s but requested component shapes were %s",
                  name, a, b);

@@ -23,6 +23,7 @@ typedef struct {
   gint64 seed, seed2;
   guint n_components;       /* tensors in an element, at least one */
   guint8 *dtypes;           /* (owned) */
+  guint n_shapes;           /* 0, or as many as components */
   MusterQueueShape *shapes; /* (owned) (nullable) NULL: anything goes, but for batches */
 } MusterQueueSpec;
 
