@@ -2,6 +2,7 @@
 #include "engine/registry.h"
 
 /* Each file of engine/kernels/ has one table; here is the list of them. */
+extern const MusterOp muster_accumulator_ops[];
 extern const MusterOp muster_array_ops[];
 extern const MusterOp muster_binary_ops[];
 extern const MusterOp muster_control_ops[];
@@ -30,6 +31,7 @@ extern const MusterOp muster_unique_ops[];
 /* clang-format off */
 static const MusterOp *const tables[] = {
     muster_core_ops,
+    muster_accumulator_ops,
     muster_array_ops,
     muster_binary_ops,
     muster_control_ops,

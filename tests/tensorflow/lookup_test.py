@@ -1,51 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lookup tables: what TensorFlow's server answers, ours answers too, down to the words of an error."""
 import os
-import re
 import threading
 
 import numpy as np
 import tensorflow as tf
 
 import peer
+import side_by_side
+from side_by_side import any_shape, outcomes, plain
 
 v1 = tf.compat.v1
 v1.disable_v2_behavior()
 raw = tf.raw_ops
-
-STEP_MS = 20000
-
-
-def words(error):
-    """An error's own text, without Python's frames and the node."""
-    text = str(error.message)
-    at = text.find("Node: '")
-    if at >= 0:
-        text = text[text.find("\n", at) + 1:]
-    text = re.sub(r"^From /job:.*:\n", "", text)
-    text = re.sub(r" \(hash code \d+\)", "", text.split("\n\t [[")[0])
-    return text.split("\n")[0].strip()
-
-
-def plain(value):
-    """A fetched value to compare: an export's keys come in any order."""
-    if isinstance(value, list) and len(value) == 2 and len(value[0]) == len(value[1]):
-        return sorted(zip(value[0].tolist(), value[1].tolist()))
-    return value.tolist() if hasattr(value, "tolist") else value
-
-
-def outcomes(target, build):
-    """Runs what build gives, one after the other, in a session of its own."""
-    answers = []
-    with tf.Graph().as_default():
-        steps = build()
-        with v1.Session(target) as session:
-            for step in steps:
-                try:
-                    answers.append(plain(session.run(step, options=v1.RunOptions(timeout_in_ms=STEP_MS))))
-                except tf.errors.OpError as error:
-                    answers.append((type(error).__name__, words(error)))
-    return answers
 
 
 def strings(*values):
@@ -54,11 +21,6 @@ def strings(*values):
 
 def numbers(*values):
     return tf.constant(list(values), tf.int64)
-
-
-def any_shape(value, dtype=None):
-    """A value whose shape Python doesn't know, so that the server is asked."""
-    return v1.placeholder_with_default(tf.constant(value, dtype), None)
 
 
 def static(key=tf.string, value=tf.int64, **names):
@@ -103,21 +65,7 @@ def read(table, path, **how):
     return raw.InitializeTableFromTextFileV2(table_handle=table, filename=path, **how)
 
 
-class Lookup(peer.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.stack = peer.contextlib.ExitStack()
-        cls.addClassCleanup(cls.stack.close)
-        cls.theirs = cls.stack.enter_context(peer.tensorflow_server())
-        cls.ours = cls.stack.enter_context(peer.muster_server())
-
-    maxDiff = None
-
-    def check(self, build):
-        wanted = outcomes(self.theirs, build)
-        self.assertEqual(outcomes(self.ours, build), wanted)
-        return wanted
-
+class Lookup(side_by_side.TestCase):
     def test_a_static_table_is_filled_once_and_found_in(self):
         def build():
             t = static()

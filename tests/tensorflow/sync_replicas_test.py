@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Conditional accumulators, and SyncReplicasOptimizer on top of them: on TensorFlow's server and on ours."""
+import threading
+import time
+
+import numpy as np
+import tensorflow as tf
+
+import peer
+import side_by_side
+from side_by_side import any_shape, outcomes
+
+v1 = tf.compat.v1
+v1.disable_v2_behavior()
+raw = tf.raw_ops
+
+
+def accumulator(dtype=tf.float32, shape=None, reduction="MEAN", **names):
+    return raw.ResourceConditionalAccumulator(dtype=dtype, shape=tf.TensorShape(shape), reduction_type=reduction,
+                                              **names)
+
+
+def apply(handle, step, gradient):
+    return raw.ResourceAccumulatorApplyGradient(handle=handle, local_step=step, gradient=gradient)
+
+
+def take(handle, n, dtype=tf.float32):
+    return raw.ResourceAccumulatorTakeGradient(handle=handle, num_required=n, dtype=dtype)
+
+
+def count(handle):
+    return raw.ResourceAccumulatorNumAccumulated(handle=handle)
+
+
+def set_step(handle, step):
+    return raw.ResourceAccumulatorSetGlobalStep(handle=handle, new_global_step=step)
+
+
+def rows(dtype=tf.float32, shape=None, reduction="MEAN", **names):
+    return raw.SparseConditionalAccumulator(dtype=dtype, shape=tf.TensorShape(shape), reduction_type=reduction,
+                                            **names)
+
+
+def apply_rows(handle, step, indices, values, shape=None):
+    return raw.SparseAccumulatorApplyGradient(
+        handle=handle, local_step=step, gradient_indices=any_shape(indices, tf.int64), gradient_values=values,
+        gradient_shape=any_shape(shape or [], tf.int64), has_known_shape=shape is not None)
+
+
+def take_rows(handle, n, dtype=tf.float32):
+    return list(raw.SparseAccumulatorTakeGradient(handle=handle, num_required=n, dtype=dtype))
+
+
+class Accumulators(side_by_side.TestCase):
+    def test_a_mean_of_as_many_as_were_asked_for(self):
+        def build():
+            a = accumulator()
+            return [count(a), apply(a, 0, [1., 2.]), apply(a, 0, [3., 5.]), count(a), take(a, 2), count(a),
+                    apply(a, 0, [1., 1.]), count(a), apply(a, 1, [1., 1.]), count(a), set_step(a, 0),
+                    apply(a, 0, [2., 2.]), count(a), take(a, 1), apply(a, 9, [1., 1.]), take(a, 1)]
+        answers = self.check(build)
+        self.assertEqual(answers[4], [2.0, 3.5])
+        self.assertEqual(answers[7], 0)  # of an older step
+
+    def test_a_sum(self):
+        def build():
+            a, b = accumulator(reduction="SUM"), rows(reduction="SUM", shape=[4, 2])
+            return [apply(a, 0, [1., 2.]), apply(a, 0, [3., 5.]), take(a, 1),
+                    apply_rows(b, 0, [0, 2], [[1., 2.], [3., 4.]], [4, 2]),
+                    apply_rows(b, 0, [2], [[1., 2.]], [4, 2]), take_rows(b, 1)]
+        self.check(build)
+
+    def test_every_type(self):
+        def build():
+            steps = []
+            for dtype in tf.float16, tf.float32, tf.float64:
+                a, b = accumulator(dtype), rows(dtype)
+                for value in [1.1, -2.3], [0.7, 1000.], [3., 0.1]:
+                    steps += [apply(a, 0, tf.constant(value, dtype)),
+                              apply_rows(b, 0, [1, 3], tf.constant(value, dtype))]
+                steps += [take(a, 3, dtype), take_rows(b, 3, dtype)]
+            return steps
+        self.check(build)
+        for dtype in tf.bfloat16, tf.int32:
+            for target in self.ours, self.theirs:
+                answer = outcomes(target, lambda dtype=dtype: [accumulator(dtype).op])[0]
+                self.assertEqual(answer[0], "InvalidArgumentError")
+
+    def test_a_shape_that_does_not_fit(self):
+        def build():
+            a, b = accumulator(shape=[2]), accumulator(shape=[None, 2])
+            pair, both = any_shape([1., 2.]), any_shape([[1., 2.], [3., 4.]])
+            return [apply(a, 0, any_shape([1., 2., 3.])), count(a), take(a, any_shape(0)), take(a, any_shape(-3)),
+                    apply(b, 0, pair), apply(b, 0, any_shape([[1., 2.]])), apply(b, 0, both),
+                    apply(b, 0, any_shape(1.)), take(b, 1), apply(b, -1, both), count(b), apply(b, 0, pair),
+                    apply(a, -1, both)]
+        self.check(build)
+
+    def test_rows_go_along_with_those_of_the_same_index(self):
+        def build():
+            a = rows()
+            n = raw.AccumulatorNumAccumulated(handle=a)
+            return [n, apply_rows(a, 0, [0, 2], [[1., 2.], [3., 4.]]), apply_rows(a, 0, [2, 5], [[1., 2.], [3., 4.]]),
+                    take_rows(a, 2), n, apply_rows(a, 0, [0], [[1., 2.]]), n,
+                    raw.AccumulatorSetGlobalStep(handle=a, new_global_step=0),
+                    apply_rows(a, 0, [5, 0, 5], [[1.], [2.], [4.]]), apply_rows(a, 0, [0, 5], [[10.], [20.]]),
+                    take_rows(a, 1)]
+        self.check(build)
+
+    def test_rows_that_do_not_fit(self):
+        def build():
+            a, b, c = rows(shape=[4, None]), rows(), rows(shape=[3, 2])
+            v = any_shape
+            return [apply_rows(a, 0, [[1]], v([[1.]])), apply_rows(a, 0, [1], v(1.)),
+                    apply_rows(a, 0, [1], v([[1.], [2.]])), apply_rows(a, 0, [4], v([[1.]])),
+                    apply_rows(a, 0, [-1], v([[1.]])), apply_rows(a, 0, [1], v([1.])),
+                    apply_rows(a, 0, [1], v([[1.]]), [4]), apply_rows(a, 0, [1], v([[1.]]), [5, 1]),
+                    apply_rows(a, 0, [1], v([[1.]]), [4, 1]), apply_rows(a, 0, [1], v([[1., 2.]]), [4, 2]),
+                    apply_rows(c, 0, [1], v([[1., 2., 3.]])), apply_rows(c, 0, [1], v([[1., 2., 3.]]), [3, 3]),
+                    apply_rows(c, 0, [1], v([1.])), take_rows(a, 1),
+                    apply_rows(a, 1, [], v(np.zeros([0, 3], np.float32))), take_rows(a, 1),
+                    apply_rows(b, 0, [1], v([1.])), take_rows(b, 1), apply_rows(b, 5, [1], v([[[1.]]])),
+                    take_rows(b, 1), apply_rows(c, 0, [1], v([[1., 2.]]), [3, 2]), take_rows(c, 1)]
+        self.check(build)
+
+    def test_one_name_is_one_accumulator_of_all_sessions(self):
+        def first():
+            return [apply(accumulator(shared_name="a"), 0, [1., 2.])]
+
+        def second():
+            a, own = accumulator(shared_name="a"), accumulator()
+            return [count(a), count(own), apply(own, 0, [1.]), take(a, 1), count(a)]
+        self.check(first)
+        self.check(second)
+
+    def test_the_first_generation_of_ops(self):
+        def build():
+            a = raw.ConditionalAccumulator(dtype=tf.float32, shape=[2])
+            return [raw.AccumulatorApplyGradient(handle=a, local_step=0, gradient=[1., 2.]),
+                    raw.AccumulatorTakeGradient(handle=a, num_required=1, dtype=tf.float32),
+                    raw.AccumulatorApplyGradient(handle=a, local_step=1, gradient=any_shape([1.])),
+                    raw.AccumulatorNumAccumulated(handle=a)]
+        self.check(build)
+
+    def test_another_kind_of_resource_is_no_accumulator(self):
+        def build():
+            table = raw.HashTableV2(key_dtype=tf.string, value_dtype=tf.int64, shared_name="a table")
+            return [count(table)]
+        self.check(build)
+
+    def test_whoever_takes_waits_until_there_is_enough(self):
+        """The first who asked is served first, also where there is enough for the second."""
+        for target in self.ours, self.theirs:
+            with tf.Graph().as_default() as graph:
+                handle = accumulator(shared_name="waited for")
+                takes, give, n = [take(handle, i) for i in (1, 2)], apply(handle, 5, 2.0), count(handle)
+                answers = []
+
+                def wait(i, graph=graph, takes=takes, target=target, answers=answers):
+                    with v1.Session(target, graph=graph) as session:
+                        answers.append((i, session.run(takes[i])))
+                with v1.Session(target) as session:
+                    thread = threading.Thread(target=wait, args=(1,))
+                    thread.start()
+                    session.run(give)
+                    self.assertEqual(session.run(n), 1)
+                    session.run(give)
+                    thread.join(60)
+                    self.assertEqual(answers, [(1, 2.0)])
+                    self.assertEqual(session.run(n), 0)
+
+    def test_a_step_that_waits_too_long_takes_nothing(self):
+        for target in self.ours, self.theirs:
+            def build():
+                a = accumulator()
+                return [take(a, 1), count(a), apply(a, 0, 1.), count(a), take(a, 1)]
+            answers = outcomes(target, build, timeout_ms=1000)
+            self.assertEqual(answers[0][0], "DeadlineExceededError")
+            self.assertEqual(answers[1:], [0, None, 1, 1.0])
+
+    def test_a_session_that_is_closed_waits_no_longer(self):
+        for target in self.ours, self.theirs:
+            with tf.Graph().as_default() as graph:
+                a = accumulator(shared_name="left")
+                begun = v1.get_variable("begun", [], initializer=v1.zeros_initializer(), use_resource=True)
+                with tf.control_dependencies([begun.assign_add(1., read_value=False)]):
+                    waiting = take(a, 1)
+                give, init, failures = apply(a, 0, 1.), v1.global_variables_initializer(), []
+                session, other = v1.Session(target, graph=graph), v1.Session(target, graph=graph)
+                other.run(init)
+
+                def wait(session=session, waiting=waiting, failures=failures):
+                    try:
+                        session.run(waiting)
+                    except tf.errors.OpError as error:
+                        failures.append(error)
+                thread = threading.Thread(target=wait)
+                thread.start()
+                end = time.monotonic() + 60
+                while other.run(begun) < 1 and time.monotonic() < end:
+                    time.sleep(0.01)
+                session.close()
+                thread.join(60)
+                self.assertEqual([type(f).__name__ for f in failures], ["CancelledError"])
+                other.run(give)
+                self.assertEqual(other.run(waiting), 1.0)
+                other.close()
+
+
+if __name__ == "__main__":
+    peer.main()
