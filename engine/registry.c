@@ -11,6 +11,7 @@ extern const MusterOp muster_layout_ops[];
 extern const MusterOp muster_matmul_ops[];
 extern const MusterOp muster_nd_ops[];
 extern const MusterOp muster_nn_ops[];
+extern const MusterOp muster_print_ops[];
 extern const MusterOp muster_queue_ops[];
 extern const MusterOp muster_random_ops[];
 extern const MusterOp muster_reduce_ops[];
@@ -21,6 +22,10 @@ extern const MusterOp muster_shuffle_ops[];
 extern const MusterOp muster_state_ops[];
 extern const MusterOp muster_strided_slice_ops[];
 extern const MusterOp muster_string_ops[];
+extern const MusterOp muster_string_edit_ops[];
+extern const MusterOp muster_string_hash_ops[];
+extern const MusterOp muster_string_number_ops[];
+extern const MusterOp muster_string_split_ops[];
 extern const MusterOp muster_summary_ops[];
 extern const MusterOp muster_table_ops[];
 extern const MusterOp muster_training_ops[];
@@ -40,6 +45,7 @@ static const MusterOp *const tables[] = {
     muster_matmul_ops,
     muster_nd_ops,
     muster_nn_ops,
+    muster_print_ops,
     muster_queue_ops,
     muster_random_ops,
     muster_reduce_ops,
@@ -50,6 +56,10 @@ static const MusterOp *const tables[] = {
     muster_state_ops,
     muster_strided_slice_ops,
     muster_string_ops,
+    muster_string_edit_ops,
+    muster_string_hash_ops,
+    muster_string_number_ops,
+    muster_string_split_ops,
     muster_summary_ops,
     muster_table_ops,
     muster_training_ops,

@@ -13,48 +13,6 @@ compute_pass (MusterKernel *k, GError **error G_GNUC_UNUSED)
   return TRUE;
 }
 
-/* A tensor as Assert prints it: values apart by a blank, in brackets. */
-static void
-append_values (GString *text, MusterTensor *x, gint64 limit)
-{
-  gint64 n = muster_tensor_n_elements (x);
-
-  if (muster_tensor_dtype (x) != MUSTER_STRING) {
-    g_autoptr (MusterTensor) flat = muster_tensor_reshape (x, 1, &n);
-    g_autofree char *values = muster_tensor_to_string (flat, limit);
-    g_auto (GStrv) parts = g_strsplit (values, ", ", -1);
-    g_autofree char *joined = g_strjoinv (" ", parts);
-    g_autoptr (GString) list = g_string_new (joined);
-    g_string_replace (list, " …", "...", 1);
-    g_string_append_printf (text, " %s", list->str);
-    return;
-  }
-  g_string_append (text, " [");
-  for (gint64 i = 0; i < MIN (n, limit); i++) {
-    MusterString s = muster_tensor_string (x, i);
-    g_autofree char *valid = g_utf8_make_valid (s.data != NULL ? s.data : "", (gssize)s.size);
-    g_string_append_printf (text, "%s%s", i > 0 ? " " : "", valid);
-  }
-  g_string_append (text, n > limit ? "...]" : "]");
-}
-
-static gboolean
-compute_assert (MusterKernel *k, GError **error)
-{
-  gint64 limit = muster_kernel_attr_int (k, "summarize", 3);
-  MusterTensor *condition = muster_kernel_input (k, 0);
-  g_autoptr (GString) text = NULL;
-
-  if (!muster_check_scalar (k, 0, "In[0] should be a scalar: condition", error))
-    return FALSE;
-  if (*(const guint8 *)muster_tensor_data (condition) != 0)
-    return TRUE;
-  text = g_string_new ("assertion failed:");
-  for (int i = 1; i < muster_kernel_n_inputs (k); i++)
-    append_values (text, muster_kernel_input (k, i), limit < 0 ? G_MAXINT64 : limit);
-  return muster_invalid (error, "%s", text->str);
-}
-
 static gboolean
 compute_check_numerics (MusterKernel *k, GError **error)
 {
@@ -111,9 +69,12 @@ compute_nothing (MusterKernel *k G_GNUC_UNUSED, GError **error G_GNUC_UNUSED)
 const MusterOp muster_control_ops[] = {
     {"StopGradient", "input:T -> output:T", "T:any", compute_pass, 0},
     {"PreventGradient", "input:T -> output:T", "T:any", compute_pass, 0},
+    {"IdentityN", "input:*T -> output:*T", "", compute_pass, 0},
+    {"GuaranteeConst", "input:T -> output:T", "T:any", compute_pass, MUSTER_OP_STATEFUL},
+    {"CheckNumericsV2", "tensor:T -> output:T", "T:float", compute_check_numerics,
+     MUSTER_OP_STATEFUL},
     {"CheckNumerics", "tensor:T -> output:T", "T:float", compute_check_numerics, 0},
     {"EnsureShape", "input:T -> output:T", "T:any", compute_ensure_shape, 0},
-    {"Assert", "condition:bool, data:*T ->", "", compute_assert, MUSTER_OP_STATEFUL},
     {"DisableCopyOnRead", "resource:resource ->", "", compute_nothing, MUSTER_OP_STATEFUL},
     {NULL, NULL, NULL, NULL, 0},
 };

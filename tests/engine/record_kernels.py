@@ -17,6 +17,7 @@ import sys
 
 from recording import *
 import record_rows
+import record_strings
 
 
 def binary():
@@ -421,6 +422,14 @@ def randoms():
     case.start().step([out], words=True).end()
 
 
+def shuffles():
+    for x in [np.arange(13, dtype=I32), numbers(F32, 5, 2), np.array(["a", "b", "c"]), numbers(F32, 1, 3), F32(1)]:
+        case = Case("RandomShuffle")
+        with case.graph.as_default():
+            out = raw.RandomShuffle(value=tf.constant(x), seed=7, seed2=11)
+        case.start().step([out]).step([out]).step([out]).end()
+
+
 def states():
     for kind in ["ref", "resource"]:
         for dtype in [F32, F64, F16, bf16, I32, I64]:
@@ -594,8 +603,8 @@ def trainings():
 
 
 def main():
-    for record in [binary, unary, reductions, products, arrays, layouts, gathers, networks, randoms, states,
-                   optimizers, trainings] + record_rows.ALL:
+    for record in [binary, unary, reductions, products, arrays, layouts, gathers, networks, randoms, shuffles, states,
+                   optimizers, trainings] + record_rows.ALL + record_strings.ALL:
         before = len(cases)
         record()
         print("%s: %d cases, %d bytes" % (record.__name__, len(cases) - before, sum(map(len, cases[before:]))))
