@@ -286,9 +286,10 @@ muster_cli_master_at (const char *target, const MusterRpcSecurity *files, GError
     return NULL;
   }
   MusterMaster *master = muster_master_new_secured (target, credentials, error);
-  g_autofree char *what = master != NULL ? muster_tensorflow_master_describe (master) : NULL;
-  if (what != NULL)
-    muster_cli_say (stderr, "muster: %s\n", what);
+  if (master == NULL || !MUSTER_IS_TENSORFLOW_MASTER (master))
+    return master;
+  g_autofree char *what = muster_tensorflow_master_describe (MUSTER_TENSORFLOW_MASTER (master));
+  muster_cli_say (stderr, "muster: %s\n", what);
   return master;
 }
 

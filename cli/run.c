@@ -81,7 +81,8 @@ run_steps (MusterSession *session, MusterStep *step, const RunOptions *run, gboo
   return TRUE;
 }
 
-/* A session for the model: on a master of this process's own it must be initialised first. */
+/* A session for the model: on a master of this process's own, in it or its child, it must be
+ * initialised first. */
 static MusterSession *
 open_session (MusterScaffold *scaffold, const MusterCliOptions *options, gint64 deadline_us,
               GError **error)
@@ -89,7 +90,7 @@ open_session (MusterScaffold *scaffold, const MusterCliOptions *options, gint64 
   g_autoptr (MusterMaster) master = muster_cli_master (options, error);
   if (master == NULL)
     return NULL;
-  if (strcmp (options->target, "local") != 0)
+  if (!muster_master_is_offered (options->target))
     return muster_cli_create_session (master, muster_scaffold_graph (scaffold), options,
                                       deadline_us, error);
   g_autoptr (MusterSessionManager) manager = muster_cli_manager (scaffold, options, 0, error);

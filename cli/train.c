@@ -291,11 +291,11 @@ take_role (MusterCliOptions *options, const Wish *wish, MusterTrainRole *role, G
                          "local to train in this process");
     return FALSE;
   }
-  if (strcmp (role->master, "local") == 0 && role->n_tasks > 1) {
+  if (muster_master_is_offered (role->master) && role->n_tasks > 1) {
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "--master=local is this process's own, which %u tasks can't share: start a "
+                 "--master=%s is this process's own, which %u tasks can't share: start a "
                  "`muster serve` and give its address",
-                 role->n_tasks);
+                 role->master, role->n_tasks);
     return FALSE;
   }
   g_free (options->target);

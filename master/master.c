@@ -100,7 +100,6 @@ static GMutex offers_lock;
 static GArray
     *offers; /* guarded by offers_lock: (element-type Offer), for as long as the process */
 
-/* "SCHEME", "SCHEME://…" or "SCHEME:…", but for a port: that is a host of the scheme's name. */
 static gboolean
 is_of_scheme (const char *target, const char *scheme)
 {
@@ -145,6 +144,12 @@ factory_for (const char *target)
   MusterMasterFactory factory = offer != NULL ? offer->factory : NULL;
   g_mutex_unlock (&offers_lock);
   return factory;
+}
+
+gboolean
+muster_master_is_offered (const char *target)
+{
+  return factory_for (target) != NULL;
 }
 
 static char *

@@ -113,8 +113,8 @@ MusterMaster *muster_master_remote (MusterMaster *self, gint64 deadline_us,
  * muster_master_new_for_target:
  *
  * Makes a master from a target string. Known here: "grpc://HOST:PORT" (and "HOST:PORT") and, with
- * TLS, "grpcs://HOST:PORT". "local" is known once a program has offered it (muster_master_offer).
- * INVALID_ARGUMENT lists what is known.
+ * TLS, "grpcs://HOST:PORT". "local" and others are known once a program has offered them
+ * (muster_master_offer). INVALID_ARGUMENT lists what is known.
  *
  * Returns: (transfer full)
  */
@@ -154,5 +154,14 @@ typedef MusterMaster *(*MusterMasterFactory) (const char *target, GError **error
  * muster_master_offer: (skip)
  */
 void muster_master_offer (const char *scheme, MusterMasterFactory factory);
+
+/**
+ * muster_master_is_offered: (skip)
+ *
+ * Whether the target is of a kind that the program has offered: its master is in this process, or
+ * its child, and nobody else's. A target is of a scheme if it is "SCHEME" or begins with "SCHEME:",
+ * but for "SCHEME:PORT", which is a host of that name.
+ */
+gboolean muster_master_is_offered (const char *target);
 
 G_END_DECLS

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/runtime.h"
 
+#include "base/blocking.h"
 #include "runtime/read_line.h"
 
 #include <arpa/inet.h>
@@ -22,6 +23,13 @@
 /* Where the helper has its end of the socket. */
 #define HELPER_FD 3
 
+typedef enum {
+  STARTING,
+  SERVING,
+  RESTING, /* between two starts; failure has the reason */
+  OVER,    /* the first start failed; failure has the reason */
+} State;
+
 struct _MusterRuntime {
   gatomicrefcount refs;
   char *library, *helper; /* (owned) */
@@ -33,13 +41,13 @@ struct _MusterRuntime {
   guint16 port;
   GCancellable *stop; /* (owned) */
   GThread *keeper;    /* (owned) */
+  char *version;      /* (owned): set before it serves for the first time */
   GMutex lock;
-  GCond changed;
-  gboolean is_decided; /* guarded by lock: the first start went well, or has failed … */
-  GError *failure;     /* guarded by lock: (owned) (nullable) … with this */
-  char *version;       /* set before is_decided */
-  int pid;             /* guarded by lock */
-  guint n_starts;      /* guarded by lock */
+  GCond changed;   /* state is another */
+  State state;     /* guarded by lock */
+  GError *failure; /* guarded by lock: (owned) (nullable) */
+  int pid;         /* guarded by lock */
+  guint n_starts;  /* guarded by lock */
 };
 
 /* One process of its. */
@@ -179,10 +187,8 @@ await_serving (MusterRuntime *self, Life *life, GError **error)
   g_autofree char *line = muster_runtime_read_line (
       life->socket, life->since_us + self->start_limit_us, self->stop, &failure);
   if (line != NULL && g_str_has_prefix (line, "serving ")) {
-    g_mutex_lock (&self->lock);
     if (self->version == NULL)
       self->version = g_strdup (line + strlen ("serving "));
-    g_mutex_unlock (&self->lock);
     return TRUE;
   }
   g_autofree char *how = NULL;
@@ -204,15 +210,16 @@ await_serving (MusterRuntime *self, Life *life, GError **error)
 
 /* --- the keeper --- */
 
+/* Takes failure. */
 static void
-decide (MusterRuntime *self, int pid, GError *failure)
+turn (MusterRuntime *self, State state, int pid, GError *failure)
 {
   g_mutex_lock (&self->lock);
+  self->state = state;
   self->pid = pid;
   self->n_starts += pid != 0;
-  if (!self->is_decided && failure != NULL)
-    self->failure = g_error_copy (failure);
-  self->is_decided = TRUE;
+  g_clear_error (&self->failure);
+  self->failure = failure;
   g_cond_broadcast (&self->changed);
   g_mutex_unlock (&self->lock);
 }
@@ -228,26 +235,46 @@ static void G_GNUC_PRINTF (2, 3) tell (MusterRuntime *self, const char *format, 
   self->told (text, self->user_data);
 }
 
-/* From its start to its end; FALSE where it never served. */
-static gboolean
+/* From its start to its end: how it ended (transfer full). NULL with an error where it never
+ * served. */
+static char *
 live (MusterRuntime *self, guint n_before, GError **error)
 {
   Life life = {.socket = -1};
   if (!begin (self, &life, error) || !await_serving (self, &life, error)) {
     g_free (end (&life));
-    return FALSE;
+    return NULL;
   }
-  decide (self, life.pid, NULL);
+  turn (self, SERVING, life.pid, NULL);
   if (n_before > 0)
     tell (self,
-          "TensorFlow's runtime is back, as process %d: its variables are gone, and sessions "
-          "have to be made again",
+          "TensorFlow's runtime is back, as process %d; its variables are gone, and sessions have "
+          "to be made again",
           life.pid);
   if (muster_runtime_wait_closed (life.socket, self->stop))
     await_exit (self, &life);
   g_autofree char *how = end (&life);
-  decide (self, 0, NULL);
-  tell (self, "TensorFlow's runtime (process %d) %s; it is started again", life.pid, how);
+  return g_strdup_printf ("TensorFlow's runtime (process %d) %s", life.pid, how);
+}
+
+/* FALSE when it is to stop. */
+static gboolean
+rest (MusterRuntime *self, const char *why, gint64 pause_us)
+{
+  gint64 until_us = muster_clock_now_us (self->clock) + pause_us;
+  g_autofree char *pause = muster_format_duration (pause_us);
+  if (pause_us == 0) {
+    turn (self, STARTING, 0, NULL);
+    tell (self, "%s; it is started again", why);
+    return !g_cancellable_is_cancelled (self->stop);
+  }
+  turn (self, RESTING, 0,
+        g_error_new (MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, "%s; the next try is %s later", why,
+                     pause));
+  tell (self, "%s; the next try is %s later", why, pause);
+  if (!muster_clock_wait_until (self->clock, until_us, self->stop, NULL))
+    return FALSE;
+  turn (self, STARTING, 0, NULL);
   return TRUE;
 }
 
@@ -256,25 +283,20 @@ keep (gpointer data)
 {
   MusterRuntime *self = data;
   gint64 pause_us = 0;
-  for (guint n = 0; !g_cancellable_is_cancelled (self->stop); n++) {
+  for (guint n = 0;; n++) {
     g_autoptr (GError) error = NULL;
     gint64 since_us = now_us ();
-    gboolean has_served = live (self, n, &error);
-    if (!has_served && n == 0) {
-      decide (self, 0, error);
-      break;
+    g_autofree char *ended = live (self, n, &error);
+    if (ended == NULL && n == 0) {
+      turn (self, OVER, 0, g_steal_pointer (&error));
+      return NULL;
     }
-    gboolean is_good = has_served && now_us () - since_us >= GOOD_LIFE;
-    if (!has_served)
-      tell (self, "TensorFlow's runtime doesn't start again: %s", error->message);
-    if (is_good || (has_served && n == 0))
+    if (ended != NULL && now_us () - since_us >= GOOD_LIFE)
       pause_us = 0;
-    if (!muster_clock_wait_until (self->clock, muster_clock_now_us (self->clock) + pause_us,
-                                  self->stop, NULL))
-      break;
+    if (!rest (self, ended != NULL ? ended : error->message, pause_us))
+      return NULL;
     pause_us = CLAMP (pause_us * 2, FIRST_PAUSE, LAST_PAUSE);
   }
-  return NULL;
 }
 
 /* --- the object --- */
@@ -297,15 +319,9 @@ muster_runtime_new (const MusterRuntimeOptions *options, GError **error)
   if (!reserve_port (self, error))
     return NULL;
   self->keeper = g_thread_new ("tensorflow", keep, self);
-  g_mutex_lock (&self->lock);
-  while (!self->is_decided)
-    g_cond_wait (&self->changed, &self->lock);
-  GError *failure = g_steal_pointer (&self->failure);
-  g_mutex_unlock (&self->lock);
-  if (failure == NULL)
-    return g_steal_pointer (&self);
-  g_propagate_error (error, failure);
-  return NULL;
+  if (!muster_runtime_await (self, MUSTER_WAIT_FOREVER, NULL, error))
+    return NULL;
+  return g_steal_pointer (&self);
 }
 
 MusterRuntime *
@@ -339,6 +355,50 @@ guint16
 muster_runtime_port (MusterRuntime *self)
 {
   return self->port;
+}
+
+static void
+wake (GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
+{
+  MusterRuntime *self = data;
+  g_mutex_lock (&self->lock);
+  g_cond_broadcast (&self->changed);
+  g_mutex_unlock (&self->lock);
+}
+
+/* Waits as long as it starts; the lock is held. */
+static State
+await_turn (MusterRuntime *self, gint64 deadline_us, GCancellable *cancellable)
+{
+  gboolean is_late = FALSE;
+  while (self->state == STARTING && !is_late && !g_cancellable_is_cancelled (cancellable)) {
+    if (deadline_us == 0 || deadline_us == MUSTER_WAIT_FOREVER)
+      g_cond_wait (&self->changed, &self->lock);
+    else
+      is_late = !g_cond_wait_until (&self->changed, &self->lock, deadline_us);
+  }
+  return self->state;
+}
+
+gboolean
+muster_runtime_await (MusterRuntime *self, gint64 deadline_us, GCancellable *cancellable,
+                      GError **error)
+{
+  gulong id = 0;
+  muster_about_to_block ();
+  if (cancellable != NULL)
+    id = g_cancellable_connect (cancellable, G_CALLBACK (wake), self, NULL);
+  g_mutex_lock (&self->lock);
+  State state = await_turn (self, deadline_us, cancellable);
+  GError *failure = self->failure != NULL ? g_error_copy (self->failure) : NULL;
+  g_mutex_unlock (&self->lock);
+  g_cancellable_disconnect (cancellable, id);
+  if (failure != NULL)
+    g_propagate_error (error, failure);
+  else if (state != SERVING && !g_cancellable_set_error_if_cancelled (cancellable, error))
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
+                 "Deadline Exceeded: TensorFlow's runtime was being started again");
+  return state == SERVING;
 }
 
 int

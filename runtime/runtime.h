@@ -37,6 +37,12 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterRuntime, muster_runtime_unref)
 /* Where it serves, whichever process it is. */
 guint16 muster_runtime_port (MusterRuntime *self);
 
+/* Waits until it serves: at once but for the moments after its death. UNAVAILABLE with the reason
+ * where it doesn't start again, or not soon; DEADLINE_EXCEEDED, G_IO_ERROR_CANCELLED. deadline_us 0
+ * is none. */
+gboolean muster_runtime_await (MusterRuntime *self, gint64 deadline_us, GCancellable *cancellable,
+                               GError **error);
+
 /* The present process, 0 while there is none, and how many there have been. */
 int muster_runtime_pid (MusterRuntime *self, guint *n_starts);
 

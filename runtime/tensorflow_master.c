@@ -9,17 +9,18 @@
 
 #define SCHEME "tensorflow"
 
-static GQuark
-runtime_quark (void)
-{
-  return g_quark_from_static_string ("muster-tensorflow-runtime");
-}
+struct _MusterTensorflowMaster {
+  GObject parent;
+  char *target;           /* (owned) "tensorflow", "tensorflow:PATH" */
+  MusterRuntime *runtime; /* (owned) */
+  MusterMaster *remote;   /* (owned): at the runtime's port, whichever process serves there */
+};
 
-static MusterRuntime *
-runtime_of (MusterMaster *self)
-{
-  return g_object_get_qdata (G_OBJECT (self), runtime_quark ());
-}
+static void muster_tensorflow_master_iface_init (MusterMasterInterface *iface);
+
+G_DEFINE_FINAL_TYPE_WITH_CODE (MusterTensorflowMaster, muster_tensorflow_master, G_TYPE_OBJECT,
+                               G_IMPLEMENT_INTERFACE (MUSTER_TYPE_MASTER,
+                                                      muster_tensorflow_master_iface_init))
 
 static void
 log_told (const char *text, gpointer user_data G_GNUC_UNUSED)
@@ -39,30 +40,120 @@ muster_tensorflow_master_new (const char *path, GError **error)
   if (runtime == NULL)
     return NULL;
   g_autofree char *target = g_strdup_printf ("grpc://127.0.0.1:%u", muster_runtime_port (runtime));
-  MusterMaster *master = muster_remote_master_new (target, error);
-  if (master != NULL)
-    g_object_set_qdata_full (G_OBJECT (master), runtime_quark (), g_steal_pointer (&runtime),
-                             (GDestroyNotify)muster_runtime_unref);
-  return master;
+  g_autoptr (MusterMaster) remote = muster_remote_master_new (target, error);
+  if (remote == NULL)
+    return NULL;
+  MusterTensorflowMaster *self = g_object_new (MUSTER_TYPE_TENSORFLOW_MASTER, NULL);
+  self->target = path != NULL ? g_strconcat (SCHEME ":", path, NULL) : g_strdup (SCHEME);
+  self->runtime = g_steal_pointer (&runtime);
+  self->remote = g_steal_pointer (&remote);
+  return MUSTER_MASTER (self);
 }
 
 char *
-muster_tensorflow_master_describe (MusterMaster *self)
+muster_tensorflow_master_describe (MusterTensorflowMaster *self)
 {
-  MusterRuntime *runtime = runtime_of (self);
-  if (runtime == NULL)
-    return NULL;
-  return g_strdup_printf ("TensorFlow %s from '%s', as process %d",
-                          muster_runtime_version (runtime), muster_runtime_library (runtime),
-                          muster_runtime_pid (runtime, NULL));
+  return g_strdup_printf (
+      "TensorFlow %s from '%s', as process %d", muster_runtime_version (self->runtime),
+      muster_runtime_library (self->runtime), muster_runtime_pid (self->runtime, NULL));
 }
 
 int
-muster_tensorflow_master_process (MusterMaster *self)
+muster_tensorflow_master_process (MusterTensorflowMaster *self)
 {
-  MusterRuntime *runtime = runtime_of (self);
-  return runtime != NULL ? muster_runtime_pid (runtime, NULL) : 0;
+  return muster_runtime_pid (self->runtime, NULL);
 }
+
+/* --- the master --- */
+
+static gboolean
+await_runtime (MusterMaster *master, gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  return muster_runtime_await (MUSTER_TENSORFLOW_MASTER (master)->runtime, deadline_us, cancellable,
+                               error);
+}
+
+/* A session keeps the runtime, whatever becomes of the master. */
+static MusterSession *
+create_session (MusterMaster *master, MusterGraph *graph, GBytes *config, gint64 deadline_us,
+                GCancellable *cancellable, GError **error)
+{
+  MusterTensorflowMaster *self = MUSTER_TENSORFLOW_MASTER (master);
+  if (!await_runtime (master, deadline_us, cancellable, error))
+    return NULL;
+  MusterSession *session =
+      muster_master_create_session (self->remote, graph, config, deadline_us, cancellable, error);
+  if (session != NULL)
+    g_object_set_data_full (G_OBJECT (session), "muster-tensorflow-runtime",
+                            muster_runtime_ref (self->runtime),
+                            (GDestroyNotify)muster_runtime_unref);
+  return session;
+}
+
+static GPtrArray *
+list_devices (MusterMaster *master, gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  if (!await_runtime (master, deadline_us, cancellable, error))
+    return NULL;
+  return muster_master_list_devices (MUSTER_TENSORFLOW_MASTER (master)->remote, deadline_us,
+                                     cancellable, error);
+}
+
+static gboolean
+reset (MusterMaster *master, const char *const *containers, gint64 deadline_us,
+       GCancellable *cancellable, GError **error)
+{
+  return await_runtime (master, deadline_us, cancellable, error) &&
+         muster_master_reset (MUSTER_TENSORFLOW_MASTER (master)->remote, containers, deadline_us,
+                              cancellable, error);
+}
+
+static MusterMaster *
+get_remote (MusterMaster *master, gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  if (!await_runtime (master, deadline_us, cancellable, error))
+    return NULL;
+  return g_object_ref (MUSTER_TENSORFLOW_MASTER (master)->remote);
+}
+
+static const char *
+get_target (MusterMaster *master)
+{
+  return MUSTER_TENSORFLOW_MASTER (master)->target;
+}
+
+static void
+muster_tensorflow_master_iface_init (MusterMasterInterface *iface)
+{
+  iface->create_session = create_session;
+  iface->list_devices = list_devices;
+  iface->reset = reset;
+  iface->target = get_target;
+  iface->remote = get_remote;
+}
+
+static void
+muster_tensorflow_master_finalize (GObject *object)
+{
+  MusterTensorflowMaster *self = MUSTER_TENSORFLOW_MASTER (object);
+  g_clear_object (&self->remote);
+  g_clear_pointer (&self->runtime, muster_runtime_unref);
+  g_free (self->target);
+  G_OBJECT_CLASS (muster_tensorflow_master_parent_class)->finalize (object);
+}
+
+static void
+muster_tensorflow_master_class_init (MusterTensorflowMasterClass *class)
+{
+  G_OBJECT_CLASS (class)->finalize = muster_tensorflow_master_finalize;
+}
+
+static void
+muster_tensorflow_master_init (MusterTensorflowMaster *self G_GNUC_UNUSED)
+{
+}
+
+/* --- by its target --- */
 
 static MusterMaster *
 the_tensorflow_master (const char *target, GError **error)

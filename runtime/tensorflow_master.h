@@ -8,9 +8,13 @@ G_BEGIN_DECLS
 /* "tensorflow": TensorFlow's own runtime, all of its operations, as a child process that this one
  * starts and talks to. muster isn't linked to it: its library is found at run time, inside
  * TensorFlow's Python package, in TensorFlow's own tarball, or where a path says. The child listens
- * on 127.0.0.1 alone and ends with this process, whatever happens. Dies it, it is started again
- * where it was: then its variables are gone, calls fail with UNAVAILABLE and then, for the old
- * sessions, with ABORTED; those who make another session, as a manager does, go on. */
+ * on 127.0.0.1 alone and ends with this process, whatever happens. When it dies it is started again
+ * where it was; its variables are gone then, and its sessions fail with UNAVAILABLE or ABORTED.
+ * Those who make another session, as a manager does, go on. */
+
+#define MUSTER_TYPE_TENSORFLOW_MASTER (muster_tensorflow_master_get_type ())
+G_DECLARE_FINAL_TYPE (MusterTensorflowMaster, muster_tensorflow_master, MUSTER, TENSORFLOW_MASTER,
+                      GObject)
 
 /**
  * muster_tensorflow_master_new:
@@ -18,9 +22,8 @@ G_BEGIN_DECLS
  * looked for, in the virtual environment, among python3's packages, in /usr/local/lib
  *
  * Starts TensorFlow's runtime and comes back when it serves, in a second or some, at most two
- * minutes. The child lives as long as the master, which its sessions don't keep. It is a remote
- * master: its target is "grpc://127.0.0.1:PORT". NOT_FOUND says how to get TensorFlow,
- * INVALID_ARGUMENT why what is there won't do.
+ * minutes. The child lives as long as the master and its sessions. NOT_FOUND says how to get
+ * TensorFlow, INVALID_ARGUMENT why what is there won't do.
  *
  * Returns: (transfer full): a master
  */
@@ -31,16 +34,12 @@ MusterMaster *muster_tensorflow_master_new (const char *path, GError **error);
  *
  * "TensorFlow 2.21.0 from '/…/libtensorflow_cc.so.2', as process 1234".
  *
- * Returns: (transfer full) (nullable): NULL for a master of another kind
+ * Returns: (transfer full)
  */
-char *muster_tensorflow_master_describe (MusterMaster *self);
+char *muster_tensorflow_master_describe (MusterTensorflowMaster *self);
 
-/**
- * muster_tensorflow_master_process:
- *
- * Returns: its present process, 0 while it is started again or for a master of another kind
- */
-int muster_tensorflow_master_process (MusterMaster *self);
+/* Its present process, 0 while it is started again. */
+int muster_tensorflow_master_process (MusterTensorflowMaster *self);
 
 /**
  * muster_tensorflow_master_offer:

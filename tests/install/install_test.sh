@@ -54,6 +54,27 @@ done
 [ -e "$lib/libmuster.so.$version" ] || fail "libmuster has another version than $version"
 "$to/bin/muster" checkpoint latest "$work/run" | grep -qx "$work/run/model.ckpt-3" || fail "the command doesn't find what was saved"
 
+# TensorFlow's runtime has a program of its own, which the command finds, and the library for anybody's program.
+libm=$(ldconfig -p 2>/dev/null | sed -n 's/.*libm\.so\.6.* => //p' | head -n 1)
+libm=${libm:-$(cc -print-file-name=libm.so.6)}
+cat >"$work/tensorflow.c" <<C
+#include <muster.h>
+int main (int n, char **words)
+{
+  GError *error = NULL;
+  muster_tensorflow_master_offer ();
+  MusterMaster *master = muster_master_new_for_target (words[1], &error);
+  g_print ("%s\n", error ? error->message : "");
+  return n != 2 || master;
+}
+C
+# shellcheck disable=SC2046
+cc -std=c11 -Wall -Wextra -Werror $flags "$work/tensorflow.c" -o "$work/tensorflow" $(pkg-config --libs muster) || fail "a program for TensorFlow doesn't build"
+for program in "$to/bin/muster serve --master=tensorflow:$libm" "$work/tensorflow tensorflow:$libm"; do
+  $program >"$work/out" 2>&1
+  grep -qF "it has no TF_Version" "$work/out" || { fail "this doesn't run TensorFlow's program: $program"; cat "$work/out"; }
+done
+
 # What isn't understood is refused, before anything is written.
 ./install --perfix=/nowhere >"$work/out" 2>&1 && fail "a wrong option was taken"
 grep -qF -- "--perfix" "$work/out" || fail "a wrong option isn't named"

@@ -65,11 +65,27 @@ MUSTER_TEST (Master, of_an_offered_kind_is_made_by_the_program)
   MUSTER_EXPECT_STREQ (offered_target, "test-kind");
   g_autoptr (MusterMaster) longer = muster_master_new_for_target ("test-kind://x", &error);
   MUSTER_EXPECT_STREQ (offered_target, "test-kind://x");
+  g_autoptr (MusterMaster) of_path = muster_master_new_for_target ("test-kind:some/path", &error);
+  MUSTER_EXPECT_STREQ (offered_target, "test-kind:some/path");
   MUSTER_ASSERT_NO_ERROR (error);
 
   MUSTER_EXPECT_NULL (muster_master_new_for_target ("test-kind-not", &error));
   MUSTER_EXPECT_TRUE (strstr (error->message, "'test-kind'") != NULL);
   g_clear_pointer (&offered_target, g_free);
+}
+
+MUSTER_TEST (Master, of_an_offered_kinds_name_and_a_port_is_the_host_of_that_name)
+{
+  g_autoptr (GError) error = NULL;
+  muster_master_offer ("test-kind", make_stand_in);
+  MUSTER_EXPECT_TRUE (muster_master_is_offered ("test-kind"));
+  MUSTER_EXPECT_TRUE (muster_master_is_offered ("test-kind:a"));
+  MUSTER_EXPECT_FALSE (muster_master_is_offered ("test-kind:2222"));
+  MUSTER_EXPECT_FALSE (muster_master_is_offered ("grpc://test-kind:2222"));
+
+  g_autoptr (MusterMaster) host = muster_master_new_for_target ("test-kind:2222", &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_STREQ (muster_master_target (host), "grpc://test-kind:2222");
 }
 
 MUSTER_TEST (Session, that_is_not_there_is_closed_quietly)

@@ -134,6 +134,80 @@ class Runtime(peer.TestCase):
         with v1.Session(target, graph=graph) as session:
             np.testing.assert_allclose(session.run(w), wanted, rtol=1e-6)
 
+    def test_it_comes_back_when_it_dies(self):
+        server = self.start("--master=tensorflow:" + ENVIRONMENT)
+        pid = int(server.said(r"as process (\d+)\n")[0])
+        target = server.target()
+        graph, w, _, _ = model()
+        config = v1.ConfigProto(operation_timeout_in_ms=SECONDS * 1000)
+        session = v1.Session(target, graph=graph, config=config)
+        session.run("init")
+        os.kill(pid, signal.SIGKILL)
+        await_end(pid)
+        with self.assertRaises((tf.errors.UnavailableError, tf.errors.AbortedError)):
+            while True:
+                session.run(w)
+        server.said(r"process %d\) was killed by signal 9" % pid)
+        server.said(r"is back, as process (\d+)")
+        with v1.Session(target, graph=graph, config=config) as again:
+            with self.assertRaises(tf.errors.FailedPreconditionError):
+                again.run(w)
+            again.run("init")
+            np.testing.assert_array_equal(again.run(w), np.full([3, 3, 1, 2], 0.5))
+
+    def test_a_monitored_session_goes_on_from_its_checkpoint(self):
+        server = self.start("--master=tensorflow:" + ENVIRONMENT)
+        pid = int(server.said(r"as process (\d+)\n")[0])
+        graph = tf.Graph()
+        with graph.as_default():
+            step = v1.train.create_global_step()
+            counted = v1.assign_add(step, 1)
+            with v1.train.MonitoredTrainingSession(server.target(), checkpoint_dir=self.folder(), save_checkpoint_steps=5,
+                                                   save_checkpoint_secs=None, save_summaries_steps=None,
+                                                   save_summaries_secs=None) as session:
+                while session.run(counted) < 8:
+                    pass
+                os.kill(pid, signal.SIGKILL)
+                after = session.run(counted)
+        self.assertGreaterEqual(after, 2)
+        self.assertLess(after, 8)
+
+    def test_what_it_has_to_print_is_no_result(self):
+        graph = tf.Graph()
+        with graph.as_default():
+            with tf.control_dependencies([tf.print("to whoever looks", output_stream=sys.stdout)]):
+                tf.add(1.0, 2.0, name="sum")
+            path = os.path.join(self.folder(), "sum.meta")
+            v1.train.export_meta_graph(path)
+        done = subprocess.run([peer.MUSTER, "run", "--meta-graph=" + path, "--master=tensorflow:" + ENVIRONMENT, "--fetch=sum:0",
+                               "--json"], capture_output=True, text=True, timeout=SECONDS)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("to whoever looks", done.stdout)
+        self.assertIn("to whoever looks", done.stderr)
+
+    def test_prepare_and_train_have_it_as_a_target(self):
+        folder = self.folder()
+        path = os.path.join(folder, "lines.meta")
+        graph = tf.Graph()
+        with graph.as_default():
+            step = v1.train.create_global_step()
+            x = tf.reshape(tf.random.uniform([8, 8], seed=1), [1, 8, 8, 1])
+            w = v1.get_variable("w", [3, 3, 1, 1], initializer=v1.constant_initializer(0.5))
+            loss = tf.reduce_sum(tf.square(tf.nn.conv2d(x, w, strides=[1, 1, 1, 1], padding="SAME")), name="loss")
+            train = v1.train.GradientDescentOptimizer(1e-4).minimize(loss, global_step=step)
+            v1.add_to_collection("train_op", train)
+            v1.add_to_collection(v1.GraphKeys.INIT_OP, v1.global_variables_initializer())
+            v1.add_to_collection(v1.GraphKeys.READY_OP, v1.report_uninitialized_variables())
+            v1.train.Saver(sharded=True)
+            v1.train.export_meta_graph(path, saver_def=v1.train.Saver().as_saver_def())
+        target = "--master=tensorflow:" + ENVIRONMENT
+        said = peer.muster("prepare", "--meta-graph=" + path, target, "--checkpoint-dir=" + folder)
+        self.assertIn("ready", said)
+        said = peer.muster("train", "--meta-graph=" + path, target, "--checkpoint-dir=" + folder, "--steps=20")
+        self.assertIn("step 20", said)
+        self.assertEqual(v1.train.latest_checkpoint(folder), os.path.join(folder, "model.ckpt-20"))
+        peer.muster("train", "--meta-graph=" + path, target, "--tasks=2", "--task=chief:0", "--steps=20", code=3)
+
     def test_its_version_and_place_are_told(self):
         server = self.start("--master=tensorflow:" + LIBRARY)
         version, library = server.said(r"muster: TensorFlow (\S+) from '(.*)', as process \d+\n")
@@ -158,6 +232,14 @@ class Runtime(peer.TestCase):
         with v1.Session(server.target(), graph=graph) as session:
             session.run([n, "init"])
         self.assertEqual(listening(pid), sockets)
+
+    def test_who_has_none_is_told_how_to_get_it(self):
+        for path, wanted in [("", "pip install tensorflow"), (":/no/such/place", "isn't there"), (":/bin/ls", "can't be loaded"),
+                             (":" + os.path.join(os.path.dirname(LIBRARY), "libtensorflow_framework.so.2"), "has no TF_")]:
+            with self.subTest(path=path):
+                server = self.start("--master=tensorflow" + path, PATH="/nowhere")
+                self.assertEqual(server.process.wait(SECONDS), 3)
+                self.assertIn(wanted, server.process.stderr.read().decode())
 
     def test_it_ends_with_its_parent(self):
         for how in signal.SIGKILL, signal.SIGTERM, signal.SIGINT:

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/runtime.h"
+#include "tests/doubles/fake_clock.h"
+#include "tests/gtest_shim.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define FAKE   "tests/runtime/libtensorflow_fake.so"
+#define HELPER "runtime/muster-tensorflow"
+
+/* What it told. */
+typedef struct {
+  GMutex lock;
+  GCond changed;
+  GPtrArray *texts; /* (element-type utf8) guarded by lock */
+} Told;
+
+static Told *
+told_new (void)
+{
+  Told *self = g_new0 (Told, 1);
+  g_mutex_init (&self->lock);
+  g_cond_init (&self->changed);
+  self->texts = g_ptr_array_new_with_free_func (g_free);
+  return self;
+}
+
+static void
+told_free (Told *self)
+{
+  g_ptr_array_unref (self->texts);
+  g_mutex_clear (&self->lock);
+  g_cond_clear (&self->changed);
+  g_free (self);
+}
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (Told, told_free)
+
+static void
+take_told (const char *text, gpointer user_data)
+{
+  Told *self = user_data;
+  g_mutex_lock (&self->lock);
+  g_ptr_array_add (self->texts, g_strdup (text));
+  g_cond_broadcast (&self->changed);
+  g_mutex_unlock (&self->lock);
+}
+
+/* The nth that it tells, from 0, borrowed; "" if that doesn't come within half a minute. */
+static const char *
+await_told (Told *self, guint n)
+{
+  gint64 until_us = g_get_monotonic_time () + 30 * G_USEC_PER_SEC;
+  g_mutex_lock (&self->lock);
+  while (self->texts->len <= n && g_cond_wait_until (&self->changed, &self->lock, until_us))
+    ;
+  const char *text = self->texts->len > n ? g_ptr_array_index (self->texts, n) : "";
+  g_mutex_unlock (&self->lock);
+  return text;
+}
+
+static void
+misbehave (const char *how)
+{
+  if (how != NULL)
+    g_setenv ("MUSTER_FAKE_TENSORFLOW", how, TRUE);
+  else
+    g_unsetenv ("MUSTER_FAKE_TENSORFLOW");
+}
+
+static MusterRuntime *
+start (const char *how, const MusterRuntimeOptions *given, GError **error)
+{
+  MusterRuntimeOptions options = *given;
+  options.library = options.library != NULL ? options.library : FAKE;
+  options.helper = HELPER;
+  misbehave (how);
+  MusterRuntime *runtime = muster_runtime_new (&options, error);
+  misbehave (NULL);
+  return runtime;
+}
+
+static gboolean
+can_connect (guint32 host, guint16 port)
+{
+  struct sockaddr_in address = {
+      .sin_family = AF_INET, .sin_port = htons (port), .sin_addr.s_addr = htonl (host)};
+  int fd = socket (AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  gboolean is_connected = connect (fd, (struct sockaddr *)&address, sizeof address) == 0;
+  close (fd);
+  return is_connected;
+}
+
+static gboolean
+is_alive (int pid)
+{
+  return kill (pid, 0) == 0 || errno != ESRCH;
+}
+
+static gint64
+in_half_a_minute (void)
+{
+  return muster_clock_now_us (muster_system_clock ()) + 30 * MUSTER_SECOND;
+}
+
+MUSTER_TEST (Runtime, serves_on_loopback_whatever_the_library_binds)
+{
+  static const char *const ways[] = {NULL, "listen on IPv6"};
+  for (gsize i = 0; i < G_N_ELEMENTS (ways); i++) {
+    g_autoptr (GError) error = NULL;
+    g_autoptr (MusterRuntime) runtime = start (ways[i], &(MusterRuntimeOptions){0}, &error);
+    MUSTER_ASSERT_NO_ERROR (error);
+    MUSTER_EXPECT_STREQ (muster_runtime_version (runtime), "2.99.0-fake");
+    MUSTER_EXPECT_TRUE (can_connect (INADDR_LOOPBACK, muster_runtime_port (runtime)));
+    /* Bound to every interface, it would answer at any of this machine's addresses. */
+    MUSTER_EXPECT_FALSE (can_connect (INADDR_LOOPBACK + 1, muster_runtime_port (runtime)));
+  }
+}
+
+MUSTER_TEST (Runtime, does_not_serve_where_a_socket_is_open_to_others_all_the_same)
+{
+  g_autoptr (GError) error = NULL;
+  MUSTER_EXPECT_NULL (start ("go behind libc", &(MusterRuntimeOptions){0}, &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL);
+  MUSTER_EXPECT_TRUE (strstr (error->message, "listens beyond this machine") != NULL);
+}
+
+MUSTER_TEST (Runtime, does_not_serve_at_another_port)
+{
+  g_autoptr (GError) error = NULL;
+  MUSTER_EXPECT_NULL (start ("elsewhere", &(MusterRuntimeOptions){0}, &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL);
+  MUSTER_EXPECT_TRUE (strstr (error->message, "doesn't listen on port") != NULL);
+}
+
+MUSTER_TEST (Runtime, hands_on_what_tensorflow_says_of_its_failure)
+{
+  g_autoptr (GError) error = NULL;
+  MUSTER_EXPECT_NULL (start ("fail", &(MusterRuntimeOptions){0}, &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED);
+  MUSTER_EXPECT_TRUE (strstr (error->message, "no more of that") != NULL);
+}
+
+MUSTER_TEST (Runtime, says_how_it_died_at_its_start)
+{
+  g_autoptr (GError) error = NULL;
+  MUSTER_EXPECT_NULL (start ("abort", &(MusterRuntimeOptions){0}, &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE);
+  MUSTER_EXPECT_TRUE (strstr (error->message, "was killed by signal 6") != NULL);
+}
+
+MUSTER_TEST (Runtime, that_nobody_can_hear_any_more_ends)
+{
+  g_autoptr (GError) error = NULL;
+  MUSTER_EXPECT_NULL (start ("close its socket", &(MusterRuntimeOptions){0}, &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE);
+  MUSTER_EXPECT_TRUE (g_str_has_suffix (error->message, "while it started"));
+}
+
+MUSTER_TEST (Runtime, is_refused_a_file_that_is_no_library)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *path = g_build_filename (muster_test_tmpdir (), "libtensorflow_cc.so", NULL);
+  MUSTER_ASSERT_TRUE (g_file_set_contents (path, "#!/bin/sh\n", -1, NULL));
+  const MusterRuntimeOptions options = {.library = path};
+  MUSTER_EXPECT_NULL (start (NULL, &options, &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_TRUE (strstr (error->message, "can't be loaded") != NULL);
+}
+
+MUSTER_TEST (Runtime, is_refused_a_library_of_something_else)
+{
+  g_autoptr (GError) error = NULL;
+  const MusterRuntimeOptions options = {.library = "libm.so.6"};
+  MUSTER_EXPECT_NULL (start (NULL, &options, &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_TRUE (strstr (error->message, "TF_Version") != NULL);
+}
+
+MUSTER_TEST (Runtime, that_hangs_at_its_start_is_ended)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *pids = g_build_filename (muster_test_tmpdir (), "pids", NULL);
+  g_autofree char *text = NULL;
+  g_setenv ("MUSTER_FAKE_TENSORFLOW_PIDS", pids, TRUE);
+  const MusterRuntimeOptions options = {.start_limit_us = 2 * MUSTER_SECOND};
+  MUSTER_EXPECT_NULL (start ("hang", &options, &error));
+  g_unsetenv ("MUSTER_FAKE_TENSORFLOW_PIDS");
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+  MUSTER_ASSERT_TRUE (g_file_get_contents (pids, &text, NULL, NULL));
+  MUSTER_EXPECT_FALSE (is_alive (atoi (text)));
+}
+
+MUSTER_TEST (Runtime, ends_with_its_last_owner)
+{
+  g_autoptr (GError) error = NULL;
+  MusterRuntime *runtime = start (NULL, &(MusterRuntimeOptions){0}, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  int pid = muster_runtime_pid (runtime, NULL);
+  MusterRuntime *other = muster_runtime_ref (runtime);
+  muster_runtime_unref (runtime);
+  MUSTER_EXPECT_TRUE (is_alive (pid));
+  muster_runtime_unref (other);
+  MUSTER_EXPECT_FALSE (is_alive (pid));
+}
+
+MUSTER_TEST (Runtime, that_is_killed_is_started_again_at_the_same_port)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (Told) told = told_new ();
+  const MusterRuntimeOptions options = {.told = take_told, .user_data = told};
+  g_autoptr (MusterRuntime) runtime = start (NULL, &options, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  guint n_starts, port = muster_runtime_port (runtime);
+  int first = muster_runtime_pid (runtime, &n_starts);
+  MUSTER_EXPECT_EQ (n_starts, 1);
+
+  kill (first, SIGKILL);
+  MUSTER_EXPECT_TRUE (strstr (await_told (told, 0), "was killed by signal 9") != NULL);
+  MUSTER_ASSERT_TRUE (muster_runtime_await (runtime, in_half_a_minute (), NULL, &error));
+  MUSTER_EXPECT_TRUE (strstr (await_told (told, 1), "is back") != NULL);
+  int second = muster_runtime_pid (runtime, &n_starts);
+  MUSTER_EXPECT_EQ (n_starts, 2);
+  MUSTER_EXPECT_NE (second, first);
+  MUSTER_EXPECT_EQ (muster_runtime_port (runtime), port);
+  MUSTER_EXPECT_TRUE (can_connect (INADDR_LOOPBACK, (guint16)port));
+}
+
+/* Its clock stands still, so that it rests until it is asked. */
+MUSTER_TEST (Runtime, that_dies_again_and_again_is_started_less_and_less_often)
+{
+  static const char *const pauses[] = {"it is started again", "1.0 s later",  "2.0 s later",
+                                       "4.0 s later",         "8.0 s later",  "16.0 s later",
+                                       "30.0 s later",        "30.0 s later", "30.0 s later"};
+  g_autoptr (GError) error = NULL;
+  g_autoptr (Told) told = told_new ();
+  g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
+  muster_fake_clock_hold (clock);
+  const MusterRuntimeOptions options = {
+      .clock = MUSTER_CLOCK (clock), .told = take_told, .user_data = told};
+  MusterRuntime *runtime = start (NULL, &options, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+
+  misbehave ("fail");
+  kill (muster_runtime_pid (runtime, NULL), SIGKILL);
+  for (guint i = 0; i < G_N_ELEMENTS (pauses); i++) {
+    const char *text = await_told (told, i);
+    MUSTER_TRACE ("%s", text);
+    MUSTER_EXPECT_TRUE (g_str_has_suffix (text, pauses[i]));
+    if (i == 0)
+      continue;
+    muster_fake_clock_wait_for_waiters (clock, 1);
+    g_clear_error (&error);
+    MUSTER_EXPECT_FALSE (muster_runtime_await (runtime, MUSTER_WAIT_FOREVER, NULL, &error));
+    MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE);
+    MUSTER_EXPECT_STREQ (error->message, text);
+    muster_fake_clock_crank (clock);
+  }
+  misbehave (NULL);
+  muster_runtime_unref (runtime);
+}
+
+MUSTER_TEST (Runtime, that_starts_again_is_waited_for_until_cancelled_or_late)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (Told) told = told_new ();
+  g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+  const MusterRuntimeOptions options = {.told = take_told, .user_data = told};
+  g_autoptr (MusterRuntime) runtime = start (NULL, &options, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  misbehave ("hang");
+  kill (muster_runtime_pid (runtime, NULL), SIGKILL);
+  MUSTER_EXPECT_TRUE (g_str_has_suffix (await_told (told, 0), "it is started again"));
+
+  gint64 soon_us = muster_clock_now_us (muster_system_clock ()) + MUSTER_MILLISECOND;
+  MUSTER_EXPECT_FALSE (muster_runtime_await (runtime, soon_us, NULL, &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+  g_clear_error (&error);
+  g_cancellable_cancel (cancellable);
+  MUSTER_EXPECT_FALSE (muster_runtime_await (runtime, MUSTER_WAIT_FOREVER, cancellable, &error));
+  MUSTER_EXPECT_ERROR (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+  misbehave (NULL);
+}
+
+MUSTER_TEST (Runtime, helper_is_nothing_to_be_started_by_hand)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GSubprocess) helper =
+      g_subprocess_new (G_SUBPROCESS_FLAGS_STDERR_PIPE, &error, HELPER, FAKE, "2222", NULL);
+  MUSTER_ASSERT_NO_ERROR (error);
+  g_autofree char *said = NULL;
+  MUSTER_EXPECT_TRUE (g_subprocess_communicate_utf8 (helper, NULL, NULL, NULL, &said, &error));
+  MUSTER_EXPECT_EQ (g_subprocess_get_exit_status (helper), 2);
+  MUSTER_EXPECT_TRUE (strstr (said, "--master=tensorflow") != NULL);
+}
