@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A cluster of tf.distribute.Server processes, of which each can be killed, stopped and started again."""
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+
+import peer
+
+_TASK = """
+import json, os, sys
+import tensorflow as tf
+cluster = json.loads(os.environ["TF_CONFIG"])
+server = tf.distribute.Server(cluster["cluster"], job_name=cluster["task"]["type"],
+                              task_index=cluster["task"]["index"], start=True)
+print(server.target, flush=True)
+sys.stdin.read()
+os._exit(0)
+"""
+
+
+def free_ports(n):
+    """So many ports that nobody had a moment ago, all different."""
+    taken = [socket.socket() for _ in range(n)]
+    try:
+        for one in taken:
+            one.bind(("localhost", 0))
+        return [one.getsockname()[1] for one in taken]
+    finally:
+        for one in taken:
+            one.close()
+
+
+class Cluster:
+    """Its tasks are called "ps:0", "chief:0", "worker:1"; at first none of them runs."""
+
+    def __init__(self, workers=2, parameter_servers=1):
+        jobs = {"ps": parameter_servers, "chief": 1, "worker": workers}
+        ports = iter(free_ports(sum(jobs.values())))
+        self.jobs = {job: ["localhost:%d" % next(ports) for _ in range(n)] for job, n in jobs.items()}
+        self.processes = {}
+
+    def names(self):
+        return ["%s:%d" % (job, index) for job, tasks in self.jobs.items() for index in range(len(tasks))]
+
+    def config(self, name):
+        """TF_CONFIG for a task."""
+        job, index = name.split(":")
+        return json.dumps({"cluster": self.jobs, "task": {"type": job, "index": int(index)}})
+
+    def environment(self, name):
+        return dict(os.environ, TF_CONFIG=self.config(name))
+
+    def target(self, name):
+        job, index = name.split(":")
+        return "grpc://" + self.jobs[job][int(index)]
+
+    def begin(self, *names, before=()):
+        """Starts tasks, but doesn't wait until they serve."""
+        for name in names:
+            self.processes[name] = subprocess.Popen(
+                [*before, sys.executable, "-c", _TASK], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                env=self.environment(name), preexec_fn=peer._die_with_parent)
+
+    def start(self, *names, before=()):
+        """Starts tasks and waits until they serve."""
+        self.begin(*names, before=before)
+        for name in names:
+            peer._first_line(self.processes[name], "TensorFlow's " + name)
+
+    def signal(self, name, number):
+        self.processes[name].send_signal(number)
+
+    def kill(self, name):
+        process = self.processes.pop(name)
+        process.kill()
+        process.wait(10)
+        process.stdin.close()
+        process.stdout.close()
+
+    def end(self):
+        for process in self.processes.values():
+            process.send_signal(signal.SIGCONT)
+            peer._end(process)
+        self.processes.clear()
