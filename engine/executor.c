@@ -401,7 +401,7 @@ run_traced (MusterRun *self, guint32 position)
 {
   const gint64 started_us = muster_clock_now_us (muster_system_clock ());
   const gboolean ok = run_node (self, position);
-  muster_trace_add (self->context.trace, &self->plan->nodes[position], started_us);
+  muster_trace_add (self->context.trace, self, position, started_us);
   return ok;
 }
 
@@ -466,8 +466,8 @@ walk (MusterRun *self)
   return self->done == NULL;
 }
 
-static gboolean
-fetch (MusterRun *self, guint32 i, MusterTensor **fetched, GError **error)
+gboolean
+muster_run_fetch (MusterRun *self, guint32 i, MusterTensor **fetched, GError **error)
 {
   const MusterPlanFetch *wanted = &self->plan->fetches[i];
   const MusterSlot *slot = &self->slots[wanted->slot];
@@ -479,12 +479,12 @@ fetch (MusterRun *self, guint32 i, MusterTensor **fetched, GError **error)
     return FALSE;
   }
   if (slot->kind == MUSTER_SLOT_TENSOR)
-    fetched[i] = muster_tensor_ref (slot->value);
+    *fetched = muster_tensor_ref (slot->value);
   else if (slot->kind == MUSTER_SLOT_HANDLE)
-    fetched[i] = muster_slot_handle_text (slot);
+    *fetched = muster_slot_handle_text (slot);
   else
-    fetched[i] = muster_variable_read (slot->value);
-  if (fetched[i] != NULL)
+    *fetched = muster_variable_read (slot->value);
+  if (*fetched != NULL)
     return TRUE;
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
                "Attempting to use uninitialized value %s\n\t [[{{node %s}}]] (op '%s')",
@@ -501,7 +501,7 @@ fetch_all (MusterRun *self, MusterTensor **fetched, GError **error)
                                        : NULL;
   MusterTensor **values = many != NULL ? many : few;
   for (guint32 i = 0; i < self->plan->n_fetches; i++) {
-    if (fetch (self, i, values, error))
+    if (muster_run_fetch (self, i, &values[i], error))
       continue;
     while (i > 0)
       muster_tensor_unref (values[--i]);

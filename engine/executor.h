@@ -56,6 +56,17 @@ gboolean muster_run_feed (MusterRun *self, guint32 i, MusterTensor *tensor, GErr
 gboolean muster_run_execute (MusterRun *self, MusterTensor **fetched, gboolean *turned,
                              GError **error);
 
+/* A run that is fed and walked in parts (engine/partial.h): until a feed has come, the nodes that
+ * need it wait. go_on walks as far as it can and sees *turned as execute does; once it has failed,
+ * or fail has said so, it is at its end. fetch gives what plan->fetches[i] names (transfer full).
+ */
+MusterRun *muster_run_new_in_parts (MusterPlan *plan, const MusterRunContext *context);
+gboolean muster_run_go_on (MusterRun *self, gint64 deadline_us, GCancellable *cancellable,
+                           MusterTrace *trace, gboolean *turned, GError **error);
+gboolean muster_run_fetch (MusterRun *self, guint32 i, MusterTensor **fetched, GError **error);
+void muster_run_fail (MusterRun *self, const GError *error);
+gboolean muster_run_has_failed (MusterRun *self);
+
 /* Stops a run: any thread, at any time before it is freed. */
 void muster_run_stop (MusterRun *self, MusterStop why);
 

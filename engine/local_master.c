@@ -125,12 +125,14 @@ check_caller (gint64 deadline_us, GCancellable *cancellable, GError **error)
 }
 
 static MusterSession *
-local_master_create_session (MusterMaster *master, MusterGraph *graph, GBytes *config G_GNUC_UNUSED,
+local_master_create_session (MusterMaster *master, MusterGraph *graph, GBytes *config,
                              gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
-  if (!check_caller (deadline_us, cancellable, error))
+  MusterSessionConfig read;
+  if (!check_caller (deadline_us, cancellable, error) ||
+      !muster_session_config_read (config, &read, error))
     return NULL;
-  return muster_local_session_new (MUSTER_LOCAL_MASTER (master)->shared, graph, error);
+  return muster_local_session_new (MUSTER_LOCAL_MASTER (master)->shared, graph, &read, error);
 }
 
 static GPtrArray *

@@ -1,43 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/local_session.h"
+#include "engine/local_session_private.h"
 
 #include "base/clock.h"
-#include "base/protowire.h"
 #include "base/unpack.h"
-#include "engine/executor.h"
-
-typedef enum { OPEN, CLOSED, FORGOTTEN } State;
-
-/* Plans used last, by the low bits of their hash: most sessions run a handful of steps. */
-#define N_RECENT 16
-
-struct _MusterLocalSession {
-  MusterSession parent;
-  MusterLocalShared *shared; /* (owned) */
-  MusterRandoms *randoms;    /* (owned) */
-  MusterResources *own;      /* (owned) queues and the like that no other session has */
-
-  GMutex lock; /* short; guards all below */
-  State state;
-  MusterProgram *program;       /* (owned) */
-  MusterPlan *recent[N_RECENT]; /* (owned) (nullable) */
-  GHashTable *callables;        /* (owned) (nullable) number to MusterPlan */
-  gint64 last_callable;
-  MusterRun *running; /* first of the list */
-  GCond idle;         /* nothing runs any more */
-};
 
 G_DEFINE_FINAL_TYPE (MusterLocalSession, muster_local_session, MUSTER_TYPE_SESSION)
 
-/* With the lock held: FALSE with ABORTED if the session has ended. */
-static gboolean
-check_open (MusterLocalSession *self, GError **error)
+gboolean
+muster_local_session_check_open (MusterLocalSession *self, GError **error)
 {
-  if (G_LIKELY (self->state == OPEN))
+  if (G_LIKELY (self->state == MUSTER_LOCAL_OPEN))
     return TRUE;
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED, "Session %s is not found.%s",
                muster_session_handle (MUSTER_SESSION (self)),
-               self->state == FORGOTTEN ? " Possibly, this master has restarted." : "");
+               self->state == MUSTER_LOCAL_FORGOTTEN ? " Possibly, this master has restarted."
+                                                     : "");
   return FALSE;
 }
 
@@ -45,153 +22,8 @@ check_open (MusterLocalSession *self, GError **error)
 static void
 forget_recent (MusterLocalSession *self)
 {
-  for (int i = 0; i < N_RECENT; i++)
+  for (int i = 0; i < MUSTER_N_RECENT; i++)
     g_clear_pointer (&self->recent[i], muster_plan_unref);
-}
-
-static MusterPlan *
-find_plan (MusterLocalSession *self, const MusterStep *step, GError **error)
-{
-  const guint64 hash = muster_step_hash (step);
-  MusterPlan **recent = &self->recent[(hash ^ hash >> 32) % N_RECENT];
-  g_mutex_lock (&self->lock);
-  if (!check_open (self, error)) {
-    g_mutex_unlock (&self->lock);
-    return NULL;
-  }
-  if (*recent != NULL && (*recent)->hash == hash && muster_plan_is_for (*recent, step)) {
-    MusterPlan *plan = muster_plan_ref (*recent);
-    g_mutex_unlock (&self->lock);
-    return plan;
-  }
-  g_autoptr (MusterProgram) program = muster_program_ref (self->program);
-  g_mutex_unlock (&self->lock);
-
-  MusterPlan *plan = muster_program_plan (program, step, hash, error);
-  if (plan == NULL)
-    return NULL;
-  g_autoptr (MusterPlan) old = NULL;
-  g_mutex_lock (&self->lock);
-  if (self->program == program && self->state == OPEN) {
-    old = *recent;
-    *recent = muster_plan_ref (plan);
-  }
-  g_mutex_unlock (&self->lock);
-  return plan;
-}
-
-/* Puts a run among those that a close stops. */
-static gboolean
-add_running (MusterLocalSession *self, MusterRun *run, GError **error)
-{
-  g_mutex_lock (&self->lock);
-  const gboolean is_open = check_open (self, error);
-  if (is_open) {
-    *muster_run_next (run) = self->running;
-    *muster_run_previous (run) = NULL;
-    if (self->running != NULL)
-      *muster_run_previous (self->running) = run;
-    self->running = run;
-  }
-  g_mutex_unlock (&self->lock);
-  return is_open;
-}
-
-static void
-remove_running (MusterLocalSession *self, MusterRun *run)
-{
-  g_mutex_lock (&self->lock);
-  MusterRun *next = *muster_run_next (run), *previous = *muster_run_previous (run);
-  if (next != NULL)
-    *muster_run_previous (next) = previous;
-  if (previous != NULL)
-    *muster_run_next (previous) = next;
-  else
-    self->running = next;
-  if (self->running == NULL)
-    g_cond_broadcast (&self->idle);
-  g_mutex_unlock (&self->lock);
-}
-
-/* The earlier of the step's deadline and the timeout in its RunOptions. */
-static gint64
-deadline_of (gint64 deadline_us, GBytes *options)
-{
-  if (deadline_us == 0)
-    deadline_us = MUSTER_WAIT_FOREVER;
-  if (options == NULL)
-    return deadline_us;
-  enum { TIMEOUT_IN_MS = 2 };
-  gsize size;
-  const void *data = g_bytes_get_data (options, &size);
-  MusterProtoReader reader = muster_proto_reader (data, size);
-  MusterProtoField field;
-  gint64 timeout_ms = 0;
-  while (muster_proto_read_field (&reader, &field))
-    if (field.number == TIMEOUT_IN_MS && field.type == MUSTER_WIRE_VARINT)
-      timeout_ms = (gint64)field.value;
-  if (timeout_ms <= 0 || timeout_ms > G_MAXINT64 / MUSTER_MILLISECOND)
-    return deadline_us;
-  return MIN (deadline_us, muster_deadline_after (muster_clock_now_us (muster_system_clock ()),
-                                                  timeout_ms * MUSTER_MILLISECOND));
-}
-
-/* A step's tensors come with their names or, for a callable, bare. */
-typedef struct {
-  const MusterFeed *named;
-  MusterTensor *const *bare;
-} Feeds;
-
-static gboolean
-feed (MusterRun *run, guint32 n, const Feeds *feeds, GError **error)
-{
-  for (guint32 i = 0; i < n; i++) {
-    MusterTensor *tensor = feeds->named != NULL ? feeds->named[i].tensor : feeds->bare[i];
-    if (!muster_run_feed (run, i, tensor, error))
-      return FALSE;
-  }
-  return TRUE;
-}
-
-static gboolean
-run_plan (MusterLocalSession *self, MusterPlan *plan, const Feeds *feeds, gint64 deadline_us,
-          MusterTrace *trace, MusterTensor **fetched, GCancellable *cancellable, GError **error)
-{
-  const MusterRunContext context = {.resources = self->shared->resources,
-                                    .own = self->own,
-                                    .randoms = self->randoms,
-                                    .storage = self->shared->storage,
-                                    .cancellable = cancellable,
-                                    .deadline_us = deadline_us,
-                                    .trace = trace};
-  MusterRun *run = muster_run_new (plan, &context);
-  gboolean turned = FALSE, ok = FALSE;
-  if (feed (run, plan->n_feeds, feeds, error) && add_running (self, run, error)) {
-    ok = muster_run_execute (run, fetched, &turned, error);
-    remove_running (self, run);
-  }
-  muster_run_free (run);
-  if (G_UNLIKELY (turned))
-    muster_local_shared_tell (self->shared);
-  return ok;
-}
-
-static gboolean
-local_session_run (MusterSession *session, const MusterStep *step, MusterTensor **fetched,
-                   GBytes **metadata, GCancellable *cancellable, GError **error)
-{
-  MusterLocalSession *self = MUSTER_LOCAL_SESSION (session);
-  const Feeds feeds = {.named = step->feeds};
-  g_autoptr (MusterPlan) plan = find_plan (self, step, error);
-  if (plan == NULL)
-    return FALSE;
-  g_autoptr (MusterTrace) trace = metadata != NULL ? muster_trace_new (step->options) : NULL;
-  if (!run_plan (self, plan, &feeds, deadline_of (step->deadline_us, step->options), trace, fetched,
-                 cancellable, error))
-    return FALSE;
-  if (metadata != NULL)
-    *metadata = trace != NULL ? muster_trace_end (trace, MUSTER_LOCAL_DEVICE) : NULL;
-  return TRUE;
 }
 
 /* TensorFlow's words for a node that is there already. */
@@ -217,25 +49,36 @@ check_new_nodes (MusterGraph *old, MusterGraph *extra, GError **error)
   return TRUE;
 }
 
+/* The program of a graph that may be run here (transfer full), for the cache. */
+static MusterProgram *
+take_program (MusterLocalSession *self, MusterGraph *graph, GError **error)
+{
+  MusterProgram *program = muster_graph_cache_take (self->graphs, graph, error);
+  if (program == NULL || muster_program_check (program, self->config.allow_soft_placement, error))
+    return program;
+  muster_graph_cache_give (self->graphs, program);
+  return NULL;
+}
+
 static gboolean
 local_session_extend (MusterSession *session, MusterGraph *graph, gint64 deadline_us G_GNUC_UNUSED,
                       GCancellable *cancellable G_GNUC_UNUSED, GError **error)
 {
   MusterLocalSession *self = MUSTER_LOCAL_SESSION (session);
-  MusterGraphCache *graphs = self->shared->graphs;
+  MusterGraphCache *graphs = self->graphs;
   for (;;) {
     g_mutex_lock (&self->lock);
-    const gboolean is_open = check_open (self, error);
+    const gboolean is_open = muster_local_session_check_open (self, error);
     g_autoptr (MusterProgram) old = is_open ? muster_program_ref (self->program) : NULL;
     g_mutex_unlock (&self->lock);
     if (!is_open || !check_new_nodes (muster_program_graph (old), graph, error))
       return FALSE;
     g_autoptr (MusterGraph) extended = muster_graph_extended (muster_program_graph (old), graph);
-    MusterProgram *program = muster_graph_cache_take (graphs, extended, error);
+    MusterProgram *program = take_program (self, extended, error);
     if (program == NULL)
       return FALSE;
     g_mutex_lock (&self->lock);
-    const gboolean still = self->state == OPEN && self->program == old;
+    const gboolean still = self->state == MUSTER_LOCAL_OPEN && self->program == old;
     if (still) {
       self->program = program;
       forget_recent (self);
@@ -251,23 +94,27 @@ local_session_extend (MusterSession *session, MusterGraph *graph, gint64 deadlin
 
 /* Ends the session and stops what runs; FALSE if it had ended before. */
 static gboolean
-end (MusterLocalSession *self, State state, MusterStop why)
+end (MusterLocalSession *self, MusterLocalState state, MusterStop why)
 {
+  g_autoptr (GHashTable) partials = NULL;
   g_mutex_lock (&self->lock);
-  const gboolean was_open = self->state == OPEN;
+  const gboolean was_open = self->state == MUSTER_LOCAL_OPEN;
   if (was_open) {
     self->state = state;
     forget_recent (self);
     g_clear_pointer (&self->callables, g_hash_table_unref);
+    partials = g_steal_pointer (&self->partials);
     for (MusterRun *run = self->running; run != NULL; run = *muster_run_next (run))
       muster_run_stop (run, why);
   }
   MusterProgram *program = g_steal_pointer (&self->program);
   g_mutex_unlock (&self->lock);
   if (program != NULL)
-    muster_graph_cache_give (self->shared->graphs, program);
+    muster_graph_cache_give (self->graphs, program);
   if (was_open)
     (void)muster_resources_clear (self->own, NULL);
+  if (was_open && self->config.isolate_session_state)
+    (void)muster_resources_clear (self->resources, NULL);
   return was_open;
 }
 
@@ -322,7 +169,7 @@ local_session_close (MusterSession *session, gint64 deadline_us, GCancellable *c
                      GError **error)
 {
   MusterLocalSession *self = MUSTER_LOCAL_SESSION (session);
-  if (end (self, CLOSED, MUSTER_STOP_CLOSED))
+  if (end (self, MUSTER_LOCAL_CLOSED, MUSTER_STOP_CLOSED))
     leave_shared (self);
   return wait_until_idle (self, deadline_us, cancellable, error);
 }
@@ -330,82 +177,7 @@ local_session_close (MusterSession *session, gint64 deadline_us, GCancellable *c
 void
 muster_local_session_forget (MusterLocalSession *self)
 {
-  (void)end (self, FORGOTTEN, MUSTER_STOP_RESET);
-}
-
-static gint64
-local_session_make_callable (MusterSession *session, const MusterStep *step,
-                             gint64 deadline_us G_GNUC_UNUSED,
-                             GCancellable *cancellable G_GNUC_UNUSED, GError **error)
-{
-  MusterLocalSession *self = MUSTER_LOCAL_SESSION (session);
-  g_autoptr (MusterPlan) plan = find_plan (self, step, error);
-  if (plan == NULL)
-    return 0;
-  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-  if (!check_open (self, error))
-    return 0;
-  if (self->callables == NULL)
-    self->callables = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free,
-                                             (GDestroyNotify)muster_plan_unref);
-  const gint64 number = ++self->last_callable;
-  g_hash_table_insert (self->callables, g_memdup2 (&number, sizeof number),
-                       g_steal_pointer (&plan));
-  return number;
-}
-
-static MusterPlan *
-find_callable (MusterLocalSession *self, gint64 callable, GError **error)
-{
-  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-  if (!check_open (self, error))
-    return NULL;
-  MusterPlan *plan =
-      self->callables != NULL ? g_hash_table_lookup (self->callables, &callable) : NULL;
-  if (plan != NULL)
-    return muster_plan_ref (plan);
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-               "No such callable handle: %" G_GINT64_FORMAT, callable);
-  return NULL;
-}
-
-static gboolean
-local_session_run_callable (MusterSession *session, gint64 callable, MusterTensor *const *feeds,
-                            gsize n_feeds, gint64 deadline_us, MusterTensor **fetched,
-                            GBytes **metadata, GCancellable *cancellable, GError **error)
-{
-  MusterLocalSession *self = MUSTER_LOCAL_SESSION (session);
-  const Feeds bare = {.bare = feeds};
-  g_autoptr (MusterPlan) plan = find_callable (self, callable, error);
-  if (plan == NULL)
-    return FALSE;
-  if (n_feeds != plan->n_feeds) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "Callable %" G_GINT64_FORMAT " takes %u tensors, %" G_GSIZE_FORMAT " were fed",
-                 callable, plan->n_feeds, n_feeds);
-    return FALSE;
-  }
-  if (!run_plan (self, plan, &bare, deadline_of (deadline_us, NULL), NULL, fetched, cancellable,
-                 error))
-    return FALSE;
-  if (metadata != NULL)
-    *metadata = NULL;
-  return TRUE;
-}
-
-static gboolean
-local_session_release_callable (MusterSession *session, gint64 callable,
-                                gint64 deadline_us G_GNUC_UNUSED,
-                                GCancellable *cancellable G_GNUC_UNUSED, GError **error)
-{
-  MusterLocalSession *self = MUSTER_LOCAL_SESSION (session);
-  g_autoptr (MusterPlan) plan = find_callable (self, callable, error);
-  if (plan == NULL)
-    return FALSE;
-  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-  if (self->callables != NULL)
-    g_hash_table_remove (self->callables, &callable);
-  return TRUE;
+  (void)end (self, MUSTER_LOCAL_FORGOTTEN, MUSTER_STOP_RESET);
 }
 
 static void
@@ -414,7 +186,7 @@ local_session_dispose (GObject *object)
   MusterLocalSession *self = MUSTER_LOCAL_SESSION (object);
   if (self->shared != NULL) {
     leave_shared (self);
-    (void)end (self, CLOSED, MUSTER_STOP_CLOSED);
+    (void)end (self, MUSTER_LOCAL_CLOSED, MUSTER_STOP_CLOSED);
   }
   G_OBJECT_CLASS (muster_local_session_parent_class)->dispose (object);
 }
@@ -423,6 +195,8 @@ static void
 local_session_finalize (GObject *object)
 {
   MusterLocalSession *self = MUSTER_LOCAL_SESSION (object);
+  g_clear_pointer (&self->resources, muster_resources_unref);
+  g_clear_pointer (&self->own_graphs, muster_graph_cache_free);
   g_clear_pointer (&self->shared, muster_local_shared_unref);
   g_clear_pointer (&self->randoms, muster_randoms_free);
   g_clear_pointer (&self->own, muster_resources_unref);
@@ -439,12 +213,13 @@ muster_local_session_class_init (MusterLocalSessionClass *klass)
   G_OBJECT_CLASS (klass)->dispose = local_session_dispose;
   G_OBJECT_CLASS (klass)->finalize = local_session_finalize;
   session->is_here = TRUE;
-  session->run = local_session_run;
+  session->run = muster_local_session_run;
+  session->set_up_partial_run = muster_local_session_set_up_partial_run;
   session->extend = local_session_extend;
   session->close = local_session_close;
-  session->make_callable = local_session_make_callable;
-  session->run_callable = local_session_run_callable;
-  session->release_callable = local_session_release_callable;
+  session->make_callable = muster_local_session_make_callable;
+  session->run_callable = muster_local_session_run_callable;
+  session->release_callable = muster_local_session_release_callable;
 }
 
 static void
@@ -465,20 +240,36 @@ new_handle (void)
   return g_strdup_printf ("%08x%08x", high, low);
 }
 
-MusterSession *
-muster_local_session_new (MusterLocalShared *shared, MusterGraph *graph, GError **error)
+/* What an isolated session has of its own: variables, and plans, which know where those are. */
+static void
+settle (MusterLocalSession *self, MusterLocalShared *shared, const MusterSessionConfig *config)
 {
-  MusterProgram *program = muster_graph_cache_take (shared->graphs, graph, error);
-  if (program == NULL)
-    return NULL;
-  MusterLocalSession *self = g_object_new (MUSTER_TYPE_LOCAL_SESSION, NULL);
-  g_autofree char *handle = new_handle ();
   self->shared = muster_local_shared_ref (shared);
-  self->program = program;
-  /* The first graph with these bytes serves all: the others' may go. */
-  muster_session_set_identity (MUSTER_SESSION (self), handle, muster_program_graph (program));
+  self->config = *config;
+  if (config->isolate_session_state)
+    self->own_graphs = muster_graph_cache_new ();
+  self->graphs = config->isolate_session_state ? self->own_graphs : shared->graphs;
+  self->resources = config->isolate_session_state ? muster_resources_new ()
+                                                  : muster_resources_ref (shared->resources);
+}
+
+MusterSession *
+muster_local_session_new (MusterLocalShared *shared, MusterGraph *graph,
+                          const MusterSessionConfig *config, GError **error)
+{
+  g_autoptr (MusterLocalSession) self = g_object_new (MUSTER_TYPE_LOCAL_SESSION, NULL);
+  g_autofree char *handle = new_handle ();
+  settle (self, shared, config);
+  self->program = take_program (self, graph, error);
+  if (self->program == NULL)
+    return NULL;
+  /* The first graph with these bytes serves all: the others' may go. Who asks whether a model is
+   * ready goes by the graph; an isolated session's answer is none but its own. */
+  MusterGraph *known = muster_program_graph (self->program);
+  muster_session_set_identity (MUSTER_SESSION (self), handle,
+                               config->isolate_session_state ? NULL : known);
   g_mutex_lock (&shared->lock);
   g_ptr_array_add (shared->sessions, self);
   g_mutex_unlock (&shared->lock);
-  return MUSTER_SESSION (self);
+  return MUSTER_SESSION (g_steal_pointer (&self));
 }

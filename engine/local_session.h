@@ -4,6 +4,7 @@
 #include "bundle/storage.h"
 #include "engine/graph_cache.h"
 #include "engine/resources.h"
+#include "engine/session_config.h"
 #include "master/session.h"
 
 G_BEGIN_DECLS
@@ -41,7 +42,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterLocalShared, muster_local_shared_unref)
 void muster_local_shared_tell (MusterLocalShared *self);
 
 MusterSession *muster_local_session_new (MusterLocalShared *shared, MusterGraph *graph,
-                                         GError **error);
+                                         const MusterSessionConfig *config, GError **error);
 
 /* Ends it after a reset: its steps and whatever it is asked from now on get ABORTED. */
 void muster_local_session_forget (MusterLocalSession *self);

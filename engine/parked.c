@@ -48,9 +48,11 @@ is_ready (const MusterRun *self, const MusterPlanNode *node)
 {
   const MusterPlan *plan = self->plan;
   for (guint32 i = 0; i < node->n_inputs; i++) {
-    const guint32 source = plan->slot_nodes[plan->inputs[node->first_input + i].slot];
-    if (source != MUSTER_NO_NODE && !self->done[source])
-      return FALSE;
+    const guint32 slot = plan->inputs[node->first_input + i].slot;
+    const guint32 source = plan->slot_nodes[slot];
+    if (source != MUSTER_NO_NODE ? !self->done[source]
+                                 : self->slots[slot].kind == MUSTER_SLOT_EMPTY)
+      return FALSE; /* what feeds it is yet to come, in a run in parts */
   }
   for (guint32 i = 0; i < node->n_controls; i++)
     if (!self->done[plan->controls[node->first_control + i]])
@@ -216,6 +218,61 @@ muster_run_finish_parked (MusterRun *self)
   if (id != 0)
     g_cancellable_disconnect (cancellable, id);
   self->turned = self->turned || muster_variable_turns () != turns;
+}
+
+/* A run in parts remembers from the start which nodes are done, as one does that has parked. */
+MusterRun *
+muster_run_new_in_parts (MusterPlan *plan, const MusterRunContext *context)
+{
+  MusterRun *self = muster_run_new (plan, context);
+  self->done = g_malloc0 (plan->n_nodes + 1);
+  self->parked = g_ptr_array_new ();
+  return self;
+}
+
+/* The part's own cancellable goes with the part. */
+static void
+forget_cancellable (MusterRun *self)
+{
+  if (self->forward_id != 0)
+    g_cancellable_disconnect (self->context.cancellable, self->forward_id);
+  self->forward_id = 0;
+  self->context.cancellable = NULL;
+  g_mutex_lock (&self->lock);
+  g_autoptr (GCancellable) own = g_steal_pointer (&self->own_cancellable);
+  g_mutex_unlock (&self->lock);
+}
+
+gboolean
+muster_run_go_on (MusterRun *self, gint64 deadline_us, GCancellable *cancellable,
+                  MusterTrace *trace, gboolean *turned, GError **error)
+{
+  g_mutex_lock (&self->lock);
+  self->context.deadline_us = deadline_us;
+  self->context.cancellable = cancellable;
+  self->context.trace = trace;
+  g_mutex_unlock (&self->lock);
+  self->turned = FALSE;
+  muster_run_finish_parked (self);
+  forget_cancellable (self);
+  *turned = self->turned;
+  if (self->error == NULL)
+    return TRUE;
+  g_propagate_error (error, g_error_copy (self->error));
+  return FALSE;
+}
+
+gboolean
+muster_run_has_failed (MusterRun *self)
+{
+  return self->error != NULL;
+}
+
+void
+muster_run_fail (MusterRun *self, const GError *error)
+{
+  if (self->error == NULL)
+    self->error = g_error_copy (error);
 }
 
 void

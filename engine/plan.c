@@ -160,7 +160,7 @@ add_feed (Maker *m, const char *name, MusterPlanFeed *feed, GError **error)
   feed->dtype %= MUSTER_REF;
   read_feed_shape (def, feed);
   if (fed_slot (m, (guint32)found, end.output) != 0)
-    return fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s is fed twice", name);
+    return fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "Endpoint \"%s\" fed more than once.", name);
   feed->slot = add_slot (m, (guint8)feed->dtype, MUSTER_NO_NODE);
   const gint64 key = ((gint64)found << 30) | end.output;
   g_array_append_val (m->feed_keys, key);
@@ -368,11 +368,8 @@ add_fetch (Maker *m, const char *name, MusterPlanFetch *fetch, GError **error)
 {
   const Endpoint end = split (name);
   const gssize found = muster_graph_find (m->graph, end.name, end.size);
-  if (found < 0) {
-    g_autofree char *full =
-        strchr (name, ':') == NULL ? g_strconcat (name, ":0", NULL) : g_strdup (name);
-    return fail (error, MUSTER_ERROR_NOT_FOUND, "FetchOutputs node %s: not found", full);
-  }
+  if (found < 0)
+    return fail (error, MUSTER_ERROR_NOT_FOUND, "FetchOutputs node %s: not found", name);
   if (end.output >= 0 && fed_slot (m, (guint32)found, end.output) != 0)
     return fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s is both fed and fetched.", name);
   if (!visit (m, (guint32)found, error))
@@ -408,6 +405,30 @@ add_fetches (Maker *m, const MusterStep *step, MusterPlan *plan, GError **error)
   return TRUE;
 }
 
+static int
+compare_names (gconstpointer a, gconstpointer b)
+{
+  return strcmp (*(char *const *)a, *(char *const *)b);
+}
+
+/* Names all targets that the graph lacks, from the i-th on. */
+static gboolean
+refuse_targets (Maker *m, const MusterStep *step, gsize i, GError **error)
+{
+  g_autoptr (GPtrArray) missing = g_ptr_array_new ();
+  g_autoptr (GString) names = g_string_new (NULL);
+  for (; i < step->n_targets; i++) {
+    const Endpoint end = split (step->targets[i]);
+    if (muster_graph_find (m->graph, end.name, end.size) < 0)
+      g_ptr_array_add (missing, (gpointer)step->targets[i]);
+  }
+  g_ptr_array_sort (missing, compare_names);
+  for (guint j = 0; j < missing->len; j++)
+    g_string_append_printf (names, "%s ", (const char *)missing->pdata[j]);
+  return fail (error, MUSTER_ERROR_NOT_FOUND, "PruneForTargets: Some target nodes not found: %s",
+               names->str);
+}
+
 static gboolean
 add_targets (Maker *m, const MusterStep *step, GError **error)
 {
@@ -415,8 +436,7 @@ add_targets (Maker *m, const MusterStep *step, GError **error)
     const Endpoint end = split (step->targets[i]);
     const gssize found = muster_graph_find (m->graph, end.name, end.size);
     if (found < 0)
-      return fail (error, MUSTER_ERROR_NOT_FOUND,
-                   "PruneForTargets: Some target nodes not found: %s ", step->targets[i]);
+      return refuse_targets (m, step, i, error);
     if (!visit (m, (guint32)found, error))
       return FALSE;
   }

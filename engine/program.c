@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/program.h"
 
+#include "engine/graph_check.h"
 #include "graph/tensor_proto.h"
 
 /* What a program keeps at most: plans, and nodes in all of them. */
@@ -15,6 +16,9 @@ struct _MusterProgram {
   guint64 clock;         /* counts look-ups; guarded by lock */
   GHashTable *constants; /* (owned) node to MusterTensor; guarded by lock */
   gsize budget;          /* how much constants may yet expand; guarded by lock */
+  gboolean is_checked;   /* guarded by lock, as what was found: */
+  GError *wrong;         /* (owned) (nullable) with the graph */
+  GError *misplaced;     /* (owned) (nullable) unless placement is soft */
 };
 
 MusterProgram *
@@ -44,6 +48,8 @@ muster_program_unref (MusterProgram *self)
     return;
   g_ptr_array_unref (self->plans);
   g_hash_table_unref (self->constants);
+  g_clear_error (&self->wrong);
+  g_clear_error (&self->misplaced);
   muster_graph_unref (self->graph);
   g_mutex_clear (&self->lock);
   g_free (self);
@@ -53,6 +59,19 @@ MusterGraph *
 muster_program_graph (MusterProgram *self)
 {
   return self->graph;
+}
+
+gboolean
+muster_program_check (MusterProgram *self, gboolean soft_placement, GError **error)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  if (!self->is_checked && muster_graph_check (self->graph, &self->wrong))
+    (void)muster_graph_check_placement (self->graph, &self->misplaced);
+  self->is_checked = TRUE;
+  const GError *found = self->wrong != NULL || soft_placement ? self->wrong : self->misplaced;
+  if (found != NULL)
+    g_propagate_error (error, g_error_copy (found));
+  return found == NULL;
 }
 
 /* With the lock held. */

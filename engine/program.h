@@ -16,6 +16,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterProgram, muster_program_unref)
 
 MusterGraph *muster_program_graph (MusterProgram *self); /* borrowed */
 
+/* Whether a session may be made over it, found once: engine/graph_check.h. */
+gboolean muster_program_check (MusterProgram *self, gboolean soft_placement, GError **error);
+
 /* The plan for a step's feeds, fetches and targets (transfer full): an earlier one, or made now.
  * The number of plans kept is bounded; the one unused for longest goes. */
 MusterPlan *muster_program_plan (MusterProgram *self, const MusterStep *step, guint64 hash,

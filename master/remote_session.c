@@ -134,6 +134,7 @@ encode_step (MusterRemoteSession *self, const MusterStep *step, GBytes *options,
       .targets = (const char **)step->targets,
       .n_targets = step->n_targets,
       .options = options,
+      .partial_run_handle = step->partial_run,
       .store_errors_in_response_body = TRUE,
       .request_id = new_request_id (),
   };
@@ -171,6 +172,33 @@ remote_run (MusterSession *session, const MusterStep *step, MusterTensor **fetch
   tell_closed (self, failure);
   g_propagate_error (error, failure);
   return FALSE;
+}
+
+static char *
+remote_set_up_partial_run (MusterSession *session, const MusterStep *step, gint64 deadline_us,
+                           GCancellable *cancellable, GError **error)
+{
+  MusterRemoteSession *self = MUSTER_REMOTE_SESSION (session);
+  g_autofree char **feeds = g_new (char *, MAX (step->n_feeds, 1));
+  for (gsize i = 0; i < step->n_feeds; i++)
+    feeds[i] = (char *)step->feeds[i].name;
+  Tensorflow__PartialRunSetupRequest message = TENSORFLOW__PARTIAL_RUN_SETUP_REQUEST__INIT;
+  message.session_handle = handle_of (self);
+  message.feed = feeds;
+  message.n_feed = step->n_feeds;
+  message.fetch = (char **)step->fetches;
+  message.n_fetch = step->n_fetches;
+  message.target = (char **)step->targets;
+  message.n_target = step->n_targets;
+  message.request_id = new_request_id ();
+  g_auto (MusterRope) request = MUSTER_ROPE_INIT;
+  muster_remote_pack (&request, &message.base);
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  MusterRpcOptions options = {.deadline_us = deadline_us};
+  Tensorflow__PartialRunSetupResponse *response = muster_remote_call (
+      self->client, MUSTER_MASTER_METHOD ("PartialRunSetup"), &request,
+      &tensorflow__partial_run_setup_response__descriptor, arena, &options, cancellable, error);
+  return response != NULL ? g_strdup (response->partial_run_handle) : NULL;
 }
 
 static gboolean
@@ -400,6 +428,7 @@ muster_remote_session_class_init (MusterRemoteSessionClass *class)
 {
   MusterSessionClass *session = MUSTER_SESSION_CLASS (class);
   session->run = remote_run;
+  session->set_up_partial_run = remote_set_up_partial_run;
   session->extend = remote_extend;
   session->close = remote_close;
   session->make_callable = remote_make_callable;

@@ -61,6 +61,19 @@ muster_session_run (MusterSession *self, const MusterStep *step, MusterTensor **
                                                error);
 }
 
+char *
+muster_session_set_up_partial_run (MusterSession *self, const MusterStep *step, gint64 deadline_us,
+                                   GCancellable *cancellable, GError **error)
+{
+  g_return_val_if_fail (MUSTER_IS_SESSION (self), NULL);
+  if (MUSTER_SESSION_GET_CLASS (self)->set_up_partial_run != NULL)
+    return MUSTER_SESSION_GET_CLASS (self)->set_up_partial_run (self, step, deadline_us,
+                                                                cancellable, error);
+  g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,
+                       "This kind of session runs no step in parts: run it as a whole");
+  return NULL;
+}
+
 gboolean
 muster_session_is_here (MusterSession *self)
 {

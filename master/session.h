@@ -37,8 +37,9 @@ typedef struct {
   gsize n_fetches;
   const char *const *targets; /* ops that run for their effect */
   gsize n_targets;
-  GBytes *options;    /* (nullable) a serialised RunOptions, passed on as it is */
-  gint64 deadline_us; /* 0 counts as MUSTER_WAIT_FOREVER */
+  GBytes *options;         /* (nullable) a serialised RunOptions, passed on as it is */
+  gint64 deadline_us;      /* 0 counts as MUSTER_WAIT_FOREVER */
+  const char *partial_run; /* (nullable) this is a part of that one, which was set up before */
 } MusterStep;
 
 /* What a waiter asks a master to push. */
@@ -106,6 +107,9 @@ struct _MusterSessionClass {
   gboolean (*release_callable) (MusterSession *self, gint64 callable, gint64 deadline_us,
                                 GCancellable *cancellable, GError **error);
   /* optional */
+  char *(*set_up_partial_run) (MusterSession *self, const MusterStep *step, gint64 deadline_us,
+                               GCancellable *cancellable, GError **error);
+  /* optional */
   MusterWatch *(*watch) (MusterSession *self, const MusterWatchFor *what, gint64 deadline_us,
                          GError **error);
   /* optional: see master/lease.h */
@@ -138,6 +142,19 @@ gboolean muster_session_is_here (MusterSession *self);
 gboolean muster_session_run (MusterSession *self, const MusterStep *step, MusterTensor **fetched,
                              GBytes **metadata, GCancellable *cancellable, GError **error);
 
+/**
+ * muster_session_set_up_partial_run: (skip)
+ *
+ * A step that is run in parts, each a run whose partial_run is the handle that this returns
+ * (transfer full): it feeds some of step's feeds and fetches what can be computed from what was fed
+ * so far. Every node runs once, the targets as soon as they can. Of step, only the feeds' names,
+ * fetches and targets count. It is over when all was fed and fetched, or a part has failed in a
+ * node. UNIMPLEMENTED where this kind of session has none.
+ */
+char *muster_session_set_up_partial_run (MusterSession *self, const MusterStep *step,
+                                         gint64 deadline_us, GCancellable *cancellable,
+                                         GError **error);
+
 /* Runs ops for their effect. */
 gboolean muster_session_run_op (MusterSession *self, const char *op, gint64 deadline_us,
                                 GCancellable *cancellable, GError **error);
@@ -165,8 +182,8 @@ void muster_session_close_quietly_within (MusterSession *self, gint64 timeout_us
 /**
  * muster_session_make_callable: (skip)
  *
- * A step kept by the master under a number: only feeds' names, fetches and targets of step count. 0
- * on failure.
+ * A step kept by the master under a number: only feeds' names, fetches, targets and options of step
+ * count. 0 on failure.
  */
 gint64 muster_session_make_callable (MusterSession *self, const MusterStep *step,
                                      gint64 deadline_us, GCancellable *cancellable, GError **error);

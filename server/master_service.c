@@ -275,6 +275,7 @@ reply_devices (MusterRpcCall *call, GPtrArray *devices)
     attributes[i].device_type = device->type;
     attributes[i].memory_limit = device->memory_limit;
     attributes[i].incarnation = device->incarnation;
+    attributes[i].xla_global_id = -1; /* not one of XLA's */
     pointers[i] = &attributes[i];
   }
   Tensorflow__ListDevicesResponse response = TENSORFLOW__LIST_DEVICES_RESPONSE__INIT;

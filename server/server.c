@@ -61,6 +61,7 @@ muster_server_new (MusterMaster *master, const MusterServerOptions *options)
   self->idle_session_us = wanted->idle_session_us;
   self->limits = muster_limits_new (&wanted->limits);
   self->sessions = muster_sessions_new (self->clock, self->limits);
+  self->request_ids = muster_request_ids_new ();
   self->collector = muster_collector_new (self->sessions, self->clock, on_expired, self);
   self->steps = muster_step_meter_new ();
   self->crew = muster_crew_new (n_on_the_spot (), max_threads (self));
@@ -98,6 +99,7 @@ muster_server_free (MusterServer *self)
   muster_board_free (self->board);
   muster_collector_free (self->collector);
   muster_sessions_free (self->sessions);
+  muster_request_ids_free (self->request_ids);
   muster_limits_free (self->limits);
   muster_step_meter_free (self->steps);
   muster_rpc_credentials_unref (self->credentials);

@@ -9,6 +9,7 @@
 #include "server/health_service.h"
 #include "server/http_service.h"
 #include "server/limits.h"
+#include "server/request_ids.h"
 #include "server/server.h"
 #include "server/sessions.h"
 #include "server/step_meter.h"
@@ -34,6 +35,7 @@ struct _MusterServer {
   MusterClock *clock;                /* (owned) */
   MusterLimits *limits;              /* (owned) */
   MusterSessions *sessions;          /* (owned) */
+  MusterRequestIds *request_ids;     /* (owned) */
   MusterBoard *board;                /* (owned) */
   MusterCollector *collector;        /* (owned) */
   MusterStepMeter *steps;            /* (owned) */

@@ -50,15 +50,8 @@ muster_served_add_callable (MusterServed *self, gint64 handle, MusterServedCalla
   g_mutex_lock (&self->lock);
   g_hash_table_insert (self->callables, g_memdup2 (&handle, sizeof handle),
                        g_memdup2 (&callable, sizeof callable));
+  self->last_callable = MAX (self->last_callable, handle);
   g_mutex_unlock (&self->lock);
-}
-
-static gboolean
-no_such_callable (gint64 handle, GError **error)
-{
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-               "No such callable handle: %" G_GINT64_FORMAT, handle);
-  return FALSE;
 }
 
 gboolean
@@ -69,17 +62,23 @@ muster_served_find_callable (MusterServed *self, gint64 handle, MusterServedCall
   const MusterServedCallable *found = g_hash_table_lookup (self->callables, &handle);
   if (found != NULL)
     *callable = *found;
+  const gint64 last = self->last_callable;
   g_mutex_unlock (&self->lock);
-  return found != NULL || no_such_callable (handle, error);
+  if (found == NULL)
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, "%s: %" G_GINT64_FORMAT,
+                 handle > last ? "No such callable handle"
+                               : "Attempted to run callable after handle was released",
+                 handle);
+  return found != NULL;
 }
 
 gboolean
-muster_served_remove_callable (MusterServed *self, gint64 handle, GError **error)
+muster_served_remove_callable (MusterServed *self, gint64 handle)
 {
   g_mutex_lock (&self->lock);
   gboolean found = g_hash_table_remove (self->callables, &handle);
   g_mutex_unlock (&self->lock);
-  return found || no_such_callable (handle, error);
+  return found;
 }
 
 void

@@ -32,6 +32,7 @@ typedef struct {
 
   GMutex lock;
   GHashTable *callables; /* (owned) (element-type gint64 MusterServedCallable) guarded by lock */
+  gint64 last_callable;  /* the highest that was entered; guarded by lock */
 } MusterServed;
 
 /* What a server keeps of a callable: the rest is the master's. */
@@ -46,10 +47,11 @@ void muster_served_unref (MusterServed *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterServed, muster_served_unref)
 
 void muster_served_add_callable (MusterServed *self, gint64 handle, MusterServedCallable callable);
-/* INVALID_ARGUMENT for a handle that isn't there. */
+/* INVALID_ARGUMENT for a handle that isn't there, or isn't any more. */
 gboolean muster_served_find_callable (MusterServed *self, gint64 handle,
                                       MusterServedCallable *callable, GError **error);
-gboolean muster_served_remove_callable (MusterServed *self, gint64 handle, GError **error);
+/* FALSE where there was none. */
+gboolean muster_served_remove_callable (MusterServed *self, gint64 handle);
 
 /* The clock is where the chance in the handles comes from. limits are borrowed: each session that
  * leaves the table releases its place there. */

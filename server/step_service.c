@@ -70,16 +70,12 @@ static gboolean
 run_request (MusterServed *served, MusterRpcCall *call, const MusterStepRequest *read,
              MusterTensor **tensors, GBytes **metadata, GError **error)
 {
-  if (read->partial_run_handle != NULL && *read->partial_run_handle != '\0') {
-    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,
-                         "Partial runs are not supported by this server: run the step as a whole");
-    return FALSE;
-  }
   gint64 timeout_us = 0;
   if (read->options != NULL && !read_timeout (g_bytes_get_data (read->options, NULL),
                                               g_bytes_get_size (read->options), &timeout_us, error))
     return FALSE;
 
+  const char *partial = read->partial_run_handle;
   g_autofree MusterFeed *feeds = g_new (MusterFeed, read->n_feeds);
   for (gsize i = 0; i < read->n_feeds; i++)
     feeds[i] = (MusterFeed){read->feed_names[i], read->feeds[i]};
@@ -92,23 +88,32 @@ run_request (MusterServed *served, MusterRpcCall *call, const MusterStepRequest 
       .n_targets = read->n_targets,
       .options = read->options,
       .deadline_us = step_deadline (call, timeout_us != 0 ? timeout_us : served->timeout_us),
+      .partial_run = partial != NULL && *partial != '\0' ? partial : NULL,
   };
   return muster_session_run (served->session, &step, tensors, metadata,
                              muster_rpc_call_cancellable (call), error);
 }
 
-/* An error of a step: in the body, where the caller wants it there (a status would be cut). */
+/* Ends a step's call with an error: in the body, where the caller wants it there (a status would be
+ * cut). */
+static void
+reply_error (MusterRpcCall *call, gboolean in_body, const GError *error)
+{
+  if (!in_body) {
+    muster_rpc_call_finish (call, error);
+    return;
+  }
+  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
+  muster_step_response_encode_run (&rope, NULL, NULL, 0, NULL, error);
+  muster_rpc_call_reply (call, &rope);
+}
+
+/* An error of a step that ran. */
 static void
 reply_step_error (MusterServed *served, MusterRpcCall *call, gboolean in_body, const GError *error)
 {
   g_autoptr (GError) told = step_error (served, error);
-  if (!in_body) {
-    muster_rpc_call_finish (call, told);
-    return;
-  }
-  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
-  muster_step_response_encode_run (&rope, NULL, NULL, 0, NULL, told);
-  muster_rpc_call_reply (call, &rope);
+  reply_error (call, in_body, told);
 }
 
 /* A step that runs: a use of its session, and one of the server's steps. */
@@ -139,23 +144,39 @@ running_step_clear (RunningStep *self)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (RunningStep, running_step_clear)
 
+/* FALSE with what is wrong with a step's request before it may run. */
+static gboolean
+admit (MusterServer *server, const MusterStepRequest *read, const char *method,
+       MusterServed **served, GError **error)
+{
+  if (!muster_request_ids_enter (server->request_ids, read->request_id, method, error) ||
+      !muster_limits_take (server->limits, MUSTER_LIMIT_STEPS, error))
+    return FALSE;
+  *served = muster_sessions_use (server->sessions, read->session_handle, error);
+  if (*served == NULL)
+    muster_limits_release (server->limits, MUSTER_LIMIT_STEPS);
+  return *served != NULL;
+}
+
 /* Begins what a step's request asks for. use.served is NULL where the call has been ended with why
- * not: it couldn't be read (then error says so), the session is gone, or too many steps run. */
+ * not: it couldn't be read (then error says so), it came before, the session is gone, or too many
+ * steps run. */
 static RunningStep
 begin_step (MusterServer *server, MusterRpcCall *call, const MusterStepRequest *read,
-            const GError *error)
+            const char *method, const GError *error)
 {
   g_autoptr (GError) refused = NULL;
   RunningStep none = {0};
-  if (read == NULL || !muster_limits_take (server->limits, MUSTER_LIMIT_STEPS, &refused)) {
-    muster_rpc_call_finish (call, read == NULL ? error : refused);
+  MusterServed *served = NULL;
+  if (read == NULL) {
+    muster_rpc_call_finish (call, error);
     return none;
   }
-  MusterUse use = muster_server_use (server, call, read->session_handle);
-  if (use.served == NULL) {
-    muster_limits_release (server->limits, MUSTER_LIMIT_STEPS);
+  if (!admit (server, read, method, &served, &refused)) {
+    reply_error (call, read->store_errors_in_response_body, refused);
     return none;
   }
+  const MusterUse use = {server, served, TRUE};
   return (RunningStep){use, muster_clock_now_us (server->clock)};
 }
 
@@ -164,7 +185,7 @@ run_step (MusterRpcCall *call, GBytes *request, gpointer data)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterStepRequest) read = muster_step_request_decode_run (request, &error);
-  g_auto (RunningStep) running = begin_step (data, call, read, error);
+  g_auto (RunningStep) running = begin_step (data, call, read, "RunStep", error);
   MusterServed *served = running.use.served;
   if (served == NULL)
     return;
@@ -184,17 +205,85 @@ run_step (MusterRpcCall *call, GBytes *request, gpointer data)
   free_tensors (tensors, read->n_fetches);
 }
 
-static void
-refuse_partial_run (MusterRpcCall *call, GBytes *request G_GNUC_UNUSED, gpointer data G_GNUC_UNUSED)
+/* A use of a session for a request that mustn't come twice; ended calls as muster_server_use (). */
+static MusterUse
+use_once (MusterServer *server, MusterRpcCall *call, const char *handle, gint64 request_id,
+          const char *method)
 {
-  g_autoptr (GError) error =
-      g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,
-                           "Partial runs are not supported by this server: run the step as a "
-                           "whole, or use TensorFlow's own server");
+  g_autoptr (GError) error = NULL;
+  if (muster_request_ids_enter (server->request_ids, request_id, method, &error))
+    return muster_server_use (server, call, handle);
   muster_rpc_call_finish (call, error);
+  return (MusterUse){0};
+}
+
+/* What a request names as a step; feeds is for its n_feeds, and the names are borrowed. */
+static MusterStep
+named_step (MusterFeed *feeds, char **feed_names, gsize n_feeds, char **fetches, gsize n_fetches,
+            char **targets, gsize n_targets)
+{
+  for (gsize i = 0; i < n_feeds; i++)
+    feeds[i] = (MusterFeed){feed_names[i], NULL};
+  return (MusterStep){.feeds = feeds,
+                      .n_feeds = n_feeds,
+                      .fetches = (const char *const *)fetches,
+                      .n_fetches = n_fetches,
+                      .targets = (const char *const *)targets,
+                      .n_targets = n_targets};
+}
+
+static void
+set_up_partial_run (MusterRpcCall *call, GBytes *request, gpointer data)
+{
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  const Tensorflow__PartialRunSetupRequest *read = muster_server_unpack (
+      call, request, &tensorflow__partial_run_setup_request__descriptor, arena);
+  if (read == NULL)
+    return;
+  g_auto (MusterUse) use =
+      use_once (data, call, read->session_handle, read->request_id, "PartialRunSetup");
+  if (use.served == NULL)
+    return;
+  g_autoptr (GError) error = NULL;
+  g_autofree MusterFeed *feeds = g_new (MusterFeed, read->n_feed);
+  const MusterStep step = named_step (feeds, read->feed, read->n_feed, read->fetch, read->n_fetch,
+                                      read->target, read->n_target);
+  g_autofree char *handle = muster_session_set_up_partial_run (
+      use.served->session, &step, muster_rpc_call_deadline_us (call),
+      muster_rpc_call_cancellable (call), &error);
+  muster_use_end (&use);
+  if (handle == NULL) {
+    muster_rpc_call_finish (call, error);
+    return;
+  }
+  Tensorflow__PartialRunSetupResponse response = TENSORFLOW__PARTIAL_RUN_SETUP_RESPONSE__INIT;
+  response.partial_run_handle = handle;
+  muster_server_reply (call, &response.base);
 }
 
 /* --- callables --- */
+
+/* What muster's masters don't do with a callable's tensors. */
+static gboolean
+check_callable (const Tensorflow__CallableOptions *options, GError **error)
+{
+  if (options->n_feed_devices + options->n_fetch_devices > 0) {
+    g_set_error_literal (
+        error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,
+        "CallableOptions::feed_devices and CallableOptions::fetch_devices to configure "
+        "feeding/fetching tensors to/from device memory is not yet supported when using a remote "
+        "session.");
+    return FALSE;
+  }
+  if (options->n_tensor_connection == 0)
+    return TRUE;
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,
+               "A callable's tensor_connection ('%s' to '%s') is not supported: connect the two in "
+               "the graph, or use TensorFlow's runtime (--master=tensorflow)",
+               options->tensor_connection[0]->from_tensor,
+               options->tensor_connection[0]->to_tensor);
+  return FALSE;
+}
 
 /* Returns the handle, or 0. */
 static gint64
@@ -202,20 +291,18 @@ enter_callable (MusterServed *served, MusterRpcCall *call,
                 const Tensorflow__CallableOptions *options, GError **error)
 {
   MusterServedCallable callable = {options->n_feed, options->n_fetch, 0};
-  if (!read_timeout (options->run_options.data, options->run_options.len, &callable.timeout_us,
+  if (!check_callable (options, error) ||
+      !read_timeout (options->run_options.data, options->run_options.len, &callable.timeout_us,
                      error))
     return 0;
   g_autofree MusterFeed *feeds = g_new (MusterFeed, options->n_feed);
-  for (gsize i = 0; i < options->n_feed; i++)
-    feeds[i] = (MusterFeed){options->feed[i], NULL};
-  MusterStep step = {
-      .feeds = feeds,
-      .n_feeds = options->n_feed,
-      .fetches = (const char *const *)options->fetch,
-      .n_fetches = options->n_fetch,
-      .targets = (const char *const *)options->target,
-      .n_targets = options->n_target,
-  };
+  MusterStep step = named_step (feeds, options->feed, options->n_feed, options->fetch,
+                                options->n_fetch, options->target, options->n_target);
+  g_autoptr (GBytes) run_options =
+      options->run_options.len > 0
+          ? g_bytes_new (options->run_options.data, options->run_options.len)
+          : NULL;
+  step.options = run_options;
   gint64 handle =
       muster_session_make_callable (served->session, &step, muster_rpc_call_deadline_us (call),
                                     muster_rpc_call_cancellable (call), error);
@@ -232,7 +319,8 @@ make_callable (MusterRpcCall *call, GBytes *request, gpointer data)
       muster_server_unpack (call, request, &tensorflow__make_callable_request__descriptor, arena);
   if (read == NULL)
     return;
-  g_auto (MusterUse) use = muster_server_use (data, call, read->session_handle);
+  g_auto (MusterUse) use =
+      use_once (data, call, read->session_handle, read->request_id, "MakeCallable");
   if (use.served == NULL)
     return;
   g_autoptr (GError) error = NULL;
@@ -292,7 +380,7 @@ run_callable (MusterRpcCall *call, GBytes *request, gpointer data)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterStepRequest) read = muster_step_request_decode_callable (request, &error);
-  g_auto (RunningStep) running = begin_step (data, call, read, error);
+  g_auto (RunningStep) running = begin_step (data, call, read, "RunCallable", error);
   if (running.use.served == NULL)
     return;
   MusterServedCallable callable;
@@ -316,8 +404,9 @@ release_callable (MusterRpcCall *call, GBytes *request, gpointer data)
   if (use.served == NULL)
     return;
   g_autoptr (GError) error = NULL;
+  /* One that isn't there is released, as on TensorFlow's server. */
   gboolean done =
-      muster_served_remove_callable (use.served, read->handle, &error) &&
+      !muster_served_remove_callable (use.served, read->handle) ||
       muster_session_release_callable (use.served->session, read->handle,
                                        muster_rpc_call_deadline_us (call), NULL, &error);
   muster_use_end (&use);
@@ -336,7 +425,7 @@ muster_step_service_enter (MusterServer *server)
     const char *path;
     MusterRpcHandler handler;
   } methods[] = {
-      {"/tensorflow.MasterService/PartialRunSetup", refuse_partial_run},
+      {"/tensorflow.MasterService/PartialRunSetup", set_up_partial_run},
       {"/tensorflow.MasterService/RunStep", run_step},
       {"/tensorflow.MasterService/MakeCallable", make_callable},
       {"/tensorflow.MasterService/RunCallable", run_callable},

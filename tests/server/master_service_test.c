@@ -40,12 +40,13 @@ extend_request (const char *handle, MusterGraph *graph, gint64 version)
 static GBytes *
 run_request (const char *handle, const char *fetch, gboolean errors_in_body)
 {
+  static gint64 last_id;
   MusterStepRequest request = {
       .session_handle = handle,
       .fetches = &fetch,
       .n_fetches = 1,
       .store_errors_in_response_body = errors_in_body,
-      .request_id = 1,
+      .request_id = ++last_id,
   };
   g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
   muster_step_request_encode_run (&request, &rope);
@@ -149,13 +150,21 @@ MUSTER_TEST (MasterService, says_that_an_unknown_session_may_be_from_before_a_re
   g_autoptr (GError) error = NULL;
   g_auto (Served) f = served_start ();
 
-  g_autoptr (GBytes) request = run_request ("0123456789abcdef", "sum:0", TRUE);
-  g_autoptr (GBytes) response = served_call (&f, "RunStep", request, &error);
+  for (int in_body = FALSE; in_body <= TRUE; in_body++) {
+    const char *fetch = "sum:0";
+    MusterTensor *tensor = NULL;
+    g_autoptr (GBytes) request = run_request ("0123456789abcdef", fetch, in_body);
+    g_autoptr (GBytes) response = served_call (&f, "RunStep", request, &error);
 
-  MUSTER_EXPECT_NULL (response);
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED);
-  EXPECT_SAYS (error, "Session 0123456789abcdef is not found. Possibly, this master has "
-                      "restarted.");
+    MUSTER_EXPECT_EQ (response != NULL, in_body);
+    if (response != NULL)
+      MUSTER_EXPECT_FALSE (
+          muster_step_response_decode_run (response, &fetch, 1, &tensor, NULL, &error));
+    MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED);
+    EXPECT_SAYS (error, "Session 0123456789abcdef is not found. Possibly, this master has "
+                        "restarted.");
+    g_clear_error (&error);
+  }
 }
 
 MUSTER_TEST (MasterService, forgets_a_session_that_was_closed)
@@ -308,17 +317,67 @@ MUSTER_TEST (MasterService, runs_a_callable_until_it_is_released)
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
 }
 
-MUSTER_TEST (MasterService, says_that_partial_runs_are_not_supported)
+/* Sets "x:0", "sum:0" and "v:0" up in parts. */
+static char *
+set_up (MusterSession *session)
+{
+  g_autoptr (GError) error = NULL;
+  const MusterFeed feed = {"x:0", NULL};
+  const char *fetches[] = {"sum:0", "v:0"};
+  const MusterStep step = {.feeds = &feed, .n_feeds = 1, .fetches = fetches, .n_fetches = 2};
+  char *handle = muster_session_set_up_partial_run (session, &step, patience (), NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  return handle;
+}
+
+/* A part that fetches one tensor; x is fed unless NULL. */
+static float
+run_part (MusterSession *session, const char *handle, MusterTensor *x, const char *fetch,
+          GError **error)
+{
+  const MusterFeed feed = {"x:0", x};
+  g_autoptr (MusterTensor) got = NULL;
+  const MusterStep part = {.feeds = &feed,
+                           .n_feeds = x != NULL,
+                           .fetches = &fetch,
+                           .n_fetches = 1,
+                           .deadline_us = patience (),
+                           .partial_run = handle};
+  return muster_session_run (session, &part, &got, NULL, NULL, error) ? as_float (got) : -1;
+}
+
+MUSTER_TEST (MasterService, runs_a_step_in_parts)
 {
   g_autoptr (GError) error = NULL;
   g_auto (Served) f = served_start ();
+  g_autoptr (MusterSession) session = served_session (&f, NULL);
+  MUSTER_ASSERT_NOT_NULL (session);
+  MUSTER_ASSERT_TRUE (served_run (session, "init", &error));
+  g_autoptr (MusterTensor) x = muster_tensor_new_float (3);
 
-  g_autoptr (GBytes) nothing = g_bytes_new_static ("", 0);
-  g_autoptr (GBytes) response = served_call (&f, "PartialRunSetup", nothing, &error);
+  g_autofree char *handle = set_up (session);
+  MUSTER_ASSERT_NOT_NULL (handle);
+  MUSTER_EXPECT_EQ (run_part (session, handle, NULL, "v:0", &error), 1.0f);
+  MUSTER_EXPECT_EQ (run_part (session, handle, x, "sum:0", &error), 5.0f);
+  MUSTER_ASSERT_NO_ERROR (error);
 
-  MUSTER_EXPECT_NULL (response);
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED);
-  EXPECT_SAYS (error, "Partial runs are not supported");
+  MUSTER_EXPECT_EQ (run_part (session, handle, x, "sum:0", &error), -1.0f);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  EXPECT_SAYS (error, "Must run PartialRunSetup before performing partial runs");
+}
+
+MUSTER_TEST (MasterService, says_which_feed_a_part_lacks)
+{
+  g_autoptr (GError) error = NULL;
+  g_auto (Served) f = served_start ();
+  g_autoptr (MusterSession) session = served_session (&f, NULL);
+  MUSTER_ASSERT_NOT_NULL (session);
+
+  g_autofree char *handle = set_up (session);
+  MUSTER_ASSERT_NOT_NULL (handle);
+  MUSTER_EXPECT_EQ (run_part (session, handle, NULL, "sum:0", &error), -1.0f);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  EXPECT_SAYS (error, "Fetch x:0 can't be computed from the feeds that have been fed so far.");
 }
 
 static void

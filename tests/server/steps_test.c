@@ -2,6 +2,7 @@
 #include "tests/server/served.h"
 #include "tests/server/stuck_master.h"
 
+#include "base/protowire.h"
 #include "base/unpack.h"
 #include "graph/graph_builder.h"
 #include "wire/proto/master.pb-c.h"
@@ -44,6 +45,28 @@ many_additions (gpointer data)
                    i);
   }
   return NULL;
+}
+
+MUSTER_TEST (Steps, that_come_twice_are_run_once)
+{
+  g_autoptr (GError) error = NULL;
+  g_auto (Served) f = served_start ();
+  g_autoptr (MusterSession) session = served_session (&f, NULL);
+  MUSTER_ASSERT_NOT_NULL (session);
+  g_autoptr (GByteArray) bytes = g_byte_array_new ();
+  muster_proto_put_string (bytes, 1, muster_session_handle (session));
+  muster_proto_put_string (bytes, 4, "init");
+  muster_proto_put_uint (bytes, 8, 4711);
+  g_autoptr (GBytes) request = g_bytes_new (bytes->data, bytes->len);
+
+  g_autoptr (GBytes) first = served_call (&f, "RunStep", request, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  g_autoptr (GBytes) second = served_call (&f, "RunStep", request, &error);
+
+  MUSTER_EXPECT_TRUE (first != NULL);
+  MUSTER_EXPECT_NULL (second);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED);
+  EXPECT_SAYS (error, "The same RunStep (Master) request was received twice.");
 }
 
 MUSTER_TEST (Steps, of_many_threads_run_side_by_side)
