@@ -54,6 +54,7 @@ def room(name, protos = [], deps = [], exclude = [], copts = [], internal = []):
             visibility = users_of(name),
         )
         own = [":" + name + "_proto"]
+        native.exports_files(protos)
     native.cc_library(
         name = name,
         srcs = native.glob(["*.c", "*.cc", "kernels/*.c", "kernels/*.h"], exclude = exclude, allow_empty = True),

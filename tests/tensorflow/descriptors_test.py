@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""muster's .proto files declare TensorFlow's messages as the installed TensorFlow has them: each field's number, type and label.
+
+A field may be left out. A message that merely passes may be declared as its bytes, and an enum as int32: on the wire they are the same.
+"""
+import glob
+import importlib
+import os
+import sys
+
+import tensorflow as tf
+from google.protobuf import descriptor_pb2, descriptor_pool
+
+import master_rpc
+import peer
+
+Field = descriptor_pb2.FieldDescriptorProto
+# Packages of ours that hold TensorFlow's messages, and what TensorFlow calls them.
+PACKAGES = {"tensorflow": "tensorflow", "tensorflow_text": "tensorflow"}
+# A file that can't import another's messages has names of its own for them.
+NAMES = {"BundleShape": "TensorShapeProto", "BundleVersion": "VersionDef", "MetaInfoDef": "MetaGraphDef.MetaInfoDef"}
+SAME_ON_THE_WIRE = {(Field.TYPE_BYTES, Field.TYPE_MESSAGE), (Field.TYPE_INT32, Field.TYPE_ENUM)}
+
+
+def import_all():
+    """All of TensorFlow's messages into the default pool."""
+    root = os.path.dirname(tf.__file__)
+    for folder in ("core/framework", "core/protobuf", "core/util", "core/example"):
+        for path in sorted(glob.glob(os.path.join(root, folder, "*_pb2.py"))):
+            name = os.path.relpath(path, os.path.dirname(root))[:-3].replace(os.sep, ".")
+            importlib.import_module(name)
+
+
+def their_name(name):
+    first, *rest = name.split(".")
+    return ".".join([NAMES.get(first, first)] + rest)
+
+
+def messages(file):
+    """The messages of a file with their names within the package, those in messages as well, but for a map's entries."""
+    def walk(prefix, declared):
+        for message in declared:
+            if not message.options.map_entry:
+                yield prefix + message.name, message
+                yield from walk(prefix + message.name + ".", message.nested_type)
+
+    yield from walk("", file.message_type)
+
+
+class Descriptors(peer.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        import_all()
+        assert master_rpc.MESSAGES  # which brings MasterService's
+        read = descriptor_pb2.FileDescriptorSet()
+        with open("tests/tensorflow/declared.bin", "rb") as file:
+            read.ParseFromString(file.read())
+        cls.files = [file for file in read.file if file.package in PACKAGES]
+
+    def check_field(self, where, field, theirs):
+        self.assertEqual(field.number, theirs.number, where)
+        mine, other = field.type, theirs.type
+        self.assertTrue(mine == other or (mine, other) in SAME_ON_THE_WIRE,
+                        "%s is %s, but %s in TensorFlow" % (where, Field.Type.Name(mine), Field.Type.Name(other)))
+        self.assertEqual(field.label == Field.LABEL_REPEATED, theirs.is_repeated, where)
+        if field.label == Field.LABEL_REPEATED and mine not in (Field.TYPE_MESSAGE, Field.TYPE_BYTES, Field.TYPE_STRING):
+            self.assertTrue(theirs.is_packed, where)
+        if mine == Field.TYPE_MESSAGE and not theirs.message_type.GetOptions().map_entry:
+            self.assertEqual(their_name(field.type_name.split(".", 2)[2]), theirs.message_type.full_name.split(".", 1)[1], where)
+
+    def check_map(self, where, entry, theirs):
+        self.assertTrue(theirs.message_type.GetOptions().map_entry, where)
+        for field in entry.field:
+            self.check_field("%s.%s" % (where, field.name), field, theirs.message_type.fields_by_name[field.name])
+
+    def test_every_field_is_tensorflows(self):
+        pool, n_fields = descriptor_pool.Default(), 0
+        for file in self.files:
+            for name, message in messages(file):
+                theirs = pool.FindMessageTypeByName("%s.%s" % (PACKAGES[file.package], their_name(name)))
+                entries = {entry.name: entry for entry in message.nested_type if entry.options.map_entry}
+                for field in message.field:
+                    where = "%s: %s.%s" % (file.name, name, field.name)
+                    self.assertIn(field.name, theirs.fields_by_name, where)
+                    self.check_field(where, field, theirs.fields_by_name[field.name])
+                    entry = entries.get(field.type_name.rsplit(".", 1)[-1])
+                    if entry is not None:
+                        self.check_map(where, entry, theirs.fields_by_name[field.name])
+                    n_fields += 1
+        self.assertGreater(n_fields, 200)
+        print("%d fields in %d files" % (n_fields, len(self.files)), file=sys.stderr)
+
+    def test_every_value_of_an_enum_is_tensorflows(self):
+        pool = descriptor_pool.Default()
+        for file in self.files:
+            for enum in file.enum_type:
+                theirs = pool.FindEnumTypeByName("%s.%s" % (PACKAGES[file.package], enum.name))
+                for value in enum.value:
+                    self.assertEqual(value.number, theirs.values_by_name[value.name].number, value.name)
+
+    def test_the_methods_are_tensorflows(self):
+        declared = {message.name for file in self.files if file.name.endswith("master.proto") for message in file.message_type}
+        for name in master_rpc.MESSAGES:
+            if name not in ("RunStepRequest", "RunStepResponse", "RunCallableRequest", "RunCallableResponse"):
+                self.assertIn(name, declared)
+
+
+if __name__ == "__main__":
+    peer.main()
