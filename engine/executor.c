@@ -399,9 +399,11 @@ run_node (MusterRun *self, guint32 position)
 static __attribute__ ((noinline)) gboolean
 run_traced (MusterRun *self, guint32 position)
 {
-  const gint64 started_us = muster_clock_now_us (muster_system_clock ());
+  MusterKernel *k = self->kernel;
+  k->started_us = muster_clock_now_us (muster_system_clock ());
   const gboolean ok = run_node (self, position);
-  muster_trace_add (self->context.trace, self, position, started_us);
+  if (self->kernel == k) /* else it waits: told once it has ended */
+    muster_trace_add (self->context.trace, self, position, k->started_us);
   return ok;
 }
 
@@ -435,12 +437,9 @@ set_stop_error (MusterRun *self, MusterStop why)
   }
 }
 
-/* Looked at between nodes: TRUE if the run has failed or is to stop. */
-gboolean
-muster_run_is_stopped (MusterRun *self)
+MusterStop
+muster_run_why_stop (MusterRun *self)
 {
-  if (self->error != NULL)
-    return TRUE;
   gint why = g_atomic_int_get (&self->stop);
   if (why == MUSTER_STOP_NONE && self->context.cancellable != NULL &&
       g_cancellable_is_cancelled (self->context.cancellable))
@@ -448,9 +447,18 @@ muster_run_is_stopped (MusterRun *self)
   if (why == MUSTER_STOP_NONE && self->context.deadline_us != MUSTER_WAIT_FOREVER &&
       muster_clock_now_us (muster_system_clock ()) >= self->context.deadline_us)
     why = MUSTER_STOP_DEADLINE;
+  return (MusterStop)why;
+}
+
+gboolean
+muster_run_is_stopped (MusterRun *self)
+{
+  if (self->error != NULL)
+    return TRUE;
+  const MusterStop why = muster_run_why_stop (self);
   if (G_LIKELY (why == MUSTER_STOP_NONE))
     return FALSE;
-  set_stop_error (self, (MusterStop)why);
+  set_stop_error (self, why);
   return TRUE;
 }
 

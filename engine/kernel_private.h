@@ -39,6 +39,7 @@ struct _MusterKernel {
   guint32 n_held;
   MusterPhilox random; /* what this kernel draws from, once has_random */
   gboolean has_random;
+  gint64 started_us;  /* in a traced step */
   gboolean is_parked; /* guarded by the run's lock from here, once parked */
   gboolean is_resumed;
   gboolean cancel_called;
@@ -91,7 +92,9 @@ muster_kernel_output_slot (const MusterKernel *k, int i)
 MusterKernel *muster_kernel_new (MusterRun *run, guint32 max_inputs);
 gboolean muster_kernel_finish (MusterKernel *k, gboolean ok, GError *error);
 gboolean muster_run_node (MusterRun *self, guint32 position);
+/* Looked at between nodes: TRUE if the run has failed or is to stop, which is then its error. */
 gboolean muster_run_is_stopped (MusterRun *self);
+MusterStop muster_run_why_stop (MusterRun *self);
 
 /* parked.c's, for executor.c: takes a kernel that has parked out of the walk; goes on from there
  * until the run is over; frees what that needed. */

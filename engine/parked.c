@@ -138,11 +138,13 @@ end_resumed (MusterRun *self, MusterKernel *k)
   if (k->finish != NULL)
     ok = k->finish (k, k->cancel_data, ok, ok ? &error : NULL) && ok;
   (void)muster_kernel_finish (k, ok, error);
+  if (self->context.trace != NULL)
+    muster_trace_add (self->context.trace, self, k->position, k->started_us);
 }
 
-/* Runs what can run, ends one kernel that was resumed or cancels one that must stop, or waits. What
- * has come counts, though the run be stopped since: a step whose last element has left its queue
- * has not failed. FALSE once nothing is left. */
+/* Runs what can run, ends one kernel that was resumed or cancels one that must stop, or waits. A
+ * stop fails the run only where a kernel gives up or a node is left to run: what has come before a
+ * kernel could be cancelled counts, since who gave it thinks so. FALSE once nothing is left. */
 static gboolean
 walk_on (MusterRun *self)
 {
@@ -155,7 +157,7 @@ walk_on (MusterRun *self)
   }
   if (self->n_waiting == 0)
     return FALSE;
-  const gboolean stopped = muster_run_is_stopped (self);
+  const gboolean stopped = self->error != NULL || muster_run_why_stop (self) != MUSTER_STOP_NONE;
   k = stopped ? next_to_cancel (self) : NULL;
   if (k == NULL)
     wait_for_news (self, stopped);

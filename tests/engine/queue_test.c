@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/queue.h"
 
+#include "base/protowire.h"
 #include "tests/engine/fixture.h"
 
 /* A queue of floats "q" with an op of each kind around it, in one generation of ops. "x" is fed to
@@ -395,6 +396,72 @@ MUSTER_TEST (Queue, is_gone_with_a_reset_and_whoever_waits_hears_it)
   MUSTER_EXPECT_ERROR (take.error, MUSTER_ERROR, MUSTER_ERROR_ABORTED);
   g_autoptr (MusterSession) next = open_queue (master, &wanted);
   MUSTER_EXPECT_EQ (size_of (next), 0);
+}
+
+static guint64
+number_in (MusterProtoReader reader, guint32 wanted)
+{
+  MusterProtoField field;
+  while (muster_proto_read_field (&reader, &field))
+    if (field.number == wanted && field.type == MUSTER_WIRE_VARINT)
+      return field.value;
+  return 0;
+}
+
+/* When the node that takes has ended, by the step's trace: the last one in it. */
+static gint64
+taken_us (GBytes *metadata)
+{
+  enum { STEP_STATS = 1, DEVICE = 1, NODE = 2, NAME = 1, START_US = 2, ALL_END_US = 5 };
+  static const guint32 path[] = {STEP_STATS, DEVICE, NODE};
+  MusterProtoReader reader =
+      muster_proto_reader (g_bytes_get_data (metadata, NULL), g_bytes_get_size (metadata));
+  MusterProtoField field;
+  for (gsize level = 0; level < G_N_ELEMENTS (path); level++) {
+    MusterProtoReader inner = {0};
+    while (muster_proto_read_field (&reader, &field))
+      if (field.number == path[level])
+        inner = muster_proto_reader (field.data, field.size);
+    reader = inner;
+  }
+  return (gint64)(number_in (reader, START_US) + number_in (reader, ALL_END_US));
+}
+
+static gpointer
+take_traced (gpointer session)
+{
+  static const guint8 full_trace[] = {1 << 3, 3};
+  g_autoptr (GBytes) options = g_bytes_new_static (full_trace, sizeof full_trace);
+  g_autoptr (MusterTensor) two = muster_tensor_new_int32 (2);
+  MusterTensor *got = NULL;
+  GBytes *metadata = NULL;
+  g_autoptr (GError) error = NULL;
+  const MusterFeed feeds[] = {{"n", two}};
+  const MusterStep step = {.feeds = feeds,
+                           .n_feeds = 1,
+                           .fetches = (const char *[]){"take_many"},
+                           .n_fetches = 1,
+                           .options = options,
+                           .deadline_us = TEST_DEADLINE_US};
+  (void)muster_session_run (session, &step, &got, &metadata, NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  muster_tensor_unref (got);
+  return metadata;
+}
+
+MUSTER_TEST (Queue, traces_a_wait_with_what_waited)
+{
+  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  const Wanted wanted = {.op = "FIFOQueue", .capacity = 4};
+  g_autoptr (MusterSession) session = open_queue (master, &wanted);
+  put (session, 1);
+  GThread *thread = g_thread_new ("traced", take_traced, session);
+  wait_for_size (session, 0);
+  const gint64 before_us = muster_clock_wall_us (muster_system_clock ());
+  put (session, 2);
+  g_autoptr (GBytes) metadata = g_thread_join (thread);
+  MUSTER_ASSERT_NOT_NULL (metadata);
+  MUSTER_EXPECT_GE (taken_us (metadata), before_us);
 }
 
 /* From TensorFlow 2.21: 1 to 8 in a RandomShuffleQueue with seed 1, seed2 2. */

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """muster's monitored session beside TensorFlow: event files in TensorBoard's own reader and in TensorFlow's,
-timelines of a master that traces, and queue runners on a master that has queues."""
+timelines of a master that traces, and queue runners on each master."""
 import contextlib
 import glob
 import json
@@ -139,19 +139,14 @@ class InTensorBoard(peer.TestCase):
             self.assertEqual([e.step for e in self.look(cut).Scalars("loss_summary")], [1, 3, 5, 7, 9])
 
 
-class QueueRunners(peer.TestCase):
-    """On TensorFlow's server, which has queues."""
-
-    @classmethod
-    def setUpClass(cls):
-        stack = contextlib.ExitStack()
-        cls.addClassCleanup(stack.close)
-        cls.target = stack.enter_context(peer.tensorflow_server())
+class QueueRunners:
+    """On a master; the subclasses say on which."""
 
     def model(self, epochs=2, wrong_at=None, **how):
         """A meta graph that is fed by two queues, one behind the other: five numbers an epoch."""
         folder = self.folder()
-        v1.Session.reset(self.target)
+        if self.target != "local":
+            v1.Session.reset(self.target)
         with tf.Graph().as_default():
             number = v1.train.range_input_producer(5, num_epochs=epochs, shuffle=False).dequeue()
             if wrong_at is not None:
@@ -184,9 +179,25 @@ class QueueRunners(peer.TestCase):
             tf.errors.InvalidArgumentError, tf.errors.OutOfRangeError))
         self.assertEqual(train(meta, self.target, 0).splitlines()[0], "step 7")
 
-    def test_a_master_without_queues_says_what_it_lacks(self):
-        said = train(self.model(), "local", 0, code=1)
-        self.assertRegex(said, "Queue")
+
+class QueueRunnersOnTensorFlow(QueueRunners, peer.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        stack = contextlib.ExitStack()
+        cls.addClassCleanup(stack.close)
+        cls.target = stack.enter_context(peer.tensorflow_server())
+
+
+class QueueRunnersOnMuster(QueueRunners, peer.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        stack = contextlib.ExitStack()
+        cls.addClassCleanup(stack.close)
+        cls.target = stack.enter_context(peer.muster_server())
+
+
+class QueueRunnersInProcess(QueueRunners, peer.TestCase):
+    target = "local"
 
 
 if __name__ == "__main__":
