@@ -209,6 +209,37 @@ MUSTER_TEST (Runtime, ends_with_its_last_owner)
   MUSTER_EXPECT_FALSE (is_alive (pid));
 }
 
+MUSTER_TEST (Runtime, ends_with_its_last_owner_though_it_is_stopped)
+{
+  g_autoptr (GError) error = NULL;
+  MusterRuntime *runtime = start (NULL, &(MusterRuntimeOptions){0}, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  int pid = muster_runtime_pid (runtime, NULL);
+  kill (pid, SIGSTOP);
+  muster_runtime_unref (runtime);
+  MUSTER_EXPECT_FALSE (is_alive (pid));
+}
+
+/* Its parent lives on, so that the kernel has nothing to do with it. */
+MUSTER_TEST (Runtime, helper_ends_when_nobody_holds_its_socket)
+{
+  g_autoptr (GError) error = NULL;
+  int ends[2];
+  MUSTER_ASSERT_EQ (socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+  g_autoptr (GSubprocessLauncher) launcher = g_subprocess_launcher_new (G_SUBPROCESS_FLAGS_NONE);
+  g_subprocess_launcher_take_fd (launcher, ends[1], 3);
+  g_subprocess_launcher_setenv (launcher, "MUSTER_FAKE_TENSORFLOW", "hang", TRUE);
+  g_autoptr (GSubprocess) helper =
+      g_subprocess_launcher_spawn (launcher, &error, HELPER, FAKE, "2222", NULL);
+  MUSTER_ASSERT_NO_ERROR (error);
+  g_object_run_dispose (G_OBJECT (launcher)); /* our copy of the helper's end */
+  close (ends[0]);
+  g_subprocess_wait (helper, NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_TRUE (g_subprocess_get_if_exited (helper));
+  MUSTER_EXPECT_EQ (g_subprocess_get_exit_status (helper), 0);
+}
+
 MUSTER_TEST (Runtime, that_is_killed_is_started_again_at_the_same_port)
 {
   g_autoptr (GError) error = NULL;
