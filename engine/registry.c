@@ -5,20 +5,25 @@
 extern const MusterOp muster_accumulator_ops[];
 extern const MusterOp muster_array_ops[];
 extern const MusterOp muster_binary_ops[];
+extern const MusterOp muster_bits_ops[];
 extern const MusterOp muster_control_ops[];
+extern const MusterOp muster_diagonal_ops[];
 extern const MusterOp muster_gather_ops[];
 extern const MusterOp muster_layout_ops[];
 extern const MusterOp muster_matmul_ops[];
 extern const MusterOp muster_nd_ops[];
 extern const MusterOp muster_nn_ops[];
+extern const MusterOp muster_order_ops[];
 extern const MusterOp muster_print_ops[];
 extern const MusterOp muster_queue_ops[];
 extern const MusterOp muster_random_ops[];
+extern const MusterOp muster_rearrange_ops[];
 extern const MusterOp muster_reduce_ops[];
 extern const MusterOp muster_save_restore_ops[];
 extern const MusterOp muster_scan_ops[];
 extern const MusterOp muster_segment_ops[];
 extern const MusterOp muster_shuffle_ops[];
+extern const MusterOp muster_sparse_ops[];
 extern const MusterOp muster_state_ops[];
 extern const MusterOp muster_strided_slice_ops[];
 extern const MusterOp muster_string_ops[];
@@ -39,20 +44,25 @@ static const MusterOp *const tables[] = {
     muster_accumulator_ops,
     muster_array_ops,
     muster_binary_ops,
+    muster_bits_ops,
     muster_control_ops,
+    muster_diagonal_ops,
     muster_gather_ops,
     muster_layout_ops,
     muster_matmul_ops,
     muster_nd_ops,
     muster_nn_ops,
+    muster_order_ops,
     muster_print_ops,
     muster_queue_ops,
     muster_random_ops,
+    muster_rearrange_ops,
     muster_reduce_ops,
     muster_save_restore_ops,
     muster_scan_ops,
     muster_segment_ops,
     muster_shuffle_ops,
+    muster_sparse_ops,
     muster_state_ops,
     muster_strided_slice_ops,
     muster_string_ops,

@@ -12,6 +12,7 @@ extern const MusterLoop2 muster_mul_loops[];
 extern const MusterLoop2 muster_div_loops[];
 extern const MusterLoop2 muster_min_loops[];
 extern const MusterLoop2 muster_max_loops[];
+extern const MusterLoop2 muster_less_loops[], muster_less_equal_loops[]; /* into bool */
 
 /* TRUE if there is a zero among integers: nothing may be divided by that. */
 gboolean muster_has_zero_divisor (MusterTensor *divisor);

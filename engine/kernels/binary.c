@@ -89,6 +89,9 @@ FLOATING (div_no_nan, b == 0 ? 0 : a / b)
 FLOATING (atan_two, atan2 (a, b))
 FLOATING (xlogy, a == 0 ? 0 : a * log (b))
 FLOATING (xdivy, a == 0 ? 0 : a / b)
+FLOATING (xlog1py, a == 0 ? 0 : a * log1p (b))
+FLOATING (mul_no_nan, b == 0 ? 0 : a * b)
+FLOATING (next_after, nextafter (a, b))
 
 #define COMPARISON(name, EXPR)                                                                     \
   MUSTER_LOOP2 (name, f32, float, guint8, EXPR)                                                    \
@@ -118,6 +121,9 @@ FLOATING (relu_grad, b > 0 ? a : 0)
 FLOATING (relu6_grad, b > 0 && b < 6 ? a : 0)
 FLOATING (leaky_relu_grad, b > 0 ? a : a * (type)0.2f)
 FLOATING (elu_grad, b < 0 ? (b + 1) * a : a)
+/* Of the value, once more by the scale. */
+FLOATING (selu_grad, b < 0 ? a * (b + (type)1.7580993408473768599402175208123)
+                           : a * (type)1.0507009873554804934193349852946)
 FLOATING (softplus_grad, a / (exp (-b) + 1))
 FLOATING (softsign_grad, a / ((1 + fabs (b)) * (1 + fabs (b))))
 
@@ -127,6 +133,8 @@ const MusterLoop2 muster_mul_loops[] = MUSTER_WIDE_TABLE (mul);
 const MusterLoop2 muster_div_loops[] = MUSTER_WIDE_TABLE (quotient);
 const MusterLoop2 muster_min_loops[] = MUSTER_WIDE_TABLE (minimum);
 const MusterLoop2 muster_max_loops[] = MUSTER_WIDE_TABLE (maximum);
+const MusterLoop2 muster_less_loops[] = MUSTER_WIDE_TABLE (less);
+const MusterLoop2 muster_less_equal_loops[] = MUSTER_WIDE_TABLE (less_equal);
 
 #define BINARY(name)                                                                               \
   static gboolean compute_##name (MusterKernel *k, GError **error)                                 \
@@ -142,12 +150,13 @@ const MusterLoop2 muster_max_loops[] = MUSTER_WIDE_TABLE (maximum);
 /* clang-format off */
 BINARY (add) BINARY (sub) BINARY (mul) BINARY (minimum) BINARY (maximum)
 BINARY (squared_difference) BINARY (div_no_nan) BINARY (atan_two) BINARY (xlogy) BINARY (xdivy)
+BINARY (xlog1py) BINARY (mul_no_nan) BINARY (next_after)
 BINARY (less) BINARY (less_equal) BINARY (greater) BINARY (greater_equal)
 BINARY (logical_and) BINARY (logical_or)
 BINARY_SAME (tanh_grad) BINARY_SAME (sigmoid_grad) BINARY_SAME (sqrt_grad)
 BINARY_SAME (rsqrt_grad) BINARY_SAME (reciprocal_grad) BINARY_SAME (relu_grad)
 BINARY_SAME (relu6_grad) BINARY_SAME (elu_grad) BINARY_SAME (softplus_grad)
-BINARY_SAME (softsign_grad)
+BINARY_SAME (softsign_grad) BINARY_SAME (selu_grad)
     /* clang-format on */
 
     static gboolean is_integer (MusterDType dtype)
@@ -385,6 +394,9 @@ const MusterOp muster_binary_ops[] = {
     {"Atan2", XY, "T:float", compute_atan_two, F},
     {"Xlogy", XY, "T:float", compute_xlogy, F},
     {"Xdivy", XY, "T:float", compute_xdivy, F},
+    {"Xlog1py", XY, "T:float", compute_xlog1py, F},
+    {"MulNoNan", XY, "T:float", compute_mul_no_nan, F},
+    {"NextAfter", "x1:T, x2:T -> output:T", "T:float|double", compute_next_after, F},
     {"Equal", CMP, "T:any", compute_equal, 0},
     {"NotEqual", CMP, "T:any", compute_not_equal, 0},
     {"Less", CMP, "T:real", compute_less, 0},
@@ -403,6 +415,7 @@ const MusterOp muster_binary_ops[] = {
     {"Relu6Grad", NN_GRAD, "T:float", compute_relu6_grad, F},
     {"LeakyReluGrad", NN_GRAD, "T:float", compute_leaky_relu_grad, 0},
     {"EluGrad", "gradients:T, outputs:T -> backprops:T", "T:float", compute_elu_grad, F},
+    {"SeluGrad", "gradients:T, outputs:T -> backprops:T", "T:float", compute_selu_grad, F},
     {"SoftplusGrad", NN_GRAD, "T:float", compute_softplus_grad, F},
     {"SoftsignGrad", NN_GRAD, "T:float", compute_softsign_grad, F},
     {NULL, NULL, NULL, NULL, 0},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* StridedSlice, Python's x[a:b:c, ..., None, i], and its gradient. */
+/* StridedSlice, Python's x[a:b:c, ..., None, i], its gradient, and assignments to it. */
 #include "engine/kernels/broadcast.h"
+#include "engine/kernels/state.h"
 
 #include <string.h>
 
@@ -217,10 +218,88 @@ compute_strided_slice_grad (MusterKernel *k, GError **error)
   return TRUE;
 }
 
+/* The value, of the view's shape, over what the view shows of dense elements. */
+static gboolean
+put_view (MusterKernel *k, int n_dims, const gint64 *dims, guint8 *to, GError **error)
+{
+  MusterTensor *value = muster_kernel_input (k, 4);
+  gint64 steps[MUSTER_MAX_DIMS], from_steps[MUSTER_MAX_DIMS], start;
+  g_auto (MusterElements) from = muster_elements (value);
+  Spec spec;
+  View view;
+
+  if (!read_spec (k, 1, &spec, error) || !resolve (&spec, n_dims, dims, &view, error))
+    return FALSE;
+  if (view.n_out != muster_tensor_n_dims (value) ||
+      (view.n_out > 0 &&
+       memcmp (view.out, muster_tensor_dims (value), view.n_out * sizeof (gint64)) != 0)) {
+    g_autofree char *wanted = muster_shape_to_string (view.n_out, view.out);
+    g_autofree char *given = muster_shape_text (value);
+    return muster_invalid (error, "the value's shape %s isn't that of the slice, %s", given,
+                           wanted);
+  }
+  if (muster_tensor_n_elements (value) == 0)
+    return TRUE;
+  start = view_steps (&view, dims, steps);
+  muster_dense_steps (view.n, view.sizes, from_steps);
+  muster_copy_block (from.size, view.n, view.sizes, to + start * (gint64)from.size, steps,
+                     from.data, from_steps);
+  return TRUE;
+}
+
+static gboolean
+compute_assign_slice (MusterKernel *k, GError **error)
+{
+  MusterVariable *variable = muster_kernel_variable (k, 0);
+  MusterDType dtype = muster_tensor_dtype (muster_kernel_input (k, 4));
+  gboolean done;
+  void *data;
+
+  if (!muster_check_variable_dtype (variable, dtype, error))
+    return FALSE;
+  if (dtype == MUSTER_STRING)
+    return muster_invalid (error, "Strings of a variable can't be updated in place");
+  data = muster_variable_begin_update (variable);
+  if (data == NULL)
+    return muster_kernel_fail_uninitialized (k, 0, error);
+  done = put_view (k, muster_tensor_n_dims (muster_variable_peek (variable)),
+                   muster_tensor_dims (muster_variable_peek (variable)), data, error);
+  muster_variable_end_update (variable);
+  if (done && muster_kernel_n_outputs (k) > 0)
+    muster_kernel_forward_ref (k, 0, 0);
+  return done;
+}
+
+static gboolean
+compute_update_slice (MusterKernel *k, GError **error)
+{
+  MusterTensor *x = muster_kernel_input (k, 0);
+  g_auto (MusterElements) from = muster_elements (x);
+  g_auto (MusterResult) result = {0};
+
+  if (!muster_result_begin (&result, muster_tensor_dtype (x), muster_tensor_n_dims (x),
+                            muster_tensor_dims (x), error))
+    return FALSE;
+  if (result.n > 0)
+    memcpy (result.data, from.data, (gsize)result.n * result.size);
+  if (!put_view (k, result.n_dims, result.dims, result.data, error))
+    return FALSE;
+  muster_result_end (&result, k, 0);
+  return TRUE;
+}
+
+#define BOUNDS "begin:Index, end:Index, strides:Index, value:T"
+
 const MusterOp muster_strided_slice_ops[] = {
     {"StridedSlice", "input:T, begin:Index, end:Index, strides:Index -> output:T",
      "T:any Index:int32|int64", compute_strided_slice, 0},
     {"StridedSliceGrad", "shape:Index, begin:Index, end:Index, strides:Index, dy:T -> output:T",
      "T:any Index:int32|int64", compute_strided_slice_grad, 0},
+    {"StridedSliceAssign", "ref:&T, " BOUNDS " -> output_ref:&T", "T:any Index:int32|int64",
+     compute_assign_slice, MUSTER_OP_STATEFUL},
+    {"ResourceStridedSliceAssign", "ref:resource, " BOUNDS " ->", "T:any Index:int32|int64",
+     compute_assign_slice, MUSTER_OP_STATEFUL},
+    {"TensorStridedSliceUpdate", "input:T, " BOUNDS " -> output:T", "T:any Index:int32|int64",
+     compute_update_slice, 0},
     {NULL, NULL, NULL, NULL, 0},
 };

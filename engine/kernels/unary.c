@@ -59,6 +59,9 @@ FLOATING (arc_cosine, acos (a))
 FLOATING (arc_tangent, atan (a))
 FLOATING (sinh_, sinh (a))
 FLOATING (cosh_, cosh (a))
+FLOATING (asinh_, asinh (a))
+FLOATING (acosh_, acosh (a))
+FLOATING (atanh_, atanh (a))
 FLOATING (erf_, erf (a))
 FLOATING (erfc_, erfc (a))
 FLOATING (lgamma_, lgamma (a))
@@ -245,6 +248,9 @@ const MusterOp muster_unary_ops[] = {
     {"Atan", XY, "T:float", compute_arc_tangent, F},
     {"Sinh", XY, "T:float", compute_sinh_, F},
     {"Cosh", XY, "T:float", compute_cosh_, F},
+    {"Asinh", XY, "T:float", compute_asinh_, F},
+    {"Acosh", XY, "T:float", compute_acosh_, F},
+    {"Atanh", XY, "T:float", compute_atanh_, F},
     {"Erf", XY, "T:float", compute_erf_, F},
     {"Erfc", XY, "T:float", compute_erfc_, F},
     {"Lgamma", XY, "T:float", compute_lgamma_, F},

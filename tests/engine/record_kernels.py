@@ -16,6 +16,7 @@ import gzip
 import sys
 
 from recording import *
+import record_arrays
 import record_rows
 import record_strings
 
@@ -604,7 +605,7 @@ def trainings():
 
 def main():
     for record in [binary, unary, reductions, products, arrays, layouts, gathers, networks, randoms, shuffles, states,
-                   optimizers, trainings] + record_rows.ALL + record_strings.ALL:
+                   optimizers, trainings] + record_rows.ALL + record_strings.ALL + record_arrays.ALL:
         before = len(cases)
         record()
         print("%s: %d cases, %d bytes" % (record.__name__, len(cases) - before, sum(map(len, cases[before:]))))
