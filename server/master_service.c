@@ -222,6 +222,7 @@ close_session (MusterRpcCall *call, GBytes *request, gpointer data)
   }
   Tensorflow__CloseSessionResponse response = TENSORFLOW__CLOSE_SESSION_RESPONSE__INIT;
   muster_server_reply (call, &response.base);
+  muster_sessions_trim (server->sessions);
 }
 
 /* All sessions end, whichever containers are named, as on TensorFlow's server. */

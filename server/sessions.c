@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/sessions.h"
 
+#include <malloc.h>
+
+/* Of sessions: what they leave with the allocator is worth a look. */
+#define MANY_LEFT 32
+
 struct _MusterSessions {
   MusterClock *clock;   /* (owned) */
   MusterLimits *limits; /* (not owned) */
   GRWLock lock;
   GHashTable *table; /* (owned) (element-type utf8 MusterServed) guarded by lock; the keys are the
                         values' */
+  guint n_left;      /* since the memory was last trimmed; guarded by lock */
 };
 
 static MusterServed *
@@ -186,6 +192,7 @@ static void
 leave_table (MusterSessions *self, MusterServed *served)
 {
   g_atomic_int_set (&served->is_closed, TRUE);
+  self->n_left++;
   muster_limits_release (self->limits, MUSTER_LIMIT_SESSIONS);
 }
 
@@ -198,6 +205,18 @@ muster_sessions_take (MusterSessions *self, const char *handle, GError **error)
     leave_table (self, served);
   g_rw_lock_writer_unlock (&self->lock);
   return unless_unknown (served, handle, error);
+}
+
+void
+muster_sessions_trim (MusterSessions *self)
+{
+  g_rw_lock_writer_lock (&self->lock);
+  gboolean is_time = g_hash_table_size (self->table) == 0 && self->n_left >= MANY_LEFT;
+  if (is_time)
+    self->n_left = 0;
+  g_rw_lock_writer_unlock (&self->lock);
+  if (is_time)
+    (void)malloc_trim (0); /* whether there was any */
 }
 
 GPtrArray *

@@ -82,6 +82,10 @@ GPtrArray *muster_sessions_take_all (MusterSessions *self);
  * MUSTER_WAIT_FOREVER where none is under a lease. */
 gint64 muster_sessions_take_expired (MusterSessions *self, gint64 now_us, GPtrArray *expired);
 
+/* Gives the memory that the allocator has kept back to the system, if nobody is there and many have
+ * come and gone; for who has just ended a session. */
+void muster_sessions_trim (MusterSessions *self);
+
 guint muster_sessions_size (MusterSessions *self);
 
 G_END_DECLS

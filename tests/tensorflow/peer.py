@@ -65,16 +65,23 @@ def _end(process):
 
 
 @contextlib.contextmanager
-def muster_server(*arguments):
-    """`muster serve` on a free port; gives its target."""
+def muster_process(*arguments):
+    """`muster serve` on a free port; gives its target and its process."""
     process = subprocess.Popen([MUSTER, "serve", "--listen=localhost:0", *arguments],
                                stdout=subprocess.PIPE, preexec_fn=_die_with_parent)
     try:
         line = _first_line(process, "muster serve")
         assert line.startswith(("serving grpc://", "serving grpcs://")), line
-        yield line.split()[1]
+        yield line.split()[1], process.pid
     finally:
         _end(process)
+
+
+@contextlib.contextmanager
+def muster_server(*arguments):
+    """Its target alone."""
+    with muster_process(*arguments) as (target, _):
+        yield target
 
 
 @contextlib.contextmanager
