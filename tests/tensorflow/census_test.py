@@ -9,8 +9,10 @@ import sys
 import numpy as np
 import tensorflow as tf
 
+import compatibility
 import peer
 import programs
+from compatibility import GATEWAY, LOCAL, TENSORFLOW
 from programs import stories
 
 v1 = tf.compat.v1
@@ -18,7 +20,7 @@ v1.disable_v2_behavior()
 v1.logging.set_verbosity(v1.logging.ERROR)
 
 OPS_TOOL = os.path.abspath("tests/tensorflow/ops_tool")
-LOCAL, TENSORFLOW, GATEWAY = "local", "tensorflow", "gateway"
+DOCUMENT = "docs/compatibility.md"
 
 
 def engine_ops():
@@ -36,6 +38,11 @@ def flat(results):
         else:
             found[name] = value
     return found
+
+
+# What the census has seen: on which masters a story or a (program, kind) did as on TensorFlow's server, and
+# which programs use an op.
+passed, users = {}, {}
 
 
 class Census(peer.TestCase):
@@ -61,19 +68,22 @@ class Census(peer.TestCase):
             else:
                 np.testing.assert_array_equal(got[name], value, err_msg=what)
 
-    def compare(self, run, masters):
+    def compare(self, run, masters, what):
         """On TensorFlow's server and on these, each with nothing left there from before."""
         v1.Session.reset(self.theirs)
         wanted = run(self.theirs)
         for master in masters:
             v1.Session.reset(self.ours[master])
             self.assert_same(wanted, run(self.ours[master]), master)
+            passed.setdefault(what, set()).add(master)
 
     def check(self, name, kind):
         """A program of the census."""
         program = programs.ALL[name](kind, self.folder())
         missing = program.ops - set(self.engine)
-        self.compare(program.run, [TENSORFLOW, GATEWAY] if missing else list(self.ours))
+        for op in program.ops:
+            users.setdefault(op, set()).add((name, kind))
+        self.compare(program.run, [TENSORFLOW, GATEWAY] if missing else list(self.ours), (name, kind))
         if missing:
             v1.Session.reset(self.ours[LOCAL])
             with self.assertRaises(tf.errors.NotFoundError) as caught:
@@ -83,7 +93,7 @@ class Census(peer.TestCase):
 
     def tell(self, name):
         """A story."""
-        self.compare(lambda target: stories.STORIES[name][0](target, self.folder()), list(self.ours))
+        self.compare(lambda target: stories.STORIES[name][0](target, self.folder()), list(self.ours), name)
 
 
 def add(name, check, *arguments):
@@ -95,6 +105,22 @@ for each in programs.ALL:
         add(each, Census.check, variables)
 for each in stories.STORIES:
     add(each, Census.tell)
+
+
+class Document(peer.TestCase):  # after Census
+    def test_is_what_the_census_has_seen(self):
+        """docs/compatibility.md; `bazel run` of this test writes it."""
+        if len(passed) < len(programs.ALL) * len(programs.KINDS) + len(stories.STORIES):
+            self.skipTest("not all of the census has passed")
+        made = compatibility.render(passed, users, Census.engine)
+        workspace = os.environ.get("BUILD_WORKSPACE_DIRECTORY")
+        if workspace:
+            with open(os.path.join(workspace, DOCUMENT), "w", encoding="utf-8") as file:
+                file.write(made)
+        with open(DOCUMENT, encoding="utf-8") as file:
+            self.assertTrue(workspace or file.read() == made,
+                            DOCUMENT + " is stale: bazel run //tests/tensorflow:census_test writes it anew")
+
 
 if __name__ == "__main__":
     peer.main()

@@ -7,7 +7,7 @@ from programs.program import Program, functional_control_flow, v1
 
 
 class CondV1(Program):
-    """Switch and Merge."""
+    """A condition made of Switch and Merge."""
 
     def build(self):
         self.x = v1.placeholder(tf.float32, [None, 4], name="x")
@@ -22,6 +22,8 @@ class CondV1(Program):
 
 
 class Cond(CondV1):
+    """The same condition as a function."""
+
     def build(self):
         with functional_control_flow():
             super().build()
@@ -49,6 +51,8 @@ class WhileV1(Program):
 
 
 class WhileRnn(WhileV1):
+    """The same net with its loop as a function."""
+
     def build(self):
         with functional_control_flow():
             super().build()

@@ -42,6 +42,8 @@ class SyncReplicas(Linreg):
 
 
 class ShardedSaver(Program):
+    """A partitioned variable and strings, saved in shards."""
+
     sharded = True
 
     def build(self):

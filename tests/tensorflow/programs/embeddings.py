@@ -9,6 +9,8 @@ WORDS, SIZE = 40, 8
 
 
 class EmbeddingPartitionedEma(Program):
+    """Words looked up in a partitioned variable, sparse gradients, a moving average."""
+
     STRATEGY = "mod"
 
     def build(self):
@@ -36,7 +38,7 @@ class EmbeddingPartitionedEma(Program):
 
 
 class EmbeddingAdagrad(EmbeddingPartitionedEma):
-    """The other strategy, and an optimizer that updates only the rows that were looked up."""
+    """The strategy "div", and an optimizer that updates only the rows that were looked up."""
 
     STRATEGY = "div"
 
@@ -45,7 +47,7 @@ class EmbeddingAdagrad(EmbeddingPartitionedEma):
 
 
 class EmbeddingFunctional(EmbeddingPartitionedEma):
-    """As TensorFlow 2 builds it: whether a variable has a value is asked in a function."""
+    """The first of these as TensorFlow 2 builds it: whether a variable has a value is asked in a function."""
 
     def build(self):
         with functional_control_flow():

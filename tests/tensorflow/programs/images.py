@@ -7,6 +7,8 @@ from programs.program import Program, v1
 
 
 class CnnDropoutClipDecay(Program):
+    """Two convolutions, dropout, gradients clipped by their global norm, a rate that decays."""
+
     STEPS = 4
 
     def build(self):
@@ -35,7 +37,7 @@ class CnnDropoutClipDecay(Program):
 
 
 class ClipDecay(Program):
-    """The same without the convolution."""
+    """Dropout, gradients clipped by value and by norm, rates that decay by a polynomial and by pieces."""
 
     def build(self):
         self.x = v1.placeholder(tf.float32, [None, 12], name="x")

@@ -61,7 +61,7 @@ class QueueInput(Fed):
 
 
 class QueueWords(Fed):
-    """The same without files: words from a producer, shuffled."""
+    """No files: words from a producer, shuffled."""
 
     def rows(self):
         words = ["%d,%d,%d" % (i, i % 2, 2 * i - i % 2) for i in range(self.ROWS)]
@@ -92,6 +92,8 @@ class QueueShuffled(Fed):
 
 
 class DatasetIterator(Program):
+    """A data set, shuffled, repeated and batched."""
+
     STEPS = 8
 
     def build(self):

@@ -7,6 +7,8 @@ from programs.program import Program, digits, v1
 
 
 class Linreg(Program):
+    """Linear regression."""
+
     def build(self):
         self.x = v1.placeholder(tf.float32, [None, 3], name="x")
         self.y = v1.placeholder(tf.float32, [None, 1], name="y")
@@ -53,51 +55,71 @@ class Perceptron(Program):
 
 
 class MlpSgd(Perceptron):
+    """Two layers, with gradient descent."""
+
     def optimizer(self):
         return v1.train.GradientDescentOptimizer(0.3)
 
 
 class MlpMomentum(Perceptron):
+    """Two layers, with momentum."""
+
     def optimizer(self):
         return v1.train.MomentumOptimizer(0.1, 0.9)
 
 
 class MlpAdagrad(Perceptron):
+    """Two layers, with Adagrad."""
+
     def optimizer(self):
         return v1.train.AdagradOptimizer(0.1)
 
 
 class MlpAdam(Perceptron):
+    """Two layers, with Adam."""
+
     def optimizer(self):
         return v1.train.AdamOptimizer(0.01)
 
 
 class MlpFtrl(Perceptron):
+    """Two layers, with FTRL and both its regularisations."""
+
     def optimizer(self):
         return v1.train.FtrlOptimizer(0.1, l1_regularization_strength=0.01, l2_regularization_strength=0.01)
 
 
 class MlpRms(Perceptron):
+    """Two layers, with RMSProp."""
+
     def optimizer(self):
         return v1.train.RMSPropOptimizer(0.01)
 
 
 class MlpAdadelta(Perceptron):
+    """Two layers, with Adadelta."""
+
     def optimizer(self):
         return v1.train.AdadeltaOptimizer(1.0)
 
 
 class MlpProximal(Perceptron):
+    """Two layers, with proximal Adagrad."""
+
     def optimizer(self):
         return v1.train.ProximalAdagradOptimizer(0.1, l1_regularization_strength=0.01)
 
 
 class MlpDescent(Perceptron):
+    """Two layers, with proximal gradient descent."""
+
     def optimizer(self):
         return v1.train.ProximalGradientDescentOptimizer(0.1, l2_regularization_strength=0.01)
 
 
 class MlpDual(Perceptron):
+    """Two layers, with Adagrad with dual averaging."""
+
     def optimizer(self):
         return v1.train.AdagradDAOptimizer(0.1, self.step)
 

@@ -387,4 +387,5 @@ STORIES = {
     "coordinator": (coordinator, "Coordinator LooperThread"),
     "sessions": (sessions, "Session InteractiveSession"),
     "calls": (calls, ""),
+    "partial_runs": (partial_runs, ""),
 }

@@ -11,6 +11,8 @@ WORDS = ["the", "session", "is", "ready", "now"]
 
 
 class LookupTable(Program):
+    """Words that a table makes numbers of."""
+
     def table(self):
         return tf.lookup.StaticHashTable(
             tf.lookup.KeyValueTensorInitializer(tf.constant(WORDS), tf.range(5, dtype=tf.int64)), -1)
@@ -29,7 +31,7 @@ class LookupTable(Program):
 
 
 class LookupFile(LookupTable):
-    """From a file, with buckets for what it doesn't hold."""
+    """The same from a file, with buckets for what it doesn't hold."""
 
     def table(self):
         path = os.path.join(self.folder, "words.txt")
