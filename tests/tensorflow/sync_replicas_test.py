@@ -207,5 +207,141 @@ class Accumulators(side_by_side.TestCase):
                 other.close()
 
 
+STEPS = 6
+
+
+class Replica:
+    """A program of two replicas: words that are counted in, dense and sparse gradients averaged each step."""
+
+    def __init__(self, use_resource, optimizer, replicas=2):
+        self.step = v1.train.get_or_create_global_step()
+        # The same batch for both: a step's mean doesn't depend on who was first.
+        x = tf.constant([[0.1, 0.9, 0.4], [0.7, 0.2, 0.5], [0.3, 0.3, 0.8], [0.6, 0.1, 0.2]])
+        y = tf.constant([[1.0], [0.0], [1.0], [0.5]])
+        places = tf.constant([3, 1, 3, 0])
+        w = v1.get_variable("w", [3, 1], initializer=v1.constant_initializer([[0.3], [-0.2], [0.1]]),
+                            use_resource=use_resource)
+        rows = v1.get_variable("rows", [5, 1], initializer=v1.ones_initializer(), use_resource=use_resource)
+        predicted = tf.matmul(x, w) + v1.nn.embedding_lookup(rows, places)
+        self.loss = tf.reduce_mean(tf.square(predicted - y))
+        self.optimizer = v1.train.SyncReplicasOptimizer(optimizer(0.1), replicas, replicas)
+        self.train = self.optimizer.minimize(self.loss, global_step=self.step)
+        self.values = {"w": w.read_value() if use_resource else tf.identity(w),
+                       "rows": rows.read_value() if use_resource else tf.identity(rows)}
+
+
+def quiet(args):
+    """A queue runner's thread ends with its session, which is no news."""
+    if not isinstance(args.exc_value, tf.errors.CancelledError):
+        threading.__excepthook__(args)
+
+
+threading.excepthook = quiet
+
+
+def together(*functions):
+    """Runs each on a thread of its own; what they return, in order, or the first failure."""
+    answers, failures = [None] * len(functions), []
+
+    def run(i):
+        try:
+            with tf.Graph().as_default():
+                answers[i] = functions[i]()
+        except BaseException as error:  # pylint: disable=broad-except
+            failures.append(error)
+    threads = [threading.Thread(target=run, args=(i,), daemon=True) for i in range(len(functions))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+        if thread.is_alive():
+            raise AssertionError("a replica has not ended; failures so far: %s" % failures)
+    if failures:
+        raise failures[0]
+    return answers
+
+
+class Prepared(v1.train.SessionRunHook):
+    """The worker begins when the chief is ready: TensorFlow's would look again after 30 s only."""
+
+    def __init__(self, is_chief, event):
+        self.is_chief, self.event = is_chief, event
+
+    def begin(self):
+        if not self.is_chief and not self.event.wait(60):
+            raise AssertionError("the chief has not got ready")
+
+    def after_create_session(self, session, coord):
+        self.event.set()
+
+
+def monitored(target, is_chief, prepared, *how):
+    """A replica as most programs have it: a hook of the optimizer's, and a step to stop at."""
+    replica = Replica(*how)
+    hooks = [replica.optimizer.make_session_run_hook(is_chief, num_tokens=0), Prepared(is_chief, prepared),
+             v1.train.StopAtStepHook(STEPS)]
+    # Whoever stops leaves a step of the chief's behind that takes gradients, on either server.
+    with v1.train.MonitoredTrainingSession(target, is_chief, hooks=hooks, max_wait_secs=60,
+                                           stop_grace_period_secs=1) as session:
+        while not session.should_stop():
+            session.run(replica.train)
+
+
+def managed(target, is_chief, _, *how):
+    """A replica with a SessionManager and ops of its own choice, and a queue runner that it starts."""
+    replica = Replica(*how)
+    optimizer, init = replica.optimizer, v1.global_variables_initializer()
+    manager = v1.train.SessionManager(
+        local_init_op=optimizer.chief_init_op if is_chief else optimizer.local_step_init_op,
+        ready_op=v1.report_uninitialized_variables(), ready_for_local_init_op=optimizer.ready_for_local_init_op,
+        recovery_wait_secs=1)
+    coordinator, threads = v1.train.Coordinator(), []
+    if is_chief:
+        tokens = optimizer.get_init_tokens_op(0)
+        session = manager.prepare_session(target, init_op=init)
+        threads = optimizer.get_chief_queue_runner().create_threads(session, coordinator, daemon=True, start=True)
+        session.run(tokens)
+    else:
+        session = manager.wait_for_session(target, max_wait_secs=60)
+    while session.run(replica.step) < STEPS:  # not so many of its own: a fast replica trains for a slow one
+        session.run(replica.train)
+    coordinator.request_stop()
+    coordinator.join(threads, stop_grace_period_secs=1, ignore_live_threads=True)
+    session.close()
+
+
+class SyncReplicas(peer.TestCase):
+    def train(self, server, replica, *how):
+        """The model after two replicas have trained."""
+        prepared = threading.Event()
+        with server() as target:
+            together(*[lambda i=i: replica(target, i == 0, prepared, *how) for i in range(2)])
+            with tf.Graph().as_default():
+                model = Replica(*how)
+                with v1.Session(target) as session:
+                    return session.run([model.step, model.values, model.loss])
+
+    def expect_same(self, replica, *how):
+        step, wanted, loss = self.train(peer.tensorflow_server, replica, *how)
+        self.assertEqual(step, STEPS)
+        self.assertEqual(wanted["rows"][4, 0], 1.0)  # no gradient has this one
+        step, got, our_loss = self.train(peer.muster_server, replica, *how)
+        self.assertEqual(step, STEPS)
+        for name, value in wanted.items():
+            np.testing.assert_allclose(got[name], value, rtol=1e-4, err_msg=name)
+        np.testing.assert_allclose(our_loss, loss, rtol=1e-4)
+
+    def test_two_replicas_train_with_resource_variables(self):
+        self.expect_same(monitored, True, v1.train.GradientDescentOptimizer)
+
+    def test_two_replicas_train_with_reference_variables(self):
+        self.expect_same(monitored, False, v1.train.AdagradOptimizer)
+
+    def test_replicas_of_a_session_manager(self):
+        for use_resource in False, True:
+            with self.subTest(use_resource=use_resource):
+                self.expect_same(managed, use_resource, v1.train.GradientDescentOptimizer)
+
+
 if __name__ == "__main__":
     peer.main()
