@@ -85,3 +85,25 @@ class Cluster:
             process.send_signal(signal.SIGCONT)
             peer._end(process)
         self.processes.clear()
+
+
+def build_model(path, parameter_servers=1, scope=None):
+    """y = w x + b with its variables on the parameter servers and one of each task's own, exported as a meta graph with a
+    sharded saver. Whoever runs it computes on its own task. The train op takes no feeds: w and b grow by 1 and 2. The
+    variables' names begin with scope, if one is given."""
+    import tensorflow as tf
+    v1 = tf.compat.v1
+    with tf.Graph().as_default(), v1.variable_scope(scope or v1.get_variable_scope(), auxiliary_name_scope=False):
+        with v1.device(v1.train.replica_device_setter(ps_tasks=parameter_servers, worker_device="")):
+            step = v1.train.create_global_step()
+            w = v1.get_variable("w", initializer=[1., 2.], use_resource=True)
+            b = v1.get_variable("b", initializer=3., use_resource=False)
+        own = v1.get_local_variable("own", initializer=[7., 8.])
+        tf.add(w * 2. + b, own, name="y")
+        with tf.control_dependencies([w.assign_add([1., 1.], read_value=False), v1.assign_add(b, 2.)]):
+            v1.add_to_collection("train_op", v1.assign_add(step, 1, name="train").op)
+        saver = v1.train.Saver(sharded=True)
+        v1.add_to_collection(v1.GraphKeys.SAVERS, saver)
+        v1.train.Scaffold(saver=saver).finalize()
+        v1.train.export_meta_graph(path, saver_def=saver.as_saver_def())
+    return path
