@@ -444,6 +444,20 @@ class Stories(peer.TestCase):
         np.testing.assert_allclose(got.numbers, wanted.numbers, rtol=1e-4, atol=1e-7)
 
 
+    def test_a_batch_out_of_time_leaves_the_queue_as_it_was(self):
+        """TensorFlow's server loses what the step had."""
+        def story(told):
+            queue = told.queue(capacity=4)
+            many, size = queue.take_many(4), queue.size()
+            told.tell("put", queue.put_many([1.0, 2, 3]))
+            told.tell("many", many, timeout_ms=50)
+            told.tell("size", size)
+            told.tell("put", queue.put(4.0))
+            told.tell("take", queue.take())
+        self.assertEqual(tell(story, self.theirs, 2).lines[2:], [("size", 0), ("put", None), ("take", [4.0])])
+        self.assertEqual(tell(story, self.ours, 2).lines[2:], [("size", 3), ("put", None), ("take", [1.0])])
+
+
 for one in STORIES + PROGRAMS:
     for of in (1, 2) if one in STORIES else (2,):
         setattr(Stories, "test_%s_%d" % (one.__name__, of),
