@@ -209,6 +209,25 @@ MUSTER_TEST (Runtime, ends_with_its_last_owner)
   MUSTER_EXPECT_FALSE (is_alive (pid));
 }
 
+static gpointer
+start_in_thread (gpointer error)
+{
+  return start (NULL, &(MusterRuntimeOptions){0}, error);
+}
+
+/* The kernel's signal at a parent's death comes at the death of the thread that made the child. */
+MUSTER_TEST (Runtime, lives_on_when_the_thread_that_asked_for_it_has_ended)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterRuntime) runtime =
+      g_thread_join (g_thread_new ("asks", start_in_thread, &error));
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_TRUE (can_connect (INADDR_LOOPBACK, muster_runtime_port (runtime)));
+  guint n_starts;
+  MUSTER_EXPECT_TRUE (is_alive (muster_runtime_pid (runtime, &n_starts)));
+  MUSTER_EXPECT_EQ (n_starts, 1);
+}
+
 MUSTER_TEST (Runtime, ends_with_its_last_owner_though_it_is_stopped)
 {
   g_autoptr (GError) error = NULL;
