@@ -137,13 +137,24 @@ is_ours (const char *text)
          (device.type[0] == '\0' || strcmp (device.type, "CPU") == 0);
 }
 
-gboolean
-muster_graph_check_placement (MusterGraph *graph, GError **error)
+/* TensorFlow places what takes nothing and gives a value after the others, so it names those first.
+ */
+static gboolean
+is_source (const Tensorflow__NodeDef *node)
+{
+  return strcmp (node->op, "Const") == 0 || strcmp (node->op, "VarHandleOp") == 0 ||
+         g_str_has_prefix (node->op, "Placeholder");
+}
+
+static gboolean
+check_placement_of (MusterGraph *graph, gboolean sources, GError **error)
 {
   const gsize n = muster_graph_n_nodes (graph);
   const char *device = NULL;
   for (gsize i = 0; i < n; i++) {
     const Tensorflow__NodeDef *node = muster_graph_node (graph, i);
+    if (is_source (node) != sources)
+      continue;
     if (!is_on (node, device) && !is_ours (node->device))
       return refuse (error,
                      "Cannot assign a device for operation %s: {{node %s}} was explicitly assigned "
@@ -155,4 +166,10 @@ muster_graph_check_placement (MusterGraph *graph, GError **error)
     device = node->device;
   }
   return TRUE;
+}
+
+gboolean
+muster_graph_check_placement (MusterGraph *graph, GError **error)
+{
+  return check_placement_of (graph, FALSE, error) && check_placement_of (graph, TRUE, error);
 }

@@ -297,6 +297,18 @@ class Protocol(peer.TestCase):
 
         self.compare(tell)
 
+    def test_which_of_two_nodes_is_named(self):
+        def build():
+            with tf.device("/gpu:0"):
+                tf.add(v1.placeholder(tf.float32, [], name="first"), 1.0, name="second")
+
+        graph = graph_of(build)
+
+        def tell(story):
+            story.fails("second", lambda: story.session(graph), "{{node second}} was explicitly assigned to /device:GPU:0")
+
+        self.compare(tell)
+
     def test_a_device_that_an_extension_lacks(self):
         def tell(story):
             for soft in (False, True):
