@@ -305,7 +305,8 @@ class Protocol(peer.TestCase):
         graph = graph_of(build)
 
         def tell(story):
-            story.fails("second", lambda: story.session(graph), "{{node second}} was explicitly assigned to /device:GPU:0")
+            story.fails("second", lambda: story.session(graph, config=Config()),
+                        "{{node second}} was explicitly assigned to /device:GPU:0")
 
         self.compare(tell)
 
