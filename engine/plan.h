@@ -88,6 +88,7 @@ void muster_plan_unref (MusterPlan *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterPlan, muster_plan_unref)
 
 /* What a plan is found by: the names, and a hash of them. */
+GBytes *muster_step_key (const MusterStep *step);
 guint64 muster_step_hash (const MusterStep *step);
 gboolean muster_plan_is_for (const MusterPlan *self, const MusterStep *step);
 
