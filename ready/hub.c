@@ -1,82 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ready/hub.h"
 
-#include "base/hash.h"
 #include "graph/graph_difference.h"
 #include "ready/announced_turn.h"
-#include "ready/countdown.h"
+#include "ready/hub_private.h"
 #include "ready/readiness.h"
-
-/* Between two looks at a master that can't tell of changes: one poller for all askers may look more
- * often than each of them would. */
-#define POLL_CEILING MUSTER_SECOND
-/* The same once everybody has heard that the model is ready: only that it no longer is would be
- * news. */
-#define POLL_SETTLED (10 * MUSTER_SECOND)
 
 /* A question that takes longer than this has failed: it must not keep the others waiting. */
 #define QUESTION_TIMEOUT (60 * MUSTER_SECOND)
-
-/* Its first block never changes. What is said to be the thread's is the hub's thread's alone; all
- * else is guarded by the hub's lock. */
-typedef struct {
-  MusterGraph *graph;     /* (owned) (nullable) */
-  MusterSession *session; /* (owned) (nullable) only where there is no graph to compare */
-  char *gate_op;          /* (owned) (nullable) */
-  char *ready_op;         /* (owned) (nullable) */
-  char *model;            /* (owned) (nullable) */
-
-  guint index;  /* among the hub's questions */
-  GQueue told;  /* (element-type MusterAsker) owned; they have heard the present turn */
-  GQueue fresh; /* (element-type MusterAsker) owned; they haven't, in the order to be told */
-  GList link;   /* on the agenda */
-  gboolean is_on_agenda;
-  gboolean is_stale;   /* something changed since the ops were run */
-  gboolean is_unheard; /* something changed since the board was looked at */
-  gint64 looked_us;    /* when the ops were last run, … */
-  gint64 look_us;      /* … and are to be run again, where changes must be polled */
-  MusterCountdown countdown;
-  gboolean is_settled; /* the thread's: nobody waits for the answer to change */
-
-  MusterTurn ops;        /* the thread's: what the ops said last */
-  MusterTurn turn;       /* the thread's: the present answer, once known */
-  gboolean is_known;     /* the thread's */
-  gint64 told_us;        /* the thread's: the instant from which the turn's ages count */
-  MusterGraph *compared; /* the thread's (owned) (nullable): the chief's graph, from which … */
-  char *difference;      /* the thread's (owned) (nullable): … this one differs so */
-} Question;
-
-struct _MusterAsker {
-  gatomicrefcount refs;
-  Question *question;     /* (not owned) (nullable) NULL once it has ended; guarded by lock */
-  MusterSession *session; /* (owned) */
-  MusterTurnFunc func;
-  gpointer user_data;
-  GQueue *queue; /* (not owned) which holds it by link; guarded by lock */
-  GList link;
-  gboolean left; /* guarded by lock */
-};
-
-struct _MusterReadinessHub {
-  MusterMaster *master; /* (owned) */
-  MusterBoard *board;   /* (not owned) (nullable) */
-  MusterClock *clock;   /* (owned) */
-  gulong changed_id;    /* 0: the master can't tell of changes */
-  GThread *thread;
-  GCancellable *stop; /* (owned) ends the question that is being run */
-  guint64 round;      /* the thread's */
-
-  GMutex lock;
-  GCond wake;           /* there is something to do */
-  GCond told;           /* a call of an asker's function has returned */
-  GCancellable *nap;    /* (owned) (nullable) ends the pause between two looks; guarded by lock */
-  gboolean stopping;    /* guarded by lock */
-  GPtrArray *questions; /* (element-type Question) guarded by lock */
-  GHashTable *by_what;  /* (element-type Question) owned: the same, as a set; guarded by lock */
-  GQueue agenda; /* (element-type Question) those with something to be done; guarded by lock */
-  GQueue ended; /* (element-type MusterAsker) owned: told of their end, not left; guarded by lock */
-  MusterAsker *speaking; /* (not owned) (nullable) whose function runs now; guarded by lock */
-};
 
 static gpointer hub_thread (gpointer data);
 
@@ -111,81 +42,6 @@ put_asker (MusterAsker *asker, GQueue *queue)
     g_queue_push_tail_link (queue, &asker->link);
 }
 
-/* With an address as the seed, so that nobody asks questions that all collide. */
-static guint
-hash_text (const char *text)
-{
-  static const char seed;
-  return text != NULL ? (guint)muster_hash_bytes (text, strlen (text), (guint64)(guintptr)&seed)
-                      : 0;
-}
-
-/* Two keys are one question where the graphs are the same bytes; without a graph, where the session
- * is the same. */
-static guint
-question_hash (gconstpointer data)
-{
-  const Question *question = data;
-  guint hash = question->graph != NULL ? (guint)muster_graph_hash (question->graph)
-                                       : g_direct_hash (question->session);
-  hash = hash * 31 + hash_text (question->gate_op);
-  hash = hash * 31 + hash_text (question->ready_op);
-  return hash * 31 + hash_text (question->model);
-}
-
-static gboolean
-question_equal (gconstpointer a, gconstpointer b)
-{
-  const Question *one = a;
-  const Question *other = b;
-  if (g_strcmp0 (one->gate_op, other->gate_op) != 0 ||
-      g_strcmp0 (one->ready_op, other->ready_op) != 0 || g_strcmp0 (one->model, other->model) != 0)
-    return FALSE;
-  if (one->graph == NULL || other->graph == NULL)
-    return one->graph == other->graph && one->session == other->session;
-  return muster_graph_equal (one->graph, other->graph);
-}
-
-static void
-question_free (gpointer data)
-{
-  Question *question = data;
-  g_clear_pointer (&question->graph, muster_graph_unref);
-  g_clear_object (&question->session);
-  g_free (question->gate_op);
-  g_free (question->ready_op);
-  g_free (question->model);
-  muster_turn_clear (&question->ops);
-  muster_turn_clear (&question->turn);
-  g_clear_pointer (&question->compared, muster_graph_unref);
-  g_free (question->difference);
-  g_free (question);
-}
-
-static gboolean
-has_askers (const Question *question)
-{
-  return question->told.length + question->fresh.length > 0;
-}
-
-/* With the lock held. */
-static void
-put_on_agenda (MusterReadinessHub *self, Question *question)
-{
-  if (!question->is_on_agenda)
-    g_queue_push_tail_link (&self->agenda, &question->link);
-  question->is_on_agenda = TRUE;
-}
-
-/* With the lock held. */
-static void
-wake_up (MusterReadinessHub *self)
-{
-  g_cond_signal (&self->wake);
-  if (self->nap != NULL)
-    g_cancellable_cancel (self->nap);
-}
-
 /* --- from outside --- */
 
 /* On a step's thread: it must not be held up. */
@@ -195,11 +51,11 @@ readiness_changed (gpointer data)
   MusterReadinessHub *self = data;
   g_mutex_lock (&self->lock);
   for (guint i = 0; i < self->questions->len; i++) {
-    Question *question = self->questions->pdata[i];
+    MusterQuestion *question = self->questions->pdata[i];
     question->is_stale = TRUE;
-    put_on_agenda (self, question);
+    muster_hub_put_on_agenda (self, question);
   }
-  wake_up (self);
+  muster_hub_wake_up (self);
   g_mutex_unlock (&self->lock);
 }
 
@@ -208,13 +64,13 @@ muster_readiness_hub_model_changed (MusterReadinessHub *self, const char *model)
 {
   g_mutex_lock (&self->lock);
   for (guint i = 0; i < self->questions->len; i++) {
-    Question *question = self->questions->pdata[i];
+    MusterQuestion *question = self->questions->pdata[i];
     if (g_strcmp0 (question->model, model) != 0)
       continue;
     question->is_unheard = TRUE;
-    put_on_agenda (self, question);
+    muster_hub_put_on_agenda (self, question);
   }
-  wake_up (self);
+  muster_hub_wake_up (self);
   g_mutex_unlock (&self->lock);
 }
 
@@ -230,7 +86,8 @@ muster_readiness_hub_new (MusterMaster *master, MusterBoard *board, MusterClock 
   g_cond_init (&self->wake);
   g_cond_init (&self->told);
   self->questions = g_ptr_array_new ();
-  self->by_what = g_hash_table_new_full (question_hash, question_equal, question_free, NULL);
+  self->by_what = g_hash_table_new_full (muster_question_hash, muster_question_equal,
+                                         muster_question_free, NULL);
   g_queue_init (&self->agenda);
   g_queue_init (&self->ended);
   self->changed_id = muster_master_on_readiness_changed (master, readiness_changed, self);
@@ -248,7 +105,7 @@ muster_readiness_hub_free (MusterReadinessHub *self)
 
   g_mutex_lock (&self->lock);
   self->stopping = TRUE;
-  wake_up (self);
+  muster_hub_wake_up (self);
   g_mutex_unlock (&self->lock);
   g_cancellable_cancel (self->stop);
   g_thread_join (self->thread);
@@ -269,26 +126,6 @@ muster_readiness_hub_free (MusterReadinessHub *self)
   g_free (self);
 }
 
-/* With the lock held. */
-static Question *
-add_question (MusterReadinessHub *self, const Question *what)
-{
-  Question *question = g_new0 (Question, 1);
-  question->graph = what->graph != NULL ? muster_graph_ref (what->graph) : NULL;
-  question->session = what->graph == NULL ? g_object_ref (what->session) : NULL;
-  question->gate_op = g_strdup (what->gate_op);
-  question->ready_op = g_strdup (what->ready_op);
-  question->model = g_strdup (what->model);
-  question->link.data = question;
-  question->is_stale = TRUE;
-  question->index = self->questions->len;
-  muster_countdown_start (&question->countdown, muster_clock_now_us (self->clock),
-                          MUSTER_WAIT_FOREVER, POLL_CEILING);
-  g_ptr_array_add (self->questions, question);
-  g_hash_table_add (self->by_what, question);
-  return question;
-}
-
 MusterAsker *
 muster_readiness_hub_ask (MusterReadinessHub *self, MusterSession *session,
                           const MusterWatchFor *what, MusterTurnFunc func, gpointer user_data)
@@ -299,7 +136,7 @@ muster_readiness_hub_ask (MusterReadinessHub *self, MusterSession *session,
   asker->func = func;
   asker->user_data = user_data;
   asker->link.data = asker;
-  const Question key = {
+  const MusterQuestion key = {
       .graph = muster_session_graph (session),
       .session = session,
       .gate_op = (char *)what->ready_for_local_init_op,
@@ -311,15 +148,15 @@ muster_readiness_hub_ask (MusterReadinessHub *self, MusterSession *session,
     (void)muster_graph_hash (key.graph); /* made here, not under the lock */
 
   g_mutex_lock (&self->lock);
-  Question *question = g_hash_table_lookup (self->by_what, &key);
+  MusterQuestion *question = g_hash_table_lookup (self->by_what, &key);
   if (question == NULL)
-    question = add_question (self, &key);
-  else if (self->changed_id == 0 && now_us - question->looked_us > POLL_CEILING)
+    question = muster_hub_add_question (self, &key);
+  else if (muster_hub_is_old (self, question, now_us))
     question->is_stale = TRUE; /* nobody comes in on an old answer */
   asker->question = question;
   put_asker (asker, &question->fresh);
-  put_on_agenda (self, question);
-  wake_up (self);
+  muster_hub_put_on_agenda (self, question);
+  muster_hub_wake_up (self);
   g_mutex_unlock (&self->lock);
   return asker;
 }
@@ -332,11 +169,11 @@ muster_readiness_hub_leave (MusterReadinessHub *self, MusterAsker *asker)
   while (self->speaking == asker && g_thread_self () != self->thread)
     g_cond_wait (&self->told, &self->lock);
   /* The hub's thread may be running the question: it forgets one that nobody asks itself. */
-  Question *question = g_steal_pointer (&asker->question);
+  MusterQuestion *question = g_steal_pointer (&asker->question);
   put_asker (asker, NULL);
-  if (question != NULL && !has_askers (question)) {
-    put_on_agenda (self, question);
-    wake_up (self);
+  if (question != NULL && !muster_question_has_askers (question)) {
+    muster_hub_put_on_agenda (self, question);
+    muster_hub_wake_up (self);
   }
   g_mutex_unlock (&self->lock);
   asker_unref (asker);
@@ -348,7 +185,7 @@ muster_readiness_hub_n_askers (MusterReadinessHub *self)
   guint n = 0;
   g_mutex_lock (&self->lock);
   for (guint i = 0; i < self->questions->len; i++) {
-    const Question *question = self->questions->pdata[i];
+    const MusterQuestion *question = self->questions->pdata[i];
     n += question->told.length + question->fresh.length;
   }
   g_mutex_unlock (&self->lock);
@@ -387,7 +224,7 @@ end_asker (MusterReadinessHub *self, MusterAsker *asker, const GError *error)
 /* Tells the present turn to those who haven't heard it. Some may leave and others come meanwhile.
  */
 static void
-tell_fresh (MusterReadinessHub *self, Question *question)
+tell_fresh (MusterReadinessHub *self, MusterQuestion *question)
 {
   gint64 now_us = muster_clock_now_us (self->clock);
   muster_turn_grow_older (&question->turn, now_us - question->told_us);
@@ -404,7 +241,7 @@ tell_fresh (MusterReadinessHub *self, Question *question)
 
 /* All are to be told what is new, those who have waited longest first. */
 static void
-take_turn (MusterReadinessHub *self, Question *question, MusterTurn *turn)
+take_turn (MusterReadinessHub *self, MusterQuestion *question, MusterTurn *turn)
 {
   gboolean is_news = !question->is_known || muster_turn_is_news (&question->turn, turn);
   muster_turn_clear (&question->turn);
@@ -420,40 +257,16 @@ take_turn (MusterReadinessHub *self, Question *question, MusterTurn *turn)
     put_asker (question->told.head->data, &question->fresh);
 }
 
-/* When to look again at a master that can't tell of changes: after a look, or when it begins or
- * ends to matter little. */
-static void
-plan_look (MusterReadinessHub *self, Question *question, gboolean has_just_run)
-{
-  const MusterAnnouncement *chief = question->turn.chief;
-  gboolean was_settled = question->is_settled;
-  gint64 now_us = muster_clock_now_us (self->clock);
-  question->is_settled =
-      question->turn.is_ready || (chief != NULL && chief->phase == MUSTER_CHIEF_OVER);
-  if (!has_just_run && question->is_settled == was_settled)
-    return;
-  if (question->is_settled != was_settled) { /* what comes now begins anew */
-    gint64 cost_us = question->countdown.costs_us[0];
-    muster_countdown_start (&question->countdown, now_us, MUSTER_WAIT_FOREVER, POLL_CEILING);
-    muster_countdown_looked (&question->countdown, cost_us);
-  }
-  if (question->is_settled) {
-    question->look_us = muster_deadline_after (now_us, POLL_SETTLED);
-  } else {
-    question->look_us =
-        muster_countdown_next_us (&question->countdown, now_us, muster_clock_random (self->clock));
-  }
-}
-
 /* Runs the ops in the first asker's session, the lock let go meanwhile. FALSE for a failure, which
  * is that session's: its asker hears it, and the next one's session is used. */
 static gboolean
-run_ops (MusterReadinessHub *self, Question *question)
+run_ops (MusterReadinessHub *self, MusterQuestion *question)
 {
   GQueue *first = question->told.length > 0 ? &question->told : &question->fresh;
   g_autoptr (MusterAsker) asker = asker_ref (first->head->data);
   question->is_stale = FALSE;
   question->looked_us = muster_clock_now_us (self->clock);
+  gboolean was_hunch = muster_hunch_take (&question->hunch, question->looked_us);
   g_mutex_unlock (&self->lock);
 
   g_autoptr (GError) error = NULL;
@@ -472,6 +285,8 @@ run_ops (MusterReadinessHub *self, Question *question)
 
   g_mutex_lock (&self->lock);
   muster_countdown_looked (&question->countdown, ended_us - question->looked_us);
+  if (was_hunch)
+    muster_hunch_looked (&question->hunch, ended_us, ended_us - question->looked_us);
   if (!answered && !self->stopping) {
     question->is_stale = TRUE;
     end_asker (self, asker, error);
@@ -481,7 +296,7 @@ run_ops (MusterReadinessHub *self, Question *question)
 
 /* Without the lock. */
 static void
-compare_graphs (MusterReadinessHub *self, Question *question, MusterTurn *turn)
+compare_graphs (MusterReadinessHub *self, MusterQuestion *question, MusterTurn *turn)
 {
   g_autoptr (MusterGraph) graph = muster_board_graph (self->board, question->model);
   if (graph != question->compared) {
@@ -497,7 +312,8 @@ compare_graphs (MusterReadinessHub *self, Question *question, MusterTurn *turn)
 /* Hears what is announced of the model, the lock let go meanwhile, and makes a turn of it and of
  * what the ops said. FALSE if they must be run again first. */
 static gboolean
-hear_board (MusterReadinessHub *self, Question *question, gboolean has_just_run, MusterTurn *turn)
+hear_board (MusterReadinessHub *self, MusterQuestion *question, gboolean has_just_run,
+            MusterTurn *turn)
 {
   question->is_unheard = FALSE;
   g_mutex_unlock (&self->lock);
@@ -512,7 +328,7 @@ hear_board (MusterReadinessHub *self, Question *question, gboolean has_just_run,
 
 /* Finds the present answer; FALSE if there is none yet. */
 static gboolean
-find_answer (MusterReadinessHub *self, Question *question)
+find_answer (MusterReadinessHub *self, MusterQuestion *question)
 {
   gboolean was_stale = question->is_stale;
   g_auto (MusterTurn) turn = {0};
@@ -525,25 +341,16 @@ find_answer (MusterReadinessHub *self, Question *question)
     return FALSE;
   }
   take_turn (self, question, &turn);
-  plan_look (self, question, was_stale);
+  muster_hub_plan_look (self, question, was_stale);
   return TRUE;
-}
-
-static void
-forget (MusterReadinessHub *self, Question *question)
-{
-  Question *last = self->questions->pdata[self->questions->len - 1];
-  last->index = question->index;
-  g_ptr_array_remove_index_fast (self->questions, question->index);
-  g_hash_table_remove (self->by_what, question);
 }
 
 /* Does what is to be done about one question. */
 static void
-attend (MusterReadinessHub *self, Question *question)
+attend (MusterReadinessHub *self, MusterQuestion *question)
 {
-  if (!has_askers (question)) {
-    forget (self, question);
+  if (!muster_question_has_askers (question)) {
+    muster_hub_forget_question (self, question);
     return;
   }
   gboolean is_answered = TRUE;
@@ -551,46 +358,8 @@ attend (MusterReadinessHub *self, Question *question)
     is_answered = find_answer (self, question);
   if (is_answered)
     tell_fresh (self, question);
-  if (!is_answered || !has_askers (question) || question->fresh.length > 0)
-    put_on_agenda (self, question);
-}
-
-/* Those whose time to be looked at again has come go on the agenda; returns when the next one's
- * will. */
-static gint64
-plan_agenda (MusterReadinessHub *self)
-{
-  gint64 now_us = muster_clock_now_us (self->clock);
-  gint64 next_us = MUSTER_WAIT_FOREVER;
-  for (guint i = 0; i < self->questions->len; i++) {
-    Question *question = self->questions->pdata[i];
-    if (question->look_us <= now_us) {
-      question->is_stale = TRUE;
-      put_on_agenda (self, question);
-    }
-    next_us = MIN (next_us, question->look_us);
-  }
-  return next_us;
-}
-
-/* Waits until there may be something to do. */
-static void
-rest (MusterReadinessHub *self)
-{
-  if (self->changed_id != 0 || self->questions->len == 0) {
-    g_cond_wait (&self->wake, &self->lock);
-    return;
-  }
-  gint64 wake_us = plan_agenda (self);
-  if (self->agenda.length > 0)
-    return;
-  g_autoptr (GCancellable) nap = g_cancellable_new ();
-  self->nap = nap;
-  g_mutex_unlock (&self->lock);
-  /* Cut short by whoever has something to do for the thread: no failure. */
-  (void)muster_clock_wait_until (self->clock, wake_us, nap, NULL);
-  g_mutex_lock (&self->lock);
-  self->nap = NULL;
+  if (!is_answered || !muster_question_has_askers (question) || question->fresh.length > 0)
+    muster_hub_put_on_agenda (self, question);
 }
 
 static void
@@ -599,7 +368,7 @@ end_all (MusterReadinessHub *self)
   g_autoptr (GError) error = g_error_new_literal (
       MUSTER_ERROR, MUSTER_ERROR_CANCELLED, "Watching readiness was ended: the server is stopping");
   for (guint i = 0; i < self->questions->len; i++) {
-    Question *question = self->questions->pdata[i];
+    MusterQuestion *question = self->questions->pdata[i];
     while (question->told.length > 0)
       end_asker (self, question->told.head->data, error);
     while (question->fresh.length > 0)
@@ -615,10 +384,10 @@ hub_thread (gpointer data)
   while (!self->stopping) {
     GList *next = g_queue_pop_head_link (&self->agenda);
     if (next == NULL) {
-      rest (self);
+      muster_hub_rest (self);
       continue;
     }
-    Question *question = next->data;
+    MusterQuestion *question = next->data;
     question->is_on_agenda = FALSE;
     attend (self, question);
   }

@@ -43,6 +43,11 @@ MusterAsker *muster_readiness_hub_ask (MusterReadinessHub *self, MusterSession *
                                        gpointer user_data);
 void muster_readiness_hub_leave (MusterReadinessHub *self, MusterAsker *asker);
 
+/* A step has ended that may have changed what is ready, at a master that can't tell: who waits is
+ * told soon, and not only by the next poll (ready/hunch.h bounds what that costs). A master that
+ * can tell is believed. Waits for nothing. */
+void muster_readiness_hub_may_have_changed (MusterReadinessHub *self);
+
 /* The board says something else of that model. Waits for nothing. */
 void muster_readiness_hub_model_changed (MusterReadinessHub *self, const char *model);
 

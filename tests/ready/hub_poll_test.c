@@ -162,3 +162,73 @@ MUSTER_TEST (HubThatPolls, ends_an_asker_whose_session_fails)
   EXPECT_HEARD (first, 2, "missing a,b; error 10");
   EXPECT_HEARD (second, 2, "missing a,b; ready");
 }
+
+MUSTER_TEST (HubThatPolls, looks_at_once_where_something_may_have_changed)
+{
+  g_autoptr (Ear) ear = ear_new ();
+  g_auto (Fixture) f = fixture (FALSE);
+  g_autoptr (MusterSession) session = new_session (&f, 1);
+  ask (&f, ear, session, NULL, "ready");
+  EXPECT_HEARD (ear, 1, "missing a,b");
+  while (muster_fake_clock_elapsed_us (f.clock) < 10 * MUSTER_SECOND)
+    look_again (&f);
+  muster_fake_clock_wait_for_waiters (f.clock, 1);
+  gint64 before_us = muster_fake_clock_elapsed_us (f.clock);
+
+  set_missing (&f, "");
+  muster_readiness_hub_may_have_changed (f.hub);
+
+  EXPECT_HEARD (ear, 2, "missing a,b; ready");
+  MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (f.clock), before_us);
+}
+
+MUSTER_TEST (HubThatPolls, looks_again_where_something_may_have_changed_during_a_look)
+{
+  g_autoptr (Ear) ear = ear_new ();
+  g_auto (Fixture) f = fixture (FALSE);
+  g_autoptr (MusterSession) session = new_session (&f, 1);
+  hold_runs (&f, TRUE);
+  ask (&f, ear, session, NULL, "ready");
+  wait_for_run (&f, 1);
+
+  set_missing (&f, "");
+  muster_readiness_hub_may_have_changed (f.hub);
+  hold_runs (&f, FALSE);
+
+  EXPECT_HEARD (ear, 2, "missing a,b; ready");
+  MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (f.clock), 0);
+}
+
+MUSTER_TEST (HubThatPolls, does_not_look_for_each_of_many_changes_that_there_may_have_been)
+{
+  g_autoptr (Ear) ear = ear_new ();
+  g_auto (Fixture) f = fixture (FALSE);
+  g_autoptr (MusterSession) session = new_session (&f, 1);
+  ask (&f, ear, session, NULL, "ready");
+  EXPECT_HEARD (ear, 1, "missing a,b");
+  guint before = n_runs (&f);
+
+  for (int i = 0; i < 100; i++) {
+    muster_readiness_hub_may_have_changed (f.hub);
+    muster_fake_clock_wait_for_waiters (f.clock, 1);
+  }
+
+  MUSTER_EXPECT_LE (n_runs (&f) - before, 4u);
+}
+
+MUSTER_TEST (HubThatPolls, does_not_care_what_may_have_changed_once_all_have_heard_that_it_is_ready)
+{
+  g_autoptr (Ear) ear = ear_new ();
+  g_auto (Fixture) f = fixture (FALSE);
+  g_autoptr (MusterSession) session = new_session (&f, 1);
+  set_missing (&f, "");
+  ask (&f, ear, session, NULL, "ready");
+  EXPECT_HEARD (ear, 1, "ready");
+  muster_fake_clock_wait_for_waiters (f.clock, 1);
+  guint before = n_runs (&f);
+
+  muster_readiness_hub_may_have_changed (f.hub);
+  muster_fake_clock_wait_for_waiters (f.clock, 1);
+
+  MUSTER_EXPECT_EQ (n_runs (&f), before);
+}
