@@ -10,6 +10,11 @@ G_BEGIN_DECLS
  * and the sessions that were made so are adopted, to be renewed, watched, polled and closed like
  * any other. Any thread. */
 
+/* How sessions are made, so that a server of muster's drops them when their client is gone: a
+ * header of CreateSession, in seconds. */
+#define MUSTER_SESSION_LEASE_HEADER  "muster-lease"
+#define MUSTER_SESSION_LEASE_SECONDS "60"
+
 /* Borrowed: the connection that its sessions use. */
 MusterRpcClient *muster_remote_master_client (MusterRemoteMaster *self);
 

@@ -11,10 +11,6 @@ G_BEGIN_DECLS
  * hang on it end. A server that keeps no sessions alive (TensorFlow's) is asked once. Any thread.
  */
 
-/* How sessions are made, so that a server drops them when their client is gone: seconds. */
-#define MUSTER_SESSION_LEASE_HEADER  "muster-lease"
-#define MUSTER_SESSION_LEASE_SECONDS "60"
-
 typedef struct _MusterRenewal MusterRenewal;
 
 typedef struct {

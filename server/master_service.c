@@ -58,9 +58,9 @@ read_config (GBytes *config, gint64 *timeout_us, GError **error)
   return TRUE;
 }
 
-/* For how long a session lives without a word from its client; 0: until it is closed. */
-static gboolean
-read_lease (MusterServer *server, MusterRpcCall *call, gint64 *lease_us, GError **error)
+gboolean
+muster_server_read_lease (MusterServer *server, MusterRpcCall *call, gint64 *lease_us,
+                          GError **error)
 {
   const char *text = muster_rpc_call_header (call, LEASE_HEADER);
   guint64 seconds = 0;
@@ -104,7 +104,7 @@ read_wanted (Wanted *self, MusterServer *server, MusterRpcCall *call, GBytes *re
     return FALSE;
   self->config = embedded (request, 2);
   if (!read_config (self->config, &self->timeout_us, error) ||
-      !read_lease (server, call, &self->lease_us, error))
+      !muster_server_read_lease (server, call, &self->lease_us, error))
     return FALSE;
   g_autoptr (GBytes) graph_bytes = embedded (request, 1);
   if (graph_bytes == NULL)

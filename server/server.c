@@ -74,7 +74,12 @@ muster_server_new (MusterMaster *master, const MusterServerOptions *options)
   self->health = muster_health_service_new (self->board);
   self->readiness = muster_readiness_service_new (self);
   self->announcing = muster_announce_service_new (self);
-  muster_master_service_enter (self);
+  if (muster_master_is_remote (master)) {
+    self->gateway = muster_gateway_new (self);
+    muster_gateway_enter (self->gateway);
+  } else {
+    muster_master_service_enter (self);
+  }
   muster_readiness_service_enter (self->readiness);
   muster_announce_service_enter (self->announcing);
   muster_status_service_enter (self);
@@ -102,6 +107,7 @@ muster_server_free (MusterServer *self)
   muster_request_ids_free (self->request_ids);
   muster_limits_free (self->limits);
   muster_step_meter_free (self->steps);
+  muster_gateway_free (self->gateway);
   muster_rpc_credentials_unref (self->credentials);
   g_object_unref (self->clock);
   g_object_unref (self->master);

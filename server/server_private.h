@@ -23,6 +23,7 @@ G_BEGIN_DECLS
 
 typedef struct _MusterReadinessService MusterReadinessService;
 typedef struct _MusterAnnounceService MusterAnnounceService;
+typedef struct _MusterGateway MusterGateway;
 
 /* A method of ours, as the RPC server knows it: run by the crew. */
 typedef struct {
@@ -42,6 +43,7 @@ struct _MusterServer {
   MusterReadinessService *readiness; /* (owned) */
   MusterAnnounceService *announcing; /* (owned) */
   MusterCrew *crew;                  /* (owned) */
+  MusterGateway *gateway;            /* (owned) (nullable) where the master is behind gRPC */
   MusterHealthService *health;       /* (owned) */
   MusterRpcServer *rpc;              /* (owned) */
   MusterRpcClient *itself;           /* (owned) (nullable) from the first check on */
@@ -86,6 +88,11 @@ void muster_server_fill_announcement (Muster__Announcement *message,
 /* A timeout as TensorFlow's messages have it; 0 (or less): none. */
 gint64 muster_server_from_milliseconds (gint64 timeout_ms);
 
+/* For how long the session that a call makes lives without a word from its client; 0: until it is
+ * closed. */
+gboolean muster_server_read_lease (MusterServer *server, MusterRpcCall *call, gint64 *lease_us,
+                                   GError **error);
+
 /* A call that is at a session, which doesn't expire meanwhile. */
 typedef struct {
   MusterServer *server; /* (not owned) */
@@ -103,6 +110,12 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterUse, muster_use_clear)
 /* TensorFlow's MasterService; its steps and callables have a file of their own. */
 void muster_master_service_enter (MusterServer *server);
 void muster_step_service_enter (MusterServer *server);
+
+/* TensorFlow's MasterService in front of a master behind gRPC: calls pass as the bytes they are
+ * (server/gateway_private.h). */
+MusterGateway *muster_gateway_new (MusterServer *server);
+void muster_gateway_free (MusterGateway *self);
+void muster_gateway_enter (MusterGateway *self);
 
 /* /muster.Readiness: Renew and Status. */
 void muster_status_service_enter (MusterServer *server);

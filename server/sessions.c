@@ -123,22 +123,46 @@ random_word (MusterClock *clock)
   return (guint32)(muster_clock_random (clock) * 4294967296.0);
 }
 
+/* With the writer's lock held. */
+static MusterServed *
+put (MusterSessions *self, char *handle, MusterSession *session, guint64 graph_bytes,
+     gint64 timeout_us, gint64 lease_us)
+{
+  MusterServed *served = served_new (handle, session, timeout_us, lease_us);
+  served->graph_bytes = graph_bytes;
+  served->last_us = muster_clock_now_us (self->clock);
+  g_hash_table_insert (self->table, served->handle, muster_served_ref (served));
+  return served;
+}
+
 MusterServed *
 muster_sessions_add (MusterSessions *self, MusterSession *session, guint64 graph_bytes,
                      gint64 timeout_us, gint64 lease_us)
 {
   g_autofree char *handle = NULL;
-  gint64 now_us = muster_clock_now_us (self->clock);
   g_rw_lock_writer_lock (&self->lock);
   do {
     g_free (handle);
     handle = g_strdup_printf ("%08x%08x", random_word (self->clock), random_word (self->clock));
   } while (g_hash_table_contains (self->table, handle));
-  MusterServed *served = served_new (g_steal_pointer (&handle), session, timeout_us, lease_us);
-  served->graph_bytes = graph_bytes;
-  served->last_us = now_us;
-  g_hash_table_insert (self->table, served->handle, muster_served_ref (served));
+  MusterServed *served =
+      put (self, g_steal_pointer (&handle), session, graph_bytes, timeout_us, lease_us);
   g_rw_lock_writer_unlock (&self->lock);
+  return served;
+}
+
+MusterServed *
+muster_sessions_enter (MusterSessions *self, const char *handle, MusterSession *session,
+                       guint64 graph_bytes, gint64 lease_us, GError **error)
+{
+  MusterServed *served = NULL;
+  g_rw_lock_writer_lock (&self->lock);
+  if (!g_hash_table_contains (self->table, handle))
+    served = put (self, g_strdup (handle), session, graph_bytes, 0, lease_us);
+  g_rw_lock_writer_unlock (&self->lock);
+  if (served == NULL)
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL,
+                 "The master has given the handle '%s' to two sessions", handle);
   return served;
 }
 

@@ -63,6 +63,12 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterSessions, muster_sessions_free)
 MusterServed *muster_sessions_add (MusterSessions *self, MusterSession *session,
                                    guint64 graph_bytes, gint64 timeout_us, gint64 lease_us);
 
+/* The same under the handle that its master gave it, (transfer full). INTERNAL where that is
+ * another session's. */
+MusterServed *muster_sessions_enter (MusterSessions *self, const char *handle,
+                                     MusterSession *session, guint64 graph_bytes, gint64 lease_us,
+                                     GError **error);
+
 /* (transfer full). ABORTED, in TensorFlow's words, for an unknown handle: its clients make another
  * session at that. */
 MusterServed *muster_sessions_find (MusterSessions *self, const char *handle, GError **error);

@@ -70,7 +70,8 @@ muster_rpc_call_is_gone (MusterRpcCall *self)
   g_mutex_lock (&self->lock);
   gboolean is_gone = self->is_gone;
   g_mutex_unlock (&self->lock);
-  return is_gone;
+  gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  return is_gone || muster_rpc_call_deadline_us (self) <= now_us;
 }
 
 GCancellable *

@@ -54,7 +54,7 @@ const MusterRpcMessage *muster_rpc_passed_answer (const MusterRpcPassed *self);
 /* Answers the call with what came. */
 void muster_rpc_call_answer (MusterRpcCall *self, MusterRpcPassed *passed);
 
-/* TRUE once nobody would hear an answer. */
+/* TRUE once nobody would hear an answer: the caller has gone, or its deadline has passed. */
 gboolean muster_rpc_call_is_gone (MusterRpcCall *self);
 
 G_END_DECLS

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+// What makes and ends sessions behind a gateway, and what asks the master as a whole.
+#include "server/gateway_private.h"
+
+#include "base/protowire.h"
+
+#include <string.h>
+
+#define METHOD(name) "/tensorflow.MasterService/" name
+
+/* A master may keep CreateSession for longer than its caller waits: the session that it then makes
+ * would be lost, so the gateway waits this much longer, and closes it. */
+#define LINGER (60 * MUSTER_SECOND)
+
+enum { CREATE_SESSION_GRAPH = 1 };
+
+/* --- what stands in a message --- */
+
+/* A field of bytes as it lies in the message; one that comes in parts is those in a row, as
+ * protobuf merges messages. Where there is none, no bytes. NULL for a malformed message. */
+static GBytes *
+embedded (GBytes *message, guint32 number, GError **error)
+{
+  gsize size;
+  const guint8 *data = g_bytes_get_data (message, &size);
+  MusterProtoReader reader = muster_proto_reader (data, size);
+  MusterProtoField field;
+  g_autoptr (GBytes) found = g_bytes_new_static ("", 0);
+  while (muster_proto_read_field (&reader, &field)) {
+    if (field.number != number || field.type != MUSTER_WIRE_BYTES)
+      continue;
+    g_auto (MusterRope) both = MUSTER_ROPE_INIT;
+    g_autoptr (GBytes) part = g_bytes_new_from_bytes (message, field.data - data, field.size);
+    muster_rope_append (&both, found);
+    muster_rope_append (&both, part);
+    g_bytes_unref (found);
+    found = muster_rope_flatten (&both);
+  }
+  if (muster_proto_at_end (&reader))
+    return g_steal_pointer (&found);
+  g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                       "The request ends in the middle of a field, or has one that is malformed");
+  return NULL;
+}
+
+static MusterRpcMessage *
+message_of (GBytes *request)
+{
+  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
+  muster_rope_append (&rope, request);
+  return muster_rpc_message_new (&rope);
+}
+
+/* As above, of a message that is passed on as well. */
+static gboolean
+peek_bytes (GBytes *request, MusterGatewayPeek *peek, GError **error)
+{
+  MusterRpcMessage *message = message_of (request);
+  gboolean is_good = muster_gateway_peek (message, MUSTER_GATEWAY_OTHER, peek, error);
+  muster_rpc_message_free (message);
+  return is_good;
+}
+
+/* --- sessions that are made --- */
+
+/* A CreateSession that is under way. */
+typedef struct {
+  MusterGateway *gateway; /* (not owned) */
+  MusterMaster *remote;   /* (owned) (nullable) until it is passed on, … */
+  MusterGraph *graph;     /* (owned) (nullable) … as this */
+  gint64 lease_us;
+  gboolean has_place; /* one of the limited sessions */
+} Creation;
+
+static void
+creation_free (Creation *self)
+{
+  if (self->has_place)
+    muster_limits_release (self->gateway->server->limits, MUSTER_LIMIT_SESSIONS);
+  g_clear_object (&self->remote);
+  if (self->graph != NULL)
+    muster_gateway_graphs_release (self->gateway->graphs, self->graph);
+  g_free (self);
+}
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (Creation, creation_free)
+
+/* The session is in the table from here on, unless its client has gone meanwhile: then it is
+ * closed, by being dropped. */
+static gboolean
+take_in (Creation *self, MusterRpcCall *call, const MusterRpcMessage *answer, GError **error)
+{
+  MusterServer *server = self->gateway->server;
+  MusterGatewayPeek peek;
+  if (!muster_gateway_peek (answer, MUSTER_GATEWAY_OTHER, &peek, error))
+    return FALSE;
+  if (*peek.handle == '\0') {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL,
+                 "'%s' has made a session without a "
+                 "handle",
+                 muster_master_target (self->remote));
+    return FALSE;
+  }
+  g_autoptr (MusterSession) session =
+      muster_remote_master_adopt (MUSTER_REMOTE_MASTER (self->remote), peek.handle, self->graph);
+  muster_gateway_graphs_keep (self->gateway->graphs, session, self->graph);
+  if (muster_rpc_call_is_gone (call))
+    return TRUE;
+  guint64 n_bytes = g_bytes_get_size (muster_graph_bytes (self->graph));
+  g_autoptr (MusterServed) served = muster_sessions_enter (server->sessions, peek.handle, session,
+                                                           n_bytes, self->lease_us, error);
+  if (served == NULL) {
+    muster_remote_session_forget (session); /* it is somebody else's as well */
+    return FALSE;
+  }
+  self->has_place = FALSE; /* the table's now */
+  if (self->lease_us > 0)
+    muster_collector_mind (server->collector, self->lease_us);
+  return TRUE;
+}
+
+static void
+on_created (MusterRpcCall *call, MusterRpcPassed *passed, gpointer data)
+{
+  g_autoptr (Creation) self = data;
+  g_autoptr (GError) error = NULL;
+  const MusterRpcMessage *answer = muster_rpc_passed_answer (passed);
+  if (answer == NULL || take_in (self, call, answer, &error))
+    muster_rpc_call_answer (call, passed);
+  else
+    muster_rpc_call_finish (call, error);
+}
+
+static gboolean
+begin_creation (Creation *self, MusterRpcCall *call, GBytes *request, GError **error)
+{
+  MusterServer *server = self->gateway->server;
+  g_autoptr (GBytes) bytes = embedded (request, CREATE_SESSION_GRAPH, error);
+  if (bytes == NULL || !muster_server_read_lease (server, call, &self->lease_us, error) ||
+      !muster_limits_allow (server->limits, MUSTER_LIMIT_GRAPH_BYTES, g_bytes_get_size (bytes),
+                            error))
+    return FALSE;
+  self->has_place = muster_limits_take (server->limits, MUSTER_LIMIT_SESSIONS, error);
+  if (!self->has_place)
+    return FALSE;
+  self->graph = muster_gateway_graphs_get (self->gateway->graphs, bytes);
+  self->remote = muster_master_remote (server->master, muster_rpc_call_deadline_us (call),
+                                       muster_rpc_call_cancellable (call), error);
+  return self->remote != NULL;
+}
+
+static void
+create_session (MusterRpcCall *call, GBytes *request, gpointer data)
+{
+  MusterServer *server = data;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (Creation) creation = g_new0 (Creation, 1);
+  creation->gateway = server->gateway;
+  if (!begin_creation (creation, call, request, &error)) {
+    muster_rpc_call_finish (call, error);
+    return;
+  }
+  const MusterRpcHeader lease = {MUSTER_SESSION_LEASE_HEADER, MUSTER_SESSION_LEASE_SECONDS};
+  const MusterRpcPassOptions options = {
+      .method = METHOD ("CreateSession"),
+      .outlives_caller = TRUE,
+      .deadline_us = muster_deadline_after (muster_rpc_call_deadline_us (call), LINGER),
+      .headers = &lease,
+      .n_headers = 1,
+  };
+  MusterRpcClient *client = muster_remote_master_client (MUSTER_REMOTE_MASTER (creation->remote));
+  muster_rpc_call_pass (call, client, message_of (request), &options, on_created,
+                        g_steal_pointer (&creation));
+}
+
+/* --- sessions that end --- */
+
+/* One that the master keeps in spite of it is closed once more, by being dropped. */
+static void
+on_closed (MusterRpcCall *call, MusterRpcPassed *passed, gpointer data)
+{
+  g_autoptr (MusterServed) served = data;
+  const GError *error = muster_rpc_passed_error (passed);
+  if (error == NULL || muster_error_is (error, MUSTER_ERROR_ABORTED))
+    muster_remote_session_forget (served->session);
+  muster_rpc_call_answer (call, passed);
+}
+
+/* A caller that goes away meanwhile has still closed it. */
+static void
+close_session (MusterRpcCall *call, GBytes *request, gpointer data)
+{
+  MusterServer *server = data;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterServed) served = NULL;
+  MusterGatewayPeek peek;
+  if (peek_bytes (request, &peek, &error))
+    served = muster_sessions_take (server->sessions, peek.handle, &error);
+  if (served == NULL) {
+    muster_rpc_call_finish (call, error);
+    return;
+  }
+  muster_readiness_service_session_gone (server->readiness, served);
+  const MusterRpcPassOptions options = {
+      .method = METHOD ("CloseSession"),
+      .outlives_caller = TRUE,
+      .deadline_us = muster_rpc_call_deadline_us (call),
+  };
+  MusterRpcClient *client = muster_remote_session_client (served->session);
+  muster_rpc_call_pass (call, client, message_of (request), &options, on_closed,
+                        g_steal_pointer (&served));
+}
+
+void
+muster_gateway_note_loss (MusterGateway *self, MusterServed *served, const GError *error)
+{
+  /* The words are TensorFlow's and muster's; a step may end with the same code for its own reasons.
+   * One that isn't recognised costs no more than its place in the table. */
+  if (!muster_error_is (error, MUSTER_ERROR_ABORTED) ||
+      strstr (error->message, " is not found. Possibly, this master has restarted.") == NULL)
+    return;
+  g_autoptr (MusterServed) lost =
+      muster_sessions_take (self->server->sessions, served->handle, NULL);
+  if (lost == NULL)
+    return;
+  muster_remote_session_forget (lost->session);
+  muster_readiness_service_session_gone (self->server->readiness, lost);
+}
+
+/* --- the master as a whole --- */
+
+/* A Reset that is under way. */
+typedef struct {
+  MusterServer *server; /* (not owned) */
+  guint64 n_claims;
+  GPtrArray *sessions; /* (owned) (element-type MusterServed) those from before */
+} Resetting;
+
+static void
+end_sessions (Resetting *self, gboolean is_done)
+{
+  for (guint i = 0; i < self->sessions->len; i++) {
+    MusterServed *served = self->sessions->pdata[i];
+    if (is_done)
+      muster_remote_session_forget (served->session);
+    muster_readiness_service_session_gone (self->server->readiness, served);
+  }
+}
+
+static void
+on_reset (MusterRpcCall *call, MusterRpcPassed *passed, gpointer data)
+{
+  Resetting *self = data;
+  gboolean is_done = muster_rpc_passed_error (passed) == NULL;
+  if (is_done)
+    muster_announce_service_reset (self->server->announcing, self->n_claims);
+  end_sessions (self, is_done);
+  g_ptr_array_unref (self->sessions);
+  g_free (self);
+  muster_rpc_call_answer (call, passed);
+}
+
+/* (transfer full); NULL where the call has been ended. */
+static MusterMaster *
+find_remote (MusterServer *server, MusterRpcCall *call)
+{
+  g_autoptr (GError) error = NULL;
+  MusterMaster *remote = muster_master_remote (server->master, muster_rpc_call_deadline_us (call),
+                                               muster_rpc_call_cancellable (call), &error);
+  if (remote == NULL)
+    muster_rpc_call_finish (call, error);
+  return remote;
+}
+
+/* All sessions end, whichever containers are named, as on the master. */
+static void
+reset (MusterRpcCall *call, GBytes *request, gpointer data)
+{
+  MusterServer *server = data;
+  g_autoptr (MusterMaster) remote = find_remote (server, call);
+  if (remote == NULL)
+    return;
+  Resetting *resetting = g_new (Resetting, 1);
+  *resetting = (Resetting){
+      .server = server,
+      .n_claims = muster_board_n_claims (server->board),
+      .sessions = muster_sessions_take_all (server->sessions),
+  };
+  const MusterRpcPassOptions options = {
+      .method = METHOD ("Reset"),
+      .outlives_caller = TRUE,
+      .deadline_us = muster_rpc_call_deadline_us (call),
+  };
+  muster_rpc_call_pass (call, muster_remote_master_client (MUSTER_REMOTE_MASTER (remote)),
+                        message_of (request), &options, on_reset, resetting);
+}
+
+static void
+on_listed (MusterRpcCall *call, MusterRpcPassed *passed, gpointer data G_GNUC_UNUSED)
+{
+  muster_rpc_call_answer (call, passed);
+}
+
+static void
+list_devices (MusterRpcCall *call, GBytes *request, gpointer data)
+{
+  g_autoptr (MusterMaster) remote = find_remote (data, call);
+  const MusterRpcPassOptions options = {.method = METHOD ("ListDevices")};
+  if (remote != NULL)
+    muster_rpc_call_pass (call, muster_remote_master_client (MUSTER_REMOTE_MASTER (remote)),
+                          message_of (request), &options, on_listed, NULL);
+}
+
+/* --- the gateway --- */
+
+MusterGateway *
+muster_gateway_new (MusterServer *server)
+{
+  MusterGateway *self = g_new0 (MusterGateway, 1);
+  self->server = server;
+  self->graphs = muster_gateway_graphs_new ();
+  return self;
+}
+
+void
+muster_gateway_free (MusterGateway *self)
+{
+  if (self == NULL)
+    return;
+  muster_gateway_graphs_unref (self->graphs);
+  g_free (self);
+}
+
+/* Those that may wait for the master to be there are run by the crew. */
+void
+muster_gateway_enter (MusterGateway *self)
+{
+  static const struct {
+    const char *path;
+    MusterRpcHandler handler;
+  } methods[] = {
+      {METHOD ("CreateSession"), create_session},
+      {METHOD ("CloseSession"), close_session},
+      {METHOD ("Reset"), reset},
+      {METHOD ("ListDevices"), list_devices},
+  };
+  for (gsize i = 0; i < G_N_ELEMENTS (methods); i++)
+    muster_server_add_method (self->server, methods[i].path, methods[i].handler);
+  muster_gateway_enter_steps (self);
+}
