@@ -146,6 +146,7 @@ MusterSessionManager *bench_manager (MusterGraph *model, const char *ready_op);
 
 void bench_step_remote (void);
 void bench_step_local (void);
+void bench_gateway (void);
 void bench_prepare (void);
 void bench_waiters (void);
 void bench_serve (void);

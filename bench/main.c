@@ -11,6 +11,7 @@ static const struct {
 } benchmarks[] = {
     {"step", bench_step_remote, FALSE},
     {"local", bench_step_local, FALSE},
+    {"gateway", bench_gateway, FALSE},
     {"prepare", bench_prepare, FALSE},
     {"waiters", bench_waiters, FALSE},
     {"serve", bench_serve, FALSE},
