@@ -94,7 +94,7 @@ reserve_port (MusterRuntime *self, GError **error)
 
 /* --- a process, from its start to its end --- */
 
-/* Its output, and what TensorFlow says, go to our stderr: our stdout is for results. */
+/* Its output, and the errors that TensorFlow logs, go to our stderr: our stdout is for results. */
 static GSubprocess *
 spawn (MusterRuntime *self, int socket, GError **error)
 {
@@ -104,7 +104,7 @@ spawn (MusterRuntime *self, int socket, GError **error)
   if (to_stderr >= 0)
     g_subprocess_launcher_take_stdout_fd (launcher, to_stderr);
   g_subprocess_launcher_take_fd (launcher, socket, HELPER_FD);
-  g_subprocess_launcher_setenv (launcher, "TF_CPP_MIN_LOG_LEVEL", "1", FALSE);
+  g_subprocess_launcher_setenv (launcher, "TF_CPP_MIN_LOG_LEVEL", "2", FALSE);
   GSubprocess *process =
       g_subprocess_launcher_spawn (launcher, error, self->helper, self->library, port, NULL);
   if (process == NULL)

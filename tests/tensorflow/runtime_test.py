@@ -22,14 +22,14 @@ LIBRARY = os.path.join(os.path.dirname(tf.__file__), "libtensorflow_cc.so.2")
 SECONDS = 60
 
 
-class Server:
-    """A `muster serve` that tells its children's story on stderr."""
+class Process:
+    """A muster command that tells its child's story on stderr."""
 
     def __init__(self, *arguments, **variables):
         environment = {name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "CONDA_PREFIX")}
         environment.update(variables)
-        self.process = subprocess.Popen([peer.MUSTER, "serve", "--listen=localhost:0", *arguments], env=environment,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=peer._die_with_parent)
+        self.process = subprocess.Popen([peer.MUSTER, *arguments], env=environment, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, preexec_fn=peer._die_with_parent)
         self._said = b""
 
     def said(self, pattern):
@@ -114,7 +114,7 @@ def model():
 
 class Runtime(peer.TestCase):
     def start(self, *arguments, **variables):
-        server = Server(*arguments, **variables)
+        server = Process("serve", "--listen=localhost:0", *arguments, **variables)
         self.addCleanup(server.close)
         return server
 
@@ -185,9 +185,9 @@ class Runtime(peer.TestCase):
         self.assertNotIn("to whoever looks", done.stdout)
         self.assertIn("to whoever looks", done.stderr)
 
-    def test_prepare_and_train_have_it_as_a_target(self):
-        folder = self.folder()
-        path = os.path.join(folder, "lines.meta")
+    def trainable(self, folder):
+        """The meta graph of a model that the engine can't compute."""
+        path = os.path.join(folder, "filter.meta")
         graph = tf.Graph()
         with graph.as_default():
             step = v1.train.create_global_step()
@@ -198,15 +198,33 @@ class Runtime(peer.TestCase):
             v1.add_to_collection("train_op", train)
             v1.add_to_collection(v1.GraphKeys.INIT_OP, v1.global_variables_initializer())
             v1.add_to_collection(v1.GraphKeys.READY_OP, v1.report_uninitialized_variables())
-            v1.train.Saver(sharded=True)
             v1.train.export_meta_graph(path, saver_def=v1.train.Saver().as_saver_def())
-        target = "--master=tensorflow:" + ENVIRONMENT
-        said = peer.muster("prepare", "--meta-graph=" + path, target, "--checkpoint-dir=" + folder)
-        self.assertIn("ready", said)
-        said = peer.muster("train", "--meta-graph=" + path, target, "--checkpoint-dir=" + folder, "--steps=20")
-        self.assertIn("step 20", said)
+        return "--meta-graph=" + path
+
+    def test_prepare_and_train_have_it_as_a_target(self):
+        folder = self.folder()
+        job = [self.trainable(folder), "--master=tensorflow:" + ENVIRONMENT, "--checkpoint-dir=" + folder]
+        self.assertIn("ready", peer.muster("prepare", *job))
+        self.assertIn("step 20", peer.muster("train", *job, "--steps=20"))
         self.assertEqual(v1.train.latest_checkpoint(folder), os.path.join(folder, "model.ckpt-20"))
-        peer.muster("train", "--meta-graph=" + path, target, "--tasks=2", "--task=chief:0", "--steps=20", code=3)
+        said = peer.muster("train", *job, "--steps=40", "--tasks=2", "--task=chief:0", code=3)
+        self.assertIn("this process's own", said)
+
+    def test_a_training_goes_on_when_it_dies(self):
+        folder = self.folder()
+        training = Process("train", self.trainable(folder), "--master=tensorflow:" + ENVIRONMENT, "--checkpoint-dir=" + folder,
+                           "--steps=5000", "--save-every=100")
+        self.addCleanup(training.close)
+        pid = int(training.said(r"as process (\d+)\n")[0])
+        until = time.monotonic() + SECONDS
+        while v1.train.latest_checkpoint(folder) in (None, os.path.join(folder, "model.ckpt-0")):
+            self.assertLess(time.monotonic(), until)
+            select.select([], [], [], 0.01)
+        os.kill(pid, signal.SIGKILL)
+        said = training.process.communicate(timeout=SECONDS)
+        self.assertEqual(training.process.returncode, 0, said)
+        self.assertRegex(said[0].decode(), r"restored .*model.ckpt-[1-9]\d*")
+        self.assertEqual(v1.train.latest_checkpoint(folder), os.path.join(folder, "model.ckpt-5000"))
 
     def test_its_version_and_place_are_told(self):
         server = self.start("--master=tensorflow:" + LIBRARY)
