@@ -141,6 +141,26 @@ muster_variable_set_uninitialized (MusterVariable *self, GError **error)
                self->name, self->container, self->container, self->name);
 }
 
+void
+muster_variable_set_not_found (MusterVariable *self, GError **error)
+{
+  if (!self->is_resource)
+    muster_variable_set_uninitialized (self, error);
+  else
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
+                 "Resource %s/%s/N10tensorflow3VarE does not exist.", self->container, self->name);
+}
+
+void
+muster_variable_set_invalid (MusterVariable *self, GError **error)
+{
+  if (!self->is_resource)
+    muster_variable_set_uninitialized (self, error);
+  else
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL,
+                 "Invalid variable reference. '%s' has no value", self->name);
+}
+
 /* With the lock held: the elements, the variable's alone; NULL if there are none to be had. Where
  * somebody else (a snapshot, a fetch) holds the old ones they are new, and *from is where the old
  * ones lie until the update ends. */

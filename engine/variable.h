@@ -55,6 +55,10 @@ void muster_variables_end_update (MusterVariable *const *variables, int n);
 /* Sets FAILED_PRECONDITION in TensorFlow's words for a variable without a value, whichever kind it
  * is. */
 void muster_variable_set_uninitialized (MusterVariable *self, GError **error);
+/* The same for whoever isn't ReadVariableOp: TensorFlow's other ops say NOT_FOUND of a resource
+ * variable, and its optimizers INTERNAL. */
+void muster_variable_set_not_found (MusterVariable *self, GError **error);
+void muster_variable_set_invalid (MusterVariable *self, GError **error);
 
 /* The value while an update is under way: for its shape; borrowed. */
 MusterTensor *muster_variable_peek (MusterVariable *self);

@@ -122,8 +122,10 @@ compute_resource_gather_nd (MusterKernel *k, GError **error)
   MusterVariable *variable = muster_kernel_variable (k, 0);
   g_autoptr (MusterTensor) value = muster_variable_read (variable);
 
-  if (value == NULL)
-    return muster_kernel_fail_uninitialized (k, 0, error);
+  if (value == NULL) {
+    muster_variable_set_not_found (variable, error);
+    return FALSE;
+  }
   return muster_check_variable_dtype (variable, muster_kernel_output_dtype (k, 0), error) &&
          gather (k, value, muster_kernel_input (k, 1), error);
 }
@@ -251,8 +253,10 @@ scatter_variable (MusterKernel *k, const MusterLoop2 *loops, GError **error)
   if (muster_tensor_dtype (updates) == MUSTER_STRING)
     return muster_invalid (error, "Strings of a variable can't be updated in place");
   data = muster_variable_begin_update (variable);
-  if (data == NULL)
-    return muster_kernel_fail_uninitialized (k, 0, error);
+  if (data == NULL) {
+    muster_variable_set_not_found (variable, error);
+    return FALSE;
+  }
   value = muster_variable_peek (variable);
   done = slices_init (&s, muster_kernel_input (k, 1), muster_tensor_n_dims (value),
                       muster_tensor_dims (value), error) &&

@@ -26,7 +26,7 @@ read_resource (MusterKernel *k, int i, GError **error)
   MusterTensor *value = muster_variable_read (variable);
 
   if (value == NULL)
-    muster_variable_set_uninitialized (variable, error);
+    muster_variable_set_not_found (variable, error);
   return value;
 }
 
@@ -113,7 +113,7 @@ update (MusterKernel *k, const MusterLoop2 *loops, const char *op, GError **erro
     return muster_invalid (error, "There is no arithmetic for dtype %s", muster_dtype_name (dtype));
   data = muster_variable_begin_rewrite (variable, &from);
   if (data == NULL) {
-    muster_variable_set_uninitialized (variable, error);
+    muster_variable_set_not_found (variable, error);
     return FALSE;
   }
   same = muster_same_shape (muster_variable_peek (variable), value);
@@ -152,10 +152,12 @@ compute_assign_sub (MusterKernel *k, GError **error)
 static gboolean
 compute_read_variable (MusterKernel *k, GError **error)
 {
-  g_autoptr (MusterTensor) value = read_resource (k, 0, error);
+  MusterVariable *variable = muster_kernel_variable (k, 0);
+  g_autoptr (MusterTensor) value = muster_variable_read (variable);
 
-  if (value == NULL || !muster_check_variable_dtype (muster_kernel_variable (k, 0),
-                                                     muster_kernel_output_dtype (k, 0), error))
+  if (value == NULL)
+    return muster_kernel_fail_uninitialized (k, 0, error);
+  if (!muster_check_variable_dtype (variable, muster_kernel_output_dtype (k, 0), error))
     return FALSE;
   muster_kernel_set_output (k, 0, g_steal_pointer (&value));
   return TRUE;
@@ -236,7 +238,7 @@ compute_count_up_to (MusterKernel *k, GError **error)
     return FALSE;
   data = muster_variable_begin_update (variable);
   if (data == NULL) {
-    muster_variable_set_uninitialized (variable, error);
+    muster_variable_set_not_found (variable, error);
     return FALSE;
   }
   if (muster_tensor_n_elements (muster_variable_peek (variable)) != 1) {
@@ -356,7 +358,7 @@ scatter (MusterKernel *k, const MusterLoop2 *loops, GError **error)
     return muster_invalid (error, "Integer division by zero");
   data = muster_variable_begin_update (variable);
   if (data == NULL) {
-    muster_variable_set_uninitialized (variable, error);
+    muster_variable_set_not_found (variable, error);
     return FALSE;
   }
   done = check_updates (muster_variable_peek (variable), indices, updates, error) &&

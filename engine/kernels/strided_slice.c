@@ -260,8 +260,10 @@ compute_assign_slice (MusterKernel *k, GError **error)
   if (dtype == MUSTER_STRING)
     return muster_invalid (error, "Strings of a variable can't be updated in place");
   data = muster_variable_begin_update (variable);
-  if (data == NULL)
-    return muster_kernel_fail_uninitialized (k, 0, error);
+  if (data == NULL) {
+    muster_variable_set_not_found (variable, error);
+    return FALSE;
+  }
   done = put_view (k, muster_tensor_n_dims (muster_variable_peek (variable)),
                    muster_tensor_dims (muster_variable_peek (variable)), data, error);
   muster_variable_end_update (variable);

@@ -61,7 +61,7 @@ muster_update_fail (const MusterOptimizer *o, const MusterUpdate *u, GError **er
 {
   for (int i = 0; i < o->n_slots; i++)
     if (!muster_variable_is_initialized (u->variables[i])) {
-      muster_variable_set_uninitialized (u->variables[i], error);
+      muster_variable_set_invalid (u->variables[i], error);
       return FALSE;
     }
   return muster_invalid (error, "A slot of '%s' can't be updated in place",

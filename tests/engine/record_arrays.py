@@ -106,7 +106,8 @@ def rearranged():
             else:
                 do = raw.ResourceStridedSliceAssign(ref=v, value=value, **bounds)
             get = read(kind, v, F32)
-        case.start().step(targets=[init]).step(targets=[do], feeds={value: positive(F32, 2, 2)}).step([get])
+        case.start().step(targets=[do], feeds={value: positive(F32, 2, 2)}, words=True).step(targets=[init])
+        case.step(targets=[do], feeds={value: positive(F32, 2, 2)}).step([get])
         case.step(targets=[do], feeds={value: positive(F32, 3, 2)}, words=True).end()
     op("TensorStridedSliceUpdate", dict(input=numbers(F32, 4, 3), begin=np.array([1, 0], I32), end=np.array([3, 3], I32),
                                         strides=np.array([1, 2], I32), value=positive(F32, 2, 2)))

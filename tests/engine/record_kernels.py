@@ -454,6 +454,7 @@ def states():
             if kind == "ref":
                 case.step(targets=[put], feeds={value: numbers(dtype, 4)},
                           words="Assign requires shapes of both tensors to match. lhs shape= [3,2] rhs shape= [4]")
+            case.step(targets=[add], feeds={value: x}, words=True)
             case.step(targets=[init]).step([ready]).step([get])
             case.step(targets=[add], feeds={value: x}).step([get])
             case.step(targets=[sub], feeds={value: x + x}).step([get])
@@ -472,8 +473,9 @@ def states():
                     else:
                         do = getattr(raw, "ResourceScatter" + name)(resource=v, indices=indices, updates=updates)
                     get = read(kind, v, dtype)
-                case.start().step(targets=[init])
-                case.step(targets=[do], feeds={indices: np.array([3, 0, 3], I32), updates: positive(dtype, 3, 2)})
+                rows = {indices: np.array([3, 0, 3], I32), updates: positive(dtype, 3, 2)}
+                case.start().step(targets=[do], feeds=rows, words=True).step(targets=[init])
+                case.step(targets=[do], feeds=rows)
                 case.step([get])
                 case.step(targets=[do], feeds={indices: np.array([1], I32), updates: np.array(2, dtype)}).step([get])
                 case.step(targets=[do], feeds={indices: np.array([4], I32), updates: positive(dtype, 1, 2)},
@@ -485,7 +487,7 @@ def states():
             v, init, _ = variable(kind, "v", np.array(1, I64))
             count = raw.CountUpTo(ref=v, limit=3) if kind == "ref" else \
                 raw.ResourceCountUpTo(resource=v, limit=3, T=tf.int64)
-        case.start().step(targets=[init]).step([count]).step([count]).step([count], words="Reached limit of 3").end()
+        case.start().step([count], words=True).step(targets=[init]).step([count]).step([count]).step([count], words="Reached limit of 3").end()
     case = Case("resource reads")
     with case.graph.as_default():
         v, init, _ = variable("resource", "v", numbers(F32, 3, 2))
@@ -495,7 +497,8 @@ def states():
         destroy = raw.DestroyResourceOp(resource=v, ignore_lookup_error=False)
         ready = raw.VarIsInitializedOp(resource=v)
         get = read("resource", v, F32)
-    case.start().step([get], words=True).step(targets=[init]).step([shape])
+    case.start().step([get], words=True).step([shape], words=True)
+    case.step([gather], {indices: np.array([[2], [0]], I32)}, words=True).step(targets=[init]).step([shape])
     case.step([gather], {indices: np.array([[2], [0]], I32)})
     case.step([gather], {indices: np.array([3], I32)}, words="indices[0] = 3 is not in [0, 3)")
     case.step(targets=[destroy]).step([ready]).step(targets=[destroy], words=True).end()
@@ -550,8 +553,8 @@ def optimizers():
                         do = out.op if kind == "ref" else out
                         gets = [read(kind, v[0], dtype) for v in variables]
                     case.start()
-                    if kind == "ref":  # where muster says FailedPrecondition for both, TensorFlow has Internal
-                        case.step(targets=[do], feeds={grad: numbers(dtype, 5)}, words=True)
+                    case.step(targets=[do], feeds={grad: numbers(dtype, 5)},
+                              words=True if kind == "ref" else "Invalid variable reference.")
                     case.step(targets=[v[1] for v in variables])
                     for i in range(3):
                         case.step(targets=[do], feeds={grad: numbers(dtype, 5)[::-1] * dtype(i + 1)}).step(gets)

@@ -116,9 +116,9 @@ def coordinates():
                     do = getattr(raw, full)(ref=v, indices=indices, updates=updates)
                     do = do.op if kind == "ref" else do
                     get = read(kind, v, dtype)
-                case.start().step(targets=[init])
-                case.step(targets=[do], feeds={indices: np.array([[3], [0], [3]], I32),
-                                               updates: positive(dtype, 3, 2)}).step([get])
+                rows = {indices: np.array([[3], [0], [3]], I32), updates: positive(dtype, 3, 2)}
+                case.start().step(targets=[do], feeds=rows, words=True).step(targets=[init])
+                case.step(targets=[do], feeds=rows).step([get])
                 case.step(targets=[do], feeds={indices: np.array([[3, 1]], I32),
                                                updates: positive(dtype, 1)}).step([get])
                 case.step(targets=[do], feeds={indices: np.array([[4]], I32), updates: positive(dtype, 1, 2)},
@@ -139,7 +139,8 @@ def coordinates():
     with case.graph.as_default():
         v, init, _ = variable("resource", "v", numbers(F32, 4, 2))
         get = raw.ResourceGatherNd(resource=v, indices=tf.constant([[3, 1], [0, 0]]), dtype=tf.float32)
-    case.start().step(targets=[init]).step([get]).end()
+    case.start().step([get], words=True)
+    case.step(targets=[init]).step([get]).end()
 
 
 def scans():
@@ -203,8 +204,7 @@ def sparse_optimizers():
                     case.start()
                     t = indices.dtype.as_numpy_dtype
                     rows = {grad: numbers(dtype, 3, 3)[::-1], indices: np.array([4, 0, 4], t)}
-                    if kind == "ref":
-                        case.step(targets=[do], feeds=rows, words=True)
+                    case.step(targets=[do], feeds=rows, words=True if kind == "ref" else "Invalid variable reference.")
                     case.step(targets=[v[1] for v in variables])
                     for _ in range(3):
                         case.step(targets=[do], feeds=rows).step(gets)
