@@ -103,11 +103,12 @@ refuse_unknown_op (Maker *m, const char *op, GError **error)
   }
   if (n > 3)
     g_string_append_printf (users, " and %" G_GSIZE_FORMAT " more", n - 3);
-  return fail (error, MUSTER_ERROR_NOT_FOUND,
-               "Op type not registered '%s' in binary running on muster's own engine. It is used "
-               "by %s. TensorFlow's runtime has it: name a TensorFlow server with "
-               "--master=grpc://HOST:PORT",
-               op, users->str);
+  return fail (
+      error, MUSTER_ERROR_NOT_FOUND,
+      "Op type not registered '%s' in binary running on muster's own engine. It is used "
+      "by %s. TensorFlow's own runtime has all ops: start it with --master=tensorflow, or name a "
+      "TensorFlow server with --master=grpc://HOST:PORT",
+      op, users->str);
 }
 
 /* What an output may be fed with; INVALID where that can't be told (an op that isn't known). A

@@ -22,8 +22,10 @@ extern const MusterOp muster_reduce_ops[];
 extern const MusterOp muster_save_restore_ops[];
 extern const MusterOp muster_scan_ops[];
 extern const MusterOp muster_segment_ops[];
+extern const MusterOp muster_sets_ops[];
 extern const MusterOp muster_shuffle_ops[];
 extern const MusterOp muster_sparse_ops[];
+extern const MusterOp muster_sparse_math_ops[];
 extern const MusterOp muster_state_ops[];
 extern const MusterOp muster_strided_slice_ops[];
 extern const MusterOp muster_string_ops[];
@@ -61,8 +63,10 @@ static const MusterOp *const tables[] = {
     muster_save_restore_ops,
     muster_scan_ops,
     muster_segment_ops,
+    muster_sets_ops,
     muster_shuffle_ops,
     muster_sparse_ops,
+    muster_sparse_math_ops,
     muster_state_ops,
     muster_strided_slice_ops,
     muster_string_ops,

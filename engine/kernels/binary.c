@@ -367,6 +367,41 @@ compute_add_n (MusterKernel *k, GError **error)
   return TRUE;
 }
 
+/* Not below the second input, not above the third: of one shape with the first, or one element. */
+static gboolean
+compute_clip (MusterKernel *k, GError **error)
+{
+  static const MusterLoop2 *const loops[] = {NULL, maximum_loops, minimum_loops};
+  MusterTensor *x = muster_kernel_input (k, 0), *out;
+  MusterDType dtype = muster_tensor_dtype (x);
+  gint64 n = muster_tensor_n_elements (x);
+  const void *from = muster_tensor_data (x);
+
+  if (muster_wide (dtype) == MUSTER_N_WIDE)
+    return muster_invalid (error, "There is no arithmetic for dtype %s", muster_dtype_name (dtype));
+  for (int i = 1; i < 3; i++)
+    if (!muster_same_shape (x, muster_kernel_input (k, i)) &&
+        muster_tensor_n_dims (muster_kernel_input (k, i)) != 0) {
+      g_autofree char *a = muster_shape_text (x);
+      g_autofree char *b = muster_shape_text (muster_kernel_input (k, i));
+      return muster_invalid (error,
+                             "clip_value_min and clip_value_max must be either of the same shape "
+                             "as input, or a scalar. input shape: %s, %s shape: %s",
+                             a, i == 1 ? "clip_value_min" : "clip_value_max", b);
+    }
+  out = muster_kernel_output (k, 0, muster_tensor_n_dims (x), muster_tensor_dims (x), error);
+  if (out == NULL)
+    return FALSE;
+  for (int i = 1; i < 3; i++) {
+    MusterTensor *bound = muster_kernel_input (k, i);
+    muster_run_loop2 (loops[i], dtype, dtype, n, from, 1, muster_tensor_data (bound),
+                      muster_tensor_n_dims (bound) != 0 || n == 1,
+                      muster_tensor_data_mutable (out));
+    from = muster_tensor_data (out);
+  }
+  return TRUE;
+}
+
 #define F       MUSTER_OP_FORWARD
 #define XY      "x:T, y:T -> z:T"
 #define CMP     "x:T, y:T -> z:bool"
@@ -394,6 +429,8 @@ const MusterOp muster_binary_ops[] = {
     {"Atan2", XY, "T:float", compute_atan_two, F},
     {"Xlogy", XY, "T:float", compute_xlogy, F},
     {"Xdivy", XY, "T:float", compute_xdivy, F},
+    {"ClipByValue", "t:T, clip_value_min:T, clip_value_max:T -> output:T", "T:number", compute_clip,
+     0},
     {"Xlog1py", XY, "T:float", compute_xlog1py, F},
     {"MulNoNan", XY, "T:float", compute_mul_no_nan, F},
     {"NextAfter", "x1:T, x2:T -> output:T", "T:float|double", compute_next_after, F},

@@ -66,6 +66,7 @@ typedef struct {
                                      MUSTER_WIDE_TABLE (name##_fill)};
 
 FOLDS (sum, 0, 0, 0, 0, a + b, (guint64)a + (guint64)b)
+FOLDS (squares, 0, 0, 0, 0, a + b * b, (guint64)a + (guint64)b * (guint64)b)
 FOLDS (product, 1, 1, 1, 1, a *b, (guint64)a *(guint64)b)
 FOLDS (largest, -INFINITY, G_MININT32, G_MININT64, 0, a < b || b != b ? b : a, a < b ? b : a)
 FOLDS (smallest, INFINITY, G_MAXINT32, G_MAXINT64, G_MAXUINT64, b < a || b != b ? b : a,
@@ -208,6 +209,27 @@ compute_mean (MusterKernel *k, GError **error)
   return muster_wide_end (k, 0, out, error);
 }
 
+#define ROOT(suffix, T)                                                                            \
+  static void root_##suffix (gint64 n, void *x)                                                    \
+  {                                                                                                \
+    for (gint64 i = 0; i < n; i++)                                                                 \
+      ((T *)x)[i] = (T)sqrt ((double)((T *)x)[i]);                                                 \
+  }
+MUSTER_WIDE_TYPES (ROOT)
+
+static gboolean
+compute_norm (MusterKernel *k, GError **error)
+{
+  static void (*const roots[]) (gint64, void *) = MUSTER_WIDE_TABLE (root);
+  Reduction r;
+  MusterTensor *out = reduce_wide (k, &squares_folds, &r, error);
+
+  if (out == NULL)
+    return FALSE;
+  roots[muster_wide (muster_tensor_dtype (out))](r.n_out, muster_tensor_data_mutable (out));
+  return muster_wide_end (k, 0, out, error);
+}
+
 #define REDUCE(name)                                                                               \
   static gboolean compute_##name (MusterKernel *k, GError **error)                                 \
   {                                                                                                \
@@ -311,6 +333,7 @@ compute_arg_min (MusterKernel *k, GError **error)
 const MusterOp muster_reduce_ops[] = {
     {"Sum", REDUCES, NUMBERS, compute_sum, 0},
     {"Mean", REDUCES, NUMBERS, compute_mean, 0},
+    {"EuclideanNorm", REDUCES, NUMBERS, compute_norm, 0},
     {"Prod", REDUCES, NUMBERS, compute_product, 0},
     {"Max", REDUCES, NUMBERS, compute_largest, 0},
     {"Min", REDUCES, NUMBERS, compute_smallest, 0},

@@ -159,4 +159,50 @@ def integers_and_functions():
         op("NextAfter", dict(x1=numbers(dtype, 3), x2=np.array([0, 9, 1], dtype)))
 
 
-ALL = [orders, diagonals, rearranged, sparses, integers_and_functions]
+def norms_and_clips():
+    for dtype in FLOATS + [I32, I64]:
+        op("EuclideanNorm", dict(input=numbers(dtype, 2, 3), axis=np.array([1], I32)))
+        op("ClipByValue", dict(t=numbers(dtype, 2, 3), clip_value_min=dtype(-1), clip_value_max=dtype(2)))
+    op("EuclideanNorm", dict(input=numbers(F32, 2, 3), axis=np.array([0, 1], I32)), keep_dims=True)
+    op("ClipByValue", dict(t=numbers(F32, 2, 3), clip_value_min=numbers(F32, 2, 3), clip_value_max=numbers(F32, 2, 3) + 1))
+    op("ClipByValue", dict(t=numbers(F32, 2, 3), clip_value_min=numbers(F32, 3), clip_value_max=F32(1)), words=True)
+
+
+def sets():
+    a = np.array([[[3, 1, 3], [0, 2, 2]], [[5, 5, 5], [9, 8, 7]]])
+    b = np.array([[[3, 4], [2, 2]], [[6, 7], [7, 8]]])
+    indices = np.array([[0, 0, 0], [0, 0, 1], [1, 0, 0], [1, 1, 0], [1, 1, 2]], I64)
+    shape = np.array([2, 2, 3], I64)
+    for operation in ["a-b", "b-a", "intersection", "union"]:
+        for dtype in [I32, I64, np.uint8, np.int16]:
+            op("DenseToDenseSetOperation", dict(set1=a.astype(dtype), set2=b.astype(dtype)), set_operation=operation)
+        op("DenseToDenseSetOperation", dict(set1=a.astype(str), set2=b.astype(str)), set_operation=operation)
+        op("DenseToSparseSetOperation", dict(set1=a.astype(I64), set2_indices=indices, set2_values=np.array([1, 3, 5, 8, 8], I64),
+                                             set2_shape=shape), set_operation=operation)
+        op("SparseToSparseSetOperation", dict(set1_indices=indices, set1_values=np.array([1, 3, 5, 8, 8], I64), set1_shape=shape,
+                                              set2_indices=indices[1:], set2_values=np.array([1, 5, 8, 7], I64),
+                                              set2_shape=shape), set_operation=operation)
+    op("SetSize", dict(set_indices=indices, set_values=np.array([1, 1, 5, 8, 7], I32), set_shape=shape))
+    op("SetSize", dict(set_indices=indices, set_values=np.array(["a", "a", "c", "d", "e"]), set_shape=shape))
+    op("DenseToDenseSetOperation", dict(set1=a.astype(I32), set2=b[:1].astype(I32)), set_operation="union", words=True)
+    op("DenseToDenseSetOperation", dict(set1=a[0, 0].astype(I32), set2=b[0, 0].astype(I32)), set_operation="union", words=True)
+    op("DenseToDenseSetOperation", dict(set1=a.astype(I32), set2=b.astype(I32)), set_operation="other", words=True)
+
+
+def sparse_products():
+    indices = np.array([[0, 1], [2, 0], [2, 3]], I64)
+    for dtype in FLOATS + [I32]:
+        for adjoint_a in [False, True]:
+            for adjoint_b in [False, True]:
+                rows = 3 if adjoint_a else 4
+                b = numbers(dtype, *((5, rows) if adjoint_b else (rows, 5)))
+                op("SparseTensorDenseMatMul", dict(a_indices=indices, a_values=positive(dtype, 3),
+                                                   a_shape=np.array([3, 4], I64), b=b),
+                   adjoint_a=adjoint_a, adjoint_b=adjoint_b)
+    op("SparseTensorDenseMatMul", dict(a_indices=indices, a_values=positive(F32, 3), a_shape=np.array([3, 4], I64),
+                                       b=numbers(F32, 3, 5)), words=True)
+    op("SparseTensorDenseMatMul", dict(a_indices=indices, a_values=positive(F32, 3), a_shape=np.array([3, 3], I64),
+                                       b=numbers(F32, 3, 5)), words=True)
+
+
+ALL = [norms_and_clips, sets, sparse_products, orders, diagonals, rearranged, sparses, integers_and_functions]
