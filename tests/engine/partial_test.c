@@ -89,6 +89,26 @@ MUSTER_TEST (Partial, is_over_once_all_was_fed_and_fetched)
   EXPECT_SAYS (error, MUSTER_ERROR_INVALID_ARGUMENT, "Must run PartialRunSetup before");
 }
 
+MUSTER_TEST (Partial, waits_for_a_feed_that_nobody_needs)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  g_autoptr (MusterSession) session = open_sums (master);
+  const MusterFeed feeds[] = {{"x", NULL}, {"y", NULL}, {"z", NULL}};
+  const char *fetch = "sum";
+  const MusterStep step = {.feeds = feeds, .n_feeds = 3, .fetches = &fetch, .n_fetches = 1};
+  g_autofree char *handle =
+      muster_session_set_up_partial_run (session, &step, TEST_DEADLINE_US, NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+
+  MUSTER_EXPECT_EQ (run_part (session, handle, "xy", 2, "sum", &error), 4.0f);
+  (void)run_part (session, handle, "z", 2, NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  (void)run_part (session, handle, "", 0, NULL, &error);
+
+  EXPECT_SAYS (error, MUSTER_ERROR_INVALID_ARGUMENT, "Must run PartialRunSetup before");
+}
+
 MUSTER_TEST (Partial, goes_on_after_a_part_that_asked_too_much)
 {
   const struct {
