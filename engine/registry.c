@@ -10,6 +10,7 @@ extern const MusterOp muster_control_ops[];
 extern const MusterOp muster_diagonal_ops[];
 extern const MusterOp muster_gather_ops[];
 extern const MusterOp muster_layout_ops[];
+extern const MusterOp muster_lookup_ops[];
 extern const MusterOp muster_matmul_ops[];
 extern const MusterOp muster_nd_ops[];
 extern const MusterOp muster_nn_ops[];
@@ -34,7 +35,6 @@ extern const MusterOp muster_string_hash_ops[];
 extern const MusterOp muster_string_number_ops[];
 extern const MusterOp muster_string_split_ops[];
 extern const MusterOp muster_summary_ops[];
-extern const MusterOp muster_table_ops[];
 extern const MusterOp muster_training_ops[];
 extern const MusterOp muster_training_sparse_ops[];
 extern const MusterOp muster_unary_ops[];
@@ -51,6 +51,7 @@ static const MusterOp *const tables[] = {
     muster_diagonal_ops,
     muster_gather_ops,
     muster_layout_ops,
+    muster_lookup_ops,
     muster_matmul_ops,
     muster_nd_ops,
     muster_nn_ops,
@@ -75,7 +76,6 @@ static const MusterOp *const tables[] = {
     muster_string_number_ops,
     muster_string_split_ops,
     muster_summary_ops,
-    muster_table_ops,
     muster_training_ops,
     muster_training_sparse_ops,
     muster_unary_ops,

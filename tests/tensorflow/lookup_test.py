@@ -342,6 +342,32 @@ class Programs(peer.TestCase):
                 self.assertLess(after[0][0], before[0][-1])
                 self.assertEqual(after[1], [(b"fox", 4), (b"lazy", 4), (b"the", 4)])
 
+    def test_muster_prepares_saves_and_restores_tables(self):
+        """The command's chief and worker initialise the tables, and keep those that change."""
+        folder = self.folder()
+        meta, kept = os.path.join(folder, "words.meta"), os.path.join(folder, "kept")
+        with tf.Graph().as_default():
+            words_in, loss, train, seen = model(folder)
+            exported = list(seen.export())
+            saver = v1.train.Scaffold().finalize().saver
+            v1.train.export_meta_graph(meta, saver_def=saver.saver_def)
+            feed = {words_in: ["the", "lazy", "fox"]}
+
+            def prepare(target):
+                peer.muster("prepare", "--meta-graph=" + meta, "--master=" + target, "--checkpoint-dir=" + kept)
+                peer.muster("wait", "--meta-graph=" + meta, "--master=" + target)
+            target = self.serve()
+            prepare(target)
+            with v1.Session(target) as session:
+                session.run(train, feed)
+                trained = session.run(loss, feed)
+            peer.muster("save", "--meta-graph=" + meta, "--master=" + target, "--checkpoint-dir=" + kept)
+            target = self.serve()
+            prepare(target)
+            with v1.Session(target) as session:
+                self.assertEqual(session.run(loss, feed), trained)
+                self.assertEqual(plain(session.run(exported)), [(b"fox", 1), (b"lazy", 1), (b"the", 1)])
+
     def test_a_restore_puts_the_saved_keys_in_the_place_of_others(self):
         """SAV.32"""
         target, prefix = self.serve(), os.path.join(self.folder(), "model")

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "bundle/storage.h"
-#include "engine/table.h"
+#include "engine/lookup.h"
 
 G_BEGIN_DECLS
 
@@ -10,10 +10,10 @@ G_BEGIN_DECLS
  * from 0; -1 is the number of the line and -2 the whole line, as in TensorFlow. Lines end with LF
  * or CRLF and aren't empty. */
 
-#define MUSTER_TABLE_LINE_NUMBER (-1)
-#define MUSTER_TABLE_WHOLE_LINE  (-2)
+#define MUSTER_LOOKUP_LINE_NUMBER (-1)
+#define MUSTER_LOOKUP_WHOLE_LINE  (-2)
 /* INVALID_ARGUMENT for a longer line, in bytes. */
-#define MUSTER_TABLE_MAX_LINE (16 * 1024 * 1024)
+#define MUSTER_LOOKUP_MAX_LINE (16 * 1024 * 1024)
 
 typedef struct {
   const char *filename;
@@ -21,12 +21,12 @@ typedef struct {
   char delimiter;    /* between columns */
   gint64 key_index, value_index;
   gint64 offset; /* added to the number of a line, and to values of int32 */
-} MusterTableText;
+} MusterLookupText;
 
 /* NOT_FOUND, INVALID_ARGUMENT, OUT_OF_RANGE (nothing in it) in TensorFlow's words. A table that has
  * its keys stays as it is, once the file's first line has been read. May wait for the store. */
-gboolean muster_table_fill_from_text (MusterTable *table, const MusterTableText *text,
-                                      MusterStorage *storage, GCancellable *cancellable,
-                                      GError **error);
+gboolean muster_lookup_table_fill_from_text (MusterLookupTable *table, const MusterLookupText *text,
+                                             MusterStorage *storage, GCancellable *cancellable,
+                                             GError **error);
 
 G_END_DECLS

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/table_text.h"
+#include "engine/lookup_text.h"
 
 #include "base/error.h"
 
@@ -8,7 +8,7 @@
 #define CHUNK (256 * 1024)
 
 typedef struct {
-  const MusterTableText *text;
+  const MusterLookupText *text;
   MusterDType key_dtype, value_dtype;
   MusterStorage *storage;
   MusterStorageInput *input; /* (owned) */
@@ -82,10 +82,10 @@ read_line (Reader *self, GError **error)
     const guint8 *from = self->chunk + self->at;
     const guint8 *end = memchr (from, '\n', self->end - self->at);
     const gsize n = end != NULL ? (gsize)(end - from) : self->end - self->at;
-    if (self->line->len + n > MUSTER_TABLE_MAX_LINE)
+    if (self->line->len + n > MUSTER_LOOKUP_MAX_LINE)
       return invalid (error,
                       "Invalid content in %s: line %" G_GINT64_FORMAT " has more than %d bytes",
-                      self->text->filename, self->n_lines, MUSTER_TABLE_MAX_LINE);
+                      self->text->filename, self->n_lines, MUSTER_LOOKUP_MAX_LINE);
     g_string_append_len (self->line, (const char *)from, (gssize)n);
     is_whole = end != NULL;
     has_some = TRUE;
@@ -105,7 +105,7 @@ static MusterString
 field_of (const Reader *self, gint64 index)
 {
   const char *at = self->line->str, *end = at + self->line->len;
-  if (index == MUSTER_TABLE_WHOLE_LINE)
+  if (index == MUSTER_LOOKUP_WHOLE_LINE)
     return (MusterString){at, self->line->len};
   for (const char *next; index > 0; index--, at = next + 1)
     next = memchr (at, self->text->delimiter, (gsize)(end - at));
@@ -182,7 +182,7 @@ parse_number (const Reader *self, MusterDType dtype, const char *text)
 static MusterTensor *
 take_field (const Reader *self, gint64 index, MusterDType dtype, GError **error)
 {
-  if (index == MUSTER_TABLE_LINE_NUMBER)
+  if (index == MUSTER_LOOKUP_LINE_NUMBER)
     return muster_tensor_new_int64 ((gint64)((guint64)self->n_lines + (guint64)self->text->offset));
   const MusterString field = field_of (self, index);
   if (dtype == MUSTER_STRING)
@@ -247,7 +247,7 @@ next_line (Reader *self, GError **error)
   return self->value != NULL;
 }
 
-/* MusterTableNext. */
+/* MusterLookupNext. */
 static gboolean
 next (gpointer data, MusterTensor **key, MusterTensor **value, GError **error)
 {
@@ -272,14 +272,14 @@ check_columns_fit (const Reader *self, GError **error)
   const gint64 key = self->text->key_index, value = self->text->value_index;
   const char *key_name = muster_dtype_name (self->key_dtype);
   const char *value_name = muster_dtype_name (self->value_dtype);
-  if (key == MUSTER_TABLE_LINE_NUMBER && self->key_dtype != MUSTER_INT64)
+  if (key == MUSTER_LOOKUP_LINE_NUMBER && self->key_dtype != MUSTER_INT64)
     return invalid (error, "Key index for line number requires table key dtype of int64, got %s",
                     key_name);
-  if (value == MUSTER_TABLE_LINE_NUMBER && self->value_dtype != MUSTER_INT64)
+  if (value == MUSTER_LOOKUP_LINE_NUMBER && self->value_dtype != MUSTER_INT64)
     return invalid (error,
                     "Value index for line number requires table value dtype of int64, got %s",
                     value_name);
-  if (value == MUSTER_TABLE_WHOLE_LINE && !is_text_or_int (self->value_dtype))
+  if (value == MUSTER_LOOKUP_WHOLE_LINE && !is_text_or_int (self->value_dtype))
     return invalid (error,
                     "Value index for whole line requires table value dtype of integer or string, "
                     "got %s",
@@ -289,7 +289,7 @@ check_columns_fit (const Reader *self, GError **error)
 
 /* The first line decides whether the file is one at all, as in TensorFlow. */
 static gboolean
-fill (Reader *self, MusterTable *table, GError **error)
+fill (Reader *self, MusterLookupTable *table, GError **error)
 {
   g_autoptr (GError) own = NULL;
   if (!open_text (self, error))
@@ -306,16 +306,18 @@ fill (Reader *self, MusterTable *table, GError **error)
     return FALSE;
   }
   self->is_ahead = TRUE;
-  return muster_table_is_filled (table) || muster_table_fill (table, next, self, error);
+  return muster_lookup_table_is_filled (table) ||
+         muster_lookup_table_fill (table, next, self, error);
 }
 
 gboolean
-muster_table_fill_from_text (MusterTable *table, const MusterTableText *text,
-                             MusterStorage *storage, GCancellable *cancellable, GError **error)
+muster_lookup_table_fill_from_text (MusterLookupTable *table, const MusterLookupText *text,
+                                    MusterStorage *storage, GCancellable *cancellable,
+                                    GError **error)
 {
   Reader reader = {.text = text,
-                   .key_dtype = muster_table_key_dtype (table),
-                   .value_dtype = muster_table_value_dtype (table),
+                   .key_dtype = muster_lookup_table_key_dtype (table),
+                   .value_dtype = muster_lookup_table_value_dtype (table),
                    .storage = storage,
                    .cancellable = cancellable};
   if (!check_columns_fit (&reader, error))

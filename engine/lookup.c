@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/table.h"
+#include "engine/lookup.h"
 
 #include "base/error.h"
-#include "engine/table_store.h"
+#include "engine/lookup_store.h"
 
 #include <string.h>
 
-struct _MusterTable {
-  MusterTableKind kind;   /* its texts are below */
+struct _MusterLookupTable {
+  MusterLookupKind kind;  /* its texts are below */
   char *container, *name; /* (owned) */
   GRWLock lock;
-  MusterTableStore store; /* guarded by lock */
-  gboolean is_filled;     /* guarded by lock: a static one has its keys */
+  MusterLookupStore store; /* guarded by lock */
+  gboolean is_filled;      /* guarded by lock: a static one has its keys */
 };
 
 static gboolean
@@ -43,7 +43,7 @@ static const struct {
 };
 
 gboolean
-muster_table_kind_is_known (const MusterTableKind *kind)
+muster_lookup_kind_is_known (const MusterLookupKind *kind)
 {
   const guint wanted = !kind->is_mutable ? STATIC : kind->has_rows ? ROWS : SCALARS;
   for (gsize i = 0; i < G_N_ELEMENTS (pairs); i++)
@@ -54,29 +54,29 @@ muster_table_kind_is_known (const MusterTableKind *kind)
 }
 
 static gsize
-row_length (const MusterTableKind *kind)
+row_length (const MusterLookupKind *kind)
 {
   return kind->has_rows ? (gsize)kind->n_row : 1;
 }
 
-MusterTable *
-muster_table_new (const MusterTableKind *kind)
+MusterLookupTable *
+muster_lookup_table_new (const MusterLookupKind *kind)
 {
-  MusterTable *self = g_new0 (MusterTable, 1);
+  MusterLookupTable *self = g_new0 (MusterLookupTable, 1);
   self->kind = *kind;
   self->kind.container = self->container = g_strdup (kind->container);
   self->kind.name = self->name = g_strdup (kind->name);
   g_rw_lock_init (&self->lock);
-  muster_table_store_init (&self->store, kind->key_dtype, kind->value_dtype, row_length (kind));
+  muster_lookup_store_init (&self->store, kind->key_dtype, kind->value_dtype, row_length (kind));
   return self;
 }
 
 void
-muster_table_free (MusterTable *self)
+muster_lookup_table_free (MusterLookupTable *self)
 {
   if (self == NULL)
     return;
-  muster_table_store_clear (&self->store);
+  muster_lookup_store_clear (&self->store);
   g_rw_lock_clear (&self->lock);
   g_free (self->container);
   g_free (self->name);
@@ -84,19 +84,19 @@ muster_table_free (MusterTable *self)
 }
 
 MusterDType
-muster_table_key_dtype (const MusterTable *self)
+muster_lookup_table_key_dtype (const MusterLookupTable *self)
 {
   return self->kind.key_dtype;
 }
 
 MusterDType
-muster_table_value_dtype (const MusterTable *self)
+muster_lookup_table_value_dtype (const MusterLookupTable *self)
 {
   return self->kind.value_dtype;
 }
 
 gint64
-muster_table_size (MusterTable *self)
+muster_lookup_table_size (MusterLookupTable *self)
 {
   g_rw_lock_reader_lock (&self->lock);
   const gint64 n = self->store.n;
@@ -105,7 +105,7 @@ muster_table_size (MusterTable *self)
 }
 
 gboolean
-muster_table_check_static (const MusterTable *self, GError **error)
+muster_lookup_table_check_static (const MusterLookupTable *self, GError **error)
 {
   return !self->kind.is_mutable ||
          fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "Table %s %s is not initializable",
@@ -114,7 +114,7 @@ muster_table_check_static (const MusterTable *self, GError **error)
 
 /* The shape of the values that belong to keys. */
 static int
-shape_of_values (const MusterTable *self, const MusterTensor *keys, gint64 *dims)
+shape_of_values (const MusterLookupTable *self, const MusterTensor *keys, gint64 *dims)
 {
   const int n = muster_tensor_n_dims (keys);
   for (int i = 0; i < n; i++)
@@ -148,7 +148,7 @@ check_n_dims (const MusterTensor *keys, GError **error)
 }
 
 static gboolean
-check_values (const MusterTable *self, const MusterTensor *keys, const MusterTensor *values,
+check_values (const MusterLookupTable *self, const MusterTensor *keys, const MusterTensor *values,
               GError **error)
 {
   gint64 dims[MUSTER_MAX_DIMS];
@@ -165,7 +165,7 @@ check_values (const MusterTable *self, const MusterTensor *keys, const MusterTen
 
 /* The default is one value, or as many as there are keys. */
 static gboolean
-check_fallback (const MusterTable *self, const MusterTensor *fallback, int n_dims,
+check_fallback (const MusterLookupTable *self, const MusterTensor *fallback, int n_dims,
                 const gint64 *dims, GError **error)
 {
   const int n_own = self->kind.has_rows ? 1 : 0;
@@ -180,30 +180,31 @@ check_fallback (const MusterTable *self, const MusterTensor *fallback, int n_dim
 
 /* With the lock held. */
 static MusterTensor *
-find_all (MusterTable *self, MusterTensor *keys, MusterTensor *fallback, int n_dims,
+find_all (MusterLookupTable *self, MusterTensor *keys, MusterTensor *fallback, int n_dims,
           const gint64 *dims, GError **error)
 {
   const gint64 n = muster_tensor_n_elements (keys);
   const gboolean each = self->kind.is_mutable && has_shape (fallback, n_dims, dims);
-  MusterTableRows rows;
+  MusterLookupRows rows;
   if (!self->kind.is_mutable && !self->is_filled) {
     fail (error, MUSTER_ERROR_FAILED_PRECONDITION, "Table not initialized.");
     return NULL;
   }
-  if (!muster_table_rows_begin (&rows, self->kind.value_dtype, n_dims, dims, error))
+  if (!muster_lookup_rows_begin (&rows, self->kind.value_dtype, n_dims, dims, error))
     return NULL;
   for (gint64 i = 0; i < n; i++) {
-    const guint32 position = muster_table_store_find (&self->store, keys, i);
-    if (position != MUSTER_TABLE_NONE)
-      muster_table_rows_set (&rows, &self->store, i, position);
+    const guint32 position = muster_lookup_store_find (&self->store, keys, i);
+    if (position != MUSTER_LOOKUP_NONE)
+      muster_lookup_rows_set (&rows, &self->store, i, position);
     else
-      muster_table_rows_copy (&rows, &self->store, i, fallback, each ? i : 0);
+      muster_lookup_rows_copy (&rows, &self->store, i, fallback, each ? i : 0);
   }
-  return muster_table_rows_end (&rows);
+  return muster_lookup_rows_end (&rows);
 }
 
 MusterTensor *
-muster_table_find (MusterTable *self, MusterTensor *keys, MusterTensor *fallback, GError **error)
+muster_lookup_table_find (MusterLookupTable *self, MusterTensor *keys, MusterTensor *fallback,
+                          GError **error)
 {
   gint64 dims[MUSTER_MAX_DIMS];
   if (!check_n_dims (keys, error))
@@ -218,16 +219,16 @@ muster_table_find (MusterTable *self, MusterTensor *keys, MusterTensor *fallback
 }
 
 static gboolean
-put_all (MusterTableStore *store, MusterTensor *keys, MusterTensor *values, GError **error)
+put_all (MusterLookupStore *store, MusterTensor *keys, MusterTensor *values, GError **error)
 {
   const gint64 n = muster_tensor_n_elements (keys);
-  if (!muster_table_store_reserve (store, n, error))
+  if (!muster_lookup_store_reserve (store, n, error))
     return FALSE;
   for (gint64 i = 0; i < n; i++) {
-    const guint32 position = muster_table_store_find (store, keys, i);
-    if (position == MUSTER_TABLE_NONE
-            ? muster_table_store_add (store, keys, values, i, error) == MUSTER_TABLE_NONE
-            : !muster_table_store_replace (store, position, values, i, error))
+    const guint32 position = muster_lookup_store_find (store, keys, i);
+    if (position == MUSTER_LOOKUP_NONE
+            ? muster_lookup_store_add (store, keys, values, i, error) == MUSTER_LOOKUP_NONE
+            : !muster_lookup_store_replace (store, position, values, i, error))
       return FALSE;
   }
   return TRUE;
@@ -241,7 +242,8 @@ refuse_change (const char *verb, GError **error)
 }
 
 gboolean
-muster_table_insert (MusterTable *self, MusterTensor *keys, MusterTensor *values, GError **error)
+muster_lookup_table_insert (MusterLookupTable *self, MusterTensor *keys, MusterTensor *values,
+                            GError **error)
 {
   if (!check_values (self, keys, values, error))
     return FALSE;
@@ -254,15 +256,15 @@ muster_table_insert (MusterTable *self, MusterTensor *keys, MusterTensor *values
 }
 
 gboolean
-muster_table_remove (MusterTable *self, MusterTensor *keys, GError **error)
+muster_lookup_table_remove (MusterLookupTable *self, MusterTensor *keys, GError **error)
 {
   if (!self->kind.is_mutable)
     return refuse_change ("Remove", error);
   g_rw_lock_writer_lock (&self->lock);
   for (gint64 i = 0; i < muster_tensor_n_elements (keys); i++) {
-    const guint32 position = muster_table_store_find (&self->store, keys, i);
-    if (position != MUSTER_TABLE_NONE)
-      muster_table_store_remove (&self->store, position);
+    const guint32 position = muster_lookup_store_find (&self->store, keys, i);
+    if (position != MUSTER_LOOKUP_NONE)
+      muster_lookup_store_remove (&self->store, position);
   }
   g_rw_lock_writer_unlock (&self->lock);
   return TRUE;
@@ -283,18 +285,18 @@ element_text (const MusterTensor *tensor, gint64 i)
 
 /* The row at a position, as a tensor of one row. */
 static MusterTensor *
-row_tensor (const MusterTableStore *store, guint32 position)
+row_tensor (const MusterLookupStore *store, guint32 position)
 {
   const gint64 n = (gint64)store->n_row;
-  MusterTableRows rows;
-  if (!muster_table_rows_begin (&rows, store->value_dtype, 1, &n, NULL))
+  MusterLookupRows rows;
+  if (!muster_lookup_rows_begin (&rows, store->value_dtype, 1, &n, NULL))
     return NULL;
-  muster_table_rows_set (&rows, store, 0, position);
-  return muster_table_rows_end (&rows);
+  muster_lookup_rows_set (&rows, store, 0, position);
+  return muster_lookup_rows_end (&rows);
 }
 
 static gboolean
-refuse_other_value (const MusterTableStore *store, guint32 position, const MusterTensor *keys,
+refuse_other_value (const MusterLookupStore *store, guint32 position, const MusterTensor *keys,
                     const MusterTensor *values, gint64 i, GError **error)
 {
   g_autoptr (MusterTensor) present = row_tensor (store, position);
@@ -308,18 +310,18 @@ refuse_other_value (const MusterTableStore *store, guint32 position, const Muste
 
 /* A static table's keys: the same one may come again with the same value. */
 static gboolean
-add_all (MusterTableStore *store, const MusterTensor *keys, const MusterTensor *values,
+add_all (MusterLookupStore *store, const MusterTensor *keys, const MusterTensor *values,
          GError **error)
 {
   const gint64 n = muster_tensor_n_elements (keys);
-  if (!muster_table_store_reserve (store, n, error))
+  if (!muster_lookup_store_reserve (store, n, error))
     return FALSE;
   for (gint64 i = 0; i < n; i++) {
-    const guint32 position = muster_table_store_find (store, keys, i);
-    if (position == MUSTER_TABLE_NONE) {
-      if (muster_table_store_add (store, keys, values, i, error) == MUSTER_TABLE_NONE)
+    const guint32 position = muster_lookup_store_find (store, keys, i);
+    if (position == MUSTER_LOOKUP_NONE) {
+      if (muster_lookup_store_add (store, keys, values, i, error) == MUSTER_LOOKUP_NONE)
         return FALSE;
-    } else if (!muster_table_store_row_is (store, position, values, i)) {
+    } else if (!muster_lookup_store_row_is (store, position, values, i)) {
       return refuse_other_value (store, position, keys, values, i, error);
     }
   }
@@ -328,21 +330,21 @@ add_all (MusterTableStore *store, const MusterTensor *keys, const MusterTensor *
 
 /* What a new static table is filled into, and then put in the place of the empty one. */
 static void
-begin_fill (const MusterTable *self, MusterTableStore *fresh)
+begin_fill (const MusterLookupTable *self, MusterLookupStore *fresh)
 {
-  muster_table_store_init (fresh, self->kind.key_dtype, self->kind.value_dtype,
-                           row_length (&self->kind));
+  muster_lookup_store_init (fresh, self->kind.key_dtype, self->kind.value_dtype,
+                            row_length (&self->kind));
 }
 
 /* With the lock held, where it is to be put in place. */
 static gboolean
-end_fill (MusterTable *self, MusterTableStore *fresh, gboolean ok)
+end_fill (MusterLookupTable *self, MusterLookupStore *fresh, gboolean ok)
 {
   if (!ok) {
-    muster_table_store_clear (fresh);
+    muster_lookup_store_clear (fresh);
     return FALSE;
   }
-  muster_table_store_clear (&self->store);
+  muster_lookup_store_clear (&self->store);
   self->store = *fresh;
   self->is_filled = TRUE;
   return TRUE;
@@ -350,9 +352,9 @@ end_fill (MusterTable *self, MusterTableStore *fresh, gboolean ok)
 
 /* With the lock held. */
 static gboolean
-fill_once (MusterTable *self, MusterTensor *keys, MusterTensor *values, GError **error)
+fill_once (MusterLookupTable *self, MusterTensor *keys, MusterTensor *values, GError **error)
 {
-  MusterTableStore fresh;
+  MusterLookupStore fresh;
   const gint64 n = muster_tensor_n_elements (keys);
   if (n == 0)
     return fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "keys and values cannot be empty tensors.");
@@ -365,15 +367,16 @@ fill_once (MusterTable *self, MusterTensor *keys, MusterTensor *values, GError *
 
 /* With the lock held. */
 static gboolean
-replace_all (MusterTable *self, MusterTensor *keys, MusterTensor *values, GError **error)
+replace_all (MusterLookupTable *self, MusterTensor *keys, MusterTensor *values, GError **error)
 {
-  MusterTableStore fresh;
+  MusterLookupStore fresh;
   begin_fill (self, &fresh);
   return end_fill (self, &fresh, put_all (&fresh, keys, values, error));
 }
 
 gboolean
-muster_table_import (MusterTable *self, MusterTensor *keys, MusterTensor *values, GError **error)
+muster_lookup_table_import (MusterLookupTable *self, MusterTensor *keys, MusterTensor *values,
+                            GError **error)
 {
   if (!check_values (self, keys, values, error))
     return FALSE;
@@ -386,27 +389,28 @@ muster_table_import (MusterTable *self, MusterTensor *keys, MusterTensor *values
 
 /* With the lock held. */
 static MusterTensor *
-all_rows (MusterTable *self, GError **error)
+all_rows (MusterLookupTable *self, GError **error)
 {
   const gint64 dims[] = {self->store.n, self->kind.n_row};
-  MusterTableRows rows;
-  if (!muster_table_rows_begin (&rows, self->kind.value_dtype, self->kind.has_rows ? 2 : 1, dims,
-                                error))
+  MusterLookupRows rows;
+  if (!muster_lookup_rows_begin (&rows, self->kind.value_dtype, self->kind.has_rows ? 2 : 1, dims,
+                                 error))
     return NULL;
   for (guint32 i = 0; i < self->store.n; i++)
-    muster_table_rows_set (&rows, &self->store, i, i);
-  return muster_table_rows_end (&rows);
+    muster_lookup_rows_set (&rows, &self->store, i, i);
+  return muster_lookup_rows_end (&rows);
 }
 
 gboolean
-muster_table_export (MusterTable *self, MusterTensor **keys, MusterTensor **values, GError **error)
+muster_lookup_table_export (MusterLookupTable *self, MusterTensor **keys, MusterTensor **values,
+                            GError **error)
 {
   g_autoptr (MusterTensor) all_keys = NULL, all_values = NULL;
   g_rw_lock_reader_lock (&self->lock);
   if (!self->kind.is_mutable && !self->is_filled) {
     fail (error, MUSTER_ERROR_ABORTED, "HashTable is not initialized.");
   } else {
-    all_keys = muster_table_store_keys (&self->store, error);
+    all_keys = muster_lookup_store_keys (&self->store, error);
     all_values = all_keys != NULL ? all_rows (self, error) : NULL;
   }
   g_rw_lock_reader_unlock (&self->lock);
@@ -418,10 +422,11 @@ muster_table_export (MusterTable *self, MusterTensor **keys, MusterTensor **valu
 }
 
 gboolean
-muster_table_fill (MusterTable *self, MusterTableNext next, gpointer data, GError **error)
+muster_lookup_table_fill (MusterLookupTable *self, MusterLookupNext next, gpointer data,
+                          GError **error)
 {
   MusterTensor *key, *value;
-  MusterTableStore fresh;
+  MusterLookupStore fresh;
   g_autoptr (GError) own = NULL;
   gboolean ok = TRUE;
   g_return_val_if_fail (!self->kind.is_mutable, FALSE);
@@ -433,7 +438,7 @@ muster_table_fill (MusterTable *self, MusterTableNext next, gpointer data, GErro
     g_propagate_error (error, g_steal_pointer (&own));
   g_rw_lock_writer_lock (&self->lock);
   if (ok && self->is_filled) /* by somebody else meanwhile */
-    muster_table_store_clear (&fresh);
+    muster_lookup_store_clear (&fresh);
   else
     ok = end_fill (self, &fresh, ok);
   g_rw_lock_writer_unlock (&self->lock);
@@ -441,7 +446,7 @@ muster_table_fill (MusterTable *self, MusterTableNext next, gpointer data, GErro
 }
 
 gboolean
-muster_table_is_filled (MusterTable *self)
+muster_lookup_table_is_filled (MusterLookupTable *self)
 {
   g_rw_lock_reader_lock (&self->lock);
   const gboolean is_filled = self->is_filled;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/table_store.h"
+#include "engine/lookup_store.h"
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -11,28 +11,28 @@
 #define MIN_ENTRIES 16
 
 static gboolean
-has_string_keys (const MusterTableStore *self)
+has_string_keys (const MusterLookupStore *self)
 {
   return self->key_dtype == MUSTER_STRING;
 }
 
 static gsize
-key_size (const MusterTableStore *self)
+key_size (const MusterLookupStore *self)
 {
   return has_string_keys (self) ? sizeof (MusterString) : sizeof (gint64);
 }
 
 void
-muster_table_store_init (MusterTableStore *self, MusterDType key_dtype, MusterDType value_dtype,
-                         gsize n_row)
+muster_lookup_store_init (MusterLookupStore *self, MusterDType key_dtype, MusterDType value_dtype,
+                          gsize n_row)
 {
   const gsize size =
       value_dtype == MUSTER_STRING ? sizeof (MusterString) : muster_dtype_size (value_dtype);
-  *self = (MusterTableStore){.key_dtype = key_dtype,
-                             .value_dtype = value_dtype,
-                             .n_row = n_row,
-                             .row_size = n_row * size,
-                             .seed = (guint64)(gsize)self};
+  *self = (MusterLookupStore){.key_dtype = key_dtype,
+                              .value_dtype = value_dtype,
+                              .n_row = n_row,
+                              .row_size = n_row * size,
+                              .seed = (guint64)(gsize)self};
 }
 
 static void
@@ -43,13 +43,13 @@ free_strings (gpointer strings, gsize n)
 }
 
 static gpointer
-row_at (const MusterTableStore *self, guint32 position)
+row_at (const MusterLookupStore *self, guint32 position)
 {
   return self->rows + position * self->row_size;
 }
 
 void
-muster_table_store_clear (MusterTableStore *self)
+muster_lookup_store_clear (MusterLookupStore *self)
 {
   if (has_string_keys (self))
     free_strings (self->keys, self->n);
@@ -59,7 +59,7 @@ muster_table_store_clear (MusterTableStore *self)
   g_free (self->hashes);
   g_free (self->keys);
   g_free (self->rows);
-  muster_table_store_init (self, self->key_dtype, self->value_dtype, self->n_row);
+  muster_lookup_store_init (self, self->key_dtype, self->value_dtype, self->n_row);
 }
 
 static gboolean
@@ -86,7 +86,7 @@ resize (gpointer *array, guint64 n, gsize size)
 
 /* Into an index of twice as many buckets as there may be entries, or more. */
 static void
-put_in_bucket (MusterTableStore *self, guint32 position)
+put_in_bucket (MusterLookupStore *self, guint32 position)
 {
   const guint32 mask = self->n_buckets - 1;
   guint32 bucket = self->hashes[position] & mask;
@@ -96,7 +96,7 @@ put_in_bucket (MusterTableStore *self, guint32 position)
 }
 
 gboolean
-muster_table_store_reserve (MusterTableStore *self, gint64 n, GError **error)
+muster_lookup_store_reserve (MusterLookupStore *self, gint64 n, GError **error)
 {
   if (n <= self->capacity - self->n)
     return TRUE;
@@ -140,7 +140,7 @@ hash_int (guint64 key, guint64 seed)
 }
 
 static guint32
-hash_key (const MusterTableStore *self, const MusterTensor *keys, gint64 i)
+hash_key (const MusterLookupStore *self, const MusterTensor *keys, gint64 i)
 {
   if (!has_string_keys (self))
     return hash_int ((guint64)int_key (keys, i), self->seed);
@@ -156,7 +156,7 @@ same_string (MusterString a, MusterString b)
 }
 
 static gboolean
-key_is (const MusterTableStore *self, guint32 position, const MusterTensor *keys, gint64 i)
+key_is (const MusterLookupStore *self, guint32 position, const MusterTensor *keys, gint64 i)
 {
   if (!has_string_keys (self))
     return ((const gint64 *)self->keys)[position] == int_key (keys, i);
@@ -164,17 +164,17 @@ key_is (const MusterTableStore *self, guint32 position, const MusterTensor *keys
 }
 
 guint32
-muster_table_store_find (const MusterTableStore *self, const MusterTensor *keys, gint64 i)
+muster_lookup_store_find (const MusterLookupStore *self, const MusterTensor *keys, gint64 i)
 {
   if (self->n == 0)
-    return MUSTER_TABLE_NONE;
+    return MUSTER_LOOKUP_NONE;
   const guint32 hash = hash_key (self, keys, i), mask = self->n_buckets - 1;
   for (guint32 bucket = hash & mask; self->buckets[bucket] != 0; bucket = (bucket + 1) & mask) {
     const guint32 position = self->buckets[bucket] - 1;
     if (self->hashes[position] == hash && key_is (self, position, keys, i))
       return position;
   }
-  return MUSTER_TABLE_NONE;
+  return MUSTER_LOOKUP_NONE;
 }
 
 /* A copy of its own; one of no bytes has none. */
@@ -192,7 +192,7 @@ copy_string (MusterString from, MusterString *to)
 
 /* Fills a row that holds nothing yet; on failure it holds nothing. */
 static gboolean
-fill_row (const MusterTableStore *self, gpointer row, const MusterTensor *values, gint64 i)
+fill_row (const MusterLookupStore *self, gpointer row, const MusterTensor *values, gint64 i)
 {
   if (self->value_dtype != MUSTER_STRING) {
     if (self->row_size > 0)
@@ -212,14 +212,14 @@ fill_row (const MusterTableStore *self, gpointer row, const MusterTensor *values
 }
 
 guint32
-muster_table_store_add (MusterTableStore *self, const MusterTensor *keys,
-                        const MusterTensor *values, gint64 i, GError **error)
+muster_lookup_store_add (MusterLookupStore *self, const MusterTensor *keys,
+                         const MusterTensor *values, gint64 i, GError **error)
 {
   const guint32 position = self->n;
   g_assert (position < self->capacity);
   if (!fill_row (self, row_at (self, position), values, i)) {
     no_room (error, position + 1);
-    return MUSTER_TABLE_NONE;
+    return MUSTER_LOOKUP_NONE;
   }
   if (!has_string_keys (self)) {
     ((gint64 *)self->keys)[position] = int_key (keys, i);
@@ -228,7 +228,7 @@ muster_table_store_add (MusterTableStore *self, const MusterTensor *keys,
     if (self->value_dtype == MUSTER_STRING)
       free_strings (row_at (self, position), self->n_row);
     no_room (error, position + 1);
-    return MUSTER_TABLE_NONE;
+    return MUSTER_LOOKUP_NONE;
   }
   self->hashes[position] = hash_key (self, keys, i);
   self->n++;
@@ -237,8 +237,8 @@ muster_table_store_add (MusterTableStore *self, const MusterTensor *keys,
 }
 
 gboolean
-muster_table_store_replace (MusterTableStore *self, guint32 position, const MusterTensor *values,
-                            gint64 i, GError **error)
+muster_lookup_store_replace (MusterLookupStore *self, guint32 position, const MusterTensor *values,
+                             gint64 i, GError **error)
 {
   if (self->value_dtype != MUSTER_STRING || self->row_size == 0)
     return fill_row (self, row_at (self, position), values, i);
@@ -251,7 +251,7 @@ muster_table_store_replace (MusterTableStore *self, guint32 position, const Must
 }
 
 static guint32
-bucket_of (const MusterTableStore *self, guint32 position)
+bucket_of (const MusterLookupStore *self, guint32 position)
 {
   const guint32 mask = self->n_buckets - 1;
   guint32 bucket = self->hashes[position] & mask;
@@ -262,7 +262,7 @@ bucket_of (const MusterTableStore *self, guint32 position)
 
 /* Empties a bucket; what was put behind it for want of room moves up. */
 static void
-empty_bucket (MusterTableStore *self, guint32 bucket)
+empty_bucket (MusterLookupStore *self, guint32 bucket)
 {
   const guint32 mask = self->n_buckets - 1;
   for (guint32 next = (bucket + 1) & mask; self->buckets[next] != 0; next = (next + 1) & mask) {
@@ -276,7 +276,7 @@ empty_bucket (MusterTableStore *self, guint32 bucket)
 }
 
 void
-muster_table_store_remove (MusterTableStore *self, guint32 position)
+muster_lookup_store_remove (MusterLookupStore *self, guint32 position)
 {
   const guint32 last = self->n - 1;
   if (self->value_dtype == MUSTER_STRING)
@@ -296,8 +296,8 @@ muster_table_store_remove (MusterTableStore *self, guint32 position)
 }
 
 gboolean
-muster_table_store_row_is (const MusterTableStore *self, guint32 position,
-                           const MusterTensor *values, gint64 i)
+muster_lookup_store_row_is (const MusterLookupStore *self, guint32 position,
+                            const MusterTensor *values, gint64 i)
 {
   const gpointer row = row_at (self, position);
   if (self->row_size == 0)
@@ -313,7 +313,7 @@ muster_table_store_row_is (const MusterTableStore *self, guint32 position,
 }
 
 MusterTensor *
-muster_table_store_keys (const MusterTableStore *self, GError **error)
+muster_lookup_store_keys (const MusterLookupStore *self, GError **error)
 {
   const gint64 n = self->n;
   if (has_string_keys (self))
@@ -331,10 +331,10 @@ muster_table_store_keys (const MusterTableStore *self, GError **error)
 }
 
 gboolean
-muster_table_rows_begin (MusterTableRows *self, MusterDType dtype, int n_dims, const gint64 *dims,
-                         GError **error)
+muster_lookup_rows_begin (MusterLookupRows *self, MusterDType dtype, int n_dims, const gint64 *dims,
+                          GError **error)
 {
-  *self = (MusterTableRows){.n_dims = n_dims, .dims = dims};
+  *self = (MusterLookupRows){.n_dims = n_dims, .dims = dims};
   if (dtype != MUSTER_STRING)
     return (self->tensor = muster_tensor_try_new (dtype, n_dims, dims, error)) != NULL;
   const gint64 n = muster_shape_n_elements (n_dims, dims);
@@ -344,8 +344,8 @@ muster_table_rows_begin (MusterTableRows *self, MusterDType dtype, int n_dims, c
 }
 
 void
-muster_table_rows_set (MusterTableRows *self, const MusterTableStore *store, gint64 to,
-                       guint32 position)
+muster_lookup_rows_set (MusterLookupRows *self, const MusterLookupStore *store, gint64 to,
+                        guint32 position)
 {
   guint8 *base =
       self->strings != NULL ? (guint8 *)self->strings : muster_tensor_data_mutable (self->tensor);
@@ -354,8 +354,8 @@ muster_table_rows_set (MusterTableRows *self, const MusterTableStore *store, gin
 }
 
 void
-muster_table_rows_copy (MusterTableRows *self, const MusterTableStore *store, gint64 to,
-                        const MusterTensor *values, gint64 i)
+muster_lookup_rows_copy (MusterLookupRows *self, const MusterLookupStore *store, gint64 to,
+                         const MusterTensor *values, gint64 i)
 {
   if (self->strings == NULL) {
     if (store->row_size > 0)
@@ -370,7 +370,7 @@ muster_table_rows_copy (MusterTableRows *self, const MusterTableStore *store, gi
 }
 
 MusterTensor *
-muster_table_rows_end (MusterTableRows *self)
+muster_lookup_rows_end (MusterLookupRows *self)
 {
   if (self->strings == NULL)
     return g_steal_pointer (&self->tensor);

@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Lookup tables: HashTable, which is filled once, and the mutable ones, of both generations. */
 #include "engine/kernels/dispatch.h"
-#include "engine/table_text.h"
+#include "engine/lookup_text.h"
 
 #include <string.h>
 
 static gboolean
 table_fits (gpointer data, const Tensorflow__NodeDef *node, GError **error)
 {
-  const MusterTable *table = data;
+  const MusterLookupTable *table = data;
   const MusterDType key = muster_node_dtype (node, "key_dtype", MUSTER_INVALID);
   const MusterDType value = muster_node_dtype (node, "value_dtype", MUSTER_INVALID);
-  if (key == muster_table_key_dtype (table) && value == muster_table_value_dtype (table))
+  if (key == muster_lookup_table_key_dtype (table) &&
+      value == muster_lookup_table_value_dtype (table))
     return TRUE;
   g_autofree char *name = muster_node_string (node, "shared_name");
   return muster_invalid (
       error, "Conflicting key/value dtypes %s->%s with %s-%s for table %s", muster_dtype_name (key),
-      muster_dtype_name (value), muster_dtype_name (muster_table_key_dtype (table)),
-      muster_dtype_name (muster_table_value_dtype (table)), name != NULL ? name : "");
+      muster_dtype_name (value), muster_dtype_name (muster_lookup_table_key_dtype (table)),
+      muster_dtype_name (muster_lookup_table_value_dtype (table)), name != NULL ? name : "");
 }
 
 static void
 table_free (gpointer data)
 {
-  muster_table_free (data);
+  muster_lookup_table_free (data);
 }
 
 static const MusterResourceType table_type = {
@@ -31,19 +32,19 @@ static const MusterResourceType table_type = {
 
 /* Reads what the node wants; container is freed by the caller. */
 static gboolean
-read_kind (MusterKernel *k, const char *name, MusterTableKind *kind, char **container,
+read_kind (MusterKernel *k, const char *name, MusterLookupKind *kind, char **container,
            GError **error)
 {
   const Tensorflow__NodeDef *node = muster_kernel_node (k);
   *container = muster_node_string (node, "container");
-  *kind = (MusterTableKind){.is_mutable = strstr (node->op, "Mutable") != NULL,
-                            .has_rows = strstr (node->op, "OfTensors") != NULL,
-                            .key_dtype = muster_node_dtype (node, "key_dtype", MUSTER_INVALID),
-                            .value_dtype = muster_node_dtype (node, "value_dtype", MUSTER_INVALID),
-                            .container = *container != NULL && **container != '\0' ? *container
-                                                                                   : "localhost",
-                            .name = name};
-  if (!muster_table_kind_is_known (kind)) {
+  *kind = (MusterLookupKind){.is_mutable = strstr (node->op, "Mutable") != NULL,
+                             .has_rows = strstr (node->op, "OfTensors") != NULL,
+                             .key_dtype = muster_node_dtype (node, "key_dtype", MUSTER_INVALID),
+                             .value_dtype = muster_node_dtype (node, "value_dtype", MUSTER_INVALID),
+                             .container = *container != NULL && **container != '\0' ? *container
+                                                                                    : "localhost",
+                             .name = name};
+  if (!muster_lookup_kind_is_known (kind)) {
     g_autofree char *key = g_ascii_strup (muster_dtype_name (kind->key_dtype), -1);
     g_autofree char *value = g_ascii_strup (muster_dtype_name (kind->value_dtype), -1);
     return muster_invalid (error,
@@ -67,11 +68,11 @@ read_kind (MusterKernel *k, const char *name, MusterTableKind *kind, char **cont
 static gpointer
 make_table (const char *name, gpointer user_data, GError **error)
 {
-  MusterTableKind kind;
+  MusterLookupKind kind;
   g_autofree char *container = NULL;
   if (!read_kind (user_data, name, &kind, &container, error))
     return NULL;
-  return muster_table_new (&kind);
+  return muster_lookup_table_new (&kind);
 }
 
 static gboolean
@@ -104,18 +105,18 @@ append_signature (GString *text, const MusterKernel *k, MusterDType key, MusterD
 
 /* The table behind input 0, whose keys are those of input 1 and whose values those of input 2,
  * where there is one. */
-static MusterTable *
+static MusterLookupTable *
 table_of (MusterKernel *k, gboolean has_output, GError **error)
 {
-  MusterTable *table = muster_kernel_resource (k, 0, &table_type, error);
+  MusterLookupTable *table = muster_kernel_resource (k, 0, &table_type, error);
   if (table == NULL)
     return NULL;
   const gboolean has_value = muster_kernel_n_inputs (k) > 2;
   const MusterDType key = muster_tensor_dtype (muster_kernel_input (k, 1));
   const MusterDType value =
       has_value ? muster_tensor_dtype (muster_kernel_input (k, 2)) : MUSTER_INVALID;
-  const MusterDType own_key = muster_table_key_dtype (table);
-  const MusterDType own_value = muster_table_value_dtype (table);
+  const MusterDType own_key = muster_lookup_table_key_dtype (table);
+  const MusterDType own_value = muster_lookup_table_value_dtype (table);
   if (key == own_key && (!has_value || value == own_value))
     return table;
   g_autoptr (GString) text = g_string_new ("Signature mismatch, have: ");
@@ -129,9 +130,9 @@ table_of (MusterKernel *k, gboolean has_output, GError **error)
 static gboolean
 compute_find (MusterKernel *k, GError **error)
 {
-  MusterTable *table = table_of (k, TRUE, error);
-  MusterTensor *found = table != NULL ? muster_table_find (table, muster_kernel_input (k, 1),
-                                                           muster_kernel_input (k, 2), error)
+  MusterLookupTable *table = table_of (k, TRUE, error);
+  MusterTensor *found = table != NULL ? muster_lookup_table_find (table, muster_kernel_input (k, 1),
+                                                                  muster_kernel_input (k, 2), error)
                                       : NULL;
   if (found == NULL)
     return FALSE;
@@ -142,41 +143,42 @@ compute_find (MusterKernel *k, GError **error)
 static gboolean
 compute_insert (MusterKernel *k, GError **error)
 {
-  MusterTable *table = table_of (k, FALSE, error);
-  return table != NULL &&
-         muster_table_insert (table, muster_kernel_input (k, 1), muster_kernel_input (k, 2), error);
+  MusterLookupTable *table = table_of (k, FALSE, error);
+  return table != NULL && muster_lookup_table_insert (table, muster_kernel_input (k, 1),
+                                                      muster_kernel_input (k, 2), error);
 }
 
 static gboolean
 compute_remove (MusterKernel *k, GError **error)
 {
-  MusterTable *table = table_of (k, FALSE, error);
-  return table != NULL && muster_table_remove (table, muster_kernel_input (k, 1), error);
+  MusterLookupTable *table = table_of (k, FALSE, error);
+  return table != NULL && muster_lookup_table_remove (table, muster_kernel_input (k, 1), error);
 }
 
 static gboolean
 compute_import (MusterKernel *k, GError **error)
 {
-  MusterTable *table = table_of (k, FALSE, error);
-  return table != NULL &&
-         muster_table_import (table, muster_kernel_input (k, 1), muster_kernel_input (k, 2), error);
+  MusterLookupTable *table = table_of (k, FALSE, error);
+  return table != NULL && muster_lookup_table_import (table, muster_kernel_input (k, 1),
+                                                      muster_kernel_input (k, 2), error);
 }
 
 static gboolean
 compute_export (MusterKernel *k, GError **error)
 {
   MusterTensor *keys, *values;
-  MusterTable *table = muster_kernel_resource (k, 0, &table_type, error);
+  MusterLookupTable *table = muster_kernel_resource (k, 0, &table_type, error);
   if (table == NULL)
     return FALSE;
   const MusterDType key = muster_kernel_output_dtype (k, 0);
   const MusterDType value = muster_kernel_output_dtype (k, 1);
-  if (key != muster_table_key_dtype (table) || value != muster_table_value_dtype (table))
+  if (key != muster_lookup_table_key_dtype (table) ||
+      value != muster_lookup_table_value_dtype (table))
     return muster_invalid (error, "Signature mismatch, have: %s, %s expected: %s, %s",
                            muster_dtype_name (key), muster_dtype_name (value),
-                           muster_dtype_name (muster_table_key_dtype (table)),
-                           muster_dtype_name (muster_table_value_dtype (table)));
-  if (!muster_table_export (table, &keys, &values, error))
+                           muster_dtype_name (muster_lookup_table_key_dtype (table)),
+                           muster_dtype_name (muster_lookup_table_value_dtype (table)));
+  if (!muster_lookup_table_export (table, &keys, &values, error))
     return FALSE;
   muster_kernel_set_output (k, 0, keys);
   muster_kernel_set_output (k, 1, values);
@@ -186,10 +188,10 @@ compute_export (MusterKernel *k, GError **error)
 static gboolean
 compute_size (MusterKernel *k, GError **error)
 {
-  MusterTable *table = muster_kernel_resource (k, 0, &table_type, error);
+  MusterLookupTable *table = muster_kernel_resource (k, 0, &table_type, error);
   if (table == NULL)
     return FALSE;
-  muster_kernel_set_output (k, 0, muster_tensor_new_int64 (muster_table_size (table)));
+  muster_kernel_set_output (k, 0, muster_tensor_new_int64 (muster_lookup_table_size (table)));
   return TRUE;
 }
 
@@ -205,8 +207,8 @@ check_vector (MusterKernel *k, int i, const char *what, GError **error)
 static gboolean
 compute_initialize (MusterKernel *k, GError **error)
 {
-  MusterTable *table = muster_kernel_resource (k, 0, &table_type, error);
-  if (table == NULL || !muster_table_check_static (table, error) ||
+  MusterLookupTable *table = muster_kernel_resource (k, 0, &table_type, error);
+  if (table == NULL || !muster_lookup_table_check_static (table, error) ||
       table_of (k, FALSE, error) == NULL || !check_vector (k, 1, "Keys", error) ||
       !check_vector (k, 2, "Values", error))
     return FALSE;
@@ -217,7 +219,7 @@ compute_initialize (MusterKernel *k, GError **error)
     return muster_invalid (
         error, "Keys and values must have the same size %" G_GINT64_FORMAT " vs %" G_GINT64_FORMAT,
         n_keys, n_values);
-  return muster_table_import (table, keys, values, error);
+  return muster_lookup_table_import (table, keys, values, error);
 }
 
 /* The file's name, or NULL with an error. */
@@ -246,23 +248,23 @@ compute_initialize_from_text (MusterKernel *k, GError **error)
   g_autofree char *delimiter = muster_node_string (muster_kernel_node (k), "delimiter");
   if (delimiter != NULL && strlen (delimiter) != 1)
     return muster_invalid (error, "delimiter should be only 1 char");
-  MusterTable *table = muster_kernel_resource (k, 0, &table_type, error);
-  if (table == NULL || !muster_table_check_static (table, error))
+  MusterLookupTable *table = muster_kernel_resource (k, 0, &table_type, error);
+  if (table == NULL || !muster_lookup_table_check_static (table, error))
     return FALSE;
   g_autofree char *filename = filename_of (k, error);
   if (filename == NULL)
     return FALSE;
-  const MusterTableText text = {.filename = filename,
-                                .vocab_size = muster_kernel_attr_int (k, "vocab_size", -1),
-                                .delimiter = delimiter != NULL ? delimiter[0] : '\t',
-                                .key_index = muster_kernel_attr_int (k, "key_index", -2),
-                                .value_index = muster_kernel_attr_int (k, "value_index", -1),
-                                .offset = muster_kernel_attr_int (k, "offset", 0)};
-  if (MIN (text.key_index, text.value_index) < MUSTER_TABLE_WHOLE_LINE ||
+  const MusterLookupText text = {.filename = filename,
+                                 .vocab_size = muster_kernel_attr_int (k, "vocab_size", -1),
+                                 .delimiter = delimiter != NULL ? delimiter[0] : '\t',
+                                 .key_index = muster_kernel_attr_int (k, "key_index", -2),
+                                 .value_index = muster_kernel_attr_int (k, "value_index", -1),
+                                 .offset = muster_kernel_attr_int (k, "offset", 0)};
+  if (MIN (text.key_index, text.value_index) < MUSTER_LOOKUP_WHOLE_LINE ||
       MAX (text.key_index, text.value_index) > G_MAXINT32)
     return muster_invalid (error, "key_index and value_index should be columns, or -1 or -2");
-  return muster_table_fill_from_text (table, &text, muster_kernel_storage (k),
-                                      muster_kernel_cancellable (k), error);
+  return muster_lookup_table_fill_from_text (table, &text, muster_kernel_storage (k),
+                                             muster_kernel_cancellable (k), error);
 }
 
 #define S       (MUSTER_OP_STATEFUL | MUSTER_OP_RESOURCE)
@@ -278,7 +280,7 @@ compute_initialize_from_text (MusterKernel *k, GError **error)
 #define ANY_KEY "Tkey:any Tval:any"
 #define ANY_OUT "Tkeys:any Tvalues:any"
 
-const MusterOp muster_table_ops[] = {
+const MusterOp muster_lookup_ops[] = {
     {"HashTable", " -> " REF, "", compute_table, S},
     {"HashTableV2", " -> " HANDLE, "", compute_table, S},
     {"MutableHashTable", " -> " REF, "", compute_table, S},

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "graph/tensor.h"
+
+G_BEGIN_DECLS
+
+/* MusterLookupStore is a map from a key to a row of values, both given as elements of tensors: open
+ * addressing over entries that lie in the order in which they came (removing one puts the last in
+ * its place). Keys are int32, int64 or string; a row is one or more values of one dtype. Not
+ * locked: MusterLookupTable does that. */
+
+typedef struct {
+  MusterDType key_dtype, value_dtype;
+  gsize n_row;    /* values in a row */
+  gsize row_size; /* bytes of it; a string is a MusterString */
+  guint64 seed;   /* of the hash */
+  guint32 n, capacity;
+  guint32 *buckets; /* (owned) 1 + an entry's position, or 0 */
+  guint32 n_buckets;
+  guint32 *hashes; /* (owned) by position, as the two below */
+  gpointer keys;   /* (owned) gint64 or MusterString, whose bytes are owned */
+  guint8 *rows;    /* (owned) */
+} MusterLookupStore;
+
+void muster_lookup_store_init (MusterLookupStore *self, MusterDType key_dtype,
+                               MusterDType value_dtype, gsize n_row);
+void muster_lookup_store_clear (MusterLookupStore *self); /* as it was after init */
+
+/* Room for n entries more; RESOURCE_EXHAUSTED where there is none. */
+gboolean muster_lookup_store_reserve (MusterLookupStore *self, gint64 n, GError **error);
+
+#define MUSTER_LOOKUP_NONE G_MAXUINT32
+
+/* The position of a key, element i of keys, or MUSTER_LOOKUP_NONE. */
+guint32 muster_lookup_store_find (const MusterLookupStore *self, const MusterTensor *keys,
+                                  gint64 i);
+
+/* Adds a key that isn't there, with row i of values; its position. There must be room
+ * (reserve); MUSTER_LOOKUP_NONE with RESOURCE_EXHAUSTED where a string finds none. */
+guint32 muster_lookup_store_add (MusterLookupStore *self, const MusterTensor *keys,
+                                 const MusterTensor *values, gint64 i, GError **error);
+/* Puts row i of values in the place of the one at position. */
+gboolean muster_lookup_store_replace (MusterLookupStore *self, guint32 position,
+                                      const MusterTensor *values, gint64 i, GError **error);
+void muster_lookup_store_remove (MusterLookupStore *self, guint32 position);
+
+/* TRUE if the row at position is row i of values, bit for bit. */
+gboolean muster_lookup_store_row_is (const MusterLookupStore *self, guint32 position,
+                                     const MusterTensor *values, gint64 i);
+
+/* All keys as a vector; RESOURCE_EXHAUSTED. */
+MusterTensor *muster_lookup_store_keys (const MusterLookupStore *self, GError **error);
+
+/* A tensor of rows under construction: strings are borrowed until it ends. */
+typedef struct {
+  MusterTensor *tensor;  /* (owned) (nullable) */
+  MusterString *strings; /* (owned) (nullable) */
+  int n_dims;
+  const gint64 *dims; /* (not owned) */
+} MusterLookupRows;
+
+gboolean muster_lookup_rows_begin (MusterLookupRows *self, MusterDType dtype, int n_dims,
+                                   const gint64 *dims, GError **error);
+/* Row to of the tensor: the one at position, or row i of another tensor. */
+void muster_lookup_rows_set (MusterLookupRows *self, const MusterLookupStore *store, gint64 to,
+                             guint32 position);
+void muster_lookup_rows_copy (MusterLookupRows *self, const MusterLookupStore *store, gint64 to,
+                              const MusterTensor *values, gint64 i);
+MusterTensor *muster_lookup_rows_end (MusterLookupRows *self); /* (transfer full) */
+
+G_END_DECLS
