@@ -319,7 +319,7 @@ set_done (MusterKernel *k)
   if (k->run->done == NULL)
     release_inputs (k);
   else
-    k->run->done[k->position] = TRUE;
+    k->run->done[k->position] = MUSTER_NODE_DONE;
 }
 
 /* Ends a kernel that has computed or was resumed; error (transfer full) (nullable) is its own. */

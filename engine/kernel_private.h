@@ -49,6 +49,8 @@ struct _MusterKernel {
   GError *resume_error;      /* (owned) (nullable) */
 };
 
+typedef enum { MUSTER_NODE_LEFT, MUSTER_NODE_DONE, MUSTER_NODE_WAITS } MusterNodeState;
+
 struct _MusterRun {
   MusterPlan *plan; /* (owned) while it runs */
   MusterRunContext context;
@@ -66,7 +68,7 @@ struct _MusterRun {
   gboolean has_news; /* guarded by lock */
   GPtrArray *parked; /* (owned) (nullable) of MusterKernel, all that ever parked; guarded by lock */
   guint n_waiting;   /* of parked, those that the walker hasn't finished */
-  guint8 *done;      /* (owned) (nullable) by position, once a kernel has parked */
+  guint8 *done;      /* (owned) (nullable) MusterNodeState by position, once a kernel has parked */
   GCancellable *own_cancellable; /* (owned) (nullable) for kernels; guarded by lock */
   gulong forward_id;             /* context.cancellable to own_cancellable */
 };

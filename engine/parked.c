@@ -32,8 +32,9 @@ muster_run_put_aside (MusterRun *self, MusterKernel *k)
 {
   if (self->done == NULL) {
     self->done = g_malloc0 (self->plan->n_nodes);
-    memset (self->done, TRUE, k->position);
+    memset (self->done, MUSTER_NODE_DONE, k->position);
   }
+  self->done[k->position] = MUSTER_NODE_WAITS;
   g_mutex_lock (&self->lock);
   if (self->parked == NULL)
     self->parked = g_ptr_array_new ();
@@ -50,32 +51,23 @@ is_ready (const MusterRun *self, const MusterPlanNode *node)
   for (guint32 i = 0; i < node->n_inputs; i++) {
     const guint32 slot = plan->inputs[node->first_input + i].slot;
     const guint32 source = plan->slot_nodes[slot];
-    if (source != MUSTER_NO_NODE ? !self->done[source]
+    if (source != MUSTER_NO_NODE ? self->done[source] != MUSTER_NODE_DONE
                                  : self->slots[slot].kind == MUSTER_SLOT_EMPTY)
       return FALSE; /* what feeds it is yet to come, in a run in parts */
   }
   for (guint32 i = 0; i < node->n_controls; i++)
-    if (!self->done[plan->controls[node->first_control + i]])
+    if (self->done[plan->controls[node->first_control + i]] != MUSTER_NODE_DONE)
       return FALSE;
   return TRUE;
 }
 
-static gboolean
-is_parked_at (const MusterRun *self, guint32 position)
-{
-  for (guint i = 0; i < self->parked->len; i++)
-    if (((MusterKernel *)g_ptr_array_index (self->parked, i))->position == position)
-      return TRUE;
-  return FALSE;
-}
-
 /* One pass over the nodes that are left, in order: whatever doesn't wait for a parked kernel runs.
- * The list of the parked grows on this thread only, so it may be read without the lock. */
+ */
 static void
 run_ready (MusterRun *self)
 {
   for (guint32 i = self->next; i < self->plan->n_nodes; i++) {
-    if (self->done[i] || is_parked_at (self, i) || !is_ready (self, &self->plan->nodes[i]))
+    if (self->done[i] != MUSTER_NODE_LEFT || !is_ready (self, &self->plan->nodes[i]))
       continue;
     if (muster_run_is_stopped (self) || !muster_run_node (self, i))
       return;
