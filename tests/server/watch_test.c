@@ -96,6 +96,35 @@ MUSTER_TEST (Watch, is_told_when_another_session_makes_the_model_ready)
   EXPECT_NEXT (watch, "ready");
 }
 
+/* The same graph, but an answer of its own. */
+MUSTER_TEST (Watch, of_an_isolated_session_hears_of_its_own_variables)
+{
+  g_autoptr (GError) error = NULL;
+  g_auto (Served) f = served_start ();
+  g_autofree char *ready_op = NULL;
+  g_autoptr (MusterSession) chief = served_session (&f, NULL);
+  g_autoptr (MusterSession) worker = served_session (&f, &ready_op);
+  g_autoptr (MusterGraph) graph = served_graph (NULL);
+  g_autoptr (GBytes) config = g_bytes_new_static ("\x78\x01", 2); /* isolate_session_state */
+  g_autoptr (MusterSession) isolated =
+      muster_master_create_session (f.remote, graph, config, patience (), NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_ASSERT_NOT_NULL (worker);
+  g_autoptr (MusterWatch) shared = watch_ready (worker, ready_op);
+  g_autoptr (MusterWatch) own = watch_ready (isolated, ready_op);
+  MUSTER_ASSERT_NOT_NULL (shared);
+  MUSTER_ASSERT_NOT_NULL (own);
+  EXPECT_NEXT (shared, "missing v, w");
+  EXPECT_NEXT (own, "missing v, w");
+
+  MUSTER_ASSERT_TRUE (served_run (chief, "init", &error));
+  EXPECT_NEXT (shared, "ready");
+  MUSTER_ASSERT_TRUE (served_run (isolated, "init_v", &error));
+  EXPECT_NEXT (own, "missing w");
+  MUSTER_ASSERT_TRUE (served_run (isolated, "init", &error));
+  EXPECT_NEXT (own, "ready");
+}
+
 MUSTER_TEST (Watch, is_told_of_the_gate)
 {
   g_autoptr (GError) error = NULL;
