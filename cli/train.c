@@ -38,6 +38,7 @@ typedef struct {
   int tasks;
   char *grace;
   char *step_timeout;
+  char *save_timeout;
   gboolean drill;
   gboolean again;
   gboolean allow_missing;
@@ -46,6 +47,7 @@ typedef struct {
   gint64 save_us;
   gint64 grace_us;
   gint64 step_timeout_us;
+  gint64 save_timeout_us;
 } Wish;
 
 static void
@@ -59,6 +61,7 @@ wish_clear (Wish *self)
   g_free (self->loss);
   g_free (self->grace);
   g_free (self->step_timeout);
+  g_free (self->save_timeout);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Wish, wish_clear)
 
@@ -84,7 +87,9 @@ check_wish (Wish *wish, GError **error)
       (wish->save_secs != NULL && !muster_cli_duration (wish->save_secs, &wish->save_us, error)) ||
       (wish->grace != NULL && !muster_cli_duration (wish->grace, &wish->grace_us, error)) ||
       (wish->step_timeout != NULL &&
-       !muster_cli_duration (wish->step_timeout, &wish->step_timeout_us, error)))
+       !muster_cli_duration (wish->step_timeout, &wish->step_timeout_us, error)) ||
+      (wish->save_timeout != NULL &&
+       !muster_cli_duration (wish->save_timeout, &wish->save_timeout_us, error)))
     return FALSE;
   if (wish->step_timeout_us == MUSTER_WAIT_FOREVER)
     wish->step_timeout_us = 0;
@@ -201,7 +206,8 @@ train (Job *self, MusterMaster *master, MusterTrainShow *show, MusterTrained *tr
 {
   const Wish *wish = self->wish;
   const MusterTrainingListener listener = muster_train_show_listener (show);
-  const MusterSaverOptions saver = {.max_to_keep = wish->keep};
+  const MusterSaverOptions saver = {.max_to_keep = wish->keep,
+                                    .save_timeout_us = wish->save_timeout_us};
   const MusterRestoreOptions restore = {.allow_missing = wish->allow_missing,
                                         .count_deaths = TRUE,
                                         .progress = muster_live_restoring,
@@ -353,6 +359,8 @@ muster_cli_train (int argc, char **argv)
        "how long it may go on after SIGTERM (default 30s)", "TIME"},
       {"step-timeout", 0, 0, G_OPTION_ARG_STRING, &wish.step_timeout,
        "how long one step may take before its session counts as lost (default forever)", "TIME"},
+      {"save-timeout", 0, 0, G_OPTION_ARG_STRING, &wish.save_timeout,
+       "how long one save may take before it counts as failed (default forever)", "TIME"},
       {"drill", 0, 0, G_OPTION_ARG_NONE, &wish.drill,
        "rehearse that: train for a second, stop, save, say what is to spare", NULL},
       {"again", 0, 0, G_OPTION_ARG_NONE, &wish.again,

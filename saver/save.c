@@ -342,6 +342,10 @@ muster_saver_save_how (MusterSaver *self, MusterSession *session, const char *pr
                        const MusterSaveHow *how, gint64 deadline_us, GCancellable *cancellable,
                        GError **error)
 {
+  const gint64 limit_us = self->save_timeout_us > 0 ? self->save_timeout_us : MUSTER_WAIT_FOREVER;
+
+  deadline_us =
+      MIN (deadline_us, muster_deadline_after (muster_clock_now_us (self->clock), limit_us));
   g_mutex_lock (&self->lock);
   g_autoptr (MusterLease) lease = self->lease ? g_object_ref (self->lease) : NULL;
   g_mutex_unlock (&self->lock);

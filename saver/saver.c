@@ -73,6 +73,7 @@ set_options (MusterSaver *self, const MusterSaverOptions *options)
   self->unlisted = options->unlisted;
   self->adopt_unknown = options->adopt_unknown;
   self->when_full = options->when_full;
+  self->save_timeout_us = options->save_timeout_us;
   self->paused = options->paused;
   self->paused_data = options->paused_data;
   self->storage = g_object_ref (options->storage ? options->storage : muster_local_storage ());

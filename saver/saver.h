@@ -54,6 +54,9 @@ typedef struct {
   gboolean adopt_unknown; /* TRUE: what lies in a directory under this base name is the saver's,
                              to list and delete, even where no state and no record names it */
   MusterWhenFull when_full;
+  /* What a save may take, whatever deadline it is given, so that a master that stands still doesn't
+   * keep it for ever; longer than the longest, and than a pause for room. 0: any time. */
+  gint64 save_timeout_us;
   MusterSaverPaused paused; /* (nullable) on the saving thread, at each look that finds no room */
   gpointer paused_data;
 } MusterSaverOptions;

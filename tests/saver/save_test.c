@@ -166,6 +166,22 @@ MUSTER_TEST (Save, leaves_the_meta_graph_out_when_told_to)
   MUSTER_EXPECT_TRUE (prefix != NULL);
 }
 
+/* Whatever deadline it is given. */
+MUSTER_TEST (Save, ends_where_the_master_stands_still)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (GError) error = NULL;
+  g_clear_object (&f.saver);
+  f.saver = saver_with (&f, (MusterSaverOptions){.save_timeout_us = 60 * MUSTER_SECOND}, &error);
+  muster_fake_master_set_cost (f.master, "save/control_dependency", MUSTER_WAIT_FOREVER);
+
+  g_autofree char *prefix = save (&f, muster_test_tmpdir (), 1, &error);
+
+  MUSTER_EXPECT_NULL (prefix);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+  MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (f.clock), 60 * MUSTER_SECOND);
+}
+
 /* SAV.49 */
 MUSTER_TEST (Save, records_nothing_when_the_save_op_fails)
 {
