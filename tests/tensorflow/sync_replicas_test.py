@@ -169,14 +169,15 @@ class Accumulators(side_by_side.TestCase):
                     self.assertEqual(answers, [(1, 2.0)])
                     self.assertEqual(session.run(n), 0)
 
-    def test_a_step_that_waits_too_long_takes_nothing(self):
+    def test_a_step_that_waits_too_long_is_ended(self):
+        """When the server hears of that is another matter: the client has its own clock."""
         for target in self.ours, self.theirs:
             def build():
                 a = accumulator()
-                return [take(a, 1), count(a), apply(a, 0, 1.), count(a), take(a, 1)]
+                return [take(a, 1), count(a)]
             answers = outcomes(target, build, timeout_ms=1000)
             self.assertEqual(answers[0][0], "DeadlineExceededError")
-            self.assertEqual(answers[1:], [0, None, 1, 1.0])
+            self.assertEqual(answers[1], 0)
 
     def test_a_session_that_is_closed_waits_no_longer(self):
         for target in self.ours, self.theirs:
