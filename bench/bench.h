@@ -164,5 +164,7 @@ void bench_restore_cached (void);
 void bench_restore_small (void);
 void bench_async (void);
 void bench_train (void);
+void bench_census (void);
+void bench_census_prepare (void);
 
 G_END_DECLS

@@ -29,6 +29,8 @@ static const struct {
     {"restore-small", bench_restore_small, FALSE},
     {"async", bench_async, FALSE},
     {"train", bench_train, FALSE},
+    {"census", bench_census, FALSE},
+    {"census-prepare", bench_census_prepare, FALSE},
 };
 
 static int

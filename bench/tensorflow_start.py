@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tensorflow_start.py GRAPH READY_OP: TensorFlow's SessionManager on TensorFlow's own server.
+"""tensorflow_start.py GRAPH READY_OP [HOST:PORT]: TensorFlow's SessionManager on that server, or on
+TensorFlow's own in this process.
 
 Prints how long prepare_session takes for a chief, and wait_for_session for a worker, in seconds.
 """
@@ -12,19 +13,19 @@ from tensorflow_manager import manager, read
 from tensorflow_quietly import tf
 
 
-def main(path, ready_op):
+def main(path, ready_op, address=None):
     definition = read(path)
-    server = tf.train.Server.create_local_server()
+    target = "grpc://" + address if address else tf.train.Server.create_local_server().target
     graph, chief = manager(definition, ready_op)
     with graph.as_default():
         init = graph.get_operation_by_name("init")
         started = time.perf_counter()
-        chief.prepare_session(server.target, init_op=init)
+        chief.prepare_session(target, init_op=init)
         print(time.perf_counter() - started, flush=True)
     graph, worker = manager(definition, ready_op)
     with graph.as_default():
         started = time.perf_counter()
-        worker.wait_for_session(server.target, max_wait_secs=600)
+        worker.wait_for_session(target, max_wait_secs=600)
         print(time.perf_counter() - started, flush=True)
 
 

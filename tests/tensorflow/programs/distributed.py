@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gradients that are gathered before they are applied, and a saver that writes in parts."""
+import contextlib
+
 import numpy as np
 import tensorflow as tf
 
@@ -20,6 +22,16 @@ class SyncReplicas(Linreg):
             v1.train.GradientDescentOptimizer(0.1), replicas_to_aggregate=1, total_num_replicas=1)
         self.train = self.optimizer.minimize(self.loss, global_step=self.step)
         self.tokens = self.optimizer.get_init_tokens_op(num_tokens=1)
+
+    @contextlib.contextmanager
+    def started(self, session):
+        with super().started(session):
+            session.run(self.optimizer.chief_init_op)
+            coordinator = v1.train.Coordinator()
+            self.optimizer.get_chief_queue_runner().create_threads(session, coordinator, daemon=True, start=True)
+            session.run(self.tokens)
+            yield
+            coordinator.request_stop()  # its thread waits for gradients until the session is closed
 
     def run(self, target):
         results = {}

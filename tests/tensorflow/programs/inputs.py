@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Input that the graph brings by itself: queues and their runners, readers, data sets."""
+import contextlib
 import os
 
 import numpy as np
@@ -19,6 +20,16 @@ class Fed(Program):
         self.loss = tf.reduce_mean(tf.square(tf.matmul(x, weights) - y))
         self.fetches["rows"] = x
         self.train = v1.train.GradientDescentOptimizer(0.1).minimize(self.loss, global_step=self.step)
+
+    @contextlib.contextmanager
+    def started(self, session):
+        with super().started(session):
+            coordinator = v1.train.Coordinator()
+            with self.graph.as_default():
+                threads = v1.train.start_queue_runners(session, coordinator)
+            yield
+            coordinator.request_stop()
+            coordinator.join(threads, stop_grace_period_secs=30)
 
     def run(self, target):
         results = {}

@@ -108,6 +108,13 @@ class Program:
             results.update(self.saved_and_restored(session))
         return results
 
+    @contextlib.contextmanager
+    def started(self, session):
+        """Within it, its steps can be run one after the other, as often as one likes."""
+        session.run(self.init)
+        session.run(self.local_init)
+        yield
+
     def train_once(self, session, i):
         fetches = dict(self.fetches, loss=self.loss, train=self.train)
         fetched = session.run(fetches, self.feed(i))
