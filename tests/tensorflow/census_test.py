@@ -89,7 +89,7 @@ class Census(peer.TestCase):
             with self.assertRaises(tf.errors.NotFoundError) as caught:
                 program.run(self.ours[LOCAL])
             self.assertRegex(str(caught.exception), "Op type not registered '(%s)'" % "|".join(sorted(missing)))
-            self.assertIn("--master=", str(caught.exception))
+            self.assertIn("--master=tensorflow", str(caught.exception))
 
     def tell(self, name):
         """A story."""
