@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <unistd.h>
 
 #define N_ROUNDS      40
 #define CALLS_A_ROUND 200
@@ -10,6 +11,9 @@
 /* What a step takes, from one client to one master. */
 typedef struct {
   BenchEcho *echo;        /* (nullable): an empty call instead */
+  int pid;                /* whose processor time is counted as well; 0: nobody's */
+  gboolean is_client_too; /* and this process's */
+  double cpu_s;           /* that, in all rounds */
   MusterSession *session; /* (owned) (nullable) */
   MusterTensor *x;        /* (owned) (nullable) */
   GArray *seconds;        /* (owned) one for each round */
@@ -48,6 +52,13 @@ way_clear (Way *self)
   g_clear_pointer (&self->seconds, g_array_unref);
 }
 
+static double
+cpu_of (const Way *self)
+{
+  double cpu_s = self->pid != 0 ? bench_cpu_s (self->pid) : 0;
+  return self->is_client_too ? cpu_s + bench_cpu_s (getpid ()) : cpu_s;
+}
+
 /* Turn by turn, so that what else the machine does falls on all alike. */
 static void
 measure (Way *ways, gsize n)
@@ -56,15 +67,17 @@ measure (Way *ways, gsize n)
     ways[i].seconds = g_array_new (FALSE, FALSE, sizeof (double));
   for (int round = -2; round < N_ROUNDS; round++)
     for (gsize i = 0; i < n; i++) {
-      double started = bench_now_s ();
+      double cpu_s = cpu_of (&ways[i]), started = bench_now_s ();
       for (int call = 0; call < CALLS_A_ROUND; call++)
         if (ways[i].echo != NULL)
           bench_echo_call (ways[i].echo);
         else
           add_once (&ways[i]);
       double each = (bench_now_s () - started) / CALLS_A_ROUND;
-      if (round >= 0) /* the first two warm up */
-        g_array_append_val (ways[i].seconds, each);
+      if (round < 0) /* the first two warm up */
+        continue;
+      g_array_append_val (ways[i].seconds, each);
+      ways[i].cpu_s += cpu_of (&ways[i]) - cpu_s;
     }
 }
 
@@ -98,7 +111,9 @@ gateway_placed (const char *placement, int client, int servers)
   run_on (client);
 
   g_autoptr (BenchEcho) echo = bench_echo_new (echo_address);
-  Way ways[] = {{.echo = echo}, {0}, {0}};
+  Way ways[] = {{.echo = echo, .pid = bench_child_pid (echo_server), .is_client_too = TRUE},
+                {0},
+                {.pid = bench_child_pid (gateway)}};
   way_init (&ways[1], master);
   way_init (&ways[2], gateway_address);
   measure (ways, G_N_ELEMENTS (ways));
@@ -115,6 +130,13 @@ gateway_placed (const char *placement, int client, int servers)
                            .muster = through - direct,
                            .other = echoed,
                            .name = "an empty call",
+                           .bound_ratio = 1.5});
+  g_autofree char *busy = g_strdup_printf ("a gateway's processor time for it, %s", placement);
+  const double n_calls = (double)N_ROUNDS * CALLS_A_ROUND;
+  bench_print (&(BenchRow){.what = busy,
+                           .muster = ways[2].cpu_s / n_calls,
+                           .other = ways[0].cpu_s / n_calls,
+                           .name = "both ends of one",
                            .bound_ratio = 1.5});
   for (gsize i = 0; i < G_N_ELEMENTS (ways); i++)
     way_clear (&ways[i]);
