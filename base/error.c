@@ -63,6 +63,17 @@ muster_error_to_wire (const GError *error)
 }
 
 gboolean
+muster_fail (GError **error, MusterError code, const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  if (error != NULL)
+    *error = g_error_new_valist (MUSTER_ERROR, (int)code, format, args);
+  va_end (args);
+  return FALSE;
+}
+
+gboolean
 muster_error_is (const GError *error, MusterError code)
 {
   return g_error_matches (error, MUSTER_ERROR, code);

@@ -45,6 +45,13 @@ MusterError muster_error_from_wire (int code);
  * that isn't there, 7 for one that may not be read, 8 for a full disk, else 2. */
 int muster_error_to_wire (const GError *error);
 
+/**
+ * muster_fail: (skip)
+ * Sets *error (nullable), with words as printf's. Always FALSE: return muster_fail (…).
+ */
+gboolean muster_fail (GError **error, MusterError code, const char *format, ...)
+    G_GNUC_PRINTF (3, 4);
+
 /* TRUE if error is MUSTER_ERROR with that code. NULL is FALSE. */
 gboolean muster_error_is (const GError *error, MusterError code);
 

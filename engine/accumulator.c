@@ -20,17 +20,6 @@ struct _MusterAccumulator {
   GQueue waiting; /* (owned) of Waiting, the first who asked at its head */
 };
 
-static gboolean
-invalid (GError **error, const char *format, ...)
-{
-  va_list args;
-  va_start (args, format);
-  if (error != NULL)
-    *error = g_error_new_valist (MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, format, args);
-  va_end (args);
-  return FALSE;
-}
-
 MusterAccumulator *
 muster_accumulator_new (const MusterAccumulatorKind *kind)
 {
@@ -241,7 +230,8 @@ check_dense (const MusterAccumulator *self, const MusterTensor *gradient, GError
   if (wanted == NULL)
     return TRUE;
   g_autofree char *given = shape_text (gradient);
-  return invalid (error, "Shape mismatch: expected %s, got %s", wanted, given);
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "Shape mismatch: expected %s, got %s",
+                      wanted, given);
 }
 
 /* With the lock held: ends an addition. */
@@ -276,13 +266,15 @@ check_rows (const MusterTensor *indices, const MusterTensor *values, GError **er
 {
   if (muster_tensor_n_dims (indices) != 1) {
     g_autofree char *shape = shape_text (indices);
-    return invalid (error, "Input indices should be vector but received shape: %s", shape);
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "Input indices should be vector but received shape: %s", shape);
   }
   if (muster_tensor_n_dims (values) == 0)
-    return invalid (error, "Values cannot be 0-dimensional.");
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "Values cannot be 0-dimensional.");
   const gint64 n = muster_tensor_n_elements (indices), n_values = muster_tensor_dims (values)[0];
   return n == n_values ||
-         invalid (error, "Expected %" D " non-empty input values, got %" D, n, n_values);
+         muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "Expected %" D " non-empty input values, got %" D, n, n_values);
 }
 
 /* The shape that was given, against the one that was declared. */
@@ -291,13 +283,15 @@ check_given_shape (const MusterAccumulator *self, const MusterTensor *shape, GEr
 {
   const gint64 n = muster_tensor_n_elements (shape);
   if (self->kind.n_dims > n)
-    return invalid (error, "Shape mismatch: expected shape rank at least %d, got %" D,
-                    self->kind.n_dims, n);
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "Shape mismatch: expected shape rank at least %d, got %" D,
+                        self->kind.n_dims, n);
   const gint64 *dims = muster_tensor_data (shape);
   for (int i = 0; i < self->kind.n_dims; i++)
     if (self->kind.dims[i] >= 0 && self->kind.dims[i] != dims[i])
-      return invalid (error, "Shape mismatch: expected shape dim %d to be %" D ", got %" D, i,
-                      self->kind.dims[i], dims[i]);
+      return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                          "Shape mismatch: expected shape dim %d to be %" D ", got %" D, i,
+                          self->kind.dims[i], dims[i]);
   return TRUE;
 }
 
@@ -309,10 +303,10 @@ check_indices (const MusterAccumulator *self, const MusterTensor *indices, GErro
   const gint64 *index = muster_tensor_data (indices);
   for (gint64 i = 0; i < muster_tensor_n_elements (indices); i++)
     if (index[i] >= self->kind.dims[0])
-      return invalid (error,
-                      "Shape mismatch: index of slice %" D " exceeded limits of shape; index is %" D
-                      " exceeded %" D,
-                      i, index[i], self->kind.dims[0]);
+      return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                          "Shape mismatch: index of slice %" D
+                          " exceeded limits of shape; index is %" D " exceeded %" D,
+                          i, index[i], self->kind.dims[0]);
   return TRUE;
 }
 
@@ -325,12 +319,14 @@ check_row_shape (const MusterAccumulator *self, const MusterTensor *values, GErr
   const int wanted = has_rows ? muster_tensor_n_dims (self->sum.values) : self->kind.n_dims;
   const gint64 *dims = has_rows ? muster_tensor_dims (self->sum.values) : self->kind.dims;
   if (has_rows ? wanted != n : wanted > n)
-    return invalid (error, "Shape mismatch: expected values rank %s%d, got %d",
-                    has_rows ? "" : "at least ", wanted, n);
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "Shape mismatch: expected values rank %s%d, got %d",
+                        has_rows ? "" : "at least ", wanted, n);
   for (int i = 1; i < wanted; i++)
     if (dims[i] >= 0 && dims[i] != muster_tensor_dims (values)[i])
-      return invalid (error, "Shape mismatch: expected values dim %d to be %" D ", got %" D, i,
-                      dims[i], muster_tensor_dims (values)[i]);
+      return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                          "Shape mismatch: expected values dim %d to be %" D ", got %" D, i,
+                          dims[i], muster_tensor_dims (values)[i]);
   return TRUE;
 }
 

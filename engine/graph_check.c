@@ -45,17 +45,6 @@ read_versions (const void *data, gsize size, Versions *versions)
 }
 
 static gboolean
-refuse (GError **error, const char *format, ...)
-{
-  va_list args;
-  va_start (args, format);
-  if (error != NULL)
-    *error = g_error_new_valist (MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, format, args);
-  va_end (args);
-  return FALSE;
-}
-
-static gboolean
 check_versions (MusterGraph *graph, GError **error)
 {
   gsize size;
@@ -67,21 +56,23 @@ check_versions (MusterGraph *graph, GError **error)
     if (field.number == GRAPH_VERSIONS && field.type == MUSTER_WIRE_BYTES)
       read_versions (field.data, field.size, &versions);
   if (versions.producer < 0)
-    return refuse (error,
-                   "GraphDef producer version %d below min producer 0 supported by muster's own "
-                   "engine.  Please regenerate your graph.",
-                   versions.producer);
+    return muster_fail (
+        error, MUSTER_ERROR_INVALID_ARGUMENT,
+        "GraphDef producer version %d below min producer 0 supported by muster's own "
+        "engine.  Please regenerate your graph.",
+        versions.producer);
   if (versions.min_consumer > MUSTER_GRAPH_DEF_VERSION)
-    return refuse (error,
-                   "GraphDef min consumer version %d above current version %d of muster's own "
-                   "engine.  Please upgrade muster, or use TensorFlow's runtime "
-                   "(--master=tensorflow).",
-                   versions.min_consumer, MUSTER_GRAPH_DEF_VERSION);
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "GraphDef min consumer version %d above current version %d of muster's own "
+                        "engine.  Please upgrade muster, or use TensorFlow's runtime "
+                        "(--master=tensorflow).",
+                        versions.min_consumer, MUSTER_GRAPH_DEF_VERSION);
   return !versions.is_bad ||
-         refuse (error,
-                 "GraphDef disallows consumer version %d.  Please upgrade muster: this version is "
-                 "likely buggy.",
-                 MUSTER_GRAPH_DEF_VERSION);
+         muster_fail (
+             error, MUSTER_ERROR_INVALID_ARGUMENT,
+             "GraphDef disallows consumer version %d.  Please upgrade muster: this version is "
+             "likely buggy.",
+             MUSTER_GRAPH_DEF_VERSION);
 }
 
 static gboolean
@@ -100,10 +91,12 @@ check_node (const Tensorflow__NodeDef *node, gboolean same_device, GError **erro
 {
   MusterDeviceName device;
   if (!is_name (node->name))
-    return refuse (error, "Illegal op name '%s'\n\t [[{{node %s}}]]", node->name, node->name);
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "Illegal op name '%s'\n\t [[{{node %s}}]]", node->name, node->name);
   return same_device || muster_device_name_parse (node->device, &device) ||
-         refuse (error, "Malformed device specification '%s' in node: {{node %s}}\n\t [[%s]]",
-                 node->device, node->name, node->name);
+         muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "Malformed device specification '%s' in node: {{node %s}}\n\t [[%s]]",
+                      node->device, node->name, node->name);
 }
 
 /* Most nodes are on the device of the one before. */
@@ -156,13 +149,14 @@ check_placement_of (MusterGraph *graph, gboolean sources, GError **error)
     if (is_source (node) != sources)
       continue;
     if (!is_on (node, device) && !is_ours (node->device))
-      return refuse (error,
-                     "Cannot assign a device for operation %s: {{node %s}} was explicitly assigned "
-                     "to %s but available devices are [ " MUSTER_LOCAL_DEVICE
-                     " ]. Make sure the device specification refers to a valid device. muster's "
-                     "own engine has the CPU alone: allow_soft_placement puts it there; "
-                     "TensorFlow's runtime (--master=tensorflow) may have others.\n\t [[%s]]",
-                     node->name, node->name, node->device, node->name);
+      return muster_fail (
+          error, MUSTER_ERROR_INVALID_ARGUMENT,
+          "Cannot assign a device for operation %s: {{node %s}} was explicitly assigned "
+          "to %s but available devices are [ " MUSTER_LOCAL_DEVICE
+          " ]. Make sure the device specification refers to a valid device. muster's "
+          "own engine has the CPU alone: allow_soft_placement puts it there; "
+          "TensorFlow's runtime (--master=tensorflow) may have others.\n\t [[%s]]",
+          node->name, node->name, node->device, node->name);
     device = node->device;
   }
   return TRUE;

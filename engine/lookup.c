@@ -14,17 +14,6 @@ struct _MusterLookupTable {
   gboolean is_filled;      /* guarded by lock: a static one has its keys */
 };
 
-static gboolean
-fail (GError **error, MusterError code, const char *format, ...)
-{
-  va_list args;
-  va_start (args, format);
-  if (error != NULL)
-    *error = g_error_new_valist (MUSTER_ERROR, (int)code, format, args);
-  va_end (args);
-  return FALSE;
-}
-
 /* The pairs of dtypes that TensorFlow 2.21 has kernels for: a bit for each kind of table. */
 enum { STATIC = 1, SCALARS = 2, ROWS = 4, ALL = 7 };
 
@@ -108,8 +97,8 @@ gboolean
 muster_lookup_table_check_static (const MusterLookupTable *self, GError **error)
 {
   return !self->kind.is_mutable ||
-         fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "Table %s %s is not initializable",
-               self->kind.container, self->kind.name);
+         muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "Table %s %s is not initializable",
+                      self->kind.container, self->kind.name);
 }
 
 /* The shape of the values that belong to keys. */
@@ -143,8 +132,8 @@ static gboolean
 check_n_dims (const MusterTensor *keys, GError **error)
 {
   return muster_tensor_n_dims (keys) < MUSTER_MAX_DIMS ||
-         fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "Keys have more than %d dimensions",
-               MUSTER_MAX_DIMS - 1);
+         muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "Keys have more than %d dimensions",
+                      MUSTER_MAX_DIMS - 1);
 }
 
 static gboolean
@@ -159,8 +148,8 @@ check_values (const MusterLookupTable *self, const MusterTensor *keys, const Mus
     return TRUE;
   g_autofree char *wanted = muster_shape_to_string (n_dims, dims);
   g_autofree char *given = shape_text (values);
-  return fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "Expected shape %s for value, got %s", wanted,
-               given);
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "Expected shape %s for value, got %s",
+                      wanted, given);
 }
 
 /* The default is one value, or as many as there are keys. */
@@ -174,8 +163,8 @@ check_fallback (const MusterLookupTable *self, const MusterTensor *fallback, int
   g_autofree char *own = muster_shape_to_string (n_own, &self->kind.n_row);
   g_autofree char *all = muster_shape_to_string (n_dims, dims);
   g_autofree char *given = shape_text (fallback);
-  return fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-               "Expected shape %s or %s for default value, got %s", own, all, given);
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "Expected shape %s or %s for default value, got %s", own, all, given);
 }
 
 /* With the lock held. */
@@ -187,7 +176,7 @@ find_all (MusterLookupTable *self, MusterTensor *keys, MusterTensor *fallback, i
   const gboolean each = self->kind.is_mutable && has_shape (fallback, n_dims, dims);
   MusterLookupRows rows;
   if (!self->kind.is_mutable && !self->is_filled) {
-    fail (error, MUSTER_ERROR_FAILED_PRECONDITION, "Table not initialized.");
+    muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION, "Table not initialized.");
     return NULL;
   }
   if (!muster_lookup_rows_begin (&rows, self->kind.value_dtype, n_dims, dims, error))
@@ -237,8 +226,8 @@ put_all (MusterLookupStore *store, MusterTensor *keys, MusterTensor *values, GEr
 static gboolean
 refuse_change (const char *verb, GError **error)
 {
-  return fail (error, MUSTER_ERROR_UNIMPLEMENTED,
-               "%s not supported by InitializableLookupTable implementations", verb);
+  return muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED,
+                      "%s not supported by InitializableLookupTable implementations", verb);
 }
 
 gboolean
@@ -302,10 +291,11 @@ refuse_other_value (const MusterLookupStore *store, guint32 position, const Must
   g_autoptr (MusterTensor) present = row_tensor (store, position);
   g_autofree char *key = element_text (keys, i), *value = element_text (values, i);
   g_autofree char *old = present != NULL ? element_text (present, 0) : g_strdup ("another value");
-  return fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
-               "HashTable has different value for same key. Key %s has %s and trying to add value "
-               "%s",
-               key, old, value);
+  return muster_fail (
+      error, MUSTER_ERROR_FAILED_PRECONDITION,
+      "HashTable has different value for same key. Key %s has %s and trying to add value "
+      "%s",
+      key, old, value);
 }
 
 /* A static table's keys: the same one may come again with the same value. */
@@ -357,10 +347,11 @@ fill_once (MusterLookupTable *self, MusterTensor *keys, MusterTensor *values, GE
   MusterLookupStore fresh;
   const gint64 n = muster_tensor_n_elements (keys);
   if (n == 0)
-    return fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "keys and values cannot be empty tensors.");
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "keys and values cannot be empty tensors.");
   if (self->is_filled)
-    return n == self->store.n || fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
-                                       "Table was already initialized with different data.");
+    return n == self->store.n || muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                                              "Table was already initialized with different data.");
   begin_fill (self, &fresh);
   return end_fill (self, &fresh, add_all (&fresh, keys, values, error));
 }
@@ -408,7 +399,7 @@ muster_lookup_table_export (MusterLookupTable *self, MusterTensor **keys, Muster
   g_autoptr (MusterTensor) all_keys = NULL, all_values = NULL;
   g_rw_lock_reader_lock (&self->lock);
   if (!self->kind.is_mutable && !self->is_filled) {
-    fail (error, MUSTER_ERROR_ABORTED, "HashTable is not initialized.");
+    muster_fail (error, MUSTER_ERROR_ABORTED, "HashTable is not initialized.");
   } else {
     all_keys = muster_lookup_store_keys (&self->store, error);
     all_values = all_keys != NULL ? all_rows (self, error) : NULL;

@@ -22,17 +22,6 @@ typedef struct {
   gboolean is_ahead;         /* the line was taken apart already */
 } Reader;
 
-static gboolean
-invalid (GError **error, const char *format, ...)
-{
-  va_list args;
-  va_start (args, format);
-  if (error != NULL)
-    *error = g_error_new_valist (MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, format, args);
-  va_end (args);
-  return FALSE;
-}
-
 /* In TensorFlow's words where it has some. */
 static gboolean
 open_text (Reader *self, GError **error)
@@ -83,9 +72,9 @@ read_line (Reader *self, GError **error)
     const guint8 *end = memchr (from, '\n', self->end - self->at);
     const gsize n = end != NULL ? (gsize)(end - from) : self->end - self->at;
     if (self->line->len + n > MUSTER_LOOKUP_MAX_LINE)
-      return invalid (error,
-                      "Invalid content in %s: line %" G_GINT64_FORMAT " has more than %d bytes",
-                      self->text->filename, self->n_lines, MUSTER_LOOKUP_MAX_LINE);
+      return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                          "Invalid content in %s: line %" G_GINT64_FORMAT " has more than %d bytes",
+                          self->text->filename, self->n_lines, MUSTER_LOOKUP_MAX_LINE);
     g_string_append_len (self->line, (const char *)from, (gssize)n);
     is_whole = end != NULL;
     has_some = TRUE;
@@ -123,10 +112,10 @@ check_columns (const Reader *self, GError **error)
   if (n >= wanted)
     return TRUE;
   g_autofree char *line = g_utf8_make_valid (self->line->str, (gssize)MIN (self->line->len, 256));
-  return invalid (error,
-                  "Invalid number of columns in %s line %" G_GINT64_FORMAT
-                  " (%s) : expected at least %" G_GINT64_FORMAT " got %" G_GINT64_FORMAT,
-                  self->text->filename, self->n_lines, line, wanted, n);
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "Invalid number of columns in %s line %" G_GINT64_FORMAT
+                      " (%s) : expected at least %" G_GINT64_FORMAT " got %" G_GINT64_FORMAT,
+                      self->text->filename, self->n_lines, line, wanted, n);
 }
 
 /* A whole number with blanks around it at most. */
@@ -188,15 +177,17 @@ take_field (const Reader *self, gint64 index, MusterDType dtype, GError **error)
   if (dtype == MUSTER_STRING)
     return muster_tensor_new_strings (0, NULL, &field);
   if (dtype == MUSTER_BOOL) {
-    invalid (error, "Data type %s not supported.", muster_dtype_name (dtype));
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "Data type %s not supported.",
+                 muster_dtype_name (dtype));
     return NULL;
   }
   g_autofree char *text = g_strndup (field.data, field.size);
   MusterTensor *number = parse_number (self, dtype, text);
   if (number == NULL) {
     g_autofree char *shown = g_utf8_make_valid (text, (gssize)MIN (strlen (text), 256));
-    invalid (error, "Field %s in line %" G_GINT64_FORMAT " is not a valid %s.", shown,
-             self->n_lines, muster_dtype_name (dtype));
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "Field %s in line %" G_GINT64_FORMAT " is not a valid %s.", shown, self->n_lines,
+                 muster_dtype_name (dtype));
   }
   return number;
 }
@@ -206,9 +197,10 @@ static gboolean
 end_lines (const Reader *self, GError **error)
 {
   if (self->text->vocab_size >= 0 && self->n_lines < self->text->vocab_size)
-    return invalid (
-        error, "Invalid vocab_size in %s: expected %" G_GINT64_FORMAT " but got %" G_GINT64_FORMAT,
-        self->text->filename, self->text->vocab_size, self->n_lines);
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "Invalid vocab_size in %s: expected %" G_GINT64_FORMAT
+                        " but got %" G_GINT64_FORMAT,
+                        self->text->filename, self->text->vocab_size, self->n_lines);
   return FALSE;
 }
 
@@ -234,9 +226,10 @@ next_line (Reader *self, GError **error)
     return FALSE;
   }
   if (self->line->len == 0)
-    return invalid (error,
-                    "Invalid content in %s: empty line found at position %" G_GUINT64_FORMAT ".",
-                    self->text->filename, self->offset - (self->end - self->at));
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "Invalid content in %s: empty line found at position %" G_GUINT64_FORMAT
+                        ".",
+                        self->text->filename, self->offset - (self->end - self->at));
   if (!check_columns (self, error))
     return FALSE;
   self->key = take_field (self, self->text->key_index, self->key_dtype, error);
@@ -273,17 +266,19 @@ check_columns_fit (const Reader *self, GError **error)
   const char *key_name = muster_dtype_name (self->key_dtype);
   const char *value_name = muster_dtype_name (self->value_dtype);
   if (key == MUSTER_LOOKUP_LINE_NUMBER && self->key_dtype != MUSTER_INT64)
-    return invalid (error, "Key index for line number requires table key dtype of int64, got %s",
-                    key_name);
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "Key index for line number requires table key dtype of int64, got %s",
+                        key_name);
   if (value == MUSTER_LOOKUP_LINE_NUMBER && self->value_dtype != MUSTER_INT64)
-    return invalid (error,
-                    "Value index for line number requires table value dtype of int64, got %s",
-                    value_name);
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "Value index for line number requires table value dtype of int64, got %s",
+                        value_name);
   if (value == MUSTER_LOOKUP_WHOLE_LINE && !is_text_or_int (self->value_dtype))
-    return invalid (error,
-                    "Value index for whole line requires table value dtype of integer or string, "
-                    "got %s",
-                    value_name);
+    return muster_fail (
+        error, MUSTER_ERROR_INVALID_ARGUMENT,
+        "Value index for whole line requires table value dtype of integer or string, "
+        "got %s",
+        value_name);
   return TRUE;
 }
 

@@ -61,17 +61,6 @@ split (const char *text)
       .name = text, .size = at - 1, .output = (gint64)g_ascii_strtoull (text + at, NULL, 10)};
 }
 
-static gboolean
-fail (GError **error, MusterError code, const char *format, ...)
-{
-  va_list args;
-  va_start (args, format);
-  if (error != NULL)
-    *error = g_error_new_valist (MUSTER_ERROR, (int)code, format, args);
-  va_end (args);
-  return FALSE;
-}
-
 /* 1 + the slot that is fed for an output of a node, or 0. */
 static guint32
 fed_slot (Maker *m, guint32 node, gint64 output)
@@ -103,7 +92,7 @@ refuse_unknown_op (Maker *m, const char *op, GError **error)
   }
   if (n > 3)
     g_string_append_printf (users, " and %" G_GSIZE_FORMAT " more", n - 3);
-  return fail (
+  return muster_fail (
       error, MUSTER_ERROR_NOT_FOUND,
       "Op type not registered '%s' in binary running on muster's own engine. It is used "
       "by %s. TensorFlow's own runtime has all ops: start it with --master=tensorflow, or name a "
@@ -129,9 +118,9 @@ output_dtype (Maker *m, const Tensorflow__NodeDef *def, gint64 output, MusterDTy
     *dtype = m->fed_dtypes->data[output];
     return TRUE;
   }
-  return fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-               "FeedInputs: %s:%d should have output index < %d", def->name, (int)output,
-               (int)m->fed_dtypes->len);
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "FeedInputs: %s:%d should have output index < %d", def->name, (int)output,
+                      (int)m->fed_dtypes->len);
 }
 
 /* A placeholder's shape binds what is fed in its place. */
@@ -153,14 +142,16 @@ add_feed (Maker *m, const char *name, MusterPlanFeed *feed, GError **error)
   const Endpoint end = split (name);
   const gssize found = end.output >= 0 ? muster_graph_find (m->graph, end.name, end.size) : -1;
   if (found < 0)
-    return fail (error, MUSTER_ERROR_NOT_FOUND, "FeedInputs: unable to find feed output %s", name);
+    return muster_fail (error, MUSTER_ERROR_NOT_FOUND, "FeedInputs: unable to find feed output %s",
+                        name);
   const Tensorflow__NodeDef *def = muster_graph_node (m->graph, (gsize)found);
   if (!output_dtype (m, def, end.output, &feed->dtype, error))
     return FALSE;
   feed->dtype %= MUSTER_REF;
   read_feed_shape (def, feed);
   if (fed_slot (m, (guint32)found, end.output) != 0)
-    return fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "Endpoint \"%s\" fed more than once.", name);
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "Endpoint \"%s\" fed more than once.",
+                        name);
   feed->slot = add_slot (m, (guint8)feed->dtype, MUSTER_NO_NODE);
   const gint64 key = ((gint64)found << 30) | end.output;
   g_array_append_val (m->feed_keys, key);
@@ -200,10 +191,11 @@ bind_input (Maker *m, const Tensorflow__NodeDef *def, int output, guint32 source
   if (slot == 0) {
     const MusterPlanNode *from = &g_array_index (m->nodes, MusterPlanNode, m->position[source]);
     if ((guint32)output >= from->n_outputs)
-      return fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                   "Node '%s': Connecting to invalid output %d of source node %s which has %u "
-                   "outputs.",
-                   def->name, output, from->def->name, from->n_outputs);
+      return muster_fail (
+          error, MUSTER_ERROR_INVALID_ARGUMENT,
+          "Node '%s': Connecting to invalid output %d of source node %s which has %u "
+          "outputs.",
+          def->name, output, from->def->name, from->n_outputs);
     slot = from->first_output + (guint32)output + 1;
   }
   const MusterPlanInput input = {.slot = slot - 1};
@@ -226,9 +218,9 @@ bind_inputs (Maker *m, MusterPlanNode *node, GError **error)
       if (needs_source (m, source, -1))
         g_array_append_val (m->controls, m->position[source]);
     } else if (m->controls->len > node->first_control) {
-      return fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                   "Node '%s': Control dependencies must come after regular dependencies",
-                   node->def->name);
+      return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                          "Node '%s': Control dependencies must come after regular dependencies",
+                          node->def->name);
     } else if (!bind_input (m, node->def, output, source, error)) {
       return FALSE;
     }
@@ -338,10 +330,11 @@ visit_top (Maker *m, GError **error)
     if ((m->marks[source] & MARK) == DONE || !needs_source (m, source, output))
       continue;
     if ((m->marks[source] & MARK) == OPEN)
-      return fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                   "The graph has a cycle: node '%s' (op '%s') needs '%s', which needs it. Loops "
-                   "aren't among what muster's own engine runs",
-                   def->name, def->op, muster_graph_node (m->graph, source)->name);
+      return muster_fail (
+          error, MUSTER_ERROR_INVALID_ARGUMENT,
+          "The graph has a cycle: node '%s' (op '%s') needs '%s', which needs it. Loops "
+          "aren't among what muster's own engine runs",
+          def->name, def->op, muster_graph_node (m->graph, source)->name);
     push (m, source);
     return TRUE;
   }
@@ -369,28 +362,31 @@ add_fetch (Maker *m, const char *name, MusterPlanFetch *fetch, GError **error)
   const Endpoint end = split (name);
   const gssize found = muster_graph_find (m->graph, end.name, end.size);
   if (found < 0)
-    return fail (error, MUSTER_ERROR_NOT_FOUND, "FetchOutputs node %s: not found", name);
+    return muster_fail (error, MUSTER_ERROR_NOT_FOUND, "FetchOutputs node %s: not found", name);
   if (end.output >= 0 && fed_slot (m, (guint32)found, end.output) != 0)
-    return fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s is both fed and fetched.", name);
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s is both fed and fetched.", name);
   if (!visit (m, (guint32)found, error))
     return FALSE;
   const MusterPlanNode *node = &g_array_index (m->nodes, MusterPlanNode, m->position[found]);
   if (end.output < 0 || node->n_outputs == 0)
-    return fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "Tried to fetch data for '%s', which produces no output.  To run to a node but "
-                 "not fetch any data, pass '%s' as an argument to the 'target_node_names' argument "
-                 "of the Session::Run API.",
-                 name, name);
+    return muster_fail (
+        error, MUSTER_ERROR_INVALID_ARGUMENT,
+        "Tried to fetch data for '%s', which produces no output.  To run to a node but "
+        "not fetch any data, pass '%s' as an argument to the 'target_node_names' argument "
+        "of the Session::Run API.",
+        name, name);
   if (end.output >= node->n_outputs)
-    return fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "FetchOutputs %s: output index too large, must be < %u", name, node->n_outputs);
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "FetchOutputs %s: output index too large, must be < %u", name,
+                        node->n_outputs);
   fetch->slot = node->first_output + (guint32)end.output;
   fetch->def = node->def;
   const MusterDType dtype = m->slot_dtypes->data[fetch->slot] % MUSTER_REF;
   if (!muster_dtype_is_supported (dtype))
-    return fail (error, MUSTER_ERROR_UNIMPLEMENTED,
-                 "'%s' (op '%s') is a %s, which is no value to be fetched: fetch what reads it",
-                 name, node->def->op, muster_dtype_name (dtype));
+    return muster_fail (
+        error, MUSTER_ERROR_UNIMPLEMENTED,
+        "'%s' (op '%s') is a %s, which is no value to be fetched: fetch what reads it", name,
+        node->def->op, muster_dtype_name (dtype));
   return TRUE;
 }
 
@@ -425,8 +421,8 @@ refuse_targets (Maker *m, const MusterStep *step, gsize i, GError **error)
   g_ptr_array_sort (missing, compare_names);
   for (guint j = 0; j < missing->len; j++)
     g_string_append_printf (names, "%s ", (const char *)missing->pdata[j]);
-  return fail (error, MUSTER_ERROR_NOT_FOUND, "PruneForTargets: Some target nodes not found: %s",
-               names->str);
+  return muster_fail (error, MUSTER_ERROR_NOT_FOUND,
+                      "PruneForTargets: Some target nodes not found: %s", names->str);
 }
 
 static gboolean
@@ -538,11 +534,11 @@ check_names (const MusterStep *step, GError **error)
   for (gsize i = 0; i < step->n_targets; i++)
     all = all && step->targets[i][0] != '\0';
   if (!all)
-    return fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "A step names a feed, fetch or target with an empty name");
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "A step names a feed, fetch or target with an empty name");
   if (step->n_fetches + step->n_targets == 0)
-    return fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "Must specify at least one target to fetch or execute.");
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "Must specify at least one target to fetch or execute.");
   return TRUE;
 }
 

@@ -12,17 +12,6 @@ static const struct {
              {MUSTER_QUEUE_SHUFFLE, "RandomShuffleQueue"},
              {MUSTER_QUEUE_PADDING, "PaddingFIFOQueue"}};
 
-static gboolean
-fail (GError **error, const char *format, ...)
-{
-  va_list args;
-  va_start (args, format);
-  if (error != NULL)
-    *error = g_error_new_valist (MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, format, args);
-  va_end (args);
-  return FALSE;
-}
-
 const char *
 muster_queue_kind_name (MusterQueueKind kind)
 {
@@ -71,16 +60,18 @@ read_types (MusterQueueSpec *self, const Tensorflow__NodeDef *node, GError **err
 {
   const Tensorflow__AttrValue__ListValue *list = list_of (node, "component_types");
   if (list == NULL || list->n_type == 0)
-    return fail (error,
-                 "Length for attr 'component_types' of 0 must be at least minimum 1\n\t; NodeDef: "
-                 "{{node %s}}",
-                 node->name);
+    return muster_fail (
+        error, MUSTER_ERROR_INVALID_ARGUMENT,
+        "Length for attr 'component_types' of 0 must be at least minimum 1\n\t; NodeDef: "
+        "{{node %s}}",
+        node->name);
   self->n_components = (guint)list->n_type;
   self->dtypes = g_new (guint8, list->n_type);
   for (gsize i = 0; i < list->n_type; i++) {
     if (!muster_dtype_is_supported ((MusterDType)list->type[i]))
-      return fail (error, "A queue can't hold %s (component %" G_GSIZE_FORMAT " of node '%s')",
-                   muster_dtype_name ((MusterDType)list->type[i]), i, node->name);
+      return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                          "A queue can't hold %s (component %" G_GSIZE_FORMAT " of node '%s')",
+                          muster_dtype_name ((MusterDType)list->type[i]), i, node->name);
     self->dtypes[i] = (guint8)list->type[i];
   }
   return TRUE;
@@ -92,13 +83,15 @@ read_shape (const MusterQueueSpec *self, const Tensorflow__TensorShapeProto *fro
 {
   /* A batch has one dimension more. */
   if (from->unknown_rank || from->n_dim >= MUSTER_MAX_DIMS)
-    return fail (error, "A queue's shapes must have a known rank below %d", MUSTER_MAX_DIMS);
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "A queue's shapes must have a known rank below %d", MUSTER_MAX_DIMS);
   shape->n_dims = (int)from->n_dim;
   shape->dims = g_new (gint64, from->n_dim + 1);
   for (gsize i = 0; i < from->n_dim; i++) {
     shape->dims[i] = from->dim[i]->size;
     if (shape->dims[i] < 0 && (self->kind != MUSTER_QUEUE_PADDING || shape->dims[i] != -1))
-      return fail (error, "Shapes of a %s must be fully defined", kinds[self->kind].name);
+      return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                          "Shapes of a %s must be fully defined", kinds[self->kind].name);
   }
   return TRUE;
 }
@@ -109,10 +102,10 @@ read_shapes (MusterQueueSpec *self, const Tensorflow__NodeDef *node, GError **er
   const Tensorflow__AttrValue__ListValue *list = list_of (node, "shapes");
   const gsize n = list != NULL ? list->n_shape : 0;
   if (n != self->n_components && self->kind == MUSTER_QUEUE_PADDING)
-    return fail (error,
-                 "Shapes must be provided for all components, but received %u dtypes and "
-                 "%" G_GSIZE_FORMAT " shapes.",
-                 self->n_components, n);
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "Shapes must be provided for all components, but received %u dtypes and "
+                        "%" G_GSIZE_FORMAT " shapes.",
+                        self->n_components, n);
   if (n == 0)
     return TRUE;
   self->n_shapes = (guint)n;
@@ -124,7 +117,8 @@ read_shapes (MusterQueueSpec *self, const Tensorflow__NodeDef *node, GError **er
     return TRUE;
   g_autofree char *types = types_text (self->dtypes, self->n_components);
   g_autofree char *shapes = shapes_text (self->shapes, self->n_shapes);
-  return fail (error, "Different number of component types.  Types: %s, Shapes: %s", types, shapes);
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "Different number of component types.  Types: %s, Shapes: %s", types, shapes);
 }
 
 static gboolean
@@ -138,10 +132,12 @@ read_numbers (MusterQueueSpec *self, const Tensorflow__NodeDef *node, GError **e
   self->seed = muster_node_int (node, "seed", 0);
   self->seed2 = muster_node_int (node, "seed2", 0);
   if (min < 0)
-    return fail (error, "min_after_dequeue %" G_GINT64_FORMAT " must be >= 0", min);
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "min_after_dequeue %" G_GINT64_FORMAT " must be >= 0", min);
   if (min >= self->capacity)
-    return fail (error, "min_after_dequeue %" G_GINT64_FORMAT " must be < capacity %d", min,
-                 self->capacity);
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "min_after_dequeue %" G_GINT64_FORMAT " must be < capacity %d", min,
+                        self->capacity);
   self->min_after_dequeue = (gint32)min;
   return TRUE;
 }
@@ -189,16 +185,18 @@ check_shuffle (const MusterQueueSpec *self, const char *name, const MusterQueueS
                GError **error)
 {
   if (self->min_after_dequeue != other->min_after_dequeue)
-    return fail (error,
-                 "Shared queue '%s' has min_after_dequeue %d but requested min_after_dequeue was "
-                 "%d.",
-                 name, self->min_after_dequeue, other->min_after_dequeue);
+    return muster_fail (
+        error, MUSTER_ERROR_INVALID_ARGUMENT,
+        "Shared queue '%s' has min_after_dequeue %d but requested min_after_dequeue was "
+        "%d.",
+        name, self->min_after_dequeue, other->min_after_dequeue);
   if ((other->seed != 0 || other->seed2 != 0) &&
       (self->seed != other->seed || self->seed2 != other->seed2))
-    return fail (error,
-                 "Shared queue '%s' has random seeds (%" G_GINT64_FORMAT ", %" G_GINT64_FORMAT
-                 ") but requested seeds are (%" G_GINT64_FORMAT ", %" G_GINT64_FORMAT ").",
-                 name, self->seed, self->seed2, other->seed, other->seed2);
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "Shared queue '%s' has random seeds (%" G_GINT64_FORMAT
+                        ", %" G_GINT64_FORMAT ") but requested seeds are (%" G_GINT64_FORMAT
+                        ", %" G_GINT64_FORMAT ").",
+                        name, self->seed, self->seed2, other->seed, other->seed2);
   return TRUE;
 }
 
@@ -208,28 +206,32 @@ muster_queue_spec_fits (const MusterQueueSpec *self, const char *name,
 {
   g_auto (MusterQueueSpec) other = {0};
   if (kind_of (node) != self->kind)
-    return fail (error, "Expected %s, found %s", kinds[self->kind].name, node->op);
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "Expected %s, found %s",
+                        kinds[self->kind].name, node->op);
   if (!muster_queue_spec_read (&other, node, error))
     return FALSE;
   if (self->capacity != other.capacity)
-    return fail (error, "Shared queue '%s' has capacity %d but requested capacity was %d", name,
-                 self->capacity, other.capacity);
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "Shared queue '%s' has capacity %d but requested capacity was %d", name,
+                        self->capacity, other.capacity);
   if (!check_shuffle (self, name, &other, error))
     return FALSE;
   if (self->n_components != other.n_components ||
       memcmp (self->dtypes, other.dtypes, self->n_components) != 0) {
     g_autofree char *a = types_text (self->dtypes, self->n_components);
     g_autofree char *b = types_text (other.dtypes, other.n_components);
-    return fail (error,
-                 "Shared queue '%s' has component types %s but requested component types were %s",
-                 name, a, b);
+    return muster_fail (
+        error, MUSTER_ERROR_INVALID_ARGUMENT,
+        "Shared queue '%s' has component types %s but requested component types were %s", name, a,
+        b);
   }
   if (!same_shapes (self, &other)) {
     g_autofree char *a = shapes_text (self->shapes, self->n_shapes);
     g_autofree char *b = shapes_text (other.shapes, other.n_shapes);
-    return fail (error,
-                 "Shared queue '%s' has component shapes %s but requested component shapes were %s",
-                 name, a, b);
+    return muster_fail (
+        error, MUSTER_ERROR_INVALID_ARGUMENT,
+        "Shared queue '%s' has component shapes %s but requested component shapes were %s", name, a,
+        b);
   }
   return TRUE;
 }
@@ -257,8 +259,9 @@ muster_queue_spec_check (const MusterQueueSpec *self, MusterTensor *const *eleme
       continue;
     g_autofree char *expected = muster_shape_to_string (shape->n_dims, shape->dims);
     g_autofree char *got = muster_shape_to_string (n_dims, dims);
-    return fail (error, "Shape mismatch in tuple component %u. Expected %s, got %s", i, expected,
-                 got);
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "Shape mismatch in tuple component %u. Expected %s, got %s", i, expected,
+                        got);
   }
   return TRUE;
 }
@@ -272,10 +275,11 @@ check_batch (const MusterQueueSpec *self, guint i, const MusterTensor *batch, gi
   if (self->shapes == NULL) {
     if (dims[0] == n)
       return TRUE;
-    return fail (error,
-                 "All input tensors must have the same size in the 0th dimension. Component %u has "
-                 "%" G_GINT64_FORMAT ", and should have %" G_GINT64_FORMAT,
-                 i, dims[0], n);
+    return muster_fail (
+        error, MUSTER_ERROR_INVALID_ARGUMENT,
+        "All input tensors must have the same size in the 0th dimension. Component %u has "
+        "%" G_GINT64_FORMAT ", and should have %" G_GINT64_FORMAT,
+        i, dims[0], n);
   }
   const MusterQueueShape *shape = &self->shapes[i];
   if (dims[0] == n && shape_fits (shape, n_dims - 1, dims + 1))
@@ -284,8 +288,9 @@ check_batch (const MusterQueueSpec *self, guint i, const MusterTensor *batch, gi
   memcpy (wanted + 1, shape->dims, (gsize)shape->n_dims * sizeof *wanted);
   g_autofree char *expected = muster_shape_to_string (shape->n_dims + 1, wanted);
   g_autofree char *got = muster_shape_to_string (n_dims, dims);
-  return fail (error, "Shape mismatch in tuple component %u. Expected %s, got %s", i, expected,
-               got);
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "Shape mismatch in tuple component %u. Expected %s, got %s", i, expected,
+                      got);
 }
 
 gboolean
@@ -294,7 +299,8 @@ muster_queue_spec_check_many (const MusterQueueSpec *self, MusterTensor *const *
 {
   for (guint i = 0; i < self->n_components; i++)
     if (muster_tensor_n_dims (batch[i]) == 0)
-      return fail (error, "Component %u of a batch is a scalar: it has no elements to enqueue", i);
+      return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                          "Component %u of a batch is a scalar: it has no elements to enqueue", i);
   const gint64 n = muster_tensor_dims (batch[0])[0];
   for (guint i = 0; i < self->n_components; i++)
     if (!check_batch (self, i, batch[i], n, error))
