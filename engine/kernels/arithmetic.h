@@ -5,7 +5,7 @@
 
 G_BEGIN_DECLS
 
-/* Loops that other kernels build on (AddN, AssignAdd, scatter); tables of MUSTER_N_WIDE. */
+/* Loops that other kernels build on (AddN, AssignAdd, scatter); tables of MUSTER_N_LOOPS. */
 extern const MusterLoop2 muster_add_loops[];
 extern const MusterLoop2 muster_sub_loops[];
 extern const MusterLoop2 muster_mul_loops[];

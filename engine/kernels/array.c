@@ -258,21 +258,22 @@ compute_ones_like (MusterKernel *k, GError **error)
   static const gint64 one_int = 1;
   MusterTensor *x = muster_kernel_input (k, 0), *y;
   MusterDType dtype = muster_tensor_dtype (x);
-  MusterWide wide = muster_wide (dtype);
-  guint64 one = 0;
+  const MusterDType part = muster_dtype_is_complex (dtype) ? muster_complex_part (dtype) : dtype;
+  MusterWide wide = muster_wide (part);
+  guint64 one[2] = {0};
 
   if (wide == MUSTER_N_WIDE)
     return muster_invalid (error, "There is no one of dtype %s", muster_dtype_name (dtype));
-  muster_narrow (dtype,
+  muster_narrow (part,
                  wide == MUSTER_F32   ? (const void *)&one_f32
                  : wide == MUSTER_F64 ? (const void *)&one_f64
                                       : (const void *)&one_int,
-                 1, &one);
+                 1, one);
   y = muster_kernel_output_like (k, 0, x, error);
   if (y == NULL)
     return FALSE;
   fill (muster_tensor_data_mutable (y), muster_dtype_size (dtype), muster_tensor_n_elements (x),
-        &one);
+        one);
   return TRUE;
 }
 

@@ -2,6 +2,7 @@
 /* Arithmetic and comparison of two tensors. */
 #include "engine/kernels/arithmetic.h"
 
+#include <complex.h>
 #include <string.h>
 #include <tgmath.h>
 
@@ -73,36 +74,58 @@ real_floor_mod (double a, double b)
 #define FLOATING(name, F)                                                                          \
   SAME_F (name, F) static const MusterLoop2 name##_loops[] = MUSTER_FLOAT_TABLE (name);
 
-ARITHMETIC (add, a + b, WRAP (a, +, b), a + b)
-ARITHMETIC (sub, a - b, WRAP (a, -, b), a - b)
-ARITHMETIC (mul, a *b, WRAP (a, *, b), a *b)
-ARITHMETIC (quotient, a / b, signed_quotient (a, b), a / b)
+#define SAME_C(name, EXPR)                                                                         \
+  MUSTER_LOOP2 (name, c64, float complex, float complex, EXPR)                                     \
+  MUSTER_LOOP2 (name, c128, double complex, double complex, EXPR)
+#define NUMBER(name, F, SIGNED, UNSIGNED, COMPLEX_EXPR)                                            \
+  SAME_F (name, F)                                                                                 \
+  SAME_I (name, SIGNED, UNSIGNED)                                                                  \
+  SAME_C (name, COMPLEX_EXPR)                                                                      \
+  static const MusterLoop2 name##_loops[] = MUSTER_NUMBER_TABLE (name);
+#define ANALYTIC(name, F, COMPLEX_EXPR)                                                            \
+  SAME_F (name, F)                                                                                 \
+  SAME_C (name, COMPLEX_EXPR)                                                                      \
+  static const MusterLoop2 name##_loops[] = MUSTER_ANALYTIC_TABLE (name);
+
+NUMBER (add, a + b, WRAP (a, +, b), a + b, a + b)
+NUMBER (sub, a - b, WRAP (a, -, b), a - b, a - b)
+NUMBER (mul, a *b, WRAP (a, *, b), a *b, a *b)
+NUMBER (quotient, a / b, signed_quotient (a, b), a / b, a / b)
 ARITHMETIC (remains, fmod (a, b), signed_remainder (a, b), a % b)
 ARITHMETIC (floor_div, floor (a / b), signed_floor_div (a, b), a / b)
 ARITHMETIC (floor_mod, (type)real_floor_mod (a, b), signed_floor_mod (a, b), a % b)
 ARITHMETIC (minimum, b < a ? b : a, b < a ? b : a, b < a ? b : a)
 ARITHMETIC (maximum, a < b ? b : a, a < b ? b : a, a < b ? b : a)
-ARITHMETIC (power, pow (a, b), (gint64)wrapped_power ((guint64)a, (guint64)b), wrapped_power (a, b))
-ARITHMETIC (squared_difference, (a - b) * (a - b),
-            (type)(((guint64)a - (guint64)b) * ((guint64)a - (guint64)b)), (a - b) * (a - b))
-FLOATING (div_no_nan, b == 0 ? 0 : a / b)
+NUMBER (power, pow (a, b), (gint64)wrapped_power ((guint64)a, (guint64)b), wrapped_power (a, b),
+        pow (a, b))
+NUMBER (squared_difference, (a - b) * (a - b),
+        (type)(((guint64)a - (guint64)b) * ((guint64)a - (guint64)b)), (a - b) * (a - b),
+        (a - b) * conj (a - b))
+ANALYTIC (div_no_nan, b == 0 ? 0 : a / b, b == 0 ? 0 : a / b)
 FLOATING (atan_two, atan2 (a, b))
-FLOATING (xlogy, a == 0 ? 0 : a * log (b))
-FLOATING (xdivy, a == 0 ? 0 : a / b)
+ANALYTIC (xlogy, a == 0 ? 0 : a * log (b), a == 0 ? 0 : a * log (b))
+ANALYTIC (xdivy, a == 0 ? 0 : a / b, a == 0 ? 0 : a / b)
 FLOATING (xlog1py, a == 0 ? 0 : a * log1p (b))
-FLOATING (mul_no_nan, b == 0 ? 0 : a * b)
+ANALYTIC (mul_no_nan, b == 0 ? 0 : a * b, b == 0 ? 0 : a * b)
 FLOATING (next_after, nextafter (a, b))
 
 #define COMPARISON(name, EXPR)                                                                     \
+  COMPARISON_LOOPS (name, EXPR)                                                                    \
+  static const MusterLoop2 name##_loops[] = MUSTER_WIDE_TABLE (name);
+#define EQUALITY(name, EXPR)                                                                       \
+  COMPARISON_LOOPS (name, EXPR)                                                                    \
+  MUSTER_LOOP2 (name, c64, float complex, guint8, EXPR)                                            \
+  MUSTER_LOOP2 (name, c128, double complex, guint8, EXPR)                                          \
+  static const MusterLoop2 name##_loops[] = MUSTER_NUMBER_TABLE (name);
+#define COMPARISON_LOOPS(name, EXPR)                                                               \
   MUSTER_LOOP2 (name, f32, float, guint8, EXPR)                                                    \
   MUSTER_LOOP2 (name, f64, double, guint8, EXPR)                                                   \
   MUSTER_LOOP2 (name, i32, gint32, guint8, EXPR)                                                   \
   MUSTER_LOOP2 (name, i64, gint64, guint8, EXPR)                                                   \
-  MUSTER_LOOP2 (name, u64, guint64, guint8, EXPR)                                                  \
-  static const MusterLoop2 name##_loops[] = MUSTER_WIDE_TABLE (name);
+  MUSTER_LOOP2 (name, u64, guint64, guint8, EXPR)
 
-COMPARISON (equal, a == b)
-COMPARISON (not_equal, a != b)
+EQUALITY (equal, a == b)
+EQUALITY (not_equal, a != b)
 COMPARISON (less, a < b)
 COMPARISON (less_equal, a <= b)
 COMPARISON (greater, a > b)
@@ -111,12 +134,13 @@ COMPARISON (logical_and, a != 0 && b != 0)
 COMPARISON (logical_or, a != 0 || b != 0)
 
 /* Gradients of functions of one argument: of the function's value y (a) and of the gradient dy (b),
- * or the other way round. */
-FLOATING (tanh_grad, b *((type)1 - a * a))
-FLOATING (sigmoid_grad, b *a *((type)1 - a))
-FLOATING (sqrt_grad, b *(type)0.5 / a)
-FLOATING (rsqrt_grad, b *(type)-0.5 * (a * a * a))
-FLOATING (reciprocal_grad, -b *a *a)
+ * or the other way round. Of a complex value some of TensorFlow's kernels take the conjugate, and
+ * some leave that to the graph. */
+ANALYTIC (tanh_grad, b *((type)1 - a * a), b *((type)1 - a * a))
+ANALYTIC (sigmoid_grad, b *a *((type)1 - a), b *a *((type)1 - a))
+ANALYTIC (sqrt_grad, b *(type)0.5 / a, b *(type)0.5 / conj (a))
+ANALYTIC (rsqrt_grad, b *(type)-0.5 * (a * a * a), b *(type)-0.5 * conj (a * a * a))
+ANALYTIC (reciprocal_grad, -b *a *a, -b *conj (a) * conj (a))
 FLOATING (relu_grad, b > 0 ? a : 0)
 FLOATING (relu6_grad, b > 0 && b < 6 ? a : 0)
 FLOATING (leaky_relu_grad, b > 0 ? a : a * (type)0.2f)
@@ -127,10 +151,10 @@ FLOATING (selu_grad, b < 0 ? a * (b + (type)1.7580993408473768599402175208123)
 FLOATING (softplus_grad, a / (exp (-b) + 1))
 FLOATING (softsign_grad, a / ((1 + fabs (b)) * (1 + fabs (b))))
 
-const MusterLoop2 muster_add_loops[] = MUSTER_WIDE_TABLE (add);
-const MusterLoop2 muster_sub_loops[] = MUSTER_WIDE_TABLE (sub);
-const MusterLoop2 muster_mul_loops[] = MUSTER_WIDE_TABLE (mul);
-const MusterLoop2 muster_div_loops[] = MUSTER_WIDE_TABLE (quotient);
+const MusterLoop2 muster_add_loops[] = MUSTER_NUMBER_TABLE (add);
+const MusterLoop2 muster_sub_loops[] = MUSTER_NUMBER_TABLE (sub);
+const MusterLoop2 muster_mul_loops[] = MUSTER_NUMBER_TABLE (mul);
+const MusterLoop2 muster_div_loops[] = MUSTER_NUMBER_TABLE (quotient);
 const MusterLoop2 muster_min_loops[] = MUSTER_WIDE_TABLE (minimum);
 const MusterLoop2 muster_max_loops[] = MUSTER_WIDE_TABLE (maximum);
 const MusterLoop2 muster_less_loops[] = MUSTER_WIDE_TABLE (less);
@@ -161,7 +185,9 @@ BINARY_SAME (softsign_grad) BINARY_SAME (selu_grad)
 
     static gboolean is_integer (MusterDType dtype)
 {
-  return muster_wide (dtype) != MUSTER_F32 && muster_wide (dtype) != MUSTER_F64;
+  MusterWide wide = muster_wide (dtype);
+
+  return wide == MUSTER_I32 || wide == MUSTER_I64 || wide == MUSTER_U64;
 }
 
 gboolean
@@ -353,8 +379,8 @@ compute_add_n (MusterKernel *k, GError **error)
     muster_kernel_set_output (k, 0, muster_tensor_ref (first));
     return TRUE;
   }
-  if (muster_wide (dtype) == MUSTER_N_WIDE)
-    return muster_invalid (error, "There is no arithmetic for dtype %s", muster_dtype_name (dtype));
+  if (!muster_check_loop2 (muster_add_loops, dtype, error))
+    return FALSE;
   out = muster_kernel_output_like (k, 0, first, error);
   if (out == NULL)
     return FALSE;
@@ -402,11 +428,12 @@ compute_clip (MusterKernel *k, GError **error)
   return TRUE;
 }
 
-#define F       MUSTER_OP_FORWARD
-#define XY      "x:T, y:T -> z:T"
-#define CMP     "x:T, y:T -> z:bool"
-#define GRAD    "y:T, dy:T -> z:T"
-#define NN_GRAD "gradients:T, features:T -> backprops:T"
+#define F          MUSTER_OP_FORWARD
+#define XY         "x:T, y:T -> z:T"
+#define CMP        "x:T, y:T -> z:bool"
+#define ANALYTIC_T "T:float|double|half|bfloat16|complex64|complex128"
+#define GRAD       "y:T, dy:T -> z:T"
+#define NN_GRAD    "gradients:T, features:T -> backprops:T"
 
 const MusterOp muster_binary_ops[] = {
     {"Add", XY, "T:number", compute_add, F},
@@ -416,23 +443,23 @@ const MusterOp muster_binary_ops[] = {
     {"Mul", XY, "T:number", compute_mul, F},
     {"Div", XY, "T:number", compute_quotient, F},
     {"RealDiv", XY, "T:number", compute_quotient, F},
-    {"TruncateDiv", XY, "T:number", compute_quotient, F},
-    {"DivNoNan", XY, "T:float", compute_div_no_nan, F},
-    {"FloorDiv", XY, "T:number", compute_floor_div, F},
-    {"FloorMod", XY, "T:number", compute_floor_mod, F},
-    {"Mod", XY, "T:number", compute_remains, F},
-    {"TruncateMod", XY, "T:number", compute_remains, F},
+    {"TruncateDiv", XY, "T:real", compute_quotient, F},
+    {"DivNoNan", XY, ANALYTIC_T, compute_div_no_nan, F},
+    {"FloorDiv", XY, "T:real", compute_floor_div, F},
+    {"FloorMod", XY, "T:real", compute_floor_mod, F},
+    {"Mod", XY, "T:real", compute_remains, F},
+    {"TruncateMod", XY, "T:real", compute_remains, F},
     {"Minimum", XY, "T:real", compute_minimum, F},
     {"Maximum", XY, "T:real", compute_maximum, F},
     {"Pow", XY, "T:number", compute_power, F},
     {"SquaredDifference", XY, "T:number", compute_squared_difference, F},
     {"Atan2", XY, "T:float", compute_atan_two, F},
-    {"Xlogy", XY, "T:float", compute_xlogy, F},
-    {"Xdivy", XY, "T:float", compute_xdivy, F},
+    {"Xlogy", XY, ANALYTIC_T, compute_xlogy, F},
+    {"Xdivy", XY, ANALYTIC_T, compute_xdivy, F},
     {"ClipByValue", "t:T, clip_value_min:T, clip_value_max:T -> output:T", "T:number", compute_clip,
      0},
     {"Xlog1py", XY, "T:float", compute_xlog1py, F},
-    {"MulNoNan", XY, "T:float", compute_mul_no_nan, F},
+    {"MulNoNan", XY, ANALYTIC_T, compute_mul_no_nan, F},
     {"NextAfter", "x1:T, x2:T -> output:T", "T:float|double", compute_next_after, F},
     {"Equal", CMP, "T:any", compute_equal, 0},
     {"NotEqual", CMP, "T:any", compute_not_equal, 0},
@@ -442,12 +469,12 @@ const MusterOp muster_binary_ops[] = {
     {"GreaterEqual", CMP, "T:real", compute_greater_equal, 0},
     {"LogicalAnd", "x:bool, y:bool -> z:bool", "", compute_logical_and, F},
     {"LogicalOr", "x:bool, y:bool -> z:bool", "", compute_logical_or, F},
-    {"TanhGrad", GRAD, "T:float", compute_tanh_grad, F},
-    {"SigmoidGrad", GRAD, "T:float", compute_sigmoid_grad, F},
-    {"SqrtGrad", GRAD, "T:float", compute_sqrt_grad, F},
-    {"RsqrtGrad", GRAD, "T:float", compute_rsqrt_grad, F},
-    {"ReciprocalGrad", GRAD, "T:float", compute_reciprocal_grad, F},
-    {"InvGrad", GRAD, "T:float", compute_reciprocal_grad, F},
+    {"TanhGrad", GRAD, ANALYTIC_T, compute_tanh_grad, F},
+    {"SigmoidGrad", GRAD, ANALYTIC_T, compute_sigmoid_grad, F},
+    {"SqrtGrad", GRAD, ANALYTIC_T, compute_sqrt_grad, F},
+    {"RsqrtGrad", GRAD, ANALYTIC_T, compute_rsqrt_grad, F},
+    {"ReciprocalGrad", GRAD, ANALYTIC_T, compute_reciprocal_grad, F},
+    {"InvGrad", GRAD, ANALYTIC_T, compute_reciprocal_grad, F},
     {"ReluGrad", NN_GRAD, "T:float", compute_relu_grad, F},
     {"Relu6Grad", NN_GRAD, "T:float", compute_relu6_grad, F},
     {"LeakyReluGrad", NN_GRAD, "T:float", compute_leaky_relu_grad, 0},

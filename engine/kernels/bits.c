@@ -6,7 +6,8 @@
   MUSTER_LOOP2 (name, i32, gint32, gint32, (type)(SIGNED))                                         \
   MUSTER_LOOP2 (name, i64, gint64, gint64, (type)(SIGNED))                                         \
   MUSTER_LOOP2 (name, u64, guint64, guint64, UNSIGNED)                                             \
-  static const MusterLoop2 name##_loops[] = {NULL, NULL, name##_i32, name##_i64, name##_u64};      \
+  static const MusterLoop2 name##_loops[MUSTER_N_LOOPS] = {NULL, NULL, name##_i32, name##_i64,     \
+                                                           name##_u64};                            \
   static gboolean compute_##name (MusterKernel *k, GError **error)                                 \
   {                                                                                                \
     return muster_compute2 (k, name##_loops, error);                                               \

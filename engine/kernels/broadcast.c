@@ -106,11 +106,11 @@ muster_run_loop1 (const MusterLoop1 *loops, MusterDType dtype, MusterDType to, g
                   const void *x, void *out)
 {
   gint64 wide_x[BLOCK], wide_out[BLOCK];
-  MusterLoop1 loop = loops[muster_wide (dtype)];
+  MusterLoop1 loop = loops[muster_loop_index (dtype)];
   gsize size = muster_dtype_size (dtype), to_size = muster_dtype_size (to);
   gboolean narrows = to == dtype && dtype != MUSTER_BOOL; /* loops write bool themselves */
 
-  if (muster_dtype_is_wide (dtype)) {
+  if (muster_dtype_is_wide (dtype) || muster_dtype_is_complex (dtype)) {
     loop (n, x, out);
     return;
   }
@@ -129,11 +129,11 @@ muster_run_loop2 (const MusterLoop2 *loops, MusterDType dtype, MusterDType to, g
                   const void *x, gint64 x_step, const void *y, gint64 y_step, void *out)
 {
   gint64 wide_x[BLOCK], wide_y[BLOCK], wide_out[BLOCK];
-  MusterLoop2 loop = loops[muster_wide (dtype)];
+  MusterLoop2 loop = loops[muster_loop_index (dtype)];
   gsize size = muster_dtype_size (dtype), to_size = muster_dtype_size (to);
   gboolean narrows = to == dtype && dtype != MUSTER_BOOL; /* loops write bool themselves */
 
-  if (muster_dtype_is_wide (dtype)) {
+  if (muster_dtype_is_wide (dtype) || muster_dtype_is_complex (dtype)) {
     loop (n, x, x_step, y, y_step, out);
     return;
   }
@@ -157,14 +157,25 @@ check_loop (gboolean there, MusterDType dtype, GError **error)
 }
 
 gboolean
+muster_check_loop1 (const MusterLoop1 *loops, MusterDType dtype, GError **error)
+{
+  return check_loop (loops[muster_loop_index (dtype)] != NULL, dtype, error);
+}
+
+gboolean
+muster_check_loop2 (const MusterLoop2 *loops, MusterDType dtype, GError **error)
+{
+  return check_loop (loops[muster_loop_index (dtype)] != NULL, dtype, error);
+}
+
+gboolean
 muster_compute1 (MusterKernel *k, const MusterLoop1 *loops, GError **error)
 {
   MusterTensor *x = muster_kernel_input (k, 0);
   MusterDType dtype = muster_tensor_dtype (x);
-  MusterWide wide = muster_wide (dtype);
   MusterTensor *out;
 
-  if (!check_loop (wide != MUSTER_N_WIDE && loops[wide] != NULL, dtype, error))
+  if (!muster_check_loop1 (loops, dtype, error))
     return FALSE;
   out = muster_kernel_output_like (k, 0, x, error);
   if (out == NULL)
@@ -205,14 +216,12 @@ muster_compute2 (MusterKernel *k, const MusterLoop2 *loops, GError **error)
   MusterTensor *operands[] = {muster_kernel_input (k, 0), muster_kernel_input (k, 1)};
   MusterDType dtype = muster_tensor_dtype (operands[0]);
   MusterDType to = muster_kernel_output_dtype (k, 0);
-  MusterWide wide = muster_wide (dtype);
   MusterBroadcast b;
   MusterTensor *out;
 
   if (muster_same_shape (operands[0], operands[1]))
     return muster_compute2_same (k, loops, error);
-  if (!check_loop (wide != MUSTER_N_WIDE && loops[wide] != NULL, dtype, error) ||
-      !muster_broadcast_init (&b, operands, 2, error))
+  if (!muster_check_loop2 (loops, dtype, error) || !muster_broadcast_init (&b, operands, 2, error))
     return FALSE;
 
   out = muster_kernel_output (k, 0, b.n_dims, b.dims, error);
@@ -229,10 +238,9 @@ muster_compute2_same (MusterKernel *k, const MusterLoop2 *loops, GError **error)
 {
   MusterTensor *operands[] = {muster_kernel_input (k, 0), muster_kernel_input (k, 1)};
   MusterDType dtype = muster_tensor_dtype (operands[0]);
-  MusterWide wide = muster_wide (dtype);
   MusterTensor *out;
 
-  if (!check_loop (wide != MUSTER_N_WIDE && loops[wide] != NULL, dtype, error))
+  if (!muster_check_loop2 (loops, dtype, error))
     return FALSE;
   if (!muster_same_shape (operands[0], operands[1]))
     return incompatible (operands, 2, error);

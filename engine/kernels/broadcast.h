@@ -74,6 +74,10 @@ typedef void (*MusterLoop2) (gint64 n, const void *x, gint64 x_step, const void 
     }                                                                                              \
   }
 
+/* TRUE if a table of loops has one for the dtype; else FALSE with an error. */
+gboolean muster_check_loop1 (const MusterLoop1 *loops, MusterDType dtype, GError **error);
+gboolean muster_check_loop2 (const MusterLoop2 *loops, MusterDType dtype, GError **error);
+
 /* Runs a loop over n elements of a dtype whatever its wide type, block by block where it has to be
  * converted. to is the result's dtype: BOOL for a loop that compares, else dtype. */
 void muster_run_loop1 (const MusterLoop1 *loops, MusterDType dtype, MusterDType to, gint64 n,
@@ -82,7 +86,7 @@ void muster_run_loop2 (const MusterLoop2 *loops, MusterDType dtype, MusterDType 
                        const void *x, gint64 x_step, const void *y, gint64 y_step, void *out);
 
 /* Whole kernels: output 0 from input 0, or from inputs 0 and 1 stretched over each other. loops
- * has MUSTER_N_WIDE entries, NULL where there is none. */
+ * has MUSTER_N_LOOPS entries, NULL where there is none. */
 gboolean muster_compute1 (MusterKernel *k, const MusterLoop1 *loops, GError **error);
 gboolean muster_compute2 (MusterKernel *k, const MusterLoop2 *loops, GError **error);
 /* As compute2, but for inputs that must have one shape. */

@@ -31,6 +31,26 @@ muster_wide (MusterDType dtype)
   }
 }
 
+gboolean
+muster_dtype_is_complex (MusterDType dtype)
+{
+  return dtype == MUSTER_COMPLEX64 || dtype == MUSTER_COMPLEX128;
+}
+
+MusterDType
+muster_complex_part (MusterDType dtype)
+{
+  return dtype == MUSTER_COMPLEX64 ? MUSTER_FLOAT : MUSTER_DOUBLE;
+}
+
+MusterWide
+muster_loop_index (MusterDType dtype)
+{
+  if (dtype == MUSTER_COMPLEX64)
+    return MUSTER_C64;
+  return dtype == MUSTER_COMPLEX128 ? MUSTER_C128 : muster_wide (dtype);
+}
+
 MusterDType
 muster_wide_dtype (MusterWide wide)
 {
@@ -142,6 +162,26 @@ muster_wide_end (MusterKernel *k, int i, MusterTensor *wide, GError **error)
   muster_narrow (dtype, muster_tensor_data (x), muster_tensor_n_elements (x),
                  muster_tensor_data_mutable (y));
   return TRUE;
+}
+
+MusterTensor *
+muster_number_input (MusterKernel *k, int i, GError **error)
+{
+  MusterTensor *x = muster_kernel_input (k, i);
+
+  if (muster_dtype_is_complex (muster_tensor_dtype (x)))
+    return muster_tensor_ref (x);
+  return muster_wide_input (k, i, error);
+}
+
+MusterTensor *
+muster_number_output (MusterKernel *k, int i, int n_dims, const gint64 *dims, GError **error)
+{
+  MusterDType dtype = muster_kernel_output_dtype (k, i);
+
+  if (muster_dtype_is_complex (dtype))
+    return muster_tensor_try_new (dtype, n_dims, dims, error);
+  return muster_wide_output (k, i, n_dims, dims, error);
 }
 
 MusterElements

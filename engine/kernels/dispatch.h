@@ -11,7 +11,8 @@ G_BEGIN_DECLS
  * Arithmetic exists for five types: float, double, int32, int64 and uint64. The others are computed
  * in a wider one of these (half and bfloat16 in float, small integers and bool in int64) and cut
  * back, which wraps as their own arithmetic would. A kernel is written once for a "wide" type, as a
- * macro, and stands in a table of five functions. */
+ * macro, and stands in a table of these functions. Complex numbers are no wide type: what has a
+ * loop for them too has it behind the others in its table. */
 
 typedef enum {
   MUSTER_F32,
@@ -19,7 +20,10 @@ typedef enum {
   MUSTER_I32,
   MUSTER_I64,
   MUSTER_U64,
-  MUSTER_N_WIDE,
+  MUSTER_N_WIDE, /* none; of a table of loops this entry is NULL */
+  MUSTER_C64,
+  MUSTER_C128,
+  MUSTER_N_LOOPS, /* entries of a table */
 } MusterWide;
 
 /* Instantiates X (suffix, C type) for each wide type, or for the floating ones. */
@@ -27,14 +31,29 @@ typedef enum {
 #define MUSTER_INT_TYPES(X)   X (i32, gint32) X (i64, gint64) X (u64, guint64)
 #define MUSTER_WIDE_TYPES(X)  MUSTER_FLOAT_TYPES (X) MUSTER_INT_TYPES (X)
 
-/* A table of name##_f32 and so on, in MusterWide's order. */
+#define MUSTER_COMPLEX_TYPES(X) X (c64, float complex) X (c128, double complex)
+
+/* A table of name##_f32 and so on, in MusterWide's order: of the wide types, of the floating ones,
+ * of each with complex numbers, of complex numbers alone. */
 #define MUSTER_WIDE_TABLE(name)                                                                    \
   {                                                                                                \
-    name##_f32, name##_f64, name##_i32, name##_i64, name##_u64                                     \
+    name##_f32, name##_f64, name##_i32, name##_i64, name##_u64, NULL, NULL, NULL                   \
   }
 #define MUSTER_FLOAT_TABLE(name)                                                                   \
   {                                                                                                \
-    name##_f32, name##_f64, NULL, NULL, NULL                                                       \
+    name##_f32, name##_f64, NULL, NULL, NULL, NULL, NULL, NULL                                     \
+  }
+#define MUSTER_NUMBER_TABLE(name)                                                                  \
+  {                                                                                                \
+    name##_f32, name##_f64, name##_i32, name##_i64, name##_u64, NULL, name##_c64, name##_c128      \
+  }
+#define MUSTER_ANALYTIC_TABLE(name)                                                                \
+  {                                                                                                \
+    name##_f32, name##_f64, NULL, NULL, NULL, NULL, name##_c64, name##_c128                        \
+  }
+#define MUSTER_COMPLEX_TABLE(name)                                                                 \
+  {                                                                                                \
+    NULL, NULL, NULL, NULL, NULL, NULL, name##_c64, name##_c128                                    \
   }
 
 /* Input and output of an elementwise loop may be the same memory, never overlap otherwise. */
@@ -44,6 +63,12 @@ typedef enum {
 MusterWide muster_wide (MusterDType dtype);
 MusterDType muster_wide_dtype (MusterWide wide);
 gboolean muster_dtype_is_wide (MusterDType dtype); /* it is its own wide type */
+
+/* A dtype's place in a table of loops: its wide type, or that of complex numbers. */
+MusterWide muster_loop_index (MusterDType dtype);
+gboolean muster_dtype_is_complex (MusterDType dtype);
+/* float of complex64, double of complex128. */
+MusterDType muster_complex_part (MusterDType dtype);
 
 /* Converts n elements to and from the wide type. */
 void muster_widen (MusterDType dtype, const void *from, gint64 n, void *to);
@@ -57,6 +82,12 @@ MusterTensor *muster_wide_output (MusterKernel *k, int i, int n_dims, const gint
                                   GError **error);
 gboolean muster_wide_end (MusterKernel *k, int i, MusterTensor *wide, /* (transfer full) */
                           GError **error);
+
+/* As muster_wide_input () and muster_wide_output (), for kernels that have loops for complex
+ * numbers: those pass as they are. */
+MusterTensor *muster_number_input (MusterKernel *k, int i, GError **error);
+MusterTensor *muster_number_output (MusterKernel *k, int i, int n_dims, const gint64 *dims,
+                                    GError **error);
 
 /* Any tensor as bytes of size each: for kernels that move elements and never look at them. A string
  * tensor shows as an array of MusterString. */

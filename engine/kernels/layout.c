@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Elements moved from one layout to another: joined, cut, repeated, turned. None looks at an
- * element, so all work for every dtype. */
-#include "engine/kernels/broadcast.h"
+ * element, so all work for every dtype; one turns complex numbers into their conjugates. */
+#include "engine/kernels/complex.h"
 
 #include <string.h>
 
 static gboolean
-compute_transpose (MusterKernel *k, GError **error)
+transpose (MusterKernel *k, gboolean conjugates, GError **error)
 {
   MusterTensor *x = muster_kernel_input (k, 0);
   gint64 perm[MUSTER_MAX_DIMS], dims[MUSTER_MAX_DIMS], steps[MUSTER_MAX_DIMS];
@@ -41,8 +41,22 @@ compute_transpose (MusterKernel *k, GError **error)
     return FALSE;
   muster_dense_steps (n, dims, to_steps);
   muster_copy_block (result.size, n, dims, result.data, to_steps, from.data, steps);
+  if (conjugates && muster_dtype_is_complex (result.dtype))
+    muster_conjugate (result.dtype, result.n, result.data, result.data);
   muster_result_end (&result, k, 0);
   return TRUE;
+}
+
+static gboolean
+compute_transpose (MusterKernel *k, GError **error)
+{
+  return transpose (k, FALSE, error);
+}
+
+static gboolean
+compute_conjugate_transpose (MusterKernel *k, GError **error)
+{
+  return transpose (k, TRUE, error);
 }
 
 /* Joining. A tensor is rows (the dimensions before the axis) of runs (the axis and those behind
@@ -481,6 +495,8 @@ compute_reverse (MusterKernel *k, GError **error)
 
 const MusterOp muster_layout_ops[] = {
     {"Transpose", "x:T, perm:Tperm -> y:T", "T:any Tperm:int32|int64", compute_transpose, 0},
+    {"ConjugateTranspose", "x:T, perm:Tperm -> y:T", "T:any Tperm:int32|int64",
+     compute_conjugate_transpose, 0},
     {"Concat", "concat_dim:int32, values:N*T -> output:T", "T:any", compute_concat, 0},
     {"ConcatV2", "values:N*T, axis:Tidx -> output:T", "T:any Tidx:int32|int64", compute_concat_v2,
      0},

@@ -4,8 +4,9 @@
  * OpenBLAS is loaded at the first product that is worth it: a server that only waits, or keeps
  * checkpoints, pays neither for its relocations nor for its threads. Where it isn't there the loops
  * do. Its headers' types are plain C, so that the two functions are declared here. */
-#include "engine/kernels/dispatch.h"
+#include "engine/kernels/complex.h"
 
+#include <complex.h>
 #include <dlfcn.h>
 #include <string.h>
 
@@ -88,6 +89,8 @@ MULTIPLY (f64, double, double)
 MULTIPLY (i32, gint32, guint32)
 MULTIPLY (i64, gint64, guint64)
 MULTIPLY (u64, guint64, guint64)
+MULTIPLY (c64, float complex, float complex)
+MULTIPLY (c128, double complex, double complex)
 
 static gboolean
 multiply_with_blas (const Product *p, MusterDType dtype, const void *a, const void *b, void *c)
@@ -113,14 +116,14 @@ multiply_with_blas (const Product *p, MusterDType dtype, const void *a, const vo
 static void
 multiply (const Product *p, MusterDType dtype, const void *a, const void *b, void *c)
 {
-  static const MultiplyLoop loops[] = MUSTER_WIDE_TABLE (multiply);
+  static const MultiplyLoop loops[] = MUSTER_NUMBER_TABLE (multiply);
 
   if (p->m == 0 || p->n == 0)
     return;
   if (p->depth == 0)
     memset (c, 0, (gsize)(p->m * p->n) * muster_dtype_size (dtype));
   else if (!multiply_with_blas (p, dtype, a, b, c))
-    loops[muster_wide (dtype)](p, a, b, c);
+    loops[muster_loop_index (dtype)](p, a, b, c);
 }
 
 /* The last two dimensions; FALSE where they don't match. */
@@ -168,9 +171,9 @@ compute_matmul (MusterKernel *k, GError **error)
     return FALSE;
   if (!plan_product (&p, muster_tensor_dims (a), muster_tensor_dims (b)))
     return mismatch (a, b, error);
-  wide_a = muster_wide_input (k, 0, error);
-  wide_b = wide_a == NULL ? NULL : muster_wide_input (k, 1, error);
-  c = wide_b == NULL ? NULL : muster_wide_output (k, 0, 2, (gint64[]){p.m, p.n}, error);
+  wide_a = muster_number_input (k, 0, error);
+  wide_b = wide_a == NULL ? NULL : muster_number_input (k, 1, error);
+  c = wide_b == NULL ? NULL : muster_number_output (k, 0, 2, (gint64[]){p.m, p.n}, error);
   if (c == NULL)
     return FALSE;
   multiply (&p, muster_tensor_dtype (wide_a), muster_tensor_data (wide_a),
@@ -232,6 +235,22 @@ multiply_each (const Product *p, MusterTensor *a, MusterTensor *b, MusterTensor 
               (guint8 *)muster_tensor_data_mutable (c) + i * p->m * p->n * size);
 }
 
+/* Of a matrix that is taken as its adjoint: the conjugate, which the product then transposes. */
+static MusterTensor *
+adjoint_input (MusterKernel *k, int i, gboolean is_adjoint, GError **error)
+{
+  MusterTensor *x = muster_kernel_input (k, i), *y;
+  MusterDType dtype = muster_tensor_dtype (x);
+
+  if (!is_adjoint || !muster_dtype_is_complex (dtype))
+    return muster_number_input (k, i, error);
+  y = muster_tensor_try_new (dtype, muster_tensor_n_dims (x), muster_tensor_dims (x), error);
+  if (y != NULL)
+    muster_conjugate (dtype, muster_tensor_n_elements (x), muster_tensor_data (x),
+                      muster_tensor_data_mutable (y));
+  return y;
+}
+
 static gboolean
 compute_batch_matmul (MusterKernel *k, GError **error)
 {
@@ -249,9 +268,9 @@ compute_batch_matmul (MusterKernel *k, GError **error)
     return mismatch (x, y, error);
   if (!plan_batch (x, y, &p, &n_dims, dims))
     return muster_invalid (error, "In[0] and In[1] must have compatible batch dimensions");
-  a = muster_wide_input (k, 0, error);
-  b = a == NULL ? NULL : muster_wide_input (k, 1, error);
-  c = b == NULL ? NULL : muster_wide_output (k, 0, n_dims, dims, error);
+  a = adjoint_input (k, 0, p.transposes_a, error);
+  b = a == NULL ? NULL : adjoint_input (k, 1, p.transposes_b, error);
+  c = b == NULL ? NULL : muster_number_output (k, 0, n_dims, dims, error);
   if (c == NULL)
     return FALSE;
   multiply_each (&p, a, b, c);

@@ -183,8 +183,7 @@ check_arithmetic (MusterTensor *updates, const MusterLoop2 *loops, GError **erro
 {
   MusterDType dtype = muster_tensor_dtype (updates);
 
-  return loops == NULL || muster_wide (dtype) != MUSTER_N_WIDE ||
-         muster_invalid (error, "There is no arithmetic for dtype %s", muster_dtype_name (dtype));
+  return loops == NULL || muster_check_loop2 (loops, dtype, error);
 }
 
 static gboolean
@@ -192,7 +191,7 @@ compute_scatter_nd (MusterKernel *k, GError **error)
 {
   MusterTensor *indices = muster_kernel_input (k, 0), *updates = muster_kernel_input (k, 1);
   const MusterLoop2 *loops =
-      muster_wide (muster_tensor_dtype (updates)) == MUSTER_N_WIDE ? NULL : muster_add_loops;
+      muster_loop_index (muster_tensor_dtype (updates)) == MUSTER_N_WIDE ? NULL : muster_add_loops;
   gint64 dims[MUSTER_MAX_DIMS];
   int n;
   g_auto (MusterResult) result = {0};

@@ -2,6 +2,7 @@
 /* What networks end in: softmax and its losses, biases, and how often the right class is on top. */
 #include "engine/kernels/dispatch.h"
 
+#include <complex.h>
 #include <string.h>
 #include <tgmath.h>
 
@@ -261,6 +262,7 @@ channel_axis (MusterKernel *k, int n_dims, int *axis, GError **error)
   }
 #define ADD(a, b) ((a) + (b))
 MUSTER_FLOAT_TYPES (BIAS)
+MUSTER_COMPLEX_TYPES (BIAS)
 #undef ADD
 #define ADD(a, b) ((guint64)(a) + (guint64)(b))
 MUSTER_INT_TYPES (BIAS)
@@ -271,13 +273,13 @@ typedef void (*BiasLoop) (gint64 outer, gint64 n, gint64 inner, const void *x, c
 static gboolean
 compute_bias_add (MusterKernel *k, GError **error)
 {
-  static const BiasLoop loops[] = MUSTER_WIDE_TABLE (bias_add);
-  g_autoptr (MusterTensor) x = muster_wide_input (k, 0, error), bias = NULL;
+  static const BiasLoop loops[] = MUSTER_NUMBER_TABLE (bias_add);
+  g_autoptr (MusterTensor) x = muster_number_input (k, 0, error), bias = NULL;
   MusterTensor *out;
   const gint64 *dims;
   int n_dims, axis = 0;
 
-  bias = x == NULL ? NULL : muster_wide_input (k, 1, error);
+  bias = x == NULL ? NULL : muster_number_input (k, 1, error);
   if (bias == NULL)
     return FALSE;
   n_dims = muster_tensor_n_dims (x);
@@ -290,22 +292,22 @@ compute_bias_add (MusterKernel *k, GError **error)
         error, "Must provide as many biases as the last dimension of the input tensor: %s vs. %s",
         b, a);
   }
-  out = muster_wide_output (k, 0, n_dims, dims, error);
+  out = muster_number_output (k, 0, n_dims, dims, error);
   if (out == NULL)
     return FALSE;
   if (muster_tensor_n_elements (x) > 0)
-    loops[muster_wide (muster_tensor_dtype (x))](muster_dims_product (dims, 0, axis), dims[axis],
-                                                 muster_dims_product (dims, axis + 1, n_dims),
-                                                 muster_tensor_data (x), muster_tensor_data (bias),
-                                                 muster_tensor_data_mutable (out));
+    loops[muster_loop_index (muster_tensor_dtype (x))](
+        muster_dims_product (dims, 0, axis), dims[axis],
+        muster_dims_product (dims, axis + 1, n_dims), muster_tensor_data (x),
+        muster_tensor_data (bias), muster_tensor_data_mutable (out));
   return muster_wide_end (k, 0, out, error);
 }
 
 static gboolean
 compute_bias_add_grad (MusterKernel *k, GError **error)
 {
-  static const BiasLoop loops[] = MUSTER_WIDE_TABLE (bias_grad);
-  g_autoptr (MusterTensor) x = muster_wide_input (k, 0, error);
+  static const BiasLoop loops[] = MUSTER_NUMBER_TABLE (bias_grad);
+  g_autoptr (MusterTensor) x = muster_number_input (k, 0, error);
   gboolean is_empty;
   MusterTensor *out;
   const gint64 *dims;
@@ -315,11 +317,11 @@ compute_bias_add_grad (MusterKernel *k, GError **error)
     return FALSE;
   n_dims = muster_tensor_n_dims (x);
   dims = muster_tensor_dims (x);
-  out = muster_wide_output (k, 0, 1, &dims[axis], error);
+  out = muster_number_output (k, 0, 1, &dims[axis], error);
   if (out == NULL)
     return FALSE;
   is_empty = muster_tensor_n_elements (x) == 0;
-  loops[muster_wide (muster_tensor_dtype (x))](
+  loops[muster_loop_index (muster_tensor_dtype (x))](
       is_empty ? 0 : muster_dims_product (dims, 0, axis), dims[axis],
       is_empty ? 0 : muster_dims_product (dims, axis + 1, n_dims), muster_tensor_data (x), NULL,
       muster_tensor_data_mutable (out));

@@ -214,9 +214,8 @@ compute_mirror_pad_grad (MusterKernel *k, GError **error)
   g_auto (Maps) maps = {0};
   g_auto (MusterResult) result = {0};
 
-  if (muster_wide (dtype) == MUSTER_N_WIDE)
-    return muster_invalid (error, "There is no arithmetic for dtype %s", muster_dtype_name (dtype));
-  if (!mirror (k, -1, padded, inner, &maps, error) ||
+  if (!muster_check_loop2 (muster_add_loops, dtype, error) ||
+      !mirror (k, -1, padded, inner, &maps, error) ||
       !muster_result_begin (&result, dtype, maps.n, inner, error))
     return FALSE;
   muster_dense_steps (maps.n, inner, steps);

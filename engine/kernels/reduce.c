@@ -2,6 +2,7 @@
 /* Reductions over axes, and positions of extremes. */
 #include "engine/kernels/broadcast.h"
 
+#include <complex.h>
 #include <math.h>
 #include <string.h>
 
@@ -24,7 +25,7 @@ typedef struct {
 /* Folds n elements into *acc, or n elements into n results. */
 typedef void (*FoldRun) (gint64 n, const void *x, void *acc);
 typedef struct {
-  FoldRun inner[MUSTER_N_WIDE], outer[MUSTER_N_WIDE], fill[MUSTER_N_WIDE];
+  FoldRun inner[MUSTER_N_LOOPS], outer[MUSTER_N_LOOPS], fill[MUSTER_N_LOOPS];
 } Folds;
 
 /* A sum over a long run is kept in A, wider than T, or its last digits are lost. */
@@ -56,18 +57,23 @@ typedef struct {
   }
 
 #define FOLDS(name, F_FIRST, I32_FIRST, I64_FIRST, U64_FIRST, F, I)                                \
+  FOLDS_IN (name, F_FIRST, I32_FIRST, I64_FIRST, U64_FIRST, F, I, MUSTER_WIDE_TABLE)
+#define COMPLEX_FOLDS(name, FIRST, F, I, C)                                                        \
+  FOLD (name, c64, float complex, double complex, FIRST, C)                                        \
+  FOLD (name, c128, double complex, double complex, FIRST, C)                                      \
+  FOLDS_IN (name, FIRST, FIRST, FIRST, FIRST, F, I, MUSTER_NUMBER_TABLE)
+#define FOLDS_IN(name, F_FIRST, I32_FIRST, I64_FIRST, U64_FIRST, F, I, TABLE)                      \
   FOLD (name, f32, float, double, F_FIRST, F)                                                      \
   FOLD (name, f64, double, double, F_FIRST, F)                                                     \
   FOLD (name, i32, gint32, gint32, I32_FIRST, (gint32)(I))                                         \
   FOLD (name, i64, gint64, gint64, I64_FIRST, (gint64)(I))                                         \
   FOLD (name, u64, guint64, guint64, U64_FIRST, I)                                                 \
-  static const Folds name##_folds = {MUSTER_WIDE_TABLE (name##_inner),                             \
-                                     MUSTER_WIDE_TABLE (name##_outer),                             \
-                                     MUSTER_WIDE_TABLE (name##_fill)};
+  static const Folds name##_folds = {TABLE (name##_inner), TABLE (name##_outer),                   \
+                                     TABLE (name##_fill)};
 
-FOLDS (sum, 0, 0, 0, 0, a + b, (guint64)a + (guint64)b)
-FOLDS (squares, 0, 0, 0, 0, a + b * b, (guint64)a + (guint64)b * (guint64)b)
-FOLDS (product, 1, 1, 1, 1, a *b, (guint64)a *(guint64)b)
+COMPLEX_FOLDS (sum, 0, a + b, (guint64)a + (guint64)b, a + b)
+COMPLEX_FOLDS (squares, 0, a + b * b, (guint64)a + (guint64)b * (guint64)b, a + b * conj (b))
+COMPLEX_FOLDS (product, 1, a *b, (guint64)a *(guint64)b, a *b)
 FOLDS (largest, -INFINITY, G_MININT32, G_MININT64, 0, a < b || b != b ? b : a, a < b ? b : a)
 FOLDS (smallest, INFINITY, G_MAXINT32, G_MAXINT64, G_MAXUINT64, b < a || b != b ? b : a,
        b < a ? b : a)
@@ -133,9 +139,10 @@ plan (MusterKernel *k, Reduction *r, GError **error)
 
 /* Walks the input once, in order. */
 static void
-fold (const Reduction *r, const Folds *folds, MusterWide wide, const guint8 *x, guint8 *out)
+fold (const Reduction *r, const Folds *folds, MusterDType dtype, const guint8 *x, guint8 *out)
 {
-  gsize size = muster_dtype_size (muster_wide_dtype (wide));
+  const MusterWide wide = muster_loop_index (dtype);
+  gsize size = muster_dtype_size (dtype);
   FoldRun run = r->n_loops > 0 && r->reduced[0] ? folds->inner[wide] : folds->outer[wide];
   gint64 n = r->n_loops > 0 ? r->sizes[0] : 1;
   gint64 at[MUSTER_MAX_DIMS] = {0};
@@ -160,19 +167,23 @@ static MusterTensor *
 reduce_wide (MusterKernel *k, const Folds *folds, Reduction *r, GError **error)
 {
   g_autoptr (MusterTensor) x = NULL;
+  MusterDType dtype = muster_tensor_dtype (muster_kernel_input (k, 0));
   MusterTensor *out;
-  MusterWide wide;
 
   if (!plan (k, r, error))
     return NULL;
-  x = muster_wide_input (k, 0, error);
-  out = x == NULL ? NULL : muster_wide_output (k, 0, r->n_dims, r->dims, error);
+  if (folds->fill[muster_loop_index (dtype)] == NULL) {
+    muster_invalid (error, "There is no arithmetic for dtype %s", muster_dtype_name (dtype));
+    return NULL;
+  }
+  x = muster_number_input (k, 0, error);
+  out = x == NULL ? NULL : muster_number_output (k, 0, r->n_dims, r->dims, error);
   if (out == NULL)
     return NULL;
-  wide = muster_wide (muster_tensor_dtype (x));
-  folds->fill[wide](r->n_out, NULL, muster_tensor_data_mutable (out));
+  dtype = muster_tensor_dtype (x);
+  folds->fill[muster_loop_index (dtype)](r->n_out, NULL, muster_tensor_data_mutable (out));
   if (muster_tensor_n_elements (x) > 0)
-    fold (r, folds, wide, muster_tensor_data (x), muster_tensor_data_mutable (out));
+    fold (r, folds, dtype, muster_tensor_data (x), muster_tensor_data_mutable (out));
   return out;
 }
 
@@ -192,18 +203,19 @@ reduce (MusterKernel *k, const Folds *folds, GError **error)
       ((T *)x)[i] /= (T)divisor;                                                                   \
   }
 MUSTER_WIDE_TYPES (DIVIDE)
+MUSTER_COMPLEX_TYPES (DIVIDE)
 
 static gboolean
 compute_mean (MusterKernel *k, GError **error)
 {
-  static void (*const divides[]) (gint64, void *, gint64) = MUSTER_WIDE_TABLE (divide);
+  static void (*const divides[]) (gint64, void *, gint64) = MUSTER_NUMBER_TABLE (divide);
   Reduction r;
   MusterTensor *out = reduce_wide (k, &sum_folds, &r, error);
   MusterWide wide;
 
   if (out == NULL)
     return FALSE;
-  wide = muster_wide (muster_tensor_dtype (out));
+  wide = muster_loop_index (muster_tensor_dtype (out));
   if (r.n_reduced > 0 || wide == MUSTER_F32 || wide == MUSTER_F64)
     divides[wide](r.n_out, muster_tensor_data_mutable (out), r.n_reduced);
   return muster_wide_end (k, 0, out, error);
@@ -216,17 +228,25 @@ compute_mean (MusterKernel *k, GError **error)
       ((T *)x)[i] = (T)sqrt ((double)((T *)x)[i]);                                                 \
   }
 MUSTER_WIDE_TYPES (ROOT)
+/* A sum of squares has no imaginary part. */
+#define COMPLEX_ROOT(suffix, T)                                                                    \
+  static void root_##suffix (gint64 n, void *x)                                                    \
+  {                                                                                                \
+    for (gint64 i = 0; i < n; i++)                                                                 \
+      ((T *)x)[i] = (T)sqrt (creal (((T *)x)[i]));                                                 \
+  }
+MUSTER_COMPLEX_TYPES (COMPLEX_ROOT)
 
 static gboolean
 compute_norm (MusterKernel *k, GError **error)
 {
-  static void (*const roots[]) (gint64, void *) = MUSTER_WIDE_TABLE (root);
+  static void (*const roots[]) (gint64, void *) = MUSTER_NUMBER_TABLE (root);
   Reduction r;
   MusterTensor *out = reduce_wide (k, &squares_folds, &r, error);
 
   if (out == NULL)
     return FALSE;
-  roots[muster_wide (muster_tensor_dtype (out))](r.n_out, muster_tensor_data_mutable (out));
+  roots[muster_loop_index (muster_tensor_dtype (out))](r.n_out, muster_tensor_data_mutable (out));
   return muster_wide_end (k, 0, out, error);
 }
 

@@ -2,6 +2,7 @@
 /* Running sums and products along an axis. */
 #include "engine/kernels/dispatch.h"
 
+#include <complex.h>
 #include <math.h>
 #include <string.h>
 
@@ -49,7 +50,9 @@ typedef void (*ScanFunc) (const Scan *s, const void *px, void *pout);
   SCAN (name, i32, gint32, FIRST, (type)((guint32)a OP (guint32) b))                               \
   SCAN (name, i64, gint64, FIRST, (type)((guint64)a OP (guint64) b))                               \
   SCAN (name, u64, guint64, FIRST, a OP b)                                                         \
-  static const ScanFunc name##_scans[] = MUSTER_WIDE_TABLE (name);
+  SCAN (name, c64, float complex, FIRST, a OP b)                                                   \
+  SCAN (name, c128, double complex, FIRST, a OP b)                                                 \
+  static const ScanFunc name##_scans[] = MUSTER_NUMBER_TABLE (name);
 SCANS (sum, 0, +)
 SCANS (product, 1, *)
 
@@ -83,8 +86,8 @@ scan (MusterKernel *k, const ScanFunc *scans, GError **error)
                            "%" G_GINT64_FORMAT,
                            -n, n, muster_int_at (axes, 0));
   if (!muster_check_axis (muster_int_at (axes, 0), n, &axis, error) ||
-      (x = muster_wide_input (k, 0, error)) == NULL ||
-      (out = muster_wide_output (k, 0, n, dims, error)) == NULL)
+      (x = muster_number_input (k, 0, error)) == NULL ||
+      (out = muster_number_output (k, 0, n, dims, error)) == NULL)
     return FALSE;
   const Scan s = {.outer = muster_dims_product (dims, 0, axis),
                   .n = dims[axis],
@@ -92,8 +95,8 @@ scan (MusterKernel *k, const ScanFunc *scans, GError **error)
                   .exclusive = muster_kernel_attr_bool (k, "exclusive", FALSE),
                   .reverse = muster_kernel_attr_bool (k, "reverse", FALSE)};
   if (muster_tensor_n_elements (x) > 0)
-    scans[muster_wide (muster_tensor_dtype (x))](&s, muster_tensor_data (x),
-                                                 muster_tensor_data_mutable (out));
+    scans[muster_loop_index (muster_tensor_dtype (x))](&s, muster_tensor_data (x),
+                                                       muster_tensor_data_mutable (out));
   return muster_wide_end (k, 0, out, error);
 }
 

@@ -50,17 +50,25 @@ start_value (Reduction reduction, MusterDType dtype, guint64 *wide)
   }
 }
 
+/* The type of a real number among those of dtype: of a complex one that of its parts. */
+static MusterDType
+part_of (MusterDType dtype)
+{
+  return muster_dtype_is_complex (dtype) ? muster_complex_part (dtype) : dtype;
+}
+
 /* Fills rows with one value. */
 static void
 fill (MusterDType dtype, Reduction reduction, guint8 *to, gint64 n)
 {
   const gsize size = muster_dtype_size (dtype);
   gint64 one = 1, zero = 0;
-  guint64 wide = 0, value = 0;
+  const MusterDType part = part_of (dtype);
+  guint64 wide = 0, value[2] = {0};
 
-  start_value (reduction, dtype, &wide);
-  muster_narrow (dtype, &wide, 1, &value);
-  muster_copy_block (size, 1, &n, to, &one, &value, &zero);
+  start_value (reduction, part, &wide);
+  muster_narrow (part, &wide, 1, value);
+  muster_copy_block (size, 1, &n, to, &one, value, &zero);
 }
 
 static void
@@ -69,24 +77,22 @@ reduce_row (MusterDType dtype, const MusterLoop2 *loops, gint64 run, guint8 *to,
   muster_run_loop2 (loops, dtype, dtype, run, to, 1, from, 1, to);
 }
 
-/* Multiplies a row of floats. */
+/* Multiplies a row of floats or of complex numbers. */
 static void
 scale_row (MusterDType dtype, gint64 run, guint8 *row, double by)
 {
   const float single = (float)by;
-  guint64 factor = 0;
+  const MusterDType part = part_of (dtype);
+  guint64 factor[2] = {0};
 
-  muster_narrow (dtype, dtype == MUSTER_DOUBLE ? (const void *)&by : &single, 1, &factor);
-  muster_run_loop2 (muster_mul_loops, dtype, dtype, run, row, 1, &factor, 0, row);
+  muster_narrow (part, part == MUSTER_DOUBLE ? (const void *)&by : &single, 1, factor);
+  muster_run_loop2 (muster_mul_loops, dtype, dtype, run, row, 1, factor, 0, row);
 }
 
 static gboolean
-check_arithmetic (MusterTensor *data, GError **error)
+check_arithmetic (MusterTensor *data, Reduction reduction, GError **error)
 {
-  MusterDType dtype = muster_tensor_dtype (data);
-
-  return muster_wide (dtype) != MUSTER_N_WIDE ||
-         muster_invalid (error, "There is no arithmetic for dtype %s", muster_dtype_name (dtype));
+  return muster_check_loop2 (loops_of (reduction), muster_tensor_dtype (data), error);
 }
 
 /* Ids of a sorted reduction: a vector, not negative, none smaller than the one before. */
@@ -140,7 +146,7 @@ sorted (MusterKernel *k, Reduction reduction, gboolean is_mean, GError **error)
 
   if (muster_tensor_n_dims (data) < 1)
     return muster_invalid (error, "input must be at least rank 1");
-  if (!check_arithmetic (data, error) || !check_sorted (ids, error))
+  if (!check_arithmetic (data, reduction, error) || !check_sorted (ids, error))
     return FALSE;
   if (muster_tensor_dims (data)[0] != n)
     return muster_invalid (error, "segment_ids should be the same size as dimension 0 of input.");
@@ -156,7 +162,8 @@ sorted (MusterKernel *k, Reduction reduction, gboolean is_mean, GError **error)
     for (next = i + 1; next < n && muster_int_at (ids, next) == id; next++)
       reduce_row (dtype, loops_of (reduction), run, row, from + (gsize)next * size);
     if (is_mean && next - i > 1 &&
-        (muster_wide (dtype) == MUSTER_F32 || muster_wide (dtype) == MUSTER_F64)) {
+        (muster_wide (part_of (dtype)) == MUSTER_F32 ||
+         muster_wide (part_of (dtype)) == MUSTER_F64)) {
       scale_row (dtype, run, row, 1.0 / (double)(next - i));
     } else if (is_mean && next - i > 1) {
       gint64 wide = next - i;
@@ -179,7 +186,8 @@ unsorted (MusterKernel *k, Reduction reduction, GError **error)
   gint64 rows, run;
   g_auto (MusterResult) result = {0};
 
-  if (!muster_check_scalar (k, 2, "num_segments", error) || !check_arithmetic (data, error))
+  if (!muster_check_scalar (k, 2, "num_segments", error) ||
+      !check_arithmetic (data, reduction, error))
     return FALSE;
   for (int d = 0; d < n_ids; d++)
     if (d >= n || muster_tensor_dims (data)[d] != muster_tensor_dims (ids)[d]) {
@@ -253,7 +261,7 @@ picked (MusterKernel *k, Divisor divisor, GError **error)
 
   if (muster_tensor_n_dims (data) < 1)
     return muster_invalid (error, "input must be at least rank 1");
-  if (!check_arithmetic (data, error) ||
+  if (!check_arithmetic (data, SUM, error) ||
       !check_picks (indices, ids, muster_tensor_dims (data)[0], error) ||
       !check_sorted (ids, error))
     return FALSE;
@@ -375,7 +383,7 @@ picked_gradient (MusterKernel *k, Divisor divisor, GError **error)
 
   if (muster_tensor_n_dims (grad) < 1)
     return muster_invalid (error, "input must be at least rank 1");
-  if (!muster_check_scalar (k, 3, "output_dim0", error) || !check_arithmetic (grad, error))
+  if (!muster_check_scalar (k, 3, "output_dim0", error) || !check_arithmetic (grad, SUM, error))
     return FALSE;
   limit = muster_kernel_input_int (k, 3);
   if (!check_picks (indices, ids, limit, error) || !check_sorted (ids, error))
@@ -425,13 +433,14 @@ KERNEL (picked_sum_gradient, picked_gradient (k, NOTHING, error))
 KERNEL (picked_mean_gradient, picked_gradient (k, COUNT, error))
 KERNEL (picked_sqrt_n_gradient, picked_gradient (k, ROOT, error))
 
-#define SORTED     "data:T, segment_ids:Tindices -> output:T"
-#define UNSORTED   "data:T, segment_ids:Tindices, num_segments:Tnumsegments -> output:T"
-#define UNSORTED_T "T:number Tindices:int32|int64 Tnumsegments:int32|int64"
-#define PICKED     "data:T, indices:Tidx, segment_ids:Tsegmentids"
-#define PICKED_T   "Tidx:int32|int64 Tsegmentids:int32|int64"
-#define ROWS       "Tnumsegments:int32|int64"
-#define GRADIENT   "grad:T, indices:Tidx, segment_ids:Tsegmentids"
+#define SORTED        "data:T, segment_ids:Tindices -> output:T"
+#define UNSORTED      "data:T, segment_ids:Tindices, num_segments:Tnumsegments -> output:T"
+#define UNSORTED_T    "T:number Tindices:int32|int64 Tnumsegments:int32|int64"
+#define UNSORTED_REAL "T:real Tindices:int32|int64 Tnumsegments:int32|int64"
+#define PICKED        "data:T, indices:Tidx, segment_ids:Tsegmentids"
+#define PICKED_T      "Tidx:int32|int64 Tsegmentids:int32|int64"
+#define ROWS          "Tnumsegments:int32|int64"
+#define GRADIENT      "grad:T, indices:Tidx, segment_ids:Tsegmentids"
 #define BY_SEGMENT(name, T, kernel)                                                                \
   {"SparseSegment" name, PICKED " -> output:T", T " " PICKED_T, kernel, 0},                        \
       {"SparseSegment" name "WithNumSegments", PICKED ", num_segments:Tnumsegments -> output:T",   \
@@ -452,8 +461,8 @@ const MusterOp muster_segment_ops[] = {
     {"SegmentMax", SORTED, "T:real Tindices:int32|int64", compute_sorted_largest, 0},
     {"UnsortedSegmentSum", UNSORTED, UNSORTED_T, compute_unsorted_sum, 0},
     {"UnsortedSegmentProd", UNSORTED, UNSORTED_T, compute_unsorted_product, 0},
-    {"UnsortedSegmentMin", UNSORTED, UNSORTED_T, compute_unsorted_least, 0},
-    {"UnsortedSegmentMax", UNSORTED, UNSORTED_T, compute_unsorted_largest, 0},
+    {"UnsortedSegmentMin", UNSORTED, UNSORTED_REAL, compute_unsorted_least, 0},
+    {"UnsortedSegmentMax", UNSORTED, UNSORTED_REAL, compute_unsorted_largest, 0},
     BY_SEGMENT ("Sum", "T:real", compute_picked_sum),
     BY_SEGMENT ("Mean", "T:float", compute_picked_mean),
     BY_SEGMENT ("SqrtN", "T:float", compute_picked_sqrt_n),

@@ -109,8 +109,8 @@ update (MusterKernel *k, const MusterLoop2 *loops, const char *op, GError **erro
 
   if (!muster_check_variable_dtype (variable, dtype, error))
     return FALSE;
-  if (muster_wide (dtype) == MUSTER_N_WIDE)
-    return muster_invalid (error, "There is no arithmetic for dtype %s", muster_dtype_name (dtype));
+  if (!muster_check_loop2 (loops, dtype, error))
+    return FALSE;
   data = muster_variable_begin_rewrite (variable, &from);
   if (data == NULL) {
     muster_variable_set_not_found (variable, error);
@@ -352,8 +352,8 @@ scatter (MusterKernel *k, const MusterLoop2 *loops, GError **error)
 
   if (!muster_check_variable_dtype (variable, dtype, error))
     return FALSE;
-  if (muster_wide (dtype) == MUSTER_N_WIDE)
-    return muster_invalid (error, "There is no arithmetic for dtype %s", muster_dtype_name (dtype));
+  if (!muster_check_loop2 (loops != NULL ? loops : muster_add_loops, dtype, error))
+    return FALSE;
   if (loops == muster_div_loops && muster_has_zero_divisor (updates))
     return muster_invalid (error, "Integer division by zero");
   data = muster_variable_begin_update (variable);

@@ -2,6 +2,7 @@
 /* Functions of one tensor, and casts. */
 #include "engine/kernels/broadcast.h"
 
+#include <complex.h>
 #include <string.h>
 #include <tgmath.h>
 
@@ -17,14 +18,28 @@
     static const MusterLoop1 loops[] = MUSTER_FLOAT_TABLE (name);                                  \
     return muster_compute1 (k, loops, error);                                                      \
   }
-#define NUMBER(name, F, SIGNED, UNSIGNED)                                                          \
+#define COMPLEX_LOOPS(name, EXPR)                                                                  \
+  MUSTER_LOOP1 (name, c64, float complex, float complex, EXPR)                                     \
+  MUSTER_LOOP1 (name, c128, double complex, double complex, EXPR)
+/* Of complex numbers too, by a formula of their own. */
+#define ANALYTIC_BY(name, EXPR, COMPLEX_EXPR)                                                      \
+  FLOATING_LOOPS (name, EXPR)                                                                      \
+  COMPLEX_LOOPS (name, COMPLEX_EXPR)                                                               \
+  static gboolean compute_##name (MusterKernel *k, GError **error)                                 \
+  {                                                                                                \
+    static const MusterLoop1 loops[] = MUSTER_ANALYTIC_TABLE (name);                               \
+    return muster_compute1 (k, loops, error);                                                      \
+  }
+#define ANALYTIC(name, EXPR)              ANALYTIC_BY (name, EXPR, EXPR)
+#define NUMBER(name, F, SIGNED, UNSIGNED) NUMBER_IN (name, F, SIGNED, UNSIGNED, MUSTER_WIDE_TABLE)
+#define NUMBER_IN(name, F, SIGNED, UNSIGNED, TABLE)                                                \
   FLOATING_LOOPS (name, F)                                                                         \
   MUSTER_LOOP1 (name, i32, gint32, gint32, (type)(SIGNED))                                         \
   MUSTER_LOOP1 (name, i64, gint64, gint64, (type)(SIGNED))                                         \
   MUSTER_LOOP1 (name, u64, guint64, guint64, UNSIGNED)                                             \
   static gboolean compute_##name (MusterKernel *k, GError **error)                                 \
   {                                                                                                \
-    static const MusterLoop1 loops[] = MUSTER_WIDE_TABLE (name);                                   \
+    static const MusterLoop1 loops[] = TABLE (name);                                               \
     return muster_compute1 (k, loops, error);                                                      \
   }
 #define QUESTION(name, F)                                                                          \
@@ -36,32 +51,62 @@
     return muster_compute1 (k, loops, error);                                                      \
   }
 
-NUMBER (neg, -a, 0 - (guint64)a, 0 - a)
+#define COMPLEX_NUMBER(name, F, SIGNED, UNSIGNED, COMPLEX_EXPR)                                    \
+  COMPLEX_LOOPS (name, COMPLEX_EXPR)                                                               \
+  NUMBER_IN (name, F, SIGNED, UNSIGNED, MUSTER_NUMBER_TABLE)
+
+/* C has none of these two. The plain formulas lose the digits of a small number. */
+static double complex
+complex_log1p (double complex a)
+{
+  double x = creal (a), y = cimag (a);
+
+  if (fabs (x) > 0.5 || fabs (y) > 0.5)
+    return clog (1 + a);
+  return CMPLX (0.5 * log1p (x * (2 + x) + y * y), atan2 (y, 1 + x));
+}
+
+static double complex
+complex_expm1 (double complex a)
+{
+  double x = creal (a), y = cimag (a), half_sine = sin (y / 2);
+
+  return CMPLX (expm1 (x) * cos (y) - 2 * half_sine * half_sine, exp (x) * sin (y));
+}
+
+COMPLEX_NUMBER (neg, -a, 0 - (guint64)a, 0 - a, -a)
 NUMBER (absolute, fabs (a), a < 0 ? 0 - (guint64)a : (guint64)a, a)
-NUMBER (sign, a > 0 ? 1 : a < 0 ? -1 : a, a > 0 ? 1 : a < 0 ? -1 : 0, a > 0)
-NUMBER (square, a *a, (guint64)a *(guint64)a, a *a)
+COMPLEX_NUMBER (sign,
+                a > 0   ? 1
+                : a < 0 ? -1
+                        : a,
+                a > 0   ? 1
+                : a < 0 ? -1
+                        : 0,
+                a > 0, a == 0 ? 0 : a / cabs (a))
+COMPLEX_NUMBER (square, a *a, (guint64)a *(guint64)a, a *a, a *a)
 NUMBER (relu, a > 0 ? a : (a == a ? 0 : a), a > 0 ? a : 0, a)
 NUMBER (relu6, a<0 ? 0 : a> 6 ? 6 : a, a<0 ? 0 : a> 6 ? 6 : a, MIN (a, 6))
-FLOATING (root, sqrt (a))
-FLOATING (rsqrt, 1 / sqrt (a))
-FLOATING (reciprocal, 1 / a)
-FLOATING (exponential, exp (a))
-FLOATING (expm1_, expm1 (a))
-FLOATING (logarithm, log (a))
-FLOATING (log1p_, log1p (a))
-FLOATING (tanh_, tanh (a))
-FLOATING (sigmoid, 1 / (1 + exp (-a)))
-FLOATING (sine, sin (a))
-FLOATING (cosine, cos (a))
-FLOATING (tangent, tan (a))
-FLOATING (arc_sine, asin (a))
-FLOATING (arc_cosine, acos (a))
-FLOATING (arc_tangent, atan (a))
-FLOATING (sinh_, sinh (a))
-FLOATING (cosh_, cosh (a))
-FLOATING (asinh_, asinh (a))
-FLOATING (acosh_, acosh (a))
-FLOATING (atanh_, atanh (a))
+ANALYTIC (root, sqrt (a))
+ANALYTIC (rsqrt, 1 / sqrt (a))
+ANALYTIC (reciprocal, 1 / a)
+ANALYTIC (exponential, exp (a))
+ANALYTIC_BY (expm1_, expm1 (a), complex_expm1 (a))
+ANALYTIC (logarithm, log (a))
+ANALYTIC_BY (log1p_, log1p (a), complex_log1p (a))
+ANALYTIC (tanh_, tanh (a))
+ANALYTIC (sigmoid, 1 / (1 + exp (-a)))
+ANALYTIC (sine, sin (a))
+ANALYTIC (cosine, cos (a))
+ANALYTIC (tangent, tan (a))
+ANALYTIC (arc_sine, asin (a))
+ANALYTIC (arc_cosine, acos (a))
+ANALYTIC (arc_tangent, atan (a))
+ANALYTIC (sinh_, sinh (a))
+ANALYTIC (cosh_, cosh (a))
+ANALYTIC (asinh_, asinh (a))
+ANALYTIC (acosh_, acosh (a))
+ANALYTIC (atanh_, atanh (a))
 FLOATING (erf_, erf (a))
 FLOATING (erfc_, erfc (a))
 FLOATING (lgamma_, lgamma (a))
@@ -167,7 +212,7 @@ CASTS (i32, gint32, SAME, SAME, SAME)
 CASTS (i64, gint64, SAME, SAME, SAME)
 CASTS (u64, guint64, SAME, SAME, SAME)
 
-static const MusterLoop1 casts[MUSTER_N_WIDE][MUSTER_N_WIDE] = {
+static const MusterLoop1 casts[][MUSTER_N_LOOPS] = {
     MUSTER_WIDE_TABLE (cast_f32), MUSTER_WIDE_TABLE (cast_f64), MUSTER_WIDE_TABLE (cast_i32),
     MUSTER_WIDE_TABLE (cast_i64), MUSTER_WIDE_TABLE (cast_u64),
 };
@@ -193,6 +238,26 @@ cast_elements (MusterDType from, const guint8 *x, MusterDType to, guint8 *out, g
   }
 }
 
+/* A complex number is cast by its real part, and what becomes one gets no imaginary part. */
+static void
+cast_complex (MusterDType from, const guint8 *x, MusterDType to, guint8 *out, gint64 n)
+{
+  const gboolean is_from = muster_dtype_is_complex (from), is_to = muster_dtype_is_complex (to);
+  const MusterDType x_part = is_from ? muster_complex_part (from) : from;
+  const MusterDType out_part = is_to ? muster_complex_part (to) : to;
+  const gsize x_size = muster_dtype_size (x_part), out_size = muster_dtype_size (out_part);
+  const int n_parts = is_from && is_to ? 2 : 1;
+
+  for (gint64 i = 0; i < n; i++) {
+    for (int part = 0; part < n_parts; part++)
+      cast_elements (x_part, x + (gsize)part * x_size, out_part, out + (gsize)part * out_size, 1);
+    if (is_to && !is_from)
+      memset (out + out_size, 0, out_size);
+    x += muster_dtype_size (from);
+    out += muster_dtype_size (to);
+  }
+}
+
 static gboolean
 compute_cast (MusterKernel *k, GError **error)
 {
@@ -203,7 +268,7 @@ compute_cast (MusterKernel *k, GError **error)
     muster_kernel_set_output (k, 0, muster_tensor_ref (x));
     return TRUE;
   }
-  if (muster_wide (from) == MUSTER_N_WIDE || muster_wide (to) == MUSTER_N_WIDE) {
+  if (muster_loop_index (from) == MUSTER_N_WIDE || muster_loop_index (to) == MUSTER_N_WIDE) {
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED, "Cast %s to %s is not supported",
                  muster_dtype_name (from), muster_dtype_name (to));
     return FALSE;
@@ -214,50 +279,54 @@ compute_cast (MusterKernel *k, GError **error)
   if (muster_dtype_is_wide (from) && muster_dtype_is_wide (to))
     casts[muster_wide (from)][muster_wide (to)](
         muster_tensor_n_elements (x), muster_tensor_data (x), muster_tensor_data_mutable (y));
+  else if (muster_dtype_is_complex (from) || muster_dtype_is_complex (to))
+    cast_complex (from, muster_tensor_data (x), to, muster_tensor_data_mutable (y),
+                  muster_tensor_n_elements (x));
   else
     cast_elements (from, muster_tensor_data (x), to, muster_tensor_data_mutable (y),
                    muster_tensor_n_elements (x));
   return TRUE;
 }
 
-#define F        MUSTER_OP_FORWARD
-#define XY       "x:T -> y:T"
-#define FEATURES "features:T -> activations:T"
-#define ASKS     "x:T -> y:bool"
+#define F          MUSTER_OP_FORWARD
+#define XY         "x:T -> y:T"
+#define FEATURES   "features:T -> activations:T"
+#define ASKS       "x:T -> y:bool"
+#define ANALYTIC_T "T:float|double|half|bfloat16|complex64|complex128"
 
 const MusterOp muster_unary_ops[] = {
     {"Neg", XY, "T:number", compute_neg, F},
-    {"Abs", XY, "T:number", compute_absolute, F},
+    {"Abs", XY, "T:real", compute_absolute, F},
     {"Sign", XY, "T:number", compute_sign, F},
     {"Square", XY, "T:number", compute_square, F},
-    {"Sqrt", XY, "T:float", compute_root, F},
-    {"Rsqrt", XY, "T:float", compute_rsqrt, F},
-    {"Reciprocal", XY, "T:float", compute_reciprocal, F},
-    {"Inv", XY, "T:float", compute_reciprocal, F},
-    {"Exp", XY, "T:float", compute_exponential, F},
-    {"Expm1", XY, "T:float", compute_expm1_, F},
-    {"Log", XY, "T:float", compute_logarithm, F},
-    {"Log1p", XY, "T:float", compute_log1p_, F},
-    {"Tanh", XY, "T:float", compute_tanh_, F},
-    {"Sigmoid", XY, "T:float", compute_sigmoid, F},
-    {"Sin", XY, "T:float", compute_sine, F},
-    {"Cos", XY, "T:float", compute_cosine, F},
-    {"Tan", XY, "T:float", compute_tangent, F},
-    {"Asin", XY, "T:float", compute_arc_sine, F},
-    {"Acos", XY, "T:float", compute_arc_cosine, F},
-    {"Atan", XY, "T:float", compute_arc_tangent, F},
-    {"Sinh", XY, "T:float", compute_sinh_, F},
-    {"Cosh", XY, "T:float", compute_cosh_, F},
-    {"Asinh", XY, "T:float", compute_asinh_, F},
-    {"Acosh", XY, "T:float", compute_acosh_, F},
-    {"Atanh", XY, "T:float", compute_atanh_, F},
+    {"Sqrt", XY, ANALYTIC_T, compute_root, F},
+    {"Rsqrt", XY, ANALYTIC_T, compute_rsqrt, F},
+    {"Reciprocal", XY, ANALYTIC_T, compute_reciprocal, F},
+    {"Inv", XY, ANALYTIC_T, compute_reciprocal, F},
+    {"Exp", XY, ANALYTIC_T, compute_exponential, F},
+    {"Expm1", XY, ANALYTIC_T, compute_expm1_, F},
+    {"Log", XY, ANALYTIC_T, compute_logarithm, F},
+    {"Log1p", XY, ANALYTIC_T, compute_log1p_, F},
+    {"Tanh", XY, ANALYTIC_T, compute_tanh_, F},
+    {"Sigmoid", XY, ANALYTIC_T, compute_sigmoid, F},
+    {"Sin", XY, ANALYTIC_T, compute_sine, F},
+    {"Cos", XY, ANALYTIC_T, compute_cosine, F},
+    {"Tan", XY, ANALYTIC_T, compute_tangent, F},
+    {"Asin", XY, ANALYTIC_T, compute_arc_sine, F},
+    {"Acos", XY, ANALYTIC_T, compute_arc_cosine, F},
+    {"Atan", XY, ANALYTIC_T, compute_arc_tangent, F},
+    {"Sinh", XY, ANALYTIC_T, compute_sinh_, F},
+    {"Cosh", XY, ANALYTIC_T, compute_cosh_, F},
+    {"Asinh", XY, ANALYTIC_T, compute_asinh_, F},
+    {"Acosh", XY, ANALYTIC_T, compute_acosh_, F},
+    {"Atanh", XY, ANALYTIC_T, compute_atanh_, F},
     {"Erf", XY, "T:float", compute_erf_, F},
     {"Erfc", XY, "T:float", compute_erfc_, F},
     {"Lgamma", XY, "T:float", compute_lgamma_, F},
     {"Floor", XY, "T:float", compute_floor_, F},
     {"Ceil", XY, "T:float", compute_ceil_, F},
     {"Rint", XY, "T:float", compute_rint_, F},
-    {"Round", XY, "T:number", compute_round_, F},
+    {"Round", XY, "T:real", compute_round_, F},
     {"IsNan", ASKS, "T:float", compute_is_nan, 0},
     {"IsInf", ASKS, "T:float", compute_is_inf, 0},
     {"IsFinite", ASKS, "T:float", compute_is_finite, 0},

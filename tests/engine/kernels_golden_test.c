@@ -95,12 +95,21 @@ read_step (const MusterProtoField *message, Step *step)
   }
 }
 
+/* The type of a number that is compared by itself: a complex one is two. */
+static MusterDType
+part_of (MusterDType dtype)
+{
+  return dtype == MUSTER_COMPLEX64    ? MUSTER_FLOAT
+         : dtype == MUSTER_COMPLEX128 ? MUSTER_DOUBLE
+                                      : dtype;
+}
+
 static double
 value_at (const MusterTensor *tensor, gint64 i)
 {
   const void *data = muster_tensor_data (tensor);
 
-  switch (muster_tensor_dtype (tensor)) {
+  switch (part_of (muster_tensor_dtype (tensor))) {
   case MUSTER_FLOAT:
     return ((const float *)data)[i];
   case MUSTER_DOUBLE:
@@ -133,17 +142,19 @@ is_float (MusterDType dtype)
 static gboolean
 same (const MusterTensor *a, const MusterTensor *b)
 {
+  MusterDType part = part_of (muster_tensor_dtype (a));
   int n = muster_tensor_n_dims (a);
+  gint64 parts = muster_tensor_n_elements (a) * (part == muster_tensor_dtype (a) ? 1 : 2);
 
   if (muster_tensor_equal (a, b))
     return TRUE;
   if (muster_tensor_dtype (a) != muster_tensor_dtype (b) || n != muster_tensor_n_dims (b) ||
-      !is_float (muster_tensor_dtype (a)) ||
+      !is_float (part) ||
       (n > 0 && memcmp (muster_tensor_dims (a), muster_tensor_dims (b), n * sizeof (gint64)) != 0))
     return FALSE;
-  for (gint64 i = 0; i < muster_tensor_n_elements (a); i++) {
+  for (gint64 i = 0; i < parts; i++) {
     double x = value_at (a, i), y = value_at (b, i);
-    gboolean close = fabs (x - y) <= tolerance (muster_tensor_dtype (a), y);
+    gboolean close = fabs (x - y) <= tolerance (part, y);
     if (!close && x != y && !(isnan (x) && isnan (y)))
       return FALSE;
   }

@@ -17,6 +17,7 @@ import sys
 
 from recording import *
 import record_arrays
+import record_complex
 import record_rows
 import record_strings
 
@@ -608,7 +609,8 @@ def trainings():
 
 def main():
     for record in [binary, unary, reductions, products, arrays, layouts, gathers, networks, randoms, shuffles, states,
-                   optimizers, trainings] + record_rows.ALL + record_strings.ALL + record_arrays.ALL:
+                   optimizers, trainings] + record_rows.ALL + record_strings.ALL + record_arrays.ALL + \
+            record_complex.ALL:
         before = len(cases)
         record()
         print("%s: %d cases, %d bytes" % (record.__name__, len(cases) - before, sum(map(len, cases[before:]))))
