@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/cli.h"
-#include "runtime/tensorflow_master.h"
 #include "wire/address.h"
 
 #include <math.h>
@@ -285,12 +284,7 @@ muster_cli_master_at (const char *target, const MusterRpcSecurity *files, GError
     g_propagate_error (error, g_steal_pointer (&failure));
     return NULL;
   }
-  MusterMaster *master = muster_master_new_secured (target, credentials, error);
-  if (master == NULL || !MUSTER_IS_TENSORFLOW_MASTER (master))
-    return master;
-  g_autofree char *what = muster_tensorflow_master_describe (MUSTER_TENSORFLOW_MASTER (master));
-  muster_cli_say (stderr, "muster: %s\n", what);
-  return master;
+  return muster_master_new_secured (target, credentials, error);
 }
 
 MusterMaster *

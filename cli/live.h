@@ -37,6 +37,10 @@ gboolean muster_live_is_coloured (MusterLive *self);
 /* Prints a line of text that stays, above what is drawn. Any thread. */
 void muster_live_say (MusterLive *self, FILE *to, const char *text);
 
+/* A GLogFunc for the whole process: what the library logs, above what is drawn if there is such. */
+void muster_live_log (const char *domain, GLogLevelFlags level, const char *message,
+                      gpointer user_data);
+
 /* Who sees to the first signal that would end the process: TRUE if it is seen to, and the verb
  * isn't cancelled. On the thread that draws. Before there can be one. */
 typedef gboolean (*MusterLiveSignal) (int number, gpointer user_data);

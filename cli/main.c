@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/version.h"
-#include "cli/cli.h"
+#include "cli/live.h"
 #include "engine/local_master.h"
 #include "runtime/tensorflow_master.h"
 
@@ -55,6 +55,7 @@ main (int argc, char **argv)
   setlocale (LC_ALL, "");
   muster_local_master_offer ();
   muster_tensorflow_master_offer ();
+  g_log_set_default_handler (muster_live_log, NULL);
   if (argc < 2) {
     print_help (stderr);
     return MUSTER_EXIT_BAD_INPUT;

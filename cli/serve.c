@@ -6,6 +6,7 @@
 
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #define GRACE (2 * MUSTER_SECOND)
 /* What a manager is told of changes at most this often. */
@@ -164,8 +165,31 @@ make_master (const Serve *self, GError **error)
   return muster_cli_master_at (self->target != NULL ? self->target : "local", &files, error);
 }
 
+/* Nobody is served yet, and a child that is starting ends with us. */
+static void
+end_at_once (int number G_GNUC_UNUSED)
+{
+  _exit (MUSTER_EXIT_DONE);
+}
+
+/* TensorFlow's runtime takes a while to start, in which a signal ends us all the same: by a
+ * handler, since the default does nothing to a container's first process. */
+static gboolean
+await_master (MusterMaster *master, const sigset_t *ends, GError **error)
+{
+  if (!muster_master_is_remote (master))
+    return TRUE;
+  const struct sigaction at_once = {.sa_handler = end_at_once};
+  sigaction (SIGINT, &at_once, NULL);
+  sigaction (SIGTERM, &at_once, NULL);
+  pthread_sigmask (SIG_UNBLOCK, ends, NULL);
+  g_autoptr (MusterMaster) remote = muster_master_remote (master, MUSTER_WAIT_FOREVER, NULL, error);
+  pthread_sigmask (SIG_BLOCK, ends, NULL);
+  return remote != NULL;
+}
+
 static MusterServer *
-make_server (const Serve *self, GError **error)
+make_server (const Serve *self, const sigset_t *ends, GError **error)
 {
   const MusterRpcSecurity files = {
       .certificate_file = self->tls_cert,
@@ -186,7 +210,9 @@ make_server (const Serve *self, GError **error)
     return NULL;
   options.credentials = credentials;
   g_autoptr (MusterMaster) master = make_master (self, error);
-  return master != NULL ? muster_server_new (master, &options) : NULL;
+  if (master == NULL || !await_master (master, ends, error))
+    return NULL;
+  return muster_server_new (master, &options);
 }
 
 /* --- its ports --- */
@@ -315,7 +341,7 @@ muster_cli_serve (int argc, char **argv)
   pthread_sigmask (SIG_BLOCK, &ends, NULL);
 
   muster_open_files_raise ();
-  g_autoptr (MusterServer) server = make_server (&self, &error);
+  g_autoptr (MusterServer) server = make_server (&self, &ends, &error);
   if (server == NULL)
     return muster_cli_fail (error);
   if (!take_ports (&self, server, &error)) {

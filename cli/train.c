@@ -178,15 +178,6 @@ load (Job *self, GError **error)
   return self->batches != NULL;
 }
 
-/* What the library logs, above what is drawn. */
-static void
-print_log (G_GNUC_UNUSED const char *domain, GLogLevelFlags level, const char *message,
-           gpointer user_data)
-{
-  if ((level & (G_LOG_LEVEL_INFO | G_LOG_LEVEL_DEBUG)) == 0)
-    muster_live_say (user_data, stderr, message);
-}
-
 static gboolean
 on_signal (int number, gpointer user_data)
 {
@@ -258,12 +249,10 @@ run (Job *job)
                                       job->options, job->options->json);
   muster_train_show_init (&show, job->options, live);
   muster_live_set_signal (live, on_signal, &show);
-  const GLogFunc log_before = g_log_set_default_handler (print_log, live);
   g_autoptr (MusterMaster) master = muster_cli_master (job->options, &error);
   if (master != NULL && muster_preemption_watch (job->preemption, &error))
     (void)train (job, master, &show, &trained, &error);
   g_clear_object (&master);
-  g_log_set_default_handler (log_before, NULL);
   /* How it has ended is told, even to who wants it to go by now. */
   signal (SIGTERM, SIG_IGN);
   signal (SIGINT, SIG_IGN);

@@ -41,11 +41,11 @@ struct _MusterRuntime {
   guint16 port;
   GCancellable *stop; /* (owned) */
   GThread *keeper;    /* (owned) */
-  char *version;      /* (owned): set before it serves for the first time */
   GMutex lock;
   GCond changed;   /* state is another */
   State state;     /* guarded by lock */
   GError *failure; /* guarded by lock: (owned) (nullable) */
+  char *version;   /* (owned) (nullable) guarded by lock: set once, when it serves */
   int pid;         /* guarded by lock */
   guint n_starts;  /* guarded by lock */
 };
@@ -180,6 +180,15 @@ set_failure (MusterRuntime *self, const char *line, GError **error)
                "'%s' doesn't serve as TensorFlow: %s", self->library, g_strchug (reason));
 }
 
+static void
+take_version (MusterRuntime *self, const char *version)
+{
+  g_mutex_lock (&self->lock);
+  if (self->version == NULL)
+    self->version = g_strdup (version);
+  g_mutex_unlock (&self->lock);
+}
+
 static gboolean
 await_serving (MusterRuntime *self, Life *life, GError **error)
 {
@@ -187,8 +196,7 @@ await_serving (MusterRuntime *self, Life *life, GError **error)
   g_autofree char *line = muster_runtime_read_line (
       life->socket, life->since_us + self->start_limit_us, self->stop, &failure);
   if (line != NULL && g_str_has_prefix (line, "serving ")) {
-    if (self->version == NULL)
-      self->version = g_strdup (line + strlen ("serving "));
+    take_version (self, line + strlen ("serving "));
     return TRUE;
   }
   g_autofree char *how = NULL;
@@ -202,7 +210,8 @@ await_serving (MusterRuntime *self, Life *life, GError **error)
   } else {
     await_exit (self, life);
     how = end (life);
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE,
+    /* not UNAVAILABLE, which one waits out */
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL,
                  "TensorFlow's runtime, from '%s', %s while it started", self->library, how);
   }
   return FALSE;
@@ -245,6 +254,8 @@ live (MusterRuntime *self, guint n_before, GError **error)
     g_free (end (&life));
     return NULL;
   }
+  if (n_before == 0)
+    tell (self, "TensorFlow %s from '%s', as process %d", self->version, self->library, life.pid);
   turn (self, SERVING, life.pid, NULL);
   if (n_before > 0)
     tell (self,
@@ -319,8 +330,6 @@ muster_runtime_new (const MusterRuntimeOptions *options, GError **error)
   if (!reserve_port (self, error))
     return NULL;
   self->keeper = g_thread_new ("tensorflow", keep, self);
-  if (!muster_runtime_await (self, MUSTER_WAIT_FOREVER, NULL, error))
-    return NULL;
   return g_steal_pointer (&self);
 }
 
@@ -397,8 +406,17 @@ muster_runtime_await (MusterRuntime *self, gint64 deadline_us, GCancellable *can
     g_propagate_error (error, failure);
   else if (state != SERVING && !g_cancellable_set_error_if_cancelled (cancellable, error))
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
-                 "Deadline Exceeded: TensorFlow's runtime was being started again");
+                 "Deadline Exceeded: TensorFlow's runtime is still starting");
   return state == SERVING;
+}
+
+gboolean
+muster_runtime_is_over (MusterRuntime *self)
+{
+  g_mutex_lock (&self->lock);
+  gboolean is_over = self->state == OVER;
+  g_mutex_unlock (&self->lock);
+  return is_over;
 }
 
 int
@@ -415,7 +433,10 @@ muster_runtime_pid (MusterRuntime *self, guint *n_starts)
 const char *
 muster_runtime_version (MusterRuntime *self)
 {
-  return self->version;
+  g_mutex_lock (&self->lock);
+  const char *version = self->version;
+  g_mutex_unlock (&self->lock);
+  return version;
 }
 
 const char *

@@ -53,9 +53,12 @@ muster_tensorflow_master_new (const char *path, GError **error)
 char *
 muster_tensorflow_master_describe (MusterTensorflowMaster *self)
 {
-  return g_strdup_printf (
-      "TensorFlow %s from '%s', as process %d", muster_runtime_version (self->runtime),
-      muster_runtime_library (self->runtime), muster_runtime_pid (self->runtime, NULL));
+  const char *version = muster_runtime_version (self->runtime);
+  const char *library = muster_runtime_library (self->runtime);
+  if (version == NULL)
+    return g_strdup_printf ("TensorFlow from '%s', not serving yet", library);
+  return g_strdup_printf ("TensorFlow %s from '%s', as process %d", version, library,
+                          muster_runtime_pid (self->runtime, NULL));
 }
 
 int
@@ -172,7 +175,7 @@ the_tensorflow_master (const char *target, GError **error)
   if (masters == NULL)
     masters = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_object_unref);
   MusterMaster *master = g_hash_table_lookup (masters, target);
-  if (master == NULL) {
+  if (master == NULL || muster_runtime_is_over (MUSTER_TENSORFLOW_MASTER (master)->runtime)) {
     master = muster_tensorflow_master_new (path, error);
     if (master == NULL)
       return NULL;

@@ -21,9 +21,10 @@ G_DECLARE_FINAL_TYPE (MusterTensorflowMaster, muster_tensorflow_master, MUSTER, 
  * @path: (nullable): the library, or a virtual environment or folder that has it; NULL: it is
  * looked for, in the virtual environment, among python3's packages, in /usr/local/lib
  *
- * Starts TensorFlow's runtime and comes back when it serves, in a second or some, at most two
- * minutes. The child lives as long as the master and its sessions. NOT_FOUND says how to get
- * TensorFlow, INVALID_ARGUMENT why what is there won't do.
+ * Begins to start TensorFlow's runtime, which takes a second or some, at most two minutes; the
+ * first call waits for that, until its own deadline or until it is cancelled. The child lives as
+ * long as the master and its sessions. NOT_FOUND says how to get TensorFlow; that what is there
+ * won't do, each call says (INVALID_ARGUMENT, or INTERNAL where it died).
  *
  * Returns: (transfer full): a master
  */
@@ -32,21 +33,22 @@ MusterMaster *muster_tensorflow_master_new (const char *path, GError **error);
 /**
  * muster_tensorflow_master_describe:
  *
- * "TensorFlow 2.21.0 from '/…/libtensorflow_cc.so.2', as process 1234".
+ * "TensorFlow 2.21.0 from '/…/libtensorflow_cc.so.2', as process 1234"; before it serves, without
+ * version and process. It is logged as a message when it serves for the first time.
  *
  * Returns: (transfer full)
  */
 char *muster_tensorflow_master_describe (MusterTensorflowMaster *self);
 
-/* Its present process, 0 while it is started again. */
+/* Its present process, 0 while it is started. */
 int muster_tensorflow_master_process (MusterTensorflowMaster *self);
 
 /**
  * muster_tensorflow_master_offer:
  *
  * Makes "tensorflow" and "tensorflow:PATH" known to muster_master_new_for_target (): the same such
- * target is one and the same master, which lives as long as this process. (A path of digits alone
- * is a port: "tensorflow:2222" is the host of that name.)
+ * target is one and the same master, which lives as long as this process unless its start fails. (A
+ * path of digits alone is a port: "tensorflow:2222" is the host of that name.)
  */
 void muster_tensorflow_master_offer (void);
 

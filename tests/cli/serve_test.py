@@ -15,6 +15,7 @@ import urllib.request
 
 MUSTER = os.path.abspath("cli/muster")
 DIGITS = os.path.abspath("tests/fixtures/digits.meta")
+FAKE = os.path.abspath("tests/runtime/libtensorflow_fake.so")
 PATIENCE = 60
 
 
@@ -170,6 +171,88 @@ class PortsTest(unittest.TestCase):
             with open("/proc/%d/limits" % served.process.pid) as limits:
                 files = [line.split() for line in limits if line.startswith("Max open files")][0]
             self.assertEqual(files[3], files[4])
+
+
+def exists(pid):
+    """False for a zombie, too."""
+    try:
+        with open("/proc/%d/stat" % pid) as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def await_true(condition):
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError("it doesn't come true")
+        time.sleep(0.01)
+
+
+class StartTest(unittest.TestCase):
+    """With a runtime as its child that isn't TensorFlow, and does as it is told."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(dir="/tmp")
+        self.addCleanup(folder.cleanup)
+        self.pids = folder.name + "/pids"
+
+    def command(self, how, *arguments):
+        return subprocess.Popen(
+            [MUSTER, *arguments, "--master=tensorflow:" + FAKE], stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True,
+            env={**os.environ, "MUSTER_FAKE_TENSORFLOW": how,
+                 "MUSTER_FAKE_TENSORFLOW_PIDS": self.pids})
+
+    def child(self):
+        """Its process, once it hangs."""
+        await_true(lambda: os.path.exists(self.pids) and os.path.getsize(self.pids) > 0)
+        with open(self.pids) as file:
+            return int(file.read())
+
+    def expect_end(self, command, code):
+        out, err = command.communicate(timeout=PATIENCE)
+        self.assertEqual((command.returncode, out), (code, ""), err)
+        child = self.child()
+        await_true(lambda: not exists(child))
+        return err
+
+    def test_a_signal_ends_it_while_its_master_starts(self):
+        for number in signal.SIGTERM, signal.SIGINT:
+            with self.subTest(number=number.name):
+                served = self.command("hang", "serve", "--listen=localhost:0")
+                self.assertTrue(exists(self.child()))
+                served.send_signal(number)
+                self.assertEqual(self.expect_end(served, 0), "")
+                os.unlink(self.pids)
+
+    def test_says_that_its_master_did_not_start(self):
+        served = self.command("abort", "serve", "--listen=localhost:0")
+        self.assertIn("was killed by signal 6", self.expect_end(served, 4))
+
+    def test_serves_once_its_master_does(self):
+        served = self.command("", "serve", "--listen=localhost:0")
+        self.assertIn("serving grpc://localhost:", served.stdout.readline())
+        served.terminate()
+        self.assertIn("muster: TensorFlow 2.99.0-fake from '", self.expect_end(served, 0))
+
+    def test_prepare_and_wait_have_their_timeout_in_the_start(self):
+        for verb in "prepare", "wait":
+            with self.subTest(verb=verb):
+                command = self.command("hang", verb, "--meta-graph=" + DIGITS, "--timeout=2")
+                self.assertIn("still starting", self.expect_end(command, 2))
+                os.unlink(self.pids)
+
+    def test_prepare_is_cancelled_in_the_start(self):
+        command = self.command("hang", "prepare", "--meta-graph=" + DIGITS)
+        self.child()
+        command.send_signal(signal.SIGINT)
+        self.expect_end(command, -signal.SIGINT)
+
+    def test_prepare_does_not_wait_for_what_died(self):
+        command = self.command("abort", "prepare", "--meta-graph=" + DIGITS)
+        self.assertIn("was killed by signal 6", self.expect_end(command, 4))
 
 
 class SecuredTest(unittest.TestCase):

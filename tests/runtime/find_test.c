@@ -140,6 +140,8 @@ MUSTER_TEST (Find, makes_the_same_master_for_the_same_target)
   MUSTER_EXPECT_PTR_EQ (one, two);
   MUSTER_EXPECT_STREQ (muster_master_target (one), target);
   MUSTER_EXPECT_TRUE (muster_master_is_remote (one));
+  g_autoptr (MusterMaster) remote = muster_master_remote (one, MUSTER_WAIT_FOREVER, NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
   g_autofree char *told = muster_tensorflow_master_describe (MUSTER_TENSORFLOW_MASTER (one));
   MUSTER_EXPECT_TRUE (g_str_has_prefix (told, "TensorFlow 2.99.0-fake from '"));
 }

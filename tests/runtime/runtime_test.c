@@ -80,9 +80,11 @@ start (const char *how, const MusterRuntimeOptions *given, GError **error)
   options.library = options.library != NULL ? options.library : FAKE;
   options.helper = HELPER;
   misbehave (how);
-  MusterRuntime *runtime = muster_runtime_new (&options, error);
+  g_autoptr (MusterRuntime) runtime = muster_runtime_new (&options, error);
+  gboolean serves =
+      runtime != NULL && muster_runtime_await (runtime, MUSTER_WAIT_FOREVER, NULL, error);
   misbehave (NULL);
-  return runtime;
+  return serves ? g_steal_pointer (&runtime) : NULL;
 }
 
 static gboolean
@@ -150,7 +152,7 @@ MUSTER_TEST (Runtime, says_how_it_died_at_its_start)
 {
   g_autoptr (GError) error = NULL;
   MUSTER_EXPECT_NULL (start ("abort", &(MusterRuntimeOptions){0}, &error));
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL);
   MUSTER_EXPECT_TRUE (strstr (error->message, "was killed by signal 6") != NULL);
 }
 
@@ -158,7 +160,7 @@ MUSTER_TEST (Runtime, that_nobody_can_hear_any_more_ends)
 {
   g_autoptr (GError) error = NULL;
   MUSTER_EXPECT_NULL (start ("close its socket", &(MusterRuntimeOptions){0}, &error));
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL);
   MUSTER_EXPECT_TRUE (g_str_has_suffix (error->message, "while it started"));
 }
 
@@ -194,6 +196,50 @@ MUSTER_TEST (Runtime, that_hangs_at_its_start_is_ended)
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
   MUSTER_ASSERT_TRUE (g_file_get_contents (pids, &text, NULL, NULL));
   MUSTER_EXPECT_FALSE (is_alive (atoi (text)));
+}
+
+/* The process that the fake has noted in a file, once it has. */
+static int
+await_pid (const char *path)
+{
+  g_autofree char *text = NULL;
+  gint64 until_us = g_get_monotonic_time () + 30 * G_USEC_PER_SEC;
+  while (g_get_monotonic_time () < until_us) {
+    g_clear_pointer (&text, g_free);
+    if (g_file_get_contents (path, &text, NULL, NULL) && strchr (text, '\n') != NULL)
+      return atoi (text);
+    g_thread_yield ();
+  }
+  return 0;
+}
+
+MUSTER_TEST (Runtime, whose_start_hangs_is_waited_for_until_cancelled_or_late)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+  g_autofree char *pids = g_build_filename (muster_test_tmpdir (), "hanging", NULL);
+  g_setenv ("MUSTER_FAKE_TENSORFLOW_PIDS", pids, TRUE);
+  misbehave ("hang");
+  MusterRuntime *runtime =
+      muster_runtime_new (&(MusterRuntimeOptions){.library = FAKE, .helper = HELPER}, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  int pid = await_pid (pids);
+  g_unsetenv ("MUSTER_FAKE_TENSORFLOW_PIDS");
+  misbehave (NULL);
+  MUSTER_ASSERT_TRUE (pid != 0);
+
+  gint64 soon_us = muster_clock_now_us (muster_system_clock ()) + MUSTER_MILLISECOND;
+  MUSTER_EXPECT_FALSE (muster_runtime_await (runtime, soon_us, NULL, &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+  g_clear_error (&error);
+  g_cancellable_cancel (cancellable);
+  MUSTER_EXPECT_FALSE (muster_runtime_await (runtime, MUSTER_WAIT_FOREVER, cancellable, &error));
+  MUSTER_EXPECT_ERROR (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+  MUSTER_EXPECT_NULL (muster_runtime_version (runtime));
+  MUSTER_EXPECT_FALSE (muster_runtime_is_over (runtime));
+  MUSTER_EXPECT_TRUE (is_alive (pid));
+  muster_runtime_unref (runtime);
+  MUSTER_EXPECT_FALSE (is_alive (pid));
 }
 
 MUSTER_TEST (Runtime, ends_with_its_last_owner)
@@ -268,12 +314,13 @@ MUSTER_TEST (Runtime, that_is_killed_is_started_again_at_the_same_port)
   MUSTER_ASSERT_NO_ERROR (error);
   guint n_starts, port = muster_runtime_port (runtime);
   int first = muster_runtime_pid (runtime, &n_starts);
+  MUSTER_EXPECT_TRUE (g_str_has_prefix (await_told (told, 0), "TensorFlow 2.99.0-fake from '"));
   MUSTER_EXPECT_EQ (n_starts, 1);
 
   kill (first, SIGKILL);
-  MUSTER_EXPECT_TRUE (strstr (await_told (told, 0), "was killed by signal 9") != NULL);
+  MUSTER_EXPECT_TRUE (strstr (await_told (told, 1), "was killed by signal 9") != NULL);
   MUSTER_ASSERT_TRUE (muster_runtime_await (runtime, in_half_a_minute (), NULL, &error));
-  MUSTER_EXPECT_TRUE (strstr (await_told (told, 1), "is back") != NULL);
+  MUSTER_EXPECT_TRUE (strstr (await_told (told, 2), "is back") != NULL);
   int second = muster_runtime_pid (runtime, &n_starts);
   MUSTER_EXPECT_EQ (n_starts, 2);
   MUSTER_EXPECT_NE (second, first);
@@ -299,7 +346,7 @@ MUSTER_TEST (Runtime, that_dies_again_and_again_is_started_less_and_less_often)
   misbehave ("fail");
   kill (muster_runtime_pid (runtime, NULL), SIGKILL);
   for (guint i = 0; i < G_N_ELEMENTS (pauses); i++) {
-    const char *text = await_told (told, i);
+    const char *text = await_told (told, i + 1);
     MUSTER_TRACE ("%s", text);
     MUSTER_EXPECT_TRUE (g_str_has_suffix (text, pauses[i]));
     if (i == 0)
@@ -325,7 +372,7 @@ MUSTER_TEST (Runtime, that_starts_again_is_waited_for_until_cancelled_or_late)
   MUSTER_ASSERT_NO_ERROR (error);
   misbehave ("hang");
   kill (muster_runtime_pid (runtime, NULL), SIGKILL);
-  MUSTER_EXPECT_TRUE (g_str_has_suffix (await_told (told, 0), "it is started again"));
+  MUSTER_EXPECT_TRUE (g_str_has_suffix (await_told (told, 1), "it is started again"));
 
   gint64 soon_us = muster_clock_now_us (muster_system_clock ()) + MUSTER_MILLISECOND;
   MUSTER_EXPECT_FALSE (muster_runtime_await (runtime, soon_us, NULL, &error));
