@@ -211,6 +211,17 @@ remote_remote (MusterMaster *master, gint64 deadline_us G_GNUC_UNUSED,
   return g_object_ref (master);
 }
 
+gboolean
+muster_remote_master_await (MusterRemoteMaster *self, gint64 deadline_us, GCancellable *cancellable,
+                            GError **error)
+{
+  g_auto (MusterRope) request = MUSTER_ROPE_INIT;
+  const MusterRpcOptions options = {.deadline_us = deadline_us, .wait_for_ready = TRUE};
+  g_autoptr (GBytes) response = muster_rpc_client_call (
+      self->client, MUSTER_MASTER_METHOD ("ListDevices"), &request, &options, cancellable, error);
+  return response != NULL;
+}
+
 MusterRpcClient *
 muster_remote_master_client (MusterRemoteMaster *self)
 {

@@ -19,4 +19,12 @@ MusterMaster *muster_remote_master_new (const char *target, GError **error);
 MusterMaster *muster_remote_master_new_secured (const char *target,
                                                 MusterRpcCredentials *credentials, GError **error);
 
+/**
+ * muster_remote_master_await: (skip)
+ * Waits until the server answers. For who knows that it is back: gRPC pauses before it connects
+ * again, and until then a call is UNAVAILABLE at once.
+ */
+gboolean muster_remote_master_await (MusterRemoteMaster *self, gint64 deadline_us,
+                                     GCancellable *cancellable, GError **error);
+
 G_END_DECLS

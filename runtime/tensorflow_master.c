@@ -14,6 +14,7 @@ struct _MusterTensorflowMaster {
   char *target;           /* (owned) "tensorflow", "tensorflow:PATH" */
   MusterRuntime *runtime; /* (owned) */
   MusterMaster *remote;   /* (owned): at the runtime's port, whichever process serves there */
+  guint n_met;            /* atomic: the runtime's starts, up to the process that remote has met */
 };
 
 static void muster_tensorflow_master_iface_init (MusterMasterInterface *iface);
@@ -72,8 +73,20 @@ muster_tensorflow_master_process (MusterTensorflowMaster *self)
 static gboolean
 await_runtime (MusterMaster *master, gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
-  return muster_runtime_await (MUSTER_TENSORFLOW_MASTER (master)->runtime, deadline_us, cancellable,
-                               error);
+  MusterTensorflowMaster *self = MUSTER_TENSORFLOW_MASTER (master);
+  guint n_starts;
+  if (!muster_runtime_await (self->runtime, deadline_us, cancellable, error))
+    return FALSE;
+  (void)muster_runtime_pid (self->runtime, &n_starts);
+  if (n_starts == (guint)g_atomic_int_get (&self->n_met))
+    return TRUE;
+  /* The connection that its death has broken may still be pausing. */
+  if (!muster_remote_master_await (MUSTER_REMOTE_MASTER (self->remote),
+                                   deadline_us > 0 ? deadline_us : MUSTER_WAIT_FOREVER, cancellable,
+                                   error))
+    return FALSE;
+  g_atomic_int_set (&self->n_met, n_starts);
+  return TRUE;
 }
 
 /* A session keeps the runtime, whatever becomes of the master. */
