@@ -37,7 +37,7 @@ struct _MusterSaver {
   gboolean is_empty; /* there is no SaverDef: info is zeroed */
   gboolean adopt_unknown;
   MusterWhenFull when_full;
-  gint64 save_timeout_us; /* 0: any time */
+  gint64 save_timeout_us;   /* 0: any time */
   MusterSaverPaused paused; /* (nullable) */
   gpointer paused_data;
   MusterStorage *storage;     /* (owned) */

@@ -159,8 +159,8 @@ MUSTER_TEST (Position, waits_before_a_reset_until_a_step_has_ended)
   g_auto (Fixture) f = set_up (2, TRUE);
   g_autoptr (GError) error = NULL;
   MUSTER_EXPECT_TRUE (step (&f, 1, 0, NULL, BEGINNING, &error));
-  MUSTER_EXPECT_TRUE (muster_position_set_hold (f.session, MUSTER_POSITION_GO, MUSTER_WAIT_FOREVER,
-                                                NULL, &error));
+  MUSTER_EXPECT_TRUE (
+      muster_position_set_hold (f.session, MUSTER_POSITION_GO, MUSTER_WAIT_FOREVER, NULL, &error));
   GThread *task = g_thread_new ("task", come_to_rest, &f);
 
   muster_position_rest (f.session, &(MusterPositionRest){2, 2, muster_system_clock ()}, NULL);
