@@ -65,9 +65,8 @@ muster_server_new (MusterMaster *master, const MusterServerOptions *options)
   self->collector = muster_collector_new (self->sessions, self->clock, on_expired, self);
   self->steps = muster_step_meter_new ();
   self->crew = muster_crew_new (n_on_the_spot (), max_threads (self));
-  self->rpc = muster_rpc_server_new ();
-  muster_rpc_server_set_max_request (self->rpc,
-                                     muster_limits_max (self->limits, MUSTER_LIMIT_REQUEST_BYTES));
+  self->rpc = muster_rpc_server_new_with_max_request (
+      muster_limits_max (self->limits, MUSTER_LIMIT_REQUEST_BYTES));
   self->methods = g_ptr_array_new_with_free_func (g_free);
   gint64 lease_us = wanted->chief_lease_us > 0 ? wanted->chief_lease_us : DEFAULT_CHIEF_LEASE_US;
   self->board = muster_board_new (self->clock, lease_us, on_board_changed, self);

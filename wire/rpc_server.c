@@ -61,15 +61,14 @@ create_server (int max_request)
   return grpc_server_create (&(grpc_channel_args){G_N_ELEMENTS (args), args}, NULL);
 }
 
-static void
-use_server (MusterRpcServer *self, grpc_server *server)
+MusterRpcServer *
+muster_rpc_server_new (void)
 {
-  self->server = server;
-  grpc_server_register_completion_queue (server, self->queue, NULL);
+  return muster_rpc_server_new_with_max_request (MUSTER_MAX_MESSAGE);
 }
 
 MusterRpcServer *
-muster_rpc_server_new (void)
+muster_rpc_server_new_with_max_request (gsize n_bytes)
 {
   muster_grpc_init ();
   muster_open_files_keep_spare ();
@@ -82,16 +81,9 @@ muster_rpc_server_new (void)
   self->methods = g_ptr_array_new_with_free_func (method_free);
   self->open_methods = g_ptr_array_new_with_free_func (g_free);
   self->queue = grpc_completion_queue_create_for_next (NULL);
-  use_server (self, create_server (MUSTER_MAX_MESSAGE));
+  self->server = create_server ((int)MIN (n_bytes, (gsize)MUSTER_MAX_MESSAGE));
+  grpc_server_register_completion_queue (self->server, self->queue, NULL);
   return self;
-}
-
-void
-muster_rpc_server_set_max_request (MusterRpcServer *self, gsize n_bytes)
-{
-  g_return_if_fail (!self->is_started && !self->has_listened);
-  grpc_server_destroy (self->server);
-  use_server (self, create_server ((int)MIN (n_bytes, (gsize)MUSTER_MAX_MESSAGE)));
 }
 
 void
@@ -185,7 +177,6 @@ muster_rpc_server_listen (MusterRpcServer *self, const char *address,
   const grpc_slice *authorization = muster_rpc_credentials_authorization (credentials);
   if (authorization != NULL)
     muster_rpc_guard (secured, authorization, self->open_methods);
-  self->has_listened = TRUE;
   int bound = grpc_server_add_http2_port (self->server, address, secured);
   if (bound == 0)
     explain_listen (host, port, address, error);

@@ -23,6 +23,9 @@ typedef struct _MusterRpcCall MusterRpcCall;
 typedef void (*MusterRpcHandler) (MusterRpcCall *call, GBytes *request, gpointer user_data);
 
 MusterRpcServer *muster_rpc_server_new (void);
+/* One for which a request over so many bytes is RESOURCE_EXHAUSTED, and no handler sees it. 2 GiB
+ * at most, which is the default. */
+MusterRpcServer *muster_rpc_server_new_with_max_request (gsize n_bytes);
 /* Stops it if it runs. */
 void muster_rpc_server_free (MusterRpcServer *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterRpcServer, muster_rpc_server_free)
@@ -33,10 +36,6 @@ void muster_rpc_server_add_method (MusterRpcServer *self, const char *method,
 /* The same, for a method that is called without a token as well: health. */
 void muster_rpc_server_add_open_method (MusterRpcServer *self, const char *method,
                                         MusterRpcHandler handler, gpointer user_data);
-
-/* Before the first listen. A request over so many bytes is RESOURCE_EXHAUSTED, and no handler sees
- * it. 2 GiB at most, which is the default. */
-void muster_rpc_server_set_max_request (MusterRpcServer *self, gsize n_bytes);
 
 /* Listens on HOST:PORT; port 0 takes a free one. credentials is (nullable), and each address may
  * have its own. Returns the port, or 0 with UNAVAILABLE ("address in use") or INVALID_ARGUMENT. */

@@ -38,7 +38,6 @@ struct _MusterRpcServer {
   GMutex lock;
   GCond changed;       /* is_shut or n_open */
   gboolean is_started; /* guarded by stopping */
-  gboolean has_listened;
   gboolean is_shut; /* guarded by lock: gRPC takes no more calls */
   gint n_open;      /* guarded by lock: calls requested that are not gone, and those passed on */
   GQueue passing;   /* guarded by lock: (element-type grpc_call) passed on, that outlive a caller */

@@ -31,8 +31,7 @@ on_echo (MusterRpcCall *call, GBytes *request G_GNUC_UNUSED, gpointer data)
 static void
 limited_start (Limited *self, gsize max_request)
 {
-  self->server = muster_rpc_server_new ();
-  muster_rpc_server_set_max_request (self->server, max_request);
+  self->server = muster_rpc_server_new_with_max_request (max_request);
   muster_rpc_server_add_method (self->server, ECHO, on_echo, self);
   int port = muster_rpc_server_listen (self->server, "127.0.0.1:0", NULL, NULL);
   MUSTER_EXPECT_NE (port, 0);
@@ -80,9 +79,8 @@ MUSTER_TEST (RpcLimits, refuse_a_request_over_the_limit_and_serve_on)
 
 MUSTER_TEST (RpcLimits, may_be_set_without_ever_listening)
 {
-  g_autoptr (MusterRpcServer) server = muster_rpc_server_new ();
-  muster_rpc_server_set_max_request (server, 10);
-  muster_rpc_server_set_max_request (server, G_MAXSIZE);
+  g_autoptr (MusterRpcServer) server = muster_rpc_server_new_with_max_request (10);
+  g_autoptr (MusterRpcServer) other = muster_rpc_server_new_with_max_request (G_MAXSIZE);
 }
 
 /* TRUE if the server has accepted it and speaks; FALSE if it was refused. */
