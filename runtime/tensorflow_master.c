@@ -14,7 +14,7 @@ struct _MusterTensorflowMaster {
   char *target;           /* (owned) "tensorflow", "tensorflow:PATH" */
   MusterRuntime *runtime; /* (owned) */
   MusterMaster *remote;   /* (owned): at the runtime's port, whichever process serves there */
-  guint n_met;            /* atomic: the runtime's starts, up to the process that remote has met */
+  gint n_met;             /* atomic: the runtime's starts, up to the process that remote may meet */
 };
 
 static void muster_tensorflow_master_iface_init (MusterMasterInterface *iface);
@@ -48,6 +48,7 @@ muster_tensorflow_master_new (const char *path, GError **error)
   self->target = path != NULL ? g_strconcat (SCHEME ":", path, NULL) : g_strdup (SCHEME);
   self->runtime = g_steal_pointer (&runtime);
   self->remote = g_steal_pointer (&remote);
+  self->n_met = 1;
   return MUSTER_MASTER (self);
 }
 
@@ -80,12 +81,12 @@ await_runtime (MusterMaster *master, gint64 deadline_us, GCancellable *cancellab
   (void)muster_runtime_pid (self->runtime, &n_starts);
   if (n_starts == (guint)g_atomic_int_get (&self->n_met))
     return TRUE;
-  /* The connection that its death has broken may still be pausing. */
+  /* The connection that a death has broken may still be pausing. */
   if (!muster_remote_master_await (MUSTER_REMOTE_MASTER (self->remote),
                                    deadline_us > 0 ? deadline_us : MUSTER_WAIT_FOREVER, cancellable,
                                    error))
     return FALSE;
-  g_atomic_int_set (&self->n_met, n_starts);
+  g_atomic_int_set (&self->n_met, (gint)n_starts);
   return TRUE;
 }
 
