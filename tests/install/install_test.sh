@@ -64,8 +64,9 @@ int main (int n, char **words)
   GError *error = NULL;
   muster_tensorflow_master_offer ();
   MusterMaster *master = muster_master_new_for_target (words[1], &error);
+  GPtrArray *devices = master ? muster_master_list_devices (master, MUSTER_WAIT_FOREVER, NULL, &error) : NULL;
   g_print ("%s\n", error ? error->message : "");
-  return n != 2 || master;
+  return n != 2 || devices;
 }
 C
 # shellcheck disable=SC2046
