@@ -38,9 +38,9 @@ struct _MusterRpcServer {
   GMutex lock;
   GCond changed;       /* is_shut or n_open */
   gboolean is_started; /* guarded by stopping */
-  gboolean is_shut; /* guarded by lock: gRPC takes no more calls */
-  gint n_open;      /* guarded by lock: calls requested that are not gone, and those passed on */
-  GQueue passing;   /* guarded by lock: (element-type grpc_call) passed on, that outlive a caller */
+  gboolean is_shut;    /* guarded by lock: gRPC takes no more calls */
+  gint n_open;         /* guarded by lock: calls requested that are not gone, and those passed on */
+  GQueue passing; /* guarded by lock: (element-type grpc_call) passed on, that outlive a caller */
   gboolean is_cancelling; /* guarded by lock: those are cancelled, and such as come */
 };
 
