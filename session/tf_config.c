@@ -274,9 +274,11 @@ muster_cluster_spec_read (MusterClusterSpec *self, const char *text, GError **er
   if (!is_one_object (text))
     return muster_cluster_spec_wrong (error,
                                       " is no JSON object, or more than one: write it " EXAMPLE);
-  if (!json_parser_load_from_data (parser, text, -1, &malformed))
-    return muster_cluster_spec_wrong (error, " is no JSON (%s): write it " EXAMPLE,
-                                      malformed->message);
+  if (!json_parser_load_from_data (parser, text, -1, &malformed)) {
+    /* It may quote half a character. */
+    g_autofree char *why = g_utf8_make_valid (malformed->message, -1);
+    return muster_cluster_spec_wrong (error, " is no JSON (%s): write it " EXAMPLE, why);
+  }
   JsonNode *node = json_parser_get_root (parser);
   if (!node || !JSON_NODE_HOLDS_OBJECT (node))
     return muster_cluster_spec_wrong (error, " is no JSON object: write it " EXAMPLE);

@@ -2,7 +2,6 @@
 /* Complex numbers put together and taken apart. Their arithmetic stands with that of the others. */
 #include "engine/kernels/complex.h"
 
-#include <complex.h>
 #include <tgmath.h>
 
 #define PARTS(name, EXPR)                                                                          \

@@ -3,6 +3,14 @@
 
 #include "engine/kernels/broadcast.h"
 
+#include <complex.h>
+
+/* C11's, which glibc's header has for GCC alone. */
+#ifndef CMPLX
+#define CMPLX(x, y)  __builtin_complex ((double)(x), (double)(y))
+#define CMPLXF(x, y) __builtin_complex ((float)(x), (float)(y))
+#endif
+
 G_BEGIN_DECLS
 
 /* The conjugates of n complex elements; out may be x. */

@@ -6,7 +6,6 @@
  * do. Its headers' types are plain C, so that the two functions are declared here. */
 #include "engine/kernels/complex.h"
 
-#include <complex.h>
 #include <dlfcn.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Functions of one tensor, and casts. */
 #include "engine/kernels/broadcast.h"
+#include "engine/kernels/complex.h"
 
-#include <complex.h>
 #include <string.h>
 #include <tgmath.h>
 
