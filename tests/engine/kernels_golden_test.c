@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Replays what TensorFlow's kernels computed (record_kernels.py) on the local master. */
+/* Replays what TensorFlow's kernels computed (record_*.py, a file for each) on the local master. */
 #include "base/protowire.h"
 #include "engine/local_master.h"
 #include "graph/tensor_proto.h"
@@ -270,7 +270,9 @@ decompress (const char *data, gsize size, GError **error)
   return g_memory_output_stream_steal_as_bytes (G_MEMORY_OUTPUT_STREAM (memory));
 }
 
-MUSTER_TEST (kernels, compute_what_tensorflow_computed)
+/* The number of cases in a file. */
+static int
+run_cases (const char *path)
 {
   g_autoptr (GError) error = NULL;
   g_autofree char *file = NULL;
@@ -280,18 +282,37 @@ MUSTER_TEST (kernels, compute_what_tensorflow_computed)
   guint64 length;
   int n = 0;
 
-  g_file_get_contents ("tests/engine/kernels.golden", &file, &size, &error);
-  MUSTER_ASSERT_NO_ERROR (error);
-  data = decompress (file, size, &error);
-  MUSTER_ASSERT_NO_ERROR (error);
-
+  if (g_file_get_contents (path, &file, &size, &error))
+    data = decompress (file, size, &error);
+  if (data == NULL) {
+    MUSTER_FAIL ("%s: %s", path, error->message);
+    return 0;
+  }
   reader = muster_proto_reader (g_bytes_get_data (data, NULL), g_bytes_get_size (data));
   while (!muster_proto_at_end (&reader)) {
-    MUSTER_ASSERT_TRUE (muster_proto_read_varint (&reader, &length));
-    MUSTER_ASSERT_TRUE (length <= (gsize)(reader.end - reader.at));
+    if (!muster_proto_read_varint (&reader, &length) || length > (gsize)(reader.end - reader.at)) {
+      MUSTER_FAIL ("%s is damaged", path);
+      return n;
+    }
     run_case (&(MusterProtoField){.data = reader.at, .size = length});
     reader.at += length;
     n++;
   }
+  return n;
+}
+
+MUSTER_TEST (kernels, compute_what_tensorflow_computed)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GDir) folder = g_dir_open ("tests/engine", 0, &error);
+  const char *name;
+  int n = 0;
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  while ((name = g_dir_read_name (folder)) != NULL)
+    if (g_str_has_suffix (name, ".golden")) {
+      g_autofree char *path = g_build_filename ("tests/engine", name, NULL);
+      n += run_cases (path);
+    }
   MUSTER_EXPECT_GT (n, 1000);
 }

@@ -3,18 +3,7 @@
 """Records what TensorFlow's kernels compute, for kernels_golden_test.c to replay.
 
 Run by hand with TensorFlow 2.21:  python3 tests/engine/record_kernels.py tests/engine/kernels.golden
-
-Each case is a graph and steps over it: feeds, fetches with their values, targets, and for a step that
-fails the code and, where programs read them, the words. The file, compressed with gzip, is a run of length-prefixed messages
-
-  Case { string name = 1; bytes graph = 2; repeated Step step = 3; }
-  Step { repeated Tensor feed = 1; repeated Tensor fetch = 2; repeated string target = 3;
-         int32 code = 4; string words = 5; }
-  Tensor { string name = 1; bytes tensor_proto = 2; }
 """
-import gzip
-import sys
-
 from recording import *
 import record_arrays
 import record_complex
@@ -607,17 +596,6 @@ def trainings():
             case.step(weights).end()
 
 
-def main():
-    for record in [binary, unary, reductions, products, arrays, layouts, gathers, networks, randoms, shuffles, states,
-                   optimizers, trainings] + record_rows.ALL + record_strings.ALL + record_arrays.ALL + \
-            record_complex.ALL:
-        before = len(cases)
-        record()
-        print("%s: %d cases, %d bytes" % (record.__name__, len(cases) - before, sum(map(len, cases[before:]))))
-    data = b"".join(varint(len(case)) + case for case in cases)
-    with open(sys.argv[1], "wb") as out:
-        out.write(gzip.compress(data, 9, mtime=0))
-
-
 if __name__ == "__main__":
-    main()
+    write([binary, unary, reductions, products, arrays, layouts, gathers, networks, randoms, shuffles, states, optimizers,
+           trainings] + record_rows.ALL + record_strings.ALL + record_arrays.ALL + record_complex.ALL)

@@ -1,6 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the scripts that record TensorFlow's kernels share: a case, its steps, values to feed."""
+"""What the scripts that record TensorFlow's kernels share: a case, its steps, values to feed, and the file.
+
+Each case is a graph and steps over it: feeds, fetches with their values, targets, and for a step that
+fails the code and, where programs read them, the words. The file, compressed with gzip, is a run of length-prefixed messages
+
+  Case { string name = 1; bytes graph = 2; repeated Step step = 3; }
+  Step { repeated Tensor feed = 1; repeated Tensor fetch = 2; repeated string target = 3;
+         int32 code = 4; string words = 5; }
+  Tensor { string name = 1; bytes tensor_proto = 2; }
+"""
+import gzip
 import os
+import sys
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
@@ -161,3 +172,14 @@ def variable(kind, name, value):
 
 def read(kind, v, dtype):
     return tf.identity(v) if kind == "ref" else raw.ReadVariableOp(resource=v, dtype=tf.as_dtype(dtype))
+
+
+def write(records):
+    """Runs them, and writes their cases to the file that the command line names."""
+    for record in records:
+        before = len(cases)
+        record()
+        print("%s: %d cases, %d bytes" % (record.__name__, len(cases) - before, sum(map(len, cases[before:]))))
+    data = b"".join(varint(len(case)) + case for case in cases)
+    with open(sys.argv[1], "wb") as out:
+        out.write(gzip.compress(data, 9, mtime=0))
