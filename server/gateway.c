@@ -2,7 +2,7 @@
 // What makes and ends sessions behind a gateway, and what asks the master as a whole.
 #include "server/gateway_private.h"
 
-#include "base/protowire.h"
+#include "server/embedded_private.h"
 
 #include <string.h>
 
@@ -16,33 +16,6 @@ enum { CREATE_SESSION_GRAPH = 1 };
 
 /* --- what stands in a message --- */
 
-/* A field of bytes as it lies in the message; one that comes in parts is those in a row, as
- * protobuf merges messages. Where there is none, no bytes. NULL for a malformed message. */
-static GBytes *
-embedded (GBytes *message, guint32 number, GError **error)
-{
-  gsize size;
-  const guint8 *data = g_bytes_get_data (message, &size);
-  MusterProtoReader reader = muster_proto_reader (data, size);
-  MusterProtoField field;
-  g_autoptr (GBytes) found = g_bytes_new_static ("", 0);
-  while (muster_proto_read_field (&reader, &field)) {
-    if (field.number != number || field.type != MUSTER_WIRE_BYTES)
-      continue;
-    g_auto (MusterRope) both = MUSTER_ROPE_INIT;
-    g_autoptr (GBytes) part = g_bytes_new_from_bytes (message, field.data - data, field.size);
-    muster_rope_append (&both, found);
-    muster_rope_append (&both, part);
-    g_bytes_unref (found);
-    found = muster_rope_flatten (&both);
-  }
-  if (muster_proto_at_end (&reader))
-    return g_steal_pointer (&found);
-  g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                       "The request ends in the middle of a field, or has one that is malformed");
-  return NULL;
-}
-
 static MusterRpcMessage *
 message_of (GBytes *request)
 {
@@ -51,7 +24,7 @@ message_of (GBytes *request)
   return muster_rpc_message_new (&rope);
 }
 
-/* As above, of a message that is passed on as well. */
+/* What stands in a request that came as bytes. */
 static gboolean
 peek_bytes (GBytes *request, MusterGatewayPeek *peek, GError **error)
 {
@@ -134,7 +107,7 @@ static gboolean
 begin_creation (Creation *self, MusterRpcCall *call, GBytes *request, GError **error)
 {
   MusterServer *server = self->gateway->server;
-  g_autoptr (GBytes) bytes = embedded (request, CREATE_SESSION_GRAPH, error);
+  g_autoptr (GBytes) bytes = muster_server_embedded_graph (request, CREATE_SESSION_GRAPH, error);
   if (bytes == NULL || !muster_server_read_lease (server, call, &self->lease_us, error) ||
       !muster_limits_allow (server->limits, MUSTER_LIMIT_GRAPH_BYTES, g_bytes_get_size (bytes),
                             error))

@@ -1,39 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/server_private.h"
 
-#include "base/protowire.h"
 #include "base/unpack.h"
+#include "server/embedded_private.h"
 #include "wire/proto/master.pb-c.h"
 
 /* What a client that renews its sessions makes them with: whole seconds. */
 #define LEASE_HEADER  "muster-lease"
 #define LONGEST_LEASE 3600
 
-/* A field that is a message of its own, as it lies in the request; one that comes in parts is those
- * in a row, as protobuf merges messages. NULL where there is none. */
-static GBytes *
-embedded (GBytes *request, guint32 number)
-{
-  gsize size;
-  const guint8 *data = g_bytes_get_data (request, &size);
-  MusterProtoReader reader = muster_proto_reader (data, size);
-  MusterProtoField field;
-  GBytes *found = NULL;
-  while (muster_proto_read_field (&reader, &field)) {
-    if (field.number != number || field.type != MUSTER_WIRE_BYTES)
-      continue;
-    g_autoptr (GBytes) first = found;
-    if (first == NULL) {
-      found = g_bytes_new_from_bytes (request, field.data - data, field.size);
-    } else {
-      GByteArray *both = g_byte_array_new ();
-      g_byte_array_append (both, g_bytes_get_data (first, NULL), g_bytes_get_size (first));
-      g_byte_array_append (both, field.data, field.size);
-      found = g_byte_array_free_to_bytes (both);
-    }
-  }
-  return found;
-}
+enum {
+  CREATE_SESSION_GRAPH = 1,
+  CREATE_SESSION_CONFIG = 2,
+  EXTEND_SESSION_GRAPH = 2,
+};
 
 /* --- sessions --- */
 
@@ -102,13 +82,14 @@ read_wanted (Wanted *self, MusterServer *server, MusterRpcCall *call, GBytes *re
                             g_bytes_get_data (request, NULL), g_bytes_get_size (request),
                             "CreateSessionRequest", error))
     return FALSE;
-  self->config = embedded (request, 2);
-  if (!read_config (self->config, &self->timeout_us, error) ||
+  if (!muster_server_embedded (request, CREATE_SESSION_CONFIG, &self->config, error) ||
+      !read_config (self->config, &self->timeout_us, error) ||
       !muster_server_read_lease (server, call, &self->lease_us, error))
     return FALSE;
-  g_autoptr (GBytes) graph_bytes = embedded (request, 1);
+  g_autoptr (GBytes) graph_bytes =
+      muster_server_embedded_graph (request, CREATE_SESSION_GRAPH, error);
   if (graph_bytes == NULL)
-    graph_bytes = g_bytes_new_static ("", 0);
+    return FALSE;
   self->graph_bytes = g_bytes_get_size (graph_bytes);
   if (!muster_limits_allow (server->limits, MUSTER_LIMIT_GRAPH_BYTES, self->graph_bytes, error))
     return FALSE;
@@ -156,9 +137,9 @@ static gint64
 extend (const MusterUse *use, MusterRpcCall *call, GBytes *request, gint64 expected, GError **error)
 {
   MusterServed *served = use->served;
-  g_autoptr (GBytes) nodes = embedded (request, 2);
+  g_autoptr (GBytes) nodes = muster_server_embedded_graph (request, EXTEND_SESSION_GRAPH, error);
   if (nodes == NULL)
-    nodes = g_bytes_new_static ("", 0);
+    return -1;
   g_autoptr (MusterGraph) extra = muster_graph_new (nodes);
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&served->extending);
   if (served->graph_version != expected) {
