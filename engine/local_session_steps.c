@@ -3,8 +3,8 @@
 #include "engine/local_session_private.h"
 
 #include "base/clock.h"
-#include "base/protowire.h"
 #include "engine/partial.h"
+#include "master/run_options.h"
 
 /* Each holds what it was fed, for as long as nobody ends it. */
 #define MAX_PARTIAL_RUNS 1000
@@ -87,29 +87,6 @@ remove_running (MusterLocalSession *self, MusterRun *run)
   g_mutex_unlock (&self->lock);
 }
 
-/* The earlier of the step's deadline and the timeout in its RunOptions. */
-static gint64
-deadline_of (gint64 deadline_us, GBytes *options)
-{
-  if (deadline_us == 0)
-    deadline_us = MUSTER_WAIT_FOREVER;
-  if (options == NULL)
-    return deadline_us;
-  enum { TIMEOUT_IN_MS = 2 };
-  gsize size;
-  const void *data = g_bytes_get_data (options, &size);
-  MusterProtoReader reader = muster_proto_reader (data, size);
-  MusterProtoField field;
-  gint64 timeout_ms = 0;
-  while (muster_proto_read_field (&reader, &field))
-    if (field.number == TIMEOUT_IN_MS && field.type == MUSTER_WIRE_VARINT)
-      timeout_ms = (gint64)field.value;
-  if (timeout_ms <= 0 || timeout_ms > G_MAXINT64 / MUSTER_MILLISECOND)
-    return deadline_us;
-  return MIN (deadline_us, muster_deadline_after (muster_clock_now_us (muster_system_clock ()),
-                                                  timeout_ms * MUSTER_MILLISECOND));
-}
-
 /* A step's tensors come with their names or, for a callable, bare. */
 typedef struct {
   const MusterFeed *named;
@@ -178,7 +155,7 @@ static gboolean
 run_part (MusterLocalSession *self, const MusterStep *part, MusterTensor **fetched,
           GBytes **metadata, GCancellable *cancellable, GError **error)
 {
-  const gint64 deadline_us = deadline_of (part->deadline_us, part->options);
+  const gint64 deadline_us = muster_run_options_deadline_us (part->options, part->deadline_us);
   g_autoptr (MusterPartial) partial = find_partial (self, part->partial_run, error);
   MusterRun *run = partial != NULL ? muster_partial_begin (partial, deadline_us, error) : NULL;
   if (run == NULL)
@@ -250,7 +227,8 @@ muster_local_session_run (MusterSession *session, const MusterStep *step, Muster
   if (plan == NULL)
     return FALSE;
   g_autoptr (MusterTrace) trace = metadata != NULL ? muster_trace_new (step->options) : NULL;
-  if (!run_plan (self, plan, &feeds, deadline_of (step->deadline_us, step->options), trace, fetched,
+  if (!run_plan (self, plan, &feeds,
+                 muster_run_options_deadline_us (step->options, step->deadline_us), trace, fetched,
                  cancellable, error))
     return FALSE;
   if (metadata != NULL)
@@ -317,8 +295,8 @@ muster_local_session_run_callable (MusterSession *session, gint64 callable,
     return FALSE;
   }
   g_autoptr (MusterTrace) trace = metadata != NULL ? muster_trace_new (options) : NULL;
-  if (!run_plan (self, plan, &bare, deadline_of (deadline_us, options), trace, fetched, cancellable,
-                 error))
+  if (!run_plan (self, plan, &bare, muster_run_options_deadline_us (options, deadline_us), trace,
+                 fetched, cancellable, error))
     return FALSE;
   if (metadata != NULL)
     *metadata = trace != NULL ? muster_trace_end (trace, plan, MUSTER_LOCAL_DEVICE) : NULL;

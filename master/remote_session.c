@@ -2,6 +2,7 @@
 #include "base/protowire.h"
 #include "master/passage.h"
 #include "master/remote_private.h"
+#include "master/run_options.h"
 #include "wire/proto/master.pb-c.h"
 #include "wire/run_step.h"
 
@@ -26,8 +27,6 @@ struct _MusterRemoteSession {
 };
 
 G_DEFINE_FINAL_TYPE (MusterRemoteSession, muster_remote_session, MUSTER_TYPE_SESSION)
-
-enum { RUN_OPTIONS_TIMEOUT_IN_MS = 2 };
 
 MusterSession *
 muster_remote_session_new (MusterRpcClient *client, MusterUpkeep *upkeep, MusterRenewal *renewal,
@@ -57,23 +56,6 @@ new_request_id (void)
   return 1 + (gint64)(muster_clock_random (muster_system_clock ()) * range);
 }
 
-/* The timeout within serialised RunOptions, or 0. */
-static gint64
-timeout_in_options (GBytes *options)
-{
-  if (options == NULL)
-    return 0;
-  gsize size;
-  gconstpointer data = g_bytes_get_data (options, &size);
-  MusterProtoReader reader = muster_proto_reader (data, size);
-  MusterProtoField field;
-  gint64 timeout_ms = 0;
-  while (muster_proto_read_field (&reader, &field))
-    if (field.number == RUN_OPTIONS_TIMEOUT_IN_MS && field.type == MUSTER_WIRE_VARINT)
-      timeout_ms = (gint64)field.value;
-  return timeout_ms;
-}
-
 /* The master's share of the time: it ends the step itself, and its verdict still comes in time. */
 static gint64
 masters_timeout_ms (gint64 left_us)
@@ -89,7 +71,8 @@ options_with_timeout (GBytes *options, gint64 left_us)
   GByteArray *bytes = g_byte_array_new ();
   if (options != NULL && g_bytes_get_size (options) > 0)
     g_byte_array_append (bytes, g_bytes_get_data (options, NULL), g_bytes_get_size (options));
-  muster_proto_put_uint (bytes, RUN_OPTIONS_TIMEOUT_IN_MS, (guint64)masters_timeout_ms (left_us));
+  muster_proto_put_uint (bytes, MUSTER_RUN_OPTIONS_TIMEOUT_IN_MS,
+                         (guint64)masters_timeout_ms (left_us));
   return g_byte_array_free_to_bytes (bytes);
 }
 
@@ -98,16 +81,10 @@ options_with_timeout (GBytes *options, gint64 left_us)
 static GBytes *
 bound_step (const MusterStep *step, gint64 *deadline_us)
 {
-  gint64 timeout_ms = timeout_in_options (step->options);
-  *deadline_us = step->deadline_us;
-  if (timeout_ms <= 0 && step->deadline_us == MUSTER_WAIT_FOREVER)
+  *deadline_us = muster_run_options_deadline_us (step->options, step->deadline_us);
+  if (step->deadline_us == MUSTER_WAIT_FOREVER || muster_run_options_timeout_us (step->options) > 0)
     return step->options != NULL ? g_bytes_ref (step->options) : NULL;
   gint64 now_us = muster_clock_now_us (muster_system_clock ());
-  if (timeout_ms > 0) {
-    gint64 timeout_us = MIN (timeout_ms, G_MAXINT64 / 1000) * MUSTER_MILLISECOND;
-    *deadline_us = MIN (*deadline_us, muster_deadline_after (now_us, timeout_us));
-    return g_bytes_ref (step->options);
-  }
   return options_with_timeout (step->options,
                                muster_deadline_remaining (step->deadline_us, now_us));
 }
