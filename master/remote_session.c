@@ -56,6 +56,66 @@ new_request_id (void)
   return 1 + (gint64)(muster_clock_random (muster_system_clock ()) * range);
 }
 
+/* What TensorFlow's master (MasterSession) says of a session while a reset closes it; a moment
+ * later it would be ABORTED, "Session … is not found". */
+static gboolean
+is_closing (MusterRemoteSession *self, const GError *error)
+{
+  return muster_error_is (error, MUSTER_ERROR_FAILED_PRECONDITION) &&
+         g_str_has_suffix (error->message, "Session is closed.") &&
+         !g_atomic_int_get (&self->is_closed);
+}
+
+/* Hands on what came of a verb; failure is (transfer full). */
+static void
+fail (MusterRemoteSession *self, GError *failure, GError **error)
+{
+  if (is_closing (self, failure))
+    failure->code = MUSTER_ERROR_ABORTED;
+  g_propagate_error (error, failure);
+}
+
+/* A call on the session: what came back, (transfer full). */
+static GBytes *
+call (MusterRemoteSession *self, const char *method, MusterRope *request, gint64 deadline_us,
+      GCancellable *cancellable, GError **error)
+{
+  const MusterRpcOptions options = {.deadline_us = deadline_us};
+  GError *failure = NULL;
+  GBytes *answer =
+      muster_rpc_client_call (self->client, method, request, &options, cancellable, &failure);
+  if (answer == NULL)
+    fail (self, failure, error);
+  return answer;
+}
+
+/* The same, unpacked into arena. */
+static gpointer
+ask (MusterRemoteSession *self, const char *method, MusterRope *request,
+     const ProtobufCMessageDescriptor *descriptor, MusterArena *arena, gint64 deadline_us,
+     GCancellable *cancellable, GError **error)
+{
+  const MusterRpcOptions options = {.deadline_us = deadline_us};
+  GError *failure = NULL;
+  gpointer answer = muster_remote_call (self->client, method, request, descriptor, arena, &options,
+                                        cancellable, &failure);
+  if (answer == NULL)
+    fail (self, failure, error);
+  return answer;
+}
+
+/* (transfer container) The names are borrowed. */
+static char **
+feed_names (const MusterStep *step)
+{
+  char **names = g_new (char *, MAX (step->n_feeds, 1));
+  for (gsize i = 0; i < step->n_feeds; i++)
+    names[i] = (char *)step->feeds[i].name;
+  return names;
+}
+
+/* --- steps --- */
+
 /* The master's share of the time: it ends the step itself, and its verdict still comes in time. */
 static gint64
 masters_timeout_ms (gint64 left_us)
@@ -119,35 +179,25 @@ encode_step (MusterRemoteSession *self, const MusterStep *step, GBytes *options,
   return TRUE;
 }
 
-/* What a step gets of TensorFlow's master (MasterSession::Run) while a reset closes its session;
- * a moment later it would be ABORTED, "Session … is not found". */
-static void
-tell_closed (MusterRemoteSession *self, GError *error)
-{
-  if (error->domain == MUSTER_ERROR && error->code == MUSTER_ERROR_FAILED_PRECONDITION &&
-      g_str_has_suffix (error->message, "Session is closed.") &&
-      !g_atomic_int_get (&self->is_closed))
-    error->code = MUSTER_ERROR_ABORTED;
-}
-
 static gboolean
 remote_run (MusterSession *session, const MusterStep *step, MusterTensor **fetched,
             GBytes **metadata, GCancellable *cancellable, GError **error)
 {
   MusterRemoteSession *self = MUSTER_REMOTE_SESSION (session);
-  MusterRpcOptions options = {0};
-  g_autoptr (GBytes) run_options = bound_step (step, &options.deadline_us);
+  gint64 deadline_us;
+  g_autoptr (GBytes) options = bound_step (step, &deadline_us);
   g_auto (MusterRope) request = MUSTER_ROPE_INIT;
-  if (!encode_step (self, step, run_options, &request, error))
+  if (!encode_step (self, step, options, &request, error))
+    return FALSE;
+  g_autoptr (GBytes) response =
+      call (self, MUSTER_MASTER_METHOD ("RunStep"), &request, deadline_us, cancellable, error);
+  if (response == NULL)
     return FALSE;
   GError *failure = NULL;
-  g_autoptr (GBytes) response = muster_rpc_client_call (
-      self->client, MUSTER_MASTER_METHOD ("RunStep"), &request, &options, cancellable, &failure);
-  if (response != NULL && muster_step_response_decode_run (response, step->fetches, step->n_fetches,
-                                                           fetched, metadata, &failure))
+  if (muster_step_response_decode_run (response, step->fetches, step->n_fetches, fetched, metadata,
+                                       &failure))
     return TRUE;
-  tell_closed (self, failure);
-  g_propagate_error (error, failure);
+  fail (self, failure, error); /* errors come in the body */
   return FALSE;
 }
 
@@ -156,9 +206,7 @@ remote_set_up_partial_run (MusterSession *session, const MusterStep *step, gint6
                            GCancellable *cancellable, GError **error)
 {
   MusterRemoteSession *self = MUSTER_REMOTE_SESSION (session);
-  g_autofree char **feeds = g_new (char *, MAX (step->n_feeds, 1));
-  for (gsize i = 0; i < step->n_feeds; i++)
-    feeds[i] = (char *)step->feeds[i].name;
+  g_autofree char **feeds = feed_names (step);
   Tensorflow__PartialRunSetupRequest message = TENSORFLOW__PARTIAL_RUN_SETUP_REQUEST__INIT;
   message.session_handle = handle_of (self);
   message.feed = feeds;
@@ -171,10 +219,9 @@ remote_set_up_partial_run (MusterSession *session, const MusterStep *step, gint6
   g_auto (MusterRope) request = MUSTER_ROPE_INIT;
   muster_remote_pack (&request, &message.base);
   g_autoptr (MusterArena) arena = muster_arena_new ();
-  MusterRpcOptions options = {.deadline_us = deadline_us};
-  Tensorflow__PartialRunSetupResponse *response = muster_remote_call (
-      self->client, MUSTER_MASTER_METHOD ("PartialRunSetup"), &request,
-      &tensorflow__partial_run_setup_response__descriptor, arena, &options, cancellable, error);
+  Tensorflow__PartialRunSetupResponse *response = ask (
+      self, MUSTER_MASTER_METHOD ("PartialRunSetup"), &request,
+      &tensorflow__partial_run_setup_response__descriptor, arena, deadline_us, cancellable, error);
   return response != NULL ? g_strdup (response->partial_run_handle) : NULL;
 }
 
@@ -192,10 +239,9 @@ remote_extend (MusterSession *session, MusterGraph *graph, gint64 deadline_us,
   muster_proto_put_head (tail, 2, g_bytes_get_size (bytes));
   muster_rope_append (&request, bytes);
   g_autoptr (MusterArena) arena = muster_arena_new ();
-  MusterRpcOptions options = {.deadline_us = deadline_us};
-  Tensorflow__ExtendSessionResponse *response = muster_remote_call (
-      self->client, MUSTER_MASTER_METHOD ("ExtendSession"), &request,
-      &tensorflow__extend_session_response__descriptor, arena, &options, cancellable, error);
+  Tensorflow__ExtendSessionResponse *response = ask (
+      self, MUSTER_MASTER_METHOD ("ExtendSession"), &request,
+      &tensorflow__extend_session_response__descriptor, arena, deadline_us, cancellable, error);
   if (response == NULL)
     return FALSE;
   self->graph_version = response->new_graph_version;
@@ -271,9 +317,7 @@ find_callable (MusterRemoteSession *self, gint64 number, Callable *out, GError *
 static void
 encode_make_callable (MusterRemoteSession *self, const MusterStep *step, MusterRope *out)
 {
-  g_autofree char **feeds = g_new (char *, MAX (step->n_feeds, 1));
-  for (gsize i = 0; i < step->n_feeds; i++)
-    feeds[i] = (char *)step->feeds[i].name;
+  g_autofree char **feeds = feed_names (step);
   Tensorflow__CallableOptions options = TENSORFLOW__CALLABLE_OPTIONS__INIT;
   options.feed = feeds;
   options.n_feed = step->n_feeds;
@@ -301,10 +345,9 @@ remote_make_callable (MusterSession *session, const MusterStep *step, gint64 dea
   g_auto (MusterRope) request = MUSTER_ROPE_INIT;
   encode_make_callable (self, step, &request);
   g_autoptr (MusterArena) arena = muster_arena_new ();
-  MusterRpcOptions options = {.deadline_us = deadline_us};
-  Tensorflow__MakeCallableResponse *response = muster_remote_call (
-      self->client, MUSTER_MASTER_METHOD ("MakeCallable"), &request,
-      &tensorflow__make_callable_response__descriptor, arena, &options, cancellable, error);
+  Tensorflow__MakeCallableResponse *response =
+      ask (self, MUSTER_MASTER_METHOD ("MakeCallable"), &request,
+           &tensorflow__make_callable_response__descriptor, arena, deadline_us, cancellable, error);
   return response != NULL ? keep_callable (self, response->handle, step->n_fetches) : 0;
 }
 
@@ -327,9 +370,8 @@ remote_run_callable (MusterSession *session, gint64 number, MusterTensor *const 
   };
   g_auto (MusterRope) request = MUSTER_ROPE_INIT;
   muster_step_request_encode_callable (&step, &request);
-  MusterRpcOptions options = {.deadline_us = deadline_us};
-  g_autoptr (GBytes) response = muster_rpc_client_call (
-      self->client, MUSTER_MASTER_METHOD ("RunCallable"), &request, &options, cancellable, error);
+  g_autoptr (GBytes) response =
+      call (self, MUSTER_MASTER_METHOD ("RunCallable"), &request, deadline_us, cancellable, error);
   return response != NULL && muster_step_response_decode_callable (response, callable.n_fetches,
                                                                    fetched, metadata, error);
 }
@@ -347,10 +389,8 @@ remote_release_callable (MusterSession *session, gint64 number, gint64 deadline_
   message.handle = callable.remote;
   g_auto (MusterRope) request = MUSTER_ROPE_INIT;
   muster_remote_pack (&request, &message.base);
-  MusterRpcOptions options = {.deadline_us = deadline_us};
-  g_autoptr (GBytes) response =
-      muster_rpc_client_call (self->client, MUSTER_MASTER_METHOD ("ReleaseCallable"), &request,
-                              &options, cancellable, error);
+  g_autoptr (GBytes) response = call (self, MUSTER_MASTER_METHOD ("ReleaseCallable"), &request,
+                                      deadline_us, cancellable, error);
   return response != NULL;
 }
 

@@ -275,6 +275,52 @@ MUSTER_TEST (RemoteSession, that_is_closed_under_its_steps_is_lost)
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
 }
 
+MUSTER_TEST (RemoteSession, that_is_closed_under_a_call_is_lost_whatever_the_call)
+{
+  g_auto (TinyMaster) f = {0};
+  tiny_master_start (&f);
+  g_autoptr (MusterSession) session = create_session (&f);
+  g_autoptr (MusterGraph) extra = muster_graph_ref (muster_session_graph (session));
+  const MusterFeed feed = {"x:0", NULL};
+  static const char *const fetch = "y:0";
+  const MusterStep step = {.feeds = &feed, .n_feeds = 1, .fetches = &fetch, .n_fetches = 1};
+  const gint64 deadline_us = in_half_a_minute ();
+  const gint64 callable = muster_session_make_callable (session, &step, deadline_us, NULL, NULL);
+  GError *errors[6] = {NULL};
+  MusterTensor *none = NULL;
+  MUSTER_ASSERT_TRUE (callable != 0);
+  g_atomic_int_set (&f.is_closing, TRUE);
+
+  (void)muster_session_run_op (session, "a", deadline_us, NULL, &errors[0]);
+  (void)muster_session_extend (session, extra, deadline_us, NULL, &errors[1]);
+  (void)muster_session_set_up_partial_run (session, &step, deadline_us, NULL, &errors[2]);
+  (void)muster_session_make_callable (session, &step, deadline_us, NULL, &errors[3]);
+  (void)muster_session_run_callable (session, callable, NULL, 0, deadline_us, &none, NULL, NULL,
+                                     &errors[4]);
+  (void)muster_session_release_callable (session, callable, deadline_us, NULL, &errors[5]);
+
+  for (gsize i = 0; i < G_N_ELEMENTS (errors); i++) {
+    MUSTER_EXPECT_ERROR (errors[i], MUSTER_ERROR, MUSTER_ERROR_ABORTED);
+    g_clear_error (&errors[i]);
+  }
+}
+
+MUSTER_TEST (RemoteSession, sets_a_partial_run_up_with_the_names_of_its_feeds)
+{
+  g_auto (TinyMaster) f = {0};
+  tiny_master_start (&f);
+  g_autoptr (MusterSession) session = create_session (&f);
+  g_autoptr (GError) error = NULL;
+  const MusterFeed feed = {"x:0", NULL};
+  const MusterStep step = {.feeds = &feed, .n_feeds = 1};
+
+  g_autofree char *handle =
+      muster_session_set_up_partial_run (session, &step, in_half_a_minute (), NULL, &error);
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_STREQ (handle, "x:0");
+}
+
 MUSTER_TEST (RemoteSession, that_is_dropped_is_closed_behind_the_scenes)
 {
   g_auto (TinyMaster) f = {0};

@@ -26,13 +26,16 @@ fail (MusterRpcCall *call, int code, const char *text)
   muster_rpc_call_finish (call, error);
 }
 
-/* TRUE (and answered) where the master has lost its session. */
+/* TRUE (and answered) where the master has lost its session, or is closing it. */
 static gboolean
 is_lost (TinyMaster *self, MusterRpcCall *call)
 {
-  if (!g_atomic_int_get (&self->is_lost))
+  if (g_atomic_int_get (&self->is_lost))
+    fail (call, MUSTER_ERROR_ABORTED, "Session tiny is not found.");
+  else if (g_atomic_int_get (&self->is_closing))
+    fail (call, MUSTER_ERROR_FAILED_PRECONDITION, "Session is closed.");
+  else
     return FALSE;
-  fail (call, MUSTER_ERROR_ABORTED, "Session tiny is not found.");
   return TRUE;
 }
 
@@ -78,6 +81,8 @@ static void
 on_extend (MusterRpcCall *call, GBytes *request, gpointer data)
 {
   TinyMaster *self = data;
+  if (is_lost (self, call))
+    return;
   g_autoptr (MusterArena) arena = muster_arena_new ();
   const Tensorflow__ExtendSessionRequest *message =
       unpack (&tensorflow__extend_session_request__descriptor, request, arena);
@@ -204,11 +209,27 @@ on_reset (MusterRpcCall *call, GBytes *request, gpointer data)
   muster_rpc_call_reply (call, NULL);
 }
 
+static void
+on_set_up_partial_run (MusterRpcCall *call, GBytes *request, gpointer data)
+{
+  TinyMaster *self = data;
+  if (is_lost (self, call))
+    return;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  const Tensorflow__PartialRunSetupRequest *message =
+      unpack (&tensorflow__partial_run_setup_request__descriptor, request, arena);
+  Tensorflow__PartialRunSetupResponse response = TENSORFLOW__PARTIAL_RUN_SETUP_RESPONSE__INIT;
+  response.partial_run_handle = message->n_feed > 0 ? message->feed[0] : "";
+  reply_message (call, &response.base);
+}
+
 /* The first callable is number 0, as TensorFlow's is; the second 1. */
 static void
 on_make_callable (MusterRpcCall *call, GBytes *request, gpointer data)
 {
   TinyMaster *self = data;
+  if (is_lost (self, call))
+    return;
   g_autoptr (MusterArena) arena = muster_arena_new ();
   const Tensorflow__MakeCallableRequest *message =
       unpack (&tensorflow__make_callable_request__descriptor, request, arena);
@@ -221,8 +242,10 @@ on_make_callable (MusterRpcCall *call, GBytes *request, gpointer data)
 }
 
 static void
-on_run_callable (MusterRpcCall *call, GBytes *request, gpointer data G_GNUC_UNUSED)
+on_run_callable (MusterRpcCall *call, GBytes *request, gpointer data)
 {
+  if (is_lost (data, call))
+    return;
   g_autoptr (MusterStepRequest) step = muster_step_request_decode_callable (request, NULL);
   g_assert (step != NULL);
   g_autoptr (MusterTensor) number = muster_tensor_new_int64 (step->callable);
@@ -236,6 +259,8 @@ static void
 on_release_callable (MusterRpcCall *call, GBytes *request, gpointer data)
 {
   TinyMaster *self = data;
+  if (is_lost (self, call))
+    return;
   g_autoptr (MusterArena) arena = muster_arena_new ();
   const Tensorflow__ReleaseCallableRequest *message =
       unpack (&tensorflow__release_callable_request__descriptor, request, arena);
@@ -318,6 +343,7 @@ static const struct {
     {"/tensorflow.MasterService/CloseSession", on_close},
     {"/tensorflow.MasterService/ListDevices", on_list},
     {"/tensorflow.MasterService/Reset", on_reset},
+    {"/tensorflow.MasterService/PartialRunSetup", on_set_up_partial_run},
     {"/tensorflow.MasterService/MakeCallable", on_make_callable},
     {"/tensorflow.MasterService/RunCallable", on_run_callable},
     {"/tensorflow.MasterService/ReleaseCallable", on_release_callable},

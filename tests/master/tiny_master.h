@@ -26,7 +26,8 @@ typedef struct {
   gint64 released;      /* the callable released last; guarded by lock */
   GAsyncQueue *closed;  /* handles, as they are closed */
   GAsyncQueue *hanging; /* calls that never end */
-  gboolean is_lost;     /* atomic: answers as a master that restarted */
+  gboolean is_lost;     /* atomic: answers as a master that restarted, … */
+  gboolean is_closing;  /* atomic: … or as one that is closing the session */
   TinyBoard board;
   char *lease;          /* (nullable) the header of the last CreateSession; guarded by lock */
   gint renew_answer;    /* atomic: 0, an error's code, TINY_GONE or TINY_SILENT */
