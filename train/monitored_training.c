@@ -204,11 +204,10 @@ make_manager (const MusterMonitoredTrainingOptions *o, GError **error)
 /* What a life before has left running on the master comes to its end before the reset. data is the
  * scaffold, which the monitored session holds. */
 static void
-rest (MusterSession *session, G_GNUC_UNUSED gint64 deadline_us, GCancellable *cancellable,
-      gpointer data)
+rest (MusterSession *session, gint64 deadline_us, GCancellable *cancellable, gpointer data)
 {
   const guint n_tasks = muster_position_n_tasks (muster_scaffold_meta_graph (data));
-  const MusterPositionRest all = {n_tasks, n_tasks, muster_system_clock ()};
+  const MusterPositionRest all = {n_tasks, n_tasks, muster_system_clock (), deadline_us};
 
   if (n_tasks > 0)
     muster_position_rest (session, &all, cancellable);

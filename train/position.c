@@ -99,10 +99,10 @@ muster_position_done (const MusterPositionState *self, guint task)
 }
 
 guint
-muster_position_busy (const MusterPositionState *self, guint n_tasks)
+muster_position_busy (const MusterPositionState *self, guint n_tasks, guint but)
 {
   for (guint i = 0; i < n_tasks; i++)
-    if (muster_position_begun (self, i) != muster_position_done (self, i))
+    if (i != but && muster_position_begun (self, i) != muster_position_done (self, i))
       return i;
 
   return n_tasks;
@@ -149,25 +149,22 @@ muster_position_rest (MusterSession *session, const MusterPositionRest *rest,
   gboolean is_told = FALSE;
 
   for (;;) {
-    gint64 deadline_us = muster_position_in_us (REST_US);
+    gint64 deadline_us = MIN (muster_position_in_us (REST_US), rest->deadline_us);
     g_autoptr (GError) failure = NULL;
     if (!muster_position_read (session, rest->n_tasks, &state, deadline_us, cancellable,
                                &failure)) {
       g_info ("There is nothing to bring to rest: %s", failure->message);
       return;
     }
-    guint first = 0;
-    while (first < rest->n_tasks &&
-           (first == rest->but ||
-            muster_position_begun (&state, first) == muster_position_done (&state, first)))
-      first++;
+    guint first = muster_position_busy (&state, rest->n_tasks, rest->but);
     if (is_told && first == rest->n_tasks)
       return;
     if (!is_told && !muster_position_set_hold (session, MUSTER_POSITION_WAIT, deadline_us,
                                                cancellable, &failure))
       return;
     is_told = TRUE;
-    if (muster_clock_now_us (rest->clock) >= until_us) {
+    if (muster_clock_now_us (rest->clock) >= until_us ||
+        muster_position_in_us (0) >= rest->deadline_us) {
       g_info ("Task %u doesn't come to rest: its step is cut off", first);
       return;
     }
@@ -264,7 +261,7 @@ guard_rest (MusterSession *session, gint64 deadline_us, GCancellable *cancellabl
     if (!muster_position_read (session, self->n_tasks, &self->state, deadline_us, cancellable,
                                error))
       return FALSE;
-    guint task = muster_position_busy (&self->state, self->n_tasks);
+    guint task = muster_position_busy (&self->state, self->n_tasks, self->n_tasks);
     if (task == self->n_tasks)
       return TRUE;
     gint64 now_us = muster_clock_now_us (self->clock);
@@ -307,11 +304,10 @@ guard_release (MusterSession *session, gpointer data)
 {
   const Guard *self = data;
   g_autoptr (GError) failure = NULL;
-  gint64 now_us = muster_clock_now_us (muster_system_clock ());
 
   if (self->n_tasks > 1 &&
-      !muster_position_set_hold (session, MUSTER_POSITION_GO,
-                                 muster_deadline_after (now_us, RELEASE_US), NULL, &failure))
+      !muster_position_set_hold (session, MUSTER_POSITION_GO, muster_position_in_us (RELEASE_US),
+                                 NULL, &failure))
     g_info ("Letting the tasks go on after a save: %s", failure->message);
 }
 

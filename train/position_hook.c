@@ -76,7 +76,8 @@ position_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
 static gboolean
 undo (MusterPositionHook *self, MusterSession *session, GError **error)
 {
-  const MusterPositionRest rest = {self->n_tasks, self->options.task, self->clock};
+  const MusterPositionRest rest = {self->n_tasks, self->options.task, self->clock,
+                                   MUSTER_WAIT_FOREVER};
   GError *failure = NULL;
 
   if (self->options.master)
@@ -121,7 +122,7 @@ judge (const MusterPositionHook *self, const MusterPositionState *state)
   if (muster_position_begun (state, task) != muster_position_done (state, task))
     return WAIT_FOR_STEP;
   if (!self->options.is_worker && state->hold == MUSTER_POSITION_WAIT &&
-      muster_position_busy (state, self->n_tasks) < self->n_tasks)
+      muster_position_busy (state, self->n_tasks, self->n_tasks) < self->n_tasks)
     return WAIT_FOR_CUT;
 
   return self->options.is_worker && state->hold == MUSTER_POSITION_WAIT ? WAIT_FOR_HOLD : GO;
@@ -135,7 +136,7 @@ end_wait (MusterPositionHook *self, MusterSession *session, const MusterPosition
   if (wait == WAIT_FOR_STEP)
     return undo (self, session, error);
   if (wait == WAIT_FOR_CUT)
-    return refuse_cut (state, muster_position_busy (state, self->n_tasks), error);
+    return refuse_cut (state, muster_position_busy (state, self->n_tasks, self->n_tasks), error);
   self->position = muster_position_done (state, self->options.task);
 
   return self->options.is_worker ||

@@ -34,8 +34,8 @@ gboolean muster_position_read (MusterSession *session, guint n_tasks, MusterPosi
 gboolean muster_position_check_counts (const MusterTensor *tensor, guint n_tasks, GError **error);
 gint64 muster_position_begun (const MusterPositionState *self, guint task);
 gint64 muster_position_done (const MusterPositionState *self, guint task);
-/* The first task with a step under way; n_tasks: none. */
-guint muster_position_busy (const MusterPositionState *self, guint n_tasks);
+/* The first task with a step under way, whatever task but does; n_tasks: none. */
+guint muster_position_busy (const MusterPositionState *self, guint n_tasks, guint but);
 /* What hold says to the tasks: GO, to wait, or that the job has ended. */
 enum { MUSTER_POSITION_GO, MUSTER_POSITION_WAIT, MUSTER_POSITION_OVER };
 gboolean muster_position_set_hold (MusterSession *session, gint64 hold, gint64 deadline_us,
@@ -51,6 +51,7 @@ typedef struct {
   guint n_tasks;
   guint but;          /* a task whose step was cut off: not waited for; n_tasks: none */
   MusterClock *clock; /* (not owned) */
+  gint64 deadline_us; /* of its calls, and so on the system's clock */
 } MusterPositionRest;
 void muster_position_rest (MusterSession *session, const MusterPositionRest *rest,
                            GCancellable *cancellable);

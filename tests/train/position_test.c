@@ -7,6 +7,7 @@
 #include "graph/graph_nodes.h"
 #include "graph/meta_graph_edit.h"
 #include "tests/doubles/fake_clock.h"
+#include "tests/doubles/fake_master.h"
 #include "tests/doubles/seen_model.h"
 #include "tests/gtest_shim.h"
 #include "train/position_private.h"
@@ -133,7 +134,9 @@ MUSTER_TEST (Position, tells_all_to_hold_before_a_reset)
   MUSTER_EXPECT_TRUE (
       muster_position_set_hold (f.session, MUSTER_POSITION_GO, MUSTER_WAIT_FOREVER, NULL, &error));
 
-  muster_position_rest (f.session, &(MusterPositionRest){2, 1, MUSTER_CLOCK (clock)}, NULL);
+  const MusterPositionRest rest = {2, 1, MUSTER_CLOCK (clock), MUSTER_WAIT_FOREVER};
+
+  muster_position_rest (f.session, &rest, NULL);
 
   MUSTER_EXPECT_EQ (hold_of (&f, 2), MUSTER_POSITION_WAIT);
 }
@@ -163,10 +166,56 @@ MUSTER_TEST (Position, waits_before_a_reset_until_a_step_has_ended)
       muster_position_set_hold (f.session, MUSTER_POSITION_GO, MUSTER_WAIT_FOREVER, NULL, &error));
   GThread *task = g_thread_new ("task", come_to_rest, &f);
 
-  muster_position_rest (f.session, &(MusterPositionRest){2, 2, muster_system_clock ()}, NULL);
+  const MusterPositionRest rest = {2, 2, muster_system_clock (), MUSTER_WAIT_FOREVER};
+
+  muster_position_rest (f.session, &rest, NULL);
 
   expect_counts (&f, 2, 1, 0, 0);
   g_thread_join (task);
+}
+
+/* Until an earlier deadline it waits no longer: its clock, which jumps, stays where it was. */
+MUSTER_TEST (Position, waits_for_no_step_beyond_the_deadline)
+{
+  g_auto (Fixture) f = set_up (2, TRUE);
+  g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
+  g_autoptr (GError) error = NULL;
+  const MusterPositionRest rest = {2, 2, MUSTER_CLOCK (clock), 1};
+  MUSTER_EXPECT_TRUE (step (&f, 1, 0, NULL, BEGINNING, &error));
+
+  muster_position_rest (f.session, &rest, NULL);
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (clock), 0);
+}
+
+/* Notes until when its steps may take. */
+static gboolean
+note_deadline (MusterFakeMaster *master G_GNUC_UNUSED, const MusterStep *step,
+               MusterTensor **value G_GNUC_UNUSED, gpointer latest, GError **error)
+{
+  *(gint64 *)latest = MAX (*(gint64 *)latest, step->deadline_us);
+
+  return muster_fail (error, MUSTER_ERROR_UNAVAILABLE, "gone");
+}
+
+MUSTER_TEST (Position, asks_before_a_reset_within_the_deadline)
+{
+  g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
+  g_autoptr (MusterFakeMaster) master = muster_fake_master_new (clock);
+  g_autoptr (GError) error = NULL;
+  gint64 latest_us = 0;
+  muster_fake_master_op_calls (master, MUSTER_POSITION_BEGUN "/Read/ReadVariableOp", note_deadline,
+                               &latest_us);
+  g_autoptr (MusterSession) session = muster_master_create_session (
+      MUSTER_MASTER (master), NULL, NULL, MUSTER_WAIT_FOREVER, NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  const MusterPositionRest rest = {2, 2, MUSTER_CLOCK (clock),
+                                   muster_position_in_us (MUSTER_SECOND)};
+
+  muster_position_rest (session, &rest, NULL);
+
+  MUSTER_EXPECT_EQ (latest_us, rest.deadline_us);
 }
 
 MUSTER_TEST (Position, refuses_a_step_that_isnt_the_tasks_next_and_leaves_all_as_it_is)
