@@ -7,14 +7,17 @@ import select
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
 import urllib.error
 import urllib.request
 
-MUSTER = os.path.abspath("cli/muster")
-DIGITS = os.path.abspath("tests/fixtures/digits.meta")
+sys.path.insert(0, "tests/tensorflow")
+import peer
+
+DIGITS = peer.fixture("digits.meta")
 FAKE = os.path.abspath("tests/runtime/libtensorflow_fake.so")
 PATIENCE = 60
 
@@ -24,8 +27,9 @@ class Serve:
 
     def __init__(self, *flags, env=None, lines=1):
         self.process = subprocess.Popen(
-            [MUSTER, "serve", "--listen=localhost:0", *flags],
-            stdout=subprocess.PIPE, text=True, env={**os.environ, **(env or {})})
+            [peer.MUSTER, "serve", "--listen=localhost:0", *flags],
+            stdout=subprocess.PIPE, text=True, env={**os.environ, **(env or {})},
+            preexec_fn=peer.die_with_parent)
         self.at = {}
         for _ in range(lines):
             what, where = self.process.stdout.readline().split()
@@ -67,7 +71,7 @@ class Manager:
 
 
 def muster(*arguments):
-    return subprocess.run([MUSTER, *arguments], capture_output=True, text=True, timeout=PATIENCE)
+    return subprocess.run([peer.MUSTER, *arguments], capture_output=True, text=True, timeout=PATIENCE)
 
 
 def get(url):
@@ -92,7 +96,7 @@ class ManagedTest(unittest.TestCase):
             nobody = "STATUS=serving: 0 sessions, 0 waiting, 0 of 0 models ready"
             self.assertIn(nobody, self.manager.hear("READY=1"))
             waiting = subprocess.Popen(
-                [MUSTER, "wait", "--meta-graph=" + DIGITS, "--master=" + served.at["serving"],
+                [peer.MUSTER, "wait", "--meta-graph=" + DIGITS, "--master=" + served.at["serving"],
                  "--timeout=4"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                 env={k: v for k, v in os.environ.items() if k != "NOTIFY_SOCKET"})
             self.manager.hear("STATUS=serving: 1 sessions, 1 waiting, 0 of 0 models ready")
@@ -173,23 +177,6 @@ class PortsTest(unittest.TestCase):
             self.assertEqual(files[3], files[4])
 
 
-def exists(pid):
-    """False for a zombie, too."""
-    try:
-        with open("/proc/%d/stat" % pid) as file:
-            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
-def await_true(condition):
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        if time.monotonic() > end:
-            raise AssertionError("it doesn't come true")
-        time.sleep(0.01)
-
-
 class StartTest(unittest.TestCase):
     """With a runtime as its child that isn't TensorFlow, and does as it is told."""
 
@@ -200,14 +187,14 @@ class StartTest(unittest.TestCase):
 
     def command(self, how, *arguments):
         return subprocess.Popen(
-            [MUSTER, *arguments, "--master=tensorflow:" + FAKE], stdout=subprocess.PIPE,
+            [peer.MUSTER, *arguments, "--master=tensorflow:" + FAKE], stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True,
             env={**os.environ, "MUSTER_FAKE_TENSORFLOW": how,
                  "MUSTER_FAKE_TENSORFLOW_PIDS": self.pids})
 
     def child(self):
         """Its process, once it hangs."""
-        await_true(lambda: os.path.exists(self.pids) and os.path.getsize(self.pids) > 0)
+        peer.await_true(lambda: os.path.exists(self.pids) and os.path.getsize(self.pids) > 0, "it hangs")
         with open(self.pids) as file:
             return int(file.read())
 
@@ -215,14 +202,14 @@ class StartTest(unittest.TestCase):
         out, err = command.communicate(timeout=PATIENCE)
         self.assertEqual((command.returncode, out), (code, ""), err)
         child = self.child()
-        await_true(lambda: not exists(child))
+        peer.await_true(lambda: not peer.is_running(child), "its child ended")
         return err
 
     def test_a_signal_ends_it_while_its_master_starts(self):
         for number in signal.SIGTERM, signal.SIGINT:
             with self.subTest(number=number.name):
                 served = self.command("hang", "serve", "--listen=localhost:0")
-                self.assertTrue(exists(self.child()))
+                self.assertTrue(peer.is_running(self.child()))
                 served.send_signal(number)
                 self.assertEqual(self.expect_end(served, 0), "")
                 os.unlink(self.pids)
@@ -258,19 +245,8 @@ class StartTest(unittest.TestCase):
 class SecuredTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory(dir="/tmp")
-        cls.cert, cls.key, cls.token = (cls.folder.name + "/" + n for n in ["cert", "key", "token"])
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
-                        "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", cls.key, "-out",
-                        cls.cert, "-days", "36500", "-subj", "/CN=localhost", "-addext",
-                        "subjectAltName=DNS:localhost,IP:127.0.0.1"],
-                       check=True, capture_output=True)
-        with open(cls.token, "w") as file:
-            file.write("a-secret-of-the-test\n")
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
+        cls.folder = cls.enterClassContext(tempfile.TemporaryDirectory(dir="/tmp"))
+        cls.cert, cls.key, cls.token = peer.secrets(cls.folder)
 
     def secured(self, *flags, **more):
         return Serve("--tls-cert=" + self.cert, "--tls-key=" + self.key,
@@ -301,7 +277,7 @@ class SecuredTest(unittest.TestCase):
                     self.assertNotIn("a-secret", line.read())
 
     def test_feeds_the_watchdog_with_tls_too(self):
-        manager = Manager(self.folder.name + "/notify")
+        manager = Manager(self.folder + "/notify")
         self.addCleanup(manager.socket.close)
         with self.secured(env={"NOTIFY_SOCKET": manager.name, "WATCHDOG_USEC": "500000"}):
             manager.hear("WATCHDOG=1")
@@ -313,4 +289,4 @@ class SecuredTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    peer.main()

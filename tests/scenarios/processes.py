@@ -21,7 +21,7 @@ class Process:
 
     def __init__(self, *argv):
         self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                        text=True, preexec_fn=peer._die_with_parent)
+                                        text=True, preexec_fn=peer.die_with_parent)
         self.lines = []
         self.changed = threading.Condition()
         self.reader = threading.Thread(target=self._read, daemon=True)

@@ -10,7 +10,6 @@ import os
 import random
 import re
 import signal
-import socket
 import struct
 import subprocess
 import sys
@@ -50,12 +49,6 @@ print("serving", server.target, flush=True)
 sys.stdin.read()
 os._exit(0)
 """
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def write_rows(path):
@@ -107,7 +100,9 @@ class Job:
         self.saved = -1  # the highest step that was reported durable
         self.checked = set()
         self.heard = {}
-        port = free_port()
+        held = peer.hold_port()
+        test.addCleanup(held.close)
+        port = peer.port_of(held)
         target = "grpc://127.0.0.1:%d" % port
         master = ([sys.executable, "-c", PORT_SERVER, str(port)] if TENSORFLOW else
                   [peer.MUSTER, "serve", "--listen=127.0.0.1:%d" % port])

@@ -126,7 +126,7 @@ class DirectoryTest(peer.TestCase):
     def setUp(self):
         self.directory = self.folder()
         self.chief = subprocess.Popen([TOOL, "chief", self.directory], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                      text=True, preexec_fn=peer._die_with_parent)
+                                      text=True, preexec_fn=peer.die_with_parent)
         self.addCleanup(self.end)
 
     def end(self):

@@ -16,13 +16,8 @@ class BundleTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.directory = cls.folder.name
+        cls.directory = cls.enterClassContext(tempfile.TemporaryDirectory())
         subprocess.run([WRITER, cls.directory], check=True, timeout=60)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
 
     def load(self, name):
         return tf.train.load_checkpoint(os.path.join(self.directory, name))

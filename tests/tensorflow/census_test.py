@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The census: unmodified programs of TensorFlow 1 on TensorFlow's own server and on muster's masters, in
 one run. What they compute and how they fail is the same; what the engine lacks, it names."""
-import contextlib
 import os
 import subprocess
 import sys
@@ -48,13 +47,11 @@ passed, users = {}, {}
 class Census(peer.TestCase):
     @classmethod
     def setUpClass(cls):
-        stack = contextlib.ExitStack()
-        cls.addClassCleanup(stack.close)
         cls.engine = engine_ops()
-        cls.theirs = stack.enter_context(peer.tensorflow_server())
-        cls.ours = {LOCAL: stack.enter_context(peer.muster_server()),
-                    TENSORFLOW: stack.enter_context(peer.muster_server("--master=tensorflow:" + sys.prefix)),
-                    GATEWAY: stack.enter_context(peer.muster_server("--master=" + cls.theirs))}
+        cls.theirs = cls.enterClassContext(peer.tensorflow_server())
+        cls.ours = {LOCAL: cls.enterClassContext(peer.muster_server()),
+                    TENSORFLOW: cls.enterClassContext(peer.muster_server("--master=tensorflow:" + sys.prefix)),
+                    GATEWAY: cls.enterClassContext(peer.muster_server("--master=" + cls.theirs))}
 
     def assert_same(self, wanted, got, where):
         wanted, got = flat(wanted), flat(got)

@@ -27,7 +27,7 @@ class Task:
         self.lost = []  # codes and words
         self.process = subprocess.Popen([TOOL, "steps", meta, folder], env=cluster.environment(name),
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                        preexec_fn=peer._die_with_parent)
+                                        preexec_fn=peer.die_with_parent)
 
     def read(self, wanted):
         for line in self.process.stdout:

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 
@@ -21,25 +20,13 @@ os._exit(0)
 """
 
 
-def free_ports(n):
-    """So many ports that nobody had a moment ago, all different."""
-    taken = [socket.socket() for _ in range(n)]
-    try:
-        for one in taken:
-            one.bind(("localhost", 0))
-        return [one.getsockname()[1] for one in taken]
-    finally:
-        for one in taken:
-            one.close()
-
-
 class Cluster:
     """Its tasks are called "ps:0", "chief:0", "worker:1"; at first none of them runs."""
 
-    def __init__(self, workers=2, parameter_servers=1):
-        jobs = {"ps": parameter_servers, "chief": 1, "worker": workers}
-        ports = iter(free_ports(sum(jobs.values())))
-        self.jobs = {job: ["localhost:%d" % next(ports) for _ in range(n)] for job, n in jobs.items()}
+    def __init__(self, workers=2, parameter_servers=1, chiefs=1):
+        self.ports = {job: [peer.hold_port() for _ in range(n)]
+                      for job, n in (("ps", parameter_servers), ("chief", chiefs), ("worker", workers)) if n > 0}
+        self.jobs = {job: ["localhost:%d" % peer.port_of(port) for port in ports] for job, ports in self.ports.items()}
         self.processes = {}
 
     def names(self):
@@ -62,13 +49,13 @@ class Cluster:
         for name in names:
             self.processes[name] = subprocess.Popen(
                 [*before, sys.executable, "-c", _TASK], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                env=self.environment(name), preexec_fn=peer._die_with_parent)
+                env=self.environment(name), preexec_fn=peer.die_with_parent)
 
     def start(self, *names, before=()):
         """Starts tasks and waits until they serve."""
         self.begin(*names, before=before)
         for name in names:
-            peer._first_line(self.processes[name], "TensorFlow's " + name)
+            peer.first_line(self.processes[name], "TensorFlow's " + name)
 
     def signal(self, name, number):
         self.processes[name].send_signal(number)
@@ -83,8 +70,11 @@ class Cluster:
     def end(self):
         for process in self.processes.values():
             process.send_signal(signal.SIGCONT)
-            peer._end(process)
+            peer.end(process)
         self.processes.clear()
+        for ports in self.ports.values():
+            for port in ports:
+                port.close()
 
 
 def build_model(path, parameter_servers=1, scope=None):

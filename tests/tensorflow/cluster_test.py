@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A cluster of TensorFlow's whose tasks see other files than the chief does."""
-import json
 import os
 import shutil
-import socket
 import subprocess
-import sys
 
 import numpy as np
 import tensorflow as tf
 
+import cluster_peer
 import peer
 
 v1 = tf.compat.v1
@@ -25,36 +23,16 @@ def own_mounts():
     return None
 
 
-def free_port():
-    with socket.socket() as taken:
-        taken.bind(("localhost", 0))
-        return taken.getsockname()[1]
-
-
-_TASK = """
-import json, os, sys
-import tensorflow as tf
-server = tf.distribute.Server(json.loads(sys.argv[1]), job_name=sys.argv[2], task_index=0, start=True)
-print(server.target, flush=True)
-sys.stdin.read()
-os._exit(0)
-"""
-
-
 class Cluster(peer.TestCase):
     """Two tasks of TensorFlow's, one of which may see other files, and a model that lives on both."""
 
-    def start_task(self, cluster, job, *before):
-        process = subprocess.Popen([*before, sys.executable, "-c", _TASK, json.dumps(cluster), job],
-                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, preexec_fn=peer._die_with_parent)
-        self.addCleanup(peer._end, process)
-        return peer._first_line(process, "TensorFlow's " + job)
-
     def cluster(self, *before_ps):
         """A worker and a parameter server; the worker's target."""
-        cluster = {job: ["localhost:%d" % free_port()] for job in ("ps", "worker")}
-        self.start_task(cluster, "ps", *before_ps)
-        return self.start_task(cluster, "worker")
+        cluster = cluster_peer.Cluster(workers=1, chiefs=0)
+        self.addCleanup(cluster.end)
+        cluster.start("ps:0", before=before_ps)
+        cluster.start("worker:0")
+        return cluster.target("worker:0")
 
     def model(self):
         built = os.path.join(self.folder(), "built.meta")

@@ -5,7 +5,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import threading
 import time
 
@@ -13,40 +12,12 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.protobuf import config_pb2
 
+import cluster_peer
 import peer
 
 v1 = tf.compat.v1
 v1.disable_v2_behavior()
 errors = tf.errors
-
-_SERVER = """
-import os, sys
-import tensorflow as tf
-server = tf.distribute.Server({"worker": ["localhost:" + sys.argv[1]]}, job_name="worker", task_index=0, start=True)
-print(server.target, flush=True)
-sys.stdin.read()
-os._exit(0)
-"""
-
-
-class Master:
-    """TensorFlow's server as a process that a test may stop, kill and start again where it was."""
-
-    def __init__(self):
-        self.port = "0"
-        self.start()
-
-    def start(self):
-        self.process = subprocess.Popen([sys.executable, "-c", _SERVER, self.port], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, preexec_fn=peer._die_with_parent)
-        self.target = peer._first_line(self.process, "TensorFlow's server")
-        self.port = self.target.rsplit(":", 1)[1]
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait(10)
-        self.process.stdout.close()
-        self.process.stdin.close()
 
 
 def quietly(close):
@@ -67,13 +38,8 @@ class Gateway(peer.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.stack = contextlib.ExitStack()
-        cls.master = cls.stack.enter_context(peer.tensorflow_server())
-        cls.target = cls.stack.enter_context(peer.muster_server("--master=" + cls.master))
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.stack.close()
+        cls.master = cls.enterClassContext(peer.tensorflow_server())
+        cls.target = cls.enterClassContext(peer.muster_server("--master=" + cls.master))
 
     def setUp(self):
         v1.Session.reset(self.target)
@@ -265,7 +231,7 @@ class Gateway(peer.TestCase):
             v1.train.export_meta_graph(path)
         waiting = subprocess.Popen([peer.MUSTER, "wait", "--meta-graph=" + path, "--master=" + self.target,
                                     "--timeout=60s"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                                   preexec_fn=peer._die_with_parent)
+                                   preexec_fn=peer.die_with_parent)
         while not peer.muster_json("status", self.target)["watchers"]:
             self.assertIsNone(waiting.poll())
         self.session(self.target, graph).run(init)
@@ -288,13 +254,17 @@ class Gateway(peer.TestCase):
             self.assertEqual(session.run(worker[1]), 1)
 
 
+MASTER = "worker:0"
+
+
 class Failing(peer.TestCase):
     """What becomes of a program when the master behind its gateway fails."""
 
     def setUp(self):
-        self.master = Master()
-        self.addCleanup(self.master.kill)
-        self.target = self.serve("--master=" + self.master.target)
+        self.master = cluster_peer.Cluster(workers=1, parameter_servers=0, chiefs=0)
+        self.addCleanup(self.master.end)
+        self.master.start(MASTER)
+        self.target = self.serve("--master=" + self.master.target(MASTER))
         with tf.Graph().as_default() as self.graph:
             self.y = tf.constant(2.0) * 2
         self.session = v1.Session(self.target, graph=self.graph)
@@ -302,31 +272,29 @@ class Failing(peer.TestCase):
         self.assertEqual(self.session.run(self.y), 4.0)
 
     def test_a_master_that_dies_is_unavailable_and_one_that_came_back_aborts(self):
-        self.master.process.kill()
-        self.master.process.wait(10)
-        with self.assertRaisesRegex(errors.UnavailableError, self.master.port):
+        self.master.kill(MASTER)
+        with self.assertRaisesRegex(errors.UnavailableError, self.master.target(MASTER).rsplit(":", 1)[1]):
             self.session.run(self.y)
-        self.master.kill()
-        self.master.start()
-        for _ in range(100):
+        self.master.start(MASTER)
+
+        def is_aborted():
             try:
                 self.session.run(self.y)
             except errors.UnavailableError:
-                continue
+                return False
             except errors.AbortedError as error:
                 self.assertIn("is not found", error.message)
-                break
-        else:
-            self.fail("the session was never aborted")
+                return True
+            raise AssertionError("it ran in a session of the master that died")
+        peer.await_true(is_aborted, "the session was aborted")
         with v1.Session(self.target, graph=self.graph) as another:
             self.assertEqual(another.run(self.y), 4.0)
 
     def test_a_master_that_hangs_runs_into_the_deadline(self):
-        os.kill(self.master.process.pid, signal.SIGSTOP)
-        self.addCleanup(os.kill, self.master.process.pid, signal.SIGCONT)
+        self.master.signal(MASTER, signal.SIGSTOP)
         with self.assertRaises(errors.DeadlineExceededError):
             self.session.run(self.y, options=v1.RunOptions(timeout_in_ms=500))
-        os.kill(self.master.process.pid, signal.SIGCONT)
+        self.master.signal(MASTER, signal.SIGCONT)
         self.assertEqual(self.session.run(self.y), 4.0)
 
     def test_a_monitored_session_recovers(self):
@@ -336,8 +304,8 @@ class Failing(peer.TestCase):
             v1.train.create_global_step()
             with v1.train.MonitoredTrainingSession(self.target) as session:
                 session.run(count)
-                self.master.kill()
-                self.master.start()
+                self.master.kill(MASTER)
+                self.master.start(MASTER)
                 self.assertEqual(session.run(count), 1)
 
 

@@ -332,11 +332,11 @@ class Programs(peer.TestCase):
 
     def test_a_table_is_saved_with_the_model_and_restored(self):
         for first, second in ("muster", "tensorflow"), ("tensorflow", "muster"), ("muster", "muster"):
-            with self.subTest(first=first, second=second), peer.contextlib.ExitStack() as stack:
+            with self.subTest(first=first, second=second):
                 folder = self.folder()
 
                 def start(kind):
-                    return stack.enter_context(peer.muster_server() if kind == "muster" else peer.tensorflow_server())
+                    return self.enterContext(peer.muster_server() if kind == "muster" else peer.tensorflow_server())
                 before = self.train(start(first), folder)
                 after = self.train(start(second), folder, 1)
                 self.assertLess(after[0][0], before[0][-1])

@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -39,18 +40,18 @@ def fixture(name):
     return os.path.join(FIXTURES, name)
 
 
-def _die_with_parent():
+def die_with_parent():
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
-def _first_line(process, what):
+def first_line(process, what):
     line = process.stdout.readline().decode().strip()
     if not line:
         raise RuntimeError("%s ended with %s before it served" % (what, process.wait()))
     return line
 
 
-def _end(process):
+def end(process):
     """Asks, then insists."""
     if process.stdin:
         process.stdin.close()
@@ -68,13 +69,13 @@ def _end(process):
 def muster_process(*arguments):
     """`muster serve` on a free port; gives its target and its process."""
     process = subprocess.Popen([MUSTER, "serve", "--listen=localhost:0", *arguments],
-                               stdout=subprocess.PIPE, preexec_fn=_die_with_parent)
+                               stdout=subprocess.PIPE, preexec_fn=die_with_parent)
     try:
-        line = _first_line(process, "muster serve")
+        line = first_line(process, "muster serve")
         assert line.startswith(("serving grpc://", "serving grpcs://")), line
         yield line.split()[1], process.pid
     finally:
-        _end(process)
+        end(process)
 
 
 @contextlib.contextmanager
@@ -88,11 +89,11 @@ def muster_server(*arguments):
 def tensorflow_server(cpus=1):
     """TensorFlow's own server on a free port, with so many devices; gives its target."""
     process = subprocess.Popen([sys.executable, "-c", _SERVER, str(cpus)], stdin=subprocess.PIPE,
-                               stdout=subprocess.PIPE, preexec_fn=_die_with_parent)
+                               stdout=subprocess.PIPE, preexec_fn=die_with_parent)
     try:
-        yield _first_line(process, "TensorFlow's server")
+        yield first_line(process, "TensorFlow's server")
     finally:
-        _end(process)
+        end(process)
 
 
 def muster(*arguments, code=0):
@@ -109,6 +110,47 @@ def muster_json(*arguments):
     return json.loads(muster(*arguments, "--json"))
 
 
+def is_running(pid):
+    """False for a zombie, too."""
+    try:
+        with open("/proc/%d/stat" % pid) as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def await_true(condition, what):
+    end = time.monotonic() + COMMAND_SECONDS
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError("it never came true that " + what)
+        time.sleep(0.01)
+
+
+def hold_port():
+    """A socket that keeps a port for the test's own servers, which come and go: nobody else is given it, while a server that
+    asks for it by its number gets it. Close it at the end."""
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as gRPC's own: they share it while this one doesn't listen
+    held.bind(("127.0.0.1", 0))
+    return held
+
+
+def port_of(held):
+    return held.getsockname()[1]
+
+
+def secrets(folder):
+    """Files for a secured server: its certificate, its key, and a token that begins with "a-secret"."""
+    cert, key, token = (os.path.join(folder, name) for name in ("cert", "key", "token"))
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                    "-keyout", key, "-out", cert, "-days", "36500", "-subj", "/CN=localhost",
+                    "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"], check=True, capture_output=True)
+    with open(token, "w") as file:
+        file.write("a-secret-of-the-test\n")
+    return cert, key, token
+
+
 class TestCase(unittest.TestCase):
     def folder(self):
         """A fresh folder, removed after the test."""
@@ -118,9 +160,7 @@ class TestCase(unittest.TestCase):
 
     def serve(self, *arguments):
         """A `muster serve` of this test's own; its target."""
-        stack = contextlib.ExitStack()
-        self.addCleanup(stack.close)
-        return stack.enter_context(muster_server(*arguments))
+        return self.enterContext(muster_server(*arguments))
 
 
 class _Result(unittest.TextTestResult):

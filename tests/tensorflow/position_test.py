@@ -49,7 +49,7 @@ class PositionTest(peer.TestCase):
     def task(self, target, directory, task, model):
         process = subprocess.Popen([TASK, "run", target, directory, str(task), str(N_TASKS), str(N_BATCHES), model, "10000"],
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                                   preexec_fn=peer._die_with_parent)
+                                   preexec_fn=peer.die_with_parent)
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.wait, 10)
         self.addCleanup(process.kill)

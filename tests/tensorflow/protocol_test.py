@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """MasterService field by field: each story is told to TensorFlow's own server and to `muster serve`, and what they answer
 is compared: values, types of errors, and their texts, but for what differs by intent (see `plain` and `named`)."""
-import contextlib
 import os
 import re
 import time
@@ -14,6 +13,7 @@ from tensorflow.core.protobuf import config_pb2, named_tensor_pb2
 from tensorflow.python.client import timeline
 
 import peer
+import side_by_side
 from master_rpc import Failed, Master, feed, start, tensor
 
 v1 = tf.compat.v1
@@ -112,19 +112,7 @@ class Story:
         return values(self.master.RunStep(session_handle=handle, **fields))
 
 
-class Protocol(peer.TestCase):
-    maxDiff = None
-
-    @classmethod
-    def setUpClass(cls):
-        cls.stack = contextlib.ExitStack()
-        cls.theirs = cls.stack.enter_context(peer.tensorflow_server())
-        cls.ours = cls.stack.enter_context(peer.muster_server())
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.stack.close()
-
+class Protocol(side_by_side.TestCase):
     def compare(self, tell):
         """Tells a story to both, and gives what both answered."""
         told = []

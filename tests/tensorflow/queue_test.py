@@ -10,6 +10,7 @@ import tensorflow as tf
 from tensorflow.python.ops import gen_data_flow_ops as ops
 
 import peer
+import side_by_side
 
 v1 = tf.compat.v1
 v1.disable_v2_behavior()
@@ -421,24 +422,11 @@ def tell(story, target, generation):
         return told
 
 
-class Stories(peer.TestCase):
-    maxDiff = None
-
-    @classmethod
-    def setUpClass(cls):
-        cls.stack = contextlib.ExitStack()
-        cls.theirs = cls.stack.enter_context(peer.tensorflow_server())
-        cls.ours = cls.stack.enter_context(peer.muster_server())
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.stack.close()
-
-    def check(self, story, generation):
+class Stories(side_by_side.TestCase):
+    def compare(self, story, generation):
         got, wanted = tell(story, self.ours, generation), tell(story, self.theirs, generation)
         self.assertEqual(got.lines, wanted.lines)
         np.testing.assert_allclose(got.numbers, wanted.numbers, rtol=1e-4, atol=1e-7)
-
 
     def test_a_batch_out_of_time_leaves_the_queue_as_it_was(self):
         """TensorFlow's server loses what the step had."""
@@ -457,7 +445,7 @@ class Stories(peer.TestCase):
 for one in STORIES + PROGRAMS:
     for of in (1, 2) if one in STORIES else (2,):
         setattr(Stories, "test_%s_%d" % (one.__name__, of),
-                lambda self, story=one, generation=of: self.check(story, generation))
+                lambda self, story=one, generation=of: self.compare(story, generation))
 
 if __name__ == "__main__":
     peer.main()

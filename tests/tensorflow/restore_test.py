@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Restores that TensorFlow's own restore op can't do, on TensorFlow's server and on muster's: the chief
 reads the tensors and feeds them in the place of the RestoreV2 nodes."""
-import contextlib
 import os
 
 import numpy as np
@@ -70,9 +69,7 @@ class Story:
 
     @classmethod
     def setUpClass(cls):
-        stack = contextlib.ExitStack()
-        cls.addClassCleanup(stack.close)
-        cls.target = stack.enter_context(cls.server())
+        cls.target = cls.enterClassContext(cls.server())
 
     def start(self):
         v1.Session.reset(self.target)

@@ -29,7 +29,7 @@ class Process:
         environment = {name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "CONDA_PREFIX")}
         environment.update(variables)
         self.process = subprocess.Popen([peer.MUSTER, *arguments], env=environment, stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, preexec_fn=peer._die_with_parent)
+                                        stderr=subprocess.PIPE, preexec_fn=peer.die_with_parent)
         self._said = b""
 
     def said(self, pattern):
@@ -62,21 +62,8 @@ class Process:
         self.process.stderr.close()
 
 
-def exists(pid):
-    """False for a zombie, too."""
-    try:
-        with open("/proc/%d/stat" % pid) as file:
-            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
 def await_end(pid):
-    until = time.monotonic() + SECONDS
-    while exists(pid):
-        if time.monotonic() > until:
-            raise AssertionError("process %d lives on" % pid)
-        select.select([], [], [], 0.02)
+    peer.await_true(lambda: not peer.is_running(pid), "process %d had ended" % pid)
 
 
 def listening(pid):

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """TensorFlow's own client can neither speak TLS nor send a token: it reaches a secured master through a gateway."""
-import os
-import subprocess
-
 import numpy as np
 import tensorflow as tf
 
@@ -14,13 +11,7 @@ v1.disable_v2_behavior()
 
 class Secured(peer.TestCase):
     def setUp(self):
-        folder = self.folder()
-        cert, key, token = (os.path.join(folder, name) for name in ["cert", "key", "token"])
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
-                        "-nodes", "-keyout", key, "-out", cert, "-days", "36500", "-subj", "/CN=localhost",
-                        "-addext", "subjectAltName=DNS:localhost"], check=True, capture_output=True)
-        with open(token, "w") as file:
-            file.write("a-secret-of-the-test\n")
+        cert, key, token = peer.secrets(self.folder())
         self.master = self.serve("--tls-cert=" + cert, "--tls-key=" + key, "--tls-ca=" + cert, "--token-file=" + token)
         self.gateway = self.serve("--master=" + self.master, "--master-tls-ca=" + cert, "--master-tls-cert=" + cert,
                                   "--master-tls-key=" + key, "--master-token-file=" + token)

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """The muster command on TensorFlow's own server, and on `muster serve` for the same story."""
-import contextlib
 import os
 
 import numpy as np
@@ -32,9 +31,7 @@ class Story:
     """Prepare, wait, train, save, die, restore; the server is a subclass's."""
 
     def start(self):
-        stack = contextlib.ExitStack()
-        self.addCleanup(stack.close)
-        return stack.enter_context(self.server())
+        return self.enterContext(self.server())
 
     def test_a_worker_waits_for_a_chief(self):
         target = self.start()

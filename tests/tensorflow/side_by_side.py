@@ -55,10 +55,8 @@ class TestCase(peer.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        stack = peer.contextlib.ExitStack()
-        cls.addClassCleanup(stack.close)
-        cls.theirs = stack.enter_context(peer.tensorflow_server())
-        cls.ours = stack.enter_context(peer.muster_server())
+        cls.theirs = cls.enterClassContext(peer.tensorflow_server())
+        cls.ours = cls.enterClassContext(peer.muster_server())
 
     def check(self, build):
         """The same answers; returns them."""

@@ -183,17 +183,13 @@ class QueueRunners:
 class QueueRunnersOnTensorFlow(QueueRunners, peer.TestCase):
     @classmethod
     def setUpClass(cls):
-        stack = contextlib.ExitStack()
-        cls.addClassCleanup(stack.close)
-        cls.target = stack.enter_context(peer.tensorflow_server())
+        cls.target = cls.enterClassContext(peer.tensorflow_server())
 
 
 class QueueRunnersOnMuster(QueueRunners, peer.TestCase):
     @classmethod
     def setUpClass(cls):
-        stack = contextlib.ExitStack()
-        cls.addClassCleanup(stack.close)
-        cls.target = stack.enter_context(peer.muster_server())
+        cls.target = cls.enterClassContext(peer.muster_server())
 
 
 class QueueRunnersInProcess(QueueRunners, peer.TestCase):

@@ -4,7 +4,6 @@
 import os
 import re
 import signal
-import socket
 import sys
 
 sys.path.insert(0, "tests/scenarios")
@@ -72,9 +71,9 @@ class Job(processes.TestCase):
         self.assertIn("trained to epoch 6", text)
 
     def test_waits_for_its_nodes(self):
-        with socket.socket() as taken:
-            taken.bind(("127.0.0.1", 0))
-            port = taken.getsockname()[1]
+        held = peer.hold_port()
+        self.addCleanup(held.close)
+        port = peer.port_of(held)
         folder = self.folder()
         job = self.start_job(folder, 1, ["grpc://127.0.0.1:%d" % port])
         self.serve(port)

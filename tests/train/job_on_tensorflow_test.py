@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """examples/job with nodes that are TensorFlow's own servers, or one of each kind."""
-import contextlib
 import os
 import re
 import subprocess
@@ -18,9 +17,7 @@ END_SECONDS = 120
 
 class Job(peer.TestCase):
     def servers(self, *kinds):
-        stack = contextlib.ExitStack()
-        self.addCleanup(stack.close)
-        return [stack.enter_context(kind()) for kind in kinds]
+        return [self.enterContext(kind()) for kind in kinds]
 
     def train(self, folder, epochs, targets):
         done = subprocess.run([JOB, *(peer.fixture(name) for name in ("digits.meta", "digits_x.npy", "digits_y.npy")),
