@@ -298,7 +298,7 @@ static gboolean
 compare_strings (MusterKernel *k, gboolean wanted, GError **error)
 {
   MusterTensor *operands[] = {muster_kernel_input (k, 0), muster_kernel_input (k, 1)};
-  gint64 at[MUSTER_MAX_DIMS] = {0}, x = 0, y = 0;
+  MusterPlace place = {0};
   MusterBroadcast b;
   MusterTensor *out;
   guint8 *to;
@@ -310,16 +310,8 @@ compare_strings (MusterKernel *k, gboolean wanted, GError **error)
     return FALSE;
   to = muster_tensor_data_mutable (out);
   for (gint64 n = 0; n < b.n; n++) {
-    to[n] = strings_equal (operands[0], x, operands[1], y) == wanted;
-    for (int i = 0; i < b.n_loops; i++) {
-      x += b.steps[0][i];
-      y += b.steps[1][i];
-      if (++at[i] < b.sizes[i])
-        break;
-      at[i] = 0;
-      x -= b.steps[0][i] * b.sizes[i];
-      y -= b.steps[1][i] * b.sizes[i];
-    }
+    to[n] = strings_equal (operands[0], place.from[0], operands[1], place.from[1]) == wanted;
+    muster_broadcast_next (&b, 2, 0, &place);
   }
   return TRUE;
 }

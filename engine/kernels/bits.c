@@ -32,7 +32,7 @@ shift (MusterKernel *k, gboolean left, GError **error)
   MusterTensor *operands[] = {muster_kernel_input (k, 0), muster_kernel_input (k, 1)}, *out;
   MusterDType dtype = muster_tensor_dtype (operands[0]);
   gsize size = muster_dtype_size (dtype);
-  gint64 at[MUSTER_MAX_DIMS] = {0}, from[2] = {0};
+  MusterPlace place = {0};
   MusterBroadcast b;
 
   if (!muster_broadcast_init (&b, operands, 2, error) ||
@@ -40,8 +40,10 @@ shift (MusterKernel *k, gboolean left, GError **error)
     return FALSE;
   for (gint64 n = 0; n < b.n; n++) {
     guint64 x = 0, y = 0;
-    const guint8 *px = (const guint8 *)muster_tensor_data (operands[0]) + (gsize)from[0] * size;
-    const guint8 *py = (const guint8 *)muster_tensor_data (operands[1]) + (gsize)from[1] * size;
+    const guint8 *px =
+        (const guint8 *)muster_tensor_data (operands[0]) + (gsize)place.from[0] * size;
+    const guint8 *py =
+        (const guint8 *)muster_tensor_data (operands[1]) + (gsize)place.from[1] * size;
     /* int32 is its own wide type; here all are 64 bits */
     if (dtype == MUSTER_INT32) {
       x = (guint64)(gint64) * (const gint32 *)px;
@@ -56,14 +58,7 @@ shift (MusterKernel *k, gboolean left, GError **error)
       ((gint32 *)muster_tensor_data_mutable (out))[n] = (gint32)x;
     else
       muster_narrow (dtype, &x, 1, (guint8 *)muster_tensor_data_mutable (out) + (gsize)n * size);
-    for (int i = 0; i < b.n_loops; i++) {
-      gboolean stays = ++at[i] < b.sizes[i];
-      for (int j = 0; j < 2; j++)
-        from[j] += b.steps[j][i] - (stays ? 0 : b.steps[j][i] * b.sizes[i]);
-      if (stays)
-        break;
-      at[i] = 0;
-    }
+    muster_broadcast_next (&b, 2, 0, &place);
   }
   return TRUE;
 }

@@ -46,10 +46,9 @@ stretch_shapes (MusterBroadcast *self, MusterTensor *const *operands, int n_oper
   return TRUE;
 }
 
-/* A dimension goes in front of the present outermost loop, or into it if every operand goes on from
- * one to the other without a gap. */
-static void
-add_dimension (MusterBroadcast *self, int n_operands, gint64 size, const gint64 *steps)
+/* It goes into the outermost if every operand goes on from one to the other without a gap. */
+void
+muster_broadcast_add_loop (MusterBroadcast *self, int n_operands, gint64 size, const gint64 *steps)
 {
   int outer = self->n_loops - 1;
   gboolean joins = outer >= 0;
@@ -82,11 +81,11 @@ plan_loops (MusterBroadcast *self, MusterTensor *const *operands, int n_operands
       steps[j] = dim == 1 ? 0 : step[j];
       step[j] *= dim;
     }
-    add_dimension (self, n_operands, self->dims[i], steps);
+    muster_broadcast_add_loop (self, n_operands, self->dims[i], steps);
   }
   if (self->n_loops == 0) {
     static const gint64 one[MUSTER_MAX_OPERANDS] = {1, 1, 1};
-    add_dimension (self, n_operands, 1, one);
+    muster_broadcast_add_loop (self, n_operands, 1, one);
   }
 }
 
@@ -189,25 +188,15 @@ static void
 walk2 (const MusterBroadcast *b, const MusterLoop2 *loops, MusterDType dtype, MusterDType to,
        const guint8 *x, const guint8 *y, guint8 *out)
 {
-  gint64 at[MUSTER_MAX_DIMS] = {0};
-  gsize size = muster_dtype_size (dtype), out_step = b->sizes[0] * muster_dtype_size (to);
+  const gint64 size = (gint64)muster_dtype_size (dtype);
+  const gsize out_step = b->sizes[0] * muster_dtype_size (to);
+  MusterPlace place = {0};
 
-  for (;;) {
-    int i = 1;
-    muster_run_loop2 (loops, dtype, to, b->sizes[0], x, b->steps[0][0], y, b->steps[1][0], out);
+  do {
+    muster_run_loop2 (loops, dtype, to, b->sizes[0], x + place.from[0] * size, b->steps[0][0],
+                      y + place.from[1] * size, b->steps[1][0], out);
     out += out_step;
-    for (; i < b->n_loops; i++) {
-      x += b->steps[0][i] * (gint64)size;
-      y += b->steps[1][i] * (gint64)size;
-      if (++at[i] < b->sizes[i])
-        break;
-      at[i] = 0;
-      x -= b->steps[0][i] * b->sizes[i] * (gint64)size;
-      y -= b->steps[1][i] * b->sizes[i] * (gint64)size;
-    }
-    if (i == b->n_loops)
-      return;
-  }
+  } while (muster_broadcast_next (b, 2, 1, &place));
 }
 
 gboolean
@@ -284,67 +273,24 @@ copy_run (gsize size, gint64 n, guint8 *to, gint64 to_step, const guint8 *from, 
   }
 }
 
-typedef struct {
-  int n;
-  gint64 sizes[MUSTER_MAX_DIMS], to[MUSTER_MAX_DIMS], from[MUSTER_MAX_DIMS];
-} Block;
-
-/* Drops dimensions of size one and joins neighbours; FALSE for nothing to copy. Loop 0 is the
- * innermost. */
-static gboolean
-join_dimensions (Block *b, int n_dims, const gint64 *dims, const gint64 *to_steps,
-                 const gint64 *from_steps)
-{
-  b->n = 0;
-  for (int i = n_dims - 1; i >= 0; i--) {
-    int last = b->n - 1;
-    if (dims[i] <= 0)
-      return FALSE;
-    if (dims[i] == 1)
-      continue;
-    if (last >= 0 && to_steps[i] == b->to[last] * b->sizes[last] &&
-        from_steps[i] == b->from[last] * b->sizes[last]) {
-      b->sizes[last] *= dims[i];
-      continue;
-    }
-    b->sizes[b->n] = dims[i];
-    b->to[b->n] = to_steps[i];
-    b->from[b->n++] = from_steps[i];
-  }
-  if (b->n == 0) {
-    b->sizes[0] = b->to[0] = b->from[0] = 1;
-    b->n = 1;
-  }
-  return TRUE;
-}
-
 void
 muster_copy_block (gsize size, int n_dims, const gint64 *dims, void *to, const gint64 *to_steps,
                    const void *from, const gint64 *from_steps)
 {
-  gint64 at[MUSTER_MAX_DIMS] = {0};
-  guint8 *t = to;
-  const guint8 *f = from;
-  Block b;
+  MusterPlace place = {0};
+  MusterBroadcast b;
 
   for (int i = 0; i < n_dims; i++)
     if (dims[i] <= 0)
       return;
-  if (!join_dimensions (&b, n_dims, dims, to_steps, from_steps))
-    return;
-  for (;;) {
-    int i = 1;
-    copy_run (size, b.sizes[0], t, b.to[0], f, b.from[0]);
-    for (; i < b.n; i++) {
-      t += b.to[i] * (gint64)size;
-      f += b.from[i] * (gint64)size;
-      if (++at[i] < b.sizes[i])
-        break;
-      at[i] = 0;
-      t -= b.to[i] * b.sizes[i] * (gint64)size;
-      f -= b.from[i] * b.sizes[i] * (gint64)size;
-    }
-    if (i == b.n)
-      return;
-  }
+  b.n_loops = 0;
+  for (int i = n_dims - 1; i >= 0; i--)
+    if (dims[i] != 1)
+      muster_broadcast_add_loop (&b, 2, dims[i], (gint64[]){to_steps[i], from_steps[i]});
+  if (b.n_loops == 0)
+    muster_broadcast_add_loop (&b, 2, 1, (gint64[]){1, 1});
+  do
+    copy_run (size, b.sizes[0], (guint8 *)to + place.from[0] * (gint64)size, b.steps[0][0],
+              (const guint8 *)from + place.from[1] * (gint64)size, b.steps[1][0]);
+  while (muster_broadcast_next (&b, 2, 1, &place));
 }

@@ -25,6 +25,34 @@ typedef struct {
 gboolean muster_broadcast_init (MusterBroadcast *self, MusterTensor *const *operands,
                                 int n_operands, GError **error);
 
+/* Adds a loop around those there are (none: n_loops is 0), of size turns; steps: what each takes
+ * every operand on. Joins it with the outermost where it can. */
+void muster_broadcast_add_loop (MusterBroadcast *self, int n_operands, gint64 size,
+                                const gint64 *steps);
+
+/* Where a walk through the loops is; begins as zeros. */
+typedef struct {
+  gint64 turns[MUSTER_MAX_DIMS];
+  gint64 from[MUSTER_MAX_OPERANDS]; /* each operand's element */
+} MusterPlace;
+
+/* Goes on to the next element (loop 0) or, for who takes the innermost loop at once, the next run
+ * of it (loop 1). FALSE after the last. */
+static inline gboolean
+muster_broadcast_next (const MusterBroadcast *self, int n_operands, int loop, MusterPlace *place)
+{
+  for (int i = loop; i < self->n_loops; i++) {
+    for (int j = 0; j < n_operands; j++)
+      place->from[j] += self->steps[j][i];
+    if (++place->turns[i] < self->sizes[i])
+      return TRUE;
+    place->turns[i] = 0;
+    for (int j = 0; j < n_operands; j++)
+      place->from[j] -= self->steps[j][i] * self->sizes[i];
+  }
+  return FALSE;
+}
+
 /* Computes n elements. An input's step is 0 (the same element each time) or 1. */
 typedef void (*MusterLoop1) (gint64 n, const void *x, void *out);
 typedef void (*MusterLoop2) (gint64 n, const void *x, gint64 x_step, const void *y, gint64 y_step,

@@ -245,7 +245,7 @@ compute_select_v2 (MusterKernel *k, GError **error)
   g_auto (MusterElements) other = muster_elements (operands[2]);
   g_auto (MusterResult) result = {0};
   const guint8 *chooses = muster_tensor_data (operands[0]);
-  gint64 at[MUSTER_MAX_DIMS] = {0}, from[3] = {0};
+  MusterPlace place = {0};
   MusterBroadcast b;
 
   if (!muster_broadcast_init (&b, operands, 3, error) ||
@@ -253,17 +253,10 @@ compute_select_v2 (MusterKernel *k, GError **error)
     return FALSE;
   for (gint64 n = 0; n < result.n; n++) {
     memcpy (result.data + n * (gint64)result.size,
-            chooses[from[0]] ? then.data + from[1] * (gint64)result.size
-                             : other.data + from[2] * (gint64)result.size,
+            chooses[place.from[0]] ? then.data + place.from[1] * (gint64)result.size
+                                   : other.data + place.from[2] * (gint64)result.size,
             result.size);
-    for (int i = 0; i < b.n_loops; i++) {
-      gboolean stays = ++at[i] < b.sizes[i];
-      for (int j = 0; j < 3; j++)
-        from[j] += b.steps[j][i] - (stays ? 0 : b.steps[j][i] * b.sizes[i]);
-      if (stays)
-        break;
-      at[i] = 0;
-    }
+    muster_broadcast_next (&b, 3, 0, &place);
   }
   muster_result_end (&result, k, 0);
   return TRUE;

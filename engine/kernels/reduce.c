@@ -9,17 +9,14 @@
 /* Loops over elements: worth more than the room's -O2. */
 #pragma GCC optimize("O3")
 
-/* What a reduction over some axes looks like once neighbouring axes of one kind are joined: sizes
- * alternate between kept and reduced. Element i of the input belongs to one element of the
- * output. */
+/* What a reduction over some axes looks like. Each element of the input belongs to one element of
+ * the output. */
 typedef struct {
   int n_dims; /* of the output */
   gint64 dims[MUSTER_MAX_DIMS];
   gint64 n_out, n_reduced;
-  int n_loops; /* loop 0 is the innermost */
-  gint64 sizes[MUSTER_MAX_DIMS];
-  gboolean reduced[MUSTER_MAX_DIMS];
-  gint64 out_steps[MUSTER_MAX_DIMS]; /* 0 for a reduced loop */
+  MusterBroadcast loops; /* of the input, if that isn't empty; operand 0 is the output, whose step
+                            is 0 in a reduced loop */
 } Reduction;
 
 /* Folds n elements into *acc, or n elements into n results. */
@@ -102,6 +99,22 @@ mark_axes (MusterKernel *k, gboolean *reduced, GError **error)
   return TRUE;
 }
 
+static void
+plan_loops (MusterBroadcast *loops, MusterTensor *x, const gboolean *reduced)
+{
+  const gint64 *dims = muster_tensor_dims (x);
+  gint64 step = 1;
+
+  loops->n_loops = 0;
+  for (int i = muster_tensor_n_dims (x) - 1; i >= 0; i--) {
+    if (dims[i] != 1)
+      muster_broadcast_add_loop (loops, 1, dims[i], reduced[i] ? &(gint64){0} : &step);
+    step *= reduced[i] ? 1 : dims[i];
+  }
+  if (loops->n_loops == 0)
+    muster_broadcast_add_loop (loops, 1, 1, &step);
+}
+
 static gboolean
 plan (MusterKernel *k, Reduction *r, GError **error)
 {
@@ -109,12 +122,10 @@ plan (MusterKernel *k, Reduction *r, GError **error)
   gboolean keeps = muster_kernel_attr_bool (k, "keep_dims", FALSE);
   const gint64 *dims = muster_tensor_dims (x);
   gboolean reduced[MUSTER_MAX_DIMS] = {FALSE};
-  guint64 step = 1;
 
   if (!mark_axes (k, reduced, error))
     return FALSE;
   r->n_dims = 0;
-  r->n_loops = 0;
   r->n_reduced = 1;
   for (int i = 0; i < muster_tensor_n_dims (x); i++) {
     if (reduced[i])
@@ -123,44 +134,25 @@ plan (MusterKernel *k, Reduction *r, GError **error)
       r->dims[r->n_dims++] = reduced[i] ? 1 : dims[i];
   }
   r->n_out = muster_shape_n_elements (r->n_dims, r->dims);
-  for (int i = muster_tensor_n_dims (x) - 1; i >= 0; i--) {
-    if (r->n_loops > 0 && r->reduced[r->n_loops - 1] == reduced[i]) {
-      r->sizes[r->n_loops - 1] *= dims[i];
-    } else {
-      r->sizes[r->n_loops] = dims[i];
-      r->out_steps[r->n_loops] = reduced[i] ? 0 : (gint64)step;
-      r->reduced[r->n_loops++] = reduced[i];
-    }
-    if (!reduced[i])
-      step *= (guint64)dims[i];
-  }
+  if (muster_tensor_n_elements (x) > 0)
+    plan_loops (&r->loops, x, reduced);
   return TRUE;
 }
 
 /* Walks the input once, in order. */
 static void
-fold (const Reduction *r, const Folds *folds, MusterDType dtype, const guint8 *x, guint8 *out)
+fold (const MusterBroadcast *loops, const Folds *folds, MusterDType dtype, const guint8 *x,
+      guint8 *out)
 {
   const MusterWide wide = muster_loop_index (dtype);
-  gsize size = muster_dtype_size (dtype);
-  FoldRun run = r->n_loops > 0 && r->reduced[0] ? folds->inner[wide] : folds->outer[wide];
-  gint64 n = r->n_loops > 0 ? r->sizes[0] : 1;
-  gint64 at[MUSTER_MAX_DIMS] = {0};
+  const gint64 size = (gint64)muster_dtype_size (dtype), n = loops->sizes[0];
+  const FoldRun run = loops->steps[0][0] == 0 ? folds->inner[wide] : folds->outer[wide];
+  MusterPlace place = {0};
 
-  for (;;) {
-    int i = 1;
-    run (n, x, out);
+  do {
+    run (n, x, out + place.from[0] * size);
     x += n * size;
-    for (; i < r->n_loops; i++) {
-      out += r->out_steps[i] * size;
-      if (++at[i] < r->sizes[i])
-        break;
-      at[i] = 0;
-      out -= r->out_steps[i] * r->sizes[i] * size;
-    }
-    if (i >= r->n_loops)
-      return;
-  }
+  } while (muster_broadcast_next (loops, 1, 1, &place));
 }
 
 static MusterTensor *
@@ -183,7 +175,7 @@ reduce_wide (MusterKernel *k, const Folds *folds, Reduction *r, GError **error)
   dtype = muster_tensor_dtype (x);
   folds->fill[muster_loop_index (dtype)](r->n_out, NULL, muster_tensor_data_mutable (out));
   if (muster_tensor_n_elements (x) > 0)
-    fold (r, folds, dtype, muster_tensor_data (x), muster_tensor_data_mutable (out));
+    fold (&r->loops, folds, dtype, muster_tensor_data (x), muster_tensor_data_mutable (out));
   return out;
 }
 

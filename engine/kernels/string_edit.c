@@ -283,7 +283,7 @@ compute_substr (MusterKernel *k, GError **error)
   MusterTensor *operands[] = {muster_kernel_input (k, 0), muster_kernel_input (k, 1)};
   MusterTensor *lengths = muster_kernel_input (k, 2);
   gboolean in_characters = has_unit (k, "unit", "UTF8_CHAR");
-  gint64 at[MUSTER_MAX_DIMS] = {0}, from[2] = {0};
+  MusterPlace place = {0};
   g_auto (MusterStrings) out = {0};
   MusterBroadcast b;
 
@@ -296,19 +296,12 @@ compute_substr (MusterKernel *k, GError **error)
       !muster_strings_begin (&out, b.n_dims, b.dims, error))
     return FALSE;
   for (gint64 n = 0; n < out.result.n; n++) {
-    MusterString string = muster_tensor_string (operands[0], from[0]);
-    if (!cut (&string, muster_int_at (operands[1], from[1]), muster_int_at (lengths, from[1]),
-              in_characters, n, error))
+    MusterString string = muster_tensor_string (operands[0], place.from[0]);
+    if (!cut (&string, muster_int_at (operands[1], place.from[1]),
+              muster_int_at (lengths, place.from[1]), in_characters, n, error))
       return FALSE;
     muster_strings_put (&out, n, string.data, string.size);
-    for (int i = 0; i < b.n_loops; i++) {
-      gboolean stays = ++at[i] < b.sizes[i];
-      for (int j = 0; j < 2; j++)
-        from[j] += b.steps[j][i] - (stays ? 0 : b.steps[j][i] * b.sizes[i]);
-      if (stays)
-        break;
-      at[i] = 0;
-    }
+    muster_broadcast_next (&b, 2, 0, &place);
   }
   muster_strings_end (&out, k, 0);
   return TRUE;
