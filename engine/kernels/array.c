@@ -15,16 +15,11 @@ put_ints (MusterKernel *k, int i, int n_dims, const gint64 *dims, int n, const g
 
   if (out == NULL)
     return FALSE;
-  void *data = muster_tensor_data_mutable (out);
-
   for (int j = 0; j < n; j++) {
-    if (muster_tensor_dtype (out) == MUSTER_INT64)
-      ((gint64 *)data)[j] = values[j];
-    else if (values[j] > G_MAXINT32)
+    if (muster_tensor_dtype (out) != MUSTER_INT64 && values[j] > G_MAXINT32)
       return muster_invalid (error, "Shape output type is 32-bit but dim %d is %" G_GINT64_FORMAT,
                              j, values[j]);
-    else
-      ((gint32 *)data)[j] = (gint32)values[j];
+    muster_put_int (out, j, values[j]);
   }
   return TRUE;
 }

@@ -322,6 +322,17 @@ muster_int_at (const MusterTensor *tensor, gint64 i)
                                                       : ((const gint32 *)data)[i];
 }
 
+void
+muster_put_int (MusterTensor *tensor, gint64 i, gint64 value)
+{
+  void *data = muster_tensor_data_mutable (tensor);
+
+  if (muster_tensor_dtype (tensor) == MUSTER_INT64)
+    ((gint64 *)data)[i] = value;
+  else
+    ((gint32 *)data)[i] = (gint32)value;
+}
+
 gint64
 muster_dims_product (const gint64 *dims, int from, int to)
 {

@@ -138,6 +138,7 @@ gboolean muster_check_axis (gint64 axis, int n_dims, int *result, GError **error
 
 /* Element i of an int32 or int64 tensor. */
 gint64 muster_int_at (const MusterTensor *tensor, gint64 i);
+void muster_put_int (MusterTensor *tensor, gint64 i, gint64 value);
 
 /* The product of dims[from..to). */
 gint64 muster_dims_product (const gint64 *dims, int from, int to);

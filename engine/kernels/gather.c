@@ -339,10 +339,7 @@ compute_invert_permutation (MusterKernel *k, GError **error)
       return FALSE;
     if (muster_int_at (y, to) != -1)
       return muster_invalid (error, "%" G_GINT64_FORMAT " is duplicated in the input.", to);
-    if (muster_tensor_dtype (y) == MUSTER_INT64)
-      ((gint64 *)muster_tensor_data_mutable (y))[to] = i;
-    else
-      ((gint32 *)muster_tensor_data_mutable (y))[to] = (gint32)i;
+    muster_put_int (y, to, i);
   }
   return TRUE;
 }

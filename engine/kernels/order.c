@@ -43,15 +43,6 @@ find_largest (GCompareDataFunc order, const void *row, gint64 n, gint64 k, gint6
   }
 }
 
-static void
-put_int (MusterTensor *to, gint64 i, gint64 value)
-{
-  if (muster_tensor_dtype (to) == MUSTER_INT64)
-    ((gint64 *)muster_tensor_data_mutable (to))[i] = value;
-  else
-    ((gint32 *)muster_tensor_data_mutable (to))[i] = (gint32)value;
-}
-
 static gboolean
 top_k (MusterKernel *k, gint64 count, GError **error)
 {
@@ -89,7 +80,7 @@ top_k (MusterKernel *k, gint64 count, GError **error)
     find_largest (order, (const guint8 *)muster_tensor_data (wide) + (gsize)(r * n) * wide_size, n,
                   count, found);
     for (gint64 i = 0; i < count; i++) {
-      put_int (places, r * count + i, found[i]);
+      muster_put_int (places, r * count + i, found[i]);
       memcpy ((guint8 *)muster_tensor_data_mutable (values) + (gsize)(r * count + i) * size,
               (const guint8 *)muster_tensor_data (x) + (gsize)(r * n + found[i]) * size, size);
     }
@@ -182,7 +173,7 @@ search (MusterKernel *k, gboolean lower, GError **error)
       low = is_below ? middle + 1 : low;
       high = is_below ? high : middle;
     }
-    put_int (out, i, low);
+    muster_put_int (out, i, low);
   }
   return TRUE;
 }
@@ -229,7 +220,7 @@ compute_histogram (MusterKernel *k, GError **error)
   for (gint64 i = 0; i < muster_tensor_n_elements (x); i++) {
     const double at = (MAX (double_at (x, i), low) - low) / step;
     const gint64 bin = at < (double)(n_bins - 1) ? (gint64)at : n_bins - 1;
-    put_int (out, bin, muster_int_at (out, bin) + 1);
+    muster_put_int (out, bin, muster_int_at (out, bin) + 1);
   }
   return TRUE;
 }

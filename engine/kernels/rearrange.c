@@ -294,11 +294,7 @@ compute_unravel (MusterKernel *k, GError **error)
   for (gint64 i = 0; i < n; i++) {
     gint64 rest = muster_int_at (indices, i);
     for (int d = n_dims - 1; d >= 0; d--) {
-      const gint64 at = d * n + i;
-      if (muster_tensor_dtype (out) == MUSTER_INT64)
-        ((gint64 *)muster_tensor_data_mutable (out))[at] = rest % shape[d];
-      else
-        ((gint32 *)muster_tensor_data_mutable (out))[at] = (gint32)(rest % shape[d]);
+      muster_put_int (out, d * n + i, rest % shape[d]);
       rest /= shape[d];
     }
   }

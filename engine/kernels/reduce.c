@@ -277,17 +277,13 @@ MUSTER_WIDE_TYPES (ARG_MIN)
 static void
 put_position (MusterTensor *out, gint64 i, gint64 value)
 {
-  void *data = muster_tensor_data_mutable (out);
-
   switch (muster_tensor_dtype (out)) {
-  case MUSTER_INT64:
-    ((gint64 *)data)[i] = value;
+  case MUSTER_INT16:
+  case MUSTER_UINT16:
+    ((guint16 *)muster_tensor_data_mutable (out))[i] = (guint16)value;
     break;
-  case MUSTER_INT32:
-    ((gint32 *)data)[i] = (gint32)value;
-    break;
-  default: /* int16 and uint16 */
-    ((guint16 *)data)[i] = (guint16)value;
+  default:
+    muster_put_int (out, i, value);
   }
 }
 

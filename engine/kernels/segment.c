@@ -360,10 +360,7 @@ set_rows (MusterKernel *k, const GArray *rows, GError **error)
   if (out == NULL)
     return FALSE;
   for (gint64 i = 0; i < n; i++)
-    if (muster_tensor_dtype (out) == MUSTER_INT64)
-      ((gint64 *)muster_tensor_data_mutable (out))[i] = g_array_index (rows, gint64, i);
-    else
-      ((gint32 *)muster_tensor_data_mutable (out))[i] = (gint32)g_array_index (rows, gint64, i);
+    muster_put_int (out, i, g_array_index (rows, gint64, i));
   return TRUE;
 }
 

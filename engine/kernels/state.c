@@ -177,10 +177,7 @@ compute_variable_shape (MusterKernel *k, GError **error)
   if (out == NULL)
     return FALSE;
   for (gint64 i = 0; i < n; i++)
-    if (muster_tensor_dtype (out) == MUSTER_INT64)
-      ((gint64 *)muster_tensor_data_mutable (out))[i] = muster_tensor_dims (value)[i];
-    else
-      ((gint32 *)muster_tensor_data_mutable (out))[i] = (gint32)muster_tensor_dims (value)[i];
+    muster_put_int (out, i, muster_tensor_dims (value)[i]);
   return TRUE;
 }
 
@@ -257,10 +254,7 @@ compute_count_up_to (MusterKernel *k, GError **error)
   out = muster_kernel_output (k, 0, 0, NULL, error);
   if (out == NULL)
     return FALSE;
-  if (dtype == MUSTER_INT64)
-    *(gint64 *)muster_tensor_data_mutable (out) = before;
-  else
-    *(gint32 *)muster_tensor_data_mutable (out) = (gint32)before;
+  muster_put_int (out, 0, before);
   return TRUE;
 }
 

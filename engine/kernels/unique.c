@@ -150,15 +150,6 @@ table_find (const Table *self, const Slices *s, const Slices *other, gint64 slic
   return &self->places[at];
 }
 
-static void
-put_int (MusterTensor *to, gint64 i, gint64 value)
-{
-  if (muster_tensor_dtype (to) == MUSTER_INT64)
-    ((gint64 *)muster_tensor_data_mutable (to))[i] = value;
-  else
-    ((gint32 *)muster_tensor_data_mutable (to))[i] = (gint32)value;
-}
-
 /* Finds the first slice of each value; gives their number. first[i]: the i-th of them; id: for each
  * slice, which of them it is. */
 static gboolean
@@ -207,9 +198,9 @@ set_unique (MusterKernel *k, const Slices *s, int axis, GError **error)
     memset (muster_tensor_data_mutable (counts), 0, muster_tensor_n_bytes (counts));
   }
   for (gint64 i = 0; i < s->n; i++) {
-    put_int (index, i, id[i]);
+    muster_put_int (index, i, id[i]);
     if (counts != NULL)
-      put_int (counts, id[i], muster_int_at (counts, id[i]) + 1);
+      muster_put_int (counts, id[i], muster_int_at (counts, id[i]) + 1);
   }
   for (gint64 o = 0; o < s->outer; o++)
     for (gint64 i = 0; i < n; i++)
@@ -295,7 +286,7 @@ compute_list_diff (MusterKernel *k, GError **error)
     return FALSE;
   for (gint64 i = 0; i < n; i++) {
     gint64 at = g_array_index (kept, gint64, i);
-    put_int (index, i, at);
+    muster_put_int (index, i, at);
     memcpy (result.data + (gsize)i * a.size, a.data + (gsize)at * a.size, a.size);
   }
   muster_result_end (&result, k, 0);
