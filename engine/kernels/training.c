@@ -97,6 +97,15 @@ muster_update_flag (MusterKernel *k, const MusterOptimizer *o)
   return o->flag != NULL && muster_kernel_attr_bool (k, o->flag, o->flag_default);
 }
 
+gboolean
+muster_update_end (MusterKernel *k, const MusterOptimizer *o, MusterUpdate *u, gboolean is_done)
+{
+  muster_variables_end_update (u->variables, o->n_slots);
+  if (is_done && muster_kernel_n_outputs (k) > 0)
+    muster_kernel_forward_ref (k, 0, 0);
+  return is_done;
+}
+
 /* half and bfloat16: the slots as floats, and back. */
 static void
 apply_narrow (const MusterOptimizer *o, const MusterUpdate *u, MusterDType dtype, gint64 n,
@@ -237,42 +246,15 @@ apply (MusterKernel *k, const MusterOptimizer *o, GError **error)
     apply_wide (o, &u, dtype, n, muster_tensor_data (gradient), flag);
   else if (fits)
     apply_narrow (o, &u, dtype, n, muster_tensor_data (gradient), flag);
-  muster_variables_end_update (u.variables, o->n_slots);
-  if (fits && muster_kernel_n_outputs (k) > 0)
-    muster_kernel_forward_ref (k, 0, 0);
-  return fits;
+  return muster_update_end (k, o, &u, fits);
 }
 
-#define OPTIMIZER(name, ...)                                                                       \
-  static gboolean compute_##name (MusterKernel *k, GError **error)                                 \
-  {                                                                                                \
-    static const MusterOptimizer optimizer = {__VA_ARGS__};                                        \
-    return apply (k, &optimizer, error);                                                           \
-  }
-
-OPTIMIZER (descent, 1, 1, 2, muster_rule_descent, NULL, FALSE, {"var"})
-OPTIMIZER (momentum, 2, 2, 3, muster_rule_momentum, "use_nesterov", FALSE, {"var", "accum"})
-OPTIMIZER (keras_momentum, 2, 2, 3, muster_rule_keras_momentum, "use_nesterov", FALSE,
-           {"var", "accum"})
-OPTIMIZER (adagrad, 2, 1, 3, muster_rule_adagrad, "update_slots", TRUE, {"var", "accum"})
-OPTIMIZER (adagrad_v2, 2, 2, 4, muster_rule_adagrad_v2, "update_slots", TRUE, {"var", "accum"})
-OPTIMIZER (adagrad_da, 3, 4, 3, muster_rule_adagrad_da, NULL, FALSE,
-           {"var", "gradient_accumulator", "gradient_squared_accumulator"})
-OPTIMIZER (proximal_descent, 1, 3, 4, muster_rule_proximal_descent, NULL, FALSE, {"var"})
-OPTIMIZER (proximal_adagrad, 2, 3, 5, muster_rule_proximal_adagrad, NULL, FALSE, {"var", "accum"})
-OPTIMIZER (add_sign, 2, 4, 6, muster_rule_add_sign, NULL, FALSE, {"var", "m"})
-OPTIMIZER (power_sign, 2, 4, 6, muster_rule_power_sign, NULL, FALSE, {"var", "m"})
-OPTIMIZER (amsgrad, 4, 6, 10, muster_rule_amsgrad, NULL, FALSE, {"var", "m", "v", "vhat"})
-OPTIMIZER (adadelta, 3, 3, 6, muster_rule_adadelta, NULL, FALSE, {"var", "accum", "accum_update"})
-OPTIMIZER (adam, 3, 6, 9, muster_rule_adam, "use_nesterov", FALSE, {"var", "m", "v"})
-OPTIMIZER (ada_max, 3, 5, 8, muster_rule_ada_max, NULL, FALSE, {"var", "m", "v"})
-OPTIMIZER (rms_prop, 3, 4, 7, muster_rule_rms_prop, NULL, FALSE, {"var", "ms", "mom"})
-OPTIMIZER (centered_rms_prop, 4, 4, 8, muster_rule_centered_rms_prop, NULL, FALSE,
-           {"var", "mg", "ms", "mom"})
-OPTIMIZER (ftrl, 3, 4, 3, muster_rule_ftrl, "multiply_linear_by_lr", FALSE,
-           {"var", "accum", "linear"})
-OPTIMIZER (ftrl_v2, 3, 5, 3, muster_rule_ftrl_v2, "multiply_linear_by_lr", FALSE,
-           {"var", "accum", "linear"})
+/* clang-format off */
+#define KERNEL(name) MUSTER_UPDATE_KERNEL (apply, name)
+KERNEL (descent) KERNEL (momentum) KERNEL (keras_momentum) KERNEL (adagrad) KERNEL (adagrad_v2)
+KERNEL (adagrad_da) KERNEL (proximal_descent) KERNEL (proximal_adagrad) KERNEL (add_sign)
+KERNEL (power_sign) KERNEL (amsgrad) KERNEL (adadelta) KERNEL (adam) KERNEL (ada_max)
+KERNEL (rms_prop) KERNEL (centered_rms_prop) KERNEL (ftrl) KERNEL (ftrl_v2)
 
 /* Both kinds of an op: SLOTS (S) writes its variables with type S, REST are the other inputs. */
 #define BOTH_KINDS(name, SLOTS, rest, kernel)                                                      \
@@ -280,18 +262,7 @@ OPTIMIZER (ftrl_v2, 3, 5, 3, muster_rule_ftrl_v2, "multiply_linear_by_lr", FALSE
   {                                                                                                \
     "ResourceApply" name, SLOTS ("resource") rest " ->", "T:float", kernel, MUSTER_OP_STATEFUL     \
   }
-#define VAR(S)          "var:" S ", "
-#define ACCUM(S)        VAR (S) "accum:" S ", "
-#define SUMS(S)         VAR (S) "gradient_accumulator:" S ", gradient_squared_accumulator:" S ", "
-#define M(S)            VAR (S) "m:" S ", "
-#define M_V_VHAT(S)     M_V (S) "vhat:" S ", "
-#define LINEAR(S)       ACCUM (S) "linear:" S ", "
-#define ACCUM_UPDATE(S) ACCUM (S) "accum_update:" S ", "
-#define M_V(S)          VAR (S) "m:" S ", v:" S ", "
-#define MS_MOM(S)       VAR (S) "ms:" S ", mom:" S ", "
-#define MG_MS_MOM(S)    VAR (S) "mg:" S ", ms:" S ", mom:" S ", "
 
-/* clang-format off */
 const MusterOp muster_training_ops[] = {
   BOTH_KINDS ("GradientDescent", VAR, "alpha:T, delta:T", compute_descent),
   BOTH_KINDS ("Momentum", ACCUM, "lr:T, grad:T, momentum:T", compute_momentum),

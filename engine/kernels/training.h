@@ -23,13 +23,26 @@ typedef struct {
   const char *names[MUSTER_MAX_SLOTS]; /* of the slots, for errors */
 } MusterOptimizer;
 
-/* The formulas, of TensorFlow's CPU kernels; each for float and double (training_rules.c). */
-extern const MusterRule muster_rule_descent[], muster_rule_momentum[], muster_rule_keras_momentum[],
-    muster_rule_adagrad[], muster_rule_adagrad_v2[], muster_rule_adagrad_da[],
-    muster_rule_adadelta[], muster_rule_adam[], muster_rule_amsgrad[], muster_rule_ada_max[],
-    muster_rule_rms_prop[], muster_rule_centered_rms_prop[], muster_rule_ftrl[],
-    muster_rule_ftrl_v2[], muster_rule_proximal_descent[], muster_rule_proximal_adagrad[],
-    muster_rule_add_sign[], muster_rule_power_sign[];
+/* What TensorFlow's CPU kernels have (training_rules.c). */
+extern const MusterOptimizer muster_optimizer_descent, muster_optimizer_momentum,
+    muster_optimizer_keras_momentum, muster_optimizer_adagrad, muster_optimizer_adagrad_v2,
+    muster_optimizer_adagrad_da, muster_optimizer_proximal_descent,
+    muster_optimizer_proximal_adagrad, muster_optimizer_add_sign, muster_optimizer_power_sign,
+    muster_optimizer_amsgrad, muster_optimizer_adadelta, muster_optimizer_adam,
+    muster_optimizer_ada_max, muster_optimizer_rms_prop, muster_optimizer_centered_rms_prop,
+    muster_optimizer_ftrl, muster_optimizer_ftrl_v2;
+
+/* Their variables in an op's signature, with type S. */
+#define VAR(S)          "var:" S ", "
+#define ACCUM(S)        VAR (S) "accum:" S ", "
+#define ACCUM_UPDATE(S) ACCUM (S) "accum_update:" S ", "
+#define LINEAR(S)       ACCUM (S) "linear:" S ", "
+#define SUMS(S)         VAR (S) "gradient_accumulator:" S ", gradient_squared_accumulator:" S ", "
+#define M(S)            VAR (S) "m:" S ", "
+#define M_V(S)          M (S) "v:" S ", "
+#define M_V_VHAT(S)     M_V (S) "vhat:" S ", "
+#define MS_MOM(S)       VAR (S) "ms:" S ", mom:" S ", "
+#define MG_MS_MOM(S)    VAR (S) "mg:" S ", ms:" S ", mom:" S ", "
 
 /* One update under way. */
 typedef struct {
@@ -51,5 +64,17 @@ gboolean muster_update_check_slots (const MusterOptimizer *o, const MusterUpdate
                                     GError **error);
 
 gboolean muster_update_flag (MusterKernel *k, const MusterOptimizer *o);
+
+/* Unlocks; where is_done it passes on the variable's reference, if that is an output. Gives
+ * is_done. */
+gboolean muster_update_end (MusterKernel *k, const MusterOptimizer *o, MusterUpdate *u,
+                            gboolean is_done);
+
+/* Defines compute_NAME: apply with the optimizer. */
+#define MUSTER_UPDATE_KERNEL(apply, name)                                                          \
+  static gboolean compute_##name (MusterKernel *k, GError **error)                                 \
+  {                                                                                                \
+    return apply (k, &muster_optimizer_##name, error);                                             \
+  }
 
 G_END_DECLS

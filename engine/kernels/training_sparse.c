@@ -99,36 +99,14 @@ apply (MusterKernel *k, const MusterOptimizer *o, GError **error)
     else
       apply_narrow_rows (o, &u, gradient, indices, row, flag);
   }
-  muster_variables_end_update (u.variables, o->n_slots);
-  if (fits && muster_kernel_n_outputs (k) > 0)
-    muster_kernel_forward_ref (k, 0, 0);
-  return fits;
+  return muster_update_end (k, o, &u, fits);
 }
 
-#define OPTIMIZER(name, ...)                                                                       \
-  static gboolean compute_##name (MusterKernel *k, GError **error)                                 \
-  {                                                                                                \
-    static const MusterOptimizer optimizer = {__VA_ARGS__};                                        \
-    return apply (k, &optimizer, error);                                                           \
-  }
-
-OPTIMIZER (momentum, 2, 2, 3, muster_rule_momentum, "use_nesterov", FALSE, {"var", "accum"})
-OPTIMIZER (keras_momentum, 2, 2, 3, muster_rule_keras_momentum, "use_nesterov", FALSE,
-           {"var", "accum"})
-OPTIMIZER (adagrad, 2, 1, 3, muster_rule_adagrad, "update_slots", TRUE, {"var", "accum"})
-OPTIMIZER (adagrad_v2, 2, 2, 4, muster_rule_adagrad_v2, "update_slots", TRUE, {"var", "accum"})
-OPTIMIZER (adagrad_da, 3, 4, 3, muster_rule_adagrad_da, NULL, FALSE,
-           {"var", "gradient_accumulator", "gradient_squared_accumulator"})
-OPTIMIZER (adadelta, 3, 3, 6, muster_rule_adadelta, NULL, FALSE, {"var", "accum", "accum_update"})
-OPTIMIZER (rms_prop, 3, 4, 7, muster_rule_rms_prop, NULL, FALSE, {"var", "ms", "mom"})
-OPTIMIZER (centered_rms_prop, 4, 4, 8, muster_rule_centered_rms_prop, NULL, FALSE,
-           {"var", "mg", "ms", "mom"})
-OPTIMIZER (ftrl, 3, 4, 3, muster_rule_ftrl, "multiply_linear_by_lr", FALSE,
-           {"var", "accum", "linear"})
-OPTIMIZER (ftrl_v2, 3, 5, 3, muster_rule_ftrl_v2, "multiply_linear_by_lr", FALSE,
-           {"var", "accum", "linear"})
-OPTIMIZER (proximal_descent, 1, 3, 4, muster_rule_proximal_descent, NULL, FALSE, {"var"})
-OPTIMIZER (proximal_adagrad, 2, 3, 5, muster_rule_proximal_adagrad, NULL, FALSE, {"var", "accum"})
+/* clang-format off */
+#define KERNEL(name) MUSTER_UPDATE_KERNEL (apply, name)
+KERNEL (momentum) KERNEL (keras_momentum) KERNEL (adagrad) KERNEL (adagrad_v2) KERNEL (adagrad_da)
+KERNEL (adadelta) KERNEL (rms_prop) KERNEL (centered_rms_prop) KERNEL (ftrl) KERNEL (ftrl_v2)
+KERNEL (proximal_descent) KERNEL (proximal_adagrad)
 
 #define ROWS "grad:T, indices:Tindices"
 /* Both kinds of an op: SLOTS (S) writes its variables with type S, rest are the other inputs. */
@@ -139,15 +117,7 @@ OPTIMIZER (proximal_adagrad, 2, 3, 5, muster_rule_proximal_adagrad, NULL, FALSE,
     "ResourceSparseApply" name, SLOTS ("resource") rest " ->", "T:float Tindices:int32|int64",     \
         kernel, MUSTER_OP_STATEFUL                                                                 \
   }
-#define VAR(S)          "var:" S ", "
-#define ACCUM(S)        VAR (S) "accum:" S ", "
-#define SUMS(S)         VAR (S) "gradient_accumulator:" S ", gradient_squared_accumulator:" S ", "
-#define LINEAR(S)       ACCUM (S) "linear:" S ", "
-#define ACCUM_UPDATE(S) ACCUM (S) "accum_update:" S ", "
-#define MS_MOM(S)       VAR (S) "ms:" S ", mom:" S ", "
-#define MG_MS_MOM(S)    VAR (S) "mg:" S ", ms:" S ", mom:" S ", "
 
-/* clang-format off */
 const MusterOp muster_training_sparse_ops[] = {
   BOTH_KINDS ("Momentum", ACCUM, "lr:T, " ROWS ", momentum:T", compute_momentum),
   BOTH_KINDS ("KerasMomentum", ACCUM, "lr:T, " ROWS ", momentum:T", compute_keras_momentum),
