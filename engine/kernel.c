@@ -287,6 +287,27 @@ muster_kernel_output_resource (MusterKernel *k, int i, const MusterResourceType 
   return TRUE;
 }
 
+gboolean
+muster_kernel_has_resource (const MusterKernel *k, int i)
+{
+  return muster_kernel_input_slot (k, i)->kind == MUSTER_SLOT_HANDLE;
+}
+
+gboolean
+muster_kernel_destroy_resource (const MusterKernel *k, int i, gboolean must_exist, GError **error)
+{
+  const MusterSlot *slot = muster_kernel_input_slot (k, i);
+  const MusterRunContext *context = &k->run->context;
+  g_assert (slot->kind == MUSTER_SLOT_HANDLE);
+  if (muster_resources_forget (context->resources, slot->value) ||
+      muster_resources_forget (context->own, slot->value) || !must_exist)
+    return TRUE;
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
+               "Resource %s/%s/<unknown> does not exist.", muster_resource_container (slot->value),
+               muster_resource_name (slot->value));
+  return FALSE;
+}
+
 gint64
 muster_kernel_attr_int (const MusterKernel *k, const char *name, gint64 fallback)
 {

@@ -108,6 +108,13 @@ gpointer muster_kernel_resource (const MusterKernel *k, int i, const MusterResou
 gboolean muster_kernel_output_resource (MusterKernel *k, int i, const MusterResourceType *type,
                                         MusterResourceMake make, GError **error);
 
+/* TRUE if that handle is of a resource, FALSE if it is a variable's. */
+gboolean muster_kernel_has_resource (const MusterKernel *k, int i);
+/* Destroys the resource behind input i: whoever asks for it by name gets a new one, who holds it
+ * keeps it. NOT_FOUND, with must_exist, if that has been done before. */
+gboolean muster_kernel_destroy_resource (const MusterKernel *k, int i, gboolean must_exist,
+                                         GError **error);
+
 /* Attributes of the node. */
 gint64 muster_kernel_attr_int (const MusterKernel *k, const char *name, gint64 fallback);
 gboolean muster_kernel_attr_bool (const MusterKernel *k, const char *name, gboolean fallback);

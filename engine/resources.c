@@ -277,6 +277,23 @@ drop_resources (MusterResources *self, const char *const *containers, GPtrArray 
   }
 }
 
+static gboolean
+is_of (gpointer key, gpointer value G_GNUC_UNUSED, gpointer resource)
+{
+  return ((const Kept *)key)->resource == resource;
+}
+
+gboolean
+muster_resources_forget (MusterResources *self, MusterResource *resource)
+{
+  g_autoptr (MusterResource) held = muster_resource_ref (resource); /* freed without the lock */
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  if (self->kept == NULL || g_hash_table_foreach_remove (self->kept, is_of, held) == 0)
+    return FALSE;
+  self->generation = next_generation ();
+  return TRUE;
+}
+
 gboolean
 muster_resources_clear (MusterResources *self, const char *const *containers)
 {

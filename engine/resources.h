@@ -62,6 +62,9 @@ typedef struct {
 MusterResource *muster_resources_get (MusterResources *self, const MusterResourceWanted *wanted,
                                       GError **error);
 
+/* Forgets a resource, which lives on for those who hold it; FALSE if it isn't kept here. */
+gboolean muster_resources_forget (MusterResources *self, MusterResource *resource);
+
 /* Drops the variables and resources of the containers, or all (NULL or empty), and cancels who
  * waits at one. TRUE if a variable had a value. */
 gboolean muster_resources_clear (MusterResources *self, const char *const *containers);

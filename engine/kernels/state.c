@@ -184,12 +184,15 @@ compute_variable_shape (MusterKernel *k, GError **error)
 static gboolean
 compute_destroy (MusterKernel *k, GError **error)
 {
-  MusterVariable *variable = muster_kernel_variable (k, 0);
+  const gboolean must_exist = !muster_kernel_attr_bool (k, "ignore_lookup_error", TRUE);
 
-  if (!muster_variable_is_initialized (variable) &&
-      !muster_kernel_attr_bool (k, "ignore_lookup_error", TRUE)) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND, "Resource %s/%s does not exist.",
-                 muster_variable_container (variable), muster_variable_name (variable));
+  if (muster_kernel_has_resource (k, 0))
+    return muster_kernel_destroy_resource (k, 0, must_exist, error);
+  MusterVariable *variable = muster_kernel_variable (k, 0);
+  if (!muster_variable_is_initialized (variable) && must_exist) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
+                 "Resource %s/%s/<unknown> does not exist.", muster_variable_container (variable),
+                 muster_variable_name (variable));
     return FALSE;
   }
   muster_variable_assign (variable, NULL);
@@ -394,7 +397,7 @@ const MusterOp muster_state_ops[] = {
     {"ReadVariableOp", "resource:resource -> value:dtype", "dtype:any", compute_read_variable, S},
     {"VariableShape", "input:resource -> output:out_type", "out_type:int32|int64",
      compute_variable_shape, S},
-    {"DestroyResourceOp", "resource:resource ->", "", compute_destroy, S},
+    {"DestroyResourceOp", "resource:resource ->", "", compute_destroy, S | MUSTER_OP_RESOURCE},
     {"IsVariableInitialized", "ref:&dtype -> is_initialized:bool", "dtype:any",
      compute_is_initialized, S | MUSTER_OP_UNINITIALIZED},
     {"VarIsInitializedOp", "resource:resource -> is_initialized:bool", "", compute_is_initialized,

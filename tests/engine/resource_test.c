@@ -200,6 +200,28 @@ MUSTER_TEST (Resource, is_dropped_and_cancelled_by_a_reset)
   MUSTER_EXPECT_EQ (fetch_float (second, "put"), 1);
 }
 
+MUSTER_TEST (Resource, that_is_destroyed_is_made_anew)
+{
+  static const char *const names[] = {"b", ""};
+  for (gsize i = 0; i < G_N_ELEMENTS (names); i++) {
+    g_autoptr (MusterMaster) master = muster_local_master_new ();
+    g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+    const char *const target = "destroy";
+    g_autoptr (GError) error = NULL;
+    const MusterStep step = {.targets = &target, .n_targets = 1, .deadline_us = TEST_DEADLINE_US};
+    add_box (b, "TestBoxV2", "box", names[i], 1);
+    add_put (b, "TestPutV2", "put", "box");
+    add_put (b, "DestroyResourceOp", target, "box");
+    g_autoptr (MusterSession) session = open_session (master, b);
+    MUSTER_EXPECT_EQ (fetch_float (session, "put"), 1);
+    MUSTER_EXPECT_EQ (fetch_float (session, "put"), 2);
+    MUSTER_EXPECT_TRUE (muster_session_run (session, &step, NULL, NULL, NULL, &error));
+    MUSTER_EXPECT_NO_ERROR (error);
+    MUSTER_EXPECT_EQ (n_boxes, 0);
+    MUSTER_EXPECT_EQ (fetch_float (session, "put"), 1);
+  }
+}
+
 MUSTER_TEST (Resource, says_which_resource_two_nodes_want_differently)
 {
   g_autoptr (MusterMaster) master = muster_local_master_new ();
