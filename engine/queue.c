@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "engine/executor.h"
 #include "engine/queue_batch.h"
+#include "engine/queue_heap.h"
 
 #include <string.h>
 
@@ -19,7 +20,8 @@ struct _MusterQueue {
   char *name;           /* (owned) */
   GMutex lock;          /* guards all below */
   gboolean is_closed;
-  MusterTensor **ring; /* (owned) room elements with all their components; a power of two */
+  MusterTensor **ring; /* (owned) room elements with all their components; a power of two. A
+                          priority queue's is a heap that begins at 0 */
   gsize room, first, n;
   GQueue waiting[N_SIDES]; /* of Attempt, by their links */
   MusterPhilox random;     /* a shuffle queue's */
@@ -76,6 +78,8 @@ push_back (MusterQueue *self, MusterTensor *const *tensors /* (transfer full) of
 {
   make_room (self);
   memcpy (element_at (self, self->n++), tensors, self->spec.n_components * sizeof *tensors);
+  if (self->spec.kind == MUSTER_QUEUE_PRIORITY)
+    muster_queue_heap_push (self->ring, self->n, self->spec.n_components);
 }
 
 static void
@@ -104,8 +108,11 @@ static void
 take_one (MusterQueue *self, Attempt *attempt)
 {
   const gboolean shuffles = self->spec.kind == MUSTER_QUEUE_SHUFFLE;
+  const gboolean sorts = self->spec.kind == MUSTER_QUEUE_PRIORITY;
   const guint size = self->spec.n_components;
-  MusterTensor **from = element_at (self, shuffles ? draw (self) : 0);
+  if (sorts)
+    muster_queue_heap_pop (self->ring, self->n, size);
+  MusterTensor **from = element_at (self, shuffles ? draw (self) : sorts ? self->n - 1 : 0);
   if (attempt->taken == NULL)
     attempt->taken = g_ptr_array_new_with_free_func ((GDestroyNotify)muster_tensor_unref);
   for (guint c = 0; c < size; c++)
@@ -113,7 +120,7 @@ take_one (MusterQueue *self, Attempt *attempt)
   self->n--;
   if (shuffles)
     memmove (from, element_at (self, self->n), size * sizeof *from);
-  else
+  else if (!sorts)
     self->first = (self->first + 1) & (self->room - 1);
   attempt->left--;
   if (self->n > 0 || self->room <= MAX_SPARE)
@@ -131,7 +138,7 @@ put_back (MusterQueue *self, Attempt *attempt)
     return;
   for (guint i = attempt->taken->len; i > 0; i -= size) {
     MusterTensor **tensors = (MusterTensor **)attempt->taken->pdata + i - size;
-    if (self->spec.kind == MUSTER_QUEUE_SHUFFLE)
+    if (self->spec.kind == MUSTER_QUEUE_SHUFFLE || self->spec.kind == MUSTER_QUEUE_PRIORITY)
       push_back (self, tensors);
     else
       push_front (self, tensors);
@@ -234,6 +241,9 @@ take (MusterQueue *self, Attempt *attempt)
     if (outcome != STUCK)
       return outcome;
   }
+  /* A batch in order is taken whole. */
+  if (self->spec.kind == MUSTER_QUEUE_PRIORITY && (gint64)self->n < attempt->left)
+    return STUCK;
   const gsize keep = self->is_closed ? 0 : (gsize)self->spec.min_after_dequeue;
   for (; attempt->left > 0 && self->n > keep; outcome = MOVED)
     take_one (self, attempt);

@@ -10,7 +10,8 @@ static const struct {
   const char *name;
 } kinds[] = {{MUSTER_QUEUE_FIFO, "FIFOQueue"},
              {MUSTER_QUEUE_SHUFFLE, "RandomShuffleQueue"},
-             {MUSTER_QUEUE_PADDING, "PaddingFIFOQueue"}};
+             {MUSTER_QUEUE_PADDING, "PaddingFIFOQueue"},
+             {MUSTER_QUEUE_PRIORITY, "PriorityQueue"}};
 
 const char *
 muster_queue_kind_name (MusterQueueKind kind)
@@ -55,24 +56,34 @@ list_of (const Tensorflow__NodeDef *node, const char *name)
   return attr != NULL && attr->value_case == TENSORFLOW__ATTR_VALUE__VALUE_LIST ? attr->list : NULL;
 }
 
+/* How many components a queue has that its op doesn't list. */
+static guint
+n_own (const MusterQueueSpec *self)
+{
+  return self->kind == MUSTER_QUEUE_PRIORITY ? 1 : 0;
+}
+
 static gboolean
 read_types (MusterQueueSpec *self, const Tensorflow__NodeDef *node, GError **error)
 {
   const Tensorflow__AttrValue__ListValue *list = list_of (node, "component_types");
-  if (list == NULL || list->n_type == 0)
+  const gsize n = list != NULL ? list->n_type : 0;
+  const guint own = n_own (self);
+  if (n + own == 0)
     return muster_fail (
         error, MUSTER_ERROR_INVALID_ARGUMENT,
         "Length for attr 'component_types' of 0 must be at least minimum 1\n\t; NodeDef: "
         "{{node %s}}",
         node->name);
-  self->n_components = (guint)list->n_type;
-  self->dtypes = g_new (guint8, list->n_type);
-  for (gsize i = 0; i < list->n_type; i++) {
+  self->n_components = (guint)n + own;
+  self->dtypes = g_new (guint8, n + own);
+  self->dtypes[0] = MUSTER_INT64;
+  for (gsize i = 0; i < n; i++) {
     if (!muster_dtype_is_supported ((MusterDType)list->type[i]))
       return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                           "A queue can't hold %s (component %" G_GSIZE_FORMAT " of node '%s')",
                           muster_dtype_name ((MusterDType)list->type[i]), i, node->name);
-    self->dtypes[i] = (guint8)list->type[i];
+    self->dtypes[i + own] = (guint8)list->type[i];
   }
   return TRUE;
 }
@@ -108,12 +119,13 @@ read_shapes (MusterQueueSpec *self, const Tensorflow__NodeDef *node, GError **er
                         self->n_components, n);
   if (n == 0)
     return TRUE;
-  self->n_shapes = (guint)n;
-  self->shapes = g_new0 (MusterQueueShape, n);
+  const guint own = n_own (self); /* a scalar's shape is all zero */
+  self->n_shapes = (guint)n + own;
+  self->shapes = g_new0 (MusterQueueShape, n + own);
   for (gsize i = 0; i < n; i++)
-    if (!read_shape (self, list->shape[i], &self->shapes[i], error))
+    if (!read_shape (self, list->shape[i], &self->shapes[i + own], error))
       return FALSE;
-  if (n == self->n_components)
+  if (self->n_shapes == self->n_components)
     return TRUE;
   g_autofree char *types = types_text (self->dtypes, self->n_components);
   g_autofree char *shapes = shapes_text (self->shapes, self->n_shapes);

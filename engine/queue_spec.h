@@ -9,7 +9,12 @@ G_BEGIN_DECLS
 /* MusterQueueSpec is what a queue's op says of it, and what may go in. TensorFlow's words in all
  * errors, which are INVALID_ARGUMENT. A plain struct. */
 
-typedef enum { MUSTER_QUEUE_FIFO, MUSTER_QUEUE_SHUFFLE, MUSTER_QUEUE_PADDING } MusterQueueKind;
+typedef enum {
+  MUSTER_QUEUE_FIFO,
+  MUSTER_QUEUE_SHUFFLE,
+  MUSTER_QUEUE_PADDING,
+  MUSTER_QUEUE_PRIORITY, /* component 0, which its op doesn't list, is an int64: least first */
+} MusterQueueKind;
 
 typedef struct {
   int n_dims;

@@ -12,6 +12,13 @@ make_queue (const char *name, gpointer k, GError **error)
   g_auto (MusterQueueSpec) spec = {0};
   if (!muster_queue_spec_read (&spec, muster_kernel_node (k), error))
     return NULL;
+  if (spec.kind == MUSTER_QUEUE_PRIORITY && spec.shapes == NULL) {
+    muster_invalid (error,
+                    "Shared queue '%s' has component shapes [] but requested component shapes were "
+                    "[[]]",
+                    name);
+    return NULL;
+  }
   return muster_queue_new (name, &spec);
 }
 
@@ -195,6 +202,8 @@ const MusterOp muster_queue_ops[] = {
     {"FIFOQueueV2", " -> handle:resource", "", compute_queue, F},
     {"PaddingFIFOQueue", " -> handle:&string", "", compute_queue, F},
     {"PaddingFIFOQueueV2", " -> handle:resource", "", compute_queue, F},
+    {"PriorityQueue", " -> handle:&string", "", compute_queue, F},
+    {"PriorityQueueV2", " -> handle:resource", "", compute_queue, F},
     {"RandomShuffleQueue", " -> handle:&string", "", compute_queue, F},
     {"RandomShuffleQueueV2", " -> handle:resource", "", compute_queue, F},
     BOTH ("QueueEnqueue", ", components:*Tcomponents", "", compute_enqueue),
