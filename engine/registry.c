@@ -36,6 +36,7 @@ extern const MusterOp muster_string_hash_ops[];
 extern const MusterOp muster_string_number_ops[];
 extern const MusterOp muster_string_split_ops[];
 extern const MusterOp muster_summary_ops[];
+extern const MusterOp muster_temporary_ops[];
 extern const MusterOp muster_training_ops[];
 extern const MusterOp muster_training_sparse_ops[];
 extern const MusterOp muster_unary_ops[];
@@ -78,6 +79,7 @@ static const MusterOp *const tables[] = {
     muster_string_number_ops,
     muster_string_split_ops,
     muster_summary_ops,
+    muster_temporary_ops,
     muster_training_ops,
     muster_training_sparse_ops,
     muster_unary_ops,

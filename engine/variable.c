@@ -39,6 +39,13 @@ muster_variable_new (const char *container, const char *name, MusterDType dtype,
   return self;
 }
 
+void
+muster_variable_begin_with (MusterVariable *self, MusterTensor *value)
+{
+  g_assert (self->value == NULL);
+  self->value = muster_tensor_ref (value);
+}
+
 guint64
 muster_variable_turns (void)
 {

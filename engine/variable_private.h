@@ -10,6 +10,8 @@ G_BEGIN_DECLS
 
 MusterVariable *muster_variable_new (const char *container, const char *name, MusterDType dtype,
                                      gboolean is_resource, int n_dims, const gint64 *dims);
+/* The value of one that nobody has seen yet: it doesn't count below. */
+void muster_variable_begin_with (MusterVariable *self, MusterTensor *value);
 gboolean muster_variable_is_resource (MusterVariable *self);
 
 /* How often a variable went from no value to a value or back on the calling thread: a step compares

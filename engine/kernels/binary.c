@@ -430,6 +430,7 @@ compute_clip (MusterKernel *k, GError **error)
 const MusterOp muster_binary_ops[] = {
     {"Add", XY, "T:number", compute_add, F},
     {"AddV2", XY, "T:number", compute_add, F},
+    {"AccumulateNV2", "inputs:N*T -> sum:T", "T:number", compute_add_n, 0},
     {"AddN", "inputs:N*T -> sum:T", "T:number", compute_add_n, 0},
     {"Sub", XY, "T:number", compute_sub, F},
     {"Mul", XY, "T:number", compute_mul, F},

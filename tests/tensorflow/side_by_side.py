@@ -30,7 +30,7 @@ def plain(value):
     return value.tolist() if hasattr(value, "tolist") else value
 
 
-def outcomes(target, build, timeout_ms=STEP_MS):
+def outcomes(target, build, timeout_ms=STEP_MS, read=plain):
     """Runs what build gives, one after the other, in a session of its own."""
     answers = []
     with tf.Graph().as_default():
@@ -38,7 +38,7 @@ def outcomes(target, build, timeout_ms=STEP_MS):
         with v1.Session(target) as session:
             for step in steps:
                 try:
-                    answers.append(plain(session.run(step, options=v1.RunOptions(timeout_in_ms=timeout_ms))))
+                    answers.append(read(session.run(step, options=v1.RunOptions(timeout_in_ms=timeout_ms))))
                 except tf.errors.OpError as error:
                     answers.append((type(error).__name__, words(error)))
     return answers
