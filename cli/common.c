@@ -22,7 +22,7 @@ muster_cli_options_clear (MusterCliOptions *self)
   g_clear_pointer (&self->tls_key, g_free);
   g_clear_pointer (&self->token_file, g_free);
   g_clear_pointer (&self->addresses, g_strfreev);
-  g_clear_pointer (&self->spec, muster_cluster_spec_unref);
+  g_clear_pointer (&self->spec, muster_cluster_spec_free);
   g_clear_pointer (&self->config, g_bytes_unref);
 }
 

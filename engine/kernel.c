@@ -401,16 +401,6 @@ take_random (MusterKernel *k)
   k->has_random = TRUE;
 }
 
-void
-muster_kernel_random (MusterKernel *k, guint32 *words, gsize n)
-{
-  g_assert (n % 4 == 0);
-  if (!k->has_random)
-    take_random (k);
-  for (gsize i = 0; i < n; i += 4)
-    muster_philox_next (&k->random, words + i);
-}
-
 MusterPhilox
 muster_kernel_philox_blocks (MusterKernel *k, guint64 n_blocks)
 {

@@ -157,12 +157,8 @@ void muster_kernel_park_to_finish (MusterKernel *k, MusterKernelCancel cancel,
                                    MusterKernelFinish finish, gpointer data);
 
 /* A random generator of the node's own, seeded from attributes seed and seed2 (both 0: from
- * chance), that goes on from step to step. Philox, as TensorFlow's. Fills n random words, a
- * multiple of four; the next call in the same kernel goes on after them. For TensorFlow's very
- * numbers in later steps too, make output 0 first: its size says how far the generator moves on. */
-void muster_kernel_random (MusterKernel *k, guint32 *words, gsize n);
-/* The same generator to use as one likes, as it stands when the kernel begins; output 0 has been
- * made. */
+ * chance), that goes on from step to step, as it stands when the kernel begins. Philox, as
+ * TensorFlow's. Output 0 has been made: its size says how far the generator moves on. */
 MusterPhilox muster_kernel_philox (MusterKernel *k);
 /* The same for an op of which TensorFlow says how much it draws: so many times four words. */
 MusterPhilox muster_kernel_philox_blocks (MusterKernel *k, guint64 n_blocks);
@@ -171,8 +167,6 @@ MusterPhilox muster_kernel_philox_blocks (MusterKernel *k, guint64 n_blocks);
  * FALSE. */
 gboolean muster_kernel_fail_uninitialized (const MusterKernel *k, int i, GError **error);
 
-/* The tables that the registry knows, and a look-up by op. */
-const MusterOp *muster_op_find (const char *name);
 /* For tests and embedders: adds a table; it must stay. Entries end with a NULL name. */
 void muster_op_register (const MusterOp *table);
 

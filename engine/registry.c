@@ -126,13 +126,6 @@ muster_op_find_entry (const char *name)
   return entry;
 }
 
-const MusterOp *
-muster_op_find (const char *name)
-{
-  const MusterOpEntry *entry = muster_op_find_entry (name);
-  return entry != NULL ? entry->op : NULL;
-}
-
 void
 muster_op_register (const MusterOp *table)
 {

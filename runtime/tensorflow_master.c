@@ -63,12 +63,6 @@ muster_tensorflow_master_describe (MusterTensorflowMaster *self)
                           muster_runtime_pid (self->runtime, NULL));
 }
 
-int
-muster_tensorflow_master_process (MusterTensorflowMaster *self)
-{
-  return muster_runtime_pid (self->runtime, NULL);
-}
-
 /* --- the master --- */
 
 static gboolean

@@ -40,9 +40,6 @@ MusterMaster *muster_tensorflow_master_new (const char *path, GError **error);
  */
 char *muster_tensorflow_master_describe (MusterTensorflowMaster *self);
 
-/* Its present process, 0 while it is started. */
-int muster_tensorflow_master_process (MusterTensorflowMaster *self);
-
 /**
  * muster_tensorflow_master_offer:
  *

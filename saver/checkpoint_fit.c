@@ -363,14 +363,6 @@ muster_saver_fit (MusterSaver *self, const char *prefix, const MusterRestoreOpti
   return TRUE;
 }
 
-const char *
-muster_misfit_kind_name (MusterMisfitKind kind)
-{
-  static const char *const names[] = {"missing", "unexpected", "shape", "dtype"};
-
-  return kind < G_N_ELEMENTS (names) ? names[kind] : "unknown";
-}
-
 char *
 muster_misfit_to_text (const MusterMisfit *self)
 {

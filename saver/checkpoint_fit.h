@@ -44,9 +44,6 @@ gboolean muster_saver_fit (MusterSaver *self, const char *prefix,
                            const MusterRestoreOptions *options, MusterCheckpointFit *fit,
                            GError **error);
 
-/* "missing", "unexpected", "shape", "dtype" */
-const char *muster_misfit_kind_name (MusterMisfitKind kind);
-
 /* "shape [64,128] in the checkpoint, [64,256] in the graph" (transfer full) */
 char *muster_misfit_to_text (const MusterMisfit *self);
 

@@ -174,15 +174,6 @@ muster_save_ticket_wait (MusterSaveTicket *self, MusterSaveState state, gint64 d
   return come;
 }
 
-const char *
-muster_save_state_name (MusterSaveState state)
-{
-  static const char *const names[] = {"requested", "staged",  "written", "durable",
-                                      "failed",    "skipped", "replaced"};
-
-  return (guint)state < G_N_ELEMENTS (names) ? names[state] : "unknown";
-}
-
 /* --- waiting --- */
 
 typedef struct {

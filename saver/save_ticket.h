@@ -43,6 +43,4 @@ gboolean muster_save_ticket_wait (MusterSaveTicket *self, MusterSaveState state,
  * report that as a failure. */
 void muster_save_ticket_cancel (MusterSaveTicket *self);
 
-const char *muster_save_state_name (MusterSaveState state); /* "durable" */
-
 G_END_DECLS

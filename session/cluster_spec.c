@@ -40,7 +40,6 @@ muster_cluster_spec_new (const char *tf_config, GError **error)
 {
   g_autoptr (MusterClusterSpec) self = g_new0 (MusterClusterSpec, 1);
 
-  g_atomic_ref_count_init (&self->references);
   self->tasks = g_array_new (FALSE, FALSE, sizeof (MusterClusterTask));
   g_array_set_clear_func (self->tasks, task_clear);
   if (!tf_config || !*tf_config)
@@ -51,18 +50,10 @@ muster_cluster_spec_new (const char *tf_config, GError **error)
              : NULL;
 }
 
-MusterClusterSpec *
-muster_cluster_spec_ref (MusterClusterSpec *self)
-{
-  g_atomic_ref_count_inc (&self->references);
-
-  return self;
-}
-
 void
-muster_cluster_spec_unref (MusterClusterSpec *self)
+muster_cluster_spec_free (MusterClusterSpec *self)
 {
-  if (!self || !g_atomic_ref_count_dec (&self->references))
+  if (!self)
     return;
   g_array_unref (self->tasks);
   g_free (self->job);

@@ -13,7 +13,7 @@ G_BEGIN_DECLS
  *    "task": {"type": "worker", "index": 0}}
  *
  * A job is a list of addresses, or an object from index to address; an index may be written as a
- * string. Immutable and counted. Any thread; strings are borrowed from it. */
+ * string. Immutable. Any thread; strings are borrowed from it. */
 
 typedef struct _MusterClusterSpec MusterClusterSpec;
 
@@ -28,9 +28,8 @@ typedef struct {
  * contradicts itself, an address that isn't HOST:PORT, a job "chief" of several tasks, a task that
  * isn't in its cluster (but for an "evaluator", which never is). */
 MusterClusterSpec *muster_cluster_spec_new (const char *tf_config, GError **error);
-MusterClusterSpec *muster_cluster_spec_ref (MusterClusterSpec *self);
-void muster_cluster_spec_unref (MusterClusterSpec *self); /* accepts NULL */
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterClusterSpec, muster_cluster_spec_unref)
+void muster_cluster_spec_free (MusterClusterSpec *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterClusterSpec, muster_cluster_spec_free)
 
 /* Whether it names no task at all, nor a master. */
 gboolean muster_cluster_spec_is_empty (const MusterClusterSpec *self);

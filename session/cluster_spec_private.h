@@ -8,7 +8,6 @@ G_BEGIN_DECLS
 #define MUSTER_MOST_TASKS 100000
 
 struct _MusterClusterSpec {
-  gatomicrefcount references;
   GArray *tasks; /* (owned) of MusterClusterTask, which own their strings */
   char *job;     /* (owned) (nullable) */
   guint index;

@@ -26,7 +26,7 @@ typedef struct {
 static void
 task_clear (Task *self)
 {
-  muster_cluster_spec_unref (self->spec);
+  muster_cluster_spec_free (self->spec);
   g_clear_object (&self->master);
   muster_scaffold_unref (self->scaffold);
   g_clear_pointer (&self->config, g_bytes_unref);
