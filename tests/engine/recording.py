@@ -106,7 +106,7 @@ class Case:
         if not self.is_registered:
             self.session.close()
             return
-        graph = self.graph.as_graph_def(add_shapes=False).SerializeToString()
+        graph = self.graph.as_graph_def(add_shapes=False).SerializeToString(deterministic=True)
         cases.append(field(1, self.name) + field(2, graph) +
                      b"".join(field(3, s) for s in self.steps))
         self.session.close()
