@@ -74,6 +74,25 @@ complex_expm1 (double complex a)
   return CMPLX (expm1 (x) * cos (y) - 2 * half_sine * half_sine, exp (x) * sin (y));
 }
 
+/* The derivative of lgamma: a series for large numbers, which smaller ones are brought to. */
+static double
+digamma (double x)
+{
+  static const double terms[] = {1 / 12.,  -1 / 120.,     1 / 252., -1 / 240.,
+                                 1 / 132., -691 / 32760., 1 / 12.};
+  double sum = 0, power = 1;
+
+  if (x <= 0)
+    return x == floor (x) ? NAN : digamma (1 - x) - G_PI / tan (G_PI * (x - floor (x)));
+  for (; x < 10; x++)
+    sum -= 1 / x;
+  for (gsize i = 0; i < G_N_ELEMENTS (terms); i++) {
+    power /= x * x;
+    sum -= terms[i] * power;
+  }
+  return log (x) - 0.5 / x + sum;
+}
+
 COMPLEX_NUMBER (neg, -a, 0 - (guint64)a, 0 - a, -a)
 NUMBER (absolute, fabs (a), a < 0 ? 0 - (guint64)a : (guint64)a, a)
 COMPLEX_NUMBER (sign,
@@ -110,6 +129,7 @@ ANALYTIC (atanh_, atanh (a))
 FLOATING (erf_, erf (a))
 FLOATING (erfc_, erfc (a))
 FLOATING (lgamma_, lgamma (a))
+FLOATING (digamma_, digamma (a))
 FLOATING (floor_, floor (a))
 FLOATING (ceil_, ceil (a))
 FLOATING (rint_, rint (a))
@@ -323,6 +343,7 @@ const MusterOp muster_unary_ops[] = {
     {"Erf", XY, "T:float", compute_erf_, F},
     {"Erfc", XY, "T:float", compute_erfc_, F},
     {"Lgamma", XY, "T:float", compute_lgamma_, F},
+    {"Digamma", XY, "T:float", compute_digamma_, F},
     {"Floor", XY, "T:float", compute_floor_, F},
     {"Ceil", XY, "T:float", compute_ceil_, F},
     {"Rint", XY, "T:float", compute_rint_, F},

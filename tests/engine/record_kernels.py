@@ -80,6 +80,9 @@ def unary():
     for name in ["Sqrt", "Rsqrt", "Reciprocal", "Inv", "Log", "Log1p", "Lgamma"]:
         for dtype in FLOATS if name != "Lgamma" else [F32, F64, F16]:
             op(name, dict(x=positive(dtype, 7)))
+    for dtype in [F32, F64, F16]:
+        op("Digamma", dict(x=numbers(dtype, 13)))
+        op("Digamma", dict(x=np.array([.25, 1e-3, 12, 1e4, 0, np.inf, -np.inf, np.nan], dtype)))
     for name in ["Exp", "Expm1", "Tanh", "Sigmoid", "Sin", "Cos", "Tan", "Atan", "Sinh", "Cosh", "Erf",
                  "Erfc", "Floor", "Ceil", "Rint", "Round"]:
         for dtype in [F32, F64, F16] if name != "Rint" else [F32, F64]:
