@@ -1,115 +1,73 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/ready/hub_fixture.h"
 
-static const MusterWatchFor for_digits = {.ready_op = "ready", .model = "digits"};
-static const MusterWatchFor for_other = {.ready_op = "ready", .model = "other"};
-
-static gint64
-claim_over (Fixture *f, MusterGraph *graph)
-{
-  g_autoptr (GError) error = NULL;
-  MusterClaim claim = {.model = "digits", .task = "worker:0", .take_over = TRUE};
-  gint64 epoch = muster_board_claim (f->board, &claim, "host:1", graph, NULL, &error);
-  MUSTER_EXPECT_NO_ERROR (error);
-  return epoch;
-}
-
-static gint64
-claim (Fixture *f)
-{
-  return claim_over (f, NULL);
-}
-
-static void
-announce (Fixture *f, gint64 epoch, MusterChiefPhase phase, gint64 step)
-{
-  g_autoptr (GError) error = NULL;
-  MusterAnnouncement told = MUSTER_ANNOUNCEMENT_INIT;
-  told.model = (char *)"digits";
-  told.epoch = epoch;
-  told.phase = phase;
-  told.step = step;
-  muster_board_announce (f->board, &told, &error);
-  MUSTER_EXPECT_NO_ERROR (error);
-}
-
 MUSTER_TEST (HubOverBoard, tells_of_the_chief_without_another_run)
 {
-  g_autoptr (Ear) ear = ear_new ();
   g_auto (Fixture) f = fixture (TRUE);
-  g_autoptr (MusterSession) session = new_session (&f, 1);
   set_missing (&f, "");
-  ask_for (&f, ear, session, &for_digits);
-  EXPECT_HEARD (ear, 1, "nobody, ready");
+  ask_for_digits (&f, f.ear);
+  EXPECT_HEARD (f.ear, 1, "nobody, ready");
 
   gint64 epoch = claim (&f);
-  EXPECT_HEARD (ear, 2, "nobody, ready; starting, gate shut");
+  EXPECT_HEARD (f.ear, 2, "nobody, ready; starting, gate shut");
   announce (&f, epoch, MUSTER_CHIEF_PREPARED, -1);
 
-  EXPECT_HEARD (ear, 3, "nobody, ready; starting, gate shut; prepared, ready");
+  EXPECT_HEARD (f.ear, 3, "nobody, ready; starting, gate shut; prepared, ready");
   MUSTER_EXPECT_EQ (n_runs (&f), 1u);
 }
 
 MUSTER_TEST (HubOverBoard, keeps_the_gate_shut_whatever_the_variables_say)
 {
-  g_autoptr (Ear) ear = ear_new ();
   g_auto (Fixture) f = fixture (TRUE);
-  g_autoptr (MusterSession) session = new_session (&f, 1);
   gint64 epoch = claim (&f);
-  ask_for (&f, ear, session, &for_digits);
-  EXPECT_HEARD (ear, 1, "starting, gate shut");
+  ask_for_digits (&f, f.ear);
+  EXPECT_HEARD (f.ear, 1, "starting, gate shut");
 
   set_missing (&f, ""); /* all have a value now: the chief isn't done, so it is no news */
   tell_change (&f);
   wait_for_run (&f, 2);
   muster_board_leave (f.board, "digits", epoch);
 
-  EXPECT_HEARD (ear, 2, "starting, gate shut; starting, gate shut");
+  EXPECT_HEARD (f.ear, 2, "starting, gate shut; starting, gate shut");
 }
 
 MUSTER_TEST (HubOverBoard, opens_after_a_reset_as_the_ops_say)
 {
-  g_autoptr (Ear) ear = ear_new ();
   g_auto (Fixture) f = fixture (TRUE);
-  g_autoptr (MusterSession) session = new_session (&f, 1);
   muster_board_leave (f.board, "digits", claim (&f));
-  ask_for (&f, ear, session, &for_digits);
-  EXPECT_HEARD (ear, 1, "starting, gate shut");
+  ask_for_digits (&f, f.ear);
+  EXPECT_HEARD (f.ear, 1, "starting, gate shut");
 
   muster_board_reset (f.board, muster_board_n_claims (f.board));
 
-  EXPECT_HEARD (ear, 2, "starting, gate shut; unknown, missing a,b");
+  EXPECT_HEARD (f.ear, 2, "starting, gate shut; unknown, missing a,b");
 }
 
 MUSTER_TEST (HubOverBoard, tells_at_once_that_the_job_is_over)
 {
-  g_autoptr (Ear) ear = ear_new ();
   g_auto (Fixture) f = fixture (TRUE);
-  g_autoptr (MusterSession) session = new_session (&f, 1);
   set_missing (&f, "");
   announce (&f, claim (&f), MUSTER_CHIEF_OVER, 1000);
 
-  ask_for (&f, ear, session, &for_digits);
+  ask_for_digits (&f, f.ear);
 
-  EXPECT_HEARD (ear, 1, "over, gate shut");
+  EXPECT_HEARD (f.ear, 1, "over, gate shut");
 }
 
 MUSTER_TEST (HubOverBoard, tells_only_those_who_ask_for_that_model)
 {
-  g_autoptr (Ear) here = ear_new ();
   g_autoptr (Ear) elsewhere = ear_new ();
   g_autoptr (Ear) nowhere = ear_new ();
   g_auto (Fixture) f = fixture (TRUE);
-  g_autoptr (MusterSession) session = new_session (&f, 1);
-  ask_for (&f, here, session, &for_digits);
-  ask_for (&f, elsewhere, session, &for_other);
-  ask (&f, nowhere, session, NULL, "ready");
-  EXPECT_HEARD (here, 1, "nobody, missing a,b");
+  ask_for_digits (&f, f.ear);
+  ask_for (&f, elsewhere, f.session, &(MusterWatchFor){.ready_op = "ready", .model = "other"});
+  ask (&f, nowhere, f.session, NULL, "ready");
+  EXPECT_HEARD (f.ear, 1, "nobody, missing a,b");
   EXPECT_HEARD (elsewhere, 1, "nobody, missing a,b");
   EXPECT_HEARD (nowhere, 1, "missing a,b");
 
   claim (&f);
-  EXPECT_HEARD (here, 2, "nobody, missing a,b; starting, gate shut");
+  EXPECT_HEARD (f.ear, 2, "nobody, missing a,b; starting, gate shut");
   set_missing (&f, "");
   tell_change (&f);
 
@@ -119,82 +77,75 @@ MUSTER_TEST (HubOverBoard, tells_only_those_who_ask_for_that_model)
 
 MUSTER_TEST (HubOverBoard, tells_no_news_of_every_step_of_the_training)
 {
-  g_autoptr (Ear) ear = ear_new ();
   g_auto (Fixture) f = fixture (TRUE);
-  g_autoptr (MusterSession) session = new_session (&f, 1);
   gint64 epoch = claim (&f);
   announce (&f, epoch, MUSTER_CHIEF_TRAINING, 1);
-  ask_for (&f, ear, session, &for_digits);
-  EXPECT_HEARD (ear, 1, "training, missing a,b");
+  ask_for_digits (&f, f.ear);
+  EXPECT_HEARD (f.ear, 1, "training, missing a,b");
 
   for (gint64 step = 2; step < 10; step++)
     announce (&f, epoch, MUSTER_CHIEF_TRAINING, step);
   muster_board_set_ready (f.board, "digits", epoch, TRUE);
   announce (&f, epoch, MUSTER_CHIEF_OVER, 10);
 
-  EXPECT_HEARD (ear, 2, "training, missing a,b; over, gate shut");
+  EXPECT_HEARD (f.ear, 2, "training, missing a,b; over, gate shut");
 }
 
 MUSTER_TEST (HubOverBoard, tells_how_the_graph_differs_from_the_chiefs)
 {
-  g_autoptr (Ear) ear = ear_new ();
   g_auto (Fixture) f = fixture (TRUE);
-  g_autoptr (MusterSession) session = new_session (&f, 1);
   g_autoptr (GBytes) with_a_node = g_bytes_new_static ("\x0a\x03\x0a\x01n", 5);
   g_autoptr (MusterGraph) other = muster_graph_new (with_a_node);
   set_missing (&f, "");
-  ask_for (&f, ear, session, &for_digits);
-  EXPECT_HEARD (ear, 1, "nobody, ready");
+  ask_for_digits (&f, f.ear);
+  EXPECT_HEARD (f.ear, 1, "nobody, ready");
 
   gint64 epoch = claim_over (&f, other);
-  EXPECT_HEARD (ear, 2, "nobody, ready; starting, gate shut differs");
+  EXPECT_HEARD (f.ear, 2, "nobody, ready; starting, gate shut differs");
   muster_board_leave (f.board, "digits", epoch);
-  EXPECT_HEARD (ear, 3, "nobody, ready; starting, gate shut differs; starting, gate shut differs");
-  claim_over (&f, muster_session_graph (session));
+  EXPECT_HEARD (f.ear, 3,
+                "nobody, ready; starting, gate shut differs; starting, gate shut differs");
+  claim_over (&f, muster_session_graph (f.session));
 
-  EXPECT_HEARD (ear, 4,
+  EXPECT_HEARD (f.ear, 4,
                 "nobody, ready; starting, gate shut differs; starting, gate shut differs; "
                 "starting, gate shut");
 }
 
 MUSTER_TEST (HubOverBoard, counts_the_chiefs_age_to_the_moment_of_telling)
 {
-  g_autoptr (Ear) first = ear_new ();
   g_autoptr (Ear) late = ear_new ();
   g_auto (Fixture) f = fixture (TRUE);
-  g_autoptr (MusterSession) session = new_session (&f, 1);
   claim (&f);
-  ask_for (&f, first, session, &for_digits);
-  EXPECT_HEARD (first, 1, "starting, gate shut");
+  ask_for_digits (&f, f.ear);
+  EXPECT_HEARD (f.ear, 1, "starting, gate shut");
 
   muster_fake_clock_pass (f.clock, 3 * MUSTER_SECOND);
-  ask_for (&f, late, session, &for_digits);
+  ask_for_digits (&f, late);
 
   EXPECT_HEARD (late, 1, "starting, gate shut");
-  MUSTER_EXPECT_EQ (first->phase_age_us, (gint64)0);
+  MUSTER_EXPECT_EQ (f.ear->phase_age_us, (gint64)0);
   MUSTER_EXPECT_EQ (late->phase_age_us, 3 * MUSTER_SECOND);
   MUSTER_EXPECT_EQ (n_runs (&f), 1u);
 }
 
 MUSTER_TEST (HubOverBoard, tells_all_of_one_go_in_the_same_round)
 {
-  g_autoptr (Ear) one = ear_new ();
   g_autoptr (Ear) two = ear_new ();
   g_auto (Fixture) f = fixture (TRUE);
-  g_autoptr (MusterSession) session = new_session (&f, 1);
-  ask_for (&f, one, session, &for_digits);
-  EXPECT_HEARD (one, 1, "nobody, missing a,b");
-  ask_for (&f, two, session, &for_digits);
+  ask_for_digits (&f, f.ear);
+  EXPECT_HEARD (f.ear, 1, "nobody, missing a,b");
+  ask_for_digits (&f, two);
   EXPECT_HEARD (two, 1, "nobody, missing a,b");
-  guint64 first = one->round;
+  guint64 first = f.ear->round;
   MUSTER_EXPECT_NE (first, two->round);
 
   claim (&f);
 
-  EXPECT_HEARD (one, 2, "nobody, missing a,b; starting, gate shut");
+  EXPECT_HEARD (f.ear, 2, "nobody, missing a,b; starting, gate shut");
   EXPECT_HEARD (two, 2, "nobody, missing a,b; starting, gate shut");
-  MUSTER_EXPECT_EQ (one->round, two->round);
-  MUSTER_EXPECT_GT (one->round, first);
+  MUSTER_EXPECT_EQ (f.ear->round, two->round);
+  MUSTER_EXPECT_GT (f.ear->round, first);
 }
 
 /* One who asks must never hear that a model is ready while its chief prepares it. */
@@ -223,16 +174,16 @@ check_turn (const MusterTurn *turn, guint64 round G_GNUC_UNUSED, const GError *e
 MUSTER_TEST (HubOverBoard, holds_while_chiefs_come_and_go)
 {
   guint n_told = 0;
-  g_autoptr (Ear) ear = ear_new ();
   g_auto (Fixture) f = fixture (TRUE);
-  g_autoptr (MusterSession) session = new_session (&f, 1);
   set_missing (&f, "");
-  MusterAsker *asker = muster_readiness_hub_ask (f.hub, session, &for_digits, check_turn, &n_told);
+  MusterAsker *asker = muster_readiness_hub_ask (
+      f.hub, f.session, &(MusterWatchFor){.ready_op = "ready", .model = "digits"}, check_turn,
+      &n_told);
   GThread *chief = g_thread_new ("chief", prepare_again_and_again, &f);
   g_thread_join (chief);
 
-  ask_for (&f, ear, session, &for_digits);
-  EXPECT_HEARD (ear, 1, "prepared, ready");
+  ask_for_digits (&f, f.ear);
+  EXPECT_HEARD (f.ear, 1, "prepared, ready");
   muster_readiness_hub_leave (f.hub, asker);
   MUSTER_EXPECT_GT (n_told, 0u);
 }

@@ -167,7 +167,6 @@ listen (const MusterTurn *turn, guint64 round, const GError *error, gpointer dat
     muster_readiness_hub_leave (ear->hub, asker);
 }
 
-/* Waits until n words were heard, and gives all of them. */
 char *
 heard (Ear *ear, guint n)
 {
@@ -190,6 +189,8 @@ fixture_clear (Fixture *f)
   muster_readiness_hub_free (f->hub);
   muster_board_free (f->board);
   g_free (f->hub_of_board);
+  g_object_unref (f->session);
+  ear_free (f->ear);
   g_object_unref (f->clock);
   g_object_unref (f->master);
 }
@@ -213,10 +214,22 @@ fixture (gboolean can_tell)
                               f.hub_of_board);
   f.hub = muster_readiness_hub_new (MUSTER_MASTER (f.master), f.board, MUSTER_CLOCK (f.clock));
   *f.hub_of_board = f.hub;
+  f.session = new_session (&f, 1);
+  f.ear = ear_new ();
   return f;
 }
 
-/* Graphs differ by their version. */
+Fixture
+fixture_that_asked (gboolean can_tell, const char *missing)
+{
+  Fixture f = fixture (can_tell);
+  g_autofree char *words = *missing != '\0' ? g_strconcat ("missing ", missing, NULL) : NULL;
+  set_missing (&f, missing);
+  ask (&f, f.ear, f.session, NULL, "ready");
+  EXPECT_HEARD (f.ear, 1, words != NULL ? words : "ready");
+  return f;
+}
+
 MusterSession *
 new_session (Fixture *f, char version)
 {
@@ -245,6 +258,48 @@ ask_for (Fixture *f, Ear *ear, MusterSession *session, const MusterWatchFor *wha
 }
 
 void
+ask_for_digits (Fixture *f, Ear *ear)
+{
+  ask_for (f, ear, f->session, &(MusterWatchFor){.ready_op = "ready", .model = "digits"});
+}
+
+void
+lose_session (Fixture *f)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&f->master->lock);
+  ((CountingSession *)f->session)->is_gone = TRUE;
+}
+
+gint64
+claim_over (Fixture *f, MusterGraph *graph)
+{
+  g_autoptr (GError) error = NULL;
+  MusterClaim claim = {.model = "digits", .task = "worker:0", .take_over = TRUE};
+  gint64 epoch = muster_board_claim (f->board, &claim, "host:1", graph, NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  return epoch;
+}
+
+gint64
+claim (Fixture *f)
+{
+  return claim_over (f, NULL);
+}
+
+void
+announce (Fixture *f, gint64 epoch, MusterChiefPhase phase, gint64 step)
+{
+  g_autoptr (GError) error = NULL;
+  MusterAnnouncement told = MUSTER_ANNOUNCEMENT_INIT;
+  told.model = (char *)"digits";
+  told.epoch = epoch;
+  told.phase = phase;
+  told.step = step;
+  muster_board_announce (f->board, &told, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
+void
 set_missing (Fixture *f, const char *missing)
 {
   g_mutex_lock (&f->master->lock);
@@ -266,7 +321,6 @@ n_runs (Fixture *f)
   return f->master->n_runs;
 }
 
-/* Lets runs pass, or holds each where it has computed its answer. */
 void
 hold_runs (Fixture *f, gboolean is_held)
 {

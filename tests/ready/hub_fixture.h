@@ -47,6 +47,8 @@ typedef struct {
   MusterReadinessHub *hub;
   MusterReadinessHub **hub_of_board; /* (owned) */
   MusterBoard *board;                /* its changes reach the hub */
+  MusterSession *session;            /* (owned) of version 1 */
+  Ear *ear;                          /* (owned) lives longer than the hub */
 } Fixture;
 
 Ear *ear_new (void);
@@ -67,6 +69,8 @@ char *heard (Ear *ear, guint n);
   } while (0)
 
 Fixture fixture (gboolean can_tell);
+/* One whose ear has asked for "ready", and has heard that this is missing: "a,b", "". */
+Fixture fixture_that_asked (gboolean can_tell, const char *missing);
 void fixture_clear (Fixture *f);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Fixture, fixture_clear)
 
@@ -74,6 +78,14 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Fixture, fixture_clear)
 MusterSession *new_session (Fixture *f, char version);
 void ask (Fixture *f, Ear *ear, MusterSession *session, const char *gate, const char *ready);
 void ask_for (Fixture *f, Ear *ear, MusterSession *session, const MusterWatchFor *what);
+
+void ask_for_digits (Fixture *f, Ear *ear); /* a model's name */
+void lose_session (Fixture *f);             /* its runs fail from here on */
+
+/* A chief of "digits"; gives its epoch. */
+gint64 claim (Fixture *f);
+gint64 claim_over (Fixture *f, MusterGraph *graph);
+void announce (Fixture *f, gint64 epoch, MusterChiefPhase phase, gint64 step);
 
 /* What the master says from here on: "a,b", "" when it is ready; and that something changed. */
 void set_missing (Fixture *f, const char *missing);

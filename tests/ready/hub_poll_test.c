@@ -3,8 +3,6 @@
 
 /* A master that can't tell of changes. */
 
-static const MusterWatchFor for_digits = {.ready_op = "ready", .model = "digits"};
-
 /* Goes to the next look; how long that takes. */
 static gint64
 look_again (Fixture *f)
@@ -20,11 +18,7 @@ look_again (Fixture *f)
 
 MUSTER_TEST (HubThatPolls, looks_at_least_once_a_second_while_somebody_waits)
 {
-  g_autoptr (Ear) ear = ear_new ();
-  g_auto (Fixture) f = fixture (FALSE);
-  g_autoptr (MusterSession) session = new_session (&f, 1);
-  ask (&f, ear, session, NULL, "ready");
-  EXPECT_HEARD (ear, 1, "missing a,b");
+  g_auto (Fixture) f = fixture_that_asked (FALSE, "a,b");
 
   gint64 pause_us = 0;
   while (muster_fake_clock_elapsed_us (f.clock) < 300 * MUSTER_SECOND)
@@ -36,140 +30,95 @@ MUSTER_TEST (HubThatPolls, looks_at_least_once_a_second_while_somebody_waits)
 
 MUSTER_TEST (HubThatPolls, looks_every_ten_seconds_once_all_have_heard_that_it_is_ready)
 {
-  g_autoptr (Ear) ear = ear_new ();
-  g_auto (Fixture) f = fixture (FALSE);
-  g_autoptr (MusterSession) session = new_session (&f, 1);
-  set_missing (&f, "");
-  ask (&f, ear, session, NULL, "ready");
-  EXPECT_HEARD (ear, 1, "ready");
+  g_auto (Fixture) f = fixture_that_asked (FALSE, "");
 
   MUSTER_EXPECT_EQ (look_again (&f), 10 * MUSTER_SECOND);
   set_missing (&f, "a"); /* it is withdrawn */
   MUSTER_EXPECT_EQ (look_again (&f), 10 * MUSTER_SECOND);
-  EXPECT_HEARD (ear, 2, "ready; missing a");
+  EXPECT_HEARD (f.ear, 2, "ready; missing a");
 
   MUSTER_EXPECT_LE (look_again (&f), MUSTER_SECOND / 10); /* somebody waits again */
 }
 
 MUSTER_TEST (HubThatPolls, tells_nobody_an_answer_older_than_a_second)
 {
-  g_autoptr (Ear) first = ear_new ();
   g_autoptr (Ear) late = ear_new ();
-  g_auto (Fixture) f = fixture (FALSE);
-  g_autoptr (MusterSession) session = new_session (&f, 1);
-  set_missing (&f, "");
-  ask (&f, first, session, NULL, "ready");
-  EXPECT_HEARD (first, 1, "ready");
+  g_auto (Fixture) f = fixture_that_asked (FALSE, "");
   muster_fake_clock_wait_for_waiters (f.clock, 1);
   set_missing (&f, "a");
   muster_fake_clock_pass (f.clock, 2 * MUSTER_SECOND);
 
-  ask (&f, late, session, NULL, "ready");
+  ask (&f, late, f.session, NULL, "ready");
 
   EXPECT_HEARD (late, 1, "missing a");
-  EXPECT_HEARD (first, 2, "ready; missing a");
-}
-
-static gint64
-claim (Fixture *f)
-{
-  MusterClaim claim = {.model = "digits", .task = "worker:0"};
-  return muster_board_claim (f->board, &claim, "host:1", NULL, NULL, NULL);
-}
-
-static void
-announce (Fixture *f, gint64 epoch, MusterChiefPhase phase)
-{
-  g_autoptr (GError) error = NULL;
-  MusterAnnouncement told = MUSTER_ANNOUNCEMENT_INIT;
-  told.model = (char *)"digits";
-  told.epoch = epoch;
-  told.phase = phase;
-  muster_board_announce (f->board, &told, &error);
-  MUSTER_EXPECT_NO_ERROR (error);
+  EXPECT_HEARD (f.ear, 2, "ready; missing a");
 }
 
 /* The chief says that it is done before the next look: what the last one saw is not told. */
 MUSTER_TEST (HubThatPolls, looks_at_once_when_the_chief_has_prepared)
 {
-  g_autoptr (Ear) ear = ear_new ();
   g_auto (Fixture) f = fixture (FALSE);
-  g_autoptr (MusterSession) session = new_session (&f, 1);
-  ask_for (&f, ear, session, &for_digits);
-  EXPECT_HEARD (ear, 1, "nobody, missing a,b");
+  ask_for_digits (&f, f.ear);
+  EXPECT_HEARD (f.ear, 1, "nobody, missing a,b");
   gint64 epoch = claim (&f);
-  EXPECT_HEARD (ear, 2, "nobody, missing a,b; starting, gate shut");
+  EXPECT_HEARD (f.ear, 2, "nobody, missing a,b; starting, gate shut");
   gint64 before_us = muster_fake_clock_elapsed_us (f.clock);
 
   set_missing (&f, "");
-  announce (&f, epoch, MUSTER_CHIEF_PREPARED);
+  announce (&f, epoch, MUSTER_CHIEF_PREPARED, -1);
 
-  EXPECT_HEARD (ear, 3, "nobody, missing a,b; starting, gate shut; prepared, ready");
+  EXPECT_HEARD (f.ear, 3, "nobody, missing a,b; starting, gate shut; prepared, ready");
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (f.clock), before_us);
 }
 
 MUSTER_TEST (HubThatPolls, looks_rarely_once_the_job_is_over)
 {
-  g_autoptr (Ear) ear = ear_new ();
   g_auto (Fixture) f = fixture (FALSE);
-  g_autoptr (MusterSession) session = new_session (&f, 1);
-  announce (&f, claim (&f), MUSTER_CHIEF_OVER);
-  ask_for (&f, ear, session, &for_digits);
-  EXPECT_HEARD (ear, 1, "over, gate shut");
+  announce (&f, claim (&f), MUSTER_CHIEF_OVER, -1);
+  ask_for_digits (&f, f.ear);
+  EXPECT_HEARD (f.ear, 1, "over, gate shut");
 
   MUSTER_EXPECT_EQ (look_again (&f), 10 * MUSTER_SECOND);
 }
 
 MUSTER_TEST (HubThatPolls, puts_no_look_off_when_a_chief_announces)
 {
-  g_autoptr (Ear) ear = ear_new ();
   g_auto (Fixture) f = fixture (FALSE);
-  g_autoptr (MusterSession) session = new_session (&f, 1);
   gint64 epoch = claim (&f);
-  ask_for (&f, ear, session, &for_digits);
-  EXPECT_HEARD (ear, 1, "starting, gate shut");
+  ask_for_digits (&f, f.ear);
+  EXPECT_HEARD (f.ear, 1, "starting, gate shut");
   gint64 pause_us = 0;
   while (muster_fake_clock_elapsed_us (f.clock) < 10 * MUSTER_SECOND)
     pause_us = look_again (&f);
   muster_fake_clock_wait_for_waiters (f.clock, 1);
   muster_fake_clock_pass (f.clock, pause_us * 3 / 4);
 
-  announce (&f, epoch, MUSTER_CHIEF_INITIALISING);
-  EXPECT_HEARD (ear, 2, "starting, gate shut; initialising, gate shut");
+  announce (&f, epoch, MUSTER_CHIEF_INITIALISING, -1);
+  EXPECT_HEARD (f.ear, 2, "starting, gate shut; initialising, gate shut");
 
   MUSTER_EXPECT_LT (look_again (&f), pause_us / 2);
 }
 
 MUSTER_TEST (HubThatPolls, ends_an_asker_whose_session_fails)
 {
-  g_autoptr (Ear) first = ear_new ();
   g_autoptr (Ear) second = ear_new ();
-  g_auto (Fixture) f = fixture (FALSE);
-  g_autoptr (MusterSession) a = new_session (&f, 1);
+  g_auto (Fixture) f = fixture_that_asked (FALSE, "a,b");
   g_autoptr (MusterSession) b = new_session (&f, 1);
-  ask (&f, first, a, NULL, "ready");
-  EXPECT_HEARD (first, 1, "missing a,b");
   ask (&f, second, b, NULL, "ready");
   EXPECT_HEARD (second, 1, "missing a,b");
-  g_mutex_lock (&f.master->lock);
-  ((CountingSession *)a)->is_gone = TRUE;
-  g_mutex_unlock (&f.master->lock);
+  lose_session (&f);
 
   muster_fake_clock_wait_for_waiters (f.clock, 1);
   set_missing (&f, "");
   muster_fake_clock_crank (f.clock);
 
-  EXPECT_HEARD (first, 2, "missing a,b; error 10");
+  EXPECT_HEARD (f.ear, 2, "missing a,b; error 10");
   EXPECT_HEARD (second, 2, "missing a,b; ready");
 }
 
 MUSTER_TEST (HubThatPolls, looks_at_once_where_something_may_have_changed)
 {
-  g_autoptr (Ear) ear = ear_new ();
-  g_auto (Fixture) f = fixture (FALSE);
-  g_autoptr (MusterSession) session = new_session (&f, 1);
-  ask (&f, ear, session, NULL, "ready");
-  EXPECT_HEARD (ear, 1, "missing a,b");
+  g_auto (Fixture) f = fixture_that_asked (FALSE, "a,b");
   while (muster_fake_clock_elapsed_us (f.clock) < 10 * MUSTER_SECOND)
     look_again (&f);
   muster_fake_clock_wait_for_waiters (f.clock, 1);
@@ -178,34 +127,28 @@ MUSTER_TEST (HubThatPolls, looks_at_once_where_something_may_have_changed)
   set_missing (&f, "");
   muster_readiness_hub_may_have_changed (f.hub);
 
-  EXPECT_HEARD (ear, 2, "missing a,b; ready");
+  EXPECT_HEARD (f.ear, 2, "missing a,b; ready");
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (f.clock), before_us);
 }
 
 MUSTER_TEST (HubThatPolls, looks_again_where_something_may_have_changed_during_a_look)
 {
-  g_autoptr (Ear) ear = ear_new ();
   g_auto (Fixture) f = fixture (FALSE);
-  g_autoptr (MusterSession) session = new_session (&f, 1);
   hold_runs (&f, TRUE);
-  ask (&f, ear, session, NULL, "ready");
+  ask (&f, f.ear, f.session, NULL, "ready");
   wait_for_run (&f, 1);
 
   set_missing (&f, "");
   muster_readiness_hub_may_have_changed (f.hub);
   hold_runs (&f, FALSE);
 
-  EXPECT_HEARD (ear, 2, "missing a,b; ready");
+  EXPECT_HEARD (f.ear, 2, "missing a,b; ready");
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (f.clock), 0);
 }
 
 MUSTER_TEST (HubThatPolls, does_not_look_for_each_of_many_changes_that_there_may_have_been)
 {
-  g_autoptr (Ear) ear = ear_new ();
-  g_auto (Fixture) f = fixture (FALSE);
-  g_autoptr (MusterSession) session = new_session (&f, 1);
-  ask (&f, ear, session, NULL, "ready");
-  EXPECT_HEARD (ear, 1, "missing a,b");
+  g_auto (Fixture) f = fixture_that_asked (FALSE, "a,b");
   guint before = n_runs (&f);
 
   for (int i = 0; i < 100; i++) {
@@ -218,12 +161,7 @@ MUSTER_TEST (HubThatPolls, does_not_look_for_each_of_many_changes_that_there_may
 
 MUSTER_TEST (HubThatPolls, does_not_care_what_may_have_changed_once_all_have_heard_that_it_is_ready)
 {
-  g_autoptr (Ear) ear = ear_new ();
-  g_auto (Fixture) f = fixture (FALSE);
-  g_autoptr (MusterSession) session = new_session (&f, 1);
-  set_missing (&f, "");
-  ask (&f, ear, session, NULL, "ready");
-  EXPECT_HEARD (ear, 1, "ready");
+  g_auto (Fixture) f = fixture_that_asked (FALSE, "");
   muster_fake_clock_wait_for_waiters (f.clock, 1);
   guint before = n_runs (&f);
 

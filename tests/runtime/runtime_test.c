@@ -14,6 +14,8 @@
 #define FAKE   "tests/runtime/libtensorflow_fake.so"
 #define HELPER "runtime/muster-tensorflow"
 
+static const MusterRuntimeOptions no_options;
+
 /* What it told. */
 typedef struct {
   GMutex lock;
@@ -115,7 +117,7 @@ MUSTER_TEST (Runtime, serves_on_loopback_whatever_the_library_binds)
   static const char *const ways[] = {NULL, "listen on IPv6"};
   for (gsize i = 0; i < G_N_ELEMENTS (ways); i++) {
     g_autoptr (GError) error = NULL;
-    g_autoptr (MusterRuntime) runtime = start (ways[i], &(MusterRuntimeOptions){0}, &error);
+    g_autoptr (MusterRuntime) runtime = start (ways[i], &no_options, &error);
     MUSTER_ASSERT_NO_ERROR (error);
     MUSTER_EXPECT_STREQ (muster_runtime_version (runtime), "2.99.0-fake");
     MUSTER_EXPECT_TRUE (can_connect (INADDR_LOOPBACK, muster_runtime_port (runtime)));
@@ -124,64 +126,54 @@ MUSTER_TEST (Runtime, serves_on_loopback_whatever_the_library_binds)
   }
 }
 
+/* A library that behaves so, or these options, and it doesn't serve: the error's code and words. */
+#define EXPECT_NO_START(how, options, wanted, words)                                               \
+  do {                                                                                             \
+    g_autoptr (GError) error_ = NULL;                                                              \
+    MUSTER_EXPECT_NULL (start (how, options, &error_));                                            \
+    MUSTER_EXPECT_ERROR (error_, MUSTER_ERROR, wanted);                                            \
+    MUSTER_TRACE ("%s", error_ != NULL ? error_->message : "it started");                          \
+    MUSTER_EXPECT_TRUE (error_ != NULL && strstr (error_->message, words) != NULL);                \
+  } while (0)
+
 MUSTER_TEST (Runtime, does_not_serve_where_a_socket_is_open_to_others_all_the_same)
 {
-  g_autoptr (GError) error = NULL;
-  MUSTER_EXPECT_NULL (start ("go behind libc", &(MusterRuntimeOptions){0}, &error));
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL);
-  MUSTER_EXPECT_TRUE (strstr (error->message, "listens beyond this machine") != NULL);
+  EXPECT_NO_START ("go behind libc", &no_options, MUSTER_ERROR_INTERNAL,
+                   "listens beyond this machine");
 }
 
 MUSTER_TEST (Runtime, does_not_serve_at_another_port)
 {
-  g_autoptr (GError) error = NULL;
-  MUSTER_EXPECT_NULL (start ("elsewhere", &(MusterRuntimeOptions){0}, &error));
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL);
-  MUSTER_EXPECT_TRUE (strstr (error->message, "doesn't listen on port") != NULL);
+  EXPECT_NO_START ("elsewhere", &no_options, MUSTER_ERROR_INTERNAL, "doesn't listen on port");
 }
 
 MUSTER_TEST (Runtime, hands_on_what_tensorflow_says_of_its_failure)
 {
-  g_autoptr (GError) error = NULL;
-  MUSTER_EXPECT_NULL (start ("fail", &(MusterRuntimeOptions){0}, &error));
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED);
-  MUSTER_EXPECT_TRUE (strstr (error->message, "no more of that") != NULL);
+  EXPECT_NO_START ("fail", &no_options, MUSTER_ERROR_RESOURCE_EXHAUSTED, "no more of that");
 }
 
 MUSTER_TEST (Runtime, says_how_it_died_at_its_start)
 {
-  g_autoptr (GError) error = NULL;
-  MUSTER_EXPECT_NULL (start ("abort", &(MusterRuntimeOptions){0}, &error));
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL);
-  MUSTER_EXPECT_TRUE (strstr (error->message, "was killed by signal 6") != NULL);
+  EXPECT_NO_START ("abort", &no_options, MUSTER_ERROR_INTERNAL, "was killed by signal 6");
 }
 
 MUSTER_TEST (Runtime, that_nobody_can_hear_any_more_ends)
 {
-  g_autoptr (GError) error = NULL;
-  MUSTER_EXPECT_NULL (start ("close its socket", &(MusterRuntimeOptions){0}, &error));
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL);
-  MUSTER_EXPECT_TRUE (g_str_has_suffix (error->message, "while it started"));
+  EXPECT_NO_START ("close its socket", &no_options, MUSTER_ERROR_INTERNAL, "while it started");
 }
 
 MUSTER_TEST (Runtime, is_refused_a_file_that_is_no_library)
 {
-  g_autoptr (GError) error = NULL;
   g_autofree char *path = g_build_filename (muster_test_tmpdir (), "libtensorflow_cc.so", NULL);
   MUSTER_ASSERT_TRUE (g_file_set_contents (path, "#!/bin/sh\n", -1, NULL));
   const MusterRuntimeOptions options = {.library = path};
-  MUSTER_EXPECT_NULL (start (NULL, &options, &error));
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
-  MUSTER_EXPECT_TRUE (strstr (error->message, "can't be loaded") != NULL);
+  EXPECT_NO_START (NULL, &options, MUSTER_ERROR_INVALID_ARGUMENT, "can't be loaded");
 }
 
 MUSTER_TEST (Runtime, is_refused_a_library_of_something_else)
 {
-  g_autoptr (GError) error = NULL;
   const MusterRuntimeOptions options = {.library = "libm.so.6"};
-  MUSTER_EXPECT_NULL (start (NULL, &options, &error));
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
-  MUSTER_EXPECT_TRUE (strstr (error->message, "TF_Version") != NULL);
+  EXPECT_NO_START (NULL, &options, MUSTER_ERROR_INVALID_ARGUMENT, "TF_Version");
 }
 
 MUSTER_TEST (Runtime, that_hangs_at_its_start_is_ended)
@@ -245,7 +237,7 @@ MUSTER_TEST (Runtime, whose_start_hangs_is_waited_for_until_cancelled_or_late)
 MUSTER_TEST (Runtime, ends_with_its_last_owner)
 {
   g_autoptr (GError) error = NULL;
-  MusterRuntime *runtime = start (NULL, &(MusterRuntimeOptions){0}, &error);
+  MusterRuntime *runtime = start (NULL, &no_options, &error);
   MUSTER_ASSERT_NO_ERROR (error);
   int pid = muster_runtime_pid (runtime, NULL);
   MusterRuntime *other = muster_runtime_ref (runtime);
@@ -258,7 +250,7 @@ MUSTER_TEST (Runtime, ends_with_its_last_owner)
 static gpointer
 start_in_thread (gpointer error)
 {
-  return start (NULL, &(MusterRuntimeOptions){0}, error);
+  return start (NULL, &no_options, error);
 }
 
 /* The kernel's signal at a parent's death comes at the death of the thread that made the child. */
@@ -277,7 +269,7 @@ MUSTER_TEST (Runtime, lives_on_when_the_thread_that_asked_for_it_has_ended)
 MUSTER_TEST (Runtime, ends_with_its_last_owner_though_it_is_stopped)
 {
   g_autoptr (GError) error = NULL;
-  MusterRuntime *runtime = start (NULL, &(MusterRuntimeOptions){0}, &error);
+  MusterRuntime *runtime = start (NULL, &no_options, &error);
   MUSTER_ASSERT_NO_ERROR (error);
   int pid = muster_runtime_pid (runtime, NULL);
   kill (pid, SIGSTOP);

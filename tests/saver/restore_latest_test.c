@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/local_master.h"
+#include "tests/doubles/sharded_model.h"
+#include "tests/saver/restore_fixture.h"
+
+#include <glib/gstdio.h>
+
+/* Which checkpoint of a directory is restored, and what becomes of those that are damaged. */
+
+/* diff 15 */
+MUSTER_TEST (RestoreLatest, sets_a_damaged_one_aside_and_takes_the_one_before)
+{
+  g_auto (Fixture) f = set_up (three, 3);
+  g_autofree char *whole = write_as ("model.ckpt-3", three, 3, 3);
+  g_autofree char *bad = write_as ("model.ckpt-4", three, 3, 4);
+  write_state (whole, bad, NULL);
+  damage (bad);
+
+  MUSTER_EXPECT_TRUE (restore_latest (&f, (MusterRestoreOptions){0}));
+
+  MUSTER_EXPECT_NO_ERROR (f.error);
+  MUSTER_EXPECT_STREQ (f.restored.prefix, whole);
+  MUSTER_EXPECT_EQ (byte_of (&f, "u"), 3);
+  MUSTER_ASSERT_TRUE (f.restored.passed_over != NULL);
+  g_autofree char *aside =
+      g_strdup_printf ("\n  set aside as %s.bad; nothing was read from it", bad);
+  MUSTER_EXPECT_TRUE (g_str_has_suffix (f.restored.passed_over, aside));
+  MUSTER_EXPECT_FALSE (exists ("model.ckpt-4"));
+  MUSTER_EXPECT_TRUE (exists ("model.ckpt-4.bad"));
+  g_auto (GStrv) kept = muster_saver_last_checkpoints (f.saver);
+  MUSTER_EXPECT_EQ (g_strv_length (kept), 1u);
+}
+
+/* Where nothing can be written it is passed over, and that is said. */
+MUSTER_TEST (RestoreLatest, passes_a_damaged_one_over_where_it_may_not_write)
+{
+  g_auto (Fixture) f = set_up (three, 3);
+  g_autofree char *whole = write_as ("model.ckpt-3", three, 3, 3);
+  g_autofree char *bad = write_as ("model.ckpt-4", three, 3, 4);
+  g_autofree char *lock = path_of (".muster.lock");
+  write_state (whole, bad, NULL);
+  damage (bad);
+  MUSTER_ASSERT_EQ (g_mkdir (lock, 0777), 0); /* nobody gets that lock */
+
+  MUSTER_EXPECT_TRUE (restore_latest (&f, (MusterRestoreOptions){.count_deaths = TRUE}));
+
+  MUSTER_EXPECT_STREQ (f.restored.prefix, whole);
+  MUSTER_ASSERT_TRUE (f.restored.passed_over != NULL);
+  MUSTER_EXPECT_TRUE (
+      strstr (f.restored.passed_over, "passed over; nothing was read from it (Setting"));
+  MUSTER_EXPECT_TRUE (exists ("model.ckpt-4"));
+  MUSTER_EXPECT_TRUE (f.restored.warning && strstr (f.restored.warning, "it isn't noted"));
+}
+
+MUSTER_TEST (RestoreLatest, leaves_a_damaged_one_on_request)
+{
+  g_auto (Fixture) f = set_up (three, 3);
+  g_autofree char *whole = write_as ("model.ckpt-3", three, 3, 3);
+  g_autofree char *bad = write_as ("model.ckpt-4", three, 3, 4);
+  write_state (whole, bad, NULL);
+  damage (bad);
+
+  MUSTER_EXPECT_TRUE (restore_latest (&f, (MusterRestoreOptions){.keep_damaged = TRUE}));
+  MUSTER_EXPECT_STREQ (f.restored.prefix, whole);
+  MUSTER_EXPECT_TRUE (f.restored.passed_over != NULL);
+  MUSTER_EXPECT_TRUE (exists ("model.ckpt-4"));
+
+  MUSTER_EXPECT_FALSE (restore_latest (&f, (MusterRestoreOptions){.fall_back_off = TRUE}));
+  MUSTER_EXPECT_ERROR (f.error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
+  MUSTER_EXPECT_TRUE (exists ("model.ckpt-4"));
+}
+
+/* Nothing is put aside where nothing would be left. */
+MUSTER_TEST (RestoreLatest, moves_nothing_where_none_is_whole)
+{
+  g_auto (Fixture) f = set_up (three, 3);
+  g_autofree char *older = write_as ("model.ckpt-3", three, 3, 3);
+  g_autofree char *newer = write_as ("model.ckpt-4", three, 3, 4);
+  write_state (older, newer, NULL);
+  damage (older);
+  damage (newer);
+
+  MUSTER_EXPECT_FALSE (restore_latest (&f, (MusterRestoreOptions){0}));
+
+  MUSTER_EXPECT_ERROR (f.error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
+  MUSTER_ASSERT_TRUE (f.error != NULL);
+  MUSTER_EXPECT_TRUE (g_str_has_prefix (f.error->message, "None of 2 checkpoints in "));
+  MUSTER_EXPECT_TRUE (strstr (f.error->message, "model.ckpt-4"));
+  MUSTER_EXPECT_TRUE (exists ("model.ckpt-3"));
+  MUSTER_EXPECT_TRUE (exists ("model.ckpt-4"));
+  MUSTER_EXPECT_EQ (byte_of (&f, "v"), -1);
+}
+
+/* B002.22 [diff] 14: an unreadable state isn't none, but the files may stand in for it. */
+MUSTER_TEST (RestoreLatest, falls_back_to_the_files_only_on_request)
+{
+  g_auto (Fixture) f = set_up (three, 3);
+  g_autofree char *older = write_as ("model.ckpt-3", three, 3, 3);
+  g_autofree char *newer = write_as ("model.ckpt-10", three, 3, 10);
+  g_autofree char *state = path_of ("checkpoint");
+  g_file_set_contents (state, "model_checkpoint_path: \"mod", -1, NULL);
+
+  MUSTER_EXPECT_FALSE (restore_latest (&f, (MusterRestoreOptions){0}));
+  MUSTER_EXPECT_ERROR (f.error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
+
+  MUSTER_EXPECT_TRUE (restore_latest (&f, (MusterRestoreOptions){.fall_back_to_files = TRUE}));
+  MUSTER_EXPECT_NO_ERROR (f.error);
+  MUSTER_EXPECT_STREQ (f.restored.prefix, newer);
+  MUSTER_EXPECT_TRUE (f.restored.warning != NULL);
+}
+
+/* B002.24 [diff] 15 */
+MUSTER_TEST (RestoreLatest, looks_at_the_files_where_those_named_are_gone)
+{
+  g_auto (Fixture) f = set_up (three, 3);
+  g_autofree char *there = write_as ("model.ckpt-3", three, 3, 3);
+  g_autofree char *gone = path_of ("model.ckpt-4");
+  write_state (gone, NULL);
+
+  MUSTER_EXPECT_FALSE (restore_latest (&f, (MusterRestoreOptions){0}));
+  MUSTER_EXPECT_ERROR (f.error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND);
+  MUSTER_EXPECT_TRUE (restore_latest (&f, (MusterRestoreOptions){.fall_back_to_files = TRUE}));
+  MUSTER_EXPECT_STREQ (f.restored.prefix, there);
+}
+
+/* diff 21: also where several ops read, each its own shard, nothing is assigned unless all is
+ * whole. */
+MUSTER_TEST (RestoreLatest, assigns_no_shard_of_a_checkpoint_with_a_damaged_one)
+{
+  const MusterShardedModel model = {.max_to_keep = 5};
+  g_autoptr (MusterMetaGraph) meta_graph = muster_sharded_model_new (&model);
+  g_autoptr (MusterSaver) saver = muster_saver_new (meta_graph, NULL, NULL);
+  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  g_autoptr (MusterSession) session = muster_master_create_session (
+      master, muster_meta_graph_graph (meta_graph), NULL, MUSTER_WAIT_FOREVER, NULL, NULL);
+  g_autofree char *directory = path_of ("sharded");
+  g_autoptr (GError) error = NULL;
+  char *saved[2];
+
+  for (int i = 0; i < 2; i++) {
+    MUSTER_EXPECT_TRUE (muster_sharded_model_set (&model, session, (guint8)(i + 1), NULL));
+    saved[i] =
+        muster_saver_save (saver, session, directory, i + 1, MUSTER_WAIT_FOREVER, NULL, NULL);
+    MUSTER_ASSERT_TRUE (saved[i] != NULL);
+  }
+  g_autofree char *older = saved[0];
+  g_autofree char *newer = saved[1];
+  g_autofree char *shard = g_strconcat (newer, ".data-00001-of-00002", NULL);
+  g_autofree char *bytes = NULL;
+  gsize size = 0;
+  MUSTER_ASSERT_TRUE (g_file_get_contents (shard, &bytes, &size, NULL) && size > 0);
+  bytes[size - 1] ^= 1;
+  g_file_set_contents (shard, bytes, (gssize)size, NULL);
+  MUSTER_EXPECT_TRUE (muster_sharded_model_set (&model, session, 9, NULL));
+
+  MUSTER_EXPECT_FALSE (
+      muster_saver_restore (saver, session, newer, MUSTER_WAIT_FOREVER, NULL, &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
+  MUSTER_EXPECT_EQ (muster_sharded_model_get (session, NULL), 9);
+
+  g_autofree char *restored = NULL;
+  MUSTER_EXPECT_TRUE (muster_saver_restore_latest (saver, session, directory, &restored, NULL,
+                                                   MUSTER_WAIT_FOREVER, NULL, NULL));
+  MUSTER_EXPECT_STREQ (restored, older);
+  MUSTER_EXPECT_EQ (muster_sharded_model_get (session, NULL), 1);
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "master/lease.h"
+#include "tests/doubles/fake_clock.h"
+#include "tests/server/served.h"
+
+/* Who watches a model that chiefs announce. */
+
+static MusterWatch *
+watch_model (MusterSession *session, const char *ready_op)
+{
+  g_autoptr (GError) error = NULL;
+  MusterWatch *watch = muster_session_watch (
+      session, &(MusterWatchFor){.ready_op = ready_op, .model = "digits", .task = "worker:3"},
+      patience (), &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  return watch;
+}
+
+static MusterLease *
+claim (MusterSession *session)
+{
+  g_autoptr (GError) error = NULL;
+  MusterClaim claim = {.model = "digits", .task = "worker:0"};
+  MusterLease *lease = muster_session_claim (session, &claim, NULL, patience (), NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  return lease;
+}
+
+static void
+announce (MusterLease *lease, MusterChiefPhase phase, gint64 step)
+{
+  g_autoptr (GError) error = NULL;
+  MusterAnnouncement told = MUSTER_ANNOUNCEMENT_INIT;
+  told.phase = phase;
+  told.step = step;
+  muster_lease_announce (lease, &told, patience (), NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
+/* The next turn: "initialising, gate: WHY", or "training, ready". */
+static char *
+next_of_model (MusterWatch *watch, GError **error)
+{
+  g_auto (MusterTurn) turn = {0};
+  if (!muster_watch_next (watch, &turn, NULL, error))
+    return g_strdup ("error");
+  const char *phase = turn.chief != NULL ? muster_chief_phase_name (turn.chief->phase) : "nobody";
+  const char *alive = turn.chief == NULL || turn.chief->alive ? "" : " once";
+  MUSTER_EXPECT_TRUE (turn.keeps_announcements);
+  if (turn.is_ready)
+    return g_strdup_printf ("%s%s, ready", phase, alive);
+  return g_strdup_printf ("%s%s, %s", phase, alive,
+                          turn.gate_open ? turn.why_not_ready : turn.why_gate);
+}
+
+/* Hears turns until one begins and ends as it should. */
+static void
+expect_of_model (MusterWatch *watch, const char *start, const char *part)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *heard = next_of_model (watch, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  if (!g_str_has_prefix (heard, start) || strstr (heard, part) == NULL)
+    MUSTER_EXPECT_STREQ (heard, start); /* shows both */
+}
+
+MUSTER_TEST (WatchOfAModel, hears_of_its_chief_from_the_claim_to_the_end)
+{
+  g_autoptr (GError) error = NULL;
+  g_auto (Served) f = served_start ();
+  g_autofree char *ready_op = NULL;
+  g_autoptr (MusterSession) chief = served_session (&f, &ready_op);
+  g_autoptr (MusterSession) worker = served_session (&f, NULL);
+  g_autoptr (MusterWatch) watch = watch_model (worker, ready_op);
+  expect_of_model (watch, "nobody, ", "Variables not initialized: v, w");
+
+  g_autoptr (MusterLease) lease = claim (chief);
+  MUSTER_ASSERT_NOT_NULL (lease);
+  expect_of_model (watch, "starting, ", "the chief worker:0");
+  announce (lease, MUSTER_CHIEF_INITIALISING, -1);
+  expect_of_model (watch, "initialising, ", "is initialising it");
+  MUSTER_ASSERT_TRUE (served_run (chief, "init", &error));
+  /* The variables have their values, but the chief isn't done. */
+  announce (lease, MUSTER_CHIEF_PREPARED, -1);
+  expect_of_model (watch, "prepared, ", "ready");
+  announce (lease, MUSTER_CHIEF_TRAINING, 1);
+  expect_of_model (watch, "training, ", "ready");
+  announce (lease, MUSTER_CHIEF_TRAINING, 2); /* no news */
+  announce (lease, MUSTER_CHIEF_OVER, 1000);
+  expect_of_model (watch, "over, ", "at step 1000");
+}
+
+MUSTER_TEST (WatchOfAModel, is_told_when_its_chief_dies_over_it)
+{
+  g_autoptr (GError) error = NULL;
+  MusterServerOptions options = {.chief_lease_us = 3600 * MUSTER_SECOND};
+  g_auto (Served) f = served_start_with (NULL, &options);
+  g_autofree char *ready_op = NULL;
+  g_autoptr (MusterSession) chief = served_session (&f, &ready_op);
+  g_autoptr (MusterSession) worker = served_session (&f, NULL);
+  MUSTER_ASSERT_TRUE (served_run (chief, "init", &error)); /* as some model before */
+  g_autoptr (MusterWatch) watch = watch_model (worker, ready_op);
+  expect_of_model (watch, "nobody, ", "ready");
+  MusterLease *lease = claim (chief);
+  MUSTER_ASSERT_NOT_NULL (lease);
+  expect_of_model (watch, "starting, ", "starting");
+
+  g_object_unref (lease);
+
+  expect_of_model (watch, "starting once, ", "died while starting to prepare it");
+}
+
+MUSTER_TEST (WatchOfAModel, is_told_when_a_silent_chiefs_lease_runs_out)
+{
+  g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
+  muster_fake_clock_hold (clock);
+  MusterServerOptions options = {.clock = MUSTER_CLOCK (clock),
+                                 .chief_lease_us = 5 * MUSTER_SECOND};
+  g_auto (Served) f = served_start_with (NULL, &options);
+  g_autofree char *ready_op = NULL;
+  g_autoptr (MusterSession) chief = served_session (&f, &ready_op);
+  muster_fake_clock_set_random (clock, 0.25); /* chance is in the session's handle */
+  g_autoptr (MusterSession) worker = served_session (&f, NULL);
+  g_autoptr (MusterWatch) watch = watch_model (worker, ready_op);
+  expect_of_model (watch, "nobody, ", "Variables");
+  g_autoptr (MusterLease) lease = claim (chief);
+  MUSTER_ASSERT_NOT_NULL (lease);
+  expect_of_model (watch, "starting, ", "starting");
+
+  /* Who looks after chiefs' leases, and who looks after sessions', which last longer. */
+  muster_fake_clock_wait_for_waiters (clock, 2);
+  muster_fake_clock_crank (clock);
+
+  expect_of_model (watch, "starting once, ", "died while");
+}
+
+MUSTER_TEST (WatchOfAModel, hears_after_a_reset_of_no_phase)
+{
+  g_auto (Served) f = served_start ();
+  g_autofree char *ready_op = NULL;
+  g_autoptr (MusterSession) chief = served_session (&f, NULL);
+  g_autoptr (MusterLease) lease = claim (chief);
+  MUSTER_ASSERT_NOT_NULL (lease);
+  announce (lease, MUSTER_CHIEF_TRAINING, 7);
+
+  MUSTER_ASSERT_TRUE (muster_master_reset (f.remote, NULL, patience (), NULL, NULL));
+
+  g_autoptr (MusterSession) worker = served_session (&f, &ready_op);
+  g_autoptr (MusterWatch) watch = watch_model (worker, ready_op);
+  expect_of_model (watch, "unknown, ", "Variables not initialized: v, w");
+}
+
+MUSTER_TEST (WatchOfAModel, that_is_not_named_hears_the_ops_alone)
+{
+  g_autoptr (GError) error = NULL;
+  g_auto (Served) f = served_start ();
+  g_autofree char *ready_op = NULL;
+  g_auto (MusterTurn) turn = {0};
+  g_autoptr (MusterSession) chief = served_session (&f, &ready_op);
+  g_autoptr (MusterSession) worker = served_session (&f, NULL);
+  g_autoptr (MusterLease) lease = claim (chief);
+  MUSTER_ASSERT_NOT_NULL (lease);
+  MUSTER_ASSERT_TRUE (served_run (chief, "init", &error));
+
+  g_autoptr (MusterWatch) watch =
+      muster_session_watch (worker, &(MusterWatchFor){.ready_op = ready_op}, patience (), &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+
+  MUSTER_ASSERT_TRUE (muster_watch_next (watch, &turn, NULL, &error));
+  MUSTER_EXPECT_TRUE (turn.is_ready); /* though the chief has only begun */
+}
