@@ -27,6 +27,7 @@ extern const MusterOp muster_segment_ops[];
 extern const MusterOp muster_sets_ops[];
 extern const MusterOp muster_shuffle_ops[];
 extern const MusterOp muster_sparse_ops[];
+extern const MusterOp muster_sparse_cross_ops[];
 extern const MusterOp muster_sparse_math_ops[];
 extern const MusterOp muster_state_ops[];
 extern const MusterOp muster_strided_slice_ops[];
@@ -70,6 +71,7 @@ static const MusterOp *const tables[] = {
     muster_sets_ops,
     muster_shuffle_ops,
     muster_sparse_ops,
+    muster_sparse_cross_ops,
     muster_sparse_math_ops,
     muster_state_ops,
     muster_strided_slice_ops,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Strings to buckets, by the hashes that TensorFlow uses, so that a model trained there finds its
  * buckets here. */
+#include "engine/kernels/hashes.h"
+
 #include "engine/kernels/dispatch.h"
 
 #include <string.h>
@@ -128,10 +130,11 @@ farm_round (FarmState *f, const guint8 *s, guint64 factor, guint64 weight)
   f->x = kept;
 }
 
-static guint64
-farm_hash (const guint8 *s, guint64 n)
+guint64
+muster_farm_hash (const void *bytes, guint64 n)
 {
   const guint64 seed = 81;
+  const guint8 *s = bytes;
 
   if (n <= 16)
     return farm_to_16 (s, n);
@@ -189,9 +192,10 @@ sip_round (guint64 v[4])
 }
 
 /* SipHash-2-4. */
-static guint64
-sip_hash (const guint64 key[2], const guint8 *s, guint64 n)
+guint64
+muster_sip_hash (const guint64 key[2], const void *bytes, guint64 n)
 {
+  const guint8 *s = bytes;
   guint64 v[] = {key[0] ^ G_GUINT64_CONSTANT (0x736f6d6570736575),
                  key[1] ^ G_GUINT64_CONSTANT (0x646f72616e646f6d),
                  key[0] ^ G_GUINT64_CONSTANT (0x6c7967656e657261),
@@ -253,9 +257,9 @@ hash_all (MusterKernel *k, Hash hash, GError **error)
   for (gint64 i = 0; i < muster_tensor_n_elements (x); i++) {
     MusterString string = muster_tensor_string (x, i);
     const guint8 *s = (const guint8 *)string.data;
-    guint64 value = hash == FARM     ? farm_hash (s, string.size)
+    guint64 value = hash == FARM     ? muster_farm_hash (s, string.size)
                     : hash == MURMUR ? murmur_hash (s, string.size)
-                                     : sip_hash (key, s, string.size);
+                                     : muster_sip_hash (key, s, string.size);
     ((gint64 *)muster_tensor_data_mutable (out))[i] = (gint64)(value % (guint64)n_buckets);
   }
   return TRUE;
