@@ -29,6 +29,9 @@ extern const MusterOp muster_shuffle_ops[];
 extern const MusterOp muster_sparse_ops[];
 extern const MusterOp muster_sparse_cross_ops[];
 extern const MusterOp muster_sparse_math_ops[];
+extern const MusterOp muster_sparse_merge_ops[];
+extern const MusterOp muster_sparse_reduce_ops[];
+extern const MusterOp muster_sparse_slice_ops[];
 extern const MusterOp muster_state_ops[];
 extern const MusterOp muster_strided_slice_ops[];
 extern const MusterOp muster_string_ops[];
@@ -73,6 +76,9 @@ static const MusterOp *const tables[] = {
     muster_sparse_ops,
     muster_sparse_cross_ops,
     muster_sparse_math_ops,
+    muster_sparse_merge_ops,
+    muster_sparse_reduce_ops,
+    muster_sparse_slice_ops,
     muster_state_ops,
     muster_strided_slice_ops,
     muster_string_ops,

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Sparse tensors: three tensors (indices, values, dense shape) that name the elements that are
  * there. */
-#include "engine/kernels/arithmetic.h"
+#include "engine/kernels/sparse.h"
 
 #include <string.h>
 
-/* The dense shape at input i; the number of dimensions, -1 with an error. */
-static int
-read_shape (MusterKernel *k, int i, gint64 *dims, GError **error)
+int
+muster_sparse_read_shape (MusterKernel *k, int i, gint64 *dims, GError **error)
 {
   int n;
 
@@ -26,9 +25,8 @@ read_shape (MusterKernel *k, int i, gint64 *dims, GError **error)
   return n;
 }
 
-/* indices is a matrix with a row of n_dims for each value. */
-static gboolean
-check_indices (MusterTensor *indices, MusterTensor *values, int n_dims, GError **error)
+gboolean
+muster_sparse_check (MusterTensor *indices, MusterTensor *values, int n_dims, GError **error)
 {
   if (muster_tensor_n_dims (indices) != 2) {
     g_autofree char *shape = muster_shape_text (indices);
@@ -51,9 +49,21 @@ check_indices (MusterTensor *indices, MusterTensor *values, int n_dims, GError *
   return TRUE;
 }
 
-/* The place of row i in a dense tensor; -1 outside. */
-static gint64
-place_of (MusterTensor *indices, gint64 i, int n_dims, const gint64 *dims)
+gboolean
+muster_sparse_read (MusterKernel *k, int indices, int values, int shape, MusterSparse *self,
+                    GError **error)
+{
+  self->indices = muster_kernel_input (k, indices);
+  self->values = muster_kernel_input (k, values);
+  self->n_dims = muster_sparse_read_shape (k, shape, self->dims, error);
+  if (self->n_dims < 0 || !muster_sparse_check (self->indices, self->values, self->n_dims, error))
+    return FALSE;
+  self->n = muster_tensor_dims (self->values)[0];
+  return TRUE;
+}
+
+gint64
+muster_sparse_place (MusterTensor *indices, gint64 i, int n_dims, const gint64 *dims)
 {
   gint64 at = 0;
 
@@ -66,8 +76,9 @@ place_of (MusterTensor *indices, gint64 i, int n_dims, const gint64 *dims)
   return at;
 }
 
-static gboolean
-refuse_place (MusterTensor *indices, gint64 i, int n_dims, const gint64 *dims, GError **error)
+gboolean
+muster_sparse_refuse_place (MusterTensor *indices, gint64 i, int n_dims, const gint64 *dims,
+                            GError **error)
 {
   g_autofree char *shape = muster_shape_to_string (n_dims, dims);
   g_autoptr (GString) row = g_string_new (NULL);
@@ -88,7 +99,7 @@ compute_to_dense (MusterKernel *k, GError **error)
   MusterTensor *indices = muster_kernel_input (k, 0), *values = muster_kernel_input (k, 2);
   gboolean validates = muster_kernel_attr_bool (k, "validate_indices", TRUE);
   gint64 dims[MUSTER_MAX_DIMS], last = -1, n, step;
-  int n_dims = read_shape (k, 1, dims, error);
+  int n_dims = muster_sparse_read_shape (k, 1, dims, error);
   g_auto (MusterElements) from = muster_elements (values);
   g_auto (MusterElements) other = muster_elements (muster_kernel_input (k, 3));
   g_auto (MusterResult) result = {0};
@@ -114,9 +125,9 @@ compute_to_dense (MusterKernel *k, GError **error)
     memcpy (result.data + (gsize)i * result.size, other.data, result.size);
   step = muster_tensor_n_dims (values) == 0 ? 0 : 1;
   for (gint64 i = 0; i < n; i++) {
-    gint64 at = place_of (indices, i, n_dims, dims);
+    gint64 at = muster_sparse_place (indices, i, n_dims, dims);
     if (at < 0)
-      return refuse_place (indices, i, n_dims, dims, error);
+      return muster_sparse_refuse_place (indices, i, n_dims, dims, error);
     if (validates && at <= last)
       return muster_invalid (error, "indices[%" G_GINT64_FORMAT "] is %s", i,
                              at == last ? "repeated" : "out of order");
@@ -133,9 +144,9 @@ compute_reshape (MusterKernel *k, GError **error)
 {
   MusterTensor *indices = muster_kernel_input (k, 0), *out, *shape;
   gint64 dims[MUSTER_MAX_DIMS], to[MUSTER_MAX_DIMS], n_to, n, known = 1, total = 1;
-  int n_dims = read_shape (k, 1, dims, error), n_out, unknown = -1;
+  int n_dims = muster_sparse_read_shape (k, 1, dims, error), n_out, unknown = -1;
 
-  if (n_dims < 0 || !check_indices (indices, NULL, n_dims, error))
+  if (n_dims < 0 || !muster_sparse_check (indices, NULL, n_dims, error))
     return FALSE;
   if (muster_tensor_n_dims (muster_kernel_input (k, 2)) != 1)
     return muster_invalid (error, "Target shape should be a vector");
@@ -183,9 +194,9 @@ compute_reshape (MusterKernel *k, GError **error)
   if (n_out > 0)
     memcpy (muster_tensor_data_mutable (shape), to, (gsize)n_out * sizeof *to);
   for (gint64 i = 0; i < n; i++) {
-    gint64 at = place_of (indices, i, n_dims, dims);
+    gint64 at = muster_sparse_place (indices, i, n_dims, dims);
     if (at < 0)
-      return refuse_place (indices, i, n_dims, dims, error);
+      return muster_sparse_refuse_place (indices, i, n_dims, dims, error);
     for (int d = n_out - 1; d >= 0; d--) {
       ((gint64 *)muster_tensor_data_mutable (out))[i * n_out + d] = at % to[d];
       at /= to[d];
@@ -277,14 +288,14 @@ compute_fill_empty_rows (MusterKernel *k, GError **error)
 {
   MusterTensor *indices = muster_kernel_input (k, 0), *is_empty;
   gint64 dims[MUSTER_MAX_DIMS];
-  int n_dims = read_shape (k, 2, dims, error);
+  int n_dims = muster_sparse_read_shape (k, 2, dims, error);
   g_auto (Rows) rows = {0};
 
   if (n_dims < 0)
     return FALSE;
   if (n_dims == 0)
     return muster_invalid (error, "Dense shape cannot be empty.");
-  if (!check_indices (indices, muster_kernel_input (k, 1), n_dims, error))
+  if (!muster_sparse_check (indices, muster_kernel_input (k, 1), n_dims, error))
     return FALSE;
   if (muster_tensor_n_dims (muster_kernel_input (k, 3)) != 0)
     return muster_invalid (error, "default_value must be a scalar");
@@ -333,48 +344,86 @@ compute_fill_empty_rows_grad (MusterKernel *k, GError **error)
   return TRUE;
 }
 
-static gint
-compare_places (gconstpointer a, gconstpointer b, gpointer places)
+int
+muster_sparse_compare (const gint64 *a, const gint64 *b, int n_dims)
 {
-  const gint64 x = ((const gint64 *)places)[*(const gint64 *)a];
-  const gint64 y = ((const gint64 *)places)[*(const gint64 *)b];
-  return (x > y) - (x < y);
+  for (int d = 0; d < n_dims; d++)
+    if (a[d] != b[d])
+      return a[d] < b[d] ? -1 : 1;
+  return 0;
+}
+
+typedef struct {
+  const gint64 *indices;
+  int n_dims, n_axes;
+  const int *axes;
+} Sorting;
+
+static gint
+compare_rows (gconstpointer a, gconstpointer b, gpointer data)
+{
+  const Sorting *s = data;
+  const gint64 *x = s->indices + *(const gint64 *)a * s->n_dims;
+  const gint64 *y = s->indices + *(const gint64 *)b * s->n_dims;
+
+  for (int i = 0; i < s->n_axes; i++)
+    if (x[s->axes[i]] != y[s->axes[i]])
+      return x[s->axes[i]] < y[s->axes[i]] ? -1 : 1;
+  return 0;
+}
+
+gint64 *
+muster_sparse_sort (const gint64 *indices, gint64 n, int n_dims, const int *axes, int n_axes,
+                    GError **error)
+{
+  Sorting sorting = {indices, n_dims, n_axes, axes};
+  gboolean is_sorted = TRUE;
+  gint64 *order = n > G_MAXINT ? NULL : g_try_new (gint64, MAX (n, 1));
+
+  if (order == NULL) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+                 "%" G_GINT64_FORMAT " values are too many to be sorted", n);
+    return NULL;
+  }
+  for (gint64 i = 0; i < n; i++) {
+    order[i] = i;
+    is_sorted = is_sorted && (i == 0 || compare_rows (&order[i - 1], &order[i], &sorting) <= 0);
+  }
+  if (!is_sorted)
+    g_qsort_with_data (order, (gint)n, sizeof *order, compare_rows, &sorting);
+  return order;
 }
 
 /* The rows in the order of the dense tensor. */
 static gboolean
 compute_reorder (MusterKernel *k, GError **error)
 {
-  MusterTensor *indices = muster_kernel_input (k, 0), *values = muster_kernel_input (k, 1), *out;
-  gint64 dims[MUSTER_MAX_DIMS], n;
-  int n_dims = read_shape (k, 2, dims, error);
-  g_autofree gint64 *places = NULL, *order = NULL;
-  g_auto (MusterElements) from = muster_elements (values);
+  MusterSparse s;
+  int axes[MUSTER_MAX_DIMS];
+  MusterTensor *out;
+  g_autofree gint64 *order = NULL;
+  g_auto (MusterElements) from = {0};
   g_auto (MusterResult) result = {0};
 
-  if (n_dims < 0 || !check_indices (indices, values, n_dims, error))
+  if (!muster_sparse_read (k, 0, 1, 2, &s, error))
     return FALSE;
-  if (muster_shape_n_elements (n_dims, dims) < 0)
+  if (muster_shape_n_elements (s.n_dims, s.dims) < 0)
     return muster_invalid (error, "The dense shape has too many elements");
-  n = muster_tensor_dims (indices)[0];
-  if (n > G_MAXINT)
-    return muster_invalid (error, "%" G_GINT64_FORMAT " values are too many to be sorted", n);
-  places = g_new (gint64, MAX (n, 1));
-  order = g_new (gint64, MAX (n, 1));
-  for (gint64 i = 0; i < n; i++) {
-    order[i] = i;
-    places[i] = place_of (indices, i, n_dims, dims);
-    if (places[i] < 0)
-      return refuse_place (indices, i, n_dims, dims, error);
-  }
-  g_qsort_with_data (order, (gint)n, sizeof *order, compare_places, places);
-  out = muster_kernel_output (k, 0, 2, muster_tensor_dims (indices), error);
-  if (out == NULL || !muster_result_begin (&result, muster_tensor_dtype (values), 1, &n, error))
+  for (gint64 i = 0; i < s.n; i++)
+    if (muster_sparse_place (s.indices, i, s.n_dims, s.dims) < 0)
+      return muster_sparse_refuse_place (s.indices, i, s.n_dims, s.dims, error);
+  for (int d = 0; d < s.n_dims; d++)
+    axes[d] = d;
+  order = muster_sparse_sort (muster_tensor_data (s.indices), s.n, s.n_dims, axes, s.n_dims, error);
+  out =
+      order == NULL ? NULL : muster_kernel_output (k, 0, 2, muster_tensor_dims (s.indices), error);
+  if (out == NULL || !muster_result_begin (&result, muster_tensor_dtype (s.values), 1, &s.n, error))
     return FALSE;
-  for (gint64 i = 0; i < n; i++) {
-    for (int d = 0; d < n_dims; d++)
-      ((gint64 *)muster_tensor_data_mutable (out))[i * n_dims + d] =
-          muster_int_at (indices, order[i] * n_dims + d);
+  from = muster_elements (s.values);
+  for (gint64 i = 0; i < s.n; i++) {
+    for (int d = 0; d < s.n_dims; d++)
+      ((gint64 *)muster_tensor_data_mutable (out))[i * s.n_dims + d] =
+          muster_int_at (s.indices, order[i] * s.n_dims + d);
     memcpy (result.data + (gsize)i * result.size, from.data + (gsize)order[i] * result.size,
             result.size);
   }
