@@ -333,6 +333,23 @@ muster_put_int (MusterTensor *tensor, gint64 i, gint64 value)
     ((gint32 *)data)[i] = (gint32)value;
 }
 
+double
+muster_double_at (const MusterTensor *wide, gint64 i)
+{
+  const void *data = muster_tensor_data (wide);
+
+  switch (muster_tensor_dtype (wide)) {
+  case MUSTER_FLOAT:
+    return ((const float *)data)[i];
+  case MUSTER_DOUBLE:
+    return ((const double *)data)[i];
+  case MUSTER_UINT64:
+    return (double)((const guint64 *)data)[i];
+  default:
+    return (double)muster_int_at (wide, i);
+  }
+}
+
 gint64
 muster_dims_product (const gint64 *dims, int from, int to)
 {

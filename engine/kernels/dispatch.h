@@ -140,6 +140,9 @@ gboolean muster_check_axis (gint64 axis, int n_dims, int *result, GError **error
 gint64 muster_int_at (const MusterTensor *tensor, gint64 i);
 void muster_put_int (MusterTensor *tensor, gint64 i, gint64 value);
 
+/* Element i of a tensor of a wide type. */
+double muster_double_at (const MusterTensor *wide, gint64 i);
+
 /* The product of dims[from..to). */
 gint64 muster_dims_product (const gint64 *dims, int from, int to);
 

@@ -94,19 +94,6 @@ compute_top_k_v2 (MusterKernel *k, GError **error)
   return muster_check_scalar (k, 1, "k", error) && top_k (k, muster_kernel_input_int (k, 1), error);
 }
 
-static double
-double_at (const MusterTensor *x, gint64 i)
-{
-  switch (muster_tensor_dtype (x)) {
-  case MUSTER_FLOAT:
-    return ((const float *)muster_tensor_data (x))[i];
-  case MUSTER_DOUBLE:
-    return ((const double *)muster_tensor_data (x))[i];
-  default:
-    return (double)muster_int_at (x, i);
-  }
-}
-
 static gboolean
 compute_bucketize (MusterKernel *k, GError **error)
 {
@@ -125,7 +112,7 @@ compute_bucketize (MusterKernel *k, GError **error)
   if (out == NULL)
     return FALSE;
   for (gint64 i = 0; i < muster_tensor_n_elements (x); i++) {
-    const double v = double_at (x, i);
+    const double v = muster_double_at (x, i);
     gsize low = 0, high = n;
     while (low < high) {
       gsize middle = (low + high) / 2;
@@ -205,8 +192,8 @@ compute_histogram (MusterKernel *k, GError **error)
   if (n_bins <= 0)
     return muster_invalid (
         error, "nbins should be a positive number, but got '%" G_GINT64_FORMAT "'", n_bins);
-  low = double_at (range, 0);
-  high = double_at (range, 1);
+  low = muster_double_at (range, 0);
+  high = muster_double_at (range, 1);
   if (!(low < high))
     return muster_invalid (error,
                            "value_range should satisfy value_range[0] < value_range[1], but got "
@@ -218,7 +205,7 @@ compute_histogram (MusterKernel *k, GError **error)
   memset (muster_tensor_data_mutable (out), 0, muster_tensor_n_bytes (out));
   step = (high - low) / (double)n_bins;
   for (gint64 i = 0; i < muster_tensor_n_elements (x); i++) {
-    const double at = (MAX (double_at (x, i), low) - low) / step;
+    const double at = (MAX (muster_double_at (x, i), low) - low) / step;
     const gint64 bin = at < (double)(n_bins - 1) ? (gint64)at : n_bins - 1;
     muster_put_int (out, bin, muster_int_at (out, bin) + 1);
   }

@@ -56,18 +56,6 @@ float_at (MusterTensor *wide, gint64 i)
   }
 }
 
-static double
-double_at (MusterTensor *wide, gint64 i)
-{
-  return muster_tensor_dtype (wide) == MUSTER_DOUBLE
-             ? ((const double *)muster_tensor_data (wide))[i]
-         : muster_tensor_dtype (wide) == MUSTER_INT64 || muster_tensor_dtype (wide) == MUSTER_INT32
-             ? (double)muster_int_at (wide, i)
-         : muster_tensor_dtype (wide) == MUSTER_UINT64
-             ? (double)((const guint64 *)muster_tensor_data (wide))[i]
-             : (double)float_at (wide, i);
-}
-
 static gboolean
 compute_scalar_summary (MusterKernel *k, GError **error)
 {
@@ -239,7 +227,7 @@ compute_histogram_summary (MusterKernel *k, GError **error)
     return muster_invalid (error, "tags must be scalar");
   tag = muster_tensor_string (tags, 0);
   for (gint64 i = 0; i < muster_tensor_n_elements (values); i++) {
-    double v = double_at (values, i);
+    double v = muster_double_at (values, i);
     if (isnan (v) || isinf (v)) {
       return muster_invalid (error, "%s for: %s",
                              isnan (v) ? "Nan in summary histogram" : "Infinity in Histogram",
