@@ -49,6 +49,7 @@ typedef struct {
   /* Of TF_CONFIG, for commands that open sessions; --master, --task and --cluster win. */
   MusterClusterSpec *spec;   /* (owned) (nullable) */
   gboolean target_from_spec; /* it says where sessions live */
+  char *chief;               /* (owned) (nullable) "chief:0=HOST:PORT", with a master of its own */
   GBytes *config;            /* (owned) (nullable) a ConfigProto for each session */
 } MusterCliOptions;
 

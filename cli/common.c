@@ -22,6 +22,7 @@ muster_cli_options_clear (MusterCliOptions *self)
   g_clear_pointer (&self->tls_key, g_free);
   g_clear_pointer (&self->token_file, g_free);
   g_clear_pointer (&self->addresses, g_strfreev);
+  g_clear_pointer (&self->chief, g_free);
   g_clear_pointer (&self->spec, muster_cluster_spec_free);
   g_clear_pointer (&self->config, g_bytes_unref);
 }
@@ -146,6 +147,7 @@ read_tf_config (MusterCliWants wants, MusterCliOptions *options, GError **error)
   options->target_from_spec = TRUE;
   if ((wants & MUSTER_CLI_CLUSTER) && options->addresses == NULL)
     options->addresses = muster_cluster_spec_peers (options->spec);
+  options->chief = muster_cluster_spec_chief (options->spec);
   options->config = muster_cluster_spec_config (options->spec, NULL, NULL);
   return TRUE;
 }
@@ -314,6 +316,7 @@ muster_cli_manager (MusterScaffold *scaffold, const MusterCliOptions *options,
       .task = options->task,
       .meta_graph = muster_scaffold_meta_graph (scaffold),
       .cluster = (const char *const *)options->addresses,
+      .chief = options->chief,
       .config = options->config,
   };
   return muster_session_manager_new (muster_scaffold_graph (scaffold), &manager, error);

@@ -231,6 +231,7 @@ train (Job *self, MusterMaster *master, MusterTrainShow *show, MusterTrained *tr
           self->options->timeout_us == MUSTER_WAIT_FOREVER ? 0 : self->options->timeout_us,
       .step_timeout_us = wish->step_timeout_us,
       .cluster = (const char *const *)self->options->addresses,
+      .chief = self->options->chief,
       .config = self->options->config,
       .listener = &listener,
   };

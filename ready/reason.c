@@ -98,9 +98,21 @@ name_of_task (const char *task)
   return why != NULL ? g_strndup (task, (gsize)(why - task)) : g_strdup (task);
 }
 
-static char *
-server_hint (const char *state, const char *target, const char *const *tasks)
+/* A master that is a child of this process: no network lies between. */
+static gboolean
+is_child (const char *target)
 {
+  return g_str_equal (target, "tensorflow") || g_str_has_prefix (target, "tensorflow:");
+}
+
+static char *
+server_hint (const char *state, const char *target, const MusterSituation *situation)
+{
+  const char *const *tasks = situation->tasks;
+  if (is_child (target) && muster_error_is (situation->failure, MUSTER_ERROR_DEADLINE_EXCEEDED))
+    return g_strdup (
+        "give it more time (`--timeout`; its start may take two minutes): TensorFlow's "
+        "library is large, and loads in seconds where it isn't in memory yet");
   if (strcmp (state, "silent") == 0 && tasks != NULL && tasks[0] != NULL) {
     g_autofree char *task = name_of_task (tasks[0]);
     return g_strdup_printf ("start %s: the master waits for all its tasks", task);
@@ -146,7 +158,7 @@ add_server (MusterReasons *self, GPtrArray *list, const MusterSituation *situati
   const char *scheme = strstr (target, "://");
   it->owner = situation->target == NULL ? NULL : g_strdup (scheme != NULL ? scheme + 3 : target);
   it->last_error = failure == NULL ? NULL : g_strdup (failure->message);
-  it->hint = is_up ? NULL : server_hint (state, target, situation->tasks);
+  it->hint = is_up ? NULL : server_hint (state, target, situation);
   self->was_reached = self->was_reached || is_up;
   g_ptr_array_add (list, it);
 }
@@ -220,26 +232,49 @@ chief_reason (const MusterTurn *turn)
   return it;
 }
 
+/* Where tasks have masters of their own, a gateway in front of one hears nothing of the others. */
+static char *
+gateway_hint (const MusterSituation *situation)
+{
+  if (situation->chief != NULL)
+    return NULL;
+  return g_strdup_printf ("a gateway keeps them: `muster serve --master=%s`",
+                          situation->target != NULL ? situation->target : "TARGET");
+}
+
+/* again is "" or "again ". In a cluster whose tasks have masters of their own, what starts the
+ * chief is its own configuration. */
+static char *
+chief_hint (const MusterSituation *situation, const char *again)
+{
+  const char *address = situation->chief != NULL ? strchr (situation->chief, '=') : NULL;
+  if (address == NULL)
+    return g_strdup_printf ("start the chief %swith `muster prepare --master=%s`", again,
+                            situation->target != NULL ? situation->target : "TARGET");
+  return g_strdup_printf (
+      "start %.*s %swith `muster prepare` and its own TF_CONFIG, for its server "
+      "at %s",
+      (int)(address - situation->chief), situation->chief, again, address + 1);
+}
+
 static void
 add_chief (GPtrArray *list, const MusterSituation *situation)
 {
   const MusterTurn *turn = situation->turn;
-  const char *target = situation->target != NULL ? situation->target : "TARGET";
   MusterReason *it = NULL;
   if (turn == NULL) {
     it = reason_new ("chief", "unknown", TRUE, g_strdup ("not known yet"));
   } else if (!turn->keeps_announcements) {
     it = reason_new ("chief", "unknown", TRUE, g_strdup ("this master keeps no announcements"));
-    it->hint = g_strdup_printf ("a gateway keeps them: `muster serve --master=%s`", target);
+    it->hint = gateway_hint (situation);
   } else if (turn->chief == NULL) {
     it = reason_new ("chief", "never-registered", turn->is_ready,
                      g_strdup ("no chief has ever registered"));
-    it->hint = g_strdup_printf ("start the chief with `muster prepare --master=%s`", target);
+    it->hint = chief_hint (situation, "");
   } else if (turn->chief->phase != MUSTER_CHIEF_OVER) {
     it = chief_reason (turn);
     if (!it->is_well && strcmp (it->state, "lost") == 0)
-      it->hint =
-          g_strdup_printf ("start the chief again with `muster prepare --master=%s`", target);
+      it->hint = chief_hint (situation, "again ");
   }
   if (it != NULL)
     g_ptr_array_add (list, it);
@@ -282,10 +317,9 @@ add_variables (GPtrArray *list, const MusterSituation *situation)
 {
   MusterReason *it = muster_reason_for_variables (situation);
   const MusterReason *chief = muster_reasons_find (list, "chief");
-  const char *target = situation->target != NULL ? situation->target : "TARGET";
   if (strcmp (it->state, "missing") == 0 && chief != NULL && chief->is_well) {
     if (strcmp (chief->state, "unknown") == 0)
-      it->hint = g_strdup_printf ("start the chief with `muster prepare --master=%s`", target);
+      it->hint = chief_hint (situation, "");
     else
       it->hint = g_strdup ("the chief doesn't initialise these: is its graph another, or were they "
                            "reset since?");

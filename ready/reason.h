@@ -40,6 +40,7 @@ typedef struct {
   const char *diagnosis;    /* (nullable) one line on why the server doesn't answer */
   const char *server_state; /* (nullable) static; what the diagnosis found */
   const char *const *tasks; /* (nullable) tasks of the cluster that don't answer: "ps:1: refused" */
+  const char *chief; /* (nullable) "chief:0=HOST:PORT": its sessions live there, not at target */
   const MusterVariableInfo *variables; /* (nullable) the model's, for their owners */
   gsize n_variables;
 } MusterSituation;

@@ -42,12 +42,14 @@ struct _MusterRuntime {
   GCancellable *stop; /* (owned) */
   GThread *keeper;    /* (owned) */
   GMutex lock;
-  GCond changed;   /* state is another */
-  State state;     /* guarded by lock */
-  GError *failure; /* guarded by lock: (owned) (nullable) */
-  char *version;   /* (owned) (nullable) guarded by lock: set once, when it serves */
-  int pid;         /* guarded by lock */
-  guint n_starts;  /* guarded by lock */
+  GCond changed;     /* state is another */
+  State state;       /* guarded by lock */
+  GError *failure;   /* guarded by lock: (owned) (nullable) */
+  char *version;     /* (owned) (nullable) guarded by lock: set once, when it serves */
+  const char *doing; /* guarded by lock: static; while it starts, what it is at, … */
+  gint64 since_us;   /* guarded by lock: … and since when */
+  int pid;           /* guarded by lock */
+  guint n_starts;    /* guarded by lock */
 };
 
 /* One process of its. */
@@ -93,6 +95,22 @@ reserve_port (MusterRuntime *self, GError **error)
 }
 
 /* --- a process, from its start to its end --- */
+
+/* What its start is at; the lock is held. */
+static void
+set_doing (MusterRuntime *self, const char *doing)
+{
+  self->doing = doing;
+  self->since_us = now_us ();
+}
+
+/* "it has been loading its library for 1.3 s" (transfer full); the lock is held. */
+static char *
+describe_start (MusterRuntime *self)
+{
+  g_autofree char *duration = muster_format_duration (now_us () - self->since_us);
+  return g_strdup_printf ("it has been %s for %s", self->doing, duration);
+}
 
 /* Its output, and the errors that TensorFlow logs, go to our stderr: our stdout is for results. */
 static GSubprocess *
@@ -189,12 +207,40 @@ take_version (MusterRuntime *self, const char *version)
   g_mutex_unlock (&self->lock);
 }
 
+/* What it says of its start in the end. */
+static char *
+await_word (MusterRuntime *self, const Life *life, GError **error)
+{
+  const gint64 deadline_us = life->since_us + self->start_limit_us;
+  char *line;
+  while ((line = muster_runtime_read_line (life->socket, deadline_us, self->stop, error)) != NULL &&
+         g_str_equal (line, "loaded")) {
+    g_free (line);
+    g_mutex_lock (&self->lock);
+    set_doing (self, "starting its server");
+    g_mutex_unlock (&self->lock);
+  }
+  return line;
+}
+
+/* It wasn't quick enough for the start limit. */
+static void
+set_late (MusterRuntime *self, GError **error)
+{
+  g_autofree char *limit = muster_format_duration (self->start_limit_us);
+  g_mutex_lock (&self->lock);
+  g_autofree char *doing = describe_start (self);
+  g_mutex_unlock (&self->lock);
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
+               "TensorFlow's runtime, from '%s', hasn't begun to serve within %s: %s",
+               self->library, limit, doing);
+}
+
 static gboolean
 await_serving (MusterRuntime *self, Life *life, GError **error)
 {
   g_autoptr (GError) failure = NULL;
-  g_autofree char *line = muster_runtime_read_line (
-      life->socket, life->since_us + self->start_limit_us, self->stop, &failure);
+  g_autofree char *line = await_word (self, life, &failure);
   if (line != NULL && g_str_has_prefix (line, "serving ")) {
     take_version (self, line + strlen ("serving "));
     return TRUE;
@@ -203,10 +249,7 @@ await_serving (MusterRuntime *self, Life *life, GError **error)
   if (line != NULL && g_str_has_prefix (line, "failed ")) {
     set_failure (self, line + strlen ("failed "), error);
   } else if (muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED)) {
-    g_autofree char *limit = muster_format_duration (self->start_limit_us);
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
-                 "TensorFlow's runtime, from '%s', hasn't begun to serve within %s", self->library,
-                 limit);
+    set_late (self, error);
   } else {
     await_exit (self, life);
     how = end (life);
@@ -225,6 +268,8 @@ turn (MusterRuntime *self, State state, int pid, GError *failure)
 {
   g_mutex_lock (&self->lock);
   self->state = state;
+  if (state == STARTING)
+    set_doing (self, "loading its library");
   self->pid = pid;
   self->n_starts += pid != 0;
   g_clear_error (&self->failure);
@@ -329,6 +374,7 @@ muster_runtime_new (const MusterRuntimeOptions *options, GError **error)
   g_cond_init (&self->changed);
   if (!reserve_port (self, error))
     return NULL;
+  turn (self, STARTING, 0, NULL);
   self->keeper = g_thread_new ("tensorflow", keep, self);
   return g_steal_pointer (&self);
 }
@@ -400,13 +446,15 @@ muster_runtime_await (MusterRuntime *self, gint64 deadline_us, GCancellable *can
   g_mutex_lock (&self->lock);
   State state = await_turn (self, deadline_us, cancellable);
   GError *failure = self->failure != NULL ? g_error_copy (self->failure) : NULL;
+  g_autofree char *doing = state == STARTING ? describe_start (self) : NULL;
   g_mutex_unlock (&self->lock);
   g_cancellable_disconnect (cancellable, id);
   if (failure != NULL)
     g_propagate_error (error, failure);
   else if (state != SERVING && !g_cancellable_set_error_if_cancelled (cancellable, error))
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
-                 "Deadline Exceeded: TensorFlow's runtime is still starting");
+                 "Deadline Exceeded: TensorFlow's runtime, from '%s', is still starting: %s",
+                 self->library, doing);
   return state == SERVING;
 }
 

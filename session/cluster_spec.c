@@ -283,6 +283,12 @@ is_own_master (const MusterClusterSpec *self, const MusterClusterTask *task)
          g_str_equal (self->job, task->job) && self->index == task->index;
 }
 
+static char *
+name_of (const MusterClusterTask *task)
+{
+  return g_strdup_printf ("%s:%u=%s", task->job, task->index, task->address);
+}
+
 char **
 muster_cluster_spec_peers (const MusterClusterSpec *self)
 {
@@ -293,9 +299,23 @@ muster_cluster_spec_peers (const MusterClusterSpec *self)
 
   for (gsize i = 0; i < n; i++)
     if (!is_own_master (self, &tasks[i]) && lets_through ((const char *const *)filters, &tasks[i]))
-      g_ptr_array_add (
-          peers, g_strdup_printf ("%s:%u=%s", tasks[i].job, tasks[i].index, tasks[i].address));
+      g_ptr_array_add (peers, name_of (&tasks[i]));
   g_ptr_array_add (peers, NULL);
 
   return (char **)g_ptr_array_steal (peers, NULL);
+}
+
+char *
+muster_cluster_spec_chief (const MusterClusterSpec *self)
+{
+  const char *job = job_of_chief (self);
+  gsize n, i = 0;
+  const MusterClusterTask *tasks = muster_cluster_spec_tasks (self, &n);
+
+  if (!muster_cluster_spec_has_own_masters (self) || muster_cluster_spec_is_chief (self))
+    return NULL;
+  while (i < n && !g_str_equal (tasks[i].job, job))
+    i++;
+
+  return i < n ? name_of (&tasks[i]) : NULL;
 }

@@ -74,4 +74,8 @@ GBytes *muster_cluster_spec_config (const MusterClusterSpec *self, GBytes *confi
  * (transfer full): "ps:0=HOST:PORT". */
 char **muster_cluster_spec_peers (const MusterClusterSpec *self);
 
+/* The chief, as MusterSessionManagerOptions.chief takes it (transfer full): "chief:0=HOST:PORT".
+ * NULL for the chief itself, and where its sessions live at this task's master. */
+char *muster_cluster_spec_chief (const MusterClusterSpec *self);
+
 G_END_DECLS

@@ -81,6 +81,7 @@ take_options (MusterSessionManager *self, const MusterSessionManagerOptions *opt
   if (self->meta_graph)
     self->variables = muster_meta_graph_variables (self->meta_graph, &self->n_variables);
   self->cluster = g_strdupv ((char **)options->cluster);
+  self->chief = g_strdup (options->chief);
   self->waiting = policy_of (self, options->waiting, &muster_retry_waiting);
   self->preparing = policy_of (self, options->preparing, &muster_retry_preparing);
 }
@@ -223,6 +224,7 @@ muster_session_manager_finalize (GObject *object)
   g_free (self->task);
   g_clear_pointer (&self->meta_graph, muster_meta_graph_unref);
   g_strfreev (self->cluster);
+  g_free (self->chief);
   G_OBJECT_CLASS (muster_session_manager_parent_class)->finalize (object);
 }
 

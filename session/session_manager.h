@@ -42,6 +42,9 @@ typedef struct {
   MusterMetaGraph *meta_graph; /* (nullable) tells which task owns a variable, for reasons */
   const char *const
       *cluster; /* (nullable) "ps:0=HOST:PORT": looked at where the master is silent */
+  /* (nullable) "chief:0=HOST:PORT": in a cluster whose tasks have masters of their own, the chief
+   * and its; for what would help */
+  const char *chief;
   const MusterRetryPolicy *waiting;   /* NULL: muster_retry_waiting; copied */
   const MusterRetryPolicy *preparing; /* NULL: muster_retry_preparing; copied */
 } MusterSessionManagerOptions;

@@ -25,6 +25,7 @@ struct _MusterSessionManager {
   const MusterVariableInfo *variables; /* (not owned) (nullable) the meta graph's */
   gsize n_variables;
   char **cluster; /* (owned) (nullable) */
+  char *chief;    /* (owned) (nullable) */
   MusterRetryPolicy waiting;
   MusterRetryPolicy preparing;
   MusterSessionProgress progress;

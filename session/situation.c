@@ -11,6 +11,7 @@ update (MusterVerb *self, const MusterTurn *turn)
                                .diagnosis = self->diagnosis,
                                .server_state = self->server_state,
                                .tasks = (const char *const *)self->missing_tasks,
+                               .chief = self->manager->chief,
                                .variables = self->manager->variables,
                                .n_variables = self->manager->n_variables};
 

@@ -191,7 +191,8 @@ make_manager (const MusterMonitoredTrainingOptions *o, GError **error)
       .model = o->model,
       .task = o->task,
       .meta_graph = muster_scaffold_meta_graph (o->scaffold),
-      .cluster = o->cluster};
+      .cluster = o->cluster,
+      .chief = o->chief};
   MusterSessionManager *manager =
       muster_session_manager_new (muster_scaffold_graph (o->scaffold), &options, error);
 

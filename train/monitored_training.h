@@ -49,6 +49,7 @@ typedef struct {
   const char *model;             /* (nullable) as chiefs announce it */
   const char *task;              /* (nullable) "worker:0" */
   const char *const *cluster;    /* (nullable) "ps:0=HOST:PORT" */
+  const char *chief;             /* (nullable) "chief:0=HOST:PORT", as the manager's */
   guint most_failed_saves;       /* in a row, before the run fails; 0: any number */
   gint64 position_rest_us;       /* with positions: MusterPositionGuard's rest_us */
   MusterPreemption *preemption;  /* (nullable) gets its hook, and its save at the end */

@@ -266,6 +266,7 @@ open_session (const Parts *self, GCancellable *cancellable, GError **error)
       .task = training->task,
       .step_timeout_us = training->step_timeout_us,
       .cluster = training->cluster,
+      .chief = training->chief,
       .config = training->config,
       .preemption = training->preemption,
       .waiting = listener ? listener->waiting : NULL,

@@ -82,6 +82,7 @@ typedef struct {
   /* A step that takes longer has lost its session; longer than the longest one. 0: none. */
   gint64 step_timeout_us;
   const char *const *cluster;             /* (nullable) "ps:0=HOST:PORT" */
+  const char *chief;                      /* (nullable) "chief:0=HOST:PORT", as the manager's */
   GBytes *config;                         /* (nullable) a serialised ConfigProto, referenced */
   const MusterTrainingListener *listener; /* (nullable) */
   MusterClock *clock;                     /* NULL: the machine's */

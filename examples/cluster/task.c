@@ -81,6 +81,7 @@ train (const MusterClusterSpec *cluster, MusterScaffold *scaffold, MusterMaster 
   g_autofree char *task = g_strdup_printf ("%s:%u", muster_cluster_spec_job (cluster),
                                            muster_cluster_spec_index (cluster));
   g_auto (GStrv) peers = muster_cluster_spec_peers (cluster);
+  g_autofree char *chief = muster_cluster_spec_chief (cluster);
   g_autoptr (GBytes) config = muster_cluster_spec_config (cluster, NULL, NULL);
   const MusterTraining training = {.scaffold = scaffold,
                                    .master = master,
@@ -100,6 +101,7 @@ train (const MusterClusterSpec *cluster, MusterScaffold *scaffold, MusterMaster 
                                    .timeout_us = PATIENCE,
                                    .step_timeout_us = STEP_TIMEOUT,
                                    .cluster = (const char *const *)peers,
+                                   .chief = chief,
                                    .config = config,
                                    .listener = &listener};
   g_auto (MusterTrained) trained = {.step = -1};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* muster-tensorflow LIBRARY PORT: TensorFlow's own runtime as a process beside muster, which starts
  * it (`--master=tensorflow`). It loads LIBRARY, starts TensorFlow's server on 127.0.0.1:PORT and
- * says so in one line on descriptor 3, a socket: "serving VERSION" or "failed CODE REASON". It ends
- * when the other end of that socket is closed, or its parent dies. */
+ * says so on descriptor 3, a socket: "loaded", when it has, then in one line "serving VERSION" or
+ * "failed CODE REASON". It ends when the other end of that socket is closed, or its parent dies. */
 #include "runtime/helper/loopback.h"
 #include "runtime/helper/server.h"
 
@@ -50,6 +50,7 @@ settle_signals (void)
   setpgid (0, 0);
 }
 
+/* Where nobody hears it any more, it ends as it does with its parent. */
 static void
 tell_parent (const char *what, char *text)
 {
@@ -59,7 +60,14 @@ tell_parent (const char *what, char *text)
       *c = ' ';
   int n = snprintf (line, sizeof line, "%s%s\n", what, text);
   if (send (PARENT, line, (size_t)n, MSG_NOSIGNAL) != n)
-    _exit (1);
+    _exit (0);
+}
+
+static void
+tell_loaded (void)
+{
+  char nothing[] = "";
+  tell_parent ("loaded", nothing);
 }
 
 static int
@@ -93,7 +101,7 @@ main (int argc, char **argv)
   char text[MAX_TEXT] = "", wrong[MAX_TEXT];
   int code;
   muster_loopback_share ((uint16_t)port);
-  if (!muster_server_in_process (argv[1], (uint16_t)port, text, sizeof text, &code))
+  if (!muster_server_in_process (argv[1], (uint16_t)port, tell_loaded, text, sizeof text, &code))
     return fail (code, text);
   if (!muster_loopback_check ((uint16_t)port, wrong, sizeof wrong))
     return fail (INTERNAL, wrong);

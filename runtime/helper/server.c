@@ -99,13 +99,14 @@ load (const char *library, Api *api, char *text, size_t n_text)
 }
 
 bool
-muster_server_in_process (const char *library, uint16_t port, char *version, size_t n_text,
-                          int *code)
+muster_server_in_process (const char *library, uint16_t port, void (*loaded) (void), char *version,
+                          size_t n_text, int *code)
 {
   Api api;
   *code = INVALID_ARGUMENT;
   if (!load (library, &api, version, n_text))
     return false;
+  loaded ();
   Part definition = define_server (port);
   TF_Status *status = api.new_status ();
   TF_Server *server = api.new_server (definition.bytes, definition.size, status);

@@ -7,8 +7,8 @@
 
 /* TensorFlow's in-process server, by the C API of a library that is loaded at run time. */
 
-/* Loads the library and starts a server of one task, "/job:localhost/task:0", that listens on port.
- * True: it serves as long as this process lives, and version (n_text bytes) is TensorFlow's. False:
- * version has the reason instead, and *code the status's number. */
-bool muster_server_in_process (const char *library, uint16_t port, char *version, size_t n_text,
-                               int *code);
+/* Loads the library, calls loaded, and starts a server of one task, "/job:localhost/task:0", that
+ * listens on port. True: it serves as long as this process lives, and version (n_text bytes) is
+ * TensorFlow's. False: version has the reason instead, and *code the status's number. */
+bool muster_server_in_process (const char *library, uint16_t port, void (*loaded) (void),
+                               char *version, size_t n_text, int *code);

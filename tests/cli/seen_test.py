@@ -67,8 +67,9 @@ class Terminal:
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
 
-def run(*words):
-    done = subprocess.run([MUSTER, *words], capture_output=True, text=True, timeout=LIMIT_S)
+def run(*words, **environment):
+    done = subprocess.run([MUSTER, *words], capture_output=True, text=True, timeout=LIMIT_S,
+                          env=dict(os.environ, **environment))
     return done.returncode, done.stdout, done.stderr
 
 
@@ -112,6 +113,16 @@ def prints_lines_when_piped(model):
     check(code == 1 and out == "", "nothing on stdout", (code, out))
     check(sum(line.endswith(reason) for line in err.splitlines()) == 1, "one line for one reason", err)
     check("\x1b" not in err, "no control codes", err)
+
+
+def names_the_chief_of_a_cluster(model):
+    """Its worker's own master isn't where the chief is to be started."""
+    own = model[1].split("//")[1]
+    task = {"cluster": {"chief": ["chief0:2222"], "worker": [own]}, "task": {"type": "worker", "index": 0}}
+    code, _, err = run("wait", model[0], "--timeout=" + PATIENCE, TF_CONFIG=json.dumps(task))
+    check(code == 1, "not ready", code)
+    hint = "try: start chief:0 with `muster prepare` and its own TF_CONFIG, for its server at chief0:2222"
+    check(hint in err and "--master" not in err, "which chief, and where", err)
 
 
 def says_why_while_nobody_answers():
@@ -235,6 +246,7 @@ def main():
         draws_a_block_and_takes_it_away(model)
         brings_the_cursor_back(model)
         prints_lines_when_piped(model)
+        names_the_chief_of_a_cluster(model)
         draws_one_story_as_text_and_json(model)
         follows_the_chief_to_the_end_of_its_job(model)
         writes_a_trace(model, folder)

@@ -228,7 +228,9 @@ class StartTest(unittest.TestCase):
         for verb in "prepare", "wait":
             with self.subTest(verb=verb):
                 command = self.command("hang", verb, "--meta-graph=" + DIGITS, "--timeout=2")
-                self.assertIn("still starting", self.expect_end(command, 2))
+                err = self.expect_end(command, 2)
+                self.assertIn("still starting: it has been starting its server for ", err)
+                self.assertIn("try: give it more time (`--timeout`", err)
                 os.unlink(self.pids)
 
     def test_prepare_is_cancelled_in_the_start(self):

@@ -199,6 +199,53 @@ MUSTER_TEST (Reason, says_that_no_chief_has_ever_registered_and_how_to_start_one
   tear_down (&it);
 }
 
+/* What a worker's own server is called is of no use to the chief. */
+MUSTER_TEST (Reason, names_the_chief_where_tasks_have_masters_of_their_own)
+{
+  char *missing[] = {(char *)"v", NULL};
+  Fixture it;
+  set_up (&it);
+  it.situation.target = "grpc://worker1:2222";
+  it.situation.chief = "chief:0=chief0:2222";
+
+  MUSTER_EXPECT_STREQ (
+      update (&it, "chief")->hint,
+      "start chief:0 with `muster prepare` and its own TF_CONFIG, for its server at chief0:2222");
+  it.chief.alive = FALSE;
+  MUSTER_EXPECT_STREQ (in_phase (&it, MUSTER_CHIEF_RESTORING)->hint,
+                       "start chief:0 again with `muster prepare` and its own TF_CONFIG, for its "
+                       "server at chief0:2222");
+  it.turn.keeps_announcements = FALSE;
+  it.turn.missing = missing;
+  MUSTER_EXPECT_STREQ (
+      update (&it, "variables")->hint,
+      "start chief:0 with `muster prepare` and its own TF_CONFIG, for its server at chief0:2222");
+  MUSTER_EXPECT_NULL (update (&it, "chief")->hint); /* no gateway hears of all of them */
+  tear_down (&it);
+}
+
+/* No firewall lies between this process and its child. */
+MUSTER_TEST (Reason, asks_for_more_time_where_tensorflows_runtime_has_not_started_in_time)
+{
+  static const char *const targets[] = {"tensorflow", "tensorflow:/opt/venv"};
+  for (gsize i = 0; i < G_N_ELEMENTS (targets); i++) {
+    Fixture it;
+    set_up (&it);
+    g_autoptr (GError) late = g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
+                                                   "TensorFlow's runtime is still starting");
+    it.situation.target = targets[i];
+    it.situation.turn = NULL;
+    it.situation.failure = late;
+
+    const MusterReason *server = update (&it, "server");
+
+    MUSTER_EXPECT_STREQ (server->text, "TensorFlow's runtime is still starting");
+    MUSTER_EXPECT_TRUE (strstr (server->hint, "--timeout") != NULL);
+    MUSTER_EXPECT_TRUE (strstr (server->hint, "firewall") == NULL);
+    tear_down (&it);
+  }
+}
+
 MUSTER_TEST (Reason, follows_the_chief_through_its_phases)
 {
   const struct {

@@ -186,6 +186,7 @@ MUSTER_TEST (Runtime, that_hangs_at_its_start_is_ended)
   MUSTER_EXPECT_NULL (start ("hang", &options, &error));
   g_unsetenv ("MUSTER_FAKE_TENSORFLOW_PIDS");
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+  MUSTER_EXPECT_TRUE (strstr (error->message, ": it has been starting its server for ") != NULL);
   MUSTER_ASSERT_TRUE (g_file_get_contents (pids, &text, NULL, NULL));
   MUSTER_EXPECT_FALSE (is_alive (atoi (text)));
 }
@@ -223,6 +224,8 @@ MUSTER_TEST (Runtime, whose_start_hangs_is_waited_for_until_cancelled_or_late)
   gint64 soon_us = muster_clock_now_us (muster_system_clock ()) + MUSTER_MILLISECOND;
   MUSTER_EXPECT_FALSE (muster_runtime_await (runtime, soon_us, NULL, &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+  MUSTER_EXPECT_TRUE (strstr (error->message, "from '" FAKE "', is still starting: it has been ") !=
+                      NULL);
   g_clear_error (&error);
   g_cancellable_cancel (cancellable);
   MUSTER_EXPECT_FALSE (muster_runtime_await (runtime, MUSTER_WAIT_FOREVER, cancellable, &error));

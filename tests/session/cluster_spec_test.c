@@ -61,6 +61,15 @@ expect_peers (const char *task, const char *wanted)
 }
 
 static void
+expect_chief (const char *text, const char *wanted)
+{
+  g_autoptr (MusterClusterSpec) spec = read_spec (text);
+  g_autofree char *chief = muster_cluster_spec_chief (spec);
+
+  MUSTER_EXPECT_STREQ (chief, wanted);
+}
+
+static void
 expect_refusal (const char *text, const char *words)
 {
   g_autoptr (GError) error = NULL;
@@ -150,6 +159,18 @@ MUSTER_TEST (ClusterSpec, finds_the_tasks_own_master)
   expect_target (TWO "\"session_master\": \"x:1\"}", "grpc://x:1");
   expect_target ("{\"session_master\": \"local\"}", "local");
   expect_target ("{\"cluster\": {\"chief\": [\"c:1\"]}, \"task\": {\"type\": \"chief\"}}", "local");
+}
+
+MUSTER_TEST (ClusterSpec, names_the_chief_whose_master_is_another)
+{
+  expect_chief (TWO "\"task\": {\"type\": \"worker\", \"index\": 1}}", "chief:0=c:1");
+  expect_chief (TWO "\"task\": {\"type\": \"ps\", \"index\": 0}}", "chief:0=c:1");
+  expect_chief ("{\"cluster\": {\"worker\": {\"2\": \"b:1\", \"1\": \"a:1\"}}, "
+                "\"task\": {\"type\": \"worker\", \"index\": 2}}",
+                "worker:1=a:1");
+  expect_chief (TWO "\"task\": {\"type\": \"chief\"}}", NULL);
+  expect_chief (TWO "\"session_master\": \"x:1\", \"task\": {\"type\": \"worker\"}}", NULL);
+  expect_chief ("", NULL);
 }
 
 MUSTER_TEST (ClusterSpec, says_why_it_knows_no_master)
