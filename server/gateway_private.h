@@ -32,12 +32,6 @@ guint muster_gateway_graphs_size (MusterGatewayGraphs *self);
  * one that has been forgotten counts as new. */
 #define MUSTER_GATEWAY_SEEN 8192
 
-struct _MusterGateway {
-  MusterServer *server;              /* (not owned) */
-  MusterGatewayGraphs *graphs;       /* (owned) */
-  guint64 seen[MUSTER_GATEWAY_SEEN]; /* atomic */
-};
-
 /* What stands in a request. */
 typedef struct {
   char handle[MUSTER_GATEWAY_MAX_HANDLE + 1];
@@ -53,6 +47,22 @@ typedef enum {
   MUSTER_GATEWAY_EXTENSION,
   MUSTER_GATEWAY_OTHER, /* only the handle is looked at */
 } MusterGatewayKind;
+
+/* What is called on a session. */
+typedef struct {
+  MusterServer *server; /* (not owned) */
+  const char *path;     /* static */
+  MusterGatewayKind kind;
+} MusterGatewayMethod;
+
+#define MUSTER_GATEWAY_N_METHODS 6
+
+struct _MusterGateway {
+  MusterServer *server;              /* (not owned) */
+  MusterGatewayGraphs *graphs;       /* (owned) */
+  guint64 seen[MUSTER_GATEWAY_SEEN]; /* atomic */
+  MusterGatewayMethod methods[MUSTER_GATEWAY_N_METHODS];
+};
 
 /* FALSE with INVALID_ARGUMENT for a message that is malformed. */
 gboolean muster_gateway_peek (const MusterRpcMessage *message, MusterGatewayKind kind,

@@ -266,72 +266,34 @@ open_call (MusterServer *server, MusterRpcCall *call, const MusterRpcMessage *re
   return self;
 }
 
-/* request is (transfer full). */
 static void
-pass (MusterServer *server, MusterRpcCall *call, MusterRpcMessage *request, const char *method,
-      MusterGatewayKind kind)
+pass (MusterRpcCall *call, MusterRpcMessage *request, gpointer data)
 {
-  Call *self = open_call (server, call, request, kind);
+  const MusterGatewayMethod *method = data;
+  Call *self = open_call (method->server, call, request, method->kind);
   if (self == NULL) {
     muster_rpc_message_free (request);
     return;
   }
-  const MusterRpcPassOptions options = {.method = method};
+  const MusterRpcPassOptions options = {.method = method->path};
   muster_rpc_call_pass (call, muster_remote_session_client (self->use.served->session), request,
                         &options, on_passed, self);
-}
-
-static void
-run_step (MusterRpcCall *call, MusterRpcMessage *request, gpointer server)
-{
-  pass (server, call, request, METHOD ("RunStep"), MUSTER_GATEWAY_STEP);
-}
-
-static void
-run_callable (MusterRpcCall *call, MusterRpcMessage *request, gpointer server)
-{
-  pass (server, call, request, METHOD ("RunCallable"), MUSTER_GATEWAY_CALLABLE);
-}
-
-static void
-set_up_partial_run (MusterRpcCall *call, MusterRpcMessage *request, gpointer server)
-{
-  pass (server, call, request, METHOD ("PartialRunSetup"), MUSTER_GATEWAY_OTHER);
-}
-
-static void
-make_callable (MusterRpcCall *call, MusterRpcMessage *request, gpointer server)
-{
-  pass (server, call, request, METHOD ("MakeCallable"), MUSTER_GATEWAY_OTHER);
-}
-
-static void
-release_callable (MusterRpcCall *call, MusterRpcMessage *request, gpointer server)
-{
-  pass (server, call, request, METHOD ("ReleaseCallable"), MUSTER_GATEWAY_OTHER);
-}
-
-static void
-extend_session (MusterRpcCall *call, MusterRpcMessage *request, gpointer server)
-{
-  pass (server, call, request, METHOD ("ExtendSession"), MUSTER_GATEWAY_EXTENSION);
 }
 
 void
 muster_gateway_enter_steps (MusterGateway *self)
 {
-  static const struct {
-    const char *path;
-    MusterRpcMessageHandler handler;
-  } methods[] = {
-      {METHOD ("RunStep"), run_step},
-      {METHOD ("RunCallable"), run_callable},
-      {METHOD ("PartialRunSetup"), set_up_partial_run},
-      {METHOD ("MakeCallable"), make_callable},
-      {METHOD ("ReleaseCallable"), release_callable},
-      {METHOD ("ExtendSession"), extend_session},
+  MusterServer *server = self->server;
+  const MusterGatewayMethod methods[MUSTER_GATEWAY_N_METHODS] = {
+      {server, METHOD ("RunStep"), MUSTER_GATEWAY_STEP},
+      {server, METHOD ("RunCallable"), MUSTER_GATEWAY_CALLABLE},
+      {server, METHOD ("ExtendSession"), MUSTER_GATEWAY_EXTENSION},
+      {server, METHOD ("PartialRunSetup"), MUSTER_GATEWAY_OTHER},
+      {server, METHOD ("MakeCallable"), MUSTER_GATEWAY_OTHER},
+      {server, METHOD ("ReleaseCallable"), MUSTER_GATEWAY_OTHER},
   };
+  memcpy (self->methods, methods, sizeof methods);
   for (gsize i = 0; i < G_N_ELEMENTS (methods); i++)
-    muster_rpc_server_add_message_method (self->server->rpc, methods[i].path, methods[i].handler,
-                                          self->server);
+    muster_rpc_server_add_message_method (server->rpc, self->methods[i].path, pass,
+                                          &self->methods[i]);
 }
