@@ -10,31 +10,35 @@ struct _MusterLookupTable {
   MusterLookupKind kind;  /* its texts are below */
   char *container, *name; /* (owned) */
   GRWLock lock;
-  MusterLookupStore store; /* guarded by lock */
+  MusterDenseTable *dense; /* (owned) (nullable) guarded by lock, as the next */
+  MusterLookupStore store; /* of one that isn't dense */
   gboolean is_filled;      /* guarded by lock: a static one has its keys */
 };
 
 /* The pairs of dtypes that TensorFlow 2.21 has kernels for: a bit for each kind of table. */
-enum { STATIC = 1, SCALARS = 2, ROWS = 4, ALL = 7 };
+enum { STATIC = 1, SCALARS = 2, ROWS = 4, DENSE = 8, ALL = 15 };
 
 static const struct {
   MusterDType key, value;
   guint kinds;
 } pairs[] = {
-    {MUSTER_INT32, MUSTER_FLOAT, ALL},      {MUSTER_INT32, MUSTER_DOUBLE, ALL},
-    {MUSTER_INT32, MUSTER_INT32, ALL},      {MUSTER_INT32, MUSTER_STRING, STATIC},
-    {MUSTER_INT64, MUSTER_FLOAT, ALL},      {MUSTER_INT64, MUSTER_DOUBLE, ALL},
-    {MUSTER_INT64, MUSTER_INT32, ALL},      {MUSTER_INT64, MUSTER_INT64, ALL},
-    {MUSTER_INT64, MUSTER_STRING, ALL},     {MUSTER_STRING, MUSTER_BOOL, ALL},
-    {MUSTER_STRING, MUSTER_FLOAT, ALL},     {MUSTER_STRING, MUSTER_DOUBLE, ALL},
-    {MUSTER_STRING, MUSTER_INT32, ALL},     {MUSTER_STRING, MUSTER_INT64, ALL},
-    {MUSTER_STRING, MUSTER_STRING, STATIC},
+    {MUSTER_INT32, MUSTER_FLOAT, ALL},   {MUSTER_INT32, MUSTER_DOUBLE, ALL},
+    {MUSTER_INT32, MUSTER_INT32, ALL},   {MUSTER_INT32, MUSTER_STRING, STATIC},
+    {MUSTER_INT64, MUSTER_BOOL, DENSE},  {MUSTER_INT64, MUSTER_FLOAT, ALL},
+    {MUSTER_INT64, MUSTER_DOUBLE, ALL},  {MUSTER_INT64, MUSTER_INT32, ALL},
+    {MUSTER_INT64, MUSTER_INT64, ALL},   {MUSTER_INT64, MUSTER_STRING, STATIC | SCALARS | ROWS},
+    {MUSTER_STRING, MUSTER_BOOL, ALL},   {MUSTER_STRING, MUSTER_FLOAT, ALL},
+    {MUSTER_STRING, MUSTER_DOUBLE, ALL}, {MUSTER_STRING, MUSTER_INT32, ALL},
+    {MUSTER_STRING, MUSTER_INT64, ALL},  {MUSTER_STRING, MUSTER_STRING, STATIC},
 };
 
 gboolean
 muster_lookup_kind_is_known (const MusterLookupKind *kind)
 {
-  const guint wanted = !kind->is_mutable ? STATIC : kind->has_rows ? ROWS : SCALARS;
+  const guint wanted = kind->is_dense      ? DENSE
+                       : !kind->is_mutable ? STATIC
+                       : kind->has_rows    ? ROWS
+                                           : SCALARS;
   for (gsize i = 0; i < G_N_ELEMENTS (pairs); i++)
     if (pairs[i].key == kind->key_dtype && pairs[i].value == kind->value_dtype &&
         (pairs[i].kinds & wanted) != 0)
@@ -60,11 +64,20 @@ muster_lookup_table_new (const MusterLookupKind *kind)
   return self;
 }
 
+MusterLookupTable *
+muster_lookup_table_new_dense (const MusterLookupKind *kind, MusterDenseTable *dense)
+{
+  MusterLookupTable *self = muster_lookup_table_new (kind);
+  self->dense = dense;
+  return self;
+}
+
 void
 muster_lookup_table_free (MusterLookupTable *self)
 {
   if (self == NULL)
     return;
+  muster_dense_table_free (self->dense);
   muster_lookup_store_clear (&self->store);
   g_rw_lock_clear (&self->lock);
   g_free (self->container);
@@ -88,7 +101,7 @@ gint64
 muster_lookup_table_size (MusterLookupTable *self)
 {
   g_rw_lock_reader_lock (&self->lock);
-  const gint64 n = self->store.n;
+  const gint64 n = self->dense != NULL ? muster_dense_table_size (self->dense) : self->store.n;
   g_rw_lock_reader_unlock (&self->lock);
   return n;
 }
@@ -101,11 +114,20 @@ muster_lookup_table_check_static (const MusterLookupTable *self, GError **error)
                       self->kind.container, self->kind.name);
 }
 
+/* A key's own dimensions: a scalar, but of dense tables. */
+static int
+key_shape (const MusterLookupTable *self, const gint64 **dims)
+{
+  *dims = NULL;
+  return self->dense != NULL ? muster_dense_table_key_shape (self->dense, dims) : 0;
+}
+
 /* The shape of the values that belong to keys. */
 static int
 shape_of_values (const MusterLookupTable *self, const MusterTensor *keys, gint64 *dims)
 {
-  const int n = muster_tensor_n_dims (keys);
+  const gint64 *own;
+  const int n = muster_tensor_n_dims (keys) - key_shape (self, &own);
   for (int i = 0; i < n; i++)
     dims[i] = muster_tensor_dims (keys)[i];
   if (!self->kind.has_rows)
@@ -129,11 +151,19 @@ shape_text (const MusterTensor *tensor)
 }
 
 static gboolean
-check_n_dims (const MusterTensor *keys, GError **error)
+check_keys (const MusterLookupTable *self, const MusterTensor *keys, GError **error)
 {
-  return muster_tensor_n_dims (keys) < MUSTER_MAX_DIMS ||
-         muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "Keys have more than %d dimensions",
-                      MUSTER_MAX_DIMS - 1);
+  const gint64 *own;
+  const int n_own = key_shape (self, &own), n = muster_tensor_n_dims (keys);
+  if (n >= MUSTER_MAX_DIMS)
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "Keys have more than %d dimensions",
+                        MUSTER_MAX_DIMS - 1);
+  if (n_own == 0 || (n > 0 && muster_tensor_dims (keys)[n - 1] == own[0]))
+    return TRUE;
+  g_autofree char *wanted = muster_shape_to_string (n_own, own);
+  g_autofree char *given = shape_text (keys);
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "Input key shape %s must end with the table's key shape %s", given, wanted);
 }
 
 static gboolean
@@ -141,7 +171,7 @@ check_values (const MusterLookupTable *self, const MusterTensor *keys, const Mus
               GError **error)
 {
   gint64 dims[MUSTER_MAX_DIMS];
-  if (!check_n_dims (keys, error))
+  if (!check_keys (self, keys, error))
     return FALSE;
   const int n_dims = shape_of_values (self, keys, dims);
   if (has_shape (values, n_dims, dims))
@@ -191,18 +221,32 @@ find_all (MusterLookupTable *self, MusterTensor *keys, MusterTensor *fallback, i
   return muster_lookup_rows_end (&rows);
 }
 
+/* With the lock held. */
+static MusterTensor *
+find_dense (MusterLookupTable *self, MusterTensor *keys, MusterTensor *fallback, int n_dims,
+            const gint64 *dims, GError **error)
+{
+  g_autoptr (MusterTensor) values =
+      muster_tensor_try_new (self->kind.value_dtype, n_dims, dims, error);
+  if (values == NULL || !muster_dense_table_find (self->dense, keys, fallback,
+                                                  muster_tensor_data_mutable (values), error))
+    return NULL;
+  return g_steal_pointer (&values);
+}
+
 MusterTensor *
 muster_lookup_table_find (MusterLookupTable *self, MusterTensor *keys, MusterTensor *fallback,
                           GError **error)
 {
   gint64 dims[MUSTER_MAX_DIMS];
-  if (!check_n_dims (keys, error))
+  if (!check_keys (self, keys, error))
     return NULL;
   const int n_dims = shape_of_values (self, keys, dims);
   if (!check_fallback (self, fallback, n_dims, dims, error))
     return NULL;
   g_rw_lock_reader_lock (&self->lock);
-  MusterTensor *found = find_all (self, keys, fallback, n_dims, dims, error);
+  MusterTensor *found = self->dense != NULL ? find_dense (self, keys, fallback, n_dims, dims, error)
+                                            : find_all (self, keys, fallback, n_dims, dims, error);
   g_rw_lock_reader_unlock (&self->lock);
   return found;
 }
@@ -239,9 +283,22 @@ muster_lookup_table_insert (MusterLookupTable *self, MusterTensor *keys, MusterT
   if (!self->kind.is_mutable)
     return refuse_change ("Insert", error);
   g_rw_lock_writer_lock (&self->lock);
-  const gboolean done = put_all (&self->store, keys, values, error);
+  const gboolean done = self->dense != NULL
+                            ? muster_dense_table_insert (self->dense, keys, values, error)
+                            : put_all (&self->store, keys, values, error);
   g_rw_lock_writer_unlock (&self->lock);
   return done;
+}
+
+static gboolean
+remove_all (MusterLookupStore *store, const MusterTensor *keys)
+{
+  for (gint64 i = 0; i < muster_tensor_n_elements (keys); i++) {
+    const guint32 position = muster_lookup_store_find (store, keys, i);
+    if (position != MUSTER_LOOKUP_NONE)
+      muster_lookup_store_remove (store, position);
+  }
+  return TRUE;
 }
 
 gboolean
@@ -249,14 +306,13 @@ muster_lookup_table_remove (MusterLookupTable *self, MusterTensor *keys, GError 
 {
   if (!self->kind.is_mutable)
     return refuse_change ("Remove", error);
+  if (!check_keys (self, keys, error))
+    return FALSE;
   g_rw_lock_writer_lock (&self->lock);
-  for (gint64 i = 0; i < muster_tensor_n_elements (keys); i++) {
-    const guint32 position = muster_lookup_store_find (&self->store, keys, i);
-    if (position != MUSTER_LOOKUP_NONE)
-      muster_lookup_store_remove (&self->store, position);
-  }
+  const gboolean done = self->dense != NULL ? muster_dense_table_remove (self->dense, keys, error)
+                                            : remove_all (&self->store, keys);
   g_rw_lock_writer_unlock (&self->lock);
-  return TRUE;
+  return done;
 }
 
 /* For people: "a", or "1.5". */
@@ -369,11 +425,13 @@ gboolean
 muster_lookup_table_import (MusterLookupTable *self, MusterTensor *keys, MusterTensor *values,
                             GError **error)
 {
-  if (!check_values (self, keys, values, error))
+  if (self->dense == NULL && !check_values (self, keys, values, error))
     return FALSE;
   g_rw_lock_writer_lock (&self->lock);
-  const gboolean done = self->kind.is_mutable ? replace_all (self, keys, values, error)
-                                              : fill_once (self, keys, values, error);
+  const gboolean done = self->dense != NULL
+                            ? muster_dense_table_import (self->dense, keys, values, error)
+                        : self->kind.is_mutable ? replace_all (self, keys, values, error)
+                                                : fill_once (self, keys, values, error);
   g_rw_lock_writer_unlock (&self->lock);
   return done;
 }
@@ -398,7 +456,9 @@ muster_lookup_table_export (MusterLookupTable *self, MusterTensor **keys, Muster
 {
   g_autoptr (MusterTensor) all_keys = NULL, all_values = NULL;
   g_rw_lock_reader_lock (&self->lock);
-  if (!self->kind.is_mutable && !self->is_filled) {
+  if (self->dense != NULL) {
+    (void)muster_dense_table_export (self->dense, &all_keys, &all_values, error);
+  } else if (!self->kind.is_mutable && !self->is_filled) {
     muster_fail (error, MUSTER_ERROR_ABORTED, "HashTable is not initialized.");
   } else {
     all_keys = muster_lookup_store_keys (&self->store, error);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "graph/tensor.h"
+#include "engine/lookup_dense.h"
 
 #include <gio/gio.h>
 
@@ -13,14 +13,16 @@ G_BEGIN_DECLS
  * whoever keeps it says when it goes. Any thread.
  *
  * Other than in TensorFlow's tables, an export has the keys in the order in which they came, and a
- * static table whose filling failed is as empty as before. */
+ * static table whose filling failed is as empty as before. A dense one (MusterDenseTable) is
+ * mutable, and TensorFlow's in that, too. */
 
 typedef struct _MusterLookupTable MusterLookupTable;
 
 typedef struct {
   gboolean is_mutable;
   gboolean has_rows; /* a value is a row of n_row, not a scalar */
-  gint64 n_row;      /* with has_rows */
+  gboolean is_dense;
+  gint64 n_row; /* with has_rows */
   MusterDType key_dtype, value_dtype;
   const char *container, *name; /* for errors */
 } MusterLookupKind;
@@ -30,6 +32,8 @@ gboolean muster_lookup_kind_is_known (const MusterLookupKind *kind);
 
 /* Of a kind that is known. */
 MusterLookupTable *muster_lookup_table_new (const MusterLookupKind *kind);
+MusterLookupTable *muster_lookup_table_new_dense (const MusterLookupKind *kind,
+                                                  MusterDenseTable *dense /* (transfer full) */);
 void muster_lookup_table_free (MusterLookupTable *self); /* accepts NULL */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterLookupTable, muster_lookup_table_free)
 

@@ -121,14 +121,6 @@ muster_lookup_store_reserve (MusterLookupStore *self, gint64 n, GError **error)
   return TRUE;
 }
 
-static gint64
-int_key (const MusterTensor *keys, gint64 i)
-{
-  return muster_tensor_dtype (keys) == MUSTER_INT32
-             ? ((const gint32 *)muster_tensor_data (keys))[i]
-             : ((const gint64 *)muster_tensor_data (keys))[i];
-}
-
 /* Murmur's finish: every bit of the number counts for every bit of the hash. */
 static guint32
 hash_int (guint64 key, guint64 seed)
@@ -143,24 +135,19 @@ static guint32
 hash_key (const MusterLookupStore *self, const MusterTensor *keys, gint64 i)
 {
   if (!has_string_keys (self))
-    return hash_int ((guint64)int_key (keys, i), self->seed);
+    return hash_int ((guint64)muster_lookup_int_key (keys, i), self->seed);
   const MusterString key = muster_tensor_string (keys, i);
   const guint64 hash = muster_hash_bytes (key.data, key.size, self->seed);
   return (guint32)(hash ^ hash >> 32);
 }
 
 static gboolean
-same_string (MusterString a, MusterString b)
-{
-  return a.size == b.size && (a.size == 0 || memcmp (a.data, b.data, a.size) == 0);
-}
-
-static gboolean
 key_is (const MusterLookupStore *self, guint32 position, const MusterTensor *keys, gint64 i)
 {
   if (!has_string_keys (self))
-    return ((const gint64 *)self->keys)[position] == int_key (keys, i);
-  return same_string (((const MusterString *)self->keys)[position], muster_tensor_string (keys, i));
+    return ((const gint64 *)self->keys)[position] == muster_lookup_int_key (keys, i);
+  return muster_lookup_same_string (((const MusterString *)self->keys)[position],
+                                    muster_tensor_string (keys, i));
 }
 
 guint32
@@ -222,7 +209,7 @@ muster_lookup_store_add (MusterLookupStore *self, const MusterTensor *keys,
     return MUSTER_LOOKUP_NONE;
   }
   if (!has_string_keys (self)) {
-    ((gint64 *)self->keys)[position] = int_key (keys, i);
+    ((gint64 *)self->keys)[position] = muster_lookup_int_key (keys, i);
   } else if (!copy_string (muster_tensor_string (keys, i),
                            &((MusterString *)self->keys)[position])) {
     if (self->value_dtype == MUSTER_STRING)
@@ -306,8 +293,9 @@ muster_lookup_store_row_is (const MusterLookupStore *self, guint32 position,
     return memcmp (row, (const guint8 *)muster_tensor_data (values) + (gsize)i * self->row_size,
                    self->row_size) == 0;
   for (gsize j = 0; j < self->n_row; j++)
-    if (!same_string (((const MusterString *)row)[j],
-                      muster_tensor_string (values, i * (gint64)self->n_row + (gint64)j)))
+    if (!muster_lookup_same_string (
+            ((const MusterString *)row)[j],
+            muster_tensor_string (values, i * (gint64)self->n_row + (gint64)j)))
       return FALSE;
   return TRUE;
 }

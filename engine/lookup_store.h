@@ -3,12 +3,29 @@
 
 #include "graph/tensor.h"
 
+#include <string.h>
+
 G_BEGIN_DECLS
 
 /* MusterLookupStore is a map from a key to a row of values, both given as elements of tensors: open
  * addressing over entries that lie in the order in which they came (removing one puts the last in
  * its place). Keys are int32, int64 or string; a row is one or more values of one dtype. Not
  * locked: MusterLookupTable does that. */
+
+/* Element i of int32 or int64 keys. */
+static inline gint64
+muster_lookup_int_key (const MusterTensor *keys, gint64 i)
+{
+  return muster_tensor_dtype (keys) == MUSTER_INT32
+             ? ((const gint32 *)muster_tensor_data (keys))[i]
+             : ((const gint64 *)muster_tensor_data (keys))[i];
+}
+
+static inline gboolean
+muster_lookup_same_string (MusterString a, MusterString b)
+{
+  return a.size == b.size && (a.size == 0 || memcmp (a.data, b.data, a.size) == 0);
+}
 
 typedef struct {
   MusterDType key_dtype, value_dtype;

@@ -9,6 +9,8 @@ G_BEGIN_DECLS
 
 /* Its Fingerprint64. */
 guint64 muster_farm_hash (const void *bytes, guint64 n);
+/* Its Hash64, of its oldest ops: Murmur 2. */
+guint64 muster_murmur_hash (const void *bytes, guint64 n);
 /* Its StrongKeyedHash. */
 guint64 muster_sip_hash (const guint64 key[2], const void *bytes, guint64 n);
 

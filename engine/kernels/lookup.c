@@ -39,6 +39,7 @@ read_kind (MusterKernel *k, const char *name, MusterLookupKind *kind, char **con
   *container = muster_node_string (node, "container");
   *kind = (MusterLookupKind){.is_mutable = strstr (node->op, "Mutable") != NULL,
                              .has_rows = strstr (node->op, "OfTensors") != NULL,
+                             .is_dense = strstr (node->op, "Dense") != NULL,
                              .key_dtype = muster_node_dtype (node, "key_dtype", MUSTER_INVALID),
                              .value_dtype = muster_node_dtype (node, "value_dtype", MUSTER_INVALID),
                              .container = *container != NULL && **container != '\0' ? *container
@@ -52,17 +53,25 @@ read_kind (MusterKernel *k, const char *name, MusterLookupKind *kind, char **con
                            "these attrs: [key_dtype=DT_%s, value_dtype=DT_%s]",
                            node->op, node->name, key, value);
   }
-  if (!kind->has_rows)
+  if (!kind->has_rows && !kind->is_dense)
     return TRUE;
   gint64 dims[MUSTER_MAX_DIMS];
-  const int n_dims = muster_node_shape (node, "value_shape", dims, MUSTER_MAX_DIMS);
+  const int n_dims = muster_node_attr (node, "value_shape") != NULL
+                         ? muster_node_shape (node, "value_shape", dims, MUSTER_MAX_DIMS)
+                         : 0;
+  kind->has_rows = n_dims != 0 || !kind->is_dense;
+  if (!kind->has_rows)
+    return TRUE;
   if (n_dims == 1 && dims[0] >= 0 && dims[0] <= G_MAXINT32) {
     kind->n_row = dims[0];
     return TRUE;
   }
   g_autofree char *shape =
       n_dims <= MUSTER_MAX_DIMS ? muster_shape_to_string (n_dims, dims) : g_strdup ("<unknown>");
-  return muster_invalid (error, "Default value must be a vector, got shape %s", shape);
+  return muster_invalid (error,
+                         kind->is_dense ? "Empty value must be a scalar or a vector, got shape %s"
+                                        : "Default value must be a vector, got shape %s",
+                         shape);
 }
 
 static gpointer
@@ -72,7 +81,17 @@ make_table (const char *name, gpointer user_data, GError **error)
   g_autofree char *container = NULL;
   if (!read_kind (user_data, name, &kind, &container, error))
     return NULL;
-  return muster_lookup_table_new (&kind);
+  if (!kind.is_dense)
+    return muster_lookup_table_new (&kind);
+  const MusterDenseSpec spec = {
+      .empty_key = muster_kernel_input (user_data, 0),
+      .deleted_key = muster_kernel_input (user_data, 1),
+      .value_dtype = kind.value_dtype,
+      .n_row = kind.has_rows ? kind.n_row : 1,
+      .n_buckets = muster_kernel_attr_int (user_data, "initial_num_buckets", 1 << 17),
+      .max_load = muster_kernel_attr_float (user_data, "max_load_factor", 0.8f)};
+  MusterDenseTable *dense = muster_dense_table_new (&spec, error);
+  return dense != NULL ? muster_lookup_table_new_dense (&kind, dense) : NULL;
 }
 
 static gboolean
@@ -267,18 +286,20 @@ compute_initialize_from_text (MusterKernel *k, GError **error)
                                              muster_kernel_cancellable (k), error);
 }
 
-#define S       (MUSTER_OP_STATEFUL | MUSTER_OP_RESOURCE)
-#define REF     "table_handle:&string"
-#define HANDLE  "table_handle:resource"
-#define FIND    ", keys:Tin, default_value:Tout -> values:Tout"
-#define INSERT  ", keys:Tin, values:Tout ->"
-#define FILL    ", keys:Tkey, values:Tval ->"
-#define TEXT    ", filename:string ->"
-#define EXPORT  " -> keys:Tkeys, values:Tvalues"
-#define SIZE    " -> size:int64"
-#define ANY_IN  "Tin:any Tout:any"
-#define ANY_KEY "Tkey:any Tval:any"
-#define ANY_OUT "Tkeys:any Tvalues:any"
+#define S         (MUSTER_OP_STATEFUL | MUSTER_OP_RESOURCE)
+#define REF       "table_handle:&string"
+#define HANDLE    "table_handle:resource"
+#define FIND      ", keys:Tin, default_value:Tout -> values:Tout"
+#define INSERT    ", keys:Tin, values:Tout ->"
+#define FILL      ", keys:Tkey, values:Tval ->"
+#define TEXT      ", filename:string ->"
+#define EXPORT    " -> keys:Tkeys, values:Tvalues"
+#define SIZE      " -> size:int64"
+#define ANY_IN    "Tin:any Tout:any"
+#define ANY_KEY   "Tkey:any Tval:any"
+#define DENSE     "empty_key:key_dtype, deleted_key:key_dtype -> "
+#define DENSE_KEY "key_dtype:int32|int64|string"
+#define ANY_OUT   "Tkeys:any Tvalues:any"
 
 const MusterOp muster_lookup_ops[] = {
     {"HashTable", " -> " REF, "", compute_table, S},
@@ -287,6 +308,7 @@ const MusterOp muster_lookup_ops[] = {
     {"MutableHashTableV2", " -> " HANDLE, "", compute_table, S},
     {"MutableHashTableOfTensors", " -> " REF, "", compute_table, S},
     {"MutableHashTableOfTensorsV2", " -> " HANDLE, "", compute_table, S},
+    {"MutableDenseHashTableV2", DENSE HANDLE, DENSE_KEY, compute_table, S},
     {"InitializeTable", REF FILL, ANY_KEY, compute_initialize, S},
     {"InitializeTableV2", HANDLE FILL, ANY_KEY, compute_initialize, S},
     {"InitializeTableFromTextFile", REF TEXT, "", compute_initialize_from_text, S},

@@ -157,9 +157,10 @@ muster_farm_hash (const void *bytes, guint64 n)
 }
 
 /* The hash of TensorFlow's oldest op: Murmur 2 with 64 bits. */
-static guint64
-murmur_hash (const guint8 *s, guint64 n)
+guint64
+muster_murmur_hash (const void *bytes, guint64 n)
 {
+  const guint8 *s = bytes;
   const guint64 m = G_GUINT64_CONSTANT (0xc6a4a7935bd1e995);
   guint64 hash = G_GUINT64_CONSTANT (0xdecafcaffe) ^ n * m;
 
@@ -258,7 +259,7 @@ hash_all (MusterKernel *k, Hash hash, GError **error)
     MusterString string = muster_tensor_string (x, i);
     const guint8 *s = (const guint8 *)string.data;
     guint64 value = hash == FARM     ? muster_farm_hash (s, string.size)
-                    : hash == MURMUR ? murmur_hash (s, string.size)
+                    : hash == MURMUR ? muster_murmur_hash (s, string.size)
                                      : muster_sip_hash (key, s, string.size);
     ((gint64 *)muster_tensor_data_mutable (out))[i] = (gint64)(value % (guint64)n_buckets);
   }

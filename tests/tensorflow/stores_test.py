@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a master keeps for programs beside variables: the same steps on TensorFlow's server and on `muster serve`."""
+import os
 import re
 
+import numpy as np
 import tensorflow as tf
 
 import peer
@@ -168,6 +170,129 @@ class PriorityQueues(TestCase):
             return [queue.enqueue_many([rows, tf.cast(rows, FLOAT) * 2]), queue.dequeue_many(3)[1], queue.dequeue()[1],
                     queue.size(), queue.close(), queue.dequeue()[1]]
         self.check(build)
+
+
+class Dense:
+    """A MutableDenseHashTable and its ops."""
+
+    def __init__(self, empty, deleted, key=INT, value=INT, **how):
+        self.key, self.value = key, value
+        self.handle = raw.MutableDenseHashTableV2(
+            empty_key=any_shape(empty, key), deleted_key=any_shape(deleted, key), value_dtype=value,
+            **{"initial_num_buckets": 8, **how})
+
+    def keys(self, keys):
+        return any_shape(keys, self.key)
+
+    def values(self, values):
+        return any_shape(values, self.value)
+
+    def find(self, keys, default=-1):
+        return raw.LookupTableFindV2(table_handle=self.handle, keys=self.keys(keys), default_value=self.values(default))
+
+    def insert(self, keys, values):
+        return raw.LookupTableInsertV2(table_handle=self.handle, keys=self.keys(keys), values=self.values(values))
+
+    def remove(self, keys):
+        return raw.LookupTableRemoveV2(table_handle=self.handle, keys=self.keys(keys))
+
+    def load(self, keys, values):
+        return raw.LookupTableImportV2(table_handle=self.handle, keys=self.keys(keys), values=self.values(values))
+
+    def size(self):
+        return raw.LookupTableSizeV2(table_handle=self.handle)
+
+    def export(self):
+        return list(raw.LookupTableExportV2(table_handle=self.handle, Tkeys=self.key, Tvalues=self.value))
+
+
+class DenseTables(TestCase):
+    def test_the_buckets_are_tensorflows(self):
+        def build():
+            table = Dense(-1, -2)
+            return [table.find([4, 5]), table.export(), table.insert([4, 12, 20, 4], [1, 2, 3, 5]), table.export(),
+                    table.remove([12, 99]), table.export(), table.size(), table.find([4, 12, 20]),
+                    table.insert([28, 20], [6, 7]), table.export(), table.remove([20]), table.find([20]), table.size(),
+                    table.insert(list(range(100, 140)), list(range(40))), table.size(), table.export(),
+                    table.find([104, 4, 28, 139, 7]), table.insert([], []), table.insert(7, 8), table.find(7)]
+        self.check(build)
+
+    def test_keys_of_every_type(self):
+        def build():
+            steps = []
+            for value, values in (INT, [1, 2, 3]), (FLOAT, [.5, -1, 2]), (tf.bool, [True, False, True]), \
+                    (tf.float64, [.5, -1, 2]), (tf.int32, [1, 2, 3]):
+                for key, keys, empty, deleted in (INT, [5, -7, 1 << 40], 0, 1), (tf.int32, [5, -7, 9], 0, 1), \
+                        (TEXT, ["a", "", "a longer key\0"], "empty", "deleted"):
+                    if (key, value) in ((tf.int32, INT), (tf.int32, tf.bool)):
+                        continue
+                    table = Dense(empty, deleted, key, value)
+                    steps += [table.insert(keys, values), table.remove(keys[:1]), table.find(keys, values[0]),
+                              table.export()]
+            return steps
+        self.check(build)
+
+    def test_keys_and_values_that_are_vectors(self):
+        def build():
+            table = Dense([0, 0], [0, 1], value=FLOAT, value_shape=[3])
+            texts = Dense(["", ""], ["x", ""], TEXT)
+            return [table.insert([[1, 2], [3, 4], [2, 1]], [[1, 2, 3], [4, 5, 6], [7, 8, 9]]), table.export(),
+                    table.find([[3, 4], [9, 9]], [0, 0, 1]), table.find([[3, 4], [9, 9]], [[0, 0, 1], [5, 5, 5]]),
+                    table.remove([[1, 2]]), table.export(), table.size(), table.find([3, 4], [0, 0, 0]),
+                    table.find([1, 2, 3], [0, 0, 0]), table.find([[3, 4]], [0, 0]),
+                    table.insert([[[1, 1]]], [[[1, 2, 3]]]), table.insert([[0, 1]], [[1, 2, 3]]),
+                    texts.insert([["a", "b"], ["b", "a"]], [1, 2]), texts.find([["b", "a"], ["c", "c"]]), texts.export()]
+        self.check(build)
+
+    def test_what_does_not_fit_is_refused(self):
+        def build():
+            table, steps = Dense(-1, -2), []
+            steps += [table.find([-1]), table.find([3, -2]), table.insert([-1], [1]), table.insert([5, -2], [1, 2]),
+                      table.remove([-1]), table.remove([-2]), table.find([[1, 2], [3, 4]]), table.insert([1, 2], [3]),
+                      table.find([1], [1, 2, 3]), table.size(), table.load([[1], [2]], [[1]])]
+            for wrong in ({"empty": -1, "deleted": -1}, {"empty": [-1], "deleted": -2}, {"empty": [[1]], "deleted": [[2]]},
+                          {"empty": 0, "deleted": 1, "initial_num_buckets": 2},
+                          {"empty": 0, "deleted": 1, "initial_num_buckets": 6},
+                          {"empty": 0, "deleted": 1, "max_load_factor": 1.5},
+                          {"empty": 0, "deleted": 1, "max_load_factor": 0.},
+                          {"empty": 0, "deleted": 1, "value_shape": [2, 2]}):
+                steps.append(Dense(**wrong).size())
+            return steps
+        self.check(build)
+
+    def test_an_import_that_would_end_tensorflows_server_is_refused(self):
+        def build():
+            table = Dense(-1, -2)
+            return [table.load(keys, values) for keys, values in (
+                (1, 1), ([1, 2, 3, 4], [1, 2, 3, 4]), ([[1], [2], [3]], [[1], [2], [3]]), ([[1, 2]] * 4, [[1]] * 4),
+                (np.zeros([0, 1]), np.zeros([0, 1])))] + [table.size()]
+        self.assertEqual([answer[0] if isinstance(answer, tuple) else answer for answer in outcomes(self.ours, build)],
+                         ["InvalidArgumentError"] * 5 + [0])
+
+    def test_a_checkpoint_goes_both_ways(self):
+        prefix = os.path.join(self.folder(), "model")
+
+        def run(target, save):
+            with tf.Graph().as_default():
+                table = tf.lookup.experimental.DenseHashTable(TEXT, INT, -1, "empty", "deleted", name="t",
+                                                              initial_num_buckets=16)
+                keys = ["key %d" % i for i in range(30)]
+                put, take = table.insert(keys[:20], tf.range(20, dtype=INT)), table.erase(tf.constant(keys[:3]))
+                other = table.insert(keys[15:], tf.range(15, dtype=INT))
+                found, size, saver = table.lookup(tf.constant(keys)), table.size(), v1.train.Saver()
+                with v1.Session(target) as session:
+                    if save:
+                        session.run(put)
+                        session.run(take)
+                        saver.save(session, prefix)
+                    else:
+                        session.run(other)
+                        saver.restore(session, prefix)
+                    return session.run(found).tolist(), int(session.run(size))
+        for one, another in (self.ours, self.theirs), (self.theirs, self.ours), (self.ours, self.ours):
+            saved = run(one, True)
+            self.assertEqual(saved, ([-1] * 3 + list(range(3, 20)) + [-1] * 10, 17))
+            self.assertEqual(run(another, False), saved)
 
 
 class Temporaries(TestCase):
