@@ -335,6 +335,11 @@ muster_kernel_finish (MusterKernel *k, gboolean ok, GError *error)
   }
   if (error == NULL)
     error = g_error_new (MUSTER_ERROR, MUSTER_ERROR_INTERNAL, "The kernel gave no reason");
+  /* It was told to stop: why is the run's to say. */
+  if (g_error_matches (error, G_IO_ERROR, G_IO_ERROR_CANCELLED) && muster_run_is_stopped (run)) {
+    g_error_free (error);
+    return FALSE;
+  }
   add_node (error, k->node->def);
   if (run->error == NULL)
     run->error = g_steal_pointer (&error);

@@ -308,6 +308,20 @@ muster_kernel_destroy_resource (const MusterKernel *k, int i, gboolean must_exis
   return FALSE;
 }
 
+MusterResource *
+muster_kernel_own_resource (MusterKernel *k, const MusterResourceType *type,
+                            MusterResourceMake make, GError **error)
+{
+  const MusterResourceWanted wanted = {.type = type,
+                                       .container = MUSTER_DEFAULT_CONTAINER,
+                                       .name = k->node->def->name,
+                                       .is_private = TRUE,
+                                       .def = k->node->def,
+                                       .make = make,
+                                       .data = k};
+  return muster_resources_get (k->run->context.own, &wanted, error);
+}
+
 gint64
 muster_kernel_attr_int (const MusterKernel *k, const char *name, gint64 fallback)
 {
@@ -354,12 +368,11 @@ muster_kernel_cancellable (const MusterKernel *k)
   if (is_new)
     run->own_cancellable = g_cancellable_new ();
   GCancellable *own = run->own_cancellable;
-  const gboolean stopped = g_atomic_int_get (&run->stop) != MUSTER_STOP_NONE;
   g_mutex_unlock (&run->lock);
   if (is_new && run->context.cancellable != NULL)
     run->forward_id = g_cancellable_connect (run->context.cancellable, G_CALLBACK (on_cancelled),
                                              g_object_ref (own), g_object_unref);
-  if (stopped)
+  if (muster_run_why_stop (run) != MUSTER_STOP_NONE) /* its deadline, too */
     g_cancellable_cancel (own);
   return own;
 }

@@ -107,6 +107,10 @@ gpointer muster_kernel_resource (const MusterKernel *k, int i, const MusterResou
  * say; make (user_data: k) is called if there is none yet. */
 gboolean muster_kernel_output_resource (MusterKernel *k, int i, const MusterResourceType *type,
                                         MusterResourceMake make, GError **error);
+/* What the node itself keeps from step to step, as long as its session lasts: found, or made as
+ * above (transfer full). For any op. */
+MusterResource *muster_kernel_own_resource (MusterKernel *k, const MusterResourceType *type,
+                                            MusterResourceMake make, GError **error);
 
 /* TRUE if that handle is of a resource, FALSE if it is a variable's. */
 gboolean muster_kernel_has_resource (const MusterKernel *k, int i);

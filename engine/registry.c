@@ -6,6 +6,8 @@ extern const MusterOp muster_accumulator_ops[];
 extern const MusterOp muster_array_ops[];
 extern const MusterOp muster_binary_ops[];
 extern const MusterOp muster_bits_ops[];
+extern const MusterOp muster_candidate_ops[];
+extern const MusterOp muster_candidate_unigram_ops[];
 extern const MusterOp muster_complex_ops[];
 extern const MusterOp muster_control_ops[];
 extern const MusterOp muster_diagonal_ops[];
@@ -53,6 +55,8 @@ static const MusterOp *const tables[] = {
     muster_array_ops,
     muster_binary_ops,
     muster_bits_ops,
+    muster_candidate_ops,
+    muster_candidate_unigram_ops,
     muster_complex_ops,
     muster_control_ops,
     muster_diagonal_ops,

@@ -1,42 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Random tensors: with fixed seeds the same numbers as TensorFlow's CPU kernels, step after step.
  */
-#include "engine/kernels/dispatch.h"
+#include "engine/kernels/random.h"
 
 #include <math.h>
-#include <string.h>
 
 /* TensorFlow sets this many words aside for each element of a truncated distribution, which can't
  * tell how many it takes. */
 #define RESERVED 256
 
-/* Words to numbers in [0, 1): the word's low bits become the mantissa of a number in [1, 2). */
-static float
-unit_float (guint32 word)
-{
-  guint32 bits = 127u << 23 | (word & 0x7fffffu);
-  float value;
-
-  memcpy (&value, &bits, sizeof value);
-  return value - 1.0f;
-}
-
-static double
-unit_double (guint32 high, guint32 low)
-{
-  guint64 bits = (guint64)1023 << 52 | (guint64)(high & 0xfffffu) << 32 | low;
-  double value;
-
-  memcpy (&value, &bits, sizeof value);
-  return value - 1.0;
-}
-
 /* Two normal numbers from two uniform ones (Box and Muller). */
 static void
 normal_floats (guint32 x, guint32 y, float *out)
 {
-  float u = fmaxf (unit_float (x), 1.0e-7f);
-  float angle = (float)(2.0f * M_PI * unit_float (y));
+  float u = fmaxf (muster_unit_float (x), 1.0e-7f);
+  float angle = (float)(2.0f * M_PI * muster_unit_float (y));
   float radius = sqrtf (-2.0f * logf (u));
 
   out[0] = sinf (angle) * radius;
@@ -46,8 +24,8 @@ normal_floats (guint32 x, guint32 y, float *out)
 static void
 normal_doubles (const guint32 *words, double *out)
 {
-  double u = fmax (unit_double (words[0], words[1]), 1.0e-7);
-  double angle = 2 * M_PI * unit_double (words[2], words[3]);
+  double u = fmax (muster_unit_double (words[0], words[1]), 1.0e-7);
+  double angle = 2 * M_PI * muster_unit_double (words[2], words[3]);
   double radius = sqrt (-2.0 * log (u));
 
   out[0] = sin (angle) * radius;
@@ -77,13 +55,13 @@ uniform_block (MusterDType dtype, const guint32 *words, void *out)
 {
   for (int i = 0; i < 4; i++)
     if (dtype == MUSTER_FLOAT)
-      ((float *)out)[i] = unit_float (words[i]);
+      ((float *)out)[i] = muster_unit_float (words[i]);
     else if (dtype == MUSTER_HALF)
       ((guint16 *)out)[i] = unit_half (words[i]);
     else if (dtype == MUSTER_BFLOAT16)
       ((guint16 *)out)[i] = unit_bfloat16 (words[i]);
     else if (i < 2)
-      ((double *)out)[i] = unit_double (words[2 * i], words[2 * i + 1]);
+      ((double *)out)[i] = muster_unit_double (words[2 * i], words[2 * i + 1]);
 }
 
 static void

@@ -22,6 +22,8 @@ ALL = {
     "embedding_functional": embeddings.EmbeddingFunctional,
     "embedding_adagrad": embeddings.EmbeddingAdagrad,
     "bag_of_words": embeddings.BagOfWords,
+    "word2vec": embeddings.Word2Vec,
+    "sampled_softmax": embeddings.SampledSoftmax,
     "queue_input": inputs.QueueInput,
     "queue_words": inputs.QueueWords,
     "queue_shuffled": inputs.QueueShuffled,

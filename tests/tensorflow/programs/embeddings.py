@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Words that are looked up in partitioned variables, sparse gradients, and moving averages."""
+"""Words that are looked up in partitioned variables, sparse gradients, moving averages, and losses over a sample of words."""
 import numpy as np
 import tensorflow as tf
 
@@ -81,3 +81,49 @@ class BagOfWords(Program):
         indices = np.stack([rows, columns], 1).astype(np.int64)
         return {self.x: (indices, random.integers(0, WORDS, 36), [12, 7]),
                 self.y: random.integers(0, 2, (12, 1)).astype(np.float32)}
+
+
+class Word2Vec(Program):
+    """Skip-grams: noise contrastive estimation against words that are drawn."""
+
+    def build(self):
+        self.x = v1.placeholder(tf.int64, [None], name="x")
+        self.y = v1.placeholder(tf.int64, [None, 1], name="y")
+        words = v1.get_variable("words", [WORDS, SIZE], initializer=v1.random_uniform_initializer(-1, 1))
+        weights = v1.get_variable("weights", [WORDS, SIZE], initializer=v1.truncated_normal_initializer(stddev=0.3))
+        biases = v1.get_variable("biases", [WORDS], initializer=v1.zeros_initializer())
+        looked_up = v1.nn.embedding_lookup(words, self.x)
+        self.loss = tf.reduce_mean(v1.nn.nce_loss(weights, biases, self.y, looked_up, 6, WORDS))
+        with self.after_loss():
+            self.train = v1.train.GradientDescentOptimizer(0.5).minimize(self.loss, global_step=self.step)
+        norm = tf.sqrt(tf.reduce_sum(tf.square(words), 1, keepdims=True))
+        self.fetches["nearest"] = tf.nn.top_k(tf.matmul(words / norm, words / norm, transpose_b=True)[:4], 3).indices
+
+    def feed(self, i):
+        random = np.random.default_rng(i)
+        return {self.x: random.integers(0, WORDS, 16), self.y: random.integers(0, WORDS, (16, 1))}
+
+
+class SampledSoftmax(Word2Vec):
+    """The same with a sampled softmax over partitioned weights, its words drawn as often as they come."""
+
+    def build(self):
+        self.x = v1.placeholder(tf.int64, [None, 5], name="x")
+        self.y = v1.placeholder(tf.int64, [None, 2], name="y")
+        words = v1.get_variable("words", [WORDS, SIZE], partitioner=v1.fixed_size_partitioner(2))
+        weights = v1.get_variable("weights", [WORDS, SIZE], partitioner=v1.fixed_size_partitioner(3))
+        biases = v1.get_variable("biases", [WORDS], initializer=v1.zeros_initializer())
+        hidden = tf.reduce_mean(v1.nn.embedding_lookup(list(words), self.x, partition_strategy="div"), 1)
+        drawn = v1.nn.fixed_unigram_candidate_sampler(self.y, 2, 8, True, WORDS, distortion=0.75,
+                                                      unigrams=[1.0 + i % 7 for i in range(WORDS)])
+        losses = v1.nn.sampled_softmax_loss(list(weights), biases, self.y, hidden, 8, WORDS, num_true=2,
+                                            sampled_values=drawn, partition_strategy="div")
+        self.loss = tf.reduce_mean(losses)
+        self.fetches.update(drawn=drawn.sampled_candidates, learned=v1.nn.learned_unigram_candidate_sampler(
+            self.y, 2, 4, False, WORDS).true_expected_count)
+        with self.after_loss():
+            self.train = v1.train.AdagradOptimizer(0.3).minimize(self.loss, global_step=self.step)
+
+    def feed(self, i):
+        random = np.random.default_rng(i)
+        return {self.x: random.integers(0, WORDS, (12, 5)), self.y: random.integers(0, WORDS, (12, 2))}
