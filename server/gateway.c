@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-#define METHOD(name) "/tensorflow.MasterService/" name
-
 /* A master may keep CreateSession for longer than its caller waits: the session that it then makes
  * would be lost, so the gateway waits this much longer, and closes it. */
 #define LINGER (60 * MUSTER_SECOND)
@@ -134,7 +132,7 @@ create_session (MusterRpcCall *call, GBytes *request, gpointer data)
   }
   const MusterRpcHeader lease = {MUSTER_SESSION_LEASE_HEADER, MUSTER_SESSION_LEASE_SECONDS};
   const MusterRpcPassOptions options = {
-      .method = METHOD ("CreateSession"),
+      .method = MUSTER_MASTER_SERVICE ("CreateSession"),
       .outlives_caller = TRUE,
       .deadline_us = muster_deadline_after (muster_rpc_call_deadline_us (call), LINGER),
       .headers = &lease,
@@ -174,7 +172,7 @@ close_session (MusterRpcCall *call, GBytes *request, gpointer data)
   }
   muster_readiness_service_session_gone (server->readiness, served);
   const MusterRpcPassOptions options = {
-      .method = METHOD ("CloseSession"),
+      .method = MUSTER_MASTER_SERVICE ("CloseSession"),
       .outlives_caller = TRUE,
       .deadline_us = muster_rpc_call_deadline_us (call),
   };
@@ -259,7 +257,7 @@ reset (MusterRpcCall *call, GBytes *request, gpointer data)
       .sessions = muster_sessions_take_all (server->sessions),
   };
   const MusterRpcPassOptions options = {
-      .method = METHOD ("Reset"),
+      .method = MUSTER_MASTER_SERVICE ("Reset"),
       .outlives_caller = TRUE,
       .deadline_us = muster_rpc_call_deadline_us (call),
   };
@@ -277,7 +275,7 @@ static void
 list_devices (MusterRpcCall *call, GBytes *request, gpointer data)
 {
   g_autoptr (MusterMaster) remote = find_remote (data, call);
-  const MusterRpcPassOptions options = {.method = METHOD ("ListDevices")};
+  const MusterRpcPassOptions options = {.method = MUSTER_MASTER_SERVICE ("ListDevices")};
   if (remote != NULL)
     muster_rpc_call_pass (call, muster_remote_master_client (MUSTER_REMOTE_MASTER (remote)),
                           message_of (request), &options, on_listed, NULL);
@@ -307,16 +305,10 @@ muster_gateway_free (MusterGateway *self)
 void
 muster_gateway_enter (MusterGateway *self)
 {
-  static const struct {
-    const char *path;
-    MusterRpcHandler handler;
-  } methods[] = {
-      {METHOD ("CreateSession"), create_session},
-      {METHOD ("CloseSession"), close_session},
-      {METHOD ("Reset"), reset},
-      {METHOD ("ListDevices"), list_devices},
-  };
-  for (gsize i = 0; i < G_N_ELEMENTS (methods); i++)
-    muster_server_add_method (self->server, methods[i].path, methods[i].handler);
+  MusterServer *server = self->server;
+  muster_server_add_method (server, MUSTER_MASTER_SERVICE ("CreateSession"), create_session);
+  muster_server_add_method (server, MUSTER_MASTER_SERVICE ("CloseSession"), close_session);
+  muster_server_add_method (server, MUSTER_MASTER_SERVICE ("Reset"), reset);
+  muster_server_add_method (server, MUSTER_MASTER_SERVICE ("ListDevices"), list_devices);
   muster_gateway_enter_steps (self);
 }

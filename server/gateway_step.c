@@ -8,8 +8,6 @@
 
 #include <string.h>
 
-#define METHOD(name) "/tensorflow.MasterService/" name
-
 enum {
   SESSION_HANDLE = 1, /* in every request, and in CreateSession's answer */
   EXTENSION_NODES = 2,
@@ -285,12 +283,12 @@ muster_gateway_enter_steps (MusterGateway *self)
 {
   MusterServer *server = self->server;
   const MusterGatewayMethod methods[MUSTER_GATEWAY_N_METHODS] = {
-      {server, METHOD ("RunStep"), MUSTER_GATEWAY_STEP},
-      {server, METHOD ("RunCallable"), MUSTER_GATEWAY_CALLABLE},
-      {server, METHOD ("ExtendSession"), MUSTER_GATEWAY_EXTENSION},
-      {server, METHOD ("PartialRunSetup"), MUSTER_GATEWAY_OTHER},
-      {server, METHOD ("MakeCallable"), MUSTER_GATEWAY_OTHER},
-      {server, METHOD ("ReleaseCallable"), MUSTER_GATEWAY_OTHER},
+      {server, MUSTER_MASTER_SERVICE ("RunStep"), MUSTER_GATEWAY_STEP},
+      {server, MUSTER_MASTER_SERVICE ("RunCallable"), MUSTER_GATEWAY_CALLABLE},
+      {server, MUSTER_MASTER_SERVICE ("ExtendSession"), MUSTER_GATEWAY_EXTENSION},
+      {server, MUSTER_MASTER_SERVICE ("PartialRunSetup"), MUSTER_GATEWAY_OTHER},
+      {server, MUSTER_MASTER_SERVICE ("MakeCallable"), MUSTER_GATEWAY_OTHER},
+      {server, MUSTER_MASTER_SERVICE ("ReleaseCallable"), MUSTER_GATEWAY_OTHER},
   };
   memcpy (self->methods, methods, sizeof methods);
   for (gsize i = 0; i < G_N_ELEMENTS (methods); i++)

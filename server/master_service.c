@@ -295,17 +295,10 @@ list_devices (MusterRpcCall *call, GBytes *request, gpointer data)
 void
 muster_master_service_enter (MusterServer *server)
 {
-  static const struct {
-    const char *path;
-    MusterRpcHandler handler;
-  } methods[] = {
-      {"/tensorflow.MasterService/CreateSession", create_session},
-      {"/tensorflow.MasterService/ExtendSession", extend_session},
-      {"/tensorflow.MasterService/CloseSession", close_session},
-      {"/tensorflow.MasterService/ListDevices", list_devices},
-      {"/tensorflow.MasterService/Reset", reset},
-  };
-  for (gsize i = 0; i < G_N_ELEMENTS (methods); i++)
-    muster_server_add_method (server, methods[i].path, methods[i].handler);
+  muster_server_add_method (server, MUSTER_MASTER_SERVICE ("CreateSession"), create_session);
+  muster_server_add_method (server, MUSTER_MASTER_SERVICE ("ExtendSession"), extend_session);
+  muster_server_add_method (server, MUSTER_MASTER_SERVICE ("CloseSession"), close_session);
+  muster_server_add_method (server, MUSTER_MASTER_SERVICE ("ListDevices"), list_devices);
+  muster_server_add_method (server, MUSTER_MASTER_SERVICE ("Reset"), reset);
   muster_step_service_enter (server);
 }

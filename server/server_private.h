@@ -57,6 +57,9 @@ struct _MusterServer {
   gint64 idle_session_us; /* 0: sessions without a lease are kept */
 };
 
+/* Of TensorFlow's MasterService. */
+#define MUSTER_MASTER_SERVICE(name) "/tensorflow.MasterService/" name
+
 /* Enters a method, "/package.Service/Name". */
 void muster_server_add_method (MusterServer *self, const char *path, MusterRpcHandler handler);
 

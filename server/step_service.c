@@ -421,16 +421,9 @@ release_callable (MusterRpcCall *call, GBytes *request, gpointer data)
 void
 muster_step_service_enter (MusterServer *server)
 {
-  static const struct {
-    const char *path;
-    MusterRpcHandler handler;
-  } methods[] = {
-      {"/tensorflow.MasterService/PartialRunSetup", set_up_partial_run},
-      {"/tensorflow.MasterService/RunStep", run_step},
-      {"/tensorflow.MasterService/MakeCallable", make_callable},
-      {"/tensorflow.MasterService/RunCallable", run_callable},
-      {"/tensorflow.MasterService/ReleaseCallable", release_callable},
-  };
-  for (gsize i = 0; i < G_N_ELEMENTS (methods); i++)
-    muster_server_add_method (server, methods[i].path, methods[i].handler);
+  muster_server_add_method (server, MUSTER_MASTER_SERVICE ("PartialRunSetup"), set_up_partial_run);
+  muster_server_add_method (server, MUSTER_MASTER_SERVICE ("RunStep"), run_step);
+  muster_server_add_method (server, MUSTER_MASTER_SERVICE ("MakeCallable"), make_callable);
+  muster_server_add_method (server, MUSTER_MASTER_SERVICE ("RunCallable"), run_callable);
+  muster_server_add_method (server, MUSTER_MASTER_SERVICE ("ReleaseCallable"), release_callable);
 }
