@@ -19,7 +19,7 @@ struct _MusterQueue {
   MusterQueueSpec spec; /* (owned) constant */
   char *name;           /* (owned) */
   GMutex lock;          /* guards all below */
-  gboolean is_closed;
+  gboolean is_closed, is_gone;
   MusterTensor **ring; /* (owned) room elements with all their components; a power of two. A
                           priority queue's is a heap that begins at 0 */
   gsize room, first, n;
@@ -159,6 +159,13 @@ fail (Attempt *attempt, MusterError code, const char *format, ...)
   return COMPLETE;
 }
 
+static Outcome
+fail_cancelled (Attempt *attempt)
+{
+  return fail (attempt, MUSTER_ERROR_CANCELLED, "%s operation was cancelled",
+               side_of (attempt->action) == SIDE_IN ? "Enqueue" : "Dequeue");
+}
+
 static gboolean
 push_slice (MusterQueue *self, Attempt *attempt)
 {
@@ -253,6 +260,8 @@ take (MusterQueue *self, Attempt *attempt)
 static Outcome
 advance (MusterQueue *self, Attempt *attempt)
 {
+  if (self->is_gone) /* of a step that had the handle before; the elements haven't come to an end */
+    return fail_cancelled (attempt);
   switch (attempt->action) {
   case PUT:
   case PUT_MANY:
@@ -350,8 +359,7 @@ static void
 cancel_attempt (MusterQueue *self, Attempt *attempt)
 {
   put_back (self, attempt);
-  (void)fail (attempt, MUSTER_ERROR_CANCELLED, "%s operation was cancelled",
-              side_of (attempt->action) == SIDE_IN ? "Enqueue" : "Dequeue");
+  (void)fail_cancelled (attempt);
   leave (self, attempt);
 }
 
@@ -527,7 +535,7 @@ queue_cancel (gpointer queue)
 {
   MusterQueue *self = queue;
   g_mutex_lock (&self->lock);
-  self->is_closed = TRUE;
+  self->is_closed = self->is_gone = TRUE;
   for (int side = 0; side < N_SIDES; side++)
     while (!g_queue_is_empty (&self->waiting[side]))
       cancel_attempt (self, g_queue_peek_head (&self->waiting[side]));

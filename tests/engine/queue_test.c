@@ -185,6 +185,50 @@ MUSTER_TEST (Queue, is_gone_with_a_reset_and_whoever_waits_hears_it)
   MUSTER_EXPECT_EQ (size_of (next), 0);
 }
 
+/* A kernel that has found the queue and comes to it only after a reset. */
+static gint late_steps[2]; /* atomic: found, let on */
+
+static gboolean
+take_late (MusterKernel *k, GError **error)
+{
+  MusterQueue *queue = muster_kernel_resource (k, 0, &muster_queue_type, error);
+  if (queue == NULL)
+    return FALSE;
+  g_atomic_int_set (&late_steps[0], 1);
+  while (!g_atomic_int_get (&late_steps[1]))
+    g_thread_yield ();
+  return muster_queue_dequeue (queue, k, error);
+}
+
+static const MusterOp late_ops[] = {
+    {"TakeLate", "handle:resource -> component:float", "", take_late,
+     MUSTER_OP_STATEFUL | MUSTER_OP_RESOURCE},
+    {NULL, NULL, NULL, NULL, 0},
+};
+
+MUSTER_TEST (Queue, that_went_with_a_reset_has_not_come_to_an_end)
+{
+  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+  const Wanted wanted = {.op = "FIFOQueue", .capacity = 4};
+  const gint64 end_us = TEST_DEADLINE_US;
+  muster_op_register (late_ops);
+  muster_graph_builder_placeholder (b, "n", MUSTER_INT32, 0, NULL);
+  add_queue (b, &wanted);
+  muster_graph_builder_node (b, "TakeLate", "late");
+  muster_graph_builder_input (b, "q");
+  g_autoptr (MusterSession) session = open_session (master, b);
+  g_auto (Step) take = {.session = session, .op = "late"};
+  start (&take);
+  while (!g_atomic_int_get (&late_steps[0]) &&
+         muster_clock_now_us (muster_system_clock ()) < end_us)
+    g_thread_yield ();
+  MUSTER_EXPECT_TRUE (muster_master_reset (master, NULL, TEST_DEADLINE_US, NULL, NULL));
+  g_atomic_int_set (&late_steps[1], 1);
+  join (&take);
+  EXPECT_SAYS (take.error, MUSTER_ERROR_CANCELLED, "Dequeue operation was cancelled");
+}
+
 /* Each op of the queue with a wrong wish. */
 MUSTER_TEST (Queue, refuses_in_TensorFlows_words)
 {
