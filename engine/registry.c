@@ -4,6 +4,7 @@
 /* Each file of engine/kernels/ has one table; here is the list of them. */
 extern const MusterOp muster_accumulator_ops[];
 extern const MusterOp muster_array_ops[];
+extern const MusterOp muster_batch_norm_ops[];
 extern const MusterOp muster_binary_ops[];
 extern const MusterOp muster_bits_ops[];
 extern const MusterOp muster_candidate_ops[];
@@ -11,6 +12,7 @@ extern const MusterOp muster_candidate_unigram_ops[];
 extern const MusterOp muster_complex_ops[];
 extern const MusterOp muster_control_ops[];
 extern const MusterOp muster_diagonal_ops[];
+extern const MusterOp muster_einsum_ops[];
 extern const MusterOp muster_gather_ops[];
 extern const MusterOp muster_layout_ops[];
 extern const MusterOp muster_lookup_ops[];
@@ -53,6 +55,7 @@ static const MusterOp *const tables[] = {
     muster_core_ops,
     muster_accumulator_ops,
     muster_array_ops,
+    muster_batch_norm_ops,
     muster_binary_ops,
     muster_bits_ops,
     muster_candidate_ops,
@@ -60,6 +63,7 @@ static const MusterOp *const tables[] = {
     muster_complex_ops,
     muster_control_ops,
     muster_diagonal_ops,
+    muster_einsum_ops,
     muster_gather_ops,
     muster_layout_ops,
     muster_lookup_ops,

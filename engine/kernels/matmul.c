@@ -4,6 +4,8 @@
  * OpenBLAS is loaded at the first product that is worth it: a server that only waits, or keeps
  * checkpoints, pays neither for its relocations nor for its threads. Where it isn't there the loops
  * do. Its headers' types are plain C, so that the two functions are declared here. */
+#include "engine/kernels/matmul.h"
+
 #include "engine/kernels/complex.h"
 
 #include <dlfcn.h>
@@ -55,16 +57,11 @@ get_blas (void)
   return g_once (&once, load_blas, NULL);
 }
 
-typedef struct {
-  gint64 m, n, depth;
-  gboolean transposes_a, transposes_b;
-} Product;
-
-typedef void (*MultiplyLoop) (const Product *p, const void *a, const void *b, void *c);
+typedef void (*MultiplyLoop) (const MusterProduct *p, const void *a, const void *b, void *c);
 
 /* Row by row of c; b's rows are walked in order wherever it isn't transposed. */
 #define MULTIPLY(suffix, T, A)                                                                     \
-  static void multiply_##suffix (const Product *p, const void *pa, const void *pb, void *pc)       \
+  static void multiply_##suffix (const MusterProduct *p, const void *pa, const void *pb, void *pc) \
   {                                                                                                \
     const T *a = pa, *b = pb;                                                                      \
     gint64 a_row = p->transposes_a ? 1 : p->depth, a_column = p->transposes_a ? p->m : 1;          \
@@ -92,7 +89,8 @@ MULTIPLY (c64, float complex, float complex)
 MULTIPLY (c128, double complex, double complex)
 
 static gboolean
-multiply_with_blas (const Product *p, MusterDType dtype, const void *a, const void *b, void *c)
+multiply_with_blas (const MusterProduct *p, MusterDType dtype, const void *a, const void *b,
+                    void *c)
 {
   int ta = p->transposes_a ? TRANS : NO_TRANS, tb = p->transposes_b ? TRANS : NO_TRANS;
   int m = (int)p->m, n = (int)p->n, depth = (int)p->depth;
@@ -112,8 +110,8 @@ multiply_with_blas (const Product *p, MusterDType dtype, const void *a, const vo
   return TRUE;
 }
 
-static void
-multiply (const Product *p, MusterDType dtype, const void *a, const void *b, void *c)
+void
+muster_multiply (const MusterProduct *p, MusterDType dtype, const void *a, const void *b, void *c)
 {
   static const MultiplyLoop loops[] = MUSTER_NUMBER_TABLE (multiply);
 
@@ -127,7 +125,7 @@ multiply (const Product *p, MusterDType dtype, const void *a, const void *b, voi
 
 /* The last two dimensions; FALSE where they don't match. */
 static gboolean
-plan_product (Product *p, const gint64 *a, const gint64 *b)
+plan_product (MusterProduct *p, const gint64 *a, const gint64 *b)
 {
   gint64 b_depth = p->transposes_b ? b[1] : b[0];
 
@@ -163,8 +161,8 @@ compute_matmul (MusterKernel *k, GError **error)
 {
   MusterTensor *a = muster_kernel_input (k, 0), *b = muster_kernel_input (k, 1), *c;
   g_autoptr (MusterTensor) wide_a = NULL, wide_b = NULL;
-  Product p = {.transposes_a = muster_kernel_attr_bool (k, "transpose_a", FALSE),
-               .transposes_b = muster_kernel_attr_bool (k, "transpose_b", FALSE)};
+  MusterProduct p = {.transposes_a = muster_kernel_attr_bool (k, "transpose_a", FALSE),
+                     .transposes_b = muster_kernel_attr_bool (k, "transpose_b", FALSE)};
 
   if (!check_matrices (a, b, error))
     return FALSE;
@@ -175,15 +173,15 @@ compute_matmul (MusterKernel *k, GError **error)
   c = wide_b == NULL ? NULL : muster_number_output (k, 0, 2, (gint64[]){p.m, p.n}, error);
   if (c == NULL)
     return FALSE;
-  multiply (&p, muster_tensor_dtype (wide_a), muster_tensor_data (wide_a),
-            muster_tensor_data (wide_b), muster_tensor_data_mutable (c));
+  muster_multiply (&p, muster_tensor_dtype (wide_a), muster_tensor_data (wide_a),
+                   muster_tensor_data (wide_b), muster_tensor_data_mutable (c));
   return muster_wide_end (k, 0, c, error);
 }
 
 /* A stack of products: the dimensions before the last two go along one by one, and one of 1 is
  * stretched. */
 static gboolean
-plan_batch (MusterTensor *a, MusterTensor *b, const Product *p, int *n_dims, gint64 *dims)
+plan_batch (MusterTensor *a, MusterTensor *b, const MusterProduct *p, int *n_dims, gint64 *dims)
 {
   int a_rank = muster_tensor_n_dims (a), b_rank = muster_tensor_n_dims (b);
   int n = MAX (a_rank, b_rank);
@@ -218,7 +216,7 @@ matrix_of (MusterTensor *x, gint64 i, int n_dims, const gint64 *dims)
 }
 
 static void
-multiply_each (const Product *p, MusterTensor *a, MusterTensor *b, MusterTensor *c)
+multiply_each (const MusterProduct *p, MusterTensor *a, MusterTensor *b, MusterTensor *c)
 {
   gint64 size = (gint64)muster_dtype_size (muster_tensor_dtype (c));
   gint64 n = p->m == 0 || p->n == 0 ? 0 : muster_tensor_n_elements (c) / (p->m * p->n);
@@ -226,12 +224,12 @@ multiply_each (const Product *p, MusterTensor *a, MusterTensor *b, MusterTensor 
   const gint64 *dims = muster_tensor_dims (c);
 
   for (gint64 i = 0; i < n; i++)
-    multiply (p, muster_tensor_dtype (c),
-              (const guint8 *)muster_tensor_data (a) +
-                  matrix_of (a, i, n_dims, dims) * p->m * p->depth * size,
-              (const guint8 *)muster_tensor_data (b) +
-                  matrix_of (b, i, n_dims, dims) * p->n * p->depth * size,
-              (guint8 *)muster_tensor_data_mutable (c) + i * p->m * p->n * size);
+    muster_multiply (p, muster_tensor_dtype (c),
+                     (const guint8 *)muster_tensor_data (a) +
+                         matrix_of (a, i, n_dims, dims) * p->m * p->depth * size,
+                     (const guint8 *)muster_tensor_data (b) +
+                         matrix_of (b, i, n_dims, dims) * p->n * p->depth * size,
+                     (guint8 *)muster_tensor_data_mutable (c) + i * p->m * p->n * size);
 }
 
 /* Of a matrix that is taken as its adjoint: the conjugate, which the product then transposes. */
@@ -256,8 +254,8 @@ compute_batch_matmul (MusterKernel *k, GError **error)
   MusterTensor *x = muster_kernel_input (k, 0), *y = muster_kernel_input (k, 1), *c;
   int x_rank = muster_tensor_n_dims (x), y_rank = muster_tensor_n_dims (y), n_dims = 0;
   g_autoptr (MusterTensor) a = NULL, b = NULL;
-  Product p = {.transposes_a = muster_kernel_attr_bool (k, "adj_x", FALSE),
-               .transposes_b = muster_kernel_attr_bool (k, "adj_y", FALSE)};
+  MusterProduct p = {.transposes_a = muster_kernel_attr_bool (k, "adj_x", FALSE),
+                     .transposes_b = muster_kernel_attr_bool (k, "adj_y", FALSE)};
   gint64 dims[MUSTER_MAX_DIMS];
 
   if (x_rank < 2 || y_rank < 2)

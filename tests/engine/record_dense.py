@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Records what TensorFlow computes of normalised batches, sums of products and matrices, for kernels_golden_test.c to
+replay.
+
+Run by hand with TensorFlow 2.21:  python3 tests/engine/record_dense.py tests/engine/dense.golden
+"""
+from recording import *
+
+
+def norm(name, x, channels, fetches=5, words=None, moments=None, **attrs):
+    """Fused batch normalisation; what it keeps for its gradient is told only in training."""
+    case = Case(name)
+    moments = channels if moments is None else moments
+    with case.graph.as_default():
+        fed = tf1.placeholder(tf.as_dtype(x.dtype))
+        scale, offset = tf.constant(positive(F32, channels)), tf.constant(numbers(F32, channels))
+        mean, variance = tf.constant(numbers(F32, moments) / 3), tf.constant(positive(F32, moments))
+        out = getattr(raw, name)(x=fed, scale=scale, offset=offset, mean=mean, variance=variance, **attrs)
+    case.start().step(list(out)[:fetches], {fed: x}, words=words).end()
+
+
+def norms():
+    for version in ["", "V2", "V3"]:
+        for dtype in [F32] if version == "" else [F32, F16, bf16]:
+            x = numbers(dtype, 2, 3, 2, 4)
+            for layout in ["NHWC", "NCHW"]:
+                channels = 4 if layout == "NHWC" else 3
+                for part in [1.0, 0.25]:
+                    norm("FusedBatchNorm" + version, x, channels, data_format=layout, exponential_avg_factor=part, epsilon=0.01)
+                norm("FusedBatchNorm" + version, x, channels, fetches=3, data_format=layout, is_training=False)
+                for training in [True, False][:2 if layout == "NHWC" else 1]:
+                    more = dict(reserve_space_3=F32(0)) if version == "V3" else {}
+                    op("FusedBatchNormGrad" + version,
+                       dict(y_backprop=positive(dtype, *x.shape), x=x, scale=positive(F32, channels), reserve_space_1=numbers(F32, channels) / 3,
+                            reserve_space_2=positive(F32, channels), **more), data_format=layout, is_training=training)
+    norm("FusedBatchNormV3", numbers(F32, 2, 2, 3, 2, 4), 4, data_format="NDHWC")
+    norm("FusedBatchNormV3", numbers(F32, 2, 4, 3, 2, 2), 4, data_format="NCDHW")
+    norm("FusedBatchNormV3", numbers(F32, 1, 1, 1, 4), 4)
+    norm("FusedBatchNormV3", numbers(F32, 0, 2, 1, 4), 4, fetches=3)
+    norm("FusedBatchNormV3", numbers(F32, 2, 4), 4, words=True)
+    norm("FusedBatchNormV3", numbers(F32, 2, 3, 2, 4), 3, words=True)
+    norm("FusedBatchNormV3", numbers(F32, 2, 3, 2, 4), 4, moments=0)
+
+
+def einsums():
+    def einsum(equation, *shapes, dtype=F32, words=None):
+        op("Einsum", dict(inputs=[np.roll(numbers(F64, *shape), i).astype(dtype) for i, shape in enumerate(shapes)]),
+           equation=equation, words=words)
+
+    for dtype in FLOATS + [I32, I64, np.complex64, np.complex128]:
+        einsum("ab,bc->ac", (2, 3), (3, 4), dtype=dtype)
+        einsum("abc->ca", (2, 3, 4), dtype=dtype)
+    for equation, *shapes in [
+            ("ij->ji", (2, 3)), ("ii->i", (3, 3)), ("ii->", (3, 3)), ("i->ii", (3,)), ("ijk->", (2, 3, 2)), ("->", ()),
+            ("ij,ij->ij", (2, 3), (2, 3)), ("i,j->ij", (2,), (3,)), ("i,i->", (3,), (3,)), (",->", (), ()), (",i->i", (), (3,)),
+            ("bij,bjk->bik", (2, 3, 4), (2, 4, 2)), ("bij,bkj->bki", (2, 3, 4), (2, 2, 4)), ("bhqd,bhkd->bhqk", (2, 2, 3, 4), (2, 2, 5, 4)),
+            ("abc,cd->abd", (2, 3, 4), (4, 5)), ("abc,acd->bd", (2, 3, 4), (2, 4, 3)), ("abc,d->ad", (2, 3, 4), (3,)),
+            ("iij,jk->ik", (2, 2, 3), (3, 4)), ("ij,jk->kii", (2, 3), (3, 4)), ("aB,Bc->ca", (2, 3), (3, 4)),
+            ("...ij,...jk->...ik", (2, 3, 4), (2, 4, 2)), ("...ij,jk->...ik", (2, 2, 3, 4), (4, 2)),
+            ("...ij,...jk->...ik", (1, 3, 4), (5, 4, 2)), ("...ij,...jk->...ik", (2, 1, 3, 4), (5, 4, 2)),
+            ("i...,i...->...", (3, 2), (3, 2)), ("...i->...", (2, 3)), ("...->...", (2, 3)), ("b...->...b", (2, 3, 1)),
+            ("ij,jk->ik", (0, 3), (3, 4)), ("ij,jk->ik", (2, 0), (0, 4)), ("ij->", (0, 3))]:
+        einsum(equation, *shapes)
+    for equation, *shapes in [("ij,jk->ik", (2, 3), (4, 2)), ("ij->j", (2, 3, 4)), ("ii->i", (2, 3)),
+                              ("...ij,...jk->...ik", (2, 3, 4), (3, 4, 2))]:
+        einsum(equation, *shapes, words=True)
+
+
+if __name__ == "__main__":
+    write([norms, einsums])
