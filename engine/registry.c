@@ -15,6 +15,7 @@ extern const MusterOp muster_diagonal_ops[];
 extern const MusterOp muster_einsum_ops[];
 extern const MusterOp muster_gather_ops[];
 extern const MusterOp muster_layout_ops[];
+extern const MusterOp muster_linalg_ops[];
 extern const MusterOp muster_lookup_ops[];
 extern const MusterOp muster_matmul_ops[];
 extern const MusterOp muster_nd_ops[];
@@ -66,6 +67,7 @@ static const MusterOp *const tables[] = {
     muster_einsum_ops,
     muster_gather_ops,
     muster_layout_ops,
+    muster_linalg_ops,
     muster_lookup_ops,
     muster_matmul_ops,
     muster_nd_ops,

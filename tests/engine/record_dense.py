@@ -67,5 +67,56 @@ def einsums():
         einsum(equation, *shapes, words=True)
 
 
+def matrices():
+    def some(dtype, *shape):
+        """Far from singular."""
+        n = int(np.prod(shape))
+        values = np.sin(np.arange(n) * 1.7) + (1j * np.cos(np.arange(n) * 2.3) if np.dtype(dtype).kind == "c" else 0)
+        return (values.reshape(shape) + 2 * np.eye(shape[-2], shape[-1])).astype(dtype)
+
+    for dtype in [F32, F64, np.complex64, np.complex128]:
+        a, b = some(dtype, 2, 4, 4), some(dtype, 2, 4, 3)
+        for adjoint in [False, True]:
+            op("MatrixInverse", dict(input=a), adjoint=adjoint)
+            op("MatrixSolve", dict(matrix=a, rhs=b), adjoint=adjoint)
+            for lower in [False, True]:
+                op("MatrixTriangularSolve", dict(matrix=a, rhs=b), adjoint=adjoint, lower=lower)
+        op("MatrixTriangularSolve", dict(matrix=a[:1], rhs=b))
+        op("MatrixTriangularSolve", dict(matrix=a, rhs=b[0]))
+        op("Cholesky", dict(input=(a @ np.conj(np.swapaxes(a, 1, 2))).astype(dtype)))
+        op("MatrixDeterminant", dict(input=a))
+        op("LogMatrixDeterminant", dict(input=-a[:, :3, :3]))
+        for shape in [(4, 4), (5, 3), (3, 5), (2, 4, 2), (1, 1)]:
+            for full in [False, True]:
+                op("Qr", dict(input=some(dtype, *shape)), full_matrices=full)
+    zero = np.zeros((2, 2), F32)
+    op("MatrixInverse", dict(input=some(F32, 0, 0)))
+    op("MatrixDeterminant", dict(input=some(F32, 0, 0)))
+    op("MatrixDeterminant", dict(input=zero))
+    op("LogMatrixDeterminant", dict(input=zero))
+    op("Qr", dict(input=zero))
+    op("MatrixInverse", dict(input=zero), words="Input is not invertible.")
+    op("MatrixSolve", dict(matrix=zero, rhs=zero), words="Input matrix is not invertible.")
+    op("MatrixTriangularSolve", dict(matrix=zero, rhs=zero + 1))
+    for bad in [-some(F32, 3, 3), np.array([[4, 2], [2, 1]], F32)]:
+        case = Case("Cholesky/of what has none")
+        with case.graph.as_default():
+            lower = tf.linalg.band_part(raw.Cholesky(input=tf.constant(bad)), -1, 0)
+        case.start().step([lower]).end()
+    op("MatrixInverse", dict(input=some(F32, 2, 3)), words=True)
+    op("MatrixInverse", dict(input=numbers(F32, 3)), words=True)
+    op("MatrixSolve", dict(matrix=some(F32, 3, 3), rhs=some(F32, 2, 3)), words=True)
+    op("MatrixTriangularSolve", dict(matrix=some(F32, 3, 3), rhs=some(F32, 2, 3)), words=True)
+    for shape in [(6, 4), (4, 6)]:
+        case = Case("orthogonal_initializer")
+        with case.graph.as_default():
+            tf1.set_random_seed(4)
+            v = tf1.get_variable("v", shape, initializer=tf1.orthogonal_initializer())
+            loss = tf.reduce_sum(tf.linalg.slogdet(tf.matmul(v, v, transpose_a=shape[0] > shape[1], transpose_b=shape[0] < shape[1])
+                                                   + tf.eye(4))[1])
+            init, gradient = v.initializer, tf.gradients(loss, v)[0]
+        case.start().step(targets=[init]).step([gradient]).end()
+
+
 if __name__ == "__main__":
-    write([norms, einsums])
+    write([norms, einsums, matrices])

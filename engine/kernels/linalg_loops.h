@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Loops over matrices of T, row after row; included once for each T, by linalg.c alone, which
+ * defines T, NAME (name), CONJ (x), SIZE (x) (the absolute value) and SQRT (x). */
+
+/* LU with the larger pivots first, in place. *sign is that of the permutation. */
+static void
+NAME (factor) (T *a, gint64 n, gint64 *rows, int *sign)
+{
+  *sign = 1;
+  for (gint64 i = 0; i < n; i++)
+    rows[i] = i;
+  for (gint64 i = 0; i < n; i++) {
+    gint64 pivot = i;
+    for (gint64 j = i + 1; j < n; j++)
+      if (SIZE (a[j * n + i]) > SIZE (a[pivot * n + i]))
+        pivot = j;
+    if (pivot != i) {
+      const gint64 row = rows[i];
+      rows[i] = rows[pivot];
+      rows[pivot] = row;
+      *sign = -*sign;
+      for (gint64 c = 0; c < n; c++) {
+        const T x = a[i * n + c];
+        a[i * n + c] = a[pivot * n + c];
+        a[pivot * n + c] = x;
+      }
+    }
+    if (a[i * n + i] == 0)
+      continue;
+    for (gint64 j = i + 1; j < n; j++) {
+      const T part = a[j * n + i] /= a[i * n + i];
+      for (gint64 c = i + 1; c < n; c++)
+        a[j * n + c] -= part * a[i * n + c];
+    }
+  }
+}
+
+/* x := a⁻¹ × x for a triangle of a; x is n × m. */
+static void
+NAME (substitute) (const T *a, gint64 n, gboolean lower, gboolean is_unit, T *x, gint64 m)
+{
+  for (gint64 step = 0; step < n; step++) {
+    const gint64 i = lower ? step : n - 1 - step;
+    const gint64 first = lower ? 0 : i + 1, end = lower ? i : n;
+    for (gint64 j = first; j < end; j++) {
+      const T part = a[i * n + j];
+      for (gint64 c = 0; c < m; c++)
+        x[i * m + c] -= part * x[j * m + c];
+    }
+    if (!is_unit)
+      for (gint64 c = 0; c < m; c++)
+        x[i * m + c] /= a[i * n + i];
+  }
+}
+
+/* Whether something on the diagonal is zero. */
+static gboolean
+NAME (is_singular) (const T *a, gint64 n)
+{
+  for (gint64 i = 0; i < n; i++)
+    if (a[i * n + i] == 0)
+      return TRUE;
+  return FALSE;
+}
+
+static void
+NAME (adjoin) (const T *a, gint64 n, T *out)
+{
+  for (gint64 i = 0; i < n; i++)
+    for (gint64 j = 0; j < n; j++)
+      out[j * n + i] = CONJ (a[i * n + j]);
+}
+
+/* x := a⁻¹ × b, with room for a's factors. */
+static gboolean
+NAME (solve) (const T *a, gint64 n, gboolean adjoint, const T *b, gint64 m, T *x, T *room,
+              gint64 *rows)
+{
+  int sign;
+
+  if (adjoint)
+    NAME (adjoin) (a, n, room);
+  else
+    memcpy (room, a, (gsize)(n * n) * sizeof (T));
+  NAME (factor) (room, n, rows, &sign);
+  if (NAME (is_singular) (room, n))
+    return FALSE;
+  for (gint64 i = 0; i < n; i++)
+    for (gint64 c = 0; c < m; c++)
+      x[i * m + c] = b == NULL ? (rows[i] == c) : b[rows[i] * m + c];
+  NAME (substitute) (room, n, TRUE, TRUE, x, m);
+  NAME (substitute) (room, n, FALSE, FALSE, x, m);
+  return TRUE;
+}
+
+/* The sign and the logarithm of the absolute value, or the determinant itself. */
+static void
+NAME (determine) (const T *a, gint64 n, T *room, gint64 *rows, T *determinant, T *sign, T *log_size)
+{
+  int swaps;
+
+  memcpy (room, a, (gsize)(n * n) * sizeof (T));
+  NAME (factor) (room, n, rows, &swaps);
+  *determinant = *sign = swaps;
+  *log_size = 0;
+  for (gint64 i = 0; i < n; i++) {
+    const T x = room[i * n + i];
+    *determinant *= x;
+    *sign *= x == 0 ? 0 : x / SIZE (x);
+    *log_size += log (SIZE (x));
+  }
+}
+
+/* The lower triangle l with l × l* = a, of which only the lower triangle is read; as in TensorFlow,
+ * all of it is no number where there is none. */
+static void
+NAME (cholesky) (const T *a, gint64 n, T *l)
+{
+  gboolean fails = FALSE;
+
+  memset (l, 0, (gsize)(n * n) * sizeof (T));
+  for (gint64 i = 0; i < n; i++)
+    for (gint64 j = 0; j <= i; j++) {
+      T sum = a[i * n + j];
+      for (gint64 c = 0; c < j; c++)
+        sum -= l[i * n + c] * CONJ (l[j * n + c]);
+      if (j < i) {
+        l[i * n + j] = sum / l[j * n + j];
+        continue;
+      }
+      l[i * n + i] = sqrt (REAL (sum));
+      fails = fails || !(REAL (sum) > 0);
+    }
+  for (gint64 i = 0; fails && i < n; i++)
+    for (gint64 j = 0; j <= i; j++)
+      l[i * n + j] = NAN;
+}
+
+/* a := (1 - tau × v × v*) × a, from column "from" on; v begins at row k. */
+static void
+NAME (apply) (const T *v, gint64 k, gint64 m, T tau, T *a, gint64 n, gint64 from, T *room)
+{
+  for (gint64 c = from; c < n; c++)
+    room[c] = 0;
+  for (gint64 i = k; i < m; i++) {
+    const T part = CONJ (v[i]);
+    for (gint64 c = from; c < n; c++)
+      room[c] += part * a[i * n + c];
+  }
+  for (gint64 i = k; i < m; i++) {
+    const T part = tau * v[i];
+    for (gint64 c = from; c < n; c++)
+      a[i * n + c] -= part * room[c];
+  }
+}
+
+/* Householder's reflections, a (m × n) becoming r: each row of v holds one, from the diagonal on,
+ * whose first element is 1; tau its factor. */
+static void
+NAME (reflect) (T *a, gint64 m, gint64 n, T *v, T *tau, T *room)
+{
+  for (gint64 k = 0; k < MIN (m, n); k++) {
+    double tail = 0;
+    const T first = a[k * n + k];
+    for (gint64 i = k + 1; i < m; i++)
+      tail += SIZE (a[i * n + k]) * SIZE (a[i * n + k]);
+    memset (v + k * m, 0, (gsize)m * sizeof (T));
+    v[k * m + k] = 1;
+    tau[k] = 0;
+    if (tail == 0 && IMAG (first) == 0)
+      continue;
+    double beta = sqrt (SIZE (first) * SIZE (first) + tail);
+    if (REAL (first) >= 0)
+      beta = -beta;
+    tau[k] = CONJ ((beta - first) / beta);
+    for (gint64 i = k + 1; i < m; i++)
+      v[k * m + i] = a[i * n + k] / (first - beta);
+    NAME (apply) (v + k * m, k, m, tau[k], a, n, k, room);
+    a[k * n + k] = beta;
+    for (gint64 i = k + 1; i < m; i++)
+      a[i * n + k] = 0;
+  }
+}
+
+/* q (m × columns) := the product of the reflections' adjoints. */
+static void
+NAME (make_q) (const T *v, const T *tau, gint64 m, gint64 k, T *q, gint64 columns, T *room)
+{
+  memset (q, 0, (gsize)(m * columns) * sizeof (T));
+  for (gint64 i = 0; i < MIN (m, columns); i++)
+    q[i * columns + i] = 1;
+  for (gint64 i = k - 1; i >= 0; i--)
+    NAME (apply) (v + i * m, i, m, CONJ (tau[i]), q, columns, i, room);
+}
