@@ -15,6 +15,7 @@ import struct
 import subprocess
 import tempfile
 import termios
+import threading
 import time
 import unittest
 
@@ -79,8 +80,14 @@ class Case(unittest.TestCase):
         self.fail("no '%s' came" % event)
 
     def ends(self, process):
-        out, _ = process.communicate(timeout=PATIENCE)
-        return process.returncode, out
+        """How it ended, and all that it said since the last event read: communicate () would read past what is buffered."""
+        watchdog = threading.Timer(PATIENCE, process.kill)
+        watchdog.start()
+        try:
+            out = process.stdout.read()
+            return process.wait(), out
+        finally:
+            watchdog.cancel()
 
     def fails(self, code, words, *arguments, tf_config=None):
         done = train(*arguments, tf_config=tf_config)
