@@ -105,7 +105,7 @@ muster_preemption_end (MusterPreemption *self, const GError *failure)
   if (self->ended_us == 0)
     self->ended_us = muster_clock_now_us (self->clock);
   if (muster_preemption_is_requested (self)) {
-    if (failure && !self->why)
+    if (failure && !self->why && !self->was_saved)
       self->why = g_strdup (failure->message);
     self->was_saved = self->was_saved || failure || !self->saver;
   }

@@ -68,14 +68,15 @@ muster_preemption_take_signals (MusterPreemption *self, gboolean with_sigint, GE
 
 /* --- the thread --- */
 
-/* When the run is to be cancelled; 0: not at all. While nothing is being saved that is when a save
- * would no longer fit. */
+/* When the run is to be cancelled: before a save while that would still fit, the save when only the
+ * reserve is left, and what comes after it with the grace. */
 static gint64
 cancel_at_locked (const MusterPreemption *self, gint64 needed_us)
 {
-  if (self->was_saved)
-    return 0;
   gint64 deadline_us = muster_preemption_deadline_locked (self);
+
+  if (self->was_saved)
+    return deadline_us + self->reserve_us;
 
   return self->is_saving ? deadline_us : deadline_us - MAX (needed_us, 0);
 }
@@ -93,7 +94,7 @@ cancel_run (MusterPreemption *self)
   g_cancellable_cancel (self->cancellable);
 }
 
-/* Waits by the clock until the run is to be cancelled, or nothing is left to see to. */
+/* Waits by the clock until the run is to be cancelled, or the end. */
 static void
 see_to_it (MusterPreemption *self)
 {
@@ -106,14 +107,14 @@ see_to_it (MusterPreemption *self)
     g_mutex_lock (&self->lock);
     gint64 needed_us = saver ? muster_preemption_known_locked (self, bytes) : 0;
     gint64 cancel_us = cancel_at_locked (self, needed_us);
-    gboolean is_late = cancel_us > 0 && muster_clock_now_us (self->clock) >= cancel_us;
-    if (is_late && saver && !self->is_saving)
+    gboolean is_late = muster_clock_now_us (self->clock) >= cancel_us;
+    if (is_late && saver && !self->is_saving && !self->was_saved)
       (void)muster_preemption_fits_locked (self, needed_us, bytes, TRUE);
     g_mutex_unlock (&self->lock);
-    if (is_late)
+    if (is_late) {
       cancel_run (self);
-    if (is_late || cancel_us == 0)
       return;
+    }
     (void)muster_clock_wait_until (self->clock, cancel_us, nudge, NULL);
   }
 }

@@ -479,6 +479,59 @@ MUSTER_TEST (Preemption, cancels_the_save_itself_when_the_grace_is_over)
   MUSTER_EXPECT_TRUE (is_tidy (&job));
 }
 
+/* As a master that says nothing any more, once it has saved. */
+MUSTER_TEST (Preemption, cancels_what_comes_after_the_save_when_the_grace_is_over)
+{
+  g_auto (Job) job = {0};
+  g_autoptr (GError) error = NULL;
+  g_auto (MusterPreemptionReport) report = {0};
+  set_up (&job, 0, TRUE);
+  MUSTER_ASSERT_TRUE (muster_preemption_watch (job.preemption, &error));
+  MUSTER_ASSERT_TRUE (monitored_open (&job.monitored, &error));
+  MUSTER_ASSERT_TRUE (monitored_train (&job.monitored, NULL, &error));
+  gint64 then_us = muster_fake_clock_elapsed_us (job.monitored.clock);
+  muster_fake_clock_hold (job.monitored.clock);
+  muster_preemption_notify (job.preemption, SIGTERM);
+  muster_fake_clock_wait_for_waiters (job.monitored.clock, 1); /* it has been heard */
+  finish (&job);
+  GCancellable *cancellable = muster_preemption_cancellable (job.preemption);
+  MUSTER_EXPECT_FALSE (g_cancellable_is_cancelled (cancellable));
+
+  gint64 patience_us = g_get_monotonic_time () + 30 * MUSTER_SECOND;
+  while (!g_cancellable_is_cancelled (cancellable) && g_get_monotonic_time () < patience_us) {
+    muster_fake_clock_crank (job.monitored.clock);
+    g_thread_yield ();
+  }
+
+  MUSTER_EXPECT_TRUE (g_cancellable_is_cancelled (cancellable));
+  MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (job.monitored.clock) - then_us,
+                    30 * MUSTER_SECOND);
+  MUSTER_EXPECT_TRUE (muster_preemption_report (job.preemption, &report));
+  MUSTER_EXPECT_EQ (report.outcome, MUSTER_PREEMPTION_SAVED);
+}
+
+MUSTER_TEST (Preemption, that_was_saved_stays_so_whatever_fails_afterwards)
+{
+  const char *const late[] = {"v:0"};
+  g_auto (Job) job = {0};
+  g_autoptr (GError) error = NULL;
+  g_auto (MusterPreemptionReport) report = {0};
+  set_up (&job, 0, TRUE);
+  monitored_add (&job.monitored,
+                 muster_final_ops_hook_new (&(MusterStep){.fetches = late, .n_fetches = 1}));
+  muster_fake_master_fail (job.monitored.master, "v", 1, 1, MUSTER_ERROR_INVALID_ARGUMENT, "no");
+  MUSTER_ASSERT_TRUE (monitored_open (&job.monitored, &error));
+  MUSTER_ASSERT_TRUE (monitored_train (&job.monitored, NULL, &error));
+
+  muster_preemption_request (job.preemption, SIGTERM);
+  MUSTER_EXPECT_FALSE (go_on (&job, &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_TRUE (muster_preemption_report (job.preemption, &report));
+  MUSTER_EXPECT_EQ (report.outcome, MUSTER_PREEMPTION_SAVED);
+  MUSTER_EXPECT_NULL (report.why);
+}
+
 MUSTER_TEST (Preemption, takes_the_signals_of_the_process_and_gives_them_back)
 {
   g_autoptr (MusterPreemption) first = muster_preemption_new (0, NULL);
