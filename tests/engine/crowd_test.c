@@ -39,6 +39,8 @@ open_all (MusterMaster *master)
   add_take (b, &shared, "QueueDequeue", "take", NULL);
   add_op (b, &shared, "QueueSize", "size");
   add_random (b);
+  muster_graph_builder_placeholder (b, "fed", MUSTER_FLOAT, 0, NULL);
+  add_binary (b, "AddV2", "sum", "fed", "x");
   return open_session (master, b);
 }
 
@@ -76,6 +78,60 @@ run_in (Crowd *crowd, MusterSession *session, guint turn)
 
   (void)muster_session_run (session, &step, NULL, NULL, NULL, &error);
   judge (crowd, op, error);
+}
+
+/* The sum of what is fed and one. */
+static void
+check_sum (Crowd *crowd, float fed, MusterTensor *sum)
+{
+  if (float_of (sum) == fed + 1)
+    return;
+  MUSTER_FAIL ("%g and 1 are %g", fed, float_of (sum));
+  g_atomic_int_inc (&crowd->n_bad);
+}
+
+static void
+run_parts (Crowd *crowd, MusterSession *session, guint turn)
+{
+  const char *const names[] = {"sum", "up"};
+  g_autoptr (MusterTensor) fed = muster_tensor_new_float ((float)turn);
+  g_autoptr (MusterTensor) sum = NULL;
+  g_autoptr (GError) error = NULL;
+  MusterFeed feed = {"fed", NULL};
+  MusterStep step = {.feeds = &feed,
+                     .n_feeds = 1,
+                     .fetches = names,
+                     .n_fetches = 2,
+                     .deadline_us = TEST_DEADLINE_US};
+  g_autofree char *handle =
+      muster_session_set_up_partial_run (session, &step, TEST_DEADLINE_US, NULL, &error);
+
+  feed.tensor = fed;
+  step.n_fetches = 1; /* what is left of it ends with the session */
+  step.partial_run = handle;
+  if (handle != NULL && muster_session_run (session, &step, &sum, NULL, NULL, &error))
+    check_sum (crowd, (float)turn, sum);
+  judge (crowd, "a part", error);
+}
+
+static void
+call (Crowd *crowd, MusterSession *session, guint turn)
+{
+  const char *const name = "sum";
+  g_autoptr (MusterTensor) fed = muster_tensor_new_float ((float)turn);
+  g_autoptr (MusterTensor) sum = NULL;
+  g_autoptr (GError) error = NULL;
+  const MusterFeed feed = {"fed", NULL};
+  const MusterStep step = {.feeds = &feed, .n_feeds = 1, .fetches = &name, .n_fetches = 1};
+  const gint64 callable =
+      muster_session_make_callable (session, &step, TEST_DEADLINE_US, NULL, &error);
+
+  if (callable != 0 && muster_session_run_callable (session, callable, &fed, 1, TEST_DEADLINE_US,
+                                                    &sum, NULL, NULL, &error)) {
+    check_sum (crowd, (float)turn, sum);
+    (void)muster_session_release_callable (session, callable, TEST_DEADLINE_US, NULL, &error);
+  }
+  judge (crowd, "a callable", error);
 }
 
 static void
@@ -127,6 +183,10 @@ come_and_go (gpointer data)
       replace (crowd, place);
     else if (turn % 11 == 0)
       extend (crowd, session, turn);
+    else if (turn % 7 == 0)
+      run_parts (crowd, session, turn);
+    else if (turn % 5 == 0)
+      call (crowd, session, turn);
     else if (turn % 97 == 0)
       MUSTER_EXPECT_TRUE (muster_master_reset (crowd->master, NULL, TEST_DEADLINE_US, NULL, NULL));
     else
