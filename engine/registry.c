@@ -11,8 +11,10 @@ extern const MusterOp muster_candidate_ops[];
 extern const MusterOp muster_candidate_unigram_ops[];
 extern const MusterOp muster_complex_ops[];
 extern const MusterOp muster_control_ops[];
+extern const MusterOp muster_csv_ops[];
 extern const MusterOp muster_diagonal_ops[];
 extern const MusterOp muster_einsum_ops[];
+extern const MusterOp muster_example_ops[];
 extern const MusterOp muster_gather_ops[];
 extern const MusterOp muster_layout_ops[];
 extern const MusterOp muster_linalg_ops[];
@@ -63,8 +65,10 @@ static const MusterOp *const tables[] = {
     muster_candidate_unigram_ops,
     muster_complex_ops,
     muster_control_ops,
+    muster_csv_ops,
     muster_diagonal_ops,
     muster_einsum_ops,
+    muster_example_ops,
     muster_gather_ops,
     muster_layout_ops,
     muster_linalg_ops,

@@ -161,9 +161,8 @@ compute_as_string (MusterKernel *k, GError **error)
   return TRUE;
 }
 
-/* All of a text, without the blanks around it, is one number. */
-static gboolean
-parse_number (const char *text, MusterDType dtype, void *to)
+gboolean
+muster_parse_number (const char *text, MusterDType dtype, void *to)
 {
   char *end;
 
@@ -215,8 +214,8 @@ compute_to_number (MusterKernel *k, GError **error)
     MusterString string = muster_tensor_string (x, i);
     g_autofree char *text = g_strndup (string.data != NULL ? string.data : "", string.size);
     if (strlen (text) != string.size ||
-        !parse_number (g_strstrip (text), muster_tensor_dtype (out),
-                       (guint8 *)muster_tensor_data_mutable (out) + (gsize)i * size)) {
+        !muster_parse_number (g_strstrip (text), muster_tensor_dtype (out),
+                              (guint8 *)muster_tensor_data_mutable (out) + (gsize)i * size)) {
       g_autofree char *valid = muster_string_text (string);
       return muster_invalid (error, "StringToNumberOp could not correctly convert string: %s",
                              valid);

@@ -21,6 +21,9 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterStrings, muster_strings_clear)
 /* A string as text, valid UTF-8, (transfer full): for errors. */
 char *muster_string_text (MusterString string);
 
+/* All of a text, without the blanks around it, is one number of a real dtype. */
+gboolean muster_parse_number (const char *text, MusterDType dtype, void *to);
+
 /* A text attribute of the node, "" where it isn't there (transfer full). */
 char *muster_kernel_attr_text (MusterKernel *k, const char *name);
 

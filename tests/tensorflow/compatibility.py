@@ -97,7 +97,7 @@ WHY = [
     (r"(Stateless)?(If|While)$|Enter$|Exit$|NextIteration$|LoopCond$|Stack(Pop|Push)?V2$|ControlTrigger$"
      r"|EmptyTensorList$", "control flow"),
     (r".*Dataset|.*Iterator", "data sets"),
-    (r".*Reader|DecodeCSV", "readers"),
+    (r".*Reader", "readers"),
 ]
 
 
