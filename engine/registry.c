@@ -26,6 +26,8 @@ extern const MusterOp muster_order_ops[];
 extern const MusterOp muster_print_ops[];
 extern const MusterOp muster_queue_ops[];
 extern const MusterOp muster_random_ops[];
+extern const MusterOp muster_random_sampled_ops[];
+extern const MusterOp muster_random_source_ops[];
 extern const MusterOp muster_rearrange_ops[];
 extern const MusterOp muster_reduce_ops[];
 extern const MusterOp muster_save_restore_ops[];
@@ -80,6 +82,8 @@ static const MusterOp *const tables[] = {
     muster_print_ops,
     muster_queue_ops,
     muster_random_ops,
+    muster_random_sampled_ops,
+    muster_random_source_ops,
     muster_rearrange_ops,
     muster_reduce_ops,
     muster_save_restore_ops,

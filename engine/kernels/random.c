@@ -9,29 +9,6 @@
  * tell how many it takes. */
 #define RESERVED 256
 
-/* Two normal numbers from two uniform ones (Box and Muller). */
-static void
-normal_floats (guint32 x, guint32 y, float *out)
-{
-  float u = fmaxf (muster_unit_float (x), 1.0e-7f);
-  float angle = (float)(2.0f * M_PI * muster_unit_float (y));
-  float radius = sqrtf (-2.0f * logf (u));
-
-  out[0] = sinf (angle) * radius;
-  out[1] = cosf (angle) * radius;
-}
-
-static void
-normal_doubles (const guint32 *words, double *out)
-{
-  double u = fmax (muster_unit_double (words[0], words[1]), 1.0e-7);
-  double angle = 2 * M_PI * muster_unit_double (words[2], words[3]);
-  double radius = sqrt (-2.0 * log (u));
-
-  out[0] = sin (angle) * radius;
-  out[1] = cos (angle) * radius;
-}
-
 /* half and bfloat16 keep the low bits of a word. */
 static guint16
 unit_half (guint32 word)
@@ -70,20 +47,19 @@ normal_block (MusterDType dtype, const guint32 *words, void *out)
   float values[4];
 
   if (dtype == MUSTER_DOUBLE) {
-    normal_doubles (words, out);
+    muster_normal_doubles (words, out);
     return;
   }
-  normal_floats (words[0], words[1], values);
-  normal_floats (words[2], words[3], values + 2);
+  muster_normal_floats (words[0], words[1], values);
+  muster_normal_floats (words[2], words[3], values + 2);
   muster_narrow (dtype, values, 4, out);
 }
 
 static void
-fill (MusterKernel *k, FillBlock block, MusterTensor *out)
+fill (FillBlock block, MusterPhilox random, MusterTensor *out)
 {
   MusterDType dtype = muster_tensor_dtype (out);
   gint64 n = muster_tensor_n_elements (out), per_block = dtype == MUSTER_DOUBLE ? 2 : 4;
-  MusterPhilox random = muster_kernel_philox (k);
   gsize size = muster_dtype_size (dtype);
   guint8 *to = muster_tensor_data_mutable (out);
   guint32 words[4], values[4];
@@ -95,39 +71,19 @@ fill (MusterKernel *k, FillBlock block, MusterTensor *out)
   }
 }
 
-static MusterTensor *
-shaped_output (MusterKernel *k, GError **error)
-{
-  gint64 dims[MUSTER_MAX_DIMS];
-  int n = muster_kernel_input_ints (k, 0, dims, MUSTER_MAX_DIMS, error);
-
-  for (int i = 0; i < n; i++)
-    if (dims[i] < 0) {
-      muster_invalid (error, "Dimension %" G_GINT64_FORMAT " must be >= 0", dims[i]);
-      return NULL;
-    }
-  return n < 0 ? NULL : muster_kernel_output (k, 0, n, dims, error);
-}
-
 static gboolean
-compute_uniform (MusterKernel *k, GError **error)
+draw_uniform (MusterKernel *k G_GNUC_UNUSED, MusterPhilox random, int input G_GNUC_UNUSED,
+              MusterTensor *out, GError **error G_GNUC_UNUSED)
 {
-  MusterTensor *out = shaped_output (k, error);
-
-  if (out == NULL)
-    return FALSE;
-  fill (k, uniform_block, out);
+  fill (uniform_block, random, out);
   return TRUE;
 }
 
 static gboolean
-compute_normal (MusterKernel *k, GError **error)
+draw_normal (MusterKernel *k G_GNUC_UNUSED, MusterPhilox random, int input G_GNUC_UNUSED,
+             MusterTensor *out, GError **error G_GNUC_UNUSED)
 {
-  MusterTensor *out = shaped_output (k, error);
-
-  if (out == NULL)
-    return FALSE;
-  fill (k, normal_block, out);
+  fill (normal_block, random, out);
   return TRUE;
 }
 
@@ -143,7 +99,7 @@ truncated_group (MusterPhilox random, MusterDType dtype, void *out)
     while (n < 2) {
       double pair[2];
       muster_philox_next (&random, words);
-      normal_doubles (words, pair);
+      muster_normal_doubles (words, pair);
       for (int i = 0; i < 2 && n < 2; i++)
         if (fabs (pair[i]) < 2)
           ((double *)out)[n++] = pair[i];
@@ -154,8 +110,8 @@ truncated_group (MusterPhilox random, MusterDType dtype, void *out)
   while (n < 4) {
     float drawn[4];
     muster_philox_next (&random, words);
-    normal_floats (words[0], words[1], drawn);
-    normal_floats (words[2], words[3], drawn + 2);
+    muster_normal_floats (words[0], words[1], drawn);
+    muster_normal_floats (words[2], words[3], drawn + 2);
     for (int i = 0; i < 4 && n < 4; i++)
       if (fabsf (drawn[i]) < 2)
         values[n++] = drawn[i];
@@ -164,21 +120,13 @@ truncated_group (MusterPhilox random, MusterDType dtype, void *out)
 }
 
 static gboolean
-compute_truncated (MusterKernel *k, GError **error)
+draw_truncated (MusterKernel *k G_GNUC_UNUSED, MusterPhilox random, int input G_GNUC_UNUSED,
+                MusterTensor *out, GError **error G_GNUC_UNUSED)
 {
-  MusterTensor *out = shaped_output (k, error);
-  MusterDType dtype;
-  gint64 n, group;
-  MusterPhilox random;
-  gsize size;
+  MusterDType dtype = muster_tensor_dtype (out);
+  gint64 n = muster_tensor_n_elements (out), group = dtype == MUSTER_DOUBLE ? 2 : 4;
+  gsize size = muster_dtype_size (dtype);
 
-  if (out == NULL)
-    return FALSE;
-  dtype = muster_tensor_dtype (out);
-  n = muster_tensor_n_elements (out);
-  group = dtype == MUSTER_DOUBLE ? 2 : 4;
-  size = muster_dtype_size (dtype);
-  random = muster_kernel_philox (k);
   for (gint64 i = 0; i < n; i += group) {
     double values[2];
     truncated_group (random, dtype, values);
@@ -189,53 +137,100 @@ compute_truncated (MusterKernel *k, GError **error)
   return TRUE;
 }
 
-static gboolean
-compute_uniform_int (MusterKernel *k, GError **error)
+/* Whole numbers: low and more by as much as the words are beyond multiples of the range (0: all
+ * there are). */
+static void
+fill_integers (MusterPhilox random, guint64 low, guint64 range, MusterTensor *out)
 {
-  gint64 low, high, n;
-  MusterTensor *out;
-  MusterPhilox random;
-  guint64 range;
+  gint64 n = muster_tensor_n_elements (out);
+  gboolean is_short = muster_dtype_size (muster_tensor_dtype (out)) == sizeof (guint32);
+  guint8 *to = muster_tensor_data_mutable (out);
+  guint32 words[4];
 
-  if (!muster_check_scalar (k, 1, "minval", error) || !muster_check_scalar (k, 2, "maxval", error))
+  for (gint64 i = 0; i < n;) {
+    muster_philox_next (&random, words);
+    for (int j = 0; j < 4 && i < n && is_short; j++)
+      ((guint32 *)to)[i++] = (guint32)(low + (range == 0 ? words[j] : words[j] % (guint32)range));
+    for (int j = 0; j < 4 && i < n && !is_short; j += 2) {
+      const guint64 word = words[j] | (guint64)words[j + 1] << 32;
+      ((guint64 *)to)[i++] = low + (range == 0 ? word : word % range);
+    }
+  }
+}
+
+static gboolean
+draw_integer (MusterKernel *k, MusterPhilox random, int input, MusterTensor *out, GError **error)
+{
+  gint64 low, high;
+
+  if (!muster_check_scalar (k, input, "minval", error) ||
+      !muster_check_scalar (k, input + 1, "maxval", error))
     return FALSE;
-  low = muster_kernel_input_int (k, 1);
-  high = muster_kernel_input_int (k, 2);
-  out = shaped_output (k, error);
-  if (out == NULL)
-    return FALSE;
-  n = muster_tensor_n_elements (out);
-  if (n == 0)
-    return TRUE;
+  low = muster_kernel_input_int (k, input);
+  high = muster_kernel_input_int (k, input + 1);
   if (low >= high)
     return muster_invalid (
         error, "Need minval < maxval, got %" G_GINT64_FORMAT " >= %" G_GINT64_FORMAT, low, high);
-  range = (guint64)high - (guint64)low;
-  random = muster_kernel_philox (k);
-  for (gint64 i = 0; i < n;) {
-    guint32 words[4];
-    muster_philox_next (&random, words);
-    if (muster_tensor_dtype (out) == MUSTER_INT32)
-      for (int j = 0; j < 4 && i < n; j++)
-        ((gint32 *)muster_tensor_data_mutable (out))[i++] =
-            (gint32)(guint32)((guint64)low + words[j] % (guint32)range);
-    else
-      for (int j = 0; j < 4 && i < n; j += 2)
-        ((gint64 *)muster_tensor_data_mutable (out))[i++] =
-            (gint64)((guint64)low + (words[j] | (guint64)words[j + 1] << 32) % range);
-  }
+  fill_integers (random, (guint64)low, (guint64)high - (guint64)low, out);
   return TRUE;
 }
 
-#define SHAPED "shape:T -> output:dtype"
-#define FLOATS "T:int32|int64 dtype:float"
-#define S      MUSTER_OP_STATEFUL
+static gboolean
+draw_word (MusterKernel *k G_GNUC_UNUSED, MusterPhilox random, int input G_GNUC_UNUSED,
+           MusterTensor *out, GError **error G_GNUC_UNUSED)
+{
+  fill_integers (random, 0, 0, out);
+  return TRUE;
+}
+
+#define FROM(source, name)                                                                         \
+  static gboolean compute_##source##_##name (MusterKernel *k, GError **error)                      \
+  {                                                                                                \
+    return muster_draw_##source (k, draw_##name, error);                                           \
+  }
+FROM (own, uniform)
+FROM (own, normal)
+FROM (own, truncated)
+FROM (own, integer)
+FROM (seeded, uniform)
+FROM (seeded, normal)
+FROM (seeded, truncated)
+FROM (seeded, integer)
+FROM (seeded, word)
+FROM (keyed, uniform)
+FROM (keyed, normal)
+FROM (keyed, truncated)
+FROM (keyed, integer)
+FROM (keyed, word)
+
+#define SHAPED   "shape:T -> output:dtype"
+#define FLOATS   "T:int32|int64 dtype:float"
+#define S        MUSTER_OP_STATEFUL
+#define SEEDED   "shape:T, seed:Tseed"
+#define SEEDED_T "T:int32|int64 Tseed:int64|int32 "
+#define KEYED    "shape:Tshape, key:uint64, counter:uint64, alg:int32"
+#define KEYED_T  "Tshape:int32|int64 "
+#define RANGE    ", minval:dtype, maxval:dtype -> output:dtype"
+#define TO       " -> output:dtype"
+#define WORDS    "dtype:uint64|int32|int64|uint32"
 
 const MusterOp muster_random_ops[] = {
-    {"RandomUniform", SHAPED, FLOATS, compute_uniform, S},
-    {"RandomStandardNormal", SHAPED, FLOATS, compute_normal, S},
-    {"TruncatedNormal", SHAPED, FLOATS, compute_truncated, S},
+    {"RandomUniform", SHAPED, FLOATS, compute_own_uniform, S},
+    {"RandomStandardNormal", SHAPED, FLOATS, compute_own_normal, S},
+    {"TruncatedNormal", SHAPED, FLOATS, compute_own_truncated, S},
     {"RandomUniformInt", "shape:T, minval:Tout, maxval:Tout -> output:Tout",
-     "T:int32|int64 Tout:int32|int64", compute_uniform_int, S},
+     "T:int32|int64 Tout:int32|int64", compute_own_integer, S},
+    {"StatelessRandomUniform", SEEDED TO, SEEDED_T "dtype:float", compute_seeded_uniform, 0},
+    {"StatelessRandomNormal", SEEDED TO, SEEDED_T "dtype:float", compute_seeded_normal, 0},
+    {"StatelessTruncatedNormal", SEEDED TO, SEEDED_T "dtype:float", compute_seeded_truncated, 0},
+    {"StatelessRandomUniformInt", SEEDED RANGE, SEEDED_T "dtype:int32|int64",
+     compute_seeded_integer, 0},
+    {"StatelessRandomUniformFullInt", SEEDED TO, SEEDED_T WORDS, compute_seeded_word, 0},
+    {"StatelessRandomUniformV2", KEYED TO, KEYED_T "dtype:float", compute_keyed_uniform, 0},
+    {"StatelessRandomNormalV2", KEYED TO, KEYED_T "dtype:float", compute_keyed_normal, 0},
+    {"StatelessTruncatedNormalV2", KEYED TO, KEYED_T "dtype:float", compute_keyed_truncated, 0},
+    {"StatelessRandomUniformIntV2", KEYED RANGE, KEYED_T "dtype:int32|int64", compute_keyed_integer,
+     0},
+    {"StatelessRandomUniformFullIntV2", KEYED TO, KEYED_T WORDS, compute_keyed_word, 0},
     {NULL, NULL, NULL, NULL, 0},
 };

@@ -96,5 +96,77 @@ def hits():
        words="true_candidates must be a batch_size * num_true matrix")
 
 
+SEED = np.array([7, -11], I64)
+
+
+def sources():
+    for seed in [SEED, np.array([1, 2], I32), np.array([2**40, 2**62], I64)]:
+        op("StatelessRandomGetKeyCounter", dict(seed=seed))
+        op("StatelessRandomGetKeyCounterAlg", dict(seed=seed))
+    op("StatelessRandomGetKeyCounter", dict(seed=np.zeros(3, I64)), words="seed must have shape [2], not [3]")
+    op("StatelessRandomGetAlg", {})
+
+
+KEY = dict(key=np.array([2**63 + 12345], np.uint64), counter=np.array([2**64 - 2, 77], np.uint64))
+
+
+def stateless():
+    for shape in [np.array([5, 3], I32), np.array([7], I64), np.array([], I32), np.array([2, 0], I32)]:
+        for t in [tf.float32, tf.float64, tf.half, tf.bfloat16]:
+            for name in ["StatelessRandomUniform", "StatelessRandomNormal", "StatelessTruncatedNormal"]:
+                op(name, dict(shape=shape, seed=SEED), dtype=t)
+                op(name + "V2", dict(shape=shape, alg=I32(1), **KEY), dtype=t)
+        for t in [tf.int32, tf.int64, tf.uint32, tf.uint64]:
+            op("StatelessRandomUniformFullInt", dict(shape=shape, seed=SEED), dtype=t)
+            op("StatelessRandomUniformFullIntV2", dict(shape=shape, alg=I32(3), **KEY), dtype=t)
+        for t in [I32, I64]:
+            ends = dict(minval=t(-5), maxval=t(1000))
+            op("StatelessRandomUniformInt", dict(shape=shape, seed=SEED, **ends))
+            op("StatelessRandomUniformIntV2", dict(shape=shape, alg=I32(1), **KEY, **ends))
+    shape = np.array([3], I32)
+    op("StatelessRandomUniformInt", dict(shape=shape, seed=SEED, minval=I32(3), maxval=I32(3)),
+       words="Need minval < maxval, got 3 >= 3")
+    op("StatelessRandomNormal", dict(shape=shape, seed=SEED[:1]), words="seed must have shape [2], not [1]")
+    op("StatelessRandomNormal", dict(shape=I32(3), seed=SEED), words="shape must be a vector of {int32,int64}, got shape []")
+    op("StatelessRandomNormal", dict(shape=-shape, seed=SEED), words="Dimension -3 must be >= 0")
+    op("StatelessRandomNormalV2", dict(shape=shape, alg=I32(2), **KEY), words="Unsupported algorithm id: 2")
+    op("StatelessRandomNormalV2", dict(shape=shape, alg=np.array([1], I32), **KEY),
+       words="input 3 (0-based) must have shape [], not [1]")
+    op("StatelessRandomNormalV2", dict(shape=shape, alg=I32(1), key=KEY["counter"], counter=KEY["counter"]),
+       words="key must have shape [1], not [2].")
+    op("StatelessRandomNormalV2", dict(shape=shape, alg=I32(1), key=KEY["key"], counter=np.uint64(1)), words=True)
+
+
+def sampled():
+    logits = np.array([[1, 2, -3, .5, 0], [-1e3, 5, 5, 5.5, -np.inf], [0, np.nan, np.inf, 3, 1]])
+    for dtype in FLOATS:
+        for t in [tf.int32, tf.int64]:
+            drawn("Multinomial", dict(logits=logits.astype(dtype), num_samples=I32(9)), output_dtype=t, seed=3, seed2=4)
+            op("StatelessMultinomial", dict(logits=logits.astype(dtype), num_samples=I32(9), seed=SEED), output_dtype=t)
+    logits = logits.astype(F32)
+    drawn("Multinomial", dict(logits=logits, num_samples=I32(0)), seed=3)
+    drawn("Multinomial", dict(logits=np.full((2, 3), -np.inf, F32), num_samples=I32(2)), seed=3)
+    drawn("Multinomial", dict(logits=logits[0], num_samples=I32(2)), seed=3, words="logits should be a matrix, got shape [5]")
+    drawn("Multinomial", dict(logits=logits, num_samples=I32(-2)), seed=3,
+          words="num_samples should be non-negative, got -2")
+    drawn("Multinomial", dict(logits=logits[:, :0], num_samples=I32(2)), seed=3,
+          words="num_classes should be positive, got 0")
+    shape, alpha = np.array([2, 3], I32), np.array([1, .5, 2, 30, .01, 0, -1, np.inf])
+    for dtype in [F32, F64, F16]:
+        drawn("RandomGamma", dict(shape=shape, alpha=alpha.astype(dtype)), seed=3, seed2=4)
+        op("StatelessRandomGammaV2", dict(shape=np.array([4, 8], I32), seed=SEED, alpha=alpha.astype(dtype)))
+        op("StatelessRandomGammaV3", dict(shape=np.array([4, 8], I32), alpha=alpha.astype(dtype), alg=I32(1), **KEY))
+    drawn("RandomGamma", dict(shape=np.array([0], I32), alpha=alpha), seed=3)
+    drawn("RandomGamma", dict(shape=shape, alpha=F32(3)), seed=3)
+    op("StatelessRandomGammaV2", dict(shape=np.array([4], I32), seed=SEED, alpha=alpha),
+       words="Shape passed in must end with broadcasted shape.")
+    rates = np.array([0, .5, 3, 9, 10, 50, 1000, -1])
+    for of in [F32, F64, F16, I32, I64]:
+        for t in [tf.float32, tf.float64, tf.half, tf.int32, tf.int64]:
+            drawn("RandomPoissonV2", dict(shape=shape, rate=rates.astype(of)), dtype=t, seed=3, seed2=4)
+            op("StatelessRandomPoisson", dict(shape=np.array([4, 8], I32), seed=SEED, lam=rates.astype(of)), dtype=t)
+    drawn("RandomPoissonV2", dict(shape=shape, rate=np.array([], F32)), seed=3)
+
+
 if __name__ == "__main__":
-    write([candidates, fixed_candidates, hits])
+    write([candidates, fixed_candidates, hits, sources, stateless, sampled])
