@@ -17,4 +17,8 @@ extern const MusterLoop2 muster_less_loops[], muster_less_equal_loops[]; /* into
 /* TRUE if there is a zero among integers: nothing may be divided by that. */
 gboolean muster_has_zero_divisor (MusterTensor *divisor);
 
+/* Where x isn't above zero, values times alpha; else values. All are of one shape and one floating
+ * wide type. */
+void muster_lean (MusterTensor *x, MusterTensor *values, float alpha, MusterTensor *out);
+
 G_END_DECLS

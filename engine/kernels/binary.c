@@ -271,17 +271,7 @@ compute_leaky_relu_grad (MusterKernel *k, GError **error)
             : muster_wide_output (k, 0, muster_tensor_n_dims (a), muster_tensor_dims (a), error);
   if (out == NULL)
     return FALSE;
-  for (gint64 i = 0; i < muster_tensor_n_elements (a); i++) {
-    if (muster_tensor_dtype (a) == MUSTER_DOUBLE) {
-      double g = ((const double *)muster_tensor_data (a))[i];
-      ((double *)muster_tensor_data_mutable (out))[i] =
-          ((const double *)muster_tensor_data (b))[i] > 0 ? g : g * alpha;
-    } else {
-      float g = ((const float *)muster_tensor_data (a))[i];
-      ((float *)muster_tensor_data_mutable (out))[i] =
-          ((const float *)muster_tensor_data (b))[i] > 0 ? g : g * alpha;
-    }
-  }
+  muster_lean (b, a, alpha, out);
   return muster_wide_end (k, 0, out, error);
 }
 

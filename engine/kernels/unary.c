@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Functions of one tensor, and casts. */
-#include "engine/kernels/broadcast.h"
+#include "engine/kernels/arithmetic.h"
 #include "engine/kernels/complex.h"
 
 #include <string.h>
@@ -159,6 +159,25 @@ compute_logical_not (MusterKernel *k, GError **error)
   return TRUE;
 }
 
+#define LEAN(suffix, T)                                                                            \
+  static void lean_##suffix (gint64 n, const void *px, const void *pvalues, float alpha,           \
+                             void *pout)                                                           \
+  {                                                                                                \
+    const T *x = px, *values = pvalues;                                                            \
+    T *out = pout;                                                                                 \
+    for (gint64 i = 0; i < n; i++)                                                                 \
+      out[i] = x[i] > 0 ? values[i] : values[i] * alpha;                                           \
+  }
+MUSTER_FLOAT_TYPES (LEAN)
+
+void
+muster_lean (MusterTensor *x, MusterTensor *values, float alpha, MusterTensor *out)
+{
+  (muster_tensor_dtype (x) == MUSTER_DOUBLE ? lean_f64 : lean_f32) (
+      muster_tensor_n_elements (x), muster_tensor_data (x), muster_tensor_data (values), alpha,
+      muster_tensor_data_mutable (out));
+}
+
 /* Any slope but the usual one. */
 static gboolean
 compute_leaky (MusterKernel *k, GError **error)
@@ -175,15 +194,7 @@ compute_leaky (MusterKernel *k, GError **error)
           : muster_wide_output (k, 0, muster_tensor_n_dims (x), muster_tensor_dims (x), error);
   if (y == NULL)
     return FALSE;
-  for (gint64 i = 0; i < muster_tensor_n_elements (x); i++) {
-    if (muster_tensor_dtype (x) == MUSTER_DOUBLE) {
-      double a = ((const double *)muster_tensor_data (x))[i];
-      ((double *)muster_tensor_data_mutable (y))[i] = a > 0 ? a : a * alpha;
-    } else {
-      float a = ((const float *)muster_tensor_data (x))[i];
-      ((float *)muster_tensor_data_mutable (y))[i] = a > 0 ? a : a * alpha;
-    }
-  }
+  muster_lean (x, x, alpha, y);
   return muster_wide_end (k, 0, y, error);
 }
 
