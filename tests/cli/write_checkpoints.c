@@ -1,60 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Writes checkpoints into a directory, for checkpoint_test.py, which knows the values. */
-#include "bundle/bundle_writer.h"
 #include "bundle/checkpoint_record.h"
+#include "tests/bundle/written.h"
 
 #include <math.h>
 #include <string.h>
 
 static const char *directory;
-
-static void
-check (GError *error)
-{
-  if (error != NULL)
-    g_error ("%s", error->message);
-}
-
-static MusterBundleWriter *
-begin (const char *name)
-{
-  GError *error = NULL;
-  g_autofree char *prefix = g_build_filename (directory, name, NULL);
-  MusterBundleWriter *writer = muster_bundle_writer_new (NULL, prefix, &error);
-  check (error);
-  return writer;
-}
-
-static void
-finish (MusterBundleWriter *writer)
-{
-  GError *error = NULL;
-  muster_bundle_writer_finish (writer, &error);
-  check (error);
-  muster_bundle_writer_free (writer);
-}
-
-/* Frees the tensor. */
-static void
-add (MusterBundleWriter *writer, const char *name, const char *slice, MusterTensor *tensor)
-{
-  GError *error = NULL;
-  if (slice != NULL)
-    muster_bundle_writer_add_slice (writer, name, slice, tensor, &error);
-  else
-    muster_bundle_writer_add (writer, name, tensor, &error);
-  check (error);
-  muster_tensor_unref (tensor);
-}
-
-static MusterTensor *
-counting (gint64 rows, gint64 columns, gint32 first)
-{
-  MusterTensor *tensor = muster_tensor_new (MUSTER_INT32, 2, (const gint64[]){rows, columns});
-  for (gint64 k = 0; k < rows * columns; k++)
-    ((gint32 *)muster_tensor_data_mutable (tensor))[k] = first + (gint32)k;
-  return tensor;
-}
 
 static MusterTensor *
 floats (gint64 n, const float *values)
@@ -79,19 +31,19 @@ deep (int n_dims)
 static void
 write_large (void)
 {
-  MusterBundleWriter *writer = begin ("values");
-  add (writer, "large", NULL, counting (1000, 700, 0));
-  add (writer, "deep", NULL, deep (12));
-  finish (writer);
+  MusterBundleWriter *writer = written_begin (directory, "values");
+  written_add (writer, "large", NULL, written_counting (1000, 700, 0));
+  written_add (writer, "deep", NULL, deep (12));
+  written_finish (writer);
 }
 
 static void
 write_slices (void)
 {
-  MusterBundleWriter *writer = begin ("slices");
-  add (writer, "columns", "2 2 -:1,1", counting (2, 1, 7));
-  add (writer, "columns", "2 2 -:0,1", counting (2, 1, 5));
-  finish (writer);
+  MusterBundleWriter *writer = written_begin (directory, "slices");
+  written_add (writer, "columns", "2 2 -:1,1", written_counting (2, 1, 7));
+  written_add (writer, "columns", "2 2 -:0,1", written_counting (2, 1, 5));
+  written_finish (writer);
 }
 
 /* Two of a model that has changed in every way. */
@@ -100,30 +52,31 @@ write_pair (void)
 {
   static const float bias[] = {1, 2, 3, 4}, bias_after[] = {1, 2.5f, 3, 3.75f}, numbers[] = {1, 2},
                      broken[] = {1, NAN};
-  MusterBundleWriter *writer = begin ("before");
-  add (writer, "bias", NULL, floats (4, bias));
-  add (writer, "dtype", NULL, muster_tensor_new_float (1));
-  add (writer, "nan", NULL, floats (2, numbers));
-  add (writer, "removed", NULL, muster_tensor_new_float (1));
-  add (writer, "same", NULL, counting (30, 40, 7));
-  add (writer, "shape", NULL, counting (1, 4, 0));
-  add (writer, "step", NULL, muster_tensor_new_int64 (5));
-  add (writer, "words", NULL, muster_tensor_new_strv ((const char *const[]){"one", "two", NULL}));
-  finish (writer);
-  writer = begin ("after");
-  add (writer, "added", NULL, muster_tensor_new_float (1));
-  add (writer, "bias", NULL, floats (4, bias_after));
-  add (writer, "dtype", NULL, muster_tensor_new_int32 (1));
-  add (writer, "nan", NULL, floats (2, broken));
-  add (writer, "same", NULL, counting (30, 40, 7));
-  add (writer, "shape", NULL, counting (4, 1, 0));
-  add (writer, "step", NULL, muster_tensor_new_int64 (6));
-  add (writer, "words", NULL,
-       muster_tensor_new_strv ((const char *const[]){"one",
-                                                     "\033[2J\xc2\x9b"
-                                                     "2J\x1f\x01",
-                                                     NULL}));
-  finish (writer);
+  MusterBundleWriter *writer = written_begin (directory, "before");
+  written_add (writer, "bias", NULL, floats (4, bias));
+  written_add (writer, "dtype", NULL, muster_tensor_new_float (1));
+  written_add (writer, "nan", NULL, floats (2, numbers));
+  written_add (writer, "removed", NULL, muster_tensor_new_float (1));
+  written_add (writer, "same", NULL, written_counting (30, 40, 7));
+  written_add (writer, "shape", NULL, written_counting (1, 4, 0));
+  written_add (writer, "step", NULL, muster_tensor_new_int64 (5));
+  written_add (writer, "words", NULL,
+               muster_tensor_new_strv ((const char *const[]){"one", "two", NULL}));
+  written_finish (writer);
+  writer = written_begin (directory, "after");
+  written_add (writer, "added", NULL, muster_tensor_new_float (1));
+  written_add (writer, "bias", NULL, floats (4, bias_after));
+  written_add (writer, "dtype", NULL, muster_tensor_new_int32 (1));
+  written_add (writer, "nan", NULL, floats (2, broken));
+  written_add (writer, "same", NULL, written_counting (30, 40, 7));
+  written_add (writer, "shape", NULL, written_counting (4, 1, 0));
+  written_add (writer, "step", NULL, muster_tensor_new_int64 (6));
+  written_add (writer, "words", NULL,
+               muster_tensor_new_strv ((const char *const[]){"one",
+                                                             "\033[2J\xc2\x9b"
+                                                             "2J\x1f\x01",
+                                                             NULL}));
+  written_finish (writer);
 }
 
 /* What a saver would have noted of them, and of some that the test puts there. */
@@ -140,7 +93,7 @@ write_record (void)
   (void)muster_checkpoint_record_ensure (record, "m-2");
   muster_checkpoint_record_ensure (record, "m-0.bad")->bad = g_strdup ("it died three times");
   muster_checkpoint_record_write (NULL, directory, record, &error);
-  check (error);
+  written_check (error);
 }
 
 int
