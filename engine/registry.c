@@ -20,6 +20,7 @@ extern const MusterOp muster_layout_ops[];
 extern const MusterOp muster_linalg_ops[];
 extern const MusterOp muster_lookup_ops[];
 extern const MusterOp muster_matmul_ops[];
+extern const MusterOp muster_media_summary_ops[];
 extern const MusterOp muster_nd_ops[];
 extern const MusterOp muster_nn_ops[];
 extern const MusterOp muster_order_ops[];
@@ -76,6 +77,7 @@ static const MusterOp *const tables[] = {
     muster_linalg_ops,
     muster_lookup_ops,
     muster_matmul_ops,
+    muster_media_summary_ops,
     muster_nd_ops,
     muster_nn_ops,
     muster_order_ops,

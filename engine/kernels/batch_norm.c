@@ -291,16 +291,18 @@ compute_norm_grad (MusterKernel *k, GError **error)
 #define GRADS(T, U)                                                                                \
   " -> x_backprop:" T ", scale_backprop:" U ", offset_backprop:" U ", reserve_space_3:" U          \
   ", reserve_space_4:" U
-#define TYPES "T:float|half|bfloat16 U:float"
+#define TYPES "T:float|half|bfloat16"
 
 const MusterOp muster_batch_norm_ops[] = {
-    {"FusedBatchNorm", NORM ("T", "T"), "T:float", compute_norm, 0},
-    {"FusedBatchNormV2", NORM ("T", "U"), TYPES, compute_norm, 0},
-    {"FusedBatchNormV3", NORM ("T", "U") ", reserve_space_3:U", TYPES, compute_norm, 0},
-    {"FusedBatchNormGrad", GRAD ("T", "T", "T") GRADS ("T", "T"), "T:float", compute_norm_grad, 0},
-    {"FusedBatchNormGradV2", GRAD ("T", "float", "U") GRADS ("T", "U"), TYPES, compute_norm_grad,
-     0},
-    {"FusedBatchNormGradV3", GRAD ("T", "float", "U") ", reserve_space_3:U" GRADS ("T", "U"), TYPES,
+    {"FusedBatchNorm", NORM ("float", "float"), "", compute_norm, 0},
+    {"FusedBatchNormV2", NORM ("T", "float"), TYPES, compute_norm, 0},
+    {"FusedBatchNormV3", NORM ("T", "float") ", reserve_space_3:float", TYPES, compute_norm, 0},
+    {"FusedBatchNormGrad", GRAD ("float", "float", "float") GRADS ("float", "float"), "",
+     compute_norm_grad, 0},
+    {"FusedBatchNormGradV2", GRAD ("T", "float", "float") GRADS ("T", "float"), TYPES,
+     compute_norm_grad, 0},
+    {"FusedBatchNormGradV3",
+     GRAD ("T", "float", "float") ", reserve_space_3:float" GRADS ("T", "float"), TYPES,
      compute_norm_grad, 0},
     {NULL, NULL, NULL, NULL, 0},
 };

@@ -118,5 +118,19 @@ def matrices():
         case.start().step(targets=[init]).step([gradient]).end()
 
 
+def media():
+    """Sounds, and images that are refused: those that are taken differ in how they are compressed."""
+    sound = np.array([[0, .5, -.25, 2], [1, -1, -3, .0001], [.1, .2, .3, .4]], F32)
+    for most in [1, 2, 5]:
+        op("AudioSummaryV2", dict(tag=np.array("a"), tensor=sound, sample_rate=F32(8000)), max_outputs=most)
+        op("AudioSummaryV2", dict(tag=np.array("a"), tensor=sound.reshape(3, 2, 2), sample_rate=F32(44100)), max_outputs=most)
+    op("AudioSummaryV2", dict(tag=np.array("a"), tensor=sound[0], sample_rate=F32(1)), words=True)
+    op("AudioSummaryV2", dict(tag=np.array("a"), tensor=sound, sample_rate=F32(0)), words=True)
+    op("ImageSummary", dict(tag=np.array("a"), tensor=numbers(F32, 2, 3, 4)), words=True)
+    op("ImageSummary", dict(tag=np.array("a"), tensor=numbers(F32, 1, 3, 4, 2)), words="Tensor must be 4-D with last dim 1, 3, or 4")
+    op("ImageSummary", dict(tag=np.array("a"), tensor=numbers(F32, 0, 3, 4, 3)))
+    op("ImageSummary", dict(tag=np.array("a"), tensor=numbers(F32, 1, 0, 4, 3)), words=True)
+
+
 if __name__ == "__main__":
-    write([norms, einsums, matrices])
+    write([norms, einsums, matrices, media])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The programs of the census: what users of TensorFlow 1 have, one for each thing that they do."""
-from programs import (control, distributed, embeddings, images, inputs, perceptrons, tables)
+from programs import (columns, control, distributed, embeddings, images, inputs, perceptrons, tables)
 from programs.program import KINDS, REF, RESOURCE, Program
 
 ALL = {
@@ -24,6 +24,7 @@ ALL = {
     "bag_of_words": embeddings.BagOfWords,
     "word2vec": embeddings.Word2Vec,
     "sampled_softmax": embeddings.SampledSoftmax,
+    "wide_and_deep": columns.WideAndDeep,
     "queue_input": inputs.QueueInput,
     "queue_words": inputs.QueueWords,
     "queue_shuffled": inputs.QueueShuffled,
