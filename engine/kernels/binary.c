@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Arithmetic and comparison of two tensors. */
 #include "engine/kernels/arithmetic.h"
+#include "engine/kernels/complex.h"
 
-#include <complex.h>
 #include <string.h>
 #include <tgmath.h>
 
@@ -105,7 +105,7 @@ ANALYTIC (div_no_nan, b == 0 ? 0 : a / b, b == 0 ? 0 : a / b)
 FLOATING (atan_two, atan2 (a, b))
 ANALYTIC (xlogy, a == 0 ? 0 : a * log (b), a == 0 ? 0 : a * log (b))
 ANALYTIC (xdivy, a == 0 ? 0 : a / b, a == 0 ? 0 : a / b)
-FLOATING (xlog1py, a == 0 ? 0 : a * log1p (b))
+ANALYTIC (xlog1py, a == 0 ? 0 : a * log1p (b), a == 0 ? 0 : a * (type)muster_complex_log1p (b))
 ANALYTIC (mul_no_nan, b == 0 ? 0 : a * b, b == 0 ? 0 : a * b)
 FLOATING (next_after, nextafter (a, b))
 
@@ -385,8 +385,6 @@ compute_clip (MusterKernel *k, GError **error)
   gint64 n = muster_tensor_n_elements (x);
   const void *from = muster_tensor_data (x);
 
-  if (muster_wide (dtype) == MUSTER_N_WIDE)
-    return muster_invalid (error, "There is no arithmetic for dtype %s", muster_dtype_name (dtype));
   for (int i = 1; i < 3; i++)
     if (!muster_same_shape (x, muster_kernel_input (k, i)) &&
         muster_tensor_n_dims (muster_kernel_input (k, i)) != 0) {
@@ -439,9 +437,9 @@ const MusterOp muster_binary_ops[] = {
     {"Atan2", XY, "T:float", compute_atan_two, F},
     {"Xlogy", XY, ANALYTIC_T, compute_xlogy, F},
     {"Xdivy", XY, ANALYTIC_T, compute_xdivy, F},
-    {"ClipByValue", "t:T, clip_value_min:T, clip_value_max:T -> output:T", "T:number", compute_clip,
+    {"ClipByValue", "t:T, clip_value_min:T, clip_value_max:T -> output:T", "T:real", compute_clip,
      0},
-    {"Xlog1py", XY, "T:float", compute_xlog1py, F},
+    {"Xlog1py", XY, ANALYTIC_T, compute_xlog1py, F},
     {"MulNoNan", XY, ANALYTIC_T, compute_mul_no_nan, F},
     {"NextAfter", "x1:T, x2:T -> output:T", "T:float|double", compute_next_after, F},
     {"Equal", CMP, "T:any", compute_equal, 0},

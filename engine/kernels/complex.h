@@ -13,6 +13,9 @@
 
 G_BEGIN_DECLS
 
+/* C has none. The plain formula loses the digits of a small number. */
+double complex muster_complex_log1p (double complex a);
+
 /* The conjugates of n complex elements; out may be x. */
 void muster_conjugate (MusterDType dtype, gint64 n, const void *x, void *out);
 

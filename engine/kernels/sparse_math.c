@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A sparse matrix times a dense one. */
 #include "engine/kernels/arithmetic.h"
+#include "engine/kernels/complex.h"
 
 #include <string.h>
 
@@ -92,10 +93,28 @@ MULTIPLY (f64, double)
 MULTIPLY (i32, guint32)
 MULTIPLY (i64, guint64)
 MULTIPLY (u64, guint64)
+MULTIPLY (c64, float complex)
+MULTIPLY (c128, double complex)
 
 typedef void (*Multiply) (const Shapes *s, MusterTensor *indices, const void *values, const void *b,
                           void *out);
-static const Multiply multiplies[] = MUSTER_WIDE_TABLE (multiply);
+static const Multiply multiplies[] = MUSTER_NUMBER_TABLE (multiply);
+
+/* An adjoint of complex numbers is their conjugate, too. */
+static MusterTensor *
+number_input (MusterKernel *k, int i, gboolean is_adjoint, GError **error)
+{
+  MusterTensor *x = muster_number_input (k, i, error);
+  if (x == NULL || !is_adjoint || !muster_dtype_is_complex (muster_tensor_dtype (x)))
+    return x;
+  g_autoptr (MusterTensor) plain = x;
+  MusterTensor *conjugates = muster_tensor_try_new (
+      muster_tensor_dtype (x), muster_tensor_n_dims (x), muster_tensor_dims (x), error);
+  if (conjugates != NULL)
+    muster_conjugate (muster_tensor_dtype (x), muster_tensor_n_elements (x), muster_tensor_data (x),
+                      muster_tensor_data_mutable (conjugates));
+  return conjugates;
+}
 
 static gboolean
 compute_multiply (MusterKernel *k, GError **error)
@@ -105,13 +124,13 @@ compute_multiply (MusterKernel *k, GError **error)
   Shapes s;
 
   if (!read_shapes (k, &s, error) || !check_places (muster_kernel_input (k, 0), &s, error) ||
-      (values = muster_wide_input (k, 1, error)) == NULL ||
-      (b = muster_wide_input (k, 3, error)) == NULL ||
-      (out = muster_wide_output (k, 0, 2, (gint64[]){s.rows, s.n}, error)) == NULL)
+      (values = number_input (k, 1, s.adjoint_a, error)) == NULL ||
+      (b = number_input (k, 3, s.adjoint_b, error)) == NULL ||
+      (out = muster_number_output (k, 0, 2, (gint64[]){s.rows, s.n}, error)) == NULL)
     return FALSE;
   if (muster_tensor_n_bytes (out) > 0) {
     memset (muster_tensor_data_mutable (out), 0, muster_tensor_n_bytes (out));
-    multiplies[muster_wide (muster_tensor_dtype (values))](
+    multiplies[muster_loop_index (muster_tensor_dtype (values))](
         &s, muster_kernel_input (k, 0), muster_tensor_data (values), muster_tensor_data (b),
         muster_tensor_data_mutable (out));
   }
