@@ -342,10 +342,15 @@ muster_dense_table_remove (MusterDenseTable *self, const MusterTensor *keys, GEr
 }
 
 static MusterTensor *
-export_strings (const MusterDenseTable *self, const gint64 *dims)
+export_strings (const MusterDenseTable *self, const gint64 *dims, GError **error)
 {
   const Buckets *buckets = &self->buckets;
-  g_autofree MusterString *strings = g_new (MusterString, buckets->n * self->n_key);
+  g_autofree MusterString *strings =
+      g_try_new (MusterString, (gsize)buckets->n * (gsize)self->n_key);
+  if (strings == NULL) {
+    (void)no_room (error, buckets->n);
+    return NULL;
+  }
   for (gint64 i = 0; i < buckets->n; i++)
     for (gint64 c = 0; c < self->n_key; c++)
       strings[i * self->n_key + c] =
@@ -388,8 +393,8 @@ muster_dense_table_export (const MusterDenseTable *self, MusterTensor **keys, Mu
   MusterTensor *rows = muster_tensor_try_new (self->value_dtype, 2, row_dims, error);
   if (rows == NULL)
     return FALSE;
-  MusterTensor *all =
-      has_strings (self) ? export_strings (self, key_dims) : export_ints (self, key_dims, error);
+  MusterTensor *all = has_strings (self) ? export_strings (self, key_dims, error)
+                                         : export_ints (self, key_dims, error);
   if (all == NULL) {
     muster_tensor_unref (rows);
     return FALSE;

@@ -119,7 +119,7 @@ keep_field (Csv *csv, Line *line, gsize begin, gint64 column, int n)
     csv->outputs[n].end = line->fields->len;
   else
     g_string_truncate (line->fields, begin);
-  return wanted ? n + 1 : n;
+  return wanted && n < G_MAXINT ? n + 1 : n;
 }
 
 /* How many fields of a line are wanted, -1 with an error. */
