@@ -297,7 +297,8 @@ check_batch (const MusterQueueSpec *self, guint i, const MusterTensor *batch, gi
   if (dims[0] == n && shape_fits (shape, n_dims - 1, dims + 1))
     return TRUE;
   gint64 wanted[MUSTER_MAX_DIMS] = {n};
-  memcpy (wanted + 1, shape->dims, (gsize)shape->n_dims * sizeof *wanted);
+  if (shape->n_dims > 0)
+    memcpy (wanted + 1, shape->dims, (gsize)shape->n_dims * sizeof *wanted);
   g_autofree char *expected = muster_shape_to_string (shape->n_dims + 1, wanted);
   g_autofree char *got = muster_shape_to_string (n_dims, dims);
   return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
