@@ -71,6 +71,15 @@ MUSTER_TEST (Example, that_is_cut_off_is_none_or_has_less)
   }
 }
 
+MUSTER_TEST (Example, whose_last_float_is_cut_off_has_those_before)
+{
+  float numbers[] = {0, 2};
+  const MusterString value = BYTES ("\x12\x08\x0a\6\0\0\x80?\1\1");
+  MUSTER_ASSERT_TRUE (muster_feature_count (value, MUSTER_FLOAT) == 1);
+  muster_feature_copy (value, MUSTER_FLOAT, numbers);
+  MUSTER_EXPECT_TRUE (numbers[0] == 1 && numbers[1] == 2);
+}
+
 MUSTER_TEST (Example, whose_values_are_damaged_says_so)
 {
   MusterDType dtype;
