@@ -11,8 +11,7 @@
  * true one. */
 typedef struct {
   GMutex lock;
-  gint32 range;
-  gint32 n_leaves;      /* a power of two */
+  gint64 n_leaves;      /* a power of two */
   MusterTensor *counts; /* (owned) of int32: a tree, each the sum of 2i and 2i + 1, the leaves last;
                            guarded by lock */
 } Learned;
@@ -35,7 +34,7 @@ learned_free (gpointer data)
 static gpointer
 make_learned (const char *name G_GNUC_UNUSED, gpointer k, GError **error)
 {
-  const gint32 range = (gint32)muster_kernel_attr_int (k, "range_max", 0);
+  const gint64 range = muster_kernel_attr_int (k, "range_max", 0);
   gint64 n_leaves = 1;
   while (n_leaves < range)
     n_leaves *= 2;
@@ -44,8 +43,7 @@ make_learned (const char *name G_GNUC_UNUSED, gpointer k, GError **error)
     return NULL;
   Learned *self = g_new0 (Learned, 1);
   g_mutex_init (&self->lock);
-  self->range = range;
-  self->n_leaves = (gint32)n_leaves;
+  self->n_leaves = n_leaves;
   self->counts = counts;
   gint32 *tree = counts_of (self);
   for (gint64 i = 0; i < n_leaves; i++)
@@ -329,7 +327,9 @@ static gboolean
 load (MusterKernel *k, Fixed *self, GError **error)
 {
   const Tensorflow__AttrValue *unigrams = muster_kernel_attr (k, "unigrams");
-  const Tensorflow__AttrValue__ListValue *list = unigrams != NULL ? unigrams->list : NULL;
+  const gboolean is_list =
+      unigrams != NULL && unigrams->value_case == TENSORFLOW__ATTR_VALUE__VALUE_LIST;
+  const Tensorflow__AttrValue__ListValue *list = is_list ? unigrams->list : NULL;
   const gboolean has_list = list != NULL && list->n_f > 0;
   g_autofree char *path = muster_kernel_attr_text (k, "vocab_file");
   Source from = {.n_reserved = muster_kernel_attr_int (k, "num_reserved_ids", 0),

@@ -128,12 +128,21 @@ read_stack (MusterKernel *k, gboolean is_square, Stack *s, GError **error)
   return s->a != NULL;
 }
 
-/* room for n elements, and a permutation of as many rows. */
+/* Room for n elements, and for a permutation of the rows. Without a matrix none is needed, however
+ * large it would be. */
 static gboolean
-take_room (Stack *s, gint64 n, gint64 n_rows, GError **error)
+take_room (Stack *s, gint64 n, GError **error)
 {
-  s->room = muster_tensor_try_new (s->is_complex ? MUSTER_COMPLEX128 : MUSTER_DOUBLE, 1, &n, error);
-  s->rows = g_new (gint64, MAX (n_rows, 1));
+  const gint64 n_elements = s->count > 0 ? n : 0, n_rows = s->count > 0 ? MIN (s->m, s->n) : 0;
+
+  s->rows = g_try_new (gint64, MAX (n_rows, 1));
+  if (s->rows == NULL) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+                 "There is no memory for %" G_GINT64_FORMAT " rows", n_rows);
+    return FALSE;
+  }
+  s->room = muster_tensor_try_new (s->is_complex ? MUSTER_COMPLEX128 : MUSTER_DOUBLE, 1,
+                                   &n_elements, error);
   return s->room != NULL;
 }
 
@@ -169,7 +178,7 @@ solve_all (MusterKernel *k, Stack *s, gint64 m, const char *singular, GError **e
 {
   const gboolean adjoint = muster_kernel_attr_bool (k, "adjoint", FALSE);
 
-  if (!take_room (s, s->n * s->n, s->n, error))
+  if (!take_room (s, s->n * s->n, error))
     return FALSE;
   for (gint64 i = 0; i < s->count && s->n > 0; i++) {
     const void *a = input_matrix (s, s->a, i, s->n * s->n);
@@ -282,7 +291,7 @@ compute_triangular_solve (MusterKernel *k, GError **error)
   dims[n_dims + 1] = m;
   s.b = precise_input (k, 1, error);
   if (s.b == NULL || !take_output (k, &s, 0, n_dims + 2, dims, error) ||
-      !take_room (&s, s.n * s.n, 0, error))
+      !take_room (&s, s.n * s.n, error))
     return FALSE;
   count = s.n == 0 || m == 0 ? 0 : muster_tensor_n_elements (s.outs[0]) / (s.n * m);
   for (gint64 i = 0; i < count; i++)
@@ -319,7 +328,7 @@ determine_all (MusterKernel *k, gboolean is_log, GError **error)
 
   if (!read_stack (k, TRUE, &s, error) || !take_output (k, &s, 0, s.n_dims, s.dims, error) ||
       (is_log && !take_output (k, &s, 1, s.n_dims, s.dims, error)) ||
-      !take_room (&s, s.n * s.n, s.n, error))
+      !take_room (&s, s.n * s.n, error))
     return FALSE;
   for (gint64 i = 0; i < s.count; i++) {
     static const double none = 1;
@@ -396,7 +405,7 @@ compute_qr (MusterKernel *k, GError **error)
   muster_tensor_unref (s.a);
   s.a = copy;
   if (!take_output (k, &s, 1, s.n_dims + 2, dims, error) ||
-      !take_room (&s, least * s.m + least + MAX (s.n, side), 0, error))
+      !take_room (&s, least * s.m + least + MAX (s.n, side), error))
     return FALSE;
   for (gint64 i = 0; i < s.count && s.m > 0; i++)
     split_qr (&s, i, side, side);
