@@ -10,8 +10,7 @@ WORDS = ["a", "bee", "sea", "deep", "east"]
 
 
 class WideAndDeep(Program):
-    """Feature columns: numbers in buckets, vocabularies, hashes, crosses, embeddings; a fused batch normalisation,
-    an orthogonal start, and its images as summaries."""
+    """Feature columns with crosses and embeddings, a fused batch normalisation, and images as summaries."""
 
     def build(self):
         columns = v1.feature_column
