@@ -119,6 +119,9 @@ server_hint (const char *state, const char *target, const MusterSituation *situa
   }
   if (strcmp (state, "not-resolved") == 0)
     return g_strdup_printf ("is the name in %s right?", target);
+  if (strcmp (state, "refused") == 0 && situation->chief != NULL)
+    return g_strdup_printf ("start this task's own server (tf.distribute.Server), which is %s",
+                            target);
   if (strcmp (state, "refused") == 0)
     return g_strdup ("`muster serve --listen=HOST:PORT` starts a master");
   if (strcmp (state, "unreachable") == 0)

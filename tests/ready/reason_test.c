@@ -183,6 +183,24 @@ MUSTER_TEST (Reason, hints_at_the_task_that_keeps_a_master_silent)
   tear_down (&it);
 }
 
+/* Where each task has a master of its own, another one is of no use. */
+MUSTER_TEST (Reason, hints_at_the_tasks_own_server_where_it_is_refused)
+{
+  Fixture it;
+  set_up (&it);
+  it.situation.turn = NULL;
+  it.situation.server_state = "refused";
+  it.situation.diagnosis = "TCP refused";
+
+  MUSTER_EXPECT_STREQ (update (&it, "server")->hint,
+                       "`muster serve --listen=HOST:PORT` starts a master");
+  it.situation.chief = "chief:0=chief0:2222";
+  MUSTER_EXPECT_STREQ (
+      update (&it, "server")->hint,
+      "start this task's own server (tf.distribute.Server), which is grpc://chief:2222");
+  tear_down (&it);
+}
+
 MUSTER_TEST (Reason, says_that_no_chief_has_ever_registered_and_how_to_start_one)
 {
   Fixture it;
