@@ -128,12 +128,14 @@ read_stack (MusterKernel *k, gboolean is_square, Stack *s, GError **error)
   return s->a != NULL;
 }
 
-/* Room for n elements, and for a permutation of the rows. Without a matrix none is needed, however
- * large it would be. */
+/* Room for n × m elements and as many more, and for a permutation of the rows. Without a matrix
+ * none is needed, however large it would be. */
 static gboolean
-take_room (Stack *s, gint64 n, GError **error)
+take_room (Stack *s, gint64 n, gint64 m, gint64 more, GError **error)
 {
-  const gint64 n_elements = s->count > 0 ? n : 0, n_rows = s->count > 0 ? MIN (s->m, s->n) : 0;
+  const gboolean is_needed = s->count > 0;
+  const gint64 n_elements = is_needed ? n * m + more : 0;
+  const gint64 n_rows = is_needed ? MIN (s->m, s->n) : 0;
 
   s->rows = g_try_new (gint64, MAX (n_rows, 1));
   if (s->rows == NULL) {
@@ -178,7 +180,7 @@ solve_all (MusterKernel *k, Stack *s, gint64 m, const char *singular, GError **e
 {
   const gboolean adjoint = muster_kernel_attr_bool (k, "adjoint", FALSE);
 
-  if (!take_room (s, s->n * s->n, error))
+  if (!take_room (s, s->n, s->n, 0, error))
     return FALSE;
   for (gint64 i = 0; i < s->count && s->n > 0; i++) {
     const void *a = input_matrix (s, s->a, i, s->n * s->n);
@@ -291,7 +293,7 @@ compute_triangular_solve (MusterKernel *k, GError **error)
   dims[n_dims + 1] = m;
   s.b = precise_input (k, 1, error);
   if (s.b == NULL || !take_output (k, &s, 0, n_dims + 2, dims, error) ||
-      !take_room (&s, s.n * s.n, error))
+      !take_room (&s, s.n, s.n, 0, error))
     return FALSE;
   count = s.n == 0 || m == 0 ? 0 : muster_tensor_n_elements (s.outs[0]) / (s.n * m);
   for (gint64 i = 0; i < count; i++)
@@ -328,7 +330,7 @@ determine_all (MusterKernel *k, gboolean is_log, GError **error)
 
   if (!read_stack (k, TRUE, &s, error) || !take_output (k, &s, 0, s.n_dims, s.dims, error) ||
       (is_log && !take_output (k, &s, 1, s.n_dims, s.dims, error)) ||
-      !take_room (&s, s.n * s.n, error))
+      !take_room (&s, s.n, s.n, 0, error))
     return FALSE;
   for (gint64 i = 0; i < s.count; i++) {
     static const double none = 1;
@@ -405,7 +407,7 @@ compute_qr (MusterKernel *k, GError **error)
   muster_tensor_unref (s.a);
   s.a = copy;
   if (!take_output (k, &s, 1, s.n_dims + 2, dims, error) ||
-      !take_room (&s, least * s.m + least + MAX (s.n, side), error))
+      !take_room (&s, least, s.m, least + MAX (s.n, side), error))
     return FALSE;
   for (gint64 i = 0; i < s.count && s.m > 0; i++)
     split_qr (&s, i, side, side);

@@ -158,7 +158,9 @@ class Faults(peer.TestCase):
         for task in self.chief, self.worker:
             self.check_codes(task, UNAVAILABLE)
             self.assertIn("A step has not ended within its 3.0 s", task.lost[0][1])
-        self.assertTrue(all(step >= 4 for step in steps), steps)
+        # Two runs, a step and a look at it: the chief may restore in between of the worker's.
+        self.assertGreaterEqual(steps[0], 4)
+        self.assertGreaterEqual(steps[1], 3)
         self.chief.step()
         self.check_end()
 
