@@ -96,8 +96,10 @@ class Word2Vec(Program):
         self.loss = tf.reduce_mean(v1.nn.nce_loss(weights, biases, self.y, looked_up, 6, WORDS))
         with self.after_loss():
             self.train = v1.train.GradientDescentOptimizer(0.5).minimize(self.loss, global_step=self.step)
-        norm = tf.sqrt(tf.reduce_sum(tf.square(words), 1, keepdims=True))
-        self.fetches["nearest"] = tf.nn.top_k(tf.matmul(words / norm, words / norm, transpose_b=True)[:4], 3).indices
+        with tf.control_dependencies([self.train]):
+            trained = words.read_value()
+            trained /= tf.sqrt(tf.reduce_sum(tf.square(trained), 1, keepdims=True))
+            self.fetches["nearest"] = tf.nn.top_k(tf.matmul(trained, trained, transpose_b=True)[:4], 3).indices
 
     def feed(self, i):
         random = np.random.default_rng(i)
