@@ -71,12 +71,6 @@ combine (guint64 a, guint64 b)
 }
 
 static guint64
-hash_part (gint64 number)
-{
-  return (guint64)number;
-}
-
-static guint64
 hash_string (MusterString string)
 {
   return muster_murmur_hash (string.data, string.size);
@@ -89,7 +83,7 @@ hash_key (const MusterDenseTable *self, const MusterTensor *keys, gint64 i)
   for (gint64 c = 0; c < self->n_key; c++) {
     const gint64 at = i * self->n_key + c;
     const guint64 part = has_strings (self) ? hash_string (muster_tensor_string (keys, at))
-                                            : hash_part (muster_lookup_int_key (keys, at));
+                                            : (guint64)muster_lookup_int_key (keys, at);
     hash = self->n_key == 1 ? part : combine (hash, part);
   }
   return hash;
@@ -104,7 +98,7 @@ hash_bucket (const MusterDenseTable *self, const Buckets *buckets, gint64 at)
     const gint64 own = at * self->n_key + c;
     const guint64 part = has_strings (self)
                              ? hash_string (((const MusterString *)buckets->keys)[own])
-                             : hash_part (((const gint64 *)buckets->keys)[own]);
+                             : (guint64)((const gint64 *)buckets->keys)[own];
     hash = self->n_key == 1 ? part : combine (hash, part);
   }
   return hash;
@@ -189,13 +183,6 @@ set_key (const MusterDenseTable *self, Buckets *buckets, gint64 at, const Muster
   return TRUE;
 }
 
-static gboolean
-lost (const char *verb, GError **error)
-{
-  return muster_fail (error, MUSTER_ERROR_INTERNAL,
-                      "Internal error in MutableDenseHashTable %s: no bucket is free", verb);
-}
-
 /* Where a key is, or else, as reuses says, the first bucket that is empty or also one that is
  * deleted; -1 where there is none. */
 static gint64
@@ -225,6 +212,21 @@ check_key (const MusterDenseTable *self, const MusterTensor *keys, gint64 i, GEr
   return TRUE;
 }
 
+/* probe () for a key that a table may have; -1 with an error for another, or where no bucket is
+ * left. */
+static gint64
+place_of (const MusterDenseTable *self, const MusterTensor *keys, gint64 i, gboolean reuses,
+          const char *verb, GError **error)
+{
+  if (!check_key (self, keys, i, error))
+    return -1;
+  const gint64 at = probe (self, keys, i, reuses);
+  if (at < 0)
+    muster_fail (error, MUSTER_ERROR_INTERNAL,
+                 "Internal error in MutableDenseHashTable %s: no bucket is free", verb);
+  return at;
+}
+
 /* How many keys there are; -1 with an error if they aren't a row of them. */
 static gint64
 count_keys (const MusterDenseTable *self, const MusterTensor *keys, GError **error)
@@ -247,11 +249,9 @@ muster_dense_table_find (const MusterDenseTable *self, const MusterTensor *keys,
 {
   const gint64 n = count_keys (self, keys, error);
   for (gint64 i = 0; i < n; i++) {
-    if (!check_key (self, keys, i, error))
-      return FALSE;
-    const gint64 at = probe (self, keys, i, FALSE);
+    const gint64 at = place_of (self, keys, i, FALSE, "lookup", error);
     if (at < 0)
-      return lost ("lookup", error);
+      return FALSE;
     const guint8 *row = self->buckets.state[at] == USED
                             ? self->buckets.values + (gsize)at * self->row_size
                             : muster_tensor_data (fallback);
@@ -309,11 +309,9 @@ muster_dense_table_insert (MusterDenseTable *self, const MusterTensor *keys,
   if (n_buckets > self->buckets.n && !grow (self, n_buckets, error))
     return FALSE;
   for (gint64 i = 0; i < n; i++) {
-    if (!check_key (self, keys, i, error))
-      return FALSE;
-    const gint64 at = probe (self, keys, i, TRUE);
+    const gint64 at = place_of (self, keys, i, TRUE, "insert", error);
     if (at < 0)
-      return lost ("insert", error);
+      return FALSE;
     if (self->buckets.state[at] != USED && !set_key (self, &self->buckets, at, keys, i, error))
       return FALSE;
     set_row (self, &self->buckets, at,
@@ -327,11 +325,9 @@ muster_dense_table_remove (MusterDenseTable *self, const MusterTensor *keys, GEr
 {
   const gint64 n = count_keys (self, keys, error);
   for (gint64 i = 0; i < n; i++) {
-    if (!check_key (self, keys, i, error))
-      return FALSE;
-    const gint64 at = probe (self, keys, i, FALSE);
+    const gint64 at = place_of (self, keys, i, FALSE, "remove", error);
     if (at < 0)
-      return lost ("remove", error);
+      return FALSE;
     if (self->buckets.state[at] != USED)
       continue;
     drop_key (self, &self->buckets, at);
