@@ -110,11 +110,9 @@ norm_begin (MusterKernel *k, Norm *n, GError **error)
     if ((n->inputs[i] = muster_wide_input (k, i, error)) == NULL)
       return FALSE;
   n->mean = g_try_new0 (double, 4 * channels + 1);
-  if (n->mean == NULL) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-                 "No memory for %" G_GINT64_FORMAT " channels", n->l.channels);
-    return FALSE;
-  }
+  if (n->mean == NULL)
+    return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+                        "No memory for %" G_GINT64_FORMAT " channels", n->l.channels);
   n->variance = n->mean + channels;
   n->a = n->variance + channels;
   n->b = n->a + channels;

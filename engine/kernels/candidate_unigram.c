@@ -147,9 +147,8 @@ typedef struct {
 static gboolean
 fail_memory (gint64 n, GError **error)
 {
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-               "There is no memory for a distribution of %" G_GINT64_FORMAT " classes", n);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+                      "There is no memory for a distribution of %" G_GINT64_FORMAT " classes", n);
 }
 
 static gboolean

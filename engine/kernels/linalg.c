@@ -138,11 +138,9 @@ take_room (Stack *s, gint64 n, gint64 m, gint64 more, GError **error)
   const gint64 n_rows = is_needed ? MIN (s->m, s->n) : 0;
 
   s->rows = g_try_new (gint64, MAX (n_rows, 1));
-  if (s->rows == NULL) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-                 "There is no memory for %" G_GINT64_FORMAT " rows", n_rows);
-    return FALSE;
-  }
+  if (s->rows == NULL)
+    return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+                        "There is no memory for %" G_GINT64_FORMAT " rows", n_rows);
   s->room = muster_tensor_try_new (s->is_complex ? MUSTER_COMPLEX128 : MUSTER_DOUBLE, 1,
                                    &n_elements, error);
   return s->room != NULL;

@@ -78,11 +78,9 @@ fill_classes (MusterKernel *k, MusterPhilox philox, MusterTensor *out, GError **
   g_autofree double *row = g_try_new (double, 2 * n);
   g_autofree gint64 *drawn = g_try_new (gint64, n_samples);
   MusterWords words = {.philox = philox};
-  if (row == NULL || drawn == NULL) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-                 "There is no memory for a row of %" G_GINT64_FORMAT " classes", n);
-    return FALSE;
-  }
+  if (row == NULL || drawn == NULL)
+    return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+                        "There is no memory for a row of %" G_GINT64_FORMAT " classes", n);
   for (gint64 i = 0; i < muster_tensor_dims (out)[0]; i++) {
     for (gint64 j = 0; j < n; j++)
       row[j] = real_at (logits, i * n + j);

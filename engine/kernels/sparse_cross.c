@@ -197,11 +197,9 @@ count_crosses (Cross *c, GError **error)
     gboolean is_too_much = FALSE;
     for (int i = 0; i < c->n_columns; i++)
       is_too_much = is_too_much || __builtin_mul_overflow (n, c->columns[i].count, &n);
-    if (is_too_much || __builtin_add_overflow (c->n_crosses, n, &c->n_crosses)) {
-      g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-                   "Row %" G_GINT64_FORMAT " has more crosses than can be counted", c->row);
-      return FALSE;
-    }
+    if (is_too_much || __builtin_add_overflow (c->n_crosses, n, &c->n_crosses))
+      return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+                          "Row %" G_GINT64_FORMAT " has more crosses than can be counted", c->row);
     c->most = MAX (c->most, n);
   }
   return TRUE;

@@ -28,11 +28,9 @@ merge (const MusterSparse *a, const MusterSparse *b, Merged *merged, GError **er
 
   merged->a = g_try_new (gint64, a->n + b->n + 1);
   merged->b = g_try_new (gint64, a->n + b->n + 1);
-  if (merged->a == NULL || merged->b == NULL) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-                 "No memory for %" G_GINT64_FORMAT " rows", a->n + b->n);
-    return FALSE;
-  }
+  if (merged->a == NULL || merged->b == NULL)
+    return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+                        "No memory for %" G_GINT64_FORMAT " rows", a->n + b->n);
   for (gint64 i = 0, j = 0; i < a->n || j < b->n; merged->n++) {
     const int order = i == a->n   ? 1
                       : j == b->n ? -1

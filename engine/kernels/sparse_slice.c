@@ -109,11 +109,9 @@ set_joined (MusterKernel *k, const MusterSparse *parts, int n, int axis, GError 
   for (gint64 i = 0; i < joined.n; i++)
     memcpy (to + i * joined.n_dims, indices + order[i] * joined.n_dims,
             (gsize)joined.n_dims * sizeof *to);
-  if (!join_values (parts, n, order, &values)) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-                 "No memory for %" G_GINT64_FORMAT " values", joined.n);
-    return FALSE;
-  }
+  if (!join_values (parts, n, order, &values))
+    return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+                        "No memory for %" G_GINT64_FORMAT " values", joined.n);
   muster_result_end (&values, k, 1);
   return TRUE;
 }
@@ -267,11 +265,10 @@ compute_slice_grad (MusterKernel *k, GError **error)
   }
   if (used == muster_tensor_n_elements (grad))
     return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL,
-               "Elements of backprop_val_grad aren't all propagated. Num elements:"
-               "%" G_GINT64_FORMAT ", used: %" G_GINT64_FORMAT,
-               muster_tensor_n_elements (grad), used);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_INTERNAL,
+                      "Elements of backprop_val_grad aren't all propagated. Num elements:"
+                      "%" G_GINT64_FORMAT ", used: %" G_GINT64_FORMAT,
+                      muster_tensor_n_elements (grad), used);
 }
 
 /* Parts of nearly one size: the first are one larger. */

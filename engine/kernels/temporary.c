@@ -69,9 +69,8 @@ compute_destroy (MusterKernel *k, GError **error)
     muster_kernel_set_output (k, 0, muster_tensor_ref (muster_kernel_input (k, 0)));
     return TRUE;
   }
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND, "Resource %s/%s does not exist.",
-               CONTAINER, name);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_NOT_FOUND, "Resource %s/%s does not exist.", CONTAINER,
+                      name);
 }
 
 const MusterOp muster_temporary_ops[] = {
