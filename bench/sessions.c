@@ -7,10 +7,11 @@
 
 /* A clock on which a pause takes no time: after N_POLLS of them it ends the wait, and asks how many
  * sessions the server holds at that moment. */
-#define BENCH_TYPE_HASTY_CLOCK (bench_hasty_clock_get_type ())
-G_DECLARE_FINAL_TYPE (BenchHastyClock, bench_hasty_clock, BENCH, HASTY_CLOCK, GObject)
+#define MUSTER_TYPE_BENCH_HASTY_CLOCK (muster_bench_hasty_clock_get_type ())
+G_DECLARE_FINAL_TYPE (MusterBenchHastyClock, muster_bench_hasty_clock, MUSTER, BENCH_HASTY_CLOCK,
+                      GObject)
 
-struct _BenchHastyClock {
+struct _MusterBenchHastyClock {
   GObject parent;
   gint64 ahead_us;     /* of the machine's clock */
   const char *address; /* of the server that is asked */
@@ -21,25 +22,25 @@ struct _BenchHastyClock {
 
 static void hasty_clock_iface_init (MusterClockInterface *iface);
 
-G_DEFINE_FINAL_TYPE_WITH_CODE (BenchHastyClock, bench_hasty_clock, G_TYPE_OBJECT,
+G_DEFINE_FINAL_TYPE_WITH_CODE (MusterBenchHastyClock, muster_bench_hasty_clock, G_TYPE_OBJECT,
                                G_IMPLEMENT_INTERFACE (MUSTER_TYPE_CLOCK, hasty_clock_iface_init))
 
 static gint64
 hasty_now_us (MusterClock *clock)
 {
-  return g_get_monotonic_time () + BENCH_HASTY_CLOCK (clock)->ahead_us;
+  return g_get_monotonic_time () + MUSTER_BENCH_HASTY_CLOCK (clock)->ahead_us;
 }
 
 static gint64
 hasty_wall_us (MusterClock *clock)
 {
-  return g_get_real_time () + BENCH_HASTY_CLOCK (clock)->ahead_us;
+  return g_get_real_time () + MUSTER_BENCH_HASTY_CLOCK (clock)->ahead_us;
 }
 
 static gboolean
 hasty_wait_until (MusterClock *clock, gint64 wake_us, GCancellable *cancellable, GError **error)
 {
-  BenchHastyClock *self = BENCH_HASTY_CLOCK (clock);
+  MusterBenchHastyClock *self = MUSTER_BENCH_HASTY_CLOCK (clock);
   self->ahead_us += MAX (wake_us - hasty_now_us (clock), 0);
   if (++self->n_pauses == N_POLLS) {
     self->sessions = bench_status (self->address).sessions;
@@ -64,12 +65,12 @@ hasty_clock_iface_init (MusterClockInterface *iface)
 }
 
 static void
-bench_hasty_clock_class_init (BenchHastyClockClass *class G_GNUC_UNUSED)
+muster_bench_hasty_clock_class_init (MusterBenchHastyClockClass *class G_GNUC_UNUSED)
 {
 }
 
 static void
-bench_hasty_clock_init (BenchHastyClock *self G_GNUC_UNUSED)
+muster_bench_hasty_clock_init (MusterBenchHastyClock *self G_GNUC_UNUSED)
 {
 }
 
@@ -83,7 +84,7 @@ bench_sessions (void)
   g_autoptr (BenchRelay) relay = bench_relay_new (address);
   g_autoptr (MusterMaster) master = bench_remote (bench_relay_address (relay));
   g_autoptr (GCancellable) end = g_cancellable_new ();
-  g_autoptr (BenchHastyClock) clock = g_object_new (BENCH_TYPE_HASTY_CLOCK, NULL);
+  g_autoptr (MusterBenchHastyClock) clock = g_object_new (MUSTER_TYPE_BENCH_HASTY_CLOCK, NULL);
   clock->address = address;
   clock->end = end;
 

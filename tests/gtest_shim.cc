@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/gtest_shim.h"
 
+#include <glib-object.h>
 #include <glib/gstdio.h>
 #include <gtest/gtest.h>
 
@@ -271,10 +272,40 @@ muster_test_tmpdir (void)
   return tmpdir.c_str ();
 }
 
+// The first type below parent that has neither muster's prefix nor GLib's own.
+static std::string
+FindForeignType (GType parent)
+{
+  guint n = 0;
+  g_autofree GType *types = g_type_children (parent, &n);
+  for (guint i = 0; i < n; i++) {
+    const std::string name = g_type_name (types[i]);
+    if (name.rfind ("Muster", 0) != 0 && name.rfind ("G", 0) != 0 && name.rfind ("_G", 0) != 0)
+      return name;
+    const std::string below = FindForeignType (types[i]);
+    if (!below.empty ())
+      return below;
+  }
+  return "";
+}
+
+// GObject's types are the process's: one without a prefix meets a program's class of that name.
+class TypesEnvironment : public testing::Environment
+{
+public:
+  void
+  TearDown () override
+  {
+    for (GType parent : {G_TYPE_OBJECT, G_TYPE_INTERFACE, G_TYPE_BOXED, G_TYPE_ENUM, G_TYPE_FLAGS})
+      EXPECT_EQ (FindForeignType (parent), "") << "is a type's name without the prefix Muster";
+  }
+};
+
 int
 main (int argc, char **argv)
 {
   testing::InitGoogleTest (&argc, argv);
+  testing::AddGlobalTestEnvironment (new TypesEnvironment);
   // Under TSan and with threads about, a bare fork is not safe.
   testing::GTEST_FLAG (death_test_style) = "threadsafe";
   g_setenv ("G_MESSAGES_DEBUG", "", FALSE);

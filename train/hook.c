@@ -131,10 +131,10 @@ muster_hooks_check (GPtrArray *hooks, GError **error)
 
 /* --- a hook of one function --- */
 
-#define STEP_TYPE_HOOK (step_hook_get_type ())
-G_DECLARE_FINAL_TYPE (StepHook, step_hook, STEP, HOOK, MusterHook)
+#define MUSTER_TYPE_STEP_HOOK (muster_step_hook_get_type ())
+G_DECLARE_FINAL_TYPE (MusterStepHook, muster_step_hook, MUSTER, STEP_HOOK, MusterHook)
 
-struct _StepHook {
+struct _MusterStepHook {
   MusterHook parent;
   char *tensor; /* (owned) (nullable) */
   guint fetched;
@@ -143,12 +143,12 @@ struct _StepHook {
   GDestroyNotify destroy; /* (nullable) */
 };
 
-G_DEFINE_FINAL_TYPE (StepHook, step_hook, MUSTER_TYPE_HOOK)
+G_DEFINE_FINAL_TYPE (MusterStepHook, muster_step_hook, MUSTER_TYPE_HOOK)
 
 static gboolean
 step_hook_before_run (MusterHook *hook, MusterRunContext *context, G_GNUC_UNUSED GError **error)
 {
-  StepHook *self = STEP_HOOK (hook);
+  MusterStepHook *self = MUSTER_STEP_HOOK (hook);
 
   if (self->tensor)
     self->fetched = muster_run_context_fetch (context, self->tensor);
@@ -159,7 +159,7 @@ step_hook_before_run (MusterHook *hook, MusterRunContext *context, G_GNUC_UNUSED
 static gboolean
 step_hook_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
 {
-  StepHook *self = STEP_HOOK (hook);
+  MusterStepHook *self = MUSTER_STEP_HOOK (hook);
   g_autoptr (GError) failure = NULL;
   MusterTensor *value = self->tensor ? muster_run_context_value (context, self->fetched) : NULL;
 
@@ -177,16 +177,16 @@ step_hook_after_run (MusterHook *hook, MusterRunContext *context, GError **error
 static void
 step_hook_finalize (GObject *object)
 {
-  StepHook *self = STEP_HOOK (object);
+  MusterStepHook *self = MUSTER_STEP_HOOK (object);
 
   if (self->destroy)
     self->destroy (self->user_data);
   g_free (self->tensor);
-  G_OBJECT_CLASS (step_hook_parent_class)->finalize (object);
+  G_OBJECT_CLASS (muster_step_hook_parent_class)->finalize (object);
 }
 
 static void
-step_hook_class_init (StepHookClass *klass)
+muster_step_hook_class_init (MusterStepHookClass *klass)
 {
   G_OBJECT_CLASS (klass)->finalize = step_hook_finalize;
   MUSTER_HOOK_CLASS (klass)->before_run = step_hook_before_run;
@@ -194,7 +194,7 @@ step_hook_class_init (StepHookClass *klass)
 }
 
 static void
-step_hook_init (G_GNUC_UNUSED StepHook *self)
+muster_step_hook_init (G_GNUC_UNUSED MusterStepHook *self)
 {
 }
 
@@ -202,7 +202,7 @@ MusterHook *
 muster_hook_new_for_step (const char *tensor, MusterHookStep after_step, gpointer user_data,
                           GDestroyNotify destroy)
 {
-  StepHook *self = g_object_new (STEP_TYPE_HOOK, NULL);
+  MusterStepHook *self = g_object_new (MUSTER_TYPE_STEP_HOOK, NULL);
 
   self->tensor = g_strdup (tensor);
   self->after_step = after_step;

@@ -2,10 +2,10 @@
 /* Hooks that act at the end. */
 #include "train/hooks_private.h"
 
-#define FINAL_TYPE_HOOK (final_hook_get_type ())
-G_DECLARE_FINAL_TYPE (FinalHook, final_hook, FINAL, HOOK, MusterHook)
+#define MUSTER_TYPE_FINAL_OPS_HOOK (muster_final_ops_hook_get_type ())
+G_DECLARE_FINAL_TYPE (MusterFinalOpsHook, muster_final_ops_hook, MUSTER, FINAL_OPS_HOOK, MusterHook)
 
-struct _FinalHook {
+struct _MusterFinalOpsHook {
   MusterHook parent;
   char **fetches;    /* (owned) */
   char **targets;    /* (owned) */
@@ -13,7 +13,7 @@ struct _FinalHook {
   GPtrArray *values; /* (owned) (element-type MusterTensor) empty until the end */
 };
 
-G_DEFINE_FINAL_TYPE (FinalHook, final_hook, MUSTER_TYPE_HOOK)
+G_DEFINE_FINAL_TYPE (MusterFinalOpsHook, muster_final_ops_hook, MUSTER_TYPE_HOOK)
 
 static gboolean
 need_nodes (char **names, MusterScaffold *scaffold, GError **error)
@@ -28,7 +28,7 @@ need_nodes (char **names, MusterScaffold *scaffold, GError **error)
 static gboolean
 final_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
 {
-  FinalHook *self = FINAL_HOOK (hook);
+  MusterFinalOpsHook *self = MUSTER_FINAL_OPS_HOOK (hook);
 
   return need_nodes (self->fetches, scaffold, error) && need_nodes (self->targets, scaffold, error);
 }
@@ -36,7 +36,7 @@ final_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
 static gboolean
 final_end (MusterHook *hook, MusterSession *session, GError **error)
 {
-  FinalHook *self = FINAL_HOOK (hook);
+  MusterFinalOpsHook *self = MUSTER_FINAL_OPS_HOOK (hook);
   MusterStep step = {.feeds = (const MusterFeed *)(gpointer)self->feeds->data,
                      .n_feeds = self->feeds->len,
                      .fetches = (const char *const *)self->fetches,
@@ -69,17 +69,17 @@ feed_clear (gpointer data)
 static void
 final_finalize (GObject *object)
 {
-  FinalHook *self = FINAL_HOOK (object);
+  MusterFinalOpsHook *self = MUSTER_FINAL_OPS_HOOK (object);
 
   g_strfreev (self->fetches);
   g_strfreev (self->targets);
   g_array_unref (self->feeds);
   g_ptr_array_unref (self->values);
-  G_OBJECT_CLASS (final_hook_parent_class)->finalize (object);
+  G_OBJECT_CLASS (muster_final_ops_hook_parent_class)->finalize (object);
 }
 
 static void
-final_hook_class_init (FinalHookClass *klass)
+muster_final_ops_hook_class_init (MusterFinalOpsHookClass *klass)
 {
   G_OBJECT_CLASS (klass)->finalize = final_finalize;
   MUSTER_HOOK_CLASS (klass)->begin = final_begin;
@@ -87,7 +87,7 @@ final_hook_class_init (FinalHookClass *klass)
 }
 
 static void
-final_hook_init (FinalHook *self)
+muster_final_ops_hook_init (MusterFinalOpsHook *self)
 {
   self->feeds = g_array_new (FALSE, FALSE, sizeof (MusterFeed));
   g_array_set_clear_func (self->feeds, feed_clear);
@@ -108,7 +108,7 @@ copy_names (const char *const *names, gsize n)
 MusterHook *
 muster_final_ops_hook_new (const MusterStep *step)
 {
-  FinalHook *self = g_object_new (FINAL_TYPE_HOOK, NULL);
+  MusterFinalOpsHook *self = g_object_new (MUSTER_TYPE_FINAL_OPS_HOOK, NULL);
 
   self->fetches = copy_names (step->fetches, step->n_fetches);
   self->targets = copy_names (step->targets, step->n_targets);
@@ -123,7 +123,7 @@ muster_final_ops_hook_new (const MusterStep *step)
 MusterTensor *
 muster_final_ops_hook_value (MusterHook *hook, gsize fetched)
 {
-  FinalHook *self = FINAL_HOOK (hook);
+  MusterFinalOpsHook *self = MUSTER_FINAL_OPS_HOOK (hook);
 
   return fetched < self->values->len ? self->values->pdata[fetched] : NULL;
 }
@@ -132,10 +132,11 @@ muster_final_ops_hook_value (MusterHook *hook, gsize fetched)
 
 #define LOOK_EVERY_US (MUSTER_SECOND / 10)
 
-#define BARRIER_TYPE_HOOK (barrier_hook_get_type ())
-G_DECLARE_FINAL_TYPE (BarrierHook, barrier_hook, BARRIER, HOOK, MusterHook)
+#define MUSTER_TYPE_FINISH_BARRIER_HOOK (muster_finish_barrier_hook_get_type ())
+G_DECLARE_FINAL_TYPE (MusterFinishBarrierHook, muster_finish_barrier_hook, MUSTER,
+                      FINISH_BARRIER_HOOK, MusterHook)
 
-struct _BarrierHook {
+struct _MusterFinishBarrierHook {
   MusterHook parent;
   MusterScaffold *scaffold; /* (owned) from begin on */
   MusterClock *clock;       /* (owned) */
@@ -143,12 +144,12 @@ struct _BarrierHook {
   gint64 timeout_us;
 };
 
-G_DEFINE_FINAL_TYPE (BarrierHook, barrier_hook, MUSTER_TYPE_HOOK)
+G_DEFINE_FINAL_TYPE (MusterFinishBarrierHook, muster_finish_barrier_hook, MUSTER_TYPE_HOOK)
 
 static gboolean
 barrier_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
 {
-  BARRIER_HOOK (hook)->scaffold = muster_scaffold_ref (scaffold);
+  MUSTER_FINISH_BARRIER_HOOK (hook)->scaffold = muster_scaffold_ref (scaffold);
 
   return muster_hook_need_global_step (scaffold, "the finish barrier", error);
 }
@@ -156,7 +157,7 @@ barrier_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
 static gboolean
 barrier_end (MusterHook *hook, MusterSession *session, GError **error)
 {
-  BarrierHook *self = BARRIER_HOOK (hook);
+  MusterFinishBarrierHook *self = MUSTER_FINISH_BARRIER_HOOK (hook);
   gint64 now_us = muster_clock_now_us (self->clock);
   gint64 deadline_us = muster_deadline_after (now_us, self->timeout_us);
   gint64 moved_us = now_us;
@@ -186,15 +187,15 @@ barrier_end (MusterHook *hook, MusterSession *session, GError **error)
 static void
 barrier_finalize (GObject *object)
 {
-  BarrierHook *self = BARRIER_HOOK (object);
+  MusterFinishBarrierHook *self = MUSTER_FINISH_BARRIER_HOOK (object);
 
   g_clear_pointer (&self->scaffold, muster_scaffold_unref);
   g_clear_object (&self->clock);
-  G_OBJECT_CLASS (barrier_hook_parent_class)->finalize (object);
+  G_OBJECT_CLASS (muster_finish_barrier_hook_parent_class)->finalize (object);
 }
 
 static void
-barrier_hook_class_init (BarrierHookClass *klass)
+muster_finish_barrier_hook_class_init (MusterFinishBarrierHookClass *klass)
 {
   G_OBJECT_CLASS (klass)->finalize = barrier_finalize;
   MUSTER_HOOK_CLASS (klass)->begin = barrier_begin;
@@ -202,14 +203,14 @@ barrier_hook_class_init (BarrierHookClass *klass)
 }
 
 static void
-barrier_hook_init (G_GNUC_UNUSED BarrierHook *self)
+muster_finish_barrier_hook_init (G_GNUC_UNUSED MusterFinishBarrierHook *self)
 {
 }
 
 MusterHook *
 muster_finish_barrier_hook_new (gint64 quiet_us, gint64 timeout_us, MusterClock *clock)
 {
-  BarrierHook *self = g_object_new (BARRIER_TYPE_HOOK, NULL);
+  MusterFinishBarrierHook *self = g_object_new (MUSTER_TYPE_FINISH_BARRIER_HOOK, NULL);
 
   self->quiet_us = quiet_us;
   self->timeout_us = timeout_us;

@@ -6,10 +6,10 @@
 /* RunOptions with trace_level FULL_TRACE */
 static const guint8 full_trace[] = {1 << 3, 3};
 
-#define PROFILER_TYPE_HOOK (profiler_hook_get_type ())
-G_DECLARE_FINAL_TYPE (ProfilerHook, profiler_hook, PROFILER, HOOK, MusterHook)
+#define MUSTER_TYPE_PROFILER_HOOK (muster_profiler_hook_get_type ())
+G_DECLARE_FINAL_TYPE (MusterProfilerHook, muster_profiler_hook, MUSTER, PROFILER_HOOK, MusterHook)
 
-struct _ProfilerHook {
+struct _MusterProfilerHook {
   MusterHook parent;
   MusterStepTimer timer;
   MusterClock *clock;        /* (owned) the timer's */
@@ -22,20 +22,20 @@ struct _ProfilerHook {
   gboolean has_warned;
 };
 
-G_DEFINE_FINAL_TYPE (ProfilerHook, profiler_hook, MUSTER_TYPE_HOOK)
+G_DEFINE_FINAL_TYPE (MusterProfilerHook, muster_profiler_hook, MUSTER_TYPE_HOOK)
 
 static gboolean
 profiler_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
 {
   return muster_hook_need_global_step (scaffold, "ProfilerHook", error) &&
-         muster_storage_make_directory (muster_local_storage (), PROFILER_HOOK (hook)->directory,
-                                        error);
+         muster_storage_make_directory (muster_local_storage (),
+                                        MUSTER_PROFILER_HOOK (hook)->directory, error);
 }
 
 static gboolean
 profiler_before_run (MusterHook *hook, MusterRunContext *context, G_GNUC_UNUSED GError **error)
 {
-  ProfilerHook *self = PROFILER_HOOK (hook);
+  MusterProfilerHook *self = MUSTER_PROFILER_HOOK (hook);
 
   self->is_due = self->next_step >= 0 && muster_step_timer_is_due (&self->timer, self->next_step);
   if (self->is_due)
@@ -45,7 +45,7 @@ profiler_before_run (MusterHook *hook, MusterRunContext *context, G_GNUC_UNUSED 
 }
 
 static gboolean
-write_timeline (ProfilerHook *self, GBytes *metadata, gint64 step, GError **error)
+write_timeline (MusterProfilerHook *self, GBytes *metadata, gint64 step, GError **error)
 {
   GError *failure = NULL;
   g_autofree char *json = metadata ? muster_timeline_of (metadata, &failure) : NULL;
@@ -71,7 +71,7 @@ write_timeline (ProfilerHook *self, GBytes *metadata, gint64 step, GError **erro
 static gboolean
 profiler_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
 {
-  ProfilerHook *self = PROFILER_HOOK (hook);
+  MusterProfilerHook *self = MUSTER_PROFILER_HOOK (hook);
   gint64 beside = muster_run_context_global_step (context);
   gint64 step = beside + self->behind;
   gboolean is_first = self->next_step < 0;
@@ -93,8 +93,8 @@ profiler_claims (MusterHook *hook)
 {
   char **claims = g_new0 (char *, 2);
 
-  claims[0] =
-      muster_hook_claim_of_directory ("writes timelines to", PROFILER_HOOK (hook)->directory);
+  claims[0] = muster_hook_claim_of_directory ("writes timelines to",
+                                              MUSTER_PROFILER_HOOK (hook)->directory);
 
   return claims;
 }
@@ -102,17 +102,17 @@ profiler_claims (MusterHook *hook)
 static void
 profiler_finalize (GObject *object)
 {
-  ProfilerHook *self = PROFILER_HOOK (object);
+  MusterProfilerHook *self = MUSTER_PROFILER_HOOK (object);
 
   g_free (self->directory);
   g_clear_object (&self->clock);
   g_clear_pointer (&self->writer, muster_event_writer_unref);
   g_bytes_unref (self->options);
-  G_OBJECT_CLASS (profiler_hook_parent_class)->finalize (object);
+  G_OBJECT_CLASS (muster_profiler_hook_parent_class)->finalize (object);
 }
 
 static void
-profiler_hook_class_init (ProfilerHookClass *klass)
+muster_profiler_hook_class_init (MusterProfilerHookClass *klass)
 {
   G_OBJECT_CLASS (klass)->finalize = profiler_finalize;
   MUSTER_HOOK_CLASS (klass)->begin = profiler_begin;
@@ -122,7 +122,7 @@ profiler_hook_class_init (ProfilerHookClass *klass)
 }
 
 static void
-profiler_hook_init (ProfilerHook *self)
+muster_profiler_hook_init (MusterProfilerHook *self)
 {
   self->next_step = -1;
   self->options = g_bytes_new_static (full_trace, sizeof full_trace);
@@ -132,7 +132,7 @@ MusterHook *
 muster_profiler_hook_new (gint64 save_steps, gint64 save_us, const char *output_dir,
                           MusterEventWriter *writer, MusterClock *clock, GError **error)
 {
-  g_autoptr (ProfilerHook) self = g_object_new (PROFILER_TYPE_HOOK, NULL);
+  g_autoptr (MusterProfilerHook) self = g_object_new (MUSTER_TYPE_PROFILER_HOOK, NULL);
 
   self->directory = g_strdup (output_dir);
   self->clock = g_object_ref (clock ? clock : muster_system_clock ());

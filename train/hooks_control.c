@@ -44,22 +44,23 @@ muster_hook_step_now (MusterScaffold *scaffold, MusterSession *session, GError *
 
 /* --- stop at step --- */
 
-#define STOP_TYPE_HOOK (stop_hook_get_type ())
-G_DECLARE_FINAL_TYPE (StopHook, stop_hook, STOP, HOOK, MusterHook)
+#define MUSTER_TYPE_STOP_AT_STEP_HOOK (muster_stop_at_step_hook_get_type ())
+G_DECLARE_FINAL_TYPE (MusterStopAtStepHook, muster_stop_at_step_hook, MUSTER, STOP_AT_STEP_HOOK,
+                      MusterHook)
 
-struct _StopHook {
+struct _MusterStopAtStepHook {
   MusterHook parent;
   MusterScaffold *scaffold; /* (owned) from begin on */
   gint64 num_steps;         /* 0: last_step was given */
   gint64 last_step;         /* 0: not known yet */
 };
 
-G_DEFINE_FINAL_TYPE (StopHook, stop_hook, MUSTER_TYPE_HOOK)
+G_DEFINE_FINAL_TYPE (MusterStopAtStepHook, muster_stop_at_step_hook, MUSTER_TYPE_HOOK)
 
 static gboolean
 stop_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
 {
-  STOP_HOOK (hook)->scaffold = muster_scaffold_ref (scaffold);
+  MUSTER_STOP_AT_STEP_HOOK (hook)->scaffold = muster_scaffold_ref (scaffold);
 
   return muster_hook_need_global_step (scaffold, "StopAtStepHook", error);
 }
@@ -69,7 +70,7 @@ static gboolean
 stop_after_create (MusterHook *hook, MusterSession *session,
                    G_GNUC_UNUSED MusterCoordinator *coordinator, GError **error)
 {
-  StopHook *self = STOP_HOOK (hook);
+  MusterStopAtStepHook *self = MUSTER_STOP_AT_STEP_HOOK (hook);
 
   if (self->last_step > 0)
     return TRUE;
@@ -85,7 +86,7 @@ stop_after_create (MusterHook *hook, MusterSession *session,
 static gboolean
 stop_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
 {
-  StopHook *self = STOP_HOOK (hook);
+  MusterStopAtStepHook *self = MUSTER_STOP_AT_STEP_HOOK (hook);
 
   if (muster_run_context_global_step (context) + 1 < self->last_step)
     return TRUE;
@@ -101,12 +102,12 @@ stop_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
 static void
 stop_finalize (GObject *object)
 {
-  g_clear_pointer (&STOP_HOOK (object)->scaffold, muster_scaffold_unref);
-  G_OBJECT_CLASS (stop_hook_parent_class)->finalize (object);
+  g_clear_pointer (&MUSTER_STOP_AT_STEP_HOOK (object)->scaffold, muster_scaffold_unref);
+  G_OBJECT_CLASS (muster_stop_at_step_hook_parent_class)->finalize (object);
 }
 
 static void
-stop_hook_class_init (StopHookClass *klass)
+muster_stop_at_step_hook_class_init (MusterStopAtStepHookClass *klass)
 {
   G_OBJECT_CLASS (klass)->finalize = stop_finalize;
   MUSTER_HOOK_CLASS (klass)->begin = stop_begin;
@@ -115,7 +116,7 @@ stop_hook_class_init (StopHookClass *klass)
 }
 
 static void
-stop_hook_init (G_GNUC_UNUSED StopHook *self)
+muster_stop_at_step_hook_init (G_GNUC_UNUSED MusterStopAtStepHook *self)
 {
 }
 
@@ -132,7 +133,7 @@ muster_stop_at_step_hook_new (gint64 num_steps, gint64 last_step, GError **error
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, wrong);
     return NULL;
   }
-  StopHook *self = g_object_new (STOP_TYPE_HOOK, NULL);
+  MusterStopAtStepHook *self = g_object_new (MUSTER_TYPE_STOP_AT_STEP_HOOK, NULL);
   self->num_steps = MAX (num_steps, 0);
   self->last_step = MAX (last_step, 0);
 
@@ -141,17 +142,17 @@ muster_stop_at_step_hook_new (gint64 num_steps, gint64 last_step, GError **error
 
 /* --- NaN --- */
 
-#define NAN_TYPE_HOOK (nan_hook_get_type ())
-G_DECLARE_FINAL_TYPE (NanHook, nan_hook, NAN, HOOK, MusterHook)
+#define MUSTER_TYPE_NAN_HOOK (muster_nan_hook_get_type ())
+G_DECLARE_FINAL_TYPE (MusterNanHook, muster_nan_hook, MUSTER, NAN_HOOK, MusterHook)
 
-struct _NanHook {
+struct _MusterNanHook {
   MusterHook parent;
   char *loss; /* (owned) */
   gboolean fails;
   guint fetched;
 };
 
-G_DEFINE_FINAL_TYPE (NanHook, nan_hook, MUSTER_TYPE_HOOK)
+G_DEFINE_FINAL_TYPE (MusterNanHook, muster_nan_hook, MUSTER_TYPE_HOOK)
 
 static gboolean
 has_nan (const MusterTensor *tensor)
@@ -179,13 +180,13 @@ has_nan (const MusterTensor *tensor)
 static gboolean
 nan_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
 {
-  return muster_hook_need_node (scaffold, NAN_HOOK (hook)->loss, error);
+  return muster_hook_need_node (scaffold, MUSTER_NAN_HOOK (hook)->loss, error);
 }
 
 static gboolean
 nan_before_run (MusterHook *hook, MusterRunContext *context, G_GNUC_UNUSED GError **error)
 {
-  NanHook *self = NAN_HOOK (hook);
+  MusterNanHook *self = MUSTER_NAN_HOOK (hook);
 
   self->fetched = muster_run_context_fetch (context, self->loss);
 
@@ -195,7 +196,7 @@ nan_before_run (MusterHook *hook, MusterRunContext *context, G_GNUC_UNUSED GErro
 static gboolean
 nan_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
 {
-  NanHook *self = NAN_HOOK (hook);
+  MusterNanHook *self = MUSTER_NAN_HOOK (hook);
 
   if (!has_nan (muster_run_context_value (context, self->fetched)))
     return TRUE;
@@ -213,12 +214,12 @@ nan_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
 static void
 nan_finalize (GObject *object)
 {
-  g_free (NAN_HOOK (object)->loss);
-  G_OBJECT_CLASS (nan_hook_parent_class)->finalize (object);
+  g_free (MUSTER_NAN_HOOK (object)->loss);
+  G_OBJECT_CLASS (muster_nan_hook_parent_class)->finalize (object);
 }
 
 static void
-nan_hook_class_init (NanHookClass *klass)
+muster_nan_hook_class_init (MusterNanHookClass *klass)
 {
   G_OBJECT_CLASS (klass)->finalize = nan_finalize;
   MUSTER_HOOK_CLASS (klass)->begin = nan_begin;
@@ -227,14 +228,14 @@ nan_hook_class_init (NanHookClass *klass)
 }
 
 static void
-nan_hook_init (G_GNUC_UNUSED NanHook *self)
+muster_nan_hook_init (G_GNUC_UNUSED MusterNanHook *self)
 {
 }
 
 MusterHook *
 muster_nan_hook_new (const char *loss, gboolean fails)
 {
-  NanHook *self = g_object_new (NAN_TYPE_HOOK, NULL);
+  MusterNanHook *self = g_object_new (MUSTER_TYPE_NAN_HOOK, NULL);
 
   self->loss = g_strdup (loss);
   self->fails = fails;
@@ -247,10 +248,11 @@ muster_nan_hook_new (const char *loss, gboolean fails)
 #define LOOK_EVERY_US (MUSTER_SECOND / 2)
 #define TELL_EVERY    1000 /* steps */
 
-#define WAITER_TYPE_HOOK (waiter_hook_get_type ())
-G_DECLARE_FINAL_TYPE (WaiterHook, waiter_hook, WAITER, HOOK, MusterHook)
+#define MUSTER_TYPE_GLOBAL_STEP_WAITER_HOOK (muster_global_step_waiter_hook_get_type ())
+G_DECLARE_FINAL_TYPE (MusterGlobalStepWaiterHook, muster_global_step_waiter_hook, MUSTER,
+                      GLOBAL_STEP_WAITER_HOOK, MusterHook)
 
-struct _WaiterHook {
+struct _MusterGlobalStepWaiterHook {
   MusterHook parent;
   MusterScaffold *scaffold; /* (owned) from begin on */
   MusterClock *clock;       /* (owned) */
@@ -259,12 +261,12 @@ struct _WaiterHook {
   gboolean has_waited;
 };
 
-G_DEFINE_FINAL_TYPE (WaiterHook, waiter_hook, MUSTER_TYPE_HOOK)
+G_DEFINE_FINAL_TYPE (MusterGlobalStepWaiterHook, muster_global_step_waiter_hook, MUSTER_TYPE_HOOK)
 
 static gboolean
 waiter_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
 {
-  WAITER_HOOK (hook)->scaffold = muster_scaffold_ref (scaffold);
+  MUSTER_GLOBAL_STEP_WAITER_HOOK (hook)->scaffold = muster_scaffold_ref (scaffold);
 
   return muster_hook_need_global_step (scaffold, "_GlobalStepWaiterHook", error);
 }
@@ -273,7 +275,8 @@ static gboolean
 waiter_after_create (MusterHook *hook, G_GNUC_UNUSED MusterSession *session,
                      MusterCoordinator *coordinator, G_GNUC_UNUSED GError **error)
 {
-  g_set_object (&WAITER_HOOK (hook)->stop, muster_coordinator_cancellable (coordinator));
+  g_set_object (&MUSTER_GLOBAL_STEP_WAITER_HOOK (hook)->stop,
+                muster_coordinator_cancellable (coordinator));
 
   return TRUE;
 }
@@ -281,7 +284,7 @@ waiter_after_create (MusterHook *hook, G_GNUC_UNUSED MusterSession *session,
 static gboolean
 waiter_before_run (MusterHook *hook, MusterRunContext *context, GError **error)
 {
-  WaiterHook *self = WAITER_HOOK (hook);
+  MusterGlobalStepWaiterHook *self = MUSTER_GLOBAL_STEP_WAITER_HOOK (hook);
   gint64 told = -1;
 
   if (self->has_waited)
@@ -310,16 +313,16 @@ waiter_before_run (MusterHook *hook, MusterRunContext *context, GError **error)
 static void
 waiter_finalize (GObject *object)
 {
-  WaiterHook *self = WAITER_HOOK (object);
+  MusterGlobalStepWaiterHook *self = MUSTER_GLOBAL_STEP_WAITER_HOOK (object);
 
   g_clear_pointer (&self->scaffold, muster_scaffold_unref);
   g_clear_object (&self->clock);
   g_clear_object (&self->stop);
-  G_OBJECT_CLASS (waiter_hook_parent_class)->finalize (object);
+  G_OBJECT_CLASS (muster_global_step_waiter_hook_parent_class)->finalize (object);
 }
 
 static void
-waiter_hook_class_init (WaiterHookClass *klass)
+muster_global_step_waiter_hook_class_init (MusterGlobalStepWaiterHookClass *klass)
 {
   G_OBJECT_CLASS (klass)->finalize = waiter_finalize;
   MUSTER_HOOK_CLASS (klass)->begin = waiter_begin;
@@ -328,14 +331,14 @@ waiter_hook_class_init (WaiterHookClass *klass)
 }
 
 static void
-waiter_hook_init (G_GNUC_UNUSED WaiterHook *self)
+muster_global_step_waiter_hook_init (G_GNUC_UNUSED MusterGlobalStepWaiterHook *self)
 {
 }
 
 MusterHook *
 muster_global_step_waiter_hook_new (gint64 wait_until_step, MusterClock *clock)
 {
-  WaiterHook *self = g_object_new (WAITER_TYPE_HOOK, NULL);
+  MusterGlobalStepWaiterHook *self = g_object_new (MUSTER_TYPE_GLOBAL_STEP_WAITER_HOOK, NULL);
 
   self->until_step = wait_until_step;
   self->clock = g_object_ref (clock ? clock : muster_system_clock ());
@@ -345,10 +348,10 @@ muster_global_step_waiter_hook_new (gint64 wait_until_step, MusterClock *clock)
 
 /* --- feed function --- */
 
-#define FEED_TYPE_HOOK (feed_hook_get_type ())
-G_DECLARE_FINAL_TYPE (FeedHook, feed_hook, FEED, HOOK, MusterHook)
+#define MUSTER_TYPE_FEED_FUNC_HOOK (muster_feed_func_hook_get_type ())
+G_DECLARE_FINAL_TYPE (MusterFeedFuncHook, muster_feed_func_hook, MUSTER, FEED_FUNC_HOOK, MusterHook)
 
-struct _FeedHook {
+struct _MusterFeedFuncHook {
   MusterHook parent;
   char **tensors;        /* (owned) */
   MusterTensor **values; /* (owned) room for one each; empty between runs */
@@ -357,12 +360,12 @@ struct _FeedHook {
   GDestroyNotify destroy; /* (nullable) */
 };
 
-G_DEFINE_FINAL_TYPE (FeedHook, feed_hook, MUSTER_TYPE_HOOK)
+G_DEFINE_FINAL_TYPE (MusterFeedFuncHook, muster_feed_func_hook, MUSTER_TYPE_HOOK)
 
 static gboolean
 feed_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
 {
-  for (char **tensor = FEED_HOOK (hook)->tensors; *tensor; tensor++)
+  for (char **tensor = MUSTER_FEED_FUNC_HOOK (hook)->tensors; *tensor; tensor++)
     if (!muster_hook_need_node (scaffold, *tensor, error))
       return FALSE;
 
@@ -372,7 +375,7 @@ feed_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
 static gboolean
 feed_before_run (MusterHook *hook, MusterRunContext *context, GError **error)
 {
-  FeedHook *self = FEED_HOOK (hook);
+  MusterFeedFuncHook *self = MUSTER_FEED_FUNC_HOOK (hook);
 
   if (!self->func (self->values, self->user_data, error))
     return FALSE;
@@ -387,7 +390,7 @@ feed_before_run (MusterHook *hook, MusterRunContext *context, GError **error)
 static char **
 feed_claims (MusterHook *hook)
 {
-  char **claims = g_strdupv (FEED_HOOK (hook)->tensors);
+  char **claims = g_strdupv (MUSTER_FEED_FUNC_HOOK (hook)->tensors);
 
   for (char **claim = claims; *claim; claim++) {
     g_autofree char *tensor = *claim;
@@ -400,17 +403,17 @@ feed_claims (MusterHook *hook)
 static void
 feed_finalize (GObject *object)
 {
-  FeedHook *self = FEED_HOOK (object);
+  MusterFeedFuncHook *self = MUSTER_FEED_FUNC_HOOK (object);
 
   if (self->destroy)
     self->destroy (self->user_data);
   g_strfreev (self->tensors);
   g_free (self->values);
-  G_OBJECT_CLASS (feed_hook_parent_class)->finalize (object);
+  G_OBJECT_CLASS (muster_feed_func_hook_parent_class)->finalize (object);
 }
 
 static void
-feed_hook_class_init (FeedHookClass *klass)
+muster_feed_func_hook_class_init (MusterFeedFuncHookClass *klass)
 {
   G_OBJECT_CLASS (klass)->finalize = feed_finalize;
   MUSTER_HOOK_CLASS (klass)->begin = feed_begin;
@@ -419,7 +422,7 @@ feed_hook_class_init (FeedHookClass *klass)
 }
 
 static void
-feed_hook_init (G_GNUC_UNUSED FeedHook *self)
+muster_feed_func_hook_init (G_GNUC_UNUSED MusterFeedFuncHook *self)
 {
 }
 
@@ -427,7 +430,7 @@ MusterHook *
 muster_feed_func_hook_new (const char *const *tensors, MusterFeedFunc func, gpointer user_data,
                            GDestroyNotify destroy)
 {
-  FeedHook *self = g_object_new (FEED_TYPE_HOOK, NULL);
+  MusterFeedFuncHook *self = g_object_new (MUSTER_TYPE_FEED_FUNC_HOOK, NULL);
 
   self->tensors = g_strdupv ((char **)tensors);
   self->values = g_new0 (MusterTensor *, g_strv_length (self->tensors) + 1);

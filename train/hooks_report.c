@@ -9,10 +9,11 @@
 
 #define LOOKS_WITHOUT_STEP 20 /* in a row, before it warns */
 
-#define COUNTER_TYPE_HOOK (counter_hook_get_type ())
-G_DECLARE_FINAL_TYPE (CounterHook, counter_hook, COUNTER, HOOK, MusterHook)
+#define MUSTER_TYPE_STEP_COUNTER_HOOK (muster_step_counter_hook_get_type ())
+G_DECLARE_FINAL_TYPE (MusterStepCounterHook, muster_step_counter_hook, MUSTER, STEP_COUNTER_HOOK,
+                      MusterHook)
 
-struct _CounterHook {
+struct _MusterStepCounterHook {
   MusterHook parent;
   MusterStepTimer timer;
   MusterClock *clock;        /* (owned) the timer's */
@@ -23,12 +24,12 @@ struct _CounterHook {
   guint n_same;
 };
 
-G_DEFINE_FINAL_TYPE (CounterHook, counter_hook, MUSTER_TYPE_HOOK)
+G_DEFINE_FINAL_TYPE (MusterStepCounterHook, muster_step_counter_hook, MUSTER_TYPE_HOOK)
 
 static gboolean
 counter_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
 {
-  CounterHook *self = COUNTER_HOOK (hook);
+  MusterStepCounterHook *self = MUSTER_STEP_COUNTER_HOOK (hook);
   g_autofree char *name = NULL;
 
   if (!muster_hook_need_global_step (scaffold, "StepCounterHook", error))
@@ -46,7 +47,8 @@ counter_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
 
 /* A clock that hasn't moved gives no speed (DMON.15). */
 static gboolean
-count (CounterHook *self, gint64 elapsed_us, gint64 elapsed_steps, gint64 step, GError **error)
+count (MusterStepCounterHook *self, gint64 elapsed_us, gint64 elapsed_steps, gint64 step,
+       GError **error)
 {
   if (elapsed_us <= 0)
     return TRUE;
@@ -58,7 +60,7 @@ count (CounterHook *self, gint64 elapsed_us, gint64 elapsed_steps, gint64 step, 
 }
 
 static void
-watch_progress (CounterHook *self, gint64 step)
+watch_progress (MusterStepCounterHook *self, gint64 step)
 {
   self->n_same = step == self->last_step ? self->n_same + 1 : 0;
   self->last_step = step;
@@ -73,7 +75,7 @@ watch_progress (CounterHook *self, gint64 step)
 static gboolean
 counter_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
 {
-  CounterHook *self = COUNTER_HOOK (hook);
+  MusterStepCounterHook *self = MUSTER_STEP_COUNTER_HOOK (hook);
   gint64 stale = muster_run_context_global_step (context);
   gint64 elapsed_us;
   gint64 elapsed_steps;
@@ -94,17 +96,17 @@ counter_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
 static void
 counter_finalize (GObject *object)
 {
-  CounterHook *self = COUNTER_HOOK (object);
+  MusterStepCounterHook *self = MUSTER_STEP_COUNTER_HOOK (object);
 
   g_clear_object (&self->clock);
   g_clear_pointer (&self->writer, muster_event_writer_unref);
   g_clear_pointer (&self->scaffold, muster_scaffold_unref);
   g_free (self->tag);
-  G_OBJECT_CLASS (counter_hook_parent_class)->finalize (object);
+  G_OBJECT_CLASS (muster_step_counter_hook_parent_class)->finalize (object);
 }
 
 static void
-counter_hook_class_init (CounterHookClass *klass)
+muster_step_counter_hook_class_init (MusterStepCounterHookClass *klass)
 {
   G_OBJECT_CLASS (klass)->finalize = counter_finalize;
   MUSTER_HOOK_CLASS (klass)->begin = counter_begin;
@@ -112,7 +114,7 @@ counter_hook_class_init (CounterHookClass *klass)
 }
 
 static void
-counter_hook_init (CounterHook *self)
+muster_step_counter_hook_init (MusterStepCounterHook *self)
 {
   self->last_step = -1;
 }
@@ -121,7 +123,7 @@ MusterHook *
 muster_step_counter_hook_new (gint64 every_steps, gint64 every_us, MusterEventWriter *writer,
                               MusterClock *clock, GError **error)
 {
-  g_autoptr (CounterHook) self = g_object_new (COUNTER_TYPE_HOOK, NULL);
+  g_autoptr (MusterStepCounterHook) self = g_object_new (MUSTER_TYPE_STEP_COUNTER_HOOK, NULL);
 
   if ((every_steps > 0) == (every_us > 0)) {
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
@@ -138,10 +140,10 @@ muster_step_counter_hook_new (gint64 every_steps, gint64 every_us, MusterEventWr
 
 /* --- logging --- */
 
-#define LOGGING_TYPE_HOOK (logging_hook_get_type ())
-G_DECLARE_FINAL_TYPE (LoggingHook, logging_hook, LOGGING, HOOK, MusterHook)
+#define MUSTER_TYPE_LOGGING_HOOK (muster_logging_hook_get_type ())
+G_DECLARE_FINAL_TYPE (MusterLoggingHook, muster_logging_hook, MUSTER, LOGGING_HOOK, MusterHook)
 
-struct _LoggingHook {
+struct _MusterLoggingHook {
   MusterHook parent;
   char **tensors; /* (owned) */
   guint *fetched; /* (owned) */
@@ -155,7 +157,7 @@ struct _LoggingHook {
   gboolean is_due;
 };
 
-G_DEFINE_FINAL_TYPE (LoggingHook, logging_hook, MUSTER_TYPE_HOOK)
+G_DEFINE_FINAL_TYPE (MusterLoggingHook, muster_logging_hook, MUSTER_TYPE_HOOK)
 
 static void
 log_message (const char *text, G_GNUC_UNUSED gpointer user_data)
@@ -166,7 +168,7 @@ log_message (const char *text, G_GNUC_UNUSED gpointer user_data)
 static gboolean
 logging_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
 {
-  for (char **tensor = LOGGING_HOOK (hook)->tensors; *tensor; tensor++)
+  for (char **tensor = MUSTER_LOGGING_HOOK (hook)->tensors; *tensor; tensor++)
     if (!muster_hook_need_node (scaffold, *tensor, error))
       return FALSE;
 
@@ -176,7 +178,7 @@ logging_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
 static gboolean
 logging_before_run (MusterHook *hook, MusterRunContext *context, G_GNUC_UNUSED GError **error)
 {
-  LoggingHook *self = LOGGING_HOOK (hook);
+  MusterLoggingHook *self = MUSTER_LOGGING_HOOK (hook);
 
   self->is_due = self->has_timer && muster_step_timer_is_due (&self->timer, self->n_runs);
   for (guint i = 0; self->is_due && self->tensors[i]; i++)
@@ -196,7 +198,7 @@ append_value (GString *line, const char *name, const MusterTensor *value)
 static gboolean
 logging_after_run (MusterHook *hook, MusterRunContext *context, G_GNUC_UNUSED GError **error)
 {
-  LoggingHook *self = LOGGING_HOOK (hook);
+  MusterLoggingHook *self = MUSTER_LOGGING_HOOK (hook);
   gint64 elapsed_us;
 
   if (self->is_due) {
@@ -215,7 +217,7 @@ logging_after_run (MusterHook *hook, MusterRunContext *context, G_GNUC_UNUSED GE
 static gboolean
 logging_end (MusterHook *hook, MusterSession *session, GError **error)
 {
-  LoggingHook *self = LOGGING_HOOK (hook);
+  MusterLoggingHook *self = MUSTER_LOGGING_HOOK (hook);
   guint n = g_strv_length (self->tensors);
   g_autofree MusterTensor **values = g_new0 (MusterTensor *, n + 1);
   g_autoptr (GString) line = g_string_new (NULL);
@@ -237,16 +239,16 @@ logging_end (MusterHook *hook, MusterSession *session, GError **error)
 static void
 logging_finalize (GObject *object)
 {
-  LoggingHook *self = LOGGING_HOOK (object);
+  MusterLoggingHook *self = MUSTER_LOGGING_HOOK (object);
 
   g_strfreev (self->tensors);
   g_free (self->fetched);
   g_clear_object (&self->clock);
-  G_OBJECT_CLASS (logging_hook_parent_class)->finalize (object);
+  G_OBJECT_CLASS (muster_logging_hook_parent_class)->finalize (object);
 }
 
 static void
-logging_hook_class_init (LoggingHookClass *klass)
+muster_logging_hook_class_init (MusterLoggingHookClass *klass)
 {
   G_OBJECT_CLASS (klass)->finalize = logging_finalize;
   MUSTER_HOOK_CLASS (klass)->begin = logging_begin;
@@ -256,7 +258,7 @@ logging_hook_class_init (LoggingHookClass *klass)
 }
 
 static void
-logging_hook_init (G_GNUC_UNUSED LoggingHook *self)
+muster_logging_hook_init (G_GNUC_UNUSED MusterLoggingHook *self)
 {
 }
 
@@ -276,7 +278,7 @@ logging_mistake (const MusterLoggingOptions *options)
 MusterHook *
 muster_logging_hook_new (const MusterLoggingOptions *options, GError **error)
 {
-  g_autoptr (LoggingHook) self = g_object_new (LOGGING_TYPE_HOOK, NULL);
+  g_autoptr (MusterLoggingHook) self = g_object_new (MUSTER_TYPE_LOGGING_HOOK, NULL);
   const char *mistake = logging_mistake (options);
 
   if (mistake) {
@@ -299,10 +301,11 @@ muster_logging_hook_new (const MusterLoggingOptions *options, GError **error)
 
 /* --- summary saver --- */
 
-#define SUMMARY_TYPE_HOOK (summary_hook_get_type ())
-G_DECLARE_FINAL_TYPE (SummaryHook, summary_hook, SUMMARY, HOOK, MusterHook)
+#define MUSTER_TYPE_SUMMARY_SAVER_HOOK (muster_summary_saver_hook_get_type ())
+G_DECLARE_FINAL_TYPE (MusterSummarySaverHook, muster_summary_saver_hook, MUSTER, SUMMARY_SAVER_HOOK,
+                      MusterHook)
 
-struct _SummaryHook {
+struct _MusterSummarySaverHook {
   MusterHook parent;
   char *op; /* (owned) (nullable) the tensor */
   MusterStepTimer timer;
@@ -315,12 +318,12 @@ struct _SummaryHook {
   gboolean is_due;
 };
 
-G_DEFINE_FINAL_TYPE (SummaryHook, summary_hook, MUSTER_TYPE_HOOK)
+G_DEFINE_FINAL_TYPE (MusterSummarySaverHook, muster_summary_saver_hook, MUSTER_TYPE_HOOK)
 
 static gboolean
 summary_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
 {
-  SummaryHook *self = SUMMARY_HOOK (hook);
+  MusterSummarySaverHook *self = MUSTER_SUMMARY_SAVER_HOOK (hook);
 
   if (!muster_hook_need_global_step (scaffold, "SummarySaverHook", error))
     return FALSE;
@@ -334,7 +337,7 @@ summary_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
 static gboolean
 summary_before_run (MusterHook *hook, MusterRunContext *context, G_GNUC_UNUSED GError **error)
 {
-  SummaryHook *self = SUMMARY_HOOK (hook);
+  MusterSummarySaverHook *self = MUSTER_SUMMARY_SAVER_HOOK (hook);
 
   self->is_due = self->op && self->writer &&
                  (self->next_step < 0 || muster_step_timer_is_due (&self->timer, self->next_step));
@@ -345,7 +348,8 @@ summary_before_run (MusterHook *hook, MusterRunContext *context, G_GNUC_UNUSED G
 }
 
 static gboolean
-write_summaries (SummaryHook *self, const MusterTensor *value, gint64 step, GError **error)
+write_summaries (MusterSummarySaverHook *self, const MusterTensor *value, gint64 step,
+                 GError **error)
 {
   for (gint64 i = 0;
        muster_tensor_dtype (value) == MUSTER_STRING && i < muster_tensor_n_elements (value); i++) {
@@ -360,7 +364,7 @@ write_summaries (SummaryHook *self, const MusterTensor *value, gint64 step, GErr
 static gboolean
 summary_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
 {
-  SummaryHook *self = SUMMARY_HOOK (hook);
+  MusterSummarySaverHook *self = MUSTER_SUMMARY_SAVER_HOOK (hook);
   gint64 beside = muster_run_context_global_step (context);
   gint64 step = beside + self->behind;
 
@@ -386,7 +390,7 @@ summary_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
 static gboolean
 summary_end (MusterHook *hook, G_GNUC_UNUSED MusterSession *session, GError **error)
 {
-  SummaryHook *self = SUMMARY_HOOK (hook);
+  MusterSummarySaverHook *self = MUSTER_SUMMARY_SAVER_HOOK (hook);
 
   return !self->writer || muster_event_writer_flush (self->writer, error);
 }
@@ -394,17 +398,17 @@ summary_end (MusterHook *hook, G_GNUC_UNUSED MusterSession *session, GError **er
 static void
 summary_finalize (GObject *object)
 {
-  SummaryHook *self = SUMMARY_HOOK (object);
+  MusterSummarySaverHook *self = MUSTER_SUMMARY_SAVER_HOOK (object);
 
   g_free (self->op);
   g_clear_object (&self->clock);
   g_clear_pointer (&self->writer, muster_event_writer_unref);
   g_clear_pointer (&self->scaffold, muster_scaffold_unref);
-  G_OBJECT_CLASS (summary_hook_parent_class)->finalize (object);
+  G_OBJECT_CLASS (muster_summary_saver_hook_parent_class)->finalize (object);
 }
 
 static void
-summary_hook_class_init (SummaryHookClass *klass)
+muster_summary_saver_hook_class_init (MusterSummarySaverHookClass *klass)
 {
   G_OBJECT_CLASS (klass)->finalize = summary_finalize;
   MUSTER_HOOK_CLASS (klass)->begin = summary_begin;
@@ -414,7 +418,7 @@ summary_hook_class_init (SummaryHookClass *klass)
 }
 
 static void
-summary_hook_init (SummaryHook *self)
+muster_summary_saver_hook_init (MusterSummarySaverHook *self)
 {
   self->next_step = -1;
 }
@@ -423,7 +427,7 @@ MusterHook *
 muster_summary_saver_hook_new (const char *summary_op, gint64 save_steps, gint64 save_us,
                                MusterEventWriter *writer, MusterClock *clock, GError **error)
 {
-  g_autoptr (SummaryHook) self = g_object_new (SUMMARY_TYPE_HOOK, NULL);
+  g_autoptr (MusterSummarySaverHook) self = g_object_new (MUSTER_TYPE_SUMMARY_SAVER_HOOK, NULL);
 
   self->op = g_strdup (summary_op);
   self->clock = g_object_ref (clock ? clock : muster_system_clock ());

@@ -2,21 +2,22 @@
 /* The hook that stops a session for a preemption. */
 #include "train/preemption_private.h"
 
-#define PREEMPTION_TYPE_HOOK (preemption_hook_get_type ())
-G_DECLARE_FINAL_TYPE (PreemptionHook, preemption_hook, PREEMPTION, HOOK, MusterHook)
+#define MUSTER_TYPE_PREEMPTION_HOOK (muster_preemption_hook_get_type ())
+G_DECLARE_FINAL_TYPE (MusterPreemptionHook, muster_preemption_hook, MUSTER, PREEMPTION_HOOK,
+                      MusterHook)
 
-struct _PreemptionHook {
+struct _MusterPreemptionHook {
   MusterHook parent;
   MusterPreemption *preemption; /* (owned) */
 };
 
-G_DEFINE_FINAL_TYPE (PreemptionHook, preemption_hook, MUSTER_TYPE_HOOK)
+G_DEFINE_FINAL_TYPE (MusterPreemptionHook, muster_preemption_hook, MUSTER_TYPE_HOOK)
 
 static gboolean
 preemption_hook_after_create (MusterHook *hook, G_GNUC_UNUSED MusterSession *session,
                               MusterCoordinator *coordinator, G_GNUC_UNUSED GError **error)
 {
-  muster_preemption_begin (PREEMPTION_HOOK (hook)->preemption, coordinator);
+  muster_preemption_begin (MUSTER_PREEMPTION_HOOK (hook)->preemption, coordinator);
 
   return TRUE;
 }
@@ -25,7 +26,7 @@ static gboolean
 preemption_hook_after_run (MusterHook *hook, MusterRunContext *context,
                            G_GNUC_UNUSED GError **error)
 {
-  if (muster_preemption_is_requested (PREEMPTION_HOOK (hook)->preemption))
+  if (muster_preemption_is_requested (MUSTER_PREEMPTION_HOOK (hook)->preemption))
     muster_run_context_request_stop (context);
 
   return TRUE;
@@ -35,7 +36,7 @@ static gboolean
 preemption_hook_end (MusterHook *hook, G_GNUC_UNUSED MusterSession *session,
                      G_GNUC_UNUSED GError **error)
 {
-  muster_preemption_end (PREEMPTION_HOOK (hook)->preemption, NULL);
+  muster_preemption_end (MUSTER_PREEMPTION_HOOK (hook)->preemption, NULL);
 
   return TRUE;
 }
@@ -43,18 +44,18 @@ preemption_hook_end (MusterHook *hook, G_GNUC_UNUSED MusterSession *session,
 static void
 preemption_hook_on_error (MusterHook *hook, const GError *error)
 {
-  muster_preemption_end (PREEMPTION_HOOK (hook)->preemption, error);
+  muster_preemption_end (MUSTER_PREEMPTION_HOOK (hook)->preemption, error);
 }
 
 static void
 preemption_hook_finalize (GObject *object)
 {
-  g_clear_object (&PREEMPTION_HOOK (object)->preemption);
-  G_OBJECT_CLASS (preemption_hook_parent_class)->finalize (object);
+  g_clear_object (&MUSTER_PREEMPTION_HOOK (object)->preemption);
+  G_OBJECT_CLASS (muster_preemption_hook_parent_class)->finalize (object);
 }
 
 static void
-preemption_hook_class_init (PreemptionHookClass *klass)
+muster_preemption_hook_class_init (MusterPreemptionHookClass *klass)
 {
   G_OBJECT_CLASS (klass)->finalize = preemption_hook_finalize;
   MUSTER_HOOK_CLASS (klass)->after_create_session = preemption_hook_after_create;
@@ -64,14 +65,14 @@ preemption_hook_class_init (PreemptionHookClass *klass)
 }
 
 static void
-preemption_hook_init (G_GNUC_UNUSED PreemptionHook *self)
+muster_preemption_hook_init (G_GNUC_UNUSED MusterPreemptionHook *self)
 {
 }
 
 MusterHook *
 muster_preemption_hook_new (MusterPreemption *self)
 {
-  PreemptionHook *hook = g_object_new (PREEMPTION_TYPE_HOOK, NULL);
+  MusterPreemptionHook *hook = g_object_new (MUSTER_TYPE_PREEMPTION_HOOK, NULL);
 
   hook->preemption = g_object_ref (self);
 

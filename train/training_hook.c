@@ -19,15 +19,15 @@
 #define RATE_WINDOW_US MUSTER_SECOND /* the rate is that of the last one or two of these */
 #define READ_STEP_US   (30 * MUSTER_SECOND)
 
-#define TRAINING_TYPE_HOOK (training_hook_get_type ())
-G_DECLARE_FINAL_TYPE (TrainingHook, training_hook, TRAINING, HOOK, MusterHook)
+#define MUSTER_TYPE_TRAINING_HOOK (muster_training_hook_get_type ())
+G_DECLARE_FINAL_TYPE (MusterTrainingHook, muster_training_hook, MUSTER, TRAINING_HOOK, MusterHook)
 
 typedef struct {
   gint64 at_us;
   gint64 step;
 } Mark;
 
-struct _TrainingHook {
+struct _MusterTrainingHook {
   MusterHook parent;
   const MusterTraining *training; /* (not owned) */
   MusterTrained *trained;         /* (not owned) */
@@ -47,17 +47,17 @@ struct _TrainingHook {
   gboolean is_done;
 };
 
-G_DEFINE_FINAL_TYPE (TrainingHook, training_hook, MUSTER_TYPE_HOOK)
+G_DEFINE_FINAL_TYPE (MusterTrainingHook, muster_training_hook, MUSTER_TYPE_HOOK)
 
 static gint64
-now_us (TrainingHook *self)
+now_us (MusterTrainingHook *self)
 {
   return muster_clock_now_us (self->clock);
 }
 
 /* Who is preempted waits for nobody: (nullable). */
 static GCancellable *
-cancellable_of (TrainingHook *self)
+cancellable_of (MusterTrainingHook *self)
 {
   MusterPreemption *preemption = self->training->preemption;
 
@@ -65,14 +65,14 @@ cancellable_of (TrainingHook *self)
 }
 
 static gint64
-in_us (TrainingHook *self, gint64 timeout_us)
+in_us (MusterTrainingHook *self, gint64 timeout_us)
 {
   return muster_deadline_after (now_us (self), timeout_us);
 }
 
 /* What can't be noted is noted the next time, or counts against a good checkpoint once. */
 static void
-note_outlived (TrainingHook *self)
+note_outlived (MusterTrainingHook *self)
 {
   self->outlived_us = G_MAXINT64;
   if (self->saver)
@@ -82,7 +82,7 @@ note_outlived (TrainingHook *self)
 /* --- announcements --- */
 
 static gboolean
-announce (TrainingHook *self, MusterChiefPhase phase, gint64 timeout_us, GError **error)
+announce (MusterTrainingHook *self, MusterChiefPhase phase, gint64 timeout_us, GError **error)
 {
   MusterAnnouncement announcement = MUSTER_ANNOUNCEMENT_INIT;
 
@@ -96,7 +96,7 @@ announce (TrainingHook *self, MusterChiefPhase phase, gint64 timeout_us, GError 
 /* Says how far it is, where that is due; FALSE only where the lease is lost. What doesn't reach the
  * master is told the next time. */
 static gboolean
-announce_progress (TrainingHook *self, GError **error)
+announce_progress (MusterTrainingHook *self, GError **error)
 {
   g_autoptr (GError) failure = NULL;
 
@@ -119,7 +119,7 @@ announce_progress (TrainingHook *self, GError **error)
 /* --- progress --- */
 
 static void
-restart_rate (TrainingHook *self)
+restart_rate (MusterTrainingHook *self)
 {
   self->older = self->newer = (Mark){now_us (self), self->state.step};
   self->state.steps_per_second = 0;
@@ -127,7 +127,7 @@ restart_rate (TrainingHook *self)
 }
 
 static void
-take_rate (TrainingHook *self, gint64 at_us)
+take_rate (MusterTrainingHook *self, gint64 at_us)
 {
   gint64 step = self->state.step;
 
@@ -160,7 +160,7 @@ number_of (const MusterTensor *tensor)
 }
 
 static void
-take_awaited (TrainingHook *self, gint64 at_us)
+take_awaited (MusterTrainingHook *self, gint64 at_us)
 {
   MusterAwaited awaited = {0};
 
@@ -174,7 +174,7 @@ take_awaited (TrainingHook *self, gint64 at_us)
 }
 
 static gboolean
-tell_progress (TrainingHook *self, gint64 at_us)
+tell_progress (MusterTrainingHook *self, gint64 at_us)
 {
   const MusterTrainingListener *listener = self->training->listener;
 
@@ -188,7 +188,7 @@ tell_progress (TrainingHook *self, gint64 at_us)
 /* --- the hook --- */
 
 static gint64
-read_step (TrainingHook *self, MusterSession *session, GError **error)
+read_step (MusterTrainingHook *self, MusterSession *session, GError **error)
 {
   return muster_read_global_step (session, self->training->scaffold, in_us (self, READ_STEP_US),
                                   cancellable_of (self), error);
@@ -196,7 +196,7 @@ read_step (TrainingHook *self, MusterSession *session, GError **error)
 
 /* Whoever saved there before is refused from now on, not only from the first save on. */
 static gboolean
-claim_directory (TrainingHook *self, GError **error)
+claim_directory (MusterTrainingHook *self, GError **error)
 {
   if (!self->saver || !self->lease)
     return TRUE;
@@ -210,7 +210,7 @@ static gboolean
 training_after_create (MusterHook *hook, MusterSession *session,
                        G_GNUC_UNUSED MusterCoordinator *coordinator, GError **error)
 {
-  TrainingHook *self = TRAINING_HOOK (hook);
+  MusterTrainingHook *self = MUSTER_TRAINING_HOOK (hook);
   const MusterTrainingListener *listener = self->training->listener;
 
   g_set_object (&self->lease, muster_session_manager_lease (session));
@@ -233,7 +233,7 @@ training_after_create (MusterHook *hook, MusterSession *session,
 static gboolean
 training_before_run (MusterHook *hook, MusterRunContext *context, GError **error)
 {
-  TrainingHook *self = TRAINING_HOOK (hook);
+  MusterTrainingHook *self = MUSTER_TRAINING_HOOK (hook);
 
   if (!announce_progress (self, error))
     return FALSE;
@@ -249,7 +249,7 @@ training_before_run (MusterHook *hook, MusterRunContext *context, GError **error
 static gboolean
 training_after_run (MusterHook *hook, MusterRunContext *context, G_GNUC_UNUSED GError **error)
 {
-  TrainingHook *self = TRAINING_HOOK (hook);
+  MusterTrainingHook *self = MUSTER_TRAINING_HOOK (hook);
   gint64 at_us = now_us (self);
 
   self->in_step = FALSE;
@@ -268,7 +268,7 @@ training_after_run (MusterHook *hook, MusterRunContext *context, G_GNUC_UNUSED G
 
 /* Not where the last state couldn't be saved: then the job isn't over. */
 static gboolean
-is_reached (TrainingHook *self)
+is_reached (MusterTrainingHook *self)
 {
   if (self->saver && self->settled_step != self->state.step)
     return FALSE;
@@ -278,7 +278,7 @@ is_reached (TrainingHook *self)
 }
 
 static gboolean
-end_job (TrainingHook *self, GError **error)
+end_job (MusterTrainingHook *self, GError **error)
 {
   if (!self->lease || !self->training->ends_job || !self->trained->is_reached ||
       announce (self, MUSTER_CHIEF_OVER, ANNOUNCE_OVER_US, error))
@@ -289,7 +289,7 @@ end_job (TrainingHook *self, GError **error)
 }
 
 static gboolean
-finish (TrainingHook *self, MusterSession *session, GError **error)
+finish (MusterTrainingHook *self, MusterSession *session, GError **error)
 {
   gint64 step = read_step (self, session, error);
 
@@ -305,7 +305,7 @@ finish (TrainingHook *self, MusterSession *session, GError **error)
 
 /* A save that failed, or a master that is gone, isn't the checkpoint's doing. */
 static gboolean
-is_from_outside (TrainingHook *self, const GError *failure)
+is_from_outside (MusterTrainingHook *self, const GError *failure)
 {
   return g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_CANCELLED) ||
          muster_error_is (failure, MUSTER_ERROR_CANCELLED) ||
@@ -318,7 +318,7 @@ is_from_outside (TrainingHook *self, const GError *failure)
 static void
 training_on_error (MusterHook *hook, const GError *failure)
 {
-  TrainingHook *self = TRAINING_HOOK (hook);
+  MusterTrainingHook *self = MUSTER_TRAINING_HOOK (hook);
 
   if (self->saver && (!self->in_step || is_from_outside (self, failure)))
     (void)muster_saver_excuse (self->saver, NULL);
@@ -327,17 +327,17 @@ training_on_error (MusterHook *hook, const GError *failure)
 static void
 training_finalize (GObject *object)
 {
-  TrainingHook *self = TRAINING_HOOK (object);
+  MusterTrainingHook *self = MUSTER_TRAINING_HOOK (object);
 
   g_clear_object (&self->saver);
   g_clear_object (&self->lease);
   g_clear_object (&self->position);
   g_clear_object (&self->clock);
-  G_OBJECT_CLASS (training_hook_parent_class)->finalize (object);
+  G_OBJECT_CLASS (muster_training_hook_parent_class)->finalize (object);
 }
 
 static void
-training_hook_class_init (TrainingHookClass *klass)
+muster_training_hook_class_init (MusterTrainingHookClass *klass)
 {
   G_OBJECT_CLASS (klass)->finalize = training_finalize;
   MUSTER_HOOK_CLASS (klass)->after_create_session = training_after_create;
@@ -347,7 +347,7 @@ training_hook_class_init (TrainingHookClass *klass)
 }
 
 static void
-training_hook_init (TrainingHook *self)
+muster_training_hook_init (MusterTrainingHook *self)
 {
   self->state = (MusterTrainingState){.step = -1, .loss = NAN, .left_us = -1, .durable_step = -1};
   self->settled_step = -1;
@@ -357,7 +357,7 @@ MusterHook *
 muster_training_hook_new (const MusterTraining *training, MusterSaver *saver,
                           MusterTrained *trained)
 {
-  TrainingHook *self = g_object_new (TRAINING_TYPE_HOOK, NULL);
+  MusterTrainingHook *self = g_object_new (MUSTER_TYPE_TRAINING_HOOK, NULL);
 
   self->training = training;
   self->trained = trained;
@@ -374,7 +374,7 @@ muster_training_hook_new (const MusterTraining *training, MusterSaver *saver,
 void
 muster_training_hook_set_epochs (MusterHook *hook, MusterHook *position, gint64 n_batches)
 {
-  TrainingHook *self = TRAINING_HOOK (hook);
+  MusterTrainingHook *self = MUSTER_TRAINING_HOOK (hook);
 
   g_set_object (&self->position, position);
   self->n_batches = n_batches;
@@ -383,47 +383,48 @@ muster_training_hook_set_epochs (MusterHook *hook, MusterHook *position, gint64 
 
 /* --- the end --- */
 
-#define ENDING_TYPE_HOOK (ending_hook_get_type ())
-G_DECLARE_FINAL_TYPE (EndingHook, ending_hook, ENDING, HOOK, MusterHook)
+#define MUSTER_TYPE_TRAINING_ENDING_HOOK (muster_training_ending_hook_get_type ())
+G_DECLARE_FINAL_TYPE (MusterTrainingEndingHook, muster_training_ending_hook, MUSTER,
+                      TRAINING_ENDING_HOOK, MusterHook)
 
-struct _EndingHook {
+struct _MusterTrainingEndingHook {
   MusterHook parent;
-  TrainingHook *training; /* (owned) */
+  MusterTrainingHook *training; /* (owned) */
 };
 
-G_DEFINE_FINAL_TYPE (EndingHook, ending_hook, MUSTER_TYPE_HOOK)
+G_DEFINE_FINAL_TYPE (MusterTrainingEndingHook, muster_training_ending_hook, MUSTER_TYPE_HOOK)
 
 static gboolean
 ending_end (MusterHook *hook, MusterSession *session, GError **error)
 {
-  return finish (ENDING_HOOK (hook)->training, session, error);
+  return finish (MUSTER_TRAINING_ENDING_HOOK (hook)->training, session, error);
 }
 
 static void
 ending_finalize (GObject *object)
 {
-  g_clear_object (&ENDING_HOOK (object)->training);
-  G_OBJECT_CLASS (ending_hook_parent_class)->finalize (object);
+  g_clear_object (&MUSTER_TRAINING_ENDING_HOOK (object)->training);
+  G_OBJECT_CLASS (muster_training_ending_hook_parent_class)->finalize (object);
 }
 
 static void
-ending_hook_class_init (EndingHookClass *klass)
+muster_training_ending_hook_class_init (MusterTrainingEndingHookClass *klass)
 {
   G_OBJECT_CLASS (klass)->finalize = ending_finalize;
   MUSTER_HOOK_CLASS (klass)->end = ending_end;
 }
 
 static void
-ending_hook_init (G_GNUC_UNUSED EndingHook *self)
+muster_training_ending_hook_init (G_GNUC_UNUSED MusterTrainingEndingHook *self)
 {
 }
 
 MusterHook *
 muster_training_hook_new_ending (MusterHook *training)
 {
-  EndingHook *self = g_object_new (ENDING_TYPE_HOOK, NULL);
+  MusterTrainingEndingHook *self = g_object_new (MUSTER_TYPE_TRAINING_ENDING_HOOK, NULL);
 
-  self->training = g_object_ref (TRAINING_HOOK (training));
+  self->training = g_object_ref (MUSTER_TRAINING_HOOK (training));
 
   return MUSTER_HOOK (self);
 }
@@ -431,13 +432,13 @@ muster_training_hook_new_ending (MusterHook *training)
 gboolean
 muster_training_hook_is_done (MusterHook *self)
 {
-  return TRAINING_HOOK (self)->is_done;
+  return MUSTER_TRAINING_HOOK (self)->is_done;
 }
 
 GError *
 muster_training_hook_blame (MusterHook *hook, GError *failure)
 {
-  TrainingHook *self = TRAINING_HOOK (hook);
+  MusterTrainingHook *self = MUSTER_TRAINING_HOOK (hook);
   GError *lost = NULL;
 
   if (!self->lease || muster_lease_check (self->lease, &lost))
@@ -452,7 +453,7 @@ muster_training_hook_blame (MusterHook *hook, GError *failure)
 static void
 on_made (MusterSessionReport *report, G_GNUC_UNUSED const GError *error, gpointer user_data)
 {
-  MusterSessionReport *own = &TRAINING_HOOK (user_data)->trained->report;
+  MusterSessionReport *own = &MUSTER_TRAINING_HOOK (user_data)->trained->report;
 
   muster_session_report_clear (own);
   *own = *report;
@@ -463,7 +464,7 @@ on_made (MusterSessionReport *report, G_GNUC_UNUSED const GError *error, gpointe
 static void
 on_lost (const GError *why, guint n, gint64 pause_us, gpointer user_data)
 {
-  TrainingHook *self = TRAINING_HOOK (user_data);
+  MusterTrainingHook *self = MUSTER_TRAINING_HOOK (user_data);
   const MusterTrainingListener *listener = self->training->listener;
 
   self->trained->n_recoveries = n;
@@ -482,7 +483,7 @@ muster_training_hook_session_listener (MusterHook *self)
 static void
 on_saved (const MusterSaved *saved, gpointer user_data)
 {
-  TrainingHook *self = TRAINING_HOOK (user_data);
+  MusterTrainingHook *self = MUSTER_TRAINING_HOOK (user_data);
   const MusterTrainingListener *listener = self->training->listener;
 
   self->settled_step = saved->step;

@@ -10,7 +10,7 @@
 #define SEED 20260101
 
 typedef struct {
-  MemoryStorage *memory; /* (owned) */
+  MusterMemoryStorage *memory; /* (owned) */
   MusterStorage *storage;
   const char *prefix;
   char **names;           /* (owned) of all tensors */

@@ -122,14 +122,14 @@ copy_golden (const char *prefix)
 
 static void faulty_storage_iface_init (MusterStorageInterface *iface);
 
-G_DEFINE_FINAL_TYPE_WITH_CODE (FaultyStorage, faulty_storage, G_TYPE_OBJECT,
+G_DEFINE_FINAL_TYPE_WITH_CODE (MusterFaultyStorage, muster_faulty_storage, G_TYPE_OBJECT,
                                G_IMPLEMENT_INTERFACE (MUSTER_TYPE_STORAGE,
                                                       faulty_storage_iface_init))
 
-FaultyStorage *
+MusterFaultyStorage *
 faulty_storage_new (int fail_at)
 {
-  FaultyStorage *self = g_object_new (TEST_TYPE_FAULTY_STORAGE, NULL);
+  MusterFaultyStorage *self = g_object_new (MUSTER_TYPE_FAULTY_STORAGE, NULL);
   self->fail_at = fail_at;
   return self;
 }
@@ -139,7 +139,7 @@ static gboolean
 fails (MusterStorage *storage, const char *verb, const char *path, GError **error)
 {
   static GMutex lock;
-  FaultyStorage *self = TEST_FAULTY_STORAGE (storage);
+  MusterFaultyStorage *self = MUSTER_FAULTY_STORAGE (storage);
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&lock);
   if (path != NULL) {
     g_autofree char *base = g_path_get_basename (path);
@@ -169,7 +169,7 @@ faulty_create (MusterStorage *self, const char *path, GError **error)
 static gboolean
 faulty_reserve (MusterStorage *self, MusterStorageFile *file, guint64 size, GError **error)
 {
-  const guint64 room = TEST_FAULTY_STORAGE (self)->room;
+  const guint64 room = MUSTER_FAULTY_STORAGE (self)->room;
   if (room == 0 || size <= room)
     return muster_storage_reserve (muster_local_storage (), file, size, error);
   g_set_error (error, G_FILE_ERROR, G_FILE_ERROR_NOSPC, "reserving failed");
@@ -179,7 +179,7 @@ faulty_reserve (MusterStorage *self, MusterStorageFile *file, guint64 size, GErr
 static gboolean
 faulty_room (MusterStorage *self, const char *directory, guint64 *bytes, GError **error)
 {
-  FaultyStorage *faulty = TEST_FAULTY_STORAGE (self);
+  MusterFaultyStorage *faulty = MUSTER_FAULTY_STORAGE (self);
   (void)directory;
   (void)error;
   *bytes = faulty->room == 0 || faulty->hides_room ? G_MAXUINT64 : faulty->room;
@@ -299,18 +299,18 @@ faulty_storage_iface_init (MusterStorageInterface *iface)
 static void
 faulty_storage_finalize (GObject *object)
 {
-  g_string_free (TEST_FAULTY_STORAGE (object)->log, TRUE);
-  G_OBJECT_CLASS (faulty_storage_parent_class)->finalize (object);
+  g_string_free (MUSTER_FAULTY_STORAGE (object)->log, TRUE);
+  G_OBJECT_CLASS (muster_faulty_storage_parent_class)->finalize (object);
 }
 
 static void
-faulty_storage_class_init (FaultyStorageClass *klass)
+muster_faulty_storage_class_init (MusterFaultyStorageClass *klass)
 {
   G_OBJECT_CLASS (klass)->finalize = faulty_storage_finalize;
 }
 
 static void
-faulty_storage_init (FaultyStorage *self)
+muster_faulty_storage_init (MusterFaultyStorage *self)
 {
   self->log = g_string_new (NULL);
 }

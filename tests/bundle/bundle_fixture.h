@@ -27,10 +27,10 @@ void copy_golden (const char *prefix);
 
 /* MusterStorage over local files that fails its n-th verb, and notes what it was asked. Any thread.
  */
-#define TEST_TYPE_FAULTY_STORAGE (faulty_storage_get_type ())
-G_DECLARE_FINAL_TYPE (FaultyStorage, faulty_storage, TEST, FAULTY_STORAGE, GObject)
+#define MUSTER_TYPE_FAULTY_STORAGE (muster_faulty_storage_get_type ())
+G_DECLARE_FINAL_TYPE (MusterFaultyStorage, muster_faulty_storage, MUSTER, FAULTY_STORAGE, GObject)
 
-struct _FaultyStorage {
+struct _MusterFaultyStorage {
   GObject parent;
   int fail_at;         /* counted from 1; 0 is never. Everything after it fails as well: a crash */
   gboolean once;       /* it alone fails */
@@ -40,6 +40,6 @@ struct _FaultyStorage {
   GString *log; /* (owned) "create x.index; sync x.index; …" without the names' unique ends */
 };
 
-FaultyStorage *faulty_storage_new (int fail_at);
+MusterFaultyStorage *faulty_storage_new (int fail_at);
 
 G_END_DECLS

@@ -64,7 +64,7 @@ list_files (void)
 MUSTER_TEST (BundlePublish, syncs_the_files_and_the_names_before_the_index_gets_its_own)
 {
   g_autofree char *from = write_one ("from", 5), *to = in_tmpdir ("to");
-  g_autoptr (FaultyStorage) storage = faulty_storage_new (0);
+  g_autoptr (MusterFaultyStorage) storage = faulty_storage_new (0);
   g_autoptr (GError) error = NULL;
 
   MUSTER_EXPECT_TRUE (muster_bundle_publish (MUSTER_STORAGE (storage), from, to, &error));
@@ -108,7 +108,7 @@ MUSTER_TEST (BundlePublish, a_crash_anywhere_leaves_the_old_or_the_new_one)
     g_autofree char *to_name = g_strdup_printf ("to-%d", fail_at),
                     *from_name = g_strdup_printf ("from-%d", fail_at);
     g_autofree char *to = write_one (to_name, 1), *from = write_one (from_name, 2);
-    g_autoptr (FaultyStorage) storage = faulty_storage_new (fail_at);
+    g_autoptr (MusterFaultyStorage) storage = faulty_storage_new (fail_at);
     MUSTER_TRACE ("failing call %d", fail_at);
 
     is_published = muster_bundle_publish (MUSTER_STORAGE (storage), from, to, NULL);
@@ -132,7 +132,7 @@ MUSTER_TEST (BundlePublish, that_fails_leaves_everything_as_it_was)
   g_autofree char *names = g_strjoinv (" ", files);
   int n_failed = 0;
   for (int fail_at = 1; fail_at < 60 && number_at (to, NULL) == 1; fail_at++) {
-    g_autoptr (FaultyStorage) storage = faulty_storage_new (fail_at);
+    g_autoptr (MusterFaultyStorage) storage = faulty_storage_new (fail_at);
     storage->once = TRUE;
     MUSTER_TRACE ("failing call %d", fail_at);
     if (muster_bundle_publish (MUSTER_STORAGE (storage), from, to, NULL) ||

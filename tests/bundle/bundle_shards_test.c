@@ -101,7 +101,7 @@ MUSTER_TEST (BundleShards, a_failure_in_any_of_them_takes_all_of_them_away)
   gboolean is_written = FALSE;
   MUSTER_EXPECT_TRUE (write_all (NULL, prefix, 2, NULL, NULL));
   for (int fail_at = 1; !is_written && fail_at < 200; fail_at++) {
-    g_autoptr (FaultyStorage) storage = faulty_storage_new (fail_at);
+    g_autoptr (MusterFaultyStorage) storage = faulty_storage_new (fail_at);
     g_autoptr (GError) error = NULL;
     storage->once = TRUE;
     MUSTER_TRACE ("failing call %d", fail_at);
@@ -118,7 +118,7 @@ MUSTER_TEST (BundleShards, a_full_disk_is_told_before_a_byte_is_written)
 {
   for (int hides_room = 0; hides_room < 2; hides_room++) {
     g_autofree char *prefix = in_tmpdir ("m");
-    g_autoptr (FaultyStorage) storage = faulty_storage_new (0);
+    g_autoptr (MusterFaultyStorage) storage = faulty_storage_new (0);
     g_autoptr (GError) error = NULL;
     storage->room = 3 << 20; /* each of two files fits, but not both */
     storage->hides_room = hides_room;
@@ -140,7 +140,7 @@ MUSTER_TEST (BundleShards, a_full_disk_is_told_before_a_byte_is_written)
 MUSTER_TEST (BundleShards, a_disk_that_fills_up_on_the_way_leaves_the_old_one)
 {
   g_autofree char *prefix = in_tmpdir ("m");
-  g_autoptr (FaultyStorage) storage = faulty_storage_new (5);
+  g_autoptr (MusterFaultyStorage) storage = faulty_storage_new (5);
   g_autoptr (GError) error = NULL;
   storage->once = TRUE;
   MUSTER_EXPECT_TRUE (write_all (NULL, prefix, 1, NULL, NULL));

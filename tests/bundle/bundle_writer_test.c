@@ -41,7 +41,7 @@ count_files (void)
 
 MUSTER_TEST (BundleWriter, publishes_data_then_index_each_synced_before_its_rename)
 {
-  g_autoptr (FaultyStorage) storage = faulty_storage_new (0);
+  g_autoptr (MusterFaultyStorage) storage = faulty_storage_new (0);
 
   MUSTER_EXPECT_TRUE (write_number (MUSTER_STORAGE (storage), "m", 5, NULL));
 
@@ -60,7 +60,7 @@ MUSTER_TEST (BundleWriter, a_crash_anywhere_leaves_the_old_checkpoint_or_the_new
   gint64 before = 1;
   for (int fail_at = 1; !is_written && fail_at < 60; fail_at++) {
     g_autoptr (GError) error = NULL;
-    g_autoptr (FaultyStorage) storage = faulty_storage_new (fail_at);
+    g_autoptr (MusterFaultyStorage) storage = faulty_storage_new (fail_at);
     g_autofree char *name = g_strdup_printf ("m-%d", fail_at);
     MUSTER_TRACE ("failing call %d", fail_at);
     MUSTER_EXPECT_TRUE (write_number (NULL, name, 1, NULL));
@@ -283,7 +283,7 @@ MUSTER_TEST (BundleMerge, a_crash_anywhere_leaves_the_parts_or_nothing_at_the_pr
     g_autofree char *a = write_part (name, "4 0,2", 0, "x"),
                     *b = write_part (other, "4 2,2", 2, "y");
     g_autofree char *prefix = in_tmpdir (whole);
-    g_autoptr (FaultyStorage) storage = faulty_storage_new (fail_at);
+    g_autoptr (MusterFaultyStorage) storage = faulty_storage_new (fail_at);
     if (muster_bundle_merge (MUSTER_STORAGE (storage), (const char *const[]){a, b, NULL}, prefix,
                              NULL)) {
       MUSTER_EXPECT_GE (fail_at, 15); /* only taking the parts' indexes away may fail unnoticed */
@@ -308,7 +308,7 @@ MUSTER_TEST (BundleMerge, that_fails_leaves_the_parts_as_they_were)
   int n_failed = 0;
   for (int fail_at = 1; fail_at < 30; fail_at++) {
     g_autoptr (GError) error = NULL;
-    g_autoptr (FaultyStorage) storage = faulty_storage_new (fail_at);
+    g_autoptr (MusterFaultyStorage) storage = faulty_storage_new (fail_at);
     storage->once = TRUE;
     MUSTER_TRACE ("failing call %d", fail_at);
     if (muster_bundle_merge (MUSTER_STORAGE (storage), parts, prefix, NULL) ||

@@ -360,7 +360,7 @@ MUSTER_TEST (RemoveCheckpoint, takes_its_files_index_first_and_no_others)
                                       "xm-1.data-00000-of-00001",
                                       "m-1.data-00000-of-00001.orig"};
   g_autofree char *prefix = in_tmpdir ("m-1"), *absent = in_tmpdir ("absent/m");
-  g_autoptr (FaultyStorage) storage = faulty_storage_new (0);
+  g_autoptr (MusterFaultyStorage) storage = faulty_storage_new (0);
   g_autoptr (GError) error = NULL;
   for (gsize i = 0; i < G_N_ELEMENTS (names); i++)
     put_file (names[i], "", 0);

@@ -140,7 +140,7 @@ MUSTER_TEST (SetAside, a_crash_at_any_call_loses_nothing)
   static const char *const listed[] = {"m-1", "m-7"};
   g_autofree char *prefix = in_tmpdir ("m-7");
   for (int at = 1;; at++) {
-    g_autoptr (FaultyStorage) storage = faulty_storage_new (at);
+    g_autoptr (MusterFaultyStorage) storage = faulty_storage_new (at);
     g_autoptr (GError) error = NULL;
     put_checkpoint ("m-1");
     put_checkpoint ("m-7");

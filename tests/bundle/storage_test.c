@@ -28,7 +28,7 @@ MUSTER_TEST (Storage, publish_that_fails_anywhere_leaves_the_old_file)
   muster_storage_publish (muster_local_storage (), path, "old", 3, NULL);
   for (int fail_at = 1; fail_at <= 5; fail_at++) {
     g_autoptr (GError) error = NULL;
-    g_autoptr (FaultyStorage) storage = faulty_storage_new (fail_at);
+    g_autoptr (MusterFaultyStorage) storage = faulty_storage_new (fail_at);
     MUSTER_EXPECT_FALSE (muster_storage_publish (MUSTER_STORAGE (storage), path, "x", 1, &error));
     MUSTER_EXPECT_ERROR (error, G_FILE_ERROR, G_FILE_ERROR_NOSPC);
     g_autoptr (GBytes) bytes = get_file (path);
@@ -39,7 +39,7 @@ MUSTER_TEST (Storage, publish_that_fails_anywhere_leaves_the_old_file)
 MUSTER_TEST (Storage, publish_syncs_before_it_renames_and_the_directory_after)
 {
   g_autofree char *path = in_tmpdir ("file");
-  g_autoptr (FaultyStorage) storage = faulty_storage_new (0);
+  g_autoptr (MusterFaultyStorage) storage = faulty_storage_new (0);
 
   MUSTER_EXPECT_TRUE (muster_storage_publish (MUSTER_STORAGE (storage), path, "x", 1, NULL));
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-struct _MemoryStorage {
+struct _MusterMemoryStorage {
   GObject parent;
   GMutex lock;
   GHashTable *files; /* (owned) (element-type utf8 GByteArray); guarded by lock */
@@ -19,25 +19,25 @@ struct _MusterStorageInput {
 
 static void memory_storage_iface_init (MusterStorageInterface *iface);
 
-G_DEFINE_FINAL_TYPE_WITH_CODE (MemoryStorage, memory_storage, G_TYPE_OBJECT,
+G_DEFINE_FINAL_TYPE_WITH_CODE (MusterMemoryStorage, muster_memory_storage, G_TYPE_OBJECT,
                                G_IMPLEMENT_INTERFACE (MUSTER_TYPE_STORAGE,
                                                       memory_storage_iface_init))
 
-MemoryStorage *
+MusterMemoryStorage *
 memory_storage_new (void)
 {
-  return g_object_new (TEST_TYPE_MEMORY_STORAGE, NULL);
+  return g_object_new (MUSTER_TYPE_MEMORY_STORAGE, NULL);
 }
 
 GByteArray *
-memory_storage_file (MemoryStorage *self, const char *path)
+memory_storage_file (MusterMemoryStorage *self, const char *path)
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   return g_hash_table_lookup (self->files, path);
 }
 
 void
-memory_storage_put (MemoryStorage *self, const char *path, const void *data, gsize size)
+memory_storage_put (MusterMemoryStorage *self, const char *path, const void *data, gsize size)
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   GByteArray *bytes = g_hash_table_lookup (self->files, path);
@@ -53,7 +53,7 @@ memory_storage_put (MemoryStorage *self, const char *path, const void *data, gsi
 static GByteArray *
 find (MusterStorage *storage, const char *path, GError **error)
 {
-  MemoryStorage *self = TEST_MEMORY_STORAGE (storage);
+  MusterMemoryStorage *self = MUSTER_MEMORY_STORAGE (storage);
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   GByteArray *bytes = g_hash_table_lookup (self->files, path);
   if (bytes != NULL)
@@ -65,7 +65,7 @@ find (MusterStorage *storage, const char *path, GError **error)
 static MusterStorageFile *
 memory_create (MusterStorage *storage, const char *path, GError **error)
 {
-  MemoryStorage *self = TEST_MEMORY_STORAGE (storage);
+  MusterMemoryStorage *self = MUSTER_MEMORY_STORAGE (storage);
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   MusterStorageFile *file = g_new (MusterStorageFile, 1);
   (void)error;
@@ -139,7 +139,7 @@ memory_close_input (MusterStorage *storage, MusterStorageInput *input)
 static gboolean
 memory_remove (MusterStorage *storage, const char *path, GError **error)
 {
-  MemoryStorage *self = TEST_MEMORY_STORAGE (storage);
+  MusterMemoryStorage *self = MUSTER_MEMORY_STORAGE (storage);
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   (void)error;
   g_hash_table_remove (self->files, path);
@@ -149,7 +149,7 @@ memory_remove (MusterStorage *storage, const char *path, GError **error)
 static gboolean
 memory_rename (MusterStorage *storage, const char *from, const char *to, GError **error)
 {
-  MemoryStorage *self = TEST_MEMORY_STORAGE (storage);
+  MusterMemoryStorage *self = MUSTER_MEMORY_STORAGE (storage);
   GByteArray *bytes = find (storage, from, error);
   if (bytes == NULL)
     return FALSE;
@@ -168,7 +168,7 @@ compare_names (gconstpointer a, gconstpointer b)
 static char **
 memory_list (MusterStorage *storage, const char *directory, GError **error)
 {
-  MemoryStorage *self = TEST_MEMORY_STORAGE (storage);
+  MusterMemoryStorage *self = MUSTER_MEMORY_STORAGE (storage);
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   g_autoptr (GPtrArray) names = g_ptr_array_new ();
   GHashTableIter iter;
@@ -223,20 +223,20 @@ memory_storage_iface_init (MusterStorageInterface *iface)
 static void
 memory_storage_finalize (GObject *object)
 {
-  MemoryStorage *self = TEST_MEMORY_STORAGE (object);
+  MusterMemoryStorage *self = MUSTER_MEMORY_STORAGE (object);
   g_hash_table_unref (self->files);
   g_mutex_clear (&self->lock);
-  G_OBJECT_CLASS (memory_storage_parent_class)->finalize (object);
+  G_OBJECT_CLASS (muster_memory_storage_parent_class)->finalize (object);
 }
 
 static void
-memory_storage_class_init (MemoryStorageClass *klass)
+muster_memory_storage_class_init (MusterMemoryStorageClass *klass)
 {
   G_OBJECT_CLASS (klass)->finalize = memory_storage_finalize;
 }
 
 static void
-memory_storage_init (MemoryStorage *self)
+muster_memory_storage_init (MusterMemoryStorage *self)
 {
   self->files =
       g_hash_table_new_full (g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_byte_array_unref);

@@ -219,7 +219,7 @@ save_merge_restore (MusterStorage *storage, const char *name, GError **error)
 
 MUSTER_TEST (checkpoint_kernels, go_through_the_storage_of_their_master)
 {
-  g_autoptr (FaultyStorage) storage = faulty_storage_new (0);
+  g_autoptr (MusterFaultyStorage) storage = faulty_storage_new (0);
   g_autoptr (GError) error = NULL;
 
   MUSTER_EXPECT_TRUE (save_merge_restore (MUSTER_STORAGE (storage), "all", &error));

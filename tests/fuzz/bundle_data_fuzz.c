@@ -17,7 +17,7 @@
 #define MAX_SHARDS 8
 
 typedef struct {
-  MemoryStorage *memory;
+  MusterMemoryStorage *memory;
   MusterStorage *storage;
   guint n_shards;
 } Fixture;
@@ -206,7 +206,7 @@ int
 LLVMFuzzerTestOneInput (const guint8 *data, gsize size)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (MemoryStorage) memory = memory_storage_new ();
+  g_autoptr (MusterMemoryStorage) memory = memory_storage_new ();
   Fixture f = {.memory = memory, .storage = MUSTER_STORAGE (memory)};
   if (size == 0)
     return 0;

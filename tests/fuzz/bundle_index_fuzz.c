@@ -71,7 +71,7 @@ mend (guint8 *data, gsize size)
 }
 
 static GBytes *
-save (MemoryStorage *storage, GError **error)
+save (MusterMemoryStorage *storage, GError **error)
 {
   g_autoptr (MusterBundleIndex) index =
       muster_bundle_index_load (MUSTER_STORAGE (storage), "c", error);
@@ -80,7 +80,7 @@ save (MemoryStorage *storage, GError **error)
 
 /* What was read, written again, says the same. */
 static void
-check_rewritten (MemoryStorage *storage)
+check_rewritten (MusterMemoryStorage *storage)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (GBytes) first = save (storage, &error);
@@ -95,7 +95,7 @@ int
 LLVMFuzzerTestOneInput (const guint8 *data, gsize size)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (MemoryStorage) storage = memory_storage_new ();
+  g_autoptr (MusterMemoryStorage) storage = memory_storage_new ();
   memory_storage_put (storage, "c.index", data, size);
   if (size >= FOOTER_SIZE)
     mend (memory_storage_file (storage, "c.index")->data, size);

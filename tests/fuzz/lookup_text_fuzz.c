@@ -35,7 +35,7 @@ LLVMFuzzerTestOneInput (const guint8 *data, gsize size)
                                  .offset = G_MAXINT64};
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterTensor) keys = NULL, values = NULL;
-  g_autoptr (MemoryStorage) memory = memory_storage_new ();
+  g_autoptr (MusterMemoryStorage) memory = memory_storage_new ();
   g_autoptr (MusterLookupTable) table = muster_lookup_table_new (&kind);
   memory_storage_put (memory, "words", data + 1, size - 1);
   const gboolean filled =

@@ -76,7 +76,7 @@ int
 LLVMFuzzerTestOneInput (const guint8 *data, gsize size)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (MemoryStorage) memory = memory_storage_new ();
+  g_autoptr (MusterMemoryStorage) memory = memory_storage_new ();
   write_checkpoint (MUSTER_STORAGE (memory), data, size);
   g_autoptr (MusterBundleReader) reader =
       muster_bundle_reader_open (MUSTER_STORAGE (memory), PREFIX, &error);

@@ -11,7 +11,7 @@ static void
 read_file (const guint8 *data, gsize size)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (MemoryStorage) memory = memory_storage_new ();
+  g_autoptr (MusterMemoryStorage) memory = memory_storage_new ();
   MusterStorage *storage = MUSTER_STORAGE (memory);
   memory_storage_put (memory, "d/checkpoint", data, size);
   g_autoptr (MusterCheckpointState) state = muster_checkpoint_state_read (storage, "d", &error);

@@ -41,7 +41,7 @@ static void
 try_job_state (const guint8 *data, gsize size)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (MemoryStorage) memory = memory_storage_new ();
+  g_autoptr (MusterMemoryStorage) memory = memory_storage_new ();
   gint64 epoch = 0, again = 0;
   gboolean finished = FALSE, finished_again = FALSE;
   memory_storage_put (memory, "d/" MUSTER_JOB_STATE_NAME, data, size);

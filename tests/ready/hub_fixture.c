@@ -7,22 +7,22 @@
 
 typedef struct {
   GObjectClass parent;
-} CountingMasterClass;
+} MusterCountingMasterClass;
 
 typedef struct {
   MusterSessionClass parent;
-} CountingSessionClass;
+} MusterCountingSessionClass;
 
-static void counting_master_iface (MusterMasterInterface *iface);
+static void muster_counting_master_iface (MusterMasterInterface *iface);
 
-G_DEFINE_TYPE_WITH_CODE (CountingMaster, counting_master, G_TYPE_OBJECT,
-                         G_IMPLEMENT_INTERFACE (MUSTER_TYPE_MASTER, counting_master_iface))
-G_DEFINE_TYPE (CountingSession, counting_session, MUSTER_TYPE_SESSION)
+G_DEFINE_TYPE_WITH_CODE (MusterCountingMaster, muster_counting_master, G_TYPE_OBJECT,
+                         G_IMPLEMENT_INTERFACE (MUSTER_TYPE_MASTER, muster_counting_master_iface))
+G_DEFINE_TYPE (MusterCountingSession, muster_counting_session, MUSTER_TYPE_SESSION)
 
 static gulong
 counting_on_changed (MusterMaster *base, MusterReadinessChanged callback, gpointer user_data)
 {
-  CountingMaster *self = (CountingMaster *)base;
+  MusterCountingMaster *self = (MusterCountingMaster *)base;
   self->callback = callback;
   self->callback_data = user_data;
   return self->can_tell ? 1 : 0;
@@ -31,13 +31,13 @@ counting_on_changed (MusterMaster *base, MusterReadinessChanged callback, gpoint
 static void
 counting_off_changed (MusterMaster *base, gulong id)
 {
-  CountingMaster *self = (CountingMaster *)base;
+  MusterCountingMaster *self = (MusterCountingMaster *)base;
   MUSTER_EXPECT_EQ (id, 1ul);
   self->callback = NULL;
 }
 
 static void
-counting_master_iface (MusterMasterInterface *iface)
+muster_counting_master_iface (MusterMasterInterface *iface)
 {
   iface->on_readiness_changed = counting_on_changed;
   iface->off_readiness_changed = counting_off_changed;
@@ -46,21 +46,21 @@ counting_master_iface (MusterMasterInterface *iface)
 static void
 counting_master_finalize (GObject *object)
 {
-  CountingMaster *self = (CountingMaster *)object;
+  MusterCountingMaster *self = (MusterCountingMaster *)object;
   g_free (self->missing);
   g_mutex_clear (&self->lock);
   g_cond_clear (&self->changed);
-  G_OBJECT_CLASS (counting_master_parent_class)->finalize (object);
+  G_OBJECT_CLASS (muster_counting_master_parent_class)->finalize (object);
 }
 
 static void
-counting_master_class_init (CountingMasterClass *klass)
+muster_counting_master_class_init (MusterCountingMasterClass *klass)
 {
   G_OBJECT_CLASS (klass)->finalize = counting_master_finalize;
 }
 
 static void
-counting_master_init (CountingMaster *self)
+muster_counting_master_init (MusterCountingMaster *self)
 {
   g_mutex_init (&self->lock);
   g_cond_init (&self->changed);
@@ -70,7 +70,7 @@ counting_master_init (CountingMaster *self)
 
 /* The lock is held. */
 static MusterTensor *
-answer (CountingMaster *self, const char *fetch)
+answer (MusterCountingMaster *self, const char *fetch)
 {
   gboolean is_gate = g_str_has_prefix (fetch, "gate");
   const char *missing = is_gate ? (self->gate_open ? "" : "shut") : self->missing;
@@ -83,8 +83,8 @@ counting_run (MusterSession *base, const MusterStep *step, MusterTensor **fetche
               GBytes **metadata G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED,
               GError **error)
 {
-  CountingSession *self = (CountingSession *)base;
-  CountingMaster *master = self->master;
+  MusterCountingSession *self = (MusterCountingSession *)base;
+  MusterCountingMaster *master = self->master;
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&master->lock);
   master->n_runs++;
   /* What it computes is what holds when it begins. */
@@ -102,13 +102,13 @@ counting_run (MusterSession *base, const MusterStep *step, MusterTensor **fetche
 }
 
 static void
-counting_session_class_init (CountingSessionClass *klass)
+muster_counting_session_class_init (MusterCountingSessionClass *klass)
 {
   ((MusterSessionClass *)klass)->run = counting_run;
 }
 
 static void
-counting_session_init (CountingSession *self G_GNUC_UNUSED)
+muster_counting_session_init (MusterCountingSession *self G_GNUC_UNUSED)
 {
 }
 
@@ -206,7 +206,7 @@ Fixture
 fixture (gboolean can_tell)
 {
   Fixture f = {.hub_of_board = g_new0 (MusterReadinessHub *, 1)};
-  f.master = g_object_new (counting_master_get_type (), NULL);
+  f.master = g_object_new (muster_counting_master_get_type (), NULL);
   f.master->can_tell = can_tell;
   f.clock = muster_fake_clock_new ();
   muster_fake_clock_hold (f.clock);
@@ -236,7 +236,7 @@ new_session (Fixture *f, char version)
   const char def[] = {0x18, version};
   g_autoptr (GBytes) bytes = g_bytes_new (def, sizeof def);
   g_autoptr (MusterGraph) graph = muster_graph_new (bytes);
-  CountingSession *session = g_object_new (counting_session_get_type (), NULL);
+  MusterCountingSession *session = g_object_new (muster_counting_session_get_type (), NULL);
   session->master = f->master;
   muster_session_set_identity (MUSTER_SESSION (session), "H", graph);
   return MUSTER_SESSION (session);
@@ -267,7 +267,7 @@ void
 lose_session (Fixture *f)
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&f->master->lock);
-  ((CountingSession *)f->session)->is_gone = TRUE;
+  ((MusterCountingSession *)f->session)->is_gone = TRUE;
 }
 
 gint64

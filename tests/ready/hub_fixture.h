@@ -21,13 +21,13 @@ typedef struct {
   gboolean is_held; /* runs wait until it is FALSE */
   MusterReadinessChanged callback;
   gpointer callback_data;
-} CountingMaster;
+} MusterCountingMaster;
 
 typedef struct {
   MusterSession parent;
-  CountingMaster *master; /* (not owned) */
-  gboolean is_gone;       /* guarded by the master's lock */
-} CountingSession;
+  MusterCountingMaster *master; /* (not owned) */
+  gboolean is_gone;             /* guarded by the master's lock */
+} MusterCountingSession;
 
 typedef struct {
   GMutex lock;
@@ -42,7 +42,7 @@ typedef struct {
 } Ear;
 
 typedef struct {
-  CountingMaster *master;
+  MusterCountingMaster *master;
   MusterFakeClock *clock;
   MusterReadinessHub *hub;
   MusterReadinessHub **hub_of_board; /* (owned) */

@@ -11,23 +11,23 @@
 
 /* A session as a remote one looks to the saver: it hands on to the engine's, counts, and fails as
  * it is told. */
-#define TEST_TYPE_SESSION (test_session_get_type ())
-G_DECLARE_FINAL_TYPE (TestSession, test_session, TEST, SESSION, MusterSession)
+#define MUSTER_TYPE_TEST_SESSION (muster_test_session_get_type ())
+G_DECLARE_FINAL_TYPE (MusterTestSession, muster_test_session, MUSTER, TEST_SESSION, MusterSession)
 
-struct _TestSession {
+struct _MusterTestSession {
   MusterSession parent;
   MusterSession *inner; /* (owned) */
   guint n_extends, n_runs;
   MusterError extend_fails; /* 0: it doesn't */
 };
 
-G_DEFINE_FINAL_TYPE (TestSession, test_session, MUSTER_TYPE_SESSION)
+G_DEFINE_FINAL_TYPE (MusterTestSession, muster_test_session, MUSTER_TYPE_SESSION)
 
 static gboolean
 test_session_run (MusterSession *session, const MusterStep *step, MusterTensor **fetched,
                   GBytes **metadata, GCancellable *cancellable, GError **error)
 {
-  TestSession *self = TEST_SESSION (session);
+  MusterTestSession *self = MUSTER_TEST_SESSION (session);
 
   self->n_runs++;
 
@@ -38,7 +38,7 @@ static gboolean
 test_session_extend (MusterSession *session, MusterGraph *graph, gint64 deadline_us,
                      GCancellable *cancellable, GError **error)
 {
-  TestSession *self = TEST_SESSION (session);
+  MusterTestSession *self = MUSTER_TEST_SESSION (session);
 
   self->n_extends++;
   if (self->extend_fails) {
@@ -53,18 +53,19 @@ static gboolean
 test_session_close (MusterSession *session, gint64 deadline_us, GCancellable *cancellable,
                     GError **error)
 {
-  return muster_session_close (TEST_SESSION (session)->inner, deadline_us, cancellable, error);
+  return muster_session_close (MUSTER_TEST_SESSION (session)->inner, deadline_us, cancellable,
+                               error);
 }
 
 static void
 test_session_finalize (GObject *object)
 {
-  g_object_unref (TEST_SESSION (object)->inner);
-  G_OBJECT_CLASS (test_session_parent_class)->finalize (object);
+  g_object_unref (MUSTER_TEST_SESSION (object)->inner);
+  G_OBJECT_CLASS (muster_test_session_parent_class)->finalize (object);
 }
 
 static void
-test_session_class_init (TestSessionClass *klass)
+muster_test_session_class_init (MusterTestSessionClass *klass)
 {
   MusterSessionClass *session = MUSTER_SESSION_CLASS (klass);
 
@@ -75,7 +76,7 @@ test_session_class_init (TestSessionClass *klass)
 }
 
 static void
-test_session_init (TestSession *self G_GNUC_UNUSED)
+muster_test_session_init (MusterTestSession *self G_GNUC_UNUSED)
 {
 }
 
@@ -124,7 +125,7 @@ typedef struct {
   MusterMetaGraph *model;
   MusterSaver *saver;
   MusterMaster *master;
-  TestSession *session;
+  MusterTestSession *session;
 } Fixture;
 
 static Fixture
@@ -139,7 +140,7 @@ set_up (gboolean sharded, gboolean shared)
   f.saver = muster_saver_new (f.model, &options, &error);
   MUSTER_EXPECT_NO_ERROR (error);
   f.master = muster_local_master_new_with_storage (f.masters);
-  f.session = g_object_new (TEST_TYPE_SESSION, NULL);
+  f.session = g_object_new (MUSTER_TYPE_TEST_SESSION, NULL);
   f.session->inner = muster_master_create_session (f.master, muster_meta_graph_graph (f.model),
                                                    NULL, DEADLINE_US, NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);

@@ -261,10 +261,10 @@ MUSTER_TEST (Saveable, that_has_a_variables_name_fails_the_save)
 /* A kind that can't be copied, and one that inherits from it and can. */
 typedef struct {
   GObject parent;
-} Stone;
-typedef GObjectClass StoneClass;
-typedef Stone Slate;
-typedef GObjectClass SlateClass;
+} MusterStone;
+typedef GObjectClass MusterStoneClass;
+typedef MusterStone MusterSlate;
+typedef GObjectClass MusterSlateClass;
 
 static void
 stone_saveable_init (G_GNUC_UNUSED MusterSaveableInterface *iface)
@@ -291,30 +291,30 @@ slate_saveable_init (MusterSaveableInterface *iface)
   iface->copy_to_host = slate_copy;
 }
 
-static GType stone_get_type (void);
-static GType slate_get_type (void);
-G_DEFINE_TYPE_WITH_CODE (Stone, stone, G_TYPE_OBJECT,
+static GType muster_stone_get_type (void);
+static GType muster_slate_get_type (void);
+G_DEFINE_TYPE_WITH_CODE (MusterStone, muster_stone, G_TYPE_OBJECT,
                          G_IMPLEMENT_INTERFACE (MUSTER_TYPE_SAVEABLE, stone_saveable_init))
-G_DEFINE_TYPE_WITH_CODE (Slate, slate, stone_get_type (),
+G_DEFINE_TYPE_WITH_CODE (MusterSlate, muster_slate, muster_stone_get_type (),
                          G_IMPLEMENT_INTERFACE (MUSTER_TYPE_SAVEABLE, slate_saveable_init))
 
 static void
-stone_init (G_GNUC_UNUSED Stone *self)
+muster_stone_init (G_GNUC_UNUSED MusterStone *self)
 {
 }
 
 static void
-stone_class_init (G_GNUC_UNUSED StoneClass *klass)
+muster_stone_class_init (G_GNUC_UNUSED MusterStoneClass *klass)
 {
 }
 
 static void
-slate_init (G_GNUC_UNUSED Slate *self)
+muster_slate_init (G_GNUC_UNUSED MusterSlate *self)
 {
 }
 
 static void
-slate_class_init (G_GNUC_UNUSED SlateClass *klass)
+muster_slate_class_init (G_GNUC_UNUSED MusterSlateClass *klass)
 {
 }
 
@@ -322,8 +322,8 @@ slate_class_init (G_GNUC_UNUSED SlateClass *klass)
 MUSTER_TEST (Saveable, is_judged_by_its_own_kind)
 {
   g_auto (Fixture) f = set_up ();
-  g_autoptr (GObject) stone = g_object_new (stone_get_type (), NULL);
-  g_autoptr (GObject) slate = g_object_new (slate_get_type (), NULL);
+  g_autoptr (GObject) stone = g_object_new (muster_stone_get_type (), NULL);
+  g_autoptr (GObject) slate = g_object_new (muster_slate_get_type (), NULL);
   g_autoptr (GError) error = NULL;
   add (&f, "stone", stone, MUSTER_SAVEABLE_DEFAULT);
   add (&f, "slate", slate, MUSTER_SAVEABLE_DEFAULT);

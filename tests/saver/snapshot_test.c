@@ -12,17 +12,17 @@
 typedef struct {
   MusterSession parent;
   MusterGraph *added; /* (owned) */
-} Recorder;
-typedef MusterSessionClass RecorderClass;
+} MusterRecorder;
+typedef MusterSessionClass MusterRecorderClass;
 
-static GType recorder_get_type (void);
-G_DEFINE_TYPE (Recorder, recorder, MUSTER_TYPE_SESSION)
+static GType muster_recorder_get_type (void);
+G_DEFINE_TYPE (MusterRecorder, muster_recorder, MUSTER_TYPE_SESSION)
 
 static gboolean
 recorder_extend (MusterSession *session, MusterGraph *graph, G_GNUC_UNUSED gint64 deadline_us,
                  G_GNUC_UNUSED GCancellable *cancellable, G_GNUC_UNUSED GError **error)
 {
-  Recorder *self = (Recorder *)session;
+  MusterRecorder *self = (MusterRecorder *)session;
 
   g_clear_pointer (&self->added, muster_graph_unref);
   self->added = muster_graph_ref (graph);
@@ -33,19 +33,19 @@ recorder_extend (MusterSession *session, MusterGraph *graph, G_GNUC_UNUSED gint6
 static void
 recorder_finalize (GObject *object)
 {
-  g_clear_pointer (&((Recorder *)object)->added, muster_graph_unref);
-  G_OBJECT_CLASS (recorder_parent_class)->finalize (object);
+  g_clear_pointer (&((MusterRecorder *)object)->added, muster_graph_unref);
+  G_OBJECT_CLASS (muster_recorder_parent_class)->finalize (object);
 }
 
 static void
-recorder_class_init (RecorderClass *klass)
+muster_recorder_class_init (MusterRecorderClass *klass)
 {
   G_OBJECT_CLASS (klass)->finalize = recorder_finalize;
   klass->extend = recorder_extend;
 }
 
 static void
-recorder_init (G_GNUC_UNUSED Recorder *self)
+muster_recorder_init (G_GNUC_UNUSED MusterRecorder *self)
 {
 }
 
@@ -85,7 +85,7 @@ two_tasks (void)
 MUSTER_TEST (Snapshot, leaves_everything_where_it_is)
 {
   g_autoptr (MusterMetaGraph) meta_graph = two_tasks ();
-  g_autoptr (MusterSession) session = g_object_new (recorder_get_type (), NULL);
+  g_autoptr (MusterSession) session = g_object_new (muster_recorder_get_type (), NULL);
   g_autoptr (GError) error = NULL;
   guint n_on[2] = {0, 0}, n_written[2] = {0, 0};
 
@@ -95,8 +95,8 @@ MUSTER_TEST (Snapshot, leaves_everything_where_it_is)
                            MUSTER_WAIT_FOREVER, NULL, &error);
 
   MUSTER_ASSERT_NO_ERROR (error);
-  g_autoptr (MusterGraph) all =
-      muster_graph_extended (muster_meta_graph_graph (meta_graph), ((Recorder *)session)->added);
+  g_autoptr (MusterGraph) all = muster_graph_extended (muster_meta_graph_graph (meta_graph),
+                                                       ((MusterRecorder *)session)->added);
   MUSTER_ASSERT_TRUE (muster_graph_parse (all, &error));
   for (gsize i = 0; i < muster_graph_n_nodes (all); i++) {
     const Tensorflow__NodeDef *node = muster_graph_node (all, i);

@@ -183,7 +183,7 @@ get_stuck (gpointer session)
 
 MUSTER_TEST (Claim, by_a_higher_epoch_cancels_what_the_one_before_runs)
 {
-  g_autoptr (StuckMaster) master = stuck_master_new ();
+  g_autoptr (MusterStuckMaster) master = stuck_master_new ();
   g_auto (Served) f = start_patient (MUSTER_MASTER (master));
   g_autoptr (MusterSession) old = served_session (&f, NULL);
   g_autoptr (MusterSession) new = served_session (&f, NULL);

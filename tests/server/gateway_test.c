@@ -266,7 +266,7 @@ get_stuck (gpointer data)
 
 MUSTER_TEST (Gateway, passes_on_that_a_step_is_given_up)
 {
-  g_autoptr (StuckMaster) master = stuck_master_new ();
+  g_autoptr (MusterStuckMaster) master = stuck_master_new ();
   g_auto (Gateway) f = gateway_start (MUSTER_MASTER (master), NULL);
   g_autoptr (MusterSession) session = served_session (&f.front, NULL);
   g_autoptr (GCancellable) cancellable = g_cancellable_new ();
@@ -287,7 +287,7 @@ MUSTER_TEST (Gateway, keeps_no_thread_for_a_step_that_is_stuck)
 {
   enum { N = 100 };
   g_autoptr (GError) error = NULL;
-  g_autoptr (StuckMaster) master = stuck_master_new ();
+  g_autoptr (MusterStuckMaster) master = stuck_master_new ();
   const MusterServerOptions options = {.limits = {.steps = N}};
   g_auto (Gateway) f = gateway_start (MUSTER_MASTER (master), &options);
   g_autoptr (MusterSession) session = served_session (&f.front, NULL);

@@ -451,7 +451,7 @@ stop_with_grace (gpointer server)
 MUSTER_TEST (Health, is_not_serving_on_its_port_while_steps_are_given_time_to_end)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (StuckMaster) master = stuck_master_new ();
+  g_autoptr (MusterStuckMaster) master = stuck_master_new ();
   g_auto (Fixture) f = fixture_start (MUSTER_MASTER (master));
   g_autoptr (MusterGraph) graph = served_graph (NULL);
   MUSTER_ASSERT_NOT_NULL (graph);

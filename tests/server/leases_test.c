@@ -10,7 +10,7 @@
 
 typedef struct {
   MusterFakeClock *clock;     /* (owned) */
-  StuckMaster *master;        /* (owned) */
+  MusterStuckMaster *master;  /* (owned) */
   MusterLimits *limits;       /* (owned) */
   MusterSessions *sessions;   /* (owned) */
   MusterCollector *collector; /* (owned) */

@@ -141,7 +141,7 @@ get_stuck (gpointer data)
 
 MUSTER_TEST (Limits, refuse_a_step_too_many_until_another_ends)
 {
-  g_autoptr (StuckMaster) master = stuck_master_new ();
+  g_autoptr (MusterStuckMaster) master = stuck_master_new ();
   const MusterServerOptions options = {.limits.steps = 1};
   g_auto (Served) f = served_start_with (MUSTER_MASTER (master), &options);
   g_autoptr (MusterSession) session = served_session (&f, NULL);

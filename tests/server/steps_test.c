@@ -93,7 +93,7 @@ MUSTER_TEST (Steps, of_many_threads_run_side_by_side)
 /* --- over a master whose steps get stuck --- */
 
 typedef struct {
-  StuckMaster *master;
+  MusterStuckMaster *master;
   Served served;
   MusterSession *session; /* (nullable) */
 } Fixture;

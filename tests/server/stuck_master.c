@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/server/stuck_master.h"
 
-struct _StuckMaster {
+struct _MusterStuckMaster {
   GObject parent;
   GMutex lock;
   GCond changed;
@@ -12,28 +12,28 @@ struct _StuckMaster {
 
 typedef struct {
   MusterSession parent;
-  StuckMaster *master; /* (owned) */
-  gboolean is_closed;  /* guarded by the master's lock */
-} StuckSession;
+  MusterStuckMaster *master; /* (owned) */
+  gboolean is_closed;        /* guarded by the master's lock */
+} MusterStuckSession;
 
 typedef struct {
   MusterSessionClass parent;
-} StuckSessionClass;
+} MusterStuckSessionClass;
 
 static void stuck_master_iface (MusterMasterInterface *iface);
 
-G_DEFINE_FINAL_TYPE_WITH_CODE (StuckMaster, stuck_master, G_TYPE_OBJECT,
+G_DEFINE_FINAL_TYPE_WITH_CODE (MusterStuckMaster, muster_stuck_master, G_TYPE_OBJECT,
                                G_IMPLEMENT_INTERFACE (MUSTER_TYPE_MASTER, stuck_master_iface))
-G_DEFINE_TYPE (StuckSession, stuck_session, MUSTER_TYPE_SESSION)
+G_DEFINE_TYPE (MusterStuckSession, muster_stuck_session, MUSTER_TYPE_SESSION)
 
-StuckMaster *
+MusterStuckMaster *
 stuck_master_new (void)
 {
-  return g_object_new (STUCK_TYPE_MASTER, NULL);
+  return g_object_new (MUSTER_TYPE_STUCK_MASTER, NULL);
 }
 
 gboolean
-stuck_master_wait_for (StuckMaster *self, guint n)
+stuck_master_wait_for (MusterStuckMaster *self, guint n)
 {
   gint64 until = g_get_monotonic_time () + 30 * G_TIME_SPAN_SECOND;
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
@@ -43,7 +43,7 @@ stuck_master_wait_for (StuckMaster *self, guint n)
 }
 
 static void
-notify (StuckMaster *self)
+notify (MusterStuckMaster *self)
 {
   g_mutex_lock (&self->lock);
   g_cond_broadcast (&self->changed);
@@ -51,7 +51,7 @@ notify (StuckMaster *self)
 }
 
 void
-stuck_master_let_go (StuckMaster *self)
+stuck_master_let_go (MusterStuckMaster *self)
 {
   g_mutex_lock (&self->lock);
   self->let_go = TRUE;
@@ -67,9 +67,9 @@ on_cancelled (GCancellable *cancellable G_GNUC_UNUSED, gpointer master)
 
 /* With the lock held. */
 static gboolean
-get_stuck (StuckSession *self, gint64 deadline_us, GCancellable *cancellable, GError **error)
+get_stuck (MusterStuckSession *self, gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
-  StuckMaster *master = self->master;
+  MusterStuckMaster *master = self->master;
   while (!master->let_go) {
     if (self->is_closed) {
       g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_CANCELLED, "the session was closed");
@@ -91,8 +91,8 @@ static gboolean
 stuck_run (MusterSession *base, const MusterStep *step, MusterTensor **fetched,
            GBytes **metadata G_GNUC_UNUSED, GCancellable *cancellable, GError **error)
 {
-  StuckSession *self = (StuckSession *)base;
-  StuckMaster *master = self->master;
+  MusterStuckSession *self = (MusterStuckSession *)base;
+  MusterStuckMaster *master = self->master;
   gboolean done = TRUE;
   if (step->n_fetches > 0 && g_str_has_prefix (step->fetches[0], "stuck")) {
     gulong id = cancellable != NULL
@@ -116,7 +116,7 @@ static gboolean
 stuck_close (MusterSession *base, gint64 deadline_us G_GNUC_UNUSED,
              GCancellable *cancellable G_GNUC_UNUSED, GError **error G_GNUC_UNUSED)
 {
-  StuckSession *self = (StuckSession *)base;
+  MusterStuckSession *self = (MusterStuckSession *)base;
   g_mutex_lock (&self->master->lock);
   self->is_closed = TRUE;
   g_cond_broadcast (&self->master->changed);
@@ -127,12 +127,12 @@ stuck_close (MusterSession *base, gint64 deadline_us G_GNUC_UNUSED,
 static void
 stuck_session_finalize (GObject *object)
 {
-  g_clear_object (&((StuckSession *)object)->master);
-  G_OBJECT_CLASS (stuck_session_parent_class)->finalize (object);
+  g_clear_object (&((MusterStuckSession *)object)->master);
+  G_OBJECT_CLASS (muster_stuck_session_parent_class)->finalize (object);
 }
 
 static void
-stuck_session_class_init (StuckSessionClass *klass)
+muster_stuck_session_class_init (MusterStuckSessionClass *klass)
 {
   G_OBJECT_CLASS (klass)->finalize = stuck_session_finalize;
   ((MusterSessionClass *)klass)->run = stuck_run;
@@ -140,7 +140,7 @@ stuck_session_class_init (StuckSessionClass *klass)
 }
 
 static void
-stuck_session_init (StuckSession *self G_GNUC_UNUSED)
+muster_stuck_session_init (MusterStuckSession *self G_GNUC_UNUSED)
 {
 }
 
@@ -149,8 +149,8 @@ stuck_create_session (MusterMaster *base, MusterGraph *graph, GBytes *config G_G
                       gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED,
                       GError **error G_GNUC_UNUSED)
 {
-  StuckMaster *self = STUCK_MASTER (base);
-  StuckSession *session = g_object_new (stuck_session_get_type (), NULL);
+  MusterStuckMaster *self = MUSTER_STUCK_MASTER (base);
+  MusterStuckSession *session = g_object_new (muster_stuck_session_get_type (), NULL);
   session->master = g_object_ref (self);
   g_autofree char *handle = g_strdup_printf ("%d", g_atomic_int_add (&self->n_sessions, 1));
   muster_session_set_identity (MUSTER_SESSION (session), handle, graph);
@@ -173,20 +173,20 @@ stuck_master_iface (MusterMasterInterface *iface)
 static void
 stuck_master_finalize (GObject *object)
 {
-  StuckMaster *self = STUCK_MASTER (object);
+  MusterStuckMaster *self = MUSTER_STUCK_MASTER (object);
   g_mutex_clear (&self->lock);
   g_cond_clear (&self->changed);
-  G_OBJECT_CLASS (stuck_master_parent_class)->finalize (object);
+  G_OBJECT_CLASS (muster_stuck_master_parent_class)->finalize (object);
 }
 
 static void
-stuck_master_class_init (StuckMasterClass *klass)
+muster_stuck_master_class_init (MusterStuckMasterClass *klass)
 {
   G_OBJECT_CLASS (klass)->finalize = stuck_master_finalize;
 }
 
 static void
-stuck_master_init (StuckMaster *self)
+muster_stuck_master_init (MusterStuckMaster *self)
 {
   g_mutex_init (&self->lock);
   g_cond_init (&self->changed);

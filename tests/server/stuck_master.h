@@ -9,15 +9,15 @@ G_BEGIN_DECLS
  * is cancelled, out of time or its session closed, and ends with that error, as a dequeue would.
  * Any other step yields 42 for each fetch at once. Graphs are not looked at. Any thread. */
 
-#define STUCK_TYPE_MASTER (stuck_master_get_type ())
-G_DECLARE_FINAL_TYPE (StuckMaster, stuck_master, STUCK, MASTER, GObject)
+#define MUSTER_TYPE_STUCK_MASTER (muster_stuck_master_get_type ())
+G_DECLARE_FINAL_TYPE (MusterStuckMaster, muster_stuck_master, MUSTER, STUCK_MASTER, GObject)
 
-StuckMaster *stuck_master_new (void);
+MusterStuckMaster *stuck_master_new (void);
 
 /* Waits (at most 30 s) until exactly n steps are stuck; FALSE if it doesn't come to that. */
-gboolean stuck_master_wait_for (StuckMaster *self, guint n);
+gboolean stuck_master_wait_for (MusterStuckMaster *self, guint n);
 
 /* Lets all go that are stuck, and whoever would get stuck from now on. */
-void stuck_master_let_go (StuckMaster *self);
+void stuck_master_let_go (MusterStuckMaster *self);
 
 G_END_DECLS

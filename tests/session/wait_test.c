@@ -334,10 +334,10 @@ MUSTER_TEST (Wait, needs_neither_gate_nor_ready_op)
 
 /* B002.71 [diff]: a clock whose wall is set forward and back all the time. */
 
-#define TEST_TYPE_MAD_CLOCK (test_mad_clock_get_type ())
-G_DECLARE_FINAL_TYPE (TestMadClock, test_mad_clock, TEST, MAD_CLOCK, GObject)
+#define MUSTER_TYPE_MAD_CLOCK (muster_mad_clock_get_type ())
+G_DECLARE_FINAL_TYPE (MusterMadClock, muster_mad_clock, MUSTER, MAD_CLOCK, GObject)
 
-struct _TestMadClock {
+struct _MusterMadClock {
   GObject parent;
   MusterClock *clock; /* (not owned) the job's */
   gint64 wall_us;
@@ -346,13 +346,13 @@ struct _TestMadClock {
 static gint64
 mad_now_us (MusterClock *clock)
 {
-  return muster_clock_now_us (TEST_MAD_CLOCK (clock)->clock);
+  return muster_clock_now_us (MUSTER_MAD_CLOCK (clock)->clock);
 }
 
 static gint64
 mad_wall_us (MusterClock *clock)
 {
-  TestMadClock *self = TEST_MAD_CLOCK (clock);
+  MusterMadClock *self = MUSTER_MAD_CLOCK (clock);
 
   return self->wall_us = self->wall_us == 0 ? 4000000000 * MUSTER_SECOND : 0;
 }
@@ -360,13 +360,13 @@ mad_wall_us (MusterClock *clock)
 static gboolean
 mad_wait_until (MusterClock *clock, gint64 wake_us, GCancellable *cancellable, GError **error)
 {
-  return muster_clock_wait_until (TEST_MAD_CLOCK (clock)->clock, wake_us, cancellable, error);
+  return muster_clock_wait_until (MUSTER_MAD_CLOCK (clock)->clock, wake_us, cancellable, error);
 }
 
 static double
 mad_random (MusterClock *clock)
 {
-  return muster_clock_random (TEST_MAD_CLOCK (clock)->clock);
+  return muster_clock_random (MUSTER_MAD_CLOCK (clock)->clock);
 }
 
 static void
@@ -378,23 +378,23 @@ test_mad_clock_clock_init (MusterClockInterface *iface)
   iface->random = mad_random;
 }
 
-G_DEFINE_FINAL_TYPE_WITH_CODE (TestMadClock, test_mad_clock, G_TYPE_OBJECT,
+G_DEFINE_FINAL_TYPE_WITH_CODE (MusterMadClock, muster_mad_clock, G_TYPE_OBJECT,
                                G_IMPLEMENT_INTERFACE (MUSTER_TYPE_CLOCK, test_mad_clock_clock_init))
 
 static void
-test_mad_clock_class_init (G_GNUC_UNUSED TestMadClockClass *klass)
+muster_mad_clock_class_init (G_GNUC_UNUSED MusterMadClockClass *klass)
 {
 }
 
 static void
-test_mad_clock_init (G_GNUC_UNUSED TestMadClock *self)
+muster_mad_clock_init (G_GNUC_UNUSED MusterMadClock *self)
 {
 }
 
 MUSTER_TEST (Wait, keeps_its_deadline_though_the_wall_clock_jumps)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
-  g_autoptr (TestMadClock) mad = g_object_new (TEST_TYPE_MAD_CLOCK, NULL);
+  g_autoptr (MusterMadClock) mad = g_object_new (MUSTER_TYPE_MAD_CLOCK, NULL);
   mad->clock = MUSTER_CLOCK (job.clock);
   MusterSessionManagerOptions options = {.ready_op = "ready", .clock = MUSTER_CLOCK (mad)};
   g_clear_object (&job.manager);

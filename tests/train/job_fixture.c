@@ -151,20 +151,20 @@ job_note_task (JobFixture *self, const char *node, const char *word)
 
 /* --- metadata --- */
 
-#define TYPE_FAKE (job_fake_get_type ())
-G_DECLARE_FINAL_TYPE (JobFake, job_fake, JOB, FAKE, GObject)
+#define TYPE_FAKE (muster_job_fake_get_type ())
+G_DECLARE_FINAL_TYPE (MusterJobFake, muster_job_fake, MUSTER, JOB_FAKE, GObject)
 
-struct _JobFake {
+struct _MusterJobFake {
   GObject parent;
   JobFixture *fixture; /* (not owned) */
   FakeMetadata says;
 };
 
-static gboolean note_words (JobFake *self, GError **error, const char *format, ...)
+static gboolean note_words (MusterJobFake *self, GError **error, const char *format, ...)
     G_GNUC_PRINTF (3, 4);
 
 static gboolean
-note_words (JobFake *self, GError **error, const char *format, ...)
+note_words (MusterJobFake *self, GError **error, const char *format, ...)
 {
   va_list arguments;
 
@@ -178,7 +178,7 @@ note_words (JobFake *self, GError **error, const char *format, ...)
 static gboolean
 fake_set_params (MusterJobMetadata *metadata, const MusterJobParams *params, GError **error)
 {
-  JobFake *self = JOB_FAKE (metadata);
+  MusterJobFake *self = MUSTER_JOB_FAKE (metadata);
   g_autofree char *nodes = g_strjoinv (" ", (char **)params->nodes);
 
   g_free (self->says.params);
@@ -193,7 +193,7 @@ fake_set_params (MusterJobMetadata *metadata, const MusterJobParams *params, GEr
 static gboolean
 fake_write (MusterJobMetadata *metadata, gint64 epoch, gboolean finished, GError **error)
 {
-  return note_words (JOB_FAKE (metadata), error, "write %" G_GINT64_FORMAT "%s", epoch,
+  return note_words (MUSTER_JOB_FAKE (metadata), error, "write %" G_GINT64_FORMAT "%s", epoch,
                      finished ? " finished" : "");
 }
 
@@ -201,7 +201,7 @@ static gboolean
 fake_last_epoch (MusterJobMetadata *metadata, gint64 user_epoch, gint64 *epoch, gboolean *finished,
                  GError **error)
 {
-  JobFake *self = JOB_FAKE (metadata);
+  MusterJobFake *self = MUSTER_JOB_FAKE (metadata);
 
   *epoch = self->says.last_epoch != MUSTER_NO_EPOCH ? self->says.last_epoch : user_epoch;
   *finished = self->says.finished;
@@ -213,7 +213,7 @@ static gboolean
 fake_accessible (MusterJobMetadata *metadata, G_GNUC_UNUSED gint64 epoch, gboolean *accessible,
                  GError **error)
 {
-  JobFake *self = JOB_FAKE (metadata);
+  MusterJobFake *self = MUSTER_JOB_FAKE (metadata);
 
   *accessible = !self->says.inaccessible;
 
@@ -223,7 +223,7 @@ fake_accessible (MusterJobMetadata *metadata, G_GNUC_UNUSED gint64 epoch, gboole
 static gboolean
 fake_report (MusterJobMetadata *metadata, const char *action, GPtrArray *stats, GError **error)
 {
-  JobFake *self = JOB_FAKE (metadata);
+  MusterJobFake *self = MUSTER_JOB_FAKE (metadata);
 
   g_clear_pointer (&self->says.stats, g_ptr_array_unref);
   self->says.stats = g_ptr_array_ref (stats);
@@ -241,27 +241,27 @@ fake_iface_init (MusterJobMetadataInterface *iface)
   iface->report = fake_report;
 }
 
-G_DEFINE_FINAL_TYPE_WITH_CODE (JobFake, job_fake, G_TYPE_OBJECT,
+G_DEFINE_FINAL_TYPE_WITH_CODE (MusterJobFake, muster_job_fake, G_TYPE_OBJECT,
                                G_IMPLEMENT_INTERFACE (MUSTER_TYPE_JOB_METADATA, fake_iface_init))
 
 static void
 job_fake_finalize (GObject *object)
 {
-  JobFake *self = JOB_FAKE (object);
+  MusterJobFake *self = MUSTER_JOB_FAKE (object);
 
   g_free (self->says.params);
   g_clear_pointer (&self->says.stats, g_ptr_array_unref);
-  G_OBJECT_CLASS (job_fake_parent_class)->finalize (object);
+  G_OBJECT_CLASS (muster_job_fake_parent_class)->finalize (object);
 }
 
 static void
-job_fake_init (JobFake *self)
+muster_job_fake_init (MusterJobFake *self)
 {
   self->says.last_epoch = MUSTER_NO_EPOCH;
 }
 
 static void
-job_fake_class_init (JobFakeClass *klass)
+muster_job_fake_class_init (MusterJobFakeClass *klass)
 {
   G_OBJECT_CLASS (klass)->finalize = job_fake_finalize;
 }
@@ -271,10 +271,10 @@ job_fake_metadata (JobFixture *self)
 {
   if (!self->metadata) {
     self->metadata = g_object_new (TYPE_FAKE, NULL);
-    JOB_FAKE (self->metadata)->fixture = self;
+    MUSTER_JOB_FAKE (self->metadata)->fixture = self;
   }
 
-  return &JOB_FAKE (self->metadata)->says;
+  return &MUSTER_JOB_FAKE (self->metadata)->says;
 }
 
 /* --- the job --- */

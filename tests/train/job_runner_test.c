@@ -11,10 +11,10 @@ static const char *const two_nodes[] = {"a", "b", NULL};
 
 /* --- a job that notes what it does --- */
 
-#define TYPE_NOTER (job_noter_get_type ())
-G_DECLARE_FINAL_TYPE (JobNoter, job_noter, JOB, NOTER, MusterJobUploadBuilder)
+#define TYPE_NOTER (muster_job_noter_get_type ())
+G_DECLARE_FINAL_TYPE (MusterJobNoter, muster_job_noter, MUSTER, JOB_NOTER, MusterJobUploadBuilder)
 
-struct _JobNoter {
+struct _MusterJobNoter {
   MusterJobUploadBuilder parent;
   JobFixture *fixture; /* (not owned) */
   MusterJobCheckpoint *checkpoint;
@@ -22,13 +22,13 @@ struct _JobNoter {
   int n_built;
 };
 
-G_DEFINE_FINAL_TYPE (JobNoter, job_noter, MUSTER_TYPE_JOB_UPLOAD_BUILDER)
+G_DEFINE_FINAL_TYPE (MusterJobNoter, muster_job_noter, MUSTER_TYPE_JOB_UPLOAD_BUILDER)
 
 static MusterJobGroup *
 job_noter_build (MusterJobUploadBuilder *builder, gint64 epoch, MusterJobCheckpoint *checkpoint,
                  G_GNUC_UNUSED GError **error)
 {
-  JobNoter *self = JOB_NOTER (builder);
+  MusterJobNoter *self = MUSTER_JOB_NOTER (builder);
   MusterJobGroup *group = muster_job_group_new ();
 
   self->epoch = epoch;
@@ -40,13 +40,13 @@ job_noter_build (MusterJobUploadBuilder *builder, gint64 epoch, MusterJobCheckpo
 }
 
 static void
-job_noter_class_init (JobNoterClass *klass)
+muster_job_noter_class_init (MusterJobNoterClass *klass)
 {
   MUSTER_JOB_UPLOAD_BUILDER_CLASS (klass)->build = job_noter_build;
 }
 
 static void
-job_noter_init (G_GNUC_UNUSED JobNoter *self)
+muster_job_noter_init (G_GNUC_UNUSED MusterJobNoter *self)
 {
 }
 
@@ -60,7 +60,7 @@ typedef struct {
 typedef struct {
   JobFixture f;
   FakeMetadata *fake;
-  JobNoter *noter;
+  MusterJobNoter *noter;
   MusterJobCheckpoint *checkpoint;
   MusterJobRunner *runner;
   gint64 last;

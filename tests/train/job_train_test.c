@@ -92,14 +92,15 @@ MUSTER_TEST (JobTraining, comes_back_from_any_epoch)
 
 /* --- uploads --- */
 
-#define TYPE_COPIER (job_copier_get_type ())
-G_DECLARE_FINAL_TYPE (JobCopier, job_copier, JOB, COPIER, MusterJobUploadBuilder)
+#define TYPE_COPIER (muster_job_copier_get_type ())
+G_DECLARE_FINAL_TYPE (MusterJobCopier, muster_job_copier, MUSTER, JOB_COPIER,
+                      MusterJobUploadBuilder)
 
-struct _JobCopier {
+struct _MusterJobCopier {
   MusterJobUploadBuilder parent;
 };
 
-G_DEFINE_FINAL_TYPE (JobCopier, job_copier, MUSTER_TYPE_JOB_UPLOAD_BUILDER)
+G_DEFINE_FINAL_TYPE (MusterJobCopier, muster_job_copier, MUSTER_TYPE_JOB_UPLOAD_BUILDER)
 
 static gboolean
 copy_file (G_GNUC_UNUSED MusterClusterNode *node, G_GNUC_UNUSED gint64 deadline_us,
@@ -133,13 +134,13 @@ job_copier_build (G_GNUC_UNUSED MusterJobUploadBuilder *builder, gint64 epoch,
 }
 
 static void
-job_copier_class_init (JobCopierClass *klass)
+muster_job_copier_class_init (MusterJobCopierClass *klass)
 {
   MUSTER_JOB_UPLOAD_BUILDER_CLASS (klass)->build = job_copier_build;
 }
 
 static void
-job_copier_init (G_GNUC_UNUSED JobCopier *self)
+muster_job_copier_init (G_GNUC_UNUSED MusterJobCopier *self)
 {
 }
 
@@ -148,7 +149,7 @@ MUSTER_TEST (JobTraining, uploads_the_last_checkpoint_of_every_node)
 {
   g_auto (JobFixture) f = {0};
   g_autoptr (GError) error = NULL;
-  g_autoptr (JobCopier) copier = g_object_new (TYPE_COPIER, NULL);
+  g_autoptr (MusterJobCopier) copier = g_object_new (TYPE_COPIER, NULL);
   gint64 last = 0;
   job_set_up (&f, three_nodes);
   g_autoptr (MusterJobCheckpoint) checkpoint = muster_job_checkpoint_new (f.directory, NULL);

@@ -126,10 +126,10 @@ typedef struct {
   MusterError code;
 } Failure;
 
-#define DIARY_TYPE_HOOK (diary_hook_get_type ())
-G_DECLARE_FINAL_TYPE (DiaryHook, diary_hook, DIARY, HOOK, MusterHook)
+#define MUSTER_TYPE_DIARY_HOOK (muster_diary_hook_get_type ())
+G_DECLARE_FINAL_TYPE (MusterDiaryHook, muster_diary_hook, MUSTER, DIARY_HOOK, MusterHook)
 
-struct _DiaryHook {
+struct _MusterDiaryHook {
   MusterHook parent;
   char *name;
   GString *diary;
@@ -143,12 +143,12 @@ struct _DiaryHook {
   int stop_at, n_runs;
 };
 
-G_DEFINE_FINAL_TYPE (DiaryHook, diary_hook, MUSTER_TYPE_HOOK)
+G_DEFINE_FINAL_TYPE (MusterDiaryHook, muster_diary_hook, MUSTER_TYPE_HOOK)
 
 static gboolean
 note (MusterHook *hook, const char *verb, GError **error)
 {
-  DiaryHook *self = DIARY_HOOK (hook);
+  MusterDiaryHook *self = MUSTER_DIARY_HOOK (hook);
 
   g_string_append_printf (self->diary, "%s%s.%s", self->diary->len > 0 ? " " : "", self->name,
                           verb);
@@ -182,7 +182,7 @@ diary_after_create (MusterHook *hook, G_GNUC_UNUSED MusterSession *session,
 static gboolean
 diary_before_run (MusterHook *hook, MusterRunContext *context, GError **error)
 {
-  DiaryHook *self = DIARY_HOOK (hook);
+  MusterDiaryHook *self = MUSTER_DIARY_HOOK (hook);
 
   if (self->fetch)
     self->fetched = muster_run_context_fetch (context, self->fetch);
@@ -197,7 +197,7 @@ diary_before_run (MusterHook *hook, MusterRunContext *context, GError **error)
 static gboolean
 diary_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
 {
-  DiaryHook *self = DIARY_HOOK (hook);
+  MusterDiaryHook *self = MUSTER_DIARY_HOOK (hook);
 
   if (self->fetch)
     self->value =
@@ -229,7 +229,7 @@ failure_clear (gpointer data)
 static void
 diary_finalize (GObject *object)
 {
-  DiaryHook *self = DIARY_HOOK (object);
+  MusterDiaryHook *self = MUSTER_DIARY_HOOK (object);
 
   g_free (self->name);
   g_free (self->fetch);
@@ -237,11 +237,11 @@ diary_finalize (GObject *object)
   muster_tensor_unref (self->feed);
   g_clear_pointer (&self->options, g_bytes_unref);
   g_array_unref (self->failures);
-  G_OBJECT_CLASS (diary_hook_parent_class)->finalize (object);
+  G_OBJECT_CLASS (muster_diary_hook_parent_class)->finalize (object);
 }
 
 static void
-diary_hook_class_init (DiaryHookClass *klass)
+muster_diary_hook_class_init (MusterDiaryHookClass *klass)
 {
   G_OBJECT_CLASS (klass)->finalize = diary_finalize;
   MUSTER_HOOK_CLASS (klass)->begin = diary_begin;
@@ -253,7 +253,7 @@ diary_hook_class_init (DiaryHookClass *klass)
 }
 
 static void
-diary_hook_init (DiaryHook *self)
+muster_diary_hook_init (MusterDiaryHook *self)
 {
   self->failures = g_array_new (FALSE, FALSE, sizeof (Failure));
   g_array_set_clear_func (self->failures, failure_clear);
@@ -262,7 +262,7 @@ diary_hook_init (DiaryHook *self)
 MusterHook *
 diary_hook_new (const char *name, GString *diary)
 {
-  DiaryHook *self = g_object_new (DIARY_TYPE_HOOK, NULL);
+  MusterDiaryHook *self = g_object_new (MUSTER_TYPE_DIARY_HOOK, NULL);
 
   self->name = g_strdup (name);
   self->diary = diary;
@@ -275,38 +275,38 @@ diary_hook_fail (MusterHook *hook, const char *verb, int first, int n, MusterErr
 {
   Failure failure = {.verb = g_strdup (verb), .first = first, .n = n, .code = code};
 
-  g_array_append_val (DIARY_HOOK (hook)->failures, failure);
+  g_array_append_val (MUSTER_DIARY_HOOK (hook)->failures, failure);
 }
 
 void
 diary_hook_fetch (MusterHook *hook, const char *tensor)
 {
-  DIARY_HOOK (hook)->fetch = g_strdup (tensor);
+  MUSTER_DIARY_HOOK (hook)->fetch = g_strdup (tensor);
 }
 
 void
 diary_hook_options (MusterHook *hook, GBytes *options)
 {
-  DIARY_HOOK (hook)->options = g_bytes_ref (options);
+  MUSTER_DIARY_HOOK (hook)->options = g_bytes_ref (options);
 }
 
 void
 diary_hook_feed (MusterHook *hook, const char *tensor, MusterTensor *value)
 {
-  g_clear_pointer (&DIARY_HOOK (hook)->feed_name, g_free);
-  g_clear_pointer (&DIARY_HOOK (hook)->feed, muster_tensor_unref);
-  DIARY_HOOK (hook)->feed_name = g_strdup (tensor);
-  DIARY_HOOK (hook)->feed = muster_tensor_ref (value);
+  g_clear_pointer (&MUSTER_DIARY_HOOK (hook)->feed_name, g_free);
+  g_clear_pointer (&MUSTER_DIARY_HOOK (hook)->feed, muster_tensor_unref);
+  MUSTER_DIARY_HOOK (hook)->feed_name = g_strdup (tensor);
+  MUSTER_DIARY_HOOK (hook)->feed = muster_tensor_ref (value);
 }
 
 void
 diary_hook_stop (MusterHook *hook, int at_run)
 {
-  DIARY_HOOK (hook)->stop_at = at_run;
+  MUSTER_DIARY_HOOK (hook)->stop_at = at_run;
 }
 
 double
 diary_hook_value (MusterHook *hook)
 {
-  return DIARY_HOOK (hook)->value;
+  return MUSTER_DIARY_HOOK (hook)->value;
 }

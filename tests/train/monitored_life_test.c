@@ -149,10 +149,10 @@ MUSTER_TEST (MonitoredSession, of_a_worker_looks_as_often_as_it_is_told)
 
 /* --- what a run sees --- */
 
-#define LOOKER_TYPE_HOOK (looker_hook_get_type ())
-G_DECLARE_FINAL_TYPE (LookerHook, looker_hook, LOOKER, HOOK, MusterHook)
+#define MUSTER_TYPE_LOOKER_HOOK (muster_looker_hook_get_type ())
+G_DECLARE_FINAL_TYPE (MusterLookerHook, muster_looker_hook, MUSTER, LOOKER_HOOK, MusterHook)
 
-struct _LookerHook {
+struct _MusterLookerHook {
   MusterHook parent;
   MusterRunContext *before, *after;
   const MusterStep *step;
@@ -160,16 +160,16 @@ struct _LookerHook {
   gint64 now[2];
 };
 
-G_DEFINE_FINAL_TYPE (LookerHook, looker_hook, MUSTER_TYPE_HOOK)
+G_DEFINE_FINAL_TYPE (MusterLookerHook, muster_looker_hook, MUSTER_TYPE_HOOK)
 
 static gboolean
 looker_before (MusterHook *hook, MusterRunContext *context, G_GNUC_UNUSED GError **error)
 {
   g_autoptr (MusterTensor) one = muster_tensor_new_float (1);
 
-  LOOKER_HOOK (hook)->before = context;
-  LOOKER_HOOK (hook)->step = muster_run_context_step (context);
-  LOOKER_HOOK (hook)->session = muster_run_context_session (context);
+  MUSTER_LOOKER_HOOK (hook)->before = context;
+  MUSTER_LOOKER_HOOK (hook)->step = muster_run_context_step (context);
+  MUSTER_LOOKER_HOOK (hook)->session = muster_run_context_session (context);
   muster_run_context_feed (context, "fed by a hook:0", one);
   (void)muster_run_context_fetch (context, "global_step:0");
 
@@ -179,7 +179,7 @@ looker_before (MusterHook *hook, MusterRunContext *context, G_GNUC_UNUSED GError
 static gboolean
 looker_after (MusterHook *hook, MusterRunContext *context, GError **error)
 {
-  LookerHook *self = LOOKER_HOOK (hook);
+  MusterLookerHook *self = MUSTER_LOOKER_HOOK (hook);
 
   self->after = context;
   self->now[0] = muster_run_context_step_now (context, error);
@@ -189,14 +189,14 @@ looker_after (MusterHook *hook, MusterRunContext *context, GError **error)
 }
 
 static void
-looker_hook_class_init (LookerHookClass *klass)
+muster_looker_hook_class_init (MusterLookerHookClass *klass)
 {
   MUSTER_HOOK_CLASS (klass)->before_run = looker_before;
   MUSTER_HOOK_CLASS (klass)->after_run = looker_after;
 }
 
 static void
-looker_hook_init (G_GNUC_UNUSED LookerHook *self)
+muster_looker_hook_init (G_GNUC_UNUSED MusterLookerHook *self)
 {
 }
 
@@ -214,7 +214,7 @@ MUSTER_TEST (MonitoredSession, shows_hooks_what_the_caller_asked_and_leaves_that
                      .targets = targets,
                      .n_targets = 1};
   g_autoptr (MusterTensor) value = NULL;
-  LookerHook *hook = g_object_new (LOOKER_TYPE_HOOK, NULL);
+  MusterLookerHook *hook = g_object_new (MUSTER_TYPE_LOOKER_HOOK, NULL);
   monitored_add (&f, MUSTER_HOOK (hook));
   MUSTER_ASSERT_TRUE (monitored_open (&f, &error));
 
@@ -232,7 +232,7 @@ MUSTER_TEST (MonitoredSession, shows_hooks_what_the_caller_asked_and_leaves_that
 MUSTER_TEST (MonitoredSession, asks_for_the_step_after_a_run_once)
 {
   SET_UP (f);
-  LookerHook *hook = g_object_new (LOOKER_TYPE_HOOK, NULL);
+  MusterLookerHook *hook = g_object_new (MUSTER_TYPE_LOOKER_HOOK, NULL);
   monitored_add (&f, MUSTER_HOOK (hook));
   MUSTER_ASSERT_TRUE (monitored_open (&f, &error));
   guint n_before = muster_fake_master_n_calls (f.master, "global_step");
@@ -324,7 +324,7 @@ MUSTER_TEST (MonitoredSession, says_what_ended_its_input)
 
     const char *why = muster_monitored_session_end_of_input (f.session);
     MUSTER_ASSERT_TRUE (why != NULL);
-    MUSTER_EXPECT_TRUE (strstr (why, by_hook ? "DiaryHook, before a run" : "queue q ended") !=
+    MUSTER_EXPECT_TRUE (strstr (why, by_hook ? "MusterDiaryHook, before a run" : "queue q ended") !=
                         NULL);
   }
 }
@@ -364,8 +364,8 @@ MUSTER_TEST (MonitoredSession, refuses_two_hooks_of_one_feed_at_the_start)
   MUSTER_EXPECT_FALSE (monitored_open (&f, &error));
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
-  MUSTER_EXPECT_STREQ (error->message, "Two hooks can't live together: both FeedHook and FeedHook "
-                                       "are one that feeds v:0. Leave one out");
+  MUSTER_EXPECT_STREQ (error->message, "Two hooks can't live together: both MusterFeedFuncHook and "
+                                       "MusterFeedFuncHook are one that feeds v:0. Leave one out");
   MUSTER_EXPECT_EQ (muster_fake_master_n_calls (f.master, "create"), 0u);
 }
 

@@ -363,16 +363,16 @@ MUSTER_TEST (Diagnosis, without_time_comes_back_at_once)
 }
 
 /* A name service that says nothing until it is told to stop, or knows many addresses. */
-#define TYPE_STUCK_RESOLVER (stuck_resolver_get_type ())
-G_DECLARE_FINAL_TYPE (StuckResolver, stuck_resolver, STUCK, RESOLVER, GResolver)
+#define TYPE_STUCK_RESOLVER (muster_stuck_resolver_get_type ())
+G_DECLARE_FINAL_TYPE (MusterStuckResolver, muster_stuck_resolver, MUSTER, STUCK_RESOLVER, GResolver)
 
-struct _StuckResolver {
+struct _MusterStuckResolver {
   GResolver parent;
   GCancellable *cancels; /* (not owned) (nullable) the caller's, when it is asked */
   guint n_addresses;
 };
 
-G_DEFINE_FINAL_TYPE (StuckResolver, stuck_resolver, G_TYPE_RESOLVER)
+G_DEFINE_FINAL_TYPE (MusterStuckResolver, muster_stuck_resolver, G_TYPE_RESOLVER)
 
 static void
 on_told_to_stop (GCancellable *cancellable G_GNUC_UNUSED, gpointer task)
@@ -384,7 +384,7 @@ static void
 stuck_ask (GResolver *resolver, const char *host G_GNUC_UNUSED, GCancellable *cancellable,
            GAsyncReadyCallback callback, gpointer user_data)
 {
-  StuckResolver *self = STUCK_RESOLVER (resolver);
+  MusterStuckResolver *self = MUSTER_STUCK_RESOLVER (resolver);
   GTask *task = g_task_new (resolver, cancellable, callback, user_data);
   GList *addresses = NULL;
   for (guint i = 0; i < self->n_addresses; i++)
@@ -406,7 +406,7 @@ stuck_finish (GResolver *resolver G_GNUC_UNUSED, GAsyncResult *result, GError **
 }
 
 static void
-stuck_resolver_class_init (StuckResolverClass *klass)
+muster_stuck_resolver_class_init (MusterStuckResolverClass *klass)
 {
   GResolverClass *resolver = G_RESOLVER_CLASS (klass);
   resolver->lookup_by_name_async = stuck_ask;
@@ -414,12 +414,12 @@ stuck_resolver_class_init (StuckResolverClass *klass)
 }
 
 static void
-stuck_resolver_init (StuckResolver *self G_GNUC_UNUSED)
+muster_stuck_resolver_init (MusterStuckResolver *self G_GNUC_UNUSED)
 {
 }
 
 static void
-diagnose_by (StuckResolver *resolver, gint64 deadline_us, GCancellable *cancellable,
+diagnose_by (MusterStuckResolver *resolver, gint64 deadline_us, GCancellable *cancellable,
              const char *address, MusterDiagnosis *found)
 {
   g_autoptr (GResolver) usual = g_resolver_get_default ();
@@ -430,7 +430,7 @@ diagnose_by (StuckResolver *resolver, gint64 deadline_us, GCancellable *cancella
 
 MUSTER_TEST (Diagnosis, of_a_silent_name_service_ends_at_the_deadline)
 {
-  g_autoptr (StuckResolver) resolver = g_object_new (TYPE_STUCK_RESOLVER, NULL);
+  g_autoptr (MusterStuckResolver) resolver = g_object_new (TYPE_STUCK_RESOLVER, NULL);
   g_auto (MusterDiagnosis) found = {0};
 
   diagnose_by (resolver, within (50 * MUSTER_MILLISECOND), NULL, "chief:1", &found);
@@ -441,7 +441,7 @@ MUSTER_TEST (Diagnosis, of_a_silent_name_service_ends_at_the_deadline)
 
 MUSTER_TEST (Diagnosis, of_a_silent_name_service_ends_when_cancelled)
 {
-  g_autoptr (StuckResolver) resolver = g_object_new (TYPE_STUCK_RESOLVER, NULL);
+  g_autoptr (MusterStuckResolver) resolver = g_object_new (TYPE_STUCK_RESOLVER, NULL);
   g_autoptr (GCancellable) cancellable = g_cancellable_new ();
   resolver->cancels = cancellable;
   g_auto (MusterDiagnosis) found = {0};
@@ -455,7 +455,7 @@ MUSTER_TEST (Diagnosis, shares_its_time_among_many_addresses)
 {
   g_auto (Listener) f = {0};
   listener_start (&f, 10);
-  g_autoptr (StuckResolver) resolver = g_object_new (TYPE_STUCK_RESOLVER, NULL);
+  g_autoptr (MusterStuckResolver) resolver = g_object_new (TYPE_STUCK_RESOLVER, NULL);
   resolver->n_addresses = 1000;
   g_autofree char *by_name = g_strdup_printf ("chief%s", strchr (f.address, ':'));
   g_auto (MusterDiagnosis) found = {0};
