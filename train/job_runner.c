@@ -137,7 +137,7 @@ muster_job_runner_save (MusterJobRunner *self, MusterCluster *cluster, gint64 ep
   gboolean accessible = TRUE;
 
   if (!check_checkpoint (self, error) ||
-      !muster_job_checkpoint_accessible (self->checkpoint, epoch, &accessible, error))
+      !muster_job_checkpoint_accessible (self->checkpoint, MUSTER_NO_EPOCH, &accessible, error))
     return FALSE;
   if (accessible &&
       (!run_group (&training, muster_job_checkpoint_save_group (self->checkpoint, epoch, error),

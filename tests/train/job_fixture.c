@@ -175,6 +175,16 @@ note_words (MusterJobFake *self, GError **error, const char *format, ...)
   return job_note (self->fixture, words, error);
 }
 
+/* A verb that is asked about an epoch, or about none. */
+static gboolean
+note_asked (JobFake *self, GError **error, const char *verb, gint64 epoch)
+{
+  if (epoch == MUSTER_NO_EPOCH)
+    return note_words (self, error, "%s", verb);
+
+  return note_words (self, error, "%s %" G_GINT64_FORMAT, verb, epoch);
+}
+
 static gboolean
 fake_set_params (MusterJobMetadata *metadata, const MusterJobParams *params, GError **error)
 {
@@ -206,18 +216,17 @@ fake_last_epoch (MusterJobMetadata *metadata, gint64 user_epoch, gint64 *epoch, 
   *epoch = self->says.last_epoch != MUSTER_NO_EPOCH ? self->says.last_epoch : user_epoch;
   *finished = self->says.finished;
 
-  return note_words (self, error, "resume");
+  return note_asked (self, error, "resume", user_epoch);
 }
 
 static gboolean
-fake_accessible (MusterJobMetadata *metadata, G_GNUC_UNUSED gint64 epoch, gboolean *accessible,
-                 GError **error)
+fake_accessible (MusterJobMetadata *metadata, gint64 epoch, gboolean *accessible, GError **error)
 {
   MusterJobFake *self = MUSTER_JOB_FAKE (metadata);
 
   *accessible = !self->says.inaccessible;
 
-  return note_words (self, error, "accessible");
+  return note_asked (self, error, "accessible", epoch);
 }
 
 static gboolean

@@ -47,8 +47,9 @@ void job_add (MusterJobGroup *group, MusterJobTask *task); /* (transfer full) ta
 /* Appends a word; FALSE with an error if it is the one that fails. */
 gboolean job_note (JobFixture *self, const char *word, GError **error);
 
-/* A metadata handler that notes each verb: "params", "resume", "accessible", "write 3 finished",
- * "report checkpoint_save 2". */
+/* A metadata handler that notes each verb with what it was asked: "params", "resume", "resume 2"
+ * where the user chose an epoch, "accessible", "accessible 3" where it was asked about one,
+ * "write 3 finished", "report checkpoint_save". */
 typedef struct {
   gint64 last_epoch; /* MUSTER_NO_EPOCH: the user's */
   gboolean finished;

@@ -333,7 +333,7 @@ MUSTER_TEST (JobRunner, ends_when_it_cannot_load)
   g_string_truncate (it.f.diary, 0);
   MUSTER_EXPECT_FALSE (story_train (&it, resume, &report));
   MUSTER_EXPECT_ERROR (report, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE);
-  MUSTER_EXPECT_STREQ (it.f.diary->str, "params, resume");
+  MUSTER_EXPECT_STREQ (it.f.diary->str, "params, resume 4");
   it.f.fails_at = NULL;
   g_autofree char *data = g_build_filename (it.f.directory, "a.4.data-00000-of-00001", NULL);
   g_autofree char *other = g_build_filename (it.f.directory, "a.4.data-00000-of-00002", NULL);
