@@ -75,6 +75,15 @@ build_graph (MusterClusterNode *self, GError **error)
 }
 
 static gboolean
+fail_shared (const char *name, const MusterClusterNode *other, GError **error)
+{
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "Node '%s' can't be on the master of node '%s' ('%s'): they would share "
+                      "variables; give each node a master of its own",
+                      name, other->name, muster_master_target (other->master));
+}
+
+static gboolean
 check_name (MusterCluster *self, const char *name, GError **error)
 {
   gboolean is_good = *name != '\0' && *name != '.';
@@ -93,13 +102,29 @@ check_name (MusterCluster *self, const char *name, GError **error)
   return FALSE;
 }
 
+/* Nodes share nothing, and what is on one master is shared: its variables, by their names. */
+static gboolean
+check_master (MusterCluster *self, const char *name, MusterMaster *master, GError **error)
+{
+  const char *target = muster_master_target (master);
+
+  for (guint i = 0; i < self->nodes->len; i++) {
+    const MusterClusterNode *node = self->nodes->pdata[i];
+    if (node->master == master || (muster_master_is_remote (master) &&
+                                   g_str_equal (muster_master_target (node->master), target)))
+      return fail_shared (name, node, error);
+  }
+
+  return TRUE;
+}
+
 gboolean
 muster_cluster_add (MusterCluster *self, const char *name, MusterMaster *master,
                     MusterMetaGraph *meta_graph, GError **error)
 {
   if (self->is_open || self->is_closed)
     return refuse (error, "A node is added before the cluster is opened");
-  if (!check_name (self, name, error))
+  if (!check_name (self, name, error) || !check_master (self, name, master, error))
     return FALSE;
   g_autoptr (MusterClusterNode) node = g_new0 (MusterClusterNode, 1);
   node->name = g_strdup (name);
@@ -158,6 +183,33 @@ open_node (MusterClusterNode *node, gint64 timeout_us, GCancellable *cancellable
   return node->session != NULL;
 }
 
+/* One master may have two names: a process is known by the number of its first device, which is its
+ * own. seen: nodes by that. */
+static gboolean
+check_process (MusterClusterNode *node, GHashTable *seen, gint64 deadline_us,
+               GCancellable *cancellable, GError **error)
+{
+  g_autoptr (GError) failure = NULL;
+  g_autoptr (GPtrArray) devices =
+      muster_master_list_devices (node->master, deadline_us, cancellable, &failure);
+
+  if (muster_error_is (failure, MUSTER_ERROR_UNIMPLEMENTED))
+    return TRUE;
+  if (!devices) {
+    g_propagate_prefixed_error (error, g_steal_pointer (&failure), "Node '%s': ", node->name);
+    return FALSE;
+  }
+  if (devices->len == 0)
+    return TRUE;
+  const MusterDevice *device = devices->pdata[0];
+  const MusterClusterNode *other = g_hash_table_lookup (seen, &device->incarnation);
+  if (other)
+    return fail_shared (node->name, other, error);
+  g_hash_table_insert (seen, g_memdup2 (&device->incarnation, sizeof device->incarnation), node);
+
+  return TRUE;
+}
+
 static void
 close_nodes (MusterCluster *self)
 {
@@ -175,6 +227,7 @@ muster_cluster_open (MusterCluster *self, gint64 timeout_us, GCancellable *cance
 {
   MusterClock *clock = muster_system_clock ();
   const gint64 deadline_us = muster_deadline_after (muster_clock_now_us (clock), timeout_us);
+  g_autoptr (GHashTable) seen = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, NULL);
 
   if (self->is_closed)
     return refuse (error, "Session already closed.");
@@ -184,7 +237,8 @@ muster_cluster_open (MusterCluster *self, gint64 timeout_us, GCancellable *cance
     return refuse (error, "The cluster has no nodes: add them before it is opened");
   for (guint i = 0; i < self->nodes->len; i++) {
     const gint64 left_us = muster_deadline_remaining (deadline_us, muster_clock_now_us (clock));
-    if (open_node (self->nodes->pdata[i], left_us, cancellable, error))
+    if (open_node (self->nodes->pdata[i], left_us, cancellable, error) &&
+        check_process (self->nodes->pdata[i], seen, deadline_us, cancellable, error))
       continue;
     close_nodes (self);
     return FALSE;
@@ -210,18 +264,26 @@ muster_cluster_leave (MusterCluster *self, const GError *failure)
 
 /* --- compiling --- */
 
-/* Nobody else's part: the caller passes what a group names on one node. */
+static gboolean
+fail_without (const MusterClusterNode *node, MusterJobTask *task, const char *name, GError **error)
+{
+  const gboolean is_counter = g_str_has_prefix (name, MUSTER_EPOCH_COUNTER "/");
+
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "Node '%s', %s: its graph has no '%s'%s", node->name,
+                      task ? muster_job_task_name (task) : "around its tasks", name,
+                      is_counter ? "; to count epochs there, add the counter to the node's meta "
+                                   "graph with muster_epoch_counter_add ()"
+                                 : "");
+}
+
 static gboolean
 check_names (const MusterClusterNode *node, MusterJobTask *task, char *const *names, GError **error)
 {
   for (gsize i = 0; names && names[i]; i++) {
     g_autofree char *op = NULL;
-    if (muster_graph_split_input (names[i], &op) >= 0 && muster_graph_has_node (node->graph, op))
-      continue;
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "Node '%s', %s: its graph has no '%s'", node->name,
-                 task ? muster_job_task_name (task) : "around its tasks", names[i]);
-    return FALSE;
+    if (muster_graph_split_input (names[i], &op) < 0 || !muster_graph_has_node (node->graph, op))
+      return fail_without (node, task, names[i], error);
   }
 
   return TRUE;

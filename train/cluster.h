@@ -9,8 +9,8 @@ G_BEGIN_DECLS
 /* MusterCluster is the nodes that a job runs on, in order: each is a name, a master (a process of
  * its own behind "grpc://HOST:PORT", or "local" in this one), a model, and a live session. It runs
  * groups of tasks (train/job_group.h): a node's tasks beside each other in that node's session,
- * which they share; those of different nodes share nothing. It takes the place of Caffe2's Session.
- * One thread at a time. */
+ * which they share; those of different nodes share nothing, so two nodes on one master are refused.
+ * It takes the place of Caffe2's Session. One thread at a time. */
 
 #define MUSTER_TYPE_CLUSTER (muster_cluster_get_type ())
 G_DECLARE_FINAL_TYPE (MusterCluster, muster_cluster, MUSTER, CLUSTER, GObject)
@@ -29,12 +29,14 @@ struct _MusterClusterNode {
 MusterCluster *muster_cluster_new (MusterClock *clock);
 
 /* Adds a node before the cluster is opened. A name is part of file names: letters, digits, '_' and
- * '-', and '.' but at its beginning; INVALID_ARGUMENT for others, ALREADY_EXISTS for a second. */
+ * '-', and '.' but at its beginning; INVALID_ARGUMENT for others, and for the master of another
+ * node; ALREADY_EXISTS for a second. */
 gboolean muster_cluster_add (MusterCluster *self, const char *name, MusterMaster *master,
                              MusterMetaGraph *meta_graph, GError **error);
 
 /* Makes every node's session, waiting for masters that don't answer yet, and runs its model's local
- * init op, where it has one. "Session already closed." after a close (FAILED_PRECONDITION). */
+ * init op, where it has one. "Session already closed." after a close (FAILED_PRECONDITION);
+ * INVALID_ARGUMENT where two targets turn out to be one master. */
 gboolean muster_cluster_open (MusterCluster *self, gint64 timeout_us, GCancellable *cancellable,
                               GError **error);
 

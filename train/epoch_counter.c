@@ -5,7 +5,7 @@
 #include "graph/meta_graph_edit.h"
 #include "train/job_private.h"
 
-#define COUNTER  "muster/epochs"
+#define COUNTER  MUSTER_EPOCH_COUNTER
 #define READ     COUNTER "/read"
 #define ASSIGN   COUNTER "/Assign"
 #define INITIAL  COUNTER "/initial_value"

@@ -59,7 +59,8 @@ gboolean muster_job_compile (MusterJob *self, MusterCluster *cluster, GError **e
 MusterMetaGraph *muster_epoch_counter_add (MusterMetaGraph *meta_graph, GError **error);
 
 /* The job ends after n epochs, those before a resume among them, counted on node, whose model has
- * the counter. n below 1 fails the init group ("negative init_count is not permitted."). */
+ * the counter: where it hasn't, compiling the job fails and says so. n below 1 fails the init group
+ * ("negative init_count is not permitted."). */
 gboolean muster_job_limit_epochs (MusterJob *self, const char *node, gint64 n, GError **error);
 
 G_END_DECLS

@@ -39,8 +39,8 @@ struct _MusterJobMetadataInterface {
   /* Where to resume, given where the user asked to: either may be MUSTER_NO_EPOCH. */
   gboolean (*last_epoch) (MusterJobMetadata *self, gint64 user_epoch, gint64 *epoch,
                           gboolean *finished, GError **error);
-  /* Whether that epoch's checkpoint can be reached; MUSTER_NO_EPOCH: the place at all, which is what
-   * a runner asks before each save. */
+  /* Whether that epoch's checkpoint can be reached; MUSTER_NO_EPOCH: the place at all, which is
+   * what a runner asks before each save. */
   gboolean (*accessible) (MusterJobMetadata *self, gint64 epoch, gboolean *accessible,
                           GError **error);
   /* action is "checkpoint_save", "checkpoint_load" or "checkpoint_partial_load"; stats

@@ -5,6 +5,9 @@
 
 G_BEGIN_DECLS
 
+/* The variable of muster_epoch_counter_add (), and the scope of its ops. */
+#define MUSTER_EPOCH_COUNTER "muster/epochs"
+
 /* A step of the job's own. */
 typedef struct {
   char *name;        /* (owned) (nullable) */

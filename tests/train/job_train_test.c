@@ -225,6 +225,23 @@ MUSTER_TEST (JobTraining, ends_after_so_many_epochs)
   }
 }
 
+/* With the model as it was exported, which has no counter. */
+MUSTER_TEST (JobTraining, says_that_the_counter_of_epochs_was_not_added)
+{
+  g_auto (JobFixture) f = {0};
+  g_autoptr (GError) error = NULL;
+  job_set_up (&f, one_node);
+
+  MUSTER_EXPECT_TRUE (muster_job_limit_epochs (f.job, "trainer_0", 3, &error));
+  MUSTER_EXPECT_FALSE (train (&f, NULL, MUSTER_NO_EPOCH, NULL, NULL, &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_TRUE (g_str_has_prefix (SAID (error), "The job's epoch group: Node 'trainer_0', "));
+  MUSTER_EXPECT_TRUE (g_str_has_suffix (SAID (error), "; to count epochs there, add the counter to "
+                                                      "the node's meta graph with "
+                                                      "muster_epoch_counter_add ()"));
+}
+
 /* B003.83 */
 MUSTER_TEST (JobTraining, cannot_end_after_none)
 {
