@@ -12,6 +12,7 @@ struct _MusterJobStateFile {
   char *directory;        /* (owned) (nullable) until set_params */
   MusterStorage *storage; /* (owned) (nullable) */
   char **nodes;           /* (owned) (nullable) */
+  gint64 chosen;          /* by the user and not yet written; MUSTER_NO_EPOCH: none is */
   char *action;           /* (owned) (nullable) */
   GPtrArray *stats;       /* (owned) (nullable) */
 };
@@ -203,24 +204,33 @@ state_file_set_params (MusterJobMetadata *metadata, const MusterJobParams *param
   return TRUE;
 }
 
+/* What says which epoch counts. */
 static gboolean
-state_file_write (MusterJobMetadata *metadata, gint64 epoch, gboolean finished, GError **error)
+write_state (MusterJobStateFile *self, gint64 epoch, gboolean finished, GError **error)
 {
-  MusterJobStateFile *self = MUSTER_JOB_STATE_FILE (metadata);
   g_autoptr (GKeyFile) file = g_key_file_new ();
+  g_autofree char *path = path_of (self);
+  gsize size;
 
-  if (!check_params (self, error))
-    return FALSE;
   g_key_file_set_integer (file, GROUP, "version", VERSION);
   g_key_file_set_int64 (file, GROUP, "epoch", epoch);
   g_key_file_set_boolean (file, GROUP, "finished", finished);
   g_key_file_set_string_list (file, GROUP, "nodes", (const char *const *)self->nodes,
                               g_strv_length (self->nodes));
-  gsize size;
   g_autofree char *text = g_key_file_to_data (file, &size, NULL);
-  g_autofree char *path = path_of (self);
+  if (!muster_storage_publish (self->storage, path, text, size, error))
+    return FALSE;
+  self->chosen = MUSTER_NO_EPOCH;
 
-  return muster_storage_publish (self->storage, path, text, size, error);
+  return TRUE;
+}
+
+static gboolean
+state_file_write (MusterJobMetadata *metadata, gint64 epoch, gboolean finished, GError **error)
+{
+  MusterJobStateFile *self = MUSTER_JOB_STATE_FILE (metadata);
+
+  return check_params (self, error) && write_state (self, epoch, finished, error);
 }
 
 static gboolean
@@ -236,6 +246,7 @@ state_file_last_epoch (MusterJobMetadata *metadata, gint64 user_epoch, gint64 *e
     return FALSE;
   *epoch = user_epoch != MUSTER_NO_EPOCH ? user_epoch : known;
   *finished = has_finished && *epoch == known;
+  self->chosen = *epoch != known ? user_epoch : MUSTER_NO_EPOCH;
 
   return TRUE;
 }
@@ -254,9 +265,32 @@ state_file_accessible (MusterJobMetadata *metadata, G_GNUC_UNUSED gint64 epoch,
   return TRUE;
 }
 
+/* The nodes stand at the epoch that the user chose: whoever comes next without a choice goes on
+ * from here, and not from a later one that was there before. */
+static gboolean
+keep_choice (MusterJobStateFile *self, GPtrArray *stats, GError **error)
+{
+  const MusterJobStat *first = stats->len > 0 ? stats->pdata[0] : NULL;
+  const gint64 epoch = self->chosen;
+
+  if (epoch == MUSTER_NO_EPOCH || !first || first->epoch != epoch)
+    return TRUE;
+  if (!check_params (self, error) || !write_state (self, epoch, FALSE, error)) {
+    g_prefix_error (error, "Recording that the job goes on from epoch %" G_GINT64_FORMAT ": ",
+                    epoch);
+    return FALSE;
+  }
+  g_message ("The job goes on from epoch %" G_GINT64_FORMAT
+             ", since that epoch was chosen: it counts from now on ('%s/" MUSTER_JOB_STATE_NAME
+             "')",
+             epoch, self->directory);
+
+  return TRUE;
+}
+
 static gboolean
 state_file_report (MusterJobMetadata *metadata, const char *action, GPtrArray *stats,
-                   G_GNUC_UNUSED GError **error)
+                   GError **error)
 {
   MusterJobStateFile *self = MUSTER_JOB_STATE_FILE (metadata);
 
@@ -265,7 +299,7 @@ state_file_report (MusterJobMetadata *metadata, const char *action, GPtrArray *s
   g_clear_pointer (&self->stats, g_ptr_array_unref);
   self->stats = g_ptr_array_ref (stats);
 
-  return TRUE;
+  return !g_str_equal (action, "checkpoint_load") || keep_choice (self, stats, error);
 }
 
 static void
@@ -292,8 +326,9 @@ muster_job_state_file_finalize (GObject *object)
 }
 
 static void
-muster_job_state_file_init (G_GNUC_UNUSED MusterJobStateFile *self)
+muster_job_state_file_init (MusterJobStateFile *self)
 {
+  self->chosen = MUSTER_NO_EPOCH;
 }
 
 static void

@@ -569,3 +569,42 @@ MUSTER_TEST (JobRunner, comes_back_by_itself_and_stays_finished)
     job_begin_again (&f, two_nodes, FALSE);
   }
 }
+
+static gboolean
+fail (G_GNUC_UNUSED MusterClusterNode *node, G_GNUC_UNUSED gint64 deadline_us,
+      G_GNUC_UNUSED GCancellable *cancellable, G_GNUC_UNUSED gpointer data, GError **error)
+{
+  return muster_fail (error, MUSTER_ERROR_INTERNAL, "killed");
+}
+
+/* Dies in its first epoch, before anything of it is saved; then it is started without a choice. */
+MUSTER_TEST (JobRunner, goes_on_from_the_epoch_that_was_chosen_also_when_it_dies_at_once)
+{
+  static const gint64 chosen[] = {MUSTER_NO_EPOCH, 1, MUSTER_NO_EPOCH};
+  g_auto (JobFixture) f = {0};
+  job_set_up (&f, two_nodes);
+
+  for (int life = 0; life < 3; life++) {
+    g_autoptr (MusterJobStateFile) state = muster_job_state_file_new ();
+    const MusterJobCheckpointOptions where = {.metadata = MUSTER_JOB_METADATA (state)};
+    g_autoptr (MusterJobCheckpoint) checkpoint = muster_job_checkpoint_new (f.directory, &where);
+    const MusterJobRunnerOptions options = {.epoch_done = life == 2 ? stop_after_two : NULL};
+    g_autoptr (MusterJobRunner) runner =
+        muster_job_runner_new (f.job, checkpoint, chosen[life], &options);
+    g_autoptr (GError) error = NULL;
+    gint64 last = 0;
+    if (life == 1) {
+      MusterJobTask *task = muster_job_task_new ("dies", "a", 1);
+      const MusterJobStep step = {.func = fail};
+      MUSTER_EXPECT_TRUE (muster_job_task_set_step (task, &step, NULL));
+      job_add (muster_job_epoch_group (f.job), task);
+    }
+    MUSTER_EXPECT_EQ (
+        muster_job_runner_train (runner, f.cluster, &last, MUSTER_WAIT_FOREVER, NULL, &error),
+        life != 1);
+    MUSTER_EXPECT_EQ (last, life == 0 ? 4 : life == 1 ? 0 : 2);
+    if (life != 1) /* what b had begun beside the one that died */
+      MUSTER_EXPECT_EQ (job_value (&f, "b", "total"), life == 0 ? 145 : 115);
+    job_begin_again (&f, two_nodes, FALSE);
+  }
+}

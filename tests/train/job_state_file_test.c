@@ -3,6 +3,8 @@
 #include "tests/gtest_shim.h"
 #include "train/job_metadata.h"
 
+#include <glib/gstdio.h>
+
 static const char *const two_nodes[] = {"a", "b", NULL};
 
 static MusterJobMetadata *
@@ -130,4 +132,58 @@ MUSTER_TEST (JobStateFile, keeps_the_last_report)
   MUSTER_EXPECT_TRUE (muster_job_metadata_report (self, "checkpoint_load", stats, NULL));
   MUSTER_EXPECT_PTR_EQ (muster_job_state_file_stats (MUSTER_JOB_STATE_FILE (self), &action), stats);
   MUSTER_EXPECT_STREQ (action, "checkpoint_load");
+}
+
+static void
+report (MusterJobMetadata *self, const char *action, gint64 epoch)
+{
+  MusterJobStat stat = {.path = "/d/a.2", .node = "a", .epoch = epoch};
+  g_autoptr (GPtrArray) stats = g_ptr_array_new ();
+  g_autoptr (GError) error = NULL;
+
+  g_ptr_array_add (stats, &stat);
+  (void)muster_job_metadata_report (self, action, stats, &error);
+  g_assert_no_error (error);
+}
+
+/* Only once it is loaded: one that isn't there must not be what the next process looks for. */
+MUSTER_TEST (JobStateFile, keeps_the_epoch_that_was_chosen_once_it_is_loaded)
+{
+  static const struct {
+    gint64 known; /* in the file; MUSTER_NO_EPOCH: there is none */
+    gint64 chosen;
+    const char *action;
+    gint64 loaded, next;
+    gboolean finished;
+  } cases[] = {{5, 2, "checkpoint_load", 2, 2, FALSE},
+               {MUSTER_NO_EPOCH, 2, "checkpoint_load", 2, 2, FALSE},
+               {5, 7, "checkpoint_load", 7, 7, FALSE},
+               {5, 5, "checkpoint_load", 5, 5, TRUE},
+               {5, MUSTER_NO_EPOCH, "checkpoint_load", 5, 5, TRUE},
+               {5, 2, "checkpoint_partial_load", 2, 5, TRUE},
+               {5, 2, "checkpoint_save", 2, 5, TRUE},
+               {5, 2, NULL, 0, 5, TRUE}};
+
+  for (gsize i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autoptr (MusterJobMetadata) first = state_file_new (), second = state_file_new ();
+    g_autofree char *path = g_build_filename (muster_test_tmpdir (), MUSTER_JOB_STATE_NAME, NULL);
+    g_autoptr (GError) error = NULL;
+    gboolean finished = !cases[i].finished;
+    MUSTER_TRACE ("case %u", (guint)i);
+    (void)g_unlink (path);
+    if (cases[i].known != MUSTER_NO_EPOCH)
+      MUSTER_EXPECT_TRUE (muster_job_metadata_write (first, cases[i].known, TRUE, &error));
+    (void)last (first, cases[i].chosen, &finished, &error);
+    if (cases[i].next != cases[i].known)
+      MUSTER_EXPECT_LOG (
+          NULL, G_LOG_LEVEL_MESSAGE,
+          "*from epoch *, since that epoch was chosen: it counts from now on*" MUSTER_JOB_STATE_NAME
+          "*");
+    if (cases[i].action)
+      report (first, cases[i].action, cases[i].loaded);
+    MUSTER_ASSERT_LOGGED ();
+    MUSTER_EXPECT_EQ (last (second, MUSTER_NO_EPOCH, &finished, &error), cases[i].next);
+    MUSTER_EXPECT_EQ (finished, cases[i].finished);
+    MUSTER_ASSERT_NO_ERROR (error);
+  }
 }
