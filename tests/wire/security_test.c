@@ -3,7 +3,9 @@
 #include "tests/wire/certificates.h"
 #include "tests/wire/echo.h"
 #include "wire/diagnose.h"
+#include "wire/grpc_private.h"
 
+#include <openssl/ssl.h>
 #include <string.h>
 
 static const char ECHO[] = "/test.Echo/Echo";
@@ -109,6 +111,19 @@ expect_refused (const char *address, MusterRpcCredentials *credentials, const ch
   MUSTER_TRACE ("%s", error != NULL ? error->message : "");
   MUSTER_EXPECT_TRUE (error != NULL && strstr (error->message, why) != NULL);
   MUSTER_EXPECT_TRUE (error != NULL && strstr (error->message, TOKEN) == NULL);
+}
+
+/* Each kept 33 KB while it was idle. */
+MUSTER_TEST (Tls, an_idle_connection_keeps_no_buffers)
+{
+  muster_grpc_init ();
+  SSL_CTX *context = SSL_CTX_new (TLS_method ());
+  SSL *connection = SSL_new (context);
+
+  MUSTER_EXPECT_TRUE ((SSL_get_mode (connection) & SSL_MODE_RELEASE_BUFFERS) != 0);
+
+  SSL_free (connection);
+  SSL_CTX_free (context);
 }
 
 MUSTER_TEST (Tls, carries_calls_of_a_client_that_trusts_the_ca)
