@@ -46,23 +46,29 @@ stretch_shapes (MusterBroadcast *self, MusterTensor *const *operands, int n_oper
   return TRUE;
 }
 
-/* It goes into the outermost if every operand goes on from one to the other without a gap. */
+/* Whether every operand goes on from the outermost loop to one around it without a gap. */
+static gboolean
+joins_outermost (const MusterBroadcast *self, int n_operands, const gint64 *steps)
+{
+  const int outermost = self->n_loops - 1;
+
+  for (int j = 0; j < n_operands; j++)
+    if (steps[j] != self->steps[j][outermost] * self->sizes[outermost])
+      return FALSE;
+  return TRUE;
+}
+
 void
 muster_broadcast_add_loop (MusterBroadcast *self, int n_operands, gint64 size, const gint64 *steps)
 {
-  int outer = self->n_loops - 1;
-  gboolean joins = outer >= 0;
-
-  for (int j = 0; joins && j < n_operands; j++)
-    joins = steps[j] == self->steps[j][outer] * self->sizes[outer];
-  if (joins) {
-    self->sizes[outer] *= size;
+  if (self->n_loops > 0 && joins_outermost (self, n_operands, steps)) {
+    self->sizes[self->n_loops - 1] *= size;
     return;
   }
-  outer = self->n_loops++;
-  self->sizes[outer] = size;
+  const int outermost = self->n_loops++;
+  self->sizes[outermost] = size;
   for (int j = 0; j < n_operands; j++)
-    self->steps[j][outer] = steps[j];
+    self->steps[j][outermost] = steps[j];
 }
 
 static void
