@@ -177,7 +177,7 @@ note_words (MusterJobFake *self, GError **error, const char *format, ...)
 
 /* A verb that is asked about an epoch, or about none. */
 static gboolean
-note_asked (JobFake *self, GError **error, const char *verb, gint64 epoch)
+note_asked (MusterJobFake *self, GError **error, const char *verb, gint64 epoch)
 {
   if (epoch == MUSTER_NO_EPOCH)
     return note_words (self, error, "%s", verb);
