@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bundle/storage.h"
+#include "bundle/storage_private.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -343,9 +343,17 @@ local_unlock (MusterStorage *self, MusterStorageLock *lock)
   g_free (lock);
 }
 
+static gboolean
+local_takes (MusterStorage *self, const char *path)
+{
+  (void)self;
+  return muster_storage_is_file_path (path);
+}
+
 static void
 muster_local_storage_iface_init (MusterStorageInterface *iface)
 {
+  iface->takes = local_takes;
   iface->create = local_create;
   iface->reserve = local_reserve;
   iface->append = local_append;

@@ -1,15 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bundle/storage.h"
 
+#include "base/error.h"
 #include "bundle/storage_private.h"
 
+#include <string.h>
+
 G_DEFINE_INTERFACE (MusterStorage, muster_storage, G_TYPE_OBJECT)
+
+/* How long a scheme is, with its "://", as TensorFlow's file systems read one; 0: there is none. */
+static gsize
+scheme_length (const char *path)
+{
+  gsize n = 0;
+  while (g_ascii_isalnum (path[n]) || (n > 0 && strchr ("+-.", path[n]) != NULL && path[n] != '\0'))
+    n++;
+  return n > 0 && g_ascii_isalpha (path[0]) && g_str_has_prefix (path + n, "://")
+             ? n + strlen ("://")
+             : 0;
+}
+
+static gboolean
+refuse (const char *what, const char *path, GError **error)
+{
+  const gsize n = scheme_length (path);
+  if (n == 0)
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "invalid %s '%s': the store takes no such path", what, path);
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "invalid %s '%s': there is no store for '%.*s'; use a directory of a file "
+                      "system, where it can be mounted",
+                      what, path, (int)n, path);
+}
+
+gboolean
+muster_storage_check_path (MusterStorage *self, const char *what, const char *path, GError **error)
+{
+  self = self != NULL ? self : muster_local_storage ();
+  if (path == NULL || *path == '\0')
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "invalid %s: none was given; use '.' for the working directory", what);
+  const MusterStorageInterface *iface = MUSTER_STORAGE_GET_IFACE (self);
+  return iface->takes == NULL || iface->takes (self, path) || refuse (what, path, error);
+}
+
+gboolean
+muster_storage_is_file_path (const char *path)
+{
+  return scheme_length (path) == 0;
+}
+
+static gboolean
+check (MusterStorage *self, const char *path, GError **error)
+{
+  return muster_storage_check_path (self, "path", path, error);
+}
 
 MusterStorageFile *
 muster_storage_create (MusterStorage *self, const char *path, GError **error)
 {
   g_return_val_if_fail (MUSTER_IS_STORAGE (self), NULL);
-  return MUSTER_STORAGE_GET_IFACE (self)->create (self, path, error);
+  return check (self, path, error) ? MUSTER_STORAGE_GET_IFACE (self)->create (self, path, error)
+                                   : NULL;
 }
 
 gboolean
@@ -46,7 +98,8 @@ MusterStorageInput *
 muster_storage_open (MusterStorage *self, const char *path, guint64 *size, GError **error)
 {
   g_return_val_if_fail (MUSTER_IS_STORAGE (self), NULL);
-  return MUSTER_STORAGE_GET_IFACE (self)->open (self, path, size, error);
+  return check (self, path, error) ? MUSTER_STORAGE_GET_IFACE (self)->open (self, path, size, error)
+                                   : NULL;
 }
 
 gssize
@@ -96,35 +149,40 @@ gboolean
 muster_storage_rename (MusterStorage *self, const char *from, const char *to, GError **error)
 {
   g_return_val_if_fail (MUSTER_IS_STORAGE (self), FALSE);
-  return MUSTER_STORAGE_GET_IFACE (self)->rename (self, from, to, error);
+  return check (self, from, error) && check (self, to, error) &&
+         MUSTER_STORAGE_GET_IFACE (self)->rename (self, from, to, error);
 }
 
 gboolean
 muster_storage_remove (MusterStorage *self, const char *path, GError **error)
 {
   g_return_val_if_fail (MUSTER_IS_STORAGE (self), FALSE);
-  return MUSTER_STORAGE_GET_IFACE (self)->remove (self, path, error);
+  return check (self, path, error) && MUSTER_STORAGE_GET_IFACE (self)->remove (self, path, error);
 }
 
 char **
 muster_storage_list (MusterStorage *self, const char *directory, GError **error)
 {
   g_return_val_if_fail (MUSTER_IS_STORAGE (self), NULL);
-  return MUSTER_STORAGE_GET_IFACE (self)->list (self, directory, error);
+  return check (self, directory, error)
+             ? MUSTER_STORAGE_GET_IFACE (self)->list (self, directory, error)
+             : NULL;
 }
 
 gboolean
 muster_storage_sync_directory (MusterStorage *self, const char *directory, GError **error)
 {
   g_return_val_if_fail (MUSTER_IS_STORAGE (self), FALSE);
-  return MUSTER_STORAGE_GET_IFACE (self)->sync_directory (self, directory, error);
+  return check (self, directory, error) &&
+         MUSTER_STORAGE_GET_IFACE (self)->sync_directory (self, directory, error);
 }
 
 gboolean
 muster_storage_look (MusterStorage *self, const char *path, MusterStorageInfo *info, GError **error)
 {
   g_return_val_if_fail (MUSTER_IS_STORAGE (self) && info != NULL, FALSE);
-  return MUSTER_STORAGE_GET_IFACE (self)->look (self, path, info, error);
+  return check (self, path, error) &&
+         MUSTER_STORAGE_GET_IFACE (self)->look (self, path, info, error);
 }
 
 gboolean
@@ -132,7 +190,8 @@ muster_storage_make_directory (MusterStorage *self, const char *directory, GErro
 {
   g_return_val_if_fail (MUSTER_IS_STORAGE (self), FALSE);
   const MusterStorageInterface *iface = MUSTER_STORAGE_GET_IFACE (self);
-  return iface->make_directory == NULL || iface->make_directory (self, directory, error);
+  return check (self, directory, error) &&
+         (iface->make_directory == NULL || iface->make_directory (self, directory, error));
 }
 
 gboolean
@@ -141,7 +200,8 @@ muster_storage_room (MusterStorage *self, const char *directory, guint64 *bytes,
   g_return_val_if_fail (MUSTER_IS_STORAGE (self) && bytes != NULL, FALSE);
   const MusterStorageInterface *iface = MUSTER_STORAGE_GET_IFACE (self);
   *bytes = G_MAXUINT64;
-  return iface->room == NULL || iface->room (self, directory, bytes, error);
+  return check (self, directory, error) &&
+         (iface->room == NULL || iface->room (self, directory, bytes, error));
 }
 
 /* What a store without locks grants. */
@@ -152,6 +212,8 @@ muster_storage_lock (MusterStorage *self, const char *path, MusterLockMode mode,
 {
   g_return_val_if_fail (MUSTER_IS_STORAGE (self), NULL);
   const MusterStorageInterface *iface = MUSTER_STORAGE_GET_IFACE (self);
+  if (!check (self, path, error))
+    return NULL;
   return iface->lock == NULL ? (MusterStorageLock *)&no_lock
                              : iface->lock (self, path, mode, error);
 }
@@ -168,6 +230,8 @@ gboolean
 muster_storage_publish (MusterStorage *self, const char *path, const void *data, gsize size,
                         GError **error)
 {
+  if (!check (self, path, error))
+    return FALSE;
   g_autofree char *temporary = muster_storage_temporary_name (path);
   g_autofree char *directory = g_path_get_dirname (path);
   if (!muster_storage_write_synced (self, temporary, data, size, error))

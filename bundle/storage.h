@@ -60,9 +60,17 @@ struct _MusterStorageInterface {
   MusterStorageLock *(*lock) (MusterStorage *self, const char *path, MusterLockMode mode,
                               GError **error); /* optional */
   void (*unlock) (MusterStorage *self, MusterStorageLock *lock);
+  gboolean (*takes) (MusterStorage *self, const char *path); /* optional: any path */
 };
 
 MusterStorage *muster_local_storage (void); /* (transfer none) */
+
+/* Whether the store (NULL: local files) takes a path: INVALID_ARGUMENT for NULL and "", and for one
+ * with a scheme, "s3://bucket/run", that the store isn't for. what names it in the error, as
+ * "checkpoint directory". Touches nothing. Every verb that is given a directory or a checkpoint
+ * asks this before it begins; each verb below refuses such a path as well. */
+gboolean muster_storage_check_path (MusterStorage *self, const char *what, const char *path,
+                                    GError **error);
 
 MusterStorageFile *muster_storage_create (MusterStorage *self, const char *path, GError **error);
 /* Takes room for size bytes in all, before any is written: a full store says so now

@@ -17,6 +17,9 @@ void muster_storage_remove_quietly (MusterStorage *self, const char *path);
 /* A name beside path that nobody else has. */
 char *muster_storage_temporary_name (const char *path);
 
+/* TRUE unless it has a scheme. */
+gboolean muster_storage_is_file_path (const char *path);
+
 /* TRUE if an error of a store says that the file isn't there. */
 gboolean muster_storage_is_absent (const GError *error);
 

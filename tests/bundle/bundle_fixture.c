@@ -122,7 +122,8 @@ copy_golden (const char *prefix)
 
 static void faulty_storage_iface_init (MusterStorageInterface *iface);
 
-G_DEFINE_FINAL_TYPE_WITH_CODE (MusterFaultyStorage, muster_faulty_storage, G_TYPE_OBJECT,
+G_DEFINE_FINAL_TYPE_WITH_CODE (MusterFaultyStorage, muster_faulty_storage,
+                               MUSTER_TYPE_FORWARDING_STORAGE,
                                G_IMPLEMENT_INTERFACE (MUSTER_TYPE_STORAGE,
                                                       faulty_storage_iface_init))
 
@@ -216,21 +217,6 @@ faulty_open (MusterStorage *self, const char *path, guint64 *size, GError **erro
              : muster_storage_open (muster_local_storage (), path, size, error);
 }
 
-static gssize
-faulty_read_at (MusterStorage *self, MusterStorageInput *input, guint64 offset, void *buffer,
-                gsize size, GError **error)
-{
-  (void)self;
-  return muster_storage_read_at (muster_local_storage (), input, offset, buffer, size, error);
-}
-
-static void
-faulty_close_input (MusterStorage *self, MusterStorageInput *input)
-{
-  (void)self;
-  muster_storage_close_input (muster_local_storage (), input);
-}
-
 static gboolean
 faulty_look (MusterStorage *self, const char *path, MusterStorageInfo *info, GError **error)
 {
@@ -286,14 +272,13 @@ faulty_storage_iface_init (MusterStorageInterface *iface)
   iface->sync = faulty_sync;
   iface->close = faulty_close;
   iface->open = faulty_open;
-  iface->read_at = faulty_read_at;
-  iface->close_input = faulty_close_input;
   iface->look = faulty_look;
   iface->rename = faulty_rename;
   iface->remove = faulty_remove;
   iface->list = faulty_list;
   iface->sync_directory = faulty_sync_directory;
   iface->make_directory = faulty_make_directory;
+  iface->lock = NULL; /* a store without locks */
 }
 
 static void

@@ -4,6 +4,7 @@
 #include "bundle/bundle_reader.h"
 #include "bundle/bundle_writer.h"
 #include "bundle/checkpoint_state.h"
+#include "bundle/forwarding_storage.h"
 #include "tests/gtest_shim.h"
 
 G_BEGIN_DECLS
@@ -28,10 +29,11 @@ void copy_golden (const char *prefix);
 /* MusterStorage over local files that fails its n-th verb, and notes what it was asked. Any thread.
  */
 #define MUSTER_TYPE_FAULTY_STORAGE (muster_faulty_storage_get_type ())
-G_DECLARE_FINAL_TYPE (MusterFaultyStorage, muster_faulty_storage, MUSTER, FAULTY_STORAGE, GObject)
+G_DECLARE_FINAL_TYPE (MusterFaultyStorage, muster_faulty_storage, MUSTER, FAULTY_STORAGE,
+                      MusterForwardingStorage)
 
 struct _MusterFaultyStorage {
-  GObject parent;
+  MusterForwardingStorage parent;
   int fail_at;         /* counted from 1; 0 is never. Everything after it fails as well: a crash */
   gboolean once;       /* it alone fails */
   guint64 room;        /* bytes that fit on the disk; 0 is without an end */

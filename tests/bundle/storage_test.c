@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/error.h"
 #include "bundle/storage.h"
 #include "tests/bundle/bundle_fixture.h"
 
+#include <glib/gstdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -160,4 +162,142 @@ MUSTER_TEST (Storage, a_directory_is_made_with_those_above_it)
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_FALSE (muster_storage_make_directory (storage, below_a_file, &in_the_way));
   MUSTER_EXPECT_ERROR (in_the_way, G_FILE_ERROR, G_FILE_ERROR_NOTDIR);
+}
+
+MUSTER_TEST (Storage, a_path_with_a_scheme_is_refused_by_every_verb_and_makes_nothing)
+{
+  static const char *const paths[] = {"s3://bucket/run", "gs://bucket/run", "hdfs://host:9000/run",
+                                      "file:///tmp/run", "a+b-c.d://run"};
+  MusterStorage *storage = muster_local_storage ();
+  g_autofree char *before = g_get_current_dir ();
+  MUSTER_ASSERT_EQ (g_chdir (muster_test_tmpdir ()), 0);
+
+  for (gsize i = 0; i < G_N_ELEMENTS (paths); i++) {
+    const char *path = paths[i];
+    GError *errors[12] = {NULL};
+    guint64 size;
+    MusterStorageInfo info;
+    MUSTER_EXPECT_FALSE (muster_storage_check_path (NULL, "directory", path, &errors[0]));
+    MUSTER_EXPECT_NULL (muster_storage_create (storage, path, &errors[1]));
+    MUSTER_EXPECT_NULL (muster_storage_open (storage, path, &size, &errors[2]));
+    MUSTER_EXPECT_FALSE (muster_storage_rename (storage, "x", path, &errors[3]));
+    MUSTER_EXPECT_FALSE (muster_storage_remove (storage, path, &errors[4]));
+    MUSTER_EXPECT_NULL (muster_storage_list (storage, path, &errors[5]));
+    MUSTER_EXPECT_FALSE (muster_storage_look (storage, path, &info, &errors[6]));
+    MUSTER_EXPECT_FALSE (muster_storage_sync_directory (storage, path, &errors[7]));
+    MUSTER_EXPECT_FALSE (muster_storage_make_directory (storage, path, &errors[8]));
+    MUSTER_EXPECT_FALSE (muster_storage_room (storage, path, &size, &errors[9]));
+    MUSTER_EXPECT_NULL (muster_storage_lock (storage, path, MUSTER_LOCK_EXCLUSIVE, &errors[10]));
+    MUSTER_EXPECT_FALSE (muster_storage_publish (storage, path, "x", 1, &errors[11]));
+    for (gsize j = 0; j < G_N_ELEMENTS (errors); j++) {
+      MUSTER_EXPECT_ERROR (errors[j], MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+      MUSTER_EXPECT_TRUE (strstr (errors[j]->message, path) != NULL);
+      g_clear_error (&errors[j]);
+    }
+  }
+
+  g_auto (GStrv) names = muster_storage_list (storage, ".", NULL);
+  MUSTER_EXPECT_EQ (g_strv_length (names), 0u);
+  MUSTER_ASSERT_EQ (g_chdir (before), 0);
+}
+
+MUSTER_TEST (Storage, a_file_whose_name_merely_has_a_colon_is_a_file)
+{
+  static const char *const paths[] = {"a:b", "s3:/x", "1s3://x", "://x", "dir/s3://x", "-s3://x"};
+  for (gsize i = 0; i < G_N_ELEMENTS (paths); i++)
+    MUSTER_EXPECT_TRUE (muster_storage_check_path (NULL, "path", paths[i], NULL));
+}
+
+MUSTER_TEST (Storage, no_path_is_refused_in_words)
+{
+  for (int i = 0; i < 2; i++) {
+    g_autoptr (GError) error = NULL;
+    MUSTER_EXPECT_FALSE (
+        muster_storage_check_path (NULL, "checkpoint directory", i == 0 ? NULL : "", &error));
+    MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+    MUSTER_EXPECT_TRUE (strstr (error->message, "checkpoint directory") != NULL);
+  }
+}
+
+/* Counts what is appended. */
+#define MUSTER_TYPE_COUNTING_STORAGE (muster_counting_storage_get_type ())
+G_DECLARE_FINAL_TYPE (MusterCountingStorage, muster_counting_storage, MUSTER, COUNTING_STORAGE,
+                      MusterForwardingStorage)
+
+struct _MusterCountingStorage {
+  MusterForwardingStorage parent;
+  guint n_appends;
+};
+
+static gboolean
+counting_append (MusterStorage *storage, MusterStorageFile *file, const void *data, gsize size,
+                 GError **error)
+{
+  MusterCountingStorage *self = MUSTER_COUNTING_STORAGE (storage);
+  self->n_appends++;
+  return muster_storage_append (muster_forwarding_storage_inner (&self->parent), file, data, size,
+                                error);
+}
+
+static void
+muster_counting_storage_iface_init (MusterStorageInterface *iface)
+{
+  iface->append = counting_append;
+}
+
+G_DEFINE_FINAL_TYPE_WITH_CODE (MusterCountingStorage, muster_counting_storage,
+                               MUSTER_TYPE_FORWARDING_STORAGE,
+                               G_IMPLEMENT_INTERFACE (MUSTER_TYPE_STORAGE,
+                                                      muster_counting_storage_iface_init))
+
+static void
+muster_counting_storage_class_init (MusterCountingStorageClass *klass)
+{
+  (void)klass;
+}
+
+static void
+muster_counting_storage_init (MusterCountingStorage *self)
+{
+  (void)self;
+}
+
+MUSTER_TEST (ForwardingStorage, a_class_that_overrides_one_verb_keeps_all_others)
+{
+  g_autoptr (MusterCountingStorage) counting = g_object_new (MUSTER_TYPE_COUNTING_STORAGE, NULL);
+  g_autoptr (MusterForwardingStorage) outer = g_object_new (MUSTER_TYPE_FORWARDING_STORAGE, NULL);
+  MusterStorage *storage = MUSTER_STORAGE (outer);
+  g_autofree char *folder = in_tmpdir ("folder"), *path = g_build_filename (folder, "file", NULL);
+  g_autofree char *other = g_build_filename (folder, "other", NULL);
+  g_autoptr (GError) error = NULL;
+  MusterStorageInfo info;
+  guint64 room = 0;
+  muster_forwarding_storage_set_inner (outer, MUSTER_STORAGE (counting));
+
+  MUSTER_ASSERT_TRUE (muster_storage_make_directory (storage, folder, &error));
+  MusterStorageFile *file = muster_storage_create (storage, path, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_TRUE (muster_storage_reserve (storage, file, 5, &error));
+  MUSTER_EXPECT_TRUE (muster_storage_append (storage, file, "12345", 5, &error));
+  MUSTER_EXPECT_TRUE (muster_storage_sync (storage, file, &error));
+  MUSTER_EXPECT_TRUE (muster_storage_close (storage, file, &error));
+  MUSTER_EXPECT_TRUE (muster_storage_rename (storage, path, other, &error));
+  MUSTER_EXPECT_TRUE (muster_storage_sync_directory (storage, folder, &error));
+  MUSTER_EXPECT_TRUE (muster_storage_look (storage, other, &info, &error));
+  MUSTER_EXPECT_EQ (info.size, 5u);
+  g_autoptr (GBytes) bytes = muster_storage_read (storage, other, &error);
+  MUSTER_EXPECT_MEMEQ (g_bytes_get_data (bytes, NULL), g_bytes_get_size (bytes), "12345", 5);
+  MUSTER_EXPECT_TRUE (muster_storage_room (storage, folder, &room, &error));
+  MUSTER_EXPECT_TRUE (room > 0);
+  MusterStorageLock *lock = muster_storage_lock (storage, other, MUSTER_LOCK_EXCLUSIVE, &error);
+  MUSTER_EXPECT_NULL (
+      muster_storage_lock (muster_local_storage (), other, MUSTER_LOCK_EXCLUSIVE, NULL));
+  muster_storage_unlock (storage, lock);
+  g_auto (GStrv) names = muster_storage_list (storage, folder, &error);
+  MUSTER_EXPECT_EQ (g_strv_length (names), 1u);
+  MUSTER_EXPECT_FALSE (muster_storage_check_path (storage, "path", "s3://x", NULL));
+  MUSTER_EXPECT_TRUE (muster_storage_remove (storage, other, &error));
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_FALSE (g_file_test (other, G_FILE_TEST_EXISTS));
+  MUSTER_EXPECT_EQ (counting->n_appends, 1u);
 }

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 
 struct _MusterGateStorage {
-  GObject parent;
+  MusterForwardingStorage parent;
   GMutex lock;
   GCond changed;
   /* guarded by lock */
@@ -62,20 +62,15 @@ gate_sync_directory (MusterStorage *storage, const char *directory, GError **err
   return muster_storage_sync_directory (muster_local_storage (), directory, error);
 }
 
-/* The other verbs are the local storage's own, which needs nothing of its object. */
 static void
 storage_init (MusterStorageInterface *iface)
 {
-  const MusterStorageInterface *local = MUSTER_STORAGE_GET_IFACE (muster_local_storage ());
-  GTypeInterface parent = iface->parent;
-
-  *iface = *local;
-  iface->parent = parent;
   iface->make_directory = gate_make_directory;
   iface->sync_directory = gate_sync_directory;
 }
 
-G_DEFINE_FINAL_TYPE_WITH_CODE (MusterGateStorage, muster_gate_storage, G_TYPE_OBJECT,
+G_DEFINE_FINAL_TYPE_WITH_CODE (MusterGateStorage, muster_gate_storage,
+                               MUSTER_TYPE_FORWARDING_STORAGE,
                                G_IMPLEMENT_INTERFACE (MUSTER_TYPE_STORAGE, storage_init))
 
 static void

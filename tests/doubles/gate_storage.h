@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "bundle/storage.h"
+#include "bundle/forwarding_storage.h"
 
 G_BEGIN_DECLS
 
@@ -11,7 +11,8 @@ G_BEGIN_DECLS
  * most. All gates are open at first. */
 
 #define MUSTER_TYPE_GATE_STORAGE (muster_gate_storage_get_type ())
-G_DECLARE_FINAL_TYPE (MusterGateStorage, muster_gate_storage, MUSTER, GATE_STORAGE, GObject)
+G_DECLARE_FINAL_TYPE (MusterGateStorage, muster_gate_storage, MUSTER, GATE_STORAGE,
+                      MusterForwardingStorage)
 
 typedef enum { MUSTER_GATE_BEGIN, MUSTER_GATE_PUBLISH, MUSTER_N_GATES } MusterGate;
 

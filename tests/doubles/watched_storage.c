@@ -2,7 +2,7 @@
 #include "tests/doubles/watched_storage.h"
 
 struct _MusterWatchedStorage {
-  GObject parent;
+  MusterForwardingStorage parent;
   const char *refused; /* (nullable) */
   const char *called;  /* (nullable) */
   void (*func) (gpointer user_data);
@@ -11,7 +11,8 @@ struct _MusterWatchedStorage {
 
 static void watched_storage_iface_init (MusterStorageInterface *iface);
 
-G_DEFINE_FINAL_TYPE_WITH_CODE (MusterWatchedStorage, muster_watched_storage, G_TYPE_OBJECT,
+G_DEFINE_FINAL_TYPE_WITH_CODE (MusterWatchedStorage, muster_watched_storage,
+                               MUSTER_TYPE_FORWARDING_STORAGE,
                                G_IMPLEMENT_INTERFACE (MUSTER_TYPE_STORAGE,
                                                       watched_storage_iface_init))
 
@@ -46,14 +47,9 @@ watched_lock (MusterStorage *storage, const char *path, MusterLockMode mode, GEr
   return muster_storage_lock (muster_local_storage (), path, mode, error);
 }
 
-/* The local store's verbs ask nothing of their object. */
 static void
 watched_storage_iface_init (MusterStorageInterface *iface)
 {
-  const GTypeInterface parent = iface->parent;
-
-  *iface = *MUSTER_STORAGE_GET_IFACE (muster_local_storage ());
-  iface->parent = parent;
   iface->open = watched_open;
   iface->lock = watched_lock;
 }

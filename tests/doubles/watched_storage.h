@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "bundle/storage.h"
+#include "bundle/forwarding_storage.h"
 
 G_BEGIN_DECLS
 
@@ -9,7 +9,7 @@ G_BEGIN_DECLS
  * happens just before. */
 #define MUSTER_TYPE_WATCHED_STORAGE (muster_watched_storage_get_type ())
 G_DECLARE_FINAL_TYPE (MusterWatchedStorage, muster_watched_storage, MUSTER, WATCHED_STORAGE,
-                      GObject)
+                      MusterForwardingStorage)
 
 MusterWatchedStorage *muster_watched_storage_new (void);
 
