@@ -54,18 +54,28 @@ look_at_shard (MusterStorage *storage, const char *prefix, gint32 shard, guint64
   return FALSE;
 }
 
+/* When it was saved, and the size of what is read whole. */
+static void
+look_at_index (MusterStorage *storage, const char *prefix, MusterCheckpointLook *look)
+{
+  MusterStorageInfo info;
+  g_autofree char *index = muster_bundle_index_path (prefix);
+  g_autofree char *meta_graph = g_strconcat (prefix, ".meta", NULL);
+  if (muster_storage_look (storage, index, &info, NULL)) { /* else loading says what is wrong */
+    look->when_us = info.mtime_us;
+    look->bytes = info.size;
+  }
+  if (muster_storage_look (storage, meta_graph, &info, NULL))
+    look->bytes += info.size;
+}
+
 gboolean
 muster_checkpoint_look (MusterStorage *storage, const char *prefix, MusterCheckpointLook *look,
                         GError **error)
 {
-  MusterStorageInfo info;
-  g_autofree char *path = muster_bundle_index_path (prefix);
   storage = storage != NULL ? storage : muster_local_storage ();
   *look = (MusterCheckpointLook){0};
-  if (muster_storage_look (storage, path, &info, NULL)) { /* else loading says what is wrong */
-    look->when_us = info.mtime_us;
-    look->bytes = info.size;
-  }
+  look_at_index (storage, prefix, look);
   g_autoptr (MusterBundleIndex) index = muster_bundle_index_load (storage, prefix, error);
   if (index == NULL)
     return FALSE;

@@ -8,7 +8,7 @@ G_BEGIN_DECLS
 /* What the files of a checkpoint say without a tensor being read. */
 typedef struct {
   gint64 when_us; /* when its index was written, since 1970 */
-  guint64 bytes;  /* index and data files */
+  guint64 bytes;  /* of its files: index, data and, where there is one, the meta graph */
   gint32 n_shards;
   gsize n_tensors;
 } MusterCheckpointLook;

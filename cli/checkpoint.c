@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/checkpoint.h"
+#include "cli/table.h"
 
 #include "bundle/checkpoint_state.h"
 #include "bundle/set_aside.h"
 
 #include <string.h>
 
-static const char usage[] =
-    "Usage: muster checkpoint VERB [OPTION…]\n\n"
-    "Looks at checkpoints, muster's and TensorFlow's, those of objects and SavedModels too.\n\n"
-    "  list DIR              each checkpoint of a directory: its step, age, size and state\n"
-    "  show PREFIX [TENSOR]  its tensors: names, types, shapes, sizes; or one with its values\n"
-    "  latest DIR            the prefix of the latest one\n"
-    "  verify PREFIX|DIR     read everything, and say what is damaged\n"
-    "  diff A B              what has changed between two\n"
-    "  prune DIR --keep=N    remove the oldest\n\n"
-    "Each has --json, and tells more with --help.\n";
+static const char about[] =
+    "Looks at checkpoints, muster's and TensorFlow's, those of objects and SavedModels too.";
 
 static const struct {
-  const char *verb;
+  const char *verb, *words;
   int (*run) (int argc, char **argv);
+  const char *what;
 } verbs[] = {
-    {"list", muster_cli_checkpoint_list},     {"show", muster_cli_checkpoint_show},
-    {"latest", muster_cli_checkpoint_latest}, {"verify", muster_cli_checkpoint_verify},
-    {"diff", muster_cli_checkpoint_diff},     {"prune", muster_cli_checkpoint_prune},
+    {"list", "DIR", muster_cli_checkpoint_list,
+     "each checkpoint of a directory: its prefix, age, size and state"},
+    {"show", "PREFIX [TENSOR]", muster_cli_checkpoint_show,
+     "its tensors: names, types, shapes, sizes; or one with its values"},
+    {"latest", "DIR", muster_cli_checkpoint_latest, "the prefix of the latest one"},
+    {"verify", "PREFIX|DIR", muster_cli_checkpoint_verify,
+     "read everything, and say what is damaged"},
+    {"diff", "A B", muster_cli_checkpoint_diff, "what has changed between two"},
+    {"prune", "DIR --keep=N", muster_cli_checkpoint_prune, "remove the oldest"},
 };
 
 gboolean
@@ -40,7 +40,7 @@ muster_cli_checkpoint_parse (int argc, char **argv, const char *usage_of_verb, c
   const guint n = g_strv_length (*words);
   if (n >= least && n <= most)
     return TRUE;
-  muster_cli_say (stderr, "muster: %s needs %s; try `muster %s --help`\n", argv[0], usage_of_verb,
+  muster_cli_say (stderr, "muster: %s needs %s; try `muster help %s`\n", argv[0], usage_of_verb,
                   argv[0]);
   *code = MUSTER_EXIT_BAD_INPUT;
   return FALSE;
@@ -167,6 +167,23 @@ muster_cli_checkpoint_latest (int argc, char **argv)
   return MUSTER_EXIT_DONE;
 }
 
+/* The usage, asked for or not. */
+static int
+print_usage (gboolean asked)
+{
+  FILE *to = asked ? stdout : stderr;
+  g_autofree char *before = muster_cli_wrap (about, muster_cli_terminal_columns (to));
+  g_autoptr (MusterTable) table = muster_table_new (2);
+  for (gsize i = 0; i < G_N_ELEMENTS (verbs); i++) {
+    g_autofree char *name = g_strdup_printf ("  %s %s", verbs[i].verb, verbs[i].words);
+    muster_table_add (table, name, verbs[i].what, NULL);
+  }
+  muster_cli_say (to, "Usage: muster checkpoint VERB [OPTION…]\n\n%s\n", before);
+  muster_table_print (table, to);
+  muster_cli_say (to, "\nEach has --json; more of each: muster help checkpoint VERB\n");
+  return asked ? MUSTER_EXIT_DONE : MUSTER_EXIT_BAD_INPUT;
+}
+
 /* The first word is the verb, wherever options stand. */
 int
 muster_cli_checkpoint (int argc, char **argv)
@@ -174,12 +191,9 @@ muster_cli_checkpoint (int argc, char **argv)
   int at = 1;
   while (at < argc && argv[at][0] == '-')
     at++;
-  if (at == argc) {
-    const gboolean asked =
-        argc > 1 && (strcmp (argv[1], "--help") == 0 || strcmp (argv[1], "-h") == 0);
-    fputs (usage, asked ? stdout : stderr);
-    return asked ? MUSTER_EXIT_DONE : MUSTER_EXIT_BAD_INPUT;
-  }
+  if (at == argc)
+    return print_usage (argc > 1 &&
+                        (strcmp (argv[1], "--help") == 0 || strcmp (argv[1], "-h") == 0));
   for (gsize i = 0; i < G_N_ELEMENTS (verbs); i++) {
     if (strcmp (argv[at], verbs[i].verb) != 0)
       continue;
@@ -192,6 +206,6 @@ muster_cli_checkpoint (int argc, char **argv)
         rest[n++] = argv[j];
     return verbs[i].run (n, rest);
   }
-  muster_cli_say (stderr, "muster: checkpoint has no verb '%s'\n\n%s", argv[at], usage);
-  return MUSTER_EXIT_BAD_INPUT;
+  muster_cli_say (stderr, "muster: checkpoint has no verb '%s'\n\n", argv[at]);
+  return print_usage (FALSE);
 }

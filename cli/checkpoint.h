@@ -83,8 +83,6 @@ void muster_listed_verify_all (GPtrArray *listed, gboolean json);
 char *muster_cli_ago (gint64 when_us);
 /* A message about a file, its path as it is seen from the directory. text is (nullable). */
 char *muster_cli_without_directory (const char *text, const char *directory);
-/* "1200", or "-" */
-char *muster_cli_step (gint64 step);
 /* One line of JSON of a MusterListed, with one more member (nullable). */
 void muster_listed_json (const MusterListed *self, const char *name, const char *value);
 

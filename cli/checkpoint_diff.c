@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/checkpoint.h"
+#include "cli/table.h"
 
 #include "graph/tensor_stats.h"
 
@@ -13,8 +14,6 @@ static const char summary[] =
     "or have another type or shape, and values: how many elements differ, bit for bit, and by how "
     "much at most.\n"
     "Exits with 0 if the two are equal, and with 1 if they differ.";
-
-#define LONGEST_NAME 34
 
 typedef enum {
   ADDED,
@@ -211,11 +210,11 @@ append_values (GString *text, const Change *change)
 }
 
 static void
-print_change (const Change *change, int width, gboolean coloured)
+add_change (MusterTable *table, const Change *change, gboolean coloured)
 {
   g_autofree char *a = change->a != NULL ? type_of (change->a) : NULL;
   g_autofree char *b = change->b != NULL ? type_of (change->b) : NULL;
-  g_autofree char *name = muster_cli_plain (change->name);
+  g_autofree char *name = g_strdup_printf ("%s %s", kinds[change->kind].sign, change->name);
   g_autoptr (GString) text = g_string_new (a != NULL ? a : b);
   if (change->kind == RETYPED)
     g_string_append_printf (text, " → %s", b);
@@ -223,11 +222,9 @@ print_change (const Change *change, int width, gboolean coloured)
     g_string_append (text, "  ");
     append_values (text, change);
   }
-  g_autofree char *plain = muster_cli_plain (text->str);
-  const int length = (int)g_utf8_strlen (name, -1);
-  printf ("%s%s%s %s%s%*s  %s\n", coloured ? kinds[change->kind].colour : "",
-          kinds[change->kind].sign, coloured ? "\033[0m" : "", name, length > width ? "\n  " : "",
-          length > width ? width : width - length, "", plain);
+  muster_table_add (table, name, text->str, NULL);
+  if (coloured)
+    muster_table_colour (table, kinds[change->kind].colour);
 }
 
 static void
@@ -235,7 +232,6 @@ print_text (const Diff *self, gboolean with_values)
 {
   const gboolean coloured = muster_cli_is_terminal (stdout) && g_getenv ("NO_COLOR") == NULL;
   const guint n_equal = self->n[EQUAL];
-  int width = 4;
   if (n_equal == self->changes->len) {
     muster_cli_say (stdout, "%s and %s are equal: %u tensors%s\n", self->prefix_a, self->prefix_b,
                     n_equal, with_values ? "" : ", by name, type and shape");
@@ -249,16 +245,13 @@ print_text (const Diff *self, gboolean with_values)
       comma = ", ";
     }
   printf ("\n");
+  g_autoptr (MusterTable) table = muster_table_new (2);
   for (guint i = 0; i < self->changes->len; i++) {
     const Change *change = &g_array_index (self->changes, Change, i);
     if (change->kind != EQUAL)
-      width = MAX (width, (int)MIN (g_utf8_strlen (change->name, -1), LONGEST_NAME));
+      add_change (table, change, coloured);
   }
-  for (guint i = 0; i < self->changes->len; i++) {
-    const Change *change = &g_array_index (self->changes, Change, i);
-    if (change->kind != EQUAL)
-      print_change (change, width, coloured);
-  }
+  muster_table_print (table, stdout);
 }
 
 static void

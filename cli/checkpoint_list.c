@@ -5,11 +5,14 @@
 #include "bundle/checkpoint_state.h"
 #include "bundle/set_aside.h"
 #include "cli/rows.h"
+#include "cli/table.h"
 
 #include <string.h>
 
 static const char summary[] =
-    "Each checkpoint of a directory, newest first, by lengths and indexes alone. States:\n"
+    "The prefix, age, size and state of each checkpoint of a directory, newest first, by lengths "
+    "and "
+    "indexes alone. States:\n"
     "  latest      the one that a job goes on from\n"
     "  verified    read back and found whole when it was saved\n"
     "  good        every file is there and as long as it must be; --verify reads it\n"
@@ -169,12 +172,6 @@ muster_cli_without_directory (const char *text, const char *directory)
   return g_strdup (rest->str);
 }
 
-char *
-muster_cli_step (gint64 step)
-{
-  return step < 0 ? g_strdup ("-") : g_strdup_printf ("%" G_GINT64_FORMAT, step);
-}
-
 void
 muster_listed_json (const MusterListed *self, const char *name, const char *value)
 {
@@ -198,56 +195,33 @@ muster_listed_json (const MusterListed *self, const char *name, const char *valu
   muster_json_print_line (builder);
 }
 
-/* The step alone says which one it is, where all are called alike. */
-static gboolean
-steps_are_enough (GPtrArray *listed)
-{
-  g_autofree char *base = NULL;
-  for (guint i = 0; i < listed->len; i++) {
-    const MusterListed *it = listed->pdata[i];
-    const char *dash = strrchr (it->name, '-');
-    if (it->step < 0 || dash == NULL)
-      return FALSE;
-    if (strcmp (it->state, "set aside") == 0) /* "model.ckpt-5.bad-2" */
-      continue;
-    g_autofree char *mine = g_strndup (it->name, (gsize)(dash - it->name));
-    if (base != NULL && strcmp (mine, base) != 0)
-      return FALSE;
-    g_free (base);
-    base = g_steal_pointer (&mine);
-  }
-  return TRUE;
-}
-
 static void
-print_listed (const MusterListed *self, const char *directory, gboolean by_step, int width)
+add_listed (MusterTable *table, const MusterListed *self, const char *directory)
 {
-  g_autofree char *step = by_step ? muster_cli_step (self->step) : g_strdup (self->name);
   g_autofree char *ago = muster_cli_ago (self->when_us);
   g_autofree char *size = muster_format_size ((guint64)self->bytes);
   g_autofree char *shards =
       self->shards > 0 ? g_strdup_printf ("%d", self->shards) : g_strdup ("-");
   g_autofree char *why =
       muster_cli_without_directory (self->reason != NULL ? self->reason : self->damage, directory);
-  muster_cli_say (stdout, "%-*s  %-12s  %-7s  %-6s  %s%s%s%s%s\n", width, step, ago, size, shards,
-                  self->latest ? "latest, " : "", self->state, self->kept ? ", kept for good" : "",
-                  why != NULL ? ": " : "", why != NULL ? why : "");
+  g_autofree char *state = g_strdup_printf ("%s%s%s%s%s", self->latest ? "latest, " : "",
+                                            self->state, self->kept ? ", kept for good" : "",
+                                            why != NULL ? ": " : "", why != NULL ? why : "");
+  muster_table_add (table, self->prefix, ago, size, shards, state, NULL);
 }
 
 static void
 print_all (GPtrArray *listed, const char *directory)
 {
-  const gboolean by_step = steps_are_enough (listed);
-  int width = 5;
-  for (guint i = 0; i < listed->len && !by_step; i++)
-    width = MAX (width, (int)g_utf8_strlen (((MusterListed *)listed->pdata[i])->name, -1));
-  if (listed->len == 0)
+  if (listed->len == 0) {
     muster_cli_say (stdout, "no checkpoints in %s\n", directory);
-  else
-    muster_cli_say (stdout, "%-*s  %-12s  %-7s  %-6s  %s\n", width, by_step ? "step" : "name",
-                    "when", "size", "shards", "state");
+    return;
+  }
+  g_autoptr (MusterTable) table = muster_table_new (5);
+  muster_table_add (table, "prefix", "when", "size", "shards", "state", NULL);
   for (guint i = 0; i < listed->len; i++)
-    print_listed (listed->pdata[i], directory, by_step, width);
+    add_listed (table, listed->pdata[i], directory);
+  muster_table_print (table, stdout);
 }
 
 int

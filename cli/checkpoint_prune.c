@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/checkpoint.h"
+#include "cli/table.h"
 
 #include "bundle/checkpoint_state.h"
 #include "bundle/directory_lock.h"
@@ -271,6 +272,30 @@ remove_all (Prune *self, GError **error)
   return is_well;
 }
 
+static gboolean
+is_told (const Plan *plan)
+{
+  return plan->action != NULL && (strcmp (plan->action, "kept") != 0 || plan->why != NULL);
+}
+
+/* What becomes of each but those that are kept as a matter of course. */
+static void
+print_plans (const Prune *self)
+{
+  g_autoptr (MusterTable) table = muster_table_new (4);
+  for (guint i = 0; i < self->plans->len; i++) {
+    const Plan *plan = self->plans->pdata[i];
+    if (!is_told (plan))
+      continue;
+    g_autofree char *size = muster_format_size ((guint64)plan->listed->bytes);
+    g_autofree char *ago = muster_cli_ago (plan->listed->when_us);
+    g_autofree char *rest = g_strdup_printf ("%s%s%s", ago, plan->why != NULL ? "; " : "",
+                                             plan->why != NULL ? plan->why : "");
+    muster_table_add (table, plan->listed->prefix, plan->action, size, rest, NULL);
+  }
+  muster_table_print (table, stdout);
+}
+
 static void
 print_text (const Prune *self)
 {
@@ -278,25 +303,20 @@ print_text (const Prune *self)
   guint64 bytes = 0;
   for (guint i = 0; i < self->plans->len; i++) {
     const Plan *plan = self->plans->pdata[i];
-    const MusterListed *it = plan->listed;
-    n_goes += plan->goes && plan->action != NULL;
+    const gboolean has_gone = plan->goes && plan->action != NULL;
+    n_goes += has_gone;
     n_left += g_strcmp0 (plan->action, "left") == 0;
-    bytes += plan->goes && plan->action != NULL ? (guint64)it->bytes : 0;
-    if (plan->action == NULL || (strcmp (plan->action, "kept") == 0 && plan->why == NULL))
-      continue;
-    g_autofree char *size = muster_format_size ((guint64)it->bytes);
-    g_autofree char *ago = muster_cli_ago (it->when_us);
-    muster_cli_say (stdout, "%-12s  %-24s  %-7s  %s%s%s\n", plan->action, it->name, size, ago,
-                    plan->why != NULL ? "; " : "", plan->why != NULL ? plan->why : "");
+    bytes += has_gone ? (guint64)plan->listed->bytes : 0;
   }
+  print_plans (self);
   g_autofree char *room = muster_format_size (bytes);
   if (n_goes == 0)
     muster_cli_say (stdout, "nothing to remove: %u checkpoint%s in %s\n", self->plans->len,
                     self->plans->len == 1 ? "" : "s", self->directory);
   else
-    muster_cli_say (stdout, "%s %s: %u of %u checkpoints\n",
-                    self->dry_run ? "would give back" : "gave back", room, n_goes,
-                    self->plans->len);
+    muster_cli_say (stdout, "%s %u of %u checkpoints, %s %s\n",
+                    self->dry_run ? "would remove" : "removed", n_goes, self->plans->len,
+                    self->dry_run ? "freeing" : "freed", room);
   if (n_left > 0)
     muster_cli_say (stdout, "left %u that somebody reads: prune again later\n", n_left);
 }
@@ -345,9 +365,9 @@ muster_cli_checkpoint_prune (int argc, char **argv)
   g_autoptr (GError) error = NULL;
   int code;
   const GOptionEntry entries[] = {
-      {"keep", 0, 0, G_OPTION_ARG_INT, &self.keep, "how many of the newest stay", "N"},
+      {"keep", 0, 0, G_OPTION_ARG_INT, &self.keep, "how many of the newest stay (required)", "N"},
       {"keep-every", 0, 0, G_OPTION_ARG_DOUBLE, &hours,
-       "of the older ones, keep one for so many hours each", "HOURS"},
+       "of the older ones, keep one for so many hours each (default: none)", "HOURS"},
       {"dry-run", 0, 0, G_OPTION_ARG_NONE, &self.dry_run, "only say what would go", NULL},
       {NULL}};
   if (!muster_cli_checkpoint_parse (argc, argv, "DIR --keep=N", summary, entries, 1, 1, &options,

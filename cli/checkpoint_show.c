@@ -4,6 +4,7 @@
 #include "bundle/checkpoint_look.h"
 #include "bundle/set_aside.h"
 #include "cli/checkpoint_tensor.h"
+#include "cli/table.h"
 
 #include <string.h>
 
@@ -14,9 +15,6 @@ static const char summary[] =
     "With TENSOR, a name from that list or a variable's: its statistics and its values, the first "
     "and last of many.";
 
-#define LONGEST_NAME  40 /* columns; a longer one has a line of its own */
-#define LONGEST_SHAPE 14
-
 /* One line of the list. */
 typedef struct {
   const MusterBundleEntry *entry;
@@ -25,10 +23,6 @@ typedef struct {
   gsize n_slices;
   gint64 bytes; /* -1: in slices of unknown length */
 } Row;
-
-typedef struct {
-  int name, dtype, shape; /* columns */
-} Widths;
 
 static Row
 row_of (MusterBundleReader *reader, const MusterObjectNames *names, gsize i)
@@ -70,24 +64,24 @@ row_json (MusterBundleReader *reader, const Row *row)
 }
 
 static void
-print_row (const Row *row, const Widths *widths)
+add_row (MusterTable *table, const Row *row)
 {
   const MusterBundleEntry *entry = row->entry;
   g_autofree char *shape = muster_shape_to_string (entry->n_dims, entry->dims);
   g_autofree char *size =
       row->bytes < 0 ? g_strdup ("-") : muster_format_size ((guint64)row->bytes);
-  g_autofree char *shard = row->n_slices > 0
-                               ? g_strdup_printf ("%" G_GSIZE_FORMAT " slices", row->n_slices)
-                               : g_strdup_printf ("%d", entry->shard);
-  const int length = (int)g_utf8_strlen (row->name, -1);
-  const gboolean is_long = length > widths->name;
   /* what the path doesn't say already */
   const char *full_name = row->object != NULL ? row->object->full_name : NULL;
   const gboolean has_other = full_name != NULL && !g_str_has_suffix (row->name, full_name);
-  muster_cli_say (stdout, "%s%s%*s  %-*s  %-*s  %-7s  %s%s%s\n", row->name, is_long ? "\n" : "",
-                  is_long ? widths->name : widths->name - length, "", widths->dtype,
-                  muster_dtype_name (entry->dtype), widths->shape, shape, size, shard,
-                  has_other ? "  " : "", has_other ? full_name : "");
+  g_autoptr (GString) shard = g_string_new (NULL);
+  if (row->n_slices > 0)
+    g_string_append_printf (shard, "%" G_GSIZE_FORMAT " slices", row->n_slices);
+  else
+    g_string_append_printf (shard, "%d", entry->shard);
+  if (has_other)
+    g_string_append_printf (shard, "  %s", full_name);
+  muster_table_add (table, row->name, muster_dtype_name (entry->dtype), shape, size, shard->str,
+                    NULL);
 }
 
 /* "15 tensors, 4.2 KB, 1 shard, step 5, 40 s ago, saved by muster" */
@@ -119,34 +113,18 @@ print_head (const char *prefix, MusterBundleReader *reader, const MusterObjectNa
     muster_cli_say (stdout, "damaged: %s\n", damage->message);
 }
 
-static Widths
-measure (MusterBundleReader *reader, const MusterObjectNames *names)
-{
-  Widths widths = {.name = 4, .dtype = 5, .shape = 5};
-  for (gsize i = 0; i < muster_bundle_reader_n_entries (reader); i++) {
-    const Row row = row_of (reader, names, i);
-    if (is_hidden (&row, names))
-      continue;
-    g_autofree char *shape = muster_shape_to_string (row.entry->n_dims, row.entry->dims);
-    widths.name = MAX (widths.name, (int)MIN (g_utf8_strlen (row.name, -1), LONGEST_NAME));
-    widths.dtype = MAX (widths.dtype, (int)strlen (muster_dtype_name (row.entry->dtype)));
-    widths.shape = MAX (widths.shape, (int)MIN (strlen (shape), LONGEST_SHAPE));
-  }
-  return widths;
-}
-
 static void
 show_all (const char *prefix, MusterBundleReader *reader, const MusterObjectNames *names)
 {
-  const Widths widths = measure (reader, names);
+  g_autoptr (MusterTable) table = muster_table_new (5);
   print_head (prefix, reader, names);
-  muster_cli_say (stdout, "%-*s  %-*s  %-*s  %-7s  shard\n", widths.name, "name", widths.dtype,
-                  "dtype", widths.shape, "shape", "size");
+  muster_table_add (table, "name", "dtype", "shape", "size", "shard", NULL);
   for (gsize i = 0; i < muster_bundle_reader_n_entries (reader); i++) {
     const Row row = row_of (reader, names, i);
     if (!is_hidden (&row, names))
-      print_row (&row, &widths);
+      add_row (table, &row);
   }
+  muster_table_print (table, stdout);
 }
 
 static void
@@ -170,7 +148,7 @@ muster_cli_checkpoint_show (int argc, char **argv)
   const GOptionEntry entries[] = {
       {"full", 0, 0, G_OPTION_ARG_NONE, &what.full, "all values of TENSOR", NULL},
       {"slice", 0, 0, G_OPTION_ARG_STRING, &slice,
-       "a part of TENSOR: start,length or - for each dimension, 0,4:-", "SLICE"},
+       "a part of TENSOR: start,length or - for each dimension, 0,4:- (default: all)", "SLICE"},
       {NULL}};
   if (!muster_cli_checkpoint_parse (argc, argv, "PREFIX [TENSOR]", summary, entries, 1, 2, &options,
                                     &words, &code))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/checkpoint_tensor.h"
 
+#include "cli/feed.h"
 #include "cli/values.h"
 #include "graph/tensor_stats.h"
 
@@ -128,36 +129,10 @@ stats_json (JsonBuilder *builder, MusterDType dtype, const MusterTensorStats *st
   json_builder_end_object (builder);
 }
 
-/* What JSON has no number for is a string: "nan", "inf", "(1+2j)". */
-static void
-value_json (JsonBuilder *builder, const MusterTensor *tensor, gint64 i, GString *text)
-{
-  const MusterDType dtype = muster_tensor_dtype (tensor);
-  char *end = NULL;
-  if (dtype == MUSTER_STRING) {
-    const MusterString string = muster_tensor_string (tensor, i);
-    g_autofree char *valid = g_utf8_make_valid (string.data, (gssize)string.size);
-    json_builder_add_string_value (builder, valid);
-    return;
-  }
-  g_string_truncate (text, 0);
-  muster_tensor_append_element (text, tensor, i, G_MAXSIZE);
-  const double value = g_ascii_strtod (text->str, &end);
-  if (dtype == MUSTER_BOOL)
-    json_builder_add_boolean_value (builder, text->str[0] == 't');
-  else if (dtype == MUSTER_UINT64 || *end != '\0' || !isfinite (value))
-    json_builder_add_string_value (builder, text->str);
-  else if (strpbrk (text->str, ".e") == NULL)
-    json_builder_add_int_value (builder, g_ascii_strtoll (text->str, NULL, 10));
-  else
-    json_builder_add_double_value (builder, value);
-}
-
 static void
 values_json (JsonBuilder *builder, const MusterTensor *tensor, gboolean full)
 {
   const gint64 n = muster_tensor_n_elements (tensor);
-  g_autoptr (GString) text = g_string_new (NULL);
   json_builder_set_member_name (builder, "values");
   if (!full && n > JSON_VALUES) {
     json_builder_add_null_value (builder);
@@ -165,7 +140,7 @@ values_json (JsonBuilder *builder, const MusterTensor *tensor, gboolean full)
   }
   json_builder_begin_array (builder);
   for (gint64 i = 0; i < n; i++)
-    value_json (builder, tensor, i, text);
+    muster_cli_element_json (builder, tensor, i);
   json_builder_end_array (builder);
 }
 

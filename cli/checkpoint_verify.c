@@ -2,6 +2,8 @@
 #include "cli/checkpoint.h"
 
 #include "bundle/checkpoint_state.h"
+#include "cli/figures.h"
+#include "cli/table.h"
 
 #include <string.h>
 
@@ -10,26 +12,20 @@ static const char summary[] = "Reads every byte of a checkpoint, or of each in a
                               "is damaged.\n"
                               "Exits with 0 if all are whole, and with 1 if one is damaged.";
 
-#define WORTH_A_RATE_US (MUSTER_SECOND / 100)
-
-/* "whole  15 tensors, 4.2 GB in 1.4 s (3.0 GB/s)" */
+/* "whole", "15 tensors, 4.2 GB in 1.4 s (3.0 GB/s)" */
 static void
-print_verdict (const MusterListed *self, int width)
+add_verdict (MusterTable *table, const MusterListed *self)
 {
   if (self->damage != NULL) {
     g_autofree char *directory = g_path_get_dirname (self->prefix);
     g_autofree char *damage = muster_cli_without_directory (self->damage, directory);
-    muster_cli_say (stdout, "%-*s  damaged  %s\n", width, self->name, damage);
+    muster_table_add (table, self->prefix, "damaged", damage, NULL);
     return;
   }
-  g_autofree char *size = muster_format_size ((guint64)self->bytes);
-  g_autofree char *took = muster_format_duration (self->took_us);
-  g_autofree char *speed = muster_format_size (
-      (guint64)((double)self->bytes * MUSTER_SECOND / (double)MAX (self->took_us, 1)));
-  g_autofree char *rate =
-      self->took_us < WORTH_A_RATE_US ? g_strdup ("") : g_strdup_printf (" (%s/s)", speed);
-  muster_cli_say (stdout, "%-*s  whole    %d tensor%s, %s in %s%s\n", width, self->name,
-                  self->tensors, self->tensors == 1 ? "" : "s", size, took, rate);
+  g_autofree char *transfer = muster_figure_transfer ((guint64)self->bytes, self->took_us);
+  g_autofree char *text =
+      g_strdup_printf ("%d tensor%s, %s", self->tensors, self->tensors == 1 ? "" : "s", transfer);
+  muster_table_add (table, self->prefix, "whole", text, NULL);
 }
 
 /* What the place names, to be read. */
@@ -57,7 +53,7 @@ muster_cli_checkpoint_verify (int argc, char **argv)
   g_auto (MusterCliOptions) options = {0};
   g_auto (GStrv) words = NULL;
   g_autoptr (GError) error = NULL;
-  int code, width = 0;
+  int code;
   guint n_damaged = 0;
   if (!muster_cli_checkpoint_parse (argc, argv, "PREFIX|DIR", summary, NULL, 1, 1, &options, &words,
                                     &code))
@@ -66,16 +62,16 @@ muster_cli_checkpoint_verify (int argc, char **argv)
   if (listed == NULL)
     return muster_cli_fail (error);
   muster_listed_verify_all (listed, options.json);
-  for (guint i = 0; i < listed->len; i++)
-    width = MAX (width, (int)g_utf8_strlen (((MusterListed *)listed->pdata[i])->name, -1));
+  g_autoptr (MusterTable) table = muster_table_new (3);
   for (guint i = 0; i < listed->len; i++) {
     const MusterListed *it = listed->pdata[i];
     n_damaged += it->damage != NULL;
     if (options.json)
       muster_listed_json (it, NULL, NULL);
     else
-      print_verdict (it, width);
+      add_verdict (table, it);
   }
+  muster_table_print (table, stdout);
   if (!options.json && listed->len > 1)
     muster_cli_say (stdout, "%u checkpoints: %u whole, %u damaged\n", listed->len,
                     listed->len - n_damaged, n_damaged);

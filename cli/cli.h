@@ -67,6 +67,8 @@ typedef enum {
   MUSTER_CLI_CLUSTER = 1 << 6,
   MUSTER_CLI_TRACE = 1 << 7,
   MUSTER_CLI_SECURITY = 1 << 8, /* --tls-ca, --tls-cert, --tls-key, --token-file */
+  MUSTER_CLI_SHORT = 1 << 9,    /* the timeout is 10 s unless given; else forever */
+  MUSTER_CLI_SHARED = 1 << 10,  /* a master of this process's own makes no sense */
   /* of those, what all that open a session have … */
   MUSTER_CLI_SESSION = MUSTER_CLI_META_GRAPH | MUSTER_CLI_MASTER | MUSTER_CLI_TIMEOUT |
                        MUSTER_CLI_JSON | MUSTER_CLI_SECURITY,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/cli.h"
+#include "cli/table.h"
 #include "wire/address.h"
 
 #include <math.h>
@@ -48,7 +49,7 @@ muster_cli_duration (const char *text, gint64 *duration_us, GError **error)
       return TRUE;
     }
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-               "'%s' is no duration: say seconds, or 500ms, 30s, 10m, 2h, or forever", text);
+               "invalid duration '%s' (use 30, 500ms, 10m, 2h or forever)", text);
   return FALSE;
 }
 
@@ -58,48 +59,100 @@ need (const char *command, const char *option, const char *value, GError **error
   if (value != NULL && *value != '\0')
     return TRUE;
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-               "%s needs %s; try `muster %s --help`", command, option, command);
+               "%s needs %s; try `muster help %s`", command, option, command);
   return FALSE;
 }
 
+/* --- the options --- */
+
 static void
-add_common (GOptionContext *context, MusterCliWants wants, MusterCliOptions *options)
+append_entries (GArray *entries, const GOptionEntry *more, gsize n)
 {
-  const GOptionEntry all[] = {
-      {"meta-graph", 0, 0, G_OPTION_ARG_FILENAME, &options->meta_graph,
-       "the model: a MetaGraphDef file, as TensorFlow's export_meta_graph writes", "FILE"},
-      {"master", 0, 0, G_OPTION_ARG_STRING, &options->target,
-       "where sessions live: local, tensorflow[:PATH], grpc://HOST:PORT or, with TLS, "
-       "grpcs://HOST:PORT",
-       "TARGET"},
-      {"timeout", 0, 0, G_OPTION_ARG_STRING, &options->timeout,
-       "how long this may take: seconds, or 500ms, 10m, 2h, forever", "TIME"},
-      {"json", 0, 0, G_OPTION_ARG_NONE, &options->json, "print a line of JSON for programs", NULL},
-      {"model", 0, 0, G_OPTION_ARG_STRING, &options->model,
-       "what chiefs and workers call it (default: the meta graph's file name)", "NAME"},
-      {"task", 0, 0, G_OPTION_ARG_STRING, &options->task, "who this is, for people: worker:3",
-       "TASK"},
-      {"cluster", 0, 0, G_OPTION_ARG_STRING, &options->cluster,
-       "the job's tasks, looked at where the master is silent", "ps:0=HOST:PORT,…"},
-      {"trace", 0, 0, G_OPTION_ARG_FILENAME, &options->trace,
-       "write what took the time, for ui.perfetto.dev", "FILE"},
-  };
+  g_array_append_vals (entries, more, (guint)n);
+}
+
+static void
+append_security (GArray *entries, MusterCliOptions *options)
+{
   const GOptionEntry security[] = {
       {"tls-ca", 0, 0, G_OPTION_ARG_FILENAME, &options->tls_ca,
        "trust servers that this certificate signed (default: what the system trusts)", "FILE"},
       {"tls-cert", 0, 0, G_OPTION_ARG_FILENAME, &options->tls_cert,
-       "show this certificate to a server that asks for one", "FILE"},
-      {"tls-key", 0, 0, G_OPTION_ARG_FILENAME, &options->tls_key, "its key", "FILE"},
+       "show this certificate to a server that asks for one (default: none)", "FILE"},
+      {"tls-key", 0, 0, G_OPTION_ARG_FILENAME, &options->tls_key,
+       "the certificate's key (default: none)", "FILE"},
       {"token-file", 0, 0, G_OPTION_ARG_FILENAME, &options->token_file,
-       "send the token in this file with each call", "FILE"},
-      {NULL}};
+       "send the token in this file with each call (default: none)", "FILE"}};
+  append_entries (entries, security, G_N_ELEMENTS (security));
+}
+
+/* A command's own options, then the common ones that it wants. (transfer full) (element-type
+ * GOptionEntry) */
+static GArray *
+collect_entries (const GOptionEntry *own, MusterCliWants wants, MusterCliOptions *options)
+{
+  const GOptionEntry all[] = {
+      {"meta-graph", 0, 0, G_OPTION_ARG_FILENAME, &options->meta_graph,
+       "the model: a MetaGraphDef file, as TensorFlow's export_meta_graph writes (required)",
+       "FILE"},
+      {"master", 0, 0, G_OPTION_ARG_STRING, &options->target,
+       "where sessions live: local, tensorflow[:PATH], grpc://HOST:PORT or, with TLS, "
+       "grpcs://HOST:PORT (default: as TF_CONFIG says)",
+       "TARGET"},
+      {"timeout", 0, 0, G_OPTION_ARG_STRING, &options->timeout,
+       wants & MUSTER_CLI_SHORT ? "how long this may take: seconds, or 500ms, 10m, 2h, forever "
+                                  "(default: 10s)"
+                                : "how long this may take: seconds, or 500ms, 10m, 2h, forever "
+                                  "(default: forever)",
+       "TIME"},
+      {"json", 0, 0, G_OPTION_ARG_NONE, &options->json, "print a line of JSON for programs", NULL},
+      {"model", 0, 0, G_OPTION_ARG_STRING, &options->model,
+       "what chiefs and workers call it (default: the meta graph's file name)", "NAME"},
+      {"task", 0, 0, G_OPTION_ARG_STRING, &options->task,
+       "this task's name in messages, as worker:3 (default: as TF_CONFIG says, or none)", "TASK"},
+      {"cluster", 0, 0, G_OPTION_ARG_STRING, &options->cluster,
+       "task addresses, probed when the master doesn't answer (default: as TF_CONFIG says)",
+       "ps:0=HOST:PORT,…"},
+      {"trace", 0, 0, G_OPTION_ARG_FILENAME, &options->trace,
+       "write what took the time, for ui.perfetto.dev (default: none)", "FILE"},
+  };
+  GArray *entries = g_array_new (TRUE, TRUE, sizeof (GOptionEntry));
+  for (; own != NULL && own->long_name != NULL; own++)
+    append_entries (entries, own, 1);
   for (gsize i = 0; i < G_N_ELEMENTS (all); i++)
-    if (wants & (1 << i)) {
-      GOptionEntry one[] = {all[i], {NULL}};
-      g_option_context_add_main_entries (context, one, NULL);
-    }
+    if (wants & (1 << i))
+      append_entries (entries, &all[i], 1);
   if (wants & MUSTER_CLI_SECURITY)
-    g_option_context_add_main_entries (context, security, NULL);
+    append_security (entries, options);
+  return entries;
+}
+
+static gboolean
+asks_for_help (char **words)
+{
+  for (; *words != NULL && strcmp (*words, "--") != 0; words++)
+    if (strcmp (*words, "--help") == 0 || strcmp (*words, "-h") == 0)
+      return TRUE;
+  return FALSE;
+}
+
+static void
+print_help (const char *command, const char *usage, const char *summary, const GArray *entries)
+{
+  const guint columns = muster_cli_terminal_columns (stdout);
+  g_autofree char *about = muster_cli_wrap (summary, columns);
+  g_autoptr (MusterTable) table = muster_table_new (2);
+  for (guint i = 0; i < entries->len; i++) {
+    const GOptionEntry *it = &g_array_index (entries, GOptionEntry, i);
+    g_autofree char *option =
+        g_strdup_printf ("  --%s%s%s", it->long_name, it->arg_description != NULL ? "=" : "",
+                         it->arg_description != NULL ? it->arg_description : "");
+    muster_table_add (table, option, it->description, NULL);
+  }
+  muster_table_add (table, "  --help", "show this", NULL);
+  muster_cli_say (stdout, "Usage:\n  muster %s [OPTION…]%s%s\n\n%s\nOptions:\n", command,
+                  *usage != '\0' ? " " : "", usage, about);
+  muster_table_print (table, stdout);
 }
 
 /* "ps:0=HOST:PORT,ps:1=HOST:PORT" */
@@ -163,6 +216,19 @@ name_model (MusterCliOptions *options)
     options->model[strlen (options->model) - strlen (".meta")] = '\0';
 }
 
+/* A master that begins and ends with the command holds nothing of anybody's. */
+static gboolean
+check_shared (const char *command, MusterCliWants wants, const char *target, GError **error)
+{
+  if (!(wants & MUSTER_CLI_SHARED) || !muster_master_is_offered (target))
+    return TRUE;
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+               "%s: --master=%s begins and ends with this command, so no other task has a part in "
+               "it; give grpc://HOST:PORT, as `muster serve` prints it",
+               command, target);
+  return FALSE;
+}
+
 gboolean
 muster_cli_parse (int argc, char **argv, const char *usage, const char *summary,
                   const GOptionEntry *entries, MusterCliWants wants, MusterCliOptions *options,
@@ -171,15 +237,18 @@ muster_cli_parse (int argc, char **argv, const char *usage, const char *summary,
   const char *command = argv[0];
   g_autofree char *program = g_strdup_printf ("muster %s", command);
   g_autoptr (GOptionContext) context = g_option_context_new (usage);
-  g_option_context_set_summary (context, summary);
-  if (entries != NULL)
-    g_option_context_add_main_entries (context, entries, NULL);
-  add_common (context, wants, options);
+  g_autoptr (GArray) all = collect_entries (entries, wants, options);
+  g_option_context_add_main_entries (context, (const GOptionEntry *)all->data, NULL);
+  g_option_context_set_help_enabled (context, FALSE);
 
   g_set_prgname (program);
   g_auto (GStrv) words = g_new0 (char *, argc + 1);
   for (int i = 0; i < argc; i++)
     words[i] = g_strdup (argv[i]);
+  if (asks_for_help (words)) {
+    print_help (command, usage, summary, all);
+    exit (MUSTER_EXIT_DONE);
+  }
   if (!g_option_context_parse_strv (context, &words, error)) {
     g_prefix_error (error, "%s: ", command);
     return FALSE;
@@ -187,7 +256,7 @@ muster_cli_parse (int argc, char **argv, const char *usage, const char *summary,
   guint n_rest = g_strv_length (words + 1);
   if (rest == NULL && n_rest > 0) {
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "%s takes no argument '%s'; try `muster %s --help`", command, words[1], command);
+                 "%s takes no argument '%s'; try `muster help %s`", command, words[1], command);
     return FALSE;
   }
   if (rest != NULL)
@@ -200,6 +269,8 @@ muster_cli_parse (int argc, char **argv, const char *usage, const char *summary,
        !read_tf_config (wants, options, error)))
     return FALSE;
   if ((wants & MUSTER_CLI_MASTER) && !need (command, "--master=TARGET", options->target, error))
+    return FALSE;
+  if (!check_shared (command, wants, options->target, error))
     return FALSE;
   options->timeout_us = MUSTER_WAIT_FOREVER;
   name_model (options);

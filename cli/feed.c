@@ -2,9 +2,11 @@
 #include "cli/feed.h"
 
 #include "base/error.h"
+#include "cli/wrong.h"
 #include "graph/graph_nodes.h"
 #include "train/npy.h"
 
+#include <math.h>
 #include <string.h>
 
 #define DEEPEST 32
@@ -134,8 +136,11 @@ parse_literal (const char *text, MusterDType dtype, GError **error)
       json_parser_get_root (parser) == NULL) {
     if (dtype == MUSTER_STRING)
       return muster_tensor_new_string (text);
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "'%s' is neither a number nor a list of them such as [[1, 2], [3, 4]]", text);
+    g_set_error (
+        error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+        "'%s' is neither a number nor a list of them such as [[1, 2], [3, 4]]; a NumPy file "
+        "is @FILE.npy",
+        text);
     return NULL;
   }
   g_autoptr (GPtrArray) leaves = g_ptr_array_new ();
@@ -147,122 +152,155 @@ parse_literal (const char *text, MusterDType dtype, GError **error)
 
 /* The dtype of an output as its node's attributes tell: a placeholder's "dtype", else "T". */
 static MusterDType
-dtype_of (MusterGraph *graph, const char *tensor, GError **error)
+dtype_of (const Tensorflow__NodeDef *node, GError **error)
 {
-  g_autofree char *name = NULL;
-  muster_graph_split_input (tensor, &name);
-  const Tensorflow__NodeDef *node = muster_graph_find_node (graph, name);
-  if (node == NULL) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND, "the graph has no '%s' to feed",
-                 name);
-    return MUSTER_INVALID;
-  }
   MusterDType dtype =
       muster_node_dtype (node, "dtype", muster_node_dtype (node, "T", MUSTER_INVALID));
   if (!muster_dtype_is_supported (dtype)) {
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "the dtype of '%s' (a %s) isn't known: feed a .npy file with @FILE", name,
+                 "the dtype of '%s' (a %s) isn't known: feed a .npy file with @FILE", node->name,
                  node->op);
     return MUSTER_INVALID;
   }
   return dtype;
 }
 
-MusterTensor *
-muster_cli_read_feed (MusterGraph *graph, const char *argument, char **name, GError **error)
+static gboolean
+read_bound (const char *text, gint64 fallback, gint64 *bound)
 {
-  const char *equals = strchr (argument, '=');
-  if (equals == NULL || equals == argument) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "--feed='%s' isn't NAME=VALUE or NAME=@FILE.npy", argument);
+  *bound = fallback;
+  return *text == '\0' || g_ascii_string_to_signed (text, 10, 0, G_MAXINT64, bound, NULL);
+}
+
+/* The rows that "FIRST:END" names, as a view. */
+static MusterTensor *
+rows_of (MusterTensor *array, const char *rows, GError **error)
+{
+  const int n_dims = muster_tensor_n_dims (array);
+  gint64 dims[MUSTER_MAX_DIMS], first, end;
+  g_auto (GStrv) bounds = g_strsplit (rows, ":", 3);
+  if (n_dims == 0 || muster_tensor_dtype (array) == MUSTER_STRING) {
+    muster_cli_wrong (error, "it has no rows");
     return NULL;
   }
-  g_autofree char *tensor_name = g_strndup (argument, equals - argument);
+  memcpy (dims, muster_tensor_dims (array), (gsize)n_dims * sizeof *dims);
+  if (g_strv_length (bounds) != 2 || !read_bound (bounds[0], 0, &first) ||
+      !read_bound (bounds[1], dims[0], &end)) {
+    muster_cli_wrong (error,
+                      "--rows='%s' isn't FIRST:END, as in --rows=0:1500 or --rows=1500:", rows);
+    return NULL;
+  }
+  if (first >= end || end > dims[0]) {
+    muster_cli_wrong (error,
+                      "--rows=%s: of %" G_GINT64_FORMAT " rows that leaves none, or asks for more",
+                      rows, dims[0]);
+    return NULL;
+  }
+  const gsize size = muster_tensor_n_bytes (array) / (gsize)dims[0];
+  g_autoptr (GBytes) all = muster_tensor_to_bytes (array);
+  g_autoptr (GBytes) some =
+      g_bytes_new_from_bytes (all, (gsize)first * size, (gsize)(end - first) * size);
+  dims[0] = end - first;
+  return muster_tensor_new_from_bytes (muster_tensor_dtype (array), n_dims, dims, some, error);
+}
+
+static MusterTensor *
+read_file (const char *path, const char *rows, GError **error)
+{
+  g_autoptr (MusterTensor) whole = muster_npy_load (path, error);
+  if (whole == NULL || rows == NULL)
+    return g_steal_pointer (&whole);
+  return rows_of (whole, rows, error);
+}
+
+MusterTensor *
+muster_cli_read_feed (MusterGraph *graph, const char *argument, const char *rows, char **name,
+                      GError **error)
+{
+  const char *equals = strchr (argument, '=');
+  if (equals == NULL || equals == argument || equals[1] == '\0') {
+    muster_cli_wrong (error, "--feed='%s' isn't NAME=VALUE or NAME=@FILE.npy", argument);
+    return NULL;
+  }
+  g_autofree char *given = g_strndup (argument, (gsize)(equals - argument));
+  g_autofree char *op = NULL;
+  const int output = muster_graph_split_input (given, &op);
+  const Tensorflow__NodeDef *node = muster_graph_find_node (graph, op);
+  if (node == NULL || output < 0) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
+                 "--feed=%s: the graph has no '%s' to feed", argument, given);
+    return NULL;
+  }
   MusterTensor *tensor = NULL;
   if (equals[1] == '@') {
-    tensor = muster_npy_load (equals + 2, error);
+    tensor = read_file (equals + 2, rows, error);
   } else {
-    MusterDType dtype = dtype_of (graph, tensor_name, error);
+    MusterDType dtype = dtype_of (node, error);
     if (dtype != MUSTER_INVALID)
       tensor = parse_literal (equals + 1, dtype, error);
   }
   if (tensor == NULL)
-    g_prefix_error (error, "--feed=%s: ", tensor_name);
+    g_prefix_error (error, "--feed=%s: ", given);
   else
-    *name = g_steal_pointer (&tensor_name);
+    *name = g_strdup_printf ("%s:%d", op, output);
   return tensor;
 }
 
+/* What JSON has no number for is a string: "nan", "inf", an integer beyond 64 bits with a sign. */
 static void
-element_json (JsonBuilder *builder, const MusterTensor *tensor, gint64 i)
+number_json (JsonBuilder *builder, const char *text, gboolean is_real)
 {
-  const void *data = muster_tensor_data (tensor);
-  switch (muster_tensor_dtype (tensor)) {
-  case MUSTER_FLOAT:
-    json_builder_add_double_value (builder, ((const float *)data)[i]);
-    return;
-  case MUSTER_DOUBLE:
-    json_builder_add_double_value (builder, ((const double *)data)[i]);
-    return;
-  case MUSTER_HALF:
-    json_builder_add_double_value (builder, muster_half_to_float (((const guint16 *)data)[i]));
-    return;
-  case MUSTER_BFLOAT16:
-    json_builder_add_double_value (builder, muster_bfloat16_to_float (((const guint16 *)data)[i]));
-    return;
-  case MUSTER_INT64:
-  case MUSTER_UINT64:
-    json_builder_add_int_value (builder, ((const gint64 *)data)[i]);
-    return;
-  case MUSTER_INT32:
-    json_builder_add_int_value (builder, ((const gint32 *)data)[i]);
-    return;
-  case MUSTER_UINT32:
-    json_builder_add_int_value (builder, ((const guint32 *)data)[i]);
-    return;
-  case MUSTER_INT16:
-    json_builder_add_int_value (builder, ((const gint16 *)data)[i]);
-    return;
-  case MUSTER_UINT16:
-    json_builder_add_int_value (builder, ((const guint16 *)data)[i]);
-    return;
-  case MUSTER_INT8:
-    json_builder_add_int_value (builder, ((const gint8 *)data)[i]);
-    return;
-  case MUSTER_UINT8:
-    json_builder_add_int_value (builder, ((const guint8 *)data)[i]);
-    return;
-  case MUSTER_BOOL:
-    json_builder_add_boolean_value (builder, ((const guint8 *)data)[i] != 0);
-    return;
-  case MUSTER_COMPLEX64:
-    json_builder_begin_array (builder);
-    json_builder_add_double_value (builder, ((const float *)data)[2 * i]);
-    json_builder_add_double_value (builder, ((const float *)data)[2 * i + 1]);
-    json_builder_end_array (builder);
-    return;
-  case MUSTER_COMPLEX128:
-    json_builder_begin_array (builder);
-    json_builder_add_double_value (builder, ((const double *)data)[2 * i]);
-    json_builder_add_double_value (builder, ((const double *)data)[2 * i + 1]);
-    json_builder_end_array (builder);
-    return;
-  case MUSTER_STRING: {
-    MusterString string = muster_tensor_string (tensor, i);
-    g_autofree char *text = g_utf8_make_valid (string.data, (gssize)string.size);
+  const double value = g_ascii_strtod (text, NULL);
+  gint64 whole;
+  if (is_real && isfinite (value))
+    json_builder_add_double_value (builder, value); /* of a float the shortest, not its bits */
+  else if (!is_real && g_ascii_string_to_signed (text, 10, G_MININT64, G_MAXINT64, &whole, NULL))
+    json_builder_add_int_value (builder, whole);
+  else
     json_builder_add_string_value (builder, text);
+}
+
+static void
+complex_json (JsonBuilder *builder, const char *text)
+{
+  char *imaginary = NULL, *end = NULL; /* "(1+2j)" */
+  (void)g_ascii_strtod (text + 1, &imaginary);
+  (void)g_ascii_strtod (imaginary, &end);
+  g_autofree char *first = g_strndup (text + 1, (gsize)(imaginary - text - 1));
+  g_autofree char *second = g_strndup (imaginary, (gsize)(end - imaginary));
+  json_builder_begin_array (builder);
+  number_json (builder, first, TRUE);
+  number_json (builder, *second == '+' ? second + 1 : second, TRUE);
+  json_builder_end_array (builder);
+}
+
+void
+muster_cli_element_json (JsonBuilder *builder, const MusterTensor *tensor, gint64 i)
+{
+  const MusterDType dtype = muster_tensor_dtype (tensor);
+  if (dtype == MUSTER_STRING) {
+    const MusterString string = muster_tensor_string (tensor, i);
+    g_autofree char *valid = g_utf8_make_valid (string.data, (gssize)string.size);
+    json_builder_add_string_value (builder, valid);
     return;
   }
-  default:
-    json_builder_add_null_value (builder);
-  }
+  g_autoptr (GString) text = g_string_new (NULL);
+  muster_tensor_append_element (text, tensor, i, G_MAXSIZE);
+  if (dtype == MUSTER_BOOL)
+    json_builder_add_boolean_value (builder, text->str[0] == 't');
+  else if (dtype == MUSTER_COMPLEX64 || dtype == MUSTER_COMPLEX128)
+    complex_json (builder, text->str);
+  else
+    number_json (builder, text->str,
+                 dtype == MUSTER_FLOAT || dtype == MUSTER_DOUBLE || dtype == MUSTER_HALF ||
+                     dtype == MUSTER_BFLOAT16);
 }
 
 static gint64
 dimension_json (JsonBuilder *builder, const MusterTensor *tensor, int dim, gint64 next)
 {
   if (dim == muster_tensor_n_dims (tensor)) {
-    element_json (builder, tensor, next);
+    muster_cli_element_json (builder, tensor, next);
     return next + 1;
   }
   json_builder_begin_array (builder);

@@ -113,17 +113,19 @@ muster_cli_finish (int argc, char **argv)
   g_autoptr (GError) error = NULL;
   const GOptionEntry entries[] = {
       {"meta-graph", 0, 0, G_OPTION_ARG_FILENAME, &options.meta_graph,
-       "the model: names it, and tells its step", "FILE"},
-      {"step", 0, 0, G_OPTION_ARG_INT64, &step, "the step at which it ended", "N"},
+       "the model: names it, and tells its step (default: none, give --model)", "FILE"},
+      {"step", 0, 0, G_OPTION_ARG_INT64, &step,
+       "the step at which it ended (default: the model's own)", "N"},
       {NULL}};
   if (!muster_cli_parse (argc, argv, "", summary, entries,
                          MUSTER_CLI_MASTER | MUSTER_CLI_TIMEOUT | MUSTER_CLI_JSON |
-                             MUSTER_CLI_MODEL | MUSTER_CLI_TASK | MUSTER_CLI_SECURITY,
+                             MUSTER_CLI_MODEL | MUSTER_CLI_TASK | MUSTER_CLI_SECURITY |
+                             MUSTER_CLI_SHARED,
                          &options, NULL, &error))
     return muster_cli_fail (error);
   if (options.model == NULL) {
-    fprintf (stderr, "muster: finish needs --model=NAME or --meta-graph=FILE; try `muster finish "
-                     "--help`\n");
+    fprintf (stderr, "muster: finish needs --model=NAME or --meta-graph=FILE; try `muster help "
+                     "finish`\n");
     return MUSTER_EXIT_BAD_INPUT;
   }
   return finish (&options, step);

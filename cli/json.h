@@ -49,7 +49,11 @@ void muster_json_add_boolean (JsonBuilder *builder, const char *name, gboolean v
 
 /* An object begun; free the builder once it is printed. */
 JsonBuilder *muster_json_new_line (void);
-/* Ends the object and prints it to stdout, as one line. */
+/* Ends the object: its text, in one line. Numbers are as short as they are read back alike; a
+ * double that is no number is null. In a locale that isn't UTF-8 the text is ASCII. (transfer full)
+ */
+char *muster_json_end (JsonBuilder *builder);
+/* The same, to stdout. */
 void muster_json_print_line (JsonBuilder *builder);
 
 G_END_DECLS

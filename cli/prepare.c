@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bundle/bundle_reader.h"
 #include "cli/verb.h"
 #include "train/training.h"
 
@@ -58,59 +57,23 @@ parse_names (PrepareOptions *self, GError **error)
   return TRUE;
 }
 
-static gint64
-phase_us (const MusterSessionReport *report, const char *name)
-{
-  for (guint i = 0; report->phases != NULL && i < report->phases->len; i++)
-    if (strcmp (g_array_index (report->phases, MusterPhase, i).name, name) == 0)
-      return g_array_index (report->phases, MusterPhase, i).duration_us;
-  return 0;
-}
-
-/* The bytes of a checkpoint's tensors; 0 if it can't be read from here. */
-static guint64
-size_of (const char *prefix)
-{
-  g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (NULL, prefix, NULL);
-  guint64 size = 0;
-  for (gsize i = 0; reader != NULL && i < muster_bundle_reader_n_entries (reader); i++)
-    size += (guint64)muster_bundle_reader_entry (reader, i)->size;
-  return size;
-}
-
-/* "restored run/model.ckpt-1200: 104 variables, 3.4 GB in 2.9 s (1.2 GB/s)" */
-static void
-tell_restored (const MusterSessionReport *report, gsize n_variables)
-{
-  gint64 took_us = phase_us (report, "restore");
-  guint64 size = size_of (report->restored_from);
-  g_autofree char *bytes = muster_format_size (size);
-  g_autofree char *took = muster_format_duration (took_us);
-  g_autoptr (GString) text = g_string_new (NULL);
-  if (size > 0 && took_us > 0) {
-    g_autofree char *rate =
-        muster_format_size ((guint64)((double)size * MUSTER_SECOND / (double)took_us));
-    g_string_append_printf (text, ", %s in %s (%s/s)", bytes, took, rate);
-  } else {
-    g_string_append_printf (text, " in %s", took);
-  }
-  muster_cli_say (stdout, "restored %s: %" G_GSIZE_FORMAT " variables%s\n", report->restored_from,
-                  n_variables, text->str);
-}
-
 static void
 tell_ready (const MusterCliResult *result, gsize n_variables, gint64 step)
 {
   const MusterSessionReport *report = result->report;
-  g_autofree char *spent = muster_cli_phases (report);
-  g_autofree char *init = muster_format_duration (phase_us (report, "init"));
+  const gint64 init_us = muster_cli_phase_us (report, "init");
+  g_autofree char *spent = muster_cli_in_phases (report);
+  g_autofree char *init = muster_format_duration (init_us);
+  g_autofree char *restored = report->restored_from != NULL ? muster_cli_restored (report) : NULL;
   g_autofree char *at =
       step < 0 ? g_strdup ("") : g_strdup_printf (" at step %" G_GINT64_FORMAT, step);
-  if (report->restored_from != NULL)
-    tell_restored (report, n_variables);
+  if (restored != NULL)
+    muster_cli_say (stdout, "%s\n", restored);
+  else if (init_us < MUSTER_MILLISECOND)
+    muster_cli_say (stdout, "initialised %" G_GSIZE_FORMAT " variables\n", n_variables);
   else
     muster_cli_say (stdout, "initialised %" G_GSIZE_FORMAT " variables in %s\n", n_variables, init);
-  muster_cli_say (stdout, "ready: %s%s (%s)\n", result->options->model, at, spent);
+  muster_cli_say (stdout, "ready: %s%s%s\n", result->options->model, at, spent);
 }
 
 /* The result of what went well for people, and of all for programs. */
@@ -191,9 +154,9 @@ muster_cli_prepare (int argc, char **argv)
   g_autoptr (GError) error = NULL;
   const GOptionEntry entries[] = {
       {"checkpoint-dir", 0, 0, G_OPTION_ARG_FILENAME, &prepare.directory,
-       "restore the latest checkpoint of this directory, if any", "DIR"},
-      {"checkpoint", 0, 0, G_OPTION_ARG_FILENAME, &prepare.prefix, "restore this checkpoint",
-       "PREFIX"},
+       "restore the latest checkpoint of this directory, if any (default: none)", "DIR"},
+      {"checkpoint", 0, 0, G_OPTION_ARG_FILENAME, &prepare.prefix,
+       "restore this checkpoint (default: none)", "PREFIX"},
       {"allow-missing", 0, 0, G_OPTION_ARG_NONE, &prepare.restore.allow_missing,
        "initialise the variables that the checkpoint lacks", NULL},
       {"refuse-unexpected", 0, 0, G_OPTION_ARG_NONE, &prepare.restore.refuse_unexpected,
@@ -201,7 +164,7 @@ muster_cli_prepare (int argc, char **argv)
       {"reshape", 0, 0, G_OPTION_ARG_NONE, &prepare.restore.reshape,
        "let another shape with as many elements fit", NULL},
       {"rename", 0, 0, G_OPTION_ARG_STRING_ARRAY, &prepare.renamed,
-       "read a variable under another name", "VARIABLE=NAME"},
+       "read a variable under another name (default: its own)", "VARIABLE=NAME"},
       {"no-fall-back", 0, 0, G_OPTION_ARG_NONE, &prepare.restore.fall_back_off,
        "fail where the latest checkpoint is damaged", NULL},
       {"keep-damaged", 0, 0, G_OPTION_ARG_NONE, &prepare.restore.keep_damaged,

@@ -5,7 +5,6 @@
 #include "cli/rows.h"
 
 #include <string.h>
-#include <sys/ioctl.h>
 
 #define QUIET_US      MUSTER_SECOND /* what ends within it has no bar */
 #define REDRAW_US     (MUSTER_SECOND / 10)
@@ -14,8 +13,6 @@
 #define LEAST_BAR     8
 #define MOST_BAR      30
 #define ERASE         "\r\033[K"
-#define BAR_COLOUR    "\033[32m"
-#define NO_COLOUR     "\033[0m"
 
 typedef struct {
   gint64 at_us;
@@ -76,17 +73,6 @@ muster_progress_part (MusterProgress *self, const char *what, guint64 before, gu
   self->all = all;
 }
 
-static void
-append_bar (GString *line, double part, guint columns, gboolean coloured)
-{
-  const guint full = (guint)(part * columns);
-  g_string_append (line, coloured ? "  " BAR_COLOUR : "  ");
-  for (guint i = 0; i < columns; i++)
-    g_string_append (line, i < full ? "█" : "░");
-  if (coloured)
-    g_string_append (line, NO_COLOUR);
-}
-
 char *
 muster_progress_line (const char *what, guint64 done, guint64 all, double rate, guint width,
                       gboolean coloured)
@@ -109,8 +95,10 @@ muster_progress_line (const char *what, guint64 done, guint64 all, double rate, 
     g_string_append (line, cut);
   } else {
     g_string_append (line, what);
-    if (n + name + 2 + LEAST_BAR <= width)
-      append_bar (line, part, MIN (width - n - name - 2, MOST_BAR), coloured);
+    if (n + name + 2 + LEAST_BAR <= width) {
+      g_string_append (line, "  ");
+      muster_cli_append_bar (line, part, MIN (width - n - name - 2, MOST_BAR), coloured);
+    }
   }
   g_string_append (line, n <= width ? numbers->str : "");
   return g_string_free (line, FALSE);
@@ -119,10 +107,8 @@ muster_progress_line (const char *what, guint64 done, guint64 all, double rate, 
 static guint
 width_of (FILE *to)
 {
-  struct winsize size = {0};
-  if (ioctl (fileno (to), TIOCGWINSZ, &size) == 0 && size.ws_col > 1)
-    return size.ws_col - 1U; /* the last column stays free: a line that wraps stays behind */
-  return DEFAULT_WIDTH - 1;
+  const guint columns = muster_cli_terminal_columns (to);
+  return (columns > 1 ? columns : DEFAULT_WIDTH) - 1; /* a line that wraps would stay behind */
 }
 
 static double

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/report.h"
 
+#include "bundle/checkpoint_look.h"
+#include "cli/figures.h"
+
 #include <string.h>
 
 static const char *const outcomes[] = {
@@ -31,24 +34,60 @@ muster_cli_result_exit (const MusterCliResult *self)
   return code == MUSTER_EXIT_NOT_READY && no_answer ? MUSTER_EXIT_NO_ANSWER : code;
 }
 
+/* A look for a checkpoint, where there was none, restored nothing. */
+static gboolean
+has_happened (const MusterSessionReport *report, const MusterPhase *phase)
+{
+  return report->outcome != MUSTER_OUTCOME_READY || report->restored_from != NULL ||
+         strcmp (phase->name, "restore") != 0;
+}
+
 char *
 muster_cli_phases (const MusterSessionReport *report)
 {
   GString *text = g_string_new (NULL);
   for (guint i = 0; report->phases != NULL && i < report->phases->len; i++) {
     const MusterPhase *phase = &g_array_index (report->phases, MusterPhase, i);
+    if (phase->duration_us < MUSTER_MILLISECOND || !has_happened (report, phase))
+      continue;
     g_autofree char *duration = muster_format_duration (phase->duration_us);
-    g_string_append_printf (text, "%s%s %s", i == 0 ? "" : ", ", phase->name, duration);
+    g_string_append_printf (text, "%s%s %s", text->len == 0 ? "" : ", ", phase->name, duration);
   }
   return g_string_free (text, FALSE);
+}
+
+char *
+muster_cli_in_phases (const MusterSessionReport *report)
+{
+  g_autofree char *phases = muster_cli_phases (report);
+  return *phases == '\0' ? g_strdup ("") : g_strdup_printf (" (%s)", phases);
+}
+
+gint64
+muster_cli_phase_us (const MusterSessionReport *report, const char *name)
+{
+  for (guint i = 0; report->phases != NULL && i < report->phases->len; i++)
+    if (strcmp (g_array_index (report->phases, MusterPhase, i).name, name) == 0)
+      return g_array_index (report->phases, MusterPhase, i).duration_us;
+  return 0;
+}
+
+char *
+muster_cli_restored (const MusterSessionReport *report)
+{
+  MusterCheckpointLook look;
+  const gint64 took_us = muster_cli_phase_us (report, "restore");
+  g_autofree char *took = muster_format_duration (took_us);
+  if (!muster_checkpoint_look (NULL, report->restored_from, &look, NULL)) /* not from here */
+    return g_strdup_printf ("restored %s in %s", report->restored_from, took);
+  g_autofree char *transfer = muster_figure_transfer (look.bytes, took_us);
+  return g_strdup_printf ("restored %s, %s", report->restored_from, transfer);
 }
 
 /* "spent: connect 3 ms, waiting 9m59s (597 looks, one session, tried again: lost session 1×)" */
 static void
 tell_spending (const MusterSessionReport *report)
 {
-  if (report->phases == NULL || report->phases->len == 0)
-    return;
   g_autofree char *phases = muster_cli_phases (report);
   g_autoptr (GPtrArray) parts = g_ptr_array_new_with_free_func (g_free);
   if (report->pushed)
@@ -65,7 +104,8 @@ tell_spending (const MusterSessionReport *report)
                                                report->retries[i]));
   g_ptr_array_add (parts, NULL);
   g_autofree char *all = g_strjoinv (", ", (char **)parts->pdata);
-  muster_cli_say (stderr, *all != '\0' ? "  spent: %s (%s)\n" : "  spent: %s\n", phases, all);
+  if (*phases != '\0')
+    muster_cli_say (stderr, *all != '\0' ? "  spent: %s (%s)\n" : "  spent: %s\n", phases, all);
 }
 
 static void
@@ -215,7 +255,8 @@ phases_json (JsonBuilder *builder, const MusterSessionReport *report)
   json_builder_begin_object (builder);
   for (guint i = 0; report->phases != NULL && i < report->phases->len; i++) {
     const MusterPhase *phase = &g_array_index (report->phases, MusterPhase, i);
-    muster_json_add_seconds (builder, phase->name, phase->duration_us);
+    if (has_happened (report, phase))
+      muster_json_add_seconds (builder, phase->name, phase->duration_us);
   }
   json_builder_end_object (builder);
 }

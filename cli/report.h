@@ -25,8 +25,16 @@ MusterExit muster_cli_result_exit (const MusterCliResult *self);
 /* Prints a failure to stderr: what happened, what is missing, what took the time, what to try. */
 void muster_cli_tell_failure (const MusterCliResult *self);
 
-/* "connect 3 ms, init 41 ms" */
+/* "connect 3 ms, init 41 ms": the phases that took a millisecond or more; of a model that is ready,
+ * those that led to it. May be empty. (transfer full) */
 char *muster_cli_phases (const MusterSessionReport *report);
+/* The same as " (connect 3 ms, init 41 ms)", or "". (transfer full) */
+char *muster_cli_in_phases (const MusterSessionReport *report);
+/* How long a phase took; 0 if there was none. */
+gint64 muster_cli_phase_us (const MusterSessionReport *report, const char *name);
+/* "restored run/model.ckpt-1200, 3.4 GB in 2.9 s (1.2 GB/s)", of a report of which that is true.
+ * (transfer full) */
+char *muster_cli_restored (const MusterSessionReport *report);
 
 /* "reasons": [{…}, …]; reasons is (nullable). */
 void muster_cli_reasons_json (JsonBuilder *builder, GPtrArray *reasons);

@@ -2,7 +2,6 @@
 #include "cli/cli.h"
 #include "cli/feed.h"
 #include "cli/finish.h"
-#include "cli/train_data.h"
 #include "train/training.h"
 
 #include <string.h>
@@ -13,7 +12,7 @@ static const char summary[] =
     "master begins with this command, so the model is initialised first.\n\n"
     "Example:\n"
     "  muster run --meta-graph=digits.meta --master=grpc://chief:2222 \\\n"
-    "      --feed=x=@images.npy --feed=y=@labels.npy --fetch=accuracy:0";
+    "      --feed=x:0=@images.npy --feed=y:0=@labels.npy --fetch=accuracy:0";
 
 #define VALUES_SHOWN 20
 
@@ -126,21 +125,6 @@ fail (const GError *error)
   return code == MUSTER_EXIT_NOT_READY ? MUSTER_EXIT_FAILED : code;
 }
 
-/* --rows is for what comes from a file. */
-static MusterTensor *
-read_feed (MusterScaffold *scaffold, const char *argument, const char *rows, char **name,
-           GError **error)
-{
-  g_autoptr (MusterTensor) whole =
-      muster_cli_read_feed (muster_scaffold_graph (scaffold), argument, name, error);
-  if (whole == NULL || rows == NULL || strstr (argument, "=@") == NULL)
-    return g_steal_pointer (&whole);
-  MusterTensor *some = muster_cli_rows (whole, rows, error);
-  if (some == NULL)
-    g_clear_pointer (name, g_free);
-  return some;
-}
-
 static int
 run_with_feeds (MusterScaffold *scaffold, const MusterCliOptions *options, const RunOptions *run)
 {
@@ -150,7 +134,8 @@ run_with_feeds (MusterScaffold *scaffold, const MusterCliOptions *options, const
   g_autoptr (GPtrArray) names = g_ptr_array_new_with_free_func (g_free);
   for (; n_read < n_feeds; n_read++) {
     char *name = NULL;
-    feeds[n_read].tensor = read_feed (scaffold, run->feeds[n_read], run->rows, &name, &error);
+    feeds[n_read].tensor = muster_cli_read_feed (muster_scaffold_graph (scaffold),
+                                                 run->feeds[n_read], run->rows, &name, &error);
     if (feeds[n_read].tensor == NULL)
       break;
     feeds[n_read].name = name;
@@ -186,13 +171,15 @@ muster_cli_run (int argc, char **argv)
   g_autoptr (GError) error = NULL;
   const GOptionEntry entries[] = {
       {"feed", 0, 0, G_OPTION_ARG_STRING_ARRAY, &run.feeds,
-       "feed a tensor: a number, a JSON list, or a NumPy file", "NAME=VALUE|NAME=@FILE.npy"},
+       "feed a tensor: a number, a JSON list, or a NumPy file (default: none)",
+       "NAME=VALUE|NAME=@FILE.npy"},
       {"rows", 0, 0, G_OPTION_ARG_STRING, &run.rows,
-       "only these rows of each NumPy file, as 1500:1600 or 1500:", "FIRST:END"},
-      {"fetch", 0, 0, G_OPTION_ARG_STRING_ARRAY, &run.fetches, "fetch a tensor and print it",
-       "NAME"},
-      {"target", 0, 0, G_OPTION_ARG_STRING_ARRAY, &run.targets, "run an op for its effect", "OP"},
-      {"steps", 0, 0, G_OPTION_ARG_INT, &run.steps, "how many times (default 1)", "N"},
+       "only these rows of each NumPy file, as 1500:1600 or 1500: (default: all)", "FIRST:END"},
+      {"fetch", 0, 0, G_OPTION_ARG_STRING_ARRAY, &run.fetches,
+       "fetch a tensor and print it (default: none)", "NAME"},
+      {"target", 0, 0, G_OPTION_ARG_STRING_ARRAY, &run.targets,
+       "run an op for its effect (default: none)", "OP"},
+      {"steps", 0, 0, G_OPTION_ARG_INT, &run.steps, "how many times (default: 1)", "N"},
       {"ends-job", 0, 0, G_OPTION_ARG_NONE, &run.ends_job,
        "then tell the master that the job is over, as `muster finish` does", NULL},
       {NULL}};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/cli.h"
+#include "cli/figures.h"
 #include "train/training.h"
 
 static const char summary[] =
@@ -81,11 +82,8 @@ print_saved (const MusterSaved *saved)
     muster_cli_say (stdout, "skipped: %s\n", saved->why);
     return;
   }
-  g_autofree char *size = muster_format_size (saved->bytes);
-  g_autofree char *took = muster_format_duration (saved->took_us);
-  g_autofree char *speed = muster_format_size (
-      (guint64)((double)saved->bytes * MUSTER_SECOND / (double)MAX (saved->took_us, 1)));
-  muster_cli_say (stdout, "saved %s, durable, %s in %s (%s/s)\n", saved->prefix, size, took, speed);
+  g_autofree char *transfer = muster_figure_transfer (saved->bytes, saved->took_us);
+  muster_cli_say (stdout, "saved %s, durable, %s\n", saved->prefix, transfer);
   if (saved->why != NULL)
     muster_cli_say (stderr, "the checkpoint is well, but not all that is noted beside it: %s\n",
                     saved->why);
@@ -111,7 +109,7 @@ check_wish (const Wish *wish)
 {
   MusterWhenFull when_full;
   if (wish->directory == NULL)
-    fprintf (stderr, "muster: save needs --checkpoint-dir=DIR; try `muster save --help`\n");
+    fprintf (stderr, "muster: save needs --checkpoint-dir=DIR; try `muster help save`\n");
   else if (!parse_when_full (wish->when_full, &when_full))
     fprintf (stderr, "muster: --when-full is fail, skip or pause, not '%s'\n", wish->when_full);
   else
@@ -128,14 +126,14 @@ muster_cli_save (int argc, char **argv)
   g_autoptr (GError) error = NULL;
   const GOptionEntry entries[] = {
       {"checkpoint-dir", 0, 0, G_OPTION_ARG_FILENAME, &wish.directory,
-       "the directory of the checkpoints", "DIR"},
+       "the directory of the checkpoints (required)", "DIR"},
       {"keep", 0, 0, G_OPTION_ARG_INT, &wish.keep,
-       "how many DIR lists, the oldest are deleted; -1: all (as the meta graph's saver says)", "N"},
+       "number of checkpoints to keep; -1: all (default: the meta graph's max_to_keep)", "N"},
       {"when-full", 0, 0, G_OPTION_ARG_STRING, &wish.when_full,
-       "without room for it: fail, skip or pause (fail)", "WHAT"},
+       "without room for it: fail, skip or pause (default: fail)", "WHAT"},
       {NULL}};
-  if (!muster_cli_parse (argc, argv, "", summary, entries, MUSTER_CLI_SESSION, &options, NULL,
-                         &error))
+  if (!muster_cli_parse (argc, argv, "", summary, entries, MUSTER_CLI_SESSION | MUSTER_CLI_SHARED,
+                         &options, NULL, &error))
     return muster_cli_fail (error);
   if (!check_wish (&wish))
     return MUSTER_EXIT_BAD_INPUT;

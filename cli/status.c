@@ -143,8 +143,9 @@ muster_cli_status (int argc, char **argv)
   g_autoptr (GError) error = NULL;
   Place place = {0};
   if (!muster_cli_parse (argc, argv, "TARGET", summary, NULL,
-                         MUSTER_CLI_TIMEOUT | MUSTER_CLI_JSON | MUSTER_CLI_SECURITY, &options,
-                         &words, &error))
+                         MUSTER_CLI_TIMEOUT | MUSTER_CLI_SHORT | MUSTER_CLI_JSON |
+                             MUSTER_CLI_SECURITY,
+                         &options, &words, &error))
     return muster_cli_fail (error);
   if (g_strv_length (words) != 1) {
     fprintf (stderr, "muster: status needs one TARGET, as grpc://HOST:PORT\n");

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/status.h"
 
+#include "cli/figures.h"
+#include "cli/table.h"
 #include "master/announcement.h"
 
 #define WAITERS_SHOWN 10
@@ -72,7 +74,7 @@ state_of_chief (const Muster__Announcement *model)
 }
 
 static void
-tell_chief (const Muster__Announcement *model)
+tell_chief (MusterTable *table, const Muster__Announcement *model)
 {
   g_autofree char *state = state_of_chief (model);
   g_autofree char *durable_age = muster_format_duration (model->durable_age_us);
@@ -83,25 +85,26 @@ tell_chief (const Muster__Announcement *model)
   if (model->durable_step >= 0)
     g_string_append_printf (text, ", last durable step %" G_GINT64_FORMAT " (%s, %s ago)",
                             model->durable_step, model->durable, durable_age);
-  muster_cli_say (stdout, "  chief    %s\n", text->str);
+  muster_table_add (table, "  chief", text->str, NULL);
 }
 
 static void
-tell_models (const Muster__StatusResponse *status)
+tell_models (MusterTable *table, const Muster__StatusResponse *status)
 {
   for (gsize i = 0; i < status->n_models; i++) {
     const Muster__Announcement *model = status->models[i];
     if (status->n_models > 1) {
       g_autoptr (GString) text = g_string_new (NULL);
+      g_string_append_printf (text, "%s  %s", model->model, word_of (model));
       append_step (text, model->step);
-      muster_cli_say (stdout, "  model    %s  %s%s\n", model->model, word_of (model), text->str);
+      muster_table_add (table, "  model", text->str, NULL);
     }
-    tell_chief (model);
+    tell_chief (table, model);
   }
 }
 
 static void
-tell_waiter (const Muster__Waiter *waiter)
+tell_waiter (MusterTable *table, const Muster__Waiter *waiter)
 {
   g_autofree char *age = muster_format_duration (waiter->age_us);
   g_autoptr (GString) text = g_string_new (NULL);
@@ -117,49 +120,59 @@ tell_waiter (const Muster__Waiter *waiter)
   } else if (has (waiter->why)) {
     g_string_append_printf (text, ": %s", waiter->why);
   }
-  muster_cli_say (stdout, "  waiting  %s\n", text->str);
+  muster_table_add (table, "  waiting", text->str, NULL);
 }
 
 static void
-tell_waiters (const Muster__StatusResponse *status)
+tell_waiters (MusterTable *table, const Muster__StatusResponse *status)
 {
   gsize shown = 0;
   for (gsize i = 0; i < status->n_waiters && shown < WAITERS_SHOWN; i++) {
     const Muster__Waiter *waiter = status->waiters[i];
     if (!has (waiter->waits_for))
       continue;
-    tell_waiter (waiter);
+    tell_waiter (table, waiter);
     shown++;
   }
   gsize n_waiting = 0;
   for (gsize i = 0; i < status->n_waiters; i++)
     n_waiting += has (status->waiters[i]->waits_for);
-  if (n_waiting > shown)
-    muster_cli_say (stdout, "  waiting  … and %" G_GSIZE_FORMAT " more%s\n", n_waiting - shown,
-                    (gint64)status->n_waiters < status->watchers ? ", or still more" : "");
+  if (n_waiting > shown) {
+    g_autofree char *more =
+        g_strdup_printf ("… and %" G_GSIZE_FORMAT " more%s", n_waiting - shown,
+                         (gint64)status->n_waiters < status->watchers ? ", or still more" : "");
+    muster_table_add (table, "  waiting", more, NULL);
+  }
 }
 
 static void
-tell_load (const Muster__StatusResponse *status)
+tell_load (MusterTable *table, const Muster__StatusResponse *status)
 {
   g_autoptr (GString) text = g_string_new (NULL);
-  g_string_append_printf (text, "  sessions %d", status->sessions);
+  g_autofree char *rate = muster_figure_steps_rate (status->steps_per_second);
+  g_string_append_printf (text, "%d", status->sessions);
   if (status->watchers > 0)
     g_string_append_printf (text, ", %d watched", status->watchers);
-  g_string_append_printf (text, ", steps %.0f/s (%" G_GINT64_FORMAT " in all)",
-                          status->steps_per_second, status->steps);
+  g_string_append_printf (text, ", %s (%" G_GINT64_FORMAT " in all)", rate, status->steps);
   if (status->median_step_us > 0) {
     g_autofree char *median = muster_format_duration (status->median_step_us);
     g_string_append_printf (text, ", p50 %s", median);
   }
-  muster_cli_say (stdout, "%s\n", text->str);
+  muster_table_add (table, "  sessions", text->str, NULL);
+}
+
+/* Those that refused something. */
+static void
+tell_limits (MusterTable *table, const Muster__StatusResponse *status)
+{
   for (gsize i = 0; i < status->n_limits; i++) {
     const Muster__Limit *limit = status->limits[i];
-    if (limit->refused > 0)
-      muster_cli_say (stdout,
-                      "  limit    %s: %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT
-                      ", refused %" G_GINT64_FORMAT " times\n",
-                      limit->name, limit->used, limit->limit, limit->refused);
+    if (limit->refused == 0)
+      continue;
+    g_autofree char *text = g_strdup_printf (
+        "%s: %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT ", refused %" G_GINT64_FORMAT " times",
+        limit->name, limit->used, limit->limit, limit->refused);
+    muster_table_add (table, "  limit", text, NULL);
   }
 }
 
@@ -167,10 +180,13 @@ void
 muster_cli_status_text (const MusterCliOptions *options G_GNUC_UNUSED,
                         const Muster__StatusResponse *status)
 {
+  g_autoptr (MusterTable) table = muster_table_new (2);
   tell_first_line (status);
-  tell_models (status);
-  tell_waiters (status);
-  tell_load (status);
+  tell_models (table, status);
+  tell_waiters (table, status);
+  tell_load (table, status);
+  tell_limits (table, status);
+  muster_table_print (table, stdout);
 }
 
 static void

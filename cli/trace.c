@@ -56,9 +56,7 @@ draw (const MusterCliResult *self, const char *command)
   for (guint i = 0; timeline != NULL && i < timeline->len; i++)
     add_span (builder, &g_array_index (timeline, MusterSpan, i), self->options);
   json_builder_end_array (builder);
-  json_builder_end_object (builder);
-  g_autoptr (JsonNode) root = json_builder_get_root (builder);
-  return json_to_string (root, FALSE);
+  return muster_json_end (builder);
 }
 
 void

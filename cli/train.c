@@ -14,11 +14,10 @@ static const char summary[] =
     "it comes back by itself; told to go (SIGTERM), it stops, saves if that fits the grace, and "
     "exits with 6: the same\n"
     "command goes on from there.\n\n"
-    "Which task this is, is told by --task and --tasks or by TF_CONFIG; without them it is "
-    "alone.\n\n"
+    "Set --task and --tasks, or TF_CONFIG. Without them the job has one task.\n\n"
     "Example:\n"
-    "  muster train --meta-graph=digits.meta --master=local --feed=x:0=images.npy "
-    "--feed=y:0=labels.npy \\\n"
+    "  muster train --meta-graph=digits.meta --master=local --feed=x:0=@images.npy "
+    "--feed=y:0=@labels.npy \\\n"
     "      --epochs=10 --checkpoint-dir=run";
 
 /* What somebody asks for; strings are (owned) (nullable). */
@@ -80,7 +79,7 @@ check_wish (Wish *wish, GError **error)
   else if (wish->epochs > 0 && wish->feeds == NULL)
     wrong = "--epochs counts the rows of --feed; for the graph's own input give --steps=N";
   else if (wish->feeds == NULL && (wish->rows != NULL || wish->batch_size > 0))
-    wrong = "--rows and --batch-size are for --feed=NAME=FILE.npy, of which there is none";
+    wrong = "--rows and --batch-size are for --feed=NAME=@FILE.npy, of which there is none";
   if (wrong != NULL)
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, wrong);
   if (wrong != NULL ||
@@ -310,32 +309,37 @@ muster_cli_train (int argc, char **argv)
   g_autoptr (GError) error = NULL;
   const GOptionEntry entries[] = {
       {"master", 0, 0, G_OPTION_ARG_STRING, &options.target,
-       "where the model lives: grpc://HOST:PORT, grpcs://…, or local: in this process", "TARGET"},
+       "where sessions live: local, tensorflow[:PATH], grpc://HOST:PORT or, with TLS, "
+       "grpcs://HOST:PORT (default: as TF_CONFIG says)",
+       "TARGET"},
       {"task", 0, 0, G_OPTION_ARG_STRING, &options.task,
-       "which task this is: chief:0, or worker:N with N from 0 (default chief:0)", "TASK"},
-      {"tasks", 0, 0, G_OPTION_ARG_INT, &wish.tasks, "how many there are, the chief among them",
-       "N"},
+       "which task this is: chief:0, or worker:N with N from 0 (default: as TF_CONFIG says, or "
+       "chief:0)",
+       "TASK"},
+      {"tasks", 0, 0, G_OPTION_ARG_INT, &wish.tasks,
+       "number of tasks, with the chief (default: as TF_CONFIG says, or 1)", "N"},
       {"feed", 0, 0, G_OPTION_ARG_STRING_ARRAY, &wish.feeds,
-       "feed batches of a NumPy file's rows; without any the graph has its own input",
-       "NAME=FILE.npy"},
-      {"rows", 0, 0, G_OPTION_ARG_STRING, &wish.rows, "only these rows of each file, as 0:1500",
-       "FIRST:END"},
+       "feed batches of the rows of a NumPy file, or of a JSON list (default: none, the graph has "
+       "its own input)",
+       "NAME=VALUE|NAME=@FILE.npy"},
+      {"rows", 0, 0, G_OPTION_ARG_STRING, &wish.rows,
+       "only these rows of each NumPy file, as 1500:1600 or 1500: (default: all)", "FIRST:END"},
       {"batch-size", 0, 0, G_OPTION_ARG_INT64, &wish.batch_size,
        "rows in a batch (default: what the graph asks for, else 32)", "N"},
-      {"seed", 0, 0, G_OPTION_ARG_INT64, &wish.seed, "decides the order of the rows (default 0)",
+      {"seed", 0, 0, G_OPTION_ARG_INT64, &wish.seed, "decides the order of the rows (default: 0)",
        "N"},
       {"steps", 0, 0, G_OPTION_ARG_INT64, &wish.steps,
-       "train until the global step, which all tasks share, is N", "N"},
+       "train until the global step, which all tasks share, is N (required, or --epochs)", "N"},
       {"epochs", 0, 0, G_OPTION_ARG_INT64, &wish.epochs,
-       "or until all rows have been dealt N times", "N"},
+       "or until all rows have been dealt N times (required, or --steps)", "N"},
       {"checkpoint-dir", 0, 0, G_OPTION_ARG_FILENAME, &wish.directory,
-       "restore the latest checkpoint of this directory, and save there", "DIR"},
-      {"save-every", 0, 0, G_OPTION_ARG_INT64, &wish.save_every, "steps between two checkpoints",
-       "STEPS"},
+       "restore the latest checkpoint of this directory, and save there (default: none)", "DIR"},
+      {"save-every", 0, 0, G_OPTION_ARG_INT64, &wish.save_every,
+       "steps between two checkpoints (default: --save-secs)", "STEPS"},
       {"save-secs", 0, 0, G_OPTION_ARG_STRING, &wish.save_secs,
-       "or time between them (default 10m)", "TIME"},
+       "or time between them (default: 10m)", "TIME"},
       {"keep", 0, 0, G_OPTION_ARG_INT, &wish.keep,
-       "how many DIR lists; -1: all (default: as the meta graph's saver says)", "N"},
+       "number of checkpoints to keep; -1: all (default: the meta graph's max_to_keep)", "N"},
       {"allow-missing", 0, 0, G_OPTION_ARG_NONE, &wish.allow_missing,
        "initialise what the checkpoint lacks, the positions among it", NULL},
       {"no-positions", 0, 0, G_OPTION_ARG_NONE, &wish.no_positions,
@@ -346,13 +350,13 @@ muster_cli_train (int argc, char **argv)
        "a scalar to show; NaN ends the training (default: the first in the collection 'losses')",
        "NAME"},
       {"grace", 0, 0, G_OPTION_ARG_STRING, &wish.grace,
-       "how long it may go on after SIGTERM (default 30s)", "TIME"},
+       "how long it may go on after SIGTERM (default: 30s)", "TIME"},
       {"step-timeout", 0, 0, G_OPTION_ARG_STRING, &wish.step_timeout,
-       "how long one step may take before its session counts as lost (default forever)", "TIME"},
+       "how long one step may take before its session counts as lost (default: forever)", "TIME"},
       {"save-timeout", 0, 0, G_OPTION_ARG_STRING, &wish.save_timeout,
-       "how long one save may take before it counts as failed (default forever)", "TIME"},
+       "how long one save may take before it counts as failed (default: forever)", "TIME"},
       {"drill", 0, 0, G_OPTION_ARG_NONE, &wish.drill,
-       "rehearse that: train for a second, stop, save, say what is to spare", NULL},
+       "rehearse a preemption and report the remaining grace", NULL},
       {"again", 0, 0, G_OPTION_ARG_NONE, &wish.again,
        "begin a job that is over, or that another chief has prepared", NULL},
       {NULL}};

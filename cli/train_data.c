@@ -3,8 +3,8 @@
 
 #include "base/error.h"
 #include "cli/cli.h"
+#include "cli/feed.h"
 #include "graph/graph_nodes.h"
-#include "train/npy.h"
 
 #include <string.h>
 
@@ -17,46 +17,6 @@ muster_train_data_clear (MusterTrainData *self)
     muster_tensor_unref (self->arrays[i]);
   g_clear_pointer (&self->arrays, g_free);
   g_clear_pointer (&self->feeds, g_strfreev);
-}
-
-/* --- rows --- */
-
-static gboolean
-read_bound (const char *text, gint64 fallback, gint64 *bound)
-{
-  *bound = fallback;
-  return *text == '\0' || g_ascii_string_to_signed (text, 10, 0, G_MAXINT64, bound, NULL);
-}
-
-MusterTensor *
-muster_cli_rows (MusterTensor *array, const char *rows, GError **error)
-{
-  const int n_dims = muster_tensor_n_dims (array);
-  gint64 dims[MUSTER_MAX_DIMS], first, end;
-  g_auto (GStrv) bounds = g_strsplit (rows, ":", 3);
-  if (n_dims == 0 || muster_tensor_dtype (array) == MUSTER_STRING) {
-    muster_cli_wrong (error, "it has no rows");
-    return NULL;
-  }
-  memcpy (dims, muster_tensor_dims (array), (gsize)n_dims * sizeof *dims);
-  if (g_strv_length (bounds) != 2 || !read_bound (bounds[0], 0, &first) ||
-      !read_bound (bounds[1], dims[0], &end)) {
-    muster_cli_wrong (error,
-                      "--rows='%s' isn't FIRST:END, as in --rows=0:1500 or --rows=1500:", rows);
-    return NULL;
-  }
-  if (first >= end || end > dims[0]) {
-    muster_cli_wrong (error,
-                      "--rows=%s: of %" G_GINT64_FORMAT " rows that leaves none, or asks for more",
-                      rows, dims[0]);
-    return NULL;
-  }
-  const gsize size = muster_tensor_n_bytes (array) / (gsize)dims[0];
-  g_autoptr (GBytes) all = muster_tensor_to_bytes (array);
-  g_autoptr (GBytes) some =
-      g_bytes_new_from_bytes (all, (gsize)first * size, (gsize)(end - first) * size);
-  dims[0] = end - first;
-  return muster_tensor_new_from_bytes (muster_tensor_dtype (array), n_dims, dims, some, error);
 }
 
 /* --- one feed --- */
@@ -148,33 +108,19 @@ is_fed (const MusterTrainData *self, const char *feed)
   return FALSE;
 }
 
-/* "NAME=FILE.npy"; "NAME=@FILE.npy" is taken too, as `muster run` has it. */
 static gboolean
 add_feed (MusterTrainData *self, MusterGraph *graph, const char *argument, const char *rows,
           GError **error)
 {
-  const char *equals = strchr (argument, '=');
-  if (equals == NULL || equals == argument || equals[1] == '\0')
-    return muster_cli_wrong (error, "--feed='%s' isn't NAME=FILE.npy", argument);
-  g_autofree char *name = g_strndup (argument, (gsize)(equals - argument));
-  g_autofree char *op = NULL;
-  const int output = muster_graph_split_input (name, &op);
-  g_autofree char *feed = g_strdup_printf ("%s:%d", op, output);
-  const Tensorflow__NodeDef *node = muster_graph_find_node (graph, op);
-  if (node == NULL || output < 0)
-    return muster_cli_wrong (error, "--feed=%s: the graph has no '%s' to feed", argument, name);
+  g_autofree char *feed = NULL, *op = NULL;
+  g_autoptr (MusterTensor) array = muster_cli_read_feed (graph, argument, rows, &feed, error);
+  if (array == NULL)
+    return FALSE;
   if (is_fed (self, feed))
     return muster_cli_wrong (error, "--feed=%s: '%s' is fed twice", argument, feed);
-  g_autoptr (MusterTensor) whole = muster_npy_load (equals + 1 + (equals[1] == '@'), error);
-  g_autoptr (MusterTensor) array = whole == NULL  ? NULL
-                                   : rows == NULL ? muster_tensor_ref (whole)
-                                                  : muster_cli_rows (whole, rows, error);
-  if (array == NULL) {
-    g_prefix_error (error, "--feed=%s: ", name);
-    return FALSE;
-  }
+  (void)muster_graph_split_input (feed, &op);
   if (!check_rows (self, argument, array, error) ||
-      !check_fit (self, node, argument, feed, array, error))
+      !check_fit (self, muster_graph_find_node (graph, op), argument, feed, array, error))
     return FALSE;
   self->feeds[self->n_feeds] = g_steal_pointer (&feed);
   self->arrays[self->n_feeds++] = g_steal_pointer (&array);
@@ -208,7 +154,7 @@ check_all_fed (const MusterTrainData *self, MusterScaffold *scaffold, GError **e
       continue;
     if (strcmp (node->op, "Placeholder") == 0)
       return muster_cli_wrong (
-          error, "training needs '%s', which nothing feeds: give --feed=%s=FILE.npy", feed, feed);
+          error, "training needs '%s', which nothing feeds: give --feed=%s=@FILE.npy", feed, feed);
     for (gsize i = 0; i < node->n_input; i++) {
       int output;
       next = muster_graph_input (graph, at, i, &output);

@@ -20,13 +20,10 @@ typedef struct {
 void muster_train_data_clear (MusterTrainData *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterTrainData, muster_train_data_clear)
 
-/* arguments (nullable) are "NAME=FILE.npy", rows is "FIRST:END" as Python slices, either of which
- * may be missing (nullable: all). batch_size 0: what the placeholders ask for, else 32. Errors say
+/* arguments (nullable) are as muster_cli_read_feed () takes them, each row an example; rows too
+ * (nullable: all). batch_size 0: what the placeholders ask for, else 32. Errors say
  * which argument is wrong, what it holds and what the graph wants. */
 gboolean muster_train_data_read (MusterTrainData *self, MusterScaffold *scaffold, char **arguments,
                                  const char *rows, gint64 batch_size, GError **error);
-
-/* The rows that "FIRST:END" names, as a view. */
-MusterTensor *muster_cli_rows (MusterTensor *array, const char *rows, GError **error);
 
 G_END_DECLS

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cli/figures.h"
+#include "cli/plain.h"
 #include "cli/rows.h"
 #include "cli/train_show.h"
 
@@ -7,31 +9,12 @@
 #define LEAST_BAR      8
 #define MOST_BAR       24
 #define LEAST_WITH_BAR 60 /* columns: a narrower line is for the numbers alone */
-#define BAR_COLOUR     "\033[32m"
-#define NO_COLOUR      "\033[0m"
-
-/* "5,210" */
-static char *
-grouped (gint64 number)
-{
-  g_autofree char *digits = g_strdup_printf ("%" G_GINT64_FORMAT, number);
-  const gsize n = strlen (digits);
-  GString *text = g_string_new (NULL);
-  for (gsize i = 0; i < n; i++) {
-    if (i > 0 && (n - i) % 3 == 0 && digits[i - 1] != '-')
-      g_string_append_c (text, ',');
-    g_string_append_c (text, digits[i]);
-  }
-  return g_string_free (text, FALSE);
-}
 
 static char *
 rate_text (double rate)
 {
-  g_autofree char *whole = grouped ((gint64)rate);
-  if (rate >= 10)
-    return g_strdup_printf (", %s steps/s", whole);
-  return rate > 0 ? g_strdup_printf (", %.2g steps/s", rate) : g_strdup ("");
+  g_autofree char *text = muster_figure_steps_rate (rate);
+  return rate > 0 ? g_strdup_printf (", %s", text) : g_strdup ("");
 }
 
 static char *
@@ -89,20 +72,18 @@ char *
 muster_train_line (const MusterTrainingState *state, guint width, gboolean coloured)
 {
   const char *head = "training  ";
-  const gboolean has_bar = state->until_step < G_MAXINT64 && state->until_step > 0;
+  const gboolean has_bar = width > 0 && state->until_step < G_MAXINT64 && state->until_step > 0;
   const guint taken =
       (guint)strlen (head) + (has_bar && width >= LEAST_WITH_BAR ? LEAST_BAR + 2 : 0);
-  const guint room = width > taken ? width - taken : 0;
+  const guint room = width == 0 ? G_MAXUINT : width > taken ? width - taken : 0;
   g_autofree char *numbers = numbers_of (state, room);
   g_autoptr (GString) line = g_string_new (head);
   const guint used = (guint)(strlen (head) + strlen (numbers)) + 2;
   if (has_bar && used + LEAST_BAR <= width) {
     const guint columns = MIN (width - used, MOST_BAR);
     const double part = CLAMP ((double)state->step / (double)state->until_step, 0, 1);
-    g_string_append (line, coloured ? BAR_COLOUR : "");
-    for (guint i = 0; i < columns; i++)
-      g_string_append (line, i < (guint)(part * columns) ? "█" : "░");
-    g_string_append_printf (line, "%s  ", coloured ? NO_COLOUR : "");
+    muster_cli_append_bar (line, part, columns, coloured);
+    g_string_append (line, "  ");
   }
   g_string_append (line, numbers);
   return g_strdup (line->str);

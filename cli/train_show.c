@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/train_show.h"
 
+#include "cli/figures.h"
 #include "cli/notify.h"
 
 #include <math.h>
@@ -10,7 +11,6 @@
 #define JSON_EVERY_US  (MUSTER_SECOND / 10)
 #define SAVED_EVERY_US MUSTER_SECOND /* the bar shows those between */
 #define DRILL_AFTER_US MUSTER_SECOND
-#define PIPED_WIDTH    200
 
 static gint64
 now_us (void)
@@ -87,39 +87,29 @@ add_state (JsonBuilder *builder, const MusterTrainingState *state)
 
 /* --- ready --- */
 
-static gint64
-phase_us (const MusterSessionReport *report, const char *name)
-{
-  for (guint i = 0; report->phases != NULL && i < report->phases->len; i++)
-    if (strcmp (g_array_index (report->phases, MusterPhase, i).name, name) == 0)
-      return g_array_index (report->phases, MusterPhase, i).duration_us;
-  return 0;
-}
-
 /* How it came to be ready. */
 static const char *
 way_of (const MusterSessionReport *report)
 {
-  return report->restored_from != NULL   ? "restored"
-         : phase_us (report, "init") > 0 ? "initialised"
-                                         : "joined";
+  return report->restored_from != NULL              ? "restored"
+         : muster_cli_phase_us (report, "init") > 0 ? "initialised"
+                                                    : "joined";
 }
 
 static void
 say_ready (MusterTrainShow *self, const MusterSessionReport *report, gint64 step, gint64 took_us)
 {
   const char *model = self->options->model;
-  g_autofree char *spent = muster_cli_phases (report);
+  g_autofree char *spent = muster_cli_in_phases (report);
   g_autofree char *took = muster_format_duration (took_us);
   if (report->restored_from != NULL) {
-    g_autofree char *restore = muster_format_duration (phase_us (report, "restore"));
-    say (self, stdout, "restored %s in %s: %s at step %" G_GINT64_FORMAT " (%s)",
-         report->restored_from, restore, model, step, spent);
-  } else if (phase_us (report, "init") > 0) {
-    say (self, stdout, "initialised %s, %" G_GSIZE_FORMAT " variables, after %s (%s)", model,
+    g_autofree char *restored = muster_cli_restored (report);
+    say (self, stdout, "%s: %s at step %" G_GINT64_FORMAT "%s", restored, model, step, spent);
+  } else if (muster_cli_phase_us (report, "init") > 0) {
+    say (self, stdout, "initialised %s, %" G_GSIZE_FORMAT " variables, after %s%s", model,
          self->n_variables, took, spent);
   } else {
-    say (self, stdout, "ready after %s: %s at step %" G_GINT64_FORMAT " (%s)", took, model, step,
+    say (self, stdout, "ready after %s: %s at step %" G_GINT64_FORMAT "%s", took, model, step,
          spent);
   }
 }
@@ -196,7 +186,7 @@ show_step (MusterTrainShow *self, gint64 at_us)
     add_state (builder, &self->state);
     end_event (builder);
   } else {
-    g_autofree char *line = muster_train_line (&self->state, PIPED_WIDTH, FALSE);
+    g_autofree char *line = muster_train_line (&self->state, 0, FALSE);
     say (self, stdout, "%s", line);
   }
 }
@@ -228,9 +218,8 @@ say_saved (MusterTrainShow *self, const MusterSaved *saved)
   if (at_us - self->said_us < SAVED_EVERY_US)
     return;
   self->said_us = at_us;
-  g_autofree char *size = muster_format_size (saved->bytes);
-  g_autofree char *took = muster_format_duration (saved->took_us);
-  say (self, stdout, "saved %s, durable, %s in %s", saved->prefix, size, took);
+  g_autofree char *transfer = muster_figure_transfer (saved->bytes, saved->took_us);
+  say (self, stdout, "saved %s, durable, %s", saved->prefix, transfer);
 }
 
 static void
@@ -309,12 +298,13 @@ say_trained (MusterTrainShow *self, const MusterTrained *trained)
 {
   gint64 took_us;
   const double rate = mean_rate (self, trained, &took_us);
-  g_autofree char *took = muster_format_duration (took_us);
+  g_autofree char *took = muster_format_duration (took_us),
+                  *speed = muster_figure_steps_rate (rate);
   g_autoptr (GString) text = g_string_new (NULL);
   g_string_append_printf (text, "trained %s to step %" G_GINT64_FORMAT, self->options->model,
                           trained->step);
   if (rate > 0)
-    g_string_append_printf (text, " in %s (%.0f steps/s)", took, rate);
+    g_string_append_printf (text, " in %s (%s)", took, speed);
   else
     g_string_append (text, ": there was nothing left to do");
   if (isfinite (self->state.loss))

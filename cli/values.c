@@ -5,9 +5,9 @@
 
 #include <string.h>
 
-#define MANY         1000 /* elements that are shown without being asked for */
-#define EDGE         3    /* of each end of a dimension, where there are more */
-#define LINE         79
+#define MANY         1000   /* elements that are shown without being asked for */
+#define EDGE         3      /* of each end of a dimension, where there are more */
+#define LINE         79     /* columns, where there is no terminal */
 #define LONGEST_TEXT 60     /* bytes of a string */
 #define ROUNDED      "%.5g" /* so that six of them fit a line */
 
@@ -18,9 +18,11 @@ typedef struct {
   gsize most;  /* bytes of a string */
   gboolean is_rounded;
   int indent;
+  int line;      /* columns of a line */
   int width;     /* of the widest element; 0: as wide as each is */
   int column;    /* where the next one stands */
-  GString *text; /* (owned) of one element */
+  GString *text; /* of one element */
+  char *gap;     /* what stands for elements that are left out */
 } Printer;
 
 static gboolean
@@ -108,16 +110,16 @@ print_row (Printer *self, gint64 first, gint64 length, int depth)
 {
   for (gint64 i = 0; i < length; i++) {
     const gboolean gap = is_cut (self, length) && i == self->edge;
-    const int width = gap ? 1 : format_element (self, first + i);
+    const int width = gap ? (int)muster_cli_columns (self->gap) : format_element (self, first + i);
     if (i > 0) {
       put (self, ",");
-      if (self->column + 1 + MAX (width, gap ? 0 : self->width) + 1 > LINE)
+      if (self->column + 1 + MAX (width, gap ? 0 : self->width) + 1 > self->line)
         new_line (self, depth);
       else
         put (self, " ");
     }
     if (gap) {
-      put (self, "…");
+      put (self, self->gap);
       i = length - self->edge - 1;
     } else {
       put_element (self, width);
@@ -146,7 +148,7 @@ print_dim (Printer *self, int dim, gint64 first)
       new_line (self, depth);
     }
     if (gap) {
-      put (self, "…");
+      put (self, self->gap);
       i = length - self->edge - 1;
     } else {
       print_dim (self, dim + 1, first + i * step);
@@ -171,12 +173,16 @@ muster_values_print (FILE *to, const MusterTensor *tensor, gboolean is_full, int
 {
   const gint64 n = muster_tensor_n_elements (tensor);
   g_autoptr (GString) text = g_string_new (NULL);
+  g_autofree char *gap = muster_cli_plain ("…");
+  const guint columns = muster_cli_terminal_columns (to);
   Printer printer = {.tensor = tensor,
                      .edge = G_MAXINT64,
                      .most = is_full ? G_MAXSIZE : LONGEST_TEXT,
                      .is_rounded = !is_full && n > 1 && is_real (muster_tensor_dtype (tensor)),
                      .indent = indent,
-                     .text = text};
+                     .line = columns > 0 ? (int)columns : LINE,
+                     .text = text,
+                     .gap = gap};
   if (!is_full && n > MANY)
     for (printer.edge = EDGE; printer.edge > 0 && shown (tensor, printer.edge) > MANY;)
       printer.edge--;

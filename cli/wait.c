@@ -21,8 +21,8 @@ tell_result (const MusterCliResult *result)
     muster_json_print_line (builder);
   } else if (result->error == NULL) {
     g_autofree char *took = muster_format_duration (result->took_us);
-    g_autofree char *spent = muster_cli_phases (result->report);
-    muster_cli_say (stdout, "ready after %s (%s)\n", took, spent);
+    g_autofree char *spent = muster_cli_in_phases (result->report);
+    muster_cli_say (stdout, "ready after %s%s\n", took, spent);
   }
 }
 
@@ -52,12 +52,12 @@ muster_cli_wait (int argc, char **argv)
   g_autoptr (GError) error = NULL;
   const GOptionEntry entries[] = {
       {"recovery-wait", 0, 0, G_OPTION_ARG_STRING, &recovery_wait,
-       "the longest pause between two looks on a master that can't push (default 30s)", "TIME"},
+       "the longest pause between two looks on a master that can't push (default: 30s)", "TIME"},
       {"progress", 0, 0, G_OPTION_ARG_NONE, &json_lines, "with --json: a line for each change too",
        NULL},
       {NULL}};
-  if (!muster_cli_parse (argc, argv, "", summary, entries, MUSTER_CLI_VERB, &options, NULL,
-                         &error) ||
+  if (!muster_cli_parse (argc, argv, "", summary, entries, MUSTER_CLI_VERB | MUSTER_CLI_SHARED,
+                         &options, NULL, &error) ||
       (recovery_wait != NULL && !muster_cli_duration (recovery_wait, &recovery_wait_us, &error)))
     return muster_cli_fail (error);
   return wait_for_model (&options, recovery_wait_us, json_lines);

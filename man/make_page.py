@@ -20,7 +20,7 @@ def help_of(muster, *words):
 
 def listed(text):
     """The names in a list of commands, "  NAME …   what it does"."""
-    return re.findall(r"^  ([a-z]+)(?: .*?)?  +\S", text, re.M)
+    return [name for name in re.findall(r"^  ([a-z]+)(?: .*?)?  +\S", text, re.M) if name != "help"]
 
 
 def escape(text):
@@ -34,9 +34,8 @@ class Command:
         self.name = " ".join(words)
         self.usage = re.search(r"muster .*", text).group()
         body = text[text.index(self.usage) + len(self.usage):]
-        self.about, _, options = body.partition("\nHelp Options:")
-        # a long option's text stands on the next line
-        self.options = re.findall(r"^  (?:-\w, )?(--\S+)(?:\n? {2,}(.+))?", options.partition("Application Options:")[2], re.M)
+        self.about, _, options = body.partition("\nOptions:")
+        self.options = [option for option in re.findall(r"^  (--\S+) {2,}(.+)", options, re.M) if option[0] != "--help"]
 
     def roff(self, shared):
         yield ".SS %s" % escape(self.usage)

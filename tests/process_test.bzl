@@ -3,6 +3,9 @@
 
 load("//bazel:room.bzl", "WARNINGS")
 
+# As on a person's machine; what a test expects of another locale it sets itself.
+UTF8 = {"LC_ALL": "C.UTF-8"}
+
 def process_test(name, script = None, data = [], size = "medium", **kwargs):
     """A script that starts `muster`, with what the scripts share (tests/scenarios/processes.py).
 
@@ -23,6 +26,7 @@ def process_test(name, script = None, data = [], size = "medium", **kwargs):
             "//tests/scenarios:processes.py",
             "//tests/tensorflow:peer.py",
         ] + data,
+        env = UTF8,
         **kwargs
     )
 
@@ -50,6 +54,7 @@ def tensorflow_test(name, script = None, args = [], data = [], size = "medium", 
             "//cli:muster",
             "//tests/tensorflow:peer.py",
         ] + data,
+        env = UTF8,
         tags = ["nosan"] + (["cpu:%d" % cpus] if cpus > 1 else []),
     )
 

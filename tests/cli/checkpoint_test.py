@@ -94,8 +94,8 @@ class CheckpointTest(unittest.TestCase):
         code, out, _ = run("list", self.directory)
         self.assertEqual(code, DONE)
         head, *rows = [line.split(None, 6) for line in out.splitlines()]
-        self.assertEqual(head, ["step", "when", "size", "shards", "state"])
-        self.assertEqual([row[0] for row in rows], ["11", "10", "9"])
+        self.assertEqual(head, ["prefix", "when", "size", "shards", "state"])
+        self.assertEqual([row[0] for row in rows], [self.path("m-%d" % step) for step in (11, 10, 9)])
         self.assertIn("latest, good", out.splitlines()[1])
         self.assertIn("1h00m ago", out.splitlines()[1])
         self.assertIn("damaged: The data file 'm-10.data-00000-of-00001' is 8 B short of 48 B", out.splitlines()[2])
@@ -111,14 +111,16 @@ class CheckpointTest(unittest.TestCase):
         self.assertEqual(rows[0]["bytes"], 48 + 229)
         self.assertEqual((rows[0]["tensors"], rows[0]["shards"]), (2, 1))
 
-    def test_list_names_what_the_step_does_not_tell_apart(self):
+    def test_list_names_each_as_the_other_verbs_take_it(self):
         self.copies([9])
         self.copy("shards", "final")
         self.copy("model-42", "m-3.bad")
         code, out, _ = run("list", self.directory)
         self.assertEqual(code, DONE)
         rows = [line.split() for line in out.splitlines()]
-        self.assertEqual([row[0] for row in rows], ["name", "m-9", "m-3.bad", "final"])
+        self.assertEqual([row[0] for row in rows[1:]], [self.path(name) for name in ("m-9", "m-3.bad", "final")])
+        for row in rows[1:]:
+            self.assertEqual(run("show", row[0])[0], DONE)
         self.assertTrue(out.splitlines()[2].endswith("set aside"), out)
 
     def test_list_tells_what_the_saver_noted(self):
@@ -161,9 +163,9 @@ class CheckpointTest(unittest.TestCase):
         head, *rows = out.splitlines()
         self.assertTrue(head.startswith(GOLDEN + "/slices: 2 tensors, 1.5 KB, 1 shard, "), head)
         self.assertEqual(rows, [
-            "name            dtype  shape    size     shard",
-            "oddÿ name       int16  [200,3]  1.2 KB   3 slices",
-            "whole by parts  int16  [2,3]    12 B     0",
+            "name            dtype  shape    size    shard",
+            "oddÿ name       int16  [200,3]  1.2 KB  3 slices",
+            "whole by parts  int16  [2,3]    12 B    0",
         ])
         _, rows = lines_of_json("show", GOLDEN + "/slices")
         self.assertEqual(rows[0]["slices"], [{"slice": "0,70:-", "shard": 0}, {"slice": "70,130:0,1", "shard": 0},
@@ -278,12 +280,12 @@ class CheckpointTest(unittest.TestCase):
         self.copies([9, 10])
         code, out, err = run("verify", self.directory)
         self.assertEqual((code, err), (DONE, ""))
-        self.assertTrue(out.startswith("m-10  whole    2 tensors, 277 B in "), out)
+        self.assertTrue(out.startswith(self.path("m-10") + "  whole  2 tensors, 277 B in "), out)
         self.assertTrue(out.endswith("2 checkpoints: 2 whole, 0 damaged\n"), out)
         self.damage(self.path("m-9"))
         code, out, _ = run("verify", self.directory)
         self.assertEqual(code, NO)
-        self.assertIn("\nm-9   damaged  The tensor 'step' in 'm-9.data-00000-of-00001' ", out)
+        self.assertIn("/m-9   damaged  The tensor 'step' in 'm-9.data-00000-of-00001' ", out)
         self.assertEqual(run("verify", self.path("m-9"))[0], NO)
         self.assertEqual(run("verify", self.path("m-10"))[0], DONE)
         code, rows = lines_of_json("verify", self.directory)
@@ -345,11 +347,11 @@ class CheckpointTest(unittest.TestCase):
         self.copies([1, 2, 3, 4])
         code, out, _ = run("prune", self.directory, "--keep=2", "--dry-run")
         self.assertEqual((code, self.there()), (DONE, [1, 2, 3, 4]))
-        self.assertIn("would give back 554 B: 2 of 4 checkpoints\n", out)
+        self.assertIn("would remove 2 of 4 checkpoints, freeing 554 B\n", out)
         code, out, _ = run("prune", self.directory, "--keep=2")
         self.assertEqual((code, self.there()), (DONE, [3, 4]))
-        self.assertIn("removed       m-1  ", out)
-        self.assertIn("gave back 554 B: 2 of 4 checkpoints\n", out)
+        self.assertIn(self.path("m-1") + "  removed  277 B  ", out)
+        self.assertIn("removed 2 of 4 checkpoints, freed 554 B\n", out)
         self.assertFalse([name for name in os.listdir(self.directory) if name.startswith(("m-1.", "m-2."))])
         with open(self.path("checkpoint"), encoding="utf-8") as file:
             self.assertEqual([line.split()[1] for line in file if line.startswith("all_model_checkpoint_paths")],
@@ -366,7 +368,7 @@ class CheckpointTest(unittest.TestCase):
         self.assertTrue(os.path.exists(self.path("m-0.bad.index")))
         self.assertEqual([name for name in ("m-1.index", "m-2.index", "m-3.index", "m-4.index")
                           if os.path.exists(self.path(name))], ["m-1.index", "m-4.index"])
-        self.assertIn("kept          m-1                       277 B    4h00m ago; the latest\n", out)
+        self.assertIn(self.path("m-1") + "  kept     277 B  4h00m ago; the latest\n", out)
 
     def test_prune_keeps_what_is_kept_for_good_and_forgets_the_rest(self):
         self.write()
@@ -385,7 +387,7 @@ class CheckpointTest(unittest.TestCase):
         os.makedirs(self.path("m-3.meta", "in the way"))
         code, out, _ = run("prune", self.directory, "--keep=1")
         self.assertNotEqual(code, DONE)
-        self.assertIn("removed       m-2", out)
+        self.assertIn(self.path("m-2") + "  removed  ", out)
         self.assertIn("it failed", out)
         with open(self.path("checkpoint.muster"), encoding="utf-8") as file:
             self.assertNotIn("m-2", file.read())
@@ -406,7 +408,7 @@ class CheckpointTest(unittest.TestCase):
         with being_read(self.path("m-1")):
             code, out, _ = run("prune", self.directory, "--keep=1")
             self.assertEqual((code, self.there()), (DONE, [1, 3]))
-        self.assertIn("left          m-1                       277 B    3h00m ago; in use\n", out)
+        self.assertIn(self.path("m-1") + "  left     277 B  3h00m ago; in use\n", out)
         self.assertIn("left 1 that somebody reads: prune again later\n", out)
         with open(self.path("checkpoint"), encoding="utf-8") as file:
             self.assertIn('"m-1"', file.read())
@@ -442,7 +444,7 @@ class CheckpointTest(unittest.TestCase):
             self.assertEqual(run(verb, "--help")[0], DONE)
             code, _, err = run(verb)
             self.assertEqual(code, BAD_INPUT)
-            self.assertIn("try `muster checkpoint %s --help`" % verb, err)
+            self.assertIn("try `muster help checkpoint %s`" % verb, err)
         self.copies([1])
         self.assertEqual(run("--json", "latest", self.directory)[0], DONE)
 

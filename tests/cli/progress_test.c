@@ -4,10 +4,17 @@
 #include "tests/doubles/fake_clock.h"
 #include "tests/gtest_shim.h"
 
+#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define GB 1000000000ULL
+
+__attribute__ ((constructor)) static void
+speak_utf8 (void)
+{
+  setlocale (LC_ALL, "C.UTF-8");
+}
 
 static void
 expect_line (const char *what, guint64 done, double rate, guint width, const char *wanted)

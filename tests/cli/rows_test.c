@@ -4,9 +4,16 @@
 #include "cli/rows.h"
 #include "tests/gtest_shim.h"
 
+#include <locale.h>
 #include <string.h>
 
 #define NOW (100 * MUSTER_SECOND)
+
+__attribute__ ((constructor)) static void
+speak_utf8 (void)
+{
+  setlocale (LC_ALL, "C.UTF-8");
+}
 
 static MusterReason *
 add (GPtrArray *reasons, const char *component, const char *state, const char *text,

@@ -17,7 +17,7 @@ import urllib.request
 sys.path.insert(0, "tests/tensorflow")
 import peer
 
-DIGITS = peer.fixture("digits.meta")
+DIGITS, X, Y = (peer.fixture(name) for name in ("digits.meta", "digits_x.npy", "digits_y.npy"))
 FAKE = os.path.abspath("tests/runtime/libtensorflow_fake.so")
 PATIENCE = 60
 
@@ -224,10 +224,10 @@ class StartTest(unittest.TestCase):
         served.terminate()
         self.assertIn("muster: TensorFlow 2.99.0-fake from '", self.expect_end(served, 0))
 
-    def test_prepare_and_wait_have_their_timeout_in_the_start(self):
-        for verb in "prepare", "wait":
+    def test_prepare_and_train_have_their_timeout_in_the_start(self):
+        for verb, words in ("prepare", []), ("train", ["--steps=1", "--feed=x:0=@" + X, "--feed=y:0=@" + Y]):
             with self.subTest(verb=verb):
-                command = self.command("hang", verb, "--meta-graph=" + DIGITS, "--timeout=2")
+                command = self.command("hang", verb, "--meta-graph=" + DIGITS, "--timeout=2", *words)
                 err = self.expect_end(command, 2)
                 self.assertIn("still starting: it has been starting its server for ", err)
                 self.assertIn("try: give it more time (`--timeout`", err)

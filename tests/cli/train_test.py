@@ -23,7 +23,7 @@ MUSTER = os.path.abspath("cli/muster")
 TRAINER = os.path.abspath("examples/digits/trainer")
 X, Y = "tests/fixtures/digits_x.npy", "tests/fixtures/digits_y.npy"
 MODEL = "--meta-graph=tests/fixtures/digits.meta"
-FEEDS = ["--feed=x:0=" + X, "--feed=y:0=" + Y]
+FEEDS = ["--feed=x:0=@" + X, "--feed=y:0=@" + Y]
 LOCAL = [MODEL, "--master=local", *FEEDS]
 PER_EPOCH = 1797 // 32
 PATIENCE = 60
@@ -108,7 +108,7 @@ class Mistakes(Case):
         self.fails(3, "--steps and --epochs are 1 or more", *LOCAL, "--steps=-1")
         self.fails(3, "can't stand beside --save-secs", *LOCAL, "--steps=1", "--save-every=1", "--save-secs=1")
         self.fails(3, "'0' is too often", *LOCAL, "--steps=1", "--save-secs=0")
-        self.fails(3, "'soon' is no duration", *LOCAL, "--steps=1", "--grace=soon")
+        self.fails(3, "invalid duration 'soon'", *LOCAL, "--steps=1", "--grace=soon")
         self.fails(3, "no such tensor", *LOCAL, "--steps=1", "--loss=nothing")
         self.fails(3, "for the graph's own input give --steps", MODEL, "--master=local", "--epochs=1")
         self.fails(3, "of which there is none", MODEL, "--master=local", "--steps=1", "--rows=0:1")
@@ -123,18 +123,18 @@ class Mistakes(Case):
         scalar = npy(os.path.join(self.work, "scalar.npy"), "<f4", (), b"\0" * 4)
         cut = npy(os.path.join(self.work, "cut.npy"), "<f4", (4, 64), b"\0" * 100)
         both = [MODEL, "--master=local", "--steps=1"]
-        self.fails(3, "'x' isn't NAME=FILE.npy", *both, "--feed=x")
-        self.fails(3, "no 'z' to feed", *both, "--feed=z=" + few)
-        self.fails(3, "'x:0' is fed twice", *both, FEEDS[0], "--feed=x=" + X)
-        self.fails(3, "nothing feeds: give --feed=y:0=FILE.npy", *both, FEEDS[0])
-        self.fails(3, "it has 4 rows, and that of 'x:0' 1797", *both, FEEDS[0], "--feed=y:0=" + few)
+        self.fails(3, "'x' isn't NAME=VALUE or NAME=@FILE.npy", *both, "--feed=x")
+        self.fails(3, "no 'z' to feed", *both, "--feed=z=@" + few)
+        self.fails(3, "'x:0' is fed twice", *both, FEEDS[0], "--feed=x=@" + X)
+        self.fails(3, "nothing feeds: give --feed=y:0=@FILE.npy", *both, FEEDS[0])
+        self.fails(3, "it has 4 rows, and that of 'x:0' 1797", *both, FEEDS[0], "--feed=y:0=@" + few)
         self.fails(3, "holds float64, and the graph's 'x:0' is float32: save a.astype (numpy.float32)", *both,
-                   "--feed=x:0=" + doubles)
-        self.fails(3, "has the shape [4,65], and the graph's 'x:0' is [?,64]", *both, "--feed=x:0=" + wide)
-        self.fails(3, "it has no rows", *both, "--feed=x:0=" + scalar)
-        self.fails(3, "cut.npy", *both, "--feed=x:0=" + cut)
-        self.fails(3, "nothing.npy", *both, "--feed=x:0=nothing.npy")
-        self.fails(3, "digits.meta", *both, "--feed=x:0=tests/fixtures/digits.meta")
+                   "--feed=x:0=@" + doubles)
+        self.fails(3, "has the shape [4,65], and the graph's 'x:0' is [?,64]", *both, "--feed=x:0=@" + wide)
+        self.fails(3, "it has no rows", *both, "--feed=x:0=@" + scalar)
+        self.fails(3, "cut.npy", *both, "--feed=x:0=@" + cut)
+        self.fails(3, "nothing.npy", *both, "--feed=x:0=@nothing.npy")
+        self.fails(3, "digits.meta", *both, "--feed=x:0=@tests/fixtures/digits.meta")
         self.fails(3, "the data has 1797 rows", *both, *FEEDS, "--batch-size=1798")
         self.fails(3, "of 1797 rows that leaves none", *both, *FEEDS, "--rows=5:5")
         self.fails(3, "of 1797 rows that leaves none", *both, *FEEDS, "--rows=5:1798")
@@ -171,7 +171,7 @@ class Alone(Case):
         self.assertEqual((first.returncode, second.returncode, third.returncode), (0, 0, 0), second.stderr)
         self.assertIn("initialised digits, 15 variables, after ", first.stdout)
         self.assertIn("trained digits to step %d in " % PER_EPOCH, first.stdout)
-        self.assertIn("restored %s/model.ckpt-%d in " % (self.run_dir, PER_EPOCH), second.stdout)
+        self.assertIn("restored %s/model.ckpt-%d, " % (self.run_dir, PER_EPOCH), second.stdout)
         self.assertIn("%s/model.ckpt-%d is durable" % (self.run_dir, 2 * PER_EPOCH), second.stdout)
         self.assertRegex(second.stdout, r"steps/s\), loss [\d.]+;")
         self.assertIn("there was nothing left to do", third.stdout)
@@ -203,7 +203,7 @@ class Alone(Case):
 
     def test_fails_where_the_loss_is_no_number(self):
         nan = npy(os.path.join(self.work, "nan.npy"), "<f4", (1797, 64), struct.pack("<f", float("nan")) * (1797 * 64))
-        done = train(MODEL, "--master=local", "--feed=x:0=" + nan, FEEDS[1], "--steps=10", "--loss=loss:0", "--json")
+        done = train(MODEL, "--master=local", "--feed=x:0=@" + nan, FEEDS[1], "--steps=10", "--loss=loss:0", "--json")
         self.assertEqual(done.returncode, 3)
         self.assertIn("NaN loss during training", done.stderr)
         self.assertEqual(events(done.stdout)[-1]["event"], "failed")

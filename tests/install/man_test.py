@@ -24,8 +24,10 @@ def help_of(*words):
 
 def commands():
     for name in re.findall(r"^  ([a-z]+) ", help_of().partition("Commands:")[2].partition("\n\n")[0], re.M):
+        if name == "help":
+            continue
         text = help_of(name)
-        if "Application Options:" in text:
+        if "\nOptions:" in text:
             yield name, text
         else:
             for verb in re.findall(r"^  ([a-z]+) ", text, re.M):
@@ -47,7 +49,7 @@ class Page(unittest.TestCase):
         self.assertTrue({"serve", "prepare", "wait", "train", "checkpoint verify"} <= set(names), names)
         for name, text in commands():
             told = self.section("muster " + name)
-            for option in re.findall(r"^  (?:-\w, )?(--[a-z-]+)", text.partition("Application Options:")[2], re.M):
+            for option in re.findall(r"^  (--[a-z-]+)", text.partition("\nOptions:")[2].replace("  --help ", ""), re.M):
                 self.assertRegex(told, re.escape(option) + r"(?![a-z-])", name)
                 self.assertTrue(re.search(r"^\.BI? %s\b" % option, told + common, re.M), "%s of %s isn't explained" % (option, name))
 
@@ -99,6 +101,8 @@ class Completion(unittest.TestCase):
     def test_knows_commands_and_options(self):
         self.assertEqual(self.complete("se"), ["serve"])
         self.assertEqual(self.complete("checkpoint", "ver"), ["verify"])
+        self.assertEqual(self.complete("help", "ser"), ["serve"])
+        self.assertEqual(self.complete("help", "checkpoint", "ver"), ["verify"])
         self.assertEqual(self.complete("wait", "--recov"), ["--recovery-wait="])
         self.assertEqual(self.complete("checkpoint", "prune", "--keep-"), ["--keep-every="])
 

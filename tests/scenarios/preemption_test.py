@@ -25,7 +25,7 @@ class PreemptionTest(processes.TestCase):
 
     def train(self, *arguments, master="local", steps=10**9):
         return self.start(peer.MUSTER, "train", "--meta-graph=" + DIGITS, "--master=" + master,
-                          "--feed=x:0=" + peer.fixture("digits_x.npy"), "--feed=y:0=" + peer.fixture("digits_y.npy"),
+                          "--feed=x:0=@" + peer.fixture("digits_x.npy"), "--feed=y:0=@" + peer.fixture("digits_y.npy"),
                           "--steps=%d" % steps, "--json", *arguments)
 
     def chief(self, *arguments, **more):

@@ -119,7 +119,7 @@ class Job:
         if task == 0:
             subprocess.run([TASK, "write", model, str(WORK)], check=True, timeout=60)
             write_rows(rows)
-        return [peer.MUSTER, "train", "--meta-graph=" + model, "--master=" + target, "--feed=rows:0=" + rows,
+        return [peer.MUSTER, "train", "--meta-graph=" + model, "--master=" + target, "--feed=rows:0=@" + rows,
                 "--batch-size=%d" % BATCH, "--seed=%d" % SEED_OF_BATCHES,
                 "--epochs=%d" % (N_BATCHES // (N_ROWS // BATCH)), "--tasks=%d" % N_TASKS,
                 "--task=" + ("worker:%d" % (task - 1) if task > 0 else "chief:0"), "--checkpoint-dir=" + self.directory,

@@ -75,7 +75,7 @@ class CheckpointTest(peer.TestCase):
         self.save()
         self.expect_all(self.manager.latest_checkpoint)
         out = peer.muster("checkpoint", "show", self.directory)
-        self.assertIn("net/layers/0/kernel  float   [30,40]  4.8 KB   0\n", out)
+        self.assertIn("net/layers/0/kernel  float   [30,40]  4.8 KB  0\n", out)
         self.assertIn("saved by TensorFlow as objects", out)
         self.assertNotIn(".ATTRIBUTES", out)
         shown, = lines("show", self.directory, "net/layers/1/kernel")  # it is stored as net/last
