@@ -2,6 +2,7 @@
 #include "train/backup.h"
 
 #include "train/backup_files_private.h"
+#include "train/check_time_private.h"
 
 #include <string.h>
 
@@ -66,6 +67,20 @@ muster_backup_counters (MusterBackup *self)
   return self->counters;
 }
 
+/* What bounds a call. */
+typedef struct {
+  gint64 deadline_us;
+  GCancellable *cancellable; /* (nullable) */
+} Bounds;
+
+static gboolean
+check_time (MusterBackup *self, const char *verb, const Bounds *bounds, GError **error)
+{
+  g_autofree char *what = g_strdup_printf ("%s the backup in '%s'", verb, self->directory);
+
+  return muster_check_time (what, bounds->deadline_us, bounds->cancellable, error);
+}
+
 /* --- coming back --- */
 
 /* One backup: what its metadata say. */
@@ -105,7 +120,7 @@ is_damage (const GError *failure)
 }
 
 static gboolean
-restore (MusterBackup *self, Candidate *one, GError **error)
+restore (MusterBackup *self, Candidate *one, const Bounds *bounds, GError **error)
 {
   if (!muster_backup_metadata_read (self->storage, one->path, &one->metadata, error))
     return FALSE;
@@ -117,11 +132,12 @@ restore (MusterBackup *self, Candidate *one, GError **error)
     return FALSE;
   }
 
-  return self->program.restore (prefix, self->program.user_data, error);
+  return self->program.restore (prefix, bounds->deadline_us, bounds->cancellable,
+                                self->program.user_data, error);
 }
 
 static gboolean
-make_ready (MusterBackup *self, GError **error)
+make_ready (MusterBackup *self, const Bounds *bounds, GError **error)
 {
   const MusterProgram *program = &self->program;
 
@@ -133,25 +149,28 @@ make_ready (MusterBackup *self, GError **error)
     return FALSE;
   }
 
-  return !program->build_optimizer || program->build_optimizer (program->user_data, error);
+  return !program->build_optimizer ||
+         program->build_optimizer (bounds->deadline_us, bounds->cancellable, program->user_data,
+                                   error);
 }
 
 /* The newest, or the one before where that can't be read: it is tried where it lies, and takes the
  * newest one's place only then. FALSE without an error: metadata without variables, and nothing
  * else (D004.9). */
 static gboolean
-restore_one (MusterBackup *self, Candidate *newest, Candidate *before, GError **error)
+restore_one (MusterBackup *self, Candidate *newest, Candidate *before, const Bounds *bounds,
+             GError **error)
 {
   g_autoptr (GError) failure = NULL;
 
-  if (newest->is_there && restore (self, newest, &failure))
+  if (newest->is_there && restore (self, newest, bounds, &failure))
     return TRUE;
   if (failure && !is_damage (failure)) {
     g_propagate_error (error, g_steal_pointer (&failure));
     return FALSE;
   }
   if (before->is_there) {
-    if (!restore (self, before, error))
+    if (!restore (self, before, bounds, error))
       return FALSE;
     g_message ("%s: went back to the backup before",
                failure ? failure->message : "The newest backup isn't there");
@@ -168,7 +187,8 @@ restore_one (MusterBackup *self, Candidate *newest, Candidate *before, GError **
 
 /* TRUE without *restored: there was nothing. */
 static gboolean
-load (MusterBackup *self, MusterBackupMetadata *metadata, gboolean *restored, GError **error)
+load (MusterBackup *self, MusterBackupMetadata *metadata, gboolean *restored, const Bounds *bounds,
+      GError **error)
 {
   g_autoptr (GError) failure = NULL;
   g_auto (Candidate) newest = candidate (self, ""), before = candidate (self, ".bkp");
@@ -176,9 +196,9 @@ load (MusterBackup *self, MusterBackupMetadata *metadata, gboolean *restored, GE
   *restored = FALSE;
   if (!newest.is_there && !before.is_there)
     return TRUE;
-  if (!make_ready (self, error))
+  if (!make_ready (self, bounds, error))
     return FALSE;
-  *restored = restore_one (self, &newest, &before, &failure);
+  *restored = restore_one (self, &newest, &before, bounds, &failure);
   *metadata = newest.metadata;
   if (!failure)
     return TRUE;
@@ -212,16 +232,17 @@ take_lock (MusterBackup *self, GError **error)
 }
 
 static gboolean
-train_begin (MusterFitPosition *start, gint64 n_batches, gpointer user_data, GError **error)
+train_begin (MusterFitPosition *start, gint64 n_batches, gint64 deadline_us,
+             GCancellable *cancellable, gpointer user_data, GError **error)
 {
   MusterBackup *self = user_data;
+  const Bounds bounds = {deadline_us, cancellable};
   MusterBackupMetadata metadata = {0};
   gboolean restored;
 
   self->counters = (MusterBackupCounters){0};
-  if (!take_lock (self, error))
-    return FALSE;
-  if (!load (self, &metadata, &restored, error))
+  if (!check_time (self, "Restoring", &bounds, error) || !take_lock (self, error) ||
+      !load (self, &metadata, &restored, &bounds, error))
     return FALSE;
   self->number = muster_backup_highest (self->storage, self->directory);
   self->run = (gint64)(((guint64)g_random_int () << 31) ^ g_random_int ()) & G_MAXINT64;
@@ -268,21 +289,32 @@ tidy (MusterBackup *self, const char *path, const char *before)
   muster_backup_remove_variables (self->storage, self->directory, kept, G_N_ELEMENTS (kept));
 }
 
+static MusterBackupMetadata
+metadata_now (const MusterBackup *self)
+{
+  const MusterBackupCounters *counters = &self->counters;
+
+  return (MusterBackupMetadata){.epoch = counters->epoch,
+                                .batch = MAX (counters->n_batches - 1, 0),
+                                .after_batch = counters->n_batches > 0};
+}
+
 static gboolean
-save (MusterBackup *self, const MusterBackupMetadata *metadata, GError **error)
+save (MusterBackup *self, const Bounds *bounds, GError **error)
 {
   g_autofree char *path = muster_backup_metadata_path (self->directory, "");
   g_autofree char *before = muster_backup_metadata_path (self->directory, ".bkp");
   MusterBackupMetadata old;
 
-  if (!check_run (self, path, error) ||
+  if (!check_time (self, "Saving", bounds, error) || !check_run (self, path, error) ||
       !muster_storage_make_directory (self->storage, self->directory, error))
     return FALSE;
-  MusterBackupMetadata now = *metadata;
+  MusterBackupMetadata now = metadata_now (self);
   now.variables = ++self->number;
   now.run = self->run;
   g_autofree char *prefix = muster_backup_variables_prefix (self->directory, now.variables);
-  if (!self->program.save (prefix, self->program.user_data, error))
+  if (!self->program.save (prefix, bounds->deadline_us, bounds->cancellable,
+                           self->program.user_data, error))
     return FALSE;
   if (self->is_double && muster_backup_metadata_read (self->storage, path, &old, NULL) &&
       !muster_backup_metadata_write (self->storage, before, &old, error))
@@ -295,23 +327,14 @@ save (MusterBackup *self, const MusterBackupMetadata *metadata, GError **error)
   return TRUE;
 }
 
-static MusterBackupMetadata
-metadata_now (const MusterBackup *self)
-{
-  const MusterBackupCounters *counters = &self->counters;
-
-  return (MusterBackupMetadata){.epoch = counters->epoch,
-                                .batch = MAX (counters->n_batches - 1, 0),
-                                .after_batch = counters->n_batches > 0};
-}
-
 gboolean
-muster_backup_save (MusterBackup *self, GError **error)
+muster_backup_save (MusterBackup *self, gint64 deadline_us, GCancellable *cancellable,
+                    GError **error)
 {
-  MusterBackupMetadata metadata = metadata_now (self);
+  const Bounds bounds = {deadline_us, cancellable};
 
   if (self->lock)
-    return save (self, &metadata, error);
+    return save (self, &bounds, error);
   g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
                        "a backup is saved between a training's beginning and its end");
 
@@ -319,7 +342,9 @@ muster_backup_save (MusterBackup *self, GError **error)
 }
 
 static gboolean
-epoch_begin (gint64 epoch, gpointer user_data, G_GNUC_UNUSED GError **error)
+epoch_begin (gint64 epoch, G_GNUC_UNUSED gint64 deadline_us,
+             G_GNUC_UNUSED GCancellable *cancellable, gpointer user_data,
+             G_GNUC_UNUSED GError **error)
 {
   MusterBackup *self = user_data;
 
@@ -329,9 +354,11 @@ epoch_begin (gint64 epoch, gpointer user_data, G_GNUC_UNUSED GError **error)
 }
 
 static gboolean
-batch_end (gint64 epoch, gint64 batch, gpointer user_data, GError **error)
+batch_end (gint64 epoch, gint64 batch, gint64 deadline_us, GCancellable *cancellable,
+           gpointer user_data, GError **error)
 {
   MusterBackup *self = user_data;
+  const Bounds bounds = {deadline_us, cancellable};
   MusterBackupCounters *counters = &self->counters;
 
   counters->epoch = epoch;
@@ -339,29 +366,30 @@ batch_end (gint64 epoch, gint64 batch, gpointer user_data, GError **error)
   counters->n_batches = batch + 1;
   if (self->save_freq.kind != MUSTER_SAVE_EVERY_N || counters->since_save < self->save_freq.n)
     return TRUE;
-  MusterBackupMetadata metadata = metadata_now (self);
 
-  return save (self, &metadata, error);
+  return save (self, &bounds, error);
 }
 
 static gboolean
-epoch_end (gint64 epoch, gpointer user_data, GError **error)
+epoch_end (gint64 epoch, gint64 deadline_us, GCancellable *cancellable, gpointer user_data,
+           GError **error)
 {
   MusterBackup *self = user_data;
+  const Bounds bounds = {deadline_us, cancellable};
 
   self->counters.epoch = epoch + 1;
   self->counters.n_batches = 0;
   if (self->save_freq.kind != MUSTER_SAVE_EPOCH)
     return TRUE;
-  MusterBackupMetadata metadata = metadata_now (self);
 
-  return save (self, &metadata, error);
+  return save (self, &bounds, error);
 }
 
 /* --- the end --- */
 
 static gboolean
-train_end (gpointer user_data, GError **error)
+train_end (G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable,
+           gpointer user_data, GError **error)
 {
   MusterBackup *self = user_data;
 

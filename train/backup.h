@@ -18,15 +18,19 @@ G_BEGIN_DECLS
  * can't be read, or not whole, the .bkp one is taken. For as long as it trains a run holds
  * DIRECTORY/.backup.lock: a second one is FAILED_PRECONDITION. One thread. */
 
-/* What is backed up. Files of a backup are named PREFIX.SOMETHING. */
+/* What is backed up. Files of a backup are named PREFIX.SOMETHING. What waits comes back soon after
+ * deadline_us (on muster_system_clock ()), or when the nullable cancellable is cancelled. */
 typedef struct {
   gboolean (*is_built) (gpointer user_data); /* NULL: it is */
   /* (nullable) Makes the optimizer's variables, before a restore. */
-  gboolean (*build_optimizer) (gpointer user_data, GError **error);
+  gboolean (*build_optimizer) (gint64 deadline_us, GCancellable *cancellable, gpointer user_data,
+                               GError **error);
   /* Returns when the files are durable. */
-  gboolean (*save) (const char *prefix, gpointer user_data, GError **error);
+  gboolean (*save) (const char *prefix, gint64 deadline_us, GCancellable *cancellable,
+                    gpointer user_data, GError **error);
   /* All or nothing. NOT_FOUND, DATA_LOSS and file errors: this backup can't be read. */
-  gboolean (*restore) (const char *prefix, gpointer user_data, GError **error);
+  gboolean (*restore) (const char *prefix, gint64 deadline_us, GCancellable *cancellable,
+                       gpointer user_data, GError **error);
   gpointer user_data;
 } MusterProgram;
 
@@ -62,7 +66,8 @@ MusterFitCallback muster_backup_callback (MusterBackup *self);
 
 /* Saves where training stands, between train_begin and train_end: what NEVER leaves to the
  * caller. */
-gboolean muster_backup_save (MusterBackup *self, GError **error);
+gboolean muster_backup_save (MusterBackup *self, gint64 deadline_us, GCancellable *cancellable,
+                             GError **error);
 
 /* Plain counters, all 0 before training. */
 typedef struct {

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/clock.h"
 #include "base/error.h"
 
 G_BEGIN_DECLS
 
 /* A small loop over epochs and batches, with callbacks as Keras' fit () has them: for programs that
  * count in epochs. What keeps a state and comes back from it is such a callback (train/backup.h,
- * train/worker_training_state.h). One thread. */
+ * train/worker_training_state.h). One thread.
+ *
+ * The call's deadline (on muster_system_clock ()) and its nullable GCancellable are handed to every
+ * function that it calls: what waits there comes back soon after either. */
 
 /* The batch that is to be trained next; both count from 0. */
 typedef struct {
@@ -20,21 +24,25 @@ typedef struct {
 typedef struct {
   /* n_batches: in an epoch, 0 where nobody knows. *start is where training begins: the caller's, or
    * what a callback before has made of it. */
-  gboolean (*train_begin) (MusterFitPosition *start, gint64 n_batches, gpointer user_data,
-                           GError **error);
-  gboolean (*epoch_begin) (gint64 epoch, gpointer user_data, GError **error);
+  gboolean (*train_begin) (MusterFitPosition *start, gint64 n_batches, gint64 deadline_us,
+                           GCancellable *cancellable, gpointer user_data, GError **error);
+  gboolean (*epoch_begin) (gint64 epoch, gint64 deadline_us, GCancellable *cancellable,
+                           gpointer user_data, GError **error);
   /* batch is the last one that has been trained. */
-  gboolean (*batch_end) (gint64 epoch, gint64 batch, gpointer user_data, GError **error);
-  gboolean (*epoch_end) (gint64 epoch, gpointer user_data, GError **error);
-  gboolean (*train_end) (gpointer user_data, GError **error);
+  gboolean (*batch_end) (gint64 epoch, gint64 batch, gint64 deadline_us, GCancellable *cancellable,
+                         gpointer user_data, GError **error);
+  gboolean (*epoch_end) (gint64 epoch, gint64 deadline_us, GCancellable *cancellable,
+                         gpointer user_data, GError **error);
+  gboolean (*train_end) (gint64 deadline_us, GCancellable *cancellable, gpointer user_data,
+                         GError **error);
   /* In the place of train_end, where training has ended with an error. */
   void (*train_failed) (const GError *failure, gpointer user_data);
   gpointer user_data;
 } MusterFitCallback;
 
 /* Trains n batches from at on. OUT_OF_RANGE: the epoch has no more. */
-typedef gboolean (*MusterFitTrain) (const MusterFitPosition *at, gint64 n, gpointer user_data,
-                                    GError **error);
+typedef gboolean (*MusterFitTrain) (const MusterFitPosition *at, gint64 n, gint64 deadline_us,
+                                    GCancellable *cancellable, gpointer user_data, GError **error);
 
 typedef struct {
   MusterFitTrain train;
@@ -47,9 +55,11 @@ typedef struct {
   gsize n_callbacks;
 } MusterFit;
 
-/* *reached (nullable) gets the position after the last batch, also on failure. INVALID_ARGUMENT for
- * numbers below 0. */
-gboolean muster_fit (const MusterFit *fit, MusterFitPosition *reached, GError **error);
+/* Trains until the last epoch, deadline_us or a cancel, which it also looks at before each call of
+ * train. *reached (nullable) gets the position after the last batch, also on failure.
+ * INVALID_ARGUMENT for numbers below 0. */
+gboolean muster_fit (const MusterFit *fit, MusterFitPosition *reached, gint64 deadline_us,
+                     GCancellable *cancellable, GError **error);
 
 /* The position after another: the next batch, or the next epoch's first where n_batches (0: not
  * known) are done. */

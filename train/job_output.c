@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "train/check_time_private.h"
 #include "train/job_private.h"
 
 G_DEFINE_FINAL_TYPE (MusterJobOutput, muster_job_output, G_TYPE_OBJECT)
@@ -82,6 +83,8 @@ muster_job_output_fetch (MusterJobOutput *self, gint64 deadline_us, GCancellable
                          "Cannot fetch value for this output.");
     return FALSE;
   }
+  if (!muster_check_time ("Fetching an output", deadline_us, cancellable, error))
+    return FALSE;
   g_autofree MusterTensor **fetched = g_new0 (MusterTensor *, self->n);
   MusterStep step = {.fetches = (const char *const *)self->tensors,
                      .n_fetches = self->n,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A group's run: nodes beside each other, a node's tasks beside each other, a task's instances
  * beside each other. Whatever fails first cancels the rest, and all are joined. */
+#include "train/check_time_private.h"
 #include "train/job_private.h"
 
 typedef struct {
@@ -294,7 +295,7 @@ muster_job_group_run (MusterJobGroup *self, MusterCluster *cluster, gint64 deadl
   Run run = {
       .clock = muster_cluster_clock (cluster), .deadline_us = deadline_us, .cancellable = own};
 
-  if (g_cancellable_set_error_if_cancelled (cancellable, error))
+  if (!muster_check_time ("Running its tasks", deadline_us, cancellable, error))
     return FALSE;
   g_mutex_init (&run.lock);
   for (guint i = 0; i < self->parts->len; i++) {

@@ -42,25 +42,26 @@ muster_session_program_free (MusterSessionProgram *self)
 
 /* A backup that can't be read is none: the one before isn't given up for it. */
 static gboolean
-save (const char *prefix, gpointer user_data, GError **error)
+save (const char *prefix, gint64 deadline_us, GCancellable *cancellable, gpointer user_data,
+      GError **error)
 {
   MusterSessionProgram *self = user_data;
   g_autofree char *directory = g_path_get_dirname (prefix);
   MusterCheckpointLook look;
   g_autofree char *saved =
       muster_saver_save (self->saver, self->session, directory, muster_checkpoint_step (prefix),
-                         MUSTER_WAIT_FOREVER, NULL, error);
+                         deadline_us, cancellable, error);
 
   return saved && muster_checkpoint_look (muster_saver_storage (self->saver), saved, &look, error);
 }
 
 static gboolean
-restore (const char *prefix, gpointer user_data, GError **error)
+restore (const char *prefix, gint64 deadline_us, GCancellable *cancellable, gpointer user_data,
+         GError **error)
 {
   MusterSessionProgram *self = user_data;
 
-  return muster_saver_restore (self->saver, self->session, prefix, MUSTER_WAIT_FOREVER, NULL,
-                               error);
+  return muster_saver_restore (self->saver, self->session, prefix, deadline_us, cancellable, error);
 }
 
 MusterProgram

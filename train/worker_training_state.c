@@ -5,6 +5,7 @@
 #include "bundle/checkpoint_state.h"
 #include "bundle/directory_lock.h"
 #include "bundle/set_aside.h"
+#include "train/check_time_private.h"
 #include "train/saved_place_private.h"
 
 #define NAME       "training_state"
@@ -159,6 +160,20 @@ muster_worker_training_state_saved_batch (MusterWorkerTrainingState *self)
   return self->place->batch;
 }
 
+/* What bounds a call. */
+typedef struct {
+  gint64 deadline_us;
+  GCancellable *cancellable; /* (nullable) */
+} Bounds;
+
+static gboolean
+check_time (const char *verb, const char *directory, const Bounds *bounds, GError **error)
+{
+  g_autofree char *what = g_strdup_printf ("%s the training state in '%s'", verb, directory);
+
+  return muster_check_time (what, bounds->deadline_us, bounds->cancellable, error);
+}
+
 /* --- saving --- */
 
 /* N of what is to come: above all that lies there. */
@@ -190,7 +205,7 @@ remove_older (MusterWorkerTrainingState *self, const char *kept)
 
 /* The new one is looked at, then named, and only then the old one goes (B000.7, D000.2). */
 static gboolean
-commit (MusterWorkerTrainingState *self, const char *prefix, GError **error)
+commit (MusterWorkerTrainingState *self, const char *prefix, const Bounds *bounds, GError **error)
 {
   g_autoptr (MusterCheckpointState) state = muster_checkpoint_state_new ();
   MusterCheckpointLook look;
@@ -201,7 +216,7 @@ commit (MusterWorkerTrainingState *self, const char *prefix, GError **error)
   }
   state->latest = g_strdup (prefix);
   g_autoptr (MusterDirectoryLock) lock = muster_directory_lock (
-      self->storage, self->write_dir, MUSTER_WAIT_FOREVER, self->clock, NULL, error);
+      self->storage, self->write_dir, bounds->deadline_us, self->clock, bounds->cancellable, error);
   if (!lock || !muster_checkpoint_state_write (self->storage, self->write_dir, state, error))
     return FALSE;
   remove_older (self, prefix);
@@ -210,26 +225,29 @@ commit (MusterWorkerTrainingState *self, const char *prefix, GError **error)
 }
 
 static gboolean
-write_state (MusterWorkerTrainingState *self, GError **error)
+write_state (MusterWorkerTrainingState *self, const Bounds *bounds, GError **error)
 {
   g_autofree char *prefix =
       muster_saver_save (self->saver, self->session, self->write_dir, next_number (self),
-                         MUSTER_WAIT_FOREVER, NULL, error);
+                         bounds->deadline_us, bounds->cancellable, error);
 
-  return prefix && (self->is_worker || commit (self, prefix, error));
+  return prefix && (self->is_worker || commit (self, prefix, bounds, error));
 }
 
 gboolean
 muster_worker_training_state_back_up (MusterWorkerTrainingState *self, gint64 epoch, gint64 batch,
-                                      GError **error)
+                                      gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
+  const Bounds bounds = {deadline_us, cancellable};
   gint64 epoch_before = self->place->epoch, batch_before = self->place->batch;
 
   if (!self->write_dir)
     return TRUE;
+  if (!check_time ("Saving", self->write_dir, &bounds, error))
+    return FALSE;
   self->place->epoch = epoch;
   self->place->batch = batch >= 0 ? batch : UNUSED;
-  gboolean is_done = write_state (self, error);
+  gboolean is_done = write_state (self, &bounds, error);
   if (!is_done) {
     self->place->epoch = epoch_before;
     self->place->batch = batch_before;
@@ -247,19 +265,19 @@ muster_worker_training_state_back_up (MusterWorkerTrainingState *self, gint64 ep
 /* Where the chief has replaced the one that was being read, the new one is read (D000.6). */
 static gboolean
 restore_latest (MusterWorkerTrainingState *self, gboolean may_retry, gboolean *restored,
-                GError **error)
+                const Bounds *bounds, GError **error)
 {
   g_autoptr (GError) failure = NULL;
   g_autofree char *prefix = muster_latest_checkpoint (self->storage, self->read_dir, &failure);
 
   *restored = prefix && muster_saver_restore (self->saver, self->session, prefix,
-                                              MUSTER_WAIT_FOREVER, NULL, &failure);
+                                              bounds->deadline_us, bounds->cancellable, &failure);
   if (!failure)
     return TRUE;
   gboolean has_vanished = prefix ? !muster_checkpoint_exists (self->storage, prefix)
                                  : muster_error_is (failure, MUSTER_ERROR_NOT_FOUND);
   if (may_retry && has_vanished)
-    return restore_latest (self, FALSE, restored, error);
+    return restore_latest (self, FALSE, restored, bounds, error);
   g_propagate_error (error, g_steal_pointer (&failure));
 
   return FALSE;
@@ -267,11 +285,13 @@ restore_latest (MusterWorkerTrainingState *self, gboolean may_retry, gboolean *r
 
 gboolean
 muster_worker_training_state_restore (MusterWorkerTrainingState *self, gboolean *restored,
-                                      GError **error)
+                                      gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
+  const Bounds bounds = {deadline_us, cancellable};
   gboolean is_restored = FALSE;
 
-  if (!restore_latest (self, TRUE, &is_restored, error))
+  if (!check_time ("Restoring", self->read_dir, &bounds, error) ||
+      !restore_latest (self, TRUE, &is_restored, &bounds, error))
     return FALSE;
   if (restored)
     *restored = is_restored;
@@ -307,13 +327,14 @@ muster_worker_training_state_delete_backup (MusterWorkerTrainingState *self, GEr
 /* --- as a callback --- */
 
 static gboolean
-train_begin (MusterFitPosition *start, gint64 n_batches, gpointer user_data, GError **error)
+train_begin (MusterFitPosition *start, gint64 n_batches, gint64 deadline_us,
+             GCancellable *cancellable, gpointer user_data, GError **error)
 {
   MusterWorkerTrainingState *self = user_data;
 
   self->n_batches = n_batches;
   self->since_save = 0;
-  if (!muster_worker_training_state_restore (self, NULL, error))
+  if (!muster_worker_training_state_restore (self, NULL, deadline_us, cancellable, error))
     return FALSE;
   *start = muster_worker_training_state_initial (self, MUSTER_MODE_TRAIN, *start, n_batches);
   self->seen = start->batch;
@@ -322,7 +343,8 @@ train_begin (MusterFitPosition *start, gint64 n_batches, gpointer user_data, GEr
 }
 
 static gboolean
-batch_end (gint64 epoch, gint64 batch, gpointer user_data, GError **error)
+batch_end (gint64 epoch, gint64 batch, gint64 deadline_us, GCancellable *cancellable,
+           gpointer user_data, GError **error)
 {
   MusterWorkerTrainingState *self = user_data;
 
@@ -331,22 +353,25 @@ batch_end (gint64 epoch, gint64 batch, gpointer user_data, GError **error)
   if (self->save_freq.kind != MUSTER_SAVE_EVERY_N || self->since_save < self->save_freq.n)
     return TRUE;
 
-  return muster_worker_training_state_back_up (self, epoch, batch, error);
+  return muster_worker_training_state_back_up (self, epoch, batch, deadline_us, cancellable, error);
 }
 
 static gboolean
-epoch_end (gint64 epoch, gpointer user_data, GError **error)
+epoch_end (gint64 epoch, gint64 deadline_us, GCancellable *cancellable, gpointer user_data,
+           GError **error)
 {
   MusterWorkerTrainingState *self = user_data;
 
   self->seen = 0;
 
   return self->save_freq.kind != MUSTER_SAVE_EPOCH ||
-         muster_worker_training_state_back_up (self, epoch, UNUSED, error);
+         muster_worker_training_state_back_up (self, epoch, UNUSED, deadline_us, cancellable,
+                                               error);
 }
 
 static gboolean
-train_end (gpointer user_data, GError **error)
+train_end (G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable,
+           gpointer user_data, GError **error)
 {
   return muster_worker_training_state_delete_backup (user_data, error);
 }

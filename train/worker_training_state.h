@@ -12,7 +12,7 @@ G_BEGIN_DECLS
  * Keras' worker training state (behaviours B000). The chief writes DIRECTORY/chief/ckpt-N and keeps
  * the newest; every task restores from there. The saved epoch and batch go into the checkpoint as
  * the tensors training_state/ckpt_saved_epoch and training_state/ckpt_saved_batch, -1 while unused.
- * One thread. */
+ * What waits takes a deadline on muster_system_clock () and a nullable GCancellable. One thread. */
 
 typedef enum { MUSTER_MODE_TRAIN, MUSTER_MODE_EVALUATE, MUSTER_MODE_PREDICT } MusterTrainingMode;
 
@@ -48,11 +48,13 @@ gint64 muster_worker_training_state_saved_batch (MusterWorkerTrainingState *self
 /* Saves: epoch has just been finished, or with a batch of 0 or more that batch of it. The chief's
  * last checkpoint is deleted only once the new one is durable and its index can be read. */
 gboolean muster_worker_training_state_back_up (MusterWorkerTrainingState *self, gint64 epoch,
-                                               gint64 batch, GError **error);
+                                               gint64 batch, gint64 deadline_us,
+                                               GCancellable *cancellable, GError **error);
 
 /* Restores the chief's newest checkpoint; without one nothing changes, and *restored (nullable) is
  * FALSE. */
 gboolean muster_worker_training_state_restore (MusterWorkerTrainingState *self, gboolean *restored,
+                                               gint64 deadline_us, GCancellable *cancellable,
                                                GError **error);
 
 /* Where to begin: behind what was saved, whatever is wanted; and what is wanted where nothing was
@@ -61,7 +63,8 @@ MusterFitPosition muster_worker_training_state_initial (MusterWorkerTrainingStat
                                                         MusterTrainingMode mode,
                                                         MusterFitPosition wanted, gint64 n_batches);
 
-/* Removes DIRECTORY/chief; what is gone already is fine. A worker does nothing. */
+/* Removes DIRECTORY/chief, waiting for nobody; what is gone already is fine. A worker does nothing.
+ */
 gboolean muster_worker_training_state_delete_backup (MusterWorkerTrainingState *self,
                                                      GError **error);
 

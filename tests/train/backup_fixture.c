@@ -49,7 +49,8 @@ is_built (gpointer data)
 }
 
 static gboolean
-build_optimizer (gpointer data, G_GNUC_UNUSED GError **error)
+build_optimizer (G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable,
+                 gpointer data, G_GNUC_UNUSED GError **error)
 {
   ((Program *)data)->has_optimizer = TRUE;
   note (data, "build");
@@ -58,7 +59,8 @@ build_optimizer (gpointer data, G_GNUC_UNUSED GError **error)
 }
 
 static gboolean
-save (const char *prefix, gpointer data, GError **error)
+save (const char *prefix, G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable,
+      gpointer data, GError **error)
 {
   Program *self = data;
   g_autofree char *path = g_strconcat (prefix, ".canary", NULL);
@@ -68,7 +70,8 @@ save (const char *prefix, gpointer data, GError **error)
 }
 
 static gboolean
-restore (const char *prefix, gpointer data, GError **error)
+restore (const char *prefix, G_GNUC_UNUSED gint64 deadline_us,
+         G_GNUC_UNUSED GCancellable *cancellable, gpointer data, GError **error)
 {
   Program *self = data;
   g_autofree char *path = g_strconcat (prefix, ".canary", NULL);
@@ -98,7 +101,8 @@ program_verbs (Program *self)
 }
 
 static gboolean
-train (const MusterFitPosition *at, gint64 n, gpointer data, GError **error)
+train (const MusterFitPosition *at, gint64 n, G_GNUC_UNUSED gint64 deadline_us,
+       G_GNUC_UNUSED GCancellable *cancellable, gpointer data, GError **error)
 {
   Program *self = data;
 
@@ -115,7 +119,8 @@ train (const MusterFitPosition *at, gint64 n, gpointer data, GError **error)
 }
 
 static gboolean
-epoch_begin (gint64 epoch, gpointer data, GError **error)
+epoch_begin (gint64 epoch, G_GNUC_UNUSED gint64 deadline_us,
+             G_GNUC_UNUSED GCancellable *cancellable, gpointer data, GError **error)
 {
   note (data, "begin %" G_GINT64_FORMAT, epoch);
 
@@ -123,7 +128,8 @@ epoch_begin (gint64 epoch, gpointer data, GError **error)
 }
 
 static gboolean
-batch_end (gint64 epoch, gint64 batch, gpointer data, G_GNUC_UNUSED GError **error)
+batch_end (gint64 epoch, gint64 batch, G_GNUC_UNUSED gint64 deadline_us,
+           G_GNUC_UNUSED GCancellable *cancellable, gpointer data, G_GNUC_UNUSED GError **error)
 {
   note (data, "end %" G_GINT64_FORMAT " %" G_GINT64_FORMAT, epoch, batch);
 
@@ -131,7 +137,8 @@ batch_end (gint64 epoch, gint64 batch, gpointer data, G_GNUC_UNUSED GError **err
 }
 
 static gboolean
-epoch_end (gint64 epoch, gpointer data, GError **error)
+epoch_end (gint64 epoch, G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable,
+           gpointer data, GError **error)
 {
   note (data, "epoch %" G_GINT64_FORMAT, epoch);
 
@@ -139,7 +146,8 @@ epoch_end (gint64 epoch, gpointer data, GError **error)
 }
 
 static gboolean
-train_end (gpointer data, G_GNUC_UNUSED GError **error)
+train_end (G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable, gpointer data,
+           G_GNUC_UNUSED GError **error)
 {
   note (data, "over");
 
@@ -168,7 +176,7 @@ program_fit_with (Program *self, MusterBackup *backup, gint64 n_epochs, gint64 n
                    .callbacks = callbacks,
                    .n_callbacks = G_N_ELEMENTS (callbacks)};
 
-  return muster_fit (&fit, NULL, error);
+  return muster_fit (&fit, NULL, MUSTER_WAIT_FOREVER, NULL, error);
 }
 
 gboolean

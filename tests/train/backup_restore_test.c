@@ -318,14 +318,14 @@ MUSTER_TEST (Backup, refuses_a_second_run_in_its_directory)
   g_autoptr (MusterBackup) backup = muster_backup_new (&options, &error);
   MusterFitCallback callback = muster_backup_callback (backup);
   MusterFitPosition start = {0, 0};
-  MUSTER_ASSERT_TRUE (callback.train_begin (&start, 3, backup, &error));
+  MUSTER_ASSERT_TRUE (callback.train_begin (&start, 3, MUSTER_WAIT_FOREVER, NULL, backup, &error));
 
   MUSTER_EXPECT_FALSE (
       program_fit (&other, (MusterBackupOptions){.backup_dir = in}, 5, 3, &refused));
 
   MUSTER_EXPECT_ERROR (refused, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
   MUSTER_EXPECT_EQ (other.n_trained, 0);
-  MUSTER_ASSERT_TRUE (callback.train_end (backup, &error));
+  MUSTER_ASSERT_TRUE (callback.train_end (MUSTER_WAIT_FOREVER, NULL, backup, &error));
   MUSTER_EXPECT_TRUE (program_fit (&other, (MusterBackupOptions){.backup_dir = in}, 5, 3, &error));
 }
 
@@ -340,13 +340,14 @@ MUSTER_TEST (Backup, notices_another_run_by_what_that_has_written)
   g_autoptr (MusterBackup) backup = muster_backup_new (&options, &error);
   MusterFitCallback callback = muster_backup_callback (backup);
   MusterFitPosition start = {0, 0};
-  MUSTER_ASSERT_TRUE (callback.train_begin (&start, 3, backup, &error));
-  MUSTER_ASSERT_TRUE (callback.epoch_end (1, backup, &error)); /* over the run's before it: fine */
+  MUSTER_ASSERT_TRUE (callback.train_begin (&start, 3, MUSTER_WAIT_FOREVER, NULL, backup, &error));
+  MUSTER_ASSERT_TRUE (callback.epoch_end (1, MUSTER_WAIT_FOREVER, NULL, backup,
+                                          &error)); /* over the run's before it: fine */
   g_autofree char *lock = g_build_filename (in, ".backup.lock", NULL);
   MUSTER_ASSERT_EQ (remove (lock), 0);
   program_train_until ((MusterBackupOptions){.backup_dir = in}, 9, 3, 4);
 
-  MUSTER_EXPECT_FALSE (callback.epoch_end (2, backup, &refused));
+  MUSTER_EXPECT_FALSE (callback.epoch_end (2, MUSTER_WAIT_FOREVER, NULL, backup, &refused));
 
   MUSTER_EXPECT_ERROR (refused, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
 }

@@ -44,7 +44,8 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Job, tear_down)
 
 /* The weights count the batches; a new program's have no values at all. */
 static gboolean
-train (const MusterFitPosition *at, gint64 n, gpointer data, GError **error)
+train (const MusterFitPosition *at, gint64 n, G_GNUC_UNUSED gint64 deadline_us,
+       G_GNUC_UNUSED GCancellable *cancellable, gpointer data, GError **error)
 {
   Job *job = data;
   gboolean is_first = at->epoch == 0 && at->batch == 0;
@@ -80,7 +81,7 @@ fit (Job *job, const char *in, GError **error)
                     .callbacks = &callback,
                     .n_callbacks = 1};
 
-  return muster_fit (&what, NULL, error);
+  return muster_fit (&what, NULL, MUSTER_WAIT_FOREVER, NULL, error);
 }
 
 static void

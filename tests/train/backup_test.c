@@ -111,20 +111,23 @@ look (Watcher *self)
 }
 
 static gboolean
-look_at_batch (G_GNUC_UNUSED gint64 epoch, G_GNUC_UNUSED gint64 batch, gpointer data,
-               G_GNUC_UNUSED GError **error)
+look_at_batch (G_GNUC_UNUSED gint64 epoch, G_GNUC_UNUSED gint64 batch,
+               G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable,
+               gpointer data, G_GNUC_UNUSED GError **error)
 {
   return look (data);
 }
 
 static gboolean
-look_at_epoch (G_GNUC_UNUSED gint64 epoch, gpointer data, G_GNUC_UNUSED GError **error)
+look_at_epoch (G_GNUC_UNUSED gint64 epoch, G_GNUC_UNUSED gint64 deadline_us,
+               G_GNUC_UNUSED GCancellable *cancellable, gpointer data, G_GNUC_UNUSED GError **error)
 {
   return look (data);
 }
 
 static gboolean
 do_nothing (G_GNUC_UNUSED const MusterFitPosition *at, G_GNUC_UNUSED gint64 n,
+            G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable,
             G_GNUC_UNUSED gpointer data, G_GNUC_UNUSED GError **error)
 {
   return TRUE;
@@ -149,7 +152,7 @@ where_saved (const char *in, MusterSaveFreq freq, gint64 n_batches, gint64 per_c
                    .callbacks = callbacks,
                    .n_callbacks = 2};
 
-  MUSTER_EXPECT_TRUE (muster_fit (&fit, NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_fit (&fit, NULL, MUSTER_WAIT_FOREVER, NULL, &error));
   MUSTER_EXPECT_NO_ERROR (error);
   g_free (watcher.last);
 
@@ -234,14 +237,14 @@ MUSTER_TEST (Backup, saves_when_it_is_asked_while_it_trains)
   MusterFitCallback callback = muster_backup_callback (backup);
   MusterFitPosition start = {0, 0};
 
-  MUSTER_EXPECT_FALSE (muster_backup_save (backup, &refused));
+  MUSTER_EXPECT_FALSE (muster_backup_save (backup, MUSTER_WAIT_FOREVER, NULL, &refused));
   MUSTER_EXPECT_ERROR (refused, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
-  MUSTER_ASSERT_TRUE (callback.train_begin (&start, 3, backup, &error));
-  MUSTER_ASSERT_TRUE (callback.epoch_begin (4, backup, &error));
-  MUSTER_ASSERT_TRUE (callback.batch_end (4, 1, backup, &error));
-  MUSTER_EXPECT_TRUE (muster_backup_save (backup, &error));
+  MUSTER_ASSERT_TRUE (callback.train_begin (&start, 3, MUSTER_WAIT_FOREVER, NULL, backup, &error));
+  MUSTER_ASSERT_TRUE (callback.epoch_begin (4, MUSTER_WAIT_FOREVER, NULL, backup, &error));
+  MUSTER_ASSERT_TRUE (callback.batch_end (4, 1, MUSTER_WAIT_FOREVER, NULL, backup, &error));
+  MUSTER_EXPECT_TRUE (muster_backup_save (backup, MUSTER_WAIT_FOREVER, NULL, &error));
   callback.train_failed (NULL, backup);
-  MUSTER_EXPECT_TRUE (callback.train_begin (&start, 3, backup, &error));
+  MUSTER_EXPECT_TRUE (callback.train_begin (&start, 3, MUSTER_WAIT_FOREVER, NULL, backup, &error));
 
   MUSTER_EXPECT_EQ (start.epoch, 4);
   MUSTER_EXPECT_EQ (start.batch, 2);

@@ -84,7 +84,8 @@ back_up (Task *task, gint64 epoch, guint8 value)
   g_autoptr (GError) error = NULL;
 
   set_weights (task, value);
-  MUSTER_EXPECT_TRUE (muster_worker_training_state_back_up (task->state, epoch, -1, &error));
+  MUSTER_EXPECT_TRUE (muster_worker_training_state_back_up (task->state, epoch, -1,
+                                                            MUSTER_WAIT_FOREVER, NULL, &error));
   MUSTER_EXPECT_NO_ERROR (error);
 }
 
@@ -171,7 +172,8 @@ MUSTER_TEST (WorkerTrainingState, keeps_one_checkpoint_with_its_epoch_in_it)
                               "ckpt-3.index");
   MUSTER_EXPECT_STREQ (last, "ckpt-3");
   set_up (&next, in, (MusterWorkerTrainingStateOptions){.is_worker = TRUE});
-  MUSTER_EXPECT_TRUE (muster_worker_training_state_restore (next.state, &restored, &error));
+  MUSTER_EXPECT_TRUE (muster_worker_training_state_restore (next.state, &restored,
+                                                            MUSTER_WAIT_FOREVER, NULL, &error));
   MUSTER_EXPECT_TRUE (restored);
   MUSTER_EXPECT_EQ (weights (&next), 12);
   MUSTER_EXPECT_EQ (muster_worker_training_state_saved_epoch (next.state), 2);
@@ -213,7 +215,8 @@ MUSTER_TEST (WorkerTrainingState, of_a_worker_leaves_nothing_behind_where_its_sa
       (MusterWorkerTrainingStateOptions){.is_worker = TRUE, .task_id = 1, .workers_write = TRUE});
   muster_session_close_quietly (worker.session);
 
-  MUSTER_EXPECT_FALSE (muster_worker_training_state_back_up (worker.state, 5, -1, &error));
+  MUSTER_EXPECT_FALSE (muster_worker_training_state_back_up (worker.state, 5, -1,
+                                                             MUSTER_WAIT_FOREVER, NULL, &error));
 
   MUSTER_EXPECT_TRUE (error != NULL);
   MUSTER_EXPECT_EQ (muster_worker_training_state_saved_epoch (worker.state), -1);
@@ -231,7 +234,8 @@ MUSTER_TEST (WorkerTrainingState, says_whether_it_has_restored)
   set_up (&task, in, (MusterWorkerTrainingStateOptions){0});
   set_weights (&task, 7);
 
-  MUSTER_EXPECT_TRUE (muster_worker_training_state_restore (task.state, &restored, &error));
+  MUSTER_EXPECT_TRUE (muster_worker_training_state_restore (task.state, &restored,
+                                                            MUSTER_WAIT_FOREVER, NULL, &error));
   MUSTER_EXPECT_FALSE (restored);
   MUSTER_EXPECT_EQ (weights (&task), 7);
   MUSTER_EXPECT_EQ (muster_worker_training_state_saved_epoch (task.state), -1);
@@ -240,7 +244,8 @@ MUSTER_TEST (WorkerTrainingState, says_whether_it_has_restored)
   g_autofree char *data = g_build_filename (in, "chief", "ckpt-1.index", NULL);
   MUSTER_ASSERT_TRUE (g_file_set_contents (data, "garbage", -1, NULL));
   set_weights (&task, 9);
-  MUSTER_EXPECT_FALSE (muster_worker_training_state_restore (task.state, &restored, &failure));
+  MUSTER_EXPECT_FALSE (muster_worker_training_state_restore (task.state, &restored,
+                                                             MUSTER_WAIT_FOREVER, NULL, &failure));
   MUSTER_EXPECT_ERROR (failure, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
   MUSTER_EXPECT_EQ (weights (&task), 9);
 }
@@ -284,10 +289,11 @@ MUSTER_TEST (WorkerTrainingState, begins_with_the_batch_after_the_saved_one)
 
   for (gsize i = 0; i < G_N_ELEMENTS (cases); i++) {
     g_auto (Task) next = {0};
-    MUSTER_ASSERT_TRUE (
-        muster_worker_training_state_back_up (task.state, 6, cases[i].batch, &error));
+    MUSTER_ASSERT_TRUE (muster_worker_training_state_back_up (task.state, 6, cases[i].batch,
+                                                              MUSTER_WAIT_FOREVER, NULL, &error));
     set_up (&next, in, (MusterWorkerTrainingStateOptions){0});
-    MUSTER_ASSERT_TRUE (muster_worker_training_state_restore (next.state, NULL, &error));
+    MUSTER_ASSERT_TRUE (
+        muster_worker_training_state_restore (next.state, NULL, MUSTER_WAIT_FOREVER, NULL, &error));
     MusterFitPosition to = muster_worker_training_state_initial (
         next.state, MUSTER_MODE_TRAIN, (MusterFitPosition){0, 0}, cases[i].n_batches);
     MUSTER_EXPECT_EQ (to.epoch, cases[i].to_epoch);
@@ -329,7 +335,8 @@ MUSTER_TEST (WorkerTrainingState, deletes_the_chiefs_directory_and_no_other)
 
 /* The weights count the batches. */
 static gboolean
-train (const MusterFitPosition *at, gint64 n, gpointer data, GError **error)
+train (const MusterFitPosition *at, gint64 n, G_GNUC_UNUSED gint64 deadline_us,
+       G_GNUC_UNUSED GCancellable *cancellable, gpointer data, GError **error)
 {
   Task *task = data;
 
@@ -340,7 +347,8 @@ train (const MusterFitPosition *at, gint64 n, gpointer data, GError **error)
 }
 
 static gboolean
-fail_at (gint64 epoch, gpointer data, GError **error)
+fail_at (gint64 epoch, G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable,
+         gpointer data, GError **error)
 {
   Task *task = data;
 
@@ -352,8 +360,9 @@ fail_at (gint64 epoch, gpointer data, GError **error)
 }
 
 static gboolean
-note_begin (MusterFitPosition *start, G_GNUC_UNUSED gint64 n_batches, gpointer data,
-            G_GNUC_UNUSED GError **error)
+note_begin (MusterFitPosition *start, G_GNUC_UNUSED gint64 n_batches,
+            G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable,
+            gpointer data, G_GNUC_UNUSED GError **error)
 {
   g_string_append_printf (((Task *)data)->diary, "from %" G_GINT64_FORMAT ".%" G_GINT64_FORMAT ":",
                           start->epoch, start->batch);
@@ -363,9 +372,10 @@ note_begin (MusterFitPosition *start, G_GNUC_UNUSED gint64 n_batches, gpointer d
 
 /* Interrupted at the beginning of an epoch, or at a batch's end (with by_batch, of batch 1). */
 static gboolean
-fail_at_batch (gint64 epoch, gint64 batch, gpointer data, GError **error)
+fail_at_batch (gint64 epoch, gint64 batch, gint64 deadline_us, GCancellable *cancellable,
+               gpointer data, GError **error)
 {
-  return batch != 1 || fail_at (epoch, data, error);
+  return batch != 1 || fail_at (epoch, deadline_us, cancellable, data, error);
 }
 
 static gboolean
@@ -383,7 +393,7 @@ fit (Task *task, gboolean by_batch, GError **error)
                     .callbacks = callbacks,
                     .n_callbacks = 2};
 
-  return muster_fit (&what, NULL, error);
+  return muster_fit (&what, NULL, MUSTER_WAIT_FOREVER, NULL, error);
 }
 
 /* B000.15, D000.7: an interrupted epoch is trained again from its start, on the weights that it
@@ -443,8 +453,9 @@ MUSTER_TEST (WorkerTrainingState, counts_the_batches_since_it_came_back)
   MusterFitCallback callback = muster_worker_training_state_callback (second.state);
   MusterFitPosition start = {0, 0};
 
-  MUSTER_EXPECT_TRUE (callback.train_begin (&start, 3, second.state, &error));
-  MUSTER_EXPECT_TRUE (callback.batch_end (2, 2, second.state, &error));
+  MUSTER_EXPECT_TRUE (
+      callback.train_begin (&start, 3, MUSTER_WAIT_FOREVER, NULL, second.state, &error));
+  MUSTER_EXPECT_TRUE (callback.batch_end (2, 2, MUSTER_WAIT_FOREVER, NULL, second.state, &error));
 
   MUSTER_EXPECT_EQ (muster_worker_training_state_saved_batch (second.state), 1);
 }
@@ -485,7 +496,8 @@ MUSTER_TEST (WorkerTrainingState, keeps_the_old_one_where_the_new_one_cannot_be_
   back_up (&chief, 0, 1);
 
   muster_watched_storage_refuse (storage, "/ckpt-2.index");
-  MUSTER_EXPECT_FALSE (muster_worker_training_state_back_up (chief.state, 1, -1, &error));
+  MUSTER_EXPECT_FALSE (
+      muster_worker_training_state_back_up (chief.state, 1, -1, MUSTER_WAIT_FOREVER, NULL, &error));
   MUSTER_EXPECT_TRUE (error != NULL);
 
   g_autofree char *there = names (in, "chief");
@@ -517,7 +529,8 @@ MUSTER_TEST (WorkerTrainingState, reads_the_new_one_where_the_chief_has_replaced
       (MusterWorkerTrainingStateOptions){.is_worker = TRUE, .storage = MUSTER_STORAGE (storage)});
   muster_watched_storage_call (storage, "/ckpt-1.index", replace, &chief);
 
-  MUSTER_EXPECT_TRUE (muster_worker_training_state_restore (worker.state, &restored, &error));
+  MUSTER_EXPECT_TRUE (muster_worker_training_state_restore (worker.state, &restored,
+                                                            MUSTER_WAIT_FOREVER, NULL, &error));
 
   MUSTER_EXPECT_NO_ERROR (error);
   MUSTER_EXPECT_TRUE (restored);
