@@ -683,5 +683,5 @@ MUSTER_TEST (JobCheckpoint, asks_its_metadata)
       muster_job_checkpoint_accessible (checkpoint, MUSTER_NO_EPOCH, &accessible, &error));
   MUSTER_EXPECT_FALSE (accessible);
   MUSTER_EXPECT_TRUE (muster_job_checkpoint_write_metadata (checkpoint, 4, TRUE, &error));
-  MUSTER_EXPECT_STREQ (f.diary->str, "params, resume, accessible, write 4 finished");
+  MUSTER_EXPECT_STREQ (f.diary->str, "params, resume 3, accessible, write 4 finished");
 }
