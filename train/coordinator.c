@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/coordinator.h"
 
+#include "train/cancel_link_private.h"
+
 /* One thread that is coordinated. Counted: the thread may outlive a join that gave it up. */
 typedef struct {
   gatomicrefcount refs;
@@ -18,7 +20,6 @@ struct _MusterCoordinator {
   MusterClock *clock; /* (owned) */
   gboolean end_of_input_is_clean;
   GMutex lock;
-  GCond changed; /* a thread has ended, or a stop was requested */
   /* guarded by lock */
   GCancellable *stop;  /* (owned) */
   GPtrArray *stopped;  /* (owned) (element-type GCancellable) those before: somebody may look yet */
@@ -76,17 +77,14 @@ muster_coordinator_request_stop (MusterCoordinator *self, const GError *reason, 
     return FALSE;
   }
   gboolean is_first = !g_cancellable_is_cancelled (self->stop);
-  if (is_first && !is_plain (self, reason))
+  if (is_first && !is_plain (self, reason)) {
     self->error = g_error_copy (reason);
-  else if (!is_plain (self, reason))
+    g_info ("Error reported to Coordinator: %s", reason->message);
+  } else if (!is_plain (self, reason))
     g_info ("Dropped, as a stop had been requested before: %s", reason->message);
   stop = g_object_ref (self->stop);
-  g_cond_broadcast (&self->changed);
   g_mutex_unlock (&self->lock);
   g_cancellable_cancel (stop); /* calls back, hence without the lock */
-  g_mutex_lock (&self->lock);
-  g_cond_broadcast (&self->changed);
-  g_mutex_unlock (&self->lock);
 
   return TRUE;
 }
@@ -98,13 +96,16 @@ muster_coordinator_should_stop (MusterCoordinator *self)
 }
 
 gboolean
-muster_coordinator_wait_for_stop (MusterCoordinator *self, gint64 timeout_us)
+muster_coordinator_wait_for_stop (MusterCoordinator *self, gint64 timeout_us,
+                                  GCancellable *cancellable)
 {
   gint64 wake_us = muster_deadline_after (muster_clock_now_us (self->clock), timeout_us);
+  g_auto (MusterCancelLink) either =
+      muster_cancel_link (muster_coordinator_cancellable (self), cancellable);
 
-  return !muster_clock_wait_until (self->clock, wake_us, muster_coordinator_cancellable (self),
-                                   NULL) ||
-         muster_coordinator_should_stop (self);
+  (void)muster_clock_wait_until (self->clock, wake_us, either.cancellable, NULL);
+
+  return muster_coordinator_should_stop (self);
 }
 
 GCancellable *
@@ -183,7 +184,6 @@ run_worker (gpointer data)
   self->has_ended = TRUE;
   if (--coordinator->n_running == 0)
     quiet = g_object_ref (coordinator->quiet);
-  g_cond_broadcast (&coordinator->changed);
   g_mutex_unlock (&coordinator->lock);
   if (quiet)
     g_cancellable_cancel (quiet);
@@ -224,14 +224,40 @@ muster_coordinator_start (MusterCoordinator *self, const char *name, MusterCoord
 
 /* --- join --- */
 
+/* TRUE once no thread runs or, unless it is the grace, a stop is requested. */
+static gboolean
+wait_for_threads (MusterCoordinator *self, gboolean is_grace, gint64 deadline_us,
+                  GCancellable *cancellable)
+{
+  g_mutex_lock (&self->lock);
+  g_autoptr (GCancellable) quiet = g_object_ref (self->quiet);
+  g_autoptr (GCancellable) stop = is_grace ? NULL : g_object_ref (self->stop);
+  gboolean is_over = self->n_running == 0 || (stop && g_cancellable_is_cancelled (stop));
+  g_mutex_unlock (&self->lock);
+  if (is_over)
+    return TRUE;
+  g_auto (MusterCancelLink) ended = muster_cancel_link (quiet, stop);
+  g_auto (MusterCancelLink) any = muster_cancel_link (ended.cancellable, cancellable);
+
+  (void)muster_clock_wait_until (self->clock, deadline_us, any.cancellable, NULL);
+
+  return g_cancellable_is_cancelled (ended.cancellable);
+}
+
+static gboolean
+fail_waiting (GCancellable *cancellable, GError **error)
+{
+  if (g_cancellable_set_error_if_cancelled (cancellable, error))
+    return FALSE;
+
+  return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
+                      "Joining threads: some still run, and no stop was requested in time");
+}
+
 static GPtrArray *
 take_workers (MusterCoordinator *self)
 {
-  g_autoptr (GCancellable) quiet = NULL;
-
   g_mutex_lock (&self->lock);
-  while (self->n_running > 0 && !g_cancellable_is_cancelled (self->stop))
-    g_cond_wait (&self->changed, &self->lock);
   GPtrArray *workers = self->workers;
   self->workers = g_ptr_array_new_with_free_func (worker_unref);
   g_mutex_unlock (&self->lock);
@@ -261,20 +287,16 @@ collect (MusterCoordinator *self, GPtrArray *workers)
 
 gboolean
 muster_coordinator_join (MusterCoordinator *self, gint64 grace_us, gboolean ignore_live,
-                         GError **error)
+                         gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   g_return_val_if_fail (MUSTER_IS_COORDINATOR (self), FALSE);
 
-  g_autoptr (GPtrArray) workers = take_workers (self);
-  g_mutex_lock (&self->lock);
-  g_autoptr (GCancellable) quiet = g_object_ref (self->quiet);
-  gboolean is_quiet = self->n_running == 0;
-  g_mutex_unlock (&self->lock);
-  if (!is_quiet)
-    (void)muster_clock_wait_until (
-        self->clock, muster_deadline_after (muster_clock_now_us (self->clock), grace_us), quiet,
-        NULL);
+  if (!wait_for_threads (self, FALSE, deadline_us, cancellable))
+    return fail_waiting (cancellable, error);
+  gint64 grace_end_us = muster_deadline_after (muster_clock_now_us (self->clock), grace_us);
+  (void)wait_for_threads (self, TRUE, MIN (grace_end_us, deadline_us), cancellable);
 
+  g_autoptr (GPtrArray) workers = take_workers (self);
   g_autofree char *live = collect (self, workers);
   g_mutex_lock (&self->lock);
   self->is_joined = TRUE;
@@ -292,6 +314,16 @@ muster_coordinator_join (MusterCoordinator *self, gint64 grace_us, gboolean igno
   return FALSE;
 }
 
+gboolean
+muster_coordinator_is_joined (MusterCoordinator *self)
+{
+  g_mutex_lock (&self->lock);
+  gboolean is_joined = self->is_joined;
+  g_mutex_unlock (&self->lock);
+
+  return is_joined;
+}
+
 static void
 muster_coordinator_finalize (GObject *object)
 {
@@ -303,7 +335,6 @@ muster_coordinator_finalize (GObject *object)
   g_clear_object (&self->stop);
   g_clear_object (&self->quiet);
   g_clear_object (&self->clock);
-  g_cond_clear (&self->changed);
   g_mutex_clear (&self->lock);
   G_OBJECT_CLASS (muster_coordinator_parent_class)->finalize (object);
 }
@@ -318,7 +349,6 @@ static void
 muster_coordinator_init (MusterCoordinator *self)
 {
   g_mutex_init (&self->lock);
-  g_cond_init (&self->changed);
   self->stop = g_cancellable_new ();
   self->quiet = g_cancellable_new ();
   self->workers = g_ptr_array_new_with_free_func (worker_unref);

@@ -24,8 +24,10 @@ MusterCoordinator *muster_coordinator_new (MusterClock *clock, gboolean end_of_i
 gboolean muster_coordinator_request_stop (MusterCoordinator *self, const GError *reason,
                                           GError **failure);
 gboolean muster_coordinator_should_stop (MusterCoordinator *self);
-/* TRUE once a stop is requested, FALSE when timeout_us has passed first. */
-gboolean muster_coordinator_wait_for_stop (MusterCoordinator *self, gint64 timeout_us);
+/* TRUE once a stop is requested, FALSE when timeout_us has passed or cancellable was cancelled
+ * first. */
+gboolean muster_coordinator_wait_for_stop (MusterCoordinator *self, gint64 timeout_us,
+                                           GCancellable *cancellable);
 /* Cancelled by a stop; borrowed from the coordinator. clear_stop puts a new one in its place. */
 GCancellable *muster_coordinator_cancellable (MusterCoordinator *self);
 /* The error that is kept, or NULL: (transfer full). */
@@ -47,8 +49,15 @@ void muster_coordinator_start_looper (MusterCoordinator *self, const char *name,
 
 /* Waits until all threads have ended, or a stop is requested; then another grace_us for those that
  * still run. FALSE with the error that was reported; else with ABORTED and the names of those that
- * still run, unless ignore_live, which only logs them. Afterwards no thread is registered. */
+ * still run, unless ignore_live, which only logs them. Afterwards no thread is registered.
+ *
+ * deadline_us (on the coordinator's clock) and cancellable end the wait for a stop with
+ * DEADLINE_EXCEEDED or G_IO_ERROR_CANCELLED: then nothing is joined, and the call can be repeated.
+ * Where they come during the grace, that ends. */
 gboolean muster_coordinator_join (MusterCoordinator *self, gint64 grace_us, gboolean ignore_live,
-                                  GError **error);
+                                  gint64 deadline_us, GCancellable *cancellable, GError **error);
+/* TRUE once join has returned, whatever it returned, but for an end of its own wait; until
+ * clear_stop. */
+gboolean muster_coordinator_is_joined (MusterCoordinator *self);
 
 G_END_DECLS

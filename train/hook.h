@@ -29,7 +29,8 @@ struct _MusterHookClass {
   gboolean (*after_run) (MusterHook *self, MusterRunContext *context, GError **error);
   /* Once, at a clean end, before the session closes. */
   gboolean (*end) (MusterHook *self, MusterSession *session, GError **error);
-  /* A run has failed for good, or the session ends with an error: end isn't called then. */
+  /* A run has failed for good, or the session ends with an error. end isn't called then, unless the
+   * error is that of an end or of a thread. */
   void (*on_error) (MusterHook *self, const GError *error);
   /* After begin: what no other hook may have beside this one, (transfer full) (nullable), in words:
    * "feeds x:0", "saves to DIRECTORY". Two hooks with the same are refused at the start. */

@@ -62,9 +62,11 @@ muster_monitored_drop (MusterMonitoredSession *self)
 {
   outbid_lease (self);
   if (self->coordinator) {
-    g_autoptr (GError) ignored = NULL;
+    g_autoptr (GError) reported = NULL;
     muster_coordinator_request_stop (self->coordinator, NULL, NULL);
-    (void)muster_coordinator_join (self->coordinator, self->stop_grace_us, TRUE, &ignored);
+    if (!muster_coordinator_join (self->coordinator, self->stop_grace_us, TRUE, MUSTER_WAIT_FOREVER,
+                                  NULL, &reported))
+      g_info ("Left with the session: %s", reported->message);
   }
   muster_monitored_close (self);
 }

@@ -19,6 +19,14 @@ G_DEFINE_FINAL_TYPE (MusterMonitoredSession, muster_monitored_session, G_TYPE_OB
 
 /* --- its beginning --- */
 
+/* Of a model without variables, whose scaffold has no init op. */
+static gboolean
+initialise_nothing (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gpointer user_data,
+                    G_GNUC_UNUSED GError **error)
+{
+  return TRUE;
+}
+
 /* The session is prepared again after a crash: what that needs is kept. */
 static void
 take_prepare (MusterMonitoredSession *self, const MusterPrepareOptions *options)
@@ -35,6 +43,8 @@ take_prepare (MusterMonitoredSession *self, const MusterPrepareOptions *options)
     own->init_func = muster_scaffold_call_init_func;
     own->init_func_data = self->scaffold;
   }
+  if (!own->init_op && !own->init_ops && !own->init_func)
+    own->init_func = initialise_nothing;
   muster_prepare_options_own (own);
 }
 
@@ -108,10 +118,12 @@ muster_monitored_session_new (const MusterMonitoredSessionOptions *options,
 
 /* --- running --- */
 
+/* A stop by a thread doesn't keep the caller from running (MON.44): what fails then says itself
+ * what is wrong. */
 static gboolean
 check_open (MusterMonitoredSession *self, GError **error)
 {
-  if (!muster_monitored_session_should_stop (self))
+  if (!g_atomic_int_get (&self->is_closed) && !g_atomic_int_get (&self->stop_requested))
     return TRUE;
   g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
                        g_atomic_int_get (&self->is_closed)
@@ -463,12 +475,40 @@ tell_hooks (MusterMonitoredSession *self, const GError *failure)
     muster_hook_on_error (self->hooks->pdata[i], failure);
 }
 
+/* What a thread has reported came before all that has failed since, as in TensorFlow's `with`; but
+ * for a lost session, which would have been made anew. Takes first (nullable). */
+static GError *
+blame_thread (MusterMonitoredSession *self, GError *first)
+{
+  GError *reported = muster_coordinator_error (self->coordinator);
+
+  if (!reported || muster_monitored_is_recoverable (self, reported)) {
+    if (reported)
+      g_info ("Besides: %s", reported->message);
+    g_clear_error (&reported);
+    return first;
+  }
+  if (first && strcmp (first->message, reported->message) != 0)
+    g_info ("Besides: %s", first->message);
+  g_clear_error (&first);
+
+  return reported;
+}
+
+static void
+join_threads (MusterMonitoredSession *self)
+{
+  g_autoptr (GError) known = NULL;
+
+  (void)muster_coordinator_join (self->coordinator, self->stop_grace_us, TRUE, MUSTER_WAIT_FOREVER,
+                                 NULL, &known);
+}
+
 gboolean
 muster_monitored_session_finish (MusterMonitoredSession *self, const GError *failure,
                                  GError **error)
 {
-  g_autoptr (GError) first = NULL;
-  g_autoptr (GError) joined = NULL;
+  GError *first = NULL;
 
   g_return_val_if_fail (MUSTER_IS_MONITORED_SESSION (self), FALSE);
 
@@ -483,18 +523,19 @@ muster_monitored_session_finish (MusterMonitoredSession *self, const GError *fai
     note_end_of_input (self, failure);
   if (!first && self->session)
     end_hooks (self, &first);
-  if (first)
-    tell_hooks (self, first);
   if (self->coordinator) {
     muster_coordinator_request_stop (self->coordinator, NULL, NULL);
-    if (!muster_coordinator_join (self->coordinator, self->stop_grace_us, TRUE, &joined) && !first)
-      first = g_steal_pointer (&joined);
+    first = blame_thread (self, first);
   }
+  if (first)
+    tell_hooks (self, first);
+  if (self->coordinator)
+    join_threads (self);
   muster_monitored_close (self);
   g_atomic_int_set (&self->is_closed, 1);
   if (!first)
     return TRUE;
-  g_propagate_error (error, g_steal_pointer (&first));
+  g_propagate_error (error, first);
 
   return FALSE;
 }

@@ -60,7 +60,9 @@ MusterMonitoredSession *muster_monitored_session_new (const MusterMonitoredSessi
                                                       GCancellable *cancellable, GError **error);
 
 /* Runs a step with all hooks around it; fetched as in muster_session_run (). FAILED_PRECONDITION
- * after a stop ("Run called even after should_stop requested.") and after the end. */
+ * after a stop that a hook or request_stop asked for ("Run called even after should_stop
+ * requested.") and after the end. After a thread has failed it runs all the same, as TensorFlow's
+ * does, and fails with what the master says: CANCELLED, say, of a queue that was closed. */
 gboolean muster_monitored_session_run (MusterMonitoredSession *self, const MusterStep *step,
                                        MusterTensor **fetched, GBytes **metadata, GError **error);
 
@@ -78,9 +80,9 @@ gboolean muster_monitored_session_run_step_function (MusterMonitoredSession *sel
                                                      MusterStepFunction function,
                                                      gpointer user_data, GError **error);
 
-/* TRUE once a hook, a thread or the caller has asked for a stop, after a failure that can't be
- * recovered from, and after the end. Comes back from a lost session that a thread has reported
- * (MON.43). Never fails. */
+/* TRUE once a hook, a thread or the caller has asked for a stop, after a thread's failure that
+ * can't be recovered from, and after the end. FALSE where a thread has reported a lost session: the
+ * next run makes another (TensorFlow makes it here, MON.43). Never blocks, never fails. */
 gboolean muster_monitored_session_should_stop (MusterMonitoredSession *self);
 void muster_monitored_session_request_stop (MusterMonitoredSession *self);
 
@@ -88,8 +90,11 @@ void muster_monitored_session_request_stop (MusterMonitoredSession *self);
  * the input, from a run, from before_run or from the caller) and a stop are clean ends, after which
  * the hooks' end is called, each once, all of them; any other goes to their on_error, and out
  * through error again; so does an OUT_OF_RANGE from another verb of a hook's, which is a mistake of
- * the hook's (DMON.8). Then the threads are joined and the session is closed. FALSE with the first
- * error. A second call is FAILED_PRECONDITION ("Session is already closed."). */
+ * the hook's (DMON.8). Then the threads are joined and the session is closed.
+ *
+ * FALSE with the error that came first: what a thread has reported to the coordinator, unless it is
+ * a lost session; else failure; else that of a hook's end. The others are logged. A second call is
+ * FAILED_PRECONDITION ("Session is already closed."). */
 gboolean muster_monitored_session_finish (MusterMonitoredSession *self, const GError *failure,
                                           GError **error);
 

@@ -330,7 +330,7 @@ cancel_at_stop (MusterCoordinator *coordinator, gpointer user_data, G_GNUC_UNUSE
 {
   g_autoptr (Shared) self = user_data;
 
-  (void)muster_coordinator_wait_for_stop (coordinator, MUSTER_WAIT_FOREVER);
+  (void)muster_coordinator_wait_for_stop (coordinator, MUSTER_WAIT_FOREVER, NULL);
   run_last (self, self->runner->cancel);
 
   return TRUE;

@@ -16,13 +16,13 @@ MUSTER_TEST (Coordinator, is_asked_to_stop_once_and_waited_for)
   g_autoptr (MusterCoordinator) self = muster_coordinator_new (MUSTER_CLOCK (clock), FALSE);
 
   MUSTER_EXPECT_FALSE (muster_coordinator_should_stop (self));
-  MUSTER_EXPECT_FALSE (muster_coordinator_wait_for_stop (self, 3 * MUSTER_SECOND));
+  MUSTER_EXPECT_FALSE (muster_coordinator_wait_for_stop (self, 3 * MUSTER_SECOND, NULL));
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (clock), 3 * MUSTER_SECOND);
 
   MUSTER_EXPECT_TRUE (muster_coordinator_request_stop (self, NULL, NULL));
 
   MUSTER_EXPECT_TRUE (muster_coordinator_should_stop (self));
-  MUSTER_EXPECT_TRUE (muster_coordinator_wait_for_stop (self, 3 * MUSTER_SECOND));
+  MUSTER_EXPECT_TRUE (muster_coordinator_wait_for_stop (self, 3 * MUSTER_SECOND, NULL));
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (clock), 3 * MUSTER_SECOND);
 }
 
@@ -47,7 +47,8 @@ MUSTER_TEST (Coordinator, keeps_the_first_error_for_join)
     g_thread_yield ();
   muster_coordinator_start (self, "two", fail_now, second);
 
-  MUSTER_EXPECT_FALSE (muster_coordinator_join (self, MUSTER_SECOND, FALSE, &error));
+  MUSTER_EXPECT_FALSE (
+      muster_coordinator_join (self, MUSTER_SECOND, FALSE, MUSTER_WAIT_FOREVER, NULL, &error));
   MUSTER_EXPECT_STREQ (error->message, "first");
 }
 
@@ -62,9 +63,10 @@ MUSTER_TEST (Coordinator, takes_the_end_of_input_for_a_plain_stop_where_told_so)
   muster_coordinator_request_stop (clean, end, NULL);
   muster_coordinator_request_stop (strict, end, NULL);
 
-  MUSTER_EXPECT_TRUE (muster_coordinator_join (clean, 0, FALSE, &none));
+  MUSTER_EXPECT_TRUE (muster_coordinator_join (clean, 0, FALSE, MUSTER_WAIT_FOREVER, NULL, &none));
   MUSTER_ASSERT_NO_ERROR (none);
-  MUSTER_EXPECT_FALSE (muster_coordinator_join (strict, 0, FALSE, &error));
+  MUSTER_EXPECT_FALSE (
+      muster_coordinator_join (strict, 0, FALSE, MUSTER_WAIT_FOREVER, NULL, &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_OUT_OF_RANGE);
 }
 
@@ -75,7 +77,7 @@ MUSTER_TEST (Coordinator, hands_an_error_back_after_join)
   g_autoptr (GError) late = error_of (MUSTER_ERROR_INTERNAL, "late");
   g_autoptr (GError) back = NULL;
   muster_coordinator_request_stop (self, NULL, NULL);
-  MUSTER_ASSERT_TRUE (muster_coordinator_join (self, 0, FALSE, NULL));
+  MUSTER_ASSERT_TRUE (muster_coordinator_join (self, 0, FALSE, MUSTER_WAIT_FOREVER, NULL, NULL));
 
   MUSTER_EXPECT_FALSE (muster_coordinator_request_stop (self, late, &back));
 
@@ -92,7 +94,7 @@ MUSTER_TEST (Coordinator, drops_an_error_that_comes_after_a_plain_stop)
   muster_coordinator_request_stop (self, NULL, NULL);
   MUSTER_EXPECT_TRUE (muster_coordinator_request_stop (self, late, NULL));
 
-  MUSTER_EXPECT_TRUE (muster_coordinator_join (self, 0, FALSE, &error));
+  MUSTER_EXPECT_TRUE (muster_coordinator_join (self, 0, FALSE, MUSTER_WAIT_FOREVER, NULL, &error));
   MUSTER_ASSERT_NO_ERROR (error);
 }
 
@@ -135,7 +137,8 @@ MUSTER_TEST (Coordinator, gives_stragglers_their_grace_and_then_names_them)
   muster_coordinator_start (self, "reader", wait_at_gate, &gate);
   muster_coordinator_request_stop (self, NULL, NULL);
 
-  MUSTER_EXPECT_FALSE (muster_coordinator_join (self, 120 * MUSTER_SECOND, FALSE, &error));
+  MUSTER_EXPECT_FALSE (muster_coordinator_join (self, 120 * MUSTER_SECOND, FALSE,
+                                                MUSTER_WAIT_FOREVER, NULL, &error));
 
   MUSTER_EXPECT_STREQ (error->message, "Coordinator stopped with threads still running: reader");
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (clock), 120 * MUSTER_SECOND);
@@ -152,7 +155,8 @@ MUSTER_TEST (Coordinator, may_leave_stragglers_behind)
   muster_coordinator_start (self, "reader", wait_at_gate, &gate);
   muster_coordinator_request_stop (self, NULL, NULL);
 
-  MUSTER_EXPECT_TRUE (muster_coordinator_join (self, MUSTER_SECOND, TRUE, &error));
+  MUSTER_EXPECT_TRUE (
+      muster_coordinator_join (self, MUSTER_SECOND, TRUE, MUSTER_WAIT_FOREVER, NULL, &error));
 
   MUSTER_ASSERT_NO_ERROR (error);
   open_gate (&gate);
@@ -167,7 +171,8 @@ MUSTER_TEST (Coordinator, joins_threads_that_end_by_themselves_without_a_stop)
   for (int i = 0; i < 5; i++)
     muster_coordinator_start (self, "one of five", wait_at_gate, &gate);
 
-  MUSTER_EXPECT_TRUE (muster_coordinator_join (self, MUSTER_SECOND, FALSE, &error));
+  MUSTER_EXPECT_TRUE (
+      muster_coordinator_join (self, MUSTER_SECOND, FALSE, MUSTER_WAIT_FOREVER, NULL, &error));
 
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_FALSE (muster_coordinator_should_stop (self));
@@ -181,14 +186,116 @@ MUSTER_TEST (Coordinator, forgets_a_stop)
   g_autoptr (GError) reason = error_of (MUSTER_ERROR_INTERNAL, "reason");
   g_autoptr (GError) error = NULL;
   muster_coordinator_request_stop (self, reason, NULL);
-  MUSTER_EXPECT_FALSE (muster_coordinator_join (self, 0, FALSE, NULL));
+  MUSTER_EXPECT_FALSE (muster_coordinator_join (self, 0, FALSE, MUSTER_WAIT_FOREVER, NULL, NULL));
 
   muster_coordinator_clear_stop (self);
 
   MUSTER_EXPECT_FALSE (muster_coordinator_should_stop (self));
-  MUSTER_EXPECT_TRUE (muster_coordinator_join (self, 0, FALSE, &error));
+  MUSTER_EXPECT_TRUE (muster_coordinator_join (self, 0, FALSE, MUSTER_WAIT_FOREVER, NULL, &error));
   MUSTER_ASSERT_NO_ERROR (error);
 }
+
+/* MON.57, MON.58 */
+MUSTER_TEST (Coordinator, knows_whether_it_is_joined)
+{
+  g_autoptr (MusterCoordinator) self = muster_coordinator_new (NULL, FALSE);
+  g_autoptr (GError) reason = error_of (MUSTER_ERROR_INTERNAL, "reason");
+  MUSTER_EXPECT_FALSE (muster_coordinator_is_joined (self));
+  muster_coordinator_request_stop (self, reason, NULL);
+  MUSTER_EXPECT_FALSE (muster_coordinator_is_joined (self));
+
+  MUSTER_EXPECT_FALSE (muster_coordinator_join (self, 0, FALSE, MUSTER_WAIT_FOREVER, NULL, NULL));
+  MUSTER_EXPECT_TRUE (muster_coordinator_is_joined (self)); /* also with an error */
+
+  muster_coordinator_clear_stop (self);
+  MUSTER_EXPECT_FALSE (muster_coordinator_is_joined (self));
+}
+
+/* --- waits that end --- */
+
+static gint64
+in_a_minute (MusterFakeClock *clock)
+{
+  return muster_clock_now_us (MUSTER_CLOCK (clock)) + 60 * MUSTER_SECOND;
+}
+
+/* Nobody stops the thread; once it has ended, the join can be repeated. */
+MUSTER_TEST (Coordinator, joins_no_longer_than_its_deadline)
+{
+  static Gate gate;
+  g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
+  g_autoptr (MusterCoordinator) self = muster_coordinator_new (MUSTER_CLOCK (clock), FALSE);
+  g_autoptr (GError) error = NULL, none = NULL;
+  muster_coordinator_start (self, "reader", wait_at_gate, &gate);
+
+  MUSTER_EXPECT_FALSE (
+      muster_coordinator_join (self, MUSTER_SECOND, FALSE, in_a_minute (clock), NULL, &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+  MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (clock), 60 * MUSTER_SECOND);
+  MUSTER_EXPECT_FALSE (muster_coordinator_is_joined (self));
+  open_gate (&gate);
+  muster_fake_clock_hold (clock);
+  MUSTER_EXPECT_TRUE (
+      muster_coordinator_join (self, MUSTER_SECOND, FALSE, MUSTER_WAIT_FOREVER, NULL, &none));
+  MUSTER_EXPECT_TRUE (muster_coordinator_is_joined (self));
+}
+
+MUSTER_TEST (Coordinator, is_cancelled_while_it_joins)
+{
+  static Gate gate;
+  g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
+  g_autoptr (MusterCoordinator) self = muster_coordinator_new (MUSTER_CLOCK (clock), FALSE);
+  g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+  g_autoptr (GError) error = NULL;
+  muster_coordinator_start (self, "reader", wait_at_gate, &gate);
+  muster_fake_clock_cancel_at (clock, 5 * MUSTER_SECOND, cancellable);
+
+  MUSTER_EXPECT_FALSE (muster_coordinator_join (self, MUSTER_SECOND, FALSE, MUSTER_WAIT_FOREVER,
+                                                cancellable, &error));
+
+  MUSTER_EXPECT_ERROR (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+  MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (clock), 5 * MUSTER_SECOND);
+  MUSTER_EXPECT_FALSE (muster_coordinator_is_joined (self));
+  open_gate (&gate);
+}
+
+MUSTER_TEST (Coordinator, ends_the_grace_at_the_deadline_or_a_cancellation)
+{
+  for (int is_cancelled = 0; is_cancelled <= 1; is_cancelled++) {
+    static Gate gates[2];
+    g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
+    g_autoptr (MusterCoordinator) self = muster_coordinator_new (MUSTER_CLOCK (clock), FALSE);
+    g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+    g_autoptr (GError) error = NULL;
+    muster_coordinator_start (self, "reader", wait_at_gate, &gates[is_cancelled]);
+    muster_coordinator_request_stop (self, NULL, NULL);
+    if (is_cancelled)
+      muster_fake_clock_cancel_at (clock, 60 * MUSTER_SECOND, cancellable);
+
+    MUSTER_EXPECT_FALSE (muster_coordinator_join (
+        self, 120 * MUSTER_SECOND, FALSE, is_cancelled ? MUSTER_WAIT_FOREVER : in_a_minute (clock),
+        cancellable, &error));
+
+    MUSTER_EXPECT_STREQ (error->message, "Coordinator stopped with threads still running: reader");
+    MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (clock), 60 * MUSTER_SECOND);
+    open_gate (&gates[is_cancelled]);
+  }
+}
+
+MUSTER_TEST (Coordinator, is_cancelled_while_somebody_waits_for_a_stop)
+{
+  g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
+  g_autoptr (MusterCoordinator) self = muster_coordinator_new (MUSTER_CLOCK (clock), FALSE);
+  g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+  muster_fake_clock_cancel_at (clock, 5 * MUSTER_SECOND, cancellable);
+
+  MUSTER_EXPECT_FALSE (muster_coordinator_wait_for_stop (self, 60 * MUSTER_SECOND, cancellable));
+
+  MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (clock), 5 * MUSTER_SECOND);
+}
+
+/* --- loops --- */
 
 typedef struct {
   MusterFakeClock *clock;
@@ -205,8 +312,6 @@ beat (MusterCoordinator *self, gpointer user_data, GError **error)
   beats->at[beats->n++] = muster_fake_clock_elapsed_us (beats->clock) / MUSTER_SECOND;
   if (beats->n == 2)
     muster_fake_clock_pass (beats->clock, 25 * MUSTER_SECOND); /* it is late */
-  if (beats->n == beats->of)
-    muster_fake_clock_hold (beats->clock); /* the grace lasts until this thread has ended */
   if (beats->n == beats->of && beats->failure) {
     g_propagate_error (error, g_error_copy (beats->failure));
     return FALSE;
@@ -222,9 +327,15 @@ MUSTER_TEST (Coordinator, loops_at_fixed_instants_and_catches_up)
 {
   Beats beats = {.clock = muster_fake_clock_new (), .of = 6};
   g_autoptr (MusterCoordinator) self = muster_coordinator_new (MUSTER_CLOCK (beats.clock), FALSE);
+  muster_fake_clock_hold (beats.clock);
 
   muster_coordinator_start_looper (self, "beat", 10 * MUSTER_SECOND, beat, &beats);
-  MUSTER_EXPECT_TRUE (muster_coordinator_join (self, MUSTER_SECOND, FALSE, NULL));
+  for (int i = 0; i < 3; i++) {
+    muster_fake_clock_wait_for_waiters (beats.clock, 1);
+    muster_fake_clock_crank (beats.clock);
+  }
+  MUSTER_EXPECT_TRUE (
+      muster_coordinator_join (self, MUSTER_SECOND, FALSE, MUSTER_WAIT_FOREVER, NULL, NULL));
 
   const gint64 expected[] = {0, 10, 35, 35, 40, 50};
   MUSTER_EXPECT_EQ (beats.n, 6);
@@ -239,11 +350,13 @@ MUSTER_TEST (Coordinator, stops_all_by_the_error_of_a_looper)
   Beats beats = {.clock = muster_fake_clock_new (),
                  .of = 3,
                  .failure = error_of (MUSTER_ERROR_DATA_LOSS, "torn")};
+  muster_fake_clock_hold (beats.clock);
   g_autoptr (MusterCoordinator) self = muster_coordinator_new (MUSTER_CLOCK (beats.clock), FALSE);
   g_autoptr (GError) error = NULL;
 
   muster_coordinator_start_looper (self, "beat", 0, beat, &beats);
-  MUSTER_EXPECT_FALSE (muster_coordinator_join (self, MUSTER_SECOND, FALSE, &error));
+  MUSTER_EXPECT_FALSE (
+      muster_coordinator_join (self, MUSTER_SECOND, FALSE, MUSTER_WAIT_FOREVER, NULL, &error));
 
   MUSTER_EXPECT_EQ (beats.n, 3);
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);

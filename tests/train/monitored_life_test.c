@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* How monitored sessions are made and ended, and what hooks see of a run. */
+#include "graph/graph_builder.h"
 #include "tests/gtest_shim.h"
 #include "tests/train/monitored_diary.h"
 #include "train/hooks.h"
@@ -27,6 +28,23 @@ MUSTER_TEST (MonitoredSession, needs_a_scaffold_and_a_master_alone)
   MUSTER_ASSERT_NO_ERROR (error);
   loss = *(const float *)muster_tensor_data (value);
   MUSTER_EXPECT_EQ (loss, 0);
+}
+
+/* MON.5: as with TensorFlow's empty init op */
+MUSTER_TEST (MonitoredSession, of_a_chief_takes_a_model_without_variables)
+{
+  SET_UP (f);
+  g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new ();
+  muster_graph_builder_node (builder, "NoOp", "train");
+  g_autoptr (MusterGraph) graph = muster_graph_builder_end (builder, &error);
+  g_autoptr (MusterMetaGraph) meta_graph = muster_meta_graph_new_for_graph (graph);
+  g_autoptr (MusterScaffold) scaffold = muster_scaffold_new (meta_graph, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  f.options.scaffold = scaffold;
+
+  MUSTER_EXPECT_TRUE (monitored_open (&f, &error));
+
+  MUSTER_ASSERT_NO_ERROR (error);
 }
 
 typedef struct {

@@ -383,6 +383,52 @@ MUSTER_TEST (MonitoredSession, ends_with_the_error_that_a_thread_reports)
   MUSTER_EXPECT_EQ (muster_fake_master_n_calls (f.master, "create"), 1u);
 }
 
+/* The run has failed because the thread has: its error would hide the cause. */
+MUSTER_TEST (MonitoredSession, ends_with_what_a_thread_has_reported_before_the_run_failed)
+{
+  SET_UP (f);
+  g_autoptr (GError) consequence = NULL;
+  add (&f, "a", diary);
+  muster_fake_master_fail (f.master, "train", 1, 1, MUSTER_ERROR_CANCELLED, "queue was closed");
+  MUSTER_ASSERT_TRUE (monitored_open (&f, &error));
+  report_from_a_thread (&f, MUSTER_ERROR_INTERNAL);
+
+  MUSTER_EXPECT_FALSE (monitored_train (&f, NULL, &consequence));
+  MUSTER_EXPECT_FALSE (muster_monitored_session_finish (f.session, consequence, &error));
+
+  MUSTER_EXPECT_ERROR (consequence, MUSTER_ERROR, MUSTER_ERROR_CANCELLED);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL);
+  MUSTER_EXPECT_STREQ (error->message, "from a thread");
+  MUSTER_EXPECT_TRUE (g_str_has_suffix (diary->str, "a.error"));
+}
+
+/* MON.44 */
+MUSTER_TEST (MonitoredSession, runs_after_a_thread_has_failed)
+{
+  SET_UP (f);
+  float loss = 0;
+  MUSTER_ASSERT_TRUE (monitored_open (&f, &error));
+  report_from_a_thread (&f, MUSTER_ERROR_INTERNAL);
+
+  MUSTER_EXPECT_TRUE (monitored_train (&f, &loss, &error));
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (loss, 1);
+  MUSTER_EXPECT_TRUE (muster_monitored_session_should_stop (f.session));
+}
+
+/* MON.37 */
+MUSTER_TEST (MonitoredSession, ends_well_though_a_thread_has_found_the_session_lost)
+{
+  SET_UP (f);
+  MUSTER_ASSERT_TRUE (monitored_open (&f, &error));
+  report_from_a_thread (&f, MUSTER_ERROR_ABORTED);
+
+  MUSTER_EXPECT_TRUE (muster_monitored_session_finish (f.session, NULL, &error));
+
+  MUSTER_ASSERT_NO_ERROR (error);
+}
+
 /* The run's queue was closed because its filler lost the master: once. */
 static gboolean
 fail_beside_a_thread (G_GNUC_UNUSED MusterFakeMaster *master, G_GNUC_UNUSED const MusterStep *step,

@@ -432,7 +432,7 @@ MUSTER_TEST (Preemption, ends_a_step_that_would_leave_no_time_for_the_save)
                     (29 - 9) * MUSTER_SECOND);
   MUSTER_EXPECT_ERROR (failure, G_IO_ERROR, G_IO_ERROR_CANCELLED);
   MUSTER_EXPECT_TRUE (muster_coordinator_wait_for_stop (
-      muster_monitored_session_coordinator (job.monitored.session), 0));
+      muster_monitored_session_coordinator (job.monitored.session), 0, NULL));
   MUSTER_EXPECT_TRUE (muster_preemption_explains (job.preemption, failure));
   MUSTER_EXPECT_FALSE (muster_monitored_session_finish (job.monitored.session, failure, NULL));
   MUSTER_EXPECT_TRUE (muster_preemption_report (job.preemption, &report));

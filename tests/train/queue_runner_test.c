@@ -138,7 +138,8 @@ MUSTER_TEST (QueueRunner, fills_until_the_input_ends_and_closes_once)
   MUSTER_EXPECT_FALSE (muster_coordinator_should_stop (f.coordinator));
   MUSTER_EXPECT_EQ (muster_fake_master_n_calls (f.master, "cancel"), 0u);
   muster_coordinator_request_stop (f.coordinator, NULL, NULL);
-  MUSTER_EXPECT_TRUE (muster_coordinator_join (f.coordinator, MUSTER_WAIT_FOREVER, FALSE, &error));
+  MUSTER_EXPECT_TRUE (muster_coordinator_join (f.coordinator, MUSTER_WAIT_FOREVER, FALSE,
+                                               MUSTER_WAIT_FOREVER, NULL, &error));
 
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_EQ (muster_fake_master_n_calls (f.master, "enqueue") +
@@ -159,7 +160,8 @@ MUSTER_TEST (QueueRunner, reports_what_is_no_end)
   set_up (&f, runner, 10);
 
   muster_queue_runners_start (f.runners, f.session, f.coordinator);
-  MUSTER_EXPECT_FALSE (muster_coordinator_join (f.coordinator, MUSTER_WAIT_FOREVER, FALSE, &error));
+  MUSTER_EXPECT_FALSE (muster_coordinator_join (f.coordinator, MUSTER_WAIT_FOREVER, FALSE,
+                                                MUSTER_WAIT_FOREVER, NULL, &error));
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_OUT_OF_RANGE);
   MUSTER_EXPECT_TRUE (error && g_str_has_prefix (error->message, "Filling the queue 'q': "));
@@ -183,7 +185,8 @@ MUSTER_TEST (QueueRunner, takes_the_codes_that_it_is_given_for_the_end)
     g_thread_yield ();
   wait_for (&f, "enqueue_1");
   muster_coordinator_request_stop (f.coordinator, NULL, NULL);
-  MUSTER_EXPECT_TRUE (muster_coordinator_join (f.coordinator, MUSTER_WAIT_FOREVER, FALSE, &error));
+  MUSTER_EXPECT_TRUE (muster_coordinator_join (f.coordinator, MUSTER_WAIT_FOREVER, FALSE,
+                                               MUSTER_WAIT_FOREVER, NULL, &error));
 
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_EQ (muster_fake_master_n_calls (f.master, "enqueue"), 5u);

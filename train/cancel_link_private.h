@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gio/gio.h>
+
+G_BEGIN_DECLS
+
+/* Waiting with two cancellables at once: one that is cancelled when either is. For the length of a
+ * wait; it belongs to one thread, the two may be cancelled by any. */
+
+typedef struct {
+  GCancellable *cancellable; /* (owned) cancelled when one of the two is */
+  GCancellable *of[2];       /* (owned) (nullable) */
+  gulong ids[2];
+} MusterCancelLink;
+
+/* Both are (nullable). */
+MusterCancelLink muster_cancel_link (GCancellable *a, GCancellable *b);
+void muster_cancel_link_clear (MusterCancelLink *self);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterCancelLink, muster_cancel_link_clear)
+
+G_END_DECLS
