@@ -314,10 +314,30 @@ say_trained (MusterTrainShow *self, const MusterTrained *trained)
   muster_cli_say (stdout, "%s\n", text->str);
 }
 
+/* A drill that never came: the training ended first. */
+static gboolean
+missed_drill (const MusterTrainShow *self, const MusterPreemptionReport *preempted,
+              const GError *error)
+{
+  return self->is_drill && preempted->outcome == MUSTER_PREEMPTION_NOT_ASKED && error == NULL;
+}
+
+static char *
+describe_missed_drill (const MusterTrainShow *self)
+{
+  g_autofree char *after = muster_format_duration (DRILL_AFTER_US);
+  g_autofree char *took = muster_format_duration (now_us () - self->ready_us);
+  return g_strdup_printf ("drill failed: training ended after %s, and the drill begins after %s; "
+                          "set more --steps or --epochs",
+                          took, after);
+}
+
 static MusterExit
 exit_of (MusterTrainShow *self, const MusterCliResult *result, const MusterTrained *trained,
          const MusterPreemptionReport *preempted)
 {
+  if (missed_drill (self, preempted, result->error))
+    return MUSTER_EXIT_FAILED;
   if (preempted->outcome == MUSTER_PREEMPTION_NOT_ASKED ||
       !muster_preemption_explains (self->preemption, result->error)) {
     /* before it was ready it is the wait that has ended; afterwards a deadline is a failure */
@@ -336,9 +356,10 @@ static void
 print_end (MusterTrainShow *self, const MusterCliResult *result, const MusterTrained *trained,
            const MusterPreemptionReport *preempted, MusterExit code)
 {
-  g_autofree char *preemption = preempted->outcome == MUSTER_PREEMPTION_NOT_ASKED
-                                    ? NULL
-                                    : muster_preemption_report_text (preempted);
+  g_autofree char *preemption =
+      preempted->outcome != MUSTER_PREEMPTION_NOT_ASKED ? muster_preemption_report_text (preempted)
+      : missed_drill (self, preempted, result->error)   ? describe_missed_drill (self)
+                                                        : NULL;
   gint64 took_us;
   const double rate = mean_rate (self, trained, &took_us);
   JsonBuilder *builder = begin_event (event_of (code), trained->step);
@@ -389,5 +410,9 @@ muster_train_show_end (MusterTrainShow *self, const MusterTrained *trained, cons
     say_preempted (self, &preempted);
   else if (error == NULL)
     say_trained (self, trained);
+  if (missed_drill (self, &preempted, error) && !is_json (self)) {
+    g_autofree char *text = describe_missed_drill (self);
+    muster_cli_say (stderr, "muster: %s\n", text);
+  }
   return code;
 }

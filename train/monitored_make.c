@@ -17,7 +17,7 @@ muster_monitored_is_recoverable (const MusterMonitoredSession *self, const GErro
 static MusterSession *
 prepare_or_wait (MusterMonitoredSession *self, MusterSessionReport *report, GError **error)
 {
-  if (self->is_chief)
+  if (!self->is_worker)
     return muster_session_manager_prepare_session (self->manager, self->master, &self->prepare,
                                                    report, self->cancellable, error);
 

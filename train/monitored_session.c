@@ -19,6 +19,33 @@ G_DEFINE_FINAL_TYPE (MusterMonitoredSession, muster_monitored_session, G_TYPE_OB
 
 /* --- its beginning --- */
 
+static gboolean
+wants_saver (const MusterMonitoredSessionOptions *options)
+{
+  const MusterPrepareOptions *prepare = options->prepare;
+
+  return !options->is_worker && prepare && !prepare->saver &&
+         (prepare->checkpoint_dir || prepare->checkpoint_filename);
+}
+
+/* The scaffold, and what a chief restores by where nothing else was given (MON.10). */
+static gboolean
+take_scaffold (MusterMonitoredSession *self, const MusterMonitoredSessionOptions *options,
+               GError **error)
+{
+  const MusterSaverOptions saving = {.clock = options->clock};
+
+  if (!wants_saver (options)) {
+    self->scaffold = muster_scaffold_ref (options->scaffold);
+    return TRUE;
+  }
+  self->scaffold = muster_scaffold_with_saver (options->scaffold, error);
+  if (self->scaffold)
+    self->saver = muster_saver_new (muster_scaffold_meta_graph (self->scaffold), &saving, error);
+
+  return self->saver != NULL;
+}
+
 /* Of a model without variables, whose scaffold has no init op. */
 static gboolean
 initialise_nothing (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gpointer user_data,
@@ -35,6 +62,8 @@ take_prepare (MusterMonitoredSession *self, const MusterPrepareOptions *options)
 
   if (options)
     *own = *options;
+  if (!own->saver)
+    own->saver = self->saver;
   if (!own->init_op && !own->init_ops)
     own->init_op = muster_scaffold_init_op (self->scaffold);
   if (own->n_init_feeds == 0)
@@ -50,9 +79,10 @@ take_prepare (MusterMonitoredSession *self, const MusterPrepareOptions *options)
 
 /* Made once: every session of its life comes from the same manager (MON.12). */
 static MusterSessionManager *
-take_manager (const MusterMonitoredSessionOptions *options, GError **error)
+take_manager (MusterMonitoredSession *self, const MusterMonitoredSessionOptions *options,
+              GError **error)
 {
-  MusterScaffold *scaffold = options->scaffold;
+  MusterScaffold *scaffold = self->scaffold;
   MusterSessionManagerOptions with = {.local_init_op = muster_scaffold_local_init_op (scaffold),
                                       .ready_op = muster_scaffold_ready_op (scaffold),
                                       .ready_for_local_init_op =
@@ -69,9 +99,8 @@ take_manager (const MusterMonitoredSessionOptions *options, GError **error)
 static void
 take_options (MusterMonitoredSession *self, const MusterMonitoredSessionOptions *options)
 {
-  self->scaffold = muster_scaffold_ref (options->scaffold);
   self->master = g_object_ref (options->master);
-  self->is_chief = options->is_chief;
+  self->is_worker = options->is_worker;
   self->never_recover = options->never_recover;
   take_prepare (self, options->prepare);
   self->max_wait_us = options->max_wait_us ? options->max_wait_us : DEFAULT_WAIT_US;
@@ -105,11 +134,13 @@ muster_monitored_session_new (const MusterMonitoredSessionOptions *options,
   g_return_val_if_fail (options && options->scaffold && options->master, NULL);
 
   g_autoptr (MusterMonitoredSession) self = g_object_new (MUSTER_TYPE_MONITORED_SESSION, NULL);
+  if (!take_scaffold (self, options, error))
+    return NULL;
   take_options (self, options);
   self->cancellable = cancellable ? g_object_ref (cancellable) : NULL;
   self->queue_runners =
       muster_queue_runners_of (muster_scaffold_meta_graph (self->scaffold), error);
-  self->manager = self->queue_runners ? take_manager (options, error) : NULL;
+  self->manager = self->queue_runners ? take_manager (self, options, error) : NULL;
 
   return self->manager && begin_hooks (self, error) && muster_monitored_ensure (self, report, error)
              ? g_steal_pointer (&self)
@@ -601,6 +632,7 @@ muster_monitored_session_finalize (GObject *object)
   g_clear_error (&self->hooks_mistake);
   g_free (self->end_of_input);
   g_clear_pointer (&self->scaffold, muster_scaffold_unref);
+  g_clear_object (&self->saver);
   g_clear_object (&self->master);
   g_clear_object (&self->manager);
   g_clear_object (&self->clock);

@@ -30,10 +30,11 @@ typedef struct {
   MusterScaffold *scaffold; /* its graph, ops and global step */
   MusterMaster *master;
   MusterSessionManager *manager; /* (nullable) NULL: one with the scaffold's ops */
-  gboolean is_chief;
+  gboolean is_worker;            /* a chief unless this is set */
   /* (nullable) A chief's: what to restore and how to initialise; its init_op, init_feeds and
-   * init_func NULL: the scaffold's. Copied; the feeds, and what the functions are given, must live
-   * as long as the session. */
+   * init_func NULL: the scaffold's; its saver NULL with a place to restore from: one for the
+   * scaffold's SaverDef, which is built where there is none. Copied; the feeds, and what the
+   * functions are given, must live as long as the session. */
   const MusterPrepareOptions *prepare;
   gint64 max_wait_us;       /* a worker's wait for the model; 0: 30 minutes (MON.11) */
   MusterHook *const *hooks; /* called in this order */

@@ -11,9 +11,10 @@ G_BEGIN_DECLS
 struct _MusterMonitoredSession {
   GObject parent;
   MusterScaffold *scaffold;      /* (owned) */
+  MusterSaver *saver;            /* (owned) (nullable) made for the scaffold's SaverDef */
   MusterMaster *master;          /* (owned) */
   MusterSessionManager *manager; /* (owned) */
-  gboolean is_chief;
+  gboolean is_worker;
   gboolean never_recover;
   MusterPrepareOptions prepare;
   gint64 max_wait_us;

@@ -214,14 +214,11 @@ rest (MusterSession *session, gint64 deadline_us, GCancellable *cancellable, gpo
     muster_position_rest (session, &all, cancellable);
 }
 
-MusterMonitoredSession *
-muster_monitored_training_session_new (const MusterMonitoredTrainingOptions *options,
-                                       MusterSessionReport *report, GCancellable *cancellable,
-                                       GError **error)
+static MusterMonitoredSession *
+open_session (const MusterMonitoredTrainingOptions *options, MusterSessionReport *report,
+              GCancellable *cancellable, GError **error)
 {
   g_auto (Assembly) parts = {.options = options};
-
-  g_return_val_if_fail (options && options->scaffold && options->master, NULL);
 
   if (!assemble (&parts, error))
     return NULL;
@@ -243,7 +240,7 @@ muster_monitored_training_session_new (const MusterMonitoredTrainingOptions *opt
       .scaffold = options->scaffold,
       .master = options->master,
       .manager = manager,
-      .is_chief = !options->is_worker,
+      .is_worker = options->is_worker,
       .prepare = &prepare,
       .max_wait_us = options->max_wait_us ? options->max_wait_us : DEFAULT_MAX_WAIT_US,
       .hooks = (MusterHook *const *)parts.hooks->pdata,
@@ -255,4 +252,24 @@ muster_monitored_training_session_new (const MusterMonitoredTrainingOptions *opt
       .clock = options->clock};
 
   return muster_monitored_session_new (&session, report, cancellable, error);
+}
+
+MusterMonitoredSession *
+muster_monitored_training_session_new (const MusterMonitoredTrainingOptions *options,
+                                       MusterSessionReport *report, GCancellable *cancellable,
+                                       GError **error)
+{
+  g_return_val_if_fail (options && options->scaffold && options->master, NULL);
+
+  /* On every task that is told of checkpoints, so that their graphs are the same. */
+  gboolean needs_saver = options->checkpoint_dir && !options->saver;
+  g_autoptr (MusterScaffold) scaffold = needs_saver
+                                            ? muster_scaffold_with_saver (options->scaffold, error)
+                                            : muster_scaffold_ref (options->scaffold);
+  if (!scaffold)
+    return NULL;
+  MusterMonitoredTrainingOptions with = *options;
+  with.scaffold = scaffold;
+
+  return open_session (&with, report, cancellable, error);
 }

@@ -15,12 +15,13 @@ G_BEGIN_DECLS
 typedef struct {
   MusterScaffold *scaffold;
   MusterMaster *master;
-  gboolean is_worker; /* a chief unless this is said */
+  gboolean is_worker; /* a chief unless this is set */
   const char
       *checkpoint_dir; /* (nullable) NULL: nothing is restored or saved, and the log says so */
   /* 0: the default; MUSTER_NEVER: not so. Given by steps, the default of seconds is off, and the
    * other way round; both given are INVALID_ARGUMENT (DMON.3). */
-  MusterSaver *saver; /* (nullable) with checkpoint_dir; NULL: one for the scaffold's SaverDef */
+  MusterSaver *saver; /* (nullable) with checkpoint_dir; NULL: one for the scaffold's SaverDef,
+                         which is built where there is none */
   const MusterRestoreOptions *restore; /* (nullable) a chief's, copied */
   gboolean again;                      /* a chief's (session/session_manager.h) */
   gint64 save_checkpoint_us;           /* 600 s */

@@ -75,10 +75,10 @@ typedef struct {
   guint task;       /* below the number of tasks; no two processes are the same task at a time */
   const char *name; /* (nullable) its name, "worker:1", from which it knows the others'; NULL: task
                        0 is chief:0, 1 worker:0 and so on */
-  gboolean is_worker;   /* a chief unless this is said: it lets the model go once it is prepared */
-  MusterMaster *master; /* (nullable) what is reset for a step that was cut off; NULL: the hook
-                           fails (ABORTED) without */
-  MusterBatches *batches;   /* (nullable) NULL: who runs the step feeds it */
+  gboolean is_worker;     /* a chief unless this is set: it lets the model go once it is prepared */
+  MusterMaster *master;   /* (nullable) what is reset for a step that was cut off; NULL: the hook
+                             fails (ABORTED) without */
+  MusterBatches *batches; /* (nullable) NULL: who runs the step feeds it */
   const char *const *feeds; /* the tensors that the arrays of a batch are fed to */
   gsize n_feeds;
   gint64 n_batches;   /* of the whole job, after which it stops; 0: no end */

@@ -312,6 +312,16 @@ muster_scaffold_new (MusterMetaGraph *meta_graph, GError **error)
 }
 
 MusterScaffold *
+muster_scaffold_with_saver (MusterScaffold *self, GError **error)
+{
+  const MusterScaffoldOptions with = {.needs_saver = TRUE, .copy_from = self};
+
+  return muster_meta_graph_saver (self->meta_graph)
+             ? muster_scaffold_ref (self)
+             : muster_scaffold_new_with (self->meta_graph, &with, error);
+}
+
+MusterScaffold *
 muster_scaffold_load (const char *path, GError **error)
 {
   if (g_str_has_suffix (path, META)) {

@@ -15,7 +15,7 @@ G_BEGIN_DECLS
  *                            only where there is a local init op
  *   ready_op                 the names of all variables that have none
  *   summary_op               "summaries" merged; there may be none
- *   saver                    only where it is asked for
+ *   saver                    only where it is asked for (muster_scaffold_with_saver ())
  *
  * What is built has the same nodes and names in every process, so that graphs still compare equal
  * on the master. A graph is never changed: whoever adds nodes gets another one, so there is nothing
@@ -65,6 +65,17 @@ MusterScaffold *muster_scaffold_new_with (MusterMetaGraph *meta_graph,
 /* Loads a .meta file; errors name it. DATA_LOSS for a checkpoint's that isn't as it was saved
  * (bundle/checkpoint_look.h). */
 MusterScaffold *muster_scaffold_load (const char *path, GError **error);
+
+/**
+ * muster_scaffold_with_saver:
+ *
+ * What saving and restoring needs: itself where its meta graph has a SaverDef, else another with a
+ * sharded saver of all global variables, as TensorFlow's scaffold builds it (an init_func is called
+ * with that one). FAILED_PRECONDITION where the collection "savers" has several.
+ *
+ * Returns: (transfer full)
+ */
+MusterScaffold *muster_scaffold_with_saver (MusterScaffold *self, GError **error);
 
 MusterScaffold *muster_scaffold_ref (MusterScaffold *self);
 void muster_scaffold_unref (MusterScaffold *self);

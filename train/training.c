@@ -96,8 +96,10 @@ take_scaffold (Parts *self, GError **error)
   const MusterScaffoldOptions same = {.copy_from = training->scaffold};
 
   if (!has_positions (training)) {
-    self->scaffold = muster_scaffold_ref (training->scaffold);
-    return TRUE;
+    self->scaffold = training->checkpoint_dir
+                         ? muster_scaffold_with_saver (training->scaffold, error)
+                         : muster_scaffold_ref (training->scaffold);
+    return self->scaffold != NULL;
   }
   g_autoptr (MusterMetaGraph) extended = muster_position_add (
       muster_scaffold_meta_graph (training->scaffold), MAX (training->n_tasks, 1), error);

@@ -51,7 +51,7 @@ typedef struct {
 typedef struct {
   MusterScaffold *scaffold;
   MusterMaster *master;
-  gboolean is_worker; /* a chief unless this is said */
+  gboolean is_worker; /* a chief unless this is set */
   const char *model;  /* (nullable) as chiefs announce it */
   const char *task;   /* (nullable) "worker:0", for people */
   guint task_number;  /* below n_tasks: the chief is 0 and each worker another */

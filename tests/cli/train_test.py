@@ -250,6 +250,14 @@ class Preempted(Case):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stdout, r"a preemption would take .* of the 1m00s grace: .* to spare")
 
+    def test_says_that_a_drill_has_not_taken_place(self):
+        """The training is over before the drill begins."""
+        for more in ([], ["--json"]):
+            done = train(*LOCAL, "--steps=2", "--drill", *more)
+            self.assertEqual(done.returncode, 4, done.stdout)
+            said = events(done.stdout)[-1]["preemption"] if more else done.stderr
+            self.assertRegex(said, "drill failed: training ended after .*, and the drill begins after 1.0 s; set more --steps")
+
     def test_while_it_waits(self):
         process = self.start(MUSTER, "train", MODEL, "--master=" + self.serve()[1], *FEEDS, "--steps=10", "--tasks=2",
                              "--task=worker:0", "--json")

@@ -133,7 +133,7 @@ tell (Tale *tale, const char *meta, const char *target, GError **error)
   g_autoptr (MusterMaster) master = scaffold ? muster_master_new_for_target (target, error) : NULL;
   g_autoptr (MusterHook) hook = g_object_new (MUSTER_TYPE_TOOL_HOOK, NULL);
   const MusterMonitoredSessionOptions options = {
-      .scaffold = scaffold, .master = master, .is_chief = TRUE, .hooks = &hook, .n_hooks = 1};
+      .scaffold = scaffold, .master = master, .hooks = &hook, .n_hooks = 1};
 
   MUSTER_TOOL_HOOK (hook)->story = tale->story;
   tale->session = master ? muster_monitored_session_new (&options, NULL, NULL, error) : NULL;

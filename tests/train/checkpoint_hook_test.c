@@ -62,7 +62,6 @@ open_job (Job *job, GError **error)
   MusterMonitoredSessionOptions options = {.scaffold = job->scaffold,
                                            .master = job->master,
                                            .manager = job->manager,
-                                           .is_chief = TRUE,
                                            .prepare = &prepare,
                                            .hooks = (MusterHook *const *)job->hooks->pdata,
                                            .n_hooks = job->hooks->len};
@@ -238,7 +237,6 @@ MUSTER_TEST (CheckpointSaver, needs_a_saver_and_takes_the_one_that_it_is_given)
     saver_hook (&job, (MusterCheckpointSaverOptions){.save_steps = 1, .saver = own});
     MusterMonitoredSessionOptions options = {.scaffold = job.scaffold,
                                              .master = job.master,
-                                             .is_chief = TRUE,
                                              .hooks = (MusterHook *const *)job.hooks->pdata,
                                              .n_hooks = 1};
     job.session = muster_monitored_session_new (&options, NULL, NULL, how == 0 ? &none : &error);

@@ -72,7 +72,6 @@ monitored_script (Monitored *self)
   self->options = (MusterMonitoredSessionOptions){.scaffold = self->scaffold,
                                                   .master = MUSTER_MASTER (self->master),
                                                   .manager = self->manager,
-                                                  .is_chief = TRUE,
                                                   .clock = MUSTER_CLOCK (self->clock)};
 }
 

@@ -13,10 +13,8 @@ MUSTER_TEST (MonitoredSession, needs_a_scaffold_and_a_master_alone)
 {
   SET_UP (f);
   float loss = -1;
-  f.options = (MusterMonitoredSessionOptions){.scaffold = f.scaffold,
-                                              .master = MUSTER_MASTER (f.master),
-                                              .is_chief = TRUE,
-                                              .clock = MUSTER_CLOCK (f.clock)};
+  f.options = (MusterMonitoredSessionOptions){
+      .scaffold = f.scaffold, .master = MUSTER_MASTER (f.master), .clock = MUSTER_CLOCK (f.clock)};
   muster_fake_master_op_reports (f.master, "muster/ready/all/missing", NULL);
   MUSTER_ASSERT_TRUE (monitored_open (&f, &error));
   static const char *const fetches[] = {"loss:0"};
@@ -115,7 +113,7 @@ MUSTER_TEST (MonitoredSession, makes_every_session_with_one_manager)
   muster_session_manager_set_progress (manager, count_turns, &n_turns);
   muster_fake_master_op_reports (f.master, "ready", "v", NULL);
   f.options.manager = manager;
-  f.options.is_chief = FALSE;
+  f.options.is_worker = TRUE;
   muster_fake_clock_at (f.clock, 10 * MUSTER_SECOND, prepare_elsewhere, f.master);
   MUSTER_ASSERT_TRUE (monitored_open (&f, &error));
   int n_first = n_turns;

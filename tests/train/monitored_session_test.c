@@ -503,7 +503,7 @@ MUSTER_TEST (MonitoredSession, runs_a_step_function_again_as_a_whole)
 MUSTER_TEST (MonitoredSession, of_a_worker_waits_and_initialises_nothing)
 {
   SET_UP (f);
-  f.options.is_chief = FALSE;
+  f.options.is_worker = TRUE;
 
   MUSTER_ASSERT_TRUE (monitored_open (&f, &error));
 

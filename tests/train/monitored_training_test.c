@@ -3,8 +3,10 @@
 
 #include "bundle/checkpoint_state.h"
 #include "engine/local_master.h"
+#include "graph/graph_builder.h"
 #include "tests/gtest_shim.h"
 #include "tests/train/events.h"
+#include "train/training.h"
 
 typedef struct {
   MusterScaffold *scaffold;
@@ -86,6 +88,87 @@ MUSTER_TEST (MonitoredTraining, saves_and_goes_on_where_it_was)
     g_autofree char *latest = muster_latest_checkpoint (NULL, job.directory, &error);
     MUSTER_EXPECT_EQ (muster_checkpoint_step (latest), 4 * (life + 1));
   }
+}
+
+/* Two variables and nothing to save them by. */
+static MusterScaffold *
+scaffold_without_saver (GError **error)
+{
+  static const char *const variables[] = {"v", "global_step", NULL};
+  g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new ();
+  g_autoptr (MusterTensor) zero = muster_tensor_new_int64 (0);
+
+  for (const char *const *name = variables; *name; name++)
+    muster_graph_builder_variable (builder, *name, zero);
+  g_autoptr (MusterGraph) graph = muster_graph_builder_end (builder, error);
+  g_autoptr (MusterMetaGraph) meta_graph = muster_meta_graph_new_for_graph (graph);
+
+  return muster_scaffold_new (meta_graph, error);
+}
+
+static gint64
+assign_and_read (MusterMonitoredSession *session, MusterScaffold *scaffold, gint64 value,
+                 GError **error)
+{
+  g_autoptr (MusterTensor) tensor = muster_tensor_new_int64 (value);
+  const MusterFeed feed = {"global_step/initial_value:0", tensor};
+  const char *const target = "global_step/Assign";
+  MusterStep step = {.feeds = &feed, .n_feeds = 1, .targets = &target, .n_targets = 1};
+  gint64 before = muster_read_global_step (muster_monitored_session_session (session), scaffold,
+                                           MUSTER_WAIT_FOREVER, NULL, error);
+
+  return muster_monitored_session_run (session, &step, NULL, NULL, error) ? before : -1;
+}
+
+/* MON.6, MON.10, MON.14: as TensorFlow's scaffold builds one */
+MUSTER_TEST (MonitoredTraining, builds_the_saver_of_a_model_that_has_none)
+{
+  for (int life = 0; life < 2; life++) {
+    g_auto (Job) job = set_up ();
+    g_autoptr (GError) error = NULL;
+    g_autoptr (MusterScaffold) scaffold = scaffold_without_saver (&error);
+    MUSTER_ASSERT_NO_ERROR (error);
+    job.options.scaffold = scaffold;
+    g_autoptr (MusterMonitoredSession) session =
+        muster_monitored_training_session_new (&job.options, NULL, NULL, &error);
+    MUSTER_ASSERT_NO_ERROR (error);
+
+    MUSTER_EXPECT_EQ (assign_and_read (session, scaffold, 7, &error), life == 0 ? 0 : 7);
+    MUSTER_EXPECT_TRUE (muster_monitored_session_finish (session, NULL, &error));
+
+    MUSTER_ASSERT_NO_ERROR (error);
+    g_autofree char *latest = muster_latest_checkpoint (NULL, job.directory, &error);
+    MUSTER_EXPECT_EQ (muster_checkpoint_step (latest), 7);
+  }
+}
+
+/* MON.10: a monitored session by itself restores as well */
+MUSTER_TEST (MonitoredTraining, restores_by_the_scaffolds_saver_where_none_is_given)
+{
+  gint64 found[2] = {-1, -1};
+
+  for (int with_directory = 0; with_directory <= 1; with_directory++) {
+    g_auto (Job) job = set_up ();
+    g_autoptr (GError) error = NULL;
+    g_autoptr (MusterScaffold) scaffold = scaffold_without_saver (&error);
+    job.options.scaffold = scaffold;
+    g_autoptr (MusterMonitoredSession) first =
+        muster_monitored_training_session_new (&job.options, NULL, NULL, &error);
+    (void)assign_and_read (first, scaffold, 7, &error);
+    MUSTER_EXPECT_TRUE (muster_monitored_session_finish (first, NULL, &error));
+    MusterPrepareOptions prepare = {.checkpoint_dir = with_directory ? job.directory : NULL};
+    g_autoptr (MusterMaster) fresh = muster_local_master_new ();
+    MusterMonitoredSessionOptions options = {
+        .scaffold = scaffold, .master = fresh, .prepare = &prepare};
+
+    g_autoptr (MusterMonitoredSession) session =
+        muster_monitored_session_new (&options, NULL, NULL, &error);
+
+    MUSTER_ASSERT_NO_ERROR (error);
+    found[with_directory] = assign_and_read (session, scaffold, 8, &error);
+  }
+  MUSTER_EXPECT_EQ (found[0], 0);
+  MUSTER_EXPECT_EQ (found[1], 7);
 }
 
 /* MON.15 */
