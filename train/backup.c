@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/backup.h"
 
-#include "train/backup_files_private.h"
+#include "train/backup_look_private.h"
 #include "train/check_time_private.h"
 
 #include <string.h>
@@ -83,33 +83,6 @@ check_time (MusterBackup *self, const char *verb, const Bounds *bounds, GError *
 
 /* --- coming back --- */
 
-/* One backup: what its metadata say. */
-typedef struct {
-  char *path; /* (owned) */
-  gboolean is_there;
-  MusterBackupMetadata metadata;
-} Candidate;
-
-static void
-candidate_clear (Candidate *self)
-{
-  g_free (self->path);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Candidate, candidate_clear)
-
-static Candidate
-candidate (MusterBackup *self, const char *suffix)
-{
-  Candidate one = {.path = muster_backup_metadata_path (self->directory, suffix)};
-  MusterStorageInfo info;
-  g_autoptr (GError) why = NULL;
-
-  one.is_there =
-      muster_storage_look (self->storage, one.path, &info, &why) || !muster_backup_is_absent (why);
-
-  return one;
-}
-
 /* What can't be read, or isn't whole; anything else is no reason to go back further. */
 static gboolean
 is_damage (const GError *failure)
@@ -117,23 +90,6 @@ is_damage (const GError *failure)
   return failure->domain == G_FILE_ERROR || muster_error_is (failure, MUSTER_ERROR_NOT_FOUND) ||
          muster_error_is (failure, MUSTER_ERROR_DATA_LOSS) ||
          (failure->domain == G_IO_ERROR && failure->code != G_IO_ERROR_CANCELLED);
-}
-
-static gboolean
-restore (MusterBackup *self, Candidate *one, const Bounds *bounds, GError **error)
-{
-  if (!muster_backup_metadata_read (self->storage, one->path, &one->metadata, error))
-    return FALSE;
-  g_autofree char *prefix =
-      muster_backup_variables_prefix (self->directory, one->metadata.variables);
-  if (!muster_backup_has_variables (self->storage, self->directory, one->metadata.variables)) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
-                 "'%s' names the variables '%s', which aren't there", one->path, prefix);
-    return FALSE;
-  }
-
-  return self->program.restore (prefix, bounds->deadline_us, bounds->cancellable,
-                                self->program.user_data, error);
 }
 
 static gboolean
@@ -154,35 +110,71 @@ make_ready (MusterBackup *self, const Bounds *bounds, GError **error)
                                    error);
 }
 
-/* The newest, or the one before where that can't be read: it is tried where it lies, and takes the
- * newest one's place only then. FALSE without an error: metadata without variables, and nothing
- * else (D004.9). */
-static gboolean
-restore_one (MusterBackup *self, Candidate *newest, Candidate *before, const Bounds *bounds,
-             GError **error)
+/* NULL with an error of something else than damage, or with none where all are damaged. */
+static MusterBackupLook *
+restore_first (MusterBackup *self, GPtrArray *looks, const Bounds *bounds, GError **error)
 {
-  g_autoptr (GError) failure = NULL;
+  for (guint i = 0; i < looks->len; i++) {
+    MusterBackupLook *look = looks->pdata[i];
+    if (look->failure)
+      continue;
+    g_autofree char *prefix =
+        muster_backup_variables_prefix (self->directory, look->metadata.variables);
+    if (self->program.restore (prefix, bounds->deadline_us, bounds->cancellable,
+                               self->program.user_data, &look->failure))
+      return look;
+    if (is_damage (look->failure))
+      continue;
+    g_propagate_error (error, g_steal_pointer (&look->failure));
+    return NULL;
+  }
 
-  if (newest->is_there && restore (self, newest, bounds, &failure))
-    return TRUE;
-  if (failure && !is_damage (failure)) {
-    g_propagate_error (error, g_steal_pointer (&failure));
-    return FALSE;
+  return NULL;
+}
+
+/* With the code of the last one that was tried (B004.12). FALSE with no error where the variables
+ * of all are gone (D004.9), or there is none. */
+static gboolean
+fail_for_all (MusterBackup *self, GPtrArray *looks, GError **error)
+{
+  const GError *last = NULL;
+  g_autofree char *failures = muster_backup_look_failures (looks);
+
+  for (guint i = 0; i < looks->len; i++) {
+    const MusterBackupLook *look = looks->pdata[i];
+    if (look->failure && !look->is_gone)
+      last = look->failure;
   }
-  if (before->is_there) {
-    if (!restore (self, before, bounds, error))
-      return FALSE;
-    g_message ("%s: went back to the backup before",
-               failure ? failure->message : "The newest backup isn't there");
-    newest->metadata = before->metadata;
-    return muster_backup_metadata_write (self->storage, newest->path, &before->metadata, error);
-  }
-  if (muster_error_is (failure, MUSTER_ERROR_NOT_FOUND))
-    g_message ("%s: nothing is restored", failure->message);
-  else
-    g_propagate_error (error, g_steal_pointer (&failure));
+  if (last)
+    g_set_error (error, last->domain, last->code,
+                 "Restoring the backup in '%s' failed: %s; put back one that is whole, or remove "
+                 "the directory to begin anew",
+                 self->directory, failures);
+  else if (looks->len > 0)
+    g_message ("The backup in '%s': %s: nothing is restored", self->directory, failures);
+  else if (self->number > 0)
+    g_message ("'%s' has variables up to '" MUSTER_BACKUP_VARIABLES "%" G_GINT64_FORMAT
+               "' and no metadata that say where training stood: nothing is restored",
+               self->directory, self->number);
 
   return FALSE;
+}
+
+/* It counts from now on: it is tried where it lies, and takes the newest one's place only then. */
+static gboolean
+promote (MusterBackup *self, GPtrArray *looks, const MusterBackupLook *used, GError **error)
+{
+  g_autofree char *path = muster_backup_metadata_path (self->directory, "");
+
+  if (g_str_equal (used->path, path))
+    return TRUE;
+  g_autofree char *failures = muster_backup_look_failures (looks);
+  g_message ("Restored '" MUSTER_BACKUP_VARIABLES "%" G_GINT64_FORMAT "' of the backup in '%s'%s%s",
+             used->metadata.variables, self->directory,
+             *failures ? ", since the newest can't be: " : ": 'training_metadata.json' is missing",
+             failures);
+
+  return muster_backup_metadata_write (self->storage, path, &used->metadata, error);
 }
 
 /* TRUE without *restored: there was nothing. */
@@ -191,20 +183,59 @@ load (MusterBackup *self, MusterBackupMetadata *metadata, gboolean *restored, co
       GError **error)
 {
   g_autoptr (GError) failure = NULL;
-  g_auto (Candidate) newest = candidate (self, ""), before = candidate (self, ".bkp");
+  g_autoptr (GPtrArray) looks = muster_backup_look (self->storage, self->directory);
 
   *restored = FALSE;
-  if (!newest.is_there && !before.is_there)
-    return TRUE;
-  if (!make_ready (self, bounds, error))
+  if (looks->len > 0 && !make_ready (self, bounds, error))
     return FALSE;
-  *restored = restore_one (self, &newest, &before, bounds, &failure);
-  *metadata = newest.metadata;
+  const MusterBackupLook *used = restore_first (self, looks, bounds, &failure);
+  if (looks->len > 0)
+    *metadata = ((MusterBackupLook *)looks->pdata[0])->metadata;
+  if (used) {
+    *restored = TRUE;
+    *metadata = used->metadata;
+    return promote (self, looks, used, error);
+  }
+  if (!failure)
+    (void)fail_for_all (self, looks, &failure);
   if (!failure)
     return TRUE;
   g_propagate_error (error, g_steal_pointer (&failure));
 
   return FALSE;
+}
+
+static MusterFitPosition
+position_of (const MusterBackupMetadata *metadata, gint64 n_batches)
+{
+  return metadata->after_batch
+             ? muster_fit_position_after (metadata->epoch, metadata->batch, n_batches)
+             : (MusterFitPosition){metadata->epoch, 0};
+}
+
+gboolean
+muster_backup_position (MusterBackup *self, gint64 n_batches, gboolean *found,
+                        MusterFitPosition *position, GError **error)
+{
+  g_autoptr (GPtrArray) looks = muster_backup_look (self->storage, self->directory);
+  g_autoptr (GError) failure = NULL;
+
+  for (guint i = 0; i < looks->len; i++) {
+    const MusterBackupLook *look = looks->pdata[i];
+    if (look->failure)
+      continue;
+    *found = TRUE;
+    *position = position_of (&look->metadata, n_batches);
+    return TRUE;
+  }
+  (void)fail_for_all (self, looks, &failure);
+  if (failure) {
+    g_propagate_error (error, g_steal_pointer (&failure));
+    return FALSE;
+  }
+  *found = FALSE;
+
+  return TRUE;
 }
 
 static gboolean
@@ -241,16 +272,15 @@ train_begin (MusterFitPosition *start, gint64 n_batches, gint64 deadline_us,
   gboolean restored;
 
   self->counters = (MusterBackupCounters){0};
-  if (!check_time (self, "Restoring", &bounds, error) || !take_lock (self, error) ||
-      !load (self, &metadata, &restored, &bounds, error))
+  if (!check_time (self, "Restoring", &bounds, error) || !take_lock (self, error))
     return FALSE;
   self->number = muster_backup_highest (self->storage, self->directory);
+  if (!load (self, &metadata, &restored, &bounds, error))
+    return FALSE;
   self->run = (gint64)(((guint64)g_random_int () << 31) ^ g_random_int ()) & G_MAXINT64;
   self->seen_run = metadata.run > 0 ? metadata.run : -1;
   if (restored)
-    *start = metadata.after_batch
-                 ? muster_fit_position_after (metadata.epoch, metadata.batch, n_batches)
-                 : (MusterFitPosition){metadata.epoch, 0};
+    *start = position_of (&metadata, n_batches);
   self->counters.epoch = start->epoch;
   self->counters.n_batches = start->batch;
 
@@ -315,6 +345,9 @@ save (MusterBackup *self, const Bounds *bounds, GError **error)
   g_autofree char *prefix = muster_backup_variables_prefix (self->directory, now.variables);
   if (!self->program.save (prefix, bounds->deadline_us, bounds->cancellable,
                            self->program.user_data, error))
+    return FALSE;
+  g_autofree char *record = muster_backup_record_path (self->directory, now.variables);
+  if (!muster_backup_metadata_write (self->storage, record, &now, error))
     return FALSE;
   if (self->is_double && muster_backup_metadata_read (self->storage, path, &old, NULL) &&
       !muster_backup_metadata_write (self->storage, before, &old, error))

@@ -12,10 +12,12 @@ G_BEGIN_DECLS
  * goes on after the batch that was saved last, and trains none twice; a training that ends well
  * leaves nothing behind.
  *
- * DIRECTORY/latest-N.… are the variables, DIRECTORY/training_metadata.json says which N and where
- * training stood: it is written last, so that the two always belong together. With
- * double_checkpoint the one before stays too, as training_metadata.json.bkp. Where either file
- * can't be read, or not whole, the .bkp one is taken. For as long as it trains a run holds
+ * DIRECTORY/latest-N.… are the variables, DIRECTORY/training_metadata.json.N says where training
+ * stood then, and DIRECTORY/training_metadata.json which N counts: it is a copy and written last,
+ * so that the two always belong together. With double_checkpoint the one before stays too, its
+ * metadata also as training_metadata.json.bkp. Where the newest can't be read, isn't whole, or has
+ * lost its metadata, the newest that is whole is restored, and a message says what is wrong with
+ * the others; where none is, the error says so of each. For as long as it trains a run holds
  * DIRECTORY/.backup.lock: a second one is FAILED_PRECONDITION. One thread. */
 
 /* What is backed up. Files of a backup are named PREFIX.SOMETHING. What waits comes back soon after
@@ -28,7 +30,8 @@ typedef struct {
   /* Returns when the files are durable. */
   gboolean (*save) (const char *prefix, gint64 deadline_us, GCancellable *cancellable,
                     gpointer user_data, GError **error);
-  /* All or nothing. NOT_FOUND, DATA_LOSS and file errors: this backup can't be read. */
+  /* All or nothing. NOT_FOUND, DATA_LOSS and file errors: this backup can't be read, and another
+   * one is tried. */
   gboolean (*restore) (const char *prefix, gint64 deadline_us, GCancellable *cancellable,
                        gpointer user_data, GError **error);
   gpointer user_data;
@@ -68,6 +71,13 @@ MusterFitCallback muster_backup_callback (MusterBackup *self);
  * caller. */
 gboolean muster_backup_save (MusterBackup *self, gint64 deadline_us, GCancellable *cancellable,
                              GError **error);
+
+/* Where a training would begin that restores the backup: also without one, as now. *found FALSE:
+ * there is none to restore, and *position stays as it is. n_batches as in train/fit.h. Only
+ * metadata are read: variables that turn out damaged when they are restored take training back to
+ * the backup before. DATA_LOSS and file errors as for restoring. */
+gboolean muster_backup_position (MusterBackup *self, gint64 n_batches, gboolean *found,
+                                 MusterFitPosition *position, GError **error);
 
 /* Plain counters, all 0 before training. */
 typedef struct {

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#define VARIABLES "latest-"
+#define VARIABLES MUSTER_BACKUP_VARIABLES
 #define HALF      ".saving-"
 #define N_ID      8 /* behind it, and a '-' */
 
@@ -16,6 +16,14 @@ muster_backup_metadata_path (const char *directory, const char *suffix)
   g_autofree char *name = g_strconcat (MUSTER_METADATA_FILE, suffix, NULL);
 
   return g_build_filename (directory, name, NULL);
+}
+
+char *
+muster_backup_record_path (const char *directory, gint64 number)
+{
+  g_autofree char *suffix = g_strdup_printf (".%" G_GINT64_FORMAT, number);
+
+  return muster_backup_metadata_path (directory, suffix);
 }
 
 char *
@@ -46,6 +54,20 @@ number_of (const char *file)
   return *end == '.' && number < G_MAXINT64 / 4 ? number : -1;
 }
 
+/* N of "training_metadata.json.N"; -1: it is no such file. */
+static gint64
+number_of_record (const char *file)
+{
+  const gsize n = strlen (MUSTER_METADATA_FILE ".");
+  gint64 number = -1;
+
+  if (!g_str_has_prefix (file, MUSTER_METADATA_FILE ".") || !g_ascii_isdigit (file[n]) ||
+      !g_ascii_string_to_signed (file + n, 10, 0, G_MAXINT64 / 4, &number, NULL))
+    return -1;
+
+  return number;
+}
+
 /* What a save that was killed has left: ".saving-0123abcd-latest-N…". */
 static gboolean
 is_half (const char *file)
@@ -57,8 +79,7 @@ is_half (const char *file)
 static gboolean
 is_half_metadata (const char *file)
 {
-  return g_str_has_prefix (file, MUSTER_METADATA_FILE ".tempstate") ||
-         g_str_has_prefix (file, MUSTER_METADATA_FILE ".bkp.tempstate");
+  return g_str_has_prefix (file, MUSTER_METADATA_FILE ".") && strstr (file, ".tempstate");
 }
 
 /* Empty where there is no directory. */
@@ -94,6 +115,30 @@ muster_backup_highest (MusterStorage *storage, const char *directory)
   return highest;
 }
 
+static int
+descending (gconstpointer a, gconstpointer b)
+{
+  const gint64 first = *(const gint64 *)a, second = *(const gint64 *)b;
+
+  return (second > first) - (second < first);
+}
+
+GArray *
+muster_backup_records (MusterStorage *storage, const char *directory)
+{
+  g_auto (GStrv) files = list (storage, directory);
+  GArray *records = g_array_new (FALSE, FALSE, sizeof (gint64));
+
+  for (char **file = files; *file; file++) {
+    const gint64 number = number_of_record (*file);
+    if (number >= 0)
+      g_array_append_val (records, number);
+  }
+  g_array_sort (records, descending);
+
+  return records;
+}
+
 static gboolean
 is_kept (gint64 number, const gint64 *kept, gsize n_kept)
 {
@@ -119,11 +164,26 @@ muster_backup_remove_variables (MusterStorage *storage, const char *directory, c
   g_auto (GStrv) files = list (storage, directory);
 
   for (char **file = files; *file; file++) {
-    gint64 number = number_of (*file);
+    gint64 number = MAX (number_of (*file), number_of_record (*file));
     if ((number >= 0 && !is_kept (number, kept, n_kept)) || is_half (*file) ||
         is_half_metadata (*file))
       (void)remove_in (storage, directory, *file, NULL);
   }
+}
+
+static gboolean
+remove_records (MusterStorage *storage, const char *directory, GError **error)
+{
+  g_autoptr (GArray) records = muster_backup_records (storage, directory);
+
+  for (guint i = 0; i < records->len; i++) {
+    g_autofree char *path =
+        muster_backup_record_path (directory, g_array_index (records, gint64, i));
+    if (!muster_storage_remove (storage, path, error))
+      return FALSE;
+  }
+
+  return TRUE;
 }
 
 /* The newer metadata go last, and durably before the variables: a backup that can still be found
@@ -137,7 +197,8 @@ muster_backup_delete_files (MusterStorage *storage, const char *directory, GErro
 
   if (!files && muster_backup_is_absent (why))
     return TRUE;
-  if (!remove_in (storage, directory, MUSTER_METADATA_FILE ".bkp", error) ||
+  if (!remove_records (storage, directory, error) ||
+      !remove_in (storage, directory, MUSTER_METADATA_FILE ".bkp", error) ||
       !muster_storage_sync_directory (storage, directory, error) ||
       !remove_in (storage, directory, MUSTER_METADATA_FILE, error) ||
       !muster_storage_sync_directory (storage, directory, error))

@@ -29,10 +29,14 @@ gboolean muster_backup_metadata_write (MusterStorage *storage, const char *path,
 
 /* DIRECTORY/training_metadata.json with suffix "" or ".bkp". */
 char *muster_backup_metadata_path (const char *directory, const char *suffix);
+/* DIRECTORY/training_metadata.json.N: what was saved with latest-N, which says so whatever becomes
+ * of the others. */
+char *muster_backup_record_path (const char *directory, gint64 number);
 
 /* --- the files of a backup's directory --- */
 
-#define MUSTER_BACKUP_LOCK ".backup.lock"
+#define MUSTER_BACKUP_LOCK      ".backup.lock"
+#define MUSTER_BACKUP_VARIABLES "latest-" /* and N */
 
 /* DIRECTORY/latest-N */
 char *muster_backup_variables_prefix (const char *directory, gint64 number);
@@ -41,7 +45,10 @@ gboolean muster_backup_is_absent (const GError *failure);
 gboolean muster_backup_has_variables (MusterStorage *storage, const char *directory, gint64 number);
 /* The highest N that a file has; 0: none. */
 gint64 muster_backup_highest (MusterStorage *storage, const char *directory);
-/* Removes all latest-N but those kept, and what was left half written, as far as it can. */
+/* The N of all records, highest first (element-type gint64) (transfer full). */
+GArray *muster_backup_records (MusterStorage *storage, const char *directory);
+/* Removes all latest-N but those kept, with their records, and what was left half written, as far
+ * as it can. */
 void muster_backup_remove_variables (MusterStorage *storage, const char *directory,
                                      const gint64 *kept, gsize n_kept);
 /* Removes what backups write, in an order that leaves a crash nothing to restore by mistake; what

@@ -413,7 +413,7 @@ add_training (const Task *task, GPtrArray *words)
       [CHIEF] = "chief:0", [WORKER_1] = "worker:0", [WORKER_2] = "worker:1"};
   static const char *const same[] = {
       "train",           MODEL,      "--feed=x:0=@" IMAGES, "--feed=y:0=@" LABELS, TRAIN_ROWS,
-      "--batch-size=32", "--seed=1", "--loss=loss:0",      "--tasks=3",          "--json",
+      "--batch-size=32", "--seed=1", "--loss=loss:0",       "--tasks=3",           "--json",
       "--timeout=30"};
   const Demo *demo = task->demo;
   for (gsize i = 0; i < G_N_ELEMENTS (same); i++)

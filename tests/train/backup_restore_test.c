@@ -162,12 +162,13 @@ MUSTER_TEST (Backup, goes_back_to_the_one_before_where_the_newest_is_damaged)
   static const struct {
     const char *file; /* NULL: the variables */
     const char *text; /* NULL: it is gone */
-  } damages[] = {{"training_metadata.json", ""},
-                 {"training_metadata.json", NULL},
-                 {"training_metadata.json", "{\"epoch\": 9, \"batch\": 0}"},
-                 {"training_metadata.json", "{\"epoch\": \"many\"}"},
-                 {NULL, "garbage"},
-                 {NULL, NULL}};
+    gint64 trained;   /* before: the newest's variables have metadata of their own */
+  } damages[] = {{"training_metadata.json", "", 6},
+                 {"training_metadata.json", NULL, 6},
+                 {"training_metadata.json", "{\"epoch\": 9, \"batch\": 0}", 6},
+                 {"training_metadata.json", "{\"epoch\": \"many\"}", 6},
+                 {NULL, "garbage", 3},
+                 {NULL, NULL, 3}};
 
   for (gsize i = 0; i < G_N_ELEMENTS (damages); i++) {
     g_autofree char *in = backup_directory ();
@@ -183,8 +184,146 @@ MUSTER_TEST (Backup, goes_back_to_the_one_before_where_the_newest_is_damaged)
     else
       MUSTER_EXPECT_EQ (remove (path), 0);
 
+    expect_comes_back (in, damages[i].trained);
+  }
+}
+
+static void
+damage (const char *in, const char *name, const char *text)
+{
+  g_autofree char *path = g_build_filename (in, name, NULL);
+
+  if (text)
+    backup_put (in, name, text);
+  else
+    MUSTER_EXPECT_EQ (remove (path), 0);
+}
+
+/* Of two backups the newest's variables are damaged, and so are metadata: what was saved with the
+ * variables says where they belong. */
+MUSTER_TEST (Backup, goes_back_where_variables_are_damaged_and_metadata_are_missing)
+{
+  static const struct {
+    gboolean is_newest_kept, is_before_kept; /* training_metadata.json and .bkp */
+    const char *text;                        /* of what isn't kept; NULL: it is gone */
+  } left[] = {{FALSE, FALSE, NULL}, {FALSE, FALSE, "garbage"}, {FALSE, TRUE, NULL},
+              {TRUE, FALSE, NULL},  {TRUE, FALSE, "garbage"},  {TRUE, TRUE, NULL}};
+
+  for (gsize i = 0; i < G_N_ELEMENTS (left); i++) {
+    g_autofree char *in = backup_directory ();
+    MUSTER_TRACE ("case %u", (guint)i);
+    program_train_until ((MusterBackupOptions){.backup_dir = in, .double_checkpoint = TRUE}, 5, 3,
+                         8);
+    damage (in, "latest-2.canary", "garbage");
+    if (!left[i].is_newest_kept)
+      damage (in, "training_metadata.json", left[i].text);
+    if (!left[i].is_before_kept)
+      damage (in, "training_metadata.json.bkp", left[i].text);
+
     expect_comes_back (in, 3);
   }
+}
+
+/* It says which, what is wrong with it, and what to do; and it isn't taken for none. */
+MUSTER_TEST (Backup, names_the_backup_that_cannot_be_restored)
+{
+  static const struct {
+    const char *file, *words;
+  } damages[] = {{"latest-2.canary", "'latest-2': "},
+                 {"training_metadata.json", "training_metadata.json' is damaged"}};
+
+  for (gsize i = 0; i < G_N_ELEMENTS (damages); i++) {
+    g_autofree char *in = backup_directory ();
+    g_autofree char *begins = g_strdup_printf ("Restoring the backup in '%s' failed: ", in);
+    g_auto (Program) program = program_new (muster_local_storage ());
+    g_autoptr (GError) error = NULL;
+    program_train_until ((MusterBackupOptions){.backup_dir = in}, 5, 3, 8);
+    damage (in, "training_metadata.json.2", NULL);
+    damage (in, damages[i].file, "garbage");
+
+    MUSTER_EXPECT_FALSE (
+        program_fit (&program, (MusterBackupOptions){.backup_dir = in}, 5, 3, &error));
+
+    MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
+    MUSTER_ASSERT_NOT_NULL (error);
+    MUSTER_EXPECT_TRUE (g_str_has_prefix (error->message, begins));
+    MUSTER_EXPECT_TRUE (strstr (error->message, damages[i].words) != NULL);
+    MUSTER_EXPECT_TRUE (g_str_has_suffix (error->message, "; put back one that is whole, or remove "
+                                                          "the directory to begin anew"));
+    MUSTER_EXPECT_EQ (program.n_trained, 0);
+    MUSTER_EXPECT_TRUE (muster_backup_delete_files (muster_local_storage (), in, NULL));
+  }
+}
+
+/* Another backup's, which has variables of the same number and stood elsewhere. */
+MUSTER_TEST (Backup, takes_no_metadata_of_another_backup)
+{
+  g_autofree char *in = backup_directory ();
+  g_autofree char *other = g_build_filename (muster_test_tmpdir (), "other", NULL);
+  MusterBackupOptions by_batch = {.backup_dir = other, .save_freq = EVERY (2)};
+  program_train_until ((MusterBackupOptions){.backup_dir = in}, 5, 3, 8);
+  program_train_until (by_batch, 5, 3, 5);
+  g_autofree char *metadata = backup_get (other, "training_metadata.json");
+  g_autofree char *file = backup_variables (other);
+  MUSTER_ASSERT_TRUE (metadata != NULL && g_strcmp0 (file, "latest-2.canary") == 0);
+  backup_put (in, "training_metadata.json", metadata);
+
+  expect_comes_back (in, 6);
+}
+
+static void
+expect_position (const char *in, gint64 n_batches, gint64 epoch, gint64 batch)
+{
+  g_auto (Program) program = program_new (muster_local_storage ());
+  MusterBackupOptions options = {.backup_dir = in, .program = program_verbs (&program)};
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterBackup) backup = muster_backup_new (&options, &error);
+  MusterFitPosition position = {-1, -1};
+  gboolean found = FALSE;
+
+  MUSTER_EXPECT_TRUE (muster_backup_position (backup, n_batches, &found, &position, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (found, epoch >= 0);
+  MUSTER_EXPECT_EQ (position.epoch, epoch);
+  MUSTER_EXPECT_EQ (position.batch, batch);
+  MUSTER_EXPECT_STREQ (program.diary->str, ""); /* nothing is restored */
+}
+
+MUSTER_TEST (Backup, says_where_it_would_go_on_without_a_training)
+{
+  g_autofree char *in = backup_directory ();
+  MusterBackupOptions options = {
+      .backup_dir = in, .save_freq = EVERY (1), .double_checkpoint = TRUE};
+
+  expect_position (in, 3, -1, -1);
+  MUSTER_EXPECT_FALSE (g_file_test (in, G_FILE_TEST_EXISTS));
+  program_train_until (options, 5, 3, 6); /* after 1.2 */
+  expect_position (in, 3, 2, 0);
+  expect_position (in, 0, 1, 3); /* nobody knows that the epoch is over */
+  damage (in, "latest-6.canary", NULL);
+  expect_position (in, 3, 1, 2);
+  damage (in, "training_metadata.json", "garbage");
+  expect_position (in, 3, 1, 2);
+}
+
+MUSTER_TEST (Backup, has_no_position_where_its_metadata_are_damaged)
+{
+  g_autofree char *in = backup_directory ();
+  g_auto (Program) program = program_new (muster_local_storage ());
+  MusterBackupOptions options = {.backup_dir = in, .program = program_verbs (&program)};
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterBackup) backup = muster_backup_new (&options, NULL);
+  MusterFitPosition position = {7, 7};
+  gboolean found = TRUE;
+  program_train_until ((MusterBackupOptions){.backup_dir = in}, 5, 3, 8);
+  damage (in, "training_metadata.json.2", NULL);
+  damage (in, "training_metadata.json", "garbage");
+
+  MUSTER_EXPECT_FALSE (muster_backup_position (backup, 3, &found, &position, &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
+  MUSTER_EXPECT_TRUE (found);
+  MUSTER_EXPECT_EQ (position.epoch, 7);
 }
 
 /* D004.5: a single digit */
@@ -198,6 +337,7 @@ MUSTER_TEST (Backup, notices_a_number_that_has_changed)
   g_auto (GStrv) parts = g_strsplit (metadata, "\"epoch\": 2", 2);
   g_autofree char *changed = g_strjoinv ("\"epoch\": 3", parts);
   MUSTER_EXPECT_TRUE (g_strcmp0 (changed, metadata) != 0);
+  damage (in, "training_metadata.json.2", NULL);
   backup_put (in, "training_metadata.json", changed);
 
   MUSTER_EXPECT_FALSE (
@@ -258,6 +398,7 @@ MUSTER_TEST (Backup, leaves_two_damaged_ones_as_they_are)
   g_autoptr (GError) error = NULL;
   program_train_until ((MusterBackupOptions){.backup_dir = in, .double_checkpoint = TRUE}, 5, 3, 8);
   backup_put (in, "training_metadata.json", "newest");
+  damage (in, "training_metadata.json.2", NULL);
   backup_put (in, "latest-1.canary", "garbage");
 
   MUSTER_EXPECT_FALSE (

@@ -5,6 +5,7 @@
 #include "tests/doubles/sharded_model.h"
 #include "tests/gtest_shim.h"
 #include "train/backup.h"
+#include "train/backup_files_private.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -156,8 +157,31 @@ MUSTER_TEST (BackupSession, goes_back_whatever_is_wrong_with_the_newest_files)
       g_autofree char *path = g_build_filename (in, files[i], NULL);
       train_until (in, 4);
       damages[j](path);
-      expect_goes_on_after (in, 3);
+      expect_goes_on_after (in, i == 2 ? 4 : 3); /* the newest says itself where it stood */
       if (muster_test_has_failed ())
         muster_test_fail (__FILE__, __LINE__, "%s, damage %d", files[i], (int)j);
+    }
+}
+
+/* One that isn't whole is no reason to begin anew. */
+MUSTER_TEST (BackupSession, names_what_is_wrong_where_there_is_none_before)
+{
+  static const char *const files[] = {"latest-1.index", "latest-1.data-00000-of-00001"};
+  static void (*const damages[]) (const char *path) = {flip, cut, drop};
+  g_autofree char *in = g_build_filename (muster_test_tmpdir (), "backup", NULL);
+
+  for (gsize i = 0; i < G_N_ELEMENTS (files); i++)
+    for (gsize j = 0; j < G_N_ELEMENTS (damages); j++) {
+      g_autofree char *path = g_build_filename (in, files[i], NULL);
+      g_auto (Job) job = {0};
+      g_autoptr (GError) error = NULL;
+      MUSTER_TRACE ("%s, damage %d", files[i], (int)j);
+      train_until (in, 1);
+      damages[j](path);
+      set_up (&job);
+      MUSTER_EXPECT_FALSE (fit (&job, in, &error));
+      MUSTER_EXPECT_EQ (job.n_trained, 0);
+      MUSTER_EXPECT_TRUE (error && strstr (error->message, "'latest-1': ") != NULL);
+      MUSTER_EXPECT_TRUE (muster_backup_delete_files (muster_local_storage (), in, NULL));
     }
 }
