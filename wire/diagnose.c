@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "wire/diagnose.h"
+#include "wire/diagnose_private.h"
 
 #include "base/blocking.h"
 #include "base/clock.h"
@@ -253,18 +253,18 @@ look_up_in (GMainContext *context, const Probe *probe, GError **error)
   return g_resolver_lookup_by_name_finish (resolver, looked_up, error);
 }
 
-/* Its addresses (element-type GInetAddress), or NULL with what was wrong (transfer full). */
-static GList *
-look_up (const Probe *probe, char **reason)
+GList *
+muster_look_up (const char *host, gint64 deadline_us, GCancellable *cancellable, char **reason)
 {
+  const Probe probe = {.host = host, .deadline_us = deadline_us, .cancellable = cancellable};
   gint64 since_us = now_us ();
   g_autoptr (GError) error = NULL;
   g_autoptr (GMainContext) context = g_main_context_new ();
   g_main_context_push_thread_default (context);
-  GList *addresses = look_up_in (context, probe, &error);
+  GList *addresses = look_up_in (context, &probe, &error);
   g_main_context_pop_thread_default (context);
   if (g_error_matches (error, G_IO_ERROR, G_IO_ERROR_CANCELLED))
-    *reason = say_unfinished (probe, "the name service never answered", since_us);
+    *reason = say_unfinished (&probe, "the name service never answered", since_us);
   else if (g_error_matches (error, G_RESOLVER_ERROR, G_RESOLVER_ERROR_NOT_FOUND))
     *reason = g_strdup ("the name service doesn't know it");
   else if (error != NULL)
@@ -321,7 +321,7 @@ muster_diagnose (const char *address, gboolean tls, gint64 deadline_us, GCancell
   probe.host = host;
   muster_about_to_block ();
   g_autofree char *reason = NULL;
-  GList *addresses = look_up (&probe, &reason);
+  GList *addresses = muster_look_up (host, deadline_us, cancellable, &reason);
   if (addresses == NULL)
     out->text = g_strdup_printf ("name %s doesn't resolve: %s", host, reason);
   else

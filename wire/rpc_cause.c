@@ -41,6 +41,13 @@ fits (const Cause *cause, const char *text, MusterRpcCredentials *credentials)
                                : WITHOUT_CERTIFICATE);
 }
 
+gboolean
+muster_rpc_is_unconnected (const char *text)
+{
+  return g_str_has_prefix (text, "failed to connect to all addresses") ||
+         g_str_has_prefix (text, "DNS resolution failed");
+}
+
 /* gRPC tells how it came to the cause, one failure after another: people need the last. */
 const char *
 muster_rpc_cause (const char *text, MusterRpcCredentials *credentials, MusterError *code)

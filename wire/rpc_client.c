@@ -10,9 +10,11 @@
 /* Queues kept for the next unary calls; more threads than this at once make their own. */
 #define MAX_IDLE_QUEUES 16
 
-/* A worker may wait for its master for hours: it tries again this soon, and at least this often. */
+/* How soon and how often gRPC tries again by itself. A worker may wait for its master for hours,
+ * and a connection that comes to nothing costs gRPC some 200 µs: finding it soon is done by those
+ * who call and who wait (rpc_reach.c), for less. */
 #define FIRST_RECONNECT_MS 100
-#define LAST_RECONNECT_MS  1000
+#define LAST_RECONNECT_MS  30000
 /* A name is looked up again when its address doesn't answer, but no sooner than this. */
 #define MIN_RESOLVE_MS 5000
 
@@ -58,6 +60,7 @@ muster_rpc_client_new_over (grpc_channel *channel, const char *address)
   self->address = g_strdup (address);
   self->channel = channel;
   g_mutex_init (&self->lock);
+  g_cond_init (&self->changed);
   self->idle = g_ptr_array_new ();
   return self;
 }
@@ -94,6 +97,8 @@ muster_rpc_client_unref (MusterRpcClient *self)
   if (self->pump != NULL)
     grpc_completion_queue_shutdown (self->pump); /* this may be its thread: no join */
   g_mutex_clear (&self->lock);
+  g_cond_clear (&self->changed);
+  muster_knocker_clear (&self->knocker);
   muster_rpc_credentials_unref (self->credentials);
   g_free (self->address);
   g_free (self);
@@ -237,6 +242,8 @@ muster_rpc_client_set_error (MusterRpcClient *self, const MusterRpcOutcome *outc
   if (outcome->status == GRPC_STATUS_UNAVAILABLE || was_cut_off (outcome->status, text)) {
     MusterError code;
     const char *cause = muster_rpc_cause (text, self->credentials, &code);
+    if (muster_rpc_is_unconnected (text))
+      muster_rpc_client_note_unreachable (self);
     g_set_error (error, MUSTER_ERROR, code, "no answer from '%s': %s", self->address, cause);
   } else if (*text == '\0')
     g_set_error (error, MUSTER_ERROR, muster_error_from_wire (outcome->status),

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/rope.h"
 #include "wire/credentials.h"
+#include "wire/presence.h"
 
 G_BEGIN_DECLS
 
@@ -55,6 +56,12 @@ GBytes *muster_rpc_client_call (MusterRpcClient *self, const char *method, Muste
  * which it may keep the connection from being closed. */
 void muster_rpc_client_send_and_forget (MusterRpcClient *self, const char *method,
                                         MusterRope *request, gint64 timeout_us);
+
+/* Whether a call could reach the server now. Without a connection this knocks at the server's port
+ * (wire/knock.h) and, where somebody listens, has the channel connect at once and waits for it:
+ * until deadline_us, and a second at most. */
+MusterPresence muster_rpc_client_reach (MusterRpcClient *self, gint64 deadline_us,
+                                        GCancellable *cancellable);
 
 /* Opens a stream of answers to one request. */
 MusterRpcStream *muster_rpc_client_open (MusterRpcClient *self, const char *method,

@@ -3,6 +3,7 @@
 
 #include "wire/credentials_private.h"
 #include "wire/grpc_private.h"
+#include "wire/knock.h"
 #include "wire/rpc_client.h"
 
 G_BEGIN_DECLS
@@ -21,12 +22,28 @@ struct _MusterRpcClient {
   /* Guarded by lock: the queue of streams and of forgotten calls (nullable), from the first of them
    * on. Its thread owns it, and ends when the client has gone and the queue is empty. */
   grpc_completion_queue *pump;
+
+  /* How the server is found again (rpc_reach.c); guarded by lock. */
+  MusterKnocker knocker;
+  gboolean is_down; /* it couldn't be reached when that was last known */
+  int down_why;
+  gint64 knock_answered_us;
+  gint64 nudged_us;
+  gboolean is_polled; /* the channel is polled, by means of polled, and polled_until_us at most */
+  gint64 polled_until_us;
+  MusterRpcTag polled;
+  GCond changed; /* is_polled may have */
 };
 
 /* Without credentials, over a channel (transfer full) that there is; address is for people. */
 MusterRpcClient *muster_rpc_client_new_over (grpc_channel *channel, const char *address);
 
 grpc_completion_queue *muster_rpc_client_pump (MusterRpcClient *self);
+
+/* Has the channel connect soon, rather than at the end of gRPC's own pause. */
+void muster_rpc_client_nudge (MusterRpcClient *self);
+/* A call has failed since there was no connection. */
+void muster_rpc_client_note_unreachable (MusterRpcClient *self);
 
 /* A call that isn't started; free with grpc_call_unref (). */
 grpc_call *muster_rpc_client_new_call (MusterRpcClient *self, const char *method,
@@ -69,6 +86,9 @@ typedef struct {
  * or UNAUTHENTICATED for a server whose certificate isn't good. Borrowed from text, or static. */
 const char *muster_rpc_cause (const char *text, MusterRpcCredentials *credentials,
                               MusterError *code);
+
+/* Whether that was said of a server to which no connection came about. */
+gboolean muster_rpc_is_unconnected (const char *text);
 
 /* The same for a request that was too large for the server: names the limit (transfer full). NULL
  * for any other text. */

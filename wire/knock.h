@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gio/gio.h>
+
+G_BEGIN_DECLS
+
+/* A knock finds out whether somebody listens at HOST:PORT: it looks the name up, connects to each
+ * of its addresses at once, and hangs up. That costs some 20 µs, a tenth of what gRPC takes to
+ * connect, so that a thousand clients may wait for one server for hours. One thread. */
+
+typedef struct {
+  char *host; /* (owned) */
+  guint16 port;
+  GList *addresses;    /* (owned) (element-type GInetAddress) as last looked up */
+  gint64 looked_up_us; /* on muster_system_clock () */
+} MusterKnocker;
+
+/* address was checked before. */
+void muster_knocker_init (MusterKnocker *self, const char *address);
+void muster_knocker_clear (MusterKnocker *self);
+
+/* 0: somebody listens; else an errno that says why not: ECONNREFUSED, ETIMEDOUT (deadline_us came
+ * first, or a cancellation), ENOENT for a name without an address, … */
+int muster_knock (MusterKnocker *self, gint64 deadline_us, GCancellable *cancellable);
+
+G_END_DECLS
