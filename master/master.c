@@ -91,6 +91,21 @@ muster_master_remote (MusterMaster *self, gint64 deadline_us, GCancellable *canc
   return NULL;
 }
 
+gboolean
+muster_master_can_reach (MusterMaster *self)
+{
+  g_return_val_if_fail (MUSTER_IS_MASTER (self), FALSE);
+  return MUSTER_MASTER_GET_IFACE (self)->reach != NULL;
+}
+
+MusterPresence
+muster_master_reach (MusterMaster *self, gint64 deadline_us, GCancellable *cancellable)
+{
+  if (!muster_master_can_reach (self))
+    return MUSTER_PRESENCE_UP;
+  return MUSTER_MASTER_GET_IFACE (self)->reach (self, deadline_us, cancellable);
+}
+
 typedef struct {
   char *scheme;
   MusterMasterFactory factory;

@@ -3,6 +3,7 @@
 
 #include "master/session.h"
 #include "wire/credentials.h"
+#include "wire/presence.h"
 
 G_BEGIN_DECLS
 
@@ -45,6 +46,8 @@ struct _MusterMasterInterface {
   /* optional: for a master whose sessions live behind gRPC; see muster_master_remote () */
   MusterMaster *(*remote) (MusterMaster *self, gint64 deadline_us, GCancellable *cancellable,
                            GError **error);
+  /* optional: for a master to which the connection may be lost */
+  MusterPresence (*reach) (MusterMaster *self, gint64 deadline_us, GCancellable *cancellable);
 };
 
 /* What it was made from: "local", "grpc://HOST:PORT"; borrowed. */
@@ -108,6 +111,22 @@ gboolean muster_master_is_remote (MusterMaster *self);
  */
 MusterMaster *muster_master_remote (MusterMaster *self, gint64 deadline_us,
                                     GCancellable *cancellable, GError **error);
+
+/**
+ * muster_master_can_reach: (skip)
+ *
+ * Whether muster_master_reach () can find something out.
+ */
+gboolean muster_master_can_reach (MusterMaster *self);
+
+/**
+ * muster_master_reach: (skip)
+ *
+ * Whether a call could reach the master now; for who pauses before the next one (ready/pause.h).
+ * Where it is down this tries to reach it, until deadline_us and for two seconds at most.
+ */
+MusterPresence muster_master_reach (MusterMaster *self, gint64 deadline_us,
+                                    GCancellable *cancellable);
 
 /**
  * muster_master_new_for_target:

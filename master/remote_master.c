@@ -211,12 +211,19 @@ remote_remote (MusterMaster *master, gint64 deadline_us G_GNUC_UNUSED,
   return g_object_ref (master);
 }
 
+static MusterPresence
+remote_reach (MusterMaster *master, gint64 deadline_us, GCancellable *cancellable)
+{
+  return muster_rpc_client_reach (MUSTER_REMOTE_MASTER (master)->client, deadline_us, cancellable);
+}
+
 gboolean
 muster_remote_master_await (MusterRemoteMaster *self, gint64 deadline_us, GCancellable *cancellable,
                             GError **error)
 {
   g_auto (MusterRope) request = MUSTER_ROPE_INIT;
   const MusterRpcOptions options = {.deadline_us = deadline_us, .wait_for_ready = TRUE};
+  (void)muster_rpc_client_reach (self->client, deadline_us, cancellable); /* the call tells */
   g_autoptr (GBytes) response = muster_rpc_client_call (
       self->client, MUSTER_MASTER_METHOD ("ListDevices"), &request, &options, cancellable, error);
   return response != NULL;
@@ -248,6 +255,7 @@ muster_remote_master_iface_init (MusterMasterInterface *iface)
   iface->reset = remote_reset;
   iface->target = remote_target;
   iface->remote = remote_remote;
+  iface->reach = remote_reach;
 }
 
 static void

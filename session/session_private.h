@@ -43,8 +43,9 @@ typedef struct {
   /* What bounds a call to the master: the deadline, but for a single look some time of its own. */
   gint64 call_deadline_us;
   MusterRetries retries;
-  gboolean is_chiefs; /* prepare or recover */
-  const char *phase;  /* (nullable) the running one */
+  gint64 down_since_us; /* since when the master couldn't be reached; 0: it could */
+  gboolean is_chiefs;   /* prepare or recover */
+  const char *phase;    /* (nullable) the running one */
   gint64 phase_started_us;
   MusterReasons *reasons; /* (owned) */
   gboolean has_situation; /* they have been updated */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ready/pause.h"
 #include "session/session_private.h"
 
 /* A reason longer than this (ten thousand missing variables) is cut in an error; the report has it
@@ -8,6 +9,9 @@
 /* What a close may take: what is left of the verb's time, within these bounds. */
 #define SHORTEST_CLOSE_US (250 * MUSTER_MILLISECOND)
 #define LONGEST_CLOSE_US  (5 * MUSTER_SECOND)
+
+/* As long as a master that is down is down in the same way, nothing is asked of it. */
+#define LONGEST_OUTAGE_US (300 * MUSTER_SECOND)
 
 /* A verb that never ends must not fill the memory with its own history. */
 #define MOST_SPANS 10000
@@ -257,6 +261,7 @@ muster_verb_create_session (MusterVerb *self, GError **error)
   muster_verb_rename_phase (self, "create");
   muster_verb_forget_diagnosis (self);
   muster_verb_hear_session (self);
+  self->down_since_us = 0;
   self->report.sessions++;
 
   return session;
@@ -312,10 +317,25 @@ run_out (MusterVerb *self, GError **error)
   return FALSE;
 }
 
+/* Until wake_us, or until the master that couldn't be reached can be; last_us at most. */
+static gboolean
+wait_for_master (MusterVerb *self, gint64 now_us, gint64 wake_us, gint64 last_us, GError **error)
+{
+  MusterPause pause = {.wake_us = MIN (wake_us, last_us)};
+
+  if (self->down_since_us == 0)
+    self->down_since_us = now_us;
+  pause.down_since_us = self->down_since_us;
+  pause.longest_us = MIN (muster_deadline_after (now_us, LONGEST_OUTAGE_US), last_us);
+
+  return muster_pause (&pause, self->master, self->clock, self->cancellable, error);
+}
+
 /* Pauses before another attempt, which must still end by the deadline if it costs what the last one
  * did. */
 static gboolean
-pause_before_retry (MusterVerb *self, gint64 pause_us, gint64 cost_us, GError **error)
+pause_before_retry (MusterVerb *self, MusterFailure class, gint64 pause_us, gint64 cost_us,
+                    GError **error)
 {
   gint64 now_us = muster_clock_now_us (self->clock);
   gint64 wake_us = muster_deadline_after (now_us, pause_us);
@@ -326,6 +346,8 @@ pause_before_retry (MusterVerb *self, gint64 pause_us, gint64 cost_us, GError **
 
   if (last_us <= now_us)
     return run_out (self, error);
+  if (class == MUSTER_FAILURE_UNREACHABLE)
+    return wait_for_master (self, now_us, wake_us, last_us, error);
 
   return muster_clock_wait_until (self->clock, MIN (wake_us, last_us), self->cancellable, error);
 }
@@ -380,5 +402,5 @@ muster_verb_try_again (MusterVerb *self, GError *failure, gint64 started_us, gin
   g_error_free (failure);
   muster_verb_phase (self, "connect");
 
-  return pause_before_retry (self, pause_us, cost_us, error);
+  return pause_before_retry (self, class, pause_us, cost_us, error);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The sessions of a monitored session, one after another. */
 #include "base/error.h"
+#include "ready/pause.h"
 #include "train/monitored_session_private.h"
 #include "train/queue_runner.h"
 
@@ -132,8 +133,12 @@ muster_monitored_pause (MusterMonitoredSession *self, GError *failure, GError **
   if (self->listener.lost)
     self->listener.lost (failure, self->n_recoveries, pause_us, self->listener.user_data);
 
-  return muster_clock_wait_until (self->clock, muster_deadline_after (now_us, pause_us),
-                                  self->cancellable, error);
+  const MusterPause pause = {.down_since_us = now_us,
+                             .wake_us = muster_deadline_after (now_us, pause_us)};
+  if (muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE))
+    return muster_pause (&pause, self->master, self->clock, self->cancellable, error);
+
+  return muster_clock_wait_until (self->clock, pause.wake_us, self->cancellable, error);
 }
 
 gboolean

@@ -45,6 +45,8 @@ struct _MusterFakeMaster {
   guint n_open;
   guint most_open;
   gboolean watchable;
+  gint64 down_until_us; /* on the clock, from its start */
+  gboolean was_down;    /* as far as anybody has noticed */
 };
 
 static void muster_fake_master_master_init (MusterMasterInterface *iface);
@@ -226,6 +228,14 @@ muster_fake_master_restart (MusterFakeMaster *self)
 }
 
 void
+muster_fake_master_down_until (MusterFakeMaster *self, gint64 after_us)
+{
+  g_mutex_lock (&self->lock);
+  self->down_until_us = after_us;
+  g_mutex_unlock (&self->lock);
+}
+
+void
 muster_fake_master_set_watchable (MusterFakeMaster *self)
 {
   g_mutex_lock (&self->lock);
@@ -303,6 +313,9 @@ note_locked (MusterFakeMaster *self, const char *format, const char *what)
   g_string_append_printf (self->diary, format, what);
 }
 
+static const Failure nobody_there = {1, G_MAXUINT, MUSTER_ERROR_UNAVAILABLE,
+                                     (char *)"connection refused"};
+
 static const Failure *
 failure_locked (Script *script)
 {
@@ -334,6 +347,34 @@ pass_time (MusterFakeMaster *self, const char *what, gint64 cost_us, gint64 dead
   return FALSE;
 }
 
+static gboolean
+is_down_locked (MusterFakeMaster *self)
+{
+  gboolean is_down = muster_fake_clock_elapsed_us (self->clock) < self->down_until_us;
+
+  self->was_down |= is_down;
+
+  return is_down;
+}
+
+static MusterPresence
+fake_reach (MusterMaster *master, G_GNUC_UNUSED gint64 deadline_us,
+            G_GNUC_UNUSED GCancellable *cancellable)
+{
+  MusterFakeMaster *self = MUSTER_FAKE_MASTER (master);
+  MusterPresence presence = MUSTER_PRESENCE_DOWN;
+
+  g_mutex_lock (&self->lock);
+  script_locked (self, "reach")->n_calls++;
+  if (!is_down_locked (self)) {
+    presence = self->was_down ? MUSTER_PRESENCE_CHANGED : MUSTER_PRESENCE_UP;
+    self->was_down = FALSE;
+  }
+  g_mutex_unlock (&self->lock);
+
+  return presence;
+}
+
 gboolean
 muster_fake_master_ask (MusterFakeMaster *self, const char *what, const char *note,
                         gint64 deadline_us, GCancellable *cancellable, GError **error)
@@ -343,7 +384,7 @@ muster_fake_master_ask (MusterFakeMaster *self, const char *what, const char *no
   script->n_calls++;
   note_locked (self, note, what);
   gint64 cost_us = script->cost_us;
-  const Failure *failure = failure_locked (script);
+  const Failure *failure = is_down_locked (self) ? &nobody_there : failure_locked (script);
   MusterError code = failure ? failure->code : 0;
   g_autofree char *message = failure ? g_strdup (failure->message) : NULL;
   g_mutex_unlock (&self->lock);
@@ -547,5 +588,6 @@ static void
 muster_fake_master_master_init (MusterMasterInterface *iface)
 {
   iface->create_session = muster_fake_master_create_session;
+  iface->reach = fake_reach;
   iface->target = muster_fake_master_target;
 }

@@ -48,6 +48,11 @@ void muster_fake_master_set_variable (MusterFakeMaster *self, const char *name);
 gboolean muster_fake_master_has_variable (MusterFakeMaster *self, const char *name);
 void muster_fake_master_restart (MusterFakeMaster *self);
 
+/* Nobody is there until so long after its clock's start: every call is UNAVAILABLE, "connection
+ * refused", and who pauses hears when it is up again. How often that was tried is the calls of
+ * "reach". */
+void muster_fake_master_down_until (MusterFakeMaster *self, gint64 after_us);
+
 /* Sessions offer watch from now on (without: UNIMPLEMENTED). */
 void muster_fake_master_set_watchable (MusterFakeMaster *self);
 

@@ -188,6 +188,33 @@ MUSTER_TEST (MonitoredSession, comes_back_from_a_lost_session_and_runs_again)
   }
 }
 
+/* However long the pause would be. */
+MUSTER_TEST (MonitoredSession, comes_back_as_soon_as_its_master_does)
+{
+  const gint64 outages_us[] = {30 * MUSTER_MILLISECOND, 2 * MUSTER_SECOND, 8 * MUSTER_SECOND};
+  const MusterRetryPolicy patient = {.budget = {[MUSTER_FAILURE_UNREACHABLE] = 3},
+                                     .first_pause_us = 600 * MUSTER_SECOND,
+                                     .last_pause_us = 600 * MUSTER_SECOND};
+
+  for (gsize i = 0; i < 2 * G_N_ELEMENTS (outages_us); i++) {
+    SET_UP (f);
+    const gint64 outage_us = outages_us[i / 2];
+    f.options.recovery = &patient;
+    f.options.is_chief = i % 2 == 0;
+    MUSTER_TRACE ("%s, down for %g s", f.options.is_chief ? "chief" : "worker",
+                  (double)outage_us / MUSTER_SECOND);
+    MUSTER_ASSERT_TRUE (monitored_open (&f, &error));
+    gint64 lost_us = muster_fake_clock_elapsed_us (f.clock);
+    muster_fake_master_down_until (f.master, lost_us + outage_us);
+
+    MUSTER_EXPECT_TRUE (monitored_train (&f, NULL, &error));
+
+    MUSTER_ASSERT_NO_ERROR (error);
+    MUSTER_EXPECT_LE (muster_fake_clock_elapsed_us (f.clock),
+                      lost_us + outage_us + MAX (100 * MUSTER_MILLISECOND, outage_us / 50));
+  }
+}
+
 static void
 note_made (MusterSessionReport *report, const GError *error, gpointer user_data)
 {

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ready/pause.h"
+
+#define LEAST_US       (80 * MUSTER_MILLISECOND)
+#define PART_OF_OUTAGE 0.018
+#define JITTER         0.25
+
+/* How long to wait before the master is tried again. */
+static gint64
+interval_us (const MusterPause *self, gint64 now_us)
+{
+  return MAX (LEAST_US, (gint64)((double)(now_us - self->down_since_us) * PART_OF_OUTAGE));
+}
+
+static MusterPresence
+reach (MusterMaster *master, gint64 left_us, GCancellable *cancellable)
+{
+  /* Calls to a master are on the machine's clock. */
+  gint64 now_us = muster_clock_now_us (muster_system_clock ());
+
+  return muster_master_reach (master, muster_deadline_after (now_us, left_us), cancellable);
+}
+
+gboolean
+muster_pause (const MusterPause *self, MusterMaster *master, MusterClock *clock,
+              GCancellable *cancellable, GError **error)
+{
+  const gint64 longest_us = MAX (self->wake_us, self->longest_us);
+  gint64 now_us = muster_clock_now_us (clock);
+  gint64 end_us = self->wake_us;
+  double share = muster_clock_random (clock); /* who lost it together spreads at the first try */
+
+  if (!muster_master_can_reach (master))
+    return muster_clock_wait_until (clock, self->wake_us, cancellable, error);
+  while (now_us < end_us) {
+    gint64 try_us = now_us + (gint64)((double)interval_us (self, now_us) * share);
+    if (!muster_clock_wait_until (clock, MIN (try_us, end_us), cancellable, error))
+      return FALSE;
+    now_us = muster_clock_now_us (clock);
+    if (now_us >= longest_us)
+      return TRUE;
+    MusterPresence presence = reach (master, longest_us - now_us, cancellable);
+    if (presence == MUSTER_PRESENCE_CHANGED)
+      return TRUE;
+    end_us = presence == MUSTER_PRESENCE_DOWN ? longest_us : self->wake_us;
+    share = 1 - JITTER * muster_clock_random (clock);
+    now_us = muster_clock_now_us (clock);
+  }
+
+  return !g_cancellable_set_error_if_cancelled (cancellable, error);
+}
