@@ -5,6 +5,9 @@
 #define LAST_PAUSE_US  MUSTER_SECOND
 /* However small the number drawn: nobody is to knock in a tight loop. */
 #define LEAST_PAUSE_US (10 * MUSTER_MILLISECOND)
+/* A master that has lost a session answers, so that the first pause only spreads those who were
+ * there: a worker is back before the chief that has reset the master is done. */
+#define LOST_SESSION_SHARE 4
 /* An attempt that held for so long was not knocking: the next pause is the first again. A master
  * that takes sessions and loses them at once is knocked at as rarely as one that isn't there. */
 #define LONG_LIFE_US (10 * MUSTER_SECOND)
@@ -56,12 +59,15 @@ muster_failure_of (const GError *error)
 }
 
 static gint64
-draw_pause_us (const MusterRetryPolicy *policy, guint in_a_row, double chance)
+draw_pause_us (const MusterRetryPolicy *policy, MusterFailure failure, guint in_a_row,
+               double chance)
 {
   gint64 first_us = policy->first_pause_us > 0 ? policy->first_pause_us : FIRST_PAUSE_US;
   gint64 last_us = policy->last_pause_us > 0 ? policy->last_pause_us : LAST_PAUSE_US;
   gint64 ceiling_us = MIN (first_us, last_us);
 
+  if (failure == MUSTER_FAILURE_LOST_SESSION && in_a_row == 0)
+    return MAX ((gint64)((double)ceiling_us / LOST_SESSION_SHARE * chance), LEAST_PAUSE_US);
   for (guint i = 0; i < MIN (in_a_row, MOST_DOUBLINGS) && ceiling_us < last_us; i++)
     ceiling_us = ceiling_us > last_us / 2 ? last_us : ceiling_us * 2;
 
@@ -80,7 +86,7 @@ muster_retries_again (MusterRetries *self, MusterFailure failure, gint64 lived_u
     return FALSE;
   if (lived_us >= LONG_LIFE_US)
     self->in_a_row = 0;
-  *pause_us = draw_pause_us (self->policy, self->in_a_row, chance);
+  *pause_us = draw_pause_us (self->policy, failure, self->in_a_row, chance);
   self->in_a_row++;
   self->counts[failure]++;
 

@@ -29,7 +29,7 @@ MusterFailure muster_failure_of (const GError *error);
 
 typedef struct {
   guint budget[MUSTER_N_FAILURES]; /* retries at most, or MUSTER_RETRY_UNTIL_DEADLINE */
-  gint64 first_pause_us;           /* 0: 100 ms */
+  gint64 first_pause_us;           /* 0: 100 ms; for a lost session a quarter of it */
   gint64 last_pause_us;            /* the pauses' ceiling; 0: 1 s */
 } MusterRetryPolicy;
 

@@ -192,8 +192,26 @@ MUSTER_TEST (Retry, begins_its_pauses_anew_after_ten_seconds_of_life)
   for (gsize i = 0; i < G_N_ELEMENTS (lives); i++) {
     gint64 pause_us = -1;
     MUSTER_TRACE ("life %u", (guint)i);
-    MUSTER_EXPECT_TRUE (muster_retries_again (&retries, MUSTER_FAILURE_LOST_SESSION,
+    MUSTER_EXPECT_TRUE (muster_retries_again (&retries, MUSTER_FAILURE_UNREACHABLE,
                                               lives[i].lived_us, 0.5, &pause_us));
+    MUSTER_EXPECT_EQ (pause_us, lives[i].pause_us);
+  }
+}
+
+/* The master answers: only a worker that loses session after session keeps away for longer. */
+MUSTER_TEST (Retry, pauses_for_25_ms_at_most_after_a_session_that_was_lost)
+{
+  MusterRetries retries = {.policy = &muster_retry_waiting};
+  const struct {
+    gint64 lived_us;
+    gint64 pause_us;
+  } lives[] = {{0, 24975}, {0, 199800}, {0, 399600}, {10 * MUSTER_SECOND, 24975}};
+
+  for (gsize i = 0; i < G_N_ELEMENTS (lives); i++) {
+    gint64 pause_us = -1;
+    MUSTER_TRACE ("life %u", (guint)i);
+    MUSTER_EXPECT_TRUE (muster_retries_again (&retries, MUSTER_FAILURE_LOST_SESSION,
+                                              lives[i].lived_us, 0.999, &pause_us));
     MUSTER_EXPECT_EQ (pause_us, lives[i].pause_us);
   }
 }

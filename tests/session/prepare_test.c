@@ -354,11 +354,11 @@ MUSTER_TEST (Prepare, tells_every_stretch_of_its_phases_in_order)
   expect_span (&job, 0, "create", 0, MUSTER_SECOND);
   expect_span (&job, 1, "init", MUSTER_SECOND, 3 * MUSTER_SECOND);
   expect_span (&job, 2, "local init", 4 * MUSTER_SECOND, 0);
-  expect_span (&job, 3, "connect", 4 * MUSTER_SECOND, 50 * MUSTER_MILLISECOND);
-  expect_span (&job, 4, "create", 4050 * MUSTER_MILLISECOND, MUSTER_SECOND);
-  expect_span (&job, 5, "init", 5050 * MUSTER_MILLISECOND, 3 * MUSTER_SECOND);
-  expect_span (&job, 6, "local init", 8050 * MUSTER_MILLISECOND, 0);
-  expect_span (&job, 7, "ready", 8050 * MUSTER_MILLISECOND, 0);
+  expect_span (&job, 3, "connect", 4 * MUSTER_SECOND, 12500);
+  expect_span (&job, 4, "create", 4012500, MUSTER_SECOND);
+  expect_span (&job, 5, "init", 5012500, 3 * MUSTER_SECOND);
+  expect_span (&job, 6, "local init", 8012500, 0);
+  expect_span (&job, 7, "ready", 8012500, 0);
 }
 
 /* B002.64 */

