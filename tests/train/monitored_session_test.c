@@ -200,8 +200,8 @@ MUSTER_TEST (MonitoredSession, comes_back_as_soon_as_its_master_does)
     SET_UP (f);
     const gint64 outage_us = outages_us[i / 2];
     f.options.recovery = &patient;
-    f.options.is_chief = i % 2 == 0;
-    MUSTER_TRACE ("%s, down for %g s", f.options.is_chief ? "chief" : "worker",
+    f.options.is_worker = i % 2 == 1;
+    MUSTER_TRACE ("%s, down for %g s", f.options.is_worker ? "worker" : "chief",
                   (double)outage_us / MUSTER_SECOND);
     MUSTER_ASSERT_TRUE (monitored_open (&f, &error));
     gint64 lost_us = muster_fake_clock_elapsed_us (f.clock);
