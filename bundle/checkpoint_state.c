@@ -275,21 +275,29 @@ char *
 muster_latest_checkpoint_named (MusterStorage *storage, const char *directory, const char *name,
                                 GError **error)
 {
-  g_autoptr (GError) why = NULL;
-  g_autoptr (MusterCheckpointState) state =
-      muster_checkpoint_state_read_named (storage, directory, name, &why);
-  if (state == NULL) {
-    if (why != NULL)
-      g_propagate_error (error, g_steal_pointer (&why));
-    return NULL;
+  g_autofree char *before = NULL;
+  for (;;) {
+    g_autoptr (GError) why = NULL;
+    g_autoptr (MusterCheckpointState) state =
+        muster_checkpoint_state_read_named (storage, directory, name, &why);
+    if (state == NULL) {
+      if (why != NULL)
+        g_propagate_error (error, g_steal_pointer (&why));
+      return NULL;
+    }
+    g_autofree char *latest = muster_checkpoint_locate (storage, directory, state->latest);
+    if (muster_checkpoint_exists (storage, latest))
+      return g_steal_pointer (&latest);
+    /* A saver at work may have saved another and removed this one since the state was read. */
+    if (g_strcmp0 (before, latest) == 0) {
+      (void)muster_fail (error, MUSTER_ERROR_NOT_FOUND,
+                         "Couldn't match files for checkpoint '%s', which the state of '%s' names",
+                         state->latest, directory);
+      return NULL;
+    }
+    g_free (before);
+    before = g_steal_pointer (&latest);
   }
-  g_autofree char *latest = muster_checkpoint_locate (storage, directory, state->latest);
-  if (muster_checkpoint_exists (storage, latest))
-    return g_steal_pointer (&latest);
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
-               "Couldn't match files for checkpoint '%s', which the state of '%s' names",
-               state->latest, directory);
-  return NULL;
 }
 
 /* TRUE for NAME.data-00000-of-00001. */

@@ -38,6 +38,11 @@ muster_cli_checkpoint_parse (int argc, char **argv, const char *usage_of_verb, c
     return FALSE;
   }
   const guint n = g_strv_length (*words);
+  if (n >= least && n <= most && n > 0 &&
+      !muster_storage_check_path (NULL, "checkpoint", *words[0], &error)) {
+    *code = muster_cli_fail (error);
+    return FALSE;
+  }
   if (n >= least && n <= most)
     return TRUE;
   muster_cli_say (stderr, "muster: %s needs %s; try `muster help %s`\n", argv[0], usage_of_verb,
@@ -73,6 +78,8 @@ char *
 muster_cli_checkpoint_find (const char *place, GError **error)
 {
   g_autoptr (GError) failure = NULL;
+  if (!muster_storage_check_path (NULL, "checkpoint", place, error))
+    return NULL;
   if (muster_checkpoint_exists (NULL, place))
     return g_strdup (place);
   char *prefix = prefix_of_file (place);
@@ -98,6 +105,29 @@ muster_cli_checkpoint_open (MusterCliOpened *self, const char *prefix, GError **
   self->lease = muster_storage_lock (muster_local_storage (), index, MUSTER_LOCK_SHARED, NULL);
   self->reader = muster_bundle_reader_open (NULL, prefix, error);
   return self->reader != NULL;
+}
+
+gboolean
+muster_cli_checkpoint_open_at (MusterCliOpened *self, const char *place, char **prefix,
+                               GError **error)
+{
+  g_autofree char *found = muster_cli_checkpoint_find (place, error);
+  while (found != NULL) {
+    g_autoptr (GError) failure = NULL;
+    if (muster_cli_checkpoint_open (self, found, &failure)) {
+      *prefix = g_steal_pointer (&found);
+      return TRUE;
+    }
+    muster_cli_opened_clear (self);
+    g_autofree char *now = muster_cli_checkpoint_find (place, NULL);
+    if (now == NULL || strcmp (now, found) == 0) {
+      g_propagate_error (error, g_steal_pointer (&failure));
+      return FALSE;
+    }
+    g_free (found);
+    found = g_steal_pointer (&now);
+  }
+  return FALSE;
 }
 
 void

@@ -39,6 +39,10 @@ typedef struct {
 } MusterCliOpened;
 
 gboolean muster_cli_checkpoint_open (MusterCliOpened *self, const char *prefix, GError **error);
+/* The one that a person means, *prefix (transfer full); of a directory the latest, also where a
+ * saver at work removes that before it is held. */
+gboolean muster_cli_checkpoint_open_at (MusterCliOpened *self, const char *place, char **prefix,
+                                        GError **error);
 void muster_cli_opened_clear (MusterCliOpened *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterCliOpened, muster_cli_opened_clear)
 
@@ -66,6 +70,10 @@ typedef struct {
 
 void muster_listed_free (MusterListed *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterListed, muster_listed_free)
+
+/* Takes out those of which only damage is known and whose index is gone by now: they were removed
+ * while they were looked at. */
+void muster_listed_drop_removed (GPtrArray *listed);
 
 /* Looks at one: lengths and index. record is (nullable), latest (nullable) the latest's prefix. */
 MusterListed *muster_listed_new (const char *prefix, const MusterCheckpointRecord *record,

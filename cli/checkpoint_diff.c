@@ -74,8 +74,7 @@ open_one (const char *place, MusterCliOpened *opened, char **prefix, MusterObjec
           GError **error)
 {
   g_autoptr (GError) damage = NULL;
-  *prefix = muster_cli_checkpoint_find (place, error);
-  if (*prefix == NULL || !muster_cli_checkpoint_open (opened, *prefix, error))
+  if (!muster_cli_checkpoint_open_at (opened, place, prefix, error))
     return FALSE;
   *names = muster_object_names_read (opened->reader, &damage);
   if (damage != NULL)

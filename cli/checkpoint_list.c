@@ -88,6 +88,16 @@ warn_and_clear (GError **error)
   g_clear_error (error);
 }
 
+void
+muster_listed_drop_removed (GPtrArray *listed)
+{
+  for (guint i = listed->len; i-- > 0;) {
+    const MusterListed *it = listed->pdata[i];
+    if (it->damage != NULL && !muster_checkpoint_exists (NULL, it->prefix))
+      g_ptr_array_remove_index (listed, i);
+  }
+}
+
 GPtrArray *
 muster_listed_directory (const char *directory, gboolean with_set_aside, GError **error)
 {
@@ -109,6 +119,7 @@ muster_listed_directory (const char *directory, gboolean with_set_aside, GError 
     g_ptr_array_add (listed, muster_listed_new (*it, record, latest));
   for (char **it = aside; it != NULL && *it != NULL; it++)
     g_ptr_array_add (listed, muster_listed_new (*it, record, latest));
+  muster_listed_drop_removed (listed);
   g_ptr_array_sort (listed, newest_first);
   return listed;
 }

@@ -155,11 +155,9 @@ muster_cli_checkpoint_show (int argc, char **argv)
     return code;
   what.json = options.json;
   what.slice = slice;
-  g_autofree char *prefix = muster_cli_checkpoint_find (words[0], &error);
-  if (prefix == NULL)
-    return muster_cli_fail (error);
+  g_autofree char *prefix = NULL;
   g_auto (MusterCliOpened) opened = {0};
-  if (!muster_cli_checkpoint_open (&opened, prefix, &error))
+  if (!muster_cli_checkpoint_open_at (&opened, words[0], &prefix, &error))
     return muster_cli_fail (error);
   g_autoptr (MusterObjectNames) names = muster_object_names_read (opened.reader, &error);
   if (error != NULL)

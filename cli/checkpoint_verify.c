@@ -47,6 +47,23 @@ find_all (const char *place, GError **error)
   return one;
 }
 
+/* Reads them all. In a directory where a saver is at work some may be removed meanwhile: those
+ * don't count, and where none is left, it is looked at again. */
+static GPtrArray *
+verify (const char *place, gboolean json, GError **error)
+{
+  for (;;) {
+    g_autoptr (GPtrArray) listed = find_all (place, error);
+    if (listed == NULL)
+      return NULL;
+    muster_listed_verify_all (listed, json);
+    if (g_file_test (place, G_FILE_TEST_IS_DIR))
+      muster_listed_drop_removed (listed);
+    if (listed->len > 0)
+      return g_steal_pointer (&listed);
+  }
+}
+
 int
 muster_cli_checkpoint_verify (int argc, char **argv)
 {
@@ -58,10 +75,9 @@ muster_cli_checkpoint_verify (int argc, char **argv)
   if (!muster_cli_checkpoint_parse (argc, argv, "PREFIX|DIR", summary, NULL, 1, 1, &options, &words,
                                     &code))
     return code;
-  g_autoptr (GPtrArray) listed = find_all (words[0], &error);
+  g_autoptr (GPtrArray) listed = verify (words[0], options.json, &error);
   if (listed == NULL)
     return muster_cli_fail (error);
-  muster_listed_verify_all (listed, options.json);
   g_autoptr (MusterTable) table = muster_table_new (3);
   for (guint i = 0; i < listed->len; i++) {
     const MusterListed *it = listed->pdata[i];

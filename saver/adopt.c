@@ -218,8 +218,8 @@ muster_saver_adopt_directory (MusterSaver *self, const char *directory, GError *
 {
   g_autoptr (GError) failure = NULL;
 
-  g_return_val_if_fail (MUSTER_IS_SAVER (self), FALSE);
-
+  if (!muster_saver_check_directory (self, directory, error))
+    return FALSE;
   if (self->unlisted)
     return TRUE;
   g_auto (Adoption) adoption = {

@@ -312,22 +312,35 @@ save_or_write (MusterAsyncSaver *self, const char *directory, gint64 step, const
   return ticket;
 }
 
+/* What the verbs that are given a place have in common. */
+static gboolean
+check_call (MusterAsyncSaver *self, const char *what, const char *path, GError **error)
+{
+  if (!MUSTER_IS_ASYNC_SAVER (self))
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "no async saver was given");
+  g_mutex_lock (&self->core->lock);
+  g_autoptr (MusterStorage) storage = g_object_ref (self->core->model->saver->storage);
+  g_mutex_unlock (&self->core->lock);
+
+  return muster_storage_check_path (storage, what, path, error);
+}
+
 MusterSaveTicket *
 muster_async_saver_save (MusterAsyncSaver *self, const char *directory, gint64 step,
                          gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
-  g_return_val_if_fail (MUSTER_IS_ASYNC_SAVER (self) && directory, NULL);
-
-  return save_or_write (self, directory, step, NULL, deadline_us, cancellable, error);
+  return check_call (self, "checkpoint directory", directory, error)
+             ? save_or_write (self, directory, step, NULL, deadline_us, cancellable, error)
+             : NULL;
 }
 
 MusterSaveTicket *
 muster_async_saver_write (MusterAsyncSaver *self, const char *prefix, gint64 deadline_us,
                           GCancellable *cancellable, GError **error)
 {
-  g_return_val_if_fail (MUSTER_IS_ASYNC_SAVER (self) && prefix, NULL);
-
-  return save_or_write (self, NULL, -1, prefix, deadline_us, cancellable, error);
+  return check_call (self, "checkpoint", prefix, error)
+             ? save_or_write (self, NULL, -1, prefix, deadline_us, cancellable, error)
+             : NULL;
 }
 
 /* --- the other verbs --- */
@@ -363,8 +376,8 @@ gboolean
 muster_async_saver_restore (MusterAsyncSaver *self, const char *prefix, gint64 deadline_us,
                             GCancellable *cancellable, GError **error)
 {
-  g_return_val_if_fail (MUSTER_IS_ASYNC_SAVER (self) && prefix, FALSE);
-
+  if (!check_call (self, "checkpoint", prefix, error))
+    return FALSE;
   MusterAsyncCore *core = self->core;
   MusterAsyncCall call = {
       .core = core, .deadline_us = deadline_us, .cancellable = cancellable, .must_be_idle = TRUE};
@@ -379,7 +392,7 @@ muster_async_saver_restore (MusterAsyncSaver *self, const char *prefix, gint64 d
     g_mutex_lock (&core->lock);
     const gint64 step = muster_checkpoint_step (prefix);
     if (restored && step >= 0)
-      core->counter = step;
+      core->counter = MAX (core->counter, step);
     muster_async_call_release (&call);
   }
   g_mutex_unlock (&core->lock);
@@ -492,7 +505,7 @@ muster_async_saver_set_save_counter (MusterAsyncSaver *self, gint64 counter)
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->core->lock);
 
-  self->core->counter = MAX (counter, 0);
+  self->core->counter = MAX (counter, self->core->counter);
 }
 
 GError *

@@ -72,7 +72,8 @@ MusterSaveTicket *muster_async_saver_write (MusterAsyncSaver *self, const char *
                                             GError **error);
 
 /* Waits for what is being saved, then restores; a background error stays for the next save or sync.
- * The counter goes on from the number in the prefix. read is the same. */
+ * The counter goes on from the number in the prefix, or from its own where that is higher. read is
+ * the same. */
 gboolean muster_async_saver_restore (MusterAsyncSaver *self, const char *prefix, gint64 deadline_us,
                                      GCancellable *cancellable, GError **error);
 gboolean muster_async_saver_read (MusterAsyncSaver *self, const char *prefix, gint64 deadline_us,
@@ -91,7 +92,7 @@ gboolean muster_async_saver_shutdown (MusterAsyncSaver *self, gint64 deadline_us
 /* The number last given to a save, or restored; 0 before. Numbers may have gaps, after a failure;
  * none comes twice. */
 gint64 muster_async_saver_save_counter (MusterAsyncSaver *self);
-/* For who has restored by other means. */
+/* For who has restored by other means. A counter that is higher already stays. */
 void muster_async_saver_set_save_counter (MusterAsyncSaver *self, gint64 counter);
 
 /* The last background error: (nullable) (transfer full); asking doesn't count as reporting it. */

@@ -351,8 +351,10 @@ muster_saver_fit (MusterSaver *self, const char *prefix, const MusterRestoreOpti
 {
   g_auto (MusterMatch) match = {0};
 
-  g_return_val_if_fail (MUSTER_IS_SAVER (self) && prefix, FALSE);
+  g_return_val_if_fail (MUSTER_IS_SAVER (self), FALSE);
 
+  if (!self->is_empty && !muster_storage_check_path (self->storage, "checkpoint", prefix, error))
+    return FALSE;
   if (self->is_empty)
     match.fit.misfits = g_array_new (FALSE, FALSE, sizeof (MusterMisfit));
   else if (!muster_match_make (&match, self, prefix, options ? options : &plain_options, error))

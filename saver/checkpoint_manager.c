@@ -27,12 +27,6 @@ G_DEFINE_FINAL_TYPE (MusterCheckpointManager, muster_checkpoint_manager, G_TYPE_
 static gboolean
 check_options (const MusterCheckpointManagerOptions *options, GError **error)
 {
-  if (options->max_to_keep < 0) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "Expected a positive integer or `None` for `max_to_keep` (0 keeps all), got %d",
-                 options->max_to_keep);
-    return FALSE;
-  }
   if (options->checkpoint_interval < 0 ||
       (options->checkpoint_interval > 0 && options->read_step == NULL)) {
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
@@ -61,14 +55,13 @@ muster_checkpoint_manager_new (MusterMetaGraph *meta_graph, const char *director
 {
   static const MusterCheckpointManagerOptions defaults;
 
-  g_return_val_if_fail (directory != NULL, NULL);
-
   if (!options)
     options = &defaults;
-  if (!check_options (options, error))
+  if (!check_options (options, error) ||
+      !muster_storage_check_path (options->storage, "checkpoint directory", directory, error))
     return NULL;
   const MusterSaverOptions saver_options = {
-      .max_to_keep = options->max_to_keep > 0 ? options->max_to_keep : -1,
+      .max_to_keep = options->max_to_keep,
       .base_name = options->name ? options->name : DEFAULT_NAME,
       .keep_every_n_hours = options->keep_every_n_hours > 0 ? options->keep_every_n_hours : -1,
       .keep_rule = MUSTER_KEEP_MANAGER,

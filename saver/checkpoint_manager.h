@@ -27,7 +27,7 @@ typedef gboolean (*MusterInitialize) (MusterSession *session, gint64 deadline_us
                                       GError **error);
 
 typedef struct {
-  int max_to_keep;            /* 0: all; below 0 is INVALID_ARGUMENT */
+  int max_to_keep;            /* 0: as the SaverDef says; MUSTER_KEEP_ALL: all */
   double keep_every_n_hours;  /* 0: none is kept for good beyond them */
   const char *name;           /* NULL: "ckpt" */
   gint64 checkpoint_interval; /* in steps; 0: none, and read_step isn't asked */

@@ -123,8 +123,8 @@ gboolean
 muster_saver_claim_directory (MusterSaver *self, const char *directory, gint64 deadline_us,
                               GCancellable *cancellable, GError **error)
 {
-  g_return_val_if_fail (MUSTER_IS_SAVER (self), FALSE);
-
+  if (!muster_saver_check_directory (self, directory, error))
+    return FALSE;
   g_mutex_lock (&self->lock);
   g_autoptr (MusterLease) lease = self->lease ? g_object_ref (self->lease) : NULL;
   g_mutex_unlock (&self->lock);

@@ -52,9 +52,11 @@ muster_saver_preflight (MusterSaver *self, const char *prefix, GCancellable *can
   static const MusterRestoreOptions plain;
   g_auto (MusterMatch) match = {0};
 
-  g_return_val_if_fail (MUSTER_IS_SAVER (self) && prefix, FALSE);
+  g_return_val_if_fail (MUSTER_IS_SAVER (self), FALSE);
 
-  return self->is_empty || (muster_match_make (&match, self, prefix, &plain, error) &&
-                            muster_match_check (&match, error) &&
-                            muster_match_verify (&match, &plain, cancellable, error));
+  return self->is_empty ||
+         (muster_storage_check_path (self->storage, "checkpoint", prefix, error) &&
+          muster_match_make (&match, self, prefix, &plain, error) &&
+          muster_match_check (&match, error) &&
+          muster_match_verify (&match, &plain, cancellable, error));
 }

@@ -573,8 +573,8 @@ muster_saver_restore_with (MusterSaver *self, MusterSession *session, const char
   MusterRestored result = {0};
   MusterRestoreFailure meaning;
 
-  g_return_val_if_fail (MUSTER_IS_SAVER (self) && MUSTER_IS_SESSION (session), FALSE);
-
+  if (!muster_saver_check_session (self, session, error))
+    return FALSE;
   if (self->is_empty) { /* whatever the prefix: SAV.25 */
     if (restored)
       *restored = (MusterRestored){0};
@@ -585,6 +585,8 @@ muster_saver_restore_with (MusterSaver *self, MusterSession *session, const char
                          "Can't load save_path when it is None.");
     return FALSE;
   }
+  if (!muster_storage_check_path (self->storage, "checkpoint", prefix, error))
+    return FALSE;
   if (!muster_saver_restore_one (self, session, prefix, options ? options : &plain, &result,
                                  &meaning, deadline_us, cancellable, error))
     return FALSE;

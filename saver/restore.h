@@ -24,6 +24,10 @@ typedef struct {
   gboolean fall_back_to_files; /* where the state file can't be read, isn't there or names only what
                                   is gone, the directory's files are looked at */
   gboolean keep_damaged;       /* a damaged one is passed over, but not set aside */
+  /* (nullable) NULL-terminated names in the file; the caller's. One that doesn't fit the graph and
+   * lacks any of them was saved by somebody who doesn't know of them: it is passed over, and not
+   * set aside. */
+  const char *const *needs;
   /* The checkpoint is set aside that three lives running have begun with and ended without a word
    * (muster_saver_outlived ()). */
   gboolean count_deaths;
@@ -53,12 +57,20 @@ gboolean muster_saver_restore_with (MusterSaver *self, MusterSession *session, c
                                     const MusterRestoreOptions *options, MusterRestored *restored,
                                     gint64 deadline_us, GCancellable *cancellable, GError **error);
 
-/* muster_saver_restore_latest () with options (nullable); restored is nullable. */
+/* muster_saver_restore_latest () with options (nullable); restored is nullable. A checkpoint that a
+ * saver at work removes before it is locked doesn't count: the directory is looked at again, until
+ * the deadline, and what it names now is taken. */
 gboolean muster_saver_restore_latest_with (MusterSaver *self, MusterSession *session,
                                            const char *directory,
                                            const MusterRestoreOptions *options,
                                            MusterRestored *restored, gint64 deadline_us,
                                            GCancellable *cancellable, GError **error);
+
+/* Whether a directory has a checkpoint with all of its data, as far as can be told without reading
+ * that, among those that a restore with these options (nullable) would try. */
+gboolean muster_saver_has_whole_checkpoint (MusterSaver *self, const char *directory,
+                                            const MusterRestoreOptions *options, gboolean *found,
+                                            GError **error);
 
 /* A life that began with a checkpoint (count_deaths) and ends without either of these was a death.
  * What failed to be noted is an error; without a life there is nothing to do. */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "bundle/checkpoint_look.h"
 #include "bundle/checkpoint_state.h"
 #include "bundle/set_aside.h"
 #include "saver/checkpoint_fit_private.h"
@@ -81,6 +82,7 @@ typedef struct {
   GCancellable *cancellable; /* (nullable) */
   GPtrArray *faults;         /* (owned) (element-type Fault) of those that won't do */
   GString *warnings;         /* (owned) lines */
+  gboolean may_have_moved;   /* the last fault is the checkpoint's: it may have been removed */
 } Choice;
 
 typedef struct {
@@ -140,6 +142,20 @@ begin_life (Choice *self, const char *prefix, GError **error)
   return FALSE;
 }
 
+/* Whether a checkpoint that doesn't fit lacks what the caller can't do without. */
+static gboolean
+lacks_needed (const Choice *self, const char *prefix)
+{
+  g_autoptr (MusterBundleReader) reader =
+      self->options->needs ? muster_bundle_reader_open (self->saver->storage, prefix, NULL) : NULL;
+
+  for (const char *const *name = self->options->needs; reader && *name; name++)
+    if (!muster_bundle_reader_find (reader, *name))
+      return TRUE;
+
+  return FALSE;
+}
+
 /* *is_final: no other one is to be tried. */
 static gboolean
 try_one (Choice *self, const char *prefix, MusterRestored *result, gboolean *is_final,
@@ -155,7 +171,9 @@ try_one (Choice *self, const char *prefix, MusterRestored *result, gboolean *is_
     return TRUE;
   (void)muster_saver_excuse (self->saver, NULL); /* it has failed in words */
   *is_torn = meaning.is_torn;
-  *is_final = meaning.is_masters || !is_not_whole (failure) || self->options->fall_back_off;
+  self->may_have_moved =
+      !meaning.is_masters && (is_not_whole (failure) || lacks_needed (self, prefix));
+  *is_final = !self->may_have_moved || self->options->fall_back_off;
   g_propagate_error (error, g_steal_pointer (&failure));
 
   return FALSE;
@@ -181,9 +199,8 @@ restore_first (Choice *self, GPtrArray *prefixes, MusterRestored *result, GError
   const Fault *newest = self->faults->pdata[0];
   g_propagate_error (error, g_error_copy (newest->error));
   if (self->faults->len > 1)
-    g_prefix_error (error,
-                    "None of %u checkpoints in '%s' is whole; the newest: ", self->faults->len,
-                    self->directory);
+    g_prefix_error (error, "None of %u checkpoints in '%s' can be restored; the newest: ",
+                    self->faults->len, self->directory);
 
   return FALSE;
 }
@@ -259,6 +276,109 @@ find_candidates (Choice *self, GError **error)
   return g_steal_pointer (&prefixes);
 }
 
+static gboolean
+are_same (const GPtrArray *a, const GPtrArray *b)
+{
+  if (a->len != b->len)
+    return FALSE;
+  for (guint i = 0; i < a->len; i++)
+    if (strcmp (a->pdata[i], b->pdata[i]) != 0)
+      return FALSE;
+
+  return TRUE;
+}
+
+/* What there is to choose from now, where a saver at work has changed that since: it removes what
+ * leaves its list, unless it is locked already. NULL: nothing has changed, or time is up. */
+static GPtrArray *
+look_again (Choice *self, const GPtrArray *before)
+{
+  if (!self->may_have_moved || g_cancellable_is_cancelled (self->cancellable) ||
+      muster_clock_now_us (self->saver->clock) >= self->deadline_us)
+    return NULL;
+  const gsize n_warned = self->warnings->len;
+  g_autoptr (GPtrArray) now = find_candidates (self, NULL);
+  g_string_truncate (self->warnings, n_warned);
+  if (!now || now->len == 0 || are_same (before, now))
+    return NULL;
+  g_ptr_array_set_size (self->faults, 0);
+
+  return g_steal_pointer (&now);
+}
+
+static gboolean
+restore_newest (Choice *self, MusterRestored *result, GError **error)
+{
+  g_autoptr (GPtrArray) prefixes = find_candidates (self, error);
+
+  if (!prefixes)
+    return FALSE;
+  while (prefixes->len > 0) {
+    GError *failure = NULL;
+    if (restore_first (self, prefixes, result, &failure)) {
+      finish (self, result);
+      return TRUE;
+    }
+    GPtrArray *now = look_again (self, prefixes);
+    if (!now) {
+      g_propagate_error (error, failure);
+      return FALSE;
+    }
+    g_error_free (failure);
+    g_ptr_array_unref (prefixes);
+    prefixes = now;
+  }
+
+  return TRUE;
+}
+
+/* A directory with a checkpoint isn't this model's: its init ops must not run in its place. */
+static gboolean
+restore_nothing (MusterSaver *self, const char *directory, GError **error)
+{
+  GError *failure = NULL;
+  g_autofree char *latest =
+      muster_latest_checkpoint_named (self->storage, directory, self->latest_filename, &failure);
+
+  if (failure) {
+    g_propagate_error (error, failure);
+    return FALSE;
+  }
+
+  return !latest || muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                                 "'%s' was not restored: the graph has no variables, so its saver "
+                                 "restores nothing; use the graph that the checkpoint was saved "
+                                 "with, or another directory",
+                                 latest);
+}
+
+gboolean
+muster_saver_has_whole_checkpoint (MusterSaver *self, const char *directory,
+                                   const MusterRestoreOptions *options, gboolean *found,
+                                   GError **error)
+{
+  static const MusterRestoreOptions plain;
+
+  if (!muster_saver_check_directory (self, directory, error))
+    return FALSE;
+  g_auto (Choice) choice = {.saver = self,
+                            .directory = directory,
+                            .options = options ? options : &plain,
+                            .warnings = g_string_new (NULL)};
+  g_autoptr (GPtrArray) prefixes = find_candidates (&choice, error);
+
+  if (!prefixes)
+    return FALSE;
+  *found = FALSE;
+  for (guint i = 0; i < prefixes->len && !*found; i++) {
+    MusterCheckpointLook look;
+    if (i == 0 || !choice.options->fall_back_off)
+      *found = muster_checkpoint_look (self->storage, prefixes->pdata[i], &look, NULL);
+  }
+
+  return TRUE;
+}
+
 gboolean
 muster_saver_restore_latest_with (MusterSaver *self, MusterSession *session, const char *directory,
                                   const MusterRestoreOptions *options, MusterRestored *restored,
@@ -267,9 +387,12 @@ muster_saver_restore_latest_with (MusterSaver *self, MusterSession *session, con
   static const MusterRestoreOptions plain;
   g_auto (MusterRestored) result = {0};
 
-  g_return_val_if_fail (MUSTER_IS_SAVER (self) && MUSTER_IS_SESSION (session), FALSE);
-
+  if (!muster_saver_check_session (self, session, error) ||
+      !muster_saver_check_directory (self, directory, error))
+    return FALSE;
   if (self->is_empty) {
+    if (!restore_nothing (self, directory, error))
+      return FALSE;
     if (restored)
       *restored = (MusterRestored){0};
     return TRUE;
@@ -282,17 +405,12 @@ muster_saver_restore_latest_with (MusterSaver *self, MusterSession *session, con
                             .cancellable = cancellable,
                             .faults = g_ptr_array_new_with_free_func (fault_free),
                             .warnings = g_string_new (NULL)};
-  g_autoptr (GPtrArray) prefixes = find_candidates (&choice, error);
-  if (!prefixes)
+  if (!restore_newest (&choice, &result, error))
     return FALSE;
-  if (prefixes->len > 0) {
-    if (!restore_first (&choice, prefixes, &result, error))
-      return FALSE;
-    finish (&choice, &result);
-    /* Where the state can't be read, and the files stood in for it, nothing is anybody's to delete.
-     */
+  /* Where the state can't be read, and the files stood in for it, nothing is anybody's to delete.
+   */
+  if (result.prefix)
     (void)muster_saver_adopt_directory (self, directory, NULL);
-  }
   if (restored) {
     *restored = result;
     result = (MusterRestored){0};
@@ -311,7 +429,8 @@ muster_saver_restore_latest (MusterSaver *self, MusterSession *session, const ch
   if (!muster_saver_restore_latest_with (self, session, directory, NULL, &result, deadline_us,
                                          cancellable, error))
     return FALSE;
-  *restored = g_steal_pointer (&result.prefix);
+  if (restored)
+    *restored = g_steal_pointer (&result.prefix);
   if (passed_over)
     *passed_over = g_steal_pointer (&result.passed_over);
 

@@ -101,8 +101,9 @@ typedef struct {
   MusterSession *session;
   MusterLease *lease; /* (nullable) */
   const char *prefix;
-  char *directory; /* (owned) */
-  char *temporary; /* (owned) */
+  char *directory;          /* (owned) */
+  char *temporary;          /* (owned) */
+  MusterStorageLock *alive; /* (owned) (nullable) while it is written */
   gint64 step;
   const MusterSaveHow *how;
   gboolean is_unlisted;
@@ -130,12 +131,18 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Save, save_clear)
 static gboolean
 begin (Save *self, GError **error)
 {
-  return check_lease (self->lease, self->deadline_us, self->cancellable, error) &&
-         muster_saver_probe_once (self->saver, self->session, self->directory, self->deadline_us,
-                                  self->cancellable, error) &&
-         muster_storage_make_directory (self->saver->storage, self->directory, error) &&
-         muster_saver_claim_with (self->saver, self->lease, self->directory, self->deadline_us,
-                                  self->cancellable, error);
+  if (!check_lease (self->lease, self->deadline_us, self->cancellable, error) ||
+      !muster_saver_probe_once (self->saver, self->session, self->directory, self->deadline_us,
+                                self->cancellable, error) ||
+      !muster_storage_make_directory (self->saver->storage, self->directory, error) ||
+      !muster_saver_claim_with (self->saver, self->lease, self->directory, self->deadline_us,
+                                self->cancellable, error))
+    return FALSE;
+  muster_saver_sweep_once (self->saver, self->directory);
+  if (!self->alive)
+    self->alive = muster_saver_mark_alive (self->saver, self->temporary);
+
+  return TRUE;
 }
 
 /* Over what a try before has written, where the model had moved. */
@@ -368,6 +375,7 @@ muster_saver_save_how (MusterSaver *self, MusterSession *session, const char *pr
   gboolean saved = muster_saver_take_turn (self, deadline_us, cancellable, error);
   if (saved) {
     saved = save_in_turn (&save, error);
+    muster_saver_unmark_alive (self, save.temporary, save.alive);
     muster_saver_end_turn (self);
   }
   if (saved && tell (&save, error))
@@ -402,8 +410,9 @@ muster_saver_save_full (MusterSaver *self, MusterSession *session, const char *d
                         gint64 step, MusterSaved *saved, gint64 deadline_us,
                         GCancellable *cancellable, GError **error)
 {
-  g_return_val_if_fail (MUSTER_IS_SAVER (self) && MUSTER_IS_SESSION (session), FALSE);
-
+  if (!muster_saver_check_session (self, session, error) ||
+      !muster_saver_check_directory (self, directory, error))
+    return FALSE;
   g_autofree char *prefix = muster_saver_prefix_for (self, directory, step, error);
   if (prefix && self->is_empty)
     return save_nothing (self, prefix, step, saved, error);

@@ -157,10 +157,13 @@ gboolean
 muster_save_ticket_wait (MusterSaveTicket *self, MusterSaveState state, gint64 deadline_us,
                          GCancellable *cancellable, GError **error)
 {
+  if (!self || state > MUSTER_SAVE_DURABLE)
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        self ? "a save is waited for until it is staged, written or durable, not "
+                               "for another end: wait for MUSTER_SAVE_DURABLE"
+                             : "no ticket of a save was given");
   Waited waited = {self, state};
   g_autofree char *what = g_strdup_printf ("the save of '%s'", self->path);
-
-  g_return_val_if_fail (state <= MUSTER_SAVE_DURABLE, FALSE);
 
   g_mutex_lock (&self->lock);
   gboolean come = muster_wait_until_done (&self->lock, &self->changed, has_come, &waited, what,

@@ -34,8 +34,9 @@ char *muster_save_ticket_why (MusterSaveTicket *self);
 /* The saveables that couldn't be copied: (nullable), NULL-terminated, borrowed. */
 const char *const *muster_save_ticket_left_out (MusterSaveTicket *self);
 
-/* Waits until it has come to state, STAGED to DURABLE. FALSE with the save's own error, however
- * often it is asked: one that was skipped is UNAVAILABLE, one that was replaced CANCELLED. */
+/* Waits until it has come to state, STAGED to DURABLE (INVALID_ARGUMENT for another). FALSE with
+ * the save's own error, however often it is asked: one that was skipped is UNAVAILABLE, one that
+ * was replaced CANCELLED. */
 gboolean muster_save_ticket_wait (MusterSaveTicket *self, MusterSaveState state, gint64 deadline_us,
                                   GCancellable *cancellable, GError **error);
 

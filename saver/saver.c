@@ -2,6 +2,7 @@
 #include "saver/saver.h"
 
 #include "bundle/checkpoint_state.h"
+#include "saver/keep_private.h"
 #include "saver/saver_private.h"
 
 #define DEFAULT_BASE_NAME "model.ckpt"
@@ -56,13 +57,30 @@ check_latest_filename (const char *name, GError **error)
   return FALSE;
 }
 
+gboolean
+muster_saver_check_session (MusterSaver *self, MusterSession *session, GError **error)
+{
+  return (MUSTER_IS_SAVER (self) && MUSTER_IS_SESSION (session)) ||
+         muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "saving and restoring need a %s",
+                      MUSTER_IS_SAVER (self) ? "session" : "saver");
+}
+
+gboolean
+muster_saver_check_directory (MusterSaver *self, const char *directory, GError **error)
+{
+  if (!MUSTER_IS_SAVER (self))
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "no saver was given");
+
+  return muster_storage_check_path (self->storage, "checkpoint directory", directory, error);
+}
+
 static void
 set_options (MusterSaver *self, const MusterSaverOptions *options)
 {
   double hours = options->keep_every_n_hours != 0 ? options->keep_every_n_hours
                                                   : (double)self->info.keep_every_n_hours;
 
-  self->max_to_keep = MAX (options->max_to_keep ? options->max_to_keep : self->info.max_to_keep, 0);
+  self->max_to_keep = muster_max_to_keep_or (options->max_to_keep, self->info.max_to_keep);
   self->keep_seconds = hours > 0 ? hours * HOUR : 0;
   self->keep_rule = options->keep_rule;
   self->with_meta_graph = !options->no_meta_graph;
@@ -93,7 +111,8 @@ muster_saver_new (MusterMetaGraph *meta_graph, const MusterSaverOptions *options
   const char *base_name = options->base_name ? options->base_name : DEFAULT_BASE_NAME;
   const gboolean is_empty = !info && options->allow_empty;
   if ((!is_empty && !check_info (info, error)) || !check_base_name (base_name, error) ||
-      !check_latest_filename (options->latest_filename, error))
+      !check_latest_filename (options->latest_filename, error) ||
+      !muster_check_max_to_keep (options->max_to_keep, error))
     return NULL;
 
   MusterSaver *self = g_object_new (MUSTER_TYPE_SAVER, NULL);
@@ -135,7 +154,8 @@ muster_saver_set_lease (MusterSaver *self, MusterLease *lease)
 char *
 muster_saver_latest_checkpoint (MusterSaver *self, const char *directory, GError **error)
 {
-  g_return_val_if_fail (MUSTER_IS_SAVER (self), NULL);
+  if (!muster_saver_check_directory (self, directory, error))
+    return NULL;
 
   return muster_latest_checkpoint_named (self->storage, directory, self->latest_filename, error);
 }
@@ -193,6 +213,7 @@ muster_saver_finalize (GObject *object)
   muster_restore_plan_free (self->restore_plan);
   g_free (self->latest_filename);
   g_array_unref (self->claimed);
+  g_hash_table_unref (self->swept);
   g_cond_clear (&self->turn_ended);
   g_mutex_clear (&self->lock);
   G_OBJECT_CLASS (muster_saver_parent_class)->finalize (object);
@@ -216,4 +237,5 @@ muster_saver_init (MusterSaver *self)
   self->kept = g_ptr_array_new_with_free_func (muster_kept_free);
   self->doomed = g_ptr_array_new_with_free_func (g_free);
   self->saveables = muster_saveables_new ();
+  self->swept = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
 }

@@ -4,6 +4,7 @@
 #include "bundle/set_aside.h"
 #include "graph/meta_graph.h"
 #include "master/lease.h"
+#include "saver/keep.h"
 #include "saver/saveable.h"
 
 G_BEGIN_DECLS
@@ -37,7 +38,7 @@ typedef enum {
 typedef void (*MusterSaverPaused) (const char *why, gpointer user_data);
 
 typedef struct {
-  int max_to_keep; /* 0: what the SaverDef says (which may be 0: keep all); below 0: keep all */
+  int max_to_keep;        /* 0: as the SaverDef says; MUSTER_KEEP_ALL: all */
   const char *base_name;  /* NULL: "model.ckpt" */
   gboolean no_meta_graph; /* TRUE: no PREFIX.meta beside the checkpoint */
   gboolean no_probe; /* TRUE: the first save doesn't ask who sees the directory (saver/probe.h) */
@@ -50,7 +51,8 @@ typedef struct {
   gboolean pad_step_number;    /* TRUE: "model.ckpt-00001200" */
   gboolean unlisted;           /* TRUE: no state file is written, no list kept, nothing deleted */
   gboolean allow_empty; /* a meta graph without a SaverDef, for want of variables: a save writes the
-                           meta graph alone and counts as skipped, a restore does nothing */
+                           meta graph alone and counts as skipped, a restore does nothing; a
+                           directory with a checkpoint is refused */
   gboolean adopt_unknown; /* TRUE: what lies in a directory under this base name is the saver's,
                              to list and delete, even where no state and no record names it */
   MusterWhenFull when_full;
@@ -145,7 +147,8 @@ gboolean muster_saver_add_saveable (MusterSaver *self, const char *name, MusterS
                                     MusterSaveableFlags flags, GError **error);
 
 /* Saves as DIRECTORY/BASE-STEP (step below 0: without a number) and returns that prefix (transfer
- * full), after it is durable and "latest". One that is skipped for want of room is
+ * full), after it is durable and "latest". What savers that died have left half written in the
+ * directory is taken away before the first save there. One that is skipped for want of room is
  * RESOURCE_EXHAUSTED here; a saver with nothing to save is FAILED_PRECONDITION. */
 char *muster_saver_save (MusterSaver *self, MusterSession *session, const char *directory,
                          gint64 step, gint64 deadline_us, GCancellable *cancellable,
@@ -172,14 +175,15 @@ gboolean muster_saver_restore (MusterSaver *self, MusterSession *session, const 
 
 /**
  * muster_saver_restore_latest:
- * @restored: (out) (transfer full) (nullable)
+ * @restored: (out) (optional) (transfer full) (nullable)
  * @passed_over: (out) (optional) (transfer full) (nullable)
  *
  * Restores the newest checkpoint of a directory that is whole. *restored (transfer full) is its
  * prefix, or NULL where the directory's state file names none: that is success. *passed_over
  * (nullable) (transfer full) says which newer ones were missing or damaged, else NULL: those
  * damaged are set aside (bundle/set_aside.h; saver/restore.h has options). One that is whole and
- * doesn't fit the graph is an error, and so is a state file that can't be read (DATA_LOSS).
+ * doesn't fit the graph is an error, and so is a state file that can't be read (DATA_LOSS); a saver
+ * that restores nothing (allow_empty) refuses a directory with a checkpoint (INVALID_ARGUMENT).
  * Afterwards the state file's list is the saver's.
  */
 gboolean muster_saver_restore_latest (MusterSaver *self, MusterSession *session,
@@ -227,8 +231,8 @@ void muster_saver_recover_last_checkpoints (MusterSaver *self, const char *const
  * the checkpoints before are still listed, and forgotten in their turn: those that its state file
  * names, and those of this base name that the side file knows for a muster's (adopt_unknown: all).
  * Those kept for good or set aside never. No directory and no state file is no list; DATA_LOSS for
- * a state file that can't be read. Takes away what dead savers left half written a day ago or
- * more. */
+ * a state file that can't be read. Takes away what savers that died have left half written: a saver
+ * at work holds a lock, and where the store has none, what was touched within a day stays. */
 gboolean muster_saver_adopt_directory (MusterSaver *self, const char *directory, GError **error);
 
 /* How many bytes the next checkpoint will take, as far as the graph and the last one tell, without

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "graph/graph_nodes.h"
 #include "graph/meta_graph_edit.h"
+#include "saver/keep_private.h"
 #include "saver/saver_builder_private.h"
 
 #include <string.h>
@@ -331,7 +332,7 @@ check_how (const MusterSaverBuild *how, GError **error)
     return FALSE;
   }
 
-  return TRUE;
+  return muster_check_max_to_keep (how->max_to_keep, error);
 }
 
 static void
@@ -349,7 +350,7 @@ build (MusterMetaGraph *meta_graph, GArray *saveables, const MusterSaverBuild *h
   MusterGraph *graph = muster_meta_graph_graph (meta_graph);
   g_autofree char *scope = free_scope (graph, how->scope ? how->scope : DEFAULT_SCOPE);
   g_auto (MusterSaverInfo) info = {
-      .max_to_keep = MAX (how->max_to_keep ? how->max_to_keep : DEFAULT_MAX_TO_KEEP, 0),
+      .max_to_keep = muster_max_to_keep_or (how->max_to_keep, DEFAULT_MAX_TO_KEEP),
       .sharded = how->sharded,
       .keep_every_n_hours =
           (float)(how->keep_every_n_hours > 0 ? how->keep_every_n_hours : DEFAULT_EVERY_N_HOURS),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "graph/meta_graph.h"
+#include "saver/keep.h"
 
 G_BEGIN_DECLS
 
@@ -32,7 +33,7 @@ typedef struct {
   gboolean reshape;          /* a value of another shape fits if it has as many elements */
   gboolean allow_empty;      /* nothing to save is no error */
   gboolean collect;          /* add the saver to the collection "savers" as well */
-  int max_to_keep;           /* 0: 5; below 0: all */
+  int max_to_keep;           /* 0: 5; MUSTER_KEEP_ALL: all */
   double keep_every_n_hours; /* 0: 10000 */
   int version;               /* 0 or 2: V2. Anything else is UNIMPLEMENTED */
   const char *scope;         /* NULL: "save". Where it is taken, "save_1" and so on */

@@ -48,6 +48,7 @@ struct _MusterSaver {
   MusterSaverCut cut; /* without functions: none */
   gpointer cut_data;
   GDestroyNotify cut_destroy;
+  GHashTable *swept; /* (owned) (element-type utf8) directories; whoever has the turn's */
   GMutex lock;
   GCond turn_ended;
   /* guarded by lock */
@@ -86,6 +87,11 @@ gboolean muster_saver_save_how (MusterSaver *self, MusterSession *session, const
 char *muster_saver_prefix_for (MusterSaver *self, const char *directory, gint64 step,
                                GError **error);
 
+/* INVALID_ARGUMENT where one of the two is missing. */
+gboolean muster_saver_check_session (MusterSaver *self, MusterSession *session, GError **error);
+/* INVALID_ARGUMENT without a saver, and for a directory that its store doesn't take. */
+gboolean muster_saver_check_directory (MusterSaver *self, const char *directory, GError **error);
+
 /* A path as the master is to be told of it: another process has another working directory. */
 char *muster_saver_path_for_master (MusterSaver *self, const char *path);
 
@@ -117,8 +123,15 @@ gboolean muster_saver_publish (MusterSaver *self, MusterSession *session, const 
 gboolean muster_saver_write_meta_graph (MusterSaver *self, const char *prefix, GError **error);
 /* Takes away what is left of a save that failed. */
 void muster_saver_discard_quietly (MusterSaver *self, const char *temporary);
-/* Takes away what dead savers left in a directory, under the lock. */
+
+/* sweep.c: takes away what dead savers left in a directory, under its lock. */
 void muster_saver_sweep_quietly (MusterSaver *self, const char *directory);
+/* The same in the turn, before the saver's first save there. */
+void muster_saver_sweep_once (MusterSaver *self, const char *directory);
+/* What tells that the files of a save are a living saver's (transfer full); NULL: it couldn't be
+ * had, and they are young until a day has passed. */
+MusterStorageLock *muster_saver_mark_alive (MusterSaver *self, const char *temporary);
+void muster_saver_unmark_alive (MusterSaver *self, const char *temporary, MusterStorageLock *lock);
 
 /* fence.c: takes the directory for the lease's chief, or finds that it has it still; under the
  * directory's lock, with its record. *changed: the record is to be written. No lease: TRUE. */

@@ -3,9 +3,11 @@
 #include "bundle/directory_lock.h"
 #include "saver/saver_private.h"
 
-/* What savers that were killed left half written. It never keeps another save from its name, and is
- * found by names that nothing else has, so all there is to lose by waiting is room: only what
- * nobody has touched for a day goes. */
+/* What savers that were killed left half written, found by names that nothing else has. A save
+ * holds a lock beside its files as long as it lives: where that can be had, it is dead, and its
+ * files go at once. What has no such lock (a store without locks, other temporary files) never
+ * keeps another save from its name, so all there is to lose by waiting is room: it goes once nobody
+ * has touched it for a day. */
 
 #define OLD_US (24 * 3600 * MUSTER_SECOND)
 
@@ -17,6 +19,9 @@ static const struct {
   char after;
 } temporaries[] = {{MUSTER_SAVING_PREFIX, 8, '-'},
                    {MUSTER_PROBE_PREFIX, MUSTER_PROBE_KEY_LEN, '.'}};
+
+/* ".saving-0123abcd-NAME-alive" */
+#define ALIVE "-alive"
 
 #define TEMPSTATE ".tempstate"
 #define N_UUID    36
@@ -76,41 +81,146 @@ remove_left (MusterSaver *self, const char *path)
   (void)muster_storage_remove (self->storage, path, NULL);
 }
 
-/* By the store's own clock: that of the lock, which has just been written. */
-static void
-sweep (MusterSaver *self, const char *directory, char **files, gint64 now_us)
-{
-  g_autoptr (GHashTable) young = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+/* One sweep of a directory. */
+typedef struct {
+  MusterSaver *saver;
+  const char *directory;
+  char **files;     /* (not owned) */
+  GHashTable *live; /* (owned) (element-type utf8) ids */
+  GHashTable *dead; /* (owned) (element-type utf8) ids */
+  GPtrArray *locks; /* (owned) (element-type MusterStorageLock) of the dead */
+  gboolean has_locks;
+  gint64 now_us;
+} Sweep;
 
-  for (int pass = 0; pass < 2; pass++)
-    for (char **file = files; *file; file++) {
-      g_autofree char *id = id_of (*file);
-      g_autofree char *path = g_build_filename (directory, *file, NULL);
-      if (!id)
-        continue;
-      if (pass == 0 && touched_at (self, path) > now_us - OLD_US)
-        g_hash_table_add (young, g_steal_pointer (&id));
-      else if (pass == 1 && !g_hash_table_contains (young, id))
-        remove_left (self, path);
-    }
+static void
+sweep_clear (Sweep *self)
+{
+  g_clear_pointer (&self->live, g_hash_table_unref);
+  g_clear_pointer (&self->dead, g_hash_table_unref);
+  for (guint i = 0; self->locks && i < self->locks->len; i++)
+    muster_storage_unlock (self->saver->storage, self->locks->pdata[i]);
+  g_clear_pointer (&self->locks, g_ptr_array_unref);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Sweep, sweep_clear)
+
+/* Whether the lock of a save can be had. It is held until its files are gone. */
+static gboolean
+is_dead (Sweep *self, const char *path)
+{
+  MusterStorageLock *lock =
+      self->has_locks && g_str_has_suffix (path, ALIVE)
+          ? muster_storage_lock (self->saver->storage, path, MUSTER_LOCK_UNUSED, NULL)
+          : NULL;
+
+  if (lock)
+    g_ptr_array_add (self->locks, lock);
+
+  return lock != NULL;
+}
+
+/* By the store's own clock: that of the directory's lock, which has just been written. */
+static void
+judge (Sweep *self)
+{
+  for (char **file = self->files; *file; file++) {
+    char *id = id_of (*file);
+    g_autofree char *path = g_build_filename (self->directory, *file, NULL);
+    if (!id)
+      continue;
+    if (is_dead (self, path))
+      g_hash_table_add (self->dead, id);
+    else if (touched_at (self->saver, path) > self->now_us - OLD_US)
+      g_hash_table_add (self->live, id);
+    else
+      g_free (id);
+  }
+}
+
+static void
+sweep (Sweep *self)
+{
+  judge (self);
+  for (char **file = self->files; *file; file++) {
+    g_autofree char *id = id_of (*file);
+    g_autofree char *path = g_build_filename (self->directory, *file, NULL);
+    if (id && (g_hash_table_contains (self->dead, id) || !g_hash_table_contains (self->live, id)))
+      remove_left (self->saver, path);
+  }
+}
+
+static gboolean
+has_any (char **files)
+{
+  for (char **file = files; file && *file; file++) {
+    g_autofree char *id = id_of (*file);
+    if (id)
+      return TRUE;
+  }
+
+  return FALSE;
+}
+
+/* A store without locks grants each one, this one a second time too. */
+static gboolean
+does_lock (MusterSaver *self, const char *locked)
+{
+  MusterStorageLock *again =
+      muster_storage_lock (self->storage, locked, MUSTER_LOCK_EXCLUSIVE, NULL);
+
+  muster_storage_unlock (self->storage, again);
+
+  return !again;
 }
 
 void
 muster_saver_sweep_quietly (MusterSaver *self, const char *directory)
 {
   g_auto (GStrv) files = muster_storage_list (self->storage, directory, NULL);
-  gboolean any = FALSE;
+  MusterStorageInfo info;
 
-  for (char **file = files; file && *file && !any; file++) {
-    g_autofree char *id = id_of (*file);
-    any = id != NULL;
-  }
-  if (!any)
+  if (!has_any (files))
     return;
   g_autoptr (MusterDirectoryLock) lock = muster_directory_lock (
       self->storage, directory, muster_clock_now_us (self->clock), self->clock, NULL, NULL);
   g_autofree char *lock_file = g_build_filename (directory, MUSTER_LOCK_FILE, NULL);
-  MusterStorageInfo info;
-  if (lock && muster_storage_look (self->storage, lock_file, &info, NULL))
-    sweep (self, directory, files, info.mtime_us);
+  if (!lock || !muster_storage_look (self->storage, lock_file, &info, NULL))
+    return;
+  g_auto (Sweep) what = {
+      .saver = self,
+      .directory = directory,
+      .files = files,
+      .live = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL),
+      .dead = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL),
+      .locks = g_ptr_array_new (),
+      .has_locks = does_lock (self, lock_file),
+      .now_us = info.mtime_us,
+  };
+  sweep (&what);
+}
+
+void
+muster_saver_sweep_once (MusterSaver *self, const char *directory)
+{
+  if (g_hash_table_add (self->swept, g_strdup (directory)))
+    muster_saver_sweep_quietly (self, directory);
+}
+
+MusterStorageLock *
+muster_saver_mark_alive (MusterSaver *self, const char *temporary)
+{
+  g_autofree char *path = g_strconcat (temporary, ALIVE, NULL);
+
+  return muster_storage_lock (self->storage, path, MUSTER_LOCK_EXCLUSIVE, NULL);
+}
+
+/* The file goes first: one that can be locked is a dead save's. */
+void
+muster_saver_unmark_alive (MusterSaver *self, const char *temporary, MusterStorageLock *lock)
+{
+  g_autofree char *path = g_strconcat (temporary, ALIVE, NULL);
+
+  if (lock)
+    (void)muster_storage_remove (self->storage, path, NULL);
+  muster_storage_unlock (self->storage, lock);
 }

@@ -23,6 +23,7 @@ copy_restore (MusterPrepareOptions *options)
   MusterRestoreOptions *restore = g_memdup2 (options->restore, sizeof *restore);
   if (restore->names)
     g_hash_table_ref (restore->names);
+  restore->needs = (const char *const *)g_strdupv ((char **)restore->needs);
   options->restore = restore;
 }
 
@@ -31,6 +32,8 @@ clear_restore (MusterPrepareOptions *options)
 {
   if (options->restore && options->restore->names)
     g_hash_table_unref (options->restore->names);
+  if (options->restore)
+    g_strfreev ((char **)options->restore->needs);
   g_free ((MusterRestoreOptions *)options->restore);
 }
 

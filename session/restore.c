@@ -18,8 +18,14 @@ is_given (const char *path)
 gboolean
 muster_prepare_options_check_places (const MusterPrepareOptions *options, GError **error)
 {
+  MusterStorage *storage = options->saver ? muster_saver_storage (options->saver) : NULL;
+
   if (!is_given (options->checkpoint_dir) || !is_given (options->checkpoint_filename))
-    return TRUE;
+    return (!is_given (options->checkpoint_dir) ||
+            muster_storage_check_path (storage, "checkpoint directory", options->checkpoint_dir,
+                                       error)) &&
+           (!is_given (options->checkpoint_filename) ||
+            muster_storage_check_path (storage, "checkpoint", options->checkpoint_filename, error));
   g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                        "Can not provide both checkpoint_dir and checkpoint_filename_with_path.");
 
@@ -33,20 +39,13 @@ muster_prepare_options_can_restore (const MusterPrepareOptions *options)
          (is_given (options->checkpoint_dir) || is_given (options->checkpoint_filename));
 }
 
-/* Whether the directory's state names a checkpoint whose files are there. One that it names and
+/* Whether the directory has a checkpoint whose files are there and as long as they should be. One
  * that isn't whole yet counts as not yet there; a state that can't be read is an error. */
 static gboolean
-look_for_checkpoint (MusterSaver *saver, const char *directory, gboolean *found, GError **error)
+look_for_checkpoint (const MusterPrepareOptions *options, gboolean *found, GError **error)
 {
-  g_autoptr (GError) failure = NULL;
-  g_autofree char *latest = muster_saver_latest_checkpoint (saver, directory, &failure);
-
-  *found = latest != NULL;
-  if (!failure || muster_error_is (failure, MUSTER_ERROR_NOT_FOUND))
-    return TRUE;
-  g_propagate_error (error, g_steal_pointer (&failure));
-
-  return FALSE;
+  return muster_saver_has_whole_checkpoint (options->saver, options->checkpoint_dir,
+                                            options->restore, found, error);
 }
 
 static gint64
@@ -71,7 +70,7 @@ wait_for_checkpoint (MusterVerb *self, const MusterPrepareOptions *options, GErr
     gboolean found;
     if (!muster_verb_check_lease (self, error))
       return FALSE;
-    if (!look_for_checkpoint (options->saver, options->checkpoint_dir, &found, error))
+    if (!look_for_checkpoint (options, &found, error))
       return FALSE;
     if (found)
       return TRUE;

@@ -15,7 +15,8 @@ MusterWatchedStorage *muster_watched_storage_new (void);
 
 /* From now on what ends with this (borrowed) can't be opened. */
 void muster_watched_storage_refuse (MusterWatchedStorage *self, const char *path);
-/* Calls back once, before what ends with this (borrowed) is opened or locked for the first time. */
+/* Calls back once, before what ends with this (borrowed) is looked at, opened or locked for the
+ * first time. */
 void muster_watched_storage_call (MusterWatchedStorage *self, const char *path,
                                   void (*func) (gpointer user_data), gpointer user_data);
 

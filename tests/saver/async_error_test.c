@@ -199,3 +199,64 @@ MUSTER_TEST (AsyncError, comes_of_a_call_from_within_a_save)
   check_refused (&copying);
   check_refused (&finished);
 }
+
+/* B001.47: also after a restore of an older one, and whoever sets the counter back */
+MUSTER_TEST (AsyncError, leaves_a_number_that_never_comes_again)
+{
+  g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
+  g_autoptr (GError) error = NULL, failure = NULL;
+  g_autoptr (MusterSaveTicket) first = async_save (&f, -1, &error);
+  MUSTER_ASSERT_TRUE (async_sync (&f, &error));
+  muster_gate_storage_fail (f.gates, 1, MUSTER_ERROR_UNAVAILABLE, "away");
+  g_autoptr (MusterSaveTicket) failed = async_save (&f, -1, &error);
+  MUSTER_EXPECT_FALSE (async_sync (&f, &failure));
+  MUSTER_ASSERT_EQ (muster_save_ticket_step (failed), 2);
+
+  MUSTER_EXPECT_TRUE (muster_async_saver_restore (f.async, muster_save_ticket_path (first),
+                                                  async_soon (), NULL, &error));
+  g_autoptr (MusterSaveTicket) next = async_save (&f, -1, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (muster_save_ticket_step (next), 3);
+  muster_async_saver_set_save_counter (f.async, 1);
+  MUSTER_EXPECT_EQ (muster_async_saver_save_counter (f.async), 3);
+  MUSTER_EXPECT_TRUE (async_sync (&f, &error));
+}
+
+MUSTER_TEST (AsyncError, tells_of_a_mistake_and_not_by_a_crash)
+{
+  static const char *const paths[] = {NULL, "", "s3://bucket/run"};
+  g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
+  for (gsize i = 0; i < G_N_ELEMENTS (paths); i++) {
+    GError *errors[4] = {NULL};
+    MUSTER_EXPECT_NULL (
+        muster_async_saver_save (f.async, paths[i], 1, async_soon (), NULL, &errors[0]));
+    MUSTER_EXPECT_NULL (
+        muster_async_saver_write (f.async, paths[i], async_soon (), NULL, &errors[1]));
+    MUSTER_EXPECT_FALSE (
+        muster_async_saver_restore (f.async, paths[i], async_soon (), NULL, &errors[2]));
+    MUSTER_EXPECT_FALSE (
+        muster_async_saver_read (f.async, paths[i], async_soon (), NULL, &errors[3]));
+    for (gsize j = 0; j < G_N_ELEMENTS (errors); j++) {
+      MUSTER_EXPECT_ERROR (errors[j], MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+      g_clear_error (&errors[j]);
+    }
+  }
+  MUSTER_EXPECT_EQ (muster_async_saver_save_counter (f.async), 0);
+}
+
+/* How a save ends otherwise is its state, and nothing to wait for. */
+MUSTER_TEST (AsyncError, is_nothing_to_wait_for)
+{
+  g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterSaveTicket) ticket = async_save (&f, 1, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+
+  for (int state = MUSTER_SAVE_FAILED; state <= MUSTER_SAVE_REPLACED; state++) {
+    MUSTER_EXPECT_FALSE (async_wait (ticket, (MusterSaveState)state, &error));
+    MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+    g_clear_error (&error);
+  }
+  MUSTER_EXPECT_FALSE (async_wait (NULL, MUSTER_SAVE_DURABLE, &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+}

@@ -98,7 +98,7 @@ expect_refused (MusterCheckpointManagerOptions options)
 /* SAV.80 */
 MUSTER_TEST (CheckpointManager, refuses_what_cannot_be)
 {
-  expect_refused ((MusterCheckpointManagerOptions){.max_to_keep = -1});
+  expect_refused ((MusterCheckpointManagerOptions){.max_to_keep = -2});
   expect_refused ((MusterCheckpointManagerOptions){.max_to_keep = 1, .checkpoint_interval = 5});
 }
 

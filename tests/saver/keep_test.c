@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "bundle/forwarding_storage.h"
+#include "saver/checkpoint_manager.h"
+#include "saver/saver_builder.h"
 #include "tests/saver/directory_fixture.h"
 
 #include <fcntl.h>
@@ -336,6 +339,130 @@ MUSTER_TEST (Sweep, takes_old_temporary_files_only)
              ".saving-11111111-model.ckpt-1.data-00000-of-00001 "
              ".saving-11111111-model.ckpt-1.index .saving-x-model.ckpt-1.index "
              "model.ckpt-1.index x.index.tempstate1234567");
+}
+
+static char *
+names_there (void)
+{
+  g_auto (GStrv) left = muster_storage_list (muster_local_storage (), muster_test_tmpdir (), NULL);
+
+  return g_strjoinv (" ", left);
+}
+
+/* The lock of a save that is dead is free, and its files go at once; those of one at work stay. */
+MUSTER_TEST (Sweep, tells_the_files_of_the_dead_from_those_of_the_living)
+{
+  g_auto (Fixture) f = set_up ((MusterSaverOptions){0});
+  put_old (".saving-0123abcd-model.ckpt-1.index", 0);
+  put_old (".saving-0123abcd-model.ckpt-1.data-00000-of-00001", 0);
+  put_old (".saving-0123abcd-model.ckpt-1-alive", 0);
+  put_old (".saving-11111111-model.ckpt-2.index", 30); /* slowly, but it lives */
+  g_autofree char *living = below_tmpdir (".saving-11111111-model.ckpt-2-alive");
+  MusterStorageLock *lock =
+      muster_storage_lock (muster_local_storage (), living, MUSTER_LOCK_EXCLUSIVE, NULL);
+
+  restart (&f, (MusterSaverOptions){0});
+
+  g_autofree char *names = names_there ();
+  MUSTER_EXPECT_STREQ (names, ".muster.lock .saving-11111111-model.ckpt-2-alive "
+                              ".saving-11111111-model.ckpt-2.index");
+  muster_storage_unlock (muster_local_storage (), lock);
+}
+
+/* Of a job, of a training state, of a backup: whoever keeps the list himself. */
+MUSTER_TEST (Sweep, is_done_by_whoever_saves)
+{
+  g_auto (Fixture) f = set_up ((MusterSaverOptions){.unlisted = TRUE});
+  put_old (".saving-0123abcd-model.ckpt-1.index", 0);
+  put_old (".saving-0123abcd-model.ckpt-1-alive", 0);
+  put_old (".saving-22222222-model.ckpt-1.index", 30);
+
+  save (&f, 7);
+
+  g_autofree char *names = names_there ();
+  MUSTER_EXPECT_TRUE (strstr (names, ".saving-") == NULL);
+}
+
+#define MUSTER_TYPE_LOCKLESS_STORAGE (muster_lockless_storage_get_type ())
+G_DECLARE_FINAL_TYPE (MusterLocklessStorage, muster_lockless_storage, MUSTER, LOCKLESS_STORAGE,
+                      MusterForwardingStorage)
+
+struct _MusterLocklessStorage {
+  MusterForwardingStorage parent;
+};
+
+static void
+lockless_iface_init (MusterStorageInterface *iface)
+{
+  iface->lock = NULL;
+}
+
+G_DEFINE_FINAL_TYPE_WITH_CODE (MusterLocklessStorage, muster_lockless_storage,
+                               MUSTER_TYPE_FORWARDING_STORAGE,
+                               G_IMPLEMENT_INTERFACE (MUSTER_TYPE_STORAGE, lockless_iface_init))
+
+static void
+muster_lockless_storage_class_init (G_GNUC_UNUSED MusterLocklessStorageClass *klass)
+{
+}
+
+static void
+muster_lockless_storage_init (G_GNUC_UNUSED MusterLocklessStorage *self)
+{
+}
+
+/* A store without locks grants each: there the day counts alone. */
+MUSTER_TEST (Sweep, trusts_no_lock_of_a_store_without_locks)
+{
+  g_autoptr (MusterLocklessStorage) storage = g_object_new (MUSTER_TYPE_LOCKLESS_STORAGE, NULL);
+  g_auto (Fixture) f = set_up ((MusterSaverOptions){0});
+  put_old (".muster.lock", 0);
+  put_old (".saving-0123abcd-model.ckpt-1.index", 0);
+  put_old (".saving-0123abcd-model.ckpt-1-alive", 0);
+  put_old (".saving-22222222-model.ckpt-1.index", 30);
+
+  restart (&f, (MusterSaverOptions){.storage = MUSTER_STORAGE (storage)});
+
+  g_autofree char *names = names_there ();
+  MUSTER_EXPECT_STREQ (names, ".muster.lock .saving-0123abcd-model.ckpt-1-alive "
+                              ".saving-0123abcd-model.ckpt-1.index");
+}
+
+MUSTER_TEST (Keep, max_to_keep_means_the_same_in_every_options)
+{
+  const struct {
+    int max_to_keep;
+    guint n_left; /* of six, where the SaverDef says 5; 0: refused */
+  } cases[] = {{0, 5}, {2, 2}, {MUSTER_KEEP_ALL, 6}, {-2, 0}, {G_MININT, 0}};
+
+  for (gsize i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_auto (Fixture) f = set_up ((MusterSaverOptions){0});
+    const MusterSaverOptions options = {.max_to_keep = cases[i].max_to_keep};
+    const MusterCheckpointManagerOptions managed = {.max_to_keep = cases[i].max_to_keep};
+    const MusterSaverBuild built = {.max_to_keep = cases[i].max_to_keep, .scope = "other"};
+    g_autofree char *name = g_strdup_printf ("%u", (guint)i);
+    g_autofree char *of_saver = below_tmpdir (name);
+    g_autofree char *of_manager = g_strconcat (of_saver, "m", NULL);
+    g_autoptr (MusterSaver) saver = muster_saver_new (f.meta_graph, &options, NULL);
+    g_autoptr (MusterCheckpointManager) manager =
+        muster_checkpoint_manager_new (f.meta_graph, of_manager, &managed, NULL);
+    g_autoptr (MusterMetaGraph) graph = muster_saver_build (f.meta_graph, &built, NULL);
+    MUSTER_EXPECT_EQ (saver != NULL, cases[i].n_left > 0);
+    MUSTER_EXPECT_EQ (manager != NULL, cases[i].n_left > 0);
+    for (gint64 step = 1; saver && manager && step <= 6; step++) {
+      g_auto (MusterSaved) saved = {0};
+      g_autofree char *prefix =
+          muster_saver_save (saver, f.session, of_saver, step, MUSTER_WAIT_FOREVER, NULL, NULL);
+      MUSTER_EXPECT_TRUE (muster_checkpoint_manager_save (manager, f.session, step, FALSE, &saved,
+                                                          MUSTER_WAIT_FOREVER, NULL, NULL));
+    }
+    g_auto (GStrv) by_saver = saver ? muster_saver_last_checkpoints (saver) : NULL;
+    g_auto (GStrv) by_manager = manager ? muster_checkpoint_manager_checkpoints (manager) : NULL;
+    MUSTER_EXPECT_EQ (by_saver ? g_strv_length (by_saver) : 0, cases[i].n_left);
+    MUSTER_EXPECT_EQ (by_manager ? g_strv_length (by_manager) : 0, cases[i].n_left);
+    if (cases[i].n_left == 0)
+      MUSTER_EXPECT_NULL (graph);
+  }
 }
 
 /* Of a living saver's list, while it isn't saving. */

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "bundle/checkpoint_state.h"
 #include "engine/local_master.h"
 #include "tests/doubles/sharded_model.h"
+#include "tests/doubles/watched_storage.h"
 #include "tests/saver/restore_fixture.h"
 
 #include <glib/gstdio.h>
@@ -163,4 +165,153 @@ MUSTER_TEST (RestoreLatest, assigns_no_shard_of_a_checkpoint_with_a_damaged_one)
                                                    MUSTER_WAIT_FOREVER, NULL, NULL));
   MUSTER_EXPECT_STREQ (restored, older);
   MUSTER_EXPECT_EQ (muster_sharded_model_get (session, NULL), 1);
+}
+
+/* What a saver at work with max_to_keep does between a reader's look and its lock. */
+typedef struct {
+  const char *removed[3]; /* prefixes, NULL-terminated */
+  const char *saved;      /* the new latest; NULL: none */
+} SaverAtWork;
+
+static void
+save_and_remove (gpointer user_data)
+{
+  const SaverAtWork *self = user_data;
+
+  if (self->saved)
+    write_state (self->saved, NULL);
+  for (const char *const *prefix = self->removed; *prefix; prefix++)
+    MUSTER_EXPECT_TRUE (muster_remove_checkpoint (NULL, *prefix, NULL));
+}
+
+static MusterWatchedStorage *
+watch (Fixture *f)
+{
+  MusterWatchedStorage *storage = muster_watched_storage_new ();
+  const MusterSaverOptions options = {.storage = MUSTER_STORAGE (storage)};
+
+  g_clear_object (&f->saver);
+  f->saver = muster_saver_new (f->meta_graph, &options, NULL);
+
+  return storage;
+}
+
+MUSTER_TEST (RestoreLatest, reads_the_state_again_where_a_saver_has_removed_what_it_named)
+{
+  g_auto (Fixture) f = set_up (three, 3);
+  g_autofree char *third = write_as ("model.ckpt-3", three, 3, 3);
+  g_autofree char *fourth = write_as ("model.ckpt-4", three, 3, 4);
+  g_autofree char *fifth = write_as ("model.ckpt-5", three, 3, 5);
+  g_autoptr (MusterWatchedStorage) storage = watch (&f);
+  write_state (third, fourth, NULL);
+  SaverAtWork saver = {{third, fourth}, fifth};
+  muster_watched_storage_call (storage, "/model.ckpt-4.index", save_and_remove, &saver);
+
+  MUSTER_EXPECT_TRUE (restore_latest (&f, (MusterRestoreOptions){0}));
+
+  MUSTER_EXPECT_NO_ERROR (f.error);
+  MUSTER_EXPECT_STREQ (f.restored.prefix, fifth);
+  MUSTER_EXPECT_NULL (f.restored.passed_over);
+  MUSTER_EXPECT_EQ (byte_of (&f, "u"), 5);
+}
+
+/* max_to_keep 1, and the latest or none */
+MUSTER_TEST (RestoreLatest, reads_the_state_again_also_without_falling_back)
+{
+  g_auto (Fixture) f = set_up (three, 3);
+  g_autofree char *fourth = write_as ("model.ckpt-4", three, 3, 4);
+  g_autofree char *fifth = write_as ("model.ckpt-5", three, 3, 5);
+  g_autoptr (MusterWatchedStorage) storage = watch (&f);
+  write_state (fourth, NULL);
+  SaverAtWork saver = {{fourth}, fifth};
+  muster_watched_storage_call (storage, "/model.ckpt-4.index", save_and_remove, &saver);
+
+  MUSTER_EXPECT_TRUE (restore_latest (&f, (MusterRestoreOptions){.fall_back_off = TRUE}));
+
+  MUSTER_EXPECT_STREQ (f.restored.prefix, fifth);
+}
+
+MUSTER_TEST (RestoreLatest, fails_once_the_state_names_the_same_again)
+{
+  g_auto (Fixture) f = set_up (three, 3);
+  g_autofree char *fourth = write_as ("model.ckpt-4", three, 3, 4);
+  g_autoptr (MusterWatchedStorage) storage = watch (&f);
+  write_state (fourth, NULL);
+  SaverAtWork saver = {{fourth}, NULL};
+  muster_watched_storage_call (storage, "/model.ckpt-4.index", save_and_remove, &saver);
+
+  MUSTER_EXPECT_FALSE (restore_latest (&f, (MusterRestoreOptions){0}));
+
+  MUSTER_EXPECT_ERROR (f.error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND);
+}
+
+MUSTER_TEST (LatestCheckpoint, reads_the_state_again_where_a_saver_has_removed_what_it_named)
+{
+  g_autofree char *fourth = write_as ("model.ckpt-4", three, 3, 4);
+  g_autofree char *fifth = write_as ("model.ckpt-5", three, 3, 5);
+  g_autoptr (MusterWatchedStorage) storage = muster_watched_storage_new ();
+  g_autoptr (GError) error = NULL;
+  write_state (fourth, NULL);
+  SaverAtWork saver = {{fourth}, fifth};
+  muster_watched_storage_call (storage, "/model.ckpt-4.index", save_and_remove, &saver);
+
+  g_autofree char *latest =
+      muster_latest_checkpoint (MUSTER_STORAGE (storage), muster_test_tmpdir (), &error);
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_STREQ (latest, fifth);
+}
+
+MUSTER_TEST (RestoreLatest, needs_nobody_who_asks_what_was_restored)
+{
+  g_auto (Fixture) f = set_up (three, 3);
+  g_autofree char *whole = write_as ("model.ckpt-3", three, 3, 3);
+  write_state (whole, NULL);
+
+  MUSTER_EXPECT_TRUE (muster_saver_restore_latest (f.saver, f.session, muster_test_tmpdir (), NULL,
+                                                   NULL, MUSTER_WAIT_FOREVER, NULL, &f.error));
+
+  MUSTER_EXPECT_NO_ERROR (f.error);
+  MUSTER_EXPECT_EQ (byte_of (&f, "u"), 3);
+}
+
+/* One that was saved by somebody who doesn't know of "u". */
+MUSTER_TEST (RestoreLatest, passes_one_over_that_lacks_what_is_needed)
+{
+  static const char *const needs[] = {"u", NULL};
+  g_auto (Fixture) f = set_up (three, 3);
+  g_autofree char *whole = write_as ("model.ckpt-3", three, 3, 3);
+  g_autofree char *lacking = write_as ("model.ckpt-4", three, 2, 4);
+  write_state (whole, lacking, NULL);
+
+  MUSTER_EXPECT_FALSE (restore_latest (&f, (MusterRestoreOptions){0}));
+  MUSTER_EXPECT_ERROR (f.error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_TRUE (restore_latest (&f, (MusterRestoreOptions){.needs = needs}));
+
+  MUSTER_EXPECT_STREQ (f.restored.prefix, whole);
+  MUSTER_EXPECT_EQ (byte_of (&f, "u"), 3);
+  MUSTER_ASSERT_TRUE (f.restored.passed_over != NULL);
+  MUSTER_EXPECT_TRUE (strstr (f.restored.passed_over, lacking) != NULL);
+  MUSTER_EXPECT_TRUE (strstr (f.restored.passed_over, "u") != NULL);
+  MUSTER_EXPECT_TRUE (exists ("model.ckpt-4")); /* it isn't damaged */
+}
+
+/* Another misfit is an error still, and so is one where no other is better. */
+MUSTER_TEST (RestoreLatest, takes_what_is_needed_for_no_excuse)
+{
+  static const char *const needs[] = {"u", NULL};
+  static const MusterSmallVariable other[] = {{"v", MUSTER_FLOAT, 1, {3, 0}},
+                                              {"w", MUSTER_INT64, 0, {0, 0}},
+                                              {"u", MUSTER_FLOAT, 2, {2, 3}}};
+  g_auto (Fixture) f = set_up (three, 3);
+  g_autofree char *lacking = write_as ("model.ckpt-3", three, 2, 3);
+  g_autofree char *wrong = write_as ("model.ckpt-4", other, 3, 4);
+
+  write_state (lacking, NULL);
+  MUSTER_EXPECT_FALSE (restore_latest (&f, (MusterRestoreOptions){.needs = needs}));
+  MUSTER_EXPECT_ERROR (f.error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  write_state (lacking, wrong, NULL);
+  MUSTER_EXPECT_FALSE (restore_latest (&f, (MusterRestoreOptions){.needs = needs}));
+  MUSTER_EXPECT_ERROR (f.error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_TRUE (strstr (f.error->message, wrong) != NULL);
 }

@@ -533,14 +533,58 @@ MUSTER_TEST (Save, takes_nothing_but_a_session)
   g_auto (Fixture) f = set_up ();
   g_autoptr (GError) error = NULL;
 
-  for (int i = 0; i < 2; i++) {
-    MUSTER_EXPECT_LOG (NULL, G_LOG_LEVEL_CRITICAL, "*MUSTER_IS_SESSION*");
-    g_autofree char *prefix =
-        muster_saver_save (f.saver, i == 0 ? NULL : (MusterSession *)f.master,
-                           muster_test_tmpdir (), 1, MUSTER_WAIT_FOREVER, NULL, &error);
-    MUSTER_EXPECT_NULL (prefix);
-    MUSTER_ASSERT_LOGGED ();
-  }
+  g_autofree char *none = muster_saver_save (f.saver, NULL, muster_test_tmpdir (), 1,
+                                             MUSTER_WAIT_FOREVER, NULL, &error);
+  MUSTER_EXPECT_NULL (none);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
   g_autofree char *files = files_in (muster_test_tmpdir ());
   MUSTER_EXPECT_STREQ (files, "");
+}
+
+/* Without a directory it saved into hidden files of the working directory. */
+MUSTER_TEST (Save, takes_no_directory_but_one_that_can_be)
+{
+  static const char *const directories[] = {NULL, "", "s3://bucket/run", "gs://bucket/run"};
+  g_auto (Fixture) f = set_up ();
+  g_autofree char *before = g_get_current_dir ();
+  MUSTER_ASSERT_EQ (g_chdir (muster_test_tmpdir ()), 0);
+
+  for (gsize i = 0; i < G_N_ELEMENTS (directories); i++) {
+    GError *errors[7] = {NULL};
+    const char *const directory = directories[i];
+    gboolean found = FALSE;
+    char *restored = NULL;
+    MUSTER_EXPECT_NULL (muster_saver_save (f.saver, f.session, directory, 1, MUSTER_WAIT_FOREVER,
+                                           NULL, &errors[0]));
+    MUSTER_EXPECT_FALSE (muster_saver_save_full (f.saver, f.session, directory, 1, NULL,
+                                                 MUSTER_WAIT_FOREVER, NULL, &errors[1]));
+    MUSTER_EXPECT_FALSE (muster_saver_restore_latest (f.saver, f.session, directory, &restored,
+                                                      NULL, MUSTER_WAIT_FOREVER, NULL, &errors[2]));
+    MUSTER_EXPECT_NULL (muster_saver_latest_checkpoint (f.saver, directory, &errors[3]));
+    MUSTER_EXPECT_FALSE (muster_saver_adopt_directory (f.saver, directory, &errors[4]));
+    MUSTER_EXPECT_FALSE (
+        muster_saver_claim_directory (f.saver, directory, MUSTER_WAIT_FOREVER, NULL, &errors[5]));
+    MUSTER_EXPECT_FALSE (
+        muster_saver_has_whole_checkpoint (f.saver, directory, NULL, &found, &errors[6]));
+    for (gsize j = 0; j < G_N_ELEMENTS (errors); j++) {
+      MUSTER_EXPECT_ERROR (errors[j], MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+      g_clear_error (&errors[j]);
+    }
+  }
+
+  g_autofree char *files = files_in (muster_test_tmpdir ());
+  MUSTER_EXPECT_STREQ (files, "");
+  MUSTER_ASSERT_EQ (g_chdir (before), 0);
+}
+
+MUSTER_TEST (Save, refuses_a_checkpoint_with_a_scheme_wherever_one_is_read)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (GError) restored = NULL, checked = NULL;
+
+  MUSTER_EXPECT_FALSE (muster_saver_restore (f.saver, f.session, "s3://b/model.ckpt-1",
+                                             MUSTER_WAIT_FOREVER, NULL, &restored));
+  MUSTER_EXPECT_ERROR (restored, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_FALSE (muster_saver_preflight (f.saver, "s3://b/model.ckpt-1", NULL, &checked));
+  MUSTER_EXPECT_ERROR (checked, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
 }

@@ -46,6 +46,11 @@ class Run:
                 setattr(self, "begun" if words[0] == "saving" else "saved", int(words[1]))
 
 
+def temporaries(run):
+    """The saves of which something half written lies there: ".saving-0123abcd"."""
+    return {name[:16] for name in os.listdir(run.directory) if name.startswith(".saving-")}
+
+
 class KillSaverTest(processes.TestCase):
     def setUp(self):
         print("MUSTER_SEED=%d" % SEED, flush=True)
@@ -101,6 +106,8 @@ class KillSaverTest(processes.TestCase):
             chief, took = self.save(run, "local")
             self.end(run, chief, chief, took)
             self.check(run)
+            # The next chief that saves takes away what the one before has left.
+            self.assertLessEqual(len(temporaries(run)), 1, sorted(os.listdir(run.directory)))
 
     def test_the_master_is_killed(self):
         for i in range(SERVER_KILLS):

@@ -185,6 +185,112 @@ MUSTER_TEST (Restore, waits_for_a_checkpoint_in_one_session)
   MUSTER_EXPECT_LE (muster_fake_clock_elapsed_us (job.clock), 3631 * MUSTER_SECOND);
 }
 
+static char *
+data_of (const char *prefix)
+{
+  return g_strconcat (prefix, ".data-00000-of-00001", NULL);
+}
+
+/* Its index has come before its data, as by a copy that is under way. */
+static void
+take_data_away (gpointer user_data)
+{
+  g_autofree char *prefix = muster_small_job_write_checkpoint (muster_test_tmpdir (), 7);
+  g_autofree char *data = data_of (prefix);
+  g_autofree char *away = g_strconcat (data, ".away", NULL);
+  (void)user_data;
+  MUSTER_EXPECT_EQ (g_rename (data, away), 0);
+}
+
+static void
+bring_half_of_the_data (gpointer user_data)
+{
+  g_autofree char *prefix = g_build_filename (muster_test_tmpdir (), "model.ckpt-7", NULL);
+  g_autofree char *data = data_of (prefix);
+  (void)user_data;
+  MUSTER_EXPECT_TRUE (g_file_set_contents (data, "x", 1, NULL));
+}
+
+static void
+bring_the_data (gpointer user_data)
+{
+  g_autofree char *prefix = g_build_filename (muster_test_tmpdir (), "model.ckpt-7", NULL);
+  g_autofree char *data = data_of (prefix);
+  g_autofree char *away = g_strconcat (data, ".away", NULL);
+  (void)user_data;
+  MUSTER_EXPECT_EQ (g_rename (away, data), 0);
+}
+
+MUSTER_TEST (Restore, waits_on_for_a_checkpoint_without_all_of_its_data)
+{
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  MusterPrepareOptions options = from_directory (&job);
+  options.wait_for_checkpoint = TRUE;
+  take_data_away (NULL);
+  muster_fake_clock_at (job.clock, 100 * MUSTER_SECOND, bring_half_of_the_data, NULL);
+  muster_fake_clock_at (job.clock, 200 * MUSTER_SECOND, bring_the_data, NULL);
+
+  g_autoptr (MusterSession) session = muster_small_job_prepare (&job, options);
+
+  MUSTER_EXPECT_NO_ERROR (job.error);
+  muster_small_job_diary_is (&job, RESTORED);
+  MUSTER_EXPECT_GE (muster_fake_clock_elapsed_us (job.clock), 200 * MUSTER_SECOND);
+}
+
+/* What can be restored isn't waited for. */
+MUSTER_TEST (Restore, takes_the_one_before_instead_of_waiting)
+{
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  g_autofree char *older = muster_small_job_write_checkpoint (muster_test_tmpdir (), 3);
+  MusterPrepareOptions options = from_directory (&job);
+  options.wait_for_checkpoint = TRUE;
+  take_data_away (NULL);
+
+  g_autoptr (MusterSession) session = muster_small_job_prepare (&job, options);
+
+  MUSTER_EXPECT_NO_ERROR (job.error);
+  MUSTER_EXPECT_STREQ (job.report.restored_from, older);
+  MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (job.clock), 0);
+}
+
+/* A directory with a checkpoint isn't that of a model without variables. */
+MUSTER_TEST (Restore, initialises_nothing_where_an_empty_saver_finds_a_checkpoint)
+{
+  static const guint8 no_nodes[] = {2 << 3 | 2, 0}; /* MetaGraphDef.graph_def, empty */
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  g_autoptr (GBytes) bytes = g_bytes_new_static (no_nodes, sizeof no_nodes);
+  g_autoptr (MusterMetaGraph) empty = muster_meta_graph_new (bytes, NULL);
+  const MusterSaverOptions options = {.allow_empty = TRUE};
+  g_clear_object (&job.saver);
+  job.saver = muster_saver_new (empty, &options, NULL);
+  g_autofree char *prefix = muster_small_job_write_checkpoint (muster_test_tmpdir (), 7);
+
+  g_autoptr (MusterSession) session = muster_small_job_prepare (&job, from_directory (&job));
+
+  MUSTER_EXPECT_NULL (session);
+  MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_ASSERT_TRUE (job.error != NULL);
+  MUSTER_EXPECT_TRUE (strstr (job.error->message, prefix) != NULL);
+  muster_small_job_diary_is (&job, "create, close");
+}
+
+MUSTER_TEST (Restore, makes_no_session_for_a_place_with_a_scheme)
+{
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  const MusterPrepareOptions places[] = {
+      {.init_op = "init", .saver = job.saver, .checkpoint_dir = "s3://bucket/run"},
+      {.init_op = "init", .saver = job.saver, .checkpoint_filename = "gs://bucket/model.ckpt-1"},
+      {.init_op = "init", .checkpoint_dir = "s3://bucket/run"}};
+
+  for (gsize i = 0; i < G_N_ELEMENTS (places); i++) {
+    g_clear_error (&job.error);
+    g_autoptr (MusterSession) session = muster_small_job_prepare (&job, places[i]);
+    MUSTER_EXPECT_NULL (session);
+    MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  }
+  muster_small_job_diary_is (&job, "");
+}
+
 /* B002.18, B002.19 [diff] 3: by elapsed time, the last pause cut to the limit */
 MUSTER_TEST (Restore, initialises_when_no_checkpoint_has_come_by_the_limit)
 {
