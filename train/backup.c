@@ -83,15 +83,6 @@ check_time (MusterBackup *self, const char *verb, const Bounds *bounds, GError *
 
 /* --- coming back --- */
 
-/* What can't be read, or isn't whole; anything else is no reason to go back further. */
-static gboolean
-is_damage (const GError *failure)
-{
-  return failure->domain == G_FILE_ERROR || muster_error_is (failure, MUSTER_ERROR_NOT_FOUND) ||
-         muster_error_is (failure, MUSTER_ERROR_DATA_LOSS) ||
-         (failure->domain == G_IO_ERROR && failure->code != G_IO_ERROR_CANCELLED);
-}
-
 static gboolean
 make_ready (MusterBackup *self, const Bounds *bounds, GError **error)
 {
@@ -123,7 +114,7 @@ restore_first (MusterBackup *self, GPtrArray *looks, const Bounds *bounds, GErro
     if (self->program.restore (prefix, bounds->deadline_us, bounds->cancellable,
                                self->program.user_data, &look->failure))
       return look;
-    if (is_damage (look->failure))
+    if (muster_backup_is_damage (look->failure))
       continue;
     g_propagate_error (error, g_steal_pointer (&look->failure));
     return NULL;

@@ -2,6 +2,7 @@
 /* The files of a backup's directory. */
 #include "train/backup_files_private.h"
 
+#include "base/error.h"
 #include "bundle/directory_lock.h"
 
 #include <string.h>
@@ -39,6 +40,14 @@ muster_backup_is_absent (const GError *failure)
 {
   return g_error_matches (failure, G_FILE_ERROR, G_FILE_ERROR_NOENT) ||
          g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_NOT_FOUND);
+}
+
+gboolean
+muster_backup_is_damage (const GError *failure)
+{
+  return failure->domain == G_FILE_ERROR || muster_error_is (failure, MUSTER_ERROR_NOT_FOUND) ||
+         muster_error_is (failure, MUSTER_ERROR_DATA_LOSS) ||
+         (failure->domain == G_IO_ERROR && failure->code != G_IO_ERROR_CANCELLED);
 }
 
 /* N of "latest-N.SOMETHING"; -1: it is no such file. */

@@ -42,6 +42,8 @@ char *muster_backup_record_path (const char *directory, gint64 number);
 char *muster_backup_variables_prefix (const char *directory, gint64 number);
 /* TRUE if that is why a file couldn't be had. */
 gboolean muster_backup_is_absent (const GError *failure);
+/* TRUE for what can't be read, or isn't whole; anything else is no reason to go back further. */
+gboolean muster_backup_is_damage (const GError *failure);
 gboolean muster_backup_has_variables (MusterStorage *storage, const char *directory, gint64 number);
 /* The highest N that a file has; 0: none. */
 gint64 muster_backup_highest (MusterStorage *storage, const char *directory);

@@ -5,6 +5,7 @@
 #include "bundle/checkpoint_state.h"
 #include "bundle/directory_lock.h"
 #include "bundle/set_aside.h"
+#include "train/backup_files_private.h"
 #include "train/check_time_private.h"
 #include "train/saved_place_private.h"
 
@@ -262,25 +263,102 @@ muster_worker_training_state_back_up (MusterWorkerTrainingState *self, gint64 ep
 
 /* --- coming back --- */
 
-/* Where the chief has replaced the one that was being read, the new one is read (D000.6). */
+/* One that the directory's state names. Where the chief has replaced the one that was being read,
+ * the new one is read (D000.6). NULL without an error where there is no state; *prefix is set also
+ * where it can't be restored. */
 static gboolean
-restore_latest (MusterWorkerTrainingState *self, gboolean may_retry, gboolean *restored,
-                const Bounds *bounds, GError **error)
+restore_named (MusterWorkerTrainingState *self, gboolean may_retry, char **prefix,
+               const Bounds *bounds, GError **error)
 {
   g_autoptr (GError) failure = NULL;
-  g_autofree char *prefix = muster_latest_checkpoint (self->storage, self->read_dir, &failure);
 
-  *restored = prefix && muster_saver_restore (self->saver, self->session, prefix,
-                                              bounds->deadline_us, bounds->cancellable, &failure);
-  if (!failure)
+  g_free (*prefix);
+  *prefix = muster_latest_checkpoint (self->storage, self->read_dir, &failure);
+  if (*prefix && muster_saver_restore (self->saver, self->session, *prefix, bounds->deadline_us,
+                                       bounds->cancellable, &failure))
     return TRUE;
-  gboolean has_vanished = prefix ? !muster_checkpoint_exists (self->storage, prefix)
-                                 : muster_error_is (failure, MUSTER_ERROR_NOT_FOUND);
+  if (!failure)
+    return FALSE;
+  gboolean has_vanished = *prefix ? !muster_checkpoint_exists (self->storage, *prefix)
+                                  : muster_error_is (failure, MUSTER_ERROR_NOT_FOUND);
   if (may_retry && has_vanished)
-    return restore_latest (self, FALSE, restored, bounds, error);
+    return restore_named (self, FALSE, prefix, bounds, error);
   g_propagate_error (error, g_steal_pointer (&failure));
 
   return FALSE;
+}
+
+static void
+add_cause (GString *causes, const char *prefix, const GError *failure)
+{
+  g_autofree char *name = g_path_get_basename (prefix);
+
+  g_string_append_printf (causes, "%s'%s': %s", causes->len > 0 ? "; " : "", name,
+                          failure->message);
+}
+
+/* The newest that is whole of those that lie there: each says itself where training stood. causes
+ * gets why others can't be restored. FALSE without an error where none can. */
+static gboolean
+restore_listed (MusterWorkerTrainingState *self, const char *named, GString *causes,
+                const Bounds *bounds, GError **error)
+{
+  g_auto (GStrv) prefixes = muster_checkpoint_list (self->storage, self->read_dir, NULL);
+
+  for (guint i = prefixes ? g_strv_length (prefixes) : 0; i > 0; i--) {
+    const char *prefix = prefixes[i - 1];
+    g_autoptr (GError) failure = NULL;
+    if (g_strcmp0 (prefix, named) == 0)
+      continue;
+    if (muster_saver_restore (self->saver, self->session, prefix, bounds->deadline_us,
+                              bounds->cancellable, &failure)) {
+      g_message ("Restored '%s' as the training state: %s", prefix, causes->str);
+      return TRUE;
+    }
+    if (!muster_backup_is_damage (failure)) {
+      g_propagate_error (error, g_steal_pointer (&failure));
+      return FALSE;
+    }
+    add_cause (causes, prefix, failure);
+  }
+
+  return FALSE;
+}
+
+/* A state that names nothing is no promise: then what is there but isn't whole is none. */
+static gboolean
+restore_any (MusterWorkerTrainingState *self, gboolean *restored, const Bounds *bounds,
+             GError **error)
+{
+  g_autoptr (GError) failure = NULL, worse = NULL;
+  g_autofree char *named = NULL;
+  g_autoptr (GString) causes = g_string_new (NULL);
+
+  *restored = restore_named (self, TRUE, &named, bounds, &failure);
+  if (*restored)
+    return TRUE;
+  if (failure && !muster_backup_is_damage (failure)) {
+    g_propagate_error (error, g_steal_pointer (&failure));
+    return FALSE;
+  }
+  if (failure)
+    add_cause (causes, named ? named : "checkpoint", failure);
+  else
+    g_string_append (causes, "no file 'checkpoint' names one");
+  *restored = restore_listed (self, named, causes, bounds, &worse);
+  if (*restored)
+    return TRUE;
+  if (worse) {
+    g_propagate_error (error, g_steal_pointer (&worse));
+    return FALSE;
+  }
+  if (failure)
+    g_set_error (error, failure->domain, failure->code,
+                 "Restoring the training state in '%s' failed: %s; put back a checkpoint that is "
+                 "whole, or remove the directory to begin anew",
+                 self->read_dir, causes->str);
+
+  return !failure;
 }
 
 gboolean
@@ -291,7 +369,7 @@ muster_worker_training_state_restore (MusterWorkerTrainingState *self, gboolean 
   gboolean is_restored = FALSE;
 
   if (!check_time ("Restoring", self->read_dir, &bounds, error) ||
-      !restore_latest (self, TRUE, &is_restored, &bounds, error))
+      !restore_any (self, &is_restored, &bounds, error))
     return FALSE;
   if (restored)
     *restored = is_restored;

@@ -51,8 +51,10 @@ gboolean muster_worker_training_state_back_up (MusterWorkerTrainingState *self, 
                                                gint64 batch, gint64 deadline_us,
                                                GCancellable *cancellable, GError **error);
 
-/* Restores the chief's newest checkpoint; without one nothing changes, and *restored (nullable) is
- * FALSE. */
+/* Restores the chief's checkpoint; where that is damaged, or the directory's state file doesn't
+ * name it, the newest that is whole, and a message says why. Without one nothing changes, and
+ * *restored (nullable) is FALSE; an error names each that the state file promises or that lies
+ * beside it. */
 gboolean muster_worker_training_state_restore (MusterWorkerTrainingState *self, gboolean *restored,
                                                gint64 deadline_us, GCancellable *cancellable,
                                                GError **error);

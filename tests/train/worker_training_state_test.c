@@ -537,3 +537,109 @@ MUSTER_TEST (WorkerTrainingState, reads_the_new_one_where_the_chief_has_replaced
   MUSTER_EXPECT_EQ (muster_worker_training_state_saved_epoch (worker.state), 1);
   MUSTER_EXPECT_EQ (weights (&worker), 11);
 }
+
+/* --- damage --- */
+
+/* Two whole checkpoints, of epochs 0 and 1, as a crash between naming and removing leaves them. */
+static void
+save_two (const char *in)
+{
+  g_auto (Task) chief = {0};
+  g_autofree char *read_dir = g_build_filename (in, "chief", NULL);
+  g_autofree char *index = g_build_filename (read_dir, "ckpt-1.index", NULL);
+  set_up (&chief, in, (MusterWorkerTrainingStateOptions){0});
+  back_up (&chief, 0, 10);
+  MusterStorageLock *reading =
+      muster_storage_lock (muster_local_storage (), index, MUSTER_LOCK_SHARED, NULL);
+  MUSTER_ASSERT_NOT_NULL (reading); /* whoever reads one keeps it from being removed */
+  back_up (&chief, 1, 11);
+  muster_storage_unlock (muster_local_storage (), reading);
+}
+
+static void
+damage (const char *in, const char *name, const char *text)
+{
+  g_autofree char *path = g_build_filename (in, "chief", name, NULL);
+
+  MUSTER_EXPECT_EQ (text ? !g_file_set_contents (path, text, -1, NULL) : unlink (path), 0);
+}
+
+MUSTER_TEST (WorkerTrainingState, restores_the_newest_that_is_whole)
+{
+  static const struct {
+    const char *file, *text; /* NULL: it is gone */
+    gint64 epoch;
+  } damages[] = {{"ckpt-2.index", "garbage", 0},
+                 {"ckpt-2.index", NULL, 0},
+                 {"ckpt-2.data-00000-of-00002", "x", 0},
+                 {"ckpt-2.data-00001-of-00002", NULL, 0},
+                 {"checkpoint", "garbage", 1},
+                 {"checkpoint", "", 1},
+                 {"checkpoint", "model_checkpoint_path: \"another-7\"\n", 1},
+                 {"checkpoint", NULL, 1}};
+
+  for (gsize i = 0; i < G_N_ELEMENTS (damages); i++) {
+    g_autofree char *in = directory ();
+    g_auto (Task) task = {0};
+    g_autoptr (GError) error = NULL;
+    gboolean restored = FALSE;
+    MUSTER_TRACE ("'%s' is '%s'", damages[i].file, damages[i].text ? damages[i].text : "gone");
+    save_two (in);
+    damage (in, damages[i].file, damages[i].text);
+    set_up (&task, in, (MusterWorkerTrainingStateOptions){0});
+
+    MUSTER_EXPECT_LOG (NULL, G_LOG_LEVEL_MESSAGE, "Restored '*' as the training state: *");
+    MUSTER_EXPECT_TRUE (muster_worker_training_state_restore (task.state, &restored,
+                                                              MUSTER_WAIT_FOREVER, NULL, &error));
+    MUSTER_ASSERT_LOGGED ();
+
+    MUSTER_ASSERT_NO_ERROR (error);
+    MUSTER_EXPECT_TRUE (restored);
+    MUSTER_EXPECT_EQ (muster_worker_training_state_saved_epoch (task.state), damages[i].epoch);
+    MUSTER_EXPECT_EQ (weights (&task), 10 + damages[i].epoch);
+    MUSTER_EXPECT_TRUE (muster_worker_training_state_delete_backup (task.state, &error));
+  }
+}
+
+MUSTER_TEST (WorkerTrainingState, names_all_that_is_damaged)
+{
+  g_autofree char *in = directory ();
+  g_auto (Task) task = {0};
+  g_autoptr (GError) error = NULL;
+  save_two (in);
+  damage (in, "ckpt-2.index", "garbage");
+  damage (in, "ckpt-1.index", "garbage");
+  set_up (&task, in, (MusterWorkerTrainingStateOptions){0});
+  set_weights (&task, 9);
+
+  MUSTER_EXPECT_FALSE (
+      muster_worker_training_state_restore (task.state, NULL, MUSTER_WAIT_FOREVER, NULL, &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
+  MUSTER_ASSERT_NOT_NULL (error);
+  MUSTER_EXPECT_TRUE (strstr (error->message, "job/chief' failed: 'ckpt-2': ") != NULL);
+  MUSTER_EXPECT_TRUE (strstr (error->message, "; 'ckpt-1': ") != NULL);
+  MUSTER_EXPECT_TRUE (g_str_has_suffix (error->message, "; put back a checkpoint that is whole, or "
+                                                        "remove the directory to begin anew"));
+  MUSTER_EXPECT_EQ (weights (&task), 9);
+}
+
+/* A backup that was being deleted when its process died is none. */
+MUSTER_TEST (WorkerTrainingState, takes_what_nothing_names_and_is_not_whole_for_none)
+{
+  g_autofree char *in = directory ();
+  g_auto (Task) task = {0};
+  g_autoptr (GError) error = NULL;
+  gboolean restored = TRUE;
+  save_two (in);
+  damage (in, "checkpoint", NULL);
+  damage (in, "ckpt-1.data-00000-of-00002", NULL);
+  damage (in, "ckpt-2.data-00000-of-00002", NULL);
+  set_up (&task, in, (MusterWorkerTrainingStateOptions){0});
+
+  MUSTER_EXPECT_TRUE (muster_worker_training_state_restore (task.state, &restored,
+                                                            MUSTER_WAIT_FOREVER, NULL, &error));
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_FALSE (restored);
+}
