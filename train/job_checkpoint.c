@@ -2,6 +2,7 @@
 #include "train/job_checkpoint.h"
 
 #include "train/job_checkpoint_private.h"
+#include "train/job_epochs_private.h"
 
 #include <string.h>
 
@@ -334,7 +335,7 @@ check_marks (MusterJobCheckpoint *self, gint64 epoch, GError **error)
       continue;
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
                  "The checkpoints of epoch %" G_GINT64_FORMAT
-                 " of nodes '%s' and '%s' are of different saves: resume at another epoch",
+                 " of nodes '%s' and '%s' are of different saves",
                  epoch, first->node, entry->node);
     return FALSE;
   }
@@ -481,6 +482,21 @@ muster_job_checkpoint_accessible (MusterJobCheckpoint *self, gint64 epoch, gbool
   *accessible = TRUE;
 
   return TRUE;
+}
+
+gint64
+muster_job_checkpoint_epoch_before (MusterJobCheckpoint *self, gint64 epoch)
+{
+  g_autoptr (GPtrArray) names = g_ptr_array_new ();
+  gint64 before = MUSTER_NO_EPOCH;
+
+  for (guint i = 0; self->entries && i < self->entries->len; i++)
+    g_ptr_array_add (names, ((MusterJobEntry *)self->entries->pdata[i])->name);
+  g_ptr_array_add (names, NULL);
+  (void)muster_job_newest_epoch (self->storage, self->directory, (const char *const *)names->pdata,
+                                 epoch, &before, NULL);
+
+  return before;
 }
 
 gboolean

@@ -51,6 +51,10 @@ typedef struct {
 gboolean muster_job_checkpoint_know_nodes (MusterJobCheckpoint *self, const char *const *nodes,
                                            GError **error);
 
+/* The newest epoch before that one of which all nodes have a checkpoint where it saves, or
+ * MUSTER_NO_EPOCH. */
+gint64 muster_job_checkpoint_epoch_before (MusterJobCheckpoint *self, gint64 epoch);
+
 /* TRUE where the directory that it saves in isn't there, so that no save can succeed. */
 gboolean muster_job_checkpoint_lacks_directory (MusterJobCheckpoint *self);
 

@@ -71,8 +71,9 @@ G_DECLARE_FINAL_TYPE (MusterJobStateFile, muster_job_state_file, MUSTER, JOB_STA
 /* Keeps DIRECTORY/job.muster, a key file: the last epoch that every node has whole, and whether the
  * job finished there. Without a user's epoch the job resumes there; where there is no such file, at
  * the newest epoch of which every node has a checkpoint; else from scratch. An epoch that the user
- * chose is the last one from when it is loaded on (a message says so). A file that can't be read is
- * DATA_LOSS, which names it: no job begins anew because of it. */
+ * chose is the last one from when it is loaded on (a message says so). A file that can't be read,
+ * or is of a job without one of these nodes, is DATA_LOSS, which names it and the epoch that
+ * removing it would resume: no job begins anew because of it. */
 MusterJobStateFile *muster_job_state_file_new (void);
 
 /* The latest report: of action (nullable out), (element-type MusterJobStat) borrowed, or NULL. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/job_runner.h"
 
+#include "train/backup_files_private.h"
 #include "train/job_checkpoint_private.h"
 
 /* --- upload builders --- */
@@ -252,28 +253,58 @@ warn_of_no_directory (MusterJobRunner *self)
         self->checkpoint->directory);
 }
 
+/* Which of a node's variables are saved, and loaded. */
 static gboolean
-begin (Training *self, gint64 resume_epoch, GError **error)
+list_names (Training *self, gint64 resume_epoch, GError **error)
+{
+  MusterJobCheckpoint *checkpoint = self->runner->checkpoint;
+  const char *const *nodes = muster_job_nodes_to_checkpoint (self->runner->job);
+
+  return run_group (self,
+                    muster_job_checkpoint_init_group (checkpoint, nodes, resume_epoch, NULL, error),
+                    "Initialising checkpoints", error);
+}
+
+static gboolean
+begin_anew (Training *self, GError **error)
 {
   MusterJobRunner *runner = self->runner;
-  MusterJobCheckpoint *checkpoint = runner->checkpoint;
-  const char *const *nodes = muster_job_nodes_to_checkpoint (runner->job);
-  const gboolean resumes = resume_epoch != MUSTER_NO_EPOCH;
 
-  if (!resumes && !run_stage (self, muster_job_init_group (runner->job), "The init group", error))
-    return FALSE;
-  if (checkpoint &&
-      !run_group (self,
-                  muster_job_checkpoint_init_group (checkpoint, nodes, resume_epoch, NULL, error),
-                  "Initialising checkpoints", error))
-    return FALSE;
-  if (!resumes)
-    return save_or_warn (self, 0, FALSE, error);
-  g_autofree char *stage = g_strdup_printf ("Resuming at epoch %" G_GINT64_FORMAT, resume_epoch);
+  return run_stage (self, muster_job_init_group (runner->job), "The init group", error) &&
+         (!runner->checkpoint || list_names (self, MUSTER_NO_EPOCH, error)) &&
+         save_or_warn (self, 0, FALSE, error);
+}
 
-  return run_group (self, muster_job_checkpoint_load_group (checkpoint, resume_epoch, NULL, error),
-                    stage, error) &&
-         muster_job_checkpoint_report (checkpoint, "checkpoint_load", error);
+/* A checkpoint that is damaged or not there: which epoch is. */
+static void
+add_remedy (MusterJobCheckpoint *checkpoint, gint64 epoch, GError *failure)
+{
+  if (!muster_backup_is_damage (failure))
+    return;
+  const gint64 before = muster_job_checkpoint_epoch_before (checkpoint, epoch);
+  g_autofree char *cause = failure->message;
+  failure->message = before == MUSTER_NO_EPOCH
+                         ? g_strdup_printf ("%s; no epoch before it is there of all nodes", cause)
+                         : g_strdup_printf ("%s; resume at epoch %" G_GINT64_FORMAT
+                                            ", the newest before it that all nodes have",
+                                            cause, before);
+}
+
+static gboolean
+resume (Training *self, gint64 epoch, GError **error)
+{
+  MusterJobCheckpoint *checkpoint = self->runner->checkpoint;
+  g_autofree char *stage = g_strdup_printf ("Resuming at epoch %" G_GINT64_FORMAT, epoch);
+  GError *failure = NULL;
+
+  if (list_names (self, epoch, &failure) &&
+      run_group (self, muster_job_checkpoint_load_group (checkpoint, epoch, NULL, &failure), stage,
+                 &failure))
+    return muster_job_checkpoint_report (checkpoint, "checkpoint_load", error);
+  add_remedy (checkpoint, epoch, failure);
+  g_propagate_error (error, failure);
+
+  return FALSE;
 }
 
 static gboolean
@@ -367,7 +398,8 @@ muster_job_runner_train (MusterJobRunner *self, MusterCluster *cluster, gint64 *
                                             &finished, error)))
     return FALSE;
   warn_of_no_directory (self);
-  if (!begin (&training, resume_epoch, error))
+  if (!(resume_epoch == MUSTER_NO_EPOCH ? begin_anew (&training, error)
+                                        : resume (&training, resume_epoch, error)))
     return FALSE;
   gint64 epoch = MAX (resume_epoch, 0);
   const gboolean is_over = finished && self->options.stay_finished;

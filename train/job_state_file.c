@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/job_metadata.h"
 
+#include "train/job_epochs_private.h"
+
 #include <string.h>
 
 #define GROUP    "job"
@@ -38,12 +40,6 @@ muster_job_state_file_stats (MusterJobStateFile *self, const char **action)
   return self->stats;
 }
 
-static gboolean
-is_absent (const GError *error)
-{
-  return muster_error_to_wire (error) == MUSTER_ERROR_NOT_FOUND;
-}
-
 /* --- the file --- */
 
 static char *
@@ -71,7 +67,7 @@ read_text (MusterJobStateFile *self, const char *path, GError **error)
   MusterStorageInput *input = muster_storage_open (self->storage, path, &size, &why);
 
   if (!input) {
-    if (!is_absent (why))
+    if (muster_error_to_wire (why) != MUSTER_ERROR_NOT_FOUND)
       g_propagate_error (error, g_steal_pointer (&why));
     return NULL;
   }
@@ -85,33 +81,63 @@ read_text (MusterJobStateFile *self, const char *path, GError **error)
   return g_steal_pointer (&text);
 }
 
-/* FALSE, with or without an error, where text isn't what was written. */
+/* Who doesn't take part in the job that the file is of has no checkpoint of it. */
 static gboolean
-parse (const char *text, gint64 *epoch, gboolean *finished, GError **error)
+check_nodes (MusterJobStateFile *self, GKeyFile *file, GError **error)
+{
+  g_auto (GStrv) nodes = g_key_file_get_string_list (file, GROUP, "nodes", NULL, NULL);
+
+  for (char **node = self->nodes; nodes && node && *node; node++) {
+    if (g_strv_contains ((const char *const *)nodes, *node))
+      continue;
+    g_autofree char *those = g_strjoinv ("', '", nodes);
+    return muster_fail (error, MUSTER_ERROR_DATA_LOSS,
+                        "it is of another job, on the nodes '%s' and without '%s'", those, *node);
+  }
+
+  return TRUE;
+}
+
+static gboolean
+parse (MusterJobStateFile *self, const char *text, gint64 *epoch, gboolean *finished,
+       GError **error)
 {
   g_autoptr (GKeyFile) file = g_key_file_new ();
   g_autoptr (GError) failure = NULL;
 
-  if (!g_utf8_validate (text, -1, NULL)) { /* or it would be in messages */
-    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS, "it is no text");
-    return FALSE;
-  }
+  if (!g_utf8_validate (text, -1, NULL)) /* or it would be in messages */
+    return muster_fail (error, MUSTER_ERROR_DATA_LOSS, "it is no text");
   if (!g_key_file_load_from_data (file, text, strlen (text), G_KEY_FILE_NONE, error))
     return FALSE;
   const int version = g_key_file_get_integer (file, GROUP, "version", NULL);
-  if (version > VERSION) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS, "a newer muster wrote version %d",
-                 version);
-    return FALSE;
-  }
+  if (version > VERSION)
+    return muster_fail (error, MUSTER_ERROR_DATA_LOSS, "a newer muster wrote version %d", version);
   *epoch = g_key_file_get_int64 (file, GROUP, "epoch", &failure);
   if (failure) {
     g_propagate_error (error, g_steal_pointer (&failure));
     return FALSE;
   }
   *finished = g_key_file_get_boolean (file, GROUP, "finished", NULL);
+  if (version != VERSION || *epoch < 0)
+    return muster_fail (error, MUSTER_ERROR_DATA_LOSS, "its version or epoch is no such number");
 
-  return version == VERSION && *epoch >= 0;
+  return check_nodes (self, file, error);
+}
+
+/* What the job would go on from without the file. */
+static char *
+remedy (MusterJobStateFile *self)
+{
+  gint64 epoch = MUSTER_NO_EPOCH;
+
+  (void)muster_job_newest_epoch (self->storage, self->directory, (const char *const *)self->nodes,
+                                 MUSTER_NO_EPOCH, &epoch, NULL);
+  if (epoch == MUSTER_NO_EPOCH)
+    return g_strdup ("no epoch of all nodes is there: remove it to begin anew");
+
+  return g_strdup_printf ("repair it, or remove it to resume at epoch %" G_GINT64_FORMAT
+                          ", the newest that every node has",
+                          epoch);
 }
 
 /* *epoch is MUSTER_NO_EPOCH where there is no file. */
@@ -128,63 +154,12 @@ read_state (MusterJobStateFile *self, gint64 *epoch, gboolean *finished, GError 
     g_propagate_error (error, g_steal_pointer (&why));
     return FALSE;
   }
-  if (!text || parse (text, epoch, finished, &why))
+  if (!text || parse (self, text, epoch, finished, &why))
     return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
-               "'%s' isn't a job's state: %s; repair it, or remove it and give the epoch to resume",
-               path, why ? why->message : "its version or epoch is no such number");
+  g_autofree char *what = remedy (self);
 
-  return FALSE;
-}
-
-/* --- the newest epoch that all nodes have --- */
-
-/* The epoch of "NODE.EPOCH.index", else MUSTER_NO_EPOCH. */
-static gint64
-epoch_of (const char *file, const char *node)
-{
-  const gsize n = strlen (node);
-
-  if (!g_str_has_prefix (file, node) || file[n] != '.' || !g_ascii_isdigit (file[n + 1]))
-    return MUSTER_NO_EPOCH;
-  char *end;
-  const gint64 epoch = g_ascii_strtoll (file + n + 1, &end, 10);
-  const gboolean is_plain = file[n + 1] != '0' || end == file + n + 2;
-
-  return is_plain && end - file <= (gssize)n + 19 && g_str_equal (end, ".index") ? epoch
-                                                                                 : MUSTER_NO_EPOCH;
-}
-
-static gboolean
-all_have (MusterJobStateFile *self, char *const *files, gint64 epoch)
-{
-  for (char **node = self->nodes; *node; node++) {
-    g_autofree char *wanted = g_strdup_printf ("%s.%" G_GINT64_FORMAT ".index", *node, epoch);
-    if (!g_strv_contains ((const char *const *)files, wanted))
-      return FALSE;
-  }
-
-  return TRUE;
-}
-
-static gboolean
-scan (MusterJobStateFile *self, gint64 *epoch, GError **error)
-{
-  g_autoptr (GError) why = NULL;
-  g_auto (GStrv) files = muster_storage_list (self->storage, self->directory, &why);
-
-  *epoch = MUSTER_NO_EPOCH;
-  if (!files && !is_absent (why)) {
-    g_propagate_error (error, g_steal_pointer (&why));
-    return FALSE;
-  }
-  for (char **file = files; file && *file && self->nodes && *self->nodes; file++) {
-    const gint64 found = epoch_of (*file, self->nodes[0]);
-    if (found > *epoch && all_have (self, files, found))
-      *epoch = found;
-  }
-
-  return TRUE;
+  return muster_fail (error, MUSTER_ERROR_DATA_LOSS, "'%s' isn't this job's state: %s; %s", path,
+                      why->message, what);
 }
 
 /* --- the interface --- */
@@ -242,7 +217,9 @@ state_file_last_epoch (MusterJobMetadata *metadata, gint64 user_epoch, gint64 *e
   gboolean has_finished;
 
   if (!check_params (self, error) || !read_state (self, &known, &has_finished, error) ||
-      (known == MUSTER_NO_EPOCH && user_epoch == MUSTER_NO_EPOCH && !scan (self, &known, error)))
+      (known == MUSTER_NO_EPOCH && user_epoch == MUSTER_NO_EPOCH &&
+       !muster_job_newest_epoch (self->storage, self->directory, (const char *const *)self->nodes,
+                                 MUSTER_NO_EPOCH, &known, error)))
     return FALSE;
   *epoch = user_epoch != MUSTER_NO_EPOCH ? user_epoch : known;
   *finished = has_finished && *epoch == known;

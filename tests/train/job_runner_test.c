@@ -342,6 +342,9 @@ MUSTER_TEST (JobRunner, ends_when_it_cannot_load)
   MUSTER_EXPECT_FALSE (story_train (&it, resume, &damaged));
   MUSTER_EXPECT_TRUE (g_str_has_prefix (SAID (damaged), "Resuming at epoch 4: ") ||
                       g_str_has_prefix (SAID (damaged), "Initialising checkpoints: "));
+  MUSTER_EXPECT_TRUE (strstr (SAID (damaged), "a.4") != NULL);
+  MUSTER_EXPECT_TRUE (g_str_has_suffix (
+      SAID (damaged), "; resume at epoch 3, the newest before it that all nodes have"));
 }
 
 /* B003.67 */

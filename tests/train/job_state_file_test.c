@@ -89,7 +89,8 @@ MUSTER_TEST (JobStateFile, does_not_begin_anew_for_a_file_that_cannot_be_read)
                                     "[job]\nepoch=4\n",
                                     "[job]\nversion=1\nepoch=-4\n",
                                     "[job]\nversion=1\nepoch=four\n",
-                                    "[job]\nversion=1\nep\xffoch=4\n"};
+                                    "[job]\nversion=1\nep\xffoch=4\n",
+                                    "[job]\nversion=1\nepoch=4\nnodes=a;c;\n"};
   g_autoptr (MusterJobMetadata) self = state_file_new ();
 
   for (gsize i = 0; i < G_N_ELEMENTS (bad); i++) {
@@ -102,7 +103,34 @@ MUSTER_TEST (JobStateFile, does_not_begin_anew_for_a_file_that_cannot_be_read)
     MUSTER_EXPECT_TRUE (strstr ((error ? error->message : "no error"), MUSTER_JOB_STATE_NAME) !=
                         NULL);
     MUSTER_EXPECT_TRUE (error && g_utf8_validate (error->message, -1, NULL));
+    MUSTER_EXPECT_TRUE (error && g_str_has_suffix (error->message, "; no epoch of all nodes is "
+                                                                   "there: remove it to begin "
+                                                                   "anew"));
   }
+}
+
+MUSTER_TEST (JobStateFile, says_what_is_there_without_it)
+{
+  static const char *const files[] = {"a.2.index", "b.2.index", "a.3.index", "b.3.index",
+                                      "a.4.index"};
+  g_autoptr (MusterJobMetadata) self = state_file_new ();
+  g_autoptr (GError) error = NULL, failure = NULL;
+  g_autofree char *path = g_build_filename (muster_test_tmpdir (), MUSTER_JOB_STATE_NAME, NULL);
+  gboolean finished;
+  for (gsize i = 0; i < G_N_ELEMENTS (files); i++)
+    write_file (files[i], "");
+  write_file (MUSTER_JOB_STATE_NAME, "[job]\nversion=1\nepoch=4\nnodes=a;c;\n");
+
+  MUSTER_EXPECT_EQ (last (self, MUSTER_NO_EPOCH, &finished, &failure), -99);
+  MUSTER_ASSERT_NOT_NULL (failure);
+  MUSTER_EXPECT_TRUE (strstr (failure->message,
+                              "it is of another job, on the nodes 'a', 'c' and without 'b'; "
+                              "repair it, or remove it to resume at epoch 3, the newest that "
+                              "every node has") != NULL);
+
+  (void)g_unlink (path); /* and that is so */
+  MUSTER_EXPECT_EQ (last (self, MUSTER_NO_EPOCH, &finished, &error), 3);
+  MUSTER_ASSERT_NO_ERROR (error);
 }
 
 MUSTER_TEST (JobStateFile, says_whether_its_directory_can_be_reached)
