@@ -445,28 +445,33 @@ muster_job_checkpoint_stats (MusterJobCheckpoint *self)
 }
 
 gboolean
-muster_job_checkpoint_report (MusterJobCheckpoint *self, const char *action, GError **error)
+muster_job_checkpoint_report (MusterJobCheckpoint *self, const char *action, gint64 deadline_us,
+                              GCancellable *cancellable, GError **error)
 {
   if (!self->metadata)
     return TRUE;
   g_autoptr (GPtrArray) stats = muster_job_checkpoint_stats (self);
 
-  return muster_job_metadata_report (self->metadata, action, stats, error);
+  return muster_job_metadata_report (self->metadata, action, stats, deadline_us, cancellable,
+                                     error);
 }
 
 gboolean
 muster_job_checkpoint_write_metadata (MusterJobCheckpoint *self, gint64 epoch, gboolean finished,
-                                      GError **error)
+                                      gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
-  return !self->metadata || muster_job_metadata_write (self->metadata, epoch, finished, error);
+  return !self->metadata || muster_job_metadata_write (self->metadata, epoch, finished, deadline_us,
+                                                       cancellable, error);
 }
 
 gboolean
 muster_job_checkpoint_resume_epoch (MusterJobCheckpoint *self, gint64 user_epoch, gint64 *epoch,
-                                    gboolean *finished, GError **error)
+                                    gboolean *finished, gint64 deadline_us,
+                                    GCancellable *cancellable, GError **error)
 {
   if (self->metadata)
-    return muster_job_metadata_last_epoch (self->metadata, user_epoch, epoch, finished, error);
+    return muster_job_metadata_last_epoch (self->metadata, user_epoch, epoch, finished, deadline_us,
+                                           cancellable, error);
   *epoch = user_epoch;
   *finished = FALSE;
 
@@ -475,10 +480,11 @@ muster_job_checkpoint_resume_epoch (MusterJobCheckpoint *self, gint64 user_epoch
 
 gboolean
 muster_job_checkpoint_accessible (MusterJobCheckpoint *self, gint64 epoch, gboolean *accessible,
-                                  GError **error)
+                                  gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   if (self->metadata)
-    return muster_job_metadata_accessible (self->metadata, epoch, accessible, error);
+    return muster_job_metadata_accessible (self->metadata, epoch, accessible, deadline_us,
+                                           cancellable, error);
   *accessible = TRUE;
 
   return TRUE;

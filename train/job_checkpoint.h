@@ -100,12 +100,16 @@ GPtrArray *muster_job_checkpoint_stats (MusterJobCheckpoint *self);
 /* The metadata's verbs, for all nodes at once. Without metadata: nothing is written or reported,
  * the user's epoch is the one, and everything is accessible. */
 gboolean muster_job_checkpoint_report (MusterJobCheckpoint *self, const char *action,
+                                       gint64 deadline_us, GCancellable *cancellable,
                                        GError **error);
 gboolean muster_job_checkpoint_write_metadata (MusterJobCheckpoint *self, gint64 epoch,
-                                               gboolean finished, GError **error);
+                                               gboolean finished, gint64 deadline_us,
+                                               GCancellable *cancellable, GError **error);
 gboolean muster_job_checkpoint_resume_epoch (MusterJobCheckpoint *self, gint64 user_epoch,
-                                             gint64 *epoch, gboolean *finished, GError **error);
+                                             gint64 *epoch, gboolean *finished, gint64 deadline_us,
+                                             GCancellable *cancellable, GError **error);
 gboolean muster_job_checkpoint_accessible (MusterJobCheckpoint *self, gint64 epoch,
-                                           gboolean *accessible, GError **error);
+                                           gboolean *accessible, gint64 deadline_us,
+                                           GCancellable *cancellable, GError **error);
 
 G_END_DECLS

@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/job_metadata.h"
 
+#include "train/check_time_private.h"
+
 G_DEFINE_INTERFACE (MusterJobMetadata, muster_job_metadata, G_TYPE_OBJECT)
 
 static void
 muster_job_metadata_default_init (G_GNUC_UNUSED MusterJobMetadataInterface *iface)
 {
+}
+
+static gboolean
+check_time (gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  return muster_check_time ("Asking the metadata of the job", deadline_us, cancellable, error);
 }
 
 gboolean
@@ -18,21 +26,26 @@ muster_job_metadata_set_params (MusterJobMetadata *self, const MusterJobParams *
 }
 
 gboolean
-muster_job_metadata_write (MusterJobMetadata *self, gint64 epoch, gboolean finished, GError **error)
+muster_job_metadata_write (MusterJobMetadata *self, gint64 epoch, gboolean finished,
+                           gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   MusterJobMetadataInterface *iface = MUSTER_JOB_METADATA_GET_IFACE (self);
 
-  return !iface->write || iface->write (self, epoch, finished, error);
+  return check_time (deadline_us, cancellable, error) &&
+         (!iface->write || iface->write (self, epoch, finished, deadline_us, cancellable, error));
 }
 
 gboolean
 muster_job_metadata_last_epoch (MusterJobMetadata *self, gint64 user_epoch, gint64 *epoch,
-                                gboolean *finished, GError **error)
+                                gboolean *finished, gint64 deadline_us, GCancellable *cancellable,
+                                GError **error)
 {
   MusterJobMetadataInterface *iface = MUSTER_JOB_METADATA_GET_IFACE (self);
 
+  if (!check_time (deadline_us, cancellable, error))
+    return FALSE;
   if (iface->last_epoch)
-    return iface->last_epoch (self, user_epoch, epoch, finished, error);
+    return iface->last_epoch (self, user_epoch, epoch, finished, deadline_us, cancellable, error);
   *epoch = user_epoch;
   *finished = FALSE;
 
@@ -41,12 +54,14 @@ muster_job_metadata_last_epoch (MusterJobMetadata *self, gint64 user_epoch, gint
 
 gboolean
 muster_job_metadata_accessible (MusterJobMetadata *self, gint64 epoch, gboolean *accessible,
-                                GError **error)
+                                gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   MusterJobMetadataInterface *iface = MUSTER_JOB_METADATA_GET_IFACE (self);
 
+  if (!check_time (deadline_us, cancellable, error))
+    return FALSE;
   if (iface->accessible)
-    return iface->accessible (self, epoch, accessible, error);
+    return iface->accessible (self, epoch, accessible, deadline_us, cancellable, error);
   *accessible = TRUE;
 
   return TRUE;
@@ -54,9 +69,10 @@ muster_job_metadata_accessible (MusterJobMetadata *self, gint64 epoch, gboolean 
 
 gboolean
 muster_job_metadata_report (MusterJobMetadata *self, const char *action, GPtrArray *stats,
-                            GError **error)
+                            gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   MusterJobMetadataInterface *iface = MUSTER_JOB_METADATA_GET_IFACE (self);
 
-  return !iface->report || iface->report (self, action, stats, error);
+  return check_time (deadline_us, cancellable, error) &&
+         (!iface->report || iface->report (self, action, stats, deadline_us, cancellable, error));
 }

@@ -8,8 +8,9 @@ G_BEGIN_DECLS
 
 /* MusterJobMetadata is who keeps the books of a job's checkpoints: which epoch is the last one that
  * is whole, where a resume begins, whether the place can be reached, and how long saves and loads
- * took. Every verb is optional and may fail. MusterJobStateFile is one that keeps them in a file
- * beside the checkpoints. */
+ * took. Every verb is optional and may fail; what may wait, for a database for instance, comes back
+ * soon after deadline_us (on muster_system_clock ()) or a cancel. MusterJobStateFile is one that
+ * keeps them in a file beside the checkpoints. */
 
 #define MUSTER_TYPE_JOB_METADATA (muster_job_metadata_get_type ())
 G_DECLARE_INTERFACE (MusterJobMetadata, muster_job_metadata, MUSTER, JOB_METADATA, GObject)
@@ -35,31 +36,35 @@ struct _MusterJobMetadataInterface {
   GTypeInterface parent;
   gboolean (*set_params) (MusterJobMetadata *self, const MusterJobParams *params, GError **error);
   /* Every node's checkpoint of that epoch is whole; finished: the job stopped there. */
-  gboolean (*write) (MusterJobMetadata *self, gint64 epoch, gboolean finished, GError **error);
+  gboolean (*write) (MusterJobMetadata *self, gint64 epoch, gboolean finished, gint64 deadline_us,
+                     GCancellable *cancellable, GError **error);
   /* Where to resume, given where the user asked to: either may be MUSTER_NO_EPOCH. */
   gboolean (*last_epoch) (MusterJobMetadata *self, gint64 user_epoch, gint64 *epoch,
-                          gboolean *finished, GError **error);
+                          gboolean *finished, gint64 deadline_us, GCancellable *cancellable,
+                          GError **error);
   /* Whether that epoch's checkpoint can be reached; MUSTER_NO_EPOCH: the place at all, which is
    * what a runner asks before each save. */
   gboolean (*accessible) (MusterJobMetadata *self, gint64 epoch, gboolean *accessible,
-                          GError **error);
+                          gint64 deadline_us, GCancellable *cancellable, GError **error);
   /* action is "checkpoint_save", "checkpoint_load" or "checkpoint_partial_load"; stats
    * (element-type MusterJobStat) has one for each node, so that the slowest can be read off. */
   gboolean (*report) (MusterJobMetadata *self, const char *action, GPtrArray *stats,
-                      GError **error);
+                      gint64 deadline_us, GCancellable *cancellable, GError **error);
 };
 
 /* A verb that an implementation lacks answers what no handler at all would. */
 gboolean muster_job_metadata_set_params (MusterJobMetadata *self, const MusterJobParams *params,
                                          GError **error);
 gboolean muster_job_metadata_write (MusterJobMetadata *self, gint64 epoch, gboolean finished,
-                                    GError **error);
+                                    gint64 deadline_us, GCancellable *cancellable, GError **error);
 gboolean muster_job_metadata_last_epoch (MusterJobMetadata *self, gint64 user_epoch, gint64 *epoch,
-                                         gboolean *finished, GError **error);
+                                         gboolean *finished, gint64 deadline_us,
+                                         GCancellable *cancellable, GError **error);
 gboolean muster_job_metadata_accessible (MusterJobMetadata *self, gint64 epoch,
-                                         gboolean *accessible, GError **error);
+                                         gboolean *accessible, gint64 deadline_us,
+                                         GCancellable *cancellable, GError **error);
 gboolean muster_job_metadata_report (MusterJobMetadata *self, const char *action, GPtrArray *stats,
-                                     GError **error);
+                                     gint64 deadline_us, GCancellable *cancellable, GError **error);
 
 /* --- the one that ships --- */
 

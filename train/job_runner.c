@@ -129,6 +129,31 @@ check_checkpoint (MusterJobRunner *self, GError **error)
   return self->checkpoint != NULL;
 }
 
+/* The metadata's verbs have a stage's time, too. */
+static gboolean
+is_accessible (Training *self, gboolean *accessible, GError **error)
+{
+  return muster_job_checkpoint_accessible (self->runner->checkpoint, MUSTER_NO_EPOCH, accessible,
+                                           stage_deadline (self->runner, self->deadline_us),
+                                           self->cancellable, error);
+}
+
+static gboolean
+write_metadata (Training *self, gint64 epoch, gboolean finished, GError **error)
+{
+  return muster_job_checkpoint_write_metadata (self->runner->checkpoint, epoch, finished,
+                                               stage_deadline (self->runner, self->deadline_us),
+                                               self->cancellable, error);
+}
+
+static gboolean
+report (Training *self, const char *action, GError **error)
+{
+  return muster_job_checkpoint_report (self->runner->checkpoint, action,
+                                       stage_deadline (self->runner, self->deadline_us),
+                                       self->cancellable, error);
+}
+
 gboolean
 muster_job_runner_save (MusterJobRunner *self, MusterCluster *cluster, gint64 epoch,
                         gboolean finished, gboolean *saved, gint64 deadline_us,
@@ -137,14 +162,13 @@ muster_job_runner_save (MusterJobRunner *self, MusterCluster *cluster, gint64 ep
   Training training = {self, cluster, deadline_us, cancellable};
   gboolean accessible = TRUE;
 
-  if (!check_checkpoint (self, error) ||
-      !muster_job_checkpoint_accessible (self->checkpoint, MUSTER_NO_EPOCH, &accessible, error))
+  if (!check_checkpoint (self, error) || !is_accessible (&training, &accessible, error))
     return FALSE;
   if (accessible &&
       (!run_group (&training, muster_job_checkpoint_save_group (self->checkpoint, epoch, error),
                    "saving", error) ||
-       !muster_job_checkpoint_write_metadata (self->checkpoint, epoch, finished, error) ||
-       !muster_job_checkpoint_report (self->checkpoint, "checkpoint_save", error)))
+       !write_metadata (&training, epoch, finished, error) ||
+       !report (&training, "checkpoint_save", error)))
     return FALSE;
   if (saved)
     *saved = accessible;
@@ -205,6 +229,7 @@ muster_job_runner_load_partial (MusterJobRunner *self, MusterCluster *cluster,
                                 gboolean *found, char ***loaded, gint64 deadline_us,
                                 GCancellable *cancellable, GError **error)
 {
+  Training training = {self, cluster, deadline_us, cancellable};
   g_auto (GStrv) those = NULL;
   gboolean is_there = FALSE;
 
@@ -212,7 +237,7 @@ muster_job_runner_load_partial (MusterJobRunner *self, MusterCluster *cluster,
       !muster_job_checkpoint_load_locally (
           self->checkpoint, muster_job_nodes_to_checkpoint (self->job), names, epoch, cluster, on,
           &is_there, &those, stage_deadline (self, deadline_us), cancellable, error) ||
-      !muster_job_checkpoint_report (self->checkpoint, "checkpoint_partial_load", error))
+      !report (&training, "checkpoint_partial_load", error))
     return FALSE;
   *found = is_there;
   if (loaded)
@@ -300,7 +325,7 @@ resume (Training *self, gint64 epoch, GError **error)
   if (list_names (self, epoch, &failure) &&
       run_group (self, muster_job_checkpoint_load_group (checkpoint, epoch, NULL, &failure), stage,
                  &failure))
-    return muster_job_checkpoint_report (checkpoint, "checkpoint_load", error);
+    return report (self, "checkpoint_load", error);
   add_remedy (checkpoint, epoch, failure);
   g_propagate_error (error, failure);
 
@@ -395,7 +420,8 @@ muster_job_runner_train (MusterJobRunner *self, MusterCluster *cluster, gint64 *
       (!muster_job_checkpoint_set_params (
            self->checkpoint, muster_job_nodes_to_checkpoint (self->job), NULL, error) ||
        !muster_job_checkpoint_resume_epoch (self->checkpoint, self->resume_epoch, &resume_epoch,
-                                            &finished, error)))
+                                            &finished, stage_deadline (self, deadline_us),
+                                            cancellable, error)))
     return FALSE;
   warn_of_no_directory (self);
   if (!(resume_epoch == MUSTER_NO_EPOCH ? begin_anew (&training, error)

@@ -45,7 +45,8 @@ typedef struct {
    * goes straight to upload, download and exit. */
   gboolean stay_finished;
   guint most_failures_in_a_row;  /* so many failed saves end the training; 0: none do */
-  gint64 stage_timeout_us;       /* for each group, save and load; 0: what the deadline leaves */
+  gint64 stage_timeout_us;       /* for each group, save, load and verb of the metadata;
+                                    0: what the deadline leaves */
   MusterJobEpochDone epoch_done; /* (nullable) */
   gpointer user_data;
 } MusterJobRunnerOptions;

@@ -201,7 +201,9 @@ write_state (MusterJobStateFile *self, gint64 epoch, gboolean finished, GError *
 }
 
 static gboolean
-state_file_write (MusterJobMetadata *metadata, gint64 epoch, gboolean finished, GError **error)
+state_file_write (MusterJobMetadata *metadata, gint64 epoch, gboolean finished,
+                  G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable,
+                  GError **error)
 {
   MusterJobStateFile *self = MUSTER_JOB_STATE_FILE (metadata);
 
@@ -210,7 +212,8 @@ state_file_write (MusterJobMetadata *metadata, gint64 epoch, gboolean finished, 
 
 static gboolean
 state_file_last_epoch (MusterJobMetadata *metadata, gint64 user_epoch, gint64 *epoch,
-                       gboolean *finished, GError **error)
+                       gboolean *finished, G_GNUC_UNUSED gint64 deadline_us,
+                       G_GNUC_UNUSED GCancellable *cancellable, GError **error)
 {
   MusterJobStateFile *self = MUSTER_JOB_STATE_FILE (metadata);
   gint64 known;
@@ -230,7 +233,8 @@ state_file_last_epoch (MusterJobMetadata *metadata, gint64 user_epoch, gint64 *e
 
 static gboolean
 state_file_accessible (MusterJobMetadata *metadata, G_GNUC_UNUSED gint64 epoch,
-                       gboolean *accessible, GError **error)
+                       gboolean *accessible, G_GNUC_UNUSED gint64 deadline_us,
+                       G_GNUC_UNUSED GCancellable *cancellable, GError **error)
 {
   MusterJobStateFile *self = MUSTER_JOB_STATE_FILE (metadata);
 
@@ -267,6 +271,7 @@ keep_choice (MusterJobStateFile *self, GPtrArray *stats, GError **error)
 
 static gboolean
 state_file_report (MusterJobMetadata *metadata, const char *action, GPtrArray *stats,
+                   G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable,
                    GError **error)
 {
   MusterJobStateFile *self = MUSTER_JOB_STATE_FILE (metadata);

@@ -32,9 +32,11 @@ read_state (MusterStorage *storage, gint64 *epoch, gboolean *finished, GError **
   const MusterJobParams params = {.directory = "d", .storage = storage, .nodes = nodes};
   const gboolean is_set = muster_job_metadata_set_params (metadata, &params, NULL);
   g_assert_true (is_set);
-  return muster_job_metadata_last_epoch (metadata, MUSTER_NO_EPOCH, epoch, finished, error) &&
+  return muster_job_metadata_last_epoch (metadata, MUSTER_NO_EPOCH, epoch, finished,
+                                         MUSTER_WAIT_FOREVER, NULL, error) &&
          (*epoch == MUSTER_NO_EPOCH ||
-          muster_job_metadata_write (metadata, *epoch, *finished, error));
+          muster_job_metadata_write (metadata, *epoch, *finished, MUSTER_WAIT_FOREVER, NULL,
+                                     error));
 }
 
 static void

@@ -605,7 +605,8 @@ MUSTER_TEST (JobCheckpoint, tells_how_long_each_node_took)
 
   MUSTER_EXPECT_TRUE (begin (&f, checkpoint, two_nodes, &error) &&
                       save (&f, checkpoint, 7, &error) &&
-                      muster_job_checkpoint_report (checkpoint, "checkpoint_save", &error));
+                      muster_job_checkpoint_report (checkpoint, "checkpoint_save",
+                                                    MUSTER_WAIT_FOREVER, NULL, &error));
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_STREQ (f.diary->str, "report checkpoint_save");
   MUSTER_ASSERT_EQ (fake->stats->len, 2u);
@@ -648,14 +649,16 @@ MUSTER_TEST (JobCheckpoint, needs_no_metadata)
   gboolean accessible = FALSE, finished = TRUE;
   gint64 epoch = 9;
 
-  MUSTER_EXPECT_TRUE (muster_job_checkpoint_report (checkpoint, "checkpoint_save", &error));
-  MUSTER_EXPECT_TRUE (muster_job_checkpoint_write_metadata (checkpoint, 1, FALSE, &error));
-  MUSTER_EXPECT_TRUE (
-      muster_job_checkpoint_accessible (checkpoint, MUSTER_NO_EPOCH, &accessible, &error));
+  MUSTER_EXPECT_TRUE (muster_job_checkpoint_report (checkpoint, "checkpoint_save",
+                                                    MUSTER_WAIT_FOREVER, NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_job_checkpoint_write_metadata (checkpoint, 1, FALSE,
+                                                            MUSTER_WAIT_FOREVER, NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_job_checkpoint_accessible (checkpoint, MUSTER_NO_EPOCH, &accessible,
+                                                        MUSTER_WAIT_FOREVER, NULL, &error));
   MUSTER_EXPECT_TRUE (accessible);
   for (gint64 user = MUSTER_NO_EPOCH; user <= 0; user++) {
-    MUSTER_EXPECT_TRUE (
-        muster_job_checkpoint_resume_epoch (checkpoint, user, &epoch, &finished, &error));
+    MUSTER_EXPECT_TRUE (muster_job_checkpoint_resume_epoch (checkpoint, user, &epoch, &finished,
+                                                            MUSTER_WAIT_FOREVER, NULL, &error));
     MUSTER_EXPECT_EQ (epoch, user);
     MUSTER_EXPECT_FALSE (finished);
   }
@@ -676,12 +679,13 @@ MUSTER_TEST (JobCheckpoint, asks_its_metadata)
   fake->inaccessible = TRUE;
   fake->last_epoch = 12;
   MUSTER_EXPECT_TRUE (muster_job_checkpoint_set_params (checkpoint, two_nodes, NULL, &error));
-  MUSTER_EXPECT_TRUE (
-      muster_job_checkpoint_resume_epoch (checkpoint, 3, &epoch, &finished, &error));
+  MUSTER_EXPECT_TRUE (muster_job_checkpoint_resume_epoch (checkpoint, 3, &epoch, &finished,
+                                                          MUSTER_WAIT_FOREVER, NULL, &error));
   MUSTER_EXPECT_EQ (epoch, 12);
-  MUSTER_EXPECT_TRUE (
-      muster_job_checkpoint_accessible (checkpoint, MUSTER_NO_EPOCH, &accessible, &error));
+  MUSTER_EXPECT_TRUE (muster_job_checkpoint_accessible (checkpoint, MUSTER_NO_EPOCH, &accessible,
+                                                        MUSTER_WAIT_FOREVER, NULL, &error));
   MUSTER_EXPECT_FALSE (accessible);
-  MUSTER_EXPECT_TRUE (muster_job_checkpoint_write_metadata (checkpoint, 4, TRUE, &error));
+  MUSTER_EXPECT_TRUE (muster_job_checkpoint_write_metadata (checkpoint, 4, TRUE,
+                                                            MUSTER_WAIT_FOREVER, NULL, &error));
   MUSTER_EXPECT_STREQ (f.diary->str, "params, resume 3, accessible, write 4 finished");
 }

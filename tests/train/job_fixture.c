@@ -175,6 +175,20 @@ note_words (MusterJobFake *self, GError **error, const char *format, ...)
   return job_note (self->fixture, words, error);
 }
 
+/* FALSE for the verb that waits, at its end. */
+static gboolean
+may_answer (MusterJobFake *self, const char *verb, gint64 deadline_us, GCancellable *cancellable,
+            GError **error)
+{
+  if (g_strcmp0 (verb, self->says.waits_at) != 0)
+    return TRUE;
+  if (self->says.cancels)
+    g_cancellable_cancel (self->says.cancels);
+
+  return muster_clock_wait_until (muster_system_clock (), deadline_us, cancellable, error) &&
+         muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED, "%s took too long", verb);
+}
+
 /* A verb that is asked about an epoch, or about none. */
 static gboolean
 note_asked (MusterJobFake *self, GError **error, const char *verb, gint64 epoch)
@@ -201,43 +215,52 @@ fake_set_params (MusterJobMetadata *metadata, const MusterJobParams *params, GEr
 }
 
 static gboolean
-fake_write (MusterJobMetadata *metadata, gint64 epoch, gboolean finished, GError **error)
+fake_write (MusterJobMetadata *metadata, gint64 epoch, gboolean finished, gint64 deadline_us,
+            GCancellable *cancellable, GError **error)
 {
-  return note_words (MUSTER_JOB_FAKE (metadata), error, "write %" G_GINT64_FORMAT "%s", epoch,
+  MusterJobFake *self = MUSTER_JOB_FAKE (metadata);
+
+  return may_answer (self, "write", deadline_us, cancellable, error) &&
+         note_words (self, error, "write %" G_GINT64_FORMAT "%s", epoch,
                      finished ? " finished" : "");
 }
 
 static gboolean
 fake_last_epoch (MusterJobMetadata *metadata, gint64 user_epoch, gint64 *epoch, gboolean *finished,
-                 GError **error)
+                 gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   MusterJobFake *self = MUSTER_JOB_FAKE (metadata);
 
   *epoch = self->says.last_epoch != MUSTER_NO_EPOCH ? self->says.last_epoch : user_epoch;
   *finished = self->says.finished;
 
-  return note_asked (self, error, "resume", user_epoch);
+  return may_answer (self, "resume", deadline_us, cancellable, error) &&
+         note_asked (self, error, "resume", user_epoch);
 }
 
 static gboolean
-fake_accessible (MusterJobMetadata *metadata, gint64 epoch, gboolean *accessible, GError **error)
+fake_accessible (MusterJobMetadata *metadata, gint64 epoch, gboolean *accessible,
+                 gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   MusterJobFake *self = MUSTER_JOB_FAKE (metadata);
 
   *accessible = !self->says.inaccessible;
 
-  return note_asked (self, error, "accessible", epoch);
+  return may_answer (self, "accessible", deadline_us, cancellable, error) &&
+         note_asked (self, error, "accessible", epoch);
 }
 
 static gboolean
-fake_report (MusterJobMetadata *metadata, const char *action, GPtrArray *stats, GError **error)
+fake_report (MusterJobMetadata *metadata, const char *action, GPtrArray *stats, gint64 deadline_us,
+             GCancellable *cancellable, GError **error)
 {
   MusterJobFake *self = MUSTER_JOB_FAKE (metadata);
 
   g_clear_pointer (&self->says.stats, g_ptr_array_unref);
   self->says.stats = g_ptr_array_ref (stats);
 
-  return note_words (self, error, "report %s", action);
+  return may_answer (self, "report", deadline_us, cancellable, error) &&
+         note_words (self, error, "report %s", action);
 }
 
 static void

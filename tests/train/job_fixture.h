@@ -54,7 +54,9 @@ typedef struct {
   gint64 last_epoch; /* MUSTER_NO_EPOCH: the user's */
   gboolean finished;
   gboolean inaccessible;
-  char *params; /* the last ones, as text */
+  const char *waits_at;  /* (nullable) this verb waits for its deadline or a cancel */
+  GCancellable *cancels; /* (not owned) (nullable) cancelled once it waits */
+  char *params;          /* the last ones, as text */
   GPtrArray *stats;
 } FakeMetadata;
 FakeMetadata *job_fake_metadata (JobFixture *self); /* made, and kept by the fixture */

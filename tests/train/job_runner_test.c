@@ -501,6 +501,39 @@ MUSTER_TEST (JobRunner, bounds_its_stages)
   }
 }
 
+/* A handler that waits, for a database for instance, ends with the call. */
+MUSTER_TEST (JobRunner, bounds_the_verbs_of_its_metadata)
+{
+  static const char *const verbs[] = {"resume", "accessible", "write", "report"};
+  g_auto (Story) it = {0};
+  g_autoptr (GError) first = NULL;
+  story_begin (&it, one_node);
+  MUSTER_EXPECT_TRUE (story_train (&it, (How)FROM_SCRATCH, &first));
+
+  for (gsize i = 0; i < G_N_ELEMENTS (verbs); i++)
+    for (int cancels = 0; cancels < 2; cancels++) {
+      g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+      g_autoptr (GError) error = NULL;
+      const gint64 now_us = muster_clock_now_us (muster_system_clock ());
+      const gint64 deadline_us = cancels ? MUSTER_WAIT_FOREVER : now_us + 50 * MUSTER_MILLISECOND;
+      MUSTER_TRACE ("%s, cancel %d", verbs[i], cancels);
+      it.fake->waits_at = verbs[i];
+      it.fake->cancels = cancels ? cancellable : NULL;
+
+      if (i == 0)
+        MUSTER_EXPECT_FALSE (muster_job_runner_train (it.runner, it.f.cluster, NULL, deadline_us,
+                                                      cancellable, &error));
+      else
+        MUSTER_EXPECT_FALSE (muster_job_runner_save (it.runner, it.f.cluster, 9, FALSE, NULL,
+                                                     deadline_us, cancellable, &error));
+
+      if (cancels)
+        MUSTER_EXPECT_ERROR (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+      else
+        MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+    }
+}
+
 /* --- alone --- */
 
 /* B003.73, B003.74 */

@@ -32,7 +32,10 @@ last (MusterJobMetadata *self, gint64 user_epoch, gboolean *finished, GError **e
 {
   gint64 epoch = -99;
 
-  return muster_job_metadata_last_epoch (self, user_epoch, &epoch, finished, error) ? epoch : -99;
+  return muster_job_metadata_last_epoch (self, user_epoch, &epoch, finished, MUSTER_WAIT_FOREVER,
+                                         NULL, error)
+             ? epoch
+             : -99;
 }
 
 MUSTER_TEST (JobStateFile, resumes_at_the_last_epoch_that_was_written)
@@ -43,10 +46,12 @@ MUSTER_TEST (JobStateFile, resumes_at_the_last_epoch_that_was_written)
 
   MUSTER_EXPECT_EQ (last (first, MUSTER_NO_EPOCH, &finished, &error), MUSTER_NO_EPOCH);
   MUSTER_EXPECT_FALSE (finished);
-  MUSTER_EXPECT_TRUE (muster_job_metadata_write (first, 4, FALSE, &error));
+  MUSTER_EXPECT_TRUE (
+      muster_job_metadata_write (first, 4, FALSE, MUSTER_WAIT_FOREVER, NULL, &error));
   MUSTER_EXPECT_EQ (last (second, MUSTER_NO_EPOCH, &finished, &error), 4);
   MUSTER_EXPECT_FALSE (finished);
-  MUSTER_EXPECT_TRUE (muster_job_metadata_write (first, 5, TRUE, &error));
+  MUSTER_EXPECT_TRUE (
+      muster_job_metadata_write (first, 5, TRUE, MUSTER_WAIT_FOREVER, NULL, &error));
   MUSTER_EXPECT_EQ (last (second, MUSTER_NO_EPOCH, &finished, &error), 5);
   MUSTER_EXPECT_TRUE (finished);
   MUSTER_EXPECT_EQ (last (second, 0, &finished, &error), 0); /* who asks for 0 gets 0 */
@@ -142,12 +147,15 @@ MUSTER_TEST (JobStateFile, says_whether_its_directory_can_be_reached)
   g_autoptr (GError) error = NULL;
   gboolean accessible = FALSE;
 
-  MUSTER_EXPECT_TRUE (muster_job_metadata_accessible (self, MUSTER_NO_EPOCH, &accessible, &error));
+  MUSTER_EXPECT_TRUE (muster_job_metadata_accessible (self, MUSTER_NO_EPOCH, &accessible,
+                                                      MUSTER_WAIT_FOREVER, NULL, &error));
   MUSTER_EXPECT_TRUE (accessible);
   MUSTER_EXPECT_TRUE (muster_job_metadata_set_params (self, &elsewhere, &error));
-  MUSTER_EXPECT_TRUE (muster_job_metadata_accessible (self, 1, &accessible, &error));
+  MUSTER_EXPECT_TRUE (
+      muster_job_metadata_accessible (self, 1, &accessible, MUSTER_WAIT_FOREVER, NULL, &error));
   MUSTER_EXPECT_FALSE (accessible);
-  MUSTER_EXPECT_FALSE (muster_job_metadata_accessible (untold, 1, &accessible, &error));
+  MUSTER_EXPECT_FALSE (
+      muster_job_metadata_accessible (untold, 1, &accessible, MUSTER_WAIT_FOREVER, NULL, &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
 }
 
@@ -157,7 +165,8 @@ MUSTER_TEST (JobStateFile, keeps_the_last_report)
   g_autoptr (GPtrArray) stats = g_ptr_array_new ();
   const char *action = NULL;
 
-  MUSTER_EXPECT_TRUE (muster_job_metadata_report (self, "checkpoint_load", stats, NULL));
+  MUSTER_EXPECT_TRUE (
+      muster_job_metadata_report (self, "checkpoint_load", stats, MUSTER_WAIT_FOREVER, NULL, NULL));
   MUSTER_EXPECT_PTR_EQ (muster_job_state_file_stats (MUSTER_JOB_STATE_FILE (self), &action), stats);
   MUSTER_EXPECT_STREQ (action, "checkpoint_load");
 }
@@ -170,7 +179,7 @@ report (MusterJobMetadata *self, const char *action, gint64 epoch)
   g_autoptr (GError) error = NULL;
 
   g_ptr_array_add (stats, &stat);
-  (void)muster_job_metadata_report (self, action, stats, &error);
+  (void)muster_job_metadata_report (self, action, stats, MUSTER_WAIT_FOREVER, NULL, &error);
   g_assert_no_error (error);
 }
 
@@ -200,7 +209,8 @@ MUSTER_TEST (JobStateFile, keeps_the_epoch_that_was_chosen_once_it_is_loaded)
     MUSTER_TRACE ("case %u", (guint)i);
     (void)g_unlink (path);
     if (cases[i].known != MUSTER_NO_EPOCH)
-      MUSTER_EXPECT_TRUE (muster_job_metadata_write (first, cases[i].known, TRUE, &error));
+      MUSTER_EXPECT_TRUE (muster_job_metadata_write (first, cases[i].known, TRUE,
+                                                     MUSTER_WAIT_FOREVER, NULL, &error));
     (void)last (first, cases[i].chosen, &finished, &error);
     if (cases[i].next != cases[i].known)
       MUSTER_EXPECT_LOG (
