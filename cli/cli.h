@@ -92,6 +92,9 @@ MusterSession *muster_cli_create_session (MusterMaster *master, MusterGraph *gra
                                           GError **error);
 
 /* "30", "30s", "10m", "2h", "500ms" to microseconds; "forever" to MUSTER_WAIT_FOREVER. */
+/* INVALID_ARGUMENT for a directory or checkpoint (nullable) that can't be one, as "s3://b/run". */
+gboolean muster_cli_check_path (const char *option, const char *path, GError **error);
+
 gboolean muster_cli_duration (const char *text, gint64 *duration_us, GError **error);
 
 /* Prints "muster: MESSAGE" and says with which code to exit. */

@@ -53,6 +53,12 @@ muster_cli_duration (const char *text, gint64 *duration_us, GError **error)
   return FALSE;
 }
 
+gboolean
+muster_cli_check_path (const char *option, const char *path, GError **error)
+{
+  return path == NULL || muster_storage_check_path (NULL, option, path, error);
+}
+
 static gboolean
 need (const char *command, const char *option, const char *value, GError **error)
 {

@@ -178,7 +178,9 @@ muster_cli_prepare (int argc, char **argv)
       {NULL}};
   if (!muster_cli_parse (argc, argv, "", summary, entries, MUSTER_CLI_VERB, &options, NULL, &error))
     return muster_cli_fail (error);
-  if (!parse_names (&prepare, &error))
+  if (!muster_cli_check_path ("--checkpoint-dir", prepare.directory, &error) ||
+      !muster_cli_check_path ("--checkpoint", prepare.prefix, &error) ||
+      !parse_names (&prepare, &error))
     return muster_cli_fail (error);
   if (prepare.epoch < 0) {
     fprintf (stderr, "muster: prepare needs an --epoch of 1 or more\n");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/cli.h"
 #include "cli/figures.h"
+#include "train/position.h"
 #include "train/training.h"
 
 static const char summary[] =
@@ -55,14 +56,12 @@ say_pause (const char *why, gpointer user_data)
 /* The saver numbers a checkpoint by the model's global step; one without a step is saved without a
  * number. */
 static gboolean
-save (MusterScaffold *scaffold, MusterSession *session, const Wish *wish, MusterSaved *saved,
-      gint64 deadline_us, GError **error)
+save (MusterScaffold *scaffold, MusterSession *session, MusterSaver *saver, const Wish *wish,
+      MusterSaved *saved, gint64 deadline_us, GError **error)
 {
-  MusterSaverOptions options = {.max_to_keep = wish->keep, .paused = say_pause};
-  (void)parse_when_full (wish->when_full, &options.when_full);
-  g_autoptr (MusterSaver) saver =
-      muster_saver_new (muster_scaffold_meta_graph (scaffold), &options, error);
-  if (saver == NULL || !muster_saver_adopt_directory (saver, wish->directory, error))
+  const MusterPositionGuard guard = {.is_apart = TRUE};
+  muster_position_guard (saver, muster_scaffold_meta_graph (scaffold), &guard);
+  if (!muster_saver_adopt_directory (saver, wish->directory, error))
     return FALSE;
   gint64 step = -1;
   if (muster_scaffold_global_step (scaffold) != NULL) {
@@ -105,16 +104,59 @@ print_json (const MusterSaved *saved)
 }
 
 static gboolean
-check_wish (const Wish *wish)
+check_wish (const Wish *wish, GError **error)
 {
   MusterWhenFull when_full;
   if (wish->directory == NULL)
-    fprintf (stderr, "muster: save needs --checkpoint-dir=DIR; try `muster help save`\n");
-  else if (!parse_when_full (wish->when_full, &when_full))
-    fprintf (stderr, "muster: --when-full is fail, skip or pause, not '%s'\n", wish->when_full);
-  else
-    return TRUE;
-  return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "save needs --checkpoint-dir=DIR; try `muster save --help`");
+  if (!parse_when_full (wish->when_full, &when_full))
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "invalid --when-full '%s' (use fail, skip or pause)", wish->when_full);
+  return muster_cli_check_path ("--checkpoint-dir", wish->directory, error);
+}
+
+static MusterSaver *
+make_saver (MusterMetaGraph *meta_graph, const Wish *wish, GError **error)
+{
+  MusterSaverOptions options = {.max_to_keep = wish->keep, .paused = say_pause};
+  (void)parse_when_full (wish->when_full, &options.when_full);
+  return muster_saver_new (meta_graph, &options, error);
+}
+
+/* The model as the job that trains it on the master has it. */
+static MusterScaffold *
+find_positions (MusterMaster *master, MusterScaffold *scaffold, const MusterCliOptions *options,
+                gint64 deadline_us, GError **error)
+{
+  MusterMetaGraph *own = muster_scaffold_meta_graph (scaffold);
+  const MusterScaffoldOptions same = {.copy_from = scaffold};
+  g_autoptr (MusterMetaGraph) found =
+      muster_position_find (master, own, options->config, deadline_us, NULL, error);
+  if (found == NULL)
+    return NULL;
+  return found == own ? muster_scaffold_ref (scaffold)
+                      : muster_scaffold_new_with (found, &same, error);
+}
+
+static gboolean
+save_from (MusterMaster *master, MusterScaffold *own, const MusterCliOptions *options,
+           const Wish *wish, MusterSaved *saved, GError **error)
+{
+  const gint64 deadline_us =
+      muster_deadline_after (muster_clock_now_us (muster_system_clock ()), options->timeout_us);
+  g_autoptr (MusterScaffold) scaffold = find_positions (master, own, options, deadline_us, error);
+  g_autoptr (MusterSaver) saver =
+      scaffold != NULL ? make_saver (muster_scaffold_meta_graph (scaffold), wish, error) : NULL;
+  g_autoptr (MusterSession) session =
+      saver != NULL ? muster_cli_create_session (master, muster_scaffold_graph (scaffold), options,
+                                                 deadline_us, error)
+                    : NULL;
+  if (session == NULL)
+    return FALSE;
+  const gboolean is_done = save (scaffold, session, saver, wish, saved, deadline_us, error);
+  muster_session_close_quietly (session);
+  return is_done;
 }
 
 int
@@ -135,21 +177,13 @@ muster_cli_save (int argc, char **argv)
   if (!muster_cli_parse (argc, argv, "", summary, entries, MUSTER_CLI_SESSION | MUSTER_CLI_SHARED,
                          &options, NULL, &error))
     return muster_cli_fail (error);
-  if (!check_wish (&wish))
-    return MUSTER_EXIT_BAD_INPUT;
+  if (!check_wish (&wish, &error))
+    return muster_cli_fail (error);
   g_autoptr (MusterScaffold) scaffold = muster_scaffold_load (options.meta_graph, &error);
-  g_autoptr (MusterMaster) master = scaffold == NULL ? NULL : muster_cli_master (&options, &error);
-  if (master == NULL)
-    return muster_cli_fail (error);
-  gint64 started_us = muster_clock_now_us (muster_system_clock ());
-  gint64 deadline_us = muster_deadline_after (started_us, options.timeout_us);
-  g_autoptr (MusterSession) session = muster_cli_create_session (
-      master, muster_scaffold_graph (scaffold), &options, deadline_us, &error);
-  if (session == NULL)
-    return muster_cli_fail (error);
-  const gboolean is_done = save (scaffold, session, &wish, &saved, deadline_us, &error);
-  muster_session_close_quietly (session);
-  if (!is_done)
+  g_autoptr (MusterSaver) checked = /* all that can be wrong, before there is a session */
+      scaffold != NULL ? make_saver (muster_scaffold_meta_graph (scaffold), &wish, &error) : NULL;
+  g_autoptr (MusterMaster) master = checked == NULL ? NULL : muster_cli_master (&options, &error);
+  if (master == NULL || !save_from (master, scaffold, &options, &wish, &saved, &error))
     return muster_cli_fail (error);
   if (options.json)
     print_json (&saved);

@@ -82,7 +82,8 @@ check_wish (Wish *wish, GError **error)
     wrong = "--rows and --batch-size are for --feed=NAME=@FILE.npy, of which there is none";
   if (wrong != NULL)
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, wrong);
-  if (wrong != NULL ||
+  if (wrong != NULL || !muster_cli_check_path ("--checkpoint-dir", wish->directory, error) ||
+      !muster_cli_check_path ("--log-dir", wish->log_dir, error) ||
       (wish->save_secs != NULL && !muster_cli_duration (wish->save_secs, &wish->save_us, error)) ||
       (wish->grace != NULL && !muster_cli_duration (wish->grace, &wish->grace_us, error)) ||
       (wish->step_timeout != NULL &&

@@ -214,14 +214,42 @@ rest (MusterSession *session, gint64 deadline_us, GCancellable *cancellable, gpo
     muster_position_rest (session, &all, cancellable);
 }
 
+/* A checkpoint without positions was saved by somebody who doesn't know of them. */
+static MusterRestoreOptions
+restore_options (const MusterMonitoredTrainingOptions *o)
+{
+  static const char *const positions[] = {MUSTER_POSITION_BEGUN, MUSTER_POSITION_DONE,
+                                          MUSTER_POSITION_HOLD, NULL};
+  MusterRestoreOptions restore = o->restore ? *o->restore : (MusterRestoreOptions){0};
+
+  if (!restore.allow_missing && !restore.needs &&
+      muster_position_n_tasks (muster_scaffold_meta_graph (o->scaffold)) > 0)
+    restore.needs = positions;
+
+  return restore;
+}
+
+/* What can be refused before anything is touched. */
+static gboolean
+check_places (const MusterMonitoredTrainingOptions *o, GError **error)
+{
+  MusterStorage *storage = o->saver ? muster_saver_storage (o->saver) : NULL;
+
+  return (!o->checkpoint_dir ||
+          muster_storage_check_path (storage, "checkpoint directory", o->checkpoint_dir, error)) &&
+         (!o->summary_dir ||
+          muster_storage_check_path (NULL, "summary directory", o->summary_dir, error));
+}
+
 static MusterMonitoredSession *
 open_session (const MusterMonitoredTrainingOptions *options, MusterSessionReport *report,
               GCancellable *cancellable, GError **error)
 {
   g_auto (Assembly) parts = {.options = options};
 
-  if (!assemble (&parts, error))
+  if (!check_places (options, error) || !assemble (&parts, error))
     return NULL;
+  const MusterRestoreOptions restore = restore_options (options);
   g_autoptr (MusterSessionManager) manager = make_manager (options, error);
   if (!manager)
     return NULL;
@@ -229,7 +257,7 @@ open_session (const MusterMonitoredTrainingOptions *options, MusterSessionReport
   const guint n_tasks = muster_position_n_tasks (muster_scaffold_meta_graph (options->scaffold));
   MusterPrepareOptions prepare = {.saver = parts.saver,
                                   .checkpoint_dir = options->checkpoint_dir,
-                                  .restore = options->restore,
+                                  .restore = &restore,
                                   .again = options->again,
                                   .timeout_us = options->timeout_us,
                                   .reset_master = n_tasks > 1,

@@ -199,6 +199,8 @@ muster_position_check (MusterMetaGraph *meta_graph, MusterStorage *storage, cons
 
 typedef struct {
   guint n_tasks;
+  gboolean holds; /* tasks are told to; else who saves is who steps */
+  gboolean is_apart;
   gint64 rest_us;
   MusterClock *clock;        /* (owned) */
   MusterPositionState state; /* at rest */
@@ -244,6 +246,19 @@ refuse_restless (guint task, GError **error)
   return FALSE;
 }
 
+/* A job that is over is told nothing: its tasks wait for just that word. */
+static gboolean
+tell_to_hold (Guard *self, MusterSession *session, gint64 deadline_us, GCancellable *cancellable,
+              GError **error)
+{
+  if (self->is_apart &&
+      !muster_position_read (session, self->n_tasks, &self->state, deadline_us, cancellable, error))
+    return FALSE;
+
+  return (self->is_apart && self->state.hold == MUSTER_POSITION_OVER) ||
+         muster_position_set_hold (session, MUSTER_POSITION_WAIT, deadline_us, cancellable, error);
+}
+
 static gboolean
 guard_rest (MusterSession *session, gint64 deadline_us, GCancellable *cancellable, gpointer data,
             GError **error)
@@ -254,8 +269,7 @@ guard_rest (MusterSession *session, gint64 deadline_us, GCancellable *cancellabl
   gint64 torn_us = 0;
   gint64 limit_us = muster_deadline_after (muster_clock_now_us (self->clock), 3 * self->rest_us);
 
-  if (self->n_tasks > 1 &&
-      !muster_position_set_hold (session, MUSTER_POSITION_WAIT, deadline_us, cancellable, error))
+  if (self->holds && !tell_to_hold (self, session, deadline_us, cancellable, error))
     return FALSE;
   for (;;) {
     if (!muster_position_read (session, self->n_tasks, &self->state, deadline_us, cancellable,
@@ -288,7 +302,7 @@ guard_check (MusterSession *session, gboolean *is_cut, gint64 deadline_us,
   g_auto (MusterPositionState) now = {0};
 
   *is_cut = TRUE;
-  if (self->n_tasks == 1) /* who saves is who steps */
+  if (!self->holds)
     return TRUE;
   if (!muster_position_read (session, self->n_tasks, &now, deadline_us, cancellable, error))
     return FALSE;
@@ -304,10 +318,16 @@ guard_release (MusterSession *session, gpointer data)
 {
   const Guard *self = data;
   g_autoptr (GError) failure = NULL;
+  g_auto (MusterPositionState) now = {0};
+  const gint64 deadline_us = muster_position_in_us (RELEASE_US);
 
-  if (self->n_tasks > 1 &&
-      !muster_position_set_hold (session, MUSTER_POSITION_GO, muster_position_in_us (RELEASE_US),
-                                 NULL, &failure))
+  /* Meanwhile the chief may have said that the job is over. */
+  if (self->is_apart &&
+      muster_position_read (session, self->n_tasks, &now, deadline_us, NULL, NULL) &&
+      now.hold != MUSTER_POSITION_WAIT)
+    return;
+  if (self->holds &&
+      !muster_position_set_hold (session, MUSTER_POSITION_GO, deadline_us, NULL, &failure))
     g_info ("Letting the tasks go on after a save: %s", failure->message);
 }
 
@@ -325,6 +345,8 @@ muster_position_guard (MusterSaver *saver, MusterMetaGraph *meta_graph,
     return;
   Guard *self = g_new0 (Guard, 1);
   self->n_tasks = n_tasks;
+  self->is_apart = options->is_apart;
+  self->holds = n_tasks > 1 || options->is_apart;
   self->rest_us = options->rest_us > 0 ? options->rest_us : DEFAULT_REST_US;
   self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());
   muster_saver_set_cut (saver, &cut, self, guard_free);

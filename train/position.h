@@ -61,13 +61,25 @@ typedef struct {
   /* A task whose step doesn't end for so long was cut off: the save is ABORTED, which takes a
    * monitored session back to the last checkpoint. Longer than the longest step. 0: 60 s. */
   gint64 rest_us;
+  gboolean is_apart;  /* who saves is none of the job's tasks, so that a chief holds as well */
   MusterClock *clock; /* NULL: the machine's */
 } MusterPositionGuard;
 
-/* Makes each save of saver a cut over all tasks (muster_saver_set_cut ()); a job of one task isn't
- * told to hold, and only looked at. Nothing where the graph isn't extended. options may be NULL. */
+/* Makes each save of saver a cut over all tasks (muster_saver_set_cut ()); a job of one task that
+ * saves by itself isn't told to hold, and only looked at. Nothing where the graph isn't extended.
+ * options may be NULL. */
 void muster_position_guard (MusterSaver *saver, MusterMetaGraph *meta_graph,
                             const MusterPositionGuard *options);
+
+/* For a save beside the job, by a process that is none of its tasks (`muster save`): the meta graph
+ * as the job trains it (transfer full), which is extended where the master keeps positions, so that
+ * a saver of it saves them too. What such a saver saves becomes the latest, and the job could not
+ * go on from one without. Use muster_position_guard () with is_apart. config as in
+ * muster_master_create_session (). INVALID_ARGUMENT where the master keeps positions and the meta
+ * graph can't be extended by them. */
+MusterMetaGraph *muster_position_find (MusterMaster *master, MusterMetaGraph *meta_graph,
+                                       GBytes *config, gint64 deadline_us,
+                                       GCancellable *cancellable, GError **error);
 
 /* --- a task's steps --- */
 
@@ -83,7 +95,8 @@ typedef struct {
   gsize n_feeds;
   gint64 n_batches;   /* of the whole job, after which it stops; 0: no end */
   gint64 settle_us;   /* how long a step of a life before may still run; 0: 5 s */
-  gint64 hold_us;     /* how long a task waits that is told to hold, before it goes on; 0: 60 s */
+  gint64 hold_us;     /* how long a task waits that is told to hold, before it goes on; 0: 60 s. A
+                         chief is told so by a save from beside the job, and lets all go on then */
   gint64 others_us;   /* how long a task that has dealt its share waits while no task does a batch,
                          before it fails (DEADLINE_EXCEEDED: it says which task to start again);
                          0: 30 minutes */

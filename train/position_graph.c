@@ -334,9 +334,8 @@ add_init (Extension *self, const char *init_op)
 
 /* --- all --- */
 
-/* Positions lie where the global step does, or else the first variable. */
-static const char *
-find_device (MusterMetaGraph *meta_graph)
+const char *
+muster_position_device (MusterMetaGraph *meta_graph)
 {
   const char *item = muster_meta_graph_op (meta_graph, "global_step");
   const char *wanted = item ? item : "global_step";
@@ -451,7 +450,7 @@ muster_position_add (MusterMetaGraph *meta_graph, guint n_tasks, GError **error)
   Extension extension = {.meta_graph = meta_graph,
                          .graph = muster_meta_graph_graph (meta_graph),
                          .builder = builder,
-                         .device = find_device (meta_graph),
+                         .device = muster_position_device (meta_graph),
                          .train_op = train_op,
                          .n_tasks = n_tasks};
   if (init_op && !*init_op)

@@ -118,14 +118,18 @@ static Wait
 judge (const MusterPositionHook *self, const MusterPositionState *state)
 {
   guint task = self->options.task;
+  /* A chief that begins lets the others go; one at work is held by a save from beside the job. */
+  const gboolean heeds = self->options.is_worker || self->is_held;
 
   if (muster_position_begun (state, task) != muster_position_done (state, task))
     return WAIT_FOR_STEP;
-  if (!self->options.is_worker && state->hold == MUSTER_POSITION_WAIT &&
-      muster_position_busy (state, self->n_tasks, self->n_tasks) < self->n_tasks)
-    return WAIT_FOR_CUT;
+  if (state->hold != MUSTER_POSITION_WAIT)
+    return GO;
+  if (heeds)
+    return WAIT_FOR_HOLD;
 
-  return self->options.is_worker && state->hold == MUSTER_POSITION_WAIT ? WAIT_FOR_HOLD : GO;
+  return muster_position_busy (state, self->n_tasks, self->n_tasks) < self->n_tasks ? WAIT_FOR_CUT
+                                                                                    : GO;
 }
 
 /* Where it has come to an end: goes on, or can't. */
@@ -139,7 +143,7 @@ end_wait (MusterPositionHook *self, MusterSession *session, const MusterPosition
     return refuse_cut (state, muster_position_busy (state, self->n_tasks, self->n_tasks), error);
   self->position = muster_position_done (state, self->options.task);
 
-  return self->options.is_worker ||
+  return self->options.is_worker || state->hold == MUSTER_POSITION_GO ||
          muster_position_set_hold (session, MUSTER_POSITION_GO, muster_position_in_us (ANSWER_US),
                                    self->stopped, error);
 }
@@ -397,7 +401,7 @@ position_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
     return TRUE;
   self->position++;
   gint64 hold = muster_step_of (muster_run_context_value (context, self->held_at));
-  self->is_held = self->options.is_worker && hold == MUSTER_POSITION_WAIT;
+  self->is_held = hold == MUSTER_POSITION_WAIT;
 
   return TRUE;
 }

@@ -17,6 +17,9 @@ G_BEGIN_DECLS
 
 #define MUSTER_POSITION_MOST_TASKS 65536
 
+/* Where the variables lie: with the global step, or else the first variable; the meta graph's. */
+const char *muster_position_device (MusterMetaGraph *meta_graph);
+
 /* What the master says. Clear it. */
 typedef struct {
   MusterTensor *begun; /* (owned) int64 [n_tasks] */

@@ -115,7 +115,19 @@ expect 0 "ready: digits at step 5" $muster prepare $model --checkpoint="$work/ru
 
 expect 0 "loss:0" $muster run $model --feed=x:0=@$fixtures/digits_x.npy --feed=y:0=@$fixtures/digits_y.npy --target=train --fetch=loss:0
 expect 0 "model.ckpt-6" $muster save $model --checkpoint-dir="$work/run"
-expect 3 "fail, skip or pause, not 'cry'" $muster save $model --checkpoint-dir="$work/run" --when-full=cry
+expect 3 "invalid --when-full 'cry' (use fail, skip or pause)" $muster save $model --checkpoint-dir="$work/run" --when-full=cry
+expect 3 "invalid max_to_keep -2" $muster save $model --checkpoint-dir="$work/run" --keep=-2
+for bucket in s3://bucket/run gs://bucket/run; do
+  expect 3 "there is no store for" $muster save $model --checkpoint-dir=$bucket
+  expect 3 "there is no store for" $muster prepare $model --checkpoint-dir=$bucket
+  expect 3 "there is no store for" $muster prepare $model --checkpoint=$bucket/model.ckpt-1
+  expect 3 "there is no store for" $muster checkpoint list $bucket
+  expect 3 "there is no store for" $muster checkpoint latest $bucket
+  expect 3 "there is no store for" $muster checkpoint show $bucket/model.ckpt-1
+  expect 3 "there is no store for" $muster checkpoint verify $bucket
+  expect 3 "there is no store for" $muster checkpoint diff $bucket/model.ckpt-1 "$work/run"
+  expect 3 "there is no store for" $muster checkpoint prune $bucket --keep=1
+done
 expect 0 '"skipped":false' $muster save $model --checkpoint-dir="$work/kept" --json --when-full=skip --keep=-1
 expect 0 "durable, " $muster save $model --checkpoint-dir="$work/kept" --when-full=pause
 

@@ -114,6 +114,9 @@ class Mistakes(Case):
         self.fails(3, "of which there is none", MODEL, "--master=local", "--steps=1", "--rows=0:1")
         self.fails(3, "neither chief:0 nor worker:N", *LOCAL, "--steps=1", "--task=boss")
         self.fails(3, "needs --tasks=2 or more", *LOCAL, "--steps=1", "--task=worker:0")
+        self.fails(3, "there is no store for 's3://'", *LOCAL, "--steps=1", "--checkpoint-dir=s3://bucket/run")
+        self.fails(3, "there is no store for 'gs://'", *LOCAL, "--steps=1", "--log-dir=gs://bucket/run")
+        self.fails(3, "invalid max_to_keep -2", *LOCAL, "--steps=1", "--checkpoint-dir=" + self.run_dir, "--keep=-2")
         self.fails(3, "2 tasks can't share", *LOCAL, "--steps=1", "--task=worker:0", "--tasks=2")
 
     def test_of_data(self):
@@ -321,6 +324,34 @@ class Job(Case):
         for task in chief, worker:
             task.send_signal(signal.SIGTERM)
         self.assertEqual([self.ends(chief)[0], self.ends(worker)[0]], [6, 6])
+
+    def test_goes_on_from_what_another_process_saved(self):
+        """`muster save` runs beside the job: what it saves has the positions that the job needs to go on."""
+        for tasks in 1, 2:
+            run_dir = os.path.join(self.work, "run%d" % tasks)
+            server, target = self.serve()
+            names = ["chief:0", "worker:0"][:tasks]
+            job = [self.start(MUSTER, "train", MODEL, *FEEDS, "--master=" + target, "--task=" + name, "--tasks=%d" % tasks,
+                              "--json", "--steps=1000000000", "--timeout=60",
+                              *(["--checkpoint-dir=" + run_dir] if name == "chief:0" else [])) for name in names]
+            for task in job:
+                self.read_event(task, "step")
+            saved = subprocess.run([MUSTER, "save", MODEL, "--master=" + target, "--checkpoint-dir=" + run_dir,
+                                    "--timeout=60", "--json"], capture_output=True, text=True, timeout=PATIENCE)
+            self.assertEqual((saved.returncode, saved.stderr), (0, ""))
+            prefix = json.loads(saved.stdout)["saved"]
+            shown = subprocess.run([MUSTER, "checkpoint", "show", prefix, "muster/begun"], capture_output=True, text=True,
+                                   timeout=PATIENCE)
+            self.assertEqual(shown.returncode, 0, shown.stderr)
+            self.read_event(job[0], "step")  # which goes on
+            server.kill()
+            self.read_event(job[0], "lost")
+            self.serve(int(target.rsplit(":", 1)[1]))
+            self.assertEqual(self.read_event(job[0], "ready")["how"], "restored")
+            self.read_event(job[0], "step")
+            for task in job:
+                task.send_signal(signal.SIGTERM)
+            self.assertEqual([self.ends(task)[0] for task in job], [6] * tasks)
 
     def test_takes_its_role_from_tf_config(self):
         _, target = self.serve()

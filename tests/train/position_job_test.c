@@ -5,6 +5,7 @@
 #include "bundle/checkpoint_state.h"
 #include "engine/local_master.h"
 #include "master/remote_master.h"
+#include "saver/saver_builder.h"
 #include "server/server.h"
 #include "tests/doubles/fake_clock.h"
 #include "tests/doubles/seen_model.h"
@@ -277,6 +278,191 @@ MUSTER_TEST (PositionJob, stops_when_the_jobs_batches_are_dealt_and_stays_so)
     g_autofree char *wrong = check_latest (&job, 10);
     MUSTER_EXPECT_STREQ (wrong, NULL);
   }
+}
+
+/* --- a save from beside the job --- */
+
+/* As `muster save`: by the meta graph that was exported, which has no positions. */
+static gboolean
+save_from_beside (Job *job, gboolean finds_positions, gint64 number, GError **error)
+{
+  const MusterPositionGuard guard = {.is_apart = TRUE};
+  g_autoptr (MusterMetaGraph) plain = muster_seen_model_new (&(MusterSeenModel){.work = job->work});
+  g_autoptr (MusterMetaGraph) found =
+      finds_positions
+          ? muster_position_find (job->master, plain, NULL, MUSTER_WAIT_FOREVER, NULL, error)
+          : muster_meta_graph_ref (plain);
+  g_autoptr (MusterMetaGraph) model = found ? muster_saver_default (found, error) : NULL;
+  g_autoptr (MusterSaver) saver = model ? muster_saver_new (model, NULL, error) : NULL;
+  g_autoptr (MusterSession) session =
+      saver ? muster_master_create_session (job->master, muster_meta_graph_graph (model), NULL,
+                                            MUSTER_WAIT_FOREVER, NULL, error)
+            : NULL;
+
+  if (!session)
+    return FALSE;
+  muster_position_guard (saver, model, &guard);
+  g_autofree char *prefix =
+      muster_saver_adopt_directory (saver, job->directory, error)
+          ? muster_saver_save (saver, session, job->directory, number,
+                               g_get_monotonic_time () + LIMIT_US, NULL, error)
+          : NULL;
+  g_autofree char *wrong =
+      prefix && finds_positions ? muster_seen_model_check (prefix, job->n_tasks, NULL) : NULL;
+  MUSTER_EXPECT_STREQ (wrong, NULL);
+
+  return prefix != NULL;
+}
+
+/* A master dies, and its job goes on where the latest checkpoint is. */
+static void
+expect_to_go_on_at (Job *job, gint64 position)
+{
+  g_auto (Life) life = {.job = job};
+
+  g_clear_object (&job->master);
+  job->master = muster_local_master_new ();
+  begin (&life);
+  MUSTER_ASSERT_NO_ERROR (life.error);
+  MUSTER_EXPECT_EQ (muster_position_hook_position (life.hook), position);
+  MUSTER_EXPECT_TRUE (step (&life));
+}
+
+static void
+train_and_save_from_beside (Job *job, gboolean finds_positions)
+{
+  g_auto (Life) life = {.job = job};
+  g_autoptr (GError) error = NULL;
+
+  begin (&life);
+  MUSTER_ASSERT_NO_ERROR (life.error);
+  for (int i = 0; i < 5; i++)
+    MUSTER_ASSERT_TRUE (step (&life));
+  MUSTER_EXPECT_TRUE (save_from_beside (job, finds_positions, 99, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
+MUSTER_TEST (PositionJob, goes_on_from_what_was_saved_beside_it)
+{
+  g_auto (Job) job = set_up (1);
+
+  train_and_save_from_beside (&job, TRUE);
+  expect_to_go_on_at (&job, 5);
+}
+
+/* Some other program's: TensorFlow's, say. */
+MUSTER_TEST (PositionJob, passes_over_what_was_saved_without_positions)
+{
+  g_auto (Job) job = set_up (1);
+  g_autofree char *prefix = g_build_filename (job.directory, "model.ckpt-99", NULL);
+
+  train_and_save_from_beside (&job, FALSE);
+  expect_to_go_on_at (&job, 3);
+  MUSTER_EXPECT_TRUE (muster_checkpoint_exists (NULL, prefix));
+}
+
+typedef struct {
+  Life life;
+  gint *stop; /* atomic */
+} Stepping;
+
+static gpointer
+step_until_told (gpointer data)
+{
+  Stepping *self = data;
+
+  while (!g_atomic_int_get (self->stop) && step (&self->life))
+    ;
+
+  return NULL;
+}
+
+/* The chief holds as well, whether it is alone or not. */
+static void
+save_beside_tasks_that_step (guint n_tasks)
+{
+  g_auto (Job) job = set_up (n_tasks);
+  gint stop = FALSE;
+  Stepping tasks[2] = {{{0}, &stop}, {{0}, &stop}};
+  GThread *threads[2];
+  g_autoptr (GError) error = NULL;
+
+  job.save_steps = 1000000;
+  g_free (job.directory);
+  job.directory = g_strdup_printf ("%s/beside%u", muster_test_tmpdir (), n_tasks);
+  for (guint i = 0; i < n_tasks; i++) {
+    tasks[i].life = (Life){.job = &job, .task = i};
+    begin (&tasks[i].life);
+    MUSTER_ASSERT_NO_ERROR (tasks[i].life.error);
+  }
+  for (guint i = 0; i < n_tasks; i++)
+    threads[i] = g_thread_new ("task", step_until_told, &tasks[i]);
+  for (gint64 number = 1; number <= 5 && !error; number++)
+    MUSTER_EXPECT_TRUE (save_from_beside (&job, TRUE, number, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+  g_atomic_int_set (&stop, TRUE);
+  for (guint i = 0; i < n_tasks; i++) {
+    g_thread_join (threads[i]);
+    MUSTER_EXPECT_NO_ERROR (tasks[i].life.error);
+    end (&tasks[i].life);
+  }
+}
+
+MUSTER_TEST (PositionJob, holds_for_a_save_from_beside)
+{
+  save_beside_tasks_that_step (1);
+  save_beside_tasks_that_step (2);
+}
+
+/* The end of a job is what its workers wait for. */
+MUSTER_TEST (PositionJob, is_still_over_after_a_save_from_beside)
+{
+  g_auto (Job) job = set_up (2);
+  g_auto (Life) life = {.job = &job};
+  g_auto (MusterPositionState) state = {0};
+  g_autoptr (GError) error = NULL;
+
+  begin (&life);
+  MUSTER_ASSERT_NO_ERROR (life.error);
+  MusterSession *session = muster_monitored_session_session (life.session);
+  muster_position_set_hold (session, MUSTER_POSITION_OVER, MUSTER_WAIT_FOREVER, NULL, &error);
+  MUSTER_EXPECT_TRUE (save_from_beside (&job, TRUE, 1, &error));
+  MUSTER_EXPECT_TRUE (muster_position_read (session, 2, &state, MUSTER_WAIT_FOREVER, NULL, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (state.hold, MUSTER_POSITION_OVER);
+}
+
+/* Where they can't be kept nothing is saved. */
+MUSTER_TEST (PositionJob, refuses_a_save_that_would_lose_its_positions)
+{
+  static const guint8 no_nodes[] = {2 << 3 | 2, 0}; /* MetaGraphDef.graph_def, empty */
+  g_auto (Job) job = set_up (1);
+  g_auto (Life) life = {.job = &job};
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GBytes) bytes = g_bytes_new_static (no_nodes, sizeof no_nodes);
+  g_autoptr (MusterMetaGraph) other = muster_meta_graph_new (bytes, NULL);
+
+  begin (&life);
+  MUSTER_ASSERT_NO_ERROR (life.error);
+  g_autoptr (MusterMetaGraph) found =
+      muster_position_find (job.master, other, NULL, MUSTER_WAIT_FOREVER, NULL, &error);
+
+  MUSTER_EXPECT_NULL (found);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_TRUE (error && strstr (error->message, "positions of 1 task"));
+}
+
+MUSTER_TEST (PositionJob, leaves_a_model_without_positions_as_it_is)
+{
+  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  g_autoptr (MusterMetaGraph) plain = muster_seen_model_new (&(MusterSeenModel){0});
+  g_autoptr (GError) error = NULL;
+
+  g_autoptr (MusterMetaGraph) found =
+      muster_position_find (master, plain, NULL, MUSTER_WAIT_FOREVER, NULL, &error);
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_TRUE (found == plain);
 }
 
 /* --- several tasks --- */
