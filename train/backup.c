@@ -28,7 +28,9 @@ muster_backup_new (const MusterBackupOptions *options, GError **error)
                          "Empty `backup_dir` argument passed. A directory is expected");
     return NULL;
   }
-  if (!muster_save_freq_check (&options->save_freq, error))
+  if (!muster_storage_check_path (options->storage, "backup directory", options->backup_dir,
+                                  error) ||
+      !muster_save_freq_check (&options->save_freq, error))
     return NULL;
   g_return_val_if_fail (options->program.save && options->program.restore, NULL);
   MusterBackup *self = g_new0 (MusterBackup, 1);

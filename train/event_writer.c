@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/protowire.h"
 #include "bundle/crc32c.h"
+#include "bundle/storage.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -227,6 +228,9 @@ MusterEventWriter *
 muster_event_writer_new (const char *directory, MusterClock *clock, GError **error)
 {
   static const char version[] = "brain.Event:2";
+
+  if (!muster_storage_check_path (NULL, "event directory", directory, error))
+    return NULL;
   g_autoptr (MusterEventWriter) self = g_new0 (MusterEventWriter, 1);
 
   g_atomic_ref_count_init (&self->refs);

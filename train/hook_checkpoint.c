@@ -368,6 +368,9 @@ muster_checkpoint_saver_hook_new (const MusterCheckpointSaverOptions *options, G
                          NAME " needs a checkpoint_dir");
     return NULL;
   }
+  if (!muster_storage_check_path (options->saver ? muster_saver_storage (options->saver) : NULL,
+                                  "checkpoint directory", options->checkpoint_dir, error))
+    return NULL;
   self->directory = g_strdup (options->checkpoint_dir);
   self->saver = options->saver ? g_object_ref (options->saver) : NULL;
   self->writer = options->writer ? muster_event_writer_ref (options->writer) : NULL;

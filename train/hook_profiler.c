@@ -132,6 +132,8 @@ MusterHook *
 muster_profiler_hook_new (gint64 save_steps, gint64 save_us, const char *output_dir,
                           MusterEventWriter *writer, MusterClock *clock, GError **error)
 {
+  if (!muster_storage_check_path (NULL, "output directory", output_dir, error))
+    return NULL;
   g_autoptr (MusterProfilerHook) self = g_object_new (MUSTER_TYPE_PROFILER_HOOK, NULL);
 
   self->directory = g_strdup (output_dir);

@@ -152,6 +152,9 @@ muster_job_checkpoint_know_nodes (MusterJobCheckpoint *self, const char *const *
   const char *const own[] = {self->own_name, NULL};
   const gsize n = nodes ? g_strv_length ((char **)nodes) : 0;
 
+  if (*self->directory &&
+      !muster_storage_check_path (self->storage, "checkpoint directory", self->directory, error))
+    return FALSE;
   if (self->own_name && nodes && n != 1)
     return refuse (error, MUSTER_ERROR_INVALID_ARGUMENT,
                    "CheckpointManager only supports single node.");

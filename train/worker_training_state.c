@@ -100,7 +100,9 @@ muster_worker_training_state_new (MusterMetaGraph *meta_graph, MusterSession *se
                          "a training state needs a directory");
     return NULL;
   }
-  if (!muster_save_freq_check (&options->save_freq, error))
+  if (!muster_storage_check_path (options->storage, "training state's directory",
+                                  options->directory, error) ||
+      !muster_save_freq_check (&options->save_freq, error))
     return NULL;
   self->place = muster_saved_place_new ();
   self->saver = make_saver (meta_graph, options, self->place, error);
