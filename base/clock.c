@@ -8,11 +8,37 @@ muster_clock_default_init (MusterClockInterface *iface G_GNUC_UNUSED)
 {
 }
 
+/* A clock may count from anywhere. What it says when it is first asked is the machine's present of
+ * that moment, and from then on its instants are told on the machine's scale: here alone, so that
+ * an instant means the same to whoever it is handed to. */
+static gint64
+shift_us (MusterClock *self)
+{
+  static GMutex lock;
+  if (self == muster_system_clock ())
+    return 0;
+  /* A clock may be made of another one: it isn't asked under the lock. */
+  GQuark quark = g_quark_from_static_string ("muster-clock-shift");
+  gint64 *shift_us = g_object_get_qdata (G_OBJECT (self), quark);
+  if (shift_us != NULL)
+    return *shift_us;
+  gint64 found_us =
+      muster_clock_now_us (muster_system_clock ()) - MUSTER_CLOCK_GET_IFACE (self)->now_us (self);
+  g_mutex_lock (&lock);
+  shift_us = g_object_get_qdata (G_OBJECT (self), quark);
+  if (shift_us == NULL) {
+    shift_us = g_memdup2 (&found_us, sizeof found_us);
+    g_object_set_qdata_full (G_OBJECT (self), quark, shift_us, g_free);
+  }
+  g_mutex_unlock (&lock);
+  return *shift_us;
+}
+
 gint64
 muster_clock_now_us (MusterClock *self)
 {
   g_return_val_if_fail (MUSTER_IS_CLOCK (self), 0);
-  return MUSTER_CLOCK_GET_IFACE (self)->now_us (self);
+  return MUSTER_CLOCK_GET_IFACE (self)->now_us (self) + shift_us (self);
 }
 
 gint64
@@ -27,7 +53,10 @@ muster_clock_wait_until (MusterClock *self, gint64 wake_us, GCancellable *cancel
                          GError **error)
 {
   g_return_val_if_fail (MUSTER_IS_CLOCK (self), FALSE);
-  return MUSTER_CLOCK_GET_IFACE (self)->wait_until (self, wake_us, cancellable, error);
+  gint64 own_us;
+  if (wake_us == MUSTER_WAIT_FOREVER || __builtin_sub_overflow (wake_us, shift_us (self), &own_us))
+    own_us = wake_us;
+  return MUSTER_CLOCK_GET_IFACE (self)->wait_until (self, own_us, cancellable, error);
 }
 
 double

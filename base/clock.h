@@ -8,8 +8,12 @@ G_BEGIN_DECLS
 /* MusterClock is where time and chance come from. Nothing else in muster reads a clock, sleeps or
  * draws a random number, so that a test's two-hour countdown takes microseconds
  * (tests/doubles/fake_clock.h). Instants and durations are gint64 microseconds; instants are
- * monotonic and have no epoch. An instant of MUSTER_WAIT_FOREVER never comes. Any thread may use a
- * clock. */
+ * monotonic. An instant of MUSTER_WAIT_FOREVER never comes. Any thread may use a clock.
+ *
+ * All clocks' instants are on one scale, the machine's: a clock of one's own may count from
+ * anywhere, and is set by the machine's when it is first asked. So what was reckoned by one clock
+ * bounds a call that is timed by another. Where the two run at different speeds, such a call has
+ * the more or the less time by what they have moved apart. */
 
 /* Written so that g-ir-scanner can read them, too. */
 #define MUSTER_WAIT_FOREVER G_GINT64_CONSTANT (9223372036854775807)
@@ -19,6 +23,8 @@ G_BEGIN_DECLS
 #define MUSTER_TYPE_CLOCK (muster_clock_get_type ())
 G_DECLARE_INTERFACE (MusterClock, muster_clock, MUSTER, CLOCK, GObject)
 
+/* What a kind of clock implements, on a scale of its own: now_us says an instant, wait_until gets
+ * one. */
 struct _MusterClockInterface {
   GTypeInterface parent;
   gint64 (*now_us) (MusterClock *self);
@@ -50,6 +56,10 @@ double muster_clock_random (MusterClock *self);
  * Returns: (transfer none)
  */
 MusterClock *muster_system_clock (void);
+
+/* FALSE with INVALID_ARGUMENT for what no clock has said: an instant below 0, or above 0 and before
+ * this process began, as a duration is that stands where a deadline belongs. */
+gboolean muster_deadline_check (gint64 deadline_us, GError **error);
 
 /* now_us + timeout_us; MUSTER_WAIT_FOREVER where either is that or the sum would overflow. A
  * timeout below 0 counts as 0. */

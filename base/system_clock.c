@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/clock.h"
+#include "base/error.h"
 
 /* The one place that reads the machine's clock and sleeps. */
 
@@ -29,6 +30,28 @@ static gint64
 system_now_us (MusterClock *self G_GNUC_UNUSED)
 {
   return g_get_monotonic_time ();
+}
+
+static gint64 began_us;
+
+__attribute__ ((constructor)) static void
+note_beginning (void)
+{
+  began_us = g_get_monotonic_time ();
+}
+
+gboolean
+muster_deadline_check (gint64 deadline_us, GError **error)
+{
+  if (deadline_us == 0 || deadline_us >= began_us)
+    return TRUE;
+  g_autofree char *duration = muster_format_duration (deadline_us);
+  g_autofree char *looks_like =
+      deadline_us < 0 ? g_strdup ("below 0") : g_strdup_printf ("a duration of %s", duration);
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "invalid deadline_us '%" G_GINT64_FORMAT "': it is %s, not an instant (use "
+                      "muster_deadline_after () or MUSTER_WAIT_FOREVER)",
+                      deadline_us, looks_like);
 }
 
 static gint64

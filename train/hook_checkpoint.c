@@ -222,7 +222,7 @@ checkpoint_after_create (MusterHook *hook, MusterSession *session,
                          G_GNUC_UNUSED MusterCoordinator *coordinator, GError **error)
 {
   MusterCheckpointSaverHook *self = MUSTER_CHECKPOINT_SAVER_HOOK (hook);
-  gint64 step = muster_hook_step_now (self->scaffold, session, error);
+  gint64 step = muster_hook_step_now (self->scaffold, session, self->clock, error);
 
   muster_saver_set_lease (self->saver, muster_session_manager_lease (session));
   if (step < 0 || !write_graphs (self, step, error))
@@ -245,7 +245,7 @@ checkpoint_after_run (MusterHook *hook, MusterRunContext *context, GError **erro
 
   if (is_preempted (self) || !muster_step_timer_is_due (&self->timer, stale + self->steps_per_run))
     return TRUE; /* what is left is for the save at the end */
-  gint64 step = muster_hook_step_now (self->scaffold, session, error);
+  gint64 step = muster_hook_step_now (self->scaffold, session, self->clock, error);
   if (step < 0)
     return FALSE;
   if (!muster_step_timer_is_due (&self->timer, step))

@@ -164,7 +164,7 @@ barrier_end (MusterHook *hook, MusterSession *session, GError **error)
   gint64 last = -1;
 
   for (;;) {
-    gint64 step = muster_hook_step_now (self->scaffold, session, error);
+    gint64 step = muster_hook_step_now (self->scaffold, session, self->clock, error);
     if (step < 0)
       return FALSE;
     now_us = muster_clock_now_us (self->clock);

@@ -34,9 +34,10 @@ muster_hook_need_node (MusterScaffold *scaffold, const char *name, GError **erro
 }
 
 gint64
-muster_hook_step_now (MusterScaffold *scaffold, MusterSession *session, GError **error)
+muster_hook_step_now (MusterScaffold *scaffold, MusterSession *session, MusterClock *clock,
+                      GError **error)
 {
-  gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  gint64 now_us = muster_clock_now_us (clock);
 
   return muster_read_global_step (session, scaffold, muster_deadline_after (now_us, LOOK_US), NULL,
                                   error);
@@ -74,7 +75,7 @@ stop_after_create (MusterHook *hook, MusterSession *session,
 
   if (self->last_step > 0)
     return TRUE;
-  gint64 step = muster_hook_step_now (self->scaffold, session, error);
+  gint64 step = muster_hook_step_now (self->scaffold, session, muster_system_clock (), error);
   if (step < 0)
     return FALSE;
   self->last_step = step + self->num_steps;
@@ -293,7 +294,8 @@ waiter_before_run (MusterHook *hook, MusterRunContext *context, GError **error)
     g_info ("Waiting for global step %" G_GINT64_FORMAT " before starting training.",
             self->until_step);
   for (gint64 step = 0; self->until_step > 0;) {
-    step = muster_hook_step_now (self->scaffold, muster_run_context_session (context), error);
+    step = muster_hook_step_now (self->scaffold, muster_run_context_session (context), self->clock,
+                                 error);
     if (step < 0)
       return FALSE;
     if (step >= self->until_step)

@@ -17,6 +17,7 @@ gboolean muster_hook_need_node (MusterScaffold *scaffold, const char *name, GErr
 
 /* The step as it is now: the one that a run fetched may be the one before its update. -1 with an
  * error. */
-gint64 muster_hook_step_now (MusterScaffold *scaffold, MusterSession *session, GError **error);
+gint64 muster_hook_step_now (MusterScaffold *scaffold, MusterSession *session, MusterClock *clock,
+                             GError **error);
 
 G_END_DECLS

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/clock.h"
 
+#include "base/error.h"
+#include "tests/doubles/shifted_clock.h"
 #include "tests/gtest_shim.h"
 
 #define LONG_TIME (30 * MUSTER_SECOND)
@@ -164,4 +166,52 @@ MUSTER_TEST (format, sizes_read_well)
   expect_size (912000000, "912 MB");
   expect_size (3400000000u, "3.4 GB");
   expect_size (G_MAXUINT64, "18 EB");
+}
+
+/* Whatever it counts from: the machine's clock is asked before and after. */
+MUSTER_TEST (clock, of_ones_own_is_on_the_machines_scale)
+{
+  const gint64 beginnings[] = {G_MININT64 / 2, 0, 1, G_MAXINT64 / 2};
+  for (gsize i = 0; i < G_N_ELEMENTS (beginnings); i++) {
+    g_autoptr (MusterClock) own = muster_shifted_clock_new (beginnings[i]);
+    const gint64 before_us = muster_clock_now_us (muster_system_clock ());
+    const gint64 own_us = muster_clock_now_us (own);
+    MUSTER_TRACE ("case %u", (guint)i);
+    MUSTER_EXPECT_LE (before_us, own_us);
+    MUSTER_EXPECT_LE (own_us, muster_clock_now_us (muster_system_clock ()) + MUSTER_MILLISECOND);
+  }
+}
+
+MUSTER_TEST (clock, of_ones_own_waits_for_instants_of_that_scale)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterClock) own = muster_shifted_clock_new (5);
+  const gint64 wake_us = muster_clock_now_us (muster_system_clock ()) + 3 * MUSTER_MILLISECOND;
+  MUSTER_EXPECT_TRUE (muster_clock_wait_until (own, wake_us, NULL, &error));
+  MUSTER_EXPECT_GE (muster_clock_now_us (own), wake_us);
+  MUSTER_EXPECT_TRUE (muster_clock_wait_until (own, G_MININT64, NULL, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
+MUSTER_TEST (deadline, that_no_clock_has_said_is_refused)
+{
+  MusterClock *clock = muster_system_clock ();
+  const gint64 now_us = muster_clock_now_us (clock);
+  const struct {
+    gint64 deadline_us;
+    const char *says;
+  } wrong[] = {{3 * MUSTER_MILLISECOND, "'3000': it is a duration of 3 ms"},
+               {-1, "'-1': it is below 0"},
+               {G_MININT64, "below 0"}};
+  for (gsize i = 0; i < G_N_ELEMENTS (wrong); i++) {
+    g_autoptr (GError) error = NULL;
+    MUSTER_TRACE ("%s", wrong[i].says);
+    MUSTER_EXPECT_FALSE (muster_deadline_check (wrong[i].deadline_us, &error));
+    MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+    MUSTER_EXPECT_TRUE (error != NULL && strstr (error->message, wrong[i].says) != NULL);
+  }
+  const gint64 right[] = {0, now_us, now_us + LONG_TIME, MUSTER_WAIT_FOREVER,
+                          muster_deadline_after (now_us, -1)};
+  for (gsize i = 0; i < G_N_ELEMENTS (right); i++)
+    MUSTER_EXPECT_TRUE (muster_deadline_check (right[i], NULL));
 }

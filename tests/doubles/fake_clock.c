@@ -27,6 +27,7 @@ struct _MusterFakeClock {
   guint n_waits;
   double chance;
   gboolean held;
+  gint64 shift_us; /* from what is said here to what others hear (base/clock.h) */
 };
 
 static void muster_fake_clock_clock_init (MusterClockInterface *iface);
@@ -68,10 +69,20 @@ muster_fake_clock_cancel_at (MusterFakeClock *self, gint64 after_us, GCancellabl
   muster_fake_clock_at (self, after_us, cancel, cancellable);
 }
 
+static gint64
+now_us (MusterFakeClock *self)
+{
+  g_mutex_lock (&self->lock);
+  gint64 now_us = self->now_us;
+  g_mutex_unlock (&self->lock);
+
+  return now_us;
+}
+
 gint64
 muster_fake_clock_elapsed_us (MusterFakeClock *self)
 {
-  return muster_clock_now_us (MUSTER_CLOCK (self)) - START_US;
+  return now_us (self) - START_US;
 }
 
 guint
@@ -121,7 +132,7 @@ move_to (MusterFakeClock *self, gint64 instant_us)
 void
 muster_fake_clock_pass (MusterFakeClock *self, gint64 duration_us)
 {
-  gint64 until_us = muster_clock_now_us (MUSTER_CLOCK (self)) + duration_us;
+  gint64 until_us = now_us (self) + duration_us;
   Event event;
 
   while (take_event (self, until_us, &event))
@@ -129,9 +140,8 @@ muster_fake_clock_pass (MusterFakeClock *self, gint64 duration_us)
   move_to (self, until_us);
 }
 
-gboolean
-muster_fake_clock_wait_event (MusterFakeClock *self, gint64 wake_us, GCancellable *cancellable,
-                              GError **error)
+static gboolean
+wait_event (MusterFakeClock *self, gint64 wake_us, GCancellable *cancellable, GError **error)
 {
   Event event;
 
@@ -145,6 +155,16 @@ muster_fake_clock_wait_event (MusterFakeClock *self, gint64 wake_us, GCancellabl
     move_to (self, wake_us);
 
   return !g_cancellable_set_error_if_cancelled (cancellable, error);
+}
+
+gboolean
+muster_fake_clock_wait_event (MusterFakeClock *self, gint64 wake_us, GCancellable *cancellable,
+                              GError **error)
+{
+  if (wake_us != MUSTER_WAIT_FOREVER)
+    wake_us -= self->shift_us;
+
+  return wait_event (self, wake_us, cancellable, error);
 }
 
 void
@@ -209,20 +229,14 @@ muster_fake_clock_crank (MusterFakeClock *self)
 static gint64
 muster_fake_clock_now_us (MusterClock *clock)
 {
-  MusterFakeClock *self = MUSTER_FAKE_CLOCK (clock);
-
-  g_mutex_lock (&self->lock);
-  gint64 now_us = self->now_us;
-  g_mutex_unlock (&self->lock);
-
-  return now_us;
+  return now_us (MUSTER_FAKE_CLOCK (clock));
 }
 
 /* Some day in 2023. */
 static gint64
 muster_fake_clock_wall_us (MusterClock *clock)
 {
-  return 1700000000 * MUSTER_SECOND + muster_fake_clock_now_us (clock) - START_US;
+  return 1700000000 * MUSTER_SECOND + muster_fake_clock_elapsed_us (MUSTER_FAKE_CLOCK (clock));
 }
 
 static double
@@ -289,8 +303,8 @@ muster_fake_clock_wait_until (MusterClock *clock, gint64 wake_us, GCancellable *
     return TRUE;
   if (held)
     return block_until_cranked (self, wake_us, cancellable, error);
-  while (muster_fake_clock_now_us (clock) < wake_us)
-    if (!muster_fake_clock_wait_event (self, wake_us, cancellable, error))
+  while (now_us (self) < wake_us)
+    if (!wait_event (self, wake_us, cancellable, error))
       return FALSE;
 
   return TRUE;
@@ -320,6 +334,7 @@ muster_fake_clock_init (MusterFakeClock *self)
   g_mutex_init (&self->lock);
   g_cond_init (&self->changed);
   self->now_us = START_US;
+  self->shift_us = muster_clock_now_us (MUSTER_CLOCK (self)) - START_US;
   self->chance = 0.5;
   self->events = g_array_new (FALSE, FALSE, sizeof (Event));
   self->waiters = g_ptr_array_new ();
