@@ -21,6 +21,8 @@ muster_session_claim (MusterSession *session, const MusterClaim *claim, MusterAn
   g_return_val_if_fail (MUSTER_IS_SESSION (session), NULL);
   if (before != NULL)
     *before = NULL;
+  if (!muster_deadline_check (deadline_us, error))
+    return NULL;
   MusterSessionClass *class = MUSTER_SESSION_GET_CLASS (session);
   if (class->claim != NULL)
     return class->claim (session, claim, before, deadline_us, cancellable, error);
@@ -46,6 +48,8 @@ muster_lease_announce (MusterLease *self, const MusterAnnouncement *announcement
                        gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   g_return_val_if_fail (MUSTER_IS_LEASE (self), FALSE);
+  if (!muster_deadline_check (deadline_us, error))
+    return FALSE;
   return MUSTER_LEASE_GET_CLASS (self)->announce (self, announcement, deadline_us, cancellable,
                                                   error);
 }

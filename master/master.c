@@ -32,6 +32,14 @@ muster_master_create_session (MusterMaster *self, MusterGraph *graph, GBytes *co
                               gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   g_return_val_if_fail (MUSTER_IS_MASTER (self), NULL);
+  if (!muster_deadline_check (deadline_us, error))
+    return NULL;
+  if (graph == NULL && !MUSTER_MASTER_GET_IFACE (self)->has_graph) {
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "'%s' has no graph of its own: graph must not be NULL",
+                 muster_master_target (self));
+    return NULL;
+  }
   return MUSTER_MASTER_GET_IFACE (self)->create_session (self, graph, config, deadline_us,
                                                          cancellable, error);
 }
@@ -41,6 +49,8 @@ muster_master_list_devices (MusterMaster *self, gint64 deadline_us, GCancellable
                             GError **error)
 {
   g_return_val_if_fail (MUSTER_IS_MASTER (self), NULL);
+  if (!muster_deadline_check (deadline_us, error))
+    return NULL;
   return MUSTER_MASTER_GET_IFACE (self)->list_devices (self, deadline_us, cancellable, error);
 }
 
@@ -49,6 +59,8 @@ muster_master_reset (MusterMaster *self, const char *const *containers, gint64 d
                      GCancellable *cancellable, GError **error)
 {
   g_return_val_if_fail (MUSTER_IS_MASTER (self), FALSE);
+  if (!muster_deadline_check (deadline_us, error))
+    return FALSE;
   return MUSTER_MASTER_GET_IFACE (self)->reset (self, containers, deadline_us, cancellable, error);
 }
 
@@ -84,6 +96,8 @@ muster_master_remote (MusterMaster *self, gint64 deadline_us, GCancellable *canc
                       GError **error)
 {
   g_return_val_if_fail (MUSTER_IS_MASTER (self), NULL);
+  if (!muster_deadline_check (deadline_us, error))
+    return NULL;
   if (muster_master_is_remote (self))
     return MUSTER_MASTER_GET_IFACE (self)->remote (self, deadline_us, cancellable, error);
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED, "'%s' isn't reached by gRPC",
@@ -198,6 +212,20 @@ muster_master_new_with_files (const char *target, const char *ca_file, const cha
   return credentials == NULL ? NULL : muster_master_new_secured (target, credentials, error);
 }
 
+/* The function that offers such a target in the libraries that have it; NULL for any other. */
+static const char *
+offer_of (const char *target)
+{
+  static const char *const offers[][2] = {
+      {"local", "muster_local_master_offer"},
+      {"tensorflow", "muster_tensorflow_master_offer"},
+  };
+  for (gsize i = 0; i < G_N_ELEMENTS (offers); i++)
+    if (is_of_scheme (target, offers[i][0]))
+      return offers[i][1];
+  return NULL;
+}
+
 MusterMaster *
 muster_master_new_secured (const char *target, MusterRpcCredentials *credentials, GError **error)
 {
@@ -209,6 +237,12 @@ muster_master_new_secured (const char *target, MusterRpcCredentials *credentials
   }
   if (factory != NULL)
     return factory (target, error);
+  const char *offer = offer_of (target);
+  if (offer != NULL) {
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "master '%s' isn't offered by this program; call %s () first", target, offer);
+    return NULL;
+  }
   g_autoptr (GError) why = NULL;
   MusterMaster *remote = muster_remote_master_new_secured (target, credentials, &why);
   if (remote != NULL)

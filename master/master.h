@@ -32,6 +32,7 @@ typedef void (*MusterReadinessChanged) (gpointer user_data);
 
 struct _MusterMasterInterface {
   GTypeInterface parent;
+  gboolean has_graph; /* a session without a graph has the master's own */
   MusterSession *(*create_session) (MusterMaster *self, MusterGraph *graph, GBytes *config,
                                     gint64 deadline_us, GCancellable *cancellable, GError **error);
   GPtrArray *(*list_devices) (MusterMaster *self, gint64 deadline_us, GCancellable *cancellable,
@@ -58,6 +59,7 @@ const char *muster_master_target (MusterMaster *self);
  * @config: (nullable)
  *
  * A session over graph. config (nullable) is a serialised ConfigProto, passed on as it is.
+ * INVALID_ARGUMENT where graph is NULL, unless the master has one of its own.
  *
  * Returns: (transfer full)
  */

@@ -120,7 +120,7 @@ feed_names (const MusterStep *step)
 static gint64
 masters_timeout_ms (gint64 left_us)
 {
-  gint64 margin_us = MIN (left_us / 20, 50 * MUSTER_MILLISECOND);
+  gint64 margin_us = MIN (left_us / 20, MUSTER_DEADLINE_MARGIN_US);
   return MAX ((left_us - margin_us) / MUSTER_MILLISECOND, 1);
 }
 

@@ -35,6 +35,15 @@ private_of (MusterSession *self)
   return muster_session_get_instance_private (self);
 }
 
+gboolean
+muster_session_ran_out (const GError *failure, gint64 deadline_us, gint64 now_us)
+{
+  /* gRPC counts in milliseconds. */
+  return muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED) &&
+         muster_deadline_remaining (deadline_us, now_us) <=
+             MUSTER_DEADLINE_MARGIN_US + MUSTER_MILLISECOND;
+}
+
 const char *
 muster_session_handle (MusterSession *self)
 {
@@ -57,6 +66,8 @@ muster_session_run (MusterSession *self, const MusterStep *step, MusterTensor **
   MusterStep bounded = *step;
   if (bounded.deadline_us == 0)
     bounded.deadline_us = MUSTER_WAIT_FOREVER;
+  if (!muster_deadline_check (bounded.deadline_us, error))
+    return FALSE;
   return MUSTER_SESSION_GET_CLASS (self)->run (self, &bounded, fetched, metadata, cancellable,
                                                error);
 }
@@ -66,6 +77,8 @@ muster_session_set_up_partial_run (MusterSession *self, const MusterStep *step, 
                                    GCancellable *cancellable, GError **error)
 {
   g_return_val_if_fail (MUSTER_IS_SESSION (self), NULL);
+  if (!muster_deadline_check (deadline_us, error))
+    return NULL;
   if (MUSTER_SESSION_GET_CLASS (self)->set_up_partial_run != NULL)
     return MUSTER_SESSION_GET_CLASS (self)->set_up_partial_run (self, step, deadline_us,
                                                                 cancellable, error);
@@ -103,6 +116,8 @@ muster_session_extend (MusterSession *self, MusterGraph *graph, gint64 deadline_
                        GCancellable *cancellable, GError **error)
 {
   g_return_val_if_fail (MUSTER_IS_SESSION (self), FALSE);
+  if (!muster_deadline_check (deadline_us, error))
+    return FALSE;
   if (MUSTER_SESSION_GET_CLASS (self)->extend != NULL)
     return MUSTER_SESSION_GET_CLASS (self)->extend (self, graph, deadline_us, cancellable, error);
   g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,
@@ -115,6 +130,8 @@ muster_session_close (MusterSession *self, gint64 deadline_us, GCancellable *can
                       GError **error)
 {
   g_return_val_if_fail (MUSTER_IS_SESSION (self), FALSE);
+  if (!muster_deadline_check (deadline_us, error))
+    return FALSE;
   return MUSTER_SESSION_GET_CLASS (self)->close (self, deadline_us, cancellable, error);
 }
 
@@ -139,6 +156,8 @@ muster_session_make_callable (MusterSession *self, const MusterStep *step, gint6
                               GCancellable *cancellable, GError **error)
 {
   g_return_val_if_fail (MUSTER_IS_SESSION (self), 0);
+  if (!muster_deadline_check (deadline_us, error))
+    return 0;
   return MUSTER_SESSION_GET_CLASS (self)->make_callable (self, step, deadline_us, cancellable,
                                                          error);
 }
@@ -149,6 +168,8 @@ muster_session_run_callable (MusterSession *self, gint64 callable, MusterTensor 
                              GBytes **metadata, GCancellable *cancellable, GError **error)
 {
   g_return_val_if_fail (MUSTER_IS_SESSION (self), FALSE);
+  if (!muster_deadline_check (deadline_us, error))
+    return FALSE;
   return MUSTER_SESSION_GET_CLASS (self)->run_callable (self, callable, feeds, n_feeds, deadline_us,
                                                         fetched, metadata, cancellable, error);
 }
@@ -158,6 +179,8 @@ muster_session_release_callable (MusterSession *self, gint64 callable, gint64 de
                                  GCancellable *cancellable, GError **error)
 {
   g_return_val_if_fail (MUSTER_IS_SESSION (self), FALSE);
+  if (!muster_deadline_check (deadline_us, error))
+    return FALSE;
   return MUSTER_SESSION_GET_CLASS (self)->release_callable (self, callable, deadline_us,
                                                             cancellable, error);
 }
@@ -167,6 +190,8 @@ muster_session_watch (MusterSession *self, const MusterWatchFor *what, gint64 de
                       GError **error)
 {
   g_return_val_if_fail (MUSTER_IS_SESSION (self), NULL);
+  if (!muster_deadline_check (deadline_us, error))
+    return NULL;
   MusterSessionClass *class = MUSTER_SESSION_GET_CLASS (self);
   if (class->watch != NULL)
     return class->watch (self, what, deadline_us, error);

@@ -12,7 +12,8 @@ G_BEGIN_DECLS
  * this process or behind gRPC. Any thread may run steps, several at once. A session that is dropped
  * without a close is closed quietly in the background of the master, never blocking the caller.
  *
- * Every verb takes an absolute deadline on muster_system_clock () (MUSTER_WAIT_FOREVER: none) and a
+ * Every verb takes an absolute deadline, an instant of any clock (MUSTER_WAIT_FOREVER: none; a
+ * duration in its place is INVALID_ARGUMENT where it can be told: muster_deadline_check ()), and a
  * nullable GCancellable. Errors of a step carry TensorFlow's code, and name the node and the op.
  * ABORTED: the master no longer knows the session. UNAVAILABLE: the master can't be reached. */
 
@@ -116,6 +117,18 @@ struct _MusterSessionClass {
   MusterLease *(*claim) (MusterSession *self, const MusterClaim *claim, MusterAnnouncement **before,
                          gint64 deadline_us, GCancellable *cancellable, GError **error);
 };
+
+/* A master is given a little less than a step's time, so that its own verdict still arrives: a
+ * DEADLINE_EXCEEDED may come so much before the deadline. */
+#define MUSTER_DEADLINE_MARGIN_US (50 * MUSTER_MILLISECOND)
+
+/**
+ * muster_session_ran_out: (skip)
+ *
+ * Whether failure, of a call that was given deadline_us and has just come back, is that deadline's:
+ * DEADLINE_EXCEEDED, and not one of an op's own, long before.
+ */
+gboolean muster_session_ran_out (const GError *failure, gint64 deadline_us, gint64 now_us);
 
 /* The handle that the master knows it by; borrowed. */
 const char *muster_session_handle (MusterSession *self);

@@ -47,6 +47,7 @@ struct _MusterFakeMaster {
   gboolean watchable;
   gint64 down_until_us; /* on the clock, from its start */
   gboolean was_down;    /* as far as anybody has noticed */
+  gint64 early_us;
 };
 
 static void muster_fake_master_master_init (MusterMasterInterface *iface);
@@ -199,6 +200,14 @@ muster_fake_master_set_cost (MusterFakeMaster *self, const char *what, gint64 co
 }
 
 void
+muster_fake_master_set_early (MusterFakeMaster *self, gint64 early_us)
+{
+  g_mutex_lock (&self->lock);
+  self->early_us = early_us;
+  g_mutex_unlock (&self->lock);
+}
+
+void
 muster_fake_master_set_variable (MusterFakeMaster *self, const char *name)
 {
   g_mutex_lock (&self->lock);
@@ -336,11 +345,15 @@ pass_time (MusterFakeMaster *self, const char *what, gint64 cost_us, gint64 dead
   MusterClock *clock = MUSTER_CLOCK (self->clock);
   gint64 until_us = muster_deadline_after (muster_clock_now_us (clock), cost_us);
 
+  g_mutex_lock (&self->lock);
+  gint64 end_us = deadline_us == MUSTER_WAIT_FOREVER ? deadline_us : deadline_us - self->early_us;
+  g_mutex_unlock (&self->lock);
+
   if (g_cancellable_set_error_if_cancelled (cancellable, error))
     return FALSE;
   if (deadline_us == 0 || until_us <= deadline_us)
     return muster_clock_wait_until (clock, until_us, cancellable, error);
-  if (!muster_clock_wait_until (clock, deadline_us, cancellable, error))
+  if (!muster_clock_wait_until (clock, end_us, cancellable, error))
     return FALSE;
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED, "%s took too long", what);
 
@@ -587,6 +600,7 @@ muster_fake_master_init (MusterFakeMaster *self)
 static void
 muster_fake_master_master_init (MusterMasterInterface *iface)
 {
+  iface->has_graph = TRUE;
   iface->create_session = muster_fake_master_create_session;
   iface->reach = fake_reach;
   iface->target = muster_fake_master_target;

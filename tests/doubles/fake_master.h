@@ -41,6 +41,9 @@ void muster_fake_master_fail (MusterFakeMaster *self, const char *what, guint fi
 /* How long each call takes; one that doesn't end by its deadline fails with DEADLINE_EXCEEDED at
  * it. MUSTER_WAIT_FOREVER: it hangs. */
 void muster_fake_master_set_cost (MusterFakeMaster *self, const char *what, gint64 cost_us);
+/* What doesn't end by its deadline fails so long before it, as at a master that is given a little
+ * less than its client has. */
+void muster_fake_master_set_early (MusterFakeMaster *self, gint64 early_us);
 
 /* The world outside: somebody else gives a variable its value; the master dies (every session and
  * value is gone) and another stands in its place. */

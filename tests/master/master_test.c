@@ -88,6 +88,47 @@ MUSTER_TEST (Master, of_an_offered_kinds_name_and_a_port_is_the_host_of_that_nam
   MUSTER_EXPECT_STREQ (muster_master_target (host), "grpc://test-kind:2222");
 }
 
+MUSTER_TEST (Master, that_nobody_offers_is_refused_with_the_function_that_does)
+{
+  static const char *const targets[][2] = {
+      {"local", "muster_local_master_offer ()"},
+      {"tensorflow", "muster_tensorflow_master_offer ()"},
+      {"tensorflow:/opt/venv", "muster_tensorflow_master_offer ()"}};
+  for (gsize i = 0; i < G_N_ELEMENTS (targets); i++) {
+    g_autoptr (GError) error = NULL;
+    MUSTER_TRACE ("'%s'", targets[i][0]);
+    MUSTER_EXPECT_NULL (muster_master_new_for_target (targets[i][0], &error));
+    MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+    MUSTER_EXPECT_TRUE (error != NULL && strstr (error->message, targets[i][1]) != NULL);
+  }
+}
+
+MUSTER_TEST (Master, needs_a_graph_for_a_session)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMaster) master = muster_remote_master_new ("localhost:2222", &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_NULL (
+      muster_master_create_session (master, NULL, NULL, MUSTER_WAIT_FOREVER, NULL, &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_TRUE (error != NULL && strstr (error->message, "graph must not be NULL") != NULL);
+}
+
+MUSTER_TEST (Master, refuses_a_duration_in_a_deadlines_place)
+{
+  g_autoptr (GError) creating = NULL, listing = NULL, resetting = NULL;
+  g_autoptr (GBytes) nothing = g_bytes_new (NULL, 0);
+  g_autoptr (MusterGraph) graph = muster_graph_new (nothing);
+  g_autoptr (MusterMaster) master = muster_remote_master_new ("localhost:2222", NULL);
+  MUSTER_EXPECT_NULL (
+      muster_master_create_session (master, graph, NULL, MUSTER_MILLISECOND, NULL, &creating));
+  MUSTER_EXPECT_ERROR (creating, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_NULL (muster_master_list_devices (master, MUSTER_MILLISECOND, NULL, &listing));
+  MUSTER_EXPECT_ERROR (listing, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_FALSE (muster_master_reset (master, NULL, -1, NULL, &resetting));
+  MUSTER_EXPECT_ERROR (resetting, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+}
+
 MUSTER_TEST (Session, that_is_not_there_is_closed_quietly)
 {
   muster_session_close_quietly (NULL);
