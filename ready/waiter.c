@@ -141,8 +141,8 @@ look (MusterWaiter *self, Question question, gint64 now_us, gint64 deadline_us,
 
   if (probe (self, question, limit_us, cancellable, &failure))
     return TRUE;
-  if (limit_us < deadline_us && muster_clock_now_us (self->clock) >= limit_us &&
-      muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED)) {
+  if (limit_us < deadline_us &&
+      muster_session_ran_out (failure, limit_us, muster_clock_now_us (self->clock))) {
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE,
                  "The master left a look at readiness unanswered for a minute: %s",
                  failure->message);
@@ -180,10 +180,14 @@ poll_until (MusterWaiter *self, Question question, gint64 deadline_us, GCancella
     muster_countdown_looked (&countdown, after_us - now_us);
     gint64 wake_us =
         muster_countdown_next_us (&countdown, after_us, muster_clock_random (self->clock));
-    if (wake_us == 0 || self->once)
+    if (self->once)
       return give_up (self, error);
-    if (!muster_clock_wait_until (self->clock, wake_us, cancellable, error))
+    /* Where no further look can end in time, the rest is waited for all the same. */
+    if (!muster_clock_wait_until (self->clock, wake_us == 0 ? deadline_us : wake_us, cancellable,
+                                  error))
       return FALSE;
+    if (wake_us == 0)
+      return give_up (self, error);
     now_us = muster_clock_now_us (self->clock);
   }
 }

@@ -62,10 +62,10 @@ static gboolean
 wait_for_checkpoint (MusterVerb *self, const MusterPrepareOptions *options, GError **error)
 {
   gint64 now_us = muster_clock_now_us (self->clock);
+  gint64 limit_us = checkpoint_limit_us (self, options);
   MusterCountdown countdown;
 
-  muster_countdown_start (&countdown, now_us, checkpoint_limit_us (self, options),
-                          self->manager->recovery_wait_us);
+  muster_countdown_start (&countdown, now_us, limit_us, self->manager->recovery_wait_us);
   for (;;) {
     gboolean found;
     if (!muster_verb_check_lease (self, error))
@@ -81,10 +81,11 @@ wait_for_checkpoint (MusterVerb *self, const MusterPrepareOptions *options, GErr
     muster_countdown_looked (&countdown, after_us - now_us);
     gint64 wake_us =
         muster_countdown_next_us (&countdown, after_us, muster_clock_random (self->clock));
+    if (!muster_clock_wait_until (self->clock, wake_us == 0 ? limit_us : wake_us, self->cancellable,
+                                  error))
+      return FALSE;
     if (wake_us == 0)
       return TRUE;
-    if (!muster_clock_wait_until (self->clock, wake_us, self->cancellable, error))
-      return FALSE;
     now_us = muster_clock_now_us (self->clock);
   }
 }

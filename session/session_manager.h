@@ -25,7 +25,9 @@ G_DECLARE_FINAL_TYPE (MusterSessionManager, muster_session_manager, MUSTER, SESS
                       GObject)
 
 typedef struct {
-  const char *local_init_op;           /* run after every restore or init, and by each waiter */
+  /* Run after every restore or init, and by each waiter; without a gate once more by one that ran
+   * it before the model was ready. */
+  const char *local_init_op;
   const char *const *local_init_ops;   /* (nullable) a list in its place, run in one step */
   const char *ready_op;                /* NULL: readiness isn't checked */
   const char *ready_for_local_init_op; /* the gate before local init; needs local_init_op */
@@ -53,7 +55,8 @@ typedef struct {
  * muster_session_manager_new: (skip)
  *
  * INVALID_ARGUMENT: "If you pass a ready_for_local_init_op you must also pass a local_init_op"
- * (B002.2). graph may be NULL only for a master that holds one.
+ * (B002.2). graph may be NULL only for a master that has one; a verb on any other then fails with
+ * INVALID_ARGUMENT.
  */
 MusterSessionManager *muster_session_manager_new (MusterGraph *graph,
                                                   const MusterSessionManagerOptions *options,
@@ -160,8 +163,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterPrepareOptions, muster_prepare_options_free
 typedef enum {
   MUSTER_OUTCOME_FAILED,
   MUSTER_OUTCOME_READY,
-  /* recover: there is a session, but the model isn't ready; wait: the master answered, but the
-   * model wasn't ready in time */
+  /* recover: there is a session, but the model isn't ready; wait: the model wasn't ready in time,
+   * whatever the time ran out in */
   MUSTER_OUTCOME_NOT_READY,
   MUSTER_OUTCOME_FENCED, /* another chief holds the model, or has prepared it since */
   MUSTER_OUTCOME_OVER,   /* the job has ended: there is nothing to start */
@@ -254,10 +257,10 @@ MusterSession *muster_session_manager_recover_session (
  * Waits until another task has made the model ready. timeout_us 0 and below looks once (and gives
  * that look half a minute); MUSTER_WAIT_FOREVER waits without end. A master that isn't there yet
  * (UNAVAILABLE), that lost the session (ABORTED) or is stopping (CANCELLED) is tried again as the
- * policy for waiting says, until the deadline; any other failure ends the wait. DEADLINE_EXCEEDED:
- * "Session was not ready after waiting N secs." and why, how often it looked, what took the time;
- * report->sessions is 0 if the master never answered. OUT_OF_RANGE and OVER: the model's chief has
- * ended the job.
+ * policy for waiting says, until the deadline; any other failure ends the wait. DEADLINE_EXCEEDED
+ * and NOT_READY, when all of the time is used: "Session was not ready after waiting N secs.", why,
+ * how often it looked, and what took the time; report->sessions is 0 if the master never answered.
+ * OUT_OF_RANGE and OVER: the model's chief has ended the job.
  *
  * Returns: (transfer full)
  */

@@ -140,17 +140,30 @@ shorten (const char *why)
   return g_strdup_printf ("%.*s…", (int)(end - why), why);
 }
 
+/* B002.46: whole seconds, cut; "0.25" where there is none. */
+static char *
+seconds_of (gint64 timeout_us)
+{
+  if (timeout_us <= 0 || timeout_us >= MUSTER_SECOND)
+    return g_strdup_printf ("%" G_GINT64_FORMAT, timeout_us / MUSTER_SECOND);
+  char *text = g_strdup_printf ("0.%06d", (int)timeout_us);
+  for (char *end = text + strlen (text) - 1; *end == '0'; end--)
+    *end = '\0';
+
+  return text;
+}
+
 static void
 set_deadline_error (MusterVerb *self, const char *phase, const GError *failure, const char *why,
                     GError **error)
 {
+  g_autofree char *seconds = seconds_of (self->timeout_us);
   g_autofree char *shortened = shorten (why ? why : failure->message);
   g_autofree char *spending = describe_spending (self);
 
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
-               "Session was not ready after waiting %" G_GINT64_FORMAT
-               " secs. (%s); out of time in '%s'; spent: %s",
-               self->timeout_us / MUSTER_SECOND, shortened, phase ? phase : "start", spending);
+               "Session was not ready after waiting %s secs. (%s); out of time in '%s'; spent: %s",
+               seconds, shortened, phase ? phase : "start", spending);
 }
 
 static void
@@ -163,24 +176,37 @@ pass_on (const MusterVerb *self, const GError *failure, GError **error)
     *error = g_error_copy (failure);
 }
 
+/* Whether it is the verb's deadline that failure is about, and not an op's own. */
+static gboolean
+is_out_of_time (const MusterVerb *self, const GError *failure)
+{
+  gint64 now_us = muster_clock_now_us (self->clock);
+
+  return muster_session_ran_out (failure, self->deadline_us, now_us) ||
+         (self->ran_out && muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED));
+}
+
 /* Reports failure to the caller: where the deadline ran out, which phase it was, how long each took
- * and why there is no session. */
+ * and why there is no session. Whatever a wait was at, it has then used all of its time. */
 static void
 fail (MusterVerb *self, const GError *failure, GError **error)
 {
+  gboolean ran_out = is_out_of_time (self, failure);
+  gboolean is_wait = ran_out && !self->is_chiefs;
+  g_autoptr (GError) cancelled = NULL;
+
+  if (is_wait)
+    muster_clock_wait_until (self->clock, self->deadline_us, self->cancellable, &cancelled);
   const char *phase = self->phase;
   g_autofree char *why = muster_verb_why (self);
-
   muster_verb_phase (self, NULL);
   if (!self->report.reason)
     self->report.reason = g_strdup (why);
-  if (!muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED) ||
-      !(self->ran_out || muster_verb_is_over (self))) {
-    pass_on (self, failure, error);
+  if (!ran_out || cancelled) {
+    pass_on (self, cancelled ? cancelled : failure, error);
     return;
   }
-  if (!self->is_chiefs && self->report.sessions > 0 &&
-      self->report.outcome == MUSTER_OUTCOME_FAILED)
+  if (is_wait && self->report.outcome == MUSTER_OUTCOME_FAILED)
     self->report.outcome = MUSTER_OUTCOME_NOT_READY;
   set_deadline_error (self, phase, failure, why, error);
 }
@@ -228,8 +254,8 @@ is_known (const MusterVerb *self, const GError *failure)
 static void
 judge_creation (MusterVerb *self, GError *failure, gint64 deadline_us)
 {
-  gboolean ran_out = muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED) &&
-                     muster_clock_now_us (self->clock) >= deadline_us;
+  gboolean ran_out =
+      muster_session_ran_out (failure, deadline_us, muster_clock_now_us (self->clock));
 
   g_prefix_error (&failure, "Creating a session at '%s': ", muster_master_target (self->master));
   if (failure->domain != MUSTER_ERROR)

@@ -27,11 +27,13 @@ pass_on (GError *failure, const char *whose, GError **error)
   return FALSE;
 }
 
-/* Gate, local init once in this session, then the ready op. */
+/* Gate, local init once in this session, then the ready op. Without a gate local init may have read
+ * what wasn't there yet: where the first look said so, it is run again. */
 static gboolean
 wait_in_session (MusterVerb *self, MusterSession *session, MusterWaiter *waiter, GError **error)
 {
   gint64 deadline_us = self->call_deadline_us;
+  gboolean is_gated = !self->manager->local_init_ops || self->manager->ready_for_local_init_op;
   GError *failure = NULL;
 
   if (self->manager->local_init_ops) {
@@ -41,9 +43,13 @@ wait_in_session (MusterVerb *self, MusterSession *session, MusterWaiter *waiter,
       return FALSE;
     muster_verb_phase (self, "waiting");
   }
+  guint n_looks = muster_waiter_looks (waiter);
   muster_waiter_wait_ready (waiter, deadline_us, self->cancellable, &failure);
+  if (!pass_on (failure, "Model not ready", error))
+    return FALSE;
 
-  return pass_on (failure, "Model not ready", error);
+  return is_gated || muster_waiter_looks (waiter) <= n_looks + 1 ||
+         muster_verb_run_local_init (self, session, error);
 }
 
 static MusterWaiter *

@@ -357,7 +357,7 @@ MUSTER_TEST (NobodyThere, says_that_the_port_is_refused)
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
   EXPECT_SAYS (error, "Session was not ready after waiting 1 secs. (127.0.0.1, TCP refused");
-  MUSTER_EXPECT_EQ ((int)report.outcome, (int)MUSTER_OUTCOME_FAILED);
+  MUSTER_EXPECT_EQ ((int)report.outcome, (int)MUSTER_OUTCOME_NOT_READY);
   expect_server_state (&report, "refused");
 }
 
