@@ -237,10 +237,11 @@ settle_feeds (Maker *m, const MusterPlanNode *node, const MusterOpEntry *entry)
 {
   if (m->given->len == 0 || memchr (m->given->data, MUSTER_INVALID, m->given->len) == NULL)
     return;
-  for (guint i = 0; i < node->n_inputs; i++)
+  g_autoptr (GByteArray) wanted = g_byte_array_new ();
+  gboolean is_known = muster_signature_inputs (entry->signature, node->def, wanted);
+  for (guint i = 0; is_known && i < MIN (node->n_inputs, wanted->len); i++)
     if (m->given->data[i] == MUSTER_INVALID)
-      m->given->data[i] =
-          (guint8)(muster_signature_input (entry->signature, node->def, (int)i) % MUSTER_REF);
+      m->given->data[i] = (guint8)(wanted->data[i] % MUSTER_REF);
   for (guint i = 0; i < node->n_inputs; i++)
     m->slot_dtypes->data[g_array_index (m->inputs, MusterPlanInput, node->first_input + i).slot] =
         m->given->data[i];

@@ -33,8 +33,10 @@ struct _MusterSignature {
 /* What holds values: handles go only to ops that say so. */
 #define ANY_VALUE (~(BIT (MUSTER_RESOURCE) | BIT (MUSTER_VARIANT)))
 #define MAX_ATTRS 8
-/* One node may not have more inputs or outputs than this, whatever its attributes say. */
-#define MAX_ARGS 100000
+/* One node may not have more outputs than this, whatever a number in it says, or as many as it has
+ * inputs: a graph of a few bytes would take any memory. What it lists it may have: that is there.
+ */
+#define MAX_UNLISTED 65536
 
 static const struct {
   const char *name;
@@ -269,7 +271,8 @@ count_of (const Resolving *r, const Arg *arg, gint64 *count, GError **error)
     *count = value->list != NULL ? (gint64)value->list->n_type : 0;
   else
     *count = -1;
-  if (*count >= 0 && *count <= MAX_ARGS)
+  if (*count >= 0 &&
+      (arg->many == LISTED || *count <= (gint64)MAX (r->node->n_input, MAX_UNLISTED)))
     return TRUE;
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                "Node '%s' (op '%s'): attr '%s', which says how many '%s' it has, is missing or out "
@@ -371,14 +374,9 @@ append_args (const Resolving *r, const GArray *args, GByteArray *out, GError **e
     }
     const MusterDType dtype = arg->attr >= 0 ? r->types[arg->attr] : arg->dtype;
     const guint8 byte = (guint8)((int)dtype + (arg->is_ref ? MUSTER_REF : 0));
-    for (gint64 j = 0; j < count; j++)
-      g_byte_array_append (out, &byte, 1);
-    if (out->len > MAX_ARGS) {
-      g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                   "Node '%s' (op '%s') has more than %d arguments", r->node->name, r->node->op,
-                   MAX_ARGS);
-      return FALSE;
-    }
+    guint before = out->len;
+    g_byte_array_set_size (out, before + (guint)count);
+    memset (out->data + before, byte, (gsize)count);
   }
   return TRUE;
 }
@@ -439,12 +437,11 @@ muster_signature_outputs (const MusterSignature *self, const Tensorflow__NodeDef
   return read_types (&r, NULL) && append_args (&r, self->outputs, dtypes, NULL);
 }
 
-MusterDType
-muster_signature_input (const MusterSignature *self, const Tensorflow__NodeDef *node, int i)
+gboolean
+muster_signature_inputs (const MusterSignature *self, const Tensorflow__NodeDef *node,
+                         GByteArray *dtypes)
 {
   Resolving r = {.signature = self, .node = node};
-  g_autoptr (GByteArray) dtypes = g_byte_array_new ();
-  if (!read_types (&r, NULL) || !append_args (&r, self->inputs, dtypes, NULL))
-    return MUSTER_INVALID;
-  return i < (int)dtypes->len ? dtypes->data[i] : MUSTER_INVALID;
+  g_byte_array_set_size (dtypes, 0);
+  return read_types (&r, NULL) && append_args (&r, self->inputs, dtypes, NULL);
 }

@@ -40,8 +40,8 @@ gboolean muster_signature_resolve (const MusterSignature *self, const Tensorflow
  * is filled anew. FALSE where their number can't be told. */
 gboolean muster_signature_outputs (const MusterSignature *self, const Tensorflow__NodeDef *node,
                                    GByteArray *dtypes);
-/* The dtype of one input, likewise. */
-MusterDType muster_signature_input (const MusterSignature *self, const Tensorflow__NodeDef *node,
-                                    int i);
+/* Those of its inputs, likewise. */
+gboolean muster_signature_inputs (const MusterSignature *self, const Tensorflow__NodeDef *node,
+                                  GByteArray *dtypes);
 
 G_END_DECLS
