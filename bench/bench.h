@@ -150,6 +150,7 @@ void bench_gateway (void);
 void bench_prepare (void);
 void bench_waiters (void);
 void bench_serve (void);
+void bench_scale (void);
 void bench_latency (void);
 void bench_pollers (void);
 void bench_sessions (void);

@@ -15,6 +15,7 @@ static const struct {
     {"prepare", bench_prepare, FALSE},
     {"waiters", bench_waiters, FALSE},
     {"serve", bench_serve, FALSE},
+    {"scale", bench_scale, FALSE},
     {"latency", bench_latency, FALSE},
     {"pollers", bench_pollers, FALSE},
     {"sessions", bench_sessions, FALSE},

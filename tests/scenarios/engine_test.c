@@ -132,3 +132,22 @@ MUSTER_TEST (Engine, a_state_file_that_cannot_be_read_stops_the_chief)
   MUSTER_EXPECT_NULL (chief);
   MUSTER_EXPECT_ERROR (f.error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
 }
+
+MUSTER_TEST (Engine, has_no_graph_for_a_manager_without_one)
+{
+  g_auto (Fixture) f = set_up ();
+  g_clear_object (&f.manager);
+  f.manager = muster_session_manager_new (NULL, NULL, &f.error);
+  MUSTER_ASSERT_NO_ERROR (f.error);
+
+  g_autoptr (MusterSession) chief = prepare (&f);
+  MUSTER_EXPECT_NULL (chief);
+  MUSTER_EXPECT_ERROR (f.error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  g_clear_error (&f.error);
+  g_autoptr (MusterSession) worker =
+      muster_session_manager_wait_for_session (f.manager, f.master, 0, NULL, NULL, &f.error);
+  MUSTER_EXPECT_NULL (worker);
+  MUSTER_EXPECT_ERROR (f.error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_ASSERT_TRUE (f.error != NULL);
+  MUSTER_EXPECT_TRUE (strstr (f.error->message, "graph must not be NULL") != NULL);
+}
