@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 #include "cli/table.h"
 #include "wire/address.h"
+#include "wire/diagnose.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -373,11 +374,36 @@ muster_cli_master (const MusterCliOptions *options, GError **error)
   return muster_cli_master_at (options->target, &files, error);
 }
 
+/* gRPC says only that the connection was closed where one side speaks TLS and the other doesn't. */
+static void
+explain_tls (const char *target, gint64 deadline_us, GError *failure)
+{
+  g_auto (MusterDiagnosis) diagnosis = {0};
+  const char *scheme = strstr (target, "://");
+  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  if (scheme == NULL)
+    return;
+  muster_diagnose (scheme + 3, g_str_has_prefix (target, "grpcs://"),
+                   MIN (deadline_us, muster_deadline_after (now_us, MUSTER_SECOND)), NULL,
+                   &diagnosis);
+  if (diagnosis.stage != MUSTER_REACH_TLS_FAILED)
+    return;
+  g_free (failure->message);
+  failure->message = g_strdup_printf ("no answer from '%s': %s", target, diagnosis.text);
+}
+
 MusterSession *
 muster_cli_create_session (MusterMaster *master, MusterGraph *graph,
                            const MusterCliOptions *options, gint64 deadline_us, GError **error)
 {
-  return muster_master_create_session (master, graph, options->config, deadline_us, NULL, error);
+  g_autoptr (GError) failure = NULL;
+  MusterSession *session =
+      muster_master_create_session (master, graph, options->config, deadline_us, NULL, &failure);
+  if (muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE))
+    explain_tls (options->target, deadline_us, failure);
+  if (session == NULL)
+    g_propagate_error (error, g_steal_pointer (&failure));
+  return session;
 }
 
 MusterSessionManager *

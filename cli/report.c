@@ -126,7 +126,7 @@ tell_over (const MusterCliResult *self)
 }
 
 static const char *
-phrase_of (const MusterReason *server)
+phrase_of (const MusterReason *server, const char *target)
 {
   static const struct {
     const char *state, *phrase;
@@ -135,6 +135,10 @@ phrase_of (const MusterReason *server)
                  {"unreachable", "it can't be reached"},
                  {"silent", "connected, but MasterService is silent"},
                  {"lost", "it answered before, and no longer does"}};
+  if (strcmp (server->state, "tls-failed") == 0)
+    return g_str_has_prefix (target, "grpcs://")
+               ? "TLS handshake failed: the port speaks plain text; use grpc://"
+               : "the port speaks TLS; use grpcs://";
   for (gsize i = 0; i < G_N_ELEMENTS (phrases); i++)
     if (strcmp (server->state, phrases[i].state) == 0)
       return phrases[i].phrase;
@@ -187,7 +191,7 @@ tell_no_answer (const MusterCliResult *self)
   g_autofree char *took = muster_format_duration (self->took_us);
   gboolean is_known = server != NULL && !server->is_well;
   muster_cli_say (stderr, "muster: no answer from %s in %s: %s\n", self->options->target, took,
-                  is_known ? phrase_of (server) : self->error->message);
+                  is_known ? phrase_of (server, self->options->target) : self->error->message);
   if (is_known) {
     muster_cli_say (stderr, "  %s\n", server->text);
     tell_others (self->report, server);

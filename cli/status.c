@@ -128,9 +128,13 @@ tell_why (const Place *place, gint64 started_us, const GError *error)
   }
   muster_cli_say (stderr, "muster: no answer from %s in %s: %s\n", place->options->target, took,
                   found ? diagnosis.text : error->message);
+  g_autofree char *other =
+      g_strdup_printf ("`muster status %s://%s`", place->tls ? "grpc" : "grpcs", place->address);
   muster_cli_say (stderr, "  try: %s\n",
                   diagnosis.stage == MUSTER_REACH_REFUSED
                       ? "`muster serve --listen=HOST:PORT` starts a master"
+                  : diagnosis.stage == MUSTER_REACH_TLS_FAILED
+                      ? other
                       : "is the address right, and is that port a master's?");
   return MUSTER_EXIT_NO_ANSWER;
 }

@@ -124,6 +124,10 @@ server_hint (const char *state, const char *target, const MusterSituation *situa
                             target);
   if (strcmp (state, "refused") == 0)
     return g_strdup ("`muster serve --listen=HOST:PORT` starts a master");
+  if (strcmp (state, "tls-failed") == 0)
+    return g_str_has_prefix (target, "grpcs://")
+               ? g_strdup_printf ("--master=grpc://%s", target + strlen ("grpcs://"))
+               : g_strdup_printf ("--master=grpcs://%s", target + strlen ("grpc://"));
   if (strcmp (state, "unreachable") == 0)
     return g_strdup_printf ("is %s right, and does every firewall let it through?", target);
   if (strcmp (state, "silent") == 0)

@@ -3,6 +3,7 @@
 
 #include "server/pages.h"
 #include "wire/address.h"
+#include "wire/listen.h"
 
 #include <libsoup/soup.h>
 
@@ -243,14 +244,13 @@ muster_http_service_listen (MusterHttpService *self, const char *address, GError
   g_autofree char *host = NULL;
   g_autoptr (GError) why = NULL;
   guint16 port;
-  if (!muster_address_parse (address, &host, &port, error))
+  if (!muster_listen_check (address, error) || !muster_address_parse (address, &host, &port, error))
     return 0;
   g_main_context_push_thread_default (self->context);
   int taken = listen_all (self, host, port, &why);
   g_main_context_pop_thread_default (self->context);
   if (taken == 0)
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, "can't listen on '%s': %s", address,
-                 why != NULL ? why->message : "it has no address");
+    muster_listen_fail (address, why, error);
   return taken;
 }
 

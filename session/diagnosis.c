@@ -145,6 +145,8 @@ state_of (MusterReach stage)
   case MUSTER_REACH_NO_ROUTE:
   case MUSTER_REACH_NO_TCP:
     return "unreachable";
+  case MUSTER_REACH_TLS_FAILED:
+    return "tls-failed";
   default:
     return "silent";
   }

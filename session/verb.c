@@ -112,9 +112,13 @@ describe_spending (MusterVerb *self)
 
   for (guint i = 0; i < report->phases->len; i++) {
     const MusterPhase *phase = &g_array_index (report->phases, MusterPhase, i);
+    if (phase->duration_us < MUSTER_MILLISECOND)
+      continue;
     g_autofree char *duration = muster_format_duration (phase->duration_us);
-    g_string_append_printf (text, "%s%s %s", i > 0 ? ", " : "", phase->name, duration);
+    g_string_append_printf (text, "%s%s %s", text->len > 0 ? ", " : "", phase->name, duration);
   }
+  if (text->len == 0)
+    g_string_append (text, "no time");
   g_string_append_printf (text, " (%u look%s, ", report->looks, report->looks == 1 ? "" : "s");
   if (report->sessions == 1)
     g_string_append (text, "one session");

@@ -16,6 +16,24 @@
 /* A client's first words: the preface, and settings without a change. */
 static const char opening[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0";
 
+/* A ClientHello of TLS 1.2, which any server answers: with its own, or with an alert. */
+static const guint8 client_hello[] = {
+    0x16, 0x03, 0x01, 0x00, 0x62,                  /* a record: a handshake */
+    0x01, 0x00, 0x00, 0x5e, 0x03, 0x03,            /* ClientHello, TLS 1.2 */
+    'm',  'u',  's',  't',  'e',  'r',  ' ',  'l', /* 32 bytes for a random number: */
+    'o',  'o',  'k',  's',  ' ',  'w',  'h',  'a', /* nothing is ever encrypted */
+    't',  ' ',  'i',  's',  ' ',  's',  'p',  'o',  'k',  'e',
+    'n',  ' ',  'h',  'e',  'r',  'e',  0x00,                   /* no session */
+    0x00, 0x08, 0xc0, 0x2b, 0xc0, 0x2f, 0xc0, 0x2c, 0xc0, 0x30, /* ECDHE with AES-GCM */
+    0x01, 0x00,                                                 /* no compression */
+    0x00, 0x2d,                                                 /* extensions: */
+    0x00, 0x0a, 0x00, 0x06, 0x00, 0x04, 0x00, 0x1d, 0x00, 0x17, /* x25519, P-256 */
+    0x00, 0x0b, 0x00, 0x02, 0x01, 0x00,                         /* points uncompressed */
+    0x00, 0x0d, 0x00, 0x10, 0x00, 0x0e, 0x04, 0x03, 0x05, 0x03, /* signatures: ECDSA, */
+    0x06, 0x03, 0x08, 0x04, 0x04, 0x01, 0x05, 0x01, 0x08, 0x07, /* RSA, Ed25519 */
+    0x00, 0x10, 0x00, 0x05, 0x00, 0x03, 0x02, 'h',  '2',        /* HTTP/2 */
+};
+
 typedef struct {
   const char *host;
   guint16 port;
@@ -95,8 +113,6 @@ static const char *
 name_protocol (const guint8 *bytes, gsize n_bytes)
 {
   static const guint8 rest[FRAME_HEADER - 3] = {SETTINGS};
-  if (n_bytes > 1 && (bytes[0] == 0x15 || bytes[0] == 0x16) && bytes[1] == 3)
-    return "TLS";
   if (n_bytes > 4 && memcmp (bytes, "HTTP/", 5) == 0)
     return "HTTP/1";
   /* A frame's length has three bytes; the first is 0 in all that may come unasked. */
@@ -114,6 +130,26 @@ send_opening (GSocket *socket)
   g_socket_send (socket, opening, sizeof opening - 1, NULL, NULL);
 }
 
+static gboolean
+is_tls (const guint8 *bytes, gsize n_bytes)
+{
+  return n_bytes > 1 && (bytes[0] == 0x15 || bytes[0] == 0x16) && bytes[1] == 3;
+}
+
+/* Some more bytes: how many, 0 where the other end has closed, -1 where time is up. */
+static gssize
+read_more (const Probe *probe, gint64 until_us, GSocket *socket, guint8 *bytes, gsize room)
+{
+  for (;;) {
+    g_autoptr (GError) error = NULL;
+    if (!wait_for (probe, until_us, socket, G_IO_IN))
+      return -1;
+    const gssize n = g_socket_receive (socket, (char *)bytes, room, NULL, &error);
+    if (n >= 0 || !g_error_matches (error, G_IO_ERROR, G_IO_ERROR_WOULD_BLOCK))
+      return MAX (n, 0);
+  }
+}
+
 /* Reads until the header of the first frame is there. */
 static MusterReach
 await_settings (const Probe *probe, gint64 until_us, GSocket *socket, char **reason)
@@ -122,30 +158,47 @@ await_settings (const Probe *probe, gint64 until_us, GSocket *socket, char **rea
   guint8 bytes[FRAME_HEADER];
   gsize n_bytes = 0;
   while (n_bytes < sizeof bytes) {
-    if (!wait_for (probe, until_us, socket, G_IO_IN)) {
+    const gssize n = read_more (probe, until_us, socket, bytes + n_bytes, sizeof bytes - n_bytes);
+    if (n < 0)
       *reason = say_unfinished (probe, "HTTP/2 settings never came", since_us);
+    else if (n == 0)
+      *reason = g_strdup ("closed again before HTTP/2 settings came");
+    if (n <= 0)
       return MUSTER_REACH_SILENT;
-    }
-    g_autoptr (GError) error = NULL;
-    gssize n =
-        g_socket_receive (socket, (char *)bytes + n_bytes, sizeof bytes - n_bytes, NULL, &error);
-    if (n < 0 && g_error_matches (error, G_IO_ERROR, G_IO_ERROR_WOULD_BLOCK))
-      continue;
-    if (n <= 0) {
-      *reason =
-          g_strdup ("closed again before HTTP/2 settings came: if it wants TLS, use grpcs://");
-      return MUSTER_REACH_SILENT;
-    }
     n_bytes += (gsize)n;
     const char *protocol = name_protocol (bytes, n_bytes);
+    if (is_tls (bytes, n_bytes))
+      return MUSTER_REACH_TLS_FAILED;
     if (protocol != NULL) {
-      gboolean is_tls = strcmp (protocol, "TLS") == 0;
-      *reason = g_strdup_printf ("but it speaks %s, not HTTP/2%s", protocol,
-                                 is_tls ? ": use grpcs://" : "");
+      *reason = g_strdup_printf ("but it speaks %s, not HTTP/2", protocol);
       return MUSTER_REACH_NOT_HTTP2;
     }
   }
   *reason = g_strdup ("HTTP/2 settings came");
+  return MUSTER_REACH_ANSWERS;
+}
+
+/* Sends the first message of a handshake, and looks at what begins to come back. */
+static MusterReach
+await_tls (const Probe *probe, gint64 until_us, GSocket *socket, char **reason)
+{
+  gint64 since_us = now_us ();
+  guint8 bytes[2];
+  gsize n_bytes = 0;
+  g_socket_send (socket, (const char *)client_hello, sizeof client_hello, NULL, NULL);
+  while (n_bytes < sizeof bytes) {
+    const gssize n = read_more (probe, until_us, socket, bytes + n_bytes, sizeof bytes - n_bytes);
+    if (n < 0)
+      *reason = say_unfinished (probe, "TLS never answered", since_us);
+    else if (n == 0)
+      *reason = g_strdup ("closed again in the TLS handshake");
+    if (n <= 0)
+      return MUSTER_REACH_SILENT;
+    n_bytes += (gsize)n;
+  }
+  if (!is_tls (bytes, n_bytes))
+    return MUSTER_REACH_TLS_FAILED;
+  *reason = g_strdup ("TLS answers");
   return MUSTER_REACH_ANSWERS;
 }
 
@@ -166,19 +219,57 @@ say_where (const Probe *probe, const char *number)
                                            : g_strdup_printf ("name %s -> %s", probe->host, number);
 }
 
+static GSocket *
+connect_again (const Probe *probe, gint64 until_us, GSocketAddress *address)
+{
+  MusterReach stage;
+  g_autofree char *reason = NULL;
+  g_autoptr (GSocket) socket = g_socket_new (g_socket_address_get_family (address),
+                                             G_SOCKET_TYPE_STREAM, G_SOCKET_PROTOCOL_TCP, NULL);
+  if (socket == NULL)
+    return NULL;
+  g_socket_set_blocking (socket, FALSE);
+  return connect_to (probe, until_us, socket, address, &stage, &reason) ? g_steal_pointer (&socket)
+                                                                        : NULL;
+}
+
+/* Who closes at plain text without a word may want TLS. */
+static gboolean
+wants_tls (const Probe *probe, gint64 until_us, GSocketAddress *address)
+{
+  g_autofree char *reason = NULL;
+  g_autoptr (GSocket) socket = connect_again (probe, until_us, address);
+  return socket != NULL && await_tls (probe, until_us, socket, &reason) == MUSTER_REACH_ANSWERS;
+}
+
+static MusterReach
+try_plain (const Probe *probe, gint64 until_us, GSocket *socket, GSocketAddress *address,
+           char **reason)
+{
+  send_opening (socket);
+  const MusterReach stage = await_settings (probe, until_us, socket, reason);
+  const gboolean has_closed = stage == MUSTER_REACH_SILENT && now_us () < until_us &&
+                              !g_cancellable_is_cancelled (probe->cancellable);
+  if (!has_closed)
+    return stage;
+  g_socket_close (socket, NULL);
+  return wants_tls (probe, until_us, address) ? MUSTER_REACH_TLS_FAILED : stage;
+}
+
 /* After the connection. */
 static void
-try_protocol (const Probe *probe, gint64 until_us, GSocket *socket, MusterDiagnosis *out)
+try_protocol (const Probe *probe, gint64 until_us, GSocket *socket, GSocketAddress *address,
+              MusterDiagnosis *out)
 {
   g_autofree char *where = say_where (probe, out->resolved);
   g_autofree char *took = muster_format_duration (out->connect_us);
   g_autofree char *reason = NULL;
-  if (probe->tls) {
-    out->stage = MUSTER_REACH_ANSWERS;
-    reason = g_strdup ("TLS wasn't tried");
-  } else {
-    send_opening (socket);
-    out->stage = await_settings (probe, until_us, socket, &reason);
+  out->stage = probe->tls ? await_tls (probe, until_us, socket, &reason)
+                          : try_plain (probe, until_us, socket, address, &reason);
+  if (out->stage == MUSTER_REACH_TLS_FAILED) {
+    g_free (reason);
+    reason = g_strdup (probe->tls ? "TLS handshake failed: the port speaks plain text; use grpc://"
+                                  : "no HTTP/2: the port speaks TLS; use grpcs://");
   }
   out->text = g_strdup_printf ("%s, TCP connected in %s, %s", where, took, reason);
 }
@@ -204,7 +295,7 @@ try_address (const Probe *probe, gint64 until_us, GSocketAddress *address, Muste
     return;
   }
   out->connect_us = now_us () - began_us;
-  try_protocol (probe, until_us, socket, out);
+  try_protocol (probe, until_us, socket, address, out);
 }
 
 static void

@@ -6,7 +6,7 @@
 G_BEGIN_DECLS
 
 /* Why does nobody answer at HOST:PORT? Looks the name up, connects, and waits for the HTTP/2
- * settings with which every gRPC server begins, beside gRPC and without its retries. */
+ * settings with which every gRPC server begins, or for TLS, beside gRPC and without its retries. */
 
 /* How far it came. */
 typedef enum {
@@ -15,7 +15,8 @@ typedef enum {
   MUSTER_REACH_NO_ROUTE,     /* unreachable, or another error of connecting */
   MUSTER_REACH_NO_TCP,       /* connecting never came to an end */
   MUSTER_REACH_SILENT,       /* connected, but HTTP/2 settings never came: stopped, or stuck */
-  MUSTER_REACH_NOT_HTTP2,    /* something else came: TLS, HTTP/1 */
+  MUSTER_REACH_NOT_HTTP2,    /* something else came: HTTP/1 */
+  MUSTER_REACH_TLS_FAILED,   /* one side speaks TLS, and the other doesn't */
   MUSTER_REACH_NO_MASTER,    /* gRPC answers, but there is no MasterService */
   MUSTER_REACH_NO_WORD,      /* gRPC is there, but its MasterService says nothing, or breaks off */
   MUSTER_REACH_ANSWERS,
@@ -29,7 +30,7 @@ typedef struct {
 } MusterDiagnosis;
 
 /* Fills *out, which is to be cleared. Of several addresses the one that came furthest is told. With
- * tls a TCP connection counts as an answer, and the text says so. Waits until deadline_us (on
+ * tls the first record of a TLS handshake counts as an answer. Waits until deadline_us (on
  * muster_system_clock ()) at most, and comes back soon after a cancellation, with what was found
  * until then. Any thread may call. */
 void muster_diagnose (const char *address, gboolean tls, gint64 deadline_us,

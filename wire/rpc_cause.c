@@ -18,13 +18,15 @@ static const Cause causes[] = {
      "its certificate isn't trusted here: give the CA that signed it (--tls-ca)"},
     {"is not in peer certificate", ANY, MUSTER_ERROR_UNAUTHENTICATED,
      "its certificate is for another name: use one that the certificate has"},
-    {"wrong version number", ANY, MUSTER_ERROR_UNAVAILABLE, "it doesn't speak TLS: use grpc://"},
+    {"wrong version number", ANY, MUSTER_ERROR_UNAVAILABLE,
+     "TLS handshake failed: the port speaks plain text; use grpc://"},
     {": Socket closed", PLAIN, MUSTER_ERROR_UNAVAILABLE,
-     "it closes connections: if it wants TLS, use grpcs://"},
+     "the port closes connections; if it speaks TLS, use grpcs://"},
     {": Socket closed", WITHOUT_CERTIFICATE, MUSTER_ERROR_UNAVAILABLE,
-     "it closes connections: if it wants a client's certificate, give --tls-cert and --tls-key"},
+     "the port closes connections; if it wants a client's certificate, give --tls-cert and "
+     "--tls-key"},
     {": Socket closed", WITH_CERTIFICATE, MUSTER_ERROR_UNAVAILABLE,
-     "it closes connections: does it trust the CA that signed --tls-cert?"},
+     "the port closes connections; does it trust the CA that signed --tls-cert?"},
 };
 
 static gboolean

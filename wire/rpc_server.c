@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire/rpc_server_private.h"
 
-#include "wire/address.h"
+#include "wire/listen.h"
 #include "wire/open_files.h"
 
 #include <grpc/support/time.h>
@@ -143,32 +143,13 @@ muster_rpc_server_add_open_method (MusterRpcServer *self, const char *path,
   muster_rpc_server_add_method (self, path, handler, user_data);
 }
 
-/* gRPC says only that it couldn't: a plain socket says why. */
-static void
-explain_listen (const char *host, guint16 port, const char *address, GError **error)
-{
-  g_autoptr (GSocketConnectable) name = g_network_address_new (host, port);
-  g_autoptr (GSocketAddressEnumerator) enumerator = g_socket_connectable_enumerate (name);
-  g_autoptr (GError) why = NULL;
-  g_autoptr (GSocketAddress) first = g_socket_address_enumerator_next (enumerator, NULL, &why);
-  if (first != NULL) {
-    g_autoptr (GSocket) probe = g_socket_new (g_socket_address_get_family (first),
-                                              G_SOCKET_TYPE_STREAM, G_SOCKET_PROTOCOL_TCP, &why);
-    if (probe != NULL && g_socket_bind (probe, first, TRUE, &why))
-      g_socket_listen (probe, &why);
-  }
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, "can't listen on '%s': %s", address,
-               why != NULL ? why->message : "gRPC refused it");
-}
-
 int
 muster_rpc_server_listen (MusterRpcServer *self, const char *address,
                           MusterRpcCredentials *credentials, GError **error)
 {
   g_return_val_if_fail (!self->is_started, 0);
-  g_autofree char *host = NULL;
-  guint16 port;
-  if (!muster_address_parse (address, &host, &port, error))
+  /* gRPC says only that it couldn't, and nothing where it could at some of a name's addresses. */
+  if (!muster_listen_check (address, error))
     return 0;
   g_autoptr (grpc_server_credentials) secured =
       muster_rpc_credentials_for_server (credentials, error);
@@ -179,7 +160,8 @@ muster_rpc_server_listen (MusterRpcServer *self, const char *address,
     muster_rpc_guard (secured, authorization, self->open_methods);
   int bound = grpc_server_add_http2_port (self->server, address, secured);
   if (bound == 0)
-    explain_listen (host, port, address, error);
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE,
+                 "can't listen on %s: gRPC refused it", address);
   return bound;
 }
 

@@ -166,6 +166,14 @@ class PortsTest(unittest.TestCase):
             self.assertIn(words, said.stderr)
             self.assertEqual(said.stdout, "")
 
+    def test_says_that_an_address_is_in_use_though_the_name_has_another(self):
+        with socket.create_server(("127.0.0.1", 0)) as held:
+            taken = "localhost:%d" % held.getsockname()[1]
+            for flag in "--listen", "--health-listen", "--http":
+                said = muster("serve", "--listen=localhost:0", "%s=%s" % (flag, taken))
+                self.assertEqual((said.returncode, said.stdout), (3, ""), flag)
+                self.assertIn("can't listen on %s: address already in use; " % taken, said.stderr)
+
     def test_listens_to_all_if_told_so(self):
         with Serve("--listen=0.0.0.0:0", "--insecure") as served:
             self.assertTrue(served.at["serving"].startswith("grpc://0.0.0.0:"))
@@ -268,6 +276,22 @@ class SecuredTest(unittest.TestCase):
                 refused = self.prepare(target, *flags, "--timeout=2")
                 self.assertNotEqual(refused.returncode, 0)
                 self.assertNotIn("a-secret", refused.stderr + refused.stdout)
+
+    def test_each_command_tells_tls_from_plain_text(self):
+        trained = ["--steps=1", "--feed=x:0=@" + X, "--feed=y:0=@" + Y]
+        model = "--meta-graph=" + DIGITS
+        with Serve() as plain, self.secured() as secured:
+            for target, flags, words in (
+                    (plain.at["serving"].replace("grpc:", "grpcs:"), ["--tls-ca=" + self.cert],
+                     "TLS handshake failed: the port speaks plain text; use grpc://"),
+                    (secured.at["serving"].replace("grpcs:", "grpc:"), [], "the port speaks TLS; use grpcs://")):
+                for command in (["status", target], ["wait", model], ["prepare", model], ["run", model, "--target=train"],
+                                ["save", model, "--checkpoint-dir=" + self.folder], ["finish", "--model=digits"],
+                                ["train", model, *trained]):
+                    where = [] if command[0] == "status" else ["--master=" + target]
+                    said = muster(*command, *where, *flags, "--timeout=3")
+                    self.assertIn(words, said.stderr, command)
+                    self.assertEqual(said.returncode, 2, command)
 
     def test_is_reached_through_a_gateway_without_either(self):
         with self.secured() as master:

@@ -407,13 +407,15 @@ MUSTER_TEST (Http, says_why_it_can_not_listen)
 {
   g_auto (Fixture) f = fixture_start ();
   g_autofree char *taken = g_strdup_printf ("127.0.0.1:%d", f.port);
+  g_autofree char *half_taken = g_strdup_printf ("localhost:%d", f.port); /* [::1] is free */
   const struct {
     const char *address;
     MusterError code;
     const char *words;
   } cases[] = {
       {"nonsense", MUSTER_ERROR_INVALID_ARGUMENT, "nonsense"},
-      {taken, MUSTER_ERROR_UNAVAILABLE, "in use"},
+      {taken, MUSTER_ERROR_UNAVAILABLE, ": address already in use; "},
+      {half_taken, MUSTER_ERROR_UNAVAILABLE, ": address already in use; "},
       {"0.0.0.0:0", MUSTER_ERROR_PERMISSION_DENIED, "--insecure"},
   };
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {

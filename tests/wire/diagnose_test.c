@@ -15,23 +15,25 @@ typedef struct {
   gsize n_says;
   gboolean closes; /* after what it says; else it waits until the other end closes */
   GThread *thread;
+  GCancellable *ended;
 } Listener;
 
 static gpointer
-accept_one (gpointer data)
+accept_all (gpointer data)
 {
   Listener *self = data;
-  g_autoptr (GSocket) peer = g_socket_accept (self->socket, NULL, NULL);
-  if (peer == NULL)
-    return NULL;
-  g_socket_set_timeout (peer, 30);
-  g_socket_send (peer, self->says, self->n_says, NULL, NULL);
-  if (self->closes)
-    g_socket_shutdown (peer, FALSE, TRUE, NULL);
-  char heard[256];
-  while (g_socket_receive (peer, heard, sizeof heard, NULL, NULL) > 0)
-    ;
-  return NULL;
+  for (;;) {
+    g_autoptr (GSocket) peer = g_socket_accept (self->socket, self->ended, NULL);
+    if (peer == NULL)
+      return NULL;
+    g_socket_set_timeout (peer, 30);
+    g_socket_send (peer, self->says, self->n_says, NULL, NULL);
+    if (self->closes)
+      g_socket_shutdown (peer, FALSE, TRUE, NULL);
+    char heard[256];
+    while (g_socket_receive (peer, heard, sizeof heard, NULL, NULL) > 0)
+      ;
+  }
 }
 
 static void
@@ -40,6 +42,7 @@ listener_start (Listener *self, int backlog)
   g_autoptr (GError) error = NULL;
   g_autoptr (GInetAddress) loopback = g_inet_address_new_loopback (G_SOCKET_FAMILY_IPV4);
   g_autoptr (GSocketAddress) any_port = g_inet_socket_address_new (loopback, 0);
+  self->ended = g_cancellable_new ();
   self->socket =
       g_socket_new (G_SOCKET_FAMILY_IPV4, G_SOCKET_TYPE_STREAM, G_SOCKET_PROTOCOL_TCP, &error);
   g_socket_set_listen_backlog (self->socket, backlog);
@@ -51,13 +54,15 @@ listener_start (Listener *self, int backlog)
   self->address = muster_address_format (
       "127.0.0.1", g_inet_socket_address_get_port (G_INET_SOCKET_ADDRESS (bound)));
   if (self->says != NULL)
-    self->thread = g_thread_new ("listener", accept_one, self);
+    self->thread = g_thread_new ("listener", accept_all, self);
 }
 
 static void
 listener_clear (Listener *self)
 {
+  g_cancellable_cancel (self->ended);
   g_clear_pointer (&self->thread, g_thread_join);
+  g_clear_object (&self->ended);
   g_clear_object (&self->socket);
   g_free (self->address);
 }
@@ -297,7 +302,8 @@ MUSTER_TEST (Diagnosis, tells_what_speaks_instead)
   static const char goaway[] = "\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\x01";
 
   expect_of (http, sizeof http - 1, FALSE, MUSTER_REACH_NOT_HTTP2, "it speaks HTTP/1, not HTTP/2");
-  expect_of (alert, sizeof alert - 1, FALSE, MUSTER_REACH_NOT_HTTP2, "it speaks TLS");
+  expect_of (alert, sizeof alert - 1, FALSE, MUSTER_REACH_TLS_FAILED,
+             "the port speaks TLS; use grpcs://");
   expect_of ("SSH-2.0-x\r\n", 11, FALSE, MUSTER_REACH_NOT_HTTP2, "something else");
   expect_of (goaway, sizeof goaway - 1, FALSE, MUSTER_REACH_NOT_HTTP2, "something else");
   expect_of ("\0\0", 2, TRUE, MUSTER_REACH_SILENT, "closed again");
@@ -311,15 +317,39 @@ MUSTER_TEST (Diagnosis, takes_settings_with_a_payload)
   expect_of (settings, sizeof settings - 1, FALSE, MUSTER_REACH_ANSWERS, "settings came");
 }
 
-MUSTER_TEST (Diagnosis, with_tls_ends_at_the_connection)
+static void
+expect_of_tls (const char *says, gsize n_says, gboolean closes, MusterReach stage, const char *text)
 {
-  g_auto (Listener) f = {0};
+  g_auto (Listener) f = {.says = says, .n_says = n_says, .closes = closes};
   listener_start (&f, 10);
   g_auto (MusterDiagnosis) found = {0};
 
   muster_diagnose (f.address, TRUE, within (30 * MUSTER_SECOND), NULL, &found);
 
-  expect_stage (&found, MUSTER_REACH_ANSWERS, "TLS wasn't tried");
+  expect_stage (&found, stage, text);
+}
+
+MUSTER_TEST (Diagnosis, with_tls_tells_what_answers_the_handshake)
+{
+  static const char hello[] = "\x16\x03\x03\x00\x04";
+  static const char settings[] = "\0\0\0\4\0\0\0\0\0";
+
+  expect_of_tls (hello, sizeof hello - 1, FALSE, MUSTER_REACH_ANSWERS, "TLS answers");
+  expect_of_tls (settings, sizeof settings - 1, FALSE, MUSTER_REACH_TLS_FAILED,
+                 "TLS handshake failed: the port speaks plain text; use grpc://");
+  expect_of_tls ("HTTP/1.1 400\r\n", 14, TRUE, MUSTER_REACH_TLS_FAILED, "use grpc://");
+  expect_of_tls ("", 0, TRUE, MUSTER_REACH_SILENT, "closed again in the TLS handshake");
+}
+
+MUSTER_TEST (Diagnosis, of_a_stopped_server_with_tls_is_that_it_is_silent)
+{
+  g_auto (Listener) f = {0};
+  listener_start (&f, 10);
+  g_auto (MusterDiagnosis) found = {0};
+
+  muster_diagnose (f.address, TRUE, within (100 * MUSTER_MILLISECOND), NULL, &found);
+
+  expect_stage (&found, MUSTER_REACH_SILENT, "TLS never answered (");
 }
 
 static gpointer

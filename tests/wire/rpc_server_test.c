@@ -16,7 +16,22 @@ MUSTER_TEST (RpcServer, refuses_a_port_in_use)
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE);
   MUSTER_EXPECT_TRUE (strstr (error->message, f.address) != NULL);
-  MUSTER_EXPECT_TRUE (strstr (error->message, "in use") != NULL);
+  MUSTER_EXPECT_TRUE (strstr (error->message, "address already in use") != NULL);
+}
+
+/* One of localhost's addresses is another's: the others alone would be taken for that server. */
+MUSTER_TEST (RpcServer, refuses_a_name_of_which_an_address_is_in_use)
+{
+  g_auto (Echo) f = {0};
+  echo_start (&f);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterRpcServer) second = muster_rpc_server_new ();
+  g_autofree char *name = g_strdup_printf ("localhost%s", strrchr (f.address, ':'));
+
+  MUSTER_EXPECT_EQ (muster_rpc_server_listen (second, name, NULL, &error), 0);
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE);
+  MUSTER_EXPECT_TRUE (strstr (error->message, ": address already in use; ") != NULL);
 }
 
 MUSTER_TEST (RpcServer, refuses_what_is_no_address)

@@ -270,8 +270,8 @@ MUSTER_TEST (Tls, on_one_end_only_says_so)
   secured_start (&plain, NULL);
   g_auto (MusterDiagnosis) found = {0};
 
-  expect_refused (plain.address, trusted, ECHO, MUSTER_ERROR_UNAVAILABLE, "it doesn't speak TLS");
-  expect_refused (secured.address, NULL, ECHO, MUSTER_ERROR_UNAVAILABLE, "if it wants TLS");
+  expect_refused (plain.address, trusted, ECHO, MUSTER_ERROR_UNAVAILABLE, "TLS handshake failed");
+  expect_refused (secured.address, NULL, ECHO, MUSTER_ERROR_UNAVAILABLE, "if it speaks TLS");
   muster_diagnose (secured.address, FALSE, echo_options ().deadline_us, NULL, &found);
   MUSTER_TRACE ("%s", found.text);
   MUSTER_EXPECT_TRUE (strstr (found.text, "grpcs://") != NULL);
