@@ -1,0 +1,373 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""doc_test.py DOCUMENT.md: every block of code in a document is compiled and run.
+
+A block is fenced and says its language:
+
+    c        compiled against the installed library and run; it must end with 0
+    python   run; with TensorFlow where it imports it, else with python3-gi
+    sh       each command must end with 0; a `muster serve` goes on until the block ends
+    console  each "$ " command runs, and what all of them print is what stands there, but for numbers, times and hosts; a line
+             that ends in "…" is any number of lines that begin so
+    json     parsed
+    ini      parsed
+    pbtxt    read as TensorFlow's checkpoint file
+    text     drawings and formats: nothing to run
+
+What a reader doesn't need stands before a block in an HTML comment:
+
+    <!-- before: SHELL -->       commands, as of sh
+    <!-- around: PROGRAM -->     what the block is a part of; "..." is its place
+    <!-- not run: REASON -->
+
+Each block has a folder of its own with digits.meta, images.npy and labels.npy, and free ports for those in its text.
+"""
+import configparser
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+sys.path.insert(0, "tests/tensorflow")
+import peer
+
+PATIENCE = 120
+LANGUAGES = ("c", "python", "sh", "console", "json", "ini", "pbtxt", "text")
+MOST_UNRUN = 6  # of a document
+FILES = {"digits.meta": "digits.meta", "digits_x.npy": "images.npy", "digits_y.npy": "labels.npy"}
+TENSORFLOW = os.path.expanduser("~/.cache/muster/tensorflow/bin/python")
+
+
+# --- reading a document ---
+
+class Block:
+    def __init__(self, language, line):
+        self.language, self.line = language, line
+        self.text = ""
+        self.before = self.around = self.reason = None
+
+
+def read_blocks(source):
+    """The blocks of a document; raises where code isn't fenced or says no language."""
+    notes, blocks, block, comment, blank, in_list = {}, [], None, None, True, False
+    for number, line in enumerate(source.split("\n"), 1):
+        if block is not None:
+            if line.strip() == "```":
+                blocks.append(block)
+                block = None
+            else:
+                block.text += line + "\n"
+        elif comment is not None or line.startswith("<!--"):
+            comment = (comment or "") + line + "\n"
+            if "-->" in line:
+                kind, _, text = comment.strip()[len("<!--"):-len("-->")].partition(":")
+                notes[kind.strip()] = text.strip("\n")
+                comment = None
+        elif line.startswith("```"):
+            block = Block(line[3:].strip(), number)
+            if block.language not in LANGUAGES:
+                raise ValueError("line %d: a block without a language of %s" % (number, ", ".join(LANGUAGES)))
+            block.before, block.around, block.reason = (notes.pop(kind, None) for kind in ("before", "around", "not run"))
+        else:
+            in_list = bool(re.match(r"\s*([-*]|\d+\.) ", line)) or (in_list and (not line.strip() or line.startswith("  ")))
+            if line.startswith("    ") and blank and not in_list:
+                raise ValueError("line %d: code that isn't fenced" % number)
+            if line.strip() and notes:
+                raise ValueError("line %d: a comment (%s) without a block" % (number, ", ".join(notes)))
+        blank = not line.strip()
+    return blocks
+
+
+# --- ports ---
+
+def free_port():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
+
+
+class Ports:
+    """A free port for each that a block names; ps0, worker1 and their like are machines of their own, all others are this one."""
+
+    def __init__(self):
+        self.taken = {}
+
+    def place(self, match):
+        host, port = match.groups()
+        machine = host if re.fullmatch(r"[a-z]+\d", host) else ""
+        if (machine, port) not in self.taken:
+            self.taken[machine, port] = free_port()
+        return "localhost:%d" % self.taken[machine, port]
+
+    def replace(self, text):
+        return re.sub(r"\b([A-Za-z][\w.-]*|0\.0\.0\.0|127\.0\.0\.1):(\d{4,5})\b", self.place, text)
+
+
+# --- running ---
+
+def continued(text):
+    """Commands, lines that end in a backslash joined."""
+    return [line for line in text.replace("\\\n", " ").split("\n") if line.strip() and not line.lstrip().startswith("#")]
+
+
+def is_server(command):
+    return re.match(r"muster serve\b", command.split("#")[0].strip()) is not None
+
+
+class Shell:
+    """A bash that is told one command after the other; all that its commands print is collected."""
+
+    def __init__(self, folder, environment):
+        self.lines, self.ended, self.changed = [], {}, threading.Condition()
+        self.process = subprocess.Popen(["bash"], cwd=folder, env=environment, text=True, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
+        self.n = 0
+
+    def _read(self):
+        for line in self.process.stdout:
+            with self.changed:
+                end = re.fullmatch(r"--- (\d+) ended with (\d+)\n", line)
+                if end:
+                    self.ended[int(end.group(1))] = int(end.group(2))
+                else:
+                    self.lines.append(line.rstrip("\n"))
+                self.changed.notify_all()
+
+    def wait_for(self, condition, what):
+        with self.changed:
+            if not self.changed.wait_for(condition, PATIENCE):
+                raise AssertionError("%s, in vain; it printed:\n%s" % (what, "\n".join(self.lines)))
+
+    def run(self, command):
+        """A foreground command to its end; one in the background has begun."""
+        self.n += 1
+        n = self.n
+        self.process.stdin.write("{ %s\n} </dev/null\necho '---' %d ended with $?\n" % (command, n))
+        self.process.stdin.flush()
+        self.wait_for(lambda: n in self.ended, "waited for `%s`" % command)
+        return self.ended[n]
+
+    def run_well(self, command):
+        """One that must end with 0; a server goes on, once it serves."""
+        if not is_server(command):
+            code = self.run(command)
+            if code != 0:
+                raise AssertionError("`%s` ended with %d:\n%s" % (command, code, "\n".join(self.lines)))
+            return
+        n = len([line for line in self.lines if line.startswith("serving ")])
+        self.run(command.split("#")[0].rstrip().rstrip("&") + " &")
+        self.wait_for(lambda: len([line for line in self.lines if line.startswith("serving ")]) > n, "waited for `%s`" % command)
+
+    def end(self):
+        os.killpg(self.process.pid, signal.SIGTERM)
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            pass
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self.process.wait(10)
+        self.reader.join(10)
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+
+TIME = r"(?:\d+h\d\dm|\d+m\d\ds|[\d.,]+ (?:s|ms|µs))"
+PHASES = r" \((?:(?:connect|create|claim|rest|reset|devices|restore|init|local init|waiting|ready) T(?:, )?)+\)"
+
+
+def shape(line):
+    """A line without what is another each time: numbers, times, hosts, the widths of columns, phases that take no time."""
+    line = re.sub(r"\b(?:grpcs?|https?)://[\w.\[\]:-]+", "TARGET", line)
+    line = re.sub(r"\bname [\w.-]+ -> [\w.:]+", "ADDRESS", line)
+    line = re.sub(r"\b\d+\.\d+\.\d+\.\d+(?=, TCP)", "ADDRESS", line)
+    line = re.sub(r"\b[A-Za-z][\w.-]*:\d{3,}\b", "HOST", line)
+    line = re.sub(r"just now|%s ago" % TIME, "AGO", line)
+    line = re.sub(TIME, "T", line)
+    line = re.sub(r"\b[\d.]+ [KMGT]?B\b", "SIZE", line)
+    line = re.sub(r" \(SIZE/s\)", "", line)
+    line = re.sub(PHASES, "", line)
+    line = re.sub(r"^(initialised \d+ variables) in T$", r"\1", line)
+    line = re.sub(r"\d[\d.,]*\d|\d", "N", line)
+    return re.sub(r" {2,}", "  ", line).strip()
+
+
+def needs_tensorflow(block):
+    everything = "\n".join(filter(None, (block.before, block.around, block.text)))
+    return re.search(r"import tensorflow|\$TENSORFLOW|--master=tensorflow", everything) is not None
+
+
+def sections_of(text):
+    """(command, lines that it prints, or that those in the background print meanwhile)"""
+    sections = []
+    for line in re.sub(r"\\\n\s*", " ", text).rstrip("\n").split("\n"):
+        if line.startswith("$ "):
+            sections.append((line[2:], []))
+        elif not sections:
+            raise AssertionError("'%s' stands before any command" % line)
+        else:
+            sections[-1][1].append(line)
+    return sections
+
+
+class Runner:
+    def __init__(self, installed):
+        self.installed = installed
+        self.environment = {**os.environ, "LC_ALL": "C.UTF-8", "PATH": installed + "/bin:" + os.environ.get("PATH", "/usr/bin:/bin"),
+                            "LD_LIBRARY_PATH": installed + "/lib", "PKG_CONFIG_PATH": installed + "/lib/pkgconfig",
+                            "GI_TYPELIB_PATH": installed + "/lib/girepository-1.0"}
+        self.environment.pop("TF_CONFIG", None)
+        if os.path.exists(TENSORFLOW):
+            self.environment.update(TENSORFLOW=TENSORFLOW, VIRTUAL_ENV=TENSORFLOW.removesuffix("/bin/python"))
+
+    def run(self, block):
+        if not os.path.exists(TENSORFLOW) and needs_tensorflow(block):
+            print("skipped: needs TensorFlow, which `bazel/setup --tests` installs")
+            return
+        ports = Ports()
+        text = ports.replace(block.text)
+        if block.around is not None:
+            text = re.sub(r"^\.\.\.$", lambda _: text, ports.replace(block.around), count=1, flags=re.M)
+        with tempfile.TemporaryDirectory() as folder:
+            for name, to in FILES.items():
+                shutil.copy(peer.fixture(name), os.path.join(folder, to))
+            shell = Shell(folder, self.environment)
+            try:
+                for command in continued(ports.replace(block.before or "")):
+                    shell.run_well(command)
+                getattr(self, "run_" + block.language)(text, shell, folder)
+            finally:
+                shell.end()
+
+    def run_sh(self, text, shell, folder):
+        for command in continued(text):
+            shell.run_well(command)
+
+    def run_console(self, text, shell, folder):
+        first = len(shell.lines)
+        matched = set()
+
+        def find(wanted):
+            for i in range(first, len(shell.lines)):
+                if i not in matched and shape(shell.lines[i]) == wanted:
+                    return i
+            return None
+
+        sections = sections_of(text)
+        begins = tuple(shape(line[:-1]) for _, lines in sections for line in lines if line.endswith("…"))
+        for command, lines in sections:
+            shell.run(command)
+            for line in lines:
+                if line.endswith("…"):
+                    continue
+                shell.wait_for(lambda: find(shape(line)) is not None, "`%s` should print '%s' (%s)" % (command, line, shape(line)))
+                matched.add(find(shape(line)))
+        more = [line for i, line in enumerate(shell.lines[first:], first)
+                if i not in matched and not (begins and shape(line).startswith(begins))]
+        if more:
+            raise AssertionError("it printed also:\n" + "\n".join(more))
+
+    def run_c(self, text, shell, folder):
+        with open(os.path.join(folder, "job.c"), "w", encoding="utf-8") as file:
+            file.write(text)
+        shell.run_well("cc -Wall -Wextra -Werror job.c -o job $(pkg-config --cflags --libs muster-engine)")
+        shell.run_well("./job")
+
+    def run_python(self, text, shell, folder):
+        with open(os.path.join(folder, "job.py"), "w", encoding="utf-8") as file:
+            file.write(text)
+        python = "env -u LD_LIBRARY_PATH " + shlex.quote(TENSORFLOW) if "import tensorflow" in text else "/usr/bin/python3"
+        shell.run_well("TF_CPP_MIN_LOG_LEVEL=2 %s job.py" % python)
+
+    def run_json(self, text, shell, folder):
+        json.loads(text)
+
+    def run_ini(self, text, shell, folder):
+        configparser.ConfigParser(strict=True).read_string(text)
+
+    def run_pbtxt(self, text, shell, folder):
+        os.makedirs(os.path.join(folder, "run"))
+        with open(os.path.join(folder, "run", "checkpoint"), "w", encoding="utf-8") as file:
+            file.write(text)
+        said = subprocess.run(["muster", "checkpoint", "latest", "run"], cwd=folder, env=self.environment, text=True,
+                              capture_output=True, timeout=PATIENCE)
+        if "Couldn't match files for checkpoint 'run/" not in said.stderr:
+            raise AssertionError(said)
+
+
+# --- the tests ---
+
+class Reading(unittest.TestCase):
+    def test_finds_blocks_with_what_stands_before_them(self):
+        source = "text\n\n<!-- before:\nls\n-->\n<!-- around:\na\n...\nb\n-->\n```c\nint x;\n```\n\n<!-- not run: why -->\n```sh\nrm\n```\n"
+        first, second = read_blocks(source)
+        self.assertEqual((first.language, first.text, first.before, first.around), ("c", "int x;\n", "ls", "a\n...\nb"))
+        self.assertEqual((second.reason.strip(), second.text, second.before), ("why", "rm\n", None))
+
+    def test_refuses_code_that_would_not_be_run(self):
+        for source in ("text\n\n    $ muster\n", "```\nx\n```\n", "```ruby\nx\n```\n", "<!-- before:\nls\n-->\ntext\n"):
+            with self.assertRaises(ValueError, msg=source):
+                read_blocks(source)
+        self.assertEqual(read_blocks("- item\n\n      of it\n"), [])
+
+    def test_lines_are_alike_but_for_what_is_another_each_time(self):
+        for a, b in (("ready: digits at step 0 (create 4 ms)", "ready: digits at step 12 (claim 2 ms, local init 12 ms)"),
+                     ("ready after 3.1 s (create 2 ms, waiting 3.1 s)", "ready after 12m31s"),
+                     ("  chief     host:4711  prepared it and left, 1.1 s ago", "  chief  vm:28847  prepared it and left, 328 ms ago"),
+                     ("saved run/model.ckpt-1120, durable, 121 KB in 4 ms", "saved run/model.ckpt-9, durable, 3.4 GB in 2.9 s (1.2 GB/s)"),
+                     ("serving grpc://localhost:2222", "serving grpc://localhost:43127")):
+            self.assertEqual(shape(a), shape(b))
+        for a, b in (("ready: digits at step 0", "ready: mnist at step 0"), ("saved x, durable", "saved x"),
+                     ("run/model.ckpt-5  1 s ago  1 B  1  good", "run/model.ckpt-5  1 s ago  1 B  1  damaged")):
+            self.assertNotEqual(shape(a), shape(b))
+
+
+class Document(unittest.TestCase):
+    def test_few_blocks_are_not_run_and_each_says_why(self):
+        unrun = [block for block in BLOCKS if block.reason is not None]
+        self.assertLessEqual(len(unrun), MOST_UNRUN)
+        for block in unrun:
+            self.assertGreater(len(block.reason.split()), 3, "line %d" % block.line)
+
+    def test_no_drawing_is_code(self):
+        for block in BLOCKS:
+            if block.language == "text":
+                self.assertNotRegex(block.text, r"(?m)^(\$ |muster |bazel |#include|import )", "line %d" % block.line)
+
+
+def test_of(block):
+    def test(self):
+        RUNNER.run(block)
+
+    test.__doc__ = "line %d: %s" % (block.line, block.language)
+    return test
+
+
+def main():
+    global BLOCKS, RUNNER
+    with open(sys.argv[1], encoding="utf-8") as file:
+        BLOCKS = read_blocks(file.read())
+    for block in BLOCKS:
+        if block.language != "text" and block.reason is None:
+            setattr(Document, "test_line_%03d_%s" % (block.line, block.language), test_of(block))
+    with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as installed:
+        subprocess.run(["./install", "--prefix=" + installed], check=True, timeout=PATIENCE, stdout=subprocess.DEVNULL)
+        RUNNER = Runner(installed)
+        unittest.main(argv=sys.argv[:1] + sys.argv[2:], verbosity=2)
+
+
+if __name__ == "__main__":
+    main()
