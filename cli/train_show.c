@@ -3,6 +3,7 @@
 
 #include "cli/figures.h"
 #include "cli/notify.h"
+#include "ready/retry.h"
 
 #include <math.h>
 #include <string.h>
@@ -147,15 +148,25 @@ on_ready (const MusterSessionReport *report, gint64 step, gpointer user_data)
   end_event (builder);
 }
 
-/* "lost grpc://chief:2222: Socket closed; back in 0.3 s" */
+static void
+say_lost (MusterTrainShow *self, const GError *why, gint64 pause_us)
+{
+  g_autofree char *pause = muster_format_duration (pause_us);
+  if (muster_failure_is_reset (why))
+    say (self, stderr, MUSTER_RESET_REASON);
+  else if (muster_error_is (why, MUSTER_ERROR_UNAVAILABLE))
+    say (self, stderr, "lost the session: %s; retrying within %s", why->message, pause);
+  else
+    say (self, stderr, "lost the session: %s; retrying in %s", why->message, pause);
+}
+
 static void
 on_lost (const GError *why, guint n, gint64 pause_us, gpointer user_data)
 {
   MusterTrainShow *self = user_data;
-  g_autofree char *pause = muster_format_duration (pause_us);
-  self->made_us = now_us () + pause_us;
+  self->made_us = now_us ();
   if (!is_json (self)) {
-    say (self, stderr, "lost the session: %s; coming back in %s", why->message, pause);
+    say_lost (self, why, pause_us);
     return;
   }
   JsonBuilder *builder = begin_event ("lost", self->state.step);

@@ -2,6 +2,7 @@
 #include "ready/reason_private.h"
 
 #include "base/names.h"
+#include "ready/retry.h"
 
 #include <string.h>
 
@@ -156,16 +157,18 @@ add_server (MusterReasons *self, GPtrArray *list, const MusterSituation *situati
                       : failure == NULL               ? "up"
                                                       : state_of_failure (self, failure);
   gboolean is_up = strcmp (state, "up") == 0;
+  gboolean is_reset = muster_failure_is_reset (failure);
   const char *target = situation->target != NULL ? situation->target : "the master";
   const char *text = is_up                          ? "up"
                      : situation->diagnosis != NULL ? situation->diagnosis
+                     : is_reset                     ? MUSTER_RESET_REASON
                      : failure != NULL              ? failure->message
                                                     : state;
   MusterReason *it = reason_new ("server", state, is_up, g_strdup (text));
   const char *scheme = strstr (target, "://");
   it->owner = situation->target == NULL ? NULL : g_strdup (scheme != NULL ? scheme + 3 : target);
   it->last_error = failure == NULL ? NULL : g_strdup (failure->message);
-  it->hint = is_up ? NULL : server_hint (state, target, situation);
+  it->hint = is_up || is_reset ? NULL : server_hint (state, target, situation);
   self->was_reached = self->was_reached || is_up;
   g_ptr_array_add (list, it);
 }

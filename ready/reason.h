@@ -6,6 +6,9 @@
 
 G_BEGIN_DECLS
 
+/* What a worker says of a reset that has ended its session. */
+#define MUSTER_RESET_REASON "the chief reset the master; waiting for it to initialise the model"
+
 /* Why a model isn't ready, as data: one reason for each component that has a part in it, in the
  * order in which they must be well: server, job, chief, graph, task, variables. Text for people and
  * JSON for programs are both drawn from these fields. */

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ready/retry.h"
 
+#include <string.h>
+
 #define FIRST_PAUSE_US (100 * MUSTER_MILLISECOND)
 #define LAST_PAUSE_US  MUSTER_SECOND
 /* However small the number drawn: nobody is to knock in a tight loop. */
@@ -56,6 +58,13 @@ muster_failure_of (const GError *error)
   default:
     return MUSTER_FAILURE_MISTAKE;
   }
+}
+
+gboolean
+muster_failure_is_reset (const GError *error)
+{
+  return muster_error_is (error, MUSTER_ERROR_ABORTED) &&
+         strstr (error->message, MUSTER_BY_RESET) != NULL;
 }
 
 static gint64

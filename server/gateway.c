@@ -2,6 +2,7 @@
 // What makes and ends sessions behind a gateway, and what asks the master as a whole.
 #include "server/gateway_private.h"
 
+#include "ready/retry.h"
 #include "server/embedded_private.h"
 
 #include <string.h>
@@ -187,7 +188,8 @@ muster_gateway_note_loss (MusterGateway *self, MusterServed *served, const GErro
   /* The words are TensorFlow's and muster's; a step may end with the same code for its own reasons.
    * One that isn't recognised costs no more than its place in the table. */
   if (!muster_error_is (error, MUSTER_ERROR_ABORTED) ||
-      strstr (error->message, " is not found. Possibly, this master has restarted.") == NULL)
+      (!muster_failure_is_reset (error) &&
+       strstr (error->message, " is not found. Possibly, this master has restarted.") == NULL))
     return;
   g_autoptr (MusterServed) lost =
       muster_sessions_take (self->server->sessions, served->handle, NULL);

@@ -3,6 +3,7 @@
 
 #include "base/unpack.h"
 #include "ready/hub.h"
+#include "ready/retry.h"
 #include "wire/proto/muster.pb-c.h"
 
 /* Bytes of a reason. */
@@ -185,10 +186,8 @@ on_caller_gone (GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
 static GError *
 session_gone_error (MusterServed *served)
 {
-  return g_error_new (MUSTER_ERROR, MUSTER_ERROR_ABORTED,
-                      "Session %s is gone: the master was reset, as by a chief that begins, or the "
-                      "session was closed",
-                      served->handle);
+  return g_error_new (MUSTER_ERROR, MUSTER_ERROR_ABORTED, "Session %s was %s", served->handle,
+                      served->was_reset ? "ended " MUSTER_BY_RESET : "closed");
 }
 
 static GError *

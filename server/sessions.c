@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/sessions.h"
 
+#include "ready/retry.h"
+
 #include <malloc.h>
 
 /* Of sessions: what they leave with the allocator is worth a look. */
@@ -12,6 +14,7 @@ struct _MusterSessions {
   GRWLock lock;
   GHashTable *table; /* (owned) (element-type utf8 MusterServed) guarded by lock; the keys are the
                         values' */
+  GHashTable *reset; /* (owned) handles that the last reset ended; guarded by lock */
   guint n_left;      /* since the memory was last trimmed; guarded by lock */
 };
 
@@ -103,6 +106,7 @@ muster_sessions_new (MusterClock *clock, MusterLimits *limits)
   g_rw_lock_init (&self->lock);
   self->table =
       g_hash_table_new_full (g_str_hash, g_str_equal, NULL, (GDestroyNotify)muster_served_unref);
+  self->reset = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   return self;
 }
 
@@ -112,6 +116,7 @@ muster_sessions_free (MusterSessions *self)
   if (self == NULL)
     return;
   g_hash_table_unref (self->table);
+  g_hash_table_unref (self->reset);
   g_rw_lock_clear (&self->lock);
   g_object_unref (self->clock);
   g_free (self);
@@ -166,10 +171,22 @@ muster_sessions_enter (MusterSessions *self, const char *handle, MusterSession *
   return served;
 }
 
-static MusterServed *
-unless_unknown (MusterServed *served, const char *handle, GError **error)
+static gboolean
+was_reset (MusterSessions *self, const char *handle)
 {
-  if (served == NULL)
+  g_rw_lock_reader_lock (&self->lock);
+  gboolean was_reset = g_hash_table_contains (self->reset, handle);
+  g_rw_lock_reader_unlock (&self->lock);
+  return was_reset;
+}
+
+static MusterServed *
+unless_unknown (MusterSessions *self, MusterServed *served, const char *handle, GError **error)
+{
+  if (served == NULL && was_reset (self, handle))
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED, "Session %s was ended " MUSTER_BY_RESET,
+                 handle);
+  else if (served == NULL)
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED,
                  "Session %s is not found. Possibly, this master has restarted.", handle);
   return served;
@@ -193,13 +210,13 @@ look_up (MusterSessions *self, const char *handle, gboolean is_use)
 MusterServed *
 muster_sessions_find (MusterSessions *self, const char *handle, GError **error)
 {
-  return unless_unknown (look_up (self, handle, FALSE), handle, error);
+  return unless_unknown (self, look_up (self, handle, FALSE), handle, error);
 }
 
 MusterServed *
 muster_sessions_use (MusterSessions *self, const char *handle, GError **error)
 {
-  return unless_unknown (look_up (self, handle, TRUE), handle, error);
+  return unless_unknown (self, look_up (self, handle, TRUE), handle, error);
 }
 
 gboolean
@@ -228,7 +245,7 @@ muster_sessions_take (MusterSessions *self, const char *handle, GError **error)
   if (g_hash_table_steal_extended (self->table, handle, NULL, &served))
     leave_table (self, served);
   g_rw_lock_writer_unlock (&self->lock);
-  return unless_unknown (served, handle, error);
+  return unless_unknown (self, served, handle, error);
 }
 
 void
@@ -250,8 +267,13 @@ muster_sessions_take_all (MusterSessions *self)
   GHashTableIter iter;
   gpointer value;
   g_rw_lock_writer_lock (&self->lock);
+  if (g_hash_table_size (self->table) > 0)
+    g_hash_table_remove_all (self->reset);
   g_hash_table_iter_init (&iter, self->table);
   while (g_hash_table_iter_next (&iter, NULL, &value)) {
+    MusterServed *served = value;
+    g_hash_table_add (self->reset, g_strdup (served->handle));
+    served->was_reset = TRUE;
     leave_table (self, value);
     g_ptr_array_add (all, value);
     g_hash_table_iter_steal (&iter);

@@ -25,6 +25,7 @@ typedef struct {
   gint64 last_us;         /* atomic: when it was last renewed, or a use of it ended */
   gint n_uses;            /* atomic: calls that are at it */
   gint is_closed;         /* atomic: closed by its client, by a reset, or expired */
+  gboolean was_reset;     /* by a reset; told before is_closed */
 
   GMutex extending;     /* one extension at a time */
   gint64 graph_version; /* guarded by extending: how often it was extended */
@@ -82,7 +83,8 @@ gboolean muster_sessions_renew (MusterSessions *self, const char *handle, gint64
 
 /* As find, and takes it out: it counts as closed. */
 MusterServed *muster_sessions_take (MusterSessions *self, const char *handle, GError **error);
-/* (transfer full) (element-type MusterServed) all of them, in no order. */
+/* (transfer full) (element-type MusterServed) all of them, in no order, for a reset: whoever asks
+ * for one of these next hears that. */
 GPtrArray *muster_sessions_take_all (MusterSessions *self);
 /* The same of those whose lease has run out. Returns when the next may run out;
  * MUSTER_WAIT_FOREVER where none is under a lease. */

@@ -353,6 +353,23 @@ class Job(Case):
                 task.send_signal(signal.SIGTERM)
             self.assertEqual([self.ends(task)[0] for task in job], [6] * tasks)
 
+    def test_workers_say_that_the_chief_has_reset_the_master(self):
+        _, target = self.serve()
+        job = ["--steps=1000000000", "--timeout=60"]
+        chief = self.task(target, "chief:0", *job)
+        worker = self.start(MUSTER, "train", MODEL, *FEEDS, "--rows=0:1500", "--master=" + target, "--task=worker:0",
+                            "--tasks=3", *job)
+        while not worker.stdout.readline().startswith("ready after"):
+            pass
+        chief.kill()
+        chief.wait()
+        self.task(target, "chief:0", *job)
+        while (line := worker.stdout.readline()).startswith("training"):
+            pass
+        self.assertEqual(line, "the chief reset the master; waiting for it to initialise the model\n")
+        while not (line := worker.stdout.readline()).startswith("ready after"):
+            self.assertNotIn("lost", line)
+
     def test_takes_its_role_from_tf_config(self):
         _, target = self.serve()
         address = target[len("grpc://"):]

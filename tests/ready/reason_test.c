@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ready/reason_private.h"
+#include "ready/retry.h"
 #include "tests/doubles/fake_clock.h"
 #include "tests/gtest_shim.h"
 
@@ -123,6 +124,24 @@ MUSTER_TEST (Reason, names_the_server_s_state_by_the_failure)
     MUSTER_EXPECT_STREQ (update (&it, "server")->state, failures[i].state);
     tear_down (&it);
   }
+}
+
+/* Nobody has lost anything, and there is nothing to do but to wait. */
+MUSTER_TEST (Reason, says_that_the_chief_has_reset_the_master)
+{
+  Fixture it;
+  set_up (&it);
+  g_autoptr (GError) failure = g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_ABORTED,
+                                                    "Session 1 was ended " MUSTER_BY_RESET);
+  it.situation.turn = NULL;
+  it.situation.failure = failure;
+
+  const MusterReason *server = update (&it, "server");
+
+  MUSTER_EXPECT_STREQ (server->text,
+                       "the chief reset the master; waiting for it to initialise the model");
+  MUSTER_EXPECT_NULL (server->hint);
+  tear_down (&it);
 }
 
 MUSTER_TEST (Reason, keeps_what_failed_before_the_deadline_cut_an_attempt_short)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ready/retry.h"
 #include "tests/server/served.h"
 
 #include "base/protowire.h"
@@ -244,6 +245,7 @@ MUSTER_TEST (MasterService, drops_variables_and_sessions_on_reset)
 
   MUSTER_EXPECT_FALSE (served_run (before, "init", &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED);
+  MUSTER_EXPECT_TRUE (muster_failure_is_reset (error));
   g_clear_error (&error);
   g_autoptr (MusterSession) after = served_session (&f, NULL);
   MUSTER_ASSERT_NOT_NULL (after);

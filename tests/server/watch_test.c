@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ready/retry.h"
 #include "tests/server/served.h"
 
 /* The next turn in words: "ready", "missing v, w", "gate", or "error CODE". */
@@ -177,6 +178,25 @@ MUSTER_TEST (Watch, ends_when_the_master_is_reset)
 {
   g_auto (Watched) w = watched_start ();
   expect_end_by_reset_of (&w, w.served.remote);
+}
+
+MUSTER_TEST (Watch, hears_whether_a_reset_has_ended_it)
+{
+  const gboolean is_reset[] = {TRUE, FALSE};
+  for (gsize i = 0; i < G_N_ELEMENTS (is_reset); i++) {
+    g_autoptr (GError) error = NULL;
+    g_auto (Watched) w = watched_start ();
+    MUSTER_TRACE ("%s", is_reset[i] ? "reset" : "closed");
+
+    if (is_reset[i])
+      MUSTER_ASSERT_TRUE (muster_master_reset (w.served.remote, NULL, patience (), NULL, &error));
+    else
+      MUSTER_ASSERT_TRUE (muster_session_close (w.session, patience (), NULL, &error));
+
+    g_autofree char *heard = next_words (w.watch, &error);
+    MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED);
+    MUSTER_EXPECT_EQ (muster_failure_is_reset (error), is_reset[i]);
+  }
 }
 
 /* The master is reset by somebody else in its process: the server hears of it all the same. */
