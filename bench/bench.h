@@ -72,6 +72,14 @@ BenchChild *bench_tensorflow_child (const char *script, const char *const *argum
  * HOST:PORT goes to *address (transfer full). */
 BenchChild *bench_serve_command (const char *const *options, char **address);
 
+/* The same, with that "--listen=HOST:PORT". */
+BenchChild *bench_serve_command_at (const char *listen, const char *const *options, char **address);
+/* HOST:PORT of the loopback that nobody listens on now; (transfer full). */
+char *bench_free_address (void);
+
+/* Removes a folder of files. */
+void bench_remove_folder (const char *path);
+
 /* What a process has used of the processor so far, in user and system mode, and what memory it
  * holds now, in bytes. */
 double bench_cpu_s (int pid);
@@ -157,6 +165,8 @@ void bench_sessions (void);
 void bench_crowd (void);
 void bench_crowd_apart (void);
 void bench_crowd_tls (void);
+void bench_recovery (void);
+void bench_recovery_crowd (void);
 void bench_save (void);
 void bench_save_memory (void);
 void bench_save_small (void);

@@ -67,10 +67,16 @@ bench_child_free (BenchChild *self)
 BenchChild *
 bench_serve_command (const char *const *options, char **address)
 {
+  return bench_serve_command_at ("--listen=127.0.0.1:0", options, address);
+}
+
+BenchChild *
+bench_serve_command_at (const char *listen, const char *const *options, char **address)
+{
   g_autoptr (GPtrArray) argv = g_ptr_array_new ();
   g_ptr_array_add (argv, "cli/muster");
   g_ptr_array_add (argv, "serve");
-  g_ptr_array_add (argv, "--listen=127.0.0.1:0");
+  g_ptr_array_add (argv, (char *)listen);
   for (gsize i = 0; options != NULL && options[i] != NULL; i++)
     g_ptr_array_add (argv, (char *)options[i]);
   g_ptr_array_add (argv, NULL);
@@ -83,6 +89,23 @@ bench_serve_command (const char *const *options, char **address)
     bench_fail ("'muster serve' printed '%s'", line);
   *address = g_strdup (scheme_end + strlen ("://"));
   return server;
+}
+
+char *
+bench_free_address (void)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GInetAddress) loopback = g_inet_address_new_loopback (G_SOCKET_FAMILY_IPV4);
+  g_autoptr (GSocketAddress) any = g_inet_socket_address_new (loopback, 0);
+  g_autoptr (GSocket) socket =
+      g_socket_new (G_SOCKET_FAMILY_IPV4, G_SOCKET_TYPE_STREAM, G_SOCKET_PROTOCOL_TCP, &error);
+  bench_check (error, "making a socket");
+  g_socket_bind (socket, any, TRUE, &error);
+  bench_check (error, "finding a free port");
+  g_autoptr (GSocketAddress) bound = g_socket_get_local_address (socket, &error);
+  bench_check (error, "finding a free port");
+  return g_strdup_printf ("127.0.0.1:%u",
+                          g_inet_socket_address_get_port (G_INET_SOCKET_ADDRESS (bound)));
 }
 
 char *

@@ -22,6 +22,8 @@ static const struct {
     {"crowd", bench_crowd, FALSE},
     {"crowd-apart", bench_crowd_apart, TRUE},
     {"crowd-tls", bench_crowd_tls, TRUE},
+    {"recovery", bench_recovery, FALSE},
+    {"recovery-crowd", bench_recovery_crowd, TRUE},
     {"save", bench_save, FALSE},
     {"save-memory", bench_save_memory, FALSE},
     {"save-small", bench_save_small, FALSE},

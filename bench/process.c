@@ -3,6 +3,7 @@
 #include "bench/bench.h"
 
 #include <errno.h>
+#include <glib/gstdio.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -56,4 +57,16 @@ bench_need_files (int pid, guint n)
     bench_fail ("%u open files are needed, but %lu may be open here and %lu at the server: raise "
                 "'ulimit -n'",
                 n, (unsigned long)ours.rlim_cur, (unsigned long)theirs.rlim_cur);
+}
+
+void
+bench_remove_folder (const char *path)
+{
+  g_autoptr (GDir) folder = g_dir_open (path, 0, NULL);
+  const char *name;
+  while (folder != NULL && (name = g_dir_read_name (folder)) != NULL) {
+    g_autofree char *file = g_build_filename (path, name, NULL);
+    (void)g_unlink (file);
+  }
+  (void)g_rmdir (path);
 }

@@ -6,8 +6,6 @@
 #include "train/npy.h"
 #include "train/training.h"
 
-#include <glib/gstdio.h>
-
 #define META     "tests/fixtures/digits.meta"
 #define X_FILE   "tests/fixtures/digits_x.npy"
 #define Y_FILE   "tests/fixtures/digits_y.npy"
@@ -123,18 +121,6 @@ trainer_init_tensorflow (Trainer *self, const char *target)
 }
 
 static void
-remove_folder (const char *path)
-{
-  g_autoptr (GDir) folder = g_dir_open (path, 0, NULL);
-  const char *name;
-  while (folder != NULL && (name = g_dir_read_name (folder)) != NULL) {
-    g_autofree char *file = g_build_filename (path, name, NULL);
-    (void)g_unlink (file);
-  }
-  (void)g_rmdir (path);
-}
-
-static void
 trainer_clear (Trainer *self)
 {
   g_clear_object (&self->session);
@@ -143,7 +129,7 @@ trainer_clear (Trainer *self)
   g_clear_pointer (&self->y, muster_tensor_unref);
   g_clear_pointer (&self->child, bench_child_free);
   if (self->directory != NULL)
-    remove_folder (self->directory);
+    bench_remove_folder (self->directory);
   g_clear_pointer (&self->directory, g_free);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Trainer, trainer_clear)
