@@ -4,7 +4,8 @@
 gboolean
 muster_check_time (const char *what, gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
-  if (g_cancellable_set_error_if_cancelled (cancellable, error)) {
+  if (g_cancellable_set_error_if_cancelled (cancellable, error) ||
+      !muster_deadline_check (deadline_us, error)) {
     g_prefix_error (error, "%s: ", what);
     return FALSE;
   }

@@ -304,6 +304,24 @@ MUSTER_TEST (Deadline, is_now_where_it_is_0)
   }
 }
 
+/* A timeout in the place of a deadline has passed long ago: it is no instant of this process. */
+MUSTER_TEST (Deadline, is_no_duration)
+{
+  g_auto (World) world = {0};
+  set_up (&world);
+
+  for (gsize i = 0; i < G_N_ELEMENTS (verbs); i++) {
+    g_autoptr (GError) error = NULL;
+    if (verbs[i].call == open_cluster)
+      continue;
+    MUSTER_TRACE ("%s", verbs[i].name);
+
+    MUSTER_EXPECT_FALSE (verbs[i].call (&world, MUSTER_MILLISECOND, NULL, &error));
+
+    MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  }
+}
+
 typedef struct {
   World *world;
   GCancellable *cancellable;
@@ -339,4 +357,45 @@ MUSTER_TEST (Cancellable, ends_every_verb_that_waits)
     MUSTER_EXPECT_TRUE (cancel.has_waited);
     MUSTER_EXPECT_ERROR (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
   }
+}
+
+/* --- a loop of batches --- */
+
+/* Trains for two batches; then the training is cancelled. */
+static gboolean
+train_two (const MusterFitPosition *at, G_GNUC_UNUSED gint64 n, G_GNUC_UNUSED gint64 deadline_us,
+           G_GNUC_UNUSED GCancellable *cancellable, gpointer data, G_GNUC_UNUSED GError **error)
+{
+  if (at->batch == 1)
+    g_cancellable_cancel (data);
+
+  return TRUE;
+}
+
+static void
+note_failure (const GError *failure, gpointer data)
+{
+  *(GError **)data = g_error_copy (failure);
+}
+
+MUSTER_TEST (Fit, ends_between_two_batches_when_it_is_cancelled)
+{
+  g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+  g_autoptr (GError) error = NULL, heard = NULL;
+  const MusterFitCallback callback = {.train_failed = note_failure, .user_data = &heard};
+  const MusterFit fit = {.train = train_two,
+                         .user_data = cancellable,
+                         .n_epochs = 3,
+                         .n_batches = 5,
+                         .start = {1, 0},
+                         .callbacks = &callback,
+                         .n_callbacks = 1};
+  MusterFitPosition reached = {0, 0};
+
+  MUSTER_EXPECT_FALSE (muster_fit (&fit, &reached, MUSTER_WAIT_FOREVER, cancellable, &error));
+
+  MUSTER_EXPECT_ERROR (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+  MUSTER_EXPECT_ERROR (heard, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+  MUSTER_EXPECT_EQ (reached.epoch, 1);
+  MUSTER_EXPECT_EQ (reached.batch, 2);
 }

@@ -19,11 +19,11 @@ class Job(peer.TestCase):
     def servers(self, *kinds):
         return [self.enterContext(kind()) for kind in kinds]
 
-    def train(self, folder, epochs, targets):
+    def train(self, folder, epochs, targets, code=0):
         done = subprocess.run([JOB, *(peer.fixture(name) for name in ("digits.meta", "digits_x.npy", "digits_y.npy")),
                                folder, str(epochs), *targets], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               text=True, timeout=END_SECONDS, stdin=subprocess.DEVNULL)
-        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertEqual(done.returncode, code, done.stdout)
         return done.stdout
 
     def check(self, folder, *kinds):
@@ -49,6 +49,12 @@ class Job(peer.TestCase):
         self.assertNotIn("muster/epochs", names)  # nobody counts there, so it has no value
         self.assertEqual(tf.train.load_checkpoint(os.path.join(folder, "trainer_0.3")).get_tensor("muster/epochs"), -1)
         self.assertTrue(np.all(np.isfinite(reader.get_tensor(names[0]))))
+
+    def test_refuses_one_server_under_two_names(self):
+        [target] = self.servers(peer.tensorflow_server)
+        port = target.rsplit(":", 1)[1]
+        said = self.train(self.folder(), 1, ["grpc://localhost:" + port, "grpc://127.0.0.1:" + port], code=4)
+        self.assertIn("Node 'trainer_1' can't be on the master of node 'trainer_0'", said)
 
     def test_on_a_node_of_each_kind(self):
         self.check(self.folder(), peer.muster_server, peer.tensorflow_server)
