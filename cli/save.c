@@ -59,7 +59,8 @@ static gboolean
 save (MusterScaffold *scaffold, MusterSession *session, MusterSaver *saver, const Wish *wish,
       MusterSaved *saved, gint64 deadline_us, GError **error)
 {
-  const MusterPositionGuard guard = {.is_apart = TRUE};
+  const MusterPositionGuard guard = {.is_apart = TRUE,
+                                     .global_step = muster_scaffold_global_step (scaffold)};
   muster_position_guard (saver, muster_scaffold_meta_graph (scaffold), &guard);
   if (!muster_saver_adopt_directory (saver, wish->directory, error))
     return FALSE;

@@ -171,7 +171,7 @@ take_cut (const MusterAsyncCall *call, const MusterAsyncRequest *request, GError
   Take what = {call, request->slot->snapshot};
 
   return muster_saver_work_in_cut (request->model->saver, request->model->session, take, &what,
-                                   call->deadline_us, call->cancellable, error);
+                                   NULL, call->deadline_us, call->cancellable, error);
 }
 
 /* Without the lock, in the turn: sets apart what is to be saved. */

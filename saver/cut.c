@@ -31,12 +31,14 @@ muster_saver_clear_cut (MusterSaver *self)
 /* Until the model has been at rest all through the work. */
 static gboolean
 work_at_rest (MusterSaver *self, MusterSession *session, MusterSaverWork work, gpointer data,
-              gint64 deadline_us, GCancellable *cancellable, GError **error)
+              gint64 *step, gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   for (guint i = 0; i < MOST_TRIES; i++) {
     gboolean is_cut = FALSE;
     if (!self->cut.rest (session, deadline_us, cancellable, self->cut_data, error) ||
         !work (data, error) ||
+        (step && self->cut.number &&
+         !self->cut.number (session, step, deadline_us, cancellable, self->cut_data, error)) ||
         !self->cut.check (session, &is_cut, deadline_us, cancellable, self->cut_data, error))
       return FALSE;
     if (is_cut)
@@ -53,12 +55,12 @@ work_at_rest (MusterSaver *self, MusterSession *session, MusterSaverWork work, g
 
 gboolean
 muster_saver_work_in_cut (MusterSaver *self, MusterSession *session, MusterSaverWork work,
-                          gpointer data, gint64 deadline_us, GCancellable *cancellable,
-                          GError **error)
+                          gpointer data, gint64 *step, gint64 deadline_us,
+                          GCancellable *cancellable, GError **error)
 {
   if (!self->cut.rest)
     return work (data, error);
-  gboolean done = work_at_rest (self, session, work, data, deadline_us, cancellable, error);
+  gboolean done = work_at_rest (self, session, work, data, step, deadline_us, cancellable, error);
   self->cut.release (session, self->cut_data);
 
   return done;

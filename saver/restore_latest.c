@@ -215,6 +215,8 @@ put_aside (Choice *self, const Fault *fault, GString *lines)
 
   if (!muster_error_is (fault->error, MUSTER_ERROR_DATA_LOSS)) {
     add_line (lines, fault->error->message);
+    if (!is_not_whole (fault->error))
+      g_string_append (lines, "\n  passed over: it was saved without what this job needs");
     return;
   }
   g_autofree char *line =

@@ -101,6 +101,7 @@ typedef struct {
   MusterSession *session;
   MusterLease *lease; /* (nullable) */
   const char *prefix;
+  char *renamed;            /* (owned) (nullable) prefix, where the cut names it */
   char *directory;          /* (owned) */
   char *temporary;          /* (owned) */
   MusterStorageLock *alive; /* (owned) (nullable) while it is written */
@@ -120,6 +121,7 @@ typedef struct {
 static void
 save_clear (Save *self)
 {
+  g_free (self->renamed);
   g_free (self->directory);
   g_free (self->temporary);
   g_free (self->trouble);
@@ -159,6 +161,18 @@ write_once (gpointer data, GError **error)
   return self->is_written;
 }
 
+/* The step that the cut says. */
+static gboolean
+rename_to (Save *self, gint64 step, GError **error)
+{
+  g_free (self->renamed);
+  self->renamed = muster_saver_prefix_for (self->saver, self->directory, step, error);
+  self->prefix = self->renamed;
+  self->step = step;
+
+  return self->renamed != NULL;
+}
+
 /* A snapshot is a cut already. */
 static gboolean
 write_cut (Save *self, GError **error)
@@ -166,8 +180,12 @@ write_cut (Save *self, GError **error)
   if (self->how->save_tensor)
     return write_once (self, error);
 
-  return muster_saver_work_in_cut (self->saver, self->session, write_once, self, self->deadline_us,
-                                   self->cancellable, error);
+  gint64 step = self->step;
+  if (!muster_saver_work_in_cut (self->saver, self->session, write_once, self, &step,
+                                 self->deadline_us, self->cancellable, error))
+    return FALSE;
+
+  return step == self->step || rename_to (self, step, error);
 }
 
 static gboolean

@@ -104,11 +104,12 @@ gboolean muster_saver_take_turn (MusterSaver *self, gint64 deadline_us, GCancell
 void muster_saver_end_turn (MusterSaver *self);
 double muster_saver_wall_seconds (MusterSaver *self);
 
-/* cut.c: does the work, again where the model has moved meanwhile; without a cut once. */
+/* cut.c: does the work, again where the model has moved meanwhile; without a cut once. *step
+ * (nullable) becomes what the cut calls it, or stays. */
 typedef gboolean (*MusterSaverWork) (gpointer data, GError **error);
 gboolean muster_saver_work_in_cut (MusterSaver *self, MusterSession *session, MusterSaverWork work,
-                                   gpointer data, gint64 deadline_us, GCancellable *cancellable,
-                                   GError **error);
+                                   gpointer data, gint64 *step, gint64 deadline_us,
+                                   GCancellable *cancellable, GError **error);
 void muster_saver_clear_cut (MusterSaver *self);
 
 /* publish.c: makes durable what the session's master wrote at temporary, without the directory's

@@ -201,6 +201,7 @@ typedef struct {
   guint n_tasks;
   gboolean holds; /* tasks are told to; else who saves is who steps */
   gboolean is_apart;
+  char *global_step; /* (owned) (nullable) */
   gint64 rest_us;
   MusterClock *clock;        /* (owned) */
   MusterPositionState state; /* at rest */
@@ -213,6 +214,7 @@ guard_free (gpointer data)
 
   muster_position_state_clear (&self->state);
   g_object_unref (self->clock);
+  g_free (self->global_step);
   g_free (self);
 }
 
@@ -312,6 +314,23 @@ guard_check (MusterSession *session, gboolean *is_cut, gint64 deadline_us,
   return TRUE;
 }
 
+static gboolean
+guard_number (MusterSession *session, gint64 *step, gint64 deadline_us, GCancellable *cancellable,
+              gpointer data, GError **error)
+{
+  const Guard *self = data;
+  g_autoptr (MusterTensor) value =
+      muster_session_fetch (session, self->global_step, deadline_us, cancellable, error);
+  const gint64 number = value ? muster_step_of (value) : -1;
+
+  if (number >= 0)
+    *step = number;
+
+  return number >= 0 ||
+         (value && muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                                "the global step '%s' is no integer scalar", self->global_step));
+}
+
 /* Where the master is gone, or another chief has it, there is nothing to let go. */
 static void
 guard_release (MusterSession *session, gpointer data)
@@ -335,7 +354,6 @@ void
 muster_position_guard (MusterSaver *saver, MusterMetaGraph *meta_graph,
                        const MusterPositionGuard *options)
 {
-  static const MusterSaverCut cut = {guard_rest, guard_check, guard_release};
   static const MusterPositionGuard defaults;
   guint n_tasks = muster_position_n_tasks (meta_graph);
 
@@ -349,5 +367,10 @@ muster_position_guard (MusterSaver *saver, MusterMetaGraph *meta_graph,
   self->holds = n_tasks > 1 || options->is_apart;
   self->rest_us = options->rest_us > 0 ? options->rest_us : DEFAULT_REST_US;
   self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());
+  self->global_step = g_strdup (options->global_step);
+  const MusterSaverCut cut = {.rest = guard_rest,
+                              .check = guard_check,
+                              .number = self->global_step ? guard_number : NULL,
+                              .release = guard_release};
   muster_saver_set_cut (saver, &cut, self, guard_free);
 }

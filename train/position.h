@@ -61,6 +61,9 @@ typedef struct {
   /* A task whose step doesn't end for so long was cut off: the save is ABORTED, which takes a
    * monitored session back to the last checkpoint. Longer than the longest step. 0: 60 s. */
   gint64 rest_us;
+  /* (nullable) a tensor: each checkpoint is named by its value in it, not by the step that the save
+   * is given, which somebody else's steps overtake. Copied. */
+  const char *global_step;
   gboolean is_apart;  /* who saves is none of the job's tasks, so that a chief holds as well */
   MusterClock *clock; /* NULL: the machine's */
 } MusterPositionGuard;

@@ -293,6 +293,7 @@ MUSTER_TEST (RestoreLatest, passes_one_over_that_lacks_what_is_needed)
   MUSTER_ASSERT_TRUE (f.restored.passed_over != NULL);
   MUSTER_EXPECT_TRUE (strstr (f.restored.passed_over, lacking) != NULL);
   MUSTER_EXPECT_TRUE (strstr (f.restored.passed_over, "u") != NULL);
+  MUSTER_EXPECT_TRUE (strstr (f.restored.passed_over, "passed over: ") != NULL);
   MUSTER_EXPECT_TRUE (exists ("model.ckpt-4")); /* it isn't damaged */
 }
 

@@ -286,7 +286,7 @@ MUSTER_TEST (PositionJob, stops_when_the_jobs_batches_are_dealt_and_stays_so)
 static gboolean
 save_from_beside (Job *job, gboolean finds_positions, gint64 number, GError **error)
 {
-  const MusterPositionGuard guard = {.is_apart = TRUE};
+  const MusterPositionGuard guard = {.is_apart = TRUE, .global_step = "global_step"};
   g_autoptr (MusterMetaGraph) plain = muster_seen_model_new (&(MusterSeenModel){.work = job->work});
   g_autoptr (MusterMetaGraph) found =
       finds_positions
@@ -307,9 +307,12 @@ save_from_beside (Job *job, gboolean finds_positions, gint64 number, GError **er
           ? muster_saver_save (saver, session, job->directory, number,
                                g_get_monotonic_time () + LIMIT_US, NULL, error)
           : NULL;
+  gint64 n_done = -1;
   g_autofree char *wrong =
-      prefix && finds_positions ? muster_seen_model_check (prefix, job->n_tasks, NULL) : NULL;
+      prefix && finds_positions ? muster_seen_model_check (prefix, job->n_tasks, &n_done) : NULL;
   MUSTER_EXPECT_STREQ (wrong, NULL);
+  if (prefix && finds_positions) /* it is called by the step that it holds */
+    MUSTER_EXPECT_EQ (muster_checkpoint_step (prefix), n_done);
 
   return prefix != NULL;
 }
@@ -831,7 +834,8 @@ n_files (const char *directory)
 
 MUSTER_TEST (PositionJob, saves_again_what_has_moved_and_never_publishes_it)
 {
-  static const MusterSaverCut cut = {script_rest, script_check, script_release};
+  static const MusterSaverCut cut = {
+      .rest = script_rest, .check = script_check, .release = script_release};
   g_auto (Job) job = set_up (1);
   g_auto (Life) life = {.job = &job};
   Script script = {.cut_at = 3};
