@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/tensor.h"
 
+#include "base/budget.h"
 #include "base/error.h"
 #include "graph/buffer_pool_private.h"
 
@@ -137,18 +138,35 @@ muster_tensor_new (MusterDType dtype, int n_dims, const gint64 *dims)
   return self;
 }
 
+/* As allocate (), with room, taken from the budget. */
+static MusterTensor *
+allocate_within (MusterBudget *budget, MusterDType dtype, int n_dims, const gint64 *dims,
+                 gint64 n_elements, gsize n_bytes, GError **error)
+{
+  if (!muster_budget_take (budget, n_bytes, error))
+    return NULL;
+  MusterTensor *self = allocate (dtype, n_dims, dims, n_elements, n_bytes, TRUE);
+  if (G_UNLIKELY (self == NULL))
+    muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+                 "There is no memory for a tensor of %" G_GSIZE_FORMAT " bytes", n_bytes);
+  return self;
+}
+
 MusterTensor *
 muster_tensor_try_new (MusterDType dtype, int n_dims, const gint64 *dims, GError **error)
+{
+  return muster_tensor_try_new_within (NULL, dtype, n_dims, dims, error);
+}
+
+MusterTensor *
+muster_tensor_try_new_within (MusterBudget *budget, MusterDType dtype, int n_dims,
+                              const gint64 *dims, GError **error)
 {
   gint64 n_elements;
   gsize n_bytes;
   if (!check_shape (dtype, n_dims, dims, &n_elements, &n_bytes, error))
     return NULL;
-  MusterTensor *self = allocate (dtype, n_dims, dims, n_elements, n_bytes, TRUE);
-  if (self == NULL)
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-                 "There is no memory for a tensor of %" G_GSIZE_FORMAT " bytes", n_bytes);
-  return self;
+  return allocate_within (budget, dtype, n_dims, dims, n_elements, n_bytes, error);
 }
 
 static gboolean
@@ -228,19 +246,43 @@ copy_strings (MusterString *table, const MusterString *strings, gint64 n)
   }
 }
 
+/* The bytes of n strings and their table; FALSE if nobody can count them. */
+static gboolean
+size_strings (const MusterString *strings, gint64 n, gsize *size)
+{
+  gboolean fits = g_size_checked_mul (size, (gsize)n, sizeof (MusterString));
+  for (gint64 i = 0; i < n && fits; i++)
+    if (!is_repeated (strings, i))
+      fits = g_size_checked_add (size, *size, strings[i].size);
+  return fits;
+}
+
+MusterTensor *
+muster_tensor_try_new_strings (MusterBudget *budget, int n_dims, const gint64 *dims,
+                               const MusterString *strings, GError **error)
+{
+  const gint64 n = n_dims > MUSTER_MAX_DIMS ? -1 : muster_shape_n_elements (n_dims, dims);
+  gsize size = G_MAXSIZE;
+  if (n < 0) {
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "A tensor's shape has a negative size, or too many");
+    return NULL;
+  }
+  if (!size_strings (strings, n, &size))
+    size = G_MAXSIZE;
+  MusterTensor *self = allocate_within (budget, MUSTER_STRING, n_dims, dims, n, size, error);
+  if (self != NULL)
+    copy_strings (self->data, strings, n);
+  return self;
+}
+
 MusterTensor *
 muster_tensor_new_strings (int n_dims, const gint64 *dims, const MusterString *strings)
 {
-  const gint64 n = muster_shape_n_elements (n_dims, dims);
-  g_return_val_if_fail (n >= 0 && n_dims <= MUSTER_MAX_DIMS, NULL);
-  gsize size = (gsize)n * sizeof (MusterString);
-  for (gint64 i = 0; i < n; i++)
-    if (!is_repeated (strings, i))
-      size += strings[i].size;
-  MusterTensor *self = allocate (MUSTER_STRING, n_dims, dims, n, size, TRUE);
+  g_autoptr (GError) error = NULL;
+  MusterTensor *self = muster_tensor_try_new_strings (NULL, n_dims, dims, strings, &error);
   if (self == NULL)
-    g_error ("no memory for strings of %" G_GSIZE_FORMAT " bytes", size);
-  copy_strings (self->data, strings, n);
+    g_error ("%s", error->message);
   return self;
 }
 
@@ -370,6 +412,12 @@ muster_tensor_n_bytes (const MusterTensor *self)
   return self->dtype == MUSTER_STRING ? 0 : self->n_stored;
 }
 
+gsize
+muster_tensor_n_stored (const MusterTensor *self)
+{
+  return self->n_stored;
+}
+
 const void *
 muster_tensor_data (const MusterTensor *self)
 {
@@ -403,6 +451,13 @@ muster_tensor_string (const MusterTensor *self, gint64 i)
   g_return_val_if_fail (self->dtype == MUSTER_STRING, none);
   g_return_val_if_fail (i >= 0 && i < self->n_elements, none);
   return ((const MusterString *)self->data)[i];
+}
+
+const MusterString *
+muster_tensor_strings (const MusterTensor *self)
+{
+  g_return_val_if_fail (self->dtype == MUSTER_STRING, NULL);
+  return self->data;
 }
 
 static gboolean

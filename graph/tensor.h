@@ -19,6 +19,7 @@ G_BEGIN_DECLS
 #define MUSTER_MAX_DIMS 254 /* TensorFlow's limit */
 
 typedef struct _MusterTensor MusterTensor;
+typedef struct _MusterBudget MusterBudget; /* base/budget.h */
 
 #define MUSTER_TYPE_TENSOR (muster_tensor_get_type ())
 GType muster_tensor_get_type (void);
@@ -63,6 +64,15 @@ MusterTensor *muster_tensor_try_new (MusterDType dtype, int n_dims, const gint64
                                      GError **error);
 
 /**
+ * muster_tensor_try_new_within: (skip)
+ * @budget: (nullable)
+ *
+ * As above, the elements taken from a budget, over which it is RESOURCE_EXHAUSTED as well.
+ */
+MusterTensor *muster_tensor_try_new_within (MusterBudget *budget, MusterDType dtype, int n_dims,
+                                            const gint64 *dims, GError **error);
+
+/**
  * muster_tensor_new_from_data: (skip)
  *
  * A copy of size bytes of elements: INVALID_ARGUMENT where shape and size don't agree.
@@ -89,6 +99,16 @@ MusterTensor *muster_tensor_new_from_bytes (MusterDType dtype, int n_dims, const
  */
 MusterTensor *muster_tensor_new_strings (int n_dims, const gint64 *dims,
                                          const MusterString *strings);
+
+/**
+ * muster_tensor_try_new_strings: (skip)
+ * @budget: (nullable)
+ *
+ * As above, from sizes that are not trusted: INVALID_ARGUMENT for a bad shape, RESOURCE_EXHAUSTED
+ * over the budget or where the memory isn't to be had.
+ */
+MusterTensor *muster_tensor_try_new_strings (MusterBudget *budget, int n_dims, const gint64 *dims,
+                                             const MusterString *strings, GError **error);
 
 /* Scalars, and a vector of NUL-terminated strings. */
 MusterTensor *muster_tensor_new_float (float value);
@@ -144,6 +164,14 @@ gint64 *muster_tensor_shape (const MusterTensor *self, int *n_dims);
 gsize muster_tensor_n_bytes (const MusterTensor *self); /* 0 for strings */
 
 /**
+ * muster_tensor_n_stored: (skip)
+ *
+ * The bytes that its elements take in memory: of strings a MusterString each and the texts, one
+ * that is repeated without another between them once.
+ */
+gsize muster_tensor_n_stored (const MusterTensor *self);
+
+/**
  * muster_tensor_data: (skip)
  *
  * NULL for strings.
@@ -172,6 +200,13 @@ gboolean muster_tensor_is_exclusive (const MusterTensor *self);
  * Element i of a string tensor; the bytes are borrowed from the tensor.
  */
 MusterString muster_tensor_string (const MusterTensor *self, gint64 i);
+
+/**
+ * muster_tensor_strings: (skip)
+ *
+ * All elements of a string tensor; borrowed, as their bytes are.
+ */
+const MusterString *muster_tensor_strings (const MusterTensor *self);
 
 /* TRUE if dtype, shape and every element are the same, bit for bit. */
 gboolean muster_tensor_equal (const MusterTensor *a, const MusterTensor *b);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/tensor_proto.h"
 
+#include "base/budget.h"
 #include "base/error.h"
 #include "base/protowire.h"
 
@@ -236,10 +237,10 @@ check_count (const Parts *parts, gint64 n_read, guint per, gsize element_size, G
     return TRUE;
   if (!g_size_checked_mul (&n_bytes, (gsize)parts->n_elements, element_size) ||
       n_bytes > *parts->budget)
-    return refuse (error,
-                   "%" G_GINT64_FORMAT " values stand for %" G_GINT64_FORMAT
-                   " elements, more than may be filled in",
-                   n_read / per, parts->n_elements);
+    return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+                        "Reading a tensor: %" G_GINT64_FORMAT " values stand for %" G_GINT64_FORMAT
+                        " elements, more than may be filled in",
+                        n_read / per, parts->n_elements);
   *parts->budget -= n_bytes;
   return TRUE;
 }
@@ -374,7 +375,7 @@ read_strings (const Parts *parts, GError **error)
     gather_strings (parts, strings);
   else if (!cut_string_content (parts, strings, error))
     return NULL;
-  return muster_tensor_new_strings (parts->n_dims, parts->dims, strings);
+  return muster_tensor_try_new_strings (NULL, parts->n_dims, parts->dims, strings, error);
 }
 
 static MusterTensor *
@@ -507,6 +508,47 @@ muster_tensor_proto_put (MusterRope *out, guint32 number, MusterTensor *tensor)
 {
   muster_proto_put_head (muster_rope_tail (out), number, muster_tensor_proto_size (tensor));
   put_proto (out, tensor);
+}
+
+/* What is in front of the elements: a few hundred dimensions at most. */
+static GByteArray *
+write_head (const MusterTensor *tensor)
+{
+  GByteArray *head = g_byte_array_new ();
+  muster_proto_put_uint (head, FIELD_DTYPE, muster_tensor_dtype (tensor));
+  put_shape (head, tensor);
+  return head;
+}
+
+static void
+store_elements (guint8 *at, const MusterTensor *tensor)
+{
+  const gsize n_bytes = muster_tensor_n_bytes (tensor);
+  if (n_bytes > 0)
+    memcpy (muster_proto_store_head (at, FIELD_CONTENT, n_bytes), muster_tensor_data (tensor),
+            n_bytes);
+  if (muster_tensor_dtype (tensor) != MUSTER_STRING)
+    return;
+  for (gint64 i = 0; i < muster_tensor_n_elements (tensor); i++) {
+    const MusterString string = muster_tensor_string (tensor, i);
+    at = muster_proto_store_head (at, FIELD_STRING, string.size);
+    if (string.size > 0)
+      memcpy (at, string.data, string.size);
+    at += string.size;
+  }
+}
+
+GBytes *
+muster_tensor_proto_try_write (const MusterTensor *tensor, MusterBudget *budget, GError **error)
+{
+  const gsize size = muster_tensor_proto_size (tensor);
+  g_autoptr (GByteArray) head = write_head (tensor);
+  guint8 *bytes = muster_budget_alloc (budget, size, 1, error);
+  if (bytes == NULL)
+    return NULL;
+  memcpy (bytes, head->data, head->len);
+  store_elements (bytes + head->len, tensor);
+  return g_bytes_new_take (bytes, size);
 }
 
 GBytes *

@@ -14,7 +14,7 @@ G_BEGIN_DECLS
 /* Reads size bytes at data, which lie within owner (nullable: then the elements are copied).
  * INVALID_ARGUMENT says what is wrong: an unknown dtype, a bad shape, too many or too few values. A
  * claimed shape of more elements than there are values is believed only up to MUSTER_MAX_EXPANSION
- * bytes, each string counted as often as it stands there. */
+ * bytes, each string counted as often as it stands there; more is RESOURCE_EXHAUSTED. */
 MusterTensor *muster_tensor_proto_read (const void *data, gsize size, GBytes *owner,
                                         GError **error);
 
@@ -39,5 +39,9 @@ gsize muster_tensor_proto_size (const MusterTensor *tensor);
 
 /* The TensorProto alone. */
 GBytes *muster_tensor_proto_write (MusterTensor *tensor);
+
+/* The same within a budget: RESOURCE_EXHAUSTED over it. */
+GBytes *muster_tensor_proto_try_write (const MusterTensor *tensor, MusterBudget *budget,
+                                       GError **error);
 
 G_END_DECLS

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/budget.h"
 #include "base/error.h"
 #include "base/protowire.h"
 #include "tests/gtest_shim.h"
@@ -173,13 +174,19 @@ MUSTER_TEST (tensor_proto, reads_a_scalar_without_a_shape)
 }
 
 static void
-expect_refused (const char *bytes, gsize size, const char *why)
+expect_code (const char *bytes, gsize size, MusterError code, const char *why)
 {
   g_autoptr (GError) error = NULL;
   MUSTER_TRACE ("%s", why);
   MUSTER_EXPECT_NULL (read_proto (bytes, size, &error));
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, code);
   MUSTER_EXPECT_TRUE (error != NULL && strstr (error->message, why) != NULL);
+}
+
+static void
+expect_refused (const char *bytes, gsize size, const char *why)
+{
+  expect_code (bytes, size, MUSTER_ERROR_INVALID_ARGUMENT, why);
 }
 
 MUSTER_TEST (tensor_proto, says_what_is_wrong)
@@ -205,8 +212,10 @@ MUSTER_TEST (tensor_proto, says_what_is_wrong)
 MUSTER_TEST (tensor_proto, believes_large_claims_only_up_to_a_bound)
 {
   /* 2^40 floats, and as many strings, from a dozen bytes */
-  expect_refused ("\x08\1\x12\x09\x12\7\x08\x80\x80\x80\x80\x80\x20", 13, "filled in");
-  expect_refused ("\x08\7\x12\x09\x12\7\x08\x80\x80\x80\x80\x80\x20\x42\1x", 16, "filled in");
+  expect_code ("\x08\1\x12\x09\x12\7\x08\x80\x80\x80\x80\x80\x20", 13,
+               MUSTER_ERROR_RESOURCE_EXHAUSTED, "filled in");
+  expect_code ("\x08\7\x12\x09\x12\7\x08\x80\x80\x80\x80\x80\x20\x42\1x", 16,
+               MUSTER_ERROR_RESOURCE_EXHAUSTED, "filled in");
 }
 
 /* Written out again each of them would stand there in full. */
@@ -220,7 +229,7 @@ MUSTER_TEST (tensor_proto, counts_a_repeated_string_as_often_as_it_stands_there)
 
   MUSTER_EXPECT_NULL (muster_tensor_proto_read (proto->data, proto->len, NULL, &error));
 
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED);
 }
 
 MUSTER_TEST (tensor_proto, draws_on_what_several_tensors_may_expand_to_together)
@@ -236,7 +245,7 @@ MUSTER_TEST (tensor_proto, draws_on_what_several_tensors_may_expand_to_together)
   MUSTER_EXPECT_EQ (budget, 8u);
   MUSTER_EXPECT_NULL (
       muster_tensor_proto_read_within (four, sizeof four - 1, NULL, &budget, &error));
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED);
   MUSTER_EXPECT_EQ (budget, 8u);
 }
 
@@ -357,5 +366,25 @@ MUSTER_TEST (tensor_proto, never_reads_past_a_cut)
       g_autoptr (MusterTensor) tensor = muster_tensor_proto_read (cut, size, NULL, &error);
       MUSTER_EXPECT_TRUE ((tensor == NULL) == (error != NULL));
     }
+  }
+}
+
+MUSTER_TEST (tensor_proto, is_written_within_a_budget_or_not_at_all)
+{
+  g_autoptr (GError) error = NULL;
+  const char *const texts[] = {"one", "", "three", NULL};
+  g_autoptr (MusterTensor) strings = muster_tensor_new_strv (texts);
+  g_autoptr (MusterTensor) numbers = ramp (7);
+  MusterTensor *tensors[] = {strings, numbers};
+  for (gsize i = 0; i < G_N_ELEMENTS (tensors); i++) {
+    MusterBudget exact = {.limit = muster_tensor_proto_size (tensors[i])};
+    MusterBudget less = {.limit = exact.limit - 1};
+    g_autoptr (GBytes) whole = muster_tensor_proto_write (tensors[i]);
+    g_autoptr (GBytes) bytes = muster_tensor_proto_try_write (tensors[i], &exact, &error);
+    MUSTER_ASSERT_NO_ERROR (error);
+    MUSTER_EXPECT_TRUE (g_bytes_equal (bytes, whole));
+    MUSTER_EXPECT_NULL (muster_tensor_proto_try_write (tensors[i], &less, &error));
+    MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED);
+    g_clear_error (&error);
   }
 }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/budget.h"
 #include "base/error.h"
 #include "tests/gtest_shim.h"
 
@@ -255,6 +256,39 @@ MUSTER_TEST (tensor, keeps_a_string_that_fills_it_once)
   const MusterString last = muster_tensor_string (tensor, 4999);
   MUSTER_EXPECT_EQ (last.size, 1u << 20);
   MUSTER_EXPECT_EQ (last.data[last.size - 1], 'x');
+}
+
+MUSTER_TEST (tensor, of_strings_that_are_too_many_or_too_long_is_refused)
+{
+  g_autoptr (GError) error = NULL;
+  const MusterString far[] = {{"", G_MAXSIZE / 2}, {"", G_MAXSIZE / 4}, {"", G_MAXSIZE / 2}};
+  const MusterString large[] = {{"", (gsize)1 << 41}};
+  MUSTER_EXPECT_NULL (muster_tensor_try_new_strings (NULL, 1, DIMS (3), far, &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED);
+  g_clear_error (&error);
+  MUSTER_EXPECT_NULL (muster_tensor_try_new_strings (NULL, 1, DIMS (1), large, &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED);
+  g_clear_error (&error);
+  MUSTER_EXPECT_NULL (muster_tensor_try_new_strings (NULL, 1, DIMS (-1), far, &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+}
+
+MUSTER_TEST (tensor, takes_what_it_stores_from_a_budget)
+{
+  g_autoptr (GError) error = NULL;
+  const MusterString given[] = {{"abc", 3}, {"de", 2}};
+  const gsize size = 2 * sizeof (MusterString) + 5;
+  MusterBudget budget = {.limit = size + 24};
+  g_autoptr (MusterTensor) strings =
+      muster_tensor_try_new_strings (&budget, 1, DIMS (2), given, &error);
+  g_autoptr (MusterTensor) numbers =
+      muster_tensor_try_new_within (&budget, MUSTER_FLOAT, 1, DIMS (6), &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (muster_tensor_n_stored (strings), size);
+  MUSTER_EXPECT_EQ (muster_tensor_n_stored (numbers), 24u);
+  MUSTER_EXPECT_EQ (muster_tensor_strings (strings)[1].size, 2u);
+  MUSTER_EXPECT_NULL (muster_tensor_try_new_within (&budget, MUSTER_BOOL, 0, NULL, &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED);
 }
 
 MUSTER_TEST (tensor, equals_one_of_the_same_bits)
