@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/example.h"
 
+#include "base/budget.h"
+#include "base/error.h"
 #include "base/protowire.h"
 
 #include <string.h>
@@ -106,8 +108,17 @@ skip_field (MusterProtoReader *r)
   }
 }
 
+/* So many that an array can still grow by half. */
+#define MAX_FEATURES (1u << 26)
+
+static gboolean
+refuse (GError **error)
+{
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "This is no Example");
+}
+
 gboolean
-muster_example_read (MusterString bytes, GArray *features)
+muster_example_read (MusterString bytes, MusterBudget *budget, GArray *features, GError **error)
 {
   MusterProtoReader r = muster_proto_reader (bytes.data, bytes.size);
   while (!at_end (&r)) {
@@ -115,14 +126,21 @@ muster_example_read (MusterString bytes, GArray *features)
     MusterFeature feature;
     if (!take_tag (&r, TAG (1, MUSTER_WIRE_BYTES))) {
       if (!skip_field (&r))
-        return FALSE;
+        return refuse (error);
       continue;
     }
     if (!enter (&r, &list))
-      return FALSE;
-    for (; !at_end (&list); g_array_append_val (features, feature))
+      return refuse (error);
+    while (!at_end (&list)) {
       if (!read_feature (&list, &feature))
+        return refuse (error);
+      if (features->len == MAX_FEATURES)
+        return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+                            "An example has more than %u features", MAX_FEATURES);
+      if (!muster_budget_take (budget, sizeof feature, error))
         return FALSE;
+      g_array_append_val (features, feature);
+    }
   }
   return TRUE;
 }

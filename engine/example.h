@@ -15,9 +15,10 @@ typedef struct {
   MusterString value; /* a Feature, not looked at yet */
 } MusterFeature;
 
-/* Appends what is there, in its order, names given twice and all, to an array of MusterFeature.
- * FALSE where this is no Example. */
-gboolean muster_example_read (MusterString bytes, GArray *features);
+/* Appends what is there, in its order, names given twice and all, to an array of MusterFeature,
+ * each taken from the budget. INVALID_ARGUMENT where this is no Example. */
+gboolean muster_example_read (MusterString bytes, MusterBudget *budget, GArray *features,
+                              GError **error);
 
 /* What a feature has, by its value: STRING, FLOAT or INT64; INVALID: nothing. FALSE where it is
  * none of them. */

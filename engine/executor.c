@@ -385,6 +385,7 @@ run_node (MusterRun *self, guint32 position)
   GError *error = NULL;
   k->node = &self->plan->nodes[position];
   k->position = position;
+  k->budget = (MusterBudget){.limit = self->context.max_op_bytes};
   if (G_UNLIKELY (self->dead != NULL) && skip_if_dead (k))
     return TRUE;
   if (!prepare (k, &error))

@@ -40,6 +40,7 @@ typedef struct {
   MusterStorage *storage;
   GCancellable *cancellable; /* (nullable) */
   gint64 deadline_us;        /* MUSTER_WAIT_FOREVER: none */
+  gsize max_op_bytes;        /* what one run of an op may allocate */
   MusterTrace *trace;        /* (nullable) gets what each node took */
 } MusterRunContext;
 

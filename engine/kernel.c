@@ -152,22 +152,67 @@ muster_kernel_output_dtype (const MusterKernel *k, int i)
   return k->run->plan->slot_dtypes[k->node->first_output + (guint32)i] % MUSTER_REF;
 }
 
+/* In TensorFlow's words. */
+static __attribute__ ((noinline)) void
+fail_output (MusterDType dtype, int n_dims, const gint64 *dims, const GError *refused,
+             GError **error)
+{
+  g_autofree char *shape = muster_shape_to_string (MIN (n_dims, 16), dims);
+  muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+               "OOM when allocating tensor with shape%s and type %s: %s", shape,
+               muster_dtype_name (dtype), refused->message);
+}
+
 MusterTensor *
 muster_kernel_output (MusterKernel *k, int i, int n_dims, const gint64 *dims, GError **error)
 {
   const MusterDType dtype = muster_kernel_output_dtype (k, i);
   g_autoptr (GError) refused = NULL;
-  MusterTensor *tensor = muster_tensor_try_new (dtype, n_dims, dims, &refused);
-  if (G_LIKELY (tensor != NULL)) {
+  MusterTensor *tensor = muster_tensor_try_new_within (&k->budget, dtype, n_dims, dims, &refused);
+  if (G_LIKELY (tensor != NULL))
     muster_kernel_set_output (k, i, tensor);
-    return tensor;
-  }
-  /* In TensorFlow's words. */
-  g_autofree char *shape = muster_shape_to_string (MIN (n_dims, 16), dims);
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-               "OOM when allocating tensor with shape%s and type %s: %s", shape,
-               muster_dtype_name (dtype), refused->message);
-  return NULL;
+  else
+    fail_output (dtype, n_dims, dims, refused, error);
+  return tensor;
+}
+
+gboolean
+muster_kernel_output_strings (MusterKernel *k, int i, int n_dims, const gint64 *dims,
+                              const MusterString *strings, GError **error)
+{
+  g_autoptr (GError) refused = NULL;
+  MusterTensor *tensor =
+      muster_tensor_try_new_strings (&k->budget, n_dims, dims, strings, &refused);
+  if (tensor != NULL)
+    muster_kernel_set_output (k, i, tensor);
+  else
+    fail_output (MUSTER_STRING, n_dims, dims, refused, error);
+  return tensor != NULL;
+}
+
+MusterBudget *
+muster_kernel_budget (MusterKernel *k)
+{
+  return &k->budget;
+}
+
+MusterTensor *
+muster_kernel_temporary (MusterKernel *k, MusterDType dtype, int n_dims, const gint64 *dims,
+                         GError **error)
+{
+  return muster_tensor_try_new_within (&k->budget, dtype, n_dims, dims, error);
+}
+
+gpointer
+muster_kernel_alloc (MusterKernel *k, gint64 n, gsize size, GError **error)
+{
+  return muster_budget_alloc (&k->budget, (gsize)n, size, error);
+}
+
+gpointer
+muster_kernel_alloc0 (MusterKernel *k, gint64 n, gsize size, GError **error)
+{
+  return muster_budget_alloc0 (&k->budget, (gsize)n, size, error);
 }
 
 MusterTensor *

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/budget.h"
 #include "base/error.h"
 #include "bundle/storage.h"
 #include "engine/philox.h"
@@ -94,7 +95,21 @@ MusterTensor *muster_kernel_output (MusterKernel *k, int i, int n_dims, const gi
 MusterTensor *muster_kernel_output_like (MusterKernel *k, int i, const MusterTensor *like,
                                          GError **error);
 void muster_kernel_set_output (MusterKernel *k, int i, MusterTensor *tensor); /* (transfer full) */
+/* A string output, each string copied; as above. */
+gboolean muster_kernel_output_strings (MusterKernel *k, int i, int n_dims, const gint64 *dims,
+                                       const MusterString *strings, GError **error);
 void muster_kernel_forward_ref (MusterKernel *k, int i, int input);
+
+/* What this run of the op may allocate, for outputs and on the way: the functions above take from
+ * it. Whatever else grows with a shape, a value or an attribute is taken from it, too, before it is
+ * allocated: nothing that a request decides goes to g_new () or a GString, which abort. */
+MusterBudget *muster_kernel_budget (MusterKernel *k);
+/* A tensor for the kernel's own use. */
+MusterTensor *muster_kernel_temporary (MusterKernel *k, MusterDType dtype, int n_dims,
+                                       const gint64 *dims, GError **error);
+/* Room for n items of size bytes (g_free); NULL with RESOURCE_EXHAUSTED, and only then. */
+gpointer muster_kernel_alloc (MusterKernel *k, gint64 n, gsize size, GError **error);
+gpointer muster_kernel_alloc0 (MusterKernel *k, gint64 n, gsize size, GError **error);
 
 /* Resources (engine/resource.h), of ops with MUSTER_OP_RESOURCE. A handle is of dtype "resource"
  * or, of TensorFlow's first generation of ops, "&string"; both are the same here.

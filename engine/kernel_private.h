@@ -37,6 +37,7 @@ struct _MusterKernel {
   MusterTensor **inputs;      /* values; NULL for references and handles; owned by slots or held */
   MusterTensor **held;        /* (owned) values read from references, until the kernel ends */
   guint32 n_held;
+  MusterBudget budget; /* of this run of the node */
   MusterPhilox random; /* what this kernel draws from, once has_random */
   gboolean has_random;
   gint64 started_us;  /* in a traced step */

@@ -5,6 +5,8 @@
 #include "base/error.h"
 #include "engine/local_session.h"
 
+#include <unistd.h>
+
 struct _MusterLocalMaster {
   GObject parent;
   MusterLocalShared *shared; /* (owned) */
@@ -28,13 +30,14 @@ typedef struct {
 } Watcher;
 
 MusterLocalShared *
-muster_local_shared_new (MusterStorage *storage)
+muster_local_shared_new (MusterStorage *storage, gsize max_op_bytes)
 {
   MusterLocalShared *self = g_new0 (MusterLocalShared, 1);
   g_atomic_ref_count_init (&self->refs);
   self->resources = muster_resources_new ();
   self->graphs = muster_graph_cache_new ();
   self->storage = g_object_ref (storage != NULL ? storage : muster_local_storage ());
+  self->max_op_bytes = max_op_bytes;
   g_mutex_init (&self->lock);
   self->sessions = g_ptr_array_new ();
   g_rec_mutex_init (&self->watchers_lock);
@@ -74,17 +77,26 @@ muster_local_shared_tell (MusterLocalShared *self)
   }
 }
 
-MusterMaster *
-muster_local_master_new (void)
+/* Half of the machine's memory. */
+static guint64
+default_max_op_bytes (void)
 {
-  return muster_local_master_new_with_storage (NULL);
+  const glong n_pages = sysconf (_SC_PHYS_PAGES), page_size = sysconf (_SC_PAGESIZE);
+  return n_pages > 0 && page_size > 0 ? (guint64)n_pages * (guint64)page_size / 2 : G_MAXINT32;
 }
 
 MusterMaster *
-muster_local_master_new_with_storage (MusterStorage *storage)
+muster_local_master_new (void)
+{
+  return muster_local_master_new_with_options (&(MusterLocalMasterOptions){0});
+}
+
+MusterMaster *
+muster_local_master_new_with_options (const MusterLocalMasterOptions *options)
 {
   MusterLocalMaster *self = g_object_new (MUSTER_TYPE_LOCAL_MASTER, NULL);
-  self->shared = muster_local_shared_new (storage);
+  const guint64 most = options->max_op_bytes != 0 ? options->max_op_bytes : default_max_op_bytes ();
+  self->shared = muster_local_shared_new (options->storage, MIN (most, G_MAXSSIZE));
   return MUSTER_MASTER (self);
 }
 

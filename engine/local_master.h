@@ -20,11 +20,21 @@ G_DECLARE_FINAL_TYPE (MusterLocalMaster, muster_local_master, MUSTER, LOCAL_MAST
 MusterMaster *muster_local_master_new (void);
 
 /**
- * muster_local_master_new_with_storage: (skip)
- *
- * One whose save, restore and merge ops read and write there; NULL: local files.
+ * MusterLocalMasterOptions: (skip)
  */
-MusterMaster *muster_local_master_new_with_storage (MusterStorage *storage);
+typedef struct {
+  MusterStorage *storage; /* (nullable) of its save, restore and merge ops; NULL: local files */
+  guint64 max_op_bytes;   /* what one operation of a step may allocate, for its outputs and on the
+                             way; 0: half of the machine's memory. Over it the step fails with
+                             RESOURCE_EXHAUSTED */
+} MusterLocalMasterOptions;
+
+/**
+ * muster_local_master_new_with_options: (skip)
+ *
+ * Returns: (transfer full): a master of its own
+ */
+MusterMaster *muster_local_master_new_with_options (const MusterLocalMasterOptions *options);
 
 /* Makes "local" known to muster_master_new_for_target (): every such target is one and the same
  * master. */

@@ -25,6 +25,7 @@ typedef struct {
   MusterResources *resources;
   MusterGraphCache *graphs;
   MusterStorage *storage; /* (owned) of checkpoints */
+  gsize max_op_bytes;     /* what one run of an op may allocate */
   GMutex lock;
   GPtrArray
       *sessions; /* (element-type MusterLocalSession) (not owned) open ones; guarded by lock */
@@ -33,7 +34,7 @@ typedef struct {
   gulong last_watcher;
 } MusterLocalShared;
 
-MusterLocalShared *muster_local_shared_new (MusterStorage *storage);
+MusterLocalShared *muster_local_shared_new (MusterStorage *storage, gsize max_op_bytes);
 MusterLocalShared *muster_local_shared_ref (MusterLocalShared *self);
 void muster_local_shared_unref (MusterLocalShared *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterLocalShared, muster_local_shared_unref)

@@ -112,6 +112,7 @@ run_plan (MusterLocalSession *self, MusterPlan *plan, const Feeds *feeds, gint64
                                     .own = self->own,
                                     .randoms = self->randoms,
                                     .storage = self->shared->storage,
+                                    .max_op_bytes = self->shared->max_op_bytes,
                                     .cancellable = cancellable,
                                     .deadline_us = deadline_us,
                                     .trace = trace};
@@ -202,6 +203,7 @@ muster_local_session_set_up_partial_run (MusterSession *session, const MusterSte
                                     .own = self->own,
                                     .randoms = self->randoms,
                                     .storage = self->shared->storage,
+                                    .max_op_bytes = self->shared->max_op_bytes,
                                     .deadline_us = MUSTER_WAIT_FOREVER};
   g_autoptr (MusterPlan) plan = find_plan (self, step, error);
   if (plan == NULL)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/lookup.h"
 
+#include "base/budget.h"
 #include "base/error.h"
 #include "engine/lookup_store.h"
 
@@ -200,7 +201,7 @@ check_fallback (const MusterLookupTable *self, const MusterTensor *fallback, int
 /* With the lock held. */
 static MusterTensor *
 find_all (MusterLookupTable *self, MusterTensor *keys, MusterTensor *fallback, int n_dims,
-          const gint64 *dims, GError **error)
+          const gint64 *dims, MusterBudget *budget, GError **error)
 {
   const gint64 n = muster_tensor_n_elements (keys);
   const gboolean each = self->kind.is_mutable && has_shape (fallback, n_dims, dims);
@@ -209,7 +210,7 @@ find_all (MusterLookupTable *self, MusterTensor *keys, MusterTensor *fallback, i
     muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION, "Table not initialized.");
     return NULL;
   }
-  if (!muster_lookup_rows_begin (&rows, self->kind.value_dtype, n_dims, dims, error))
+  if (!muster_lookup_rows_begin (&rows, self->kind.value_dtype, n_dims, dims, budget, error))
     return NULL;
   for (gint64 i = 0; i < n; i++) {
     const guint32 position = muster_lookup_store_find (&self->store, keys, i);
@@ -218,16 +219,16 @@ find_all (MusterLookupTable *self, MusterTensor *keys, MusterTensor *fallback, i
     else
       muster_lookup_rows_copy (&rows, &self->store, i, fallback, each ? i : 0);
   }
-  return muster_lookup_rows_end (&rows);
+  return muster_lookup_rows_end (&rows, budget, error);
 }
 
 /* With the lock held. */
 static MusterTensor *
 find_dense (MusterLookupTable *self, MusterTensor *keys, MusterTensor *fallback, int n_dims,
-            const gint64 *dims, GError **error)
+            const gint64 *dims, MusterBudget *budget, GError **error)
 {
   g_autoptr (MusterTensor) values =
-      muster_tensor_try_new (self->kind.value_dtype, n_dims, dims, error);
+      muster_tensor_try_new_within (budget, self->kind.value_dtype, n_dims, dims, error);
   if (values == NULL || !muster_dense_table_find (self->dense, keys, fallback,
                                                   muster_tensor_data_mutable (values), error))
     return NULL;
@@ -236,7 +237,7 @@ find_dense (MusterLookupTable *self, MusterTensor *keys, MusterTensor *fallback,
 
 MusterTensor *
 muster_lookup_table_find (MusterLookupTable *self, MusterTensor *keys, MusterTensor *fallback,
-                          GError **error)
+                          MusterBudget *budget, GError **error)
 {
   gint64 dims[MUSTER_MAX_DIMS];
   if (!check_keys (self, keys, error))
@@ -245,23 +246,25 @@ muster_lookup_table_find (MusterLookupTable *self, MusterTensor *keys, MusterTen
   if (!check_fallback (self, fallback, n_dims, dims, error))
     return NULL;
   g_rw_lock_reader_lock (&self->lock);
-  MusterTensor *found = self->dense != NULL ? find_dense (self, keys, fallback, n_dims, dims, error)
-                                            : find_all (self, keys, fallback, n_dims, dims, error);
+  MusterTensor *found = self->dense != NULL
+                            ? find_dense (self, keys, fallback, n_dims, dims, budget, error)
+                            : find_all (self, keys, fallback, n_dims, dims, budget, error);
   g_rw_lock_reader_unlock (&self->lock);
   return found;
 }
 
 static gboolean
-put_all (MusterLookupStore *store, MusterTensor *keys, MusterTensor *values, GError **error)
+put_all (MusterLookupStore *store, MusterTensor *keys, MusterTensor *values, MusterBudget *budget,
+         GError **error)
 {
   const gint64 n = muster_tensor_n_elements (keys);
-  if (!muster_lookup_store_reserve (store, n, error))
+  if (!muster_lookup_store_reserve (store, n, budget, error))
     return FALSE;
   for (gint64 i = 0; i < n; i++) {
     const guint32 position = muster_lookup_store_find (store, keys, i);
     if (position == MUSTER_LOOKUP_NONE
-            ? muster_lookup_store_add (store, keys, values, i, error) == MUSTER_LOOKUP_NONE
-            : !muster_lookup_store_replace (store, position, values, i, error))
+            ? muster_lookup_store_add (store, keys, values, i, budget, error) == MUSTER_LOOKUP_NONE
+            : !muster_lookup_store_replace (store, position, values, i, budget, error))
       return FALSE;
   }
   return TRUE;
@@ -276,7 +279,7 @@ refuse_change (const char *verb, GError **error)
 
 gboolean
 muster_lookup_table_insert (MusterLookupTable *self, MusterTensor *keys, MusterTensor *values,
-                            GError **error)
+                            MusterBudget *budget, GError **error)
 {
   if (!check_values (self, keys, values, error))
     return FALSE;
@@ -284,8 +287,8 @@ muster_lookup_table_insert (MusterLookupTable *self, MusterTensor *keys, MusterT
     return refuse_change ("Insert", error);
   g_rw_lock_writer_lock (&self->lock);
   const gboolean done = self->dense != NULL
-                            ? muster_dense_table_insert (self->dense, keys, values, error)
-                            : put_all (&self->store, keys, values, error);
+                            ? muster_dense_table_insert (self->dense, keys, values, budget, error)
+                            : put_all (&self->store, keys, values, budget, error);
   g_rw_lock_writer_unlock (&self->lock);
   return done;
 }
@@ -328,16 +331,20 @@ element_text (const MusterTensor *tensor, gint64 i)
   return g_strdup (text->str);
 }
 
-/* The row at a position, as a tensor of one row. */
+/* More than this isn't shown. */
+#define MAX_SHOWN 65536
+
+/* The row at a position, as a tensor of one row, if it may be shown. */
 static MusterTensor *
 row_tensor (const MusterLookupStore *store, guint32 position)
 {
   const gint64 n = (gint64)store->n_row;
+  MusterBudget budget = {.limit = MAX_SHOWN};
   MusterLookupRows rows;
-  if (!muster_lookup_rows_begin (&rows, store->value_dtype, 1, &n, NULL))
+  if (!muster_lookup_rows_begin (&rows, store->value_dtype, 1, &n, &budget, NULL))
     return NULL;
   muster_lookup_rows_set (&rows, store, 0, position);
-  return muster_lookup_rows_end (&rows);
+  return muster_lookup_rows_end (&rows, &budget, NULL);
 }
 
 static gboolean
@@ -357,15 +364,15 @@ refuse_other_value (const MusterLookupStore *store, guint32 position, const Must
 /* A static table's keys: the same one may come again with the same value. */
 static gboolean
 add_all (MusterLookupStore *store, const MusterTensor *keys, const MusterTensor *values,
-         GError **error)
+         MusterBudget *budget, GError **error)
 {
   const gint64 n = muster_tensor_n_elements (keys);
-  if (!muster_lookup_store_reserve (store, n, error))
+  if (!muster_lookup_store_reserve (store, n, budget, error))
     return FALSE;
   for (gint64 i = 0; i < n; i++) {
     const guint32 position = muster_lookup_store_find (store, keys, i);
     if (position == MUSTER_LOOKUP_NONE) {
-      if (muster_lookup_store_add (store, keys, values, i, error) == MUSTER_LOOKUP_NONE)
+      if (muster_lookup_store_add (store, keys, values, i, budget, error) == MUSTER_LOOKUP_NONE)
         return FALSE;
     } else if (!muster_lookup_store_row_is (store, position, values, i)) {
       return refuse_other_value (store, position, keys, values, i, error);
@@ -398,7 +405,8 @@ end_fill (MusterLookupTable *self, MusterLookupStore *fresh, gboolean ok)
 
 /* With the lock held. */
 static gboolean
-fill_once (MusterLookupTable *self, MusterTensor *keys, MusterTensor *values, GError **error)
+fill_once (MusterLookupTable *self, MusterTensor *keys, MusterTensor *values, MusterBudget *budget,
+           GError **error)
 {
   MusterLookupStore fresh;
   const gint64 n = muster_tensor_n_elements (keys);
@@ -409,60 +417,61 @@ fill_once (MusterLookupTable *self, MusterTensor *keys, MusterTensor *values, GE
     return n == self->store.n || muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
                                               "Table was already initialized with different data.");
   begin_fill (self, &fresh);
-  return end_fill (self, &fresh, add_all (&fresh, keys, values, error));
+  return end_fill (self, &fresh, add_all (&fresh, keys, values, budget, error));
 }
 
 /* With the lock held. */
 static gboolean
-replace_all (MusterLookupTable *self, MusterTensor *keys, MusterTensor *values, GError **error)
+replace_all (MusterLookupTable *self, MusterTensor *keys, MusterTensor *values,
+             MusterBudget *budget, GError **error)
 {
   MusterLookupStore fresh;
   begin_fill (self, &fresh);
-  return end_fill (self, &fresh, put_all (&fresh, keys, values, error));
+  return end_fill (self, &fresh, put_all (&fresh, keys, values, budget, error));
 }
 
 gboolean
 muster_lookup_table_import (MusterLookupTable *self, MusterTensor *keys, MusterTensor *values,
-                            GError **error)
+                            MusterBudget *budget, GError **error)
 {
   if (self->dense == NULL && !check_values (self, keys, values, error))
     return FALSE;
   g_rw_lock_writer_lock (&self->lock);
   const gboolean done = self->dense != NULL
-                            ? muster_dense_table_import (self->dense, keys, values, error)
-                        : self->kind.is_mutable ? replace_all (self, keys, values, error)
-                                                : fill_once (self, keys, values, error);
+                            ? muster_dense_table_import (self->dense, keys, values, budget, error)
+                        : self->kind.is_mutable ? replace_all (self, keys, values, budget, error)
+                                                : fill_once (self, keys, values, budget, error);
   g_rw_lock_writer_unlock (&self->lock);
   return done;
 }
 
 /* With the lock held. */
 static MusterTensor *
-all_rows (MusterLookupTable *self, GError **error)
+all_rows (MusterLookupTable *self, MusterBudget *budget, GError **error)
 {
   const gint64 dims[] = {self->store.n, self->kind.n_row};
   MusterLookupRows rows;
   if (!muster_lookup_rows_begin (&rows, self->kind.value_dtype, self->kind.has_rows ? 2 : 1, dims,
-                                 error))
+                                 budget, error))
     return NULL;
   for (guint32 i = 0; i < self->store.n; i++)
     muster_lookup_rows_set (&rows, &self->store, i, i);
-  return muster_lookup_rows_end (&rows);
+  return muster_lookup_rows_end (&rows, budget, error);
 }
 
 gboolean
 muster_lookup_table_export (MusterLookupTable *self, MusterTensor **keys, MusterTensor **values,
-                            GError **error)
+                            MusterBudget *budget, GError **error)
 {
   g_autoptr (MusterTensor) all_keys = NULL, all_values = NULL;
   g_rw_lock_reader_lock (&self->lock);
   if (self->dense != NULL) {
-    (void)muster_dense_table_export (self->dense, &all_keys, &all_values, error);
+    (void)muster_dense_table_export (self->dense, &all_keys, &all_values, budget, error);
   } else if (!self->kind.is_mutable && !self->is_filled) {
     muster_fail (error, MUSTER_ERROR_ABORTED, "HashTable is not initialized.");
   } else {
-    all_keys = muster_lookup_store_keys (&self->store, error);
-    all_values = all_keys != NULL ? all_rows (self, error) : NULL;
+    all_keys = muster_lookup_store_keys (&self->store, budget, error);
+    all_values = all_keys != NULL ? all_rows (self, budget, error) : NULL;
   }
   g_rw_lock_reader_unlock (&self->lock);
   if (all_values == NULL)
@@ -474,7 +483,7 @@ muster_lookup_table_export (MusterLookupTable *self, MusterTensor **keys, Muster
 
 gboolean
 muster_lookup_table_fill (MusterLookupTable *self, MusterLookupNext next, gpointer data,
-                          GError **error)
+                          MusterBudget *budget, GError **error)
 {
   MusterTensor *key, *value;
   MusterLookupStore fresh;
@@ -483,7 +492,7 @@ muster_lookup_table_fill (MusterLookupTable *self, MusterLookupNext next, gpoint
   g_return_val_if_fail (!self->kind.is_mutable, FALSE);
   begin_fill (self, &fresh);
   while (ok && next (data, &key, &value, &own))
-    ok = add_all (&fresh, key, value, &own);
+    ok = add_all (&fresh, key, value, budget, &own);
   ok = ok && own == NULL;
   if (own != NULL)
     g_propagate_error (error, g_steal_pointer (&own));

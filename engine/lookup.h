@@ -49,21 +49,22 @@ gboolean muster_lookup_table_check_static (const MusterLookupTable *self, GError
 /* The value of each key, or the default: one for all, or (a mutable table) one for each key.
  * FAILED_PRECONDITION where a static table hasn't been filled. (transfer full) */
 MusterTensor *muster_lookup_table_find (MusterLookupTable *self, MusterTensor *keys,
-                                        MusterTensor *fallback, GError **error);
+                                        MusterTensor *fallback, MusterBudget *budget,
+                                        GError **error);
 
 /* Adds keys or gives them other values. UNIMPLEMENTED for a static table. */
 gboolean muster_lookup_table_insert (MusterLookupTable *self, MusterTensor *keys,
-                                     MusterTensor *values, GError **error);
+                                     MusterTensor *values, MusterBudget *budget, GError **error);
 gboolean muster_lookup_table_remove (MusterLookupTable *self, MusterTensor *keys, GError **error);
 
 /* Puts these keys in the place of all others. Fills a static table; one that is full already only
  * compares the number of keys, as TensorFlow does: FAILED_PRECONDITION where it is another. */
 gboolean muster_lookup_table_import (MusterLookupTable *self, MusterTensor *keys,
-                                     MusterTensor *values, GError **error);
+                                     MusterTensor *values, MusterBudget *budget, GError **error);
 
 /* All keys and values (transfer full). ABORTED where a static table hasn't been filled. */
 gboolean muster_lookup_table_export (MusterLookupTable *self, MusterTensor **keys,
-                                     MusterTensor **values, GError **error);
+                                     MusterTensor **values, MusterBudget *budget, GError **error);
 
 /* TRUE for a static table that has its keys. */
 gboolean muster_lookup_table_is_filled (MusterLookupTable *self);
@@ -74,6 +75,6 @@ gboolean muster_lookup_table_is_filled (MusterLookupTable *self);
 typedef gboolean (*MusterLookupNext) (gpointer data, MusterTensor **keys, MusterTensor **values,
                                       GError **error); /* borrowed until the next call */
 gboolean muster_lookup_table_fill (MusterLookupTable *self, MusterLookupNext next, gpointer data,
-                                   GError **error);
+                                   MusterBudget *budget, GError **error);
 
 G_END_DECLS

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/lookup_dense.h"
 
+#include "base/budget.h"
 #include "base/error.h"
 #include "engine/kernels/hashes.h"
 #include "engine/lookup_store.h"
@@ -136,7 +137,8 @@ no_room (GError **error, gint64 n)
 }
 
 static gboolean
-buckets_begin (const MusterDenseTable *self, Buckets *buckets, gint64 n, GError **error)
+buckets_begin (const MusterDenseTable *self, Buckets *buckets, gint64 n, MusterBudget *budget,
+               GError **error)
 {
   *buckets = (Buckets){.n = n};
   if (n < 4 || (n & (n - 1)) != 0)
@@ -146,19 +148,19 @@ buckets_begin (const MusterDenseTable *self, Buckets *buckets, gint64 n, GError 
                         n);
   if (n > G_MAXINT32 || key_size (self) > G_MAXINT32 || self->row_size > G_MAXINT32)
     return no_room (error, n);
-  buckets->state = g_try_malloc0 ((gsize)n);
-  buckets->keys = g_try_malloc0_n ((gsize)n, key_size (self));
-  buckets->values = g_try_malloc0_n ((gsize)n, MAX (self->row_size, 1));
-  if (buckets->state != NULL && buckets->keys != NULL && buckets->values != NULL)
+  if ((buckets->state = muster_budget_alloc0 (budget, (gsize)n, 1, error)) != NULL &&
+      (buckets->keys = muster_budget_alloc0 (budget, (gsize)n, key_size (self), error)) != NULL &&
+      (buckets->values = muster_budget_alloc0 (budget, (gsize)n, self->row_size, error)) != NULL)
     return TRUE;
+  buckets->n = 0;
   buckets_clear (self, buckets);
-  return no_room (error, n);
+  return FALSE;
 }
 
 /* Copies a key into a bucket that is in use by nobody. */
 static gboolean
 set_key (const MusterDenseTable *self, Buckets *buckets, gint64 at, const MusterTensor *keys,
-         gint64 i, GError **error)
+         gint64 i, MusterBudget *budget, GError **error)
 {
   MusterString *strings = buckets->keys;
   for (gint64 c = 0; c < self->n_key; c++) {
@@ -168,11 +170,11 @@ set_key (const MusterDenseTable *self, Buckets *buckets, gint64 at, const Muster
       continue;
     }
     const MusterString string = muster_tensor_string (keys, other);
-    char *copy = g_try_malloc (string.size + 1);
+    char *copy = muster_budget_alloc (budget, string.size + 1, 1, error);
     if (copy == NULL) {
       while (c-- > 0)
         g_free ((gpointer)strings[at * self->n_key + c].data);
-      return no_room (error, buckets->n);
+      return FALSE;
     }
     if (string.size > 0)
       memcpy (copy, string.data, string.size);
@@ -270,10 +272,10 @@ set_row (const MusterDenseTable *self, Buckets *buckets, gint64 at, const guint8
 
 /* Moves all keys into more buckets, in the order in which they lie. */
 static gboolean
-grow (MusterDenseTable *self, gint64 n, GError **error)
+grow (MusterDenseTable *self, gint64 n, MusterBudget *budget, GError **error)
 {
   Buckets more;
-  if (!buckets_begin (self, &more, n, error))
+  if (!buckets_begin (self, &more, n, budget, error))
     return FALSE;
   for (gint64 i = 0; i < self->buckets.n; i++) {
     if (self->buckets.state[i] != USED)
@@ -295,7 +297,7 @@ grow (MusterDenseTable *self, gint64 n, GError **error)
 
 gboolean
 muster_dense_table_insert (MusterDenseTable *self, const MusterTensor *keys,
-                           const MusterTensor *values, GError **error)
+                           const MusterTensor *values, MusterBudget *budget, GError **error)
 {
   const gint64 n = count_keys (self, keys, error);
   gint64 n_buckets = self->buckets.n;
@@ -306,13 +308,14 @@ muster_dense_table_insert (MusterDenseTable *self, const MusterTensor *keys,
       return no_room (error, n_buckets);
     n_buckets *= 2;
   }
-  if (n_buckets > self->buckets.n && !grow (self, n_buckets, error))
+  if (n_buckets > self->buckets.n && !grow (self, n_buckets, budget, error))
     return FALSE;
   for (gint64 i = 0; i < n; i++) {
     const gint64 at = place_of (self, keys, i, TRUE, "insert", error);
     if (at < 0)
       return FALSE;
-    if (self->buckets.state[at] != USED && !set_key (self, &self->buckets, at, keys, i, error))
+    if (self->buckets.state[at] != USED &&
+        !set_key (self, &self->buckets, at, keys, i, budget, error))
       return FALSE;
     set_row (self, &self->buckets, at,
              (const guint8 *)muster_tensor_data (values) + (gsize)i * self->row_size);
@@ -338,15 +341,14 @@ muster_dense_table_remove (MusterDenseTable *self, const MusterTensor *keys, GEr
 }
 
 static MusterTensor *
-export_strings (const MusterDenseTable *self, const gint64 *dims, GError **error)
+export_strings (const MusterDenseTable *self, const gint64 *dims, MusterBudget *budget,
+                GError **error)
 {
   const Buckets *buckets = &self->buckets;
-  g_autofree MusterString *strings =
-      g_try_new (MusterString, (gsize)buckets->n * (gsize)self->n_key);
-  if (strings == NULL) {
-    (void)no_room (error, buckets->n);
+  g_autofree MusterString *strings = muster_budget_alloc (
+      budget, (gsize)buckets->n, (gsize)self->n_key * sizeof (MusterString), error);
+  if (strings == NULL)
     return NULL;
-  }
   for (gint64 i = 0; i < buckets->n; i++)
     for (gint64 c = 0; c < self->n_key; c++)
       strings[i * self->n_key + c] =
@@ -354,15 +356,15 @@ export_strings (const MusterDenseTable *self, const gint64 *dims, GError **error
               ? ((const MusterString *)buckets->keys)[i * self->n_key + c]
               : muster_tensor_string (
                     buckets->state[i] == EMPTY ? self->empty_key : self->deleted_key, c);
-  return muster_tensor_new_strings (2, dims, strings);
+  return muster_tensor_try_new_strings (budget, 2, dims, strings, error);
 }
 
 static MusterTensor *
-export_ints (const MusterDenseTable *self, const gint64 *dims, GError **error)
+export_ints (const MusterDenseTable *self, const gint64 *dims, MusterBudget *budget, GError **error)
 {
   const Buckets *buckets = &self->buckets;
   const MusterDType dtype = muster_tensor_dtype (self->empty_key);
-  MusterTensor *keys = muster_tensor_try_new (dtype, 2, dims, error);
+  MusterTensor *keys = muster_tensor_try_new_within (budget, dtype, 2, dims, error);
   if (keys == NULL)
     return NULL;
   void *data = muster_tensor_data_mutable (keys);
@@ -382,15 +384,15 @@ export_ints (const MusterDenseTable *self, const gint64 *dims, GError **error)
 
 gboolean
 muster_dense_table_export (const MusterDenseTable *self, MusterTensor **keys, MusterTensor **values,
-                           GError **error)
+                           MusterBudget *budget, GError **error)
 {
   const gint64 key_dims[] = {self->buckets.n, self->n_key};
   const gint64 row_dims[] = {self->buckets.n, self->n_row};
-  MusterTensor *rows = muster_tensor_try_new (self->value_dtype, 2, row_dims, error);
+  MusterTensor *rows = muster_tensor_try_new_within (budget, self->value_dtype, 2, row_dims, error);
   if (rows == NULL)
     return FALSE;
-  MusterTensor *all = has_strings (self) ? export_strings (self, key_dims, error)
-                                         : export_ints (self, key_dims, error);
+  MusterTensor *all = has_strings (self) ? export_strings (self, key_dims, budget, error)
+                                         : export_ints (self, key_dims, budget, error);
   if (all == NULL) {
     muster_tensor_unref (rows);
     return FALSE;
@@ -419,20 +421,20 @@ check_columns (const MusterTensor *tensor, gint64 n, gint64 n_columns, const cha
 
 gboolean
 muster_dense_table_import (MusterDenseTable *self, const MusterTensor *keys,
-                           const MusterTensor *values, GError **error)
+                           const MusterTensor *values, MusterBudget *budget, GError **error)
 {
   Buckets fresh;
   const gint64 n = muster_tensor_n_dims (keys) > 0 ? muster_tensor_dims (keys)[0] : 1;
   if (!check_columns (keys, n, self->n_key, "keys", error) ||
       !check_columns (values, n, self->n_row, "value", error) ||
-      !buckets_begin (self, &fresh, n, error))
+      !buckets_begin (self, &fresh, n, budget, error))
     return FALSE;
   for (gint64 i = 0; i < n; i++) {
     if (same_key (self, keys, i, self->empty_key, 0))
       continue;
     if (same_key (self, keys, i, self->deleted_key, 0)) {
       fresh.state[i] = DELETED;
-    } else if (!set_key (self, &fresh, i, keys, i, error)) {
+    } else if (!set_key (self, &fresh, i, keys, i, budget, error)) {
       buckets_clear (self, &fresh);
       return FALSE;
     }
@@ -478,7 +480,7 @@ check_spec (const MusterDenseSpec *spec, GError **error)
 }
 
 MusterDenseTable *
-muster_dense_table_new (const MusterDenseSpec *spec, GError **error)
+muster_dense_table_new (const MusterDenseSpec *spec, MusterBudget *budget, GError **error)
 {
   if (!check_spec (spec, error))
     return NULL;
@@ -493,7 +495,7 @@ muster_dense_table_new (const MusterDenseSpec *spec, GError **error)
   const gboolean same = same_key (self, self->empty_key, 0, self->deleted_key, 0);
   if (same)
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "Empty and deleted keys cannot be equal");
-  if (!same && buckets_begin (self, &self->buckets, spec->n_buckets, error))
+  if (!same && buckets_begin (self, &self->buckets, spec->n_buckets, budget, error))
     return self;
   muster_dense_table_free (self);
   return NULL;

@@ -22,7 +22,8 @@ typedef struct {
   float max_load;
 } MusterDenseSpec;
 
-MusterDenseTable *muster_dense_table_new (const MusterDenseSpec *spec, GError **error);
+MusterDenseTable *muster_dense_table_new (const MusterDenseSpec *spec, MusterBudget *budget,
+                                          GError **error);
 void muster_dense_table_free (MusterDenseTable *self); /* accepts NULL */
 
 gint64 muster_dense_table_size (const MusterDenseTable *self);
@@ -35,14 +36,16 @@ gboolean muster_dense_table_find (const MusterDenseTable *self, const MusterTens
                                   const MusterTensor *fallback, void *values, GError **error);
 
 gboolean muster_dense_table_insert (MusterDenseTable *self, const MusterTensor *keys,
-                                    const MusterTensor *values, GError **error);
+                                    const MusterTensor *values, MusterBudget *budget,
+                                    GError **error);
 gboolean muster_dense_table_remove (MusterDenseTable *self, const MusterTensor *keys,
                                     GError **error);
 
 /* All buckets (transfer full), and others in their stead. */
 gboolean muster_dense_table_export (const MusterDenseTable *self, MusterTensor **keys,
-                                    MusterTensor **values, GError **error);
+                                    MusterTensor **values, MusterBudget *budget, GError **error);
 gboolean muster_dense_table_import (MusterDenseTable *self, const MusterTensor *keys,
-                                    const MusterTensor *values, GError **error);
+                                    const MusterTensor *values, MusterBudget *budget,
+                                    GError **error);
 
 G_END_DECLS

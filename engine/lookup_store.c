@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/lookup_store.h"
 
+#include "base/budget.h"
 #include "base/error.h"
 #include "base/hash.h"
 
@@ -96,7 +97,8 @@ put_in_bucket (MusterLookupStore *self, guint32 position)
 }
 
 gboolean
-muster_lookup_store_reserve (MusterLookupStore *self, gint64 n, GError **error)
+muster_lookup_store_reserve (MusterLookupStore *self, gint64 n, MusterBudget *budget,
+                             GError **error)
 {
   if (n <= self->capacity - self->n)
     return TRUE;
@@ -105,6 +107,10 @@ muster_lookup_store_reserve (MusterLookupStore *self, gint64 n, GError **error)
   guint32 capacity = MAX (self->capacity, MIN_ENTRIES);
   while (capacity < self->n + (guint32)n)
     capacity *= 2;
+  if (!muster_budget_take_items (
+          budget, capacity, 2 * sizeof (guint32) + sizeof *self->hashes + key_size (self), error) ||
+      !muster_budget_take_items (budget, capacity, self->row_size, error))
+    return FALSE;
   guint32 *buckets = g_try_new0 (guint32, (gsize)capacity * 2);
   if (buckets == NULL || !resize ((gpointer *)&self->hashes, capacity, sizeof *self->hashes) ||
       !resize (&self->keys, capacity, key_size (self)) ||
@@ -166,9 +172,9 @@ muster_lookup_store_find (const MusterLookupStore *self, const MusterTensor *key
 
 /* A copy of its own; one of no bytes has none. */
 static gboolean
-copy_string (MusterString from, MusterString *to)
+copy_string (MusterString from, MusterString *to, MusterBudget *budget, GError **error)
 {
-  char *data = from.size > 0 ? g_try_malloc (from.size) : NULL;
+  char *data = from.size > 0 ? muster_budget_alloc (budget, from.size, 1, error) : NULL;
   if (from.size > 0 && data == NULL)
     return FALSE;
   if (from.size > 0)
@@ -179,7 +185,8 @@ copy_string (MusterString from, MusterString *to)
 
 /* Fills a row that holds nothing yet; on failure it holds nothing. */
 static gboolean
-fill_row (const MusterLookupStore *self, gpointer row, const MusterTensor *values, gint64 i)
+fill_row (const MusterLookupStore *self, gpointer row, const MusterTensor *values, gint64 i,
+          MusterBudget *budget, GError **error)
 {
   if (self->value_dtype != MUSTER_STRING) {
     if (self->row_size > 0)
@@ -190,7 +197,7 @@ fill_row (const MusterLookupStore *self, gpointer row, const MusterTensor *value
   MusterString *strings = row;
   for (gsize j = 0; j < self->n_row; j++) {
     if (copy_string (muster_tensor_string (values, i * (gint64)self->n_row + (gint64)j),
-                     &strings[j]))
+                     &strings[j], budget, error))
       continue;
     free_strings (strings, j);
     return FALSE;
@@ -200,21 +207,18 @@ fill_row (const MusterLookupStore *self, gpointer row, const MusterTensor *value
 
 guint32
 muster_lookup_store_add (MusterLookupStore *self, const MusterTensor *keys,
-                         const MusterTensor *values, gint64 i, GError **error)
+                         const MusterTensor *values, gint64 i, MusterBudget *budget, GError **error)
 {
   const guint32 position = self->n;
   g_assert (position < self->capacity);
-  if (!fill_row (self, row_at (self, position), values, i)) {
-    no_room (error, position + 1);
+  if (!fill_row (self, row_at (self, position), values, i, budget, error))
     return MUSTER_LOOKUP_NONE;
-  }
   if (!has_string_keys (self)) {
     ((gint64 *)self->keys)[position] = muster_lookup_int_key (keys, i);
-  } else if (!copy_string (muster_tensor_string (keys, i),
-                           &((MusterString *)self->keys)[position])) {
+  } else if (!copy_string (muster_tensor_string (keys, i), &((MusterString *)self->keys)[position],
+                           budget, error)) {
     if (self->value_dtype == MUSTER_STRING)
       free_strings (row_at (self, position), self->n_row);
-    no_room (error, position + 1);
     return MUSTER_LOOKUP_NONE;
   }
   self->hashes[position] = hash_key (self, keys, i);
@@ -225,13 +229,14 @@ muster_lookup_store_add (MusterLookupStore *self, const MusterTensor *keys,
 
 gboolean
 muster_lookup_store_replace (MusterLookupStore *self, guint32 position, const MusterTensor *values,
-                             gint64 i, GError **error)
+                             gint64 i, MusterBudget *budget, GError **error)
 {
   if (self->value_dtype != MUSTER_STRING || self->row_size == 0)
-    return fill_row (self, row_at (self, position), values, i);
-  g_autofree MusterString *row = g_new (MusterString, self->n_row);
-  if (!fill_row (self, row, values, i))
-    return no_room (error, self->n);
+    return fill_row (self, row_at (self, position), values, i, budget, error);
+  g_autofree MusterString *row =
+      muster_budget_alloc (budget, self->n_row, sizeof (MusterString), error);
+  if (row == NULL || !fill_row (self, row, values, i, budget, error))
+    return FALSE;
   free_strings (row_at (self, position), self->n_row);
   memcpy (row_at (self, position), row, self->row_size);
   return TRUE;
@@ -301,12 +306,12 @@ muster_lookup_store_row_is (const MusterLookupStore *self, guint32 position,
 }
 
 MusterTensor *
-muster_lookup_store_keys (const MusterLookupStore *self, GError **error)
+muster_lookup_store_keys (const MusterLookupStore *self, MusterBudget *budget, GError **error)
 {
   const gint64 n = self->n;
   if (has_string_keys (self))
-    return muster_tensor_new_strings (1, &n, self->keys);
-  MusterTensor *keys = muster_tensor_try_new (self->key_dtype, 1, &n, error);
+    return muster_tensor_try_new_strings (budget, 1, &n, self->keys, error);
+  MusterTensor *keys = muster_tensor_try_new_within (budget, self->key_dtype, 1, &n, error);
   if (keys == NULL || n == 0)
     return keys;
   if (self->key_dtype == MUSTER_INT64) {
@@ -320,15 +325,15 @@ muster_lookup_store_keys (const MusterLookupStore *self, GError **error)
 
 gboolean
 muster_lookup_rows_begin (MusterLookupRows *self, MusterDType dtype, int n_dims, const gint64 *dims,
-                          GError **error)
+                          MusterBudget *budget, GError **error)
 {
   *self = (MusterLookupRows){.n_dims = n_dims, .dims = dims};
   if (dtype != MUSTER_STRING)
-    return (self->tensor = muster_tensor_try_new (dtype, n_dims, dims, error)) != NULL;
+    return (self->tensor = muster_tensor_try_new_within (budget, dtype, n_dims, dims, error)) !=
+           NULL;
   const gint64 n = muster_shape_n_elements (n_dims, dims);
-  if (n >= 0)
-    self->strings = g_try_new (MusterString, (gsize)n + 1);
-  return self->strings != NULL || no_room (error, n);
+  self->strings = muster_budget_alloc (budget, (gsize)n, sizeof (MusterString), error);
+  return self->strings != NULL;
 }
 
 void
@@ -358,11 +363,12 @@ muster_lookup_rows_copy (MusterLookupRows *self, const MusterLookupStore *store,
 }
 
 MusterTensor *
-muster_lookup_rows_end (MusterLookupRows *self)
+muster_lookup_rows_end (MusterLookupRows *self, MusterBudget *budget, GError **error)
 {
   if (self->strings == NULL)
     return g_steal_pointer (&self->tensor);
-  MusterTensor *tensor = muster_tensor_new_strings (self->n_dims, self->dims, self->strings);
+  MusterTensor *tensor =
+      muster_tensor_try_new_strings (budget, self->n_dims, self->dims, self->strings, error);
   g_clear_pointer (&self->strings, g_free);
   return tensor;
 }

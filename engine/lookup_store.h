@@ -45,7 +45,8 @@ void muster_lookup_store_init (MusterLookupStore *self, MusterDType key_dtype,
 void muster_lookup_store_clear (MusterLookupStore *self); /* as it was after init */
 
 /* Room for n entries more; RESOURCE_EXHAUSTED where there is none. */
-gboolean muster_lookup_store_reserve (MusterLookupStore *self, gint64 n, GError **error);
+gboolean muster_lookup_store_reserve (MusterLookupStore *self, gint64 n, MusterBudget *budget,
+                                      GError **error);
 
 #define MUSTER_LOOKUP_NONE G_MAXUINT32
 
@@ -56,10 +57,12 @@ guint32 muster_lookup_store_find (const MusterLookupStore *self, const MusterTen
 /* Adds a key that isn't there, with row i of values; its position. There must be room
  * (reserve); MUSTER_LOOKUP_NONE with RESOURCE_EXHAUSTED where a string finds none. */
 guint32 muster_lookup_store_add (MusterLookupStore *self, const MusterTensor *keys,
-                                 const MusterTensor *values, gint64 i, GError **error);
+                                 const MusterTensor *values, gint64 i, MusterBudget *budget,
+                                 GError **error);
 /* Puts row i of values in the place of the one at position. */
 gboolean muster_lookup_store_replace (MusterLookupStore *self, guint32 position,
-                                      const MusterTensor *values, gint64 i, GError **error);
+                                      const MusterTensor *values, gint64 i, MusterBudget *budget,
+                                      GError **error);
 void muster_lookup_store_remove (MusterLookupStore *self, guint32 position);
 
 /* TRUE if the row at position is row i of values, bit for bit. */
@@ -67,7 +70,8 @@ gboolean muster_lookup_store_row_is (const MusterLookupStore *self, guint32 posi
                                      const MusterTensor *values, gint64 i);
 
 /* All keys as a vector; RESOURCE_EXHAUSTED. */
-MusterTensor *muster_lookup_store_keys (const MusterLookupStore *self, GError **error);
+MusterTensor *muster_lookup_store_keys (const MusterLookupStore *self, MusterBudget *budget,
+                                        GError **error);
 
 /* A tensor of rows under construction: strings are borrowed until it ends. */
 typedef struct {
@@ -78,12 +82,13 @@ typedef struct {
 } MusterLookupRows;
 
 gboolean muster_lookup_rows_begin (MusterLookupRows *self, MusterDType dtype, int n_dims,
-                                   const gint64 *dims, GError **error);
+                                   const gint64 *dims, MusterBudget *budget, GError **error);
 /* Row to of the tensor: the one at position, or row i of another tensor. */
 void muster_lookup_rows_set (MusterLookupRows *self, const MusterLookupStore *store, gint64 to,
                              guint32 position);
 void muster_lookup_rows_copy (MusterLookupRows *self, const MusterLookupStore *store, gint64 to,
                               const MusterTensor *values, gint64 i);
-MusterTensor *muster_lookup_rows_end (MusterLookupRows *self); /* (transfer full) */
+/* (transfer full); NULL with RESOURCE_EXHAUSTED. */
+MusterTensor *muster_lookup_rows_end (MusterLookupRows *self, MusterBudget *budget, GError **error);
 
 G_END_DECLS

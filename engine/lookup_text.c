@@ -12,6 +12,7 @@ typedef struct {
   MusterDType key_dtype, value_dtype;
   MusterStorage *storage;
   MusterStorageInput *input; /* (owned) */
+  MusterBudget *budget;      /* (not owned) (nullable) */
   GCancellable *cancellable; /* (nullable) */
   guint8 *chunk;             /* (owned) */
   gsize at, end;             /* what is left of chunk */
@@ -175,7 +176,7 @@ take_field (const Reader *self, gint64 index, MusterDType dtype, GError **error)
     return muster_tensor_new_int64 ((gint64)((guint64)self->n_lines + (guint64)self->text->offset));
   const MusterString field = field_of (self, index);
   if (dtype == MUSTER_STRING)
-    return muster_tensor_new_strings (0, NULL, &field);
+    return muster_tensor_try_new_strings (NULL, 0, NULL, &field, error);
   if (dtype == MUSTER_BOOL) {
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "Data type %s not supported.",
                  muster_dtype_name (dtype));
@@ -302,19 +303,20 @@ fill (Reader *self, MusterLookupTable *table, GError **error)
   }
   self->is_ahead = TRUE;
   return muster_lookup_table_is_filled (table) ||
-         muster_lookup_table_fill (table, next, self, error);
+         muster_lookup_table_fill (table, next, self, self->budget, error);
 }
 
 gboolean
 muster_lookup_table_fill_from_text (MusterLookupTable *table, const MusterLookupText *text,
                                     MusterStorage *storage, GCancellable *cancellable,
-                                    GError **error)
+                                    MusterBudget *budget, GError **error)
 {
   Reader reader = {.text = text,
                    .key_dtype = muster_lookup_table_key_dtype (table),
                    .value_dtype = muster_lookup_table_value_dtype (table),
                    .storage = storage,
-                   .cancellable = cancellable};
+                   .cancellable = cancellable,
+                   .budget = budget};
   if (!check_columns_fit (&reader, error))
     return FALSE;
   reader.chunk = g_malloc (CHUNK);

@@ -27,6 +27,6 @@ typedef struct {
  * its keys stays as it is, once the file's first line has been read. May wait for the store. */
 gboolean muster_lookup_table_fill_from_text (MusterLookupTable *table, const MusterLookupText *text,
                                              MusterStorage *storage, GCancellable *cancellable,
-                                             GError **error);
+                                             MusterBudget *budget, GError **error);
 
 G_END_DECLS

@@ -435,7 +435,8 @@ muster_queue_enqueue_many (MusterQueue *self, MusterKernel *k, MusterTensor *con
                            GError **error)
 {
   const gint64 n = muster_tensor_dims (tuple[0])[0];
-  return n == 0 || put_tuple (self, k, PUT_MANY, tuple, n, error);
+  return n == 0 || (muster_queue_take_slices (tuple, self->spec.n_components, k, error) &&
+                    put_tuple (self, k, PUT_MANY, tuple, n, error));
 }
 
 gboolean

@@ -5,20 +5,46 @@
 
 #include <string.h>
 
+/* What an element takes beside its bytes: a tensor's head, and its place in the queue. */
+#define ELEMENT_HEAD 128
+
+/* All of the batch's elements, cut apart. */
+static gsize
+sliced_size (const MusterTensor *batch)
+{
+  const gint64 n_elements = muster_tensor_n_elements (batch);
+  gsize size = muster_tensor_n_bytes (batch), n_heads;
+  if (muster_tensor_dtype (batch) == MUSTER_STRING)
+    for (gint64 i = 0; i < n_elements; i++)
+      size += sizeof (MusterString) + muster_tensor_string (batch, i).size;
+  return g_size_checked_mul (&n_heads, (gsize)muster_tensor_dims (batch)[0], ELEMENT_HEAD) &&
+                 g_size_checked_add (&size, size, n_heads)
+             ? size
+             : G_MAXSIZE;
+}
+
+gboolean
+muster_queue_take_slices (MusterTensor *const *tuple, guint n_components, MusterKernel *k,
+                          GError **error)
+{
+  for (guint c = 0; c < n_components; c++)
+    if (!muster_budget_take (muster_kernel_budget (k), sliced_size (tuple[c]), error))
+      return FALSE;
+  return TRUE;
+}
+
 MusterTensor *
 muster_queue_slice (const MusterTensor *batch, gint64 index, GError **error)
 {
   const int n_dims = muster_tensor_n_dims (batch) - 1;
   const gint64 *dims = muster_tensor_dims (batch) + 1;
   const gint64 n = muster_dims_product (dims, 0, n_dims);
-  if (muster_tensor_dtype (batch) == MUSTER_STRING) {
-    g_autofree MusterString *strings = g_new (MusterString, n);
-    for (gint64 i = 0; i < n; i++)
-      strings[i] = muster_tensor_string (batch, index * n + i);
-    return muster_tensor_new_strings (n_dims, dims, strings);
-  }
+  if (muster_tensor_dtype (batch) == MUSTER_STRING)
+    return muster_tensor_try_new_strings (NULL, n_dims, dims,
+                                          muster_tensor_strings (batch) + index * n, error);
   const gsize size = (gsize)n * muster_dtype_size (muster_tensor_dtype (batch));
-  MusterTensor *slice = muster_tensor_try_new (muster_tensor_dtype (batch), n_dims, dims, error);
+  MusterTensor *slice =
+      muster_tensor_try_new_within (NULL, muster_tensor_dtype (batch), n_dims, dims, error);
   if (slice != NULL && size > 0)
     memcpy (muster_tensor_data_mutable (slice),
             (const guint8 *)muster_tensor_data (batch) + (gsize)index * size, size);
@@ -65,17 +91,16 @@ batch_component (const MusterQueueSpec *spec, MusterTensor *const *elements, gin
   g_auto (MusterResult) result = {0};
   const int n_dims = spec->shapes[c].n_dims;
   batch_shape (spec, elements, n, c, dims);
-  if (!muster_result_begin (&result, (MusterDType)spec->dtypes[c], n_dims + 1, dims, error))
+  if (!muster_result_begin (&result, k, (MusterDType)spec->dtypes[c], n_dims + 1, dims, error))
     return FALSE;
   const gsize place = (gsize)muster_dims_product (dims, 1, n_dims + 1) * result.size;
   for (gint64 i = 0; i < n; i++) {
     const MusterTensor *element = elements[i * spec->n_components + c];
-    g_auto (MusterElements) from = muster_elements (element);
+    MusterElements from = muster_elements (element);
     copy_corner (from.data, muster_tensor_dims (element), result.data + (gsize)i * place, dims + 1,
                  n_dims, result.size);
   }
-  muster_result_end (&result, k, (int)c);
-  return TRUE;
+  return muster_result_end (&result, k, (int)c, error);
 }
 
 gboolean

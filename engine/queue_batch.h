@@ -8,6 +8,11 @@ G_BEGIN_DECLS
 
 /* What a batch is cut into and made of. */
 
+/* Takes from k's budget what all elements of a tuple of batches will have, before the first is cut:
+ * all of them fit, or none. */
+gboolean muster_queue_take_slices (MusterTensor *const *tuple, guint n_components, MusterKernel *k,
+                                   GError **error);
+
 /* Element index of a batch, copied: what is left of the batch needn't stay for it. */
 MusterTensor *muster_queue_slice (const MusterTensor *batch, gint64 index, GError **error);
 

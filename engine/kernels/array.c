@@ -211,7 +211,7 @@ static gboolean
 compute_fill (MusterKernel *k, GError **error)
 {
   MusterTensor *value = muster_kernel_input (k, 1);
-  g_auto (MusterElements) from = muster_elements (value);
+  MusterElements from = muster_elements (value);
   g_auto (MusterResult) result = {0};
   gint64 dims[MUSTER_MAX_DIMS];
   int n = muster_kernel_input_ints (k, 0, dims, MUSTER_MAX_DIMS, error);
@@ -225,11 +225,10 @@ compute_fill (MusterKernel *k, GError **error)
   for (int i = 0; i < n; i++)
     if (dims[i] < 0)
       return muster_invalid (error, "Dimension %" G_GINT64_FORMAT " must be >= 0", dims[i]);
-  if (!muster_result_begin (&result, muster_tensor_dtype (value), n, dims, error))
+  if (!muster_result_begin (&result, k, muster_tensor_dtype (value), n, dims, error))
     return FALSE;
   fill (result.data, result.size, result.n, from.data);
-  muster_result_end (&result, k, 0);
-  return TRUE;
+  return muster_result_end (&result, k, 0, error);
 }
 
 static gboolean
@@ -238,11 +237,10 @@ compute_zeros_like (MusterKernel *k, GError **error)
   MusterTensor *x = muster_kernel_input (k, 0);
   g_auto (MusterResult) result = {0};
 
-  if (!muster_result_begin (&result, muster_tensor_dtype (x), muster_tensor_n_dims (x),
+  if (!muster_result_begin (&result, k, muster_tensor_dtype (x), muster_tensor_n_dims (x),
                             muster_tensor_dims (x), error))
     return FALSE;
-  muster_result_end (&result, k, 0);
-  return TRUE;
+  return muster_result_end (&result, k, 0, error);
 }
 
 static gboolean
@@ -356,7 +354,7 @@ static gboolean
 compute_broadcast_to (MusterKernel *k, GError **error)
 {
   MusterTensor *x = muster_kernel_input (k, 0);
-  g_auto (MusterElements) from = muster_elements (x);
+  MusterElements from = muster_elements (x);
   g_auto (MusterResult) result = {0};
   gint64 dims[MUSTER_MAX_DIMS], own_steps[MUSTER_MAX_DIMS];
   gint64 steps[MUSTER_MAX_DIMS], to_steps[MUSTER_MAX_DIMS];
@@ -374,12 +372,11 @@ compute_broadcast_to (MusterKernel *k, GError **error)
     }
     steps[i] = dim == 1 ? 0 : own_steps[i - front];
   }
-  if (!muster_result_begin (&result, muster_tensor_dtype (x), n, dims, error))
+  if (!muster_result_begin (&result, k, muster_tensor_dtype (x), n, dims, error))
     return FALSE;
   muster_dense_steps (n, dims, to_steps);
   muster_copy_block (result.size, n, dims, result.data, to_steps, from.data, steps);
-  muster_result_end (&result, k, 0);
-  return TRUE;
+  return muster_result_end (&result, k, 0, error);
 }
 
 /* Two shapes given as vectors, the shorter one filled up in front with ones. */

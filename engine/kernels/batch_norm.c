@@ -109,10 +109,9 @@ norm_begin (MusterKernel *k, Norm *n, GError **error)
   for (int i = 0; i < 5; i++)
     if ((n->inputs[i] = muster_wide_input (k, i, error)) == NULL)
       return FALSE;
-  n->mean = g_try_new0 (double, 4 * channels + 1);
+  n->mean = muster_kernel_alloc0 (k, n->l.channels, 4 * sizeof (double), error);
   if (n->mean == NULL)
-    return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-                        "No memory for %" G_GINT64_FORMAT " channels", n->l.channels);
+    return FALSE;
   n->variance = n->mean + channels;
   n->a = n->variance + channels;
   n->b = n->a + channels;

@@ -72,6 +72,9 @@ begin (MusterKernel *k, gint64 range, gint64 n_reachable, Candidates *c, GError 
   return c->counts[1] != NULL && check_classes (c->classes[0], range, error);
 }
 
+/* What a key takes in a GHashTable, at most and while it grows. */
+#define KEY_SIZE 96
+
 /* Draws until n of them differ. */
 static gboolean
 draw_unique (MusterKernel *k, const MusterSampler *sampler, MusterWords *words, gint64 n,
@@ -79,6 +82,8 @@ draw_unique (MusterKernel *k, const MusterSampler *sampler, MusterWords *words, 
 {
   g_autoptr (GHashTable) known = g_hash_table_new (g_int64_hash, g_int64_equal);
   *n_tries = 0;
+  if (!muster_budget_take_items (muster_kernel_budget (k), (gsize)n, KEY_SIZE, error))
+    return FALSE;
   for (gint64 i = 0; i < n;) {
     if (++*n_tries % TRIES_PER_LOOK == 0 &&
         g_cancellable_set_error_if_cancelled (muster_kernel_cancellable (k), error))
@@ -196,36 +201,43 @@ compute_all (MusterKernel *k, GError **error)
 
 /* Which candidates are true classes of which row, and what takes them out of a softmax. */
 typedef struct {
-  GArray *rows; /* (owned) of gint32 */
-  GArray *ids;  /* (owned) of gint64 */
+  gint32 *rows; /* (owned) */
+  gint64 *ids;  /* (owned) */
+  gint64 n;
 } Hits;
 
 static void
 hits_clear (Hits *self)
 {
-  g_array_unref (self->rows);
-  g_array_unref (self->ids);
+  g_free (self->rows);
+  g_free (self->ids);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Hits, hits_clear)
 
-static void
-find_hits (MusterTensor *true_classes, MusterTensor *sampled, Hits *hits)
+static gboolean
+find_hits (MusterKernel *k, MusterTensor *true_classes, MusterTensor *sampled, Hits *hits,
+           GError **error)
 {
   const gint64 *classes = muster_tensor_data (true_classes), *drawn = muster_tensor_data (sampled);
   const gint64 n_true = muster_tensor_dims (true_classes)[1];
   /* class to its last place among the candidates */
   g_autoptr (GHashTable) places = g_hash_table_new (g_int64_hash, g_int64_equal);
+  const gint64 n = muster_tensor_n_elements (true_classes);
+  if (!muster_budget_take_items (muster_kernel_budget (k),
+                                 (gsize)muster_tensor_n_elements (sampled), KEY_SIZE, error) ||
+      (hits->rows = muster_kernel_alloc (k, n, sizeof (gint32), error)) == NULL ||
+      (hits->ids = muster_kernel_alloc (k, n, sizeof (gint64), error)) == NULL)
+    return FALSE;
   for (gint64 i = 0; i < muster_tensor_n_elements (sampled); i++)
     g_hash_table_replace (places, (gpointer)&drawn[i], (gpointer)&drawn[i]);
   for (gint64 i = 0; i < muster_tensor_n_elements (true_classes); i++) {
     const gint64 *place = g_hash_table_lookup (places, &classes[i]);
     if (place == NULL)
       continue;
-    const gint32 row = (gint32)(i / n_true);
-    const gint64 id = place - drawn;
-    g_array_append_val (hits->rows, row);
-    g_array_append_val (hits->ids, id);
+    hits->rows[hits->n] = (gint32)(i / n_true);
+    hits->ids[hits->n++] = place - drawn;
   }
+  return TRUE;
 }
 
 static gboolean
@@ -240,17 +252,17 @@ compute_accidental_hits (MusterKernel *k, GError **error)
   if (muster_tensor_n_dims (sampled) != 1)
     return muster_invalid (error, "sampled_candidates must be a vector, which is typically an "
                                   "output from CandidateSampler");
-  g_auto (Hits) hits = {g_array_new (FALSE, FALSE, sizeof (gint32)),
-                        g_array_new (FALSE, FALSE, sizeof (gint64))};
-  find_hits (x, sampled, &hits);
-  const gint64 n = hits.rows->len;
+  g_auto (Hits) hits = {0};
+  if (!find_hits (k, x, sampled, &hits, error))
+    return FALSE;
+  const gint64 n = hits.n;
   if ((rows = muster_kernel_output (k, 0, 1, &n, error)) == NULL ||
       (ids = muster_kernel_output (k, 1, 1, &n, error)) == NULL ||
       (weights = muster_kernel_output (k, 2, 1, &n, error)) == NULL)
     return FALSE;
   for (gint64 i = 0; i < n; i++) {
-    ((gint32 *)muster_tensor_data_mutable (rows))[i] = g_array_index (hits.rows, gint32, i);
-    ((gint64 *)muster_tensor_data_mutable (ids))[i] = g_array_index (hits.ids, gint64, i);
+    ((gint32 *)muster_tensor_data_mutable (rows))[i] = hits.rows[i];
+    ((gint64 *)muster_tensor_data_mutable (ids))[i] = hits.ids[i];
     ((float *)muster_tensor_data_mutable (weights))[i] = -FLT_MAX;
   }
   return TRUE;

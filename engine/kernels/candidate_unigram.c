@@ -38,7 +38,8 @@ make_learned (const char *name G_GNUC_UNUSED, gpointer k, GError **error)
   gint64 n_leaves = 1;
   while (n_leaves < range)
     n_leaves *= 2;
-  MusterTensor *counts = muster_tensor_try_new (MUSTER_INT32, 1, (gint64[]){2 * n_leaves}, error);
+  MusterTensor *counts =
+      muster_kernel_temporary (k, MUSTER_INT32, 1, (gint64[]){2 * n_leaves}, error);
   if (counts == NULL)
     return NULL;
   Learned *self = g_new0 (Learned, 1);
@@ -145,13 +146,6 @@ typedef struct {
 } Source;
 
 static gboolean
-fail_memory (gint64 n, GError **error)
-{
-  return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-                      "There is no memory for a distribution of %" G_GINT64_FORMAT " classes", n);
-}
-
-static gboolean
 fail_size (gint64 range, const Source *from, GError **error)
 {
   return muster_invalid (
@@ -176,7 +170,7 @@ add_weight (Fixed *self, Source *from, float count)
 
 /* At most n_words come after the reserved classes, which are never drawn. */
 static gboolean
-begin_weights (Fixed *self, Source *from, gint64 n_words, GError **error)
+begin_weights (MusterKernel *k, Fixed *self, Source *from, gint64 n_words, GError **error)
 {
   if (from->n_reserved > from->shard)
     from->n_filled = (from->n_reserved - from->shard - 1) / from->n_shards + 1;
@@ -185,8 +179,8 @@ begin_weights (Fixed *self, Source *from, gint64 n_words, GError **error)
     from->n_filled += n_words;
     return fail_size (self->n, from, error);
   }
-  self->weights = g_try_new0 (float, self->n);
-  return self->weights != NULL || fail_memory (self->n, error);
+  self->weights = muster_kernel_alloc0 (k, self->n, sizeof (float), error);
+  return self->weights != NULL;
 }
 
 /* A line's last column. */
@@ -222,7 +216,7 @@ open_file (MusterStorage *storage, const char *path, guint64 *size, GError **err
 
 /* All of a file, with a zero behind it; NULL with an error. */
 static char *
-read_file (MusterStorage *storage, const char *path, guint64 *size, GError **error)
+read_file (MusterKernel *k, MusterStorage *storage, const char *path, guint64 *size, GError **error)
 {
   g_autofree char *text = NULL;
   MusterStorageInput *input = open_file (storage, path, size, error);
@@ -230,9 +224,7 @@ read_file (MusterStorage *storage, const char *path, guint64 *size, GError **err
     return NULL;
   guint64 n_read = 0;
   gssize n = 0;
-  text = *size < G_MAXSIZE ? g_try_malloc (*size + 1) : NULL;
-  if (text == NULL)
-    fail_memory ((gint64)*size, error);
+  text = muster_kernel_alloc (k, (gint64)MIN (*size, G_MAXINT64 - 1) + 1, 1, error);
   while (text != NULL && n_read < *size && n >= 0) {
     n = muster_storage_read_at (storage, input, n_read, text + n_read, *size - n_read, error);
     n_read += (guint64)MAX (n, 0);
@@ -247,11 +239,12 @@ read_file (MusterStorage *storage, const char *path, guint64 *size, GError **err
 }
 
 static gboolean
-load_file (Fixed *self, Source *from, MusterStorage *storage, const char *path, GError **error)
+load_file (MusterKernel *k, Fixed *self, Source *from, MusterStorage *storage, const char *path,
+           GError **error)
 {
   guint64 size;
-  g_autofree char *text = read_file (storage, path, &size, error);
-  if (text == NULL || !begin_weights (self, from, (gint64)size, error))
+  g_autofree char *text = read_file (k, storage, path, &size, error);
+  if (text == NULL || !begin_weights (k, self, from, (gint64)size, error))
     return FALSE;
   for (char *line = text, *next; line < text + size; line = next) {
     char *end = memchr (line, '\n', (gsize)(text + size - line));
@@ -287,17 +280,18 @@ pair (Fixed *self, double *p, gint32 *high, gint64 n_high, gint32 *low, gint64 n
 }
 
 static gboolean
-make_aliases (Fixed *self, GError **error)
+make_aliases (MusterKernel *k, Fixed *self, GError **error)
 {
   const gint64 n = self->n;
-  g_autofree double *p = g_try_new (double, n);
-  g_autofree gint32 *high = g_try_new (gint32, n), *low = g_try_new (gint32, n);
+  g_autofree double *p = muster_kernel_alloc (k, n, sizeof (double), error);
+  g_autofree gint32 *high = NULL, *low = NULL;
   gint64 n_high = 0, n_low = 0;
   double sum = 0;
-  self->shares = g_try_new (float, n);
-  self->others = g_try_new0 (gint32, n);
-  if (p == NULL || high == NULL || low == NULL || self->shares == NULL || self->others == NULL)
-    return fail_memory (n, error);
+  if (p == NULL || (high = muster_kernel_alloc (k, n, sizeof (gint32), error)) == NULL ||
+      (low = muster_kernel_alloc (k, n, sizeof (gint32), error)) == NULL ||
+      (self->shares = muster_kernel_alloc (k, n, sizeof (float), error)) == NULL ||
+      (self->others = muster_kernel_alloc0 (k, n, sizeof (gint32), error)) == NULL)
+    return FALSE;
   for (gint64 i = 0; i < n; i++)
     sum += (double)self->weights[i];
   for (gint64 i = 0; i < n; i++) {
@@ -312,9 +306,10 @@ make_aliases (Fixed *self, GError **error)
 }
 
 static gboolean
-load_list (Fixed *self, Source *from, const Tensorflow__AttrValue__ListValue *list, GError **error)
+load_list (MusterKernel *k, Fixed *self, Source *from, const Tensorflow__AttrValue__ListValue *list,
+           GError **error)
 {
-  if (!begin_weights (self, from, (gint64)list->n_f, error))
+  if (!begin_weights (k, self, from, (gint64)list->n_f, error))
     return FALSE;
   for (gsize i = 0; i < list->n_f; i++)
     if (!add_weight (self, from, list->f[i]))
@@ -345,8 +340,8 @@ load (MusterKernel *k, Fixed *self, GError **error)
                            "num_shards must be at least 1, shard at least 0, and num_reserved_ids "
                            "at most %d",
                            G_MAXINT32);
-  if (!(has_list ? load_list (self, &from, list, error)
-                 : load_file (self, &from, muster_kernel_storage (k), path, error)))
+  if (!(has_list ? load_list (k, self, &from, list, error)
+                 : load_file (k, self, &from, muster_kernel_storage (k), path, error)))
     return FALSE;
   return from.n_filled == self->n || fail_size (self->n, &from, error);
 }
@@ -361,7 +356,7 @@ make_fixed (MusterKernel *k, GError **error)
     muster_invalid (error, "range_max must be positive, and less than %d", G_MAXINT32);
     return NULL;
   }
-  if (!load (k, self, error) || !make_aliases (self, error))
+  if (!load (k, self, error) || !make_aliases (k, self, error))
     return NULL;
   return g_steal_pointer (&self);
 }

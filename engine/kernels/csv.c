@@ -10,18 +10,19 @@ typedef struct {
   gsize size, at;
   char delimiter;
   gboolean has_quotes;
-  GString *fields; /* those that are kept, one after the other */
+  MusterText *fields; /* those that are kept, one after the other */
 } Line;
 
 static gboolean
 read_bare (Line *line, GError **error)
 {
+  const gsize begin = line->at;
   for (; line->at < line->size && line->text[line->at] != line->delimiter; line->at++) {
     const char c = line->text[line->at];
     if ((line->has_quotes && c == '"') || c == '\n' || c == '\r')
       return muster_invalid (error, "Unquoted fields cannot have quotes/CRLFs inside");
-    g_string_append_c (line->fields, c);
   }
+  muster_text_append (line->fields, line->text + begin, line->at - begin);
   line->at++;
   return TRUE;
 }
@@ -36,7 +37,7 @@ read_quoted (Line *line, GError **error)
       break;
     if (c == '"' && next != '"')
       return muster_invalid (error, "Quote inside a string has to be escaped by another quote");
-    g_string_append_c (line->fields, c);
+    muster_text_put_c (line->fields, c);
     line->at += c == '"' ? 2 : 1;
   }
   if (line->at >= line->size || text[line->at] != '"')
@@ -73,7 +74,7 @@ put_fallback (Csv *csv, int f, gint64 record, GError **error)
   if (output->dtype == MUSTER_STRING) {
     const MusterString text = muster_tensor_string (output->fallback, 0);
     muster_strings_put (&output->texts, record, text.data, text.size);
-    return TRUE;
+    return muster_text_check (&output->texts.text, error);
   }
   MusterResult *result = &output->numbers;
   memcpy (result->data + (gsize)record * result->size, muster_tensor_data (output->fallback),
@@ -90,10 +91,12 @@ put_field (Csv *csv, int f, gint64 record, MusterString field, GError **error)
     return put_fallback (csv, f, record, error);
   if (output->dtype == MUSTER_STRING) {
     muster_strings_put (&output->texts, record, field.data, field.size);
-    return TRUE;
+    return muster_text_check (&output->texts.text, error);
   }
-  g_autofree char *text = g_strndup (field.data, field.size);
+  g_autofree char *text = muster_kernel_copy_string (csv->k, field, error);
   MusterResult *result = &output->numbers;
+  if (text == NULL)
+    return FALSE;
   if (strlen (text) == field.size &&
       muster_parse_number (g_strstrip (text), output->dtype,
                            result->data + (gsize)record * result->size))
@@ -116,9 +119,9 @@ keep_field (Csv *csv, Line *line, gsize begin, gint64 column, int n)
 {
   const gboolean wanted = is_wanted (csv, n, column);
   if (wanted && n < csv->n)
-    csv->outputs[n].end = line->fields->len;
+    csv->outputs[n].end = line->fields->size;
   else
-    g_string_truncate (line->fields, begin);
+    line->fields->size = MIN (line->fields->size, begin);
   return wanted && n < G_MAXINT ? n + 1 : n;
 }
 
@@ -129,7 +132,7 @@ read_line (Csv *csv, Line *line, GError **error)
   int n = 0;
   gint64 column = 0;
   for (; line->at < line->size; column++) {
-    const gsize begin = line->fields->len;
+    const gsize begin = line->fields->size;
     while (line->at < line->size && (line->text[line->at] == '\r' || line->text[line->at] == '\n'))
       line->at++;
     if (line->at >= line->size)
@@ -142,14 +145,14 @@ read_line (Csv *csv, Line *line, GError **error)
       return n;
   }
   if (line->size > 0 && line->text[line->size - 1] == line->delimiter)
-    n = keep_field (csv, line, line->fields->len, column, n);
+    n = keep_field (csv, line, line->fields->size, column, n);
   return n;
 }
 
 static gboolean
 read_lines (Csv *csv, const MusterTensor *records, char delimiter, GError **error)
 {
-  g_autoptr (GString) fields = g_string_new (NULL);
+  g_auto (MusterText) fields = MUSTER_TEXT_INIT (csv->k);
   const gboolean has_quotes = muster_kernel_attr_bool (csv->k, "use_quote_delim", TRUE);
   for (gint64 i = 0; i < muster_tensor_n_elements (records); i++) {
     const MusterString text = muster_tensor_string (records, i);
@@ -157,17 +160,17 @@ read_lines (Csv *csv, const MusterTensor *records, char delimiter, GError **erro
                  .size = text.size,
                  .delimiter = delimiter,
                  .has_quotes = has_quotes,
-                 .fields = fields};
-    g_string_truncate (fields, 0);
+                 .fields = &fields};
+    fields.size = 0;
     const int n = read_line (csv, &line, error);
-    if (n < 0)
+    if (n < 0 || !muster_text_check (&fields, error))
       return FALSE;
     if (n != csv->n)
       return muster_invalid (error, "Expect %d fields but have %d in record %" G_GINT64_FORMAT,
                              csv->n, n, i);
     for (int f = 0; f < n; f++) {
       const gsize begin = f > 0 ? csv->outputs[f - 1].end : 0;
-      const MusterString field = {.data = fields->str + begin, .size = csv->outputs[f].end - begin};
+      const MusterString field = {.data = fields.data + begin, .size = csv->outputs[f].end - begin};
       if (!put_field (csv, f, i, field, error))
         return FALSE;
     }
@@ -194,9 +197,10 @@ begin_output (Csv *csv, int f, const MusterTensor *records, GError **error)
                            "%" G_GINT64_FORMAT,
                            f, muster_tensor_n_elements (fallback));
   return output->dtype == MUSTER_STRING
-             ? muster_strings_begin_like (&output->texts, records, error)
-             : muster_result_begin (&output->numbers, output->dtype, muster_tensor_n_dims (records),
-                                    muster_tensor_dims (records), error);
+             ? muster_strings_begin_like (&output->texts, csv->k, records, error)
+             : muster_result_begin (&output->numbers, csv->k, output->dtype,
+                                    muster_tensor_n_dims (records), muster_tensor_dims (records),
+                                    error);
 }
 
 static gboolean
@@ -237,11 +241,12 @@ decode (Csv *csv, GError **error)
       return FALSE;
   if (!read_lines (csv, records, by, error))
     return FALSE;
-  for (int f = 0; f < csv->n; f++)
-    if (csv->outputs[f].dtype == MUSTER_STRING)
-      muster_strings_end (&csv->outputs[f].texts, csv->k, f);
-    else
-      muster_result_end (&csv->outputs[f].numbers, csv->k, f);
+  for (int f = 0; f < csv->n; f++) {
+    Output *output = &csv->outputs[f];
+    if (!(output->dtype == MUSTER_STRING ? muster_strings_end (&output->texts, csv->k, f, error)
+                                         : muster_result_end (&output->numbers, csv->k, f, error)))
+      return FALSE;
+  }
   return TRUE;
 }
 

@@ -134,8 +134,8 @@ compute_matrix_diag (MusterKernel *k, GError **error)
   int n = muster_tensor_n_dims (x), batch_dims;
   gint64 dims[MUSTER_MAX_DIMS + 2];
   const guint8 *padding = NULL;
-  g_auto (MusterElements) pad = {0};
-  g_auto (MusterElements) from = muster_elements (x);
+  MusterElements pad = {0};
+  MusterElements from = muster_elements (x);
   g_auto (MusterResult) result = {0};
   Band b = {0};
 
@@ -154,7 +154,7 @@ compute_matrix_diag (MusterKernel *k, GError **error)
   memcpy (dims, muster_tensor_dims (x), (gsize)batch_dims * sizeof *dims);
   dims[batch_dims] = b.rows;
   dims[batch_dims + 1] = b.cols;
-  if (!muster_result_begin (&result, muster_tensor_dtype (x), batch_dims + 2, dims, error))
+  if (!muster_result_begin (&result, k, muster_tensor_dtype (x), batch_dims + 2, dims, error))
     return FALSE;
   fill (&result, padding);
   for (gint64 i = 0; i < result.n; i++) {
@@ -166,8 +166,7 @@ compute_matrix_diag (MusterKernel *k, GError **error)
                       result.size,
               result.size);
   }
-  muster_result_end (&result, k, 0);
-  return TRUE;
+  return muster_result_end (&result, k, 0, error);
 }
 
 /* The band of input 0's matrices; band: the input that says which, -1 for the main diagonal. */
@@ -194,8 +193,8 @@ compute_matrix_diag_part (MusterKernel *k, GError **error)
   int n = muster_tensor_n_dims (x), n_out = n - 2;
   gint64 dims[MUSTER_MAX_DIMS], cells;
   const guint8 *padding = NULL;
-  g_auto (MusterElements) pad = {0};
-  g_auto (MusterElements) from = muster_elements (x);
+  MusterElements pad = {0};
+  MusterElements from = muster_elements (x);
   g_auto (MusterResult) result = {0};
   Band b = {0};
 
@@ -206,7 +205,7 @@ compute_matrix_diag_part (MusterKernel *k, GError **error)
   if (b.lower != b.upper)
     dims[n_out++] = b.upper - b.lower + 1;
   dims[n_out++] = b.longest;
-  if (!muster_result_begin (&result, muster_tensor_dtype (x), n_out, dims, error))
+  if (!muster_result_begin (&result, k, muster_tensor_dtype (x), n_out, dims, error))
     return FALSE;
   fill (&result, padding);
   cells = b.rows * b.cols;
@@ -217,8 +216,7 @@ compute_matrix_diag_part (MusterKernel *k, GError **error)
                   (gsize)(i / cells * (b.upper - b.lower + 1) * b.longest + at) * result.size,
               from.data + (gsize)i * result.size, result.size);
   }
-  muster_result_end (&result, k, 0);
-  return TRUE;
+  return muster_result_end (&result, k, 0, error);
 }
 
 static gboolean
@@ -227,7 +225,7 @@ compute_matrix_set_diag (MusterKernel *k, GError **error)
   MusterTensor *x = muster_kernel_input (k, 0), *diagonals = muster_kernel_input (k, 1);
   int n = muster_tensor_n_dims (x), n_wanted = n - 2;
   gint64 wanted[MUSTER_MAX_DIMS], cells;
-  g_auto (MusterElements) from = muster_elements (x), set = muster_elements (diagonals);
+  MusterElements from = muster_elements (x), set = muster_elements (diagonals);
   g_auto (MusterResult) result = {0};
   Band b = {0};
 
@@ -247,7 +245,7 @@ compute_matrix_set_diag (MusterKernel *k, GError **error)
         "received diagonal shape: %s",
         a, given);
   }
-  if (!muster_result_begin (&result, muster_tensor_dtype (x), n, muster_tensor_dims (x), error))
+  if (!muster_result_begin (&result, k, muster_tensor_dtype (x), n, muster_tensor_dims (x), error))
     return FALSE;
   cells = b.rows * b.cols;
   for (gint64 i = 0; i < result.n; i++) {
@@ -258,8 +256,7 @@ compute_matrix_set_diag (MusterKernel *k, GError **error)
                                     result.size,
             result.size);
   }
-  muster_result_end (&result, k, 0);
-  return TRUE;
+  return muster_result_end (&result, k, 0, error);
 }
 
 static gboolean
@@ -267,7 +264,7 @@ compute_band_part (MusterKernel *k, GError **error)
 {
   MusterTensor *x = muster_kernel_input (k, 0);
   int n = muster_tensor_n_dims (x);
-  g_auto (MusterElements) from = muster_elements (x);
+  MusterElements from = muster_elements (x);
   g_auto (MusterResult) result = {0};
   gint64 rows, cols, below, above;
 
@@ -292,7 +289,7 @@ compute_band_part (MusterKernel *k, GError **error)
                            "num_upper must be negative or less or equal to number of columns "
                            "(%" G_GINT64_FORMAT ") got: %" G_GINT64_FORMAT,
                            cols, above);
-  if (!muster_result_begin (&result, muster_tensor_dtype (x), n, muster_tensor_dims (x), error))
+  if (!muster_result_begin (&result, k, muster_tensor_dtype (x), n, muster_tensor_dims (x), error))
     return FALSE;
   for (gint64 i = 0; i < result.n; i++) {
     const gint64 row = i / cols % rows, col = i % cols;
@@ -300,8 +297,7 @@ compute_band_part (MusterKernel *k, GError **error)
       memcpy (result.data + (gsize)i * result.size, from.data + (gsize)i * result.size,
               result.size);
   }
-  muster_result_end (&result, k, 0);
-  return TRUE;
+  return muster_result_end (&result, k, 0, error);
 }
 
 static gboolean
@@ -310,20 +306,19 @@ compute_diag (MusterKernel *k, GError **error)
   MusterTensor *x = muster_kernel_input (k, 0);
   int n = muster_tensor_n_dims (x);
   gint64 dims[2 * MUSTER_MAX_DIMS], m = muster_tensor_n_elements (x);
-  g_auto (MusterElements) from = muster_elements (x);
+  MusterElements from = muster_elements (x);
   g_auto (MusterResult) result = {0};
 
   if (n < 1)
     return muster_invalid (error, "Input must be at least rank 1, got 0");
   for (int d = 0; d < 2 * n; d++)
     dims[d] = muster_tensor_dims (x)[d % n];
-  if (!muster_result_begin (&result, muster_tensor_dtype (x), 2 * n, dims, error))
+  if (!muster_result_begin (&result, k, muster_tensor_dtype (x), 2 * n, dims, error))
     return FALSE;
   for (gint64 i = 0; i < m; i++)
     memcpy (result.data + (gsize)(i * m + i) * result.size, from.data + (gsize)i * result.size,
             result.size);
-  muster_result_end (&result, k, 0);
-  return TRUE;
+  return muster_result_end (&result, k, 0, error);
 }
 
 static gboolean
@@ -332,7 +327,7 @@ compute_diag_part (MusterKernel *k, GError **error)
   MusterTensor *x = muster_kernel_input (k, 0);
   int n = muster_tensor_n_dims (x);
   const gint64 *dims = muster_tensor_dims (x);
-  g_auto (MusterElements) from = muster_elements (x);
+  MusterElements from = muster_elements (x);
   g_auto (MusterResult) result = {0};
 
   if (n == 0 || n % 2 != 0)
@@ -346,13 +341,12 @@ compute_diag_part (MusterKernel *k, GError **error)
       return muster_invalid (error, "Invalid shape %s: dimensions %d and %d do not match.", shape,
                              d, d + n / 2);
     }
-  if (!muster_result_begin (&result, muster_tensor_dtype (x), n / 2, dims, error))
+  if (!muster_result_begin (&result, k, muster_tensor_dtype (x), n / 2, dims, error))
     return FALSE;
   for (gint64 i = 0; i < result.n; i++)
     memcpy (result.data + (gsize)i * result.size,
             from.data + (gsize)(i * result.n + i) * result.size, result.size);
-  muster_result_end (&result, k, 0);
-  return TRUE;
+  return muster_result_end (&result, k, 0, error);
 }
 
 #define SIZES "diagonal:T, k:int32, num_rows:int32, num_cols:int32, padding_value:T -> output:T"

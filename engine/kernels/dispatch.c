@@ -124,8 +124,8 @@ muster_wide_input (MusterKernel *k, int i, GError **error)
   if (muster_dtype_is_wide (dtype))
     return muster_tensor_ref (x);
 
-  y = muster_tensor_try_new (muster_wide_dtype (wide), muster_tensor_n_dims (x),
-                             muster_tensor_dims (x), error);
+  y = muster_kernel_temporary (k, muster_wide_dtype (wide), muster_tensor_n_dims (x),
+                               muster_tensor_dims (x), error);
   if (y != NULL)
     muster_widen (dtype, muster_tensor_data (x), muster_tensor_n_elements (x),
                   muster_tensor_data_mutable (y));
@@ -142,7 +142,7 @@ muster_wide_output (MusterKernel *k, int i, int n_dims, const gint64 *dims, GErr
     muster_invalid (error, "There is no arithmetic for dtype %s", muster_dtype_name (dtype));
     return NULL;
   }
-  return muster_tensor_try_new (muster_wide_dtype (wide), n_dims, dims, error);
+  return muster_kernel_temporary (k, muster_wide_dtype (wide), n_dims, dims, error);
 }
 
 gboolean
@@ -180,38 +180,23 @@ muster_number_output (MusterKernel *k, int i, int n_dims, const gint64 *dims, GE
   MusterDType dtype = muster_kernel_output_dtype (k, i);
 
   if (muster_dtype_is_complex (dtype))
-    return muster_tensor_try_new (dtype, n_dims, dims, error);
+    return muster_kernel_temporary (k, dtype, n_dims, dims, error);
   return muster_wide_output (k, i, n_dims, dims, error);
 }
 
 MusterElements
 muster_elements (const MusterTensor *tensor)
 {
-  MusterElements self = {0};
-  gint64 n = muster_tensor_n_elements (tensor);
+  const MusterDType dtype = muster_tensor_dtype (tensor);
 
-  if (muster_tensor_dtype (tensor) != MUSTER_STRING) {
-    self.data = muster_tensor_data (tensor);
-    self.size = muster_dtype_size (muster_tensor_dtype (tensor));
-    return self;
-  }
-  self.strings = g_new (MusterString, MAX (n, 1));
-  for (gint64 i = 0; i < n; i++)
-    self.strings[i] = muster_tensor_string (tensor, i);
-  self.data = (const guint8 *)self.strings;
-  self.size = sizeof (MusterString);
-  return self;
-}
-
-void
-muster_elements_clear (MusterElements *self)
-{
-  g_clear_pointer (&self->strings, g_free);
+  if (dtype == MUSTER_STRING)
+    return (MusterElements){(const guint8 *)muster_tensor_strings (tensor), sizeof (MusterString)};
+  return (MusterElements){muster_tensor_data (tensor), muster_dtype_size (dtype)};
 }
 
 gboolean
-muster_result_begin (MusterResult *self, MusterDType dtype, int n_dims, const gint64 *dims,
-                     GError **error)
+muster_result_begin (MusterResult *self, MusterKernel *k, MusterDType dtype, int n_dims,
+                     const gint64 *dims, GError **error)
 {
   memset (self, 0, sizeof *self);
   if (n_dims > MUSTER_MAX_DIMS)
@@ -227,17 +212,12 @@ muster_result_begin (MusterResult *self, MusterDType dtype, int n_dims, const gi
     self->size = sizeof (MusterString);
     if (self->n < 0)
       return muster_invalid (error, "The shape has a negative size or too many elements");
-    self->strings = g_try_malloc0_n (MAX (self->n, 1), self->size);
-    if (self->strings == NULL) {
-      g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-                   "No memory for %" G_GINT64_FORMAT " strings", self->n);
-      return FALSE;
-    }
+    self->strings = muster_kernel_alloc0 (k, self->n, self->size, error);
     self->data = (guint8 *)self->strings;
-    return TRUE;
+    return self->strings != NULL;
   }
   self->size = muster_dtype_size (dtype);
-  self->tensor = muster_tensor_try_new (dtype, n_dims, dims, error);
+  self->tensor = muster_kernel_temporary (k, dtype, n_dims, dims, error);
   if (self->tensor == NULL)
     return FALSE;
   self->data = muster_tensor_data_mutable (self->tensor);
@@ -246,13 +226,27 @@ muster_result_begin (MusterResult *self, MusterDType dtype, int n_dims, const gi
   return TRUE;
 }
 
-void
-muster_result_end (MusterResult *self, MusterKernel *k, int i)
+MusterTensor *
+muster_result_end_tensor (MusterResult *self, MusterKernel *k, GError **error)
 {
-  if (self->tensor == NULL)
-    self->tensor = muster_tensor_new_strings (self->n_dims, self->dims, self->strings);
-  muster_kernel_set_output (k, i, g_steal_pointer (&self->tensor));
+  MusterTensor *tensor = g_steal_pointer (&self->tensor);
+
+  if (tensor == NULL)
+    tensor = muster_tensor_try_new_strings (muster_kernel_budget (k), self->n_dims, self->dims,
+                                            self->strings, error);
   muster_result_clear (self);
+  return tensor;
+}
+
+gboolean
+muster_result_end (MusterResult *self, MusterKernel *k, int i, GError **error)
+{
+  MusterTensor *tensor = muster_result_end_tensor (self, k, error);
+
+  if (tensor == NULL)
+    return FALSE;
+  muster_kernel_set_output (k, i, tensor);
+  return TRUE;
 }
 
 void

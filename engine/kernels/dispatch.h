@@ -92,14 +92,11 @@ MusterTensor *muster_number_output (MusterKernel *k, int i, int n_dims, const gi
 /* Any tensor as bytes of size each: for kernels that move elements and never look at them. A string
  * tensor shows as an array of MusterString. */
 typedef struct {
-  const guint8 *data;
+  const guint8 *data; /* (not owned) */
   gsize size;
-  MusterString *strings; /* (owned) (nullable) */
 } MusterElements;
 
 MusterElements muster_elements (const MusterTensor *tensor);
-void muster_elements_clear (MusterElements *self);
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterElements, muster_elements_clear)
 
 /* The other side: room for the elements of a new tensor. begin zeroes it (an empty string is zero);
  * end hands the tensor over as output i. */
@@ -114,9 +111,11 @@ typedef struct {
   MusterString *strings; /* (owned) (nullable) */
 } MusterResult;
 
-gboolean muster_result_begin (MusterResult *self, MusterDType dtype, int n_dims, const gint64 *dims,
-                              GError **error);
-void muster_result_end (MusterResult *self, MusterKernel *k, int i);
+gboolean muster_result_begin (MusterResult *self, MusterKernel *k, MusterDType dtype, int n_dims,
+                              const gint64 *dims, GError **error);
+gboolean muster_result_end (MusterResult *self, MusterKernel *k, int i, GError **error);
+/* The same for a tensor that isn't an output (transfer full). */
+MusterTensor *muster_result_end_tensor (MusterResult *self, MusterKernel *k, GError **error);
 void muster_result_clear (MusterResult *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterResult, muster_result_clear)
 
@@ -145,5 +144,8 @@ double muster_double_at (const MusterTensor *wide, gint64 i);
 
 /* The product of dims[from..to). */
 gint64 muster_dims_product (const gint64 *dims, int from, int to);
+
+/* A kernel's tensors come from its budget: muster_kernel_output () and its like. */
+#pragma GCC poison muster_tensor_new muster_tensor_new_strings muster_tensor_try_new
 
 G_END_DECLS

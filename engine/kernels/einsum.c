@@ -210,12 +210,13 @@ sizes_of (const Einsum *e, const Order *order, gint64 *dims, GError **error)
 
 /* A dense copy of x in that order. */
 static MusterTensor *
-pack (const Einsum *e, const Term *term, const Order *order, MusterTensor *x, GError **error)
+pack (MusterKernel *k, const Einsum *e, const Term *term, const Order *order, MusterTensor *x,
+      GError **error)
 {
   gint64 dims[MUSTER_MAX_DIMS], to[MUSTER_MAX_DIMS], from[MUSTER_MAX_DIMS];
   const int n = sizes_of (e, order, dims, error);
   MusterTensor *packed =
-      n < 0 ? NULL : muster_tensor_try_new (muster_tensor_dtype (x), n, dims, error);
+      n < 0 ? NULL : muster_kernel_temporary (k, muster_tensor_dtype (x), n, dims, error);
 
   if (packed == NULL)
     return NULL;
@@ -252,7 +253,7 @@ SUM_ROWS (c128, double complex)
 
 /* Adds up the last dimensions, which have that many elements; x: (transfer full). */
 static MusterTensor *
-sum_last (MusterTensor *x, gint64 n, gint64 each, GError **error)
+sum_last (MusterKernel *k, MusterTensor *x, gint64 n, gint64 each, GError **error)
 {
   static const SumRows loops[] = MUSTER_NUMBER_TABLE (sum_rows);
   g_autoptr (MusterTensor) from = x;
@@ -260,7 +261,7 @@ sum_last (MusterTensor *x, gint64 n, gint64 each, GError **error)
 
   if (from == NULL || each == 1)
     return g_steal_pointer (&from);
-  out = muster_tensor_try_new (muster_tensor_dtype (x), 1, &n, error);
+  out = muster_kernel_temporary (k, muster_tensor_dtype (x), 1, &n, error);
   if (out != NULL && n > 0)
     loops[muster_loop_index (muster_tensor_dtype (x))](n, each, muster_tensor_data (x),
                                                        muster_tensor_data_mutable (out));
@@ -305,7 +306,7 @@ sum_one (MusterKernel *k, Einsum *e, MusterTensor *x, GError **error)
   const gint64 n = append_labels (e, all, &e->inputs[0], NULL, FALSE, TRUE);
   const gint64 each = append_labels (e, all, &e->inputs[0], NULL, FALSE, FALSE);
   g_autoptr (MusterTensor) result =
-      sum_last (pack (e, &e->inputs[0], all, x, error), n, each, error);
+      sum_last (k, pack (k, e, &e->inputs[0], all, x, error), n, each, error);
 
   append_labels (e, kept, &e->inputs[0], NULL, FALSE, TRUE);
   return result != NULL && set_ordered (k, e, kept, result, error);
@@ -330,17 +331,17 @@ multiply_two (MusterKernel *k, Einsum *e, MusterTensor *x, MusterTensor *y, GErr
   p->rows = append_labels (e, &p->a, a, b, FALSE, TRUE);
   p->depth = append_labels (e, &p->a, a, b, TRUE, FALSE);
   each = append_labels (e, &p->a, a, b, FALSE, FALSE);
-  left = sum_last (pack (e, a, &p->a, x, error), p->n * p->rows * p->depth, each, error);
+  left = sum_last (k, pack (k, e, a, &p->a, x, error), p->n * p->rows * p->depth, each, error);
   append_labels (e, &p->b, b, a, TRUE, TRUE);
   append_labels (e, &p->b, b, a, TRUE, FALSE);
   p->columns = append_labels (e, &p->b, b, a, FALSE, TRUE);
   each = append_labels (e, &p->b, b, a, FALSE, FALSE);
-  right = left == NULL
-              ? NULL
-              : sum_last (pack (e, b, &p->b, y, error), p->n * p->depth * p->columns, each, error);
+  right = left == NULL ? NULL
+                       : sum_last (k, pack (k, e, b, &p->b, y, error), p->n * p->depth * p->columns,
+                                   each, error);
   result = right == NULL ? NULL
-                         : muster_tensor_try_new (muster_tensor_dtype (x), 3,
-                                                  (gint64[]){p->n, p->rows, p->columns}, error);
+                         : muster_kernel_temporary (k, muster_tensor_dtype (x), 3,
+                                                    (gint64[]){p->n, p->rows, p->columns}, error);
   if (result == NULL)
     return FALSE;
   const MusterProduct product = {.m = p->rows, .n = p->columns, .depth = p->depth};

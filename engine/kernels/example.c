@@ -330,7 +330,15 @@ parse_example (const Parse *p, gint64 e, GError **error)
 {
   const MusterString bytes = muster_tensor_string (p->serialized, e);
   g_array_set_size (p->features, 0);
-  if (!muster_example_read (bytes, p->features)) {
+  MusterBudget *budget = muster_kernel_budget (p->k);
+  g_autoptr (GError) own = NULL;
+  const gboolean is_read = muster_example_read (bytes, budget, p->features, &own);
+  muster_budget_give (budget, p->features->len * sizeof (MusterFeature)); /* used again */
+  if (muster_error_is (own, MUSTER_ERROR_RESOURCE_EXHAUSTED)) {
+    g_propagate_error (error, g_steal_pointer (&own));
+    return FALSE;
+  }
+  if (!is_read) {
     g_autofree char *text =
         muster_string_text ((MusterString){.data = bytes.data, .size = MIN (bytes.size, 256)});
     return muster_invalid (error, "Could not parse example input, value: '%s'", text);
@@ -347,13 +355,9 @@ parse_example (const Parse *p, gint64 e, GError **error)
 static gboolean
 parse_all (Parse *p, GError **error)
 {
-  const gsize n_each = MAX (p->n_columns, 1);
-  if ((gsize)p->n < G_MAXSSIZE / sizeof (Cell) / n_each)
-    p->cells = g_try_new (Cell, (gsize)p->n * n_each + 1);
+  p->cells = muster_kernel_alloc (p->k, p->n, p->n_columns * sizeof (Cell), error);
   if (p->cells == NULL)
-    return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-                        "There is no memory for %u features of %" G_GINT64_FORMAT " examples",
-                        p->n_columns, p->n);
+    return FALSE;
   for (gsize i = 0; i < (gsize)p->n * p->n_columns; i++)
     p->cells[i] = (Cell){.n = -1};
   p->features = g_array_new (FALSE, FALSE, sizeof (MusterFeature));
@@ -383,9 +387,9 @@ write_dense (const Parse *p, const Column *column, GError **error)
     longest = MAX (longest, cell_of (p, column, e)->n);
   if (column->kind == PADDED)
     dims[lead] = column->stride > 0 ? longest / column->stride : 0;
-  if (!muster_result_begin (&result, column->dtype, column->n_dims + lead, dims, error))
+  if (!muster_result_begin (&result, p->k, column->dtype, column->n_dims + lead, dims, error))
     return FALSE;
-  g_auto (MusterElements) fallback = muster_elements (column->fallback);
+  MusterElements fallback = muster_elements (column->fallback);
   const gint64 n_each = p->n > 0 ? result.n / p->n : 0;
   for (gint64 i = 0; column->kind == PADDED && i < result.n; i++)
     memcpy (result.data + (gsize)i * result.size, fallback.data, result.size);
@@ -397,8 +401,7 @@ write_dense (const Parse *p, const Column *column, GError **error)
     else if (column->kind == FIXED)
       memcpy (to, fallback.data, (gsize)n_each * result.size);
   }
-  muster_result_end (&result, p->k, column->values);
-  return TRUE;
+  return muster_result_end (&result, p->k, column->values, error);
 }
 
 /* The values of all examples, one after the other; *n says how many. */
@@ -413,7 +416,7 @@ write_values (const Parse *p, const Column *column, gint64 *n, gint64 *longest, 
     *n += own;
     *longest = MAX (*longest, own);
   }
-  if (!muster_result_begin (&result, column->dtype, 1, n, error))
+  if (!muster_result_begin (&result, p->k, column->dtype, 1, n, error))
     return FALSE;
   for (gint64 e = 0; e < p->n; e++) {
     const Cell *cell = cell_of (p, column, e);
@@ -422,8 +425,7 @@ write_values (const Parse *p, const Column *column, gint64 *n, gint64 *longest, 
     muster_feature_copy (cell->feature, column->dtype, result.data + (gsize)at * result.size);
     at += cell->n;
   }
-  muster_result_end (&result, p->k, column->values);
-  return TRUE;
+  return muster_result_end (&result, p->k, column->values, error);
 }
 
 static gboolean

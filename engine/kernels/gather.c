@@ -51,7 +51,7 @@ muster_gather (MusterKernel *k, MusterTensor *params, MusterTensor *indices, int
   int n = muster_tensor_n_dims (params), n_index = muster_tensor_n_dims (indices), n_out = 0;
   const gint64 *dims = muster_tensor_dims (params);
   gint64 out[2 * MUSTER_MAX_DIMS], batches, outer, inner, picks;
-  g_auto (MusterElements) from = muster_elements (params);
+  MusterElements from = muster_elements (params);
   g_auto (MusterResult) result = {0};
 
   for (int i = 0; i < axis; i++)
@@ -63,7 +63,7 @@ muster_gather (MusterKernel *k, MusterTensor *params, MusterTensor *indices, int
   for (gint64 i = 0; i < muster_tensor_n_elements (indices); i++)
     if (!check_index_at (indices, i, dims[axis], error))
       return FALSE;
-  if (!muster_result_begin (&result, muster_tensor_dtype (params), n_out, out, error))
+  if (!muster_result_begin (&result, k, muster_tensor_dtype (params), n_out, out, error))
     return FALSE;
   batches = muster_dims_product (dims, 0, batch);
   outer = muster_dims_product (dims, batch, axis);
@@ -77,8 +77,7 @@ muster_gather (MusterKernel *k, MusterTensor *params, MusterTensor *indices, int
                     ((b * outer + o) * dims[axis] + muster_int_at (indices, b * picks + i)) *
                         inner * (gint64)result.size,
                 (gsize)inner * result.size);
-  muster_result_end (&result, k, 0);
-  return TRUE;
+  return muster_result_end (&result, k, 0, error);
 }
 
 static gboolean
@@ -118,8 +117,8 @@ compute_one_hot (MusterKernel *k, GError **error)
   int n = muster_tensor_n_dims (indices), axis = 0;
   gint64 dims[MUSTER_MAX_DIMS + 1], depth, inner, unit = 1, zero = 0;
   gint64 wanted = muster_kernel_attr_int (k, "axis", -1);
-  g_auto (MusterElements) one = muster_elements (on);
-  g_auto (MusterElements) other = muster_elements (muster_kernel_input (k, 3));
+  MusterElements one = muster_elements (on);
+  MusterElements other = muster_elements (muster_kernel_input (k, 3));
   g_auto (MusterResult) result = {0};
 
   if (!muster_check_scalar (k, 1, "depth", error) ||
@@ -132,7 +131,7 @@ compute_one_hot (MusterKernel *k, GError **error)
     return muster_invalid (error, "depth must be non-negative, got: %" G_GINT64_FORMAT, depth);
   for (int i = 0; i <= n; i++)
     dims[i] = i == axis ? depth : muster_tensor_dims (indices)[i > axis ? i - 1 : i];
-  if (!muster_result_begin (&result, muster_tensor_dtype (on), n + 1, dims, error))
+  if (!muster_result_begin (&result, k, muster_tensor_dtype (on), n + 1, dims, error))
     return FALSE;
   muster_copy_block (result.size, 1, &result.n, result.data, &unit, other.data, &zero);
   inner = muster_dims_product (dims, axis + 1, n + 1);
@@ -144,8 +143,7 @@ compute_one_hot (MusterKernel *k, GError **error)
       memcpy (result.data + ((i / inner * depth + index) * inner + i % inner) * (gint64)result.size,
               one.data, result.size);
   }
-  muster_result_end (&result, k, 0);
-  return TRUE;
+  return muster_result_end (&result, k, 0, error);
 }
 
 static gboolean
@@ -171,7 +169,7 @@ compute_where (MusterKernel *k, GError **error)
   MusterTensor *x = muster_kernel_input (k, 0), *out;
   gint64 n = muster_tensor_n_elements (x), found = 0;
   int n_dims = muster_tensor_n_dims (x);
-  g_auto (MusterElements) elements = muster_elements (x);
+  MusterElements elements = muster_elements (x);
   gint64 *to;
 
   if (muster_tensor_dtype (x) == MUSTER_STRING)
@@ -203,8 +201,8 @@ compute_select (MusterKernel *k, GError **error)
 {
   MusterTensor *condition = muster_kernel_input (k, 0), *x = muster_kernel_input (k, 1);
   MusterTensor *y = muster_kernel_input (k, 2);
-  g_auto (MusterElements) then = muster_elements (x);
-  g_auto (MusterElements) other = muster_elements (y);
+  MusterElements then = muster_elements (x);
+  MusterElements other = muster_elements (y);
   g_auto (MusterResult) result = {0};
   const guint8 *chooses = muster_tensor_data (condition);
   gint64 n, run;
@@ -223,7 +221,7 @@ compute_select (MusterKernel *k, GError **error)
                            "values' shape %s nor its first dimension",
                            a, b);
   }
-  if (!muster_result_begin (&result, muster_tensor_dtype (x), muster_tensor_n_dims (x),
+  if (!muster_result_begin (&result, k, muster_tensor_dtype (x), muster_tensor_n_dims (x),
                             muster_tensor_dims (x), error))
     return FALSE;
   n = muster_tensor_n_elements (condition);
@@ -232,8 +230,7 @@ compute_select (MusterKernel *k, GError **error)
     memcpy (result.data + i * run * (gint64)result.size,
             (chooses[i] ? then.data : other.data) + i * run * (gint64)result.size,
             (gsize)run * result.size);
-  muster_result_end (&result, k, 0);
-  return TRUE;
+  return muster_result_end (&result, k, 0, error);
 }
 
 static gboolean
@@ -241,15 +238,15 @@ compute_select_v2 (MusterKernel *k, GError **error)
 {
   MusterTensor *operands[] = {muster_kernel_input (k, 0), muster_kernel_input (k, 1),
                               muster_kernel_input (k, 2)};
-  g_auto (MusterElements) then = muster_elements (operands[1]);
-  g_auto (MusterElements) other = muster_elements (operands[2]);
+  MusterElements then = muster_elements (operands[1]);
+  MusterElements other = muster_elements (operands[2]);
   g_auto (MusterResult) result = {0};
   const guint8 *chooses = muster_tensor_data (operands[0]);
   MusterPlace place = {0};
   MusterBroadcast b;
 
   if (!muster_broadcast_init (&b, operands, 3, error) ||
-      !muster_result_begin (&result, muster_tensor_dtype (operands[1]), b.n_dims, b.dims, error))
+      !muster_result_begin (&result, k, muster_tensor_dtype (operands[1]), b.n_dims, b.dims, error))
     return FALSE;
   for (gint64 n = 0; n < result.n; n++) {
     memcpy (result.data + n * (gint64)result.size,
@@ -258,8 +255,7 @@ compute_select_v2 (MusterKernel *k, GError **error)
             result.size);
     muster_broadcast_next (&b, 3, 0, &place);
   }
-  muster_result_end (&result, k, 0);
-  return TRUE;
+  return muster_result_end (&result, k, 0, error);
 }
 
 /* Rows of data, put at indices of a result that is as long as the largest index asks for. */
@@ -306,19 +302,18 @@ compute_dynamic_stitch (MusterKernel *k, GError **error)
   g_auto (MusterResult) result = {0};
 
   if (n == 0 || !stitch_shape (k, n, dims, &n_dims, error) ||
-      !muster_result_begin (&result, muster_tensor_dtype (muster_kernel_input (k, n)), n_dims, dims,
-                            error))
+      !muster_result_begin (&result, k, muster_tensor_dtype (muster_kernel_input (k, n)), n_dims,
+                            dims, error))
     return FALSE;
   run = muster_dims_product (dims, 1, n_dims);
   for (int i = 0; i < n && result.n > 0; i++) {
     MusterTensor *indices = muster_kernel_input (k, i);
-    g_auto (MusterElements) from = muster_elements (muster_kernel_input (k, n + i));
+    MusterElements from = muster_elements (muster_kernel_input (k, n + i));
     for (gint64 j = 0; j < muster_tensor_n_elements (indices); j++)
       memcpy (result.data + muster_int_at (indices, j) * run * (gint64)result.size,
               from.data + j * run * (gint64)result.size, (gsize)run * result.size);
   }
-  muster_result_end (&result, k, 0);
-  return TRUE;
+  return muster_result_end (&result, k, 0, error);
 }
 
 static gboolean

@@ -13,7 +13,7 @@ transpose (MusterKernel *k, gboolean conjugates, GError **error)
   gint64 own_steps[MUSTER_MAX_DIMS], to_steps[MUSTER_MAX_DIMS];
   int n = muster_kernel_input_ints (k, 1, perm, MUSTER_MAX_DIMS, error);
   gboolean seen[MUSTER_MAX_DIMS] = {FALSE};
-  g_auto (MusterElements) from = muster_elements (x);
+  MusterElements from = muster_elements (x);
   g_auto (MusterResult) result = {0};
 
   if (n < 0)
@@ -37,14 +37,13 @@ transpose (MusterKernel *k, gboolean conjugates, GError **error)
     dims[i] = muster_tensor_dims (x)[axis];
     steps[i] = own_steps[axis];
   }
-  if (!muster_result_begin (&result, muster_tensor_dtype (x), n, dims, error))
+  if (!muster_result_begin (&result, k, muster_tensor_dtype (x), n, dims, error))
     return FALSE;
   muster_dense_steps (n, dims, to_steps);
   muster_copy_block (result.size, n, dims, result.data, to_steps, from.data, steps);
   if (conjugates && muster_dtype_is_complex (result.dtype))
     muster_conjugate (result.dtype, result.n, result.data, result.data);
-  muster_result_end (&result, k, 0);
-  return TRUE;
+  return muster_result_end (&result, k, 0, error);
 }
 
 static gboolean
@@ -121,21 +120,20 @@ concat (MusterKernel *k, int first, int n, gint64 wanted_axis, GError **error)
       return FALSE;
     dims[axis] = (gint64)((guint64)dims[axis] + (guint64)muster_tensor_dims (part)[axis]);
   }
-  if (!muster_result_begin (&result, muster_tensor_dtype (x), n_dims, dims, error))
+  if (!muster_result_begin (&result, k, muster_tensor_dtype (x), n_dims, dims, error))
     return FALSE;
   rows = muster_dims_product (dims, 0, axis);
   inner = muster_dims_product (dims, axis + 1, n_dims);
   run = (gint64)((guint64)dims[axis] * (guint64)inner);
   for (int i = 0; i < n && result.n > 0; i++) {
     MusterTensor *part = muster_kernel_input (k, first + i);
-    g_auto (MusterElements) from = muster_elements (part);
+    MusterElements from = muster_elements (part);
     gint64 own = muster_tensor_dims (part)[axis] * inner;
     copy_rows (result.size, rows, result.data + done * (gint64)result.size, run, from.data, own,
                own);
     done += own;
   }
-  muster_result_end (&result, k, 0);
-  return TRUE;
+  return muster_result_end (&result, k, 0, error);
 }
 
 static gboolean
@@ -175,17 +173,16 @@ compute_pack (MusterKernel *k, GError **error)
     }
   for (int i = 0; i <= n_dims; i++)
     dims[i] = i == axis ? n : muster_tensor_dims (x)[i > axis ? i - 1 : i];
-  if (!muster_result_begin (&result, muster_tensor_dtype (x), n_dims + 1, dims, error))
+  if (!muster_result_begin (&result, k, muster_tensor_dtype (x), n_dims + 1, dims, error))
     return FALSE;
   rows = muster_dims_product (dims, 0, axis);
   run = muster_dims_product (dims, axis + 1, n_dims + 1);
   for (int i = 0; i < n && result.n > 0; i++) {
-    g_auto (MusterElements) from = muster_elements (muster_kernel_input (k, i));
+    MusterElements from = muster_elements (muster_kernel_input (k, i));
     copy_rows (result.size, rows, result.data + i * run * (gint64)result.size, n * run, from.data,
                run, run);
   }
-  muster_result_end (&result, k, 0);
-  return TRUE;
+  return muster_result_end (&result, k, 0, error);
 }
 
 /* Cutting: output i takes sizes[i] along axis; where drops is set, the axis goes away. */
@@ -197,7 +194,7 @@ cut (MusterKernel *k, MusterTensor *x, int axis, const gint64 *sizes, int n, gbo
   const gint64 *dims = muster_tensor_dims (x);
   gint64 rows = muster_dims_product (dims, 0, axis), done = 0;
   gint64 inner = muster_dims_product (dims, axis + 1, n_dims);
-  g_auto (MusterElements) from = muster_elements (x);
+  MusterElements from = muster_elements (x);
   gint64 out[MUSTER_MAX_DIMS];
 
   for (int i = 0; i < n_dims; i++)
@@ -208,13 +205,14 @@ cut (MusterKernel *k, MusterTensor *x, int axis, const gint64 *sizes, int n, gbo
     gint64 own = sizes[i] * inner;
     if (!drops)
       out[axis] = sizes[i];
-    if (!muster_result_begin (&result, muster_tensor_dtype (x), n_out, out, error))
+    if (!muster_result_begin (&result, k, muster_tensor_dtype (x), n_out, out, error))
       return FALSE;
     if (result.n > 0)
       copy_rows (result.size, rows, result.data, own, from.data + done * (gint64)from.size,
                  dims[axis] * inner, own);
     done += own;
-    muster_result_end (&result, k, i);
+    if (!muster_result_end (&result, k, i, error))
+      return FALSE;
   }
   return TRUE;
 }
@@ -323,7 +321,7 @@ compute_slice (MusterKernel *k, GError **error)
   int n = muster_tensor_n_dims (x);
   int n_begin = muster_kernel_input_ints (k, 1, begin, MUSTER_MAX_DIMS, error);
   int n_size = n_begin < 0 ? -1 : muster_kernel_input_ints (k, 2, size, MUSTER_MAX_DIMS, error);
-  g_auto (MusterElements) from = muster_elements (x);
+  MusterElements from = muster_elements (x);
   g_auto (MusterResult) result = {0};
 
   if (n_size < 0)
@@ -348,14 +346,13 @@ compute_slice (MusterKernel *k, GError **error)
           dim - begin[i], size[i]);
     start = (gint64)((guint64)start + (guint64)begin[i] * (guint64)steps[i]);
   }
-  if (!muster_result_begin (&result, muster_tensor_dtype (x), n, size, error))
+  if (!muster_result_begin (&result, k, muster_tensor_dtype (x), n, size, error))
     return FALSE;
   muster_dense_steps (n, size, to_steps);
   if (result.n > 0)
     muster_copy_block (result.size, n, size, result.data, to_steps,
                        from.data + start * (gint64)from.size, steps);
-  muster_result_end (&result, k, 0);
-  return TRUE;
+  return muster_result_end (&result, k, 0, error);
 }
 
 /* Tile sees each dimension as two, the copies and the size; a copy steps by nothing. */
@@ -367,7 +364,7 @@ compute_tile (MusterKernel *k, GError **error)
   gint64 times[MUSTER_MAX_DIMS], dims[MUSTER_MAX_DIMS], own[MUSTER_MAX_DIMS];
   gint64 out[MUSTER_MAX_DIMS], sizes[MUSTER_MAX_DIMS], to[MUSTER_MAX_DIMS], steps[MUSTER_MAX_DIMS];
   int n_times = muster_kernel_input_ints (k, 1, times, MUSTER_MAX_DIMS, error);
-  g_auto (MusterElements) from = muster_elements (x);
+  MusterElements from = muster_elements (x);
   g_auto (MusterResult) result = {0};
 
   if (n_times < 0)
@@ -386,7 +383,7 @@ compute_tile (MusterKernel *k, GError **error)
       return muster_invalid (error, "The tiled dimension %d is too large", i);
     dims[i] = dim * times[i];
   }
-  if (!muster_result_begin (&result, muster_tensor_dtype (x), n, dims, error))
+  if (!muster_result_begin (&result, k, muster_tensor_dtype (x), n, dims, error))
     return FALSE;
   muster_dense_steps (n, muster_tensor_dims (x), own);
   muster_dense_steps (n, dims, out);
@@ -401,8 +398,7 @@ compute_tile (MusterKernel *k, GError **error)
   }
   if (result.n > 0)
     muster_copy_block (result.size, 2 * n, sizes, result.data, to, from.data, steps);
-  muster_result_end (&result, k, 0);
-  return TRUE;
+  return muster_result_end (&result, k, 0, error);
 }
 
 static gboolean
@@ -411,7 +407,7 @@ pad (MusterKernel *k, MusterTensor *value, GError **error)
   MusterTensor *x = muster_kernel_input (k, 0), *pads = muster_kernel_input (k, 1);
   int n = muster_tensor_n_dims (x);
   gint64 dims[MUSTER_MAX_DIMS], to[MUSTER_MAX_DIMS], steps[MUSTER_MAX_DIMS], start = 0;
-  g_auto (MusterElements) from = muster_elements (x);
+  MusterElements from = muster_elements (x);
   g_auto (MusterResult) result = {0};
 
   if (muster_tensor_n_dims (pads) != 2 || muster_tensor_dims (pads)[0] != n ||
@@ -431,10 +427,10 @@ pad (MusterKernel *k, MusterTensor *value, GError **error)
       return muster_invalid (error, "The padded dimension %d is too large", i);
     dims[i] = before + dim + after;
   }
-  if (!muster_result_begin (&result, muster_tensor_dtype (x), n, dims, error))
+  if (!muster_result_begin (&result, k, muster_tensor_dtype (x), n, dims, error))
     return FALSE;
   if (value != NULL && muster_tensor_n_elements (value) == 1) {
-    g_auto (MusterElements) one = muster_elements (value);
+    MusterElements one = muster_elements (value);
     gint64 zero = 0, unit = 1;
     muster_copy_block (result.size, 1, &result.n, result.data, &unit, one.data, &zero);
   }
@@ -445,8 +441,7 @@ pad (MusterKernel *k, MusterTensor *value, GError **error)
   if (result.n > 0 && muster_tensor_n_elements (x) > 0)
     muster_copy_block (result.size, n, muster_tensor_dims (x),
                        result.data + start * (gint64)result.size, to, from.data, steps);
-  muster_result_end (&result, k, 0);
-  return TRUE;
+  return muster_result_end (&result, k, 0, error);
 }
 
 static gboolean
@@ -469,10 +464,10 @@ compute_reverse (MusterKernel *k, GError **error)
   int n = muster_tensor_n_dims (x), axis = 0;
   gint64 to[MUSTER_MAX_DIMS], steps[MUSTER_MAX_DIMS], start = 0;
   gboolean reversed[MUSTER_MAX_DIMS] = {FALSE};
-  g_auto (MusterElements) from = muster_elements (x);
+  MusterElements from = muster_elements (x);
   g_auto (MusterResult) result = {0};
 
-  if (!muster_result_begin (&result, muster_tensor_dtype (x), n, muster_tensor_dims (x), error))
+  if (!muster_result_begin (&result, k, muster_tensor_dtype (x), n, muster_tensor_dims (x), error))
     return FALSE;
   muster_dense_steps (n, muster_tensor_dims (x), to);
   muster_dense_steps (n, muster_tensor_dims (x), steps);
@@ -489,8 +484,7 @@ compute_reverse (MusterKernel *k, GError **error)
   if (result.n > 0)
     muster_copy_block (result.size, n, muster_tensor_dims (x), result.data, to,
                        from.data + start * (gint64)from.size, steps);
-  muster_result_end (&result, k, 0);
-  return TRUE;
+  return muster_result_end (&result, k, 0, error);
 }
 
 const MusterOp muster_layout_ops[] = {

@@ -42,8 +42,8 @@ precise_input (MusterKernel *k, int i, GError **error)
 
   if (x == NULL || dtype == MUSTER_DOUBLE || dtype == MUSTER_COMPLEX128)
     return g_steal_pointer (&x);
-  out = muster_tensor_try_new (is_complex ? MUSTER_COMPLEX128 : MUSTER_DOUBLE,
-                               muster_tensor_n_dims (x), muster_tensor_dims (x), error);
+  out = muster_kernel_temporary (k, is_complex ? MUSTER_COMPLEX128 : MUSTER_DOUBLE,
+                                 muster_tensor_n_dims (x), muster_tensor_dims (x), error);
   n = out == NULL ? 0 : muster_tensor_n_elements (x) * (is_complex ? 2 : 1);
   for (gint64 j = 0; j < n; j++)
     ((double *)muster_tensor_data_mutable (out))[j] =
@@ -55,10 +55,11 @@ precise_input (MusterKernel *k, int i, GError **error)
 static MusterTensor *
 precise_output (MusterKernel *k, int i, int n_dims, const gint64 *dims, GError **error)
 {
-  return muster_tensor_try_new (muster_dtype_is_complex (muster_kernel_output_dtype (k, i))
-                                    ? MUSTER_COMPLEX128
-                                    : MUSTER_DOUBLE,
-                                n_dims, dims, error);
+  return muster_kernel_temporary (k,
+                                  muster_dtype_is_complex (muster_kernel_output_dtype (k, i))
+                                      ? MUSTER_COMPLEX128
+                                      : MUSTER_DOUBLE,
+                                  n_dims, dims, error);
 }
 
 static gboolean
@@ -131,18 +132,17 @@ read_stack (MusterKernel *k, gboolean is_square, Stack *s, GError **error)
 /* Room for n × m elements and as many more, and for a permutation of the rows. Without a matrix
  * none is needed, however large it would be. */
 static gboolean
-take_room (Stack *s, gint64 n, gint64 m, gint64 more, GError **error)
+take_room (MusterKernel *k, Stack *s, gint64 n, gint64 m, gint64 more, GError **error)
 {
   const gboolean is_needed = s->count > 0;
   const gint64 n_elements = is_needed ? n * m + more : 0;
   const gint64 n_rows = is_needed ? MIN (s->m, s->n) : 0;
 
-  s->rows = g_try_new (gint64, MAX (n_rows, 1));
+  s->rows = muster_kernel_alloc (k, n_rows, sizeof (gint64), error);
   if (s->rows == NULL)
-    return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-                        "There is no memory for %" G_GINT64_FORMAT " rows", n_rows);
-  s->room = muster_tensor_try_new (s->is_complex ? MUSTER_COMPLEX128 : MUSTER_DOUBLE, 1,
-                                   &n_elements, error);
+    return FALSE;
+  s->room = muster_kernel_temporary (k, s->is_complex ? MUSTER_COMPLEX128 : MUSTER_DOUBLE, 1,
+                                     &n_elements, error);
   return s->room != NULL;
 }
 
@@ -178,7 +178,7 @@ solve_all (MusterKernel *k, Stack *s, gint64 m, const char *singular, GError **e
 {
   const gboolean adjoint = muster_kernel_attr_bool (k, "adjoint", FALSE);
 
-  if (!take_room (s, s->n, s->n, 0, error))
+  if (!take_room (k, s, s->n, s->n, 0, error))
     return FALSE;
   for (gint64 i = 0; i < s->count && s->n > 0; i++) {
     const void *a = input_matrix (s, s->a, i, s->n * s->n);
@@ -291,7 +291,7 @@ compute_triangular_solve (MusterKernel *k, GError **error)
   dims[n_dims + 1] = m;
   s.b = precise_input (k, 1, error);
   if (s.b == NULL || !take_output (k, &s, 0, n_dims + 2, dims, error) ||
-      !take_room (&s, s.n, s.n, 0, error))
+      !take_room (k, &s, s.n, s.n, 0, error))
     return FALSE;
   count = s.n == 0 || m == 0 ? 0 : muster_tensor_n_elements (s.outs[0]) / (s.n * m);
   for (gint64 i = 0; i < count; i++)
@@ -328,7 +328,7 @@ determine_all (MusterKernel *k, gboolean is_log, GError **error)
 
   if (!read_stack (k, TRUE, &s, error) || !take_output (k, &s, 0, s.n_dims, s.dims, error) ||
       (is_log && !take_output (k, &s, 1, s.n_dims, s.dims, error)) ||
-      !take_room (&s, s.n, s.n, 0, error))
+      !take_room (k, &s, s.n, s.n, 0, error))
     return FALSE;
   for (gint64 i = 0; i < s.count; i++) {
     static const double none = 1;
@@ -396,7 +396,7 @@ compute_qr (MusterKernel *k, GError **error)
     return FALSE;
   dims[s.n_dims] = side;
   dims[s.n_dims + 1] = s.n;
-  copy = muster_tensor_try_new (muster_tensor_dtype (s.a), s.n_dims + 2, s.dims, error);
+  copy = muster_kernel_temporary (k, muster_tensor_dtype (s.a), s.n_dims + 2, s.dims, error);
   if (copy == NULL)
     return FALSE;
   if (muster_tensor_n_bytes (copy) > 0)
@@ -405,7 +405,7 @@ compute_qr (MusterKernel *k, GError **error)
   muster_tensor_unref (s.a);
   s.a = copy;
   if (!take_output (k, &s, 1, s.n_dims + 2, dims, error) ||
-      !take_room (&s, least, s.m, least + MAX (s.n, side), error))
+      !take_room (k, &s, least, s.m, least + MAX (s.n, side), error))
     return FALSE;
   for (gint64 i = 0; i < s.count && s.m > 0; i++)
     split_qr (&s, i, side, side);

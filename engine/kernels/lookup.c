@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Lookup tables: HashTable, which is filled once, and the mutable ones, of both generations. */
-#include "engine/kernels/dispatch.h"
+#include "engine/kernels/text.h"
 #include "engine/lookup_text.h"
 
 #include <string.h>
@@ -90,7 +90,7 @@ make_table (const char *name, gpointer user_data, GError **error)
       .n_row = kind.has_rows ? kind.n_row : 1,
       .n_buckets = muster_kernel_attr_int (user_data, "initial_num_buckets", 1 << 17),
       .max_load = muster_kernel_attr_float (user_data, "max_load_factor", 0.8f)};
-  MusterDenseTable *dense = muster_dense_table_new (&spec, error);
+  MusterDenseTable *dense = muster_dense_table_new (&spec, muster_kernel_budget (user_data), error);
   return dense != NULL ? muster_lookup_table_new_dense (&kind, dense) : NULL;
 }
 
@@ -151,7 +151,8 @@ compute_find (MusterKernel *k, GError **error)
 {
   MusterLookupTable *table = table_of (k, TRUE, error);
   MusterTensor *found = table != NULL ? muster_lookup_table_find (table, muster_kernel_input (k, 1),
-                                                                  muster_kernel_input (k, 2), error)
+                                                                  muster_kernel_input (k, 2),
+                                                                  muster_kernel_budget (k), error)
                                       : NULL;
   if (found == NULL)
     return FALSE;
@@ -163,8 +164,9 @@ static gboolean
 compute_insert (MusterKernel *k, GError **error)
 {
   MusterLookupTable *table = table_of (k, FALSE, error);
-  return table != NULL && muster_lookup_table_insert (table, muster_kernel_input (k, 1),
-                                                      muster_kernel_input (k, 2), error);
+  return table != NULL &&
+         muster_lookup_table_insert (table, muster_kernel_input (k, 1), muster_kernel_input (k, 2),
+                                     muster_kernel_budget (k), error);
 }
 
 static gboolean
@@ -178,8 +180,9 @@ static gboolean
 compute_import (MusterKernel *k, GError **error)
 {
   MusterLookupTable *table = table_of (k, FALSE, error);
-  return table != NULL && muster_lookup_table_import (table, muster_kernel_input (k, 1),
-                                                      muster_kernel_input (k, 2), error);
+  return table != NULL &&
+         muster_lookup_table_import (table, muster_kernel_input (k, 1), muster_kernel_input (k, 2),
+                                     muster_kernel_budget (k), error);
 }
 
 static gboolean
@@ -197,7 +200,7 @@ compute_export (MusterKernel *k, GError **error)
                            muster_dtype_name (key), muster_dtype_name (value),
                            muster_dtype_name (muster_lookup_table_key_dtype (table)),
                            muster_dtype_name (muster_lookup_table_value_dtype (table)));
-  if (!muster_lookup_table_export (table, &keys, &values, error))
+  if (!muster_lookup_table_export (table, &keys, &values, muster_kernel_budget (k), error))
     return FALSE;
   muster_kernel_set_output (k, 0, keys);
   muster_kernel_set_output (k, 1, values);
@@ -238,7 +241,7 @@ compute_initialize (MusterKernel *k, GError **error)
     return muster_invalid (
         error, "Keys and values must have the same size %" G_GINT64_FORMAT " vs %" G_GINT64_FORMAT,
         n_keys, n_values);
-  return muster_lookup_table_import (table, keys, values, error);
+  return muster_lookup_table_import (table, keys, values, muster_kernel_budget (k), error);
 }
 
 /* The file's name, or NULL with an error. */
@@ -258,7 +261,7 @@ filename_of (MusterKernel *k, GError **error)
                                    : "filename cannot have a NUL character.");
     return NULL;
   }
-  return g_strndup (text.data, text.size);
+  return muster_kernel_copy_string (k, text, error);
 }
 
 static gboolean
@@ -283,7 +286,8 @@ compute_initialize_from_text (MusterKernel *k, GError **error)
       MAX (text.key_index, text.value_index) > G_MAXINT32)
     return muster_invalid (error, "key_index and value_index should be columns, or -1 or -2");
   return muster_lookup_table_fill_from_text (table, &text, muster_kernel_storage (k),
-                                             muster_kernel_cancellable (k), error);
+                                             muster_kernel_cancellable (k),
+                                             muster_kernel_budget (k), error);
 }
 
 #define S         (MUSTER_OP_STATEFUL | MUSTER_OP_RESOURCE)

@@ -241,7 +241,7 @@ adjoint_input (MusterKernel *k, int i, gboolean is_adjoint, GError **error)
 
   if (!is_adjoint || !muster_dtype_is_complex (dtype))
     return muster_number_input (k, i, error);
-  y = muster_tensor_try_new (dtype, muster_tensor_n_dims (x), muster_tensor_dims (x), error);
+  y = muster_kernel_temporary (k, dtype, muster_tensor_n_dims (x), muster_tensor_dims (x), error);
   if (y != NULL)
     muster_conjugate (dtype, muster_tensor_n_elements (x), muster_tensor_data (x),
                       muster_tensor_data_mutable (y));

@@ -5,6 +5,7 @@
 #include "graph/tensor_proto.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Summary.value = 1; of Summary.Value: */
@@ -13,29 +14,62 @@ enum { SUMMARY_VALUE = 1, VALUE_TAG = 1, VALUE_IMAGE = 4, VALUE_AUDIO = 6 };
 enum { IMAGE_HEIGHT = 1, IMAGE_WIDTH = 2, IMAGE_COLORS = 3, IMAGE_BYTES = 4 };
 enum { AUDIO_RATE = 1, AUDIO_CHANNELS = 2, AUDIO_FRAMES = 3, AUDIO_BYTES = 4, AUDIO_TYPE = 5 };
 
-static void
-put_value (GByteArray *summary, MusterString base, const char *kind, gint64 i, gint64 most,
-           guint32 number, const GByteArray *message)
-{
-  g_autoptr (GByteArray) value = g_byte_array_new ();
-  g_autoptr (GString) tag = g_string_new (NULL);
+/* A message with a file in it, and the fields before and after it. */
+typedef struct {
+  guint32 number, file_number;
+  GByteArray *before, *after; /* (owned) */
+  MusterText file;
+} Media;
 
-  if (base.size > 0)
-    g_string_append_len (tag, base.data, (gssize)base.size);
-  g_string_append_printf (tag, "/%s", kind);
-  if (most > 1)
-    g_string_append_printf (tag, "/%" G_GINT64_FORMAT, i);
-  muster_proto_put_bytes (value, VALUE_TAG, tag->str, tag->len);
-  muster_proto_put_bytes (value, number, message->data, message->len);
-  muster_proto_put_bytes (summary, SUMMARY_VALUE, value->data, value->len);
+static Media
+media_new (MusterKernel *k, guint32 number, guint32 file_number)
+{
+  return (Media){.number = number,
+                 .file_number = file_number,
+                 .before = g_byte_array_new (),
+                 .after = g_byte_array_new (),
+                 .file = MUSTER_TEXT_INIT (k)};
 }
 
 static void
-set_summary (MusterKernel *k, const GByteArray *summary)
+media_clear (Media *self)
 {
-  const MusterString bytes = {(const char *)summary->data, summary->len};
+  g_byte_array_unref (self->before);
+  g_byte_array_unref (self->after);
+  muster_text_clear (&self->file);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Media, media_clear)
 
-  muster_kernel_set_output (k, 0, muster_tensor_new_strings (0, NULL, &bytes));
+/* One value: its tag, and the message. */
+static gboolean
+put_value (MusterText *summary, MusterString base, const char *rest, Media *media, GError **error)
+{
+  const gsize tag_size = base.size + strlen (rest), file_size = media->file.size;
+  const gsize size = media->before->len + muster_text_head_size (media->file_number, file_size) +
+                     file_size + media->after->len;
+
+  if (!muster_text_check (&media->file, error))
+    return FALSE;
+  muster_text_put_head (summary, SUMMARY_VALUE,
+                        muster_text_head_size (VALUE_TAG, tag_size) + tag_size +
+                            muster_text_head_size (media->number, size) + size);
+  muster_text_put_head (summary, VALUE_TAG, tag_size);
+  muster_text_append_string (summary, base);
+  muster_text_put (summary, rest);
+  muster_text_put_head (summary, media->number, size);
+  muster_text_append (summary, media->before->data, media->before->len);
+  muster_text_put_head (summary, media->file_number, file_size);
+  muster_text_append (summary, media->file.data, file_size);
+  muster_text_append (summary, media->after->data, media->after->len);
+  return muster_text_check (summary, error);
+}
+
+/* What a tag ends with (transfer full). */
+static char *
+tag_end (const char *kind, gint64 i, gint64 most)
+{
+  return most > 1 ? g_strdup_printf ("/%s/%" G_GINT64_FORMAT, kind, i)
+                  : g_strdup_printf ("/%s", kind);
 }
 
 static guint32
@@ -52,23 +86,23 @@ check_sum (const guint8 *data, gsize size)
 }
 
 static void
-put_number (GByteArray *out, guint32 number)
+put_number (MusterText *out, guint32 number)
 {
   const guint32 big = GUINT32_TO_BE (number);
 
-  g_byte_array_append (out, (const guint8 *)&big, sizeof big);
+  muster_text_append (out, &big, sizeof big);
 }
 
 static void
-put_chunk (GByteArray *png, const char *name, const void *data, gsize size)
+put_chunk (MusterText *png, const char *name, const void *data, gsize size)
 {
-  const guint at = png->len + 4;
+  const gsize at = png->size + 4;
 
   put_number (png, (guint32)size);
-  g_byte_array_append (png, (const guint8 *)name, 4);
-  if (size > 0)
-    g_byte_array_append (png, data, (guint)size);
-  put_number (png, check_sum (png->data + at, png->len - at));
+  muster_text_append (png, name, 4);
+  muster_text_append (png, data, size);
+  if (!png->failed)
+    put_number (png, check_sum ((const guint8 *)png->data + at, png->size - at));
 }
 
 static GBytes *
@@ -76,7 +110,7 @@ compress (const guint8 *data, gsize size, GError **error)
 {
   g_autoptr (GConverter) zlib =
       G_CONVERTER (g_zlib_compressor_new (G_ZLIB_COMPRESSOR_FORMAT_ZLIB, -1));
-  g_autoptr (GOutputStream) memory = g_memory_output_stream_new_resizable ();
+  g_autoptr (GOutputStream) memory = g_memory_output_stream_new (NULL, 0, realloc, free);
   g_autoptr (GOutputStream) stream = g_converter_output_stream_new (memory, zlib);
 
   if (!g_output_stream_write_all (stream, data, size, NULL, NULL, error) ||
@@ -94,27 +128,26 @@ typedef struct {
 
 /* rows: each with a zero in front, PNG's word for "as it is". */
 static gboolean
-put_image (GByteArray *message, const Images *s, const GByteArray *rows, GError **error)
+put_image (Media *media, const Images *s, const guint8 *rows, gsize size, GError **error)
 {
   static const guint8 signature[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
-  g_autoptr (GByteArray) png = g_byte_array_new (), head = g_byte_array_new ();
-  g_autoptr (GBytes) packed = compress (rows->data, rows->len, error);
+  g_autoptr (GBytes) packed = compress (rows, size, error);
+  const guint32 places[] = {GUINT32_TO_BE ((guint32)s->width), GUINT32_TO_BE ((guint32)s->height)};
   /* 8 bits; grey, colours, or colours with opacity; nothing else */
   const guint8 kind[] = {8, s->colors == 1 ? 0 : s->colors == 3 ? 2 : 6, 0, 0, 0};
+  guint8 head[sizeof places + sizeof kind];
 
   if (packed == NULL)
     return FALSE;
-  put_number (head, (guint32)s->width);
-  put_number (head, (guint32)s->height);
-  g_byte_array_append (head, kind, sizeof kind);
-  g_byte_array_append (png, signature, sizeof signature);
-  put_chunk (png, "IHDR", head->data, head->len);
-  put_chunk (png, "IDAT", g_bytes_get_data (packed, NULL), g_bytes_get_size (packed));
-  put_chunk (png, "IEND", NULL, 0);
-  muster_proto_put_uint (message, IMAGE_HEIGHT, (guint64)s->height);
-  muster_proto_put_uint (message, IMAGE_WIDTH, (guint64)s->width);
-  muster_proto_put_uint (message, IMAGE_COLORS, (guint64)s->colors);
-  muster_proto_put_bytes (message, IMAGE_BYTES, png->data, png->len);
+  memcpy (head, places, sizeof places);
+  memcpy (head + sizeof places, kind, sizeof kind);
+  muster_text_append (&media->file, signature, sizeof signature);
+  put_chunk (&media->file, "IHDR", head, sizeof head);
+  put_chunk (&media->file, "IDAT", g_bytes_get_data (packed, NULL), g_bytes_get_size (packed));
+  put_chunk (&media->file, "IEND", NULL, 0);
+  muster_proto_put_uint (media->before, IMAGE_HEIGHT, (guint64)s->height);
+  muster_proto_put_uint (media->before, IMAGE_WIDTH, (guint64)s->width);
+  muster_proto_put_uint (media->before, IMAGE_COLORS, (guint64)s->colors);
   return TRUE;
 }
 
@@ -146,48 +179,48 @@ find_scale (const double *image, const Images *s, double *scale, double *offset)
 }
 
 static void
-put_pixels (const double *image, const Images *s, const guint8 *bad_color, GByteArray *rows)
+put_pixels (const double *image, const Images *s, const guint8 *bad_color, guint8 *rows)
 {
   double scale, offset;
 
   find_scale (image, s, &scale, &offset);
   for (gint64 y = 0; y < s->height; y++) {
-    g_byte_array_append (rows, (const guint8 *)"", 1);
+    *rows++ = 0;
     for (gint64 x = 0; x < s->width; x++, image += s->colors) {
-      guint8 pixel[4];
       const gboolean is_good = is_finite (image, s->colors);
       for (gint64 c = 0; c < s->colors; c++)
-        pixel[c] = is_good ? (guint8)CLAMP ((float)(image[c] * scale) + (float)offset, 0, 255)
-                           : bad_color[c];
-      g_byte_array_append (rows, pixel, (guint)s->colors);
+        *rows++ = is_good ? (guint8)CLAMP ((float)(image[c] * scale) + (float)offset, 0, 255)
+                          : bad_color[c];
     }
   }
 }
 
 static void
-put_bytes (const guint8 *image, const Images *s, GByteArray *rows)
+put_bytes (const guint8 *image, const Images *s, guint8 *rows)
 {
-  for (gint64 y = 0; y < s->height; y++, image += s->width * s->colors) {
-    g_byte_array_append (rows, (const guint8 *)"", 1);
-    g_byte_array_append (rows, image, (guint)(s->width * s->colors));
+  const gsize row = (gsize)(s->width * s->colors);
+
+  for (gint64 y = 0; y < s->height; y++, image += row, rows += row + 1) {
+    rows[0] = 0;
+    memcpy (rows + 1, image, row);
   }
 }
 
 /* An image's elements as double, (transfer full); NULL with an error. */
 static double *
-image_values (MusterTensor *wide, gint64 i, gint64 n, GError **error)
+image_values (MusterKernel *k, MusterTensor *wide, gint64 i, gint64 n, GError **error)
 {
-  double *values = g_try_new (double, n);
+  double *values = muster_kernel_alloc (k, n, sizeof (double), error);
 
-  if (values == NULL)
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-                 "There is no memory for an image of %" G_GINT64_FORMAT " values", n);
   for (gint64 j = 0; values != NULL && j < n; j++)
     values[j] = muster_tensor_dtype (wide) == MUSTER_DOUBLE
                     ? ((const double *)muster_tensor_data (wide))[i * n + j]
                     : (double)((const float *)muster_tensor_data (wide))[i * n + j];
   return values;
 }
+
+/* More than one color isn't looked at. */
+#define MAX_BAD_COLOR 64
 
 /* What stands for a pixel that is no number; red where the node doesn't say. */
 static gboolean
@@ -199,7 +232,8 @@ read_bad_color (MusterKernel *k, gint64 colors, guint8 bad_color[4], GError **er
   memcpy (bad_color, (const guint8[]){255, 0, 0, 255}, 4);
   if (value == NULL || value->value_case != TENSORFLOW__ATTR_VALUE__VALUE_TENSOR)
     return TRUE;
-  tensor = muster_tensor_proto_read (value->tensor.data, value->tensor.len, NULL, error);
+  tensor = muster_tensor_proto_read_within (value->tensor.data, value->tensor.len, NULL,
+                                            &(gsize){MAX_BAD_COLOR}, error);
   if (tensor == NULL)
     return FALSE;
   if (muster_tensor_dtype (tensor) != MUSTER_UINT8 || muster_tensor_n_dims (tensor) != 1)
@@ -231,14 +265,42 @@ check_images (MusterTensor *x, Images *s, GError **error)
   return TRUE;
 }
 
+static gint64
+max_images (MusterKernel *k)
+{
+  return muster_kernel_attr_int (k, "max_images", 3);
+}
+
+/* wide is NULL for bytes. Each image takes its rows twice: once compressed. */
+static gboolean
+summarise_image (MusterKernel *k, MusterTensor *wide, const Images *s, gint64 i,
+                 const guint8 *bad_color, MusterText *summary, GError **error)
+{
+  const gint64 n = s->height * s->width * s->colors, most = max_images (k);
+  const gsize size = (gsize)(n + s->height);
+  g_auto (Media) media = media_new (k, VALUE_IMAGE, IMAGE_BYTES);
+  g_autofree char *rest = tag_end ("image", i, most);
+  g_autofree guint8 *rows = muster_kernel_alloc (k, 2, size, error);
+  g_autofree double *values = NULL;
+
+  if (rows == NULL || (wide != NULL && (values = image_values (k, wide, i, n, error)) == NULL))
+    return FALSE;
+  if (wide == NULL)
+    put_bytes ((const guint8 *)muster_tensor_data (muster_kernel_input (k, 1)) + i * n, s, rows);
+  else
+    put_pixels (values, s, bad_color, rows);
+  return put_image (&media, s, rows, size, error) &&
+         put_value (summary, muster_tensor_string (muster_kernel_input (k, 0), 0), rest, &media,
+                    error);
+}
+
 static gboolean
 compute_image_summary (MusterKernel *k, GError **error)
 {
   MusterTensor *x = muster_kernel_input (k, 1);
   const gboolean is_bytes = muster_tensor_dtype (x) == MUSTER_UINT8;
-  const gint64 most = muster_kernel_attr_int (k, "max_images", 3);
   g_autoptr (MusterTensor) wide = NULL;
-  g_autoptr (GByteArray) summary = g_byte_array_new ();
+  g_auto (MusterText) summary = MUSTER_TEXT_INIT (k);
   guint8 bad_color[4];
   Images s = {0};
 
@@ -246,58 +308,68 @@ compute_image_summary (MusterKernel *k, GError **error)
       (!is_bytes && (!read_bad_color (k, s.colors, bad_color, error) ||
                      (wide = muster_wide_input (k, 1, error)) == NULL)))
     return FALSE;
-  for (gint64 i = 0; i < MIN (most, s.n); i++) {
-    const gint64 n = s.height * s.width * s.colors;
-    g_autoptr (GByteArray) message = g_byte_array_new (), rows = g_byte_array_new ();
-    g_autofree double *values = is_bytes ? NULL : image_values (wide, i, n, error);
-    if (!is_bytes && values == NULL)
+  for (gint64 i = 0; i < MIN (max_images (k), s.n); i++)
+    if (!summarise_image (k, wide, &s, i, bad_color, &summary, error))
       return FALSE;
-    if (is_bytes)
-      put_bytes ((const guint8 *)muster_tensor_data (x) + i * n, &s, rows);
-    else
-      put_pixels (values, &s, bad_color, rows);
-    if (!put_image (message, &s, rows, error))
-      return FALSE;
-    put_value (summary, muster_tensor_string (muster_kernel_input (k, 0), 0), "image", i, most,
-               VALUE_IMAGE, message);
-  }
-  set_summary (k, summary);
-  return TRUE;
+  return muster_text_end (&summary, k, 0, error);
 }
 
-static void
-put_little (GByteArray *out, guint32 number, guint size)
+static char *
+store_little (char *out, guint32 number, gsize size)
 {
   const guint32 little = GUINT32_TO_LE (number);
 
-  g_byte_array_append (out, (const guint8 *)&little, size);
+  memcpy (out, &little, size);
+  return out + size;
 }
 
-/* 16 bits for each sample of -1 to 1. */
-static GByteArray *
-encode_sound (const float *samples, guint32 rate, gint64 channels, gint64 frames)
-{
-  GByteArray *wav = g_byte_array_new ();
-  const guint32 size = (guint32)(channels * frames * 2);
+#define SOUND_HEAD 44
 
-  g_byte_array_append (wav, (const guint8 *)"RIFF", 4);
-  put_little (wav, 36 + size, 4);
-  g_byte_array_append (wav, (const guint8 *)"WAVEfmt ", 8);
-  put_little (wav, 16, 4); /* what follows of the format */
-  put_little (wav, 1, 2);  /* numbers, not compressed */
-  put_little (wav, (guint32)channels, 2);
-  put_little (wav, rate, 4);
-  put_little (wav, rate * (guint32)channels * 2, 4);
-  put_little (wav, (guint32)channels * 2, 2);
-  put_little (wav, 16, 2);
-  g_byte_array_append (wav, (const guint8 *)"data", 4);
-  put_little (wav, size, 4);
+/* 16 bits for each sample of -1 to 1. */
+static void
+encode_sound (MusterText *wav, const float *samples, guint32 rate, gint64 channels, gint64 frames)
+{
+  const guint32 size = (guint32)(channels * frames * 2);
+  char *out = muster_text_extend (wav, SOUND_HEAD + (gsize)size);
+
+  if (out == NULL)
+    return;
+  out = (char *)memcpy (out, "RIFF", 4) + 4;
+  out = store_little (out, 36 + size, 4);
+  out = (char *)memcpy (out, "WAVEfmt ", 8) + 8;
+  out = store_little (out, 16, 4); /* what follows of the format */
+  out = store_little (out, 1, 2);  /* numbers, not compressed */
+  out = store_little (out, (guint32)channels, 2);
+  out = store_little (out, rate, 4);
+  out = store_little (out, rate * (guint32)channels * 2, 4);
+  out = store_little (out, (guint32)channels * 2, 2);
+  out = store_little (out, 16, 2);
+  out = (char *)memcpy (out, "data", 4) + 4;
+  out = store_little (out, size, 4);
   for (gint64 i = 0; i < channels * frames; i++) {
     const float sample = roundf (samples[i] * 32768);
     const int number = isnan (sample) ? 0 : (int)CLAMP (sample, -32768, 32767);
-    put_little (wav, (guint32)number, 2);
+    out = store_little (out, (guint32)number, 2);
   }
-  return wav;
+}
+
+static gboolean
+summarise_sound (MusterKernel *k, gint64 i, guint32 rate, gint64 channels, gint64 most,
+                 MusterText *summary, GError **error)
+{
+  MusterTensor *x = muster_kernel_input (k, 1);
+  const gint64 frames = muster_tensor_dims (x)[1];
+  g_auto (Media) media = media_new (k, VALUE_AUDIO, AUDIO_BYTES);
+  g_autofree char *rest = tag_end ("audio", i, most);
+
+  encode_sound (&media.file, (const float *)muster_tensor_data (x) + i * frames * channels, rate,
+                channels, frames);
+  muster_proto_put_float (media.before, AUDIO_RATE, (float)rate);
+  muster_proto_put_uint (media.before, AUDIO_CHANNELS, (guint64)channels);
+  muster_proto_put_uint (media.before, AUDIO_FRAMES, (guint64)frames);
+  muster_proto_put_bytes (media.after, AUDIO_TYPE, "audio/wav", 9);
+  return put_value (summary, muster_tensor_string (muster_kernel_input (k, 0), 0), rest, &media,
+                    error);
 }
 
 static gboolean
@@ -305,7 +377,7 @@ summarise_sounds (MusterKernel *k, double rate, GError **error)
 {
   MusterTensor *x = muster_kernel_input (k, 1);
   const gint64 *dims = muster_tensor_dims (x), most = muster_kernel_attr_int (k, "max_outputs", 3);
-  g_autoptr (GByteArray) summary = g_byte_array_new ();
+  g_auto (MusterText) summary = MUSTER_TEXT_INIT (k);
   gint64 channels;
 
   if (!muster_check_scalar (k, 0, "tag", error))
@@ -323,21 +395,10 @@ summarise_sounds (MusterKernel *k, double rate, GError **error)
                            "A sound of %" G_GINT64_FORMAT " frames and %" G_GINT64_FORMAT
                            " channels can't be written as WAV",
                            dims[1], channels);
-  for (gint64 i = 0; i < MIN (most, dims[0]); i++) {
-    g_autoptr (GByteArray) message = g_byte_array_new ();
-    g_autoptr (GByteArray) wav =
-        encode_sound ((const float *)muster_tensor_data (x) + i * dims[1] * channels, (guint32)rate,
-                      channels, dims[1]);
-    muster_proto_put_float (message, AUDIO_RATE, (float)rate);
-    muster_proto_put_uint (message, AUDIO_CHANNELS, (guint64)channels);
-    muster_proto_put_uint (message, AUDIO_FRAMES, (guint64)dims[1]);
-    muster_proto_put_bytes (message, AUDIO_BYTES, wav->data, wav->len);
-    muster_proto_put_bytes (message, AUDIO_TYPE, "audio/wav", 9);
-    put_value (summary, muster_tensor_string (muster_kernel_input (k, 0), 0), "audio", i, most,
-               VALUE_AUDIO, message);
-  }
-  set_summary (k, summary);
-  return TRUE;
+  for (gint64 i = 0; i < MIN (most, dims[0]); i++)
+    if (!summarise_sound (k, i, (guint32)rate, channels, most, &summary, error))
+      return FALSE;
+  return muster_text_end (&summary, k, 0, error);
 }
 
 static gboolean

@@ -85,7 +85,7 @@ gather (MusterKernel *k, MusterTensor *params, MusterTensor *indices, GError **e
   int n = muster_tensor_n_dims (params), n_out = muster_tensor_n_dims (indices) - 1;
   const gint64 *dims = muster_tensor_dims (params);
   gint64 out[2 * MUSTER_MAX_DIMS];
-  g_auto (MusterElements) from = muster_elements (params);
+  MusterElements from = muster_elements (params);
   g_auto (MusterResult) result = {0};
   Slices s;
 
@@ -97,7 +97,7 @@ gather (MusterKernel *k, MusterTensor *params, MusterTensor *indices, GError **e
     out[d] = muster_tensor_dims (indices)[d];
   for (int d = s.depth; d < n; d++)
     out[n_out++] = dims[d];
-  if (!muster_result_begin (&result, muster_tensor_dtype (params), n_out, out, error))
+  if (!muster_result_begin (&result, k, muster_tensor_dtype (params), n_out, out, error))
     return FALSE;
   if (result.n > 0) {
     if (!check_places (&s, n, dims, "param shape", error))
@@ -106,8 +106,7 @@ gather (MusterKernel *k, MusterTensor *params, MusterTensor *indices, GError **e
       memcpy (result.data + (gsize)(i * s.run) * result.size,
               from.data + (gsize)place_of (&s, i, dims) * result.size, (gsize)s.run * result.size);
   }
-  muster_result_end (&result, k, 0);
-  return TRUE;
+  return muster_result_end (&result, k, 0, error);
 }
 
 static gboolean
@@ -158,7 +157,7 @@ static gboolean
 scatter (const Slices *s, MusterTensor *updates, const MusterLoop2 *loops, int n_dims,
          const gint64 *dims, guint8 *to, GError **error)
 {
-  g_auto (MusterElements) from = muster_elements (updates);
+  MusterElements from = muster_elements (updates);
   MusterDType dtype = muster_tensor_dtype (updates);
 
   if (!check_updates (s, updates, n_dims, dims, error))
@@ -201,14 +200,13 @@ compute_scatter_nd (MusterKernel *k, GError **error)
     return muster_invalid (error, "Shape must be a vector");
   n = muster_kernel_input_ints (k, 2, dims, MUSTER_MAX_DIMS, error);
   if (n < 0 || !slices_init (&s, indices, n, dims, error) ||
-      !muster_result_begin (&result, muster_tensor_dtype (updates), n, dims, error))
+      !muster_result_begin (&result, k, muster_tensor_dtype (updates), n, dims, error))
     return FALSE;
   if (result.n == 0 && muster_tensor_n_elements (updates) > 0)
     return muster_invalid (error, "Indices and updates specified for empty output");
   if (!scatter (&s, updates, loops, n, dims, result.data, error))
     return FALSE;
-  muster_result_end (&result, k, 0);
-  return TRUE;
+  return muster_result_end (&result, k, 0, error);
 }
 
 /* Into a copy of the first input. */
@@ -217,7 +215,7 @@ scatter_copy (MusterKernel *k, const MusterLoop2 *loops, GError **error)
 {
   MusterTensor *x = muster_kernel_input (k, 0), *updates = muster_kernel_input (k, 2);
   int n = muster_tensor_n_dims (x);
-  g_auto (MusterElements) from = muster_elements (x);
+  MusterElements from = muster_elements (x);
   g_auto (MusterResult) result = {0};
   Slices s;
 
@@ -225,7 +223,7 @@ scatter_copy (MusterKernel *k, const MusterLoop2 *loops, GError **error)
     return muster_invalid (error, "Output must be at least 1-D, got shape: []");
   if (!check_arithmetic (updates, loops, error) ||
       !slices_init (&s, muster_kernel_input (k, 1), n, muster_tensor_dims (x), error) ||
-      !muster_result_begin (&result, muster_tensor_dtype (x), n, muster_tensor_dims (x), error))
+      !muster_result_begin (&result, k, muster_tensor_dtype (x), n, muster_tensor_dims (x), error))
     return FALSE;
   if (result.n == 0 && muster_tensor_n_elements (updates) > 0)
     return muster_invalid (error, "Indices and updates specified for empty output");
@@ -233,8 +231,7 @@ scatter_copy (MusterKernel *k, const MusterLoop2 *loops, GError **error)
     memcpy (result.data, from.data, (gsize)result.n * result.size);
   if (!scatter (&s, updates, loops, n, muster_tensor_dims (x), result.data, error))
     return FALSE;
-  muster_result_end (&result, k, 0);
-  return TRUE;
+  return muster_result_end (&result, k, 0, error);
 }
 
 static gboolean
@@ -304,7 +301,7 @@ deal_rows (MusterKernel *k, MusterResult *results, const gint64 *counts, GError 
   MusterTensor *data = muster_kernel_input (k, 0), *partitions = muster_kernel_input (k, 1);
   int n = muster_tensor_n_dims (data), skip = muster_tensor_n_dims (partitions);
   int n_out = muster_kernel_n_outputs (k);
-  g_auto (MusterElements) from = muster_elements (data);
+  MusterElements from = muster_elements (data);
   g_autofree gsize *filled = g_new0 (gsize, n_out + 1);
   gint64 dims[MUSTER_MAX_DIMS + 1];
   gsize size = from.size;
@@ -315,7 +312,8 @@ deal_rows (MusterKernel *k, MusterResult *results, const gint64 *counts, GError 
   }
   for (int p = 0; p < n_out; p++) {
     dims[0] = counts[p];
-    if (!muster_result_begin (&results[p], muster_tensor_dtype (data), n - skip + 1, dims, error))
+    if (!muster_result_begin (&results[p], k, muster_tensor_dtype (data), n - skip + 1, dims,
+                              error))
       return FALSE;
   }
   for (gint64 i = 0; size > 0 && i < muster_tensor_n_elements (partitions); i++) {
@@ -324,7 +322,8 @@ deal_rows (MusterKernel *k, MusterResult *results, const gint64 *counts, GError 
     filled[p] += size;
   }
   for (int p = 0; p < n_out; p++)
-    muster_result_end (&results[p], k, p);
+    if (!muster_result_end (&results[p], k, p, error))
+      return FALSE;
   return TRUE;
 }
 

@@ -74,7 +74,9 @@ top_k (MusterKernel *k, gint64 count, GError **error)
     return FALSE;
   rows = muster_dims_product (dims, 0, n_dims - 1);
   order = orders[muster_wide (muster_tensor_dtype (wide))];
-  found = g_new (gint64, MAX (n, 1));
+  found = muster_kernel_alloc (k, n, sizeof (gint64), error);
+  if (found == NULL)
+    return FALSE;
   for (gint64 r = 0; r < rows && count > 0; r++) {
     const gsize wide_size = muster_dtype_size (muster_tensor_dtype (wide));
     find_largest (order, (const guint8 *)muster_tensor_data (wide) + (gsize)(r * n) * wide_size, n,

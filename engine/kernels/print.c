@@ -9,7 +9,7 @@
 
 /* In so many digits, or in as many more as it takes to read it back. */
 static void
-append_digits (GString *text, double value, gboolean is_single)
+append_digits (MusterText *text, double value, gboolean is_single)
 {
   char buffer[G_ASCII_DTOSTR_BUF_SIZE];
 
@@ -17,12 +17,12 @@ append_digits (GString *text, double value, gboolean is_single)
   if (!isnan (value) && (is_single ? (float)g_ascii_strtod (buffer, NULL) != (float)value
                                    : g_ascii_strtod (buffer, NULL) != value))
     g_ascii_formatd (buffer, sizeof buffer, is_single ? "%.9g" : "%.17g", value);
-  g_string_append (text, isnan (value) ? "nan" : buffer);
+  muster_text_put (text, isnan (value) ? "nan" : buffer);
 }
 
 /* FALSE for another dtype. */
 static gboolean
-append_short (GString *text, const MusterTensor *x, gint64 i)
+append_short (MusterText *text, const MusterTensor *x, gint64 i)
 {
   const void *data = muster_tensor_data (x);
 
@@ -40,7 +40,7 @@ append_short (GString *text, const MusterTensor *x, gint64 i)
     append_digits (text, muster_bfloat16_to_float (((const guint16 *)data)[i]), TRUE);
     return TRUE;
   case MUSTER_BOOL:
-    g_string_append_c (text, ((const guint8 *)data)[i] ? '1' : '0');
+    muster_text_put_c (text, ((const guint8 *)data)[i] ? '1' : '0');
     return TRUE;
   default:
     return FALSE;
@@ -48,67 +48,64 @@ append_short (GString *text, const MusterTensor *x, gint64 i)
 }
 
 static void
-append_element (GString *text, const MusterTensor *x, gint64 i, gboolean ends)
+append_element (MusterText *text, const MusterTensor *x, gint64 i, gboolean ends)
 {
-  MusterString string;
-
   if (append_short (text, x, i))
     return;
   if (muster_tensor_dtype (x) != MUSTER_STRING) {
-    muster_tensor_append_element (text, x, i, G_MAXSIZE);
+    g_autoptr (GString) number = g_string_new (NULL);
+    muster_tensor_append_element (number, x, i, G_MAXSIZE);
+    muster_text_append (text, number->str, number->len);
     return;
   }
-  string = muster_tensor_string (x, i);
-  g_autofree char *bytes = g_strndup (string.data != NULL ? string.data : "", string.size);
-  g_autofree char *valid = muster_string_text (string);
-  g_string_append (text, ends ? "\"" : "");
-  g_string_append (text, valid);
-  g_string_append (text, ends ? "\"" : "");
+  muster_text_put (text, ends ? "\"" : "");
+  muster_text_append_valid (text, muster_tensor_string (x, i), NULL);
+  muster_text_put (text, ends ? "\"" : "");
 }
 
 /* One dimension, at most limit elements in all. */
 static void
-append_first (GString *text, const MusterTensor *x, int dim, gint64 limit, gint64 *at)
+append_first (MusterText *text, const MusterTensor *x, int dim, gint64 limit, gint64 *at)
 {
   gint64 n = muster_tensor_dims (x)[dim];
 
   if (*at >= limit)
     return;
-  for (gint64 i = 0; i < n; i++) {
+  for (gint64 i = 0; i < n && !text->failed; i++) {
     const gboolean is_open = *at < limit;
     if (dim == muster_tensor_n_dims (x) - 1) {
       if (!is_open) {
-        g_string_append (text, dim > 0 ? "..." : "");
+        muster_text_put (text, dim > 0 ? "..." : "");
         return;
       }
-      g_string_append (text, i > 0 ? " " : "");
+      muster_text_put (text, i > 0 ? " " : "");
       append_element (text, x, (*at)++, FALSE);
       continue;
     }
-    g_string_append (text, is_open ? "[" : "");
+    muster_text_put (text, is_open ? "[" : "");
     append_first (text, x, dim + 1, limit, at);
-    g_string_append (text, is_open ? "]" : "");
+    muster_text_put (text, is_open ? "]" : "");
   }
 }
 
 /* Between two elements of a dimension: a blank in the last, lines in the others. */
 static void
-append_space (GString *text, const MusterTensor *x, int dim)
+append_space (MusterText *text, const MusterTensor *x, int dim)
 {
   int n = muster_tensor_n_dims (x);
 
   if (dim == n - 1) {
-    g_string_append_c (text, ' ');
+    muster_text_put_c (text, ' ');
     return;
   }
   for (int i = 0; i < n - dim - 1; i++)
-    g_string_append_c (text, '\n');
+    muster_text_put_c (text, '\n');
   for (int i = 0; i <= dim; i++)
-    g_string_append_c (text, ' ');
+    muster_text_put_c (text, ' ');
 }
 
 static void
-append_ends (GString *text, const MusterTensor *x, int dim, gint64 limit, gint64 at)
+append_ends (MusterText *text, const MusterTensor *x, int dim, gint64 limit, gint64 at)
 {
   if (dim == muster_tensor_n_dims (x)) {
     append_element (text, x, at, TRUE);
@@ -116,25 +113,25 @@ append_ends (GString *text, const MusterTensor *x, int dim, gint64 limit, gint64
   }
   const gint64 *dims = muster_tensor_dims (x);
   gint64 n = dims[dim], each = muster_dims_product (dims, dim + 1, muster_tensor_n_dims (x));
-  g_string_append_c (text, '[');
-  for (gint64 i = 0; i < MIN (limit, n); i++) {
+  muster_text_put_c (text, '[');
+  for (gint64 i = 0; i < MIN (limit, n) && !text->failed; i++) {
     if (i > 0)
       append_space (text, x, dim);
     append_ends (text, x, dim + 1, limit, at + i * each);
   }
   if (n > 2 * limit) {
     append_space (text, x, dim);
-    g_string_append (text, "...");
+    muster_text_put (text, "...");
   }
-  for (gint64 i = MAX (limit, n - limit); i < n; i++) {
+  for (gint64 i = MAX (limit, n - limit); i < n && !text->failed; i++) {
     append_space (text, x, dim);
     append_ends (text, x, dim + 1, limit, at + i * each);
   }
-  g_string_append_c (text, ']');
+  muster_text_put_c (text, ']');
 }
 
 void
-muster_print_values (GString *text, const MusterTensor *x, gint64 limit, gboolean ends)
+muster_print_values (MusterText *text, const MusterTensor *x, gint64 limit, gboolean ends)
 {
   gint64 n = muster_tensor_n_elements (x), at = 0;
 
@@ -145,33 +142,37 @@ muster_print_values (GString *text, const MusterTensor *x, gint64 limit, gboolea
     return;
   }
   if (muster_tensor_n_dims (x) == 0)
-    for (; at < limit; at++) {
-      g_string_append (text, at > 0 ? " " : "");
+    for (; at < limit && !text->failed; at++) {
+      muster_text_put (text, at > 0 ? " " : "");
       append_element (text, x, at, FALSE);
     }
   else
     append_first (text, x, 0, limit, &at);
-  g_string_append (text, n > limit ? "..." : "");
+  muster_text_put (text, n > limit ? "..." : "");
 }
+
+/* An error that says more than this is cut: it goes over the wire as a header. */
+#define MAX_ASSERTION 4096
 
 static gboolean
 compute_assert (MusterKernel *k, GError **error)
 {
   gint64 limit = muster_kernel_attr_int (k, "summarize", 3);
   MusterTensor *condition = muster_kernel_input (k, 0);
-  g_autoptr (GString) text = NULL;
+  MusterBudget budget = {.limit = MAX_ASSERTION};
+  g_auto (MusterText) text = {.budget = &budget};
 
   if (!muster_check_scalar (k, 0, "In[0] should be a scalar: condition", error))
     return FALSE;
   if (*(const guint8 *)muster_tensor_data (condition) != 0)
     return TRUE;
-  text = g_string_new ("assertion failed:");
+  muster_text_put (&text, "assertion failed:");
   for (int i = 1; i < muster_kernel_n_inputs (k); i++) {
-    g_string_append (text, " [");
-    muster_print_values (text, muster_kernel_input (k, i), limit, FALSE);
-    g_string_append_c (text, ']');
+    muster_text_put (&text, " [");
+    muster_print_values (&text, muster_kernel_input (k, i), limit, FALSE);
+    muster_text_put_c (&text, ']');
   }
-  return muster_invalid (error, "%s", text->str);
+  return muster_invalid (error, "%.*s%s", (int)text.size, text.data, text.failed ? "…" : "");
 }
 
 /* How often a Print has printed. */
@@ -197,22 +198,38 @@ may_print (MusterKernel *k, gint64 most)
   return may;
 }
 
+/* g_print () and g_printerr () copy what they print, at most so often. */
+#define N_PRINT_COPIES 3
+
+/* Makes it a C string that may be printed. */
 static gboolean
-compute_print (MusterKernel *k, GError **error G_GNUC_UNUSED)
+end_print (MusterText *text, GError **error)
+{
+  muster_text_put_c (text, '\0');
+  return muster_text_check (text, error) &&
+         muster_budget_take (text->budget, N_PRINT_COPIES * text->size, error);
+}
+
+static gboolean
+compute_print (MusterKernel *k, GError **error)
 {
   gint64 limit = muster_kernel_attr_int (k, "summarize", 3);
   g_autofree char *message = muster_kernel_attr_text (k, "message");
-  g_autoptr (GString) text = g_string_new (message);
+  g_auto (MusterText) text = MUSTER_TEXT_INIT (k);
 
   muster_kernel_set_output (k, 0, muster_tensor_ref (muster_kernel_input (k, 0)));
   if (!may_print (k, muster_kernel_attr_int (k, "first_n", -1)))
     return TRUE;
+  muster_text_put (&text, message);
   for (int i = 1; i < muster_kernel_n_inputs (k); i++) {
-    g_string_append_c (text, '[');
-    muster_print_values (text, muster_kernel_input (k, i), limit, FALSE);
-    g_string_append_c (text, ']');
+    muster_text_put_c (&text, '[');
+    muster_print_values (&text, muster_kernel_input (k, i), limit, FALSE);
+    muster_text_put_c (&text, ']');
   }
-  g_printerr ("%s\n", text->str);
+  muster_text_put_c (&text, '\n');
+  if (!end_print (&text, error))
+    return FALSE;
+  g_printerr ("%s", text.data);
   return TRUE;
 }
 
@@ -224,19 +241,22 @@ compute_print_v2 (MusterKernel *k, GError **error)
   g_autofree char *stream = muster_kernel_attr_text (k, "output_stream");
   const Tensorflow__AttrValue *end = muster_kernel_attr (k, "end");
   g_autofree char *last = end != NULL ? muster_kernel_attr_text (k, "end") : g_strdup ("\n");
-  g_autofree char *text = NULL;
+  g_auto (MusterText) text = MUSTER_TEXT_INIT (k);
 
   if (muster_tensor_n_dims (x) != 0) {
     g_autofree char *shape = muster_shape_text (x);
     return muster_invalid (error, "Input is expected to be scalar, but got %s", shape);
   }
-  text = muster_string_text (muster_tensor_string (x, 0));
+  muster_text_append_valid (&text, muster_tensor_string (x, 0), NULL);
+  muster_text_put (&text, last);
+  if (!end_print (&text, error))
+    return FALSE;
   if (g_str_equal (stream, "stdout")) {
-    g_print ("%s%s", text, last);
+    g_print ("%s", text.data);
     return TRUE;
   }
   if (stream[0] == '\0' || g_str_equal (stream, "stderr") || g_str_has_prefix (stream, "log(")) {
-    g_printerr ("%s%s", text, last);
+    g_printerr ("%s", text.data);
     return TRUE;
   }
   g_autofree char *valid = g_utf8_make_valid (stream, -1);
@@ -267,8 +287,7 @@ compute_format (MusterKernel *k, GError **error)
   const char *at = template != NULL ? template : "%s", *mark = place != NULL ? place : "%s";
   gint64 limit = muster_kernel_attr_int (k, "summarize", 3);
   int n = muster_kernel_n_inputs (k);
-  g_autoptr (GString) text = g_string_new (NULL);
-  MusterString string;
+  g_auto (MusterText) text = MUSTER_TEXT_INIT (k);
 
   if (mark[0] == '\0' || n_places (at, mark) != n)
     return muster_invalid (error,
@@ -276,14 +295,12 @@ compute_format (MusterKernel *k, GError **error)
                            mark[0] == '\0' ? 0 : n_places (at, mark), n);
   for (int i = 0; i < n; i++) {
     const char *next = strstr (at, mark);
-    g_string_append_len (text, at, next - at);
-    muster_print_values (text, muster_kernel_input (k, i), limit, TRUE);
+    muster_text_append (&text, at, (gsize)(next - at));
+    muster_print_values (&text, muster_kernel_input (k, i), limit, TRUE);
     at = next + strlen (mark);
   }
-  g_string_append (text, at);
-  string = (MusterString){text->str, text->len};
-  muster_kernel_set_output (k, 0, muster_tensor_new_strings (0, NULL, &string));
-  return TRUE;
+  muster_text_put (&text, at);
+  return muster_text_end (&text, k, 0, error);
 }
 
 static gboolean

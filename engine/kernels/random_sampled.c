@@ -75,12 +75,12 @@ fill_classes (MusterKernel *k, MusterPhilox philox, MusterTensor *out, GError **
 {
   MusterTensor *logits = muster_kernel_input (k, 0);
   const gint64 n = muster_tensor_dims (logits)[1], n_samples = muster_tensor_dims (out)[1];
-  g_autofree double *row = g_try_new (double, 2 * n);
-  g_autofree gint64 *drawn = g_try_new (gint64, n_samples);
+  g_autofree double *row = muster_kernel_alloc (k, n, 2 * sizeof (double), error);
+  g_autofree gint64 *drawn =
+      row == NULL ? NULL : muster_kernel_alloc (k, n_samples, sizeof (gint64), error);
   MusterWords words = {.philox = philox};
-  if (row == NULL || drawn == NULL)
-    return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-                        "There is no memory for a row of %" G_GINT64_FORMAT " classes", n);
+  if (drawn == NULL)
+    return FALSE;
   for (gint64 i = 0; i < muster_tensor_dims (out)[0]; i++) {
     for (gint64 j = 0; j < n; j++)
       row[j] = real_at (logits, i * n + j);

@@ -12,15 +12,12 @@ typedef struct {
 } Maps;
 
 static gboolean
-maps_init (Maps *self, int n, const gint64 *dims, GError **error)
+maps_init (Maps *self, MusterKernel *k, int n, const gint64 *dims, GError **error)
 {
   for (self->n = 0; self->n < n; self->n++) {
-    self->from[self->n] = g_try_new (gint64, MAX (dims[self->n], 1));
-    if (self->from[self->n] == NULL) {
-      g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-                   "No memory to rearrange a dimension of %" G_GINT64_FORMAT, dims[self->n]);
+    self->from[self->n] = muster_kernel_alloc (k, dims[self->n], sizeof (gint64), error);
+    if (self->from[self->n] == NULL)
       return FALSE;
-    }
   }
   return TRUE;
 }
@@ -53,17 +50,16 @@ copy_mapped (MusterKernel *k, const Maps *maps, const gint64 *dims, GError **err
 {
   MusterTensor *x = muster_kernel_input (k, 0);
   gint64 steps[MUSTER_MAX_DIMS];
-  g_auto (MusterElements) from = muster_elements (x);
+  MusterElements from = muster_elements (x);
   g_auto (MusterResult) result = {0};
 
-  if (!muster_result_begin (&result, muster_tensor_dtype (x), maps->n, dims, error))
+  if (!muster_result_begin (&result, k, muster_tensor_dtype (x), maps->n, dims, error))
     return FALSE;
   muster_dense_steps (maps->n, muster_tensor_dims (x), steps);
   for (gint64 i = 0; i < result.n; i++)
     memcpy (result.data + (gsize)i * result.size,
             from.data + (gsize)source_of (maps, dims, steps, i) * result.size, result.size);
-  muster_result_end (&result, k, 0);
-  return TRUE;
+  return muster_result_end (&result, k, 0, error);
 }
 
 static gint64
@@ -100,7 +96,7 @@ compute_roll (MusterKernel *k, GError **error)
     by[axis] = modulo (by[axis] + modulo (muster_int_at (shifts, i), muster_tensor_dims (x)[axis]),
                        muster_tensor_dims (x)[axis]);
   }
-  if (!maps_init (&maps, n, muster_tensor_dims (x), error))
+  if (!maps_init (&maps, k, n, muster_tensor_dims (x), error))
     return FALSE;
   for (int d = 0; d < n; d++)
     for (gint64 i = 0; i < muster_tensor_dims (x)[d]; i++)
@@ -117,7 +113,7 @@ compute_reverse_sequence (MusterKernel *k, GError **error)
   gint64 batch = muster_kernel_attr_int (k, "batch_dim", 0);
   gint64 seq = muster_kernel_attr_int (k, "seq_dim", 0), steps[MUSTER_MAX_DIMS];
   const gint64 *dims = muster_tensor_dims (x);
-  g_auto (MusterElements) from = muster_elements (x);
+  MusterElements from = muster_elements (x);
   g_auto (MusterResult) result = {0};
 
   if (batch < 0 || batch >= n || seq < 0 || seq >= n || batch == seq)
@@ -137,7 +133,7 @@ compute_reverse_sequence (MusterKernel *k, GError **error)
       return muster_invalid (
           error, "seq_lens(%" G_GINT64_FORMAT ") > input.dims(%" G_GINT64_FORMAT ")", i, seq);
   }
-  if (!muster_result_begin (&result, muster_tensor_dtype (x), n, dims, error))
+  if (!muster_result_begin (&result, k, muster_tensor_dtype (x), n, dims, error))
     return FALSE;
   muster_dense_steps (n, dims, steps);
   for (gint64 i = 0; i < result.n; i++) {
@@ -147,8 +143,7 @@ compute_reverse_sequence (MusterKernel *k, GError **error)
     memcpy (result.data + (gsize)i * result.size, from.data + (gsize)source * result.size,
             result.size);
   }
-  muster_result_end (&result, k, 0);
-  return TRUE;
+  return muster_result_end (&result, k, 0, error);
 }
 
 /* The padded shape, or the inner one (sign -1), and where each padded place is mirrored from. */
@@ -182,7 +177,7 @@ mirror (MusterKernel *k, int sign, gint64 *padded, gint64 *inner, Maps *maps, GE
                              skip ? "not less than" : "greater than", inner[d]);
     padded[d] = inner[d] + before + after;
   }
-  if (!maps_init (maps, n, padded, error))
+  if (!maps_init (maps, k, n, padded, error))
     return FALSE;
   for (int d = 0; d < n; d++)
     for (gint64 i = 0; i < padded[d]; i++) {
@@ -216,7 +211,7 @@ compute_mirror_pad_grad (MusterKernel *k, GError **error)
 
   if (!muster_check_loop2 (muster_add_loops, dtype, error) ||
       !mirror (k, -1, padded, inner, &maps, error) ||
-      !muster_result_begin (&result, dtype, maps.n, inner, error))
+      !muster_result_begin (&result, k, dtype, maps.n, inner, error))
     return FALSE;
   muster_dense_steps (maps.n, inner, steps);
   for (gint64 i = 0; i < muster_tensor_n_elements (x); i++) {
@@ -224,8 +219,7 @@ compute_mirror_pad_grad (MusterKernel *k, GError **error)
     muster_run_loop2 (muster_add_loops, dtype, dtype, 1, to, 1, from + (gsize)i * result.size, 1,
                       to);
   }
-  muster_result_end (&result, k, 0);
-  return TRUE;
+  return muster_result_end (&result, k, 0, error);
 }
 
 static gboolean

@@ -2,23 +2,23 @@
 /* SaveV2, RestoreV2 and what a Saver's graph has around them. The format is bundle/'s. */
 #include "bundle/bundle_reader.h"
 #include "bundle/bundle_writer.h"
-#include "engine/kernels/dispatch.h"
+#include "engine/kernels/text.h"
 
 #include <string.h>
 
 /* A string element as text. A name may hold any byte but NUL. */
 static char *
-text_at (MusterTensor *strings, gint64 i)
+text_at (MusterKernel *k, MusterTensor *strings, gint64 i, GError **error)
 {
-  MusterString s = muster_tensor_string (strings, i);
-
-  return g_strndup (s.data != NULL ? s.data : "", s.size);
+  return muster_kernel_copy_string (k, muster_tensor_string (strings, i), error);
 }
 
 static char *
 scalar_text (MusterKernel *k, int i, const char *name, GError **error)
 {
-  return muster_check_scalar (k, i, name, error) ? text_at (muster_kernel_input (k, i), 0) : NULL;
+  if (!muster_check_scalar (k, i, name, error))
+    return NULL;
+  return text_at (k, muster_kernel_input (k, i), 0, error);
 }
 
 /* Inputs 1 and 2, names and slices, have one entry for each of n tensors. */
@@ -96,9 +96,12 @@ static gboolean
 add_each (MusterKernel *k, MusterBundleWriter *writer, int n, GError **error)
 {
   for (int i = 0; i < n; i++) {
-    g_autofree char *name = text_at (muster_kernel_input (k, 1), i);
-    g_autofree char *slice = text_at (muster_kernel_input (k, 2), i);
+    g_autofree char *name = text_at (k, muster_kernel_input (k, 1), i, error);
+    g_autofree char *slice =
+        name == NULL ? NULL : text_at (k, muster_kernel_input (k, 2), i, error);
     MusterTensor *tensor = muster_kernel_input (k, 3 + i);
+    if (slice == NULL)
+      return FALSE;
     if (!(slice[0] == '\0' ? muster_bundle_writer_add (writer, name, tensor, error)
                            : muster_bundle_writer_add_slice (writer, name, slice, tensor, error)))
       return FALSE;
@@ -160,6 +163,18 @@ open_checkpoint (MusterStorage *storage, const char *prefix, GError **error)
   return NULL;
 }
 
+/* Each tensor is an output for itself: all of them may be a model that fills the memory. */
+static gboolean
+check_size (MusterKernel *k, gsize n_bytes, GError **error)
+{
+  MusterBudget *budget = muster_kernel_budget (k);
+
+  if (!muster_budget_take (budget, n_bytes, error))
+    return FALSE;
+  muster_budget_give (budget, n_bytes);
+  return TRUE;
+}
+
 static gboolean
 check_entry (MusterBundleReader *reader, const char *name, MusterDType wanted, GError **error)
 {
@@ -178,17 +193,17 @@ check_entry (MusterBundleReader *reader, const char *name, MusterDType wanted, G
   return TRUE;
 }
 
-/* The texts of an input, NULL at their end. */
+/* The texts of a list, NULL at their end; NULL with an error. */
 static char **
-all_texts (MusterKernel *k, int input)
+all_texts (MusterKernel *k, MusterTensor *list, GError **error)
 {
-  MusterTensor *list = muster_kernel_input (k, input);
   const gint64 n = muster_tensor_n_elements (list);
-  char **texts = g_new0 (char *, n + 1);
+  g_auto (GStrv) texts = muster_kernel_alloc0 (k, n + 1, sizeof (char *), error);
 
-  for (gint64 i = 0; i < n; i++)
-    texts[i] = text_at (list, i);
-  return texts;
+  for (gint64 i = 0; texts != NULL && i < n; i++)
+    if ((texts[i] = text_at (k, list, i, error)) == NULL)
+      return NULL;
+  return g_steal_pointer (&texts);
 }
 
 /* All or nothing: no output is set before every tensor has been read and checked. */
@@ -205,9 +220,14 @@ compute_restore (MusterKernel *k, GError **error)
   reader = open_checkpoint (muster_kernel_storage (k), prefix, error);
   if (reader == NULL)
     return FALSE;
-  g_auto (GStrv) names = all_texts (k, 1), slices = all_texts (k, 2);
+  g_auto (GStrv) names = all_texts (k, muster_kernel_input (k, 1), error);
+  g_auto (GStrv) slices = names == NULL ? NULL : all_texts (k, muster_kernel_input (k, 2), error);
+  if (slices == NULL)
+    return FALSE;
   for (int i = 0; i < n; i++)
-    if (!check_entry (reader, names[i], muster_kernel_output_dtype (k, i), error))
+    if (!check_entry (reader, names[i], muster_kernel_output_dtype (k, i), error) ||
+        (slices[i][0] == '\0' &&
+         !check_size (k, muster_bundle_reader_find (reader, names[i])->size, error)))
       return FALSE;
   if (!muster_bundle_reader_read_many (reader, (const char *const *)names,
                                        (const char *const *)slices, (gsize)n, tensors,
@@ -215,6 +235,9 @@ compute_restore (MusterKernel *k, GError **error)
     return FALSE;
   for (int i = 0; i < n; i++)
     muster_kernel_set_output (k, i, tensors[i]);
+  for (int i = 0; i < n; i++)
+    if (!check_size (k, muster_tensor_n_stored (tensors[i]), error))
+      return FALSE;
   return TRUE;
 }
 
@@ -236,47 +259,59 @@ compute_merge (MusterKernel *k, GError **error)
 {
   MusterTensor *list = muster_kernel_input (k, 0);
   g_autofree char *prefix = scalar_text (k, 1, "destination_prefix", error);
-  g_autoptr (GPtrArray) parts = g_ptr_array_new_with_free_func (g_free);
+  g_auto (GStrv) parts = NULL;
 
   if (prefix == NULL)
     return FALSE;
   if (muster_tensor_n_dims (list) != 1)
     return muster_invalid (error, "Input checkpoint_prefixes should be an 1-D tensor");
-  for (gint64 i = 0; i < muster_tensor_n_elements (list); i++)
-    g_ptr_array_add (parts, text_at (list, i));
-  g_ptr_array_add (parts, NULL);
+  parts = all_texts (k, list, error);
+  if (parts == NULL)
+    return FALSE;
   MusterStorage *storage = muster_kernel_storage (k);
-  if (!muster_bundle_merge (storage, (const char *const *)parts->pdata, prefix, error))
+  if (!muster_bundle_merge (storage, (const char *const *)parts, prefix, error))
     return FALSE;
   if (muster_kernel_attr_bool (k, "delete_old_dirs", TRUE))
-    remove_part_folders_quietly (storage, (const char *const *)parts->pdata, prefix);
+    remove_part_folders_quietly (storage, (const char *const *)parts, prefix);
   return TRUE;
+}
+
+/* basename (input 0), and what comes after it. */
+static gboolean
+set_filename (MusterKernel *k, const char *end, GError **error)
+{
+  g_autofree char *base = scalar_text (k, 0, "basename", error);
+  g_auto (MusterText) text = MUSTER_TEXT_INIT (k);
+
+  if (base == NULL)
+    return FALSE;
+  muster_text_put (&text, base);
+  muster_text_put (&text, end);
+  return muster_text_end (&text, k, 0, error);
 }
 
 static gboolean
 compute_sharded_filename (MusterKernel *k, GError **error)
 {
-  g_autofree char *base = scalar_text (k, 0, "basename", error), *name = NULL;
+  char end[64];
 
-  if (base == NULL || !muster_check_scalar (k, 1, "shard", error) ||
+  if (!muster_check_scalar (k, 1, "shard", error) ||
       !muster_check_scalar (k, 2, "num_shards", error))
     return FALSE;
-  name = g_strdup_printf ("%s-%05d-of-%05d", base, (int)muster_kernel_input_int (k, 1),
-                          (int)muster_kernel_input_int (k, 2));
-  muster_kernel_set_output (k, 0, muster_tensor_new_string (name));
-  return TRUE;
+  g_snprintf (end, sizeof end, "-%05d-of-%05d", (int)muster_kernel_input_int (k, 1),
+              (int)muster_kernel_input_int (k, 2));
+  return set_filename (k, end, error);
 }
 
 static gboolean
 compute_sharded_filespec (MusterKernel *k, GError **error)
 {
-  g_autofree char *base = scalar_text (k, 0, "basename", error), *name = NULL;
+  char end[64];
 
-  if (base == NULL || !muster_check_scalar (k, 1, "num_shards", error))
+  if (!muster_check_scalar (k, 1, "num_shards", error))
     return FALSE;
-  name = g_strdup_printf ("%s-\?\?\?\?\?-of-%05d", base, (int)muster_kernel_input_int (k, 1));
-  muster_kernel_set_output (k, 0, muster_tensor_new_string (name));
-  return TRUE;
+  g_snprintf (end, sizeof end, "-\?\?\?\?\?-of-%05d", (int)muster_kernel_input_int (k, 1));
+  return set_filename (k, end, error);
 }
 
 #define S MUSTER_OP_STATEFUL

@@ -122,8 +122,8 @@ n_sorted (MusterTensor *ids)
 
 /* A result with rows of its own number, otherwise as data. */
 static gboolean
-begin_rows (MusterResult *result, MusterTensor *data, int skip, gint64 rows, gint64 *run,
-            GError **error)
+begin_rows (MusterResult *result, MusterKernel *k, MusterTensor *data, int skip, gint64 rows,
+            gint64 *run, GError **error)
 {
   int n = muster_tensor_n_dims (data) - skip + 1;
   gint64 dims[MUSTER_MAX_DIMS + 1];
@@ -132,7 +132,7 @@ begin_rows (MusterResult *result, MusterTensor *data, int skip, gint64 rows, gin
   for (int d = 1; d < n; d++)
     dims[d] = muster_tensor_dims (data)[skip + d - 1];
   *run = muster_dims_product (dims, 1, n);
-  return muster_result_begin (result, muster_tensor_dtype (data), n, dims, error);
+  return muster_result_begin (result, k, muster_tensor_dtype (data), n, dims, error);
 }
 
 static gboolean
@@ -150,7 +150,7 @@ sorted (MusterKernel *k, Reduction reduction, gboolean is_mean, GError **error)
     return FALSE;
   if (muster_tensor_dims (data)[0] != n)
     return muster_invalid (error, "segment_ids should be the same size as dimension 0 of input.");
-  if (!begin_rows (&result, data, 1, n_sorted (ids), &run, error))
+  if (!begin_rows (&result, k, data, 1, n_sorted (ids), &run, error))
     return FALSE;
   if (reduction == PRODUCT)
     fill (dtype, PRODUCT, result.data, result.n);
@@ -173,8 +173,7 @@ sorted (MusterKernel *k, Reduction reduction, gboolean is_mean, GError **error)
       muster_run_loop2 (muster_div_loops, dtype, dtype, run, row, 1, &count, 0, row);
     }
   }
-  muster_result_end (&result, k, 0);
-  return TRUE;
+  return muster_result_end (&result, k, 0, error);
 }
 
 /* A negative segment drops its row. */
@@ -199,7 +198,7 @@ unsorted (MusterKernel *k, Reduction reduction, GError **error)
   if (rows < 0)
     return muster_invalid (
         error, "Input num_segments == %" G_GINT64_FORMAT " must not be negative.", rows);
-  if (!begin_rows (&result, data, n_ids, rows, &run, error))
+  if (!begin_rows (&result, k, data, n_ids, rows, &run, error))
     return FALSE;
   if (reduction != SUM)
     fill (result.dtype, reduction, result.data, result.n);
@@ -215,8 +214,7 @@ unsorted (MusterKernel *k, Reduction reduction, GError **error)
       reduce_row (result.dtype, loops_of (reduction), run, result.data + (gsize)id * size,
                   (const guint8 *)muster_tensor_data (data) + (gsize)i * size);
   }
-  muster_result_end (&result, k, 0);
-  return TRUE;
+  return muster_result_end (&result, k, 0, error);
 }
 
 typedef enum { NOTHING, COUNT, ROOT } Divisor;
@@ -273,7 +271,7 @@ picked (MusterKernel *k, Divisor divisor, GError **error)
       return muster_invalid (error, "segment ids must be < num_segments");
     rows = muster_kernel_input_int (k, 3);
   }
-  if (!begin_rows (&result, data, 1, rows, &run, error))
+  if (!begin_rows (&result, k, data, 1, rows, &run, error))
     return FALSE;
   for (gint64 i = 0, next; i < n && run > 0; i = next) {
     gint64 id = muster_int_at (ids, i);
@@ -286,17 +284,16 @@ picked (MusterKernel *k, Divisor divisor, GError **error)
     if (divisor != NOTHING && next - i > 1)
       scale_row (result.dtype, run, row, factor_of (divisor, next - i));
   }
-  muster_result_end (&result, k, 0);
-  return TRUE;
+  return muster_result_end (&result, k, 0, error);
 }
 
 /* How many picks each segment has. */
 static gint64 *
-count_ids (MusterTensor *ids, gint64 limit, GError **error)
+count_ids (MusterKernel *k, MusterTensor *ids, gint64 limit, GError **error)
 {
-  g_autofree gint64 *counts = g_new0 (gint64, MAX (limit, 1));
+  g_autofree gint64 *counts = muster_kernel_alloc0 (k, limit, sizeof (gint64), error);
 
-  for (gint64 i = 0; i < muster_tensor_n_elements (ids); i++) {
+  for (gint64 i = 0; counts != NULL && i < muster_tensor_n_elements (ids); i++) {
     gint64 id = muster_int_at (ids, i);
     if (id < 0 || id >= limit) {
       muster_invalid (error,
@@ -317,33 +314,43 @@ compare_ints (gconstpointer a, gconstpointer b)
 }
 
 /* The indices once each, in order. */
-static GArray *
-sorted_unique (MusterTensor *indices)
-{
-  gint64 n = muster_tensor_n_elements (indices);
-  GArray *all = g_array_sized_new (FALSE, FALSE, sizeof (gint64), (guint)n);
-  guint kept = 0;
+typedef struct {
+  gint64 *indices; /* (owned) (nullable) */
+  gint64 n;
+} Rows;
 
-  for (gint64 i = 0; i < n; i++) {
-    const gint64 index = muster_int_at (indices, i);
-    g_array_append_val (all, index);
-  }
-  g_array_sort (all, compare_ints);
-  for (guint i = 0; i < all->len; i++)
-    if (i == 0 || g_array_index (all, gint64, i) != g_array_index (all, gint64, kept - 1))
-      g_array_index (all, gint64, kept++) = g_array_index (all, gint64, i);
-  g_array_set_size (all, kept);
-  return all;
+static void
+rows_clear (Rows *self)
+{
+  g_clear_pointer (&self->indices, g_free);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Rows, rows_clear)
+
+static gboolean
+sort_unique (MusterKernel *k, MusterTensor *indices, Rows *rows, GError **error)
+{
+  const gint64 n = muster_tensor_n_elements (indices);
+  gint64 *all = rows->indices = muster_kernel_alloc (k, n, sizeof (gint64), error);
+
+  if (all == NULL)
+    return FALSE;
+  for (gint64 i = 0; i < n; i++)
+    all[i] = muster_int_at (indices, i);
+  qsort (all, (gsize)n, sizeof *all, compare_ints);
+  for (gint64 i = 0; i < n; i++)
+    if (i == 0 || all[i] != all[rows->n - 1])
+      all[rows->n++] = all[i];
+  return TRUE;
 }
 
 static gint64
-find_row (const GArray *rows, gint64 index)
+find_row (const Rows *rows, gint64 index)
 {
-  gint64 low = 0, high = rows->len;
+  gint64 low = 0, high = rows->n;
 
   while (low < high) {
     gint64 middle = (low + high) / 2;
-    if (g_array_index (rows, gint64, middle) < index)
+    if (rows->indices[middle] < index)
       low = middle + 1;
     else
       high = middle;
@@ -352,15 +359,14 @@ find_row (const GArray *rows, gint64 index)
 }
 
 static gboolean
-set_rows (MusterKernel *k, const GArray *rows, GError **error)
+set_rows (MusterKernel *k, const Rows *rows, GError **error)
 {
-  gint64 n = rows->len;
-  MusterTensor *out = muster_kernel_output (k, 1, 1, &n, error);
+  MusterTensor *out = muster_kernel_output (k, 1, 1, &rows->n, error);
 
   if (out == NULL)
     return FALSE;
-  for (gint64 i = 0; i < n; i++)
-    muster_put_int (out, i, g_array_index (rows, gint64, i));
+  for (gint64 i = 0; i < rows->n; i++)
+    muster_put_int (out, i, rows->indices[i]);
   return TRUE;
 }
 
@@ -374,7 +380,8 @@ picked_gradient (MusterKernel *k, Divisor divisor, GError **error)
   const guint8 *from = muster_tensor_data (grad);
   g_autofree gint64 *counts = NULL;
   g_autofree guint8 *scaled = NULL;
-  g_autoptr (GArray) rows = NULL;
+  g_auto (Rows) rows = {0};
+  const gboolean is_sparse = muster_kernel_n_outputs (k) > 1;
   g_auto (MusterResult) result = {0};
   gint64 limit, run;
 
@@ -385,15 +392,16 @@ picked_gradient (MusterKernel *k, Divisor divisor, GError **error)
   limit = muster_kernel_input_int (k, 3);
   if (!check_picks (indices, ids, limit, error) || !check_sorted (ids, error))
     return FALSE;
-  counts = count_ids (ids, muster_tensor_dims (grad)[0], error);
+  counts = count_ids (k, ids, muster_tensor_dims (grad)[0], error);
   if (counts == NULL)
     return FALSE;
-  if (muster_kernel_n_outputs (k) > 1)
-    rows = sorted_unique (indices);
-  if (!begin_rows (&result, grad, 1, rows != NULL ? rows->len : limit, &run, error))
+  if ((is_sparse && !sort_unique (k, indices, &rows, error)) ||
+      !begin_rows (&result, k, grad, 1, is_sparse ? rows.n : limit, &run, error))
     return FALSE;
-  scaled = g_malloc (MAX ((gsize)run * result.size, 1));
-  for (gint64 i = 0; i < muster_tensor_n_elements (ids) && run > 0; i++) {
+  scaled = result.n > 0 ? muster_kernel_alloc (k, run, result.size, error) : NULL;
+  if (scaled == NULL && result.n > 0)
+    return FALSE;
+  for (gint64 i = 0; i < muster_tensor_n_elements (ids) && result.n > 0; i++) {
     const gsize size = (gsize)run * result.size;
     gint64 index = muster_int_at (indices, i), id = muster_int_at (ids, i);
     const guint8 *row = from + (gsize)id * size;
@@ -402,11 +410,10 @@ picked_gradient (MusterKernel *k, Divisor divisor, GError **error)
       scale_row (result.dtype, run, scaled, factor_of (divisor, counts[id]));
       row = scaled;
     }
-    index = rows != NULL ? find_row (rows, index) : index;
+    index = is_sparse ? find_row (&rows, index) : index;
     reduce_row (result.dtype, muster_add_loops, run, result.data + (gsize)index * size, row);
   }
-  muster_result_end (&result, k, 0);
-  return rows == NULL || set_rows (k, rows, error);
+  return muster_result_end (&result, k, 0, error) && (!is_sparse || set_rows (k, &rows, error));
 }
 
 #define KERNEL(name, CALL)                                                                         \

@@ -52,20 +52,13 @@ sort_unique (const Values *v, GPtrArray *set)
 /* One input: dense (values in the last dimension) or sparse (indices, values, shape). */
 typedef struct {
   Values values;
-  MusterElements elements; /* (owned) */
-  MusterTensor *indices;   /* (not owned) (nullable) */
+  MusterElements elements;
+  MusterTensor *indices; /* (not owned) (nullable) */
   int n_dims;
   gint64 dims[MUSTER_MAX_DIMS];
   gint64 n, groups, each;
   gint64 at; /* the next sparse value */
 } Input;
-
-static void
-input_clear (Input *self)
-{
-  muster_elements_clear (&self->elements);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Input, input_clear)
 
 static gboolean
 input_finish (Input *self, MusterTensor *values, GError **error)
@@ -188,7 +181,7 @@ set_sparse (MusterKernel *k, const Input *a, GPtrArray *const *sets, GError **er
   }
   indices = muster_kernel_output (k, 0, 2, (gint64[]){total, rank}, error);
   shape = indices == NULL ? NULL : muster_kernel_output (k, 2, 1, &rank, error);
-  if (shape == NULL || !muster_result_begin (&values, a->values.dtype, 1, &total, error))
+  if (shape == NULL || !muster_result_begin (&values, k, a->values.dtype, 1, &total, error))
     return FALSE;
   to = muster_tensor_data_mutable (indices);
   for (gint64 g = 0; g < a->groups; g++)
@@ -203,8 +196,7 @@ set_sparse (MusterKernel *k, const Input *a, GPtrArray *const *sets, GError **er
     }
   memcpy (muster_tensor_data_mutable (shape), a->dims, (gsize)rank * sizeof *a->dims);
   ((gint64 *)muster_tensor_data_mutable (shape))[rank - 1] = most;
-  muster_result_end (&values, k, 1);
-  return TRUE;
+  return muster_result_end (&values, k, 1, error);
 }
 
 static gboolean
@@ -221,6 +213,10 @@ read_operation (MusterKernel *k, Operation *operation, GError **error)
   return muster_invalid (error, "Invalid set_operation %s.", text);
 }
 
+/* What a set takes in GLib's hands, empty; and what a value may take there in all. */
+#define SET_HEAD  64
+#define SET_VALUE (4 * sizeof (gpointer))
+
 static gboolean
 operate (MusterKernel *k, Input *a, Input *b, GError **error)
 {
@@ -232,12 +228,11 @@ operate (MusterKernel *k, Input *a, Input *b, GError **error)
     return FALSE;
   if (a->n_dims != b->n_dims || memcmp (a->dims, b->dims, (gsize)(a->n_dims - 1) * sizeof *a->dims))
     return muster_invalid (error, "Mismatched group shapes of the two sets");
-  sets = g_try_new0 (GPtrArray *, (gsize)a->groups + 1);
-  if (sets == NULL) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-                 "No memory for %" G_GINT64_FORMAT " sets", a->groups);
+  sets = muster_kernel_alloc0 (k, a->groups, sizeof *sets, error);
+  if (sets == NULL ||
+      !muster_budget_take_items (muster_kernel_budget (k), (gsize)a->groups, SET_HEAD, error) ||
+      !muster_budget_take_items (muster_kernel_budget (k), (gsize)(a->n + b->n), SET_VALUE, error))
     return FALSE;
-  }
   for (gint64 g = 0; g < a->groups; g++) {
     g_autoptr (GPtrArray) x = take_group (a, g), y = take_group (b, g);
     sets[g] = combine (&a->values, x, y, operation);
@@ -251,7 +246,7 @@ operate (MusterKernel *k, Input *a, Input *b, GError **error)
 static gboolean
 compute_dense_dense (MusterKernel *k, GError **error)
 {
-  g_auto (Input) a = {0}, b = {0};
+  Input a = {0}, b = {0};
 
   return read_dense (k, 0, &a, error) && read_dense (k, 1, &b, error) && operate (k, &a, &b, error);
 }
@@ -260,7 +255,7 @@ static gboolean
 compute_dense_sparse (MusterKernel *k, GError **error)
 {
   gboolean validates = muster_kernel_attr_bool (k, "validate_indices", TRUE);
-  g_auto (Input) a = {0}, b = {0};
+  Input a = {0}, b = {0};
 
   return read_dense (k, 0, &a, error) && read_sparse (k, 1, validates, &b, error) &&
          operate (k, &a, &b, error);
@@ -270,7 +265,7 @@ static gboolean
 compute_sparse_sparse (MusterKernel *k, GError **error)
 {
   gboolean validates = muster_kernel_attr_bool (k, "validate_indices", TRUE);
-  g_auto (Input) a = {0}, b = {0};
+  Input a = {0}, b = {0};
 
   return read_sparse (k, 0, validates, &a, error) && read_sparse (k, 3, validates, &b, error) &&
          operate (k, &a, &b, error);
@@ -280,7 +275,7 @@ static gboolean
 compute_size (MusterKernel *k, GError **error)
 {
   gboolean validates = muster_kernel_attr_bool (k, "validate_indices", TRUE);
-  g_auto (Input) a = {0};
+  Input a = {0};
   MusterTensor *out;
 
   if (!read_sparse (k, 0, validates, &a, error))

@@ -36,16 +36,17 @@ compute_shuffle (MusterKernel *k, GError **error)
   }
   if (dims[0] > G_MAXUINT32)
     return muster_invalid (error, "There are too many rows to shuffle");
-  if (!muster_result_begin (&result, muster_tensor_dtype (x), n_dims, dims, error))
+  if (!muster_result_begin (&result, k, muster_tensor_dtype (x), n_dims, dims, error))
     return FALSE;
-  g_auto (MusterElements) from = muster_elements (x);
-  g_autofree gint64 *order = g_new (gint64, dims[0]);
+  MusterElements from = muster_elements (x);
+  g_autofree gint64 *order = muster_kernel_alloc (k, dims[0], sizeof (gint64), error);
   const gsize row = (gsize)muster_dims_product (dims, 1, n_dims) * from.size;
+  if (order == NULL)
+    return FALSE;
   permute (k, order, dims[0]);
   for (gint64 i = 0; i < dims[0]; i++)
     memcpy (result.data + (gsize)i * row, from.data + (gsize)order[i] * row, row);
-  muster_result_end (&result, k, 0);
-  return TRUE;
+  return muster_result_end (&result, k, 0, error);
 }
 
 const MusterOp muster_shuffle_ops[] = {

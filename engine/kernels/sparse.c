@@ -100,8 +100,8 @@ compute_to_dense (MusterKernel *k, GError **error)
   gboolean validates = muster_kernel_attr_bool (k, "validate_indices", TRUE);
   gint64 dims[MUSTER_MAX_DIMS], last = -1, n, step;
   int n_dims = muster_sparse_read_shape (k, 1, dims, error);
-  g_auto (MusterElements) from = muster_elements (values);
-  g_auto (MusterElements) other = muster_elements (muster_kernel_input (k, 3));
+  MusterElements from = muster_elements (values);
+  MusterElements other = muster_elements (muster_kernel_input (k, 3));
   g_auto (MusterResult) result = {0};
 
   if (n_dims < 0)
@@ -119,7 +119,7 @@ compute_to_dense (MusterKernel *k, GError **error)
         error, "sparse_values has incorrect shape, should be [] or [%" G_GINT64_FORMAT "]", n);
   if (muster_tensor_n_elements (muster_kernel_input (k, 3)) != 1)
     return muster_invalid (error, "default_value should be a scalar.");
-  if (!muster_result_begin (&result, muster_tensor_dtype (values), n_dims, dims, error))
+  if (!muster_result_begin (&result, k, muster_tensor_dtype (values), n_dims, dims, error))
     return FALSE;
   for (gint64 i = 0; i < result.n; i++)
     memcpy (result.data + (gsize)i * result.size, other.data, result.size);
@@ -135,8 +135,7 @@ compute_to_dense (MusterKernel *k, GError **error)
     memcpy (result.data + (gsize)at * result.size, from.data + (gsize)(i * step) * result.size,
             result.size);
   }
-  muster_result_end (&result, k, 0);
-  return TRUE;
+  return muster_result_end (&result, k, 0, error);
 }
 
 static gboolean
@@ -219,16 +218,14 @@ rows_clear (Rows *self)
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Rows, rows_clear)
 
 static gboolean
-count_rows (MusterTensor *indices, int n_dims, Rows *rows, MusterTensor *is_empty, GError **error)
+count_rows (MusterKernel *k, MusterTensor *indices, int n_dims, Rows *rows, MusterTensor *is_empty,
+            GError **error)
 {
-  gint64 *counts = g_try_new0 (gint64, (gsize)rows->n_rows + 1), at = 0;
+  gint64 *counts = muster_kernel_alloc0 (k, rows->n_rows, sizeof (gint64), error), at = 0;
 
   rows->first = counts;
-  if (counts == NULL) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-                 "No memory for %" G_GINT64_FORMAT " rows", rows->n_rows);
+  if (counts == NULL)
     return FALSE;
-  }
   for (gint64 i = 0; i < rows->n; i++) {
     gint64 row = muster_int_at (indices, i * n_dims);
     if (row < 0 || row >= rows->n_rows)
@@ -255,14 +252,14 @@ fill_rows (MusterKernel *k, Rows *rows, int n_dims, MusterTensor *is_empty, GErr
   MusterTensor *indices = muster_kernel_input (k, 0), *values = muster_kernel_input (k, 1);
   MusterTensor *out, *back;
   gint64 *to;
-  g_auto (MusterElements) from = muster_elements (values);
-  g_auto (MusterElements) other = muster_elements (muster_kernel_input (k, 3));
+  MusterElements from = muster_elements (values);
+  MusterElements other = muster_elements (muster_kernel_input (k, 3));
   g_auto (MusterResult) result = {0};
 
   out = muster_kernel_output (k, 0, 2, (gint64[]){rows->n_out, n_dims}, error);
   back = out == NULL ? NULL : muster_kernel_output (k, 3, 1, &rows->n, error);
   if (back == NULL ||
-      !muster_result_begin (&result, muster_tensor_dtype (values), 1, &rows->n_out, error))
+      !muster_result_begin (&result, k, muster_tensor_dtype (values), 1, &rows->n_out, error))
     return FALSE;
   to = muster_tensor_data_mutable (out);
   if (muster_tensor_n_bytes (out) > 0)
@@ -279,8 +276,7 @@ fill_rows (MusterKernel *k, Rows *rows, int n_dims, MusterTensor *is_empty, GErr
     memcpy (result.data + (gsize)at * result.size, from.data + (gsize)i * result.size, result.size);
     ((gint64 *)muster_tensor_data_mutable (back))[i] = at;
   }
-  muster_result_end (&result, k, 1);
-  return TRUE;
+  return muster_result_end (&result, k, 1, error);
 }
 
 static gboolean
@@ -302,7 +298,7 @@ compute_fill_empty_rows (MusterKernel *k, GError **error)
   rows.n_rows = dims[0];
   rows.n = muster_tensor_dims (indices)[0];
   is_empty = muster_kernel_output (k, 2, 1, &rows.n_rows, error);
-  return is_empty != NULL && count_rows (indices, n_dims, &rows, is_empty, error) &&
+  return is_empty != NULL && count_rows (k, indices, n_dims, &rows, is_empty, error) &&
          fill_rows (k, &rows, n_dims, is_empty, error);
 }
 
@@ -312,18 +308,20 @@ compute_fill_empty_rows_grad (MusterKernel *k, GError **error)
   MusterTensor *back = muster_kernel_input (k, 0), *grad = muster_kernel_input (k, 1);
   MusterDType dtype = muster_tensor_dtype (grad);
   gint64 n = muster_tensor_n_elements (back), n_grad = muster_tensor_n_elements (grad);
-  g_autofree guint8 *visited = g_malloc0 (MAX (n_grad, 1));
-  g_auto (MusterElements) from = muster_elements (grad);
+  g_autofree guint8 *visited = muster_kernel_alloc0 (k, n_grad, 1, error);
+  MusterElements from = muster_elements (grad);
   g_auto (MusterResult) own = {0}, other = {0};
 
+  if (visited == NULL)
+    return FALSE;
   if (muster_tensor_n_dims (back) != 1)
     return muster_invalid (error, "reverse_index_map must be a vector");
   if (muster_tensor_n_dims (grad) != 1)
     return muster_invalid (error, "grad_values must be a vector");
   if (muster_wide (dtype) == MUSTER_N_WIDE)
     return muster_invalid (error, "There is no arithmetic for dtype %s", muster_dtype_name (dtype));
-  if (!muster_result_begin (&own, dtype, 1, &n, error) ||
-      !muster_result_begin (&other, dtype, 0, NULL, error))
+  if (!muster_result_begin (&own, k, dtype, 1, &n, error) ||
+      !muster_result_begin (&other, k, dtype, 0, NULL, error))
     return FALSE;
   for (gint64 i = 0; i < n; i++) {
     gint64 at = muster_int_at (back, i);
@@ -339,9 +337,7 @@ compute_fill_empty_rows_grad (MusterKernel *k, GError **error)
     if (!visited[i])
       muster_run_loop2 (muster_add_loops, dtype, dtype, 1, other.data, 1,
                         from.data + (gsize)i * own.size, 1, other.data);
-  muster_result_end (&own, k, 0);
-  muster_result_end (&other, k, 1);
-  return TRUE;
+  return muster_result_end (&own, k, 0, error) && muster_result_end (&other, k, 1, error);
 }
 
 int
@@ -373,18 +369,21 @@ compare_rows (gconstpointer a, gconstpointer b, gpointer data)
 }
 
 gint64 *
-muster_sparse_sort (const gint64 *indices, gint64 n, int n_dims, const int *axes, int n_axes,
-                    GError **error)
+muster_sparse_sort (MusterKernel *k, const gint64 *indices, gint64 n, int n_dims, const int *axes,
+                    int n_axes, GError **error)
 {
   Sorting sorting = {indices, n_dims, n_axes, axes};
   gboolean is_sorted = TRUE;
-  gint64 *order = n > G_MAXINT ? NULL : g_try_new (gint64, MAX (n, 1));
+  gint64 *order;
 
-  if (order == NULL) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+  if (n > G_MAXINT) {
+    muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
                  "%" G_GINT64_FORMAT " values are too many to be sorted", n);
     return NULL;
   }
+  order = muster_kernel_alloc (k, n, sizeof *order, error);
+  if (order == NULL)
+    return NULL;
   for (gint64 i = 0; i < n; i++) {
     order[i] = i;
     is_sorted = is_sorted && (i == 0 || compare_rows (&order[i - 1], &order[i], &sorting) <= 0);
@@ -402,7 +401,7 @@ compute_reorder (MusterKernel *k, GError **error)
   int axes[MUSTER_MAX_DIMS];
   MusterTensor *out;
   g_autofree gint64 *order = NULL;
-  g_auto (MusterElements) from = {0};
+  MusterElements from = {0};
   g_auto (MusterResult) result = {0};
 
   if (!muster_sparse_read (k, 0, 1, 2, &s, error))
@@ -414,10 +413,12 @@ compute_reorder (MusterKernel *k, GError **error)
       return muster_sparse_refuse_place (s.indices, i, s.n_dims, s.dims, error);
   for (int d = 0; d < s.n_dims; d++)
     axes[d] = d;
-  order = muster_sparse_sort (muster_tensor_data (s.indices), s.n, s.n_dims, axes, s.n_dims, error);
+  order =
+      muster_sparse_sort (k, muster_tensor_data (s.indices), s.n, s.n_dims, axes, s.n_dims, error);
   out =
       order == NULL ? NULL : muster_kernel_output (k, 0, 2, muster_tensor_dims (s.indices), error);
-  if (out == NULL || !muster_result_begin (&result, muster_tensor_dtype (s.values), 1, &s.n, error))
+  if (out == NULL ||
+      !muster_result_begin (&result, k, muster_tensor_dtype (s.values), 1, &s.n, error))
     return FALSE;
   from = muster_elements (s.values);
   for (gint64 i = 0; i < s.n; i++) {
@@ -427,8 +428,7 @@ compute_reorder (MusterKernel *k, GError **error)
     memcpy (result.data + (gsize)i * result.size, from.data + (gsize)order[i] * result.size,
             result.size);
   }
-  muster_result_end (&result, k, 1);
-  return TRUE;
+  return muster_result_end (&result, k, 1, error);
 }
 
 const MusterOp muster_sparse_ops[] = {

@@ -34,8 +34,8 @@ gboolean muster_sparse_refuse_place (MusterTensor *indices, gint64 i, int n_dims
 
 /* The order of n rows of int64 indices by these columns; rows that are equal keep theirs (transfer
  * full). NULL with RESOURCE_EXHAUSTED. */
-gint64 *muster_sparse_sort (const gint64 *indices, gint64 n, int n_dims, const int *axes,
-                            int n_axes, GError **error);
+gint64 *muster_sparse_sort (MusterKernel *k, const gint64 *indices, gint64 n, int n_dims,
+                            const int *axes, int n_axes, GError **error);
 
 /* How two rows compare. */
 int muster_sparse_compare (const gint64 *a, const gint64 *b, int n_dims);

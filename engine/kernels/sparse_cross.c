@@ -206,14 +206,14 @@ count_crosses (Cross *c, GError **error)
 }
 
 static void
-append_feature (const Column *column, gint64 i, GString *text)
+append_feature (const Column *column, gint64 i, MusterText *text)
 {
   if (muster_tensor_dtype (column->values) == MUSTER_STRING) {
-    MusterString s = muster_tensor_string (column->values, i);
-    if (s.size > 0)
-      g_string_append_len (text, s.data, (gssize)s.size);
+    muster_text_append_string (text, muster_tensor_string (column->values, i));
   } else {
-    g_string_append_printf (text, "%" G_GINT64_FORMAT, muster_int_at (column->values, i));
+    char number[24];
+    g_snprintf (number, sizeof number, "%" G_GINT64_FORMAT, muster_int_at (column->values, i));
+    muster_text_put (text, number);
   }
 }
 
@@ -262,12 +262,11 @@ hash_cross (const Cross *c, const gint64 *at)
 }
 
 static void
-join_cross (const Cross *c, const gint64 *at, GString *text)
+join_cross (const Cross *c, const gint64 *at, MusterText *text)
 {
-  g_string_truncate (text, 0);
   for (int i = 0; i < c->n_columns; i++) {
-    if (i > 0 && c->separator.size > 0)
-      g_string_append_len (text, c->separator.data, (gssize)c->separator.size);
+    if (i > 0)
+      muster_text_append_string (text, c->separator);
     append_feature (&c->columns[i], c->columns[i].first + at[i], text);
   }
 }
@@ -287,7 +286,6 @@ static gboolean
 set_crosses (MusterKernel *k, Cross *c, GError **error)
 {
   g_autofree gint64 *at = g_new0 (gint64, c->n_columns + 1);
-  g_autoptr (GString) text = g_string_new (NULL);
   g_auto (MusterStrings) strings = {0};
   MusterTensor *indices, *hashes = NULL, *shape;
   gint64 n = 0;
@@ -296,29 +294,27 @@ set_crosses (MusterKernel *k, Cross *c, GError **error)
   shape = indices == NULL ? NULL : muster_kernel_output (k, 2, 1, (gint64[]){2}, error);
   if (shape == NULL ||
       !(c->kind == JOINED
-            ? muster_strings_begin (&strings, 1, &c->n_crosses, error)
+            ? muster_strings_begin (&strings, k, 1, &c->n_crosses, error)
             : (hashes = muster_kernel_output (k, 1, 1, &c->n_crosses, error)) != NULL))
     return FALSE;
   memcpy (muster_tensor_data_mutable (shape), (gint64[]){c->n_rows, c->most}, 2 * sizeof (gint64));
   rewind_rows (c);
-  while (n < c->n_crosses && next_row (c)) {
+  while (n < c->n_crosses && !strings.text.failed && next_row (c)) {
     gint64 place = 0;
     do {
       gint64 *index = (gint64 *)muster_tensor_data_mutable (indices) + 2 * n;
       index[0] = c->row;
       index[1] = place++;
       if (c->kind == JOINED) {
-        join_cross (c, at, text);
-        muster_strings_put (&strings, n, text->str, text->len);
+        join_cross (c, at, &strings.text);
+        muster_strings_close (&strings, n);
       } else {
         ((gint64 *)muster_tensor_data_mutable (hashes))[n] = hash_cross (c, at);
       }
       n++;
-    } while (next_cross (c, at));
+    } while (next_cross (c, at) && !strings.text.failed);
   }
-  if (c->kind == JOINED)
-    muster_strings_end (&strings, k, 1);
-  return TRUE;
+  return c->kind != JOINED || muster_strings_end (&strings, k, 1, error);
 }
 
 /* No number of buckets: as many as there are numbers. */

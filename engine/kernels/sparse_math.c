@@ -108,8 +108,8 @@ number_input (MusterKernel *k, int i, gboolean is_adjoint, GError **error)
   if (x == NULL || !is_adjoint || !muster_dtype_is_complex (muster_tensor_dtype (x)))
     return x;
   g_autoptr (MusterTensor) plain = x;
-  MusterTensor *conjugates = muster_tensor_try_new (
-      muster_tensor_dtype (x), muster_tensor_n_dims (x), muster_tensor_dims (x), error);
+  MusterTensor *conjugates = muster_kernel_temporary (
+      k, muster_tensor_dtype (x), muster_tensor_n_dims (x), muster_tensor_dims (x), error);
   if (conjugates != NULL)
     muster_conjugate (muster_tensor_dtype (x), muster_tensor_n_elements (x), muster_tensor_data (x),
                       muster_tensor_data_mutable (conjugates));

@@ -21,16 +21,15 @@ merged_clear (Merged *self)
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Merged, merged_clear)
 
 static gboolean
-merge (const MusterSparse *a, const MusterSparse *b, Merged *merged, GError **error)
+merge (MusterKernel *k, const MusterSparse *a, const MusterSparse *b, Merged *merged,
+       GError **error)
 {
   const gint64 *x = muster_tensor_data (a->indices), *y = muster_tensor_data (b->indices);
   const int n_dims = a->n_dims;
 
-  merged->a = g_try_new (gint64, a->n + b->n + 1);
-  merged->b = g_try_new (gint64, a->n + b->n + 1);
-  if (merged->a == NULL || merged->b == NULL)
-    return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-                        "No memory for %" G_GINT64_FORMAT " rows", a->n + b->n);
+  if ((merged->a = muster_kernel_alloc (k, a->n + b->n, sizeof (gint64), error)) == NULL ||
+      (merged->b = muster_kernel_alloc (k, a->n + b->n, sizeof (gint64), error)) == NULL)
+    return FALSE;
   for (gint64 i = 0, j = 0; i < a->n || j < b->n; merged->n++) {
     const int order = i == a->n   ? 1
                       : j == b->n ? -1
@@ -43,10 +42,10 @@ merge (const MusterSparse *a, const MusterSparse *b, Merged *merged, GError **er
 
 /* Those values, zero where there is none. */
 static MusterTensor *
-pick (MusterTensor *values, const gint64 *at, gint64 n, GError **error)
+pick (MusterKernel *k, MusterTensor *values, const gint64 *at, gint64 n, GError **error)
 {
   const gsize size = muster_dtype_size (muster_tensor_dtype (values));
-  MusterTensor *picked = muster_tensor_try_new (muster_tensor_dtype (values), 1, &n, error);
+  MusterTensor *picked = muster_kernel_temporary (k, muster_tensor_dtype (values), 1, &n, error);
   guint8 *to = picked != NULL ? muster_tensor_data_mutable (picked) : NULL;
 
   for (gint64 i = 0; picked != NULL && i < n; i++, to += size)
@@ -77,15 +76,15 @@ read_both (MusterKernel *k, MusterSparse *a, MusterSparse *b, GError **error)
 
 /* Computed from both; the rows that merged says. */
 static MusterTensor *
-combine (const MusterLoop2 *loops, const MusterSparse *a, const MusterSparse *b,
+combine (MusterKernel *k, const MusterLoop2 *loops, const MusterSparse *a, const MusterSparse *b,
          const Merged *merged, GError **error)
 {
   const MusterDType dtype = muster_tensor_dtype (a->values);
   g_autoptr (MusterTensor) x = NULL, y = NULL;
 
   if (!muster_check_loop2 (loops, dtype, error) ||
-      (x = pick (a->values, merged->a, merged->n, error)) == NULL ||
-      (y = pick (b->values, merged->b, merged->n, error)) == NULL)
+      (x = pick (k, a->values, merged->a, merged->n, error)) == NULL ||
+      (y = pick (k, b->values, merged->b, merged->n, error)) == NULL)
     return NULL;
   muster_run_loop2 (loops, dtype, dtype, merged->n, muster_tensor_data (x), 1,
                     muster_tensor_data (y), 1, muster_tensor_data_mutable (x));
@@ -176,8 +175,8 @@ compute_add (MusterKernel *k, GError **error)
     g_autofree char *shape = muster_shape_text (threshold);
     return muster_invalid (error, "The magnitude threshold must be a scalar: got shape %s", shape);
   }
-  if (!merge (&a, &b, &merged, error) ||
-      (sums = combine (muster_add_loops, &a, &b, &merged, error)) == NULL)
+  if (!merge (k, &a, &b, &merged, error) ||
+      (sums = combine (k, muster_add_loops, &a, &b, &merged, error)) == NULL)
     return FALSE;
   leave_out (&merged, sums, threshold);
   out = muster_kernel_output (k, 1, 1, &merged.n, error);
@@ -247,8 +246,8 @@ choose (MusterKernel *k, const MusterLoop2 *loops, GError **error)
   g_auto (Merged) merged = {0};
   MusterTensor *values;
 
-  if (!read_both (k, &a, &b, error) || !merge (&a, &b, &merged, error) ||
-      (values = combine (loops, &a, &b, &merged, error)) == NULL)
+  if (!read_both (k, &a, &b, error) || !merge (k, &a, &b, &merged, error) ||
+      (values = combine (k, loops, &a, &b, &merged, error)) == NULL)
     return FALSE;
   muster_kernel_set_output (k, 1, values);
   return set_indices (k, &a, &b, &merged, error);
@@ -268,13 +267,13 @@ compute_minimum (MusterKernel *k, GError **error)
 
 /* Of a dense tensor that is stretched over s: the places of s's elements. */
 static gint64 *
-places_in (const MusterSparse *s, MusterTensor *dense, GError **error)
+places_in (MusterKernel *k, const MusterSparse *s, MusterTensor *dense, GError **error)
 {
   const gint64 *index = muster_tensor_data (s->indices), *dims = muster_tensor_dims (dense);
   const int n_dims = muster_tensor_n_dims (dense), behind = s->n_dims - n_dims;
-  g_autofree gint64 *places = g_try_new (gint64, MAX (s->n, 1));
+  g_autofree gint64 *places = muster_kernel_alloc (k, s->n, sizeof (gint64), error);
 
-  for (int d = 0; d < n_dims; d++)
+  for (int d = 0; places != NULL && d < n_dims; d++)
     if (behind < 0 || (dims[d] != 1 && dims[d] != s->dims[d + behind]) ||
         dims[d] > s->dims[d + behind]) {
       g_autofree char *a = muster_shape_to_string (s->n_dims, s->dims);
@@ -285,11 +284,8 @@ places_in (const MusterSparse *s, MusterTensor *dense, GError **error)
                       a, b);
       return NULL;
     }
-  if (places == NULL) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-                 "No memory for %" G_GINT64_FORMAT " places", s->n);
+  if (places == NULL)
     return NULL;
-  }
   for (gint64 i = 0; i < s->n; i++, index += s->n_dims) {
     places[i] = 0;
     for (int d = 0; d < s->n_dims; d++) {
@@ -315,8 +311,8 @@ with_dense (MusterKernel *k, const MusterLoop2 *loops, GError **error)
   g_autoptr (MusterTensor) picked = NULL;
 
   if (!muster_sparse_read (k, 0, 1, 2, &s, error) || !muster_check_loop2 (loops, dtype, error) ||
-      (places = places_in (&s, dense, error)) == NULL ||
-      (picked = pick (dense, places, s.n, error)) == NULL)
+      (places = places_in (k, &s, dense, error)) == NULL ||
+      (picked = pick (k, dense, places, s.n, error)) == NULL)
     return FALSE;
   if (loops == muster_div_loops && muster_has_zero_divisor (picked))
     return muster_invalid (error, "Integer division by zero");

@@ -61,8 +61,8 @@ read_groups (MusterKernel *k, Groups *g, GError **error)
   for (int d = 0; d < g->s.n_dims; d++)
     if (g->is_reduced[d])
       g->axes[n++] = d;
-  g->order = muster_sparse_sort (muster_tensor_data (g->s.indices), g->s.n, g->s.n_dims, g->axes, n,
-                                 error);
+  g->order = muster_sparse_sort (k, muster_tensor_data (g->s.indices), g->s.n, g->s.n_dims, g->axes,
+                                 n, error);
   return g->order != NULL;
 }
 

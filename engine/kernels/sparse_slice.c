@@ -34,7 +34,8 @@ check_joined (const MusterSparse *first, const MusterSparse *other, int axis, in
 
 /* One behind the other, along the axis; *joined gets the whole's number of rows and its shape. */
 static gint64 *
-join_indices (const MusterSparse *parts, int n, int axis, MusterSparse *joined, GError **error)
+join_indices (MusterKernel *k, const MusterSparse *parts, int n, int axis, MusterSparse *joined,
+              GError **error)
 {
   const int n_dims = parts[0].n_dims;
   gint64 *indices, *to, first = 0;
@@ -48,12 +49,9 @@ join_indices (const MusterSparse *parts, int n, int axis, MusterSparse *joined, 
     } else {
       joined->n += parts[i].n;
     }
-  to = indices = g_try_new (gint64, MAX (joined->n * n_dims, 1));
-  if (indices == NULL) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-                 "No memory for %" G_GINT64_FORMAT " rows", joined->n);
+  to = indices = muster_kernel_alloc (k, joined->n, (gsize)n_dims * sizeof *to, error);
+  if (indices == NULL)
     return NULL;
-  }
   for (int i = 0; i < n; i++) {
     const gint64 *from = muster_tensor_data (parts[i].indices);
     for (gint64 row = 0; row < parts[i].n; row++, to += n_dims, from += n_dims) {
@@ -66,15 +64,16 @@ join_indices (const MusterSparse *parts, int n, int axis, MusterSparse *joined, 
 }
 
 static gboolean
-join_values (const MusterSparse *parts, int n, const gint64 *order, MusterResult *result)
+join_values (MusterKernel *k, const MusterSparse *parts, int n, const gint64 *order,
+             MusterResult *result, GError **error)
 {
-  g_autofree guint8 *all = g_try_malloc (MAX ((gsize)result->n * result->size, 1));
+  g_autofree guint8 *all = muster_kernel_alloc (k, result->n, result->size, error);
   guint8 *to = all;
 
   if (all == NULL)
     return FALSE;
   for (int i = 0; i < n; i++) {
-    g_auto (MusterElements) from = muster_elements (parts[i].values);
+    MusterElements from = muster_elements (parts[i].values);
     if (parts[i].n > 0)
       memcpy (to, from.data, (gsize)parts[i].n * result->size);
     to += (gsize)parts[i].n * result->size;
@@ -89,7 +88,7 @@ static gboolean
 set_joined (MusterKernel *k, const MusterSparse *parts, int n, int axis, GError **error)
 {
   MusterSparse joined;
-  g_autofree gint64 *indices = join_indices (parts, n, axis, &joined, error), *order = NULL;
+  g_autofree gint64 *indices = join_indices (k, parts, n, axis, &joined, error), *order = NULL;
   int axes[MUSTER_MAX_DIMS];
   MusterTensor *out;
   gint64 *to;
@@ -99,21 +98,18 @@ set_joined (MusterKernel *k, const MusterSparse *parts, int n, int axis, GError 
     return FALSE;
   for (int d = 0; d < joined.n_dims; d++)
     axes[d] = d;
-  order = muster_sparse_sort (indices, joined.n, joined.n_dims, axes, joined.n_dims, error);
+  order = muster_sparse_sort (k, indices, joined.n, joined.n_dims, axes, joined.n_dims, error);
   out = order == NULL ? NULL
                       : muster_kernel_output (k, 0, 2, (gint64[]){joined.n, joined.n_dims}, error);
   if (out == NULL || !set_shape (k, 2, joined.n_dims, joined.dims, error) ||
-      !muster_result_begin (&values, muster_tensor_dtype (joined.values), 1, &joined.n, error))
+      !muster_result_begin (&values, k, muster_tensor_dtype (joined.values), 1, &joined.n, error))
     return FALSE;
   to = muster_tensor_data_mutable (out);
   for (gint64 i = 0; i < joined.n; i++)
     memcpy (to + i * joined.n_dims, indices + order[i] * joined.n_dims,
             (gsize)joined.n_dims * sizeof *to);
-  if (!join_values (parts, n, order, &values))
-    return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-                        "No memory for %" G_GINT64_FORMAT " values", joined.n);
-  muster_result_end (&values, k, 1);
-  return TRUE;
+  return join_values (k, parts, n, order, &values, error) &&
+         muster_result_end (&values, k, 1, error);
 }
 
 static gboolean
@@ -163,14 +159,14 @@ set_box (MusterKernel *k, int i, int step, const MusterSparse *s, const Box *box
   const gint64 *indices = muster_tensor_data (s->indices);
   gint64 n = 0, *to;
   MusterTensor *out;
-  g_auto (MusterElements) from = muster_elements (s->values);
+  MusterElements from = muster_elements (s->values);
   g_auto (MusterResult) values = {0};
 
   for (gint64 row = 0; row < s->n; row++)
     n += is_within (box, indices + row * s->n_dims, s->n_dims);
   out = muster_kernel_output (k, i, 2, (gint64[]){n, s->n_dims}, error);
   if (out == NULL || !set_shape (k, i + 2 * step, s->n_dims, box->size, error) ||
-      !muster_result_begin (&values, muster_tensor_dtype (s->values), 1, &n, error))
+      !muster_result_begin (&values, k, muster_tensor_dtype (s->values), 1, &n, error))
     return FALSE;
   to = muster_tensor_data_mutable (out);
   n = 0;
@@ -183,8 +179,7 @@ set_box (MusterKernel *k, int i, int step, const MusterSparse *s, const Box *box
     memcpy (values.data + (gsize)n++ * values.size, from.data + (gsize)row * values.size,
             values.size);
   }
-  muster_result_end (&values, k, i + step);
-  return TRUE;
+  return muster_result_end (&values, k, i + step, error);
 }
 
 static gboolean

@@ -167,14 +167,14 @@ compute_strided_slice (MusterKernel *k, GError **error)
 {
   MusterTensor *x = muster_kernel_input (k, 0);
   gint64 steps[MUSTER_MAX_DIMS], to[MUSTER_MAX_DIMS], start;
-  g_auto (MusterElements) from = muster_elements (x);
+  MusterElements from = muster_elements (x);
   g_auto (MusterResult) result = {0};
   Spec spec;
   View view;
 
   if (!read_spec (k, 1, &spec, error) ||
       !resolve (&spec, muster_tensor_n_dims (x), muster_tensor_dims (x), &view, error) ||
-      !muster_result_begin (&result, muster_tensor_dtype (x), view.n_out, view.out, error))
+      !muster_result_begin (&result, k, muster_tensor_dtype (x), view.n_out, view.out, error))
     return FALSE;
   if (result.n > 0) {
     start = view_steps (&view, muster_tensor_dims (x), steps);
@@ -182,8 +182,7 @@ compute_strided_slice (MusterKernel *k, GError **error)
     muster_copy_block (result.size, view.n, view.sizes, result.data, to,
                        from.data + start * (gint64)from.size, steps);
   }
-  muster_result_end (&result, k, 0);
-  return TRUE;
+  return muster_result_end (&result, k, 0, error);
 }
 
 static gboolean
@@ -192,13 +191,13 @@ compute_strided_slice_grad (MusterKernel *k, GError **error)
   MusterTensor *dy = muster_kernel_input (k, 4);
   gint64 dims[MUSTER_MAX_DIMS], steps[MUSTER_MAX_DIMS], from_steps[MUSTER_MAX_DIMS], start;
   int n = muster_kernel_input_ints (k, 0, dims, MUSTER_MAX_DIMS, error);
-  g_auto (MusterElements) from = muster_elements (dy);
+  MusterElements from = muster_elements (dy);
   g_auto (MusterResult) result = {0};
   Spec spec;
   View view;
 
   if (n < 0 || !read_spec (k, 1, &spec, error) ||
-      !muster_result_begin (&result, muster_tensor_dtype (dy), n, dims, error) ||
+      !muster_result_begin (&result, k, muster_tensor_dtype (dy), n, dims, error) ||
       !resolve (&spec, n, dims, &view, error))
     return FALSE;
   if (view.n_out != muster_tensor_n_dims (dy) ||
@@ -214,8 +213,7 @@ compute_strided_slice_grad (MusterKernel *k, GError **error)
     muster_copy_block (result.size, view.n, view.sizes, result.data + start * (gint64)result.size,
                        steps, from.data, from_steps);
   }
-  muster_result_end (&result, k, 0);
-  return TRUE;
+  return muster_result_end (&result, k, 0, error);
 }
 
 /* The value, of the view's shape, over what the view shows of dense elements. */
@@ -224,7 +222,7 @@ put_view (MusterKernel *k, int n_dims, const gint64 *dims, guint8 *to, GError **
 {
   MusterTensor *value = muster_kernel_input (k, 4);
   gint64 steps[MUSTER_MAX_DIMS], from_steps[MUSTER_MAX_DIMS], start;
-  g_auto (MusterElements) from = muster_elements (value);
+  MusterElements from = muster_elements (value);
   Spec spec;
   View view;
 
@@ -276,18 +274,17 @@ static gboolean
 compute_update_slice (MusterKernel *k, GError **error)
 {
   MusterTensor *x = muster_kernel_input (k, 0);
-  g_auto (MusterElements) from = muster_elements (x);
+  MusterElements from = muster_elements (x);
   g_auto (MusterResult) result = {0};
 
-  if (!muster_result_begin (&result, muster_tensor_dtype (x), muster_tensor_n_dims (x),
+  if (!muster_result_begin (&result, k, muster_tensor_dtype (x), muster_tensor_n_dims (x),
                             muster_tensor_dims (x), error))
     return FALSE;
   if (result.n > 0)
     memcpy (result.data, from.data, (gsize)result.n * result.size);
   if (!put_view (k, result.n_dims, result.dims, result.data, error))
     return FALSE;
-  muster_result_end (&result, k, 0);
-  return TRUE;
+  return muster_result_end (&result, k, 0, error);
 }
 
 #define BOUNDS "begin:Index, end:Index, strides:Index, value:T"

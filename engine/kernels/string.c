@@ -10,8 +10,7 @@ compute_string_join (MusterKernel *k, GError **error)
 {
   g_autofree char *separator = muster_kernel_attr_text (k, "separator");
   MusterTensor *shape = NULL;
-  g_auto (MusterResult) result = {0};
-  g_autoptr (GStringChunk) chunk = NULL;
+  g_auto (MusterStrings) out = {0};
 
   for (int i = 0; i < muster_kernel_n_inputs (k); i++) {
     MusterTensor *x = muster_kernel_input (k, i);
@@ -24,46 +23,77 @@ compute_string_join (MusterKernel *k, GError **error)
     if (shape == NULL || muster_tensor_n_dims (shape) == 0)
       shape = x;
   }
-  if (shape == NULL || !muster_result_begin (&result, MUSTER_STRING, muster_tensor_n_dims (shape),
-                                             muster_tensor_dims (shape), error))
+  if (shape == NULL || !muster_strings_begin_like (&out, k, shape, error))
     return shape != NULL ? FALSE : muster_invalid (error, "StringJoin has no inputs");
-  chunk = g_string_chunk_new (256);
-  for (gint64 i = 0; i < result.n; i++) {
-    g_autoptr (GString) joined = g_string_new ("");
+  for (gint64 i = 0; i < out.result.n && !out.text.failed; i++) {
     for (int j = 0; j < muster_kernel_n_inputs (k); j++) {
       MusterTensor *x = muster_kernel_input (k, j);
-      MusterString s = muster_tensor_string (x, muster_tensor_n_dims (x) == 0 ? 0 : i);
       if (j > 0)
-        g_string_append (joined, separator);
-      g_string_append_len (joined, s.data != NULL ? s.data : "", (gssize)s.size);
+        muster_text_put (&out.text, separator);
+      muster_text_append_string (&out.text,
+                                 muster_tensor_string (x, muster_tensor_n_dims (x) == 0 ? 0 : i));
     }
-    result.strings[i].data = g_string_chunk_insert_len (chunk, joined->str, (gssize)joined->len);
-    result.strings[i].size = joined->len;
+    muster_strings_close (&out, i);
   }
-  muster_result_end (&result, k, 0);
-  return TRUE;
+  return muster_strings_end (&out, k, 0, error);
 }
+
+/* GRegex counts a subject's bytes as int, and copies a pattern more than once. */
+#define MAX_SUBJECT ((gsize)G_MAXINT32)
+#define MAX_PATTERN ((gsize)1 << 20)
 
 /* PCRE instead of RE2: for the patterns of a Saver ("^s3://.*") they are the same, and PCRE stops
  * at its own match limit, which counts as no match. */
+static GRegex *
+new_regex (const char *pattern, gboolean whole, GError **error)
+{
+  g_autoptr (GError) own = NULL;
+  g_autofree char *anchored = NULL;
+  GRegex *regex;
+
+  if (strlen (pattern) > MAX_PATTERN) {
+    muster_invalid (error, "Invalid pattern: it has more than %" G_GSIZE_FORMAT " bytes",
+                    MAX_PATTERN);
+    return NULL;
+  }
+  anchored = whole ? g_strdup_printf ("\\A(?:%s)\\z", pattern) : NULL;
+  regex = g_regex_new (whole ? anchored : pattern, G_REGEX_RAW | G_REGEX_DOLLAR_ENDONLY, 0, &own);
+  if (regex == NULL)
+    muster_invalid (error, "Invalid pattern: %s, error: %s", pattern, own->message);
+  return regex;
+}
+
+/* A string as GRegex takes it; FALSE for one that is too long. */
+static gboolean
+get_subject (MusterTensor *x, gint64 i, MusterString *subject, GError **error)
+{
+  *subject = muster_tensor_string (x, i);
+  if (subject->data == NULL)
+    subject->data = "";
+  return subject->size <= MAX_SUBJECT ||
+         muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+                      "A string of %" G_GSIZE_FORMAT
+                      " bytes is too long for a regular expression: at most %" G_GSIZE_FORMAT
+                      " can be matched",
+                      subject->size, MAX_SUBJECT);
+}
+
 static gboolean
 match_all (MusterKernel *k, MusterTensor *x, const char *pattern, GError **error)
 {
-  g_autofree char *anchored = g_strdup_printf ("\\A(?:%s)\\z", pattern);
-  g_autoptr (GError) own = NULL;
-  g_autoptr (GRegex) regex = g_regex_new (anchored, G_REGEX_RAW | G_REGEX_DOLLAR_ENDONLY, 0, &own);
-  MusterTensor *out;
+  g_autoptr (GRegex) regex = new_regex (pattern, TRUE, error);
+  MusterTensor *out = regex == NULL ? NULL
+                                    : muster_kernel_output (k, 0, muster_tensor_n_dims (x),
+                                                            muster_tensor_dims (x), error);
 
-  if (regex == NULL)
-    return muster_invalid (error, "Invalid pattern: %s, error: %s", pattern, own->message);
-  out = muster_kernel_output (k, 0, muster_tensor_n_dims (x), muster_tensor_dims (x), error);
   if (out == NULL)
     return FALSE;
   for (gint64 i = 0; i < muster_tensor_n_elements (x); i++) {
-    MusterString s = muster_tensor_string (x, i);
+    MusterString s;
+    if (!get_subject (x, i, &s, error))
+      return FALSE;
     ((guint8 *)muster_tensor_data_mutable (out))[i] =
-        g_regex_match_full (regex, s.data != NULL ? s.data : "", (gssize)s.size, 0, 0, NULL,
-                            NULL) != 0;
+        g_regex_match_full (regex, s.data, (gssize)s.size, 0, 0, NULL, NULL) != 0;
   }
   return TRUE;
 }
@@ -85,47 +115,72 @@ compute_regex_full_match (MusterKernel *k, GError **error)
   if (!muster_check_scalar (k, 1, "Pattern", error))
     return FALSE;
   s = muster_tensor_string (muster_kernel_input (k, 1), 0);
-  pattern = g_strndup (s.data != NULL ? s.data : "", s.size);
-  return match_all (k, muster_kernel_input (k, 0), pattern, error);
+  pattern = muster_kernel_copy_string (k, s, error);
+  return pattern != NULL && match_all (k, muster_kernel_input (k, 0), pattern, error);
 }
 
-/* The first match of each string, or all of them, becomes the rewrite, in which \\1 is what the
- * first group matched. */
+/* What a match becomes: GRegex allocates it, so first it is clear that there may be so much. */
+static gboolean
+append_rewrite (MusterText *out, const GMatchInfo *match, const char *rewrite, gsize subject,
+                GError **error)
+{
+  g_autoptr (GError) own = NULL;
+  gsize n = 0, most;
+
+  for (const char *at = strchr (rewrite, '\\'); at != NULL; at = strchr (at + 1, '\\'))
+    n++;
+  if (!g_size_checked_mul (&most, n, subject) ||
+      !g_size_checked_add (&most, most, strlen (rewrite)))
+    most = G_MAXSIZE;
+  if (most > out->budget->limit - out->budget->taken)
+    return muster_budget_refuse (out->budget, most, error);
+  g_autofree char *text = g_match_info_expand_references (match, rewrite, &own);
+  if (text == NULL)
+    return muster_invalid (error, "Invalid rewrite: %s, error: %s", rewrite, own->message);
+  muster_text_put (out, text);
+  return TRUE;
+}
+
+/* The first match of a string, or all of them, becomes the rewrite, in which \\1 is what the first
+ * group matched. */
+static gboolean
+replace_one (MusterText *out, const GRegex *regex, MusterString s, const char *rewrite,
+             gboolean all, GError **error)
+{
+  g_autoptr (GMatchInfo) match = NULL;
+  gint from, to, done = 0;
+
+  g_regex_match_full (regex, s.data, (gssize)s.size, 0, 0, &match, NULL);
+  while (!out->failed && g_match_info_matches (match) &&
+         g_match_info_fetch_pos (match, 0, &from, &to)) {
+    muster_text_append (out, s.data + done, (gsize)(from - done));
+    if (!append_rewrite (out, match, rewrite, s.size, error))
+      return FALSE;
+    done = to;
+    if (!all || !g_match_info_next (match, NULL))
+      break;
+  }
+  muster_text_append (out, s.data + done, s.size - (gsize)done);
+  return TRUE;
+}
+
 static gboolean
 replace (MusterKernel *k, const char *pattern, const char *rewrite, GError **error)
 {
   MusterTensor *x = muster_kernel_input (k, 0);
   gboolean all = muster_kernel_attr_bool (k, "replace_global", TRUE);
-  g_autoptr (GError) own = NULL;
-  g_autoptr (GRegex) regex = g_regex_new (pattern, G_REGEX_RAW | G_REGEX_DOLLAR_ENDONLY, 0, &own);
+  g_autoptr (GRegex) regex = new_regex (pattern, FALSE, error);
   g_auto (MusterStrings) out = {0};
 
-  if (regex == NULL)
-    return muster_invalid (error, "Invalid pattern: %s, error: %s", pattern, own->message);
-  if (!muster_strings_begin_like (&out, x, error))
+  if (regex == NULL || !muster_strings_begin_like (&out, k, x, error))
     return FALSE;
-  for (gint64 i = 0; i < muster_tensor_n_elements (x); i++) {
-    g_autoptr (GMatchInfo) match = NULL;
-    MusterString s = muster_tensor_string (x, i);
-    const char *data = s.data != NULL ? s.data : "";
-    g_autoptr (GString) text = g_string_new (NULL);
-    gint from, to, done = 0;
-    g_regex_match_full (regex, data, (gssize)s.size, 0, 0, &match, NULL);
-    while (g_match_info_matches (match) && g_match_info_fetch_pos (match, 0, &from, &to)) {
-      g_autofree char *put = g_match_info_expand_references (match, rewrite, &own);
-      if (put == NULL)
-        return muster_invalid (error, "Invalid rewrite: %s, error: %s", rewrite, own->message);
-      g_string_append_len (text, data + done, from - done);
-      g_string_append (text, put);
-      done = to;
-      if (!all || !g_match_info_next (match, NULL))
-        break;
-    }
-    g_string_append_len (text, data + done, (gssize)s.size - done);
-    muster_strings_put (&out, i, text->str, text->len);
+  for (gint64 i = 0; i < muster_tensor_n_elements (x) && !out.text.failed; i++) {
+    MusterString s;
+    if (!get_subject (x, i, &s, error) || !replace_one (&out.text, regex, s, rewrite, all, error))
+      return FALSE;
+    muster_strings_close (&out, i);
   }
-  muster_strings_end (&out, k, 0);
-  return TRUE;
+  return muster_strings_end (&out, k, 0, error);
 }
 
 static gboolean
@@ -148,8 +203,9 @@ compute_regex_replace (MusterKernel *k, GError **error)
     return FALSE;
   a = muster_tensor_string (muster_kernel_input (k, 1), 0);
   b = muster_tensor_string (muster_kernel_input (k, 2), 0);
-  pattern = g_strndup (a.data != NULL ? a.data : "", a.size);
-  rewrite = g_strndup (b.data != NULL ? b.data : "", b.size);
+  if ((pattern = muster_kernel_copy_string (k, a, error)) == NULL ||
+      (rewrite = muster_kernel_copy_string (k, b, error)) == NULL)
+    return FALSE;
   return replace (k, pattern, rewrite, error);
 }
 

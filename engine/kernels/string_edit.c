@@ -5,47 +5,14 @@
 
 #include <string.h>
 
-gboolean
-muster_strings_begin (MusterStrings *self, int n_dims, const gint64 *dims, GError **error)
-{
-  if (!muster_result_begin (&self->result, MUSTER_STRING, n_dims, dims, error))
-    return FALSE;
-  self->chunk = g_string_chunk_new (256);
-  return TRUE;
-}
-
-gboolean
-muster_strings_begin_like (MusterStrings *self, const MusterTensor *like, GError **error)
-{
-  return muster_strings_begin (self, muster_tensor_n_dims (like), muster_tensor_dims (like), error);
-}
-
-void
-muster_strings_put (MusterStrings *self, gint64 i, const char *data, gsize size)
-{
-  self->result.strings[i].data =
-      size > 0 ? g_string_chunk_insert_len (self->chunk, data, (gssize)size) : NULL;
-  self->result.strings[i].size = size;
-}
-
-void
-muster_strings_end (MusterStrings *self, MusterKernel *k, int i)
-{
-  muster_result_end (&self->result, k, i);
-  muster_strings_clear (self);
-}
-
-void
-muster_strings_clear (MusterStrings *self)
-{
-  muster_result_clear (&self->result);
-  g_clear_pointer (&self->chunk, g_string_chunk_free);
-}
+/* More of a string than this is in no error. */
+#define MAX_QUOTED 4096
 
 char *
 muster_string_text (MusterString string)
 {
-  return g_utf8_make_valid (string.data != NULL ? string.data : "", (gssize)string.size);
+  return g_utf8_make_valid (string.data != NULL ? string.data : "",
+                            (gssize)MIN (string.size, MAX_QUOTED));
 }
 
 char *
@@ -65,58 +32,55 @@ has_unit (MusterKernel *k, const char *attr, const char *unit)
 }
 
 /* One string into another: appended to out. */
-typedef void (*Edit) (MusterKernel *k, MusterString string, GString *out);
+typedef void (*Edit) (MusterKernel *k, MusterString string, MusterText *out);
 
 static gboolean
 edit_all (MusterKernel *k, Edit edit, GError **error)
 {
   MusterTensor *x = muster_kernel_input (k, 0);
   g_auto (MusterStrings) out = {0};
-  g_autoptr (GString) text = g_string_new (NULL);
 
-  if (!muster_strings_begin_like (&out, x, error))
+  if (!muster_strings_begin_like (&out, k, x, error))
     return FALSE;
-  for (gint64 i = 0; i < muster_tensor_n_elements (x); i++) {
-    g_string_truncate (text, 0);
-    edit (k, muster_tensor_string (x, i), text);
-    muster_strings_put (&out, i, text->str, text->len);
+  for (gint64 i = 0; i < muster_tensor_n_elements (x) && !out.text.failed; i++) {
+    edit (k, muster_tensor_string (x, i), &out.text);
+    muster_strings_close (&out, i);
   }
-  muster_strings_end (&out, k, 0);
-  return TRUE;
+  return muster_strings_end (&out, k, 0, error);
 }
 
 static void
-lower_bytes (MusterKernel *k G_GNUC_UNUSED, MusterString string, GString *out)
+lower_bytes (MusterKernel *k G_GNUC_UNUSED, MusterString string, MusterText *out)
 {
-  for (gsize i = 0; i < string.size; i++)
-    g_string_append_c (out, g_ascii_tolower (string.data[i]));
+  char *to = muster_text_extend (out, string.size);
+
+  for (gsize i = 0; to != NULL && i < string.size; i++)
+    to[i] = g_ascii_tolower (string.data[i]);
 }
 
 static void
-upper_bytes (MusterKernel *k G_GNUC_UNUSED, MusterString string, GString *out)
+upper_bytes (MusterKernel *k G_GNUC_UNUSED, MusterString string, MusterText *out)
 {
-  for (gsize i = 0; i < string.size; i++)
-    g_string_append_c (out, g_ascii_toupper (string.data[i]));
+  char *to = muster_text_extend (out, string.size);
+
+  for (gsize i = 0; to != NULL && i < string.size; i++)
+    to[i] = g_ascii_toupper (string.data[i]);
 }
 
 static void
-lower_text (MusterKernel *k G_GNUC_UNUSED, MusterString string, GString *out)
+lower_text (MusterKernel *k G_GNUC_UNUSED, MusterString string, MusterText *out)
 {
-  g_autofree char *valid = muster_string_text (string);
-  g_autofree char *lower = g_utf8_strdown (valid, -1);
-  g_string_append (out, lower);
+  muster_text_append_valid (out, string, g_utf8_strdown);
 }
 
 static void
-upper_text (MusterKernel *k G_GNUC_UNUSED, MusterString string, GString *out)
+upper_text (MusterKernel *k G_GNUC_UNUSED, MusterString string, MusterText *out)
 {
-  g_autofree char *valid = muster_string_text (string);
-  g_autofree char *upper = g_utf8_strup (valid, -1);
-  g_string_append (out, upper);
+  muster_text_append_valid (out, string, g_utf8_strup);
 }
 
 static void
-strip (MusterKernel *k G_GNUC_UNUSED, MusterString string, GString *out)
+strip (MusterKernel *k G_GNUC_UNUSED, MusterString string, MusterText *out)
 {
   gsize from = 0, to = string.size;
 
@@ -124,21 +88,27 @@ strip (MusterKernel *k G_GNUC_UNUSED, MusterString string, GString *out)
     from++;
   while (to > from && (g_ascii_isspace (string.data[to - 1]) || string.data[to - 1] == '\v'))
     to--;
-  g_string_append_len (out, string.data + from, (gssize)(to - from));
+  muster_text_append (out, string.data + from, to - from);
 }
 
 /* Web-safe; '=' at the end only where the op asks for it. */
 static void
-encode_base64 (MusterKernel *k, MusterString string, GString *out)
+encode_base64 (MusterKernel *k, MusterString string, MusterText *out)
 {
-  g_autofree char *text = g_base64_encode ((const guchar *)string.data, string.size);
-  gsize size = strlen (text);
+  const gsize size = (string.size + 2) / 3 * 4;
+  char *to = muster_text_extend (out, size);
+  gint state = 0, save = 0;
 
+  if (to == NULL || size == 0)
+    return;
+  gsize written =
+      g_base64_encode_step ((const guchar *)string.data, string.size, FALSE, to, &state, &save);
+  written += g_base64_encode_close (FALSE, to + written, &state, &save);
+  for (gsize i = 0; i < written; i++)
+    to[i] = to[i] == '+' ? '-' : to[i] == '/' ? '_' : to[i];
   if (!muster_kernel_attr_bool (k, "pad", FALSE))
-    while (size > 0 && text[size - 1] == '=')
-      size--;
-  for (gsize i = 0; i < size; i++)
-    g_string_append_c (out, text[i] == '+' ? '-' : text[i] == '/' ? '_' : text[i]);
+    while (out->size > 0 && out->data[out->size - 1] == '=')
+      out->size--;
 }
 
 static gboolean
@@ -167,7 +137,7 @@ compute_encode_base64 (MusterKernel *k, GError **error)
 
 /* FALSE for what isn't web-safe base64. */
 static gboolean
-decode_base64 (MusterString string, GString *out)
+decode_base64 (MusterString string, MusterText *out)
 {
   gsize size = string.size, given = size;
   gint state = 0;
@@ -177,17 +147,19 @@ decode_base64 (MusterString string, GString *out)
     size--;
   if (size % 4 == 1 || (given != size && given % 4 != 0))
     return FALSE;
-  g_autofree char *text = g_malloc (size + 4);
+  const gsize begin = out->size, padded = (size + 3) / 4 * 4;
+  char *text = muster_text_extend (out, padded);
   for (gsize i = 0; i < size; i++) {
     char c = string.data[i];
     if (!g_ascii_isalnum (c) && c != '-' && c != '_')
       return FALSE;
-    text[i] = c == '-' ? '+' : c == '_' ? '/' : c;
+    if (text != NULL)
+      text[i] = c == '-' ? '+' : c == '_' ? '/' : c;
   }
-  for (given = size; given % 4 != 0; given++)
-    text[given] = '=';
-  g_string_set_size (out, given);
-  g_string_set_size (out, g_base64_decode_step (text, given, (guchar *)out->str, &state, &save));
+  if (text == NULL)
+    return TRUE;
+  memset (text + size, '=', padded - size);
+  out->size = begin + g_base64_decode_step (text, padded, (guchar *)text, &state, &save);
   return TRUE;
 }
 
@@ -196,18 +168,15 @@ compute_decode_base64 (MusterKernel *k, GError **error)
 {
   MusterTensor *x = muster_kernel_input (k, 0);
   g_auto (MusterStrings) out = {0};
-  g_autoptr (GString) bytes = g_string_new (NULL);
 
-  if (!muster_strings_begin_like (&out, x, error))
+  if (!muster_strings_begin_like (&out, k, x, error))
     return FALSE;
-  for (gint64 i = 0; i < muster_tensor_n_elements (x); i++) {
-    g_string_truncate (bytes, 0);
-    if (!decode_base64 (muster_tensor_string (x, i), bytes))
+  for (gint64 i = 0; i < muster_tensor_n_elements (x) && !out.text.failed; i++) {
+    if (!decode_base64 (muster_tensor_string (x, i), &out.text))
       return muster_invalid (error, "Invalid character found in base64.");
-    muster_strings_put (&out, i, bytes->str, bytes->len);
+    muster_strings_close (&out, i);
   }
-  muster_strings_end (&out, k, 0);
-  return TRUE;
+  return muster_strings_end (&out, k, 0, error);
 }
 
 static gboolean
@@ -293,9 +262,9 @@ compute_substr (MusterKernel *k, GError **error)
                            len);
   }
   if (!muster_broadcast_init (&b, operands, 2, error) ||
-      !muster_strings_begin (&out, b.n_dims, b.dims, error))
+      !muster_strings_begin (&out, k, b.n_dims, b.dims, error))
     return FALSE;
-  for (gint64 n = 0; n < out.result.n; n++) {
+  for (gint64 n = 0; n < out.result.n && !out.text.failed; n++) {
     MusterString string = muster_tensor_string (operands[0], place.from[0]);
     if (!cut (&string, muster_int_at (operands[1], place.from[1]),
               muster_int_at (lengths, place.from[1]), in_characters, n, error))
@@ -303,8 +272,7 @@ compute_substr (MusterKernel *k, GError **error)
     muster_strings_put (&out, n, string.data, string.size);
     muster_broadcast_next (&b, 2, 0, &place);
   }
-  muster_strings_end (&out, k, 0);
-  return TRUE;
+  return muster_strings_end (&out, k, 0, error);
 }
 
 /* Which axes are joined; the first runs fastest. */
@@ -348,36 +316,33 @@ compute_reduce_join (MusterKernel *k, GError **error)
   muster_dense_steps (n, muster_tensor_dims (x), steps);
   for (int i = 0; i < n_axes; i++) {
     reduced[axes[i]] = TRUE;
-    joined *= muster_tensor_dims (x)[axes[i]];
+    joined = (gint64)((guint64)joined * (guint64)muster_tensor_dims (x)[axes[i]]);
   }
   for (int d = 0; d < n; d++)
     if (!reduced[d] || keeps)
       dims[n_out++] = reduced[d] ? 1 : muster_tensor_dims (x)[d];
-  if (!muster_strings_begin (&out, n_out, dims, error))
+  if (!muster_strings_begin (&out, k, n_out, dims, error))
     return FALSE;
-  for (gint64 i = 0; i < out.result.n; i++) {
-    g_autoptr (GString) text = g_string_new (NULL);
+  for (gint64 i = 0; i < out.result.n && !out.text.failed; i++) {
     gint64 rest = i, base = 0;
     for (int d = n - 1; d >= 0; d--)
       if (!reduced[d]) {
         base += rest % muster_tensor_dims (x)[d] * steps[d];
         rest /= muster_tensor_dims (x)[d];
       }
-    for (gint64 j = 0; j < joined; j++) {
+    for (gint64 j = 0; j < joined && !out.text.failed; j++) {
       gint64 from = base, number = j;
       for (int a = 0; a < n_axes; a++) {
         from += number % muster_tensor_dims (x)[axes[a]] * steps[axes[a]];
         number /= muster_tensor_dims (x)[axes[a]];
       }
-      MusterString string = muster_tensor_string (x, from);
       if (j > 0)
-        g_string_append (text, separator);
-      g_string_append_len (text, string.data != NULL ? string.data : "", (gssize)string.size);
+        muster_text_put (&out.text, separator);
+      muster_text_append_string (&out.text, muster_tensor_string (x, from));
     }
-    muster_strings_put (&out, i, text->str, text->len);
+    muster_strings_close (&out, i);
   }
-  muster_strings_end (&out, k, 0);
-  return TRUE;
+  return muster_strings_end (&out, k, 0, error);
 }
 
 #define EDIT "input:string -> output:string"

@@ -68,54 +68,59 @@ read_style (MusterKernel *k, MusterDType dtype, Style *style, GError **error)
   return TRUE;
 }
 
+/* The most that a number takes: a double's digits, and the most of the padding. */
+#define MAX_NUMBER 20512
+
 /* The style's characters come from a short list, so that no directive of a stranger's is run. */
 static void
-append_double (GString *text, const Style *style, double value)
+append_double (MusterText *text, const Style *style, double value)
 {
   g_autofree char *format = g_strdup_printf ("%%%s%c", style->middle, style->letter);
-  g_autofree char *buffer = g_malloc (20512); /* a double's digits, and the most of the padding */
+  char buffer[MAX_NUMBER];
 
-  g_string_append (text, g_ascii_formatd (buffer, 20512, format, value));
+  muster_text_put (text, g_ascii_formatd (buffer, sizeof buffer, format, value));
 }
 
 static void
-append_integer (GString *text, const Style *style, gint64 value, gboolean is_signed)
+append_integer (MusterText *text, const Style *style, gint64 value, gboolean is_signed)
 {
   g_autofree char *format =
       g_strdup_printf ("%%%s%s", style->middle, is_signed ? G_GINT64_FORMAT : G_GUINT64_FORMAT);
+  char buffer[MAX_NUMBER];
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-  g_string_append_printf (text, format, value);
+  g_snprintf (buffer, sizeof buffer, format, value);
 #pragma GCC diagnostic pop
+  muster_text_put (text, buffer);
 }
 
 static void
-append_string (GString *text, const Style *style, MusterString string)
+append_string (MusterText *text, const Style *style, MusterString string)
 {
   gint64 width = g_ascii_strtoll (style->middle, NULL, 10);
-  gint64 padding = ABS (width) - (gint64)string.size;
+  gsize padding = (gsize)MAX (ABS (width) - (gint64)string.size, 0);
 
-  for (gint64 i = 0; width > 0 && i < padding; i++)
-    g_string_append_c (text, ' ');
-  g_string_append_len (text, string.data != NULL ? string.data : "", (gssize)string.size);
-  for (gint64 i = 0; width < 0 && i < padding; i++)
-    g_string_append_c (text, ' ');
+  if (width > 0)
+    muster_text_put_n (text, ' ', padding);
+  muster_text_append_string (text, string);
+  if (width < 0)
+    muster_text_put_n (text, ' ', padding);
 }
 
 static void
-append_complex (GString *text, const Style *style, MusterDType dtype, const guint8 *at)
+append_complex (MusterText *text, const Style *style, MusterDType dtype, const guint8 *at)
 {
   const gboolean is_single = dtype == MUSTER_COMPLEX64;
 
-  g_string_append_c (text, '(');
+  muster_text_put_c (text, '(');
   append_double (text, style, is_single ? ((const float *)at)[0] : ((const double *)at)[0]);
-  g_string_append_c (text, ',');
+  muster_text_put_c (text, ',');
   append_double (text, style, is_single ? ((const float *)at)[1] : ((const double *)at)[1]);
-  g_string_append_c (text, ')');
+  muster_text_put_c (text, ')');
 }
 
 static void
-append_number (GString *text, const Style *style, MusterDType dtype, const guint8 *at)
+append_number (MusterText *text, const Style *style, MusterDType dtype, const guint8 *at)
 {
   gint64 wide = 0;
 
@@ -129,7 +134,7 @@ append_number (GString *text, const Style *style, MusterDType dtype, const guint
   else if (dtype == MUSTER_BFLOAT16)
     append_double (text, style, muster_bfloat16_to_float (*(const guint16 *)at));
   else if (dtype == MUSTER_BOOL)
-    g_string_append (text, wide ? "true" : "false");
+    muster_text_put (text, wide ? "true" : "false");
   else
     append_integer (text, style, dtype == MUSTER_INT32 ? *(const gint32 *)at : wide,
                     dtype != MUSTER_UINT64);
@@ -141,24 +146,21 @@ compute_as_string (MusterKernel *k, GError **error)
   MusterTensor *x = muster_kernel_input (k, 0);
   MusterDType dtype = muster_tensor_dtype (x);
   const guint8 *data = muster_tensor_data (x);
-  g_autoptr (GString) text = g_string_new (NULL);
   g_auto (MusterStrings) out = {0};
   g_auto (Style) style = {0};
 
-  if (!read_style (k, dtype, &style, error) || !muster_strings_begin_like (&out, x, error))
+  if (!read_style (k, dtype, &style, error) || !muster_strings_begin_like (&out, k, x, error))
     return FALSE;
-  for (gint64 i = 0; i < muster_tensor_n_elements (x); i++) {
-    g_string_truncate (text, 0);
+  for (gint64 i = 0; i < muster_tensor_n_elements (x) && !out.text.failed; i++) {
     if (dtype == MUSTER_STRING)
-      append_string (text, &style, muster_tensor_string (x, i));
+      append_string (&out.text, &style, muster_tensor_string (x, i));
     else if (is_complex (dtype))
-      append_complex (text, &style, dtype, data + (gsize)i * muster_dtype_size (dtype));
+      append_complex (&out.text, &style, dtype, data + (gsize)i * muster_dtype_size (dtype));
     else
-      append_number (text, &style, dtype, data + (gsize)i * muster_dtype_size (dtype));
-    muster_strings_put (&out, i, text->str, text->len);
+      append_number (&out.text, &style, dtype, data + (gsize)i * muster_dtype_size (dtype));
+    muster_strings_close (&out, i);
   }
-  muster_strings_end (&out, k, 0);
-  return TRUE;
+  return muster_strings_end (&out, k, 0, error);
 }
 
 gboolean
@@ -212,7 +214,9 @@ compute_to_number (MusterKernel *k, GError **error)
   size = muster_dtype_size (muster_tensor_dtype (out));
   for (gint64 i = 0; i < muster_tensor_n_elements (x); i++) {
     MusterString string = muster_tensor_string (x, i);
-    g_autofree char *text = g_strndup (string.data != NULL ? string.data : "", string.size);
+    g_autofree char *text = muster_kernel_copy_string (k, string, error);
+    if (text == NULL)
+      return FALSE;
     if (strlen (text) != string.size ||
         !muster_parse_number (g_strstrip (text), muster_tensor_dtype (out),
                               (guint8 *)muster_tensor_data_mutable (out) + (gsize)i * size)) {
@@ -279,14 +283,39 @@ compute_decode_raw (MusterKernel *k, GError **error)
 }
 
 static gboolean
-compute_serialize (MusterKernel *k, GError **error G_GNUC_UNUSED)
+compute_serialize (MusterKernel *k, GError **error)
 {
-  g_autoptr (GBytes) bytes = muster_tensor_proto_write (muster_kernel_input (k, 0));
+  g_autoptr (GBytes) bytes =
+      muster_tensor_proto_try_write (muster_kernel_input (k, 0), muster_kernel_budget (k), error);
   MusterString string;
 
+  if (bytes == NULL)
+    return FALSE;
   string.data = g_bytes_get_data (bytes, &string.size);
-  muster_kernel_set_output (k, 0, muster_tensor_new_strings (0, NULL, &string));
-  return TRUE;
+  return muster_kernel_output_strings (k, 0, 0, NULL, &string, error);
+}
+
+/* What a few values stand for may be no more than what the kernel may make. */
+static MusterTensor *
+parse (MusterKernel *k, MusterString string, GError **error)
+{
+  MusterBudget *budget = muster_kernel_budget (k);
+  gsize expansion = MIN (budget->limit - budget->taken, MUSTER_MAX_EXPANSION);
+  g_autoptr (GError) own = NULL;
+  g_autoptr (MusterTensor) parsed =
+      muster_tensor_proto_read_within (string.data, string.size, NULL, &expansion, &own);
+
+  if (muster_error_is (own, MUSTER_ERROR_RESOURCE_EXHAUSTED)) {
+    g_propagate_error (error, g_steal_pointer (&own));
+    return NULL;
+  }
+  if (parsed == NULL) {
+    muster_invalid (error, "Could not parse `serialized` as TensorProto: %s", own->message);
+    return NULL;
+  }
+  return muster_budget_take (budget, muster_tensor_n_stored (parsed), error)
+             ? g_steal_pointer (&parsed)
+             : NULL;
 }
 
 static gboolean
@@ -295,15 +324,10 @@ compute_parse (MusterKernel *k, GError **error)
   MusterTensor *x = muster_kernel_input (k, 0);
   MusterDType wanted = muster_kernel_output_dtype (k, 0);
   g_autoptr (MusterTensor) parsed = NULL;
-  g_autoptr (GError) own = NULL;
-  MusterString string;
 
-  if (!muster_check_scalar (k, 0, "Expected `serialized` to be a scalar, got shape:", error))
+  if (!muster_check_scalar (k, 0, "Expected `serialized` to be a scalar, got shape:", error) ||
+      (parsed = parse (k, muster_tensor_string (x, 0), error)) == NULL)
     return FALSE;
-  string = muster_tensor_string (x, 0);
-  parsed = muster_tensor_proto_read (string.data, string.size, NULL, &own);
-  if (parsed == NULL)
-    return muster_invalid (error, "Could not parse `serialized` as TensorProto: %s", own->message);
   if (muster_tensor_dtype (parsed) != wanted)
     return muster_invalid (error, "Type mismatch between parsed tensor (%s) and dtype (%s)",
                            muster_dtype_name (muster_tensor_dtype (parsed)),

@@ -6,22 +6,31 @@
 
 /* The parts of all strings so far. */
 typedef struct {
-  GArray *parts;  /* (owned) of MusterString, borrowed bytes */
-  GArray *counts; /* (owned) of gint64, by string */
+  MusterText parts; /* of MusterString, borrowed bytes */
+  gint64 *counts;   /* (owned) by string */
+  gint64 n_strings;
 } Parts;
 
-static void
-parts_init (Parts *self)
+static gint64
+n_parts (const Parts *self)
 {
-  self->parts = g_array_new (FALSE, FALSE, sizeof (MusterString));
-  self->counts = g_array_new (FALSE, FALSE, sizeof (gint64));
+  return (gint64)(self->parts.size / sizeof (MusterString));
+}
+
+static gboolean
+parts_init (Parts *self, MusterKernel *k, gint64 n_strings, GError **error)
+{
+  self->parts = (MusterText)MUSTER_TEXT_INIT (k);
+  self->n_strings = n_strings;
+  self->counts = muster_kernel_alloc (k, n_strings, sizeof (gint64), error);
+  return self->counts != NULL;
 }
 
 static void
 parts_clear (Parts *self)
 {
-  g_array_unref (self->parts);
-  g_array_unref (self->counts);
+  muster_text_clear (&self->parts);
+  g_free (self->counts);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Parts, parts_clear)
 
@@ -30,34 +39,34 @@ add_part (Parts *self, const char *from, const char *to)
 {
   const MusterString part = {from, (gsize)(to - from)};
 
-  g_array_append_val (self->parts, part);
+  muster_text_append (&self->parts, &part, sizeof part);
 }
 
 static gboolean
-set_parts (MusterKernel *k, const Parts *parts, GError **error)
+set_parts (MusterKernel *k, Parts *parts, GError **error)
 {
-  gint64 n = parts->parts->len, n_strings = parts->counts->len, most = 0, at = 0;
-  MusterTensor *indices = muster_kernel_output (k, 0, 2, (gint64[]){n, 2}, error);
-  MusterTensor *shape =
-      indices == NULL ? NULL : muster_kernel_output (k, 2, 1, (gint64[]){2}, error);
+  gint64 n = n_parts (parts), n_strings = parts->n_strings, most = 0, at = 0;
+  MusterTensor *indices, *shape = NULL;
   gint64 *to;
 
+  if (!muster_text_check (&parts->parts, error))
+    return FALSE;
+  indices = muster_kernel_output (k, 0, 2, (gint64[]){n, 2}, error);
+  if (indices != NULL)
+    shape = muster_kernel_output (k, 2, 1, (gint64[]){2}, error);
   if (shape == NULL)
     return FALSE;
   to = muster_tensor_data_mutable (indices);
   for (gint64 i = 0; i < n_strings; i++) {
-    gint64 count = g_array_index (parts->counts, gint64, i);
-    most = MAX (most, count);
-    for (gint64 j = 0; j < count; j++, at++) {
+    most = MAX (most, parts->counts[i]);
+    for (gint64 j = 0; j < parts->counts[i]; j++, at++) {
       to[2 * at] = i;
       to[2 * at + 1] = j;
     }
   }
   ((gint64 *)muster_tensor_data_mutable (shape))[0] = n_strings;
   ((gint64 *)muster_tensor_data_mutable (shape))[1] = most;
-  muster_kernel_set_output (
-      k, 1, muster_tensor_new_strings (1, &n, (const MusterString *)parts->parts->data));
-  return TRUE;
+  return muster_kernel_output_strings (k, 1, 1, &n, (const MusterString *)parts->parts.data, error);
 }
 
 /* Every byte of the delimiter splits; without one, every byte is a part. */
@@ -154,20 +163,20 @@ compute_split (MusterKernel *k, GError **error)
 {
   MusterTensor *x = muster_kernel_input (k, 0), *delimiter = muster_kernel_input (k, 1);
   gboolean skips_empty = muster_kernel_attr_bool (k, "skip_empty", TRUE);
-  g_auto (Parts) parts;
+  g_auto (Parts) parts = {0};
 
-  parts_init (&parts);
   if (!check_vector (x, error))
     return FALSE;
   if (muster_tensor_n_dims (delimiter) != 0) {
     g_autofree char *shape = muster_shape_text (delimiter);
     return muster_invalid (error, "delimiter must be a scalar, got shape: %s", shape);
   }
-  for (gint64 i = 0; i < muster_tensor_n_elements (x); i++) {
-    gint64 before = parts.parts->len, count;
+  if (!parts_init (&parts, k, muster_tensor_n_elements (x), error))
+    return FALSE;
+  for (gint64 i = 0; i < parts.n_strings && !parts.parts.failed; i++) {
+    const gint64 before = n_parts (&parts);
     split_at_bytes (&parts, string_at (x, i), string_at (delimiter, 0), skips_empty);
-    count = parts.parts->len - before;
-    g_array_append_val (parts.counts, count);
+    parts.counts[i] = n_parts (&parts) - before;
   }
   return set_parts (k, &parts, error);
 }
@@ -177,25 +186,25 @@ compute_split_v2 (MusterKernel *k, GError **error)
 {
   MusterTensor *x = muster_kernel_input (k, 0), *separator = muster_kernel_input (k, 1);
   gint64 most = muster_kernel_attr_int (k, "maxsplit", -1);
-  g_auto (Parts) parts;
+  g_auto (Parts) parts = {0};
 
-  parts_init (&parts);
   if (!check_vector (x, error))
     return FALSE;
   if (muster_tensor_n_dims (separator) != 0) {
     g_autofree char *shape = muster_shape_text (separator);
     return muster_invalid (error, "sep must be a scalar, got shape: %s", shape);
   }
-  for (gint64 i = 0; i < muster_tensor_n_elements (x); i++) {
-    gint64 before = parts.parts->len, count;
+  if (!parts_init (&parts, k, muster_tensor_n_elements (x), error))
+    return FALSE;
+  for (gint64 i = 0; i < parts.n_strings && !parts.parts.failed; i++) {
+    const gint64 before = n_parts (&parts);
     if (most == 0)
       add_part (&parts, string_at (x, i).data, string_at (x, i).data + string_at (x, i).size);
     else if (string_at (separator, 0).size == 0)
       split_at_blanks (&parts, string_at (x, i), most);
     else
       split_at_text (&parts, string_at (x, i), string_at (separator, 0), most);
-    count = parts.parts->len - before;
-    g_array_append_val (parts.counts, count);
+    parts.counts[i] = n_parts (&parts) - before;
   }
   return set_parts (k, &parts, error);
 }

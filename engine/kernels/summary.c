@@ -31,12 +31,13 @@ enum {
   HISTOGRAM_BUCKET = 7,
 };
 
+/* The heads of a value that begins with a field of inner bytes, behind which size more follow. */
 static void
-set_message (MusterKernel *k, GByteArray *message)
+put_heads (MusterText *message, gsize size, guint32 number, gsize inner)
 {
-  MusterString bytes = {(const char *)message->data, message->len};
-
-  muster_kernel_set_output (k, 0, muster_tensor_new_strings (0, NULL, &bytes));
+  muster_text_put_head (message, SUMMARY_VALUE,
+                        size + muster_text_head_size (number, inner) + inner);
+  muster_text_put_head (message, number, inner);
 }
 
 static float
@@ -61,7 +62,7 @@ compute_scalar_summary (MusterKernel *k, GError **error)
 {
   MusterTensor *tags = muster_kernel_input (k, 0);
   g_autoptr (MusterTensor) values = muster_wide_input (k, 1, error);
-  g_autoptr (GByteArray) message = g_byte_array_new ();
+  g_auto (MusterText) message = MUSTER_TEXT_INIT (k);
 
   if (values == NULL)
     return FALSE;
@@ -70,20 +71,23 @@ compute_scalar_summary (MusterKernel *k, GError **error)
     g_autofree char *a = muster_shape_text (tags), *b = muster_shape_text (values);
     return muster_invalid (error, "tags and values are not the same shape: %s != %s", a, b);
   }
-  for (gint64 i = 0; i < muster_tensor_n_elements (tags); i++) {
+  for (gint64 i = 0; i < muster_tensor_n_elements (tags) && !message.failed; i++) {
     MusterString tag = muster_tensor_string (tags, i);
-    g_autoptr (GByteArray) value = g_byte_array_new ();
-    muster_proto_put_bytes (value, VALUE_TAG, tag.data, tag.size);
-    muster_proto_put_float (value, VALUE_SIMPLE, float_at (values, i));
-    muster_proto_put_bytes (message, SUMMARY_VALUE, value->data, value->len);
+    g_autoptr (GByteArray) number = g_byte_array_new ();
+    muster_proto_put_float (number, VALUE_SIMPLE, float_at (values, i));
+    put_heads (&message, number->len, VALUE_TAG, tag.size);
+    muster_text_append_string (&message, tag);
+    muster_text_append (&message, number->data, number->len);
   }
-  set_message (k, message);
-  return TRUE;
+  return muster_text_end (&message, k, 0, error);
 }
+
+/* What a tag takes in a GHashTable beside its bytes. */
+#define TAG_HEAD 96
 
 /* Notes the tags of one summary; FALSE for bytes that are no summary, or a tag seen before. */
 static gboolean
-note_tags (MusterString summary, GHashTable *seen, GError **error)
+note_tags (MusterString summary, GHashTable *seen, MusterBudget *budget, GError **error)
 {
   MusterProtoReader reader = muster_proto_reader (summary.data, summary.size);
   MusterProtoField field, inner;
@@ -96,6 +100,8 @@ note_tags (MusterString summary, GHashTable *seen, GError **error)
       g_autofree char *tag = NULL;
       if (inner.number != VALUE_TAG || inner.type != MUSTER_WIRE_BYTES || inner.size == 0)
         continue;
+      if (!muster_budget_take (budget, inner.size + TAG_HEAD, error))
+        return FALSE;
       tag = g_strndup ((const char *)inner.data, inner.size);
       if (g_hash_table_contains (seen, tag)) {
         g_autofree char *valid = g_utf8_make_valid (tag, -1);
@@ -113,7 +119,7 @@ static gboolean
 compute_merge_summary (MusterKernel *k, GError **error)
 {
   g_autoptr (GHashTable) seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
-  g_autoptr (GByteArray) message = g_byte_array_new ();
+  g_auto (MusterText) message = MUSTER_TEXT_INIT (k);
 
   for (int i = 0; i < muster_kernel_n_inputs (k); i++) {
     MusterTensor *x = muster_kernel_input (k, i);
@@ -121,13 +127,12 @@ compute_merge_summary (MusterKernel *k, GError **error)
       MusterString summary = muster_tensor_string (x, j);
       if (summary.size == 0)
         continue;
-      if (!note_tags (summary, seen, error))
+      if (!note_tags (summary, seen, muster_kernel_budget (k), error))
         return FALSE;
-      g_byte_array_append (message, (const guint8 *)summary.data, (guint)summary.size);
+      muster_text_append_string (&message, summary);
     }
   }
-  set_message (k, message);
-  return TRUE;
+  return muster_text_end (&message, k, 0, error);
 }
 
 /* TensorFlow's buckets: from 1e-12 to 1e20, each a tenth wider than the one before; the same below
@@ -214,8 +219,8 @@ compute_histogram_summary (MusterKernel *k, GError **error)
 {
   MusterTensor *tags = muster_kernel_input (k, 0);
   g_autoptr (MusterTensor) values = muster_wide_input (k, 1, error);
-  g_autoptr (GByteArray) message = g_byte_array_new (), value = g_byte_array_new ();
-  g_autoptr (GByteArray) histogram = g_byte_array_new ();
+  g_auto (MusterText) message = MUSTER_TEXT_INIT (k);
+  g_autoptr (GByteArray) histogram = g_byte_array_new (), field = g_byte_array_new ();
   const Buckets *b = buckets ();
   g_autofree double *counts = g_new0 (double, b->n);
   double least = DBL_MAX, largest = -DBL_MAX, sum = 0, squares = 0;
@@ -245,33 +250,57 @@ compute_histogram_summary (MusterKernel *k, GError **error)
   put_nonzero (histogram, HISTOGRAM_SUM, sum);
   put_nonzero (histogram, HISTOGRAM_SQUARES, squares);
   put_buckets (histogram, b, counts);
-  muster_proto_put_bytes (value, VALUE_TAG, tag.data, tag.size);
-  muster_proto_put_bytes (value, VALUE_HISTOGRAM, histogram->data, histogram->len);
-  muster_proto_put_bytes (message, SUMMARY_VALUE, value->data, value->len);
-  set_message (k, message);
-  return TRUE;
+  muster_proto_put_bytes (field, VALUE_HISTOGRAM, histogram->data, histogram->len);
+  put_heads (&message, field->len, VALUE_TAG, tag.size);
+  muster_text_append_string (&message, tag);
+  muster_text_append (&message, field->data, field->len);
+  return muster_text_end (&message, k, 0, error);
+}
+
+/* A value with a tensor, between what comes before it and after it in the message. */
+static gboolean
+set_tensor_summary (MusterKernel *k, MusterTensor *tensor, guint32 before_number,
+                    MusterString before, const MusterString *metadata, GError **error)
+{
+  g_auto (MusterText) message = MUSTER_TEXT_INIT (k);
+  g_autoptr (GBytes) bytes =
+      muster_tensor_proto_try_write (tensor, muster_kernel_budget (k), error);
+  gsize size, rest = 0;
+
+  if (bytes == NULL)
+    return FALSE;
+  const void *data = g_bytes_get_data (bytes, &size);
+  if (before.size > 0)
+    rest += muster_text_head_size (before_number, before.size) + before.size;
+  if (metadata != NULL)
+    rest += muster_text_head_size (VALUE_METADATA, metadata->size) + metadata->size;
+  muster_text_put_head (&message, SUMMARY_VALUE,
+                        rest + muster_text_head_size (VALUE_TENSOR, size) + size);
+  if (before.size > 0) {
+    muster_text_put_head (&message, before_number, before.size);
+    muster_text_append_string (&message, before);
+  }
+  muster_text_put_head (&message, VALUE_TENSOR, size);
+  muster_text_append (&message, data, size);
+  if (metadata != NULL) {
+    muster_text_put_head (&message, VALUE_METADATA, metadata->size);
+    muster_text_append_string (&message, *metadata);
+  }
+  return muster_text_end (&message, k, 0, error);
 }
 
 static gboolean
-compute_tensor_summary (MusterKernel *k, GError **error G_GNUC_UNUSED)
+compute_tensor_summary (MusterKernel *k, GError **error)
 {
-  g_autoptr (GBytes) tensor = muster_tensor_proto_write (muster_kernel_input (k, 0));
-  g_autoptr (GByteArray) message = g_byte_array_new (), value = g_byte_array_new ();
   const char *name = muster_kernel_node (k)->name;
+  const MusterString node = {name, strlen (name)};
 
-  muster_proto_put_bytes (value, VALUE_NODE_NAME, name, strlen (name));
-  muster_proto_put_bytes (value, VALUE_TENSOR, g_bytes_get_data (tensor, NULL),
-                          g_bytes_get_size (tensor));
-  muster_proto_put_bytes (message, SUMMARY_VALUE, value->data, value->len);
-  set_message (k, message);
-  return TRUE;
+  return set_tensor_summary (k, muster_kernel_input (k, 0), VALUE_NODE_NAME, node, NULL, error);
 }
 
 static gboolean
 compute_tensor_summary_v2 (MusterKernel *k, GError **error)
 {
-  g_autoptr (GBytes) tensor = muster_tensor_proto_write (muster_kernel_input (k, 1));
-  g_autoptr (GByteArray) message = g_byte_array_new (), value = g_byte_array_new ();
   MusterString tag, metadata;
   MusterProtoField field;
 
@@ -286,14 +315,7 @@ compute_tensor_summary_v2 (MusterKernel *k, GError **error)
     ;
   if (!muster_proto_at_end (&reader))
     return muster_invalid (error, "Could not parse serialized_summary_metadata");
-  if (tag.size > 0)
-    muster_proto_put_bytes (value, VALUE_TAG, tag.data, tag.size);
-  muster_proto_put_bytes (value, VALUE_TENSOR, g_bytes_get_data (tensor, NULL),
-                          g_bytes_get_size (tensor));
-  muster_proto_put_bytes (value, VALUE_METADATA, metadata.data, metadata.size);
-  muster_proto_put_bytes (message, SUMMARY_VALUE, value->data, value->len);
-  set_message (k, message);
-  return TRUE;
+  return set_tensor_summary (k, muster_kernel_input (k, 1), VALUE_TAG, tag, &metadata, error);
 }
 
 const MusterOp muster_summary_ops[] = {

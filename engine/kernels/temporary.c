@@ -21,14 +21,12 @@ name_of (const Tensorflow__NodeDef *node)
 
 /* TensorFlow's is memory as it comes; ours is zero. */
 static MusterTensor *
-new_value (MusterDType dtype, int n_dims, const gint64 *dims, GError **error)
+new_value (MusterKernel *k, MusterDType dtype, int n_dims, const gint64 *dims, GError **error)
 {
   g_auto (MusterResult) result = {0};
-  if (!muster_result_begin (&result, dtype, n_dims, dims, error))
-    return NULL;
-  if (result.tensor == NULL)
-    result.tensor = muster_tensor_new_strings (n_dims, dims, result.strings);
-  return g_steal_pointer (&result.tensor);
+  return muster_result_begin (&result, k, dtype, n_dims, dims, error)
+             ? muster_result_end_tensor (&result, k, error)
+             : NULL;
 }
 
 static gboolean
@@ -47,7 +45,7 @@ compute_temporary (MusterKernel *k, GError **error)
                                  : g_strdup ("<unknown>");
     return muster_invalid (error, "Shape %s is not fully defined", shape);
   }
-  g_autoptr (MusterTensor) value = new_value (dtype, n_dims, dims, error);
+  g_autoptr (MusterTensor) value = new_value (k, dtype, n_dims, dims, error);
   if (value == NULL)
     return FALSE;
   g_autofree char *name = name_of (node);

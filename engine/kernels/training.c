@@ -107,13 +107,16 @@ muster_update_end (MusterKernel *k, const MusterOptimizer *o, MusterUpdate *u, g
 }
 
 /* half and bfloat16: the slots as floats, and back. */
-static void
-apply_narrow (const MusterOptimizer *o, const MusterUpdate *u, MusterDType dtype, gint64 n,
-              const void *gradient, gboolean flag)
+static gboolean
+apply_narrow (MusterKernel *k, const MusterOptimizer *o, const MusterUpdate *u, MusterDType dtype,
+              gint64 n, const void *gradient, gboolean flag, GError **error)
 {
-  g_autofree float *wide = g_new (float, MAX ((gsize)n, 1) * (o->n_slots + 1));
+  g_autofree float *wide =
+      muster_kernel_alloc (k, n, (gsize)(o->n_slots + 1) * sizeof (float), error);
   void *slots[MUSTER_MAX_SLOTS];
 
+  if (wide == NULL)
+    return FALSE;
   for (int i = 0; i < o->n_slots; i++) {
     slots[i] = wide + (gsize)n * (i + 1);
     muster_widen (dtype, u->data[i], n, slots[i]);
@@ -122,6 +125,7 @@ apply_narrow (const MusterOptimizer *o, const MusterUpdate *u, MusterDType dtype
   o->rules[0](n, slots, wide, u->scalars, flag);
   for (int i = 0; i < o->n_slots; i++)
     muster_narrow (dtype, slots[i], n, u->data[i]);
+  return TRUE;
 }
 
 /* A block of each slot, while it is updated. */
@@ -245,7 +249,7 @@ apply (MusterKernel *k, const MusterOptimizer *o, GError **error)
   if (fits && muster_dtype_is_wide (dtype))
     apply_wide (o, &u, dtype, n, muster_tensor_data (gradient), flag);
   else if (fits)
-    apply_narrow (o, &u, dtype, n, muster_tensor_data (gradient), flag);
+    fits = apply_narrow (k, o, &u, dtype, n, muster_tensor_data (gradient), flag, error);
   return muster_update_end (k, o, &u, fits);
 }
 

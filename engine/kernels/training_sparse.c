@@ -55,16 +55,20 @@ apply_wide_rows (const MusterOptimizer *o, const MusterUpdate *u, MusterTensor *
 }
 
 /* half and bfloat16: a row of each slot as floats, and back. */
-static void
-apply_narrow_rows (const MusterOptimizer *o, const MusterUpdate *u, MusterTensor *gradient,
-                   MusterTensor *indices, gint64 row, gboolean flag)
+static gboolean
+apply_narrow_rows (MusterKernel *k, const MusterOptimizer *o, const MusterUpdate *u,
+                   MusterTensor *gradient, MusterTensor *indices, gint64 row, gboolean flag,
+                   GError **error)
 {
   const MusterDType dtype = muster_tensor_dtype (gradient);
   const gsize size = (gsize)row * muster_dtype_size (dtype);
   const guint8 *grad = muster_tensor_data (gradient);
-  g_autofree float *wide = g_new (float, MAX ((gsize)row, 1) * (o->n_slots + 1));
+  g_autofree float *wide =
+      muster_kernel_alloc (k, row, (gsize)(o->n_slots + 1) * sizeof (float), error);
   void *slots[MUSTER_MAX_SLOTS];
 
+  if (wide == NULL)
+    return FALSE;
   for (int s = 0; s < o->n_slots; s++)
     slots[s] = wide + (gsize)row * (s + 1);
   for (gint64 i = 0; i < muster_tensor_n_elements (indices); i++) {
@@ -76,6 +80,7 @@ apply_narrow_rows (const MusterOptimizer *o, const MusterUpdate *u, MusterTensor
     for (int s = 0; s < o->n_slots; s++)
       muster_narrow (dtype, slots[s], row, (guint8 *)u->data[s] + at);
   }
+  return TRUE;
 }
 
 static gboolean
@@ -97,7 +102,7 @@ apply (MusterKernel *k, const MusterOptimizer *o, GError **error)
     if (muster_dtype_is_wide (muster_tensor_dtype (gradient)))
       apply_wide_rows (o, &u, gradient, indices, row, flag);
     else
-      apply_narrow_rows (o, &u, gradient, indices, row, flag);
+      fits = apply_narrow_rows (k, o, &u, gradient, indices, row, flag, error);
   }
   return muster_update_end (k, o, &u, fits);
 }

@@ -20,19 +20,15 @@ typedef struct {
 } Table;
 
 static gboolean
-table_init (Table *self, gint64 n, GError **error)
+table_init (Table *self, MusterKernel *k, gint64 n, GError **error)
 {
   guint64 size = 16;
 
   while (size < (guint64)n * 2)
     size *= 2;
   self->mask = size - 1;
-  self->places = g_try_new0 (gint64, size);
-  if (self->places != NULL)
-    return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-               "No memory to look for equal values among %" G_GINT64_FORMAT, n);
-  return FALSE;
+  self->places = muster_kernel_alloc0 (k, (gint64)size, sizeof (gint64), error);
+  return self->places != NULL;
 }
 
 static void
@@ -153,12 +149,13 @@ table_find (const Table *self, const Slices *s, const Slices *other, gint64 slic
 /* Finds the first slice of each value; gives their number. first[i]: the i-th of them; id: for each
  * slice, which of them it is. */
 static gboolean
-find_unique (const Slices *s, gint64 *first, gint64 *id, gint64 *n_unique, GError **error)
+find_unique (MusterKernel *k, const Slices *s, gint64 *first, gint64 *id, gint64 *n_unique,
+             GError **error)
 {
   g_auto (Table) table = {0};
 
   *n_unique = 0;
-  if (!table_init (&table, s->n, error))
+  if (!table_init (&table, k, s->n, error))
     return FALSE;
   for (gint64 i = 0; i < s->n; i++) {
     gint64 *place = table_find (&table, s, s, i);
@@ -178,18 +175,19 @@ static gboolean
 set_unique (MusterKernel *k, const Slices *s, int axis, GError **error)
 {
   MusterTensor *x = muster_kernel_input (k, 0), *index, *counts = NULL;
-  g_autofree gint64 *first = g_try_new (gint64, MAX (s->n, 1));
-  g_autofree gint64 *id = g_try_new (gint64, MAX (s->n, 1));
+  g_autofree gint64 *first = muster_kernel_alloc (k, s->n, sizeof (gint64), error);
+  g_autofree gint64 *id =
+      first == NULL ? NULL : muster_kernel_alloc (k, s->n, sizeof (gint64), error);
   gint64 dims[MUSTER_MAX_DIMS], n;
   g_auto (MusterResult) result = {0};
 
-  if (first == NULL || id == NULL || !find_unique (s, first, id, &n, error))
+  if (id == NULL || !find_unique (k, s, first, id, &n, error))
     return FALSE;
   memcpy (dims, muster_tensor_dims (x), (gsize)muster_tensor_n_dims (x) * sizeof *dims);
   dims[axis] = n;
   index = muster_kernel_output (k, 1, 1, &s->n, error);
   if (index == NULL ||
-      !muster_result_begin (&result, s->dtype, muster_tensor_n_dims (x), dims, error))
+      !muster_result_begin (&result, k, s->dtype, muster_tensor_n_dims (x), dims, error))
     return FALSE;
   if (muster_kernel_n_outputs (k) > 2) {
     counts = muster_kernel_output (k, 2, 1, &n, error);
@@ -206,8 +204,7 @@ set_unique (MusterKernel *k, const Slices *s, int axis, GError **error)
     for (gint64 i = 0; i < n; i++)
       memcpy (result.data + (gsize)((o * n + i) * s->inner) * s->size, element (s, first[i], o, 0),
               (gsize)s->inner * s->size);
-  muster_result_end (&result, k, 0);
-  return TRUE;
+  return muster_result_end (&result, k, 0, error);
 }
 
 static Slices
@@ -227,7 +224,7 @@ static gboolean
 compute_unique (MusterKernel *k, GError **error)
 {
   MusterTensor *x = muster_kernel_input (k, 0);
-  g_auto (MusterElements) elements = muster_elements (x);
+  MusterElements elements = muster_elements (x);
   Slices slices;
 
   if (muster_tensor_n_dims (x) != 1)
@@ -240,7 +237,7 @@ static gboolean
 compute_unique_v2 (MusterKernel *k, GError **error)
 {
   MusterTensor *x = muster_kernel_input (k, 0), *axes = muster_kernel_input (k, 1);
-  g_auto (MusterElements) elements = muster_elements (x);
+  MusterElements elements = muster_elements (x);
   Slices slices;
   int axis = 0;
 
@@ -260,12 +257,12 @@ static gboolean
 compute_list_diff (MusterKernel *k, GError **error)
 {
   MusterTensor *x = muster_kernel_input (k, 0), *y = muster_kernel_input (k, 1), *index;
-  g_auto (MusterElements) from = muster_elements (x), other = muster_elements (y);
-  g_autoptr (GArray) kept = g_array_new (FALSE, FALSE, sizeof (gint64));
+  MusterElements from = muster_elements (x), other = muster_elements (y);
+  g_autofree gint64 *kept = NULL;
   g_auto (MusterResult) result = {0};
   g_auto (Table) table = {0};
   Slices a, b;
-  gint64 n;
+  gint64 n = 0;
 
   if (muster_tensor_n_dims (x) != 1)
     return muster_invalid (error, "x should be a 1D vector.");
@@ -273,24 +270,25 @@ compute_list_diff (MusterKernel *k, GError **error)
     return muster_invalid (error, "y should be a 1D vector.");
   a = slices_of (x, &from, 0);
   b = slices_of (y, &other, 0);
-  if (!table_init (&table, b.n, error))
+  if (!table_init (&table, k, b.n, error))
+    return FALSE;
+  kept = muster_kernel_alloc (k, a.n, sizeof (gint64), error);
+  if (kept == NULL)
     return FALSE;
   for (gint64 i = 0; i < b.n; i++)
     *table_find (&table, &b, &b, i) = i + 1;
   for (gint64 i = 0; i < a.n; i++)
     if (*table_find (&table, &b, &a, i) == 0)
-      g_array_append_val (kept, i);
-  n = kept->len;
+      kept[n++] = i;
   index = muster_kernel_output (k, 1, 1, &n, error);
-  if (index == NULL || !muster_result_begin (&result, a.dtype, 1, &n, error))
+  if (index == NULL || !muster_result_begin (&result, k, a.dtype, 1, &n, error))
     return FALSE;
   for (gint64 i = 0; i < n; i++) {
-    gint64 at = g_array_index (kept, gint64, i);
+    const gint64 at = kept[i];
     muster_put_int (index, i, at);
     memcpy (result.data + (gsize)i * a.size, a.data + (gsize)at * a.size, a.size);
   }
-  muster_result_end (&result, k, 0);
-  return TRUE;
+  return muster_result_end (&result, k, 0, error);
 }
 
 #define IDX "T:any out_idx:int32|int64"

@@ -31,7 +31,7 @@ MUSTER_TEST (Example, has_its_features_in_their_order)
   gint64 ints[2];
   float number;
   MusterDType dtype;
-  MUSTER_ASSERT_TRUE (muster_example_read (BYTES (whole), features));
+  MUSTER_ASSERT_TRUE (muster_example_read (BYTES (whole), NULL, features, NULL));
   MUSTER_ASSERT_TRUE (features->len == 5);
   const MusterString text = feature_at (features, 0, "s")->value;
   const MusterString whole_numbers = feature_at (features, 1, "i")->value;
@@ -60,7 +60,7 @@ MUSTER_TEST (Example, that_is_cut_off_is_none_or_has_less)
   for (gsize size = 0; size < sizeof whole - 1; size++) {
     g_autoptr (GArray) features = g_array_new (FALSE, FALSE, sizeof (MusterFeature));
     g_autofree char *copy = size > 0 ? g_memdup2 (whole, size) : NULL;
-    if (!muster_example_read ((MusterString){.data = copy, .size = size}, features))
+    if (!muster_example_read ((MusterString){.data = copy, .size = size}, NULL, features, NULL))
       continue;
     for (guint i = 0; i < features->len; i++) {
       const MusterString value = g_array_index (features, MusterFeature, i).value;

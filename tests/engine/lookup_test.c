@@ -43,7 +43,7 @@ expect_value (MusterLookupTable *table, MusterDType dtype, gint64 number, gint64
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterTensor) key = key_tensor (dtype, number);
   g_autoptr (MusterTensor) none = muster_tensor_new_int64 (-1);
-  g_autoptr (MusterTensor) found = muster_lookup_table_find (table, key, none, &error);
+  g_autoptr (MusterTensor) found = muster_lookup_table_find (table, key, none, NULL, &error);
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_EQ (((const gint64 *)muster_tensor_data (found))[0], wanted);
 }
@@ -65,7 +65,7 @@ expect_as_an_array (MusterDType dtype)
     n += wanted[number] < 0;
     if (g_rand_int_range (rand, 0, 2) != 0) {
       g_autoptr (MusterTensor) value = INTS (i);
-      MUSTER_ASSERT_TRUE (muster_lookup_table_insert (table, key, value, &error));
+      MUSTER_ASSERT_TRUE (muster_lookup_table_insert (table, key, value, NULL, &error));
       wanted[number] = i;
     } else {
       MUSTER_ASSERT_TRUE (muster_lookup_table_remove (table, key, &error));
@@ -96,11 +96,11 @@ MUSTER_TEST (LookupTable, keeps_strings_of_its_own)
   g_autoptr (MusterLookupTable) table = new_table (MUSTER_STRING, MUSTER_STRING, FALSE);
   keys = STRINGS ("a", "", "b");
   values = STRINGS ("first", "second", "");
-  MUSTER_ASSERT_TRUE (muster_lookup_table_import (table, keys, values, &error));
+  MUSTER_ASSERT_TRUE (muster_lookup_table_import (table, keys, values, NULL, &error));
   g_clear_pointer (&keys, muster_tensor_unref);
   g_clear_pointer (&values, muster_tensor_unref);
 
-  MUSTER_ASSERT_TRUE (muster_lookup_table_export (table, &exported_keys, &exported, &error));
+  MUSTER_ASSERT_TRUE (muster_lookup_table_export (table, &exported_keys, &exported, NULL, &error));
   keys = STRINGS ("a", "", "b"); /* in the order in which they came */
   values = STRINGS ("first", "second", "");
   MUSTER_EXPECT_TRUE (muster_tensor_equal (exported_keys, keys));
@@ -123,15 +123,15 @@ MUSTER_TEST (LookupTable, of_rows_gives_whole_rows)
   g_autoptr (MusterTensor) all = STRINGS ("a1", "a2", "b1", "b2");
   g_autoptr (MusterTensor) rows = muster_tensor_reshape (all, 2, dims);
   g_autoptr (MusterTensor) others = muster_tensor_reshape (flat, 2, dims);
-  MUSTER_ASSERT_TRUE (muster_lookup_table_insert (table, keys, others, &error));
-  MUSTER_ASSERT_TRUE (muster_lookup_table_insert (table, keys, rows, &error));
+  MUSTER_ASSERT_TRUE (muster_lookup_table_insert (table, keys, others, NULL, &error));
+  MUSTER_ASSERT_TRUE (muster_lookup_table_insert (table, keys, rows, NULL, &error));
 
-  g_autoptr (MusterTensor) found = muster_lookup_table_find (table, asked, none, &error);
+  g_autoptr (MusterTensor) found = muster_lookup_table_find (table, asked, none, NULL, &error);
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_ASSERT_EQ (muster_tensor_n_dims (found), 2);
   MUSTER_EXPECT_MEMEQ (muster_tensor_string (found, 1).data, 2, "b2", 2);
   MUSTER_EXPECT_MEMEQ (muster_tensor_string (found, 2).data, 1, "x", 1);
-  MUSTER_EXPECT_FALSE (muster_lookup_table_insert (table, keys, none, &error));
+  MUSTER_EXPECT_FALSE (muster_lookup_table_insert (table, keys, none, NULL, &error));
   EXPECT_SAYS (error, MUSTER_ERROR_INVALID_ARGUMENT, "Expected shape [2,2] for value, got [2]");
 }
 
@@ -142,14 +142,14 @@ MUSTER_TEST (LookupTable, whose_filling_fails_is_empty)
   g_autoptr (MusterLookupTable) table = new_table (MUSTER_STRING, MUSTER_INT64, FALSE);
   g_autoptr (MusterTensor) keys = STRINGS ("a", "b", "a"), values = INTS (1, 2, 3);
   g_autoptr (MusterTensor) key = STRINGS ("a"), value = INTS (7), fallback = INTS (0);
-  MUSTER_EXPECT_FALSE (muster_lookup_table_import (table, keys, values, &error));
+  MUSTER_EXPECT_FALSE (muster_lookup_table_import (table, keys, values, NULL, &error));
   EXPECT_SAYS (error, MUSTER_ERROR_FAILED_PRECONDITION, "Key a has 1 and trying to add value 3");
   MUSTER_EXPECT_FALSE (muster_lookup_table_is_filled (table));
   g_clear_error (&error);
 
-  MUSTER_ASSERT_TRUE (muster_lookup_table_import (table, key, value, &error));
+  MUSTER_ASSERT_TRUE (muster_lookup_table_import (table, key, value, NULL, &error));
   MUSTER_EXPECT_EQ (muster_lookup_table_size (table), 1);
-  g_autoptr (MusterTensor) found = muster_lookup_table_find (table, key, fallback, &error);
+  g_autoptr (MusterTensor) found = muster_lookup_table_find (table, key, fallback, NULL, &error);
   MUSTER_EXPECT_TRUE (muster_tensor_equal (found, value));
 }
 
@@ -158,9 +158,9 @@ MUSTER_TEST (LookupTable, makes_no_room_for_more_keys_than_it_can_number)
   g_autoptr (GError) error = NULL;
   MusterLookupStore store;
   muster_lookup_store_init (&store, MUSTER_INT64, MUSTER_INT64, 1);
-  MUSTER_EXPECT_FALSE (muster_lookup_store_reserve (&store, G_MAXINT64, &error));
+  MUSTER_EXPECT_FALSE (muster_lookup_store_reserve (&store, G_MAXINT64, NULL, &error));
   EXPECT_SAYS (error, MUSTER_ERROR_RESOURCE_EXHAUSTED, "no memory for a table");
-  MUSTER_EXPECT_FALSE (muster_lookup_store_reserve (&store, G_MAXUINT32, NULL));
+  MUSTER_EXPECT_FALSE (muster_lookup_store_reserve (&store, G_MAXUINT32, NULL, NULL));
   MUSTER_EXPECT_EQ (store.capacity, 0u);
   muster_lookup_store_clear (&store);
 }
@@ -176,7 +176,8 @@ fill_from (MusterLookupTable *table, const char *content, gsize size, GError **e
                                  .key_index = MUSTER_LOOKUP_WHOLE_LINE,
                                  .value_index = MUSTER_LOOKUP_LINE_NUMBER};
   put_file ("words", content, size);
-  return muster_lookup_table_fill_from_text (table, &text, muster_local_storage (), NULL, error);
+  return muster_lookup_table_fill_from_text (table, &text, muster_local_storage (), NULL, NULL,
+                                             error);
 }
 
 /* The reader's buffer ends somewhere in a line, before its end and after it. */
@@ -192,7 +193,7 @@ MUSTER_TEST (LookupTable, of_a_file_has_each_line_wherever_it_is_cut)
     g_autoptr (MusterTensor) keys = STRINGS (filler, "one"), none = INTS (-1);
     g_autoptr (MusterTensor) wanted = INTS (0, 1);
     g_autoptr (MusterTensor) scalar = muster_tensor_reshape (none, 0, NULL);
-    g_autoptr (MusterTensor) found = muster_lookup_table_find (table, keys, scalar, &error);
+    g_autoptr (MusterTensor) found = muster_lookup_table_find (table, keys, scalar, NULL, &error);
     MUSTER_EXPECT_TRUE (muster_tensor_equal (found, wanted));
   }
 }
@@ -228,7 +229,7 @@ MUSTER_TEST (LookupTable, of_a_file_stops_when_it_is_told_to)
   put_file ("words", "a\n", 2);
   g_cancellable_cancel (cancellable);
   MUSTER_EXPECT_FALSE (muster_lookup_table_fill_from_text (table, &text, muster_local_storage (),
-                                                           cancellable, &error));
+                                                           cancellable, NULL, &error));
   MUSTER_EXPECT_ERROR (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
   MUSTER_EXPECT_FALSE (muster_lookup_table_is_filled (table));
 }
@@ -245,9 +246,9 @@ change_table (gpointer data)
   const gint64 base = g_atomic_int_add (&next_thread, 1) * (gint64)N_ROUNDS;
   for (gint64 i = base; i < base + N_ROUNDS; i++) {
     g_autoptr (MusterTensor) key = INTS (i), value = INTS (i * 2), none = INTS (-1);
-    if (!muster_lookup_table_insert (table, key, value, NULL))
+    if (!muster_lookup_table_insert (table, key, value, NULL, NULL))
       return "not inserted";
-    g_autoptr (MusterTensor) found = muster_lookup_table_find (table, key, none, NULL);
+    g_autoptr (MusterTensor) found = muster_lookup_table_find (table, key, none, NULL, NULL);
     if (found == NULL || !muster_tensor_equal (found, value))
       return "not found";
     if (i % 2 != 0 && !muster_lookup_table_remove (table, key, NULL))

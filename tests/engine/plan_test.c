@@ -284,5 +284,5 @@ MUSTER_TEST (Plan, believes_what_all_constants_claim_together_only_up_to_a_bound
   MUSTER_EXPECT_EQ (fetch_float (session, "four"), 0.0f);
   MUSTER_EXPECT_NULL (run_one (session, NULL, NULL, "many", &error));
 
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED);
 }

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the engine makes of a graph before a kernel runs: a session, and plans for its first nodes
- * as a target, a fetch and a feed; then the session is extended by the same graph, which it
- * refuses. */
+/* What the engine makes of a graph: a session, and plans for its first nodes as a target, a fetch
+ * and a feed; these nodes are run, with little memory for each kernel; then the session is extended
+ * by the same graph, which it refuses. */
+#include "base/clock.h"
 #include "engine/local_master.h"
 #include "graph/graph_nodes.h"
+#include "tests/doubles/memory_storage.h"
 #include "tests/fuzz/fuzz.h"
 
 #define N_NODES 4
+/* What a kernel may allocate: little beside what an input may cost (fuzz.c). */
+#define MAX_OP_BYTES ((guint64)1 << 20)
+/* A step that waits for what nobody brings. */
+#define PATIENCE (20 * MUSTER_MILLISECOND)
 
 static void
 plan (MusterSession *session, const char *feed, const char *fetch, const char *target)
@@ -28,6 +34,22 @@ plan (MusterSession *session, const char *feed, const char *fetch, const char *t
   g_assert_no_error (error);
 }
 
+/* As a target, and as a fetch where it has an output. */
+static void
+run (MusterSession *session, const char *name)
+{
+  g_autoptr (GError) error = NULL, other = NULL;
+  g_autoptr (MusterTensor) fetched = NULL;
+  MusterStep step = {.targets = &name, .n_targets = 1};
+  step.deadline_us = muster_deadline_after (muster_clock_now_us (muster_system_clock ()), PATIENCE);
+  const gboolean ran = muster_session_run (session, &step, NULL, NULL, NULL, &error);
+  g_assert_true (ran == (error == NULL));
+  step = (MusterStep){.fetches = &name, .n_fetches = 1};
+  step.deadline_us = muster_deadline_after (muster_clock_now_us (muster_system_clock ()), PATIENCE);
+  const gboolean got = muster_session_run (session, &step, &fetched, NULL, NULL, &other);
+  g_assert_true (got == (other == NULL) && got == (fetched != NULL));
+}
+
 static void
 plan_nodes (MusterSession *session, MusterGraph *graph)
 {
@@ -40,18 +62,30 @@ plan_nodes (MusterSession *session, MusterGraph *graph)
     plan (session, NULL, name, NULL);
     plan (session, NULL, second, name);
     plan (session, last, name, NULL);
+    run (session, name);
   }
 }
 
 const gsize muster_fuzz_n_picks = 0;
 
+/* Print and its like have much to say. */
+static void
+say_nothing (const char *text G_GNUC_UNUSED)
+{
+}
+
 int
 LLVMFuzzerTestOneInput (const guint8 *data, gsize size)
 {
   g_autoptr (GError) error = NULL;
+  g_set_print_handler (say_nothing);
+  g_set_printerr_handler (say_nothing);
   g_autoptr (GBytes) bytes = g_bytes_new_static (data, size);
   g_autoptr (MusterGraph) graph = muster_graph_new (bytes);
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  g_autoptr (MemoryStorage) memory = memory_storage_new ();
+  const MusterLocalMasterOptions options = {.storage = MUSTER_STORAGE (memory),
+                                            .max_op_bytes = MAX_OP_BYTES};
+  g_autoptr (MusterMaster) master = muster_local_master_new_with_options (&options);
   g_autoptr (MusterSession) session =
       muster_master_create_session (master, graph, NULL, MUSTER_WAIT_FOREVER, NULL, &error);
   g_assert_true ((session == NULL) == (error != NULL));

@@ -28,7 +28,7 @@ LLVMFuzzerTestOneInput (const guint8 *data, gsize size)
 {
   g_autoptr (GArray) features = g_array_new (FALSE, FALSE, sizeof (MusterFeature));
   const MusterString bytes = {.data = (const char *)data, .size = size};
-  const gboolean is_good = muster_example_read (bytes, features);
+  const gboolean is_good = muster_example_read (bytes, NULL, features, NULL);
   g_assert_true (features->len <= size);
   for (guint i = 0; is_good && i < features->len; i++) {
     const MusterFeature *feature = &g_array_index (features, MusterFeature, i);

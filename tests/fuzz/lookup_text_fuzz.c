@@ -38,17 +38,17 @@ LLVMFuzzerTestOneInput (const guint8 *data, gsize size)
   g_autoptr (MusterMemoryStorage) memory = memory_storage_new ();
   g_autoptr (MusterLookupTable) table = muster_lookup_table_new (&kind);
   memory_storage_put (memory, "words", data + 1, size - 1);
-  const gboolean filled =
-      muster_lookup_table_fill_from_text (table, &text, MUSTER_STORAGE (memory), NULL, &error);
+  const gboolean filled = muster_lookup_table_fill_from_text (table, &text, MUSTER_STORAGE (memory),
+                                                              NULL, NULL, &error);
   g_assert_true (filled == (error == NULL));
   g_assert_true (filled == muster_lookup_table_is_filled (table));
   if (!filled) {
     g_assert_cmpint (muster_lookup_table_size (table), ==, 0);
     return 0;
   }
-  g_assert_true (muster_lookup_table_export (table, &keys, &values, NULL));
+  g_assert_true (muster_lookup_table_export (table, &keys, &values, NULL, NULL));
   g_assert_cmpint (muster_tensor_n_elements (keys), ==, muster_lookup_table_size (table));
-  g_autoptr (MusterTensor) found = muster_lookup_table_find (table, keys, values, NULL);
+  g_autoptr (MusterTensor) found = muster_lookup_table_find (table, keys, values, NULL, NULL);
   g_assert_true (found != NULL && muster_tensor_equal (found, values));
   return 0;
 }

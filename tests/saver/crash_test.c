@@ -44,7 +44,8 @@ live (const Story *story, MusterCrashStorage *crash)
   Life life = {.story = story, .storage = MUSTER_STORAGE (crash)};
   const MusterSaverOptions options = {.storage = life.storage};
 
-  life.master = muster_local_master_new_with_storage (life.storage);
+  life.master =
+      muster_local_master_new_with_options (&(MusterLocalMasterOptions){.storage = life.storage});
   life.session = muster_master_create_session (life.master, muster_meta_graph_graph (meta_graph),
                                                NULL, MUSTER_WAIT_FOREVER, NULL, NULL);
   life.saver = muster_saver_new (meta_graph, &options, NULL);

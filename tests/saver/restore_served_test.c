@@ -41,8 +41,8 @@ session_on (MusterMaster *master, MusterMetaGraph *meta_graph)
 static void
 save_values (Served *f, MusterMetaGraph *meta_graph, guint8 first)
 {
-  g_autoptr (MusterMaster) master =
-      muster_local_master_new_with_storage (MUSTER_STORAGE (f->chiefs));
+  g_autoptr (MusterMaster) master = muster_local_master_new_with_options (
+      &(MusterLocalMasterOptions){.storage = MUSTER_STORAGE (f->chiefs)});
   g_autoptr (MusterSession) session = session_on (master, meta_graph);
   g_autoptr (GError) error = NULL;
 
@@ -59,7 +59,8 @@ static void
 serve (Served *f, MusterMetaGraph *meta_graph)
 {
   f->masters = muster_crash_storage_copy (f->chiefs);
-  f->local = muster_local_master_new_with_storage (MUSTER_STORAGE (f->masters));
+  f->local = muster_local_master_new_with_options (
+      &(MusterLocalMasterOptions){.storage = MUSTER_STORAGE (f->masters)});
   f->server = muster_server_new (f->local, NULL);
   const int port = muster_server_listen (f->server, "127.0.0.1:0", NULL);
   g_autofree char *target = g_strdup_printf ("grpc://127.0.0.1:%d", port);
