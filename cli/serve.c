@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/cli.h"
 #include "cli/notify.h"
+#include "engine/local_master.h"
 #include "server/server.h"
 #include "wire/open_files.h"
 
@@ -32,7 +33,7 @@ typedef struct {
   char *tls_cert, *tls_key, *tls_ca, *token;                 /* (owned) (nullable) files */
   char *master_cert, *master_key, *master_ca, *master_token; /* (owned) (nullable) files */
   char *idle_session, *chief_lease;                          /* (owned) (nullable) times */
-  gint64 max_sessions, max_graph_bytes, max_steps, max_watchers, max_request_bytes;
+  gint64 max_sessions, max_graph_bytes, max_steps, max_watchers, max_request_bytes, max_op_bytes;
   gboolean insecure;
   int port, health_port, http_port; /* those taken */
 } Serve;
@@ -100,6 +101,8 @@ parse (Serve *self, int argc, char **argv, GError **error)
        "maximum number of waiting clients (default: 50000)", "N"},
       {"max-request-bytes", 0, 0, G_OPTION_ARG_INT64, &self->max_request_bytes,
        "maximum size of a request (default: 2 GiB)", "N"},
+      {"max-op-bytes", 0, 0, G_OPTION_ARG_INT64, &self->max_op_bytes,
+       "maximum size of what one operation allocates (default: half of the machine's memory)", "N"},
       {"idle-session", 0, 0, G_OPTION_ARG_STRING, &self->idle_session,
        "close sessions unused for so long (default: never; those of muster's own clients are "
        "closed "
@@ -167,7 +170,21 @@ make_master (const Serve *self, GError **error)
       .ca_file = self->master_ca,
       .token_file = self->master_token,
   };
-  return muster_cli_master_at (self->target != NULL ? self->target : "local", &files, error);
+  const MusterLocalMasterOptions options = {.max_op_bytes = (guint64)self->max_op_bytes};
+  const char *target = self->target != NULL ? self->target : "local";
+  if (!check_limit ("--max-op-bytes", self->max_op_bytes, G_MAXINT64, error))
+    return NULL;
+  if (self->max_op_bytes != 0 && !g_str_equal (target, "local")) {
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "--max-op-bytes has no effect on '%s': it limits operations that run in this "
+                 "process; remove it, or use --master=local",
+                 target);
+    return NULL;
+  }
+  g_autoptr (MusterMaster) master = muster_cli_master_at (target, &files, error);
+  if (master == NULL || self->max_op_bytes == 0)
+    return g_steal_pointer (&master);
+  return muster_local_master_new_with_options (&options);
 }
 
 /* Nobody is served yet, and a child that is starting ends with us. */
