@@ -3,9 +3,8 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "engine/local_session.h"
-
-#include <unistd.h>
 
 struct _MusterLocalMaster {
   GObject parent;
@@ -77,14 +76,6 @@ muster_local_shared_tell (MusterLocalShared *self)
   }
 }
 
-/* Half of the machine's memory. */
-static guint64
-default_max_op_bytes (void)
-{
-  const glong n_pages = sysconf (_SC_PHYS_PAGES), page_size = sysconf (_SC_PAGESIZE);
-  return n_pages > 0 && page_size > 0 ? (guint64)n_pages * (guint64)page_size / 2 : G_MAXINT32;
-}
-
 MusterMaster *
 muster_local_master_new (void)
 {
@@ -95,7 +86,8 @@ MusterMaster *
 muster_local_master_new_with_options (const MusterLocalMasterOptions *options)
 {
   MusterLocalMaster *self = g_object_new (MUSTER_TYPE_LOCAL_MASTER, NULL);
-  const guint64 most = options->max_op_bytes != 0 ? options->max_op_bytes : default_max_op_bytes ();
+  const guint64 most =
+      options->max_op_bytes != 0 ? options->max_op_bytes : muster_memory_total () / 2;
   self->shared = muster_local_shared_new (options->storage, MIN (most, G_MAXSSIZE));
   return MUSTER_MASTER (self);
 }

@@ -25,8 +25,8 @@ MusterMaster *muster_local_master_new (void);
 typedef struct {
   MusterStorage *storage; /* (nullable) of its save, restore and merge ops; NULL: local files */
   guint64 max_op_bytes;   /* what one operation of a step may allocate, for its outputs and on the
-                             way; 0: half of the machine's memory. Over it the step fails with
-                             RESOURCE_EXHAUSTED */
+                             way; 0: half of the memory that the process may have. Over it the
+                             step fails with RESOURCE_EXHAUSTED */
 } MusterLocalMasterOptions;
 
 /**

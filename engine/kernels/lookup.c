@@ -261,7 +261,7 @@ filename_of (MusterKernel *k, GError **error)
                                    : "filename cannot have a NUL character.");
     return NULL;
   }
-  return muster_kernel_copy_string (k, text, error);
+  return muster_kernel_copy_name (k, text, error);
 }
 
 static gboolean

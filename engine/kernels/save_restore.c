@@ -10,7 +10,7 @@
 static char *
 text_at (MusterKernel *k, MusterTensor *strings, gint64 i, GError **error)
 {
-  return muster_kernel_copy_string (k, muster_tensor_string (strings, i), error);
+  return muster_kernel_copy_name (k, muster_tensor_string (strings, i), error);
 }
 
 static char *

@@ -41,6 +41,8 @@ compute_string_join (MusterKernel *k, GError **error)
 /* GRegex counts a subject's bytes as int, and copies a pattern more than once. */
 #define MAX_SUBJECT ((gsize)G_MAXINT32)
 #define MAX_PATTERN ((gsize)1 << 20)
+/* What PCRE may allocate to find its way back, in KiB: 20 GB otherwise. */
+#define MAX_HEAP "(*LIMIT_HEAP=65536)"
 
 /* PCRE instead of RE2: for the patterns of a Saver ("^s3://.*") they are the same, and PCRE stops
  * at its own match limit, which counts as no match. */
@@ -48,7 +50,7 @@ static GRegex *
 new_regex (const char *pattern, gboolean whole, GError **error)
 {
   g_autoptr (GError) own = NULL;
-  g_autofree char *anchored = NULL;
+  g_autofree char *limited = NULL;
   GRegex *regex;
 
   if (strlen (pattern) > MAX_PATTERN) {
@@ -56,10 +58,10 @@ new_regex (const char *pattern, gboolean whole, GError **error)
                     MAX_PATTERN);
     return NULL;
   }
-  anchored = whole ? g_strdup_printf ("\\A(?:%s)\\z", pattern) : NULL;
-  regex = g_regex_new (whole ? anchored : pattern, G_REGEX_RAW | G_REGEX_DOLLAR_ENDONLY, 0, &own);
+  limited = g_strdup_printf (whole ? MAX_HEAP "\\A(?:%s)\\z" : MAX_HEAP "%s", pattern);
+  regex = g_regex_new (limited, G_REGEX_RAW | G_REGEX_DOLLAR_ENDONLY, 0, &own);
   if (regex == NULL)
-    muster_invalid (error, "Invalid pattern: %s, error: %s", pattern, own->message);
+    muster_invalid (error, "Invalid pattern: %.1024s, error: %.2048s", pattern, own->message);
   return regex;
 }
 
@@ -136,7 +138,8 @@ append_rewrite (MusterText *out, const GMatchInfo *match, const char *rewrite, g
     return muster_budget_refuse (out->budget, most, error);
   g_autofree char *text = g_match_info_expand_references (match, rewrite, &own);
   if (text == NULL)
-    return muster_invalid (error, "Invalid rewrite: %s, error: %s", rewrite, own->message);
+    return muster_invalid (error, "Invalid rewrite: %.1024s, error: %.1024s", rewrite,
+                           own->message);
   muster_text_put (out, text);
   return TRUE;
 }

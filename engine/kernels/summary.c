@@ -104,7 +104,8 @@ note_tags (MusterString summary, GHashTable *seen, MusterBudget *budget, GError 
         return FALSE;
       tag = g_strndup ((const char *)inner.data, inner.size);
       if (g_hash_table_contains (seen, tag)) {
-        g_autofree char *valid = g_utf8_make_valid (tag, -1);
+        g_autofree char *valid =
+            muster_string_text ((MusterString){(const char *)inner.data, inner.size});
         return muster_invalid (error, "Duplicate tag %s found in summary inputs", valid);
       }
       g_hash_table_add (seen, g_steal_pointer (&tag));

@@ -220,3 +220,17 @@ muster_kernel_copy_string (MusterKernel *k, MusterString string, GError **error)
   copy[string.size] = '\0';
   return copy;
 }
+
+#define MAX_NAME ((gsize)1 << 20)
+
+char *
+muster_kernel_copy_name (MusterKernel *k, MusterString string, GError **error)
+{
+  if (string.size <= MAX_NAME)
+    return muster_kernel_copy_string (k, string, error);
+  muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+               "A name of %" G_GSIZE_FORMAT " bytes is too long: at most %" G_GSIZE_FORMAT
+               " are possible",
+               string.size, MAX_NAME);
+  return NULL;
+}

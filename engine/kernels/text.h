@@ -78,5 +78,8 @@ gboolean muster_text_end (MusterText *self, MusterKernel *k, int i, GError **err
 
 /* A string as a C string, (transfer full); NULL with an error. */
 char *muster_kernel_copy_string (MusterKernel *k, MusterString string, GError **error);
+/* The same for a path or a tensor's name, which is copied further on: RESOURCE_EXHAUSTED for one
+ * that nothing can have. */
+char *muster_kernel_copy_name (MusterKernel *k, MusterString string, GError **error);
 
 G_END_DECLS

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/memory.h"
+
+#include "tests/gtest_shim.h"
+
+#include <glib/gstdio.h>
+
+static void
+put_limit (const char *folder, const char *limit)
+{
+  g_autofree char *whole = g_build_filename (muster_test_tmpdir (), folder, NULL);
+  g_autofree char *path = g_build_filename (whole, "memory.max", NULL);
+  MUSTER_ASSERT_EQ (g_mkdir_with_parents (whole, 0700), 0);
+  MUSTER_ASSERT_TRUE (g_file_set_contents (path, limit, -1, NULL));
+}
+
+MUSTER_TEST (Memory, is_what_the_narrowest_group_around_a_process_allows)
+{
+  const char *root = muster_test_tmpdir ();
+  put_limit ("a/b/c", "3000\n");
+  put_limit ("a/b", "1000\n");
+  put_limit ("a", "max\n");
+  put_limit ("other", "7\n");
+  MUSTER_EXPECT_EQ (muster_memory_group_limit ("0::/a/b/c\n", root), 1000u);
+  MUSTER_EXPECT_EQ (muster_memory_group_limit ("1:cpu:/other\n0::/a/b\n", root), 1000u);
+  MUSTER_EXPECT_EQ (muster_memory_group_limit ("0::/a\n", root), G_MAXUINT64);
+  MUSTER_EXPECT_EQ (muster_memory_group_limit ("0::/gone\n", root), G_MAXUINT64);
+  MUSTER_EXPECT_EQ (muster_memory_group_limit ("", root), G_MAXUINT64);
+}
+
+MUSTER_TEST (Memory, of_a_container_is_that_of_its_root)
+{
+  const char *root = muster_test_tmpdir ();
+  g_autofree char *path = g_build_filename (root, "memory.max", NULL);
+  MUSTER_ASSERT_TRUE (g_file_set_contents (path, "4096\n", -1, NULL));
+  MUSTER_EXPECT_EQ (muster_memory_group_limit ("0::/\n", root), 4096u);
+  MUSTER_EXPECT_EQ (muster_memory_group_limit ("0::/a/b\n", root), 4096u);
+}
+
+MUSTER_TEST (Memory, of_this_process_is_some)
+{
+  MUSTER_EXPECT_GT (muster_memory_total (), (guint64)1 << 20);
+}
