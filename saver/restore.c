@@ -573,7 +573,8 @@ muster_saver_restore_with (MusterSaver *self, MusterSession *session, const char
   MusterRestored result = {0};
   MusterRestoreFailure meaning;
 
-  if (!muster_saver_check_session (self, session, error))
+  if (!muster_saver_check_session (self, session, error) ||
+      !muster_deadline_check (deadline_us, error))
     return FALSE;
   if (self->is_empty) { /* whatever the prefix: SAV.25 */
     if (restored)

@@ -390,7 +390,8 @@ muster_saver_restore_latest_with (MusterSaver *self, MusterSession *session, con
   g_auto (MusterRestored) result = {0};
 
   if (!muster_saver_check_session (self, session, error) ||
-      !muster_saver_check_directory (self, directory, error))
+      !muster_saver_check_directory (self, directory, error) ||
+      !muster_deadline_check (deadline_us, error))
     return FALSE;
   if (self->is_empty) {
     if (!restore_nothing (self, directory, error))

@@ -369,6 +369,8 @@ muster_saver_save_how (MusterSaver *self, MusterSession *session, const char *pr
 {
   const gint64 limit_us = self->save_timeout_us > 0 ? self->save_timeout_us : MUSTER_WAIT_FOREVER;
 
+  if (!muster_deadline_check (deadline_us, error))
+    return FALSE;
   deadline_us =
       MIN (deadline_us, muster_deadline_after (muster_clock_now_us (self->clock), limit_us));
   g_mutex_lock (&self->lock);

@@ -213,6 +213,8 @@ muster_wait_until_done (GMutex *lock, GCond *changed, MusterDoneFunc done, gpoin
 {
   Waker waker = {lock, changed};
 
+  if (!muster_deadline_check (deadline_us, error))
+    return FALSE;
   if (done (data))
     return TRUE;
   /* Connecting may call back at once, and disconnecting waits for a call under way: neither with

@@ -291,6 +291,8 @@ muster_coordinator_join (MusterCoordinator *self, gint64 grace_us, gboolean igno
 {
   g_return_val_if_fail (MUSTER_IS_COORDINATOR (self), FALSE);
 
+  if (!muster_deadline_check (deadline_us, error))
+    return FALSE;
   if (!wait_for_threads (self, FALSE, deadline_us, cancellable))
     return fail_waiting (cancellable, error);
   gint64 grace_end_us = muster_deadline_after (muster_clock_now_us (self->clock), grace_us);

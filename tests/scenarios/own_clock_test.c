@@ -5,6 +5,7 @@
 #include "server/server.h"
 #include "tests/doubles/shifted_clock.h"
 #include "tests/gtest_shim.h"
+#include "train/coordinator.h"
 #include "train/npy.h"
 #include "train/training.h"
 
@@ -124,6 +125,38 @@ MUSTER_TEST (OwnClock, bounds_what_a_saver_does)
     MUSTER_EXPECT_TRUE (
         muster_saver_restore (saver, session, saved, own_us + PATIENCE_US, NULL, &place.error));
     MUSTER_EXPECT_NO_ERROR (place.error);
+  }
+}
+
+/* A duration in a deadline's place: no verb takes it for an instant that has passed. */
+MUSTER_TEST (Deadline, that_is_a_duration_is_refused_by_every_verb)
+{
+  g_auto (Place) place = {0};
+  set_up (&place, 1);
+  g_autoptr (MusterSession) session = prepare (&place, place.remote);
+  MUSTER_ASSERT_NO_ERROR (place.error);
+  g_autoptr (MusterSaver) saver =
+      muster_saver_new (muster_scaffold_meta_graph (place.scaffold), NULL, &place.error);
+  g_autoptr (MusterCoordinator) threads = muster_coordinator_new (NULL, FALSE);
+  g_autoptr (MusterTensor) value = NULL;
+  const gint64 wrong_us = 3 * MUSTER_MILLISECOND;
+  const char *init = muster_scaffold_init_op (place.scaffold);
+  GError *errors[7] = {NULL};
+
+  (void)muster_session_run_op (session, init, wrong_us, NULL, &errors[0]);
+  value = muster_session_fetch (session, "global_step:0", wrong_us, NULL, &errors[1]);
+  (void)muster_session_close (session, -1, NULL, &errors[2]);
+  g_free (muster_saver_save (saver, session, place.directory, 1, wrong_us, NULL, &errors[3]));
+  (void)muster_saver_restore (saver, session, place.directory, wrong_us, NULL, &errors[4]);
+  (void)muster_saver_restore_latest (saver, session, place.directory, NULL, NULL, wrong_us, NULL,
+                                     &errors[5]);
+  (void)muster_coordinator_join (threads, 0, TRUE, wrong_us, NULL, &errors[6]);
+
+  for (gsize i = 0; i < G_N_ELEMENTS (errors); i++) {
+    MUSTER_TRACE ("call %u", (guint)i);
+    MUSTER_EXPECT_ERROR (errors[i], MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+    MUSTER_EXPECT_TRUE (errors[i] != NULL && strstr (errors[i]->message, "deadline_us") != NULL);
+    g_clear_error (&errors[i]);
   }
 }
 
