@@ -272,7 +272,8 @@ muster_test_tmpdir (void)
   return tmpdir.c_str ();
 }
 
-// The first type below parent that has neither muster's prefix nor GLib's own, nor libsoup's.
+// The first type below parent that has neither muster's prefix nor GLib's own, nor
+// libsoup's or json-glib's.
 static std::string
 FindForeignType (GType parent)
 {
@@ -281,7 +282,7 @@ FindForeignType (GType parent)
   for (guint i = 0; i < n; i++) {
     const std::string name = g_type_name (types[i]);
     if (name.rfind ("Muster", 0) != 0 && name.rfind ("G", 0) != 0 && name.rfind ("_G", 0) != 0 &&
-        name.rfind ("Soup", 0) != 0)
+        name.rfind ("Soup", 0) != 0 && name.rfind ("Json", 0) != 0)
       return name;
     const std::string below = FindForeignType (types[i]);
     if (!below.empty ())
