@@ -93,7 +93,8 @@ MUSTER_TEST (Places, hooks_and_event_files_refuse_one_with_a_scheme)
 }
 
 static gboolean
-nothing (G_GNUC_UNUSED const char *prefix, G_GNUC_UNUSED gpointer user_data,
+nothing (G_GNUC_UNUSED const char *prefix, G_GNUC_UNUSED gint64 deadline_us,
+         G_GNUC_UNUSED GCancellable *cancellable, G_GNUC_UNUSED gpointer user_data,
          G_GNUC_UNUSED GError **error)
 {
   return TRUE;
