@@ -86,6 +86,12 @@ gboolean muster_cli_parse (int argc, char **argv, const char *usage, const char 
                            const GOptionEntry *entries, MusterCliWants wants,
                            MusterCliOptions *options, char ***rest, GError **error);
 
+/* An UNAVAILABLE of the master's: looks at its port, and says so where TLS is spoken on one side
+ * only.
+ */
+void muster_cli_explain_no_answer (const MusterCliOptions *options, gint64 deadline_us,
+                                   GError **error);
+
 /* A session for a graph, as options say. */
 MusterSession *muster_cli_create_session (MusterMaster *master, MusterGraph *graph,
                                           const MusterCliOptions *options, gint64 deadline_us,

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define LONGEST_LOOK_US (5 * MUSTER_SECOND) /* at a port that closed the connection */
+
 void
 muster_cli_options_clear (MusterCliOptions *self)
 {
@@ -375,21 +377,22 @@ muster_cli_master (const MusterCliOptions *options, GError **error)
 }
 
 /* gRPC says only that the connection was closed where one side speaks TLS and the other doesn't. */
-static void
-explain_tls (const char *target, gint64 deadline_us, GError *failure)
+void
+muster_cli_explain_no_answer (const MusterCliOptions *options, gint64 deadline_us, GError **error)
 {
   g_auto (MusterDiagnosis) diagnosis = {0};
-  const char *scheme = strstr (target, "://");
+  const char *target = options->target, *scheme = strstr (target, "://");
   const gint64 now_us = muster_clock_now_us (muster_system_clock ());
-  if (scheme == NULL)
+  if (scheme == NULL || !muster_error_is (*error, MUSTER_ERROR_UNAVAILABLE))
     return;
+  const gint64 left_us = muster_deadline_remaining (deadline_us, now_us);
   muster_diagnose (scheme + 3, g_str_has_prefix (target, "grpcs://"),
-                   MIN (deadline_us, muster_deadline_after (now_us, MUSTER_SECOND)), NULL,
-                   &diagnosis);
+                   now_us + CLAMP (left_us, MUSTER_SECOND, LONGEST_LOOK_US), NULL, &diagnosis);
   if (diagnosis.stage != MUSTER_REACH_TLS_FAILED)
     return;
-  g_free (failure->message);
-  failure->message = g_strdup_printf ("no answer from '%s': %s", target, diagnosis.text);
+  g_clear_error (error);
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, "no answer from '%s': %s", target,
+               diagnosis.text);
 }
 
 MusterSession *
@@ -399,11 +402,11 @@ muster_cli_create_session (MusterMaster *master, MusterGraph *graph,
   g_autoptr (GError) failure = NULL;
   MusterSession *session =
       muster_master_create_session (master, graph, options->config, deadline_us, NULL, &failure);
-  if (muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE))
-    explain_tls (options->target, deadline_us, failure);
-  if (session == NULL)
-    g_propagate_error (error, g_steal_pointer (&failure));
-  return session;
+  if (session != NULL)
+    return session;
+  muster_cli_explain_no_answer (options, deadline_us, &failure);
+  g_propagate_error (error, g_steal_pointer (&failure));
+  return NULL;
 }
 
 MusterSessionManager *

@@ -134,8 +134,10 @@ find_positions (MusterMaster *master, MusterScaffold *scaffold, const MusterCliO
   const MusterScaffoldOptions same = {.copy_from = scaffold};
   g_autoptr (MusterMetaGraph) found =
       muster_position_find (master, own, options->config, deadline_us, NULL, error);
-  if (found == NULL)
+  if (found == NULL) {
+    muster_cli_explain_no_answer (options, deadline_us, error);
     return NULL;
+  }
   return found == own ? muster_scaffold_ref (scaffold)
                       : muster_scaffold_new_with (found, &same, error);
 }

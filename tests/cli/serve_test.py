@@ -289,7 +289,7 @@ class SecuredTest(unittest.TestCase):
                                 ["save", model, "--checkpoint-dir=" + self.folder], ["finish", "--model=digits"],
                                 ["train", model, *trained]):
                     where = [] if command[0] == "status" else ["--master=" + target]
-                    said = muster(*command, *where, *flags, "--timeout=3")
+                    said = muster(*command, *where, *flags, "--timeout=%d" % (6 if command[0] in ("wait", "prepare", "train") else 60))
                     self.assertIn(words, said.stderr, command)
                     self.assertEqual(said.returncode, 2, command)
 
