@@ -53,6 +53,10 @@ typedef struct {
 
 /* NULL-terminated argv. */
 BenchChild *bench_child_new (const char *const *argv);
+/* This program again, as "bench MODE ARGUMENT". */
+BenchChild *bench_child_new_mode_with (const char *mode, const char *argument);
+/* As new; what it says on stderr is among its lines. */
+BenchChild *bench_child_new_merged (const char *const *argv);
 /* This program again, as "bench MODE". */
 BenchChild *bench_child_new_mode (const char *mode);
 /* The next line it prints, without its end. */
@@ -90,6 +94,8 @@ void bench_need_files (int pid, guint n);
 /* What "bench MODE" runs: serves until its input ends. */
 int bench_serve_echo (void);
 int bench_serve_muster (void);
+/* What "bench --wait-crowd HOST:PORT" runs: very many clients that wait for a server. */
+int bench_wait_crowd (const char *address);
 
 /* --- clients and models --- */
 

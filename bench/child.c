@@ -4,25 +4,43 @@
 #include <stdlib.h>
 #include <string.h>
 
-BenchChild *
-bench_child_new (const char *const *argv)
+static BenchChild *
+child_new (const char *const *argv, GSubprocessFlags more)
 {
   g_autoptr (GError) error = NULL;
   BenchChild *self = g_new0 (BenchChild, 1);
   self->process = g_subprocess_newv (
-      argv, G_SUBPROCESS_FLAGS_STDIN_PIPE | G_SUBPROCESS_FLAGS_STDOUT_PIPE, &error);
+      argv, G_SUBPROCESS_FLAGS_STDIN_PIPE | G_SUBPROCESS_FLAGS_STDOUT_PIPE | more, &error);
   bench_check (error, argv[0]);
   self->out = g_data_input_stream_new (g_subprocess_get_stdout_pipe (self->process));
   return self;
 }
 
 BenchChild *
-bench_child_new_mode (const char *mode)
+bench_child_new (const char *const *argv)
+{
+  return child_new (argv, G_SUBPROCESS_FLAGS_NONE);
+}
+
+BenchChild *
+bench_child_new_merged (const char *const *argv)
+{
+  return child_new (argv, G_SUBPROCESS_FLAGS_STDERR_MERGE);
+}
+
+BenchChild *
+bench_child_new_mode_with (const char *mode, const char *argument)
 {
   g_autoptr (GError) error = NULL;
   g_autofree char *self = g_file_read_link ("/proc/self/exe", &error);
   bench_check (error, "finding this program");
-  return bench_child_new ((const char *const[]){self, mode, NULL});
+  return bench_child_new ((const char *const[]){self, mode, argument, NULL});
+}
+
+BenchChild *
+bench_child_new_mode (const char *mode)
+{
+  return bench_child_new_mode_with (mode, NULL);
 }
 
 char *

@@ -263,7 +263,7 @@ wait_once (double wait_s, double *found_s, double *ready_s)
   g_autofree char *listen = g_strconcat ("--listen=", address, NULL);
   g_autofree char *bound = NULL;
   g_autoptr (BenchChild) worker =
-      bench_child_new ((const char *const[]){"cli/muster", "wait", META, master, NULL});
+      bench_child_new_merged ((const char *const[]){"cli/muster", "wait", META, master, NULL});
   bench_sleep_s (wait_s);
   g_autoptr (BenchChild) server = bench_serve_command_at (listen, NULL, &bound);
   double listening_s = bench_now_s ();

@@ -158,23 +158,32 @@ look_at (Knocks *self, const GPollFD *polled)
   return !is_pending;
 }
 
+/* The same after timeout_ms at most. */
+static gboolean
+poll_all (Knocks *self, GPollFD *polled, guint n, int timeout_ms)
+{
+  for (int i = 0; i < self->n; i++) /* poll () passes over those below 0 */
+    polled[i] = (GPollFD){.fd = self->fds[i], .events = G_IO_OUT};
+  (void)g_poll (polled, n, timeout_ms);
+  return look_at (self, polled);
+}
+
 static void
 await (Knocks *self, gint64 deadline_us, GCancellable *cancellable)
 {
   GPollFD polled[MAX_ADDRESSES + 1];
+  if (poll_all (self, polled, (guint)self->n, 0)) /* as a rule on loopback */
+    return;
   const gboolean can_cancel =
       cancellable != NULL && g_cancellable_make_pollfd (cancellable, &polled[self->n]);
   const guint n = (guint)self->n + (can_cancel ? 1 : 0);
   for (gboolean is_over = FALSE; !is_over;) {
     gint64 left_us = muster_deadline_remaining (deadline_us, now_us ());
-    for (int i = 0; i < self->n; i++) /* poll () passes over those below 0 */
-      polled[i] = (GPollFD){.fd = self->fds[i], .events = G_IO_OUT};
     if (left_us == 0 || g_cancellable_is_cancelled (cancellable)) {
       self->why = ETIMEDOUT;
       break;
     }
-    (void)g_poll (polled, n, (int)MIN (left_us / MUSTER_MILLISECOND + 1, G_MAXINT));
-    is_over = look_at (self, polled);
+    is_over = poll_all (self, polled, n, (int)MIN (left_us / MUSTER_MILLISECOND + 1, G_MAXINT));
   }
   if (can_cancel)
     g_cancellable_release_fd (cancellable);
