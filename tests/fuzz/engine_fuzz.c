@@ -82,7 +82,7 @@ LLVMFuzzerTestOneInput (const guint8 *data, gsize size)
   g_set_printerr_handler (say_nothing);
   g_autoptr (GBytes) bytes = g_bytes_new_static (data, size);
   g_autoptr (MusterGraph) graph = muster_graph_new (bytes);
-  g_autoptr (MemoryStorage) memory = memory_storage_new ();
+  g_autoptr (MusterMemoryStorage) memory = memory_storage_new ();
   const MusterLocalMasterOptions options = {.storage = MUSTER_STORAGE (memory),
                                             .max_op_bytes = MAX_OP_BYTES};
   g_autoptr (MusterMaster) master = muster_local_master_new_with_options (&options);
