@@ -120,13 +120,19 @@ MUSTER_TEST (StepRequest, that_is_empty_has_nothing_in_it)
 }
 
 static void
-expect_refused (const char *data, gsize size)
+expect_code (const char *data, gsize size, MusterError code)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (GBytes) bytes = g_bytes_new (data, size);
   g_autoptr (MusterStepRequest) got = muster_step_request_decode_run (bytes, &error);
   MUSTER_EXPECT_TRUE (got == NULL);
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, code);
+}
+
+static void
+expect_refused (const char *data, gsize size)
+{
+  expect_code (data, size, MUSTER_ERROR_INVALID_ARGUMENT);
 }
 
 MUSTER_TEST (StepRequest, that_is_malformed_is_refused)
@@ -160,12 +166,12 @@ MUSTER_TEST (StepCodecs, believe_claims_of_all_tensors_together_only_up_to_a_bou
   g_autoptr (GBytes) response_bytes = g_bytes_new_static (response, sizeof response - 1);
   MusterTensor *tensors[2] = {NULL};
 
-  expect_refused (run, sizeof run - 1);
+  expect_code (run, sizeof run - 1, MUSTER_ERROR_RESOURCE_EXHAUSTED);
   MUSTER_EXPECT_NULL (muster_step_request_decode_callable (callable_bytes, &callable_error));
-  MUSTER_EXPECT_ERROR (callable_error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_ERROR (callable_error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED);
   MUSTER_EXPECT_FALSE (
       muster_step_response_decode_callable (response_bytes, 2, tensors, NULL, &response_error));
-  MUSTER_EXPECT_ERROR (response_error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_ERROR (response_error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED);
 }
 
 /* Whatever is cut or changed: an error or a request, never anything worse. */
