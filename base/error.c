@@ -65,6 +65,7 @@ muster_error_to_wire (const GError *error)
 gboolean
 muster_fail (GError **error, MusterError code, const char *format, ...)
 {
+  g_return_val_if_fail (format != NULL, FALSE);
   va_list args;
   va_start (args, format);
   if (error != NULL)

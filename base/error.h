@@ -52,7 +52,7 @@ int muster_error_to_wire (const GError *error);
 gboolean muster_fail (GError **error, MusterError code, const char *format, ...)
     G_GNUC_PRINTF (3, 4);
 
-/* TRUE if error is MUSTER_ERROR with that code. NULL is FALSE. */
+/* TRUE if error (nullable) is MUSTER_ERROR with that code. */
 gboolean muster_error_is (const GError *error, MusterError code);
 
 G_END_DECLS

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/error.h"
+
+G_BEGIN_DECLS
+
+/* Misuse of a public verb that has a GError: INVALID_ARGUMENT, which names the function and the
+ * argument, before anything else has happened. Functions without a GError use g_return_if_fail ().
+ *
+ *   muster_require (error, NULL, self, session, directory);
+ *   muster_require_array (error, NULL, names, n_names); */
+
+/* Returns value where one of the pointers is NULL. */
+#define muster_require(error, value, ...)                                                          \
+  do {                                                                                             \
+    const void *const given_[] = {__VA_ARGS__};                                                    \
+    for (gsize i_ = 0; i_ < G_N_ELEMENTS (given_); i_++)                                           \
+      if (G_UNLIKELY (given_[i_] == NULL)) {                                                       \
+        muster_refuse_null (error, G_STRFUNC, #__VA_ARGS__, i_);                                   \
+        return value;                                                                              \
+      }                                                                                            \
+  } while (0)
+
+/* Returns value where NULL stands for n elements, n above 0. */
+#define muster_require_array(error, value, array, n)                                               \
+  do {                                                                                             \
+    if (G_UNLIKELY ((array) == NULL && (n) > 0)) {                                                \
+      muster_refuse_null (error, G_STRFUNC, #array, 0);                                            \
+      return value;                                                                                \
+    }                                                                                              \
+  } while (0)
+
+/* "function: 'name' is NULL", with the i-th of names, which are separated by commas. */
+void muster_refuse_null (GError **error, const char *function, const char *names, gsize i)
+    G_GNUC_NO_INLINE;
+
+G_END_DECLS
