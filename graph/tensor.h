@@ -208,6 +208,31 @@ MusterString muster_tensor_string (const MusterTensor *self, gint64 i);
  */
 const MusterString *muster_tensor_strings (const MusterTensor *self);
 
+/**
+ * muster_tensor_get_int64:
+ * @value: (out)
+ *
+ * The element of a tensor that has only one, of any rank: of an integer type or bool (1 is true).
+ * INVALID_ARGUMENT names the tensor's type and shape where it is another.
+ */
+gboolean muster_tensor_get_int64 (const MusterTensor *self, gint64 *value, GError **error);
+
+/**
+ * muster_tensor_get_double:
+ * @value: (out)
+ *
+ * The same of any real number or bool; one that a double can't hold is rounded.
+ */
+gboolean muster_tensor_get_double (const MusterTensor *self, double *value, GError **error);
+
+/**
+ * muster_tensor_get_string:
+ * @value: (out) (transfer full)
+ *
+ * The same of a string, as a copy; INVALID_ARGUMENT also for one with a NUL in it.
+ */
+gboolean muster_tensor_get_string (const MusterTensor *self, char **value, GError **error);
+
 /* TRUE if dtype, shape and every element are the same, bit for bit. */
 gboolean muster_tensor_equal (const MusterTensor *a, const MusterTensor *b);
 

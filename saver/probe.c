@@ -235,11 +235,9 @@ remove_file_quietly (MusterSaver *self, const char *directory, const char *prefi
 static gboolean
 is_key (const MusterTensor *tensor, const char *key)
 {
-  if (muster_tensor_dtype (tensor) != MUSTER_STRING || muster_tensor_n_elements (tensor) != 1)
-    return FALSE;
-  MusterString read = muster_tensor_string (tensor, 0);
+  g_autofree char *read = NULL;
 
-  return read.size == strlen (key) && memcmp (read.data, key, read.size) == 0;
+  return muster_tensor_get_string (tensor, &read, NULL) && strcmp (read, key) == 0;
 }
 
 /* One question: what is asked, and who sees it. */

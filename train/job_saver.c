@@ -304,15 +304,15 @@ muster_job_saver_list_file (MusterStorage *storage, const char *path, char **mar
     g_prefix_error (error, "The names of what the checkpoint of a job holds: ");
     return NULL;
   }
-  if (!is_name_list (list) || !is_name_list (save) || muster_tensor_n_elements (save) != 1) {
+  g_autofree char *text = NULL;
+  if (!is_name_list (list) || !muster_tensor_get_string (save, &text, NULL)) {
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
                  "'%s': '" MUSTER_JOB_LIST "' isn't a list of names, or '" MUSTER_JOB_SAVE
                  "' no mark of a save",
                  path);
     return NULL;
   }
-  const MusterString text = muster_tensor_string (save, 0);
-  *mark = g_strndup (text.data, text.size);
+  *mark = g_steal_pointer (&text);
   for (gint64 i = 0; i < muster_tensor_n_elements (list); i++) {
     const MusterString name = muster_tensor_string (list, i);
     g_autofree char *copy = g_strndup (name.data, name.size);

@@ -34,10 +34,7 @@ read_number (GHashTable *tensors, const char *key, gint64 *value, GError **error
     *value = -1;
     return TRUE;
   }
-  if (muster_tensor_dtype (tensor) == MUSTER_INT64 && muster_tensor_n_elements (tensor) == 1)
-    *value = *(const gint64 *)muster_tensor_data (tensor);
-  if (muster_tensor_dtype (tensor) == MUSTER_INT64 && muster_tensor_n_elements (tensor) == 1 &&
-      *value >= -1 && *value < G_MAXINT64 / 4)
+  if (muster_tensor_get_int64 (tensor, value, NULL) && *value >= -1 && *value < G_MAXINT64 / 4)
     return TRUE;
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
                "'%s' in the checkpoint is no count of epochs or batches", key);

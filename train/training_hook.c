@@ -147,16 +147,9 @@ take_rate (MusterTrainingHook *self, gint64 at_us)
 static double
 number_of (const MusterTensor *tensor)
 {
-  if (muster_tensor_n_elements (tensor) != 1)
-    return NAN;
-  switch (muster_tensor_dtype (tensor)) {
-  case MUSTER_FLOAT:
-    return *(const float *)muster_tensor_data (tensor);
-  case MUSTER_DOUBLE:
-    return *(const double *)muster_tensor_data (tensor);
-  default:
-    return NAN;
-  }
+  double value;
+
+  return muster_tensor_get_double (tensor, &value, NULL) ? value : NAN;
 }
 
 static void

@@ -54,9 +54,11 @@ test (MusterScaffold *scaffold, MusterMaster *master, MusterTensor *const *array
   g_autoptr (MusterTensor) accuracy = NULL;
   g_autoptr (MusterSession) session = muster_master_create_session (
       master, muster_scaffold_graph (scaffold), NULL, MUSTER_WAIT_FOREVER, NULL, error);
-  if (session == NULL || !muster_session_run (session, &step, &accuracy, NULL, NULL, error))
+  double share;
+  if (session == NULL || !muster_session_run (session, &step, &accuracy, NULL, NULL, error) ||
+      !muster_tensor_get_double (accuracy, &share, error))
     return FALSE;
-  printf ("accuracy %.4f\n", (double)*(const float *)muster_tensor_data (accuracy));
+  printf ("accuracy %.4f\n", share);
   muster_session_close_quietly (session);
   return TRUE;
 }

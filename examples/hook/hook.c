@@ -14,9 +14,10 @@ static gboolean
 is_not_good_enough (MusterTensor *loss, gint64 step, gpointer user_data, GError **error)
 {
   const double *wanted = user_data;
-  double value = *(const float *)muster_tensor_data (loss);
+  double value;
 
-  (void)error; /* FALSE with an error would end the training as failed */
+  if (!muster_tensor_get_double (loss, &value, error))
+    return FALSE; /* with an error: the training has failed */
   printf ("step %" G_GINT64_FORMAT ": %g\n", step, value);
 
   return value > *wanted; /* FALSE asks for a stop */

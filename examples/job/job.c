@@ -65,9 +65,11 @@ test (MusterClusterNode *node, gint64 deadline_us, GCancellable *cancellable, gp
   const MusterStep run = {
       .feeds = feeds, .n_feeds = 2, .fetches = &fetch, .n_fetches = 1, .deadline_us = deadline_us};
   g_autoptr (MusterTensor) accuracy = NULL;
-  if (!muster_session_run (node->session, &run, &accuracy, NULL, cancellable, error))
+  double share;
+  if (!muster_session_run (node->session, &run, &accuracy, NULL, cancellable, error) ||
+      !muster_tensor_get_double (accuracy, &share, error))
     return FALSE;
-  printf ("%s accuracy=%.3f\n", node->name, (double)*(const float *)muster_tensor_data (accuracy));
+  printf ("%s accuracy=%.3f\n", node->name, share);
   return TRUE;
 }
 
