@@ -73,6 +73,7 @@ muster_dtype_name (MusterDType dtype)
 MusterDType
 muster_dtype_from_name (const char *name)
 {
+  g_return_val_if_fail (name != NULL, 0);
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
     if (strcmp (rows[i].name, name) == 0)
       return rows[i].dtype;

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/require.h"
 #include "base/unpack.h"
 #include "graph/graph_nodes.h"
 #include "graph/meta_graph.h"
@@ -73,6 +74,7 @@ graph_of_either_kind (GBytes *bytes, GError **error)
 MusterGraph *
 muster_graph_load (const char *path, GError **error)
 {
+  muster_require (error, NULL, path);
   if (g_str_has_suffix (path, ".meta")) {
     g_autoptr (MusterMetaGraph) meta = muster_meta_graph_load (path, error);
     return meta != NULL ? muster_graph_ref (muster_meta_graph_graph (meta)) : NULL;
@@ -93,6 +95,7 @@ muster_graph_load (const char *path, GError **error)
 MusterGraph *
 muster_graph_ref (MusterGraph *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   g_atomic_int_inc (&self->ref_count);
   return self;
 }
@@ -115,12 +118,14 @@ muster_graph_unref (MusterGraph *self)
 GBytes *
 muster_graph_bytes (MusterGraph *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   return self->bytes;
 }
 
 guint64
 muster_graph_hash (MusterGraph *self)
 {
+  g_return_val_if_fail (self != NULL, 0);
   if (g_atomic_int_get (&self->has_hash))
     return self->hash;
   gsize size;
@@ -137,6 +142,7 @@ muster_graph_hash (MusterGraph *self)
 gboolean
 muster_graph_equal (MusterGraph *a, MusterGraph *b)
 {
+  g_return_val_if_fail (a != NULL && b != NULL, FALSE);
   return a == b ||
          (g_bytes_get_size (a->bytes) == g_bytes_get_size (b->bytes) &&
           muster_graph_hash (a) == muster_graph_hash (b) && g_bytes_equal (a->bytes, b->bytes));
@@ -299,6 +305,7 @@ parse_once (MusterGraph *self)
 gboolean
 muster_graph_parse (MusterGraph *self, GError **error)
 {
+  muster_require (error, FALSE, self);
   if (!g_atomic_int_get (&self->is_parsed))
     parse_once (self);
   if (self->verdict == NULL)
@@ -311,12 +318,14 @@ muster_graph_parse (MusterGraph *self, GError **error)
 gsize
 muster_graph_n_nodes (MusterGraph *self)
 {
+  g_return_val_if_fail (self != NULL, 0);
   return muster_graph_parse (self, NULL) ? self->def->n_node : 0;
 }
 
 gboolean
 muster_graph_has_node (MusterGraph *self, const char *name)
 {
+  g_return_val_if_fail (self != NULL && name != NULL, FALSE);
   return muster_graph_find (self, name, strlen (name)) >= 0;
 }
 
@@ -354,6 +363,7 @@ muster_graph_input (MusterGraph *self, gsize node, gsize i, int *output)
 MusterGraph *
 muster_graph_extended (MusterGraph *self, MusterGraph *extra)
 {
+  g_return_val_if_fail (self != NULL && extra != NULL, NULL);
   gsize size, extra_size;
   const guint8 *data = g_bytes_get_data (self->bytes, &size);
   const guint8 *extra_data = g_bytes_get_data (extra->bytes, &extra_size);
@@ -370,6 +380,7 @@ muster_graph_extended (MusterGraph *self, MusterGraph *extra)
 int
 muster_graph_split_input (const char *input, char **name)
 {
+  g_return_val_if_fail (input != NULL && name != NULL, 0);
   const char *start;
   gsize size;
   const int output = take_apart (input, &start, &size);

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/protowire.h"
+#include "base/require.h"
 #include "graph/tensor_proto.h"
 
 #include <string.h>
@@ -102,6 +103,7 @@ note_mistake (MusterGraphBuilder *self, const char *what, const char *name)
 void
 muster_graph_builder_node (MusterGraphBuilder *self, const char *op, const char *name)
 {
+  g_return_if_fail (self != NULL && op != NULL && name != NULL);
   end_node (self);
   if (*name == '\0')
     note_mistake (self, "a node has no name, a", op);
@@ -124,6 +126,7 @@ check_node (MusterGraphBuilder *self, const char *what)
 void
 muster_graph_builder_input (MusterGraphBuilder *self, const char *input)
 {
+  g_return_if_fail (self != NULL && input != NULL);
   if (check_node (self, input))
     muster_proto_put_string (self->node, NODE_INPUT, input);
 }
@@ -131,6 +134,7 @@ muster_graph_builder_input (MusterGraphBuilder *self, const char *input)
 void
 muster_graph_builder_device (MusterGraphBuilder *self, const char *device)
 {
+  g_return_if_fail (self != NULL && device != NULL);
   if (check_node (self, device))
     muster_proto_put_string (self->node, NODE_DEVICE, device);
 }
@@ -161,6 +165,7 @@ put_number (MusterGraphBuilder *self, const char *name, guint32 field, guint64 n
 void
 muster_graph_builder_attr_type (MusterGraphBuilder *self, const char *name, MusterDType value)
 {
+  g_return_if_fail (self != NULL && name != NULL);
   put_number (self, name, ATTR_TYPE, value);
 }
 
@@ -168,6 +173,7 @@ void
 muster_graph_builder_attr_types (MusterGraphBuilder *self, const char *name,
                                  const MusterDType *values, gsize n)
 {
+  g_return_if_fail (self != NULL && name != NULL && (n == 0 || values != NULL));
   g_autoptr (GByteArray) packed = g_byte_array_new ();
   g_autoptr (GByteArray) list = g_byte_array_new ();
   g_autoptr (GByteArray) value = g_byte_array_new ();
@@ -182,12 +188,14 @@ muster_graph_builder_attr_types (MusterGraphBuilder *self, const char *name,
 void
 muster_graph_builder_attr_int (MusterGraphBuilder *self, const char *name, gint64 value)
 {
+  g_return_if_fail (self != NULL && name != NULL);
   put_number (self, name, ATTR_I, (guint64)value);
 }
 
 void
 muster_graph_builder_attr_float (MusterGraphBuilder *self, const char *name, float value)
 {
+  g_return_if_fail (self != NULL && name != NULL);
   g_autoptr (GByteArray) bytes = g_byte_array_new ();
   guint32 bits;
   memcpy (&bits, &value, sizeof bits);
@@ -200,12 +208,14 @@ muster_graph_builder_attr_float (MusterGraphBuilder *self, const char *name, flo
 void
 muster_graph_builder_attr_bool (MusterGraphBuilder *self, const char *name, gboolean value)
 {
+  g_return_if_fail (self != NULL && name != NULL);
   put_number (self, name, ATTR_B, value ? 1 : 0);
 }
 
 void
 muster_graph_builder_attr_string (MusterGraphBuilder *self, const char *name, const char *value)
 {
+  g_return_if_fail (self != NULL && name != NULL && value != NULL);
   g_autoptr (GByteArray) bytes = g_byte_array_new ();
   muster_proto_put_bytes (bytes, ATTR_S, value, strlen (value));
   put_attr (self, name, bytes);
@@ -229,6 +239,7 @@ void
 muster_graph_builder_attr_shape (MusterGraphBuilder *self, const char *name, int n_dims,
                                  const gint64 *dims)
 {
+  g_return_if_fail (self != NULL && name != NULL && (n_dims <= 0 || dims != NULL));
   g_autoptr (GByteArray) value = g_byte_array_new ();
   put_shape (value, ATTR_SHAPE, n_dims, dims);
   put_attr (self, name, value);
@@ -238,6 +249,7 @@ void
 muster_graph_builder_attr_shapes (MusterGraphBuilder *self, const char *name, gsize n, int n_dims,
                                   const gint64 *dims)
 {
+  g_return_if_fail (self != NULL && name != NULL && (n_dims <= 0 || dims != NULL));
   g_autoptr (GByteArray) list = g_byte_array_new ();
   g_autoptr (GByteArray) value = g_byte_array_new ();
   for (gsize i = 0; i < n; i++)
@@ -249,6 +261,7 @@ muster_graph_builder_attr_shapes (MusterGraphBuilder *self, const char *name, gs
 void
 muster_graph_builder_attr_tensor (MusterGraphBuilder *self, const char *name, MusterTensor *value)
 {
+  g_return_if_fail (self != NULL && name != NULL && value != NULL);
   g_autoptr (GByteArray) bytes = g_byte_array_new ();
   g_autoptr (GBytes) proto = muster_tensor_proto_write (value);
   muster_proto_put_bytes (bytes, ATTR_TENSOR, g_bytes_get_data (proto, NULL),
@@ -259,6 +272,7 @@ muster_graph_builder_attr_tensor (MusterGraphBuilder *self, const char *name, Mu
 void
 muster_graph_builder_colocate (MusterGraphBuilder *self, const char *with)
 {
+  g_return_if_fail (self != NULL && with != NULL);
   g_autofree char *class = g_strconcat ("loc:@", with, NULL);
   g_autoptr (GByteArray) list = g_byte_array_new ();
   g_autoptr (GByteArray) value = g_byte_array_new ();
@@ -272,6 +286,7 @@ muster_graph_builder_colocate (MusterGraphBuilder *self, const char *with)
 void
 muster_graph_builder_constant (MusterGraphBuilder *self, const char *name, MusterTensor *value)
 {
+  g_return_if_fail (self != NULL && name != NULL && value != NULL);
   muster_graph_builder_node (self, "Const", name);
   muster_graph_builder_attr_type (self, "dtype", muster_tensor_dtype (value));
   muster_graph_builder_attr_tensor (self, "value", value);
@@ -281,6 +296,7 @@ void
 muster_graph_builder_placeholder (MusterGraphBuilder *self, const char *name, MusterDType dtype,
                                   int n_dims, const gint64 *dims)
 {
+  g_return_if_fail (self != NULL && name != NULL && (n_dims <= 0 || dims != NULL));
   muster_graph_builder_node (self, "Placeholder", name);
   muster_graph_builder_attr_type (self, "dtype", dtype);
   muster_graph_builder_attr_shape (self, "shape", n_dims, dims);
@@ -290,6 +306,8 @@ void
 muster_graph_builder_variable (MusterGraphBuilder *self, const char *name,
                                MusterTensor *initial_value)
 {
+  g_return_if_fail (self != NULL && name != NULL && initial_value != NULL);
+
   const MusterDType dtype = muster_tensor_dtype (initial_value);
   g_autofree char *initial = g_strconcat (name, "/initial_value", NULL);
   g_autofree char *assign = g_strconcat (name, "/Assign", NULL);
@@ -318,6 +336,7 @@ muster_graph_builder_variable (MusterGraphBuilder *self, const char *name,
 void
 muster_graph_builder_group (MusterGraphBuilder *self, const char *name, const char *const *ops)
 {
+  g_return_if_fail (self != NULL && name != NULL && ops != NULL);
   muster_graph_builder_node (self, "NoOp", name);
   for (; *ops != NULL; ops++) {
     g_autofree char *control = g_strconcat ("^", *ops, NULL);
@@ -336,6 +355,7 @@ put_versions (MusterGraphBuilder *self)
 MusterGraph *
 muster_graph_builder_end (MusterGraphBuilder *self, GError **error)
 {
+  muster_require (error, NULL, self);
   end_node (self);
   if (self->mistake != NULL) {
     g_propagate_error (error, g_steal_pointer (&self->mistake));

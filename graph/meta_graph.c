@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/protowire.h"
+#include "base/require.h"
 #include "base/unpack.h"
 #include "graph/graph_nodes.h"
 #include "graph/meta_graph_private.h"
@@ -257,7 +258,7 @@ read_rest (MusterMetaGraph *self, const GByteArray *rest, GError **error)
 MusterMetaGraph *
 muster_meta_graph_new (GBytes *bytes, GError **error)
 {
-  g_return_val_if_fail (bytes != NULL, NULL);
+  muster_require (error, NULL, bytes);
   g_autoptr (GByteArray) rest = g_byte_array_new ();
   g_autoptr (GBytes) graph_bytes = take_graph_out (bytes, rest, error);
   if (graph_bytes == NULL)
@@ -273,6 +274,7 @@ muster_meta_graph_new (GBytes *bytes, GError **error)
 MusterMetaGraph *
 muster_meta_graph_load (const char *path, GError **error)
 {
+  muster_require (error, NULL, path);
   char *contents;
   gsize size;
   MusterMetaGraph *self = NULL;
@@ -288,6 +290,7 @@ muster_meta_graph_load (const char *path, GError **error)
 MusterMetaGraph *
 muster_meta_graph_new_for_graph (MusterGraph *graph)
 {
+  g_return_val_if_fail (graph != NULL, NULL);
   MusterMetaGraph *self = new_empty ();
   self->graph = muster_graph_ref (graph);
   muster_variables_init (&self->variables, self->graph, self->arena);
@@ -298,6 +301,7 @@ muster_meta_graph_new_for_graph (MusterGraph *graph)
 MusterMetaGraph *
 muster_meta_graph_ref (MusterMetaGraph *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   g_atomic_int_inc (&self->ref_count);
   return self;
 }
@@ -330,6 +334,7 @@ make_bytes (MusterGraph *graph)
 GBytes *
 muster_meta_graph_bytes (MusterMetaGraph *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   g_mutex_lock (&self->lock);
   if (self->bytes == NULL)
     self->bytes = make_bytes (self->graph);
@@ -341,18 +346,21 @@ muster_meta_graph_bytes (MusterMetaGraph *self)
 MusterGraph *
 muster_meta_graph_graph (MusterMetaGraph *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   return self->graph;
 }
 
 const char *const *
 muster_meta_graph_collection (MusterMetaGraph *self, const char *key)
 {
+  g_return_val_if_fail (self != NULL && key != NULL, NULL);
   return g_hash_table_lookup (self->collections, key);
 }
 
 const char *
 muster_meta_graph_op (MusterMetaGraph *self, const char *key)
 {
+  g_return_val_if_fail (self != NULL && key != NULL, NULL);
   const char *const *items = muster_meta_graph_collection (self, key);
   return items != NULL ? items[0] : NULL;
 }
@@ -360,6 +368,7 @@ muster_meta_graph_op (MusterMetaGraph *self, const char *key)
 const MusterVariableInfo *
 muster_meta_graph_variables (MusterMetaGraph *self, gsize *n)
 {
+  g_return_val_if_fail (self != NULL && n != NULL, NULL);
   *n = self->variables.infos->len;
   return (const MusterVariableInfo *)(gpointer)self->variables.infos->data;
 }
@@ -367,12 +376,14 @@ muster_meta_graph_variables (MusterMetaGraph *self, gsize *n)
 const MusterSaverInfo *
 muster_meta_graph_saver (MusterMetaGraph *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   return self->saver;
 }
 
 const MusterSaverInfo *
 muster_meta_graph_savers (MusterMetaGraph *self, gsize *n)
 {
+  g_return_val_if_fail (self != NULL && n != NULL, NULL);
   *n = self->savers->len;
   return (const MusterSaverInfo *)(gpointer)self->savers->data;
 }

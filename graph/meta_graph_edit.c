@@ -2,6 +2,7 @@
 #include "graph/meta_graph_edit.h"
 
 #include "base/protowire.h"
+#include "base/require.h"
 #include "base/rope.h"
 #include "graph/meta_graph_edit_private.h"
 
@@ -174,6 +175,9 @@ MusterMetaGraph *
 muster_meta_graph_with_saver (MusterMetaGraph *self, MusterGraph *graph,
                               const MusterSaverInfo *saver, gboolean collect, GError **error)
 {
+  muster_require (error, NULL, self, graph);
+  if (saver != NULL)
+    muster_require (error, NULL, saver->filename_tensor, saver->save_tensor, saver->restore_op);
   g_auto (MusterMetaGraphEdit) edit = {0};
   if (!muster_meta_graph_edit_begin (&edit, self, error))
     return NULL;
@@ -235,6 +239,13 @@ muster_meta_graph_with_variables (MusterMetaGraph *self, MusterGraph *graph,
                                   const MusterVariableInfo *variables, gsize n,
                                   const MusterCollectedOp *ops, gsize n_ops, GError **error)
 {
+  muster_require (error, NULL, self, graph);
+  muster_require_array (error, NULL, variables, n);
+  muster_require_array (error, NULL, ops, n_ops);
+  for (gsize i = 0; i < n; i++)
+    muster_require (error, NULL, variables[i].name);
+  for (gsize i = 0; i < n_ops; i++)
+    muster_require (error, NULL, ops[i].key);
   g_auto (MusterMetaGraphEdit) edit = {0};
   if (!muster_meta_graph_edit_begin (&edit, self, error))
     return NULL;

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/protowire.h"
+#include "base/require.h"
 #include "graph/graph_nodes.h"
 #include "graph/meta_graph_scope_private.h"
 #include "graph/op_list_private.h"
@@ -274,6 +275,7 @@ scope_name (const char *scope)
 MusterMetaGraph *
 muster_meta_graph_export (MusterMetaGraph *self, const MusterExport *how, GError **error)
 {
+  muster_require (error, NULL, self);
   g_autofree char *scope = scope_name (how != NULL ? how->export_scope : NULL);
   if (how == NULL || (!how->clear_devices && !how->clear_extraneous_savers &&
                       !how->strip_default_attrs && scope == NULL))
@@ -304,6 +306,7 @@ check_scope (const char *scope, GError **error)
 MusterMetaGraph *
 muster_meta_graph_import (MusterMetaGraph *self, const MusterImport *how, GError **error)
 {
+  muster_require (error, NULL, self);
   g_autofree char *scope = scope_name (how != NULL ? how->import_scope : NULL);
   if (how == NULL || (!how->clear_devices && scope == NULL))
     return muster_meta_graph_ref (self);
@@ -330,6 +333,7 @@ gboolean
 muster_export_meta_graph (MusterMetaGraph *self, const MusterExport *how, const char *path,
                           gboolean as_text, GError **error)
 {
+  muster_require (error, FALSE, self, path);
   g_autoptr (MusterMetaGraph) exported = muster_meta_graph_export (self, how, error);
   if (exported == NULL)
     return FALSE;
@@ -381,6 +385,7 @@ read_meta_graph (const char *contents, gsize size, GError **error)
 MusterMetaGraph *
 muster_import_meta_graph (const char *path, const MusterImport *how, GError **error)
 {
+  muster_require (error, NULL, path);
   g_autofree char *contents = NULL;
   gsize size;
   if (!g_file_get_contents (path, &contents, &size, error))
@@ -395,6 +400,7 @@ muster_import_meta_graph (const char *path, const MusterImport *how, GError **er
 GString *
 muster_graph_print (MusterGraph *self, GError **error)
 {
+  muster_require (error, NULL, self);
   gsize size;
   const void *data = g_bytes_get_data (muster_graph_bytes (self), &size);
   return muster_proto_text_print (&tensorflow_text__graph_def__descriptor, data, size, error);

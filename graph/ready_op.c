@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
+#include "base/require.h"
 #include "graph/graph_builder.h"
 
 #include <string.h>
@@ -151,6 +152,7 @@ MusterGraph *
 muster_graph_with_ready_op (MusterMetaGraph *meta_graph, gboolean local_too, char **op,
                             GError **error)
 {
+  muster_require (error, NULL, meta_graph, op);
   MusterGraph *graph = muster_meta_graph_graph (meta_graph);
   g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new_extension ();
   g_autoptr (GPtrArray) variables = wanted_variables (meta_graph, local_too);

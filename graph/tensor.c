@@ -3,6 +3,7 @@
 
 #include "base/budget.h"
 #include "base/error.h"
+#include "base/require.h"
 #include "graph/buffer_pool_private.h"
 
 #include <string.h>
@@ -36,6 +37,7 @@ G_DEFINE_BOXED_TYPE (MusterTensor, muster_tensor, muster_tensor_ref, muster_tens
 gint64
 muster_shape_n_elements (int n_dims, const gint64 *dims)
 {
+  g_return_val_if_fail (n_dims <= 0 || dims != NULL, -1);
   gint64 n = 1;
   gboolean is_empty = FALSE, overflows = FALSE;
   for (int i = 0; i < n_dims; i++) {
@@ -54,6 +56,7 @@ muster_shape_n_elements (int n_dims, const gint64 *dims)
 char *
 muster_shape_to_string (int n_dims, const gint64 *dims)
 {
+  g_return_val_if_fail (n_dims <= 0 || dims != NULL, NULL);
   if (n_dims < 0)
     return g_strdup ("<unknown>");
   GString *text = g_string_new ("[");
@@ -125,6 +128,7 @@ check_shape (MusterDType dtype, int n_dims, const gint64 *dims, gint64 *n_elemen
 MusterTensor *
 muster_tensor_new (MusterDType dtype, int n_dims, const gint64 *dims)
 {
+  g_return_val_if_fail (n_dims <= 0 || dims != NULL, NULL);
   const gsize size = muster_dtype_size (dtype);
   const gint64 n_elements = muster_shape_n_elements (n_dims, dims);
   gsize n_bytes = 0;
@@ -189,6 +193,10 @@ MusterTensor *
 muster_tensor_new_from_data (MusterDType dtype, int n_dims, const gint64 *dims, const void *data,
                              gsize size, GError **error)
 {
+  muster_require_array (error, NULL, dims, n_dims);
+  muster_require_array (error, NULL, data, size);
+  muster_require_array (error, NULL, dims, n_dims);
+  muster_require_array (error, NULL, data, size);
   gint64 n_elements;
   if (!check_size (dtype, n_dims, dims, size, &n_elements, error))
     return NULL;
@@ -209,6 +217,7 @@ MusterTensor *
 muster_tensor_new_from_bytes (MusterDType dtype, int n_dims, const gint64 *dims, GBytes *bytes,
                               GError **error)
 {
+  muster_require (error, NULL, bytes);
   gsize size;
   gconstpointer data = g_bytes_get_data (bytes, &size);
   gint64 n_elements;
@@ -322,6 +331,7 @@ muster_tensor_new_bool (gboolean value)
 MusterTensor *
 muster_tensor_new_string (const char *text)
 {
+  g_return_val_if_fail (text != NULL, NULL);
   const MusterString string = {text, strlen (text)};
   return muster_tensor_new_strings (0, NULL, &string);
 }
@@ -329,6 +339,7 @@ muster_tensor_new_string (const char *text)
 MusterTensor *
 muster_tensor_new_strv (const char *const *strings)
 {
+  g_return_val_if_fail (strings != NULL, NULL);
   const gint64 n = g_strv_length ((char **)strings);
   g_autofree MusterString *table = g_new (MusterString, n);
   for (gint64 i = 0; i < n; i++)
@@ -339,6 +350,7 @@ muster_tensor_new_strv (const char *const *strings)
 MusterTensor *
 muster_tensor_reshape (MusterTensor *self, int n_dims, const gint64 *dims)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   g_return_val_if_fail (n_dims <= MUSTER_MAX_DIMS, NULL);
   g_return_val_if_fail (muster_shape_n_elements (n_dims, dims) == self->n_elements, NULL);
   MusterTensor *other =
@@ -357,6 +369,7 @@ muster_tensor_reshape (MusterTensor *self, int n_dims, const gint64 *dims)
 MusterTensor *
 muster_tensor_ref (MusterTensor *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   g_atomic_int_inc (&self->ref_count);
   return self;
 }
@@ -385,30 +398,35 @@ muster_tensor_unref (MusterTensor *self)
 MusterDType
 muster_tensor_dtype (const MusterTensor *self)
 {
+  g_return_val_if_fail (self != NULL, 0);
   return self->dtype;
 }
 
 int
 muster_tensor_n_dims (const MusterTensor *self)
 {
+  g_return_val_if_fail (self != NULL, 0);
   return self->n_dims;
 }
 
 const gint64 *
 muster_tensor_dims (const MusterTensor *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   return self->dims;
 }
 
 gint64
 muster_tensor_n_elements (const MusterTensor *self)
 {
+  g_return_val_if_fail (self != NULL, 0);
   return self->n_elements;
 }
 
 gsize
 muster_tensor_n_bytes (const MusterTensor *self)
 {
+  g_return_val_if_fail (self != NULL, 0);
   return self->dtype == MUSTER_STRING ? 0 : self->n_stored;
 }
 
@@ -421,13 +439,14 @@ muster_tensor_n_stored (const MusterTensor *self)
 const void *
 muster_tensor_data (const MusterTensor *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   return self->dtype == MUSTER_STRING ? NULL : self->data;
 }
 
 void *
 muster_tensor_data_mutable (MusterTensor *self)
 {
-  g_return_val_if_fail (self->dtype != MUSTER_STRING, NULL);
+  g_return_val_if_fail (self != NULL && self->dtype != MUSTER_STRING, NULL);
   g_return_val_if_fail (muster_tensor_is_exclusive (self), NULL);
   return self->data;
 }
@@ -435,6 +454,7 @@ muster_tensor_data_mutable (MusterTensor *self)
 gboolean
 muster_tensor_is_exclusive (const MusterTensor *self)
 {
+  g_return_val_if_fail (self != NULL, FALSE);
   if (g_atomic_int_get (&self->ref_count) != 1 || self->store == STORE_BYTES)
     return FALSE;
   if (self->store != STORE_TENSOR)
@@ -447,6 +467,7 @@ muster_tensor_is_exclusive (const MusterTensor *self)
 MusterString
 muster_tensor_string (const MusterTensor *self, gint64 i)
 {
+  g_return_val_if_fail (self != NULL, (MusterString){0});
   const MusterString none = {"", 0};
   g_return_val_if_fail (self->dtype == MUSTER_STRING, none);
   g_return_val_if_fail (i >= 0 && i < self->n_elements, none);
@@ -474,6 +495,7 @@ strings_equal (const MusterTensor *a, const MusterTensor *b)
 gboolean
 muster_tensor_equal (const MusterTensor *a, const MusterTensor *b)
 {
+  g_return_val_if_fail (a != NULL && b != NULL, FALSE);
   if (a == b)
     return TRUE;
   if (a->dtype != b->dtype || a->n_dims != b->n_dims ||
@@ -487,6 +509,8 @@ muster_tensor_equal (const MusterTensor *a, const MusterTensor *b)
 gint64 *
 muster_tensor_shape (const MusterTensor *self, int *n_dims)
 {
+  g_return_val_if_fail (self != NULL && n_dims != NULL, NULL);
+
   *n_dims = self->n_dims;
 
   return g_memdup2 (self->dims, (gsize)self->n_dims * sizeof *self->dims);
@@ -495,6 +519,7 @@ muster_tensor_shape (const MusterTensor *self, int *n_dims)
 GBytes *
 muster_tensor_to_bytes (MusterTensor *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   const gsize size = muster_tensor_n_bytes (self);
   if (size == 0)
     return g_bytes_new (NULL, 0);

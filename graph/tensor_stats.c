@@ -115,6 +115,7 @@ of_strings (const MusterTensor *tensor, MusterTensorStats *stats)
 void
 muster_tensor_stats (const MusterTensor *tensor, MusterTensorStats *stats)
 {
+  g_return_if_fail (tensor != NULL && stats != NULL);
   double values[BLOCK];
   Spread spread = {0};
   *stats = (MusterTensorStats){
@@ -186,6 +187,7 @@ void
 muster_tensor_difference (const MusterTensor *a, const MusterTensor *b,
                           MusterTensorDifference *difference)
 {
+  g_return_if_fail (a != NULL && b != NULL && difference != NULL);
   g_return_if_fail (muster_tensor_dtype (a) == muster_tensor_dtype (b));
   g_return_if_fail (muster_tensor_n_elements (a) == muster_tensor_n_elements (b));
   const gsize size = muster_dtype_size (muster_tensor_dtype (a));

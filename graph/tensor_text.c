@@ -69,6 +69,7 @@ print_string (GString *text, MusterString whole, gsize most)
 void
 muster_tensor_append_element (GString *text, const MusterTensor *tensor, gint64 i, gsize most)
 {
+  g_return_if_fail (text != NULL && tensor != NULL);
   const void *data = muster_tensor_data (tensor);
   switch (muster_tensor_dtype (tensor)) {
   case MUSTER_FLOAT:
@@ -151,6 +152,7 @@ print_dim (Printer *self, int dim)
 char *
 muster_tensor_to_string (const MusterTensor *self, gint64 limit)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   GString *text = g_string_new (NULL);
   Printer printer = {.tensor = self, .text = text, .limit = limit};
   if (muster_tensor_n_elements (self) == 0)
