@@ -2,6 +2,7 @@
 #include "bundle/bundle_writer.h"
 
 #include "base/error.h"
+#include "base/require.h"
 #include "bundle/bundle_publish_private.h"
 #include "bundle/storage_private.h"
 
@@ -94,7 +95,7 @@ gboolean
 muster_bundle_merge (MusterStorage *storage, const char *const *parts, const char *prefix,
                      GError **error)
 {
-  g_return_val_if_fail (prefix != NULL, FALSE);
+  muster_require (error, FALSE, parts, prefix);
   storage = storage != NULL ? storage : muster_local_storage ();
   g_auto (Merge) self = {.index = muster_bundle_index_new (),
                          .data_paths = g_ptr_array_new_with_free_func (g_free),

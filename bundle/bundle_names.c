@@ -54,7 +54,7 @@ copy_names (MusterBundleNames *self, MusterTensor *names)
 MusterBundleNames *
 muster_bundle_names_new (MusterTensor *names)
 {
-  g_return_val_if_fail (muster_tensor_dtype (names) == MUSTER_STRING, NULL);
+  g_return_val_if_fail (names != NULL && muster_tensor_dtype (names) == MUSTER_STRING, NULL);
   g_autoptr (MusterBundleNames) self = g_new0 (MusterBundleNames, 1);
   g_atomic_ref_count_init (&self->refs);
   self->n = (gsize)muster_tensor_n_elements (names);
@@ -72,6 +72,7 @@ muster_bundle_names_new (MusterTensor *names)
 MusterBundleNames *
 muster_bundle_names_ref (MusterBundleNames *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   g_atomic_ref_count_inc (&self->refs);
   return self;
 }
@@ -89,12 +90,14 @@ muster_bundle_names_unref (MusterBundleNames *self)
 gsize
 muster_bundle_names_n (const MusterBundleNames *self)
 {
+  g_return_val_if_fail (self != NULL, 0);
   return self->n;
 }
 
 const char *
 muster_bundle_names_get (const MusterBundleNames *self, gsize i, gsize *size, gsize *index)
 {
+  g_return_val_if_fail (self != NULL && size != NULL && index != NULL, NULL);
   const Name *name = &self->names[i];
   *size = name->size;
   *index = name->index;

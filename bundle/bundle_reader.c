@@ -2,6 +2,7 @@
 #include "bundle/bundle_reader.h"
 
 #include "base/error.h"
+#include "base/require.h"
 #include "bundle/bundle_pieces.h"
 #include "bundle/bundle_reader_private.h"
 #include "bundle/bundle_strings.h"
@@ -37,7 +38,7 @@ typedef struct {
 MusterBundleReader *
 muster_bundle_reader_open (MusterStorage *storage, const char *prefix, GError **error)
 {
-  g_return_val_if_fail (prefix != NULL, NULL);
+  muster_require (error, NULL, prefix);
   storage = storage != NULL ? storage : muster_local_storage ();
   MusterBundleIndex *index = muster_bundle_index_load (storage, prefix, error);
   if (index == NULL)
@@ -53,6 +54,7 @@ muster_bundle_reader_open (MusterStorage *storage, const char *prefix, GError **
 MusterBundleReader *
 muster_bundle_reader_ref (MusterBundleReader *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   g_atomic_int_inc (&self->ref_count);
   return self;
 }
@@ -71,25 +73,28 @@ muster_bundle_reader_unref (MusterBundleReader *self)
 const char *
 muster_bundle_reader_prefix (MusterBundleReader *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   return self->prefix;
 }
 
 gint32
 muster_bundle_reader_n_shards (MusterBundleReader *self)
 {
+  g_return_val_if_fail (self != NULL, 0);
   return self->index->n_shards;
 }
 
 gsize
 muster_bundle_reader_n_entries (MusterBundleReader *self)
 {
+  g_return_val_if_fail (self != NULL, 0);
   return self->index->entries->len - self->index->n_parts;
 }
 
 const MusterBundleEntry *
 muster_bundle_reader_entry (MusterBundleReader *self, gsize index)
 {
-  g_return_val_if_fail (index < muster_bundle_reader_n_entries (self), NULL);
+  g_return_val_if_fail (self != NULL && index < muster_bundle_reader_n_entries (self), NULL);
   return &g_array_index (self->index->entries, MusterIndexEntry, self->index->n_parts + index)
               .entry;
 }
@@ -97,6 +102,7 @@ muster_bundle_reader_entry (MusterBundleReader *self, gsize index)
 gsize
 muster_bundle_reader_index_of (MusterBundleReader *self, const MusterBundleEntry *entry)
 {
+  g_return_val_if_fail (self != NULL && entry != NULL, 0);
   const MusterIndexEntry *first = (const MusterIndexEntry *)self->index->entries->data;
   return (gsize)((const MusterIndexEntry *)entry - first) - self->index->n_parts;
 }
@@ -104,6 +110,7 @@ muster_bundle_reader_index_of (MusterBundleReader *self, const MusterBundleEntry
 const MusterBundleEntry *
 muster_bundle_reader_find (MusterBundleReader *self, const char *name)
 {
+  g_return_val_if_fail (self != NULL && name != NULL, NULL);
   const MusterIndexEntry *found = muster_bundle_index_find (self->index, name, strlen (name));
   return found != NULL ? &found->entry : NULL;
 }
@@ -111,6 +118,7 @@ muster_bundle_reader_find (MusterBundleReader *self, const char *name)
 gsize
 muster_bundle_reader_n_slices (MusterBundleReader *self, const char *name)
 {
+  g_return_val_if_fail (self != NULL && name != NULL, 0);
   const MusterIndexEntry *whole = muster_bundle_index_find (self->index, name, strlen (name));
   return whole != NULL ? whole->n_slices : 0;
 }
@@ -118,6 +126,7 @@ muster_bundle_reader_n_slices (MusterBundleReader *self, const char *name)
 char *
 muster_bundle_reader_slice (MusterBundleReader *self, const char *name, gsize i, gint32 *shard)
 {
+  g_return_val_if_fail (self != NULL && name != NULL && shard != NULL, NULL);
   const MusterIndexEntry *whole = muster_bundle_index_find (self->index, name, strlen (name));
   g_return_val_if_fail (whole != NULL && i < whole->n_slices, NULL);
   const MusterExtent *slice = whole->slices + i * (gsize)whole->entry.n_dims;
@@ -430,6 +439,9 @@ muster_bundle_reader_read_many (MusterBundleReader *self, const char *const *nam
                                 const char *const *slices, gsize n, MusterTensor **tensors,
                                 GCancellable *cancellable, GError **error)
 {
+  muster_require (error, FALSE, self);
+  muster_require_array (error, FALSE, names, n);
+  muster_require_array (error, FALSE, tensors, n);
   g_autofree const MusterBundleEntry **entries = g_new (const MusterBundleEntry *, n);
   for (gsize i = 0; i < n; i++)
     if ((entries[i] = find_whole (self, names[i], error)) == NULL)
@@ -443,6 +455,9 @@ muster_bundle_reader_read_entries (MusterBundleReader *self,
                                    const char *const *slices, gsize n, MusterTensor **tensors,
                                    GCancellable *cancellable, GError **error)
 {
+  muster_require (error, FALSE, self);
+  muster_require_array (error, FALSE, entries, n);
+  muster_require_array (error, FALSE, tensors, n);
   const MusterDataLoad how = {.cancellable = cancellable};
   g_auto (Plan) plan = {0};
   plan_init (&plan, self, n);
@@ -464,6 +479,7 @@ MusterTensor *
 muster_bundle_reader_read_slice (MusterBundleReader *self, const char *name, const char *slice,
                                  GError **error)
 {
+  muster_require (error, NULL, self, name);
   MusterTensor *tensor = NULL;
   return muster_bundle_reader_read_many (self, &name, &slice, 1, &tensor, NULL, error) ? tensor
                                                                                        : NULL;
@@ -472,5 +488,6 @@ muster_bundle_reader_read_slice (MusterBundleReader *self, const char *name, con
 MusterTensor *
 muster_bundle_reader_read (MusterBundleReader *self, const char *name, GError **error)
 {
+  muster_require (error, NULL, self, name);
   return muster_bundle_reader_read_slice (self, name, NULL, error);
 }

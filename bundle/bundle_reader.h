@@ -42,9 +42,9 @@ gint32 muster_bundle_reader_n_shards (MusterBundleReader *self);
 gsize muster_bundle_reader_n_entries (MusterBundleReader *self);
 const MusterBundleEntry *muster_bundle_reader_entry (MusterBundleReader *self, gsize index);
 
-/* The entry of a name, or NULL. */
 /* Which of them an entry is that the reader gave. */
 gsize muster_bundle_reader_index_of (MusterBundleReader *self, const MusterBundleEntry *entry);
+/* The entry of a name, or NULL. */
 const MusterBundleEntry *muster_bundle_reader_find (MusterBundleReader *self, const char *name);
 
 /* Of a tensor that is_sliced: how many slices it lies in, and the i-th of them, "0,3:-" (transfer
@@ -57,8 +57,9 @@ char *muster_bundle_reader_slice (MusterBundleReader *self, const char *name, gs
 MusterTensor *muster_bundle_reader_read (MusterBundleReader *self, const char *name,
                                          GError **error);
 
-/* Reads a part of a tensor: slice is TensorFlow's text, "0,4:-" (start,length for each dimension,
- * '-' for all of it; the shape may stand before it: "10 4 0,4:-"). NULL or "" reads it whole. */
+/* Reads a part of a tensor: slice (nullable) is TensorFlow's text, "0,4:-" (start,length for each
+ * dimension, '-' for all of it; the shape may stand before it: "10 4 0,4:-"). NULL or "" reads it
+ * whole. */
 MusterTensor *muster_bundle_reader_read_slice (MusterBundleReader *self, const char *name,
                                                const char *slice, GError **error);
 
@@ -68,7 +69,8 @@ gboolean muster_bundle_reader_read_many (MusterBundleReader *self, const char *c
                                          const char *const *slices, gsize n, MusterTensor **tensors,
                                          GCancellable *cancellable, GError **error);
 
-/* The same, of entries that muster_bundle_reader_find () or _entry () of this reader told. */
+/* The same, of entries that muster_bundle_reader_find () or _entry () of this reader told; slices
+ * (nullable) as above. */
 gboolean muster_bundle_reader_read_entries (MusterBundleReader *self,
                                             const MusterBundleEntry *const *entries,
                                             const char *const *slices, gsize n,
@@ -83,7 +85,8 @@ typedef void (*MusterBundleProgress) (guint64 done, guint64 total, gpointer user
  * were written. Each tensor has its checksum, whatever its type; what lies between tensors, or
  * behind the last of a file, must be zeros; no tensor lies over another; slices are complete.
  * Damage in a part of the index that nobody reads counts as well. A bit that has flipped is found
- * wherever it is. A data file that no tensor lies in isn't looked at. progress is nullable. */
+ * wherever it is. A data file that no tensor lies in isn't looked at. progress (nullable) is told
+ * how far it is. */
 gboolean muster_bundle_reader_verify (MusterBundleReader *self, MusterBundleProgress progress,
                                       gpointer user_data, GCancellable *cancellable,
                                       GError **error);

@@ -3,6 +3,7 @@
  * checksum, or lies in a gap, and then it is zero: programs that align tensors fill up with zeros,
  * behind the last one too. The index is sound where it was opened without a flaw. */
 #include "base/error.h"
+#include "base/require.h"
 #include "bundle/bundle_pieces.h"
 #include "bundle/bundle_reader_private.h"
 
@@ -103,6 +104,7 @@ gboolean
 muster_bundle_reader_verify (MusterBundleReader *self, MusterBundleProgress progress,
                              gpointer user_data, GCancellable *cancellable, GError **error)
 {
+  muster_require (error, FALSE, self);
   const MusterDataLoad how = {
       .progress = progress, .user_data = user_data, .cancellable = cancellable};
   if (!check_index (self, error))

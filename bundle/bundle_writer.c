@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/require.h"
 #include "bundle/bundle_publish_private.h"
 #include "bundle/bundle_shards.h"
 #include "bundle/slice.h"
@@ -46,7 +47,7 @@ key_equal (gconstpointer a, gconstpointer b)
 MusterBundleWriter *
 muster_bundle_writer_new (MusterStorage *storage, const char *prefix, GError **error)
 {
-  g_return_val_if_fail (prefix != NULL, NULL);
+  muster_require (error, NULL, prefix);
   storage = storage != NULL ? storage : muster_local_storage ();
   MusterShards *shards = muster_shards_new (storage, prefix, error);
   if (shards == NULL) {
@@ -80,12 +81,14 @@ muster_bundle_writer_free (MusterBundleWriter *self)
 void
 muster_bundle_writer_set_cancellable (MusterBundleWriter *self, GCancellable *cancellable)
 {
+  g_return_if_fail (self != NULL);
   g_set_object (&self->cancellable, cancellable);
 }
 
 void
 muster_bundle_writer_set_n_shards (MusterBundleWriter *self, guint n)
 {
+  g_return_if_fail (self != NULL);
   muster_shards_set_number (self->shards, n);
 }
 
@@ -171,7 +174,7 @@ gboolean
 muster_bundle_writer_add (MusterBundleWriter *self, const char *name, MusterTensor *tensor,
                           GError **error)
 {
-  g_return_val_if_fail (name != NULL && tensor != NULL, FALSE);
+  muster_require (error, FALSE, self, name, tensor);
   if (*name == '\0' || !g_utf8_validate (name, -1, NULL))
     return invalid (name, "a name is a text, and not empty", error);
   if (lookup (self, name, strlen (name)) != NULL)
@@ -197,10 +200,13 @@ gboolean
 muster_bundle_writer_add_all (MusterBundleWriter *self, MusterBundleNames *names,
                               MusterTensor *const *tensors, GError **error)
 {
+  muster_require (error, FALSE, self, names, tensors);
   const gsize n = muster_bundle_names_n (names);
-  g_return_val_if_fail (self->index->entries->len == 0 && n < G_MAXUINT, FALSE);
   if (!check_unfinished (self, error))
     return FALSE;
+  if (self->index->entries->len > 0 || n >= G_MAXUINT)
+    return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                        "muster_bundle_writer_add_all: the writer has tensors already");
   g_autofree MusterTensor **in_order = g_new (MusterTensor *, n);
   MusterIndexEntry *entries = muster_bundle_index_grow (self->index, (guint)n);
   self->names = muster_bundle_names_ref (names);
@@ -253,6 +259,8 @@ gboolean
 muster_bundle_writer_add_slice (MusterBundleWriter *self, const char *name, const char *slice,
                                 MusterTensor *tensor, GError **error)
 {
+  muster_require (error, FALSE, self, name, slice, tensor);
+
   MusterSliceSpec spec;
   MusterExtent place[MUSTER_MAX_DIMS];
   const MusterDType dtype = muster_tensor_dtype (tensor);
@@ -298,6 +306,7 @@ finish (MusterBundleWriter *self, GError **error)
 gboolean
 muster_bundle_writer_finish (MusterBundleWriter *self, GError **error)
 {
+  muster_require (error, FALSE, self);
   if (self->is_finished) {
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
                  "The checkpoint '%s' is finished already, or writing it has failed", self->prefix);

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/require.h"
 #include "bundle/bundle_index.h"
 #include "bundle/checkpoint_record.h"
 #include "bundle/crc32c.h"
@@ -73,6 +74,7 @@ gboolean
 muster_checkpoint_look (MusterStorage *storage, const char *prefix, MusterCheckpointLook *look,
                         GError **error)
 {
+  muster_require (error, FALSE, prefix, look);
   storage = storage != NULL ? storage : muster_local_storage ();
   *look = (MusterCheckpointLook){0};
   look_at_index (storage, prefix, look);
@@ -125,6 +127,7 @@ find_sum (const MusterSideCheckpoint *self, const char *name)
 gboolean
 muster_checkpoint_check_meta_graph (MusterStorage *storage, const char *prefix, GError **error)
 {
+  muster_require (error, FALSE, prefix);
   g_autofree char *directory = g_path_get_dirname (prefix);
   storage = storage != NULL ? storage : muster_local_storage ();
   g_autoptr (MusterCheckpointRecord) record =

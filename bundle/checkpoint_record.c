@@ -2,6 +2,7 @@
 #include "bundle/checkpoint_record.h"
 
 #include "base/error.h"
+#include "base/require.h"
 #include "bundle/storage_private.h"
 
 #include <string.h>
@@ -51,6 +52,7 @@ muster_checkpoint_record_free (MusterCheckpointRecord *self)
 MusterSideCheckpoint *
 muster_checkpoint_record_find (const MusterCheckpointRecord *self, const char *prefix)
 {
+  g_return_val_if_fail (self != NULL && prefix != NULL, NULL);
   g_autofree char *name = g_path_get_basename (prefix);
   return g_hash_table_lookup (self->by_name, name);
 }
@@ -58,6 +60,7 @@ muster_checkpoint_record_find (const MusterCheckpointRecord *self, const char *p
 MusterSideCheckpoint *
 muster_checkpoint_record_ensure (MusterCheckpointRecord *self, const char *prefix)
 {
+  g_return_val_if_fail (self != NULL && prefix != NULL, NULL);
   MusterSideCheckpoint *one = muster_checkpoint_record_find (self, prefix);
   if (one != NULL)
     return one;
@@ -74,6 +77,7 @@ muster_checkpoint_record_ensure (MusterCheckpointRecord *self, const char *prefi
 void
 muster_checkpoint_record_forget (MusterCheckpointRecord *self, const char *prefix)
 {
+  g_return_if_fail (self != NULL && prefix != NULL);
   MusterSideCheckpoint *one = muster_checkpoint_record_find (self, prefix);
   if (one == NULL)
     return;
@@ -84,6 +88,7 @@ muster_checkpoint_record_forget (MusterCheckpointRecord *self, const char *prefi
 void
 muster_checkpoint_record_rename (MusterCheckpointRecord *self, const char *from, const char *to)
 {
+  g_return_if_fail (self != NULL && from != NULL && to != NULL);
   g_autofree char *name = g_path_get_basename (to);
   MusterSideCheckpoint *one = muster_checkpoint_record_find (self, from);
   if (one == NULL || strcmp (one->name, name) == 0)
@@ -99,6 +104,7 @@ void
 muster_side_checkpoint_add_file (MusterSideCheckpoint *self, const char *name, guint64 size,
                                  const guint32 *crc32c)
 {
+  g_return_if_fail (self != NULL && name != NULL);
   const MusterSideFile file = {.name = g_strdup (name),
                                .size = size,
                                .has_crc = crc32c != NULL,
@@ -128,7 +134,7 @@ read_text (MusterStorage *storage, const char *path, GError **error)
 MusterCheckpointRecord *
 muster_checkpoint_record_read (MusterStorage *storage, const char *directory, GError **error)
 {
-  g_return_val_if_fail (directory != NULL, NULL);
+  muster_require (error, NULL, directory);
   g_autofree char *path = g_build_filename (directory, MUSTER_RECORD_FILE, NULL);
   g_autoptr (GError) why = NULL;
   g_autoptr (GBytes) text = read_text (or_local (storage), path, &why);
@@ -149,6 +155,7 @@ MusterCheckpointRecord *
 muster_checkpoint_record_read_to_write (MusterStorage *storage, const char *directory,
                                         GError **error)
 {
+  muster_require (error, NULL, directory);
   g_autoptr (GError) why = NULL;
   MusterCheckpointRecord *self = muster_checkpoint_record_read (storage, directory, &why);
   if (self != NULL || !muster_error_is (why, MUSTER_ERROR_DATA_LOSS)) {
@@ -168,7 +175,7 @@ gboolean
 muster_checkpoint_record_write (MusterStorage *storage, const char *directory,
                                 const MusterCheckpointRecord *self, GError **error)
 {
-  g_return_val_if_fail (directory != NULL && self != NULL, FALSE);
+  muster_require (error, FALSE, directory, self);
   g_autofree char *path = g_build_filename (directory, MUSTER_RECORD_FILE, NULL);
   g_autofree char *text = muster_checkpoint_record_print (self);
   if (muster_storage_publish (or_local (storage), path, text, strlen (text), error))

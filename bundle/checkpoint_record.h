@@ -61,8 +61,9 @@ void muster_checkpoint_record_forget (MusterCheckpointRecord *self, const char *
 /* Gives an entry another name; what stood under that one is forgotten. */
 void muster_checkpoint_record_rename (MusterCheckpointRecord *self, const char *from,
                                       const char *to);
+/* crc32c (nullable) is that of the whole file. */
 void muster_side_checkpoint_add_file (MusterSideCheckpoint *self, const char *name, guint64 size,
-                                      const guint32 *crc32c /* (nullable) */);
+                                      const guint32 *crc32c);
 
 /* Reads it. Absent is an empty one; damaged is DATA_LOSS; by a newer muster, UNIMPLEMENTED. */
 MusterCheckpointRecord *muster_checkpoint_record_read (MusterStorage *storage,

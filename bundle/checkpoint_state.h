@@ -33,8 +33,8 @@ MusterCheckpointState *muster_checkpoint_state_read (MusterStorage *storage, con
 gboolean muster_checkpoint_state_write (MusterStorage *storage, const char *directory,
                                         const MusterCheckpointState *self, GError **error);
 
-/* The same for a state file of another name: two savers may share a directory so. NULL is
- * "checkpoint". */
+/* The same for a state file of another name (nullable): two savers may share a directory so. NULL
+ * is "checkpoint". */
 MusterCheckpointState *muster_checkpoint_state_read_named (MusterStorage *storage,
                                                            const char *directory, const char *name,
                                                            GError **error);
@@ -55,7 +55,7 @@ gboolean muster_checkpoint_matches (MusterStorage *storage, const char *pattern)
  * state; NOT_FOUND where the state names one whose files are gone. An absolute path that is gone is
  * looked for by its base name in the directory. */
 char *muster_latest_checkpoint (MusterStorage *storage, const char *directory, GError **error);
-/* The same by a state file of another name; NULL is "checkpoint". */
+/* The same by a state file of another name (nullable): "checkpoint". */
 char *muster_latest_checkpoint_named (MusterStorage *storage, const char *directory,
                                       const char *name, GError **error);
 

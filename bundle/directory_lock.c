@@ -2,6 +2,7 @@
 #include "bundle/directory_lock.h"
 
 #include "base/error.h"
+#include "base/require.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -72,7 +73,7 @@ MusterDirectoryLock *
 muster_directory_lock (MusterStorage *storage, const char *directory, gint64 deadline_us,
                        MusterClock *clock, GCancellable *cancellable, GError **error)
 {
-  g_return_val_if_fail (directory != NULL, NULL);
+  muster_require (error, NULL, directory);
   storage = storage != NULL ? storage : muster_local_storage ();
   clock = clock != NULL ? clock : muster_system_clock ();
   g_autofree char *path = g_build_filename (directory, MUSTER_LOCK_FILE, NULL);

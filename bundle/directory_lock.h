@@ -21,7 +21,8 @@ typedef struct _MusterDirectoryLock MusterDirectoryLock;
 MusterDirectoryLock *muster_directory_lock (MusterStorage *storage, const char *directory,
                                             gint64 deadline_us, MusterClock *clock,
                                             GCancellable *cancellable, GError **error);
-void muster_directory_unlock (MusterDirectoryLock *self); /* NULL is fine */
+/* self may be NULL. */
+void muster_directory_unlock (MusterDirectoryLock *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterDirectoryLock, muster_directory_unlock)
 
 G_END_DECLS

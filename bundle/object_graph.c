@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/protowire.h"
+#include "base/require.h"
 #include "base/unpack.h"
 
 #include <string.h>
@@ -299,6 +300,7 @@ load (MusterObjectNames *self, const MusterBundleEntry *entry, GError **error)
 MusterObjectNames *
 muster_object_names_read (MusterBundleReader *reader, GError **error)
 {
+  muster_require (error, NULL, reader);
   const MusterBundleEntry *entry = muster_bundle_reader_find (reader, MUSTER_OBJECT_GRAPH_KEY);
   if (entry == NULL)
     return NULL;
@@ -317,12 +319,14 @@ muster_object_names_read (MusterBundleReader *reader, GError **error)
 gsize
 muster_object_names_n (const MusterObjectNames *self)
 {
+  g_return_val_if_fail (self != NULL, 0);
   return self->names->len;
 }
 
 const MusterObjectName *
 muster_object_names_at (const MusterObjectNames *self, gsize i)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   g_return_val_if_fail (i < self->names->len, NULL);
   return &g_array_index (self->names, MusterObjectName, i);
 }
@@ -330,6 +334,7 @@ muster_object_names_at (const MusterObjectNames *self, gsize i)
 const MusterObjectName *
 muster_object_names_find (const MusterObjectNames *self, const char *key)
 {
+  g_return_val_if_fail (self != NULL && key != NULL, NULL);
   return g_hash_table_lookup (self->by_key, key);
 }
 
@@ -366,6 +371,7 @@ walk (const MusterObjectNames *self, const char *path)
 const char *
 muster_object_names_key_of (const MusterObjectNames *self, const char *name, guint *n_found)
 {
+  g_return_val_if_fail (self != NULL && name != NULL, NULL);
   const MusterObjectName *found = g_hash_table_lookup (self->by_key, name);
   const Called *called = g_hash_table_lookup (self->full_names, name);
   const char *key = NULL;

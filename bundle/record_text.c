@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
+#include "base/require.h"
 #include "bundle/checkpoint_record.h"
 #include "bundle/crc32c.h"
 
@@ -97,6 +98,7 @@ print_checkpoint (GKeyFile *file, const char *group, const MusterSideCheckpoint 
 char *
 muster_checkpoint_record_print (const MusterCheckpointRecord *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   g_autoptr (GKeyFile) file = g_key_file_new ();
   g_key_file_set_int64 (file, DIRECTORY, "version", VERSION);
   g_key_file_set_int64 (file, DIRECTORY, "epoch", self->epoch);
@@ -287,6 +289,9 @@ check_first_line (const char *text, gsize size)
 MusterCheckpointRecord *
 muster_checkpoint_record_parse (const char *text, gsize size, GError **error)
 {
+  muster_require_array (error, NULL, text, size);
+  muster_require_array (error, NULL, text, size);
+  muster_require_array (error, NULL, text, size);
   const char *body = check_first_line (text, size);
   if (body == NULL) {
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,

@@ -2,6 +2,7 @@
 #include "bundle/set_aside.h"
 
 #include "base/error.h"
+#include "base/require.h"
 #include "bundle/checkpoint_record.h"
 #include "bundle/checkpoint_state.h"
 #include "bundle/directory_lock.h"
@@ -34,6 +35,7 @@ aside_at (const char *name)
 gboolean
 muster_checkpoint_is_set_aside (const char *prefix)
 {
+  g_return_val_if_fail (prefix != NULL, FALSE);
   return prefix[aside_at (prefix)] != '\0';
 }
 
@@ -57,6 +59,7 @@ split (const char *prefix, gint64 *step)
 gint64
 muster_checkpoint_step (const char *prefix)
 {
+  g_return_val_if_fail (prefix != NULL, -1);
   gint64 step;
   g_autofree char *base = split (prefix, &step);
   return step;
@@ -146,12 +149,14 @@ list (MusterStorage *storage, const char *directory, gboolean set_aside, GError 
 char **
 muster_checkpoint_list (MusterStorage *storage, const char *directory, GError **error)
 {
+  muster_require (error, NULL, directory);
   return list (storage, directory, FALSE, error);
 }
 
 char **
 muster_checkpoint_list_set_aside (MusterStorage *storage, const char *directory, GError **error)
 {
+  muster_require (error, NULL, directory);
   return list (storage, directory, TRUE, error);
 }
 
@@ -293,7 +298,7 @@ gboolean
 muster_checkpoint_set_aside (MusterStorage *storage, const char *prefix, const char *reason,
                              char **aside, GError **error)
 {
-  g_return_val_if_fail (prefix != NULL && reason != NULL, FALSE);
+  muster_require (error, FALSE, prefix, reason);
   storage = storage != NULL ? storage : muster_local_storage ();
   g_autofree char *directory = g_path_get_dirname (prefix);
   g_autofree char *name = g_path_get_basename (prefix);

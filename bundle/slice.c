@@ -2,6 +2,7 @@
 #include "bundle/slice.h"
 
 #include "base/error.h"
+#include "base/require.h"
 
 #include <string.h>
 
@@ -45,6 +46,7 @@ parse_words (MusterSliceSpec *self, char **words)
 gboolean
 muster_slice_spec_parse (MusterSliceSpec *self, const char *text, GError **error)
 {
+  muster_require (error, FALSE, self, text);
   g_auto (GStrv) words = g_strsplit (text, " ", MUSTER_MAX_DIMS + 2);
   if (words[0] != NULL && parse_words (self, words))
     return TRUE;
@@ -59,6 +61,7 @@ gboolean
 muster_slice_resolve (int n_dims, const gint64 *dims, const MusterExtent *slice,
                       MusterExtent *resolved)
 {
+  g_return_val_if_fail (n_dims <= 0 || (dims != NULL && slice != NULL && resolved != NULL), FALSE);
   for (int d = 0; d < n_dims; d++) {
     MusterExtent extent = slice[d];
     if (extent.length == MUSTER_ALL && extent.start == 0)
@@ -74,6 +77,7 @@ muster_slice_resolve (int n_dims, const gint64 *dims, const MusterExtent *slice,
 gboolean
 muster_slice_is_whole (int n_dims, const gint64 *dims, const MusterExtent *slice)
 {
+  g_return_val_if_fail (n_dims <= 0 || (dims != NULL && slice != NULL), FALSE);
   for (int d = 0; d < n_dims; d++)
     if (slice[d].start != 0 || slice[d].length != dims[d])
       return FALSE;
@@ -83,6 +87,7 @@ muster_slice_is_whole (int n_dims, const gint64 *dims, const MusterExtent *slice
 gint64
 muster_slice_volume (int n_dims, const MusterExtent *slice)
 {
+  g_return_val_if_fail (n_dims <= 0 || slice != NULL, -1);
   gint64 lengths[MUSTER_MAX_DIMS];
   for (int d = 0; d < n_dims; d++)
     lengths[d] = slice[d].length;
@@ -93,6 +98,7 @@ gboolean
 muster_slice_intersect (int n_dims, const MusterExtent *a, const MusterExtent *b,
                         MusterExtent *common)
 {
+  g_return_val_if_fail (n_dims <= 0 || (a != NULL && b != NULL && common != NULL), FALSE);
   for (int d = 0; d < n_dims; d++) {
     const gint64 start = MAX (a[d].start, b[d].start);
     const gint64 end = MIN (a[d].start + a[d].length, b[d].start + b[d].length);
@@ -121,6 +127,8 @@ gboolean
 muster_slice_is_run (int n_dims, const MusterExtent *part, const MusterExtent *whole,
                      gint64 *offset)
 {
+  g_return_val_if_fail (offset != NULL, FALSE);
+  g_return_val_if_fail (n_dims <= 0 || (part != NULL && whole != NULL), FALSE);
   gint64 strides[MUSTER_MAX_DIMS];
   int d = 0;
   while (d < n_dims && part[d].length == 1)
@@ -153,6 +161,8 @@ void
 muster_slice_copy (int n_dims, const MusterExtent *common, const MusterExtent *from,
                    const void *from_data, const MusterExtent *to, void *to_data, gsize element_size)
 {
+  g_return_if_fail (from_data != NULL && to_data != NULL);
+  g_return_if_fail (n_dims <= 0 || (common != NULL && from != NULL && to != NULL));
   gint64 from_strides[MUSTER_MAX_DIMS], to_strides[MUSTER_MAX_DIMS], at[MUSTER_MAX_DIMS] = {0};
   if (muster_slice_volume (n_dims, common) <= 0)
     return;
@@ -220,6 +230,7 @@ append_signed (GByteArray *key, gint64 value)
 void
 muster_slice_append_key (GByteArray *key, const char *name, int n_dims, const MusterExtent *slice)
 {
+  g_return_if_fail (key != NULL && name != NULL && (n_dims <= 0 || slice != NULL));
   append_count (key, 0);
   append_text (key, name);
   append_count (key, (guint8)n_dims);
@@ -232,6 +243,7 @@ muster_slice_append_key (GByteArray *key, const char *name, int n_dims, const Mu
 char *
 muster_slice_to_string (int n_dims, const MusterExtent *slice)
 {
+  g_return_val_if_fail (n_dims <= 0 || slice != NULL, NULL);
   GString *text = g_string_new (NULL);
   for (int d = 0; d < n_dims; d++) {
     if (d > 0)

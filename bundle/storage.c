@@ -2,6 +2,7 @@
 #include "bundle/storage.h"
 
 #include "base/error.h"
+#include "base/require.h"
 #include "bundle/storage_private.h"
 
 #include <string.h>
@@ -36,6 +37,7 @@ refuse (const char *what, const char *path, GError **error)
 gboolean
 muster_storage_check_path (MusterStorage *self, const char *what, const char *path, GError **error)
 {
+  muster_require (error, FALSE, what);
   self = self != NULL ? self : muster_local_storage ();
   if (path == NULL || *path == '\0')
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
@@ -59,7 +61,7 @@ check (MusterStorage *self, const char *path, GError **error)
 MusterStorageFile *
 muster_storage_create (MusterStorage *self, const char *path, GError **error)
 {
-  g_return_val_if_fail (MUSTER_IS_STORAGE (self), NULL);
+  muster_require (error, NULL, self, path);
   return check (self, path, error) ? MUSTER_STORAGE_GET_IFACE (self)->create (self, path, error)
                                    : NULL;
 }
@@ -67,7 +69,7 @@ muster_storage_create (MusterStorage *self, const char *path, GError **error)
 gboolean
 muster_storage_reserve (MusterStorage *self, MusterStorageFile *file, guint64 size, GError **error)
 {
-  g_return_val_if_fail (MUSTER_IS_STORAGE (self) && file != NULL, FALSE);
+  muster_require (error, FALSE, self, file);
   const MusterStorageInterface *iface = MUSTER_STORAGE_GET_IFACE (self);
   return iface->reserve == NULL || size == 0 || iface->reserve (self, file, size, error);
 }
@@ -76,28 +78,29 @@ gboolean
 muster_storage_append (MusterStorage *self, MusterStorageFile *file, const void *data, gsize size,
                        GError **error)
 {
-  g_return_val_if_fail (MUSTER_IS_STORAGE (self) && file != NULL, FALSE);
+  muster_require (error, FALSE, self, file);
+  muster_require_array (error, FALSE, data, size);
   return size == 0 || MUSTER_STORAGE_GET_IFACE (self)->append (self, file, data, size, error);
 }
 
 gboolean
 muster_storage_sync (MusterStorage *self, MusterStorageFile *file, GError **error)
 {
-  g_return_val_if_fail (MUSTER_IS_STORAGE (self) && file != NULL, FALSE);
+  muster_require (error, FALSE, self, file);
   return MUSTER_STORAGE_GET_IFACE (self)->sync (self, file, error);
 }
 
 gboolean
 muster_storage_close (MusterStorage *self, MusterStorageFile *file, GError **error)
 {
-  g_return_val_if_fail (MUSTER_IS_STORAGE (self) && file != NULL, FALSE);
+  muster_require (error, FALSE, self, file);
   return MUSTER_STORAGE_GET_IFACE (self)->close (self, file, error);
 }
 
 MusterStorageInput *
 muster_storage_open (MusterStorage *self, const char *path, guint64 *size, GError **error)
 {
-  g_return_val_if_fail (MUSTER_IS_STORAGE (self), NULL);
+  muster_require (error, NULL, self, path, size);
   return check (self, path, error) ? MUSTER_STORAGE_GET_IFACE (self)->open (self, path, size, error)
                                    : NULL;
 }
@@ -106,13 +109,14 @@ gssize
 muster_storage_read_at (MusterStorage *self, MusterStorageInput *input, guint64 offset,
                         void *buffer, gsize size, GError **error)
 {
-  g_return_val_if_fail (MUSTER_IS_STORAGE (self) && input != NULL, -1);
+  muster_require (error, -1, self, input, buffer);
   return MUSTER_STORAGE_GET_IFACE (self)->read_at (self, input, offset, buffer, size, error);
 }
 
 void
 muster_storage_close_input (MusterStorage *self, MusterStorageInput *input)
 {
+  g_return_if_fail (input != NULL);
   g_return_if_fail (MUSTER_IS_STORAGE (self));
   if (input != NULL)
     MUSTER_STORAGE_GET_IFACE (self)->close_input (self, input);
@@ -136,6 +140,7 @@ read_all (MusterStorage *self, MusterStorageInput *input, const char *path, guin
 GBytes *
 muster_storage_read (MusterStorage *self, const char *path, GError **error)
 {
+  muster_require (error, NULL, self, path);
   guint64 size;
   MusterStorageInput *input = muster_storage_open (self, path, &size, error);
   if (input == NULL)
@@ -148,7 +153,7 @@ muster_storage_read (MusterStorage *self, const char *path, GError **error)
 gboolean
 muster_storage_rename (MusterStorage *self, const char *from, const char *to, GError **error)
 {
-  g_return_val_if_fail (MUSTER_IS_STORAGE (self), FALSE);
+  muster_require (error, FALSE, self, from, to);
   return check (self, from, error) && check (self, to, error) &&
          MUSTER_STORAGE_GET_IFACE (self)->rename (self, from, to, error);
 }
@@ -156,14 +161,14 @@ muster_storage_rename (MusterStorage *self, const char *from, const char *to, GE
 gboolean
 muster_storage_remove (MusterStorage *self, const char *path, GError **error)
 {
-  g_return_val_if_fail (MUSTER_IS_STORAGE (self), FALSE);
+  muster_require (error, FALSE, self, path);
   return check (self, path, error) && MUSTER_STORAGE_GET_IFACE (self)->remove (self, path, error);
 }
 
 char **
 muster_storage_list (MusterStorage *self, const char *directory, GError **error)
 {
-  g_return_val_if_fail (MUSTER_IS_STORAGE (self), NULL);
+  muster_require (error, NULL, self, directory);
   return check (self, directory, error)
              ? MUSTER_STORAGE_GET_IFACE (self)->list (self, directory, error)
              : NULL;
@@ -172,7 +177,7 @@ muster_storage_list (MusterStorage *self, const char *directory, GError **error)
 gboolean
 muster_storage_sync_directory (MusterStorage *self, const char *directory, GError **error)
 {
-  g_return_val_if_fail (MUSTER_IS_STORAGE (self), FALSE);
+  muster_require (error, FALSE, self, directory);
   return check (self, directory, error) &&
          MUSTER_STORAGE_GET_IFACE (self)->sync_directory (self, directory, error);
 }
@@ -180,7 +185,7 @@ muster_storage_sync_directory (MusterStorage *self, const char *directory, GErro
 gboolean
 muster_storage_look (MusterStorage *self, const char *path, MusterStorageInfo *info, GError **error)
 {
-  g_return_val_if_fail (MUSTER_IS_STORAGE (self) && info != NULL, FALSE);
+  muster_require (error, FALSE, self, path, info);
   return check (self, path, error) &&
          MUSTER_STORAGE_GET_IFACE (self)->look (self, path, info, error);
 }
@@ -188,7 +193,7 @@ muster_storage_look (MusterStorage *self, const char *path, MusterStorageInfo *i
 gboolean
 muster_storage_make_directory (MusterStorage *self, const char *directory, GError **error)
 {
-  g_return_val_if_fail (MUSTER_IS_STORAGE (self), FALSE);
+  muster_require (error, FALSE, self, directory);
   const MusterStorageInterface *iface = MUSTER_STORAGE_GET_IFACE (self);
   return check (self, directory, error) &&
          (iface->make_directory == NULL || iface->make_directory (self, directory, error));
@@ -197,7 +202,7 @@ muster_storage_make_directory (MusterStorage *self, const char *directory, GErro
 gboolean
 muster_storage_room (MusterStorage *self, const char *directory, guint64 *bytes, GError **error)
 {
-  g_return_val_if_fail (MUSTER_IS_STORAGE (self) && bytes != NULL, FALSE);
+  muster_require (error, FALSE, self, directory, bytes);
   const MusterStorageInterface *iface = MUSTER_STORAGE_GET_IFACE (self);
   *bytes = G_MAXUINT64;
   return check (self, directory, error) &&
@@ -210,7 +215,7 @@ static char no_lock;
 MusterStorageLock *
 muster_storage_lock (MusterStorage *self, const char *path, MusterLockMode mode, GError **error)
 {
-  g_return_val_if_fail (MUSTER_IS_STORAGE (self), NULL);
+  muster_require (error, NULL, self, path);
   const MusterStorageInterface *iface = MUSTER_STORAGE_GET_IFACE (self);
   if (!check (self, path, error))
     return NULL;
@@ -230,6 +235,8 @@ gboolean
 muster_storage_publish (MusterStorage *self, const char *path, const void *data, gsize size,
                         GError **error)
 {
+  muster_require (error, FALSE, self, path);
+  muster_require_array (error, FALSE, data, size);
   if (!check (self, path, error))
     return FALSE;
   g_autofree char *temporary = muster_storage_temporary_name (path);

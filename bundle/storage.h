@@ -65,10 +65,10 @@ struct _MusterStorageInterface {
 
 MusterStorage *muster_local_storage (void); /* (transfer none) */
 
-/* Whether the store (NULL: local files) takes a path: INVALID_ARGUMENT for NULL and "", and for one
- * with a scheme, "s3://bucket/run", that the store isn't for. what names it in the error, as
- * "checkpoint directory". Touches nothing. Every verb that is given a directory or a checkpoint
- * asks this before it begins; each verb below refuses such a path as well. */
+/* Whether the store (self may be NULL: local files) takes a path (nullable): INVALID_ARGUMENT for
+ * NULL and "", and for one with a scheme, "s3://bucket/run", that the store isn't for. what names
+ * it in the error, as "checkpoint directory". Touches nothing. Every verb that is given a directory
+ * or a checkpoint asks this before it begins; each verb below refuses such a path as well. */
 gboolean muster_storage_check_path (MusterStorage *self, const char *what, const char *path,
                                     GError **error);
 
@@ -116,7 +116,8 @@ gboolean muster_storage_room (MusterStorage *self, const char *directory, guint6
  * always grants them: there, two writers are held apart by the chief's lease and epoch alone. */
 MusterStorageLock *muster_storage_lock (MusterStorage *self, const char *path, MusterLockMode mode,
                                         GError **error);
-void muster_storage_unlock (MusterStorage *self, MusterStorageLock *lock); /* NULL is fine */
+/* lock may be NULL. */
+void muster_storage_unlock (MusterStorage *self, MusterStorageLock *lock);
 
 /* Writes a small file whole: beside it, synced, renamed, its directory synced. A reader sees the
  * old or the new one. */

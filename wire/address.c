@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire/address.h"
 
+#include "base/require.h"
+
 #include <string.h>
 
 static gboolean
@@ -36,6 +38,8 @@ find_port (const char *address)
 gboolean
 muster_address_parse (const char *address, char **host, guint16 *port, GError **error)
 {
+  muster_require (error, FALSE, address, host, port);
+
   const char *colon = find_port (address);
   if (colon == NULL)
     return bad_address (address, "it has no port", error);
@@ -58,6 +62,7 @@ muster_address_parse (const char *address, char **host, guint16 *port, GError **
 gboolean
 muster_address_is_loopback (const char *address)
 {
+  g_return_val_if_fail (address != NULL, FALSE);
   g_autofree char *host = NULL;
   guint16 port;
   if (!muster_address_parse (address, &host, &port, NULL))
@@ -70,5 +75,6 @@ muster_address_is_loopback (const char *address)
 char *
 muster_address_format (const char *host, guint16 port)
 {
+  g_return_val_if_fail (host != NULL, NULL);
   return g_strdup_printf (strchr (host, ':') != NULL ? "[%s]:%u" : "%s:%u", host, port);
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/require.h"
 #include "wire/credentials_private.h"
 #include "wire/grpc_private.h"
 
@@ -107,6 +108,7 @@ make_channel_credentials (MusterRpcCredentials *self)
 MusterRpcCredentials *
 muster_rpc_credentials_new (const MusterRpcSecurity *security, GError **error)
 {
+  muster_require (error, NULL, security);
   muster_grpc_init ();
   g_autoptr (MusterRpcCredentials) self = g_new0 (MusterRpcCredentials, 1);
   g_atomic_ref_count_init (&self->refs);
@@ -120,6 +122,7 @@ muster_rpc_credentials_new (const MusterRpcSecurity *security, GError **error)
 MusterRpcCredentials *
 muster_rpc_credentials_ref (MusterRpcCredentials *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   g_atomic_ref_count_inc (&self->refs);
   return self;
 }

@@ -37,7 +37,7 @@ MusterRpcCredentials *muster_rpc_credentials_ref (MusterRpcCredentials *self);
 void muster_rpc_credentials_unref (MusterRpcCredentials *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterRpcCredentials, muster_rpc_credentials_unref)
 
-/* FALSE for self NULL. */
+/* self may be NULL: FALSE. */
 gboolean muster_rpc_credentials_has_tls (const MusterRpcCredentials *self);
 gboolean muster_rpc_credentials_has_token (const MusterRpcCredentials *self);
 

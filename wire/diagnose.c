@@ -45,6 +45,7 @@ typedef struct {
 void
 muster_diagnosis_clear (MusterDiagnosis *self)
 {
+  g_return_if_fail (self != NULL);
   g_clear_pointer (&self->resolved, g_free);
   g_clear_pointer (&self->text, g_free);
 }
@@ -396,6 +397,7 @@ void
 muster_diagnose (const char *address, gboolean tls, gint64 deadline_us, GCancellable *cancellable,
                  MusterDiagnosis *out)
 {
+  g_return_if_fail (address != NULL && out != NULL);
   *out = (MusterDiagnosis){.stage = MUSTER_REACH_NOT_RESOLVED, .connect_us = -1};
   g_autofree char *host = NULL;
   g_autoptr (GError) error = NULL;

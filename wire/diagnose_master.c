@@ -53,6 +53,8 @@ void
 muster_diagnose_master (const char *address, gint64 deadline_us, GCancellable *cancellable,
                         MusterDiagnosis *out)
 {
+  g_return_if_fail (address != NULL && out != NULL);
+
   g_autoptr (GError) error = NULL;
 
   muster_diagnose (address, FALSE, deadline_us, cancellable, out);
