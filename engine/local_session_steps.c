@@ -296,6 +296,9 @@ muster_local_session_run_callable (MusterSession *session, gint64 callable,
                  callable, plan->n_feeds, n_feeds);
     return FALSE;
   }
+  if (fetched == NULL && plan->n_fetches > 0)
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "muster_session_run_callable: 'fetched' is NULL");
   g_autoptr (MusterTrace) trace = metadata != NULL ? muster_trace_new (options) : NULL;
   if (!run_plan (self, plan, &bare, muster_run_options_deadline_us (options, deadline_us), trace,
                  fetched, cancellable, error))

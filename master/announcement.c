@@ -22,6 +22,7 @@ muster_chief_phase_is_preparing (MusterChiefPhase phase)
 void
 muster_announcement_clear (MusterAnnouncement *self)
 {
+  g_return_if_fail (self != NULL);
   g_free (self->model);
   g_free (self->task);
   g_free (self->who);
@@ -33,6 +34,7 @@ muster_announcement_clear (MusterAnnouncement *self)
 MusterAnnouncement *
 muster_announcement_copy (const MusterAnnouncement *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   MusterAnnouncement *copy = g_memdup2 (self, sizeof *self);
   copy->model = g_strdup (self->model);
   copy->task = g_strdup (self->task);
@@ -62,6 +64,7 @@ put (char **place, const char *text)
 void
 muster_announcement_merge (MusterAnnouncement *self, const MusterAnnouncement *later)
 {
+  g_return_if_fail (self != NULL && later != NULL);
   gboolean is_next = later->phase != MUSTER_CHIEF_UNKNOWN && later->phase != self->phase;
   if (is_next)
     self->phase = later->phase;
@@ -102,6 +105,7 @@ name_of (const MusterAnnouncement *self)
 char *
 muster_announcement_describe (const MusterAnnouncement *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   g_autofree char *duration =
       muster_format_duration (self->alive ? self->phase_age_us : self->lost_age_us);
   const char *phase = muster_chief_phase_name (self->phase);

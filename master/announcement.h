@@ -79,7 +79,7 @@ void muster_announcement_merge (MusterAnnouncement *self, const MusterAnnounceme
 /**
  * muster_announcement_equal: (skip)
  *
- * TRUE if both say the same, ages left aside. Either may be NULL.
+ * TRUE if a (nullable) and b (nullable) say the same, ages left aside.
  */
 gboolean muster_announcement_equal (const MusterAnnouncement *a, const MusterAnnouncement *b);
 

@@ -2,6 +2,7 @@
 #include "master/remote_master.h"
 
 #include "base/protowire.h"
+#include "base/require.h"
 #include "master/passage.h"
 #include "master/remote_private.h"
 #include "wire/address.h"
@@ -68,6 +69,7 @@ choose_credentials (const char *target, MusterRpcCredentials *given, gboolean is
 MusterMaster *
 muster_remote_master_new (const char *target, GError **error)
 {
+  muster_require (error, NULL, target);
   return muster_remote_master_new_secured (target, NULL, error);
 }
 
@@ -75,6 +77,7 @@ MusterMaster *
 muster_remote_master_new_secured (const char *target, MusterRpcCredentials *credentials,
                                   GError **error)
 {
+  muster_require (error, NULL, target);
   gboolean is_secured = g_str_has_prefix (target, SECURED_SCHEME);
   const char *scheme = is_secured ? SECURED_SCHEME : SCHEME;
   const char *rest = g_str_has_prefix (target, scheme) ? target + strlen (scheme) : target;
@@ -221,6 +224,7 @@ gboolean
 muster_remote_master_await (MusterRemoteMaster *self, gint64 deadline_us, GCancellable *cancellable,
                             GError **error)
 {
+  muster_require (error, FALSE, self);
   g_auto (MusterRope) request = MUSTER_ROPE_INIT;
   const MusterRpcOptions options = {.deadline_us = deadline_us, .wait_for_ready = TRUE};
   (void)muster_rpc_client_reach (self->client, deadline_us, cancellable); /* the call tells */

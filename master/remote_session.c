@@ -361,6 +361,9 @@ remote_run_callable (MusterSession *session, gint64 number, MusterTensor *const 
   if (!find_callable (self, number, &callable, error) ||
       !muster_step_tensors_fit (feeds, n_feeds, error))
     return FALSE;
+  if (fetched == NULL && callable.n_fetches > 0)
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "muster_session_run_callable: 'fetched' is NULL");
   MusterStepRequest step = {
       .session_handle = handle_of (self),
       .feeds = (MusterTensor **)feeds,

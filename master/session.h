@@ -149,8 +149,9 @@ gboolean muster_session_is_here (MusterSession *self);
 /**
  * muster_session_run: (skip)
  *
- * Runs a step: fetched[n_fetches] is filled with references (transfer full), untouched on failure.
- * metadata (nullable out) gets a serialised RunMetadata, or NULL.
+ * Runs a step: fetched (nullable where nothing is fetched) has room for n_fetches references
+ * (transfer full), untouched on failure. metadata (nullable out) gets a serialised RunMetadata, or
+ * NULL.
  */
 gboolean muster_session_run (MusterSession *self, const MusterStep *step, MusterTensor **fetched,
                              GBytes **metadata, GCancellable *cancellable, GError **error);
@@ -186,10 +187,10 @@ gboolean muster_session_close (MusterSession *self, gint64 deadline_us, GCancell
                                GError **error);
 
 /* Closes within five seconds, whatever the master does, and drops the error: for a session that is
- * given up. NULL is fine. */
+ * given up. self may be NULL. */
 void muster_session_close_quietly (MusterSession *self);
-/* The same within timeout_us. Who gives up because the master is out of reach gives it a second:
- * what the close doesn't reach is the server's to collect. */
+/* The same within timeout_us; self may be NULL. Who gives up because the master is out of reach
+ * gives it a second: what the close doesn't reach is the server's to collect. */
 void muster_session_close_quietly_within (MusterSession *self, gint64 timeout_us);
 
 /**
@@ -203,6 +204,8 @@ gint64 muster_session_make_callable (MusterSession *self, const MusterStep *step
 
 /**
  * muster_session_run_callable: (skip)
+ *
+ * Runs it; fetched (nullable where nothing is fetched) and metadata (nullable out) as above.
  */
 gboolean muster_session_run_callable (MusterSession *self, gint64 callable,
                                       MusterTensor *const *feeds, gsize n_feeds, gint64 deadline_us,
@@ -226,7 +229,7 @@ MusterWatch *muster_session_watch (MusterSession *self, const MusterWatchFor *wh
 /**
  * muster_session_set_identity: (skip)
  *
- * For implementations: set once, after construction.
+ * For implementations: set once, after construction. graph (nullable).
  */
 void muster_session_set_identity (MusterSession *self, const char *handle, MusterGraph *graph);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "master/step_builder.h"
 
+#include "base/require.h"
+
 struct _MusterStepBuilder {
   gatomicrefcount refs;
   GArray *feeds;      /* (owned) of MusterFeed, which own what they name */
@@ -37,6 +39,8 @@ muster_step_builder_new (void)
 MusterStepBuilder *
 muster_step_builder_ref (MusterStepBuilder *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
+
   g_atomic_ref_count_inc (&self->refs);
 
   return self;
@@ -56,7 +60,7 @@ muster_step_builder_unref (MusterStepBuilder *self)
 void
 muster_step_builder_feed (MusterStepBuilder *self, const char *name, MusterTensor *value)
 {
-  g_return_if_fail (name != NULL && value != NULL);
+  g_return_if_fail (self != NULL && name != NULL && value != NULL);
 
   for (guint i = 0; i < self->feeds->len; i++) {
     MusterFeed *feed = &g_array_index (self->feeds, MusterFeed, i);
@@ -73,7 +77,7 @@ muster_step_builder_feed (MusterStepBuilder *self, const char *name, MusterTenso
 guint
 muster_step_builder_fetch (MusterStepBuilder *self, const char *tensor)
 {
-  g_return_val_if_fail (tensor != NULL, 0);
+  g_return_val_if_fail (self != NULL && tensor != NULL, 0);
   g_ptr_array_add (self->fetches, g_strdup (tensor));
 
   return self->fetches->len - 1;
@@ -82,13 +86,14 @@ muster_step_builder_fetch (MusterStepBuilder *self, const char *tensor)
 void
 muster_step_builder_target (MusterStepBuilder *self, const char *op)
 {
-  g_return_if_fail (op != NULL);
+  g_return_if_fail (self != NULL && op != NULL);
   g_ptr_array_add (self->targets, g_strdup (op));
 }
 
 MusterStep
 muster_step_builder_step (MusterStepBuilder *self)
 {
+  g_return_val_if_fail (self != NULL, (MusterStep){0});
   return (MusterStep){.feeds = (const MusterFeed *)self->feeds->data,
                       .n_feeds = self->feeds->len,
                       .fetches = (const char *const *)self->fetches->pdata,
@@ -101,7 +106,7 @@ GPtrArray *
 muster_step_builder_run (MusterStepBuilder *self, MusterSession *session, gint64 timeout_us,
                          GCancellable *cancellable, GError **error)
 {
-  g_return_val_if_fail (MUSTER_IS_SESSION (session), NULL);
+  muster_require (error, NULL, self, session);
 
   const gint64 now_us = muster_clock_now_us (muster_system_clock ());
   MusterStep step = muster_step_builder_step (self);

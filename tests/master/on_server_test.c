@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/local_master.h"
+#include "graph/graph_builder.h"
 #include "master/lease.h"
 #include "master/remote_master.h"
 #include "server/server.h"
@@ -181,4 +182,27 @@ MUSTER_TEST (LeaseOnServer, passes_to_the_next_session_when_the_server_restarts)
   g_autoptr (MusterLease) again = claim (next, "worker:0", muster_lease_epoch (lease), &error);
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_TRUE (announce (again, MUSTER_CHIEF_RESTORING, &error));
+}
+
+MUSTER_TEST (RemoteCallable, what_it_fetches_needs_a_place)
+{
+  Fixture f = set_up ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new ();
+  g_autoptr (MusterTensor) two = muster_tensor_new_float (2);
+  muster_graph_builder_constant (builder, "two", two);
+  g_autoptr (MusterGraph) graph = muster_graph_builder_end (builder, NULL);
+  g_autoptr (MusterSession) session =
+      muster_master_create_session (f.remote, graph, NULL, in_half_a_minute (), NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  const char *fetches[] = {"two:0"};
+  const MusterStep step = {.fetches = fetches, .n_fetches = 1};
+  const gint64 callable =
+      muster_session_make_callable (session, &step, in_half_a_minute (), NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_FALSE (muster_session_run_callable (session, callable, NULL, 0, in_half_a_minute (),
+                                                    NULL, NULL, NULL, &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  g_clear_object (&session);
+  tear_down (&f);
 }
