@@ -19,6 +19,7 @@
 void
 muster_countdown_start (MusterCountdown *self, gint64 now_us, gint64 deadline_us, gint64 ceiling_us)
 {
+  g_return_if_fail (self != NULL);
   *self =
       (MusterCountdown){.started_us = now_us, .deadline_us = deadline_us, .ceiling_us = ceiling_us};
 }
@@ -26,6 +27,7 @@ muster_countdown_start (MusterCountdown *self, gint64 now_us, gint64 deadline_us
 void
 muster_countdown_looked (MusterCountdown *self, gint64 cost_us)
 {
+  g_return_if_fail (self != NULL);
   cost_us = MAX (cost_us, 0);
   memmove (&self->costs_us[1], &self->costs_us[0], sizeof self->costs_us - sizeof cost_us);
   self->costs_us[0] = cost_us;
@@ -83,6 +85,8 @@ last_start_us (const MusterCountdown *self)
 gint64
 muster_countdown_next_us (const MusterCountdown *self, gint64 now_us, double chance)
 {
+  g_return_val_if_fail (self != NULL, 0);
+
   gint64 last_us = last_start_us (self);
 
   if (self->looks == 0)

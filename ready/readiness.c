@@ -2,11 +2,13 @@
 #include "ready/readiness.h"
 
 #include "base/names.h"
+#include "base/require.h"
 #include "graph/graph_nodes.h"
 
 void
 muster_readiness_clear (MusterReadiness *self)
 {
+  g_return_if_fail (self != NULL);
   g_clear_pointer (&self->missing, g_free);
   g_clear_pointer (&self->why_not, g_free);
   self->is_ready = FALSE;
@@ -80,6 +82,8 @@ gboolean
 muster_readiness_judge (const char *op, const MusterTensor *value, const GError *failure,
                         MusterReadiness *readiness, GError **error)
 {
+  muster_require (error, FALSE, op, readiness);
+
   *readiness = (MusterReadiness){0};
 
   if (!failure)
@@ -157,6 +161,8 @@ gboolean
 muster_readiness_probe (MusterSession *session, const char *op, gint64 deadline_us,
                         GCancellable *cancellable, MusterReadiness *readiness, GError **error)
 {
+  muster_require (error, FALSE, session, readiness);
+
   *readiness = (MusterReadiness){.is_ready = op == NULL};
   if (!op)
     return TRUE;
@@ -172,6 +178,8 @@ muster_readiness_turn (MusterSession *session, const char *gate_op, const char *
                        gint64 deadline_us, GCancellable *cancellable, MusterTurn *turn,
                        GError **error)
 {
+  muster_require (error, FALSE, session, turn);
+
   g_auto (MusterReadiness) gate = {0};
   g_auto (MusterReadiness) ready = {0};
 

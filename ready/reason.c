@@ -60,7 +60,7 @@ MusterReasons *
 muster_reasons_new (MusterClock *clock)
 {
   MusterReasons *self = g_new0 (MusterReasons, 1);
-  self->clock = g_object_ref (clock);
+  self->clock = g_object_ref (clock != NULL ? clock : muster_system_clock ());
   self->list = list_new ();
   return self;
 }
@@ -385,6 +385,7 @@ carry_over (MusterReasons *self, GPtrArray *list, const MusterAnnouncement *chie
 gboolean
 muster_reasons_update (MusterReasons *self, const MusterSituation *situation)
 {
+  g_return_val_if_fail (self != NULL && situation != NULL, FALSE);
   const MusterTurn *turn = situation->turn;
   GPtrArray *list = list_new ();
   add_server (self, list, situation);
@@ -403,6 +404,7 @@ muster_reasons_update (MusterReasons *self, const MusterSituation *situation)
 GPtrArray *
 muster_reasons_list (MusterReasons *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   return self->list;
 }
 
@@ -420,6 +422,7 @@ muster_reasons_first (GPtrArray *reasons)
 const MusterReason *
 muster_reasons_find (GPtrArray *reasons, const char *component)
 {
+  g_return_val_if_fail (component != NULL, NULL);
   for (guint i = 0; reasons != NULL && i < reasons->len; i++) {
     const MusterReason *it = g_ptr_array_index (reasons, i);
     if (strcmp (it->component, component) == 0)
@@ -431,6 +434,7 @@ muster_reasons_find (GPtrArray *reasons, const char *component)
 GPtrArray *
 muster_reasons_copy (MusterReasons *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   GPtrArray *copy = g_ptr_array_copy (self->list, reason_copy, NULL);
   g_ptr_array_set_free_func (copy, (GDestroyNotify)muster_reason_free);
   return copy;

@@ -52,6 +52,7 @@ typedef struct {
  */
 typedef struct _MusterReasons MusterReasons;
 
+/* clock NULL: the machine's. */
 MusterReasons *muster_reasons_new (MusterClock *clock);
 void muster_reasons_free (MusterReasons *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterReasons, muster_reasons_free)
@@ -62,10 +63,10 @@ gboolean muster_reasons_update (MusterReasons *self, const MusterSituation *situ
 /* (element-type MusterReason) borrowed, until the next update. */
 GPtrArray *muster_reasons_list (MusterReasons *self);
 
-/* Of a list, which is (nullable): the one that everything else waits for, the first that isn't
- * well; NULL where all are. */
+/* Of reasons (nullable) the one that everything else waits for, the first that isn't well; NULL
+ * where all are. */
 const MusterReason *muster_reasons_first (GPtrArray *reasons);
-/* The first of that component, or NULL. */
+/* The first of that component among reasons (nullable), or NULL. */
 const MusterReason *muster_reasons_find (GPtrArray *reasons, const char *component);
 
 /* (transfer full) (element-type MusterReason) a copy that outlives it. */

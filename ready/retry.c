@@ -87,6 +87,8 @@ gboolean
 muster_retries_again (MusterRetries *self, MusterFailure failure, gint64 lived_us, double chance,
                       gint64 *pause_us)
 {
+  g_return_val_if_fail (self != NULL && pause_us != NULL, FALSE);
+
   g_return_val_if_fail ((guint)failure < MUSTER_N_FAILURES, FALSE);
   guint budget = self->policy->budget[failure];
 
@@ -105,6 +107,8 @@ muster_retries_again (MusterRetries *self, MusterFailure failure, gint64 lived_u
 guint
 muster_retries_total (const MusterRetries *self)
 {
+  g_return_val_if_fail (self != NULL, 0);
+
   guint total = 0;
 
   for (guint i = 0; i < MUSTER_N_FAILURES; i++)

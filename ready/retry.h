@@ -22,7 +22,7 @@ typedef enum {
 /* "unreachable", "lost session", … */
 const char *muster_failure_name (MusterFailure failure);
 
-/* The one place that decides what kind of failure an error is. */
+/* The one place that decides what kind of failure an error (nullable) is. */
 MusterFailure muster_failure_of (const GError *error);
 
 /* What a session fails with, once a reset of muster's server or engine has ended it; part of the

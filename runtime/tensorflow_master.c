@@ -55,6 +55,7 @@ muster_tensorflow_master_new (const char *path, GError **error)
 char *
 muster_tensorflow_master_describe (MusterTensorflowMaster *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   const char *version = muster_runtime_version (self->runtime);
   const char *library = muster_runtime_library (self->runtime);
   if (version == NULL)
