@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/backup.h"
 
+#include "base/require.h"
 #include "train/backup_look_private.h"
 #include "train/check_time_private.h"
 
@@ -23,7 +24,7 @@ struct _MusterBackup {
 MusterBackup *
 muster_backup_new (const MusterBackupOptions *options, GError **error)
 {
-  if (!options->backup_dir || !*options->backup_dir) {
+  if (!options || !options->backup_dir || !*options->backup_dir) {
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                          "Empty `backup_dir` argument passed. A directory is expected");
     return NULL;
@@ -32,7 +33,7 @@ muster_backup_new (const MusterBackupOptions *options, GError **error)
                                   error) ||
       !muster_save_freq_check (&options->save_freq, error))
     return NULL;
-  g_return_val_if_fail (options->program.save && options->program.restore, NULL);
+  muster_require (error, NULL, options->program.save, options->program.restore);
   MusterBackup *self = g_new0 (MusterBackup, 1);
   self->directory = g_strdup (options->backup_dir);
   self->save_freq = options->save_freq;
@@ -66,6 +67,7 @@ muster_backup_free (MusterBackup *self)
 MusterBackupCounters
 muster_backup_counters (MusterBackup *self)
 {
+  g_return_val_if_fail (self != NULL, (MusterBackupCounters){0});
   return self->counters;
 }
 
@@ -357,6 +359,8 @@ gboolean
 muster_backup_save (MusterBackup *self, gint64 deadline_us, GCancellable *cancellable,
                     GError **error)
 {
+  muster_require (error, FALSE, self);
+
   const Bounds bounds = {deadline_us, cancellable};
 
   if (self->lock)
@@ -437,6 +441,7 @@ train_failed (G_GNUC_UNUSED const GError *failure, gpointer user_data)
 MusterFitCallback
 muster_backup_callback (MusterBackup *self)
 {
+  g_return_val_if_fail (self != NULL, (MusterFitCallback){0});
   return (MusterFitCallback){.train_begin = train_begin,
                              .epoch_begin = epoch_begin,
                              .batch_end = batch_end,

@@ -2,6 +2,7 @@
 #include "train/batches.h"
 
 #include "base/error.h"
+#include "base/require.h"
 
 #include <string.h>
 
@@ -51,7 +52,13 @@ MusterBatches *
 muster_batches_new (MusterTensor *const *arrays, gsize n_arrays, gint64 batch_size, guint64 seed,
                     GError **error)
 {
-  g_return_val_if_fail (n_arrays > 0, NULL);
+  muster_require_array (error, NULL, arrays, n_arrays);
+  for (gsize i = 0; i < n_arrays; i++)
+    muster_require (error, NULL, arrays[i]);
+  if (n_arrays == 0) {
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "muster_batches_new: there are no arrays");
+    return NULL;
+  }
   gint64 n_rows = rows_of (arrays[0]);
   for (gsize i = 0; i < n_arrays; i++)
     if (rows_of (arrays[i]) != n_rows || muster_tensor_dtype (arrays[i]) == MUSTER_STRING) {
@@ -115,6 +122,7 @@ gather (const MusterTensor *array, const gint64 *rows, gint64 n)
 void
 muster_batches_next (MusterBatches *self, MusterTensor **batch)
 {
+  g_return_if_fail (self != NULL && batch != NULL);
   gint64 per_epoch = muster_batches_per_epoch (self);
   gint64 epoch = self->position / per_epoch;
   if (epoch != self->epoch)
@@ -128,18 +136,21 @@ muster_batches_next (MusterBatches *self, MusterTensor **batch)
 gint64
 muster_batches_per_epoch (MusterBatches *self)
 {
+  g_return_val_if_fail (self != NULL, 0);
   return self->n_rows / self->batch_size;
 }
 
 gint64
 muster_batches_position (MusterBatches *self)
 {
+  g_return_val_if_fail (self != NULL, 0);
   return self->position;
 }
 
 void
 muster_batches_seek (MusterBatches *self, gint64 position)
 {
+  g_return_if_fail (self != NULL);
   g_return_if_fail (position >= 0);
   self->position = position;
 }

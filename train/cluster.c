@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/cluster.h"
 
+#include "base/require.h"
 #include "graph/graph_builder.h"
 #include "session/session_manager.h"
 #include "train/job_private.h"
@@ -122,6 +123,8 @@ gboolean
 muster_cluster_add (MusterCluster *self, const char *name, MusterMaster *master,
                     MusterMetaGraph *meta_graph, GError **error)
 {
+  muster_require (error, FALSE, self, name, master, meta_graph);
+
   if (self->is_open || self->is_closed)
     return refuse (error, "A node is added before the cluster is opened");
   if (!check_name (self, name, error) || !check_master (self, name, master, error))
@@ -142,12 +145,15 @@ muster_cluster_add (MusterCluster *self, const char *name, MusterMaster *master,
 GPtrArray *
 muster_cluster_nodes (MusterCluster *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   return self->nodes;
 }
 
 MusterClusterNode *
 muster_cluster_node (MusterCluster *self, const char *name)
 {
+  g_return_val_if_fail (self != NULL && name != NULL, NULL);
+
   for (guint i = 0; i < self->nodes->len; i++) {
     MusterClusterNode *node = self->nodes->pdata[i];
     if (g_str_equal (node->name, name))
@@ -160,6 +166,7 @@ muster_cluster_node (MusterCluster *self, const char *name)
 MusterClock *
 muster_cluster_clock (MusterCluster *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   return self->clock;
 }
 
@@ -225,6 +232,8 @@ gboolean
 muster_cluster_open (MusterCluster *self, gint64 timeout_us, GCancellable *cancellable,
                      GError **error)
 {
+  muster_require (error, FALSE, self);
+
   MusterClock *clock = muster_system_clock ();
   const gint64 deadline_us = muster_deadline_after (muster_clock_now_us (clock), timeout_us);
   g_autoptr (GHashTable) seen = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, NULL);
@@ -251,6 +260,7 @@ muster_cluster_open (MusterCluster *self, gint64 timeout_us, GCancellable *cance
 void
 muster_cluster_close (MusterCluster *self)
 {
+  g_return_if_fail (self != NULL);
   close_nodes (self);
   self->is_closed = TRUE;
 }
@@ -258,6 +268,7 @@ muster_cluster_close (MusterCluster *self)
 void
 muster_cluster_leave (MusterCluster *self, const GError *failure)
 {
+  g_return_if_fail (self != NULL);
   if (!failure)
     muster_cluster_close (self);
 }
@@ -366,6 +377,8 @@ kind_of (MusterCluster *self, GPtrArray *parts, GError **error)
 gboolean
 muster_cluster_compile (MusterCluster *self, MusterJobGroup *group, GError **error)
 {
+  muster_require (error, FALSE, self, group);
+
   GPtrArray *parts =
       group->parts ? group->parts : muster_job_group_tasks_by_node (group, NULL, error);
   g_autofree char *kind = parts ? kind_of (self, parts, error) : NULL;
@@ -391,6 +404,8 @@ gboolean
 muster_cluster_run (MusterCluster *self, MusterJobGroup *group, gint64 deadline_us,
                     GCancellable *cancellable, GError **error)
 {
+  muster_require (error, FALSE, self);
+
   if (!group) {
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                          "Got a none runnable.");
@@ -407,6 +422,8 @@ gboolean
 muster_cluster_run_task (MusterCluster *self, MusterJobTask *task, gint64 deadline_us,
                          GCancellable *cancellable, GError **error)
 {
+  muster_require (error, FALSE, self, task);
+
   g_autoptr (MusterJobGroup) group = muster_job_group_new ();
 
   if (!task)

@@ -42,7 +42,8 @@ gboolean muster_cluster_open (MusterCluster *self, gint64 timeout_us, GCancellab
 
 /* Closes the sessions; closing twice is fine. */
 void muster_cluster_close (MusterCluster *self);
-/* The end of a scope: closes unless the scope has failed, so that what was left can be looked at.
+/* The end of a scope: closes unless the scope has failed, with failure (nullable), so that what was
+ * left can be looked at.
  */
 void muster_cluster_leave (MusterCluster *self, const GError *failure);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/coordinator.h"
 
+#include "base/require.h"
 #include "train/cancel_link_private.h"
 
 /* One thread that is coordinated. Counted: the thread may outlive a join that gave it up. */
@@ -67,6 +68,8 @@ is_plain (const MusterCoordinator *self, const GError *reason)
 gboolean
 muster_coordinator_request_stop (MusterCoordinator *self, const GError *reason, GError **failure)
 {
+  muster_require (failure, FALSE, self);
+
   g_autoptr (GCancellable) stop = NULL;
 
   g_mutex_lock (&self->lock);
@@ -92,6 +95,7 @@ muster_coordinator_request_stop (MusterCoordinator *self, const GError *reason, 
 gboolean
 muster_coordinator_should_stop (MusterCoordinator *self)
 {
+  g_return_val_if_fail (self != NULL, FALSE);
   return g_cancellable_is_cancelled (muster_coordinator_cancellable (self));
 }
 
@@ -99,6 +103,8 @@ gboolean
 muster_coordinator_wait_for_stop (MusterCoordinator *self, gint64 timeout_us,
                                   GCancellable *cancellable)
 {
+  g_return_val_if_fail (self != NULL, FALSE);
+
   gint64 wake_us = muster_deadline_after (muster_clock_now_us (self->clock), timeout_us);
   g_auto (MusterCancelLink) either =
       muster_cancel_link (muster_coordinator_cancellable (self), cancellable);
@@ -111,6 +117,8 @@ muster_coordinator_wait_for_stop (MusterCoordinator *self, gint64 timeout_us,
 GCancellable *
 muster_coordinator_cancellable (MusterCoordinator *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
+
   g_mutex_lock (&self->lock);
   GCancellable *stop = self->stop;
   g_mutex_unlock (&self->lock);
@@ -121,6 +129,8 @@ muster_coordinator_cancellable (MusterCoordinator *self)
 GError *
 muster_coordinator_error (MusterCoordinator *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
+
   g_mutex_lock (&self->lock);
   GError *error = self->error ? g_error_copy (self->error) : NULL;
   g_mutex_unlock (&self->lock);
@@ -131,6 +141,7 @@ muster_coordinator_error (MusterCoordinator *self)
 void
 muster_coordinator_clear_stop (MusterCoordinator *self)
 {
+  g_return_if_fail (self != NULL);
   g_mutex_lock (&self->lock);
   g_clear_error (&self->error);
   self->is_joined = FALSE;
@@ -196,6 +207,8 @@ void
 muster_coordinator_start_looper (MusterCoordinator *self, const char *name, gint64 interval_us,
                                  MusterCoordinated work, gpointer user_data)
 {
+  g_return_if_fail (self != NULL && name != NULL && work != NULL);
+
   Worker *worker = g_new0 (Worker, 1);
 
   g_atomic_ref_count_init (&worker->refs);
@@ -219,6 +232,7 @@ void
 muster_coordinator_start (MusterCoordinator *self, const char *name, MusterCoordinated work,
                           gpointer user_data)
 {
+  g_return_if_fail (self != NULL && name != NULL && work != NULL);
   muster_coordinator_start_looper (self, name, -1, work, user_data);
 }
 
@@ -289,7 +303,7 @@ gboolean
 muster_coordinator_join (MusterCoordinator *self, gint64 grace_us, gboolean ignore_live,
                          gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
-  g_return_val_if_fail (MUSTER_IS_COORDINATOR (self), FALSE);
+  muster_require (error, FALSE, self);
 
   if (!muster_deadline_check (deadline_us, error))
     return FALSE;
@@ -319,6 +333,8 @@ muster_coordinator_join (MusterCoordinator *self, gint64 grace_us, gboolean igno
 gboolean
 muster_coordinator_is_joined (MusterCoordinator *self)
 {
+  g_return_val_if_fail (self != NULL, FALSE);
+
   g_mutex_lock (&self->lock);
   gboolean is_joined = self->is_joined;
   g_mutex_unlock (&self->lock);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The counter of muster_job_limit_epochs (): it begins at n - 1, counts down once an epoch, and is
  * done when it is below 0. */
+#include "base/require.h"
 #include "graph/graph_builder.h"
 #include "graph/meta_graph_edit.h"
 #include "train/job_private.h"
@@ -39,6 +40,8 @@ counter_nodes (GError **error)
 MusterMetaGraph *
 muster_epoch_counter_add (MusterMetaGraph *meta_graph, GError **error)
 {
+  muster_require (error, NULL, meta_graph);
+
   MusterGraph *graph = muster_meta_graph_graph (meta_graph);
   const MusterVariableInfo counter = {
       .name = COUNTER, .initializer = ASSIGN, .snapshot = READ ":0", .dtype = MUSTER_INT64};
@@ -93,6 +96,8 @@ add_to_init (MusterJobGroup *init, const char *node, gint64 n, GError **error)
 gboolean
 muster_job_limit_epochs (MusterJob *self, const char *node, gint64 n, GError **error)
 {
+  muster_require (error, FALSE, self, node);
+
   static const char *const count[] = {COUNT, NULL};
   const MusterJobStep step = {.targets = count};
   g_autoptr (MusterJobTask) task = muster_job_task_new ("epoch_counter", node, 1);

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/protowire.h"
+#include "base/require.h"
 #include "bundle/crc32c.h"
 #include "bundle/storage.h"
 
@@ -144,6 +145,8 @@ gboolean
 muster_event_writer_add_summary (MusterEventWriter *self, const void *summary, gsize size,
                                  gint64 step, GError **error)
 {
+  muster_require (error, FALSE, self);
+  muster_require_array (error, FALSE, summary, size);
   return add (self, EVENT_SUMMARY, summary, size, step, error);
 }
 
@@ -151,6 +154,8 @@ gboolean
 muster_event_writer_add_scalar (MusterEventWriter *self, const char *tag, float value, gint64 step,
                                 GError **error)
 {
+  muster_require (error, FALSE, self, tag);
+
   g_autoptr (GByteArray) one = g_byte_array_new ();
   g_autoptr (GByteArray) summary = g_byte_array_new ();
 
@@ -164,6 +169,7 @@ muster_event_writer_add_scalar (MusterEventWriter *self, const char *tag, float 
 gboolean
 muster_event_writer_add_graph (MusterEventWriter *self, GBytes *graph, GError **error)
 {
+  muster_require (error, FALSE, self, graph);
   return add (self, EVENT_GRAPH, g_bytes_get_data (graph, NULL), g_bytes_get_size (graph), 0,
               error);
 }
@@ -172,6 +178,7 @@ gboolean
 muster_event_writer_add_meta_graph (MusterEventWriter *self, GBytes *meta_graph, gint64 step,
                                     GError **error)
 {
+  muster_require (error, FALSE, self, meta_graph);
   return add (self, EVENT_META_GRAPH, g_bytes_get_data (meta_graph, NULL),
               g_bytes_get_size (meta_graph), step, error);
 }
@@ -180,6 +187,8 @@ gboolean
 muster_event_writer_add_session_log (MusterEventWriter *self, MusterSessionLog what,
                                      const char *path, gint64 step, GError **error)
 {
+  muster_require (error, FALSE, self);
+
   g_autoptr (GByteArray) log = g_byte_array_new ();
 
   muster_proto_put_uint (log, LOG_STATUS, (guint64)what);
@@ -192,6 +201,8 @@ gboolean
 muster_event_writer_add_run_metadata (MusterEventWriter *self, const char *tag, GBytes *metadata,
                                       gint64 step, GError **error)
 {
+  muster_require (error, FALSE, self, tag, metadata);
+
   g_autoptr (GByteArray) tagged = g_byte_array_new ();
 
   muster_proto_put_string (tagged, TAGGED_TAG, tag);
@@ -204,6 +215,8 @@ muster_event_writer_add_run_metadata (MusterEventWriter *self, const char *tag, 
 gboolean
 muster_event_writer_flush (MusterEventWriter *self, GError **error)
 {
+  muster_require (error, FALSE, self);
+
   g_mutex_lock (&self->lock);
   gboolean is_well = flush (self, error);
   g_mutex_unlock (&self->lock);
@@ -227,6 +240,8 @@ path_in (const char *directory, MusterClock *clock)
 MusterEventWriter *
 muster_event_writer_new (const char *directory, MusterClock *clock, GError **error)
 {
+  muster_require (error, NULL, directory);
+
   static const char version[] = "brain.Event:2";
 
   if (!muster_storage_check_path (NULL, "event directory", directory, error))
@@ -259,6 +274,8 @@ muster_event_writer_new (const char *directory, MusterClock *clock, GError **err
 MusterEventWriter *
 muster_event_writer_ref (MusterEventWriter *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
+
   g_atomic_ref_count_inc (&self->refs);
 
   return self;
@@ -285,5 +302,6 @@ muster_event_writer_unref (MusterEventWriter *self)
 const char *
 muster_event_writer_path (MusterEventWriter *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   return self->path;
 }

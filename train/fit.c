@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/fit.h"
 
+#include "base/require.h"
 #include "train/check_time_private.h"
 
 /* --- when --- */
@@ -20,6 +21,8 @@ refuse_freq (const char *got, GError **error)
 gboolean
 muster_save_freq_check (const MusterSaveFreq *freq, GError **error)
 {
+  muster_require (error, FALSE, freq);
+
   if (freq->kind != MUSTER_SAVE_EVERY_N || freq->n >= 1)
     return TRUE;
   g_autofree char *got = g_strdup_printf ("%" G_GINT64_FORMAT, freq->n);
@@ -30,6 +33,8 @@ muster_save_freq_check (const MusterSaveFreq *freq, GError **error)
 gboolean
 muster_save_freq_parse (const char *text, MusterSaveFreq *freq, GError **error)
 {
+  muster_require (error, FALSE, text, freq);
+
   gint64 n = 0;
 
   if (g_str_equal (text, "epoch"))
@@ -179,11 +184,13 @@ gboolean
 muster_fit (const MusterFit *fit, MusterFitPosition *reached, gint64 deadline_us,
             GCancellable *cancellable, GError **error)
 {
+  muster_require (error, FALSE, fit);
+  muster_require (error, FALSE, fit->train);
+  muster_require_array (error, FALSE, fit->callbacks, fit->n_callbacks);
+
   const Training training = {fit, deadline_us, cancellable};
   MusterFitPosition at = fit->start;
   GError *failure = NULL;
-
-  g_return_val_if_fail (fit->train, FALSE);
 
   if (fit->n_epochs < 0 || fit->n_batches < 0 || fit->batches_per_call < 0 || at.epoch < 0 ||
       at.batch < 0) {

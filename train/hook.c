@@ -86,12 +86,15 @@ muster_hook_on_error (MusterHook *self, const GError *error)
 char *
 muster_hook_claim_of_feed (const char *tensor)
 {
+  g_return_val_if_fail (tensor != NULL, NULL);
   return g_strdup_printf (strchr (tensor, ':') ? "feeds %s" : "feeds %s:0", tensor);
 }
 
 char *
 muster_hook_claim_of_directory (const char *does, const char *directory)
 {
+  g_return_val_if_fail (does != NULL && directory != NULL, NULL);
+
   g_autofree char *path = g_canonicalize_filename (directory, NULL);
 
   return g_strdup_printf ("%s '%s'", does, path);
@@ -202,6 +205,8 @@ MusterHook *
 muster_hook_new_for_step (const char *tensor, MusterHookStep after_step, gpointer user_data,
                           GDestroyNotify destroy)
 {
+  g_return_val_if_fail (after_step != NULL, NULL);
+
   MusterStepHook *self = g_object_new (MUSTER_TYPE_STEP_HOOK, NULL);
 
   self->tensor = g_strdup (tensor);

@@ -363,7 +363,7 @@ muster_checkpoint_saver_hook_new (const MusterCheckpointSaverOptions *options, G
   g_autoptr (MusterCheckpointSaverHook) self =
       g_object_new (MUSTER_TYPE_CHECKPOINT_SAVER_HOOK, NULL);
 
-  if (!options->checkpoint_dir || !*options->checkpoint_dir) {
+  if (!options || !options->checkpoint_dir || !*options->checkpoint_dir) {
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                          NAME " needs a checkpoint_dir");
     return NULL;
@@ -390,6 +390,8 @@ muster_checkpoint_saver_hook_new (const MusterCheckpointSaverOptions *options, G
 guint
 muster_checkpoint_saver_hook_failures (MusterHook *self, const GError **last)
 {
+  g_return_val_if_fail (MUSTER_IS_CHECKPOINT_SAVER_HOOK (self), 0);
+
   if (last)
     *last = MUSTER_CHECKPOINT_SAVER_HOOK (self)->last_failure;
 
@@ -399,6 +401,8 @@ muster_checkpoint_saver_hook_failures (MusterHook *self, const GError **last)
 gint64
 muster_checkpoint_saver_hook_durable (MusterHook *self, const char **prefix)
 {
+  g_return_val_if_fail (MUSTER_IS_CHECKPOINT_SAVER_HOOK (self), -1);
+
   if (prefix)
     *prefix = MUSTER_CHECKPOINT_SAVER_HOOK (self)->durable;
 

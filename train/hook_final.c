@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Hooks that act at the end. */
+#include "master/step_check.h"
 #include "train/hooks_private.h"
 
 #define MUSTER_TYPE_FINAL_OPS_HOOK (muster_final_ops_hook_get_type ())
@@ -108,6 +109,8 @@ copy_names (const char *const *names, gsize n)
 MusterHook *
 muster_final_ops_hook_new (const MusterStep *step)
 {
+  g_return_val_if_fail (step != NULL && muster_step_check (G_STRFUNC, step, TRUE, NULL), NULL);
+
   MusterFinalOpsHook *self = g_object_new (MUSTER_TYPE_FINAL_OPS_HOOK, NULL);
 
   self->fetches = copy_names (step->fetches, step->n_fetches);
@@ -123,6 +126,8 @@ muster_final_ops_hook_new (const MusterStep *step)
 MusterTensor *
 muster_final_ops_hook_value (MusterHook *hook, gsize fetched)
 {
+  g_return_val_if_fail (MUSTER_IS_FINAL_OPS_HOOK (hook), NULL);
+
   MusterFinalOpsHook *self = MUSTER_FINAL_OPS_HOOK (hook);
 
   return fetched < self->values->len ? self->values->pdata[fetched] : NULL;

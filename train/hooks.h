@@ -56,10 +56,10 @@ typedef struct {
  * asked, and at the end. With a lease that is lost a save fails the run (FAILED_PRECONDITION). */
 MusterHook *muster_checkpoint_saver_hook_new (const MusterCheckpointSaverOptions *options,
                                               GError **error);
-/* How many saves have failed, and with what the last one did (nullable; borrowed until the next
- * save). */
+/* How many saves have failed, and with what the last (nullable out) one did, borrowed until the
+ * next save. */
 guint muster_checkpoint_saver_hook_failures (MusterHook *self, const GError **last);
-/* The last durable step and its checkpoint (borrowed), or -1 and NULL. */
+/* The last durable step and its checkpoint, *prefix (nullable out) (borrowed), or -1 and NULL. */
 gint64 muster_checkpoint_saver_hook_durable (MusterHook *self, const char **prefix);
 
 /* --- looking --- */
@@ -89,8 +89,8 @@ MusterHook *muster_logging_hook_new (const MusterLoggingOptions *options, GError
  * TensorFlow's CheckNumerics), or warns and asks for a stop. */
 MusterHook *muster_nan_hook_new (const char *loss, gboolean fails);
 
-/* Writes what a summary op yields, at the first run and then every so often (exactly one of the
- * two). summary_op NULL: the scaffold's; where it has none, nothing is written. */
+/* Writes what summary_op (nullable) yields to writer (nullable), at the first run and then every so
+ * often (exactly one of the two). NULL: the scaffold's; where it has none, nothing is written. */
 MusterHook *muster_summary_saver_hook_new (const char *summary_op, gint64 save_steps,
                                            gint64 save_us, MusterEventWriter *writer,
                                            MusterClock *clock, GError **error);

@@ -236,6 +236,8 @@ muster_nan_hook_init (G_GNUC_UNUSED MusterNanHook *self)
 MusterHook *
 muster_nan_hook_new (const char *loss, gboolean fails)
 {
+  g_return_val_if_fail (loss != NULL, NULL);
+
   MusterNanHook *self = g_object_new (MUSTER_TYPE_NAN_HOOK, NULL);
 
   self->loss = g_strdup (loss);
@@ -432,6 +434,8 @@ MusterHook *
 muster_feed_func_hook_new (const char *const *tensors, MusterFeedFunc func, gpointer user_data,
                            GDestroyNotify destroy)
 {
+  g_return_val_if_fail (tensors != NULL && func != NULL, NULL);
+
   MusterFeedFuncHook *self = g_object_new (MUSTER_TYPE_FEED_FUNC_HOOK, NULL);
 
   self->tensors = g_strdupv ((char **)tensors);

@@ -265,6 +265,8 @@ muster_logging_hook_init (G_GNUC_UNUSED MusterLoggingHook *self)
 static const char *
 logging_mistake (const MusterLoggingOptions *options)
 {
+  if (!options || !options->tensors)
+    return "there are no tensors to log";
   if (options->every_n_iter < 0 || options->every_us < 0)
     return "invalid every_n_iter or every_n_secs: it must be above 0.";
   if (options->every_n_iter > 0 && options->every_us > 0)

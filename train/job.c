@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/job.h"
 
+#include "base/require.h"
 #include "graph/graph_nodes.h"
 #include "train/job_private.h"
 
@@ -48,30 +49,35 @@ muster_job_new (const MusterJobOptions *options)
 MusterJobGroup *
 muster_job_init_group (MusterJob *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   return self->init;
 }
 
 MusterJobGroup *
 muster_job_epoch_group (MusterJob *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   return self->epoch;
 }
 
 MusterJobGroup *
 muster_job_download_group (MusterJob *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   return self->download;
 }
 
 MusterJobGroup *
 muster_job_exit_group (MusterJob *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   return self->exit;
 }
 
 gboolean
 muster_job_add_task (MusterJob *self, MusterJobTask *task, GError **error)
 {
+  muster_require (error, FALSE, self, task);
   return muster_job_group_add (self->epoch, task, error);
 }
 
@@ -80,12 +86,15 @@ muster_job_add_task (MusterJob *self, MusterJobTask *task, GError **error)
 GPtrArray *
 muster_job_stop_conditions (MusterJob *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   return self->stop_conditions;
 }
 
 gboolean
 muster_job_add_stop_output (MusterJob *self, MusterJobOutput *output, GError **error)
 {
+  muster_require (error, FALSE, self, output);
+
   if (!output || output->n != 1) {
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                          "A stop condition is a task's output of one tensor");
@@ -99,6 +108,8 @@ muster_job_add_stop_output (MusterJob *self, MusterJobOutput *output, GError **e
 gboolean
 muster_job_add_stop_tensor (MusterJob *self, const char *node, const char *tensor, GError **error)
 {
+  muster_require (error, FALSE, self, node, tensor);
+
   g_autoptr (MusterJobTask) task = muster_job_task_new ("stop_condition", node, 1);
   const char *tensors[] = {tensor, NULL};
 
@@ -118,6 +129,8 @@ muster_job_add_stop_tensor (MusterJob *self, const char *node, const char *tenso
 const char *const *
 muster_job_nodes_to_checkpoint (MusterJob *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
+
   if (self->given_nodes)
     return (const char *const *)self->given_nodes;
   if (!self->is_compiled || !self->nodes) {
@@ -186,6 +199,8 @@ check_conditions (MusterJob *self, MusterCluster *cluster, GError **error)
 gboolean
 muster_job_compile (MusterJob *self, MusterCluster *cluster, GError **error)
 {
+  muster_require (error, FALSE, self, cluster);
+
   MusterJobGroup *groups[] = {self->init, self->epoch, self->download, self->exit};
   static const char *const names[] = {"init", "epoch", "download", "exit"};
 

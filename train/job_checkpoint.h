@@ -36,7 +36,7 @@ MusterJobCheckpoint *muster_job_checkpoint_new (const char *directory,
 MusterJobCheckpoint *muster_job_checkpoint_new_for_node (const char *directory, const char *name,
                                                          const MusterJobCheckpointOptions *options);
 
-/* "NODE.EPOCH" below the directory, or right behind a path prefix ("" and NULL: none), (transfer
+/* "NODE.EPOCH" below the directory, or right behind path_prefix (nullable) ("": none), (transfer
  * full). */
 char *muster_job_checkpoint_path (const char *directory, const char *path_prefix, const char *node,
                                   gint64 epoch);
@@ -56,9 +56,10 @@ gboolean muster_job_checkpoint_set_params (MusterJobCheckpoint *self, const char
                                            const MusterJobPath *path, GError **error);
 
 /* Fixes which nodes, and when it is run, which of their variables. Once they are, with the same
- * nodes and epoch the group is empty; with another epoch the names are listed again. No nodes are
- * INVALID_ARGUMENT, other nodes than before FAILED_PRECONDITION; one node's manager takes NULL or
- * one ("CheckpointManager only supports single node."). (transfer full), as the groups below. */
+ * nodes and epoch the group is empty; with another epoch the names are listed again. No nodes
+ * (nullable) are INVALID_ARGUMENT, other nodes than before FAILED_PRECONDITION; one node's manager
+ * takes NULL or one ("CheckpointManager only supports single node."). path (nullable) as above.
+ * (transfer full), as the groups below. */
 MusterJobGroup *muster_job_checkpoint_init_group (MusterJobCheckpoint *self,
                                                   const char *const *nodes, gint64 resume_epoch,
                                                   const MusterJobPath *path, GError **error);
@@ -67,14 +68,15 @@ MusterJobGroup *muster_job_checkpoint_init_group (MusterJobCheckpoint *self,
 const char *const *muster_job_checkpoint_names (MusterJobCheckpoint *self, const char *node,
                                                 GError **error);
 
-/* As names says of what isn't initialised. */
+/* As names says of what isn't initialised; path (nullable) as above. */
 MusterJobGroup *muster_job_checkpoint_save_group (MusterJobCheckpoint *self, gint64 epoch,
                                                   GError **error);
 MusterJobGroup *muster_job_checkpoint_load_group (MusterJobCheckpoint *self, gint64 epoch,
                                                   const MusterJobPath *path, GError **error);
 
 /* A task that loads those of some variables that the checkpoint has; it needs no init. *loaded
- * (nullable out) is its output: their names. on: where it runs (NULL: on the node itself). */
+ * (nullable out) is its output: their names. on (nullable): where it runs; NULL: on the node
+ * itself. */
 MusterJobTask *muster_job_checkpoint_partial_load_task (MusterJobCheckpoint *self, const char *node,
                                                         const char *const *names, gint64 epoch,
                                                         const char *on, MusterJobOutput **loaded,

@@ -2,6 +2,8 @@
 /* Partial loads here and now, one node after the other. */
 #include "train/job_checkpoint_private.h"
 
+#include "base/require.h"
+
 typedef struct {
   MusterJobCheckpoint *checkpoint;
   MusterCluster *cluster;
@@ -23,8 +25,11 @@ look_for (LocalLoad *self, const char *node, gboolean *is_there, GError **error)
   if (!task ||
       !muster_cluster_run_task (self->cluster, task, self->deadline_us, self->cancellable, error))
     return FALSE;
-  g_autoptr (MusterTensor) value = muster_job_output_get (exists, NULL);
-  *is_there = *(const guint8 *)muster_tensor_data (value) != 0;
+  g_autoptr (MusterTensor) value = muster_job_output_get (exists, error);
+  gint64 truth;
+  if (!value || !muster_tensor_get_int64 (value, &truth, error))
+    return FALSE;
+  *is_there = truth != 0;
   if (!*is_there) {
     g_autofree char *path = muster_job_checkpoint_db_name (self->checkpoint, node, self->epoch);
     g_info ("DB %s does not exist!", path);
@@ -71,6 +76,8 @@ muster_job_checkpoint_load_locally (MusterJobCheckpoint *self, const char *const
                                     const char *on, gboolean *found, char ***loaded,
                                     gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
+  muster_require (error, FALSE, self, nodes, names, cluster, found);
+
   g_autoptr (GHashTable) set = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   LocalLoad load = {self, cluster, names, epoch, on, set, deadline_us, cancellable};
   gboolean is_there = TRUE;

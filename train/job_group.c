@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/job_group.h"
 
+#include "base/require.h"
 #include "train/job_private.h"
 
 #define DEFAULT_INTERVAL_US MUSTER_SECOND
@@ -119,6 +120,8 @@ check_unused (MusterJobTask *self, GError **error)
 gboolean
 muster_job_task_set_step (MusterJobTask *self, const MusterJobStep *step, GError **error)
 {
+  muster_require (error, FALSE, self, step);
+
   if (!check_unused (self, error))
     return FALSE;
   if (self->step)
@@ -140,6 +143,8 @@ gboolean
 muster_job_task_add_setup (MusterJobTask *self, MusterJobSetup *setup, gboolean each_instance,
                            GError **error)
 {
+  muster_require (error, FALSE, self, setup);
+
   if (!check_unused (self, error))
     return FALSE;
   add_once (each_instance ? self->instance_setups : self->setups, setup);
@@ -150,6 +155,8 @@ muster_job_task_add_setup (MusterJobTask *self, MusterJobSetup *setup, gboolean 
 MusterJobOutput *
 muster_job_task_add_output (MusterJobTask *self, const char *const *tensors, GError **error)
 {
+  muster_require (error, NULL, self);
+
   if (!check_unused (self, error))
     return NULL;
   if (tensors && !*tensors) {
@@ -167,6 +174,8 @@ muster_job_task_add_output (MusterJobTask *self, const char *const *tensors, GEr
 const char *
 muster_job_task_name (MusterJobTask *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
+
   if (self->full_name)
     return self->full_name;
   if (self->name)
@@ -178,6 +187,7 @@ muster_job_task_name (MusterJobTask *self)
 const char *
 muster_job_task_node (MusterJobTask *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   return self->node;
 }
 
@@ -244,6 +254,8 @@ free_name (MusterJobGroup *self, MusterJobTask *task)
 gboolean
 muster_job_group_add (MusterJobGroup *self, MusterJobTask *task, GError **error)
 {
+  muster_require (error, FALSE, self, task);
+
   if (!check_open (self, error))
     return FALSE;
   if (task->full_name) {
@@ -284,6 +296,8 @@ gboolean
 muster_job_group_add_setup (MusterJobGroup *self, const char *node, MusterJobSetup *setup,
                             GError **error)
 {
+  muster_require (error, FALSE, self, node, setup);
+
   if (!check_open (self, error))
     return FALSE;
   add_beside (self, node)->setup = g_object_ref (setup);
@@ -295,6 +309,8 @@ gboolean
 muster_job_group_add_report (MusterJobGroup *self, const char *node, const MusterJobStep *step,
                              gint64 interval_us, GError **error)
 {
+  muster_require (error, FALSE, self, node, step);
+
   if (!check_open (self, error))
     return FALSE;
   if (interval_us < 0)
@@ -309,6 +325,8 @@ muster_job_group_add_report (MusterJobGroup *self, const char *node, const Muste
 char **
 muster_job_group_nodes (MusterJobGroup *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
+
   g_autoptr (GHashTable) seen = g_hash_table_new (g_str_hash, g_str_equal);
   g_autoptr (GStrvBuilder) nodes = g_strv_builder_new ();
 
@@ -324,6 +342,8 @@ muster_job_group_nodes (MusterJobGroup *self)
 GPtrArray *
 muster_job_group_tasks (MusterJobGroup *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
+
   self->is_used = TRUE;
   for (guint i = 0; i < self->tasks->len; i++)
     ((MusterJobTask *)self->tasks->pdata[i])->is_used = TRUE;
@@ -402,6 +422,8 @@ copy_names (GHashTable *names)
 GPtrArray *
 muster_job_group_tasks_by_node (MusterJobGroup *self, GHashTable *names, GError **error)
 {
+  muster_require (error, NULL, self);
+
   if (self->parts && same_names (self->mapped, names))
     return self->parts;
   if (self->parts) {

@@ -43,8 +43,8 @@ typedef struct {
 #define MUSTER_TYPE_JOB_SETUP (muster_job_setup_get_type ())
 G_DECLARE_FINAL_TYPE (MusterJobSetup, muster_job_setup, MUSTER, JOB_SETUP, GObject)
 
-/* What is run before and after something else; both are nullable. Where that fails, the exit isn't
- * run. */
+/* What is run before, init (nullable), and after something else, exit (nullable). Where that fails,
+ * the exit isn't run. */
 MusterJobSetup *muster_job_setup_new (const MusterJobStep *init, const MusterJobStep *exit);
 
 /* --- outputs --- */
@@ -75,8 +75,8 @@ G_DECLARE_FINAL_TYPE (MusterJobTask, muster_job_task, MUSTER, JOB_TASK, GObject)
 
 #define MUSTER_JOB_MAX_INSTANCES 256
 
-/* name NULL: the step's, else "task"; node NULL: "local". n_instances copies of the step run beside
- * each other (0: one). */
+/* Without name (nullable): the step's, else "task"; without node (nullable): "local". n_instances
+ * copies of the step run beside each other (0: one). */
 MusterJobTask *muster_job_task_new (const char *name, const char *node, guint n_instances);
 
 /* A task without a step is fine: it only has outputs. A second step is FAILED_PRECONDITION ("This
@@ -88,8 +88,8 @@ gboolean muster_job_task_set_step (MusterJobTask *self, const MusterJobStep *ste
 gboolean muster_job_task_add_setup (MusterJobTask *self, MusterJobSetup *setup,
                                     gboolean each_instance, GError **error);
 
-/* Tensors to fetch when the node's tasks have ended (NULL-terminated), as one output. NULL: one
- * value, which the task's function sets. Borrowed from the task. */
+/* The tensors (nullable) to fetch when the node's tasks have ended (NULL-terminated), as one
+ * output. NULL: one value, which the task's function sets. Borrowed from the task. */
 MusterJobOutput *muster_job_task_add_output (MusterJobTask *self, const char *const *tensors,
                                              GError **error);
 

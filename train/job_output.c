@@ -2,6 +2,8 @@
 #include "train/check_time_private.h"
 #include "train/job_private.h"
 
+#include "base/require.h"
+
 G_DEFINE_FINAL_TYPE (MusterJobOutput, muster_job_output, G_TYPE_OBJECT)
 
 static void
@@ -13,6 +15,8 @@ tensor_unref (gpointer tensor)
 GPtrArray *
 muster_job_output_get_list (MusterJobOutput *self, GError **error)
 {
+  muster_require (error, NULL, self);
+
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
 
   if (self->values)
@@ -26,6 +30,8 @@ muster_job_output_get_list (MusterJobOutput *self, GError **error)
 MusterTensor *
 muster_job_output_get (MusterJobOutput *self, GError **error)
 {
+  muster_require (error, NULL, self);
+
   g_autoptr (GPtrArray) values = muster_job_output_get_list (self, error);
 
   if (!values)
@@ -51,6 +57,9 @@ muster_job_output_take (MusterJobOutput *self, MusterSession *session, GPtrArray
 gboolean
 muster_job_output_set (MusterJobOutput *self, MusterTensor *const *values, gsize n, GError **error)
 {
+  muster_require (error, FALSE, self);
+  muster_require_array (error, FALSE, values, n);
+
   if (n != self->n) {
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                  "Wrong number of output values. (%" G_GSIZE_FORMAT " for %" G_GSIZE_FORMAT ")", n,
@@ -71,6 +80,8 @@ gboolean
 muster_job_output_fetch (MusterJobOutput *self, gint64 deadline_us, GCancellable *cancellable,
                          GError **error)
 {
+  muster_require (error, FALSE, self);
+
   g_mutex_lock (&self->lock);
   g_autoptr (MusterSession) session = self->session ? g_object_ref (self->session) : NULL;
   const gboolean is_set = !self->tensors && self->values;

@@ -28,6 +28,7 @@ struct _MusterJobUploadBuilderClass {
                             MusterJobCheckpoint *checkpoint, GError **error);
 };
 
+/* checkpoint (nullable) */
 MusterJobGroup *muster_job_upload_builder_build (MusterJobUploadBuilder *self, gint64 epoch,
                                                  MusterJobCheckpoint *checkpoint, GError **error);
 
@@ -51,8 +52,8 @@ typedef struct {
   gpointer user_data;
 } MusterJobRunnerOptions;
 
-/* checkpoint NULL: nothing is saved. resume_epoch: where to resume, or MUSTER_NO_EPOCH; the
- * checkpoint's metadata has the last word. options may be NULL. */
+/* Without checkpoint (nullable) nothing is saved. resume_epoch: where to resume, or
+ * MUSTER_NO_EPOCH; the checkpoint's metadata has the last word. options may be NULL. */
 MusterJobRunner *muster_job_runner_new (MusterJob *job, MusterJobCheckpoint *checkpoint,
                                         gint64 resume_epoch, const MusterJobRunnerOptions *options);
 
@@ -69,15 +70,15 @@ gboolean muster_job_runner_save (MusterJobRunner *self, MusterCluster *cluster, 
                                  gboolean finished, gboolean *saved, gint64 deadline_us,
                                  GCancellable *cancellable, GError **error);
 
-/* Loads some variables of the job's nodes (muster_job_checkpoint_load_locally ()) and reports it.
- */
+/* Loads some variables of the job's nodes (muster_job_checkpoint_load_locally ()) and reports it;
+ * on (nullable) and loaded (nullable out) as there. */
 gboolean muster_job_runner_load_partial (MusterJobRunner *self, MusterCluster *cluster,
                                          const char *const *names, gint64 epoch, const char *on,
                                          gboolean *found, char ***loaded, gint64 deadline_us,
                                          GCancellable *cancellable, GError **error);
 
 /* The epochs whose saves have failed, in order (transfer none) (element-type gint64), and with what
- * the last one did (nullable out; borrowed until the next save). */
+ * the last (nullable out) one did, borrowed until the next save. */
 GArray *muster_job_runner_failed_epochs (MusterJobRunner *self, const GError **last);
 
 G_END_DECLS

@@ -34,6 +34,8 @@ muster_job_state_file_new (void)
 GPtrArray *
 muster_job_state_file_stats (MusterJobStateFile *self, const char **action)
 {
+  g_return_val_if_fail (self != NULL, NULL);
+
   if (action)
     *action = self->action;
 

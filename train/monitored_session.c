@@ -2,6 +2,8 @@
 #include "train/monitored_session.h"
 
 #include "base/error.h"
+#include "base/require.h"
+#include "master/step_check.h"
 #include "train/monitored_session_private.h"
 #include "train/queue_runner.h"
 
@@ -131,7 +133,8 @@ muster_monitored_session_new (const MusterMonitoredSessionOptions *options,
                               MusterSessionReport *report, GCancellable *cancellable,
                               GError **error)
 {
-  g_return_val_if_fail (options && options->scaffold && options->master, NULL);
+  muster_require (error, NULL, options);
+  muster_require (error, NULL, options->scaffold, options->master);
 
   g_autoptr (MusterMonitoredSession) self = g_object_new (MUSTER_TYPE_MONITORED_SESSION, NULL);
   if (!take_scaffold (self, options, error))
@@ -363,9 +366,12 @@ gboolean
 muster_monitored_session_run (MusterMonitoredSession *self, const MusterStep *step,
                               MusterTensor **fetched, GBytes **metadata, GError **error)
 {
-  Run run = {step, fetched, metadata};
+  muster_require (error, FALSE, self, step);
+  muster_require_array (error, FALSE, fetched, step->n_fetches);
+  if (!muster_step_check (G_STRFUNC, step, TRUE, error))
+    return FALSE;
 
-  g_return_val_if_fail (MUSTER_IS_MONITORED_SESSION (self) && step, FALSE);
+  Run run = {step, fetched, metadata};
 
   return check_open (self, error) && run_recovered (self, attempt_hooked, &run, error);
 }
@@ -391,9 +397,12 @@ muster_monitored_session_run_without_hooks (MusterMonitoredSession *self, const 
                                             MusterTensor **fetched, GBytes **metadata,
                                             GError **error)
 {
-  Run run = {step, fetched, metadata};
+  muster_require (error, FALSE, self, step);
+  muster_require_array (error, FALSE, fetched, step->n_fetches);
+  if (!muster_step_check (G_STRFUNC, step, TRUE, error))
+    return FALSE;
 
-  g_return_val_if_fail (MUSTER_IS_MONITORED_SESSION (self) && step, FALSE);
+  Run run = {step, fetched, metadata};
 
   return check_open (self, error) && run_recovered (self, attempt_plain, &run, error);
 }
@@ -423,10 +432,14 @@ muster_monitored_session_run_step_function (MusterMonitoredSession *self,
                                             MusterStepFunction function, gpointer user_data,
                                             GError **error)
 {
+  muster_require (error, FALSE, self, function);
+
   Function what = {function, user_data};
 
-  g_return_val_if_fail (MUSTER_IS_MONITORED_SESSION (self) && function, FALSE);
-  g_return_val_if_fail (!self->in_step_function, FALSE);
+  if (self->in_step_function)
+    return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                        "muster_monitored_session_run_step_function: a step function can't run "
+                        "another");
 
   return check_open (self, error) && run_recovered (self, attempt_function, &what, error);
 }
@@ -436,6 +449,7 @@ muster_monitored_session_run_step_function (MusterMonitoredSession *self,
 void
 muster_monitored_session_request_stop (MusterMonitoredSession *self)
 {
+  g_return_if_fail (self != NULL);
   g_atomic_int_set (&self->stop_requested, 1);
   g_mutex_lock (&self->lock);
   g_autoptr (MusterCoordinator) coordinator =
@@ -448,6 +462,8 @@ muster_monitored_session_request_stop (MusterMonitoredSession *self)
 gboolean
 muster_monitored_session_should_stop (MusterMonitoredSession *self)
 {
+  g_return_val_if_fail (self != NULL, FALSE);
+
   if (g_atomic_int_get (&self->is_closed) || g_atomic_int_get (&self->stop_requested))
     return TRUE;
   g_mutex_lock (&self->lock);
@@ -539,9 +555,9 @@ gboolean
 muster_monitored_session_finish (MusterMonitoredSession *self, const GError *failure,
                                  GError **error)
 {
-  GError *first = NULL;
+  muster_require (error, FALSE, self);
 
-  g_return_val_if_fail (MUSTER_IS_MONITORED_SESSION (self), FALSE);
+  GError *first = NULL;
 
   if (g_atomic_int_get (&self->is_closed)) {
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
@@ -576,36 +592,42 @@ muster_monitored_session_finish (MusterMonitoredSession *self, const GError *fai
 MusterSession *
 muster_monitored_session_session (MusterMonitoredSession *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   return self->session;
 }
 
 MusterCoordinator *
 muster_monitored_session_coordinator (MusterMonitoredSession *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   return self->coordinator;
 }
 
 MusterLease *
 muster_monitored_session_lease (MusterMonitoredSession *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   return self->session ? muster_session_manager_lease (self->session) : NULL;
 }
 
 gint64
 muster_monitored_session_global_step (MusterMonitoredSession *self)
 {
+  g_return_val_if_fail (self != NULL, -1);
   return self->global_step;
 }
 
 const char *
 muster_monitored_session_end_of_input (MusterMonitoredSession *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   return self->end_of_input;
 }
 
 guint
 muster_monitored_session_n_recoveries (MusterMonitoredSession *self)
 {
+  g_return_val_if_fail (self != NULL, 0);
   return self->n_recoveries;
 }
 

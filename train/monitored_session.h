@@ -60,14 +60,16 @@ MusterMonitoredSession *muster_monitored_session_new (const MusterMonitoredSessi
                                                       MusterSessionReport *report,
                                                       GCancellable *cancellable, GError **error);
 
-/* Runs a step with all hooks around it; fetched as in muster_session_run (). FAILED_PRECONDITION
+/* Runs a step with all hooks around it; fetched (nullable where nothing is fetched) and metadata
+ * (nullable out) as in muster_session_run (). FAILED_PRECONDITION
  * after a stop that a hook or request_stop asked for ("Run called even after should_stop
  * requested.") and after the end. After a thread has failed it runs all the same, as TensorFlow's
  * does, and fails with what the master says: CANCELLED, say, of a queue that was closed. */
 gboolean muster_monitored_session_run (MusterMonitoredSession *self, const MusterStep *step,
                                        MusterTensor **fetched, GBytes **metadata, GError **error);
 
-/* The same without hooks, recovered all the same (DMON.5). */
+/* The same without hooks, recovered all the same (DMON.5); fetched (nullable where nothing is
+ * fetched) and metadata (nullable out) as there. */
 gboolean muster_monitored_session_run_without_hooks (MusterMonitoredSession *self,
                                                      const MusterStep *step, MusterTensor **fetched,
                                                      GBytes **metadata, GError **error);

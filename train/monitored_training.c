@@ -2,6 +2,7 @@
 #include "train/monitored_training.h"
 
 #include "base/error.h"
+#include "base/require.h"
 #include "train/position_private.h"
 
 #define DEFAULT_SAVE_US       (600 * MUSTER_SECOND)
@@ -287,7 +288,8 @@ muster_monitored_training_session_new (const MusterMonitoredTrainingOptions *opt
                                        MusterSessionReport *report, GCancellable *cancellable,
                                        GError **error)
 {
-  g_return_val_if_fail (options && options->scaffold && options->master, NULL);
+  muster_require (error, NULL, options);
+  muster_require (error, NULL, options->scaffold, options->master);
 
   /* On every task that is told of checkpoints, so that their graphs are the same. */
   gboolean needs_saver = options->checkpoint_dir && !options->saver;

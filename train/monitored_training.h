@@ -60,8 +60,8 @@ typedef struct {
   MusterClock *clock;                    /* NULL: the machine's */
 } MusterMonitoredTrainingOptions;
 
-/* Strings may go after the call, what hooks point to lives as long as the session. report is the
- * manager's (nullable). */
+/* Strings may go after the call, what hooks point to lives as long as the session. report
+ * (nullable) is the manager's. */
 MusterMonitoredSession *
 muster_monitored_training_session_new (const MusterMonitoredTrainingOptions *options,
                                        MusterSessionReport *report, GCancellable *cancellable,

@@ -2,6 +2,7 @@
 #include "train/npy.h"
 
 #include "base/error.h"
+#include "base/require.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -102,6 +103,7 @@ find_header (const guint8 *data, gsize size, gsize *start, gsize *length)
 MusterTensor *
 muster_npy_read (GBytes *bytes, GError **error)
 {
+  muster_require (error, NULL, bytes);
   gsize size = 0, start = 0, length = 0;
   const guint8 *data = g_bytes_get_data (bytes, &size);
   if (!find_header (data, size, &start, &length)) {
@@ -127,6 +129,7 @@ muster_npy_read (GBytes *bytes, GError **error)
 MusterTensor *
 muster_npy_load (const char *path, GError **error)
 {
+  muster_require (error, NULL, path);
   g_autoptr (GMappedFile) file = g_mapped_file_new (path, FALSE, error);
   if (file == NULL)
     return NULL;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What the master says of positions, and the chief's saves. */
 #include "base/error.h"
+#include "base/require.h"
 #include "bundle/bundle_reader.h"
 #include "train/position_private.h"
 #include "train/run_context_private.h"
@@ -179,6 +180,8 @@ gboolean
 muster_position_check (MusterMetaGraph *meta_graph, MusterStorage *storage, const char *prefix,
                        GError **error)
 {
+  muster_require (error, FALSE, meta_graph, prefix);
+
   gint64 n_tasks = muster_position_n_tasks (meta_graph);
   g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (storage, prefix, NULL);
   const MusterBundleEntry *entry =

@@ -116,9 +116,9 @@ MusterHook *muster_position_hook_new (const MusterPositionOptions *options, GErr
  * among its targets, where the task has a batch left. Else a run without the train op, as long as
  * it takes until every task has done its share and, for the others than the chief, until that has
  * said so: then a stop is requested. A task that left earlier would be missed by a model that goes
- * back to a checkpoint. *trained (nullable) tells which it was; fetched is as in
- * muster_monitored_session_run (), and untouched where nothing was trained. (A loop that runs the
- * train op alone ends with OUT_OF_RANGE, the end of the input.) */
+ * back to a checkpoint. *trained (nullable) tells which it was; fetched (nullable where nothing is
+ * fetched) is as in muster_monitored_session_run (), and untouched where nothing was trained. (A
+ * loop that runs the train op alone ends with OUT_OF_RANGE, the end of the input.) */
 gboolean muster_position_run (MusterHook *self, MusterMonitoredSession *session,
                               const MusterStep *step, MusterTensor **fetched, gboolean *trained,
                               GError **error);

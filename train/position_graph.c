@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A meta graph extended by positions. */
 #include "base/error.h"
+#include "base/require.h"
 #include "graph/graph_builder.h"
 #include "graph/graph_nodes.h"
 #include "graph/meta_graph_edit.h"
@@ -438,6 +439,8 @@ check_wanted (MusterMetaGraph *meta_graph, guint n_tasks, char **train_op, gssiz
 MusterMetaGraph *
 muster_position_add (MusterMetaGraph *meta_graph, guint n_tasks, GError **error)
 {
+  muster_require (error, NULL, meta_graph);
+
   g_autofree char *train_op = NULL;
   gssize at = -1;
 
@@ -465,6 +468,8 @@ muster_position_add (MusterMetaGraph *meta_graph, guint n_tasks, GError **error)
 guint
 muster_position_n_tasks (MusterMetaGraph *meta_graph)
 {
+  g_return_val_if_fail (meta_graph != NULL, 0);
+
   MusterGraph *graph = muster_meta_graph_graph (meta_graph);
   const Tensorflow__NodeDef *begun = muster_graph_find_node (graph, MUSTER_POSITION_BEGUN);
   gint64 n;

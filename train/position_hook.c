@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A task's steps, each at its position. */
 #include "base/error.h"
+#include "base/require.h"
 #include "master/master.h"
 #include "train/position_private.h"
 #include "train/run_context_private.h"
@@ -426,6 +427,11 @@ gboolean
 muster_position_run (MusterHook *self, MusterMonitoredSession *session, const MusterStep *step,
                      MusterTensor **fetched, gboolean *trained, GError **error)
 {
+  muster_require (error, FALSE, self, session, step);
+  if (!MUSTER_IS_POSITION_HOOK (self))
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "muster_position_run: 'self' isn't a position hook");
+
   static const MusterStep nothing;
   MusterPositionHook *hook = MUSTER_POSITION_HOOK (self);
   GError *failure = NULL;
@@ -495,6 +501,8 @@ copy_feeds (const MusterPositionOptions *options)
 MusterHook *
 muster_position_hook_new (const MusterPositionOptions *options, GError **error)
 {
+  muster_require (error, NULL, options);
+
   if (options->n_feeds > MOST_FEEDS || (options->n_feeds > 0) != (options->batches != NULL)) {
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                  "Positions: %" G_GSIZE_FORMAT
@@ -520,6 +528,8 @@ muster_position_hook_new (const MusterPositionOptions *options, GError **error)
 gboolean
 muster_position_hook_awaits (MusterHook *hook, MusterAwaited *awaited)
 {
+  g_return_val_if_fail (MUSTER_IS_POSITION_HOOK (hook) && awaited != NULL, FALSE);
+
   MusterPositionHook *self = MUSTER_POSITION_HOOK (hook);
 
   if (!self->awaited)
@@ -532,6 +542,8 @@ muster_position_hook_awaits (MusterHook *hook, MusterAwaited *awaited)
 gboolean
 muster_position_hook_is_over (MusterHook *hook)
 {
+  g_return_val_if_fail (MUSTER_IS_POSITION_HOOK (hook), FALSE);
+
   MusterPositionHook *self = MUSTER_POSITION_HOOK (hook);
 
   return self->has_ended || (self->n_tasks == 1 && is_over (self));
@@ -540,5 +552,6 @@ muster_position_hook_is_over (MusterHook *hook)
 gint64
 muster_position_hook_position (MusterHook *self)
 {
+  g_return_val_if_fail (MUSTER_IS_POSITION_HOOK (self), -1);
   return MUSTER_POSITION_HOOK (self)->position;
 }

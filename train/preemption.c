@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/preemption_private.h"
 
+#include "base/require.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,6 +66,7 @@ muster_preemption_ask (MusterPreemption *self, int signal_number, gboolean is_dr
 void
 muster_preemption_request (MusterPreemption *self, int signal_number)
 {
+  g_return_if_fail (self != NULL);
   muster_preemption_ask (self, signal_number, FALSE);
   muster_preemption_wake (self);
 }
@@ -71,6 +74,7 @@ muster_preemption_request (MusterPreemption *self, int signal_number)
 void
 muster_preemption_drill (MusterPreemption *self)
 {
+  g_return_if_fail (self != NULL);
   muster_preemption_ask (self, 0, TRUE);
   muster_preemption_wake (self);
 }
@@ -78,12 +82,14 @@ muster_preemption_drill (MusterPreemption *self)
 gboolean
 muster_preemption_is_requested (MusterPreemption *self)
 {
+  g_return_val_if_fail (self != NULL, FALSE);
   return g_atomic_int_get (&self->is_requested) != 0;
 }
 
 GCancellable *
 muster_preemption_cancellable (MusterPreemption *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   return self->cancellable;
 }
 
@@ -118,6 +124,7 @@ muster_preemption_end (MusterPreemption *self, const GError *failure)
 void
 muster_preemption_set_saver (MusterPreemption *self, MusterSaver *saver, const char *directory)
 {
+  g_return_if_fail (self != NULL);
   g_mutex_lock (&self->lock);
   g_set_object (&self->saver, saver);
   g_free (self->directory);
@@ -202,6 +209,8 @@ measure (MusterPreemption *self, MusterSaver *saver, const char *directory, guin
 gint64
 muster_preemption_estimate (MusterPreemption *self, guint64 *bytes)
 {
+  g_return_val_if_fail (self != NULL, -1);
+
   g_mutex_lock (&self->lock);
   g_autoptr (MusterSaver) saver = self->saver ? g_object_ref (self->saver) : NULL;
   g_autofree char *directory = g_strdup (self->directory);
@@ -238,6 +247,7 @@ void
 muster_preemption_note_durable (MusterPreemption *self, gint64 step, const char *prefix,
                                 guint64 bytes, gint64 took_us)
 {
+  g_return_if_fail (self != NULL && prefix != NULL);
   g_mutex_lock (&self->lock);
   if (took_us > 0) {
     self->saves[self->n_saves % MUSTER_PREEMPTION_SAVES] = (MusterMeasuredSave){bytes, took_us};
@@ -354,6 +364,8 @@ gboolean
 muster_preemption_save (MusterPreemption *self, MusterSaver *saver, MusterSession *session,
                         const char *directory, gint64 step, MusterSaved *saved, GError **error)
 {
+  muster_require (error, FALSE, self, saver, session, directory, saved);
+
   GError *failure = NULL;
   gboolean is_done = FALSE;
 

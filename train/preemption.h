@@ -60,8 +60,8 @@ GCancellable *muster_preemption_cancellable (MusterPreemption *self);
 /* Stops the session at the end of the step in which this is asked for. */
 MusterHook *muster_preemption_hook_new (MusterPreemption *self);
 
-/* Says what saves (a checkpoint hook does): without, there is nothing to save at the end, as on a
- * worker. */
+/* Says what saves (a checkpoint hook does), and where: without saver (nullable) and directory
+ * (nullable) there is nothing to save at the end, as on a worker. */
 void muster_preemption_set_saver (MusterPreemption *self, MusterSaver *saver,
                                   const char *directory);
 
@@ -77,7 +77,7 @@ void muster_preemption_note_durable (MusterPreemption *self, gint64 step, const 
 
 /* How long a save would take now, in microseconds: as the median of the last five, and before there
  * is any, by a small measured write in the directory and the model's size. -1: nobody knows. bytes
- * is nullable. */
+ * (nullable out) are what it saves. */
 gint64 muster_preemption_estimate (MusterPreemption *self, guint64 *bytes);
 
 /* --- afterwards --- */

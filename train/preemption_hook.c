@@ -72,6 +72,8 @@ muster_preemption_hook_init (G_GNUC_UNUSED MusterPreemptionHook *self)
 MusterHook *
 muster_preemption_hook_new (MusterPreemption *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
+
   MusterPreemptionHook *hook = g_object_new (MUSTER_TYPE_PREEMPTION_HOOK, NULL);
 
   hook->preemption = g_object_ref (self);

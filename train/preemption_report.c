@@ -23,6 +23,8 @@ outcome_locked (const MusterPreemption *self)
 gboolean
 muster_preemption_report (MusterPreemption *self, MusterPreemptionReport *report)
 {
+  g_return_val_if_fail (self != NULL && report != NULL, FALSE);
+
   gboolean is_requested = muster_preemption_is_requested (self);
 
   *report = (MusterPreemptionReport){.needed_us = -1, .needs_us = -1, .durable_step = -1};
@@ -52,6 +54,7 @@ muster_preemption_report (MusterPreemption *self, MusterPreemptionReport *report
 void
 muster_preemption_report_clear (MusterPreemptionReport *report)
 {
+  g_return_if_fail (report != NULL);
   g_clear_pointer (&report->durable, g_free);
   g_clear_pointer (&report->why, g_free);
 }
@@ -108,6 +111,8 @@ saved_text (const MusterPreemptionReport *report, const char *who)
 char *
 muster_preemption_report_text (const MusterPreemptionReport *report)
 {
+  g_return_val_if_fail (report != NULL, NULL);
+
   g_autofree char *who = subject (report);
   g_autofree char *durable = durable_text (report);
   g_autofree char *further = advice (report);
@@ -137,6 +142,8 @@ muster_preemption_report_text (const MusterPreemptionReport *report)
 gboolean
 muster_preemption_explains (MusterPreemption *self, const GError *failure)
 {
+  g_return_val_if_fail (self != NULL, FALSE);
+
   if (!muster_preemption_is_requested (self))
     return FALSE;
 

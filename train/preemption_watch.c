@@ -2,6 +2,8 @@
 /* Signals, and the thread that sees to the grace. */
 #include "train/preemption_private.h"
 
+#include "base/require.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -30,6 +32,7 @@ muster_preemption_wake (MusterPreemption *self)
 void
 muster_preemption_notify (MusterPreemption *self, int signal_number)
 {
+  g_return_if_fail (self != NULL);
   g_atomic_int_set (&self->pending, signal_number);
   muster_preemption_wake (self);
 }
@@ -46,6 +49,8 @@ on_signal (int signal_number)
 gboolean
 muster_preemption_take_signals (MusterPreemption *self, gboolean with_sigint, GError **error)
 {
+  muster_require (error, FALSE, self);
+
   struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
 
   if (!muster_preemption_watch (self, error))
@@ -141,6 +146,8 @@ watch (gpointer data)
 gboolean
 muster_preemption_watch (MusterPreemption *self, GError **error)
 {
+  muster_require (error, FALSE, self);
+
   if (self->watcher)
     return TRUE;
   self->event_fd = eventfd (0, EFD_CLOEXEC);

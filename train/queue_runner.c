@@ -2,6 +2,7 @@
 #include "train/queue_runner.h"
 
 #include "base/protowire.h"
+#include "base/require.h"
 
 #define COLLECTION "queue_runners"
 /* Each is a thread. */
@@ -216,6 +217,8 @@ read_collection (GPtrArray *runners, const MusterProtoField *entry, GError **err
 GPtrArray *
 muster_queue_runners_of (MusterMetaGraph *meta_graph, GError **error)
 {
+  muster_require (error, NULL, meta_graph);
+
   g_autoptr (GPtrArray) runners =
       g_ptr_array_new_with_free_func ((GDestroyNotify)muster_queue_runner_unref);
   MusterProtoField field;
@@ -360,6 +363,7 @@ void
 muster_queue_runners_start (GPtrArray *runners, MusterSession *session,
                             MusterCoordinator *coordinator)
 {
+  g_return_if_fail (runners != NULL && session != NULL && coordinator != NULL);
   for (guint i = 0; i < runners->len; i++)
     start (runners->pdata[i], session, coordinator);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
 #include "base/protowire.h"
+#include "base/require.h"
 #include "train/run_context_private.h"
 
 /* A look at the global step, beside the training, is given so long. */
@@ -95,18 +96,21 @@ muster_run_context_set_hook (MusterRunContext *self, MusterHook *hook)
 const MusterStep *
 muster_run_context_step (MusterRunContext *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   return self->step;
 }
 
 MusterSession *
 muster_run_context_session (MusterRunContext *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   return self->session;
 }
 
 void
 muster_run_context_request_stop (MusterRunContext *self)
 {
+  g_return_if_fail (self != NULL);
   self->wants_stop = TRUE;
 }
 
@@ -119,6 +123,8 @@ muster_run_context_wants_stop (const MusterRunContext *self)
 guint
 muster_run_context_fetch (MusterRunContext *self, const char *tensor)
 {
+  g_return_val_if_fail (self != NULL && tensor != NULL, 0);
+
   for (guint i = 0; i < self->fetches->len; i++)
     if (self->fetches->pdata[i] == tensor || strcmp (self->fetches->pdata[i], tensor) == 0)
       return i;
@@ -130,6 +136,8 @@ muster_run_context_fetch (MusterRunContext *self, const char *tensor)
 void
 muster_run_context_feed (MusterRunContext *self, const char *name, MusterTensor *value)
 {
+  g_return_if_fail (self != NULL && name != NULL && value != NULL);
+
   MusterFeed feed = {name, muster_tensor_ref (value)};
 
   g_array_append_val (self->feeds, feed);
@@ -139,6 +147,8 @@ muster_run_context_feed (MusterRunContext *self, const char *name, MusterTensor 
 void
 muster_run_context_add_options (MusterRunContext *self, GBytes *options)
 {
+  g_return_if_fail (self != NULL && options != NULL);
+
   gsize size;
   const void *data = g_bytes_get_data (options, &size);
 
@@ -235,6 +245,8 @@ muster_run_context_run (MusterRunContext *self, GCancellable *cancellable, GErro
 MusterTensor *
 muster_run_context_value (MusterRunContext *self, guint fetched)
 {
+  g_return_val_if_fail (self != NULL, NULL);
+
   g_return_val_if_fail (fetched < self->values->len, NULL);
 
   return self->values->pdata[fetched];
@@ -243,27 +255,23 @@ muster_run_context_value (MusterRunContext *self, guint fetched)
 GBytes *
 muster_run_context_metadata (MusterRunContext *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   return self->metadata;
 }
 
 gint64
 muster_step_of (const MusterTensor *value)
 {
-  if (muster_tensor_n_elements (value) != 1)
-    return -1;
-  switch (muster_tensor_dtype (value)) {
-  case MUSTER_INT64:
-    return *(const gint64 *)muster_tensor_data (value);
-  case MUSTER_INT32:
-    return *(const gint32 *)muster_tensor_data (value);
-  default:
-    return -1;
-  }
+  gint64 step;
+
+  return muster_tensor_get_int64 (value, &step, NULL) ? step : -1;
 }
 
 gint64
 muster_run_context_global_step (MusterRunContext *self)
 {
+  g_return_val_if_fail (self != NULL, -1);
+
   const MusterTensor *value = self->global_step && self->step_at < self->values->len
                                   ? self->values->pdata[self->step_at]
                                   : NULL;
@@ -274,6 +282,8 @@ muster_run_context_global_step (MusterRunContext *self)
 gint64
 muster_run_context_step_now (MusterRunContext *self, GError **error)
 {
+  muster_require (error, -1, self);
+
   gint64 now_us = muster_clock_now_us (muster_system_clock ());
 
   if (self->step_now >= 0)

@@ -2,6 +2,7 @@
 #include "train/scaffold.h"
 
 #include "base/error.h"
+#include "base/require.h"
 #include "bundle/checkpoint_look.h"
 #include "graph/graph_builder.h"
 #include "saver/saver_builder.h"
@@ -281,9 +282,9 @@ MusterScaffold *
 muster_scaffold_new_with (MusterMetaGraph *meta_graph, const MusterScaffoldOptions *options,
                           GError **error)
 {
-  g_autoptr (MusterScaffold) self = g_new0 (MusterScaffold, 1);
+  muster_require (error, NULL, meta_graph);
 
-  g_return_val_if_fail (meta_graph, NULL);
+  g_autoptr (MusterScaffold) self = g_new0 (MusterScaffold, 1);
 
   g_atomic_ref_count_init (&self->refs);
   take_given (self, options);
@@ -308,6 +309,7 @@ muster_scaffold_new_with (MusterMetaGraph *meta_graph, const MusterScaffoldOptio
 MusterScaffold *
 muster_scaffold_new (MusterMetaGraph *meta_graph, GError **error)
 {
+  muster_require (error, NULL, meta_graph);
   return muster_scaffold_new_with (meta_graph, NULL, error);
 }
 
@@ -324,6 +326,7 @@ muster_scaffold_with_saver (MusterScaffold *self, GError **error)
 MusterScaffold *
 muster_scaffold_load (const char *path, GError **error)
 {
+  muster_require (error, NULL, path);
   if (g_str_has_suffix (path, META)) {
     g_autofree char *prefix = g_strndup (path, strlen (path) - strlen (META));
     if (!muster_checkpoint_check_meta_graph (NULL, prefix, error))
@@ -341,6 +344,7 @@ muster_scaffold_load (const char *path, GError **error)
 MusterScaffold *
 muster_scaffold_ref (MusterScaffold *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   g_atomic_ref_count_inc (&self->refs);
   return self;
 }
@@ -366,60 +370,71 @@ muster_scaffold_unref (MusterScaffold *self)
 MusterMetaGraph *
 muster_scaffold_meta_graph (MusterScaffold *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   return self->meta_graph;
 }
 
 MusterGraph *
 muster_scaffold_graph (MusterScaffold *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   return self->graph;
 }
 
 const char *
 muster_scaffold_init_op (MusterScaffold *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   return self->init_op;
 }
 
 const char *
 muster_scaffold_local_init_op (MusterScaffold *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   return self->local_init_op;
 }
 
 const char *
 muster_scaffold_ready_op (MusterScaffold *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   return self->ready_op;
 }
 
 const char *
 muster_scaffold_ready_for_local_init_op (MusterScaffold *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   return self->gate_op;
 }
 
 const char *
 muster_scaffold_summary_op (MusterScaffold *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   return self->summary_op;
 }
 
 const char *
 muster_scaffold_train_op (MusterScaffold *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   return self->train_op;
 }
 
 const char *
 muster_scaffold_global_step (MusterScaffold *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   return self->global_step;
 }
 
 const MusterFeed *
 muster_scaffold_init_feeds (MusterScaffold *self, gsize *n)
 {
+  g_return_val_if_fail (self != NULL && n != NULL, NULL);
+
   *n = self->given.n_init_feeds;
 
   return *n > 0 ? self->given.init_feeds : NULL;
@@ -428,12 +443,15 @@ muster_scaffold_init_feeds (MusterScaffold *self, gsize *n)
 gboolean
 muster_scaffold_has_init_func (MusterScaffold *self)
 {
+  g_return_val_if_fail (self != NULL, FALSE);
   return self->given.init_func != NULL;
 }
 
 gboolean
 muster_scaffold_call_init_func (MusterSession *session, gpointer scaffold, GError **error)
 {
+  muster_require (error, FALSE, session, scaffold);
+
   MusterScaffold *self = scaffold;
   const MusterScaffoldOptions *given = &self->given;
 
@@ -443,6 +461,7 @@ muster_scaffold_call_init_func (MusterSession *session, gpointer scaffold, GErro
 gsize
 muster_scaffold_n_variables (MusterScaffold *self)
 {
+  g_return_val_if_fail (self != NULL, 0);
   gsize n = 0;
   muster_meta_graph_variables (self->meta_graph, &n);
   return n;

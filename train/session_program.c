@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A session as a program that is backed up. */
+#include "base/require.h"
 #include "bundle/checkpoint_look.h"
 #include "bundle/set_aside.h"
 #include "train/backup.h"
@@ -13,6 +14,8 @@ MusterSessionProgram *
 muster_session_program_new (MusterMetaGraph *meta_graph, MusterSession *session,
                             MusterStorage *storage, MusterClock *clock, GError **error)
 {
+  muster_require (error, NULL, meta_graph, session);
+
   /* What is kept and what goes is the backup's business. */
   MusterSaverOptions options = {.base_name = "latest",
                                 .unlisted = TRUE,
@@ -67,5 +70,6 @@ restore (const char *prefix, gint64 deadline_us, GCancellable *cancellable, gpoi
 MusterProgram
 muster_session_program_verbs (MusterSessionProgram *self)
 {
+  g_return_val_if_fail (self != NULL, (MusterProgram){0});
   return (MusterProgram){.save = save, .restore = restore, .user_data = self};
 }

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/step_timer.h"
 
+#include "base/require.h"
+
 gboolean
 muster_step_timer_init (MusterStepTimer *self, gint64 every_us, gint64 every_steps,
                         MusterClock *clock, GError **error)
 {
+  muster_require (error, FALSE, self);
+
   *self = (MusterStepTimer){.every_us = every_us,
                             .every_steps = every_steps,
                             .clock = clock ? clock : muster_system_clock ()};
@@ -23,6 +27,8 @@ muster_step_timer_init (MusterStepTimer *self, gint64 every_us, gint64 every_ste
 gboolean
 muster_step_timer_is_due (const MusterStepTimer *self, gint64 step)
 {
+  g_return_val_if_fail (self != NULL, FALSE);
+
   if (!self->was_triggered)
     return TRUE;
   if (step == self->last_step)
@@ -37,6 +43,8 @@ gboolean
 muster_step_timer_trigger (MusterStepTimer *self, gint64 step, gint64 *elapsed_us,
                            gint64 *elapsed_steps)
 {
+  g_return_val_if_fail (self != NULL, FALSE);
+
   gboolean had_before = self->was_triggered;
   gint64 now_us = muster_clock_now_us (self->clock);
 
@@ -54,5 +62,6 @@ muster_step_timer_trigger (MusterStepTimer *self, gint64 step, gint64 *elapsed_u
 void
 muster_step_timer_reset (MusterStepTimer *self)
 {
+  g_return_if_fail (self != NULL);
   self->was_triggered = FALSE;
 }

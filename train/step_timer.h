@@ -26,7 +26,8 @@ gboolean muster_step_timer_init (MusterStepTimer *self, gint64 every_us, gint64 
 /* TRUE if it was never triggered, or long enough ago; never twice for one step. */
 gboolean muster_step_timer_is_due (const MusterStepTimer *self, gint64 step);
 
-/* Triggers it. FALSE the first time; else what has passed since the last time. */
+/* Triggers it. FALSE the first time; else what has passed since the last time:
+ * elapsed_us (nullable out), elapsed_steps (nullable out). */
 gboolean muster_step_timer_trigger (MusterStepTimer *self, gint64 step, gint64 *elapsed_us,
                                     gint64 *elapsed_steps);
 

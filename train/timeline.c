@@ -2,6 +2,7 @@
 #include "train/timeline.h"
 
 #include "base/protowire.h"
+#include "base/require.h"
 
 /* Two bytes of metadata may be an event, which takes a hundred. */
 #define MOST_EVENTS 1000000
@@ -150,6 +151,8 @@ read_stats (Timeline *self, const MusterProtoField *stats)
 char *
 muster_timeline_of (GBytes *metadata, GError **error)
 {
+  muster_require (error, NULL, metadata);
+
   MusterProtoReader reader =
       muster_proto_reader (g_bytes_get_data (metadata, NULL), g_bytes_get_size (metadata));
   g_autoptr (GString) json = g_string_new ("{\"traceEvents\": [");

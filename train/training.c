@@ -2,6 +2,7 @@
 #include "train/training.h"
 
 #include "base/error.h"
+#include "base/require.h"
 #include "train/hooks_private.h"
 #include "train/position.h"
 #include "train/run_context_private.h"
@@ -11,6 +12,7 @@ gint64
 muster_read_global_step (MusterSession *session, MusterScaffold *scaffold, gint64 deadline_us,
                          GCancellable *cancellable, GError **error)
 {
+  muster_require (error, -1, session, scaffold);
   const char *name = muster_scaffold_global_step (scaffold);
   if (name == NULL) {
     g_set_error (
@@ -32,6 +34,7 @@ muster_read_global_step (MusterSession *session, MusterScaffold *scaffold, gint6
 void
 muster_trained_clear (MusterTrained *self)
 {
+  g_return_if_fail (self != NULL);
   muster_session_report_clear (&self->report);
 }
 
@@ -303,11 +306,13 @@ gboolean
 muster_train (const MusterTraining *training, MusterTrained *trained, GCancellable *cancellable,
               GError **error)
 {
+  muster_require (error, FALSE, training);
+  muster_require (error, FALSE, training->scaffold, training->master);
+  muster_require_array (error, FALSE, training->feeds, training->n_feeds);
+
   g_auto (MusterTrained) own = {0};
   g_auto (Parts) parts = {.training = training};
   g_autoptr (GError) failure = NULL;
-
-  g_return_val_if_fail (training && training->scaffold && training->master, FALSE);
 
   if (!trained)
     trained = &own;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/worker_training_state.h"
 
+#include "base/require.h"
 #include "bundle/checkpoint_look.h"
 #include "bundle/checkpoint_state.h"
 #include "bundle/directory_lock.h"
@@ -93,9 +94,11 @@ MusterWorkerTrainingState *
 muster_worker_training_state_new (MusterMetaGraph *meta_graph, MusterSession *session,
                                   const MusterWorkerTrainingStateOptions *options, GError **error)
 {
+  muster_require (error, NULL, meta_graph, session);
+
   g_autoptr (MusterWorkerTrainingState) self = g_new0 (MusterWorkerTrainingState, 1);
 
-  if (!options->directory || !*options->directory) {
+  if (!options || !options->directory || !*options->directory) {
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                          "a training state needs a directory");
     return NULL;
@@ -142,24 +145,28 @@ muster_worker_training_state_free (MusterWorkerTrainingState *self)
 const char *
 muster_worker_training_state_read_dir (MusterWorkerTrainingState *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   return self->read_dir;
 }
 
 const char *
 muster_worker_training_state_write_dir (MusterWorkerTrainingState *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   return self->write_dir;
 }
 
 gint64
 muster_worker_training_state_saved_epoch (MusterWorkerTrainingState *self)
 {
+  g_return_val_if_fail (self != NULL, -1);
   return self->place->epoch;
 }
 
 gint64
 muster_worker_training_state_saved_batch (MusterWorkerTrainingState *self)
 {
+  g_return_val_if_fail (self != NULL, -1);
   return self->place->batch;
 }
 
@@ -241,6 +248,8 @@ gboolean
 muster_worker_training_state_back_up (MusterWorkerTrainingState *self, gint64 epoch, gint64 batch,
                                       gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
+  muster_require (error, FALSE, self);
+
   const Bounds bounds = {deadline_us, cancellable};
   gint64 epoch_before = self->place->epoch, batch_before = self->place->batch;
 
@@ -367,6 +376,8 @@ gboolean
 muster_worker_training_state_restore (MusterWorkerTrainingState *self, gboolean *restored,
                                       gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
+  muster_require (error, FALSE, self);
+
   const Bounds bounds = {deadline_us, cancellable};
   gboolean is_restored = FALSE;
 
@@ -383,6 +394,8 @@ MusterFitPosition
 muster_worker_training_state_initial (MusterWorkerTrainingState *self, MusterTrainingMode mode,
                                       MusterFitPosition wanted, gint64 n_batches)
 {
+  g_return_val_if_fail (self != NULL, (MusterFitPosition){0});
+
   const MusterSavedPlace *place = self->place;
 
   if (mode != MUSTER_MODE_TRAIN || place->epoch < 0)
@@ -401,6 +414,7 @@ muster_worker_training_state_initial (MusterWorkerTrainingState *self, MusterTra
 gboolean
 muster_worker_training_state_delete_backup (MusterWorkerTrainingState *self, GError **error)
 {
+  muster_require (error, FALSE, self);
   return self->is_worker || remove_all (self->storage, self->read_dir, 0, error);
 }
 
@@ -459,6 +473,7 @@ train_end (G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancell
 MusterFitCallback
 muster_worker_training_state_callback (MusterWorkerTrainingState *self)
 {
+  g_return_val_if_fail (self != NULL, (MusterFitCallback){0});
   return (MusterFitCallback){.train_begin = train_begin,
                              .batch_end = batch_end,
                              .epoch_end = epoch_end,
