@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A program that knows muster only as it is installed: prepares a model on the engine, trains three
  * steps, saves. */
-#include <engine/local_master.h>
 #include <muster.h>
 #include <stdio.h>
 
