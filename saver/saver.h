@@ -134,8 +134,8 @@ typedef struct {
 /**
  * muster_saver_set_cut: (skip)
  *
- * Each save from now on, and each snapshot of an async saver over this one, is made so (cut NULL:
- * no longer). Between saves alone.
+ * Each save from now on, and each snapshot of an async saver over this one, is made so; without
+ * cut (nullable) no longer. Between saves alone.
  */
 void muster_saver_set_cut (MusterSaver *self, const MusterSaverCut *cut, gpointer user_data,
                            GDestroyNotify destroy);
@@ -217,8 +217,8 @@ char **muster_saver_last_checkpoints (MusterSaver *self);
 /**
  * muster_saver_set_last_checkpoints: (skip)
  *
- * Puts others in its place (prefixes is NULL-terminated). times has one for each, in seconds since
- * 1970; NULL: they are never deleted (SAV.51).
+ * Puts others in its place (prefixes is NULL-terminated). times (nullable) has one for each, in
+ * seconds since 1970; NULL: they are never deleted (SAV.51).
  */
 void muster_saver_set_last_checkpoints (MusterSaver *self, const char *const *prefixes,
                                         const double *times);

@@ -23,10 +23,10 @@ typedef struct {
   const char *address; /* HOST:PORT */
 } MusterClusterTask;
 
-/* tf_config is what the variable holds; NULL and "" are a cluster without tasks. INVALID_ARGUMENT
- * says what is wrong with it, where, and what would be right: text that is no JSON object or
- * contradicts itself, an address that isn't HOST:PORT, a job "chief" of several tasks, a task that
- * isn't in its cluster (but for an "evaluator", which never is). */
+/* tf_config (nullable) is what the variable holds; NULL and "" are a cluster without tasks.
+ * INVALID_ARGUMENT says what is wrong with it, where, and what would be right: text that is no JSON
+ * object or contradicts itself, an address that isn't HOST:PORT, a job "chief" of several tasks, a
+ * task that isn't in its cluster (but for an "evaluator", which never is). */
 MusterClusterSpec *muster_cluster_spec_new (const char *tf_config, GError **error);
 void muster_cluster_spec_free (MusterClusterSpec *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterClusterSpec, muster_cluster_spec_free)

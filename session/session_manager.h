@@ -344,6 +344,8 @@ typedef void (*MusterSessionProgress) (const char *message, const MusterTurn *tu
 
 /**
  * muster_session_manager_set_progress: (skip)
+ *
+ * progress (nullable)
  */
 void muster_session_manager_set_progress (MusterSessionManager *self,
                                           MusterSessionProgress progress, gpointer user_data);
