@@ -212,6 +212,8 @@ gboolean
 muster_backup_position (MusterBackup *self, gint64 n_batches, gboolean *found,
                         MusterFitPosition *position, GError **error)
 {
+  muster_require (error, FALSE, self, found, position);
+
   g_autoptr (GPtrArray) looks = muster_backup_look (self->storage, self->directory);
   g_autoptr (GError) failure = NULL;
 

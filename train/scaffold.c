@@ -316,6 +316,8 @@ muster_scaffold_new (MusterMetaGraph *meta_graph, GError **error)
 MusterScaffold *
 muster_scaffold_with_saver (MusterScaffold *self, GError **error)
 {
+  muster_require (error, NULL, self);
+
   const MusterScaffoldOptions with = {.needs_saver = TRUE, .copy_from = self};
 
   return muster_meta_graph_saver (self->meta_graph)

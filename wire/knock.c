@@ -25,6 +25,7 @@ typedef struct {
 void
 muster_knocker_init (MusterKnocker *self, const char *address)
 {
+  g_return_if_fail (self != NULL && address != NULL);
   *self = (MusterKnocker){0};
   (void)muster_address_parse (address, &self->host, &self->port, NULL); /* without: ENOENT */
 }
@@ -32,6 +33,7 @@ muster_knocker_init (MusterKnocker *self, const char *address)
 void
 muster_knocker_clear (MusterKnocker *self)
 {
+  g_return_if_fail (self != NULL);
   g_clear_pointer (&self->host, g_free);
   g_resolver_free_addresses (g_steal_pointer (&self->addresses));
 }
@@ -192,6 +194,7 @@ await (Knocks *self, gint64 deadline_us, GCancellable *cancellable)
 int
 muster_knock (MusterKnocker *self, gint64 deadline_us, GCancellable *cancellable)
 {
+  g_return_val_if_fail (self != NULL, 0);
   Knocks knocks = {.why = ENOENT};
   look_up (self, deadline_us, cancellable);
   if (!begin_all (&knocks, self))

@@ -303,8 +303,7 @@ saver_hook (void)
 static gpointer
 monitored (void)
 {
-  const MusterMonitoredSessionOptions options = {
-      .scaffold = scaffold (), .master = master (), .is_chief = TRUE};
+  const MusterMonitoredSessionOptions options = {.scaffold = scaffold (), .master = master ()};
   return MUST (muster_monitored_session_new (&options, NULL, NULL, &error));
 }
 
