@@ -2,6 +2,7 @@
 #include "bundle/checkpoint_state.h"
 
 #include "base/error.h"
+#include "base/require.h"
 #include "bundle/bundle_index.h"
 #include "bundle/state_text.h"
 #include "bundle/storage_private.h"
@@ -52,6 +53,7 @@ state_path (const char *directory, const char *name)
 MusterCheckpointState *
 muster_checkpoint_state_read (MusterStorage *storage, const char *directory, GError **error)
 {
+  muster_require (error, NULL, directory);
   return muster_checkpoint_state_read_named (storage, directory, NULL, error);
 }
 
@@ -59,7 +61,7 @@ MusterCheckpointState *
 muster_checkpoint_state_read_named (MusterStorage *storage, const char *directory, const char *name,
                                     GError **error)
 {
-  g_return_val_if_fail (directory != NULL, NULL);
+  muster_require (error, NULL, directory);
   g_autofree char *path = state_path (directory, name);
   g_autoptr (GError) why = NULL;
   g_autoptr (GBytes) text = muster_storage_read (or_local (storage), path, &why);
@@ -177,6 +179,7 @@ gboolean
 muster_checkpoint_state_write (MusterStorage *storage, const char *directory,
                                const MusterCheckpointState *self, GError **error)
 {
+  muster_require (error, FALSE, directory, self);
   return muster_checkpoint_state_write_named (storage, directory, NULL, self, error);
 }
 
@@ -185,7 +188,8 @@ muster_checkpoint_state_write_named (MusterStorage *storage, const char *directo
                                      const char *name, const MusterCheckpointState *self,
                                      GError **error)
 {
-  g_return_val_if_fail (directory != NULL && self != NULL, FALSE);
+  muster_require (error, FALSE, directory, self);
+
   g_autofree char *path = state_path (directory, name);
   gboolean is_listed = FALSE;
   for (guint i = 0; i < self->all->len && self->latest != NULL; i++)
@@ -212,6 +216,7 @@ muster_checkpoint_state_write_named (MusterStorage *storage, const char *directo
 gboolean
 muster_checkpoint_exists (MusterStorage *storage, const char *prefix)
 {
+  g_return_val_if_fail (prefix != NULL, FALSE);
   g_autofree char *path = muster_bundle_index_path (prefix);
   MusterStorageInfo info;
   return muster_storage_look (or_local (storage), path, &info, NULL);
@@ -243,6 +248,7 @@ does_match (const char *pattern, const char *text)
 gboolean
 muster_checkpoint_matches (MusterStorage *storage, const char *pattern)
 {
+  g_return_val_if_fail (pattern != NULL, FALSE);
   g_autofree char *directory = g_path_get_dirname (pattern);
   const char *slash = strrchr (pattern, '/');
   const char *name = slash != NULL ? slash + 1 : pattern;
@@ -257,6 +263,7 @@ muster_checkpoint_matches (MusterStorage *storage, const char *pattern)
 char *
 muster_checkpoint_locate (MusterStorage *storage, const char *directory, const char *prefix)
 {
+  g_return_val_if_fail (directory != NULL && prefix != NULL, NULL);
   if (!g_path_is_absolute (prefix) || inside (directory, prefix) != NULL ||
       muster_checkpoint_exists (storage, prefix))
     return g_strdup (prefix);
@@ -268,6 +275,7 @@ muster_checkpoint_locate (MusterStorage *storage, const char *directory, const c
 char *
 muster_latest_checkpoint (MusterStorage *storage, const char *directory, GError **error)
 {
+  muster_require (error, NULL, directory);
   return muster_latest_checkpoint_named (storage, directory, NULL, error);
 }
 
@@ -275,6 +283,7 @@ char *
 muster_latest_checkpoint_named (MusterStorage *storage, const char *directory, const char *name,
                                 GError **error)
 {
+  muster_require (error, NULL, directory);
   g_autofree char *before = NULL;
   for (;;) {
     g_autoptr (GError) why = NULL;
@@ -343,6 +352,7 @@ remove_data (MusterStorage *storage, const char *prefix, GError **error)
 char *
 muster_checkpoint_meta_path (const char *prefix)
 {
+  g_return_val_if_fail (prefix != NULL, NULL);
   gsize end = strlen (prefix);
   while (end > 0 && g_ascii_isdigit (prefix[end - 1]))
     end--;
@@ -361,6 +371,7 @@ muster_checkpoint_meta_path (const char *prefix)
 GArray *
 muster_checkpoint_mtimes (MusterStorage *storage, const char *const *prefixes)
 {
+  g_return_val_if_fail (prefixes != NULL, NULL);
   GArray *times = g_array_new (FALSE, FALSE, sizeof (double));
   for (const char *const *prefix = prefixes; *prefix != NULL; prefix++) {
     g_autofree char *index = muster_bundle_index_path (*prefix);
@@ -402,6 +413,7 @@ remove_index (MusterStorage *storage, const char *index, GError **error)
 gboolean
 muster_remove_checkpoint (MusterStorage *storage, const char *prefix, GError **error)
 {
+  muster_require (error, FALSE, prefix);
   g_autofree char *index = muster_bundle_index_path (prefix);
   g_autofree char *meta = muster_checkpoint_meta_path (prefix);
   MusterStorageLock *lock = NULL;

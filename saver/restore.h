@@ -49,17 +49,17 @@ typedef struct {
 void muster_restored_clear (MusterRestored *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterRestored, muster_restored_clear)
 
-/* muster_saver_restore () with options (nullable); restored is nullable. Everything is read and
- * checked before the first variable changes, also by a master that reads for itself: what it alone
- * finds damaged is DATA_LOSS, too. While it runs, the checkpoint is kept from being
- * removed. INVALID_ARGUMENT for a prefix that is NULL or "". */
+/* muster_saver_restore () with options (nullable); fills restored (nullable). Everything is read
+ * and checked before the first variable changes, also by a master that reads for itself: what it
+ * alone finds damaged is DATA_LOSS, too. While it runs, the checkpoint is kept from being removed.
+ * INVALID_ARGUMENT for a prefix that is NULL or "". */
 gboolean muster_saver_restore_with (MusterSaver *self, MusterSession *session, const char *prefix,
                                     const MusterRestoreOptions *options, MusterRestored *restored,
                                     gint64 deadline_us, GCancellable *cancellable, GError **error);
 
-/* muster_saver_restore_latest () with options (nullable); restored is nullable. A checkpoint that a
- * saver at work removes before it is locked doesn't count: the directory is looked at again, until
- * the deadline, and what it names now is taken. */
+/* muster_saver_restore_latest () with options (nullable); fills restored (nullable). A checkpoint
+ * that a saver at work removes before it is locked doesn't count: the directory is looked at again,
+ * until the deadline, and what it names now is taken. */
 gboolean muster_saver_restore_latest_with (MusterSaver *self, MusterSession *session,
                                            const char *directory,
                                            const MusterRestoreOptions *options,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/job_checkpoint.h"
 
+#include "base/require.h"
 #include "train/job_checkpoint_private.h"
 #include "train/job_epochs_private.h"
 
@@ -49,6 +50,8 @@ entry_new (const char *node, const char *name)
 MusterJobCheckpoint *
 muster_job_checkpoint_new (const char *directory, const MusterJobCheckpointOptions *options)
 {
+  g_return_val_if_fail (directory != NULL, NULL);
+
   static const MusterJobCheckpointOptions none = {0};
   MusterJobCheckpoint *self = g_object_new (MUSTER_TYPE_JOB_CHECKPOINT, NULL);
 
@@ -66,6 +69,8 @@ MusterJobCheckpoint *
 muster_job_checkpoint_new_for_node (const char *directory, const char *name,
                                     const MusterJobCheckpointOptions *options)
 {
+  g_return_val_if_fail (directory != NULL && name != NULL, NULL);
+
   MusterJobCheckpoint *self = muster_job_checkpoint_new (directory, options);
 
   self->own_name = g_strdup (name);
@@ -79,6 +84,8 @@ char *
 muster_job_checkpoint_path (const char *directory, const char *path_prefix, const char *node,
                             gint64 epoch)
 {
+  g_return_val_if_fail (directory != NULL && node != NULL, NULL);
+
   g_autofree char *name = g_strdup_printf ("%s.%" G_GINT64_FORMAT, node, epoch);
 
   if (path_prefix && *path_prefix)
@@ -106,6 +113,8 @@ find_entry (MusterJobCheckpoint *self, const char *node)
 char *
 muster_job_checkpoint_db_name (MusterJobCheckpoint *self, const char *node, gint64 epoch)
 {
+  g_return_val_if_fail (self != NULL, NULL);
+
   const MusterJobEntry *entry = find_entry (self, node);
   const char *name = entry ? entry->name : self->own_name;
 
@@ -181,6 +190,8 @@ gboolean
 muster_job_checkpoint_set_params (MusterJobCheckpoint *self, const char *const *nodes,
                                   const MusterJobPath *path, GError **error)
 {
+  muster_require (error, FALSE, self, nodes);
+
   const char *const own[] = {self->own_name, NULL};
   const char *const none[] = {NULL};
 
@@ -240,6 +251,8 @@ MusterJobGroup *
 muster_job_checkpoint_init_group (MusterJobCheckpoint *self, const char *const *nodes,
                                   gint64 resume_epoch, const MusterJobPath *path, GError **error)
 {
+  muster_require (error, NULL, self);
+
   g_autoptr (MusterJobGroup) group = muster_job_group_new ();
 
   if ((resume_epoch != MUSTER_NO_EPOCH && !check_epoch (resume_epoch, error)) ||
@@ -260,6 +273,8 @@ muster_job_checkpoint_init_group (MusterJobCheckpoint *self, const char *const *
 const char *const *
 muster_job_checkpoint_names (MusterJobCheckpoint *self, const char *node, GError **error)
 {
+  muster_require (error, NULL, self);
+
   const MusterJobEntry *entry = find_entry (self, node);
 
   if (entry && entry->names)
@@ -268,7 +283,7 @@ muster_job_checkpoint_names (MusterJobCheckpoint *self, const char *node, GError
     refuse (error, MUSTER_ERROR_FAILED_PRECONDITION, "init must be called first.");
   else if (!entry)
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
-                 "'%s' isn't one of the nodes to checkpoint", node);
+                 "'%s' isn't one of the nodes to checkpoint", node ? node : "");
   else
     refuse (error, MUSTER_ERROR_FAILED_PRECONDITION, "Cannot fetch value for this output.");
 
@@ -305,6 +320,8 @@ new_mark (MusterJobCheckpoint *self)
 MusterJobGroup *
 muster_job_checkpoint_save_group (MusterJobCheckpoint *self, gint64 epoch, GError **error)
 {
+  muster_require (error, NULL, self);
+
   if (!check_listed (self, epoch, error))
     return NULL;
   MusterJobGroup *group = muster_job_group_new ();
@@ -350,6 +367,8 @@ MusterJobGroup *
 muster_job_checkpoint_load_group (MusterJobCheckpoint *self, gint64 epoch,
                                   const MusterJobPath *path, GError **error)
 {
+  muster_require (error, NULL, self);
+
   if (!check_listed (self, epoch, error) || !check_marks (self, epoch, error))
     return NULL;
   MusterJobGroup *group = muster_job_group_new ();
@@ -382,6 +401,8 @@ muster_job_checkpoint_partial_load_task (MusterJobCheckpoint *self, const char *
                                          const char *const *names, gint64 epoch, const char *on,
                                          MusterJobOutput **loaded, GError **error)
 {
+  muster_require (error, NULL, self, names);
+
   MusterJobEntry *entry = entry_for_task (self, node, epoch, error);
 
   if (!entry)
@@ -399,6 +420,8 @@ MusterJobTask *
 muster_job_checkpoint_exists_task (MusterJobCheckpoint *self, const char *node, gint64 epoch,
                                    MusterJobOutput **exists, GError **error)
 {
+  muster_require (error, NULL, self, exists);
+
   MusterJobEntry *entry = entry_for_task (self, node, epoch, error);
 
   if (!entry)
@@ -425,6 +448,8 @@ stat_free (gpointer data)
 GPtrArray *
 muster_job_checkpoint_stats (MusterJobCheckpoint *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
+
   GPtrArray *stats = g_ptr_array_new_with_free_func (stat_free);
 
   for (guint i = 0; self->entries && i < self->entries->len; i++) {
@@ -440,7 +465,7 @@ muster_job_checkpoint_stats (MusterJobCheckpoint *self)
     stat->path = g_strdup (entry->path);
     stat->node = g_strdup (entry->node);
     stat->epoch = entry->epoch;
-    stat->duration_us = *(const gint64 *)muster_tensor_data (span);
+    (void)muster_tensor_get_int64 (span, &stat->duration_us, NULL); /* it is one: set_span () */
     g_ptr_array_add (stats, stat);
   }
 
@@ -451,6 +476,8 @@ gboolean
 muster_job_checkpoint_report (MusterJobCheckpoint *self, const char *action, gint64 deadline_us,
                               GCancellable *cancellable, GError **error)
 {
+  muster_require (error, FALSE, self, action);
+
   if (!self->metadata)
     return TRUE;
   g_autoptr (GPtrArray) stats = muster_job_checkpoint_stats (self);
@@ -463,6 +490,7 @@ gboolean
 muster_job_checkpoint_write_metadata (MusterJobCheckpoint *self, gint64 epoch, gboolean finished,
                                       gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
+  muster_require (error, FALSE, self);
   return !self->metadata || muster_job_metadata_write (self->metadata, epoch, finished, deadline_us,
                                                        cancellable, error);
 }
@@ -472,6 +500,8 @@ muster_job_checkpoint_resume_epoch (MusterJobCheckpoint *self, gint64 user_epoch
                                     gboolean *finished, gint64 deadline_us,
                                     GCancellable *cancellable, GError **error)
 {
+  muster_require (error, FALSE, self, epoch, finished);
+
   if (self->metadata)
     return muster_job_metadata_last_epoch (self->metadata, user_epoch, epoch, finished, deadline_us,
                                            cancellable, error);
@@ -485,6 +515,8 @@ gboolean
 muster_job_checkpoint_accessible (MusterJobCheckpoint *self, gint64 epoch, gboolean *accessible,
                                   gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
+  muster_require (error, FALSE, self, accessible);
+
   if (self->metadata)
     return muster_job_metadata_accessible (self->metadata, epoch, accessible, deadline_us,
                                            cancellable, error);

@@ -40,8 +40,8 @@ MusterJobCheckpoint *muster_job_checkpoint_new_for_node (const char *directory, 
  * full). */
 char *muster_job_checkpoint_path (const char *directory, const char *path_prefix, const char *node,
                                   gint64 epoch);
-/* Where a node's checkpoint of an epoch is saved (transfer full), or NULL for a node that it
- * doesn't know. */
+/* Where the checkpoint of node (nullable for one node's manager) of an epoch is saved (transfer
+ * full), or NULL for a node that it doesn't know. */
 char *muster_job_checkpoint_db_name (MusterJobCheckpoint *self, const char *node, gint64 epoch);
 
 /* Where to load from, if not from where was saved. */
@@ -63,8 +63,9 @@ gboolean muster_job_checkpoint_set_params (MusterJobCheckpoint *self, const char
 MusterJobGroup *muster_job_checkpoint_init_group (MusterJobCheckpoint *self,
                                                   const char *const *nodes, gint64 resume_epoch,
                                                   const MusterJobPath *path, GError **error);
-/* What a node's checkpoint holds (NULL-terminated; borrowed): FAILED_PRECONDITION "init must be
- * called first.", or, where that hasn't run, "Cannot fetch value for this output.". */
+/* What the checkpoint of node (nullable as above) holds (NULL-terminated; borrowed):
+ * FAILED_PRECONDITION "init must be called first.", or, where that hasn't run, "Cannot fetch value
+ * for this output.". */
 const char *const *muster_job_checkpoint_names (MusterJobCheckpoint *self, const char *node,
                                                 GError **error);
 
@@ -74,14 +75,15 @@ MusterJobGroup *muster_job_checkpoint_save_group (MusterJobCheckpoint *self, gin
 MusterJobGroup *muster_job_checkpoint_load_group (MusterJobCheckpoint *self, gint64 epoch,
                                                   const MusterJobPath *path, GError **error);
 
-/* A task that loads those of some variables that the checkpoint has; it needs no init. *loaded
- * (nullable out) is its output: their names. on (nullable): where it runs; NULL: on the node
- * itself. */
+/* A task that loads those of some variables that the checkpoint has; it needs no init. node
+ * (nullable as above). *loaded (nullable out) is its output: their names. on (nullable): where it
+ * runs; NULL: on the node itself. */
 MusterJobTask *muster_job_checkpoint_partial_load_task (MusterJobCheckpoint *self, const char *node,
                                                         const char *const *names, gint64 epoch,
                                                         const char *on, MusterJobOutput **loaded,
                                                         GError **error);
-/* A task whose only output is a bool: whether the node has a checkpoint of exactly that epoch. */
+/* A task whose only output is a bool: whether node (nullable as above) has a checkpoint of exactly
+ * that epoch. */
 MusterJobTask *muster_job_checkpoint_exists_task (MusterJobCheckpoint *self, const char *node,
                                                   gint64 epoch, MusterJobOutput **exists,
                                                   GError **error);

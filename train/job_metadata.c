@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/job_metadata.h"
 
+#include "base/require.h"
 #include "train/check_time_private.h"
 
 G_DEFINE_INTERFACE (MusterJobMetadata, muster_job_metadata, G_TYPE_OBJECT)
@@ -20,6 +21,8 @@ gboolean
 muster_job_metadata_set_params (MusterJobMetadata *self, const MusterJobParams *params,
                                 GError **error)
 {
+  muster_require (error, FALSE, self, params);
+
   MusterJobMetadataInterface *iface = MUSTER_JOB_METADATA_GET_IFACE (self);
 
   return !iface->set_params || iface->set_params (self, params, error);
@@ -29,6 +32,8 @@ gboolean
 muster_job_metadata_write (MusterJobMetadata *self, gint64 epoch, gboolean finished,
                            gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
+  muster_require (error, FALSE, self);
+
   MusterJobMetadataInterface *iface = MUSTER_JOB_METADATA_GET_IFACE (self);
 
   return check_time (deadline_us, cancellable, error) &&
@@ -40,6 +45,8 @@ muster_job_metadata_last_epoch (MusterJobMetadata *self, gint64 user_epoch, gint
                                 gboolean *finished, gint64 deadline_us, GCancellable *cancellable,
                                 GError **error)
 {
+  muster_require (error, FALSE, self, epoch, finished);
+
   MusterJobMetadataInterface *iface = MUSTER_JOB_METADATA_GET_IFACE (self);
 
   if (!check_time (deadline_us, cancellable, error))
@@ -56,6 +63,8 @@ gboolean
 muster_job_metadata_accessible (MusterJobMetadata *self, gint64 epoch, gboolean *accessible,
                                 gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
+  muster_require (error, FALSE, self, accessible);
+
   MusterJobMetadataInterface *iface = MUSTER_JOB_METADATA_GET_IFACE (self);
 
   if (!check_time (deadline_us, cancellable, error))
@@ -71,6 +80,8 @@ gboolean
 muster_job_metadata_report (MusterJobMetadata *self, const char *action, GPtrArray *stats,
                             gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
+  muster_require (error, FALSE, self, action, stats);
+
   MusterJobMetadataInterface *iface = MUSTER_JOB_METADATA_GET_IFACE (self);
 
   return check_time (deadline_us, cancellable, error) &&

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/job_runner.h"
 
+#include "base/require.h"
 #include "train/backup_files_private.h"
 #include "train/job_checkpoint_private.h"
 
@@ -33,6 +34,7 @@ MusterJobGroup *
 muster_job_upload_builder_build (MusterJobUploadBuilder *self, gint64 epoch,
                                  MusterJobCheckpoint *checkpoint, GError **error)
 {
+  muster_require (error, NULL, self);
   return MUSTER_JOB_UPLOAD_BUILDER_GET_CLASS (self)->build (self, epoch, checkpoint, error);
 }
 
@@ -55,6 +57,8 @@ MusterJobRunner *
 muster_job_runner_new (MusterJob *job, MusterJobCheckpoint *checkpoint, gint64 resume_epoch,
                        const MusterJobRunnerOptions *options)
 {
+  g_return_val_if_fail (job != NULL, NULL);
+
   MusterJobRunner *self = g_object_new (MUSTER_TYPE_JOB_RUNNER, NULL);
 
   self->job = g_object_ref (job);
@@ -71,6 +75,8 @@ muster_job_runner_new (MusterJob *job, MusterJobCheckpoint *checkpoint, gint64 r
 GArray *
 muster_job_runner_failed_epochs (MusterJobRunner *self, const GError **last)
 {
+  g_return_val_if_fail (self != NULL, NULL);
+
   if (last)
     *last = self->last_failure;
 
@@ -159,6 +165,8 @@ muster_job_runner_save (MusterJobRunner *self, MusterCluster *cluster, gint64 ep
                         gboolean finished, gboolean *saved, gint64 deadline_us,
                         GCancellable *cancellable, GError **error)
 {
+  muster_require (error, FALSE, self, cluster);
+
   Training training = {self, cluster, deadline_us, cancellable};
   gboolean accessible = TRUE;
 
@@ -229,6 +237,8 @@ muster_job_runner_load_partial (MusterJobRunner *self, MusterCluster *cluster,
                                 gboolean *found, char ***loaded, gint64 deadline_us,
                                 GCancellable *cancellable, GError **error)
 {
+  muster_require (error, FALSE, self, cluster, names, found);
+
   Training training = {self, cluster, deadline_us, cancellable};
   g_auto (GStrv) those = NULL;
   gboolean is_there = FALSE;
@@ -339,8 +349,9 @@ read_condition (MusterJobOutput *output, gboolean *is_true, GError **error)
 
   if (!value)
     return FALSE;
-  if (muster_tensor_dtype (value) == MUSTER_BOOL && muster_tensor_n_elements (value) == 1) {
-    *is_true = *(const guint8 *)muster_tensor_data (value) != 0;
+  gint64 truth;
+  if (muster_tensor_dtype (value) == MUSTER_BOOL && muster_tensor_get_int64 (value, &truth, NULL)) {
+    *is_true = truth != 0;
     return TRUE;
   }
   g_autofree char *shape =
@@ -410,6 +421,8 @@ gboolean
 muster_job_runner_train (MusterJobRunner *self, MusterCluster *cluster, gint64 *last_epoch,
                          gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
+  muster_require (error, FALSE, self, cluster);
+
   Training training = {self, cluster, deadline_us, cancellable};
   gint64 resume_epoch = self->resume_epoch;
   gboolean finished = FALSE;

@@ -6,6 +6,7 @@
 #include "bundle/checkpoint_record.h"
 #include "bundle/checkpoint_state.h"
 #include "bundle/directory_lock.h"
+#include "bundle/forwarding_storage.h"
 #include "bundle/object_graph.h"
 #include "engine/local_master.h"
 #include "graph/graph_builder.h"
@@ -429,6 +430,7 @@ make_plain (const char *name)
   MAKE ("GAsyncResult*", async_result ());
   MAKE ("MusterClock*", muster_system_clock ());
   MAKE ("MusterStorage*", muster_local_storage ());
+  MAKE ("MusterForwardingStorage*", g_object_new (MUSTER_TYPE_FORWARDING_STORAGE, NULL));
   MAKE ("MusterStorageFile*", storage_file ());
   MAKE ("MusterStorageInput*", storage_input ());
   MAKE ("MusterStorageLock*", storage_lock ());
