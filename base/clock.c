@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/clock.h"
 
+#include "base/require.h"
+
 G_DEFINE_INTERFACE (MusterClock, muster_clock, G_TYPE_OBJECT)
 
 static void
@@ -52,7 +54,7 @@ gboolean
 muster_clock_wait_until (MusterClock *self, gint64 wake_us, GCancellable *cancellable,
                          GError **error)
 {
-  g_return_val_if_fail (MUSTER_IS_CLOCK (self), FALSE);
+  muster_require (error, FALSE, self);
   gint64 own_us;
   if (wake_us == MUSTER_WAIT_FOREVER || __builtin_sub_overflow (wake_us, shift_us (self), &own_us))
     own_us = wake_us;

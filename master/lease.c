@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "master/lease.h"
 
+#include "base/require.h"
+
 typedef struct {
   char *model; /* (owned) (nullable) until set_identity */
   gint64 epoch;
@@ -18,7 +20,7 @@ MusterLease *
 muster_session_claim (MusterSession *session, const MusterClaim *claim, MusterAnnouncement **before,
                       gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
-  g_return_val_if_fail (MUSTER_IS_SESSION (session), NULL);
+  muster_require (error, NULL, session, claim);
   if (before != NULL)
     *before = NULL;
   if (!muster_deadline_check (deadline_us, error))
@@ -34,12 +36,14 @@ muster_session_claim (MusterSession *session, const MusterClaim *claim, MusterAn
 gint64
 muster_lease_epoch (MusterLease *self)
 {
+  g_return_val_if_fail (self != NULL, 0);
   return private_of (self)->epoch;
 }
 
 const char *
 muster_lease_model (MusterLease *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   return private_of (self)->model;
 }
 
@@ -47,7 +51,7 @@ gboolean
 muster_lease_announce (MusterLease *self, const MusterAnnouncement *announcement,
                        gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
-  g_return_val_if_fail (MUSTER_IS_LEASE (self), FALSE);
+  muster_require (error, FALSE, self, announcement);
   if (!muster_deadline_check (deadline_us, error))
     return FALSE;
   return MUSTER_LEASE_GET_CLASS (self)->announce (self, announcement, deadline_us, cancellable,
@@ -58,6 +62,7 @@ gboolean
 muster_lease_announce_phase (MusterLease *self, MusterChiefPhase phase, gint64 deadline_us,
                              GCancellable *cancellable, GError **error)
 {
+  muster_require (error, FALSE, self);
   MusterAnnouncement announcement = MUSTER_ANNOUNCEMENT_INIT;
   announcement.phase = phase;
   return muster_lease_announce (self, &announcement, deadline_us, cancellable, error);
@@ -66,13 +71,14 @@ muster_lease_announce_phase (MusterLease *self, MusterChiefPhase phase, gint64 d
 gboolean
 muster_lease_check (MusterLease *self, GError **error)
 {
-  g_return_val_if_fail (MUSTER_IS_LEASE (self), FALSE);
+  muster_require (error, FALSE, self);
   return MUSTER_LEASE_GET_CLASS (self)->check (self, error);
 }
 
 void
 muster_lease_set_identity (MusterLease *self, const char *model, gint64 epoch)
 {
+  g_return_if_fail (self != NULL && model != NULL);
   MusterLeasePrivate *private = private_of (self);
   private->model = g_strdup (model);
   private->epoch = epoch;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "master/master.h"
 
+#include "base/require.h"
 #include "master/remote_master.h"
 
 G_DEFINE_INTERFACE (MusterMaster, muster_master, G_TYPE_OBJECT)
@@ -31,7 +32,7 @@ MusterSession *
 muster_master_create_session (MusterMaster *self, MusterGraph *graph, GBytes *config,
                               gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
-  g_return_val_if_fail (MUSTER_IS_MASTER (self), NULL);
+  muster_require (error, NULL, self);
   if (!muster_deadline_check (deadline_us, error))
     return NULL;
   if (graph == NULL && !MUSTER_MASTER_GET_IFACE (self)->has_graph) {
@@ -48,7 +49,7 @@ GPtrArray *
 muster_master_list_devices (MusterMaster *self, gint64 deadline_us, GCancellable *cancellable,
                             GError **error)
 {
-  g_return_val_if_fail (MUSTER_IS_MASTER (self), NULL);
+  muster_require (error, NULL, self);
   if (!muster_deadline_check (deadline_us, error))
     return NULL;
   return MUSTER_MASTER_GET_IFACE (self)->list_devices (self, deadline_us, cancellable, error);
@@ -58,7 +59,7 @@ gboolean
 muster_master_reset (MusterMaster *self, const char *const *containers, gint64 deadline_us,
                      GCancellable *cancellable, GError **error)
 {
-  g_return_val_if_fail (MUSTER_IS_MASTER (self), FALSE);
+  muster_require (error, FALSE, self);
   if (!muster_deadline_check (deadline_us, error))
     return FALSE;
   return MUSTER_MASTER_GET_IFACE (self)->reset (self, containers, deadline_us, cancellable, error);
@@ -68,6 +69,7 @@ gulong
 muster_master_on_readiness_changed (MusterMaster *self, MusterReadinessChanged callback,
                                     gpointer user_data)
 {
+  g_return_val_if_fail (callback != NULL, 0);
   g_return_val_if_fail (MUSTER_IS_MASTER (self), 0);
   MusterMasterInterface *iface = MUSTER_MASTER_GET_IFACE (self);
   return iface->on_readiness_changed != NULL
@@ -95,7 +97,7 @@ MusterMaster *
 muster_master_remote (MusterMaster *self, gint64 deadline_us, GCancellable *cancellable,
                       GError **error)
 {
-  g_return_val_if_fail (MUSTER_IS_MASTER (self), NULL);
+  muster_require (error, NULL, self);
   if (!muster_deadline_check (deadline_us, error))
     return NULL;
   if (muster_master_is_remote (self))
@@ -154,6 +156,7 @@ find_offer (const char *target)
 void
 muster_master_offer (const char *scheme, MusterMasterFactory factory)
 {
+  g_return_if_fail (scheme != NULL && factory != NULL);
   g_mutex_lock (&offers_lock);
   Offer *known = find_offer (scheme);
   if (known != NULL) {
@@ -179,6 +182,7 @@ factory_for (const char *target)
 gboolean
 muster_master_is_offered (const char *target)
 {
+  g_return_val_if_fail (target != NULL, FALSE);
   return factory_for (target) != NULL;
 }
 
@@ -196,6 +200,7 @@ known_targets (void)
 MusterMaster *
 muster_master_new_for_target (const char *target, GError **error)
 {
+  muster_require (error, NULL, target);
   return muster_master_new_secured (target, NULL, error);
 }
 
@@ -203,6 +208,8 @@ MusterMaster *
 muster_master_new_with_files (const char *target, const char *ca_file, const char *certificate_file,
                               const char *key_file, const char *token_file, GError **error)
 {
+  muster_require (error, NULL, target);
+
   const MusterRpcSecurity files = {.ca_file = ca_file,
                                    .certificate_file = certificate_file,
                                    .key_file = key_file,
@@ -230,6 +237,7 @@ offer_of (const char *target)
 MusterMaster *
 muster_master_new_secured (const char *target, MusterRpcCredentials *credentials, GError **error)
 {
+  muster_require (error, NULL, target);
   MusterMasterFactory factory = factory_for (target);
   if (factory != NULL && credentials != NULL) {
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,

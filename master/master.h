@@ -59,7 +59,7 @@ const char *muster_master_target (MusterMaster *self);
  * @config: (nullable)
  *
  * A session over graph. config (nullable) is a serialised ConfigProto, passed on as it is.
- * INVALID_ARGUMENT where graph is NULL, unless the master has one of its own.
+ * graph (nullable where the master has one of its own): else NULL is INVALID_ARGUMENT.
  *
  * Returns: (transfer full)
  */

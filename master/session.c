@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "master/session.h"
 
+#include "base/require.h"
+#include "master/step_check.h"
+
 #define QUIET_CLOSE_US (5 * MUSTER_SECOND)
 
 typedef struct {
@@ -15,6 +18,7 @@ G_DEFINE_ABSTRACT_TYPE (MusterWatch, muster_watch, G_TYPE_OBJECT)
 void
 muster_turn_clear (MusterTurn *self)
 {
+  g_return_if_fail (self != NULL);
   g_clear_pointer (&self->why_gate, g_free);
   g_clear_pointer (&self->why_not_ready, g_free);
   g_clear_pointer (&self->missing, g_free);
@@ -25,7 +29,7 @@ muster_turn_clear (MusterTurn *self)
 gboolean
 muster_watch_next (MusterWatch *self, MusterTurn *turn, GCancellable *cancellable, GError **error)
 {
-  g_return_val_if_fail (MUSTER_IS_WATCH (self), FALSE);
+  muster_require (error, FALSE, self, turn);
   return MUSTER_WATCH_GET_CLASS (self)->next (self, turn, cancellable, error);
 }
 
@@ -62,7 +66,10 @@ gboolean
 muster_session_run (MusterSession *self, const MusterStep *step, MusterTensor **fetched,
                     GBytes **metadata, GCancellable *cancellable, GError **error)
 {
-  g_return_val_if_fail (MUSTER_IS_SESSION (self), FALSE);
+  muster_require (error, FALSE, self, step);
+  muster_require_array (error, FALSE, fetched, step->n_fetches);
+  if (!muster_step_check (G_STRFUNC, step, TRUE, error))
+    return FALSE;
   MusterStep bounded = *step;
   if (bounded.deadline_us == 0)
     bounded.deadline_us = MUSTER_WAIT_FOREVER;
@@ -76,7 +83,9 @@ char *
 muster_session_set_up_partial_run (MusterSession *self, const MusterStep *step, gint64 deadline_us,
                                    GCancellable *cancellable, GError **error)
 {
-  g_return_val_if_fail (MUSTER_IS_SESSION (self), NULL);
+  muster_require (error, NULL, self, step);
+  if (!muster_step_check (G_STRFUNC, step, FALSE, error))
+    return NULL;
   if (!muster_deadline_check (deadline_us, error))
     return NULL;
   if (MUSTER_SESSION_GET_CLASS (self)->set_up_partial_run != NULL)
@@ -98,6 +107,7 @@ gboolean
 muster_session_run_op (MusterSession *self, const char *op, gint64 deadline_us,
                        GCancellable *cancellable, GError **error)
 {
+  muster_require (error, FALSE, self, op);
   MusterStep step = {.targets = &op, .n_targets = 1, .deadline_us = deadline_us};
   return muster_session_run (self, &step, NULL, NULL, cancellable, error);
 }
@@ -106,6 +116,7 @@ MusterTensor *
 muster_session_fetch (MusterSession *self, const char *tensor, gint64 deadline_us,
                       GCancellable *cancellable, GError **error)
 {
+  muster_require (error, NULL, self, tensor);
   MusterStep step = {.fetches = &tensor, .n_fetches = 1, .deadline_us = deadline_us};
   MusterTensor *fetched = NULL;
   return muster_session_run (self, &step, &fetched, NULL, cancellable, error) ? fetched : NULL;
@@ -115,7 +126,7 @@ gboolean
 muster_session_extend (MusterSession *self, MusterGraph *graph, gint64 deadline_us,
                        GCancellable *cancellable, GError **error)
 {
-  g_return_val_if_fail (MUSTER_IS_SESSION (self), FALSE);
+  muster_require (error, FALSE, self, graph);
   if (!muster_deadline_check (deadline_us, error))
     return FALSE;
   if (MUSTER_SESSION_GET_CLASS (self)->extend != NULL)
@@ -129,7 +140,7 @@ gboolean
 muster_session_close (MusterSession *self, gint64 deadline_us, GCancellable *cancellable,
                       GError **error)
 {
-  g_return_val_if_fail (MUSTER_IS_SESSION (self), FALSE);
+  muster_require (error, FALSE, self);
   if (!muster_deadline_check (deadline_us, error))
     return FALSE;
   return MUSTER_SESSION_GET_CLASS (self)->close (self, deadline_us, cancellable, error);
@@ -155,7 +166,9 @@ gint64
 muster_session_make_callable (MusterSession *self, const MusterStep *step, gint64 deadline_us,
                               GCancellable *cancellable, GError **error)
 {
-  g_return_val_if_fail (MUSTER_IS_SESSION (self), 0);
+  muster_require (error, 0, self, step);
+  if (!muster_step_check (G_STRFUNC, step, FALSE, error))
+    return 0;
   if (!muster_deadline_check (deadline_us, error))
     return 0;
   return MUSTER_SESSION_GET_CLASS (self)->make_callable (self, step, deadline_us, cancellable,
@@ -167,7 +180,10 @@ muster_session_run_callable (MusterSession *self, gint64 callable, MusterTensor 
                              gsize n_feeds, gint64 deadline_us, MusterTensor **fetched,
                              GBytes **metadata, GCancellable *cancellable, GError **error)
 {
-  g_return_val_if_fail (MUSTER_IS_SESSION (self), FALSE);
+  muster_require (error, FALSE, self);
+  muster_require_array (error, FALSE, feeds, n_feeds);
+  for (gsize i = 0; i < n_feeds; i++)
+    muster_require (error, FALSE, feeds[i]);
   if (!muster_deadline_check (deadline_us, error))
     return FALSE;
   return MUSTER_SESSION_GET_CLASS (self)->run_callable (self, callable, feeds, n_feeds, deadline_us,
@@ -178,7 +194,7 @@ gboolean
 muster_session_release_callable (MusterSession *self, gint64 callable, gint64 deadline_us,
                                  GCancellable *cancellable, GError **error)
 {
-  g_return_val_if_fail (MUSTER_IS_SESSION (self), FALSE);
+  muster_require (error, FALSE, self);
   if (!muster_deadline_check (deadline_us, error))
     return FALSE;
   return MUSTER_SESSION_GET_CLASS (self)->release_callable (self, callable, deadline_us,
@@ -189,7 +205,7 @@ MusterWatch *
 muster_session_watch (MusterSession *self, const MusterWatchFor *what, gint64 deadline_us,
                       GError **error)
 {
-  g_return_val_if_fail (MUSTER_IS_SESSION (self), NULL);
+  muster_require (error, NULL, self, what);
   if (!muster_deadline_check (deadline_us, error))
     return NULL;
   MusterSessionClass *class = MUSTER_SESSION_GET_CLASS (self);
@@ -203,6 +219,7 @@ muster_session_watch (MusterSession *self, const MusterWatchFor *what, gint64 de
 void
 muster_session_set_identity (MusterSession *self, const char *handle, MusterGraph *graph)
 {
+  g_return_if_fail (self != NULL && handle != NULL);
   MusterSessionPrivate *private = private_of (self);
   g_return_if_fail (private->handle == NULL);
   private->handle = g_strdup (handle);

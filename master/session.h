@@ -125,8 +125,8 @@ struct _MusterSessionClass {
 /**
  * muster_session_ran_out: (skip)
  *
- * Whether failure, of a call that was given deadline_us and has just come back, is that deadline's:
- * DEADLINE_EXCEEDED, and not one of an op's own, long before.
+ * Whether failure (nullable), of a call that was given deadline_us and has just come back, is that
+ * deadline's: DEADLINE_EXCEEDED, and not one of an op's own, long before.
  */
 gboolean muster_session_ran_out (const GError *failure, gint64 deadline_us, gint64 now_us);
 

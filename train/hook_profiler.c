@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/require.h"
 #include "bundle/storage.h"
 #include "train/hooks_private.h"
 #include "train/timeline.h"
@@ -132,6 +133,8 @@ MusterHook *
 muster_profiler_hook_new (gint64 save_steps, gint64 save_us, const char *output_dir,
                           MusterEventWriter *writer, MusterClock *clock, GError **error)
 {
+  muster_require (error, NULL, output_dir);
+
   if (!muster_storage_check_path (NULL, "output directory", output_dir, error))
     return NULL;
   g_autoptr (MusterProfilerHook) self = g_object_new (MUSTER_TYPE_PROFILER_HOOK, NULL);

@@ -77,7 +77,7 @@ void muster_position_guard (MusterSaver *saver, MusterMetaGraph *meta_graph,
 /* For a save beside the job, by a process that is none of its tasks (`muster save`): the meta graph
  * as the job trains it (transfer full), which is extended where the master keeps positions, so that
  * a saver of it saves them too. What such a saver saves becomes the latest, and the job could not
- * go on from one without. Use muster_position_guard () with is_apart. config as in
+ * go on from one without. Use muster_position_guard () with is_apart. config (nullable) as in
  * muster_master_create_session (). INVALID_ARGUMENT where the master keeps positions and the meta
  * graph can't be extended by them. */
 MusterMetaGraph *muster_position_find (MusterMaster *master, MusterMetaGraph *meta_graph,

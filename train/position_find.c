@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Whether a master's model keeps positions, for who isn't one of the job's tasks. */
 #include "base/error.h"
+#include "base/require.h"
 #include "graph/graph_builder.h"
 #include "train/position_private.h"
 
@@ -82,6 +83,8 @@ MusterMetaGraph *
 muster_position_find (MusterMaster *master, MusterMetaGraph *meta_graph, GBytes *config,
                       gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
+  muster_require (error, NULL, master, meta_graph);
+
   guint n_tasks = 0;
 
   if (!MUSTER_IS_MASTER (master) || !meta_graph) {
