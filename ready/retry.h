@@ -28,7 +28,7 @@ MusterFailure muster_failure_of (const GError *error);
 /* What a session fails with, once a reset of muster's server or engine has ended it; part of the
  * text, since on the wire there is only ABORTED for it. */
 #define MUSTER_BY_RESET "by a reset of the master"
-/* TRUE for such a failure: the master is well, and a chief begins anew. */
+/* TRUE for such an error (nullable): the master is well, and a chief begins anew. */
 gboolean muster_failure_is_reset (const GError *error);
 
 #define MUSTER_RETRY_UNTIL_DEADLINE G_MAXUINT

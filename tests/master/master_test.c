@@ -5,6 +5,11 @@
 
 #include <string.h>
 
+static void
+ignore (gpointer user_data G_GNUC_UNUSED)
+{
+}
+
 MUSTER_TEST (Master, of_a_target_with_or_without_a_scheme_is_remote)
 {
   static const char *const targets[] = {"grpc://localhost:2222", "localhost:2222"};
@@ -14,7 +19,7 @@ MUSTER_TEST (Master, of_a_target_with_or_without_a_scheme_is_remote)
     MUSTER_ASSERT_NO_ERROR (error);
     MUSTER_EXPECT_TRUE (MUSTER_IS_REMOTE_MASTER (master));
     MUSTER_EXPECT_STREQ (muster_master_target (master), "grpc://localhost:2222");
-    MUSTER_EXPECT_EQ (muster_master_on_readiness_changed (master, NULL, NULL), 0u);
+    MUSTER_EXPECT_EQ (muster_master_on_readiness_changed (master, ignore, NULL), 0u);
   }
 }
 
