@@ -159,6 +159,7 @@ allocate_within (MusterBudget *budget, MusterDType dtype, int n_dims, const gint
 MusterTensor *
 muster_tensor_try_new (MusterDType dtype, int n_dims, const gint64 *dims, GError **error)
 {
+  muster_require_array (error, NULL, dims, n_dims);
   return muster_tensor_try_new_within (NULL, dtype, n_dims, dims, error);
 }
 
@@ -166,6 +167,7 @@ MusterTensor *
 muster_tensor_try_new_within (MusterBudget *budget, MusterDType dtype, int n_dims,
                               const gint64 *dims, GError **error)
 {
+  muster_require_array (error, NULL, dims, n_dims);
   gint64 n_elements;
   gsize n_bytes;
   if (!check_shape (dtype, n_dims, dims, &n_elements, &n_bytes, error))
@@ -270,6 +272,7 @@ MusterTensor *
 muster_tensor_try_new_strings (MusterBudget *budget, int n_dims, const gint64 *dims,
                                const MusterString *strings, GError **error)
 {
+  muster_require_array (error, NULL, dims, n_dims);
   const gint64 n = n_dims > MUSTER_MAX_DIMS ? -1 : muster_shape_n_elements (n_dims, dims);
   gsize size = G_MAXSIZE;
   if (n < 0) {
@@ -277,6 +280,7 @@ muster_tensor_try_new_strings (MusterBudget *budget, int n_dims, const gint64 *d
                  "A tensor's shape has a negative size, or too many");
     return NULL;
   }
+  muster_require_array (error, NULL, strings, n);
   if (!size_strings (strings, n, &size))
     size = G_MAXSIZE;
   MusterTensor *self = allocate_within (budget, MUSTER_STRING, n_dims, dims, n, size, error);
@@ -288,6 +292,9 @@ muster_tensor_try_new_strings (MusterBudget *budget, int n_dims, const gint64 *d
 MusterTensor *
 muster_tensor_new_strings (int n_dims, const gint64 *dims, const MusterString *strings)
 {
+  g_return_val_if_fail (n_dims <= MUSTER_MAX_DIMS && (n_dims <= 0 || dims != NULL), NULL);
+  const gint64 n = muster_shape_n_elements (n_dims, dims);
+  g_return_val_if_fail (n == 0 || (n > 0 && strings != NULL), NULL);
   g_autoptr (GError) error = NULL;
   MusterTensor *self = muster_tensor_try_new_strings (NULL, n_dims, dims, strings, &error);
   if (self == NULL)
@@ -433,6 +440,7 @@ muster_tensor_n_bytes (const MusterTensor *self)
 gsize
 muster_tensor_n_stored (const MusterTensor *self)
 {
+  g_return_val_if_fail (self != NULL, 0);
   return self->n_stored;
 }
 
@@ -477,7 +485,7 @@ muster_tensor_string (const MusterTensor *self, gint64 i)
 const MusterString *
 muster_tensor_strings (const MusterTensor *self)
 {
-  g_return_val_if_fail (self->dtype == MUSTER_STRING, NULL);
+  g_return_val_if_fail (self != NULL && self->dtype == MUSTER_STRING, NULL);
   return self->data;
 }
 

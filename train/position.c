@@ -357,6 +357,8 @@ void
 muster_position_guard (MusterSaver *saver, MusterMetaGraph *meta_graph,
                        const MusterPositionGuard *options)
 {
+  g_return_if_fail (saver != NULL && meta_graph != NULL);
+
   static const MusterPositionGuard defaults;
   guint n_tasks = muster_position_n_tasks (meta_graph);
 
