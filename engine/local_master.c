@@ -85,6 +85,8 @@ muster_local_master_new (void)
 MusterMaster *
 muster_local_master_new_with_options (const MusterLocalMasterOptions *options)
 {
+  static const MusterLocalMasterOptions defaults;
+  options = options != NULL ? options : &defaults;
   MusterLocalMaster *self = g_object_new (MUSTER_TYPE_LOCAL_MASTER, NULL);
   const guint64 most =
       options->max_op_bytes != 0 ? options->max_op_bytes : muster_memory_total () / 2;
