@@ -122,7 +122,7 @@ check_caller (gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   if (g_cancellable_set_error_if_cancelled (cancellable, error))
     return FALSE;
-  if (deadline_us == 0 || deadline_us == MUSTER_WAIT_FOREVER ||
+  if (deadline_us == MUSTER_WAIT_FOREVER ||
       muster_clock_now_us (muster_system_clock ()) < deadline_us)
     return TRUE;
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,

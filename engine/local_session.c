@@ -147,7 +147,7 @@ wait_until_idle (MusterLocalSession *self, gint64 deadline_us, GCancellable *can
           : 0;
   g_mutex_lock (&self->lock);
   while (self->running != NULL && in_time && !g_cancellable_is_cancelled (cancellable)) {
-    if (deadline_us == 0 || deadline_us == MUSTER_WAIT_FOREVER)
+    if (deadline_us == MUSTER_WAIT_FOREVER)
       g_cond_wait (&self->idle, &self->lock);
     else
       in_time = g_cond_wait_until (&self->idle, &self->lock, deadline_us);

@@ -103,12 +103,19 @@ muster_session_is_here (MusterSession *self)
   return MUSTER_SESSION_GET_CLASS (self)->is_here;
 }
 
+/* A deadline as a step's, where 0 isn't now but none. */
+static gint64
+in_step (gint64 deadline_us)
+{
+  return deadline_us == 0 ? muster_clock_now_us (muster_system_clock ()) : deadline_us;
+}
+
 gboolean
 muster_session_run_op (MusterSession *self, const char *op, gint64 deadline_us,
                        GCancellable *cancellable, GError **error)
 {
   muster_require (error, FALSE, self, op);
-  MusterStep step = {.targets = &op, .n_targets = 1, .deadline_us = deadline_us};
+  MusterStep step = {.targets = &op, .n_targets = 1, .deadline_us = in_step (deadline_us)};
   return muster_session_run (self, &step, NULL, NULL, cancellable, error);
 }
 
@@ -117,7 +124,7 @@ muster_session_fetch (MusterSession *self, const char *tensor, gint64 deadline_u
                       GCancellable *cancellable, GError **error)
 {
   muster_require (error, NULL, self, tensor);
-  MusterStep step = {.fetches = &tensor, .n_fetches = 1, .deadline_us = deadline_us};
+  MusterStep step = {.fetches = &tensor, .n_fetches = 1, .deadline_us = in_step (deadline_us)};
   MusterTensor *fetched = NULL;
   return muster_session_run (self, &step, &fetched, NULL, cancellable, error) ? fetched : NULL;
 }
@@ -186,8 +193,8 @@ muster_session_run_callable (MusterSession *self, gint64 callable, MusterTensor 
     muster_require (error, FALSE, feeds[i]);
   if (!muster_deadline_check (deadline_us, error))
     return FALSE;
-  return MUSTER_SESSION_GET_CLASS (self)->run_callable (self, callable, feeds, n_feeds, deadline_us,
-                                                        fetched, metadata, cancellable, error);
+  return MUSTER_SESSION_GET_CLASS (self)->run_callable (
+      self, callable, feeds, n_feeds, in_step (deadline_us), fetched, metadata, cancellable, error);
 }
 
 gboolean

@@ -427,7 +427,7 @@ await_turn (MusterRuntime *self, gint64 deadline_us, GCancellable *cancellable)
 {
   gboolean is_late = FALSE;
   while (self->state == STARTING && !is_late && !g_cancellable_is_cancelled (cancellable)) {
-    if (deadline_us == 0 || deadline_us == MUSTER_WAIT_FOREVER)
+    if (deadline_us == MUSTER_WAIT_FOREVER)
       g_cond_wait (&self->changed, &self->lock);
     else
       is_late = !g_cond_wait_until (&self->changed, &self->lock, deadline_us);

@@ -77,8 +77,7 @@ await_runtime (MusterMaster *master, gint64 deadline_us, GCancellable *cancellab
   if (n_starts == (guint)g_atomic_int_get (&self->n_met))
     return TRUE;
   /* The connection that a death has broken may still be pausing. */
-  if (!muster_remote_master_await (MUSTER_REMOTE_MASTER (self->remote),
-                                   deadline_us > 0 ? deadline_us : MUSTER_WAIT_FOREVER, cancellable,
+  if (!muster_remote_master_await (MUSTER_REMOTE_MASTER (self->remote), deadline_us, cancellable,
                                    error))
     return FALSE;
   g_atomic_int_set (&self->n_met, (gint)n_starts);

@@ -36,11 +36,13 @@ run_init_ops (MusterVerb *self, MusterSession *session, const MusterPrepareOptio
 }
 
 static gboolean
-run_init_func (MusterSession *session, const MusterPrepareOptions *options, GError **error)
+run_init_func (MusterVerb *self, MusterSession *session, const MusterPrepareOptions *options,
+               GError **error)
 {
   g_autoptr (GError) failure = NULL;
 
-  if (options->init_func (session, options->init_func_data, &failure))
+  if (options->init_func (session, self->call_deadline_us, self->cancellable,
+                          options->init_func_data, &failure))
     return TRUE;
   if (!failure)
     g_set_error_literal (&failure, MUSTER_ERROR, MUSTER_ERROR_UNKNOWN, "it didn't say why");
@@ -58,7 +60,7 @@ muster_verb_init (MusterVerb *self, MusterSession *session, const MusterPrepareO
     return FALSE;
 
   return muster_verb_check_lease (self, error) &&
-         (!options->init_func || run_init_func (session, options, error));
+         (!options->init_func || run_init_func (self, session, options, error));
 }
 
 gboolean

@@ -167,6 +167,8 @@ recover (MusterVerb *self, MusterSession *session, const MusterPrepareOptions *o
     g_info ("%s", why);
     self->report.outcome = MUSTER_OUTCOME_NOT_READY;
     self->report.reason = g_steal_pointer (&why);
+  } else {
+    g_info ("Restored model from %s", self->report.restored_from);
   }
 
   return TRUE;

@@ -81,8 +81,10 @@ MusterSessionManager *muster_session_manager_new_for_ops (MusterGraph *graph, co
                                                           const char *model, const char *task,
                                                           GError **error);
 
-/* The chief's own initialisation after the init op; FALSE fails the verb. */
-typedef gboolean (*MusterInitFunc) (MusterSession *session, gpointer user_data, GError **error);
+/* The chief's own initialisation after the init op; FALSE fails the verb. deadline_us and
+ * cancellable (nullable) are the verb's, for what it waits for. */
+typedef gboolean (*MusterInitFunc) (MusterSession *session, gint64 deadline_us,
+                                    GCancellable *cancellable, gpointer user_data, GError **error);
 
 /* Initialises the master's devices where they need it, which may wipe their memory: hence before
  * the session is made and anything is restored (B002.10). FALSE fails the verb. */

@@ -35,13 +35,16 @@ muster_hook_begin (MusterHook *self, MusterScaffold *scaffold, GError **error)
 
 gboolean
 muster_hook_after_create_session (MusterHook *self, MusterSession *session,
-                                  MusterCoordinator *coordinator, GError **error)
+                                  MusterCoordinator *coordinator, gint64 deadline_us,
+                                  GCancellable *cancellable, GError **error)
 {
   MusterHookClass *klass = MUSTER_HOOK_GET_CLASS (self);
 
   return !klass->after_create_session ||
          tell (self, "after the session was made",
-               klass->after_create_session (self, session, coordinator, error), error);
+               klass->after_create_session (self, session, coordinator, deadline_us, cancellable,
+                                            error),
+               error);
 }
 
 gboolean
@@ -65,11 +68,13 @@ muster_hook_after_run (MusterHook *self, MusterRunContext *context, GError **err
 }
 
 gboolean
-muster_hook_end (MusterHook *self, MusterSession *session, GError **error)
+muster_hook_end (MusterHook *self, MusterSession *session, gint64 deadline_us,
+                 GCancellable *cancellable, GError **error)
 {
   MusterHookClass *klass = MUSTER_HOOK_GET_CLASS (self);
 
-  return !klass->end || tell (self, "at the end", klass->end (self, session, error), error);
+  return !klass->end || tell (self, "at the end",
+                              klass->end (self, session, deadline_us, cancellable, error), error);
 }
 
 void

@@ -22,13 +22,19 @@ struct _MusterHookClass {
   GObjectClass parent;
   /* Once, before the first session: names are checked here. The graph can't be changed any more. */
   gboolean (*begin) (MusterHook *self, MusterScaffold *scaffold, GError **error);
-  /* After each session was made: the first, and one more after each recovery. */
+  /* After each session was made: the first, and one more after each recovery. The deadline (on the
+   * monitored session's clock) is that of making it; cancellable is (nullable). What waits while
+   * training runs takes the coordinator's cancellable instead, which a stop cancels as well. */
   gboolean (*after_create_session) (MusterHook *self, MusterSession *session,
-                                    MusterCoordinator *coordinator, GError **error);
+                                    MusterCoordinator *coordinator, gint64 deadline_us,
+                                    GCancellable *cancellable, GError **error);
+  /* What these two wait for is bounded by muster_run_context_deadline_us () and _cancellable (). */
   gboolean (*before_run) (MusterHook *self, MusterRunContext *context, GError **error);
   gboolean (*after_run) (MusterHook *self, MusterRunContext *context, GError **error);
-  /* Once, at a clean end, before the session closes. */
-  gboolean (*end) (MusterHook *self, MusterSession *session, GError **error);
+  /* Once, at a clean end, before the session closes; by the deadline of
+   * muster_monitored_session_finish (). */
+  gboolean (*end) (MusterHook *self, MusterSession *session, gint64 deadline_us,
+                   GCancellable *cancellable, GError **error);
   /* A run has failed for good, or the session ends with an error. end isn't called then, unless the
    * error is that of an end or of a thread. */
   void (*on_error) (MusterHook *self, const GError *error);
@@ -54,6 +60,10 @@ MusterHook *muster_hook_new_for_step (const char *tensor, MusterHookStep after_s
 const MusterStep *muster_run_context_step (MusterRunContext *self);
 /* The session below, which runs without hooks. */
 MusterSession *muster_run_context_session (MusterRunContext *self);
+/* When the run is to have ended, on the monitored session's clock, and what cancels it; borrowed
+ * (nullable). What a hook waits for ends by them. */
+gint64 muster_run_context_deadline_us (MusterRunContext *self);
+GCancellable *muster_run_context_cancellable (MusterRunContext *self);
 /* The run completes; then should_stop is TRUE. */
 void muster_run_context_request_stop (MusterRunContext *self);
 

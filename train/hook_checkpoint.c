@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "graph/meta_graph_io.h"
 #include "session/session_manager.h"
+#include "train/cancel_link_private.h"
 #include "train/hooks_private.h"
 
 #define NAME "CheckpointSaverHook"
@@ -58,6 +59,13 @@ checkpoint_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
 
 /* --- one save --- */
 
+/* A hook's verb in which something is saved. */
+typedef struct {
+  MusterSession *session; /* (not owned) */
+  gint64 deadline_us;
+  GCancellable *cancellable; /* (not owned) (nullable) */
+} Call;
+
 static void
 note_durable (MusterCheckpointSaverHook *self, gint64 step, char *prefix)
 {
@@ -80,10 +88,12 @@ note_failure (MusterCheckpointSaverHook *self, GError *failure, gint64 step, GEr
   self->last_failure = failure;
   self->n_failures++;
   self->n_failures_in_a_row++;
-  gboolean is_fatal = muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION) ||
-                      muster_error_is (failure, MUSTER_ERROR_ABORTED) ||
-                      muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE) ||
-                      (self->most_failures > 0 && self->n_failures_in_a_row >= self->most_failures);
+  gboolean is_fatal =
+      muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION) ||
+      muster_error_is (failure, MUSTER_ERROR_ABORTED) ||
+      muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE) ||
+      (g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_CANCELLED) && !is_preempted (self)) ||
+      (self->most_failures > 0 && self->n_failures_in_a_row >= self->most_failures);
   if (is_fatal) {
     g_propagate_error (error, g_error_copy (failure));
     return FALSE;
@@ -126,20 +136,20 @@ note_skipped (MusterCheckpointSaverHook *self, const MusterSaved *saved, GError 
 }
 
 static gboolean
-write_checkpoint (MusterCheckpointSaverHook *self, MusterSession *session, gint64 step,
+write_checkpoint (MusterCheckpointSaverHook *self, const Call *call, gint64 step,
                   MusterSaved *saved, GError **error)
 {
   if (self->preemption)
-    return muster_preemption_save (self->preemption, self->saver, session, self->directory, step,
-                                   saved, error);
+    return muster_preemption_save (self->preemption, self->saver, call->session, self->directory,
+                                   step, saved, call->deadline_us, call->cancellable, error);
 
-  return muster_saver_save_full (self->saver, session, self->directory, step, saved,
-                                 MUSTER_WAIT_FOREVER, NULL, error);
+  return muster_saver_save_full (self->saver, call->session, self->directory, step, saved,
+                                 call->deadline_us, call->cancellable, error);
 }
 
 /* *wants_stop (nullable) is set where a listener asks for it. */
 static gboolean
-save (MusterCheckpointSaverHook *self, MusterSession *session, gint64 step, gboolean *wants_stop,
+save (MusterCheckpointSaverHook *self, const Call *call, gint64 step, gboolean *wants_stop,
       GError **error)
 {
   g_auto (MusterSaved) saved = {0};
@@ -147,8 +157,9 @@ save (MusterCheckpointSaverHook *self, MusterSession *session, gint64 step, gboo
 
   for (guint i = 0; i < self->listeners->len; i++)
     if (listener (self, i)->before_save)
-      listener (self, i)->before_save (session, step, listener (self, i)->user_data);
-  gboolean is_done = write_checkpoint (self, session, step, &saved, &failure);
+      listener (self, i)->before_save (call->session, step, call->deadline_us, call->cancellable,
+                                       listener (self, i)->user_data);
+  gboolean is_done = write_checkpoint (self, call, step, &saved, &failure);
   (void)muster_step_timer_trigger (&self->timer, step, NULL, NULL);
   if (!is_done)
     return note_failure (self, failure, step, error);
@@ -162,8 +173,8 @@ save (MusterCheckpointSaverHook *self, MusterSession *session, gint64 step, gboo
   (void)tell_saved (self, &saved);
   for (guint i = 0; i < self->listeners->len; i++)
     if (listener (self, i)->after_save &&
-        !listener (self, i)->after_save (session, step, saved.prefix,
-                                         listener (self, i)->user_data) &&
+        !listener (self, i)->after_save (call->session, step, saved.prefix, call->deadline_us,
+                                         call->cancellable, listener (self, i)->user_data) &&
         wants_stop)
       *wants_stop = TRUE;
 
@@ -219,16 +230,18 @@ is_saved (MusterCheckpointSaverHook *self, gint64 step)
 
 static gboolean
 checkpoint_after_create (MusterHook *hook, MusterSession *session,
-                         G_GNUC_UNUSED MusterCoordinator *coordinator, GError **error)
+                         G_GNUC_UNUSED MusterCoordinator *coordinator, gint64 deadline_us,
+                         GCancellable *cancellable, GError **error)
 {
   MusterCheckpointSaverHook *self = MUSTER_CHECKPOINT_SAVER_HOOK (hook);
-  gint64 step = muster_hook_step_now (self->scaffold, session, self->clock, error);
+  const Call call = {session, deadline_us, cancellable};
+  gint64 step = muster_read_global_step (session, self->scaffold, deadline_us, cancellable, error);
 
   muster_saver_set_lease (self->saver, muster_session_manager_lease (session));
   if (step < 0 || !write_graphs (self, step, error))
     return FALSE;
   if (!is_saved (self, step))
-    return save (self, session, step, NULL, error);
+    return save (self, &call, step, NULL, error);
   (void)muster_step_timer_trigger (&self->timer, step, NULL, NULL);
 
   return TRUE;
@@ -239,18 +252,19 @@ static gboolean
 checkpoint_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
 {
   MusterCheckpointSaverHook *self = MUSTER_CHECKPOINT_SAVER_HOOK (hook);
-  MusterSession *session = muster_run_context_session (context);
+  const Call call = {muster_run_context_session (context), muster_run_context_deadline_us (context),
+                     muster_run_context_cancellable (context)};
   gint64 stale = muster_run_context_global_step (context);
   gboolean wants_stop = FALSE;
 
   if (is_preempted (self) || !muster_step_timer_is_due (&self->timer, stale + self->steps_per_run))
     return TRUE; /* what is left is for the save at the end */
-  gint64 step = muster_hook_step_now (self->scaffold, session, self->clock, error);
+  gint64 step = muster_run_context_step_now (context, error);
   if (step < 0)
     return FALSE;
   if (!muster_step_timer_is_due (&self->timer, step))
     return TRUE;
-  if (!save (self, session, step, &wants_stop, error))
+  if (!save (self, &call, step, &wants_stop, error))
     return FALSE;
   if (wants_stop)
     muster_run_context_request_stop (context);
@@ -261,12 +275,11 @@ checkpoint_after_run (MusterHook *hook, MusterRunContext *context, GError **erro
 /* One that is preempted saves if it can; what became of it is the preemption's to tell. But who has
  * been replaced by another chief has to know. */
 static gboolean
-save_preempted (MusterCheckpointSaverHook *self, MusterSession *session, gint64 step,
-                GError **error)
+save_preempted (MusterCheckpointSaverHook *self, const Call *call, gint64 step, GError **error)
 {
   g_autoptr (GError) failure = NULL;
 
-  if (save (self, session, step, NULL, &failure) ||
+  if (save (self, call, step, NULL, &failure) ||
       !muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION)) {
     self->n_failures_in_a_row = 0;
     return TRUE;
@@ -277,7 +290,7 @@ save_preempted (MusterCheckpointSaverHook *self, MusterSession *session, gint64 
 }
 
 static gboolean
-save_last (MusterCheckpointSaverHook *self, MusterSession *session, gint64 step, GError **error)
+save_last (MusterCheckpointSaverHook *self, const Call *call, gint64 step, GError **error)
 {
   if (step == self->durable_step) {
     if (self->preemption)
@@ -285,24 +298,27 @@ save_last (MusterCheckpointSaverHook *self, MusterSession *session, gint64 step,
     return TRUE;
   }
 
-  return is_preempted (self) ? save_preempted (self, session, step, error)
-                             : save (self, session, step, NULL, error);
+  return is_preempted (self) ? save_preempted (self, call, step, error)
+                             : save (self, call, step, NULL, error);
 }
 
 static gboolean
-checkpoint_end (MusterHook *hook, MusterSession *session, GError **error)
+checkpoint_end (MusterHook *hook, MusterSession *session, gint64 deadline_us,
+                GCancellable *cancellable, GError **error)
 {
   MusterCheckpointSaverHook *self = MUSTER_CHECKPOINT_SAVER_HOOK (hook);
-  GCancellable *cancellable =
-      self->preemption ? muster_preemption_cancellable (self->preemption) : NULL;
+  g_auto (MusterCancelLink) either = muster_cancel_link (
+      cancellable, self->preemption ? muster_preemption_cancellable (self->preemption) : NULL);
+  const Call call = {session, deadline_us, either.cancellable};
   gint64 step =
-      muster_read_global_step (session, self->scaffold, MUSTER_WAIT_FOREVER, cancellable, error);
+      muster_read_global_step (session, self->scaffold, deadline_us, either.cancellable, error);
 
-  if (step < 0 || !save_last (self, session, step, error))
+  if (step < 0 || !save_last (self, &call, step, error))
     return FALSE;
   for (guint i = 0; i < self->listeners->len; i++)
     if (listener (self, i)->end)
-      listener (self, i)->end (session, step, listener (self, i)->user_data);
+      listener (self, i)->end (session, step, deadline_us, either.cancellable,
+                               listener (self, i)->user_data);
   /* A run that ends without its last state saved hasn't ended well, whatever was put up with. */
   if (self->n_failures_in_a_row == 0)
     return TRUE;

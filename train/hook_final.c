@@ -35,7 +35,8 @@ final_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
 }
 
 static gboolean
-final_end (MusterHook *hook, MusterSession *session, GError **error)
+final_end (MusterHook *hook, MusterSession *session, gint64 deadline_us, GCancellable *cancellable,
+           GError **error)
 {
   MusterFinalOpsHook *self = MUSTER_FINAL_OPS_HOOK (hook);
   MusterStep step = {.feeds = (const MusterFeed *)(gpointer)self->feeds->data,
@@ -43,11 +44,12 @@ final_end (MusterHook *hook, MusterSession *session, GError **error)
                      .fetches = (const char *const *)self->fetches,
                      .n_fetches = g_strv_length (self->fetches),
                      .targets = (const char *const *)self->targets,
-                     .n_targets = g_strv_length (self->targets)};
+                     .n_targets = g_strv_length (self->targets),
+                     .deadline_us = deadline_us};
   g_autoptr (GError) failure = NULL;
 
   g_ptr_array_set_size (self->values, (gint)step.n_fetches);
-  if (muster_session_run (session, &step, (MusterTensor **)self->values->pdata, NULL, NULL,
+  if (muster_session_run (session, &step, (MusterTensor **)self->values->pdata, NULL, cancellable,
                           &failure))
     return TRUE;
   g_ptr_array_set_size (self->values, 0);
@@ -160,16 +162,18 @@ barrier_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
 }
 
 static gboolean
-barrier_end (MusterHook *hook, MusterSession *session, GError **error)
+barrier_end (MusterHook *hook, MusterSession *session, gint64 deadline_us,
+             GCancellable *cancellable, GError **error)
 {
   MusterFinishBarrierHook *self = MUSTER_FINISH_BARRIER_HOOK (hook);
   gint64 now_us = muster_clock_now_us (self->clock);
-  gint64 deadline_us = muster_deadline_after (now_us, self->timeout_us);
+  gint64 until_us = MIN (muster_deadline_after (now_us, self->timeout_us), deadline_us);
   gint64 moved_us = now_us;
   gint64 last = -1;
 
   for (;;) {
-    gint64 step = muster_hook_step_now (self->scaffold, session, self->clock, error);
+    gint64 step =
+        muster_read_global_step (session, self->scaffold, deadline_us, cancellable, error);
     if (step < 0)
       return FALSE;
     now_us = muster_clock_now_us (self->clock);
@@ -178,13 +182,13 @@ barrier_end (MusterHook *hook, MusterSession *session, GError **error)
     last = step;
     if (now_us - moved_us >= self->quiet_us)
       return TRUE;
-    if (now_us >= deadline_us) {
+    if (now_us >= until_us) {
       g_message ("Others still train, at step %" G_GINT64_FORMAT "; not waited for any longer",
                  step);
       return TRUE;
     }
-    gint64 wake_us = MIN (muster_deadline_after (now_us, LOOK_EVERY_US), deadline_us);
-    if (!muster_clock_wait_until (self->clock, wake_us, NULL, error))
+    gint64 wake_us = MIN (muster_deadline_after (now_us, LOOK_EVERY_US), until_us);
+    if (!muster_clock_wait_until (self->clock, wake_us, cancellable, error))
       return FALSE;
   }
 }

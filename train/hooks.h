@@ -23,13 +23,16 @@ MusterHook *muster_stop_at_step_hook_new (gint64 num_steps, gint64 last_step, GE
 G_DECLARE_FINAL_TYPE (MusterCheckpointSaverHook, muster_checkpoint_saver_hook, MUSTER,
                       CHECKPOINT_SAVER_HOOK, MusterHook)
 
-/* Around each save. after_save FALSE asks for a stop; the others are called all the same. */
+/* Around each save. after_save FALSE asks for a stop; the others are called all the same. What they
+ * do in the session ends by the deadline and the cancellable (nullable) of the hook's verb. */
 typedef struct {
   void (*begin) (gpointer user_data);
-  void (*before_save) (MusterSession *session, gint64 step, gpointer user_data);
+  void (*before_save) (MusterSession *session, gint64 step, gint64 deadline_us,
+                       GCancellable *cancellable, gpointer user_data);
   gboolean (*after_save) (MusterSession *session, gint64 step, const char *prefix,
-                          gpointer user_data);
-  void (*end) (MusterSession *session, gint64 step, gpointer user_data);
+                          gint64 deadline_us, GCancellable *cancellable, gpointer user_data);
+  void (*end) (MusterSession *session, gint64 step, gint64 deadline_us, GCancellable *cancellable,
+               gpointer user_data);
   /* With all there is to tell of a save, before after_save; and of one that was skipped for want of
    * room, which is no failure where somebody hears of it here. */
   void (*saved) (const MusterSaved *saved, gpointer user_data);
@@ -105,7 +108,8 @@ MusterHook *muster_profiler_hook_new (gint64 save_steps, gint64 save_us, const c
 
 /* --- in and out --- */
 
-/* Waits, before its first run, until the global step has reached a step: late workers. */
+/* Waits, before its first run, until the global step has reached a step: late workers.
+ * DEADLINE_EXCEEDED where the run's deadline comes first. */
 MusterHook *muster_global_step_waiter_hook_new (gint64 wait_until_step, MusterClock *clock);
 
 /* Runs ops and fetches tensors once, at the end; values are there afterwards (borrowed), NULL
@@ -119,8 +123,10 @@ MusterTensor *muster_final_ops_hook_value (MusterHook *self, gsize fetched);
 MusterHook *muster_finish_barrier_hook_new (gint64 quiet_us, gint64 timeout_us, MusterClock *clock);
 
 /* Feeds what func gives, before each run: feeds[n], transfer full. FALSE with an error ends the
- * run; OUT_OF_RANGE is the end of the input. */
-typedef gboolean (*MusterFeedFunc) (MusterTensor **feeds, gpointer user_data, GError **error);
+ * run; OUT_OF_RANGE is the end of the input. What func waits for ends by the run's deadline (on the
+ * monitored session's clock) and cancellable (nullable). */
+typedef gboolean (*MusterFeedFunc) (MusterTensor **feeds, gint64 deadline_us,
+                                    GCancellable *cancellable, gpointer user_data, GError **error);
 MusterHook *muster_feed_func_hook_new (const char *const *tensors, MusterFeedFunc func,
                                        gpointer user_data, GDestroyNotify destroy);
 

@@ -5,9 +5,6 @@
 
 #include <math.h>
 
-/* A look at the global step, beside the training, is given so long. */
-#define LOOK_US (30 * MUSTER_SECOND)
-
 gboolean
 muster_hook_need_global_step (MusterScaffold *scaffold, const char *what, GError **error)
 {
@@ -31,16 +28,6 @@ muster_hook_need_node (MusterScaffold *scaffold, const char *name, GError **erro
                "The graph has no node '%s', which the hook needs", node);
 
   return FALSE;
-}
-
-gint64
-muster_hook_step_now (MusterScaffold *scaffold, MusterSession *session, MusterClock *clock,
-                      GError **error)
-{
-  gint64 now_us = muster_clock_now_us (clock);
-
-  return muster_read_global_step (session, scaffold, muster_deadline_after (now_us, LOOK_US), NULL,
-                                  error);
 }
 
 /* --- stop at step --- */
@@ -69,13 +56,14 @@ stop_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
 /* The steps count from where the first session began (MON.67). */
 static gboolean
 stop_after_create (MusterHook *hook, MusterSession *session,
-                   G_GNUC_UNUSED MusterCoordinator *coordinator, GError **error)
+                   G_GNUC_UNUSED MusterCoordinator *coordinator, gint64 deadline_us,
+                   GCancellable *cancellable, GError **error)
 {
   MusterStopAtStepHook *self = MUSTER_STOP_AT_STEP_HOOK (hook);
 
   if (self->last_step > 0)
     return TRUE;
-  gint64 step = muster_hook_step_now (self->scaffold, session, muster_system_clock (), error);
+  gint64 step = muster_read_global_step (session, self->scaffold, deadline_us, cancellable, error);
   if (step < 0)
     return FALSE;
   self->last_step = step + self->num_steps;
@@ -259,7 +247,7 @@ struct _MusterGlobalStepWaiterHook {
   MusterHook parent;
   MusterScaffold *scaffold; /* (owned) from begin on */
   MusterClock *clock;       /* (owned) */
-  GCancellable *stop;       /* (owned) (nullable) the coordinator's */
+  GCancellable *stop;       /* (owned) (nullable) the coordinator's, also the run's */
   gint64 until_step;
   gboolean has_waited;
 };
@@ -276,7 +264,8 @@ waiter_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
 
 static gboolean
 waiter_after_create (MusterHook *hook, G_GNUC_UNUSED MusterSession *session,
-                     MusterCoordinator *coordinator, G_GNUC_UNUSED GError **error)
+                     MusterCoordinator *coordinator, G_GNUC_UNUSED gint64 deadline_us,
+                     G_GNUC_UNUSED GCancellable *cancellable, G_GNUC_UNUSED GError **error)
 {
   g_set_object (&MUSTER_GLOBAL_STEP_WAITER_HOOK (hook)->stop,
                 muster_coordinator_cancellable (coordinator));
@@ -285,28 +274,51 @@ waiter_after_create (MusterHook *hook, G_GNUC_UNUSED MusterSession *session,
 }
 
 static gboolean
-waiter_before_run (MusterHook *hook, MusterRunContext *context, GError **error)
+waiter_is_late (MusterGlobalStepWaiterHook *self, gint64 deadline_us, gint64 step, GError **error)
 {
-  MusterGlobalStepWaiterHook *self = MUSTER_GLOBAL_STEP_WAITER_HOOK (hook);
+  if (muster_clock_now_us (self->clock) < deadline_us)
+    return FALSE;
+  (void)muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
+                     "Waiting for global step %" G_GINT64_FORMAT ": it is %" G_GINT64_FORMAT,
+                     self->until_step, step);
+
+  return TRUE;
+}
+
+/* Until the step is reached, by the run's deadline; a stop and the run's cancellable end it. */
+static gboolean
+wait_for_step (MusterGlobalStepWaiterHook *self, MusterRunContext *context, GError **error)
+{
+  gint64 deadline_us = muster_run_context_deadline_us (context);
   gint64 told = -1;
 
-  if (self->has_waited)
-    return TRUE;
-  if (self->until_step > 0)
-    g_info ("Waiting for global step %" G_GINT64_FORMAT " before starting training.",
-            self->until_step);
-  for (gint64 step = 0; self->until_step > 0;) {
-    step = muster_hook_step_now (self->scaffold, muster_run_context_session (context), self->clock,
-                                 error);
-    if (step < 0)
-      return FALSE;
+  for (;;) {
+    gint64 step = muster_read_global_step (muster_run_context_session (context), self->scaffold,
+                                           deadline_us, self->stop, error);
     if (step >= self->until_step)
-      break;
+      return TRUE;
+    if (step < 0 || waiter_is_late (self, deadline_us, step, error))
+      return FALSE;
     if (told < 0 || step - told > TELL_EVERY)
       g_info ("Waiting for global step %" G_GINT64_FORMAT ", now at %" G_GINT64_FORMAT ".",
               self->until_step, told = step);
     gint64 wake_us = muster_clock_now_us (self->clock) + LOOK_EVERY_US;
-    if (!muster_clock_wait_until (self->clock, wake_us, self->stop, error))
+    if (!muster_clock_wait_until (self->clock, MIN (wake_us, deadline_us), self->stop, error))
+      return FALSE;
+  }
+}
+
+static gboolean
+waiter_before_run (MusterHook *hook, MusterRunContext *context, GError **error)
+{
+  MusterGlobalStepWaiterHook *self = MUSTER_GLOBAL_STEP_WAITER_HOOK (hook);
+
+  if (self->has_waited)
+    return TRUE;
+  if (self->until_step > 0) {
+    g_info ("Waiting for global step %" G_GINT64_FORMAT " before starting training.",
+            self->until_step);
+    if (!wait_for_step (self, context, error))
       return FALSE;
   }
   self->has_waited = TRUE;
@@ -381,7 +393,8 @@ feed_before_run (MusterHook *hook, MusterRunContext *context, GError **error)
 {
   MusterFeedFuncHook *self = MUSTER_FEED_FUNC_HOOK (hook);
 
-  if (!self->func (self->values, self->user_data, error))
+  if (!self->func (self->values, muster_run_context_deadline_us (context),
+                   muster_run_context_cancellable (context), self->user_data, error))
     return FALSE;
   for (guint i = 0; self->tensors[i]; i++) {
     muster_run_context_feed (context, self->tensors[i], self->values[i]);

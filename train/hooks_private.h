@@ -15,9 +15,4 @@ gboolean muster_hook_need_global_step (MusterScaffold *scaffold, const char *wha
 /* INVALID_ARGUMENT where the graph has no such node ("loss:0", "loss"). */
 gboolean muster_hook_need_node (MusterScaffold *scaffold, const char *name, GError **error);
 
-/* The step as it is now: the one that a run fetched may be the one before its update. -1 with an
- * error. */
-gint64 muster_hook_step_now (MusterScaffold *scaffold, MusterSession *session, MusterClock *clock,
-                             GError **error);
-
 G_END_DECLS

@@ -215,17 +215,19 @@ logging_after_run (MusterHook *hook, MusterRunContext *context, G_GNUC_UNUSED GE
 }
 
 static gboolean
-logging_end (MusterHook *hook, MusterSession *session, GError **error)
+logging_end (MusterHook *hook, MusterSession *session, gint64 deadline_us,
+             GCancellable *cancellable, GError **error)
 {
   MusterLoggingHook *self = MUSTER_LOGGING_HOOK (hook);
   guint n = g_strv_length (self->tensors);
   g_autofree MusterTensor **values = g_new0 (MusterTensor *, n + 1);
   g_autoptr (GString) line = g_string_new (NULL);
-  MusterStep step = {.fetches = (const char *const *)self->tensors, .n_fetches = n};
+  MusterStep step = {
+      .fetches = (const char *const *)self->tensors, .n_fetches = n, .deadline_us = deadline_us};
 
   if (!self->at_end)
     return TRUE;
-  if (!muster_session_run (session, &step, values, NULL, NULL, error))
+  if (!muster_session_run (session, &step, values, NULL, cancellable, error))
     return FALSE;
   for (guint i = 0; i < n; i++) {
     append_value (line, self->tensors[i], values[i]);
@@ -390,7 +392,9 @@ summary_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
 }
 
 static gboolean
-summary_end (MusterHook *hook, G_GNUC_UNUSED MusterSession *session, GError **error)
+summary_end (MusterHook *hook, G_GNUC_UNUSED MusterSession *session,
+             G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable,
+             GError **error)
 {
   MusterSummarySaverHook *self = MUSTER_SUMMARY_SAVER_HOOK (hook);
 

@@ -5,7 +5,8 @@
 #include "train/monitored_session_private.h"
 #include "train/queue_runner.h"
 
-/* Who is cancelled doesn't wait for a master that says nothing. */
+/* Who is cancelled doesn't wait long for threads, nor for a master that says nothing. */
+#define HASTY_GRACE_US (200 * MUSTER_MILLISECOND)
 #define HASTY_CLOSE_US (200 * MUSTER_MILLISECOND)
 
 gboolean
@@ -26,6 +27,13 @@ prepare_or_wait (MusterMonitoredSession *self, MusterSessionReport *report, GErr
                                                   report, self->cancellable, error);
 }
 
+/* A cancelled session has no use for its threads. */
+static void
+on_cancelled (G_GNUC_UNUSED GCancellable *cancellable, gpointer coordinator)
+{
+  (void)muster_coordinator_request_stop (coordinator, NULL, NULL);
+}
+
 static void
 set_coordinator (MusterMonitoredSession *self, MusterCoordinator *coordinator)
 {
@@ -33,6 +41,22 @@ set_coordinator (MusterMonitoredSession *self, MusterCoordinator *coordinator)
   g_autoptr (MusterCoordinator) before = self->coordinator;
   self->coordinator = coordinator;
   g_mutex_unlock (&self->lock);
+  if (self->cancellable)
+    self->cancel_id = g_cancellable_connect (self->cancellable, G_CALLBACK (on_cancelled),
+                                             g_object_ref (coordinator), g_object_unref);
+}
+
+void
+muster_monitored_join (MusterMonitoredSession *self, gint64 deadline_us, GError **error)
+{
+  gboolean is_cancelled = g_cancellable_is_cancelled (self->cancellable);
+  gint64 grace_us = is_cancelled ? MIN (self->stop_grace_us, HASTY_GRACE_US) : self->stop_grace_us;
+
+  g_cancellable_disconnect (self->cancellable, self->cancel_id);
+  self->cancel_id = 0;
+  (void)muster_coordinator_request_stop (self->coordinator, NULL, NULL);
+  (void)muster_coordinator_join (self->coordinator, grace_us, TRUE, deadline_us,
+                                 is_cancelled ? NULL : self->cancellable, error);
 }
 
 void
@@ -81,10 +105,21 @@ muster_monitored_note_mistake (MusterMonitoredSession *self, const GError *failu
   self->hooks_mistake = g_error_copy (failure);
 }
 
+/* When the making is to have ended; a hook that is told of it is a part of that. */
+static gint64
+making_deadline_us (const MusterMonitoredSession *self)
+{
+  gint64 timeout_us = self->is_worker ? self->max_wait_us : self->prepare.timeout_us;
+
+  return timeout_us <= 0 ? MUSTER_WAIT_FOREVER
+                         : muster_deadline_after (muster_clock_now_us (self->clock), timeout_us);
+}
+
 /* error isn't NULL. */
 static gboolean
 create (MusterMonitoredSession *self, MusterSessionReport *report, GError **error)
 {
+  gint64 deadline_us = making_deadline_us (self);
   GError *failure = NULL;
 
   self->session = prepare_or_wait (self, report, &failure);
@@ -100,7 +135,7 @@ create (MusterMonitoredSession *self, MusterSessionReport *report, GError **erro
   muster_queue_runners_start (self->queue_runners, self->session, self->coordinator);
   for (guint i = 0; i < self->hooks->len; i++)
     if (!muster_hook_after_create_session (self->hooks->pdata[i], self->session, self->coordinator,
-                                           error)) {
+                                           deadline_us, self->cancellable, error)) {
       muster_monitored_note_mistake (self, *error);
       muster_monitored_drop (self);
       return FALSE;

@@ -50,7 +50,8 @@ take_scaffold (MusterMonitoredSession *self, const MusterMonitoredSessionOptions
 
 /* Of a model without variables, whose scaffold has no init op. */
 static gboolean
-initialise_nothing (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gpointer user_data,
+initialise_nothing (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 deadline_us,
+                    G_GNUC_UNUSED GCancellable *cancellable, G_GNUC_UNUSED gpointer user_data,
                     G_GNUC_UNUSED GError **error)
 {
   return TRUE;
@@ -115,7 +116,8 @@ take_options (MusterMonitoredSession *self, const MusterMonitoredSessionOptions 
   if (options->listener)
     self->listener = *options->listener;
   self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());
-  self->context = muster_run_context_new (muster_scaffold_global_step (self->scaffold));
+  self->context =
+      muster_run_context_new (muster_scaffold_global_step (self->scaffold), self->clock);
 }
 
 static gboolean
@@ -270,11 +272,15 @@ judge_limit (MusterMonitoredSession *self, GError **failure)
   g_error_free (late);
 }
 
-/* error isn't NULL. */
+/* The step's limit begins here: what a hook has waited for before is none of the master's. error
+ * isn't NULL. */
 static gboolean
-run_context (MusterMonitoredSession *self, gboolean is_limited, GError **error)
+run_context (MusterMonitoredSession *self, const MusterStep *step, GError **error)
 {
-  if (muster_run_context_run (self->context, self->cancellable, error))
+  MusterStep limited;
+  const gboolean is_limited = limit_step (self, step, &limited);
+
+  if (muster_run_context_run (self->context, limited.deadline_us, error))
     return TRUE;
   if (is_limited)
     judge_limit (self, error);
@@ -287,14 +293,11 @@ static gboolean
 run_hooked (MusterMonitoredSession *self, const MusterStep *step, MusterTensor **fetched,
             GBytes **metadata, GError **error)
 {
-  MusterStep limited;
-  const gboolean is_limited = limit_step (self, step, &limited);
-
-  muster_run_context_begin (self->context, self->session, is_limited ? &limited : step);
+  muster_run_context_begin (self->context, self->session, step, self->cancellable);
   for (guint i = 0; i < self->hooks->len; i++)
     if (!muster_hook_before_run (self->hooks->pdata[i], self->context, error))
       return FALSE;
-  if (!run_context (self, is_limited, error))
+  if (!run_context (self, step, error))
     return FALSE;
   note_progress (self);
   for (guint i = 0; i < self->hooks->len; i++)
@@ -410,6 +413,7 @@ muster_monitored_session_run_without_hooks (MusterMonitoredSession *self, const 
 typedef struct {
   MusterStepFunction function;
   gpointer user_data;
+  gint64 deadline_us;
 } Function;
 
 static gboolean
@@ -418,7 +422,8 @@ attempt_function (MusterMonitoredSession *self, gpointer data, GError **error)
   const Function *what = data;
 
   self->in_step_function = TRUE;
-  gboolean is_done = what->function (self, self->session, what->user_data, error);
+  gboolean is_done = what->function (self, self->session, what->deadline_us, self->cancellable,
+                                     what->user_data, error);
   self->in_step_function = FALSE;
   if (is_done || *error)
     return is_done;
@@ -430,11 +435,11 @@ attempt_function (MusterMonitoredSession *self, gpointer data, GError **error)
 gboolean
 muster_monitored_session_run_step_function (MusterMonitoredSession *self,
                                             MusterStepFunction function, gpointer user_data,
-                                            GError **error)
+                                            gint64 deadline_us, GError **error)
 {
   muster_require (error, FALSE, self, function);
 
-  Function what = {function, user_data};
+  Function what = {function, user_data, deadline_us};
 
   if (self->in_step_function)
     return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
@@ -502,11 +507,12 @@ note_end_of_input (MusterMonitoredSession *self, const GError *failure)
 
 /* All are called; the first error counts, the others are logged (DMON.11). */
 static void
-end_hooks (MusterMonitoredSession *self, GError **first)
+end_hooks (MusterMonitoredSession *self, gint64 deadline_us, GError **first)
 {
   for (guint i = 0; i < self->hooks->len; i++) {
     g_autoptr (GError) failure = NULL;
-    if (muster_hook_end (self->hooks->pdata[i], self->session, &failure))
+    if (muster_hook_end (self->hooks->pdata[i], self->session, deadline_us, self->cancellable,
+                         &failure))
       continue;
     if (!*first)
       *first = g_steal_pointer (&failure);
@@ -542,18 +548,9 @@ blame_thread (MusterMonitoredSession *self, GError *first)
   return reported;
 }
 
-static void
-join_threads (MusterMonitoredSession *self)
-{
-  g_autoptr (GError) known = NULL;
-
-  (void)muster_coordinator_join (self->coordinator, self->stop_grace_us, TRUE, MUSTER_WAIT_FOREVER,
-                                 NULL, &known);
-}
-
 gboolean
 muster_monitored_session_finish (MusterMonitoredSession *self, const GError *failure,
-                                 GError **error)
+                                 gint64 deadline_us, GError **error)
 {
   muster_require (error, FALSE, self);
 
@@ -569,7 +566,7 @@ muster_monitored_session_finish (MusterMonitoredSession *self, const GError *fai
   else
     note_end_of_input (self, failure);
   if (!first && self->session)
-    end_hooks (self, &first);
+    end_hooks (self, deadline_us, &first);
   if (self->coordinator) {
     muster_coordinator_request_stop (self->coordinator, NULL, NULL);
     first = blame_thread (self, first);
@@ -577,7 +574,7 @@ muster_monitored_session_finish (MusterMonitoredSession *self, const GError *fai
   if (first)
     tell_hooks (self, first);
   if (self->coordinator)
-    join_threads (self);
+    muster_monitored_join (self, deadline_us, NULL); /* it is known by now */
   muster_monitored_close (self);
   g_atomic_int_set (&self->is_closed, 1);
   if (!first)

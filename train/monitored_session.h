@@ -10,7 +10,7 @@ G_BEGIN_DECLS
  * to MON.61): a run that fails because the master lost the session (ABORTED) or can't be reached
  * (UNAVAILABLE) closes it, makes another the same way, restored or waited for, and runs again; the
  * caller sees the result alone. One thread runs it; request_stop and should_stop are any thread's.
- */
+ * Deadlines are on its clock: where that isn't the machine's, its master's must be the same. */
 
 #define MUSTER_TYPE_MONITORED_SESSION (muster_monitored_session_get_type ())
 G_DECLARE_FINAL_TYPE (MusterMonitoredSession, muster_monitored_session, MUSTER, MONITORED_SESSION,
@@ -54,8 +54,8 @@ typedef struct {
 
 /* Begins the hooks and makes the first session, then starts the graph's queue runners
  * (train/queue_runner.h). Two hooks that want the same for themselves are INVALID_ARGUMENT before
- * there is a session. cancellable ends every wait of its life. report (nullable) is filled by the
- * manager's verb, also on failure. */
+ * there is a session. cancellable ends every wait of its life, and stops its threads. report
+ * (nullable) is filled by the manager's verb, also on failure. */
 MusterMonitoredSession *muster_monitored_session_new (const MusterMonitoredSessionOptions *options,
                                                       MusterSessionReport *report,
                                                       GCancellable *cancellable, GError **error);
@@ -78,10 +78,13 @@ gboolean muster_monitored_session_run_without_hooks (MusterMonitoredSession *sel
  * is run again in the next one (MON.48 to MON.50, DMON.9). It runs in session, without hooks, or by
  * muster_monitored_session_run (). FALSE without an error asks for a stop, and is no failure. */
 typedef gboolean (*MusterStepFunction) (MusterMonitoredSession *self, MusterSession *session,
+                                        gint64 deadline_us, GCancellable *cancellable,
                                         gpointer user_data, GError **error);
+/* The deadline is handed to function, as is what cancels the monitored session (nullable). */
 gboolean muster_monitored_session_run_step_function (MusterMonitoredSession *self,
                                                      MusterStepFunction function,
-                                                     gpointer user_data, GError **error);
+                                                     gpointer user_data, gint64 deadline_us,
+                                                     GError **error);
 
 /* TRUE once a hook, a thread or the caller has asked for a stop, after a thread's failure that
  * can't be recovered from, and after the end. FALSE where a thread has reported a lost session: the
@@ -95,11 +98,14 @@ void muster_monitored_session_request_stop (MusterMonitoredSession *self);
  * through error again; so does an OUT_OF_RANGE from another verb of a hook's, which is a mistake of
  * the hook's (DMON.8). Then the threads are joined and the session is closed.
  *
+ * The hooks' ends have until deadline_us (on the monitored session's clock), the threads their
+ * stop_grace_us, but no longer than that; what cancels the session ends both.
+ *
  * FALSE with the error that came first: what a thread has reported to the coordinator, unless it is
  * a lost session; else failure; else that of a hook's end. The others are logged. A second call is
  * FAILED_PRECONDITION ("Session is already closed."). */
 gboolean muster_monitored_session_finish (MusterMonitoredSession *self, const GError *failure,
-                                          GError **error);
+                                          gint64 deadline_us, GError **error);
 
 /* The session below and its coordinator, for threads of the caller's own; borrowed, and replaced by
  * a recovery. NULL after the end. */

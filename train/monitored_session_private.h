@@ -28,6 +28,7 @@ struct _MusterMonitoredSession {
   guint n_recoveries;
   MusterClock *clock;        /* (owned) */
   GCancellable *cancellable; /* (owned) (nullable) */
+  gulong cancel_id;          /* it stops the coordinator's threads; 0: there is none */
   MusterRunContext *context; /* (owned) */
   gint64 global_step;        /* the highest seen; -1 */
   gint64 session_since_us;
@@ -52,6 +53,9 @@ gboolean muster_monitored_ensure (MusterMonitoredSession *self, MusterSessionRep
 gboolean muster_monitored_pause (MusterMonitoredSession *self, GError *failure, GError **error);
 /* Stops the threads of a session that is given up; what they say of it is known. */
 void muster_monitored_drop (MusterMonitoredSession *self);
+/* Stops and joins the coordinator's threads: within the grace, and shortly where it is cancelled.
+ */
+void muster_monitored_join (MusterMonitoredSession *self, gint64 deadline_us, GError **error);
 void muster_monitored_close (MusterMonitoredSession *self);
 /* A hook that ends training by a slip of its own, in a verb that brings no input, is not to pass
  * for the end of the input (DMON.8). */

@@ -149,10 +149,18 @@ end_wait (MusterPositionHook *self, MusterSession *session, const MusterPosition
                                    self->stopped, error);
 }
 
+static gboolean
+refuse_late (const MusterPositionHook *self, GError **error)
+{
+  return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
+                      "Task %u waits for its last step, or to be let go, and its time is over",
+                      self->options.task);
+}
+
 /* Waits until the task's own last step has ended and nobody is told to hold; the chief says so. A
  * stop that comes first cancels it. */
 static gboolean
-settle (MusterPositionHook *self, MusterSession *session, GError **error)
+settle (MusterPositionHook *self, MusterSession *session, gint64 deadline_us, GError **error)
 {
   gint64 now_us = muster_clock_now_us (self->clock);
   gint64 settled_us = muster_deadline_after (now_us, self->options.settle_us);
@@ -161,11 +169,15 @@ settle (MusterPositionHook *self, MusterSession *session, GError **error)
   g_auto (MusterPositionState) state = {0};
 
   for (;;) {
-    if (!muster_position_read (session, self->n_tasks, &state, muster_position_in_us (ANSWER_US),
-                               self->stopped, error))
+    if (!muster_position_read (session, self->n_tasks, &state,
+                               MIN (muster_position_in_us (ANSWER_US), deadline_us), self->stopped,
+                               error))
       return FALSE;
     Wait wait = judge (self, &state);
     gint64 until_us = wait == WAIT_FOR_HOLD ? held_us : settled_us;
+    if (wait != GO && muster_clock_now_us (self->clock) >= deadline_us)
+      return refuse_late (self, error);
+    until_us = MIN (until_us, deadline_us);
     if (wait == GO || muster_clock_now_us (self->clock) >= until_us)
       return end_wait (self, session, &state, wait, error);
     if (!muster_position_pause (&pause, until_us, self->stopped, error))
@@ -175,11 +187,12 @@ settle (MusterPositionHook *self, MusterSession *session, GError **error)
 
 /* Until it may go on, or for its last step: who stops keeps no save waiting. */
 static gboolean
-wait_while_held (MusterPositionHook *self, MusterSession *session, GError **error)
+wait_while_held (MusterPositionHook *self, MusterSession *session, gint64 deadline_us,
+                 GError **error)
 {
   GError *failure = NULL;
 
-  if (settle (self, session, &failure))
+  if (settle (self, session, deadline_us, &failure))
     return TRUE;
   if (!g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_CANCELLED)) {
     g_propagate_error (error, failure);
@@ -201,7 +214,7 @@ is_over (const MusterPositionHook *self)
 
 static gboolean
 position_after_create (MusterHook *hook, MusterSession *session, MusterCoordinator *coordinator,
-                       GError **error)
+                       gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable, GError **error)
 {
   MusterPositionHook *self = MUSTER_POSITION_HOOK (hook);
 
@@ -211,7 +224,7 @@ position_after_create (MusterHook *hook, MusterSession *session, MusterCoordinat
   g_clear_pointer (&self->awaited, g_free);
   self->has_ended = FALSE;
 
-  return settle (self, session, error);
+  return settle (self, session, deadline_us, error);
 }
 
 /* --- a run --- */
@@ -262,7 +275,8 @@ feed_batch (MusterPositionHook *self, MusterRunContext *context)
 static gboolean
 begin_step (MusterPositionHook *self, MusterRunContext *context, GError **error)
 {
-  if (self->is_held && !wait_while_held (self, muster_run_context_session (context), error))
+  if (self->is_held && !wait_while_held (self, muster_run_context_session (context),
+                                         muster_run_context_deadline_us (context), error))
     return FALSE;
   self->is_held = FALSE;
   if (is_over (self)) {
@@ -409,13 +423,15 @@ position_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
 
 /* Whoever doesn't hear it, because the master goes, has nothing to wait for. */
 static gboolean
-position_end (MusterHook *hook, MusterSession *session, G_GNUC_UNUSED GError **error)
+position_end (MusterHook *hook, MusterSession *session, gint64 deadline_us,
+              GCancellable *cancellable, G_GNUC_UNUSED GError **error)
 {
   MusterPositionHook *self = MUSTER_POSITION_HOOK (hook);
   g_autoptr (GError) failure = NULL;
 
   if (self->options.is_worker || self->n_tasks == 1 || !self->has_ended ||
-      muster_position_set_hold (session, MUSTER_POSITION_OVER, muster_position_in_us (END_US), NULL,
+      muster_position_set_hold (session, MUSTER_POSITION_OVER,
+                                MIN (muster_position_in_us (END_US), deadline_us), cancellable,
                                 &failure))
     return TRUE;
   g_message ("The other tasks couldn't be told that the job has ended: %s", failure->message);
@@ -432,7 +448,7 @@ muster_position_run (MusterHook *self, MusterMonitoredSession *session, const Mu
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                         "muster_position_run: 'self' isn't a position hook");
 
-  static const MusterStep nothing;
+  const MusterStep nothing = {.deadline_us = step->deadline_us};
   MusterPositionHook *hook = MUSTER_POSITION_HOOK (self);
   GError *failure = NULL;
   gboolean has_trained = !is_over (hook);

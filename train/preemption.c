@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "train/cancel_link_private.h"
 #include "train/preemption_private.h"
 
 #include "base/require.h"
@@ -319,14 +320,15 @@ may_begin (MusterPreemption *self, GError **error)
 static gboolean
 save_measured (MusterPreemption *self, MusterSaver *saver, MusterSession *session,
                const char *directory, gint64 step, MusterSaved *saved, gint64 deadline_us,
-               GError **error)
+               GCancellable *cancellable, GError **error)
 {
+  g_auto (MusterCancelLink) either = muster_cancel_link (self->cancellable, cancellable);
   guint64 bytes = muster_saver_estimate_bytes (saver);
 
   /* By the same count as the estimate, which has something over: a small checkpoint takes its time
    * for other things than its bytes. */
   if (!muster_saver_save_full (saver, session, directory, step, saved, deadline_us,
-                               self->cancellable, error))
+                               either.cancellable, error))
     return FALSE;
   if (!saved->skipped)
     muster_preemption_note_durable (self, step, saved->prefix, MAX (saved->bytes, bytes),
@@ -362,7 +364,8 @@ end_saving (MusterPreemption *self, gboolean is_last, const char *why)
 
 gboolean
 muster_preemption_save (MusterPreemption *self, MusterSaver *saver, MusterSession *session,
-                        const char *directory, gint64 step, MusterSaved *saved, GError **error)
+                        const char *directory, gint64 step, MusterSaved *saved, gint64 deadline_us,
+                        GCancellable *cancellable, GError **error)
 {
   muster_require (error, FALSE, self, saver, session, directory, saved);
 
@@ -371,11 +374,13 @@ muster_preemption_save (MusterPreemption *self, MusterSaver *saver, MusterSessio
 
   gboolean is_last = muster_preemption_is_requested (self);
   g_mutex_lock (&self->lock);
-  gint64 deadline_us = is_last ? muster_preemption_deadline_locked (self) : MUSTER_WAIT_FOREVER;
+  if (is_last)
+    deadline_us = MIN (deadline_us, muster_preemption_deadline_locked (self));
   g_mutex_unlock (&self->lock);
   if (!is_last || may_begin (self, &failure)) {
     begin_saving (self);
-    is_done = save_measured (self, saver, session, directory, step, saved, deadline_us, &failure);
+    is_done = save_measured (self, saver, session, directory, step, saved, deadline_us, cancellable,
+                             &failure);
   }
   end_saving (self, is_last, failure ? failure->message : saved->skipped ? saved->why : NULL);
   if (failure)

@@ -65,12 +65,13 @@ MusterHook *muster_preemption_hook_new (MusterPreemption *self);
 void muster_preemption_set_saver (MusterPreemption *self, MusterSaver *saver,
                                   const char *directory);
 
-/* A save, measured; as muster_saver_save_full () before anybody has asked. Afterwards it is the one
- * at the end: DEADLINE_EXCEEDED, before it begins, where it would take longer than is left, and
+/* A save, measured; as muster_saver_save_full () before anybody has asked, but for the preemption's
+ * cancellable, which ends it besides the one that is given. Afterwards it is the one at the end:
+ * DEADLINE_EXCEEDED, before it begins, where it would take longer than is left of the grace, and
  * also where it did. */
 gboolean muster_preemption_save (MusterPreemption *self, MusterSaver *saver, MusterSession *session,
                                  const char *directory, gint64 step, MusterSaved *saved,
-                                 GError **error);
+                                 gint64 deadline_us, GCancellable *cancellable, GError **error);
 /* A save by other means, or a checkpoint that was restored (took_us 0). */
 void muster_preemption_note_durable (MusterPreemption *self, gint64 step, const char *prefix,
                                      guint64 bytes, gint64 took_us);

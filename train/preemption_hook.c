@@ -15,7 +15,8 @@ G_DEFINE_FINAL_TYPE (MusterPreemptionHook, muster_preemption_hook, MUSTER_TYPE_H
 
 static gboolean
 preemption_hook_after_create (MusterHook *hook, G_GNUC_UNUSED MusterSession *session,
-                              MusterCoordinator *coordinator, G_GNUC_UNUSED GError **error)
+                              MusterCoordinator *coordinator, G_GNUC_UNUSED gint64 deadline_us,
+                              G_GNUC_UNUSED GCancellable *cancellable, G_GNUC_UNUSED GError **error)
 {
   muster_preemption_begin (MUSTER_PREEMPTION_HOOK (hook)->preemption, coordinator);
 
@@ -34,6 +35,7 @@ preemption_hook_after_run (MusterHook *hook, MusterRunContext *context,
 
 static gboolean
 preemption_hook_end (MusterHook *hook, G_GNUC_UNUSED MusterSession *session,
+                     G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable,
                      G_GNUC_UNUSED GError **error)
 {
   muster_preemption_end (MUSTER_PREEMPTION_HOOK (hook)->preemption, NULL);

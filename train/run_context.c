@@ -12,6 +12,7 @@ enum { OPTION_TRACE_LEVEL = 1, OPTION_TIMEOUT = 2, OPTION_THREAD_POOL = 3, N_MER
 
 struct _MusterRunContext {
   char *global_step;      /* (owned) (nullable) */
+  MusterClock *clock;     /* (not owned) */
   MusterSession *session; /* (not owned) */
   const MusterStep *step; /* (not owned) the caller's */
   MusterHook *hook;       /* (not owned) (nullable) whose before_run runs */
@@ -28,11 +29,12 @@ struct _MusterRunContext {
 };
 
 MusterRunContext *
-muster_run_context_new (const char *global_step)
+muster_run_context_new (const char *global_step, MusterClock *clock)
 {
   MusterRunContext *self = g_new0 (MusterRunContext, 1);
 
   self->global_step = g_strdup (global_step);
+  self->clock = clock;
   self->fetches = g_ptr_array_new ();
   self->values = g_ptr_array_new_with_free_func ((GDestroyNotify)muster_tensor_unref);
   self->feeds = g_array_new (FALSE, FALSE, sizeof (MusterFeed));
@@ -56,11 +58,13 @@ muster_run_context_free (MusterRunContext *self)
 }
 
 void
-muster_run_context_begin (MusterRunContext *self, MusterSession *session, const MusterStep *step)
+muster_run_context_begin (MusterRunContext *self, MusterSession *session, const MusterStep *step,
+                          GCancellable *cancellable)
 {
   muster_run_context_end (self);
   self->session = session;
   self->step = step;
+  self->cancellable = cancellable;
   self->hook = NULL;
   self->wants_stop = FALSE;
   self->step_now = -1;
@@ -105,6 +109,18 @@ muster_run_context_session (MusterRunContext *self)
 {
   g_return_val_if_fail (self != NULL, NULL);
   return self->session;
+}
+
+gint64
+muster_run_context_deadline_us (MusterRunContext *self)
+{
+  return self->step->deadline_us == 0 ? MUSTER_WAIT_FOREVER : self->step->deadline_us;
+}
+
+GCancellable *
+muster_run_context_cancellable (MusterRunContext *self)
+{
+  return self->cancellable;
 }
 
 void
@@ -220,24 +236,24 @@ merge_options (MusterRunContext *self)
 }
 
 gboolean
-muster_run_context_run (MusterRunContext *self, GCancellable *cancellable, GError **error)
+muster_run_context_run (MusterRunContext *self, gint64 deadline_us, GError **error)
 {
   g_autoptr (GBytes) merged = NULL;
   MusterStep step = *self->step;
 
-  self->cancellable = cancellable;
   if (self->feeders->len > 0 && !check_feeds (self, error))
     return FALSE;
   step.fetches = (const char *const *)self->fetches->pdata;
   step.n_fetches = self->fetches->len;
   step.feeds = (const MusterFeed *)(gpointer)self->feeds->data;
   step.n_feeds = self->feeds->len;
+  step.deadline_us = deadline_us;
   if (self->options->len > 0)
     step.options = merged = merge_options (self);
   g_ptr_array_set_size (self->values, (gint)self->fetches->len);
 
   return muster_session_run (self->session, &step, (MusterTensor **)self->values->pdata,
-                             &self->metadata, cancellable, error);
+                             &self->metadata, self->cancellable, error);
 }
 
 /* --- after the run --- */
@@ -284,7 +300,7 @@ muster_run_context_step_now (MusterRunContext *self, GError **error)
 {
   muster_require (error, -1, self);
 
-  gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  gint64 look_us = muster_deadline_after (muster_clock_now_us (self->clock), LOOK_US);
 
   if (self->step_now >= 0)
     return self->step_now;
@@ -293,9 +309,9 @@ muster_run_context_step_now (MusterRunContext *self, GError **error)
                          "The model has no global step");
     return -1;
   }
-  g_autoptr (MusterTensor) value =
-      muster_session_fetch (self->session, self->global_step,
-                            muster_deadline_after (now_us, LOOK_US), self->cancellable, error);
+  g_autoptr (MusterTensor) value = muster_session_fetch (
+      self->session, self->global_step, MIN (look_us, muster_run_context_deadline_us (self)),
+      self->cancellable, error);
   if (!value)
     return -1;
   self->step_now = muster_step_of (value);

@@ -450,14 +450,16 @@ muster_scaffold_has_init_func (MusterScaffold *self)
 }
 
 gboolean
-muster_scaffold_call_init_func (MusterSession *session, gpointer scaffold, GError **error)
+muster_scaffold_call_init_func (MusterSession *session, gint64 deadline_us,
+                                GCancellable *cancellable, gpointer scaffold, GError **error)
 {
   muster_require (error, FALSE, session, scaffold);
 
   MusterScaffold *self = scaffold;
   const MusterScaffoldOptions *given = &self->given;
 
-  return !given->init_func || given->init_func (self, session, given->init_func_data, error);
+  return !given->init_func ||
+         given->init_func (self, session, deadline_us, cancellable, given->init_func_data, error);
 }
 
 gsize

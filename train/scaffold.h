@@ -27,8 +27,10 @@ typedef struct _MusterScaffold MusterScaffold;
 #define MUSTER_TYPE_SCAFFOLD (muster_scaffold_get_type ())
 GType muster_scaffold_get_type (void);
 
-/* The chief's own initialisation, after the init op. FALSE fails the preparing. */
+/* The chief's own initialisation, after the init op. FALSE fails the preparing, whose deadline and
+ * cancellable (nullable) are given for what it waits for. */
 typedef gboolean (*MusterScaffoldInitFunc) (MusterScaffold *self, MusterSession *session,
+                                            gint64 deadline_us, GCancellable *cancellable,
                                             gpointer user_data, GError **error);
 
 typedef struct {
@@ -172,7 +174,9 @@ gboolean muster_scaffold_has_init_func (MusterScaffold *self);
  *
  * Calls it; TRUE where there is none. A MusterInitFunc whose user_data is the scaffold.
  */
-gboolean muster_scaffold_call_init_func (MusterSession *session, gpointer scaffold, GError **error);
+gboolean muster_scaffold_call_init_func (MusterSession *session, gint64 deadline_us,
+                                         GCancellable *cancellable, gpointer scaffold,
+                                         GError **error);
 
 /* How many variables there are, local ones included. */
 gsize muster_scaffold_n_variables (MusterScaffold *self);

@@ -137,7 +137,9 @@ take_saver (Parts *self, GError **error)
 }
 
 static gboolean
-next_batch (MusterTensor **feeds, gpointer user_data, G_GNUC_UNUSED GError **error)
+next_batch (MusterTensor **feeds, G_GNUC_UNUSED gint64 deadline_us,
+            G_GNUC_UNUSED GCancellable *cancellable, gpointer user_data,
+            G_GNUC_UNUSED GError **error)
 {
   muster_batches_next (user_data, feeds);
 
@@ -326,7 +328,8 @@ muster_train (const MusterTraining *training, MusterTrained *trained, GCancellab
     return FALSE;
   (void)run (&parts, session, &failure);
   GError *ended = NULL;
-  gboolean is_well = muster_monitored_session_finish (session, failure, &ended);
+  gboolean is_well =
+      muster_monitored_session_finish (session, failure, MUSTER_WAIT_FOREVER, &ended);
   if (is_well && failure && trained->report.outcome == MUSTER_OUTCOME_OVER) /* not the input */
     ended = g_steal_pointer (&failure);
   else if (is_well)

@@ -55,15 +55,6 @@ now_us (MusterTrainingHook *self)
   return muster_clock_now_us (self->clock);
 }
 
-/* Who is preempted waits for nobody: (nullable). */
-static GCancellable *
-cancellable_of (MusterTrainingHook *self)
-{
-  MusterPreemption *preemption = self->training->preemption;
-
-  return preemption ? muster_preemption_cancellable (preemption) : NULL;
-}
-
 static gint64
 in_us (MusterTrainingHook *self, gint64 timeout_us)
 {
@@ -82,22 +73,23 @@ note_outlived (MusterTrainingHook *self)
 /* --- announcements --- */
 
 static gboolean
-announce (MusterTrainingHook *self, MusterChiefPhase phase, gint64 timeout_us, GError **error)
+announce (MusterTrainingHook *self, MusterChiefPhase phase, gint64 deadline_us,
+          GCancellable *cancellable, GError **error)
 {
   MusterAnnouncement announcement = MUSTER_ANNOUNCEMENT_INIT;
 
   announcement.phase = phase;
   announcement.step = self->state.step;
 
-  return muster_lease_announce (self->lease, &announcement, in_us (self, timeout_us),
-                                cancellable_of (self), error);
+  return muster_lease_announce (self->lease, &announcement, deadline_us, cancellable, error);
 }
 
 /* Says how far it is, where that is due; FALSE only where the lease is lost. What doesn't reach the
  * master is told the next time. */
 static gboolean
-announce_progress (MusterTrainingHook *self, GError **error)
+announce_progress (MusterTrainingHook *self, MusterRunContext *context, GError **error)
 {
+  gint64 deadline_us = MIN (in_us (self, ANNOUNCE_US), muster_run_context_deadline_us (context));
   g_autoptr (GError) failure = NULL;
 
   if (!self->lease)
@@ -108,7 +100,8 @@ announce_progress (MusterTrainingHook *self, GError **error)
   if (at_us < self->announce_due_us)
     return TRUE;
   self->announce_due_us = at_us + ANNOUNCE_EVERY_US;
-  if (announce (self, MUSTER_CHIEF_TRAINING, ANNOUNCE_US, &failure) ||
+  if (announce (self, MUSTER_CHIEF_TRAINING, deadline_us, muster_run_context_cancellable (context),
+                &failure) ||
       !muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION))
     return TRUE;
   g_propagate_error (error, g_steal_pointer (&failure));
@@ -181,34 +174,38 @@ tell_progress (MusterTrainingHook *self, gint64 at_us)
 /* --- the hook --- */
 
 static gint64
-read_step (MusterTrainingHook *self, MusterSession *session, GError **error)
+read_step (MusterTrainingHook *self, MusterSession *session, gint64 deadline_us,
+           GCancellable *cancellable, GError **error)
 {
-  return muster_read_global_step (session, self->training->scaffold, in_us (self, READ_STEP_US),
-                                  cancellable_of (self), error);
+  return muster_read_global_step (session, self->training->scaffold,
+                                  MIN (in_us (self, READ_STEP_US), deadline_us), cancellable,
+                                  error);
 }
 
 /* Whoever saved there before is refused from now on, not only from the first save on. */
 static gboolean
-claim_directory (MusterTrainingHook *self, GError **error)
+claim_directory (MusterTrainingHook *self, gint64 deadline_us, GCancellable *cancellable,
+                 GError **error)
 {
   if (!self->saver || !self->lease)
     return TRUE;
   muster_saver_set_lease (self->saver, self->lease);
 
-  return muster_saver_claim_directory (self->saver, self->training->checkpoint_dir,
-                                       MUSTER_WAIT_FOREVER, NULL, error);
+  return muster_saver_claim_directory (self->saver, self->training->checkpoint_dir, deadline_us,
+                                       cancellable, error);
 }
 
 static gboolean
 training_after_create (MusterHook *hook, MusterSession *session,
-                       G_GNUC_UNUSED MusterCoordinator *coordinator, GError **error)
+                       G_GNUC_UNUSED MusterCoordinator *coordinator, gint64 deadline_us,
+                       GCancellable *cancellable, GError **error)
 {
   MusterTrainingHook *self = MUSTER_TRAINING_HOOK (hook);
   const MusterTrainingListener *listener = self->training->listener;
 
   g_set_object (&self->lease, muster_session_manager_lease (session));
-  gint64 step = read_step (self, session, error);
-  if (step < 0 || !claim_directory (self, error))
+  gint64 step = read_step (self, session, deadline_us, cancellable, error);
+  if (step < 0 || !claim_directory (self, deadline_us, cancellable, error))
     return FALSE;
   self->state.step = self->trained->step = step;
   self->is_done = !self->position && step >= self->state.until_step;
@@ -228,7 +225,7 @@ training_before_run (MusterHook *hook, MusterRunContext *context, GError **error
 {
   MusterTrainingHook *self = MUSTER_TRAINING_HOOK (hook);
 
-  if (!announce_progress (self, error))
+  if (!announce_progress (self, context, error))
     return FALSE;
   if (self->training->loss)
     self->loss_at = muster_run_context_fetch (context, self->training->loss);
@@ -271,10 +268,11 @@ is_reached (MusterTrainingHook *self)
 }
 
 static gboolean
-end_job (MusterTrainingHook *self, GError **error)
+end_job (MusterTrainingHook *self, gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   if (!self->lease || !self->training->ends_job || !self->trained->is_reached ||
-      announce (self, MUSTER_CHIEF_OVER, ANNOUNCE_OVER_US, error))
+      announce (self, MUSTER_CHIEF_OVER, MIN (in_us (self, ANNOUNCE_OVER_US), deadline_us),
+                cancellable, error))
     return TRUE;
   g_prefix_error (error, "announcing that the job is over: ");
 
@@ -282,9 +280,10 @@ end_job (MusterTrainingHook *self, GError **error)
 }
 
 static gboolean
-finish (MusterTrainingHook *self, MusterSession *session, GError **error)
+finish (MusterTrainingHook *self, MusterSession *session, gint64 deadline_us,
+        GCancellable *cancellable, GError **error)
 {
-  gint64 step = read_step (self, session, error);
+  gint64 step = read_step (self, session, deadline_us, cancellable, error);
 
   if (step < 0)
     return FALSE;
@@ -293,7 +292,7 @@ finish (MusterTrainingHook *self, MusterSession *session, GError **error)
   (void)tell_progress (self, now_us (self));
   self->trained->is_reached = is_reached (self);
 
-  return end_job (self, error);
+  return end_job (self, deadline_us, cancellable, error);
 }
 
 /* A save that failed, or a master that is gone, isn't the checkpoint's doing. */
@@ -388,9 +387,11 @@ struct _MusterTrainingEndingHook {
 G_DEFINE_FINAL_TYPE (MusterTrainingEndingHook, muster_training_ending_hook, MUSTER_TYPE_HOOK)
 
 static gboolean
-ending_end (MusterHook *hook, MusterSession *session, GError **error)
+ending_end (MusterHook *hook, MusterSession *session, gint64 deadline_us, GCancellable *cancellable,
+            GError **error)
 {
-  return finish (MUSTER_TRAINING_ENDING_HOOK (hook)->training, session, error);
+  return finish (MUSTER_TRAINING_ENDING_HOOK (hook)->training, session, deadline_us, cancellable,
+                 error);
 }
 
 static void

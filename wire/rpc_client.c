@@ -199,11 +199,6 @@ gboolean
 muster_rpc_client_check (MusterRpcClient *self, const MusterRope *request,
                          const MusterRpcOptions *options, gint64 now_us, GError **error)
 {
-  if (options->deadline_us == 0) {
-    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                         "a call needs a deadline");
-    return FALSE;
-  }
   if (self->is_token_exposed) {
     set_exposed_error (self, error);
     return FALSE;

@@ -26,7 +26,8 @@ is_not_good_enough (MusterTensor *loss, gint64 step, gpointer user_data, GError 
 /* --- what it is used in --- */
 
 static gboolean
-feed (MusterTensor **feeds, gpointer user_data, GError **error)
+feed (MusterTensor **feeds, G_GNUC_UNUSED gint64 deadline_us,
+      G_GNUC_UNUSED GCancellable *cancellable, gpointer user_data, GError **error)
 {
   const gint64 dims[] = {2};
   const float x[] = {1, 2}, y[] = {3, 5};
@@ -62,7 +63,7 @@ train (const char *path, double wanted, GError **error)
   while (session && !muster_monitored_session_should_stop (session) && !failure)
     (void)muster_monitored_session_run (session, &step, NULL, NULL, &failure);
 
-  return session && muster_monitored_session_finish (session, failure, error);
+  return session && muster_monitored_session_finish (session, failure, MUSTER_WAIT_FOREVER, error);
 }
 
 int

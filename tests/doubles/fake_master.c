@@ -351,7 +351,7 @@ pass_time (MusterFakeMaster *self, const char *what, gint64 cost_us, gint64 dead
 
   if (g_cancellable_set_error_if_cancelled (cancellable, error))
     return FALSE;
-  if (deadline_us == 0 || until_us <= deadline_us)
+  if (until_us <= deadline_us)
     return muster_clock_wait_until (clock, until_us, cancellable, error);
   if (!muster_clock_wait_until (clock, end_us, cancellable, error))
     return FALSE;

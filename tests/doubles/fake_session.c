@@ -160,7 +160,7 @@ muster_fake_session_watch (MusterSession *session, const MusterWatchFor *what, g
   watch->gate_op = g_strdup (what->ready_for_local_init_op);
   watch->ready_op = g_strdup (what->ready_op);
   watch->names_model = what->model != NULL;
-  watch->deadline_us = deadline_us == 0 ? MUSTER_WAIT_FOREVER : deadline_us;
+  watch->deadline_us = deadline_us;
 
   return MUSTER_WATCH (watch);
 }

@@ -219,7 +219,7 @@ MUSTER_TEST (Crowd, of_threads_finds_each_session_whole_or_gone)
   g_autoptr (MusterTensor) size = run_one (fresh, NULL, NULL, "size", NULL);
   MUSTER_ASSERT_TRUE (size != NULL);
   MUSTER_EXPECT_EQ (*(const gint32 *)muster_tensor_data (size), 0);
-  MUSTER_EXPECT_TRUE (muster_session_run_op (fresh, "v/Assign", 0, NULL, NULL));
+  MUSTER_EXPECT_TRUE (muster_session_run_op (fresh, "v/Assign", MUSTER_WAIT_FOREVER, NULL, NULL));
   MUSTER_EXPECT_EQ (fetch_float (fresh, "up"), 1.0f);
   for (int i = 0; i < N_PLACES; i++)
     g_clear_object (&crowd.places[i]);

@@ -304,7 +304,7 @@ MUSTER_TEST (Executor, a_close_stops_a_parked_step)
 
   GThread *thread = g_thread_new ("step", do_job, &job);
   wait_until_parked ();
-  MUSTER_EXPECT_TRUE (muster_session_close (session, 0, NULL, NULL));
+  MUSTER_EXPECT_TRUE (muster_session_close (session, MUSTER_WAIT_FOREVER, NULL, NULL));
   g_thread_join (thread);
 
   EXPECT_SAYS (job.error, MUSTER_ERROR_CANCELLED,
@@ -355,7 +355,7 @@ MUSTER_TEST (Executor, a_reset_stops_a_parked_step)
 
   GThread *thread = g_thread_new ("step", do_job, &job);
   wait_until_parked ();
-  MUSTER_EXPECT_TRUE (muster_master_reset (master, NULL, 0, NULL, NULL));
+  MUSTER_EXPECT_TRUE (muster_master_reset (master, NULL, MUSTER_WAIT_FOREVER, NULL, NULL));
   g_thread_join (thread);
 
   EXPECT_SAYS (job.error, MUSTER_ERROR_ABORTED, "reset");
@@ -421,7 +421,7 @@ run_many (gpointer data)
     g_autoptr (MusterTensor) x = muster_tensor_new_float ((float)i);
     g_autoptr (MusterTensor) y = run_one (crowd->session, "x", x, "y", NULL);
     if (float_of (y) != (float)i + 2 ||
-        !muster_session_run_op (crowd->session, "up", 0, NULL, NULL))
+        !muster_session_run_op (crowd->session, "up", MUSTER_WAIT_FOREVER, NULL, NULL))
       g_atomic_int_inc (&crowd->bad);
   }
   return NULL;
@@ -440,7 +440,7 @@ MUSTER_TEST (Executor, runs_steps_of_64_threads_at_once)
   add_binary (b, "AssignAdd", "up", "v", "one");
   g_autoptr (MusterSession) session = open_session (master, b);
   Crowd crowd = {.session = session};
-  MUSTER_EXPECT_TRUE (muster_session_run_op (session, "v/Assign", 0, NULL, NULL));
+  MUSTER_EXPECT_TRUE (muster_session_run_op (session, "v/Assign", MUSTER_WAIT_FOREVER, NULL, NULL));
 
   for (int i = 0; i < 64; i++)
     threads[i] = g_thread_new ("worker", run_many, &crowd);

@@ -77,7 +77,7 @@ MUSTER_TEST (LocalMaster, refuses_to_read_a_handle_as_another_dtype)
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterMaster) master = muster_local_master_new ();
   g_autoptr (MusterSession) session = open_model (master);
-  MUSTER_EXPECT_TRUE (muster_session_run_op (session, "r/Assign", 0, NULL, NULL));
+  MUSTER_EXPECT_TRUE (muster_session_run_op (session, "r/Assign", MUSTER_WAIT_FOREVER, NULL, NULL));
 
   g_autoptr (MusterTensor) got = run_one (session, NULL, NULL, "r/ReadInt", &error);
 
@@ -92,15 +92,43 @@ MUSTER_TEST (LocalMaster, shares_variables_between_sessions_and_beyond_them)
   g_autoptr (MusterSession) before = open_model (master);
   {
     g_autoptr (MusterSession) chief = open_model (master);
-    MUSTER_EXPECT_TRUE (muster_session_run_op (chief, "v/Assign", 0, NULL, &error));
-    MUSTER_EXPECT_TRUE (muster_session_run_op (chief, "up", 0, NULL, &error));
-    MUSTER_EXPECT_TRUE (muster_session_close (chief, 0, NULL, &error));
+    MUSTER_EXPECT_TRUE (
+        muster_session_run_op (chief, "v/Assign", MUSTER_WAIT_FOREVER, NULL, &error));
+    MUSTER_EXPECT_TRUE (muster_session_run_op (chief, "up", MUSTER_WAIT_FOREVER, NULL, &error));
+    MUSTER_EXPECT_TRUE (muster_session_close (chief, MUSTER_WAIT_FOREVER, NULL, &error));
   }
   g_autoptr (MusterSession) after = open_model (master);
 
   MUSTER_EXPECT_NO_ERROR (error);
   MUSTER_EXPECT_EQ (fetch_float (before, "v"), 6.0f);
   MUSTER_EXPECT_EQ (fetch_float (after, "v/read"), 6.0f);
+}
+
+/* A step's zero field is no limit; a verb's 0 is an instant, and long past. */
+MUSTER_TEST (LocalMaster, takes_a_deadline_of_0_for_one_that_has_passed)
+{
+  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  g_autoptr (MusterSession) session = open_model (master);
+  static const char *const target = "v/Assign";
+  const MusterStep step = {.targets = &target, .n_targets = 1};
+  const gint64 callable =
+      muster_session_make_callable (session, &step, MUSTER_WAIT_FOREVER, NULL, NULL);
+  GError *errors[6] = {NULL};
+  MUSTER_EXPECT_TRUE (muster_session_run (session, &step, NULL, NULL, NULL, NULL));
+
+  MUSTER_EXPECT_FALSE (muster_session_run_op (session, "up", 0, NULL, &errors[0]));
+  MUSTER_EXPECT_NULL (muster_session_fetch (session, "v/read", 0, NULL, &errors[1]));
+  MUSTER_EXPECT_FALSE (
+      muster_session_run_callable (session, callable, NULL, 0, 0, NULL, NULL, NULL, &errors[2]));
+  MUSTER_EXPECT_NULL (muster_master_create_session (master, muster_session_graph (session), NULL, 0,
+                                                    NULL, &errors[3]));
+  MUSTER_EXPECT_NULL (muster_master_list_devices (master, 0, NULL, &errors[4]));
+  MUSTER_EXPECT_FALSE (muster_master_reset (master, NULL, 0, NULL, &errors[5]));
+
+  for (gsize i = 0; i < G_N_ELEMENTS (errors); i++) {
+    MUSTER_EXPECT_ERROR (errors[i], MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+    g_clear_error (&errors[i]);
+  }
 }
 
 MUSTER_TEST (LocalMaster, parses_equal_graphs_once)
@@ -122,7 +150,8 @@ MUSTER_TEST (LocalMaster, reads_a_reference_when_it_is_used)
   const char *const fetches[] = {"v/read", "up"};
   MusterTensor *got[2];
   const MusterStep step = {.fetches = fetches, .n_fetches = 2};
-  MUSTER_EXPECT_TRUE (muster_session_run_op (session, "v/Assign", 0, NULL, &error));
+  MUSTER_EXPECT_TRUE (
+      muster_session_run_op (session, "v/Assign", MUSTER_WAIT_FOREVER, NULL, &error));
 
   MUSTER_ASSERT_TRUE (muster_session_run (session, &step, got, NULL, NULL, &error));
 
@@ -143,10 +172,10 @@ MUSTER_TEST (LocalMaster, extends_a_session)
   g_autoptr (MusterGraph) more = muster_graph_builder_end (b, &error);
   MUSTER_ASSERT_NO_ERROR (error);
 
-  MUSTER_ASSERT_TRUE (muster_session_extend (session, more, 0, NULL, &error));
+  MUSTER_ASSERT_TRUE (muster_session_extend (session, more, MUSTER_WAIT_FOREVER, NULL, &error));
   MUSTER_EXPECT_EQ (fetch_float (session, "minus"), -1.0f);
   MUSTER_EXPECT_EQ (fetch_float (session, "one"), 1.0f);
-  MUSTER_EXPECT_FALSE (muster_session_extend (session, more, 0, NULL, &error));
+  MUSTER_EXPECT_FALSE (muster_session_extend (session, more, MUSTER_WAIT_FOREVER, NULL, &error));
 
   EXPECT_SAYS (error, MUSTER_ERROR_INVALID_ARGUMENT,
                "GraphDef argument to Extend includes node 'minus', which was created by a "
@@ -159,8 +188,8 @@ MUSTER_TEST (LocalMaster, knows_a_closed_session_no_more)
   g_autoptr (MusterMaster) master = muster_local_master_new ();
   g_autoptr (MusterSession) session = open_model (master);
 
-  MUSTER_EXPECT_TRUE (muster_session_close (session, 0, NULL, NULL));
-  MUSTER_EXPECT_TRUE (muster_session_close (session, 0, NULL, NULL));
+  MUSTER_EXPECT_TRUE (muster_session_close (session, MUSTER_WAIT_FOREVER, NULL, NULL));
+  MUSTER_EXPECT_TRUE (muster_session_close (session, MUSTER_WAIT_FOREVER, NULL, NULL));
   g_autoptr (MusterTensor) got = run_one (session, NULL, NULL, "one", &error);
 
   EXPECT_SAYS (error, MUSTER_ERROR_ABORTED, " is not found.");
@@ -179,10 +208,10 @@ MUSTER_TEST (LocalMaster, a_reset_drops_variables_and_sessions)
   g_autoptr (MusterMaster) master = muster_local_master_new ();
   g_autoptr (MusterSession) old = open_model (master);
   gint told = 0;
-  MUSTER_EXPECT_TRUE (muster_session_run_op (old, "v/Assign", 0, NULL, NULL));
+  MUSTER_EXPECT_TRUE (muster_session_run_op (old, "v/Assign", MUSTER_WAIT_FOREVER, NULL, NULL));
   const gulong id = muster_master_on_readiness_changed (master, count, &told);
 
-  MUSTER_EXPECT_TRUE (muster_master_reset (master, NULL, 0, NULL, NULL));
+  MUSTER_EXPECT_TRUE (muster_master_reset (master, NULL, MUSTER_WAIT_FOREVER, NULL, NULL));
   g_autoptr (MusterTensor) none = run_one (old, NULL, NULL, "v", &error);
   g_autoptr (MusterSession) fresh = open_model (master);
   g_autoptr (MusterTensor) empty = run_one (fresh, NULL, NULL, "v", &uninitialized);
@@ -205,10 +234,10 @@ MUSTER_TEST (LocalMaster, tells_once_for_each_step_that_initialises)
   MUSTER_EXPECT_TRUE (muster_session_run (session, &init, NULL, NULL, NULL, NULL));
   MUSTER_EXPECT_EQ (told, 1);
   MUSTER_EXPECT_TRUE (muster_session_run (session, &init, NULL, NULL, NULL, NULL));
-  MUSTER_EXPECT_TRUE (muster_session_run_op (session, "up", 0, NULL, NULL));
+  MUSTER_EXPECT_TRUE (muster_session_run_op (session, "up", MUSTER_WAIT_FOREVER, NULL, NULL));
   MUSTER_EXPECT_EQ (told, 1);
   muster_master_off_readiness_changed (master, id);
-  MUSTER_EXPECT_TRUE (muster_master_reset (master, NULL, 0, NULL, NULL));
+  MUSTER_EXPECT_TRUE (muster_master_reset (master, NULL, MUSTER_WAIT_FOREVER, NULL, NULL));
   MUSTER_EXPECT_EQ (told, 1);
 }
 
@@ -227,18 +256,20 @@ MUSTER_TEST (LocalMaster, keeps_a_callable_under_a_number)
   const MusterStep step = {.feeds = &feed, .n_feeds = 1, .fetches = &fetch, .n_fetches = 1};
   MusterTensor *got = NULL;
 
-  const gint64 callable = muster_session_make_callable (session, &step, 0, NULL, &error);
+  const gint64 callable =
+      muster_session_make_callable (session, &step, MUSTER_WAIT_FOREVER, NULL, &error);
   MUSTER_ASSERT_TRUE (callable != 0);
-  MUSTER_ASSERT_TRUE (
-      muster_session_run_callable (session, callable, &two, 1, 0, &got, NULL, NULL, &error));
+  MUSTER_ASSERT_TRUE (muster_session_run_callable (session, callable, &two, 1, MUSTER_WAIT_FOREVER,
+                                                   &got, NULL, NULL, &error));
   MUSTER_EXPECT_EQ (float_of (got), -2.0f);
   muster_tensor_unref (got);
-  MUSTER_EXPECT_FALSE (
-      muster_session_run_callable (session, callable, NULL, 0, 0, &got, NULL, NULL, &wrong));
+  MUSTER_EXPECT_FALSE (muster_session_run_callable (session, callable, NULL, 0, MUSTER_WAIT_FOREVER,
+                                                    &got, NULL, NULL, &wrong));
   EXPECT_SAYS (wrong, MUSTER_ERROR_INVALID_ARGUMENT, "takes 1 tensors, 0 were fed");
-  MUSTER_EXPECT_TRUE (muster_session_release_callable (session, callable, 0, NULL, &error));
-  MUSTER_EXPECT_FALSE (
-      muster_session_run_callable (session, callable, &two, 1, 0, &got, NULL, NULL, &error));
+  MUSTER_EXPECT_TRUE (
+      muster_session_release_callable (session, callable, MUSTER_WAIT_FOREVER, NULL, &error));
+  MUSTER_EXPECT_FALSE (muster_session_run_callable (session, callable, &two, 1, MUSTER_WAIT_FOREVER,
+                                                    &got, NULL, NULL, &error));
   EXPECT_SAYS (error, MUSTER_ERROR_INVALID_ARGUMENT, "No such callable handle: 1");
 }
 
@@ -246,8 +277,10 @@ MUSTER_TEST (LocalMaster, lists_one_cpu_whose_incarnation_is_its_own)
 {
   g_autoptr (MusterMaster) master = muster_local_master_new ();
   g_autoptr (MusterMaster) other = muster_local_master_new ();
-  g_autoptr (GPtrArray) devices = muster_master_list_devices (master, 0, NULL, NULL);
-  g_autoptr (GPtrArray) others = muster_master_list_devices (other, 0, NULL, NULL);
+  g_autoptr (GPtrArray) devices =
+      muster_master_list_devices (master, MUSTER_WAIT_FOREVER, NULL, NULL);
+  g_autoptr (GPtrArray) others =
+      muster_master_list_devices (other, MUSTER_WAIT_FOREVER, NULL, NULL);
 
   MUSTER_ASSERT_EQ (devices->len, 1);
   const MusterDevice *device = g_ptr_array_index (devices, 0);

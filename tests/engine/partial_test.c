@@ -15,7 +15,8 @@ open_sums (MusterMaster *master)
   add_variable (b, "v", 1);
   add_binary (b, "AssignAdd", "grow", "v", "sum");
   MusterSession *session = open_session (master, b);
-  MUSTER_EXPECT_TRUE (muster_session_run_op (session, "v/Assign", 0, NULL, &error));
+  MUSTER_EXPECT_TRUE (
+      muster_session_run_op (session, "v/Assign", MUSTER_WAIT_FOREVER, NULL, &error));
   return session;
 }
 

@@ -124,7 +124,8 @@ MUSTER_TEST (Plan, says_which_target_is_missing_and_that_something_must_run)
   g_autoptr (MusterSession) session = open_sum (master);
   const MusterStep empty = {0};
 
-  MUSTER_EXPECT_FALSE (muster_session_run_op (session, "nope", 0, NULL, &missing));
+  MUSTER_EXPECT_FALSE (
+      muster_session_run_op (session, "nope", MUSTER_WAIT_FOREVER, NULL, &missing));
   MUSTER_EXPECT_FALSE (muster_session_run (session, &empty, NULL, NULL, NULL, &nothing));
 
   EXPECT_SAYS (missing, MUSTER_ERROR_NOT_FOUND,
@@ -223,7 +224,7 @@ MUSTER_TEST (Plan, runs_a_node_once_however_often_it_is_named)
   add_constant (b, "one", 1);
   add_binary (b, "AssignAdd", "up", "v", "one");
   g_autoptr (MusterSession) session = open_session (master, b);
-  MUSTER_EXPECT_TRUE (muster_session_run_op (session, "v/Assign", 0, NULL, NULL));
+  MUSTER_EXPECT_TRUE (muster_session_run_op (session, "v/Assign", MUSTER_WAIT_FOREVER, NULL, NULL));
   const char *const fetches[] = {"up", "up:0"};
   const char *target = "up";
   MusterTensor *got[2];

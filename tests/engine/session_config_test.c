@@ -93,7 +93,7 @@ MUSTER_TEST (SessionConfig, keeps_an_isolated_sessions_variables_apart)
   g_autoptr (MusterSession) two = open_on (master, "", isolated, &error);
   MUSTER_ASSERT_NO_ERROR (error);
 
-  MUSTER_EXPECT_TRUE (muster_session_run_op (one, "v/Assign", 0, NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_session_run_op (one, "v/Assign", MUSTER_WAIT_FOREVER, NULL, &error));
   MUSTER_EXPECT_EQ (fetch_float (one, "v"), 5.0f);
   MUSTER_ASSERT_NO_ERROR (error);
 

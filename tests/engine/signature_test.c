@@ -8,7 +8,7 @@ expect_refused (MusterGraphBuilder *b, const char *text)
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterMaster) master = muster_local_master_new ();
   g_autoptr (MusterSession) session = open_session (master, b);
-  MUSTER_EXPECT_FALSE (muster_session_run_op (session, "bad", 0, NULL, &error));
+  MUSTER_EXPECT_FALSE (muster_session_run_op (session, "bad", MUSTER_WAIT_FOREVER, NULL, &error));
   EXPECT_SAYS (error, MUSTER_ERROR_INVALID_ARGUMENT, text);
 }
 

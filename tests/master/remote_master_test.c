@@ -141,7 +141,7 @@ MUSTER_TEST (RemoteSession, runs_a_step)
   MUSTER_EXPECT_TRUE (f.options == NULL); /* no deadline, no timeout */
   g_mutex_unlock (&f.lock);
   gint64 first_id = last_request_id (&f);
-  MUSTER_EXPECT_TRUE (muster_session_run_op (session, "noop", 0, NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_session_run_op (session, "noop", MUSTER_WAIT_FOREVER, NULL, &error));
   MUSTER_EXPECT_NE (first_id, 0);
   MUSTER_EXPECT_NE (last_request_id (&f), 0);
   MUSTER_EXPECT_NE (last_request_id (&f), first_id);
@@ -301,6 +301,29 @@ MUSTER_TEST (RemoteSession, that_is_closed_under_a_call_is_lost_whatever_the_cal
 
   for (gsize i = 0; i < G_N_ELEMENTS (errors); i++) {
     MUSTER_EXPECT_ERROR (errors[i], MUSTER_ERROR, MUSTER_ERROR_ABORTED);
+    g_clear_error (&errors[i]);
+  }
+}
+
+MUSTER_TEST (RemoteSession, takes_a_deadline_of_0_for_one_that_has_passed)
+{
+  g_auto (TinyMaster) f = {0};
+  tiny_master_start (&f);
+  g_autoptr (MusterSession) session = create_session (&f);
+  g_autoptr (MusterGraph) extra = muster_graph_ref (muster_session_graph (session));
+  static const char *const fetch = "y:0";
+  const MusterStep step = {.fetches = &fetch, .n_fetches = 1};
+  GError *errors[6] = {NULL};
+
+  MUSTER_EXPECT_FALSE (muster_session_run_op (session, "a", 0, NULL, &errors[0]));
+  MUSTER_EXPECT_NULL (muster_session_fetch (session, "y:0", 0, NULL, &errors[1]));
+  MUSTER_EXPECT_FALSE (muster_session_extend (session, extra, 0, NULL, &errors[2]));
+  MUSTER_EXPECT_NULL (muster_session_set_up_partial_run (session, &step, 0, NULL, &errors[3]));
+  MUSTER_EXPECT_EQ (muster_session_make_callable (session, &step, 0, NULL, &errors[4]), 0);
+  MUSTER_EXPECT_FALSE (muster_session_close (session, 0, NULL, &errors[5]));
+
+  for (gsize i = 0; i < G_N_ELEMENTS (errors); i++) {
+    MUSTER_EXPECT_ERROR (errors[i], MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
     g_clear_error (&errors[i]);
   }
 }

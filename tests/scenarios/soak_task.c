@@ -41,6 +41,7 @@ static void G_GNUC_PRINTF (1, 2) tell (const char *format, ...)
 
 static gboolean
 after_save (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 step, const char *prefix,
+            G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable,
             G_GNUC_UNUSED gpointer data)
 {
   tell ("saved %s", prefix);
@@ -166,7 +167,7 @@ run (const Arguments *a, GError **error)
   if (!session)
     return FALSE;
   (void)train (a, session, hook, &failure);
-  gboolean done = muster_monitored_session_finish (session, failure, error);
+  gboolean done = muster_monitored_session_finish (session, failure, MUSTER_WAIT_FOREVER, error);
   g_clear_error (&failure);
   if (done)
     tell ("ended %" G_GINT64_FORMAT, muster_monitored_session_global_step (session));

@@ -195,7 +195,8 @@ typedef struct {
 
 /* Goes on once all have come. */
 static gboolean
-meet (G_GNUC_UNUSED MusterSession *session, gpointer user_data, GError **error)
+meet (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 deadline_us,
+      G_GNUC_UNUSED GCancellable *cancellable, gpointer user_data, GError **error)
 {
   Gate *gate = user_data;
   gint64 patience = g_get_monotonic_time () + PATIENCE;

@@ -8,7 +8,8 @@
 static const MusterPrepareOptions init = {.init_op = "init"};
 
 static gboolean
-do_nothing (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gpointer user_data,
+do_nothing (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 deadline_us,
+            G_GNUC_UNUSED GCancellable *cancellable, G_GNUC_UNUSED gpointer user_data,
             G_GNUC_UNUSED GError **error)
 {
   return TRUE;
@@ -368,7 +369,8 @@ MUSTER_TEST (Chief, says_that_another_took_the_model_in_mid_verb)
 }
 
 static gboolean
-usurp_in_init (G_GNUC_UNUSED MusterSession *session, gpointer user_data,
+usurp_in_init (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 deadline_us,
+               G_GNUC_UNUSED GCancellable *cancellable, gpointer user_data,
                G_GNUC_UNUSED GError **error)
 {
   usurp (user_data);

@@ -5,7 +5,9 @@
 #include <string.h>
 
 static gboolean
-note_session (MusterSession *session, gpointer user_data, G_GNUC_UNUSED GError **error)
+note_session (MusterSession *session, G_GNUC_UNUSED gint64 deadline_us,
+              G_GNUC_UNUSED GCancellable *cancellable, gpointer user_data,
+              G_GNUC_UNUSED GError **error)
 {
   *(MusterSession **)user_data = session;
 
@@ -13,7 +15,8 @@ note_session (MusterSession *session, gpointer user_data, G_GNUC_UNUSED GError *
 }
 
 static gboolean
-fail_in_init (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gpointer user_data,
+fail_in_init (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 deadline_us,
+              G_GNUC_UNUSED GCancellable *cancellable, G_GNUC_UNUSED gpointer user_data,
               GError **error)
 {
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED, "no vocabulary");
@@ -22,7 +25,8 @@ fail_in_init (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gpointer user_
 }
 
 static gboolean
-fail_without_a_word (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gpointer user_data,
+fail_without_a_word (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 deadline_us,
+                     G_GNUC_UNUSED GCancellable *cancellable, G_GNUC_UNUSED gpointer user_data,
                      G_GNUC_UNUSED GError **error)
 {
   return FALSE;
@@ -214,6 +218,41 @@ MUSTER_TEST (Prepare, reports_an_init_function_that_fails_without_an_error)
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_UNKNOWN);
+}
+
+static gboolean
+wait_as_told (G_GNUC_UNUSED MusterSession *session, gint64 deadline_us, GCancellable *cancellable,
+              gpointer user_data, GError **error)
+{
+  if (!muster_clock_wait_until (user_data, deadline_us, cancellable, error))
+    return FALSE;
+
+  return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED, "no vocabulary has come");
+}
+
+/* B002.40: it may wait for something */
+MUSTER_TEST (Prepare, bounds_its_init_function_by_its_own_deadline_and_cancellable)
+{
+  for (int is_cancelled = 0; is_cancelled <= 1; is_cancelled++) {
+    g_auto (MusterSmallJob) job = muster_small_job_new ();
+    g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+    const MusterPrepareOptions options = {.init_func = wait_as_told,
+                                          .init_func_data = job.clock,
+                                          .timeout_us = is_cancelled ? 0 : 60 * MUSTER_SECOND};
+    if (is_cancelled)
+      muster_fake_clock_cancel_at (job.clock, 5 * MUSTER_SECOND, cancellable);
+
+    g_autoptr (MusterSession) session = muster_session_manager_prepare_session (
+        job.manager, MUSTER_MASTER (job.master), &options, NULL, cancellable, &job.error);
+
+    MUSTER_EXPECT_NULL (session);
+    if (is_cancelled)
+      MUSTER_EXPECT_ERROR (job.error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+    else
+      MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+    MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (job.clock),
+                      (is_cancelled ? 5 : 60) * MUSTER_SECOND);
+  }
 }
 
 /* B002.41 */

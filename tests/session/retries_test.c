@@ -5,7 +5,9 @@
 /* What a chief tries again, and what it doesn't (diff 6). */
 
 static gboolean
-count_call (G_GNUC_UNUSED MusterSession *session, gpointer user_data, G_GNUC_UNUSED GError **error)
+count_call (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 deadline_us,
+            G_GNUC_UNUSED GCancellable *cancellable, gpointer user_data,
+            G_GNUC_UNUSED GError **error)
 {
   ++*(guint *)user_data;
 

@@ -132,7 +132,8 @@ worker_clear (Worker *worker)
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Worker, worker_clear)
 
 static gboolean
-wait_for_worker (MusterSession *session, gpointer user_data, GError **error)
+wait_for_worker (MusterSession *session, G_GNUC_UNUSED gint64 deadline_us,
+                 G_GNUC_UNUSED GCancellable *cancellable, gpointer user_data, GError **error)
 {
   /* The variables have their values by now. */
   if (!muster_session_run_op (session, "v/read", patience (), NULL, error))
@@ -170,7 +171,8 @@ typedef struct {
 } Rivalry;
 
 static gboolean
-let_another_in (G_GNUC_UNUSED MusterSession *session, gpointer user_data,
+let_another_in (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 deadline_us,
+                G_GNUC_UNUSED GCancellable *cancellable, gpointer user_data,
                 G_GNUC_UNUSED GError **error)
 {
   Rivalry *rivalry = user_data;
@@ -274,7 +276,8 @@ typedef struct {
 } Resets;
 
 static gboolean
-reset_once (MusterSession *session, gpointer user_data, GError **error)
+reset_once (MusterSession *session, G_GNUC_UNUSED gint64 deadline_us,
+            G_GNUC_UNUSED GCancellable *cancellable, gpointer user_data, GError **error)
 {
   Resets *resets = user_data;
 

@@ -162,7 +162,7 @@ train (Task *self, const char *directory, gboolean is_worker, GError **error)
   printf ("ready\n");
   (void)run_steps (self, session, &failure);
 
-  return muster_monitored_session_finish (session, failure, error);
+  return muster_monitored_session_finish (session, failure, MUSTER_WAIT_FOREVER, error);
 }
 
 static gboolean

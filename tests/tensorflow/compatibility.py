@@ -148,7 +148,13 @@ def classes(passed, engine):
     lines.update((name, ("", why)) for name, why in OTHERS.items())
     missing = known_classes() - set(lines)
     assert not missing, "classes that the table doesn't tell of: %s" % sorted(missing)
-    return "\n## Classes of `tf.compat.v1`\n\nUnmodified, in Python, with a session on the master.\n\n" + table(
+    return """
+## Classes of `tf.compat.v1`
+
+Unmodified, in Python, with a session on the master. Those of muster in C, and where
+they differ: [operating.md](operating.md#tensorflows-training-classes-in-c).
+
+""" + table(
         ["class", "served by", "shown by"], [("`%s`" % name, *line) for name, line in sorted(lines.items())])
 
 

@@ -36,10 +36,16 @@ def build(with_queue):
 class Hook(v1.train.SessionRunHook):
     def __init__(self, story):
         self.story = story
+        self.losses = 0
 
     def after_create_session(self, session, coord):
         self.session = session
         self.coordinator = coord
+
+    def before_run(self, run_context):
+        if self.story.endswith("then lost") and self.losses == 0:
+            self.losses += 1
+            raise tf.errors.AbortedError(None, None, "of the master")
 
     def after_run(self, run_context, run_values):
         if self.story == "stopped by a hook":
@@ -61,8 +67,9 @@ class Hook(v1.train.SessionRunHook):
             pass
         if self.story.startswith("lost"):
             self.report(tf.errors.AbortedError)
-        if self.story.startswith("two errors"):
+        if self.story.startswith(("two errors", "failed")):
             self.report(tf.errors.InternalError)
+        if self.story.startswith("two errors"):
             self.report(tf.errors.DataLossError)
         if self.story.startswith("plain stop"):
             self.coordinator.request_stop()
@@ -124,7 +131,7 @@ class MonitoredSession(peer.TestCase):
             v1.train.export_meta_graph(path)
             return path
 
-    def compare(self, story, op, wanted):
+    def compare(self, story, op, wanted, of_muster=None):
         meta = self.export(story.startswith("queue"))
         self.reset()
         right, self.their_error = theirs(self.server, story, op)
@@ -133,7 +140,7 @@ class MonitoredSession(peer.TestCase):
             self.reset()
             with self.subTest(target=target):
                 got, self.our_words = ours(meta, target, story, op)
-                self.assertEqual(got, right)
+                self.assertEqual(got, of_muster or right)
 
     def test_the_error_of_a_thread_comes_out_though_the_run_failed_after_it(self):
         self.compare("queue", "put", {"run": 1, "should_stop": True, "out": 3})
@@ -165,6 +172,11 @@ class MonitoredSession(peer.TestCase):
 
     def test_a_session_that_a_thread_found_lost_is_run_in_again(self):
         self.compare("lost", "other", {"run": 0, "should_stop": False, "out": 0})
+
+    def test_a_session_that_is_lost_after_a_thread_has_failed(self):
+        """As docs/operating.md says: TensorFlow hands the thread's failure out, muster comes back."""
+        self.compare("failed, then lost", "other", {"run": 13, "should_stop": True, "out": 13},
+                     of_muster={"run": 0, "should_stop": False, "out": 0})
 
 
 if __name__ == "__main__":

@@ -30,9 +30,21 @@ G_DECLARE_FINAL_TYPE (MusterToolHook, muster_tool_hook, MUSTER, TOOL_HOOK, Muste
 struct _MusterToolHook {
   MusterHook parent;
   const char *story;
+  int n_losses;
 };
 
 G_DEFINE_FINAL_TYPE (MusterToolHook, muster_tool_hook, MUSTER_TYPE_HOOK)
+
+static gboolean
+before_run (MusterHook *hook, G_GNUC_UNUSED MusterRunContext *context, GError **error)
+{
+  MusterToolHook *self = MUSTER_TOOL_HOOK (hook);
+
+  if (!g_str_has_suffix (self->story, "then lost") || self->n_losses++ > 0)
+    return TRUE;
+
+  return muster_fail (error, MUSTER_ERROR_ABORTED, "of the master");
+}
 
 static gboolean
 after_run (MusterHook *hook, MusterRunContext *context, G_GNUC_UNUSED GError **error)
@@ -44,7 +56,8 @@ after_run (MusterHook *hook, MusterRunContext *context, G_GNUC_UNUSED GError **e
 }
 
 static gboolean
-end (MusterHook *hook, G_GNUC_UNUSED MusterSession *session, GError **error)
+end (MusterHook *hook, G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 deadline_us,
+     G_GNUC_UNUSED GCancellable *cancellable, GError **error)
 {
   if (!strstr (MUSTER_TOOL_HOOK (hook)->story, "failing end"))
     return TRUE;
@@ -55,6 +68,7 @@ end (MusterHook *hook, G_GNUC_UNUSED MusterSession *session, GError **error)
 static void
 muster_tool_hook_class_init (MusterToolHookClass *klass)
 {
+  MUSTER_HOOK_CLASS (klass)->before_run = before_run;
   MUSTER_HOOK_CLASS (klass)->after_run = after_run;
   MUSTER_HOOK_CLASS (klass)->end = end;
 }
@@ -101,7 +115,7 @@ begin (Tale *tale, GError **error)
     return wait_for_closed_queue (tale->session, error);
   if (g_str_has_prefix (tale->story, "lost"))
     report (tale->session, MUSTER_ERROR_ABORTED);
-  if (g_str_has_prefix (tale->story, "two errors"))
+  if (g_str_has_prefix (tale->story, "two errors") || g_str_has_prefix (tale->story, "failed"))
     report (tale->session, MUSTER_ERROR_INTERNAL);
   if (g_str_has_prefix (tale->story, "two errors"))
     report (tale->session, MUSTER_ERROR_DATA_LOSS);
@@ -142,7 +156,7 @@ tell (Tale *tale, const char *meta, const char *target, GError **error)
   gboolean has_begun = begin (tale, error);
   if (has_begun)
     run (tale);
-  (void)muster_monitored_session_finish (tale->session, tale->ran, &tale->out);
+  (void)muster_monitored_session_finish (tale->session, tale->ran, MUSTER_WAIT_FOREVER, &tale->out);
   g_clear_object (&tale->session);
 
   return has_begun;

@@ -37,7 +37,8 @@ train (MusterMonitoredSession *session, MusterScaffold *scaffold, GError **error
 
 /* Feeds x and y where the model has them. */
 static gboolean
-feed (MusterTensor **feeds, G_GNUC_UNUSED gpointer user_data, GError **error)
+feed (MusterTensor **feeds, G_GNUC_UNUSED gint64 deadline_us,
+      G_GNUC_UNUSED GCancellable *cancellable, G_GNUC_UNUSED gpointer user_data, GError **error)
 {
   const gint64 dims[] = {2};
   const float x[] = {1, 2}, y[] = {3, 5};
@@ -96,7 +97,7 @@ run (const char *meta, const char *target, gint64 last_step, const char *directo
   if (!session)
     return FALSE;
   (void)train (session, scaffold, &failure);
-  if (!muster_monitored_session_finish (session, failure, error))
+  if (!muster_monitored_session_finish (session, failure, MUSTER_WAIT_FOREVER, error))
     return FALSE;
   const char *end = muster_monitored_session_end_of_input (session);
   printf ("step %" G_GINT64_FORMAT "\n%s\n", muster_monitored_session_global_step (session),

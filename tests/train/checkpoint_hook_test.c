@@ -158,7 +158,8 @@ MUSTER_TEST (CheckpointSaver, saves_at_the_start_every_so_often_and_at_the_end)
 
   MUSTER_EXPECT_TRUE (train (&job, 5, &error));
   g_autofree char *before = steps_kept (&job);
-  MUSTER_EXPECT_TRUE (muster_monitored_session_finish (job.session, NULL, &error));
+  MUSTER_EXPECT_TRUE (
+      muster_monitored_session_finish (job.session, NULL, MUSTER_WAIT_FOREVER, &error));
 
   MUSTER_ASSERT_NO_ERROR (error);
   g_autofree char *after = steps_kept (&job);
@@ -185,7 +186,8 @@ MUSTER_TEST (CheckpointSaver, goes_on_where_it_was_and_saves_no_step_twice)
     }
     MUSTER_EXPECT_TRUE (train (&job, 3, &error));
     MUSTER_EXPECT_EQ (muster_monitored_session_global_step (job.session), life == 0 ? 3 : 6);
-    MUSTER_EXPECT_TRUE (muster_monitored_session_finish (job.session, NULL, &error));
+    MUSTER_EXPECT_TRUE (
+        muster_monitored_session_finish (job.session, NULL, MUSTER_WAIT_FOREVER, &error));
     MUSTER_ASSERT_NO_ERROR (error);
     g_autofree char *kept = steps_kept (&job);
     MUSTER_EXPECT_STREQ (kept, life == 0 ? "0 3" : "0 3 6");
@@ -316,13 +318,15 @@ on_begin (gpointer data)
 }
 
 static void
-on_before (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 step, gpointer data)
+on_before (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 step,
+           G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable, gpointer data)
 {
   ((Listened *)data)->before++;
 }
 
 static gboolean
-on_after (G_GNUC_UNUSED MusterSession *session, gint64 step, const char *prefix, gpointer data)
+on_after (G_GNUC_UNUSED MusterSession *session, gint64 step, const char *prefix,
+          G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable, gpointer data)
 {
   Listened *listened = data;
 
@@ -333,7 +337,8 @@ on_after (G_GNUC_UNUSED MusterSession *session, gint64 step, const char *prefix,
 }
 
 static void
-on_end (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 step, gpointer data)
+on_end (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 step,
+        G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable, gpointer data)
 {
   ((Listened *)data)->end++;
 }
@@ -353,7 +358,8 @@ MUSTER_TEST (CheckpointSaver, tells_its_listeners)
 
   MUSTER_EXPECT_TRUE (train (&job, 1, &error));
   MUSTER_EXPECT_TRUE (muster_monitored_session_should_stop (job.session));
-  MUSTER_EXPECT_TRUE (muster_monitored_session_finish (job.session, NULL, &error));
+  MUSTER_EXPECT_TRUE (
+      muster_monitored_session_finish (job.session, NULL, MUSTER_WAIT_FOREVER, &error));
 
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_EQ (first.begin, 1);
@@ -394,7 +400,8 @@ MUSTER_TEST (CheckpointSaver, tells_of_saves_and_of_skipped_ones)
     MUSTER_EXPECT_TRUE (train (&job, 1, &error));
 
     MUSTER_EXPECT_EQ (muster_checkpoint_saver_hook_failures (hook, NULL), is_heard ? 0u : 1u);
-    MUSTER_EXPECT_EQ (muster_monitored_session_finish (job.session, NULL, &error), is_heard);
+    MUSTER_EXPECT_EQ (
+        muster_monitored_session_finish (job.session, NULL, MUSTER_WAIT_FOREVER, &error), is_heard);
     if (is_heard) /* again at the end: nothing durable is that new */
       MUSTER_EXPECT_STREQ (told->str, " 0 saved 1 skipped 1 skipped");
     g_autofree char *remove = g_strdup_printf ("rm -r '%s'", job.directory);
@@ -422,7 +429,8 @@ MUSTER_TEST (CheckpointSaver, goes_on_after_a_save_that_failed_and_counts_it)
     MUSTER_EXPECT_EQ (went_on, most == 0);
     MUSTER_EXPECT_EQ (muster_checkpoint_saver_hook_failures (hook, &last), most == 0 ? 3u : 2u);
     MUSTER_EXPECT_TRUE (last != NULL);
-    MUSTER_EXPECT_FALSE (muster_monitored_session_finish (job.session, error, &at_end));
+    MUSTER_EXPECT_FALSE (
+        muster_monitored_session_finish (job.session, error, MUSTER_WAIT_FOREVER, &at_end));
     MUSTER_EXPECT_TRUE (at_end != NULL);
     MUSTER_ASSERT_TRUE (muster_storage_remove (muster_local_storage (), job.directory, NULL));
     MUSTER_ASSERT_TRUE (

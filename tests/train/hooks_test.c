@@ -153,7 +153,8 @@ MUSTER_TEST (GlobalStepWaiter, waits_for_nothing_without_a_step)
 /* --- feeding --- */
 
 static gboolean
-three_feeds (MusterTensor **feeds, gpointer user_data, GError **error)
+three_feeds (MusterTensor **feeds, G_GNUC_UNUSED gint64 deadline_us,
+             G_GNUC_UNUSED GCancellable *cancellable, gpointer user_data, GError **error)
 {
   int *n = user_data;
 
@@ -183,7 +184,8 @@ MUSTER_TEST (FeedFunc, feeds_each_run_and_ends_with_its_input)
   }
   MUSTER_EXPECT_FALSE (monitored_train (&f, NULL, &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_OUT_OF_RANGE);
-  MUSTER_EXPECT_TRUE (muster_monitored_session_finish (f.session, error, NULL));
+  MUSTER_EXPECT_TRUE (
+      muster_monitored_session_finish (f.session, error, MUSTER_WAIT_FOREVER, NULL));
 }
 
 /* --- final ops --- */
@@ -200,7 +202,8 @@ MUSTER_TEST (FinalOps, run_once_at_the_end)
   MUSTER_EXPECT_TRUE (monitored_train (&f, NULL, &error));
   MUSTER_EXPECT_NULL (muster_final_ops_hook_value (hook, 0));
 
-  MUSTER_EXPECT_TRUE (muster_monitored_session_finish (f.session, NULL, &error));
+  MUSTER_EXPECT_TRUE (
+      muster_monitored_session_finish (f.session, NULL, MUSTER_WAIT_FOREVER, &error));
 
   MusterTensor *value = muster_final_ops_hook_value (hook, 0);
   MUSTER_ASSERT_TRUE (value != NULL);
@@ -217,7 +220,8 @@ MUSTER_TEST (FinalOps, that_lack_their_input_fail)
   muster_fake_master_fail (f.master, "v", 1, 1, MUSTER_ERROR_OUT_OF_RANGE, "queue is empty");
   MUSTER_ASSERT_TRUE (monitored_open (&f, &error));
 
-  MUSTER_EXPECT_FALSE (muster_monitored_session_finish (f.session, NULL, &error));
+  MUSTER_EXPECT_FALSE (
+      muster_monitored_session_finish (f.session, NULL, MUSTER_WAIT_FOREVER, &error));
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_OUT_OF_RANGE);
 }
@@ -251,7 +255,8 @@ MUSTER_TEST (Logging, counts_runs_and_tells_the_time_between)
     MUSTER_EXPECT_TRUE (monitored_train (&f, NULL, &error));
     muster_fake_clock_pass (f.clock, MUSTER_SECOND);
   }
-  MUSTER_EXPECT_TRUE (muster_monitored_session_finish (f.session, NULL, &error));
+  MUSTER_EXPECT_TRUE (
+      muster_monitored_session_finish (f.session, NULL, MUSTER_WAIT_FOREVER, &error));
 
   MUSTER_EXPECT_STREQ (log->str, "global_step:0 = 101\nglobal_step:0 = 103 (2.000 sec)\n"
                                  "global_step:0 = 104\n");

@@ -9,7 +9,7 @@ static const MusterSmallVariable variables[] = {{"v", MUSTER_FLOAT, 1, {2}},
 Monitored
 monitored_set_up (void)
 {
-  Monitored self = {.clock = muster_fake_clock_new ()};
+  Monitored self = {.clock = muster_fake_clock_new (), .cancellable = g_cancellable_new ()};
   g_autoptr (MusterMetaGraph) meta_graph = muster_small_model_new (variables, 2, 5);
   g_autoptr (GError) error = NULL;
 
@@ -84,6 +84,7 @@ monitored_tear_down (Monitored *self)
   g_clear_pointer (&self->scaffold, muster_scaffold_unref);
   g_clear_object (&self->master);
   g_clear_object (&self->clock);
+  g_clear_object (&self->cancellable);
 }
 
 void
@@ -97,7 +98,7 @@ monitored_open (Monitored *self, GError **error)
 {
   self->options.hooks = (MusterHook *const *)self->hooks->pdata;
   self->options.n_hooks = self->hooks->len;
-  self->session = muster_monitored_session_new (&self->options, NULL, NULL, error);
+  self->session = muster_monitored_session_new (&self->options, NULL, self->cancellable, error);
 
   return self->session != NULL;
 }
@@ -173,7 +174,8 @@ diary_begin (MusterHook *hook, G_GNUC_UNUSED MusterScaffold *scaffold, GError **
 
 static gboolean
 diary_after_create (MusterHook *hook, G_GNUC_UNUSED MusterSession *session,
-                    G_GNUC_UNUSED MusterCoordinator *coordinator, GError **error)
+                    G_GNUC_UNUSED MusterCoordinator *coordinator, G_GNUC_UNUSED gint64 deadline_us,
+                    G_GNUC_UNUSED GCancellable *cancellable, GError **error)
 {
   return note (hook, "create", error);
 }
@@ -208,7 +210,8 @@ diary_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
 }
 
 static gboolean
-diary_end (MusterHook *hook, G_GNUC_UNUSED MusterSession *session, GError **error)
+diary_end (MusterHook *hook, G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 deadline_us,
+           G_GNUC_UNUSED GCancellable *cancellable, GError **error)
 {
   return note (hook, "end", error);
 }

@@ -18,6 +18,7 @@ typedef struct {
   gboolean keeps_step; /* the init op doesn't start it over */
   GPtrArray *hooks;
   MusterMonitoredSessionOptions options; /* a chief's, with these */
+  GCancellable *cancellable;             /* the session's */
   MusterMonitoredSession *session;       /* after monitored_open () */
 } Monitored;
 

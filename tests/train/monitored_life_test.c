@@ -51,7 +51,8 @@ typedef struct {
 } InitCalled;
 
 static gboolean
-note_init (MusterScaffold *scaffold, MusterSession *session, gpointer user_data,
+note_init (MusterScaffold *scaffold, MusterSession *session, G_GNUC_UNUSED gint64 deadline_us,
+           G_GNUC_UNUSED GCancellable *cancellable, gpointer user_data,
            G_GNUC_UNUSED GError **error)
 {
   InitCalled *called = user_data;
@@ -272,7 +273,8 @@ MUSTER_TEST (MonitoredSession, ends_well_though_the_session_does_not_close)
     muster_fake_master_fail (f.master, "close", 1, 1, kinds[i], "no");
     MUSTER_ASSERT_TRUE (monitored_open (&f, &error));
 
-    MUSTER_EXPECT_TRUE (muster_monitored_session_finish (f.session, NULL, &error));
+    MUSTER_EXPECT_TRUE (
+        muster_monitored_session_finish (f.session, NULL, MUSTER_WAIT_FOREVER, &error));
   }
 }
 
@@ -288,12 +290,14 @@ MUSTER_TEST (MonitoredSession, can_always_be_asked_whether_to_stop)
   MUSTER_EXPECT_FALSE (muster_monitored_session_should_stop (f.session)); /* the run finds out */
   MUSTER_EXPECT_FALSE (monitored_train (&f, NULL, &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL);
-  MUSTER_EXPECT_FALSE (muster_monitored_session_finish (f.session, error, NULL));
+  MUSTER_EXPECT_FALSE (
+      muster_monitored_session_finish (f.session, error, MUSTER_WAIT_FOREVER, NULL));
   MUSTER_EXPECT_TRUE (muster_monitored_session_should_stop (f.session));
 }
 
 static gboolean
 stop_here (G_GNUC_UNUSED MusterMonitoredSession *session, G_GNUC_UNUSED MusterSession *raw,
+           G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable,
            gpointer user_data, G_GNUC_UNUSED GError **error)
 {
   ++*(int *)user_data;
@@ -310,14 +314,15 @@ MUSTER_TEST (MonitoredSession, is_stopped_by_a_step_function)
   MUSTER_ASSERT_TRUE (monitored_open (&f, &error));
   g_string_truncate (diary, 0);
 
-  MUSTER_EXPECT_TRUE (
-      muster_monitored_session_run_step_function (f.session, stop_here, &n_calls, &error));
+  MUSTER_EXPECT_TRUE (muster_monitored_session_run_step_function (f.session, stop_here, &n_calls,
+                                                                  MUSTER_WAIT_FOREVER, &error));
 
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_EQ (n_calls, 1);
   MUSTER_EXPECT_STREQ (diary->str, ""); /* no run, no hooks */
   MUSTER_EXPECT_TRUE (muster_monitored_session_should_stop (f.session));
-  MUSTER_EXPECT_TRUE (muster_monitored_session_finish (f.session, NULL, &error));
+  MUSTER_EXPECT_TRUE (
+      muster_monitored_session_finish (f.session, NULL, MUSTER_WAIT_FOREVER, &error));
   MUSTER_EXPECT_STREQ (diary->str, "a.end");
 }
 
@@ -336,7 +341,8 @@ MUSTER_TEST (MonitoredSession, says_what_ended_its_input)
     MUSTER_EXPECT_NULL (muster_monitored_session_end_of_input (f.session));
 
     MUSTER_EXPECT_FALSE (monitored_train (&f, NULL, &end));
-    MUSTER_EXPECT_TRUE (muster_monitored_session_finish (f.session, end, &error));
+    MUSTER_EXPECT_TRUE (
+        muster_monitored_session_finish (f.session, end, MUSTER_WAIT_FOREVER, &error));
 
     const char *why = muster_monitored_session_end_of_input (f.session);
     MUSTER_ASSERT_TRUE (why != NULL);
@@ -354,7 +360,8 @@ MUSTER_TEST (MonitoredSession, fails_where_a_hook_runs_out_of_range_after_a_run)
   MUSTER_ASSERT_TRUE (monitored_open (&f, &error));
 
   MUSTER_EXPECT_FALSE (monitored_train (&f, NULL, &slip));
-  MUSTER_EXPECT_FALSE (muster_monitored_session_finish (f.session, slip, &error));
+  MUSTER_EXPECT_FALSE (
+      muster_monitored_session_finish (f.session, slip, MUSTER_WAIT_FOREVER, &error));
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_OUT_OF_RANGE);
   MUSTER_EXPECT_NULL (muster_monitored_session_end_of_input (f.session));
@@ -363,7 +370,8 @@ MUSTER_TEST (MonitoredSession, fails_where_a_hook_runs_out_of_range_after_a_run)
 /* --- hooks that can't live together --- */
 
 static gboolean
-feed_nothing (G_GNUC_UNUSED MusterTensor **feeds, G_GNUC_UNUSED gpointer user_data,
+feed_nothing (G_GNUC_UNUSED MusterTensor **feeds, G_GNUC_UNUSED gint64 deadline_us,
+              G_GNUC_UNUSED GCancellable *cancellable, G_GNUC_UNUSED gpointer user_data,
               G_GNUC_UNUSED GError **error)
 {
   return TRUE;

@@ -12,7 +12,8 @@ MUSTER_TEST (MonitoredSession, calls_its_hooks_in_order)
 
   MUSTER_ASSERT_TRUE (monitored_open (&f, &error));
   MUSTER_EXPECT_TRUE (monitored_train (&f, &loss, &error));
-  MUSTER_EXPECT_TRUE (muster_monitored_session_finish (f.session, NULL, &error));
+  MUSTER_EXPECT_TRUE (
+      muster_monitored_session_finish (f.session, NULL, MUSTER_WAIT_FOREVER, &error));
 
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_STREQ (diary->str, "a.begin b.begin a.create b.create a.before b.before a.after "
@@ -121,7 +122,8 @@ MUSTER_TEST (MonitoredSession, hands_a_failure_on_and_does_not_end_the_hooks)
   g_string_truncate (diary, 0);
   MUSTER_EXPECT_FALSE (monitored_train (&f, NULL, &error));
   MUSTER_EXPECT_STREQ (diary->str, "a.before b.before a.after");
-  MUSTER_EXPECT_FALSE (muster_monitored_session_finish (f.session, error, &out));
+  MUSTER_EXPECT_FALSE (
+      muster_monitored_session_finish (f.session, error, MUSTER_WAIT_FOREVER, &out));
 
   MUSTER_EXPECT_STREQ (diary->str, "a.before b.before a.after a.error b.error");
   MUSTER_EXPECT_ERROR (out, MUSTER_ERROR, MUSTER_ERROR_INTERNAL);
@@ -138,7 +140,8 @@ MUSTER_TEST (MonitoredSession, takes_the_end_of_the_input_for_a_clean_end)
   MUSTER_ASSERT_TRUE (monitored_open (&f, &error));
 
   MUSTER_EXPECT_FALSE (monitored_train (&f, NULL, &end));
-  MUSTER_EXPECT_TRUE (muster_monitored_session_finish (f.session, end, &error));
+  MUSTER_EXPECT_TRUE (
+      muster_monitored_session_finish (f.session, end, MUSTER_WAIT_FOREVER, &error));
 
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_STREQ (diary->str, "a.begin a.create a.before a.end");
@@ -154,8 +157,10 @@ MUSTER_TEST (MonitoredSession, ends_every_hook_once_whatever_the_others_do)
   MUSTER_ASSERT_TRUE (monitored_open (&f, &error));
   g_string_truncate (diary, 0);
 
-  MUSTER_EXPECT_FALSE (muster_monitored_session_finish (f.session, NULL, &error));
-  MUSTER_EXPECT_FALSE (muster_monitored_session_finish (f.session, NULL, &again));
+  MUSTER_EXPECT_FALSE (
+      muster_monitored_session_finish (f.session, NULL, MUSTER_WAIT_FOREVER, &error));
+  MUSTER_EXPECT_FALSE (
+      muster_monitored_session_finish (f.session, NULL, MUSTER_WAIT_FOREVER, &again));
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
   MUSTER_EXPECT_STREQ (again->message, "Session is already closed.");
@@ -404,7 +409,8 @@ MUSTER_TEST (MonitoredSession, ends_with_the_error_that_a_thread_reports)
   report_from_a_thread (&f, MUSTER_ERROR_DATA_LOSS);
 
   MUSTER_EXPECT_TRUE (muster_monitored_session_should_stop (f.session));
-  MUSTER_EXPECT_FALSE (muster_monitored_session_finish (f.session, NULL, &error));
+  MUSTER_EXPECT_FALSE (
+      muster_monitored_session_finish (f.session, NULL, MUSTER_WAIT_FOREVER, &error));
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
   MUSTER_EXPECT_EQ (muster_fake_master_n_calls (f.master, "create"), 1u);
@@ -421,7 +427,8 @@ MUSTER_TEST (MonitoredSession, ends_with_what_a_thread_has_reported_before_the_r
   report_from_a_thread (&f, MUSTER_ERROR_INTERNAL);
 
   MUSTER_EXPECT_FALSE (monitored_train (&f, NULL, &consequence));
-  MUSTER_EXPECT_FALSE (muster_monitored_session_finish (f.session, consequence, &error));
+  MUSTER_EXPECT_FALSE (
+      muster_monitored_session_finish (f.session, consequence, MUSTER_WAIT_FOREVER, &error));
 
   MUSTER_EXPECT_ERROR (consequence, MUSTER_ERROR, MUSTER_ERROR_CANCELLED);
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL);
@@ -451,7 +458,8 @@ MUSTER_TEST (MonitoredSession, ends_well_though_a_thread_has_found_the_session_l
   MUSTER_ASSERT_TRUE (monitored_open (&f, &error));
   report_from_a_thread (&f, MUSTER_ERROR_ABORTED);
 
-  MUSTER_EXPECT_TRUE (muster_monitored_session_finish (f.session, NULL, &error));
+  MUSTER_EXPECT_TRUE (
+      muster_monitored_session_finish (f.session, NULL, MUSTER_WAIT_FOREVER, &error));
 
   MUSTER_ASSERT_NO_ERROR (error);
 }
@@ -493,7 +501,8 @@ typedef struct {
 } Function;
 
 static gboolean
-two_steps (MusterMonitoredSession *session, MusterSession *raw, gpointer user_data, GError **error)
+two_steps (MusterMonitoredSession *session, MusterSession *raw, G_GNUC_UNUSED gint64 deadline_us,
+           G_GNUC_UNUSED GCancellable *cancellable, gpointer user_data, GError **error)
 {
   Function *what = user_data;
   static const char *const targets[] = {"train"};
@@ -516,8 +525,8 @@ MUSTER_TEST (MonitoredSession, runs_a_step_function_again_as_a_whole)
   g_string_truncate (diary, 0);
   muster_fake_master_fail (f.master, "train", 2, 1, MUSTER_ERROR_ABORTED, "gone");
 
-  MUSTER_EXPECT_TRUE (
-      muster_monitored_session_run_step_function (f.session, two_steps, &what, &error));
+  MUSTER_EXPECT_TRUE (muster_monitored_session_run_step_function (f.session, two_steps, &what,
+                                                                  MUSTER_WAIT_FOREVER, &error));
 
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_EQ (what.n_calls, 2);
@@ -549,7 +558,8 @@ MUSTER_TEST (MonitoredSession, stops_when_asked)
   MUSTER_EXPECT_TRUE (muster_monitored_session_should_stop (f.session));
   MUSTER_EXPECT_TRUE (
       muster_coordinator_should_stop (muster_monitored_session_coordinator (f.session)));
-  MUSTER_EXPECT_TRUE (muster_monitored_session_finish (f.session, NULL, &error));
+  MUSTER_EXPECT_TRUE (
+      muster_monitored_session_finish (f.session, NULL, MUSTER_WAIT_FOREVER, &error));
 }
 
 /* DMON.5 */

@@ -81,7 +81,8 @@ MUSTER_TEST (MonitoredTraining, saves_and_goes_on_where_it_was)
 
     MUSTER_EXPECT_TRUE (train (&job, session, 4, &error));
     MUSTER_EXPECT_EQ (muster_monitored_session_global_step (session), 4 * (life + 1));
-    MUSTER_EXPECT_TRUE (muster_monitored_session_finish (session, NULL, &error));
+    MUSTER_EXPECT_TRUE (
+        muster_monitored_session_finish (session, NULL, MUSTER_WAIT_FOREVER, &error));
 
     MUSTER_ASSERT_NO_ERROR (error);
     MUSTER_EXPECT_EQ (n_files (job.directory, "events.out.tfevents."), life + 1u);
@@ -134,7 +135,8 @@ MUSTER_TEST (MonitoredTraining, builds_the_saver_of_a_model_that_has_none)
     MUSTER_ASSERT_NO_ERROR (error);
 
     MUSTER_EXPECT_EQ (assign_and_read (session, scaffold, 7, &error), life == 0 ? 0 : 7);
-    MUSTER_EXPECT_TRUE (muster_monitored_session_finish (session, NULL, &error));
+    MUSTER_EXPECT_TRUE (
+        muster_monitored_session_finish (session, NULL, MUSTER_WAIT_FOREVER, &error));
 
     MUSTER_ASSERT_NO_ERROR (error);
     g_autofree char *latest = muster_latest_checkpoint (NULL, job.directory, &error);
@@ -155,7 +157,7 @@ MUSTER_TEST (MonitoredTraining, restores_by_the_scaffolds_saver_where_none_is_gi
     g_autoptr (MusterMonitoredSession) first =
         muster_monitored_training_session_new (&job.options, NULL, NULL, &error);
     (void)assign_and_read (first, scaffold, 7, &error);
-    MUSTER_EXPECT_TRUE (muster_monitored_session_finish (first, NULL, &error));
+    MUSTER_EXPECT_TRUE (muster_monitored_session_finish (first, NULL, MUSTER_WAIT_FOREVER, &error));
     MusterPrepareOptions prepare = {.checkpoint_dir = with_directory ? job.directory : NULL};
     g_autoptr (MusterMaster) fresh = muster_local_master_new ();
     MusterMonitoredSessionOptions options = {
@@ -188,7 +190,8 @@ MUSTER_TEST (MonitoredTraining, saves_by_steps_where_steps_are_given_and_not_at_
     MUSTER_ASSERT_NO_ERROR (error);
 
     MUSTER_EXPECT_TRUE (train (&job, session, 4, &error));
-    MUSTER_EXPECT_TRUE (muster_monitored_session_finish (session, NULL, &error));
+    MUSTER_EXPECT_TRUE (
+        muster_monitored_session_finish (session, NULL, MUSTER_WAIT_FOREVER, &error));
 
     g_autoptr (MusterCheckpointState) state =
         muster_checkpoint_state_read (NULL, job.directory, &error);
@@ -258,7 +261,8 @@ note_user (G_GNUC_UNUSED MusterTensor *value, G_GNUC_UNUSED gint64 step, gpointe
 
 static gboolean
 note_save (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 step,
-           G_GNUC_UNUSED const char *prefix, gpointer user_data)
+           G_GNUC_UNUSED const char *prefix, G_GNUC_UNUSED gint64 deadline_us,
+           G_GNUC_UNUSED GCancellable *cancellable, gpointer user_data)
 {
   g_string_append (*(GString **)user_data, "save ");
 
@@ -290,7 +294,7 @@ MUSTER_TEST (MonitoredTraining, calls_hooks_in_tensorflows_order)
 
   MUSTER_EXPECT_TRUE (train (&job, session, 2, &error));
   MUSTER_EXPECT_STREQ (order->str, "chief's save user's chief's save user's ");
-  MUSTER_EXPECT_TRUE (muster_monitored_session_finish (session, NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_monitored_session_finish (session, NULL, MUSTER_WAIT_FOREVER, &error));
 
   g_auto (GStrv) names = muster_storage_list (muster_local_storage (), job.directory, NULL);
   for (char **name = names; name && *name; name++) {
@@ -313,7 +317,7 @@ MUSTER_TEST (MonitoredTraining, of_a_chief_waits_at_the_end_where_it_is_told)
   MUSTER_ASSERT_NO_ERROR (error);
   gint64 started_us = muster_clock_now_us (muster_system_clock ());
 
-  MUSTER_EXPECT_TRUE (muster_monitored_session_finish (session, NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_monitored_session_finish (session, NULL, MUSTER_WAIT_FOREVER, &error));
 
   MUSTER_EXPECT_GE (muster_clock_now_us (muster_system_clock ()) - started_us,
                     20 * MUSTER_MILLISECOND);
@@ -341,7 +345,7 @@ MUSTER_TEST (MonitoredTraining, of_a_worker_has_the_users_hooks_alone)
   MUSTER_ASSERT_NO_ERROR (error);
 
   MUSTER_EXPECT_TRUE (train (&job, worker, 3, &error));
-  MUSTER_EXPECT_TRUE (muster_monitored_session_finish (worker, NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_monitored_session_finish (worker, NULL, MUSTER_WAIT_FOREVER, &error));
 
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_EQ (chiefs, 0);
@@ -361,7 +365,7 @@ MUSTER_TEST (MonitoredTraining, without_a_directory_saves_nothing)
   MUSTER_ASSERT_NO_ERROR (error);
 
   MUSTER_EXPECT_TRUE (train (&job, session, 2, &error));
-  MUSTER_EXPECT_TRUE (muster_monitored_session_finish (session, NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_monitored_session_finish (session, NULL, MUSTER_WAIT_FOREVER, &error));
 
   MUSTER_ASSERT_LOGGED ();
   MUSTER_EXPECT_FALSE (g_file_test (job.directory, G_FILE_TEST_EXISTS));

@@ -79,6 +79,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Job, tear_down)
 
 static gboolean
 after_save (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 step, const char *prefix,
+            G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable,
             gpointer data)
 {
   Job *job = data;
@@ -193,7 +194,7 @@ live (gpointer data)
   life->n_recoveries = muster_monitored_session_n_recoveries (life->session);
   GError *failure = life->error;
   life->error = NULL;
-  muster_monitored_session_finish (life->session, failure, &life->error);
+  muster_monitored_session_finish (life->session, failure, MUSTER_WAIT_FOREVER, &life->error);
   g_clear_error (&failure);
 
   return NULL;
@@ -648,7 +649,8 @@ MUSTER_TEST (PositionJob, goes_back_to_the_checkpoint_over_a_step_that_was_cut_o
   MUSTER_EXPECT_NO_ERROR (chief.error);
   MUSTER_EXPECT_EQ (muster_monitored_session_n_recoveries (chief.session), 1);
   MUSTER_EXPECT_EQ (muster_position_hook_position (chief.hook), 4); /* 3, and the run's own */
-  MUSTER_EXPECT_TRUE (muster_monitored_session_finish (chief.session, NULL, &chief.error));
+  MUSTER_EXPECT_TRUE (
+      muster_monitored_session_finish (chief.session, NULL, MUSTER_WAIT_FOREVER, &chief.error));
   g_autofree char *wrong = check_latest (&job, 4);
   MUSTER_EXPECT_STREQ (wrong, NULL);
 }
@@ -757,7 +759,8 @@ MUSTER_TEST (PositionJob, leaves_at_a_stop_without_waiting_for_a_step_that_was_c
       muster_fake_clock_at (clock, 5 * MUSTER_MILLISECOND, request_stop, coordinator);
 
     MUSTER_EXPECT_FALSE (MUSTER_HOOK_GET_CLASS (hook)->after_create_session (
-        hook, muster_monitored_session_session (chief.session), coordinator, &error));
+        hook, muster_monitored_session_session (chief.session), coordinator, MUSTER_WAIT_FOREVER,
+        NULL, &error));
     MUSTER_EXPECT_ERROR (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
     MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (clock),
                       is_at_once ? 0 : 5 * MUSTER_MILLISECOND);

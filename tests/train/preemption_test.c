@@ -111,7 +111,8 @@ go_on (Job *job, GError **error)
     (void)monitored_train (&job->monitored, NULL, &failure);
   g_autoptr (GError) owned = failure;
 
-  return muster_monitored_session_finish (job->monitored.session, failure, error);
+  return muster_monitored_session_finish (job->monitored.session, failure, MUSTER_WAIT_FOREVER,
+                                          error);
 }
 
 static void
@@ -320,7 +321,8 @@ MUSTER_TEST (Preemption, comes_too_late_for_what_has_ended)
   set_up (&job, MUSTER_SECOND, TRUE);
   MUSTER_ASSERT_TRUE (monitored_open (&job.monitored, &error));
   MUSTER_ASSERT_TRUE (monitored_train (&job.monitored, NULL, &error));
-  MUSTER_ASSERT_TRUE (muster_monitored_session_finish (job.monitored.session, NULL, &error));
+  MUSTER_ASSERT_TRUE (
+      muster_monitored_session_finish (job.monitored.session, NULL, MUSTER_WAIT_FOREVER, &error));
 
   muster_preemption_request (job.preemption, SIGTERM);
 
@@ -434,7 +436,8 @@ MUSTER_TEST (Preemption, ends_a_step_that_would_leave_no_time_for_the_save)
   MUSTER_EXPECT_TRUE (muster_coordinator_wait_for_stop (
       muster_monitored_session_coordinator (job.monitored.session), 0, NULL));
   MUSTER_EXPECT_TRUE (muster_preemption_explains (job.preemption, failure));
-  MUSTER_EXPECT_FALSE (muster_monitored_session_finish (job.monitored.session, failure, NULL));
+  MUSTER_EXPECT_FALSE (
+      muster_monitored_session_finish (job.monitored.session, failure, MUSTER_WAIT_FOREVER, NULL));
   MUSTER_EXPECT_TRUE (muster_preemption_report (job.preemption, &report));
   MUSTER_EXPECT_EQ (report.outcome, MUSTER_PREEMPTION_NOT_BEGUN);
   MUSTER_EXPECT_EQ (report.durable_step, 0);
@@ -446,8 +449,8 @@ finish (gpointer data)
 {
   g_autoptr (GError) error = NULL;
 
-  MUSTER_EXPECT_TRUE (
-      muster_monitored_session_finish (((Job *)data)->monitored.session, NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_monitored_session_finish (((Job *)data)->monitored.session, NULL,
+                                                       MUSTER_WAIT_FOREVER, &error));
   MUSTER_EXPECT_NO_ERROR (error);
 
   return NULL;

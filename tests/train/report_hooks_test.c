@@ -151,7 +151,8 @@ MUSTER_TEST (SummarySaver, writes_all_that_the_op_yields_and_flushes_at_the_end)
   MUSTER_ASSERT_TRUE (monitored_open (&f, &error));
 
   train (&f, 4);
-  MUSTER_EXPECT_TRUE (muster_monitored_session_finish (f.session, NULL, &error));
+  MUSTER_EXPECT_TRUE (
+      muster_monitored_session_finish (f.session, NULL, MUSTER_WAIT_FOREVER, &error));
 
   g_autofree char *events = events_read (muster_event_writer_path (writer));
   MUSTER_EXPECT_STREQ (events, "0 version\n1 log 1\n1 scalar loss\n1 scalar loss\n3 scalar loss\n"
@@ -334,7 +335,8 @@ MUSTER_TEST (FinishBarrier, waits_until_the_step_stands_still)
     MUSTER_ASSERT_TRUE (monitored_open (&f, &error));
     muster_fake_clock_at (f.clock, MUSTER_SECOND / 2, others_train, &others);
 
-    MUSTER_EXPECT_TRUE (muster_monitored_session_finish (f.session, NULL, &error));
+    MUSTER_EXPECT_TRUE (
+        muster_monitored_session_finish (f.session, NULL, MUSTER_WAIT_FOREVER, &error));
 
     gint64 waited_us = muster_fake_clock_elapsed_us (f.clock);
     MUSTER_EXPECT_EQ (others.n_left, i == 0 ? 0 : 14);

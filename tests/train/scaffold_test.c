@@ -254,8 +254,9 @@ typedef struct {
 } Called;
 
 static gboolean
-note_call (MusterScaffold *scaffold, G_GNUC_UNUSED MusterSession *session, gpointer user_data,
-           G_GNUC_UNUSED GError **error)
+note_call (MusterScaffold *scaffold, G_GNUC_UNUSED MusterSession *session,
+           G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable,
+           gpointer user_data, G_GNUC_UNUSED GError **error)
 {
   Called *called = user_data;
 
@@ -287,7 +288,7 @@ MUSTER_TEST (scaffold, copied_from_another_calls_with_itself)
   MUSTER_ASSERT_NO_ERROR (error);
   gsize n = 0;
 
-  MUSTER_EXPECT_TRUE (muster_scaffold_call_init_func (NULL, b, &error));
+  MUSTER_EXPECT_TRUE (muster_scaffold_call_init_func (NULL, MUSTER_WAIT_FOREVER, NULL, b, &error));
 
   MUSTER_EXPECT_STREQ (muster_scaffold_init_op (b), "train");
   MUSTER_EXPECT_STREQ (muster_scaffold_ready_op (b), "w/Assign");
