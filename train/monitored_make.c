@@ -16,15 +16,32 @@ muster_monitored_is_recoverable (const MusterMonitoredSession *self, const GErro
                                   muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE));
 }
 
-static MusterSession *
-prepare_or_wait (MusterMonitoredSession *self, MusterSessionReport *report, GError **error)
+/* What making a session may take: what was asked for, but no more than the run has left. */
+static gint64
+making_timeout_us (const MusterMonitoredSession *self)
 {
-  if (!self->is_worker)
-    return muster_session_manager_prepare_session (self->manager, self->master, &self->prepare,
-                                                   report, self->cancellable, error);
+  gint64 asked_us = self->is_worker ? self->max_wait_us : self->prepare.timeout_us;
+  gint64 left_us = muster_deadline_remaining (self->deadline_us, muster_clock_now_us (self->clock));
 
-  return muster_session_manager_wait_for_session (self->manager, self->master, self->max_wait_us,
-                                                  report, self->cancellable, error);
+  if (asked_us == 0)
+    asked_us = MUSTER_WAIT_FOREVER;
+
+  return MIN (asked_us, MAX (left_us, 1));
+}
+
+static MusterSession *
+prepare_or_wait (MusterMonitoredSession *self, gint64 timeout_us, MusterSessionReport *report,
+                 GError **error)
+{
+  MusterPrepareOptions prepare = self->prepare;
+
+  prepare.timeout_us = timeout_us;
+  if (!self->is_worker)
+    return muster_session_manager_prepare_session (self->manager, self->master, &prepare, report,
+                                                   self->cancellable, error);
+
+  return muster_session_manager_wait_for_session (self->manager, self->master, timeout_us, report,
+                                                  self->cancellable, error);
 }
 
 /* A cancelled session has no use for its threads. */
@@ -88,9 +105,8 @@ muster_monitored_drop (MusterMonitoredSession *self)
   outbid_lease (self);
   if (self->coordinator) {
     g_autoptr (GError) reported = NULL;
-    muster_coordinator_request_stop (self->coordinator, NULL, NULL);
-    if (!muster_coordinator_join (self->coordinator, self->stop_grace_us, TRUE, MUSTER_WAIT_FOREVER,
-                                  NULL, &reported))
+    muster_monitored_join (self, self->deadline_us, &reported);
+    if (reported)
       g_info ("Left with the session: %s", reported->message);
   }
   muster_monitored_close (self);
@@ -105,24 +121,17 @@ muster_monitored_note_mistake (MusterMonitoredSession *self, const GError *failu
   self->hooks_mistake = g_error_copy (failure);
 }
 
-/* When the making is to have ended; a hook that is told of it is a part of that. */
-static gint64
-making_deadline_us (const MusterMonitoredSession *self)
-{
-  gint64 timeout_us = self->is_worker ? self->max_wait_us : self->prepare.timeout_us;
-
-  return timeout_us <= 0 ? MUSTER_WAIT_FOREVER
-                         : muster_deadline_after (muster_clock_now_us (self->clock), timeout_us);
-}
-
-/* error isn't NULL. */
+/* A hook that is told of the session is a part of its making. error isn't NULL. */
 static gboolean
 create (MusterMonitoredSession *self, MusterSessionReport *report, GError **error)
 {
-  gint64 deadline_us = making_deadline_us (self);
+  const gint64 timeout_us = making_timeout_us (self);
+  const gint64 deadline_us =
+      timeout_us < 0 ? self->deadline_us
+                     : muster_deadline_after (muster_clock_now_us (self->clock), timeout_us);
   GError *failure = NULL;
 
-  self->session = prepare_or_wait (self, report, &failure);
+  self->session = prepare_or_wait (self, timeout_us, report, &failure);
   if (self->listener.made)
     self->listener.made (report, failure, self->listener.user_data);
   if (!self->session) {
@@ -142,6 +151,24 @@ create (MusterMonitoredSession *self, MusterSessionReport *report, GError **erro
     }
 
   return TRUE;
+}
+
+/* FALSE also where the run's time ends before the pause does: the next one goes on. */
+static gboolean
+pause_until (MusterMonitoredSession *self, gint64 now_us, gint64 wake_us, const GError *failure,
+             GError **error)
+{
+  const MusterPause pause = {.down_since_us = now_us, .wake_us = MIN (wake_us, self->deadline_us)};
+  gboolean is_down = muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE);
+
+  if (!(is_down ? muster_pause (&pause, self->master, self->clock, self->cancellable, error)
+                : muster_clock_wait_until (self->clock, pause.wake_us, self->cancellable, error)))
+    return FALSE;
+  if (muster_clock_now_us (self->clock) < self->deadline_us)
+    return TRUE;
+
+  return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
+                      "Coming back took longer than the run has: %s", failure->message);
 }
 
 gboolean
@@ -168,12 +195,7 @@ muster_monitored_pause (MusterMonitoredSession *self, GError *failure, GError **
   if (self->listener.lost)
     self->listener.lost (failure, self->n_recoveries, pause_us, self->listener.user_data);
 
-  const MusterPause pause = {.down_since_us = now_us,
-                             .wake_us = muster_deadline_after (now_us, pause_us)};
-  if (muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE))
-    return muster_pause (&pause, self->master, self->clock, self->cancellable, error);
-
-  return muster_clock_wait_until (self->clock, pause.wake_us, self->cancellable, error);
+  return pause_until (self, now_us, muster_deadline_after (now_us, pause_us), failure, error);
 }
 
 gboolean

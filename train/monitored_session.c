@@ -329,10 +329,15 @@ leave_lost_session (MusterMonitoredSession *self, GError **error)
 /* One try of whatever is run. */
 typedef gboolean (*Attempt) (MusterMonitoredSession *self, gpointer data, GError **error);
 
-/* Tries until it succeeds, or fails for another reason than a lost session. */
+/* Tries until it succeeds, or fails for another reason than a lost session. The deadline is the
+ * whole verb's, but for a run within a step function, which doesn't come back by itself. 0: none.
+ */
 static gboolean
-run_recovered (MusterMonitoredSession *self, Attempt attempt, gpointer data, GError **error)
+run_recovered (MusterMonitoredSession *self, Attempt attempt, gpointer data, gint64 deadline_us,
+               GError **error)
 {
+  if (!self->in_step_function)
+    self->deadline_us = deadline_us == 0 ? MUSTER_WAIT_FOREVER : deadline_us;
   for (;;) {
     GError *failure = NULL;
     if (!leave_lost_session (self, error) || !muster_monitored_ensure (self, NULL, error))
@@ -376,7 +381,8 @@ muster_monitored_session_run (MusterMonitoredSession *self, const MusterStep *st
 
   Run run = {step, fetched, metadata};
 
-  return check_open (self, error) && run_recovered (self, attempt_hooked, &run, error);
+  return check_open (self, error) &&
+         run_recovered (self, attempt_hooked, &run, step->deadline_us, error);
 }
 
 static gboolean
@@ -407,7 +413,8 @@ muster_monitored_session_run_without_hooks (MusterMonitoredSession *self, const 
 
   Run run = {step, fetched, metadata};
 
-  return check_open (self, error) && run_recovered (self, attempt_plain, &run, error);
+  return check_open (self, error) &&
+         run_recovered (self, attempt_plain, &run, step->deadline_us, error);
 }
 
 typedef struct {
@@ -446,7 +453,8 @@ muster_monitored_session_run_step_function (MusterMonitoredSession *self,
                         "muster_monitored_session_run_step_function: a step function can't run "
                         "another");
 
-  return check_open (self, error) && run_recovered (self, attempt_function, &what, error);
+  return check_open (self, error) &&
+         run_recovered (self, attempt_function, &what, deadline_us, error);
 }
 
 /* --- stopping --- */
@@ -672,5 +680,6 @@ muster_monitored_session_init (MusterMonitoredSession *self)
 {
   self->hooks = g_ptr_array_new_with_free_func (g_object_unref);
   self->global_step = -1;
+  self->deadline_us = MUSTER_WAIT_FOREVER;
   g_mutex_init (&self->lock);
 }

@@ -61,7 +61,8 @@ MusterMonitoredSession *muster_monitored_session_new (const MusterMonitoredSessi
                                                       GCancellable *cancellable, GError **error);
 
 /* Runs a step with all hooks around it; fetched (nullable where nothing is fetched) and metadata
- * (nullable out) as in muster_session_run (). FAILED_PRECONDITION
+ * (nullable out) as in muster_session_run (). step's deadline bounds coming back as well; where
+ * that isn't done by then, the next run goes on. FAILED_PRECONDITION
  * after a stop that a hook or request_stop asked for ("Run called even after should_stop
  * requested.") and after the end. After a thread has failed it runs all the same, as TensorFlow's
  * does, and fails with what the master says: CANCELLED, say, of a queue that was closed. */

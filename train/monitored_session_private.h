@@ -32,6 +32,7 @@ struct _MusterMonitoredSession {
   MusterRunContext *context; /* (owned) */
   gint64 global_step;        /* the highest seen; -1 */
   gint64 session_since_us;
+  gint64 deadline_us;        /* of the run that comes back; else MUSTER_WAIT_FOREVER */
   char *end_of_input;        /* (owned) (nullable) */
   GError *hooks_mistake;     /* (owned) (nullable) OUT_OF_RANGE from where no input is */
   gint stop_requested;       /* atomic */

@@ -110,6 +110,12 @@ add_nothing (G_GNUC_UNUSED Monitored *f)
 {
 }
 
+static void
+add_loss (Monitored *f)
+{
+  muster_fake_master_fail (f->master, "train", 1, 1, MUSTER_ERROR_ABORTED, "gone");
+}
+
 static const Wait waits[] = {
     {"the scaffold's init function", OPENING, NULL, add_init},
     {"StopAtStep, where it begins to count", OPENING, "global_step", add_stop},
@@ -117,6 +123,7 @@ static const Wait waits[] = {
     {"the step waiter", RUNNING, NULL, add_waiter},
     {"the step waiter, of a look", RUNNING, "global_step", add_waiter},
     {"a feed function", RUNNING, NULL, add_feed},
+    {"coming back", RUNNING, "create", add_loss},
     {"a step function", STEPPING, NULL, add_nothing},
     {"final ops", FINISHING, "global_step", add_final_ops},
     {"logging at the end", FINISHING, "global_step", add_logging},
@@ -223,6 +230,63 @@ MUSTER_TEST (Waits, of_threads_end_when_the_session_is_cancelled)
   MUSTER_EXPECT_EQ (diary->len, 0u);
 }
 
+typedef struct {
+  GMutex lock;
+  GCond cond;
+  gboolean may_end;
+} Gate;
+
+static gboolean
+wait_at_gate (G_GNUC_UNUSED MusterCoordinator *coordinator, gpointer user_data,
+              G_GNUC_UNUSED GError **error)
+{
+  Gate *gate = user_data;
+
+  g_mutex_lock (&gate->lock);
+  while (!gate->may_end)
+    g_cond_wait (&gate->cond, &gate->lock);
+  g_mutex_unlock (&gate->lock);
+
+  return TRUE;
+}
+
+static void
+open_gate (Gate *gate)
+{
+  g_mutex_lock (&gate->lock);
+  gate->may_end = TRUE;
+  g_cond_broadcast (&gate->cond);
+  g_mutex_unlock (&gate->lock);
+}
+
+/* A thread of the lost session that doesn't end has its grace, unless the run has less time. */
+MUSTER_TEST (Waits, for_threads_of_a_lost_session_end_with_the_run)
+{
+  static const char *const train = "train";
+
+  for (int is_cancelled = 0; is_cancelled <= 1; is_cancelled++) {
+    static Gate gates[2];
+    SET_UP (f);
+    MUSTER_ASSERT_TRUE (monitored_open (&f, &error));
+    muster_coordinator_start (muster_monitored_session_coordinator (f.session), "reader",
+                              wait_at_gate, &gates[is_cancelled]);
+    muster_fake_master_fail (f.master, "train", 1, 1, MUSTER_ERROR_ABORTED, "gone");
+    gint64 limit_us = is_cancelled ? CANCEL_US : DEADLINE_US;
+    const gint64 now_us = muster_clock_now_us (MUSTER_CLOCK (f.clock));
+    const MusterStep step = {
+        .targets = &train, .n_targets = 1, .deadline_us = is_cancelled ? 0 : now_us + limit_us};
+    if (is_cancelled)
+      muster_fake_clock_cancel_at (f.clock, limit_us, f.cancellable);
+
+    MUSTER_EXPECT_FALSE (muster_monitored_session_run (f.session, &step, NULL, NULL, &error));
+
+    MUSTER_EXPECT_TRUE (error != NULL);
+    MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (f.clock), limit_us);
+    MUSTER_EXPECT_EQ (diary->len, 0u);
+    open_gate (&gates[is_cancelled]);
+  }
+}
+
 static gboolean
 feed_late (MusterTensor **feeds, G_GNUC_UNUSED gint64 deadline_us,
            G_GNUC_UNUSED GCancellable *cancellable, gpointer user_data,
@@ -248,5 +312,34 @@ MUSTER_TEST (Waits, of_hooks_do_not_count_as_the_steps_time)
 
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_EQ (muster_monitored_session_n_recoveries (f.session), 0u);
+  MUSTER_EXPECT_EQ (diary->len, 0u);
+}
+
+/* A pause, too, is the run's; what it didn't finish is the next one's. */
+MUSTER_TEST (Waits, for_a_master_that_is_down_end_with_the_run_and_go_on_in_the_next)
+{
+  static const char *const train = "train";
+  const MusterRetryPolicy patient = {
+      .budget = {[MUSTER_FAILURE_UNREACHABLE] = 1000, [MUSTER_FAILURE_LOST_SESSION] = 1000},
+      .first_pause_us = 60 * MUSTER_SECOND,
+      .last_pause_us = 60 * MUSTER_SECOND};
+  SET_UP (f);
+  f.options.recovery = &patient;
+  MUSTER_ASSERT_TRUE (monitored_open (&f, &error));
+  muster_fake_master_fail (f.master, "train", 1, 1, MUSTER_ERROR_ABORTED, "gone");
+  muster_fake_master_fail (f.master, "create", 2, 1, MUSTER_ERROR_ABORTED, "gone again");
+  muster_fake_master_fail (f.master, "create", 3, 3, MUSTER_ERROR_ABORTED, "gone again");
+  const MusterStep step = {.targets = &train,
+                           .n_targets = 1,
+                           .deadline_us =
+                               muster_clock_now_us (MUSTER_CLOCK (f.clock)) + MUSTER_SECOND};
+
+  MUSTER_EXPECT_FALSE (muster_monitored_session_run (f.session, &step, NULL, NULL, &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+  MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (f.clock), MUSTER_SECOND);
+  g_clear_error (&error);
+  MUSTER_EXPECT_TRUE (monitored_train (&f, NULL, &error));
+
+  MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_EQ (diary->len, 0u);
 }
