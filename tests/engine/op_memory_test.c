@@ -61,11 +61,12 @@ static const struct {
 /* --- the ops, each with an eye on it --- */
 
 typedef struct {
-  const MusterOp *op; /* its own */
-  gsize limited;      /* invocations that were refused */
-  gsize n_seen;       /* invocations in all */
-  gsize largest;      /* bytes that one of them made */
-  guint in_case;      /* invocations in this run of a case */
+  const MusterOpEntry *entry; /* the registry's own, whose place another has taken */
+  const MusterOp *op;         /* in it */
+  gsize limited;              /* invocations that were refused */
+  gsize n_seen;               /* invocations in all */
+  gsize largest;              /* bytes that one of them made */
+  guint in_case;              /* invocations in this run of a case */
   Reason reason;
 } Watched;
 
@@ -153,7 +154,8 @@ watch_all (void)
   made = g_array_new (FALSE, FALSE, sizeof (Made));
   for (guint i = 0; i < names->len; i++) {
     Watched *self = g_new0 (Watched, 1);
-    self->op = muster_op_find_entry (names->pdata[i])->op;
+    self->entry = muster_op_find_entry (names->pdata[i]);
+    self->op = self->entry->op;
     table[i] = *self->op;
     table[i].compute = watch;
     g_hash_table_insert (watched, names->pdata[i], self);
