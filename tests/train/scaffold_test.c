@@ -288,7 +288,13 @@ MUSTER_TEST (scaffold, copied_from_another_calls_with_itself)
   MUSTER_ASSERT_NO_ERROR (error);
   gsize n = 0;
 
-  MUSTER_EXPECT_TRUE (muster_scaffold_call_init_func (NULL, MUSTER_WAIT_FOREVER, NULL, b, &error));
+  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  g_autoptr (MusterSession) session = muster_master_create_session (
+      master, muster_scaffold_graph (b), NULL, MUSTER_WAIT_FOREVER, NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+
+  MUSTER_EXPECT_TRUE (
+      muster_scaffold_call_init_func (session, MUSTER_WAIT_FOREVER, NULL, b, &error));
 
   MUSTER_EXPECT_STREQ (muster_scaffold_init_op (b), "train");
   MUSTER_EXPECT_STREQ (muster_scaffold_ready_op (b), "w/Assign");
