@@ -464,9 +464,10 @@ maker_init (Maker *m, MusterProgram *program, const MusterStep *step)
   m->feeds = g_hash_table_new (g_int64_hash, g_int64_equal);
   m->feed_keys = g_array_sized_new (FALSE, FALSE, sizeof (gint64), (guint)step->n_feeds);
   m->stack = g_array_new (FALSE, FALSE, sizeof (Frame));
-  m->nodes = g_array_new (FALSE, FALSE, sizeof (MusterPlanNode));
-  m->inputs = g_array_new (FALSE, FALSE, sizeof (MusterPlanInput));
-  m->controls = g_array_new (FALSE, FALSE, sizeof (guint32));
+  /* Room for one: of a node without inputs, too, the plan says where they would begin. */
+  m->nodes = g_array_sized_new (FALSE, FALSE, sizeof (MusterPlanNode), 1);
+  m->inputs = g_array_sized_new (FALSE, FALSE, sizeof (MusterPlanInput), 1);
+  m->controls = g_array_sized_new (FALSE, FALSE, sizeof (guint32), 1);
   m->slot_nodes = g_array_new (FALSE, FALSE, sizeof (guint32));
   m->slot_dtypes = g_byte_array_new ();
   m->given = g_byte_array_new ();
