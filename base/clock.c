@@ -40,7 +40,8 @@ gint64
 muster_clock_now_us (MusterClock *self)
 {
   g_return_val_if_fail (MUSTER_IS_CLOCK (self), 0);
-  return MUSTER_CLOCK_GET_IFACE (self)->now_us (self) + shift_us (self);
+  const gint64 shift = shift_us (self); /* found first, so that it is never later than now */
+  return MUSTER_CLOCK_GET_IFACE (self)->now_us (self) + shift;
 }
 
 gint64
