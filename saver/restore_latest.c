@@ -25,8 +25,10 @@ add_candidate (MusterSaver *self, const char *directory, const char *named, GPtr
 {
   g_autofree char *prefix = locate (self, directory, named);
 
-  if (!g_hash_table_add (seen, prefix))
+  /* Adding it again would keep this copy in the place of the first. */
+  if (g_hash_table_contains (seen, prefix))
     return;
+  g_hash_table_add (seen, prefix);
   g_ptr_array_add (found, g_steal_pointer (&prefix));
 }
 
