@@ -226,16 +226,49 @@ take_apart (const char *input, const char **name, gsize *size)
   return (int)number;
 }
 
+/* Where the inputs of the nodes before were, the first few apart. */
+#define TRAILS 4
+typedef struct {
+  guint32 last, step; /* the last one's node, and how far after the one before */
+} Trail;
+
 static gboolean
-find_input (MusterGraph *self, const Tensorflow__NodeDef *node, gsize i, Input *input,
-            GError **error)
+is_named (const MusterGraph *self, guint32 index, const char *name, gsize size)
 {
+  if (index >= self->def->n_node)
+    return FALSE;
+  const char *other = self->def->node[index]->name;
+  return strncmp (other, name, size) == 0 && other[size] == '\0';
+}
+
+/* In a large graph a look into the table is a look into cold memory. Most inputs are where they are
+ * expected: as far on as the last ones were, or just before their node. */
+static gssize
+find_near (const MusterGraph *self, gsize node, Trail *trail, const char *name, gsize size)
+{
+  const guint32 near[] = {trail->last + trail->step, (guint32)node - 1, (guint32)node - 2};
+  guint32 found = 0;
+  for (gsize i = 0; i < G_N_ELEMENTS (near) && found == 0; i++)
+    if (is_named (self, near[i], name, size))
+      found = near[i] + 1;
+  if (found == 0)
+    found = find_slot (self, name, size)->index;
+  if (found != 0)
+    *trail = (Trail){found - 1, found - 1 - trail->last};
+  return (gssize)found - 1;
+}
+
+static gboolean
+find_input (MusterGraph *self, gsize index, gsize i, Trail *trails, Input *input, GError **error)
+{
+  const Tensorflow__NodeDef *node = self->def->node[index];
   const char *name;
   gsize size;
   input->output = take_apart (node->input[i], &name, &size);
-  const guint32 found = size > 0 ? find_slot (self, name, size)->index : 0;
-  if (found != 0) {
-    input->node = found - 1;
+  const gssize found =
+      size > 0 ? find_near (self, index, &trails[MIN (i, TRAILS - 1)], name, size) : -1;
+  if (found >= 0) {
+    input->node = (guint32)found;
     return TRUE;
   }
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
@@ -249,6 +282,7 @@ static gboolean
 find_inputs (MusterGraph *self, GError **error)
 {
   const Tensorflow__GraphDef *def = self->def;
+  Trail trails[TRAILS] = {0};
   gsize n = 0;
   for (gsize i = 0; i < def->n_node; i++)
     n += def->node[i]->n_input;
@@ -258,7 +292,7 @@ find_inputs (MusterGraph *self, GError **error)
   for (gsize i = 0; i < def->n_node; i++) {
     self->first_input[i] = (guint32)n;
     for (gsize j = 0; j < def->node[i]->n_input; j++)
-      if (!find_input (self, def->node[i], j, &self->inputs[n++], error))
+      if (!find_input (self, i, j, trails, &self->inputs[n++], error))
         return FALSE;
   }
   return TRUE;

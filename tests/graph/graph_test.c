@@ -75,6 +75,30 @@ MUSTER_TEST (graph, finds_every_one_of_many_nodes)
   }
 }
 
+/* Wherever an input is: it is looked for first where the last ones were. */
+MUSTER_TEST (graph, finds_every_input_of_many_nodes)
+{
+  enum { N = 300 };
+  g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new ();
+  for (int i = 0; i < N; i++) {
+    g_autofree char *name = g_strdup_printf ("scope/node_%d", i);
+    muster_graph_builder_node (builder, "NoOp", name);
+    for (int j = 0; j < i % 7; j++) {
+      g_autofree char *input = g_strdup_printf ("^scope/node_%d", (i * 31 + j * j * 17) % N);
+      muster_graph_builder_input (builder, input);
+    }
+  }
+  g_autoptr (MusterGraph) graph = end (builder);
+  MUSTER_ASSERT_TRUE (muster_graph_parse (graph, NULL));
+  for (int i = 0; i < N; i++)
+    for (int j = 0; j < i % 7; j++) {
+      int output;
+      MUSTER_ASSERT_EQ ((int)muster_graph_input (graph, (gsize)i, (gsize)j, &output),
+                        (i * 31 + j * j * 17) % N);
+      MUSTER_EXPECT_EQ (output, -1);
+    }
+}
+
 MUSTER_TEST (graph, is_its_bytes)
 {
   g_autoptr (MusterGraph) graph = small_graph ();
