@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/misuse/misuse.h"
 
+#include "base/budget.h"
 #include "bundle/bundle_reader.h"
 #include "bundle/bundle_writer.h"
 #include "bundle/checkpoint_record.h"
@@ -434,6 +435,7 @@ make_plain (const char *name)
   MAKE ("MusterStorageFile*", storage_file ());
   MAKE ("MusterStorageInput*", storage_input ());
   MAKE ("MusterStorageLock*", storage_lock ());
+  MAKE ("MusterBudget*", g_memdup2 (&(MusterBudget){.limit = 1 << 20}, sizeof (MusterBudget)));
   MAKE ("MusterTensor*", tensor ());
   MAKE ("MusterTensor**", tensors ());
   MAKE ("MusterGraph*", graph ());
