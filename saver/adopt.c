@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/require.h"
 #include "bundle/checkpoint_state.h"
 #include "bundle/directory_lock.h"
 #include "saver/saver_private.h"
@@ -216,6 +217,8 @@ take_over (Adoption *self)
 gboolean
 muster_saver_adopt_directory (MusterSaver *self, const char *directory, GError **error)
 {
+  muster_require (error, FALSE, self, directory);
+
   g_autoptr (GError) failure = NULL;
 
   if (!muster_saver_check_directory (self, directory, error))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saver/async_saver.h"
 
+#include "base/require.h"
 #include "saver/async_private.h"
 
 #define DISPOSE_WAIT_US (5 * MUSTER_SECOND)
@@ -16,6 +17,8 @@ MusterAsyncSaver *
 muster_async_saver_new (MusterSaver *saver, MusterSession *session,
                         const MusterAsyncOptions *options, GError **error)
 {
+  muster_require (error, NULL, saver, session);
+
   static const MusterAsyncOptions defaults;
 
   if (!saver || !session) {
@@ -38,6 +41,8 @@ muster_async_saver_new (MusterSaver *saver, MusterSession *session,
 void
 muster_async_saver_set_model (MusterAsyncSaver *self, MusterSaver *saver, MusterSession *session)
 {
+  g_return_if_fail (self != NULL);
+
   g_return_if_fail (MUSTER_IS_SAVER (saver) && !saver->is_empty && MUSTER_IS_SESSION (session));
 
   MusterAsyncModel *model = muster_async_model_new (saver, session);
@@ -329,6 +334,7 @@ MusterSaveTicket *
 muster_async_saver_save (MusterAsyncSaver *self, const char *directory, gint64 step,
                          gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
+  muster_require (error, NULL, self, directory);
   return check_call (self, "checkpoint directory", directory, error)
              ? save_or_write (self, directory, step, NULL, deadline_us, cancellable, error)
              : NULL;
@@ -338,6 +344,7 @@ MusterSaveTicket *
 muster_async_saver_write (MusterAsyncSaver *self, const char *prefix, gint64 deadline_us,
                           GCancellable *cancellable, GError **error)
 {
+  muster_require (error, NULL, self, prefix);
   return check_call (self, "checkpoint", prefix, error)
              ? save_or_write (self, NULL, -1, prefix, deadline_us, cancellable, error)
              : NULL;
@@ -349,7 +356,7 @@ gboolean
 muster_async_saver_prepare (MusterAsyncSaver *self, gint64 deadline_us, GCancellable *cancellable,
                             GError **error)
 {
-  g_return_val_if_fail (MUSTER_IS_ASYNC_SAVER (self), FALSE);
+  muster_require (error, FALSE, self);
 
   MusterAsyncCore *core = self->core;
   MusterAsyncCall call = {
@@ -376,6 +383,8 @@ gboolean
 muster_async_saver_restore (MusterAsyncSaver *self, const char *prefix, gint64 deadline_us,
                             GCancellable *cancellable, GError **error)
 {
+  muster_require (error, FALSE, self, prefix);
+
   if (!check_call (self, "checkpoint", prefix, error))
     return FALSE;
   MusterAsyncCore *core = self->core;
@@ -404,6 +413,7 @@ gboolean
 muster_async_saver_read (MusterAsyncSaver *self, const char *prefix, gint64 deadline_us,
                          GCancellable *cancellable, GError **error)
 {
+  muster_require (error, FALSE, self, prefix);
   return muster_async_saver_restore (self, prefix, deadline_us, cancellable, error);
 }
 
@@ -417,7 +427,7 @@ gboolean
 muster_async_saver_sync (MusterAsyncSaver *self, gint64 deadline_us, GCancellable *cancellable,
                          GError **error)
 {
-  g_return_val_if_fail (MUSTER_IS_ASYNC_SAVER (self), FALSE);
+  muster_require (error, FALSE, self);
 
   MusterAsyncCore *core = self->core;
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&core->lock);
@@ -464,7 +474,7 @@ gboolean
 muster_async_saver_shutdown (MusterAsyncSaver *self, gint64 deadline_us, GCancellable *cancellable,
                              GError **error)
 {
-  g_return_val_if_fail (MUSTER_IS_ASYNC_SAVER (self), FALSE);
+  muster_require (error, FALSE, self);
 
   MusterAsyncCore *core = self->core;
   g_autoptr (GError) failure = NULL;
@@ -495,6 +505,8 @@ muster_async_saver_shutdown (MusterAsyncSaver *self, gint64 deadline_us, GCancel
 gint64
 muster_async_saver_save_counter (MusterAsyncSaver *self)
 {
+  g_return_val_if_fail (self != NULL, 0);
+
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->core->lock);
 
   return self->core->counter;
@@ -503,6 +515,8 @@ muster_async_saver_save_counter (MusterAsyncSaver *self)
 void
 muster_async_saver_set_save_counter (MusterAsyncSaver *self, gint64 counter)
 {
+  g_return_if_fail (self != NULL);
+
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->core->lock);
 
   self->core->counter = MAX (counter, self->core->counter);
@@ -511,6 +525,8 @@ muster_async_saver_set_save_counter (MusterAsyncSaver *self, gint64 counter)
 GError *
 muster_async_saver_last_failure (MusterAsyncSaver *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
+
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->core->lock);
 
   return self->core->last_failure ? g_error_copy (self->core->last_failure) : NULL;
@@ -519,6 +535,8 @@ muster_async_saver_last_failure (MusterAsyncSaver *self)
 MusterSaveProgress
 muster_async_saver_progress (MusterAsyncSaver *self)
 {
+  g_return_val_if_fail (self != NULL, (MusterSaveProgress){0});
+
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->core->lock);
 
   return self->core->progress;
@@ -527,6 +545,7 @@ muster_async_saver_progress (MusterAsyncSaver *self)
 MusterSaveMetrics
 muster_async_saver_metrics (MusterAsyncSaver *self)
 {
+  g_return_val_if_fail (self != NULL, (MusterSaveMetrics){0});
   return muster_save_meter_read (self->core->meter);
 }
 

@@ -2,6 +2,7 @@
 #include "saver/checkpoint_manager.h"
 
 #include "base/error.h"
+#include "base/require.h"
 
 #define DEFAULT_NAME "ckpt"
 
@@ -53,6 +54,8 @@ MusterCheckpointManager *
 muster_checkpoint_manager_new (MusterMetaGraph *meta_graph, const char *directory,
                                const MusterCheckpointManagerOptions *options, GError **error)
 {
+  muster_require (error, NULL, meta_graph, directory);
+
   static const MusterCheckpointManagerOptions defaults;
 
   if (!options)
@@ -92,12 +95,14 @@ muster_checkpoint_manager_new (MusterMetaGraph *meta_graph, const char *director
 MusterSaver *
 muster_checkpoint_manager_saver (MusterCheckpointManager *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   return self->saver;
 }
 
 const char *
 muster_checkpoint_manager_directory (MusterCheckpointManager *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   return self->directory;
 }
 
@@ -124,7 +129,7 @@ muster_checkpoint_manager_save (MusterCheckpointManager *self, MusterSession *se
                                 gint64 number, gboolean check_interval, MusterSaved *saved,
                                 gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
-  g_return_val_if_fail (MUSTER_IS_CHECKPOINT_MANAGER (self) && saved != NULL, FALSE);
+  muster_require (error, FALSE, self, session, saved);
 
   gint64 step = -1;
   if (self->interval > 0) {
@@ -158,9 +163,9 @@ muster_checkpoint_manager_restore_or_initialize (MusterCheckpointManager *self,
                                                  gint64 deadline_us, GCancellable *cancellable,
                                                  GError **error)
 {
-  g_autofree char *prefix = NULL;
+  muster_require (error, FALSE, self, session);
 
-  g_return_val_if_fail (MUSTER_IS_CHECKPOINT_MANAGER (self), FALSE);
+  g_autofree char *prefix = NULL;
 
   if ((self->wait_for_saves &&
        !self->wait_for_saves (deadline_us, cancellable, self->wait_data, error)) ||
@@ -181,12 +186,15 @@ muster_checkpoint_manager_restore_or_initialize (MusterCheckpointManager *self,
 char **
 muster_checkpoint_manager_checkpoints (MusterCheckpointManager *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   return muster_saver_last_checkpoints (self->saver);
 }
 
 char *
 muster_checkpoint_manager_latest_checkpoint (MusterCheckpointManager *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
+
   g_auto (GStrv) list = muster_saver_last_checkpoints (self->saver);
   guint n = g_strv_length (list);
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/require.h"
 #include "bundle/directory_lock.h"
 #include "saver/saver_private.h"
 
@@ -123,6 +124,8 @@ gboolean
 muster_saver_claim_directory (MusterSaver *self, const char *directory, gint64 deadline_us,
                               GCancellable *cancellable, GError **error)
 {
+  muster_require (error, FALSE, self, directory);
+
   if (!muster_saver_check_directory (self, directory, error))
     return FALSE;
   g_mutex_lock (&self->lock);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saver/lives_private.h"
 
+#include "base/require.h"
 #include "bundle/checkpoint_record.h"
 #include "bundle/directory_lock.h"
 #include "saver/saver_private.h"
@@ -95,15 +96,13 @@ end_life (MusterSaver *self, gboolean is_proof, GError **error)
 gboolean
 muster_saver_outlived (MusterSaver *self, GError **error)
 {
-  g_return_val_if_fail (MUSTER_IS_SAVER (self), FALSE);
-
+  muster_require (error, FALSE, self);
   return end_life (self, TRUE, error);
 }
 
 gboolean
 muster_saver_excuse (MusterSaver *self, GError **error)
 {
-  g_return_val_if_fail (MUSTER_IS_SAVER (self), FALSE);
-
+  muster_require (error, FALSE, self);
   return end_life (self, FALSE, error);
 }

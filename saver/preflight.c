@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saver/checkpoint_fit_private.h"
 
+#include "base/require.h"
+
 gboolean
 muster_match_check (const MusterMatch *self, GError **error)
 {
@@ -49,10 +51,10 @@ gboolean
 muster_saver_preflight (MusterSaver *self, const char *prefix, GCancellable *cancellable,
                         GError **error)
 {
+  muster_require (error, FALSE, self, prefix);
+
   static const MusterRestoreOptions plain;
   g_auto (MusterMatch) match = {0};
-
-  g_return_val_if_fail (MUSTER_IS_SAVER (self), FALSE);
 
   return self->is_empty ||
          (muster_storage_check_path (self->storage, "checkpoint", prefix, error) &&

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saver/probe.h"
 
+#include "base/require.h"
 #include "bundle/bundle_writer.h"
 #include "graph/graph_builder.h"
 #include "graph/graph_nodes.h"
@@ -478,8 +479,7 @@ gboolean
 muster_saver_probe (MusterSaver *self, MusterSession *session, const char *directory,
                     gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
-  g_return_val_if_fail (MUSTER_IS_SAVER (self) && MUSTER_IS_SESSION (session), FALSE);
-
+  muster_require (error, FALSE, self, session, directory);
   return self->is_empty || /* nobody saves */
          probe (self, session, directory, TRUE, deadline_us, cancellable, error);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saver/restore.h"
 
+#include "base/require.h"
 #include "bundle/bundle_index.h"
 #include "saver/checkpoint_fit_private.h"
 
@@ -557,6 +558,7 @@ muster_saver_restore_one (MusterSaver *self, MusterSession *session, const char 
 void
 muster_restored_clear (MusterRestored *self)
 {
+  g_return_if_fail (self != NULL);
   g_clear_pointer (&self->prefix, g_free);
   g_clear_pointer (&self->initialised, g_strfreev);
   g_clear_pointer (&self->warning, g_free);
@@ -568,6 +570,8 @@ muster_saver_restore_with (MusterSaver *self, MusterSession *session, const char
                            const MusterRestoreOptions *options, MusterRestored *restored,
                            gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
+  muster_require (error, FALSE, self, session);
+
   static const MusterRestoreOptions plain;
   g_auto (MusterRestored) unwanted = {0};
   MusterRestored result = {0};
@@ -600,6 +604,7 @@ gboolean
 muster_saver_restore (MusterSaver *self, MusterSession *session, const char *prefix,
                       gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
+  muster_require (error, FALSE, self, session);
   return muster_saver_restore_with (self, session, prefix, NULL, NULL, deadline_us, cancellable,
                                     error);
 }

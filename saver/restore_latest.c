@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/require.h"
 #include "bundle/checkpoint_look.h"
 #include "bundle/checkpoint_state.h"
 #include "bundle/set_aside.h"
@@ -361,6 +362,8 @@ muster_saver_has_whole_checkpoint (MusterSaver *self, const char *directory,
                                    const MusterRestoreOptions *options, gboolean *found,
                                    GError **error)
 {
+  muster_require (error, FALSE, self, directory, found);
+
   static const MusterRestoreOptions plain;
 
   if (!muster_saver_check_directory (self, directory, error))
@@ -388,6 +391,8 @@ muster_saver_restore_latest_with (MusterSaver *self, MusterSession *session, con
                                   const MusterRestoreOptions *options, MusterRestored *restored,
                                   gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
+  muster_require (error, FALSE, self, session, directory);
+
   static const MusterRestoreOptions plain;
   g_auto (MusterRestored) result = {0};
 
@@ -429,6 +434,8 @@ muster_saver_restore_latest (MusterSaver *self, MusterSession *session, const ch
                              char **restored, char **passed_over, gint64 deadline_us,
                              GCancellable *cancellable, GError **error)
 {
+  muster_require (error, FALSE, self, session, directory);
+
   g_auto (MusterRestored) result = {0};
 
   if (!muster_saver_restore_latest_with (self, session, directory, NULL, &result, deadline_us,

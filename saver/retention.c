@@ -307,6 +307,8 @@ muster_saver_record (MusterSaver *self, const char *directory, const char *prefi
 char **
 muster_saver_last_checkpoints (MusterSaver *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
+
   g_autoptr (GStrvBuilder) builder = g_strv_builder_new ();
 
   g_mutex_lock (&self->lock);
@@ -321,6 +323,8 @@ void
 muster_saver_set_last_checkpoints (MusterSaver *self, const char *const *prefixes,
                                    const double *times)
 {
+  g_return_if_fail (self != NULL && prefixes != NULL);
+
   GPtrArray *list = g_ptr_array_new_with_free_func (muster_kept_free);
 
   for (gsize i = 0; prefixes[i]; i++)
@@ -334,6 +338,8 @@ muster_saver_set_last_checkpoints (MusterSaver *self, const char *const *prefixe
 void
 muster_saver_recover_last_checkpoints (MusterSaver *self, const char *const *prefixes)
 {
+  g_return_if_fail (self != NULL && prefixes != NULL);
+
   g_autoptr (GArray) times = g_array_new (FALSE, FALSE, sizeof (double));
   g_autoptr (GPtrArray) found = g_ptr_array_new ();
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/require.h"
 #include "bundle/bundle_publish.h"
 #include "bundle/bundle_writer.h"
 #include "bundle/directory_lock.h"
@@ -430,6 +431,8 @@ muster_saver_save_full (MusterSaver *self, MusterSession *session, const char *d
                         gint64 step, MusterSaved *saved, gint64 deadline_us,
                         GCancellable *cancellable, GError **error)
 {
+  muster_require (error, FALSE, self, session, directory, saved);
+
   if (!muster_saver_check_session (self, session, error) ||
       !muster_saver_check_directory (self, directory, error))
     return FALSE;
@@ -448,6 +451,8 @@ char *
 muster_saver_save (MusterSaver *self, MusterSession *session, const char *directory, gint64 step,
                    gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
+  muster_require (error, NULL, self, session, directory);
+
   g_auto (MusterSaved) saved = {0};
 
   if (!muster_saver_save_full (self, session, directory, step, &saved, deadline_us, cancellable,

@@ -142,6 +142,8 @@ put_count (GString *text, const char *name, guint64 count)
 char *
 muster_save_metrics_text (const MusterSaveMetrics *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
+
   GString *text = g_string_new (NULL);
 
   put_durations (text, "save_blocked", &self->save_blocked_us);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saver/save_ticket.h"
 
+#include "base/require.h"
 #include "saver/save_ticket_private.h"
 
 struct _MusterSaveTicket {
@@ -35,6 +36,8 @@ muster_save_ticket_new (const char *path, gint64 step)
 MusterSaveTicket *
 muster_save_ticket_ref (MusterSaveTicket *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
+
   g_atomic_ref_count_inc (&self->refs);
 
   return self;
@@ -58,18 +61,22 @@ muster_save_ticket_unref (MusterSaveTicket *self)
 const char *
 muster_save_ticket_path (MusterSaveTicket *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   return self->path;
 }
 
 gint64
 muster_save_ticket_step (MusterSaveTicket *self)
 {
+  g_return_val_if_fail (self != NULL, 0);
   return self->step;
 }
 
 MusterSaveState
 muster_save_ticket_state (MusterSaveTicket *self)
 {
+  g_return_val_if_fail (self != NULL, 0);
+
   g_mutex_lock (&self->lock);
   MusterSaveState state = self->state;
   g_mutex_unlock (&self->lock);
@@ -80,6 +87,8 @@ muster_save_ticket_state (MusterSaveTicket *self)
 char *
 muster_save_ticket_why (MusterSaveTicket *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
+
   g_mutex_lock (&self->lock);
   char *why = g_strdup (self->why);
   g_mutex_unlock (&self->lock);
@@ -90,12 +99,14 @@ muster_save_ticket_why (MusterSaveTicket *self)
 const char *const *
 muster_save_ticket_left_out (MusterSaveTicket *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   return (const char *const *)self->left_out;
 }
 
 void
 muster_save_ticket_cancel (MusterSaveTicket *self)
 {
+  g_return_if_fail (self != NULL);
   g_cancellable_cancel (self->cancellable);
 }
 
@@ -157,6 +168,8 @@ gboolean
 muster_save_ticket_wait (MusterSaveTicket *self, MusterSaveState state, gint64 deadline_us,
                          GCancellable *cancellable, GError **error)
 {
+  muster_require (error, FALSE, self);
+
   if (!self || state > MUSTER_SAVE_DURABLE)
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                         self ? "a save is waited for until it is staged, written or durable, not "

@@ -48,6 +48,8 @@ named_tensor_free (gpointer data)
 void
 muster_named_tensors_add (GPtrArray *tensors, const char *key, MusterTensor *tensor)
 {
+  g_return_if_fail (tensors != NULL && key != NULL && tensor != NULL);
+
   MusterNamedTensor *named = g_new (MusterNamedTensor, 1);
 
   named->name = g_strdup (key);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saver/saver.h"
 
+#include "base/require.h"
 #include "bundle/checkpoint_state.h"
 #include "saver/keep_private.h"
 #include "saver/saver_private.h"
@@ -103,6 +104,8 @@ set_options (MusterSaver *self, const MusterSaverOptions *options)
 MusterSaver *
 muster_saver_new (MusterMetaGraph *meta_graph, const MusterSaverOptions *options, GError **error)
 {
+  muster_require (error, NULL, meta_graph);
+
   static const MusterSaverOptions defaults;
   const MusterSaverInfo *info = muster_meta_graph_saver (meta_graph);
 
@@ -129,6 +132,7 @@ muster_saver_new (MusterMetaGraph *meta_graph, const MusterSaverOptions *options
 void
 muster_saved_clear (MusterSaved *self)
 {
+  g_return_if_fail (self != NULL);
   g_clear_pointer (&self->prefix, g_free);
   g_clear_pointer (&self->why, g_free);
 }
@@ -143,6 +147,7 @@ muster_saver_path_for_master (MusterSaver *self, const char *path)
 void
 muster_saver_set_lease (MusterSaver *self, MusterLease *lease)
 {
+  g_return_if_fail (self != NULL);
   g_mutex_lock (&self->lock);
   g_autoptr (MusterLease) before = self->lease;
   self->lease = lease ? g_object_ref (lease) : NULL;
@@ -154,6 +159,8 @@ muster_saver_set_lease (MusterSaver *self, MusterLease *lease)
 char *
 muster_saver_latest_checkpoint (MusterSaver *self, const char *directory, GError **error)
 {
+  muster_require (error, NULL, self, directory);
+
   if (!muster_saver_check_directory (self, directory, error))
     return NULL;
 
@@ -163,6 +170,7 @@ muster_saver_latest_checkpoint (MusterSaver *self, const char *directory, GError
 MusterStorage *
 muster_saver_storage (MusterSaver *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   return self->storage;
 }
 
@@ -170,8 +178,7 @@ gboolean
 muster_saver_add_saveable (MusterSaver *self, const char *name, MusterSaveable *saveable,
                            MusterSaveableFlags flags, GError **error)
 {
-  g_return_val_if_fail (MUSTER_IS_SAVER (self) && MUSTER_IS_SAVEABLE (saveable), FALSE);
-
+  muster_require (error, FALSE, self, name, saveable);
   if (self->is_empty) {
     g_set_error (
         error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,

@@ -2,6 +2,7 @@
 #include "saver/saver_builder.h"
 
 #include "base/error.h"
+#include "base/require.h"
 #include "graph/graph_nodes.h"
 #include "graph/meta_graph_edit.h"
 #include "saver/keep_private.h"
@@ -366,6 +367,8 @@ build (MusterMetaGraph *meta_graph, GArray *saveables, const MusterSaverBuild *h
 MusterMetaGraph *
 muster_saver_build (MusterMetaGraph *meta_graph, const MusterSaverBuild *how, GError **error)
 {
+  muster_require (error, NULL, meta_graph);
+
   static const MusterSaverBuild defaults;
   g_auto (Choice) choice = {0};
 
@@ -391,6 +394,8 @@ muster_saver_build (MusterMetaGraph *meta_graph, const MusterSaverBuild *how, GE
 MusterMetaGraph *
 muster_saver_default (MusterMetaGraph *meta_graph, GError **error)
 {
+  muster_require (error, NULL, meta_graph);
+
   MusterSaverBuild how = {.sharded = TRUE, .allow_empty = TRUE, .collect = TRUE};
   gsize n;
   const MusterSaverInfo *savers = muster_meta_graph_savers (meta_graph, &n);

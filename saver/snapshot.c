@@ -2,6 +2,7 @@
 #include "saver/snapshot.h"
 
 #include "base/protowire.h"
+#include "base/require.h"
 #include "graph/graph_builder.h"
 #include "graph/graph_nodes.h"
 
@@ -404,6 +405,8 @@ muster_snapshot_new (MusterSession *session, MusterGraph *graph, const char *sav
                      const char *scope, gint64 deadline_us, GCancellable *cancellable,
                      GError **error)
 {
+  muster_require (error, NULL, session, graph, save_tensor, scope);
+
   g_auto (Extension) extension = {0};
   g_autoptr (MusterSnapshot) self = g_new0 (MusterSnapshot, 1);
   MusterGraph *session_graph = muster_session_graph (session);
@@ -445,6 +448,7 @@ gboolean
 muster_snapshot_take (MusterSnapshot *self, gint64 deadline_us, GCancellable *cancellable,
                       GError **error)
 {
+  muster_require (error, FALSE, self);
   return muster_session_run_op (self->session, self->stage_op, deadline_us, cancellable, error);
 }
 
@@ -452,12 +456,15 @@ gboolean
 muster_snapshot_make_room (MusterSnapshot *self, gint64 deadline_us, GCancellable *cancellable,
                            GError **error)
 {
+  muster_require (error, FALSE, self);
   return muster_session_run_op (self->session, self->room_op, deadline_us, cancellable, error);
 }
 
 void
 muster_snapshot_drop (MusterSnapshot *self)
 {
+  g_return_if_fail (self != NULL);
+
   gint64 deadline_us =
       muster_deadline_after (muster_clock_now_us (muster_system_clock ()), DROP_US);
 
@@ -467,12 +474,14 @@ muster_snapshot_drop (MusterSnapshot *self)
 const char *
 muster_snapshot_save_tensor (MusterSnapshot *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   return self->save_tensor;
 }
 
 const char *
 muster_snapshot_device (MusterSnapshot *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   return self->device;
 }
 
@@ -501,6 +510,8 @@ add_size (MusterGraph *graph, const char *input, MusterDType dtype, guint64 *siz
 guint64
 muster_snapshot_size (MusterGraph *graph, const char *save_tensor, gboolean *is_exact)
 {
+  g_return_val_if_fail (graph != NULL && save_tensor != NULL && is_exact != NULL, 0);
+
   g_auto (Walk) walk = {0};
   guint64 size = 0;
 

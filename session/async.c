@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/session_manager.h"
 
+#include "base/require.h"
+
 /* Each verb has a thread of its own: a pool would let some wait for others that wait for them. */
 
 typedef struct {
@@ -98,9 +100,12 @@ static MusterSession *
 finish (MusterSessionManager *self, GAsyncResult *result, Verb verb, gboolean *recovered,
         MusterSessionReport *report, GError **error)
 {
-  g_return_val_if_fail (g_task_is_valid (result, self), NULL);
+  if (!g_task_is_valid (result, self) ||
+      g_task_get_source_tag (G_TASK (result)) != (gpointer)verb) {
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "the result is another call's");
+    return NULL;
+  }
   GTask *task = G_TASK (result);
-  g_return_val_if_fail (g_task_get_source_tag (task) == (gpointer)verb, NULL);
   Call *call = g_task_get_task_data (task);
 
   if (report) {
@@ -129,6 +134,7 @@ MusterSession *
 muster_session_manager_prepare_session_finish (MusterSessionManager *self, GAsyncResult *result,
                                                MusterSessionReport *report, GError **error)
 {
+  muster_require (error, NULL, self, result);
   return finish (self, result, prepare, NULL, report, error);
 }
 
@@ -148,6 +154,7 @@ muster_session_manager_recover_session_finish (MusterSessionManager *self, GAsyn
                                                gboolean *recovered, MusterSessionReport *report,
                                                GError **error)
 {
+  muster_require (error, NULL, self, result);
   return finish (self, result, recover, recovered, report, error);
 }
 
@@ -165,5 +172,6 @@ MusterSession *
 muster_session_manager_wait_for_session_finish (MusterSessionManager *self, GAsyncResult *result,
                                                 MusterSessionReport *report, GError **error)
 {
+  muster_require (error, NULL, self, result);
   return finish (self, result, wait_for, NULL, report, error);
 }

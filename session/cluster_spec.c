@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/cluster_spec.h"
 
+#include "base/require.h"
 #include "base/unpack.h"
 #include "session/cluster_spec_private.h"
 #include "wire/proto/master.pb-c.h"
@@ -66,12 +67,15 @@ muster_cluster_spec_free (MusterClusterSpec *self)
 gboolean
 muster_cluster_spec_is_empty (const MusterClusterSpec *self)
 {
+  g_return_val_if_fail (self != NULL, FALSE);
   return self->tasks->len == 0 && !self->job && !(self->session_master && *self->session_master);
 }
 
 const MusterClusterTask *
 muster_cluster_spec_tasks (const MusterClusterSpec *self, gsize *n)
 {
+  g_return_val_if_fail (self != NULL && n != NULL, NULL);
+
   *n = self->tasks->len;
 
   return (const MusterClusterTask *)self->tasks->data;
@@ -80,6 +84,8 @@ muster_cluster_spec_tasks (const MusterClusterSpec *self, gsize *n)
 const MusterClusterTask *
 muster_cluster_spec_find (const MusterClusterSpec *self, const char *job, guint index)
 {
+  g_return_val_if_fail (self != NULL && job != NULL, NULL);
+
   for (guint i = 0; i < self->tasks->len; i++) {
     const MusterClusterTask *task = &g_array_index (self->tasks, MusterClusterTask, i);
     if (task->index == index && g_str_equal (task->job, job))
@@ -92,6 +98,8 @@ muster_cluster_spec_find (const MusterClusterSpec *self, const char *job, guint 
 guint
 muster_cluster_spec_n_tasks (const MusterClusterSpec *self, const char *job)
 {
+  g_return_val_if_fail (self != NULL && job != NULL, 0);
+
   guint n = 0;
 
   for (guint i = 0; i < self->tasks->len; i++)
@@ -103,12 +111,14 @@ muster_cluster_spec_n_tasks (const MusterClusterSpec *self, const char *job)
 const char *
 muster_cluster_spec_job (const MusterClusterSpec *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   return self->job;
 }
 
 guint
 muster_cluster_spec_index (const MusterClusterSpec *self)
 {
+  g_return_val_if_fail (self != NULL, 0);
   return self->index;
 }
 
@@ -127,12 +137,14 @@ job_of_chief (const MusterClusterSpec *self)
 gboolean
 muster_cluster_spec_is_chief (const MusterClusterSpec *self)
 {
+  g_return_val_if_fail (self != NULL, FALSE);
   return muster_cluster_spec_trainer (self) == 0;
 }
 
 guint
 muster_cluster_spec_n_trainers (const MusterClusterSpec *self)
 {
+  g_return_val_if_fail (self != NULL, 0);
   return muster_cluster_spec_n_tasks (self, "worker") +
          !g_str_equal (job_of_chief (self), "worker");
 }
@@ -140,6 +152,8 @@ muster_cluster_spec_n_trainers (const MusterClusterSpec *self)
 gint
 muster_cluster_spec_trainer (const MusterClusterSpec *self)
 {
+  g_return_val_if_fail (self != NULL, 0);
+
   const char *chief = job_of_chief (self);
   gboolean is_apart = !g_str_equal (chief, "worker");
   gint number = is_apart;
@@ -169,6 +183,8 @@ target_of (const char *address)
 char *
 muster_cluster_spec_target (const MusterClusterSpec *self, GError **error)
 {
+  muster_require (error, NULL, self);
+
   const MusterClusterTask *own =
       self->job ? muster_cluster_spec_find (self, self->job, self->index) : NULL;
 
@@ -194,6 +210,7 @@ muster_cluster_spec_target (const MusterClusterSpec *self, GError **error)
 gboolean
 muster_cluster_spec_has_own_masters (const MusterClusterSpec *self)
 {
+  g_return_val_if_fail (self != NULL, FALSE);
   return muster_cluster_spec_n_trainers (self) > 1 &&
          !(self->session_master && *self->session_master);
 }
@@ -202,6 +219,8 @@ muster_cluster_spec_has_own_masters (const MusterClusterSpec *self)
 char **
 muster_cluster_spec_device_filters (const MusterClusterSpec *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
+
   GStrvBuilder *builder;
 
   if (!self->job || muster_cluster_spec_n_tasks (self, "ps") == 0 ||
@@ -250,6 +269,8 @@ join (GBytes *first, GBytes *second)
 GBytes *
 muster_cluster_spec_config (const MusterClusterSpec *self, GBytes *config, GError **error)
 {
+  muster_require (error, NULL, self);
+
   Tensorflow__ConfigProto own = TENSORFLOW__CONFIG_PROTO__INIT;
   g_auto (GStrv) filters = muster_cluster_spec_device_filters (self);
   gboolean has = FALSE;
@@ -292,6 +313,8 @@ name_of (const MusterClusterTask *task)
 char **
 muster_cluster_spec_peers (const MusterClusterSpec *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
+
   g_auto (GStrv) filters = muster_cluster_spec_device_filters (self);
   g_autoptr (GPtrArray) peers = g_ptr_array_new ();
   gsize n;
@@ -308,6 +331,8 @@ muster_cluster_spec_peers (const MusterClusterSpec *self)
 char *
 muster_cluster_spec_chief (const MusterClusterSpec *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
+
   const char *job = job_of_chief (self);
   gsize n, i = 0;
   const MusterClusterTask *tasks = muster_cluster_spec_tasks (self, &n);

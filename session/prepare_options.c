@@ -40,6 +40,7 @@ clear_restore (MusterPrepareOptions *options)
 void
 muster_prepare_options_own (MusterPrepareOptions *options)
 {
+  g_return_if_fail (options != NULL);
   options->init_op = g_strdup (options->init_op);
   options->init_ops = (const char *const *)g_strdupv ((char **)options->init_ops);
   options->checkpoint_dir = g_strdup (options->checkpoint_dir);
@@ -53,6 +54,7 @@ muster_prepare_options_own (MusterPrepareOptions *options)
 void
 muster_prepare_options_clear (MusterPrepareOptions *options)
 {
+  g_return_if_fail (options != NULL);
   for (gsize i = 0; i < options->n_init_feeds; i++) {
     g_free ((char *)options->init_feeds[i].name);
     muster_tensor_unref (options->init_feeds[i].tensor);
@@ -78,6 +80,8 @@ muster_prepare_options_new (const char *init_op, MusterSaver *saver, const char 
 MusterPrepareOptions *
 muster_prepare_options_copy (const MusterPrepareOptions *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
+
   MusterPrepareOptions *copy = g_memdup2 (self, sizeof *self);
 
   muster_prepare_options_own (copy);

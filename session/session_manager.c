@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/session_manager.h"
 
+#include "base/require.h"
 #include "session/session_private.h"
 
 #define DEFAULT_RECOVERY_WAIT_US (30 * MUSTER_SECOND)
@@ -109,6 +110,8 @@ muster_session_manager_new_for_ops (MusterGraph *graph, const char *ready_op,
                                     const char *ready_for_local_init_op, const char *local_init_op,
                                     const char *model, const char *task, GError **error)
 {
+  muster_require (error, NULL, graph);
+
   MusterSessionManagerOptions options = {.ready_op = ready_op,
                                          .ready_for_local_init_op = ready_for_local_init_op,
                                          .local_init_op = local_init_op,
@@ -121,6 +124,7 @@ muster_session_manager_new_for_ops (MusterGraph *graph, const char *ready_op,
 void
 muster_session_report_clear (MusterSessionReport *self)
 {
+  g_return_if_fail (self != NULL);
   g_clear_pointer (&self->restored_from, g_free);
   g_clear_pointer (&self->passed_over, g_free);
   g_clear_pointer (&self->restore_warning, g_free);
@@ -143,11 +147,11 @@ muster_session_manager_prepare_session (MusterSessionManager *self, MusterMaster
                                         MusterSessionReport *report, GCancellable *cancellable,
                                         GError **error)
 {
+  muster_require (error, NULL, self, master);
+
   static const MusterPrepareOptions defaults;
   MusterVerb verb;
   GError *failure = NULL;
-
-  g_return_val_if_fail (MUSTER_IS_SESSION_MANAGER (self) && MUSTER_IS_MASTER (master), NULL);
 
   if (!options)
     options = &defaults;
@@ -165,11 +169,11 @@ muster_session_manager_recover_session (MusterSessionManager *self, MusterMaster
                                         MusterSessionReport *report, GCancellable *cancellable,
                                         GError **error)
 {
+  muster_require (error, NULL, self, master);
+
   static const MusterPrepareOptions defaults;
   MusterVerb verb;
   GError *failure = NULL;
-
-  g_return_val_if_fail (MUSTER_IS_SESSION_MANAGER (self) && MUSTER_IS_MASTER (master), NULL);
 
   if (!options)
     options = &defaults;
@@ -188,10 +192,10 @@ muster_session_manager_wait_for_session (MusterSessionManager *self, MusterMaste
                                          gint64 timeout_us, MusterSessionReport *report,
                                          GCancellable *cancellable, GError **error)
 {
+  muster_require (error, NULL, self, master);
+
   MusterVerb verb;
   GError *failure = NULL;
-
-  g_return_val_if_fail (MUSTER_IS_SESSION_MANAGER (self) && MUSTER_IS_MASTER (master), NULL);
 
   muster_verb_start (&verb, self, master, timeout_us, cancellable);
   MusterSession *session = muster_verb_wait (&verb, &failure);
@@ -203,6 +207,7 @@ void
 muster_session_manager_set_progress (MusterSessionManager *self, MusterSessionProgress progress,
                                      gpointer user_data)
 {
+  g_return_if_fail (self != NULL);
   self->progress = progress;
   self->progress_data = user_data;
 }

@@ -238,7 +238,7 @@ MusterSession *muster_session_manager_prepare_session (MusterSessionManager *sel
 
 /**
  * muster_session_manager_recover_session:
- * @recovered: (out)
+ * @recovered: (out) (optional)
  * @report: (nullable)
  *
  * Creates a session and restores if possible; init_op, feeds and init_func of options are not used.
@@ -299,7 +299,7 @@ void muster_session_manager_recover_session_async (MusterSessionManager *self, M
 
 /**
  * muster_session_manager_recover_session_finish:
- * @recovered: (out)
+ * @recovered: (out) (optional)
  * @report: (nullable)
  *
  * Returns: (transfer full)

@@ -114,12 +114,14 @@ muster_run_context_session (MusterRunContext *self)
 gint64
 muster_run_context_deadline_us (MusterRunContext *self)
 {
+  g_return_val_if_fail (self != NULL, 0);
   return self->step->deadline_us == 0 ? MUSTER_WAIT_FOREVER : self->step->deadline_us;
 }
 
 GCancellable *
 muster_run_context_cancellable (MusterRunContext *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   return self->cancellable;
 }
 

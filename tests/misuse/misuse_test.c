@@ -214,9 +214,6 @@ is_given (const MisuseFunction *function, const MisuseWay *way, guint i)
 static gboolean
 can_be_made (const MisuseFunction *function, const MisuseWay *way)
 {
-  if (g_str_has_prefix (function->header, "saver/") ||
-      g_str_has_prefix (function->header, "session/"))
-    return FALSE; /* aren't checked yet */
   for (guint i = 0; i < function->n_parameters; i++)
     if (is_given (function, way, i) && function->parameters[i].is_opaque &&
         misuse_is_unmade (function->parameters[i].type))
