@@ -374,6 +374,8 @@ append_args (const Resolving *r, const GArray *args, GByteArray *out, GError **e
     }
     const MusterDType dtype = arg->attr >= 0 ? r->types[arg->attr] : arg->dtype;
     const guint8 byte = (guint8)((int)dtype + (arg->is_ref ? MUSTER_REF : 0));
+    if (count == 0)
+      continue; /* out may have no data yet */
     guint before = out->len;
     g_byte_array_set_size (out, before + (guint)count);
     memset (out->data + before, byte, (gsize)count);
