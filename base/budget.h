@@ -5,11 +5,11 @@
 
 G_BEGIN_DECLS
 
-/* MusterBudget is an account of memory: whoever allocates what a request decides the size of takes
- * the bytes first, and is refused with RESOURCE_EXHAUSTED once they are over the limit. Taking is
- * an addition and a comparison, without a lock: a budget belongs to one thread at a time. No budget
- * (NULL) is no limit. At present
- * each run of an operation has one of its own (engine/kernel.h), which ends with it. */
+/* MusterBudget is an account of memory. Code that allocates what a request decides the size of
+ * takes the bytes from it first, and is refused with RESOURCE_EXHAUSTED once they would exceed the
+ * limit. Taking is an addition and a comparison, without a lock: a budget belongs to one thread at
+ * a time. NULL is a budget without a limit. Each run of an operation has a budget of its own, which
+ * ends with it (engine/kernel.h). */
 
 typedef struct _MusterBudget MusterBudget;
 struct _MusterBudget {
