@@ -9,7 +9,6 @@
 
 #define VARIABLES MUSTER_BACKUP_VARIABLES
 #define HALF      ".saving-"
-#define N_ID      8 /* behind it, and a '-' */
 
 char *
 muster_backup_metadata_path (const char *directory, const char *suffix)
@@ -81,8 +80,7 @@ number_of_record (const char *file)
 static gboolean
 is_half (const char *file)
 {
-  return g_str_has_prefix (file, HALF) && strlen (file) > strlen (HALF) + N_ID &&
-         g_str_has_prefix (file + strlen (HALF) + N_ID, "-" VARIABLES);
+  return g_pattern_match_simple (HALF "????????-" VARIABLES "*", file);
 }
 
 static gboolean
