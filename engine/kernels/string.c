@@ -121,34 +121,45 @@ compute_regex_full_match (MusterKernel *k, GError **error)
   return pattern != NULL && match_all (k, muster_kernel_input (k, 0), pattern, error);
 }
 
-/* What a match becomes: GRegex allocates it, so first it is clear that there may be so much. */
-static gboolean
-append_rewrite (MusterText *out, const GMatchInfo *match, const char *rewrite, gsize subject,
-                GError **error)
+/* In a rewrite, as in RE2's, \0 to \9 are what the groups have matched and \\ is one '\'. The
+ * highest of those groups, or -1 with an error. */
+static gint
+highest_group (const char *rewrite, GError **error)
 {
-  g_autoptr (GError) own = NULL;
-  gsize n = 0, most;
+  gint highest = 0;
 
-  for (const char *at = strchr (rewrite, '\\'); at != NULL; at = strchr (at + 1, '\\'))
-    n++;
-  if (!g_size_checked_mul (&most, n, subject) ||
-      !g_size_checked_add (&most, most, strlen (rewrite)))
-    most = G_MAXSIZE;
-  if (most > out->budget->limit - out->budget->taken)
-    return muster_budget_refuse (out->budget, most, error);
-  g_autofree char *text = g_match_info_expand_references (match, rewrite, &own);
-  if (text == NULL)
-    return muster_invalid (error, "Invalid rewrite: %.1024s, error: %.1024s", rewrite,
-                           own->message);
-  muster_text_put (out, text);
-  return TRUE;
+  for (const char *at = strchr (rewrite, '\\'); at != NULL; at = strchr (at + 2, '\\')) {
+    if (at[1] != '\\' && !g_ascii_isdigit (at[1])) {
+      (void)muster_invalid (error,
+                            "Invalid rewrite: %.1024s, error: only \\0 to \\9 and \\\\ may "
+                            "follow a backslash",
+                            rewrite);
+      return -1;
+    }
+    if (at[1] != '\\')
+      highest = MAX (highest, at[1] - '0');
+  }
+  return highest;
 }
 
-/* The first match of a string, or all of them, becomes the rewrite, in which \\1 is what the first
- * group matched. */
-static gboolean
+static void
+append_rewrite (MusterText *out, const GMatchInfo *match, MusterString s, const char *rewrite)
+{
+  for (const char *at = rewrite; *at != '\0' && !out->failed; at++) {
+    gint from, to;
+    if (*at != '\\')
+      muster_text_put_c (out, *at);
+    else if (*++at == '\\')
+      muster_text_put_c (out, '\\');
+    else if (g_match_info_fetch_pos (match, *at - '0', &from, &to) && from >= 0)
+      muster_text_append (out, s.data + from, (gsize)(to - from));
+  }
+}
+
+/* The first match of a string, or all of them, becomes the rewrite. */
+static void
 replace_one (MusterText *out, const GRegex *regex, MusterString s, const char *rewrite,
-             gboolean all, GError **error)
+             gboolean all)
 {
   g_autoptr (GMatchInfo) match = NULL;
   gint from, to, done = 0;
@@ -157,14 +168,12 @@ replace_one (MusterText *out, const GRegex *regex, MusterString s, const char *r
   while (!out->failed && g_match_info_matches (match) &&
          g_match_info_fetch_pos (match, 0, &from, &to)) {
     muster_text_append (out, s.data + done, (gsize)(from - done));
-    if (!append_rewrite (out, match, rewrite, s.size, error))
-      return FALSE;
+    append_rewrite (out, match, s, rewrite);
     done = to;
     if (!all || !g_match_info_next (match, NULL))
       break;
   }
   muster_text_append (out, s.data + done, s.size - (gsize)done);
-  return TRUE;
 }
 
 static gboolean
@@ -174,13 +183,20 @@ replace (MusterKernel *k, const char *pattern, const char *rewrite, GError **err
   gboolean all = muster_kernel_attr_bool (k, "replace_global", TRUE);
   g_autoptr (GRegex) regex = new_regex (pattern, FALSE, error);
   g_auto (MusterStrings) out = {0};
+  gint highest = regex != NULL ? highest_group (rewrite, error) : -1;
 
-  if (regex == NULL || !muster_strings_begin_like (&out, k, x, error))
+  if (highest < 0 || !muster_strings_begin_like (&out, k, x, error))
     return FALSE;
+  /* As in TensorFlow a rewrite that names a group too many changes nothing. */
+  const gboolean changes = highest <= g_regex_get_capture_count (regex);
   for (gint64 i = 0; i < muster_tensor_n_elements (x) && !out.text.failed; i++) {
     MusterString s;
-    if (!get_subject (x, i, &s, error) || !replace_one (&out.text, regex, s, rewrite, all, error))
+    if (!get_subject (x, i, &s, error))
       return FALSE;
+    if (changes)
+      replace_one (&out.text, regex, s, rewrite, all);
+    else
+      muster_text_append_string (&out.text, s);
     muster_strings_close (&out, i);
   }
   return muster_strings_end (&out, k, 0, error);

@@ -36,6 +36,10 @@ def edits():
             op("StaticRegexReplace", dict(input=np.array(["abcabc", "hello", ""])), pattern=pattern, rewrite=rewrite,
                replace_global=everywhere)
     op("RegexReplace", dict(input=np.array(["abcabc"]), pattern=np.array("b"), rewrite=np.array("-")))
+    for pattern, rewrite in (("b", r"[\1]"), ("(b)|(q)", r"<\2\\>"), ("(b)(c)", r"\2\0\10")):
+        for everywhere in (True, False):
+            op("StaticRegexReplace", dict(input=np.array(["abcabc", "hello", ""])), pattern=pattern, rewrite=rewrite,
+               replace_global=everywhere)
     op("StaticRegexReplace", dict(input=np.array(["a"])), pattern="(", rewrite="", words=True)
 
 
