@@ -33,9 +33,11 @@ alloc (MusterBudget *self, gsize n, gsize size, gpointer (*try) (gsize), GError 
   if (!muster_budget_take (self, n_bytes, error))
     return NULL;
   gpointer memory = try (n_bytes);
-  if (G_UNLIKELY (memory == NULL))
+  if (G_UNLIKELY (memory == NULL)) {
+    muster_budget_give (self, n_bytes);
     muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
                  "There is no memory for %" G_GSIZE_FORMAT " bytes", n_bytes);
+  }
   return memory;
 }
 

@@ -9,6 +9,10 @@
 
 #include <string.h>
 
+/* Outputs of all of a step's nodes: a few bytes in a node may say that it has many, and a run of
+ * the plan has some 16 bytes for each. */
+#define MAX_SLOTS (1u << 24)
+
 /* The marks of a node while a plan is made. */
 enum { UNSEEN = 0, OPEN = 1, DONE = 2, MARK = 3, FED = 4 };
 
@@ -293,6 +297,9 @@ place (Maker *m, guint32 index, GError **error)
         m->resolved.inputs->data[i] > MUSTER_REF;
   node.value_dtype = m->resolved.value;
   node.n_outputs = m->resolved.outputs->len;
+  if (node.n_outputs > MAX_SLOTS - MIN (m->slot_dtypes->len, MAX_SLOTS))
+    return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+                        "The nodes of a step have more than %u outputs together", MAX_SLOTS);
   node.first_output = m->slot_dtypes->len;
   if (g_str_equal (node.op->name, "Const") &&
       (node.constant = muster_program_constant (m->program, index, error)) == NULL)

@@ -197,8 +197,6 @@ muster_tensor_new_from_data (MusterDType dtype, int n_dims, const gint64 *dims, 
 {
   muster_require_array (error, NULL, dims, n_dims);
   muster_require_array (error, NULL, data, size);
-  muster_require_array (error, NULL, dims, n_dims);
-  muster_require_array (error, NULL, data, size);
   gint64 n_elements;
   if (!check_size (dtype, n_dims, dims, size, &n_elements, error))
     return NULL;

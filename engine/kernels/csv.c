@@ -99,8 +99,10 @@ put_field (Csv *csv, int f, gint64 record, MusterString field, GError **error)
     return FALSE;
   if (strlen (text) == field.size &&
       muster_parse_number (g_strstrip (text), output->dtype,
-                           result->data + (gsize)record * result->size))
+                           result->data + (gsize)record * result->size)) {
+    muster_budget_give (muster_kernel_budget (csv->k), field.size + 1);
     return TRUE;
+  }
   g_autofree char *valid = muster_string_text (field);
   return muster_invalid (error, "Field %d in record %" G_GINT64_FORMAT " is not a valid %s: %s", f,
                          record, muster_dtype_name (output->dtype), valid);
@@ -254,7 +256,9 @@ static gboolean
 compute_decode_csv (MusterKernel *k, GError **error)
 {
   const int n = muster_kernel_n_outputs (k);
-  g_autofree Output *outputs = g_new0 (Output, n + 1);
+  g_autofree Output *outputs = muster_kernel_alloc0 (k, (gint64)n + 1, sizeof *outputs, error);
+  if (outputs == NULL)
+    return FALSE;
   Csv csv = {.k = k, .outputs = outputs, .n = n};
   const gboolean done = decode (&csv, error);
   for (int f = 0; f < n; f++) {

@@ -160,7 +160,9 @@ begin_columns (Parse *p, const Wanted *w, int first_default, GError **error)
   if (!check_wanted (w, muster_kernel_n_outputs (p->k), error))
     return FALSE;
   p->n_columns = (guint)(ns + nd + nr);
-  p->columns = g_new0 (Column, p->n_columns + 1);
+  p->columns = muster_kernel_alloc0 (p->k, (gint64)p->n_columns + 1, sizeof *p->columns, error);
+  if (p->columns == NULL)
+    return FALSE;
   for (int i = 0; i < ns; i++)
     p->columns[i] = (Column){.kind = SPARSE,
                              .dtype = (MusterDType)w->sparse->type[i],

@@ -218,11 +218,11 @@ cut (MusterKernel *k, MusterTensor *x, int axis, const gint64 *sizes, int n, gbo
 }
 
 static gint64 *
-equal_sizes (int n, gint64 size)
+equal_sizes (MusterKernel *k, int n, gint64 size, GError **error)
 {
-  gint64 *sizes = g_new (gint64, MAX (n, 1));
+  gint64 *sizes = muster_kernel_alloc (k, n, sizeof *sizes, error);
 
-  for (int i = 0; i < n; i++)
+  for (int i = 0; sizes != NULL && i < n; i++)
     sizes[i] = size;
   return sizes;
 }
@@ -232,10 +232,10 @@ compute_unpack (MusterKernel *k, GError **error)
 {
   MusterTensor *x = muster_kernel_input (k, 0);
   int n = muster_kernel_n_outputs (k), axis = 0;
-  g_autofree gint64 *sizes = equal_sizes (n, 1);
+  g_autofree gint64 *sizes = equal_sizes (k, n, 1, error);
 
-  if (!muster_check_axis (muster_kernel_attr_int (k, "axis", 0), muster_tensor_n_dims (x), &axis,
-                          error))
+  if (sizes == NULL || !muster_check_axis (muster_kernel_attr_int (k, "axis", 0),
+                                           muster_tensor_n_dims (x), &axis, error))
     return FALSE;
   if (muster_tensor_dims (x)[axis] != n)
     return muster_invalid (error,
@@ -261,8 +261,8 @@ compute_split (MusterKernel *k, GError **error)
                            "Number of ways to split should evenly divide the split dimension, but "
                            "got split_dim %d (size = %" G_GINT64_FORMAT ") and num_split %d",
                            axis, size, n);
-  sizes = equal_sizes (n, size / n);
-  return cut (k, x, axis, sizes, n, FALSE, error);
+  sizes = equal_sizes (k, n, size / n, error);
+  return sizes != NULL && cut (k, x, axis, sizes, n, FALSE, error);
 }
 
 /* One size may be -1: what is left. */
@@ -300,8 +300,8 @@ compute_split_v (MusterKernel *k, GError **error)
 {
   MusterTensor *x = muster_kernel_input (k, 0);
   int n = muster_kernel_n_outputs (k), axis = 0;
-  g_autofree gint64 *sizes = g_new (gint64, MAX (n, 1));
-  int given = muster_kernel_input_ints (k, 1, sizes, n, error);
+  g_autofree gint64 *sizes = muster_kernel_alloc (k, n, sizeof *sizes, error);
+  int given = sizes == NULL ? -1 : muster_kernel_input_ints (k, 1, sizes, n, error);
 
   if (given < 0 || !muster_check_scalar (k, 2, "split_dim", error) ||
       !muster_check_axis (muster_kernel_input_int (k, 2), muster_tensor_n_dims (x), &axis, error))

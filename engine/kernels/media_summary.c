@@ -289,9 +289,13 @@ summarise_image (MusterKernel *k, MusterTensor *wide, const Images *s, gint64 i,
     put_bytes ((const guint8 *)muster_tensor_data (muster_kernel_input (k, 1)) + i * n, s, rows);
   else
     put_pixels (values, s, bad_color, rows);
-  return put_image (&media, s, rows, size, error) &&
-         put_value (summary, muster_tensor_string (muster_kernel_input (k, 0), 0), rest, &media,
-                    error);
+  if (!put_image (&media, s, rows, size, error) ||
+      !put_value (summary, muster_tensor_string (muster_kernel_input (k, 0), 0), rest, &media,
+                  error))
+    return FALSE;
+  muster_budget_give (muster_kernel_budget (k),
+                      2 * size + (wide != NULL ? (gsize)n * sizeof *values : 0));
+  return TRUE;
 }
 
 static gboolean

@@ -302,10 +302,12 @@ deal_rows (MusterKernel *k, MusterResult *results, const gint64 *counts, GError 
   int n = muster_tensor_n_dims (data), skip = muster_tensor_n_dims (partitions);
   int n_out = muster_kernel_n_outputs (k);
   MusterElements from = muster_elements (data);
-  g_autofree gsize *filled = g_new0 (gsize, n_out + 1);
+  g_autofree gsize *filled = muster_kernel_alloc0 (k, n_out + 1, sizeof *filled, error);
   gint64 dims[MUSTER_MAX_DIMS + 1];
   gsize size = from.size;
 
+  if (filled == NULL)
+    return FALSE;
   for (int d = skip; d < n; d++) {
     dims[d - skip + 1] = muster_tensor_dims (data)[d];
     size *= (gsize)dims[d - skip + 1];
@@ -332,10 +334,13 @@ compute_dynamic_partition (MusterKernel *k, GError **error)
 {
   MusterTensor *data = muster_kernel_input (k, 0), *partitions = muster_kernel_input (k, 1);
   int skip = muster_tensor_n_dims (partitions), n_out = muster_kernel_n_outputs (k);
-  g_autofree gint64 *counts = g_new0 (gint64, n_out + 1);
-  g_autofree MusterResult *results = g_new0 (MusterResult, n_out + 1);
+  g_autofree gint64 *counts = muster_kernel_alloc0 (k, n_out + 1, sizeof *counts, error);
+  g_autofree MusterResult *results =
+      counts == NULL ? NULL : muster_kernel_alloc0 (k, n_out + 1, sizeof *results, error);
   gboolean fits = skip <= muster_tensor_n_dims (data);
 
+  if (results == NULL)
+    return FALSE;
   for (int d = 0; fits && d < skip; d++)
     fits = muster_tensor_dims (data)[d] == muster_tensor_dims (partitions)[d];
   if (!fits) {

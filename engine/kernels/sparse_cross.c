@@ -92,7 +92,9 @@ read_columns (MusterKernel *k, Cross *c, int n_others, GError **error)
 
   c->n_sparse = n;
   c->n_columns = muster_kernel_n_inputs (k) - n_others - 2 * n;
-  c->columns = g_new0 (Column, c->n_columns + 1);
+  c->columns = muster_kernel_alloc0 (k, (gint64)c->n_columns + 1, sizeof *c->columns, error);
+  if (c->columns == NULL)
+    return FALSE;
   for (int i = 0; i < n; i++) {
     if (!check_sparse (k, i, n, error))
       return FALSE;
@@ -285,12 +287,12 @@ next_cross (const Cross *c, gint64 *at)
 static gboolean
 set_crosses (MusterKernel *k, Cross *c, GError **error)
 {
-  g_autofree gint64 *at = g_new0 (gint64, c->n_columns + 1);
+  g_autofree gint64 *at = muster_kernel_alloc0 (k, (gint64)c->n_columns + 1, sizeof *at, error);
   g_auto (MusterStrings) strings = {0};
   MusterTensor *indices, *hashes = NULL, *shape;
   gint64 n = 0;
 
-  indices = muster_kernel_output (k, 0, 2, (gint64[]){c->n_crosses, 2}, error);
+  indices = at == NULL ? NULL : muster_kernel_output (k, 0, 2, (gint64[]){c->n_crosses, 2}, error);
   shape = indices == NULL ? NULL : muster_kernel_output (k, 2, 1, (gint64[]){2}, error);
   if (shape == NULL ||
       !(c->kind == JOINED

@@ -117,9 +117,11 @@ compute_concat (MusterKernel *k, GError **error)
 {
   const int n = muster_kernel_n_inputs (k) / 3;
   const gint64 wanted = muster_kernel_attr_int (k, "concat_dim", 0);
-  g_autofree MusterSparse *parts = g_new (MusterSparse, MAX (n, 1));
+  g_autofree MusterSparse *parts = muster_kernel_alloc (k, n, sizeof *parts, error);
   gint64 axis = wanted;
 
+  if (parts == NULL)
+    return FALSE;
   if (n == 0)
     return muster_invalid (error, "SparseConcat has no inputs");
   for (int i = 0; i < n; i++) {

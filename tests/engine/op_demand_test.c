@@ -202,6 +202,7 @@ static const Demand demands[] = {
     {"SetSize", "no_rows no_values huge_shape", "t:T=int64"},
     {"ParseTensor", "proto", "t:out_type=float"},
     {"SparseTensorDenseMatMul", "no_rows no_floats huge_shape three_wide", "t:T=float"},
+    {"DynamicPartition", "one_float axis", "t:T=float i:num_partitions=65536"},
 };
 
 /* A TensorProto of a dozen bytes: 2^28 floats, all the same. */
@@ -288,6 +289,64 @@ MUSTER_TEST (SmallGraph, that_tiles_two_joined_strings_is_refused)
   g_autoptr (MusterSession) session = open_session (master, b);
   bound_memory ();
   expect_refused (session, "asked:0", "Tile");
+}
+
+/* What is kept for each output is more than the bytes that ask for it. */
+MUSTER_TEST (SmallGraph, that_lists_very_many_outputs_is_refused)
+{
+  enum { N = 20000 };
+  g_autofree MusterDType *dtypes = g_new (MusterDType, N);
+  g_autoptr (MusterMaster) master = bounded_master ();
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+  add_values (b);
+  muster_graph_builder_node (b, "DecodeCSV", "asked");
+  muster_graph_builder_input (b, "nothing");
+  for (int i = 0; i < N; i++) {
+    dtypes[i] = MUSTER_STRING;
+    muster_graph_builder_input (b, "nothing");
+  }
+  muster_graph_builder_attr_types (b, "OUT_TYPE", dtypes, N);
+  g_autoptr (MusterSession) session = open_session (master, b);
+  expect_refused (session, "asked:0", "DecodeCSV");
+}
+
+/* A few bytes in a node say that it has 65,536 outputs, and a plan keeps something for each. */
+MUSTER_TEST (SmallGraph, whose_nodes_say_that_they_have_very_many_outputs_is_refused)
+{
+  static const Demand unpack = {"Unpack", "axis", "t:T=int32 i:num=65536"};
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMaster) master = bounded_master ();
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+  const char *target = "all";
+  add_values (b);
+  for (int i = 0; i < 300; i++) {
+    g_autofree char *name = g_strdup_printf ("unpack%d", i);
+    add_demand (b, &unpack, name);
+  }
+  muster_graph_builder_node (b, "NoOp", "all");
+  for (int i = 0; i < 300; i++) {
+    g_autofree char *name = g_strdup_printf ("^unpack%d", i);
+    muster_graph_builder_input (b, name);
+  }
+  g_autoptr (MusterSession) session = open_session (master, b);
+  const MusterStep step = {.targets = &target, .n_targets = 1, .deadline_us = TEST_DEADLINE_US};
+  MUSTER_EXPECT_FALSE (muster_session_run (session, &step, NULL, NULL, NULL, &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED);
+}
+
+/* GRegex would change the case of what isn't UTF-8, beyond its end. */
+MUSTER_TEST (SmallGraph, whose_rewrite_asks_for_more_than_groups_is_refused)
+{
+  static const Demand replace = {"StaticRegexReplace", "byte", "s:pattern=[^a] s:rewrite=\\U\\0"};
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMaster) master = bounded_master ();
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+  add_text (b, "byte", "\xfc");
+  add_demand (b, &replace, "asked");
+  g_autoptr (MusterSession) session = open_session (master, b);
+  g_autoptr (MusterTensor) made = run_one (session, NULL, NULL, "asked:0", &error);
+  MUSTER_EXPECT_NULL (made);
+  EXPECT_SAYS (error, MUSTER_ERROR_INVALID_ARGUMENT, "Invalid rewrite: ");
 }
 
 /* Each element takes room in the queue, even one of no bytes; first, there is no end of them. */
