@@ -25,14 +25,14 @@ G_BEGIN_DECLS
 /* Returns value where NULL stands for n elements, n above 0. */
 #define muster_require_array(error, value, array, n)                                               \
   do {                                                                                             \
-    if (G_UNLIKELY ((array) == NULL && (n) > 0)) {                                                \
+    if (G_UNLIKELY ((array) == NULL && (n) > 0)) {                                                 \
       muster_refuse_null (error, G_STRFUNC, #array, 0);                                            \
       return value;                                                                                \
     }                                                                                              \
   } while (0)
 
 /* "function: 'name' is NULL", with the i-th of names, which are separated by commas. */
-void muster_refuse_null (GError **error, const char *function, const char *names, gsize i)
-    G_GNUC_NO_INLINE;
+void muster_refuse_null (GError **error, const char *function, const char *names,
+                         gsize i) G_GNUC_NO_INLINE;
 
 G_END_DECLS

@@ -34,17 +34,18 @@ muster_text_check (MusterText *self, GError **error)
   return FALSE;
 }
 
-/* By half, so that appending stays cheap; by no more than is needed where that is over the budget.
- */
+/* By half, so that appending stays cheap; where that is over the budget by half of what it has left,
+ * so that it stays so there, too. */
 static gboolean
 grow (MusterText *self, gsize needed)
 {
   const gsize left = self->budget->limit - self->budget->taken;
+  const gsize more = needed - self->room;
   gsize room = MAX (MAX (needed, LEAST_ROOM), self->room + self->room / 2);
   char *data;
 
   if (room - self->room > left)
-    room = needed;
+    room = more < left ? needed + (left - more) / 2 : needed;
   if (!muster_budget_take (self->budget, room - self->room, &self->error))
     return FALSE;
   data = g_try_realloc (self->data, room);
