@@ -117,7 +117,7 @@ muster_master_can_reach (MusterMaster *self)
 MusterPresence
 muster_master_reach (MusterMaster *self, gint64 deadline_us, GCancellable *cancellable)
 {
-  g_return_val_if_fail (self != NULL, 0);
+  g_return_val_if_fail (self != NULL, MUSTER_PRESENCE_UP);
   if (!muster_master_can_reach (self))
     return MUSTER_PRESENCE_UP;
   return MUSTER_MASTER_GET_IFACE (self)->reach (self, deadline_us, cancellable);

@@ -125,7 +125,7 @@ gboolean muster_master_can_reach (MusterMaster *self);
  * muster_master_reach: (skip)
  *
  * Whether a call could reach the master now; for who pauses before the next one (ready/pause.h).
- * Where it is down this tries to reach it, until deadline_us and for two seconds at most.
+ * Where it is down this tries to reach it, until deadline_us and for one second at most.
  */
 MusterPresence muster_master_reach (MusterMaster *self, gint64 deadline_us,
                                     GCancellable *cancellable);

@@ -22,7 +22,7 @@ reach (MusterMaster *master, gint64 left_us, GCancellable *cancellable)
 }
 
 gboolean
-muster_pause (const MusterPause *self, MusterMaster *master, MusterClock *clock,
+muster_pause (MusterPause *self, MusterMaster *master, MusterClock *clock,
               GCancellable *cancellable, GError **error)
 {
   const gint64 longest_us = MAX (self->wake_us, self->longest_us);
@@ -40,6 +40,8 @@ muster_pause (const MusterPause *self, MusterMaster *master, MusterClock *clock,
     if (now_us >= longest_us)
       return TRUE;
     MusterPresence presence = reach (master, longest_us - now_us, cancellable);
+    if (presence != MUSTER_PRESENCE_DOWN)
+      self->down_since_us = now_us;
     if (presence == MUSTER_PRESENCE_CHANGED)
       return TRUE;
     end_us = presence == MUSTER_PRESENCE_DOWN ? longest_us : self->wake_us;

@@ -13,13 +13,14 @@ G_BEGIN_DECLS
  * time), and a thousand who lost it at the same instant don't come at the same instant. A call
  * would only fail meanwhile: the pause goes on beyond its time, to longest_us at most. */
 typedef struct {
-  gint64 down_since_us; /* since when the master has been down, as far as is known */
+  gint64 down_since_us; /* since when the master has been down, as far as is known; moves on where
+                           it is found up, or down for another reason */
   gint64 wake_us;
   gint64 longest_us; /* wake_us or later; 0: wake_us */
 } MusterPause;
 
 /* FALSE: G_IO_ERROR_CANCELLED. */
-gboolean muster_pause (const MusterPause *self, MusterMaster *master, MusterClock *clock,
+gboolean muster_pause (MusterPause *self, MusterMaster *master, MusterClock *clock,
                        GCancellable *cancellable, GError **error);
 
 G_END_DECLS

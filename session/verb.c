@@ -358,7 +358,10 @@ wait_for_master (MusterVerb *self, gint64 now_us, gint64 wake_us, gint64 last_us
   pause.down_since_us = self->down_since_us;
   pause.longest_us = MIN (muster_deadline_after (now_us, LONGEST_OUTAGE_US), last_us);
 
-  return muster_pause (&pause, self->master, self->clock, self->cancellable, error);
+  gboolean is_over = muster_pause (&pause, self->master, self->clock, self->cancellable, error);
+  self->down_since_us = pause.down_since_us;
+
+  return is_over;
 }
 
 /* Pauses before another attempt, which must still end by the deadline if it costs what the last one

@@ -158,7 +158,7 @@ static gboolean
 pause_until (MusterMonitoredSession *self, gint64 now_us, gint64 wake_us, const GError *failure,
              GError **error)
 {
-  const MusterPause pause = {.down_since_us = now_us, .wake_us = MIN (wake_us, self->deadline_us)};
+  MusterPause pause = {.down_since_us = now_us, .wake_us = MIN (wake_us, self->deadline_us)};
   gboolean is_down = muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE);
 
   if (!(is_down ? muster_pause (&pause, self->master, self->clock, self->cancellable, error)

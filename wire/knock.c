@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 /* Of a name with many addresses the first few are tried. */
-#define MAX_ADDRESSES 4
+#define MAX_ADDRESSES 16
 /* A name's addresses are kept for so long. */
 #define LOOK_UP_US (5 * MUSTER_SECOND)
 
@@ -74,9 +74,19 @@ has_met_itself (int fd)
   return TRUE;
 }
 
+/* Which of them a machine that is down shows changes with what the routers on the way know: it is
+ * one reason. */
+static gboolean
+is_no_answer (int why)
+{
+  return why == ETIMEDOUT || why == EHOSTUNREACH || why == ENETUNREACH || why == EHOSTDOWN;
+}
+
 static int
 settle (int fd, int why)
 {
+  if (is_no_answer (why))
+    return ETIMEDOUT;
   return why == 0 && has_met_itself (fd) ? ECONNREFUSED : why;
 }
 
@@ -91,9 +101,9 @@ begin (GInetAddress *address, guint16 port, int *fd)
   if (!g_socket_address_to_native (whole, &native, sizeof native, NULL))
     return EAFNOSUPPORT;
   *fd = socket (native.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (*fd < 0 || connect (*fd, (struct sockaddr *)&native, (socklen_t)size) != 0)
-    return errno;
-  return settle (*fd, 0);
+  const gboolean is_done =
+      *fd >= 0 && connect (*fd, (struct sockaddr *)&native, (socklen_t)size) == 0;
+  return settle (*fd, is_done ? 0 : errno);
 }
 
 /* What has become of one that was begun. */
@@ -194,13 +204,16 @@ await (Knocks *self, gint64 deadline_us, GCancellable *cancellable)
 int
 muster_knock (MusterKnocker *self, gint64 deadline_us, GCancellable *cancellable)
 {
-  g_return_val_if_fail (self != NULL, 0);
+  g_return_val_if_fail (self != NULL, EINVAL);
   Knocks knocks = {.why = ENOENT};
   look_up (self, deadline_us, cancellable);
+  if (self->host != NULL && self->addresses == NULL && now_us () >= deadline_us)
+    return EAGAIN;
   if (!begin_all (&knocks, self))
     await (&knocks, deadline_us, cancellable);
   for (int i = 0; i < knocks.n; i++)
     if (knocks.fds[i] >= 0)
       (void)close (knocks.fds[i]);
-  return knocks.why;
+  const gboolean has_untried = g_list_length (self->addresses) > MAX_ADDRESSES;
+  return knocks.why != 0 && has_untried ? EAGAIN : knocks.why;
 }

@@ -20,8 +20,10 @@ typedef struct {
 void muster_knocker_init (MusterKnocker *self, const char *address);
 void muster_knocker_clear (MusterKnocker *self);
 
-/* 0: somebody listens; else an errno that says why not: ECONNREFUSED, ETIMEDOUT (deadline_us came
- * first, or a cancellation), ENOENT for a name without an address, … */
+/* 0: somebody listens; else an errno that says why not: ECONNREFUSED; ETIMEDOUT: no answer, be it
+ * that no way leads there, or that deadline_us came first, or a cancellation; ENOENT for a name
+ * without an address; … EAGAIN: nothing is known, since the name wasn't looked up in time, or has
+ * more addresses than are tried. EINVAL where self is NULL. */
 int muster_knock (MusterKnocker *self, gint64 deadline_us, GCancellable *cancellable);
 
 G_END_DECLS

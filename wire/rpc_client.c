@@ -332,6 +332,7 @@ muster_rpc_client_call (MusterRpcClient *self, const char *method, MusterRope *r
     muster_rpc_client_set_error (self, &unary.outcome, cancellable, error);
     return NULL;
   }
+  muster_rpc_client_note_answer (self);
   if (unary.answer != NULL)
     return muster_grpc_buffer_take_bytes (unary.answer, error);
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL, "'%s' answered '%s' without a message",

@@ -59,7 +59,8 @@ void muster_rpc_client_send_and_forget (MusterRpcClient *self, const char *metho
 
 /* Whether a call could reach the server now. Without a connection this knocks at the server's port
  * (wire/knock.h) and, where somebody listens, has the channel connect at once and waits for it:
- * until deadline_us, and a second at most. */
+ * until deadline_us, and a second at most. Who listens and says nothing is knocked at again only
+ * after 20 s. UP also where that couldn't be found out, as with a slow name service. */
 MusterPresence muster_rpc_client_reach (MusterRpcClient *self, gint64 deadline_us,
                                         GCancellable *cancellable);
 

@@ -25,7 +25,7 @@ struct _MusterRpcClient {
 
   /* How the server is found again (rpc_reach.c); guarded by lock. */
   MusterKnocker knocker;
-  gboolean is_down; /* it couldn't be reached when that was last known */
+  gboolean is_down; /* it couldn't be reached when that was last known; read without, too */
   int down_why;
   gint64 knock_answered_us;
   gint64 nudged_us;
@@ -44,6 +44,8 @@ grpc_completion_queue *muster_rpc_client_pump (MusterRpcClient *self);
 void muster_rpc_client_nudge (MusterRpcClient *self);
 /* A call has failed since there was no connection. */
 void muster_rpc_client_note_unreachable (MusterRpcClient *self);
+/* A call has been answered. */
+void muster_rpc_client_note_answer (MusterRpcClient *self);
 
 /* A call that isn't started; free with grpc_call_unref (). */
 grpc_call *muster_rpc_client_new_call (MusterRpcClient *self, const char *method,

@@ -83,6 +83,8 @@ on_ended (gpointer owner, gboolean ok G_GNUC_UNUSED)
 {
   MusterRpcPassed *self = owner;
   MusterRpcServer *server = self->call->server;
+  if (self->unary.outcome.status == GRPC_STATUS_OK)
+    muster_rpc_client_note_answer (self->client);
   if (self->unary.outcome.status != GRPC_STATUS_OK)
     set_error (self);
   else if (self->unary.answer == NULL)

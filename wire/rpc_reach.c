@@ -20,6 +20,13 @@
 #define UNKNOWN (-1)
 #define SILENT  (-2)
 
+static void
+set_down (MusterRpcClient *self, gboolean is_down, int why)
+{
+  g_atomic_int_set (&self->is_down, is_down);
+  self->down_why = why;
+}
+
 static gint64
 now_us (void)
 {
@@ -94,10 +101,19 @@ muster_rpc_client_note_unreachable (MusterRpcClient *self)
 {
   g_mutex_lock (&self->lock);
   if (!self->is_down)
-    self->down_why = UNKNOWN;
-  self->is_down = TRUE;
+    set_down (self, TRUE, UNKNOWN);
   g_mutex_unlock (&self->lock);
   muster_rpc_client_nudge (self);
+}
+
+void
+muster_rpc_client_note_answer (MusterRpcClient *self)
+{
+  if (!g_atomic_int_get (&self->is_down)) /* as a rule: no lock */
+    return;
+  g_mutex_lock (&self->lock);
+  set_down (self, FALSE, 0);
+  g_mutex_unlock (&self->lock);
 }
 
 static void
@@ -160,7 +176,7 @@ may_knock (MusterRpcClient *self)
   return !is_silent || now_us () >= answered_us + SILENCE_US;
 }
 
-/* 0 where the server can be called, else why not. */
+/* 0 where the server can be called, else why not; EAGAIN where that couldn't be found out. */
 static int
 look (MusterRpcClient *self, gint64 deadline_us, GCancellable *cancellable)
 {
@@ -170,6 +186,8 @@ look (MusterRpcClient *self, gint64 deadline_us, GCancellable *cancellable)
   muster_about_to_block ();
   if (may_knock (self)) {
     int why = knock (self, limit_us, cancellable);
+    if (why == EAGAIN || why == ETIMEDOUT)
+      muster_rpc_client_nudge (self); /* gRPC has more patience, and tries every address */
     if (why != 0)
       return why;
   }
@@ -182,11 +200,12 @@ muster_rpc_client_reach (MusterRpcClient *self, gint64 deadline_us, GCancellable
   const int why = look (self, deadline_us, cancellable);
   if (g_cancellable_is_cancelled (cancellable))
     return MUSTER_PRESENCE_DOWN;
+  if (why == EAGAIN)
+    return MUSTER_PRESENCE_UP;
   g_mutex_lock (&self->lock);
   const gboolean was_down = self->is_down;
   const int before = self->down_why;
-  self->is_down = why != 0;
-  self->down_why = why;
+  set_down (self, why != 0, why);
   g_mutex_unlock (&self->lock);
   if (why == 0)
     return was_down ? MUSTER_PRESENCE_CHANGED : MUSTER_PRESENCE_UP;

@@ -185,6 +185,14 @@ muster_fake_master_fail (MusterFakeMaster *self, const char *what, guint first, 
 }
 
 void
+muster_fake_master_forgive (MusterFakeMaster *self, const char *what)
+{
+  g_mutex_lock (&self->lock);
+  g_array_set_size (script_locked (self, what)->failures, 0);
+  g_mutex_unlock (&self->lock);
+}
+
+void
 muster_fake_master_set_target (MusterFakeMaster *self, const char *target)
 {
   g_free (self->target);

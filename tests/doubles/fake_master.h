@@ -38,6 +38,8 @@ void muster_fake_master_op_calls (MusterFakeMaster *self, const char *op, Muster
  * the first on (1, 2, …) fail, n_times of them (G_MAXUINT: from then on). */
 void muster_fake_master_fail (MusterFakeMaster *self, const char *what, guint first, guint n_times,
                               MusterError code, const char *message);
+/* From now on they do no more. */
+void muster_fake_master_forgive (MusterFakeMaster *self, const char *what);
 /* How long each call takes; one that doesn't end by its deadline fails with DEADLINE_EXCEEDED at
  * it. MUSTER_WAIT_FOREVER: it hangs. */
 void muster_fake_master_set_cost (MusterFakeMaster *self, const char *what, gint64 cost_us);

@@ -87,6 +87,41 @@ MUSTER_TEST (Outage, counts_from_when_the_master_was_lost)
                     3600 * MUSTER_SECOND + latest_us (60 * MUSTER_SECOND));
 }
 
+static void
+lose_for_two_seconds (gpointer user_data)
+{
+  MusterSmallJob *job = user_data;
+
+  muster_fake_master_down_until (job->master,
+                                 muster_fake_clock_elapsed_us (job->clock) + 2 * MUSTER_SECOND);
+}
+
+static void
+initialise_and_let_in (gpointer user_data)
+{
+  MusterSmallJob *job = user_data;
+
+  muster_small_job_initialise (job);
+  muster_fake_master_forgive (job->master, "create");
+}
+
+/* Nor does it take an hour of being told to come back later for one. */
+MUSTER_TEST (Outage, counts_from_when_the_master_last_answered)
+{
+  const gint64 lost_us = 3600 * MUSTER_SECOND;
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  muster_fake_clock_set_random (job.clock, 0.5);
+  muster_fake_master_fail (job.master, "create", 1, G_MAXUINT, MUSTER_ERROR_UNAVAILABLE, "busy");
+  muster_fake_clock_at (job.clock, lost_us, lose_for_two_seconds, &job);
+  muster_fake_clock_at (job.clock, lost_us + MUSTER_SECOND, initialise_and_let_in, &job);
+
+  g_autoptr (MusterSession) session = muster_small_job_wait (&job, 7200 * MUSTER_SECOND, NULL);
+
+  MUSTER_EXPECT_TRUE (session != NULL);
+  MUSTER_EXPECT_LE (muster_fake_clock_elapsed_us (job.clock),
+                    lost_us + latest_us (2 * MUSTER_SECOND));
+}
+
 MUSTER_TEST (Outage, still_ends_at_the_deadline)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();

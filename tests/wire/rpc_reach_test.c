@@ -4,6 +4,7 @@
 #include "wire/address.h"
 #include "wire/knock.h"
 
+#include <errno.h>
 #include <string.h>
 
 static gint64
@@ -61,6 +62,14 @@ waiting_start (Waiting *self, const char *host)
   MUSTER_EXPECT_EQ (call (self), (int)MUSTER_ERROR_UNAVAILABLE);
 }
 
+static void
+on_echo (MusterRpcCall *call, GBytes *request, gpointer data G_GNUC_UNUSED)
+{
+  g_auto (MusterRope) reply = MUSTER_ROPE_INIT;
+  muster_rope_append (&reply, request);
+  muster_rpc_call_reply (call, &reply);
+}
+
 /* FALSE if somebody took the port. */
 static gboolean
 waiting_serve (Waiting *self)
@@ -69,6 +78,7 @@ waiting_serve (Waiting *self)
   self->server = muster_rpc_server_new ();
   if (muster_rpc_server_listen (self->server, address, NULL, NULL) == 0)
     return FALSE;
+  muster_rpc_server_add_method (self->server, "/test.Echo/Answer", on_echo, self);
   muster_rpc_server_start (self->server);
   return TRUE;
 }
@@ -134,6 +144,23 @@ MUSTER_TEST (RpcReach, has_no_news_of_a_server_that_was_there_all_the_time)
                     (int)MUSTER_PRESENCE_UP);
 }
 
+MUSTER_TEST (RpcReach, has_no_news_of_a_server_that_has_answered_a_call)
+{
+  g_auto (Waiting) f = {0};
+  g_autoptr (GError) error = NULL;
+  MusterRpcOptions options = echo_options ();
+  options.wait_for_ready = TRUE;
+  waiting_start (&f, "127.0.0.1");
+  if (!waiting_serve (&f))
+    MUSTER_SKIP ("somebody took the port");
+
+  g_autoptr (GBytes) answer =
+      muster_rpc_client_call (f.client, "/test.Echo/Answer", NULL, &options, NULL, &error);
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  expect_presence (&f, MUSTER_PRESENCE_UP);
+}
+
 static guint
 count_accepted (GSocket *socket)
 {
@@ -173,6 +200,134 @@ MUSTER_TEST (RpcReach, comes_back_when_cancelled)
 
   MUSTER_EXPECT_EQ ((int)muster_rpc_client_reach (f.client, in_half_a_minute (), cancellable),
                     (int)MUSTER_PRESENCE_DOWN);
+}
+
+/* A name service that gives the addresses it was told, or never answers if there are none. */
+#define TYPE_TOLD_RESOLVER (muster_told_resolver_get_type ())
+G_DECLARE_FINAL_TYPE (MusterToldResolver, muster_told_resolver, MUSTER, TOLD_RESOLVER, GResolver)
+
+struct _MusterToldResolver {
+  GResolver parent;
+  const char *const *addresses; /* (not owned) (nullable) */
+};
+
+G_DEFINE_FINAL_TYPE (MusterToldResolver, muster_told_resolver, G_TYPE_RESOLVER)
+
+static void
+on_told_to_stop (GCancellable *cancellable G_GNUC_UNUSED, gpointer task)
+{
+  g_task_return_error_if_cancelled (task);
+}
+
+static void
+told_ask (GResolver *resolver, const char *host G_GNUC_UNUSED, GCancellable *cancellable,
+          GAsyncReadyCallback callback, gpointer user_data)
+{
+  GTask *task = g_task_new (resolver, cancellable, callback, user_data);
+  const char *const *at = MUSTER_TOLD_RESOLVER (resolver)->addresses;
+  GList *addresses = NULL;
+  if (at == NULL) {
+    g_cancellable_connect (cancellable, G_CALLBACK (on_told_to_stop), task, g_object_unref);
+    return;
+  }
+  for (; *at != NULL; at++)
+    addresses = g_list_append (addresses, g_inet_address_new_from_string (*at));
+  g_task_return_pointer (task, addresses, NULL);
+  g_object_unref (task);
+}
+
+static GList *
+told_finish (GResolver *resolver G_GNUC_UNUSED, GAsyncResult *result, GError **error)
+{
+  return g_task_propagate_pointer (G_TASK (result), error);
+}
+
+static void
+muster_told_resolver_class_init (MusterToldResolverClass *klass)
+{
+  G_RESOLVER_CLASS (klass)->lookup_by_name_async = told_ask;
+  G_RESOLVER_CLASS (klass)->lookup_by_name_finish = told_finish;
+}
+
+static void
+muster_told_resolver_init (MusterToldResolver *self G_GNUC_UNUSED)
+{
+}
+
+static gint64
+soon (void)
+{
+  return muster_clock_now_us (muster_system_clock ()) + 50 * MUSTER_MILLISECOND;
+}
+
+/* Knocks at a name with these addresses (nullable). */
+static int
+knock_by (const char *const *addresses, int port, gint64 deadline_us)
+{
+  g_autoptr (GResolver) usual = g_resolver_get_default ();
+  g_autoptr (MusterToldResolver) told = g_object_new (TYPE_TOLD_RESOLVER, NULL);
+  g_autofree char *address = muster_address_format ("server.test", (guint16)port);
+  MusterKnocker knocker;
+  told->addresses = addresses;
+  g_resolver_set_default (G_RESOLVER (told));
+  muster_knocker_init (&knocker, address);
+  int why = muster_knock (&knocker, deadline_us, NULL);
+  muster_knocker_clear (&knocker);
+  g_resolver_set_default (usual);
+  return why;
+}
+
+/* gRPC asks for itself, and waits for longer than a knock does. */
+MUSTER_TEST (RpcReach, does_not_take_a_slow_name_service_for_a_server_that_is_down)
+{
+  g_autoptr (GResolver) usual = g_resolver_get_default ();
+  g_autoptr (MusterToldResolver) silent = g_object_new (TYPE_TOLD_RESOLVER, NULL);
+  MusterRpcClient *client = muster_rpc_client_new ("server.test:1", NULL);
+  g_resolver_set_default (G_RESOLVER (silent));
+
+  MUSTER_EXPECT_EQ ((int)muster_rpc_client_reach (client, soon (), NULL), (int)MUSTER_PRESENCE_UP);
+
+  MUSTER_EXPECT_EQ (knock_by (NULL, 1, soon ()), EAGAIN);
+  g_resolver_set_default (usual);
+  muster_rpc_client_unref (client);
+}
+
+#define SIX_IN(net) net "1", net "2", net "3", net "4", net "5", net "6"
+
+MUSTER_TEST (Knock, finds_the_server_at_any_of_many_addresses)
+{
+  const char *const few[] = {SIX_IN ("127.0.1."), "127.0.0.1", NULL};
+  const char *const many[] = {SIX_IN ("127.0.1."), SIX_IN ("127.0.2."), SIX_IN ("127.0.3."),
+                              "127.0.0.1", NULL};
+  g_autoptr (GSocket) socket = bind_socket (0);
+  MUSTER_EXPECT_TRUE (g_socket_listen (socket, NULL));
+
+  MUSTER_EXPECT_EQ (knock_by (few, port_of (socket), in_half_a_minute ()), 0);
+  MUSTER_EXPECT_EQ (knock_by (many, port_of (socket), in_half_a_minute ()), EAGAIN);
+}
+
+/* Which of its two faces it shows is the routers' affair. */
+MUSTER_TEST (Knock, says_the_same_of_a_machine_without_a_way_to_it_and_of_a_silent_one)
+{
+  const char *const nowhere[] = {"224.0.0.1", NULL}; /* no TCP goes to a group */
+  const char *const loopback[] = {"127.0.0.1", NULL};
+  g_autoptr (GSocket) full = bind_socket (0);
+  g_autoptr (GSocketAddress) address = g_socket_get_local_address (full, NULL);
+  GSocket *fillers[4];
+  g_socket_set_listen_backlog (full, 0);
+  MUSTER_EXPECT_TRUE (g_socket_listen (full, NULL));
+  for (gsize i = 0; i < G_N_ELEMENTS (fillers); i++) {
+    fillers[i] =
+        g_socket_new (G_SOCKET_FAMILY_IPV4, G_SOCKET_TYPE_STREAM, G_SOCKET_PROTOCOL_TCP, NULL);
+    g_socket_set_blocking (fillers[i], FALSE);
+    (void)g_socket_connect (fillers[i], address, NULL, NULL);
+  }
+
+  MUSTER_EXPECT_EQ (knock_by (nowhere, 1, in_half_a_minute ()), ETIMEDOUT);
+  MUSTER_EXPECT_EQ (knock_by (loopback, port_of (full), soon ()), ETIMEDOUT);
+
+  for (gsize i = 0; i < G_N_ELEMENTS (fillers); i++)
+    g_object_unref (fillers[i]);
 }
 
 /* Who connects to a free port of its own machine often enough is given that very port to connect
