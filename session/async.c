@@ -2,6 +2,7 @@
 #include "session/session_manager.h"
 
 #include "base/require.h"
+#include "session/session_private.h"
 
 /* Each verb has a thread of its own: a pool would let some wait for others that wait for them. */
 
@@ -134,6 +135,7 @@ MusterSession *
 muster_session_manager_prepare_session_finish (MusterSessionManager *self, GAsyncResult *result,
                                                MusterSessionReport *report, GError **error)
 {
+  muster_session_outs_begin (NULL, report);
   muster_require (error, NULL, self, result);
   return finish (self, result, prepare, NULL, report, error);
 }
@@ -154,6 +156,7 @@ muster_session_manager_recover_session_finish (MusterSessionManager *self, GAsyn
                                                gboolean *recovered, MusterSessionReport *report,
                                                GError **error)
 {
+  muster_session_outs_begin (recovered, report);
   muster_require (error, NULL, self, result);
   return finish (self, result, recover, recovered, report, error);
 }
@@ -172,6 +175,7 @@ MusterSession *
 muster_session_manager_wait_for_session_finish (MusterSessionManager *self, GAsyncResult *result,
                                                 MusterSessionReport *report, GError **error)
 {
+  muster_session_outs_begin (NULL, report);
   muster_require (error, NULL, self, result);
   return finish (self, result, wait_for, NULL, report, error);
 }

@@ -135,6 +135,15 @@ muster_session_report_clear (MusterSessionReport *self)
   *self = (MusterSessionReport){0};
 }
 
+void
+muster_session_outs_begin (gboolean *recovered, MusterSessionReport *report)
+{
+  if (recovered)
+    *recovered = FALSE;
+  if (report)
+    *report = (MusterSessionReport){.final_step = -1};
+}
+
 static gint64
 timeout_of (const MusterPrepareOptions *options)
 {
@@ -147,6 +156,7 @@ muster_session_manager_prepare_session (MusterSessionManager *self, MusterMaster
                                         MusterSessionReport *report, GCancellable *cancellable,
                                         GError **error)
 {
+  muster_session_outs_begin (NULL, report);
   muster_require (error, NULL, self, master);
 
   static const MusterPrepareOptions defaults;
@@ -169,6 +179,7 @@ muster_session_manager_recover_session (MusterSessionManager *self, MusterMaster
                                         MusterSessionReport *report, GCancellable *cancellable,
                                         GError **error)
 {
+  muster_session_outs_begin (recovered, report);
   muster_require (error, NULL, self, master);
 
   static const MusterPrepareOptions defaults;
@@ -192,6 +203,7 @@ muster_session_manager_wait_for_session (MusterSessionManager *self, MusterMaste
                                          gint64 timeout_us, MusterSessionReport *report,
                                          GCancellable *cancellable, GError **error)
 {
+  muster_session_outs_begin (NULL, report);
   muster_require (error, NULL, self, master);
 
   MusterVerb verb;

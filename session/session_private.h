@@ -32,6 +32,9 @@ struct _MusterSessionManager {
   gpointer progress_data;
 };
 
+/* What a verb's caller gets where it is refused (both nullable). */
+void muster_session_outs_begin (gboolean *recovered, MusterSessionReport *report);
+
 typedef struct {
   const MusterSessionManager *manager; /* (not owned) */
   MusterMaster *master;                /* (not owned) */

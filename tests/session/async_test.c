@@ -109,6 +109,43 @@ MUSTER_TEST (Async, runs_a_list_of_init_ops_in_the_background)
   MUSTER_EXPECT_TRUE (session != NULL);
 }
 
+/* What stands there before may be anything; the caller clears it afterwards. */
+MUSTER_TEST (Async, begins_the_report_of_a_verb_that_is_refused)
+{
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  MusterSessionManager *manager = job.manager;
+  GAsyncResult *other = G_ASYNC_RESULT (g_task_new (manager, NULL, NULL, NULL));
+  const MusterPrepareOptions options = {0};
+  for (int i = 0; i < 7; i++) {
+    gboolean recovered = TRUE;
+    MusterSessionReport report;
+    g_autoptr (GError) error = NULL;
+    MUSTER_TRACE ("%d", i);
+    memset (&report, 0xff, sizeof report);
+    if (i == 0)
+      muster_session_manager_prepare_session (manager, NULL, &options, &report, NULL, &error);
+    else if (i == 1)
+      muster_session_manager_recover_session (manager, NULL, &options, &recovered, &report, NULL,
+                                              &error);
+    else if (i == 2)
+      muster_session_manager_wait_for_session (manager, NULL, 0, &report, NULL, &error);
+    else if (i == 3)
+      muster_session_manager_prepare_session_finish (manager, other, &report, &error);
+    else if (i == 4)
+      muster_session_manager_recover_session_finish (manager, other, &recovered, &report, &error);
+    else if (i == 5)
+      muster_session_manager_wait_for_session_finish (manager, other, &report, &error);
+    else
+      muster_session_manager_recover_session_finish (manager, NULL, &recovered, &report, &error);
+
+    MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+    MUSTER_EXPECT_TRUE (report.phases == NULL && report.reason == NULL && report.reasons == NULL);
+    MUSTER_EXPECT_EQ (report.final_step, (gint64)-1);
+    MUSTER_EXPECT_TRUE (!recovered || (i != 1 && i != 4 && i != 6));
+  }
+  g_object_unref (other);
+}
+
 MUSTER_TEST (Async, recovers_in_the_background)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
