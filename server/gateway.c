@@ -187,12 +187,14 @@ muster_gateway_note_loss (MusterGateway *self, MusterServed *served, const GErro
 {
   /* The words are TensorFlow's and muster's; a step may end with the same code for its own reasons.
    * One that isn't recognised costs no more than its place in the table. */
+  const gboolean was_reset = muster_failure_is_reset (error);
   if (!muster_error_is (error, MUSTER_ERROR_ABORTED) ||
-      (!muster_failure_is_reset (error) &&
+      (!was_reset &&
        strstr (error->message, " is not found. Possibly, this master has restarted.") == NULL))
     return;
-  g_autoptr (MusterServed) lost =
-      muster_sessions_take (self->server->sessions, served->handle, NULL);
+  MusterSessions *sessions = self->server->sessions;
+  g_autoptr (MusterServed) lost = was_reset ? muster_sessions_take_reset (sessions, served->handle)
+                                            : muster_sessions_take (sessions, served->handle, NULL);
   if (lost == NULL)
     return;
   muster_remote_session_forget (lost->session);
@@ -226,6 +228,8 @@ on_reset (MusterRpcCall *call, MusterRpcPassed *passed, gpointer data)
   gboolean is_done = muster_rpc_passed_error (passed) == NULL;
   if (is_done)
     muster_announce_service_reset (self->server->announcing, self->n_claims);
+  else
+    muster_sessions_unsay_reset (self->server->sessions, self->sessions);
   end_sessions (self, is_done);
   g_ptr_array_unref (self->sessions);
   g_free (self);

@@ -228,6 +228,8 @@ reset (MusterRpcCall *call, GBytes *request, gpointer data)
                                        muster_rpc_call_deadline_us (call), NULL, &error);
   if (done)
     muster_announce_service_reset (server->announcing, n_claims);
+  else
+    muster_sessions_unsay_reset (server->sessions, all);
   for (guint i = 0; i < all->len; i++) {
     MusterServed *served = all->pdata[i];
     muster_readiness_service_session_gone (server->readiness, served);

@@ -187,7 +187,8 @@ static GError *
 session_gone_error (MusterServed *served)
 {
   return g_error_new (MUSTER_ERROR, MUSTER_ERROR_ABORTED, "Session %s was %s", served->handle,
-                      served->was_reset ? "ended " MUSTER_BY_RESET : "closed");
+                      g_atomic_int_get (&served->was_reset) ? "ended " MUSTER_BY_RESET
+                                                            : "closed, or its lease ran out");
 }
 
 static GError *

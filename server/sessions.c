@@ -7,6 +7,8 @@
 
 /* Of sessions: what they leave with the allocator is worth a look. */
 #define MANY_LEFT 32
+/* Handles that a generation of resets keeps: a master may be reset behind a gateway for ever. */
+#define MOST_RESET 10000
 
 struct _MusterSessions {
   MusterClock *clock;   /* (owned) */
@@ -14,8 +16,9 @@ struct _MusterSessions {
   GRWLock lock;
   GHashTable *table; /* (owned) (element-type utf8 MusterServed) guarded by lock; the keys are the
                         values' */
-  GHashTable *reset; /* (owned) handles that the last reset ended; guarded by lock */
-  guint n_left;      /* since the memory was last trimmed; guarded by lock */
+  /* (owned) handles that the last reset ended, and the one before; guarded by lock */
+  GHashTable *reset, *reset_before;
+  guint n_left; /* since the memory was last trimmed; guarded by lock */
 };
 
 static MusterServed *
@@ -107,6 +110,7 @@ muster_sessions_new (MusterClock *clock, MusterLimits *limits)
   self->table =
       g_hash_table_new_full (g_str_hash, g_str_equal, NULL, (GDestroyNotify)muster_served_unref);
   self->reset = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  self->reset_before = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   return self;
 }
 
@@ -117,6 +121,7 @@ muster_sessions_free (MusterSessions *self)
     return;
   g_hash_table_unref (self->table);
   g_hash_table_unref (self->reset);
+  g_hash_table_unref (self->reset_before);
   g_rw_lock_clear (&self->lock);
   g_object_unref (self->clock);
   g_free (self);
@@ -175,7 +180,8 @@ static gboolean
 was_reset (MusterSessions *self, const char *handle)
 {
   g_rw_lock_reader_lock (&self->lock);
-  gboolean was_reset = g_hash_table_contains (self->reset, handle);
+  gboolean was_reset = g_hash_table_contains (self->reset, handle) ||
+                       g_hash_table_contains (self->reset_before, handle);
   g_rw_lock_reader_unlock (&self->lock);
   return was_reset;
 }
@@ -248,6 +254,38 @@ muster_sessions_take (MusterSessions *self, const char *handle, GError **error)
   return unless_unknown (self, served, handle, error);
 }
 
+/* Those of the reset before the last are forgotten; with the writer's lock held, as the next. */
+static void
+begin_reset (MusterSessions *self)
+{
+  GHashTable *oldest = self->reset_before;
+  self->reset_before = self->reset;
+  self->reset = oldest;
+  g_hash_table_remove_all (oldest);
+}
+
+static void
+note_reset (MusterSessions *self, MusterServed *served)
+{
+  g_hash_table_add (self->reset, g_strdup (served->handle));
+  g_atomic_int_set (&served->was_reset, TRUE);
+}
+
+MusterServed *
+muster_sessions_take_reset (MusterSessions *self, const char *handle)
+{
+  gpointer served = NULL;
+  g_rw_lock_writer_lock (&self->lock);
+  if (g_hash_table_steal_extended (self->table, handle, NULL, &served)) {
+    if (g_hash_table_size (self->reset) >= MOST_RESET)
+      begin_reset (self);
+    note_reset (self, served);
+    leave_table (self, served);
+  }
+  g_rw_lock_writer_unlock (&self->lock);
+  return served;
+}
+
 void
 muster_sessions_trim (MusterSessions *self)
 {
@@ -268,18 +306,29 @@ muster_sessions_take_all (MusterSessions *self)
   gpointer value;
   g_rw_lock_writer_lock (&self->lock);
   if (g_hash_table_size (self->table) > 0)
-    g_hash_table_remove_all (self->reset);
+    begin_reset (self);
   g_hash_table_iter_init (&iter, self->table);
   while (g_hash_table_iter_next (&iter, NULL, &value)) {
-    MusterServed *served = value;
-    g_hash_table_add (self->reset, g_strdup (served->handle));
-    served->was_reset = TRUE;
+    note_reset (self, value);
     leave_table (self, value);
     g_ptr_array_add (all, value);
     g_hash_table_iter_steal (&iter);
   }
   g_rw_lock_writer_unlock (&self->lock);
   return all;
+}
+
+void
+muster_sessions_unsay_reset (MusterSessions *self, GPtrArray *taken)
+{
+  g_rw_lock_writer_lock (&self->lock);
+  for (guint i = 0; i < taken->len; i++) {
+    MusterServed *served = taken->pdata[i];
+    g_atomic_int_set (&served->was_reset, FALSE);
+    if (!g_hash_table_remove (self->reset, served->handle))
+      g_hash_table_remove (self->reset_before, served->handle);
+  }
+  g_rw_lock_writer_unlock (&self->lock);
 }
 
 /* When a session expires unless something happens; MUSTER_WAIT_FOREVER: never. */

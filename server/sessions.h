@@ -25,7 +25,7 @@ typedef struct {
   gint64 last_us;         /* atomic: when it was last renewed, or a use of it ended */
   gint n_uses;            /* atomic: calls that are at it */
   gint is_closed;         /* atomic: closed by its client, by a reset, or expired */
-  gboolean was_reset;     /* by a reset; told before is_closed */
+  gint was_reset;         /* atomic: by a reset; told before is_closed */
 
   GMutex extending;     /* one extension at a time */
   gint64 graph_version; /* guarded by extending: how often it was extended */
@@ -83,9 +83,14 @@ gboolean muster_sessions_renew (MusterSessions *self, const char *handle, gint64
 
 /* As find, and takes it out: it counts as closed. */
 MusterServed *muster_sessions_take (MusterSessions *self, const char *handle, GError **error);
+/* The same of one that a reset has ended elsewhere, without an error; whoever asks for it next
+ * hears of the reset. */
+MusterServed *muster_sessions_take_reset (MusterSessions *self, const char *handle);
 /* (transfer full) (element-type MusterServed) all of them, in no order, for a reset: whoever asks
- * for one of these next hears that. */
+ * for one of these next hears that, until after the next reset but one. */
 GPtrArray *muster_sessions_take_all (MusterSessions *self);
+/* That reset has failed: none of them (element-type MusterServed) was ended by one. */
+void muster_sessions_unsay_reset (MusterSessions *self, GPtrArray *taken);
 /* The same of those whose lease has run out. Returns when the next may run out;
  * MUSTER_WAIT_FOREVER where none is under a lease. */
 gint64 muster_sessions_take_expired (MusterSessions *self, gint64 now_us, GPtrArray *expired);

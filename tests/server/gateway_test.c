@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/gateway_private.h"
 
+#include "ready/retry.h"
 #include "tests/doubles/fake_clock.h"
 #include "tests/server/served.h"
 #include "tests/server/stuck_master.h"
@@ -173,6 +174,9 @@ MUSTER_TEST (Gateway, drops_a_session_that_its_master_has_lost)
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED);
   EXPECT_SAYS (error, lost);
   MUSTER_EXPECT_EQ (n_sessions (&f.front), 0);
+  g_clear_error (&error);
+  MUSTER_EXPECT_FALSE (served_bare_step (&f.front, lost, "init", &error));
+  MUSTER_EXPECT_TRUE (muster_failure_is_reset (error)); /* the gateway itself knows it by now */
 }
 
 MUSTER_TEST (Gateway, says_which_master_is_out_of_reach)
@@ -205,6 +209,21 @@ MUSTER_TEST (Gateway, resets_its_master)
   g_autoptr (MusterSession) another = served_session (&f.front, NULL);
   g_autoptr (MusterTensor) none = served_fetch (another, "v/read:0", 0, NULL, &error);
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
+}
+
+MUSTER_TEST (Gateway, does_not_speak_of_a_reset_that_its_master_has_refused)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterStuckMaster) master = stuck_master_new ();
+  g_auto (Gateway) f = gateway_start (MUSTER_MASTER (master), NULL);
+  g_autofree char *handle = served_bare_session (&f.front, NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+
+  MUSTER_EXPECT_FALSE (muster_master_reset (f.front.remote, NULL, patience (), NULL, NULL));
+
+  MUSTER_EXPECT_FALSE (served_bare_step (&f.front, handle, "init", &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED);
+  MUSTER_EXPECT_FALSE (muster_failure_is_reset (error));
 }
 
 MUSTER_TEST (Gateway, lists_the_masters_devices)

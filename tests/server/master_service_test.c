@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ready/retry.h"
 #include "tests/server/served.h"
+#include "tests/server/stuck_master.h"
 
 #include "base/protowire.h"
 #include "base/unpack.h"
@@ -251,6 +252,40 @@ MUSTER_TEST (MasterService, drops_variables_and_sessions_on_reset)
   MUSTER_ASSERT_NOT_NULL (after);
   g_autoptr (MusterTensor) v = muster_session_fetch (after, "v/read:0", patience (), NULL, &error);
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
+}
+
+MUSTER_TEST (MasterService, says_of_two_resets_sessions_that_they_were_reset)
+{
+  g_auto (Served) f = served_start ();
+  char *handles[3];
+  for (int i = 0; i < 3; i++) {
+    handles[i] = served_bare_session (&f, NULL, NULL);
+    MUSTER_EXPECT_TRUE (muster_master_reset (f.remote, NULL, patience (), NULL, NULL));
+  }
+
+  for (int i = 0; i < 3; i++) {
+    g_autoptr (GError) error = NULL;
+    MUSTER_TRACE ("%d", i);
+    MUSTER_EXPECT_FALSE (served_bare_step (&f, handles[i], "init", &error));
+    MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED);
+    MUSTER_EXPECT_EQ (muster_failure_is_reset (error), i > 0);
+    g_free (handles[i]);
+  }
+}
+
+MUSTER_TEST (MasterService, does_not_speak_of_a_reset_that_has_failed)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterStuckMaster) master = stuck_master_new ();
+  g_auto (Served) f = served_start_over (MUSTER_MASTER (master));
+  g_autofree char *handle = served_bare_session (&f, NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+
+  MUSTER_EXPECT_FALSE (muster_master_reset (f.remote, NULL, patience (), NULL, NULL));
+
+  MUSTER_EXPECT_FALSE (served_bare_step (&f, handle, "init", &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED);
+  MUSTER_EXPECT_FALSE (muster_failure_is_reset (error));
 }
 
 MUSTER_TEST (MasterService, lists_the_masters_devices)

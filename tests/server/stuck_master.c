@@ -163,11 +163,21 @@ stuck_target (MusterMaster *master G_GNUC_UNUSED)
   return "stuck";
 }
 
+static gboolean
+stuck_reset (MusterMaster *master G_GNUC_UNUSED, const char *const *containers G_GNUC_UNUSED,
+             gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED,
+             GError **error)
+{
+  g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED, "it can't be reset");
+  return FALSE;
+}
+
 static void
 stuck_master_iface (MusterMasterInterface *iface)
 {
   iface->target = stuck_target;
   iface->create_session = stuck_create_session;
+  iface->reset = stuck_reset;
 }
 
 static void
