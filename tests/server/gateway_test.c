@@ -399,6 +399,30 @@ MUSTER_TEST (Gateway, ends_the_watch_of_a_session_that_its_master_has_lost)
   EXPECT_NEXT (watch, "error 10");
 }
 
+/* The gateway's clock stands still, so that it is by the step that it learns of it. */
+MUSTER_TEST (Gateway, tells_those_who_wait_of_a_reset_behind_it)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
+  muster_fake_clock_hold (clock);
+  const MusterServerOptions options = {.clock = MUSTER_CLOCK (clock)};
+  g_auto (Gateway) f = gateway_start (NULL, &options);
+  g_autofree char *ready_op = NULL;
+  g_autoptr (MusterSession) worker = served_session (&f.front, &ready_op);
+  MUSTER_ASSERT_NOT_NULL (worker);
+  g_autoptr (MusterWatch) watch = watch_ready (worker, ready_op);
+  EXPECT_NEXT (watch, "not ready");
+  g_autoptr (GBytes) empty = g_bytes_new_static ("", 0);
+  g_autoptr (GBytes) done = served_call (&f.behind, "Reset", empty, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+
+  MUSTER_EXPECT_FALSE (served_run (worker, "init", NULL));
+
+  g_auto (MusterTurn) turn = {0};
+  MUSTER_EXPECT_FALSE (muster_watch_next (watch, &turn, NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_failure_is_reset (error));
+}
+
 /* --- a client that doesn't wait for its session --- */
 
 typedef struct {
