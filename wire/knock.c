@@ -207,6 +207,8 @@ muster_knock (MusterKnocker *self, gint64 deadline_us, GCancellable *cancellable
   g_return_val_if_fail (self != NULL, EINVAL);
   Knocks knocks = {.why = ENOENT};
   look_up (self, deadline_us, cancellable);
+  if (g_cancellable_is_cancelled (cancellable))
+    return ETIMEDOUT;
   if (self->host != NULL && self->addresses == NULL && now_us () >= deadline_us)
     return EAGAIN;
   if (!begin_all (&knocks, self))
