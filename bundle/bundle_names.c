@@ -97,7 +97,7 @@ muster_bundle_names_n (const MusterBundleNames *self)
 const char *
 muster_bundle_names_get (const MusterBundleNames *self, gsize i, gsize *size, gsize *index)
 {
-  g_return_val_if_fail (self != NULL && size != NULL && index != NULL, NULL);
+  g_return_val_if_fail (self != NULL && i < self->n && size != NULL && index != NULL, NULL);
   const Name *name = &self->names[i];
   *size = name->size;
   *index = name->index;

@@ -7,7 +7,7 @@
 /* One thread that is coordinated. Counted: the thread may outlive a join that gave it up. */
 typedef struct {
   gatomicrefcount refs;
-  MusterCoordinator *coordinator; /* (owned) */
+  MusterCoordinator *coordinator; /* (owned) by the thread, as long as it runs */
   char *name;                     /* (owned) */
   MusterCoordinated work;
   gpointer user_data;
@@ -42,7 +42,6 @@ worker_unref (gpointer data)
     return;
   if (self->thread)
     g_thread_unref (self->thread);
-  g_object_unref (self->coordinator);
   g_free (self->name);
   g_free (self);
 }
@@ -199,6 +198,7 @@ run_worker (gpointer data)
   if (quiet)
     g_cancellable_cancel (quiet);
   worker_unref (self);
+  g_object_unref (coordinator);
 
   return NULL;
 }
