@@ -445,6 +445,8 @@ muster_monitored_session_run_step_function (MusterMonitoredSession *self,
                                             gint64 deadline_us, GError **error)
 {
   muster_require (error, FALSE, self, function);
+  if (!muster_deadline_check (deadline_us, error))
+    return FALSE;
 
   Function what = {function, user_data, deadline_us};
 
@@ -536,12 +538,13 @@ tell_hooks (MusterMonitoredSession *self, const GError *failure)
     muster_hook_on_error (self->hooks->pdata[i], failure);
 }
 
-/* What a thread has reported came before all that has failed since, as in TensorFlow's `with`; but
- * for a lost session, which would have been made anew. Takes first (nullable). */
+/* What a thread of the session has reported came before all that has failed since, as in
+ * TensorFlow's `with`; but for a lost session, which would have been made anew. The threads of a
+ * session that was given up have had their say. Takes first (nullable). */
 static GError *
 blame_thread (MusterMonitoredSession *self, GError *first)
 {
-  GError *reported = muster_coordinator_error (self->coordinator);
+  GError *reported = self->session ? muster_coordinator_error (self->coordinator) : NULL;
 
   if (!reported || muster_monitored_is_recoverable (self, reported)) {
     if (reported)
@@ -561,6 +564,8 @@ muster_monitored_session_finish (MusterMonitoredSession *self, const GError *fai
                                  gint64 deadline_us, GError **error)
 {
   muster_require (error, FALSE, self);
+  if (!muster_deadline_check (deadline_us, error))
+    return FALSE;
 
   GError *first = NULL;
 
@@ -641,6 +646,7 @@ muster_monitored_session_dispose (GObject *object)
 {
   MusterMonitoredSession *self = MUSTER_MONITORED_SESSION (object);
 
+  self->deadline_us = MUSTER_WAIT_FOREVER; /* the last run's; the grace bounds this */
   if (self->session)
     muster_monitored_drop (self);
   G_OBJECT_CLASS (muster_monitored_session_parent_class)->dispose (object);

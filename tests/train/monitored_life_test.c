@@ -326,6 +326,27 @@ MUSTER_TEST (MonitoredSession, is_stopped_by_a_step_function)
   MUSTER_EXPECT_STREQ (diary->str, "a.end");
 }
 
+/* It would be one that has long passed: nothing would be waited for. */
+MUSTER_TEST (MonitoredSession, takes_no_duration_for_a_deadline)
+{
+  SET_UP (f);
+  g_autoptr (GError) refused = NULL;
+  int n_calls = 0;
+  MUSTER_ASSERT_TRUE (monitored_open (&f, &error));
+
+  MUSTER_EXPECT_FALSE (muster_monitored_session_run_step_function (f.session, stop_here, &n_calls,
+                                                                   MUSTER_SECOND, &refused));
+  MUSTER_EXPECT_ERROR (refused, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_EQ (n_calls, 0);
+  g_clear_error (&refused);
+  MUSTER_EXPECT_FALSE (muster_monitored_session_finish (f.session, NULL, MUSTER_SECOND, &refused));
+  MUSTER_EXPECT_ERROR (refused, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+
+  MUSTER_EXPECT_TRUE (
+      muster_monitored_session_finish (f.session, NULL, MUSTER_WAIT_FOREVER, &error));
+  MUSTER_ASSERT_NO_ERROR (error);
+}
+
 /* DMON.8: it can be told what ended the input */
 MUSTER_TEST (MonitoredSession, says_what_ended_its_input)
 {

@@ -387,6 +387,25 @@ report_from_a_thread (Monitored *f, MusterError code)
   g_error_free (failure);
 }
 
+/* They have had their say. */
+MUSTER_TEST (MonitoredSession, blames_no_thread_of_a_session_that_it_has_given_up)
+{
+  SET_UP (f);
+  g_autoptr (GError) last = NULL;
+  MUSTER_ASSERT_TRUE (monitored_open (&f, &error));
+  report_from_a_thread (&f, MUSTER_ERROR_INTERNAL);
+  muster_fake_master_fail (f.master, "train", 1, 1, MUSTER_ERROR_ABORTED, "gone");
+  muster_fake_master_fail (f.master, "create", 2, G_MAXUINT, MUSTER_ERROR_INTERNAL, "broken");
+  MUSTER_EXPECT_FALSE (monitored_train (&f, NULL, &last));
+  MUSTER_EXPECT_NULL (muster_monitored_session_session (f.session));
+
+  MUSTER_EXPECT_FALSE (
+      muster_monitored_session_finish (f.session, last, MUSTER_WAIT_FOREVER, &error));
+
+  MUSTER_ASSERT_TRUE (last != NULL);
+  MUSTER_EXPECT_STREQ (error->message, last->message);
+}
+
 /* MON.43 */
 MUSTER_TEST (MonitoredSession, comes_back_from_a_lost_session_that_a_thread_reports)
 {

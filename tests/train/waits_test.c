@@ -287,6 +287,29 @@ MUSTER_TEST (Waits, for_threads_of_a_lost_session_end_with_the_run)
   }
 }
 
+/* Not the deadline of a run that is long over. */
+MUSTER_TEST (Waits, for_threads_of_a_session_that_is_dropped_have_the_whole_grace)
+{
+  static const char *const train = "train";
+  static Gate gate;
+  SET_UP (f);
+  f.options.stop_grace_us = 7 * MUSTER_SECOND;
+  MUSTER_ASSERT_TRUE (monitored_open (&f, &error));
+  const gint64 soon_us = muster_clock_now_us (MUSTER_CLOCK (f.clock)) + MUSTER_SECOND;
+  const MusterStep step = {.targets = &train, .n_targets = 1, .deadline_us = soon_us};
+  MUSTER_EXPECT_TRUE (muster_monitored_session_run (f.session, &step, NULL, NULL, &error));
+  MUSTER_ASSERT_NO_ERROR (error);
+  muster_fake_clock_pass (f.clock, 2 * MUSTER_SECOND);
+  const gint64 before_us = muster_fake_clock_elapsed_us (f.clock);
+  muster_coordinator_start (muster_monitored_session_coordinator (f.session), "reader",
+                            wait_at_gate, &gate);
+
+  g_clear_object (&f.session);
+
+  MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (f.clock) - before_us, 7 * MUSTER_SECOND);
+  open_gate (&gate);
+}
+
 static gboolean
 feed_late (MusterTensor **feeds, G_GNUC_UNUSED gint64 deadline_us,
            G_GNUC_UNUSED GCancellable *cancellable, gpointer user_data,
