@@ -105,18 +105,17 @@ make_ready (MusterBackup *self, const Bounds *bounds, GError **error)
                                    error);
 }
 
-/* NULL with an error of something else than damage, or with none where all are damaged. */
+/* NULL with an error of something else than damage, or with none where all are damaged. What can't
+ * be read just now isn't passed over: it would be removed with the next save. */
 static MusterBackupLook *
 restore_first (MusterBackup *self, GPtrArray *looks, const Bounds *bounds, GError **error)
 {
   for (guint i = 0; i < looks->len; i++) {
     MusterBackupLook *look = looks->pdata[i];
-    if (look->failure)
-      continue;
     g_autofree char *prefix =
         muster_backup_variables_prefix (self->directory, look->metadata.variables);
-    if (self->program.restore (prefix, bounds->deadline_us, bounds->cancellable,
-                               self->program.user_data, &look->failure))
+    if (!look->failure && self->program.restore (prefix, bounds->deadline_us, bounds->cancellable,
+                                                 self->program.user_data, &look->failure))
       return look;
     if (muster_backup_is_damage (look->failure))
       continue;
@@ -219,6 +218,10 @@ muster_backup_position (MusterBackup *self, gint64 n_batches, gboolean *found,
 
   for (guint i = 0; i < looks->len; i++) {
     const MusterBackupLook *look = looks->pdata[i];
+    if (look->failure && !muster_backup_is_damage (look->failure)) {
+      g_propagate_error (error, g_error_copy (look->failure));
+      return FALSE;
+    }
     if (look->failure)
       continue;
     *found = TRUE;

@@ -41,12 +41,37 @@ muster_backup_is_absent (const GError *failure)
          g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_NOT_FOUND);
 }
 
+/* The file may be whole: this process couldn't read it just then. */
+static gboolean
+is_passing (const GError *failure)
+{
+  static const GFileError of_file[] = {
+      G_FILE_ERROR_MFILE, G_FILE_ERROR_NFILE, G_FILE_ERROR_NOMEM, G_FILE_ERROR_ACCES,
+      G_FILE_ERROR_PERM,  G_FILE_ERROR_AGAIN, G_FILE_ERROR_INTR,
+  };
+  static const GIOErrorEnum of_io[] = {
+      G_IO_ERROR_CANCELLED,         G_IO_ERROR_BUSY,
+      G_IO_ERROR_TIMED_OUT,         G_IO_ERROR_TOO_MANY_OPEN_FILES,
+      G_IO_ERROR_PERMISSION_DENIED, G_IO_ERROR_NO_SPACE,
+  };
+
+  for (gsize i = 0; i < G_N_ELEMENTS (of_file); i++)
+    if (g_error_matches (failure, G_FILE_ERROR, of_file[i]))
+      return TRUE;
+  for (gsize i = 0; i < G_N_ELEMENTS (of_io); i++)
+    if (g_error_matches (failure, G_IO_ERROR, of_io[i]))
+      return TRUE;
+
+  return FALSE;
+}
+
 gboolean
 muster_backup_is_damage (const GError *failure)
 {
-  return failure->domain == G_FILE_ERROR || muster_error_is (failure, MUSTER_ERROR_NOT_FOUND) ||
+  return muster_error_is (failure, MUSTER_ERROR_NOT_FOUND) ||
          muster_error_is (failure, MUSTER_ERROR_DATA_LOSS) ||
-         (failure->domain == G_IO_ERROR && failure->code != G_IO_ERROR_CANCELLED);
+         ((failure->domain == G_FILE_ERROR || failure->domain == G_IO_ERROR) &&
+          !is_passing (failure));
 }
 
 /* N of "latest-N.SOMETHING"; -1: it is no such file. */
@@ -101,8 +126,11 @@ list (MusterStorage *storage, const char *directory)
 gboolean
 muster_backup_has_variables (MusterStorage *storage, const char *directory, gint64 number)
 {
-  g_auto (GStrv) files = list (storage, directory);
+  g_autoptr (GError) why = NULL;
+  g_auto (GStrv) files = muster_storage_list (storage, directory, &why);
 
+  if (!files)
+    return !muster_backup_is_absent (why);
   for (char **file = files; *file; file++)
     if (number_of (*file) == number)
       return TRUE;
@@ -117,7 +145,7 @@ muster_backup_highest (MusterStorage *storage, const char *directory)
   gint64 highest = 0;
 
   for (char **file = files; *file; file++)
-    highest = MAX (highest, number_of (*file));
+    highest = MAX (highest, MAX (number_of (*file), number_of_record (*file)));
 
   return highest;
 }

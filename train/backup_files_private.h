@@ -42,10 +42,12 @@ char *muster_backup_record_path (const char *directory, gint64 number);
 char *muster_backup_variables_prefix (const char *directory, gint64 number);
 /* TRUE if that is why a file couldn't be had. */
 gboolean muster_backup_is_absent (const GError *failure);
-/* TRUE for what can't be read, or isn't whole; anything else is no reason to go back further. */
+/* TRUE for what can't be read, or isn't whole; anything else is no reason to go back further: also
+ * what passes, such as too many open files. */
 gboolean muster_backup_is_damage (const GError *failure);
+/* TRUE also where the directory can't be looked at: reading them says why. */
 gboolean muster_backup_has_variables (MusterStorage *storage, const char *directory, gint64 number);
-/* The highest N that a file has; 0: none. */
+/* The highest N that a file has, a record too; 0: none. */
 gint64 muster_backup_highest (MusterStorage *storage, const char *directory);
 /* The N of all records, highest first (element-type gint64) (transfer full). */
 GArray *muster_backup_records (MusterStorage *storage, const char *directory);

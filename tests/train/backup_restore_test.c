@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What a backup brings back, and what becomes of it: behaviours B004 and D004, by their numbers. */
+#include "base/error.h"
+#include "bundle/forwarding_storage.h"
 #include "tests/doubles/crash_storage.h"
 #include "tests/gtest_shim.h"
 #include "tests/train/backup_fixture.h"
@@ -186,6 +188,116 @@ MUSTER_TEST (Backup, goes_back_to_the_one_before_where_the_newest_is_damaged)
 
     expect_comes_back (in, damages[i].trained);
   }
+}
+
+#define MUSTER_TYPE_BUSY_STORAGE (muster_busy_storage_get_type ())
+G_DECLARE_FINAL_TYPE (MusterBusyStorage, muster_busy_storage, MUSTER, BUSY_STORAGE,
+                      MusterForwardingStorage)
+
+/* Local files, of which one can't be opened just now. */
+struct _MusterBusyStorage {
+  MusterForwardingStorage parent;
+  const char *name;
+};
+
+static MusterStorageInput *
+busy_open (MusterStorage *storage, const char *path, guint64 *size, GError **error)
+{
+  if (g_str_has_suffix (path, MUSTER_BUSY_STORAGE (storage)->name)) {
+    g_set_error (error, G_FILE_ERROR, G_FILE_ERROR_MFILE, "'%s': too many open files", path);
+    return NULL;
+  }
+
+  return muster_storage_open (muster_local_storage (), path, size, error);
+}
+
+static void
+busy_iface_init (MusterStorageInterface *iface)
+{
+  iface->open = busy_open;
+}
+
+G_DEFINE_FINAL_TYPE_WITH_CODE (MusterBusyStorage, muster_busy_storage,
+                               MUSTER_TYPE_FORWARDING_STORAGE,
+                               G_IMPLEMENT_INTERFACE (MUSTER_TYPE_STORAGE, busy_iface_init))
+
+static void
+muster_busy_storage_class_init (G_GNUC_UNUSED MusterBusyStorageClass *klass)
+{
+}
+
+static void
+muster_busy_storage_init (G_GNUC_UNUSED MusterBusyStorage *self)
+{
+}
+
+/* Older ones would count, and the newest be removed with the next save. */
+MUSTER_TEST (Backup, passes_over_none_that_cannot_be_read_just_now)
+{
+  static const char *const busy[] = {"training_metadata.json", "latest-2.canary"};
+
+  for (gsize i = 0; i < G_N_ELEMENTS (busy); i++) {
+    g_autofree char *in = backup_directory ();
+    g_autoptr (MusterBusyStorage) storage = g_object_new (MUSTER_TYPE_BUSY_STORAGE, NULL);
+    g_auto (Program) program = program_new (MUSTER_STORAGE (storage));
+    g_autoptr (GError) error = NULL;
+    MusterBackupOptions options = {.backup_dir = in, .double_checkpoint = TRUE};
+    program_train_until (options, 5, 3, 4);
+    program_train_until (options, 5, 3, 4);
+    storage->name = busy[i];
+
+    MUSTER_EXPECT_FALSE (program_fit (&program, options, 5, 3, &error));
+
+    MUSTER_EXPECT_ERROR (error, G_FILE_ERROR, G_FILE_ERROR_MFILE);
+    MUSTER_EXPECT_TRUE (backup_is_there (in, busy[i]));
+    expect_comes_back (in, 6);
+  }
+}
+
+/* What passes is no damage; what a file is, is. */
+MUSTER_TEST (Backup, tells_what_passes_from_damage)
+{
+  const struct {
+    GQuark domain;
+    int code;
+    gboolean is_damage;
+  } cases[] = {
+      {G_FILE_ERROR, G_FILE_ERROR_NOENT, TRUE},
+      {G_FILE_ERROR, G_FILE_ERROR_IO, TRUE},
+      {G_FILE_ERROR, G_FILE_ERROR_ISDIR, TRUE},
+      {G_FILE_ERROR, G_FILE_ERROR_NFILE, FALSE},
+      {G_FILE_ERROR, G_FILE_ERROR_NOMEM, FALSE},
+      {G_FILE_ERROR, G_FILE_ERROR_ACCES, FALSE},
+      {G_FILE_ERROR, G_FILE_ERROR_PERM, FALSE},
+      {G_FILE_ERROR, G_FILE_ERROR_AGAIN, FALSE},
+      {G_FILE_ERROR, G_FILE_ERROR_INTR, FALSE},
+      {G_IO_ERROR, G_IO_ERROR_NOT_FOUND, TRUE},
+      {G_IO_ERROR, G_IO_ERROR_INVALID_DATA, TRUE},
+      {G_IO_ERROR, G_IO_ERROR_CANCELLED, FALSE},
+      {G_IO_ERROR, G_IO_ERROR_BUSY, FALSE},
+      {G_IO_ERROR, G_IO_ERROR_TIMED_OUT, FALSE},
+      {G_IO_ERROR, G_IO_ERROR_TOO_MANY_OPEN_FILES, FALSE},
+      {G_IO_ERROR, G_IO_ERROR_PERMISSION_DENIED, FALSE},
+      {G_IO_ERROR, G_IO_ERROR_NO_SPACE, FALSE},
+      {MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS, TRUE},
+      {MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, FALSE},
+  };
+
+  for (gsize i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autoptr (GError) failure = g_error_new_literal (cases[i].domain, cases[i].code, "no");
+    MUSTER_EXPECT_EQ (muster_backup_is_damage (failure), cases[i].is_damage);
+  }
+}
+
+/* Variables that a record promises may be gone: their number isn't given again. */
+MUSTER_TEST (Backup, counts_on_from_the_highest_record_as_well)
+{
+  g_autofree char *in = backup_directory ();
+  MUSTER_EXPECT_TRUE (muster_storage_make_directory (muster_local_storage (), in, NULL));
+  backup_put (in, "latest-3.canary", "canary 3\n");
+  backup_put (in, "training_metadata.json.7", "{}");
+
+  MUSTER_EXPECT_EQ (muster_backup_highest (muster_local_storage (), in), 7);
 }
 
 static void
