@@ -246,7 +246,7 @@ muster_saver_adopt_directory (MusterSaver *self, const char *directory, GError *
   if (!look_around (&adoption, error))
     return FALSE;
   take_over (&adoption);
-  muster_saver_sweep_quietly (self, directory);
+  (void)muster_saver_sweep_quietly (self, directory);
 
   return TRUE;
 }

@@ -249,7 +249,7 @@ save_at_once (const MusterAsyncCall *call, MusterSaveTicket *ticket, gboolean un
       g_strdup_printf ("saved at once: a snapshot takes %s, and the budget is %s", size, budget);
   MusterAsyncRequest request = {.ticket = ticket, .model = model};
   g_auto (MusterSaved) done = {0};
-  MusterSaveHow how = {.unlisted = unlisted, .saved = &done};
+  MusterSaveHow how = {.unlisted = unlisted, .keeps_name = TRUE, .saved = &done};
   const gint64 step = muster_save_ticket_step (ticket);
   const gint64 started_us = muster_clock_now_us (core->clock);
 

@@ -182,8 +182,9 @@ write_cut (Save *self, GError **error)
     return write_once (self, error);
 
   gint64 step = self->step;
-  if (!muster_saver_work_in_cut (self->saver, self->session, write_once, self, &step,
-                                 self->deadline_us, self->cancellable, error))
+  if (!muster_saver_work_in_cut (self->saver, self->session, write_once, self,
+                                 self->how->keeps_name ? NULL : &step, self->deadline_us,
+                                 self->cancellable, error))
     return FALSE;
 
   return step == self->step || rename_to (self, step, error);

@@ -123,7 +123,7 @@ typedef struct {
   gboolean (*check) (MusterSession *session, gboolean *is_cut, gint64 deadline_us,
                      GCancellable *cancellable, gpointer user_data, GError **error);
   /* (nullable) The step that the checkpoint is named by, whatever step the save was given; before
-   * check, so that it is that of what was written. A snapshot isn't named so. */
+   * check, so that it is that of what was written. What an async saver saves isn't named so. */
   gboolean (*number) (MusterSession *session, gint64 *step, gint64 deadline_us,
                       GCancellable *cancellable, gpointer user_data, GError **error);
   /* Lets the model go on: once after the tries, however they ended, and before what was written is

@@ -71,6 +71,7 @@ typedef struct {
   const char *save_tensor;         /* (nullable) runs in place of the SaverDef's; it takes the same
                                       filename tensor */
   gboolean unlisted;               /* no state file, no list, nothing announced */
+  gboolean keeps_name;             /* whatever step the cut says: the caller has told the name */
   const GPtrArray *tensors;        /* (nullable) (element-type MusterNamedTensor) from outside the
                                       graph: they go into the same checkpoint */
   void (*written) (gpointer data); /* (nullable) the master has written all; not published yet */
@@ -125,9 +126,10 @@ gboolean muster_saver_write_meta_graph (MusterSaver *self, const char *prefix, G
 /* Takes away what is left of a save that failed. */
 void muster_saver_discard_quietly (MusterSaver *self, const char *temporary);
 
-/* sweep.c: takes away what dead savers left in a directory, under its lock. */
-void muster_saver_sweep_quietly (MusterSaver *self, const char *directory);
-/* The same in the turn, before the saver's first save there. */
+/* sweep.c: takes away what dead savers left in a directory, under its lock; FALSE where it couldn't
+ * look or couldn't have the lock. */
+gboolean muster_saver_sweep_quietly (MusterSaver *self, const char *directory);
+/* The same in the turn, before the saver's saves there, until it has been done once. */
 void muster_saver_sweep_once (MusterSaver *self, const char *directory);
 /* What tells that the files of a save are a living saver's (transfer full); NULL: it couldn't be
  * had, and they are young until a day has passed. */

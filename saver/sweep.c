@@ -3,9 +3,13 @@
 #include "bundle/directory_lock.h"
 #include "saver/saver_private.h"
 
+#include <string.h>
+
 /* What savers that were killed left half written, found by names that nothing else has. A save
- * holds a lock beside its files as long as it lives: where that can be had, it is dead, and its
- * files go at once. What has no such lock (a store without locks, other temporary files) never
+ * holds a lock beside its files as long as it lives, and its file names the host: where another
+ * holds it, the save lives; where it can be had on that host, the save is dead, and its files go at
+ * once. A lock may be one host's alone (NFS without a lock service, sshfs): from another, a free
+ * one says nothing. What has no lock that does (a store without locks, other temporary files) never
  * keeps another save from its name, so all there is to lose by waiting is room: it goes once nobody
  * has touched it for a day. */
 
@@ -104,36 +108,68 @@ sweep_clear (Sweep *self)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Sweep, sweep_clear)
 
-/* Whether the lock of a save can be had. It is held until its files are gone. */
+typedef enum {
+  LIVES,
+  DEAD,
+  UNKNOWN, /* its age tells */
+} Fate;
+
+/* Whether the lock at path is of a save on this host. */
 static gboolean
-is_dead (Sweep *self, const char *path)
+is_of_this_host (Sweep *self, const char *path)
 {
+  const char *host = g_get_host_name ();
+  MusterStorageInfo info;
+
+  if (!muster_storage_look (self->saver->storage, path, &info, NULL) || info.size != strlen (host))
+    return FALSE;
+  g_autoptr (GBytes) named = muster_storage_read (self->saver->storage, path, NULL);
+
+  return named && g_bytes_get_size (named) == strlen (host) &&
+         memcmp (g_bytes_get_data (named, NULL), host, strlen (host)) == 0;
+}
+
+/* By the lock of a save. That of a dead one is held until its files are gone. */
+static Fate
+fate_by_lock (Sweep *self, const char *path)
+{
+  g_autoptr (GError) failure = NULL;
+
+  if (!self->has_locks || !g_str_has_suffix (path, ALIVE))
+    return UNKNOWN;
   MusterStorageLock *lock =
-      self->has_locks && g_str_has_suffix (path, ALIVE)
-          ? muster_storage_lock (self->saver->storage, path, MUSTER_LOCK_UNUSED, NULL)
-          : NULL;
+      muster_storage_lock (self->saver->storage, path, MUSTER_LOCK_UNUSED, &failure);
+  if (!lock)
+    return g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_BUSY) ? LIVES : UNKNOWN;
+  if (!is_of_this_host (self, path)) {
+    muster_storage_unlock (self->saver->storage, lock);
+    return UNKNOWN;
+  }
+  g_ptr_array_add (self->locks, lock);
 
-  if (lock)
-    g_ptr_array_add (self->locks, lock);
-
-  return lock != NULL;
+  return DEAD;
 }
 
 /* By the store's own clock: that of the directory's lock, which has just been written. */
+static gboolean
+is_young (Sweep *self, const char *path)
+{
+  return touched_at (self->saver, path) > self->now_us - OLD_US;
+}
+
 static void
 judge (Sweep *self)
 {
   for (char **file = self->files; *file; file++) {
-    char *id = id_of (*file);
+    g_autofree char *id = id_of (*file);
     g_autofree char *path = g_build_filename (self->directory, *file, NULL);
     if (!id)
       continue;
-    if (is_dead (self, path))
-      g_hash_table_add (self->dead, id);
-    else if (touched_at (self->saver, path) > self->now_us - OLD_US)
-      g_hash_table_add (self->live, id);
-    else
-      g_free (id);
+    const Fate fate = fate_by_lock (self, path);
+    if (fate == DEAD)
+      g_hash_table_add (self->dead, g_steal_pointer (&id));
+    else if (fate == LIVES || is_young (self, path))
+      g_hash_table_add (self->live, g_steal_pointer (&id));
   }
 }
 
@@ -173,19 +209,19 @@ does_lock (MusterSaver *self, const char *locked)
   return !again;
 }
 
-void
+gboolean
 muster_saver_sweep_quietly (MusterSaver *self, const char *directory)
 {
   g_auto (GStrv) files = muster_storage_list (self->storage, directory, NULL);
   MusterStorageInfo info;
 
   if (!has_any (files))
-    return;
+    return files != NULL;
   g_autoptr (MusterDirectoryLock) lock = muster_directory_lock (
       self->storage, directory, muster_clock_now_us (self->clock), self->clock, NULL, NULL);
   g_autofree char *lock_file = g_build_filename (directory, MUSTER_LOCK_FILE, NULL);
   if (!lock || !muster_storage_look (self->storage, lock_file, &info, NULL))
-    return;
+    return FALSE;
   g_auto (Sweep) what = {
       .saver = self,
       .directory = directory,
@@ -197,21 +233,41 @@ muster_saver_sweep_quietly (MusterSaver *self, const char *directory)
       .now_us = info.mtime_us,
   };
   sweep (&what);
+
+  return TRUE;
 }
 
 void
 muster_saver_sweep_once (MusterSaver *self, const char *directory)
 {
-  if (g_hash_table_add (self->swept, g_strdup (directory)))
-    muster_saver_sweep_quietly (self, directory);
+  if (!g_hash_table_contains (self->swept, directory) &&
+      muster_saver_sweep_quietly (self, directory))
+    g_hash_table_add (self->swept, g_strdup (directory));
+}
+
+/* Without the name only its age tells of the save. */
+static void
+name_host_quietly (MusterStorage *storage, const char *path)
+{
+  const char *host = g_get_host_name ();
+  MusterStorageFile *file = muster_storage_create (storage, path, NULL);
+
+  if (!file)
+    return;
+  (void)muster_storage_append (storage, file, host, strlen (host), NULL);
+  (void)muster_storage_close (storage, file, NULL);
 }
 
 MusterStorageLock *
 muster_saver_mark_alive (MusterSaver *self, const char *temporary)
 {
   g_autofree char *path = g_strconcat (temporary, ALIVE, NULL);
+  MusterStorageLock *lock = muster_storage_lock (self->storage, path, MUSTER_LOCK_EXCLUSIVE, NULL);
 
-  return muster_storage_lock (self->storage, path, MUSTER_LOCK_EXCLUSIVE, NULL);
+  if (lock && MUSTER_STORAGE_GET_IFACE (self->storage)->lock)
+    name_host_quietly (self->storage, path);
+
+  return lock;
 }
 
 /* The file goes first: one that can be locked is a dead save's. */

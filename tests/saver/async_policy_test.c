@@ -171,6 +171,67 @@ MUSTER_TEST (AsyncPolicy, a_model_over_the_budget_is_saved_at_once_and_the_ticke
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE);
 }
 
+static gboolean
+rest (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 deadline_us,
+      G_GNUC_UNUSED GCancellable *cancellable, G_GNUC_UNUSED gpointer user_data,
+      G_GNUC_UNUSED GError **error)
+{
+  return TRUE;
+}
+
+static gboolean
+is_at_rest (G_GNUC_UNUSED MusterSession *session, gboolean *is_cut,
+            G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable,
+            G_GNUC_UNUSED gpointer user_data, G_GNUC_UNUSED GError **error)
+{
+  *is_cut = TRUE;
+
+  return TRUE;
+}
+
+static gboolean
+call_it_100 (G_GNUC_UNUSED MusterSession *session, gint64 *step, G_GNUC_UNUSED gint64 deadline_us,
+             G_GNUC_UNUSED GCancellable *cancellable, G_GNUC_UNUSED gpointer user_data,
+             G_GNUC_UNUSED GError **error)
+{
+  *step = 100;
+
+  return TRUE;
+}
+
+static void
+release (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gpointer user_data)
+{
+}
+
+/* A ticket has been given out by then. */
+MUSTER_TEST (AsyncPolicy, saves_under_the_name_of_the_ticket_whatever_the_cut_says)
+{
+  static const MusterSaverCut cut = {rest, is_at_rest, call_it_100, release};
+
+  for (guint64 budget = 0; budget <= 15; budget += 15) {
+    g_auto (Async) f = async_set_up ((MusterAsyncOptions){.budget_bytes = budget});
+    g_autoptr (GError) error = NULL;
+    g_autofree char *prefix = g_build_filename (muster_test_tmpdir (), "mine", NULL);
+    muster_saver_set_cut (f.saver, &cut, NULL, NULL);
+    const gint64 w = 4 + (gint64)budget;
+    async_set_w (&f, w);
+
+    g_autoptr (MusterSaveTicket) numbered = async_save (&f, 1, &error);
+    MUSTER_ASSERT_NO_ERROR (error);
+    g_autoptr (MusterSaveTicket) named =
+        muster_async_saver_write (f.async, prefix, async_soon (), NULL, &error);
+    MUSTER_ASSERT_NO_ERROR (error);
+
+    MUSTER_EXPECT_TRUE (async_wait (numbered, MUSTER_SAVE_DURABLE, &error));
+    MUSTER_EXPECT_TRUE (async_wait (named, MUSTER_SAVE_DURABLE, &error));
+    MUSTER_ASSERT_NO_ERROR (error);
+    MUSTER_EXPECT_EQ (async_w_in (muster_save_ticket_path (numbered)), w);
+    MUSTER_EXPECT_EQ (async_w_in (prefix), w);
+    MUSTER_EXPECT_STREQ (muster_save_ticket_path (named), prefix);
+  }
+}
+
 MUSTER_TEST (AsyncPolicy, replace_skips_where_the_budget_lets_none_wait)
 {
   g_auto (Async) f =

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "bundle/directory_lock.h"
 #include "bundle/forwarding_storage.h"
 #include "saver/checkpoint_manager.h"
 #include "saver/saver_builder.h"
@@ -305,13 +306,26 @@ MUSTER_TEST (Record, tells_of_what_was_saved)
 }
 
 static void
-put_old (const char *name, guint hours)
+put_old_text (const char *name, const char *text, guint hours)
 {
   g_autofree char *path = below_tmpdir (name);
   const gint64 then = g_get_real_time () / G_USEC_PER_SEC - (gint64)hours * 3600;
   const struct timespec times[2] = {{.tv_sec = then}, {.tv_sec = then}};
-  g_file_set_contents (path, "", 0, NULL);
+  g_file_set_contents (path, text, -1, NULL);
   MUSTER_EXPECT_EQ (utimensat (AT_FDCWD, path, times, 0), 0);
+}
+
+static void
+put_old (const char *name, guint hours)
+{
+  put_old_text (name, "", hours);
+}
+
+/* What a save of this host holds. */
+static void
+put_lock (const char *name, guint hours)
+{
+  put_old_text (name, g_get_host_name (), hours);
 }
 
 /* What killed savers left goes when it is a day old; nothing that could be anybody's. */
@@ -355,8 +369,9 @@ MUSTER_TEST (Sweep, tells_the_files_of_the_dead_from_those_of_the_living)
   g_auto (Fixture) f = set_up ((MusterSaverOptions){0});
   put_old (".saving-0123abcd-model.ckpt-1.index", 0);
   put_old (".saving-0123abcd-model.ckpt-1.data-00000-of-00001", 0);
-  put_old (".saving-0123abcd-model.ckpt-1-alive", 0);
+  put_lock (".saving-0123abcd-model.ckpt-1-alive", 0);
   put_old (".saving-11111111-model.ckpt-2.index", 30); /* slowly, but it lives */
+  put_lock (".saving-11111111-model.ckpt-2-alive", 30);
   g_autofree char *living = below_tmpdir (".saving-11111111-model.ckpt-2-alive");
   MusterStorageLock *lock =
       muster_storage_lock (muster_local_storage (), living, MUSTER_LOCK_EXCLUSIVE, NULL);
@@ -369,12 +384,85 @@ MUSTER_TEST (Sweep, tells_the_files_of_the_dead_from_those_of_the_living)
   muster_storage_unlock (muster_local_storage (), lock);
 }
 
+/* A lock may be one host's alone: another's save isn't dead because its lock can be had here. */
+MUSTER_TEST (Sweep, calls_no_save_of_another_host_dead)
+{
+  g_auto (Fixture) f = set_up ((MusterSaverOptions){0});
+  put_old (".saving-0123abcd-model.ckpt-1.index", 0);
+  put_old_text (".saving-0123abcd-model.ckpt-1-alive", "another host", 20);
+  put_old (".saving-11111111-model.ckpt-2.index", 0);
+  put_old (".saving-11111111-model.ckpt-2-alive", 0); /* it hasn't said whose it is */
+  put_old (".saving-22222222-model.ckpt-3.index", 30);
+  put_old_text (".saving-22222222-model.ckpt-3-alive", "another host", 30);
+
+  restart (&f, (MusterSaverOptions){0});
+
+  g_autofree char *names = names_there ();
+  MUSTER_EXPECT_STREQ (names, ".muster.lock .saving-0123abcd-model.ckpt-1-alive "
+                              ".saving-0123abcd-model.ckpt-1.index "
+                              ".saving-11111111-model.ckpt-2-alive "
+                              ".saving-11111111-model.ckpt-2.index");
+}
+
+/* A master that fails, but looks around before. */
+static gboolean
+read_lock (G_GNUC_UNUSED MusterFakeMaster *master, G_GNUC_UNUSED const MusterStep *step,
+           G_GNUC_UNUSED MusterTensor **value, gpointer user_data, GError **error)
+{
+  g_autofree char *names = names_there ();
+  g_auto (GStrv) each = g_strsplit (names, " ", -1);
+
+  for (char **name = each; *name; name++) {
+    g_autofree char *path = below_tmpdir (*name);
+    if (g_str_has_suffix (*name, "-alive"))
+      g_file_get_contents (path, user_data, NULL, NULL);
+  }
+  g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL, "it has looked");
+
+  return FALSE;
+}
+
+MUSTER_TEST (Sweep, finds_the_host_in_the_lock_of_a_save_at_work)
+{
+  g_auto (Fixture) f = set_up ((MusterSaverOptions){0});
+  g_autoptr (GError) error = NULL;
+  g_autofree char *text = NULL;
+  muster_fake_master_op_calls (f.master, "save/control_dependency", read_lock, &text);
+
+  g_autofree char *none = save_by (&f, f.saver, 7, &error);
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL);
+  MUSTER_EXPECT_NULL (none);
+  MUSTER_EXPECT_STREQ (text, g_get_host_name ());
+}
+
+/* Another saver may hold the directory's lock just then. */
+MUSTER_TEST (Sweep, is_made_up_for_by_the_next_save)
+{
+  g_auto (Fixture) f = set_up ((MusterSaverOptions){.unlisted = TRUE});
+  g_autoptr (GError) error = NULL;
+  put_old (".saving-0123abcd-model.ckpt-1.index", 30);
+  MusterDirectoryLock *lock =
+      muster_directory_lock (muster_local_storage (), muster_test_tmpdir (), MUSTER_WAIT_FOREVER,
+                             MUSTER_CLOCK (f.clock), NULL, NULL);
+  const gint64 soon_us = muster_clock_now_us (MUSTER_CLOCK (f.clock)) + MUSTER_SECOND;
+  g_autofree char *none =
+      muster_saver_save (f.saver, f.session, muster_test_tmpdir (), 6, soon_us, NULL, &error);
+  MUSTER_EXPECT_NULL (none);
+  muster_directory_unlock (lock);
+
+  save (&f, 7);
+
+  g_autofree char *names = names_there ();
+  MUSTER_EXPECT_TRUE (strstr (names, ".saving-") == NULL);
+}
+
 /* Of a job, of a training state, of a backup: whoever keeps the list himself. */
 MUSTER_TEST (Sweep, is_done_by_whoever_saves)
 {
   g_auto (Fixture) f = set_up ((MusterSaverOptions){.unlisted = TRUE});
   put_old (".saving-0123abcd-model.ckpt-1.index", 0);
-  put_old (".saving-0123abcd-model.ckpt-1-alive", 0);
+  put_lock (".saving-0123abcd-model.ckpt-1-alive", 0);
   put_old (".saving-22222222-model.ckpt-1.index", 30);
 
   save (&f, 7);
@@ -418,7 +506,7 @@ MUSTER_TEST (Sweep, trusts_no_lock_of_a_store_without_locks)
   g_auto (Fixture) f = set_up ((MusterSaverOptions){0});
   put_old (".muster.lock", 0);
   put_old (".saving-0123abcd-model.ckpt-1.index", 0);
-  put_old (".saving-0123abcd-model.ckpt-1-alive", 0);
+  put_lock (".saving-0123abcd-model.ckpt-1-alive", 0);
   put_old (".saving-22222222-model.ckpt-1.index", 30);
 
   restart (&f, (MusterSaverOptions){.storage = MUSTER_STORAGE (storage)});
