@@ -9,6 +9,7 @@
 
 #define VARIABLES MUSTER_BACKUP_VARIABLES
 #define HALF      ".saving-"
+#define ANY_ID    "????????" /* by itself: with the '-' behind it, it would hold a trigraph */
 
 char *
 muster_backup_metadata_path (const char *directory, const char *suffix)
@@ -105,7 +106,7 @@ number_of_record (const char *file)
 static gboolean
 is_half (const char *file)
 {
-  return g_pattern_match_simple (HALF "????????-" VARIABLES "*", file);
+  return g_pattern_match_simple (HALF ANY_ID "-" VARIABLES "*", file);
 }
 
 static gboolean
