@@ -116,7 +116,6 @@ muster_storage_read_at (MusterStorage *self, MusterStorageInput *input, guint64 
 void
 muster_storage_close_input (MusterStorage *self, MusterStorageInput *input)
 {
-  g_return_if_fail (input != NULL);
   g_return_if_fail (MUSTER_IS_STORAGE (self));
   if (input != NULL)
     MUSTER_STORAGE_GET_IFACE (self)->close_input (self, input);

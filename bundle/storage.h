@@ -89,6 +89,7 @@ MusterStorageInput *muster_storage_open (MusterStorage *self, const char *path, 
 /* Reads size bytes; fewer only where the file ends before. -1 with an error. */
 gssize muster_storage_read_at (MusterStorage *self, MusterStorageInput *input, guint64 offset,
                                void *buffer, gsize size, GError **error);
+/* input may be NULL. */
 void muster_storage_close_input (MusterStorage *self, MusterStorageInput *input);
 /* A whole file. */
 GBytes *muster_storage_read (MusterStorage *self, const char *path, GError **error);

@@ -103,6 +103,11 @@ MUSTER_TEST (Storage, a_file_is_read_from_any_place_and_short_only_at_its_end)
   muster_storage_close_input (storage, input);
 }
 
+MUSTER_TEST (Storage, closes_no_file_without_a_word)
+{
+  muster_storage_close_input (muster_local_storage (), NULL);
+}
+
 MUSTER_TEST (Storage, room_is_taken_before_it_is_written_and_leaves_the_length_alone)
 {
   g_autoptr (GError) error = NULL, full = NULL;
