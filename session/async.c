@@ -135,7 +135,7 @@ MusterSession *
 muster_session_manager_prepare_session_finish (MusterSessionManager *self, GAsyncResult *result,
                                                MusterSessionReport *report, GError **error)
 {
-  muster_session_outs_begin (NULL, report);
+  muster_session_report_begin (report);
   muster_require (error, NULL, self, result);
   return finish (self, result, prepare, NULL, report, error);
 }
@@ -156,7 +156,7 @@ muster_session_manager_recover_session_finish (MusterSessionManager *self, GAsyn
                                                gboolean *recovered, MusterSessionReport *report,
                                                GError **error)
 {
-  muster_session_outs_begin (recovered, report);
+  muster_session_report_begin (report);
   muster_require (error, NULL, self, result);
   return finish (self, result, recover, recovered, report, error);
 }
@@ -175,7 +175,7 @@ MusterSession *
 muster_session_manager_wait_for_session_finish (MusterSessionManager *self, GAsyncResult *result,
                                                 MusterSessionReport *report, GError **error)
 {
-  muster_session_outs_begin (NULL, report);
+  muster_session_report_begin (report);
   muster_require (error, NULL, self, result);
   return finish (self, result, wait_for, NULL, report, error);
 }

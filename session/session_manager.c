@@ -136,10 +136,8 @@ muster_session_report_clear (MusterSessionReport *self)
 }
 
 void
-muster_session_outs_begin (gboolean *recovered, MusterSessionReport *report)
+muster_session_report_begin (MusterSessionReport *report)
 {
-  if (recovered)
-    *recovered = FALSE;
   if (report)
     *report = (MusterSessionReport){.final_step = -1};
 }
@@ -156,7 +154,7 @@ muster_session_manager_prepare_session (MusterSessionManager *self, MusterMaster
                                         MusterSessionReport *report, GCancellable *cancellable,
                                         GError **error)
 {
-  muster_session_outs_begin (NULL, report);
+  muster_session_report_begin (report);
   muster_require (error, NULL, self, master);
 
   static const MusterPrepareOptions defaults;
@@ -179,7 +177,7 @@ muster_session_manager_recover_session (MusterSessionManager *self, MusterMaster
                                         MusterSessionReport *report, GCancellable *cancellable,
                                         GError **error)
 {
-  muster_session_outs_begin (recovered, report);
+  muster_session_report_begin (report);
   muster_require (error, NULL, self, master);
 
   static const MusterPrepareOptions defaults;
@@ -203,7 +201,7 @@ muster_session_manager_wait_for_session (MusterSessionManager *self, MusterMaste
                                          gint64 timeout_us, MusterSessionReport *report,
                                          GCancellable *cancellable, GError **error)
 {
-  muster_session_outs_begin (NULL, report);
+  muster_session_report_begin (report);
   muster_require (error, NULL, self, master);
 
   MusterVerb verb;

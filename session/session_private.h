@@ -32,8 +32,8 @@ struct _MusterSessionManager {
   gpointer progress_data;
 };
 
-/* What a verb's caller gets where it is refused (both nullable). */
-void muster_session_outs_begin (gboolean *recovered, MusterSessionReport *report);
+/* Makes report (nullable) what a caller may clear, also where the verb is refused. */
+void muster_session_report_begin (MusterSessionReport *report);
 
 typedef struct {
   const MusterSessionManager *manager; /* (not owned) */

@@ -34,8 +34,8 @@ muster_text_check (MusterText *self, GError **error)
   return FALSE;
 }
 
-/* By half, so that appending stays cheap; where that is over the budget by half of what it has left,
- * so that it stays so there, too. */
+/* By half, so that appending stays cheap; where that is over the budget by half of what it has
+ * left, so that it stays so there, too. */
 static gboolean
 grow (MusterText *self, gsize needed)
 {

@@ -141,7 +141,7 @@ MUSTER_TEST (Async, begins_the_report_of_a_verb_that_is_refused)
     MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
     MUSTER_EXPECT_TRUE (report.phases == NULL && report.reason == NULL && report.reasons == NULL);
     MUSTER_EXPECT_EQ (report.final_step, (gint64)-1);
-    MUSTER_EXPECT_TRUE (!recovered || (i != 1 && i != 4 && i != 6));
+    MUSTER_EXPECT_TRUE (recovered); /* untouched on failure */
   }
   g_object_unref (other);
 }
