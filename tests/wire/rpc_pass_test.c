@@ -115,10 +115,11 @@ front_start (Front *self, gboolean is_itself)
   muster_rpc_server_add_method (self->server, "/test.Front/Behind", on_detailed, self);
   int port = muster_rpc_server_listen (self->server, "127.0.0.1:0", NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);
-  muster_rpc_server_start (self->server);
   g_autofree char *address = g_strdup_printf ("127.0.0.1:%d", port);
   self->front.client = muster_rpc_client_new (address, NULL);
+  /* Before the server starts: its threads read it. */
   self->behind = muster_rpc_client_new (is_itself ? address : self->echo.address, NULL);
+  muster_rpc_server_start (self->server);
 }
 
 static void
