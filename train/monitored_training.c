@@ -220,7 +220,7 @@ static MusterRestoreOptions
 restore_options (const MusterMonitoredTrainingOptions *o)
 {
   static const char *const positions[] = {MUSTER_POSITION_BEGUN, MUSTER_POSITION_DONE,
-                                          MUSTER_POSITION_HOLD, NULL};
+                                          MUSTER_POSITION_HOLD, MUSTER_POSITION_OVER, NULL};
   MusterRestoreOptions restore = o->restore ? *o->restore : (MusterRestoreOptions){0};
 
   if (!restore.allow_missing && !restore.needs &&

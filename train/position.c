@@ -109,17 +109,33 @@ muster_position_busy (const MusterPositionState *self, guint n_tasks, guint but)
   return n_tasks;
 }
 
-gboolean
-muster_position_set_hold (MusterSession *session, gint64 hold, gint64 deadline_us,
-                          GCancellable *cancellable, GError **error)
+/* Runs the op target with number fed to the tensor fed. */
+static gboolean
+assign (MusterSession *session, const char *target, const char *fed, gint64 number,
+        gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
-  static const char *const target = MUSTER_POSITION_SET_HOLD;
-  g_autoptr (MusterTensor) value = muster_tensor_new_int64 (hold);
-  MusterFeed feed = {MUSTER_POSITION_NEW_HOLD, value};
+  g_autoptr (MusterTensor) value = muster_tensor_new_int64 (number);
+  MusterFeed feed = {fed, value};
   MusterStep step = {
       .feeds = &feed, .n_feeds = 1, .targets = &target, .n_targets = 1, .deadline_us = deadline_us};
 
   return muster_session_run (session, &step, NULL, NULL, cancellable, error);
+}
+
+gboolean
+muster_position_set_hold (MusterSession *session, gint64 hold, gint64 deadline_us,
+                          GCancellable *cancellable, GError **error)
+{
+  return assign (session, MUSTER_POSITION_SET_HOLD, MUSTER_POSITION_NEW_HOLD, hold, deadline_us,
+                 cancellable, error);
+}
+
+gboolean
+muster_position_set_over (MusterSession *session, gint64 n_batches, gint64 deadline_us,
+                          GCancellable *cancellable, GError **error)
+{
+  return assign (session, MUSTER_POSITION_SET_OVER, MUSTER_POSITION_NEW_OVER, n_batches,
+                 deadline_us, cancellable, error);
 }
 
 gboolean
@@ -202,8 +218,7 @@ muster_position_check (MusterMetaGraph *meta_graph, MusterStorage *storage, cons
 
 typedef struct {
   guint n_tasks;
-  gboolean holds; /* tasks are told to; else who saves is who steps */
-  gboolean is_apart;
+  gboolean holds;    /* tasks are told to; else who saves is who steps */
   char *global_step; /* (owned) (nullable) */
   gint64 rest_us;
   MusterClock *clock;        /* (owned) */
@@ -251,16 +266,11 @@ refuse_restless (guint task, GError **error)
   return FALSE;
 }
 
-/* A job that is over is told nothing: its tasks wait for just that word. */
 static gboolean
-tell_to_hold (Guard *self, MusterSession *session, gint64 deadline_us, GCancellable *cancellable,
-              GError **error)
+tell_to_hold (const Guard *self, MusterSession *session, gint64 deadline_us,
+              GCancellable *cancellable, GError **error)
 {
-  if (self->is_apart &&
-      !muster_position_read (session, self->n_tasks, &self->state, deadline_us, cancellable, error))
-    return FALSE;
-
-  return (self->is_apart && self->state.hold == MUSTER_POSITION_OVER) ||
+  return !self->holds ||
          muster_position_set_hold (session, MUSTER_POSITION_WAIT, deadline_us, cancellable, error);
 }
 
@@ -274,7 +284,7 @@ guard_rest (MusterSession *session, gint64 deadline_us, GCancellable *cancellabl
   gint64 torn_us = 0;
   gint64 limit_us = muster_deadline_after (muster_clock_now_us (self->clock), 3 * self->rest_us);
 
-  if (self->holds && !tell_to_hold (self, session, deadline_us, cancellable, error))
+  if (!tell_to_hold (self, session, deadline_us, cancellable, error))
     return FALSE;
   for (;;) {
     if (!muster_position_read (session, self->n_tasks, &self->state, deadline_us, cancellable,
@@ -340,16 +350,9 @@ guard_release (MusterSession *session, gpointer data)
 {
   const Guard *self = data;
   g_autoptr (GError) failure = NULL;
-  g_auto (MusterPositionState) now = {0};
-  const gint64 deadline_us = muster_position_in_us (RELEASE_US);
 
-  /* Meanwhile the chief may have said that the job is over. */
-  if (self->is_apart &&
-      muster_position_read (session, self->n_tasks, &now, deadline_us, NULL, NULL) &&
-      now.hold != MUSTER_POSITION_WAIT)
-    return;
-  if (self->holds &&
-      !muster_position_set_hold (session, MUSTER_POSITION_GO, deadline_us, NULL, &failure))
+  if (self->holds && !muster_position_set_hold (session, MUSTER_POSITION_GO,
+                                                muster_position_in_us (RELEASE_US), NULL, &failure))
     g_info ("Letting the tasks go on after a save: %s", failure->message);
 }
 
@@ -368,7 +371,6 @@ muster_position_guard (MusterSaver *saver, MusterMetaGraph *meta_graph,
     return;
   Guard *self = g_new0 (Guard, 1);
   self->n_tasks = n_tasks;
-  self->is_apart = options->is_apart;
   self->holds = n_tasks > 1 || options->is_apart;
   self->rest_us = options->rest_us > 0 ? options->rest_us : DEFAULT_REST_US;
   self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());

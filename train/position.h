@@ -11,10 +11,10 @@ G_BEGIN_DECLS
  * weights and positions of one moment: a resumed job skips no batch and trains none twice,
  * whichever process or master died, on any master.
  *
- * A meta graph is extended by three global variables: muster/begun and muster/done, which count
- * each task's batches, and muster/hold. A step of a task says which batch it is. The master refuses
- * it (INVALID_ARGUMENT) where the task is elsewhere, counts it as begun, and only then lets the
- * train op write; when that has ended, it counts it as done. So
+ * A meta graph is extended by four global variables: muster/begun and muster/done, which count each
+ * task's batches, muster/hold and muster/over. A step of a task says which batch it is. The master
+ * refuses it (INVALID_ARGUMENT) where the task is elsewhere, counts it as begun, and only then lets
+ * the train op write; when that has ended, it counts it as done. So
  *
  * - where begun and done are equal and begun stays as it is, nothing writes: the chief's saver sets
  *   hold, which every task hears of with its steps, waits for that, saves, looks again, and throws
@@ -25,7 +25,10 @@ G_BEGIN_DECLS
  * - a chief begins by resetting the master (reset_master of MusterPrepareOptions), so that nothing
  *   runs on over what it restores; the other tasks wait for the model again. One that is alone does
  *   so only where no claim ends its life before (reset_unclaimed). All tasks have their sessions at
- *   one master.
+ *   one master;
+ * - hold may be written by any saver and task, muster/over by the chief alone: once all batches are
+ *   done it writes how many they are, and no save can overwrite that, whatever the order of their
+ *   steps on the master.
  *
  * What the graph reads by itself (queues, files) has no position here, only what is fed. */
 
@@ -33,6 +36,7 @@ G_BEGIN_DECLS
 #define MUSTER_POSITION_BEGUN "muster/begun"
 #define MUSTER_POSITION_DONE  "muster/done"
 #define MUSTER_POSITION_HOLD  "muster/hold"
+#define MUSTER_POSITION_OVER  "muster/over"
 
 /* The meta graph extended for so many tasks (at least 1, at most 65536): every task of the job
  * extends it by the same number. Its ready op goes, so that the scaffold builds one that knows the
@@ -96,7 +100,8 @@ typedef struct {
   MusterBatches *batches; /* (nullable) NULL: who runs the step feeds it */
   const char *const *feeds; /* the tensors that the arrays of a batch are fed to */
   gsize n_feeds;
-  gint64 n_batches;   /* of the whole job, after which it stops; 0: no end */
+  gint64 n_batches;   /* of the whole job, the same for every task, after which it stops; 0: no
+                         end */
   gint64 settle_us;   /* how long a step of a life before may still run; 0: 5 s */
   gint64 hold_us;     /* how long a task waits that is told to hold, before it goes on; 0: 60 s. A
                          chief is told so by a save from beside the job, and lets all go on then */

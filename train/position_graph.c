@@ -236,17 +236,26 @@ zeros (gint64 n)
   return tensor;
 }
 
+/* A scalar and the op by which it is set to what is fed to NAME/value. */
+static void
+settable (Extension *self, const char *name, const char *set, gint64 initial)
+{
+  g_autofree char *value = g_strconcat (name, "/value", NULL);
+
+  variable (self, name, muster_tensor_new_int64 (initial));
+  placeholder (self, value);
+  begin (self, "AssignVariableOp", set, INPUTS (name, value));
+  attr_type (self, "dtype", MUSTER_INT64);
+}
+
 static void
 add_variables (Extension *self)
 {
   variable (self, MUSTER_POSITION_BEGUN, zeros (self->n_tasks));
   variable (self, MUSTER_POSITION_DONE, zeros (self->n_tasks));
   /* Nobody steps before the chief says so. */
-  variable (self, MUSTER_POSITION_HOLD, muster_tensor_new_int64 (1));
-  placeholder (self, "muster/hold/value");
-  begin (self, "AssignVariableOp", MUSTER_POSITION_SET_HOLD,
-         INPUTS (MUSTER_POSITION_HOLD, "muster/hold/value"));
-  attr_type (self, "dtype", MUSTER_INT64);
+  settable (self, MUSTER_POSITION_HOLD, MUSTER_POSITION_SET_HOLD, MUSTER_POSITION_WAIT);
+  settable (self, MUSTER_POSITION_OVER, MUSTER_POSITION_SET_OVER, 0);
 }
 
 static void
@@ -326,8 +335,12 @@ add_step (Extension *self)
 static void
 add_init (Extension *self, const char *init_op)
 {
-  const char *ops[] = {init_op, MUSTER_POSITION_BEGUN "/Assign", MUSTER_POSITION_DONE "/Assign",
-                       MUSTER_POSITION_HOLD "/Assign", NULL};
+  const char *ops[] = {init_op,
+                       MUSTER_POSITION_BEGUN "/Assign",
+                       MUSTER_POSITION_DONE "/Assign",
+                       MUSTER_POSITION_HOLD "/Assign",
+                       MUSTER_POSITION_OVER "/Assign",
+                       NULL};
 
   if (init_op)
     muster_graph_builder_group (self->builder, INIT_OP, ops);
@@ -388,6 +401,10 @@ describe (MusterMetaGraph *meta_graph, MusterGraph *graph, const char *init_op, 
       {.name = MUSTER_POSITION_HOLD,
        .initializer = MUSTER_POSITION_HOLD "/Assign",
        .snapshot = MUSTER_POSITION_HOLD "/Read/ReadVariableOp:0",
+       .is_resource = TRUE},
+      {.name = MUSTER_POSITION_OVER,
+       .initializer = MUSTER_POSITION_OVER "/Assign",
+       .snapshot = MUSTER_POSITION_OVER "/Read/ReadVariableOp:0",
        .is_resource = TRUE},
   };
   const MusterCollectedOp ops[] = {{"ready_op", NULL}, {"init_op", init_op ? INIT_OP : NULL}};

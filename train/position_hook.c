@@ -36,7 +36,8 @@ struct _MusterPositionHook {
   gint64 position;       /* batches that the task has done; -1 */
   gboolean is_held;      /* as of the last step */
   Run run;               /* what this one is */
-  guint held_at;         /* where hold is among what the run fetches */
+  guint held_at;         /* STEPPING: where hold is among what the run fetches */
+  guint over_at;         /* ENDING: where over is */
   guint done_at;         /* ENDING: where done is */
   gint64 n_done;         /* ENDING: by all tasks, when last looked at; -1 */
   gint64 given_up_us;    /* ENDING: unless that changes */
@@ -304,7 +305,7 @@ position_before_run (MusterHook *hook, MusterRunContext *context, GError **error
   if (is_over (self)) {
     self->run = ENDING;
     feed_batch (self, context); /* which isn't trained, for what other hooks fetch */
-    self->held_at = muster_run_context_fetch (context, MUSTER_POSITION_HOLD_NOW);
+    self->over_at = muster_run_context_fetch (context, MUSTER_POSITION_OVER_NOW);
     self->done_at = muster_run_context_fetch (context, MUSTER_POSITION_DONE_NOW);
   }
 
@@ -383,7 +384,7 @@ sum (const gint64 *numbers, guint n)
 static gboolean
 look_for_end (MusterPositionHook *self, MusterRunContext *context, GError **error)
 {
-  gint64 hold = muster_step_of (muster_run_context_value (context, self->held_at));
+  gint64 over = muster_step_of (muster_run_context_value (context, self->over_at));
   const MusterTensor *counts = muster_run_context_value (context, self->done_at);
   gint64 now_us = muster_clock_now_us (self->clock);
 
@@ -391,7 +392,7 @@ look_for_end (MusterPositionHook *self, MusterRunContext *context, GError **erro
     return FALSE;
   const gint64 *done = muster_tensor_data (counts);
   gint64 n_done = sum (done, self->n_tasks);
-  if (self->options.is_worker ? hold == MUSTER_POSITION_OVER : n_done >= self->options.n_batches) {
+  if ((self->options.is_worker ? over : n_done) >= self->options.n_batches) {
     self->has_ended = TRUE;
     g_clear_pointer (&self->awaited, g_free);
     muster_run_context_request_stop (context);
@@ -430,7 +431,7 @@ position_end (MusterHook *hook, MusterSession *session, gint64 deadline_us,
   g_autoptr (GError) failure = NULL;
 
   if (self->options.is_worker || self->n_tasks == 1 || !self->has_ended ||
-      muster_position_set_hold (session, MUSTER_POSITION_OVER,
+      muster_position_set_over (session, self->options.n_batches,
                                 MIN (muster_position_in_us (END_US), deadline_us), cancellable,
                                 &failure))
     return TRUE;

@@ -14,6 +14,10 @@ G_BEGIN_DECLS
 #define MUSTER_POSITION_HOLD_NOW MUSTER_POSITION_HOLD "/Read/ReadVariableOp:0"
 #define MUSTER_POSITION_SET_HOLD "muster/hold/set"
 #define MUSTER_POSITION_NEW_HOLD "muster/hold/value:0" /* int64 scalar, fed to that */
+/* How many batches the job had when the chief wrote that it is over; 0 before. */
+#define MUSTER_POSITION_OVER_NOW MUSTER_POSITION_OVER "/Read/ReadVariableOp:0"
+#define MUSTER_POSITION_SET_OVER "muster/over/set"
+#define MUSTER_POSITION_NEW_OVER "muster/over/value:0" /* int64 scalar, fed to that */
 
 #define MUSTER_POSITION_MOST_TASKS 65536
 
@@ -39,9 +43,13 @@ gint64 muster_position_begun (const MusterPositionState *self, guint task);
 gint64 muster_position_done (const MusterPositionState *self, guint task);
 /* The first task with a step under way, whatever task but does; n_tasks: none. */
 guint muster_position_busy (const MusterPositionState *self, guint n_tasks, guint but);
-/* What hold says to the tasks: GO, to wait, or that the job has ended. */
-enum { MUSTER_POSITION_GO, MUSTER_POSITION_WAIT, MUSTER_POSITION_OVER };
+/* What hold says to the tasks. TensorFlow's variables have no compare-and-set, so hold must hold
+ * nothing that is lost when one writer overwrites another: see muster_position_set_over (). */
+enum { MUSTER_POSITION_GO, MUSTER_POSITION_WAIT };
 gboolean muster_position_set_hold (MusterSession *session, gint64 hold, gint64 deadline_us,
+                                   GCancellable *cancellable, GError **error);
+/* The chief's: a job of so many batches is over. */
+gboolean muster_position_set_over (MusterSession *session, gint64 n_batches, gint64 deadline_us,
                                    GCancellable *cancellable, GError **error);
 
 /* So long from now, on the system's clock. */

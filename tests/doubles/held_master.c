@@ -6,8 +6,10 @@ struct _MusterHeldMaster {
   MusterMaster *inner; /* (owned) */
   GMutex lock;
   GCond changed;
-  gboolean is_held; /* guarded by lock */
-  guint n_waiting;  /* guarded by lock */
+  gboolean is_held;                       /* guarded by lock */
+  guint n_waiting;                        /* guarded by lock */
+  void (*after_run) (gpointer user_data); /* (nullable) */
+  gpointer after_run_data;
 };
 
 typedef struct {
@@ -55,6 +57,14 @@ muster_held_master_wait_for_call (MusterHeldMaster *self)
     ;
 
   return self->n_waiting > 0;
+}
+
+void
+muster_held_master_after_run (MusterHeldMaster *self, void (*func) (gpointer user_data),
+                              gpointer user_data)
+{
+  self->after_run = func;
+  self->after_run_data = user_data;
 }
 
 static void
@@ -108,8 +118,13 @@ held_run (MusterSession *base, const MusterStep *step, MusterTensor **fetched, G
 {
   MusterHeldSession *self = (MusterHeldSession *)base;
 
-  return pass (self->master, step->deadline_us, cancellable, error) &&
-         muster_session_run (self->inner, step, fetched, metadata, cancellable, error);
+  if (!pass (self->master, step->deadline_us, cancellable, error) ||
+      !muster_session_run (self->inner, step, fetched, metadata, cancellable, error))
+    return FALSE;
+  if (self->master->after_run != NULL)
+    self->master->after_run (self->master->after_run_data);
+
+  return TRUE;
 }
 
 static gboolean

@@ -16,5 +16,9 @@ MusterHeldMaster *muster_held_master_new (MusterMaster *inner);
 void muster_held_master_hold (MusterHeldMaster *self, gboolean is_held);
 /* Waits until a call is held; FALSE after 30 s. */
 gboolean muster_held_master_wait_for_call (MusterHeldMaster *self);
+/* Calls func after each step that the other one has run, on that step's thread. Set it before there
+ * are sessions. */
+void muster_held_master_after_run (MusterHeldMaster *self, void (*func) (gpointer user_data),
+                                   gpointer user_data);
 
 G_END_DECLS

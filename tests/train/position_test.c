@@ -281,7 +281,7 @@ MUSTER_TEST (Position, is_ready_only_with_its_variables)
   for (gsize i = 0; i < n; i++)
     n_added += g_str_has_prefix (variables[i].name, "muster/") && variables[i].is_resource &&
                variables[i].initializer && variables[i].snapshot;
-  MUSTER_EXPECT_EQ (n_added, 3);
+  MUSTER_EXPECT_EQ (n_added, 4);
   g_autoptr (MusterTensor) missing = muster_session_fetch (f.session, "muster/ready/all/missing:0",
                                                            MUSTER_WAIT_FOREVER, NULL, NULL);
   MUSTER_ASSERT_NOT_NULL (missing);
@@ -312,11 +312,11 @@ MUSTER_TEST (Position, joins_the_collections_of_a_model_that_has_some)
   MUSTER_EXPECT_TRUE (muster_meta_graph_op (extended, "ready_op") == NULL);
   MUSTER_EXPECT_STREQ (muster_meta_graph_op (extended, "init_op"), "muster/position_init");
   const MusterVariableInfo *all = muster_meta_graph_variables (extended, &n);
-  MUSTER_ASSERT_TRUE (n == 6);
+  MUSTER_ASSERT_TRUE (n == 7);
   MUSTER_EXPECT_STREQ (all[0].name, "seen");
   MUSTER_EXPECT_STREQ (all[2].name, "muster/begun");
   MUSTER_EXPECT_STREQ (all[2].initializer, "muster/begun/Assign");
-  MUSTER_EXPECT_TRUE (all[5].is_local);
+  MUSTER_EXPECT_TRUE (all[6].is_local);
   MUSTER_EXPECT_TRUE (
       g_str_has_prefix (muster_meta_graph_saver (extended)->save_tensor, "muster/save/"));
 }

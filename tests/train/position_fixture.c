@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/train/position_fixture.h"
+
+#include "engine/local_master.h"
+#include "master/remote_master.h"
+#include "saver/saver_builder.h"
+#include "tests/doubles/seen_model.h"
+#include "tests/gtest_shim.h"
+#include "train/monitored_training.h"
+#include "train/position_private.h"
+
+Job
+job_set_up (guint n_tasks)
+{
+  Job job = {.master = muster_local_master_new (),
+             .directory = g_build_filename (muster_test_tmpdir (), "run", NULL),
+             .n_tasks = n_tasks,
+             .save_steps = 3,
+             .wrong = g_string_new (NULL)};
+
+  g_mutex_init (&job.lock);
+
+  return job;
+}
+
+Job
+job_set_up_served (guint n_tasks)
+{
+  Job job = job_set_up (n_tasks);
+  g_autoptr (GError) error = NULL;
+
+  job.server = muster_server_new (job.master, NULL);
+  int port = muster_server_listen (job.server, "127.0.0.1:0", &error);
+  g_assert_no_error (error);
+  muster_server_start (job.server);
+  g_clear_object (&job.master);
+  g_autofree char *target = g_strdup_printf ("grpc://127.0.0.1:%d", port);
+  job.master = muster_master_new_for_target (target, &error);
+  g_assert_no_error (error);
+  g_free (job.directory);
+  job.directory = g_build_filename (muster_test_tmpdir (), "served", NULL);
+
+  return job;
+}
+
+void
+job_tear_down (Job *job)
+{
+  MUSTER_EXPECT_STREQ (job->wrong->str, "");
+  g_string_free (job->wrong, TRUE);
+  g_clear_object (&job->master);
+  g_clear_pointer (&job->server, muster_server_free);
+  g_free (job->directory);
+  g_mutex_clear (&job->lock);
+}
+
+static gboolean
+after_save (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 step, const char *prefix,
+            G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable,
+            gpointer data)
+{
+  Job *job = data;
+  g_autofree char *wrong = muster_seen_model_check (prefix, job->n_tasks, NULL);
+
+  g_mutex_lock (&job->lock);
+  job->n_saved++;
+  if (wrong)
+    g_string_append_printf (job->wrong, "%s: %s\n", prefix, wrong);
+  g_mutex_unlock (&job->lock);
+
+  return TRUE;
+}
+
+MusterHook *
+life_hook (Life *life)
+{
+  static const char *const feeds[] = {"rows:0"};
+  MusterPositionOptions options = {.task = life->task,
+                                   .is_worker = life->task > 0,
+                                   .master = life->job->master,
+                                   .batches = life->batches,
+                                   .feeds = feeds,
+                                   .n_feeds = 1,
+                                   .n_batches = life->job->n_batches,
+                                   .settle_us = 20 * MUSTER_MILLISECOND,
+                                   .hold_us = life->hold_us,
+                                   .clock = life->clock,
+                                   .others_us = JOB_LIMIT_US};
+
+  return muster_position_hook_new (&options, &life->error);
+}
+
+void
+life_begin (Life *life)
+{
+  g_autoptr (MusterMetaGraph) model =
+      muster_seen_model_new (&(MusterSeenModel){.work = life->job->work});
+  g_autoptr (MusterMetaGraph) extended =
+      muster_position_add (model, life->job->n_tasks, &life->error);
+  g_autoptr (MusterTensor) rows = muster_seen_model_rows ();
+  MusterSaverListener listener = {.after_save = after_save, .user_data = life->job};
+
+  g_assert_no_error (life->error);
+  life->scaffold = muster_scaffold_new (extended, &life->error);
+  g_assert_no_error (life->error);
+  life->batches = muster_batches_new (&rows, 1, MUSTER_SEEN_BATCH, MUSTER_SEEN_SEED, NULL);
+  life->hook = life_hook (life);
+  MusterMonitoredTrainingOptions options = {.scaffold = life->scaffold,
+                                            .master = life->job->master,
+                                            .is_worker = life->task > 0,
+                                            .checkpoint_dir = life->job->directory,
+                                            .save_checkpoint_steps = life->job->save_steps,
+                                            .save_summaries_steps = MUSTER_NEVER,
+                                            .log_step_count_steps = MUSTER_NEVER,
+                                            .hooks = &life->hook,
+                                            .n_hooks = 1,
+                                            .saver_listeners = &listener,
+                                            .n_saver_listeners = 1,
+                                            .max_wait_us = JOB_LIMIT_US,
+                                            .model = life->job->server ? "seen" : NULL,
+                                            .position_rest_us = life->job->rest_us};
+  life->session = muster_monitored_training_session_new (&options, NULL, NULL, &life->error);
+}
+
+gboolean
+life_step (Life *life)
+{
+  static const char *const targets[] = {"train"};
+  MusterStep what = {.targets = targets, .n_targets = 1};
+
+  return muster_position_run (life->hook, life->session, &what, NULL, NULL, &life->error);
+}
+
+void
+life_end (Life *life)
+{
+  g_clear_object (&life->session);
+  g_clear_object (&life->hook);
+  g_clear_pointer (&life->batches, muster_batches_free);
+  g_clear_pointer (&life->scaffold, muster_scaffold_unref);
+  g_clear_error (&life->error);
+}
+
+gpointer
+life_live (gpointer data)
+{
+  Life *life = data;
+
+  if (!life->session)
+    life_begin (life);
+  if (!life->session)
+    return NULL;
+  while (!muster_monitored_session_should_stop (life->session) && life_step (life))
+    ;
+  life->n_recoveries = muster_monitored_session_n_recoveries (life->session);
+  GError *failure = life->error;
+  life->error = NULL;
+  muster_monitored_session_finish (life->session, failure, MUSTER_WAIT_FOREVER, &life->error);
+  g_clear_error (&failure);
+
+  return NULL;
+}
+
+gboolean
+job_save_from_beside (Job *job, gboolean finds_positions, gint64 number, GError **error)
+{
+  const MusterPositionGuard guard = {.is_apart = TRUE, .global_step = "global_step"};
+  g_autoptr (MusterMetaGraph) plain = muster_seen_model_new (&(MusterSeenModel){.work = job->work});
+  g_autoptr (MusterMetaGraph) found =
+      finds_positions
+          ? muster_position_find (job->master, plain, NULL, MUSTER_WAIT_FOREVER, NULL, error)
+          : muster_meta_graph_ref (plain);
+  g_autoptr (MusterMetaGraph) model = found ? muster_saver_default (found, error) : NULL;
+  g_autoptr (MusterSaver) saver = model ? muster_saver_new (model, NULL, error) : NULL;
+  g_autoptr (MusterSession) session =
+      saver ? muster_master_create_session (job->master, muster_meta_graph_graph (model), NULL,
+                                            MUSTER_WAIT_FOREVER, NULL, error)
+            : NULL;
+
+  if (!session)
+    return FALSE;
+  muster_position_guard (saver, model, &guard);
+  g_autofree char *prefix =
+      muster_saver_adopt_directory (saver, job->directory, error)
+          ? muster_saver_save (saver, session, job->directory, number,
+                               g_get_monotonic_time () + JOB_LIMIT_US, NULL, error)
+          : NULL;
+  gint64 n_done = -1;
+  g_autofree char *wrong =
+      prefix && finds_positions ? muster_seen_model_check (prefix, job->n_tasks, &n_done) : NULL;
+  MUSTER_EXPECT_STREQ (wrong, NULL);
+  if (prefix && finds_positions) /* it is called by the step that it holds */
+    MUSTER_EXPECT_EQ (muster_checkpoint_step (prefix), n_done);
+
+  return prefix != NULL;
+}
+
+void
+job_cut_off_a_step (Job *job, MusterScaffold *scaffold, gint64 task)
+{
+  static const char *const target = "muster/step/begin";
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterSession) session = muster_master_create_session (
+      job->master, muster_scaffold_graph (scaffold), NULL, MUSTER_WAIT_FOREVER, NULL, &error);
+  g_assert_no_error (error);
+  g_auto (MusterPositionState) state = {0};
+  muster_position_read (session, job->n_tasks, &state, MUSTER_WAIT_FOREVER, NULL, &error);
+  g_assert_no_error (error);
+  g_autoptr (MusterTensor) which = muster_tensor_new_int64 (task);
+  g_autoptr (MusterTensor) where =
+      muster_tensor_new_int64 (muster_position_done (&state, (guint)task));
+  const MusterFeed feeds[] = {{MUSTER_POSITION_TASK, which}, {MUSTER_POSITION_POSITION, where}};
+  MusterStep what = {.feeds = feeds, .n_feeds = 2, .targets = &target, .n_targets = 1};
+
+  MUSTER_EXPECT_TRUE (muster_session_run (session, &what, NULL, NULL, NULL, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
+void
+life_set_hold (Life *life, gint64 hold)
+{
+  g_autoptr (GError) error = NULL;
+
+  muster_position_set_hold (muster_monitored_session_session (life->session), hold,
+                            MUSTER_WAIT_FOREVER, NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+}

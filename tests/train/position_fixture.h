@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "server/server.h"
+#include "train/batches.h"
+#include "train/position.h"
+
+G_BEGIN_DECLS
+
+/* Jobs with positions, of models that count what they see (tests/doubles/seen_model.h). */
+
+/* Nothing here takes so long: a test that hangs fails. */
+#define JOB_LIMIT_US (60 * MUSTER_SECOND)
+
+typedef struct {
+  MusterMaster *master;
+  MusterServer *server; /* (nullable) it serves a master of its own, and master is its client */
+  char *directory;
+  guint n_tasks;
+  gint64 n_batches; /* 0: as many as asked for */
+  gint64 save_steps;
+  gint64 rest_us;
+  gint64 work;
+  GMutex lock;
+  GString *wrong; /* what is wrong with the checkpoints that were published */
+  guint n_saved;
+} Job;
+
+Job job_set_up (guint n_tasks);
+/* Behind gRPC, with chiefs that claim their model. */
+Job job_set_up_served (guint n_tasks);
+void job_tear_down (Job *job);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Job, job_tear_down)
+
+/* One life of a task. */
+typedef struct {
+  Job *job;
+  guint task;
+  MusterScaffold *scaffold;
+  MusterBatches *batches;
+  MusterHook *hook;
+  MusterMonitoredSession *session; /* NULL: it couldn't be made */
+  GError *error;
+  guint n_recoveries;
+  MusterClock *clock; /* (not owned) (nullable) the hook's */
+  gint64 hold_us;
+} Life;
+
+MusterHook *life_hook (Life *life);
+void life_begin (Life *life);
+/* One turn of muster_position_run (). */
+gboolean life_step (Life *life);
+/* A crash, unless it has ended. */
+void life_end (Life *life);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Life, life_end)
+/* A thread's function: a whole life. data is a Life. */
+gpointer life_live (gpointer data);
+
+void life_set_hold (Life *life, gint64 hold);
+
+/* As `muster save`: by the meta graph that was exported, which has no positions. */
+gboolean job_save_from_beside (Job *job, gboolean finds_positions, gint64 number, GError **error);
+
+/* A task that dies in mid-step: what it has begun is counted, and nothing else. */
+void job_cut_off_a_step (Job *job, MusterScaffold *scaffold, gint64 task);
+
+G_END_DECLS
