@@ -293,6 +293,10 @@ guard_rest (MusterSession *session, gint64 deadline_us, GCancellable *cancellabl
     guint task = muster_position_busy (&self->state, self->n_tasks, self->n_tasks);
     if (task == self->n_tasks)
       return TRUE;
+    /* A task that has waited for long, or another saver, has let all go. */
+    if (self->state.hold != MUSTER_POSITION_WAIT &&
+        !tell_to_hold (self, session, deadline_us, cancellable, error))
+      return FALSE;
     gint64 now_us = muster_clock_now_us (self->clock);
     if (!before.begun || !is_same_step (self, &before, task)) {
       torn_us = muster_deadline_after (now_us, self->rest_us);

@@ -103,8 +103,8 @@ typedef struct {
   gint64 n_batches;   /* of the whole job, the same for every task, after which it stops; 0: no
                          end */
   gint64 settle_us;   /* how long a step of a life before may still run; 0: 5 s */
-  gint64 hold_us;     /* how long a task waits that is told to hold, before it goes on; 0: 60 s. A
-                         chief is told so by a save from beside the job, and lets all go on then */
+  gint64 hold_us;     /* how long a task waits that is told to hold, before it goes on; 0: 60 s. Its
+                         saver is taken for dead then, and hold is cleared for all tasks */
   gint64 others_us;   /* how long a task that has dealt its share waits while no task does a batch,
                          before it fails (DEADLINE_EXCEEDED: it says which task to start again);
                          0: 30 minutes */

@@ -134,7 +134,9 @@ judge (const MusterPositionHook *self, const MusterPositionState *state)
                                                                                     : GO;
 }
 
-/* Where it has come to an end: goes on, or can't. */
+/* Where it has come to an end: goes on, or can't. Who goes on lets the others go as well: a hold
+ * that outlasts its time is a dead saver's, and would cost each task that time with every batch. A
+ * live saver finds that a batch was begun, and saves anew. */
 static gboolean
 end_wait (MusterPositionHook *self, MusterSession *session, const MusterPositionState *state,
           Wait wait, GError **error)
@@ -145,7 +147,7 @@ end_wait (MusterPositionHook *self, MusterSession *session, const MusterPosition
     return refuse_cut (state, muster_position_busy (state, self->n_tasks, self->n_tasks), error);
   self->position = muster_position_done (state, self->options.task);
 
-  return self->options.is_worker || state->hold == MUSTER_POSITION_GO ||
+  return state->hold == MUSTER_POSITION_GO ||
          muster_position_set_hold (session, MUSTER_POSITION_GO, muster_position_in_us (ANSWER_US),
                                    self->stopped, error);
 }

@@ -243,6 +243,83 @@ MUSTER_TEST (PositionBeside, saves_a_cut_though_a_task_goes_on_at_any_moment)
   MUSTER_EXPECT_TRUE (at > 5 && at < 50);
 }
 
+/* --- a hold that nobody ends --- */
+
+/* The chief has dealt its share, so that it lets nobody go. */
+MUSTER_TEST (PositionBeside, holds_workers_no_longer_than_once_for_a_saver_that_was_killed)
+{
+  g_auto (Job) job = set_up_moment ("killed", 0);
+  g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
+  g_auto (Life) chief = {.job = &job}, worker = {.job = &job,
+                                                 .task = 1,
+                                                 .clock = MUSTER_CLOCK (clock),
+                                                 .hold_us = 60 * MUSTER_SECOND};
+
+  job.n_batches = 13;
+  life_begin (&chief);
+  MUSTER_ASSERT_NO_ERROR (chief.error);
+  life_begin (&worker);
+  MUSTER_ASSERT_NO_ERROR (worker.error);
+  for (int i = 0; i < 8; i++) /* 7 batches, and a look */
+    MUSTER_ASSERT_TRUE (life_step (&chief));
+  life_set_hold (&chief, MUSTER_POSITION_WAIT);
+  for (int i = 0; i < 6; i++)
+    MUSTER_ASSERT_TRUE (life_step (&worker));
+  MUSTER_EXPECT_EQ (muster_position_hook_position (worker.hook), 6);
+  MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (clock), 60 * MUSTER_SECOND);
+}
+
+static void
+let_go (gpointer data)
+{
+  life_set_hold (data, MUSTER_POSITION_GO);
+}
+
+typedef struct {
+  Life *life;
+  gint64 hold;
+} Seen;
+
+static void
+note_hold (gpointer data)
+{
+  Seen *self = data;
+  g_auto (MusterPositionState) state = {0};
+
+  if (muster_position_read (muster_monitored_session_session (self->life->session), 2, &state,
+                            MUSTER_WAIT_FOREVER, NULL, NULL))
+    self->hold = state.hold;
+}
+
+/* A step takes long, and a task that was held meanwhile has gone on. */
+MUSTER_TEST (PositionBeside, holds_again_while_a_step_is_under_way)
+{
+  g_auto (Job) job = set_up_moment ("again", 0);
+  g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
+  const MusterPositionGuard guard = {.clock = MUSTER_CLOCK (clock)};
+  g_auto (Life) chief = {.job = &job};
+  Seen seen = {&chief, -1};
+  g_autoptr (GError) error = NULL;
+
+  life_begin (&chief);
+  MUSTER_ASSERT_NO_ERROR (chief.error);
+  MusterMetaGraph *model = muster_scaffold_meta_graph (chief.scaffold);
+  g_autoptr (MusterSaver) saver = muster_saver_new (model, NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  muster_position_guard (saver, model, &guard);
+  job_cut_off_a_step (&job, chief.scaffold, 1);
+  muster_fake_clock_at (clock, 7 * MUSTER_SECOND, let_go, &chief);
+  muster_fake_clock_at (clock, 8 * MUSTER_SECOND, note_hold, &seen);
+
+  g_autofree char *prefix =
+      muster_saver_save (saver, muster_monitored_session_session (chief.session), job.directory, 1,
+                         MUSTER_WAIT_FOREVER, NULL, &error);
+
+  MUSTER_EXPECT_NULL (prefix);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED);
+  MUSTER_EXPECT_EQ (seen.hold, MUSTER_POSITION_WAIT);
+}
+
 /* --- by another meta graph --- */
 
 /* Where they can't be kept nothing is saved. */
