@@ -87,6 +87,8 @@ void bench_remove_folder (const char *path);
 /* What a process has used of the processor so far, in user and system mode, and what memory it
  * holds now, in bytes. */
 double bench_cpu_s (int pid);
+/* The same to the nanosecond, of the threads that live: for one that uses hardly any. */
+double bench_fine_cpu_s (int pid);
 double bench_resident_bytes (int pid);
 /* Fails unless this process and pid may both open n files; raises its own limit to that. */
 void bench_need_files (int pid, guint n);

@@ -34,6 +34,23 @@ bench_cpu_s (int pid)
 }
 
 double
+bench_fine_cpu_s (int pid)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *path = g_strdup_printf ("/proc/%d/task", pid);
+  g_autoptr (GDir) threads = g_dir_open (path, 0, &error);
+  const char *thread;
+  double total_s = 0;
+  bench_check (error, "asking the system about a process");
+  while ((thread = g_dir_read_name (threads)) != NULL) {
+    g_autofree char *name = g_strdup_printf ("task/%s/schedstat", thread);
+    g_autofree char *text = read_proc (pid, name);
+    total_s += g_ascii_strtod (text, NULL) / 1e9;
+  }
+  return total_s;
+}
+
+double
 bench_resident_bytes (int pid)
 {
   g_autofree char *text = read_proc (pid, "statm");

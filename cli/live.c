@@ -12,7 +12,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#define TICK_MS        1000
+#define TICK_US        MUSTER_SECOND
 #define REPEAT_US      (30 * MUSTER_SECOND)
 #define DEFAULT_WIDTH  80
 #define DEFAULT_HEIGHT 24
@@ -213,6 +213,25 @@ on_signal (MusterLive *self)
   g_cancellable_cancel (self->verb);
 }
 
+/* When there may be something to show or to tell: very many wait side by side, and each that wakes
+ * takes its share of a core. -1: never. */
+static int
+next_tick_ms (MusterLive *self, gint64 watchdog_us)
+{
+  gint64 left_us = self->shows == SHOWS_BLOCK ? TICK_US : MUSTER_WAIT_FOREVER;
+  if (self->shows == SHOWS_LINES) {
+    g_mutex_lock (&self->lock);
+    left_us = self->printed_us + REPEAT_US - muster_clock_now_us (muster_system_clock ());
+    g_mutex_unlock (&self->lock);
+    left_us = MAX (left_us, TICK_US); /* it is late where nothing is to be repeated */
+  }
+  if (watchdog_us > 0)
+    left_us = MIN (left_us, watchdog_us / 2);
+  if (left_us == MUSTER_WAIT_FOREVER)
+    return -1;
+  return (int)MIN ((left_us - 1) / MUSTER_MILLISECOND + 1, G_MAXINT);
+}
+
 static gpointer
 watch (gpointer data)
 {
@@ -220,10 +239,9 @@ watch (gpointer data)
   GPollFD fds[] = {{.fd = self->signals, .events = G_IO_IN}, {0}};
   if (!g_cancellable_make_pollfd (self->ended, &fds[1]))
     return NULL;
-  gint64 watchdog_ms = muster_notify_watchdog_us () / MUSTER_MILLISECOND;
-  int tick_ms = watchdog_ms > 0 ? (int)CLAMP (watchdog_ms / 2, 1, TICK_MS) : TICK_MS;
+  const gint64 watchdog_us = muster_notify_watchdog_us ();
   while (!g_cancellable_is_cancelled (self->ended)) {
-    int n = g_poll (fds, G_N_ELEMENTS (fds), tick_ms);
+    int n = g_poll (fds, G_N_ELEMENTS (fds), next_tick_ms (self, watchdog_us));
     if (n > 0 && (fds[0].revents & G_IO_IN) != 0)
       on_signal (self);
     else if (n == 0 && self->signal == 0)

@@ -16,8 +16,10 @@ struct _MusterRpcCredentials {
   gboolean has_tls;
   MusterSecret certificate, key, ca; /* text is NULL where there is none */
   gboolean has_token;
-  grpc_slice authorization;          /* with has_token: "Bearer TOKEN" */
-  grpc_channel_credentials *channel; /* one for all clients, which thus can share connections */
+  grpc_slice authorization; /* with has_token: "Bearer TOKEN" */
+  /* (nullable) One for all clients, which thus can share connections; from the first channel on,
+   * since it starts gRPC. */
+  grpc_channel_credentials *channel;
 };
 
 static gboolean
@@ -96,7 +98,7 @@ read_token (MusterRpcCredentials *self, const char *path, GError **error)
 }
 
 static grpc_channel_credentials *
-make_channel_credentials (MusterRpcCredentials *self)
+make_channel_credentials (const MusterRpcCredentials *self)
 {
   if (!self->has_tls)
     return grpc_insecure_credentials_create ();
@@ -109,13 +111,12 @@ MusterRpcCredentials *
 muster_rpc_credentials_new (const MusterRpcSecurity *security, GError **error)
 {
   muster_require (error, NULL, security);
-  muster_grpc_init ();
+  muster_openssl_init ();
   g_autoptr (MusterRpcCredentials) self = g_new0 (MusterRpcCredentials, 1);
   g_atomic_ref_count_init (&self->refs);
   if (!read_pems (self, security, error) || !read_token (self, security->token_file, error))
     return NULL;
   self->has_tls = security->tls || self->certificate.text != NULL || self->ca.text != NULL;
-  self->channel = make_channel_credentials (self);
   return g_steal_pointer (&self);
 }
 
@@ -169,9 +170,13 @@ grpc_channel *
 muster_rpc_credentials_open_channel (MusterRpcCredentials *self, const char *target,
                                      const grpc_channel_args *args)
 {
-  g_autoptr (grpc_channel_credentials) plain =
-      self == NULL ? grpc_insecure_credentials_create () : NULL;
-  return grpc_channel_create (target, self != NULL ? self->channel : plain, args);
+  if (self == NULL) {
+    g_autoptr (grpc_channel_credentials) plain = grpc_insecure_credentials_create ();
+    return grpc_channel_create (target, plain, args);
+  }
+  if (g_once_init_enter (&self->channel))
+    g_once_init_leave (&self->channel, make_channel_credentials (self));
+  return grpc_channel_create (target, self->channel, args);
 }
 
 grpc_server_credentials *

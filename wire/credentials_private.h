@@ -29,7 +29,7 @@ gboolean muster_pem_check_key (const MusterSecret *key, const char *key_path,
                                const MusterSecret *certificate, const char *certificate_path,
                                GError **error);
 
-/* Where gRPC comes in; self NULL is plain text. (transfer full) */
+/* Where gRPC comes in, which has been started; self NULL is plain text. (transfer full) */
 grpc_channel *muster_rpc_credentials_open_channel (MusterRpcCredentials *self, const char *target,
                                                    const grpc_channel_args *args);
 /* INVALID_ARGUMENT for a server that was given something for TLS, but no certificate. */

@@ -30,6 +30,14 @@ save_memory (void *context, void *ours G_GNUC_UNUSED, CRYPTO_EX_DATA *data G_GNU
 }
 
 void
+muster_openssl_init (void)
+{
+  /* gRPC's threads may be in a handshake while the process ends: OpenSSL must not go before them.
+   */
+  (void)OPENSSL_init_crypto (OPENSSL_INIT_NO_ATEXIT, NULL);
+}
+
+void
 muster_grpc_init (void)
 {
   static gsize once;
@@ -37,9 +45,7 @@ muster_grpc_init (void)
     return;
   if (g_getenv ("GRPC_VERBOSITY") == NULL)
     gpr_set_log_function (log_as_debug);
-  /* gRPC's threads may be in a handshake while the process ends: OpenSSL must not go before them.
-   */
-  (void)OPENSSL_init_crypto (OPENSSL_INIT_NO_ATEXIT, NULL);
+  muster_openssl_init ();
   grpc_init ();
   if (SSL_CTX_get_ex_new_index (0, NULL, save_memory, NULL, NULL) < 0)
     g_debug ("TLS connections keep their buffers: OpenSSL takes no more hooks");

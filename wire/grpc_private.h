@@ -20,6 +20,8 @@ G_BEGIN_DECLS
 /* Starts the C core once a process (it is never shut down: a thread of its own may outlive main),
  * and keeps it from writing to stderr, unless GRPC_VERBOSITY asks for that. */
 void muster_grpc_init (void);
+/* As little of it as whoever uses OpenSSL before needs. */
+void muster_openssl_init (void);
 
 /* What an event on a completion queue is for. */
 typedef struct {

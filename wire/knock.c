@@ -6,6 +6,7 @@
 #include "wire/diagnose_private.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -35,7 +36,7 @@ muster_knocker_clear (MusterKnocker *self)
 {
   g_return_if_fail (self != NULL);
   g_clear_pointer (&self->host, g_free);
-  g_resolver_free_addresses (g_steal_pointer (&self->addresses));
+  g_clear_pointer (&self->addresses, g_array_unref);
 }
 
 static gint64
@@ -44,18 +45,35 @@ now_us (void)
   return muster_clock_now_us (muster_system_clock ());
 }
 
+/* In the form that a knock needs, so that it makes no objects: they would cost more than it. */
+static void
+keep (MusterKnocker *self, GList *found)
+{
+  self->addresses = g_array_new (FALSE, FALSE, sizeof (struct sockaddr_storage));
+  for (GList *at = found; at != NULL; at = at->next) {
+    struct sockaddr_storage native = {0};
+    g_autoptr (GSocketAddress) whole = g_inet_socket_address_new (at->data, self->port);
+    if (g_socket_address_to_native (whole, &native, sizeof native, NULL))
+      g_array_append_val (self->addresses, native);
+  }
+}
+
 static void
 look_up (MusterKnocker *self, gint64 deadline_us, GCancellable *cancellable)
 {
   if (self->host == NULL ||
-      (self->addresses != NULL && now_us () < self->looked_up_us + LOOK_UP_US))
+      (self->addresses != NULL && (self->is_number || now_us () < self->looked_up_us + LOOK_UP_US)))
     return;
-  g_resolver_free_addresses (g_steal_pointer (&self->addresses));
+  g_clear_pointer (&self->addresses, g_array_unref);
   GInetAddress *number = g_inet_address_new_from_string (self->host);
   g_autofree char *reason = NULL;
-  self->addresses = number != NULL ? g_list_append (NULL, number)
-                                   : muster_look_up (self->host, deadline_us, cancellable, &reason);
+  GList *found = number != NULL ? g_list_append (NULL, number)
+                                : muster_look_up (self->host, deadline_us, cancellable, &reason);
+  if (found != NULL)
+    keep (self, found);
+  self->is_number = number != NULL;
   self->looked_up_us = now_us ();
+  g_resolver_free_addresses (found);
 }
 
 /* Who connects to a port of this machine at which nobody listens may meet itself, where the port is
@@ -92,18 +110,20 @@ settle (int fd, int why)
 
 /* Begins to connect; EINPROGRESS where that takes its time. The socket goes to *fd. */
 static int
-begin (GInetAddress *address, guint16 port, int *fd)
+begin (const struct sockaddr_storage *address, int *fd)
 {
-  struct sockaddr_storage native;
-  g_autoptr (GSocketAddress) whole = g_inet_socket_address_new (address, port);
-  const gssize size = g_socket_address_get_native_size (whole);
-  *fd = -1;
-  if (!g_socket_address_to_native (whole, &native, sizeof native, NULL))
-    return EAFNOSUPPORT;
-  *fd = socket (native.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  const gboolean is_done =
-      *fd >= 0 && connect (*fd, (struct sockaddr *)&native, (socklen_t)size) == 0;
-  return settle (*fd, is_done ? 0 : errno);
+  const socklen_t size =
+      address->ss_family == AF_INET ? sizeof (struct sockaddr_in) : sizeof (struct sockaddr_in6);
+  *fd = socket (address->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (*fd < 0)
+    return errno;
+  int why = connect (*fd, (const struct sockaddr *)address, size) == 0 ? 0 : errno;
+  /* On loopback it is over by now, and asking again is the shortest way to its outcome. */
+  if (why == EINPROGRESS)
+    why = connect (*fd, (const struct sockaddr *)address, size) == 0 ? 0 : errno;
+  if (why == EALREADY)
+    return EINPROGRESS;
+  return settle (*fd, why == EISCONN ? 0 : why);
 }
 
 /* What has become of one that was begun. */
@@ -133,9 +153,10 @@ static gboolean
 begin_all (Knocks *self, const MusterKnocker *knocker)
 {
   gboolean is_pending = FALSE;
-  for (GList *at = knocker->addresses; at != NULL && self->n < MAX_ADDRESSES; at = at->next) {
+  const guint n = knocker->addresses != NULL ? MIN (knocker->addresses->len, MAX_ADDRESSES) : 0;
+  for (guint i = 0; i < n; i++) {
     int *fd = &self->fds[self->n++];
-    int why = begin (at->data, knocker->port, fd);
+    int why = begin (&g_array_index (knocker->addresses, struct sockaddr_storage, i), fd);
     if (why == 0)
       self->why = 0;
     if (why == 0)
@@ -184,8 +205,6 @@ static void
 await (Knocks *self, gint64 deadline_us, GCancellable *cancellable)
 {
   GPollFD polled[MAX_ADDRESSES + 1];
-  if (poll_all (self, polled, (guint)self->n, 0)) /* as a rule on loopback */
-    return;
   const gboolean can_cancel =
       cancellable != NULL && g_cancellable_make_pollfd (cancellable, &polled[self->n]);
   const guint n = (guint)self->n + (can_cancel ? 1 : 0);
@@ -216,6 +235,6 @@ muster_knock (MusterKnocker *self, gint64 deadline_us, GCancellable *cancellable
   for (int i = 0; i < knocks.n; i++)
     if (knocks.fds[i] >= 0)
       (void)close (knocks.fds[i]);
-  const gboolean has_untried = g_list_length (self->addresses) > MAX_ADDRESSES;
+  const gboolean has_untried = self->addresses != NULL && self->addresses->len > MAX_ADDRESSES;
   return knocks.why != 0 && has_untried ? EAGAIN : knocks.why;
 }

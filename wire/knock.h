@@ -6,13 +6,15 @@
 G_BEGIN_DECLS
 
 /* A knock finds out whether somebody listens at HOST:PORT: it looks the name up, connects to each
- * of its addresses at once, and hangs up. That costs some 40 µs, a fifth of what gRPC takes to
+ * of its addresses at once, and hangs up. That costs some 10 µs, a fraction of what gRPC takes to
  * connect, so that a thousand clients may wait for one server for hours. One thread. */
 
 typedef struct {
   char *host; /* (owned) */
   guint16 port;
-  GList *addresses;    /* (owned) (element-type GInetAddress) as last looked up */
+  GArray *addresses;   /* (owned) (nullable) (element-type struct sockaddr_storage) as last looked
+                          up, and as connect () takes them */
+  gboolean is_number;  /* the host is an address itself: it needn't be looked up again */
   gint64 looked_up_us; /* on muster_system_clock () */
 } MusterKnocker;
 

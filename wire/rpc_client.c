@@ -68,14 +68,35 @@ muster_rpc_client_new_over (grpc_channel *channel, const char *address)
 MusterRpcClient *
 muster_rpc_client_new (const char *address, MusterRpcCredentials *credentials)
 {
-  muster_grpc_init ();
-  MusterRpcClient *self =
-      muster_rpc_client_new_over (create_channel (address, credentials), address);
+  MusterRpcClient *self = muster_rpc_client_new_over (NULL, address);
   self->credentials = credentials != NULL ? muster_rpc_credentials_ref (credentials) : NULL;
   self->is_token_exposed = muster_rpc_credentials_has_token (credentials) &&
                            !muster_rpc_credentials_has_tls (credentials) &&
                            !muster_address_is_loopback (address);
   return self;
+}
+
+grpc_channel *
+muster_rpc_client_channel (MusterRpcClient *self)
+{
+  if (g_once_init_enter (&self->channel)) {
+    muster_grpc_init ();
+    g_once_init_leave (&self->channel, create_channel (self->address, self->credentials));
+  }
+  return self->channel;
+}
+
+gboolean
+muster_rpc_client_has_channel (MusterRpcClient *self)
+{
+  return g_atomic_pointer_get (&self->channel) != NULL;
+}
+
+gboolean
+muster_rpc_client_is_connected (MusterRpcClient *self)
+{
+  return muster_rpc_client_has_channel (self) &&
+         grpc_channel_check_connectivity_state (self->channel, 0) == GRPC_CHANNEL_READY;
 }
 
 MusterRpcClient *
@@ -93,7 +114,7 @@ muster_rpc_client_unref (MusterRpcClient *self)
   for (guint i = 0; i < self->idle->len; i++)
     grpc_completion_queue_destroy (self->idle->pdata[i]);
   g_ptr_array_unref (self->idle);
-  grpc_channel_destroy (self->channel);
+  g_clear_pointer (&self->channel, grpc_channel_destroy);
   if (self->pump != NULL)
     grpc_completion_queue_shutdown (self->pump); /* this may be its thread: no join */
   g_mutex_clear (&self->lock);
@@ -113,6 +134,7 @@ muster_rpc_client_address (MusterRpcClient *self)
 static grpc_completion_queue *
 take_queue (MusterRpcClient *self)
 {
+  muster_grpc_init ();
   g_mutex_lock (&self->lock);
   grpc_completion_queue *queue =
       self->idle->len > 0 ? g_ptr_array_steal_index_fast (self->idle, self->idle->len - 1) : NULL;
@@ -141,6 +163,7 @@ pump (gpointer queue)
 grpc_completion_queue *
 muster_rpc_client_pump (MusterRpcClient *self)
 {
+  muster_grpc_init ();
   g_mutex_lock (&self->lock);
   if (self->pump == NULL) {
     self->pump = grpc_completion_queue_create_for_next (NULL);
@@ -155,9 +178,9 @@ muster_rpc_client_new_call (MusterRpcClient *self, const char *method, gint64 de
                             gint64 now_us, grpc_completion_queue *queue)
 {
   grpc_slice path = grpc_slice_from_copied_string (method);
-  grpc_call *call =
-      grpc_channel_create_call (self->channel, NULL, GRPC_PROPAGATE_DEFAULTS, queue, path, NULL,
-                                muster_grpc_deadline (deadline_us, now_us), NULL);
+  grpc_call *call = grpc_channel_create_call (muster_rpc_client_channel (self), NULL,
+                                              GRPC_PROPAGATE_DEFAULTS, queue, path, NULL,
+                                              muster_grpc_deadline (deadline_us, now_us), NULL);
   grpc_slice_unref (path);
   return call;
 }
@@ -180,11 +203,10 @@ muster_rpc_client_opening_ops (grpc_op ops[3], MusterRpcMetadata *metadata,
 static void
 set_timeout_error (MusterRpcClient *self, gint64 waited_us, GError **error)
 {
-  gboolean is_connected =
-      grpc_channel_check_connectivity_state (self->channel, 0) == GRPC_CHANNEL_READY;
   g_autofree char *waited = muster_format_duration (waited_us);
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED, "no answer from '%s' in %s%s",
-               self->address, waited, is_connected ? "" : ": not connected");
+               self->address, waited,
+               muster_rpc_client_is_connected (self) ? "" : ": not connected");
 }
 
 static void
@@ -315,7 +337,8 @@ muster_rpc_client_call (MusterRpcClient *self, const char *method, MusterRope *r
 {
   gint64 now_us = muster_clock_now_us (muster_system_clock ());
   if (g_cancellable_set_error_if_cancelled (cancellable, error) ||
-      !muster_rpc_client_check (self, request, options, now_us, error))
+      !muster_rpc_client_check (self, request, options, now_us, error) ||
+      !muster_rpc_client_look_first (self, options, cancellable, error))
     return NULL;
 
   grpc_completion_queue *queue = take_queue (self);

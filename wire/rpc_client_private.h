@@ -15,7 +15,7 @@ struct _MusterRpcClient {
   char *address;
   MusterRpcCredentials *credentials; /* (owned) (nullable) */
   gboolean is_token_exposed; /* no call may be made: it would bear the token in plain text */
-  grpc_channel *channel;
+  grpc_channel *channel;     /* atomic: (nullable) muster_rpc_client_channel () makes it */
 
   GMutex lock;
   GPtrArray *idle; /* guarded by lock: (element-type grpc_completion_queue) for unary calls */
@@ -37,6 +37,16 @@ struct _MusterRpcClient {
 
 /* Without credentials, over a channel (transfer full) that there is; address is for people. */
 MusterRpcClient *muster_rpc_client_new_over (grpc_channel *channel, const char *address);
+
+/* The channel (owned by self). A process that has gRPC in it wakes some five times a second
+ * whatever it does: gRPC is started, and a channel made, by who first needs one. */
+grpc_channel *muster_rpc_client_channel (MusterRpcClient *self);
+gboolean muster_rpc_client_has_channel (MusterRpcClient *self);
+gboolean muster_rpc_client_is_connected (MusterRpcClient *self);
+
+/* FALSE with UNAVAILABLE where there is no channel and nobody for one: nobody listens. */
+gboolean muster_rpc_client_look_first (MusterRpcClient *self, const MusterRpcOptions *options,
+                                       GCancellable *cancellable, GError **error);
 
 grpc_completion_queue *muster_rpc_client_pump (MusterRpcClient *self);
 

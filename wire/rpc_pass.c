@@ -122,7 +122,7 @@ new_call (MusterRpcPassed *self, const MusterRpcPassOptions *options)
                                        self->call->server->queue);
   }
   self->unary.outcome.deadline_us = muster_rpc_call_deadline_us (self->call);
-  return grpc_channel_create_call (self->client->channel, self->call->call,
+  return grpc_channel_create_call (muster_rpc_client_channel (self->client), self->call->call,
                                    GRPC_PROPAGATE_DEADLINE | GRPC_PROPAGATE_CANCELLATION,
                                    self->call->server->queue, path, NULL,
                                    gpr_inf_future (GPR_CLOCK_MONOTONIC), NULL);

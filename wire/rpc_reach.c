@@ -33,12 +33,6 @@ now_us (void)
   return muster_clock_now_us (muster_system_clock ());
 }
 
-static gboolean
-is_connected (MusterRpcClient *self)
-{
-  return grpc_channel_check_connectivity_state (self->channel, 0) == GRPC_CHANNEL_READY;
-}
-
 /* Goes on until the channel is connected or its time is over; holds a reference meanwhile. */
 static void
 poll_channel (MusterRpcClient *self)
@@ -83,7 +77,7 @@ nudge (MusterRpcClient *self, gint64 since_us)
   g_mutex_unlock (&self->lock);
   if (!is_due)
     return;
-  grpc_channel_reset_connect_backoff (self->channel);
+  grpc_channel_reset_connect_backoff (muster_rpc_client_channel (self));
   if (!begins)
     return;
   self->polled = (MusterRpcTag){on_polled, self};
@@ -140,7 +134,7 @@ connect_channel (MusterRpcClient *self, gint64 deadline_us, GCancellable *cancel
   g_mutex_unlock (&self->lock);
   if (id != 0)
     g_cancellable_disconnect (cancellable, id);
-  return is_connected (self);
+  return muster_rpc_client_is_connected (self);
 }
 
 /* Knocks with what other threads don't use meanwhile. */
@@ -164,6 +158,25 @@ knock (MusterRpcClient *self, gint64 deadline_us, GCancellable *cancellable)
   return why;
 }
 
+gboolean
+muster_rpc_client_look_first (MusterRpcClient *self, const MusterRpcOptions *options,
+                              GCancellable *cancellable, GError **error)
+{
+  if (options->wait_for_ready || muster_rpc_client_has_channel (self))
+    return TRUE;
+  muster_about_to_block ();
+  const int why = knock (self, MIN (options->deadline_us, now_us () + CONNECT_US), cancellable);
+  if (why != ECONNREFUSED) /* of all else gRPC finds out more */
+    return TRUE;
+  g_mutex_lock (&self->lock);
+  if (!self->is_down)
+    set_down (self, TRUE, why);
+  g_mutex_unlock (&self->lock);
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, "no answer from '%s': %s",
+               self->address, g_strerror (why));
+  return FALSE;
+}
+
 /* Whether a knock may find out more than gRPC's own try, which is under way at one who listens and
  * says nothing: what knocks leave behind would pile up there. */
 static gboolean
@@ -181,7 +194,7 @@ static int
 look (MusterRpcClient *self, gint64 deadline_us, GCancellable *cancellable)
 {
   const gint64 limit_us = MIN (deadline_us, now_us () + CONNECT_US);
-  if (is_connected (self))
+  if (muster_rpc_client_is_connected (self))
     return 0;
   muster_about_to_block ();
   if (may_knock (self)) {

@@ -134,6 +134,29 @@ def says_why_while_nobody_answers():
     check(any("HTTP/2 settings never came" in line for line in told), "why, before the end", err)
 
 
+def wakes_for_nothing_while_nobody_listens(folder):
+    """Very many may wait: gRPC, whose threads wake by themselves, comes in with the first who listens."""
+    own = {"muster", "live", "gmain"}
+    names = set()
+    with socket.create_server(("127.0.0.1", 0)) as bound:
+        target = "grpc://127.0.0.1:%d" % bound.getsockname()[1]
+    token = os.path.join(folder, "token")
+    with open(token, "w", encoding="utf-8") as file:
+        file.write("secret")
+    for more in [], ["--token-file=" + token]:
+        waiter = subprocess.Popen([MUSTER, "wait", "--meta-graph=" + MODEL, "--master=" + target, *more],
+                                  stderr=subprocess.PIPE, text=True)
+        try:
+            check("nobody listens" in waiter.stderr.readline(), "waits", target)
+            for task in os.listdir("/proc/%d/task" % waiter.pid):
+                with open("/proc/%d/task/%s/comm" % (waiter.pid, task), encoding="utf-8") as file:
+                    names.add(file.read().strip())
+        finally:
+            waiter.kill()
+            waiter.communicate()
+        check("live" in names and names <= own, "its own threads alone", names)
+
+
 def draws_one_story_as_text_and_json(model):
     code, out, _ = run("wait", *model, "--timeout=" + PATIENCE, "--json", "--progress")
     lines = [json.loads(line) for line in out.splitlines()]
@@ -252,6 +275,7 @@ def main():
         writes_a_trace(model, folder)
     with served() as model, tempfile.TemporaryDirectory() as folder:
         tells_a_services_manager(model, folder)
+        wakes_for_nothing_while_nobody_listens(folder)
     says_why_while_nobody_answers()
     return 1 if failures else 0
 

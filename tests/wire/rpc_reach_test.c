@@ -3,6 +3,7 @@
 #include "tests/wire/echo.h"
 #include "wire/address.h"
 #include "wire/knock.h"
+#include "wire/rpc_client_private.h"
 
 #include <errno.h>
 #include <string.h>
@@ -116,6 +117,39 @@ MUSTER_TEST (RpcReach, says_once_that_the_server_is_there)
     MUSTER_EXPECT_EQ (call (&f), (int)MUSTER_ERROR_UNIMPLEMENTED); /* it answers at once */
     expect_presence (&f, MUSTER_PRESENCE_UP);
   }
+}
+
+/* gRPC in a process wakes it some five times a second. */
+MUSTER_TEST (RpcReach, makes_no_channel_before_somebody_listens)
+{
+  g_auto (Waiting) f = {0};
+  waiting_start (&f, "127.0.0.1");
+  expect_presence (&f, MUSTER_PRESENCE_DOWN);
+  MUSTER_EXPECT_EQ (call (&f), (int)MUSTER_ERROR_UNAVAILABLE);
+  expect_presence (&f, MUSTER_PRESENCE_DOWN);
+
+  MUSTER_EXPECT_TRUE (!muster_rpc_client_has_channel (f.client));
+
+  if (!waiting_serve (&f))
+    MUSTER_SKIP ("somebody took the port");
+  expect_presence (&f, MUSTER_PRESENCE_CHANGED);
+  MUSTER_EXPECT_TRUE (muster_rpc_client_has_channel (f.client));
+}
+
+MUSTER_TEST (RpcReach, says_that_nobody_listens_as_the_first_call_finds)
+{
+  g_auto (Waiting) f = {0};
+  g_autoptr (GError) error = NULL;
+  MusterRpcOptions options = echo_options ();
+  waiting_start (&f, "127.0.0.1");
+  g_autofree char *expected =
+      g_strdup_printf ("no answer from '%s': %s", f.address, g_strerror (ECONNREFUSED));
+
+  g_autoptr (GBytes) answer =
+      muster_rpc_client_call (f.client, "/test.Echo/Echo", NULL, &options, NULL, &error);
+
+  MUSTER_EXPECT_TRUE (answer == NULL && error != NULL);
+  MUSTER_EXPECT_STREQ (error->message, expected);
 }
 
 /* Between the call that failed and the first look. */
