@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/arena_private.h"
 
+#include "base/memory.h"
+
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #define FIRST_CHUNK ((gsize)4 << 10)
 #define LAST_CHUNK  ((gsize)4 << 20)
-#define HUGE_PAGE   ((gsize)2 << 20)
 
 typedef struct _Chunk Chunk;
 struct _Chunk {
@@ -29,17 +29,12 @@ muster_arena_new (void)
   return self;
 }
 
-/* Large chunks ask for huge pages: unpacking a large graph is half page faults otherwise. */
 static Chunk *
 allocate_chunk (gsize size)
 {
-  if (size < LAST_CHUNK)
-    return g_malloc (size);
-  const gsize rounded = (size + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
-  Chunk *chunk = aligned_alloc (HUGE_PAGE, rounded);
+  Chunk *chunk = muster_memory_alloc (size);
   if (chunk == NULL)
     g_error ("no memory for %" G_GSIZE_FORMAT " bytes", size);
-  (void)madvise (chunk, rounded, MADV_HUGEPAGE); /* advice: it may well be refused */
   return chunk;
 }
 

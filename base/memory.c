@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/memory.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define GROUPS      "/proc/self/cgroup"
 #define GROUPS_ROOT "/sys/fs/cgroup"
 /* Version 2's only line. */
 #define PREFIX "0::/"
+
+#define HUGE_PAGE ((gsize)2 << 20)
+#define LARGE     ((gsize)4 << 20)
 
 static guint64
 read_limit (const char *folder)
@@ -48,4 +53,16 @@ muster_memory_total (void)
   if (!g_file_get_contents (GROUPS, &cgroups, NULL, NULL))
     return machine;
   return MIN (machine, muster_memory_group_limit (cgroups, GROUPS_ROOT));
+}
+
+gpointer
+muster_memory_alloc (gsize size)
+{
+  if (size < LARGE || size > G_MAXSSIZE)
+    return malloc (MAX (size, 1));
+  const gsize rounded = (size + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+  gpointer memory = aligned_alloc (HUGE_PAGE, rounded);
+  if (memory != NULL)
+    (void)madvise (memory, rounded, MADV_HUGEPAGE); /* advice: it may well be refused */
+  return memory;
 }

@@ -13,4 +13,8 @@ guint64 muster_memory_total (void);
  * those it is in, whose files are under root; G_MAXUINT64 where none is told. */
 guint64 muster_memory_group_limit (const char *cgroups, const char *root);
 
+/* As malloc (), for what may be large: large sizes ask for huge pages, since half of the time that
+ * a large graph takes is page faults otherwise. Freed with free (). */
+gpointer muster_memory_alloc (gsize size);
+
 G_END_DECLS

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/rope.h"
 
+#include "base/memory.h"
+
+#include <stdlib.h>
 #include <string.h>
 
 /* Below this a copy costs less than one more piece. */
@@ -70,7 +73,9 @@ muster_rope_flatten (MusterRope *self)
   GPtrArray *pieces = muster_rope_pieces (self);
   if (pieces->len == 1)
     return g_bytes_ref (g_ptr_array_index (pieces, 0));
-  guint8 *flat = g_malloc (MAX (self->size, 1));
+  guint8 *flat = muster_memory_alloc (self->size);
+  if (flat == NULL)
+    g_error ("no memory for %" G_GSIZE_FORMAT " bytes", self->size);
   guint8 *at = flat;
   for (guint i = 0; i < pieces->len; i++) {
     gsize size;
@@ -78,7 +83,7 @@ muster_rope_flatten (MusterRope *self)
     memcpy (at, data, size);
     at += size;
   }
-  return g_bytes_new_take (flat, self->size);
+  return g_bytes_new_with_free_func (flat, self->size, free, flat);
 }
 
 void

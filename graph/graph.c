@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/require.h"
+#include "base/rope.h"
 #include "base/unpack.h"
 #include "graph/graph_nodes.h"
 #include "graph/meta_graph.h"
@@ -23,33 +24,54 @@ typedef struct {
   gint32 output; /* -1: control */
 } Input;
 
+/* Extensions of extensions, at most: whoever looks for a name may look in each. */
+#define MAX_DEPTH 8
+
 struct _MusterGraph {
   gint ref_count; /* atomic */
-  GBytes *bytes;  /* (owned) */
+
+  /* What an extension is made of, so that the nodes it extends needn't be parsed again. */
+  MusterGraph *origin; /* (owned) (nullable) */
+  GBytes *extra;       /* (owned) (nullable) the bytes after origin's */
+  guint depth;         /* how many origins there are below */
 
   GMutex lock;   /* held while one of the following is made */
+  GBytes *bytes; /* atomic, (owned) (nullable) for an extension until asked for */
   gint has_hash; /* atomic; once set, hash is constant */
   guint64 hash;
+
+  GMutex parsing;                  /* held while all that follows is made */
   gint is_parsed;                  /* atomic; once set, all that follows is constant */
   GError *verdict;                 /* (owned) (nullable) */
   MusterArena *arena;              /* (owned) (nullable) holds def */
-  const Tensorflow__GraphDef *def; /* (nullable) for a malformed graph */
-  Slot *slots;                     /* (owned) (nullable) */
+  const MusterGraph *base;         /* (nullable) origin, where its nodes are this one's first */
+  gsize n_base;                    /* how many those are */
+  guint64 seed;                    /* of the names' hashes, and of base's */
+  const Tensorflow__GraphDef *def; /* (nullable) for a malformed graph; the nodes after them */
+  Slot *slots;                     /* of def's nodes, in the arena as are the following */
   gsize n_slots;                   /* a power of two */
-  guint32 *first_input;            /* (owned) (nullable) by node: its first in inputs */
-  Input *inputs;                   /* (owned) (nullable) */
+  guint32 *first_input;            /* by def's node: its first in inputs */
+  Input *inputs;
 };
 
 G_DEFINE_BOXED_TYPE (MusterGraph, muster_graph, muster_graph_ref, muster_graph_unref)
+
+static MusterGraph *
+new_graph (void)
+{
+  MusterGraph *self = g_new0 (MusterGraph, 1);
+  self->ref_count = 1;
+  g_mutex_init (&self->lock);
+  g_mutex_init (&self->parsing);
+  return self;
+}
 
 MusterGraph *
 muster_graph_new (GBytes *bytes)
 {
   g_return_val_if_fail (bytes != NULL, NULL);
-  MusterGraph *self = g_new0 (MusterGraph, 1);
-  self->ref_count = 1;
+  MusterGraph *self = new_graph ();
   self->bytes = g_bytes_ref (bytes);
-  g_mutex_init (&self->lock);
   return self;
 }
 
@@ -106,19 +128,40 @@ muster_graph_unref (MusterGraph *self)
   if (self == NULL || !g_atomic_int_dec_and_test (&self->ref_count))
     return;
   g_mutex_clear (&self->lock);
-  g_bytes_unref (self->bytes);
+  g_mutex_clear (&self->parsing);
+  g_clear_pointer (&self->bytes, g_bytes_unref);
   g_clear_error (&self->verdict);
   muster_arena_free (self->arena);
-  g_free (self->slots);
-  g_free (self->first_input);
-  g_free (self->inputs);
+  g_clear_pointer (&self->extra, g_bytes_unref);
+  g_clear_pointer (&self->origin, muster_graph_unref);
   g_free (self);
+}
+
+void
+muster_graph_put (MusterGraph *self, MusterRope *rope)
+{
+  GBytes *bytes = g_atomic_pointer_get (&self->bytes);
+  if (bytes != NULL) {
+    muster_rope_append (rope, bytes);
+    return;
+  }
+  muster_graph_put (self->origin, rope);
+  muster_rope_append (rope, self->extra);
 }
 
 GBytes *
 muster_graph_bytes (MusterGraph *self)
 {
   g_return_val_if_fail (self != NULL, NULL);
+  if (g_atomic_pointer_get (&self->bytes) != NULL)
+    return self->bytes;
+  g_mutex_lock (&self->lock);
+  if (self->bytes == NULL) {
+    g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
+    muster_graph_put (self, &rope);
+    g_atomic_pointer_set (&self->bytes, muster_rope_flatten (&rope));
+  }
+  g_mutex_unlock (&self->lock);
   return self->bytes;
 }
 
@@ -129,7 +172,7 @@ muster_graph_hash (MusterGraph *self)
   if (g_atomic_int_get (&self->has_hash))
     return self->hash;
   gsize size;
-  gconstpointer data = g_bytes_get_data (self->bytes, &size);
+  gconstpointer data = g_bytes_get_data (muster_graph_bytes (self), &size);
   g_mutex_lock (&self->lock);
   if (!self->has_hash) {
     self->hash = muster_hash_bytes (data, size, 0);
@@ -143,25 +186,33 @@ gboolean
 muster_graph_equal (MusterGraph *a, MusterGraph *b)
 {
   g_return_val_if_fail (a != NULL && b != NULL, FALSE);
-  return a == b ||
-         (g_bytes_get_size (a->bytes) == g_bytes_get_size (b->bytes) &&
-          muster_graph_hash (a) == muster_graph_hash (b) && g_bytes_equal (a->bytes, b->bytes));
+  if (a == b)
+    return TRUE;
+  GBytes *one = muster_graph_bytes (a), *other = muster_graph_bytes (b);
+  return g_bytes_get_size (one) == g_bytes_get_size (other) &&
+         muster_graph_hash (a) == muster_graph_hash (b) && g_bytes_equal (one, other);
 }
 
 /* --- the table of names --- */
 
-/* The address as the seed: whoever wrote the graph can't know it, so can't make names collide. */
+/* An address as the seed: whoever wrote the graph can't know it, so can't make names collide. */
 static guint64
 hash_name (const MusterGraph *self, const char *name, gsize size)
 {
-  return muster_hash_bytes (name, size, (guint64)(guintptr)self);
+  return muster_hash_bytes (name, size, self->seed);
+}
+
+static void
+fetch_slot (const MusterGraph *self, guint64 hash)
+{
+  for (; self != NULL; self = self->base)
+    __builtin_prefetch (&self->slots[hash & (self->n_slots - 1)], 1);
 }
 
 /* The slot that holds the name, or the empty one where it belongs. */
 static Slot *
-find_slot (const MusterGraph *self, const char *name, gsize size)
+find_slot (const MusterGraph *self, guint64 hash, const char *name, gsize size)
 {
-  const guint64 hash = hash_name (self, name, size);
   const guint32 tag = (guint32)(hash >> 32);
   for (gsize i = hash & (self->n_slots - 1);; i = (i + 1) & (self->n_slots - 1)) {
     Slot *slot = &self->slots[i];
@@ -175,29 +226,67 @@ find_slot (const MusterGraph *self, const char *name, gsize size)
   }
 }
 
+static gssize
+find (const MusterGraph *self, guint64 hash, const char *name, gsize size)
+{
+  for (; self != NULL; self = self->base) {
+    const Slot *slot = find_slot (self, hash, name, size);
+    if (slot->index != 0)
+      return (gssize)(self->n_base + slot->index - 1);
+  }
+  return -1;
+}
+
+static const Tensorflow__NodeDef *
+node_at (const MusterGraph *self, gsize index)
+{
+  while (index < self->n_base)
+    self = self->base;
+  return self->def->node[index - self->n_base];
+}
+
+static gboolean
+enter (MusterGraph *self, gsize i, guint64 hash, GError **error)
+{
+  const char *name = self->def->node[i]->name;
+  const gsize size = strlen (name);
+  if (size == 0) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "Reading the graph: node %" G_GSIZE_FORMAT " (a '%s') has no name",
+                 self->n_base + i, self->def->node[i]->op);
+    return FALSE;
+  }
+  Slot *slot = find_slot (self, hash, name, size);
+  if (slot->index != 0 || (self->base != NULL && find (self->base, hash, name, size) >= 0)) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "Reading the graph: two nodes are named '%s'", name);
+    return FALSE;
+  }
+  *slot = (Slot){(guint32)(hash >> 32), (guint32)i + 1};
+  return TRUE;
+}
+
+/* A large table doesn't fit the processor's caches: the slots of the next names are fetched while
+ * this one's is filled. */
 static gboolean
 fill_table (MusterGraph *self, GError **error)
 {
+  guint64 hashes[16];
+  const gsize n = self->def->n_node, ahead = G_N_ELEMENTS (hashes);
   self->n_slots = 16;
-  while (self->n_slots < self->def->n_node * 2)
+  while (self->n_slots < n * 2)
     self->n_slots *= 2;
-  self->slots = g_new0 (Slot, self->n_slots);
-  for (gsize i = 0; i < self->def->n_node; i++) {
+  self->slots = muster_arena_alloc (self->arena, self->n_slots * sizeof (Slot));
+  memset (self->slots, 0, self->n_slots * sizeof (Slot));
+  for (gsize i = 0; i < n + ahead; i++) {
+    guint64 *hash = &hashes[i % ahead];
+    if (i >= ahead && !enter (self, i - ahead, *hash, error))
+      return FALSE;
+    if (i >= n)
+      continue;
     const char *name = self->def->node[i]->name;
-    const gsize size = strlen (name);
-    if (size == 0) {
-      g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                   "Reading the graph: node %" G_GSIZE_FORMAT " (a '%s') has no name", i,
-                   self->def->node[i]->op);
-      return FALSE;
-    }
-    Slot *slot = find_slot (self, name, size);
-    if (slot->index != 0) {
-      g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                   "Reading the graph: two nodes are named '%s'", name);
-      return FALSE;
-    }
-    *slot = (Slot){(guint32)(hash_name (self, name, size) >> 32), (guint32)i + 1};
+    *hash = hash_name (self, name, strlen (name));
+    fetch_slot (self, *hash);
   }
   return TRUE;
 }
@@ -235,9 +324,9 @@ typedef struct {
 static gboolean
 is_named (const MusterGraph *self, guint32 index, const char *name, gsize size)
 {
-  if (index >= self->def->n_node)
+  if (index >= self->n_base + self->def->n_node)
     return FALSE;
-  const char *other = self->def->node[index]->name;
+  const char *other = node_at (self, index)->name;
   return strncmp (other, name, size) == 0 && other[size] == '\0';
 }
 
@@ -247,15 +336,15 @@ static gssize
 find_near (const MusterGraph *self, gsize node, Trail *trail, const char *name, gsize size)
 {
   const guint32 near[] = {trail->last + trail->step, (guint32)node - 1, (guint32)node - 2};
-  guint32 found = 0;
-  for (gsize i = 0; i < G_N_ELEMENTS (near) && found == 0; i++)
+  gssize found = -1;
+  for (gsize i = 0; i < G_N_ELEMENTS (near) && found < 0; i++)
     if (is_named (self, near[i], name, size))
-      found = near[i] + 1;
-  if (found == 0)
-    found = find_slot (self, name, size)->index;
-  if (found != 0)
-    *trail = (Trail){found - 1, found - 1 - trail->last};
-  return (gssize)found - 1;
+      found = near[i];
+  if (found < 0)
+    found = find (self, hash_name (self, name, size), name, size);
+  if (found >= 0)
+    *trail = (Trail){(guint32)found, (guint32)found - trail->last};
+  return found;
 }
 
 static gboolean
@@ -266,7 +355,8 @@ find_input (MusterGraph *self, gsize index, gsize i, Trail *trails, Input *input
   gsize size;
   input->output = take_apart (node->input[i], &name, &size);
   const gssize found =
-      size > 0 ? find_near (self, index, &trails[MIN (i, TRAILS - 1)], name, size) : -1;
+      size > 0 ? find_near (self, self->n_base + index, &trails[MIN (i, TRAILS - 1)], name, size)
+               : -1;
   if (found >= 0) {
     input->node = (guint32)found;
     return TRUE;
@@ -286,8 +376,8 @@ find_inputs (MusterGraph *self, GError **error)
   gsize n = 0;
   for (gsize i = 0; i < def->n_node; i++)
     n += def->node[i]->n_input;
-  self->first_input = g_new (guint32, def->n_node + 1);
-  self->inputs = g_new (Input, n + 1);
+  self->first_input = muster_arena_alloc (self->arena, def->n_node * sizeof (guint32));
+  self->inputs = muster_arena_alloc (self->arena, n * sizeof (Input));
   n = 0;
   for (gsize i = 0; i < def->n_node; i++) {
     self->first_input[i] = (guint32)n;
@@ -300,11 +390,24 @@ find_inputs (MusterGraph *self, GError **error)
 
 /* --- parsing --- */
 
+/* An extension's own nodes where its origin is well formed by itself, all of it otherwise. */
+static GBytes *
+bytes_to_parse (MusterGraph *self)
+{
+  self->seed = (guint64)(guintptr)self;
+  if (self->origin == NULL || !muster_graph_parse (self->origin, NULL))
+    return muster_graph_bytes (self);
+  self->base = self->origin;
+  self->seed = self->base->seed;
+  self->n_base = muster_graph_n_nodes (self->origin);
+  return self->extra;
+}
+
 static gboolean
-parse (MusterGraph *self, GError **error)
+parse (MusterGraph *self, GBytes *bytes, GError **error)
 {
   gsize size;
-  gconstpointer data = g_bytes_get_data (self->bytes, &size);
+  gconstpointer data = g_bytes_get_data (bytes, &size);
   self->arena = muster_arena_new ();
   self->def =
       muster_unpack (&tensorflow__graph_def__descriptor, data, size, self->arena, "graph", error);
@@ -318,22 +421,19 @@ static void
 forget (MusterGraph *self)
 {
   self->def = NULL;
-  g_clear_pointer (&self->slots, g_free);
-  g_clear_pointer (&self->first_input, g_free);
-  g_clear_pointer (&self->inputs, g_free);
   g_clear_pointer (&self->arena, muster_arena_free);
 }
 
 static void
 parse_once (MusterGraph *self)
 {
-  g_mutex_lock (&self->lock);
+  g_mutex_lock (&self->parsing);
   if (!self->is_parsed) {
-    if (!parse (self, &self->verdict))
+    if (!parse (self, bytes_to_parse (self), &self->verdict))
       forget (self);
     g_atomic_int_set (&self->is_parsed, TRUE);
   }
-  g_mutex_unlock (&self->lock);
+  g_mutex_unlock (&self->parsing);
 }
 
 gboolean
@@ -353,7 +453,7 @@ gsize
 muster_graph_n_nodes (MusterGraph *self)
 {
   g_return_val_if_fail (self != NULL, 0);
-  return muster_graph_parse (self, NULL) ? self->def->n_node : 0;
+  return muster_graph_parse (self, NULL) ? self->n_base + self->def->n_node : 0;
 }
 
 gboolean
@@ -366,9 +466,7 @@ muster_graph_has_node (MusterGraph *self, const char *name)
 const Tensorflow__NodeDef *
 muster_graph_node (MusterGraph *self, gsize index)
 {
-  if (!muster_graph_parse (self, NULL) || index >= self->def->n_node)
-    return NULL;
-  return self->def->node[index];
+  return index < muster_graph_n_nodes (self) ? node_at (self, index) : NULL;
 }
 
 gssize
@@ -376,39 +474,62 @@ muster_graph_find (MusterGraph *self, const char *name, gsize name_size)
 {
   if (name_size == 0 || !muster_graph_parse (self, NULL))
     return -1;
-  return (gssize)find_slot (self, name, name_size)->index - 1;
+  return find (self, hash_name (self, name, name_size), name, name_size);
 }
 
 const Tensorflow__NodeDef *
 muster_graph_find_node (MusterGraph *self, const char *name)
 {
   const gssize index = muster_graph_find (self, name, strlen (name));
-  return index >= 0 ? self->def->node[index] : NULL;
+  return index >= 0 ? node_at (self, (gsize)index) : NULL;
 }
 
 gsize
 muster_graph_input (MusterGraph *self, gsize node, gsize i, int *output)
 {
-  const Input *input = &self->inputs[self->first_input[node] + i];
+  const MusterGraph *graph = self;
+  while (node < graph->n_base)
+    graph = graph->base;
+  const Input *input = &graph->inputs[graph->first_input[node - graph->n_base] + i];
   *output = input->output;
   return input->node;
+}
+
+/* In one piece, without an origin. */
+static void
+become_whole (MusterGraph *self)
+{
+  (void)muster_graph_bytes (self);
+  g_clear_pointer (&self->extra, g_bytes_unref);
+  g_clear_pointer (&self->origin, muster_graph_unref);
+  self->depth = 0;
 }
 
 MusterGraph *
 muster_graph_extended (MusterGraph *self, MusterGraph *extra)
 {
   g_return_val_if_fail (self != NULL && extra != NULL, NULL);
-  gsize size, extra_size;
-  const guint8 *data = g_bytes_get_data (self->bytes, &size);
-  const guint8 *extra_data = g_bytes_get_data (extra->bytes, &extra_size);
-  if (extra_size == 0)
+  GBytes *more = muster_graph_bytes (extra);
+  if (g_bytes_get_size (more) == 0)
     return muster_graph_ref (self);
-  guint8 *both = g_malloc (size + extra_size);
-  if (size > 0)
-    memcpy (both, data, size);
-  memcpy (both + size, extra_data, extra_size);
-  g_autoptr (GBytes) bytes = g_bytes_new_take (both, size + extra_size);
-  return muster_graph_new (bytes);
+  MusterGraph *both = new_graph ();
+  both->origin = muster_graph_ref (self);
+  both->extra = g_bytes_ref (more);
+  both->depth = self->depth + 1;
+  if (both->depth > MAX_DEPTH)
+    become_whole (both);
+  return both;
+}
+
+MusterGraph *
+muster_graph_added (MusterGraph *self, MusterGraph *before)
+{
+  if (self->origin == before)
+    return muster_graph_new (self->extra);
+  const gsize size = g_bytes_get_size (muster_graph_bytes (before));
+  GBytes *bytes = muster_graph_bytes (self);
+  g_autoptr (GBytes) added = g_bytes_new_from_bytes (bytes, size, g_bytes_get_size (bytes) - size);
+  return muster_graph_new (added);
 }
 
 int

@@ -50,7 +50,7 @@ gsize muster_graph_n_nodes (MusterGraph *self);
 gboolean muster_graph_has_node (MusterGraph *self, const char *name);
 
 /* A new graph with extra's nodes after this one's: the bytes of both, one after the other, as
- * protobuf merges. */
+ * protobuf merges. It holds on to this graph, whose nodes aren't parsed again. */
 MusterGraph *muster_graph_extended (MusterGraph *self, MusterGraph *extra);
 
 /**

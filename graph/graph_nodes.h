@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/rope.h"
 #include "graph/graph.h"
 #include "graph/proto/graph.pb-c.h"
 
@@ -21,6 +22,12 @@ gsize muster_graph_input (MusterGraph *self, gsize node, gsize i, int *output);
  * order) have one more control input, of the node named after. NULL for a malformed graph. */
 MusterGraph *muster_graph_with_control_input (MusterGraph *self, const guint8 *chosen,
                                               const char *after);
+
+/* Adds the graph's bytes to the rope, an extension's in pieces: nothing large is copied. */
+void muster_graph_put (MusterGraph *self, MusterRope *rope);
+
+/* What a graph, which extends before or is before, has behind it. */
+MusterGraph *muster_graph_added (MusterGraph *self, MusterGraph *before);
 
 /* An attribute, or NULL. With duplicate keys the last one wins, as in protobuf. */
 const Tensorflow__AttrValue *muster_node_attr (const Tensorflow__NodeDef *node, const char *name);

@@ -3,6 +3,7 @@
 
 #include "base/protowire.h"
 #include "base/require.h"
+#include "graph/graph_nodes.h"
 #include "master/passage.h"
 #include "master/remote_private.h"
 #include "wire/address.h"
@@ -135,7 +136,18 @@ put_field (MusterRope *out, guint32 number, GBytes *bytes)
   muster_rope_append (out, bytes);
 }
 
-/* The graph may be large: it goes out as the bytes it is, never through protobuf-c. A master that
+/* It may be large: it goes out as the bytes it is, never through protobuf-c. */
+static void
+put_graph (MusterRope *out, MusterGraph *graph)
+{
+  g_auto (MusterRope) bytes = MUSTER_ROPE_INIT;
+  muster_graph_put (graph, &bytes);
+  if (muster_rope_size (&bytes) > 0)
+    muster_proto_put_head (muster_rope_tail (out), 1, muster_rope_size (&bytes));
+  muster_graph_put (graph, out);
+}
+
+/* A master that
  * isn't there is UNAVAILABLE at once: whether to try again is its caller's to decide, and to tell.
  */
 static MusterSession *
@@ -144,7 +156,7 @@ remote_create_session (MusterMaster *master, MusterGraph *graph, GBytes *config,
 {
   MusterRemoteMaster *self = MUSTER_REMOTE_MASTER (master);
   g_auto (MusterRope) request = MUSTER_ROPE_INIT;
-  put_field (&request, 1, muster_graph_bytes (graph));
+  put_graph (&request, graph);
   put_field (&request, 2, config);
   g_autoptr (MusterArena) arena = muster_arena_new ();
   MusterRpcHeader lease = {MUSTER_SESSION_LEASE_HEADER, MUSTER_SESSION_LEASE_SECONDS};

@@ -3,6 +3,7 @@
 
 #include "base/require.h"
 #include "graph/graph_builder.h"
+#include "graph/graph_nodes.h"
 #include "session/session_manager.h"
 #include "train/job_private.h"
 
@@ -65,11 +66,7 @@ build_graph (MusterClusterNode *self, GError **error)
 
   if (!with)
     return FALSE;
-  const gsize before = g_bytes_get_size (muster_graph_bytes (own));
-  GBytes *bytes = muster_graph_bytes (with);
-  g_autoptr (GBytes) added =
-      g_bytes_new_from_bytes (bytes, before, g_bytes_get_size (bytes) - before);
-  g_autoptr (MusterGraph) extra = muster_graph_new (added);
+  g_autoptr (MusterGraph) extra = muster_graph_added (with, own);
   self->graph = muster_graph_extended (muster_scaffold_graph (self->scaffold), extra);
 
   return muster_graph_parse (self->graph, error);

@@ -3,6 +3,7 @@
 
 #include "bundle/bundle_reader.h"
 #include "bundle/bundle_writer.h"
+#include "graph/graph_nodes.h"
 #include "saver/saver_builder.h"
 
 #include <string.h>
@@ -70,17 +71,6 @@ struct _MusterJobSaver {
   gboolean was_probed;         /* the node was asked whether it sees the directory */
 };
 
-/* What after has behind before's bytes: with it a session of before's graph comes to after's. */
-static MusterGraph *
-added (MusterGraph *before, MusterGraph *after)
-{
-  const gsize size = g_bytes_get_size (muster_graph_bytes (before));
-  GBytes *all = muster_graph_bytes (after);
-  g_autoptr (GBytes) rest = g_bytes_new_from_bytes (all, size, g_bytes_get_size (all) - size);
-
-  return muster_graph_new (rest);
-}
-
 /* The node's session may have been extended before: each saver's nodes lie in a scope of their
  * own. */
 static gboolean
@@ -99,8 +89,8 @@ build (MusterJobSaver *self, MusterClusterNode *node, gint64 deadline_us, GCance
   self->meta_graph = muster_saver_build (model, &how, error);
   if (!self->meta_graph)
     return FALSE;
-  g_autoptr (MusterGraph) extra =
-      added (muster_meta_graph_graph (model), muster_meta_graph_graph (self->meta_graph));
+  g_autoptr (MusterGraph) extra = muster_graph_added (muster_meta_graph_graph (self->meta_graph),
+                                                      muster_meta_graph_graph (model));
 
   return muster_session_extend (self->session, extra, deadline_us, cancellable, error);
 }

@@ -5,6 +5,7 @@
 #include "base/require.h"
 #include "bundle/checkpoint_look.h"
 #include "graph/graph_builder.h"
+#include "graph/graph_nodes.h"
 #include "saver/saver_builder.h"
 
 #include <string.h>
@@ -200,17 +201,14 @@ build_init (MusterScaffold *self, gboolean local, const char *name, char **op, G
 static gboolean
 build_ready (MusterScaffold *self, gboolean local_too, char **op, GError **error)
 {
-  gsize size = g_bytes_get_size (muster_graph_bytes (muster_meta_graph_graph (self->meta_graph)));
-
   if (*op)
     return TRUE;
   g_autoptr (MusterGraph) with =
       muster_graph_with_ready_op (self->meta_graph, local_too, op, error);
   if (!with)
     return FALSE;
-  GBytes *bytes = muster_graph_bytes (with);
-  g_autoptr (GBytes) added = g_bytes_new_from_bytes (bytes, size, g_bytes_get_size (bytes) - size);
-  g_autoptr (MusterGraph) extra = muster_graph_new (added);
+  g_autoptr (MusterGraph) extra =
+      muster_graph_added (with, muster_meta_graph_graph (self->meta_graph));
   MusterGraph *both = muster_graph_extended (self->graph, extra);
   muster_graph_unref (self->graph);
   self->graph = both;

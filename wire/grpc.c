@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire/grpc_private.h"
 
+#include "base/memory.h"
+
 #include <grpc/support/log.h>
 #include <grpc/support/time.h>
 #include <openssl/ssl.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Below this a copy is cheaper than a reference, and doesn't pin a larger buffer. */
@@ -134,7 +137,7 @@ static GBytes *
 gather (grpc_slice_buffer *slices, GError **error)
 {
   gsize size = slices->length;
-  guint8 *data = g_try_malloc (MAX (size, 1));
+  guint8 *data = muster_memory_alloc (size);
   if (data == NULL) {
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
                  "no memory for a message of %" G_GSIZE_FORMAT " bytes", size);
@@ -146,7 +149,7 @@ gather (grpc_slice_buffer *slices, GError **error)
     at += GRPC_SLICE_LENGTH (slice);
     grpc_slice_unref (slice);
   }
-  return g_bytes_new_take (data, size);
+  return g_bytes_new_with_free_func (data, size, free, data);
 }
 
 GBytes *

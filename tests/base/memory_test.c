@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/memory.h"
 
+#include <stdlib.h>
+
 #include "tests/gtest_shim.h"
 
 #include <glib/gstdio.h>
@@ -40,4 +42,17 @@ MUSTER_TEST (Memory, of_a_container_is_that_of_its_root)
 MUSTER_TEST (Memory, of_this_process_is_some)
 {
   MUSTER_EXPECT_GT (muster_memory_total (), (guint64)1 << 20);
+}
+
+MUSTER_TEST (Memory, is_given_small_and_large_and_refused_where_there_is_none)
+{
+  for (gsize size = 0; size < (gsize)64 << 20; size = size * 5 + 1) {
+    guint8 *memory = muster_memory_alloc (size);
+    MUSTER_ASSERT_TRUE (memory != NULL);
+    if (size > 0)
+      memory[0] = memory[size - 1] = 1;
+    free (memory);
+  }
+  MUSTER_EXPECT_NULL (muster_memory_alloc (G_MAXSIZE));
+  MUSTER_EXPECT_NULL (muster_memory_alloc (G_MAXSSIZE));
 }

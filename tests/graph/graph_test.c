@@ -193,6 +193,83 @@ MUSTER_TEST (graph, grows_by_another_ones_nodes)
   MUSTER_EXPECT_STREQ (muster_graph_node (both, 4)->name, "again");
 }
 
+/* A node that takes another's value. */
+static MusterGraph *
+follower (const char *name, const char *input)
+{
+  g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new_extension ();
+  muster_graph_builder_node (builder, "Identity", name);
+  muster_graph_builder_input (builder, input);
+  muster_graph_builder_attr_type (builder, "T", MUSTER_FLOAT);
+  return end (builder);
+}
+
+MUSTER_TEST (graph, is_not_parsed_again_when_it_is_extended)
+{
+  g_autoptr (MusterGraph) graph = small_graph ();
+  g_autoptr (MusterGraph) extra = follower ("again", "sum");
+  g_autoptr (MusterGraph) both = muster_graph_extended (graph, extra);
+  int output;
+
+  MUSTER_EXPECT_EQ (muster_graph_node (both, 2), muster_graph_node (graph, 2));
+  MUSTER_EXPECT_EQ (muster_graph_find (both, "sum", 3), 2);
+  MUSTER_EXPECT_EQ (muster_graph_find (both, "again", 5), 4);
+  MUSTER_EXPECT_EQ (muster_graph_find (both, "gone", 4), -1);
+  MUSTER_EXPECT_EQ (muster_graph_input (both, 2, 1, &output), 1u);
+  MUSTER_EXPECT_EQ (muster_graph_input (both, 4, 0, &output), 2u);
+  MUSTER_EXPECT_NULL (muster_graph_node (both, 5));
+  expect_refused (muster_graph_extended (both, extra), "'again'");
+  expect_refused (muster_graph_extended (both, graph), "'x'");
+}
+
+MUSTER_TEST (graph, may_be_extended_any_number_of_times)
+{
+  g_autoptr (MusterGraph) graph = small_graph ();
+  g_autofree char *last = g_strdup ("sum");
+  for (int i = 0; i < 30; i++) {
+    char *name = g_strdup_printf ("n%d", i);
+    g_autoptr (MusterGraph) extra = follower (name, last);
+    MusterGraph *both = muster_graph_extended (graph, extra);
+    g_autoptr (MusterGraph) before = g_steal_pointer (&graph);
+    g_autoptr (MusterGraph) added = muster_graph_added (both, before);
+    graph = both;
+    g_free (last);
+    last = name;
+    MUSTER_EXPECT_TRUE (muster_graph_equal (added, extra));
+  }
+  g_autoptr (MusterGraph) read_again = copy_of (graph);
+  MUSTER_EXPECT_TRUE (muster_graph_equal (graph, read_again));
+  MUSTER_ASSERT_EQ (muster_graph_n_nodes (graph), 34u);
+  MUSTER_ASSERT_EQ (muster_graph_n_nodes (read_again), 34u);
+  for (gsize i = 4; i < 34; i++) {
+    int output;
+    MUSTER_EXPECT_EQ (muster_graph_input (graph, i, 0, &output), i == 4 ? 2 : i - 1);
+    MUSTER_EXPECT_STREQ (muster_graph_node (graph, i)->name,
+                         muster_graph_node (read_again, i)->name);
+  }
+}
+
+MUSTER_TEST (graph, is_mended_by_the_node_that_it_lacks)
+{
+  g_autoptr (MusterGraph) graph = follower ("second", "first");
+  g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new_extension ();
+  muster_graph_builder_placeholder (builder, "first", MUSTER_FLOAT, 0, NULL);
+  g_autoptr (MusterGraph) extra = end (builder);
+  g_autoptr (MusterGraph) both = muster_graph_extended (graph, extra);
+
+  MUSTER_EXPECT_FALSE (muster_graph_parse (graph, NULL));
+  MUSTER_EXPECT_TRUE (muster_graph_parse (both, NULL));
+  MUSTER_EXPECT_EQ (muster_graph_find (both, "first", 5), 1);
+}
+
+MUSTER_TEST (graph, has_nothing_behind_itself)
+{
+  g_autoptr (MusterGraph) graph = small_graph ();
+  g_autoptr (MusterGraph) added = muster_graph_added (graph, graph);
+  MUSTER_EXPECT_EQ (muster_graph_n_nodes (added), 0u);
+  MUSTER_EXPECT_TRUE (muster_graph_parse (added, NULL));
+}
+
 static void
 expect_split (const char *input, const char *wanted_name, int wanted_output)
 {
