@@ -9,7 +9,7 @@ G_BEGIN_DECLS
  * takes the bytes from it first, and is refused with RESOURCE_EXHAUSTED once they would exceed the
  * limit. Taking is an addition and a comparison, without a lock: a budget belongs to one thread at
  * a time. NULL is a budget without a limit. Each run of an operation has a budget of its own, which
- * ends with it (engine/kernel.h). */
+ * ends with it (engine/run/kernel.h). */
 
 typedef struct _MusterBudget MusterBudget;
 struct _MusterBudget {

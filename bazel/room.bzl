@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """room: one folder of the line, as a library that only rooms to its right may use.
 
-The line stands here once; visibility holds it. A room is made of every .c, .cc and .h file in its
-folder (and `kernels/`, for the engine); tests, benches and examples may use any room.
+The line stands here once; visibility holds it. A room is made of every .c and .h file
+below its folder; tests, benches and examples may use any room.
 """
 
 load("//bazel:protobuf_c.bzl", "protobuf_c_library")
@@ -11,18 +11,20 @@ load("//bazel:protobuf_c.bzl", "protobuf_c_library")
 LINE = {
     "base": [],
     "graph": ["base"],
-    "bundle": ["base", "graph"],
-    "wire": ["base", "graph", "bundle"],
-    "master": ["base", "graph", "bundle", "wire"],
-    "ready": ["base", "graph", "bundle", "wire", "master"],
-    "saver": ["base", "graph", "bundle", "wire", "master", "ready"],
-    "session": ["base", "graph", "bundle", "wire", "master", "ready", "saver"],
-    "train": ["base", "graph", "bundle", "wire", "master", "ready", "saver", "session"],
+    "checkpoint": ["base", "graph"],
+    "rpc": ["base", "graph", "checkpoint"],
+    "master": ["base", "graph", "checkpoint", "rpc"],
+    "ready": ["base", "graph", "checkpoint", "rpc", "master"],
+    "saver": ["base", "graph", "checkpoint", "rpc", "master", "ready"],
+    "session": ["base", "graph", "checkpoint", "rpc", "master", "ready", "saver"],
+    "train": ["base", "graph", "checkpoint", "rpc", "master", "ready", "saver", "session"],
+    "callbacks": ["base", "graph", "checkpoint", "rpc", "master", "ready", "saver", "session", "train"],
+    "jobs": ["base", "graph", "checkpoint", "rpc", "master", "ready", "saver", "session", "train", "callbacks"],
     # beside the line: only the command joins them
-    "engine": ["base", "graph", "bundle", "master"],
-    "server": ["base", "graph", "bundle", "wire", "master", "ready"],
-    "runtime": ["base", "graph", "bundle", "wire", "master"],
-    "cli": ["base", "graph", "bundle", "wire", "master", "ready", "saver", "session", "train", "engine", "server", "runtime"],
+    "engine": ["base", "graph", "checkpoint", "master"],
+    "server": ["base", "graph", "checkpoint", "rpc", "master", "ready"],
+    "tensorflow": ["base", "graph", "checkpoint", "rpc", "master"],
+    "cli": ["base", "graph", "checkpoint", "rpc", "master", "ready", "saver", "session", "train", "callbacks", "jobs", "engine", "server", "tensorflow"],
 }
 
 _ANYONE = ["//tests:__subpackages__", "//bench:__subpackages__", "//examples:__subpackages__"]
@@ -36,7 +38,7 @@ WARNINGS = [
 ]
 
 # the rooms of libmuster; libmuster-engine is the engine on top of it
-LIBRARY = LINE["train"] + ["train", "runtime"]
+LIBRARY = LINE["train"] + ["train", "callbacks", "jobs", "tensorflow"]
 
 def users_of(room):
     return _ANYONE + ["//:__pkg__"] + ["//%s:__subpackages__" % other for other in LINE if room in LINE[other]]
@@ -63,8 +65,8 @@ def room(name, protos = [], deps = [], exclude = [], copts = [], internal = []):
         native.exports_files(protos)
     native.cc_library(
         name = name,
-        srcs = native.glob(["*.c", "*.cc", "kernels/*.c", "kernels/*.h"], exclude = exclude, allow_empty = True),
-        hdrs = native.glob(["*.h"], allow_empty = True),
+        srcs = native.glob(["**/*.c"], exclude = exclude),
+        hdrs = native.glob(["**/*.h"], exclude = exclude),
         copts = WARNINGS + copts,
         linkstatic = True,
         visibility = users_of(name),
@@ -73,9 +75,9 @@ def room(name, protos = [], deps = [], exclude = [], copts = [], internal = []):
             "@system//:glib",
         ],
     )
-    native.exports_files(native.glob(["*.h"], exclude = ["*_private.h"] + internal))
+    native.exports_files(native.glob(["**/*.h"], exclude = ["**/*_private.h"] + internal + exclude))
     native.filegroup(
         name = "public_headers",
-        srcs = native.glob(["*.h"], exclude = ["*_private.h"] + internal),
+        srcs = native.glob(["**/*.h"], exclude = ["**/*_private.h"] + internal + exclude),
         visibility = ["//visibility:public"],
     )

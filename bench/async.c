@@ -3,10 +3,10 @@
  * beside the save take. */
 #include "bench/bench.h"
 
-#include "engine/local_master.h"
+#include "engine/session/local_master.h"
 #include "graph/graph_builder.h"
-#include "saver/async_saver.h"
-#include "saver/saver_builder.h"
+#include "saver/async/async_saver.h"
+#include "saver/builder/saver_builder.h"
 
 #include <glib/gstdio.h>
 #include <stdio.h>

@@ -3,9 +3,9 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "graph/meta_graph.h"
+#include "graph/meta_graph/meta_graph.h"
 #include "master/master.h"
-#include "session/session_manager.h"
+#include "session/manager.h"
 
 G_BEGIN_DECLS
 

@@ -5,10 +5,10 @@
  * files, and each restore finds the file in the cache, or each finds it on the disk alone. */
 #include "bench/bench.h"
 
-#include "bundle/bundle_writer.h"
-#include "bundle/checkpoint_state.h"
-#include "engine/local_master.h"
-#include "graph/meta_graph.h"
+#include "checkpoint/format/bundle_writer.h"
+#include "checkpoint/state/checkpoint_state.h"
+#include "engine/session/local_master.h"
+#include "graph/meta_graph/meta_graph.h"
 #include "saver/saver.h"
 
 #include <errno.h>

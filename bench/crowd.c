@@ -2,8 +2,8 @@
 /* What very many watchers cost one server. */
 #include "bench/bench.h"
 
-#include "master/remote_master.h"
-#include "wire/credentials.h"
+#include "master/remote/remote_master.h"
+#include "rpc/credentials.h"
 
 #include <glib/gstdio.h>
 

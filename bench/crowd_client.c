@@ -5,8 +5,8 @@
 
 #include "base/protowire.h"
 #include "base/unpack.h"
-#include "wire/proto/master.pb-c.h"
-#include "wire/proto/muster.pb-c.h"
+#include "rpc/proto/master.pb-c.h"
+#include "rpc/proto/muster.pb-c.h"
 
 #include <grpc/byte_buffer.h>
 #include <grpc/byte_buffer_reader.h>

@@ -3,9 +3,9 @@
 
 #include "base/unpack.h"
 #include "graph/graph_builder.h"
-#include "master/remote_master.h"
-#include "wire/proto/muster.pb-c.h"
-#include "wire/rpc_client.h"
+#include "master/remote/remote_master.h"
+#include "rpc/client/rpc_client.h"
+#include "rpc/proto/muster.pb-c.h"
 
 #include <glib/gstdio.h>
 

@@ -2,8 +2,8 @@
 #include "bench/bench.h"
 
 #include "base/blocking.h"
-#include "wire/rpc_client.h"
-#include "wire/rpc_server.h"
+#include "rpc/client/rpc_client.h"
+#include "rpc/server/rpc_server.h"
 
 static const char *const methods[] = {
     "CreateSession", "ExtendSession", "PartialRunSetup", "RunStep",     "CloseSession",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/bench.h"
 
-#include "session/session_manager.h"
+#include "session/manager.h"
 
 #include <glib/gstdio.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/bench.h"
 
-#include "engine/local_master.h"
+#include "engine/session/local_master.h"
 #include "server/server.h"
 
 #include <errno.h>

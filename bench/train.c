@@ -2,9 +2,9 @@
 /* Steps of training: muster's monitored session beside TensorFlow's, on the same meta graph. */
 #include "bench/bench.h"
 
-#include "engine/local_master.h"
-#include "train/npy.h"
-#include "train/training.h"
+#include "engine/session/local_master.h"
+#include "train/position/npy.h"
+#include "train/train.h"
 
 #define META     "tests/fixtures/digits.meta"
 #define X_FILE   "tests/fixtures/digits_x.npy"

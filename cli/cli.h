@@ -3,14 +3,14 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "cli/json.h"
-#include "cli/plain.h"
-#include "cli/wrong.h"
+#include "cli/sanitise.h"
+#include "cli/terminal/json.h"
+#include "cli/usage_error.h"
 #include "master/master.h"
-#include "session/cluster_spec.h"
-#include "session/session_manager.h"
-#include "train/scaffold.h"
-#include "wire/credentials.h"
+#include "rpc/credentials.h"
+#include "session/cluster/cluster_spec.h"
+#include "session/manager.h"
+#include "train/monitored/scaffold.h"
 
 #include <stdio.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/cli.h"
-#include "cli/table.h"
-#include "wire/address.h"
-#include "wire/diagnose.h"
+#include "cli/terminal/table.h"
+#include "rpc/address.h"
+#include "rpc/client/diagnose.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,9 +2,9 @@
 #include "cli/feed.h"
 
 #include "base/error.h"
-#include "cli/wrong.h"
+#include "cli/usage_error.h"
 #include "graph/graph_nodes.h"
-#include "train/npy.h"
+#include "train/position/npy.h"
 
 #include <math.h>
 #include <string.h>

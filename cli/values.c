@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/values.h"
 
-#include "cli/plain.h"
+#include "cli/sanitise.h"
 
 #include <string.h>
 

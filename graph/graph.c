@@ -7,7 +7,7 @@
 #include "base/rope.h"
 #include "base/unpack.h"
 #include "graph/graph_nodes.h"
-#include "graph/meta_graph.h"
+#include "graph/meta_graph/meta_graph.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #include "master/master.h"
 
 #include "base/require.h"
-#include "master/remote_master.h"
+#include "master/remote/remote_master.h"
 
 G_DEFINE_INTERFACE (MusterMaster, muster_master, G_TYPE_OBJECT)
 

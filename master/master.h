@@ -2,14 +2,14 @@
 #pragma once
 
 #include "master/session.h"
-#include "wire/credentials.h"
-#include "wire/presence.h"
+#include "rpc/credentials.h"
+#include "rpc/presence.h"
 
 G_BEGIN_DECLS
 
-/* MusterMaster is where sessions live: "grpc://HOST:PORT" (master/remote_master.h) or, in a program
- * that links the engine, "local" (engine/local_master.h). Variables belong to the master and
- * outlive sessions. Any thread. */
+/* MusterMaster is where sessions live: "grpc://HOST:PORT" (master/remote/remote_master.h) or, in a
+ * program that links the engine, "local" (engine/session/local_master.h). Variables belong to the
+ * master and outlive sessions. Any thread. */
 
 #define MUSTER_TYPE_MASTER (muster_master_get_type ())
 G_DECLARE_INTERFACE (MusterMaster, muster_master, MUSTER, MASTER, GObject)
@@ -108,8 +108,9 @@ gboolean muster_master_is_remote (MusterMaster *self);
 /**
  * muster_master_remote: (skip)
  *
- * The remote master (transfer full) (master/remote_master.h) at which its sessions are made now:
- * itself, or one that it has started, for which it may wait. UNIMPLEMENTED where there is none.
+ * The remote master (transfer full) (master/remote/remote_master.h) at which its sessions are made
+ * now: itself, or one that it has started, for which it may wait. UNIMPLEMENTED where there is
+ * none.
  */
 MusterMaster *muster_master_remote (MusterMaster *self, gint64 deadline_us,
                                     GCancellable *cancellable, GError **error);

@@ -2,7 +2,7 @@
 #include "ready/hub.h"
 
 #include "graph/graph_difference.h"
-#include "ready/announced_turn.h"
+#include "ready/chief_gate.h"
 #include "ready/hub_private.h"
 #include "ready/readiness.h"
 

@@ -2,14 +2,14 @@
 #pragma once
 
 #include "master/master.h"
-#include "ready/board.h"
+#include "ready/chief_registry.h"
 
 G_BEGIN_DECLS
 
 /* MusterReadinessHub answers the same question for many at once: the server's side of Watch. A
  * question is a graph, two ops and a model; however many sessions ask it, its ops are run once, in
  * the first asker's session, when the master says that some variable has gained or lost its value.
- * What the model's chief announces on the board has its say too (ready/announced_turn.h): when that
+ * What the model's chief announces on the board has its say too (ready/chief_gate.h): when that
  * changes, those who ask for that model are told, without another run.
  *
  * A master that can't tell of changes is polled by one poller: at least once a second while
@@ -44,8 +44,8 @@ MusterAsker *muster_readiness_hub_ask (MusterReadinessHub *self, MusterSession *
 void muster_readiness_hub_leave (MusterReadinessHub *self, MusterAsker *asker);
 
 /* A step has ended that may have changed what is ready, at a master that can't tell: who waits is
- * told soon, and not only by the next poll (ready/hunch.h bounds what that costs). A master that
- * can tell is believed. Waits for nothing. */
+ * told soon, and not only by the next poll (ready/rate_limiter.h bounds what that costs). A master
+ * that can tell is believed. Waits for nothing. */
 void muster_readiness_hub_may_have_changed (MusterReadinessHub *self);
 
 /* The board says something else of that model. Waits for nothing. */

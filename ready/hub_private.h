@@ -3,7 +3,7 @@
 
 #include "ready/countdown.h"
 #include "ready/hub.h"
-#include "ready/hunch.h"
+#include "ready/rate_limiter.h"
 
 G_BEGIN_DECLS
 

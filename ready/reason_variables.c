@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ready/reason_private.h"
+#include "ready/reasons_private.h"
 
 #include "base/names.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/require.h"
-#include "bundle/checkpoint_state.h"
-#include "bundle/directory_lock.h"
+#include "checkpoint/state/checkpoint_state.h"
+#include "checkpoint/store/directory_lock.h"
 #include "saver/saver_private.h"
 
 /* What a saver of a new process finds in a directory. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/require.h"
-#include "bundle/directory_lock.h"
+#include "checkpoint/store/directory_lock.h"
 #include "saver/saver_private.h"
 
 #include <unistd.h>

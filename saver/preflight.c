@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saver/checkpoint_fit_private.h"
+#include "saver/compatibility_private.h"
 
 #include "base/require.h"
 

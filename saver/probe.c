@@ -2,10 +2,10 @@
 #include "saver/probe.h"
 
 #include "base/require.h"
-#include "bundle/bundle_writer.h"
+#include "checkpoint/format/bundle_writer.h"
 #include "graph/graph_builder.h"
 #include "graph/graph_nodes.h"
-#include "saver/device_name_private.h"
+#include "saver/builder/device_name_private.h"
 #include "saver/probe_private.h"
 #include "saver/saver_private.h"
 

@@ -2,8 +2,8 @@
 #include "saver/restore.h"
 
 #include "base/require.h"
-#include "bundle/bundle_index.h"
-#include "saver/checkpoint_fit_private.h"
+#include "checkpoint/format/bundle_index.h"
+#include "saver/compatibility_private.h"
 
 /* There are two ways. The plain one runs the graph's restore op: the master reads the files, after
  * all of them have been read here. On the other the tensors are read here, and fed in the place of

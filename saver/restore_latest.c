@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/require.h"
-#include "bundle/checkpoint_look.h"
-#include "bundle/checkpoint_state.h"
-#include "bundle/set_aside.h"
-#include "saver/checkpoint_fit_private.h"
-#include "saver/lives_private.h"
+#include "checkpoint/state/checkpoint_check.h"
+#include "checkpoint/state/checkpoint_state.h"
+#include "checkpoint/state/quarantine.h"
+#include "saver/compatibility_private.h"
+#include "saver/crash_loop_private.h"
 
 /* A checkpoint whose directory has been moved is looked for by its name in the directory. */
 static char *

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bundle/bundle_index.h"
-#include "bundle/checkpoint_state.h"
-#include "bundle/crc32c.h"
+#include "checkpoint/format/bundle_index.h"
+#include "checkpoint/format/crc32c.h"
+#include "checkpoint/state/checkpoint_state.h"
 #include "saver/saver_private.h"
 
 #include <math.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/require.h"
-#include "bundle/bundle_publish.h"
-#include "bundle/bundle_writer.h"
-#include "bundle/directory_lock.h"
+#include "checkpoint/format/bundle_publish.h"
+#include "checkpoint/format/bundle_writer.h"
+#include "checkpoint/store/directory_lock.h"
 #include "saver/saver_private.h"
 
 #include <unistd.h>

@@ -2,7 +2,7 @@
 #include "saver/saver.h"
 
 #include "base/require.h"
-#include "bundle/checkpoint_state.h"
+#include "checkpoint/state/checkpoint_state.h"
 #include "saver/keep_private.h"
 #include "saver/saver_private.h"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "bundle/set_aside.h"
-#include "graph/meta_graph.h"
+#include "checkpoint/state/quarantine.h"
+#include "graph/meta_graph/meta_graph.h"
 #include "master/lease.h"
+#include "saver/builder/saveable.h"
 #include "saver/keep.h"
-#include "saver/saveable.h"
 
 G_BEGIN_DECLS
 
@@ -144,8 +144,8 @@ void muster_saver_set_cut (MusterSaver *self, const MusterSaverCut *cut, gpointe
  * muster_saver_add_saveable: (skip)
  *
  * State outside the graph that goes into every checkpoint from now on, and is handed out by every
- * restore, as the tensors NAME/… (saver/saveable.h). ALREADY_EXISTS for a name that is taken;
- * FAILED_PRECONDITION for a saver that saves nothing (allow_empty).
+ * restore, as the tensors NAME/… (saver/builder/saveable.h). ALREADY_EXISTS for a name that is
+ * taken; FAILED_PRECONDITION for a saver that saves nothing (allow_empty).
  */
 gboolean muster_saver_add_saveable (MusterSaver *self, const char *name, MusterSaveable *saveable,
                                     MusterSaveableFlags flags, GError **error);
@@ -185,10 +185,10 @@ gboolean muster_saver_restore (MusterSaver *self, MusterSession *session, const 
  * Restores the newest checkpoint of a directory that is whole. *restored (transfer full) is its
  * prefix, or NULL where the directory's state file names none: that is success. *passed_over
  * (nullable) (transfer full) says which newer ones were missing or damaged, else NULL: those
- * damaged are set aside (bundle/set_aside.h; saver/restore.h has options). One that is whole and
- * doesn't fit the graph is an error, and so is a state file that can't be read (DATA_LOSS); a saver
- * that restores nothing (allow_empty) refuses a directory with a checkpoint (INVALID_ARGUMENT).
- * Afterwards the state file's list is the saver's.
+ * damaged are set aside (checkpoint/state/quarantine.h; saver/restore.h has options). One that is
+ * whole and doesn't fit the graph is an error, and so is a state file that can't be read
+ * (DATA_LOSS); a saver that restores nothing (allow_empty) refuses a directory with a checkpoint
+ * (INVALID_ARGUMENT). Afterwards the state file's list is the saver's.
  */
 gboolean muster_saver_restore_latest (MusterSaver *self, MusterSession *session,
                                       const char *directory, char **restored, char **passed_over,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "bundle/bundle_reader.h"
-#include "bundle/checkpoint_record.h"
+#include "checkpoint/format/bundle_reader.h"
+#include "checkpoint/state/checkpoint_record.h"
+#include "saver/builder/restore_plan_private.h"
+#include "saver/builder/saveable_private.h"
 #include "saver/probe_private.h"
-#include "saver/restore_plan_private.h"
-#include "saver/saveable_private.h"
 #include "saver/saver.h"
 
 G_BEGIN_DECLS

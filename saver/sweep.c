@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bundle/bundle_publish.h"
-#include "bundle/directory_lock.h"
+#include "checkpoint/format/bundle_publish.h"
+#include "checkpoint/store/directory_lock.h"
 #include "saver/saver_private.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/server_private.h"
 
-#include "wire/address.h"
+#include "rpc/address.h"
 
 /* How long the closing of expired sessions may take, all of one round together: what a master that
  * doesn't answer keeps, it has to collect itself. */

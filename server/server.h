@@ -2,7 +2,7 @@
 #pragma once
 
 #include "master/master.h"
-#include "wire/rpc_server.h"
+#include "rpc/server/rpc_server.h"
 
 G_BEGIN_DECLS
 

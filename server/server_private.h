@@ -2,19 +2,19 @@
 #pragma once
 
 #include "base/unpack.h"
-#include "ready/board.h"
+#include "ready/chief_registry.h"
 #include "ready/hub.h"
-#include "server/collector.h"
-#include "server/crew.h"
-#include "server/health_service.h"
-#include "server/http_service.h"
-#include "server/limits.h"
-#include "server/request_ids.h"
+#include "rpc/proto/muster.pb-c.h"
+#include "rpc/server/rpc_server.h"
+#include "server/core/handler_pool.h"
+#include "server/core/limits.h"
+#include "server/core/request_ids.h"
+#include "server/core/session_reaper.h"
+#include "server/core/sessions.h"
+#include "server/core/step_meter.h"
+#include "server/http/http_service.h"
 #include "server/server.h"
-#include "server/sessions.h"
-#include "server/step_meter.h"
-#include "wire/proto/muster.pb-c.h"
-#include "wire/rpc_server.h"
+#include "server/services/health_service.h"
 
 G_BEGIN_DECLS
 
@@ -115,7 +115,7 @@ void muster_master_service_enter (MusterServer *server);
 void muster_step_service_enter (MusterServer *server);
 
 /* TensorFlow's MasterService in front of a master behind gRPC: calls pass as the bytes they are
- * (server/gateway_private.h). */
+ * (server/gateway/gateway_private.h). */
 MusterGateway *muster_gateway_new (MusterServer *server);
 void muster_gateway_free (MusterGateway *self);
 void muster_gateway_enter (MusterGateway *self);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "session/session_manager.h"
+#include "session/manager.h"
 
 G_BEGIN_DECLS
 

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "base/require.h"
-#include "train/position_private.h"
+#include "train/position/position_private.h"
 
 #define DEFAULT_SAVE_US       (600 * MUSTER_SECOND)
 #define DEFAULT_SUMMARY_STEPS 100
@@ -254,7 +254,8 @@ open_session (const MusterMonitoredTrainingOptions *options, MusterSessionReport
   g_autoptr (MusterSessionManager) manager = make_manager (options, error);
   if (!manager)
     return NULL;
-  /* With positions (train/position.h) a chief begins where no other life of the job runs on. */
+  /* With positions (train/position/position.h) a chief begins where no other life of the job runs
+   * on. */
   const guint n_tasks = muster_position_n_tasks (muster_scaffold_meta_graph (options->scaffold));
   MusterPrepareOptions prepare = {.saver = parts.saver,
                                   .checkpoint_dir = options->checkpoint_dir,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "train/hooks.h"
-#include "train/monitored_session.h"
+#include "train/hooks/hooks.h"
+#include "train/monitored/monitored_session.h"
 
 G_BEGIN_DECLS
 
@@ -23,7 +23,7 @@ typedef struct {
   MusterSaver *saver; /* (nullable) with checkpoint_dir; NULL: one for the scaffold's SaverDef,
                          which is built where there is none */
   const MusterRestoreOptions *restore; /* (nullable) a chief's, copied */
-  gboolean again;                      /* a chief's (session/session_manager.h) */
+  gboolean again;                      /* a chief's (session/manager.h) */
   gint64 save_checkpoint_us;           /* 600 s */
   gint64 save_checkpoint_steps;
   gint64 save_summaries_us;

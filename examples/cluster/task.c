@@ -7,9 +7,9 @@
  *               "task": {"type": "chief", "index": 0}}' task digits.meta DATA run 2000
  *
  * cluster.py starts the servers and such a task beside each. */
-#include "session/cluster_spec.h"
-#include "train/npy.h"
-#include "train/training.h"
+#include "session/cluster/cluster_spec.h"
+#include "train/position/npy.h"
+#include "train/train.h"
 
 #include <stdio.h>
 

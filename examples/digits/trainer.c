@@ -9,9 +9,9 @@
  *
  * `muster train` does the same with a model of yours; this is where to begin with a program of your
  * own. */
-#include "master/remote_master.h"
-#include "train/npy.h"
-#include "train/training.h"
+#include "master/remote/remote_master.h"
+#include "train/position/npy.h"
+#include "train/train.h"
 
 #include <stdio.h>
 

@@ -2,7 +2,7 @@
 /* A hook of one's own: it stops the training of a model once its loss is low enough.
  *
  *   bazel run //examples/hook -- MODEL.meta 0.01 */
-#include "engine/local_master.h"
+#include "engine/session/local_master.h"
 #include "train/monitored_training.h"
 
 #include <stdio.h>

@@ -6,10 +6,10 @@
  *   muster serve --listen=localhost:7000 & muster serve --listen=localhost:7001 &
  *   mkdir run
  *   job digits.meta digits_x.npy digits_y.npy run 20 grpc://localhost:7000 grpc://localhost:7001 */
-#include "train/batches.h"
-#include "train/job_runner.h"
-#include "train/npy.h"
-#include "train/training.h"
+#include "jobs/job_runner.h"
+#include "train/position/batches.h"
+#include "train/position/npy.h"
+#include "train/train.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -14,7 +14,7 @@ import time
 import unittest
 
 MUSTER = "cli/muster"
-GOLDEN = "tests/bundle/testdata"
+GOLDEN = "tests/checkpoint/testdata"
 WRITER = "tests/cli/write_checkpoints"
 LIMIT_S = 60
 DONE, NO, BAD_INPUT = 0, 1, 3

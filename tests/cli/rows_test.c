@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/clock.h"
-#include "cli/plain.h"
-#include "cli/rows.h"
+#include "cli/sanitise.h"
+#include "cli/terminal/rows.h"
 #include "tests/gtest_shim.h"
 
 #include <locale.h>

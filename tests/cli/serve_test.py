@@ -18,7 +18,7 @@ sys.path.insert(0, "tests/tensorflow")
 import peer
 
 DIGITS, X, Y = (peer.fixture(name) for name in ("digits.meta", "digits_x.npy", "digits_y.npy"))
-FAKE = os.path.abspath("tests/runtime/libtensorflow_fake.so")
+FAKE = os.path.abspath("tests/tensorflow_master/libtensorflow_fake.so")
 PATIENCE = 60
 
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/table.h"
+#include "cli/terminal/table.h"
 
 #include "base/clock.h"
-#include "cli/figures.h"
-#include "cli/plain.h"
+#include "cli/sanitise.h"
+#include "cli/terminal/figures.h"
 #include "tests/gtest_shim.h"
 
 #include <locale.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Writes checkpoints into a directory, for checkpoint_test.py, which knows the values. */
-#include "bundle/checkpoint_record.h"
-#include "tests/bundle/written.h"
+#include "checkpoint/state/checkpoint_record.h"
+#include "tests/checkpoint/written.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "bundle/storage.h"
+#include "checkpoint/store/storage.h"
 
 G_BEGIN_DECLS
 

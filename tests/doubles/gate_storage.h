@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "bundle/forwarding_storage.h"
+#include "checkpoint/store/forwarding_storage.h"
 
 G_BEGIN_DECLS
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "bundle/forwarding_storage.h"
+#include "checkpoint/store/forwarding_storage.h"
 
 G_BEGIN_DECLS
 

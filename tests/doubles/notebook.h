@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "saver/saveable.h"
+#include "saver/builder/saveable.h"
 
 G_BEGIN_DECLS
 

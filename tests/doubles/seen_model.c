@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/doubles/seen_model.h"
 
-#include "bundle/bundle_reader.h"
+#include "checkpoint/format/bundle_reader.h"
 #include "graph/graph_builder.h"
-#include "graph/meta_graph_edit.h"
-#include "train/batches.h"
-#include "train/position.h"
+#include "graph/meta_graph/meta_graph_edit.h"
+#include "train/position/batches.h"
+#include "train/position/position.h"
 
 typedef struct {
   MusterGraphBuilder *builder;

@@ -2,7 +2,7 @@
 #include "tests/doubles/small_model.h"
 
 #include "base/protowire.h"
-#include "bundle/bundle_writer.h"
+#include "checkpoint/format/bundle_writer.h"
 #include "graph/graph_builder.h"
 
 const MusterSmallVariable muster_small_variables[2] = {

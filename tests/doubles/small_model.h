@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "graph/meta_graph.h"
+#include "graph/meta_graph/meta_graph.h"
 #include "tests/doubles/fake_master.h"
 
 G_BEGIN_DECLS

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/accumulator.h"
+#include "engine/resources/accumulator.h"
 
 #include "tests/engine/fixture.h"
 

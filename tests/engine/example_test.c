@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/example.h"
+#include "engine/kernels/io/example_parser.h"
 
 #include "tests/gtest_shim.h"
 

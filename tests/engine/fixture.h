@@ -3,8 +3,8 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "engine/kernel.h"
-#include "engine/local_master.h"
+#include "engine/run/kernel.h"
+#include "engine/session/local_master.h"
 #include "graph/graph_builder.h"
 #include "tests/gtest_shim.h"
 

@@ -2,9 +2,9 @@
 /* SaveV2, RestoreV2 and MergeV2Checkpoints as a session runs them, and shapes that no machine has
  * the memory for. */
 #include "base/error.h"
-#include "engine/local_master.h"
+#include "engine/session/local_master.h"
 #include "graph/graph_builder.h"
-#include "tests/bundle/bundle_fixture.h"
+#include "tests/checkpoint/bundle_fixture.h"
 #include "tests/gtest_shim.h"
 
 #include <string.h>

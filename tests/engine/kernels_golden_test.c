@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Replays what TensorFlow's kernels computed (record_*.py, a file for each) on the local master. */
-#include "engine/local_master.h"
+#include "engine/session/local_master.h"
 #include "tests/engine/golden.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/lookup_store.h"
-#include "engine/lookup_text.h"
-#include "tests/bundle/bundle_fixture.h"
+#include "engine/resources/lookup_store.h"
+#include "engine/resources/lookup_text.h"
+#include "tests/checkpoint/bundle_fixture.h"
 #include "tests/engine/fixture.h"
 
 static MusterTensor *

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What an operation allocates comes from its budget. Every op of the registry is run, in the cases
  * that TensorFlow recorded, with a byte less than its outputs take. */
-#include "engine/kernel_private.h"
-#include "engine/local_master.h"
-#include "engine/registry.h"
+#include "engine/run/kernel_private.h"
+#include "engine/run/registry.h"
+#include "engine/session/local_master.h"
 #include "graph/graph_builder.h"
 #include "tests/engine/golden.h"
 

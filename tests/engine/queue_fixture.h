@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "engine/queue.h"
+#include "engine/kernels/data_flow/queue.h"
 #include "tests/engine/fixture.h"
 
 /* A queue of floats "q" with an op of each kind around it, in one generation of ops. "x" is fed to

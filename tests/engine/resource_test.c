@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/resource.h"
+#include "engine/resources/resource.h"
 
 #include "tests/engine/fixture.h"
 

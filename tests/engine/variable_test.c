@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/resources.h"
-#include "engine/variable.h"
+#include "engine/resources/resources.h"
+#include "engine/resources/variable.h"
 #include "tests/engine/fixture.h"
 
 static MusterVariable *

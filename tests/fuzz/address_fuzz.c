@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* An address, taken apart, put together and taken apart again. */
+#include "rpc/address.h"
 #include "tests/fuzz/fuzz.h"
-#include "wire/address.h"
 
 #include <string.h>
 

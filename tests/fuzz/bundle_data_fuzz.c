@@ -4,9 +4,9 @@
  * before it says whether the checksums of the tensors are made right: then damage lies deeper. */
 #include "base/error.h"
 #include "base/protowire.h"
-#include "bundle/bundle_index.h"
-#include "bundle/crc32c.h"
-#include "bundle/leveldb_table.h"
+#include "checkpoint/format/bundle_index.h"
+#include "checkpoint/format/crc32c.h"
+#include "checkpoint/format/leveldb_table.h"
 #include "tests/doubles/memory_storage.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -268,9 +268,9 @@ seed_checkpoint (const char *prefix, gint32 n_shards)
 void
 muster_fuzz_seeds (void)
 {
-  seed_checkpoint ("tests/bundle/testdata/dtypes", 1);
-  seed_checkpoint ("tests/bundle/testdata/shards", 2);
-  seed_checkpoint ("tests/bundle/testdata/slices", 1);
-  seed_checkpoint ("tests/bundle/testdata/objects-1", 1);
-  seed_checkpoint ("tests/bundle/testdata/foreign", 1);
+  seed_checkpoint ("tests/checkpoint/testdata/dtypes", 1);
+  seed_checkpoint ("tests/checkpoint/testdata/shards", 2);
+  seed_checkpoint ("tests/checkpoint/testdata/slices", 1);
+  seed_checkpoint ("tests/checkpoint/testdata/objects-1", 1);
+  seed_checkpoint ("tests/checkpoint/testdata/foreign", 1);
 }

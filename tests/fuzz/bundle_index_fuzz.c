@@ -3,8 +3,8 @@
  */
 #include "base/error.h"
 #include "base/protowire.h"
-#include "bundle/bundle_index.h"
-#include "bundle/crc32c.h"
+#include "checkpoint/format/bundle_index.h"
+#include "checkpoint/format/crc32c.h"
 #include "tests/doubles/memory_storage.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -120,8 +120,8 @@ void
 muster_fuzz_seeds (void)
 {
   static const char *const paths[] = {
-      "tests/bundle/testdata/dtypes.index", "tests/bundle/testdata/shards.index",
-      "tests/bundle/testdata/slices.index", "tests/bundle/testdata/objects-1.index",
+      "tests/checkpoint/testdata/dtypes.index", "tests/checkpoint/testdata/shards.index",
+      "tests/checkpoint/testdata/slices.index", "tests/checkpoint/testdata/objects-1.index",
       "tests/fixtures/mlp_adam_ref.after5.index"};
   for (gsize i = 0; i < G_N_ELEMENTS (paths); i++) {
     g_autoptr (GError) error = NULL;

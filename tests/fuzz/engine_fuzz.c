@@ -3,7 +3,7 @@
  * and a feed; these nodes are run, with little memory for each kernel; then the session is extended
  * by the same graph, which it refuses. */
 #include "base/clock.h"
-#include "engine/local_master.h"
+#include "engine/session/local_master.h"
 #include "graph/graph_nodes.h"
 #include "tests/doubles/memory_storage.h"
 #include "tests/fuzz/fuzz.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Bytes as a tensorflow.Example: each feature counted and copied as each of its types. */
-#include "engine/example.h"
+#include "engine/kernels/io/example_parser.h"
 #include "tests/fuzz/fuzz.h"
 
 const gsize muster_fuzz_n_picks = 0;

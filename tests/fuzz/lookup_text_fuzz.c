@@ -2,7 +2,7 @@
 /* A lookup table out of a text file. The first byte of the input picks the dtypes and the columns,
  * the rest is the file: what could be read can be exported, and there is nothing of what couldn't.
  */
-#include "engine/lookup_text.h"
+#include "engine/resources/lookup_text.h"
 #include "tests/doubles/memory_storage.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -3,7 +3,7 @@
 #include "base/protowire.h"
 #include "base/unpack.h"
 #include "graph/graph_nodes.h"
-#include "graph/meta_graph.h"
+#include "graph/meta_graph/meta_graph.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <string.h>

@@ -2,8 +2,8 @@
 /* The object graph of a checkpoint: the input is the message, the keys are always the same. Each
  * key has its name, and every name leads to a key that is there. */
 #include "base/error.h"
-#include "bundle/bundle_writer.h"
-#include "bundle/object_graph.h"
+#include "checkpoint/format/bundle_writer.h"
+#include "checkpoint/format/object_graph.h"
 #include "tests/doubles/memory_storage.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -27,8 +27,9 @@ static const char *const keys[] = {
 void
 muster_fuzz_seeds (void)
 {
-  static const char *const prefixes[] = {"tests/bundle/testdata/objects-1",
-                                         "tests/bundle/testdata/saved_model/variables/variables"};
+  static const char *const prefixes[] = {
+      "tests/checkpoint/testdata/objects-1",
+      "tests/checkpoint/testdata/saved_model/variables/variables"};
   for (gsize i = 0; i < G_N_ELEMENTS (prefixes); i++) {
     g_autoptr (GError) error = NULL;
     g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (NULL, prefixes[i], &error);

@@ -2,8 +2,8 @@
 /* The fields of a message in pieces, each of which is as many bytes as the first byte says: as of
  * the same message in one. */
 #include "base/protowire.h"
+#include "rpc/messages/rpc_message.h"
 #include "tests/fuzz/fuzz.h"
-#include "wire/rpc_message.h"
 
 #include <grpc/byte_buffer.h>
 #include <grpc/slice.h>

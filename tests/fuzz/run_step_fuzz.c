@@ -2,8 +2,8 @@
 /* Requests and responses of RunStep and RunCallable, decoded, encoded and decoded again; the first
  * byte picks one of the four. */
 #include "base/error.h"
+#include "rpc/messages/run_step.h"
 #include "tests/fuzz/fuzz.h"
-#include "wire/run_step.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The state file, as anybody may have left it: read, written and read again. */
-#include "bundle/state_text.h"
+#include "checkpoint/state/state_text.h"
 #include "tests/doubles/memory_storage.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -67,8 +67,8 @@ muster_fuzz_seeds (void)
        "all_model_checkpoint_timestamps: [1.5e9, inf] last_preserved_timestamp: -0x1f # end"),
       "model_checkpoint_path: \"m\" unknown { a: 1 b < c: \"}\" > } other: [1, {x: y}]; last: nan",
   };
-  seed_file ("tests/bundle/testdata/checkpoint");
-  seed_file ("tests/bundle/testdata/checkpoint.odd");
+  seed_file ("tests/checkpoint/testdata/checkpoint");
+  seed_file ("tests/checkpoint/testdata/checkpoint.odd");
   for (gsize i = 0; i < G_N_ELEMENTS (texts); i++)
     muster_fuzz_seed (NULL, texts[i], strlen (texts[i]));
 }

@@ -4,9 +4,9 @@
 #include "base/protowire.h"
 #include "graph/graph_builder.h"
 #include "tests/fuzz/fuzz.h"
-#include "train/queue_runner.h"
-#include "train/scaffold.h"
-#include "train/timeline.h"
+#include "train/hooks/timeline.h"
+#include "train/monitored/queue_runner.h"
+#include "train/monitored/scaffold.h"
 
 #include <string.h>
 

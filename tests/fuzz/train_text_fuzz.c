@@ -2,13 +2,13 @@
 /* The small files and texts that a training task reads: job.muster, a backup's metadata, TF_CONFIG
  * and NumPy arrays; the first byte picks. */
 #include "base/error.h"
-#include "bundle/crc32c.h"
-#include "cli/train_role.h"
+#include "callbacks/backup_files_private.h"
+#include "checkpoint/format/crc32c.h"
+#include "cli/commands/train_role.h"
+#include "jobs/job_metadata.h"
 #include "tests/doubles/memory_storage.h"
 #include "tests/fuzz/fuzz.h"
-#include "train/backup_files_private.h"
-#include "train/job_metadata.h"
-#include "train/npy.h"
+#include "train/position/npy.h"
 
 #include <string.h>
 

@@ -6,10 +6,10 @@
 #include "graph/proto/meta_graph.pb-c.h"
 #include "graph/proto/meta_graph_text.pb-c.h"
 #include "graph/proto/op_def.pb-c.h"
+#include "rpc/proto/health.pb-c.h"
+#include "rpc/proto/master.pb-c.h"
+#include "rpc/proto/muster.pb-c.h"
 #include "tests/fuzz/fuzz.h"
-#include "wire/proto/health.pb-c.h"
-#include "wire/proto/master.pb-c.h"
-#include "wire/proto/muster.pb-c.h"
 
 static const ProtobufCMessageDescriptor *const descriptors[] = {
 #include "tests/fuzz/descriptors.inc"

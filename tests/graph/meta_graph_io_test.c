@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "graph/meta_graph_io.h"
+#include "graph/meta_graph/meta_graph_io.h"
 
 #include "base/error.h"
 #include "graph/graph_builder.h"
 #include "graph/graph_difference.h"
 #include "graph/graph_nodes.h"
-#include "graph/meta_graph_edit.h"
+#include "graph/meta_graph/meta_graph_edit.h"
 #include "tests/gtest_shim.h"
 
 #include <string.h>

@@ -37,7 +37,7 @@ def commands():
 class Page(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        with open("man/muster.1", encoding="utf-8") as file:
+        with open("packaging/muster.1", encoding="utf-8") as file:
             cls.page = file.read().replace("\\-", "-")
 
     def section(self, begin):
@@ -63,15 +63,15 @@ class Page(unittest.TestCase):
         self.assertEqual(codes, re.findall(r"^\.B (\d)$", self.section("EXIT STATUS"), re.M))
 
     def test_is_roff(self):
-        done = run("groff", "-man", "-ww", "-z", "-Tutf8", "-K", "utf-8", "man/muster.1")
+        done = run("groff", "-man", "-ww", "-z", "-Tutf8", "-K", "utf-8", "packaging/muster.1")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
 
 class Service(unittest.TestCase):
     def test_runs_a_command_that_there_is(self):
-        with open("service/muster-serve.service.in", encoding="utf-8") as file:
+        with open("packaging/muster-serve.service.in", encoding="utf-8") as file:
             unit = file.read()
-        with open("service/muster.default", encoding="utf-8") as file:
+        with open("packaging/muster.default", encoding="utf-8") as file:
             options = re.findall(r"--[a-z-]+", file.read())
         self.assertRegex(unit, r"(?m)^Type=notify$")
         self.assertRegex(unit, r"(?m)^ExecStart=@prefix@/bin/muster serve ")
@@ -81,7 +81,7 @@ class Service(unittest.TestCase):
     @unittest.skipUnless(shutil.which("systemd-analyze"), "needs systemd-analyze, from systemd")
     def test_is_understood_by_systemd(self):
         with tempfile.TemporaryDirectory(dir=os.environ["TEST_TMPDIR"]) as folder:
-            with open("service/muster-serve.service.in", encoding="utf-8") as file:
+            with open("packaging/muster-serve.service.in", encoding="utf-8") as file:
                 unit = file.read().replace("@prefix@/bin/muster", "/bin/true").replace("@sysconfdir@", "/etc")
             path = folder + "/muster-serve.service"
             with open(path, "w", encoding="utf-8") as file:
@@ -94,7 +94,7 @@ class Service(unittest.TestCase):
 
 class Completion(unittest.TestCase):
     def complete(self, *words):
-        script = 'PATH=$PWD/cli:$PATH; . service/muster.bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); ' \
+        script = 'PATH=$PWD/cli:$PATH; . packaging/muster.bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); ' \
                  '_muster 2>/dev/null; printf "%s\\n" "${COMPREPLY[@]}"'
         return run("bash", "-c", script, "bash", "muster", *words).stdout.split()
 

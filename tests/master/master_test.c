@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "master/master.h"
-#include "master/remote_master.h"
+#include "master/remote/remote_master.h"
 #include "tests/gtest_shim.h"
 
 #include <string.h>

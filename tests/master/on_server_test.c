@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/local_master.h"
+#include "engine/session/local_master.h"
 #include "graph/graph_builder.h"
 #include "master/lease.h"
-#include "master/remote_master.h"
+#include "master/remote/remote_master.h"
 #include "server/server.h"
 #include "tests/gtest_shim.h"
 

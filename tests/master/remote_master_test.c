@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "master/passage.h"
+#include "master/remote/proxy.h"
 #include "tests/gtest_shim.h"
 #include "tests/master/tiny_master.h"
 

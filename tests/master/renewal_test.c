@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "master/lease.h"
-#include "master/remote_private.h"
+#include "master/remote/remote_private.h"
 #include "tests/gtest_shim.h"
 #include "tests/master/tiny_master.h"
 

@@ -3,7 +3,7 @@
 
 #include "base/unpack.h"
 #include "master/announcement.h"
-#include "wire/proto/muster.pb-c.h"
+#include "rpc/proto/muster.pb-c.h"
 
 static gpointer
 unpack (const ProtobufCMessageDescriptor *descriptor, GBytes *request, MusterArena *arena)

@@ -2,9 +2,9 @@
 #include "tests/master/tiny_master.h"
 
 #include "base/unpack.h"
-#include "wire/proto/master.pb-c.h"
-#include "wire/proto/muster.pb-c.h"
-#include "wire/run_step.h"
+#include "rpc/messages/run_step.h"
+#include "rpc/proto/master.pb-c.h"
+#include "rpc/proto/muster.pb-c.h"
 
 #include <string.h>
 

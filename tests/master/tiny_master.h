@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "master/remote_master.h"
+#include "master/remote/remote_master.h"
+#include "rpc/server/rpc_server.h"
 #include "tests/master/tiny_board.h"
-#include "wire/rpc_server.h"
 
 G_BEGIN_DECLS
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/local_master.h"
+#include "engine/session/local_master.h"
 #include "graph/graph_builder.h"
 #include "tests/gtest_shim.h"
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Each optimizer, in both kinds of variables, makes of five steps what TensorFlow makes of them:
  * tests/fixtures/record_digits.py recorded the models, the batches and the weights after them. */
-#include "bundle/bundle_reader.h"
-#include "engine/local_master.h"
-#include "graph/meta_graph.h"
+#include "checkpoint/format/bundle_reader.h"
+#include "engine/session/local_master.h"
+#include "graph/meta_graph/meta_graph.h"
 #include "master/master.h"
 #include "tests/gtest_shim.h"
-#include "train/npy.h"
+#include "train/position/npy.h"
 
 #define FIXTURES  "tests/fixtures/"
 #define N_STEPS   5

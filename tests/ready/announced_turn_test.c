@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ready/announced_turn.h"
+#include "ready/chief_gate.h"
 #include "tests/gtest_shim.h"
 
 static MusterAnnouncement *

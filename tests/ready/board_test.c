@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ready/board.h"
+#include "ready/chief_registry.h"
 #include "tests/doubles/fake_clock.h"
 #include "tests/gtest_shim.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ready/hunch.h"
+#include "ready/rate_limiter.h"
 
 #include "tests/gtest_shim.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ready/reason_private.h"
-#include "ready/retry.h"
+#include "ready/backoff.h"
+#include "ready/reasons_private.h"
 #include "tests/doubles/fake_clock.h"
 #include "tests/gtest_shim.h"
 

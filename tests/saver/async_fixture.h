@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "bundle/bundle_reader.h"
-#include "bundle/checkpoint_state.h"
-#include "engine/local_master.h"
-#include "saver/async_saver.h"
+#include "checkpoint/format/bundle_reader.h"
+#include "checkpoint/state/checkpoint_state.h"
+#include "engine/session/local_master.h"
+#include "saver/async/async_saver.h"
 #include "tests/doubles/gate_storage.h"
 #include "tests/doubles/small_model.h"
 #include "tests/gtest_shim.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bundle/bundle_reader.h"
-#include "engine/local_master.h"
+#include "checkpoint/format/bundle_reader.h"
+#include "engine/session/local_master.h"
 #include "graph/graph_builder.h"
-#include "saver/async_saver.h"
-#include "saver/saver_builder.h"
+#include "saver/async/async_saver.h"
+#include "saver/builder/saver_builder.h"
 #include "server/server.h"
 #include "tests/doubles/gate_storage.h"
 #include "tests/gtest_shim.h"

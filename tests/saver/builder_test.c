@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/local_master.h"
+#include "engine/session/local_master.h"
 #include "graph/graph_builder.h"
 #include "graph/graph_nodes.h"
 #include "graph/proto/meta_graph.pb-c.h"
+#include "saver/builder/saver_builder.h"
 #include "saver/saver.h"
-#include "saver/saver_builder.h"
 #include "tests/gtest_shim.h"
 
 /* muster_saver_build (): what is chosen and refused. That the nodes are TensorFlow's is

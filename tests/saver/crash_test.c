@@ -2,11 +2,11 @@
 /* A save stopped at its every call, and after each stop every state of the store that a power cut
  * may leave: a new process restores the old model or the new one, byte for byte, and its next save
  * works. */
-#include "bundle/bundle_reader.h"
-#include "bundle/checkpoint_state.h"
-#include "bundle/set_aside.h"
-#include "engine/local_master.h"
-#include "saver/async_saver.h"
+#include "checkpoint/format/bundle_reader.h"
+#include "checkpoint/state/checkpoint_state.h"
+#include "checkpoint/state/quarantine.h"
+#include "engine/session/local_master.h"
+#include "saver/async/async_saver.h"
 #include "tests/doubles/crash_storage.h"
 #include "tests/doubles/sharded_model.h"
 #include "tests/gtest_shim.h"

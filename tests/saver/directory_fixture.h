@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "bundle/checkpoint_record.h"
-#include "bundle/checkpoint_state.h"
+#include "checkpoint/state/checkpoint_record.h"
+#include "checkpoint/state/checkpoint_state.h"
 #include "saver/saver.h"
 #include "tests/doubles/small_model.h"
 #include "tests/gtest_shim.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bundle/checkpoint_state.h"
-#include "engine/local_master.h"
+#include "checkpoint/state/checkpoint_state.h"
+#include "engine/session/local_master.h"
 #include "saver/saver.h"
 #include "tests/doubles/small_model.h"
 #include "tests/gtest_shim.h"

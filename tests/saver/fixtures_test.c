@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bundle/bundle_reader.h"
-#include "bundle/bundle_writer.h"
+#include "checkpoint/format/bundle_reader.h"
+#include "checkpoint/format/bundle_writer.h"
 #include "saver/saver.h"
 #include "tests/gtest_shim.h"
 

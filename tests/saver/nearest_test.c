@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saver/nearest_private.h"
+#include "saver/builder/suggestion_private.h"
 #include "tests/doubles/small_model.h"
 #include "tests/gtest_shim.h"
 

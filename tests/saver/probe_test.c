@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/local_master.h"
+#include "engine/session/local_master.h"
 #include "graph/graph_builder.h"
+#include "saver/builder/saver_builder.h"
 #include "saver/probe.h"
-#include "saver/saver_builder.h"
 #include "tests/doubles/crash_storage.h"
 #include "tests/gtest_shim.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/protowire.h"
-#include "bundle/bundle_writer.h"
-#include "bundle/object_graph.h"
-#include "saver/checkpoint_fit.h"
+#include "checkpoint/format/bundle_writer.h"
+#include "checkpoint/format/object_graph.h"
+#include "saver/compatibility.h"
 #include "tests/saver/restore_fixture.h"
 
 /* What a checkpoint has and what the graph wants: names, shapes, types, slices, objects. */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/saver/restore_fixture.h"
 
-#include "bundle/bundle_index.h"
-#include "bundle/checkpoint_state.h"
-#include "bundle/set_aside.h"
-#include "engine/local_master.h"
+#include "checkpoint/format/bundle_index.h"
+#include "checkpoint/state/checkpoint_state.h"
+#include "checkpoint/state/quarantine.h"
+#include "engine/session/local_master.h"
 
 const MusterSmallVariable three[3] = {
     {"v", MUSTER_FLOAT, 1, {2, 0}},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bundle/checkpoint_state.h"
-#include "engine/local_master.h"
+#include "checkpoint/state/checkpoint_state.h"
+#include "engine/session/local_master.h"
 #include "tests/doubles/sharded_model.h"
 #include "tests/doubles/watched_storage.h"
 #include "tests/saver/restore_fixture.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bundle/checkpoint_record.h"
-#include "bundle/checkpoint_state.h"
-#include "bundle/set_aside.h"
-#include "engine/local_master.h"
+#include "checkpoint/state/checkpoint_record.h"
+#include "checkpoint/state/checkpoint_state.h"
+#include "checkpoint/state/quarantine.h"
+#include "engine/session/local_master.h"
 #include "saver/restore.h"
 #include "server/server.h"
 #include "tests/doubles/crash_storage.h"

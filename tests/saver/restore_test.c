@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bundle/bundle_index.h"
-#include "bundle/checkpoint_state.h"
+#include "checkpoint/format/bundle_index.h"
+#include "checkpoint/state/checkpoint_state.h"
 #include "tests/saver/restore_fixture.h"
 
 /* Restoring one checkpoint on the real engine. */

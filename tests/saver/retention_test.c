@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bundle/checkpoint_state.h"
+#include "checkpoint/state/checkpoint_state.h"
 #include "saver/saver.h"
 #include "tests/doubles/small_model.h"
 #include "tests/gtest_shim.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saver/save_metrics_private.h"
+#include "saver/async/save_metrics_private.h"
 #include "tests/gtest_shim.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bundle/bundle_reader.h"
-#include "bundle/checkpoint_look.h"
-#include "bundle/checkpoint_state.h"
-#include "saver/async_saver.h"
+#include "checkpoint/format/bundle_reader.h"
+#include "checkpoint/state/checkpoint_check.h"
+#include "checkpoint/state/checkpoint_state.h"
+#include "saver/async/async_saver.h"
 #include "saver/probe.h"
 #include "saver/restore.h"
 #include "tests/doubles/small_model.h"

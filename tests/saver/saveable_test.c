@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bundle/bundle_reader.h"
-#include "engine/local_master.h"
+#include "checkpoint/format/bundle_reader.h"
+#include "engine/session/local_master.h"
 #include "saver/saver.h"
 #include "tests/doubles/notebook.h"
 #include "tests/doubles/small_model.h"

@@ -5,8 +5,8 @@
  *     [--scope=S] [--filename=F] [--keep=N] [--list=VARIABLE]... [--map=KEY=VARIABLE]...
  *   saver_tool export FROM.meta TO.meta [--clear-devices] [--clear-savers] [--strip] [--text]
  * [--scope=S] saver_tool import FROM.meta TO.meta [--clear-devices] [--scope=S] */
-#include "graph/meta_graph_io.h"
-#include "saver/saver_builder.h"
+#include "graph/meta_graph/meta_graph_io.h"
+#include "saver/builder/saver_builder.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saver/snapshot.h"
+#include "saver/async/snapshot.h"
 
 #include "graph/graph_builder.h"
 #include "graph/graph_nodes.h"
-#include "saver/saver_builder.h"
+#include "saver/builder/saver_builder.h"
 #include "tests/gtest_shim.h"
 
 /* What a snapshot adds to a session's graph. */

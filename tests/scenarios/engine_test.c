@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bundle/checkpoint_state.h"
-#include "engine/local_master.h"
+#include "checkpoint/state/checkpoint_state.h"
+#include "engine/session/local_master.h"
 #include "graph/graph_builder.h"
-#include "session/session_manager.h"
+#include "session/manager.h"
 #include "tests/doubles/small_model.h"
 #include "tests/gtest_shim.h"
 

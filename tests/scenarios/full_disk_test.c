@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A disk that is too small, in a mount namespace of the test's own: the save fails and says so,
  * what was there before is as good as before, and once there is room the next save works. */
-#include "bundle/checkpoint_state.h"
-#include "engine/local_master.h"
+#include "checkpoint/state/checkpoint_state.h"
+#include "engine/session/local_master.h"
 #include "saver/saver.h"
 #include "tests/doubles/fake_clock.h"
 #include "tests/doubles/sharded_model.h"

@@ -13,10 +13,10 @@
  * restore says "whole PREFIX" or "damaged PREFIX: MESSAGE" of every checkpoint in the directory,
  * then "restored VALUE PREFIX" or "failed MESSAGE". */
 #include "base/error.h"
-#include "bundle/bundle_reader.h"
-#include "bundle/set_aside.h"
-#include "engine/local_master.h"
-#include "saver/async_saver.h"
+#include "checkpoint/format/bundle_reader.h"
+#include "checkpoint/state/quarantine.h"
+#include "engine/session/local_master.h"
+#include "saver/async/async_saver.h"
 #include "tests/doubles/sharded_model.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/local_master.h"
+#include "engine/session/local_master.h"
 #include "graph/graph_builder.h"
-#include "session/session_manager.h"
+#include "session/manager.h"
 #include "tests/doubles/small_model.h"
 #include "tests/gtest_shim.h"
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bundle/checkpoint_state.h"
-#include "engine/local_master.h"
-#include "master/remote_master.h"
+#include "checkpoint/state/checkpoint_state.h"
+#include "engine/session/local_master.h"
+#include "master/remote/remote_master.h"
 #include "server/server.h"
 #include "tests/doubles/shifted_clock.h"
 #include "tests/gtest_shim.h"
-#include "train/coordinator.h"
-#include "train/npy.h"
-#include "train/training.h"
+#include "train/monitored/coordinator.h"
+#include "train/position/npy.h"
+#include "train/train.h"
 
 /* What takes a clock, with a clock of the program's own that counts from elsewhere, on real
  * masters, which know the machine's alone. */

@@ -3,9 +3,9 @@
  * so that a test can do what it likes in the middle of an initialisation. Prints "initialising"
  * when its init op has run and its init function begins, then "ready" or "failed CODE: MESSAGE",
  * and holds its session until its input ends. */
-#include "train/scaffold.h"
+#include "train/monitored/scaffold.h"
 
-#include "session/session_manager.h"
+#include "session/manager.h"
 
 #include <stdio.h>
 

@@ -7,11 +7,11 @@
  *
  * It tells on stdout "joined", or a chief "initialised" or "restored PREFIX", for each session that
  * was made, "lost WHY", "saved PREFIX", "ended STEP" and "failed WHY". */
-#include "bundle/checkpoint_state.h"
-#include "master/remote_master.h"
+#include "checkpoint/state/checkpoint_state.h"
+#include "master/remote/remote_master.h"
 #include "tests/doubles/seen_model.h"
 #include "train/monitored_training.h"
-#include "train/position.h"
+#include "train/position/position.h"
 
 #include <stdio.h>
 #include <stdlib.h>

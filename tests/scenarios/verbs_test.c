@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/local_master.h"
+#include "engine/session/local_master.h"
 #include "server/server.h"
 #include "tests/gtest_shim.h"
-#include "train/scaffold.h"
+#include "train/monitored/scaffold.h"
 
-#include "session/session_manager.h"
+#include "session/manager.h"
 
 /* The session manager's main paths once more, on real sockets: on muster's own server, or on the
  * one that $MUSTER_TEST_TARGET names (verbs_on_tensorflow_test.py starts TensorFlow's). The model

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/embedded_private.h"
+#include "server/core/nested_message_private.h"
 
 #include "base/error.h"
 #include "base/protowire.h"

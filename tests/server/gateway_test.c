@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/gateway_private.h"
+#include "server/gateway/gateway_private.h"
 
-#include "ready/retry.h"
+#include "ready/backoff.h"
+#include "rpc/proto/master.pb-c.h"
+#include "rpc/server/rpc_server.h"
 #include "tests/doubles/fake_clock.h"
 #include "tests/server/served.h"
 #include "tests/server/stuck_master.h"
-#include "wire/proto/master.pb-c.h"
-#include "wire/rpc_server.h"
 
 /* A gateway in front of a server: both are Served, the one in front of the other's remote master.
  */

@@ -3,10 +3,10 @@
 #include "tests/server/stuck_master.h"
 
 #include "base/unpack.h"
-#include "engine/local_master.h"
+#include "engine/session/local_master.h"
 #include "master/lease.h"
-#include "server/health_service.h"
-#include "wire/proto/health.pb-c.h"
+#include "rpc/proto/health.pb-c.h"
+#include "server/services/health_service.h"
 
 #define NAME_OF(status) GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__SERVING_STATUS__##status
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/pages.h"
+#include "server/http/pages.h"
 #include "server/server_private.h"
 #include "tests/server/served.h"
 
-#include "engine/local_master.h"
+#include "engine/session/local_master.h"
 
 #define PROMTOOL "/usr/bin/promtool"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/collector.h"
+#include "server/core/session_reaper.h"
 #include "tests/doubles/fake_clock.h"
 #include "tests/server/served.h"
 #include "tests/server/stuck_master.h"
 
-#include "engine/local_master.h"
+#include "engine/session/local_master.h"
 
 /* --- the table and its collector alone, on a clock that is theirs --- */
 

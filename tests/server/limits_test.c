@@ -2,7 +2,7 @@
 #include "tests/server/served.h"
 #include "tests/server/stuck_master.h"
 
-#include "engine/local_master.h"
+#include "engine/session/local_master.h"
 
 static Served
 start_limited (MusterServerLimits limits)

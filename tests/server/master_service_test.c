@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ready/retry.h"
+#include "ready/backoff.h"
 #include "tests/server/served.h"
 #include "tests/server/stuck_master.h"
 
 #include "base/protowire.h"
 #include "base/unpack.h"
 #include "graph/graph_builder.h"
-#include "wire/proto/master.pb-c.h"
-#include "wire/run_step.h"
+#include "rpc/messages/run_step.h"
+#include "rpc/proto/master.pb-c.h"
 
 static float
 as_float (MusterTensor *tensor)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/server/served.h"
 
-#include "engine/local_master.h"
+#include "engine/session/local_master.h"
 #include "graph/graph_builder.h"
-#include "wire/proto/master.pb-c.h"
-#include "wire/run_step.h"
+#include "rpc/messages/run_step.h"
+#include "rpc/proto/master.pb-c.h"
 
 gint64
 patience (void)

@@ -2,11 +2,11 @@
 #pragma once
 
 #include "base/unpack.h"
-#include "master/remote_master.h"
+#include "master/remote/remote_master.h"
+#include "rpc/client/rpc_client.h"
+#include "rpc/proto/muster.pb-c.h"
 #include "server/server.h"
 #include "tests/gtest_shim.h"
-#include "wire/proto/muster.pb-c.h"
-#include "wire/rpc_client.h"
 
 G_BEGIN_DECLS
 

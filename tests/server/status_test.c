@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/step_meter.h"
+#include "server/core/step_meter.h"
 #include "tests/doubles/fake_clock.h"
 #include "tests/server/served.h"
 
-#include "engine/local_master.h"
+#include "engine/session/local_master.h"
 
 MUSTER_TEST (StepMeter, tells_the_steps_of_the_last_ten_seconds)
 {

@@ -5,7 +5,7 @@
 #include "base/protowire.h"
 #include "base/unpack.h"
 #include "graph/graph_builder.h"
-#include "wire/proto/master.pb-c.h"
+#include "rpc/proto/master.pb-c.h"
 
 #define N_THREADS 16
 #define N_STEPS   50

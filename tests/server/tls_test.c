@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "rpc/proto/health.pb-c.h"
 #include "server/server_private.h"
+#include "tests/rpc/certificates.h"
 #include "tests/server/served.h"
-#include "tests/wire/certificates.h"
-#include "wire/proto/health.pb-c.h"
 
-#include "engine/local_master.h"
+#include "engine/session/local_master.h"
 
 #define NAME "a-token-of-the-test"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ready/retry.h"
+#include "ready/backoff.h"
 #include "tests/server/served.h"
 
 /* The next turn in words: "ready", "missing v, w", "gate", or "error CODE". */

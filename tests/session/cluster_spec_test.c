@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A cluster as TF_CONFIG tells of it; what TensorFlow reads from the same text is compared in
  * tests/tensorflow/cluster_config_test.py. */
-#include "session/cluster_spec.h"
+#include "session/cluster/cluster_spec.h"
 
 #include "base/unpack.h"
+#include "rpc/proto/master.pb-c.h"
 #include "tests/gtest_shim.h"
-#include "wire/proto/master.pb-c.h"
 
 #define TWO                                                                                        \
   "{\"cluster\": {\"ps\": [\"p:1\"], \"chief\": [\"c:1\"], \"worker\": [\"w:1\", \"w:2\"]}, "

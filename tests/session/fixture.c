@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/session/fixture.h"
 
-#include "bundle/checkpoint_state.h"
+#include "checkpoint/state/checkpoint_state.h"
 #include "tests/gtest_shim.h"
 
 MusterSmallJob

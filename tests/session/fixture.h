@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "session/session_manager.h"
+#include "session/manager.h"
 #include "tests/doubles/fake_master.h"
 #include "tests/doubles/small_model.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bundle/checkpoint_record.h"
-#include "bundle/checkpoint_state.h"
+#include "checkpoint/state/checkpoint_record.h"
+#include "checkpoint/state/checkpoint_state.h"
 #include "tests/gtest_shim.h"
 #include "tests/session/fixture.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session/session_manager.h"
+#include "session/manager.h"
 #include "tests/server/served.h"
 
 #include <gio/gio.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TensorFlow reads the checkpoints and the state file that tests/bundle/write_checkpoints wrote."""
+"""TensorFlow reads the checkpoints and the state file that tests/checkpoint/write_checkpoints wrote."""
 import os
 import subprocess
 import sys

@@ -8,11 +8,11 @@
  * checkpoint_tool chief DIRECTORY: a chief that keeps two checkpoints and does what its input says,
  * a line each: "adopt", "save STEP" (every byte of the model is STEP then), "aside PREFIX". Answers
  * each with "done" or "failed MESSAGE". */
-#include "bundle/bundle_reader.h"
-#include "bundle/bundle_writer.h"
-#include "bundle/set_aside.h"
-#include "engine/local_master.h"
-#include "saver/async_saver.h"
+#include "checkpoint/format/bundle_reader.h"
+#include "checkpoint/format/bundle_writer.h"
+#include "checkpoint/state/quarantine.h"
+#include "engine/session/local_master.h"
+#include "saver/async/async_saver.h"
 #include "tests/doubles/sharded_model.h"
 
 #include <stdio.h>

@@ -6,9 +6,9 @@
  * cluster_tool steps META DIRECTORY|-: a monitored session that runs the train op once
  * for each line on stdin, and prints "step N", and "lost CODE: WHY" before it comes back. */
 #include "master/master.h"
-#include "session/cluster_spec.h"
+#include "session/cluster/cluster_spec.h"
 #include "train/monitored_training.h"
-#include "train/training.h"
+#include "train/train.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,8 +4,8 @@
  * monitored_tool META TARGET STORY [OP]: TARGET is "local" or grpc://…. Prints what a run of OP
  * gave, whether it should stop and what came out at the end, as codes; and the run's and the end's
  * words. */
-#include "engine/local_master.h"
-#include "train/monitored_session.h"
+#include "engine/session/local_master.h"
+#include "train/monitored/monitored_session.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Prints what the engine has: a line for each op, its name and what its type attributes may be. */
-#include "engine/registry.h"
+#include "engine/run/registry.h"
 
 #include <stdio.h>
 

@@ -5,8 +5,8 @@
  * train_tool META TARGET LAST_STEP [DIRECTORY]: TARGET is "local" or grpc://…; LAST_STEP 0: until
  * the input ends. With a directory: checkpoints every five steps, summaries and the speed every
  * two, timelines every three. Prints "step N", and what ended the input. */
-#include "engine/local_master.h"
-#include "master/remote_master.h"
+#include "engine/session/local_master.h"
+#include "master/remote/remote_master.h"
 #include "train/monitored_training.h"
 
 #include <stdio.h>

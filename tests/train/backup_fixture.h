@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "train/backup.h"
+#include "callbacks/backup.h"
 
 G_BEGIN_DECLS
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What a backup brings back, and what becomes of it: behaviours B004 and D004, by their numbers. */
 #include "base/error.h"
-#include "bundle/forwarding_storage.h"
+#include "callbacks/backup_files_private.h"
+#include "checkpoint/store/forwarding_storage.h"
 #include "tests/doubles/crash_storage.h"
 #include "tests/gtest_shim.h"
 #include "tests/train/backup_fixture.h"
-#include "train/backup_files_private.h"
 
 #include <stdio.h>
 #include <string.h>

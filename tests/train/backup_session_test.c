@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Backups of a session's variables, on the engine: what MusterSaver says of damage is what makes a
  * backup go back (behaviours B004.8, B004.12, D004.5). */
-#include "engine/local_master.h"
+#include "callbacks/backup.h"
+#include "callbacks/backup_files_private.h"
+#include "engine/session/local_master.h"
 #include "tests/doubles/sharded_model.h"
 #include "tests/gtest_shim.h"
-#include "train/backup.h"
-#include "train/backup_files_private.h"
 
 #include <string.h>
 #include <unistd.h>

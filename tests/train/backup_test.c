@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* When a backup is saved: behaviours B004 and D004, by their numbers. */
-#include "train/backup.h"
+#include "callbacks/backup.h"
 
 #include "tests/gtest_shim.h"
 #include "tests/train/backup_fixture.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
 #include "tests/gtest_shim.h"
-#include "train/batches.h"
+#include "train/position/batches.h"
 
 /* Rows that say their own number. */
 static MusterTensor *

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The hooks that write files, on the engine. */
-#include "bundle/checkpoint_state.h"
-#include "engine/local_master.h"
+#include "checkpoint/state/checkpoint_state.h"
+#include "engine/session/local_master.h"
 #include "graph/graph_builder.h"
 #include "tests/doubles/narrow_storage.h"
 #include "tests/gtest_shim.h"
 #include "tests/train/events.h"
-#include "train/hooks.h"
-#include "train/monitored_session.h"
+#include "train/hooks/hooks.h"
+#include "train/monitored/monitored_session.h"
 
 typedef struct {
   MusterScaffold *scaffold;

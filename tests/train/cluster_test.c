@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/cluster.h"
+#include "jobs/cluster.h"
 
-#include "engine/local_master.h"
+#include "engine/session/local_master.h"
 #include "server/server.h"
 #include "tests/gtest_shim.h"
 #include "tests/train/job_fixture.h"

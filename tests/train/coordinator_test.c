@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/doubles/fake_clock.h"
 #include "tests/gtest_shim.h"
-#include "train/coordinator.h"
+#include "train/monitored/coordinator.h"
 
 static GError *
 error_of (MusterError code, const char *message)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Every verb of jobs, backups and training states that waits ends at its deadline, and when it is
  * cancelled while it waits: each is asked on a master that holds every call. */
-#include "engine/local_master.h"
+#include "callbacks/backup.h"
+#include "callbacks/worker_training_state.h"
+#include "engine/session/local_master.h"
 #include "tests/doubles/held_master.h"
 #include "tests/doubles/sharded_model.h"
 #include "tests/gtest_shim.h"
 #include "tests/train/job_fixture.h"
-#include "train/backup.h"
-#include "train/worker_training_state.h"
 
 #define SHORT_US (50 * MUSTER_MILLISECOND)
 

@@ -2,7 +2,7 @@
 #include "tests/train/events.h"
 
 #include "base/protowire.h"
-#include "bundle/crc32c.h"
+#include "checkpoint/format/crc32c.h"
 
 /* The field of that number in a message; empty where there is none. */
 static MusterProtoField

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/hooks.h"
+#include "train/hooks/hooks.h"
 
 #include "tests/gtest_shim.h"
 #include "tests/train/monitored_fixture.h"

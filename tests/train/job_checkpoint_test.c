@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/job_checkpoint.h"
+#include "jobs/job_checkpoint.h"
 
-#include "bundle/bundle_reader.h"
-#include "bundle/bundle_writer.h"
+#include "checkpoint/format/bundle_reader.h"
+#include "checkpoint/format/bundle_writer.h"
 #include "tests/doubles/slow_storage.h"
 #include "tests/doubles/watched_storage.h"
 #include "tests/gtest_shim.h"

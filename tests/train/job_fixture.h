@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "train/job_runner.h"
+#include "jobs/job_runner.h"
 
 G_BEGIN_DECLS
 

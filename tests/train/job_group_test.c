@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/job_group.h"
+#include "jobs/job_group.h"
 
-#include "engine/local_master.h"
+#include "engine/session/local_master.h"
 #include "graph/graph_builder.h"
 #include "tests/doubles/fake_clock.h"
 #include "tests/gtest_shim.h"

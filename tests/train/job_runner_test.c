@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/job_runner.h"
+#include "jobs/job_runner.h"
 
 #include "tests/gtest_shim.h"
 #include "tests/train/job_fixture.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The metadata handler that ships: D003.10, D003.14. */
+#include "jobs/job_metadata.h"
 #include "tests/gtest_shim.h"
-#include "train/job_metadata.h"
 
 #include <glib/gstdio.h>
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "tests/doubles/fake_master.h"
-#include "train/monitored_session.h"
+#include "train/monitored/monitored_session.h"
 
 G_BEGIN_DECLS
 

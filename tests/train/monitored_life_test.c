@@ -3,7 +3,7 @@
 #include "graph/graph_builder.h"
 #include "tests/gtest_shim.h"
 #include "tests/train/monitored_diary.h"
-#include "train/hooks.h"
+#include "train/hooks/hooks.h"
 #include "train/monitored_training.h"
 
 /* --- what it is made with --- */

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/monitored_training.h"
 
-#include "bundle/checkpoint_state.h"
-#include "engine/local_master.h"
+#include "checkpoint/state/checkpoint_state.h"
+#include "engine/session/local_master.h"
 #include "graph/graph_builder.h"
 #include "tests/gtest_shim.h"
 #include "tests/train/events.h"
-#include "train/training.h"
+#include "train/train.h"
 
 typedef struct {
   MusterScaffold *scaffold;

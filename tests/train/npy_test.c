@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
 #include "tests/gtest_shim.h"
-#include "train/npy.h"
+#include "train/position/npy.h"
 
 #include <string.h>
 

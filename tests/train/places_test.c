@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Whatever is given a directory refuses one with a scheme before it touches anything: it was taken
  * for a local folder of that name, whose checkpoints were called durable. */
-#include "engine/local_master.h"
+#include "callbacks/backup.h"
+#include "callbacks/worker_training_state.h"
+#include "engine/session/local_master.h"
+#include "jobs/job_checkpoint.h"
 #include "saver/checkpoint_manager.h"
 #include "tests/doubles/seen_model.h"
 #include "tests/gtest_shim.h"
-#include "train/backup.h"
-#include "train/hooks.h"
-#include "train/job_checkpoint.h"
+#include "train/hooks/hooks.h"
 #include "train/monitored_training.h"
-#include "train/position.h"
-#include "train/training.h"
-#include "train/worker_training_state.h"
+#include "train/position/position.h"
+#include "train/train.h"
 
 #include <glib/gstdio.h>
 

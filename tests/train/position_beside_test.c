@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Saves from beside a job, by who is none of its tasks, at any moment. */
-#include "train/position.h"
+#include "train/position/position.h"
 
-#include "bundle/checkpoint_state.h"
-#include "engine/local_master.h"
+#include "checkpoint/state/checkpoint_state.h"
+#include "engine/session/local_master.h"
 #include "saver/saver.h"
 #include "tests/doubles/fake_clock.h"
 #include "tests/doubles/held_master.h"
 #include "tests/doubles/seen_model.h"
 #include "tests/gtest_shim.h"
 #include "tests/train/position_fixture.h"
-#include "train/position_private.h"
+#include "train/position/position_private.h"
 
 /* A master dies, and its job goes on where the latest checkpoint is. */
 static void

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/train/position_fixture.h"
 
-#include "engine/local_master.h"
-#include "master/remote_master.h"
-#include "saver/saver_builder.h"
+#include "engine/session/local_master.h"
+#include "master/remote/remote_master.h"
+#include "saver/builder/saver_builder.h"
 #include "tests/doubles/seen_model.h"
 #include "tests/gtest_shim.h"
 #include "train/monitored_training.h"
-#include "train/position_private.h"
+#include "train/position/position_private.h"
 
 Job
 job_set_up (guint n_tasks)

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "server/server.h"
-#include "train/batches.h"
-#include "train/position.h"
+#include "train/position/batches.h"
+#include "train/position/position.h"
 
 G_BEGIN_DECLS
 

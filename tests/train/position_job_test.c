@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Jobs with positions: lives that end anywhere, tasks that step while the chief saves. */
-#include "train/position.h"
+#include "train/position/position.h"
 
-#include "bundle/checkpoint_state.h"
-#include "engine/local_master.h"
+#include "checkpoint/state/checkpoint_state.h"
+#include "engine/session/local_master.h"
 #include "tests/doubles/fake_clock.h"
 #include "tests/doubles/seen_model.h"
 #include "tests/gtest_shim.h"
 #include "tests/train/position_fixture.h"
 #include "train/monitored_training.h"
-#include "train/position_private.h"
+#include "train/position/position_private.h"
 
 /* What is wrong with the latest checkpoint, or with how much went into it (transfer full). */
 static char *

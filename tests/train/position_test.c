@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The extended graph, step by step, in bare sessions. */
-#include "train/position.h"
+#include "train/position/position.h"
 
-#include "engine/local_master.h"
+#include "engine/session/local_master.h"
 #include "graph/graph_builder.h"
 #include "graph/graph_nodes.h"
-#include "graph/meta_graph_edit.h"
+#include "graph/meta_graph/meta_graph_edit.h"
 #include "tests/doubles/fake_clock.h"
 #include "tests/doubles/fake_master.h"
 #include "tests/doubles/seen_model.h"
 #include "tests/gtest_shim.h"
-#include "train/position_private.h"
+#include "train/position/position_private.h"
 
 typedef struct {
   MusterScaffold *scaffold;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Preemption, by the fake clock: "save/control_dependency" is a save, and takes as long as is said.
  */
-#include "train/preemption.h"
+#include "train/preemption/preemption.h"
 
-#include "bundle/checkpoint_state.h"
+#include "checkpoint/state/checkpoint_state.h"
 #include "tests/doubles/slow_storage.h"
 #include "tests/doubles/small_model.h"
 #include "tests/gtest_shim.h"
 #include "tests/train/monitored_fixture.h"
-#include "train/hooks.h"
+#include "train/hooks/hooks.h"
 
 #include <signal.h>
 #include <unistd.h>

@@ -4,7 +4,7 @@
 #include "graph/graph_builder.h"
 #include "tests/doubles/fake_master.h"
 #include "tests/gtest_shim.h"
-#include "train/queue_runner.h"
+#include "train/monitored/queue_runner.h"
 
 /* tensorflow.QueueRunnerDef */
 enum { QUEUE = 1, ENQUEUE = 2, CLOSE = 3, CANCEL = 4, CLOSED_BY = 5 };

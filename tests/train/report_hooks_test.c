@@ -4,8 +4,8 @@
 #include "tests/gtest_shim.h"
 #include "tests/train/events.h"
 #include "tests/train/monitored_fixture.h"
-#include "train/hooks.h"
-#include "train/timeline.h"
+#include "train/hooks/hooks.h"
+#include "train/hooks/timeline.h"
 
 #define SET_UP(f)                                                                                  \
   g_auto (Monitored) f = monitored_set_up ();                                                      \

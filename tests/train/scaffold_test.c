@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/protowire.h"
-#include "engine/local_master.h"
+#include "engine/session/local_master.h"
 #include "graph/graph_builder.h"
 #include "graph/graph_nodes.h"
 #include "tests/gtest_shim.h"
-#include "train/scaffold.h"
+#include "train/monitored/scaffold.h"
 
 #include <string.h>
 

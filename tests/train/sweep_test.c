@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What killed processes left half written goes with the next save, in the directories of training
  * states and backups as in a saver's own. */
-#include "engine/local_master.h"
+#include "callbacks/backup.h"
+#include "callbacks/worker_training_state.h"
+#include "engine/session/local_master.h"
 #include "tests/doubles/seen_model.h"
 #include "tests/gtest_shim.h"
-#include "train/backup.h"
-#include "train/position.h"
-#include "train/worker_training_state.h"
+#include "train/position/position.h"
 
 #include <glib/gstdio.h>
 #include <string.h>

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/training.h"
+#include "train/train.h"
 
 #include "base/error.h"
-#include "bundle/checkpoint_record.h"
-#include "bundle/checkpoint_state.h"
-#include "engine/local_master.h"
-#include "master/remote_master.h"
+#include "checkpoint/state/checkpoint_record.h"
+#include "checkpoint/state/checkpoint_state.h"
+#include "engine/session/local_master.h"
+#include "master/remote/remote_master.h"
 #include "server/server.h"
 #include "tests/doubles/narrow_storage.h"
 #include "tests/gtest_shim.h"
-#include "train/npy.h"
+#include "train/position/npy.h"
 
 #include <math.h>
 

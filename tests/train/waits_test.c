@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What hooks and functions wait for ends by the caller's deadline, and when it is cancelled. */
 #include "tests/train/monitored_diary.h"
-#include "train/hooks.h"
+#include "train/hooks/hooks.h"
 
 #define DEADLINE_US (60 * MUSTER_SECOND)
 #define CANCEL_US   (5 * MUSTER_SECOND)

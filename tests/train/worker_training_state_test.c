@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A job's training state: behaviours B000 and D000, by their numbers, on the engine. */
-#include "train/worker_training_state.h"
+#include "callbacks/worker_training_state.h"
 
-#include "bundle/checkpoint_state.h"
-#include "engine/local_master.h"
+#include "checkpoint/state/checkpoint_state.h"
+#include "engine/session/local_master.h"
 #include "tests/doubles/sharded_model.h"
 #include "tests/doubles/watched_storage.h"
 #include "tests/gtest_shim.h"

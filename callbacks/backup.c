@@ -1,0 +1,457 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "callbacks/backup.h"
+
+#include "base/require.h"
+#include "callbacks/backup_find_private.h"
+#include "train/monitored/check_time_private.h"
+
+#include <string.h>
+
+struct _MusterBackup {
+  char *directory; /* (owned) */
+  MusterSaveFreq save_freq;
+  gboolean is_double;
+  gboolean keep;
+  MusterProgram program;
+  MusterStorage *storage;  /* (owned) */
+  MusterStorageLock *lock; /* (owned) (nullable) while it trains */
+  MusterBackupCounters counters;
+  gint64 number;   /* the highest N that any file has, or has had */
+  gint64 run;      /* of this training */
+  gint64 seen_run; /* of the metadata it began with; -1: none */
+};
+
+MusterBackup *
+muster_backup_new (const MusterBackupOptions *options, GError **error)
+{
+  if (!options || !options->backup_dir || !*options->backup_dir) {
+    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                         "Empty `backup_dir` argument passed. A directory is expected");
+    return NULL;
+  }
+  if (!muster_storage_check_path (options->storage, "backup directory", options->backup_dir,
+                                  error) ||
+      !muster_save_freq_check (&options->save_freq, error))
+    return NULL;
+  muster_require (error, NULL, options->program.save, options->program.restore);
+  MusterBackup *self = g_new0 (MusterBackup, 1);
+  self->directory = g_strdup (options->backup_dir);
+  self->save_freq = options->save_freq;
+  self->is_double = options->double_checkpoint;
+  self->keep = options->keep;
+  self->program = options->program;
+  self->storage = g_object_ref (options->storage ? options->storage : muster_local_storage ());
+
+  return self;
+}
+
+static void
+unlock (MusterBackup *self)
+{
+  if (self->lock)
+    muster_storage_unlock (self->storage, self->lock);
+  self->lock = NULL;
+}
+
+void
+muster_backup_free (MusterBackup *self)
+{
+  if (!self)
+    return;
+  unlock (self);
+  g_object_unref (self->storage);
+  g_free (self->directory);
+  g_free (self);
+}
+
+MusterBackupCounters
+muster_backup_counters (MusterBackup *self)
+{
+  g_return_val_if_fail (self != NULL, (MusterBackupCounters){0});
+  return self->counters;
+}
+
+/* What bounds a call. */
+typedef struct {
+  gint64 deadline_us;
+  GCancellable *cancellable; /* (nullable) */
+} Bounds;
+
+static gboolean
+check_time (MusterBackup *self, const char *verb, const Bounds *bounds, GError **error)
+{
+  g_autofree char *what = g_strdup_printf ("%s the backup in '%s'", verb, self->directory);
+
+  return muster_check_time (what, bounds->deadline_us, bounds->cancellable, error);
+}
+
+/* --- coming back --- */
+
+static gboolean
+make_ready (MusterBackup *self, const Bounds *bounds, GError **error)
+{
+  const MusterProgram *program = &self->program;
+
+  if (program->is_built && !program->is_built (program->user_data)) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+                 "There is a backup in '%s' to restore: the model must be built before you call "
+                 "`fit()`",
+                 self->directory);
+    return FALSE;
+  }
+
+  return !program->build_optimizer ||
+         program->build_optimizer (bounds->deadline_us, bounds->cancellable, program->user_data,
+                                   error);
+}
+
+/* NULL with an error of something else than damage, or with none where all are damaged. What can't
+ * be read just now isn't passed over: it would be removed with the next save. */
+static MusterBackupLook *
+restore_first (MusterBackup *self, GPtrArray *looks, const Bounds *bounds, GError **error)
+{
+  for (guint i = 0; i < looks->len; i++) {
+    MusterBackupLook *look = looks->pdata[i];
+    g_autofree char *prefix =
+        muster_backup_variables_prefix (self->directory, look->metadata.variables);
+    if (!look->failure && self->program.restore (prefix, bounds->deadline_us, bounds->cancellable,
+                                                 self->program.user_data, &look->failure))
+      return look;
+    if (muster_backup_is_damage (look->failure))
+      continue;
+    g_propagate_error (error, g_steal_pointer (&look->failure));
+    return NULL;
+  }
+
+  return NULL;
+}
+
+/* With the code of the last one that was tried (B004.12). FALSE with no error where the variables
+ * of all are gone (D004.9), or there is none. */
+static gboolean
+fail_for_all (MusterBackup *self, GPtrArray *looks, GError **error)
+{
+  const GError *last = NULL;
+  g_autofree char *failures = muster_backup_look_failures (looks);
+
+  for (guint i = 0; i < looks->len; i++) {
+    const MusterBackupLook *look = looks->pdata[i];
+    if (look->failure && !look->is_gone)
+      last = look->failure;
+  }
+  if (last)
+    g_set_error (error, last->domain, last->code,
+                 "Restoring the backup in '%s' failed: %s; put back one that is whole, or remove "
+                 "the directory to begin anew",
+                 self->directory, failures);
+  else if (looks->len > 0)
+    g_message ("The backup in '%s': %s: nothing is restored", self->directory, failures);
+  else if (self->number > 0)
+    g_message ("'%s' has variables up to '" MUSTER_BACKUP_VARIABLES "%" G_GINT64_FORMAT
+               "' and no metadata that say where training stood: nothing is restored",
+               self->directory, self->number);
+
+  return FALSE;
+}
+
+/* It counts from now on: it is tried where it lies, and takes the newest one's place only then. */
+static gboolean
+promote (MusterBackup *self, GPtrArray *looks, const MusterBackupLook *used, GError **error)
+{
+  g_autofree char *path = muster_backup_metadata_path (self->directory, "");
+
+  if (g_str_equal (used->path, path))
+    return TRUE;
+  g_autofree char *failures = muster_backup_look_failures (looks);
+  g_message ("Restored '" MUSTER_BACKUP_VARIABLES "%" G_GINT64_FORMAT "' of the backup in '%s'%s%s",
+             used->metadata.variables, self->directory,
+             *failures ? ", since the newest can't be: " : ": 'training_metadata.json' is missing",
+             failures);
+
+  return muster_backup_metadata_write (self->storage, path, &used->metadata, error);
+}
+
+/* TRUE without *restored: there was nothing. */
+static gboolean
+load (MusterBackup *self, MusterBackupMetadata *metadata, gboolean *restored, const Bounds *bounds,
+      GError **error)
+{
+  g_autoptr (GError) failure = NULL;
+  g_autoptr (GPtrArray) looks = muster_backup_look (self->storage, self->directory);
+
+  *restored = FALSE;
+  if (looks->len > 0 && !make_ready (self, bounds, error))
+    return FALSE;
+  const MusterBackupLook *used = restore_first (self, looks, bounds, &failure);
+  if (looks->len > 0)
+    *metadata = ((MusterBackupLook *)looks->pdata[0])->metadata;
+  if (used) {
+    *restored = TRUE;
+    *metadata = used->metadata;
+    return promote (self, looks, used, error);
+  }
+  if (!failure)
+    (void)fail_for_all (self, looks, &failure);
+  if (!failure)
+    return TRUE;
+  g_propagate_error (error, g_steal_pointer (&failure));
+
+  return FALSE;
+}
+
+static MusterFitPosition
+position_of (const MusterBackupMetadata *metadata, gint64 n_batches)
+{
+  return metadata->after_batch
+             ? muster_fit_position_after (metadata->epoch, metadata->batch, n_batches)
+             : (MusterFitPosition){metadata->epoch, 0};
+}
+
+gboolean
+muster_backup_position (MusterBackup *self, gint64 n_batches, gboolean *found,
+                        MusterFitPosition *position, GError **error)
+{
+  muster_require (error, FALSE, self, found, position);
+
+  g_autoptr (GPtrArray) looks = muster_backup_look (self->storage, self->directory);
+  g_autoptr (GError) failure = NULL;
+
+  for (guint i = 0; i < looks->len; i++) {
+    const MusterBackupLook *look = looks->pdata[i];
+    if (look->failure && !muster_backup_is_damage (look->failure)) {
+      g_propagate_error (error, g_error_copy (look->failure));
+      return FALSE;
+    }
+    if (look->failure)
+      continue;
+    *found = TRUE;
+    *position = position_of (&look->metadata, n_batches);
+    return TRUE;
+  }
+  (void)fail_for_all (self, looks, &failure);
+  if (failure) {
+    g_propagate_error (error, g_steal_pointer (&failure));
+    return FALSE;
+  }
+  *found = FALSE;
+
+  return TRUE;
+}
+
+static gboolean
+take_lock (MusterBackup *self, GError **error)
+{
+  g_autoptr (GError) failure = NULL;
+  g_autofree char *path = g_build_filename (self->directory, MUSTER_BACKUP_LOCK, NULL);
+
+  if (self->lock)
+    return TRUE;
+  if (!muster_storage_make_directory (self->storage, self->directory, error))
+    return FALSE;
+  self->lock = muster_storage_lock (self->storage, path, MUSTER_LOCK_EXCLUSIVE, &failure);
+  if (self->lock)
+    return TRUE;
+  if (g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_BUSY))
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+                 "Another run trains with the backup in '%s'. Wait for its end, or give this one "
+                 "another directory",
+                 self->directory);
+  else
+    g_propagate_error (error, g_steal_pointer (&failure));
+
+  return FALSE;
+}
+
+static gboolean
+train_begin (MusterFitPosition *start, gint64 n_batches, gint64 deadline_us,
+             GCancellable *cancellable, gpointer user_data, GError **error)
+{
+  MusterBackup *self = user_data;
+  const Bounds bounds = {deadline_us, cancellable};
+  MusterBackupMetadata metadata = {0};
+  gboolean restored;
+
+  self->counters = (MusterBackupCounters){0};
+  if (!check_time (self, "Restoring", &bounds, error) || !take_lock (self, error))
+    return FALSE;
+  self->number = muster_backup_highest (self->storage, self->directory);
+  if (!load (self, &metadata, &restored, &bounds, error))
+    return FALSE;
+  self->run = (gint64)(((guint64)g_random_int () << 31) ^ g_random_int ()) & G_MAXINT64;
+  self->seen_run = metadata.run > 0 ? metadata.run : -1;
+  if (restored)
+    *start = position_of (&metadata, n_batches);
+  self->counters.epoch = start->epoch;
+  self->counters.n_batches = start->batch;
+
+  return TRUE;
+}
+
+/* --- saving --- */
+
+/* What has no lock may have another run: a store without them, or one whose lock was lost. */
+static gboolean
+check_run (MusterBackup *self, const char *path, GError **error)
+{
+  MusterBackupMetadata there;
+
+  if (!muster_backup_metadata_read (self->storage, path, &there, NULL) || there.run == self->run ||
+      there.run == self->seen_run)
+    return TRUE;
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+               "'%s' is another run's by now: this one has been replaced", path);
+
+  return FALSE;
+}
+
+/* What the metadata name, now and before, stays. */
+static void
+tidy (MusterBackup *self, const char *path, const char *before)
+{
+  MusterBackupMetadata metadata;
+  gint64 kept[2] = {-1, -1};
+
+  if (!muster_backup_metadata_read (self->storage, path, &metadata, NULL))
+    return;
+  kept[0] = metadata.variables;
+  if (muster_backup_metadata_read (self->storage, before, &metadata, NULL))
+    kept[1] = metadata.variables;
+  muster_backup_remove_variables (self->storage, self->directory, kept, G_N_ELEMENTS (kept));
+}
+
+static MusterBackupMetadata
+metadata_now (const MusterBackup *self)
+{
+  const MusterBackupCounters *counters = &self->counters;
+
+  return (MusterBackupMetadata){.epoch = counters->epoch,
+                                .batch = MAX (counters->n_batches - 1, 0),
+                                .after_batch = counters->n_batches > 0};
+}
+
+static gboolean
+save (MusterBackup *self, const Bounds *bounds, GError **error)
+{
+  g_autofree char *path = muster_backup_metadata_path (self->directory, "");
+  g_autofree char *before = muster_backup_metadata_path (self->directory, ".bkp");
+  MusterBackupMetadata old;
+
+  if (!check_time (self, "Saving", bounds, error) || !check_run (self, path, error) ||
+      !muster_storage_make_directory (self->storage, self->directory, error))
+    return FALSE;
+  MusterBackupMetadata now = metadata_now (self);
+  now.variables = ++self->number;
+  now.run = self->run;
+  g_autofree char *prefix = muster_backup_variables_prefix (self->directory, now.variables);
+  if (!self->program.save (prefix, bounds->deadline_us, bounds->cancellable,
+                           self->program.user_data, error))
+    return FALSE;
+  g_autofree char *record = muster_backup_record_path (self->directory, now.variables);
+  if (!muster_backup_metadata_write (self->storage, record, &now, error))
+    return FALSE;
+  if (self->is_double && muster_backup_metadata_read (self->storage, path, &old, NULL) &&
+      !muster_backup_metadata_write (self->storage, before, &old, error))
+    return FALSE;
+  if (!muster_backup_metadata_write (self->storage, path, &now, error))
+    return FALSE;
+  self->counters.since_save = 0;
+  tidy (self, path, before);
+
+  return TRUE;
+}
+
+gboolean
+muster_backup_save (MusterBackup *self, gint64 deadline_us, GCancellable *cancellable,
+                    GError **error)
+{
+  muster_require (error, FALSE, self);
+
+  const Bounds bounds = {deadline_us, cancellable};
+
+  if (self->lock)
+    return save (self, &bounds, error);
+  g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+                       "a backup is saved between a training's beginning and its end");
+
+  return FALSE;
+}
+
+static gboolean
+epoch_begin (gint64 epoch, G_GNUC_UNUSED gint64 deadline_us,
+             G_GNUC_UNUSED GCancellable *cancellable, gpointer user_data,
+             G_GNUC_UNUSED GError **error)
+{
+  MusterBackup *self = user_data;
+
+  self->counters.epoch = epoch;
+
+  return TRUE;
+}
+
+static gboolean
+batch_end (gint64 epoch, gint64 batch, gint64 deadline_us, GCancellable *cancellable,
+           gpointer user_data, GError **error)
+{
+  MusterBackup *self = user_data;
+  const Bounds bounds = {deadline_us, cancellable};
+  MusterBackupCounters *counters = &self->counters;
+
+  counters->epoch = epoch;
+  counters->since_save += MAX (batch + 1 - counters->n_batches, 0);
+  counters->n_batches = batch + 1;
+  if (self->save_freq.kind != MUSTER_SAVE_EVERY_N || counters->since_save < self->save_freq.n)
+    return TRUE;
+
+  return save (self, &bounds, error);
+}
+
+static gboolean
+epoch_end (gint64 epoch, gint64 deadline_us, GCancellable *cancellable, gpointer user_data,
+           GError **error)
+{
+  MusterBackup *self = user_data;
+  const Bounds bounds = {deadline_us, cancellable};
+
+  self->counters.epoch = epoch + 1;
+  self->counters.n_batches = 0;
+  if (self->save_freq.kind != MUSTER_SAVE_EPOCH)
+    return TRUE;
+
+  return save (self, &bounds, error);
+}
+
+/* --- the end --- */
+
+static gboolean
+train_end (G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable,
+           gpointer user_data, GError **error)
+{
+  MusterBackup *self = user_data;
+
+  gboolean is_done =
+      self->keep || muster_backup_delete_files (self->storage, self->directory, error);
+  unlock (self);
+  if (!self->keep)
+    muster_backup_delete_directory (self->storage, self->directory);
+
+  return is_done;
+}
+
+static void
+train_failed (G_GNUC_UNUSED const GError *failure, gpointer user_data)
+{
+  unlock (user_data);
+}
+
+MusterFitCallback
+muster_backup_callback (MusterBackup *self)
+{
+  g_return_val_if_fail (self != NULL, (MusterFitCallback){0});
+  return (MusterFitCallback){.train_begin = train_begin,
+                             .epoch_begin = epoch_begin,
+                             .batch_end = batch_end,
+                             .epoch_end = epoch_end,
+                             .train_end = train_end,
+                             .train_failed = train_failed,
+                             .user_data = self};
+}

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The files of a backup's directory. */
+#include "callbacks/backup_files_private.h"
+
+#include "base/error.h"
+#include "checkpoint/store/directory_lock.h"
+
+#include <string.h>
+
+#define VARIABLES MUSTER_BACKUP_VARIABLES
+#define HALF      ".saving-"
+#define ANY_ID    "????????" /* by itself: with the '-' behind it, it would hold a trigraph */
+
+char *
+muster_backup_metadata_path (const char *directory, const char *suffix)
+{
+  g_autofree char *name = g_strconcat (MUSTER_METADATA_FILE, suffix, NULL);
+
+  return g_build_filename (directory, name, NULL);
+}
+
+char *
+muster_backup_record_path (const char *directory, gint64 number)
+{
+  g_autofree char *suffix = g_strdup_printf (".%" G_GINT64_FORMAT, number);
+
+  return muster_backup_metadata_path (directory, suffix);
+}
+
+char *
+muster_backup_variables_prefix (const char *directory, gint64 number)
+{
+  g_autofree char *name = g_strdup_printf (VARIABLES "%" G_GINT64_FORMAT, number);
+
+  return g_build_filename (directory, name, NULL);
+}
+
+gboolean
+muster_backup_is_absent (const GError *failure)
+{
+  return g_error_matches (failure, G_FILE_ERROR, G_FILE_ERROR_NOENT) ||
+         g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_NOT_FOUND);
+}
+
+/* The file may be whole: this process couldn't read it just then. */
+static gboolean
+is_passing (const GError *failure)
+{
+  static const GFileError of_file[] = {
+      G_FILE_ERROR_MFILE, G_FILE_ERROR_NFILE, G_FILE_ERROR_NOMEM, G_FILE_ERROR_ACCES,
+      G_FILE_ERROR_PERM,  G_FILE_ERROR_AGAIN, G_FILE_ERROR_INTR,
+  };
+  static const GIOErrorEnum of_io[] = {
+      G_IO_ERROR_CANCELLED,         G_IO_ERROR_BUSY,
+      G_IO_ERROR_TIMED_OUT,         G_IO_ERROR_TOO_MANY_OPEN_FILES,
+      G_IO_ERROR_PERMISSION_DENIED, G_IO_ERROR_NO_SPACE,
+  };
+
+  for (gsize i = 0; i < G_N_ELEMENTS (of_file); i++)
+    if (g_error_matches (failure, G_FILE_ERROR, of_file[i]))
+      return TRUE;
+  for (gsize i = 0; i < G_N_ELEMENTS (of_io); i++)
+    if (g_error_matches (failure, G_IO_ERROR, of_io[i]))
+      return TRUE;
+
+  return FALSE;
+}
+
+gboolean
+muster_backup_is_damage (const GError *failure)
+{
+  return muster_error_is (failure, MUSTER_ERROR_NOT_FOUND) ||
+         muster_error_is (failure, MUSTER_ERROR_DATA_LOSS) ||
+         ((failure->domain == G_FILE_ERROR || failure->domain == G_IO_ERROR) &&
+          !is_passing (failure));
+}
+
+/* N of "latest-N.SOMETHING"; -1: it is no such file. */
+static gint64
+number_of (const char *file)
+{
+  char *end = NULL;
+
+  if (!g_str_has_prefix (file, VARIABLES) || !g_ascii_isdigit (file[strlen (VARIABLES)]))
+    return -1;
+  gint64 number = g_ascii_strtoll (file + strlen (VARIABLES), &end, 10);
+
+  return *end == '.' && number < G_MAXINT64 / 4 ? number : -1;
+}
+
+/* N of "training_metadata.json.N"; -1: it is no such file. */
+static gint64
+number_of_record (const char *file)
+{
+  const gsize n = strlen (MUSTER_METADATA_FILE ".");
+  gint64 number = -1;
+
+  if (!g_str_has_prefix (file, MUSTER_METADATA_FILE ".") || !g_ascii_isdigit (file[n]) ||
+      !g_ascii_string_to_signed (file + n, 10, 0, G_MAXINT64 / 4, &number, NULL))
+    return -1;
+
+  return number;
+}
+
+/* What a save that was killed has left: ".saving-0123abcd-latest-N…". */
+static gboolean
+is_half (const char *file)
+{
+  return g_pattern_match_simple (HALF ANY_ID "-" VARIABLES "*", file);
+}
+
+static gboolean
+is_half_metadata (const char *file)
+{
+  return g_str_has_prefix (file, MUSTER_METADATA_FILE ".") && strstr (file, ".tempstate");
+}
+
+/* Empty where there is no directory. */
+static char **
+list (MusterStorage *storage, const char *directory)
+{
+  char **files = muster_storage_list (storage, directory, NULL);
+
+  return files ? files : g_new0 (char *, 1);
+}
+
+gboolean
+muster_backup_has_variables (MusterStorage *storage, const char *directory, gint64 number)
+{
+  g_autoptr (GError) why = NULL;
+  g_auto (GStrv) files = muster_storage_list (storage, directory, &why);
+
+  if (!files)
+    return !muster_backup_is_absent (why);
+  for (char **file = files; *file; file++)
+    if (number_of (*file) == number)
+      return TRUE;
+
+  return FALSE;
+}
+
+gint64
+muster_backup_highest (MusterStorage *storage, const char *directory)
+{
+  g_auto (GStrv) files = list (storage, directory);
+  gint64 highest = 0;
+
+  for (char **file = files; *file; file++)
+    highest = MAX (highest, MAX (number_of (*file), number_of_record (*file)));
+
+  return highest;
+}
+
+static int
+descending (gconstpointer a, gconstpointer b)
+{
+  const gint64 first = *(const gint64 *)a, second = *(const gint64 *)b;
+
+  return (second > first) - (second < first);
+}
+
+GArray *
+muster_backup_records (MusterStorage *storage, const char *directory)
+{
+  g_auto (GStrv) files = list (storage, directory);
+  GArray *records = g_array_new (FALSE, FALSE, sizeof (gint64));
+
+  for (char **file = files; *file; file++) {
+    const gint64 number = number_of_record (*file);
+    if (number >= 0)
+      g_array_append_val (records, number);
+  }
+  g_array_sort (records, descending);
+
+  return records;
+}
+
+static gboolean
+is_kept (gint64 number, const gint64 *kept, gsize n_kept)
+{
+  for (gsize i = 0; i < n_kept; i++)
+    if (kept[i] == number)
+      return TRUE;
+
+  return FALSE;
+}
+
+static gboolean
+remove_in (MusterStorage *storage, const char *directory, const char *file, GError **error)
+{
+  g_autofree char *path = g_build_filename (directory, file, NULL);
+
+  return muster_storage_remove (storage, path, error);
+}
+
+void
+muster_backup_remove_variables (MusterStorage *storage, const char *directory, const gint64 *kept,
+                                gsize n_kept)
+{
+  g_auto (GStrv) files = list (storage, directory);
+
+  for (char **file = files; *file; file++) {
+    gint64 number = MAX (number_of (*file), number_of_record (*file));
+    if ((number >= 0 && !is_kept (number, kept, n_kept)) || is_half (*file) ||
+        is_half_metadata (*file))
+      (void)remove_in (storage, directory, *file, NULL);
+  }
+}
+
+static gboolean
+remove_records (MusterStorage *storage, const char *directory, GError **error)
+{
+  g_autoptr (GArray) records = muster_backup_records (storage, directory);
+
+  for (guint i = 0; i < records->len; i++) {
+    g_autofree char *path =
+        muster_backup_record_path (directory, g_array_index (records, gint64, i));
+    if (!muster_storage_remove (storage, path, error))
+      return FALSE;
+  }
+
+  return TRUE;
+}
+
+/* The newer metadata go last, and durably before the variables: a backup that can still be found
+ * can still be read. */
+gboolean
+muster_backup_delete_files (MusterStorage *storage, const char *directory, GError **error)
+{
+  MusterStorageInfo info;
+  g_autoptr (GError) why = NULL;
+  g_auto (GStrv) files = muster_storage_list (storage, directory, &why);
+
+  if (!files && muster_backup_is_absent (why))
+    return TRUE;
+  if (!remove_records (storage, directory, error) ||
+      !remove_in (storage, directory, MUSTER_METADATA_FILE ".bkp", error) ||
+      !muster_storage_sync_directory (storage, directory, error) ||
+      !remove_in (storage, directory, MUSTER_METADATA_FILE, error) ||
+      !muster_storage_sync_directory (storage, directory, error))
+    return FALSE;
+  muster_backup_remove_variables (storage, directory, NULL, 0);
+  g_autofree char *lock = g_build_filename (directory, MUSTER_BACKUP_LOCK, NULL);
+  if (muster_storage_look (storage, lock, &info, NULL))
+    (void)muster_storage_remove (storage, lock, NULL);
+
+  return TRUE;
+}
+
+void
+muster_backup_delete_directory (MusterStorage *storage, const char *directory)
+{
+  g_auto (GStrv) files = muster_storage_list (storage, directory, NULL);
+
+  if (!files || (files[0] && (files[1] || strcmp (files[0], MUSTER_LOCK_FILE) != 0)))
+    return;
+  if (files[0])
+    (void)remove_in (storage, directory, files[0], NULL);
+  (void)muster_storage_remove (storage, directory, NULL);
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "callbacks/progress_saveable_private.h"
+
+#include "base/error.h"
+
+#define EPOCH "ckpt_saved_epoch"
+#define BATCH "ckpt_saved_batch"
+
+static void saved_place_saveable_init (MusterSaveableInterface *iface);
+
+G_DEFINE_FINAL_TYPE_WITH_CODE (MusterSavedPlace, muster_saved_place, G_TYPE_OBJECT,
+                               G_IMPLEMENT_INTERFACE (MUSTER_TYPE_SAVEABLE,
+                                                      saved_place_saveable_init))
+
+static gboolean
+saved_place_copy (MusterSaveable *saveable, GPtrArray *tensors, G_GNUC_UNUSED GError **error)
+{
+  MusterSavedPlace *self = MUSTER_SAVED_PLACE (saveable);
+  g_autoptr (MusterTensor) epoch = muster_tensor_new_int64 (self->epoch);
+  g_autoptr (MusterTensor) batch = muster_tensor_new_int64 (self->batch);
+
+  muster_named_tensors_add (tensors, EPOCH, epoch);
+  muster_named_tensors_add (tensors, BATCH, batch);
+
+  return TRUE;
+}
+
+static gboolean
+read_number (GHashTable *tensors, const char *key, gint64 *value, GError **error)
+{
+  const MusterTensor *tensor = g_hash_table_lookup (tensors, key);
+
+  if (!tensor) {
+    *value = -1;
+    return TRUE;
+  }
+  if (muster_tensor_get_int64 (tensor, value, NULL) && *value >= -1 && *value < G_MAXINT64 / 4)
+    return TRUE;
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
+               "'%s' in the checkpoint is no count of epochs or batches", key);
+
+  return FALSE;
+}
+
+static gboolean
+saved_place_restore (MusterSaveable *saveable, GHashTable *tensors, GError **error)
+{
+  MusterSavedPlace *self = MUSTER_SAVED_PLACE (saveable);
+  gint64 epoch, batch;
+
+  if (!read_number (tensors, EPOCH, &epoch, error) || !read_number (tensors, BATCH, &batch, error))
+    return FALSE;
+  self->epoch = epoch;
+  self->batch = batch;
+
+  return TRUE;
+}
+
+static void
+saved_place_saveable_init (MusterSaveableInterface *iface)
+{
+  iface->copy_to_host = saved_place_copy;
+  iface->restore = saved_place_restore;
+}
+
+static void
+muster_saved_place_class_init (G_GNUC_UNUSED MusterSavedPlaceClass *klass)
+{
+}
+
+static void
+muster_saved_place_init (MusterSavedPlace *self)
+{
+  self->epoch = self->batch = -1;
+}
+
+MusterSavedPlace *
+muster_saved_place_new (void)
+{
+  return g_object_new (MUSTER_TYPE_SAVED_PLACE, NULL);
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A session as a program that is backed up. */
+#include "base/require.h"
+#include "callbacks/backup.h"
+#include "checkpoint/state/checkpoint_check.h"
+#include "checkpoint/state/quarantine.h"
+
+struct _MusterSessionProgram {
+  MusterSaver *saver;     /* (owned) */
+  MusterSession *session; /* (owned) */
+};
+
+MusterSessionProgram *
+muster_session_program_new (MusterMetaGraph *meta_graph, MusterSession *session,
+                            MusterStorage *storage, MusterClock *clock, GError **error)
+{
+  muster_require (error, NULL, meta_graph, session);
+
+  /* What is kept and what goes is the backup's business. */
+  MusterSaverOptions options = {.base_name = "latest",
+                                .unlisted = TRUE,
+                                .no_meta_graph = TRUE,
+                                .storage = storage,
+                                .clock = clock};
+  g_autoptr (MusterSaver) saver = muster_saver_new (meta_graph, &options, error);
+
+  if (!saver)
+    return NULL;
+  MusterSessionProgram *self = g_new0 (MusterSessionProgram, 1);
+  self->saver = g_steal_pointer (&saver);
+  self->session = g_object_ref (session);
+
+  return self;
+}
+
+void
+muster_session_program_free (MusterSessionProgram *self)
+{
+  if (!self)
+    return;
+  g_object_unref (self->saver);
+  g_object_unref (self->session);
+  g_free (self);
+}
+
+/* A backup that can't be read is none: the one before isn't given up for it. */
+static gboolean
+save (const char *prefix, gint64 deadline_us, GCancellable *cancellable, gpointer user_data,
+      GError **error)
+{
+  MusterSessionProgram *self = user_data;
+  g_autofree char *directory = g_path_get_dirname (prefix);
+  MusterCheckpointLook look;
+  g_autofree char *saved =
+      muster_saver_save (self->saver, self->session, directory, muster_checkpoint_step (prefix),
+                         deadline_us, cancellable, error);
+
+  return saved && muster_checkpoint_look (muster_saver_storage (self->saver), saved, &look, error);
+}
+
+static gboolean
+restore (const char *prefix, gint64 deadline_us, GCancellable *cancellable, gpointer user_data,
+         GError **error)
+{
+  MusterSessionProgram *self = user_data;
+
+  return muster_saver_restore (self->saver, self->session, prefix, deadline_us, cancellable, error);
+}
+
+MusterProgram
+muster_session_program_verbs (MusterSessionProgram *self)
+{
+  g_return_val_if_fail (self != NULL, (MusterProgram){0});
+  return (MusterProgram){.save = save, .restore = restore, .user_data = self};
+}

@@ -1,0 +1,482 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "callbacks/worker_training_state.h"
+
+#include "base/require.h"
+#include "callbacks/backup_files_private.h"
+#include "callbacks/progress_saveable_private.h"
+#include "checkpoint/state/checkpoint_check.h"
+#include "checkpoint/state/checkpoint_state.h"
+#include "checkpoint/state/quarantine.h"
+#include "checkpoint/store/directory_lock.h"
+#include "train/monitored/check_time_private.h"
+
+#define NAME       "training_state"
+#define BASE       "ckpt"
+#define UNUSED     (-1)
+#define MOST_DEPTH 4 /* of what is removed: a save's own directories */
+
+struct _MusterWorkerTrainingState {
+  MusterSession *session;  /* (owned) */
+  MusterSaver *saver;      /* (owned) of either directory */
+  MusterStorage *storage;  /* (owned) */
+  MusterClock *clock;      /* (owned) */
+  MusterSavedPlace *place; /* (owned) */
+  MusterSaveFreq save_freq;
+  gboolean is_worker;
+  char *read_dir;    /* (owned) */
+  char *write_dir;   /* (owned) (nullable) */
+  gint64 n_batches;  /* in an epoch; 0: not known */
+  gint64 seen;       /* batches of this epoch */
+  gint64 since_save; /* batches */
+};
+
+/* --- directories --- */
+
+static char *
+write_dir_for (const MusterWorkerTrainingStateOptions *options)
+{
+  g_autofree char *name = g_strdup_printf ("workertemp_%u", options->task_id);
+  g_autofree char *last = g_path_get_basename (options->directory);
+
+  if (!options->is_worker)
+    return g_build_filename (options->directory, "chief", NULL);
+  if (!options->workers_write)
+    return NULL;
+
+  return g_str_equal (last, name) ? g_strdup (options->directory)
+                                  : g_build_filename (options->directory, name, NULL);
+}
+
+/* With all that is in it; what isn't there is fine, and so is another who removes it too. A link is
+ * removed, not followed: only what can't be removed is looked into. */
+static gboolean
+remove_all (MusterStorage *storage, const char *path, guint depth, GError **error)
+{
+  g_auto (GStrv) names = NULL;
+
+  if (muster_storage_remove (storage, path, NULL))
+    return TRUE;
+  if (depth < MOST_DEPTH)
+    names = muster_storage_list (storage, path, NULL);
+  for (char **name = names; name && *name; name++) {
+    g_autofree char *inside = g_build_filename (path, *name, NULL);
+    if (!remove_all (storage, inside, depth + 1, error))
+      return FALSE;
+  }
+
+  return muster_storage_remove (storage, path, error);
+}
+
+/* --- the object --- */
+
+static MusterSaver *
+make_saver (MusterMetaGraph *meta_graph, const MusterWorkerTrainingStateOptions *options,
+            MusterSavedPlace *place, GError **error)
+{
+  /* Which checkpoints there are is kept here: the old one goes only after a look at the new one. */
+  MusterSaverOptions own = {.base_name = BASE,
+                            .unlisted = TRUE,
+                            .no_meta_graph = TRUE,
+                            .storage = options->storage,
+                            .clock = options->clock};
+  g_autoptr (MusterSaver) saver = muster_saver_new (meta_graph, &own, error);
+
+  if (!saver || !muster_saver_add_saveable (saver, NAME, MUSTER_SAVEABLE (place),
+                                            MUSTER_SAVEABLE_OPTIONAL, error))
+    return NULL;
+  if (options->lease)
+    muster_saver_set_lease (saver, options->lease);
+
+  return g_steal_pointer (&saver);
+}
+
+MusterWorkerTrainingState *
+muster_worker_training_state_new (MusterMetaGraph *meta_graph, MusterSession *session,
+                                  const MusterWorkerTrainingStateOptions *options, GError **error)
+{
+  muster_require (error, NULL, meta_graph, session);
+
+  g_autoptr (MusterWorkerTrainingState) self = g_new0 (MusterWorkerTrainingState, 1);
+
+  if (!options || !options->directory || !*options->directory) {
+    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                         "a training state needs a directory");
+    return NULL;
+  }
+  if (!muster_storage_check_path (options->storage, "training state's directory",
+                                  options->directory, error) ||
+      !muster_save_freq_check (&options->save_freq, error))
+    return NULL;
+  self->place = muster_saved_place_new ();
+  self->saver = make_saver (meta_graph, options, self->place, error);
+  if (!self->saver)
+    return NULL;
+  self->session = g_object_ref (session);
+  self->storage = g_object_ref (muster_saver_storage (self->saver));
+  self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());
+  self->save_freq = options->save_freq;
+  self->is_worker = options->is_worker;
+  self->read_dir = g_build_filename (options->directory, "chief", NULL);
+  self->write_dir = write_dir_for (options);
+  if (self->is_worker && self->write_dir &&
+      !muster_storage_make_directory (self->storage, self->write_dir, error))
+    return NULL;
+
+  return g_steal_pointer (&self);
+}
+
+void
+muster_worker_training_state_free (MusterWorkerTrainingState *self)
+{
+  if (!self)
+    return;
+  if (self->is_worker && self->write_dir && self->storage)
+    (void)remove_all (self->storage, self->write_dir, 0, NULL);
+  g_clear_object (&self->session);
+  g_clear_object (&self->saver);
+  g_clear_object (&self->storage);
+  g_clear_object (&self->clock);
+  g_clear_object (&self->place);
+  g_free (self->read_dir);
+  g_free (self->write_dir);
+  g_free (self);
+}
+
+const char *
+muster_worker_training_state_read_dir (MusterWorkerTrainingState *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+  return self->read_dir;
+}
+
+const char *
+muster_worker_training_state_write_dir (MusterWorkerTrainingState *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+  return self->write_dir;
+}
+
+gint64
+muster_worker_training_state_saved_epoch (MusterWorkerTrainingState *self)
+{
+  g_return_val_if_fail (self != NULL, -1);
+  return self->place->epoch;
+}
+
+gint64
+muster_worker_training_state_saved_batch (MusterWorkerTrainingState *self)
+{
+  g_return_val_if_fail (self != NULL, -1);
+  return self->place->batch;
+}
+
+/* What bounds a call. */
+typedef struct {
+  gint64 deadline_us;
+  GCancellable *cancellable; /* (nullable) */
+} Bounds;
+
+static gboolean
+check_time (const char *verb, const char *directory, const Bounds *bounds, GError **error)
+{
+  g_autofree char *what = g_strdup_printf ("%s the training state in '%s'", verb, directory);
+
+  return muster_check_time (what, bounds->deadline_us, bounds->cancellable, error);
+}
+
+/* --- saving --- */
+
+/* N of what is to come: above all that lies there. */
+static gint64
+next_number (MusterWorkerTrainingState *self)
+{
+  g_auto (GStrv) there = muster_checkpoint_list (self->storage, self->write_dir, NULL);
+  gint64 highest = 0;
+
+  for (char **prefix = there; prefix && *prefix; prefix++)
+    highest = MAX (highest, muster_checkpoint_step (*prefix));
+
+  return highest + 1;
+}
+
+/* Only what this has written: ckpt-N. */
+static void
+remove_older (MusterWorkerTrainingState *self, const char *kept)
+{
+  g_auto (GStrv) there = muster_checkpoint_list (self->storage, self->write_dir, NULL);
+
+  for (char **prefix = there; prefix && *prefix; prefix++) {
+    g_autofree char *name = g_path_get_basename (*prefix);
+    if (g_str_has_prefix (name, BASE "-") && muster_checkpoint_step (*prefix) >= 0 &&
+        muster_checkpoint_step (*prefix) < muster_checkpoint_step (kept))
+      (void)muster_remove_checkpoint (self->storage, *prefix, NULL); /* read: with the next one */
+  }
+}
+
+/* The new one is looked at, then named, and only then the old one goes (B000.7, D000.2). */
+static gboolean
+commit (MusterWorkerTrainingState *self, const char *prefix, const Bounds *bounds, GError **error)
+{
+  g_autoptr (MusterCheckpointState) state = muster_checkpoint_state_new ();
+  MusterCheckpointLook look;
+
+  if (!muster_checkpoint_look (self->storage, prefix, &look, error)) {
+    (void)muster_remove_checkpoint (self->storage, prefix, NULL);
+    return FALSE;
+  }
+  state->latest = g_strdup (prefix);
+  g_autoptr (MusterDirectoryLock) lock = muster_directory_lock (
+      self->storage, self->write_dir, bounds->deadline_us, self->clock, bounds->cancellable, error);
+  if (!lock || !muster_checkpoint_state_write (self->storage, self->write_dir, state, error))
+    return FALSE;
+  remove_older (self, prefix);
+
+  return TRUE;
+}
+
+static gboolean
+write_state (MusterWorkerTrainingState *self, const Bounds *bounds, GError **error)
+{
+  g_autofree char *prefix =
+      muster_saver_save (self->saver, self->session, self->write_dir, next_number (self),
+                         bounds->deadline_us, bounds->cancellable, error);
+
+  return prefix && (self->is_worker || commit (self, prefix, bounds, error));
+}
+
+gboolean
+muster_worker_training_state_back_up (MusterWorkerTrainingState *self, gint64 epoch, gint64 batch,
+                                      gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  muster_require (error, FALSE, self);
+
+  const Bounds bounds = {deadline_us, cancellable};
+  gint64 epoch_before = self->place->epoch, batch_before = self->place->batch;
+
+  if (!self->write_dir)
+    return TRUE;
+  if (!check_time ("Saving", self->write_dir, &bounds, error))
+    return FALSE;
+  self->place->epoch = epoch;
+  self->place->batch = batch >= 0 ? batch : UNUSED;
+  gboolean is_done = write_state (self, &bounds, error);
+  if (!is_done) {
+    self->place->epoch = epoch_before;
+    self->place->batch = batch_before;
+  }
+  /* Nothing is left of it on any way out (D000.4). */
+  if (self->is_worker)
+    (void)remove_all (self->storage, self->write_dir, 0, NULL);
+  self->since_save = is_done ? 0 : self->since_save;
+
+  return is_done;
+}
+
+/* --- coming back --- */
+
+/* One that the directory's state names. Where the chief has replaced the one that was being read,
+ * the new one is read (D000.6). NULL without an error where there is no state; *prefix is set also
+ * where it can't be restored. */
+static gboolean
+restore_named (MusterWorkerTrainingState *self, gboolean may_retry, char **prefix,
+               const Bounds *bounds, GError **error)
+{
+  g_autoptr (GError) failure = NULL;
+
+  g_free (*prefix);
+  *prefix = muster_latest_checkpoint (self->storage, self->read_dir, &failure);
+  if (*prefix && muster_saver_restore (self->saver, self->session, *prefix, bounds->deadline_us,
+                                       bounds->cancellable, &failure))
+    return TRUE;
+  if (!failure)
+    return FALSE;
+  gboolean has_vanished = *prefix ? !muster_checkpoint_exists (self->storage, *prefix)
+                                  : muster_error_is (failure, MUSTER_ERROR_NOT_FOUND);
+  if (may_retry && has_vanished)
+    return restore_named (self, FALSE, prefix, bounds, error);
+  g_propagate_error (error, g_steal_pointer (&failure));
+
+  return FALSE;
+}
+
+static void
+add_cause (GString *causes, const char *prefix, const GError *failure)
+{
+  g_autofree char *name = g_path_get_basename (prefix);
+
+  g_string_append_printf (causes, "%s'%s': %s", causes->len > 0 ? "; " : "", name,
+                          failure->message);
+}
+
+/* The newest that is whole of those that lie there: each says itself where training stood. causes
+ * gets why others can't be restored. FALSE without an error where none can. */
+static gboolean
+restore_listed (MusterWorkerTrainingState *self, const char *named, GString *causes,
+                const Bounds *bounds, GError **error)
+{
+  g_auto (GStrv) prefixes = muster_checkpoint_list (self->storage, self->read_dir, NULL);
+
+  for (guint i = prefixes ? g_strv_length (prefixes) : 0; i > 0; i--) {
+    const char *prefix = prefixes[i - 1];
+    g_autoptr (GError) failure = NULL;
+    if (g_strcmp0 (prefix, named) == 0)
+      continue;
+    if (muster_saver_restore (self->saver, self->session, prefix, bounds->deadline_us,
+                              bounds->cancellable, &failure)) {
+      g_message ("Restored '%s' as the training state: %s", prefix, causes->str);
+      return TRUE;
+    }
+    if (!muster_backup_is_damage (failure)) {
+      g_propagate_error (error, g_steal_pointer (&failure));
+      return FALSE;
+    }
+    add_cause (causes, prefix, failure);
+  }
+
+  return FALSE;
+}
+
+/* A state that names nothing is no promise: then what is there but isn't whole is none. */
+static gboolean
+restore_any (MusterWorkerTrainingState *self, gboolean *restored, const Bounds *bounds,
+             GError **error)
+{
+  g_autoptr (GError) failure = NULL, worse = NULL;
+  g_autofree char *named = NULL;
+  g_autoptr (GString) causes = g_string_new (NULL);
+
+  *restored = restore_named (self, TRUE, &named, bounds, &failure);
+  if (*restored)
+    return TRUE;
+  if (failure && !muster_backup_is_damage (failure)) {
+    g_propagate_error (error, g_steal_pointer (&failure));
+    return FALSE;
+  }
+  if (failure)
+    add_cause (causes, named ? named : "checkpoint", failure);
+  else
+    g_string_append (causes, "no file 'checkpoint' names one");
+  *restored = restore_listed (self, named, causes, bounds, &worse);
+  if (*restored)
+    return TRUE;
+  if (worse) {
+    g_propagate_error (error, g_steal_pointer (&worse));
+    return FALSE;
+  }
+  if (failure)
+    g_set_error (error, failure->domain, failure->code,
+                 "Restoring the training state in '%s' failed: %s; put back a checkpoint that is "
+                 "whole, or remove the directory to begin anew",
+                 self->read_dir, causes->str);
+
+  return !failure;
+}
+
+gboolean
+muster_worker_training_state_restore (MusterWorkerTrainingState *self, gboolean *restored,
+                                      gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  muster_require (error, FALSE, self);
+
+  const Bounds bounds = {deadline_us, cancellable};
+  gboolean is_restored = FALSE;
+
+  if (!check_time ("Restoring", self->read_dir, &bounds, error) ||
+      !restore_any (self, &is_restored, &bounds, error))
+    return FALSE;
+  if (restored)
+    *restored = is_restored;
+
+  return TRUE;
+}
+
+MusterFitPosition
+muster_worker_training_state_initial (MusterWorkerTrainingState *self, MusterTrainingMode mode,
+                                      MusterFitPosition wanted, gint64 n_batches)
+{
+  g_return_val_if_fail (self != NULL, (MusterFitPosition){0});
+
+  const MusterSavedPlace *place = self->place;
+
+  if (mode != MUSTER_MODE_TRAIN || place->epoch < 0)
+    return wanted;
+  MusterFitPosition initial =
+      place->batch < 0 ? (MusterFitPosition){place->epoch + 1, 0}
+                       : muster_fit_position_after (place->epoch, place->batch, n_batches);
+  if (wanted.epoch > initial.epoch)
+    g_message ("Training goes on with epoch %" G_GINT64_FORMAT
+               ", where it was saved, and not with epoch %" G_GINT64_FORMAT,
+               initial.epoch, wanted.epoch);
+
+  return initial;
+}
+
+gboolean
+muster_worker_training_state_delete_backup (MusterWorkerTrainingState *self, GError **error)
+{
+  muster_require (error, FALSE, self);
+  return self->is_worker || remove_all (self->storage, self->read_dir, 0, error);
+}
+
+/* --- as a callback --- */
+
+static gboolean
+train_begin (MusterFitPosition *start, gint64 n_batches, gint64 deadline_us,
+             GCancellable *cancellable, gpointer user_data, GError **error)
+{
+  MusterWorkerTrainingState *self = user_data;
+
+  self->n_batches = n_batches;
+  self->since_save = 0;
+  if (!muster_worker_training_state_restore (self, NULL, deadline_us, cancellable, error))
+    return FALSE;
+  *start = muster_worker_training_state_initial (self, MUSTER_MODE_TRAIN, *start, n_batches);
+  self->seen = start->batch;
+
+  return TRUE;
+}
+
+static gboolean
+batch_end (gint64 epoch, gint64 batch, gint64 deadline_us, GCancellable *cancellable,
+           gpointer user_data, GError **error)
+{
+  MusterWorkerTrainingState *self = user_data;
+
+  self->since_save += MAX (batch + 1 - self->seen, 0);
+  self->seen = batch + 1;
+  if (self->save_freq.kind != MUSTER_SAVE_EVERY_N || self->since_save < self->save_freq.n)
+    return TRUE;
+
+  return muster_worker_training_state_back_up (self, epoch, batch, deadline_us, cancellable, error);
+}
+
+static gboolean
+epoch_end (gint64 epoch, gint64 deadline_us, GCancellable *cancellable, gpointer user_data,
+           GError **error)
+{
+  MusterWorkerTrainingState *self = user_data;
+
+  self->seen = 0;
+
+  return self->save_freq.kind != MUSTER_SAVE_EPOCH ||
+         muster_worker_training_state_back_up (self, epoch, UNUSED, deadline_us, cancellable,
+                                               error);
+}
+
+static gboolean
+train_end (G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable,
+           gpointer user_data, GError **error)
+{
+  return muster_worker_training_state_delete_backup (user_data, error);
+}
+
+MusterFitCallback
+muster_worker_training_state_callback (MusterWorkerTrainingState *self)
+{
+  g_return_val_if_fail (self != NULL, (MusterFitCallback){0});
+  return (MusterFitCallback){.train_begin = train_begin,
+                             .batch_end = batch_end,
+                             .epoch_end = epoch_end,
+                             .train_end = train_end,
+                             .user_data = self};
+}

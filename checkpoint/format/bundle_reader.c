@@ -1,0 +1,493 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/format/bundle_reader.h"
+
+#include "base/error.h"
+#include "base/require.h"
+#include "checkpoint/format/bundle_pieces.h"
+#include "checkpoint/format/bundle_reader_private.h"
+#include "checkpoint/format/bundle_strings.h"
+
+#include <string.h>
+
+/* One tensor that is asked for. */
+typedef struct {
+  const MusterIndexEntry *whole;
+  MusterExtent *wanted; /* (owned) the box of it, resolved */
+  GArray *pieces;       /* (owned) (nullable) what it is put together from */
+  MusterTensor *tensor; /* (owned) (nullable) where it is put together */
+  gboolean is_stored;   /* it is one stored entry as it is */
+} Request;
+
+/* A stored entry that is read into memory of its own: an answer as it is, or to be copied from. */
+typedef struct {
+  const MusterIndexEntry *entry;
+  MusterTensor *tensor; /* (owned) for strings only after their bytes were read */
+  guint8 *bytes;        /* (owned) of strings */
+} Source;
+
+typedef struct {
+  MusterBundleReader *reader;
+  Request *requests; /* (owned) */
+  gsize n;
+  GHashTable *sources;  /* (owned) (element-type MusterIndexEntry Source) */
+  GArray *spans;        /* (owned) (element-type MusterDataSpan) what is to be read */
+  MusterDataFile *file; /* (owned) (nullable) the last one that was looked at */
+  gint32 shard;
+} Plan;
+
+MusterBundleReader *
+muster_bundle_reader_open (MusterStorage *storage, const char *prefix, GError **error)
+{
+  muster_require (error, NULL, prefix);
+  storage = storage != NULL ? storage : muster_local_storage ();
+  MusterBundleIndex *index = muster_bundle_index_load (storage, prefix, error);
+  if (index == NULL)
+    return NULL;
+  MusterBundleReader *self = g_new0 (MusterBundleReader, 1);
+  self->ref_count = 1;
+  self->prefix = g_strdup (prefix);
+  self->index = index;
+  self->data = muster_bundle_data_new (storage, prefix, index->n_shards);
+  return self;
+}
+
+MusterBundleReader *
+muster_bundle_reader_ref (MusterBundleReader *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+  g_atomic_int_inc (&self->ref_count);
+  return self;
+}
+
+void
+muster_bundle_reader_unref (MusterBundleReader *self)
+{
+  if (self == NULL || !g_atomic_int_dec_and_test (&self->ref_count))
+    return;
+  muster_bundle_data_free (self->data);
+  muster_bundle_index_free (self->index);
+  g_free (self->prefix);
+  g_free (self);
+}
+
+const char *
+muster_bundle_reader_prefix (MusterBundleReader *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+  return self->prefix;
+}
+
+gint32
+muster_bundle_reader_n_shards (MusterBundleReader *self)
+{
+  g_return_val_if_fail (self != NULL, 0);
+  return self->index->n_shards;
+}
+
+gsize
+muster_bundle_reader_n_entries (MusterBundleReader *self)
+{
+  g_return_val_if_fail (self != NULL, 0);
+  return self->index->entries->len - self->index->n_parts;
+}
+
+const MusterBundleEntry *
+muster_bundle_reader_entry (MusterBundleReader *self, gsize index)
+{
+  g_return_val_if_fail (self != NULL && index < muster_bundle_reader_n_entries (self), NULL);
+  return &g_array_index (self->index->entries, MusterIndexEntry, self->index->n_parts + index)
+              .entry;
+}
+
+gsize
+muster_bundle_reader_index_of (MusterBundleReader *self, const MusterBundleEntry *entry)
+{
+  g_return_val_if_fail (self != NULL && entry != NULL, 0);
+  const MusterIndexEntry *first = (const MusterIndexEntry *)self->index->entries->data;
+  return (gsize)((const MusterIndexEntry *)entry - first) - self->index->n_parts;
+}
+
+const MusterBundleEntry *
+muster_bundle_reader_find (MusterBundleReader *self, const char *name)
+{
+  g_return_val_if_fail (self != NULL && name != NULL, NULL);
+  const MusterIndexEntry *found = muster_bundle_index_find (self->index, name, strlen (name));
+  return found != NULL ? &found->entry : NULL;
+}
+
+gsize
+muster_bundle_reader_n_slices (MusterBundleReader *self, const char *name)
+{
+  g_return_val_if_fail (self != NULL && name != NULL, 0);
+  const MusterIndexEntry *whole = muster_bundle_index_find (self->index, name, strlen (name));
+  return whole != NULL ? whole->n_slices : 0;
+}
+
+char *
+muster_bundle_reader_slice (MusterBundleReader *self, const char *name, gsize i, gint32 *shard)
+{
+  g_return_val_if_fail (self != NULL && name != NULL && shard != NULL, NULL);
+  const MusterIndexEntry *whole = muster_bundle_index_find (self->index, name, strlen (name));
+  g_return_val_if_fail (whole != NULL && i < whole->n_slices, NULL);
+  const MusterExtent *slice = whole->slices + i * (gsize)whole->entry.n_dims;
+  g_autoptr (GByteArray) key = g_byte_array_new ();
+  muster_slice_append_key (key, name, whole->entry.n_dims, slice);
+  const MusterIndexEntry *part = muster_bundle_index_find (self->index, key->data, key->len);
+  *shard = part != NULL ? part->entry.shard : -1;
+  return muster_slice_to_string (whole->entry.n_dims, slice);
+}
+
+static gboolean
+is_readable (const MusterIndexEntry *entry, GError **error)
+{
+  if (muster_dtype_is_supported (entry->entry.dtype))
+    return TRUE;
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,
+               "The tensor '%s' is of type %s (%d), which muster doesn't read",
+               (const char *)entry->key + muster_index_entry_is_part (entry),
+               muster_dtype_name (entry->entry.dtype), (int)entry->entry.dtype);
+  return FALSE;
+}
+
+static const MusterBundleEntry *
+find_whole (MusterBundleReader *self, const char *name, GError **error)
+{
+  const MusterBundleEntry *whole = muster_bundle_reader_find (self, name);
+  if (whole == NULL)
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
+                 "The tensor '%s' is not found in checkpoint '%s'", name, self->prefix);
+  return whole;
+}
+
+static gboolean
+resolve_spec (const MusterIndexEntry *whole, const char *text, MusterExtent *wanted, GError **error)
+{
+  MusterSliceSpec spec;
+  const MusterBundleEntry *e = &whole->entry;
+  if (!muster_slice_spec_parse (&spec, text, error))
+    return FALSE;
+  if (spec.n_dims == e->n_dims &&
+      (!spec.has_shape || memcmp (spec.dims, e->dims, (gsize)e->n_dims * sizeof (gint64)) == 0) &&
+      muster_slice_resolve (e->n_dims, e->dims, spec.extents, wanted))
+    return TRUE;
+  g_autofree char *shape = muster_shape_to_string (e->n_dims, e->dims);
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+               "The slice '%s' doesn't fit the tensor '%s', which is stored with the shape %s",
+               text, e->name, shape);
+  return FALSE;
+}
+
+static void
+clear_request (Request *request)
+{
+  g_free (request->wanted);
+  g_clear_pointer (&request->pieces, g_array_unref);
+  muster_tensor_unref (request->tensor);
+}
+
+static void
+free_source (gpointer data)
+{
+  Source *source = data;
+  muster_tensor_unref (source->tensor);
+  g_free (source->bytes);
+  g_free (source);
+}
+
+static void
+plan_init (Plan *self, MusterBundleReader *reader, gsize n)
+{
+  *self = (Plan){.reader = reader,
+                 .requests = g_new0 (Request, n),
+                 .n = n,
+                 .sources = g_hash_table_new_full (NULL, NULL, NULL, free_source),
+                 .spans = g_array_new (FALSE, FALSE, sizeof (MusterDataSpan))};
+}
+
+static void
+plan_clear (Plan *self)
+{
+  for (gsize i = 0; i < self->n; i++)
+    clear_request (&self->requests[i]);
+  g_free (self->requests);
+  g_hash_table_unref (self->sources);
+  g_array_unref (self->spans);
+  muster_data_file_unref (self->file);
+}
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Plan, plan_clear)
+
+static gboolean
+has_memory (gconstpointer memory, const MusterIndexEntry *entry, GError **error)
+{
+  if (memory != NULL)
+    return TRUE;
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+               "There is no memory for the %" G_GINT64_FORMAT " bytes of the tensor '%s'",
+               entry->entry.size, (const char *)entry->key + muster_index_entry_is_part (entry));
+  return FALSE;
+}
+
+/* Its file is mostly that of the one before. */
+static gboolean
+check_place (Plan *self, const MusterIndexEntry *entry, GError **error)
+{
+  MusterBundleData *data = self->reader->data;
+  if (self->file == NULL || self->shard != entry->entry.shard) {
+    g_clear_pointer (&self->file, muster_data_file_unref);
+    self->shard = entry->entry.shard;
+    self->file = muster_bundle_data_open (data, self->shard, error);
+  }
+  return self->file != NULL && muster_data_file_check_place (self->file, data, entry, error);
+}
+
+/* Numbers that are wanted as they are stored are read right into their tensor. */
+static gboolean
+add_stored (Plan *self, Request *request, GError **error)
+{
+  const MusterBundleEntry *e = &request->whole->entry;
+  if (!check_place (self, request->whole, error))
+    return FALSE;
+  request->tensor = muster_tensor_try_new (e->dtype, e->n_dims, e->dims, error);
+  if (request->tensor == NULL)
+    return FALSE;
+  const MusterDataSpan span =
+      muster_data_span (request->whole, muster_tensor_data_mutable (request->tensor));
+  g_array_append_val (self->spans, span);
+  return TRUE;
+}
+
+/* Reads an entry whole, once, whoever wants something of it. */
+static gboolean
+add_source (Plan *self, const MusterIndexEntry *entry, GError **error)
+{
+  const MusterBundleEntry *e = &entry->entry;
+  if (g_hash_table_contains (self->sources, entry))
+    return TRUE;
+  if (!check_place (self, entry, error))
+    return FALSE;
+  Source *source = g_new0 (Source, 1);
+  source->entry = entry;
+  g_hash_table_insert (self->sources, (gpointer)entry, source);
+  guint8 *into;
+  if (e->dtype == MUSTER_STRING) {
+    into = source->bytes = g_try_malloc ((gsize)MAX (e->size, 1));
+    if (!has_memory (into, entry, error))
+      return FALSE;
+  } else {
+    source->tensor = muster_tensor_try_new (e->dtype, e->n_dims, e->dims, error);
+    if (source->tensor == NULL)
+      return FALSE;
+    into = muster_tensor_data_mutable (source->tensor);
+  }
+  const MusterDataSpan span = muster_data_span (entry, into);
+  g_array_append_val (self->spans, span);
+  return TRUE;
+}
+
+/* Where a piece that is wanted whole lies in one run, it is read right there. */
+static gboolean
+add_piece (Plan *self, Request *request, MusterPiece *piece, GError **error)
+{
+  const int n_dims = request->whole->entry.n_dims;
+  const gsize size = muster_dtype_size (request->whole->entry.dtype);
+  gint64 offset;
+  if (request->tensor == NULL ||
+      memcmp (piece->place, piece->common, (gsize)n_dims * sizeof (MusterExtent)) != 0 ||
+      !muster_slice_is_run (n_dims, piece->common, request->wanted, &offset))
+    return add_source (self, piece->entry, error);
+  guint8 *into = muster_tensor_data_mutable (request->tensor);
+  const MusterDataSpan span = muster_data_span (piece->entry, into + (gsize)offset * size);
+  g_array_append_val (self->spans, span);
+  piece->entry = NULL; /* nothing is left to do for it */
+  return TRUE;
+}
+
+static gboolean
+add_pieces (Plan *self, Request *request, GError **error)
+{
+  const MusterBundleEntry *e = &request->whole->entry;
+  if (e->dtype != MUSTER_STRING) {
+    gint64 dims[MUSTER_MAX_DIMS];
+    for (int d = 0; d < e->n_dims; d++)
+      dims[d] = request->wanted[d].length;
+    request->tensor = muster_tensor_try_new (e->dtype, e->n_dims, dims, error);
+    if (request->tensor == NULL)
+      return FALSE;
+  }
+  for (guint i = 0; i < request->pieces->len; i++)
+    if (!add_piece (self, request, &g_array_index (request->pieces, MusterPiece, i), error))
+      return FALSE;
+  return TRUE;
+}
+
+/* Finds where a tensor, or the part of it that slice names, lies, and takes memory for it. */
+static gboolean
+add_request (Plan *self, Request *request, const MusterIndexEntry *whole, const char *slice,
+             GError **error)
+{
+  MusterBundleReader *reader = self->reader;
+  MusterExtent wanted[MUSTER_MAX_DIMS];
+  request->whole = whole;
+  muster_index_entry_box (whole, wanted);
+  if (slice != NULL && *slice != '\0' && !resolve_spec (whole, slice, wanted, error))
+    return FALSE;
+  if (!is_readable (whole, error))
+    return FALSE;
+  const int n_dims = whole->entry.n_dims;
+  if (!whole->entry.is_sliced && muster_slice_is_whole (n_dims, whole->entry.dims, wanted)) {
+    request->is_stored = TRUE;
+    return whole->entry.dtype == MUSTER_STRING ? add_source (self, whole, error)
+                                               : add_stored (self, request, error);
+  }
+  const gsize size = (gsize)n_dims * sizeof (MusterExtent);
+  request->wanted = g_memdup2 (wanted, size);
+  request->pieces = muster_bundle_find_pieces (reader->index, reader->data, whole, wanted, error);
+  if (request->pieces == NULL)
+    return FALSE;
+  if (request->pieces->len == 1) {
+    const MusterPiece *only = &g_array_index (request->pieces, MusterPiece, 0);
+    if (memcmp (only->place, wanted, size) == 0) {
+      request->is_stored = TRUE;
+      request->whole = only->entry;
+      return add_source (self, only->entry, error);
+    }
+  }
+  return add_pieces (self, request, error);
+}
+
+static gboolean
+decode_strings (Plan *self, GError **error)
+{
+  GHashTableIter iter;
+  gpointer value;
+  g_hash_table_iter_init (&iter, self->sources);
+  while (g_hash_table_iter_next (&iter, NULL, &value)) {
+    Source *source = value;
+    if (source->bytes == NULL)
+      continue;
+    const MusterBundleEntry *e = &source->entry->entry;
+    const gint64 n = muster_shape_n_elements (e->n_dims, e->dims);
+    g_autofree MusterString *strings = g_try_new (MusterString, (gsize)MAX (n, 1));
+    if (!has_memory (strings, source->entry, error))
+      return FALSE;
+    if (!(n == 0 && e->size == 0) &&
+        !muster_strings_decode (source->bytes, (gsize)e->size, n, e->crc32c, strings))
+      return muster_bundle_data_damaged (self->reader->data, source->entry,
+                                         "is damaged: its checksum is wrong", error);
+    source->tensor = muster_tensor_new_strings (e->n_dims, e->dims, strings);
+    g_clear_pointer (&source->bytes, g_free);
+  }
+  return TRUE;
+}
+
+/* The pieces of a tensor of strings, which are copied as what points to their texts. */
+static MusterTensor *
+join_strings (const Plan *self, const Request *request)
+{
+  const int n_dims = request->whole->entry.n_dims;
+  gint64 dims[MUSTER_MAX_DIMS];
+  for (int d = 0; d < n_dims; d++)
+    dims[d] = request->wanted[d].length;
+  const gint64 n = muster_shape_n_elements (n_dims, dims);
+  g_autofree MusterString *strings = g_new0 (MusterString, (gsize)MAX (n, 1));
+  for (guint i = 0; i < request->pieces->len; i++) {
+    const MusterPiece *piece = &g_array_index (request->pieces, MusterPiece, i);
+    const Source *source = g_hash_table_lookup (self->sources, piece->entry);
+    const gint64 n_source = muster_tensor_n_elements (source->tensor);
+    g_autofree MusterString *texts = g_new (MusterString, (gsize)n_source);
+    for (gint64 k = 0; k < n_source; k++)
+      texts[k] = muster_tensor_string (source->tensor, k);
+    muster_slice_copy (n_dims, piece->common, piece->place, texts, request->wanted, strings,
+                       sizeof *strings);
+  }
+  return muster_tensor_new_strings (n_dims, dims, strings);
+}
+
+static MusterTensor *
+join_numbers (const Plan *self, Request *request)
+{
+  for (guint i = 0; i < request->pieces->len; i++) {
+    const MusterPiece *piece = &g_array_index (request->pieces, MusterPiece, i);
+    if (piece->entry == NULL)
+      continue;
+    const Source *source = g_hash_table_lookup (self->sources, piece->entry);
+    muster_slice_copy (request->whole->entry.n_dims, piece->common, piece->place,
+                       muster_tensor_data (source->tensor), request->wanted,
+                       muster_tensor_data_mutable (request->tensor),
+                       muster_dtype_size (request->whole->entry.dtype));
+  }
+  return g_steal_pointer (&request->tensor);
+}
+
+/* After everything was read: nothing fails any more. */
+static MusterTensor *
+answer (const Plan *self, Request *request)
+{
+  if (request->is_stored && request->tensor != NULL)
+    return g_steal_pointer (&request->tensor);
+  if (request->is_stored) {
+    const Source *source = g_hash_table_lookup (self->sources, request->whole);
+    return muster_tensor_ref (source->tensor);
+  }
+  return request->whole->entry.dtype == MUSTER_STRING ? join_strings (self, request)
+                                                      : join_numbers (self, request);
+}
+
+gboolean
+muster_bundle_reader_read_many (MusterBundleReader *self, const char *const *names,
+                                const char *const *slices, gsize n, MusterTensor **tensors,
+                                GCancellable *cancellable, GError **error)
+{
+  muster_require (error, FALSE, self);
+  muster_require_array (error, FALSE, names, n);
+  muster_require_array (error, FALSE, tensors, n);
+  g_autofree const MusterBundleEntry **entries = g_new (const MusterBundleEntry *, n);
+  for (gsize i = 0; i < n; i++)
+    if ((entries[i] = find_whole (self, names[i], error)) == NULL)
+      return FALSE;
+  return muster_bundle_reader_read_entries (self, entries, slices, n, tensors, cancellable, error);
+}
+
+gboolean
+muster_bundle_reader_read_entries (MusterBundleReader *self,
+                                   const MusterBundleEntry *const *entries,
+                                   const char *const *slices, gsize n, MusterTensor **tensors,
+                                   GCancellable *cancellable, GError **error)
+{
+  muster_require (error, FALSE, self);
+  muster_require_array (error, FALSE, entries, n);
+  muster_require_array (error, FALSE, tensors, n);
+  const MusterDataLoad how = {.cancellable = cancellable};
+  g_auto (Plan) plan = {0};
+  plan_init (&plan, self, n);
+  for (gsize i = 0; i < n; i++)
+    /* All entries are parts of the index's. */
+    if (!add_request (&plan, &plan.requests[i], (const MusterIndexEntry *)entries[i],
+                      slices != NULL ? slices[i] : NULL, error))
+      return FALSE;
+  if (!muster_bundle_data_load (self->data, (MusterDataSpan *)plan.spans->data, plan.spans->len,
+                                &how, error) ||
+      !decode_strings (&plan, error))
+    return FALSE;
+  for (gsize i = 0; i < n; i++)
+    tensors[i] = answer (&plan, &plan.requests[i]);
+  return TRUE;
+}
+
+MusterTensor *
+muster_bundle_reader_read_slice (MusterBundleReader *self, const char *name, const char *slice,
+                                 GError **error)
+{
+  muster_require (error, NULL, self, name);
+  MusterTensor *tensor = NULL;
+  return muster_bundle_reader_read_many (self, &name, &slice, 1, &tensor, NULL, error) ? tensor
+                                                                                       : NULL;
+}
+
+MusterTensor *
+muster_bundle_reader_read (MusterBundleReader *self, const char *name, GError **error)
+{
+  muster_require (error, NULL, self, name);
+  return muster_bundle_reader_read_slice (self, name, NULL, error);
+}

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/format/leveldb_table.h"
+
+#include "base/error.h"
+#include "base/protowire.h"
+#include "checkpoint/format/crc32c.h"
+
+#include <string.h>
+
+#define FOOTER_SIZE  48
+#define TRAILER_SIZE 5 /* a block's type and checksum */
+#define MAGIC        G_GUINT64_CONSTANT (0xdb4775248b80fb57)
+
+/* Where a block lies, without its trailer. */
+typedef struct {
+  guint64 offset;
+  guint64 size;
+} Block;
+
+static gboolean
+fail (GError **error, const char *why)
+{
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS, "not a sound table: %s", why);
+  return FALSE;
+}
+
+static guint32
+read_le32 (const guint8 *at)
+{
+  guint32 value;
+  memcpy (&value, at, sizeof value);
+  return GUINT32_FROM_LE (value);
+}
+
+static gboolean
+read_block_place (MusterProtoReader *reader, Block *block)
+{
+  return muster_proto_read_varint (reader, &block->offset) &&
+         muster_proto_read_varint (reader, &block->size);
+}
+
+/* Place, trailer and checksum; blocks_end is where the footer starts. */
+static gboolean
+check_block (const guint8 *data, gsize blocks_end, Block block, GError **error)
+{
+  if (block.offset > blocks_end || blocks_end - block.offset < TRAILER_SIZE ||
+      block.size > blocks_end - block.offset - TRAILER_SIZE)
+    return fail (error, "a block lies outside the file");
+  const guint8 *contents = data + block.offset;
+  const guint32 crc = muster_crc32c_extend (0, contents, block.size + 1);
+  if (muster_crc32c_unmask (read_le32 (contents + block.size + 1)) != crc)
+    return fail (error, "a block's checksum is wrong");
+  if (contents[block.size] == 0)
+    return TRUE;
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,
+               "the table is compressed (type %d), which TensorFlow doesn't write and muster "
+               "doesn't read",
+               contents[block.size]);
+  return FALSE;
+}
+
+/* The entries of a block: what stands before its list of restarts. */
+static gboolean
+entries_of (const guint8 *contents, gsize size, MusterProtoReader *entries, GError **error)
+{
+  if (size < 2 * sizeof (guint32))
+    return fail (error, "a block is too short");
+  const guint64 n_restarts = read_le32 (contents + size - sizeof (guint32));
+  const guint64 restarts_size = (n_restarts + 1) * sizeof (guint32);
+  if (n_restarts == 0 || restarts_size > size || read_le32 (contents + size - restarts_size) != 0)
+    return fail (error, "a block's restarts are wrong");
+  *entries = muster_proto_reader (contents, size - restarts_size);
+  return TRUE;
+}
+
+/* One entry: how many bytes its key shares with the one before, those of its own, the value. */
+typedef struct {
+  guint64 shared, own;
+  const guint8 *key; /* its own bytes */
+  MusterProtoReader value;
+} Entry;
+
+/* Steps over an entry; *key_size is the last key's, then its own. */
+static inline gboolean
+next_entry (MusterProtoReader *entries, guint64 *key_size, Entry *entry, GError **error)
+{
+  guint64 value_size;
+  if (!muster_proto_read_varint (entries, &entry->shared) ||
+      !muster_proto_read_varint (entries, &entry->own) ||
+      !muster_proto_read_varint (entries, &value_size))
+    return fail (error, "an entry is cut off");
+  const guint64 left = (guint64)(entries->end - entries->at);
+  if (entry->shared > *key_size || entry->own > left || value_size > left - entry->own)
+    return fail (error, "an entry leaves its block");
+  *key_size = entry->shared + entry->own;
+  entry->key = entries->at;
+  entry->value = muster_proto_reader (entries->at + entry->own, value_size);
+  entries->at += entry->own + value_size;
+  return TRUE;
+}
+
+static gboolean
+check_data_block (const guint8 *data, gsize blocks_end, Block block, GError **error)
+{
+  MusterProtoReader entries;
+  Entry entry;
+  guint64 key_size = 0;
+  if (!check_block (data, blocks_end, block, error) ||
+      !entries_of (data + block.offset, block.size, &entries, error))
+    return FALSE;
+  while (!muster_proto_at_end (&entries))
+    if (!next_entry (&entries, &key_size, &entry, error))
+      return FALSE;
+  return TRUE;
+}
+
+/* The index block names the data blocks, one after the other: so each is walked once. *end is where
+ * the last one ends; *is_tight tells whether they follow one another from the start. */
+static gboolean
+check_index_block (const guint8 *data, gsize blocks_end, Block index, guint64 *end,
+                   gboolean *is_tight, GError **error)
+{
+  MusterProtoReader entries;
+  Entry entry;
+  guint64 key_size = 0;
+  *end = 0;
+  *is_tight = TRUE;
+  if (!check_block (data, blocks_end, index, error) ||
+      !entries_of (data + index.offset, index.size, &entries, error))
+    return FALSE;
+  while (!muster_proto_at_end (&entries)) {
+    Block block;
+    if (!next_entry (&entries, &key_size, &entry, error))
+      return FALSE;
+    if (!read_block_place (&entry.value, &block) || block.offset < *end)
+      return fail (error, "a block is out of place");
+    if (!check_data_block (data, blocks_end, block, error))
+      return FALSE;
+    *is_tight = *is_tight && block.offset == *end;
+    *end = block.offset + block.size + TRAILER_SIZE;
+  }
+  return TRUE;
+}
+
+/* The footer written again, from what was read out of it: every bit of it means something then. */
+static gboolean
+is_plain_footer (const guint8 *footer, Block metaindex, Block index)
+{
+  g_autoptr (GByteArray) again = g_byte_array_new ();
+  muster_proto_put_varint (again, metaindex.offset);
+  muster_proto_put_varint (again, metaindex.size);
+  muster_proto_put_varint (again, index.offset);
+  muster_proto_put_varint (again, index.size);
+  while (again->len < FOOTER_SIZE - 8)
+    g_byte_array_append (again, (const guint8 *)"", 1);
+  return memcmp (footer, again->data, FOOTER_SIZE - 8) == 0;
+}
+
+/* What a reader has no need of: the block behind the data, and that nothing lies between blocks. */
+static const char *
+find_flaw (const guint8 *data, gsize blocks_end, Block metaindex, Block index, guint64 data_end,
+           gboolean is_tight)
+{
+  if (!is_plain_footer (data + blocks_end, metaindex, index))
+    return "its footer is damaged";
+  if (!is_tight || metaindex.offset != data_end ||
+      index.offset != metaindex.offset + metaindex.size + TRAILER_SIZE ||
+      blocks_end != index.offset + index.size + TRAILER_SIZE)
+    return "it has bytes that belong to none of its blocks";
+  if (!check_block (data, blocks_end, metaindex, NULL))
+    return "the checksum of its metaindex block is wrong";
+  return NULL;
+}
+
+/* Of a table that has been checked. */
+typedef struct {
+  Block metaindex, index;
+} Footer;
+
+static gboolean
+read_footer (const guint8 *data, gsize blocks_end, Footer *footer, GError **error)
+{
+  MusterProtoReader reader = muster_proto_reader (data + blocks_end, FOOTER_SIZE - 8);
+  return (read_block_place (&reader, &footer->metaindex) &&
+          read_block_place (&reader, &footer->index)) ||
+         fail (error, "its footer is wrong");
+}
+
+gboolean
+muster_table_check (const guint8 *data, gsize size, const char **flaw, GError **error)
+{
+  if (size < FOOTER_SIZE)
+    return fail (error, "it is too short");
+  if (size > MUSTER_TABLE_MAX)
+    return fail (error, "it is larger than 2 GiB");
+  const gsize blocks_end = size - FOOTER_SIZE;
+  const guint64 magic = read_le32 (data + size - 8) | (guint64)read_le32 (data + size - 4) << 32;
+  if (magic != MAGIC)
+    return fail (error, "it doesn't end as a table does");
+  Footer footer;
+  guint64 data_end;
+  gboolean is_tight;
+  if (!read_footer (data, blocks_end, &footer, error) ||
+      !check_index_block (data, blocks_end, footer.index, &data_end, &is_tight, error))
+    return FALSE;
+  if (flaw != NULL)
+    *flaw = find_flaw (data, blocks_end, footer.metaindex, footer.index, data_end, is_tight);
+  return TRUE;
+}
+
+/* A walk over a table that has been checked. */
+typedef struct {
+  MusterTableFunc func;
+  gpointer user_data;
+  guint8 *key; /* (owned) the last one */
+  gsize room;
+} Walk;
+
+static void
+take_key (Walk *self, const Entry *entry, gsize key_size)
+{
+  if (key_size > self->room) {
+    self->room = MAX (key_size, 2 * self->room);
+    self->key = g_realloc (self->key, self->room);
+  }
+  if (entry->own > 0)
+    memcpy (self->key + entry->shared, entry->key, entry->own);
+}
+
+static gboolean
+walk_block (Walk *self, const guint8 *data, Block block, GError **error)
+{
+  MusterProtoReader entries;
+  Entry entry;
+  guint64 key_size = 0;
+  if (!entries_of (data + block.offset, block.size, &entries, error))
+    return FALSE;
+  while (!muster_proto_at_end (&entries)) {
+    if (!next_entry (&entries, &key_size, &entry, error))
+      return FALSE;
+    take_key (self, &entry, key_size);
+    if (!self->func (self->key, key_size, entry.value.at, (gsize)(entry.value.end - entry.value.at),
+                     self->user_data, error))
+      return FALSE;
+  }
+  return TRUE;
+}
+
+static gboolean
+walk_blocks (Walk *self, const guint8 *data, Block index, GError **error)
+{
+  MusterProtoReader entries;
+  Entry entry;
+  Block block;
+  guint64 key_size = 0;
+  if (!entries_of (data + index.offset, index.size, &entries, error))
+    return FALSE;
+  while (!muster_proto_at_end (&entries))
+    if (!next_entry (&entries, &key_size, &entry, error) ||
+        !read_block_place (&entry.value, &block) || !walk_block (self, data, block, error))
+      return FALSE;
+  return TRUE;
+}
+
+gboolean
+muster_table_foreach (GBytes *table, MusterTableFunc func, gpointer user_data, const char **flaw,
+                      GError **error)
+{
+  Walk walk = {.func = func, .user_data = user_data};
+  Footer footer;
+  gsize size;
+  const guint8 *data = g_bytes_get_data (table, &size);
+  if (!muster_table_check (data, size, flaw, error) ||
+      !read_footer (data, size - FOOTER_SIZE, &footer, error))
+    return FALSE;
+  const gboolean is_walked = walk_blocks (&walk, data, footer.index, error);
+  g_free (walk.key);
+  return is_walked;
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/state/checkpoint_check.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/require.h"
+#include "checkpoint/format/bundle_index.h"
+#include "checkpoint/format/crc32c.h"
+#include "checkpoint/state/checkpoint_record.h"
+#include "checkpoint/store/storage_private.h"
+
+#include <string.h>
+
+/* How long each data file must be for its tensors: as many as the index names. */
+static GHashTable *
+ends_of_shards (const MusterBundleIndex *index)
+{
+  GHashTable *ends = g_hash_table_new_full (NULL, NULL, NULL, g_free);
+  for (guint i = 0; i < index->entries->len; i++) {
+    const MusterBundleEntry *entry = &g_array_index (index->entries, MusterIndexEntry, i).entry;
+    if (entry->is_sliced)
+      continue;
+    const guint64 end = (guint64)entry->offset + (guint64)entry->size;
+    guint64 *known = g_hash_table_lookup (ends, GINT_TO_POINTER (entry->shard));
+    if (known == NULL) {
+      known = g_new0 (guint64, 1);
+      g_hash_table_insert (ends, GINT_TO_POINTER (entry->shard), known);
+    }
+    *known = MAX (*known, end);
+  }
+  return ends;
+}
+
+static gboolean
+look_at_shard (MusterStorage *storage, const char *prefix, gint32 shard, guint64 wanted,
+               MusterCheckpointLook *look, GError **error)
+{
+  g_autoptr (GError) why = NULL;
+  MusterStorageInfo info;
+  g_autofree char *path = muster_bundle_data_path (prefix, shard, look->n_shards);
+  if (!muster_storage_look (storage, path, &info, &why)) {
+    if (muster_storage_is_absent (why))
+      g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS, "The data file '%s' is gone", path);
+    else
+      g_propagate_error (error, g_steal_pointer (&why));
+    return FALSE;
+  }
+  look->bytes += info.size;
+  if (info.size >= wanted)
+    return TRUE;
+  g_autofree char *all = muster_format_size (wanted),
+                  *less = muster_format_size (wanted - info.size);
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS, "The data file '%s' is %s short of %s",
+               path, less, all);
+  return FALSE;
+}
+
+/* When it was saved, and the size of what is read whole. */
+static void
+look_at_index (MusterStorage *storage, const char *prefix, MusterCheckpointLook *look)
+{
+  MusterStorageInfo info;
+  g_autofree char *index = muster_bundle_index_path (prefix);
+  g_autofree char *meta_graph = g_strconcat (prefix, ".meta", NULL);
+  if (muster_storage_look (storage, index, &info, NULL)) { /* else loading says what is wrong */
+    look->when_us = info.mtime_us;
+    look->bytes = info.size;
+  }
+  if (muster_storage_look (storage, meta_graph, &info, NULL))
+    look->bytes += info.size;
+}
+
+gboolean
+muster_checkpoint_look (MusterStorage *storage, const char *prefix, MusterCheckpointLook *look,
+                        GError **error)
+{
+  muster_require (error, FALSE, prefix, look);
+  storage = storage != NULL ? storage : muster_local_storage ();
+  *look = (MusterCheckpointLook){0};
+  look_at_index (storage, prefix, look);
+  g_autoptr (MusterBundleIndex) index = muster_bundle_index_load (storage, prefix, error);
+  if (index == NULL)
+    return FALSE;
+  look->n_shards = index->n_shards;
+  look->n_tensors = index->entries->len - index->n_parts;
+  g_autoptr (GHashTable) ends = ends_of_shards (index);
+  for (gint32 shard = 0; shard < index->n_shards; shard++) {
+    const guint64 *end = g_hash_table_lookup (ends, GINT_TO_POINTER (shard));
+    if (!look_at_shard (storage, prefix, shard, end != NULL ? *end : 0, look, error))
+      return FALSE;
+  }
+  return TRUE;
+}
+
+typedef enum { AS_SAVED, CHANGED, NOT_THERE } Found;
+
+/* Looks at a file that the side file has a sum of. */
+static Found
+compare_file (MusterStorage *storage, const char *prefix, const MusterSideFile *file)
+{
+  MusterStorageInfo info;
+  g_autofree char *path = g_strconcat (prefix, file->name, NULL);
+  if (!muster_storage_look (storage, path, &info, NULL))
+    return NOT_THERE;
+  if (info.size != file->size)
+    return CHANGED;
+  g_autoptr (GBytes) bytes = muster_storage_read (storage, path, NULL);
+  if (bytes == NULL)
+    return NOT_THERE;
+  gsize size;
+  const void *data = g_bytes_get_data (bytes, &size);
+  return size == file->size && muster_crc32c_extend (0, data, size) == file->crc32c ? AS_SAVED
+                                                                                    : CHANGED;
+}
+
+static const MusterSideFile *
+find_sum (const MusterSideCheckpoint *self, const char *name)
+{
+  for (guint i = 0; i < self->files->len; i++) {
+    const MusterSideFile *file = &g_array_index (self->files, MusterSideFile, i);
+    if (file->has_crc && strcmp (file->name, name) == 0)
+      return file;
+  }
+  return NULL;
+}
+
+gboolean
+muster_checkpoint_check_meta_graph (MusterStorage *storage, const char *prefix, GError **error)
+{
+  muster_require (error, FALSE, prefix);
+  g_autofree char *directory = g_path_get_dirname (prefix);
+  storage = storage != NULL ? storage : muster_local_storage ();
+  g_autoptr (MusterCheckpointRecord) record =
+      muster_checkpoint_record_read (storage, directory, NULL);
+  const MusterSideCheckpoint *known =
+      record != NULL ? muster_checkpoint_record_find (record, prefix) : NULL;
+  const MusterSideFile *index = known != NULL ? find_sum (known, ".index") : NULL,
+                       *meta = known != NULL ? find_sum (known, ".meta") : NULL;
+  if (index == NULL || meta == NULL || compare_file (storage, prefix, index) != AS_SAVED ||
+      compare_file (storage, prefix, meta) != CHANGED)
+    return TRUE;
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
+               "The meta graph '%s.meta' isn't as it was saved, by its sum in '%s/%s'. The tensors "
+               "don't depend on it: take another checkpoint's, or export the graph anew",
+               prefix, directory, MUSTER_RECORD_FILE);
+  return FALSE;
+}

@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/state/checkpoint_state.h"
+
+#include "base/error.h"
+#include "base/require.h"
+#include "checkpoint/format/bundle_index.h"
+#include "checkpoint/state/state_text.h"
+#include "checkpoint/store/storage_private.h"
+
+#include <string.h>
+
+MusterCheckpointState *
+muster_checkpoint_state_new (void)
+{
+  MusterCheckpointState *self = g_new0 (MusterCheckpointState, 1);
+  self->all = g_ptr_array_new_with_free_func (g_free);
+  self->timestamps = g_array_new (FALSE, FALSE, sizeof (double));
+  return self;
+}
+
+void
+muster_checkpoint_state_free (MusterCheckpointState *self)
+{
+  if (self == NULL)
+    return;
+  g_free (self->latest);
+  g_ptr_array_unref (self->all);
+  g_array_unref (self->timestamps);
+  g_free (self);
+}
+
+static MusterStorage *
+or_local (MusterStorage *storage)
+{
+  return storage != NULL ? storage : muster_local_storage ();
+}
+
+/* Literally, as TensorFlow does: an absolute path stays, and nothing is tidied. */
+static char *
+put_behind (const char *directory, const char *path)
+{
+  if (*directory == '\0' || g_path_is_absolute (path))
+    return g_strdup (path);
+  return g_strconcat (directory, g_str_has_suffix (directory, "/") ? "" : "/", path, NULL);
+}
+
+static char *
+state_path (const char *directory, const char *name)
+{
+  return put_behind (directory, name != NULL ? name : "checkpoint");
+}
+
+MusterCheckpointState *
+muster_checkpoint_state_read (MusterStorage *storage, const char *directory, GError **error)
+{
+  muster_require (error, NULL, directory);
+  return muster_checkpoint_state_read_named (storage, directory, NULL, error);
+}
+
+MusterCheckpointState *
+muster_checkpoint_state_read_named (MusterStorage *storage, const char *directory, const char *name,
+                                    GError **error)
+{
+  muster_require (error, NULL, directory);
+  g_autofree char *path = state_path (directory, name);
+  g_autoptr (GError) why = NULL;
+  g_autoptr (GBytes) text = muster_storage_read (or_local (storage), path, &why);
+  if (text == NULL && muster_storage_is_absent (why))
+    return NULL;
+  g_autoptr (MusterCheckpointState) self = NULL;
+  if (text != NULL) {
+    gsize size;
+    const char *data = g_bytes_get_data (text, &size);
+    self = muster_state_text_parse (data, size, &why);
+  }
+  if (self == NULL || self->latest == NULL) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
+                 "Invalid checkpoint state '%s': %s; repair it, or remove it to start without one",
+                 path, why != NULL ? why->message : "it names no checkpoint");
+    return NULL;
+  }
+  char *latest = put_behind (directory, self->latest);
+  g_free (self->latest);
+  self->latest = latest;
+  for (guint i = 0; i < self->all->len; i++) {
+    char *joined = put_behind (directory, self->all->pdata[i]);
+    g_free (self->all->pdata[i]);
+    self->all->pdata[i] = joined;
+  }
+  if (self->timestamps->len != self->all->len)
+    g_array_set_size (self->timestamps, 0); /* whose they are can't be told */
+  return g_steal_pointer (&self);
+}
+
+/* What of path stands behind directory and a '/', or NULL. */
+static const char *
+inside (const char *directory, const char *path)
+{
+  gsize n = strlen (directory);
+  while (n > 1 && directory[n - 1] == '/')
+    n--;
+  if (n == 0 || strncmp (path, directory, n) != 0 || (path[n] != '/' && directory[n - 1] != '/'))
+    return NULL;
+  path += n;
+  while (*path == '/')
+    path++;
+  return *path != '\0' ? path : NULL;
+}
+
+/* The way from one tidy absolute path to another. */
+static char *
+way_between (const char *from, const char *to)
+{
+  g_auto (GStrv) here = g_strsplit (from + 1, "/", -1);
+  g_auto (GStrv) there = g_strsplit (to + 1, "/", -1);
+  GString *way = g_string_new (NULL);
+  guint i = 0;
+  while (here[i] != NULL && there[i] != NULL && g_str_equal (here[i], there[i]))
+    i++;
+  for (guint up = i; here[up] != NULL && *here[up] != '\0'; up++)
+    g_string_append (way, "../");
+  for (guint down = i; there[down] != NULL; down++)
+    g_string_append_printf (way, "%s%s", there[down], there[down + 1] != NULL ? "/" : "");
+  return g_string_free (way, FALSE);
+}
+
+/* A path as it is written (SAV.3, SAV.10): relative to the directory where it lies in it, or where
+ * both are relative; else as given. */
+static char *
+relative_path (const char *directory, const char *path)
+{
+  const char *rest = inside (directory, path);
+  if (rest != NULL)
+    return g_strdup (rest);
+  if (strstr (directory, "://") != NULL || strstr (path, "://") != NULL)
+    return g_strdup (path); /* another store's names, which aren't the file system's */
+  const gboolean is_absolute = g_path_is_absolute (path);
+  if (!is_absolute && g_path_is_absolute (directory))
+    return g_strdup (path);
+  g_autofree char *tidy_directory = g_canonicalize_filename (directory, NULL);
+  g_autofree char *tidy_path = g_canonicalize_filename (path, NULL);
+  rest = inside (tidy_directory, tidy_path);
+  if (rest != NULL)
+    return g_strdup (rest);
+  return is_absolute ? g_strdup (path) : way_between (tidy_directory, tidy_path);
+}
+
+static char *
+written_path (const char *directory, const char *path, gboolean absolute)
+{
+  return absolute && g_path_is_absolute (path) ? g_strdup (path) : relative_path (directory, path);
+}
+
+static gboolean
+check_state (const MusterCheckpointState *self, guint n_paths, const char *path, GError **error)
+{
+  if (self->latest == NULL || *self->latest == '\0') {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "The checkpoint state '%s' can't be written without a latest checkpoint", path);
+    return FALSE;
+  }
+  if (self->timestamps->len > 0 && self->timestamps->len != n_paths) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "Checkpoint timestamps, if provided, must match checkpoint paths: %u for %u",
+                 self->timestamps->len, n_paths);
+    return FALSE;
+  }
+  if (g_str_equal (self->latest, path)) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+                 "The checkpoint's path '%s' conflicts with path used for checkpoint state; save "
+                 "under another name",
+                 path);
+    return FALSE;
+  }
+  return TRUE;
+}
+
+gboolean
+muster_checkpoint_state_write (MusterStorage *storage, const char *directory,
+                               const MusterCheckpointState *self, GError **error)
+{
+  muster_require (error, FALSE, directory, self);
+  return muster_checkpoint_state_write_named (storage, directory, NULL, self, error);
+}
+
+gboolean
+muster_checkpoint_state_write_named (MusterStorage *storage, const char *directory,
+                                     const char *name, const MusterCheckpointState *self,
+                                     GError **error)
+{
+  muster_require (error, FALSE, directory, self);
+
+  g_autofree char *path = state_path (directory, name);
+  gboolean is_listed = FALSE;
+  for (guint i = 0; i < self->all->len && self->latest != NULL; i++)
+    is_listed = is_listed || g_str_equal (self->all->pdata[i], self->latest);
+  if (!check_state (self, self->all->len + !is_listed, path, error))
+    return FALSE;
+
+  g_autoptr (MusterCheckpointState) written = muster_checkpoint_state_new ();
+  written->latest = written_path (directory, self->latest, self->absolute_paths);
+  for (guint i = 0; i < self->all->len; i++)
+    g_ptr_array_add (written->all,
+                     written_path (directory, self->all->pdata[i], self->absolute_paths));
+  if (!is_listed)
+    g_ptr_array_add (written->all, g_strdup (written->latest));
+  g_array_append_vals (written->timestamps, self->timestamps->data, self->timestamps->len);
+  written->last_preserved = self->last_preserved;
+  g_autofree char *text = muster_state_text_print (written);
+  if (muster_storage_publish (or_local (storage), path, text, strlen (text), error))
+    return TRUE;
+  g_prefix_error (error, "Writing the checkpoint state: ");
+  return FALSE;
+}
+
+gboolean
+muster_checkpoint_exists (MusterStorage *storage, const char *prefix)
+{
+  g_return_val_if_fail (prefix != NULL, FALSE);
+  g_autofree char *path = muster_bundle_index_path (prefix);
+  MusterStorageInfo info;
+  return muster_storage_look (or_local (storage), path, &info, NULL);
+}
+
+/* '?' is one character, '*' any number: after a mismatch only the last '*' takes one more, so that
+ * no pattern takes long. */
+static gboolean
+does_match (const char *pattern, const char *text)
+{
+  const char *star = NULL, *from = NULL;
+  while (*text != '\0') {
+    if (*pattern == '*') {
+      star = pattern++;
+      from = text;
+    } else if (*pattern == '?' || (*pattern != '\0' && *pattern == *text)) {
+      pattern++;
+      text++;
+    } else if (star != NULL) {
+      pattern = star + 1;
+      text = ++from;
+    } else {
+      return FALSE;
+    }
+  }
+  return pattern[strspn (pattern, "*")] == '\0';
+}
+
+gboolean
+muster_checkpoint_matches (MusterStorage *storage, const char *pattern)
+{
+  g_return_val_if_fail (pattern != NULL, FALSE);
+  g_autofree char *directory = g_path_get_dirname (pattern);
+  const char *slash = strrchr (pattern, '/');
+  const char *name = slash != NULL ? slash + 1 : pattern;
+  g_autofree char *index = muster_bundle_index_path (name);
+  g_auto (GStrv) files = muster_storage_list (or_local (storage), directory, NULL);
+  for (char **file = files; file != NULL && *file != NULL; file++)
+    if (does_match (index, *file) || does_match (name, *file))
+      return TRUE;
+  return FALSE;
+}
+
+char *
+muster_checkpoint_locate (MusterStorage *storage, const char *directory, const char *prefix)
+{
+  g_return_val_if_fail (directory != NULL && prefix != NULL, NULL);
+  if (!g_path_is_absolute (prefix) || inside (directory, prefix) != NULL ||
+      muster_checkpoint_exists (storage, prefix))
+    return g_strdup (prefix);
+  g_autofree char *base = g_path_get_basename (prefix);
+  g_autofree char *here = put_behind (directory, base);
+  return muster_checkpoint_exists (storage, here) ? g_steal_pointer (&here) : g_strdup (prefix);
+}
+
+char *
+muster_latest_checkpoint (MusterStorage *storage, const char *directory, GError **error)
+{
+  muster_require (error, NULL, directory);
+  return muster_latest_checkpoint_named (storage, directory, NULL, error);
+}
+
+char *
+muster_latest_checkpoint_named (MusterStorage *storage, const char *directory, const char *name,
+                                GError **error)
+{
+  muster_require (error, NULL, directory);
+  g_autofree char *before = NULL;
+  for (;;) {
+    g_autoptr (GError) why = NULL;
+    g_autoptr (MusterCheckpointState) state =
+        muster_checkpoint_state_read_named (storage, directory, name, &why);
+    if (state == NULL) {
+      if (why != NULL)
+        g_propagate_error (error, g_steal_pointer (&why));
+      return NULL;
+    }
+    g_autofree char *latest = muster_checkpoint_locate (storage, directory, state->latest);
+    if (muster_checkpoint_exists (storage, latest))
+      return g_steal_pointer (&latest);
+    /* A saver at work may have saved another and removed this one since the state was read. */
+    if (g_strcmp0 (before, latest) == 0) {
+      (void)muster_fail (error, MUSTER_ERROR_NOT_FOUND,
+                         "Couldn't match files for checkpoint '%s', which the state of '%s' names",
+                         state->latest, directory);
+      return NULL;
+    }
+    g_free (before);
+    before = g_steal_pointer (&latest);
+  }
+}
+
+/* TRUE for NAME.data-00000-of-00001. */
+static gboolean
+is_data_of (const char *file, const char *name)
+{
+  const gsize n = strlen (name);
+  if (strncmp (file, name, n) != 0 || !g_str_has_prefix (file + n, ".data-"))
+    return FALSE;
+  const char *at = file + n + strlen (".data-");
+  const gsize shard = strspn (at, "0123456789");
+  if (shard == 0 || !g_str_has_prefix (at + shard, "-of-"))
+    return FALSE;
+  at += shard + strlen ("-of-");
+  const gsize total = strspn (at, "0123456789");
+  return total > 0 && at[total] == '\0';
+}
+
+static gboolean
+remove_data (MusterStorage *storage, const char *prefix, GError **error)
+{
+  g_autofree char *directory = g_path_get_dirname (prefix);
+  g_autofree char *name = g_path_get_basename (prefix);
+  g_autoptr (GError) why = NULL;
+  g_auto (GStrv) files = muster_storage_list (storage, directory, &why);
+  if (files == NULL && muster_storage_is_absent (why))
+    return TRUE;
+  if (files == NULL) {
+    g_propagate_error (error, g_steal_pointer (&why));
+    return FALSE;
+  }
+  gboolean all_gone = TRUE;
+  for (gsize i = 0; files[i] != NULL; i++) {
+    if (!is_data_of (files[i], name))
+      continue;
+    g_autofree char *path = put_behind (directory, files[i]);
+    if (!muster_storage_remove (storage, path, all_gone ? error : NULL))
+      all_gone = FALSE;
+  }
+  return all_gone;
+}
+
+char *
+muster_checkpoint_meta_path (const char *prefix)
+{
+  g_return_val_if_fail (prefix != NULL, NULL);
+  gsize end = strlen (prefix);
+  while (end > 0 && g_ascii_isdigit (prefix[end - 1]))
+    end--;
+  if (prefix[end] != '\0' && end >= 4 && strncmp (prefix + end - 4, "-of-", 4) == 0) {
+    gsize shard = end - 4;
+    while (shard > 0 && (g_ascii_isdigit (prefix[shard - 1]) || prefix[shard - 1] == '?'))
+      shard--;
+    if (shard > 0 && shard < end - 4 && prefix[shard - 1] == '-') {
+      g_autofree char *name = g_strndup (prefix, shard - 1);
+      return g_strconcat (name, ".meta", NULL);
+    }
+  }
+  return g_strconcat (prefix, ".meta", NULL);
+}
+
+GArray *
+muster_checkpoint_mtimes (MusterStorage *storage, const char *const *prefixes)
+{
+  g_return_val_if_fail (prefixes != NULL, NULL);
+  GArray *times = g_array_new (FALSE, FALSE, sizeof (double));
+  for (const char *const *prefix = prefixes; *prefix != NULL; prefix++) {
+    g_autofree char *index = muster_bundle_index_path (*prefix);
+    MusterStorageInfo info;
+    if (!muster_storage_look (or_local (storage), index, &info, NULL))
+      continue;
+    const double seconds = (double)info.mtime_us / G_USEC_PER_SEC;
+    g_array_append_val (times, seconds);
+  }
+  return times;
+}
+
+/* Whoever reads a checkpoint holds a shared lock on its index. NULL without an error where there is
+ * no index any more: then the rest of it goes. */
+static gboolean
+lock_unused (MusterStorage *storage, const char *index, MusterStorageLock **lock, GError **error)
+{
+  g_autoptr (GError) why = NULL;
+  *lock = muster_storage_lock (storage, index, MUSTER_LOCK_UNUSED, &why);
+  if (*lock != NULL || muster_storage_is_absent (why))
+    return TRUE;
+  if (g_error_matches (why, G_IO_ERROR, G_IO_ERROR_BUSY))
+    g_set_error (error, G_IO_ERROR, G_IO_ERROR_BUSY,
+                 "'%s': somebody is reading this checkpoint; it can be removed later", index);
+  else
+    g_propagate_error (error, g_steal_pointer (&why));
+  return FALSE;
+}
+
+/* For good, before any data goes: a crash must not bring the index back without it. */
+static gboolean
+remove_index (MusterStorage *storage, const char *index, GError **error)
+{
+  g_autofree char *directory = g_path_get_dirname (index);
+  return muster_storage_remove (storage, index, error) &&
+         muster_storage_sync_directory (storage, directory, error);
+}
+
+gboolean
+muster_remove_checkpoint (MusterStorage *storage, const char *prefix, GError **error)
+{
+  muster_require (error, FALSE, prefix);
+  g_autofree char *index = muster_bundle_index_path (prefix);
+  g_autofree char *meta = muster_checkpoint_meta_path (prefix);
+  MusterStorageLock *lock = NULL;
+  storage = or_local (storage);
+  if (!lock_unused (storage, index, &lock, error))
+    return FALSE;
+  const gboolean is_removed = (lock == NULL || remove_index (storage, index, error)) &&
+                              muster_storage_remove (storage, meta, error) &&
+                              remove_data (storage, prefix, error);
+  muster_storage_unlock (storage, lock);
+  return is_removed;
+}

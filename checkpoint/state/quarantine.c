@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/state/quarantine.h"
+
+#include "base/error.h"
+#include "base/require.h"
+#include "checkpoint/state/checkpoint_record.h"
+#include "checkpoint/state/checkpoint_state.h"
+#include "checkpoint/store/directory_lock.h"
+#include "checkpoint/store/storage_private.h"
+
+#include <string.h>
+
+#define INDEX ".index"
+#define ASIDE ".bad"
+
+/* For the lock, which is held for moments. */
+#define LOCK_US (30 * MUSTER_SECOND)
+
+/* Where a name's ".bad" or ".bad-2" begins: its end where there is none. */
+static gsize
+aside_at (const char *name)
+{
+  const gsize size = strlen (name);
+  gsize end = size;
+  while (end > 0 && g_ascii_isdigit (name[end - 1]))
+    end--;
+  if (end == size || end == 0 || name[end - 1] != '-')
+    end = size;
+  else
+    end--;
+  const gsize n = strlen (ASIDE);
+  return end > n && strncmp (name + end - n, ASIDE, n) == 0 ? end - n : size;
+}
+
+gboolean
+muster_checkpoint_is_set_aside (const char *prefix)
+{
+  g_return_val_if_fail (prefix != NULL, FALSE);
+  return prefix[aside_at (prefix)] != '\0';
+}
+
+/* The base name in front of "-STEP"; *step is -1 where there is none. */
+static char *
+split (const char *prefix, gint64 *step)
+{
+  g_autofree char *name = g_path_get_basename (prefix);
+  name[aside_at (name)] = '\0';
+  char *dash = strrchr (name, '-');
+  guint64 number;
+  *step = -1;
+  if (dash != NULL && g_ascii_isdigit (dash[1]) &&
+      g_ascii_string_to_unsigned (dash + 1, 10, 0, G_MAXINT64, &number, NULL)) {
+    *step = (gint64)number;
+    *dash = '\0';
+  }
+  return g_steal_pointer (&name);
+}
+
+gint64
+muster_checkpoint_step (const char *prefix)
+{
+  g_return_val_if_fail (prefix != NULL, -1);
+  gint64 step;
+  g_autofree char *base = split (prefix, &step);
+  return step;
+}
+
+typedef struct {
+  char *prefix; /* (owned) */
+  char *base;   /* (owned) */
+  gint64 step;
+  gint64 mtime_us;       /* of its index */
+  gint64 group_mtime_us; /* the latest of its base */
+} Listed;
+
+static void
+listed_free (gpointer data)
+{
+  Listed *self = data;
+  g_free (self->prefix);
+  g_free (self->base);
+  g_free (self);
+}
+
+/* By steps and not by the files' times: those of a copied directory are in no order. */
+static int
+compare_listed (gconstpointer a, gconstpointer b)
+{
+  const Listed *x = *(const Listed *const *)a, *y = *(const Listed *const *)b;
+  if (x->group_mtime_us != y->group_mtime_us)
+    return x->group_mtime_us < y->group_mtime_us ? -1 : 1;
+  const int bases = strcmp (x->base, y->base);
+  if (bases != 0)
+    return bases;
+  if (x->step != y->step)
+    return x->step < y->step ? -1 : 1;
+  return strcmp (x->prefix, y->prefix);
+}
+
+static void
+find_groups (GPtrArray *list)
+{
+  g_autoptr (GHashTable) newest = g_hash_table_new (g_str_hash, g_str_equal);
+  for (guint i = 0; i < list->len; i++) {
+    Listed *one = list->pdata[i];
+    const Listed *before = g_hash_table_lookup (newest, one->base);
+    if (before == NULL || before->mtime_us < one->mtime_us)
+      g_hash_table_insert (newest, one->base, one);
+  }
+  for (guint i = 0; i < list->len; i++) {
+    Listed *one = list->pdata[i];
+    one->group_mtime_us = ((const Listed *)g_hash_table_lookup (newest, one->base))->mtime_us;
+  }
+}
+
+static char **
+list (MusterStorage *storage, const char *directory, gboolean set_aside, GError **error)
+{
+  g_return_val_if_fail (directory != NULL, NULL);
+  storage = storage != NULL ? storage : muster_local_storage ();
+  g_auto (GStrv) files = muster_storage_list (storage, directory, error);
+  if (files == NULL)
+    return NULL;
+  g_autoptr (GPtrArray) found = g_ptr_array_new_with_free_func (listed_free);
+  for (gsize i = 0; files[i] != NULL; i++) {
+    const gsize size = strlen (files[i]);
+    if (*files[i] == '.' || !g_str_has_suffix (files[i], INDEX))
+      continue; /* a hidden one is a save that isn't done, or the trace of one */
+    g_autofree char *name = g_strndup (files[i], size - strlen (INDEX));
+    g_autofree char *path = g_build_filename (directory, files[i], NULL);
+    MusterStorageInfo info;
+    if (muster_checkpoint_is_set_aside (name) != set_aside ||
+        !muster_storage_look (storage, path, &info, NULL))
+      continue; /* it went away meanwhile */
+    Listed *one = g_new0 (Listed, 1);
+    one->prefix = g_build_filename (directory, name, NULL);
+    one->base = split (name, &one->step);
+    one->mtime_us = info.mtime_us;
+    g_ptr_array_add (found, one);
+  }
+  find_groups (found);
+  g_ptr_array_sort (found, compare_listed);
+  g_autoptr (GStrvBuilder) prefixes = g_strv_builder_new ();
+  for (guint i = 0; i < found->len; i++)
+    g_strv_builder_add (prefixes, ((const Listed *)found->pdata[i])->prefix);
+  return g_strv_builder_end (prefixes);
+}
+
+char **
+muster_checkpoint_list (MusterStorage *storage, const char *directory, GError **error)
+{
+  muster_require (error, NULL, directory);
+  return list (storage, directory, FALSE, error);
+}
+
+char **
+muster_checkpoint_list_set_aside (MusterStorage *storage, const char *directory, GError **error)
+{
+  muster_require (error, NULL, directory);
+  return list (storage, directory, TRUE, error);
+}
+
+/* A file of NAME, by what stands behind it; NULL where it isn't. NAME.bad.index isn't one of
+ * NAME. */
+static const char *
+part_of (const char *file, const char *name)
+{
+  const gsize n = strlen (name);
+  if (strncmp (file, name, n) != 0)
+    return NULL;
+  const char *rest = file + n;
+  return g_str_has_prefix (rest, ".data-") || strcmp (rest, ".meta") == 0 ||
+                 strcmp (rest, INDEX) == 0
+             ? rest
+             : NULL;
+}
+
+/* A name that no file has. */
+static char *
+free_name (char **files, const char *name)
+{
+  for (guint n = 1;; n++) {
+    g_autofree char *candidate =
+        n == 1 ? g_strconcat (name, ASIDE, NULL) : g_strdup_printf ("%s" ASIDE "-%u", name, n);
+    gboolean is_taken = FALSE;
+    for (gsize i = 0; files[i] != NULL && !is_taken; i++)
+      is_taken = part_of (files[i], candidate) != NULL;
+    if (!is_taken)
+      return g_steal_pointer (&candidate);
+  }
+}
+
+/* The index first: from then on nobody takes it for a checkpoint. */
+static gboolean
+rename_files (MusterStorage *storage, const char *directory, char **files, const char *name,
+              const char *aside, GError **error)
+{
+  for (int index = 1; index >= 0; index--)
+    for (gsize i = 0; files[i] != NULL; i++) {
+      const char *part = part_of (files[i], name);
+      if (part == NULL || (strcmp (part, INDEX) == 0) != index)
+        continue;
+      g_autofree char *from = g_build_filename (directory, files[i], NULL);
+      g_autofree char *renamed = g_strconcat (aside, part, NULL);
+      g_autofree char *to = g_build_filename (directory, renamed, NULL);
+      if (!muster_storage_rename (storage, from, to, error))
+        return FALSE;
+    }
+  return muster_storage_sync_directory (storage, directory, error);
+}
+
+static gboolean
+note (MusterStorage *storage, const char *directory, const char *name, const char *aside,
+      const char *reason, char **state_file, GError **error)
+{
+  g_autoptr (MusterCheckpointRecord) record =
+      muster_checkpoint_record_read_to_write (storage, directory, error);
+  if (record == NULL)
+    return FALSE;
+  muster_checkpoint_record_ensure (record, name);
+  muster_checkpoint_record_rename (record, name, aside);
+  MusterSideCheckpoint *one = muster_checkpoint_record_find (record, aside);
+  g_free (one->bad);
+  one->bad = g_strdup (reason);
+  one->verified = FALSE;
+  one->doomed = FALSE;
+  if (one->step < 0)
+    one->step = muster_checkpoint_step (name);
+  *state_file = g_strdup (one->state_file);
+  if (g_strcmp0 (record->life, name) == 0)
+    g_clear_pointer (&record->life, g_free);
+  return muster_checkpoint_record_write (storage, directory, record, error);
+}
+
+static gboolean
+is_gone (MusterStorage *storage, const char *path, const char *name)
+{
+  g_autofree char *base = g_path_get_basename (path);
+  return strcmp (base, name) == 0 && !muster_checkpoint_exists (storage, path);
+}
+
+/* A state file that can't be read stays as it is: it is somebody else's to mend. */
+static gboolean
+forget_in_state (MusterStorage *storage, const char *directory, const char *state_file,
+                 const char *name, GError **error)
+{
+  g_autoptr (MusterCheckpointState) state =
+      muster_checkpoint_state_read_named (storage, directory, state_file, NULL);
+  if (state == NULL)
+    return TRUE;
+  gboolean is_changed = FALSE;
+  for (guint i = state->all->len; i-- > 0;) {
+    if (!is_gone (storage, state->all->pdata[i], name))
+      continue;
+    is_changed = TRUE;
+    g_ptr_array_remove_index (state->all, i);
+    if (i < state->timestamps->len)
+      g_array_remove_index (state->timestamps, i);
+  }
+  if (state->all->len == 0)
+    return TRUE;
+  if (is_gone (storage, state->latest, name)) {
+    is_changed = TRUE;
+    g_free (state->latest);
+    state->latest = g_strdup (state->all->pdata[state->all->len - 1]);
+  }
+  return !is_changed ||
+         muster_checkpoint_state_write_named (storage, directory, state_file, state, error);
+}
+
+static gboolean
+set_aside (MusterStorage *storage, const char *directory, const char *name, const char *reason,
+           char **aside, GError **error)
+{
+  g_autofree char *state_file = NULL;
+  g_autofree char *index = g_strconcat (name, INDEX, NULL);
+  g_auto (GStrv) files = muster_storage_list (storage, directory, error);
+  if (files == NULL)
+    return FALSE;
+  if (!g_strv_contains ((const char *const *)files, index)) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND, "there is no '%s/%s'", directory,
+                 index);
+    return FALSE;
+  }
+  g_autofree char *new_name = free_name (files, name);
+  /* The reason first: one that is told twice harms less than one that is lost. */
+  if (!note (storage, directory, name, new_name, reason, &state_file, error) ||
+      !rename_files (storage, directory, files, name, new_name, error) ||
+      !forget_in_state (storage, directory, state_file, name, error) ||
+      (state_file != NULL && !forget_in_state (storage, directory, NULL, name, error)))
+    return FALSE;
+  if (aside != NULL)
+    *aside = g_build_filename (directory, new_name, NULL);
+  return TRUE;
+}
+
+gboolean
+muster_checkpoint_set_aside (MusterStorage *storage, const char *prefix, const char *reason,
+                             char **aside, GError **error)
+{
+  muster_require (error, FALSE, prefix, reason);
+  storage = storage != NULL ? storage : muster_local_storage ();
+  g_autofree char *directory = g_path_get_dirname (prefix);
+  g_autofree char *name = g_path_get_basename (prefix);
+  MusterClock *clock = muster_system_clock ();
+  const gint64 deadline_us = muster_deadline_after (muster_clock_now_us (clock), LOCK_US);
+  g_autoptr (MusterDirectoryLock) lock =
+      muster_directory_lock (storage, directory, deadline_us, clock, NULL, error);
+  if (lock != NULL && set_aside (storage, directory, name, reason, aside, error))
+    return TRUE;
+  g_prefix_error (error, "Setting '%s' aside: ", prefix);
+  return FALSE;
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/store/directory_lock.h"
+
+#include "base/error.h"
+#include "base/require.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#define FIRST_WAIT (5 * MUSTER_MILLISECOND)
+#define LAST_WAIT  (200 * MUSTER_MILLISECOND)
+
+struct _MusterDirectoryLock {
+  MusterStorage *storage; /* (owned) */
+  MusterStorageLock *lock;
+};
+
+/* For those who wait, so that they can say for whom. It isn't the lock: a full disk may refuse it.
+ */
+static void
+write_holder (MusterStorage *storage, const char *path)
+{
+  g_autofree char *who = g_strdup_printf ("%s:%d\n", g_get_host_name (), (int)getpid ());
+  MusterStorageFile *file = muster_storage_create (storage, path, NULL);
+  if (file == NULL)
+    return;
+  (void)muster_storage_append (storage, file, who, strlen (who), NULL);
+  (void)muster_storage_close (storage, file, NULL);
+}
+
+static char *
+read_holder (MusterStorage *storage, const char *path)
+{
+  g_autoptr (GBytes) bytes = muster_storage_read (storage, path, NULL);
+  gsize size = 0;
+  const char *data = bytes != NULL ? g_bytes_get_data (bytes, &size) : NULL;
+  if (size == 0)
+    return g_strdup ("another process");
+  g_autofree char *who = g_strndup (data, MIN (size, 256));
+  return g_utf8_make_valid (g_strchomp (who), -1);
+}
+
+/* Until it is had, the deadline comes, or something else is wrong. */
+static MusterStorageLock *
+wait_for (MusterStorage *storage, const char *path, gint64 deadline_us, MusterClock *clock,
+          GCancellable *cancellable, GError **error)
+{
+  gint64 wait_us = FIRST_WAIT;
+  for (;;) {
+    g_autoptr (GError) why = NULL;
+    MusterStorageLock *lock = muster_storage_lock (storage, path, MUSTER_LOCK_EXCLUSIVE, &why);
+    if (lock != NULL)
+      return lock;
+    if (!g_error_matches (why, G_IO_ERROR, G_IO_ERROR_BUSY)) {
+      g_propagate_error (error, g_steal_pointer (&why));
+      return NULL;
+    }
+    const gint64 now_us = muster_clock_now_us (clock);
+    if (now_us >= deadline_us) {
+      g_autofree char *who = read_holder (storage, path);
+      g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
+                   "'%s': another writer, %s, still holds the lock of this directory", path, who);
+      return NULL;
+    }
+    const gint64 wake_us = MIN (muster_deadline_after (now_us, wait_us), deadline_us);
+    if (!muster_clock_wait_until (clock, wake_us, cancellable, error))
+      return NULL;
+    wait_us = MIN (wait_us * 2, LAST_WAIT);
+  }
+}
+
+MusterDirectoryLock *
+muster_directory_lock (MusterStorage *storage, const char *directory, gint64 deadline_us,
+                       MusterClock *clock, GCancellable *cancellable, GError **error)
+{
+  muster_require (error, NULL, directory);
+  storage = storage != NULL ? storage : muster_local_storage ();
+  clock = clock != NULL ? clock : muster_system_clock ();
+  g_autofree char *path = g_build_filename (directory, MUSTER_LOCK_FILE, NULL);
+  MusterStorageLock *lock = wait_for (storage, path, deadline_us, clock, cancellable, error);
+  if (lock == NULL)
+    return NULL;
+  write_holder (storage, path);
+  MusterDirectoryLock *self = g_new (MusterDirectoryLock, 1);
+  self->storage = g_object_ref (storage);
+  self->lock = lock;
+  return self;
+}
+
+void
+muster_directory_unlock (MusterDirectoryLock *self)
+{
+  if (self == NULL)
+    return;
+  muster_storage_unlock (self->storage, self->lock);
+  g_object_unref (self->storage);
+  g_free (self);
+}

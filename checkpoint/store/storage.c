@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/store/storage.h"
+
+#include "base/error.h"
+#include "base/require.h"
+#include "checkpoint/store/storage_private.h"
+
+#include <string.h>
+
+G_DEFINE_INTERFACE (MusterStorage, muster_storage, G_TYPE_OBJECT)
+
+/* How long a scheme is, with its "://", as TensorFlow's file systems read one; 0: there is none. */
+static gsize
+scheme_length (const char *path)
+{
+  gsize n = 0;
+  while (g_ascii_isalnum (path[n]) || (n > 0 && strchr ("+-.", path[n]) != NULL && path[n] != '\0'))
+    n++;
+  return n > 0 && g_ascii_isalpha (path[0]) && g_str_has_prefix (path + n, "://")
+             ? n + strlen ("://")
+             : 0;
+}
+
+static gboolean
+refuse (const char *what, const char *path, GError **error)
+{
+  const gsize n = scheme_length (path);
+  if (n == 0)
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "invalid %s '%s': the store takes no such path", what, path);
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "invalid %s '%s': there is no store for '%.*s'; use a directory of a file "
+                      "system, where it can be mounted",
+                      what, path, (int)n, path);
+}
+
+gboolean
+muster_storage_check_path (MusterStorage *self, const char *what, const char *path, GError **error)
+{
+  muster_require (error, FALSE, what);
+  self = self != NULL ? self : muster_local_storage ();
+  if (path == NULL || *path == '\0')
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "invalid %s: none was given; use '.' for the working directory", what);
+  const MusterStorageInterface *iface = MUSTER_STORAGE_GET_IFACE (self);
+  return iface->takes == NULL || iface->takes (self, path) || refuse (what, path, error);
+}
+
+gboolean
+muster_storage_is_file_path (const char *path)
+{
+  return scheme_length (path) == 0;
+}
+
+static gboolean
+check (MusterStorage *self, const char *path, GError **error)
+{
+  return muster_storage_check_path (self, "path", path, error);
+}
+
+MusterStorageFile *
+muster_storage_create (MusterStorage *self, const char *path, GError **error)
+{
+  muster_require (error, NULL, self, path);
+  return check (self, path, error) ? MUSTER_STORAGE_GET_IFACE (self)->create (self, path, error)
+                                   : NULL;
+}
+
+gboolean
+muster_storage_reserve (MusterStorage *self, MusterStorageFile *file, guint64 size, GError **error)
+{
+  muster_require (error, FALSE, self, file);
+  const MusterStorageInterface *iface = MUSTER_STORAGE_GET_IFACE (self);
+  return iface->reserve == NULL || size == 0 || iface->reserve (self, file, size, error);
+}
+
+gboolean
+muster_storage_append (MusterStorage *self, MusterStorageFile *file, const void *data, gsize size,
+                       GError **error)
+{
+  muster_require (error, FALSE, self, file);
+  muster_require_array (error, FALSE, data, size);
+  return size == 0 || MUSTER_STORAGE_GET_IFACE (self)->append (self, file, data, size, error);
+}
+
+gboolean
+muster_storage_sync (MusterStorage *self, MusterStorageFile *file, GError **error)
+{
+  muster_require (error, FALSE, self, file);
+  return MUSTER_STORAGE_GET_IFACE (self)->sync (self, file, error);
+}
+
+gboolean
+muster_storage_close (MusterStorage *self, MusterStorageFile *file, GError **error)
+{
+  muster_require (error, FALSE, self, file);
+  return MUSTER_STORAGE_GET_IFACE (self)->close (self, file, error);
+}
+
+MusterStorageInput *
+muster_storage_open (MusterStorage *self, const char *path, guint64 *size, GError **error)
+{
+  muster_require (error, NULL, self, path, size);
+  return check (self, path, error) ? MUSTER_STORAGE_GET_IFACE (self)->open (self, path, size, error)
+                                   : NULL;
+}
+
+gssize
+muster_storage_read_at (MusterStorage *self, MusterStorageInput *input, guint64 offset,
+                        void *buffer, gsize size, GError **error)
+{
+  muster_require (error, -1, self, input, buffer);
+  return MUSTER_STORAGE_GET_IFACE (self)->read_at (self, input, offset, buffer, size, error);
+}
+
+void
+muster_storage_close_input (MusterStorage *self, MusterStorageInput *input)
+{
+  g_return_if_fail (MUSTER_IS_STORAGE (self));
+  if (input != NULL)
+    MUSTER_STORAGE_GET_IFACE (self)->close_input (self, input);
+}
+
+static GBytes *
+read_all (MusterStorage *self, MusterStorageInput *input, const char *path, guint64 size,
+          GError **error)
+{
+  g_autofree guint8 *data = size < G_MAXSSIZE ? g_try_malloc (MAX (size, 1)) : NULL;
+  if (data == NULL) {
+    g_set_error (error, G_FILE_ERROR, G_FILE_ERROR_NOMEM,
+                 "'%s': there is no memory for its %" G_GUINT64_FORMAT " bytes", path, size);
+    return NULL;
+  }
+  const gssize n = muster_storage_read_at (self, input, 0, data, size, error);
+  /* Where it has become shorter, what is there is what was read. */
+  return n < 0 ? NULL : g_bytes_new_take (g_steal_pointer (&data), (gsize)n);
+}
+
+GBytes *
+muster_storage_read (MusterStorage *self, const char *path, GError **error)
+{
+  muster_require (error, NULL, self, path);
+  guint64 size;
+  MusterStorageInput *input = muster_storage_open (self, path, &size, error);
+  if (input == NULL)
+    return NULL;
+  GBytes *bytes = read_all (self, input, path, size, error);
+  muster_storage_close_input (self, input);
+  return bytes;
+}
+
+gboolean
+muster_storage_rename (MusterStorage *self, const char *from, const char *to, GError **error)
+{
+  muster_require (error, FALSE, self, from, to);
+  return check (self, from, error) && check (self, to, error) &&
+         MUSTER_STORAGE_GET_IFACE (self)->rename (self, from, to, error);
+}
+
+gboolean
+muster_storage_remove (MusterStorage *self, const char *path, GError **error)
+{
+  muster_require (error, FALSE, self, path);
+  return check (self, path, error) && MUSTER_STORAGE_GET_IFACE (self)->remove (self, path, error);
+}
+
+char **
+muster_storage_list (MusterStorage *self, const char *directory, GError **error)
+{
+  muster_require (error, NULL, self, directory);
+  return check (self, directory, error)
+             ? MUSTER_STORAGE_GET_IFACE (self)->list (self, directory, error)
+             : NULL;
+}
+
+gboolean
+muster_storage_sync_directory (MusterStorage *self, const char *directory, GError **error)
+{
+  muster_require (error, FALSE, self, directory);
+  return check (self, directory, error) &&
+         MUSTER_STORAGE_GET_IFACE (self)->sync_directory (self, directory, error);
+}
+
+gboolean
+muster_storage_look (MusterStorage *self, const char *path, MusterStorageInfo *info, GError **error)
+{
+  muster_require (error, FALSE, self, path, info);
+  return check (self, path, error) &&
+         MUSTER_STORAGE_GET_IFACE (self)->look (self, path, info, error);
+}
+
+gboolean
+muster_storage_make_directory (MusterStorage *self, const char *directory, GError **error)
+{
+  muster_require (error, FALSE, self, directory);
+  const MusterStorageInterface *iface = MUSTER_STORAGE_GET_IFACE (self);
+  return check (self, directory, error) &&
+         (iface->make_directory == NULL || iface->make_directory (self, directory, error));
+}
+
+gboolean
+muster_storage_room (MusterStorage *self, const char *directory, guint64 *bytes, GError **error)
+{
+  muster_require (error, FALSE, self, directory, bytes);
+  const MusterStorageInterface *iface = MUSTER_STORAGE_GET_IFACE (self);
+  *bytes = G_MAXUINT64;
+  return check (self, directory, error) &&
+         (iface->room == NULL || iface->room (self, directory, bytes, error));
+}
+
+/* What a store without locks grants. */
+static char no_lock;
+
+MusterStorageLock *
+muster_storage_lock (MusterStorage *self, const char *path, MusterLockMode mode, GError **error)
+{
+  muster_require (error, NULL, self, path);
+  const MusterStorageInterface *iface = MUSTER_STORAGE_GET_IFACE (self);
+  if (!check (self, path, error))
+    return NULL;
+  return iface->lock == NULL ? (MusterStorageLock *)&no_lock
+                             : iface->lock (self, path, mode, error);
+}
+
+void
+muster_storage_unlock (MusterStorage *self, MusterStorageLock *lock)
+{
+  g_return_if_fail (MUSTER_IS_STORAGE (self));
+  if (lock != NULL && lock != (MusterStorageLock *)&no_lock)
+    MUSTER_STORAGE_GET_IFACE (self)->unlock (self, lock);
+}
+
+gboolean
+muster_storage_publish (MusterStorage *self, const char *path, const void *data, gsize size,
+                        GError **error)
+{
+  muster_require (error, FALSE, self, path);
+  muster_require_array (error, FALSE, data, size);
+  if (!check (self, path, error))
+    return FALSE;
+  g_autofree char *temporary = muster_storage_temporary_name (path);
+  g_autofree char *directory = g_path_get_dirname (path);
+  if (!muster_storage_write_synced (self, temporary, data, size, error))
+    return FALSE;
+  if (!muster_storage_rename (self, temporary, path, error)) {
+    muster_storage_remove_quietly (self, temporary);
+    return FALSE;
+  }
+  return muster_storage_sync_directory (self, directory, error);
+}
+
+gboolean
+muster_storage_write_synced (MusterStorage *self, const char *path, const void *data, gsize size,
+                             GError **error)
+{
+  MusterStorageFile *file = muster_storage_create (self, path, error);
+  if (file == NULL)
+    return FALSE;
+  gboolean is_written = muster_storage_append (self, file, data, size, error) &&
+                        muster_storage_sync (self, file, error);
+  if (!muster_storage_close (self, file, is_written ? error : NULL))
+    is_written = FALSE;
+  if (!is_written)
+    muster_storage_remove_quietly (self, path);
+  return is_written;
+}
+
+void
+muster_storage_remove_quietly (MusterStorage *self, const char *path)
+{
+  (void)muster_storage_remove (self, path, NULL); /* an earlier error is what the caller reports */
+}
+
+char *
+muster_storage_temporary_name (const char *path)
+{
+  g_autofree char *unique = g_uuid_string_random ();
+  return g_strconcat (path, ".tempstate", unique, NULL);
+}
+
+gboolean
+muster_storage_is_absent (const GError *error)
+{
+  return g_error_matches (error, G_FILE_ERROR, G_FILE_ERROR_NOENT) ||
+         g_error_matches (error, G_IO_ERROR, G_IO_ERROR_NOT_FOUND);
+}
+
+static void
+muster_storage_default_init (MusterStorageInterface *iface)
+{
+  (void)iface;
+}

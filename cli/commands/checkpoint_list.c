@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/checkpoint.h"
+
+#include "checkpoint/state/checkpoint_check.h"
+#include "checkpoint/state/checkpoint_state.h"
+#include "checkpoint/state/quarantine.h"
+#include "cli/terminal/rows.h"
+#include "cli/terminal/table.h"
+
+#include <string.h>
+
+static const char summary[] =
+    "The prefix, age, size and state of each checkpoint of a directory, newest first, by lengths "
+    "and "
+    "indexes alone. States:\n"
+    "  latest      the one that a job goes on from\n"
+    "  verified    read back and found whole when it was saved\n"
+    "  good        every file is there and as long as it must be; --verify reads it\n"
+    "  whole       --verify has read it, every checksum is right\n"
+    "  damaged     and why\n"
+    "  set aside   muster took it out of use, and why";
+
+void
+muster_listed_free (MusterListed *self)
+{
+  g_free (self->prefix);
+  g_free (self->name);
+  g_free (self->damage);
+  g_free (self->reason);
+  g_free (self);
+}
+
+static void
+set_damage (MusterListed *self, const GError *error)
+{
+  g_free (self->damage);
+  self->damage = g_strdup (error->message);
+  self->state = "damaged";
+}
+
+MusterListed *
+muster_listed_new (const char *prefix, const MusterCheckpointRecord *record, const char *latest)
+{
+  MusterListed *self = g_new0 (MusterListed, 1);
+  g_autoptr (GError) error = NULL;
+  MusterCheckpointLook look;
+  const MusterSideCheckpoint *known =
+      record != NULL ? muster_checkpoint_record_find (record, prefix) : NULL;
+  self->prefix = g_strdup (prefix);
+  self->name = g_path_get_basename (prefix);
+  self->step = muster_checkpoint_step (prefix);
+  self->latest = g_strcmp0 (prefix, latest) == 0;
+  self->state = known != NULL && known->verified ? "verified" : "good";
+  self->kept = known != NULL && known->preserved;
+  if (!muster_checkpoint_look (NULL, prefix, &look, &error))
+    set_damage (self, error);
+  self->when_us = look.when_us;
+  self->bytes = (gint64)look.bytes;
+  self->shards = look.n_shards;
+  self->tensors = (gint)MIN (look.n_tensors, G_MAXINT);
+  if (known != NULL && known->time > 0 && known->time < 1e12)
+    self->when_us = (gint64)(known->time * MUSTER_SECOND);
+  if (known != NULL && known->step >= 0)
+    self->step = known->step;
+  if (muster_checkpoint_is_set_aside (prefix)) {
+    self->state = "set aside";
+    self->reason = g_strdup (known != NULL ? known->bad : NULL);
+  }
+  return self;
+}
+
+static int
+newest_first (gconstpointer a, gconstpointer b)
+{
+  const MusterListed *x = *(MusterListed *const *)a, *y = *(MusterListed *const *)b;
+  if (x->step != y->step)
+    return x->step < y->step ? 1 : -1;
+  if (x->when_us != y->when_us)
+    return x->when_us < y->when_us ? 1 : -1;
+  return strcmp (x->prefix, y->prefix);
+}
+
+static void
+warn_and_clear (GError **error)
+{
+  if (*error != NULL)
+    muster_cli_say (stderr, "muster: warning: %s\n", (*error)->message);
+  g_clear_error (error);
+}
+
+void
+muster_listed_drop_removed (GPtrArray *listed)
+{
+  for (guint i = listed->len; i-- > 0;) {
+    const MusterListed *it = listed->pdata[i];
+    if (it->damage != NULL && !muster_checkpoint_exists (NULL, it->prefix))
+      g_ptr_array_remove_index (listed, i);
+  }
+}
+
+GPtrArray *
+muster_listed_directory (const char *directory, gboolean with_set_aside, GError **error)
+{
+  g_autoptr (GError) warning = NULL;
+  g_auto (GStrv) prefixes = muster_checkpoint_list (NULL, directory, error);
+  if (prefixes == NULL)
+    return NULL;
+  g_auto (GStrv) aside =
+      with_set_aside ? muster_checkpoint_list_set_aside (NULL, directory, error) : NULL;
+  if (with_set_aside && aside == NULL)
+    return NULL;
+  g_autofree char *latest = muster_latest_checkpoint (NULL, directory, &warning);
+  warn_and_clear (&warning);
+  g_autoptr (MusterCheckpointRecord) record =
+      muster_checkpoint_record_read (NULL, directory, &warning);
+  warn_and_clear (&warning);
+  GPtrArray *listed = g_ptr_array_new_with_free_func ((GDestroyNotify)muster_listed_free);
+  for (char **it = prefixes; *it != NULL; it++)
+    g_ptr_array_add (listed, muster_listed_new (*it, record, latest));
+  for (char **it = aside; it != NULL && *it != NULL; it++)
+    g_ptr_array_add (listed, muster_listed_new (*it, record, latest));
+  muster_listed_drop_removed (listed);
+  g_ptr_array_sort (listed, newest_first);
+  return listed;
+}
+
+void
+muster_listed_verify (MusterListed *self, MusterProgress *progress, guint64 before, guint64 all)
+{
+  g_autoptr (GError) error = NULL;
+  g_auto (MusterCliOpened) opened = {0};
+  g_autofree char *what = g_strdup_printf ("reading %s", self->name);
+  const gint64 started_us = muster_clock_now_us (muster_system_clock ());
+  muster_progress_part (progress, what, before, all);
+  if (!muster_cli_checkpoint_open (&opened, self->prefix, &error) ||
+      !muster_bundle_reader_verify (opened.reader, muster_progress_at, progress, NULL, &error) ||
+      !muster_checkpoint_check_meta_graph (NULL, self->prefix, &error))
+    set_damage (self, error);
+  else if (self->reason == NULL)
+    self->state = "whole";
+  self->took_us = muster_clock_now_us (muster_system_clock ()) - started_us;
+}
+
+void
+muster_listed_verify_all (GPtrArray *listed, gboolean json)
+{
+  g_autoptr (MusterProgress) progress = muster_cli_progress (json);
+  guint64 all = 0, before = 0;
+  for (guint i = 0; i < listed->len; i++)
+    all += (guint64)((MusterListed *)listed->pdata[i])->bytes;
+  for (guint i = 0; i < listed->len; i++) {
+    MusterListed *it = listed->pdata[i];
+    if (it->damage == NULL)
+      muster_listed_verify (it, progress, before, all);
+    before += (guint64)it->bytes;
+  }
+}
+
+char *
+muster_cli_ago (gint64 when_us)
+{
+  if (when_us <= 0)
+    return g_strdup ("-");
+  const gint64 age_us = MAX (0, muster_clock_wall_us (muster_system_clock ()) - when_us);
+  const gint64 days = age_us / (24 * 3600 * MUSTER_SECOND);
+  if (days >= 2)
+    return g_strdup_printf ("%" G_GINT64_FORMAT " days ago", days);
+  if (age_us < MUSTER_SECOND)
+    return g_strdup ("just now");
+  g_autofree char *age = muster_rows_seconds (age_us);
+  return g_strdup_printf ("%s ago", age);
+}
+
+char *
+muster_cli_without_directory (const char *text, const char *directory)
+{
+  if (text == NULL)
+    return NULL;
+  g_autofree char *path = g_strdup_printf (
+      "'%s%s", directory, g_str_has_suffix (directory, G_DIR_SEPARATOR_S) ? "" : G_DIR_SEPARATOR_S);
+  g_autoptr (GString) rest = g_string_new (text);
+  g_string_replace (rest, path, "'", 0);
+  return g_strdup (rest->str);
+}
+
+void
+muster_listed_json (const MusterListed *self, const char *name, const char *value)
+{
+  static const MusterJsonField fields[] = {
+      MUSTER_JSON_FIELD (MusterListed, prefix, STRING, "prefix"),
+      MUSTER_JSON_FIELD (MusterListed, step, STEP, "step"),
+      MUSTER_JSON_FIELD (MusterListed, when_us, SECONDS, "time"),
+      MUSTER_JSON_FIELD (MusterListed, bytes, INT64, "bytes"),
+      MUSTER_JSON_FIELD (MusterListed, shards, INT, "shards"),
+      MUSTER_JSON_FIELD (MusterListed, tensors, INT, "tensors"),
+      MUSTER_JSON_FIELD (MusterListed, state, STRING, "state"),
+      MUSTER_JSON_FIELD (MusterListed, latest, BOOLEAN, "latest"),
+      MUSTER_JSON_FIELD (MusterListed, kept, BOOLEAN, "kept_for_good"),
+      MUSTER_JSON_FIELD (MusterListed, damage, STRING, "damage"),
+      MUSTER_JSON_FIELD (MusterListed, reason, STRING, "set_aside"),
+  };
+  g_autoptr (JsonBuilder) builder = muster_json_new_line ();
+  muster_json_add_fields (builder, fields, G_N_ELEMENTS (fields), self);
+  if (name != NULL)
+    muster_json_add_string (builder, name, value);
+  muster_json_print_line (builder);
+}
+
+static void
+add_listed (MusterTable *table, const MusterListed *self, const char *directory)
+{
+  g_autofree char *ago = muster_cli_ago (self->when_us);
+  g_autofree char *size = muster_format_size ((guint64)self->bytes);
+  g_autofree char *shards =
+      self->shards > 0 ? g_strdup_printf ("%d", self->shards) : g_strdup ("-");
+  g_autofree char *why =
+      muster_cli_without_directory (self->reason != NULL ? self->reason : self->damage, directory);
+  g_autofree char *state = g_strdup_printf ("%s%s%s%s%s", self->latest ? "latest, " : "",
+                                            self->state, self->kept ? ", kept for good" : "",
+                                            why != NULL ? ": " : "", why != NULL ? why : "");
+  muster_table_add (table, self->prefix, ago, size, shards, state, NULL);
+}
+
+static void
+print_all (GPtrArray *listed, const char *directory)
+{
+  if (listed->len == 0) {
+    muster_cli_say (stdout, "no checkpoints in %s\n", directory);
+    return;
+  }
+  g_autoptr (MusterTable) table = muster_table_new (5);
+  muster_table_add (table, "prefix", "when", "size", "shards", "state", NULL);
+  for (guint i = 0; i < listed->len; i++)
+    add_listed (table, listed->pdata[i], directory);
+  muster_table_print (table, stdout);
+}
+
+int
+muster_cli_checkpoint_list (int argc, char **argv)
+{
+  gboolean verify = FALSE;
+  g_auto (MusterCliOptions) options = {0};
+  g_auto (GStrv) words = NULL;
+  g_autoptr (GError) error = NULL;
+  int code;
+  const GOptionEntry entries[] = {
+      {"verify", 0, 0, G_OPTION_ARG_NONE, &verify, "read every byte of each", NULL}, {NULL}};
+  if (!muster_cli_checkpoint_parse (argc, argv, "DIR", summary, entries, 1, 1, &options, &words,
+                                    &code))
+    return code;
+  g_autoptr (GPtrArray) listed = muster_listed_directory (words[0], TRUE, &error);
+  if (listed == NULL)
+    return muster_cli_fail (error);
+  if (verify)
+    muster_listed_verify_all (listed, options.json);
+  if (!options.json)
+    print_all (listed, words[0]);
+  for (guint i = 0; options.json && i < listed->len; i++)
+    muster_listed_json (listed->pdata[i], NULL, NULL);
+  return MUSTER_EXIT_DONE;
+}

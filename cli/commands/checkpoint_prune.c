@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/checkpoint.h"
+#include "cli/terminal/table.h"
+
+#include "checkpoint/state/checkpoint_state.h"
+#include "checkpoint/state/quarantine.h"
+#include "checkpoint/store/directory_lock.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char summary[] =
+    "Removes the oldest checkpoints of a directory and keeps the newest N of each name, and one "
+    "for "
+    "every so many hours\n"
+    "with --keep-every. The latest, those kept for good and those set aside are never removed; one "
+    "that is being read is\n"
+    "left.";
+
+#define LOCK_US (30 * MUSTER_SECOND)
+
+/* One checkpoint, and what becomes of it. */
+typedef struct {
+  MusterListed *listed; /* (owned) */
+  char *base;           /* (owned) its name without the step */
+  const char *action;   /* static: "kept", "removed", "left", "would remove" */
+  const char *why;      /* static (nullable) */
+  gboolean goes;
+} Plan;
+
+typedef struct {
+  const char *directory; /* (not owned) */
+  int keep;
+  gint64 keep_every_us; /* 0: none besides */
+  gboolean dry_run, json;
+  MusterCheckpointRecord *record; /* (owned) */
+  GPtrArray *plans;               /* (owned) (element-type Plan) oldest first */
+  GPtrArray *state_files;         /* (owned) (element-type utf8) */
+} Prune;
+
+static void
+plan_free (gpointer data)
+{
+  Plan *self = data;
+  muster_listed_free (self->listed);
+  g_free (self->base);
+  g_free (self);
+}
+
+static void
+prune_clear (Prune *self)
+{
+  g_clear_pointer (&self->record, muster_checkpoint_record_free);
+  g_clear_pointer (&self->plans, g_ptr_array_unref);
+  g_clear_pointer (&self->state_files, g_ptr_array_unref);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Prune, prune_clear)
+
+/* "checkpoint", and those of other savers in the directory. */
+static void
+find_state_files (Prune *self)
+{
+  self->state_files = g_ptr_array_new_with_free_func (g_free);
+  g_ptr_array_add (self->state_files, g_strdup ("checkpoint"));
+  for (guint i = 0; i < self->record->checkpoints->len; i++) {
+    const MusterSideCheckpoint *known = self->record->checkpoints->pdata[i];
+    if (known->state_file != NULL &&
+        !g_ptr_array_find_with_equal_func (self->state_files, known->state_file, g_str_equal, NULL))
+      g_ptr_array_add (self->state_files, g_strdup (known->state_file));
+  }
+}
+
+static gboolean
+is_same (const char *a, const char *b)
+{
+  g_autofree char *x = g_path_get_basename (a), *y = g_path_get_basename (b);
+  return strcmp (x, y) == 0;
+}
+
+static gboolean
+mark_latest (Prune *self, GError **error)
+{
+  for (guint i = 0; i < self->state_files->len; i++) {
+    g_autoptr (GError) failure = NULL;
+    g_autoptr (MusterCheckpointState) state = muster_checkpoint_state_read_named (
+        NULL, self->directory, self->state_files->pdata[i], &failure);
+    if (failure != NULL) {
+      g_propagate_error (error, g_steal_pointer (&failure));
+      return FALSE;
+    }
+    for (guint j = 0; state != NULL && state->latest != NULL && j < self->plans->len; j++) {
+      Plan *plan = self->plans->pdata[j];
+      plan->listed->latest = plan->listed->latest || is_same (plan->listed->prefix, state->latest);
+    }
+  }
+  return TRUE;
+}
+
+static gboolean
+list (Prune *self, GError **error)
+{
+  g_auto (GStrv) prefixes = muster_checkpoint_list (NULL, self->directory, error);
+  if (prefixes == NULL)
+    return FALSE;
+  self->plans = g_ptr_array_new_with_free_func (plan_free);
+  for (char **it = prefixes; *it != NULL; it++) {
+    Plan *plan = g_new0 (Plan, 1);
+    plan->listed = muster_listed_new (*it, self->record, NULL);
+    plan->base = g_strdup (plan->listed->name);
+    char *dash = strrchr (plan->base, '-');
+    if (plan->listed->step >= 0 && dash != NULL)
+      *dash = '\0';
+    g_ptr_array_add (self->plans, plan);
+  }
+  find_state_files (self);
+  return mark_latest (self, error);
+}
+
+/* The newest of each name stay; the list is oldest first. */
+static void
+keep_newest (Prune *self)
+{
+  g_autoptr (GHashTable) counts = g_hash_table_new (g_str_hash, g_str_equal);
+  for (guint i = self->plans->len; i-- > 0;) {
+    Plan *plan = self->plans->pdata[i];
+    const int n = GPOINTER_TO_INT (g_hash_table_lookup (counts, plan->base)) + 1;
+    g_hash_table_insert (counts, plan->base, GINT_TO_POINTER (n));
+    plan->goes = n > self->keep;
+  }
+}
+
+/* Of the old ones, those that came a long time after the last that stays. */
+static void
+keep_spread (Prune *self)
+{
+  g_autoptr (GHashTable) last = g_hash_table_new (g_str_hash, g_str_equal);
+  for (guint i = 0; i < self->plans->len && self->keep_every_us > 0; i++) {
+    Plan *plan = self->plans->pdata[i];
+    const gint64 *kept = g_hash_table_lookup (last, plan->base);
+    if (kept != NULL && plan->listed->when_us - *kept < self->keep_every_us)
+      continue;
+    plan->why = plan->goes ? "one for its hours" : NULL;
+    plan->goes = FALSE;
+    g_hash_table_insert (last, plan->base, &plan->listed->when_us);
+  }
+}
+
+static void
+decide (Prune *self)
+{
+  keep_newest (self);
+  keep_spread (self);
+  for (guint i = 0; i < self->plans->len; i++) {
+    Plan *plan = self->plans->pdata[i];
+    if (plan->goes && (plan->listed->latest || plan->listed->kept)) {
+      plan->goes = FALSE;
+      plan->why = plan->listed->latest ? "the latest" : "kept for good";
+    }
+    plan->action = !plan->goes ? "kept" : self->dry_run ? "would remove" : NULL;
+  }
+}
+
+/* One that somebody reads stays in the state file. */
+static void
+spare_those_in_use (Prune *self)
+{
+  MusterStorage *storage = muster_local_storage ();
+  for (guint i = 0; i < self->plans->len; i++) {
+    Plan *plan = self->plans->pdata[i];
+    g_autoptr (GError) error = NULL;
+    if (!plan->goes)
+      continue;
+    g_autofree char *index = g_strconcat (plan->listed->prefix, ".index", NULL);
+    MusterStorageLock *lock = muster_storage_lock (storage, index, MUSTER_LOCK_UNUSED, &error);
+    muster_storage_unlock (storage, lock);
+    if (lock == NULL && g_error_matches (error, G_IO_ERROR, G_IO_ERROR_BUSY)) {
+      plan->goes = FALSE;
+      plan->action = "left";
+      plan->why = "in use";
+    }
+  }
+}
+
+static gboolean
+goes (const Prune *self, const char *prefix)
+{
+  for (guint i = 0; i < self->plans->len; i++) {
+    const Plan *plan = self->plans->pdata[i];
+    if (plan->goes && is_same (plan->listed->prefix, prefix))
+      return TRUE;
+  }
+  return FALSE;
+}
+
+/* No state file may name what is about to go. */
+static gboolean
+rewrite_state (const Prune *self, const char *name, GError **error)
+{
+  g_autoptr (GError) failure = NULL;
+  g_autoptr (MusterCheckpointState) state =
+      muster_checkpoint_state_read_named (NULL, self->directory, name, &failure);
+  if (state == NULL && failure == NULL)
+    return TRUE;
+  if (state == NULL) {
+    g_propagate_error (error, g_steal_pointer (&failure));
+    return FALSE;
+  }
+  const guint before = state->all->len;
+  const gboolean has_times = state->timestamps->len == before;
+  for (guint i = before; i-- > 0;)
+    if (goes (self, state->all->pdata[i])) {
+      g_ptr_array_remove_index (state->all, i);
+      if (has_times)
+        g_array_remove_index (state->timestamps, i);
+    }
+  return state->all->len == before ||
+         muster_checkpoint_state_write_named (NULL, self->directory, name, state, error);
+}
+
+/* As a saver does it: should this command die half way, the next saver or prune goes on. */
+static gboolean
+mark_doomed (Prune *self, gboolean *is_known, GError **error)
+{
+  for (guint i = 0; i < self->plans->len; i++) {
+    const Plan *plan = self->plans->pdata[i];
+    MusterSideCheckpoint *one =
+        plan->goes ? muster_checkpoint_record_find (self->record, plan->listed->prefix) : NULL;
+    *is_known = *is_known || one != NULL;
+    if (one != NULL)
+      one->doomed = TRUE;
+  }
+  return !*is_known || muster_checkpoint_record_write (NULL, self->directory, self->record, error);
+}
+
+/* FALSE: it couldn't be removed, and that not because somebody has begun to read it. */
+static gboolean
+remove_one (Prune *self, Plan *plan, GError **error)
+{
+  g_autoptr (GError) failure = NULL;
+  if (muster_remove_checkpoint (NULL, plan->listed->prefix, &failure)) {
+    plan->action = "removed";
+    muster_checkpoint_record_forget (self->record, plan->listed->prefix);
+    return TRUE;
+  }
+  plan->action = "left";
+  plan->goes = FALSE;
+  plan->why = "in use";
+  if (g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_BUSY))
+    return TRUE;
+  plan->why = "it failed";
+  g_propagate_error (error, g_steal_pointer (&failure));
+  return FALSE;
+}
+
+static gboolean
+remove_all (Prune *self, GError **error)
+{
+  gboolean is_known = FALSE, is_well = TRUE;
+  for (guint i = 0; i < self->state_files->len; i++)
+    if (!rewrite_state (self, self->state_files->pdata[i], error))
+      return FALSE;
+  if (!mark_doomed (self, &is_known, error))
+    return FALSE;
+  for (guint i = 0; i < self->plans->len && is_well; i++) {
+    Plan *plan = self->plans->pdata[i];
+    is_well = !plan->goes || remove_one (self, plan, error);
+  }
+  if (is_known)
+    is_well = muster_checkpoint_record_write (NULL, self->directory, self->record,
+                                              is_well ? error : NULL) &&
+              is_well;
+  return is_well;
+}
+
+static gboolean
+is_told (const Plan *plan)
+{
+  return plan->action != NULL && (strcmp (plan->action, "kept") != 0 || plan->why != NULL);
+}
+
+/* What becomes of each but those that are kept as a matter of course. */
+static void
+print_plans (const Prune *self)
+{
+  g_autoptr (MusterTable) table = muster_table_new (4);
+  for (guint i = 0; i < self->plans->len; i++) {
+    const Plan *plan = self->plans->pdata[i];
+    if (!is_told (plan))
+      continue;
+    g_autofree char *size = muster_format_size ((guint64)plan->listed->bytes);
+    g_autofree char *ago = muster_cli_ago (plan->listed->when_us);
+    g_autofree char *rest = g_strdup_printf ("%s%s%s", ago, plan->why != NULL ? "; " : "",
+                                             plan->why != NULL ? plan->why : "");
+    muster_table_add (table, plan->listed->prefix, plan->action, size, rest, NULL);
+  }
+  muster_table_print (table, stdout);
+}
+
+static void
+print_text (const Prune *self)
+{
+  guint n_goes = 0, n_left = 0;
+  guint64 bytes = 0;
+  for (guint i = 0; i < self->plans->len; i++) {
+    const Plan *plan = self->plans->pdata[i];
+    const gboolean has_gone = plan->goes && plan->action != NULL;
+    n_goes += has_gone;
+    n_left += g_strcmp0 (plan->action, "left") == 0;
+    bytes += has_gone ? (guint64)plan->listed->bytes : 0;
+  }
+  print_plans (self);
+  g_autofree char *room = muster_format_size (bytes);
+  if (n_goes == 0)
+    muster_cli_say (stdout, "nothing to remove: %u checkpoint%s in %s\n", self->plans->len,
+                    self->plans->len == 1 ? "" : "s", self->directory);
+  else
+    muster_cli_say (stdout, "%s %u of %u checkpoints, %s %s\n",
+                    self->dry_run ? "would remove" : "removed", n_goes, self->plans->len,
+                    self->dry_run ? "freeing" : "freed", room);
+  if (n_left > 0)
+    muster_cli_say (stdout, "left %u that somebody reads: prune again later\n", n_left);
+}
+
+static void
+print (const Prune *self)
+{
+  for (guint i = 0; self->json && i < self->plans->len; i++) {
+    const Plan *plan = self->plans->pdata[i];
+    muster_listed_json (plan->listed, "action", plan->action);
+  }
+  if (!self->json)
+    print_text (self);
+}
+
+static gboolean
+prune (Prune *self, GError **error)
+{
+  g_autoptr (MusterDirectoryLock) lock = NULL;
+  const gint64 deadline_us =
+      muster_deadline_after (muster_clock_now_us (muster_system_clock ()), LOCK_US);
+  if (!self->dry_run) {
+    lock = muster_directory_lock (NULL, self->directory, deadline_us, NULL, NULL, error);
+    if (lock == NULL)
+      return FALSE;
+  }
+  self->record = self->dry_run
+                     ? muster_checkpoint_record_read (NULL, self->directory, error)
+                     : muster_checkpoint_record_read_to_write (NULL, self->directory, error);
+  if (self->record == NULL || !list (self, error))
+    return FALSE;
+  decide (self);
+  if (self->dry_run)
+    return TRUE;
+  spare_those_in_use (self);
+  return remove_all (self, error);
+}
+
+int
+muster_cli_checkpoint_prune (int argc, char **argv)
+{
+  double hours = 0;
+  g_auto (Prune) self = {0};
+  g_auto (MusterCliOptions) options = {0};
+  g_auto (GStrv) words = NULL;
+  g_autoptr (GError) error = NULL;
+  int code;
+  const GOptionEntry entries[] = {
+      {"keep", 0, 0, G_OPTION_ARG_INT, &self.keep, "how many of the newest stay (required)", "N"},
+      {"keep-every", 0, 0, G_OPTION_ARG_DOUBLE, &hours,
+       "of the older ones, keep one for so many hours each (default: none)", "HOURS"},
+      {"dry-run", 0, 0, G_OPTION_ARG_NONE, &self.dry_run, "only say what would go", NULL},
+      {NULL}};
+  if (!muster_cli_checkpoint_parse (argc, argv, "DIR --keep=N", summary, entries, 1, 1, &options,
+                                    &words, &code))
+    return code;
+  if (self.keep < 1 || !(hours >= 0) || hours > 1e6) {
+    muster_cli_say (stderr, "muster: checkpoint prune needs --keep=N of 1 or more%s\n",
+                    self.keep < 1 ? "" : ", and --keep-every=HOURS of 0 or more");
+    return MUSTER_EXIT_BAD_INPUT;
+  }
+  self.directory = words[0];
+  self.json = options.json;
+  self.keep_every_us = (gint64)(hours * 3600 * MUSTER_SECOND);
+  const gboolean is_well = prune (&self, &error);
+  if (self.plans != NULL)
+    print (&self);
+  return is_well ? MUSTER_EXIT_DONE : muster_cli_fail (error);
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "cli/commands/checkpoint.h"
+
+G_BEGIN_DECLS
+
+/* One tensor of a checkpoint: where it lies, its statistics, its values. */
+
+typedef struct {
+  gboolean json;
+  gboolean full;     /* every value */
+  const char *slice; /* (nullable) a part of it */
+} MusterCliShow;
+
+/* Prints it and says how to exit; name is a key, or, where names (nullable) are there, a readable
+ * one. */
+int muster_cli_show_tensor (MusterBundleReader *reader, const MusterObjectNames *names,
+                            const char *name, const MusterCliShow *what);
+
+/* "dtype", "shape", "bytes", "shard" or "slices" */
+void muster_cli_entry_json (JsonBuilder *builder, MusterBundleReader *reader,
+                            const MusterBundleEntry *entry);
+
+G_END_DECLS

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/checkpoint.h"
+
+#include "checkpoint/state/checkpoint_state.h"
+#include "cli/terminal/figures.h"
+#include "cli/terminal/table.h"
+
+#include <string.h>
+
+static const char summary[] = "Reads every byte of a checkpoint, or of each in a directory but "
+                              "those set aside, and says what "
+                              "is damaged.\n"
+                              "Exits with 0 if all are whole, and with 1 if one is damaged.";
+
+/* "whole", "15 tensors, 4.2 GB in 1.4 s (3.0 GB/s)" */
+static void
+add_verdict (MusterTable *table, const MusterListed *self)
+{
+  if (self->damage != NULL) {
+    g_autofree char *directory = g_path_get_dirname (self->prefix);
+    g_autofree char *damage = muster_cli_without_directory (self->damage, directory);
+    muster_table_add (table, self->prefix, "damaged", damage, NULL);
+    return;
+  }
+  g_autofree char *transfer = muster_figure_transfer ((guint64)self->bytes, self->took_us);
+  g_autofree char *text =
+      g_strdup_printf ("%d tensor%s, %s", self->tensors, self->tensors == 1 ? "" : "s", transfer);
+  muster_table_add (table, self->prefix, "whole", text, NULL);
+}
+
+/* What the place names, to be read. */
+static GPtrArray *
+find_all (const char *place, GError **error)
+{
+  g_autofree char *saved_model = muster_cli_saved_model (place);
+  const gboolean is_directory = g_file_test (place, G_FILE_TEST_IS_DIR);
+  if (saved_model == NULL && is_directory && !muster_checkpoint_exists (NULL, place)) {
+    g_autoptr (GPtrArray) listed = muster_listed_directory (place, FALSE, error);
+    if (listed == NULL || listed->len > 0)
+      return g_steal_pointer (&listed);
+  }
+  g_autofree char *prefix = muster_cli_checkpoint_find (place, error);
+  if (prefix == NULL)
+    return NULL;
+  GPtrArray *one = g_ptr_array_new_with_free_func ((GDestroyNotify)muster_listed_free);
+  g_ptr_array_add (one, muster_listed_new (prefix, NULL, NULL));
+  return one;
+}
+
+/* Reads them all. In a directory where a saver is at work some may be removed meanwhile: those
+ * don't count, and where none is left, it is looked at again. */
+static GPtrArray *
+verify (const char *place, gboolean json, GError **error)
+{
+  for (;;) {
+    g_autoptr (GPtrArray) listed = find_all (place, error);
+    if (listed == NULL)
+      return NULL;
+    muster_listed_verify_all (listed, json);
+    if (g_file_test (place, G_FILE_TEST_IS_DIR))
+      muster_listed_drop_removed (listed);
+    if (listed->len > 0)
+      return g_steal_pointer (&listed);
+  }
+}
+
+int
+muster_cli_checkpoint_verify (int argc, char **argv)
+{
+  g_auto (MusterCliOptions) options = {0};
+  g_auto (GStrv) words = NULL;
+  g_autoptr (GError) error = NULL;
+  int code;
+  guint n_damaged = 0;
+  if (!muster_cli_checkpoint_parse (argc, argv, "PREFIX|DIR", summary, NULL, 1, 1, &options, &words,
+                                    &code))
+    return code;
+  g_autoptr (GPtrArray) listed = verify (words[0], options.json, &error);
+  if (listed == NULL)
+    return muster_cli_fail (error);
+  g_autoptr (MusterTable) table = muster_table_new (3);
+  for (guint i = 0; i < listed->len; i++) {
+    const MusterListed *it = listed->pdata[i];
+    n_damaged += it->damage != NULL;
+    if (options.json)
+      muster_listed_json (it, NULL, NULL);
+    else
+      add_verdict (table, it);
+  }
+  muster_table_print (table, stdout);
+  if (!options.json && listed->len > 1)
+    muster_cli_say (stdout, "%u checkpoints: %u whole, %u damaged\n", listed->len,
+                    listed->len - n_damaged, n_damaged);
+  return n_damaged > 0 ? MUSTER_EXIT_NO : MUSTER_EXIT_DONE;
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/finish.h"
+
+#include "master/lease.h"
+#include "train/train.h"
+
+static const char summary[] =
+    "Tells the master that a job is over: workers that wait for the model, or come later, leave at "
+    "once with exit code 5\n"
+    "instead of waiting for ever or training a finished model again. With --meta-graph the final "
+    "step is read from the\n"
+    "model; --step says it. The variables stay as they are. `muster prepare --again` begins the "
+    "job anew.";
+
+static void
+tell (const MusterCliOptions *options, const MusterAnnouncement *before, gint64 step)
+{
+  if (options->json) {
+    g_autoptr (JsonBuilder) builder = muster_json_new_line ();
+    muster_json_add_string (builder, "finished", options->model);
+    muster_json_add_step (builder, "final_step", step);
+    muster_json_add_string (builder, "before",
+                            before == NULL ? NULL : muster_chief_phase_name (before->phase));
+    muster_json_print_line (builder);
+    return;
+  }
+  if (before == NULL)
+    muster_cli_say (stderr, "warning: no chief had ever registered for %s there\n", options->model);
+  if (step >= 0)
+    muster_cli_say (stdout, "finished %s at step %" G_GINT64_FORMAT "\n", options->model, step);
+  else
+    muster_cli_say (stdout, "finished %s\n", options->model);
+}
+
+gboolean
+muster_cli_end_job (MusterSession *session, const MusterCliOptions *options, gint64 step,
+                    gint64 deadline_us, GError **error)
+{
+  g_autoptr (MusterAnnouncement) before = NULL;
+  MusterClaim claim = {.model = options->model, .task = options->task, .take_over = TRUE};
+  g_autoptr (GError) failure = NULL;
+  g_autoptr (MusterLease) lease =
+      muster_session_claim (session, &claim, &before, deadline_us, NULL, &failure);
+  if (muster_error_is (failure, MUSTER_ERROR_UNIMPLEMENTED)) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,
+                 "%s keeps no announcements, so it can't be told that a job is over; a gateway "
+                 "can: `muster serve --master=%s`",
+                 options->target, options->target);
+    return FALSE;
+  }
+  if (lease == NULL) {
+    g_propagate_error (error, g_steal_pointer (&failure));
+    return FALSE;
+  }
+  g_auto (MusterAnnouncement) over = MUSTER_ANNOUNCEMENT_INIT;
+  over.phase = MUSTER_CHIEF_OVER;
+  over.step = step;
+  if (before != NULL) {
+    over.step = step >= 0 ? step : before->step;
+    over.durable_step = before->durable_step;
+    over.durable = g_strdup (before->durable);
+  }
+  if (!muster_lease_announce (lease, &over, deadline_us, NULL, error))
+    return FALSE;
+  tell (options, before, over.step);
+  return TRUE;
+}
+
+/* The model's own step, where it has one and is initialised. */
+static gint64
+read_step (MusterSession *session, MusterScaffold *scaffold, gint64 deadline_us)
+{
+  if (scaffold == NULL || muster_scaffold_global_step (scaffold) == NULL)
+    return -1;
+  return muster_read_global_step (session, scaffold, deadline_us, NULL, NULL);
+}
+
+static MusterExit
+finish (const MusterCliOptions *options, gint64 step)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterScaffold) scaffold = NULL;
+  g_autoptr (MusterGraph) graph = NULL;
+  if (options->meta_graph != NULL) {
+    scaffold = muster_scaffold_load (options->meta_graph, &error);
+    if (scaffold == NULL)
+      return muster_cli_fail (error);
+    graph = muster_graph_ref (muster_scaffold_graph (scaffold));
+  } else { /* a claim needs a session, and a session a graph */
+    g_autoptr (GBytes) nothing = g_bytes_new_static ("", 0);
+    graph = muster_graph_new (nothing);
+  }
+  g_autoptr (MusterMaster) master = muster_cli_master (options, &error);
+  if (master == NULL)
+    return muster_cli_fail (error);
+  gint64 deadline_us =
+      muster_deadline_after (muster_clock_now_us (muster_system_clock ()), options->timeout_us);
+  g_autoptr (MusterSession) session =
+      muster_cli_create_session (master, graph, options, deadline_us, &error);
+  if (session != NULL) {
+    gint64 last = step >= 0 ? step : read_step (session, scaffold, deadline_us);
+    (void)muster_cli_end_job (session, options, last, deadline_us, &error);
+    muster_session_close_quietly (session);
+  }
+  return error != NULL ? muster_cli_fail (error) : MUSTER_EXIT_DONE;
+}
+
+int
+muster_cli_finish (int argc, char **argv)
+{
+  gint64 step = -1;
+  g_auto (MusterCliOptions) options = {0};
+  g_autoptr (GError) error = NULL;
+  const GOptionEntry entries[] = {
+      {"meta-graph", 0, 0, G_OPTION_ARG_FILENAME, &options.meta_graph,
+       "the model: names it, and tells its step (default: none, give --model)", "FILE"},
+      {"step", 0, 0, G_OPTION_ARG_INT64, &step,
+       "the step at which it ended (default: the model's own)", "N"},
+      {NULL}};
+  if (!muster_cli_parse (argc, argv, "", summary, entries,
+                         MUSTER_CLI_MASTER | MUSTER_CLI_TIMEOUT | MUSTER_CLI_JSON |
+                             MUSTER_CLI_MODEL | MUSTER_CLI_TASK | MUSTER_CLI_SECURITY |
+                             MUSTER_CLI_SHARED,
+                         &options, NULL, &error))
+    return muster_cli_fail (error);
+  if (options.model == NULL) {
+    fprintf (stderr, "muster: finish needs --model=NAME or --meta-graph=FILE; try `muster help "
+                     "finish`\n");
+    return MUSTER_EXIT_BAD_INPUT;
+  }
+  return finish (&options, step);
+}

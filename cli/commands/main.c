@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/version.h"
+#include "cli/terminal/live.h"
+#include "cli/terminal/table.h"
+#include "engine/session/local_master.h"
+#include "tensorflow/tensorflow_master.h"
+
+#include <locale.h>
+#include <string.h>
+
+static const struct {
+  const char *name;
+  int (*run) (int argc, char **argv);
+  const char *what;
+} commands[] = {
+    {"serve", muster_cli_serve, "serve a master: sessions and variables for others, over gRPC"},
+    {"prepare", muster_cli_prepare,
+     "make a model ready: restore its latest checkpoint, or initialise it"},
+    {"wait", muster_cli_wait,
+     "wait until another task has made a model ready, and say what is missing"},
+    {"train", muster_cli_train,
+     "train a model: chief or worker, from the last checkpoint to a step"},
+    {"status", muster_cli_status, "look at a master: its models, their chiefs, who waits"},
+    {"run", muster_cli_run, "run steps of a model: feed, fetch, train"},
+    {"save", muster_cli_save, "save a model's variables as a checkpoint"},
+    {"finish", muster_cli_finish, "tell the master that a job is over"},
+    {"checkpoint", muster_cli_checkpoint,
+     "look at checkpoints: list, show, latest, verify, diff, prune"},
+};
+
+static const char about[] =
+    "Starts and resumes graph-mode training jobs: a chief prepares the model on a master, workers\n"
+    "wait until it is ready, and after a crash all go on from the last checkpoint.";
+
+static const char rest[] =
+    "A first try, in two terminals:\n"
+    "  muster serve --listen=localhost:2222\n"
+    "  muster prepare --meta-graph=model.meta --master=grpc://localhost:2222\n\n"
+    "Exit codes: 0 done, 1 not ready before the timeout, 2 no answer from the master,\n"
+    "3 bad usage or input, 4 it failed, 5 the job is already over, 6 preempted, can be resumed.\n"
+    "More of each: muster help COMMAND";
+
+static void
+print_help (FILE *to)
+{
+  const guint columns = muster_cli_terminal_columns (to);
+  g_autofree char *before = muster_cli_wrap (about, columns);
+  g_autofree char *after = muster_cli_wrap (rest, columns);
+  g_autoptr (MusterTable) table = muster_table_new (2);
+  for (gsize i = 0; i < G_N_ELEMENTS (commands); i++) {
+    g_autofree char *name = g_strconcat ("  ", commands[i].name, NULL);
+    muster_table_add (table, name, commands[i].what, NULL);
+  }
+  muster_table_add (table, "  help", "what a command does, and its options", NULL);
+  muster_cli_say (to, "Usage: muster COMMAND [OPTION…]\n\n%s\nCommands:\n", before);
+  muster_table_print (table, to);
+  muster_cli_say (to, "\n%s", after);
+}
+
+static int
+run (int argc, char **argv)
+{
+  for (gsize i = 0; i < G_N_ELEMENTS (commands); i++)
+    if (strcmp (argv[0], commands[i].name) == 0)
+      return commands[i].run (argc, argv);
+  muster_cli_say (stderr, "muster: there is no command '%s'; `muster help` lists them\n", argv[0]);
+  return MUSTER_EXIT_BAD_INPUT;
+}
+
+/* "help COMMAND [VERB]" is "COMMAND [VERB] --help". */
+static int
+help (int argc, char **argv)
+{
+  g_autofree char **words = g_new0 (char *, argc + 2);
+  g_autofree char *flag = g_strdup ("--help");
+  memcpy (words, argv, (gsize)argc * sizeof *words);
+  words[argc] = flag;
+  return run (argc + 1, words);
+}
+
+static gboolean
+is_one_of (const char *word, const char *a, const char *b)
+{
+  return strcmp (word, a) == 0 || strcmp (word, b) == 0;
+}
+
+int
+main (int argc, char **argv)
+{
+  setlocale (LC_ALL, "");
+  setlocale (LC_NUMERIC, "C"); /* 1,000.5 everywhere */
+  muster_local_master_offer ();
+  muster_tensorflow_master_offer ();
+  g_log_set_default_handler (muster_live_log, NULL);
+  if (argc < 2) {
+    print_help (stderr);
+    return MUSTER_EXIT_BAD_INPUT;
+  }
+  const gboolean is_help = strcmp (argv[1], "help") == 0;
+  if (is_help && argc > 2 && !is_one_of (argv[2], "--help", "-h") && strcmp (argv[2], "help") != 0)
+    return help (argc - 2, argv + 2);
+  if (is_help || is_one_of (argv[1], "--help", "-h")) {
+    print_help (stdout);
+    return MUSTER_EXIT_DONE;
+  }
+  if (strcmp (argv[1], "--version") == 0) {
+    printf ("muster %s\n", MUSTER_VERSION);
+    return MUSTER_EXIT_DONE;
+  }
+  return run (argc - 1, argv + 1);
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/operation.h"
+
+#include "cli/terminal/notify.h"
+
+void
+muster_cli_verb_clear (MusterCliVerb *self)
+{
+  g_clear_pointer (&self->live, muster_live_end);
+  g_clear_object (&self->manager);
+  g_clear_object (&self->master);
+  g_clear_pointer (&self->scaffold, muster_scaffold_unref);
+  muster_session_report_clear (&self->report);
+}
+
+gboolean
+muster_cli_verb_begin (MusterCliVerb *self, const MusterCliOptions *options, const char *doing,
+                       gint64 recovery_wait_us, gboolean json_lines, GError **error)
+{
+  self->options = options;
+  self->scaffold = muster_scaffold_load (options->meta_graph, error);
+  if (self->scaffold == NULL)
+    return FALSE;
+  self->live = muster_live_new (doing, options, json_lines);
+  self->master = muster_cli_master (options, error);
+  if (self->master != NULL)
+    self->manager = muster_cli_manager (self->scaffold, options, recovery_wait_us, error);
+  if (self->manager == NULL) {
+    g_clear_pointer (&self->live, muster_live_end);
+    return FALSE;
+  }
+  muster_session_manager_set_progress (self->manager, muster_live_progress, self->live);
+  self->started_us = muster_clock_now_us (muster_system_clock ());
+  return TRUE;
+}
+
+void
+muster_cli_verb_end (MusterCliVerb *self, const char *command, MusterSession *session,
+                     const GError *error, MusterCliResult *result)
+{
+  *result = (MusterCliResult){
+      .options = self->options,
+      .report = &self->report,
+      .error = error,
+      .took_us = muster_clock_now_us (muster_system_clock ()) - self->started_us,
+  };
+  if (session != NULL)
+    muster_session_close_quietly (session);
+  g_clear_pointer (&self->live, muster_live_end);
+  muster_cli_write_trace (result, command);
+  if (error == NULL) {
+    muster_notify ("READY=1\nSTATUS=ready");
+  } else {
+    muster_notify_status (error->message);
+    muster_cli_tell_failure (result);
+  }
+}

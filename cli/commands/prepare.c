@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/operation.h"
+#include "train/train.h"
+
+#include <string.h>
+
+static const char summary[] =
+    "The chief's part: opens a session on the master and makes the model ready. With "
+    "--checkpoint-dir the latest\n"
+    "checkpoint there is restored, with --checkpoint that one; where there is none, the model's "
+    "init op runs. The model\n"
+    "stays initialised on the master for the workers, which wait with `muster wait`.\n\n"
+    "On muster's master the model is claimed first: of two chiefs one prepares, and the other is "
+    "told so before it runs\n"
+    "anything. What another chief has prepared isn't initialised again, and a job that is over "
+    "isn't begun again, unless\n"
+    "--again says so.";
+
+typedef struct {
+  char *directory; /* (owned) (nullable) */
+  char *prefix;    /* (owned) (nullable) */
+  gint64 epoch;
+  gboolean again;
+  MusterRestoreOptions restore; /* names are owned */
+  char **renamed;               /* (owned) (nullable) "VARIABLE=NAME" */
+} PrepareOptions;
+
+static void
+prepare_options_clear (PrepareOptions *self)
+{
+  g_free (self->directory);
+  g_free (self->prefix);
+  g_strfreev (self->renamed);
+  g_clear_pointer (&self->restore.names, g_hash_table_unref);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (PrepareOptions, prepare_options_clear)
+
+/* A variable's name has no '=' in it. */
+static gboolean
+parse_names (PrepareOptions *self, GError **error)
+{
+  if (self->renamed == NULL)
+    return TRUE;
+  self->restore.names = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
+  for (char **pair = self->renamed; *pair != NULL; pair++) {
+    const char *at = strchr (*pair, '=');
+    if (at == NULL || at == *pair || at[1] == '\0') {
+      g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                   "'--rename=%s': give --rename=VARIABLE=NAME, NAME being the one in the "
+                   "checkpoint",
+                   *pair);
+      return FALSE;
+    }
+    g_hash_table_replace (self->restore.names, g_strndup (*pair, (gsize)(at - *pair)),
+                          g_strdup (at + 1));
+  }
+  return TRUE;
+}
+
+static void
+tell_ready (const MusterCliResult *result, gsize n_variables, gint64 step)
+{
+  const MusterSessionReport *report = result->report;
+  const gint64 init_us = muster_cli_phase_us (report, "init");
+  g_autofree char *spent = muster_cli_in_phases (report);
+  g_autofree char *init = muster_format_duration (init_us);
+  g_autofree char *restored = report->restored_from != NULL ? muster_cli_restored (report) : NULL;
+  g_autofree char *at =
+      step < 0 ? g_strdup ("") : g_strdup_printf (" at step %" G_GINT64_FORMAT, step);
+  if (restored != NULL)
+    muster_cli_say (stdout, "%s\n", restored);
+  else if (init_us < MUSTER_MILLISECOND)
+    muster_cli_say (stdout, "initialised %" G_GSIZE_FORMAT " variables\n", n_variables);
+  else
+    muster_cli_say (stdout, "initialised %" G_GSIZE_FORMAT " variables in %s\n", n_variables, init);
+  muster_cli_say (stdout, "ready: %s%s%s\n", result->options->model, at, spent);
+}
+
+/* The result of what went well for people, and of all for programs. */
+static void
+tell_result (const MusterCliResult *result, gsize n_variables, gint64 step)
+{
+  if (result->error == NULL && result->report->passed_over != NULL)
+    muster_cli_say (stderr, "warning: %s\n", result->report->passed_over);
+  if (result->error == NULL && result->report->restore_warning != NULL)
+    muster_cli_say (stderr, "warning: %s\n", result->report->restore_warning);
+  if (result->options->json) {
+    g_autoptr (JsonBuilder) builder = muster_json_new_line ();
+    muster_cli_result_json (builder, result);
+    muster_json_add_int (builder, "variables", (gint64)n_variables);
+    muster_json_add_step (builder, "step", step);
+    muster_json_print_line (builder);
+  } else if (result->error == NULL) {
+    tell_ready (result, n_variables, step);
+  }
+}
+
+/* The model's step, which is only known once it is ready; -1 where it has none. */
+static gint64
+read_step (MusterCliVerb *verb, MusterSession *session, GError **error)
+{
+  if (muster_scaffold_global_step (verb->scaffold) == NULL)
+    return -1;
+  gint64 deadline_us = muster_deadline_after (verb->started_us, verb->options->timeout_us);
+  gint64 step = muster_read_global_step (session, verb->scaffold, deadline_us,
+                                         muster_live_cancellable (verb->live), error);
+  if (step < 0)
+    verb->report.outcome = MUSTER_OUTCOME_FAILED;
+  return step;
+}
+
+static MusterExit
+prepare_model (const MusterCliOptions *options, const PrepareOptions *prepare)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterSaver) saver = NULL;
+  g_auto (MusterCliVerb) verb = {0};
+  if (!muster_cli_verb_begin (&verb, options, "preparing", 0, FALSE, &error))
+    return muster_cli_fail (error);
+  if (prepare->directory != NULL || prepare->prefix != NULL) {
+    saver = muster_saver_new (muster_scaffold_meta_graph (verb.scaffold), NULL, &error);
+    if (saver == NULL) {
+      g_clear_pointer (&verb.live, muster_live_end); /* before anything is printed */
+      return muster_cli_fail (error);
+    }
+  }
+  MusterRestoreOptions restore = prepare->restore;
+  restore.progress = muster_live_restoring;
+  restore.user_data = verb.live;
+  MusterPrepareOptions what = {
+      .init_op = muster_scaffold_init_op (verb.scaffold),
+      .saver = saver,
+      .checkpoint_dir = prepare->directory,
+      .checkpoint_filename = prepare->prefix,
+      .restore = &restore,
+      .timeout_us = options->timeout_us,
+      .epoch = prepare->epoch,
+      .again = prepare->again,
+  };
+  g_autoptr (MusterSession) session = muster_session_manager_prepare_session (
+      verb.manager, verb.master, &what, &verb.report, muster_live_cancellable (verb.live), &error);
+  gint64 step = session != NULL ? read_step (&verb, session, &error) : -1;
+  MusterCliResult result;
+  muster_cli_verb_end (&verb, "prepare", session, error, &result);
+  tell_result (&result, muster_scaffold_n_variables (verb.scaffold), step);
+  return muster_cli_result_exit (&result);
+}
+
+int
+muster_cli_prepare (int argc, char **argv)
+{
+  g_auto (PrepareOptions) prepare = {0};
+  g_auto (MusterCliOptions) options = {0};
+  g_autoptr (GError) error = NULL;
+  const GOptionEntry entries[] = {
+      {"checkpoint-dir", 0, 0, G_OPTION_ARG_FILENAME, &prepare.directory,
+       "restore the latest checkpoint of this directory, if any (default: none)", "DIR"},
+      {"checkpoint", 0, 0, G_OPTION_ARG_FILENAME, &prepare.prefix,
+       "restore this checkpoint (default: none)", "PREFIX"},
+      {"allow-missing", 0, 0, G_OPTION_ARG_NONE, &prepare.restore.allow_missing,
+       "initialise the variables that the checkpoint lacks", NULL},
+      {"refuse-unexpected", 0, 0, G_OPTION_ARG_NONE, &prepare.restore.refuse_unexpected,
+       "take no checkpoint with tensors that the graph doesn't restore", NULL},
+      {"reshape", 0, 0, G_OPTION_ARG_NONE, &prepare.restore.reshape,
+       "let another shape with as many elements fit", NULL},
+      {"rename", 0, 0, G_OPTION_ARG_STRING_ARRAY, &prepare.renamed,
+       "read a variable under another name (default: its own)", "VARIABLE=NAME"},
+      {"no-fall-back", 0, 0, G_OPTION_ARG_NONE, &prepare.restore.fall_back_off,
+       "fail where the latest checkpoint is damaged", NULL},
+      {"keep-damaged", 0, 0, G_OPTION_ARG_NONE, &prepare.restore.keep_damaged,
+       "don't set a damaged checkpoint aside", NULL},
+      {"from-files", 0, 0, G_OPTION_ARG_NONE, &prepare.restore.fall_back_to_files,
+       "go by the directory's files where its 'checkpoint' is lost or damaged", NULL},
+      {"epoch", 0, 0, G_OPTION_ARG_INT64, &prepare.epoch,
+       "the chief's epoch: the higher one wins (default: the one after the last)", "N"},
+      {"again", 0, 0, G_OPTION_ARG_NONE, &prepare.again,
+       "initialise what another chief has prepared, and a job that is over", NULL},
+      {NULL}};
+  if (!muster_cli_parse (argc, argv, "", summary, entries, MUSTER_CLI_VERB, &options, NULL, &error))
+    return muster_cli_fail (error);
+  if (!muster_cli_check_path ("--checkpoint-dir", prepare.directory, &error) ||
+      !muster_cli_check_path ("--checkpoint", prepare.prefix, &error) ||
+      !parse_names (&prepare, &error))
+    return muster_cli_fail (error);
+  if (prepare.epoch < 0) {
+    fprintf (stderr, "muster: prepare needs an --epoch of 1 or more\n");
+    return MUSTER_EXIT_BAD_INPUT;
+  }
+  return prepare_model (&options, &prepare);
+}

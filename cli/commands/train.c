@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/train_data.h"
+#include "cli/commands/train_role.h"
+#include "cli/commands/train_show.h"
+
+#include <signal.h>
+#include <string.h>
+
+static const char summary[] =
+    "Trains a model to a global step: one command for each task. The chief initialises it or "
+    "restores the latest checkpoint\n"
+    "of --checkpoint-dir, saves there, and ends the job; workers wait for it and train along. "
+    "After a crash of the master\n"
+    "it comes back by itself; told to go (SIGTERM), it stops, saves if that fits the grace, and "
+    "exits with 6: the same\n"
+    "command goes on from there.\n\n"
+    "Set --task and --tasks, or TF_CONFIG. Without them the job has one task.\n\n"
+    "Example:\n"
+    "  muster train --meta-graph=digits.meta --master=local --feed=x:0=@images.npy "
+    "--feed=y:0=@labels.npy \\\n"
+    "      --epochs=10 --checkpoint-dir=run";
+
+/* What somebody asks for; strings are (owned) (nullable). */
+typedef struct {
+  char **feeds;
+  char *rows;
+  gint64 batch_size;
+  gint64 seed;
+  gint64 steps;
+  gint64 epochs;
+  char *directory;
+  gint64 save_every;
+  char *save_secs;
+  int keep;
+  char *log_dir;
+  char *loss;
+  int tasks;
+  char *grace;
+  char *step_timeout;
+  char *save_timeout;
+  gboolean drill;
+  gboolean again;
+  gboolean allow_missing;
+  gboolean no_positions;
+  /* read from them */
+  gint64 save_us;
+  gint64 grace_us;
+  gint64 step_timeout_us;
+  gint64 save_timeout_us;
+} Wish;
+
+static void
+wish_clear (Wish *self)
+{
+  g_strfreev (self->feeds);
+  g_free (self->rows);
+  g_free (self->directory);
+  g_free (self->save_secs);
+  g_free (self->log_dir);
+  g_free (self->loss);
+  g_free (self->grace);
+  g_free (self->step_timeout);
+  g_free (self->save_timeout);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Wish, wish_clear)
+
+static gboolean
+check_wish (Wish *wish, GError **error)
+{
+  const char *wrong = NULL;
+  if ((wish->steps != 0) == (wish->epochs != 0))
+    wrong = "train needs --steps=N, the global step to reach, or --epochs=N, and not both";
+  else if (wish->steps < 0 || wish->epochs < 0)
+    wrong = "--steps and --epochs are 1 or more";
+  else if (wish->batch_size < 0)
+    wrong = "--batch-size is 1 or more";
+  else if (wish->save_every < 0 || (wish->save_every > 0 && wish->save_secs != NULL))
+    wrong = "--save-every=STEPS is 1 or more, and can't stand beside --save-secs";
+  else if (wish->epochs > 0 && wish->feeds == NULL)
+    wrong = "--epochs counts the rows of --feed; for the graph's own input give --steps=N";
+  else if (wish->feeds == NULL && (wish->rows != NULL || wish->batch_size > 0))
+    wrong = "--rows and --batch-size are for --feed=NAME=@FILE.npy, of which there is none";
+  if (wrong != NULL)
+    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, wrong);
+  if (wrong != NULL || !muster_cli_check_path ("--checkpoint-dir", wish->directory, error) ||
+      !muster_cli_check_path ("--log-dir", wish->log_dir, error) ||
+      (wish->save_secs != NULL && !muster_cli_duration (wish->save_secs, &wish->save_us, error)) ||
+      (wish->grace != NULL && !muster_cli_duration (wish->grace, &wish->grace_us, error)) ||
+      (wish->step_timeout != NULL &&
+       !muster_cli_duration (wish->step_timeout, &wish->step_timeout_us, error)) ||
+      (wish->save_timeout != NULL &&
+       !muster_cli_duration (wish->save_timeout, &wish->save_timeout_us, error)))
+    return FALSE;
+  if (wish->step_timeout_us == MUSTER_WAIT_FOREVER)
+    wish->step_timeout_us = 0;
+  if (wish->save_us == 0 && wish->save_secs != NULL)
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "--save-secs='%s' is too often: say 1 or more", wish->save_secs);
+  return wish->save_us > 0 || wish->save_secs == NULL;
+}
+
+/* The loss to watch: what is asked for, or the graph's own first, or none. */
+static gboolean
+find_loss (MusterScaffold *scaffold, const char *asked, char **loss, GError **error)
+{
+  const char *own = muster_meta_graph_op (muster_scaffold_meta_graph (scaffold), "losses");
+  const char *name = asked != NULL ? asked : own;
+  g_autofree char *op = NULL;
+  *loss = NULL;
+  if (name == NULL)
+    return TRUE;
+  const int output = muster_graph_split_input (name, &op);
+  if (output >= 0 && muster_graph_has_node (muster_scaffold_graph (scaffold), op)) {
+    *loss = g_strdup_printf ("%s:%d", op, output);
+    return TRUE;
+  }
+  if (asked == NULL) /* a collection may name what was left out of the export */
+    return TRUE;
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+               "--loss=%s: the graph has no such tensor", asked);
+  return FALSE;
+}
+
+/* --- one training --- */
+
+typedef struct {
+  const Wish *wish;
+  const MusterCliOptions *options;
+  const MusterTrainRole *role;
+  MusterScaffold *scaffold;     /* (owned) */
+  MusterTrainData data;         /* (owned) */
+  MusterBatches *batches;       /* (owned) (nullable) */
+  char *loss;                   /* (owned) (nullable) */
+  MusterPreemption *preemption; /* (owned) */
+} Job;
+
+static void
+job_clear (Job *self)
+{
+  g_clear_pointer (&self->scaffold, muster_scaffold_unref);
+  muster_train_data_clear (&self->data);
+  g_clear_pointer (&self->batches, muster_batches_free);
+  g_free (self->loss);
+  g_clear_object (&self->preemption);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Job, job_clear)
+
+/* Positions are one master's, to which all tasks come; those of a TensorFlow cluster have one each.
+ */
+static gboolean
+has_own_master (const MusterCliOptions *options)
+{
+  return options->target_from_spec && muster_cluster_spec_has_own_masters (options->spec);
+}
+
+/* Without positions that give each task batches of its own, its own order does. */
+static guint64
+seed_of (const Job *self)
+{
+  return (guint64)self->wish->seed + (has_own_master (self->options) ? self->role->index : 0);
+}
+
+/* All that can be wrong with the input, before there is a session or a thread. */
+static gboolean
+load (Job *self, GError **error)
+{
+  const Wish *wish = self->wish;
+  self->scaffold = muster_scaffold_load (self->options->meta_graph, error);
+  if (self->scaffold == NULL ||
+      !muster_train_data_read (&self->data, self->scaffold, wish->feeds, wish->rows,
+                               wish->batch_size, error) ||
+      !find_loss (self->scaffold, wish->loss, &self->loss, error))
+    return FALSE;
+  if (self->data.n_feeds == 0)
+    return TRUE;
+  self->batches = muster_batches_new (self->data.arrays, self->data.n_feeds, self->data.batch_size,
+                                      seed_of (self), error);
+  return self->batches != NULL;
+}
+
+static gboolean
+on_signal (int number, gpointer user_data)
+{
+  MusterTrainShow *show = user_data;
+  if (!show->options->json) {
+    g_autofree char *text = g_strdup_printf (
+        "%s: stopping after this step; once more ends it at once", strsignal (number));
+    muster_live_say (show->live, stderr, text);
+  }
+  muster_preemption_request (show->preemption, number);
+  return TRUE;
+}
+
+static gboolean
+train (Job *self, MusterMaster *master, MusterTrainShow *show, MusterTrained *trained,
+       GError **error)
+{
+  const Wish *wish = self->wish;
+  const MusterTrainingListener listener = muster_train_show_listener (show);
+  const MusterSaverOptions saver = {.max_to_keep = wish->keep,
+                                    .save_timeout_us = wish->save_timeout_us};
+  const MusterRestoreOptions restore = {.allow_missing = wish->allow_missing,
+                                        .count_deaths = TRUE,
+                                        .progress = muster_live_restoring,
+                                        .user_data = show->live};
+  const MusterTraining training = {
+      .scaffold = self->scaffold,
+      .master = master,
+      .is_worker = self->role->is_worker,
+      .model = self->options->model,
+      .task = self->role->task,
+      .task_number = self->role->index,
+      .n_tasks = self->role->n_tasks,
+      .batches = self->batches,
+      .feeds = (const char *const *)self->data.feeds,
+      .n_feeds = self->data.n_feeds,
+      .loss = self->loss,
+      .until_step = wish->steps,
+      .epochs = wish->epochs,
+      .without_positions = wish->no_positions || has_own_master (self->options),
+      .checkpoint_dir = wish->directory,
+      .saver = &saver,
+      .save_us = wish->save_us,
+      .save_steps = wish->save_every,
+      .restore = &restore,
+      .again = wish->again,
+      .ends_job = !self->role->is_worker,
+      .log_dir = wish->log_dir,
+      .preemption = self->preemption,
+      .timeout_us =
+          self->options->timeout_us == MUSTER_WAIT_FOREVER ? 0 : self->options->timeout_us,
+      .step_timeout_us = wish->step_timeout_us,
+      .cluster = (const char *const *)self->options->addresses,
+      .chief = self->options->chief,
+      .config = self->options->config,
+      .listener = &listener,
+  };
+  return muster_train (&training, trained, NULL, error);
+}
+
+static MusterExit
+run (Job *job)
+{
+  g_autoptr (GError) error = NULL;
+  g_auto (MusterTrained) trained = {.step = -1};
+  MusterTrainShow show = {.n_variables = muster_scaffold_n_variables (job->scaffold),
+                          .preemption = job->preemption,
+                          .is_drill = job->wish->drill};
+  MusterLive *live = muster_live_new (job->role->is_worker ? "waiting for" : "preparing",
+                                      job->options, job->options->json);
+  muster_train_show_init (&show, job->options, live);
+  muster_live_set_signal (live, on_signal, &show);
+  g_autoptr (MusterMaster) master = muster_cli_master (job->options, &error);
+  if (master != NULL && muster_preemption_watch (job->preemption, &error))
+    (void)train (job, master, &show, &trained, &error);
+  g_clear_object (&master);
+  /* How it has ended is told, even to who wants it to go by now. */
+  signal (SIGTERM, SIG_IGN);
+  signal (SIGINT, SIG_IGN);
+  muster_live_end (live);
+  const MusterExit code = muster_train_show_end (&show, &trained, error);
+  muster_train_show_clear (&show);
+  return code;
+}
+
+static MusterExit
+train_task (const Wish *wish, const MusterCliOptions *options, const MusterTrainRole *role)
+{
+  g_autoptr (GError) error = NULL;
+  g_auto (Job) job = {.wish = wish, .options = options, .role = role};
+  if (!load (&job, &error))
+    return muster_cli_fail (error);
+  job.preemption = muster_preemption_new (wish->grace_us, NULL);
+  return run (&job);
+}
+
+/* The target of the command's line or of TF_CONFIG, and who this is. */
+static gboolean
+take_role (MusterCliOptions *options, const Wish *wish, MusterTrainRole *role, GError **error)
+{
+  if (!muster_train_role_read (role, options->task, wish->tasks, options->target, options->spec,
+                               error))
+    return FALSE;
+  if (role->master == NULL) {
+    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                         "train needs --master=TARGET: grpc://HOST:PORT of a `muster serve`, or "
+                         "local to train in this process");
+    return FALSE;
+  }
+  if (muster_master_is_offered (role->master) && role->n_tasks > 1) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "--master=%s is this process's own, which %u tasks can't share: start a "
+                 "`muster serve` and give its address",
+                 role->master, role->n_tasks);
+    return FALSE;
+  }
+  g_free (options->target);
+  options->target = g_strdup (role->master);
+  g_free (options->task);
+  options->task = g_strdup (role->task);
+  return TRUE;
+}
+
+int
+muster_cli_train (int argc, char **argv)
+{
+  g_auto (Wish) wish = {0};
+  g_auto (MusterCliOptions) options = {0};
+  g_auto (MusterTrainRole) role = {0};
+  g_autoptr (GError) error = NULL;
+  const GOptionEntry entries[] = {
+      {"master", 0, 0, G_OPTION_ARG_STRING, &options.target,
+       "where sessions live: local, tensorflow[:PATH], grpc://HOST:PORT or, with TLS, "
+       "grpcs://HOST:PORT (default: as TF_CONFIG says)",
+       "TARGET"},
+      {"task", 0, 0, G_OPTION_ARG_STRING, &options.task,
+       "which task this is: chief:0, or worker:N with N from 0 (default: as TF_CONFIG says, or "
+       "chief:0)",
+       "TASK"},
+      {"tasks", 0, 0, G_OPTION_ARG_INT, &wish.tasks,
+       "number of tasks, with the chief (default: as TF_CONFIG says, or 1)", "N"},
+      {"feed", 0, 0, G_OPTION_ARG_STRING_ARRAY, &wish.feeds,
+       "feed batches of the rows of a NumPy file, or of a JSON list (default: none, the graph has "
+       "its own input)",
+       "NAME=VALUE|NAME=@FILE.npy"},
+      {"rows", 0, 0, G_OPTION_ARG_STRING, &wish.rows,
+       "only these rows of each NumPy file, as 1500:1600 or 1500: (default: all)", "FIRST:END"},
+      {"batch-size", 0, 0, G_OPTION_ARG_INT64, &wish.batch_size,
+       "rows in a batch (default: what the graph asks for, else 32)", "N"},
+      {"seed", 0, 0, G_OPTION_ARG_INT64, &wish.seed, "decides the order of the rows (default: 0)",
+       "N"},
+      {"steps", 0, 0, G_OPTION_ARG_INT64, &wish.steps,
+       "train until the global step, which all tasks share, is N (required, or --epochs)", "N"},
+      {"epochs", 0, 0, G_OPTION_ARG_INT64, &wish.epochs,
+       "or until all rows have been dealt N times (required, or --steps)", "N"},
+      {"checkpoint-dir", 0, 0, G_OPTION_ARG_FILENAME, &wish.directory,
+       "restore the latest checkpoint of this directory, and save there (default: none)", "DIR"},
+      {"save-every", 0, 0, G_OPTION_ARG_INT64, &wish.save_every,
+       "steps between two checkpoints (default: --save-secs)", "STEPS"},
+      {"save-secs", 0, 0, G_OPTION_ARG_STRING, &wish.save_secs,
+       "or time between them (default: 10m)", "TIME"},
+      {"keep", 0, 0, G_OPTION_ARG_INT, &wish.keep,
+       "number of checkpoints to keep; -1: all (default: the meta graph's max_to_keep)", "N"},
+      {"allow-missing", 0, 0, G_OPTION_ARG_NONE, &wish.allow_missing,
+       "initialise what the checkpoint lacks, the positions among it", NULL},
+      {"no-positions", 0, 0, G_OPTION_ARG_NONE, &wish.no_positions,
+       "don't keep in the model where each task is in the data", NULL},
+      {"log-dir", 0, 0, G_OPTION_ARG_FILENAME, &wish.log_dir,
+       "event files for TensorBoard (default: the checkpoint directory)", "DIR"},
+      {"loss", 0, 0, G_OPTION_ARG_STRING, &wish.loss,
+       "a scalar to show; NaN ends the training (default: the first in the collection 'losses')",
+       "NAME"},
+      {"grace", 0, 0, G_OPTION_ARG_STRING, &wish.grace,
+       "how long it may go on after SIGTERM (default: 30s)", "TIME"},
+      {"step-timeout", 0, 0, G_OPTION_ARG_STRING, &wish.step_timeout,
+       "how long one step may take before its session counts as lost (default: forever)", "TIME"},
+      {"save-timeout", 0, 0, G_OPTION_ARG_STRING, &wish.save_timeout,
+       "how long one save may take before it counts as failed (default: forever)", "TIME"},
+      {"drill", 0, 0, G_OPTION_ARG_NONE, &wish.drill,
+       "rehearse a preemption and report the remaining grace", NULL},
+      {"again", 0, 0, G_OPTION_ARG_NONE, &wish.again,
+       "begin a job that is over, or that another chief has prepared", NULL},
+      {NULL}};
+  if (!muster_cli_parse (argc, argv, "", summary, entries,
+                         MUSTER_CLI_META_GRAPH | MUSTER_CLI_TIMEOUT | MUSTER_CLI_JSON |
+                             MUSTER_CLI_MODEL | MUSTER_CLI_CLUSTER | MUSTER_CLI_SECURITY,
+                         &options, NULL, &error) ||
+      !check_wish (&wish, &error) || !take_role (&options, &wish, &role, &error))
+    return muster_cli_fail (error);
+  return train_task (&wish, &options, &role);
+}

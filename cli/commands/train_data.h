@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "train/monitored/scaffold.h"
+#include "train/position/batches.h"
+
+G_BEGIN_DECLS
+
+/* The arrays that `muster train` feeds, checked against the graph before anything is opened. A
+ * plain struct; clear it. */
+
+typedef struct {
+  char **feeds;          /* (owned) (nullable) "x:0"; NULL: the graph's own input */
+  MusterTensor **arrays; /* (owned) one for each feed */
+  gsize n_feeds;
+  gint64 n_rows; /* 0 without feeds */
+  gint64 batch_size;
+} MusterTrainData;
+
+void muster_train_data_clear (MusterTrainData *self);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterTrainData, muster_train_data_clear)
+
+/* arguments (nullable) are as muster_cli_read_feed () takes them, each row an example; rows too
+ * (nullable: all). batch_size 0: what the placeholders ask for, else 32. Errors say
+ * which argument is wrong, what it holds and what the graph wants. */
+gboolean muster_train_data_read (MusterTrainData *self, MusterScaffold *scaffold, char **arguments,
+                                 const char *rows, gint64 batch_size, GError **error);
+
+G_END_DECLS

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/train_role.h"
+
+#include "cli/usage_error.h"
+
+#include <string.h>
+
+#define MOST_TASKS 100000
+
+void
+muster_train_role_clear (MusterTrainRole *self)
+{
+  g_clear_pointer (&self->task, g_free);
+  g_clear_pointer (&self->master, g_free);
+}
+
+/* --- TF_CONFIG --- */
+
+static gboolean
+take_cluster (MusterTrainRole *self, const MusterClusterSpec *cluster, GError **error)
+{
+  const char *job = muster_cluster_spec_job (cluster);
+  const guint index = muster_cluster_spec_index (cluster);
+  const gint number = muster_cluster_spec_trainer (cluster);
+  self->n_tasks = MAX (muster_cluster_spec_n_trainers (cluster), 1);
+  if (job == NULL)
+    return TRUE; /* no task: it is alone */
+  if (number < 0)
+    return muster_cli_wrong (error,
+                             "TF_CONFIG: this task is '%s:%u': train runs the chief and workers; "
+                             "tf.distribute.Server or `muster serve` serves where the variables "
+                             "live",
+                             job, index);
+  self->index = (guint)number;
+  self->is_worker = number > 0;
+  g_free (self->task);
+  self->task = g_strdup_printf ("%s:%u", job, index);
+  return TRUE;
+}
+
+/* --- the command's line --- */
+
+static gboolean
+take_task (MusterTrainRole *self, const char *task, GError **error)
+{
+  guint64 number = 0;
+  gboolean is_worker = g_str_has_prefix (task, "worker:");
+  if (strcmp (task, "chief") != 0 && strcmp (task, "chief:0") != 0 &&
+      !(is_worker &&
+        g_ascii_string_to_unsigned (task + strlen ("worker:"), 10, 0, MOST_TASKS, &number, NULL)))
+    return muster_cli_wrong (error, "--task='%s' is neither chief:0 nor worker:N, N from 0", task);
+  self->is_worker = is_worker;
+  self->index = is_worker ? (guint)number + 1 : 0;
+  if (self->index >= self->n_tasks)
+    return muster_cli_wrong (
+        error, "--task=%s needs --tasks=%u or more: the chief is one, worker:0 the second", task,
+        self->index + 1);
+  g_free (self->task);
+  self->task = g_strdup (is_worker ? task : "chief:0");
+  return TRUE;
+}
+
+gboolean
+muster_train_role_read (MusterTrainRole *self, const char *task, int n_tasks, const char *master,
+                        const MusterClusterSpec *cluster, GError **error)
+{
+  g_auto (MusterTrainRole) role = {.n_tasks = 1, .task = g_strdup ("chief:0")};
+  if (n_tasks < 0 || n_tasks > MOST_TASKS)
+    return muster_cli_wrong (error, "--tasks=%d: give the number of chief and workers together",
+                             n_tasks);
+  if (task == NULL && !take_cluster (&role, cluster, error))
+    return FALSE;
+  if (task != NULL) {
+    role.n_tasks = n_tasks > 0 ? (guint)n_tasks : MAX (muster_cluster_spec_n_trainers (cluster), 1);
+    if (!take_task (&role, task, error))
+      return FALSE;
+  } else if (n_tasks > 0) {
+    role.n_tasks = (guint)n_tasks;
+    if (role.index >= role.n_tasks)
+      return muster_cli_wrong (error, "--tasks=%d: this is task %u of TF_CONFIG", n_tasks,
+                               role.index + 1);
+  }
+  role.master = g_strdup (master);
+  *self = role;
+  role = (MusterTrainRole){0};
+  return TRUE;
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/operation.h"
+
+static const char summary[] =
+    "A worker's part: opens a session on the master and waits until another task has made the "
+    "model "
+    "ready, then runs\n"
+    "the local init op. While it waits it says what for: on a terminal in a block that changes in "
+    "place, piped in a line\n"
+    "for each change and every 30 s. muster's master pushes readiness and knows what the chief "
+    "does; on another one this\n"
+    "looks, at most every --recovery-wait, in one session.";
+
+/* The result of what went well for people, and of all for programs. */
+static void
+tell_result (const MusterCliResult *result)
+{
+  if (result->options->json) {
+    g_autoptr (JsonBuilder) builder = muster_json_new_line ();
+    muster_cli_result_json (builder, result);
+    muster_json_print_line (builder);
+  } else if (result->error == NULL) {
+    g_autofree char *took = muster_format_duration (result->took_us);
+    g_autofree char *spent = muster_cli_in_phases (result->report);
+    muster_cli_say (stdout, "ready after %s%s\n", took, spent);
+  }
+}
+
+static MusterExit
+wait_for_model (const MusterCliOptions *options, gint64 recovery_wait_us, gboolean json_lines)
+{
+  g_autoptr (GError) error = NULL;
+  g_auto (MusterCliVerb) verb = {0};
+  if (!muster_cli_verb_begin (&verb, options, "waiting for", recovery_wait_us, json_lines, &error))
+    return muster_cli_fail (error);
+  g_autoptr (MusterSession) session = muster_session_manager_wait_for_session (
+      verb.manager, verb.master, options->timeout_us, &verb.report,
+      muster_live_cancellable (verb.live), &error);
+  MusterCliResult result;
+  muster_cli_verb_end (&verb, "wait", session, error, &result);
+  tell_result (&result);
+  return muster_cli_result_exit (&result);
+}
+
+int
+muster_cli_wait (int argc, char **argv)
+{
+  g_autofree char *recovery_wait = NULL;
+  gboolean json_lines = FALSE;
+  gint64 recovery_wait_us = 0;
+  g_auto (MusterCliOptions) options = {0};
+  g_autoptr (GError) error = NULL;
+  const GOptionEntry entries[] = {
+      {"recovery-wait", 0, 0, G_OPTION_ARG_STRING, &recovery_wait,
+       "the longest pause between two looks on a master that can't push (default: 30s)", "TIME"},
+      {"progress", 0, 0, G_OPTION_ARG_NONE, &json_lines, "with --json: a line for each change too",
+       NULL},
+      {NULL}};
+  if (!muster_cli_parse (argc, argv, "", summary, entries, MUSTER_CLI_VERB | MUSTER_CLI_SHARED,
+                         &options, NULL, &error) ||
+      (recovery_wait != NULL && !muster_cli_duration (recovery_wait, &recovery_wait_us, &error)))
+    return muster_cli_fail (error);
+  return wait_for_model (&options, recovery_wait_us, json_lines);
+}

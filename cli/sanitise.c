@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/sanitise.h"
+
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define DEFAULT_COLUMNS 80
+#define BAR_COLOUR      "\033[32m"
+#define NO_COLOUR       "\033[0m"
+
+static gboolean
+is_utf8_locale (void)
+{
+  return g_get_charset (NULL);
+}
+
+char *
+muster_cli_plain (const char *text)
+{
+  g_autofree char *valid = g_utf8_make_valid (text, -1);
+  GString *plain = g_string_sized_new (strlen (valid));
+  for (const char *at = valid; *at != '\0'; at = g_utf8_next_char (at)) {
+    gunichar c = g_utf8_get_char (at);
+    GUnicodeType type = g_unichar_type (c);
+    gboolean is_odd = type == G_UNICODE_CONTROL || type == G_UNICODE_FORMAT;
+    g_string_append_unichar (plain, c == '\t' ? ' ' : is_odd && c != '\n' ? '?' : c);
+  }
+  char *utf8 = g_string_free (plain, FALSE);
+  if (is_utf8_locale ())
+    return utf8;
+  char *ascii = g_str_to_ascii (utf8, "C");
+  g_free (utf8);
+  return ascii;
+}
+
+void
+muster_cli_say (FILE *stream, const char *format, ...)
+{
+  va_list arguments;
+  va_start (arguments, format);
+  g_autofree char *text = g_strdup_vprintf (format, arguments);
+  va_end (arguments);
+  g_autofree char *plain = muster_cli_plain (text);
+  fputs (plain, stream);
+  fflush (stream);
+}
+
+guint
+muster_cli_columns (const char *text)
+{
+  guint columns = 0;
+  for (; *text != '\0'; text = g_utf8_next_char (text)) {
+    const gunichar c = g_utf8_get_char (text);
+    columns += g_unichar_iszerowidth (c) ? 0 : g_unichar_iswide (c) ? 2 : 1;
+  }
+  return columns;
+}
+
+guint
+muster_cli_terminal_columns (FILE *stream)
+{
+  struct winsize size = {0};
+  const int fd = fileno (stream);
+  if (fd < 0 || !isatty (fd))
+    return 0;
+  return ioctl (fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : DEFAULT_COLUMNS;
+}
+
+void
+muster_cli_append_bar (GString *text, double part, guint columns, gboolean coloured)
+{
+  const guint n_full = (guint)(part * columns);
+  const char *full = is_utf8_locale () ? "█" : "#", *empty = is_utf8_locale () ? "░" : ".";
+  g_string_append (text, coloured ? BAR_COLOUR : "");
+  for (guint i = 0; i < columns; i++)
+    g_string_append (text, i < n_full ? full : empty);
+  g_string_append (text, coloured ? NO_COLOUR : "");
+}
+
+/* A paragraph's words on lines of their own measure. */
+static void
+append_filled (GString *out, const char *paragraph, guint columns)
+{
+  g_auto (GStrv) words = g_strsplit_set (paragraph, " \n", -1);
+  guint column = 0;
+  for (char **word = words; *word != NULL; word++) {
+    const guint n = muster_cli_columns (*word);
+    if (n == 0)
+      continue;
+    if (column > 0)
+      g_string_append_c (out, column + 1 + n > columns ? '\n' : ' ');
+    column = column > 0 && column + 1 + n <= columns ? column + 1 + n : n;
+    g_string_append (out, *word);
+  }
+  if (column > 0)
+    g_string_append_c (out, '\n');
+}
+
+char *
+muster_cli_wrap (const char *text, guint columns)
+{
+  g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
+  g_autoptr (GString) paragraph = g_string_new (NULL);
+  GString *out = g_string_new (NULL);
+  for (char **line = lines; *line != NULL; line++) {
+    const gboolean is_kept = **line == '\0' || g_str_has_prefix (*line, "  ");
+    if (!is_kept)
+      g_string_append_printf (paragraph, "%s%s", paragraph->len > 0 ? "\n" : "", *line);
+    if (!is_kept && line[1] != NULL && columns > 0)
+      continue;
+    if (columns > 0)
+      append_filled (out, paragraph->str, columns);
+    else if (paragraph->len > 0)
+      g_string_append_printf (out, "%s\n", paragraph->str);
+    g_string_truncate (paragraph, 0);
+    if (is_kept && (**line != '\0' || line[1] != NULL))
+      g_string_append_printf (out, "%s\n", *line);
+  }
+  return g_string_free (out, FALSE);
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/terminal/notify.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* The address that is named, or 0: none, or one that can't be. */
+static socklen_t
+manager_address (struct sockaddr_un *address)
+{
+  const char *name = g_getenv ("NOTIFY_SOCKET");
+  gsize size = name != NULL ? strlen (name) : 0;
+  if (size < 2 || (*name != '/' && *name != '@') || size >= sizeof address->sun_path)
+    return 0;
+  *address = (struct sockaddr_un){.sun_family = AF_UNIX};
+  memcpy (address->sun_path, name, size);
+  if (*name == '@')
+    address->sun_path[0] = '\0';
+  /* An abstract name has no end but its length; a path ends with a zero. */
+  return (socklen_t)(offsetof (struct sockaddr_un, sun_path) + size + (*name == '/'));
+}
+
+static void
+tell (const char *text)
+{
+  struct sockaddr_un address;
+  socklen_t size = manager_address (&address);
+  if (size == 0)
+    return;
+  int fd = socket (AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0)
+    return;
+  /* The manager may be gone; the service goes on without it. */
+  (void)sendto (fd, text, strlen (text), MSG_NOSIGNAL, (const struct sockaddr *)&address, size);
+  close (fd);
+}
+
+void
+muster_notify (const char *format, ...)
+{
+  va_list arguments;
+  va_start (arguments, format);
+  g_autofree char *text = g_strdup_vprintf (format, arguments);
+  va_end (arguments);
+  tell (text);
+}
+
+void
+muster_notify_status (const char *text)
+{
+  g_autofree char *line = g_strdelimit (g_strdup (text), "\r\n", ' ');
+  muster_notify ("STATUS=%s", line);
+}
+
+gint64
+muster_notify_watchdog_us (void)
+{
+  const char *usec = g_getenv ("WATCHDOG_USEC");
+  const char *pid = g_getenv ("WATCHDOG_PID");
+  guint64 timeout_us, wanted;
+  if (usec == NULL || !g_ascii_string_to_unsigned (usec, 10, 1, G_MAXINT64, &timeout_us, NULL))
+    return 0;
+  if (pid != NULL && (!g_ascii_string_to_unsigned (pid, 10, 1, G_MAXINT32, &wanted, NULL) ||
+                      wanted != (guint64)getpid ()))
+    return 0;
+  return (gint64)timeout_us;
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/terminal/rows.h"
+
+#include "base/clock.h"
+#include "cli/sanitise.h"
+
+#include <string.h>
+
+#define COMPONENT_WIDTH 10
+#define STATE_WIDTH     10
+#define LEAST_AGE_US    MUSTER_SECOND
+#define WELL_COLOUR     "\033[32m"
+#define UNWELL_COLOUR   "\033[33m"
+#define NO_COLOUR       "\033[0m"
+
+static void
+row_free (gpointer data)
+{
+  MusterRow *self = data;
+  g_free (self->state);
+  g_free (self->text);
+  g_free (self);
+}
+
+/* A text that begins with its state is told apart: what everybody reads first stands in a column.
+ */
+static void
+split (MusterRow *self, const MusterReason *reason)
+{
+  g_autofree char *state = g_strdelimit (g_strdup (reason->state), "-", ' ');
+  gsize n = strlen (state);
+  if (strcmp (reason->component, "variables") == 0 && reason->n_missing > 0 &&
+      reason->n_total > 0) {
+    self->state =
+        g_strdup_printf ("%u of %u", reason->n_total - reason->n_missing, reason->n_total);
+    self->text = muster_cli_plain (reason->text);
+  } else if (g_str_has_prefix (reason->text, state) &&
+             (reason->text[n] == '\0' || reason->text[n] == ' ')) {
+    self->state = g_steal_pointer (&state);
+    self->text = muster_cli_plain (reason->text[n] == ' ' ? reason->text + n + 1 : "");
+  } else {
+    self->text = muster_cli_plain (reason->text);
+  }
+}
+
+/* What is unknown is left out, and so is what goes without saying. */
+static gboolean
+has_something_to_say (const MusterReason *reason, gboolean something_is_wrong)
+{
+  if (strcmp (reason->state, "unknown") == 0)
+    return !reason->is_well && !something_is_wrong;
+  return strcmp (reason->component, "job") != 0 || !reason->is_well;
+}
+
+GPtrArray *
+muster_rows_new (const char *message, GPtrArray *reasons)
+{
+  GPtrArray *rows = g_ptr_array_new_with_free_func (row_free);
+  gboolean something_is_wrong = FALSE;
+  for (guint i = 0; reasons != NULL && i < reasons->len; i++) {
+    const MusterReason *it = g_ptr_array_index (reasons, i);
+    if (has_something_to_say (it, something_is_wrong)) {
+      MusterRow *row = g_new0 (MusterRow, 1);
+      row->component = it->component;
+      row->is_well = it->is_well;
+      row->since_us = it->is_well ? 0 : it->since_us;
+      split (row, it);
+      g_ptr_array_add (rows, row);
+    }
+    something_is_wrong = something_is_wrong || !it->is_well;
+  }
+  if (rows->len == 0) {
+    MusterRow *row = g_new0 (MusterRow, 1);
+    row->text = muster_cli_plain (message);
+    g_ptr_array_add (rows, row);
+  }
+  return rows;
+}
+
+char *
+muster_rows_summary (const char *message, GPtrArray *reasons)
+{
+  const MusterReason *first = muster_reasons_first (reasons);
+  if (first == NULL)
+    return muster_cli_plain (message);
+  const MusterReason *variables = muster_reasons_find (reasons, "variables");
+  GString *text = g_string_new (NULL);
+  if (first == variables && first->n_missing > 0)
+    g_string_append (text, "variables ");
+  if (strcmp (first->component, "chief") == 0 && !g_str_has_prefix (first->text, "no "))
+    g_string_append (text, "chief ");
+  g_string_append (text, first->text);
+  if (first != variables && variables != NULL && variables->n_missing > 0)
+    g_string_append_printf (text, "; variables missing: %u", variables->n_missing);
+  g_autofree char *all = g_string_free (text, FALSE);
+  return muster_cli_plain (all);
+}
+
+char *
+muster_rows_seconds (gint64 duration_us)
+{
+  gint64 seconds = duration_us / MUSTER_SECOND;
+  return seconds < 60 ? g_strdup_printf ("%d s", (int)seconds)
+                      : muster_format_duration (seconds * MUSTER_SECOND);
+}
+
+static guint
+width_of (gunichar c)
+{
+  return g_unichar_iszerowidth (c) ? 0 : g_unichar_iswide (c) ? 2 : 1;
+}
+
+/* Appends as much of text as fits, and takes it off what is left. A newline ends it. */
+static void
+append_cut (GString *line, const char *text, guint *left)
+{
+  for (const char *at = text; *at != '\0' && *at != '\n'; at = g_utf8_next_char (at)) {
+    gunichar c = g_utf8_get_char (at);
+    guint width = width_of (c);
+    if (width > *left) {
+      *left = 0;
+      return;
+    }
+    g_string_append_unichar (line, c);
+    *left -= width;
+  }
+}
+
+/* The component in the colour of its state. */
+static void
+append_component (GString *line, const MusterRow *row, gboolean coloured, guint *left)
+{
+  g_autofree char *padding =
+      g_strnfill ((gsize)MAX (COMPONENT_WIDTH - (int)strlen (row->component), 0) + 1, ' ');
+  if (coloured)
+    g_string_append (line, row->is_well ? WELL_COLOUR : UNWELL_COLOUR);
+  append_cut (line, row->component, left);
+  if (coloured)
+    g_string_append (line, NO_COLOUR);
+  append_cut (line, padding, left);
+}
+
+static void
+append_row (GString *block, const MusterRow *row, gint64 now_us, guint width, gboolean coloured)
+{
+  guint left = width;
+  append_cut (block, "  ", &left);
+  if (row->component != NULL)
+    append_component (block, row, coloured, &left);
+  if (row->state != NULL) {
+    gboolean is_last = *row->text == '\0' && row->since_us == 0;
+    g_autofree char *state =
+        is_last ? g_strdup (row->state) : g_strdup_printf ("%-*s ", STATE_WIDTH, row->state);
+    append_cut (block, state, &left);
+  }
+  append_cut (block, row->text, &left);
+  if (row->since_us > 0 && now_us - row->since_us >= LEAST_AGE_US) {
+    g_autofree char *age = muster_rows_seconds (now_us - row->since_us);
+    g_autofree char *told = g_strdup_printf ("%sfor %s", *row->text != '\0' ? ", " : "", age);
+    append_cut (block, told, &left);
+  }
+  g_string_append_c (block, '\n');
+}
+
+char *
+muster_rows_draw (const char *head, GPtrArray *rows, gint64 now_us, guint width, guint n_lines,
+                  gboolean coloured)
+{
+  GString *block = g_string_new (NULL);
+  guint left = width;
+  append_cut (block, head, &left);
+  g_string_append_c (block, '\n');
+  for (guint i = 0; i < rows->len && i + 1 < n_lines; i++)
+    append_row (block, g_ptr_array_index (rows, i), now_us, width, coloured);
+  return g_string_free (block, FALSE);
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/terminal/table.h"
+
+#include "cli/sanitise.h"
+
+#include <string.h>
+
+#define GAP        2  /* columns between two cells */
+#define LEAST_LAST 24 /* what a long last cell needs beside the others */
+#define INDENT     2  /* of what stands below a row's first cell */
+#define NO_COLOUR  "\033[0m"
+
+typedef struct {
+  char **cells;       /* (owned) */
+  const char *colour; /* static (nullable) */
+} Row;
+
+struct _MusterTable {
+  guint n_columns;
+  guint *widths; /* (owned) one for each column */
+  GArray *rows;  /* (owned) (element-type Row) */
+};
+
+static void
+row_clear (gpointer data)
+{
+  g_strfreev (((Row *)data)->cells);
+}
+
+MusterTable *
+muster_table_new (guint n_columns)
+{
+  MusterTable *self = g_new0 (MusterTable, 1);
+  self->n_columns = n_columns;
+  self->widths = g_new0 (guint, n_columns);
+  self->rows = g_array_new (FALSE, TRUE, sizeof (Row));
+  g_array_set_clear_func (self->rows, row_clear);
+  return self;
+}
+
+void
+muster_table_free (MusterTable *self)
+{
+  if (self == NULL)
+    return;
+  g_array_unref (self->rows);
+  g_free (self->widths);
+  g_free (self);
+}
+
+void
+muster_table_add (MusterTable *self, ...)
+{
+  Row row = {.cells = g_new0 (char *, self->n_columns + 1)};
+  va_list arguments;
+  va_start (arguments, self);
+  const char *cell = va_arg (arguments, const char *);
+  for (guint i = 0; i < self->n_columns; i++) {
+    g_autofree char *plain = muster_cli_plain (cell != NULL ? cell : "");
+    row.cells[i] = g_strdelimit (g_steal_pointer (&plain), "\n", ' ');
+    self->widths[i] = MAX (self->widths[i], muster_cli_columns (row.cells[i]));
+    cell = cell != NULL ? va_arg (arguments, const char *) : NULL;
+  }
+  va_end (arguments);
+  g_array_append_val (self->rows, row);
+}
+
+void
+muster_table_colour (MusterTable *self, const char *colour)
+{
+  g_array_index (self->rows, Row, self->rows->len - 1).colour = colour;
+}
+
+/* --- drawing --- */
+
+/* How many columns stand before the last one, from the first on. */
+static guint
+before_last (const MusterTable *self, guint first, guint indent)
+{
+  guint columns = indent;
+  for (guint i = first; i + 1 < self->n_columns; i++)
+    columns += self->widths[i] + GAP;
+  return columns;
+}
+
+/* Does the last column stand beside those from first on? */
+static gboolean
+fits (const MusterTable *self, guint first, guint indent, guint columns)
+{
+  const guint last = MIN (self->widths[self->n_columns - 1], LEAST_LAST);
+  return columns == 0 || before_last (self, first, indent) + last <= columns;
+}
+
+/* As much of text as fits room, at a blank if there is one; *text goes on behind it. */
+static char *
+take_line (const char **text, guint room)
+{
+  const char *at = *text, *blank = NULL;
+  for (guint column = 0; *at != '\0'; at = g_utf8_next_char (at)) {
+    g_autofree char *one = g_strndup (at, (gsize)(g_utf8_next_char (at) - at));
+    column += muster_cli_columns (one);
+    if (*at == ' ')
+      blank = at;
+    if (column > room && at > *text)
+      break;
+  }
+  const char *end = *at == '\0' || blank == NULL || blank == *text ? at : blank;
+  char *line = g_strndup (*text, (gsize)(end - *text));
+  *text = end + (*end == ' ');
+  return line;
+}
+
+static void
+append_blanks (GString *out, guint n)
+{
+  g_string_append_printf (out, "%*s", (int)n, "");
+}
+
+/* The text from column on, below itself where it is longer than what is left. */
+static void
+append_last (GString *out, const char *text, guint column, guint columns)
+{
+  const guint room = columns > column ? columns - column : columns;
+  const char *rest = text;
+  while (columns > 0 && muster_cli_columns (rest) > room) {
+    g_autofree char *line = take_line (&rest, room);
+    g_string_append_printf (out, "%s\n", line);
+    append_blanks (out, column);
+  }
+  g_string_append_printf (out, "%s\n", rest);
+}
+
+static void
+append_first (GString *out, const Row *row)
+{
+  const char *text = row->cells[0];
+  const char *second = *text != '\0' ? g_utf8_next_char (text) : text;
+  if (row->colour == NULL)
+    g_string_append (out, text);
+  else
+    g_string_append_printf (out, "%s%.*s" NO_COLOUR "%s", row->colour, (int)(second - text), text,
+                            second);
+}
+
+/* What stands at the end of a line is no use. */
+static void
+trim (GString *out)
+{
+  gsize n = out->len;
+  while (n > 0 && out->str[n - 1] == ' ')
+    n--;
+  g_string_truncate (out, n);
+}
+
+/* The cells from first on; indent columns are there already. */
+static void
+append_cells (const MusterTable *self, GString *out, const Row *row, guint first, guint indent,
+              guint columns)
+{
+  const guint last = self->n_columns - 1;
+  for (guint i = first; i < last; i++) {
+    if (i == 0)
+      append_first (out, row);
+    else
+      g_string_append (out, row->cells[i]);
+    append_blanks (out, self->widths[i] + GAP - muster_cli_columns (row->cells[i]));
+  }
+  if (*row->cells[last] == '\0') {
+    trim (out);
+    g_string_append_c (out, '\n');
+  } else if (fits (self, first, indent, columns)) {
+    append_last (out, row->cells[last], before_last (self, first, indent), columns);
+  } else {
+    trim (out);
+    g_string_append_c (out, '\n');
+    append_blanks (out, indent + INDENT);
+    append_last (out, row->cells[last], indent + INDENT, columns);
+  }
+}
+
+/* Where what belongs to a row's first cell stands below it. */
+static guint
+indent_of (const MusterTable *self)
+{
+  const Row *first = &g_array_index (self->rows, Row, 0);
+  return (guint)strspn (first->cells[0], " ") + INDENT;
+}
+
+char *
+muster_table_draw (const MusterTable *self, guint columns)
+{
+  GString *out = g_string_new (NULL);
+  const gboolean is_stacked = self->n_columns > 1 && !fits (self, 0, 0, columns);
+  const guint indent = is_stacked && self->rows->len > 0 ? indent_of (self) : 0;
+  for (guint i = 0; i < self->rows->len; i++) {
+    const Row *row = &g_array_index (self->rows, Row, i);
+    if (is_stacked) {
+      append_first (out, row);
+      g_string_append_c (out, '\n');
+      append_blanks (out, indent);
+    }
+    append_cells (self, out, row, is_stacked ? 1 : 0, indent, columns);
+  }
+  return g_string_free (out, FALSE);
+}
+
+void
+muster_table_print (const MusterTable *self, FILE *to)
+{
+  g_autofree char *text = muster_table_draw (self, muster_cli_terminal_columns (to));
+  fputs (text, to);
+  fflush (to);
+}

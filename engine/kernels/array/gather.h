@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "engine/kernels/common/dispatch.h"
+
+G_BEGIN_DECLS
+
+/* Output 0: the slices of params along axis that indices name, the first batch dimensions of both
+ * going along. */
+gboolean muster_gather (MusterKernel *k, MusterTensor *params, MusterTensor *indices, int axis,
+                        int batch, GError **error);
+
+/* "indices[3] = 7 is not in [0, 5)". */
+gboolean muster_check_index (gint64 index, gint64 limit, gint64 position, GError **error);
+
+G_END_DECLS

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Slices named by coordinates: gathered, scattered into a new tensor, into a copy, into a variable;
+ * and rows dealt out to partitions. */
+#include "engine/kernels/array/gather.h"
+#include "engine/kernels/math/arithmetic.h"
+#include "engine/kernels/state/state.h"
+
+#include <string.h>
+
+/* indices has n rows of depth coordinates; each names a slice of run elements. */
+typedef struct {
+  MusterTensor *indices;
+  int depth;
+  gint64 n, run;
+} Slices;
+
+static gboolean
+refuse_place (const Slices *s, gint64 row, int n_dims, const gint64 *dims, const char *verb,
+              GError **error)
+{
+  g_autofree char *shape = muster_shape_to_string (n_dims, dims);
+  g_autoptr (GString) place = g_string_new (NULL), index = g_string_new (NULL);
+  gint64 rest = row;
+
+  for (int d = muster_tensor_n_dims (s->indices) - 2; d >= 0; d--) {
+    gint64 size = muster_tensor_dims (s->indices)[d];
+    g_autofree char *number =
+        g_strdup_printf ("%" G_GINT64_FORMAT "%s", rest % size, place->len > 0 ? "," : "");
+    g_string_prepend (place, number);
+    rest /= size;
+  }
+  for (int d = 0; d < s->depth; d++)
+    g_string_append_printf (index, "%s%" G_GINT64_FORMAT, d > 0 ? ", " : "",
+                            muster_int_at (s->indices, row * s->depth + d));
+  return muster_invalid (error, "indices[%s] = [%s] does not index into %s %s", place->str,
+                         index->str, verb, shape);
+}
+
+/* Where slice row begins, in elements; -1 outside. */
+static gint64
+place_of (const Slices *s, gint64 row, const gint64 *dims)
+{
+  gint64 at = 0;
+
+  for (int d = 0; d < s->depth; d++) {
+    gint64 index = muster_int_at (s->indices, row * s->depth + d);
+    if (index < 0 || index >= dims[d])
+      return -1;
+    at = at * dims[d] + index;
+  }
+  return at * s->run;
+}
+
+static gboolean
+check_places (const Slices *s, int n_dims, const gint64 *dims, const char *verb, GError **error)
+{
+  for (gint64 i = 0; i < s->n; i++)
+    if (place_of (s, i, dims) < 0)
+      return refuse_place (s, i, n_dims, dims, verb, error);
+  return TRUE;
+}
+
+static gboolean
+slices_init (Slices *s, MusterTensor *indices, int n_dims, const gint64 *dims, GError **error)
+{
+  int n = muster_tensor_n_dims (indices);
+
+  if (n < 1)
+    return muster_invalid (error, "indices must be at least a vector");
+  if (muster_tensor_dims (indices)[n - 1] > n_dims)
+    return muster_invalid (
+        error,
+        "index innermost dimension length must be <= params rank; saw: %" G_GINT64_FORMAT " vs. %d",
+        muster_tensor_dims (indices)[n - 1], n_dims);
+  s->indices = indices;
+  s->depth = (int)muster_tensor_dims (indices)[n - 1];
+  s->n = muster_dims_product (muster_tensor_dims (indices), 0, n - 1);
+  s->run = muster_dims_product (dims, s->depth, n_dims);
+  return TRUE;
+}
+
+static gboolean
+gather (MusterKernel *k, MusterTensor *params, MusterTensor *indices, GError **error)
+{
+  int n = muster_tensor_n_dims (params), n_out = muster_tensor_n_dims (indices) - 1;
+  const gint64 *dims = muster_tensor_dims (params);
+  gint64 out[2 * MUSTER_MAX_DIMS];
+  MusterElements from = muster_elements (params);
+  g_auto (MusterResult) result = {0};
+  Slices s;
+
+  if (n < 1)
+    return muster_invalid (error, "params must be at least a vector");
+  if (!slices_init (&s, indices, n, dims, error))
+    return FALSE;
+  for (int d = 0; d < n_out; d++)
+    out[d] = muster_tensor_dims (indices)[d];
+  for (int d = s.depth; d < n; d++)
+    out[n_out++] = dims[d];
+  if (!muster_result_begin (&result, k, muster_tensor_dtype (params), n_out, out, error))
+    return FALSE;
+  if (result.n > 0) {
+    if (!check_places (&s, n, dims, "param shape", error))
+      return FALSE;
+    for (gint64 i = 0; i < s.n; i++)
+      memcpy (result.data + (gsize)(i * s.run) * result.size,
+              from.data + (gsize)place_of (&s, i, dims) * result.size, (gsize)s.run * result.size);
+  }
+  return muster_result_end (&result, k, 0, error);
+}
+
+static gboolean
+compute_gather_nd (MusterKernel *k, GError **error)
+{
+  return gather (k, muster_kernel_input (k, 0), muster_kernel_input (k, 1), error);
+}
+
+static gboolean
+compute_resource_gather_nd (MusterKernel *k, GError **error)
+{
+  MusterVariable *variable = muster_kernel_variable (k, 0);
+  g_autoptr (MusterTensor) value = muster_variable_read (variable);
+
+  if (value == NULL) {
+    muster_variable_set_not_found (variable, error);
+    return FALSE;
+  }
+  return muster_check_variable_dtype (variable, muster_kernel_output_dtype (k, 0), error) &&
+         gather (k, value, muster_kernel_input (k, 1), error);
+}
+
+/* updates: a slice for each row of indices, or one element for all where the op lets that pass. */
+static gboolean
+check_updates (const Slices *s, MusterTensor *updates, int n_dims, const gint64 *dims,
+               GError **error)
+{
+  int n_index = muster_tensor_n_dims (s->indices) - 1;
+  gboolean fits = muster_tensor_n_dims (updates) == n_index + n_dims - s->depth;
+
+  for (int d = 0; fits && d < n_index; d++)
+    fits = muster_tensor_dims (updates)[d] == muster_tensor_dims (s->indices)[d];
+  for (int d = s->depth; fits && d < n_dims; d++)
+    fits = muster_tensor_dims (updates)[n_index + d - s->depth] == dims[d];
+  if (!fits) {
+    g_autofree char *a = muster_shape_text (s->indices), *b = muster_shape_text (updates);
+    g_autofree char *c = muster_shape_to_string (n_dims, dims);
+    return muster_invalid (error,
+                           "Dimensions [0,%d) of indices[shape=%s] must match dimensions [0,%d) of "
+                           "updates[shape=%s], and its others those of the shape %s",
+                           n_index, a, n_index, b, c);
+  }
+  return TRUE;
+}
+
+/* loops NULL: the slice is put there. */
+static gboolean
+scatter (const Slices *s, MusterTensor *updates, const MusterLoop2 *loops, int n_dims,
+         const gint64 *dims, guint8 *to, GError **error)
+{
+  MusterElements from = muster_elements (updates);
+  MusterDType dtype = muster_tensor_dtype (updates);
+
+  if (!check_updates (s, updates, n_dims, dims, error))
+    return FALSE;
+  if (s->run == 0 || s->n == 0)
+    return TRUE;
+  if (!check_places (s, n_dims, dims, "shape", error))
+    return FALSE;
+  for (gint64 i = 0; i < s->n; i++) {
+    guint8 *at = to + (gsize)place_of (s, i, dims) * from.size;
+    const guint8 *update = from.data + (gsize)(i * s->run) * from.size;
+    if (loops == NULL)
+      memcpy (at, update, (gsize)s->run * from.size);
+    else
+      muster_run_loop2 (loops, dtype, dtype, s->run, at, 1, update, 1, at);
+  }
+  return TRUE;
+}
+
+static gboolean
+check_arithmetic (MusterTensor *updates, const MusterLoop2 *loops, GError **error)
+{
+  MusterDType dtype = muster_tensor_dtype (updates);
+
+  return loops == NULL || muster_check_loop2 (loops, dtype, error);
+}
+
+static gboolean
+compute_scatter_nd (MusterKernel *k, GError **error)
+{
+  MusterTensor *indices = muster_kernel_input (k, 0), *updates = muster_kernel_input (k, 1);
+  const MusterLoop2 *loops =
+      muster_loop_index (muster_tensor_dtype (updates)) == MUSTER_N_WIDE ? NULL : muster_add_loops;
+  gint64 dims[MUSTER_MAX_DIMS];
+  int n;
+  g_auto (MusterResult) result = {0};
+  Slices s;
+
+  if (muster_tensor_n_dims (muster_kernel_input (k, 2)) != 1)
+    return muster_invalid (error, "Shape must be a vector");
+  n = muster_kernel_input_ints (k, 2, dims, MUSTER_MAX_DIMS, error);
+  if (n < 0 || !slices_init (&s, indices, n, dims, error) ||
+      !muster_result_begin (&result, k, muster_tensor_dtype (updates), n, dims, error))
+    return FALSE;
+  if (result.n == 0 && muster_tensor_n_elements (updates) > 0)
+    return muster_invalid (error, "Indices and updates specified for empty output");
+  if (!scatter (&s, updates, loops, n, dims, result.data, error))
+    return FALSE;
+  return muster_result_end (&result, k, 0, error);
+}
+
+/* Into a copy of the first input. */
+static gboolean
+scatter_copy (MusterKernel *k, const MusterLoop2 *loops, GError **error)
+{
+  MusterTensor *x = muster_kernel_input (k, 0), *updates = muster_kernel_input (k, 2);
+  int n = muster_tensor_n_dims (x);
+  MusterElements from = muster_elements (x);
+  g_auto (MusterResult) result = {0};
+  Slices s;
+
+  if (n < 1)
+    return muster_invalid (error, "Output must be at least 1-D, got shape: []");
+  if (!check_arithmetic (updates, loops, error) ||
+      !slices_init (&s, muster_kernel_input (k, 1), n, muster_tensor_dims (x), error) ||
+      !muster_result_begin (&result, k, muster_tensor_dtype (x), n, muster_tensor_dims (x), error))
+    return FALSE;
+  if (result.n == 0 && muster_tensor_n_elements (updates) > 0)
+    return muster_invalid (error, "Indices and updates specified for empty output");
+  if (result.n > 0)
+    memcpy (result.data, from.data, (gsize)result.n * result.size);
+  if (!scatter (&s, updates, loops, n, muster_tensor_dims (x), result.data, error))
+    return FALSE;
+  return muster_result_end (&result, k, 0, error);
+}
+
+static gboolean
+scatter_variable (MusterKernel *k, const MusterLoop2 *loops, GError **error)
+{
+  MusterVariable *variable = muster_kernel_variable (k, 0);
+  MusterTensor *updates = muster_kernel_input (k, 2), *value;
+  gboolean done;
+  void *data;
+  Slices s;
+
+  if (!muster_check_variable_dtype (variable, muster_tensor_dtype (updates), error) ||
+      !check_arithmetic (updates, loops, error))
+    return FALSE;
+  if (muster_tensor_dtype (updates) == MUSTER_STRING)
+    return muster_invalid (error, "Strings of a variable can't be updated in place");
+  data = muster_variable_begin_update (variable);
+  if (data == NULL) {
+    muster_variable_set_not_found (variable, error);
+    return FALSE;
+  }
+  value = muster_variable_peek (variable);
+  done = slices_init (&s, muster_kernel_input (k, 1), muster_tensor_n_dims (value),
+                      muster_tensor_dims (value), error) &&
+         scatter (&s, updates, loops, muster_tensor_n_dims (value), muster_tensor_dims (value),
+                  data, error);
+  muster_variable_end_update (variable);
+  if (done && muster_kernel_n_outputs (k) > 0)
+    muster_kernel_forward_ref (k, 0, 0);
+  return done;
+}
+
+#define SCATTER(name, loops)                                                                       \
+  static gboolean compute_copy_##name (MusterKernel *k, GError **error)                            \
+  {                                                                                                \
+    return scatter_copy (k, loops, error);                                                         \
+  }                                                                                                \
+  static gboolean compute_variable_##name (MusterKernel *k, GError **error)                        \
+  {                                                                                                \
+    return scatter_variable (k, loops, error);                                                     \
+  }
+SCATTER (add, muster_add_loops)
+SCATTER (sub, muster_sub_loops)
+SCATTER (min, muster_min_loops)
+SCATTER (max, muster_max_loops)
+SCATTER (update, NULL)
+
+/* How many rows go to each partition. */
+static gboolean
+count_partitions (MusterTensor *partitions, gint64 *counts, int n, GError **error)
+{
+  for (gint64 i = 0; i < muster_tensor_n_elements (partitions); i++) {
+    gint64 to = muster_int_at (partitions, i);
+    if (to < 0 || to >= n)
+      return muster_invalid (
+          error, "partitions[%" G_GINT64_FORMAT "] = %" G_GINT64_FORMAT " is not in [0, %d)", i, to,
+          n);
+    counts[to]++;
+  }
+  return TRUE;
+}
+
+/* Rows of run elements, one after the other, to the end of their partition. */
+static gboolean
+deal_rows (MusterKernel *k, MusterResult *results, const gint64 *counts, GError **error)
+{
+  MusterTensor *data = muster_kernel_input (k, 0), *partitions = muster_kernel_input (k, 1);
+  int n = muster_tensor_n_dims (data), skip = muster_tensor_n_dims (partitions);
+  int n_out = muster_kernel_n_outputs (k);
+  MusterElements from = muster_elements (data);
+  g_autofree gsize *filled = muster_kernel_alloc0 (k, n_out + 1, sizeof *filled, error);
+  gint64 dims[MUSTER_MAX_DIMS + 1];
+  gsize size = from.size;
+
+  if (filled == NULL)
+    return FALSE;
+  for (int d = skip; d < n; d++) {
+    dims[d - skip + 1] = muster_tensor_dims (data)[d];
+    size *= (gsize)dims[d - skip + 1];
+  }
+  for (int p = 0; p < n_out; p++) {
+    dims[0] = counts[p];
+    if (!muster_result_begin (&results[p], k, muster_tensor_dtype (data), n - skip + 1, dims,
+                              error))
+      return FALSE;
+  }
+  for (gint64 i = 0; size > 0 && i < muster_tensor_n_elements (partitions); i++) {
+    gint64 p = muster_int_at (partitions, i);
+    memcpy (results[p].data + filled[p], from.data + (gsize)i * size, size);
+    filled[p] += size;
+  }
+  for (int p = 0; p < n_out; p++)
+    if (!muster_result_end (&results[p], k, p, error))
+      return FALSE;
+  return TRUE;
+}
+
+static gboolean
+compute_dynamic_partition (MusterKernel *k, GError **error)
+{
+  MusterTensor *data = muster_kernel_input (k, 0), *partitions = muster_kernel_input (k, 1);
+  int skip = muster_tensor_n_dims (partitions), n_out = muster_kernel_n_outputs (k);
+  g_autofree gint64 *counts = muster_kernel_alloc0 (k, n_out + 1, sizeof *counts, error);
+  g_autofree MusterResult *results =
+      counts == NULL ? NULL : muster_kernel_alloc0 (k, n_out + 1, sizeof *results, error);
+  gboolean fits = skip <= muster_tensor_n_dims (data);
+
+  if (results == NULL)
+    return FALSE;
+  for (int d = 0; fits && d < skip; d++)
+    fits = muster_tensor_dims (data)[d] == muster_tensor_dims (partitions)[d];
+  if (!fits) {
+    g_autofree char *a = muster_shape_text (data), *b = muster_shape_text (partitions);
+    return muster_invalid (error,
+                           "data.shape must start with partitions.shape, got data.shape = %s, "
+                           "partitions.shape = %s",
+                           a, b);
+  }
+  if (!count_partitions (partitions, counts, n_out, error))
+    return FALSE;
+  fits = deal_rows (k, results, counts, error);
+  for (int p = 0; p < n_out; p++)
+    muster_result_clear (&results[p]);
+  return fits;
+}
+
+#define S      MUSTER_OP_STATEFUL
+#define INDEX  "Tindices:int32|int64"
+#define COPY   "tensor:T, indices:Tindices, updates:T -> output:T"
+#define IN_REF "ref:&T, indices:Tindices, updates:T -> output_ref:&T"
+#define IN_VAR "ref:resource, indices:Tindices, updates:T ->"
+#define INTO_VARIABLE(name, T, kernel)                                                             \
+  {"ScatterNd" name, IN_REF, T " " INDEX, kernel, S},                                              \
+  {                                                                                                \
+    "ResourceScatterNd" name, IN_VAR, T " " INDEX, kernel, S                                       \
+  }
+
+const MusterOp muster_nd_ops[] = {
+    {"GatherNd", "params:Tparams, indices:Tindices -> output:Tparams",
+     "Tparams:any Tindices:int32|int64", compute_gather_nd, 0},
+    {"ResourceGatherNd", "resource:resource, indices:Tindices -> output:dtype", "dtype:any " INDEX,
+     compute_resource_gather_nd, 0},
+    {"ScatterNd", "indices:Tindices, updates:T, shape:Tindices -> output:T", "T:any " INDEX,
+     compute_scatter_nd, 0},
+    {"ScatterNdNonAliasingAdd", "input:T, indices:Tindices, updates:T -> output:T",
+     "T:number " INDEX, compute_copy_add, 0},
+    {"TensorScatterUpdate", COPY, "T:any " INDEX, compute_copy_update, 0},
+    {"TensorScatterAdd", COPY, "T:number " INDEX, compute_copy_add, 0},
+    {"TensorScatterSub", COPY, "T:number " INDEX, compute_copy_sub, 0},
+    {"TensorScatterMin", COPY, "T:number " INDEX, compute_copy_min, 0},
+    {"TensorScatterMax", COPY, "T:number " INDEX, compute_copy_max, 0},
+    INTO_VARIABLE ("Update", "T:any", compute_variable_update),
+    INTO_VARIABLE ("Add", "T:number", compute_variable_add),
+    INTO_VARIABLE ("Sub", "T:number", compute_variable_sub),
+    INTO_VARIABLE ("Min", "T:number", compute_variable_min),
+    INTO_VARIABLE ("Max", "T:number", compute_variable_max),
+    {"DynamicPartition", "data:T, partitions:int32 -> outputs:num_partitions*T", "T:any",
+     compute_dynamic_partition, 0},
+    {NULL, NULL, NULL, NULL, 0},
+};

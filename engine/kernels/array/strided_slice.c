@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+/* StridedSlice, Python's x[a:b:c, ..., None, i], its gradient, and assignments to it. */
+#include "engine/kernels/common/broadcast.h"
+#include "engine/kernels/state/state.h"
+
+#include <string.h>
+
+/* As the node says it: one entry for each index between the brackets. */
+typedef struct {
+  int n;
+  gint64 begin[MUSTER_MAX_DIMS], end[MUSTER_MAX_DIMS], stride[MUSTER_MAX_DIMS];
+  guint64 begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_mask;
+} Spec;
+
+/* As it falls on a shape: a start and a stride for each of its dimensions. */
+typedef struct {
+  int n;
+  gint64 begin[MUSTER_MAX_DIMS], stride[MUSTER_MAX_DIMS], sizes[MUSTER_MAX_DIMS];
+  int n_out; /* the result's shape: new axes in, single indices out */
+  gint64 out[MUSTER_MAX_DIMS];
+} View;
+
+/* Masks have 64 bits; TensorFlow's have 32. */
+#define MAX_SPEC 32
+
+static gboolean
+bit (guint64 mask, int i)
+{
+  return (mask >> i & 1) != 0;
+}
+
+static gboolean
+read_spec (MusterKernel *k, int first, Spec *spec, GError **error)
+{
+  int n, n_end, n_stride;
+
+  n = muster_kernel_input_ints (k, first, spec->begin, MAX_SPEC, error);
+  if (n < 0)
+    return FALSE;
+  n_end = muster_kernel_input_ints (k, first + 1, spec->end, MAX_SPEC, error);
+  if (n_end < 0)
+    return FALSE;
+  n_stride = muster_kernel_input_ints (k, first + 2, spec->stride, MAX_SPEC, error);
+  if (n_stride < 0)
+    return FALSE;
+  if (n_end != n || n_stride != n)
+    return muster_invalid (error,
+                           "Expected begin, end, and strides to be 1D equal size tensors, but got "
+                           "shapes [%d], [%d], and [%d] instead.",
+                           n, n_end, n_stride);
+  spec->n = n;
+  spec->begin_mask = (guint64)muster_kernel_attr_int (k, "begin_mask", 0);
+  spec->end_mask = (guint64)muster_kernel_attr_int (k, "end_mask", 0);
+  spec->ellipsis_mask = (guint64)muster_kernel_attr_int (k, "ellipsis_mask", 0);
+  spec->new_axis_mask = (guint64)muster_kernel_attr_int (k, "new_axis_mask", 0);
+  spec->shrink_mask = (guint64)muster_kernel_attr_int (k, "shrink_axis_mask", 0);
+  return TRUE;
+}
+
+/* Where a bound falls: counted from the end if negative, kept within the dimension. */
+static gint64
+clamp_bound (gint64 bound, gint64 dim, gint64 stride)
+{
+  gint64 low = stride > 0 ? 0 : -1, high = stride > 0 ? dim : dim - 1;
+
+  if (bound < 0)
+    bound += dim;
+  return CLAMP (bound, low, high);
+}
+
+/* One index i of the brackets on the shape's next dimension. */
+static gboolean
+take_index (const Spec *spec, int i, gint64 dim, View *view, GError **error)
+{
+  gint64 stride = spec->stride[i], begin = spec->begin[i], end, length;
+  int d = view->n++;
+
+  if (stride == 0)
+    return muster_invalid (error, "strides[%d] must be non-zero", i);
+  if (bit (spec->shrink_mask, i)) {
+    if (stride < 0)
+      return muster_invalid (error, "only stride 1 allowed on non-range indexing.");
+    if (begin < -dim || begin >= dim)
+      return muster_invalid (
+          error, "slice index %" G_GINT64_FORMAT " of dimension %d out of bounds.", begin, d);
+    view->begin[d] = begin < 0 ? begin + dim : begin;
+    view->stride[d] = 1;
+    view->sizes[d] = 1;
+    return TRUE;
+  }
+  begin = bit (spec->begin_mask, i) ? (stride > 0 ? 0 : dim - 1) : clamp_bound (begin, dim, stride);
+  end = bit (spec->end_mask, i) ? (stride > 0 ? dim : -1) : clamp_bound (spec->end[i], dim, stride);
+  length = end - begin;
+  view->begin[d] = begin;
+  view->stride[d] = stride;
+  view->sizes[d] =
+      length == 0 || (length < 0) != (stride < 0) ? 0 : length / stride + (length % stride != 0);
+  view->out[view->n_out++] = view->sizes[d];
+  return TRUE;
+}
+
+/* A dimension that the ellipsis stands for, whole. */
+static void
+take_whole (gint64 dim, View *view)
+{
+  int d = view->n++;
+
+  view->begin[d] = 0;
+  view->stride[d] = 1;
+  view->sizes[d] = dim;
+  view->out[view->n_out++] = dim;
+}
+
+/* How many dimensions the indices after the ellipsis need. */
+static int
+needed_after (const Spec *spec, int i)
+{
+  int n = 0;
+
+  for (i++; i < spec->n; i++)
+    n += !bit (spec->new_axis_mask, i) && !bit (spec->ellipsis_mask, i);
+  return n;
+}
+
+static gboolean
+resolve (const Spec *spec, int n_dims, const gint64 *dims, View *view, GError **error)
+{
+  if ((spec->ellipsis_mask & (spec->ellipsis_mask - 1)) != 0)
+    return muster_invalid (error, "Multiple ellipses in slice spec not allowed");
+  if (n_dims > MUSTER_MAX_DIMS - MAX_SPEC)
+    return muster_invalid (error, "Unhandled input dimensions %d", n_dims);
+  view->n = view->n_out = 0;
+  for (int i = 0; i < spec->n; i++) {
+    if (bit (spec->ellipsis_mask, i)) {
+      for (int after = needed_after (spec, i); view->n < n_dims - after;)
+        take_whole (dims[view->n], view);
+    } else if (bit (spec->new_axis_mask, i)) {
+      view->out[view->n_out++] = 1;
+    } else if (view->n == n_dims) {
+      return muster_invalid (error, "Index out of range using input dim %d; input has only %d dims",
+                             view->n, n_dims);
+    } else if (!take_index (spec, i, dims[view->n], view, error)) {
+      return FALSE;
+    }
+  }
+  while (view->n < n_dims)
+    take_whole (dims[view->n], view);
+  return TRUE;
+}
+
+/* The element where the view starts, and its steps over a dense tensor. */
+static gint64
+view_steps (const View *view, const gint64 *dims, gint64 *steps)
+{
+  gint64 start = 0;
+
+  muster_dense_steps (view->n, dims, steps);
+  for (int i = 0; i < view->n; i++) {
+    start += view->begin[i] * steps[i];
+    steps[i] *= view->stride[i];
+  }
+  return start;
+}
+
+static gboolean
+compute_strided_slice (MusterKernel *k, GError **error)
+{
+  MusterTensor *x = muster_kernel_input (k, 0);
+  gint64 steps[MUSTER_MAX_DIMS], to[MUSTER_MAX_DIMS], start;
+  MusterElements from = muster_elements (x);
+  g_auto (MusterResult) result = {0};
+  Spec spec;
+  View view;
+
+  if (!read_spec (k, 1, &spec, error) ||
+      !resolve (&spec, muster_tensor_n_dims (x), muster_tensor_dims (x), &view, error) ||
+      !muster_result_begin (&result, k, muster_tensor_dtype (x), view.n_out, view.out, error))
+    return FALSE;
+  if (result.n > 0) {
+    start = view_steps (&view, muster_tensor_dims (x), steps);
+    muster_dense_steps (view.n, view.sizes, to);
+    muster_copy_block (result.size, view.n, view.sizes, result.data, to,
+                       from.data + start * (gint64)from.size, steps);
+  }
+  return muster_result_end (&result, k, 0, error);
+}
+
+static gboolean
+compute_strided_slice_grad (MusterKernel *k, GError **error)
+{
+  MusterTensor *dy = muster_kernel_input (k, 4);
+  gint64 dims[MUSTER_MAX_DIMS], steps[MUSTER_MAX_DIMS], from_steps[MUSTER_MAX_DIMS], start;
+  int n = muster_kernel_input_ints (k, 0, dims, MUSTER_MAX_DIMS, error);
+  MusterElements from = muster_elements (dy);
+  g_auto (MusterResult) result = {0};
+  Spec spec;
+  View view;
+
+  if (n < 0 || !read_spec (k, 1, &spec, error) ||
+      !muster_result_begin (&result, k, muster_tensor_dtype (dy), n, dims, error) ||
+      !resolve (&spec, n, dims, &view, error))
+    return FALSE;
+  if (view.n_out != muster_tensor_n_dims (dy) ||
+      (view.n_out > 0 &&
+       memcmp (view.out, muster_tensor_dims (dy), view.n_out * sizeof (gint64)) != 0)) {
+    g_autofree char *wanted = muster_shape_to_string (view.n_out, view.out);
+    g_autofree char *given = muster_shape_text (dy);
+    return muster_invalid (error, "shape of dy was %s instead of %s", given, wanted);
+  }
+  if (muster_tensor_n_elements (dy) > 0) {
+    start = view_steps (&view, dims, steps);
+    muster_dense_steps (view.n, view.sizes, from_steps);
+    muster_copy_block (result.size, view.n, view.sizes, result.data + start * (gint64)result.size,
+                       steps, from.data, from_steps);
+  }
+  return muster_result_end (&result, k, 0, error);
+}
+
+/* The value, of the view's shape, over what the view shows of dense elements. */
+static gboolean
+put_view (MusterKernel *k, int n_dims, const gint64 *dims, guint8 *to, GError **error)
+{
+  MusterTensor *value = muster_kernel_input (k, 4);
+  gint64 steps[MUSTER_MAX_DIMS], from_steps[MUSTER_MAX_DIMS], start;
+  MusterElements from = muster_elements (value);
+  Spec spec;
+  View view;
+
+  if (!read_spec (k, 1, &spec, error) || !resolve (&spec, n_dims, dims, &view, error))
+    return FALSE;
+  if (view.n_out != muster_tensor_n_dims (value) ||
+      (view.n_out > 0 &&
+       memcmp (view.out, muster_tensor_dims (value), view.n_out * sizeof (gint64)) != 0)) {
+    g_autofree char *wanted = muster_shape_to_string (view.n_out, view.out);
+    g_autofree char *given = muster_shape_text (value);
+    return muster_invalid (error, "the value's shape %s isn't that of the slice, %s", given,
+                           wanted);
+  }
+  if (muster_tensor_n_elements (value) == 0)
+    return TRUE;
+  start = view_steps (&view, dims, steps);
+  muster_dense_steps (view.n, view.sizes, from_steps);
+  muster_copy_block (from.size, view.n, view.sizes, to + start * (gint64)from.size, steps,
+                     from.data, from_steps);
+  return TRUE;
+}
+
+static gboolean
+compute_assign_slice (MusterKernel *k, GError **error)
+{
+  MusterVariable *variable = muster_kernel_variable (k, 0);
+  MusterDType dtype = muster_tensor_dtype (muster_kernel_input (k, 4));
+  gboolean done;
+  void *data;
+
+  if (!muster_check_variable_dtype (variable, dtype, error))
+    return FALSE;
+  if (dtype == MUSTER_STRING)
+    return muster_invalid (error, "Strings of a variable can't be updated in place");
+  data = muster_variable_begin_update (variable);
+  if (data == NULL) {
+    muster_variable_set_not_found (variable, error);
+    return FALSE;
+  }
+  done = put_view (k, muster_tensor_n_dims (muster_variable_peek (variable)),
+                   muster_tensor_dims (muster_variable_peek (variable)), data, error);
+  muster_variable_end_update (variable);
+  if (done && muster_kernel_n_outputs (k) > 0)
+    muster_kernel_forward_ref (k, 0, 0);
+  return done;
+}
+
+static gboolean
+compute_update_slice (MusterKernel *k, GError **error)
+{
+  MusterTensor *x = muster_kernel_input (k, 0);
+  MusterElements from = muster_elements (x);
+  g_auto (MusterResult) result = {0};
+
+  if (!muster_result_begin (&result, k, muster_tensor_dtype (x), muster_tensor_n_dims (x),
+                            muster_tensor_dims (x), error))
+    return FALSE;
+  if (result.n > 0)
+    memcpy (result.data, from.data, (gsize)result.n * result.size);
+  if (!put_view (k, result.n_dims, result.dims, result.data, error))
+    return FALSE;
+  return muster_result_end (&result, k, 0, error);
+}
+
+#define BOUNDS "begin:Index, end:Index, strides:Index, value:T"
+
+const MusterOp muster_strided_slice_ops[] = {
+    {"StridedSlice", "input:T, begin:Index, end:Index, strides:Index -> output:T",
+     "T:any Index:int32|int64", compute_strided_slice, 0},
+    {"StridedSliceGrad", "shape:Index, begin:Index, end:Index, strides:Index, dy:T -> output:T",
+     "T:any Index:int32|int64", compute_strided_slice_grad, 0},
+    {"StridedSliceAssign", "ref:&T, " BOUNDS " -> output_ref:&T", "T:any Index:int32|int64",
+     compute_assign_slice, MUSTER_OP_STATEFUL},
+    {"ResourceStridedSliceAssign", "ref:resource, " BOUNDS " ->", "T:any Index:int32|int64",
+     compute_assign_slice, MUSTER_OP_STATEFUL},
+    {"TensorStridedSliceUpdate", "input:T, " BOUNDS " -> output:T", "T:any Index:int32|int64",
+     compute_update_slice, 0},
+    {NULL, NULL, NULL, NULL, 0},
+};

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "engine/run/kernel.h"
+
+G_BEGIN_DECLS
+
+/* What all kernels share: the few types that arithmetic is done in, and outputs whose shape isn't
+ * trusted.
+ *
+ * Arithmetic exists for five types: float, double, int32, int64 and uint64. The others are computed
+ * in a wider one of these (half and bfloat16 in float, small integers and bool in int64) and cut
+ * back, which wraps as their own arithmetic would. A kernel is written once for a "wide" type, as a
+ * macro, and stands in a table of these functions. Complex numbers are no wide type: what has a
+ * loop for them too has it behind the others in its table. */
+
+typedef enum {
+  MUSTER_F32,
+  MUSTER_F64,
+  MUSTER_I32,
+  MUSTER_I64,
+  MUSTER_U64,
+  MUSTER_N_WIDE, /* none; of a table of loops this entry is NULL */
+  MUSTER_C64,
+  MUSTER_C128,
+  MUSTER_N_LOOPS, /* entries of a table */
+} MusterWide;
+
+/* Instantiates X (suffix, C type) for each wide type, or for the floating ones. */
+#define MUSTER_FLOAT_TYPES(X) X (f32, float) X (f64, double)
+#define MUSTER_INT_TYPES(X)   X (i32, gint32) X (i64, gint64) X (u64, guint64)
+#define MUSTER_WIDE_TYPES(X)  MUSTER_FLOAT_TYPES (X) MUSTER_INT_TYPES (X)
+
+#define MUSTER_COMPLEX_TYPES(X) X (c64, float complex) X (c128, double complex)
+
+/* A table of name##_f32 and so on, in MusterWide's order: of the wide types, of the floating ones,
+ * of each with complex numbers, of complex numbers alone. */
+#define MUSTER_WIDE_TABLE(name)                                                                    \
+  {                                                                                                \
+    name##_f32, name##_f64, name##_i32, name##_i64, name##_u64, NULL, NULL, NULL                   \
+  }
+#define MUSTER_FLOAT_TABLE(name)                                                                   \
+  {                                                                                                \
+    name##_f32, name##_f64, NULL, NULL, NULL, NULL, NULL, NULL                                     \
+  }
+#define MUSTER_NUMBER_TABLE(name)                                                                  \
+  {                                                                                                \
+    name##_f32, name##_f64, name##_i32, name##_i64, name##_u64, NULL, name##_c64, name##_c128      \
+  }
+#define MUSTER_ANALYTIC_TABLE(name)                                                                \
+  {                                                                                                \
+    name##_f32, name##_f64, NULL, NULL, NULL, NULL, name##_c64, name##_c128                        \
+  }
+#define MUSTER_COMPLEX_TABLE(name)                                                                 \
+  {                                                                                                \
+    NULL, NULL, NULL, NULL, NULL, NULL, name##_c64, name##_c128                                    \
+  }
+
+/* Input and output of an elementwise loop may be the same memory, never overlap otherwise. */
+#define MUSTER_IVDEP _Pragma ("GCC ivdep")
+
+/* The wide type of a dtype; MUSTER_N_WIDE for one without arithmetic (string, complex). */
+MusterWide muster_wide (MusterDType dtype);
+MusterDType muster_wide_dtype (MusterWide wide);
+gboolean muster_dtype_is_wide (MusterDType dtype); /* it is its own wide type */
+
+/* A dtype's place in a table of loops: its wide type, or that of complex numbers. */
+MusterWide muster_loop_index (MusterDType dtype);
+gboolean muster_dtype_is_complex (MusterDType dtype);
+/* float of complex64, double of complex128. */
+MusterDType muster_complex_part (MusterDType dtype);
+
+/* Converts n elements to and from the wide type. */
+void muster_widen (MusterDType dtype, const void *from, gint64 n, void *to);
+void muster_narrow (MusterDType dtype, const void *from, gint64 n, void *to);
+
+/* An input in its wide type: the input itself, or a converted copy (transfer full). NULL with an
+ * error where there is no wide type or no memory. */
+MusterTensor *muster_wide_input (MusterKernel *k, int i, GError **error);
+/* A tensor to be filled in the wide type of output i, and its hand-over, converted back. */
+MusterTensor *muster_wide_output (MusterKernel *k, int i, int n_dims, const gint64 *dims,
+                                  GError **error);
+gboolean muster_wide_end (MusterKernel *k, int i, MusterTensor *wide, /* (transfer full) */
+                          GError **error);
+
+/* As muster_wide_input () and muster_wide_output (), for kernels that have loops for complex
+ * numbers: those pass as they are. */
+MusterTensor *muster_number_input (MusterKernel *k, int i, GError **error);
+MusterTensor *muster_number_output (MusterKernel *k, int i, int n_dims, const gint64 *dims,
+                                    GError **error);
+
+/* Any tensor as bytes of size each: for kernels that move elements and never look at them. A string
+ * tensor shows as an array of MusterString. */
+typedef struct {
+  const guint8 *data; /* (not owned) */
+  gsize size;
+} MusterElements;
+
+MusterElements muster_elements (const MusterTensor *tensor);
+
+/* The other side: room for the elements of a new tensor. begin zeroes it (an empty string is zero);
+ * end hands the tensor over as output i. */
+typedef struct {
+  MusterDType dtype;
+  int n_dims;
+  gint64 dims[MUSTER_MAX_DIMS];
+  gint64 n;
+  gsize size;
+  guint8 *data;
+  MusterTensor *tensor;  /* (owned) (nullable) */
+  MusterString *strings; /* (owned) (nullable) */
+} MusterResult;
+
+gboolean muster_result_begin (MusterResult *self, MusterKernel *k, MusterDType dtype, int n_dims,
+                              const gint64 *dims, GError **error);
+gboolean muster_result_end (MusterResult *self, MusterKernel *k, int i, GError **error);
+/* The same for a tensor that isn't an output (transfer full). */
+MusterTensor *muster_result_end_tensor (MusterResult *self, MusterKernel *k, GError **error);
+void muster_result_clear (MusterResult *self);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterResult, muster_result_clear)
+
+/* Sets an INVALID_ARGUMENT error; always FALSE. */
+gboolean muster_invalid (GError **error, const char *format, ...) G_GNUC_PRINTF (2, 3);
+
+/* The shape as text, (transfer full). */
+char *muster_shape_text (const MusterTensor *tensor);
+
+gboolean muster_same_shape (const MusterTensor *a, const MusterTensor *b);
+
+/* TRUE if input i is a scalar (or, as TensorFlow lets pass, has one element); name is for the
+ * error. */
+gboolean muster_check_scalar (MusterKernel *k, int i, const char *name, GError **error);
+
+/* An axis counted from the front: a negative one counts from the end. FALSE with an error outside
+ * [-n_dims, n_dims). */
+gboolean muster_check_axis (gint64 axis, int n_dims, int *result, GError **error);
+
+/* Element i of an int32 or int64 tensor. */
+gint64 muster_int_at (const MusterTensor *tensor, gint64 i);
+void muster_put_int (MusterTensor *tensor, gint64 i, gint64 value);
+
+/* Element i of a tensor of a wide type. */
+double muster_double_at (const MusterTensor *wide, gint64 i);
+
+/* The product of dims[from..to). */
+gint64 muster_dims_product (const gint64 *dims, int from, int to);
+
+/* A kernel's tensors come from its budget: muster_kernel_output () and its like. */
+#pragma GCC poison muster_tensor_new muster_tensor_new_strings muster_tensor_try_new
+
+G_END_DECLS

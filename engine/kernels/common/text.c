@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Texts that grow as far as a kernel may, and string tensors made of them. */
+#include "engine/kernels/common/text.h"
+
+#include "base/protowire.h"
+
+#include <string.h>
+
+#define LEAST_ROOM 64
+
+/* What is made valid, or changed, at once. */
+#define PIECE     4096
+#define MAX_MARKS 256 /* bytes of them, looked at beyond it */
+
+void
+muster_text_clear (MusterText *self)
+{
+  if (self->data != NULL)
+    muster_budget_give (self->budget, self->room);
+  g_clear_pointer (&self->data, g_free);
+  g_clear_error (&self->error);
+  self->size = self->room = 0;
+}
+
+gboolean
+muster_text_check (MusterText *self, GError **error)
+{
+  if (!self->failed)
+    return TRUE;
+  if (self->error != NULL)
+    g_propagate_error (error, g_steal_pointer (&self->error));
+  else
+    (void)muster_budget_refuse (self->budget, self->size, error);
+  return FALSE;
+}
+
+/* By half, so that appending stays cheap; where that is over the budget by half of what it has
+ * left, so that it stays so there, too. */
+static gboolean
+grow (MusterText *self, gsize needed)
+{
+  const gsize left = self->budget->limit - self->budget->taken;
+  const gsize more = needed - self->room;
+  gsize room = MAX (MAX (needed, LEAST_ROOM), self->room + self->room / 2);
+  char *data;
+
+  if (room - self->room > left)
+    room = more < left ? needed + (left - more) / 2 : needed;
+  if (!muster_budget_take (self->budget, room - self->room, &self->error))
+    return FALSE;
+  data = g_try_realloc (self->data, room);
+  if (data == NULL)
+    return muster_fail (&self->error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+                        "There is no memory for a text of %" G_GSIZE_FORMAT " bytes", room);
+  self->data = data;
+  self->room = room;
+  return TRUE;
+}
+
+char *
+muster_text_extend (MusterText *self, gsize n)
+{
+  gsize needed;
+  char *end;
+
+  if (G_UNLIKELY (self->failed))
+    return NULL;
+  if (!g_size_checked_add (&needed, self->size, n))
+    needed = G_MAXSIZE;
+  if ((needed > self->room || self->data == NULL) && !grow (self, needed)) {
+    self->failed = TRUE;
+    return NULL;
+  }
+  end = self->data + self->size;
+  self->size = needed;
+  return end;
+}
+
+void
+muster_text_append (MusterText *self, const void *data, gsize size)
+{
+  char *end = muster_text_extend (self, size);
+
+  if (end != NULL && size > 0)
+    memcpy (end, data, size);
+}
+
+void
+muster_text_append_string (MusterText *self, MusterString string)
+{
+  muster_text_append (self, string.data, string.size);
+}
+
+void
+muster_text_put (MusterText *self, const char *text)
+{
+  muster_text_append (self, text, strlen (text));
+}
+
+void
+muster_text_put_n (MusterText *self, char c, gsize n)
+{
+  char *end = muster_text_extend (self, n);
+
+  if (end != NULL)
+    memset (end, c, n);
+}
+
+/* The end of the piece that begins there: not within a character, nor before a mark on one, of
+ * which there are more than a few in nobody's language. */
+static gsize
+end_of_piece (MusterString string, gsize from)
+{
+  gsize end = from + MIN (PIECE, string.size - from);
+
+  for (int i = 0; i < MAX_MARKS && end < string.size; i++, end++) {
+    const gunichar c =
+        g_utf8_get_char_validated (string.data + end, (gssize)MIN (string.size - end, 6));
+    const gboolean is_within = (string.data[end] & 0xc0) == 0x80;
+    if (!is_within && (c >= (gunichar)-2 || !g_unichar_ismark (c)))
+      break;
+  }
+  return end;
+}
+
+void
+muster_text_append_valid (MusterText *self, MusterString string, MusterTextChange change)
+{
+  for (gsize from = 0, end; from < string.size && !self->failed; from = end) {
+    end = end_of_piece (string, from);
+    g_autofree char *valid = g_utf8_make_valid (string.data + from, (gssize)(end - from));
+    g_autofree char *changed = change != NULL ? change (valid, -1) : NULL;
+    muster_text_put (self, changed != NULL ? changed : valid);
+  }
+}
+
+void
+muster_text_put_head (MusterText *self, guint32 number, gsize size)
+{
+  guint8 head[2 * MUSTER_PROTO_VARINT_MAX];
+
+  muster_text_append (self, head, (gsize)(muster_proto_store_head (head, number, size) - head));
+}
+
+gsize
+muster_text_head_size (guint32 number, gsize size)
+{
+  return muster_proto_varint_size ((guint64)number << 3) + muster_proto_varint_size (size);
+}
+
+gboolean
+muster_text_end (MusterText *self, MusterKernel *k, int i, GError **error)
+{
+  const MusterString string = {self->data, self->size};
+
+  return muster_text_check (self, error) &&
+         muster_kernel_output_strings (k, i, 0, NULL, &string, error);
+}
+
+gboolean
+muster_strings_begin (MusterStrings *self, MusterKernel *k, int n_dims, const gint64 *dims,
+                      GError **error)
+{
+  self->text = (MusterText)MUSTER_TEXT_INIT (k);
+  return muster_result_begin (&self->result, k, MUSTER_STRING, n_dims, dims, error);
+}
+
+gboolean
+muster_strings_begin_like (MusterStrings *self, MusterKernel *k, const MusterTensor *like,
+                           GError **error)
+{
+  return muster_strings_begin (self, k, muster_tensor_n_dims (like), muster_tensor_dims (like),
+                               error);
+}
+
+/* Until the end, where the text no longer moves, data says how far into it an element begins. */
+void
+muster_strings_close (MusterStrings *self, gint64 i)
+{
+  self->result.strings[i] =
+      (MusterString){GSIZE_TO_POINTER (self->closed), self->text.size - self->closed};
+  self->closed = self->text.size;
+}
+
+void
+muster_strings_put (MusterStrings *self, gint64 i, const char *data, gsize size)
+{
+  muster_text_append (&self->text, data, size);
+  muster_strings_close (self, i);
+}
+
+gboolean
+muster_strings_end (MusterStrings *self, MusterKernel *k, int i, GError **error)
+{
+  MusterString *strings = self->result.strings;
+
+  if (!muster_text_check (&self->text, error))
+    return FALSE;
+  for (gint64 j = 0; j < self->result.n; j++)
+    strings[j].data =
+        strings[j].size > 0 ? self->text.data + GPOINTER_TO_SIZE (strings[j].data) : NULL;
+  return muster_result_end (&self->result, k, i, error);
+}
+
+void
+muster_strings_clear (MusterStrings *self)
+{
+  muster_result_clear (&self->result);
+  muster_text_clear (&self->text);
+}
+
+char *
+muster_kernel_copy_string (MusterKernel *k, MusterString string, GError **error)
+{
+  char *copy = muster_budget_alloc (muster_kernel_budget (k), string.size + 1, 1, error);
+
+  if (copy == NULL)
+    return NULL;
+  if (string.size > 0)
+    memcpy (copy, string.data, string.size);
+  copy[string.size] = '\0';
+  return copy;
+}
+
+#define MAX_NAME ((gsize)1 << 20)
+
+char *
+muster_kernel_copy_name (MusterKernel *k, MusterString string, GError **error)
+{
+  if (string.size <= MAX_NAME)
+    return muster_kernel_copy_string (k, string, error);
+  muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+               "A name of %" G_GSIZE_FORMAT " bytes is too long: at most %" G_GSIZE_FORMAT
+               " are possible",
+               string.size, MAX_NAME);
+  return NULL;
+}

@@ -1,0 +1,555 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/kernels/data_flow/queue.h"
+
+#include "base/error.h"
+#include "engine/kernels/data_flow/queue_batch.h"
+#include "engine/kernels/data_flow/queue_heap.h"
+#include "engine/run/executor.h"
+
+#include <string.h>
+
+typedef enum { SIDE_IN, SIDE_OUT, N_SIDES } Side;
+typedef enum { PUT, PUT_MANY, CLOSE, TAKE, TAKE_MANY } Action;
+typedef enum { STUCK, MOVED, COMPLETE } Outcome;
+
+/* More room than this isn't kept for a queue that is empty. */
+#define MAX_SPARE 1024
+
+struct _MusterQueue {
+  MusterQueueSpec spec; /* (owned) constant */
+  char *name;           /* (owned) */
+  GMutex lock;          /* guards all below */
+  gboolean is_closed, is_gone;
+  MusterTensor **ring; /* (owned) room elements with all their components; a power of two. A
+                          priority queue's is a heap that begins at 0 */
+  gsize room, first, n;
+  GQueue waiting[N_SIDES]; /* of Attempt, by their links */
+  MusterPhilox random;     /* a shuffle queue's */
+  guint32 words[4];        /* drawn and not used yet: the last of them */
+  guint n_words;
+};
+
+/* One kernel's wish. Once it waits it is the kernel's, until that ends; in between, guarded by the
+ * queue's lock. */
+typedef struct {
+  MusterQueue *queue;
+  MusterKernel *kernel;
+  Action action;
+  gboolean up_to;
+  gint64 total, left;   /* elements wished for, and those still to go in or come out */
+  MusterTensor **tuple; /* (owned) (nullable) what goes in */
+  GPtrArray *taken;     /* (owned) (nullable) what came out: tensors, component by component */
+  GError *error;        /* (owned) (nullable) */
+  gboolean is_waiting;
+  GList link;
+} Attempt;
+
+static Side
+side_of (Action action)
+{
+  return action >= TAKE ? SIDE_OUT : SIDE_IN;
+}
+
+/* The tensors of the element at a place counted from the first. */
+static MusterTensor **
+element_at (MusterQueue *self, gsize i)
+{
+  return self->ring + ((self->first + i) & (self->room - 1)) * self->spec.n_components;
+}
+
+static void
+make_room (MusterQueue *self)
+{
+  const guint size = self->spec.n_components;
+  if (self->n < self->room)
+    return;
+  const gsize room = MAX (self->room * 2, 8);
+  MusterTensor **ring = g_new0 (MusterTensor *, room * size);
+  for (gsize i = 0; i < self->n; i++)
+    memcpy (ring + i * size, element_at (self, i), size * sizeof *ring);
+  g_free (self->ring);
+  self->ring = ring;
+  self->room = room;
+  self->first = 0;
+}
+
+static void
+push_back (MusterQueue *self, MusterTensor *const *tensors /* (transfer full) of each */)
+{
+  make_room (self);
+  memcpy (element_at (self, self->n++), tensors, self->spec.n_components * sizeof *tensors);
+  if (self->spec.kind == MUSTER_QUEUE_PRIORITY)
+    muster_queue_heap_push (self->ring, self->n, self->spec.n_components);
+}
+
+static void
+push_front (MusterQueue *self, MusterTensor *const *tensors /* (transfer full) of each */)
+{
+  make_room (self);
+  self->first = (self->first + self->room - 1) & (self->room - 1);
+  self->n++;
+  memcpy (element_at (self, 0), tensors, self->spec.n_components * sizeof *tensors);
+}
+
+/* TensorFlow's draws: each word of a block in turn. */
+static gsize
+draw (MusterQueue *self)
+{
+  if (self->n_words == 0) {
+    muster_philox_next (&self->random, self->words);
+    self->n_words = G_N_ELEMENTS (self->words);
+  }
+  return self->words[G_N_ELEMENTS (self->words) - self->n_words--] % self->n;
+}
+
+/* Moves one element to what an attempt has taken: the first, or any, in whose place the last one
+ * comes. */
+static void
+take_one (MusterQueue *self, Attempt *attempt)
+{
+  const gboolean shuffles = self->spec.kind == MUSTER_QUEUE_SHUFFLE;
+  const gboolean sorts = self->spec.kind == MUSTER_QUEUE_PRIORITY;
+  const guint size = self->spec.n_components;
+  if (sorts)
+    muster_queue_heap_pop (self->ring, self->n, size);
+  MusterTensor **from = element_at (self, shuffles ? draw (self) : sorts ? self->n - 1 : 0);
+  if (attempt->taken == NULL)
+    attempt->taken = g_ptr_array_new_with_free_func ((GDestroyNotify)muster_tensor_unref);
+  for (guint c = 0; c < size; c++)
+    g_ptr_array_add (attempt->taken, from[c]);
+  self->n--;
+  if (shuffles)
+    memmove (from, element_at (self, self->n), size * sizeof *from);
+  else if (!sorts)
+    self->first = (self->first + 1) & (self->room - 1);
+  attempt->left--;
+  if (self->n > 0 || self->room <= MAX_SPARE)
+    return;
+  g_clear_pointer (&self->ring, g_free);
+  self->room = self->first = 0;
+}
+
+/* What an attempt has taken goes back to where it came from. */
+static void
+put_back (MusterQueue *self, Attempt *attempt)
+{
+  const guint size = self->spec.n_components;
+  if (attempt->taken == NULL)
+    return;
+  for (guint i = attempt->taken->len; i > 0; i -= size) {
+    MusterTensor **tensors = (MusterTensor **)attempt->taken->pdata + i - size;
+    if (self->spec.kind == MUSTER_QUEUE_SHUFFLE || self->spec.kind == MUSTER_QUEUE_PRIORITY)
+      push_back (self, tensors);
+    else
+      push_front (self, tensors);
+  }
+  g_ptr_array_set_free_func (attempt->taken, NULL);
+  g_clear_pointer (&attempt->taken, g_ptr_array_unref);
+}
+
+/* How an attempt moves on, with the lock held. */
+
+static Outcome
+fail (Attempt *attempt, MusterError code, const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  attempt->error = g_error_new_valist (MUSTER_ERROR, (int)code, format, args);
+  va_end (args);
+  return COMPLETE;
+}
+
+static Outcome
+fail_cancelled (Attempt *attempt)
+{
+  return fail (attempt, MUSTER_ERROR_CANCELLED, "%s operation was cancelled",
+               side_of (attempt->action) == SIDE_IN ? "Enqueue" : "Dequeue");
+}
+
+static gboolean
+push_slice (MusterQueue *self, Attempt *attempt)
+{
+  const guint size = self->spec.n_components;
+  g_autofree MusterTensor **slices = g_new0 (MusterTensor *, size);
+  for (guint c = 0; c < size; c++) {
+    slices[c] =
+        muster_queue_slice (attempt->tuple[c], attempt->total - attempt->left, &attempt->error);
+    if (slices[c] != NULL)
+      continue;
+    while (c > 0)
+      muster_tensor_unref (slices[--c]);
+    return FALSE;
+  }
+  push_back (self, slices);
+  return TRUE;
+}
+
+static Outcome
+put (MusterQueue *self, Attempt *attempt)
+{
+  Outcome outcome = STUCK;
+  if (self->is_closed) /* a padding queue takes these from its parent, in TensorFlow too */
+    return fail (attempt, MUSTER_ERROR_CANCELLED, "%s '%s' is closed.",
+                 muster_queue_kind_name (self->spec.kind == MUSTER_QUEUE_PADDING ? MUSTER_QUEUE_FIFO
+                                                                                 : self->spec.kind),
+                 self->name);
+  for (; attempt->left > 0 && self->n < (gsize)self->spec.capacity; attempt->left--) {
+    outcome = MOVED;
+    if (attempt->action == PUT_MANY) {
+      if (!push_slice (self, attempt))
+        return COMPLETE;
+      continue;
+    }
+    for (guint c = 0; c < self->spec.n_components; c++)
+      muster_tensor_ref (attempt->tuple[c]);
+    push_back (self, attempt->tuple);
+  }
+  return attempt->left == 0 ? COMPLETE : outcome;
+}
+
+static Outcome
+close_queue (MusterQueue *self, Attempt *attempt)
+{
+  if (self->is_closed)
+    return fail (attempt, MUSTER_ERROR_CANCELLED, "Queue '%s' is already closed.", self->name);
+  self->is_closed = TRUE;
+  return COMPLETE;
+}
+
+/* A closed queue with too few: what was taken goes back; then all of it is given, if that will do,
+ * or nothing. COMPLETE with an error, MOVED while others may yet put in, STUCK to go on. */
+static Outcome
+settle_closed (MusterQueue *self, Attempt *attempt)
+{
+  const gsize n_before = self->n;
+  put_back (self, attempt);
+  if (attempt->up_to && self->n > 0) {
+    attempt->total = attempt->left = (gint64)MIN (self->n, (gsize)attempt->total);
+    return STUCK;
+  }
+  if (attempt->up_to && !g_queue_is_empty (&self->waiting[SIDE_IN]))
+    return MOVED;
+  return fail (
+      attempt, MUSTER_ERROR_OUT_OF_RANGE,
+      "%s '%s' is closed and has insufficient elements (requested %" G_GINT64_FORMAT
+      ", current size %" G_GSIZE_FORMAT ")",
+      muster_queue_kind_name (attempt->action == TAKE && self->spec.kind == MUSTER_QUEUE_PADDING
+                                  ? MUSTER_QUEUE_FIFO
+                                  : self->spec.kind),
+      self->name, attempt->left, n_before);
+}
+
+static Outcome
+take (MusterQueue *self, Attempt *attempt)
+{
+  Outcome outcome = STUCK;
+  if (self->is_closed && (gint64)self->n < attempt->left) {
+    outcome = settle_closed (self, attempt);
+    if (outcome != STUCK)
+      return outcome;
+  }
+  /* A batch in order is taken whole. */
+  if (self->spec.kind == MUSTER_QUEUE_PRIORITY && (gint64)self->n < attempt->left)
+    return STUCK;
+  const gsize keep = self->is_closed ? 0 : (gsize)self->spec.min_after_dequeue;
+  for (; attempt->left > 0 && self->n > keep; outcome = MOVED)
+    take_one (self, attempt);
+  return attempt->left == 0 ? COMPLETE : outcome;
+}
+
+static Outcome
+advance (MusterQueue *self, Attempt *attempt)
+{
+  if (self->is_gone) /* of a step that had the handle before; the elements haven't come to an end */
+    return fail_cancelled (attempt);
+  switch (attempt->action) {
+  case PUT:
+  case PUT_MANY:
+    return put (self, attempt);
+  case CLOSE:
+    return close_queue (self, attempt);
+  default:
+    return take (self, attempt);
+  }
+}
+
+/* With the lock held: the attempt isn't touched after this. */
+static void
+leave (MusterQueue *self, Attempt *attempt)
+{
+  g_queue_unlink (&self->waiting[side_of (attempt->action)], &attempt->link);
+  attempt->is_waiting = FALSE;
+  muster_kernel_resume (attempt->kernel, g_steal_pointer (&attempt->error));
+}
+
+/* With the lock held: serves one side as far as it goes. TRUE if anything moved. */
+static gboolean
+serve (MusterQueue *self, Side side)
+{
+  gboolean moved = FALSE;
+  for (;;) {
+    Attempt *attempt = g_queue_peek_head (&self->waiting[side]);
+    const Outcome outcome = attempt != NULL ? advance (self, attempt) : STUCK;
+    if (outcome != COMPLETE)
+      return moved || outcome == MOVED;
+    leave (self, attempt);
+    moved = TRUE;
+  }
+}
+
+/* With the lock held. */
+static void
+serve_all (MusterQueue *self)
+{
+  gboolean moved;
+  do {
+    moved = serve (self, SIDE_IN);
+    moved = serve (self, SIDE_OUT) || moved;
+  } while (moved);
+}
+
+static void
+attempt_clear (Attempt *attempt)
+{
+  for (guint c = 0; attempt->tuple != NULL && c < attempt->queue->spec.n_components; c++)
+    muster_tensor_unref (attempt->tuple[c]);
+  g_clear_pointer (&attempt->tuple, g_free);
+  g_clear_pointer (&attempt->taken, g_ptr_array_unref);
+  g_clear_error (&attempt->error);
+}
+
+/* Hands out what was taken; where that can't be done, or isn't wanted any more, it goes back. */
+static gboolean
+hand_out (Attempt *attempt, gboolean is_wanted, GError **error)
+{
+  MusterQueue *self = attempt->queue;
+  gboolean ok = is_wanted;
+  if (side_of (attempt->action) == SIDE_IN)
+    return is_wanted;
+  if (is_wanted && attempt->action == TAKE)
+    for (guint c = 0; c < self->spec.n_components; c++)
+      muster_kernel_set_output (attempt->kernel, (int)c,
+                                muster_tensor_ref (g_ptr_array_index (attempt->taken, c)));
+  else if (is_wanted)
+    ok = muster_queue_batch (
+        &self->spec, attempt->taken != NULL ? (MusterTensor *const *)attempt->taken->pdata : NULL,
+        attempt->total, attempt->kernel, error);
+  if (ok || attempt->taken == NULL)
+    return ok;
+  g_mutex_lock (&self->lock);
+  put_back (self, attempt);
+  serve_all (self);
+  g_mutex_unlock (&self->lock);
+  return FALSE;
+}
+
+/* A kernel that waited ends. */
+static gboolean
+finish (MusterKernel *k G_GNUC_UNUSED, gpointer data, gboolean is_wanted, GError **error)
+{
+  Attempt *attempt = data;
+  const gboolean ok = hand_out (attempt, is_wanted, error);
+  attempt_clear (attempt);
+  g_free (attempt);
+  return ok;
+}
+
+/* With the lock held. */
+static void
+cancel_attempt (MusterQueue *self, Attempt *attempt)
+{
+  put_back (self, attempt);
+  (void)fail_cancelled (attempt);
+  leave (self, attempt);
+}
+
+static void
+cancel (MusterKernel *k G_GNUC_UNUSED, gpointer data)
+{
+  Attempt *attempt = data;
+  MusterQueue *self = attempt->queue;
+  g_mutex_lock (&self->lock);
+  if (attempt->is_waiting) {
+    cancel_attempt (self, attempt);
+    serve_all (self);
+  }
+  g_mutex_unlock (&self->lock);
+}
+
+/* With the lock held: the kernel waits. */
+static void
+wait_in_line (MusterQueue *self, const Attempt *attempt)
+{
+  Attempt *waiting = g_memdup2 (attempt, sizeof *attempt);
+  waiting->link.data = waiting;
+  waiting->is_waiting = TRUE;
+  muster_kernel_park_to_finish (waiting->kernel, cancel, finish, waiting);
+  g_queue_push_tail_link (&self->waiting[side_of (waiting->action)], &waiting->link);
+}
+
+/* attempt (transfer full) is done at once, or waits. */
+static gboolean
+try_at_once (MusterQueue *self, Attempt *attempt, GError **error)
+{
+  Outcome outcome = STUCK;
+  g_mutex_lock (&self->lock);
+  if (g_queue_is_empty (&self->waiting[side_of (attempt->action)]))
+    outcome = advance (self, attempt);
+  if (outcome != COMPLETE)
+    wait_in_line (self, attempt);
+  if (outcome != STUCK)
+    serve_all (self);
+  g_mutex_unlock (&self->lock);
+  if (outcome != COMPLETE)
+    return TRUE;
+  gboolean ok = attempt->error == NULL;
+  if (ok)
+    ok = hand_out (attempt, TRUE, error);
+  else
+    g_propagate_error (error, g_steal_pointer (&attempt->error));
+  attempt_clear (attempt);
+  return ok;
+}
+
+static gboolean
+put_tuple (MusterQueue *self, MusterKernel *k, Action action, MusterTensor *const *tuple, gint64 n,
+           GError **error)
+{
+  const guint size = self->spec.n_components;
+  Attempt attempt = {.queue = self, .kernel = k, .action = action, .total = n, .left = n};
+  attempt.tuple = g_new (MusterTensor *, size);
+  for (guint c = 0; c < size; c++)
+    attempt.tuple[c] = muster_tensor_ref (tuple[c]);
+  return try_at_once (self, &attempt, error);
+}
+
+gboolean
+muster_queue_enqueue (MusterQueue *self, MusterKernel *k, MusterTensor *const *tuple,
+                      GError **error)
+{
+  return put_tuple (self, k, PUT, tuple, 1, error);
+}
+
+gboolean
+muster_queue_enqueue_many (MusterQueue *self, MusterKernel *k, MusterTensor *const *tuple,
+                           GError **error)
+{
+  const gint64 n = muster_tensor_dims (tuple[0])[0];
+  return n == 0 || (muster_queue_take_slices (tuple, self->spec.n_components, k, error) &&
+                    put_tuple (self, k, PUT_MANY, tuple, n, error));
+}
+
+gboolean
+muster_queue_dequeue (MusterQueue *self, MusterKernel *k, GError **error)
+{
+  Attempt attempt = {.queue = self, .kernel = k, .action = TAKE, .total = 1, .left = 1};
+  return try_at_once (self, &attempt, error);
+}
+
+gboolean
+muster_queue_dequeue_many (MusterQueue *self, MusterKernel *k, gint32 n, gboolean up_to,
+                           GError **error)
+{
+  Attempt attempt = {
+      .queue = self, .kernel = k, .action = TAKE_MANY, .up_to = up_to, .total = n, .left = n};
+  if (n == 0)
+    return muster_queue_batch (&self->spec, NULL, 0, k, error);
+  return try_at_once (self, &attempt, error);
+}
+
+gboolean
+muster_queue_close (MusterQueue *self, MusterKernel *k, gboolean cancel_pending, GError **error)
+{
+  Attempt attempt = {.queue = self, .kernel = k, .action = CLOSE};
+  if (!cancel_pending)
+    return try_at_once (self, &attempt, error);
+  g_mutex_lock (&self->lock);
+  self->is_closed = TRUE;
+  while (!g_queue_is_empty (&self->waiting[SIDE_IN]))
+    cancel_attempt (self, g_queue_peek_head (&self->waiting[SIDE_IN]));
+  serve_all (self);
+  g_mutex_unlock (&self->lock);
+  return TRUE;
+}
+
+gint32
+muster_queue_size (MusterQueue *self)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  return (gint32)MIN (self->n, G_MAXINT32);
+}
+
+gboolean
+muster_queue_is_closed (MusterQueue *self)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  return self->is_closed;
+}
+
+const MusterQueueSpec *
+muster_queue_spec (const MusterQueue *self)
+{
+  return &self->spec;
+}
+
+MusterQueue *
+muster_queue_new (const char *name, MusterQueueSpec *spec)
+{
+  MusterQueue *self = g_new0 (MusterQueue, 1);
+  self->name = g_strdup (name);
+  self->spec = *spec;
+  *spec = (MusterQueueSpec){0};
+  g_mutex_init (&self->lock);
+  for (int side = 0; side < N_SIDES; side++)
+    g_queue_init (&self->waiting[side]);
+  const gboolean is_seeded = self->spec.seed != 0 || self->spec.seed2 != 0;
+  if (self->spec.kind == MUSTER_QUEUE_SHUFFLE)
+    self->random =
+        muster_philox_new (is_seeded ? (guint64)self->spec.seed : muster_randoms_chance (),
+                           is_seeded ? (guint64)self->spec.seed2 : muster_randoms_chance ());
+  return self;
+}
+
+void
+muster_queue_free (MusterQueue *self)
+{
+  for (gsize i = 0; i < self->n; i++)
+    for (guint c = 0; c < self->spec.n_components; c++)
+      muster_tensor_unref (element_at (self, i)[c]);
+  g_free (self->ring);
+  g_free (self->name);
+  muster_queue_spec_clear (&self->spec);
+  g_mutex_clear (&self->lock);
+  g_free (self);
+}
+
+static gboolean
+queue_fits (gpointer queue, const Tensorflow__NodeDef *node, GError **error)
+{
+  const MusterQueue *self = queue;
+  return muster_queue_spec_fits (&self->spec, self->name, node, error);
+}
+
+/* Its container goes: nothing will come of waiting. */
+static void
+queue_cancel (gpointer queue)
+{
+  MusterQueue *self = queue;
+  g_mutex_lock (&self->lock);
+  self->is_closed = self->is_gone = TRUE;
+  for (int side = 0; side < N_SIDES; side++)
+    while (!g_queue_is_empty (&self->waiting[side]))
+      cancel_attempt (self, g_queue_peek_head (&self->waiting[side]));
+  g_mutex_unlock (&self->lock);
+}
+
+static void
+queue_free (gpointer queue)
+{
+  muster_queue_free (queue);
+}
+
+const MusterResourceType muster_queue_type = {.kind = "tensorflow::QueueInterface",
+                                              .fits = queue_fits,
+                                              .cancel = queue_cancel,
+                                              .free = queue_free};

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Matrix products: OpenBLAS for float and double, plain loops for the rest.
+ *
+ * OpenBLAS is loaded at the first product that is worth it: a server that only waits, or keeps
+ * checkpoints, pays neither for its relocations nor for its threads. Where it isn't there the loops
+ * do. Its headers' types are plain C, so that the two functions are declared here. */
+#include "engine/kernels/math/matmul.h"
+
+#include "engine/kernels/math/complex.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+/* Loops over elements: worth more than the room's -O2. */
+#pragma GCC optimize("O3")
+
+enum { ROW_MAJOR = 101, NO_TRANS = 111, TRANS = 112 };
+
+typedef void (*Sgemm) (int order, int trans_a, int trans_b, int m, int n, int k, float alpha,
+                       const float *a, int lda, const float *b, int ldb, float beta, float *c,
+                       int ldc);
+typedef void (*Dgemm) (int order, int trans_a, int trans_b, int m, int n, int k, double alpha,
+                       const double *a, int lda, const double *b, int ldb, double beta, double *c,
+                       int ldc);
+
+typedef struct {
+  Sgemm sgemm;
+  Dgemm dgemm;
+} Blas;
+
+/* A product of fewer multiplications isn't worth a call into the library. */
+#define BLAS_FROM 512
+
+static gpointer
+load_blas (gpointer unused G_GNUC_UNUSED)
+{
+  static Blas blas;
+  void *library = dlopen ("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
+  void (*set_threads) (int);
+
+  if (library == NULL)
+    return &blas;
+  /* Steps run on many threads already; more below them would only wait for each other. */
+  set_threads = (void (*) (int))dlsym (library, "openblas_set_num_threads");
+  if (set_threads != NULL)
+    set_threads (1);
+  blas.sgemm = (Sgemm)dlsym (library, "cblas_sgemm");
+  blas.dgemm = (Dgemm)dlsym (library, "cblas_dgemm");
+  return &blas;
+}
+
+static const Blas *
+get_blas (void)
+{
+  static GOnce once = G_ONCE_INIT;
+
+  return g_once (&once, load_blas, NULL);
+}
+
+typedef void (*MultiplyLoop) (const MusterProduct *p, const void *a, const void *b, void *c);
+
+/* Row by row of c; b's rows are walked in order wherever it isn't transposed. */
+#define MULTIPLY(suffix, T, A)                                                                     \
+  static void multiply_##suffix (const MusterProduct *p, const void *pa, const void *pb, void *pc) \
+  {                                                                                                \
+    const T *a = pa, *b = pb;                                                                      \
+    gint64 a_row = p->transposes_a ? 1 : p->depth, a_column = p->transposes_a ? p->m : 1;          \
+    for (gint64 i = 0; i < p->m; i++) {                                                            \
+      T *c = (T *)pc + i * p->n;                                                                   \
+      for (gint64 j = 0; j < p->n; j++)                                                            \
+        c[j] = 0;                                                                                  \
+      for (gint64 l = 0; l < p->depth; l++) {                                                      \
+        const T x = a[i * a_row + l * a_column];                                                   \
+        if (p->transposes_b)                                                                       \
+          for (gint64 j = 0; j < p->n; j++)                                                        \
+            c[j] = (T)((A)c[j] + (A)x * (A)b[j * p->depth + l]);                                   \
+        else                                                                                       \
+          for (gint64 j = 0; j < p->n; j++)                                                        \
+            c[j] = (T)((A)c[j] + (A)x * (A)b[l * p->n + j]);                                       \
+      }                                                                                            \
+    }                                                                                              \
+  }
+MULTIPLY (f32, float, float)
+MULTIPLY (f64, double, double)
+MULTIPLY (i32, gint32, guint32)
+MULTIPLY (i64, gint64, guint64)
+MULTIPLY (u64, guint64, guint64)
+MULTIPLY (c64, float complex, float complex)
+MULTIPLY (c128, double complex, double complex)
+
+static gboolean
+multiply_with_blas (const MusterProduct *p, MusterDType dtype, const void *a, const void *b,
+                    void *c)
+{
+  int ta = p->transposes_a ? TRANS : NO_TRANS, tb = p->transposes_b ? TRANS : NO_TRANS;
+  int m = (int)p->m, n = (int)p->n, depth = (int)p->depth;
+  int lda = p->transposes_a ? m : depth, ldb = p->transposes_b ? depth : n;
+  const Blas *blas;
+
+  if (p->m > G_MAXINT32 || p->n > G_MAXINT32 || p->depth > G_MAXINT32 ||
+      (double)p->m * (double)p->n * (double)p->depth < BLAS_FROM)
+    return FALSE;
+  blas = get_blas ();
+  if (dtype == MUSTER_FLOAT && blas->sgemm != NULL)
+    blas->sgemm (ROW_MAJOR, ta, tb, m, n, depth, 1, a, lda, b, ldb, 0, c, n);
+  else if (dtype == MUSTER_DOUBLE && blas->dgemm != NULL)
+    blas->dgemm (ROW_MAJOR, ta, tb, m, n, depth, 1, a, lda, b, ldb, 0, c, n);
+  else
+    return FALSE;
+  return TRUE;
+}
+
+void
+muster_multiply (const MusterProduct *p, MusterDType dtype, const void *a, const void *b, void *c)
+{
+  static const MultiplyLoop loops[] = MUSTER_NUMBER_TABLE (multiply);
+
+  if (p->m == 0 || p->n == 0)
+    return;
+  if (p->depth == 0)
+    memset (c, 0, (gsize)(p->m * p->n) * muster_dtype_size (dtype));
+  else if (!multiply_with_blas (p, dtype, a, b, c))
+    loops[muster_loop_index (dtype)](p, a, b, c);
+}
+
+/* The last two dimensions; FALSE where they don't match. */
+static gboolean
+plan_product (MusterProduct *p, const gint64 *a, const gint64 *b)
+{
+  gint64 b_depth = p->transposes_b ? b[1] : b[0];
+
+  p->m = p->transposes_a ? a[1] : a[0];
+  p->depth = p->transposes_a ? a[0] : a[1];
+  p->n = p->transposes_b ? b[0] : b[1];
+  return p->depth == b_depth;
+}
+
+static gboolean
+check_matrices (MusterTensor *a, MusterTensor *b, GError **error)
+{
+  g_autofree char *a_shape = muster_shape_text (a), *b_shape = muster_shape_text (b);
+
+  if (muster_tensor_n_dims (a) != muster_tensor_n_dims (b))
+    return muster_invalid (error, "In[0] and In[1] has different ndims: %s vs. %s", a_shape,
+                           b_shape);
+  if (muster_tensor_n_dims (a) != 2)
+    return muster_invalid (error, "In[0] ndims must be >= 2: %d", muster_tensor_n_dims (a));
+  return TRUE;
+}
+
+static gboolean
+mismatch (MusterTensor *a, MusterTensor *b, GError **error)
+{
+  g_autofree char *a_shape = muster_shape_text (a), *b_shape = muster_shape_text (b);
+
+  return muster_invalid (error, "Matrix size-incompatible: In[0]: %s, In[1]: %s", a_shape, b_shape);
+}
+
+static gboolean
+compute_matmul (MusterKernel *k, GError **error)
+{
+  MusterTensor *a = muster_kernel_input (k, 0), *b = muster_kernel_input (k, 1), *c;
+  g_autoptr (MusterTensor) wide_a = NULL, wide_b = NULL;
+  MusterProduct p = {.transposes_a = muster_kernel_attr_bool (k, "transpose_a", FALSE),
+                     .transposes_b = muster_kernel_attr_bool (k, "transpose_b", FALSE)};
+
+  if (!check_matrices (a, b, error))
+    return FALSE;
+  if (!plan_product (&p, muster_tensor_dims (a), muster_tensor_dims (b)))
+    return mismatch (a, b, error);
+  wide_a = muster_number_input (k, 0, error);
+  wide_b = wide_a == NULL ? NULL : muster_number_input (k, 1, error);
+  c = wide_b == NULL ? NULL : muster_number_output (k, 0, 2, (gint64[]){p.m, p.n}, error);
+  if (c == NULL)
+    return FALSE;
+  muster_multiply (&p, muster_tensor_dtype (wide_a), muster_tensor_data (wide_a),
+                   muster_tensor_data (wide_b), muster_tensor_data_mutable (c));
+  return muster_wide_end (k, 0, c, error);
+}
+
+/* A stack of products: the dimensions before the last two go along one by one, and one of 1 is
+ * stretched. */
+static gboolean
+plan_batch (MusterTensor *a, MusterTensor *b, const MusterProduct *p, int *n_dims, gint64 *dims)
+{
+  int a_rank = muster_tensor_n_dims (a), b_rank = muster_tensor_n_dims (b);
+  int n = MAX (a_rank, b_rank);
+
+  for (int i = 0; i < n - 2; i++) {
+    int ai = i - (n - a_rank), bi = i - (n - b_rank);
+    gint64 x = ai < 0 ? 1 : muster_tensor_dims (a)[ai], y = bi < 0 ? 1 : muster_tensor_dims (b)[bi];
+    if (x != y && x != 1 && y != 1)
+      return FALSE;
+    dims[i] = x == 1 ? y : x;
+  }
+  dims[n - 2] = p->m;
+  dims[n - 1] = p->n;
+  *n_dims = n;
+  return TRUE;
+}
+
+/* Which matrix of x (n_dims in all) belongs to matrix i of the result. */
+static gint64
+matrix_of (MusterTensor *x, gint64 i, int n_dims, const gint64 *dims)
+{
+  gint64 index = 0, step = 1;
+
+  for (int d = n_dims - 3; d >= 0; d--) {
+    int own = d - (n_dims - muster_tensor_n_dims (x));
+    gint64 size = own < 0 ? 1 : muster_tensor_dims (x)[own];
+    index += size == 1 ? 0 : i % dims[d] * step;
+    step *= size;
+    i /= dims[d];
+  }
+  return index;
+}
+
+static void
+multiply_each (const MusterProduct *p, MusterTensor *a, MusterTensor *b, MusterTensor *c)
+{
+  gint64 size = (gint64)muster_dtype_size (muster_tensor_dtype (c));
+  gint64 n = p->m == 0 || p->n == 0 ? 0 : muster_tensor_n_elements (c) / (p->m * p->n);
+  int n_dims = muster_tensor_n_dims (c);
+  const gint64 *dims = muster_tensor_dims (c);
+
+  for (gint64 i = 0; i < n; i++)
+    muster_multiply (p, muster_tensor_dtype (c),
+                     (const guint8 *)muster_tensor_data (a) +
+                         matrix_of (a, i, n_dims, dims) * p->m * p->depth * size,
+                     (const guint8 *)muster_tensor_data (b) +
+                         matrix_of (b, i, n_dims, dims) * p->n * p->depth * size,
+                     (guint8 *)muster_tensor_data_mutable (c) + i * p->m * p->n * size);
+}
+
+/* Of a matrix that is taken as its adjoint: the conjugate, which the product then transposes. */
+static MusterTensor *
+adjoint_input (MusterKernel *k, int i, gboolean is_adjoint, GError **error)
+{
+  MusterTensor *x = muster_kernel_input (k, i), *y;
+  MusterDType dtype = muster_tensor_dtype (x);
+
+  if (!is_adjoint || !muster_dtype_is_complex (dtype))
+    return muster_number_input (k, i, error);
+  y = muster_kernel_temporary (k, dtype, muster_tensor_n_dims (x), muster_tensor_dims (x), error);
+  if (y != NULL)
+    muster_conjugate (dtype, muster_tensor_n_elements (x), muster_tensor_data (x),
+                      muster_tensor_data_mutable (y));
+  return y;
+}
+
+static gboolean
+compute_batch_matmul (MusterKernel *k, GError **error)
+{
+  MusterTensor *x = muster_kernel_input (k, 0), *y = muster_kernel_input (k, 1), *c;
+  int x_rank = muster_tensor_n_dims (x), y_rank = muster_tensor_n_dims (y), n_dims = 0;
+  g_autoptr (MusterTensor) a = NULL, b = NULL;
+  MusterProduct p = {.transposes_a = muster_kernel_attr_bool (k, "adj_x", FALSE),
+                     .transposes_b = muster_kernel_attr_bool (k, "adj_y", FALSE)};
+  gint64 dims[MUSTER_MAX_DIMS];
+
+  if (x_rank < 2 || y_rank < 2)
+    return muster_invalid (error, "In[%d] ndims must be >= 2: %d", x_rank < 2 ? 0 : 1,
+                           x_rank < 2 ? x_rank : y_rank);
+  if (!plan_product (&p, muster_tensor_dims (x) + x_rank - 2, muster_tensor_dims (y) + y_rank - 2))
+    return mismatch (x, y, error);
+  if (!plan_batch (x, y, &p, &n_dims, dims))
+    return muster_invalid (error, "In[0] and In[1] must have compatible batch dimensions");
+  a = adjoint_input (k, 0, p.transposes_a, error);
+  b = a == NULL ? NULL : adjoint_input (k, 1, p.transposes_b, error);
+  c = b == NULL ? NULL : muster_number_output (k, 0, n_dims, dims, error);
+  if (c == NULL)
+    return FALSE;
+  multiply_each (&p, a, b, c);
+  return muster_wide_end (k, 0, c, error);
+}
+
+const MusterOp muster_matmul_ops[] = {
+    {"MatMul", "a:T, b:T -> product:T", "T:number", compute_matmul, 0},
+    {"BatchMatMul", "x:T, y:T -> output:T", "T:number", compute_batch_matmul, 0},
+    {"BatchMatMulV2", "x:T, y:T -> output:T", "T:number", compute_batch_matmul, 0},
+    {NULL, NULL, NULL, NULL, 0},
+};

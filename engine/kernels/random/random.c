@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Random tensors: with fixed seeds the same numbers as TensorFlow's CPU kernels, step after step.
+ */
+#include "engine/kernels/random/random.h"
+
+#include <math.h>
+
+/* TensorFlow sets this many words aside for each element of a truncated distribution, which can't
+ * tell how many it takes. */
+#define RESERVED 256
+
+/* half and bfloat16 keep the low bits of a word. */
+static guint16
+unit_half (guint32 word)
+{
+  return muster_half_from_float (muster_half_to_float ((guint16)(15u << 10 | (word & 0x3ffu))) -
+                                 1.0f);
+}
+
+static guint16
+unit_bfloat16 (guint32 word)
+{
+  return muster_bfloat16_from_float (
+      muster_bfloat16_to_float ((guint16)(127u << 7 | (word & 0x7fu))) - 1.0f);
+}
+
+/* One block of four words to elements of a dtype: four of them, or two doubles. */
+typedef void (*FillBlock) (MusterDType dtype, const guint32 *words, void *out);
+
+static void
+uniform_block (MusterDType dtype, const guint32 *words, void *out)
+{
+  for (int i = 0; i < 4; i++)
+    if (dtype == MUSTER_FLOAT)
+      ((float *)out)[i] = muster_unit_float (words[i]);
+    else if (dtype == MUSTER_HALF)
+      ((guint16 *)out)[i] = unit_half (words[i]);
+    else if (dtype == MUSTER_BFLOAT16)
+      ((guint16 *)out)[i] = unit_bfloat16 (words[i]);
+    else if (i < 2)
+      ((double *)out)[i] = muster_unit_double (words[2 * i], words[2 * i + 1]);
+}
+
+static void
+normal_block (MusterDType dtype, const guint32 *words, void *out)
+{
+  float values[4];
+
+  if (dtype == MUSTER_DOUBLE) {
+    muster_normal_doubles (words, out);
+    return;
+  }
+  muster_normal_floats (words[0], words[1], values);
+  muster_normal_floats (words[2], words[3], values + 2);
+  muster_narrow (dtype, values, 4, out);
+}
+
+static void
+fill (FillBlock block, MusterPhilox random, MusterTensor *out)
+{
+  MusterDType dtype = muster_tensor_dtype (out);
+  gint64 n = muster_tensor_n_elements (out), per_block = dtype == MUSTER_DOUBLE ? 2 : 4;
+  gsize size = muster_dtype_size (dtype);
+  guint8 *to = muster_tensor_data_mutable (out);
+  guint32 words[4], values[4];
+
+  for (gint64 i = 0; i < n; i += per_block) {
+    muster_philox_next (&random, words);
+    block (dtype, words, values);
+    memcpy (to + i * size, values, MIN (per_block, n - i) * size);
+  }
+}
+
+static gboolean
+draw_uniform (MusterKernel *k G_GNUC_UNUSED, MusterPhilox random, int input G_GNUC_UNUSED,
+              MusterTensor *out, GError **error G_GNUC_UNUSED)
+{
+  fill (uniform_block, random, out);
+  return TRUE;
+}
+
+static gboolean
+draw_normal (MusterKernel *k G_GNUC_UNUSED, MusterPhilox random, int input G_GNUC_UNUSED,
+             MusterTensor *out, GError **error G_GNUC_UNUSED)
+{
+  fill (normal_block, random, out);
+  return TRUE;
+}
+
+/* Normal numbers nearer than two deviations. Each group of elements has a stretch of the generator
+ * to itself, as in TensorFlow, where groups are filled by many threads. */
+static void
+truncated_group (MusterPhilox random, MusterDType dtype, void *out)
+{
+  guint32 words[4];
+  int n = 0;
+
+  if (dtype == MUSTER_DOUBLE) {
+    while (n < 2) {
+      double pair[2];
+      muster_philox_next (&random, words);
+      muster_normal_doubles (words, pair);
+      for (int i = 0; i < 2 && n < 2; i++)
+        if (fabs (pair[i]) < 2)
+          ((double *)out)[n++] = pair[i];
+    }
+    return;
+  }
+  float values[4];
+  while (n < 4) {
+    float drawn[4];
+    muster_philox_next (&random, words);
+    muster_normal_floats (words[0], words[1], drawn);
+    muster_normal_floats (words[2], words[3], drawn + 2);
+    for (int i = 0; i < 4 && n < 4; i++)
+      if (fabsf (drawn[i]) < 2)
+        values[n++] = drawn[i];
+  }
+  muster_narrow (dtype, values, 4, out);
+}
+
+static gboolean
+draw_truncated (MusterKernel *k G_GNUC_UNUSED, MusterPhilox random, int input G_GNUC_UNUSED,
+                MusterTensor *out, GError **error G_GNUC_UNUSED)
+{
+  MusterDType dtype = muster_tensor_dtype (out);
+  gint64 n = muster_tensor_n_elements (out), group = dtype == MUSTER_DOUBLE ? 2 : 4;
+  gsize size = muster_dtype_size (dtype);
+
+  for (gint64 i = 0; i < n; i += group) {
+    double values[2];
+    truncated_group (random, dtype, values);
+    memcpy ((guint8 *)muster_tensor_data_mutable (out) + i * size, values,
+            MIN (group, n - i) * size);
+    muster_philox_skip (&random, (guint64)group * RESERVED / 4);
+  }
+  return TRUE;
+}
+
+/* Whole numbers: low and more by as much as the words are beyond multiples of the range (0: all
+ * there are). */
+static void
+fill_integers (MusterPhilox random, guint64 low, guint64 range, MusterTensor *out)
+{
+  gint64 n = muster_tensor_n_elements (out);
+  gboolean is_short = muster_dtype_size (muster_tensor_dtype (out)) == sizeof (guint32);
+  guint8 *to = muster_tensor_data_mutable (out);
+  guint32 words[4];
+
+  for (gint64 i = 0; i < n;) {
+    muster_philox_next (&random, words);
+    for (int j = 0; j < 4 && i < n && is_short; j++)
+      ((guint32 *)to)[i++] = (guint32)(low + (range == 0 ? words[j] : words[j] % (guint32)range));
+    for (int j = 0; j < 4 && i < n && !is_short; j += 2) {
+      const guint64 word = words[j] | (guint64)words[j + 1] << 32;
+      ((guint64 *)to)[i++] = low + (range == 0 ? word : word % range);
+    }
+  }
+}
+
+static gboolean
+draw_integer (MusterKernel *k, MusterPhilox random, int input, MusterTensor *out, GError **error)
+{
+  gint64 low, high;
+
+  if (!muster_check_scalar (k, input, "minval", error) ||
+      !muster_check_scalar (k, input + 1, "maxval", error))
+    return FALSE;
+  low = muster_kernel_input_int (k, input);
+  high = muster_kernel_input_int (k, input + 1);
+  if (low >= high)
+    return muster_invalid (
+        error, "Need minval < maxval, got %" G_GINT64_FORMAT " >= %" G_GINT64_FORMAT, low, high);
+  fill_integers (random, (guint64)low, (guint64)high - (guint64)low, out);
+  return TRUE;
+}
+
+static gboolean
+draw_word (MusterKernel *k G_GNUC_UNUSED, MusterPhilox random, int input G_GNUC_UNUSED,
+           MusterTensor *out, GError **error G_GNUC_UNUSED)
+{
+  fill_integers (random, 0, 0, out);
+  return TRUE;
+}
+
+#define FROM(source, name)                                                                         \
+  static gboolean compute_##source##_##name (MusterKernel *k, GError **error)                      \
+  {                                                                                                \
+    return muster_draw_##source (k, draw_##name, error);                                           \
+  }
+FROM (own, uniform)
+FROM (own, normal)
+FROM (own, truncated)
+FROM (own, integer)
+FROM (seeded, uniform)
+FROM (seeded, normal)
+FROM (seeded, truncated)
+FROM (seeded, integer)
+FROM (seeded, word)
+FROM (keyed, uniform)
+FROM (keyed, normal)
+FROM (keyed, truncated)
+FROM (keyed, integer)
+FROM (keyed, word)
+
+#define SHAPED   "shape:T -> output:dtype"
+#define FLOATS   "T:int32|int64 dtype:float"
+#define S        MUSTER_OP_STATEFUL
+#define SEEDED   "shape:T, seed:Tseed"
+#define SEEDED_T "T:int32|int64 Tseed:int64|int32 "
+#define KEYED    "shape:Tshape, key:uint64, counter:uint64, alg:int32"
+#define KEYED_T  "Tshape:int32|int64 "
+#define RANGE    ", minval:dtype, maxval:dtype -> output:dtype"
+#define TO       " -> output:dtype"
+#define WORDS    "dtype:uint64|int32|int64|uint32"
+
+const MusterOp muster_random_ops[] = {
+    {"RandomUniform", SHAPED, FLOATS, compute_own_uniform, S},
+    {"RandomStandardNormal", SHAPED, FLOATS, compute_own_normal, S},
+    {"TruncatedNormal", SHAPED, FLOATS, compute_own_truncated, S},
+    {"RandomUniformInt", "shape:T, minval:Tout, maxval:Tout -> output:Tout",
+     "T:int32|int64 Tout:int32|int64", compute_own_integer, S},
+    {"StatelessRandomUniform", SEEDED TO, SEEDED_T "dtype:float", compute_seeded_uniform, 0},
+    {"StatelessRandomNormal", SEEDED TO, SEEDED_T "dtype:float", compute_seeded_normal, 0},
+    {"StatelessTruncatedNormal", SEEDED TO, SEEDED_T "dtype:float", compute_seeded_truncated, 0},
+    {"StatelessRandomUniformInt", SEEDED RANGE, SEEDED_T "dtype:int32|int64",
+     compute_seeded_integer, 0},
+    {"StatelessRandomUniformFullInt", SEEDED TO, SEEDED_T WORDS, compute_seeded_word, 0},
+    {"StatelessRandomUniformV2", KEYED TO, KEYED_T "dtype:float", compute_keyed_uniform, 0},
+    {"StatelessRandomNormalV2", KEYED TO, KEYED_T "dtype:float", compute_keyed_normal, 0},
+    {"StatelessTruncatedNormalV2", KEYED TO, KEYED_T "dtype:float", compute_keyed_truncated, 0},
+    {"StatelessRandomUniformIntV2", KEYED RANGE, KEYED_T "dtype:int32|int64", compute_keyed_integer,
+     0},
+    {"StatelessRandomUniformFullIntV2", KEYED TO, KEYED_T WORDS, compute_keyed_word, 0},
+    {NULL, NULL, NULL, NULL, 0},
+};

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "engine/kernels/common/dispatch.h"
+
+#include <string.h>
+
+G_BEGIN_DECLS
+
+/* What the kernels that draw share: a generator's words one by one, made numbers of as TensorFlow
+ * makes them. */
+
+/* Words to numbers in [0, 1): the word's low bits become the mantissa of a number in [1, 2). */
+static inline float
+muster_unit_float (guint32 word)
+{
+  const guint32 bits = 127u << 23 | (word & 0x7fffffu);
+  float value;
+  memcpy (&value, &bits, sizeof value);
+  return value - 1.0f;
+}
+
+static inline double
+muster_unit_double (guint32 high, guint32 low)
+{
+  const guint64 bits = (guint64)1023 << 52 | (guint64)(high & 0xfffffu) << 32 | low;
+  double value;
+  memcpy (&value, &bits, sizeof value);
+  return value - 1.0;
+}
+
+/* Two normal numbers from two uniform ones (Box and Muller). */
+void muster_normal_floats (guint32 x, guint32 y, float *out);
+void muster_normal_doubles (const guint32 *words, double *out);
+
+/* The words of a generator, in order: a plain struct. */
+typedef struct {
+  MusterPhilox philox;
+  guint32 words[4];
+  int n_left; /* of words, the last ones */
+} MusterWords;
+
+static inline guint32
+muster_words_next (MusterWords *self)
+{
+  if (self->n_left == 0) {
+    muster_philox_next (&self->philox, self->words);
+    self->n_left = 4;
+  }
+  return self->words[4 - self->n_left--];
+}
+
+float muster_words_float (MusterWords *self);
+double muster_words_double (MusterWords *self);
+/* In [0, n), each as likely as the others; n isn't 0. */
+guint32 muster_words_below (MusterWords *self, guint32 n);
+guint64 muster_words_below64 (MusterWords *self, guint64 n);
+
+/* A kernel that draws has its numbers from one of three sources, and is otherwise the same: draw
+ * fills out, which isn't empty. input: the first one behind those of the source. */
+typedef gboolean (*MusterDraw) (MusterKernel *k, MusterPhilox philox, int input, MusterTensor *out,
+                                GError **error);
+
+/* Input 0 is the output's shape; the generator is the node's own, goes on from step to step. */
+gboolean muster_draw_own (MusterKernel *k, MusterDraw draw, GError **error);
+/* The same with a shape that input 1's follows. */
+gboolean muster_draw_own_each (MusterKernel *k, MusterDraw draw, GError **error);
+/* Inputs: shape, seed. */
+gboolean muster_draw_seeded (MusterKernel *k, MusterDraw draw, GError **error);
+/* Inputs: shape, key, counter, algorithm. */
+gboolean muster_draw_keyed (MusterKernel *k, MusterDraw draw, GError **error);
+
+/* The generator of a seed, of two numbers; of a key, its counter and the algorithm, inputs that
+ * follow each other. */
+gboolean muster_seeded_philox (MusterKernel *k, int input, MusterPhilox *philox, GError **error);
+gboolean muster_keyed_philox (MusterKernel *k, int input, MusterPhilox *philox, GError **error);
+
+/* Numbers in [0, 1) and normal ones, two of a block and the last one first. */
+typedef struct {
+  double values[2];
+  int n_left;
+} MusterPair;
+
+double muster_pair_uniform (MusterPair *self, MusterPhilox *philox);
+double muster_pair_normal (MusterPair *self, MusterPhilox *philox);
+
+G_END_DECLS

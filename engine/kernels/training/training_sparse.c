@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Optimizers with a gradient for some rows of the variable: embeddings. The formulas are those of
+ * training_rules.c, over one row for each index, in order, so that a row may come more than once.
+ */
+#include "engine/kernels/training/training.h"
+
+#include <string.h>
+
+/* Under the locks: a gradient of the variable's rows, one for each index. */
+static gboolean
+check_rows (MusterTensor *var, MusterTensor *gradient, MusterTensor *indices, GError **error)
+{
+  int n = muster_tensor_n_dims (var);
+
+  if (n < 1)
+    return muster_invalid (error, "var must be at least 1 dimensional");
+  if (muster_tensor_n_dims (indices) != 1)
+    return muster_invalid (error, "indices must be one-dimensional");
+  if (muster_tensor_n_dims (gradient) != n) {
+    g_autofree char *a = muster_shape_text (var), *b = muster_shape_text (gradient);
+    return muster_invalid (error, "var and grad must have the same rank: %s and %s", a, b);
+  }
+  for (int d = 1; d < n; d++)
+    if (muster_tensor_dims (var)[d] != muster_tensor_dims (gradient)[d])
+      return muster_invalid (error, "var and grad must match in dimension %d", d);
+  if (muster_tensor_dims (gradient)[0] != muster_tensor_dims (indices)[0])
+    return muster_invalid (error, "grad must be the same size as indices in the first dimension.");
+  for (gint64 i = 0; i < muster_tensor_n_elements (indices); i++) {
+    gint64 index = muster_int_at (indices, i);
+    if (index < 0 || index >= muster_tensor_dims (var)[0])
+      return muster_invalid (error,
+                             "Index %" G_GINT64_FORMAT " at offset %" G_GINT64_FORMAT
+                             " in indices is out of range",
+                             index, i);
+  }
+  return TRUE;
+}
+
+static void
+apply_wide_rows (const MusterOptimizer *o, const MusterUpdate *u, MusterTensor *gradient,
+                 MusterTensor *indices, gint64 row, gboolean flag)
+{
+  const MusterDType dtype = muster_tensor_dtype (gradient);
+  const MusterRule rule = o->rules[dtype == MUSTER_DOUBLE];
+  const gsize size = (gsize)row * muster_dtype_size (dtype);
+  const guint8 *grad = muster_tensor_data (gradient);
+
+  for (gint64 i = 0; i < muster_tensor_n_elements (indices); i++) {
+    const gsize at = (gsize)muster_int_at (indices, i) * size;
+    void *slots[MUSTER_MAX_SLOTS];
+    for (int s = 0; s < o->n_slots; s++)
+      slots[s] = (guint8 *)u->data[s] + at;
+    rule (row, slots, grad + (gsize)i * size, u->scalars, flag);
+  }
+}
+
+/* half and bfloat16: a row of each slot as floats, and back. */
+static gboolean
+apply_narrow_rows (MusterKernel *k, const MusterOptimizer *o, const MusterUpdate *u,
+                   MusterTensor *gradient, MusterTensor *indices, gint64 row, gboolean flag,
+                   GError **error)
+{
+  const MusterDType dtype = muster_tensor_dtype (gradient);
+  const gsize size = (gsize)row * muster_dtype_size (dtype);
+  const guint8 *grad = muster_tensor_data (gradient);
+  g_autofree float *wide =
+      muster_kernel_alloc (k, row, (gsize)(o->n_slots + 1) * sizeof (float), error);
+  void *slots[MUSTER_MAX_SLOTS];
+
+  if (wide == NULL)
+    return FALSE;
+  for (int s = 0; s < o->n_slots; s++)
+    slots[s] = wide + (gsize)row * (s + 1);
+  for (gint64 i = 0; i < muster_tensor_n_elements (indices); i++) {
+    const gsize at = (gsize)muster_int_at (indices, i) * size;
+    for (int s = 0; s < o->n_slots; s++)
+      muster_widen (dtype, (guint8 *)u->data[s] + at, row, slots[s]);
+    muster_widen (dtype, grad + (gsize)i * size, row, wide);
+    o->rules[0](row, slots, wide, u->scalars, flag);
+    for (int s = 0; s < o->n_slots; s++)
+      muster_narrow (dtype, slots[s], row, (guint8 *)u->data[s] + at);
+  }
+  return TRUE;
+}
+
+static gboolean
+apply (MusterKernel *k, const MusterOptimizer *o, GError **error)
+{
+  MusterTensor *gradient = muster_kernel_input (k, o->gradient);
+  MusterTensor *indices = muster_kernel_input (k, o->gradient + 1), *var;
+  gboolean flag = muster_update_flag (k, o), fits;
+  MusterUpdate u;
+
+  if (!muster_update_begin (k, o, 2, &u, error))
+    return FALSE;
+  if (!muster_variables_begin_update (u.variables, o->n_slots, u.data))
+    return muster_update_fail (o, &u, error);
+  var = muster_variable_peek (u.variables[0]);
+  fits = muster_update_check_slots (o, &u, error) && check_rows (var, gradient, indices, error);
+  if (fits && muster_tensor_n_elements (gradient) > 0) {
+    gint64 row = muster_dims_product (muster_tensor_dims (var), 1, muster_tensor_n_dims (var));
+    if (muster_dtype_is_wide (muster_tensor_dtype (gradient)))
+      apply_wide_rows (o, &u, gradient, indices, row, flag);
+    else
+      fits = apply_narrow_rows (k, o, &u, gradient, indices, row, flag, error);
+  }
+  return muster_update_end (k, o, &u, fits);
+}
+
+/* clang-format off */
+#define KERNEL(name) MUSTER_UPDATE_KERNEL (apply, name)
+KERNEL (momentum) KERNEL (keras_momentum) KERNEL (adagrad) KERNEL (adagrad_v2) KERNEL (adagrad_da)
+KERNEL (adadelta) KERNEL (rms_prop) KERNEL (centered_rms_prop) KERNEL (ftrl) KERNEL (ftrl_v2)
+KERNEL (proximal_descent) KERNEL (proximal_adagrad)
+
+#define ROWS "grad:T, indices:Tindices"
+/* Both kinds of an op: SLOTS (S) writes its variables with type S, rest are the other inputs. */
+#define BOTH_KINDS(name, SLOTS, rest, kernel)                                                      \
+  {"SparseApply" name, SLOTS ("&T") rest " -> out:&T", "T:float Tindices:int32|int64", kernel,     \
+   MUSTER_OP_STATEFUL},                                                                            \
+  {                                                                                                \
+    "ResourceSparseApply" name, SLOTS ("resource") rest " ->", "T:float Tindices:int32|int64",     \
+        kernel, MUSTER_OP_STATEFUL                                                                 \
+  }
+
+const MusterOp muster_training_sparse_ops[] = {
+  BOTH_KINDS ("Momentum", ACCUM, "lr:T, " ROWS ", momentum:T", compute_momentum),
+  BOTH_KINDS ("KerasMomentum", ACCUM, "lr:T, " ROWS ", momentum:T", compute_keras_momentum),
+  BOTH_KINDS ("Adagrad", ACCUM, "lr:T, " ROWS, compute_adagrad),
+  BOTH_KINDS ("AdagradV2", ACCUM, "lr:T, epsilon:T, " ROWS, compute_adagrad_v2),
+  BOTH_KINDS ("AdagradDA", SUMS, ROWS ", lr:T, l1:T, l2:T, global_step:int64", compute_adagrad_da),
+  BOTH_KINDS ("Adadelta", ACCUM_UPDATE, "lr:T, rho:T, epsilon:T, " ROWS, compute_adadelta),
+  BOTH_KINDS ("RMSProp", MS_MOM, "lr:T, rho:T, momentum:T, epsilon:T, " ROWS, compute_rms_prop),
+  BOTH_KINDS ("CenteredRMSProp", MG_MS_MOM, "lr:T, rho:T, momentum:T, epsilon:T, " ROWS,
+              compute_centered_rms_prop),
+  BOTH_KINDS ("Ftrl", LINEAR, ROWS ", lr:T, l1:T, l2:T, lr_power:T", compute_ftrl),
+  BOTH_KINDS ("FtrlV2", LINEAR, ROWS ", lr:T, l1:T, l2:T, l2_shrinkage:T, lr_power:T",
+              compute_ftrl_v2),
+  BOTH_KINDS ("ProximalGradientDescent", VAR, "alpha:T, l1:T, l2:T, " ROWS,
+              compute_proximal_descent),
+  BOTH_KINDS ("ProximalAdagrad", ACCUM, "lr:T, l1:T, l2:T, " ROWS, compute_proximal_adagrad),
+  {NULL, NULL, NULL, NULL, 0},
+};
+/* clang-format on */

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/error.h"
+#include "engine/run/kernel_private.h"
+#include "graph/graph_nodes.h"
+
+/* The ops that deal in slots rather than in tensors: constants, placeholders, variables, what
+ * passes a value on as it came, and the two ends of a conditional. */
+
+static gboolean
+constant (MusterKernel *k, GError **error G_GNUC_UNUSED)
+{
+  muster_kernel_set_output (k, 0, muster_tensor_ref (k->node->constant));
+  return TRUE;
+}
+
+static gboolean
+placeholder (MusterKernel *k, GError **error)
+{
+  gint64 dims[MUSTER_MAX_DIMS];
+  const Tensorflow__NodeDef *def = k->node->def;
+  const int n_dims = MIN (muster_node_shape (def, "shape", dims, MUSTER_MAX_DIMS), MUSTER_MAX_DIMS);
+  g_autofree char *shape = n_dims > 0 ? muster_shape_to_string (n_dims, dims) : NULL;
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+               "You must feed a value for placeholder tensor '%s' with dtype %s%s%s", def->name,
+               muster_dtype_name (muster_kernel_output_dtype (k, 0)),
+               shape != NULL ? " and shape " : "", shape != NULL ? shape : "");
+  return FALSE;
+}
+
+/* Hands on whatever came: a value, a reference (to be read late), a handle. */
+static void
+pass (MusterKernel *k, int output, int input)
+{
+  if (muster_kernel_input_slot (k, input)->kind == MUSTER_SLOT_TENSOR)
+    muster_kernel_set_output (k, output, muster_tensor_ref (muster_kernel_input (k, input)));
+  else
+    muster_kernel_forward_ref (k, output, input);
+}
+
+static gboolean
+identity (MusterKernel *k, GError **error G_GNUC_UNUSED)
+{
+  pass (k, 0, 0);
+  return TRUE;
+}
+
+/* A value that later updates of the variable don't reach: a tensor never changes, so it is shared.
+ */
+static gboolean
+snapshot (MusterKernel *k, GError **error G_GNUC_UNUSED)
+{
+  muster_kernel_set_output (k, 0, muster_tensor_ref (muster_kernel_input (k, 0)));
+  return TRUE;
+}
+
+/* The output that pred names gets what came, the other is dead. */
+static gboolean
+switch_branch (MusterKernel *k, GError **error)
+{
+  const MusterTensor *pred = muster_kernel_input (k, 1);
+  if (pred == NULL)
+    return muster_kernel_fail_uninitialized (k, 1, error);
+  if (muster_tensor_n_dims (pred) != 0) {
+    g_autofree char *shape =
+        muster_shape_to_string (muster_tensor_n_dims (pred), muster_tensor_dims (pred));
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "The second input must be a scalar, but it has shape %s", shape);
+    return FALSE;
+  }
+  const int taken = *(const guint8 *)muster_tensor_data (pred) != 0;
+  pass (k, taken, 0);
+  *muster_kernel_output_slot (k, !taken) = (MusterSlot){.kind = MUSTER_SLOT_DEAD};
+  return TRUE;
+}
+
+/* The first input that is alive (the executor has seen to it that there is one), and which. */
+static gboolean
+merge_branches (MusterKernel *k, GError **error)
+{
+  const int n = muster_kernel_n_inputs (k);
+  int i = 0;
+  while (i < n && muster_kernel_input_slot (k, i)->kind == MUSTER_SLOT_DEAD)
+    i++;
+  if (i == n) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, "There is nothing to merge");
+    return FALSE;
+  }
+  pass (k, 0, i);
+  muster_kernel_set_output (k, 1, muster_tensor_new_int32 (i));
+  return TRUE;
+}
+
+static gboolean
+nothing (MusterKernel *k G_GNUC_UNUSED, GError **error G_GNUC_UNUSED)
+{
+  return TRUE;
+}
+
+static gboolean
+output_variable (MusterKernel *k, gboolean is_resource, GError **error)
+{
+  const MusterVariableWanted wanted = {
+      .container = k->node->container,
+      .name = k->node->variable,
+      .is_resource = is_resource,
+      .hash = k->node->variable_hash,
+      /* A reference's is in the plan: the node is memory that nothing else in a step touches. */
+      .dtype = is_resource ? muster_node_dtype (k->node->def, "dtype", MUSTER_INVALID)
+                           : muster_kernel_output_dtype (k, 0),
+      .def = k->node->def,
+      .seen = &k->run->plan->nodes[k->position].seen};
+  if (!muster_dtype_is_supported (wanted.dtype)) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, "A variable can't hold %s",
+                 muster_dtype_name (wanted.dtype));
+    return FALSE;
+  }
+  MusterVariable *variable = muster_resources_variable (k->run->context.resources, &wanted, error);
+  if (variable == NULL)
+    return FALSE;
+  *muster_kernel_output_slot (k, 0) =
+      (MusterSlot){.kind = is_resource ? MUSTER_SLOT_RESOURCE : MUSTER_SLOT_REF, .value = variable};
+  return TRUE;
+}
+
+static gboolean
+reference_variable (MusterKernel *k, GError **error)
+{
+  return output_variable (k, FALSE, error);
+}
+
+static gboolean
+variable_handle (MusterKernel *k, GError **error)
+{
+  return output_variable (k, TRUE, error);
+}
+
+const MusterOp muster_core_ops[] = {
+    {"Const", " -> output:dtype", "dtype:any", constant, 0},
+    {"Placeholder", " -> output:dtype", "dtype:any", placeholder, 0},
+    {"PlaceholderV2", " -> output:dtype", "dtype:any", placeholder, 0},
+    {"PlaceholderWithDefault", "input:dtype -> output:dtype", "dtype:all", identity,
+     MUSTER_OP_PASSES_REF},
+    {"Identity", "input:T -> output:T", "T:all", identity, MUSTER_OP_PASSES_REF},
+    {"Snapshot", "input:T -> output:T", "T:any", snapshot, 0},
+    {"Switch", "data:T, pred:bool -> output_false:T, output_true:T", "T:all", switch_branch,
+     MUSTER_OP_PASSES_REF | MUSTER_OP_SWITCHES},
+    {"RefSwitch", "data:&T, pred:bool -> output_false:&T, output_true:&T", "T:any", switch_branch,
+     MUSTER_OP_UNINITIALIZED | MUSTER_OP_RESOURCE | MUSTER_OP_SWITCHES},
+    {"Merge", "inputs:N*T -> output:T, value_index:int32", "T:all", merge_branches,
+     MUSTER_OP_PASSES_REF | MUSTER_OP_MERGES},
+    {"RefMerge", "inputs:N*&T -> output:&T, value_index:int32", "T:any", merge_branches,
+     MUSTER_OP_RESOURCE | MUSTER_OP_MERGES},
+    {"NoOp", " -> ", "", nothing, 0},
+    {"Variable", " -> ref:&dtype", "dtype:any", reference_variable, MUSTER_OP_STATEFUL},
+    {"VariableV2", " -> ref:&dtype", "dtype:any", reference_variable, MUSTER_OP_STATEFUL},
+    {"VarHandleOp", " -> resource:resource", "", variable_handle, MUSTER_OP_STATEFUL},
+    {0},
+};

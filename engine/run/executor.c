@@ -1,0 +1,539 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/run/executor.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "engine/resources/variable_private.h"
+#include "engine/run/kernel_private.h"
+
+#include <string.h>
+
+/* Scratch of more slots than this isn't kept: an init op's runs once. */
+#define MAX_SPARE_SLOTS 8192
+
+void
+muster_slot_clear (MusterSlot *slot)
+{
+  if (slot->kind == MUSTER_SLOT_TENSOR)
+    muster_tensor_unref (slot->value);
+  else if (slot->kind == MUSTER_SLOT_HANDLE)
+    muster_resource_unref (slot->value);
+  else if (slot->kind != MUSTER_SLOT_EMPTY)
+    muster_variable_unref (slot->value);
+  slot->kind = MUSTER_SLOT_EMPTY;
+  slot->value = NULL;
+}
+
+MusterTensor *
+muster_slot_handle_text (const MusterSlot *slot)
+{
+  const char *const text[] = {muster_resource_container (slot->value),
+                              muster_resource_name (slot->value), NULL};
+  return muster_tensor_new_strv (text);
+}
+
+MusterKernel *
+muster_kernel_new (MusterRun *run, guint32 max_inputs)
+{
+  MusterKernel *k = g_malloc0 (sizeof *k + 2 * max_inputs * sizeof (MusterTensor *));
+  k->run = run;
+  k->inputs = (MusterTensor **)(k + 1);
+  k->held = k->inputs + max_inputs;
+  return k;
+}
+
+static MusterRun *
+scratch_new (const MusterPlan *plan)
+{
+  MusterRun *self = g_new0 (MusterRun, 1);
+  self->slots = g_new0 (MusterSlot, plan->n_slots + 1);
+  self->kernel = muster_kernel_new (self, plan->max_inputs);
+  if (plan->has_switch)
+    self->dead = g_malloc0 (plan->n_nodes);
+  g_mutex_init (&self->lock);
+  g_cond_init (&self->news);
+  return self;
+}
+
+void
+muster_run_free_scratch (MusterRun *self)
+{
+  if (self == NULL)
+    return;
+  g_mutex_clear (&self->lock);
+  g_cond_clear (&self->news);
+  g_free (self->kernel);
+  g_free (self->dead);
+  g_free (self->slots);
+  g_free (self);
+}
+
+MusterRun *
+muster_run_new (MusterPlan *plan, const MusterRunContext *context)
+{
+  MusterRun *self = NULL;
+  for (int i = 0; i < MUSTER_N_SPARES && self == NULL; i++)
+    if (__atomic_load_n (&plan->spares[i], __ATOMIC_RELAXED) != NULL)
+      self = __atomic_exchange_n (&plan->spares[i], NULL, __ATOMIC_ACQ_REL);
+  if (self == NULL)
+    self = scratch_new (plan);
+  self->plan = muster_plan_ref (plan);
+  self->context = *context;
+  return self;
+}
+
+void
+muster_run_free (MusterRun *self)
+{
+  if (self == NULL)
+    return;
+  MusterPlan *plan = g_steal_pointer (&self->plan);
+  for (guint32 i = 0; i < plan->n_slots; i++)
+    if (self->slots[i].kind != MUSTER_SLOT_EMPTY)
+      muster_slot_clear (&self->slots[i]);
+  if (self->forward_id != 0)
+    g_cancellable_disconnect (self->context.cancellable, self->forward_id);
+  self->forward_id = 0;
+  g_clear_object (&self->own_cancellable);
+  g_clear_error (&self->error);
+  muster_run_drop_parked (self);
+  if (self->dead != NULL)
+    memset (self->dead, FALSE, plan->n_nodes);
+  self->next = 0;
+  self->turned = self->has_news = FALSE;
+  self->stop = MUSTER_STOP_NONE;
+  for (int i = 0; i < MUSTER_N_SPARES && self != NULL && plan->n_slots <= MAX_SPARE_SLOTS; i++) {
+    MusterRun *empty = NULL;
+    if (__atomic_compare_exchange_n (&plan->spares[i], &empty, self, FALSE, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_RELAXED))
+      self = NULL;
+  }
+  muster_run_free_scratch (self);
+  muster_plan_unref (plan);
+}
+
+MusterRun **
+muster_run_next (MusterRun *self)
+{
+  return &self->list_next;
+}
+
+MusterRun **
+muster_run_previous (MusterRun *self)
+{
+  return &self->list_previous;
+}
+
+/* Which feed a plan's i-th is, for people. */
+static const char *
+feed_name (const MusterPlan *plan, guint32 i)
+{
+  const char *name = g_bytes_get_data (plan->key, NULL);
+  for (; i > 0; i--)
+    name += strlen (name) + 1;
+  return name;
+}
+
+static gboolean
+fits (const MusterPlanFeed *feed, MusterTensor *tensor)
+{
+  if (feed->n_dims < 0)
+    return TRUE;
+  if (muster_tensor_n_dims (tensor) != feed->n_dims)
+    return FALSE;
+  const gint64 *dims = muster_tensor_dims (tensor);
+  for (int i = 0; i < feed->n_dims; i++)
+    if (feed->dims[i] >= 0 && feed->dims[i] != dims[i])
+      return FALSE;
+  return TRUE;
+}
+
+gboolean
+muster_run_feed (MusterRun *self, guint32 i, MusterTensor *tensor, GError **error)
+{
+  const MusterPlanFeed *feed = &self->plan->feeds[i];
+  if (feed->dtype != MUSTER_INVALID && muster_tensor_dtype (tensor) != feed->dtype) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "Cannot feed value of type %s for Tensor '%s', which has type %s",
+                 muster_dtype_name (muster_tensor_dtype (tensor)), feed_name (self->plan, i),
+                 muster_dtype_name (feed->dtype));
+    return FALSE;
+  }
+  if (!fits (feed, tensor)) {
+    g_autofree char *got =
+        muster_shape_to_string (muster_tensor_n_dims (tensor), muster_tensor_dims (tensor));
+    g_autofree char *wanted = muster_shape_to_string (feed->n_dims, feed->dims);
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "Cannot feed value of shape %s for Tensor '%s', which has shape %s", got,
+                 feed_name (self->plan, i), wanted);
+    return FALSE;
+  }
+  self->slots[feed->slot] =
+      (MusterSlot){.kind = MUSTER_SLOT_TENSOR, .value = muster_tensor_ref (tensor)};
+  return TRUE;
+}
+
+/* Adds the node to an error, as TensorFlow's runtime does, and the op. */
+static void
+add_node (GError *error, const Tensorflow__NodeDef *def)
+{
+  char *text =
+      g_strdup_printf ("%s\n\t [[{{node %s}}]] (op '%s')", error->message, def->name, def->op);
+  g_free (error->message);
+  error->message = text;
+}
+
+static gboolean
+missing_value (const MusterKernel *k, int i, MusterVariable *variable, GError **error)
+{
+  if (muster_variable_is_resource (variable))
+    muster_variable_set_uninitialized (variable, error);
+  else /* TensorFlow names the edge, not the variable */
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+                 "Attempting to use uninitialized value %s", k->node->def->input[i]);
+  return FALSE;
+}
+
+static gboolean
+check_handle (const MusterKernel *k, MusterVariable *variable, GError **error)
+{
+  const MusterDType wanted = k->node->value_dtype;
+  if (wanted == MUSTER_INVALID || muster_variable_dtype (variable) == wanted)
+    return TRUE;
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+               "Trying to use variable %s with wrong dtype. Expected %s got %s",
+               muster_variable_name (variable), muster_dtype_name (wanted),
+               muster_dtype_name (muster_variable_dtype (variable)));
+  return FALSE;
+}
+
+/* Reads the value of a reference for a kernel that takes values. */
+static gboolean
+read_reference (MusterKernel *k, guint32 i, const MusterPlanInput *input, GError **error)
+{
+  MusterVariable *variable = k->run->slots[input->slot].value;
+  const guint flags = (guint)k->node->op->flags;
+  if (input->wants_ref && (flags & MUSTER_OP_UNINITIALIZED) != 0)
+    return TRUE;
+  if (input->wants_ref || (flags & MUSTER_OP_PASSES_REF) != 0)
+    return muster_variable_is_initialized (variable) || missing_value (k, (int)i, variable, error);
+  MusterTensor *value = muster_variable_read (variable);
+  if (value == NULL)
+    return missing_value (k, (int)i, variable, error);
+  k->inputs[i] = k->held[k->n_held++] = value;
+  return TRUE;
+}
+
+/* A handle goes to ops that know what to do with it. Of the first generation it is two strings to
+ * all others. */
+static gboolean
+take_handle (MusterKernel *k, guint32 i, const MusterPlanInput *input, GError **error)
+{
+  const MusterSlot *slot = &k->run->slots[input->slot];
+  if (((guint)k->node->op->flags & (MUSTER_OP_RESOURCE | MUSTER_OP_PASSES_REF)) != 0)
+    return TRUE;
+  if (!input->wants_ref && k->run->plan->slot_dtypes[input->slot] % MUSTER_REF == MUSTER_STRING) {
+    k->inputs[i] = k->held[k->n_held++] = muster_slot_handle_text (slot);
+    return TRUE;
+  }
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+               "Trying to access a handle's resource using the wrong type. The handle points to a "
+               "resource (name '%s') of type '%s', which op '%s' doesn't take",
+               muster_resource_name (slot->value), muster_resource_type (slot->value)->kind,
+               k->node->op->name);
+  return FALSE;
+}
+
+static gboolean
+prepare (MusterKernel *k, GError **error)
+{
+  const MusterPlanNode *node = k->node;
+  const MusterPlanInput *inputs = &k->run->plan->inputs[node->first_input];
+  for (guint32 i = 0; i < node->n_inputs; i++) {
+    const MusterSlot *slot = &k->run->slots[inputs[i].slot];
+    k->inputs[i] = slot->kind == MUSTER_SLOT_TENSOR ? slot->value : NULL;
+    if (G_LIKELY (slot->kind == MUSTER_SLOT_TENSOR))
+      continue;
+    if (slot->kind == MUSTER_SLOT_REF && !read_reference (k, i, &inputs[i], error))
+      return FALSE;
+    if (slot->kind == MUSTER_SLOT_RESOURCE && !check_handle (k, slot->value, error))
+      return FALSE;
+    if (slot->kind == MUSTER_SLOT_HANDLE && !take_handle (k, i, &inputs[i], error))
+      return FALSE;
+  }
+  return TRUE;
+}
+
+static gboolean
+check_output (const MusterKernel *k, guint32 i, GError **error)
+{
+  const MusterSlot *slot = muster_kernel_output_slot (k, (int)i);
+  const MusterDType declared = k->run->plan->slot_dtypes[k->node->first_output + i];
+  MusterDType dtype = MUSTER_RESOURCE;
+  if (slot->kind == MUSTER_SLOT_TENSOR)
+    dtype = muster_tensor_dtype (slot->value);
+  else if (slot->kind == MUSTER_SLOT_REF)
+    dtype = muster_variable_dtype (slot->value);
+  else if (slot->kind == MUSTER_SLOT_DEAD || slot->kind == MUSTER_SLOT_HANDLE)
+    return TRUE;
+  else if (slot->kind == MUSTER_SLOT_EMPTY)
+    dtype = MUSTER_INVALID;
+  if (G_LIKELY (dtype == declared % MUSTER_REF))
+    return TRUE;
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL,
+               "Output %u of type %s does not match declared output type %s for node {{node %s}}",
+               i, slot->kind == MUSTER_SLOT_EMPTY ? "nothing" : muster_dtype_name (dtype),
+               muster_dtype_name (declared), k->node->def->name);
+  return FALSE;
+}
+
+static gboolean
+check_outputs (const MusterKernel *k, GError **error)
+{
+  for (guint32 i = 0; i < k->node->n_outputs; i++)
+    if (!check_output (k, i, error))
+      return FALSE;
+  return TRUE;
+}
+
+static void
+release_held (MusterKernel *k)
+{
+  for (; k->n_held > 0; k->n_held--)
+    muster_tensor_unref (k->held[k->n_held - 1]);
+}
+
+/* Gives back what no later node reads. Not once a kernel has parked: the order is another then. */
+static inline void
+release_inputs (MusterKernel *k)
+{
+  const MusterPlanInput *inputs = &k->run->plan->inputs[k->node->first_input];
+  for (guint32 i = 0; i < k->node->n_inputs; i++)
+    if (inputs[i].is_last)
+      muster_slot_clear (&k->run->slots[inputs[i].slot]);
+}
+
+static inline void
+set_done (MusterKernel *k)
+{
+  if (k->run->done == NULL)
+    release_inputs (k);
+  else
+    k->run->done[k->position] = MUSTER_NODE_DONE;
+}
+
+/* Ends a kernel that has computed or was resumed; error (transfer full) (nullable) is its own. */
+gboolean
+muster_kernel_finish (MusterKernel *k, gboolean ok, GError *error)
+{
+  MusterRun *run = k->run;
+  k->has_random = FALSE;
+  release_held (k);
+  if (ok && check_outputs (k, &error)) {
+    set_done (k);
+    return TRUE;
+  }
+  if (error == NULL)
+    error = g_error_new (MUSTER_ERROR, MUSTER_ERROR_INTERNAL, "The kernel gave no reason");
+  /* It was told to stop: why is the run's to say. */
+  if (g_error_matches (error, G_IO_ERROR, G_IO_ERROR_CANCELLED) && muster_run_is_stopped (run)) {
+    g_error_free (error);
+    return FALSE;
+  }
+  add_node (error, k->node->def);
+  if (run->error == NULL)
+    run->error = g_steal_pointer (&error);
+  g_clear_error (&error);
+  return FALSE;
+}
+
+/* TRUE if a node is in the branch that a Switch didn't take. A Merge waits for its control inputs,
+ * but goes by what it merges alone. */
+static gboolean
+is_dead (const MusterRun *self, const MusterPlanNode *node)
+{
+  const MusterPlan *plan = self->plan;
+  guint32 n_dead = 0;
+  for (guint32 i = 0; i < node->n_inputs; i++)
+    n_dead += self->slots[plan->inputs[node->first_input + i].slot].kind == MUSTER_SLOT_DEAD;
+  if ((node->op->flags & MUSTER_OP_MERGES) != 0)
+    return n_dead == node->n_inputs;
+  for (guint32 i = 0; i < node->n_controls; i++)
+    n_dead += self->dead[plan->controls[node->first_control + i]];
+  return n_dead > 0;
+}
+
+/* A dead node is done without having run: what it would give is dead, and so is whoever needs that.
+ * Apart from its caller, which most steps call without. */
+static __attribute__ ((noinline)) gboolean
+skip_if_dead (MusterKernel *k)
+{
+  if (!is_dead (k->run, k->node))
+    return FALSE;
+  k->run->dead[k->position] = TRUE;
+  for (guint32 i = 0; i < k->node->n_outputs; i++)
+    muster_kernel_output_slot (k, (int)i)->kind = MUSTER_SLOT_DEAD;
+  set_done (k);
+  return TRUE;
+}
+
+/* Runs a node: TRUE if it is done or has parked. */
+static inline gboolean
+run_node (MusterRun *self, guint32 position)
+{
+  MusterKernel *k = self->kernel;
+  GError *error = NULL;
+  k->node = &self->plan->nodes[position];
+  k->position = position;
+  k->budget = (MusterBudget){.limit = self->context.max_op_bytes};
+  if (G_UNLIKELY (self->dead != NULL) && skip_if_dead (k))
+    return TRUE;
+  if (!prepare (k, &error))
+    return muster_kernel_finish (k, FALSE, error);
+  const gboolean ok = k->node->op->compute (k, &error);
+  /* Set by this thread in compute, if at all. */
+  if (G_UNLIKELY (k->is_parked)) {
+    muster_run_put_aside (self, k);
+    if (ok)
+      return TRUE;
+    g_clear_error (&error);
+    g_error ("op %s parked and failed at once", k->node->op->name);
+  }
+  return muster_kernel_finish (k, ok, error);
+}
+
+static __attribute__ ((noinline)) gboolean
+run_traced (MusterRun *self, guint32 position)
+{
+  MusterKernel *k = self->kernel;
+  k->started_us = muster_clock_now_us (muster_system_clock ());
+  const gboolean ok = run_node (self, position);
+  if (self->kernel == k) /* else it waits: told once it has ended */
+    muster_trace_add (self->context.trace, self, position, k->started_us);
+  return ok;
+}
+
+gboolean
+muster_run_node (MusterRun *self, guint32 position)
+{
+  if (G_UNLIKELY (self->context.trace != NULL))
+    return run_traced (self, position);
+  return run_node (self, position);
+}
+
+static void
+set_stop_error (MusterRun *self, MusterStop why)
+{
+  switch (why) {
+  case MUSTER_STOP_DEADLINE:
+    g_set_error (&self->error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
+                 "Deadline Exceeded: the step was stopped at its deadline");
+    return;
+  case MUSTER_STOP_CANCELLABLE:
+    if (!g_cancellable_set_error_if_cancelled (self->context.cancellable, &self->error))
+      g_set_error (&self->error, G_IO_ERROR, G_IO_ERROR_CANCELLED, "Operation was cancelled");
+    return;
+  case MUSTER_STOP_RESET:
+    g_set_error (&self->error, MUSTER_ERROR, MUSTER_ERROR_ABORTED,
+                 "Step was cancelled by a reset of the master");
+    return;
+  default:
+    g_set_error (&self->error, MUSTER_ERROR, MUSTER_ERROR_CANCELLED,
+                 "Step was cancelled by an explicit call to `Session::Close()`.");
+  }
+}
+
+MusterStop
+muster_run_why_stop (MusterRun *self)
+{
+  gint why = g_atomic_int_get (&self->stop);
+  if (why == MUSTER_STOP_NONE && self->context.cancellable != NULL &&
+      g_cancellable_is_cancelled (self->context.cancellable))
+    why = MUSTER_STOP_CANCELLABLE;
+  if (why == MUSTER_STOP_NONE && self->context.deadline_us != MUSTER_WAIT_FOREVER &&
+      muster_clock_now_us (muster_system_clock ()) >= self->context.deadline_us)
+    why = MUSTER_STOP_DEADLINE;
+  return (MusterStop)why;
+}
+
+gboolean
+muster_run_is_stopped (MusterRun *self)
+{
+  if (self->error != NULL)
+    return TRUE;
+  const MusterStop why = muster_run_why_stop (self);
+  if (G_LIKELY (why == MUSTER_STOP_NONE))
+    return FALSE;
+  set_stop_error (self, why);
+  return TRUE;
+}
+
+/* The whole plan, as long as nothing parks. TRUE at the end or at an error. */
+static gboolean
+walk (MusterRun *self)
+{
+  const guint64 turns = muster_variable_turns ();
+  while (self->next < self->plan->n_nodes && self->done == NULL)
+    if (muster_run_is_stopped (self) || !muster_run_node (self, self->next++))
+      break;
+  self->turned = muster_variable_turns () != turns;
+  return self->done == NULL;
+}
+
+gboolean
+muster_run_fetch (MusterRun *self, guint32 i, MusterTensor **fetched, GError **error)
+{
+  const MusterPlanFetch *wanted = &self->plan->fetches[i];
+  const MusterSlot *slot = &self->slots[wanted->slot];
+  if (G_UNLIKELY (slot->kind == MUSTER_SLOT_DEAD)) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "Retval[%u] does not have value: '%s' (op '%s') is in the branch of a conditional "
+                 "that wasn't taken",
+                 i, wanted->def->name, wanted->def->op);
+    return FALSE;
+  }
+  if (slot->kind == MUSTER_SLOT_TENSOR)
+    *fetched = muster_tensor_ref (slot->value);
+  else if (slot->kind == MUSTER_SLOT_HANDLE)
+    *fetched = muster_slot_handle_text (slot);
+  else
+    *fetched = muster_variable_read (slot->value);
+  if (*fetched != NULL)
+    return TRUE;
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+               "Attempting to use uninitialized value %s\n\t [[{{node %s}}]] (op '%s')",
+               wanted->def->name, wanted->def->name, wanted->def->op);
+  return FALSE;
+}
+
+static gboolean
+fetch_all (MusterRun *self, MusterTensor **fetched, GError **error)
+{
+  MusterTensor *few[16];
+  g_autofree MusterTensor **many = self->plan->n_fetches > G_N_ELEMENTS (few)
+                                       ? g_new (MusterTensor *, self->plan->n_fetches)
+                                       : NULL;
+  MusterTensor **values = many != NULL ? many : few;
+  for (guint32 i = 0; i < self->plan->n_fetches; i++) {
+    if (muster_run_fetch (self, i, &values[i], error))
+      continue;
+    while (i > 0)
+      muster_tensor_unref (values[--i]);
+    return FALSE;
+  }
+  memcpy (fetched, values, self->plan->n_fetches * sizeof *values);
+  return TRUE;
+}
+
+gboolean
+muster_run_execute (MusterRun *self, MusterTensor **fetched, gboolean *turned, GError **error)
+{
+  if (G_UNLIKELY (!walk (self)))
+    muster_run_finish_parked (self);
+  *turned = self->turned;
+  if (self->error != NULL) {
+    g_propagate_error (error, g_steal_pointer (&self->error));
+    return FALSE;
+  }
+  return self->plan->n_fetches == 0 || fetch_all (self, fetched, error);
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "checkpoint/store/storage.h"
+#include "engine/resources/resources.h"
+#include "engine/run/plan.h"
+#include "engine/run/trace.h"
+
+G_BEGIN_DECLS
+
+/* MusterRun is one step on its way: a plan being walked on its caller's thread (decision 13). When
+ * a kernel parks, nodes that don't depend on it still run; then the thread waits until somebody
+ * resumes the kernel. The scratch of a run (slots, kernel) is kept by the plan for the
+ * next.
+ *
+ * Life: muster_run_new, begin, execute, free, on one thread; cancel from any other in between. */
+
+/* Random generators by node, for the life of a session. */
+typedef struct _MusterRandoms MusterRandoms;
+MusterRandoms *muster_randoms_new (void);
+void muster_randoms_free (MusterRandoms *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterRandoms, muster_randoms_free)
+/* A seed from chance. */
+guint64 muster_randoms_chance (void);
+
+/* Why a step is stopped from outside. */
+typedef enum {
+  MUSTER_STOP_NONE,
+  MUSTER_STOP_DEADLINE,
+  MUSTER_STOP_CANCELLABLE,
+  MUSTER_STOP_CLOSED,
+  MUSTER_STOP_RESET,
+} MusterStop;
+
+/* What a step runs with; borrowed until the run is freed. */
+typedef struct {
+  MusterResources *resources;
+  MusterResources *own; /* the session's */
+  MusterRandoms *randoms;
+  MusterStorage *storage;
+  GCancellable *cancellable; /* (nullable) */
+  gint64 deadline_us;        /* MUSTER_WAIT_FOREVER: none */
+  gsize max_op_bytes;        /* what one run of an op may allocate */
+  MusterTrace *trace;        /* (nullable) gets what each node took */
+} MusterRunContext;
+
+/* A run of plan, its scratch taken from the plan's spares where there is one. */
+MusterRun *muster_run_new (MusterPlan *plan, const MusterRunContext *context);
+
+/* Puts feed i in place. INVALID_ARGUMENT for a wrong dtype, or a shape that its placeholder
+ * forbids. */
+gboolean muster_run_feed (MusterRun *self, guint32 i, MusterTensor *tensor, GError **error);
+
+/* Walks to the end, waiting on this thread while kernels are parked; fetched gets the plan's
+ * fetches (transfer full), untouched on failure. *turned says whether a variable went from no value
+ * to a value or back. */
+gboolean muster_run_execute (MusterRun *self, MusterTensor **fetched, gboolean *turned,
+                             GError **error);
+
+/* A run that is fed and walked in parts (engine/run/partial.h): until a feed has come, the nodes
+ * that need it wait. go_on walks as far as it can and sees *turned as execute does; once it has
+ * failed, or fail has said so, it is at its end. fetch gives what plan->fetches[i] names (transfer
+ * full).
+ */
+MusterRun *muster_run_new_in_parts (MusterPlan *plan, const MusterRunContext *context);
+gboolean muster_run_go_on (MusterRun *self, gint64 deadline_us, GCancellable *cancellable,
+                           MusterTrace *trace, gboolean *turned, GError **error);
+gboolean muster_run_fetch (MusterRun *self, guint32 i, MusterTensor **fetched, GError **error);
+void muster_run_fail (MusterRun *self, const GError *error);
+gboolean muster_run_has_failed (MusterRun *self);
+
+/* Stops a run: any thread, at any time before it is freed. */
+void muster_run_stop (MusterRun *self, MusterStop why);
+
+/* Gives the scratch back to the plan. */
+void muster_run_free (MusterRun *self);
+
+/* For the plan's end. */
+void muster_run_free_scratch (MusterRun *self);
+
+/* The list of a session's runs; guarded by the session's lock. */
+MusterRun **muster_run_next (MusterRun *self);
+MusterRun **muster_run_previous (MusterRun *self);
+
+G_END_DECLS

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/run/graph_check.h"
+
+#include "base/error.h"
+#include "base/protowire.h"
+#include "engine/run/device_name.h"
+#include "engine/session/local_session.h"
+#include "graph/graph_nodes.h"
+
+/* tensorflow.GraphDef and VersionDef */
+enum { GRAPH_VERSIONS = 4, VERSION_PRODUCER = 1, VERSION_MIN_CONSUMER = 2, VERSION_BAD = 3 };
+
+typedef struct {
+  gint32 producer;
+  gint32 min_consumer;
+  gboolean is_bad; /* this version is among the bad consumers */
+} Versions;
+
+static void
+read_bad_consumers (const MusterProtoField *field, Versions *versions)
+{
+  guint64 value = field->value;
+  if (field->type == MUSTER_WIRE_VARINT)
+    versions->is_bad = versions->is_bad || (gint32)value == MUSTER_GRAPH_DEF_VERSION;
+  if (field->type != MUSTER_WIRE_BYTES)
+    return;
+  MusterProtoReader packed = muster_proto_reader (field->data, field->size);
+  while (!muster_proto_at_end (&packed) && muster_proto_read_varint (&packed, &value))
+    versions->is_bad = versions->is_bad || (gint32)value == MUSTER_GRAPH_DEF_VERSION;
+}
+
+static void
+read_versions (const void *data, gsize size, Versions *versions)
+{
+  MusterProtoReader reader = muster_proto_reader (data, size);
+  MusterProtoField field;
+  while (muster_proto_read_field (&reader, &field)) {
+    if (field.number == VERSION_PRODUCER && field.type == MUSTER_WIRE_VARINT)
+      versions->producer = (gint32)field.value;
+    else if (field.number == VERSION_MIN_CONSUMER && field.type == MUSTER_WIRE_VARINT)
+      versions->min_consumer = (gint32)field.value;
+    else if (field.number == VERSION_BAD)
+      read_bad_consumers (&field, versions);
+  }
+}
+
+static gboolean
+check_versions (MusterGraph *graph, GError **error)
+{
+  gsize size;
+  const void *data = g_bytes_get_data (muster_graph_bytes (graph), &size);
+  MusterProtoReader reader = muster_proto_reader (data, size);
+  MusterProtoField field;
+  Versions versions = {0};
+  while (muster_proto_read_field (&reader, &field))
+    if (field.number == GRAPH_VERSIONS && field.type == MUSTER_WIRE_BYTES)
+      read_versions (field.data, field.size, &versions);
+  if (versions.producer < 0)
+    return muster_fail (
+        error, MUSTER_ERROR_INVALID_ARGUMENT,
+        "GraphDef producer version %d below min producer 0 supported by muster's own "
+        "engine.  Please regenerate your graph.",
+        versions.producer);
+  if (versions.min_consumer > MUSTER_GRAPH_DEF_VERSION)
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "GraphDef min consumer version %d above current version %d of muster's own "
+                        "engine.  Please upgrade muster, or use TensorFlow's runtime "
+                        "(--master=tensorflow).",
+                        versions.min_consumer, MUSTER_GRAPH_DEF_VERSION);
+  return !versions.is_bad ||
+         muster_fail (
+             error, MUSTER_ERROR_INVALID_ARGUMENT,
+             "GraphDef disallows consumer version %d.  Please upgrade muster: this version is "
+             "likely buggy.",
+             MUSTER_GRAPH_DEF_VERSION);
+}
+
+static gboolean
+is_name (const char *name)
+{
+  if (!g_ascii_isalnum (*name) && *name != '.' && *name != '_')
+    return FALSE;
+  for (; *name != '\0'; name++)
+    if (!g_ascii_isalnum (*name) && strchr ("_.\\/>-", *name) == NULL)
+      return FALSE;
+  return TRUE;
+}
+
+static gboolean
+check_node (const Tensorflow__NodeDef *node, gboolean same_device, GError **error)
+{
+  MusterDeviceName device;
+  if (!is_name (node->name))
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "Illegal op name '%s'\n\t [[{{node %s}}]]", node->name, node->name);
+  return same_device || muster_device_name_parse (node->device, &device) ||
+         muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "Malformed device specification '%s' in node: {{node %s}}\n\t [[%s]]",
+                      node->device, node->name, node->name);
+}
+
+/* Most nodes are on the device of the one before. */
+static gboolean
+is_on (const Tensorflow__NodeDef *node, const char *device)
+{
+  return device != NULL && strcmp (node->device, device) == 0;
+}
+
+gboolean
+muster_graph_check (MusterGraph *graph, GError **error)
+{
+  if (!check_versions (graph, error))
+    return FALSE;
+  const gsize n = muster_graph_n_nodes (graph);
+  const char *device = NULL;
+  for (gsize i = 0; i < n; i++) {
+    const Tensorflow__NodeDef *node = muster_graph_node (graph, i);
+    if (!check_node (node, is_on (node, device), error))
+      return FALSE;
+    device = node->device;
+  }
+  return TRUE;
+}
+
+static gboolean
+is_ours (const char *text)
+{
+  MusterDeviceName device;
+  return muster_device_name_parse (text, &device) && device.id <= 0 &&
+         (device.type[0] == '\0' || strcmp (device.type, "CPU") == 0);
+}
+
+/* TensorFlow places what takes nothing and gives a value after the others, so it names those first.
+ */
+static gboolean
+is_source (const Tensorflow__NodeDef *node)
+{
+  return strcmp (node->op, "Const") == 0 || strcmp (node->op, "VarHandleOp") == 0 ||
+         g_str_has_prefix (node->op, "Placeholder");
+}
+
+static gboolean
+check_placement_of (MusterGraph *graph, gboolean sources, GError **error)
+{
+  const gsize n = muster_graph_n_nodes (graph);
+  const char *device = NULL;
+  for (gsize i = 0; i < n; i++) {
+    const Tensorflow__NodeDef *node = muster_graph_node (graph, i);
+    if (is_source (node) != sources)
+      continue;
+    if (!is_on (node, device) && !is_ours (node->device))
+      return muster_fail (
+          error, MUSTER_ERROR_INVALID_ARGUMENT,
+          "Cannot assign a device for operation %s: {{node %s}} was explicitly assigned "
+          "to %s but available devices are [ " MUSTER_LOCAL_DEVICE
+          " ]. Make sure the device specification refers to a valid device. muster's "
+          "own engine has the CPU alone: allow_soft_placement puts it there; "
+          "TensorFlow's runtime (--master=tensorflow) may have others.\n\t [[%s]]",
+          node->name, node->name, node->device, node->name);
+    device = node->device;
+  }
+  return TRUE;
+}
+
+gboolean
+muster_graph_check_placement (MusterGraph *graph, GError **error)
+{
+  return check_placement_of (graph, FALSE, error) && check_placement_of (graph, TRUE, error);
+}

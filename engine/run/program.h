@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "engine/run/plan.h"
+
+G_BEGIN_DECLS
+
+/* MusterProgram is a graph as the engine runs it: the parsed graph, its constants' values and the
+ * plans made for it so far. All sessions whose graphs have the same bytes share one. Counted; any
+ * thread. */
+
+MusterProgram *muster_program_new (MusterGraph *graph);
+MusterProgram *muster_program_ref (MusterProgram *self);
+void muster_program_unref (MusterProgram *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterProgram, muster_program_unref)
+
+MusterGraph *muster_program_graph (MusterProgram *self); /* borrowed */
+
+/* Whether a session may be made over it, found once: engine/run/graph_check.h. */
+gboolean muster_program_check (MusterProgram *self, gboolean soft_placement, GError **error);
+
+/* The plan for a step's feeds, fetches and targets (transfer full): an earlier one, or made now.
+ * The number of plans kept is bounded; the one unused for longest goes. */
+MusterPlan *muster_program_plan (MusterProgram *self, const MusterStep *step, guint64 hash,
+                                 GError **error);
+
+/* The value of a Const, decoded once (transfer full). */
+MusterTensor *muster_program_constant (MusterProgram *self, guint32 node, GError **error);
+
+G_END_DECLS

@@ -1,0 +1,449 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/run/signature.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* How many tensors an argument stands for. */
+typedef enum { ONE, COUNTED, LISTED } Many;
+
+typedef struct {
+  char *name; /* (owned) */
+  Many many;
+  gboolean is_ref;
+  MusterDType dtype; /* INVALID where attr says */
+  int attr;          /* index of the type attribute, or -1 */
+  char *many_attr;   /* (owned) (nullable) of COUNTED and LISTED */
+} Arg;
+
+typedef struct {
+  char *name;           /* (owned) */
+  guint32 allowed;      /* bit n: dtype n */
+  MusterDType fallback; /* for a node without it; INVALID: none */
+} TypeAttr;
+
+struct _MusterSignature {
+  const MusterOp *op;
+  GArray *inputs;  /* (owned) of Arg */
+  GArray *outputs; /* (owned) of Arg */
+  GArray *attrs;   /* (owned) of TypeAttr */
+};
+
+#define BIT(dtype) (1u << (dtype))
+/* What holds values: handles go only to ops that say so. */
+#define ANY_VALUE (~(BIT (MUSTER_RESOURCE) | BIT (MUSTER_VARIANT)))
+#define MAX_ATTRS 8
+/* One node may not have more outputs than this, whatever a number in it says, or as many as it has
+ * inputs: a graph of a few bytes would take any memory. What it lists it may have: that is there.
+ */
+#define MAX_UNLISTED 65536
+
+static const struct {
+  const char *name;
+  guint32 dtypes;
+} sets[] = {
+    {"any", ANY_VALUE},
+    {"all", ~0u},
+    {"integer", BIT (MUSTER_INT8) | BIT (MUSTER_INT16) | BIT (MUSTER_INT32) | BIT (MUSTER_INT64) |
+                    BIT (MUSTER_UINT8) | BIT (MUSTER_UINT16) | BIT (MUSTER_UINT32) |
+                    BIT (MUSTER_UINT64)},
+    {"float", BIT (MUSTER_HALF) | BIT (MUSTER_BFLOAT16) | BIT (MUSTER_FLOAT) | BIT (MUSTER_DOUBLE)},
+    {"real", BIT (MUSTER_INT8) | BIT (MUSTER_INT16) | BIT (MUSTER_INT32) | BIT (MUSTER_INT64) |
+                 BIT (MUSTER_UINT8) | BIT (MUSTER_UINT16) | BIT (MUSTER_UINT32) |
+                 BIT (MUSTER_UINT64) | BIT (MUSTER_HALF) | BIT (MUSTER_BFLOAT16) |
+                 BIT (MUSTER_FLOAT) | BIT (MUSTER_DOUBLE)},
+    {"number", BIT (MUSTER_INT8) | BIT (MUSTER_INT16) | BIT (MUSTER_INT32) | BIT (MUSTER_INT64) |
+                   BIT (MUSTER_UINT8) | BIT (MUSTER_UINT16) | BIT (MUSTER_UINT32) |
+                   BIT (MUSTER_UINT64) | BIT (MUSTER_HALF) | BIT (MUSTER_BFLOAT16) |
+                   BIT (MUSTER_FLOAT) | BIT (MUSTER_DOUBLE) | BIT (MUSTER_COMPLEX64) |
+                   BIT (MUSTER_COMPLEX128)},
+};
+
+static void
+arg_clear (gpointer data)
+{
+  Arg *arg = data;
+  g_free (arg->name);
+  g_free (arg->many_attr);
+}
+
+static void
+type_attr_clear (gpointer data)
+{
+  g_free (((TypeAttr *)data)->name);
+}
+
+static guint32
+read_set (const MusterOp *op, const char *text, MusterDType *first)
+{
+  *first = MUSTER_INVALID;
+  for (gsize i = 0; i < G_N_ELEMENTS (sets); i++)
+    if (g_str_equal (sets[i].name, text))
+      return sets[i].dtypes;
+  guint32 dtypes = 0;
+  g_auto (GStrv) names = g_strsplit (text, "|", -1);
+  for (char **name = names; *name != NULL; name++) {
+    const MusterDType dtype = muster_dtype_from_name (*name);
+    if (dtype <= MUSTER_INVALID || dtype >= 32)
+      g_error ("op %s: '%s' in its constraints is no dtype", op->name, *name);
+    if (*first == MUSTER_INVALID)
+      *first = dtype;
+    dtypes |= BIT (dtype);
+  }
+  return dtypes;
+}
+
+static void
+read_constraints (MusterSignature *self)
+{
+  g_auto (GStrv) words =
+      g_strsplit (self->op->constraints != NULL ? self->op->constraints : "", " ", -1);
+  for (char **word = words; *word != NULL; word++) {
+    if (**word == '\0')
+      continue;
+    char *colon = strchr (*word, ':');
+    if (colon == NULL)
+      g_error ("op %s: '%s' is no constraint", self->op->name, *word);
+    *colon = '\0';
+    TypeAttr attr = {.name = g_strdup (*word)};
+    attr.allowed = read_set (self->op, colon + 1, &attr.fallback);
+    g_array_append_val (self->attrs, attr);
+  }
+  if (self->attrs->len > MAX_ATTRS)
+    g_error ("op %s has more than %d constraints", self->op->name, MAX_ATTRS);
+}
+
+static int
+find_attr (MusterSignature *self, const char *name)
+{
+  for (guint i = 0; i < self->attrs->len; i++)
+    if (g_str_equal (g_array_index (self->attrs, TypeAttr, i).name, name))
+      return (int)i;
+  return -1;
+}
+
+/* An attribute that no constraint names may be anything. */
+static int
+attr_index (MusterSignature *self, const char *name)
+{
+  const int found = find_attr (self, name);
+  if (found >= 0)
+    return found;
+  if (self->attrs->len == MAX_ATTRS)
+    g_error ("op %s has more than %d type attributes", self->op->name, MAX_ATTRS);
+  TypeAttr attr = {.name = g_strdup (name), .allowed = ANY_VALUE};
+  g_array_append_val (self->attrs, attr);
+  return (int)self->attrs->len - 1;
+}
+
+/* "T", "float", "&T", "N*T", "*Tlist". */
+static void
+read_type (MusterSignature *self, Arg *arg, const char *text)
+{
+  const char *star = strchr (text, '*');
+  arg->attr = -1;
+  if (star == text) {
+    arg->many = LISTED;
+    arg->many_attr = g_strdup (text + 1);
+    arg->attr = find_attr (self, arg->many_attr);
+    return;
+  }
+  if (star != NULL) {
+    arg->many = COUNTED;
+    arg->many_attr = g_strndup (text, (gsize)(star - text));
+    text = star + 1;
+  }
+  arg->is_ref = *text == '&';
+  text += arg->is_ref ? 1 : 0;
+  if (*text == '\0')
+    g_error ("op %s: '%s' has no type", self->op->name, arg->name);
+  arg->dtype = muster_dtype_from_name (text);
+  if (arg->dtype == MUSTER_INVALID)
+    arg->attr = attr_index (self, text);
+}
+
+static void
+read_args (MusterSignature *self, const char *text, GArray *args)
+{
+  g_auto (GStrv) parts = g_strsplit (text, ",", -1);
+  for (char **part = parts; *part != NULL; part++) {
+    g_strstrip (*part);
+    if (**part == '\0')
+      continue;
+    char *colon = strchr (*part, ':');
+    if (colon == NULL)
+      g_error ("op %s: '%s' is no NAME:TYPE", self->op->name, *part);
+    *colon = '\0';
+    Arg arg = {.name = g_strdup (g_strstrip (*part))};
+    read_type (self, &arg, g_strstrip (colon + 1));
+    g_array_append_val (args, arg);
+  }
+}
+
+MusterSignature *
+muster_signature_new (const MusterOp *op)
+{
+  MusterSignature *self = g_new0 (MusterSignature, 1);
+  self->op = op;
+  self->inputs = g_array_new (FALSE, TRUE, sizeof (Arg));
+  self->outputs = g_array_new (FALSE, TRUE, sizeof (Arg));
+  self->attrs = g_array_new (FALSE, TRUE, sizeof (TypeAttr));
+  g_array_set_clear_func (self->inputs, arg_clear);
+  g_array_set_clear_func (self->outputs, arg_clear);
+  g_array_set_clear_func (self->attrs, type_attr_clear);
+  read_constraints (self);
+  const char *arrow = strstr (op->signature, "->");
+  if (arrow == NULL)
+    g_error ("op %s: its signature has no '->'", op->name);
+  g_autofree char *inputs = g_strndup (op->signature, (gsize)(arrow - op->signature));
+  read_args (self, inputs, self->inputs);
+  read_args (self, arrow + 2, self->outputs);
+  return self;
+}
+
+void
+muster_signature_free (MusterSignature *self)
+{
+  if (self == NULL)
+    return;
+  g_array_unref (self->inputs);
+  g_array_unref (self->outputs);
+  g_array_unref (self->attrs);
+  g_free (self);
+}
+
+void
+muster_resolved_init (MusterResolved *self)
+{
+  self->inputs = g_byte_array_new ();
+  self->outputs = g_byte_array_new ();
+  self->value = MUSTER_INVALID;
+}
+
+void
+muster_resolved_clear (MusterResolved *self)
+{
+  g_clear_pointer (&self->inputs, g_byte_array_unref);
+  g_clear_pointer (&self->outputs, g_byte_array_unref);
+}
+
+/* One node being resolved. */
+typedef struct {
+  const MusterSignature *signature;
+  const Tensorflow__NodeDef *node;
+  const guint8 *given;
+  gsize n_given;
+  MusterDType types[MAX_ATTRS];
+} Resolving;
+
+static gboolean
+allowed (const TypeAttr *attr, int dtype)
+{
+  return dtype > 0 && dtype < 32 && (attr->allowed & BIT (dtype)) != 0;
+}
+
+static gboolean
+refuse_dtype (const Resolving *r, const TypeAttr *attr, MusterDType dtype, GError **error)
+{
+  g_autoptr (GString) list = g_string_new (NULL);
+  for (int i = 1; i < 24; i++)
+    if (allowed (attr, i) && !g_str_equal (muster_dtype_name (i), "unknown"))
+      g_string_append_printf (list, "%s%s", list->len > 0 ? ", " : "", muster_dtype_name (i));
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+               "Value for attr '%s' of %s is not in the list of allowed values: %s\n\t; NodeDef: "
+               "{{node %s}}; Op '%s'",
+               attr->name, muster_dtype_name (dtype), list->str, r->node->name, r->node->op);
+  return FALSE;
+}
+
+/* How many tensors an argument has in this node. */
+static gboolean
+count_of (const Resolving *r, const Arg *arg, gint64 *count, GError **error)
+{
+  *count = 1;
+  if (arg->many == ONE)
+    return TRUE;
+  const Tensorflow__AttrValue *value = muster_node_attr (r->node, arg->many_attr);
+  if (arg->many == COUNTED && value != NULL && value->value_case == TENSORFLOW__ATTR_VALUE__VALUE_I)
+    *count = value->i;
+  else if (arg->many == LISTED && value != NULL &&
+           value->value_case == TENSORFLOW__ATTR_VALUE__VALUE_LIST)
+    *count = value->list != NULL ? (gint64)value->list->n_type : 0;
+  else
+    *count = -1;
+  if (*count >= 0 &&
+      (arg->many == LISTED || *count <= (gint64)MAX (r->node->n_input, MAX_UNLISTED)))
+    return TRUE;
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+               "Node '%s' (op '%s'): attr '%s', which says how many '%s' it has, is missing or out "
+               "of range",
+               r->node->name, r->node->op, arg->many_attr, arg->name);
+  return FALSE;
+}
+
+/* Fills in attributes that the node lacks from the inputs that have them. */
+static void
+infer_types (Resolving *r)
+{
+  gsize at = 0;
+  for (guint i = 0; i < r->signature->inputs->len && at < r->n_given; i++) {
+    const Arg *arg = &g_array_index (r->signature->inputs, Arg, i);
+    gint64 count;
+    if (!count_of (r, arg, &count, NULL))
+      return;
+    if (arg->many != LISTED && arg->attr >= 0 && count > 0 && r->types[arg->attr] == MUSTER_INVALID)
+      r->types[arg->attr] = r->given[at] % MUSTER_REF;
+    at += (gsize)count;
+  }
+}
+
+static gboolean
+is_list_attr (const Resolving *r, guint attr)
+{
+  for (int side = 0; side < 2; side++) {
+    const GArray *args = side == 0 ? r->signature->inputs : r->signature->outputs;
+    for (guint i = 0; i < args->len; i++) {
+      const Arg *arg = &g_array_index (args, Arg, i);
+      if (arg->many == LISTED && arg->attr == (int)attr)
+        return TRUE;
+    }
+  }
+  return FALSE;
+}
+
+static gboolean
+read_types (Resolving *r, GError **error)
+{
+  gboolean all_there = TRUE;
+  const GArray *attrs = r->signature->attrs;
+  for (guint i = 0; i < attrs->len; i++) {
+    r->types[i] =
+        muster_node_dtype (r->node, g_array_index (attrs, TypeAttr, i).name, MUSTER_INVALID);
+    all_there = all_there && r->types[i] != MUSTER_INVALID;
+  }
+  if (!all_there)
+    infer_types (r);
+  for (guint i = 0; i < attrs->len; i++) {
+    const TypeAttr *attr = &g_array_index (attrs, TypeAttr, i);
+    if (r->types[i] == MUSTER_INVALID)
+      r->types[i] = attr->fallback;
+    if (r->types[i] == MUSTER_INVALID && is_list_attr (r, i))
+      continue;
+    if (r->types[i] == MUSTER_INVALID) {
+      g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                   "No attr named '%s' in NodeDef (op '%s'):\n\t [[{{node %s}}]]", attr->name,
+                   r->node->op, r->node->name);
+      return FALSE;
+    }
+    if (!allowed (attr, (int)r->types[i]))
+      return refuse_dtype (r, attr, r->types[i], error);
+  }
+  return TRUE;
+}
+
+static gboolean
+append_list (const Resolving *r, const Arg *arg, GByteArray *out, GError **error)
+{
+  static const TypeAttr anything = {.name = (char *)"type list", .allowed = ANY_VALUE};
+  const Tensorflow__AttrValue *value = muster_node_attr (r->node, arg->many_attr);
+  const TypeAttr *attr =
+      arg->attr >= 0 ? &g_array_index (r->signature->attrs, TypeAttr, arg->attr) : &anything;
+  for (gsize i = 0; value->list != NULL && i < value->list->n_type; i++) {
+    const int dtype = value->list->type[i];
+    if (!allowed (attr, dtype))
+      return refuse_dtype (r, attr, (MusterDType)dtype, error);
+    const guint8 byte = (guint8)dtype;
+    g_byte_array_append (out, &byte, 1);
+  }
+  return TRUE;
+}
+
+static gboolean
+append_args (const Resolving *r, const GArray *args, GByteArray *out, GError **error)
+{
+  g_byte_array_set_size (out, 0);
+  for (guint i = 0; i < args->len; i++) {
+    const Arg *arg = &g_array_index (args, Arg, i);
+    gint64 count;
+    if (!count_of (r, arg, &count, error))
+      return FALSE;
+    if (arg->many == LISTED) {
+      if (!append_list (r, arg, out, error))
+        return FALSE;
+      continue;
+    }
+    const MusterDType dtype = arg->attr >= 0 ? r->types[arg->attr] : arg->dtype;
+    const guint8 byte = (guint8)((int)dtype + (arg->is_ref ? MUSTER_REF : 0));
+    if (count == 0)
+      continue; /* out may have no data yet */
+    guint before = out->len;
+    g_byte_array_set_size (out, before + (guint)count);
+    memset (out->data + before, byte, (gsize)count);
+  }
+  return TRUE;
+}
+
+static gboolean
+check_inputs (const Resolving *r, const GByteArray *wanted, GError **error)
+{
+  if (r->n_given != wanted->len) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "Node '%s' (op '%s') takes %u inputs (%s), but has %" G_GSIZE_FORMAT,
+                 r->node->name, r->node->op, wanted->len, r->signature->op->signature, r->n_given);
+    return FALSE;
+  }
+  for (guint i = 0; i < wanted->len; i++) {
+    /* A reference is read where a value is wanted; never the other way about. */
+    if (r->given[i] == wanted->data[i] || r->given[i] == wanted->data[i] + MUSTER_REF)
+      continue;
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "Input %u of node %s was passed %s from %s incompatible with expected %s. (op "
+                 "'%s')",
+                 i, r->node->name, muster_dtype_name (r->given[i]), r->node->input[i],
+                 muster_dtype_name (wanted->data[i]), r->node->op);
+    return FALSE;
+  }
+  return TRUE;
+}
+
+static MusterDType
+value_dtype (const Resolving *r)
+{
+  static const char *const names[] = {"dtype", "T"};
+  for (gsize n = 0; n < G_N_ELEMENTS (names); n++)
+    for (guint i = 0; i < r->signature->attrs->len; i++)
+      if (g_str_equal (g_array_index (r->signature->attrs, TypeAttr, i).name, names[n]))
+        return r->types[i] != MUSTER_RESOURCE ? r->types[i] : MUSTER_INVALID;
+  return MUSTER_INVALID;
+}
+
+gboolean
+muster_signature_resolve (const MusterSignature *self, const Tensorflow__NodeDef *node,
+                          const guint8 *given, gsize n, MusterResolved *resolved, GError **error)
+{
+  Resolving r = {.signature = self, .node = node, .given = given, .n_given = n};
+  if (!read_types (&r, error) || !append_args (&r, self->inputs, resolved->inputs, error) ||
+      !check_inputs (&r, resolved->inputs, error) ||
+      !append_args (&r, self->outputs, resolved->outputs, error))
+    return FALSE;
+  resolved->value = value_dtype (&r);
+  return TRUE;
+}
+
+gboolean
+muster_signature_outputs (const MusterSignature *self, const Tensorflow__NodeDef *node,
+                          GByteArray *dtypes)
+{
+  Resolving r = {.signature = self, .node = node};
+  g_byte_array_set_size (dtypes, 0);
+  return read_types (&r, NULL) && append_args (&r, self->outputs, dtypes, NULL);
+}
+
+gboolean
+muster_signature_inputs (const MusterSignature *self, const Tensorflow__NodeDef *node,
+                         GByteArray *dtypes)
+{
+  Resolving r = {.signature = self, .node = node};
+  g_byte_array_set_size (dtypes, 0);
+  return read_types (&r, NULL) && append_args (&r, self->inputs, dtypes, NULL);
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "engine/run/plan.h"
+
+G_BEGIN_DECLS
+
+/* MusterTrace gathers what the nodes of one step took and gave, where its RunOptions ask for a
+ * trace or for the graph that ran, as the RunMetadata that TensorFlow gives. One thread at a time.
+ */
+
+typedef struct _MusterTrace MusterTrace;
+
+/* NULL unless options (nullable), a serialised RunOptions, ask for one. */
+MusterTrace *muster_trace_new (GBytes *options);
+void muster_trace_free (MusterTrace *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterTrace, muster_trace_free)
+
+/* The node at that position of a run's plan, which ran from started_us on, on the machine's
+ * monotonic clock, until now. */
+void muster_trace_add (MusterTrace *self, const MusterRun *run, guint32 position,
+                       gint64 started_us);
+
+/* The serialised RunMetadata of a step with that plan, (transfer full). */
+GBytes *muster_trace_end (MusterTrace *self, const MusterPlan *plan, const char *device);
+
+G_END_DECLS

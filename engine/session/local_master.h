@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "checkpoint/store/storage.h"
+#include "master/master.h"
+
+G_BEGIN_DECLS
+
+/* The local master: the engine in this process. Sessions share its variables by container and name;
+ * graphs with the same bytes are parsed once and share their compiled steps. */
+
+#define MUSTER_TYPE_LOCAL_MASTER (muster_local_master_get_type ())
+G_DECLARE_FINAL_TYPE (MusterLocalMaster, muster_local_master, MUSTER, LOCAL_MASTER, GObject)
+
+/**
+ * muster_local_master_new:
+ *
+ * Returns: (transfer full): a master of its own
+ */
+MusterMaster *muster_local_master_new (void);
+
+/**
+ * MusterLocalMasterOptions: (skip)
+ */
+typedef struct {
+  MusterStorage *storage; /* (nullable) of its save, restore and merge ops; NULL: local files */
+  guint64 max_op_bytes;   /* what one operation of a step may allocate, for its outputs and on the
+                             way; 0: half of the memory that the process may have. Over it the
+                             step fails with RESOURCE_EXHAUSTED */
+} MusterLocalMasterOptions;
+
+/**
+ * muster_local_master_new_with_options: (skip)
+ *
+ * Returns: (transfer full): a master of its own
+ */
+MusterMaster *muster_local_master_new_with_options (const MusterLocalMasterOptions *options);
+
+/* Makes "local" known to muster_master_new_for_target (): every such target is one and the same
+ * master. */
+void muster_local_master_offer (void);
+
+G_END_DECLS

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/session/local_session_private.h"
+
+#include "base/clock.h"
+#include "base/unpack.h"
+
+G_DEFINE_FINAL_TYPE (MusterLocalSession, muster_local_session, MUSTER_TYPE_SESSION)
+
+gboolean
+muster_local_session_check_open (MusterLocalSession *self, GError **error)
+{
+  if (G_LIKELY (self->state == MUSTER_LOCAL_OPEN))
+    return TRUE;
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED, "Session %s is not found.%s",
+               muster_session_handle (MUSTER_SESSION (self)),
+               self->state == MUSTER_LOCAL_FORGOTTEN ? " Possibly, this master has restarted."
+                                                     : "");
+  return FALSE;
+}
+
+/* With the lock held. */
+static void
+forget_recent (MusterLocalSession *self)
+{
+  for (int i = 0; i < MUSTER_N_RECENT; i++)
+    g_clear_pointer (&self->recent[i], muster_plan_unref);
+}
+
+/* TensorFlow's words for a node that is there already. */
+static gboolean
+check_new_nodes (MusterGraph *old, MusterGraph *extra, GError **error)
+{
+  gsize size;
+  const void *data = g_bytes_get_data (muster_graph_bytes (extra), &size);
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  const Tensorflow__GraphDef *def =
+      muster_unpack (&tensorflow__graph_def__descriptor, data, size, arena, "graph", error);
+  if (def == NULL)
+    return FALSE;
+  for (gsize i = 0; i < def->n_node; i++) {
+    if (!muster_graph_has_node (old, def->node[i]->name))
+      continue;
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "GraphDef argument to Extend includes node '%s', which was created by a previous "
+                 "call to Create or Extend in this session.",
+                 def->node[i]->name);
+    return FALSE;
+  }
+  return TRUE;
+}
+
+/* The program of a graph that may be run here (transfer full), for the cache. */
+static MusterProgram *
+take_program (MusterLocalSession *self, MusterGraph *graph, GError **error)
+{
+  MusterProgram *program = muster_graph_cache_take (self->graphs, graph, error);
+  if (program == NULL || muster_program_check (program, self->config.allow_soft_placement, error))
+    return program;
+  muster_graph_cache_give (self->graphs, program);
+  return NULL;
+}
+
+static gboolean
+local_session_extend (MusterSession *session, MusterGraph *graph, gint64 deadline_us G_GNUC_UNUSED,
+                      GCancellable *cancellable G_GNUC_UNUSED, GError **error)
+{
+  MusterLocalSession *self = MUSTER_LOCAL_SESSION (session);
+  MusterGraphCache *graphs = self->graphs;
+  for (;;) {
+    g_mutex_lock (&self->lock);
+    const gboolean is_open = muster_local_session_check_open (self, error);
+    g_autoptr (MusterProgram) old = is_open ? muster_program_ref (self->program) : NULL;
+    g_mutex_unlock (&self->lock);
+    if (!is_open || !check_new_nodes (muster_program_graph (old), graph, error))
+      return FALSE;
+    g_autoptr (MusterGraph) extended = muster_graph_extended (muster_program_graph (old), graph);
+    MusterProgram *program = take_program (self, extended, error);
+    if (program == NULL)
+      return FALSE;
+    g_mutex_lock (&self->lock);
+    const gboolean still = self->state == MUSTER_LOCAL_OPEN && self->program == old;
+    if (still) {
+      self->program = program;
+      forget_recent (self);
+    }
+    g_mutex_unlock (&self->lock);
+    /* The session's own reference goes, or what has come in vain; old's goes with the scope. */
+    muster_graph_cache_give (graphs, still ? old : program);
+    if (still)
+      return TRUE;
+    /* Somebody else extended or closed it meanwhile: look again. */
+  }
+}
+
+/* Ends the session and stops what runs; FALSE if it had ended before. */
+static gboolean
+end (MusterLocalSession *self, MusterLocalState state, MusterStop why)
+{
+  g_autoptr (GHashTable) partials = NULL;
+  g_mutex_lock (&self->lock);
+  const gboolean was_open = self->state == MUSTER_LOCAL_OPEN;
+  if (was_open) {
+    self->state = state;
+    forget_recent (self);
+    g_clear_pointer (&self->callables, g_hash_table_unref);
+    partials = g_steal_pointer (&self->partials);
+    for (MusterRun *run = self->running; run != NULL; run = *muster_run_next (run))
+      muster_run_stop (run, why);
+  }
+  MusterProgram *program = g_steal_pointer (&self->program);
+  g_mutex_unlock (&self->lock);
+  if (program != NULL)
+    muster_graph_cache_give (self->graphs, program);
+  if (was_open)
+    (void)muster_resources_clear (self->own, NULL);
+  if (was_open && self->config.isolate_session_state)
+    (void)muster_resources_clear (self->resources, NULL);
+  return was_open;
+}
+
+static void
+leave_shared (MusterLocalSession *self)
+{
+  g_mutex_lock (&self->shared->lock);
+  g_ptr_array_remove_fast (self->shared->sessions, self);
+  g_mutex_unlock (&self->shared->lock);
+}
+
+static void
+on_close_cancelled (GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
+{
+  MusterLocalSession *self = data;
+  g_mutex_lock (&self->lock);
+  g_cond_broadcast (&self->idle);
+  g_mutex_unlock (&self->lock);
+}
+
+/* A kernel that computes is not interrupted: it is waited for, as TensorFlow does. */
+static gboolean
+wait_until_idle (MusterLocalSession *self, gint64 deadline_us, GCancellable *cancellable,
+                 GError **error)
+{
+  gboolean in_time = TRUE;
+  const gulong id =
+      cancellable != NULL
+          ? g_cancellable_connect (cancellable, G_CALLBACK (on_close_cancelled), self, NULL)
+          : 0;
+  g_mutex_lock (&self->lock);
+  while (self->running != NULL && in_time && !g_cancellable_is_cancelled (cancellable)) {
+    if (deadline_us == MUSTER_WAIT_FOREVER)
+      g_cond_wait (&self->idle, &self->lock);
+    else
+      in_time = g_cond_wait_until (&self->idle, &self->lock, deadline_us);
+  }
+  const gboolean idle = self->running == NULL;
+  g_mutex_unlock (&self->lock);
+  if (id != 0)
+    g_cancellable_disconnect (cancellable, id);
+  if (idle || g_cancellable_set_error_if_cancelled (cancellable, error))
+    return idle;
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
+               "Deadline Exceeded: session %s is closed, but a step of it still runs",
+               muster_session_handle (MUSTER_SESSION (self)));
+  return FALSE;
+}
+
+static gboolean
+local_session_close (MusterSession *session, gint64 deadline_us, GCancellable *cancellable,
+                     GError **error)
+{
+  MusterLocalSession *self = MUSTER_LOCAL_SESSION (session);
+  if (end (self, MUSTER_LOCAL_CLOSED, MUSTER_STOP_CLOSED))
+    leave_shared (self);
+  return wait_until_idle (self, deadline_us, cancellable, error);
+}
+
+void
+muster_local_session_forget (MusterLocalSession *self)
+{
+  (void)end (self, MUSTER_LOCAL_FORGOTTEN, MUSTER_STOP_RESET);
+}
+
+static void
+local_session_dispose (GObject *object)
+{
+  MusterLocalSession *self = MUSTER_LOCAL_SESSION (object);
+  if (self->shared != NULL) {
+    leave_shared (self);
+    (void)end (self, MUSTER_LOCAL_CLOSED, MUSTER_STOP_CLOSED);
+  }
+  G_OBJECT_CLASS (muster_local_session_parent_class)->dispose (object);
+}
+
+static void
+local_session_finalize (GObject *object)
+{
+  MusterLocalSession *self = MUSTER_LOCAL_SESSION (object);
+  g_clear_pointer (&self->resources, muster_resources_unref);
+  g_clear_pointer (&self->own_graphs, muster_graph_cache_free);
+  g_clear_pointer (&self->shared, muster_local_shared_unref);
+  g_clear_pointer (&self->randoms, muster_randoms_free);
+  g_clear_pointer (&self->own, muster_resources_unref);
+  g_clear_pointer (&self->callables, g_hash_table_unref);
+  g_cond_clear (&self->idle);
+  g_mutex_clear (&self->lock);
+  G_OBJECT_CLASS (muster_local_session_parent_class)->finalize (object);
+}
+
+static void
+muster_local_session_class_init (MusterLocalSessionClass *klass)
+{
+  MusterSessionClass *session = MUSTER_SESSION_CLASS (klass);
+  G_OBJECT_CLASS (klass)->dispose = local_session_dispose;
+  G_OBJECT_CLASS (klass)->finalize = local_session_finalize;
+  session->is_here = TRUE;
+  session->run = muster_local_session_run;
+  session->set_up_partial_run = muster_local_session_set_up_partial_run;
+  session->extend = local_session_extend;
+  session->close = local_session_close;
+  session->make_callable = muster_local_session_make_callable;
+  session->run_callable = muster_local_session_run_callable;
+  session->release_callable = muster_local_session_release_callable;
+}
+
+static void
+muster_local_session_init (MusterLocalSession *self)
+{
+  g_mutex_init (&self->lock);
+  g_cond_init (&self->idle);
+  self->randoms = muster_randoms_new ();
+  self->own = muster_resources_new ();
+}
+
+static char *
+new_handle (void)
+{
+  MusterClock *clock = muster_system_clock ();
+  const guint32 high = (guint32)(muster_clock_random (clock) * 4294967296.0);
+  const guint32 low = (guint32)(muster_clock_random (clock) * 4294967296.0);
+  return g_strdup_printf ("%08x%08x", high, low);
+}
+
+/* What an isolated session has of its own: variables, and plans, which know where those are. */
+static void
+settle (MusterLocalSession *self, MusterLocalShared *shared, const MusterSessionConfig *config)
+{
+  self->shared = muster_local_shared_ref (shared);
+  self->config = *config;
+  if (config->isolate_session_state)
+    self->own_graphs = muster_graph_cache_new ();
+  self->graphs = config->isolate_session_state ? self->own_graphs : shared->graphs;
+  self->resources = config->isolate_session_state ? muster_resources_new ()
+                                                  : muster_resources_ref (shared->resources);
+}
+
+MusterSession *
+muster_local_session_new (MusterLocalShared *shared, MusterGraph *graph,
+                          const MusterSessionConfig *config, GError **error)
+{
+  g_autoptr (MusterLocalSession) self = g_object_new (MUSTER_TYPE_LOCAL_SESSION, NULL);
+  g_autofree char *handle = new_handle ();
+  settle (self, shared, config);
+  self->program = take_program (self, graph, error);
+  if (self->program == NULL)
+    return NULL;
+  /* The first graph with these bytes serves all: the others' may go. Who asks whether a model is
+   * ready goes by the graph; an isolated session's answer is none but its own. */
+  MusterGraph *known = muster_program_graph (self->program);
+  muster_session_set_identity (MUSTER_SESSION (self), handle,
+                               config->isolate_session_state ? NULL : known);
+  g_mutex_lock (&shared->lock);
+  g_ptr_array_add (shared->sessions, self);
+  g_mutex_unlock (&shared->lock);
+  return MUSTER_SESSION (g_steal_pointer (&self));
+}

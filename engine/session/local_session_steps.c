@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+// A local session's steps: whole ones, in parts, and callables.
+#include "engine/session/local_session_private.h"
+
+#include "base/clock.h"
+#include "engine/run/partial.h"
+#include "master/run_options.h"
+
+/* Each holds what it was fed, for as long as nobody ends it. */
+#define MAX_PARTIAL_RUNS 1000
+
+typedef struct {
+  MusterPlan *plan; /* (owned) */
+  GBytes *options;  /* (owned) (nullable) RunOptions */
+} Callable;
+
+static void
+callable_free (gpointer data)
+{
+  Callable *self = data;
+  muster_plan_unref (self->plan);
+  g_clear_pointer (&self->options, g_bytes_unref);
+  g_free (self);
+}
+
+static MusterPlan *
+find_plan (MusterLocalSession *self, const MusterStep *step, GError **error)
+{
+  const guint64 hash = muster_step_hash (step);
+  MusterPlan **recent = &self->recent[(hash ^ hash >> 32) % MUSTER_N_RECENT];
+  g_mutex_lock (&self->lock);
+  if (!muster_local_session_check_open (self, error)) {
+    g_mutex_unlock (&self->lock);
+    return NULL;
+  }
+  if (*recent != NULL && (*recent)->hash == hash && muster_plan_is_for (*recent, step)) {
+    MusterPlan *plan = muster_plan_ref (*recent);
+    g_mutex_unlock (&self->lock);
+    return plan;
+  }
+  g_autoptr (MusterProgram) program = muster_program_ref (self->program);
+  g_mutex_unlock (&self->lock);
+
+  MusterPlan *plan = muster_program_plan (program, step, hash, error);
+  if (plan == NULL)
+    return NULL;
+  g_autoptr (MusterPlan) old = NULL;
+  g_mutex_lock (&self->lock);
+  if (self->program == program && self->state == MUSTER_LOCAL_OPEN) {
+    old = *recent;
+    *recent = muster_plan_ref (plan);
+  }
+  g_mutex_unlock (&self->lock);
+  return plan;
+}
+
+/* Puts a run among those that a close stops. */
+static gboolean
+add_running (MusterLocalSession *self, MusterRun *run, GError **error)
+{
+  g_mutex_lock (&self->lock);
+  const gboolean is_open = muster_local_session_check_open (self, error);
+  if (is_open) {
+    *muster_run_next (run) = self->running;
+    *muster_run_previous (run) = NULL;
+    if (self->running != NULL)
+      *muster_run_previous (self->running) = run;
+    self->running = run;
+  }
+  g_mutex_unlock (&self->lock);
+  return is_open;
+}
+
+static void
+remove_running (MusterLocalSession *self, MusterRun *run)
+{
+  g_mutex_lock (&self->lock);
+  MusterRun *next = *muster_run_next (run), *previous = *muster_run_previous (run);
+  if (next != NULL)
+    *muster_run_previous (next) = previous;
+  if (previous != NULL)
+    *muster_run_next (previous) = next;
+  else
+    self->running = next;
+  if (self->running == NULL)
+    g_cond_broadcast (&self->idle);
+  g_mutex_unlock (&self->lock);
+}
+
+/* A step's tensors come with their names or, for a callable, bare. */
+typedef struct {
+  const MusterFeed *named;
+  MusterTensor *const *bare;
+} Feeds;
+
+static gboolean
+feed (MusterRun *run, guint32 n, const Feeds *feeds, GError **error)
+{
+  for (guint32 i = 0; i < n; i++) {
+    MusterTensor *tensor = feeds->named != NULL ? feeds->named[i].tensor : feeds->bare[i];
+    if (!muster_run_feed (run, i, tensor, error))
+      return FALSE;
+  }
+  return TRUE;
+}
+
+static gboolean
+run_plan (MusterLocalSession *self, MusterPlan *plan, const Feeds *feeds, gint64 deadline_us,
+          MusterTrace *trace, MusterTensor **fetched, GCancellable *cancellable, GError **error)
+{
+  const MusterRunContext context = {.resources = self->resources,
+                                    .own = self->own,
+                                    .randoms = self->randoms,
+                                    .storage = self->shared->storage,
+                                    .max_op_bytes = self->shared->max_op_bytes,
+                                    .cancellable = cancellable,
+                                    .deadline_us = deadline_us,
+                                    .trace = trace};
+  MusterRun *run = muster_run_new (plan, &context);
+  gboolean turned = FALSE, ok = FALSE;
+  if (feed (run, plan->n_feeds, feeds, error) && add_running (self, run, error)) {
+    ok = muster_run_execute (run, fetched, &turned, error);
+    remove_running (self, run);
+  }
+  muster_run_free (run);
+  if (G_UNLIKELY (turned))
+    muster_local_shared_tell (self->shared);
+  return ok;
+}
+
+static MusterPartial *
+find_partial (MusterLocalSession *self, const char *handle, GError **error)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  if (!muster_local_session_check_open (self, error))
+    return NULL;
+  MusterPartial *found =
+      self->partials != NULL ? g_hash_table_lookup (self->partials, handle) : NULL;
+  if (found != NULL)
+    return muster_partial_ref (found);
+  g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                       "Must run PartialRunSetup before performing partial runs");
+  return NULL;
+}
+
+static void
+drop_partial (MusterLocalSession *self, const char *handle)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  if (self->partials != NULL)
+    g_hash_table_remove (self->partials, handle);
+}
+
+/* A part of a partial run. */
+static gboolean
+run_part (MusterLocalSession *self, const MusterStep *part, MusterTensor **fetched,
+          GBytes **metadata, GCancellable *cancellable, GError **error)
+{
+  const gint64 deadline_us = muster_run_options_deadline_us (part->options, part->deadline_us);
+  g_autoptr (MusterPartial) partial = find_partial (self, part->partial_run, error);
+  MusterRun *run = partial != NULL ? muster_partial_begin (partial, deadline_us, error) : NULL;
+  if (run == NULL)
+    return FALSE;
+  gboolean turned = FALSE, ok = FALSE;
+  if (add_running (self, run, error)) {
+    ok = muster_partial_run (partial, part, deadline_us, cancellable, fetched, &turned, error);
+    remove_running (self, run);
+  }
+  const gboolean is_over = muster_partial_end (partial);
+  if (is_over)
+    drop_partial (self, part->partial_run);
+  if (turned)
+    muster_local_shared_tell (self->shared);
+  if (ok && metadata != NULL)
+    *metadata = is_over ? muster_partial_metadata (partial, MUSTER_LOCAL_DEVICE) : NULL;
+  return ok;
+}
+
+/* With the lock held. */
+static gboolean
+check_room_for_partial (MusterLocalSession *self, GError **error)
+{
+  if (self->partials == NULL)
+    self->partials = g_hash_table_new_full (g_str_hash, g_str_equal, g_free,
+                                            (GDestroyNotify)muster_partial_unref);
+  if (g_hash_table_size (self->partials) < MAX_PARTIAL_RUNS)
+    return TRUE;
+  g_set_error (
+      error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+      "%d partial runs of this session have been set up and not ended: fetch all that they "
+      "were set up for, or close the session",
+      MAX_PARTIAL_RUNS);
+  return FALSE;
+}
+
+char *
+muster_local_session_set_up_partial_run (MusterSession *session, const MusterStep *step,
+                                         gint64 deadline_us G_GNUC_UNUSED,
+                                         GCancellable *cancellable G_GNUC_UNUSED, GError **error)
+{
+  MusterLocalSession *self = MUSTER_LOCAL_SESSION (session);
+  const MusterRunContext context = {.resources = self->resources,
+                                    .own = self->own,
+                                    .randoms = self->randoms,
+                                    .storage = self->shared->storage,
+                                    .max_op_bytes = self->shared->max_op_bytes,
+                                    .deadline_us = MUSTER_WAIT_FOREVER};
+  g_autoptr (MusterPlan) plan = find_plan (self, step, error);
+  if (plan == NULL)
+    return NULL;
+  g_autoptr (MusterPartial) partial = muster_partial_new (plan, step, &context);
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  if (!muster_local_session_check_open (self, error) || !check_room_for_partial (self, error))
+    return NULL;
+  char *handle = g_strdup_printf ("%" G_GINT64_FORMAT, self->n_partials++);
+  g_hash_table_insert (self->partials, g_strdup (handle), g_steal_pointer (&partial));
+  return handle;
+}
+
+gboolean
+muster_local_session_run (MusterSession *session, const MusterStep *step, MusterTensor **fetched,
+                          GBytes **metadata, GCancellable *cancellable, GError **error)
+{
+  MusterLocalSession *self = MUSTER_LOCAL_SESSION (session);
+  const Feeds feeds = {.named = step->feeds};
+  if (G_UNLIKELY (step->partial_run != NULL))
+    return run_part (self, step, fetched, metadata, cancellable, error);
+  g_autoptr (MusterPlan) plan = find_plan (self, step, error);
+  if (plan == NULL)
+    return FALSE;
+  g_autoptr (MusterTrace) trace = metadata != NULL ? muster_trace_new (step->options) : NULL;
+  if (!run_plan (self, plan, &feeds,
+                 muster_run_options_deadline_us (step->options, step->deadline_us), trace, fetched,
+                 cancellable, error))
+    return FALSE;
+  if (metadata != NULL)
+    *metadata = trace != NULL ? muster_trace_end (trace, plan, MUSTER_LOCAL_DEVICE) : NULL;
+  return TRUE;
+}
+
+gint64
+muster_local_session_make_callable (MusterSession *session, const MusterStep *step,
+                                    gint64 deadline_us G_GNUC_UNUSED,
+                                    GCancellable *cancellable G_GNUC_UNUSED, GError **error)
+{
+  MusterLocalSession *self = MUSTER_LOCAL_SESSION (session);
+  g_autoptr (MusterPlan) plan = find_plan (self, step, error);
+  if (plan == NULL)
+    return 0;
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  if (!muster_local_session_check_open (self, error))
+    return 0;
+  if (self->callables == NULL)
+    self->callables = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, callable_free);
+  const gint64 number = ++self->last_callable;
+  Callable *callable = g_new (Callable, 1);
+  *callable = (Callable){.plan = g_steal_pointer (&plan),
+                         .options = step->options != NULL ? g_bytes_ref (step->options) : NULL};
+  g_hash_table_insert (self->callables, g_memdup2 (&number, sizeof number), callable);
+  return number;
+}
+
+/* *options (nullable out) gets what the callable was made with (transfer full) (nullable). */
+static MusterPlan *
+find_callable (MusterLocalSession *self, gint64 callable, GBytes **options, GError **error)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  if (!muster_local_session_check_open (self, error))
+    return NULL;
+  const Callable *found =
+      self->callables != NULL ? g_hash_table_lookup (self->callables, &callable) : NULL;
+  if (found != NULL && options != NULL && found->options != NULL)
+    *options = g_bytes_ref (found->options);
+  if (found != NULL)
+    return muster_plan_ref (found->plan);
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+               "No such callable handle: %" G_GINT64_FORMAT, callable);
+  return NULL;
+}
+
+gboolean
+muster_local_session_run_callable (MusterSession *session, gint64 callable,
+                                   MusterTensor *const *feeds, gsize n_feeds, gint64 deadline_us,
+                                   MusterTensor **fetched, GBytes **metadata,
+                                   GCancellable *cancellable, GError **error)
+{
+  MusterLocalSession *self = MUSTER_LOCAL_SESSION (session);
+  const Feeds bare = {.bare = feeds};
+  g_autoptr (GBytes) options = NULL;
+  g_autoptr (MusterPlan) plan = find_callable (self, callable, &options, error);
+  if (plan == NULL)
+    return FALSE;
+  if (n_feeds != plan->n_feeds) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "Callable %" G_GINT64_FORMAT " takes %u tensors, %" G_GSIZE_FORMAT " were fed",
+                 callable, plan->n_feeds, n_feeds);
+    return FALSE;
+  }
+  if (fetched == NULL && plan->n_fetches > 0)
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "muster_session_run_callable: 'fetched' is NULL");
+  g_autoptr (MusterTrace) trace = metadata != NULL ? muster_trace_new (options) : NULL;
+  if (!run_plan (self, plan, &bare, muster_run_options_deadline_us (options, deadline_us), trace,
+                 fetched, cancellable, error))
+    return FALSE;
+  if (metadata != NULL)
+    *metadata = trace != NULL ? muster_trace_end (trace, plan, MUSTER_LOCAL_DEVICE) : NULL;
+  return TRUE;
+}
+
+gboolean
+muster_local_session_release_callable (MusterSession *session, gint64 callable,
+                                       gint64 deadline_us G_GNUC_UNUSED,
+                                       GCancellable *cancellable G_GNUC_UNUSED, GError **error)
+{
+  MusterLocalSession *self = MUSTER_LOCAL_SESSION (session);
+  g_autoptr (MusterPlan) plan = find_callable (self, callable, NULL, error);
+  if (plan == NULL)
+    return FALSE;
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  if (self->callables != NULL)
+    g_hash_table_remove (self->callables, &callable);
+  return TRUE;
+}

@@ -1,0 +1,580 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jobs/job_checkpoint.h"
+
+#include "base/require.h"
+#include "jobs/job_checkpoint_private.h"
+#include "jobs/job_epochs_private.h"
+
+#include <string.h>
+
+G_DEFINE_FINAL_TYPE (MusterJobCheckpoint, muster_job_checkpoint, G_TYPE_OBJECT)
+
+static gboolean
+refuse (GError **error, MusterError code, const char *words)
+{
+  g_set_error_literal (error, MUSTER_ERROR, code, words);
+
+  return FALSE;
+}
+
+/* --- making one --- */
+
+static void
+entry_free (gpointer data)
+{
+  MusterJobEntry *self = data;
+
+  muster_job_saver_free (self->saver);
+  muster_job_saver_free (self->partial_saver);
+  g_clear_object (&self->span);
+  g_strfreev (self->names);
+  g_free (self->mark);
+  g_free (self->path);
+  g_free (self->node);
+  g_free (self->name);
+  g_free (self);
+}
+
+static MusterJobEntry *
+entry_new (const char *node, const char *name)
+{
+  MusterJobEntry *self = g_new0 (MusterJobEntry, 1);
+
+  self->node = g_strdup (node);
+  self->name = g_strdup (name);
+  self->listed_from = MUSTER_NO_EPOCH;
+
+  return self;
+}
+
+MusterJobCheckpoint *
+muster_job_checkpoint_new (const char *directory, const MusterJobCheckpointOptions *options)
+{
+  g_return_val_if_fail (directory != NULL, NULL);
+
+  static const MusterJobCheckpointOptions none = {0};
+  MusterJobCheckpoint *self = g_object_new (MUSTER_TYPE_JOB_CHECKPOINT, NULL);
+
+  if (!options)
+    options = &none;
+  self->directory = g_strdup (directory);
+  self->storage = g_object_ref (options->storage ? options->storage : muster_local_storage ());
+  self->metadata = options->metadata ? g_object_ref (options->metadata) : NULL;
+  self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());
+
+  return self;
+}
+
+MusterJobCheckpoint *
+muster_job_checkpoint_new_for_node (const char *directory, const char *name,
+                                    const MusterJobCheckpointOptions *options)
+{
+  g_return_val_if_fail (directory != NULL && name != NULL, NULL);
+
+  MusterJobCheckpoint *self = muster_job_checkpoint_new (directory, options);
+
+  self->own_name = g_strdup (name);
+
+  return self;
+}
+
+/* --- names --- */
+
+char *
+muster_job_checkpoint_path (const char *directory, const char *path_prefix, const char *node,
+                            gint64 epoch)
+{
+  g_return_val_if_fail (directory != NULL && node != NULL, NULL);
+
+  g_autofree char *name = g_strdup_printf ("%s.%" G_GINT64_FORMAT, node, epoch);
+
+  if (path_prefix && *path_prefix)
+    return g_strconcat (path_prefix, name, NULL);
+  if (!*directory)
+    return g_steal_pointer (&name);
+
+  return g_strconcat (directory, g_str_has_suffix (directory, "/") ? "" : "/", name, NULL);
+}
+
+static MusterJobEntry *
+find_entry (MusterJobCheckpoint *self, const char *node)
+{
+  if (self->own_name && self->entries)
+    return self->entries->pdata[0];
+  for (guint i = 0; self->entries && node && i < self->entries->len; i++) {
+    MusterJobEntry *entry = self->entries->pdata[i];
+    if (g_str_equal (entry->node, node))
+      return entry;
+  }
+
+  return NULL;
+}
+
+char *
+muster_job_checkpoint_db_name (MusterJobCheckpoint *self, const char *node, gint64 epoch)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+
+  const MusterJobEntry *entry = find_entry (self, node);
+  const char *name = entry ? entry->name : self->own_name;
+
+  return name ? muster_job_checkpoint_path (self->directory, NULL, name, epoch) : NULL;
+}
+
+/* Where an entry's checkpoint of an epoch is loaded from: what a call gives, else what stuck. */
+static char *
+load_path (MusterJobCheckpoint *self, const MusterJobEntry *entry, const MusterJobPath *path,
+           gint64 epoch)
+{
+  const char *prefix = path && path->prefix && *path->prefix ? path->prefix : self->path_prefix;
+
+  return muster_job_checkpoint_path (self->directory, prefix, entry->name, epoch);
+}
+
+static MusterStorage *
+load_storage (MusterJobCheckpoint *self, const MusterJobPath *path)
+{
+  if (path && path->storage)
+    return path->storage;
+
+  return self->path_storage ? self->path_storage : self->storage;
+}
+
+/* --- which nodes --- */
+
+static gboolean
+same_nodes (MusterJobCheckpoint *self, const char *const *nodes)
+{
+  if (g_strv_length ((char **)nodes) != self->entries->len)
+    return FALSE;
+  for (guint i = 0; i < self->entries->len; i++)
+    if (!g_str_equal (((MusterJobEntry *)self->entries->pdata[i])->node, nodes[i]))
+      return FALSE;
+
+  return TRUE;
+}
+
+gboolean
+muster_job_checkpoint_know_nodes (MusterJobCheckpoint *self, const char *const *nodes,
+                                  GError **error)
+{
+  const char *const own[] = {self->own_name, NULL};
+  const gsize n = nodes ? g_strv_length ((char **)nodes) : 0;
+
+  if (*self->directory &&
+      !muster_storage_check_path (self->storage, "checkpoint directory", self->directory, error))
+    return FALSE;
+  if (self->own_name && nodes && n != 1)
+    return refuse (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                   "CheckpointManager only supports single node.");
+  if (!self->own_name && n == 0)
+    return refuse (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                   "There are no nodes to checkpoint: give some, or tasks to the init group");
+  if (!nodes && self->entries)
+    return TRUE;
+  if (!nodes)
+    nodes = own;
+  if (self->entries)
+    return same_nodes (self, nodes) ||
+           refuse (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                   "The checkpoint manager is for other nodes, or for these in another order");
+  self->entries = g_ptr_array_new_with_free_func (entry_free);
+  for (gsize i = 0; nodes[i]; i++)
+    g_ptr_array_add (self->entries,
+                     entry_new (nodes[i], self->own_name ? self->own_name : nodes[i]));
+
+  return TRUE;
+}
+
+gboolean
+muster_job_checkpoint_set_params (MusterJobCheckpoint *self, const char *const *nodes,
+                                  const MusterJobPath *path, GError **error)
+{
+  muster_require (error, FALSE, self, nodes);
+
+  const char *const own[] = {self->own_name, NULL};
+  const char *const none[] = {NULL};
+
+  if (path && path->prefix && *path->prefix) {
+    g_free (self->path_prefix);
+    self->path_prefix = g_strdup (path->prefix);
+  }
+  if (path && path->storage)
+    g_set_object (&self->path_storage, path->storage);
+  const MusterJobParams params = {.directory = self->directory,
+                                  .storage = self->storage,
+                                  .nodes = self->own_name ? own
+                                           : nodes        ? nodes
+                                                          : none,
+                                  .path_prefix = self->path_prefix,
+                                  .path_storage = self->path_storage};
+
+  return !self->metadata || muster_job_metadata_set_params (self->metadata, &params, error);
+}
+
+/* --- groups --- */
+
+static MusterJobErrand
+errand_to_load (MusterJobCheckpoint *self, MusterJobEntry *entry, const MusterJobPath *path,
+                gint64 epoch)
+{
+  return (MusterJobErrand){.checkpoint = self,
+                           .entry = entry,
+                           .storage = load_storage (self, path),
+                           .path = epoch == MUSTER_NO_EPOCH ? NULL
+                                                            : load_path (self, entry, path, epoch),
+                           .epoch = epoch};
+}
+
+static void
+add_errand (MusterJobGroup *group, MusterJobErrand *errand, const char *name, MusterJobFunc func,
+            gboolean timed)
+{
+  g_autoptr (MusterJobTask) task =
+      muster_job_errand_task (errand, name, errand->entry->node, func, timed);
+
+  muster_job_group_add (group, task, NULL);
+  g_clear_pointer (&errand->path, g_free);
+}
+
+static gboolean
+check_epoch (gint64 epoch, GError **error)
+{
+  if (epoch < 0)
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "An epoch is 0 or above, not %" G_GINT64_FORMAT, epoch);
+
+  return epoch >= 0;
+}
+
+MusterJobGroup *
+muster_job_checkpoint_init_group (MusterJobCheckpoint *self, const char *const *nodes,
+                                  gint64 resume_epoch, const MusterJobPath *path, GError **error)
+{
+  muster_require (error, NULL, self);
+
+  g_autoptr (MusterJobGroup) group = muster_job_group_new ();
+
+  if ((resume_epoch != MUSTER_NO_EPOCH && !check_epoch (resume_epoch, error)) ||
+      !muster_job_checkpoint_know_nodes (self, nodes, error))
+    return NULL;
+  self->is_inited = TRUE;
+  for (guint i = 0; i < self->entries->len; i++) {
+    MusterJobEntry *entry = self->entries->pdata[i];
+    if (entry->names && entry->listed_from == resume_epoch && !self->own_name)
+      continue;
+    MusterJobErrand errand = errand_to_load (self, entry, path, resume_epoch);
+    add_errand (group, &errand, "checkpoint_init", muster_job_errand_list, FALSE);
+  }
+
+  return g_steal_pointer (&group);
+}
+
+const char *const *
+muster_job_checkpoint_names (MusterJobCheckpoint *self, const char *node, GError **error)
+{
+  muster_require (error, NULL, self);
+
+  const MusterJobEntry *entry = find_entry (self, node);
+
+  if (entry && entry->names)
+    return (const char *const *)entry->names;
+  if (!self->is_inited)
+    refuse (error, MUSTER_ERROR_FAILED_PRECONDITION, "init must be called first.");
+  else if (!entry)
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
+                 "'%s' isn't one of the nodes to checkpoint", node ? node : "");
+  else
+    refuse (error, MUSTER_ERROR_FAILED_PRECONDITION, "Cannot fetch value for this output.");
+
+  return NULL;
+}
+
+/* Every node's names must be known before a save or a load of them is made. */
+static gboolean
+check_listed (MusterJobCheckpoint *self, gint64 epoch, GError **error)
+{
+  if (!check_epoch (epoch, error))
+    return FALSE;
+  if (!self->is_inited)
+    return refuse (error, MUSTER_ERROR_FAILED_PRECONDITION, "init must be called first.");
+  for (guint i = 0; i < self->entries->len; i++) {
+    const MusterJobEntry *entry = self->entries->pdata[i];
+    if (!muster_job_checkpoint_names (self, entry->node, error))
+      return FALSE;
+  }
+
+  return TRUE;
+}
+
+/* What no other save has. */
+static char *
+new_mark (MusterJobCheckpoint *self)
+{
+  const guint32 drawn = (guint32)(muster_clock_random (muster_system_clock ()) * G_MAXUINT32);
+
+  return g_strdup_printf ("%" G_GINT64_MODIFIER "x-%08x", muster_clock_wall_us (self->clock),
+                          drawn);
+}
+
+MusterJobGroup *
+muster_job_checkpoint_save_group (MusterJobCheckpoint *self, gint64 epoch, GError **error)
+{
+  muster_require (error, NULL, self);
+
+  if (!check_listed (self, epoch, error))
+    return NULL;
+  MusterJobGroup *group = muster_job_group_new ();
+  g_autofree char *mark = new_mark (self);
+  for (guint i = 0; i < self->entries->len; i++) {
+    MusterJobEntry *entry = self->entries->pdata[i];
+    MusterJobErrand errand = {
+        .checkpoint = self,
+        .entry = entry,
+        .storage = self->storage,
+        .path = muster_job_checkpoint_path (self->directory, NULL, entry->name, epoch),
+        .mark = mark,
+        .epoch = epoch};
+    add_errand (group, &errand, "checkpoint_save", muster_job_errand_save, TRUE);
+  }
+
+  return group;
+}
+
+/* Nodes whose checkpoints of the epoch are of different saves never stood like that together: one
+ * life saved them all, and another was killed while it saved them again. */
+static gboolean
+check_marks (MusterJobCheckpoint *self, gint64 epoch, GError **error)
+{
+  const MusterJobEntry *first = self->entries->pdata[0];
+
+  for (guint i = 1; i < self->entries->len; i++) {
+    const MusterJobEntry *entry = self->entries->pdata[i];
+    if (first->listed_from != epoch || entry->listed_from != epoch ||
+        g_strcmp0 (first->mark, entry->mark) == 0)
+      continue;
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
+                 "The checkpoints of epoch %" G_GINT64_FORMAT
+                 " of nodes '%s' and '%s' are of different saves",
+                 epoch, first->node, entry->node);
+    return FALSE;
+  }
+
+  return TRUE;
+}
+
+MusterJobGroup *
+muster_job_checkpoint_load_group (MusterJobCheckpoint *self, gint64 epoch,
+                                  const MusterJobPath *path, GError **error)
+{
+  muster_require (error, NULL, self);
+
+  if (!check_listed (self, epoch, error) || !check_marks (self, epoch, error))
+    return NULL;
+  MusterJobGroup *group = muster_job_group_new ();
+  for (guint i = 0; i < self->entries->len; i++) {
+    MusterJobErrand errand = errand_to_load (self, self->entries->pdata[i], path, epoch);
+    add_errand (group, &errand, "checkpoint_load", muster_job_errand_load, TRUE);
+  }
+
+  return group;
+}
+
+/* --- single tasks --- */
+
+static MusterJobEntry *
+entry_for_task (MusterJobCheckpoint *self, const char *node, gint64 epoch, GError **error)
+{
+  if (!check_epoch (epoch, error) ||
+      (self->own_name && !muster_job_checkpoint_know_nodes (self, NULL, error)))
+    return NULL;
+  MusterJobEntry *entry = find_entry (self, node);
+  if (!entry)
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
+                 "'%s' isn't one of the nodes to checkpoint", node ? node : "");
+
+  return entry;
+}
+
+MusterJobTask *
+muster_job_checkpoint_partial_load_task (MusterJobCheckpoint *self, const char *node,
+                                         const char *const *names, gint64 epoch, const char *on,
+                                         MusterJobOutput **loaded, GError **error)
+{
+  muster_require (error, NULL, self, names);
+
+  MusterJobEntry *entry = entry_for_task (self, node, epoch, error);
+
+  if (!entry)
+    return NULL;
+  MusterJobErrand errand = errand_to_load (self, entry, NULL, epoch);
+  g_autofree char *path = errand.path;
+  errand.names = (char **)names;
+
+  return muster_job_errand_task_with_output (errand, "checkpoint_partial_load",
+                                             on ? on : entry->node, muster_job_errand_load_some,
+                                             TRUE, loaded);
+}
+
+MusterJobTask *
+muster_job_checkpoint_exists_task (MusterJobCheckpoint *self, const char *node, gint64 epoch,
+                                   MusterJobOutput **exists, GError **error)
+{
+  muster_require (error, NULL, self, exists);
+
+  MusterJobEntry *entry = entry_for_task (self, node, epoch, error);
+
+  if (!entry)
+    return NULL;
+  MusterJobErrand errand = errand_to_load (self, entry, NULL, epoch);
+  g_autofree char *path = errand.path;
+
+  return muster_job_errand_task_with_output (errand, "check_db_exists", entry->node,
+                                             muster_job_errand_look, FALSE, exists);
+}
+
+/* --- books --- */
+
+static void
+stat_free (gpointer data)
+{
+  MusterJobStat *self = data;
+
+  g_free (self->path);
+  g_free (self->node);
+  g_free (self);
+}
+
+GPtrArray *
+muster_job_checkpoint_stats (MusterJobCheckpoint *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+
+  GPtrArray *stats = g_ptr_array_new_with_free_func (stat_free);
+
+  for (guint i = 0; self->entries && i < self->entries->len; i++) {
+    const MusterJobEntry *entry = self->entries->pdata[i];
+    g_autoptr (GError) why = NULL;
+    g_autoptr (MusterTensor) span = entry->span ? muster_job_output_get (entry->span, &why) : NULL;
+    if (!span) {
+      g_info ("Failed to collect checkpoint stats: node '%s': %s", entry->node,
+              why ? why->message : "nothing was timed yet");
+      continue;
+    }
+    MusterJobStat *stat = g_new0 (MusterJobStat, 1);
+    stat->path = g_strdup (entry->path);
+    stat->node = g_strdup (entry->node);
+    stat->epoch = entry->epoch;
+    (void)muster_tensor_get_int64 (span, &stat->duration_us, NULL); /* it is one: set_span () */
+    g_ptr_array_add (stats, stat);
+  }
+
+  return stats;
+}
+
+gboolean
+muster_job_checkpoint_report (MusterJobCheckpoint *self, const char *action, gint64 deadline_us,
+                              GCancellable *cancellable, GError **error)
+{
+  muster_require (error, FALSE, self, action);
+
+  if (!self->metadata)
+    return TRUE;
+  g_autoptr (GPtrArray) stats = muster_job_checkpoint_stats (self);
+
+  return muster_job_metadata_report (self->metadata, action, stats, deadline_us, cancellable,
+                                     error);
+}
+
+gboolean
+muster_job_checkpoint_write_metadata (MusterJobCheckpoint *self, gint64 epoch, gboolean finished,
+                                      gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  muster_require (error, FALSE, self);
+  return !self->metadata || muster_job_metadata_write (self->metadata, epoch, finished, deadline_us,
+                                                       cancellable, error);
+}
+
+gboolean
+muster_job_checkpoint_resume_epoch (MusterJobCheckpoint *self, gint64 user_epoch, gint64 *epoch,
+                                    gboolean *finished, gint64 deadline_us,
+                                    GCancellable *cancellable, GError **error)
+{
+  muster_require (error, FALSE, self, epoch, finished);
+
+  if (self->metadata)
+    return muster_job_metadata_last_epoch (self->metadata, user_epoch, epoch, finished, deadline_us,
+                                           cancellable, error);
+  *epoch = user_epoch;
+  *finished = FALSE;
+
+  return TRUE;
+}
+
+gboolean
+muster_job_checkpoint_accessible (MusterJobCheckpoint *self, gint64 epoch, gboolean *accessible,
+                                  gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  muster_require (error, FALSE, self, accessible);
+
+  if (self->metadata)
+    return muster_job_metadata_accessible (self->metadata, epoch, accessible, deadline_us,
+                                           cancellable, error);
+  *accessible = TRUE;
+
+  return TRUE;
+}
+
+gint64
+muster_job_checkpoint_epoch_before (MusterJobCheckpoint *self, gint64 epoch)
+{
+  g_autoptr (GPtrArray) names = g_ptr_array_new ();
+  gint64 before = MUSTER_NO_EPOCH;
+
+  for (guint i = 0; self->entries && i < self->entries->len; i++)
+    g_ptr_array_add (names, ((MusterJobEntry *)self->entries->pdata[i])->name);
+  g_ptr_array_add (names, NULL);
+  (void)muster_job_newest_epoch (self->storage, self->directory, (const char *const *)names->pdata,
+                                 epoch, &before, NULL);
+
+  return before;
+}
+
+gboolean
+muster_job_checkpoint_lacks_directory (MusterJobCheckpoint *self)
+{
+  g_autoptr (GError) failure = NULL;
+
+  if (!*self->directory)
+    return FALSE;
+  g_auto (GStrv) names = muster_storage_list (self->storage, self->directory, &failure);
+
+  return !names && g_error_matches (failure, G_FILE_ERROR, G_FILE_ERROR_NOENT);
+}
+
+static void
+muster_job_checkpoint_finalize (GObject *object)
+{
+  MusterJobCheckpoint *self = MUSTER_JOB_CHECKPOINT (object);
+
+  g_clear_pointer (&self->entries, g_ptr_array_unref);
+  g_clear_object (&self->storage);
+  g_clear_object (&self->metadata);
+  g_clear_object (&self->clock);
+  g_clear_object (&self->path_storage);
+  g_free (self->path_prefix);
+  g_free (self->own_name);
+  g_free (self->directory);
+  G_OBJECT_CLASS (muster_job_checkpoint_parent_class)->finalize (object);
+}
+
+static void
+muster_job_checkpoint_init (G_GNUC_UNUSED MusterJobCheckpoint *self)
+{
+}
+
+static void
+muster_job_checkpoint_class_init (MusterJobCheckpointClass *klass)
+{
+  G_OBJECT_CLASS (klass)->finalize = muster_job_checkpoint_finalize;
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/format/bundle_reader.h"
+#include "jobs/job_checkpoint_private.h"
+
+/* --- errands --- */
+
+static MusterJobErrand *
+errand_copy (const MusterJobErrand *errand)
+{
+  MusterJobErrand *self = g_memdup2 (errand, sizeof *errand);
+
+  g_object_ref (self->checkpoint);
+  g_object_ref (self->storage);
+  self->path = g_strdup (errand->path);
+  self->names = g_strdupv (errand->names);
+  self->mark = g_strdup (errand->mark);
+
+  return self;
+}
+
+static void
+errand_free (gpointer data)
+{
+  MusterJobErrand *self = data;
+
+  g_object_unref (self->checkpoint);
+  g_object_unref (self->storage);
+  g_free (self->path);
+  g_strfreev (self->names);
+  g_free (self->mark);
+  g_free (self);
+}
+
+static gboolean
+start_timer (G_GNUC_UNUSED MusterClusterNode *node, G_GNUC_UNUSED gint64 deadline_us,
+             G_GNUC_UNUSED GCancellable *cancellable, gpointer data, G_GNUC_UNUSED GError **error)
+{
+  MusterJobErrand *self = data;
+
+  self->started_us = muster_clock_now_us (self->checkpoint->clock);
+
+  return TRUE;
+}
+
+static gboolean
+set_span (MusterJobErrand *self, MusterJobOutput *span, GError **error)
+{
+  g_autoptr (MusterTensor) value =
+      muster_tensor_new_int64 (muster_clock_now_us (self->checkpoint->clock) - self->started_us);
+
+  return muster_job_output_set (span, &value, 1, error);
+}
+
+/* A timer's errand has the span as its output. */
+static gboolean
+stop_timer (G_GNUC_UNUSED MusterClusterNode *node, G_GNUC_UNUSED gint64 deadline_us,
+            G_GNUC_UNUSED GCancellable *cancellable, gpointer data, GError **error)
+{
+  MusterJobErrand *self = data;
+
+  return set_span (self, self->output, error);
+}
+
+/* Around the task; from now on it is what the node's stats tell of. */
+static void
+add_timer (MusterJobTask *task, const MusterJobErrand *errand)
+{
+  MusterJobEntry *entry = errand->entry;
+  MusterJobErrand *timer = errand_copy (errand);
+
+  timer->output = muster_job_task_add_output (task, NULL, NULL);
+  MusterJobStep init = {.name = entry->name, .func = start_timer, .user_data = timer};
+  MusterJobStep exit = {
+      .name = entry->name, .func = stop_timer, .user_data = timer, .destroy = errand_free};
+  g_autoptr (MusterJobSetup) setup = muster_job_setup_new (&init, &exit);
+  muster_job_task_add_setup (task, setup, FALSE, NULL);
+  g_set_object (&entry->span, timer->output);
+  g_free (entry->path);
+  entry->path = g_strdup (errand->path);
+  entry->epoch = errand->epoch;
+}
+
+MusterJobTask *
+muster_job_errand_task (const MusterJobErrand *errand, const char *name, const char *node,
+                        MusterJobFunc func, gboolean timed)
+{
+  MusterJobTask *task = muster_job_task_new (name, node, 1);
+  MusterJobStep step = {.func = func, .user_data = errand_copy (errand), .destroy = errand_free};
+
+  muster_job_task_set_step (task, &step, NULL);
+  if (timed)
+    add_timer (task, errand);
+
+  return task;
+}
+
+MusterJobTask *
+muster_job_errand_task_with_output (MusterJobErrand errand, const char *name, const char *node,
+                                    MusterJobFunc func, gboolean timed, MusterJobOutput **output)
+{
+  MusterJobTask *task = muster_job_task_new (name, node, 1);
+
+  errand.output = muster_job_task_add_output (task, NULL, NULL);
+  MusterJobStep step = {.func = func, .user_data = errand_copy (&errand), .destroy = errand_free};
+  muster_job_task_set_step (task, &step, NULL);
+  if (timed)
+    add_timer (task, &errand);
+  if (output)
+    *output = errand.output;
+
+  return task;
+}
+
+/* --- what they do --- */
+
+gboolean
+muster_job_errand_list (MusterClusterNode *node, gint64 deadline_us, GCancellable *cancellable,
+                        gpointer errand, GError **error)
+{
+  const MusterJobErrand *self = errand;
+  MusterJobEntry *entry = self->entry;
+  char *mark = NULL;
+  char **names = self->epoch == MUSTER_NO_EPOCH
+                     ? muster_job_saver_list_session (node, deadline_us, cancellable, error)
+                     : muster_job_saver_list_file (self->storage, self->path, &mark, error);
+
+  if (!names)
+    return FALSE;
+  g_strfreev (entry->names);
+  entry->names = names;
+  g_free (entry->mark);
+  entry->mark = mark;
+  entry->listed_from = self->epoch;
+
+  return TRUE;
+}
+
+/* The one that is kept, if it is for these names in this session. */
+static MusterJobSaver *
+saver_for (MusterJobSaver **kept, MusterClusterNode *node, const char *const *names,
+           gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  if (*kept && muster_job_saver_is_for (*kept, node, names))
+    return *kept;
+  g_clear_pointer (kept, muster_job_saver_free);
+  *kept = muster_job_saver_new (node, names, deadline_us, cancellable, error);
+
+  return *kept;
+}
+
+gboolean
+muster_job_errand_save (MusterClusterNode *node, gint64 deadline_us, GCancellable *cancellable,
+                        gpointer errand, GError **error)
+{
+  const MusterJobErrand *self = errand;
+  MusterJobSaver *saver =
+      saver_for (&self->entry->saver, node, (const char *const *)self->entry->names, deadline_us,
+                 cancellable, error);
+
+  return saver && muster_job_saver_save (saver, self->storage, self->path, self->mark, deadline_us,
+                                         cancellable, error);
+}
+
+gboolean
+muster_job_errand_load (MusterClusterNode *node, gint64 deadline_us, GCancellable *cancellable,
+                        gpointer errand, GError **error)
+{
+  const MusterJobErrand *self = errand;
+  MusterJobSaver *saver =
+      saver_for (&self->entry->saver, node, (const char *const *)self->entry->names, deadline_us,
+                 cancellable, error);
+
+  return saver &&
+         muster_job_saver_load (saver, self->storage, self->path, deadline_us, cancellable, error);
+}
+
+/* Those of names that the checkpoint has. */
+static char **
+names_in_file (const MusterJobErrand *self, GError **error)
+{
+  g_autoptr (MusterBundleReader) reader =
+      muster_bundle_reader_open (self->storage, self->path, error);
+  g_autoptr (GStrvBuilder) names = g_strv_builder_new ();
+
+  if (!reader)
+    return NULL;
+  for (char **name = self->names; *name; name++)
+    if (muster_bundle_reader_find (reader, *name))
+      g_strv_builder_add (names, *name);
+
+  return g_strv_builder_end (names);
+}
+
+gboolean
+muster_job_errand_load_some (MusterClusterNode *node, gint64 deadline_us, GCancellable *cancellable,
+                             gpointer errand, GError **error)
+{
+  const MusterJobErrand *self = errand;
+  g_auto (GStrv) names = names_in_file (self, error);
+  MusterJobSaver *saver =
+      names ? saver_for (&self->entry->partial_saver, node, (const char *const *)names, deadline_us,
+                         cancellable, error)
+            : NULL;
+
+  if (!saver ||
+      !muster_job_saver_load (saver, self->storage, self->path, deadline_us, cancellable, error))
+    return FALSE;
+  g_autoptr (MusterTensor) loaded = muster_tensor_new_strv ((const char *const *)names);
+
+  return muster_job_output_set (self->output, &loaded, 1, error);
+}
+
+gboolean
+muster_job_errand_look (G_GNUC_UNUSED MusterClusterNode *node, G_GNUC_UNUSED gint64 deadline_us,
+                        G_GNUC_UNUSED GCancellable *cancellable, gpointer errand, GError **error)
+{
+  const MusterJobErrand *self = errand;
+  g_autofree char *index = g_strconcat (self->path, ".index", NULL);
+  g_autoptr (GError) why = NULL;
+  MusterStorageInfo info;
+  const gboolean is_there = muster_storage_look (self->storage, index, &info, &why);
+
+  if (!is_there && muster_error_to_wire (why) != MUSTER_ERROR_NOT_FOUND) {
+    g_propagate_error (error, g_steal_pointer (&why));
+    return FALSE;
+  }
+  g_autoptr (MusterTensor) value = muster_tensor_new_bool (is_there);
+
+  return muster_job_output_set (self->output, &value, 1, error);
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "checkpoint/store/storage.h"
+#include "jobs/job.h"
+
+G_BEGIN_DECLS
+
+/* The newest epoch below one (MUSTER_NO_EPOCH: of all) of which every node's checkpoint has its
+ * index in a directory, "NODE.EPOCH.index"; *epoch is MUSTER_NO_EPOCH where there is none, or no
+ * directory. nodes is NULL-terminated, and may be empty. */
+gboolean muster_job_newest_epoch (MusterStorage *storage, const char *directory,
+                                  const char *const *nodes, gint64 below, gint64 *epoch,
+                                  GError **error);
+
+G_END_DECLS

@@ -1,0 +1,478 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jobs/job_group.h"
+
+#include "base/require.h"
+#include "jobs/job_private.h"
+
+#define DEFAULT_INTERVAL_US MUSTER_SECOND
+#define LOCAL_NODE          "local"
+
+static gboolean
+refuse (GError **error, MusterError code, const char *words)
+{
+  g_set_error_literal (error, MUSTER_ERROR, code, words);
+
+  return FALSE;
+}
+
+/* --- steps --- */
+
+MusterJobWork *
+muster_job_work_new (const MusterJobStep *step)
+{
+  MusterJobWork *self = g_new0 (MusterJobWork, 1);
+
+  self->name = g_strdup (step->name);
+  self->targets = g_strdupv ((char **)step->targets);
+  self->feeds = g_new0 (MusterFeed, step->n_feeds);
+  self->n_feeds = step->n_feeds;
+  for (gsize i = 0; i < step->n_feeds; i++)
+    self->feeds[i] =
+        (MusterFeed){g_strdup (step->feeds[i].name), muster_tensor_ref (step->feeds[i].tensor)};
+  self->repeat = step->repeat;
+  self->until_end = step->until_end;
+  self->func = step->func;
+  self->user_data = step->user_data;
+  self->destroy = step->destroy;
+
+  return self;
+}
+
+void
+muster_job_work_free (gpointer work)
+{
+  MusterJobWork *self = work;
+
+  if (!self)
+    return;
+  if (self->destroy)
+    self->destroy (self->user_data);
+  for (gsize i = 0; i < self->n_feeds; i++) {
+    g_free ((char *)self->feeds[i].name);
+    muster_tensor_unref (self->feeds[i].tensor);
+  }
+  g_free (self->feeds);
+  g_strfreev (self->targets);
+  g_free (self->name);
+  g_free (self);
+}
+
+/* --- setups --- */
+
+G_DEFINE_FINAL_TYPE (MusterJobSetup, muster_job_setup, G_TYPE_OBJECT)
+
+MusterJobSetup *
+muster_job_setup_new (const MusterJobStep *init, const MusterJobStep *exit)
+{
+  MusterJobSetup *self = g_object_new (MUSTER_TYPE_JOB_SETUP, NULL);
+
+  self->init = init ? muster_job_work_new (init) : NULL;
+  self->exit = exit ? muster_job_work_new (exit) : NULL;
+
+  return self;
+}
+
+static void
+muster_job_setup_finalize (GObject *object)
+{
+  MusterJobSetup *self = MUSTER_JOB_SETUP (object);
+
+  muster_job_work_free (self->init);
+  muster_job_work_free (self->exit);
+  G_OBJECT_CLASS (muster_job_setup_parent_class)->finalize (object);
+}
+
+static void
+muster_job_setup_init (G_GNUC_UNUSED MusterJobSetup *self)
+{
+}
+
+static void
+muster_job_setup_class_init (MusterJobSetupClass *klass)
+{
+  G_OBJECT_CLASS (klass)->finalize = muster_job_setup_finalize;
+}
+
+/* --- tasks --- */
+
+G_DEFINE_FINAL_TYPE (MusterJobTask, muster_job_task, G_TYPE_OBJECT)
+
+MusterJobTask *
+muster_job_task_new (const char *name, const char *node, guint n_instances)
+{
+  MusterJobTask *self = g_object_new (MUSTER_TYPE_JOB_TASK, NULL);
+
+  g_return_val_if_fail (n_instances <= MUSTER_JOB_MAX_INSTANCES, self);
+  self->name = g_strdup (name);
+  self->node = g_strdup (node ? node : LOCAL_NODE);
+  self->n_instances = MAX (n_instances, 1);
+
+  return self;
+}
+
+static gboolean
+check_unused (MusterJobTask *self, GError **error)
+{
+  return !self->is_used || refuse (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                                   "Cannot modify task since it is already been used.");
+}
+
+gboolean
+muster_job_task_set_step (MusterJobTask *self, const MusterJobStep *step, GError **error)
+{
+  muster_require (error, FALSE, self, step);
+
+  if (!check_unused (self, error))
+    return FALSE;
+  if (self->step)
+    return refuse (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                   "This Task already has an execution step.");
+  self->step = muster_job_work_new (step);
+
+  return TRUE;
+}
+
+static void
+add_once (GPtrArray *objects, gpointer object)
+{
+  if (!g_ptr_array_find (objects, object, NULL))
+    g_ptr_array_add (objects, g_object_ref (object));
+}
+
+gboolean
+muster_job_task_add_setup (MusterJobTask *self, MusterJobSetup *setup, gboolean each_instance,
+                           GError **error)
+{
+  muster_require (error, FALSE, self, setup);
+
+  if (!check_unused (self, error))
+    return FALSE;
+  add_once (each_instance ? self->instance_setups : self->setups, setup);
+
+  return TRUE;
+}
+
+MusterJobOutput *
+muster_job_task_add_output (MusterJobTask *self, const char *const *tensors, GError **error)
+{
+  muster_require (error, NULL, self);
+
+  if (!check_unused (self, error))
+    return NULL;
+  if (tensors && !*tensors) {
+    refuse (error, MUSTER_ERROR_INVALID_ARGUMENT, "An output names at least one tensor");
+    return NULL;
+  }
+  MusterJobOutput *output = g_object_new (MUSTER_TYPE_JOB_OUTPUT, NULL);
+  output->tensors = g_strdupv ((char **)tensors);
+  output->n = tensors ? g_strv_length (output->tensors) : 1;
+  g_ptr_array_add (self->outputs, output);
+
+  return output;
+}
+
+const char *
+muster_job_task_name (MusterJobTask *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+
+  if (self->full_name)
+    return self->full_name;
+  if (self->name)
+    return self->name;
+
+  return self->step && self->step->name ? self->step->name : "task";
+}
+
+const char *
+muster_job_task_node (MusterJobTask *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+  return self->node;
+}
+
+static void
+muster_job_task_finalize (GObject *object)
+{
+  MusterJobTask *self = MUSTER_JOB_TASK (object);
+
+  muster_job_work_free (self->step);
+  g_ptr_array_unref (self->setups);
+  g_ptr_array_unref (self->instance_setups);
+  g_ptr_array_unref (self->outputs);
+  g_free (self->name);
+  g_free (self->full_name);
+  g_free (self->node);
+  G_OBJECT_CLASS (muster_job_task_parent_class)->finalize (object);
+}
+
+static void
+muster_job_task_init (MusterJobTask *self)
+{
+  self->setups = g_ptr_array_new_with_free_func (g_object_unref);
+  self->instance_setups = g_ptr_array_new_with_free_func (g_object_unref);
+  self->outputs = g_ptr_array_new_with_free_func (g_object_unref);
+}
+
+static void
+muster_job_task_class_init (MusterJobTaskClass *klass)
+{
+  G_OBJECT_CLASS (klass)->finalize = muster_job_task_finalize;
+}
+
+/* --- groups --- */
+
+G_DEFINE_FINAL_TYPE (MusterJobGroup, muster_job_group, G_TYPE_OBJECT)
+
+MusterJobGroup *
+muster_job_group_new (void)
+{
+  return g_object_new (MUSTER_TYPE_JOB_GROUP, NULL);
+}
+
+static gboolean
+check_open (MusterJobGroup *self, GError **error)
+{
+  return !self->is_used || refuse (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                                   "Cannot add Task to an already used TaskGroup.");
+}
+
+/* "d/n", else "d/n:1" and on. */
+static char *
+free_name (MusterJobGroup *self, MusterJobTask *task)
+{
+  g_autofree char *first = g_strdup_printf ("%s/%s", task->node, muster_job_task_name (task));
+
+  for (guint i = 0;; i++) {
+    char *name = i == 0 ? g_strdup (first) : g_strdup_printf ("%s:%u", first, i);
+    if (!g_hash_table_contains (self->names, name))
+      return name;
+    g_free (name);
+  }
+}
+
+gboolean
+muster_job_group_add (MusterJobGroup *self, MusterJobTask *task, GError **error)
+{
+  muster_require (error, FALSE, self, task);
+
+  if (!check_open (self, error))
+    return FALSE;
+  if (task->full_name) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+                 "Task '%s' is in a group already", task->full_name);
+    return FALSE;
+  }
+  task->full_name = free_name (self, task);
+  g_hash_table_add (self->names, task->full_name);
+  g_ptr_array_add (self->tasks, g_object_ref (task));
+
+  return TRUE;
+}
+
+static void
+beside_free (gpointer data)
+{
+  MusterJobBeside *self = data;
+
+  g_clear_object (&self->setup);
+  muster_job_work_free (self->report);
+  g_free (self->node);
+  g_free (self);
+}
+
+static MusterJobBeside *
+add_beside (MusterJobGroup *self, const char *node)
+{
+  MusterJobBeside *beside = g_new0 (MusterJobBeside, 1);
+
+  beside->node = g_strdup (node ? node : LOCAL_NODE);
+  g_ptr_array_add (self->beside, beside);
+
+  return beside;
+}
+
+gboolean
+muster_job_group_add_setup (MusterJobGroup *self, const char *node, MusterJobSetup *setup,
+                            GError **error)
+{
+  muster_require (error, FALSE, self, node, setup);
+
+  if (!check_open (self, error))
+    return FALSE;
+  add_beside (self, node)->setup = g_object_ref (setup);
+
+  return TRUE;
+}
+
+gboolean
+muster_job_group_add_report (MusterJobGroup *self, const char *node, const MusterJobStep *step,
+                             gint64 interval_us, GError **error)
+{
+  muster_require (error, FALSE, self, node, step);
+
+  if (!check_open (self, error))
+    return FALSE;
+  if (interval_us < 0)
+    return refuse (error, MUSTER_ERROR_INVALID_ARGUMENT, "A report's interval is below 0");
+  MusterJobBeside *beside = add_beside (self, node);
+  beside->report = muster_job_work_new (step);
+  beside->interval_us = interval_us > 0 ? interval_us : DEFAULT_INTERVAL_US;
+
+  return TRUE;
+}
+
+char **
+muster_job_group_nodes (MusterJobGroup *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+
+  g_autoptr (GHashTable) seen = g_hash_table_new (g_str_hash, g_str_equal);
+  g_autoptr (GStrvBuilder) nodes = g_strv_builder_new ();
+
+  for (guint i = 0; i < self->tasks->len; i++) {
+    MusterJobTask *task = self->tasks->pdata[i];
+    if (g_hash_table_add (seen, task->node))
+      g_strv_builder_add (nodes, task->node);
+  }
+
+  return g_strv_builder_end (nodes);
+}
+
+GPtrArray *
+muster_job_group_tasks (MusterJobGroup *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+
+  self->is_used = TRUE;
+  for (guint i = 0; i < self->tasks->len; i++)
+    ((MusterJobTask *)self->tasks->pdata[i])->is_used = TRUE;
+
+  return self->tasks;
+}
+
+/* --- by node --- */
+
+static void
+part_free (gpointer data)
+{
+  MusterJobPart *self = data;
+
+  g_ptr_array_unref (self->tasks);
+  g_ptr_array_unref (self->setups);
+  g_ptr_array_unref (self->reports);
+  g_free (self->node);
+  g_free (self);
+}
+
+/* The part of a node, made where there is none. */
+static MusterJobPart *
+part_of (GPtrArray *parts, GHashTable *names, const char *node)
+{
+  const char *mapped = names ? g_hash_table_lookup (names, node) : NULL;
+
+  node = mapped ? mapped : node;
+  for (guint i = 0; i < parts->len; i++)
+    if (g_str_equal (((MusterJobPart *)parts->pdata[i])->node, node))
+      return parts->pdata[i];
+  MusterJobPart *part = g_new0 (MusterJobPart, 1);
+  part->node = g_strdup (node);
+  part->tasks = g_ptr_array_new ();
+  part->setups = g_ptr_array_new_with_free_func (g_object_unref);
+  part->reports = g_ptr_array_new ();
+  g_ptr_array_add (parts, part);
+
+  return part;
+}
+
+static gboolean
+same_names (GHashTable *a, GHashTable *b)
+{
+  GHashTableIter iter;
+  gpointer from, to;
+
+  if ((a ? g_hash_table_size (a) : 0) != (b ? g_hash_table_size (b) : 0))
+    return FALSE;
+  if (!a || !b)
+    return TRUE;
+  g_hash_table_iter_init (&iter, a);
+  while (g_hash_table_iter_next (&iter, &from, &to))
+    if (g_strcmp0 (to, g_hash_table_lookup (b, from)) != 0)
+      return FALSE;
+
+  return TRUE;
+}
+
+static GHashTable *
+copy_names (GHashTable *names)
+{
+  GHashTable *copy = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
+  GHashTableIter iter;
+  gpointer from, to;
+
+  if (!names)
+    return copy;
+  g_hash_table_iter_init (&iter, names);
+  while (g_hash_table_iter_next (&iter, &from, &to))
+    g_hash_table_insert (copy, g_strdup (from), g_strdup (to));
+
+  return copy;
+}
+
+GPtrArray *
+muster_job_group_tasks_by_node (MusterJobGroup *self, GHashTable *names, GError **error)
+{
+  muster_require (error, NULL, self);
+
+  if (self->parts && same_names (self->mapped, names))
+    return self->parts;
+  if (self->parts) {
+    refuse (error, MUSTER_ERROR_FAILED_PRECONDITION, "Cannot call tasks_by_node multiple times.");
+    return NULL;
+  }
+  GPtrArray *tasks = muster_job_group_tasks (self);
+  self->parts = g_ptr_array_new_with_free_func (part_free);
+  self->mapped = copy_names (names);
+  for (guint i = 0; i < tasks->len; i++) {
+    MusterJobTask *task = tasks->pdata[i];
+    g_ptr_array_add (part_of (self->parts, names, task->node)->tasks, task);
+  }
+  for (guint i = 0; i < self->beside->len; i++) {
+    MusterJobBeside *beside = self->beside->pdata[i];
+    MusterJobPart *part = part_of (self->parts, names, beside->node);
+    if (beside->setup)
+      add_once (part->setups, beside->setup);
+    else
+      g_ptr_array_add (part->reports, beside);
+  }
+
+  return self->parts;
+}
+
+static void
+muster_job_group_finalize (GObject *object)
+{
+  MusterJobGroup *self = MUSTER_JOB_GROUP (object);
+
+  g_clear_pointer (&self->parts, g_ptr_array_unref);
+  g_clear_pointer (&self->mapped, g_hash_table_unref);
+  g_hash_table_unref (self->names);
+  g_ptr_array_unref (self->beside);
+  g_ptr_array_unref (self->tasks);
+  g_free (self->compiled_for);
+  G_OBJECT_CLASS (muster_job_group_parent_class)->finalize (object);
+}
+
+static void
+muster_job_group_init (MusterJobGroup *self)
+{
+  self->tasks = g_ptr_array_new_with_free_func (g_object_unref);
+  self->names = g_hash_table_new (g_str_hash, g_str_equal);
+  self->beside = g_ptr_array_new_with_free_func (beside_free);
+}
+
+static void
+muster_job_group_class_init (MusterJobGroupClass *klass)
+{
+  G_OBJECT_CLASS (klass)->finalize = muster_job_group_finalize;
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jobs/job_metadata.h"
+
+#include "base/require.h"
+#include "train/monitored/check_time_private.h"
+
+G_DEFINE_INTERFACE (MusterJobMetadata, muster_job_metadata, G_TYPE_OBJECT)
+
+static void
+muster_job_metadata_default_init (G_GNUC_UNUSED MusterJobMetadataInterface *iface)
+{
+}
+
+static gboolean
+check_time (gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  return muster_check_time ("Asking the metadata of the job", deadline_us, cancellable, error);
+}
+
+gboolean
+muster_job_metadata_set_params (MusterJobMetadata *self, const MusterJobParams *params,
+                                GError **error)
+{
+  muster_require (error, FALSE, self, params);
+
+  MusterJobMetadataInterface *iface = MUSTER_JOB_METADATA_GET_IFACE (self);
+
+  return !iface->set_params || iface->set_params (self, params, error);
+}
+
+gboolean
+muster_job_metadata_write (MusterJobMetadata *self, gint64 epoch, gboolean finished,
+                           gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  muster_require (error, FALSE, self);
+
+  MusterJobMetadataInterface *iface = MUSTER_JOB_METADATA_GET_IFACE (self);
+
+  return check_time (deadline_us, cancellable, error) &&
+         (!iface->write || iface->write (self, epoch, finished, deadline_us, cancellable, error));
+}
+
+gboolean
+muster_job_metadata_last_epoch (MusterJobMetadata *self, gint64 user_epoch, gint64 *epoch,
+                                gboolean *finished, gint64 deadline_us, GCancellable *cancellable,
+                                GError **error)
+{
+  muster_require (error, FALSE, self, epoch, finished);
+
+  MusterJobMetadataInterface *iface = MUSTER_JOB_METADATA_GET_IFACE (self);
+
+  if (!check_time (deadline_us, cancellable, error))
+    return FALSE;
+  if (iface->last_epoch)
+    return iface->last_epoch (self, user_epoch, epoch, finished, deadline_us, cancellable, error);
+  *epoch = user_epoch;
+  *finished = FALSE;
+
+  return TRUE;
+}
+
+gboolean
+muster_job_metadata_accessible (MusterJobMetadata *self, gint64 epoch, gboolean *accessible,
+                                gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  muster_require (error, FALSE, self, accessible);
+
+  MusterJobMetadataInterface *iface = MUSTER_JOB_METADATA_GET_IFACE (self);
+
+  if (!check_time (deadline_us, cancellable, error))
+    return FALSE;
+  if (iface->accessible)
+    return iface->accessible (self, epoch, accessible, deadline_us, cancellable, error);
+  *accessible = TRUE;
+
+  return TRUE;
+}
+
+gboolean
+muster_job_metadata_report (MusterJobMetadata *self, const char *action, GPtrArray *stats,
+                            gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  muster_require (error, FALSE, self, action, stats);
+
+  MusterJobMetadataInterface *iface = MUSTER_JOB_METADATA_GET_IFACE (self);
+
+  return check_time (deadline_us, cancellable, error) &&
+         (!iface->report || iface->report (self, action, stats, deadline_us, cancellable, error));
+}

@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jobs/job_runner.h"
+
+#include "base/require.h"
+#include "callbacks/backup_files_private.h"
+#include "jobs/job_checkpoint_private.h"
+
+/* --- upload builders --- */
+
+G_DEFINE_TYPE (MusterJobUploadBuilder, muster_job_upload_builder, G_TYPE_OBJECT)
+
+static MusterJobGroup *
+build_nothing (MusterJobUploadBuilder *self, G_GNUC_UNUSED gint64 epoch,
+               G_GNUC_UNUSED MusterJobCheckpoint *checkpoint, GError **error)
+{
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED, "%s: build is not implemented",
+               G_OBJECT_TYPE_NAME (self));
+
+  return NULL;
+}
+
+static void
+muster_job_upload_builder_class_init (MusterJobUploadBuilderClass *klass)
+{
+  klass->build = build_nothing;
+}
+
+static void
+muster_job_upload_builder_init (G_GNUC_UNUSED MusterJobUploadBuilder *self)
+{
+}
+
+MusterJobGroup *
+muster_job_upload_builder_build (MusterJobUploadBuilder *self, gint64 epoch,
+                                 MusterJobCheckpoint *checkpoint, GError **error)
+{
+  muster_require (error, NULL, self);
+  return MUSTER_JOB_UPLOAD_BUILDER_GET_CLASS (self)->build (self, epoch, checkpoint, error);
+}
+
+/* --- the runner --- */
+
+struct _MusterJobRunner {
+  GObject parent;
+  MusterJob *job;                  /* (owned) */
+  MusterJobCheckpoint *checkpoint; /* (owned) (nullable) */
+  gint64 resume_epoch;             /* the user's */
+  MusterJobRunnerOptions options;  /* its upload is owned */
+  GArray *failed_epochs;           /* (owned) (element-type gint64) */
+  GError *last_failure;            /* (owned) (nullable) */
+  guint failures_in_a_row;
+};
+
+G_DEFINE_FINAL_TYPE (MusterJobRunner, muster_job_runner, G_TYPE_OBJECT)
+
+MusterJobRunner *
+muster_job_runner_new (MusterJob *job, MusterJobCheckpoint *checkpoint, gint64 resume_epoch,
+                       const MusterJobRunnerOptions *options)
+{
+  g_return_val_if_fail (job != NULL, NULL);
+
+  MusterJobRunner *self = g_object_new (MUSTER_TYPE_JOB_RUNNER, NULL);
+
+  self->job = g_object_ref (job);
+  self->checkpoint = checkpoint ? g_object_ref (checkpoint) : NULL;
+  self->resume_epoch = resume_epoch;
+  if (options)
+    self->options = *options;
+  if (self->options.upload)
+    g_object_ref (self->options.upload);
+
+  return self;
+}
+
+GArray *
+muster_job_runner_failed_epochs (MusterJobRunner *self, const GError **last)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+
+  if (last)
+    *last = self->last_failure;
+
+  return self->failed_epochs;
+}
+
+/* One call of train. */
+typedef struct {
+  MusterJobRunner *runner;
+  MusterCluster *cluster;
+  gint64 deadline_us;
+  GCancellable *cancellable; /* (nullable) */
+} Training;
+
+static gint64
+stage_deadline (MusterJobRunner *self, gint64 deadline_us)
+{
+  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
+
+  if (self->options.stage_timeout_us <= 0)
+    return deadline_us;
+
+  return MIN (deadline_us, muster_deadline_after (now_us, self->options.stage_timeout_us));
+}
+
+/* Takes the group. */
+static gboolean
+run_group (Training *self, MusterJobGroup *group, const char *stage, GError **error)
+{
+  g_autoptr (MusterJobGroup) own = group;
+
+  if (own &&
+      muster_cluster_run (self->cluster, own, stage_deadline (self->runner, self->deadline_us),
+                          self->cancellable, error))
+    return TRUE;
+  g_prefix_error (error, "%s: ", stage);
+
+  return FALSE;
+}
+
+static gboolean
+run_stage (Training *self, MusterJobGroup *group, const char *stage, GError **error)
+{
+  return run_group (self, g_object_ref (group), stage, error);
+}
+
+/* --- saving --- */
+
+static gboolean
+check_checkpoint (MusterJobRunner *self, GError **error)
+{
+  if (!self->checkpoint)
+    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+                         "Checkpoint manager is None");
+
+  return self->checkpoint != NULL;
+}
+
+/* The metadata's verbs have a stage's time, too. */
+static gboolean
+is_accessible (Training *self, gboolean *accessible, GError **error)
+{
+  return muster_job_checkpoint_accessible (self->runner->checkpoint, MUSTER_NO_EPOCH, accessible,
+                                           stage_deadline (self->runner, self->deadline_us),
+                                           self->cancellable, error);
+}
+
+static gboolean
+write_metadata (Training *self, gint64 epoch, gboolean finished, GError **error)
+{
+  return muster_job_checkpoint_write_metadata (self->runner->checkpoint, epoch, finished,
+                                               stage_deadline (self->runner, self->deadline_us),
+                                               self->cancellable, error);
+}
+
+static gboolean
+report (Training *self, const char *action, GError **error)
+{
+  return muster_job_checkpoint_report (self->runner->checkpoint, action,
+                                       stage_deadline (self->runner, self->deadline_us),
+                                       self->cancellable, error);
+}
+
+gboolean
+muster_job_runner_save (MusterJobRunner *self, MusterCluster *cluster, gint64 epoch,
+                        gboolean finished, gboolean *saved, gint64 deadline_us,
+                        GCancellable *cancellable, GError **error)
+{
+  muster_require (error, FALSE, self, cluster);
+
+  Training training = {self, cluster, deadline_us, cancellable};
+  gboolean accessible = TRUE;
+
+  if (!check_checkpoint (self, error) || !is_accessible (&training, &accessible, error))
+    return FALSE;
+  if (accessible &&
+      (!run_group (&training, muster_job_checkpoint_save_group (self->checkpoint, epoch, error),
+                   "saving", error) ||
+       !write_metadata (&training, epoch, finished, error) ||
+       !report (&training, "checkpoint_save", error)))
+    return FALSE;
+  if (saved)
+    *saved = accessible;
+
+  return TRUE;
+}
+
+/* Counts a failed save; FALSE once too many have failed in a row. Takes the failure. */
+static gboolean
+put_up_with (MusterJobRunner *self, gint64 epoch, GError *failure, GError **error)
+{
+  g_clear_error (&self->last_failure);
+  self->last_failure = failure;
+  g_array_append_val (self->failed_epochs, epoch);
+  self->failures_in_a_row++;
+  if (self->options.most_failures_in_a_row == 0 ||
+      self->failures_in_a_row < self->options.most_failures_in_a_row)
+    return TRUE;
+  g_propagate_prefixed_error (error, g_error_copy (failure),
+                              "%u saves in a row have failed, the last one of epoch "
+                              "%" G_GINT64_FORMAT ": ",
+                              self->failures_in_a_row, epoch);
+
+  return FALSE;
+}
+
+/* Training goes on without a checkpoint. */
+static gboolean
+save_or_warn (Training *self, gint64 epoch, gboolean finished, GError **error)
+{
+  MusterJobRunner *runner = self->runner;
+  GError *failure = NULL;
+  gboolean saved = FALSE;
+
+  if (!runner->checkpoint)
+    return TRUE;
+  if (!muster_job_runner_save (runner, self->cluster, epoch, finished, &saved, self->deadline_us,
+                               self->cancellable, &failure))
+    g_message ("Unable to write checkpoint for epoch %" G_GINT64_FORMAT ". Error=%s", epoch,
+               failure->message);
+  else if (!saved) {
+    g_message ("Checkpoint files cannot be accessed!");
+    g_set_error_literal (&failure, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE,
+                         "Checkpoint files cannot be accessed!");
+  }
+  if (failure)
+    return put_up_with (runner, epoch, failure, error);
+  runner->failures_in_a_row = 0;
+
+  return TRUE;
+}
+
+/* --- loading --- */
+
+gboolean
+muster_job_runner_load_partial (MusterJobRunner *self, MusterCluster *cluster,
+                                const char *const *names, gint64 epoch, const char *on,
+                                gboolean *found, char ***loaded, gint64 deadline_us,
+                                GCancellable *cancellable, GError **error)
+{
+  muster_require (error, FALSE, self, cluster, names, found);
+
+  Training training = {self, cluster, deadline_us, cancellable};
+  g_auto (GStrv) those = NULL;
+  gboolean is_there = FALSE;
+
+  if (!check_checkpoint (self, error) ||
+      !muster_job_checkpoint_load_locally (
+          self->checkpoint, muster_job_nodes_to_checkpoint (self->job), names, epoch, cluster, on,
+          &is_there, &those, stage_deadline (self, deadline_us), cancellable, error) ||
+      !report (&training, "checkpoint_partial_load", error))
+    return FALSE;
+  *found = is_there;
+  if (loaded)
+    *loaded = g_steal_pointer (&those);
+
+  return TRUE;
+}
+
+/* --- training --- */
+
+static gboolean
+check_before (MusterJobRunner *self, GError **error)
+{
+  if (self->resume_epoch < MUSTER_NO_EPOCH)
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "An epoch to resume is 0 or above, not %" G_GINT64_FORMAT, self->resume_epoch);
+  else if (!self->checkpoint && self->resume_epoch != MUSTER_NO_EPOCH)
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "Resuming at epoch %" G_GINT64_FORMAT " needs a checkpoint manager",
+                 self->resume_epoch);
+  else if (muster_job_stop_conditions (self->job)->len == 0 && !self->options.endless)
+    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+                         "The job has no stop condition and would never end: add one, limit its "
+                         "epochs, or ask for it to be endless");
+  else
+    return TRUE;
+
+  return FALSE;
+}
+
+/* Each save will fail, and training goes on: that is to be seen at once, not after a night. */
+static void
+warn_of_no_directory (MusterJobRunner *self)
+{
+  if (self->checkpoint && muster_job_checkpoint_lacks_directory (self->checkpoint))
+    g_warning (
+        "The checkpoint directory '%s' doesn't exist, and isn't made: no epoch will be saved",
+        self->checkpoint->directory);
+}
+
+/* Which of a node's variables are saved, and loaded. */
+static gboolean
+list_names (Training *self, gint64 resume_epoch, GError **error)
+{
+  MusterJobCheckpoint *checkpoint = self->runner->checkpoint;
+  const char *const *nodes = muster_job_nodes_to_checkpoint (self->runner->job);
+
+  return run_group (self,
+                    muster_job_checkpoint_init_group (checkpoint, nodes, resume_epoch, NULL, error),
+                    "Initialising checkpoints", error);
+}
+
+static gboolean
+begin_anew (Training *self, GError **error)
+{
+  MusterJobRunner *runner = self->runner;
+
+  return run_stage (self, muster_job_init_group (runner->job), "The init group", error) &&
+         (!runner->checkpoint || list_names (self, MUSTER_NO_EPOCH, error)) &&
+         save_or_warn (self, 0, FALSE, error);
+}
+
+/* A checkpoint that is damaged or not there: which epoch is. */
+static void
+add_remedy (MusterJobCheckpoint *checkpoint, gint64 epoch, GError *failure)
+{
+  if (!muster_backup_is_damage (failure))
+    return;
+  const gint64 before = muster_job_checkpoint_epoch_before (checkpoint, epoch);
+  g_autofree char *cause = failure->message;
+  failure->message = before == MUSTER_NO_EPOCH
+                         ? g_strdup_printf ("%s; no epoch before it is there of all nodes", cause)
+                         : g_strdup_printf ("%s; resume at epoch %" G_GINT64_FORMAT
+                                            ", the newest before it that all nodes have",
+                                            cause, before);
+}
+
+static gboolean
+resume (Training *self, gint64 epoch, GError **error)
+{
+  MusterJobCheckpoint *checkpoint = self->runner->checkpoint;
+  g_autofree char *stage = g_strdup_printf ("Resuming at epoch %" G_GINT64_FORMAT, epoch);
+  GError *failure = NULL;
+
+  if (list_names (self, epoch, &failure) &&
+      run_group (self, muster_job_checkpoint_load_group (checkpoint, epoch, NULL, &failure), stage,
+                 &failure))
+    return report (self, "checkpoint_load", error);
+  add_remedy (checkpoint, epoch, failure);
+  g_propagate_error (error, failure);
+
+  return FALSE;
+}
+
+static gboolean
+read_condition (MusterJobOutput *output, gboolean *is_true, GError **error)
+{
+  g_autoptr (MusterTensor) value = muster_job_output_get (output, error);
+
+  if (!value)
+    return FALSE;
+  gint64 truth;
+  if (muster_tensor_dtype (value) == MUSTER_BOOL && muster_tensor_get_int64 (value, &truth, NULL)) {
+    *is_true = truth != 0;
+    return TRUE;
+  }
+  g_autofree char *shape =
+      muster_shape_to_string (muster_tensor_n_dims (value), muster_tensor_dims (value));
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+               "it must be one bool; it is %s %s", muster_dtype_name (muster_tensor_dtype (value)),
+               shape);
+
+  return FALSE;
+}
+
+/* All of them, whatever the first says. */
+static gboolean
+read_conditions (MusterJob *job, gboolean *stops, GError **error)
+{
+  GPtrArray *conditions = muster_job_stop_conditions (job);
+
+  *stops = FALSE;
+  for (guint i = 0; i < conditions->len; i++) {
+    gboolean is_true = FALSE;
+    if (!read_condition (conditions->pdata[i], &is_true, error)) {
+      g_prefix_error (error, "Stop condition %u: ", i + 1);
+      return FALSE;
+    }
+    *stops = *stops || is_true;
+  }
+
+  return TRUE;
+}
+
+/* Until a condition, or the caller, stops it; *epoch is the last one that was run. */
+static gboolean
+run_epochs (Training *self, gint64 *epoch, GError **error)
+{
+  MusterJobRunner *runner = self->runner;
+  gboolean stops = FALSE;
+
+  while (!stops) {
+    g_autofree char *stage = g_strdup_printf ("Epoch %" G_GINT64_FORMAT, ++*epoch);
+    if (!run_stage (self, muster_job_epoch_group (runner->job), stage, error) ||
+        !read_conditions (runner->job, &stops, error) || !save_or_warn (self, *epoch, stops, error))
+      return FALSE;
+    if (runner->options.epoch_done &&
+        !runner->options.epoch_done (*epoch, runner->options.user_data))
+      return TRUE;
+  }
+
+  return TRUE;
+}
+
+static gboolean
+end (Training *self, gint64 epoch, GError **error)
+{
+  MusterJobRunner *runner = self->runner;
+  MusterJobUploadBuilder *upload = runner->options.upload;
+
+  if (upload &&
+      !run_group (self, muster_job_upload_builder_build (upload, epoch, runner->checkpoint, error),
+                  "The upload group", error))
+    return FALSE;
+
+  return run_stage (self, muster_job_download_group (runner->job), "The download group", error) &&
+         run_stage (self, muster_job_exit_group (runner->job), "The exit group", error);
+}
+
+gboolean
+muster_job_runner_train (MusterJobRunner *self, MusterCluster *cluster, gint64 *last_epoch,
+                         gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  muster_require (error, FALSE, self, cluster);
+
+  Training training = {self, cluster, deadline_us, cancellable};
+  gint64 resume_epoch = self->resume_epoch;
+  gboolean finished = FALSE;
+
+  if (!check_before (self, error) || !muster_job_compile (self->job, cluster, error))
+    return FALSE;
+  if (self->checkpoint &&
+      (!muster_job_checkpoint_set_params (
+           self->checkpoint, muster_job_nodes_to_checkpoint (self->job), NULL, error) ||
+       !muster_job_checkpoint_resume_epoch (self->checkpoint, self->resume_epoch, &resume_epoch,
+                                            &finished, stage_deadline (self, deadline_us),
+                                            cancellable, error)))
+    return FALSE;
+  warn_of_no_directory (self);
+  if (!(resume_epoch == MUSTER_NO_EPOCH ? begin_anew (&training, error)
+                                        : resume (&training, resume_epoch, error)))
+    return FALSE;
+  gint64 epoch = MAX (resume_epoch, 0);
+  const gboolean is_over = finished && self->options.stay_finished;
+  if ((!is_over && !run_epochs (&training, &epoch, error)) || !end (&training, epoch, error))
+    return FALSE;
+  if (last_epoch)
+    *last_epoch = epoch;
+
+  return TRUE;
+}
+
+static void
+muster_job_runner_finalize (GObject *object)
+{
+  MusterJobRunner *self = MUSTER_JOB_RUNNER (object);
+
+  g_clear_object (&self->job);
+  g_clear_object (&self->checkpoint);
+  g_clear_object (&self->options.upload);
+  g_array_unref (self->failed_epochs);
+  g_clear_error (&self->last_failure);
+  G_OBJECT_CLASS (muster_job_runner_parent_class)->finalize (object);
+}
+
+static void
+muster_job_runner_init (MusterJobRunner *self)
+{
+  self->failed_epochs = g_array_new (FALSE, FALSE, sizeof (gint64));
+}
+
+static void
+muster_job_runner_class_init (MusterJobRunnerClass *klass)
+{
+  G_OBJECT_CLASS (klass)->finalize = muster_job_runner_finalize;
+}

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jobs/job_metadata.h"
+
+#include "jobs/job_epochs_private.h"
+
+#include <string.h>
+
+#define GROUP    "job"
+#define VERSION  1
+#define MAX_SIZE (64 * 1024)
+
+struct _MusterJobStateFile {
+  GObject parent;
+  char *directory;        /* (owned) (nullable) until set_params */
+  MusterStorage *storage; /* (owned) (nullable) */
+  char **nodes;           /* (owned) (nullable) */
+  gint64 chosen;          /* by the user and not yet written; MUSTER_NO_EPOCH: none is */
+  char *action;           /* (owned) (nullable) */
+  GPtrArray *stats;       /* (owned) (nullable) */
+};
+
+static void metadata_iface_init (MusterJobMetadataInterface *iface);
+
+G_DEFINE_FINAL_TYPE_WITH_CODE (MusterJobStateFile, muster_job_state_file, G_TYPE_OBJECT,
+                               G_IMPLEMENT_INTERFACE (MUSTER_TYPE_JOB_METADATA,
+                                                      metadata_iface_init))
+
+MusterJobStateFile *
+muster_job_state_file_new (void)
+{
+  return g_object_new (MUSTER_TYPE_JOB_STATE_FILE, NULL);
+}
+
+GPtrArray *
+muster_job_state_file_stats (MusterJobStateFile *self, const char **action)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+
+  if (action)
+    *action = self->action;
+
+  return self->stats;
+}
+
+/* --- the file --- */
+
+static char *
+path_of (MusterJobStateFile *self)
+{
+  return g_build_filename (self->directory, MUSTER_JOB_STATE_NAME, NULL);
+}
+
+static gboolean
+check_params (MusterJobStateFile *self, GError **error)
+{
+  if (!self->directory)
+    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+                         "The state file hasn't been told where the job's checkpoints lie");
+
+  return self->directory != NULL;
+}
+
+/* Its text, NULL with no error where there is no file. */
+static char *
+read_text (MusterJobStateFile *self, const char *path, GError **error)
+{
+  g_autoptr (GError) why = NULL;
+  guint64 size = 0;
+  MusterStorageInput *input = muster_storage_open (self->storage, path, &size, &why);
+
+  if (!input) {
+    if (muster_error_to_wire (why) != MUSTER_ERROR_NOT_FOUND)
+      g_propagate_error (error, g_steal_pointer (&why));
+    return NULL;
+  }
+  g_autofree char *text = g_malloc (MAX_SIZE + 1);
+  const gssize got = muster_storage_read_at (self->storage, input, 0, text, MAX_SIZE, error);
+  muster_storage_close_input (self->storage, input);
+  if (got < 0)
+    return NULL;
+  text[got] = '\0';
+
+  return g_steal_pointer (&text);
+}
+
+/* Who doesn't take part in the job that the file is of has no checkpoint of it. */
+static gboolean
+check_nodes (MusterJobStateFile *self, GKeyFile *file, GError **error)
+{
+  g_auto (GStrv) nodes = g_key_file_get_string_list (file, GROUP, "nodes", NULL, NULL);
+
+  for (char **node = self->nodes; nodes && node && *node; node++) {
+    if (g_strv_contains ((const char *const *)nodes, *node))
+      continue;
+    g_autofree char *those = g_strjoinv ("', '", nodes);
+    return muster_fail (error, MUSTER_ERROR_DATA_LOSS,
+                        "it is of another job, on the nodes '%s' and without '%s'", those, *node);
+  }
+
+  return TRUE;
+}
+
+static gboolean
+parse (MusterJobStateFile *self, const char *text, gint64 *epoch, gboolean *finished,
+       GError **error)
+{
+  g_autoptr (GKeyFile) file = g_key_file_new ();
+  g_autoptr (GError) failure = NULL;
+
+  if (!g_utf8_validate (text, -1, NULL)) /* or it would be in messages */
+    return muster_fail (error, MUSTER_ERROR_DATA_LOSS, "it is no text");
+  if (!g_key_file_load_from_data (file, text, strlen (text), G_KEY_FILE_NONE, error))
+    return FALSE;
+  const int version = g_key_file_get_integer (file, GROUP, "version", NULL);
+  if (version > VERSION)
+    return muster_fail (error, MUSTER_ERROR_DATA_LOSS, "a newer muster wrote version %d", version);
+  *epoch = g_key_file_get_int64 (file, GROUP, "epoch", &failure);
+  if (failure) {
+    g_propagate_error (error, g_steal_pointer (&failure));
+    return FALSE;
+  }
+  *finished = g_key_file_get_boolean (file, GROUP, "finished", NULL);
+  if (version != VERSION || *epoch < 0)
+    return muster_fail (error, MUSTER_ERROR_DATA_LOSS, "its version or epoch is no such number");
+
+  return check_nodes (self, file, error);
+}
+
+/* What the job would go on from without the file. */
+static char *
+remedy (MusterJobStateFile *self)
+{
+  gint64 epoch = MUSTER_NO_EPOCH;
+
+  (void)muster_job_newest_epoch (self->storage, self->directory, (const char *const *)self->nodes,
+                                 MUSTER_NO_EPOCH, &epoch, NULL);
+  if (epoch == MUSTER_NO_EPOCH)
+    return g_strdup ("no epoch of all nodes is there: remove it to begin anew");
+
+  return g_strdup_printf ("repair it, or remove it to resume at epoch %" G_GINT64_FORMAT
+                          ", the newest that every node has",
+                          epoch);
+}
+
+/* *epoch is MUSTER_NO_EPOCH where there is no file. */
+static gboolean
+read_state (MusterJobStateFile *self, gint64 *epoch, gboolean *finished, GError **error)
+{
+  g_autofree char *path = path_of (self);
+  g_autoptr (GError) why = NULL;
+  g_autofree char *text = read_text (self, path, &why);
+
+  *epoch = MUSTER_NO_EPOCH;
+  *finished = FALSE;
+  if (!text && why) {
+    g_propagate_error (error, g_steal_pointer (&why));
+    return FALSE;
+  }
+  if (!text || parse (self, text, epoch, finished, &why))
+    return TRUE;
+  g_autofree char *what = remedy (self);
+
+  return muster_fail (error, MUSTER_ERROR_DATA_LOSS, "'%s' isn't this job's state: %s; %s", path,
+                      why->message, what);
+}
+
+/* --- the interface --- */
+
+static gboolean
+state_file_set_params (MusterJobMetadata *metadata, const MusterJobParams *params,
+                       G_GNUC_UNUSED GError **error)
+{
+  MusterJobStateFile *self = MUSTER_JOB_STATE_FILE (metadata);
+
+  g_free (self->directory);
+  self->directory = g_strdup (params->directory);
+  g_set_object (&self->storage, params->storage);
+  g_strfreev (self->nodes);
+  self->nodes = g_strdupv ((char **)params->nodes);
+
+  return TRUE;
+}
+
+/* What says which epoch counts. */
+static gboolean
+write_state (MusterJobStateFile *self, gint64 epoch, gboolean finished, GError **error)
+{
+  g_autoptr (GKeyFile) file = g_key_file_new ();
+  g_autofree char *path = path_of (self);
+  gsize size;
+
+  g_key_file_set_integer (file, GROUP, "version", VERSION);
+  g_key_file_set_int64 (file, GROUP, "epoch", epoch);
+  g_key_file_set_boolean (file, GROUP, "finished", finished);
+  g_key_file_set_string_list (file, GROUP, "nodes", (const char *const *)self->nodes,
+                              g_strv_length (self->nodes));
+  g_autofree char *text = g_key_file_to_data (file, &size, NULL);
+  if (!muster_storage_publish (self->storage, path, text, size, error))
+    return FALSE;
+  self->chosen = MUSTER_NO_EPOCH;
+
+  return TRUE;
+}
+
+static gboolean
+state_file_write (MusterJobMetadata *metadata, gint64 epoch, gboolean finished,
+                  G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable,
+                  GError **error)
+{
+  MusterJobStateFile *self = MUSTER_JOB_STATE_FILE (metadata);
+
+  return check_params (self, error) && write_state (self, epoch, finished, error);
+}
+
+static gboolean
+state_file_last_epoch (MusterJobMetadata *metadata, gint64 user_epoch, gint64 *epoch,
+                       gboolean *finished, G_GNUC_UNUSED gint64 deadline_us,
+                       G_GNUC_UNUSED GCancellable *cancellable, GError **error)
+{
+  MusterJobStateFile *self = MUSTER_JOB_STATE_FILE (metadata);
+  gint64 known;
+  gboolean has_finished;
+
+  if (!check_params (self, error) || !read_state (self, &known, &has_finished, error) ||
+      (known == MUSTER_NO_EPOCH && user_epoch == MUSTER_NO_EPOCH &&
+       !muster_job_newest_epoch (self->storage, self->directory, (const char *const *)self->nodes,
+                                 MUSTER_NO_EPOCH, &known, error)))
+    return FALSE;
+  *epoch = user_epoch != MUSTER_NO_EPOCH ? user_epoch : known;
+  *finished = has_finished && *epoch == known;
+  self->chosen = *epoch != known ? user_epoch : MUSTER_NO_EPOCH;
+
+  return TRUE;
+}
+
+static gboolean
+state_file_accessible (MusterJobMetadata *metadata, G_GNUC_UNUSED gint64 epoch,
+                       gboolean *accessible, G_GNUC_UNUSED gint64 deadline_us,
+                       G_GNUC_UNUSED GCancellable *cancellable, GError **error)
+{
+  MusterJobStateFile *self = MUSTER_JOB_STATE_FILE (metadata);
+
+  if (!check_params (self, error))
+    return FALSE;
+  g_auto (GStrv) files = muster_storage_list (self->storage, self->directory, NULL);
+  *accessible = files != NULL;
+
+  return TRUE;
+}
+
+/* The nodes stand at the epoch that the user chose: whoever comes next without a choice goes on
+ * from here, and not from a later one that was there before. */
+static gboolean
+keep_choice (MusterJobStateFile *self, GPtrArray *stats, GError **error)
+{
+  const MusterJobStat *first = stats->len > 0 ? stats->pdata[0] : NULL;
+  const gint64 epoch = self->chosen;
+
+  if (epoch == MUSTER_NO_EPOCH || !first || first->epoch != epoch)
+    return TRUE;
+  if (!check_params (self, error) || !write_state (self, epoch, FALSE, error)) {
+    g_prefix_error (error, "Recording that the job goes on from epoch %" G_GINT64_FORMAT ": ",
+                    epoch);
+    return FALSE;
+  }
+  g_message ("The job goes on from epoch %" G_GINT64_FORMAT
+             ", since that epoch was chosen: it counts from now on ('%s/" MUSTER_JOB_STATE_NAME
+             "')",
+             epoch, self->directory);
+
+  return TRUE;
+}
+
+static gboolean
+state_file_report (MusterJobMetadata *metadata, const char *action, GPtrArray *stats,
+                   G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable,
+                   GError **error)
+{
+  MusterJobStateFile *self = MUSTER_JOB_STATE_FILE (metadata);
+
+  g_free (self->action);
+  self->action = g_strdup (action);
+  g_clear_pointer (&self->stats, g_ptr_array_unref);
+  self->stats = g_ptr_array_ref (stats);
+
+  return !g_str_equal (action, "checkpoint_load") || keep_choice (self, stats, error);
+}
+
+static void
+metadata_iface_init (MusterJobMetadataInterface *iface)
+{
+  iface->set_params = state_file_set_params;
+  iface->write = state_file_write;
+  iface->last_epoch = state_file_last_epoch;
+  iface->accessible = state_file_accessible;
+  iface->report = state_file_report;
+}
+
+static void
+muster_job_state_file_finalize (GObject *object)
+{
+  MusterJobStateFile *self = MUSTER_JOB_STATE_FILE (object);
+
+  g_free (self->directory);
+  g_clear_object (&self->storage);
+  g_strfreev (self->nodes);
+  g_free (self->action);
+  g_clear_pointer (&self->stats, g_ptr_array_unref);
+  G_OBJECT_CLASS (muster_job_state_file_parent_class)->finalize (object);
+}
+
+static void
+muster_job_state_file_init (MusterJobStateFile *self)
+{
+  self->chosen = MUSTER_NO_EPOCH;
+}
+
+static void
+muster_job_state_file_class_init (MusterJobStateFileClass *klass)
+{
+  G_OBJECT_CLASS (klass)->finalize = muster_job_state_file_finalize;
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "master/remote/heartbeat_private.h"
+
+#include "master/remote/remote_private.h"
+
+static const MusterRenewalPace default_pace = {
+    .renew_us = 20 * MUSTER_SECOND,
+    .answer_us = 10 * MUSTER_SECOND,
+    .n_unanswered = 2,
+};
+
+struct _MusterRenewal {
+  gatomicrefcount refs;
+  MusterRpcClient *client; /* (owned) */
+  MusterUpkeep *upkeep;    /* (owned) */
+  MusterRenewalPace pace;
+
+  GMutex lock;
+  /* guarded by lock */
+  MusterUpkeepTask *task; /* (owned) (nullable) from the first session on */
+  GHashTable *sessions;   /* (owned) session -> its handle */
+  GHashTable *streams;    /* (owned) MusterRpcStream -> its session's handle */
+  gint64 due_us;
+  gboolean is_unimplemented;
+  guint n_unanswered;
+};
+
+MusterRenewal *
+muster_renewal_new (MusterRpcClient *client, MusterUpkeep *upkeep, const MusterRenewalPace *pace)
+{
+  MusterRenewal *self = g_new0 (MusterRenewal, 1);
+  g_atomic_ref_count_init (&self->refs);
+  self->client = muster_rpc_client_ref (client);
+  self->upkeep = muster_upkeep_ref (upkeep);
+  self->pace = pace != NULL ? *pace : default_pace;
+  g_mutex_init (&self->lock);
+  self->sessions = g_hash_table_new_full (NULL, NULL, NULL, g_free);
+  self->streams = g_hash_table_new_full (NULL, NULL, NULL, g_free);
+  return self;
+}
+
+MusterRenewal *
+muster_renewal_ref (MusterRenewal *self)
+{
+  g_atomic_ref_count_inc (&self->refs);
+  return self;
+}
+
+void
+muster_renewal_unref (MusterRenewal *self)
+{
+  if (self == NULL || !g_atomic_ref_count_dec (&self->refs))
+    return;
+  g_clear_pointer (&self->task, muster_upkeep_task_free);
+  g_hash_table_unref (self->sessions);
+  g_hash_table_unref (self->streams);
+  g_mutex_clear (&self->lock);
+  muster_upkeep_unref (self->upkeep);
+  muster_rpc_client_unref (self->client);
+  g_free (self);
+}
+
+/* (transfer full) NULL-terminated; their number too. */
+static char **
+handles_locked (MusterRenewal *self, gsize *n)
+{
+  g_autoptr (GStrvBuilder) handles = g_strv_builder_new ();
+  GHashTableIter at;
+  gpointer handle;
+  g_hash_table_iter_init (&at, self->sessions);
+  while (g_hash_table_iter_next (&at, NULL, &handle))
+    g_strv_builder_add (handles, handle);
+  *n = g_hash_table_size (self->sessions);
+  return g_strv_builder_end (handles);
+}
+
+static void
+end_stream (gpointer stream, gpointer handle G_GNUC_UNUSED, gpointer why)
+{
+  muster_rpc_stream_end (stream, why);
+}
+
+/* Those who wait find out, and go on to say so. */
+static void
+note_silence_locked (MusterRenewal *self)
+{
+  g_autofree char *duration =
+      muster_format_duration (self->pace.n_unanswered * self->pace.answer_us);
+  g_autoptr (GError) why =
+      g_error_new (MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, "'%s' has been silent for %s",
+                   muster_rpc_client_address (self->client), duration);
+  g_hash_table_foreach (self->streams, end_stream, (gpointer)why);
+}
+
+/* Of streams, those whose session is gone end. */
+static void
+end_streams_locked (MusterRenewal *self, GHashTable *gone)
+{
+  GHashTableIter at;
+  gpointer stream, handle;
+  g_hash_table_iter_init (&at, self->streams);
+  while (g_hash_table_iter_next (&at, &stream, &handle)) {
+    if (!g_hash_table_contains (gone, handle))
+      continue;
+    g_autoptr (GError) why =
+        g_error_new (MUSTER_ERROR, MUSTER_ERROR_ABORTED, "'%s' no longer knows the session '%s'",
+                     muster_rpc_client_address (self->client), (const char *)handle);
+    muster_rpc_stream_end (stream, why);
+  }
+}
+
+static gboolean
+is_in (gpointer session G_GNUC_UNUSED, gpointer handle, gpointer gone)
+{
+  return g_hash_table_contains (gone, handle);
+}
+
+/* No more can be gone than were asked for. */
+static void
+take_gone (MusterRenewal *self, char **handles, gsize n)
+{
+  if (n == 0)
+    return;
+  g_autoptr (GHashTable) gone = g_hash_table_new (g_str_hash, g_str_equal);
+  for (gsize i = 0; i < n; i++)
+    g_hash_table_add (gone, handles[i]);
+  g_mutex_lock (&self->lock);
+  end_streams_locked (self, gone);
+  g_hash_table_foreach_remove (self->sessions, is_in, gone);
+  g_mutex_unlock (&self->lock);
+}
+
+/* FALSE with what the call failed with. */
+static gboolean
+ask (MusterRenewal *self, char **handles, gsize n, GCancellable *cancellable, GError **error)
+{
+  Muster__RenewRequest message = MUSTER__RENEW_REQUEST__INIT;
+  message.session_handle = handles;
+  message.n_session_handle = n;
+  g_auto (MusterRope) request = MUSTER_ROPE_INIT;
+  muster_remote_pack (&request, &message.base);
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  MusterRpcOptions options = {.deadline_us = muster_deadline_after (now_us, self->pace.answer_us)};
+  const Muster__RenewResponse *answer =
+      muster_remote_call (self->client, "/muster.Readiness/Renew", &request,
+                          &muster__renew_response__descriptor, arena, &options, cancellable, error);
+  if (answer == NULL)
+    return FALSE;
+  take_gone (self, answer->gone, MIN (answer->n_gone, n));
+  return TRUE;
+}
+
+/* What came of asking; returns when to ask again. */
+static gint64
+take_outcome_locked (MusterRenewal *self, const GError *failure)
+{
+  gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  self->is_unimplemented = muster_error_is (failure, MUSTER_ERROR_UNIMPLEMENTED);
+  if (self->is_unimplemented)
+    return MUSTER_WAIT_FOREVER;
+  if (!muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED)) {
+    self->n_unanswered = 0;
+    return muster_deadline_after (now_us, self->pace.renew_us);
+  }
+  if (++self->n_unanswered < self->pace.n_unanswered)
+    return now_us;
+  note_silence_locked (self);
+  return muster_deadline_after (now_us, self->pace.renew_us);
+}
+
+static gint64
+renew (gpointer owner, GCancellable *cancellable)
+{
+  MusterRenewal *self = owner;
+  gsize n;
+  g_mutex_lock (&self->lock);
+  gint64 due_us = self->due_us;
+  g_auto (GStrv) handles = handles_locked (self, &n);
+  if (n == 0 || self->is_unimplemented)
+    due_us = MUSTER_WAIT_FOREVER;
+  g_mutex_unlock (&self->lock);
+  if (due_us > muster_clock_now_us (muster_system_clock ()))
+    return due_us;
+  g_autoptr (GError) failure = NULL;
+  (void)ask (self, handles, n, cancellable, &failure); /* the failure is looked at next */
+  g_mutex_lock (&self->lock);
+  due_us = self->due_us = take_outcome_locked (self, failure);
+  g_mutex_unlock (&self->lock);
+  return due_us;
+}
+
+void
+muster_renewal_keep (MusterRenewal *self, gconstpointer session, const char *handle)
+{
+  gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  g_mutex_lock (&self->lock);
+  gboolean is_first = g_hash_table_size (self->sessions) == 0;
+  g_hash_table_insert (self->sessions, (gpointer)session, g_strdup (handle));
+  if (is_first)
+    self->due_us = muster_deadline_after (now_us, self->pace.renew_us);
+  if (self->task == NULL)
+    self->task = muster_upkeep_add (self->upkeep, renew, self, self->due_us);
+  else if (is_first && !self->is_unimplemented)
+    muster_upkeep_poke (self->task);
+  g_mutex_unlock (&self->lock);
+}
+
+void
+muster_renewal_drop (MusterRenewal *self, gconstpointer session)
+{
+  g_mutex_lock (&self->lock);
+  g_hash_table_remove (self->sessions, session);
+  g_mutex_unlock (&self->lock);
+}
+
+void
+muster_renewal_mind (MusterRenewal *self, MusterRpcStream *stream, const char *handle)
+{
+  g_mutex_lock (&self->lock);
+  g_hash_table_insert (self->streams, stream, g_strdup (handle));
+  g_mutex_unlock (&self->lock);
+}
+
+void
+muster_renewal_leave (MusterRenewal *self, MusterRpcStream *stream)
+{
+  g_mutex_lock (&self->lock);
+  g_hash_table_remove (self->streams, stream);
+  g_mutex_unlock (&self->lock);
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "master/remote/remote_private.h"
+
+#include <unistd.h>
+
+/* Names and addresses; the path of a checkpoint; a line for people. */
+#define MOST_NAME   256
+#define MOST_PATH   4096
+#define MOST_DETAIL 1024
+
+char *
+muster_remote_who (void)
+{
+  return g_strdup_printf ("%s:%d", g_get_host_name (), (int)getpid ());
+}
+
+char *
+muster_remote_text (const char *text, gsize most)
+{
+  if (*text == '\0')
+    return NULL;
+  if (strlen (text) <= most)
+    return g_strdup (text);
+  const char *end = g_utf8_find_prev_char (text, text + most + 1);
+  return g_strndup (text, (gsize)(end - text));
+}
+
+MusterAnnouncement *
+muster_remote_announcement (const Muster__Announcement *message)
+{
+  MusterAnnouncement announcement = {
+      .model = muster_remote_text (message->model, MOST_NAME),
+      .task = muster_remote_text (message->task, MOST_NAME),
+      .who = muster_remote_text (message->who, MOST_NAME),
+      .phase =
+          (int)message->phase >= MUSTER_CHIEF_STARTING && (int)message->phase <= MUSTER_CHIEF_OVER
+              ? (MusterChiefPhase)message->phase
+              : MUSTER_CHIEF_UNKNOWN,
+      .epoch = MAX (message->epoch, 0),
+      .phase_age_us = MAX (message->phase_age_us, 0),
+      .step = MAX (message->step, -1),
+      .durable_step = MAX (message->durable_step, -1),
+      .durable = muster_remote_text (message->durable, MOST_PATH),
+      .durable_age_us = MAX (message->durable_age_us, 0),
+      .detail = muster_remote_text (message->detail, MOST_DETAIL),
+      .alive = message->alive,
+      .lost_age_us = MAX (message->lost_age_us, 0),
+      .prepared = message->prepared,
+      .is_ready = message->ready,
+  };
+  return g_memdup2 (&announcement, sizeof announcement);
+}

@@ -1,0 +1,516 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "master/lease.h"
+#include "master/remote/remote_private.h"
+
+/* A lease is renewed so often while it lasts. */
+#define RENEWALS_PER_LEASE 3
+/* What a server may say of its length. */
+#define LEAST_LEASE_US (30 * MUSTER_MILLISECOND)
+#define MOST_LEASE_US  (3600 * MUSTER_SECOND)
+/* A renewal that takes longer has failed. */
+#define LEAST_ANSWER_US (1 * MUSTER_SECOND)
+/* How soon a lease whose master went away is claimed again; doubled from time to time. */
+#define FIRST_RETRY_US (100 * MUSTER_MILLISECOND)
+#define MOST_RETRY_US  (2 * MUSTER_SECOND)
+/* A server that refuses an announcement ends the lease's stream; one that has restarted broke it.
+ */
+#define VERDICT_US (1 * MUSTER_SECOND)
+
+#define MUSTER_TYPE_REMOTE_LEASE (muster_remote_lease_get_type ())
+G_DECLARE_FINAL_TYPE (MusterRemoteLease, muster_remote_lease, MUSTER, REMOTE_LEASE, MusterLease)
+
+struct _MusterRemoteLease {
+  MusterLease parent;
+  MusterRpcClient *client; /* (owned) */
+  MusterUpkeep *upkeep;    /* (owned) */
+  MusterUpkeepTask *task;  /* (owned) */
+  char *session_handle;    /* (owned) */
+  char *ready_op;          /* (owned) (nullable) */
+
+  GMutex lock;
+  GCond changed; /* of is_calling */
+  /* guarded by lock */
+  gboolean is_calling;     /* somebody talks to the master about this lease: one at a time */
+  MusterRpcStream *stream; /* (owned) (nullable) only who calls puts another here */
+  MusterAnnouncement told; /* (owned) the last one, and what stands of those before */
+  /* The master has heard the phase: a renewal leaves it as it is there, since a reset or a restart
+   * of the master may have undone it. */
+  gboolean is_phase_told;
+  gint64 durable_us; /* when told.durable became durable */
+  gint64 lease_us;
+  gint64 due_us;    /* the next renewal */
+  gint64 retry_us;  /* grows while the master is away */
+  gboolean is_over; /* the job: its lease isn't needed any more */
+  GError *lost;     /* (owned) (nullable) */
+  /* (owned) (nullable) the session that claimed went with the master that knew it: nobody has taken
+   * the lease, but it takes another session to hold it again */
+  GError *orphaned;
+};
+
+G_DEFINE_FINAL_TYPE (MusterRemoteLease, muster_remote_lease, MUSTER_TYPE_LEASE)
+
+static gint64
+now_us (void)
+{
+  return muster_clock_now_us (muster_system_clock ());
+}
+
+static char *
+text (const char *nullable)
+{
+  return (char *)(nullable != NULL ? nullable : "");
+}
+
+/* FAILED_PRECONDITION and OUT_OF_RANGE are the board's verdicts; all else may pass. */
+static gboolean
+is_verdict (const GError *error)
+{
+  return muster_error_is (error, MUSTER_ERROR_FAILED_PRECONDITION) ||
+         muster_error_is (error, MUSTER_ERROR_OUT_OF_RANGE);
+}
+
+static void
+lose_locked (MusterRemoteLease *self, const GError *why)
+{
+  if (self->lost == NULL)
+    self->lost = g_error_new (MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+                              "the lease on '%s' is lost: %s", self->told.model, why->message);
+}
+
+/* FALSE with the error where it is lost. */
+static gboolean
+check_locked (MusterRemoteLease *self, GError **error)
+{
+  if (self->lost != NULL)
+    g_propagate_error (error, g_error_copy (self->lost));
+  return self->lost == NULL;
+}
+
+/* Looks at the stream, waiting for its end until then. TRUE if it is open; else *ended may become
+ * NULL, too. */
+static gboolean
+is_open (MusterRpcStream *stream, gint64 until_us, GError **ended)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GBytes) more = muster_rpc_stream_next_until (stream, until_us, NULL, &error);
+  if (more != NULL || muster_error_is (error, MUSTER_ERROR_DEADLINE_EXCEEDED))
+    return TRUE;
+  *ended = g_steal_pointer (&error);
+  return FALSE;
+}
+
+/* Whether it is held: the stream is open, or the job is over. A verdict at the stream's end is
+ * taken note of. */
+static gboolean
+look_locked (MusterRemoteLease *self)
+{
+  g_autoptr (GError) ended = NULL;
+  if (self->is_over)
+    return TRUE;
+  if (self->stream == NULL)
+    return FALSE;
+  if (is_open (self->stream, 0, &ended))
+    return TRUE;
+  if (is_verdict (ended))
+    lose_locked (self, ended);
+  return FALSE;
+}
+
+static void
+on_stream (gpointer data)
+{
+  muster_upkeep_poke (((MusterRemoteLease *)data)->task);
+}
+
+/* Claiming. */
+
+static MusterRpcStream *
+open_claim (MusterRemoteLease *self, const MusterClaim *claim, GError **error)
+{
+  Muster__ClaimRequest message = MUSTER__CLAIM_REQUEST__INIT;
+  message.model = text (claim->model);
+  message.task = text (claim->task);
+  message.who = self->told.who;
+  message.epoch = claim->epoch;
+  message.session_handle = self->session_handle;
+  message.ready_op = text (claim->ready_op);
+  message.take_over = claim->take_over;
+  g_auto (MusterRope) request = MUSTER_ROPE_INIT;
+  muster_remote_pack (&request, &message.base);
+  MusterRpcOptions options = {.deadline_us = MUSTER_WAIT_FOREVER};
+  return muster_rpc_client_open (self->client, "/muster.Readiness/Claim", &request, &options,
+                                 error);
+}
+
+static const Muster__ClaimResponse *
+read_grant (MusterRemoteLease *self, MusterRpcStream *stream, const MusterClaim *claim,
+            gint64 deadline_us, MusterArena *arena, GCancellable *cancellable, GError **error)
+{
+  const char *address = muster_rpc_client_address (self->client);
+  g_autoptr (GError) failure = NULL;
+  g_autoptr (GBytes) bytes =
+      muster_rpc_stream_next_until (stream, deadline_us, cancellable, &failure);
+  if (bytes == NULL && failure == NULL) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE,
+                 "'%s' ended the claim of '%s' without a word", address, claim->model);
+    return NULL;
+  }
+  if (bytes == NULL) {
+    g_propagate_error (error, g_steal_pointer (&failure));
+    return NULL;
+  }
+  gsize size;
+  gconstpointer data = g_bytes_get_data (bytes, &size);
+  const Muster__ClaimResponse *grant =
+      muster_unpack (&muster__claim_response__descriptor, data, size, arena, "grant", error);
+  if (grant == NULL || (grant->epoch > 0 && (claim->epoch == 0 || grant->epoch == claim->epoch)))
+    return grant;
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL,
+               "'%s' answered a claim of epoch %" G_GINT64_FORMAT " with epoch %" G_GINT64_FORMAT,
+               address, claim->epoch, grant->epoch);
+  return NULL;
+}
+
+/* Opens the stream and reads the grant. Only who calls does. Returns the epoch, or 0. */
+static gint64
+claim_once (MusterRemoteLease *self, const MusterClaim *claim, MusterAnnouncement **before,
+            gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  g_autoptr (MusterRpcStream) stream = open_claim (self, claim, error);
+  if (stream == NULL)
+    return 0;
+  muster_rpc_stream_set_notify (stream, on_stream, self);
+  const Muster__ClaimResponse *grant =
+      read_grant (self, stream, claim, deadline_us, arena, cancellable, error);
+  if (grant == NULL)
+    return 0;
+  if (before != NULL && grant->before != NULL)
+    *before = muster_remote_announcement (grant->before);
+  g_mutex_lock (&self->lock);
+  self->lease_us = CLAMP (grant->lease_us, LEAST_LEASE_US, MOST_LEASE_US);
+  self->stream = g_steal_pointer (&stream);
+  g_mutex_unlock (&self->lock);
+  return grant->epoch;
+}
+
+/* Claims again what this lease held, where its stream has broken. The master may not have noticed
+ * that: it takes over from itself; from nobody else, since another chief has a higher epoch, and a
+ * master that restarted, and gives epochs anew, doesn't know the session. */
+static gboolean
+hold (MusterRemoteLease *self, gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  g_mutex_lock (&self->lock);
+  gboolean is_held = look_locked (self);
+  gboolean is_lost = !check_locked (self, error);
+  if (!is_held && !is_lost && self->orphaned != NULL) {
+    g_propagate_error (error, g_error_copy (self->orphaned));
+    is_lost = TRUE;
+  }
+  g_autoptr (MusterRpcStream) broken = is_held ? NULL : g_steal_pointer (&self->stream);
+  g_autofree char *task = g_strdup (self->told.task);
+  g_mutex_unlock (&self->lock);
+  if (is_held || is_lost)
+    return is_held;
+
+  MusterLease *lease = MUSTER_LEASE (self);
+  MusterClaim claim = {
+      .model = muster_lease_model (lease),
+      .task = task,
+      .epoch = muster_lease_epoch (lease),
+      .ready_op = self->ready_op,
+      .take_over = TRUE,
+  };
+  g_autoptr (GError) failure = NULL;
+  g_autoptr (MusterAnnouncement) before = NULL;
+  gint64 epoch = claim_once (self, &claim, &before, deadline_us, cancellable, &failure);
+  g_mutex_lock (&self->lock);
+  /* A claim begins at STARTING: the phase that still stood there is to be told once more. */
+  if (before != NULL && before->epoch == epoch && before->phase == self->told.phase)
+    self->is_phase_told = FALSE;
+  if (is_verdict (failure))
+    lose_locked (self, failure);
+  else if (muster_error_is (failure, MUSTER_ERROR_ABORTED))
+    self->orphaned = g_error_copy (failure);
+  is_lost = !check_locked (self, error);
+  g_mutex_unlock (&self->lock);
+  if (epoch == 0 && !is_lost)
+    g_propagate_error (error, g_steal_pointer (&failure));
+  return epoch != 0 && !is_lost;
+}
+
+/* Announcing. */
+
+static GBytes *
+send_announcement (MusterRemoteLease *self, gint64 deadline_us, GCancellable *cancellable,
+                   GError **error)
+{
+  Muster__AnnounceRequest message = MUSTER__ANNOUNCE_REQUEST__INIT;
+  g_auto (MusterRope) request = MUSTER_ROPE_INIT;
+  g_mutex_lock (&self->lock);
+  Muster__Announcement announcement = MUSTER__ANNOUNCEMENT__INIT;
+  announcement.model = text (self->told.model);
+  announcement.task = text (self->told.task);
+  announcement.who = self->told.who;
+  if (!self->is_phase_told)
+    announcement.phase = (Muster__Phase)self->told.phase;
+  announcement.epoch = muster_lease_epoch (MUSTER_LEASE (self));
+  announcement.step = self->told.step;
+  announcement.durable_step = self->told.durable_step;
+  announcement.durable = text (self->told.durable);
+  announcement.durable_age_us = self->told.durable_step >= 0 ? now_us () - self->durable_us : 0;
+  announcement.detail = text (self->told.detail);
+  message.announcement = &announcement;
+  muster_remote_pack (&request, &message.base);
+  g_mutex_unlock (&self->lock);
+  MusterRpcOptions options = {.deadline_us = deadline_us};
+  return muster_rpc_client_call (self->client, "/muster.Readiness/Announce", &request, &options,
+                                 cancellable, error);
+}
+
+/* The master has refused an announcement. It may have restarted and know of nothing: then the
+ * stream has broken, and to claim again decides. TRUE if that is to be tried. */
+static gboolean
+may_be_held_yet (MusterRemoteLease *self, const GError *refusal)
+{
+  g_autoptr (GError) ended = NULL;
+  gboolean is_held = is_open (self->stream, now_us () + VERDICT_US, &ended);
+  g_mutex_lock (&self->lock);
+  if (is_held || is_verdict (ended))
+    lose_locked (self, is_held ? refusal : ended);
+  gboolean is_lost = self->lost != NULL;
+  g_mutex_unlock (&self->lock);
+  return !is_lost;
+}
+
+/* Tells the master what stands in told, and so renews the lease. Only who calls does. */
+static gboolean
+tell (MusterRemoteLease *self, gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  for (int attempt = 0;; attempt++) {
+    g_autoptr (GError) failure = NULL;
+    if (!hold (self, deadline_us, cancellable, error))
+      return FALSE;
+    g_autoptr (GBytes) answer = send_announcement (self, deadline_us, cancellable, &failure);
+    if (answer != NULL)
+      return TRUE;
+    if (is_verdict (failure) && attempt == 0 && may_be_held_yet (self, failure))
+      continue;
+    g_mutex_lock (&self->lock);
+    if (is_verdict (failure))
+      lose_locked (self, failure);
+    gboolean is_lost = !check_locked (self, error);
+    g_mutex_unlock (&self->lock);
+    if (!is_lost)
+      g_propagate_error (error, g_steal_pointer (&failure));
+    return FALSE;
+  }
+}
+
+static void
+on_cancelled (GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
+{
+  MusterRemoteLease *self = data;
+  g_mutex_lock (&self->lock);
+  g_cond_broadcast (&self->changed);
+  g_mutex_unlock (&self->lock);
+}
+
+/* Call with the lock held: waits until nobody else calls. */
+static gboolean
+take_turn_locked (MusterRemoteLease *self, gint64 deadline_us, GCancellable *cancellable,
+                  GError **error)
+{
+  while (self->is_calling && !g_cancellable_is_cancelled (cancellable) && now_us () < deadline_us) {
+    if (deadline_us == MUSTER_WAIT_FOREVER)
+      g_cond_wait (&self->changed, &self->lock);
+    else
+      g_cond_wait_until (&self->changed, &self->lock, deadline_us);
+  }
+  if (g_cancellable_set_error_if_cancelled (cancellable, error) || !check_locked (self, error))
+    return FALSE;
+  if (self->is_calling)
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
+                 "no answer from '%s' to the announcements before",
+                 muster_rpc_client_address (self->client));
+  return !self->is_calling;
+}
+
+static gboolean
+begin_call (MusterRemoteLease *self, const MusterAnnouncement *announcement,
+            MusterAnnouncement **before, gint64 deadline_us, GCancellable *cancellable,
+            GError **error)
+{
+  gulong id = cancellable != NULL
+                  ? g_cancellable_connect (cancellable, G_CALLBACK (on_cancelled), self, NULL)
+                  : 0;
+  g_mutex_lock (&self->lock);
+  gboolean is_mine = take_turn_locked (self, deadline_us, cancellable, error);
+  self->is_calling |= is_mine;
+  if (is_mine) {
+    *before = muster_announcement_copy (&self->told);
+    muster_announcement_merge (&self->told, announcement);
+    if (announcement->durable_step >= 0)
+      self->durable_us = now_us () - announcement->durable_age_us;
+    self->is_phase_told &= announcement->phase == MUSTER_CHIEF_UNKNOWN;
+  }
+  g_mutex_unlock (&self->lock);
+  if (id != 0)
+    g_cancellable_disconnect (cancellable, id);
+  return is_mine;
+}
+
+/* What the master won't take in isn't told again: it would keep the lease from being renewed. */
+static void
+take_back (MusterRemoteLease *self, MusterAnnouncement *before)
+{
+  g_mutex_lock (&self->lock);
+  MusterAnnouncement refused = self->told;
+  self->told = *before;
+  *before = refused;
+  g_mutex_unlock (&self->lock);
+}
+
+/* Says when the next renewal is due; what has failed is tried again soon, but less and less so. */
+static void
+end_call (MusterRemoteLease *self, gboolean is_told)
+{
+  g_mutex_lock (&self->lock);
+  self->is_calling = FALSE;
+  self->is_phase_told |= is_told;
+  self->is_over = is_told && self->told.phase == MUSTER_CHIEF_OVER;
+  if (is_told)
+    self->retry_us = FIRST_RETRY_US;
+  double share = 0.5 + muster_clock_random (muster_system_clock ()) / 2;
+  gint64 after_us =
+      is_told ? self->lease_us / RENEWALS_PER_LEASE : (gint64)((double)self->retry_us * share);
+  if (!is_told)
+    self->retry_us = MIN (2 * self->retry_us, MOST_RETRY_US);
+  self->due_us = now_us () + after_us;
+  g_cond_broadcast (&self->changed);
+  g_mutex_unlock (&self->lock);
+  muster_upkeep_poke (self->task);
+}
+
+static gboolean
+remote_lease_announce (MusterLease *lease, const MusterAnnouncement *announcement,
+                       gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  MusterRemoteLease *self = MUSTER_REMOTE_LEASE (lease);
+  g_autoptr (GError) failure = NULL;
+  g_autoptr (MusterAnnouncement) before = NULL;
+  if (!begin_call (self, announcement, &before, deadline_us, cancellable, error))
+    return FALSE;
+  gboolean is_told = tell (self, deadline_us, cancellable, &failure);
+  if (muster_error_is (failure, MUSTER_ERROR_INVALID_ARGUMENT))
+    take_back (self, before);
+  end_call (self, is_told);
+  if (!is_told)
+    g_propagate_error (error, g_steal_pointer (&failure));
+  return is_told;
+}
+
+static gboolean
+remote_lease_check (MusterLease *lease, GError **error)
+{
+  MusterRemoteLease *self = MUSTER_REMOTE_LEASE (lease);
+  g_mutex_lock (&self->lock);
+  look_locked (self);
+  gboolean is_held = check_locked (self, error);
+  g_mutex_unlock (&self->lock);
+  return is_held;
+}
+
+/* The upkeep's: renews when that is due, and claims again at once where the stream has broken. A
+ * job that is over needs no lease any more. */
+static gint64
+renew (gpointer owner, GCancellable *cancellable)
+{
+  MusterRemoteLease *self = owner;
+  g_mutex_lock (&self->lock);
+  gboolean was_held = self->stream != NULL;
+  gboolean is_held = look_locked (self);
+  gboolean is_idle =
+      self->lost != NULL || self->orphaned != NULL || self->is_over || self->is_calling;
+  gboolean is_due = now_us () >= self->due_us || (was_held && !is_held);
+  gboolean is_mine = is_due && !is_idle;
+  gint64 due_us = is_idle ? MUSTER_WAIT_FOREVER : self->due_us;
+  self->is_calling |= is_mine;
+  gint64 deadline_us = now_us () + MAX (self->lease_us / RENEWALS_PER_LEASE, LEAST_ANSWER_US);
+  g_mutex_unlock (&self->lock);
+  if (!is_mine)
+    return due_us;
+  end_call (self, tell (self, deadline_us, cancellable, NULL));
+  return MUSTER_WAIT_FOREVER; /* end_call () has poked it: it comes back and says when */
+}
+
+MusterLease *
+muster_remote_lease_claim (MusterRpcClient *client, MusterUpkeep *upkeep,
+                           const char *session_handle, const MusterClaim *claim,
+                           MusterAnnouncement **before, gint64 deadline_us,
+                           GCancellable *cancellable, GError **error)
+{
+  g_autoptr (MusterRemoteLease) self = g_object_new (MUSTER_TYPE_REMOTE_LEASE, NULL);
+  self->client = muster_rpc_client_ref (client);
+  self->upkeep = muster_upkeep_ref (upkeep);
+  self->session_handle = g_strdup (session_handle);
+  self->ready_op = g_strdup (claim->ready_op);
+  self->told.model = g_strdup (claim->model);
+  self->told.task = g_strdup (claim->task);
+  self->told.who = muster_remote_who ();
+  self->told.phase = MUSTER_CHIEF_STARTING; /* as the claim itself says */
+  self->is_calling = TRUE;
+  self->task = muster_upkeep_add (upkeep, renew, self, MUSTER_WAIT_FOREVER);
+  gint64 epoch = claim_once (self, claim, before, deadline_us, cancellable, error);
+  if (epoch == 0)
+    return NULL;
+  muster_lease_set_identity (MUSTER_LEASE (self), claim->model, epoch);
+  end_call (self, TRUE);
+  return MUSTER_LEASE (g_steal_pointer (&self));
+}
+
+/* The stream's end is what tells the master that nobody holds the lease any more. */
+static void
+muster_remote_lease_dispose (GObject *object)
+{
+  MusterRemoteLease *self = MUSTER_REMOTE_LEASE (object);
+  if (self->task != NULL)
+    muster_upkeep_stop (self->task);
+  g_clear_pointer (&self->stream, muster_rpc_stream_free); /* it may poke the task until here */
+  g_clear_pointer (&self->task, muster_upkeep_task_free);
+  g_clear_pointer (&self->upkeep, muster_upkeep_unref);
+  g_clear_pointer (&self->client, muster_rpc_client_unref);
+  G_OBJECT_CLASS (muster_remote_lease_parent_class)->dispose (object);
+}
+
+static void
+muster_remote_lease_finalize (GObject *object)
+{
+  MusterRemoteLease *self = MUSTER_REMOTE_LEASE (object);
+  g_free (self->session_handle);
+  g_free (self->ready_op);
+  muster_announcement_clear (&self->told);
+  g_clear_error (&self->lost);
+  g_clear_error (&self->orphaned);
+  g_cond_clear (&self->changed);
+  g_mutex_clear (&self->lock);
+  G_OBJECT_CLASS (muster_remote_lease_parent_class)->finalize (object);
+}
+
+static void
+muster_remote_lease_class_init (MusterRemoteLeaseClass *class)
+{
+  MUSTER_LEASE_CLASS (class)->announce = remote_lease_announce;
+  MUSTER_LEASE_CLASS (class)->check = remote_lease_check;
+  G_OBJECT_CLASS (class)->dispose = muster_remote_lease_dispose;
+  G_OBJECT_CLASS (class)->finalize = muster_remote_lease_finalize;
+}
+
+static void
+muster_remote_lease_init (MusterRemoteLease *self)
+{
+  g_mutex_init (&self->lock);
+  g_cond_init (&self->changed);
+  self->told = (MusterAnnouncement)MUSTER_ANNOUNCEMENT_INIT;
+  self->retry_us = FIRST_RETRY_US;
+}

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "master/remote/remote_master.h"
+
+#include "base/protowire.h"
+#include "base/require.h"
+#include "graph/graph_nodes.h"
+#include "master/remote/proxy.h"
+#include "master/remote/remote_private.h"
+#include "rpc/address.h"
+#include "rpc/proto/master.pb-c.h"
+
+#define SCHEME         "grpc://"
+#define SECURED_SCHEME "grpcs://"
+
+struct _MusterRemoteMaster {
+  GObject parent;
+  char *target;            /* (owned) "grpc://HOST:PORT" */
+  MusterRpcClient *client; /* (owned) */
+  MusterUpkeep *upkeep;    /* (owned) */
+  MusterRenewal *renewal;  /* (owned) */
+};
+
+static void muster_remote_master_iface_init (MusterMasterInterface *iface);
+
+G_DEFINE_FINAL_TYPE_WITH_CODE (MusterRemoteMaster, muster_remote_master, G_TYPE_OBJECT,
+                               G_IMPLEMENT_INTERFACE (MUSTER_TYPE_MASTER,
+                                                      muster_remote_master_iface_init))
+
+static const char *
+check_address (const char *target, const char *address, GError **error)
+{
+  g_autofree char *host = NULL;
+  guint16 port;
+  if (!muster_address_parse (address, &host, &port, error))
+    return NULL;
+  if (port != 0)
+    return address;
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+               "'%s' has port 0; a master's port is from 1 to 65535", target);
+  return NULL;
+}
+
+/* The scheme says whether TLS is spoken, and the credentials must not say otherwise. *to_use gets
+ * those to use, (transfer full) (nullable). */
+static gboolean
+choose_credentials (const char *target, MusterRpcCredentials *given, gboolean is_secured,
+                    MusterRpcCredentials **to_use, GError **error)
+{
+  gboolean has_tls = muster_rpc_credentials_has_tls (given);
+  const char *address = strstr (target, "://") != NULL ? strstr (target, "://") + 3 : target;
+  if (is_secured && given == NULL) {
+    *to_use = muster_rpc_credentials_new (&(MusterRpcSecurity){.tls = TRUE}, error);
+    return *to_use != NULL;
+  }
+  if (is_secured == has_tls) {
+    *to_use = given != NULL ? muster_rpc_credentials_ref (given) : NULL;
+    return TRUE;
+  }
+  if (has_tls)
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "'%s' is plain text, but there are credentials for TLS: use 'grpcs://%s'", target,
+                 address);
+  else
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "'%s' needs TLS, which the credentials don't ask for: make them with tls set",
+                 target);
+  return FALSE;
+}
+
+MusterMaster *
+muster_remote_master_new (const char *target, GError **error)
+{
+  muster_require (error, NULL, target);
+  return muster_remote_master_new_secured (target, NULL, error);
+}
+
+MusterMaster *
+muster_remote_master_new_secured (const char *target, MusterRpcCredentials *credentials,
+                                  GError **error)
+{
+  muster_require (error, NULL, target);
+  gboolean is_secured = g_str_has_prefix (target, SECURED_SCHEME);
+  const char *scheme = is_secured ? SECURED_SCHEME : SCHEME;
+  const char *rest = g_str_has_prefix (target, scheme) ? target + strlen (scheme) : target;
+  const char *address = check_address (target, rest, error);
+  g_autoptr (MusterRpcCredentials) to_use = NULL;
+  if (address == NULL || !choose_credentials (target, credentials, is_secured, &to_use, error))
+    return NULL;
+  MusterRemoteMaster *self = g_object_new (MUSTER_TYPE_REMOTE_MASTER, NULL);
+  self->target = g_strconcat (scheme, address, NULL);
+  self->client = muster_rpc_client_new (address, to_use);
+  self->upkeep = muster_upkeep_new ();
+  self->renewal = muster_renewal_new (self->client, self->upkeep, NULL);
+  return MUSTER_MASTER (self);
+}
+
+void
+muster_remote_master_set_pace (MusterRemoteMaster *self, const MusterRenewalPace *pace)
+{
+  muster_renewal_unref (self->renewal);
+  self->renewal = muster_renewal_new (self->client, self->upkeep, pace);
+}
+
+void
+muster_remote_pack (MusterRope *out, const ProtobufCMessage *message)
+{
+  g_autoptr (GBytes) packed = muster_pack (message);
+  muster_rope_append (out, packed);
+}
+
+gpointer
+muster_remote_call (MusterRpcClient *client, const char *method, MusterRope *request,
+                    const ProtobufCMessageDescriptor *answer, MusterArena *arena,
+                    const MusterRpcOptions *options, GCancellable *cancellable, GError **error)
+{
+  g_autoptr (GBytes) bytes =
+      muster_rpc_client_call (client, method, request, options, cancellable, error);
+  if (bytes == NULL)
+    return NULL;
+  gsize size;
+  gconstpointer data = g_bytes_get_data (bytes, &size);
+  g_autoptr (GError) malformed = NULL;
+  gpointer message = muster_unpack (answer, data, size, arena, answer->short_name, &malformed);
+  if (message == NULL)
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL, "'%s' answered nonsense: %s",
+                 muster_rpc_client_address (client), malformed->message);
+  return message;
+}
+
+static void
+put_field (MusterRope *out, guint32 number, GBytes *bytes)
+{
+  if (bytes == NULL || g_bytes_get_size (bytes) == 0)
+    return;
+  muster_proto_put_head (muster_rope_tail (out), number, g_bytes_get_size (bytes));
+  muster_rope_append (out, bytes);
+}
+
+/* It may be large: it goes out as the bytes it is, never through protobuf-c. */
+static void
+put_graph (MusterRope *out, MusterGraph *graph)
+{
+  g_auto (MusterRope) bytes = MUSTER_ROPE_INIT;
+  muster_graph_put (graph, &bytes);
+  if (muster_rope_size (&bytes) > 0)
+    muster_proto_put_head (muster_rope_tail (out), 1, muster_rope_size (&bytes));
+  muster_graph_put (graph, out);
+}
+
+/* A master that
+ * isn't there is UNAVAILABLE at once: whether to try again is its caller's to decide, and to tell.
+ */
+static MusterSession *
+remote_create_session (MusterMaster *master, MusterGraph *graph, GBytes *config, gint64 deadline_us,
+                       GCancellable *cancellable, GError **error)
+{
+  MusterRemoteMaster *self = MUSTER_REMOTE_MASTER (master);
+  g_auto (MusterRope) request = MUSTER_ROPE_INIT;
+  put_graph (&request, graph);
+  put_field (&request, 2, config);
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  MusterRpcHeader lease = {MUSTER_SESSION_LEASE_HEADER, MUSTER_SESSION_LEASE_SECONDS};
+  MusterRpcOptions options = {.deadline_us = deadline_us, .headers = &lease, .n_headers = 1};
+  Tensorflow__CreateSessionResponse *response = muster_remote_call (
+      self->client, MUSTER_MASTER_METHOD ("CreateSession"), &request,
+      &tensorflow__create_session_response__descriptor, arena, &options, cancellable, error);
+  if (response == NULL)
+    return NULL;
+  return muster_remote_session_new (self->client, self->upkeep, self->renewal,
+                                    response->session_handle, response->graph_version, graph);
+}
+
+static void
+add_devices (GPtrArray *devices, Tensorflow__DeviceAttributes **from, gsize n)
+{
+  for (gsize i = 0; i < n; i++) {
+    MusterDevice *device = g_new0 (MusterDevice, 1);
+    device->name = g_strdup (from[i]->name);
+    device->type = g_strdup (from[i]->device_type);
+    device->memory_limit = from[i]->memory_limit;
+    device->incarnation = from[i]->incarnation;
+    g_ptr_array_add (devices, device);
+  }
+}
+
+static GPtrArray *
+remote_list_devices (MusterMaster *master, gint64 deadline_us, GCancellable *cancellable,
+                     GError **error)
+{
+  MusterRemoteMaster *self = MUSTER_REMOTE_MASTER (master);
+  g_auto (MusterRope) request = MUSTER_ROPE_INIT;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  MusterRpcOptions options = {.deadline_us = deadline_us};
+  Tensorflow__ListDevicesResponse *response = muster_remote_call (
+      self->client, MUSTER_MASTER_METHOD ("ListDevices"), &request,
+      &tensorflow__list_devices_response__descriptor, arena, &options, cancellable, error);
+  if (response == NULL)
+    return NULL;
+  GPtrArray *devices = g_ptr_array_new_with_free_func ((GDestroyNotify)muster_device_free);
+  add_devices (devices, response->local_device, response->n_local_device);
+  add_devices (devices, response->remote_device, response->n_remote_device);
+  return devices;
+}
+
+static gboolean
+remote_reset (MusterMaster *master, const char *const *containers, gint64 deadline_us,
+              GCancellable *cancellable, GError **error)
+{
+  MusterRemoteMaster *self = MUSTER_REMOTE_MASTER (master);
+  Tensorflow__ResetRequest message = TENSORFLOW__RESET_REQUEST__INIT;
+  message.container = (char **)containers;
+  message.n_container = containers != NULL ? g_strv_length ((char **)containers) : 0;
+  g_auto (MusterRope) request = MUSTER_ROPE_INIT;
+  muster_remote_pack (&request, &message.base);
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  MusterRpcOptions options = {.deadline_us = deadline_us};
+  return muster_remote_call (self->client, MUSTER_MASTER_METHOD ("Reset"), &request,
+                             &tensorflow__reset_response__descriptor, arena, &options, cancellable,
+                             error) != NULL;
+}
+
+static MusterMaster *
+remote_remote (MusterMaster *master, gint64 deadline_us G_GNUC_UNUSED,
+               GCancellable *cancellable G_GNUC_UNUSED, GError **error G_GNUC_UNUSED)
+{
+  return g_object_ref (master);
+}
+
+static MusterPresence
+remote_reach (MusterMaster *master, gint64 deadline_us, GCancellable *cancellable)
+{
+  return muster_rpc_client_reach (MUSTER_REMOTE_MASTER (master)->client, deadline_us, cancellable);
+}
+
+gboolean
+muster_remote_master_await (MusterRemoteMaster *self, gint64 deadline_us, GCancellable *cancellable,
+                            GError **error)
+{
+  muster_require (error, FALSE, self);
+  g_auto (MusterRope) request = MUSTER_ROPE_INIT;
+  const MusterRpcOptions options = {.deadline_us = deadline_us, .wait_for_ready = TRUE};
+  (void)muster_rpc_client_reach (self->client, deadline_us, cancellable); /* the call tells */
+  g_autoptr (GBytes) response = muster_rpc_client_call (
+      self->client, MUSTER_MASTER_METHOD ("ListDevices"), &request, &options, cancellable, error);
+  return response != NULL;
+}
+
+MusterRpcClient *
+muster_remote_master_client (MusterRemoteMaster *self)
+{
+  return self->client;
+}
+
+MusterSession *
+muster_remote_master_adopt (MusterRemoteMaster *self, const char *handle, MusterGraph *graph)
+{
+  return muster_remote_session_new (self->client, self->upkeep, self->renewal, handle, 0, graph);
+}
+
+static const char *
+remote_target (MusterMaster *master)
+{
+  return MUSTER_REMOTE_MASTER (master)->target;
+}
+
+static void
+muster_remote_master_iface_init (MusterMasterInterface *iface)
+{
+  iface->create_session = remote_create_session;
+  iface->list_devices = remote_list_devices;
+  iface->reset = remote_reset;
+  iface->target = remote_target;
+  iface->remote = remote_remote;
+  iface->reach = remote_reach;
+}
+
+static void
+muster_remote_master_finalize (GObject *object)
+{
+  MusterRemoteMaster *self = MUSTER_REMOTE_MASTER (object);
+  g_free (self->target);
+  g_clear_pointer (&self->renewal, muster_renewal_unref);
+  g_clear_pointer (&self->upkeep, muster_upkeep_unref);
+  g_clear_pointer (&self->client, muster_rpc_client_unref);
+  G_OBJECT_CLASS (muster_remote_master_parent_class)->finalize (object);
+}
+
+static void
+muster_remote_master_class_init (MusterRemoteMasterClass *class)
+{
+  G_OBJECT_CLASS (class)->finalize = muster_remote_master_finalize;
+}
+
+static void
+muster_remote_master_init (MusterRemoteMaster *self G_GNUC_UNUSED)
+{
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/names.h"
+#include "master/remote/remote_private.h"
+
+/* Of how two graphs differ, for people. */
+#define MOST_DIFFERENCE 4096
+
+#define MUSTER_TYPE_REMOTE_WATCH (muster_remote_watch_get_type ())
+G_DECLARE_FINAL_TYPE (MusterRemoteWatch, muster_remote_watch, MUSTER, REMOTE_WATCH, MusterWatch)
+
+struct _MusterRemoteWatch {
+  MusterWatch parent;
+  MusterRenewal *renewal;  /* (owned) it ends the stream where the session is gone */
+  MusterRpcStream *stream; /* (owned) */
+};
+
+G_DEFINE_FINAL_TYPE (MusterRemoteWatch, muster_remote_watch, MUSTER_TYPE_WATCH)
+
+MusterWatch *
+muster_remote_watch_new (MusterRpcClient *client, MusterRenewal *renewal,
+                         const char *session_handle, const MusterWatchFor *what, gint64 deadline_us,
+                         GError **error)
+{
+  Muster__WatchRequest message = MUSTER__WATCH_REQUEST__INIT;
+  message.session_handle = (char *)session_handle;
+  if (what->ready_for_local_init_op != NULL)
+    message.ready_for_local_init_op = (char *)what->ready_for_local_init_op;
+  if (what->ready_op != NULL)
+    message.ready_op = (char *)what->ready_op;
+  if (what->model != NULL)
+    message.model = (char *)what->model;
+  if (what->task != NULL)
+    message.task = (char *)what->task;
+  g_autofree char *who = muster_remote_who ();
+  message.who = who;
+  g_auto (MusterRope) request = MUSTER_ROPE_INIT;
+  muster_remote_pack (&request, &message.base);
+  MusterRpcOptions options = {.deadline_us = deadline_us};
+  MusterRpcStream *stream =
+      muster_rpc_client_open (client, "/muster.Readiness/Watch", &request, &options, error);
+  if (stream == NULL)
+    return NULL;
+  MusterRemoteWatch *self = g_object_new (MUSTER_TYPE_REMOTE_WATCH, NULL);
+  self->stream = stream;
+  self->renewal = muster_renewal_ref (renewal);
+  muster_renewal_mind (renewal, stream, session_handle);
+  return MUSTER_WATCH (self);
+}
+
+static char *
+text_or_null (const char *text)
+{
+  return *text != '\0' ? g_strdup (text) : NULL;
+}
+
+static void
+fill_turn (MusterTurn *turn, const Muster__Turn *from)
+{
+  *turn = (MusterTurn){
+      .gate_open = from->gate_open,
+      .is_ready = from->ready,
+      .why_gate = text_or_null (from->why_gate),
+      .why_not_ready = text_or_null (from->why_not_ready),
+  };
+  turn->keeps_announcements = from->keeps_announcements;
+  if (from->chief != NULL)
+    turn->chief = muster_remote_announcement (from->chief);
+  turn->graph_difference = muster_remote_text (from->graph_difference, MOST_DIFFERENCE);
+  if (from->n_missing > 0)
+    turn->missing = muster_names_pack (from->missing, from->n_missing);
+}
+
+static gboolean
+remote_watch_next (MusterWatch *watch, MusterTurn *turn, GCancellable *cancellable, GError **error)
+{
+  MusterRemoteWatch *self = MUSTER_REMOTE_WATCH (watch);
+  g_autoptr (GError) failure = NULL;
+  g_autoptr (GBytes) bytes = muster_rpc_stream_next (self->stream, cancellable, &failure);
+  if (bytes == NULL && failure != NULL) {
+    g_propagate_error (error, g_steal_pointer (&failure));
+    return FALSE;
+  }
+  if (bytes == NULL) {
+    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE,
+                         "the server ended its watch over readiness");
+    return FALSE;
+  }
+  gsize size;
+  gconstpointer data = g_bytes_get_data (bytes, &size);
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  const Muster__Turn *message =
+      muster_unpack (&muster__turn__descriptor, data, size, arena, "turn of readiness", error);
+  if (message == NULL)
+    return FALSE;
+  if (message->error_code != 0) {
+    g_set_error_literal (error, MUSTER_ERROR, muster_error_from_wire (message->error_code),
+                         message->error_message);
+    return FALSE;
+  }
+  fill_turn (turn, message);
+  return TRUE;
+}
+
+static void
+muster_remote_watch_finalize (GObject *object)
+{
+  MusterRemoteWatch *self = MUSTER_REMOTE_WATCH (object);
+  muster_renewal_leave (self->renewal, self->stream);
+  g_clear_pointer (&self->stream, muster_rpc_stream_free);
+  g_clear_pointer (&self->renewal, muster_renewal_unref);
+  G_OBJECT_CLASS (muster_remote_watch_parent_class)->finalize (object);
+}
+
+static void
+muster_remote_watch_class_init (MusterRemoteWatchClass *class)
+{
+  MUSTER_WATCH_CLASS (class)->next = remote_watch_next;
+  G_OBJECT_CLASS (class)->finalize = muster_remote_watch_finalize;
+}
+
+static void
+muster_remote_watch_init (MusterRemoteWatch *self G_GNUC_UNUSED)
+{
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ready/backoff.h"
+
+#include <string.h>
+
+#define FIRST_PAUSE_US (100 * MUSTER_MILLISECOND)
+#define LAST_PAUSE_US  MUSTER_SECOND
+/* However small the number drawn: nobody is to knock in a tight loop. */
+#define LEAST_PAUSE_US (10 * MUSTER_MILLISECOND)
+/* A master that has lost a session answers, so that the first pause only spreads those who were
+ * there: a worker is back before the chief that has reset the master is done. */
+#define LOST_SESSION_SHARE 4
+/* An attempt that held for so long was not knocking: the next pause is the first again. A master
+ * that takes sessions and loses them at once is knocked at as rarely as one that isn't there. */
+#define LONG_LIFE_US (10 * MUSTER_SECOND)
+/* Pauses double no more often, so that a ceiling of hours can't overflow. */
+#define MOST_DOUBLINGS 30
+
+const MusterRetryPolicy muster_retry_waiting = {
+    .budget = {[MUSTER_FAILURE_UNREACHABLE] = MUSTER_RETRY_UNTIL_DEADLINE,
+               [MUSTER_FAILURE_LOST_SESSION] = MUSTER_RETRY_UNTIL_DEADLINE,
+               [MUSTER_FAILURE_PREEMPTED] = MUSTER_RETRY_UNTIL_DEADLINE},
+};
+
+const MusterRetryPolicy muster_retry_preparing = {
+    .budget = {[MUSTER_FAILURE_UNREACHABLE] = MUSTER_RETRY_UNTIL_DEADLINE,
+               [MUSTER_FAILURE_LOST_SESSION] = 3,
+               [MUSTER_FAILURE_PREEMPTED] = 3},
+};
+
+const char *
+muster_failure_name (MusterFailure failure)
+{
+  static const char *const names[MUSTER_N_FAILURES] = {
+      [MUSTER_FAILURE_UNREACHABLE] = "unreachable", [MUSTER_FAILURE_LOST_SESSION] = "lost session",
+      [MUSTER_FAILURE_PREEMPTED] = "preempted",     [MUSTER_FAILURE_LOST_DATA] = "lost data",
+      [MUSTER_FAILURE_MISTAKE] = "mistake",
+  };
+
+  return (guint)failure < MUSTER_N_FAILURES ? names[failure] : names[MUSTER_FAILURE_MISTAKE];
+}
+
+MusterFailure
+muster_failure_of (const GError *error)
+{
+  if (!error || error->domain != MUSTER_ERROR)
+    return MUSTER_FAILURE_MISTAKE;
+
+  switch (error->code) {
+  case MUSTER_ERROR_UNAVAILABLE:
+    return MUSTER_FAILURE_UNREACHABLE;
+  case MUSTER_ERROR_ABORTED:
+    return MUSTER_FAILURE_LOST_SESSION;
+  case MUSTER_ERROR_CANCELLED:
+    return MUSTER_FAILURE_PREEMPTED;
+  case MUSTER_ERROR_DATA_LOSS:
+    return MUSTER_FAILURE_LOST_DATA;
+  default:
+    return MUSTER_FAILURE_MISTAKE;
+  }
+}
+
+gboolean
+muster_failure_is_reset (const GError *error)
+{
+  return muster_error_is (error, MUSTER_ERROR_ABORTED) &&
+         strstr (error->message, MUSTER_BY_RESET) != NULL;
+}
+
+static gint64
+draw_pause_us (const MusterRetryPolicy *policy, MusterFailure failure, guint in_a_row,
+               double chance)
+{
+  gint64 first_us = policy->first_pause_us > 0 ? policy->first_pause_us : FIRST_PAUSE_US;
+  gint64 last_us = policy->last_pause_us > 0 ? policy->last_pause_us : LAST_PAUSE_US;
+  gint64 ceiling_us = MIN (first_us, last_us);
+
+  if (failure == MUSTER_FAILURE_LOST_SESSION && in_a_row == 0)
+    return MAX ((gint64)((double)ceiling_us / LOST_SESSION_SHARE * chance), LEAST_PAUSE_US);
+  for (guint i = 0; i < MIN (in_a_row, MOST_DOUBLINGS) && ceiling_us < last_us; i++)
+    ceiling_us = ceiling_us > last_us / 2 ? last_us : ceiling_us * 2;
+
+  return MAX ((gint64)((double)ceiling_us * chance), LEAST_PAUSE_US);
+}
+
+gboolean
+muster_retries_again (MusterRetries *self, MusterFailure failure, gint64 lived_us, double chance,
+                      gint64 *pause_us)
+{
+  g_return_val_if_fail (self != NULL && pause_us != NULL, FALSE);
+
+  g_return_val_if_fail ((guint)failure < MUSTER_N_FAILURES, FALSE);
+  guint budget = self->policy->budget[failure];
+
+  if (failure == MUSTER_FAILURE_MISTAKE ||
+      (budget != MUSTER_RETRY_UNTIL_DEADLINE && self->counts[failure] >= budget))
+    return FALSE;
+  if (lived_us >= LONG_LIFE_US)
+    self->in_a_row = 0;
+  *pause_us = draw_pause_us (self->policy, failure, self->in_a_row, chance);
+  self->in_a_row++;
+  self->counts[failure]++;
+
+  return TRUE;
+}
+
+guint
+muster_retries_total (const MusterRetries *self)
+{
+  g_return_val_if_fail (self != NULL, 0);
+
+  guint total = 0;
+
+  for (guint i = 0; i < MUSTER_N_FAILURES; i++)
+    total += self->counts[i];
+
+  return total;
+}

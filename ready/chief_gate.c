@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ready/chief_gate.h"
+
+#include "base/names.h"
+#include "master/announcement.h"
+
+gboolean
+muster_chief_decides (const MusterAnnouncement *chief)
+{
+  return chief != NULL &&
+         (muster_chief_phase_is_preparing (chief->phase) || chief->phase == MUSTER_CHIEF_OVER);
+}
+
+static const char *
+doing (MusterChiefPhase phase)
+{
+  switch ((int)phase) {
+  case MUSTER_CHIEF_RESTORING:
+    return "restoring it";
+  case MUSTER_CHIEF_INITIALISING:
+    return "initialising it";
+  case MUSTER_CHIEF_LOCAL_INIT:
+    return "running its own local init";
+  default:
+    return "starting to prepare it";
+  }
+}
+
+static char *
+why_closed (const MusterAnnouncement *chief)
+{
+  if (chief->phase == MUSTER_CHIEF_OVER && chief->step < 0)
+    return g_strdup ("the job is over");
+  if (chief->phase == MUSTER_CHIEF_OVER)
+    return g_strdup_printf ("the job is over: it ended at step %" G_GINT64_FORMAT, chief->step);
+
+  const char *task = *chief->task != '\0' ? chief->task : "of this model";
+  const char *who = *chief->who != '\0' ? chief->who : "somewhere";
+  const char *work = doing (chief->phase);
+  if (!chief->alive)
+    return g_strdup_printf ("the chief %s (%s) died while %s: it isn't ready until a chief has "
+                            "prepared it anew, or the master is reset",
+                            task, who, work);
+  if (chief->detail != NULL)
+    return g_strdup_printf ("the chief %s (%s) is %s: %s", task, who, work, chief->detail);
+  return g_strdup_printf ("the chief %s (%s) is %s", task, who, work);
+}
+
+void
+muster_turn_announce (MusterTurn *turn, const MusterTurn *ops, gboolean keeps_announcements,
+                      MusterAnnouncement *chief)
+{
+  *turn = (MusterTurn){
+      .keeps_announcements = keeps_announcements,
+      .chief = chief,
+  };
+  if (muster_chief_decides (chief)) {
+    turn->why_gate = why_closed (chief);
+    turn->why_not_ready = g_strdup (turn->why_gate);
+    return;
+  }
+  turn->gate_open = ops->gate_open;
+  turn->is_ready = ops->is_ready;
+  turn->why_gate = g_strdup (ops->why_gate);
+  turn->why_not_ready = g_strdup (ops->why_not_ready);
+  if (ops->missing != NULL)
+    turn->missing = muster_names_pack (ops->missing, g_strv_length (ops->missing));
+}
+
+void
+muster_turn_grow_older (MusterTurn *turn, gint64 passed_us)
+{
+  MusterAnnouncement *chief = turn->chief;
+  if (chief == NULL)
+    return;
+  chief->phase_age_us += passed_us;
+  if (chief->durable_step >= 0)
+    chief->durable_age_us += passed_us;
+  if (!chief->alive)
+    chief->lost_age_us += passed_us;
+}
+
+gboolean
+muster_chief_is_news (const MusterAnnouncement *before, const MusterAnnouncement *now)
+{
+  if (before == NULL || now == NULL)
+    return before != now;
+  return before->phase != now->phase || before->epoch != now->epoch ||
+         before->alive != now->alive || before->prepared != now->prepared ||
+         (now->phase == MUSTER_CHIEF_OVER && before->step != now->step) ||
+         g_strcmp0 (before->task, now->task) != 0 || g_strcmp0 (before->who, now->who) != 0 ||
+         g_strcmp0 (before->detail, now->detail) != 0;
+}
+
+gboolean
+muster_turn_is_news (const MusterTurn *before, const MusterTurn *now)
+{
+  if (before->gate_open != now->gate_open || before->is_ready != now->is_ready ||
+      before->keeps_announcements != now->keeps_announcements ||
+      g_strcmp0 (before->why_gate, now->why_gate) != 0 ||
+      g_strcmp0 (before->why_not_ready, now->why_not_ready) != 0 ||
+      g_strcmp0 (before->graph_difference, now->graph_difference) != 0 ||
+      muster_chief_is_news (before->chief, now->chief))
+    return TRUE;
+  if (before->missing == NULL || now->missing == NULL)
+    return before->missing != now->missing;
+  return !g_strv_equal ((const char *const *)before->missing, (const char *const *)now->missing);
+}

@@ -1,0 +1,578 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ready/chief_registry.h"
+
+#define MAX_MODELS 10000
+#define MAX_NAME   256
+#define MAX_DETAIL 4096
+/* Leaves room for the epochs after it, however often it is asked for the next. */
+#define MAX_EPOCH (G_MAXINT64 / 2)
+
+/* The longest name that errors repeat in full. */
+#define SHOWN_NAME 64
+
+typedef struct {
+  MusterAnnouncement chief; /* its ages aren't kept: they count from the instants below */
+  gint64 phase_us;
+  gint64 durable_us;
+  gint64 lost_us;
+  gint64 lease_until_us;
+  gint64 highest;          /* epoch ever seen */
+  guint64 claim;           /* which claim of the board's it was */
+  MusterChiefPhase undone; /* what a reset undid: its chief may repeat that without knowing */
+  gboolean has_left;
+  gboolean is_untold; /* its lease was seen to have run out, which nobody has been told of */
+  MusterGraph *graph; /* (owned) (nullable) */
+} Model;
+
+struct _MusterBoard {
+  MusterClock *clock; /* (owned) */
+  gint64 lease_us;
+  MusterBoardChanged changed;
+  gpointer user_data;
+
+  GMutex lock;
+  GHashTable
+      *models;      /* (element-type utf8 Model) owned; the keys are the values'; guarded by lock */
+  guint64 n_claims; /* guarded by lock */
+};
+
+static void
+model_free (gpointer data)
+{
+  Model *model = data;
+  muster_announcement_clear (&model->chief);
+  g_clear_pointer (&model->graph, muster_graph_unref);
+  g_free (model);
+}
+
+MusterBoard *
+muster_board_new (MusterClock *clock, gint64 lease_us, MusterBoardChanged changed,
+                  gpointer user_data)
+{
+  MusterBoard *self = g_new0 (MusterBoard, 1);
+  self->clock = g_object_ref (clock != NULL ? clock : muster_system_clock ());
+  self->lease_us = lease_us;
+  self->changed = changed;
+  self->user_data = user_data;
+  g_mutex_init (&self->lock);
+  self->models = g_hash_table_new_full (g_str_hash, g_str_equal, NULL, model_free);
+  return self;
+}
+
+void
+muster_board_free (MusterBoard *self)
+{
+  if (self == NULL)
+    return;
+  g_hash_table_unref (self->models);
+  g_mutex_clear (&self->lock);
+  g_object_unref (self->clock);
+  g_free (self);
+}
+
+gint64
+muster_board_lease_us (MusterBoard *self)
+{
+  return self->lease_us;
+}
+
+static void
+tell (MusterBoard *self, const char *name)
+{
+  if (self->changed != NULL)
+    self->changed (name, self->user_data);
+}
+
+/* --- what comes from outside --- */
+
+static gboolean
+check_text (const char *what, const char *text, gsize max, GError **error)
+{
+  gsize size = strlen (text);
+  if (size > max) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "the %s has %" G_GSIZE_FORMAT " bytes: at most %" G_GSIZE_FORMAT " are taken",
+                 what, size, max);
+    return FALSE;
+  }
+  gboolean is_fine = g_utf8_validate_len (text, size, NULL);
+  for (const char *at = text; is_fine && *at != '\0'; at = g_utf8_next_char (at))
+    is_fine = g_unichar_isprint (g_utf8_get_char (at));
+  if (is_fine)
+    return TRUE;
+  g_autofree char *start = g_strndup (text, SHOWN_NAME);
+  g_autofree char *shown = g_strescape (start, NULL);
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+               "the %s '%s' isn't printable UTF-8", what, shown);
+  return FALSE;
+}
+
+/* What may be left out. */
+static gboolean
+check_optional (const char *what, const char *text, gsize max, GError **error)
+{
+  return text == NULL || check_text (what, text, max, error);
+}
+
+gboolean
+muster_board_check_name (const char *what, const char *name, GError **error)
+{
+  if (name != NULL && *name != '\0')
+    return check_text (what, name, MAX_NAME, error);
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+               "the %s is empty: give it a name", what);
+  return FALSE;
+}
+
+static gboolean
+check_claim (const MusterClaim *claim, const char *who, GError **error)
+{
+  if (!muster_board_check_name ("model's name", claim->model, error) ||
+      !check_optional ("chief's task", claim->task, MAX_NAME, error) ||
+      !check_optional ("chief's process", who, MAX_NAME, error))
+    return FALSE;
+  if (claim->epoch >= 0 && claim->epoch <= MAX_EPOCH)
+    return TRUE;
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+               "the epoch %" G_GINT64_FORMAT " can't be: epochs count from 1; 0 asks for the next",
+               claim->epoch);
+  return FALSE;
+}
+
+static gboolean
+check_announcement (const MusterAnnouncement *told, GError **error)
+{
+  if (!check_optional ("announcement's detail", told->detail, MAX_DETAIL, error) ||
+      !check_optional ("checkpoint's name", told->durable, MAX_DETAIL, error))
+    return FALSE;
+  if (told->phase >= MUSTER_CHIEF_UNKNOWN && told->phase <= MUSTER_CHIEF_OVER)
+    return TRUE;
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+               "the phase %d is unknown here: this server is older than the chief",
+               (int)told->phase);
+  return FALSE;
+}
+
+/* --- one model; all with the lock held --- */
+
+static void
+lose (Model *model, gint64 when_us)
+{
+  model->chief.alive = FALSE;
+  model->lost_us = when_us;
+}
+
+static Model *
+find (MusterBoard *self, const char *name, gint64 now_us)
+{
+  Model *model = g_hash_table_lookup (self->models, name);
+  if (model != NULL && model->chief.alive && model->lease_until_us <= now_us) {
+    lose (model, model->lease_until_us);
+    model->is_untold = TRUE;
+  }
+  return model;
+}
+
+static MusterAnnouncement *
+describe (const Model *model, gint64 now_us)
+{
+  MusterAnnouncement *chief = muster_announcement_copy (&model->chief);
+  chief->phase_age_us = now_us - model->phase_us;
+  chief->durable_age_us = chief->durable_step >= 0 ? now_us - model->durable_us : 0;
+  chief->lost_age_us = chief->alive ? 0 : now_us - model->lost_us;
+  return chief;
+}
+
+static gboolean
+refuse_for (const Model *model, gint64 now_us, const char *what, GError **error)
+{
+  g_autoptr (MusterAnnouncement) chief = describe (model, now_us);
+  g_autofree char *text = muster_announcement_describe (chief);
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+               "%s '%s': its chief is %s, of epoch %" G_GINT64_FORMAT, what, chief->model, text,
+               chief->epoch);
+  return FALSE;
+}
+
+static gboolean
+refuse_low (const Model *model, gint64 epoch, GError **error)
+{
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+               "'%s' was claimed under epoch %" G_GINT64_FORMAT " already: epoch %" G_GINT64_FORMAT
+               " is of a chief that was replaced",
+               model->chief.model, model->highest, epoch);
+  return FALSE;
+}
+
+static gboolean
+refuse_over (const Model *model, GError **error)
+{
+  g_autofree char *step = model->chief.step >= 0
+                              ? g_strdup_printf (" at step %" G_GINT64_FORMAT, model->chief.step)
+                              : g_strdup ("");
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_OUT_OF_RANGE,
+               "the job '%s' is over: it ended%s; take it over to train on", model->chief.model,
+               step);
+  return FALSE;
+}
+
+/* The rules. */
+static gboolean
+may_claim (const Model *model, const MusterClaim *claim, gint64 now_us, GError **error)
+{
+  if (claim->epoch != 0 && claim->epoch < model->highest)
+    return refuse_low (model, claim->epoch, error);
+  if (claim->take_over)
+    return TRUE;
+  if (model->chief.phase == MUSTER_CHIEF_OVER)
+    return refuse_over (model, error);
+  if (model->chief.alive && claim->epoch <= model->highest)
+    return refuse_for (model, now_us, "can't claim", error);
+  return TRUE;
+}
+
+/* The chief that was lost is back: what it announced still holds, unless a reset undid it. */
+static gboolean
+comes_back (const Model *model, const MusterClaim *claim, const char *who)
+{
+  return !model->chief.alive && model->chief.phase != MUSTER_CHIEF_UNKNOWN &&
+         claim->epoch == model->chief.epoch && g_strcmp0 (model->chief.who, who) == 0;
+}
+
+static void
+set_text (char **text, const char *value)
+{
+  char *copy = g_strdup (value != NULL ? value : "");
+  g_free (*text);
+  *text = copy;
+}
+
+static void
+set_nullable (char **text, const char *value)
+{
+  char *copy = value != NULL && *value != '\0' ? g_strdup (value) : NULL;
+  g_free (*text);
+  *text = copy;
+}
+
+/* As for a chief of whom nothing is known but that it stands there. */
+static void
+begin_phase (Model *model, MusterChiefPhase phase, gint64 now_us)
+{
+  model->undone = MUSTER_CHIEF_UNKNOWN;
+  model->chief.phase = phase;
+  model->phase_us = now_us;
+  model->chief.step = -1;
+  model->chief.prepared = model->chief.is_ready = FALSE;
+  g_clear_pointer (&model->chief.detail, g_free);
+}
+
+static void
+grant (MusterBoard *self, Model *model, const MusterClaim *claim, const char *who,
+       MusterGraph *graph, gint64 now_us)
+{
+  if (!comes_back (model, claim, who))
+    begin_phase (model, MUSTER_CHIEF_STARTING, now_us);
+  model->highest = claim->epoch != 0 ? claim->epoch : model->highest + 1;
+  model->chief.epoch = model->highest;
+  set_text (&model->chief.task, claim->task);
+  set_text (&model->chief.who, who);
+  model->chief.alive = TRUE;
+  model->has_left = FALSE;
+  model->is_untold = FALSE;
+  model->lease_until_us = muster_deadline_after (now_us, self->lease_us);
+  model->claim = ++self->n_claims;
+  g_clear_pointer (&model->graph, muster_graph_unref);
+  model->graph = graph != NULL ? muster_graph_ref (graph) : NULL;
+}
+
+static Model *
+add (MusterBoard *self, const char *name, gint64 now_us, GError **error)
+{
+  if (g_hash_table_size (self->models) >= MAX_MODELS) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+                 "can't keep the model '%s': models are limited to %d", name, MAX_MODELS);
+    return NULL;
+  }
+  Model *model = g_new0 (Model, 1);
+  model->chief = (MusterAnnouncement)MUSTER_ANNOUNCEMENT_INIT;
+  model->chief.model = g_strdup (name);
+  model->lost_us = now_us;
+  g_hash_table_insert (self->models, model->chief.model, model);
+  return model;
+}
+
+gint64
+muster_board_claim (MusterBoard *self, const MusterClaim *claim, const char *who,
+                    MusterGraph *graph, MusterAnnouncement **before, GError **error)
+{
+  if (before != NULL)
+    *before = NULL;
+  if (!check_claim (claim, who, error))
+    return 0;
+  g_autoptr (MusterAnnouncement) stood = NULL;
+  gint64 epoch = 0;
+  gint64 now_us = muster_clock_now_us (self->clock);
+  g_mutex_lock (&self->lock);
+  Model *model = find (self, claim->model, now_us);
+  if (model == NULL)
+    model = add (self, claim->model, now_us, error);
+  else if (may_claim (model, claim, now_us, error))
+    stood = describe (model, now_us);
+  else
+    model = NULL;
+  if (model != NULL) {
+    grant (self, model, claim, who != NULL ? who : "", graph, now_us);
+    epoch = model->chief.epoch;
+  }
+  g_mutex_unlock (&self->lock);
+  if (epoch != 0)
+    tell (self, claim->model);
+  if (before != NULL)
+    *before = g_steal_pointer (&stood);
+  return epoch;
+}
+
+/* --- announcing --- */
+
+static gboolean
+is_its_chief (const Model *model, const MusterAnnouncement *told)
+{
+  if (told->epoch != model->chief.epoch)
+    return FALSE;
+  return told->who == NULL || *told->who == '\0' || *model->chief.who == '\0' ||
+         g_str_equal (told->who, model->chief.who);
+}
+
+static gboolean
+may_announce (const Model *model, const MusterAnnouncement *told, gint64 now_us, GError **error)
+{
+  if (!is_its_chief (model, told))
+    return refuse_for (model, now_us, "the lease is another's now on", error);
+  if (model->chief.phase == MUSTER_CHIEF_OVER && told->phase != MUSTER_CHIEF_OVER &&
+      told->phase != MUSTER_CHIEF_UNKNOWN) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+                 "the job '%s' is over: nothing but its end can be announced", model->chief.model);
+    return FALSE;
+  }
+  return TRUE;
+}
+
+/* A chief renews its lease by saying what it said last, and may not have heard of a reset yet; but
+ * that it prepares the model (again) is taken in any case. */
+static gboolean
+is_undone (const Model *model, MusterChiefPhase phase)
+{
+  return phase == model->undone && !muster_chief_phase_is_preparing (phase);
+}
+
+static void
+take_phase (Model *model, const MusterAnnouncement *told, gint64 now_us)
+{
+  if (told->phase == MUSTER_CHIEF_UNKNOWN || is_undone (model, told->phase))
+    return;
+  model->undone = MUSTER_CHIEF_UNKNOWN;
+  if (told->phase != model->chief.phase)
+    model->phase_us = now_us;
+  model->chief.phase = told->phase;
+  set_nullable (&model->chief.detail, told->detail);
+  gboolean is_prepared = told->phase == MUSTER_CHIEF_PREPARED ||
+                         told->phase == MUSTER_CHIEF_TRAINING ||
+                         (told->phase == MUSTER_CHIEF_OVER && model->chief.prepared);
+  if (told->phase == MUSTER_CHIEF_OVER || !is_prepared || !model->chief.prepared)
+    model->chief.is_ready = FALSE; /* from here on it is found out anew, or no longer */
+  model->chief.prepared = is_prepared;
+}
+
+static void
+take_in (MusterBoard *self, Model *model, const MusterAnnouncement *told, gint64 now_us)
+{
+  take_phase (model, told, now_us);
+  if (told->step >= 0)
+    model->chief.step = told->step;
+  if (told->durable_step >= 0 && (told->durable_step != model->chief.durable_step ||
+                                  g_strcmp0 (told->durable, model->chief.durable) != 0)) {
+    model->chief.durable_step = told->durable_step;
+    model->durable_us = now_us - CLAMP (told->durable_age_us, 0, MAX (now_us, 0));
+    set_nullable (&model->chief.durable, told->durable);
+  }
+  if (model->has_left)
+    return;
+  model->chief.alive = TRUE;
+  model->lease_until_us = muster_deadline_after (now_us, self->lease_us);
+}
+
+gboolean
+muster_board_announce (MusterBoard *self, const MusterAnnouncement *announcement, GError **error)
+{
+  if (!muster_board_check_name ("model's name", announcement->model, error) ||
+      !check_announcement (announcement, error))
+    return FALSE;
+  gint64 now_us = muster_clock_now_us (self->clock);
+  gboolean has_changed = FALSE;
+  gboolean is_taken = FALSE;
+  g_mutex_lock (&self->lock);
+  Model *model = find (self, announcement->model, now_us);
+  if (model == NULL)
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+                 "nobody has claimed '%s' here: claim it first (has the server restarted?)",
+                 announcement->model);
+  else
+    is_taken = may_announce (model, announcement, now_us, error);
+  if (is_taken) {
+    g_autoptr (MusterAnnouncement) stood = muster_announcement_copy (&model->chief);
+    take_in (self, model, announcement, now_us);
+    has_changed = model->is_untold || !muster_announcement_equal (stood, &model->chief);
+    model->is_untold = FALSE;
+  }
+  g_mutex_unlock (&self->lock);
+  if (has_changed)
+    tell (self, announcement->model);
+  return is_taken;
+}
+
+void
+muster_board_leave (MusterBoard *self, const char *model, gint64 epoch)
+{
+  gint64 now_us = muster_clock_now_us (self->clock);
+  gboolean has_changed = FALSE;
+  g_mutex_lock (&self->lock);
+  Model *found = find (self, model, now_us);
+  if (found != NULL && found->chief.epoch == epoch) {
+    has_changed = found->chief.alive || found->is_untold;
+    if (found->chief.alive)
+      lose (found, now_us);
+    found->has_left = TRUE;
+    found->is_untold = FALSE;
+  }
+  g_mutex_unlock (&self->lock);
+  if (has_changed)
+    tell (self, model);
+}
+
+void
+muster_board_set_ready (MusterBoard *self, const char *model, gint64 epoch, gboolean is_ready)
+{
+  gboolean has_changed = FALSE;
+  g_mutex_lock (&self->lock);
+  Model *found = g_hash_table_lookup (self->models, model);
+  if (found != NULL && found->chief.epoch == epoch && found->chief.prepared &&
+      found->chief.phase != MUSTER_CHIEF_OVER) {
+    has_changed = found->chief.is_ready != is_ready;
+    found->chief.is_ready = is_ready;
+  }
+  g_mutex_unlock (&self->lock);
+  if (has_changed)
+    tell (self, model);
+}
+
+/* --- all models --- */
+
+guint64
+muster_board_n_claims (MusterBoard *self)
+{
+  g_mutex_lock (&self->lock);
+  guint64 n_claims = self->n_claims;
+  g_mutex_unlock (&self->lock);
+  return n_claims;
+}
+
+static void
+tell_all (MusterBoard *self, GPtrArray *names)
+{
+  for (guint i = 0; i < names->len; i++)
+    tell (self, names->pdata[i]);
+}
+
+void
+muster_board_reset (MusterBoard *self, guint64 n_claims)
+{
+  g_autoptr (GPtrArray) names = g_ptr_array_new_with_free_func (g_free);
+  gint64 now_us = muster_clock_now_us (self->clock);
+  GHashTableIter iter;
+  gpointer value;
+  g_mutex_lock (&self->lock);
+  g_hash_table_iter_init (&iter, self->models);
+  while (g_hash_table_iter_next (&iter, NULL, &value)) {
+    Model *model = value;
+    if (model->claim > n_claims)
+      continue;
+    MusterChiefPhase undone = model->chief.phase;
+    if (undone == MUSTER_CHIEF_UNKNOWN)
+      undone = model->undone; /* a reset after a reset */
+    begin_phase (model, MUSTER_CHIEF_UNKNOWN, now_us);
+    model->undone = undone;
+    g_ptr_array_add (names, g_strdup (model->chief.model));
+  }
+  g_mutex_unlock (&self->lock);
+  tell_all (self, names);
+}
+
+MusterAnnouncement *
+muster_board_look (MusterBoard *self, const char *model)
+{
+  gint64 now_us = muster_clock_now_us (self->clock);
+  g_mutex_lock (&self->lock);
+  Model *found = find (self, model, now_us);
+  MusterAnnouncement *chief = found != NULL ? describe (found, now_us) : NULL;
+  g_mutex_unlock (&self->lock);
+  return chief;
+}
+
+MusterGraph *
+muster_board_graph (MusterBoard *self, const char *model)
+{
+  g_mutex_lock (&self->lock);
+  const Model *found = g_hash_table_lookup (self->models, model);
+  MusterGraph *graph =
+      found != NULL && found->graph != NULL ? muster_graph_ref (found->graph) : NULL;
+  g_mutex_unlock (&self->lock);
+  return graph;
+}
+
+static gint
+compare_names (gconstpointer a, gconstpointer b)
+{
+  const MusterAnnouncement *const *one = a;
+  const MusterAnnouncement *const *other = b;
+  return strcmp ((*one)->model, (*other)->model);
+}
+
+GPtrArray *
+muster_board_all (MusterBoard *self)
+{
+  GPtrArray *all = g_ptr_array_new_with_free_func ((GDestroyNotify)muster_announcement_free);
+  gint64 now_us = muster_clock_now_us (self->clock);
+  GHashTableIter iter;
+  gpointer name;
+  g_mutex_lock (&self->lock);
+  g_hash_table_iter_init (&iter, self->models);
+  while (g_hash_table_iter_next (&iter, &name, NULL))
+    g_ptr_array_add (all, describe (find (self, name, now_us), now_us));
+  g_mutex_unlock (&self->lock);
+  g_ptr_array_sort (all, compare_names);
+  return all;
+}
+
+gint64
+muster_board_expire (MusterBoard *self)
+{
+  g_autoptr (GPtrArray) names = g_ptr_array_new_with_free_func (g_free);
+  gint64 now_us = muster_clock_now_us (self->clock);
+  gint64 next_us = MUSTER_WAIT_FOREVER;
+  GHashTableIter iter;
+  gpointer name;
+  g_mutex_lock (&self->lock);
+  g_hash_table_iter_init (&iter, self->models);
+  while (g_hash_table_iter_next (&iter, &name, NULL)) {
+    Model *model = find (self, name, now_us);
+    if (model->is_untold)
+      g_ptr_array_add (names, g_strdup (name));
+    model->is_untold = FALSE;
+    if (model->chief.alive)
+      next_us = MIN (next_us, model->lease_until_us);
+  }
+  g_mutex_unlock (&self->lock);
+  tell_all (self, names);
+  return next_us;
+}

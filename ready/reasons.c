@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ready/reasons_private.h"
+
+#include "base/names.h"
+#include "ready/backoff.h"
+
+#include <string.h>
+
+struct _MusterReasons {
+  MusterClock *clock;   /* (owned) */
+  GPtrArray *list;      /* (owned) (element-type MusterReason) */
+  gint64 epoch;         /* of the chief in the list */
+  gboolean was_reached; /* the server has answered at some time */
+};
+
+static MusterReason *
+reason_new (const char *component, const char *state, gboolean is_well, char *text)
+{
+  MusterReason *self = g_new0 (MusterReason, 1);
+  self->component = component;
+  self->state = state;
+  self->is_well = is_well;
+  self->text = text;
+  return self;
+}
+
+void
+muster_reason_free (MusterReason *self)
+{
+  if (self == NULL)
+    return;
+  g_free (self->owner);
+  g_free (self->text);
+  g_free (self->last_error);
+  g_free (self->hint);
+  g_free (self->names);
+  g_free (self);
+}
+
+static gpointer
+reason_copy (gconstpointer source, gpointer data G_GNUC_UNUSED)
+{
+  const MusterReason *self = source;
+  MusterReason *copy = g_memdup2 (self, sizeof *self);
+  copy->owner = g_strdup (self->owner);
+  copy->text = g_strdup (self->text);
+  copy->last_error = g_strdup (self->last_error);
+  copy->hint = g_strdup (self->hint);
+  copy->names = self->names != NULL ? muster_names_pack (self->names, self->n_missing) : NULL;
+  return copy;
+}
+
+static GPtrArray *
+list_new (void)
+{
+  return g_ptr_array_new_with_free_func ((GDestroyNotify)muster_reason_free);
+}
+
+MusterReasons *
+muster_reasons_new (MusterClock *clock)
+{
+  MusterReasons *self = g_new0 (MusterReasons, 1);
+  self->clock = g_object_ref (clock != NULL ? clock : muster_system_clock ());
+  self->list = list_new ();
+  return self;
+}
+
+void
+muster_reasons_free (MusterReasons *self)
+{
+  if (self == NULL)
+    return;
+  g_object_unref (self->clock);
+  g_ptr_array_unref (self->list);
+  g_free (self);
+}
+
+/* What a failure to get a session says of the server, where nobody has looked closer. A refusal of
+ * what was asked comes from a server that is up; one that only ran out of time may not even have
+ * connected. */
+static const char *
+state_of_failure (const MusterReasons *self, const GError *failure)
+{
+  if (muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE))
+    return self->was_reached ? "lost" : "unreachable";
+  if (muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED))
+    return self->was_reached ? "silent" : "unreachable";
+  return muster_error_is (failure, MUSTER_ERROR_ABORTED) ||
+                 muster_error_is (failure, MUSTER_ERROR_CANCELLED)
+             ? "lost"
+             : "up";
+}
+
+/* "ps:1" of "ps:1: refused". */
+static char *
+name_of_task (const char *task)
+{
+  const char *why = strstr (task, ": ");
+  return why != NULL ? g_strndup (task, (gsize)(why - task)) : g_strdup (task);
+}
+
+/* A master that is a child of this process: no network lies between. */
+static gboolean
+is_child (const char *target)
+{
+  return g_str_equal (target, "tensorflow") || g_str_has_prefix (target, "tensorflow:");
+}
+
+static char *
+server_hint (const char *state, const char *target, const MusterSituation *situation)
+{
+  const char *const *tasks = situation->tasks;
+  if (is_child (target) && muster_error_is (situation->failure, MUSTER_ERROR_DEADLINE_EXCEEDED))
+    return g_strdup (
+        "give it more time (`--timeout`; its start may take two minutes): TensorFlow's "
+        "library is large, and loads in seconds where it isn't in memory yet");
+  if (strcmp (state, "silent") == 0 && tasks != NULL && tasks[0] != NULL) {
+    g_autofree char *task = name_of_task (tasks[0]);
+    return g_strdup_printf ("start %s: the master waits for all its tasks", task);
+  }
+  if (strcmp (state, "not-resolved") == 0)
+    return g_strdup_printf ("is the name in %s right?", target);
+  if (strcmp (state, "refused") == 0 && situation->chief != NULL)
+    return g_strdup_printf ("start this task's own server (tf.distribute.Server), which is %s",
+                            target);
+  if (strcmp (state, "refused") == 0)
+    return g_strdup ("`muster serve --listen=HOST:PORT` starts a master");
+  if (strcmp (state, "tls-failed") == 0)
+    return g_str_has_prefix (target, "grpcs://")
+               ? g_strdup_printf ("--master=grpc://%s", target + strlen ("grpcs://"))
+               : g_strdup_printf ("--master=grpcs://%s", target + strlen ("grpc://"));
+  if (strcmp (state, "unreachable") == 0)
+    return g_strdup_printf ("is %s right, and does every firewall let it through?", target);
+  if (strcmp (state, "silent") == 0)
+    return g_strdup_printf ("is that port a MasterService? `muster status %s`", target);
+  return g_strdup ("a session is made anew as soon as it answers again");
+}
+
+/* An attempt that the deadline cut short says less than the one that failed before it. */
+static gboolean
+says_less (const MusterReasons *self, const MusterSituation *situation)
+{
+  const MusterReason *before = muster_reasons_find (self->list, "server");
+  return situation->server_state == NULL && before != NULL && !before->is_well &&
+         muster_error_is (situation->failure, MUSTER_ERROR_DEADLINE_EXCEEDED);
+}
+
+static void
+add_server (MusterReasons *self, GPtrArray *list, const MusterSituation *situation)
+{
+  if (says_less (self, situation)) {
+    g_ptr_array_add (list, reason_copy (muster_reasons_find (self->list, "server"), NULL));
+    return;
+  }
+  const GError *failure = situation->failure;
+  const char *state = situation->server_state != NULL ? situation->server_state
+                      : failure == NULL               ? "up"
+                                                      : state_of_failure (self, failure);
+  gboolean is_up = strcmp (state, "up") == 0;
+  gboolean is_reset = muster_failure_is_reset (failure);
+  const char *target = situation->target != NULL ? situation->target : "the master";
+  const char *text = is_up                          ? "up"
+                     : situation->diagnosis != NULL ? situation->diagnosis
+                     : is_reset                     ? MUSTER_RESET_REASON
+                     : failure != NULL              ? failure->message
+                                                    : state;
+  MusterReason *it = reason_new ("server", state, is_up, g_strdup (text));
+  const char *scheme = strstr (target, "://");
+  it->owner = situation->target == NULL ? NULL : g_strdup (scheme != NULL ? scheme + 3 : target);
+  it->last_error = failure == NULL ? NULL : g_strdup (failure->message);
+  it->hint = is_up || is_reset ? NULL : server_hint (state, target, situation);
+  self->was_reached = self->was_reached || is_up;
+  g_ptr_array_add (list, it);
+}
+
+static const char *
+or_null (const char *text)
+{
+  return text != NULL && *text != '\0' ? text : NULL;
+}
+
+/* "worker:0 at host:4711"; NULL where nothing is known. */
+static char *
+who_is (const MusterAnnouncement *chief)
+{
+  const char *task = or_null (chief->task), *who = or_null (chief->who);
+  if (task != NULL && who != NULL)
+    return g_strdup_printf ("%s at %s", task, who);
+  return g_strdup (task != NULL ? task : who);
+}
+
+static void
+add_job (GPtrArray *list, const MusterTurn *turn)
+{
+  if (turn == NULL || !turn->keeps_announcements || turn->chief == NULL)
+    return;
+  const MusterAnnouncement *chief = turn->chief;
+  gboolean is_over = chief->phase == MUSTER_CHIEF_OVER;
+  char *text =
+      !is_over ? g_strdup ("running")
+      : chief->step < 0
+          ? g_strdup ("its chief ended the job")
+          : g_strdup_printf ("its chief ended the job at step %" G_GINT64_FORMAT, chief->step);
+  MusterReason *it = reason_new ("job", is_over ? "over" : "running", !is_over, text);
+  it->owner = g_strdup (or_null (chief->model));
+  if (is_over)
+    it->hint = g_strdup ("there is nothing left to do; `muster prepare --again` begins it anew");
+  g_ptr_array_add (list, it);
+}
+
+static const char *
+state_of_phase (MusterChiefPhase phase)
+{
+  return phase == MUSTER_CHIEF_LOCAL_INIT ? "local-init" : muster_chief_phase_name (phase);
+}
+
+/* The master keeps announcements, and there is one of a chief whose job isn't over. One that has
+ * prepared the model and left, as `muster prepare` does, isn't lost. */
+static MusterReason *
+chief_reason (const MusterTurn *turn)
+{
+  const MusterAnnouncement *chief = turn->chief;
+  g_autofree char *who = who_is (chief);
+  gboolean has_left = !chief->alive && chief->phase == MUSTER_CHIEF_PREPARED && chief->prepared;
+  gboolean is_lost = !chief->alive && !has_left;
+  gboolean has_prepared =
+      chief->phase == MUSTER_CHIEF_PREPARED || chief->phase == MUSTER_CHIEF_TRAINING;
+  GString *text = g_string_new (is_lost ? "lost while it was " : NULL);
+  g_string_append (text, chief->phase == MUSTER_CHIEF_LOCAL_INIT
+                             ? "in local init"
+                             : muster_chief_phase_name (chief->phase));
+  if (or_null (chief->detail) != NULL && muster_chief_phase_is_preparing (chief->phase))
+    g_string_append_printf (text, " %s", chief->detail);
+  if (has_left)
+    g_string_append (text, " it and left");
+  if (who != NULL)
+    g_string_append_printf (text, " (%s)", who);
+  MusterReason *it =
+      reason_new ("chief", is_lost ? "lost" : state_of_phase (chief->phase),
+                  turn->is_ready || (has_prepared && !is_lost), g_string_free (text, FALSE));
+  it->owner = g_strdup (or_null (chief->task) != NULL ? chief->task : or_null (chief->who));
+  return it;
+}
+
+/* Where tasks have masters of their own, a gateway in front of one hears nothing of the others. */
+static char *
+gateway_hint (const MusterSituation *situation)
+{
+  if (situation->chief != NULL)
+    return NULL;
+  return g_strdup_printf ("a gateway keeps them: `muster serve --master=%s`",
+                          situation->target != NULL ? situation->target : "TARGET");
+}
+
+/* again is "" or "again ". In a cluster whose tasks have masters of their own, what starts the
+ * chief is its own configuration. */
+static char *
+chief_hint (const MusterSituation *situation, const char *again)
+{
+  const char *address = situation->chief != NULL ? strchr (situation->chief, '=') : NULL;
+  if (address == NULL)
+    return g_strdup_printf ("start the chief %swith `muster prepare --master=%s`", again,
+                            situation->target != NULL ? situation->target : "TARGET");
+  return g_strdup_printf (
+      "start %.*s %swith `muster prepare` and its own TF_CONFIG, for its server "
+      "at %s",
+      (int)(address - situation->chief), situation->chief, again, address + 1);
+}
+
+static void
+add_chief (GPtrArray *list, const MusterSituation *situation)
+{
+  const MusterTurn *turn = situation->turn;
+  MusterReason *it = NULL;
+  if (turn == NULL) {
+    it = reason_new ("chief", "unknown", TRUE, g_strdup ("not known yet"));
+  } else if (!turn->keeps_announcements) {
+    it = reason_new ("chief", "unknown", TRUE, g_strdup ("this master keeps no announcements"));
+    it->hint = gateway_hint (situation);
+  } else if (turn->chief == NULL) {
+    it = reason_new ("chief", "never-registered", turn->is_ready,
+                     g_strdup ("no chief has ever registered"));
+    it->hint = chief_hint (situation, "");
+  } else if (turn->chief->phase != MUSTER_CHIEF_OVER) {
+    it = chief_reason (turn);
+    if (!it->is_well && strcmp (it->state, "lost") == 0)
+      it->hint = chief_hint (situation, "again ");
+  }
+  if (it != NULL)
+    g_ptr_array_add (list, it);
+}
+
+/* A worker's graph may well differ: it is in the way only where variables are missing. */
+static void
+add_graph (GPtrArray *list, const MusterTurn *turn)
+{
+  const char *difference = turn == NULL ? NULL : or_null (turn->graph_difference);
+  gboolean is_over = turn != NULL && turn->chief != NULL && turn->chief->phase == MUSTER_CHIEF_OVER;
+  if (difference == NULL || is_over)
+    return;
+  gboolean missing = !turn->is_ready && turn->missing != NULL && turn->missing[0] != NULL;
+  MusterReason *it = reason_new ("graph", "differs", !missing,
+                                 g_strdup_printf ("differs from the chief's: %s", difference));
+  if (missing)
+    it->hint = g_strdup ("give the chief and its workers the same meta graph");
+  g_ptr_array_add (list, it);
+}
+
+static void
+add_tasks (GPtrArray *list, const char *const *tasks)
+{
+  for (; tasks != NULL && *tasks != NULL; tasks++) {
+    const char *why = strstr (*tasks, ": ");
+    g_autofree char *task = name_of_task (*tasks);
+    char *text = why != NULL ? g_strdup_printf ("%s does not answer: %s", task, why + 2)
+                             : g_strdup_printf ("%s does not answer", task);
+    MusterReason *it = reason_new ("task", "missing", FALSE, text);
+    it->last_error = why != NULL ? g_strdup (why + 2) : NULL;
+    it->hint = g_strdup_printf ("start %s", task);
+    it->owner = g_steal_pointer (&task);
+    g_ptr_array_add (list, it);
+  }
+}
+
+static void
+add_variables (GPtrArray *list, const MusterSituation *situation)
+{
+  MusterReason *it = muster_reason_for_variables (situation);
+  const MusterReason *chief = muster_reasons_find (list, "chief");
+  if (strcmp (it->state, "missing") == 0 && chief != NULL && chief->is_well) {
+    if (strcmp (chief->state, "unknown") == 0)
+      it->hint = chief_hint (situation, "");
+    else
+      it->hint = g_strdup ("the chief doesn't initialise these: is its graph another, or were they "
+                           "reset since?");
+  }
+  g_ptr_array_add (list, it);
+}
+
+static const MusterReason *
+find_same (GPtrArray *list, const MusterReason *reason)
+{
+  for (guint i = 0; i < list->len; i++) {
+    const MusterReason *it = g_ptr_array_index (list, i);
+    if (strcmp (it->component, reason->component) == 0 &&
+        (strcmp (it->component, "task") != 0 || g_strcmp0 (it->owner, reason->owner) == 0))
+      return it;
+  }
+  return NULL;
+}
+
+/* How long ago it began, where an announcement tells; else 0: now. */
+static gint64
+age_us (const MusterReason *reason, const MusterAnnouncement *chief)
+{
+  if (chief == NULL)
+    return 0;
+  if (strcmp (reason->state, "lost") == 0 && strcmp (reason->component, "chief") == 0)
+    return MAX (chief->lost_age_us, 0);
+  if (strcmp (reason->state, "over") == 0 || strcmp (reason->component, "chief") == 0)
+    return MAX (chief->phase_age_us, 0);
+  return 0;
+}
+
+/* Keeps `since` of what is in the state it was in; TRUE if something is another than before. */
+static gboolean
+carry_over (MusterReasons *self, GPtrArray *list, const MusterAnnouncement *chief)
+{
+  gint64 now_us = muster_clock_now_us (self->clock);
+  gboolean same_chief = chief == NULL || chief->epoch == self->epoch;
+  gboolean changed = list->len != self->list->len;
+  for (guint i = 0; i < list->len; i++) {
+    MusterReason *it = g_ptr_array_index (list, i);
+    const MusterReason *before = find_same (self->list, it);
+    gboolean stays = before != NULL && strcmp (before->state, it->state) == 0 &&
+                     (same_chief || strcmp (it->component, "chief") != 0);
+    it->since_us = stays ? before->since_us : now_us - age_us (it, chief);
+    changed = changed || !stays || strcmp (before->text, it->text) != 0;
+  }
+  if (chief != NULL)
+    self->epoch = chief->epoch;
+  return changed;
+}
+
+gboolean
+muster_reasons_update (MusterReasons *self, const MusterSituation *situation)
+{
+  g_return_val_if_fail (self != NULL && situation != NULL, FALSE);
+  const MusterTurn *turn = situation->turn;
+  GPtrArray *list = list_new ();
+  add_server (self, list, situation);
+  add_job (list, turn);
+  add_chief (list, situation);
+  add_graph (list, turn);
+  add_tasks (list, situation->tasks);
+  add_variables (list, situation);
+  gboolean changed =
+      carry_over (self, list, turn != NULL && turn->keeps_announcements ? turn->chief : NULL);
+  g_ptr_array_unref (self->list);
+  self->list = list;
+  return changed;
+}
+
+GPtrArray *
+muster_reasons_list (MusterReasons *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+  return self->list;
+}
+
+const MusterReason *
+muster_reasons_first (GPtrArray *reasons)
+{
+  for (guint i = 0; reasons != NULL && i < reasons->len; i++) {
+    const MusterReason *it = g_ptr_array_index (reasons, i);
+    if (!it->is_well)
+      return it;
+  }
+  return NULL;
+}
+
+const MusterReason *
+muster_reasons_find (GPtrArray *reasons, const char *component)
+{
+  g_return_val_if_fail (component != NULL, NULL);
+  for (guint i = 0; reasons != NULL && i < reasons->len; i++) {
+    const MusterReason *it = g_ptr_array_index (reasons, i);
+    if (strcmp (it->component, component) == 0)
+      return it;
+  }
+  return NULL;
+}
+
+GPtrArray *
+muster_reasons_copy (MusterReasons *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+  GPtrArray *copy = g_ptr_array_copy (self->list, reason_copy, NULL);
+  g_ptr_array_set_free_func (copy, (GDestroyNotify)muster_reason_free);
+  return copy;
+}

@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/client/diagnose_private.h"
+
+#include "base/blocking.h"
+#include "base/clock.h"
+#include "rpc/address.h"
+
+#include <string.h>
+
+/* Of a name with many addresses the first few are tried. */
+#define MAX_ADDRESSES 4
+
+#define FRAME_HEADER 9
+#define SETTINGS     4
+
+/* A client's first words: the preface, and settings without a change. */
+static const char opening[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0";
+
+/* A ClientHello of TLS 1.2, which any server answers: with its own, or with an alert. */
+static const guint8 client_hello[] = {
+    0x16, 0x03, 0x01, 0x00, 0x62,                  /* a record: a handshake */
+    0x01, 0x00, 0x00, 0x5e, 0x03, 0x03,            /* ClientHello, TLS 1.2 */
+    'm',  'u',  's',  't',  'e',  'r',  ' ',  'l', /* 32 bytes for a random number: */
+    'o',  'o',  'k',  's',  ' ',  'w',  'h',  'a', /* nothing is ever encrypted */
+    't',  ' ',  'i',  's',  ' ',  's',  'p',  'o',  'k',  'e',
+    'n',  ' ',  'h',  'e',  'r',  'e',  0x00,                   /* no session */
+    0x00, 0x08, 0xc0, 0x2b, 0xc0, 0x2f, 0xc0, 0x2c, 0xc0, 0x30, /* ECDHE with AES-GCM */
+    0x01, 0x00,                                                 /* no compression */
+    0x00, 0x2d,                                                 /* extensions: */
+    0x00, 0x0a, 0x00, 0x06, 0x00, 0x04, 0x00, 0x1d, 0x00, 0x17, /* x25519, P-256 */
+    0x00, 0x0b, 0x00, 0x02, 0x01, 0x00,                         /* points uncompressed */
+    0x00, 0x0d, 0x00, 0x10, 0x00, 0x0e, 0x04, 0x03, 0x05, 0x03, /* signatures: ECDSA, */
+    0x06, 0x03, 0x08, 0x04, 0x04, 0x01, 0x05, 0x01, 0x08, 0x07, /* RSA, Ed25519 */
+    0x00, 0x10, 0x00, 0x05, 0x00, 0x03, 0x02, 'h',  '2',        /* HTTP/2 */
+};
+
+typedef struct {
+  const char *host;
+  guint16 port;
+  gboolean tls;
+  gint64 deadline_us;
+  GCancellable *cancellable; /* (nullable) */
+} Probe;
+
+void
+muster_diagnosis_clear (MusterDiagnosis *self)
+{
+  g_return_if_fail (self != NULL);
+  g_clear_pointer (&self->resolved, g_free);
+  g_clear_pointer (&self->text, g_free);
+}
+
+static gint64
+now_us (void)
+{
+  return muster_clock_now_us (muster_system_clock ());
+}
+
+/* What never came, and how long it was waited for. */
+static char *
+say_unfinished (const Probe *probe, const char *what, gint64 since_us)
+{
+  g_autofree char *waited = muster_format_duration (now_us () - since_us);
+  gboolean is_cancelled = g_cancellable_is_cancelled (probe->cancellable);
+  return g_strdup_printf ("%s%s (%s)", what, is_cancelled ? " until cancelled" : "", waited);
+}
+
+/* FALSE when the deadline has passed, it was cancelled, or the socket can't be waited for. */
+static gboolean
+wait_for (const Probe *probe, gint64 until_us, GSocket *socket, GIOCondition condition)
+{
+  gint64 left_us = muster_deadline_remaining (until_us, now_us ());
+  if (left_us == 0)
+    return FALSE;
+  return g_socket_condition_timed_wait (
+      socket, condition, left_us == MUSTER_WAIT_FOREVER ? -1 : left_us, probe->cancellable, NULL);
+}
+
+static MusterReach
+stage_of (const GError *error)
+{
+  return g_error_matches (error, G_IO_ERROR, G_IO_ERROR_CONNECTION_REFUSED) ? MUSTER_REACH_REFUSED
+                                                                            : MUSTER_REACH_NO_ROUTE;
+}
+
+/* Connects; FALSE with the stage and the reason (transfer full) where it fails. */
+static gboolean
+connect_to (const Probe *probe, gint64 until_us, GSocket *socket, GSocketAddress *address,
+            MusterReach *stage, char **reason)
+{
+  gint64 since_us = now_us ();
+  g_autoptr (GError) error = NULL;
+  if (g_socket_connect (socket, address, NULL, &error))
+    return TRUE;
+  if (g_error_matches (error, G_IO_ERROR, G_IO_ERROR_PENDING)) {
+    g_clear_error (&error);
+    if (!wait_for (probe, until_us, socket, G_IO_OUT)) {
+      *stage = MUSTER_REACH_NO_TCP;
+      *reason = say_unfinished (probe, "no TCP connection", since_us);
+      return FALSE;
+    }
+    if (g_socket_check_connect_result (socket, &error))
+      return TRUE;
+  }
+  *stage = stage_of (error);
+  *reason = *stage == MUSTER_REACH_REFUSED
+                ? g_strdup_printf ("TCP refused: nobody listens on port %u", probe->port)
+                : g_strdup_printf ("no TCP connection: %s", error->message);
+  return FALSE;
+}
+
+/* What begins with these bytes, if it isn't HTTP/2; NULL if it may be. */
+static const char *
+name_protocol (const guint8 *bytes, gsize n_bytes)
+{
+  static const guint8 rest[FRAME_HEADER - 3] = {SETTINGS};
+  if (n_bytes > 4 && memcmp (bytes, "HTTP/", 5) == 0)
+    return "HTTP/1";
+  /* A frame's length has three bytes; the first is 0 in all that may come unasked. */
+  if (n_bytes > 0 && bytes[0] != 0)
+    return "something else";
+  if (n_bytes > 3 && memcmp (bytes + 3, rest, n_bytes - 3) != 0)
+    return "something else";
+  return NULL;
+}
+
+/* Sends what a client begins with, as far as it goes: who doesn't read it need not be awake. */
+static void
+send_opening (GSocket *socket)
+{
+  g_socket_send (socket, opening, sizeof opening - 1, NULL, NULL);
+}
+
+static gboolean
+is_tls (const guint8 *bytes, gsize n_bytes)
+{
+  return n_bytes > 1 && (bytes[0] == 0x15 || bytes[0] == 0x16) && bytes[1] == 3;
+}
+
+/* Some more bytes: how many, 0 where the other end has closed, -1 where time is up. */
+static gssize
+read_more (const Probe *probe, gint64 until_us, GSocket *socket, guint8 *bytes, gsize room)
+{
+  for (;;) {
+    g_autoptr (GError) error = NULL;
+    if (!wait_for (probe, until_us, socket, G_IO_IN))
+      return -1;
+    const gssize n = g_socket_receive (socket, (char *)bytes, room, NULL, &error);
+    if (n >= 0 || !g_error_matches (error, G_IO_ERROR, G_IO_ERROR_WOULD_BLOCK))
+      return MAX (n, 0);
+  }
+}
+
+/* Reads until the header of the first frame is there. */
+static MusterReach
+await_settings (const Probe *probe, gint64 until_us, GSocket *socket, char **reason)
+{
+  gint64 since_us = now_us ();
+  guint8 bytes[FRAME_HEADER];
+  gsize n_bytes = 0;
+  while (n_bytes < sizeof bytes) {
+    const gssize n = read_more (probe, until_us, socket, bytes + n_bytes, sizeof bytes - n_bytes);
+    if (n < 0)
+      *reason = say_unfinished (probe, "HTTP/2 settings never came", since_us);
+    else if (n == 0)
+      *reason = g_strdup ("closed again before HTTP/2 settings came");
+    if (n <= 0)
+      return MUSTER_REACH_SILENT;
+    n_bytes += (gsize)n;
+    const char *protocol = name_protocol (bytes, n_bytes);
+    if (is_tls (bytes, n_bytes))
+      return MUSTER_REACH_TLS_FAILED;
+    if (protocol != NULL) {
+      *reason = g_strdup_printf ("but it speaks %s, not HTTP/2", protocol);
+      return MUSTER_REACH_NOT_HTTP2;
+    }
+  }
+  *reason = g_strdup ("HTTP/2 settings came");
+  return MUSTER_REACH_ANSWERS;
+}
+
+/* Sends the first message of a handshake, and looks at what begins to come back. */
+static MusterReach
+await_tls (const Probe *probe, gint64 until_us, GSocket *socket, char **reason)
+{
+  gint64 since_us = now_us ();
+  guint8 bytes[2];
+  gsize n_bytes = 0;
+  g_socket_send (socket, (const char *)client_hello, sizeof client_hello, NULL, NULL);
+  while (n_bytes < sizeof bytes) {
+    const gssize n = read_more (probe, until_us, socket, bytes + n_bytes, sizeof bytes - n_bytes);
+    if (n < 0)
+      *reason = say_unfinished (probe, "TLS never answered", since_us);
+    else if (n == 0)
+      *reason = g_strdup ("closed again in the TLS handshake");
+    if (n <= 0)
+      return MUSTER_REACH_SILENT;
+    n_bytes += (gsize)n;
+  }
+  if (!is_tls (bytes, n_bytes))
+    return MUSTER_REACH_TLS_FAILED;
+  *reason = g_strdup ("TLS answers");
+  return MUSTER_REACH_ANSWERS;
+}
+
+static char *
+number_of (GSocketAddress *address)
+{
+  if (!G_IS_INET_SOCKET_ADDRESS (address))
+    return g_strdup ("?");
+  return g_inet_address_to_string (
+      g_inet_socket_address_get_address (G_INET_SOCKET_ADDRESS (address)));
+}
+
+/* "name chief -> 10.1.2.3", or the number alone. */
+static char *
+say_where (const Probe *probe, const char *number)
+{
+  return strcmp (probe->host, number) == 0 ? g_strdup (number)
+                                           : g_strdup_printf ("name %s -> %s", probe->host, number);
+}
+
+static GSocket *
+connect_again (const Probe *probe, gint64 until_us, GSocketAddress *address)
+{
+  MusterReach stage;
+  g_autofree char *reason = NULL;
+  g_autoptr (GSocket) socket = g_socket_new (g_socket_address_get_family (address),
+                                             G_SOCKET_TYPE_STREAM, G_SOCKET_PROTOCOL_TCP, NULL);
+  if (socket == NULL)
+    return NULL;
+  g_socket_set_blocking (socket, FALSE);
+  return connect_to (probe, until_us, socket, address, &stage, &reason) ? g_steal_pointer (&socket)
+                                                                        : NULL;
+}
+
+/* Who closes at plain text without a word may want TLS. */
+static gboolean
+wants_tls (const Probe *probe, gint64 until_us, GSocketAddress *address)
+{
+  g_autofree char *reason = NULL;
+  g_autoptr (GSocket) socket = connect_again (probe, until_us, address);
+  return socket != NULL && await_tls (probe, until_us, socket, &reason) == MUSTER_REACH_ANSWERS;
+}
+
+static MusterReach
+try_plain (const Probe *probe, gint64 until_us, GSocket *socket, GSocketAddress *address,
+           char **reason)
+{
+  send_opening (socket);
+  const MusterReach stage = await_settings (probe, until_us, socket, reason);
+  const gboolean has_closed = stage == MUSTER_REACH_SILENT && now_us () < until_us &&
+                              !g_cancellable_is_cancelled (probe->cancellable);
+  if (!has_closed)
+    return stage;
+  g_socket_close (socket, NULL);
+  return wants_tls (probe, until_us, address) ? MUSTER_REACH_TLS_FAILED : stage;
+}
+
+/* After the connection. */
+static void
+try_protocol (const Probe *probe, gint64 until_us, GSocket *socket, GSocketAddress *address,
+              MusterDiagnosis *out)
+{
+  g_autofree char *where = say_where (probe, out->resolved);
+  g_autofree char *took = muster_format_duration (out->connect_us);
+  g_autofree char *reason = NULL;
+  out->stage = probe->tls ? await_tls (probe, until_us, socket, &reason)
+                          : try_plain (probe, until_us, socket, address, &reason);
+  if (out->stage == MUSTER_REACH_TLS_FAILED) {
+    g_free (reason);
+    reason = g_strdup (probe->tls ? "TLS handshake failed: the port speaks plain text; use grpc://"
+                                  : "no HTTP/2: the port speaks TLS; use grpcs://");
+  }
+  out->text = g_strdup_printf ("%s, TCP connected in %s, %s", where, took, reason);
+}
+
+static void
+try_address (const Probe *probe, gint64 until_us, GSocketAddress *address, MusterDiagnosis *out)
+{
+  *out = (MusterDiagnosis){
+      .stage = MUSTER_REACH_NO_ROUTE, .resolved = number_of (address), .connect_us = -1};
+  g_autofree char *where = say_where (probe, out->resolved);
+  g_autofree char *reason = NULL;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GSocket) socket = g_socket_new (g_socket_address_get_family (address),
+                                             G_SOCKET_TYPE_STREAM, G_SOCKET_PROTOCOL_TCP, &error);
+  if (socket == NULL) {
+    out->text = g_strdup_printf ("%s, no TCP connection: %s", where, error->message);
+    return;
+  }
+  g_socket_set_blocking (socket, FALSE);
+  gint64 began_us = now_us ();
+  if (!connect_to (probe, until_us, socket, address, &out->stage, &reason)) {
+    out->text = g_strdup_printf ("%s, %s", where, reason);
+    return;
+  }
+  out->connect_us = now_us () - began_us;
+  try_protocol (probe, until_us, socket, address, out);
+}
+
+static void
+on_looked_up (GObject *resolver G_GNUC_UNUSED, GAsyncResult *result, gpointer data)
+{
+  GAsyncResult **looked_up = data;
+  *looked_up = g_object_ref (result);
+}
+
+static gboolean
+on_late (gpointer cancellable)
+{
+  g_cancellable_cancel (cancellable);
+  return G_SOURCE_REMOVE;
+}
+
+static void
+on_cancelled (GCancellable *cancellable G_GNUC_UNUSED, gpointer look_up)
+{
+  g_cancellable_cancel (look_up);
+}
+
+/* In a context of its own, so that it ends at the deadline: GLib's resolver comes back at once from
+ * a cancelled look-up, whatever its thread waits for. */
+static GList *
+look_up_in (GMainContext *context, const Probe *probe, GError **error)
+{
+  g_autoptr (GResolver) resolver = g_resolver_get_default ();
+  g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+  g_autoptr (GAsyncResult) looked_up = NULL;
+  g_autoptr (GSource) timer = g_timeout_source_new (0);
+  g_source_set_ready_time (timer,
+                           probe->deadline_us == MUSTER_WAIT_FOREVER ? -1 : probe->deadline_us);
+  g_source_set_callback (timer, on_late, cancellable, NULL);
+  g_source_attach (timer, context);
+  gulong id =
+      probe->cancellable != NULL
+          ? g_cancellable_connect (probe->cancellable, G_CALLBACK (on_cancelled), cancellable, NULL)
+          : 0;
+  g_resolver_lookup_by_name_async (resolver, probe->host, cancellable, on_looked_up, &looked_up);
+  while (looked_up == NULL)
+    g_main_context_iteration (context, TRUE);
+  if (id != 0)
+    g_cancellable_disconnect (probe->cancellable, id);
+  g_source_destroy (timer);
+  return g_resolver_lookup_by_name_finish (resolver, looked_up, error);
+}
+
+GList *
+muster_look_up (const char *host, gint64 deadline_us, GCancellable *cancellable, char **reason)
+{
+  const Probe probe = {.host = host, .deadline_us = deadline_us, .cancellable = cancellable};
+  gint64 since_us = now_us ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GMainContext) context = g_main_context_new ();
+  g_main_context_push_thread_default (context);
+  GList *addresses = look_up_in (context, &probe, &error);
+  g_main_context_pop_thread_default (context);
+  if (g_error_matches (error, G_IO_ERROR, G_IO_ERROR_CANCELLED))
+    *reason = say_unfinished (&probe, "the name service never answered", since_us);
+  else if (g_error_matches (error, G_RESOLVER_ERROR, G_RESOLVER_ERROR_NOT_FOUND))
+    *reason = g_strdup ("the name service doesn't know it");
+  else if (error != NULL)
+    *reason = g_strdup (error->message);
+  return addresses;
+}
+
+/* Which of two addresses' stages tells more: one without a route tells least. */
+static int
+progress_of (MusterReach stage)
+{
+  return stage == MUSTER_REACH_NO_ROUTE ? -1 : (int)stage;
+}
+
+/* Each gets its share of the time that is left. */
+static void
+try_all (Probe *probe, GList *addresses, MusterDiagnosis *out)
+{
+  guint n_left = MIN (g_list_length (addresses), MAX_ADDRESSES);
+  for (GList *at = addresses; n_left > 0; at = at->next, n_left--) {
+    gint64 began_us = now_us ();
+    gint64 left_us = muster_deadline_remaining (probe->deadline_us, began_us);
+    gint64 until_us =
+        n_left == 1 ? probe->deadline_us : muster_deadline_after (began_us, left_us / n_left);
+    g_autoptr (GSocketAddress) address = g_inet_socket_address_new (at->data, probe->port);
+    MusterDiagnosis tried;
+    try_address (probe, until_us, address, &tried);
+    gboolean is_better = out->text == NULL || progress_of (tried.stage) > progress_of (out->stage);
+    muster_diagnosis_clear (is_better ? out : &tried);
+    if (is_better)
+      *out = tried;
+    if (out->stage == MUSTER_REACH_ANSWERS || g_cancellable_is_cancelled (probe->cancellable))
+      return;
+  }
+}
+
+void
+muster_diagnose (const char *address, gboolean tls, gint64 deadline_us, GCancellable *cancellable,
+                 MusterDiagnosis *out)
+{
+  g_return_if_fail (address != NULL && out != NULL);
+  *out = (MusterDiagnosis){.stage = MUSTER_REACH_NOT_RESOLVED, .connect_us = -1};
+  g_autofree char *host = NULL;
+  g_autoptr (GError) error = NULL;
+  Probe probe = {.tls = tls, .deadline_us = deadline_us, .cancellable = cancellable};
+  if (!muster_address_parse (address, &host, &probe.port, &error)) {
+    out->text = g_strdup (error->message);
+    return;
+  }
+  /* GLib would leak the error of a look-up that was cancelled before it began. */
+  if (g_cancellable_is_cancelled (cancellable) || deadline_us <= now_us ()) {
+    out->text = g_strdup_printf ("no time was left to try %s", address);
+    return;
+  }
+  probe.host = host;
+  muster_about_to_block ();
+  g_autofree char *reason = NULL;
+  GList *addresses = muster_look_up (host, deadline_us, cancellable, &reason);
+  if (addresses == NULL)
+    out->text = g_strdup_printf ("name %s doesn't resolve: %s", host, reason);
+  else
+    try_all (&probe, addresses, out);
+  g_resolver_free_addresses (addresses);
+}

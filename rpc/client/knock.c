@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/client/knock.h"
+
+#include "base/clock.h"
+#include "rpc/address.h"
+#include "rpc/client/diagnose_private.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* Of a name with many addresses the first few are tried. */
+#define MAX_ADDRESSES 16
+/* A name's addresses are kept for so long. */
+#define LOOK_UP_US (5 * MUSTER_SECOND)
+
+/* One connection for each address; -1: it has come to nothing. */
+typedef struct {
+  int fds[MAX_ADDRESSES];
+  int n;
+  int why;
+} Knocks;
+
+void
+muster_knocker_init (MusterKnocker *self, const char *address)
+{
+  g_return_if_fail (self != NULL && address != NULL);
+  *self = (MusterKnocker){0};
+  (void)muster_address_parse (address, &self->host, &self->port, NULL); /* without: ENOENT */
+}
+
+void
+muster_knocker_clear (MusterKnocker *self)
+{
+  g_return_if_fail (self != NULL);
+  g_clear_pointer (&self->host, g_free);
+  g_clear_pointer (&self->addresses, g_array_unref);
+}
+
+static gint64
+now_us (void)
+{
+  return muster_clock_now_us (muster_system_clock ());
+}
+
+/* In the form that a knock needs, so that it makes no objects: they would cost more than it. */
+static void
+keep (MusterKnocker *self, GList *found)
+{
+  self->addresses = g_array_new (FALSE, FALSE, sizeof (struct sockaddr_storage));
+  for (GList *at = found; at != NULL; at = at->next) {
+    struct sockaddr_storage native = {0};
+    g_autoptr (GSocketAddress) whole = g_inet_socket_address_new (at->data, self->port);
+    if (g_socket_address_to_native (whole, &native, sizeof native, NULL))
+      g_array_append_val (self->addresses, native);
+  }
+}
+
+static void
+look_up (MusterKnocker *self, gint64 deadline_us, GCancellable *cancellable)
+{
+  if (self->host == NULL ||
+      (self->addresses != NULL && (self->is_number || now_us () < self->looked_up_us + LOOK_UP_US)))
+    return;
+  g_clear_pointer (&self->addresses, g_array_unref);
+  GInetAddress *number = g_inet_address_new_from_string (self->host);
+  g_autofree char *reason = NULL;
+  GList *found = number != NULL ? g_list_append (NULL, number)
+                                : muster_look_up (self->host, deadline_us, cancellable, &reason);
+  if (found != NULL)
+    keep (self, found);
+  self->is_number = number != NULL;
+  self->looked_up_us = now_us ();
+  g_resolver_free_addresses (found);
+}
+
+/* Who connects to a port of this machine at which nobody listens may meet itself, where the port is
+ * one that the system gives out: that is nobody, and the port must not be held by it. */
+static gboolean
+has_met_itself (int fd)
+{
+  struct sockaddr_storage own = {0}, other = {0};
+  socklen_t own_size = sizeof own, other_size = sizeof other;
+  const struct linger at_once = {.l_onoff = 1};
+  if (getsockname (fd, (struct sockaddr *)&own, &own_size) != 0 ||
+      getpeername (fd, (struct sockaddr *)&other, &other_size) != 0 || own_size != other_size ||
+      memcmp (&own, &other, own_size) != 0)
+    return FALSE;
+  (void)setsockopt (fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+  return TRUE;
+}
+
+/* Which of them a machine that is down shows changes with what the routers on the way know: it is
+ * one reason. */
+static gboolean
+is_no_answer (int why)
+{
+  return why == ETIMEDOUT || why == EHOSTUNREACH || why == ENETUNREACH || why == EHOSTDOWN;
+}
+
+static int
+settle (int fd, int why)
+{
+  if (is_no_answer (why))
+    return ETIMEDOUT;
+  return why == 0 && has_met_itself (fd) ? ECONNREFUSED : why;
+}
+
+/* Begins to connect; EINPROGRESS where that takes its time. The socket goes to *fd. */
+static int
+begin (const struct sockaddr_storage *address, int *fd)
+{
+  const socklen_t size =
+      address->ss_family == AF_INET ? sizeof (struct sockaddr_in) : sizeof (struct sockaddr_in6);
+  *fd = socket (address->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (*fd < 0)
+    return errno;
+  int why = connect (*fd, (const struct sockaddr *)address, size) == 0 ? 0 : errno;
+  /* On loopback it is over by now, and asking again is the shortest way to its outcome. */
+  if (why == EINPROGRESS)
+    why = connect (*fd, (const struct sockaddr *)address, size) == 0 ? 0 : errno;
+  if (why == EALREADY)
+    return EINPROGRESS;
+  return settle (*fd, why == EISCONN ? 0 : why);
+}
+
+/* What has become of one that was begun. */
+static int
+outcome_of (int fd)
+{
+  int why = 0;
+  socklen_t size = sizeof why;
+  if (getsockopt (fd, SOL_SOCKET, SO_ERROR, &why, &size) != 0)
+    return errno;
+  return settle (fd, why);
+}
+
+static void
+drop (Knocks *self, int i, int why)
+{
+  /* Of several reasons the one that a machine has given tells most. */
+  if (self->why != ECONNREFUSED)
+    self->why = why;
+  if (self->fds[i] >= 0)
+    (void)close (self->fds[i]); /* nothing was written to it */
+  self->fds[i] = -1;
+}
+
+/* TRUE if one is connected, or all have come to nothing. */
+static gboolean
+begin_all (Knocks *self, const MusterKnocker *knocker)
+{
+  gboolean is_pending = FALSE;
+  const guint n = knocker->addresses != NULL ? MIN (knocker->addresses->len, MAX_ADDRESSES) : 0;
+  for (guint i = 0; i < n; i++) {
+    int *fd = &self->fds[self->n++];
+    int why = begin (&g_array_index (knocker->addresses, struct sockaddr_storage, i), fd);
+    if (why == 0)
+      self->why = 0;
+    if (why == 0)
+      return TRUE;
+    if (why == EINPROGRESS)
+      is_pending = TRUE;
+    else
+      drop (self, self->n - 1, why);
+  }
+  return !is_pending;
+}
+
+/* Looks at those that poll () has found something of. The same. */
+static gboolean
+look_at (Knocks *self, const GPollFD *polled)
+{
+  gboolean is_pending = FALSE;
+  for (int i = 0; i < self->n; i++) {
+    if (self->fds[i] < 0)
+      continue;
+    if (polled[i].revents == 0) {
+      is_pending = TRUE;
+      continue;
+    }
+    int why = outcome_of (self->fds[i]);
+    if (why == 0)
+      self->why = 0;
+    if (why == 0)
+      return TRUE;
+    drop (self, i, why);
+  }
+  return !is_pending;
+}
+
+/* The same after timeout_ms at most. */
+static gboolean
+poll_all (Knocks *self, GPollFD *polled, guint n, int timeout_ms)
+{
+  for (int i = 0; i < self->n; i++) /* poll () passes over those below 0 */
+    polled[i] = (GPollFD){.fd = self->fds[i], .events = G_IO_OUT};
+  (void)g_poll (polled, n, timeout_ms);
+  return look_at (self, polled);
+}
+
+static void
+await (Knocks *self, gint64 deadline_us, GCancellable *cancellable)
+{
+  GPollFD polled[MAX_ADDRESSES + 1];
+  const gboolean can_cancel =
+      cancellable != NULL && g_cancellable_make_pollfd (cancellable, &polled[self->n]);
+  const guint n = (guint)self->n + (can_cancel ? 1 : 0);
+  for (gboolean is_over = FALSE; !is_over;) {
+    gint64 left_us = muster_deadline_remaining (deadline_us, now_us ());
+    if (left_us == 0 || g_cancellable_is_cancelled (cancellable)) {
+      self->why = ETIMEDOUT;
+      break;
+    }
+    is_over = poll_all (self, polled, n, (int)MIN (left_us / MUSTER_MILLISECOND + 1, G_MAXINT));
+  }
+  if (can_cancel)
+    g_cancellable_release_fd (cancellable);
+}
+
+int
+muster_knock (MusterKnocker *self, gint64 deadline_us, GCancellable *cancellable)
+{
+  g_return_val_if_fail (self != NULL, EINVAL);
+  Knocks knocks = {.why = ENOENT};
+  look_up (self, deadline_us, cancellable);
+  if (g_cancellable_is_cancelled (cancellable))
+    return ETIMEDOUT;
+  if (self->host != NULL && self->addresses == NULL && now_us () >= deadline_us)
+    return EAGAIN;
+  if (!begin_all (&knocks, self))
+    await (&knocks, deadline_us, cancellable);
+  for (int i = 0; i < knocks.n; i++)
+    if (knocks.fds[i] >= 0)
+      (void)close (knocks.fds[i]);
+  const gboolean has_untried = self->addresses != NULL && self->addresses->len > MAX_ADDRESSES;
+  return knocks.why != 0 && has_untried ? EAGAIN : knocks.why;
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/client/rpc_client_private.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* What gRPC writes, for whom it is meant, and what people should read. */
+typedef struct {
+  const char *pattern;
+  enum { ANY, PLAIN, WITHOUT_CERTIFICATE, WITH_CERTIFICATE } client;
+  MusterError code;
+  const char *cause;
+} Cause;
+
+/* Nobody's patience mends a certificate: that isn't UNAVAILABLE. */
+static const Cause causes[] = {
+    {"certificate verify failed", ANY, MUSTER_ERROR_UNAUTHENTICATED,
+     "its certificate isn't trusted here: give the CA that signed it (--tls-ca)"},
+    {"is not in peer certificate", ANY, MUSTER_ERROR_UNAUTHENTICATED,
+     "its certificate is for another name: use one that the certificate has"},
+    {"wrong version number", ANY, MUSTER_ERROR_UNAVAILABLE,
+     "TLS handshake failed: the port speaks plain text; use grpc://"},
+    {": Socket closed", PLAIN, MUSTER_ERROR_UNAVAILABLE,
+     "the port closes connections; if it speaks TLS, use grpcs://"},
+    {": Socket closed", WITHOUT_CERTIFICATE, MUSTER_ERROR_UNAVAILABLE,
+     "the port closes connections; if it wants a client's certificate, give --tls-cert and "
+     "--tls-key"},
+    {": Socket closed", WITH_CERTIFICATE, MUSTER_ERROR_UNAVAILABLE,
+     "the port closes connections; does it trust the CA that signed --tls-cert?"},
+};
+
+static gboolean
+fits (const Cause *cause, const char *text, MusterRpcCredentials *credentials)
+{
+  if (strstr (text, cause->pattern) == NULL)
+    return FALSE;
+  if (cause->client == ANY)
+    return TRUE;
+  if (!muster_rpc_credentials_has_tls (credentials))
+    return cause->client == PLAIN;
+  return cause->client == (muster_rpc_credentials_has_certificate (credentials)
+                               ? WITH_CERTIFICATE
+                               : WITHOUT_CERTIFICATE);
+}
+
+gboolean
+muster_rpc_is_unconnected (const char *text)
+{
+  return g_str_has_prefix (text, "failed to connect to all addresses") ||
+         g_str_has_prefix (text, "DNS resolution failed");
+}
+
+/* gRPC tells how it came to the cause, one failure after another: people need the last. */
+const char *
+muster_rpc_cause (const char *text, MusterRpcCredentials *credentials, MusterError *code)
+{
+  static const char unreachable[] = "Failed to connect to remote host: ";
+  *code = MUSTER_ERROR_UNAVAILABLE;
+  const char *last = g_strrstr (text, unreachable);
+  if (last != NULL)
+    return last + strlen (unreachable);
+  gboolean is_connecting = g_str_has_prefix (text, "failed to connect to all addresses");
+  for (gsize i = 0; is_connecting && i < G_N_ELEMENTS (causes); i++) {
+    if (!fits (&causes[i], text, credentials))
+      continue;
+    *code = causes[i].code;
+    return causes[i].cause;
+  }
+  return text;
+}
+
+char *
+muster_rpc_size_cause (const char *text)
+{
+  guint64 size, limit;
+  if (sscanf (text,
+              "Received message larger than max (%" G_GUINT64_FORMAT " vs. %" G_GUINT64_FORMAT,
+              &size, &limit) != 2)
+    return NULL;
+  return g_strdup_printf ("the request has %" G_GUINT64_FORMAT
+                          " bytes, over the limit 'max-request': at most %" G_GUINT64_FORMAT,
+                          size, limit);
+}

@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/client/rpc_client_private.h"
+
+#include "base/blocking.h"
+#include "rpc/address.h"
+
+#include <grpc/support/alloc.h>
+#include <grpc/support/time.h>
+
+/* Queues kept for the next unary calls; more threads than this at once make their own. */
+#define MAX_IDLE_QUEUES 16
+
+/* How soon and how often gRPC tries again by itself. A worker may wait for its master for hours,
+ * and a connection that comes to nothing costs gRPC some 200 µs: finding it soon is done by those
+ * who call and who wait (rpc_reach.c), for less. */
+#define FIRST_RECONNECT_MS 100
+#define LAST_RECONNECT_MS  30000
+/* A name is looked up again when its address doesn't answer, but no sooner than this. */
+#define MIN_RESOLVE_MS 5000
+
+/* gRPC counts deadlines in milliseconds: a call may end so much before its own. */
+#define DEADLINE_GRAIN_US (2 * MUSTER_MILLISECOND)
+
+/* gRPC's name for an address: a numeric one needs no look-up. */
+static char *
+target_of (const char *address)
+{
+  g_autofree char *host = NULL;
+  guint16 port;
+  const char *scheme = "dns:///";
+  if (muster_address_parse (address, &host, &port, NULL) && g_hostname_is_ip_address (host))
+    scheme = strchr (host, ':') != NULL ? "ipv6:" : "ipv4:";
+  return g_strconcat (scheme, address, NULL);
+}
+
+static grpc_channel *
+create_channel (const char *address, MusterRpcCredentials *credentials)
+{
+  grpc_arg args[] = {
+      muster_grpc_arg (GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, MUSTER_MAX_MESSAGE),
+      muster_grpc_arg (GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, -1),
+      muster_grpc_arg (GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, FIRST_RECONNECT_MS),
+      muster_grpc_arg (GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, LAST_RECONNECT_MS),
+      muster_grpc_arg (GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS, MIN_RESOLVE_MS),
+      /* A step isn't to be run twice behind its caller's back. */
+      muster_grpc_arg (GRPC_ARG_ENABLE_RETRIES, 0),
+      /* A proxy in the environment is meant for the web, not for a cluster. */
+      muster_grpc_arg (GRPC_ARG_ENABLE_HTTP_PROXY, 0),
+  };
+  g_autofree char *target = target_of (address);
+  return muster_rpc_credentials_open_channel (credentials, target,
+                                              &(grpc_channel_args){G_N_ELEMENTS (args), args});
+}
+
+MusterRpcClient *
+muster_rpc_client_new_over (grpc_channel *channel, const char *address)
+{
+  MusterRpcClient *self = g_new0 (MusterRpcClient, 1);
+  g_atomic_ref_count_init (&self->refs);
+  self->address = g_strdup (address);
+  self->channel = channel;
+  g_mutex_init (&self->lock);
+  g_cond_init (&self->changed);
+  self->idle = g_ptr_array_new ();
+  return self;
+}
+
+MusterRpcClient *
+muster_rpc_client_new (const char *address, MusterRpcCredentials *credentials)
+{
+  MusterRpcClient *self = muster_rpc_client_new_over (NULL, address);
+  self->credentials = credentials != NULL ? muster_rpc_credentials_ref (credentials) : NULL;
+  self->is_token_exposed = muster_rpc_credentials_has_token (credentials) &&
+                           !muster_rpc_credentials_has_tls (credentials) &&
+                           !muster_address_is_loopback (address);
+  return self;
+}
+
+grpc_channel *
+muster_rpc_client_channel (MusterRpcClient *self)
+{
+  if (g_once_init_enter (&self->channel)) {
+    muster_grpc_init ();
+    g_once_init_leave (&self->channel, create_channel (self->address, self->credentials));
+  }
+  return self->channel;
+}
+
+gboolean
+muster_rpc_client_has_channel (MusterRpcClient *self)
+{
+  return g_atomic_pointer_get (&self->channel) != NULL;
+}
+
+gboolean
+muster_rpc_client_is_connected (MusterRpcClient *self)
+{
+  return muster_rpc_client_has_channel (self) &&
+         grpc_channel_check_connectivity_state (self->channel, 0) == GRPC_CHANNEL_READY;
+}
+
+MusterRpcClient *
+muster_rpc_client_ref (MusterRpcClient *self)
+{
+  g_atomic_ref_count_inc (&self->refs);
+  return self;
+}
+
+void
+muster_rpc_client_unref (MusterRpcClient *self)
+{
+  if (self == NULL || !g_atomic_ref_count_dec (&self->refs))
+    return;
+  for (guint i = 0; i < self->idle->len; i++)
+    grpc_completion_queue_destroy (self->idle->pdata[i]);
+  g_ptr_array_unref (self->idle);
+  g_clear_pointer (&self->channel, grpc_channel_destroy);
+  if (self->pump != NULL)
+    grpc_completion_queue_shutdown (self->pump); /* this may be its thread: no join */
+  g_mutex_clear (&self->lock);
+  g_cond_clear (&self->changed);
+  muster_knocker_clear (&self->knocker);
+  muster_rpc_credentials_unref (self->credentials);
+  g_free (self->address);
+  g_free (self);
+}
+
+const char *
+muster_rpc_client_address (MusterRpcClient *self)
+{
+  return self->address;
+}
+
+static grpc_completion_queue *
+take_queue (MusterRpcClient *self)
+{
+  muster_grpc_init ();
+  g_mutex_lock (&self->lock);
+  grpc_completion_queue *queue =
+      self->idle->len > 0 ? g_ptr_array_steal_index_fast (self->idle, self->idle->len - 1) : NULL;
+  g_mutex_unlock (&self->lock);
+  return queue != NULL ? queue : grpc_completion_queue_create_for_pluck (NULL);
+}
+
+static void
+give_queue (MusterRpcClient *self, grpc_completion_queue *queue)
+{
+  g_mutex_lock (&self->lock);
+  if (self->idle->len < MAX_IDLE_QUEUES)
+    g_ptr_array_add (self->idle, g_steal_pointer (&queue));
+  g_mutex_unlock (&self->lock);
+  g_clear_pointer (&queue, grpc_completion_queue_destroy);
+}
+
+static gpointer
+pump (gpointer queue)
+{
+  muster_grpc_serve (queue);
+  grpc_completion_queue_destroy (queue);
+  return NULL;
+}
+
+grpc_completion_queue *
+muster_rpc_client_pump (MusterRpcClient *self)
+{
+  muster_grpc_init ();
+  g_mutex_lock (&self->lock);
+  if (self->pump == NULL) {
+    self->pump = grpc_completion_queue_create_for_next (NULL);
+    g_thread_unref (g_thread_new ("muster-streams", pump, self->pump));
+  }
+  g_mutex_unlock (&self->lock);
+  return self->pump;
+}
+
+grpc_call *
+muster_rpc_client_new_call (MusterRpcClient *self, const char *method, gint64 deadline_us,
+                            gint64 now_us, grpc_completion_queue *queue)
+{
+  grpc_slice path = grpc_slice_from_copied_string (method);
+  grpc_call *call = grpc_channel_create_call (muster_rpc_client_channel (self), NULL,
+                                              GRPC_PROPAGATE_DEFAULTS, queue, path, NULL,
+                                              muster_grpc_deadline (deadline_us, now_us), NULL);
+  grpc_slice_unref (path);
+  return call;
+}
+
+void
+muster_rpc_client_opening_ops (grpc_op ops[3], MusterRpcMetadata *metadata,
+                               grpc_byte_buffer *request, gboolean wait_for_ready)
+{
+  ops[0] = (grpc_op){.op = GRPC_OP_SEND_INITIAL_METADATA};
+  ops[0].data.send_initial_metadata.metadata = metadata->items;
+  ops[0].data.send_initial_metadata.count = metadata->n_items;
+  ops[0].flags = GRPC_INITIAL_METADATA_WAIT_FOR_READY_EXPLICITLY_SET |
+                 (wait_for_ready ? GRPC_INITIAL_METADATA_WAIT_FOR_READY : 0);
+  ops[1] = (grpc_op){.op = GRPC_OP_SEND_MESSAGE};
+  ops[1].data.send_message.send_message = request;
+  ops[2] = (grpc_op){.op = GRPC_OP_SEND_CLOSE_FROM_CLIENT};
+}
+
+/* Nobody's answer came in time: says whether there was anybody to answer. */
+static void
+set_timeout_error (MusterRpcClient *self, gint64 waited_us, GError **error)
+{
+  g_autofree char *waited = muster_format_duration (waited_us);
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED, "no answer from '%s' in %s%s",
+               self->address, waited,
+               muster_rpc_client_is_connected (self) ? "" : ": not connected");
+}
+
+static void
+set_exposed_error (MusterRpcClient *self, GError **error)
+{
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+               "the token would go to '%s' in plain text: use TLS, as in grpcs://%s", self->address,
+               self->address);
+}
+
+gboolean
+muster_rpc_client_check (MusterRpcClient *self, const MusterRope *request,
+                         const MusterRpcOptions *options, gint64 now_us, GError **error)
+{
+  if (self->is_token_exposed) {
+    set_exposed_error (self, error);
+    return FALSE;
+  }
+  if (options->deadline_us <= now_us) {
+    set_timeout_error (self, 0, error);
+    return FALSE;
+  }
+  return muster_rpc_headers_check (options, error) && muster_grpc_check_size (request, error);
+}
+
+/* A server that stops resets its open calls, without a word of its own: the core then says
+ * CANCELLED. To the caller that is a server that went away, not somebody's decision on his step. */
+static gboolean
+was_cut_off (grpc_status_code status, const char *text)
+{
+  return status == GRPC_STATUS_CANCELLED &&
+         (g_str_equal (text, "CANCELLED") || g_str_equal (text, "Cancelling all calls"));
+}
+
+void
+muster_rpc_client_set_error (MusterRpcClient *self, const MusterRpcOutcome *outcome,
+                             GCancellable *cancellable, GError **error)
+{
+  if (outcome->status == GRPC_STATUS_CANCELLED &&
+      g_cancellable_set_error_if_cancelled (cancellable, error))
+    return;
+  gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  if (outcome->status == GRPC_STATUS_DEADLINE_EXCEEDED &&
+      muster_deadline_remaining (outcome->deadline_us, now_us) <= DEADLINE_GRAIN_US) {
+    set_timeout_error (self, now_us - outcome->started_us, error);
+    return;
+  }
+  g_autofree char *text = g_utf8_make_valid ((const char *)GRPC_SLICE_START_PTR (outcome->text),
+                                             (gssize)GRPC_SLICE_LENGTH (outcome->text));
+  if (outcome->status == GRPC_STATUS_UNAVAILABLE || was_cut_off (outcome->status, text)) {
+    MusterError code;
+    const char *cause = muster_rpc_cause (text, self->credentials, &code);
+    if (muster_rpc_is_unconnected (text))
+      muster_rpc_client_note_unreachable (self);
+    g_set_error (error, MUSTER_ERROR, code, "no answer from '%s': %s", self->address, cause);
+  } else if (*text == '\0')
+    g_set_error (error, MUSTER_ERROR, muster_error_from_wire (outcome->status),
+                 "'%s' answered '%s' and no more", self->address,
+                 muster_error_name ((int)outcome->status));
+  else {
+    g_autofree char *too_large =
+        outcome->status == GRPC_STATUS_RESOURCE_EXHAUSTED ? muster_rpc_size_cause (text) : NULL;
+    g_set_error_literal (error, MUSTER_ERROR, muster_error_from_wire (outcome->status),
+                         too_large != NULL ? too_large : text);
+  }
+}
+
+void
+muster_rpc_unary_clear (MusterRpcUnary *self)
+{
+  g_clear_pointer (&self->request, grpc_byte_buffer_destroy);
+  g_clear_pointer (&self->answer, grpc_byte_buffer_destroy);
+  grpc_metadata_array_destroy (&self->initial);
+  grpc_metadata_array_destroy (&self->trailing);
+  grpc_slice_unref (self->outcome.text);
+  gpr_free ((void *)self->cause);
+  g_clear_pointer (&self->call, grpc_call_unref);
+}
+
+void
+muster_rpc_unary_start (MusterRpcUnary *self, MusterRpcClient *client, grpc_call *call,
+                        grpc_byte_buffer *request, const MusterRpcOptions *options, gpointer tag)
+{
+  g_auto (MusterRpcMetadata) metadata;
+  muster_rpc_metadata_init (&metadata, client, options);
+  self->call = call;
+  self->request = request;
+  self->outcome.text = grpc_empty_slice ();
+  grpc_metadata_array_init (&self->initial);
+  grpc_metadata_array_init (&self->trailing);
+
+  grpc_op ops[6] = {0};
+  muster_rpc_client_opening_ops (ops, &metadata, self->request, options->wait_for_ready);
+  ops[3].op = GRPC_OP_RECV_INITIAL_METADATA;
+  ops[3].data.recv_initial_metadata.recv_initial_metadata = &self->initial;
+  ops[4].op = GRPC_OP_RECV_MESSAGE;
+  ops[4].data.recv_message.recv_message = &self->answer;
+  ops[5].op = GRPC_OP_RECV_STATUS_ON_CLIENT;
+  ops[5].data.recv_status_on_client.trailing_metadata = &self->trailing;
+  ops[5].data.recv_status_on_client.status = &self->outcome.status;
+  ops[5].data.recv_status_on_client.status_details = &self->outcome.text;
+  ops[5].data.recv_status_on_client.error_string = &self->cause;
+  grpc_call_error refused = grpc_call_start_batch (call, ops, G_N_ELEMENTS (ops), tag, NULL);
+  g_assert (refused == GRPC_CALL_OK);
+}
+
+static void
+on_cancelled (GCancellable *cancellable G_GNUC_UNUSED, gpointer call)
+{
+  grpc_call_cancel (call, NULL);
+}
+
+/* Waits for the end, which a cancellation only hastens: gRPC still owns the memory until then. */
+static void
+unary_wait (MusterRpcUnary *self, grpc_completion_queue *queue, GCancellable *cancellable)
+{
+  gulong id = cancellable != NULL
+                  ? g_cancellable_connect (cancellable, G_CALLBACK (on_cancelled), self->call, NULL)
+                  : 0;
+  grpc_completion_queue_pluck (queue, self, gpr_inf_future (GPR_CLOCK_MONOTONIC), NULL);
+  if (id != 0)
+    g_cancellable_disconnect (cancellable, id);
+}
+
+GBytes *
+muster_rpc_client_call (MusterRpcClient *self, const char *method, MusterRope *request,
+                        const MusterRpcOptions *options, GCancellable *cancellable, GError **error)
+{
+  gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  if (g_cancellable_set_error_if_cancelled (cancellable, error) ||
+      !muster_rpc_client_check (self, request, options, now_us, error) ||
+      !muster_rpc_client_look_first (self, options, cancellable, error))
+    return NULL;
+
+  grpc_completion_queue *queue = take_queue (self);
+  g_auto (MusterRpcUnary) unary = {
+      .outcome = {.started_us = now_us, .deadline_us = options->deadline_us},
+  };
+  muster_rpc_unary_start (
+      &unary, self, muster_rpc_client_new_call (self, method, options->deadline_us, now_us, queue),
+      muster_grpc_buffer_from_rope (request), options, &unary);
+  unary_wait (&unary, queue, cancellable);
+  give_queue (self, queue);
+
+  if (unary.outcome.status != GRPC_STATUS_OK) {
+    muster_rpc_client_set_error (self, &unary.outcome, cancellable, error);
+    return NULL;
+  }
+  muster_rpc_client_note_answer (self);
+  if (unary.answer != NULL)
+    return muster_grpc_buffer_take_bytes (unary.answer, error);
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL, "'%s' answered '%s' without a message",
+               self->address, method);
+  return NULL;
+}
+
+/* A call whose answer doesn't matter. */
+typedef struct {
+  MusterRpcUnary unary;
+  MusterRpcTag answered;
+  MusterRpcClient *client; /* (owned) */
+} Forgotten;
+
+static void
+on_forgotten (gpointer owner, gboolean ok G_GNUC_UNUSED)
+{
+  Forgotten *self = owner;
+  muster_rpc_unary_clear (&self->unary);
+  muster_rpc_client_unref (self->client);
+  g_free (self);
+}
+
+void
+muster_rpc_client_send_and_forget (MusterRpcClient *self, const char *method, MusterRope *request,
+                                   gint64 timeout_us)
+{
+  gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  MusterRpcOptions options = {.deadline_us = muster_deadline_after (now_us, timeout_us)};
+  if (!muster_rpc_client_check (self, request, &options, now_us, NULL))
+    return;
+  Forgotten *forgotten = g_new0 (Forgotten, 1);
+  forgotten->client = muster_rpc_client_ref (self);
+  forgotten->answered = (MusterRpcTag){on_forgotten, forgotten};
+  grpc_call *call = muster_rpc_client_new_call (self, method, options.deadline_us, now_us,
+                                                muster_rpc_client_pump (self));
+  muster_rpc_unary_start (&forgotten->unary, self, call, muster_grpc_buffer_from_rope (request),
+                          &options, &forgotten->answered);
+}

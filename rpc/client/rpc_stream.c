@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/client/rpc_client_private.h"
+
+#include "base/blocking.h"
+
+/* Messages read ahead of the caller; then the server is held up. */
+#define MAX_AHEAD 64
+
+/* The caller's handle and the batches under way each hold a reference. Batches are started only
+ * while the handle exists, which holds the client, whose queue is thus not shut down. */
+struct _MusterRpcStream {
+  gatomicrefcount refs;
+  MusterRpcClient *client; /* (owned) (nullable) until it is freed */
+  grpc_call *call;         /* (owned) */
+  MusterRpcTag opened, received, ended;
+  grpc_byte_buffer *request; /* (owned) */
+  grpc_metadata_array initial, trailing;
+  MusterRpcOutcome outcome;
+
+  GMutex lock;               /* guards all below */
+  GCond changed;             /* of what next () waits for */
+  GQueue messages;           /* (element-type GBytes) */
+  grpc_byte_buffer *message; /* (owned) (nullable) gRPC's while is_receiving */
+  gboolean is_receiving;
+  gboolean is_at_end; /* no message comes any more */
+  gboolean has_ended; /* outcome is there */
+  gboolean is_freed;
+  GError *broken; /* (owned) (nullable) a message that couldn't be taken, or why it was ended */
+  MusterRpcStreamNotify notify; /* (nullable) */
+  gpointer notify_data;
+};
+
+static void
+stream_unref (MusterRpcStream *self)
+{
+  if (!g_atomic_ref_count_dec (&self->refs))
+    return;
+  grpc_call_unref (self->call);
+  g_clear_pointer (&self->request, grpc_byte_buffer_destroy);
+  g_clear_pointer (&self->message, grpc_byte_buffer_destroy);
+  grpc_metadata_array_destroy (&self->initial);
+  grpc_metadata_array_destroy (&self->trailing);
+  grpc_slice_unref (self->outcome.text);
+  g_queue_clear_full (&self->messages, (GDestroyNotify)g_bytes_unref);
+  g_clear_error (&self->broken);
+  g_mutex_clear (&self->lock);
+  g_cond_clear (&self->changed);
+  g_free (self);
+}
+
+static void
+start_batch (MusterRpcStream *self, const grpc_op *ops, gsize n_ops, MusterRpcTag *tag)
+{
+  g_atomic_ref_count_inc (&self->refs);
+  grpc_call_error refused = grpc_call_start_batch (self->call, ops, n_ops, tag, NULL);
+  g_assert (refused == GRPC_CALL_OK);
+}
+
+/* Call with the lock held. */
+static void
+tell_of_change (MusterRpcStream *self)
+{
+  g_cond_broadcast (&self->changed);
+  if (self->notify != NULL)
+    self->notify (self->notify_data);
+}
+
+/* Call with the lock held. */
+static void
+receive_more (MusterRpcStream *self)
+{
+  if (self->is_receiving || self->is_at_end || self->is_freed || self->messages.length >= MAX_AHEAD)
+    return;
+  self->is_receiving = TRUE;
+  grpc_op op = {.op = GRPC_OP_RECV_MESSAGE};
+  op.data.recv_message.recv_message = &self->message;
+  start_batch (self, &op, 1, &self->received);
+}
+
+static void
+on_opened (gpointer owner, gboolean ok G_GNUC_UNUSED)
+{
+  stream_unref (owner);
+}
+
+static void
+on_received (gpointer owner, gboolean ok)
+{
+  MusterRpcStream *self = owner;
+  g_mutex_lock (&self->lock);
+  self->is_receiving = FALSE;
+  g_autoptr (grpc_byte_buffer) message = g_steal_pointer (&self->message);
+  GBytes *bytes = ok && message != NULL && self->broken == NULL
+                      ? muster_grpc_buffer_take_bytes (message, &self->broken)
+                      : NULL;
+  if (bytes != NULL)
+    g_queue_push_tail (&self->messages, bytes);
+  else
+    self->is_at_end = TRUE;
+  if (self->broken != NULL)
+    grpc_call_cancel (self->call, NULL);
+  receive_more (self);
+  tell_of_change (self);
+  g_mutex_unlock (&self->lock);
+  stream_unref (self);
+}
+
+static void
+on_ended (gpointer owner, gboolean ok G_GNUC_UNUSED)
+{
+  MusterRpcStream *self = owner;
+  g_mutex_lock (&self->lock);
+  self->has_ended = TRUE;
+  tell_of_change (self);
+  g_mutex_unlock (&self->lock);
+  stream_unref (self);
+}
+
+static void
+start (MusterRpcStream *self, const MusterRpcOptions *options)
+{
+  g_auto (MusterRpcMetadata) metadata;
+  muster_rpc_metadata_init (&metadata, self->client, options);
+  grpc_op opening[4] = {0};
+  muster_rpc_client_opening_ops (opening, &metadata, self->request, options->wait_for_ready);
+  opening[3].op = GRPC_OP_RECV_INITIAL_METADATA;
+  opening[3].data.recv_initial_metadata.recv_initial_metadata = &self->initial;
+  start_batch (self, opening, G_N_ELEMENTS (opening), &self->opened);
+
+  grpc_op ending = {.op = GRPC_OP_RECV_STATUS_ON_CLIENT};
+  ending.data.recv_status_on_client.trailing_metadata = &self->trailing;
+  ending.data.recv_status_on_client.status = &self->outcome.status;
+  ending.data.recv_status_on_client.status_details = &self->outcome.text;
+  start_batch (self, &ending, 1, &self->ended);
+
+  g_mutex_lock (&self->lock);
+  receive_more (self);
+  g_mutex_unlock (&self->lock);
+}
+
+MusterRpcStream *
+muster_rpc_client_open (MusterRpcClient *client, const char *method, MusterRope *request,
+                        const MusterRpcOptions *options, GError **error)
+{
+  gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  if (!muster_rpc_client_check (client, request, options, now_us, error))
+    return NULL;
+  MusterRpcStream *self = g_new0 (MusterRpcStream, 1);
+  g_atomic_ref_count_init (&self->refs);
+  self->client = muster_rpc_client_ref (client);
+  self->call = muster_rpc_client_new_call (client, method, options->deadline_us, now_us,
+                                           muster_rpc_client_pump (client));
+  self->opened = (MusterRpcTag){on_opened, self};
+  self->received = (MusterRpcTag){on_received, self};
+  self->ended = (MusterRpcTag){on_ended, self};
+  self->request = muster_grpc_buffer_from_rope (request);
+  self->outcome = (MusterRpcOutcome){
+      .text = grpc_empty_slice (),
+      .started_us = now_us,
+      .deadline_us = options->deadline_us,
+  };
+  grpc_metadata_array_init (&self->initial);
+  grpc_metadata_array_init (&self->trailing);
+  g_mutex_init (&self->lock);
+  g_cond_init (&self->changed);
+  g_queue_init (&self->messages);
+  start (self, options);
+  return self;
+}
+
+static void
+on_cancelled (GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
+{
+  MusterRpcStream *self = data;
+  g_mutex_lock (&self->lock);
+  g_cond_broadcast (&self->changed);
+  g_mutex_unlock (&self->lock);
+}
+
+/* Call with the lock held. FALSE when the deadline has passed without a change. */
+static gboolean
+wait_until (MusterRpcStream *self, gint64 deadline_us)
+{
+  if (deadline_us != MUSTER_WAIT_FOREVER)
+    return g_cond_wait_until (&self->changed, &self->lock, deadline_us);
+  g_cond_wait (&self->changed, &self->lock);
+  return TRUE;
+}
+
+/* Call with the lock held. */
+static void
+wait_for_change (MusterRpcStream *self, gint64 deadline_us, GCancellable *cancellable)
+{
+  while (self->messages.length == 0 && !(self->is_at_end && self->has_ended) &&
+         !g_cancellable_is_cancelled (cancellable) && wait_until (self, deadline_us)) {
+  }
+}
+
+/* What there is; no message without an error is the regular end. Call with the lock held. */
+static GBytes *
+take_next (MusterRpcStream *self, GCancellable *cancellable, GError **error)
+{
+  GBytes *message = g_queue_pop_head (&self->messages);
+  gboolean is_over = self->is_at_end && self->has_ended;
+  if (message != NULL)
+    receive_more (self);
+  else if (!is_over && !g_cancellable_set_error_if_cancelled (cancellable, error))
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED, "nothing came from '%s' yet",
+                 muster_rpc_client_address (self->client));
+  else if (!is_over)
+    return NULL;
+  else if (self->broken != NULL)
+    g_propagate_error (error, g_error_copy (self->broken));
+  else if (self->outcome.status != GRPC_STATUS_OK)
+    muster_rpc_client_set_error (self->client, &self->outcome, NULL, error);
+  return message;
+}
+
+GBytes *
+muster_rpc_stream_next (MusterRpcStream *self, GCancellable *cancellable, GError **error)
+{
+  return muster_rpc_stream_next_until (self, MUSTER_WAIT_FOREVER, cancellable, error);
+}
+
+GBytes *
+muster_rpc_stream_next_until (MusterRpcStream *self, gint64 deadline_us, GCancellable *cancellable,
+                              GError **error)
+{
+  gulong id = cancellable != NULL
+                  ? g_cancellable_connect (cancellable, G_CALLBACK (on_cancelled), self, NULL)
+                  : 0;
+  if (deadline_us > 0)
+    muster_about_to_block ();
+  g_mutex_lock (&self->lock);
+  wait_for_change (self, deadline_us, cancellable);
+  GBytes *message = take_next (self, cancellable, error);
+  g_mutex_unlock (&self->lock);
+  if (id != 0)
+    g_cancellable_disconnect (cancellable, id);
+  return message;
+}
+
+void
+muster_rpc_stream_end (MusterRpcStream *self, const GError *why)
+{
+  g_mutex_lock (&self->lock);
+  if (self->broken == NULL && !self->has_ended)
+    self->broken = g_error_copy (why);
+  grpc_call_cancel (self->call, NULL);
+  g_mutex_unlock (&self->lock);
+}
+
+void
+muster_rpc_stream_set_notify (MusterRpcStream *self, MusterRpcStreamNotify notify,
+                              gpointer user_data)
+{
+  g_mutex_lock (&self->lock);
+  self->notify = notify;
+  self->notify_data = user_data;
+  g_mutex_unlock (&self->lock);
+}
+
+void
+muster_rpc_stream_free (MusterRpcStream *self)
+{
+  if (self == NULL)
+    return;
+  g_mutex_lock (&self->lock);
+  self->is_freed = TRUE;
+  self->notify = NULL;
+  g_mutex_unlock (&self->lock);
+  grpc_call_cancel (self->call, NULL);
+  g_autoptr (MusterRpcClient) client = g_steal_pointer (&self->client);
+  stream_unref (self);
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/grpc_private.h"
+
+#include "base/memory.h"
+
+#include <grpc/support/log.h>
+#include <grpc/support/time.h>
+#include <openssl/ssl.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Below this a copy is cheaper than a reference, and doesn't pin a larger buffer. */
+#define MIN_REFERENCE 4096
+
+#define MAX_STATUS_TEXT    4096
+#define MAX_STATUS_ESCAPED 6000 /* of the 8 KB that gRPC gives all of a call's metadata */
+
+static void
+log_as_debug (gpr_log_func_args *args)
+{
+  g_debug ("gRPC: %s:%d: %s", args->file, args->line, args->message);
+}
+
+/* OpenSSL calls this for each SSL_CTX it makes, whose mode every connection of it takes over: 33 KB
+ * of buffers are freed while nothing is sent or received. gRPC neither asks for that nor shows
+ * anybody its contexts. An SSL is no place for it: OpenSSL 3.5 calls the hooks of one that isn't
+ * made yet. */
+static void
+save_memory (void *context, void *ours G_GNUC_UNUSED, CRYPTO_EX_DATA *data G_GNUC_UNUSED,
+             int index G_GNUC_UNUSED, long number G_GNUC_UNUSED, void *pointer G_GNUC_UNUSED)
+{
+  SSL_CTX_set_mode (context, SSL_MODE_RELEASE_BUFFERS);
+}
+
+void
+muster_openssl_init (void)
+{
+  /* gRPC's threads may be in a handshake while the process ends: OpenSSL must not go before them.
+   */
+  (void)OPENSSL_init_crypto (OPENSSL_INIT_NO_ATEXIT, NULL);
+}
+
+void
+muster_grpc_init (void)
+{
+  static gsize once;
+  if (!g_once_init_enter (&once))
+    return;
+  if (g_getenv ("GRPC_VERBOSITY") == NULL)
+    gpr_set_log_function (log_as_debug);
+  muster_openssl_init ();
+  grpc_init ();
+  if (SSL_CTX_get_ex_new_index (0, NULL, save_memory, NULL, NULL) < 0)
+    g_debug ("TLS connections keep their buffers: OpenSSL takes no more hooks");
+  g_once_init_leave (&once, 1);
+}
+
+void
+muster_grpc_serve (grpc_completion_queue *queue)
+{
+  for (;;) {
+    grpc_event event =
+        grpc_completion_queue_next (queue, gpr_inf_future (GPR_CLOCK_MONOTONIC), NULL);
+    if (event.type == GRPC_QUEUE_SHUTDOWN)
+      return;
+    MusterRpcTag *tag = event.tag;
+    tag->done (tag->owner, event.success);
+  }
+}
+
+grpc_arg
+muster_grpc_arg (const char *key, int value)
+{
+  return (grpc_arg){.type = GRPC_ARG_INTEGER, .key = (char *)key, .value.integer = value};
+}
+
+gboolean
+muster_grpc_check_size (const MusterRope *message, GError **error)
+{
+  if (message == NULL || muster_rope_size (message) <= MUSTER_MAX_MESSAGE)
+    return TRUE;
+  g_autofree char *size = muster_format_size (muster_rope_size (message));
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+               "a message of %s is over the wire's limit of 2 GiB", size);
+  return FALSE;
+}
+
+static void
+unref_bytes (void *bytes)
+{
+  g_bytes_unref (bytes);
+}
+
+static grpc_slice
+slice_from_bytes (GBytes *bytes)
+{
+  gsize size;
+  gconstpointer data = g_bytes_get_data (bytes, &size);
+  if (size < MIN_REFERENCE)
+    return grpc_slice_from_copied_buffer (data, size);
+  return grpc_slice_new_with_user_data ((void *)data, size, unref_bytes, g_bytes_ref (bytes));
+}
+
+grpc_byte_buffer *
+muster_grpc_buffer_from_rope (MusterRope *rope)
+{
+  GPtrArray *pieces = rope != NULL ? muster_rope_pieces (rope) : NULL;
+  grpc_byte_buffer *buffer = grpc_raw_byte_buffer_create (NULL, 0);
+  for (guint i = 0; pieces != NULL && i < pieces->len; i++)
+    grpc_slice_buffer_add (&buffer->data.raw.slice_buffer, slice_from_bytes (pieces->pdata[i]));
+  return buffer;
+}
+
+static void
+free_slice (gpointer data)
+{
+  grpc_slice *slice = data;
+  grpc_slice_unref (*slice);
+  g_free (slice);
+}
+
+static GBytes *
+bytes_from_slice (grpc_slice slice)
+{
+  gsize size = GRPC_SLICE_LENGTH (slice);
+  if (size < MIN_REFERENCE) {
+    GBytes *copy = g_bytes_new (GRPC_SLICE_START_PTR (slice), size);
+    grpc_slice_unref (slice);
+    return copy;
+  }
+  grpc_slice *held = g_memdup2 (&slice, sizeof slice);
+  return g_bytes_new_with_free_func (GRPC_SLICE_START_PTR (*held), size, free_slice, held);
+}
+
+/* Gives each slice back as soon as it is copied, so that a large message isn't held twice. */
+static GBytes *
+gather (grpc_slice_buffer *slices, GError **error)
+{
+  gsize size = slices->length;
+  guint8 *data = muster_memory_alloc (size);
+  if (data == NULL) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+                 "no memory for a message of %" G_GSIZE_FORMAT " bytes", size);
+    return NULL;
+  }
+  for (guint8 *at = data; slices->count > 0;) {
+    grpc_slice slice = grpc_slice_buffer_take_first (slices);
+    memcpy (at, GRPC_SLICE_START_PTR (slice), GRPC_SLICE_LENGTH (slice));
+    at += GRPC_SLICE_LENGTH (slice);
+    grpc_slice_unref (slice);
+  }
+  return g_bytes_new_with_free_func (data, size, free, data);
+}
+
+GBytes *
+muster_grpc_buffer_take_bytes (grpc_byte_buffer *buffer, GError **error)
+{
+  grpc_slice_buffer *slices = &buffer->data.raw.slice_buffer;
+  if (slices->count == 1)
+    return bytes_from_slice (grpc_slice_buffer_take_first (slices));
+  return gather (slices, error);
+}
+
+gpr_timespec
+muster_grpc_deadline (gint64 deadline_us, gint64 now_us)
+{
+  gint64 left_us = muster_deadline_remaining (deadline_us, now_us);
+  if (left_us == MUSTER_WAIT_FOREVER)
+    return gpr_inf_future (GPR_CLOCK_MONOTONIC);
+  return gpr_time_add (gpr_now (GPR_CLOCK_MONOTONIC), gpr_time_from_micros (left_us, GPR_TIMESPAN));
+}
+
+gint64
+muster_grpc_deadline_us (gpr_timespec deadline)
+{
+  if (gpr_time_cmp (deadline, gpr_inf_future (deadline.clock_type)) == 0)
+    return MUSTER_WAIT_FOREVER;
+  gpr_timespec left = gpr_time_sub (deadline, gpr_now (deadline.clock_type));
+  if (left.tv_sec > G_MAXINT32)
+    return MUSTER_WAIT_FOREVER; /* 68 years */
+  gint64 left_us = left.tv_sec * MUSTER_SECOND + left.tv_nsec / 1000;
+  return muster_deadline_after (muster_clock_now_us (muster_system_clock ()), left_us);
+}
+
+char *
+muster_grpc_status_text (const char *text)
+{
+  char *valid = g_utf8_make_valid (text, -1);
+  gsize escaped = 0;
+  char *at = valid;
+  while (*at != '\0') {
+    char *next = g_utf8_next_char (at);
+    gboolean is_plain = *at >= ' ' && *at <= '~' && *at != '%';
+    escaped += is_plain ? 1 : 3 * (next - at);
+    if (escaped > MAX_STATUS_ESCAPED || next - valid > MAX_STATUS_TEXT)
+      break;
+    at = next;
+  }
+  *at = '\0';
+  return valid;
+}

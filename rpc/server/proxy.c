@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/server/proxy.h"
+
+#include "rpc/client/rpc_client_private.h"
+#include "rpc/server/rpc_server_private.h"
+
+#include <string.h>
+
+/* How gRPC tells a status that the other side has sent from one of its own making. */
+#define FROM_PEER "Error received from peer"
+
+struct _MusterRpcPassed {
+  MusterRpcUnary unary;
+  MusterRpcTag ended;
+  MusterRpcCall *call;     /* (owned) */
+  MusterRpcClient *client; /* (owned) */
+  MusterRpcPassedFunc passed;
+  gpointer user_data;
+  GError *error; /* (owned) (nullable) */
+  gboolean outlives_caller;
+  GList link; /* where it does, in the server's list */
+};
+
+static void
+pass_free (MusterRpcPassed *self)
+{
+  muster_rpc_unary_clear (&self->unary);
+  muster_rpc_client_unref (self->client);
+  muster_rpc_call_unref (self->call);
+  g_clear_error (&self->error);
+  g_free (self);
+}
+
+const GError *
+muster_rpc_passed_error (const MusterRpcPassed *self)
+{
+  return self->error;
+}
+
+const MusterRpcMessage *
+muster_rpc_passed_answer (const MusterRpcPassed *self)
+{
+  return self->error == NULL ? self->unary.answer : NULL;
+}
+
+static const grpc_slice *
+find_details (const MusterRpcPassed *self)
+{
+  const grpc_metadata_array *trailing = &self->unary.trailing;
+  for (size_t i = 0; i < trailing->count; i++)
+    if (grpc_slice_str_cmp (trailing->metadata[i].key, MUSTER_RPC_DETAILS) == 0)
+      return &trailing->metadata[i].value;
+  return NULL;
+}
+
+void
+muster_rpc_call_answer (MusterRpcCall *self, MusterRpcPassed *passed)
+{
+  muster_rpc_call_end (self, g_steal_pointer (&passed->unary.answer), passed->error,
+                       passed->error != NULL ? find_details (passed) : NULL);
+}
+
+/* An UNAVAILABLE of the server's own (a task of its cluster is) goes on in its words; else it is
+ * the server that isn't there. */
+static void
+set_error (MusterRpcPassed *self)
+{
+  MusterRpcUnary *unary = &self->unary;
+  const GQuark domain = MUSTER_ERROR;
+  if (unary->outcome.status == GRPC_STATUS_UNAVAILABLE && unary->cause != NULL &&
+      strstr (unary->cause, FROM_PEER) != NULL) {
+    g_autofree char *text = grpc_slice_to_c_string (unary->outcome.text);
+    self->error = g_error_new_literal (domain, MUSTER_ERROR_UNAVAILABLE, text);
+  } else {
+    muster_rpc_client_set_error (self->client, &unary->outcome, NULL, &self->error);
+  }
+}
+
+/* The call counts as open at the server until its end has been dealt with, so that the queue which
+ * tells of it lasts. */
+static void
+on_ended (gpointer owner, gboolean ok G_GNUC_UNUSED)
+{
+  MusterRpcPassed *self = owner;
+  MusterRpcServer *server = self->call->server;
+  if (self->unary.outcome.status == GRPC_STATUS_OK)
+    muster_rpc_client_note_answer (self->client);
+  if (self->unary.outcome.status != GRPC_STATUS_OK)
+    set_error (self);
+  else if (self->unary.answer == NULL)
+    self->error =
+        g_error_new (MUSTER_ERROR, MUSTER_ERROR_INTERNAL, "'%s' answered without a message",
+                     muster_rpc_client_address (self->client));
+  if (self->outlives_caller)
+    muster_rpc_server_leave (server, &self->link);
+  self->passed (self->call, self, self->user_data);
+  muster_rpc_server_count (server, -1);
+  pass_free (self);
+}
+
+/* The call is open until this has counted it for a second time. */
+static gboolean
+count_if_open (MusterRpcCall *call)
+{
+  g_mutex_lock (&call->lock);
+  gboolean is_open = !call->is_gone;
+  if (is_open)
+    muster_rpc_server_count (call->server, 1);
+  g_mutex_unlock (&call->lock);
+  return is_open;
+}
+
+static grpc_call *
+new_call (MusterRpcPassed *self, const MusterRpcPassOptions *options)
+{
+  gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  grpc_slice path = grpc_slice_from_static_string (options->method);
+  self->unary.outcome.started_us = now_us;
+  if (options->outlives_caller) {
+    self->unary.outcome.deadline_us = options->deadline_us;
+    return muster_rpc_client_new_call (self->client, options->method, options->deadline_us, now_us,
+                                       self->call->server->queue);
+  }
+  self->unary.outcome.deadline_us = muster_rpc_call_deadline_us (self->call);
+  return grpc_channel_create_call (muster_rpc_client_channel (self->client), self->call->call,
+                                   GRPC_PROPAGATE_DEADLINE | GRPC_PROPAGATE_CANCELLATION,
+                                   self->call->server->queue, path, NULL,
+                                   gpr_inf_future (GPR_CLOCK_MONOTONIC), NULL);
+}
+
+static MusterRpcPassed *
+pass_new (MusterRpcCall *call, MusterRpcClient *client, const MusterRpcPassOptions *options,
+          MusterRpcPassedFunc passed, gpointer user_data)
+{
+  MusterRpcPassed *self = g_new0 (MusterRpcPassed, 1);
+  self->ended = (MusterRpcTag){on_ended, self};
+  self->call = muster_rpc_call_ref (call);
+  self->client = muster_rpc_client_ref (client);
+  self->passed = passed;
+  self->user_data = user_data;
+  self->outlives_caller = options->outlives_caller;
+  return self;
+}
+
+/* It ends before it has begun. */
+static void
+refuse (MusterRpcPassed *self, MusterRpcMessage *request)
+{
+  self->unary.outcome.text = grpc_empty_slice ();
+  self->unary.request = request;
+  self->passed (self->call, self, self->user_data);
+  pass_free (self);
+}
+
+void
+muster_rpc_call_pass (MusterRpcCall *self, MusterRpcClient *client, MusterRpcMessage *request,
+                      const MusterRpcPassOptions *options, MusterRpcPassedFunc passed,
+                      gpointer user_data)
+{
+  MusterRpcPassed *pass = pass_new (self, client, options, passed, user_data);
+  const MusterRpcOptions bare = {
+      .deadline_us = MUSTER_WAIT_FOREVER,
+      .headers = options->headers,
+      .n_headers = options->n_headers,
+  };
+  if (!muster_rpc_client_check (client, NULL, &bare, 0, &pass->error)) {
+    refuse (pass, request);
+    return;
+  }
+  if (!count_if_open (self)) {
+    pass->error =
+        g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_CANCELLED, "The caller has gone away");
+    refuse (pass, request);
+    return;
+  }
+  grpc_call *upstream = new_call (pass, options);
+  if (pass->outlives_caller) {
+    pass->link.data = upstream;
+    muster_rpc_server_enter (self->server, &pass->link);
+  }
+  muster_rpc_unary_start (&pass->unary, client, upstream, request, &bare, &pass->ended);
+}

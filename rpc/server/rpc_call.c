@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/server/rpc_server_private.h"
+
+static void on_requested (gpointer owner, gboolean ok);
+static void on_closed (gpointer owner, gboolean ok);
+static void on_sent (gpointer owner, gboolean ok);
+
+MusterRpcCall *
+muster_rpc_call_new (MusterRpcMethod *method)
+{
+  MusterRpcCall *self = g_new0 (MusterRpcCall, 1);
+  g_atomic_ref_count_init (&self->refs);
+  self->server = method->server;
+  muster_rpc_server_ref_private (self->server);
+  self->method = method;
+  g_mutex_init (&self->lock);
+  g_queue_init (&self->messages);
+  grpc_metadata_array_init (&self->metadata);
+  grpc_call_details_init (&self->details);
+  self->requested = (MusterRpcTag){on_requested, self};
+  self->closed = (MusterRpcTag){on_closed, self};
+  self->sent = (MusterRpcTag){on_sent, self};
+  self->status_details = grpc_empty_slice ();
+  return self;
+}
+
+MusterRpcCall *
+muster_rpc_call_ref (MusterRpcCall *self)
+{
+  g_atomic_ref_count_inc (&self->refs);
+  return self;
+}
+
+static void
+drop_messages (MusterRpcCall *self)
+{
+  for (grpc_byte_buffer *left; (left = g_queue_pop_head (&self->messages)) != NULL;)
+    grpc_byte_buffer_destroy (left);
+}
+
+void
+muster_rpc_call_unref (MusterRpcCall *self)
+{
+  if (self == NULL || !g_atomic_ref_count_dec (&self->refs))
+    return;
+  drop_messages (self);
+  g_clear_pointer (&self->sending, grpc_byte_buffer_destroy);
+  g_clear_pointer (&self->request, grpc_byte_buffer_destroy);
+  g_clear_pointer (&self->call, grpc_call_unref);
+  grpc_metadata_array_destroy (&self->metadata);
+  grpc_call_details_destroy (&self->details);
+  g_clear_object (&self->cancellable);
+  g_free (self->status_text);
+  grpc_slice_unref (self->status_details);
+  muster_rpc_call_headers_free (self->headers);
+  g_mutex_clear (&self->lock);
+  muster_rpc_server_unref_private (self->server);
+  g_free (self);
+}
+
+gint64
+muster_rpc_call_deadline_us (MusterRpcCall *self)
+{
+  return muster_grpc_deadline_us (self->deadline);
+}
+
+gboolean
+muster_rpc_call_is_gone (MusterRpcCall *self)
+{
+  g_mutex_lock (&self->lock);
+  gboolean is_gone = self->is_gone;
+  g_mutex_unlock (&self->lock);
+  gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  return is_gone || muster_rpc_call_deadline_us (self) <= now_us;
+}
+
+GCancellable *
+muster_rpc_call_cancellable (MusterRpcCall *self)
+{
+  g_mutex_lock (&self->lock);
+  if (self->cancellable == NULL) {
+    self->cancellable = g_cancellable_new ();
+    if (self->is_gone)
+      g_cancellable_cancel (self->cancellable); /* nobody is connected to it yet */
+  }
+  g_mutex_unlock (&self->lock);
+  return self->cancellable;
+}
+
+/* The rule stands in rpc_server_private.h: not once it is gone. Takes a reference for the batch. */
+static void
+start_batch (MusterRpcCall *self, const grpc_op *ops, gsize n_ops, MusterRpcTag *tag)
+{
+  muster_rpc_call_ref (self);
+  grpc_call_error refused = grpc_call_start_batch (self->call, ops, n_ops, tag, NULL);
+  g_assert (refused == GRPC_CALL_OK); /* else the code breaks gRPC's rules */
+}
+
+/* text and details are the caller's, until the batch has begun. */
+static grpc_op
+status_op (MusterRpcCall *self, grpc_slice *text, grpc_metadata *details)
+{
+  grpc_op op = {.op = GRPC_OP_SEND_STATUS_FROM_SERVER};
+  op.data.send_status_from_server.status = (grpc_status_code)self->status;
+  if (self->status_text != NULL) {
+    *text = grpc_slice_from_copied_string (self->status_text);
+    op.data.send_status_from_server.status_details = text;
+  }
+  if (!GRPC_SLICE_IS_EMPTY (self->status_details)) {
+    details->key = grpc_slice_from_static_string (MUSTER_RPC_DETAILS);
+    details->value = self->status_details;
+    op.data.send_status_from_server.trailing_metadata = details;
+    op.data.send_status_from_server.trailing_metadata_count = 1;
+  }
+  return op;
+}
+
+/* Sends what there is, if nothing is under way: the next message, and the status with the last one.
+ * Call with the lock held. */
+static void
+send_next (MusterRpcCall *self)
+{
+  if (self->is_gone) {
+    drop_messages (self);
+    return;
+  }
+  gboolean is_last = self->is_answered && self->messages.length <= 1 && !self->has_sent_status;
+  if (self->is_sending || (self->messages.length == 0 && !is_last))
+    return;
+  grpc_op ops[3] = {0};
+  gsize n_ops = 0;
+  grpc_slice text = grpc_empty_slice ();
+  grpc_metadata details = {0};
+  if (!self->has_sent_metadata)
+    ops[n_ops++].op = GRPC_OP_SEND_INITIAL_METADATA;
+  self->has_sent_metadata = TRUE;
+  self->sending = g_queue_pop_head (&self->messages);
+  if (self->sending != NULL) {
+    ops[n_ops].op = GRPC_OP_SEND_MESSAGE;
+    ops[n_ops++].data.send_message.send_message = self->sending;
+  }
+  if (is_last)
+    ops[n_ops++] = status_op (self, &text, &details);
+  self->has_sent_status = is_last;
+  self->is_sending = TRUE;
+  start_batch (self, ops, n_ops, &self->sent);
+  grpc_slice_unref (text);
+}
+
+static void
+on_sent (gpointer owner, gboolean ok)
+{
+  MusterRpcCall *self = owner;
+  g_mutex_lock (&self->lock);
+  self->is_sending = FALSE;
+  g_clear_pointer (&self->sending, grpc_byte_buffer_destroy);
+  if (!ok)
+    drop_messages (self);
+  send_next (self);
+  g_mutex_unlock (&self->lock);
+  muster_rpc_call_unref (self);
+}
+
+/* Queues a message (transfer full) (nullable) and, with is_last, the end after it. */
+static void
+answer (MusterRpcCall *self, grpc_byte_buffer *message, gboolean is_last, const GError *error,
+        const grpc_slice *details)
+{
+  g_mutex_lock (&self->lock);
+  gboolean is_allowed = !self->is_answered;
+  if (is_allowed && message != NULL)
+    g_queue_push_tail (&self->messages, g_steal_pointer (&message));
+  if (is_allowed && error != NULL) {
+    self->status = muster_error_to_wire (error);
+    self->status_text = muster_grpc_status_text (error->message);
+    if (details != NULL)
+      self->status_details = grpc_slice_ref (*details);
+  }
+  if (is_allowed) {
+    self->is_answered = is_last;
+    send_next (self);
+  }
+  g_mutex_unlock (&self->lock);
+  g_clear_pointer (&message, grpc_byte_buffer_destroy);
+  g_return_if_fail (is_allowed); /* answered twice */
+  if (is_last)
+    muster_rpc_call_unref (self);
+}
+
+static void
+answer_rope (MusterRpcCall *self, MusterRope *message, gboolean is_last)
+{
+  g_autoptr (GError) too_large = NULL;
+  if (muster_grpc_check_size (message, &too_large))
+    answer (self, muster_grpc_buffer_from_rope (message), is_last, NULL, NULL);
+  else
+    answer (self, NULL, TRUE, too_large, NULL);
+}
+
+void
+muster_rpc_call_end (MusterRpcCall *self, grpc_byte_buffer *message, const GError *error,
+                     const grpc_slice *details)
+{
+  answer (self, message, TRUE, error, details);
+}
+
+void
+muster_rpc_call_reply (MusterRpcCall *self, MusterRope *reply)
+{
+  MusterRope empty = MUSTER_ROPE_INIT;
+  answer_rope (self, reply != NULL ? reply : &empty, TRUE);
+  muster_rope_clear (&empty);
+}
+
+void
+muster_rpc_call_finish (MusterRpcCall *self, const GError *error)
+{
+  answer (self, NULL, TRUE, error, NULL);
+}
+
+void
+muster_rpc_call_send (MusterRpcCall *self, MusterRope *message)
+{
+  answer_rope (self, message, FALSE);
+}
+
+static void
+on_closed (gpointer owner, gboolean ok G_GNUC_UNUSED)
+{
+  MusterRpcCall *self = owner;
+  g_autoptr (GCancellable) to_cancel = NULL;
+  g_mutex_lock (&self->lock);
+  self->is_gone = TRUE;
+  drop_messages (self);
+  if (self->was_cancelled && self->cancellable != NULL)
+    to_cancel = g_object_ref (self->cancellable);
+  g_mutex_unlock (&self->lock);
+  muster_rpc_server_count (self->server, -1);
+  if (to_cancel != NULL)
+    g_cancellable_cancel (to_cancel);
+  muster_rpc_call_unref (self);
+}
+
+/* gRPC has given us a call: it is open until on_closed (). */
+static void
+take_in (MusterRpcCall *self)
+{
+  if (self->method->registered == NULL)
+    self->deadline = self->details.deadline;
+  grpc_op op = {.op = GRPC_OP_RECV_CLOSE_ON_SERVER};
+  op.data.recv_close_on_server.cancelled = &self->was_cancelled;
+  start_batch (self, &op, 1, &self->closed);
+}
+
+static void
+refuse_unknown (MusterRpcCall *self)
+{
+  g_autofree char *path = grpc_slice_to_c_string (self->details.method);
+  g_autofree char *shown = muster_grpc_status_text (path);
+  g_autoptr (GError) error = g_error_new (MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,
+                                          "the method '%s' is unknown here", shown);
+  muster_rpc_call_finish (self, error);
+}
+
+static void
+refuse_empty (MusterRpcCall *self)
+{
+  g_autoptr (GError) error = g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                                                  "the call came without a message");
+  muster_rpc_call_finish (self, error);
+}
+
+static void
+handle_bytes (MusterRpcCall *self)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (grpc_byte_buffer) buffer = g_steal_pointer (&self->request);
+  g_autoptr (GBytes) request = muster_grpc_buffer_take_bytes (buffer, &error);
+  if (request == NULL)
+    muster_rpc_call_finish (self, error);
+  else
+    self->method->handler (self, request, self->method->user_data);
+}
+
+static void
+on_requested (gpointer owner, gboolean ok)
+{
+  MusterRpcCall *self = owner;
+  if (!ok) { /* the server stops */
+    muster_rpc_server_count (self->server, -1);
+    muster_rpc_call_unref (self);
+    return;
+  }
+  muster_rpc_server_request (self->method);
+  take_in (self);
+  if (self->method->path == NULL) {
+    refuse_unknown (self);
+    return;
+  }
+  if (self->request == NULL)
+    refuse_empty (self);
+  else if (self->method->message_handler != NULL)
+    self->method->message_handler (self, g_steal_pointer (&self->request), self->method->user_data);
+  else
+    handle_bytes (self);
+}

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/server/rpc_server_private.h"
+
+#include "rpc/listen.h"
+#include "rpc/server/open_files.h"
+
+#include <grpc/support/time.h>
+
+#define MIN_THREADS 4
+#define MAX_THREADS 32
+/* Calls asked for in advance, for each method. */
+#define REQUESTED_AHEAD 4
+
+/* A peer that vanished without a word (its machine lost power) is noticed after these. */
+#define KEEPALIVE_MS         60000
+#define KEEPALIVE_TIMEOUT_MS 20000
+/* What muster's own clients may ping without being taken for a nuisance. */
+#define MIN_PING_INTERVAL_MS 5000
+
+/* Half of TLS's largest record: gRPC keeps one of these for each connection. */
+#define TLS_FRAME 8192
+
+/* A token, the headers that muster_rpc_headers_check () lets through, and gRPC's own. */
+#define MAX_METADATA 16384
+/* A message's size is checked before it is unpacked, and its size then isn't. */
+#define NO_COMPRESSION (1 << GRPC_COMPRESS_NONE)
+
+static void
+method_free (gpointer data)
+{
+  MusterRpcMethod *method = data;
+  g_free (method->path);
+  g_free (method);
+}
+
+static void
+on_shut (gpointer owner, gboolean ok G_GNUC_UNUSED)
+{
+  MusterRpcServer *self = owner;
+  g_mutex_lock (&self->lock);
+  self->is_shut = TRUE;
+  g_cond_broadcast (&self->changed);
+  g_mutex_unlock (&self->lock);
+}
+
+static grpc_server *
+create_server (int max_request)
+{
+  grpc_arg args[] = {
+      muster_grpc_arg (GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, max_request),
+      muster_grpc_arg (GRPC_ARG_MAX_METADATA_SIZE, MAX_METADATA),
+      muster_grpc_arg (GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, NO_COMPRESSION),
+      muster_grpc_arg (GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, -1),
+      muster_grpc_arg (GRPC_ARG_ALLOW_REUSEPORT, 0),
+      muster_grpc_arg (GRPC_ARG_TSI_MAX_FRAME_SIZE, TLS_FRAME),
+      muster_grpc_arg (GRPC_ARG_KEEPALIVE_TIME_MS, KEEPALIVE_MS),
+      muster_grpc_arg (GRPC_ARG_KEEPALIVE_TIMEOUT_MS, KEEPALIVE_TIMEOUT_MS),
+      muster_grpc_arg (GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0),
+      muster_grpc_arg (GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, MIN_PING_INTERVAL_MS),
+  };
+  return grpc_server_create (&(grpc_channel_args){G_N_ELEMENTS (args), args}, NULL);
+}
+
+MusterRpcServer *
+muster_rpc_server_new (void)
+{
+  return muster_rpc_server_new_with_max_request (MUSTER_MAX_MESSAGE);
+}
+
+MusterRpcServer *
+muster_rpc_server_new_with_max_request (gsize n_bytes)
+{
+  muster_grpc_init ();
+  muster_open_files_keep_spare ();
+  MusterRpcServer *self = g_new0 (MusterRpcServer, 1);
+  g_atomic_ref_count_init (&self->refs);
+  g_mutex_init (&self->stopping);
+  g_mutex_init (&self->lock);
+  g_cond_init (&self->changed);
+  self->shut = (MusterRpcTag){on_shut, self};
+  self->methods = g_ptr_array_new_with_free_func (method_free);
+  self->open_methods = g_ptr_array_new_with_free_func (g_free);
+  self->queue = grpc_completion_queue_create_for_next (NULL);
+  self->server = create_server ((int)MIN (n_bytes, (gsize)MUSTER_MAX_MESSAGE));
+  grpc_server_register_completion_queue (self->server, self->queue, NULL);
+  return self;
+}
+
+void
+muster_rpc_server_ref_private (MusterRpcServer *self)
+{
+  g_atomic_ref_count_inc (&self->refs);
+}
+
+void
+muster_rpc_server_unref_private (MusterRpcServer *self)
+{
+  if (!g_atomic_ref_count_dec (&self->refs))
+    return;
+  g_ptr_array_unref (self->methods);
+  g_ptr_array_unref (self->open_methods);
+  g_mutex_clear (&self->stopping);
+  g_mutex_clear (&self->lock);
+  g_cond_clear (&self->changed);
+  g_free (self);
+}
+
+void
+muster_rpc_server_free (MusterRpcServer *self)
+{
+  if (self == NULL)
+    return;
+  muster_rpc_server_stop (self, 0);
+  muster_rpc_server_unref_private (self);
+}
+
+void
+muster_rpc_server_add_method (MusterRpcServer *self, const char *path, MusterRpcHandler handler,
+                              gpointer user_data)
+{
+  g_return_if_fail (!self->is_started);
+  MusterRpcMethod *method = g_new0 (MusterRpcMethod, 1);
+  *method = (MusterRpcMethod){
+      .server = self, .path = g_strdup (path), .handler = handler, .user_data = user_data};
+  g_ptr_array_add (self->methods, method);
+}
+
+void
+muster_rpc_server_add_message_method (MusterRpcServer *self, const char *path,
+                                      MusterRpcMessageHandler handler, gpointer user_data)
+{
+  muster_rpc_server_add_method (self, path, NULL, user_data);
+  MusterRpcMethod *method = self->methods->pdata[self->methods->len - 1];
+  method->message_handler = handler;
+}
+
+void
+muster_rpc_server_add_open_method (MusterRpcServer *self, const char *path,
+                                   MusterRpcHandler handler, gpointer user_data)
+{
+  g_return_if_fail (!self->is_started);
+  g_ptr_array_add (self->open_methods, g_strdup (path));
+  muster_rpc_server_add_method (self, path, handler, user_data);
+}
+
+int
+muster_rpc_server_listen (MusterRpcServer *self, const char *address,
+                          MusterRpcCredentials *credentials, GError **error)
+{
+  g_return_val_if_fail (!self->is_started, 0);
+  /* gRPC says only that it couldn't, and nothing where it could at some of a name's addresses. */
+  if (!muster_listen_check (address, error))
+    return 0;
+  g_autoptr (grpc_server_credentials) secured =
+      muster_rpc_credentials_for_server (credentials, error);
+  if (secured == NULL)
+    return 0;
+  const grpc_slice *authorization = muster_rpc_credentials_authorization (credentials);
+  if (authorization != NULL)
+    muster_rpc_guard (secured, authorization, self->open_methods);
+  int bound = grpc_server_add_http2_port (self->server, address, secured);
+  if (bound == 0)
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE,
+                 "can't listen on %s: gRPC refused it", address);
+  return bound;
+}
+
+void
+muster_rpc_server_request (MusterRpcMethod *method)
+{
+  MusterRpcServer *self = method->server;
+  MusterRpcCall *call = muster_rpc_call_new (method);
+  muster_rpc_server_count (self, 1);
+  grpc_call_error refused =
+      method->registered != NULL
+          ? grpc_server_request_registered_call (self->server, method->registered, &call->call,
+                                                 &call->deadline, &call->metadata, &call->request,
+                                                 self->queue, self->queue, &call->requested)
+          : grpc_server_request_call (self->server, &call->call, &call->details, &call->metadata,
+                                      self->queue, self->queue, &call->requested);
+  g_assert (refused == GRPC_CALL_OK); /* the queue is not shut down while a call is counted */
+}
+
+void
+muster_rpc_server_count (MusterRpcServer *self, gint change)
+{
+  g_mutex_lock (&self->lock);
+  self->n_open += change;
+  if (self->n_open == 0)
+    g_cond_broadcast (&self->changed);
+  g_mutex_unlock (&self->lock);
+}
+
+void
+muster_rpc_server_enter (MusterRpcServer *self, GList *passing)
+{
+  g_mutex_lock (&self->lock);
+  g_queue_push_tail_link (&self->passing, passing);
+  gboolean is_late = self->is_cancelling;
+  g_mutex_unlock (&self->lock);
+  if (is_late)
+    grpc_call_cancel (passing->data, NULL);
+}
+
+void
+muster_rpc_server_leave (MusterRpcServer *self, GList *passing)
+{
+  g_mutex_lock (&self->lock);
+  g_queue_unlink (&self->passing, passing);
+  g_mutex_unlock (&self->lock);
+}
+
+/* What outlives its caller ends here. */
+static void
+cancel_passing (MusterRpcServer *self)
+{
+  g_autoptr (GPtrArray) calls = g_ptr_array_new_with_free_func ((GDestroyNotify)grpc_call_unref);
+  g_mutex_lock (&self->lock);
+  self->is_cancelling = TRUE;
+  for (GList *link = self->passing.head; link != NULL; link = link->next) {
+    grpc_call_ref (link->data);
+    g_ptr_array_add (calls, link->data);
+  }
+  g_mutex_unlock (&self->lock);
+  for (guint i = 0; i < calls->len; i++)
+    grpc_call_cancel (calls->pdata[i], NULL);
+}
+
+static void
+register_methods (MusterRpcServer *self)
+{
+  for (guint i = 0; i < self->methods->len; i++) {
+    MusterRpcMethod *method = self->methods->pdata[i];
+    method->registered = grpc_server_register_method (self->server, method->path, NULL,
+                                                      GRPC_SRM_PAYLOAD_READ_INITIAL_BYTE_BUFFER, 0);
+    g_assert (method->registered != NULL); /* else it was added twice */
+  }
+  muster_rpc_server_add_method (self, NULL, NULL, NULL); /* for all others */
+}
+
+void
+muster_rpc_server_start (MusterRpcServer *self)
+{
+  g_return_if_fail (!self->is_started);
+  register_methods (self);
+  self->is_started = TRUE;
+  grpc_server_start (self->server);
+  for (guint i = 0; i < self->methods->len; i++)
+    for (int n = 0; n < REQUESTED_AHEAD; n++)
+      muster_rpc_server_request (self->methods->pdata[i]);
+  self->threads = muster_rpc_threads_new (
+      self->queue, CLAMP (2 * g_get_num_processors (), MIN_THREADS, MAX_THREADS));
+}
+
+static void
+wait_until_shut (MusterRpcServer *self, gint64 grace_us)
+{
+  gint64 until_us = muster_deadline_after (muster_clock_now_us (muster_system_clock ()), grace_us);
+  g_mutex_lock (&self->lock);
+  while (!self->is_shut && grace_us > 0)
+    if (!g_cond_wait_until (&self->changed, &self->lock, until_us))
+      break;
+  g_mutex_unlock (&self->lock);
+
+  grpc_server_cancel_all_calls (self->server);
+  cancel_passing (self);
+  g_mutex_lock (&self->lock);
+  while (!self->is_shut || self->n_open > 0)
+    g_cond_wait (&self->changed, &self->lock);
+  g_mutex_unlock (&self->lock);
+}
+
+void
+muster_rpc_server_stop (MusterRpcServer *self, gint64 grace_us)
+{
+  g_mutex_lock (&self->stopping);
+  if (self->server != NULL) {
+    if (!self->is_started) /* somebody has to poll the queue */
+      muster_rpc_server_start (self);
+    grpc_server_shutdown_and_notify (self->server, self->queue, &self->shut);
+    wait_until_shut (self, grace_us);
+    grpc_completion_queue_shutdown (self->queue);
+    g_clear_pointer (&self->threads, muster_rpc_threads_join);
+    g_clear_pointer (&self->server, grpc_server_destroy);
+    g_clear_pointer (&self->queue, grpc_completion_queue_destroy);
+  }
+  g_mutex_unlock (&self->stopping);
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "saver/async/async_saver.h"
+#include "saver/async/save_metrics_private.h"
+#include "saver/async/save_ticket_private.h"
+#include "saver/async/snapshot.h"
+#include "saver/saver_private.h"
+
+G_BEGIN_DECLS
+
+#define MUSTER_MAX_SNAPSHOTS 4
+
+/* What is saved: counted, so that a save under way keeps what it began with. */
+typedef struct {
+  gatomicrefcount refs;
+  MusterSaver *saver;     /* (owned) */
+  MusterSession *session; /* (owned) */
+  guint64 bytes;          /* of a snapshot, as far as it is known */
+  gboolean is_exact;
+} MusterAsyncModel;
+
+MusterAsyncModel *muster_async_model_new (MusterSaver *saver, MusterSession *session);
+MusterAsyncModel *muster_async_model_ref (MusterAsyncModel *self);
+void muster_async_model_unref (MusterAsyncModel *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterAsyncModel, muster_async_model_unref)
+
+/* A place for one snapshot. Whoever has claimed it alone touches the snapshot. */
+typedef struct {
+  MusterSnapshot *snapshot; /* (owned) (nullable) */
+  MusterAsyncModel *model;  /* (owned) (nullable) the snapshot's */
+  gboolean is_taken;        /* guarded by the core's lock */
+} MusterAsyncSlot;
+
+/* One save: immutable once it is queued. */
+typedef struct {
+  MusterSaveTicket *ticket; /* (owned) */
+  MusterAsyncModel *model;  /* (owned) */
+  MusterAsyncSlot *slot;    /* its snapshot's; the core's */
+  GPtrArray *tensors;       /* (owned) the saveables' */
+  gboolean unlisted;
+} MusterAsyncRequest;
+
+void muster_async_request_free (MusterAsyncRequest *self);
+
+/* What the object shares with its thread, which may outlive it. */
+typedef struct {
+  gatomicrefcount refs;
+  MusterAsyncOptions options;
+  MusterClock *clock;     /* (owned) */
+  MusterSaveMeter *meter; /* (owned) */
+  GMutex lock;
+  GCond changed;
+  /* guarded by lock */
+  MusterAsyncModel *model; /* (owned) */
+  MusterAsyncSlot slots[MUSTER_MAX_SNAPSHOTS];
+  GQueue waiting;              /* (owned) (element-type MusterAsyncRequest) staged, in order */
+  MusterAsyncRequest *writing; /* (owned) (nullable) the thread's */
+  GThread *thread;             /* (owned) (nullable) */
+  GThread *holder;             /* (nullable) who stages or restores now */
+  gboolean is_over;            /* the thread has left its loop */
+  gboolean is_shut;
+  guint n_scopes;
+  gint64 counter;
+  MusterSaveProgress progress;
+  GError *failure;      /* (owned) (nullable) not reported yet */
+  GError *last_failure; /* (owned) (nullable) */
+} MusterAsyncCore;
+
+MusterAsyncCore *muster_async_core_new (MusterAsyncModel *model, const MusterAsyncOptions *options);
+MusterAsyncCore *muster_async_core_ref (MusterAsyncCore *self);
+void muster_async_core_unref (MusterAsyncCore *self);
+
+/* With the lock held: nothing is staged, written or waits. */
+gboolean muster_async_core_is_idle (MusterAsyncCore *self);
+/* With the lock held: FAILED_PRECONDITION for a call from the saver's own thread, or from what it
+ * calls on this one. */
+gboolean muster_async_core_check_caller (MusterAsyncCore *self, GError **error);
+
+/* A call that stages or restores; one at a time. Its deadline bounds all of it. */
+typedef struct {
+  MusterAsyncCore *core;
+  gint64 deadline_us;
+  GCancellable *cancellable;
+  gboolean must_be_idle; /* it needs the saves before to have ended */
+  gboolean is_claimed;
+} MusterAsyncCall;
+
+/* async_call.c, with the lock held, all of these. take_turn waits for the turn, release ends it. */
+gboolean muster_async_call_take_turn (MusterAsyncCall *call, GError **error);
+void muster_async_call_release (MusterAsyncCall *call);
+/* How many snapshots may be held at once; 0: not even one. */
+guint muster_async_core_n_slots (MusterAsyncCore *self);
+/* NULL where all that may be held are. */
+MusterAsyncSlot *muster_async_core_free_slot (MusterAsyncCore *self);
+/* FALSE with the error of a background save that nobody has heard of yet. */
+gboolean muster_async_core_report_failure (MusterAsyncCore *self, GError **error);
+/* FALSE with FAILED_PRECONDITION. */
+gboolean muster_async_refuse_shut (GError **error);
+
+/* A save that ended well, or was skipped for want of room. */
+void muster_async_tell_ticket (MusterSaveTicket *ticket, const MusterSaved *saved);
+
+/* The background thread; begun with a reference of its own. */
+gpointer muster_async_core_thread (gpointer core);
+
+G_END_DECLS

@@ -1,0 +1,595 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saver/async/async_saver.h"
+
+#include "base/require.h"
+#include "saver/async/async_private.h"
+
+#define DISPOSE_WAIT_US (5 * MUSTER_SECOND)
+
+struct _MusterAsyncSaver {
+  GObject parent;
+  MusterAsyncCore *core; /* (owned) */
+};
+
+G_DEFINE_FINAL_TYPE (MusterAsyncSaver, muster_async_saver, G_TYPE_OBJECT)
+
+MusterAsyncSaver *
+muster_async_saver_new (MusterSaver *saver, MusterSession *session,
+                        const MusterAsyncOptions *options, GError **error)
+{
+  muster_require (error, NULL, saver, session);
+
+  static const MusterAsyncOptions defaults;
+
+  if (!saver || !session) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "An async saver needs a %s: it saves by it", saver ? "session" : "saver");
+    return NULL;
+  }
+  if (saver->is_empty) {
+    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                         "An async saver needs variables to save: this model has none");
+    return NULL;
+  }
+  MusterAsyncSaver *self = g_object_new (MUSTER_TYPE_ASYNC_SAVER, NULL);
+  g_autoptr (MusterAsyncModel) model = muster_async_model_new (saver, session);
+  self->core = muster_async_core_new (model, options ? options : &defaults);
+
+  return self;
+}
+
+void
+muster_async_saver_set_model (MusterAsyncSaver *self, MusterSaver *saver, MusterSession *session)
+{
+  g_return_if_fail (self != NULL);
+
+  g_return_if_fail (MUSTER_IS_SAVER (saver) && !saver->is_empty && MUSTER_IS_SESSION (session));
+
+  MusterAsyncModel *model = muster_async_model_new (saver, session);
+
+  g_mutex_lock (&self->core->lock);
+  g_autoptr (MusterAsyncModel) before = self->core->model;
+  self->core->model = model;
+  g_mutex_unlock (&self->core->lock);
+}
+
+/* --- saving --- */
+
+/* With the lock held: the path, and its number. */
+static MusterSaveTicket *
+number (MusterAsyncCore *self, const char *directory, gint64 step, const char *prefix,
+        GError **error)
+{
+  g_autofree char *path = NULL;
+
+  if (prefix)
+    return muster_save_ticket_new (prefix, muster_checkpoint_step (prefix));
+  if (step < 0)
+    step = self->counter + 1;
+  path = muster_saver_prefix_for (self->model->saver, directory, step, error);
+  if (!path)
+    return NULL;
+  self->counter = MAX (self->counter, step);
+
+  return muster_save_ticket_new (path, step);
+}
+
+/* With the lock held: ends a ticket as the policy says. */
+static void
+end_by_policy (MusterSaveTicket *ticket, MusterSaveState state, MusterError code, const char *why)
+{
+  g_autoptr (GError) error =
+      g_error_new (MUSTER_ERROR, (gint)code, "%s: %s", muster_save_ticket_path (ticket), why);
+
+  muster_save_ticket_set_why (ticket, why);
+  muster_save_ticket_end (ticket, state, error);
+}
+
+static MusterAsyncSlot *
+replace_waiting (MusterAsyncCore *self, MusterSaveTicket *by)
+{
+  MusterAsyncRequest *request = g_queue_pop_tail (&self->waiting);
+
+  if (!request)
+    return NULL;
+  MusterAsyncSlot *slot = request->slot;
+  g_autofree char *why =
+      g_strdup_printf ("replaced by '%s' before it was written", muster_save_ticket_path (by));
+  end_by_policy (request->ticket, MUSTER_SAVE_REPLACED, MUSTER_ERROR_CANCELLED, why);
+  muster_async_request_free (request);
+
+  return slot;
+}
+
+/* With the lock held: a place for a snapshot, or NULL where the ticket has been skipped. */
+static MusterAsyncSlot *
+take_slot (MusterAsyncCore *self, MusterSaveTicket *ticket)
+{
+  MusterAsyncSlot *slot = muster_async_core_free_slot (self);
+
+  if (!slot && self->options.policy == MUSTER_SAVES_REPLACE)
+    slot = replace_waiting (self, ticket);
+  if (slot) {
+    slot->is_taken = TRUE;
+    return slot;
+  }
+  const char *path = self->writing ? muster_save_ticket_path (self->writing->ticket) : "";
+  g_autofree char *why = g_strdup_printf ("skipped: '%s' is still being written", path);
+  end_by_policy (ticket, MUSTER_SAVE_SKIPPED, MUSTER_ERROR_UNAVAILABLE, why);
+
+  return NULL;
+}
+
+/* The slot's nodes, added when first needed, and again for another model. */
+static gboolean
+prepare_slot (const MusterAsyncCall *call, MusterAsyncSlot *slot, MusterAsyncModel *model,
+              GError **error)
+{
+  MusterSaver *saver = model->saver;
+
+  if (slot->model == model)
+    return TRUE;
+  g_clear_pointer (&slot->snapshot, muster_snapshot_free);
+  g_clear_pointer (&slot->model, muster_async_model_unref);
+  g_mutex_lock (&call->core->lock);
+  g_autofree char *scope = g_strdup_printf (
+      "muster_shadow/%08x_%u", (guint32)(muster_clock_random (call->core->clock) * G_MAXUINT32),
+      call->core->n_scopes++);
+  g_mutex_unlock (&call->core->lock);
+  slot->snapshot = muster_snapshot_new (model->session, muster_meta_graph_graph (saver->meta_graph),
+                                        saver->info.save_tensor, scope, call->deadline_us,
+                                        call->cancellable, error);
+  if (slot->snapshot)
+    slot->model = muster_async_model_ref (model);
+
+  return slot->snapshot != NULL;
+}
+
+static gboolean
+copy_saveables (MusterAsyncRequest *request, GError **error)
+{
+  char **left_out = NULL;
+
+  request->tensors = muster_saveables_copy (request->model->saver->saveables, &left_out, error);
+  muster_save_ticket_set_left_out (request->ticket, left_out);
+
+  return request->tensors != NULL;
+}
+
+typedef struct {
+  const MusterAsyncCall *call;
+  MusterSnapshot *snapshot;
+} Take;
+
+static gboolean
+take (gpointer data, GError **error)
+{
+  const Take *self = data;
+
+  return muster_snapshot_take (self->snapshot, self->call->deadline_us, self->call->cancellable,
+                               error);
+}
+
+static gboolean
+take_cut (const MusterAsyncCall *call, const MusterAsyncRequest *request, GError **error)
+{
+  Take what = {call, request->slot->snapshot};
+
+  return muster_saver_work_in_cut (request->model->saver, request->model->session, take, &what,
+                                   NULL, call->deadline_us, call->cancellable, error);
+}
+
+/* Without the lock, in the turn: sets apart what is to be saved. */
+static gboolean
+stage (const MusterAsyncCall *call, MusterAsyncRequest *request, GError **error)
+{
+  if (copy_saveables (request, error) &&
+      prepare_slot (call, request->slot, request->model, error) && take_cut (call, request, error))
+    return TRUE;
+  g_prefix_error (error, "Saving '%s': ", muster_save_ticket_path (request->ticket));
+
+  return FALSE;
+}
+
+/* With the lock held. */
+static void
+enqueue (MusterAsyncCore *self, MusterAsyncRequest *request)
+{
+  const gint64 step = muster_save_ticket_step (request->ticket);
+
+  self->progress.staged = MAX (self->progress.staged, step);
+  muster_save_ticket_advance (request->ticket, MUSTER_SAVE_STAGED);
+  g_queue_push_tail (&self->waiting, request);
+  if (!self->thread) {
+    g_info ("Initializing async checkpoint's save_counter: %" G_GINT64_FORMAT, self->counter);
+    self->thread =
+        g_thread_new ("muster-save", muster_async_core_thread, muster_async_core_ref (self));
+  }
+}
+
+/* With the lock held, in the turn; comes back with it. */
+static gboolean
+save_in_background (const MusterAsyncCall *call, MusterSaveTicket *ticket, gboolean unlisted,
+                    GError **error)
+{
+  MusterAsyncCore *core = call->core;
+  MusterAsyncSlot *slot = take_slot (core, ticket);
+
+  if (!slot)
+    return TRUE;
+  MusterAsyncRequest *request = g_new0 (MusterAsyncRequest, 1);
+  *request = (MusterAsyncRequest){.ticket = muster_save_ticket_ref (ticket),
+                                  .model = muster_async_model_ref (core->model),
+                                  .slot = slot,
+                                  .unlisted = unlisted};
+  g_mutex_unlock (&core->lock);
+  gboolean is_staged = stage (call, request, error);
+  g_mutex_lock (&core->lock);
+  if (is_staged) {
+    enqueue (core, request);
+    return TRUE;
+  }
+  slot->is_taken = FALSE;
+  muster_async_request_free (request);
+
+  return FALSE;
+}
+
+/* A model over the budget. With the lock held, in the turn, with nothing under way; comes back with
+ * the lock. */
+static gboolean
+save_at_once (const MusterAsyncCall *call, MusterSaveTicket *ticket, gboolean unlisted,
+              GError **error)
+{
+  MusterAsyncCore *core = call->core;
+  g_autoptr (MusterAsyncModel) model = muster_async_model_ref (core->model);
+  g_autofree char *size = muster_format_size (model->bytes);
+  g_autofree char *budget = muster_format_size (core->options.budget_bytes);
+  g_autofree char *why =
+      g_strdup_printf ("saved at once: a snapshot takes %s, and the budget is %s", size, budget);
+  MusterAsyncRequest request = {.ticket = ticket, .model = model};
+  g_auto (MusterSaved) done = {0};
+  MusterSaveHow how = {.unlisted = unlisted, .keeps_name = TRUE, .saved = &done};
+  const gint64 step = muster_save_ticket_step (ticket);
+  const gint64 started_us = muster_clock_now_us (core->clock);
+
+  g_mutex_unlock (&core->lock);
+  gboolean saved = copy_saveables (&request, error);
+  how.tensors = request.tensors;
+  saved = saved &&
+          muster_saver_save_how (model->saver, model->session, muster_save_ticket_path (ticket),
+                                 step, &how, call->deadline_us, call->cancellable, error);
+  g_clear_pointer (&request.tensors, g_ptr_array_unref);
+  muster_save_meter_saved (core->meter, started_us, saved && !done.skipped);
+  g_mutex_lock (&core->lock);
+  if (!saved)
+    return FALSE;
+  if (!done.skipped) {
+    core->progress.staged = MAX (core->progress.staged, step);
+    core->progress.written = MAX (core->progress.written, step);
+    core->progress.durable = MAX (core->progress.durable, step);
+    g_free (done.why);
+    done.why = g_steal_pointer (&why);
+  }
+  muster_async_tell_ticket (ticket, &done);
+
+  return TRUE;
+}
+
+/* With the lock held, in the turn. */
+static MusterSaveTicket *
+save_in_turn (const MusterAsyncCall *call, const char *directory, gint64 step, const char *prefix,
+              GError **error)
+{
+  MusterAsyncCore *core = call->core;
+
+  if (!muster_async_core_report_failure (core, error))
+    return NULL;
+  g_autoptr (MusterSaveTicket) ticket = number (core, directory, step, prefix, error);
+  if (!ticket)
+    return NULL;
+  core->progress.requested = MAX (core->progress.requested, muster_save_ticket_step (ticket));
+  gboolean saved = muster_async_core_n_slots (core) > 0
+                       ? save_in_background (call, ticket, prefix != NULL, error)
+                       : save_at_once (call, ticket, prefix != NULL, error);
+
+  return saved ? g_steal_pointer (&ticket) : NULL;
+}
+
+static MusterSaveTicket *
+save_or_write (MusterAsyncSaver *self, const char *directory, gint64 step, const char *prefix,
+               gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  MusterAsyncCore *core = self->core;
+  MusterAsyncCall call = {.core = core, .deadline_us = deadline_us, .cancellable = cancellable};
+  gint64 began_us = muster_clock_now_us (core->clock);
+  MusterSaveTicket *ticket = NULL;
+
+  g_mutex_lock (&core->lock);
+  if (muster_async_call_take_turn (&call, error)) {
+    ticket = save_in_turn (&call, directory, step, prefix, error);
+    muster_async_call_release (&call);
+  }
+  g_mutex_unlock (&core->lock);
+  if (ticket)
+    muster_save_meter_blocked (core->meter, began_us, muster_clock_now_us (core->clock));
+
+  return ticket;
+}
+
+/* What the verbs that are given a place have in common. */
+static gboolean
+check_call (MusterAsyncSaver *self, const char *what, const char *path, GError **error)
+{
+  if (!MUSTER_IS_ASYNC_SAVER (self))
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "no async saver was given");
+  g_mutex_lock (&self->core->lock);
+  g_autoptr (MusterStorage) storage = g_object_ref (self->core->model->saver->storage);
+  g_mutex_unlock (&self->core->lock);
+
+  return muster_storage_check_path (storage, what, path, error);
+}
+
+MusterSaveTicket *
+muster_async_saver_save (MusterAsyncSaver *self, const char *directory, gint64 step,
+                         gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  muster_require (error, NULL, self, directory);
+  return check_call (self, "checkpoint directory", directory, error)
+             ? save_or_write (self, directory, step, NULL, deadline_us, cancellable, error)
+             : NULL;
+}
+
+MusterSaveTicket *
+muster_async_saver_write (MusterAsyncSaver *self, const char *prefix, gint64 deadline_us,
+                          GCancellable *cancellable, GError **error)
+{
+  muster_require (error, NULL, self, prefix);
+  return check_call (self, "checkpoint", prefix, error)
+             ? save_or_write (self, NULL, -1, prefix, deadline_us, cancellable, error)
+             : NULL;
+}
+
+/* --- the other verbs --- */
+
+gboolean
+muster_async_saver_prepare (MusterAsyncSaver *self, gint64 deadline_us, GCancellable *cancellable,
+                            GError **error)
+{
+  muster_require (error, FALSE, self);
+
+  MusterAsyncCore *core = self->core;
+  MusterAsyncCall call = {
+      .core = core, .deadline_us = deadline_us, .cancellable = cancellable, .must_be_idle = TRUE};
+  gboolean prepared = FALSE;
+
+  g_mutex_lock (&core->lock);
+  if (muster_async_call_take_turn (&call, error)) {
+    g_autoptr (MusterAsyncModel) model = muster_async_model_ref (core->model);
+    MusterAsyncSlot *slot = muster_async_core_free_slot (core);
+    g_mutex_unlock (&core->lock);
+    prepared =
+        !slot || (prepare_slot (&call, slot, model, error) &&
+                  muster_snapshot_make_room (slot->snapshot, deadline_us, cancellable, error));
+    g_mutex_lock (&core->lock);
+    muster_async_call_release (&call);
+  }
+  g_mutex_unlock (&core->lock);
+
+  return prepared;
+}
+
+gboolean
+muster_async_saver_restore (MusterAsyncSaver *self, const char *prefix, gint64 deadline_us,
+                            GCancellable *cancellable, GError **error)
+{
+  muster_require (error, FALSE, self, prefix);
+
+  if (!check_call (self, "checkpoint", prefix, error))
+    return FALSE;
+  MusterAsyncCore *core = self->core;
+  MusterAsyncCall call = {
+      .core = core, .deadline_us = deadline_us, .cancellable = cancellable, .must_be_idle = TRUE};
+  gboolean restored = FALSE;
+
+  g_mutex_lock (&core->lock);
+  if (muster_async_call_take_turn (&call, error)) {
+    g_autoptr (MusterAsyncModel) model = muster_async_model_ref (core->model);
+    g_mutex_unlock (&core->lock);
+    restored = muster_saver_restore (model->saver, model->session, prefix, deadline_us, cancellable,
+                                     error);
+    g_mutex_lock (&core->lock);
+    const gint64 step = muster_checkpoint_step (prefix);
+    if (restored && step >= 0)
+      core->counter = MAX (core->counter, step);
+    muster_async_call_release (&call);
+  }
+  g_mutex_unlock (&core->lock);
+
+  return restored;
+}
+
+gboolean
+muster_async_saver_read (MusterAsyncSaver *self, const char *prefix, gint64 deadline_us,
+                         GCancellable *cancellable, GError **error)
+{
+  muster_require (error, FALSE, self, prefix);
+  return muster_async_saver_restore (self, prefix, deadline_us, cancellable, error);
+}
+
+static gboolean
+is_idle (gpointer data)
+{
+  return muster_async_core_is_idle (data);
+}
+
+gboolean
+muster_async_saver_sync (MusterAsyncSaver *self, gint64 deadline_us, GCancellable *cancellable,
+                         GError **error)
+{
+  muster_require (error, FALSE, self);
+
+  MusterAsyncCore *core = self->core;
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&core->lock);
+
+  if (!muster_async_core_check_caller (core, error))
+    return FALSE;
+  if (core->is_shut)
+    return muster_async_refuse_shut (error);
+  if (!muster_wait_until_done (&core->lock, &core->changed, is_idle, core, "the save before",
+                               deadline_us, cancellable, error))
+    return FALSE;
+  g_info ("Sync on ongoing save/restore.");
+
+  return muster_async_core_report_failure (core, error);
+}
+
+/* With the lock held: gives up what is under way, and says what that is. */
+static void
+give_up (MusterAsyncCore *self, GError **error)
+{
+  g_autofree char *path =
+      g_strdup (self->writing ? muster_save_ticket_path (self->writing->ticket) : "a save");
+
+  if (self->writing)
+    muster_save_ticket_cancel (self->writing->ticket);
+  for (GList *link = self->waiting.head; link; link = link->next)
+    muster_save_ticket_cancel (((MusterAsyncRequest *)link->data)->ticket);
+  g_clear_error (error);
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
+               "Timeout waiting for the async save thread: '%s' was still being written, and the "
+               "checkpoint may be incomplete. It is given up; the ones before stand",
+               path);
+}
+
+static gboolean
+has_ended (gpointer data)
+{
+  MusterAsyncCore *core = data;
+
+  return muster_async_core_is_idle (core) && (!core->thread || core->is_over);
+}
+
+gboolean
+muster_async_saver_shutdown (MusterAsyncSaver *self, gint64 deadline_us, GCancellable *cancellable,
+                             GError **error)
+{
+  muster_require (error, FALSE, self);
+
+  MusterAsyncCore *core = self->core;
+  g_autoptr (GError) failure = NULL;
+  GThread *ended = NULL;
+
+  g_mutex_lock (&core->lock);
+  gboolean shut = muster_async_core_check_caller (core, error);
+  if (shut) {
+    core->is_shut = TRUE;
+    g_cond_broadcast (&core->changed);
+    g_info ("Joining the async save thread.");
+    shut = muster_wait_until_done (&core->lock, &core->changed, has_ended, core, "the last save",
+                                   deadline_us, cancellable, &failure);
+    if (!shut && muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED))
+      give_up (core, &failure);
+    if (!shut)
+      g_propagate_error (error, g_steal_pointer (&failure));
+    else
+      ended = g_steal_pointer (&core->thread);
+    shut = shut && muster_async_core_report_failure (core, error);
+  }
+  g_mutex_unlock (&core->lock);
+  g_clear_pointer (&ended, g_thread_join);
+
+  return shut;
+}
+
+gint64
+muster_async_saver_save_counter (MusterAsyncSaver *self)
+{
+  g_return_val_if_fail (self != NULL, 0);
+
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->core->lock);
+
+  return self->core->counter;
+}
+
+void
+muster_async_saver_set_save_counter (MusterAsyncSaver *self, gint64 counter)
+{
+  g_return_if_fail (self != NULL);
+
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->core->lock);
+
+  self->core->counter = MAX (counter, self->core->counter);
+}
+
+GError *
+muster_async_saver_last_failure (MusterAsyncSaver *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->core->lock);
+
+  return self->core->last_failure ? g_error_copy (self->core->last_failure) : NULL;
+}
+
+MusterSaveProgress
+muster_async_saver_progress (MusterAsyncSaver *self)
+{
+  g_return_val_if_fail (self != NULL, (MusterSaveProgress){0});
+
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->core->lock);
+
+  return self->core->progress;
+}
+
+MusterSaveMetrics
+muster_async_saver_metrics (MusterAsyncSaver *self)
+{
+  g_return_val_if_fail (self != NULL, (MusterSaveMetrics){0});
+  return muster_save_meter_read (self->core->meter);
+}
+
+/* --- its end --- */
+
+/* On the saver's own thread, from its callback: it ends when it comes back to its loop. */
+static void
+shut_from_within (MusterAsyncCore *core)
+{
+  g_mutex_lock (&core->lock);
+  core->is_shut = TRUE;
+  g_mutex_unlock (&core->lock);
+}
+
+static void
+muster_async_saver_dispose (GObject *object)
+{
+  MusterAsyncSaver *self = MUSTER_ASYNC_SAVER (object);
+  MusterAsyncCore *core = self->core;
+  g_autoptr (GError) error = NULL;
+
+  if (core) {
+    const gint64 wait_us = core->options.dispose_wait_us;
+    const gint64 deadline_us = muster_deadline_after (muster_clock_now_us (muster_system_clock ()),
+                                                      wait_us > 0 ? wait_us : DISPOSE_WAIT_US);
+    if (core->thread == g_thread_self ())
+      shut_from_within (core);
+    else if (!muster_async_saver_shutdown (self, deadline_us, NULL, &error))
+      g_warning ("An async saver was dropped before it was shut down: %s", error->message);
+    g_mutex_lock (&core->lock);
+    g_clear_pointer (&core->thread, g_thread_unref); /* it may be stuck, and ends by itself */
+    g_mutex_unlock (&core->lock);
+    g_clear_pointer (&self->core, muster_async_core_unref);
+  }
+  G_OBJECT_CLASS (muster_async_saver_parent_class)->dispose (object);
+}
+
+static void
+muster_async_saver_class_init (MusterAsyncSaverClass *klass)
+{
+  G_OBJECT_CLASS (klass)->dispose = muster_async_saver_dispose;
+}
+
+static void
+muster_async_saver_init (G_GNUC_UNUSED MusterAsyncSaver *self)
+{
+}

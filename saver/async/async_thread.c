@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The background half of the async saver: what it shares with its thread, and what that does. */
+#include "saver/async/async_private.h"
+
+#include <sys/resource.h>
+
+/* Training comes first. On an engine in this process the threads that write inherit it. */
+#define NICE 10
+
+MusterAsyncModel *
+muster_async_model_new (MusterSaver *saver, MusterSession *session)
+{
+  MusterAsyncModel *self = g_new0 (MusterAsyncModel, 1);
+
+  g_atomic_ref_count_init (&self->refs);
+  self->saver = g_object_ref (saver);
+  self->session = g_object_ref (session);
+  self->bytes = muster_snapshot_size (muster_meta_graph_graph (saver->meta_graph),
+                                      saver->info.save_tensor, &self->is_exact);
+
+  return self;
+}
+
+MusterAsyncModel *
+muster_async_model_ref (MusterAsyncModel *self)
+{
+  g_atomic_ref_count_inc (&self->refs);
+
+  return self;
+}
+
+void
+muster_async_model_unref (MusterAsyncModel *self)
+{
+  if (!self || !g_atomic_ref_count_dec (&self->refs))
+    return;
+  g_object_unref (self->saver);
+  g_object_unref (self->session);
+  g_free (self);
+}
+
+void
+muster_async_request_free (MusterAsyncRequest *self)
+{
+  muster_save_ticket_unref (self->ticket);
+  muster_async_model_unref (self->model);
+  g_clear_pointer (&self->tensors, g_ptr_array_unref);
+  g_free (self);
+}
+
+MusterAsyncCore *
+muster_async_core_new (MusterAsyncModel *model, const MusterAsyncOptions *options)
+{
+  MusterAsyncCore *self = g_new0 (MusterAsyncCore, 1);
+
+  g_atomic_ref_count_init (&self->refs);
+  self->options = *options;
+  self->clock = g_object_ref (model->saver->clock);
+  self->meter = muster_save_meter_new (muster_clock_now_us (self->clock));
+  g_mutex_init (&self->lock);
+  g_cond_init (&self->changed);
+  self->model = muster_async_model_ref (model);
+  g_queue_init (&self->waiting);
+  self->progress = (MusterSaveProgress){-1, -1, -1, -1};
+
+  return self;
+}
+
+MusterAsyncCore *
+muster_async_core_ref (MusterAsyncCore *self)
+{
+  g_atomic_ref_count_inc (&self->refs);
+
+  return self;
+}
+
+void
+muster_async_core_unref (MusterAsyncCore *self)
+{
+  if (!g_atomic_ref_count_dec (&self->refs))
+    return;
+  for (gsize i = 0; i < MUSTER_MAX_SNAPSHOTS; i++) {
+    muster_snapshot_free (self->slots[i].snapshot);
+    muster_async_model_unref (self->slots[i].model);
+  }
+  muster_async_model_unref (self->model);
+  muster_save_meter_free (self->meter);
+  g_object_unref (self->clock);
+  g_clear_error (&self->failure);
+  g_clear_error (&self->last_failure);
+  g_mutex_clear (&self->lock);
+  g_cond_clear (&self->changed);
+  g_free (self);
+}
+
+gboolean
+muster_async_core_is_idle (MusterAsyncCore *self)
+{
+  return !self->holder && !self->writing && g_queue_is_empty (&self->waiting);
+}
+
+gboolean
+muster_async_core_check_caller (MusterAsyncCore *self, GError **error)
+{
+  if (g_thread_self () != self->thread && g_thread_self () != self->holder)
+    return TRUE;
+  g_set_error_literal (
+      error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+      "The saver was called from within one of its own saves, which would wait for "
+      "itself: call it from another thread, or later");
+
+  return FALSE;
+}
+
+/* --- the thread --- */
+
+typedef struct {
+  MusterAsyncCore *core;
+  MusterAsyncRequest *request;
+  gboolean is_dropped;
+} Write;
+
+static void
+drop_once (Write *self)
+{
+  if (!self->is_dropped)
+    muster_snapshot_drop (self->request->slot->snapshot);
+  self->is_dropped = TRUE;
+}
+
+/* The shadows have served: their memory is wanted back before the files are synced. */
+static void
+on_written (gpointer data)
+{
+  Write *self = data;
+  MusterAsyncCore *core = self->core;
+  const gint64 step = muster_save_ticket_step (self->request->ticket);
+
+  drop_once (self);
+  g_mutex_lock (&core->lock);
+  core->progress.written = MAX (core->progress.written, step);
+  g_mutex_unlock (&core->lock);
+  muster_save_ticket_advance (self->request->ticket, MUSTER_SAVE_WRITTEN);
+}
+
+/* With the lock held. What its caller has given up is no failure. */
+static void
+note_failure (MusterAsyncCore *self, MusterSaveTicket *ticket, const GError *failure)
+{
+  if (g_cancellable_is_cancelled (muster_save_ticket_cancellable (ticket)) &&
+      g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_CANCELLED))
+    return;
+  g_clear_error (&self->failure);
+  g_clear_error (&self->last_failure);
+  self->failure = g_error_copy (failure);
+  self->last_failure = g_error_copy (failure);
+}
+
+/* What came of a write. */
+typedef struct {
+  const GError *failure; /* (nullable) */
+  MusterSaved *saved;    /* without a failure */
+} Outcome;
+
+/* With the lock held. Where the graph doesn't tell the size, the first checkpoint does. */
+static void
+note_durable (MusterAsyncCore *self, MusterAsyncRequest *request, const MusterSaved *saved)
+{
+  self->progress.durable = MAX (self->progress.durable, muster_save_ticket_step (request->ticket));
+  if (!request->model->is_exact)
+    request->model->bytes = MAX (request->model->bytes, saved->bytes);
+}
+
+void
+muster_async_tell_ticket (MusterSaveTicket *ticket, const MusterSaved *saved)
+{
+  if (saved->why)
+    muster_save_ticket_set_why (ticket, saved->why);
+  if (!saved->skipped) {
+    muster_save_ticket_advance (ticket, MUSTER_SAVE_DURABLE);
+    return;
+  }
+  g_autoptr (GError) error = g_error_new (MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, "%s: skipped: %s",
+                                          muster_save_ticket_path (ticket), saved->why);
+  muster_save_ticket_end (ticket, MUSTER_SAVE_SKIPPED, error);
+}
+
+/* Everything that counts is recorded before anybody who waits hears of it. */
+static void
+settle (MusterAsyncCore *self, MusterAsyncRequest *request, gint64 started_us,
+        const Outcome *outcome)
+{
+  const gboolean is_durable = !outcome->failure && !outcome->saved->skipped;
+
+  muster_save_meter_written (self->meter, started_us, muster_clock_now_us (self->clock),
+                             is_durable);
+  g_mutex_lock (&self->lock);
+  if (outcome->failure)
+    note_failure (self, request->ticket, outcome->failure);
+  else if (is_durable)
+    note_durable (self, request, outcome->saved);
+  g_mutex_unlock (&self->lock);
+  if (outcome->failure)
+    muster_save_ticket_end (request->ticket, MUSTER_SAVE_FAILED, outcome->failure);
+  else
+    muster_async_tell_ticket (request->ticket, outcome->saved);
+  if (self->options.finished)
+    self->options.finished (request->ticket, self->options.finished_data);
+}
+
+static void
+write_one (MusterAsyncCore *self, MusterAsyncRequest *request)
+{
+  MusterSnapshot *snapshot = request->slot->snapshot;
+  Write write = {self, request, FALSE};
+  g_auto (MusterSaved) saved = {0};
+  MusterSaveHow how = {.save_tensor = muster_snapshot_save_tensor (snapshot),
+                       .unlisted = request->unlisted,
+                       .tensors = request->tensors,
+                       .written = on_written,
+                       .written_data = &write,
+                       .saved = &saved};
+  gint64 started_us = muster_clock_now_us (self->clock);
+  g_autoptr (GError) failure = NULL;
+
+  g_info ("Starting async checkpoint save on the device: %s", muster_snapshot_device (snapshot));
+  (void)muster_saver_save_how (request->model->saver, request->model->session,
+                               muster_save_ticket_path (request->ticket),
+                               muster_save_ticket_step (request->ticket), &how, MUSTER_WAIT_FOREVER,
+                               muster_save_ticket_cancellable (request->ticket), &failure);
+  drop_once (&write);
+  settle (self, request, started_us, &(Outcome){failure, &saved});
+}
+
+/* With the lock held. */
+static void
+write_next (MusterAsyncCore *self)
+{
+  MusterAsyncRequest *request = g_queue_pop_head (&self->waiting);
+
+  self->writing = request;
+  g_mutex_unlock (&self->lock);
+  write_one (self, request);
+  g_mutex_lock (&self->lock);
+  request->slot->is_taken = FALSE;
+  self->writing = NULL;
+  g_cond_broadcast (&self->changed);
+  g_mutex_unlock (&self->lock);
+  muster_async_request_free (request);
+  g_mutex_lock (&self->lock);
+}
+
+gpointer
+muster_async_core_thread (gpointer core)
+{
+  MusterAsyncCore *self = core;
+
+  (void)setpriority (PRIO_PROCESS, 0, NICE); /* on Linux that is this thread alone */
+  g_mutex_lock (&self->lock);
+  for (;;) {
+    if (!g_queue_is_empty (&self->waiting))
+      write_next (self);
+    else if (self->is_shut && !self->holder)
+      break;
+    else
+      g_cond_wait (&self->changed, &self->lock);
+  }
+  self->is_over = TRUE;
+  g_cond_broadcast (&self->changed);
+  g_mutex_unlock (&self->lock);
+  g_info ("Async save thread reached the end of the execution.");
+  muster_async_core_unref (self);
+
+  return NULL;
+}

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saver/async/save_ticket.h"
+
+#include "base/require.h"
+#include "saver/async/save_ticket_private.h"
+
+struct _MusterSaveTicket {
+  gatomicrefcount refs;
+  char *path; /* (owned) */
+  gint64 step;
+  GCancellable *cancellable; /* (owned) */
+  char **left_out;           /* (owned) (nullable) set before anybody else has the ticket */
+  GMutex lock;
+  GCond changed;
+  /* guarded by lock */
+  MusterSaveState state;
+  char *why;     /* (owned) (nullable) */
+  GError *error; /* (owned) (nullable) */
+};
+
+MusterSaveTicket *
+muster_save_ticket_new (const char *path, gint64 step)
+{
+  MusterSaveTicket *self = g_new0 (MusterSaveTicket, 1);
+
+  g_atomic_ref_count_init (&self->refs);
+  self->path = g_strdup (path);
+  self->step = step;
+  self->cancellable = g_cancellable_new ();
+  g_mutex_init (&self->lock);
+  g_cond_init (&self->changed);
+
+  return self;
+}
+
+MusterSaveTicket *
+muster_save_ticket_ref (MusterSaveTicket *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+
+  g_atomic_ref_count_inc (&self->refs);
+
+  return self;
+}
+
+void
+muster_save_ticket_unref (MusterSaveTicket *self)
+{
+  if (!self || !g_atomic_ref_count_dec (&self->refs))
+    return;
+  g_free (self->path);
+  g_object_unref (self->cancellable);
+  g_strfreev (self->left_out);
+  g_free (self->why);
+  g_clear_error (&self->error);
+  g_mutex_clear (&self->lock);
+  g_cond_clear (&self->changed);
+  g_free (self);
+}
+
+const char *
+muster_save_ticket_path (MusterSaveTicket *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+  return self->path;
+}
+
+gint64
+muster_save_ticket_step (MusterSaveTicket *self)
+{
+  g_return_val_if_fail (self != NULL, 0);
+  return self->step;
+}
+
+MusterSaveState
+muster_save_ticket_state (MusterSaveTicket *self)
+{
+  g_return_val_if_fail (self != NULL, 0);
+
+  g_mutex_lock (&self->lock);
+  MusterSaveState state = self->state;
+  g_mutex_unlock (&self->lock);
+
+  return state;
+}
+
+char *
+muster_save_ticket_why (MusterSaveTicket *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+
+  g_mutex_lock (&self->lock);
+  char *why = g_strdup (self->why);
+  g_mutex_unlock (&self->lock);
+
+  return why;
+}
+
+const char *const *
+muster_save_ticket_left_out (MusterSaveTicket *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+  return (const char *const *)self->left_out;
+}
+
+void
+muster_save_ticket_cancel (MusterSaveTicket *self)
+{
+  g_return_if_fail (self != NULL);
+  g_cancellable_cancel (self->cancellable);
+}
+
+GCancellable *
+muster_save_ticket_cancellable (MusterSaveTicket *self)
+{
+  return self->cancellable;
+}
+
+void
+muster_save_ticket_set_left_out (MusterSaveTicket *self, char **names)
+{
+  self->left_out = names;
+}
+
+void
+muster_save_ticket_set_why (MusterSaveTicket *self, const char *why)
+{
+  g_mutex_lock (&self->lock);
+  g_free (self->why);
+  self->why = g_strdup (why);
+  g_mutex_unlock (&self->lock);
+}
+
+void
+muster_save_ticket_advance (MusterSaveTicket *self, MusterSaveState state)
+{
+  g_mutex_lock (&self->lock);
+  self->state = state;
+  g_cond_broadcast (&self->changed);
+  g_mutex_unlock (&self->lock);
+}
+
+void
+muster_save_ticket_end (MusterSaveTicket *self, MusterSaveState state, const GError *error)
+{
+  g_mutex_lock (&self->lock);
+  self->state = state;
+  g_clear_error (&self->error);
+  self->error = g_error_copy (error);
+  g_cond_broadcast (&self->changed);
+  g_mutex_unlock (&self->lock);
+}
+
+typedef struct {
+  MusterSaveTicket *ticket;
+  MusterSaveState wanted;
+} Waited;
+
+static gboolean
+has_come (gpointer data)
+{
+  const Waited *waited = data;
+
+  return waited->ticket->state >= waited->wanted;
+}
+
+gboolean
+muster_save_ticket_wait (MusterSaveTicket *self, MusterSaveState state, gint64 deadline_us,
+                         GCancellable *cancellable, GError **error)
+{
+  muster_require (error, FALSE, self);
+
+  if (!self || state > MUSTER_SAVE_DURABLE)
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        self ? "a save is waited for until it is staged, written or durable, not "
+                               "for another end: wait for MUSTER_SAVE_DURABLE"
+                             : "no ticket of a save was given");
+  Waited waited = {self, state};
+  g_autofree char *what = g_strdup_printf ("the save of '%s'", self->path);
+
+  g_mutex_lock (&self->lock);
+  gboolean come = muster_wait_until_done (&self->lock, &self->changed, has_come, &waited, what,
+                                          deadline_us, cancellable, error);
+  if (come && self->error) {
+    g_propagate_error (error, g_error_copy (self->error));
+    come = FALSE;
+  }
+  g_mutex_unlock (&self->lock);
+
+  return come;
+}
+
+/* --- waiting --- */
+
+typedef struct {
+  GMutex *lock;
+  GCond *changed;
+} Waker;
+
+static void
+on_cancelled (G_GNUC_UNUSED GCancellable *cancellable, gpointer data)
+{
+  const Waker *waker = data;
+
+  g_mutex_lock (waker->lock);
+  g_cond_broadcast (waker->changed);
+  g_mutex_unlock (waker->lock);
+}
+
+static void
+wait_until (GMutex *lock, GCond *changed, MusterDoneFunc done, gpointer data, gint64 deadline_us,
+            GCancellable *cancellable)
+{
+  while (!done (data) && !g_cancellable_is_cancelled (cancellable)) {
+    if (deadline_us == MUSTER_WAIT_FOREVER)
+      g_cond_wait (changed, lock);
+    else if (!g_cond_wait_until (changed, lock, deadline_us))
+      return;
+  }
+}
+
+gboolean
+muster_wait_until_done (GMutex *lock, GCond *changed, MusterDoneFunc done, gpointer data,
+                        const char *what, gint64 deadline_us, GCancellable *cancellable,
+                        GError **error)
+{
+  Waker waker = {lock, changed};
+
+  if (!muster_deadline_check (deadline_us, error))
+    return FALSE;
+  if (done (data))
+    return TRUE;
+  /* Connecting may call back at once, and disconnecting waits for a call under way: neither with
+   * the lock. */
+  g_mutex_unlock (lock);
+  gulong id = cancellable
+                  ? g_cancellable_connect (cancellable, G_CALLBACK (on_cancelled), &waker, NULL)
+                  : 0;
+  g_mutex_lock (lock);
+  wait_until (lock, changed, done, data, deadline_us, cancellable);
+  g_mutex_unlock (lock);
+  g_cancellable_disconnect (cancellable, id);
+  g_mutex_lock (lock);
+  if (done (data))
+    return TRUE;
+  if (!g_cancellable_set_error_if_cancelled (cancellable, error))
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
+                 "Deadline Exceeded: %s wasn't done in time", what);
+
+  return FALSE;
+}

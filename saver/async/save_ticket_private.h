@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "saver/async/save_ticket.h"
+
+G_BEGIN_DECLS
+
+MusterSaveTicket *muster_save_ticket_new (const char *path, gint64 step);
+GCancellable *muster_save_ticket_cancellable (MusterSaveTicket *self);       /* borrowed */
+void muster_save_ticket_set_left_out (MusterSaveTicket *self, char **names); /* (transfer full) */
+void muster_save_ticket_set_why (MusterSaveTicket *self, const char *why);
+void muster_save_ticket_advance (MusterSaveTicket *self, MusterSaveState state);
+/* Ends it otherwise; error is copied. */
+void muster_save_ticket_end (MusterSaveTicket *self, MusterSaveState state, const GError *error);
+
+/* A condition's wait that a cancellable ends too. With lock held, and given back with it held; done
+ * is asked with it held, and again at the end: what it takes for its caller it must have taken
+ * then. DEADLINE_EXCEEDED says what was waited for. */
+typedef gboolean (*MusterDoneFunc) (gpointer data);
+gboolean muster_wait_until_done (GMutex *lock, GCond *changed, MusterDoneFunc done, gpointer data,
+                                 const char *what, gint64 deadline_us, GCancellable *cancellable,
+                                 GError **error);
+
+G_END_DECLS

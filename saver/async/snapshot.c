@@ -1,0 +1,529 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saver/async/snapshot.h"
+
+#include "base/protowire.h"
+#include "base/require.h"
+#include "graph/graph_builder.h"
+#include "graph/graph_nodes.h"
+
+/* GraphDef's and NodeDef's fields. */
+enum { GRAPH_NODE = 1, GRAPH_VERSIONS = 4, NODE_NAME = 1, NODE_INPUT = 3 };
+
+#define FIRST_TENSOR 3 /* of a SaveV2's inputs: before it come prefix, names and slices */
+#define DROP_US      (5 * MUSTER_SECOND)
+#define MAX_CHAIN    16 /* of nodes that only pass a value on */
+
+struct _MusterSnapshot {
+  MusterSession *session; /* (owned) */
+  char *stage_op;         /* (owned) */
+  char *drop_op;          /* (owned) */
+  char *room_op;          /* (owned) */
+  char *save_tensor;      /* (owned) */
+  char *device;           /* (owned) */
+};
+
+/* --- which nodes --- */
+
+/* The nodes behind a save op: the SaveV2s, and whatever waits for one of them, inputs first. */
+typedef struct {
+  MusterGraph *graph;
+  GArray *order;       /* (owned) (element-type gsize) indexes of nodes */
+  GHashTable *visited; /* (owned) index + 1 to whether it is or waits for a SaveV2 */
+} Walk;
+
+static void
+walk_clear (Walk *self)
+{
+  g_clear_pointer (&self->order, g_array_unref);
+  g_clear_pointer (&self->visited, g_hash_table_unref);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Walk, walk_clear)
+
+static gssize
+find_input (MusterGraph *graph, const char *input)
+{
+  g_autofree char *name = NULL;
+
+  (void)muster_graph_split_input (input, &name);
+
+  return muster_graph_find (graph, name, strlen (name));
+}
+
+static gboolean
+is_save (const Tensorflow__NodeDef *node)
+{
+  return g_str_equal (node->op, "SaveV2");
+}
+
+static gboolean
+is_in (Walk *self, gssize index)
+{
+  return index >= 0 &&
+         GPOINTER_TO_INT (g_hash_table_lookup (self->visited, GSIZE_TO_POINTER (index + 1)));
+}
+
+/* A node whose inputs have all been visited. */
+static void
+leave (Walk *self, gsize index)
+{
+  const Tensorflow__NodeDef *node = muster_graph_node (self->graph, index);
+  gboolean waits = is_save (node);
+
+  for (gsize i = 0; !waits && i < node->n_input; i++)
+    waits = is_in (self, find_input (self->graph, node->input[i]));
+  g_hash_table_insert (self->visited, GSIZE_TO_POINTER (index + 1), GINT_TO_POINTER (waits));
+  if (waits)
+    g_array_append_val (self->order, index);
+}
+
+typedef struct {
+  gsize node, next_input;
+} Step;
+
+/* Depth first, without recursion: a graph may be a long chain. */
+static void
+walk (Walk *self, gsize start)
+{
+  g_autoptr (GArray) path = g_array_new (FALSE, FALSE, sizeof (Step));
+  Step first = {start, 0};
+
+  g_hash_table_insert (self->visited, GSIZE_TO_POINTER (start + 1), GINT_TO_POINTER (FALSE));
+  g_array_append_val (path, first);
+  while (path->len > 0) {
+    Step *top = &g_array_index (path, Step, path->len - 1);
+    const Tensorflow__NodeDef *node = muster_graph_node (self->graph, top->node);
+    if (is_save (node) || top->next_input == node->n_input) {
+      leave (self, top->node);
+      g_array_set_size (path, path->len - 1);
+      continue;
+    }
+    const gssize input = find_input (self->graph, node->input[top->next_input++]);
+    if (input < 0 || g_hash_table_contains (self->visited, GSIZE_TO_POINTER (input + 1)))
+      continue;
+    Step next = {(gsize)input, 0};
+    g_hash_table_insert (self->visited, GSIZE_TO_POINTER (input + 1), GINT_TO_POINTER (FALSE));
+    g_array_append_val (path, next);
+  }
+}
+
+static gboolean
+walk_from (Walk *self, MusterGraph *graph, const char *save_tensor, GError **error)
+{
+  *self = (Walk){.graph = graph,
+                 .order = g_array_new (FALSE, FALSE, sizeof (gsize)),
+                 .visited = g_hash_table_new (NULL, NULL)};
+  if (!muster_graph_parse (graph, error))
+    return FALSE;
+  const gssize start = find_input (graph, save_tensor);
+  if (start >= 0)
+    walk (self, (gsize)start);
+  if (self->order->len > 0)
+    return TRUE;
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+               "'%s' saves nothing that could be kept apart: there is no SaveV2 behind it",
+               save_tensor);
+
+  return FALSE;
+}
+
+static MusterDType
+saved_dtype (const Tensorflow__NodeDef *save, gsize tensor)
+{
+  const Tensorflow__AttrValue *dtypes = muster_node_attr (save, "dtypes");
+
+  if (!dtypes || dtypes->value_case != TENSORFLOW__ATTR_VALUE__VALUE_LIST ||
+      tensor >= dtypes->list->n_type)
+    return MUSTER_INVALID;
+
+  return (MusterDType)dtypes->list->type[tensor];
+}
+
+/* Behind the nodes that only pass a value on. */
+static const Tensorflow__NodeDef *
+source_of (MusterGraph *graph, const char *input)
+{
+  const Tensorflow__NodeDef *node = NULL;
+
+  for (int i = 0; i < MAX_CHAIN; i++) {
+    const gssize index = find_input (graph, input);
+    node = index >= 0 ? muster_graph_node (graph, (gsize)index) : NULL;
+    if (!node || !g_str_equal (node->op, "Identity") || node->n_input == 0)
+      return node;
+    input = node->input[0];
+  }
+
+  return node;
+}
+
+/* --- the graph to add --- */
+
+typedef struct {
+  Walk walk; /* (owned) */
+  const char *scope;
+  MusterGraphBuilder *builder; /* (owned) shadows */
+  GByteArray *clones;          /* (owned) nodes of a GraphDef */
+  GHashTable *shadows;         /* (owned) (element-type utf8 utf8) an input to its shadow's read */
+  GPtrArray *assigns;          /* (owned) (element-type utf8) */
+  GPtrArray *destroys;         /* (owned) (element-type utf8) */
+  GPtrArray *rooms;            /* (owned) (element-type utf8) */
+  GPtrArray *raw;              /* (owned) (element-type MusterProtoField) nodes' bytes, by index */
+} Extension;
+
+static void
+extension_clear (Extension *self)
+{
+  walk_clear (&self->walk);
+  g_clear_pointer (&self->builder, muster_graph_builder_free);
+  g_clear_pointer (&self->clones, g_byte_array_unref);
+  g_clear_pointer (&self->shadows, g_hash_table_unref);
+  g_clear_pointer (&self->assigns, g_ptr_array_unref);
+  g_clear_pointer (&self->destroys, g_ptr_array_unref);
+  g_clear_pointer (&self->rooms, g_ptr_array_unref);
+  g_clear_pointer (&self->raw, g_ptr_array_unref);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Extension, extension_clear)
+
+/* A value that nobody changes under the shadow. TensorFlow updates a reference variable in place
+ * whoever else holds its memory, so that must be copied; of a resource variable it updates a copy
+ * where its memory is shared. (Snapshot copies memory that is shared, and doesn't know strings.) */
+static char *
+add_value (Extension *self, const char *base, const char *input, MusterDType dtype,
+           const char *device)
+{
+  const Tensorflow__NodeDef *source = source_of (self->walk.graph, input);
+  char *value = g_strconcat (base, "/value", NULL);
+  const gboolean is_string = dtype == MUSTER_STRING;
+
+  if (source && g_str_equal (source->op, "ReadVariableOp")) {
+    g_free (value);
+    return g_strdup (input);
+  }
+  muster_graph_builder_node (self->builder, is_string ? "StringJoin" : "Snapshot", value);
+  muster_graph_builder_device (self->builder, device);
+  muster_graph_builder_input (self->builder, input);
+  if (is_string)
+    muster_graph_builder_attr_int (self->builder, "N", 1);
+  else
+    muster_graph_builder_attr_type (self->builder, "T", dtype);
+
+  return value;
+}
+
+/* As much memory as the value takes, for as long as the step runs. */
+static void
+add_room (Extension *self, const char *base, const char *value, MusterDType dtype,
+          const char *device)
+{
+  char *room = g_strconcat (base, "/Room", NULL);
+
+  muster_graph_builder_node (self->builder, "ZerosLike", room);
+  muster_graph_builder_device (self->builder, device);
+  muster_graph_builder_input (self->builder, value);
+  muster_graph_builder_attr_type (self->builder, "T", dtype);
+  g_ptr_array_add (self->rooms, room);
+}
+
+/* A node that takes a handle. */
+static char *
+add_use (Extension *self, const char *op, const char *base, const char *name, const char *device)
+{
+  char *node = g_strconcat (base, "/", name, NULL);
+
+  muster_graph_builder_node (self->builder, op, node);
+  muster_graph_builder_device (self->builder, device);
+  muster_graph_builder_input (self->builder, base);
+
+  return node;
+}
+
+static char *
+add_shadow (Extension *self, const char *input, MusterDType dtype)
+{
+  const gssize index = find_input (self->walk.graph, input);
+  const Tensorflow__NodeDef *node =
+      index >= 0 ? muster_graph_node (self->walk.graph, (gsize)index) : NULL;
+  const char *device = node && node->device ? node->device : "";
+  g_autofree char *base =
+      g_strdup_printf ("%s/%u/%s", self->scope, self->assigns->len, node ? node->name : "none");
+  g_autofree char *value = add_value (self, base, input, dtype, device);
+
+  if (dtype != MUSTER_STRING)
+    add_room (self, base, value, dtype, device);
+  muster_graph_builder_node (self->builder, "VarHandleOp", base);
+  muster_graph_builder_device (self->builder, device);
+  muster_graph_builder_attr_type (self->builder, "dtype", dtype);
+  muster_graph_builder_attr_shape (self->builder, "shape", -1, NULL);
+  muster_graph_builder_attr_string (self->builder, "container", "");
+  muster_graph_builder_attr_string (self->builder, "shared_name", base);
+  g_ptr_array_add (self->assigns, add_use (self, "AssignVariableOp", base, "Assign", device));
+  muster_graph_builder_input (self->builder, value);
+  muster_graph_builder_attr_type (self->builder, "dtype", dtype);
+  g_ptr_array_add (self->destroys, add_use (self, "DestroyResourceOp", base, "Destroy", device));
+  muster_graph_builder_attr_bool (self->builder, "ignore_lookup_error", TRUE);
+  char *read = add_use (self, "ReadVariableOp", base, "Read", device);
+  muster_graph_builder_attr_type (self->builder, "dtype", dtype);
+
+  return read;
+}
+
+/* What is saved twice has one shadow. */
+static const char *
+shadow_for (Extension *self, const char *input, MusterDType dtype)
+{
+  char *read = g_hash_table_lookup (self->shadows, input);
+
+  if (!read) {
+    read = add_shadow (self, input, dtype);
+    g_hash_table_insert (self->shadows, g_strdup (input), read);
+  }
+
+  return read;
+}
+
+/* An input of a node that is copied: of another copy, of a shadow, or as it was. */
+static char *
+renamed_input (Extension *self, const Tensorflow__NodeDef *node, gsize i)
+{
+  const char *input = node->input[i];
+
+  if (is_save (node) && i >= FIRST_TENSOR && input[0] != '^')
+    return g_strdup (shadow_for (self, input, saved_dtype (node, i - FIRST_TENSOR)));
+  if (!is_in (&self->walk, find_input (self->walk.graph, input)))
+    return g_strdup (input);
+
+  return input[0] == '^' ? g_strdup_printf ("^%s/graph/%s", self->scope, input + 1)
+                         : g_strdup_printf ("%s/graph/%s", self->scope, input);
+}
+
+/* Copies what isn't looked at, byte for byte. */
+static void
+put_field (GByteArray *out, const MusterProtoField *field)
+{
+  if (field->type == MUSTER_WIRE_BYTES)
+    muster_proto_put_bytes (out, field->number, field->data, field->size);
+}
+
+static void
+add_clone (Extension *self, gsize index)
+{
+  const Tensorflow__NodeDef *node = muster_graph_node (self->walk.graph, index);
+  const MusterProtoField *raw = self->raw->pdata[index];
+  MusterProtoReader reader = muster_proto_reader (raw->data, raw->size);
+  g_autoptr (GByteArray) clone = g_byte_array_new ();
+  g_autofree char *name = g_strdup_printf ("%s/graph/%s", self->scope, node->name);
+  MusterProtoField field;
+
+  muster_proto_put_string (clone, NODE_NAME, name);
+  for (gsize i = 0; i < node->n_input; i++) {
+    g_autofree char *input = renamed_input (self, node, i);
+    muster_proto_put_string (clone, NODE_INPUT, input);
+  }
+  while (muster_proto_read_field (&reader, &field))
+    if (field.number != NODE_NAME && field.number != NODE_INPUT)
+      put_field (clone, &field);
+  muster_proto_put_bytes (self->clones, GRAPH_NODE, clone->data, clone->len);
+}
+
+/* Where each node's bytes lie; the versions are copied, since TensorFlow extends a graph only by
+ * one of its own version. */
+static void
+index_bytes (Extension *self, MusterGraph *session_graph)
+{
+  MusterGraph *graphs[] = {self->walk.graph, session_graph};
+
+  for (gsize i = 0; i < G_N_ELEMENTS (graphs); i++) {
+    gsize size;
+    const void *data = g_bytes_get_data (muster_graph_bytes (graphs[i]), &size);
+    MusterProtoReader reader = muster_proto_reader (data, size);
+    MusterProtoField field;
+    while (muster_proto_read_field (&reader, &field)) {
+      if (i == 0 && field.number == GRAPH_NODE)
+        g_ptr_array_add (self->raw, g_memdup2 (&field, sizeof field));
+      if (i == 1 && field.number == GRAPH_VERSIONS)
+        put_field (self->clones, &field);
+    }
+  }
+}
+
+static char *
+add_group (Extension *self, const char *name, GPtrArray *ops)
+{
+  char *group = g_strconcat (self->scope, "/", name, NULL);
+
+  g_ptr_array_add (ops, NULL);
+  muster_graph_builder_group (self->builder, group, (const char *const *)ops->pdata);
+
+  return group;
+}
+
+static void
+extension_init (Extension *self, const char *scope)
+{
+  self->scope = scope;
+  self->builder = muster_graph_builder_new ();
+  self->clones = g_byte_array_new ();
+  self->shadows = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
+  self->assigns = g_ptr_array_new_with_free_func (g_free);
+  self->destroys = g_ptr_array_new_with_free_func (g_free);
+  self->rooms = g_ptr_array_new_with_free_func (g_free);
+  self->raw = g_ptr_array_new_with_free_func (g_free);
+}
+
+/* The shadows, then the copies. */
+static MusterGraph *
+extension_end (Extension *self, GError **error)
+{
+  g_autoptr (MusterGraph) shadows = muster_graph_builder_end (self->builder, error);
+
+  if (!shadows)
+    return NULL;
+  GByteArray *both = g_byte_array_new ();
+  gsize size;
+  const guint8 *data = g_bytes_get_data (muster_graph_bytes (shadows), &size);
+  g_byte_array_append (both, data, (guint)size);
+  g_byte_array_append (both, self->clones->data, self->clones->len);
+  g_autoptr (GBytes) bytes = g_byte_array_free_to_bytes (both);
+
+  return muster_graph_new (bytes);
+}
+
+static const char *
+first_device (const Walk *walk)
+{
+  for (guint i = 0; i < walk->order->len; i++) {
+    const Tensorflow__NodeDef *node =
+        muster_graph_node (walk->graph, g_array_index (walk->order, gsize, i));
+    if (is_save (node))
+      return node->device ? node->device : "";
+  }
+
+  return "";
+}
+
+MusterSnapshot *
+muster_snapshot_new (MusterSession *session, MusterGraph *graph, const char *save_tensor,
+                     const char *scope, gint64 deadline_us, GCancellable *cancellable,
+                     GError **error)
+{
+  muster_require (error, NULL, session, graph, save_tensor, scope);
+
+  g_auto (Extension) extension = {0};
+  g_autoptr (MusterSnapshot) self = g_new0 (MusterSnapshot, 1);
+  MusterGraph *session_graph = muster_session_graph (session);
+
+  if (!walk_from (&extension.walk, graph, save_tensor, error))
+    return NULL;
+  extension_init (&extension, scope);
+  index_bytes (&extension, session_graph ? session_graph : graph);
+  for (guint i = 0; i < extension.walk.order->len; i++)
+    add_clone (&extension, g_array_index (extension.walk.order, gsize, i));
+  self->session = g_object_ref (session);
+  self->stage_op = add_group (&extension, "stage", extension.assigns);
+  self->drop_op = add_group (&extension, "drop", extension.destroys);
+  self->room_op = add_group (&extension, "room", extension.rooms);
+  self->save_tensor = g_strdup_printf ("%s/graph/%s", scope, save_tensor);
+  self->device = g_strdup (first_device (&extension.walk));
+  g_autoptr (MusterGraph) extra = extension_end (&extension, error);
+  if (!extra || !muster_session_extend (session, extra, deadline_us, cancellable, error))
+    return NULL;
+
+  return g_steal_pointer (&self);
+}
+
+void
+muster_snapshot_free (MusterSnapshot *self)
+{
+  if (!self)
+    return;
+  g_clear_object (&self->session);
+  g_free (self->stage_op);
+  g_free (self->drop_op);
+  g_free (self->room_op);
+  g_free (self->save_tensor);
+  g_free (self->device);
+  g_free (self);
+}
+
+gboolean
+muster_snapshot_take (MusterSnapshot *self, gint64 deadline_us, GCancellable *cancellable,
+                      GError **error)
+{
+  muster_require (error, FALSE, self);
+  return muster_session_run_op (self->session, self->stage_op, deadline_us, cancellable, error);
+}
+
+gboolean
+muster_snapshot_make_room (MusterSnapshot *self, gint64 deadline_us, GCancellable *cancellable,
+                           GError **error)
+{
+  muster_require (error, FALSE, self);
+  return muster_session_run_op (self->session, self->room_op, deadline_us, cancellable, error);
+}
+
+void
+muster_snapshot_drop (MusterSnapshot *self)
+{
+  g_return_if_fail (self != NULL);
+
+  gint64 deadline_us =
+      muster_deadline_after (muster_clock_now_us (muster_system_clock ()), DROP_US);
+
+  (void)muster_session_run_op (self->session, self->drop_op, deadline_us, NULL, NULL);
+}
+
+const char *
+muster_snapshot_save_tensor (MusterSnapshot *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+  return self->save_tensor;
+}
+
+const char *
+muster_snapshot_device (MusterSnapshot *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+  return self->device;
+}
+
+/* --- size --- */
+
+/* The variable's node behind an input: its attribute says the shape. */
+static gboolean
+add_size (MusterGraph *graph, const char *input, MusterDType dtype, guint64 *size)
+{
+  const Tensorflow__NodeDef *node = source_of (graph, input);
+  gint64 dims[MUSTER_MAX_DIMS];
+
+  if (node && g_str_equal (node->op, "ReadVariableOp") && node->n_input > 0)
+    node = source_of (graph, node->input[0]);
+  const int n_dims = node ? muster_node_shape (node, "shape", dims, MUSTER_MAX_DIMS) : -1;
+  const gint64 n =
+      n_dims >= 0 && n_dims <= MUSTER_MAX_DIMS ? muster_shape_n_elements (n_dims, dims) : -1;
+  const gsize each = muster_dtype_size (dtype);
+  if (n < 0 || each == 0 || (guint64)n > (G_MAXUINT64 / 2 - *size) / each)
+    return FALSE;
+  *size += (guint64)n * each;
+
+  return TRUE;
+}
+
+guint64
+muster_snapshot_size (MusterGraph *graph, const char *save_tensor, gboolean *is_exact)
+{
+  g_return_val_if_fail (graph != NULL && save_tensor != NULL && is_exact != NULL, 0);
+
+  g_auto (Walk) walk = {0};
+  guint64 size = 0;
+
+  *is_exact = walk_from (&walk, graph, save_tensor, NULL);
+  for (guint i = 0; i < walk.order->len; i++) {
+    const Tensorflow__NodeDef *node =
+        muster_graph_node (graph, g_array_index (walk.order, gsize, i));
+    for (gsize j = FIRST_TENSOR; is_save (node) && j < node->n_input; j++)
+      if (node->input[j][0] != '^' &&
+          !add_size (graph, node->input[j], saved_dtype (node, j - FIRST_TENSOR), &size))
+        *is_exact = FALSE;
+  }
+
+  return size;
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "checkpoint/store/storage.h"
+#include "saver/builder/saveable.h"
+
+G_BEGIN_DECLS
+
+/* A saver's saveables by name, in the order in which they were added. Any thread; the saveables'
+ * own verbs are called without a lock. */
+typedef struct _MusterSaveables MusterSaveables;
+
+MusterSaveables *muster_saveables_new (void);
+void muster_saveables_free (MusterSaveables *self);
+gboolean muster_saveables_add (MusterSaveables *self, const char *name, MusterSaveable *saveable,
+                               MusterSaveableFlags flags, GError **error);
+
+/* Whether a tensor of a checkpoint is one of theirs, by its name. */
+gboolean muster_saveables_own (MusterSaveables *self, const char *tensor);
+
+/* All their tensors, NAME/KEY: (transfer full) (element-type MusterNamedTensor). *left_out
+ * (nullable out) gets the names of those that can't be copied (transfer full), or NULL. */
+GPtrArray *muster_saveables_copy (MusterSaveables *self, char ***left_out, GError **error);
+
+/* Writes them as a checkpoint of their own. */
+gboolean muster_named_tensors_write (const GPtrArray *tensors, MusterStorage *storage,
+                                     const char *prefix, GError **error);
+
+/* A restore in two halves: everything is read (and found there) before the graph is restored, and
+ * handed out after it. (transfer full) (element-type MusterSaveableState). */
+GPtrArray *muster_saveables_read (MusterSaveables *self, MusterStorage *storage, const char *prefix,
+                                  GError **error);
+gboolean muster_saveables_hand_out (GPtrArray *states, GError **error);
+
+G_END_DECLS

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "checkpoint/format/bundle_reader.h"
+
+G_BEGIN_DECLS
+
+/* The name in a checkpoint that differs least from name, for "did you mean", among those that
+ * aren't taken (a set of names): NULL where none is near (more than a third of it differs).
+ * Borrowed from the reader. */
+const char *muster_nearest_name (MusterBundleReader *reader, GHashTable *taken, const char *name);
+
+/* How many insertions, deletions and replacements of a byte turn a into b; limit + 1 for more than
+ * limit. */
+guint muster_edit_distance (const char *a, const char *b, guint limit);
+
+G_END_DECLS

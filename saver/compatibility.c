@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/format/slice.h"
+#include "saver/builder/suggestion_private.h"
+#include "saver/compatibility_private.h"
+
+#include <string.h>
+
+#define MOST_NEAREST 50   /* a nearest name is looked for so often */
+#define MOST_LINES   1000 /* of faults in a text */
+#define WIDEST_NAME  48   /* that texts behind it are still aligned to */
+
+static const MusterRestoreOptions plain_options;
+
+static void
+misfit_clear (gpointer data)
+{
+  MusterMisfit *self = data;
+
+  g_free (self->name);
+  g_free (self->key);
+  g_free (self->nearest);
+  g_free (self->there);
+  g_free (self->here);
+}
+
+void
+muster_checkpoint_fit_clear (MusterCheckpointFit *self)
+{
+  g_clear_pointer (&self->misfits, g_array_unref);
+}
+
+void
+muster_match_clear (MusterMatch *self)
+{
+  g_clear_pointer (&self->entries, g_free);
+  muster_checkpoint_fit_clear (&self->fit);
+  g_clear_pointer (&self->object_names, muster_object_names_free);
+  g_clear_pointer (&self->names, g_hash_table_unref);
+  g_clear_pointer (&self->reader, muster_bundle_reader_unref);
+}
+
+static MusterBundleReader *
+open_checkpoint (MusterSaver *saver, const char *prefix, GError **error)
+{
+  g_autoptr (GError) failure = NULL;
+  MusterBundleReader *reader = muster_bundle_reader_open (saver->storage, prefix, &failure);
+
+  if (reader)
+    return reader;
+  if (muster_error_to_wire (failure) == MUSTER_ERROR_NOT_FOUND)
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
+                 "The passed save_path is not a valid checkpoint: %s (%s)", prefix,
+                 failure->message);
+  else
+    g_propagate_error (error, g_steal_pointer (&failure));
+
+  return NULL;
+}
+
+static GHashTable *
+names_wanted (MusterMatch *self)
+{
+  const GArray *wanted = self->plan->wanted;
+
+  if (self->names)
+    return self->names;
+  self->names = g_hash_table_new (g_str_hash, g_str_equal);
+  for (guint i = 0; i < wanted->len; i++)
+    g_hash_table_add (self->names, (gpointer)g_array_index (wanted, MusterWanted, i).name);
+
+  return self->names;
+}
+
+/* A name that is mapped and that the graph doesn't restore is a slip of the pen: it would do
+ * nothing. */
+static gboolean
+check_names (MusterMatch *self, GHashTable *names, GError **error)
+{
+  GHashTableIter iter;
+  gpointer name;
+
+  if (!names)
+    return TRUE;
+  g_hash_table_iter_init (&iter, names);
+  while (g_hash_table_iter_next (&iter, &name, NULL))
+    if (!g_hash_table_contains (names_wanted (self), name)) {
+      g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                   "'%s' is to be read under another name, but the graph doesn't restore it",
+                   (const char *)name);
+      return FALSE;
+    }
+
+  return TRUE;
+}
+
+/* What is wanted, as the file has it; NULL where it hasn't. A name that was mapped is looked for
+ * under the other alone. */
+static const MusterBundleEntry *
+entry_for (const MusterMatch *self, const MusterRestoreOptions *options, const char *name,
+           guint *n_called)
+{
+  const char *mapped = options->names ? g_hash_table_lookup (options->names, name) : NULL;
+  const char *key = mapped ? mapped : name;
+
+  const MusterBundleEntry *entry = muster_bundle_reader_find (self->reader, key);
+  if (entry)
+    return entry;
+  key = self->object_names ? muster_object_names_key_of (self->object_names, key, n_called) : NULL;
+
+  return key ? muster_bundle_reader_find (self->reader, key) : NULL;
+}
+
+static gint64 *
+copy_shape (int n_dims, const gint64 *dims)
+{
+  return n_dims > 0 ? g_memdup2 (dims, (gsize)n_dims * sizeof *dims) : NULL;
+}
+
+static void
+add_misfit (MusterCheckpointFit *fit, MusterMisfit misfit)
+{
+  fit->n_faults += misfit.is_fault ? 1 : 0;
+  g_array_append_val (fit->misfits, misfit);
+}
+
+/* A name that the graph restores besides isn't what was meant. */
+static void
+add_missing (MusterMatch *self, const MusterRestoreOptions *options, const MusterWanted *wanted,
+             guint n_called, guint *n_nearest)
+{
+  const char *mapped = options->names ? g_hash_table_lookup (options->names, wanted->name) : NULL;
+  gint64 dims[MUSTER_MAX_DIMS];
+  int n_dims = muster_wanted_shape (wanted, dims);
+  const char *nearest =
+      (*n_nearest)++ < MOST_NEAREST
+          ? muster_nearest_name (self->reader, names_wanted (self), mapped ? mapped : wanted->name)
+          : NULL;
+
+  add_misfit (&self->fit, (MusterMisfit){.kind = MUSTER_MISFIT_MISSING,
+                                         .is_fault = !options->allow_missing,
+                                         .name = g_strdup (wanted->name),
+                                         .key = g_strdup (mapped),
+                                         .nearest = g_strdup (nearest),
+                                         .n_called = n_called > 1 ? n_called : 0,
+                                         .here_dtype = wanted->dtype,
+                                         .n_there = -1,
+                                         .n_here = n_dims,
+                                         .here = copy_shape (n_dims, dims)});
+}
+
+static void
+add_difference (MusterMatch *self, MusterMisfitKind kind, const MusterWanted *wanted,
+                const MusterBundleEntry *entry, int n_dims, const gint64 *dims)
+{
+  const char *key = strcmp (entry->name, wanted->name) != 0 ? entry->name : NULL;
+
+  add_misfit (&self->fit, (MusterMisfit){.kind = kind,
+                                         .is_fault = TRUE,
+                                         .name = g_strdup (wanted->name),
+                                         .key = g_strdup (key),
+                                         .there_dtype = entry->dtype,
+                                         .here_dtype = wanted->dtype,
+                                         .n_there = entry->n_dims,
+                                         .n_here = n_dims,
+                                         .there = copy_shape (entry->n_dims, entry->dims),
+                                         .here = copy_shape (n_dims, dims)});
+}
+
+static gboolean
+shapes_agree (const MusterBundleEntry *entry, int n_dims, const gint64 *dims)
+{
+  if (n_dims < 0)
+    return TRUE;
+  if (entry->n_dims != n_dims)
+    return FALSE;
+  for (int i = 0; i < n_dims; i++)
+    if (dims[i] >= 0 && dims[i] != entry->dims[i])
+      return FALSE;
+
+  return TRUE;
+}
+
+/* -1 where it isn't known, or is too large. */
+static gint64
+n_elements (int n_dims, const gint64 *dims)
+{
+  gint64 n = n_dims < 0 ? -1 : 1;
+
+  for (int i = 0; i < n_dims && n >= 0; i++)
+    n = dims[i] < 0 || (dims[i] > 0 && n > G_MAXINT64 / dims[i]) ? -1 : n * dims[i];
+
+  return n;
+}
+
+/* How many elements of a tensor are read. */
+static gint64
+n_read (const MusterWanted *wanted, const MusterBundleEntry *entry)
+{
+  MusterSliceSpec spec;
+  MusterExtent slice[MUSTER_MAX_DIMS];
+
+  if (!*wanted->slice || !muster_slice_spec_parse (&spec, wanted->slice, NULL) ||
+      spec.n_dims != entry->n_dims ||
+      !muster_slice_resolve (spec.n_dims, entry->dims, spec.extents, slice))
+    return n_elements (entry->n_dims, entry->dims);
+
+  return muster_slice_volume (spec.n_dims, slice);
+}
+
+guint64
+muster_match_size (const MusterMatch *self, guint index)
+{
+  const MusterWanted *wanted = &g_array_index (self->plan->wanted, MusterWanted, index);
+  const MusterBundleEntry *entry = self->entries[index];
+  gint64 n = n_read (wanted, entry);
+  gsize size = muster_dtype_size (entry->dtype);
+
+  /* Strings have no size of their own. */
+  return size == 0 || n < 0 ? (guint64)entry->size : (guint64)n * size;
+}
+
+/* As they are; *reshaped: only if the tensor is given another shape. */
+static gboolean
+shapes_fit (const MusterWanted *wanted, const MusterRestoreOptions *options,
+            const MusterBundleEntry *entry, int n_dims, const gint64 *dims, gboolean *reshaped)
+{
+  if (shapes_agree (entry, n_dims, dims))
+    return TRUE;
+  if (*wanted->slice || !(options->reshape || wanted->is_reshaped))
+    return FALSE;
+  *reshaped = !wanted->is_reshaped;
+
+  return n_elements (n_dims, dims) == n_elements (entry->n_dims, entry->dims);
+}
+
+static void
+compare_one (MusterMatch *self, guint index, const MusterRestoreOptions *options, guint *n_nearest)
+{
+  const MusterWanted *wanted = &g_array_index (self->plan->wanted, MusterWanted, index);
+  guint n_called = 0;
+  const MusterBundleEntry *entry = self->entries[index];
+  gboolean is_renamed = !entry;
+  gint64 dims[MUSTER_MAX_DIMS];
+  gboolean reshaped = FALSE;
+
+  if (!entry)
+    entry = self->entries[index] = entry_for (self, options, wanted->name, &n_called);
+  if (!entry) {
+    add_missing (self, options, wanted, n_called, n_nearest);
+    self->is_plain = FALSE;
+    return;
+  }
+  int n_dims = muster_wanted_shape (wanted, dims);
+  if (entry->dtype != wanted->dtype)
+    add_difference (self, MUSTER_MISFIT_DTYPE, wanted, entry, n_dims, dims);
+  else if (!shapes_fit (wanted, options, entry, n_dims, dims, &reshaped))
+    add_difference (self, MUSTER_MISFIT_SHAPE, wanted, entry, n_dims, dims);
+  else
+    self->fit.bytes += muster_match_size (self, index);
+  self->is_plain =
+      self->is_plain && !reshaped && (!is_renamed || strcmp (entry->name, wanted->name) == 0);
+}
+
+/* What is there under its own name: both lists are in order. */
+static void
+find_own (MusterMatch *self)
+{
+  const GArray *by_name = self->plan->by_name;
+  gsize n = muster_bundle_reader_n_entries (self->reader), at = 0;
+
+  for (guint i = 0; i < by_name->len; i++) {
+    guint index = g_array_index (by_name, guint, i);
+    const char *name = g_array_index (self->plan->wanted, MusterWanted, index).name;
+    int order = -1;
+    while (at < n &&
+           (order = strcmp (muster_bundle_reader_entry (self->reader, at)->name, name)) < 0)
+      at++;
+    if (at < n && order == 0)
+      self->entries[index] = muster_bundle_reader_entry (self->reader, at);
+  }
+}
+
+static void
+add_unexpected (MusterMatch *self, MusterSaver *saver, const MusterRestoreOptions *options)
+{
+  gsize n = muster_bundle_reader_n_entries (self->reader);
+  g_autofree guint8 *is_read = g_malloc0 (MAX (n, 1));
+
+  for (guint i = 0; i < self->plan->wanted->len; i++)
+    if (self->entries[i])
+      is_read[muster_bundle_reader_index_of (self->reader, self->entries[i])] = TRUE;
+  for (gsize i = 0; i < n; i++) {
+    const MusterBundleEntry *entry = muster_bundle_reader_entry (self->reader, i);
+    if (is_read[i] || strcmp (entry->name, MUSTER_OBJECT_GRAPH_KEY) == 0 ||
+        muster_saveables_own (saver->saveables, entry->name))
+      continue;
+    add_misfit (&self->fit, (MusterMisfit){.kind = MUSTER_MISFIT_UNEXPECTED,
+                                           .is_fault = options->refuse_unexpected,
+                                           .name = g_strdup (entry->name),
+                                           .there_dtype = entry->dtype,
+                                           .n_there = entry->n_dims,
+                                           .n_here = -1,
+                                           .there = copy_shape (entry->n_dims, entry->dims)});
+  }
+}
+
+static void
+compare (MusterMatch *self, MusterSaver *saver, const MusterRestoreOptions *options)
+{
+  guint n_nearest = 0;
+
+  self->is_plain = TRUE;
+  self->entries = g_new0 (const MusterBundleEntry *, MAX (self->plan->wanted->len, 1));
+  self->fit.misfits = g_array_new (FALSE, FALSE, sizeof (MusterMisfit));
+  g_array_set_clear_func (self->fit.misfits, misfit_clear);
+  self->fit.n_wanted = self->plan->wanted->len;
+  self->fit.object_based = self->object_names != NULL;
+  if (!options->names)
+    find_own (self);
+  for (guint i = 0; i < self->plan->wanted->len; i++)
+    compare_one (self, i, options, &n_nearest);
+  /* Names that the graph computes may be any. */
+  if (self->plan->can_feed)
+    add_unexpected (self, saver, options);
+}
+
+gboolean
+muster_match_make (MusterMatch *self, MusterSaver *saver, const char *prefix,
+                   const MusterRestoreOptions *options, GError **error)
+{
+  GError *failure = NULL;
+
+  *self = (MusterMatch){0};
+  self->reader = open_checkpoint (saver, prefix, error);
+  self->plan = self->reader ? muster_saver_restore_plan (saver, error) : NULL;
+  if (!self->plan || !check_names (self, options->names, error))
+    return FALSE;
+  self->object_names = muster_object_names_read (self->reader, &failure);
+  if (failure) {
+    g_propagate_error (error, failure);
+    return FALSE;
+  }
+  compare (self, saver, options);
+
+  return TRUE;
+}
+
+gboolean
+muster_saver_fit (MusterSaver *self, const char *prefix, const MusterRestoreOptions *options,
+                  MusterCheckpointFit *fit, GError **error)
+{
+  g_auto (MusterMatch) match = {0};
+
+  g_return_val_if_fail (MUSTER_IS_SAVER (self), FALSE);
+
+  if (!self->is_empty && !muster_storage_check_path (self->storage, "checkpoint", prefix, error))
+    return FALSE;
+  if (self->is_empty)
+    match.fit.misfits = g_array_new (FALSE, FALSE, sizeof (MusterMisfit));
+  else if (!muster_match_make (&match, self, prefix, options ? options : &plain_options, error))
+    return FALSE;
+  *fit = match.fit;
+  match.fit = (MusterCheckpointFit){0};
+
+  return TRUE;
+}
+
+char *
+muster_misfit_to_text (const MusterMisfit *self)
+{
+  g_autoptr (GString) text = g_string_new (NULL);
+  g_autofree char *there = muster_shape_to_string (self->n_there, self->there);
+  g_autofree char *here = muster_shape_to_string (self->n_here, self->here);
+
+  switch (self->kind) {
+  case MUSTER_MISFIT_MISSING:
+    if (self->n_called > 0)
+      g_string_append_printf (text, "%u objects in the checkpoint are called that", self->n_called);
+    else
+      g_string_append (text, "not found in checkpoint");
+    break;
+  case MUSTER_MISFIT_UNEXPECTED:
+    g_string_append_printf (text, "%s %s in the checkpoint, not in the graph",
+                            muster_dtype_name (self->there_dtype), there);
+    break;
+  case MUSTER_MISFIT_SHAPE:
+    g_string_append_printf (text, "shape %s in the checkpoint, %s in the graph", there, here);
+    break;
+  case MUSTER_MISFIT_DTYPE:
+    g_string_append_printf (text, "%s in the checkpoint, %s in the graph",
+                            muster_dtype_name (self->there_dtype),
+                            muster_dtype_name (self->here_dtype));
+    break;
+  }
+  if (self->key)
+    g_string_append_printf (text, " (there: %s)", self->key);
+  if (self->nearest)
+    g_string_append_printf (text, "; nearest: %s", self->nearest);
+
+  return g_string_free (g_steal_pointer (&text), FALSE);
+}
+
+char *
+muster_checkpoint_fit_faults_to_text (const MusterCheckpointFit *self)
+{
+  GString *text = g_string_new (NULL);
+  guint n_lines = 0;
+  int width = 0;
+
+  for (guint i = 0; i < self->misfits->len; i++) {
+    const MusterMisfit *misfit = &g_array_index (self->misfits, MusterMisfit, i);
+    int length = misfit->is_fault ? (int)MIN (strlen (misfit->name), G_MAXINT) : 0;
+    width = length <= WIDEST_NAME ? MAX (width, length) : width;
+  }
+  for (guint i = 0; i < self->misfits->len && n_lines < MOST_LINES; i++) {
+    const MusterMisfit *misfit = &g_array_index (self->misfits, MusterMisfit, i);
+    if (!misfit->is_fault)
+      continue;
+    g_autofree char *line = muster_misfit_to_text (misfit);
+    g_string_append_printf (text, "\n  %-*s  %s", width, misfit->name, line);
+    n_lines++;
+  }
+  if (self->n_faults > n_lines)
+    g_string_append_printf (text, "\n  and %u more", self->n_faults - n_lines);
+
+  return g_string_free (text, FALSE);
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "checkpoint/format/object_graph.h"
+#include "saver/builder/restore_plan_private.h"
+#include "saver/compatibility.h"
+#include "saver/saver_private.h"
+
+G_BEGIN_DECLS
+
+/* A checkpoint and a graph, compared: what restoring it takes. */
+typedef struct {
+  MusterBundleReader *reader;        /* (owned) */
+  const MusterRestorePlan *plan;     /* the saver's */
+  GHashTable *names;                 /* (owned) (nullable) a set: the names wanted, once needed */
+  MusterObjectNames *object_names;   /* (owned) (nullable) */
+  const MusterBundleEntry **entries; /* (owned) by wanted: it in the file, NULL: it isn't there */
+  MusterCheckpointFit fit;           /* (owned) */
+  gboolean is_plain;                 /* the graph's restore op does all of it */
+} MusterMatch;
+
+void muster_match_clear (MusterMatch *self);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterMatch, muster_match_clear)
+
+/* Opens the checkpoint and compares. A misfit is no error; see muster_match_check (). */
+gboolean muster_match_make (MusterMatch *self, MusterSaver *saver, const char *prefix,
+                            const MusterRestoreOptions *options, GError **error);
+
+/* FALSE with INVALID_ARGUMENT, which lists all, where there is a fault. */
+gboolean muster_match_check (const MusterMatch *self, GError **error);
+
+/* About how many bytes a tensor that is there has in memory. */
+guint64 muster_match_size (const MusterMatch *self, guint index);
+
+/* Hands on a failure to read (transfer full): a data file that isn't there is damage, for the index
+ * was. FALSE. */
+gboolean muster_match_judge (const MusterMatch *self, GError *failure, GError **error);
+
+/* Reads all of the checkpoint. */
+gboolean muster_match_verify (const MusterMatch *self, const MusterRestoreOptions *options,
+                              GCancellable *cancellable, GError **error);
+
+/* What a restore that has failed means for others. */
+typedef struct {
+  gboolean is_masters; /* the checkpoint is whole and fits, and what failed is the master's */
+  gboolean is_torn;    /* some variables may have got their values from it */
+} MusterRestoreFailure;
+
+/* restore.c: restores one checkpoint. */
+gboolean muster_saver_restore_one (MusterSaver *self, MusterSession *session, const char *prefix,
+                                   const MusterRestoreOptions *options, MusterRestored *restored,
+                                   MusterRestoreFailure *meaning, gint64 deadline_us,
+                                   GCancellable *cancellable, GError **error);
+
+G_END_DECLS

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saver/crash_loop_private.h"
+
+#include "base/require.h"
+#include "checkpoint/state/checkpoint_record.h"
+#include "checkpoint/store/directory_lock.h"
+#include "saver/saver_private.h"
+
+/* What a chief waits for another that writes in the directory. */
+#define LOCK_US (5 * MUSTER_SECOND)
+
+/* Reads the side file, holding the directory's lock. */
+static MusterCheckpointRecord *
+open_record (MusterSaver *self, const char *directory, MusterDirectoryLock **lock, GError **error)
+{
+  gint64 deadline_us = muster_deadline_after (muster_clock_now_us (self->clock), LOCK_US);
+
+  *lock = muster_directory_lock (self->storage, directory, deadline_us, self->clock, NULL, error);
+
+  return *lock ? muster_checkpoint_record_read_to_write (self->storage, directory, error) : NULL;
+}
+
+static gboolean
+is_own_life (MusterSaver *self, const char *directory, const char *name)
+{
+  g_mutex_lock (&self->lock);
+  gboolean is_own =
+      g_strcmp0 (self->life_directory, directory) == 0 && g_strcmp0 (self->life, name) == 0;
+  g_mutex_unlock (&self->lock);
+
+  return is_own;
+}
+
+/* NULL: none. */
+static void
+set_own_life (MusterSaver *self, const char *directory, const char *name)
+{
+  g_mutex_lock (&self->lock);
+  g_free (self->life_directory);
+  g_free (self->life);
+  self->life_directory = g_strdup (directory);
+  self->life = g_strdup (name);
+  g_mutex_unlock (&self->lock);
+}
+
+gboolean
+muster_life_begin (MusterSaver *self, const char *directory, const char *prefix, guint *deaths,
+                   GError **error)
+{
+  g_autofree char *name = g_path_get_basename (prefix);
+  g_autoptr (MusterDirectoryLock) lock = NULL;
+  g_autoptr (MusterCheckpointRecord) record = open_record (self, directory, &lock, error);
+
+  if (!record)
+    return FALSE;
+  if (record->life && !is_own_life (self, directory, record->life))
+    muster_checkpoint_record_ensure (record, record->life)->deaths++;
+  const MusterSideCheckpoint *known = muster_checkpoint_record_find (record, prefix);
+  *deaths = known ? known->deaths : 0;
+  const char *life = *deaths < MUSTER_MOST_DEATHS ? name : NULL;
+  g_free (record->life);
+  record->life = g_strdup (life);
+  if (!muster_checkpoint_record_write (self->storage, directory, record, error))
+    return FALSE;
+  set_own_life (self, life ? directory : NULL, life);
+
+  return TRUE;
+}
+
+/* Takes the note away; is_proof: the checkpoint is a good one. */
+static gboolean
+end_life (MusterSaver *self, gboolean is_proof, GError **error)
+{
+  g_mutex_lock (&self->lock);
+  g_autofree char *directory = g_steal_pointer (&self->life_directory);
+  g_autofree char *name = g_steal_pointer (&self->life);
+  g_mutex_unlock (&self->lock);
+  if (!name)
+    return TRUE;
+
+  g_autoptr (MusterDirectoryLock) lock = NULL;
+  g_autoptr (MusterCheckpointRecord) record = open_record (self, directory, &lock, error);
+  if (!record)
+    return FALSE;
+  /* Another job may have begun a life of its own there since. */
+  if (g_strcmp0 (record->life, name) != 0)
+    return TRUE;
+  g_clear_pointer (&record->life, g_free);
+  MusterSideCheckpoint *checkpoint = muster_checkpoint_record_find (record, name);
+  if (checkpoint && is_proof)
+    checkpoint->deaths = 0;
+
+  return muster_checkpoint_record_write (self->storage, directory, record, error);
+}
+
+gboolean
+muster_saver_outlived (MusterSaver *self, GError **error)
+{
+  muster_require (error, FALSE, self);
+  return end_life (self, TRUE, error);
+}
+
+gboolean
+muster_saver_excuse (MusterSaver *self, GError **error)
+{
+  muster_require (error, FALSE, self);
+  return end_life (self, FALSE, error);
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/core/limits.h"
+
+#include "rpc/server/open_files.h"
+
+#include <sys/resource.h>
+
+#define DEFAULT_SPARE_FILES 64
+#define OPEN_FILES_FOLDER   "/proc/self/fd"
+
+static const struct {
+  const char *name;
+  const char *words; /* for people */
+  const char *raise; /* how */
+  guint64 usual;
+} about[MUSTER_N_LIMITS] = {
+    [MUSTER_LIMIT_SESSIONS] = {"sessions", "sessions", "--max-sessions", 20000},
+    [MUSTER_LIMIT_GRAPH_BYTES] = {"graph_bytes", "bytes of a graph", "--max-graph-bytes", 1 << 30},
+    [MUSTER_LIMIT_STEPS] = {"steps", "concurrent steps", "--max-steps", 1000},
+    [MUSTER_LIMIT_WATCHERS] = {"watchers", "watchers", "--max-watchers", 50000},
+    [MUSTER_LIMIT_REQUEST_BYTES] = {"request_bytes", "bytes of a request", "--max-request-bytes",
+                                    G_MAXINT32},
+    [MUSTER_LIMIT_OPEN_FILES] = {"open_files", "open files",
+                                 "the limit of the process (ulimit -n, LimitNOFILE=)", 0},
+};
+
+typedef struct {
+  guint64 max;
+  guint64 used;    /* atomic */
+  guint64 refused; /* atomic */
+} State;
+
+struct _MusterLimits {
+  State states[MUSTER_N_LIMITS];
+  guint spare_files;
+};
+
+MusterLimits *
+muster_limits_new (const MusterServerLimits *limits)
+{
+  MusterLimits *self = g_new0 (MusterLimits, 1);
+  const guint64 wanted[MUSTER_N_LIMITS] = {
+      [MUSTER_LIMIT_SESSIONS] = limits->sessions,
+      [MUSTER_LIMIT_GRAPH_BYTES] = limits->graph_bytes,
+      [MUSTER_LIMIT_STEPS] = limits->steps,
+      [MUSTER_LIMIT_WATCHERS] = limits->watchers,
+      [MUSTER_LIMIT_REQUEST_BYTES] = limits->request_bytes,
+  };
+  for (guint i = 0; i < MUSTER_N_LIMITS; i++)
+    self->states[i].max = wanted[i] != 0 ? wanted[i] : about[i].usual;
+  self->spare_files = limits->spare_files != 0 ? limits->spare_files : DEFAULT_SPARE_FILES;
+  return self;
+}
+
+void
+muster_limits_free (MusterLimits *self)
+{
+  g_free (self);
+}
+
+static gboolean
+refuse (MusterLimits *self, MusterLimit limit, const char *detail, GError **error)
+{
+  __atomic_fetch_add (&self->states[limit].refused, 1, __ATOMIC_RELAXED);
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+               "over the limit of %s (%" G_GUINT64_FORMAT "%s); raise it with %s",
+               about[limit].words, muster_limits_max (self, limit), detail, about[limit].raise);
+  return FALSE;
+}
+
+static gboolean
+has_files (MusterLimits *self, GError **error)
+{
+  if (muster_open_files_left (self->spare_files))
+    return TRUE;
+  g_autofree char *detail = g_strdup_printf (", of which %u are kept free", self->spare_files);
+  return refuse (self, MUSTER_LIMIT_OPEN_FILES, detail, error);
+}
+
+gboolean
+muster_limits_take (MusterLimits *self, MusterLimit limit, GError **error)
+{
+  if (limit != MUSTER_LIMIT_STEPS && !has_files (self, error))
+    return FALSE;
+  State *state = &self->states[limit];
+  if (__atomic_add_fetch (&state->used, 1, __ATOMIC_RELAXED) <= state->max)
+    return TRUE;
+  muster_limits_release (self, limit);
+  return refuse (self, limit, "", error);
+}
+
+void
+muster_limits_release (MusterLimits *self, MusterLimit limit)
+{
+  __atomic_fetch_sub (&self->states[limit].used, 1, __ATOMIC_RELAXED);
+}
+
+gboolean
+muster_limits_allow (MusterLimits *self, MusterLimit limit, guint64 n_bytes, GError **error)
+{
+  State *state = &self->states[limit];
+  if (n_bytes > state->max) {
+    g_autofree char *detail = g_strdup_printf (", and here are %" G_GUINT64_FORMAT, n_bytes);
+    return refuse (self, limit, detail, error);
+  }
+  guint64 largest = __atomic_load_n (&state->used, __ATOMIC_RELAXED);
+  while (n_bytes > largest && !__atomic_compare_exchange_n (&state->used, &largest, n_bytes, TRUE,
+                                                            __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+    ;
+  return TRUE;
+}
+
+/* What the process may open at present; who runs it may raise it meanwhile. */
+static guint64
+max_open_files (void)
+{
+  struct rlimit limit;
+  return getrlimit (RLIMIT_NOFILE, &limit) == 0 ? (guint64)limit.rlim_cur : G_MAXINT;
+}
+
+static guint64
+count_open_files (void)
+{
+  g_autoptr (GDir) folder = g_dir_open (OPEN_FILES_FOLDER, 0, NULL);
+  guint64 n = 0;
+  while (folder != NULL && g_dir_read_name (folder) != NULL)
+    n++;
+  return n > 0 ? n - 1 : 0; /* the folder itself was one */
+}
+
+guint64
+muster_limits_max (MusterLimits *self, MusterLimit limit)
+{
+  return limit == MUSTER_LIMIT_OPEN_FILES ? max_open_files () : self->states[limit].max;
+}
+
+void
+muster_limits_look (MusterLimits *self, MusterLimit limit, MusterLimitUse *use)
+{
+  State *state = &self->states[limit];
+  *use = (MusterLimitUse){
+      .name = about[limit].name,
+      .used = limit == MUSTER_LIMIT_OPEN_FILES ? count_open_files ()
+                                               : __atomic_load_n (&state->used, __ATOMIC_RELAXED),
+      .max = muster_limits_max (self, limit),
+      .refused = __atomic_load_n (&state->refused, __ATOMIC_RELAXED),
+  };
+}

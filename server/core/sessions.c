@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/core/sessions.h"
+
+#include "ready/backoff.h"
+
+#include <malloc.h>
+
+/* Of sessions: what they leave with the allocator is worth a look. */
+#define MANY_LEFT 32
+/* Handles that a generation of resets keeps: a master may be reset behind a gateway for ever. */
+#define MOST_RESET 10000
+
+struct _MusterSessions {
+  MusterClock *clock;   /* (owned) */
+  MusterLimits *limits; /* (not owned) */
+  GRWLock lock;
+  GHashTable *table; /* (owned) (element-type utf8 MusterServed) guarded by lock; the keys are the
+                        values' */
+  /* (owned) handles that the last reset ended, and the one before; guarded by lock */
+  GHashTable *reset, *reset_before;
+  guint n_left; /* since the memory was last trimmed; guarded by lock */
+};
+
+static MusterServed *
+served_new (char *handle, MusterSession *session, gint64 timeout_us, gint64 lease_us)
+{
+  MusterServed *self = g_new0 (MusterServed, 1);
+  g_atomic_ref_count_init (&self->refs);
+  self->handle = handle;
+  self->session = g_object_ref (session);
+  self->timeout_us = timeout_us;
+  self->lease_us = lease_us;
+  g_mutex_init (&self->extending);
+  g_mutex_init (&self->lock);
+  self->callables = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, g_free);
+  return self;
+}
+
+MusterServed *
+muster_served_ref (MusterServed *self)
+{
+  g_atomic_ref_count_inc (&self->refs);
+  return self;
+}
+
+void
+muster_served_unref (MusterServed *self)
+{
+  if (self == NULL || !g_atomic_ref_count_dec (&self->refs))
+    return;
+  g_hash_table_unref (self->callables);
+  g_mutex_clear (&self->extending);
+  g_mutex_clear (&self->lock);
+  g_object_unref (self->session);
+  g_free (self->handle);
+  g_free (self);
+}
+
+void
+muster_served_add_callable (MusterServed *self, gint64 handle, MusterServedCallable callable)
+{
+  g_mutex_lock (&self->lock);
+  g_hash_table_insert (self->callables, g_memdup2 (&handle, sizeof handle),
+                       g_memdup2 (&callable, sizeof callable));
+  self->last_callable = MAX (self->last_callable, handle);
+  g_mutex_unlock (&self->lock);
+}
+
+gboolean
+muster_served_find_callable (MusterServed *self, gint64 handle, MusterServedCallable *callable,
+                             GError **error)
+{
+  g_mutex_lock (&self->lock);
+  const MusterServedCallable *found = g_hash_table_lookup (self->callables, &handle);
+  if (found != NULL)
+    *callable = *found;
+  const gint64 last = self->last_callable;
+  g_mutex_unlock (&self->lock);
+  if (found == NULL)
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, "%s: %" G_GINT64_FORMAT,
+                 handle > last ? "No such callable handle"
+                               : "Attempted to run callable after handle was released",
+                 handle);
+  return found != NULL;
+}
+
+gboolean
+muster_served_remove_callable (MusterServed *self, gint64 handle)
+{
+  g_mutex_lock (&self->lock);
+  gboolean found = g_hash_table_remove (self->callables, &handle);
+  g_mutex_unlock (&self->lock);
+  return found;
+}
+
+void
+muster_served_end_use (MusterServed *self, gint64 now_us)
+{
+  __atomic_store_n (&self->last_us, now_us, __ATOMIC_RELAXED);
+  g_atomic_int_add (&self->n_uses, -1);
+}
+
+MusterSessions *
+muster_sessions_new (MusterClock *clock, MusterLimits *limits)
+{
+  MusterSessions *self = g_new0 (MusterSessions, 1);
+  self->clock = g_object_ref (clock);
+  self->limits = limits;
+  g_rw_lock_init (&self->lock);
+  self->table =
+      g_hash_table_new_full (g_str_hash, g_str_equal, NULL, (GDestroyNotify)muster_served_unref);
+  self->reset = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  self->reset_before = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  return self;
+}
+
+void
+muster_sessions_free (MusterSessions *self)
+{
+  if (self == NULL)
+    return;
+  g_hash_table_unref (self->table);
+  g_hash_table_unref (self->reset);
+  g_hash_table_unref (self->reset_before);
+  g_rw_lock_clear (&self->lock);
+  g_object_unref (self->clock);
+  g_free (self);
+}
+
+static guint32
+random_word (MusterClock *clock)
+{
+  return (guint32)(muster_clock_random (clock) * 4294967296.0);
+}
+
+/* With the writer's lock held. */
+static MusterServed *
+put (MusterSessions *self, char *handle, MusterSession *session, guint64 graph_bytes,
+     gint64 timeout_us, gint64 lease_us)
+{
+  MusterServed *served = served_new (handle, session, timeout_us, lease_us);
+  served->graph_bytes = graph_bytes;
+  served->last_us = muster_clock_now_us (self->clock);
+  g_hash_table_insert (self->table, served->handle, muster_served_ref (served));
+  return served;
+}
+
+MusterServed *
+muster_sessions_add (MusterSessions *self, MusterSession *session, guint64 graph_bytes,
+                     gint64 timeout_us, gint64 lease_us)
+{
+  g_autofree char *handle = NULL;
+  g_rw_lock_writer_lock (&self->lock);
+  do {
+    g_free (handle);
+    handle = g_strdup_printf ("%08x%08x", random_word (self->clock), random_word (self->clock));
+  } while (g_hash_table_contains (self->table, handle));
+  MusterServed *served =
+      put (self, g_steal_pointer (&handle), session, graph_bytes, timeout_us, lease_us);
+  g_rw_lock_writer_unlock (&self->lock);
+  return served;
+}
+
+MusterServed *
+muster_sessions_enter (MusterSessions *self, const char *handle, MusterSession *session,
+                       guint64 graph_bytes, gint64 lease_us, GError **error)
+{
+  MusterServed *served = NULL;
+  g_rw_lock_writer_lock (&self->lock);
+  if (!g_hash_table_contains (self->table, handle))
+    served = put (self, g_strdup (handle), session, graph_bytes, 0, lease_us);
+  g_rw_lock_writer_unlock (&self->lock);
+  if (served == NULL)
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL,
+                 "The master has given the handle '%s' to two sessions", handle);
+  return served;
+}
+
+static gboolean
+was_reset (MusterSessions *self, const char *handle)
+{
+  g_rw_lock_reader_lock (&self->lock);
+  gboolean was_reset = g_hash_table_contains (self->reset, handle) ||
+                       g_hash_table_contains (self->reset_before, handle);
+  g_rw_lock_reader_unlock (&self->lock);
+  return was_reset;
+}
+
+static MusterServed *
+unless_unknown (MusterSessions *self, MusterServed *served, const char *handle, GError **error)
+{
+  if (served == NULL && was_reset (self, handle))
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED, "Session %s was ended " MUSTER_BY_RESET,
+                 handle);
+  else if (served == NULL)
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED,
+                 "Session %s is not found. Possibly, this master has restarted.", handle);
+  return served;
+}
+
+/* Uses begin under the lock, so that one is either seen by who takes expired sessions out, or comes
+ * too late to find its session. */
+static MusterServed *
+look_up (MusterSessions *self, const char *handle, gboolean is_use)
+{
+  g_rw_lock_reader_lock (&self->lock);
+  MusterServed *served = g_hash_table_lookup (self->table, handle);
+  if (served != NULL)
+    muster_served_ref (served);
+  if (served != NULL && is_use)
+    g_atomic_int_inc (&served->n_uses);
+  g_rw_lock_reader_unlock (&self->lock);
+  return served;
+}
+
+MusterServed *
+muster_sessions_find (MusterSessions *self, const char *handle, GError **error)
+{
+  return unless_unknown (self, look_up (self, handle, FALSE), handle, error);
+}
+
+MusterServed *
+muster_sessions_use (MusterSessions *self, const char *handle, GError **error)
+{
+  return unless_unknown (self, look_up (self, handle, TRUE), handle, error);
+}
+
+gboolean
+muster_sessions_renew (MusterSessions *self, const char *handle, gint64 now_us)
+{
+  g_autoptr (MusterServed) served = look_up (self, handle, FALSE);
+  if (served != NULL)
+    __atomic_store_n (&served->last_us, now_us, __ATOMIC_RELAXED);
+  return served != NULL;
+}
+
+/* What became of the table's session, which has just been taken out of it. */
+static void
+leave_table (MusterSessions *self, MusterServed *served)
+{
+  g_atomic_int_set (&served->is_closed, TRUE);
+  self->n_left++;
+  muster_limits_release (self->limits, MUSTER_LIMIT_SESSIONS);
+}
+
+MusterServed *
+muster_sessions_take (MusterSessions *self, const char *handle, GError **error)
+{
+  gpointer served = NULL;
+  g_rw_lock_writer_lock (&self->lock);
+  if (g_hash_table_steal_extended (self->table, handle, NULL, &served))
+    leave_table (self, served);
+  g_rw_lock_writer_unlock (&self->lock);
+  return unless_unknown (self, served, handle, error);
+}
+
+/* Those of the reset before the last are forgotten; with the writer's lock held, as the next. */
+static void
+begin_reset (MusterSessions *self)
+{
+  GHashTable *oldest = self->reset_before;
+  self->reset_before = self->reset;
+  self->reset = oldest;
+  g_hash_table_remove_all (oldest);
+}
+
+static void
+note_reset (MusterSessions *self, MusterServed *served)
+{
+  g_hash_table_add (self->reset, g_strdup (served->handle));
+  g_atomic_int_set (&served->was_reset, TRUE);
+}
+
+MusterServed *
+muster_sessions_take_reset (MusterSessions *self, const char *handle)
+{
+  gpointer served = NULL;
+  g_rw_lock_writer_lock (&self->lock);
+  if (g_hash_table_steal_extended (self->table, handle, NULL, &served)) {
+    if (g_hash_table_size (self->reset) >= MOST_RESET)
+      begin_reset (self);
+    note_reset (self, served);
+    leave_table (self, served);
+  }
+  g_rw_lock_writer_unlock (&self->lock);
+  return served;
+}
+
+void
+muster_sessions_trim (MusterSessions *self)
+{
+  g_rw_lock_writer_lock (&self->lock);
+  gboolean is_time = g_hash_table_size (self->table) == 0 && self->n_left >= MANY_LEFT;
+  if (is_time)
+    self->n_left = 0;
+  g_rw_lock_writer_unlock (&self->lock);
+  if (is_time)
+    (void)malloc_trim (0); /* whether there was any */
+}
+
+GPtrArray *
+muster_sessions_take_all (MusterSessions *self)
+{
+  GPtrArray *all = g_ptr_array_new_with_free_func ((GDestroyNotify)muster_served_unref);
+  GHashTableIter iter;
+  gpointer value;
+  g_rw_lock_writer_lock (&self->lock);
+  if (g_hash_table_size (self->table) > 0)
+    begin_reset (self);
+  g_hash_table_iter_init (&iter, self->table);
+  while (g_hash_table_iter_next (&iter, NULL, &value)) {
+    note_reset (self, value);
+    leave_table (self, value);
+    g_ptr_array_add (all, value);
+    g_hash_table_iter_steal (&iter);
+  }
+  g_rw_lock_writer_unlock (&self->lock);
+  return all;
+}
+
+void
+muster_sessions_unsay_reset (MusterSessions *self, GPtrArray *taken)
+{
+  g_rw_lock_writer_lock (&self->lock);
+  for (guint i = 0; i < taken->len; i++) {
+    MusterServed *served = taken->pdata[i];
+    g_atomic_int_set (&served->was_reset, FALSE);
+    if (!g_hash_table_remove (self->reset, served->handle))
+      g_hash_table_remove (self->reset_before, served->handle);
+  }
+  g_rw_lock_writer_unlock (&self->lock);
+}
+
+/* When a session expires unless something happens; MUSTER_WAIT_FOREVER: never. */
+static gint64
+expiry (MusterServed *served, gint64 now_us)
+{
+  if (served->lease_us == 0)
+    return MUSTER_WAIT_FOREVER;
+  gboolean is_used = g_atomic_int_get (&served->n_uses) > 0;
+  gint64 last_us = is_used ? now_us : __atomic_load_n (&served->last_us, __ATOMIC_RELAXED);
+  return muster_deadline_after (last_us, served->lease_us);
+}
+
+static gint64
+next_expiry (MusterSessions *self, gint64 now_us)
+{
+  GHashTableIter iter;
+  gpointer value;
+  gint64 next_us = MUSTER_WAIT_FOREVER;
+  g_rw_lock_reader_lock (&self->lock);
+  g_hash_table_iter_init (&iter, self->table);
+  while (g_hash_table_iter_next (&iter, NULL, &value))
+    next_us = MIN (next_us, expiry (value, now_us));
+  g_rw_lock_reader_unlock (&self->lock);
+  return next_us;
+}
+
+gint64
+muster_sessions_take_expired (MusterSessions *self, gint64 now_us, GPtrArray *expired)
+{
+  gint64 next_us = next_expiry (self, now_us); /* mostly none has: readers needn't wait */
+  if (next_us > now_us)
+    return next_us;
+  GHashTableIter iter;
+  gpointer value;
+  next_us = MUSTER_WAIT_FOREVER;
+  g_rw_lock_writer_lock (&self->lock);
+  g_hash_table_iter_init (&iter, self->table);
+  while (g_hash_table_iter_next (&iter, NULL, &value)) {
+    gint64 expiry_us = expiry (value, now_us);
+    if (expiry_us > now_us) {
+      next_us = MIN (next_us, expiry_us);
+    } else {
+      leave_table (self, value);
+      g_ptr_array_add (expired, value);
+      g_hash_table_iter_steal (&iter);
+    }
+  }
+  g_rw_lock_writer_unlock (&self->lock);
+  return next_us;
+}
+
+guint
+muster_sessions_size (MusterSessions *self)
+{
+  g_rw_lock_reader_lock (&self->lock);
+  guint size = g_hash_table_size (self->table);
+  g_rw_lock_reader_unlock (&self->lock);
+  return size;
+}

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+// What makes and ends sessions behind a gateway, and what asks the master as a whole.
+#include "server/gateway/gateway_private.h"
+
+#include "ready/backoff.h"
+#include "server/core/nested_message_private.h"
+
+#include <string.h>
+
+/* A master may keep CreateSession for longer than its caller waits: the session that it then makes
+ * would be lost, so the gateway waits this much longer, and closes it. */
+#define LINGER (60 * MUSTER_SECOND)
+
+enum { CREATE_SESSION_GRAPH = 1 };
+
+/* --- what stands in a message --- */
+
+static MusterRpcMessage *
+message_of (GBytes *request)
+{
+  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
+  muster_rope_append (&rope, request);
+  return muster_rpc_message_new (&rope);
+}
+
+/* What stands in a request that came as bytes. */
+static gboolean
+peek_bytes (GBytes *request, MusterGatewayPeek *peek, GError **error)
+{
+  MusterRpcMessage *message = message_of (request);
+  gboolean is_good = muster_gateway_peek (message, MUSTER_GATEWAY_OTHER, peek, error);
+  muster_rpc_message_free (message);
+  return is_good;
+}
+
+/* --- sessions that are made --- */
+
+/* A CreateSession that is under way. */
+typedef struct {
+  MusterGateway *gateway; /* (not owned) */
+  MusterMaster *remote;   /* (owned) (nullable) until it is passed on, … */
+  MusterGraph *graph;     /* (owned) (nullable) … as this */
+  gint64 lease_us;
+  gboolean has_place; /* one of the limited sessions */
+} Creation;
+
+static void
+creation_free (Creation *self)
+{
+  if (self->has_place)
+    muster_limits_release (self->gateway->server->limits, MUSTER_LIMIT_SESSIONS);
+  g_clear_object (&self->remote);
+  if (self->graph != NULL)
+    muster_gateway_graphs_release (self->gateway->graphs, self->graph);
+  g_free (self);
+}
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (Creation, creation_free)
+
+/* The session is in the table from here on, unless its client has gone meanwhile: then it is
+ * closed, by being dropped. */
+static gboolean
+take_in (Creation *self, MusterRpcCall *call, const MusterRpcMessage *answer, GError **error)
+{
+  MusterServer *server = self->gateway->server;
+  MusterGatewayPeek peek;
+  if (!muster_gateway_peek (answer, MUSTER_GATEWAY_OTHER, &peek, error))
+    return FALSE;
+  if (*peek.handle == '\0') {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL,
+                 "'%s' has made a session without a "
+                 "handle",
+                 muster_master_target (self->remote));
+    return FALSE;
+  }
+  g_autoptr (MusterSession) session =
+      muster_remote_master_adopt (MUSTER_REMOTE_MASTER (self->remote), peek.handle, self->graph);
+  muster_gateway_graphs_keep (self->gateway->graphs, session, self->graph);
+  if (muster_rpc_call_is_gone (call))
+    return TRUE;
+  guint64 n_bytes = g_bytes_get_size (muster_graph_bytes (self->graph));
+  g_autoptr (MusterServed) served = muster_sessions_enter (server->sessions, peek.handle, session,
+                                                           n_bytes, self->lease_us, error);
+  if (served == NULL) {
+    muster_remote_session_forget (session); /* it is somebody else's as well */
+    return FALSE;
+  }
+  self->has_place = FALSE; /* the table's now */
+  if (self->lease_us > 0)
+    muster_collector_mind (server->collector, self->lease_us);
+  return TRUE;
+}
+
+static void
+on_created (MusterRpcCall *call, MusterRpcPassed *passed, gpointer data)
+{
+  g_autoptr (Creation) self = data;
+  g_autoptr (GError) error = NULL;
+  const MusterRpcMessage *answer = muster_rpc_passed_answer (passed);
+  if (answer == NULL || take_in (self, call, answer, &error))
+    muster_rpc_call_answer (call, passed);
+  else
+    muster_rpc_call_finish (call, error);
+}
+
+static gboolean
+begin_creation (Creation *self, MusterRpcCall *call, GBytes *request, GError **error)
+{
+  MusterServer *server = self->gateway->server;
+  g_autoptr (GBytes) bytes = muster_server_embedded_graph (request, CREATE_SESSION_GRAPH, error);
+  if (bytes == NULL || !muster_server_read_lease (server, call, &self->lease_us, error) ||
+      !muster_limits_allow (server->limits, MUSTER_LIMIT_GRAPH_BYTES, g_bytes_get_size (bytes),
+                            error))
+    return FALSE;
+  self->has_place = muster_limits_take (server->limits, MUSTER_LIMIT_SESSIONS, error);
+  if (!self->has_place)
+    return FALSE;
+  self->graph = muster_gateway_graphs_get (self->gateway->graphs, bytes);
+  self->remote = muster_master_remote (server->master, muster_rpc_call_deadline_us (call),
+                                       muster_rpc_call_cancellable (call), error);
+  return self->remote != NULL;
+}
+
+static void
+create_session (MusterRpcCall *call, GBytes *request, gpointer data)
+{
+  MusterServer *server = data;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (Creation) creation = g_new0 (Creation, 1);
+  creation->gateway = server->gateway;
+  if (!begin_creation (creation, call, request, &error)) {
+    muster_rpc_call_finish (call, error);
+    return;
+  }
+  const MusterRpcHeader lease = {MUSTER_SESSION_LEASE_HEADER, MUSTER_SESSION_LEASE_SECONDS};
+  const MusterRpcPassOptions options = {
+      .method = MUSTER_MASTER_SERVICE ("CreateSession"),
+      .outlives_caller = TRUE,
+      .deadline_us = muster_deadline_after (muster_rpc_call_deadline_us (call), LINGER),
+      .headers = &lease,
+      .n_headers = 1,
+  };
+  MusterRpcClient *client = muster_remote_master_client (MUSTER_REMOTE_MASTER (creation->remote));
+  muster_rpc_call_pass (call, client, message_of (request), &options, on_created,
+                        g_steal_pointer (&creation));
+}
+
+/* --- sessions that end --- */
+
+/* One that the master keeps in spite of it is closed once more, by being dropped. */
+static void
+on_closed (MusterRpcCall *call, MusterRpcPassed *passed, gpointer data)
+{
+  g_autoptr (MusterServed) served = data;
+  const GError *error = muster_rpc_passed_error (passed);
+  if (error == NULL || muster_error_is (error, MUSTER_ERROR_ABORTED))
+    muster_remote_session_forget (served->session);
+  muster_rpc_call_answer (call, passed);
+}
+
+/* A caller that goes away meanwhile has still closed it. */
+static void
+close_session (MusterRpcCall *call, GBytes *request, gpointer data)
+{
+  MusterServer *server = data;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterServed) served = NULL;
+  MusterGatewayPeek peek;
+  if (peek_bytes (request, &peek, &error))
+    served = muster_sessions_take (server->sessions, peek.handle, &error);
+  if (served == NULL) {
+    muster_rpc_call_finish (call, error);
+    return;
+  }
+  muster_readiness_service_session_gone (server->readiness, served);
+  const MusterRpcPassOptions options = {
+      .method = MUSTER_MASTER_SERVICE ("CloseSession"),
+      .outlives_caller = TRUE,
+      .deadline_us = muster_rpc_call_deadline_us (call),
+  };
+  MusterRpcClient *client = muster_remote_session_client (served->session);
+  muster_rpc_call_pass (call, client, message_of (request), &options, on_closed,
+                        g_steal_pointer (&served));
+}
+
+void
+muster_gateway_note_loss (MusterGateway *self, MusterServed *served, const GError *error)
+{
+  /* The words are TensorFlow's and muster's; a step may end with the same code for its own reasons.
+   * One that isn't recognised costs no more than its place in the table. */
+  const gboolean was_reset = muster_failure_is_reset (error);
+  if (!muster_error_is (error, MUSTER_ERROR_ABORTED) ||
+      (!was_reset &&
+       strstr (error->message, " is not found. Possibly, this master has restarted.") == NULL))
+    return;
+  MusterSessions *sessions = self->server->sessions;
+  g_autoptr (MusterServed) lost = was_reset ? muster_sessions_take_reset (sessions, served->handle)
+                                            : muster_sessions_take (sessions, served->handle, NULL);
+  if (lost == NULL)
+    return;
+  muster_remote_session_forget (lost->session);
+  muster_readiness_service_session_gone (self->server->readiness, lost);
+}
+
+/* --- the master as a whole --- */
+
+/* A Reset that is under way. */
+typedef struct {
+  MusterServer *server; /* (not owned) */
+  guint64 n_claims;
+  GPtrArray *sessions; /* (owned) (element-type MusterServed) those from before */
+} Resetting;
+
+static void
+end_sessions (Resetting *self, gboolean is_done)
+{
+  for (guint i = 0; i < self->sessions->len; i++) {
+    MusterServed *served = self->sessions->pdata[i];
+    if (is_done)
+      muster_remote_session_forget (served->session);
+    muster_readiness_service_session_gone (self->server->readiness, served);
+  }
+}
+
+static void
+on_reset (MusterRpcCall *call, MusterRpcPassed *passed, gpointer data)
+{
+  Resetting *self = data;
+  gboolean is_done = muster_rpc_passed_error (passed) == NULL;
+  if (is_done)
+    muster_announce_service_reset (self->server->announcing, self->n_claims);
+  else
+    muster_sessions_unsay_reset (self->server->sessions, self->sessions);
+  end_sessions (self, is_done);
+  g_ptr_array_unref (self->sessions);
+  g_free (self);
+  muster_rpc_call_answer (call, passed);
+}
+
+/* (transfer full); NULL where the call has been ended. */
+static MusterMaster *
+find_remote (MusterServer *server, MusterRpcCall *call)
+{
+  g_autoptr (GError) error = NULL;
+  MusterMaster *remote = muster_master_remote (server->master, muster_rpc_call_deadline_us (call),
+                                               muster_rpc_call_cancellable (call), &error);
+  if (remote == NULL)
+    muster_rpc_call_finish (call, error);
+  return remote;
+}
+
+/* All sessions end, whichever containers are named, as on the master. */
+static void
+reset (MusterRpcCall *call, GBytes *request, gpointer data)
+{
+  MusterServer *server = data;
+  g_autoptr (MusterMaster) remote = find_remote (server, call);
+  if (remote == NULL)
+    return;
+  Resetting *resetting = g_new (Resetting, 1);
+  *resetting = (Resetting){
+      .server = server,
+      .n_claims = muster_board_n_claims (server->board),
+      .sessions = muster_sessions_take_all (server->sessions),
+  };
+  const MusterRpcPassOptions options = {
+      .method = MUSTER_MASTER_SERVICE ("Reset"),
+      .outlives_caller = TRUE,
+      .deadline_us = muster_rpc_call_deadline_us (call),
+  };
+  muster_rpc_call_pass (call, muster_remote_master_client (MUSTER_REMOTE_MASTER (remote)),
+                        message_of (request), &options, on_reset, resetting);
+}
+
+static void
+on_listed (MusterRpcCall *call, MusterRpcPassed *passed, gpointer data G_GNUC_UNUSED)
+{
+  muster_rpc_call_answer (call, passed);
+}
+
+static void
+list_devices (MusterRpcCall *call, GBytes *request, gpointer data)
+{
+  g_autoptr (MusterMaster) remote = find_remote (data, call);
+  const MusterRpcPassOptions options = {.method = MUSTER_MASTER_SERVICE ("ListDevices")};
+  if (remote != NULL)
+    muster_rpc_call_pass (call, muster_remote_master_client (MUSTER_REMOTE_MASTER (remote)),
+                          message_of (request), &options, on_listed, NULL);
+}
+
+/* --- the gateway --- */
+
+MusterGateway *
+muster_gateway_new (MusterServer *server)
+{
+  MusterGateway *self = g_new0 (MusterGateway, 1);
+  self->server = server;
+  self->graphs = muster_gateway_graphs_new ();
+  return self;
+}
+
+void
+muster_gateway_free (MusterGateway *self)
+{
+  if (self == NULL)
+    return;
+  muster_gateway_graphs_unref (self->graphs);
+  g_free (self);
+}
+
+/* Those that may wait for the master to be there are run by the crew. */
+void
+muster_gateway_enter (MusterGateway *self)
+{
+  MusterServer *server = self->server;
+  muster_server_add_method (server, MUSTER_MASTER_SERVICE ("CreateSession"), create_session);
+  muster_server_add_method (server, MUSTER_MASTER_SERVICE ("CloseSession"), close_session);
+  muster_server_add_method (server, MUSTER_MASTER_SERVICE ("Reset"), reset);
+  muster_server_add_method (server, MUSTER_MASTER_SERVICE ("ListDevices"), list_devices);
+  muster_gateway_enter_steps (self);
+}

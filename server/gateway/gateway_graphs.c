@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/gateway/gateway_private.h"
+
+/* It lasts as long as the last session that has a graph here. */
+struct _MusterGatewayGraphs {
+  gatomicrefcount refs;
+  GMutex lock;
+  GHashTable *uses; /* (owned) MusterGraph (owned) -> how many sessions have it; guarded by lock */
+};
+
+static guint
+graph_hash (gconstpointer graph)
+{
+  return (guint)muster_graph_hash ((MusterGraph *)graph);
+}
+
+static gboolean
+graph_equal (gconstpointer a, gconstpointer b)
+{
+  return a == b || muster_graph_equal ((MusterGraph *)a, (MusterGraph *)b);
+}
+
+MusterGatewayGraphs *
+muster_gateway_graphs_new (void)
+{
+  MusterGatewayGraphs *self = g_new0 (MusterGatewayGraphs, 1);
+  g_atomic_ref_count_init (&self->refs);
+  g_mutex_init (&self->lock);
+  self->uses =
+      g_hash_table_new_full (graph_hash, graph_equal, (GDestroyNotify)muster_graph_unref, NULL);
+  return self;
+}
+
+void
+muster_gateway_graphs_unref (MusterGatewayGraphs *self)
+{
+  if (self == NULL || !g_atomic_ref_count_dec (&self->refs))
+    return;
+  g_hash_table_unref (self->uses);
+  g_mutex_clear (&self->lock);
+  g_free (self);
+}
+
+/* With the lock held: one use more of a graph that is there. */
+static void
+add_use (MusterGatewayGraphs *self, MusterGraph *graph)
+{
+  guint n = GPOINTER_TO_UINT (g_hash_table_lookup (self->uses, graph));
+  g_hash_table_insert (self->uses, muster_graph_ref (graph), GUINT_TO_POINTER (n + 1));
+}
+
+MusterGraph *
+muster_gateway_graphs_get (MusterGatewayGraphs *self, GBytes *bytes)
+{
+  g_autoptr (MusterGraph) fresh = muster_graph_new (bytes);
+  gpointer known;
+  (void)muster_graph_hash (fresh); /* made here, not under the lock */
+  g_mutex_lock (&self->lock);
+  gboolean is_known = g_hash_table_lookup_extended (self->uses, fresh, &known, NULL);
+  MusterGraph *graph = muster_graph_ref (is_known ? known : fresh);
+  add_use (self, graph);
+  g_mutex_unlock (&self->lock);
+  return graph;
+}
+
+void
+muster_gateway_graphs_release (MusterGatewayGraphs *self, MusterGraph *graph)
+{
+  g_mutex_lock (&self->lock);
+  guint n = GPOINTER_TO_UINT (g_hash_table_lookup (self->uses, graph));
+  if (n > 1)
+    g_hash_table_insert (self->uses, muster_graph_ref (graph), GUINT_TO_POINTER (n - 1));
+  else
+    g_hash_table_remove (self->uses, graph);
+  g_mutex_unlock (&self->lock);
+  muster_graph_unref (graph);
+}
+
+/* What one session has. */
+typedef struct {
+  MusterGatewayGraphs *graphs; /* (owned) */
+  MusterGraph *graph;          /* (owned) */
+} Use;
+
+static void
+on_session_gone (gpointer data, GObject *session G_GNUC_UNUSED)
+{
+  Use *use = data;
+  muster_gateway_graphs_release (use->graphs, use->graph);
+  muster_gateway_graphs_unref (use->graphs);
+  g_free (use);
+}
+
+void
+muster_gateway_graphs_keep (MusterGatewayGraphs *self, MusterSession *session, MusterGraph *graph)
+{
+  Use *use = g_new (Use, 1);
+  g_atomic_ref_count_inc (&self->refs);
+  *use = (Use){self, muster_graph_ref (graph)};
+  g_mutex_lock (&self->lock);
+  add_use (self, graph);
+  g_mutex_unlock (&self->lock);
+  g_object_weak_ref (G_OBJECT (session), on_session_gone, use);
+}
+
+guint
+muster_gateway_graphs_size (MusterGatewayGraphs *self)
+{
+  g_mutex_lock (&self->lock);
+  guint n = g_hash_table_size (self->uses);
+  g_mutex_unlock (&self->lock);
+  return n;
+}

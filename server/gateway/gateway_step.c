@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is called on a session behind a gateway: the way of a step.
+#include "server/gateway/gateway_private.h"
+
+#include "base/hash.h"
+#include "base/protowire.h"
+#include "rpc/messages/run_step.h"
+
+#include <string.h>
+
+enum {
+  SESSION_HANDLE = 1, /* in every request, and in CreateSession's answer */
+  EXTENSION_NODES = 2,
+  CALLABLE_HANDLE = 2,
+  STEP_FETCH = 3,
+  STEP_TARGET = 4,
+  STEP_STORE_ERRORS = 7,
+  STEP_STATUS = 3, /* in the answer: its error, where that isn't the call's, … */
+  STEP_TEXT = 4,   /* … and what it says */
+};
+
+/* --- what stands in a request --- */
+
+static gboolean
+refuse (const char *why, GError **error)
+{
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, "The request is malformed: %s",
+               why);
+  return FALSE;
+}
+
+static gboolean
+keep_handle (MusterGatewayPeek *peek, const MusterRpcField *field, GError **error)
+{
+  if (field->type != MUSTER_WIRE_BYTES || field->size > MUSTER_GATEWAY_MAX_HANDLE ||
+      (field->size > 0 && memchr (field->data, '\0', field->size) != NULL))
+    return refuse ("its session's handle is none", error);
+  if (field->size > 0)
+    memcpy (peek->handle, field->data, field->size);
+  peek->handle[field->size] = '\0';
+  return TRUE;
+}
+
+/* A name that is too large to be looked at is told from others by its size. */
+static void
+note_name (MusterGatewayPeek *peek, const MusterRpcField *field)
+{
+  peek->names = field->data != NULL
+                    ? muster_hash_bytes (field->data, field->size, peek->names + field->number)
+                    : muster_hash_bytes (&field->size, sizeof field->size, peek->names);
+}
+
+static void
+look_at_field (MusterGatewayKind kind, MusterGatewayPeek *peek, const MusterRpcField *field)
+{
+  gboolean is_bytes = field->type == MUSTER_WIRE_BYTES;
+  if (kind == MUSTER_GATEWAY_STEP && is_bytes &&
+      (field->number == STEP_FETCH || field->number == STEP_TARGET))
+    note_name (peek, field);
+  else if (kind == MUSTER_GATEWAY_STEP && !is_bytes && field->number == STEP_STORE_ERRORS)
+    peek->wants_errors_in_body = field->value != 0;
+  else if (kind == MUSTER_GATEWAY_CALLABLE && !is_bytes && field->number == CALLABLE_HANDLE)
+    peek->names = muster_hash_bytes (&field->value, sizeof field->value, 0);
+  else if (kind == MUSTER_GATEWAY_EXTENSION && is_bytes && field->number == EXTENSION_NODES)
+    peek->node_bytes += field->size;
+}
+
+gboolean
+muster_gateway_peek (const MusterRpcMessage *message, MusterGatewayKind kind,
+                     MusterGatewayPeek *peek, GError **error)
+{
+  MusterRpcReader reader;
+  MusterRpcField field;
+  peek->handle[0] = '\0';
+  peek->names = (guint64)kind;
+  peek->node_bytes = 0;
+  peek->wants_errors_in_body = FALSE;
+  muster_rpc_reader_init (&reader, message);
+  while (muster_rpc_reader_next (&reader, &field)) {
+    if (field.number != SESSION_HANDLE)
+      look_at_field (kind, peek, &field);
+    else if (!keep_handle (peek, &field, error))
+      return FALSE;
+  }
+  return !reader.is_malformed || refuse ("a field of it", error);
+}
+
+/* --- whether a step may have changed what is ready --- */
+
+/* Its place, and what stands there if it has been run. */
+static guint64 *
+find_seen (MusterGateway *self, const MusterGatewayPeek *peek, guint64 *mark)
+{
+  *mark = muster_hash_bytes (peek->handle, strlen (peek->handle),
+                             peek->names + (guint64)(guintptr)self);
+  return &self->seen[*mark % MUSTER_GATEWAY_SEEN];
+}
+
+/* The error that RunStep's answer holds, with as much of its text as can be looked at; (transfer
+ * full) (nullable). */
+static GError *
+error_in (const MusterRpcMessage *answer)
+{
+  MusterRpcReader reader;
+  MusterRpcField field;
+  int code = 0;
+  g_autofree char *text = NULL;
+  muster_rpc_reader_init (&reader, answer);
+  while (muster_rpc_reader_next (&reader, &field)) {
+    if (field.number == STEP_STATUS && field.type == MUSTER_WIRE_VARINT)
+      code = (int)MIN (field.value, (guint64)G_MAXINT);
+    if (field.number != STEP_TEXT || field.data == NULL)
+      continue;
+    g_free (text);
+    text = g_strndup ((const char *)field.data, field.size);
+  }
+  if (code == 0)
+    return NULL;
+  return g_error_new_literal (MUSTER_ERROR, muster_error_from_wire (code),
+                              text != NULL ? text : "");
+}
+
+/* --- calls on a session --- */
+
+/* One that is under way: a use of its session, and, for a step, one of the server's steps. */
+typedef struct {
+  MusterUse use;
+  MusterGatewayKind kind;
+  gint64 began_us;
+  guint64 node_bytes; /* of an extension */
+  guint64 *seen;      /* where a step is noted, … */
+  guint64 mark;       /* … and as what */
+} Call;
+
+static gboolean
+is_step (MusterGatewayKind kind)
+{
+  return kind == MUSTER_GATEWAY_STEP || kind == MUSTER_GATEWAY_CALLABLE;
+}
+
+/* Before it is answered: a client may go by the answer. */
+static void
+end_call (Call *self)
+{
+  MusterServer *server = self->use.server;
+  gint64 now_us = muster_clock_now_us (server->clock);
+  if (is_step (self->kind)) {
+    muster_limits_release (server->limits, MUSTER_LIMIT_STEPS);
+    muster_step_meter_add (server->steps, now_us, now_us - self->began_us);
+  }
+  muster_use_end (&self->use);
+}
+
+/* A step that has never been run, or that failed halfway, may have made a model ready. */
+static void
+note_step (Call *self, gboolean has_failed)
+{
+  if (!has_failed && __atomic_load_n (self->seen, __ATOMIC_RELAXED) == self->mark)
+    return;
+  if (!has_failed)
+    __atomic_store_n (self->seen, self->mark, __ATOMIC_RELAXED);
+  muster_readiness_hub_may_have_changed (
+      muster_readiness_service_hub (self->use.server->readiness));
+}
+
+static void
+note_extension (Call *self)
+{
+  MusterServed *served = self->use.served;
+  g_mutex_lock (&served->extending);
+  served->graph_bytes += self->node_bytes;
+  g_mutex_unlock (&served->extending);
+}
+
+static void
+on_passed (MusterRpcCall *call, MusterRpcPassed *passed, gpointer data)
+{
+  Call *self = data;
+  const MusterRpcMessage *answer = muster_rpc_passed_answer (passed);
+  g_autoptr (GError) in_body =
+      answer != NULL && self->kind == MUSTER_GATEWAY_STEP ? error_in (answer) : NULL;
+  const GError *error = in_body != NULL ? in_body : muster_rpc_passed_error (passed);
+  end_call (self);
+  if (error != NULL)
+    muster_gateway_note_loss (self->use.server->gateway, self->use.served, error);
+  else if (self->node_bytes > 0)
+    note_extension (self);
+  if (is_step (self->kind))
+    note_step (self, error != NULL);
+  muster_use_clear (&self->use);
+  g_free (self);
+  muster_rpc_call_answer (call, passed);
+}
+
+/* Ends a call that wasn't passed on. */
+static void
+refuse_call (MusterRpcCall *call, const MusterGatewayPeek *peek, const GError *error)
+{
+  if (!peek->wants_errors_in_body) {
+    muster_rpc_call_finish (call, error);
+    return;
+  }
+  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
+  muster_step_response_encode_run (&rope, NULL, NULL, 0, NULL, error);
+  muster_rpc_call_reply (call, &rope);
+}
+
+/* FALSE with why a call isn't passed on: its session is gone, or a limit is reached. */
+static gboolean
+admit (MusterServer *server, const MusterGatewayPeek *peek, MusterGatewayKind kind,
+       MusterServed **served, GError **error)
+{
+  if (is_step (kind) && !muster_limits_take (server->limits, MUSTER_LIMIT_STEPS, error))
+    return FALSE;
+  *served = muster_sessions_use (server->sessions, peek->handle, error);
+  if (*served == NULL && is_step (kind))
+    muster_limits_release (server->limits, MUSTER_LIMIT_STEPS);
+  return *served != NULL;
+}
+
+/* Two extensions at once may both find room: the master lets one of them pass. */
+static gboolean
+has_room (MusterServed *served, MusterServer *server, guint64 node_bytes, GError **error)
+{
+  if (node_bytes == 0)
+    return TRUE;
+  g_mutex_lock (&served->extending);
+  guint64 n_bytes = served->graph_bytes + node_bytes;
+  g_mutex_unlock (&served->extending);
+  return muster_limits_allow (server->limits, MUSTER_LIMIT_GRAPH_BYTES, n_bytes, error);
+}
+
+/* NULL where the call has been ended with why not. */
+static Call *
+open_call (MusterServer *server, MusterRpcCall *call, const MusterRpcMessage *request,
+           MusterGatewayKind kind)
+{
+  g_autoptr (GError) error = NULL;
+  MusterGatewayPeek peek = {0};
+  MusterServed *served = NULL;
+  /* One that is too large didn't come so far: this keeps the largest. */
+  (void)muster_limits_allow (server->limits, MUSTER_LIMIT_REQUEST_BYTES,
+                             muster_rpc_message_size (request), NULL);
+  if (!muster_gateway_peek (request, kind, &peek, &error) ||
+      !admit (server, &peek, kind, &served, &error)) {
+    refuse_call (call, &peek, error);
+    return NULL;
+  }
+  g_auto (MusterUse) use = {server, served, TRUE};
+  if (!has_room (served, server, peek.node_bytes, &error)) {
+    muster_use_end (&use);
+    refuse_call (call, &peek, error);
+    return NULL;
+  }
+  Call *self = g_new0 (Call, 1);
+  *self = (Call){
+      .use = use,
+      .kind = kind,
+      .began_us = muster_clock_now_us (server->clock),
+      .node_bytes = peek.node_bytes,
+  };
+  use = (MusterUse){0};
+  self->seen = find_seen (server->gateway, &peek, &self->mark);
+  return self;
+}
+
+static void
+pass (MusterRpcCall *call, MusterRpcMessage *request, gpointer data)
+{
+  const MusterGatewayMethod *method = data;
+  Call *self = open_call (method->server, call, request, method->kind);
+  if (self == NULL) {
+    muster_rpc_message_free (request);
+    return;
+  }
+  const MusterRpcPassOptions options = {.method = method->path};
+  muster_rpc_call_pass (call, muster_remote_session_client (self->use.served->session), request,
+                        &options, on_passed, self);
+}
+
+void
+muster_gateway_enter_steps (MusterGateway *self)
+{
+  MusterServer *server = self->server;
+  const MusterGatewayMethod methods[MUSTER_GATEWAY_N_METHODS] = {
+      {server, MUSTER_MASTER_SERVICE ("RunStep"), MUSTER_GATEWAY_STEP},
+      {server, MUSTER_MASTER_SERVICE ("RunCallable"), MUSTER_GATEWAY_CALLABLE},
+      {server, MUSTER_MASTER_SERVICE ("ExtendSession"), MUSTER_GATEWAY_EXTENSION},
+      {server, MUSTER_MASTER_SERVICE ("PartialRunSetup"), MUSTER_GATEWAY_OTHER},
+      {server, MUSTER_MASTER_SERVICE ("MakeCallable"), MUSTER_GATEWAY_OTHER},
+      {server, MUSTER_MASTER_SERVICE ("ReleaseCallable"), MUSTER_GATEWAY_OTHER},
+  };
+  memcpy (self->methods, methods, sizeof methods);
+  for (gsize i = 0; i < G_N_ELEMENTS (methods); i++)
+    muster_rpc_server_add_message_method (server->rpc, self->methods[i].path, pass,
+                                          &self->methods[i]);
+}

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/http/pages.h"
+
+#include "base/version.h"
+#include "server/server_private.h"
+
+#define SECONDS(us) ((double)(us) / (double)MUSTER_SECOND)
+
+gboolean
+muster_pages_serves (MusterServer *server)
+{
+  return !g_atomic_int_get (&server->is_stopping);
+}
+
+/* --- ready --- */
+
+const char *
+muster_pages_why_not_ready (const MusterAnnouncement *chief)
+{
+  if (!chief->prepared)
+    return "not prepared yet";
+  return chief->is_ready ? NULL : "its ready op says no";
+}
+
+char *
+muster_pages_ready (MusterServer *server, gboolean *is_ready)
+{
+  g_autoptr (GPtrArray) chiefs = muster_board_all (server->board);
+  GString *text = g_string_new (NULL);
+  for (guint i = 0; i < chiefs->len; i++) {
+    const MusterAnnouncement *chief = chiefs->pdata[i];
+    const char *why = muster_pages_why_not_ready (chief);
+    /* For a job that is over nobody waits any more. */
+    if (why == NULL || chief->phase == MUSTER_CHIEF_OVER)
+      continue;
+    g_autofree char *described = muster_announcement_describe (chief);
+    g_string_append_printf (text, "%s: %s; chief %s\n", chief->model, why, described);
+  }
+  gboolean serves = muster_pages_serves (server);
+  if (!serves)
+    g_string_append (text, "the server is stopping\n");
+  *is_ready = text->len == 0;
+  if (*is_ready)
+    g_string_append_printf (text, "ready: %u of %u models\n", chiefs->len, chiefs->len);
+  return g_string_free (text, FALSE);
+}
+
+/* --- metrics --- */
+
+typedef struct {
+  GString *text;
+  gboolean open;
+  const char *name; /* of the family at hand */
+} Page;
+
+typedef enum { GAUGE, COUNTER, SUMMARY } Kind;
+
+/* Begins a family; unit is "" or what its name ends with. */
+static void
+family (Page *page, Kind kind, const char *name, const char *unit, const char *help)
+{
+  static const char *const kinds[] = {"gauge", "counter", "summary"};
+  const char *suffix = kind == COUNTER && !page->open ? "_total" : "";
+  page->name = name;
+  g_string_append_printf (page->text, "# TYPE %s%s %s\n", name, suffix, kinds[kind]);
+  if (*unit != '\0')
+    g_string_append_printf (page->text, "# UNIT %s%s %s\n", name, suffix, unit);
+  g_string_append_printf (page->text, "# HELP %s%s %s\n", name, suffix, help);
+}
+
+/* A name is of printable characters (ready/chief_registry.h): there is no line break to escape. */
+static void
+append_escaped (GString *text, const char *value)
+{
+  for (; *value != '\0'; value++) {
+    if (*value == '\\' || *value == '"')
+      g_string_append_c (text, '\\');
+    g_string_append_c (text, *value);
+  }
+}
+
+/* A sample of the family at hand; label (nullable) and its value. */
+static void
+sample (Page *page, const char *suffix, const char *label, const char *label_value, double value)
+{
+  char number[G_ASCII_DTOSTR_BUF_SIZE];
+  g_string_append_printf (page->text, "%s%s", page->name, suffix);
+  if (label != NULL) {
+    g_string_append_printf (page->text, "{%s=\"", label);
+    append_escaped (page->text, label_value);
+    g_string_append (page->text, "\"}");
+  }
+  g_string_append_printf (page->text, " %s\n",
+                          g_ascii_formatd (number, sizeof number, "%.16g", value));
+}
+
+static void
+gauge (Page *page, const char *name, const char *unit, const char *help, double value)
+{
+  family (page, GAUGE, name, unit, help);
+  sample (page, "", NULL, NULL, value);
+}
+
+static void
+counter (Page *page, const char *name, const char *help, double value)
+{
+  family (page, COUNTER, name, "", help);
+  sample (page, "_total", NULL, NULL, value);
+}
+
+static void
+add_server (Page *page, MusterServer *server)
+{
+  gint64 now_us = muster_clock_now_us (server->clock);
+  family (page, GAUGE, "muster_build_info", "", "What runs here.");
+  sample (page, "", "version", MUSTER_VERSION, 1);
+  gauge (page, "muster_uptime_seconds", "seconds", "Since the server was started.",
+         SECONDS (now_us - server->started_us));
+  gauge (page, "muster_resident_memory_bytes", "bytes", "Memory of the process.",
+         (double)muster_server_resident_bytes ());
+  gauge (page, "muster_sessions", "", "Sessions that are open.",
+         muster_sessions_size (server->sessions));
+  gauge (page, "muster_watchers", "", "Watches that are open.",
+         muster_readiness_service_n_watchers (server->readiness));
+  counter (page, "muster_sessions_expired", "Sessions closed because nobody renewed or used them.",
+           (double)muster_collector_n_expired (server->collector));
+}
+
+static void
+add_steps (Page *page, MusterServer *server)
+{
+  static const double quantiles[] = {0.5, 0.9, 0.99};
+  static const char *const names[] = {"0.5", "0.9", "0.99"};
+  gint64 durations_us[G_N_ELEMENTS (quantiles)];
+  guint64 n_steps = muster_step_meter_n_steps (server->steps);
+  muster_step_meter_quantiles (server->steps, quantiles, G_N_ELEMENTS (quantiles), durations_us);
+  counter (page, "muster_steps", "Steps that have ended.", (double)n_steps);
+  family (page, SUMMARY, "muster_step_duration_seconds", "seconds",
+          "How long steps took; the quantiles are of the last thousand.");
+  for (guint i = 0; n_steps > 0 && i < G_N_ELEMENTS (quantiles); i++)
+    sample (page, "", "quantile", names[i], SECONDS (durations_us[i]));
+  sample (page, "_sum", NULL, NULL, SECONDS (muster_step_meter_total_us (server->steps)));
+  sample (page, "_count", NULL, NULL, (double)n_steps);
+}
+
+static double
+is_ready (const MusterAnnouncement *chief)
+{
+  return muster_pages_why_not_ready (chief) == NULL;
+}
+
+static double
+is_chief_alive (const MusterAnnouncement *chief)
+{
+  return chief->alive;
+}
+
+static double
+step_of (const MusterAnnouncement *chief)
+{
+  return (double)chief->step;
+}
+
+static double
+durable_step_of (const MusterAnnouncement *chief)
+{
+  return (double)chief->durable_step;
+}
+
+static void
+add_models (Page *page, MusterServer *server)
+{
+  static const struct {
+    const char *name;
+    const char *help;
+    double (*value) (const MusterAnnouncement *chief); /* below 0: unknown */
+  } gauges[] = {
+      {"muster_model_ready", "Whether the model is prepared and its ready op says yes.", is_ready},
+      {"muster_model_chief_alive", "Whether the model's chief holds its lease.", is_chief_alive},
+      {"muster_model_step", "The global step that the chief told last.", step_of},
+      {"muster_model_durable_step", "The step of the last durable checkpoint.", durable_step_of},
+  };
+  g_autoptr (GPtrArray) chiefs = muster_board_all (server->board);
+  for (guint g = 0; g < G_N_ELEMENTS (gauges); g++) {
+    family (page, GAUGE, gauges[g].name, "", gauges[g].help);
+    for (guint i = 0; i < chiefs->len; i++) {
+      const MusterAnnouncement *chief = chiefs->pdata[i];
+      double value = gauges[g].value (chief);
+      if (value >= 0)
+        sample (page, "", "model", chief->model, value);
+    }
+  }
+}
+
+static void
+add_limits (Page *page, MusterServer *server)
+{
+  MusterLimitUse uses[MUSTER_N_LIMITS];
+  for (guint i = 0; i < MUSTER_N_LIMITS; i++)
+    muster_limits_look (server->limits, i, &uses[i]);
+  family (page, GAUGE, "muster_limit_used", "", "How much of a limit is used.");
+  for (guint i = 0; i < MUSTER_N_LIMITS; i++)
+    sample (page, "", "limit", uses[i].name, (double)uses[i].used);
+  family (page, GAUGE, "muster_limit", "", "What there may be at most.");
+  for (guint i = 0; i < MUSTER_N_LIMITS; i++)
+    sample (page, "", "limit", uses[i].name, (double)uses[i].max);
+  family (page, COUNTER, "muster_limit_refused", "", "How often something was over a limit.");
+  for (guint i = 0; i < MUSTER_N_LIMITS; i++)
+    sample (page, "_total", "limit", uses[i].name, (double)uses[i].refused);
+}
+
+char *
+muster_pages_metrics (MusterServer *server, gboolean open_metrics)
+{
+  Page page = {g_string_new (NULL), open_metrics, NULL};
+  add_server (&page, server);
+  add_steps (&page, server);
+  add_models (&page, server);
+  add_limits (&page, server);
+  g_string_append (page.text, "# EOF\n");
+  return g_string_free (page.text, FALSE);
+}

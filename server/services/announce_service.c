@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/server_private.h"
+
+#include "base/unpack.h"
+#include "rpc/proto/muster.pb-c.h"
+#include "server/services/readiness_tracker.h"
+
+#include <string.h>
+
+/* Followers' sessions that are made or closed at once. */
+#define MAX_FOLLOWER_THREADS 4
+
+struct _MusterAnnounceService {
+  MusterServer *server; /* (not owned) */
+  MusterFollowing following;
+  GThread *thread; /* looks after leases that run out */
+
+  GMutex lock;
+  GHashTable *leases; /* (element-type utf8 Lease) owned: of each model the last one granted, though
+                         its stream may have ended; guarded by lock */
+  gboolean stopped;   /* guarded by lock */
+
+  GMutex rest_lock;   /* guards all below; nothing else is locked under it */
+  GCancellable *rest; /* (owned) (nullable) ends the thread's wait */
+  gboolean is_idle;   /* the thread waits without an end */
+  gboolean has_news;  /* the board has changed since it was looked over */
+  gboolean is_ending;
+};
+
+/* A Claim that was granted: from the grant until its stream ends, whichever side ends it. */
+typedef struct {
+  gatomicrefcount refs;           /* the table's, the cancellable's, and the handler's */
+  MusterAnnounceService *service; /* (not owned) */
+  char *model;                    /* (owned) */
+  char *session_handle;           /* (owned) */
+  char *ready_op;                 /* (owned) (nullable) */
+  gint64 epoch;                   /* set by the grant */
+  guint64 claim;                  /* likewise: which claim of the board's it was */
+  MusterFollower *follower;       /* (owned) (nullable) guarded by the service's lock */
+
+  GMutex lock;
+  MusterRpcCall *call; /* (owned) (nullable) NULL once it has been ended; guarded by lock */
+} Lease;
+
+static Lease *
+lease_new (MusterAnnounceService *service, MusterRpcCall *call, const Muster__ClaimRequest *request)
+{
+  Lease *lease = g_new0 (Lease, 1);
+  g_atomic_ref_count_init (&lease->refs);
+  g_mutex_init (&lease->lock);
+  lease->service = service;
+  lease->model = g_strdup (request->model);
+  lease->session_handle = g_strdup (request->session_handle);
+  lease->ready_op = *request->ready_op != '\0' ? g_strdup (request->ready_op) : NULL;
+  lease->call = muster_rpc_call_ref (call);
+  return lease;
+}
+
+static Lease *
+lease_ref (Lease *self)
+{
+  g_atomic_ref_count_inc (&self->refs);
+  return self;
+}
+
+static void
+lease_unref (gpointer data)
+{
+  Lease *self = data;
+  if (self == NULL || !g_atomic_ref_count_dec (&self->refs))
+    return;
+  g_clear_pointer (&self->call, muster_rpc_call_unref);
+  g_free (self->model);
+  g_free (self->session_handle);
+  g_free (self->ready_op);
+  g_mutex_clear (&self->lock);
+  g_free (self);
+}
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (Lease, lease_unref)
+
+/* Ends the stream; the first to come is the one that counts. The call is let go here: it holds the
+ * cancellable, which holds the lease. */
+static void
+end_lease (Lease *lease, const GError *error)
+{
+  g_mutex_lock (&lease->lock);
+  g_autoptr (MusterRpcCall) call = g_steal_pointer (&lease->call);
+  g_mutex_unlock (&lease->lock);
+  if (call != NULL)
+    muster_rpc_call_finish (call, error);
+}
+
+static GError *
+stopping_error (void)
+{
+  return g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_CANCELLED, "The server is stopping");
+}
+
+/* --- what is announced, as a message --- */
+
+void
+muster_server_fill_announcement (Muster__Announcement *message, const MusterAnnouncement *chief)
+{
+  muster__announcement__init (message);
+  message->model = muster_server_text (chief->model);
+  message->task = muster_server_text (chief->task);
+  message->who = muster_server_text (chief->who);
+  message->phase = (Muster__Phase)chief->phase;
+  message->epoch = chief->epoch;
+  message->phase_age_us = chief->phase_age_us;
+  message->step = chief->step;
+  message->durable_step = chief->durable_step;
+  message->durable = muster_server_text (chief->durable);
+  message->durable_age_us = chief->durable_age_us;
+  message->detail = muster_server_text (chief->detail);
+  message->alive = chief->alive;
+  message->lost_age_us = chief->lost_age_us;
+  message->prepared = chief->prepared;
+  message->ready = chief->is_ready;
+}
+
+/* --- following --- */
+
+/* With the lock held: starts or gives up following the model's readiness. The follower that is
+ * returned (nullable) is to be stopped, without the lock. */
+static MusterFollower *
+follow (MusterAnnounceService *self, Lease *lease, gboolean is_wanted)
+{
+  if (is_wanted && lease->follower != NULL && !muster_follower_has_failed (lease->follower))
+    return NULL;
+  MusterFollower *before = g_steal_pointer (&lease->follower);
+  g_autoptr (MusterGraph) graph = muster_board_graph (self->server->board, lease->model);
+  if (is_wanted && graph != NULL && !self->stopped)
+    lease->follower =
+        muster_follower_new (&self->following, lease->model, lease->epoch, graph, lease->ready_op);
+  return before;
+}
+
+/* As the board has it: while the model is prepared. */
+static void
+follow_board (MusterAnnounceService *self, const char *model)
+{
+  MusterFollower *before = NULL;
+  g_mutex_lock (&self->lock);
+  Lease *lease = g_hash_table_lookup (self->leases, model);
+  g_autoptr (MusterAnnouncement) chief = muster_board_look (self->server->board, model);
+  if (lease != NULL && chief != NULL)
+    before = follow (self, lease, chief->prepared && chief->phase != MUSTER_CHIEF_OVER);
+  g_mutex_unlock (&self->lock);
+  muster_follower_stop (before);
+}
+
+/* --- claiming --- */
+
+/* Says yes on the stream, unless it has ended meanwhile: another may have claimed already. */
+static void
+send_grant (Lease *lease, const MusterAnnouncement *before)
+{
+  Muster__ClaimResponse response = MUSTER__CLAIM_RESPONSE__INIT;
+  Muster__Announcement stood;
+  response.epoch = lease->epoch;
+  response.lease_us = muster_board_lease_us (lease->service->server->board);
+  if (before != NULL) {
+    muster_server_fill_announcement (&stood, before);
+    response.before = &stood;
+  }
+  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
+  g_autoptr (GBytes) packed = muster_pack (&response.base);
+  muster_rope_append (&rope, packed);
+  g_mutex_lock (&lease->lock);
+  if (lease->call != NULL)
+    muster_rpc_call_send (lease->call, &rope);
+  g_mutex_unlock (&lease->lock);
+}
+
+/* With the lock held: takes the lease, and *loser (out) (nullable) is whose it was; *orphan
+ * (nullable out) is that one's session, in which no step begins any more. Both are the caller's. */
+static gboolean
+grant (MusterAnnounceService *self, Lease *lease, const Muster__ClaimRequest *request,
+       MusterServed *served, MusterAnnouncement **before, Lease **loser, MusterServed **orphan,
+       GError **error)
+{
+  MusterClaim claim = {
+      .model = request->model,
+      .task = request->task,
+      .epoch = request->epoch,
+      .ready_op = lease->ready_op,
+      .take_over = request->take_over,
+  };
+  if (self->stopped) {
+    g_propagate_error (error, stopping_error ());
+    return FALSE;
+  }
+  lease->epoch = muster_board_claim (self->server->board, &claim, request->who,
+                                     muster_session_graph (served->session), before, error);
+  if (lease->epoch == 0)
+    return FALSE;
+  lease->claim = muster_board_n_claims (self->server->board); /* nobody else claims meanwhile */
+  g_hash_table_steal_extended (self->leases, lease->model, NULL, (gpointer *)loser);
+  g_hash_table_insert (self->leases, lease->model, lease_ref (lease));
+  if (*loser != NULL && !g_str_equal ((*loser)->session_handle, served->handle))
+    *orphan = muster_sessions_take (self->server->sessions, (*loser)->session_handle, NULL);
+  return TRUE;
+}
+
+/* Nothing of the loser's runs on: what it began is cancelled before the next one hears yes. */
+static void
+fence (MusterAnnounceService *self, Lease *loser, MusterServed *orphan)
+{
+  g_autoptr (MusterAnnouncement) chief = muster_board_look (self->server->board, loser->model);
+  g_autofree char *text = muster_announcement_describe (chief);
+  g_autoptr (GError) error =
+      g_error_new (MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+                   "the lease on '%s' was lost: its chief is %s, of epoch %" G_GINT64_FORMAT " now",
+                   loser->model, text, chief->epoch);
+  end_lease (loser, error);
+  muster_follower_stop (g_steal_pointer (&loser->follower)); /* it is in no table: ours alone */
+  if (orphan == NULL)
+    return;
+  muster_readiness_service_session_gone (self->server->readiness, orphan);
+  muster_session_close_quietly (orphan->session);
+}
+
+static void
+on_caller_gone (GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
+{
+  Lease *lease = data;
+  MusterAnnounceService *self = lease->service;
+  g_autoptr (GError) error = g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_CANCELLED,
+                                                  "The lease was given up by its caller");
+  /* Under the lock: whoever claims under the same epoch does so before (and isn't taken for this
+   * one) or afterwards. */
+  g_mutex_lock (&self->lock);
+  if (g_hash_table_lookup (self->leases, lease->model) == lease)
+    muster_board_leave (self->server->board, lease->model, lease->epoch);
+  g_mutex_unlock (&self->lock);
+  end_lease (lease, error);
+}
+
+static void
+open_claim (MusterAnnounceService *self, MusterRpcCall *call, const Muster__ClaimRequest *request,
+            MusterServed *served)
+{
+  /* Once it is granted, anybody may end it, and let the call go, at any moment. */
+  g_autoptr (MusterRpcCall) held = muster_rpc_call_ref (call);
+  g_autoptr (Lease) lease = lease_new (self, call, request);
+  g_autoptr (Lease) loser = NULL;
+  g_autoptr (MusterServed) orphan = NULL;
+  g_autoptr (MusterAnnouncement) before = NULL;
+  g_autoptr (GError) error = NULL;
+  g_mutex_lock (&self->lock);
+  gboolean is_granted = grant (self, lease, request, served, &before, &loser, &orphan, &error);
+  g_mutex_unlock (&self->lock);
+  if (!is_granted) {
+    end_lease (lease, error);
+    return;
+  }
+  if (loser != NULL)
+    fence (self, loser, orphan);
+  follow_board (self, lease->model); /* one that comes back may be found prepared */
+  send_grant (lease, before);
+  g_cancellable_connect (muster_rpc_call_cancellable (call), G_CALLBACK (on_caller_gone),
+                         lease_ref (lease), lease_unref);
+}
+
+static void
+claim (MusterRpcCall *call, GBytes *request, gpointer data)
+{
+  MusterServer *server = data;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterServed) served = NULL;
+  const Muster__ClaimRequest *read =
+      muster_server_unpack (call, request, &muster__claim_request__descriptor, arena);
+  if (read == NULL)
+    return;
+  served = muster_sessions_find (server->sessions, read->session_handle, &error);
+  if (served != NULL)
+    open_claim (server->announcing, call, read, served);
+  else
+    muster_rpc_call_finish (call, error);
+}
+
+/* --- announcing --- */
+
+static gboolean
+take_in (MusterServer *server, const Muster__AnnounceRequest *request, GError **error)
+{
+  const Muster__Announcement none = MUSTER__ANNOUNCEMENT__INIT;
+  const Muster__Announcement *told = request->announcement != NULL ? request->announcement : &none;
+  const MusterAnnouncement announcement = {
+      .model = told->model,
+      .who = told->who,
+      .phase = (MusterChiefPhase)told->phase,
+      .epoch = told->epoch,
+      .step = told->step,
+      .durable_step = told->durable_step,
+      .durable = told->durable,
+      .durable_age_us = told->durable_age_us,
+      .detail = told->detail,
+  };
+  if (!muster_board_announce (server->board, &announcement, error))
+    return FALSE;
+  follow_board (server->announcing, announcement.model);
+  return TRUE;
+}
+
+static void
+announce (MusterRpcCall *call, GBytes *request, gpointer data)
+{
+  MusterServer *server = data;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  g_autoptr (GError) error = NULL;
+  const Muster__AnnounceRequest *read =
+      muster_server_unpack (call, request, &muster__announce_request__descriptor, arena);
+  if (read == NULL)
+    return;
+  if (!take_in (server, read, &error)) {
+    muster_rpc_call_finish (call, error);
+    return;
+  }
+  Muster__AnnounceResponse response = MUSTER__ANNOUNCE_RESPONSE__INIT;
+  muster_server_reply (call, &response.base);
+}
+
+/* --- leases that run out --- */
+
+/* Waits until the next lease may run out, or the board has news. */
+static void
+rest (MusterAnnounceService *self)
+{
+  g_autoptr (GCancellable) rest = g_cancellable_new ();
+  g_mutex_lock (&self->rest_lock);
+  self->has_news = FALSE;
+  self->rest = rest;
+  g_mutex_unlock (&self->rest_lock);
+
+  gint64 next_us = muster_board_expire (self->server->board);
+
+  g_mutex_lock (&self->rest_lock);
+  /* A lease that was granted meanwhile lasts longer than any that was held, but not for ever. */
+  self->is_idle = next_us == MUSTER_WAIT_FOREVER;
+  gboolean may_rest = !self->is_ending && !(self->is_idle && self->has_news);
+  g_mutex_unlock (&self->rest_lock);
+  if (may_rest) /* cut short by news: no failure */
+    (void)muster_clock_wait_until (self->server->clock, next_us, rest, NULL);
+
+  g_mutex_lock (&self->rest_lock);
+  self->rest = NULL;
+  self->is_idle = FALSE;
+  g_mutex_unlock (&self->rest_lock);
+}
+
+static gpointer
+look_after_leases (gpointer data)
+{
+  MusterAnnounceService *self = data;
+  for (gboolean is_ending = FALSE; !is_ending;) {
+    rest (self);
+    g_mutex_lock (&self->rest_lock);
+    is_ending = self->is_ending;
+    g_mutex_unlock (&self->rest_lock);
+  }
+  return NULL;
+}
+
+void
+muster_announce_service_board_changed (MusterAnnounceService *self)
+{
+  g_mutex_lock (&self->rest_lock);
+  self->has_news = TRUE;
+  g_autoptr (GCancellable) to_end =
+      self->is_idle && self->rest != NULL ? g_object_ref (self->rest) : NULL;
+  g_mutex_unlock (&self->rest_lock);
+  if (to_end != NULL)
+    g_cancellable_cancel (to_end);
+}
+
+/* --- the service --- */
+
+MusterAnnounceService *
+muster_announce_service_new (MusterServer *server)
+{
+  MusterAnnounceService *self = g_new0 (MusterAnnounceService, 1);
+  self->server = server;
+  g_mutex_init (&self->lock);
+  g_mutex_init (&self->rest_lock);
+  self->following = (MusterFollowing){
+      .master = server->master,
+      .hub = muster_readiness_service_hub (server->readiness),
+      .board = server->board,
+      .pool = g_thread_pool_new (muster_follower_work, NULL, MAX_FOLLOWER_THREADS, FALSE, NULL),
+  };
+  self->leases = g_hash_table_new_full (g_str_hash, g_str_equal, NULL, lease_unref);
+  self->thread = g_thread_new ("leases", look_after_leases, self);
+  return self;
+}
+
+void
+muster_announce_service_free (MusterAnnounceService *self)
+{
+  if (self == NULL)
+    return;
+  muster_announce_service_stop (self);
+  g_mutex_lock (&self->rest_lock);
+  self->is_ending = TRUE;
+  g_autoptr (GCancellable) to_end = self->rest != NULL ? g_object_ref (self->rest) : NULL;
+  g_mutex_unlock (&self->rest_lock);
+  if (to_end != NULL)
+    g_cancellable_cancel (to_end);
+  g_thread_join (self->thread);
+  g_thread_pool_free (self->following.pool, FALSE, TRUE);
+  g_hash_table_unref (self->leases);
+  g_mutex_clear (&self->lock);
+  g_mutex_clear (&self->rest_lock);
+  g_free (self);
+}
+
+void
+muster_announce_service_enter (MusterAnnounceService *self)
+{
+  muster_server_add_method (self->server, "/muster.Readiness/Claim", claim);
+  muster_server_add_method (self->server, "/muster.Readiness/Announce", announce);
+}
+
+/* With the lock held: takes the followers out, of those who claimed up to then; to be stopped
+ * without it. */
+static GPtrArray *
+take_followers (MusterAnnounceService *self, guint64 n_claims)
+{
+  GPtrArray *taken = g_ptr_array_new_with_free_func ((GDestroyNotify)muster_follower_stop);
+  GHashTableIter iter;
+  gpointer value;
+  g_hash_table_iter_init (&iter, self->leases);
+  while (g_hash_table_iter_next (&iter, NULL, &value)) {
+    Lease *lease = value;
+    if (lease->follower != NULL && lease->claim <= n_claims)
+      g_ptr_array_add (taken, g_steal_pointer (&lease->follower));
+  }
+  return taken;
+}
+
+void
+muster_announce_service_reset (MusterAnnounceService *self, guint64 n_claims)
+{
+  g_mutex_lock (&self->lock);
+  GPtrArray *followers = take_followers (self, n_claims);
+  g_mutex_unlock (&self->lock);
+  g_ptr_array_unref (followers); /* first: none of them tells the board of what was before */
+  muster_board_reset (self->server->board, n_claims);
+}
+
+void
+muster_announce_service_stop (MusterAnnounceService *self)
+{
+  g_autoptr (GPtrArray) ending = g_ptr_array_new_with_free_func (lease_unref);
+  g_autoptr (GError) error = stopping_error ();
+  GHashTableIter iter;
+  gpointer lease;
+  g_mutex_lock (&self->lock);
+  self->stopped = TRUE;
+  g_hash_table_iter_init (&iter, self->leases);
+  while (g_hash_table_iter_next (&iter, NULL, &lease))
+    g_ptr_array_add (ending, lease_ref (lease));
+  GPtrArray *followers = take_followers (self, G_MAXUINT64);
+  g_mutex_unlock (&self->lock);
+  for (guint i = 0; i < ending->len; i++)
+    end_lease (ending->pdata[i], error);
+  g_ptr_array_unref (followers);
+}

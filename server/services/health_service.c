@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/services/health_service.h"
+
+#include "base/unpack.h"
+#include "rpc/proto/health.pb-c.h"
+
+#include <string.h>
+
+typedef Grpc__Health__V1__HealthCheckRequest Request;
+typedef Grpc__Health__V1__HealthCheckResponse Response;
+typedef Grpc__Health__V1__HealthCheckResponse__ServingStatus Status;
+#define SERVING         GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__SERVING_STATUS__SERVING
+#define NOT_SERVING     GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__SERVING_STATUS__NOT_SERVING
+#define SERVICE_UNKNOWN GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__SERVING_STATUS__SERVICE_UNKNOWN
+
+struct _MusterHealthService {
+  MusterBoard *board; /* (not owned) */
+
+  GMutex lock;
+  gboolean stopped; /* guarded by lock */
+  /* The watches that are open: MusterRpcCall -> Watch. A call that isn't ended holds itself;
+   * whoever takes it out ends it. Guarded by lock. */
+  GHashTable *watchers;
+};
+
+/* A watch, and what its end from its caller's side needs; lives as long as the call's cancellable,
+ * and thus as long as it is listed. */
+typedef struct {
+  MusterHealthService *service; /* (not owned) */
+  MusterRpcCall *call;          /* (not owned) */
+  char *name;                   /* (owned) */
+  Status told;                  /* guarded by the service's lock */
+} Watch;
+
+static void
+free_watch (gpointer data)
+{
+  Watch *watch = data;
+  g_free (watch->name);
+  g_free (watch);
+}
+
+MusterHealthService *
+muster_health_service_new (MusterBoard *board)
+{
+  MusterHealthService *self = g_new0 (MusterHealthService, 1);
+  self->board = board;
+  g_mutex_init (&self->lock);
+  self->watchers = g_hash_table_new (NULL, NULL);
+  return self;
+}
+
+void
+muster_health_service_free (MusterHealthService *self)
+{
+  if (self == NULL)
+    return;
+  muster_health_service_stop (self);
+  g_hash_table_unref (self->watchers);
+  g_mutex_clear (&self->lock);
+  g_free (self);
+}
+
+/* The service that is asked for, in arena. */
+static const char *
+read_service (GBytes *bytes, MusterArena *arena, GError **error)
+{
+  const Request *request = muster_unpack (&grpc__health__v1__health_check_request__descriptor,
+                                          g_bytes_get_data (bytes, NULL), g_bytes_get_size (bytes),
+                                          arena, "HealthCheckRequest", error);
+  return request != NULL ? request->service : NULL;
+}
+
+static gboolean
+is_serving (const MusterAnnouncement *chief)
+{
+  return chief->prepared && chief->is_ready && chief->phase != MUSTER_CHIEF_OVER &&
+         !muster_chief_phase_is_preparing (chief->phase);
+}
+
+/* With the lock held. The board lets go of its own before it tells of a change. */
+static Status
+find_status (MusterHealthService *self, const char *name)
+{
+  if (*name == '\0')
+    return self->stopped ? NOT_SERVING : SERVING;
+  g_autoptr (MusterAnnouncement) chief = muster_board_look (self->board, name);
+  if (chief == NULL)
+    return SERVICE_UNKNOWN;
+  return is_serving (chief) && !self->stopped ? SERVING : NOT_SERVING;
+}
+
+static void
+pack_status (MusterRope *rope, Status status)
+{
+  Response response = GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__INIT;
+  response.status = status;
+  g_autoptr (GBytes) packed = muster_pack (&response.base);
+  muster_rope_append (rope, packed);
+}
+
+static void
+send_status (MusterRpcCall *call, Status status)
+{
+  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
+  pack_status (&rope, status);
+  muster_rpc_call_send (call, &rope);
+}
+
+static void
+finish_unknown (MusterRpcCall *call, const char *name)
+{
+  g_autoptr (GError) error = g_error_new (
+      MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
+      "no chief has announced a model '%s' here; the empty name asks for the server as "
+      "a whole",
+      name);
+  muster_rpc_call_finish (call, error);
+}
+
+static void
+check (MusterRpcCall *call, GBytes *request, gpointer data)
+{
+  MusterHealthService *self = data;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  g_autoptr (GError) error = NULL;
+  const char *name = read_service (request, arena, &error);
+  if (name == NULL) {
+    muster_rpc_call_finish (call, error);
+    return;
+  }
+  g_mutex_lock (&self->lock);
+  Status status = find_status (self, name);
+  g_mutex_unlock (&self->lock);
+  if (status == SERVICE_UNKNOWN) {
+    finish_unknown (call, name);
+    return;
+  }
+  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
+  pack_status (&rope, status);
+  muster_rpc_call_reply (call, &rope);
+}
+
+static void
+finish_stopping (MusterRpcCall *call)
+{
+  g_autoptr (GError) error =
+      g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_CANCELLED, "The server is stopping");
+  muster_rpc_call_finish (call, error);
+}
+
+/* The call lives: it is its own cancellable that calls. */
+static void
+on_caller_gone (GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
+{
+  const Watch *gone = data;
+  g_mutex_lock (&gone->service->lock);
+  gboolean is_ours = g_hash_table_remove (gone->service->watchers, gone->call);
+  g_mutex_unlock (&gone->service->lock);
+  if (!is_ours)
+    return;
+  g_autoptr (GError) error = g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_CANCELLED,
+                                                  "The watch was given up by its caller");
+  muster_rpc_call_finish (gone->call, error);
+}
+
+/* Lists the watch and sends the present state, in one: a change comes after it or is in it. FALSE
+ * once stopped: then it is not listed, and the caller's to end. */
+static gboolean
+list_watch (MusterHealthService *self, Watch *watch)
+{
+  g_mutex_lock (&self->lock);
+  gboolean stopped = self->stopped;
+  watch->told = find_status (self, watch->name);
+  send_status (watch->call, watch->told);
+  if (!stopped)
+    g_hash_table_insert (self->watchers, watch->call, watch);
+  g_mutex_unlock (&self->lock);
+  return !stopped;
+}
+
+static void
+watch (MusterRpcCall *call, GBytes *request, gpointer data)
+{
+  MusterHealthService *self = data;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  g_autoptr (GError) error = NULL;
+  const char *name = read_service (request, arena, &error);
+  if (name == NULL ||
+      (*name != '\0' && !muster_board_check_name ("service's name", name, &error))) {
+    muster_rpc_call_finish (call, error);
+    return;
+  }
+  g_autoptr (MusterRpcCall) held = muster_rpc_call_ref (call); /* once listed, others may end it */
+  Watch *listed = g_new (Watch, 1);
+  *listed = (Watch){self, call, g_strdup (name), SERVICE_UNKNOWN};
+  if (!list_watch (self, listed)) {
+    free_watch (listed);
+    finish_stopping (call);
+    return;
+  }
+  g_cancellable_connect (muster_rpc_call_cancellable (call), G_CALLBACK (on_caller_gone), listed,
+                         free_watch);
+}
+
+void
+muster_health_service_model_changed (MusterHealthService *self, const char *model)
+{
+  GHashTableIter iter;
+  gpointer value;
+  g_mutex_lock (&self->lock);
+  Status status = find_status (self, model);
+  g_hash_table_iter_init (&iter, self->watchers);
+  while (g_hash_table_iter_next (&iter, NULL, &value)) {
+    Watch *watch = value;
+    if (watch->told == status || strcmp (watch->name, model) != 0)
+      continue;
+    watch->told = status;
+    send_status (watch->call, status);
+  }
+  g_mutex_unlock (&self->lock);
+}
+
+void
+muster_health_service_enter (MusterHealthService *self, MusterRpcServer *rpc)
+{
+  muster_rpc_server_add_open_method (rpc, "/grpc.health.v1.Health/Check", check, self);
+  muster_rpc_server_add_open_method (rpc, "/grpc.health.v1.Health/Watch", watch, self);
+}
+
+guint
+muster_health_service_n_watchers (MusterHealthService *self)
+{
+  g_mutex_lock (&self->lock);
+  guint n = g_hash_table_size (self->watchers);
+  g_mutex_unlock (&self->lock);
+  return n;
+}
+
+void
+muster_health_service_stop (MusterHealthService *self)
+{
+  GHashTable *none = g_hash_table_new (NULL, NULL);
+  g_mutex_lock (&self->lock);
+  self->stopped = TRUE;
+  g_autoptr (GHashTable) ending = self->watchers;
+  self->watchers = none;
+  g_mutex_unlock (&self->lock);
+
+  GHashTableIter iter;
+  gpointer call, value;
+  g_hash_table_iter_init (&iter, ending);
+  while (g_hash_table_iter_next (&iter, &call, &value)) {
+    const Watch *watch = value;
+    if (watch->told == SERVING)
+      send_status (call, NOT_SERVING);
+    finish_stopping (call);
+  }
+}

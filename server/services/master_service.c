@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/server_private.h"
+
+#include "base/unpack.h"
+#include "rpc/proto/master.pb-c.h"
+#include "server/core/nested_message_private.h"
+
+/* What a client that renews its sessions makes them with: whole seconds. */
+#define LEASE_HEADER  "muster-lease"
+#define LONGEST_LEASE 3600
+
+enum {
+  CREATE_SESSION_GRAPH = 1,
+  CREATE_SESSION_CONFIG = 2,
+  EXTEND_SESSION_GRAPH = 2,
+};
+
+/* --- sessions --- */
+
+static gboolean
+read_config (GBytes *config, gint64 *timeout_us, GError **error)
+{
+  *timeout_us = 0;
+  if (config == NULL)
+    return TRUE;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  const Tensorflow__ConfigProto *read =
+      muster_unpack (&tensorflow__config_proto__descriptor, g_bytes_get_data (config, NULL),
+                     g_bytes_get_size (config), arena, "session's ConfigProto", error);
+  if (read == NULL)
+    return FALSE;
+  if (read->use_per_session_threads || read->n_session_inter_op_thread_pool > 0) {
+    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                         "Distributed session does not support session thread pool options.");
+    return FALSE;
+  }
+  *timeout_us = muster_server_from_milliseconds (read->operation_timeout_in_ms);
+  return TRUE;
+}
+
+gboolean
+muster_server_read_lease (MusterServer *server, MusterRpcCall *call, gint64 *lease_us,
+                          GError **error)
+{
+  const char *text = muster_rpc_call_header (call, LEASE_HEADER);
+  guint64 seconds = 0;
+  *lease_us = server->idle_session_us;
+  if (text == NULL)
+    return TRUE;
+  if (!g_ascii_string_to_unsigned (text, 10, 1, LONGEST_LEASE, &seconds, NULL)) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "the header " LEASE_HEADER " is '%s': give 1 to %d seconds", text, LONGEST_LEASE);
+    return FALSE;
+  }
+  *lease_us = (gint64)seconds * MUSTER_SECOND;
+  return TRUE;
+}
+
+/* What a CreateSession asks for. */
+typedef struct {
+  MusterGraph *graph; /* (owned) (nullable) */
+  gsize graph_bytes;
+  GBytes *config; /* (owned) (nullable) */
+  gint64 timeout_us;
+  gint64 lease_us;
+} Wanted;
+
+static void
+wanted_clear (Wanted *self)
+{
+  g_clear_pointer (&self->graph, muster_graph_unref);
+  g_clear_pointer (&self->config, g_bytes_unref);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Wanted, wanted_clear)
+
+static gboolean
+read_wanted (Wanted *self, MusterServer *server, MusterRpcCall *call, GBytes *request,
+             GError **error)
+{
+  /* Checked along the schema, but not unpacked: the graph would be copied. */
+  if (!muster_unpack_check (&tensorflow__create_session_request__descriptor,
+                            g_bytes_get_data (request, NULL), g_bytes_get_size (request),
+                            "CreateSessionRequest", error))
+    return FALSE;
+  if (!muster_server_embedded (request, CREATE_SESSION_CONFIG, &self->config, error) ||
+      !read_config (self->config, &self->timeout_us, error) ||
+      !muster_server_read_lease (server, call, &self->lease_us, error))
+    return FALSE;
+  g_autoptr (GBytes) graph_bytes =
+      muster_server_embedded_graph (request, CREATE_SESSION_GRAPH, error);
+  if (graph_bytes == NULL)
+    return FALSE;
+  self->graph_bytes = g_bytes_get_size (graph_bytes);
+  if (!muster_limits_allow (server->limits, MUSTER_LIMIT_GRAPH_BYTES, self->graph_bytes, error))
+    return FALSE;
+  self->graph = muster_graph_new (graph_bytes);
+  return TRUE;
+}
+
+static MusterServed *
+make_session (MusterServer *server, MusterRpcCall *call, GBytes *request, GError **error)
+{
+  g_auto (Wanted) wanted = {0};
+  if (!read_wanted (&wanted, server, call, request, error) ||
+      !muster_limits_take (server->limits, MUSTER_LIMIT_SESSIONS, error))
+    return NULL;
+  g_autoptr (MusterSession) session = muster_master_create_session (
+      server->master, wanted.graph, wanted.config, muster_rpc_call_deadline_us (call),
+      muster_rpc_call_cancellable (call), error);
+  if (session == NULL) {
+    muster_limits_release (server->limits, MUSTER_LIMIT_SESSIONS);
+    return NULL;
+  }
+  MusterServed *served = muster_sessions_add (server->sessions, session, wanted.graph_bytes,
+                                              wanted.timeout_us, wanted.lease_us);
+  if (wanted.lease_us > 0)
+    muster_collector_mind (server->collector, wanted.lease_us);
+  return served;
+}
+
+static void
+create_session (MusterRpcCall *call, GBytes *request, gpointer data)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterServed) served = make_session (data, call, request, &error);
+  if (served == NULL) {
+    muster_rpc_call_finish (call, error);
+    return;
+  }
+  Tensorflow__CreateSessionResponse response = TENSORFLOW__CREATE_SESSION_RESPONSE__INIT;
+  response.session_handle = served->handle;
+  muster_server_reply (call, &response.base);
+}
+
+/* Returns the new version, or -1. */
+static gint64
+extend (const MusterUse *use, MusterRpcCall *call, GBytes *request, gint64 expected, GError **error)
+{
+  MusterServed *served = use->served;
+  g_autoptr (GBytes) nodes = muster_server_embedded_graph (request, EXTEND_SESSION_GRAPH, error);
+  if (nodes == NULL)
+    return -1;
+  g_autoptr (MusterGraph) extra = muster_graph_new (nodes);
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&served->extending);
+  if (served->graph_version != expected) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED,
+                 "Current version is %" G_GINT64_FORMAT " but caller expected %" G_GINT64_FORMAT
+                 ".",
+                 served->graph_version, expected);
+    return -1;
+  }
+  guint64 n_bytes = served->graph_bytes + g_bytes_get_size (nodes);
+  if (!muster_limits_allow (use->server->limits, MUSTER_LIMIT_GRAPH_BYTES, n_bytes, error) ||
+      !muster_session_extend (served->session, extra, muster_rpc_call_deadline_us (call),
+                              muster_rpc_call_cancellable (call), error))
+    return -1;
+  served->graph_bytes = n_bytes;
+  return ++served->graph_version;
+}
+
+static void
+extend_session (MusterRpcCall *call, GBytes *request, gpointer data)
+{
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  const Tensorflow__ExtendSessionRequest *read =
+      muster_server_unpack (call, request, &tensorflow__extend_session_request__descriptor, arena);
+  if (read == NULL)
+    return;
+  g_auto (MusterUse) use = muster_server_use (data, call, read->session_handle);
+  if (use.served == NULL)
+    return;
+  g_autoptr (GError) error = NULL;
+  gint64 version = extend (&use, call, request, read->current_graph_version, &error);
+  muster_use_end (&use);
+  if (version < 0) {
+    muster_rpc_call_finish (call, error);
+    return;
+  }
+  Tensorflow__ExtendSessionResponse response = TENSORFLOW__EXTEND_SESSION_RESPONSE__INIT;
+  response.new_graph_version = version;
+  muster_server_reply (call, &response.base);
+}
+
+static void
+close_session (MusterRpcCall *call, GBytes *request, gpointer data)
+{
+  MusterServer *server = data;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  g_autoptr (GError) error = NULL;
+  const Tensorflow__CloseSessionRequest *read =
+      muster_server_unpack (call, request, &tensorflow__close_session_request__descriptor, arena);
+  if (read == NULL)
+    return;
+  g_autoptr (MusterServed) served =
+      muster_sessions_take (server->sessions, read->session_handle, &error);
+  if (served != NULL)
+    muster_readiness_service_session_gone (server->readiness, served);
+  /* A caller that goes away meanwhile has still closed it. */
+  if (served == NULL ||
+      !muster_session_close (served->session, muster_rpc_call_deadline_us (call), NULL, &error)) {
+    muster_rpc_call_finish (call, error);
+    return;
+  }
+  Tensorflow__CloseSessionResponse response = TENSORFLOW__CLOSE_SESSION_RESPONSE__INIT;
+  muster_server_reply (call, &response.base);
+  muster_sessions_trim (server->sessions);
+}
+
+/* All sessions end, whichever containers are named, as on TensorFlow's server. */
+static void
+reset (MusterRpcCall *call, GBytes *request, gpointer data)
+{
+  MusterServer *server = data;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  const Tensorflow__ResetRequest *read =
+      muster_server_unpack (call, request, &tensorflow__reset_request__descriptor, arena);
+  if (read == NULL)
+    return;
+  g_autoptr (GPtrArray) containers = g_ptr_array_new ();
+  for (gsize i = 0; i < read->n_container; i++)
+    g_ptr_array_add (containers, read->container[i]);
+  g_ptr_array_add (containers, NULL);
+
+  g_autoptr (GError) error = NULL;
+  guint64 n_claims = muster_board_n_claims (server->board);
+  g_autoptr (GPtrArray) all = muster_sessions_take_all (server->sessions);
+  gboolean done = muster_master_reset (server->master, (const char *const *)containers->pdata,
+                                       muster_rpc_call_deadline_us (call), NULL, &error);
+  if (done)
+    muster_announce_service_reset (server->announcing, n_claims);
+  else
+    muster_sessions_unsay_reset (server->sessions, all);
+  for (guint i = 0; i < all->len; i++) {
+    MusterServed *served = all->pdata[i];
+    muster_readiness_service_session_gone (server->readiness, served);
+    muster_session_close_quietly (served->session);
+  }
+  if (!done) {
+    muster_rpc_call_finish (call, error);
+    return;
+  }
+  Tensorflow__ResetResponse response = TENSORFLOW__RESET_RESPONSE__INIT;
+  muster_server_reply (call, &response.base);
+}
+
+/* --- devices --- */
+
+static void
+reply_devices (MusterRpcCall *call, GPtrArray *devices)
+{
+  g_autofree Tensorflow__DeviceAttributes *attributes =
+      g_new (Tensorflow__DeviceAttributes, devices->len);
+  g_autofree Tensorflow__DeviceAttributes **pointers =
+      g_new (Tensorflow__DeviceAttributes *, devices->len);
+  for (guint i = 0; i < devices->len; i++) {
+    const MusterDevice *device = devices->pdata[i];
+    tensorflow__device_attributes__init (&attributes[i]);
+    attributes[i].name = device->name;
+    attributes[i].device_type = device->type;
+    attributes[i].memory_limit = device->memory_limit;
+    attributes[i].incarnation = device->incarnation;
+    attributes[i].xla_global_id = -1; /* not one of XLA's */
+    pointers[i] = &attributes[i];
+  }
+  Tensorflow__ListDevicesResponse response = TENSORFLOW__LIST_DEVICES_RESPONSE__INIT;
+  response.n_local_device = devices->len;
+  response.local_device = pointers;
+  muster_server_reply (call, &response.base);
+}
+
+static void
+list_devices (MusterRpcCall *call, GBytes *request, gpointer data)
+{
+  MusterServer *server = data;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  const Tensorflow__ListDevicesRequest *read =
+      muster_server_unpack (call, request, &tensorflow__list_devices_request__descriptor, arena);
+  if (read == NULL)
+    return;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterServed) served = NULL;
+  if (*read->session_handle != '\0') {
+    served = muster_sessions_find (server->sessions, read->session_handle, &error);
+    if (served == NULL)
+      error->code = MUSTER_ERROR_INVALID_ARGUMENT; /* here alone, as TensorFlow's server does */
+  }
+  g_autoptr (GPtrArray) devices = NULL;
+  if (error == NULL)
+    devices = muster_master_list_devices (server->master, muster_rpc_call_deadline_us (call),
+                                          muster_rpc_call_cancellable (call), &error);
+  if (devices == NULL)
+    muster_rpc_call_finish (call, error);
+  else
+    reply_devices (call, devices);
+}
+
+void
+muster_master_service_enter (MusterServer *server)
+{
+  muster_server_add_method (server, MUSTER_MASTER_SERVICE ("CreateSession"), create_session);
+  muster_server_add_method (server, MUSTER_MASTER_SERVICE ("ExtendSession"), extend_session);
+  muster_server_add_method (server, MUSTER_MASTER_SERVICE ("CloseSession"), close_session);
+  muster_server_add_method (server, MUSTER_MASTER_SERVICE ("ListDevices"), list_devices);
+  muster_server_add_method (server, MUSTER_MASTER_SERVICE ("Reset"), reset);
+  muster_step_service_enter (server);
+}

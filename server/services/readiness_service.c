@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/server_private.h"
+
+#include "base/unpack.h"
+#include "ready/backoff.h"
+#include "ready/hub.h"
+#include "rpc/proto/muster.pb-c.h"
+
+/* Bytes of a reason. */
+#define MAX_SHOWN 200
+
+struct _MusterReadinessService {
+  MusterServer *server;    /* (not owned) */
+  MusterReadinessHub *hub; /* (owned) */
+
+  /* What was last told, by the hub's thread, whose alone it is: made once for all who hear it. */
+  guint64 round;
+  GBytes *packed;        /* (owned) (nullable) the Turn */
+  GRefString *why;       /* (owned) (nullable) */
+  const char *waits_for; /* static (nullable) */
+
+  GMutex lock;
+  GQueue watchers;  /* (element-type Watcher) owned references, the oldest first; guarded by lock */
+  gboolean stopped; /* guarded by lock */
+};
+
+/* One Watch that is open: from the call until its end, whichever side ends it. */
+typedef struct {
+  gatomicrefcount refs;            /* the list's, the cancellable's, and the asker's */
+  MusterReadinessService *service; /* (not owned) */
+  MusterServed *served;            /* (owned) */
+  char *task;                      /* (owned) */
+  char *who;                       /* (owned) */
+  char *model;                     /* (owned) */
+  gint64 since_us;
+  GList link;         /* in the service's list; guarded by its lock */
+  gboolean is_listed; /* guarded by the service's lock */
+
+  GMutex lock;
+  MusterRpcCall *call;   /* (owned) (nullable) NULL once it has been ended; guarded by lock */
+  MusterAsker *asker;    /* (not owned) (nullable) guarded by lock */
+  const char *waits_for; /* static; guarded by lock */
+  GRefString *why;       /* (owned) (nullable) guarded by lock */
+} Watcher;
+
+static Watcher *
+watcher_ref (Watcher *self)
+{
+  g_atomic_ref_count_inc (&self->refs);
+  return self;
+}
+
+static void
+watcher_unref (gpointer data)
+{
+  Watcher *self = data;
+  if (!g_atomic_ref_count_dec (&self->refs))
+    return;
+  muster_served_unref (self->served);
+  g_free (self->task);
+  g_free (self->who);
+  g_free (self->model);
+  g_clear_pointer (&self->why, g_ref_string_release);
+  g_mutex_clear (&self->lock);
+  g_free (self);
+}
+
+static void
+leave (Watcher *watcher, MusterAsker *asker)
+{
+  muster_readiness_hub_leave (watcher->service->hub, asker);
+  watcher_unref (watcher);
+}
+
+/* Ends a watch with a status. Any thread, also the hub's; the first to come is the one that counts.
+ * The call is let go here: it holds the cancellable, which holds the watcher. */
+static void
+end_watch (Watcher *watcher, const GError *error)
+{
+  MusterReadinessService *service = watcher->service;
+  watcher_ref (watcher);
+  g_mutex_lock (&service->lock);
+  gboolean was_listed = watcher->is_listed;
+  watcher->is_listed = FALSE;
+  if (was_listed)
+    g_queue_unlink (&service->watchers, &watcher->link);
+  g_mutex_unlock (&service->lock);
+  if (was_listed) {
+    muster_limits_release (service->server->limits, MUSTER_LIMIT_WATCHERS);
+    watcher_unref (watcher);
+  }
+
+  g_mutex_lock (&watcher->lock);
+  MusterAsker *asker = g_steal_pointer (&watcher->asker);
+  g_autoptr (MusterRpcCall) call = g_steal_pointer (&watcher->call);
+  g_mutex_unlock (&watcher->lock);
+  if (asker != NULL)
+    leave (watcher, asker);
+  if (call != NULL)
+    muster_rpc_call_finish (call, error);
+  watcher_unref (watcher);
+}
+
+static GBytes *
+pack_turn (const MusterTurn *turn)
+{
+  Muster__Turn message = MUSTER__TURN__INIT;
+  Muster__Announcement chief;
+  message.gate_open = turn->gate_open;
+  message.ready = turn->is_ready;
+  message.why_gate = muster_server_text (turn->why_gate);
+  message.why_not_ready = muster_server_text (turn->why_not_ready);
+  message.graph_difference = muster_server_text (turn->graph_difference);
+  message.keeps_announcements = turn->keeps_announcements;
+  if (turn->missing != NULL) {
+    message.missing = turn->missing;
+    message.n_missing = g_strv_length (turn->missing);
+  }
+  if (turn->chief != NULL) {
+    muster_server_fill_announcement (&chief, turn->chief);
+    message.chief = &chief;
+  }
+  return muster_pack (&message.base);
+}
+
+/* What Status shows of a reason, which may be a list of all variables. */
+static GRefString *
+shorten (const char *why)
+{
+  if (why == NULL || strlen (why) <= MAX_SHOWN)
+    return g_ref_string_new (muster_server_text (why));
+  g_autofree char *start = g_utf8_make_valid (why, MAX_SHOWN);
+  g_autofree char *text = g_strconcat (start, "…", NULL);
+  return g_ref_string_new (text);
+}
+
+/* Makes of a turn what all who hear it in this round are sent. */
+static void
+prepare_round (MusterReadinessService *self, const MusterTurn *turn, guint64 round)
+{
+  const char *why = !turn->gate_open ? turn->why_gate : turn->is_ready ? NULL : turn->why_not_ready;
+  if (self->round == round)
+    return;
+  self->round = round;
+  g_clear_pointer (&self->packed, g_bytes_unref);
+  self->packed = pack_turn (turn);
+  self->waits_for = !turn->gate_open ? "gate" : turn->is_ready ? "" : "ready";
+  g_autoptr (GRefString) before = g_steal_pointer (&self->why);
+  self->why = shorten (why);
+  if (before != NULL && strcmp (before, self->why) == 0) { /* those who came before share it */
+    g_ref_string_release (self->why);
+    self->why = g_steal_pointer (&before);
+  }
+}
+
+/* The hub's function. */
+static void
+on_turn (const MusterTurn *turn, guint64 round, const GError *error, gpointer data)
+{
+  Watcher *watcher = data;
+  MusterReadinessService *self = watcher->service;
+  if (turn == NULL) {
+    end_watch (watcher, error);
+    return;
+  }
+  prepare_round (self, turn, round);
+  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
+  muster_rope_append (&rope, self->packed);
+  g_mutex_lock (&watcher->lock);
+  if (watcher->call != NULL)
+    muster_rpc_call_send (watcher->call, &rope);
+  watcher->waits_for = self->waits_for;
+  g_clear_pointer (&watcher->why, g_ref_string_release);
+  watcher->why = g_ref_string_acquire (self->why);
+  g_mutex_unlock (&watcher->lock);
+}
+
+static void
+on_caller_gone (GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
+{
+  g_autoptr (GError) error = g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_CANCELLED,
+                                                  "The watch was given up by its caller");
+  end_watch (data, error);
+}
+
+static GError *
+session_gone_error (MusterServed *served)
+{
+  return g_error_new (MUSTER_ERROR, MUSTER_ERROR_ABORTED, "Session %s was %s", served->handle,
+                      g_atomic_int_get (&served->was_reset) ? "ended " MUSTER_BY_RESET
+                                                            : "closed, or its lease ran out");
+}
+
+static GError *
+stopping_error (void)
+{
+  return g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_CANCELLED, "The server is stopping");
+}
+
+static Watcher *
+watcher_new (MusterReadinessService *service, MusterServed *served, MusterRpcCall *call,
+             const Muster__WatchRequest *request)
+{
+  Watcher *watcher = g_new0 (Watcher, 1);
+  g_atomic_ref_count_init (&watcher->refs);
+  g_mutex_init (&watcher->lock);
+  watcher->service = service;
+  watcher->served = muster_served_ref (served);
+  watcher->call = muster_rpc_call_ref (call);
+  watcher->task = g_strdup (request->task);
+  watcher->who = g_strdup (request->who);
+  watcher->model = g_strdup (request->model);
+  watcher->since_us = muster_clock_now_us (service->server->clock);
+  watcher->link.data = watcher;
+  watcher->waits_for = "gate";
+  return watcher;
+}
+
+static const char *
+text_or_null (const char *text)
+{
+  return *text != '\0' ? text : NULL;
+}
+
+/* Asks the hub. The watch may have ended already, from any side: then nobody else leaves. */
+static void
+ask (Watcher *watcher, const Muster__WatchRequest *request)
+{
+  MusterWatchFor what = {
+      .ready_for_local_init_op = text_or_null (request->ready_for_local_init_op),
+      .ready_op = text_or_null (request->ready_op),
+      .model = text_or_null (request->model),
+      .task = text_or_null (request->task),
+  };
+  MusterAsker *asker = muster_readiness_hub_ask (watcher->service->hub, watcher->served->session,
+                                                 &what, on_turn, watcher_ref (watcher));
+  g_mutex_lock (&watcher->lock);
+  gboolean is_open = watcher->call != NULL;
+  if (is_open)
+    watcher->asker = asker;
+  g_mutex_unlock (&watcher->lock);
+  if (!is_open)
+    leave (watcher, asker);
+}
+
+static void
+open_watch (MusterReadinessService *self, MusterServed *served, MusterRpcCall *call,
+            const Muster__WatchRequest *request)
+{
+  /* Once it is listed, anybody may end the watch, and let the call go, at any moment. */
+  g_autoptr (MusterRpcCall) held = muster_rpc_call_ref (call);
+  Watcher *watcher = watcher_new (self, served, call, request);
+  g_mutex_lock (&self->lock);
+  g_queue_push_tail_link (&self->watchers, &watcher_ref (watcher)->link);
+  watcher->is_listed = TRUE;
+  gboolean stopped = self->stopped;
+  g_mutex_unlock (&self->lock);
+
+  g_autoptr (GError) error = NULL;
+  if (stopped)
+    error = stopping_error ();
+  else if (g_atomic_int_get (&served->is_closed))
+    error = session_gone_error (served); /* after it was found, before it was listed */
+  if (error != NULL) {
+    end_watch (watcher, error);
+  } else {
+    g_cancellable_connect (muster_rpc_call_cancellable (call), G_CALLBACK (on_caller_gone),
+                           watcher_ref (watcher), watcher_unref);
+    ask (watcher, request);
+  }
+  watcher_unref (watcher);
+}
+
+static gboolean
+check_name (const char *what, const char *name, GError **error)
+{
+  return *name == '\0' || muster_board_check_name (what, name, error);
+}
+
+static gboolean
+check_names (const Muster__WatchRequest *request, GError **error)
+{
+  return check_name ("model's name", request->model, error) &&
+         check_name ("waiter's task", request->task, error) &&
+         check_name ("waiter's process", request->who, error);
+}
+
+static void
+watch (MusterRpcCall *call, GBytes *request, gpointer data)
+{
+  MusterServer *server = data;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterServed) served = NULL;
+  const Muster__WatchRequest *read =
+      muster_server_unpack (call, request, &muster__watch_request__descriptor, arena);
+  if (read == NULL)
+    return;
+  if (check_names (read, &error))
+    served = muster_sessions_find (server->sessions, read->session_handle, &error);
+  if (served != NULL && muster_limits_take (server->limits, MUSTER_LIMIT_WATCHERS, &error))
+    open_watch (server->readiness, served, call, read);
+  else
+    muster_rpc_call_finish (call, error);
+}
+
+MusterReadinessService *
+muster_readiness_service_new (MusterServer *server)
+{
+  MusterReadinessService *self = g_new0 (MusterReadinessService, 1);
+  self->server = server;
+  self->hub = muster_readiness_hub_new (server->master, server->board, server->clock);
+  g_mutex_init (&self->lock);
+  g_queue_init (&self->watchers);
+  return self;
+}
+
+void
+muster_readiness_service_free (MusterReadinessService *self)
+{
+  if (self == NULL)
+    return;
+  muster_readiness_service_stop (self);
+  muster_readiness_hub_free (self->hub);
+  g_clear_pointer (&self->packed, g_bytes_unref);
+  g_clear_pointer (&self->why, g_ref_string_release);
+  g_mutex_clear (&self->lock);
+  g_free (self);
+}
+
+void
+muster_readiness_service_enter (MusterReadinessService *self)
+{
+  muster_server_add_method (self->server, "/muster.Readiness/Watch", watch);
+}
+
+void
+muster_readiness_service_model_changed (MusterReadinessService *self, const char *model)
+{
+  muster_readiness_hub_model_changed (self->hub, model);
+}
+
+MusterReadinessHub *
+muster_readiness_service_hub (MusterReadinessService *self)
+{
+  return self->hub;
+}
+
+/* The watches of one session, or all (NULL); ending them takes them off the list. */
+static GPtrArray *
+watchers_of (MusterReadinessService *self, MusterServed *served)
+{
+  GPtrArray *found = g_ptr_array_new_with_free_func (watcher_unref);
+  g_mutex_lock (&self->lock);
+  for (GList *link = self->watchers.head; link != NULL; link = link->next) {
+    Watcher *watcher = link->data;
+    if (served == NULL || watcher->served == served)
+      g_ptr_array_add (found, watcher_ref (watcher));
+  }
+  g_mutex_unlock (&self->lock);
+  return found;
+}
+
+static void
+end_all (GPtrArray *watchers, const GError *error)
+{
+  for (guint i = 0; i < watchers->len; i++)
+    end_watch (watchers->pdata[i], error);
+}
+
+void
+muster_readiness_service_session_gone (MusterReadinessService *self, MusterServed *served)
+{
+  g_autoptr (GPtrArray) watchers = watchers_of (self, served);
+  g_autoptr (GError) error = session_gone_error (served);
+  end_all (watchers, error);
+}
+
+void
+muster_readiness_service_stop (MusterReadinessService *self)
+{
+  g_mutex_lock (&self->lock);
+  self->stopped = TRUE;
+  g_mutex_unlock (&self->lock);
+  g_autoptr (GPtrArray) watchers = watchers_of (self, NULL);
+  g_autoptr (GError) error = stopping_error ();
+  end_all (watchers, error);
+}
+
+void
+muster_waiting_free (MusterWaiting *self)
+{
+  g_free (self->task);
+  g_free (self->who);
+  g_free (self->model);
+  g_free (self->why);
+  g_free (self);
+}
+
+static MusterWaiting *
+waiting_new (Watcher *watcher, gint64 now_us)
+{
+  MusterWaiting *waiting = g_new (MusterWaiting, 1);
+  g_mutex_lock (&watcher->lock);
+  *waiting = (MusterWaiting){
+      .task = g_strdup (watcher->task),
+      .who = g_strdup (watcher->who),
+      .model = g_strdup (watcher->model),
+      .age_us = now_us - watcher->since_us,
+      .waits_for = watcher->waits_for,
+      .why = g_strdup (muster_server_text (watcher->why)),
+  };
+  g_mutex_unlock (&watcher->lock);
+  return waiting;
+}
+
+GPtrArray *
+muster_readiness_service_waiters (MusterReadinessService *self, guint max)
+{
+  GPtrArray *waiters = g_ptr_array_new_with_free_func ((GDestroyNotify)muster_waiting_free);
+  gint64 now_us = muster_clock_now_us (self->server->clock);
+  g_mutex_lock (&self->lock);
+  for (GList *link = self->watchers.head; link != NULL && waiters->len < max; link = link->next)
+    g_ptr_array_add (waiters, waiting_new (link->data, now_us));
+  g_mutex_unlock (&self->lock);
+  return waiters;
+}
+
+guint
+muster_readiness_service_n_watchers (MusterReadinessService *self)
+{
+  g_mutex_lock (&self->lock);
+  guint n = self->watchers.length;
+  g_mutex_unlock (&self->lock);
+  return n;
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/services/readiness_tracker.h"
+
+#define PATIENCE (60 * MUSTER_SECOND) /* for the session to be made */
+
+struct _MusterFollower {
+  gatomicrefcount refs; /* the owner's, and one for each job of the pool */
+  const MusterFollowing *following;
+  char *model; /* (owned) */
+  gint64 epoch;
+  MusterGraph *graph; /* (owned) */
+  char *ready_op;     /* (owned) (nullable) */
+  GCancellable *stop; /* (owned) ends the making of the session */
+  gint has_failed;    /* atomic */
+
+  GMutex lock;
+  gboolean is_stopped;    /* guarded by lock */
+  MusterSession *session; /* (owned) (nullable) guarded by lock */
+  MusterAsker *asker;     /* (not owned) (nullable) guarded by lock */
+};
+
+static MusterFollower *
+follower_ref (MusterFollower *self)
+{
+  g_atomic_ref_count_inc (&self->refs);
+  return self;
+}
+
+static void
+follower_unref (MusterFollower *self)
+{
+  if (!g_atomic_ref_count_dec (&self->refs))
+    return;
+  g_free (self->model);
+  muster_graph_unref (self->graph);
+  g_free (self->ready_op);
+  g_object_unref (self->stop);
+  g_clear_object (&self->session);
+  g_mutex_clear (&self->lock);
+  g_free (self);
+}
+
+static void
+fail (MusterFollower *self, const GError *error)
+{
+  g_info ("following whether '%s' is ready: %s", self->model, error->message);
+  muster_board_set_ready (self->following->board, self->model, self->epoch, FALSE);
+  g_atomic_int_set (&self->has_failed, TRUE);
+}
+
+/* The hub's function. */
+static void
+on_turn (const MusterTurn *turn, guint64 round G_GNUC_UNUSED, const GError *error, gpointer data)
+{
+  MusterFollower *self = data;
+  if (turn != NULL)
+    muster_board_set_ready (self->following->board, self->model, self->epoch, turn->is_ready);
+  else
+    fail (self, error);
+}
+
+/* The asker borrows the follower: it is left before the follower is let go. */
+static void
+open_session (MusterFollower *self)
+{
+  g_autoptr (GError) error = NULL;
+  gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  g_autoptr (MusterSession) session =
+      muster_master_create_session (self->following->master, self->graph, NULL,
+                                    muster_deadline_after (now_us, PATIENCE), self->stop, &error);
+  if (session == NULL) {
+    fail (self, error);
+    return;
+  }
+  g_mutex_lock (&self->lock);
+  self->session = g_object_ref (session);
+  if (!self->is_stopped)
+    self->asker =
+        muster_readiness_hub_ask (self->following->hub, session,
+                                  &(MusterWatchFor){.ready_op = self->ready_op}, on_turn, self);
+  g_mutex_unlock (&self->lock);
+}
+
+/* Opens the session, or closes it: the one job comes with the making, the other with the stop, and
+ * either may be done first. */
+void
+muster_follower_work (gpointer follower, gpointer following G_GNUC_UNUSED)
+{
+  MusterFollower *self = follower;
+  g_mutex_lock (&self->lock);
+  gboolean is_to_open = !self->is_stopped;
+  g_mutex_unlock (&self->lock);
+  if (is_to_open)
+    open_session (self);
+
+  g_mutex_lock (&self->lock);
+  g_autoptr (MusterSession) session = self->is_stopped ? g_steal_pointer (&self->session) : NULL;
+  g_mutex_unlock (&self->lock);
+  if (session != NULL)
+    muster_session_close_quietly (session);
+  follower_unref (self);
+}
+
+static void
+push (MusterFollower *self)
+{
+  /* It only fails to start a thread at once; the job is queued. */
+  (void)g_thread_pool_push (self->following->pool, follower_ref (self), NULL);
+}
+
+MusterFollower *
+muster_follower_new (const MusterFollowing *following, const char *model, gint64 epoch,
+                     MusterGraph *graph, const char *ready_op)
+{
+  MusterFollower *self = g_new0 (MusterFollower, 1);
+  g_atomic_ref_count_init (&self->refs);
+  self->following = following;
+  self->model = g_strdup (model);
+  self->epoch = epoch;
+  self->graph = muster_graph_ref (graph);
+  self->ready_op = g_strdup (ready_op);
+  self->stop = g_cancellable_new ();
+  g_mutex_init (&self->lock);
+  push (self);
+  return self;
+}
+
+void
+muster_follower_stop (MusterFollower *self)
+{
+  if (self == NULL)
+    return;
+  g_mutex_lock (&self->lock);
+  self->is_stopped = TRUE;
+  MusterAsker *asker = g_steal_pointer (&self->asker);
+  g_mutex_unlock (&self->lock);
+  g_cancellable_cancel (self->stop);
+  if (asker != NULL)
+    muster_readiness_hub_leave (self->following->hub, asker);
+  push (self);
+  follower_unref (self);
+}
+
+gboolean
+muster_follower_has_failed (MusterFollower *self)
+{
+  return g_atomic_int_get (&self->has_failed);
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/server_private.h"
+
+#include "base/version.h"
+#include "rpc/proto/muster.pb-c.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#define MAX_WAITERS 100
+/* Some 100,000 handles; a client with more sessions renews them in parts. */
+#define MAX_RENEW_BYTES (4 << 20)
+
+gint64
+muster_server_resident_bytes (void)
+{
+  g_autofree char *text = NULL;
+  long pages = 0;
+  if (!g_file_get_contents ("/proc/self/statm", &text, NULL, NULL) ||
+      sscanf (text, "%*s %ld", &pages) != 1)
+    return 0;
+  return (gint64)pages * sysconf (_SC_PAGESIZE);
+}
+
+/* --- Renew --- */
+
+static void
+reply_gone (MusterServer *server, MusterRpcCall *call, const Muster__RenewRequest *read)
+{
+  Muster__RenewResponse response = MUSTER__RENEW_RESPONSE__INIT;
+  g_autofree char **gone = g_new (char *, read->n_session_handle);
+  gint64 now_us = muster_clock_now_us (server->clock);
+  for (gsize i = 0; i < read->n_session_handle; i++)
+    if (!muster_sessions_renew (server->sessions, read->session_handle[i], now_us))
+      gone[response.n_gone++] = read->session_handle[i];
+  response.gone = gone;
+  muster_server_reply (call, &response.base);
+}
+
+static void
+renew (MusterRpcCall *call, GBytes *request, gpointer data)
+{
+  if (g_bytes_get_size (request) > MAX_RENEW_BYTES) {
+    g_autoptr (GError) error = g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                                                    "too many sessions to renew at once: renew "
+                                                    "them in several calls of at most 4 MiB");
+    muster_rpc_call_finish (call, error);
+    return;
+  }
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  const Muster__RenewRequest *read =
+      muster_server_unpack (call, request, &muster__renew_request__descriptor, arena);
+  if (read != NULL)
+    reply_gone (data, call, read);
+}
+
+/* --- Status --- */
+
+/* The lists of a response: what they point to is kept beside them until it is packed. */
+typedef struct {
+  Muster__Limit limits[MUSTER_N_LIMITS];
+  Muster__Limit *limit_pointers[MUSTER_N_LIMITS];
+  GPtrArray *waiting;                    /* (owned) (element-type MusterWaiting) */
+  Muster__Waiter *waiters;               /* (owned) */
+  Muster__Waiter **waiter_pointers;      /* (owned) */
+  GPtrArray *chiefs;                     /* (owned) (element-type MusterAnnouncement) */
+  Muster__Announcement *models;          /* (owned) */
+  Muster__Announcement **model_pointers; /* (owned) */
+} Lists;
+
+static void
+lists_clear (Lists *self)
+{
+  g_clear_pointer (&self->waiting, g_ptr_array_unref);
+  g_free (self->waiters);
+  g_free (self->waiter_pointers);
+  g_clear_pointer (&self->chiefs, g_ptr_array_unref);
+  g_free (self->models);
+  g_free (self->model_pointers);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Lists, lists_clear)
+
+static void
+fill_limits (Muster__StatusResponse *response, Lists *lists, MusterLimits *limits)
+{
+  for (guint i = 0; i < MUSTER_N_LIMITS; i++) {
+    MusterLimitUse use;
+    muster_limits_look (limits, i, &use);
+    muster__limit__init (&lists->limits[i]);
+    lists->limits[i].name = (char *)use.name;
+    lists->limits[i].used = (gint64)use.used;
+    lists->limits[i].limit = (gint64)MIN (use.max, G_MAXINT64);
+    lists->limits[i].refused = (gint64)use.refused;
+    lists->limit_pointers[i] = &lists->limits[i];
+  }
+  response->limits = lists->limit_pointers;
+  response->n_limits = MUSTER_N_LIMITS;
+}
+
+static void
+fill_waiters (Muster__StatusResponse *response, Lists *lists, MusterReadinessService *readiness)
+{
+  lists->waiting = muster_readiness_service_waiters (readiness, MAX_WAITERS);
+  guint n = lists->waiting->len;
+  lists->waiters = g_new (Muster__Waiter, n);
+  lists->waiter_pointers = g_new (Muster__Waiter *, n);
+  for (guint i = 0; i < n; i++) {
+    const MusterWaiting *waiting = lists->waiting->pdata[i];
+    Muster__Waiter *waiter = lists->waiter_pointers[i] = &lists->waiters[i];
+    muster__waiter__init (waiter);
+    waiter->task = waiting->task;
+    waiter->who = waiting->who;
+    waiter->model = waiting->model;
+    waiter->age_us = waiting->age_us;
+    waiter->waits_for = (char *)waiting->waits_for;
+    waiter->why = waiting->why;
+  }
+  response->waiters = lists->waiter_pointers;
+  response->n_waiters = n;
+}
+
+static void
+fill_models (Muster__StatusResponse *response, Lists *lists, MusterBoard *board)
+{
+  lists->chiefs = muster_board_all (board);
+  guint n = lists->chiefs->len;
+  lists->models = g_new (Muster__Announcement, n);
+  lists->model_pointers = g_new (Muster__Announcement *, n);
+  for (guint i = 0; i < n; i++) {
+    lists->model_pointers[i] = &lists->models[i];
+    muster_server_fill_announcement (&lists->models[i], lists->chiefs->pdata[i]);
+  }
+  response->models = lists->model_pointers;
+  response->n_models = n;
+}
+
+static void
+fill_steps (Muster__StatusResponse *response, MusterServer *server, gint64 now_us)
+{
+  const double half = 0.5;
+  response->steps = (gint64)muster_step_meter_n_steps (server->steps);
+  response->steps_per_second =
+      muster_step_meter_per_second (server->steps, now_us, server->started_us);
+  muster_step_meter_quantiles (server->steps, &half, 1, &response->median_step_us);
+}
+
+static void
+status (MusterRpcCall *call, GBytes *request G_GNUC_UNUSED, gpointer data)
+{
+  MusterServer *server = data;
+  g_auto (Lists) lists = {0};
+  Muster__StatusResponse response = MUSTER__STATUS_RESPONSE__INIT;
+  gint64 now_us = muster_clock_now_us (server->clock);
+  response.version = MUSTER_VERSION;
+  response.uptime_us = now_us - server->started_us;
+  response.sessions = (gint32)muster_sessions_size (server->sessions);
+  response.watchers = (gint32)muster_readiness_service_n_watchers (server->readiness);
+  response.memory_bytes = muster_server_resident_bytes ();
+  response.master = (char *)muster_master_target (server->master);
+  fill_steps (&response, server, now_us);
+  fill_limits (&response, &lists, server->limits);
+  fill_waiters (&response, &lists, server->readiness);
+  fill_models (&response, &lists, server->board);
+  muster_server_reply (call, &response.base);
+}
+
+/* Neither blocks, so the crew is spared: a lease is renewed however many steps are stuck. */
+void
+muster_status_service_enter (MusterServer *server)
+{
+  muster_rpc_server_add_method (server->rpc, "/muster.Readiness/Renew", renew, server);
+  muster_rpc_server_add_method (server->rpc, "/muster.Readiness/Status", status, server);
+}

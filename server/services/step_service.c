@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of TensorFlow's MasterService that runs: steps and callables.
+#include "server/server_private.h"
+
+#include "base/unpack.h"
+#include "rpc/messages/run_step.h"
+#include "rpc/proto/master.pb-c.h"
+
+/* Where a step ran, as TensorFlow's server begins the text of its errors. */
+#define TASK "/job:localhost/replica:0/task:0"
+
+/* The timeout in a serialised RunOptions; 0 where there is none. */
+static gboolean
+read_timeout (const void *data, gsize size, gint64 *timeout_us, GError **error)
+{
+  *timeout_us = 0;
+  if (size == 0)
+    return TRUE;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  const Tensorflow__RunOptions *options = muster_unpack (&tensorflow__run_options__descriptor, data,
+                                                         size, arena, "step's RunOptions", error);
+  if (options == NULL)
+    return FALSE;
+  *timeout_us = muster_server_from_milliseconds (options->timeout_in_ms);
+  return TRUE;
+}
+
+/* The earlier of the caller's deadline and a timeout that begins now. */
+static gint64
+step_deadline (MusterRpcCall *call, gint64 timeout_us)
+{
+  gint64 deadline_us = muster_rpc_call_deadline_us (call);
+  if (timeout_us == 0)
+    return deadline_us;
+  gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  return MIN (deadline_us, muster_deadline_after (now_us, timeout_us));
+}
+
+static gboolean
+is_cancelled (const GError *error)
+{
+  return muster_error_is (error, MUSTER_ERROR_CANCELLED) ||
+         g_error_matches (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+}
+
+/* A step's error in the words that TensorFlow's clients know. What a node says is prefixed with
+ * where it ran; what was wrong with the request isn't. */
+static GError *
+step_error (MusterServed *served, const GError *error)
+{
+  if (is_cancelled (error) && g_atomic_int_get (&served->is_closed))
+    return g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_CANCELLED,
+                                "Step was cancelled by an explicit call to `Session::Close()`.");
+  g_autofree char *text = g_utf8_make_valid (error->message, -1);
+  gboolean is_node = strstr (text, "{{node ") != NULL && !g_str_has_prefix (text, "From /");
+  return g_error_new (MUSTER_ERROR, muster_error_to_wire (error), "%s%s",
+                      is_node ? "From " TASK ":\n" : "", text);
+}
+
+static void
+free_tensors (MusterTensor **tensors, gsize n)
+{
+  for (gsize i = 0; i < n; i++)
+    muster_tensor_unref (tensors[i]);
+  g_free (tensors);
+}
+
+/* Runs the step of a request. tensors has n_fetches. */
+static gboolean
+run_request (MusterServed *served, MusterRpcCall *call, const MusterStepRequest *read,
+             MusterTensor **tensors, GBytes **metadata, GError **error)
+{
+  gint64 timeout_us = 0;
+  if (read->options != NULL && !read_timeout (g_bytes_get_data (read->options, NULL),
+                                              g_bytes_get_size (read->options), &timeout_us, error))
+    return FALSE;
+
+  const char *partial = read->partial_run_handle;
+  g_autofree MusterFeed *feeds = g_new (MusterFeed, read->n_feeds);
+  for (gsize i = 0; i < read->n_feeds; i++)
+    feeds[i] = (MusterFeed){read->feed_names[i], read->feeds[i]};
+  MusterStep step = {
+      .feeds = feeds,
+      .n_feeds = read->n_feeds,
+      .fetches = read->fetches,
+      .n_fetches = read->n_fetches,
+      .targets = read->targets,
+      .n_targets = read->n_targets,
+      .options = read->options,
+      .deadline_us = step_deadline (call, timeout_us != 0 ? timeout_us : served->timeout_us),
+      .partial_run = partial != NULL && *partial != '\0' ? partial : NULL,
+  };
+  return muster_session_run (served->session, &step, tensors, metadata,
+                             muster_rpc_call_cancellable (call), error);
+}
+
+/* Ends a step's call with an error: in the body, where the caller wants it there (a status would be
+ * cut). */
+static void
+reply_error (MusterRpcCall *call, gboolean in_body, const GError *error)
+{
+  if (!in_body) {
+    muster_rpc_call_finish (call, error);
+    return;
+  }
+  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
+  muster_step_response_encode_run (&rope, NULL, NULL, 0, NULL, error);
+  muster_rpc_call_reply (call, &rope);
+}
+
+/* An error of a step that ran. */
+static void
+reply_step_error (MusterServed *served, MusterRpcCall *call, gboolean in_body, const GError *error)
+{
+  g_autoptr (GError) told = step_error (served, error);
+  reply_error (call, in_body, told);
+}
+
+/* A step that runs: a use of its session, and one of the server's steps. */
+typedef struct {
+  MusterUse use;
+  gint64 began_us;
+} RunningStep;
+
+/* Before the step is answered, as end_use. */
+static void
+end_step (RunningStep *self)
+{
+  MusterServer *server = self->use.server;
+  if (!self->use.is_open)
+    return;
+  gint64 now_us = muster_clock_now_us (server->clock);
+  muster_limits_release (server->limits, MUSTER_LIMIT_STEPS);
+  muster_step_meter_add (server->steps, now_us, now_us - self->began_us);
+  muster_served_end_use (self->use.served, now_us);
+  self->use.is_open = FALSE;
+}
+
+static void
+running_step_clear (RunningStep *self)
+{
+  end_step (self);
+  muster_use_clear (&self->use);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (RunningStep, running_step_clear)
+
+/* FALSE with what is wrong with a step's request before it may run. */
+static gboolean
+admit (MusterServer *server, const MusterStepRequest *read, const char *method,
+       MusterServed **served, GError **error)
+{
+  if (!muster_request_ids_enter (server->request_ids, read->request_id, method, error) ||
+      !muster_limits_take (server->limits, MUSTER_LIMIT_STEPS, error))
+    return FALSE;
+  *served = muster_sessions_use (server->sessions, read->session_handle, error);
+  if (*served == NULL)
+    muster_limits_release (server->limits, MUSTER_LIMIT_STEPS);
+  return *served != NULL;
+}
+
+/* Begins what a step's request asks for. use.served is NULL where the call has been ended with why
+ * not: it couldn't be read (then error says so), it came before, the session is gone, or too many
+ * steps run. */
+static RunningStep
+begin_step (MusterServer *server, MusterRpcCall *call, const MusterStepRequest *read,
+            const char *method, const GError *error)
+{
+  g_autoptr (GError) refused = NULL;
+  RunningStep none = {0};
+  MusterServed *served = NULL;
+  if (read == NULL) {
+    muster_rpc_call_finish (call, error);
+    return none;
+  }
+  if (!admit (server, read, method, &served, &refused)) {
+    reply_error (call, read->store_errors_in_response_body, refused);
+    return none;
+  }
+  const MusterUse use = {server, served, TRUE};
+  return (RunningStep){use, muster_clock_now_us (server->clock)};
+}
+
+static void
+run_step (MusterRpcCall *call, GBytes *request, gpointer data)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterStepRequest) read = muster_step_request_decode_run (request, &error);
+  g_auto (RunningStep) running = begin_step (data, call, read, "RunStep", error);
+  MusterServed *served = running.use.served;
+  if (served == NULL)
+    return;
+
+  g_autoptr (GBytes) metadata = NULL;
+  MusterTensor **tensors = g_new0 (MusterTensor *, read->n_fetches);
+  gboolean done = run_request (served, call, read, tensors, &metadata, &error);
+  end_step (&running);
+  if (done && muster_step_tensors_fit (tensors, read->n_fetches, &error)) {
+    g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
+    muster_step_response_encode_run (&rope, read->fetches, tensors, read->n_fetches, metadata,
+                                     NULL);
+    muster_rpc_call_reply (call, &rope);
+  } else {
+    reply_step_error (served, call, read->store_errors_in_response_body, error);
+  }
+  free_tensors (tensors, read->n_fetches);
+}
+
+/* A use of a session for a request that mustn't come twice; ended calls as muster_server_use (). */
+static MusterUse
+use_once (MusterServer *server, MusterRpcCall *call, const char *handle, gint64 request_id,
+          const char *method)
+{
+  g_autoptr (GError) error = NULL;
+  if (muster_request_ids_enter (server->request_ids, request_id, method, &error))
+    return muster_server_use (server, call, handle);
+  muster_rpc_call_finish (call, error);
+  return (MusterUse){0};
+}
+
+/* What a request names as a step; feeds is for its n_feeds, and the names are borrowed. */
+static MusterStep
+named_step (MusterFeed *feeds, char **feed_names, gsize n_feeds, char **fetches, gsize n_fetches,
+            char **targets, gsize n_targets)
+{
+  for (gsize i = 0; i < n_feeds; i++)
+    feeds[i] = (MusterFeed){feed_names[i], NULL};
+  return (MusterStep){.feeds = feeds,
+                      .n_feeds = n_feeds,
+                      .fetches = (const char *const *)fetches,
+                      .n_fetches = n_fetches,
+                      .targets = (const char *const *)targets,
+                      .n_targets = n_targets};
+}
+
+static void
+set_up_partial_run (MusterRpcCall *call, GBytes *request, gpointer data)
+{
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  const Tensorflow__PartialRunSetupRequest *read = muster_server_unpack (
+      call, request, &tensorflow__partial_run_setup_request__descriptor, arena);
+  if (read == NULL)
+    return;
+  g_auto (MusterUse) use =
+      use_once (data, call, read->session_handle, read->request_id, "PartialRunSetup");
+  if (use.served == NULL)
+    return;
+  g_autoptr (GError) error = NULL;
+  g_autofree MusterFeed *feeds = g_new (MusterFeed, read->n_feed);
+  const MusterStep step = named_step (feeds, read->feed, read->n_feed, read->fetch, read->n_fetch,
+                                      read->target, read->n_target);
+  g_autofree char *handle = muster_session_set_up_partial_run (
+      use.served->session, &step, muster_rpc_call_deadline_us (call),
+      muster_rpc_call_cancellable (call), &error);
+  muster_use_end (&use);
+  if (handle == NULL) {
+    muster_rpc_call_finish (call, error);
+    return;
+  }
+  Tensorflow__PartialRunSetupResponse response = TENSORFLOW__PARTIAL_RUN_SETUP_RESPONSE__INIT;
+  response.partial_run_handle = handle;
+  muster_server_reply (call, &response.base);
+}
+
+/* --- callables --- */
+
+/* What muster's masters don't do with a callable's tensors. */
+static gboolean
+check_callable (const Tensorflow__CallableOptions *options, GError **error)
+{
+  if (options->n_feed_devices + options->n_fetch_devices > 0) {
+    g_set_error_literal (
+        error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,
+        "CallableOptions::feed_devices and CallableOptions::fetch_devices to configure "
+        "feeding/fetching tensors to/from device memory is not yet supported when using a remote "
+        "session.");
+    return FALSE;
+  }
+  if (options->n_tensor_connection == 0)
+    return TRUE;
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,
+               "A callable's tensor_connection ('%s' to '%s') is not supported: connect the two in "
+               "the graph, or use TensorFlow's runtime (--master=tensorflow)",
+               options->tensor_connection[0]->from_tensor,
+               options->tensor_connection[0]->to_tensor);
+  return FALSE;
+}
+
+/* Returns the handle, or 0. */
+static gint64
+enter_callable (MusterServed *served, MusterRpcCall *call,
+                const Tensorflow__CallableOptions *options, GError **error)
+{
+  MusterServedCallable callable = {options->n_feed, options->n_fetch, 0};
+  if (!check_callable (options, error) ||
+      !read_timeout (options->run_options.data, options->run_options.len, &callable.timeout_us,
+                     error))
+    return 0;
+  g_autofree MusterFeed *feeds = g_new (MusterFeed, options->n_feed);
+  MusterStep step = named_step (feeds, options->feed, options->n_feed, options->fetch,
+                                options->n_fetch, options->target, options->n_target);
+  g_autoptr (GBytes) run_options =
+      options->run_options.len > 0
+          ? g_bytes_new (options->run_options.data, options->run_options.len)
+          : NULL;
+  step.options = run_options;
+  gint64 handle =
+      muster_session_make_callable (served->session, &step, muster_rpc_call_deadline_us (call),
+                                    muster_rpc_call_cancellable (call), error);
+  if (handle != 0)
+    muster_served_add_callable (served, handle, callable);
+  return handle;
+}
+
+static void
+make_callable (MusterRpcCall *call, GBytes *request, gpointer data)
+{
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  const Tensorflow__MakeCallableRequest *read =
+      muster_server_unpack (call, request, &tensorflow__make_callable_request__descriptor, arena);
+  if (read == NULL)
+    return;
+  g_auto (MusterUse) use =
+      use_once (data, call, read->session_handle, read->request_id, "MakeCallable");
+  if (use.served == NULL)
+    return;
+  g_autoptr (GError) error = NULL;
+  const Tensorflow__CallableOptions none = TENSORFLOW__CALLABLE_OPTIONS__INIT;
+  gint64 handle =
+      enter_callable (use.served, call, read->options != NULL ? read->options : &none, &error);
+  muster_use_end (&use);
+  if (handle == 0) {
+    muster_rpc_call_finish (call, error);
+    return;
+  }
+  Tensorflow__MakeCallableResponse response = TENSORFLOW__MAKE_CALLABLE_RESPONSE__INIT;
+  response.handle = handle;
+  muster_server_reply (call, &response.base);
+}
+
+static gboolean
+find_callable (MusterServed *served, const MusterStepRequest *read, MusterServedCallable *callable,
+               GError **error)
+{
+  if (!muster_served_find_callable (served, read->callable, callable, error))
+    return FALSE;
+  if (read->n_feeds == callable->n_feeds)
+    return TRUE;
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+               "Callable %" G_GINT64_FORMAT " takes %" G_GSIZE_FORMAT " feeds, but %" G_GSIZE_FORMAT
+               " came",
+               read->callable, callable->n_feeds, read->n_feeds);
+  return FALSE;
+}
+
+static void
+reply_callable (RunningStep *running, MusterRpcCall *call, const MusterStepRequest *read,
+                const MusterServedCallable *callable)
+{
+  MusterServed *served = running->use.served;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GBytes) metadata = NULL;
+  MusterTensor **tensors = g_new0 (MusterTensor *, callable->n_fetches);
+  gint64 timeout_us = callable->timeout_us != 0 ? callable->timeout_us : served->timeout_us;
+  gboolean done = muster_session_run_callable (
+      served->session, read->callable, read->feeds, read->n_feeds, step_deadline (call, timeout_us),
+      tensors, &metadata, muster_rpc_call_cancellable (call), &error);
+  end_step (running);
+  if (done && muster_step_tensors_fit (tensors, callable->n_fetches, &error)) {
+    g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
+    muster_step_response_encode_callable (&rope, tensors, callable->n_fetches, metadata);
+    muster_rpc_call_reply (call, &rope);
+  } else {
+    reply_step_error (served, call, FALSE, error);
+  }
+  free_tensors (tensors, callable->n_fetches);
+}
+
+static void
+run_callable (MusterRpcCall *call, GBytes *request, gpointer data)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterStepRequest) read = muster_step_request_decode_callable (request, &error);
+  g_auto (RunningStep) running = begin_step (data, call, read, "RunCallable", error);
+  if (running.use.served == NULL)
+    return;
+  MusterServedCallable callable;
+  if (find_callable (running.use.served, read, &callable, &error)) {
+    reply_callable (&running, call, read, &callable);
+  } else {
+    end_step (&running);
+    muster_rpc_call_finish (call, error);
+  }
+}
+
+static void
+release_callable (MusterRpcCall *call, GBytes *request, gpointer data)
+{
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  const Tensorflow__ReleaseCallableRequest *read = muster_server_unpack (
+      call, request, &tensorflow__release_callable_request__descriptor, arena);
+  if (read == NULL)
+    return;
+  g_auto (MusterUse) use = muster_server_use (data, call, read->session_handle);
+  if (use.served == NULL)
+    return;
+  g_autoptr (GError) error = NULL;
+  /* One that isn't there is released, as on TensorFlow's server. */
+  gboolean done =
+      !muster_served_remove_callable (use.served, read->handle) ||
+      muster_session_release_callable (use.served->session, read->handle,
+                                       muster_rpc_call_deadline_us (call), NULL, &error);
+  muster_use_end (&use);
+  if (!done) {
+    muster_rpc_call_finish (call, error);
+    return;
+  }
+  Tensorflow__ReleaseCallableResponse response = TENSORFLOW__RELEASE_CALLABLE_RESPONSE__INIT;
+  muster_server_reply (call, &response.base);
+}
+
+void
+muster_step_service_enter (MusterServer *server)
+{
+  muster_server_add_method (server, MUSTER_MASTER_SERVICE ("PartialRunSetup"), set_up_partial_run);
+  muster_server_add_method (server, MUSTER_MASTER_SERVICE ("RunStep"), run_step);
+  muster_server_add_method (server, MUSTER_MASTER_SERVICE ("MakeCallable"), make_callable);
+  muster_server_add_method (server, MUSTER_MASTER_SERVICE ("RunCallable"), run_callable);
+  muster_server_add_method (server, MUSTER_MASTER_SERVICE ("ReleaseCallable"), release_callable);
+}

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/cluster/cluster_spec.h"
+
+#include "base/require.h"
+#include "base/unpack.h"
+#include "rpc/proto/master.pb-c.h"
+#include "session/cluster/cluster_spec_private.h"
+
+#include <string.h>
+
+/* --- its life --- */
+
+static void
+task_clear (gpointer data)
+{
+  MusterClusterTask *task = data;
+
+  g_free ((char *)task->job);
+  g_free ((char *)task->address);
+}
+
+static gboolean
+check (const MusterClusterSpec *self, GError **error)
+{
+  guint n = self->job ? muster_cluster_spec_n_tasks (self, self->job) : 0;
+
+  if (muster_cluster_spec_n_tasks (self, "chief") > 1)
+    return muster_cluster_spec_wrong (error, ": a job has one chief, and \"cluster\" has %u",
+                                      muster_cluster_spec_n_tasks (self, "chief"));
+  if (!self->job || g_str_equal (self->job, "evaluator") ||
+      muster_cluster_spec_find (self, self->job, self->index))
+    return TRUE;
+
+  return muster_cluster_spec_wrong (error,
+                                    ": this task is %s:%u, but the cluster has %u of that name%s",
+                                    self->job, self->index, n, n > self->index ? ", others" : "");
+}
+
+MusterClusterSpec *
+muster_cluster_spec_new (const char *tf_config, GError **error)
+{
+  g_autoptr (MusterClusterSpec) self = g_new0 (MusterClusterSpec, 1);
+
+  self->tasks = g_array_new (FALSE, FALSE, sizeof (MusterClusterTask));
+  g_array_set_clear_func (self->tasks, task_clear);
+  if (!tf_config || !*tf_config)
+    return g_steal_pointer (&self);
+
+  return muster_cluster_spec_read (self, tf_config, error) && check (self, error)
+             ? g_steal_pointer (&self)
+             : NULL;
+}
+
+void
+muster_cluster_spec_free (MusterClusterSpec *self)
+{
+  if (!self)
+    return;
+  g_array_unref (self->tasks);
+  g_free (self->job);
+  g_free (self->session_master);
+  g_free (self);
+}
+
+/* --- its tasks --- */
+
+gboolean
+muster_cluster_spec_is_empty (const MusterClusterSpec *self)
+{
+  g_return_val_if_fail (self != NULL, FALSE);
+  return self->tasks->len == 0 && !self->job && !(self->session_master && *self->session_master);
+}
+
+const MusterClusterTask *
+muster_cluster_spec_tasks (const MusterClusterSpec *self, gsize *n)
+{
+  g_return_val_if_fail (self != NULL && n != NULL, NULL);
+
+  *n = self->tasks->len;
+
+  return (const MusterClusterTask *)self->tasks->data;
+}
+
+const MusterClusterTask *
+muster_cluster_spec_find (const MusterClusterSpec *self, const char *job, guint index)
+{
+  g_return_val_if_fail (self != NULL && job != NULL, NULL);
+
+  for (guint i = 0; i < self->tasks->len; i++) {
+    const MusterClusterTask *task = &g_array_index (self->tasks, MusterClusterTask, i);
+    if (task->index == index && g_str_equal (task->job, job))
+      return task;
+  }
+
+  return NULL;
+}
+
+guint
+muster_cluster_spec_n_tasks (const MusterClusterSpec *self, const char *job)
+{
+  g_return_val_if_fail (self != NULL && job != NULL, 0);
+
+  guint n = 0;
+
+  for (guint i = 0; i < self->tasks->len; i++)
+    n += g_str_equal (g_array_index (self->tasks, MusterClusterTask, i).job, job);
+
+  return n;
+}
+
+const char *
+muster_cluster_spec_job (const MusterClusterSpec *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+  return self->job;
+}
+
+guint
+muster_cluster_spec_index (const MusterClusterSpec *self)
+{
+  g_return_val_if_fail (self != NULL, 0);
+  return self->index;
+}
+
+/* --- who does what --- */
+
+/* The job of the chief; "master" is its older name. */
+static const char *
+job_of_chief (const MusterClusterSpec *self)
+{
+  if (muster_cluster_spec_n_tasks (self, "chief") > 0)
+    return "chief";
+
+  return muster_cluster_spec_n_tasks (self, "master") > 0 ? "master" : "worker";
+}
+
+gboolean
+muster_cluster_spec_is_chief (const MusterClusterSpec *self)
+{
+  g_return_val_if_fail (self != NULL, FALSE);
+  return muster_cluster_spec_trainer (self) == 0;
+}
+
+guint
+muster_cluster_spec_n_trainers (const MusterClusterSpec *self)
+{
+  g_return_val_if_fail (self != NULL, 0);
+  return muster_cluster_spec_n_tasks (self, "worker") +
+         !g_str_equal (job_of_chief (self), "worker");
+}
+
+gint
+muster_cluster_spec_trainer (const MusterClusterSpec *self)
+{
+  g_return_val_if_fail (self != NULL, 0);
+
+  const char *chief = job_of_chief (self);
+  gboolean is_apart = !g_str_equal (chief, "worker");
+  gint number = is_apart;
+  gsize n;
+  const MusterClusterTask *tasks = muster_cluster_spec_tasks (self, &n);
+
+  if (!self->job)
+    return -1;
+  if (is_apart && g_str_equal (self->job, chief))
+    return self->index == 0 ? 0 : -1;
+  if (!g_str_equal (self->job, "worker"))
+    return -1;
+  for (gsize i = 0; i < n; i++)
+    number += g_str_equal (tasks[i].job, "worker") && tasks[i].index < self->index;
+
+  return number;
+}
+
+/* --- its sessions --- */
+
+static char *
+target_of (const char *address)
+{
+  return strstr (address, "://") ? g_strdup (address) : g_strconcat ("grpc://", address, NULL);
+}
+
+char *
+muster_cluster_spec_target (const MusterClusterSpec *self, GError **error)
+{
+  muster_require (error, NULL, self);
+
+  const MusterClusterTask *own =
+      self->job ? muster_cluster_spec_find (self, self->job, self->index) : NULL;
+
+  if (self->session_master && *self->session_master)
+    return g_str_equal (self->session_master, "local") ? g_strdup ("local")
+                                                       : target_of (self->session_master);
+  if (own && self->tasks->len == 1)
+    return g_strdup ("local");
+  if (own)
+    return target_of (own->address);
+  if (self->job)
+    muster_cluster_spec_wrong (error,
+                               ": %s:%u has no server in \"cluster\": name one as "
+                               "\"session_master\"",
+                               self->job, self->index);
+  else
+    muster_cluster_spec_wrong (error, " names no task, so that it isn't known which server is its "
+                                      "own: give \"task\", or \"session_master\"");
+
+  return NULL;
+}
+
+gboolean
+muster_cluster_spec_has_own_masters (const MusterClusterSpec *self)
+{
+  g_return_val_if_fail (self != NULL, FALSE);
+  return muster_cluster_spec_n_trainers (self) > 1 &&
+         !(self->session_master && *self->session_master);
+}
+
+/* As TensorFlow's Estimator set them. */
+char **
+muster_cluster_spec_device_filters (const MusterClusterSpec *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+
+  GStrvBuilder *builder;
+
+  if (!self->job || muster_cluster_spec_n_tasks (self, "ps") == 0 ||
+      g_str_equal (self->job, "evaluator"))
+    return NULL;
+  builder = g_strv_builder_new ();
+  if (g_str_equal (self->job, "ps")) {
+    g_strv_builder_add_many (builder, "/job:ps", "/job:worker", "/job:chief", "/job:master", NULL);
+  } else {
+    g_autofree char *own = g_strdup_printf ("/job:%s/task:%u", self->job, self->index);
+    g_strv_builder_add_many (builder, "/job:ps", own, NULL);
+  }
+  char **filters = g_strv_builder_end (builder);
+  g_strv_builder_unref (builder);
+
+  return filters;
+}
+
+static gboolean
+has_filters (GBytes *config, gboolean *has, GError **error)
+{
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  gsize size;
+  const void *data = g_bytes_get_data (config, &size);
+  const Tensorflow__ConfigProto *message =
+      muster_unpack (&tensorflow__config_proto__descriptor, data, size, arena, "config", error);
+
+  if (message)
+    *has = message->n_device_filters > 0;
+
+  return message != NULL;
+}
+
+/* Two messages one after the other are one message. */
+static GBytes *
+join (GBytes *first, GBytes *second)
+{
+  GByteArray *both = g_byte_array_new ();
+
+  g_byte_array_append (both, g_bytes_get_data (first, NULL), g_bytes_get_size (first));
+  g_byte_array_append (both, g_bytes_get_data (second, NULL), g_bytes_get_size (second));
+
+  return g_byte_array_free_to_bytes (both);
+}
+
+GBytes *
+muster_cluster_spec_config (const MusterClusterSpec *self, GBytes *config, GError **error)
+{
+  muster_require (error, NULL, self);
+
+  Tensorflow__ConfigProto own = TENSORFLOW__CONFIG_PROTO__INIT;
+  g_auto (GStrv) filters = muster_cluster_spec_device_filters (self);
+  gboolean has = FALSE;
+
+  if (config && !has_filters (config, &has, error))
+    return NULL;
+  if (!filters || has)
+    return config ? g_bytes_ref (config) : NULL;
+  own.n_device_filters = g_strv_length (filters);
+  own.device_filters = filters;
+  g_autoptr (GBytes) packed = muster_pack (&own.base);
+
+  return config ? join (config, packed) : g_steal_pointer (&packed);
+}
+
+/* Whether a filter lets a task through: "/job:ps" or "/job:worker/task:1". */
+static gboolean
+lets_through (const char *const *filters, const MusterClusterTask *task)
+{
+  g_autofree char *job = g_strconcat ("/job:", task->job, NULL);
+  g_autofree char *whole = g_strdup_printf ("%s/task:%u", job, task->index);
+
+  return !filters || g_strv_contains (filters, job) || g_strv_contains (filters, whole);
+}
+
+/* Its sessions live there: that it answers is known from them. */
+static gboolean
+is_own_master (const MusterClusterSpec *self, const MusterClusterTask *task)
+{
+  return !(self->session_master && *self->session_master) && self->job &&
+         g_str_equal (self->job, task->job) && self->index == task->index;
+}
+
+static char *
+name_of (const MusterClusterTask *task)
+{
+  return g_strdup_printf ("%s:%u=%s", task->job, task->index, task->address);
+}
+
+char **
+muster_cluster_spec_peers (const MusterClusterSpec *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+
+  g_auto (GStrv) filters = muster_cluster_spec_device_filters (self);
+  g_autoptr (GPtrArray) peers = g_ptr_array_new ();
+  gsize n;
+  const MusterClusterTask *tasks = muster_cluster_spec_tasks (self, &n);
+
+  for (gsize i = 0; i < n; i++)
+    if (!is_own_master (self, &tasks[i]) && lets_through ((const char *const *)filters, &tasks[i]))
+      g_ptr_array_add (peers, name_of (&tasks[i]));
+  g_ptr_array_add (peers, NULL);
+
+  return (char **)g_ptr_array_steal (peers, NULL);
+}
+
+char *
+muster_cluster_spec_chief (const MusterClusterSpec *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+
+  const char *job = job_of_chief (self);
+  gsize n, i = 0;
+  const MusterClusterTask *tasks = muster_cluster_spec_tasks (self, &n);
+
+  if (!muster_cluster_spec_has_own_masters (self) || muster_cluster_spec_is_chief (self))
+    return NULL;
+  while (i < n && !g_str_equal (tasks[i].job, job))
+    i++;
+
+  return i < n ? name_of (&tasks[i]) : NULL;
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "session/cluster/cluster_spec.h"
+
+G_BEGIN_DECLS
+
+#define MUSTER_MOST_TASKS 100000
+
+struct _MusterClusterSpec {
+  GArray *tasks; /* (owned) of MusterClusterTask, which own their strings */
+  char *job;     /* (owned) (nullable) */
+  guint index;
+  char *session_master; /* (owned) (nullable) */
+};
+
+/* tf_config.c: fills one that is empty; what is in it afterwards has still to be compared. */
+gboolean muster_cluster_spec_read (MusterClusterSpec *self, const char *text, GError **error);
+
+/* Sets INVALID_ARGUMENT, with "TF_CONFIG" in front; FALSE. */
+gboolean muster_cluster_spec_wrong (GError **error, const char *format, ...) G_GNUC_PRINTF (2, 3);
+
+G_END_DECLS

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/address.h"
+#include "session/cluster/cluster_spec_private.h"
+
+#include <json-glib/json-glib.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_NESTING 16
+#define EXAMPLE                                                                                    \
+  "as {\"cluster\": {\"chief\": [\"HOST:PORT\"], \"worker\": [\"HOST:PORT\"]}, "                   \
+  "\"task\": {\"type\": \"worker\", \"index\": 0}}"
+
+gboolean
+muster_cluster_spec_wrong (GError **error, const char *format, ...)
+{
+  va_list arguments;
+
+  va_start (arguments, format);
+  g_autofree char *text = g_strdup_vprintf (format, arguments);
+  va_end (arguments);
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, "TF_CONFIG%s", text);
+
+  return FALSE;
+}
+
+/* The parser calls itself for what is nested. */
+static gboolean
+is_flat (const char *text)
+{
+  guint depth = 0;
+
+  for (; *text != '\0' && depth <= MOST_NESTING; text++) {
+    depth += *text == '{' || *text == '[';
+    depth -= depth > 0 && (*text == '}' || *text == ']');
+  }
+
+  return depth <= MOST_NESTING;
+}
+
+/* One object and nothing beside it: of several values the parser takes the last, and leaks the
+ * others. What never ends is left to it. */
+static gboolean
+is_one_object (const char *text)
+{
+  guint depth = 0;
+  gboolean in_string = FALSE;
+
+  text += strspn (text, " \t\r\n");
+  if (*text != '{')
+    return FALSE;
+  for (; *text != '\0'; text++) {
+    if (in_string && *text == '\\' && text[1] != '\0')
+      text++;
+    else if (*text == '"')
+      in_string = !in_string;
+    else if (!in_string)
+      depth = *text == '{' ? depth + 1 : *text == '}' ? depth - 1 : depth;
+    if (depth == 0)
+      return text[1 + strspn (text + 1, " \t\r\n")] == '\0';
+  }
+
+  return TRUE;
+}
+
+/* A string, or NULL. */
+static const char *
+string_of (JsonNode *node)
+{
+  return node && JSON_NODE_HOLDS_VALUE (node) && json_node_get_value_type (node) == G_TYPE_STRING
+             ? json_node_get_string (node)
+             : NULL;
+}
+
+/* A number, also where it was written as a string, as some launchers do. */
+static gboolean
+read_index (JsonNode *node, guint *index)
+{
+  const char *text = string_of (node);
+  guint64 number = 0;
+
+  if (text) {
+    if (!g_ascii_string_to_unsigned (text, 10, 0, MUSTER_MOST_TASKS, &number, NULL))
+      return FALSE;
+  } else if (JSON_NODE_HOLDS_VALUE (node) && json_node_get_value_type (node) == G_TYPE_INT64) {
+    number = (guint64)json_node_get_int (node);
+  } else {
+    return FALSE;
+  }
+  *index = (guint)MIN (number, MUSTER_MOST_TASKS + 1);
+
+  return number <= MUSTER_MOST_TASKS;
+}
+
+/* --- the cluster --- */
+
+static gboolean
+add_task (MusterClusterSpec *self, const char *job, guint index, JsonNode *node, GError **error)
+{
+  const char *address = string_of (node);
+  g_autofree char *host = NULL;
+  g_autoptr (GError) wrong = NULL;
+  guint16 port;
+
+  if (!address)
+    return muster_cluster_spec_wrong (error, ": \"%s\" in \"cluster\" is no list of \"HOST:PORT\"",
+                                      job);
+  if (!muster_address_parse (address, &host, &port, &wrong))
+    return muster_cluster_spec_wrong (error, ": %s:%u in \"cluster\": %s", job, index,
+                                      wrong->message);
+  if (self->tasks->len >= MUSTER_MOST_TASKS)
+    return muster_cluster_spec_wrong (error, ": the cluster has more than %d tasks",
+                                      MUSTER_MOST_TASKS);
+  MusterClusterTask task = {g_strdup (job), index, g_strdup (address)};
+  g_array_append_val (self->tasks, task);
+
+  return TRUE;
+}
+
+static gboolean
+add_list (MusterClusterSpec *self, const char *job, JsonArray *list, GError **error)
+{
+  for (guint i = 0; i < json_array_get_length (list); i++)
+    if (!add_task (self, job, i, json_array_get_element (list, i), error))
+      return FALSE;
+
+  return TRUE;
+}
+
+static int
+compare_indices (gconstpointer a, gconstpointer b)
+{
+  const MusterClusterTask *first = a, *second = b;
+
+  return (first->index > second->index) - (first->index < second->index);
+}
+
+/* Puts a job's tasks, the last ones, in their order. */
+static gboolean
+order_tasks (MusterClusterSpec *self, guint from, GError **error)
+{
+  MusterClusterTask *tasks = (MusterClusterTask *)self->tasks->data;
+
+  if (self->tasks->len > from)
+    qsort (tasks + from, self->tasks->len - from, sizeof *tasks, compare_indices);
+  for (guint i = from; i + 1 < self->tasks->len; i++)
+    if (tasks[i].index == tasks[i + 1].index)
+      return muster_cluster_spec_wrong (error, ": %s:%u stands in \"cluster\" twice", tasks[i].job,
+                                        tasks[i].index);
+
+  return TRUE;
+}
+
+/* {"1": "HOST:PORT"}: not every task is known, or they are told out of turn. */
+static gboolean
+add_sparse (MusterClusterSpec *self, const char *job, JsonObject *object, GError **error)
+{
+  g_autoptr (GList) names = json_object_get_members (object);
+  const guint from = self->tasks->len;
+
+  for (GList *name = names; name; name = name->next) {
+    guint64 index;
+    if (!g_ascii_string_to_unsigned (name->data, 10, 0, MUSTER_MOST_TASKS, &index, NULL))
+      return muster_cluster_spec_wrong (
+          error, ": \"%s\" in \"cluster\": '%s' is no number of a task", job, (char *)name->data);
+    if (!add_task (self, job, (guint)index, json_object_get_member (object, name->data), error))
+      return FALSE;
+  }
+
+  return order_tasks (self, from, error);
+}
+
+/* A job is part of a device's name. */
+static gboolean
+is_job_name (const char *name)
+{
+  if (!g_ascii_isalpha (*name))
+    return FALSE;
+  for (; *name; name++)
+    if (!g_ascii_isalnum (*name) && *name != '_')
+      return FALSE;
+
+  return TRUE;
+}
+
+static gboolean
+read_cluster (MusterClusterSpec *self, JsonNode *node, GError **error)
+{
+  if (!node)
+    return TRUE;
+  if (!JSON_NODE_HOLDS_OBJECT (node))
+    return muster_cluster_spec_wrong (error, ": \"cluster\" is no object: write it " EXAMPLE);
+  JsonObject *cluster = json_node_get_object (node);
+  g_autoptr (GList) jobs = json_object_get_members (cluster);
+  for (GList *job = jobs; job; job = job->next) {
+    JsonNode *tasks = json_object_get_member (cluster, job->data);
+    gboolean is_good;
+    if (!is_job_name (job->data))
+      return muster_cluster_spec_wrong (error, ": '%s' can't be the name of a job",
+                                        (char *)job->data);
+    if (JSON_NODE_HOLDS_ARRAY (tasks))
+      is_good = add_list (self, job->data, json_node_get_array (tasks), error);
+    else if (JSON_NODE_HOLDS_OBJECT (tasks))
+      is_good = add_sparse (self, job->data, json_node_get_object (tasks), error);
+    else
+      is_good = muster_cluster_spec_wrong (
+          error, ": \"%s\" in \"cluster\" is no list of \"HOST:PORT\"", (char *)job->data);
+    if (!is_good)
+      return FALSE;
+  }
+
+  return TRUE;
+}
+
+/* --- the rest --- */
+
+static gboolean
+read_task (MusterClusterSpec *self, JsonNode *node, GError **error)
+{
+  if (!node)
+    return TRUE;
+  if (!JSON_NODE_HOLDS_OBJECT (node))
+    return muster_cluster_spec_wrong (error, ": \"task\" is no object: write it " EXAMPLE);
+  JsonObject *task = json_node_get_object (node);
+  const char *type = string_of (json_object_get_member (task, "type"));
+  JsonNode *index = json_object_get_member (task, "index");
+  if (!type || !is_job_name (type))
+    return muster_cluster_spec_wrong (error, ": \"task\" has no \"type\": write it " EXAMPLE);
+  if (index && !read_index (index, &self->index))
+    return muster_cluster_spec_wrong (error, ": \"index\" in \"task\" is no number of a task");
+  self->job = g_strdup (type);
+
+  return TRUE;
+}
+
+/* TensorFlow's own protocols beside gRPC aren't spoken here. */
+static gboolean
+check_layer (JsonNode *node, GError **error)
+{
+  const char *layer = string_of (node);
+
+  if (!node || JSON_NODE_HOLDS_NULL (node) || (layer && (!*layer || g_str_equal (layer, "grpc"))))
+    return TRUE;
+
+  return muster_cluster_spec_wrong (error, ": \"rpc_layer\" is '%s': muster speaks grpc alone",
+                                    layer ? layer : "no string");
+}
+
+static gboolean
+read_root (MusterClusterSpec *self, JsonObject *root, GError **error)
+{
+  JsonNode *master = json_object_get_member (root, "session_master");
+
+  if (master && !JSON_NODE_HOLDS_NULL (master) && !string_of (master))
+    return muster_cluster_spec_wrong (error, ": \"session_master\" is no string");
+  self->session_master = g_strdup (master ? string_of (master) : NULL);
+
+  return check_layer (json_object_get_member (root, "rpc_layer"), error) &&
+         read_cluster (self, json_object_get_member (root, "cluster"), error) &&
+         read_task (self, json_object_get_member (root, "task"), error);
+}
+
+gboolean
+muster_cluster_spec_read (MusterClusterSpec *self, const char *text, GError **error)
+{
+  g_autoptr (JsonParser) parser = json_parser_new ();
+  g_autoptr (GError) malformed = NULL;
+
+  if (!g_utf8_validate (text, -1, NULL))
+    return muster_cluster_spec_wrong (error, " isn't UTF-8: write it " EXAMPLE);
+  if (!is_flat (text))
+    return muster_cluster_spec_wrong (error, " is nested deeper than %d: write it " EXAMPLE,
+                                      MOST_NESTING);
+  if (!is_one_object (text))
+    return muster_cluster_spec_wrong (error,
+                                      " is no JSON object, or more than one: write it " EXAMPLE);
+  if (!json_parser_load_from_data (parser, text, -1, &malformed)) {
+    /* It may quote half a character. */
+    g_autofree char *why = g_utf8_make_valid (malformed->message, -1);
+    return muster_cluster_spec_wrong (error, " is no JSON (%s): write it " EXAMPLE, why);
+  }
+  JsonNode *node = json_parser_get_root (parser);
+  if (!node || !JSON_NODE_HOLDS_OBJECT (node))
+    return muster_cluster_spec_wrong (error, " is no JSON object: write it " EXAMPLE);
+
+  return read_root (self, json_node_get_object (node), error);
+}

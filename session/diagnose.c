@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/client/diagnose.h"
+
+#include "rpc/address.h"
+#include "session/session_private.h"
+
+/* A look at why nobody answers takes so long at most. */
+#define LONGEST_LOOK_US (500 * MUSTER_MILLISECOND)
+/* Beside a call that goes on anyway. */
+#define UNHURRIED_LOOK_US MUSTER_SECOND
+/* And this part of a verb's time is kept for it. */
+#define PART_KEPT 10
+/* Of a larger cluster the first tasks are looked at. */
+#define MOST_TASKS 64
+/* So many of those that don't answer are named beside the server. */
+#define TASKS_NAMED 3
+
+typedef struct {
+  char *task;    /* (owned) (nullable) NULL: the master itself */
+  char *address; /* (owned) */
+  gboolean tls;
+  gint64 deadline_us;
+  GCancellable *cancellable; /* (not owned) (nullable) */
+  MusterDiagnosis diagnosis;
+} Look;
+
+static void
+look_free (gpointer data)
+{
+  Look *look = data;
+
+  g_free (look->task);
+  g_free (look->address);
+  muster_diagnosis_clear (&look->diagnosis);
+  g_free (look);
+}
+
+/* NULL where the target has no address: it is in this process. */
+static const char *
+address_of (const char *target, gboolean *tls)
+{
+  *tls = g_str_has_prefix (target, "grpcs://");
+  if (!*tls && !g_str_has_prefix (target, "grpc://"))
+    return NULL;
+
+  return strstr (target, "://") + strlen ("://");
+}
+
+gboolean
+muster_verb_can_look (const MusterVerb *self)
+{
+  gboolean tls;
+
+  return address_of (muster_master_target (self->master), &tls) != NULL;
+}
+
+gint64
+muster_verb_reserve_us (const MusterVerb *self)
+{
+  if (self->report.sessions > 0 || !muster_verb_can_look (self) ||
+      self->call_deadline_us == MUSTER_WAIT_FOREVER)
+    return 0;
+
+  return MIN (LONGEST_LOOK_US, (self->call_deadline_us - self->started_us) / PART_KEPT);
+}
+
+gboolean
+muster_cluster_check (const char *const *cluster, GError **error)
+{
+  for (; cluster && *cluster; cluster++) {
+    const char *equals = strchr (*cluster, '=');
+    g_autofree char *host = NULL;
+    guint16 port;
+    if (equals && equals > *cluster && muster_address_parse (equals + 1, &host, &port, NULL))
+      continue;
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "'%s' names no task of a cluster: it should be like ps:0=HOST:PORT", *cluster);
+    return FALSE;
+  }
+
+  return TRUE;
+}
+
+static GPtrArray *
+plan_looks (const MusterVerb *self, const char *address, gboolean tls, gint64 deadline_us,
+            GCancellable *cancellable)
+{
+  GPtrArray *looks = g_ptr_array_new_with_free_func (look_free);
+  Look *look = g_new0 (Look, 1);
+
+  *look = (Look){.address = g_strdup (address), .tls = tls};
+  g_ptr_array_add (looks, look);
+  for (char **task = self->manager->cluster; task && *task && looks->len <= MOST_TASKS; task++) {
+    const char *equals = strchr (*task, '=');
+    look = g_new0 (Look, 1);
+    *look = (Look){.task = g_strndup (*task, (gsize)(equals - *task)),
+                   .address = g_strdup (equals + 1)};
+    g_ptr_array_add (looks, look);
+  }
+  for (guint i = 0; i < looks->len; i++) {
+    look = looks->pdata[i];
+    look->deadline_us = deadline_us;
+    look->cancellable = cancellable;
+  }
+
+  return looks;
+}
+
+static gpointer
+look_at (gpointer data)
+{
+  Look *look = data;
+
+  if (look->task)
+    muster_diagnose_master (look->address, look->deadline_us, look->cancellable, &look->diagnosis);
+  else
+    muster_diagnose (look->address, look->tls, look->deadline_us, look->cancellable,
+                     &look->diagnosis);
+
+  return NULL;
+}
+
+/* All at once, since each may take all the time there is; this thread takes the master's. */
+static void
+look_at_all (GPtrArray *looks)
+{
+  g_autofree GThread **threads = g_new0 (GThread *, looks->len);
+
+  for (guint i = 1; i < looks->len; i++)
+    threads[i] = g_thread_try_new ("muster-look", look_at, looks->pdata[i], NULL);
+  look_at (looks->pdata[0]);
+  for (guint i = 1; i < looks->len; i++)
+    if (threads[i])
+      g_thread_join (threads[i]);
+}
+
+static const char *
+state_of (MusterReach stage)
+{
+  switch (stage) {
+  case MUSTER_REACH_NOT_RESOLVED:
+    return "not-resolved";
+  case MUSTER_REACH_REFUSED:
+    return "refused";
+  case MUSTER_REACH_NO_ROUTE:
+  case MUSTER_REACH_NO_TCP:
+    return "unreachable";
+  case MUSTER_REACH_TLS_FAILED:
+    return "tls-failed";
+  default:
+    return "silent";
+  }
+}
+
+static gboolean
+is_missing (const Look *task)
+{
+  return task->diagnosis.text && task->diagnosis.stage != MUSTER_REACH_ANSWERS;
+}
+
+/* Which tasks a server that is up may wait for, or how to find out. */
+static void
+append_tasks (GString *text, GPtrArray *looks)
+{
+  guint n_missing = 0;
+
+  if (looks->len == 1) {
+    g_string_append (text, "; --cluster=ps:0=HOST:PORT finds out which task is missing");
+    return;
+  }
+  for (guint i = 1; i < looks->len; i++) {
+    const Look *look = looks->pdata[i];
+    if (!is_missing (look))
+      continue;
+    if (n_missing < TASKS_NAMED)
+      g_string_append_printf (text, "%s%s", n_missing == 0 ? "; no answer from " : ", ",
+                              look->task);
+    n_missing++;
+  }
+  if (n_missing == 0)
+    g_string_append (text, "; all tasks given as its cluster answer");
+  else if (n_missing > TASKS_NAMED)
+    g_string_append_printf (text, " and %u more", n_missing - TASKS_NAMED);
+}
+
+/* A server that is up, as far as can be seen, and keeps CreateSession. */
+static char *
+describe_keeping (const MusterVerb *self, GPtrArray *looks)
+{
+  const Look *master = looks->pdata[0];
+  g_autofree char *duration =
+      muster_format_duration (muster_clock_now_us (self->clock) - self->phase_started_us);
+  GString *text = g_string_new (NULL);
+
+  g_string_append_printf (text, "%s, but CreateSession has had no answer for %s",
+                          master->tls ? master->diagnosis.text : "up", duration);
+  append_tasks (text, looks);
+
+  return g_string_free (text, FALSE);
+}
+
+/* is_kept: CreateSession, called when the phase began, has had no answer. */
+static void
+take_in (MusterVerb *self, GPtrArray *looks, gboolean is_kept)
+{
+  const Look *master = looks->pdata[0];
+  GPtrArray *tasks = g_ptr_array_new ();
+
+  muster_verb_forget_diagnosis (self);
+  self->diagnosis = is_kept && master->diagnosis.stage == MUSTER_REACH_ANSWERS
+                        ? describe_keeping (self, looks)
+                        : g_strdup (master->diagnosis.text);
+  self->server_state = state_of (master->diagnosis.stage);
+  for (guint i = 1; i < looks->len; i++) {
+    const Look *look = looks->pdata[i];
+    if (is_missing (look))
+      g_ptr_array_add (tasks, g_strdup_printf ("%s: %s", look->task, look->diagnosis.text));
+  }
+  g_ptr_array_add (tasks, NULL);
+  self->missing_tasks = (char **)g_ptr_array_free (tasks, FALSE);
+}
+
+/* Why the master doesn't answer; NULL where it has no address, or no time is left to look. */
+static GPtrArray *
+look (const MusterVerb *self, gint64 longest_us, GCancellable *cancellable)
+{
+  gboolean tls;
+  const char *address = address_of (muster_master_target (self->master), &tls);
+  gint64 left_us =
+      muster_deadline_remaining (self->call_deadline_us, muster_clock_now_us (self->clock));
+  gint64 limit_us = MIN (longest_us, left_us);
+
+  if (!address || limit_us <= 0 || g_cancellable_is_cancelled (cancellable))
+    return NULL;
+  GPtrArray *looks = plan_looks (
+      self, address, tls, muster_clock_now_us (muster_system_clock ()) + limit_us, cancellable);
+  look_at_all (looks);
+
+  return looks;
+}
+
+void
+muster_verb_diagnose (MusterVerb *self, gboolean is_kept)
+{
+  g_autoptr (GPtrArray) looks = look (self, LONGEST_LOOK_US, self->cancellable);
+
+  if (looks)
+    take_in (self, looks, is_kept);
+  else
+    muster_verb_forget_diagnosis (self);
+}
+
+/* What was found, without the times that it took, which are others each time. */
+static char *
+outline (GPtrArray *looks)
+{
+  GString *text = g_string_new (NULL);
+
+  for (guint i = 0; i < looks->len; i++) {
+    const Look *it = looks->pdata[i];
+    g_string_append_printf (text, "%d ", it->diagnosis.text ? (int)it->diagnosis.stage : -1);
+  }
+
+  return g_string_free (text, FALSE);
+}
+
+gboolean
+muster_verb_look_again (MusterVerb *self, GCancellable *answered, char **found)
+{
+  g_autoptr (GPtrArray) looks = look (self, UNHURRIED_LOOK_US, answered);
+
+  /* A look that was cut short has seen nothing. */
+  if (!looks || g_cancellable_is_cancelled (answered))
+    return FALSE;
+  g_autofree char *now_found = outline (looks);
+  if (g_strcmp0 (now_found, *found) == 0)
+    return FALSE;
+  g_free (*found);
+  *found = g_steal_pointer (&now_found);
+  take_in (self, looks, TRUE);
+
+  return TRUE;
+}
+
+void
+muster_verb_forget_diagnosis (MusterVerb *self)
+{
+  g_clear_pointer (&self->diagnosis, g_free);
+  g_clear_pointer (&self->missing_tasks, g_strfreev);
+  self->server_state = NULL;
+}

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/manager.h"
+
+#include "base/require.h"
+#include "session/session_private.h"
+
+#define DEFAULT_RECOVERY_WAIT_US (30 * MUSTER_SECOND)
+
+G_DEFINE_FINAL_TYPE (MusterSessionManager, muster_session_manager, G_TYPE_OBJECT)
+
+/* What is given, and how messages call it; *name stays NULL for none. */
+static char **
+copy_ops (const char *op, const char *const *ops, char **name)
+{
+  if (ops && *ops) {
+    g_autofree char *list = g_strjoinv (", ", (char **)ops);
+    *name = g_strdup_printf ("[%s]", list);
+    return g_strdupv ((char **)ops);
+  }
+  if (!op)
+    return NULL;
+  *name = g_strdup (op);
+
+  return g_strdupv ((char *[]){(char *)op, NULL});
+}
+
+static gboolean
+check_options (const MusterSessionManagerOptions *options, GError **error)
+{
+  if (options->local_init_op && options->local_init_ops) {
+    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                         "Give either local_init_op or local_init_ops, not both");
+    return FALSE;
+  }
+  if (options->ready_for_local_init_op && !options->local_init_op &&
+      !(options->local_init_ops && *options->local_init_ops)) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "If you pass a ready_for_local_init_op you must also pass a local_init_op, "
+                 "ready_for_local_init_op [%s]",
+                 options->ready_for_local_init_op);
+    return FALSE;
+  }
+  if (options->recovery_wait_us < 0) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "The recovery wait must be above 0, not %" G_GINT64_FORMAT " microseconds",
+                 options->recovery_wait_us);
+    return FALSE;
+  }
+
+  return muster_cluster_check (options->cluster, error);
+}
+
+/* No pause is longer than the recovery wait. */
+static MusterRetryPolicy
+policy_of (const MusterSessionManager *self, const MusterRetryPolicy *given,
+           const MusterRetryPolicy *usual)
+{
+  MusterRetryPolicy policy = given ? *given : *usual;
+  gint64 last_us = policy.last_pause_us > 0 ? policy.last_pause_us : MUSTER_SECOND;
+
+  policy.last_pause_us = MIN (last_us, self->recovery_wait_us);
+
+  return policy;
+}
+
+static void
+take_options (MusterSessionManager *self, const MusterSessionManagerOptions *options)
+{
+  self->local_init_ops =
+      copy_ops (options->local_init_op, options->local_init_ops, &self->local_init_name);
+  self->ready_op = g_strdup (options->ready_op);
+  self->ready_for_local_init_op = g_strdup (options->ready_for_local_init_op);
+  self->recovery_wait_us =
+      options->recovery_wait_us ? options->recovery_wait_us : DEFAULT_RECOVERY_WAIT_US;
+  self->local_init_run_options =
+      options->local_init_run_options ? g_bytes_ref (options->local_init_run_options) : NULL;
+  self->config = options->config ? g_bytes_ref (options->config) : NULL;
+  self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());
+  self->model = options->model && *options->model ? g_strdup (options->model) : NULL;
+  self->task = g_strdup (options->task);
+  self->meta_graph = options->meta_graph ? muster_meta_graph_ref (options->meta_graph) : NULL;
+  if (self->meta_graph)
+    self->variables = muster_meta_graph_variables (self->meta_graph, &self->n_variables);
+  self->cluster = g_strdupv ((char **)options->cluster);
+  self->chief = g_strdup (options->chief);
+  self->waiting = policy_of (self, options->waiting, &muster_retry_waiting);
+  self->preparing = policy_of (self, options->preparing, &muster_retry_preparing);
+}
+
+MusterSessionManager *
+muster_session_manager_new (MusterGraph *graph, const MusterSessionManagerOptions *options,
+                            GError **error)
+{
+  static const MusterSessionManagerOptions defaults;
+
+  if (!options)
+    options = &defaults;
+  if (!check_options (options, error))
+    return NULL;
+
+  MusterSessionManager *self = g_object_new (MUSTER_TYPE_SESSION_MANAGER, NULL);
+  self->graph = graph ? muster_graph_ref (graph) : NULL;
+  take_options (self, options);
+
+  return self;
+}
+
+MusterSessionManager *
+muster_session_manager_new_for_ops (MusterGraph *graph, const char *ready_op,
+                                    const char *ready_for_local_init_op, const char *local_init_op,
+                                    const char *model, const char *task, GError **error)
+{
+  muster_require (error, NULL, graph);
+
+  MusterSessionManagerOptions options = {.ready_op = ready_op,
+                                         .ready_for_local_init_op = ready_for_local_init_op,
+                                         .local_init_op = local_init_op,
+                                         .model = model,
+                                         .task = task};
+
+  return muster_session_manager_new (graph, &options, error);
+}
+
+void
+muster_session_report_clear (MusterSessionReport *self)
+{
+  g_return_if_fail (self != NULL);
+  g_clear_pointer (&self->restored_from, g_free);
+  g_clear_pointer (&self->passed_over, g_free);
+  g_clear_pointer (&self->restore_warning, g_free);
+  g_clear_pointer (&self->reason, g_free);
+  g_clear_pointer (&self->phases, g_array_unref);
+  g_clear_pointer (&self->timeline, g_array_unref);
+  g_clear_pointer (&self->reasons, g_ptr_array_unref);
+  *self = (MusterSessionReport){0};
+}
+
+void
+muster_session_report_begin (MusterSessionReport *report)
+{
+  if (report)
+    *report = (MusterSessionReport){.final_step = -1};
+}
+
+static gint64
+timeout_of (const MusterPrepareOptions *options)
+{
+  return options->timeout_us == 0 ? MUSTER_WAIT_FOREVER : options->timeout_us;
+}
+
+MusterSession *
+muster_session_manager_prepare_session (MusterSessionManager *self, MusterMaster *master,
+                                        const MusterPrepareOptions *options,
+                                        MusterSessionReport *report, GCancellable *cancellable,
+                                        GError **error)
+{
+  muster_session_report_begin (report);
+  muster_require (error, NULL, self, master);
+
+  static const MusterPrepareOptions defaults;
+  MusterVerb verb;
+  GError *failure = NULL;
+
+  if (!options)
+    options = &defaults;
+  muster_verb_start (&verb, self, master, timeout_of (options), cancellable);
+  MusterSession *session = muster_prepare_options_check (self, options, TRUE, &failure)
+                               ? muster_verb_prepare (&verb, options, &failure)
+                               : NULL;
+
+  return muster_verb_conclude (&verb, session, failure, report, error);
+}
+
+MusterSession *
+muster_session_manager_recover_session (MusterSessionManager *self, MusterMaster *master,
+                                        const MusterPrepareOptions *options, gboolean *recovered,
+                                        MusterSessionReport *report, GCancellable *cancellable,
+                                        GError **error)
+{
+  muster_session_report_begin (report);
+  muster_require (error, NULL, self, master);
+
+  static const MusterPrepareOptions defaults;
+  MusterVerb verb;
+  GError *failure = NULL;
+
+  if (!options)
+    options = &defaults;
+  muster_verb_start (&verb, self, master, timeout_of (options), cancellable);
+  MusterSession *session = muster_prepare_options_check (self, options, FALSE, &failure)
+                               ? muster_verb_recover (&verb, options, &failure)
+                               : NULL;
+  if (session && recovered)
+    *recovered = verb.report.outcome != MUSTER_OUTCOME_NOT_READY;
+
+  return muster_verb_conclude (&verb, session, failure, report, error);
+}
+
+MusterSession *
+muster_session_manager_wait_for_session (MusterSessionManager *self, MusterMaster *master,
+                                         gint64 timeout_us, MusterSessionReport *report,
+                                         GCancellable *cancellable, GError **error)
+{
+  muster_session_report_begin (report);
+  muster_require (error, NULL, self, master);
+
+  MusterVerb verb;
+  GError *failure = NULL;
+
+  muster_verb_start (&verb, self, master, timeout_us, cancellable);
+  MusterSession *session = muster_verb_wait (&verb, &failure);
+
+  return muster_verb_conclude (&verb, session, failure, report, error);
+}
+
+void
+muster_session_manager_set_progress (MusterSessionManager *self, MusterSessionProgress progress,
+                                     gpointer user_data)
+{
+  g_return_if_fail (self != NULL);
+  self->progress = progress;
+  self->progress_data = user_data;
+}
+
+static void
+muster_session_manager_finalize (GObject *object)
+{
+  MusterSessionManager *self = MUSTER_SESSION_MANAGER (object);
+
+  g_clear_pointer (&self->graph, muster_graph_unref);
+  g_strfreev (self->local_init_ops);
+  g_free (self->local_init_name);
+  g_free (self->ready_op);
+  g_free (self->ready_for_local_init_op);
+  g_clear_pointer (&self->local_init_run_options, g_bytes_unref);
+  g_clear_pointer (&self->config, g_bytes_unref);
+  g_object_unref (self->clock);
+  g_free (self->model);
+  g_free (self->task);
+  g_clear_pointer (&self->meta_graph, muster_meta_graph_unref);
+  g_strfreev (self->cluster);
+  g_free (self->chief);
+  G_OBJECT_CLASS (muster_session_manager_parent_class)->finalize (object);
+}
+
+static void
+muster_session_manager_class_init (MusterSessionManagerClass *klass)
+{
+  G_OBJECT_CLASS (klass)->finalize = muster_session_manager_finalize;
+}
+
+static void
+muster_session_manager_init (G_GNUC_UNUSED MusterSessionManager *self)
+{
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tensorflow/helper/loopback.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+typedef union {
+  struct sockaddr any;
+  struct sockaddr_in v4;
+  struct sockaddr_in6 v6;
+  struct sockaddr_storage room;
+} Address;
+
+static uint16_t shared_port;
+
+void
+muster_loopback_share (uint16_t port)
+{
+  shared_port = port;
+}
+
+static int
+option_of (int fd, int which)
+{
+  int value = 0;
+  socklen_t size = sizeof value;
+  return getsockopt (fd, SOL_SOCKET, which, &value, &size) == 0 ? value : -1;
+}
+
+/* 127.0.0.1 as an IPv6 socket names it. */
+static const struct in6_addr mapped = {
+    .s6_addr = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, 0, 0, 1}};
+
+/* Where a socket that wants *address is bound instead. */
+static void
+turn_home (int fd, Address *address)
+{
+  static const int yes = 1, no = 0;
+  uint16_t port = address->any.sa_family == AF_INET ? address->v4.sin_port : address->v6.sin6_port;
+  if (address->any.sa_family == AF_INET) {
+    address->v4.sin_addr.s_addr = htonl (INADDR_LOOPBACK);
+  } else {
+    setsockopt (fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no);
+    address->v6.sin6_addr = mapped;
+    address->v6.sin6_scope_id = 0;
+  }
+  if (shared_port != 0 && ntohs (port) == shared_port)
+    setsockopt (fd, SOL_SOCKET, SO_REUSEPORT, &yes, sizeof yes);
+}
+
+/* libc's, for this whole process: a program's own definition goes before it. */
+__attribute__ ((visibility ("default"))) int
+bind (int fd, const struct sockaddr *address, socklen_t size)
+{
+  Address to;
+  if (option_of (fd, SO_TYPE) != SOCK_STREAM || size > sizeof to)
+    return (int)syscall (SYS_bind, fd, address, size);
+  memset (&to, 0, sizeof to);
+  memcpy (&to, address, size);
+  if ((to.any.sa_family == AF_INET && size >= sizeof to.v4) ||
+      (to.any.sa_family == AF_INET6 && size >= sizeof to.v6))
+    turn_home (fd, &to);
+  return (int)syscall (SYS_bind, fd, &to, size);
+}
+
+/* --- the check afterwards --- */
+
+/* False for no listening TCP socket. */
+static bool
+listens_at (int fd, Address *address)
+{
+  socklen_t size = sizeof *address;
+  memset (address, 0, sizeof *address);
+  return option_of (fd, SO_ACCEPTCONN) == 1 && getsockname (fd, &address->any, &size) == 0 &&
+         (address->any.sa_family == AF_INET || address->any.sa_family == AF_INET6);
+}
+
+static bool
+is_loopback (const Address *address)
+{
+  if (address->any.sa_family == AF_INET)
+    return ntohl (address->v4.sin_addr.s_addr) >> 24 == 127;
+  const struct in6_addr *v6 = &address->v6.sin6_addr;
+  return IN6_IS_ADDR_LOOPBACK (v6) || (IN6_IS_ADDR_V4MAPPED (v6) && v6->s6_addr[12] == 127);
+}
+
+static uint16_t
+port_of (const Address *address)
+{
+  return ntohs (address->any.sa_family == AF_INET ? address->v4.sin_port : address->v6.sin6_port);
+}
+
+bool
+muster_loopback_check (uint16_t port, char *text, size_t n_text)
+{
+  bool is_home = true, has_port = false;
+  DIR *fds = opendir ("/proc/self/fd");
+  if (fds == NULL) {
+    snprintf (text, n_text, "/proc/self/fd can't be read, so nobody knows where it listens");
+    return false;
+  }
+  for (struct dirent *entry = readdir (fds); entry != NULL && is_home; entry = readdir (fds)) {
+    Address address;
+    char host[INET6_ADDRSTRLEN] = "";
+    if (!listens_at (atoi (entry->d_name), &address))
+      continue;
+    has_port = has_port || port_of (&address) == port;
+    is_home = is_loopback (&address);
+    if (is_home)
+      continue;
+    bool is_v4 = address.any.sa_family == AF_INET;
+    inet_ntop (address.any.sa_family,
+               is_v4 ? (void *)&address.v4.sin_addr : (void *)&address.v6.sin6_addr, host,
+               sizeof host);
+    snprintf (text, n_text, "it listens beyond this machine, at '%s' port %u", host,
+              port_of (&address));
+  }
+  closedir (fds);
+  if (is_home && !has_port)
+    snprintf (text, n_text, "it doesn't listen on port %u, as it was told", port);
+  return is_home && has_port;
+}

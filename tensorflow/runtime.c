@@ -1,0 +1,494 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tensorflow/runtime.h"
+
+#include "base/blocking.h"
+#include "tensorflow/read_line.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define START_LIMIT (120 * MUSTER_SECOND)
+#define FIRST_PAUSE MUSTER_SECOND
+#define LAST_PAUSE  (30 * MUSTER_SECOND)
+/* Who lived that long is started again at once. */
+#define GOOD_LIFE  (10 * MUSTER_SECOND)
+#define EXIT_LIMIT (5 * MUSTER_SECOND)
+#define EXIT_LOOK  (5 * MUSTER_MILLISECOND)
+/* Where the helper has its end of the socket. */
+#define HELPER_FD 3
+
+typedef enum {
+  STARTING,
+  SERVING,
+  RESTING, /* between two starts; failure has the reason */
+  OVER,    /* the first start failed; failure has the reason */
+} State;
+
+struct _MusterRuntime {
+  gatomicrefcount refs;
+  char *library, *helper; /* (owned) */
+  MusterClock *clock;     /* (owned) */
+  gint64 start_limit_us;
+  MusterRuntimeTold told;
+  gpointer user_data;
+  int reserved; /* bound to the port, never listening: nobody else gets it */
+  guint16 port;
+  GCancellable *stop; /* (owned) */
+  GThread *keeper;    /* (owned) */
+  GMutex lock;
+  GCond changed;     /* state is another */
+  State state;       /* guarded by lock */
+  GError *failure;   /* guarded by lock: (owned) (nullable) */
+  char *version;     /* (owned) (nullable) guarded by lock: set once, when it serves */
+  const char *doing; /* guarded by lock: static; while it starts, what it is at, … */
+  gint64 since_us;   /* guarded by lock: … and since when */
+  int pid;           /* guarded by lock */
+  guint n_starts;    /* guarded by lock */
+};
+
+/* One process of its. */
+typedef struct {
+  GSubprocess *process; /* (owned) */
+  int pid;
+  int socket;
+  gint64 since_us;
+} Life;
+
+static gint64
+now_us (void)
+{
+  return muster_clock_now_us (muster_system_clock ());
+}
+
+/* --- the port --- */
+
+static gboolean
+set_errno (GError **error, const char *what)
+{
+  int saved = errno;
+  g_set_error (error, G_IO_ERROR, g_io_error_from_errno (saved), "%s: %s", what,
+               g_strerror (saved));
+  return FALSE;
+}
+
+/* The child's socket shares it by SO_REUSEPORT, which takes the same user. */
+static gboolean
+reserve_port (MusterRuntime *self, GError **error)
+{
+  struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl (INADDR_LOOPBACK)};
+  socklen_t size = sizeof address;
+  const int yes = 1;
+  self->reserved = socket (AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (self->reserved < 0 ||
+      setsockopt (self->reserved, SOL_SOCKET, SO_REUSEPORT, &yes, sizeof yes) != 0 ||
+      bind (self->reserved, (struct sockaddr *)&address, sizeof address) != 0 ||
+      getsockname (self->reserved, (struct sockaddr *)&address, &size) != 0)
+    return set_errno (error, "no port on 127.0.0.1 for TensorFlow's runtime");
+  self->port = ntohs (address.sin_port);
+  return TRUE;
+}
+
+/* --- a process, from its start to its end --- */
+
+/* What its start is at; the lock is held. */
+static void
+set_doing (MusterRuntime *self, const char *doing)
+{
+  self->doing = doing;
+  self->since_us = now_us ();
+}
+
+/* "it has been loading its library for 1.3 s" (transfer full); the lock is held. */
+static char *
+describe_start (MusterRuntime *self)
+{
+  g_autofree char *duration = muster_format_duration (now_us () - self->since_us);
+  return g_strdup_printf ("it has been %s for %s", self->doing, duration);
+}
+
+/* Its output, and the errors that TensorFlow logs, go to our stderr: our stdout is for results. */
+static GSubprocess *
+spawn (MusterRuntime *self, int socket, GError **error)
+{
+  g_autoptr (GSubprocessLauncher) launcher = g_subprocess_launcher_new (G_SUBPROCESS_FLAGS_NONE);
+  g_autofree char *port = g_strdup_printf ("%u", self->port);
+  int to_stderr = fcntl (STDERR_FILENO, F_DUPFD_CLOEXEC, HELPER_FD + 1);
+  if (to_stderr >= 0)
+    g_subprocess_launcher_take_stdout_fd (launcher, to_stderr);
+  g_subprocess_launcher_take_fd (launcher, socket, HELPER_FD);
+  g_subprocess_launcher_setenv (launcher, "TF_CPP_MIN_LOG_LEVEL", "2", FALSE);
+  GSubprocess *process =
+      g_subprocess_launcher_spawn (launcher, error, self->helper, self->library, port, NULL);
+  if (process == NULL)
+    g_prefix_error (error, "'%s' can't be started: ", self->helper);
+  return process;
+}
+
+/* On the keeper's thread: the kernel ends the child when the thread that made it ends. */
+static gboolean
+begin (MusterRuntime *self, Life *life, GError **error)
+{
+  int ends[2];
+  if (socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    return set_errno (error, "no socket for TensorFlow's runtime");
+  life->process = spawn (self, ends[1], error);
+  life->socket = ends[0];
+  life->since_us = now_us ();
+  if (life->process == NULL)
+    return FALSE;
+  const char *pid = g_subprocess_get_identifier (life->process);
+  life->pid = pid != NULL ? (int)g_ascii_strtoll (pid, NULL, 10) : 0;
+  return TRUE;
+}
+
+/* How it ended. */
+static char *
+describe_end (GSubprocess *process)
+{
+  if (g_subprocess_get_if_signaled (process)) {
+    int number = g_subprocess_get_term_sig (process);
+    return g_strdup_printf ("was killed by signal %d (%s)", number, g_strsignal (number));
+  }
+  if (g_subprocess_get_if_exited (process))
+    return g_strdup_printf ("ended with %d", g_subprocess_get_exit_status (process));
+  return g_strdup ("ended");
+}
+
+/* Closing the socket is enough for it to end, but it may be stuck in a library that it loads: it
+ * has nothing to put in order, so it is killed. How it ended, (transfer full). */
+static char *
+end (Life *life)
+{
+  if (life->socket >= 0)
+    close (life->socket);
+  life->socket = -1;
+  if (life->process == NULL)
+    return NULL;
+  g_subprocess_force_exit (life->process);
+  g_subprocess_wait (life->process, NULL, NULL);
+  char *how = describe_end (life->process);
+  g_clear_object (&life->process);
+  return how;
+}
+
+/* Of one that has closed its socket it is to be known how it ended by itself: it gets a moment. */
+static void
+await_exit (MusterRuntime *self, const Life *life)
+{
+  MusterClock *clock = muster_system_clock ();
+  gint64 until_us = now_us () + EXIT_LIMIT;
+  while (g_subprocess_get_identifier (life->process) != NULL && now_us () < until_us)
+    if (!muster_clock_wait_until (clock, now_us () + EXIT_LOOK, self->stop, NULL))
+      break;
+}
+
+/* "failed CODE REASON" */
+static void
+set_failure (MusterRuntime *self, const char *line, GError **error)
+{
+  char *reason = NULL;
+  gint64 code = g_ascii_strtoll (line, &reason, 10);
+  g_set_error (error, MUSTER_ERROR, muster_error_from_wire ((int)CLAMP (code, 0, 100)),
+               "'%s' doesn't serve as TensorFlow: %s", self->library, g_strchug (reason));
+}
+
+static void
+take_version (MusterRuntime *self, const char *version)
+{
+  g_mutex_lock (&self->lock);
+  if (self->version == NULL)
+    self->version = g_strdup (version);
+  g_mutex_unlock (&self->lock);
+}
+
+/* What it says of its start in the end. */
+static char *
+await_word (MusterRuntime *self, const Life *life, GError **error)
+{
+  const gint64 deadline_us = life->since_us + self->start_limit_us;
+  char *line;
+  while ((line = muster_runtime_read_line (life->socket, deadline_us, self->stop, error)) != NULL &&
+         g_str_equal (line, "loaded")) {
+    g_free (line);
+    g_mutex_lock (&self->lock);
+    set_doing (self, "starting its server");
+    g_mutex_unlock (&self->lock);
+  }
+  return line;
+}
+
+/* It wasn't quick enough for the start limit. */
+static void
+set_late (MusterRuntime *self, GError **error)
+{
+  g_autofree char *limit = muster_format_duration (self->start_limit_us);
+  g_mutex_lock (&self->lock);
+  g_autofree char *doing = describe_start (self);
+  g_mutex_unlock (&self->lock);
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
+               "TensorFlow's runtime, from '%s', hasn't begun to serve within %s: %s",
+               self->library, limit, doing);
+}
+
+static gboolean
+await_serving (MusterRuntime *self, Life *life, GError **error)
+{
+  g_autoptr (GError) failure = NULL;
+  g_autofree char *line = await_word (self, life, &failure);
+  if (line != NULL && g_str_has_prefix (line, "serving ")) {
+    take_version (self, line + strlen ("serving "));
+    return TRUE;
+  }
+  g_autofree char *how = NULL;
+  if (line != NULL && g_str_has_prefix (line, "failed ")) {
+    set_failure (self, line + strlen ("failed "), error);
+  } else if (muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED)) {
+    set_late (self, error);
+  } else {
+    await_exit (self, life);
+    how = end (life);
+    /* not UNAVAILABLE, which one waits out */
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL,
+                 "TensorFlow's runtime, from '%s', %s while it started", self->library, how);
+  }
+  return FALSE;
+}
+
+/* --- the keeper --- */
+
+/* Takes failure. */
+static void
+turn (MusterRuntime *self, State state, int pid, GError *failure)
+{
+  g_mutex_lock (&self->lock);
+  self->state = state;
+  if (state == STARTING)
+    set_doing (self, "loading its library");
+  self->pid = pid;
+  self->n_starts += pid != 0;
+  g_clear_error (&self->failure);
+  self->failure = failure;
+  g_cond_broadcast (&self->changed);
+  g_mutex_unlock (&self->lock);
+}
+
+static void G_GNUC_PRINTF (2, 3) tell (MusterRuntime *self, const char *format, ...)
+{
+  if (self->told == NULL || g_cancellable_is_cancelled (self->stop))
+    return;
+  va_list values;
+  va_start (values, format);
+  g_autofree char *text = g_strdup_vprintf (format, values);
+  va_end (values);
+  self->told (text, self->user_data);
+}
+
+/* From its start to its end: how it ended (transfer full). NULL with an error where it never
+ * served. */
+static char *
+live (MusterRuntime *self, guint n_before, GError **error)
+{
+  Life life = {.socket = -1};
+  if (!begin (self, &life, error) || !await_serving (self, &life, error)) {
+    g_free (end (&life));
+    return NULL;
+  }
+  if (n_before == 0)
+    tell (self, "TensorFlow %s from '%s', as process %d", self->version, self->library, life.pid);
+  turn (self, SERVING, life.pid, NULL);
+  if (n_before > 0)
+    tell (self,
+          "TensorFlow's runtime is back, as process %d; its variables are gone, and sessions have "
+          "to be made again",
+          life.pid);
+  if (muster_runtime_wait_closed (life.socket, self->stop))
+    await_exit (self, &life);
+  g_autofree char *how = end (&life);
+  return g_strdup_printf ("TensorFlow's runtime (process %d) %s", life.pid, how);
+}
+
+/* FALSE when it is to stop. */
+static gboolean
+rest (MusterRuntime *self, const char *why, gint64 pause_us)
+{
+  gint64 until_us = muster_clock_now_us (self->clock) + pause_us;
+  g_autofree char *pause = muster_format_duration (pause_us);
+  if (pause_us == 0) {
+    turn (self, STARTING, 0, NULL);
+    tell (self, "%s; it is started again", why);
+    return !g_cancellable_is_cancelled (self->stop);
+  }
+  turn (self, RESTING, 0,
+        g_error_new (MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, "%s; the next try is %s later", why,
+                     pause));
+  tell (self, "%s; the next try is %s later", why, pause);
+  if (!muster_clock_wait_until (self->clock, until_us, self->stop, NULL))
+    return FALSE;
+  turn (self, STARTING, 0, NULL);
+  return TRUE;
+}
+
+static gpointer
+keep (gpointer data)
+{
+  MusterRuntime *self = data;
+  gint64 pause_us = 0;
+  for (guint n = 0;; n++) {
+    g_autoptr (GError) error = NULL;
+    gint64 since_us = now_us ();
+    g_autofree char *ended = live (self, n, &error);
+    if (ended == NULL && n == 0) {
+      turn (self, OVER, 0, g_steal_pointer (&error));
+      return NULL;
+    }
+    if (ended != NULL && now_us () - since_us >= GOOD_LIFE)
+      pause_us = 0;
+    if (!rest (self, ended != NULL ? ended : error->message, pause_us))
+      return NULL;
+    pause_us = CLAMP (pause_us * 2, FIRST_PAUSE, LAST_PAUSE);
+  }
+}
+
+/* --- the object --- */
+
+MusterRuntime *
+muster_runtime_new (const MusterRuntimeOptions *options, GError **error)
+{
+  g_autoptr (MusterRuntime) self = g_new0 (MusterRuntime, 1);
+  g_atomic_ref_count_init (&self->refs);
+  self->library = g_strdup (options->library);
+  self->helper = g_strdup (options->helper);
+  self->clock = g_object_ref (options->clock != NULL ? options->clock : muster_system_clock ());
+  self->start_limit_us = options->start_limit_us != 0 ? options->start_limit_us : START_LIMIT;
+  self->told = options->told;
+  self->user_data = options->user_data;
+  self->stop = g_cancellable_new ();
+  self->reserved = -1;
+  g_mutex_init (&self->lock);
+  g_cond_init (&self->changed);
+  if (!reserve_port (self, error))
+    return NULL;
+  turn (self, STARTING, 0, NULL);
+  self->keeper = g_thread_new ("tensorflow", keep, self);
+  return g_steal_pointer (&self);
+}
+
+MusterRuntime *
+muster_runtime_ref (MusterRuntime *self)
+{
+  g_atomic_ref_count_inc (&self->refs);
+  return self;
+}
+
+void
+muster_runtime_unref (MusterRuntime *self)
+{
+  if (self == NULL || !g_atomic_ref_count_dec (&self->refs))
+    return;
+  g_cancellable_cancel (self->stop);
+  g_clear_pointer (&self->keeper, g_thread_join);
+  if (self->reserved >= 0)
+    close (self->reserved);
+  g_clear_error (&self->failure);
+  g_clear_object (&self->stop);
+  g_clear_object (&self->clock);
+  g_mutex_clear (&self->lock);
+  g_cond_clear (&self->changed);
+  g_free (self->version);
+  g_free (self->library);
+  g_free (self->helper);
+  g_free (self);
+}
+
+guint16
+muster_runtime_port (MusterRuntime *self)
+{
+  return self->port;
+}
+
+static void
+wake (GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
+{
+  MusterRuntime *self = data;
+  g_mutex_lock (&self->lock);
+  g_cond_broadcast (&self->changed);
+  g_mutex_unlock (&self->lock);
+}
+
+/* Waits as long as it starts; the lock is held. */
+static State
+await_turn (MusterRuntime *self, gint64 deadline_us, GCancellable *cancellable)
+{
+  gboolean is_late = FALSE;
+  while (self->state == STARTING && !is_late && !g_cancellable_is_cancelled (cancellable)) {
+    if (deadline_us == MUSTER_WAIT_FOREVER)
+      g_cond_wait (&self->changed, &self->lock);
+    else
+      is_late = !g_cond_wait_until (&self->changed, &self->lock, deadline_us);
+  }
+  return self->state;
+}
+
+gboolean
+muster_runtime_await (MusterRuntime *self, gint64 deadline_us, GCancellable *cancellable,
+                      GError **error)
+{
+  gulong id = 0;
+  muster_about_to_block ();
+  if (cancellable != NULL)
+    id = g_cancellable_connect (cancellable, G_CALLBACK (wake), self, NULL);
+  g_mutex_lock (&self->lock);
+  State state = await_turn (self, deadline_us, cancellable);
+  GError *failure = self->failure != NULL ? g_error_copy (self->failure) : NULL;
+  g_autofree char *doing = state == STARTING ? describe_start (self) : NULL;
+  g_mutex_unlock (&self->lock);
+  g_cancellable_disconnect (cancellable, id);
+  if (failure != NULL)
+    g_propagate_error (error, failure);
+  else if (state != SERVING && !g_cancellable_set_error_if_cancelled (cancellable, error))
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
+                 "Deadline Exceeded: TensorFlow's runtime, from '%s', is still starting: %s",
+                 self->library, doing);
+  return state == SERVING;
+}
+
+gboolean
+muster_runtime_is_over (MusterRuntime *self)
+{
+  g_mutex_lock (&self->lock);
+  gboolean is_over = self->state == OVER;
+  g_mutex_unlock (&self->lock);
+  return is_over;
+}
+
+int
+muster_runtime_pid (MusterRuntime *self, guint *n_starts)
+{
+  g_mutex_lock (&self->lock);
+  int pid = self->pid;
+  if (n_starts != NULL)
+    *n_starts = self->n_starts;
+  g_mutex_unlock (&self->lock);
+  return pid;
+}
+
+const char *
+muster_runtime_version (MusterRuntime *self)
+{
+  g_mutex_lock (&self->lock);
+  const char *version = self->version;
+  g_mutex_unlock (&self->lock);
+  return version;
+}
+
+const char *
+muster_runtime_library (MusterRuntime *self)
+{
+  return self->library;
+}

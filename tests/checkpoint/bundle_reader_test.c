@@ -1,0 +1,513 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/format/bundle_reader.h"
+
+#include "base/error.h"
+#include "checkpoint/format/bundle_index.h"
+#include "checkpoint/format/crc32c.h"
+#include "tests/checkpoint/bundle_fixture.h"
+
+#include <string.h>
+#include <unistd.h>
+
+typedef struct {
+  char *prefix;
+  MusterBundleWriter *writer;
+} Fixture;
+
+static Fixture
+set_up (void)
+{
+  Fixture f = {.prefix = in_tmpdir ("model")};
+  f.writer = muster_bundle_writer_new (NULL, f.prefix, NULL);
+  return f;
+}
+
+static void
+add (Fixture *f, const char *name, const char *slice, MusterTensor *tensor)
+{
+  g_autoptr (GError) error = NULL;
+  if (slice != NULL)
+    muster_bundle_writer_add_slice (f->writer, name, slice, tensor, &error);
+  else
+    muster_bundle_writer_add (f->writer, name, tensor, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  muster_tensor_unref (tensor);
+}
+
+static MusterBundleReader *
+finish (Fixture *f)
+{
+  g_autoptr (GError) error = NULL;
+  muster_bundle_writer_finish (f->writer, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  MusterBundleReader *reader = muster_bundle_reader_open (NULL, f->prefix, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  return reader;
+}
+
+static void
+tear_down (Fixture *f)
+{
+  muster_bundle_writer_free (f->writer);
+  g_free (f->prefix);
+}
+
+/* Rewrites one entry of the index, checksums and all: a file that lies. */
+static void
+tamper (Fixture *f, const char *name, void (*change) (MusterIndexEntry *entry))
+{
+  g_autoptr (MusterBundleIndex) index =
+      muster_bundle_index_load (muster_local_storage (), f->prefix, NULL);
+  change ((MusterIndexEntry *)muster_bundle_index_find (index, name, strlen (name)));
+  g_autoptr (GBytes) bytes = muster_bundle_index_save (index, NULL);
+  put_file ("model.index", g_bytes_get_data (bytes, NULL), g_bytes_get_size (bytes));
+}
+
+static void
+expect_read_error (const Fixture *f, const char *name, const char *slice, int code)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (NULL, f->prefix, &error);
+  g_autoptr (MusterTensor) tensor =
+      reader != NULL ? muster_bundle_reader_read_slice (reader, name, slice, &error) : NULL;
+  MUSTER_EXPECT_NULL (tensor);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, code);
+}
+
+MUSTER_TEST (Crc32c, is_castagnoli_and_extends)
+{
+  MUSTER_EXPECT_EQ (muster_crc32c_extend (0, "123456789", 9), 0xe3069283u);
+  const guint32 half = muster_crc32c_extend (0, "1234", 4);
+  MUSTER_EXPECT_EQ (muster_crc32c_extend (half, "56789", 5), 0xe3069283u);
+  MUSTER_EXPECT_EQ (muster_crc32c_unmask (muster_crc32c_mask (0xe3069283u)), 0xe3069283u);
+}
+
+MUSTER_TEST (Crc32c, of_two_parts_is_put_together)
+{
+  g_autoptr (GRand) rand = g_rand_new_with_seed (5);
+  guint8 data[1000];
+  for (gsize i = 0; i < sizeof data; i++)
+    data[i] = (guint8)g_rand_int (rand);
+  for (gsize n = 0; n <= sizeof data; n++) {
+    const guint32 first = muster_crc32c_extend (0, data, n);
+    const guint32 second = muster_crc32c_extend (0, data + n, sizeof data - n);
+    MUSTER_ASSERT_EQ (muster_crc32c_combine (first, second, sizeof data - n),
+                      muster_crc32c_extend (0, data, sizeof data));
+  }
+}
+
+MUSTER_TEST (BundleReader, a_tensor_is_its_owners_whatever_becomes_of_the_file)
+{
+  const gint64 dims[] = {256, 256};
+  Fixture f = set_up ();
+  add (&f, "before", NULL, muster_tensor_new_bool (TRUE));
+  add (&f, "large", NULL, counting_int32 (2, dims, 0));
+  g_autoptr (MusterBundleReader) reader = finish (&f);
+  g_autoptr (GError) error = NULL, of_cut = NULL, of_verify = NULL;
+
+  g_autoptr (MusterTensor) a = muster_bundle_reader_read (reader, "large", &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  g_autofree char *path = muster_bundle_data_path (f.prefix, 0, 1);
+  MUSTER_ASSERT_EQ (truncate (path, 100000), 0);
+  MUSTER_EXPECT_NULL (muster_bundle_reader_read (reader, "large", &of_cut));
+  MUSTER_EXPECT_FALSE (muster_bundle_reader_verify (reader, NULL, NULL, NULL, &of_verify));
+
+  MUSTER_EXPECT_TRUE (muster_tensor_is_exclusive (a));
+  MUSTER_EXPECT_EQ (((const gint32 *)muster_tensor_data (a))[65535], 65535);
+  MUSTER_EXPECT_ERROR (of_cut, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
+  MUSTER_EXPECT_ERROR (of_verify, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
+  MUSTER_EXPECT_TRUE (strstr (of_cut->message, "'large'") != NULL);
+  MUSTER_EXPECT_TRUE (strstr (of_cut->message, path) != NULL);
+  tear_down (&f);
+}
+
+MUSTER_TEST (BundleReader, every_slice_of_a_tensor_reads_whatever_slices_hold_it)
+{
+  const gint64 dims[] = {3, 4, 2};
+  Fixture f = set_up ();
+  g_autoptr (GError) error = NULL;
+  add (&f, "whole", NULL, counting_int32 (3, dims, 0));
+  g_autoptr (MusterBundleReader) wholes = finish (&f);
+  muster_bundle_writer_free (f.writer);
+  f.writer = muster_bundle_writer_new (NULL, f.prefix, NULL);
+  static const char *parts[] = {"3 4 2 0,2:-:0,1", "3 4 2 0,2:0,3:1,1", "3 4 2 0,2:3,1:1,1",
+                                "3 4 2 2,1:-:-"};
+  for (gsize i = 0; i < G_N_ELEMENTS (parts); i++)
+    add (&f, "whole", parts[i],
+         muster_bundle_reader_read_slice (wholes, "whole", parts[i], &error));
+  g_autoptr (MusterBundleReader) sliced = finish (&f);
+
+  for (int box = 0; box < 6 * 10 * 3; box++) {
+    /* Every start and length: 6 for a dimension of 3, 10 for one of 4, 3 for one of 2. */
+    static const int starts[] = {0, 0, 1, 0, 1, 2, 0, 1, 2, 3},
+                     lengths[] = {1, 2, 1, 3, 2, 1, 4, 3, 2, 1};
+    const int i = box % 6, j = box / 6 % 10, k = box / 60;
+    const gint64 sizes[] = {lengths[i], lengths[j], lengths[k]};
+    g_autofree char *slice = g_strdup_printf ("%d,%d:%d,%d:%d,%d", starts[i], lengths[i], starts[j],
+                                              lengths[j], starts[k], lengths[k]);
+    g_autoptr (MusterTensor) expected = muster_tensor_new (MUSTER_INT32, 3, sizes);
+    gint32 *at = muster_tensor_data_mutable (expected);
+    for (int a = 0; a < sizes[0]; a++)
+      for (int b = 0; b < sizes[1]; b++)
+        for (int c = 0; c < sizes[2]; c++)
+          *at++ = (starts[i] + a) * 8 + (starts[j] + b) * 2 + starts[k] + c;
+    g_autoptr (MusterTensor) of_whole =
+        muster_bundle_reader_read_slice (wholes, "whole", slice, &error);
+    g_autoptr (MusterTensor) of_parts =
+        muster_bundle_reader_read_slice (sliced, "whole", slice, &error);
+    MUSTER_TRACE ("slice %s", slice);
+    MUSTER_ASSERT_NO_ERROR (error);
+    MUSTER_ASSERT_TRUE (muster_tensor_equal (of_whole, expected));
+    MUSTER_ASSERT_TRUE (muster_tensor_equal (of_parts, expected));
+  }
+  MUSTER_EXPECT_TRUE (muster_bundle_reader_verify (sliced, NULL, NULL, NULL, NULL));
+  tear_down (&f);
+}
+
+MUSTER_TEST (BundleReader, strings_in_slices_are_put_together)
+{
+  static const char *const texts[] = {"a", "", "ccc", NULL};
+  Fixture f = set_up ();
+  add (&f, "s", "3 0,2", muster_tensor_new_strv ((const char *const[]){"a", "", NULL}));
+  add (&f, "s", "3 2,1", muster_tensor_new_strv ((const char *const[]){"ccc", NULL}));
+  g_autoptr (MusterBundleReader) reader = finish (&f);
+  g_autoptr (GError) error = NULL;
+
+  g_autoptr (MusterTensor) whole = muster_bundle_reader_read (reader, "s", &error);
+
+  g_autoptr (MusterTensor) expected = muster_tensor_new_strv (texts);
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_TRUE (muster_tensor_equal (whole, expected));
+  tear_down (&f);
+}
+
+/* SAV.68 */
+MUSTER_TEST (BundleReader, lists_name_type_and_shape)
+{
+  static const gint64 dims[] = {2, 3};
+  Fixture f = set_up ();
+  add (&f, "v1", NULL, muster_tensor_new_int64 (7));
+  add (&f, "v0", NULL, muster_tensor_new (MUSTER_FLOAT, 2, dims));
+  g_autoptr (MusterBundleReader) reader = finish (&f);
+
+  MUSTER_ASSERT_EQ (muster_bundle_reader_n_entries (reader), 2u);
+  const MusterBundleEntry *first = muster_bundle_reader_entry (reader, 0);
+  MUSTER_EXPECT_STREQ (first->name, "v0");
+  MUSTER_EXPECT_EQ ((int)first->dtype, (int)MUSTER_FLOAT);
+  g_autofree char *shape = muster_shape_to_string (first->n_dims, first->dims);
+  MUSTER_EXPECT_STREQ (shape, "[2,3]");
+  MUSTER_EXPECT_TRUE (muster_bundle_reader_find (reader, "v1") ==
+                      muster_bundle_reader_entry (reader, 1));
+  tear_down (&f);
+}
+
+/* SAV.68 */
+MUSTER_TEST (BundleReader, what_is_not_there_is_not_found)
+{
+  Fixture f = set_up ();
+  add (&f, "a", NULL, muster_tensor_new_float (1));
+  g_autoptr (MusterBundleReader) reader = finish (&f);
+  g_autofree char *absent = in_tmpdir ("absent");
+  g_autoptr (GError) of_prefix = NULL, of_name = NULL;
+
+  MUSTER_EXPECT_NULL (muster_bundle_reader_open (NULL, absent, &of_prefix));
+  MUSTER_EXPECT_NULL (muster_bundle_reader_read (reader, "b", &of_name));
+
+  MUSTER_EXPECT_ERROR (of_prefix, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND);
+  MUSTER_EXPECT_ERROR (of_name, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND);
+  MUSTER_EXPECT_TRUE (strstr (of_name->message, "'b' is not found in checkpoint") != NULL);
+  MUSTER_EXPECT_NULL (muster_bundle_reader_find (reader, ""));
+  tear_down (&f);
+}
+
+MUSTER_TEST (BundleReader, a_slice_that_does_not_fit_is_an_invalid_argument)
+{
+  static const char *slices[] = {"0,3:-",
+                                 "-",
+                                 "3 2 -:-",
+                                 "0,1:-:-",
+                                 "x",
+                                 "0,0:-",
+                                 "-1,1:-",
+                                 "1,2:-",
+                                 "2  -:-",
+                                 ":",
+                                 "2 2 -",
+                                 " -:-",
+                                 "1,9223372036854775807:-"};
+  const gint64 dims[] = {2, 2};
+  Fixture f = set_up ();
+  add (&f, "a", NULL, counting_int32 (2, dims, 0));
+  g_autoptr (MusterBundleReader) reader = finish (&f);
+
+  for (gsize i = 0; i < G_N_ELEMENTS (slices); i++) {
+    MUSTER_TRACE ("slice '%s'", slices[i]);
+    expect_read_error (&f, "a", slices[i], MUSTER_ERROR_INVALID_ARGUMENT);
+  }
+  tear_down (&f);
+}
+
+static void
+make_larger (MusterIndexEntry *entry)
+{
+  static const gint64 dims[] = {G_GINT64_CONSTANT (1) << 40};
+  entry->entry.n_dims = 1;
+  entry->entry.dims = dims;
+}
+
+static void
+make_larger_with_size (MusterIndexEntry *entry)
+{
+  make_larger (entry);
+  entry->entry.size = G_GINT64_CONSTANT (4) << 40;
+}
+
+static void
+move_away (MusterIndexEntry *entry)
+{
+  entry->entry.offset = G_MAXINT64 - 4;
+}
+
+static void
+change_shard (MusterIndexEntry *entry)
+{
+  entry->entry.shard = 1;
+}
+
+static void
+change_crc (MusterIndexEntry *entry)
+{
+  entry->entry.crc32c ^= 1;
+}
+
+static void
+change_type (MusterIndexEntry *entry)
+{
+  entry->entry.dtype = (MusterDType)11; /* qint8 */
+}
+
+MUSTER_TEST (BundleReader, an_entry_that_lies_is_data_loss)
+{
+  static void (*const changes[]) (MusterIndexEntry *) = {make_larger, make_larger_with_size,
+                                                         move_away, change_shard, change_crc};
+  for (gsize i = 0; i < G_N_ELEMENTS (changes); i++) {
+    Fixture f = set_up ();
+    add (&f, "a", NULL, muster_tensor_new_float (1));
+    add (&f, "s", NULL, muster_tensor_new_string ("text"));
+    g_autoptr (MusterBundleReader) reader = finish (&f);
+    tamper (&f, "a", changes[i]);
+    MUSTER_TRACE ("change %d", (int)i);
+    expect_read_error (&f, "a", NULL, MUSTER_ERROR_DATA_LOSS);
+    tear_down (&f);
+  }
+  Fixture f = set_up ();
+  add (&f, "s", NULL, muster_tensor_new_string ("text"));
+  g_autoptr (MusterBundleReader) reader = finish (&f);
+  tamper (&f, "s", make_larger);
+  expect_read_error (&f, "s", NULL, MUSTER_ERROR_DATA_LOSS);
+  tear_down (&f);
+}
+
+MUSTER_TEST (BundleReader, a_type_that_muster_lacks_spoils_that_tensor_alone)
+{
+  Fixture f = set_up ();
+  g_autoptr (GError) error = NULL;
+  add (&f, "a", NULL, muster_tensor_new_float (1));
+  add (&f, "b", NULL, muster_tensor_new_float (2));
+  g_autoptr (MusterBundleReader) before = finish (&f);
+  tamper (&f, "a", change_type);
+
+  g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (NULL, f.prefix, &error);
+  g_autoptr (MusterTensor) b = muster_bundle_reader_read (reader, "b", &error);
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_ASSERT_NOT_NULL (b);
+  expect_read_error (&f, "a", NULL, MUSTER_ERROR_UNIMPLEMENTED);
+  tear_down (&f);
+}
+
+static void
+forget_a_slice (MusterIndexEntry *entry)
+{
+  entry->n_slices--;
+}
+
+static void
+repeat_a_slice (MusterIndexEntry *entry)
+{
+  memcpy ((MusterExtent *)entry->slices + 1, entry->slices, sizeof (MusterExtent));
+}
+
+static void
+shift_a_slice (MusterIndexEntry *entry)
+{
+  ((MusterExtent *)entry->slices)[1].start = 1;
+}
+
+MUSTER_TEST (BundleReader, slices_that_are_missing_or_overlap_are_data_loss)
+{
+  static void (*const changes[]) (MusterIndexEntry *) = {forget_a_slice, repeat_a_slice,
+                                                         shift_a_slice};
+  for (gsize i = 0; i < G_N_ELEMENTS (changes); i++) {
+    Fixture f = set_up ();
+    g_autoptr (GError) error = NULL;
+    add (&f, "a", "4 0,2", counting_int32 (1, (const gint64[]){2}, 0));
+    add (&f, "a", "4 2,2", counting_int32 (1, (const gint64[]){2}, 2));
+    g_autoptr (MusterBundleReader) before = finish (&f);
+    tamper (&f, "a", changes[i]);
+    MUSTER_TRACE ("change %d", (int)i);
+    expect_read_error (&f, "a", NULL, MUSTER_ERROR_DATA_LOSS);
+    g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (NULL, f.prefix, &error);
+    MUSTER_ASSERT_NO_ERROR (error);
+    MUSTER_EXPECT_FALSE (muster_bundle_reader_verify (reader, NULL, NULL, NULL, &error));
+    tear_down (&f);
+  }
+}
+
+MUSTER_TEST (BundleReader, a_data_file_that_is_gone_is_data_loss_and_named)
+{
+  Fixture f = set_up ();
+  g_autoptr (GError) error = NULL;
+  add (&f, "a", NULL, muster_tensor_new_float (1));
+  g_autoptr (MusterBundleReader) reader = finish (&f);
+  g_autofree char *data = muster_bundle_data_path (f.prefix, 0, 1);
+  muster_storage_remove (muster_local_storage (), data, NULL);
+
+  MUSTER_EXPECT_NULL (muster_bundle_reader_read (reader, "a", &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
+  MUSTER_EXPECT_TRUE (strstr (error->message, data) != NULL);
+  tear_down (&f);
+}
+
+MUSTER_TEST (BundleReader, verify_stops_when_cancelled)
+{
+  Fixture f = set_up ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+  add (&f, "a", NULL, muster_tensor_new_float (1));
+  g_autoptr (MusterBundleReader) reader = finish (&f);
+  g_cancellable_cancel (cancellable);
+
+  MUSTER_EXPECT_FALSE (muster_bundle_reader_verify (reader, NULL, NULL, cancellable, &error));
+
+  MUSTER_EXPECT_ERROR (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+  tear_down (&f);
+}
+
+typedef struct {
+  guint64 done, total;
+  guint n_calls;
+  gboolean went_back;
+} Progress;
+
+static void
+note_progress (guint64 done, guint64 total, gpointer user_data)
+{
+  Progress *self = user_data;
+  self->went_back = self->went_back || done < self->done;
+  self->done = done;
+  self->total = total;
+  self->n_calls++;
+}
+
+MUSTER_TEST (BundleReader, verify_tells_how_far_it_has_come)
+{
+  const gint64 dims[] = {3000};
+  Fixture f = set_up ();
+  g_autoptr (GError) error = NULL;
+  Progress progress = {0};
+  add (&f, "a", NULL, counting_int32 (1, dims, 0));
+  add (&f, "s", "4 0,2", counting_int32 (1, (const gint64[]){2}, 0));
+  add (&f, "s", "4 2,2", counting_int32 (1, (const gint64[]){2}, 2));
+  g_autoptr (MusterBundleReader) reader = finish (&f);
+
+  MUSTER_EXPECT_TRUE (muster_bundle_reader_verify (reader, note_progress, &progress, NULL, &error));
+
+  MUSTER_EXPECT_GT (progress.n_calls, 0u);
+  MUSTER_EXPECT_FALSE (progress.went_back);
+  MUSTER_EXPECT_GE (progress.total, 12016u);
+  MUSTER_EXPECT_EQ (progress.done, progress.total);
+  tear_down (&f);
+}
+
+MUSTER_TEST (BundleReader, reads_many_in_the_order_asked_for)
+{
+  static const char *const names[] = {"w", "a", "w", "s", "a"};
+  static const char *const slices[] = {"", NULL, "4 2 1,2:-", "2 1,1", "0,1"};
+  Fixture f = set_up ();
+  g_autoptr (GError) error = NULL;
+  MusterTensor *tensors[G_N_ELEMENTS (names)] = {NULL};
+  add (&f, "a", NULL, counting_int32 (1, (const gint64[]){3}, 7));
+  add (&f, "s", NULL, muster_tensor_new_strv ((const char *const[]){"one", "two", NULL}));
+  add (&f, "w", "4 2 0,2:-", counting_int32 (2, (const gint64[]){2, 2}, 0));
+  add (&f, "w", "4 2 2,2:-", counting_int32 (2, (const gint64[]){2, 2}, 4));
+  g_autoptr (MusterBundleReader) reader = finish (&f);
+
+  MUSTER_ASSERT_TRUE (muster_bundle_reader_read_many (reader, names, slices, G_N_ELEMENTS (names),
+                                                      tensors, NULL, &error));
+
+  MusterTensor *expected[] = {counting_int32 (2, (const gint64[]){4, 2}, 0),
+                              counting_int32 (1, (const gint64[]){3}, 7),
+                              counting_int32 (2, (const gint64[]){2, 2}, 2),
+                              muster_tensor_new_strv ((const char *const[]){"two", NULL}),
+                              counting_int32 (1, (const gint64[]){1}, 7)};
+  for (gsize i = 0; i < G_N_ELEMENTS (names); i++) {
+    MUSTER_TRACE ("tensor %d", (int)i);
+    MUSTER_EXPECT_TRUE (muster_tensor_equal (tensors[i], expected[i]));
+    muster_tensor_unref (tensors[i]);
+    muster_tensor_unref (expected[i]);
+  }
+  tear_down (&f);
+}
+
+MUSTER_TEST (BundleReader, of_many_all_are_read_or_none)
+{
+  static const char *const names[] = {"a", "b", "absent"};
+  Fixture f = set_up ();
+  g_autoptr (GError) of_name = NULL, of_damage = NULL;
+  MusterTensor *tensors[] = {NULL, NULL, NULL};
+  add (&f, "a", NULL, muster_tensor_new_float (1));
+  add (&f, "b", NULL, muster_tensor_new_float (2));
+  g_autoptr (MusterBundleReader) before = finish (&f);
+
+  MUSTER_EXPECT_FALSE (
+      muster_bundle_reader_read_many (before, names, NULL, 3, tensors, NULL, &of_name));
+  tamper (&f, "b", change_crc);
+  g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (NULL, f.prefix, NULL);
+  MUSTER_EXPECT_FALSE (
+      muster_bundle_reader_read_many (reader, names, NULL, 2, tensors, NULL, &of_damage));
+
+  MUSTER_EXPECT_ERROR (of_name, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND);
+  MUSTER_EXPECT_ERROR (of_damage, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
+  for (gsize i = 0; i < G_N_ELEMENTS (tensors); i++)
+    MUSTER_EXPECT_NULL (tensors[i]);
+  tear_down (&f);
+}
+
+static gpointer
+read_many (gpointer reader)
+{
+  gsize n_read = 0;
+  for (int i = 0; i < 200; i++) {
+    g_autoptr (MusterTensor) a = muster_bundle_reader_read (reader, "a", NULL);
+    n_read += a != NULL;
+  }
+  return GSIZE_TO_POINTER (n_read);
+}
+
+MUSTER_TEST (BundleReader, serves_several_threads_at_once)
+{
+  Fixture f = set_up ();
+  GThread *threads[4];
+  add (&f, "a", "4 0,2", counting_int32 (1, (const gint64[]){2}, 0));
+  add (&f, "a", "4 2,2", counting_int32 (1, (const gint64[]){2}, 2));
+  g_autoptr (MusterBundleReader) reader = finish (&f);
+
+  for (gsize i = 0; i < G_N_ELEMENTS (threads); i++)
+    threads[i] = g_thread_new ("reader", read_many, reader);
+
+  for (gsize i = 0; i < G_N_ELEMENTS (threads); i++)
+    MUSTER_EXPECT_EQ (GPOINTER_TO_SIZE (g_thread_join (threads[i])), 200u);
+  tear_down (&f);
+}

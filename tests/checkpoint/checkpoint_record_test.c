@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/state/checkpoint_record.h"
+
+#include "base/error.h"
+#include "checkpoint/format/crc32c.h"
+#include "tests/checkpoint/bundle_fixture.h"
+
+#include <glib/gstdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static MusterCheckpointRecord *
+full_record (void)
+{
+  static const guint32 crc = 0xe3069283;
+  MusterCheckpointRecord *record = muster_checkpoint_record_new ();
+  record->epoch = 7;
+  record->chief = g_strdup ("worker:0 at host=a;b\n[x]");
+  record->over = TRUE;
+  record->final_step = 1200;
+  record->last_preserved = 1600000000.123456;
+  record->life = g_strdup ("model ckpt;1");
+  MusterSideCheckpoint *one = muster_checkpoint_record_ensure (record, "/a/b/model ckpt;1");
+  one->step = 1;
+  one->epoch = 6;
+  one->time = 1600000060.5;
+  one->bytes = G_MAXUINT64;
+  one->verified = TRUE;
+  one->preserved = TRUE;
+  one->doomed = TRUE;
+  one->deaths = 3;
+  one->bad = g_strdup (" the tensor 'w' = [1;2]\\ \xc3\xa4 ");
+  one->state_file = g_strdup ("latest");
+  muster_side_checkpoint_add_file (one, ".index", 123, &crc);
+  muster_side_checkpoint_add_file (one, ".data-00000-of-00001", G_MAXUINT64, NULL);
+  muster_checkpoint_record_ensure (record, "\xff%2fodd #=[]");
+  return record;
+}
+
+static MusterCheckpointRecord *
+parse (const char *text, GError **error)
+{
+  return muster_checkpoint_record_parse (text, strlen (text), error);
+}
+
+MUSTER_TEST (CheckpointRecord, what_is_written_is_read)
+{
+  g_autoptr (MusterCheckpointRecord) record = full_record ();
+  g_autoptr (GError) error = NULL;
+  MUSTER_ASSERT_TRUE (muster_checkpoint_record_write (NULL, muster_test_tmpdir (), record, &error));
+  g_autoptr (MusterCheckpointRecord) read =
+      muster_checkpoint_record_read (NULL, muster_test_tmpdir (), &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  g_autofree char *text = muster_checkpoint_record_print (record);
+  g_autofree char *again = muster_checkpoint_record_print (read);
+  MUSTER_EXPECT_STREQ (again, text);
+  MUSTER_EXPECT_STREQ (read->chief, record->chief);
+  MUSTER_EXPECT_EQ (read->last_preserved, record->last_preserved);
+  MUSTER_EXPECT_EQ (read->checkpoints->len, 2);
+  const MusterSideCheckpoint *one = muster_checkpoint_record_find (read, "elsewhere/model ckpt;1");
+  MUSTER_ASSERT_TRUE (one != NULL);
+  MUSTER_EXPECT_STREQ (one->bad, " the tensor 'w' = [1;2]\\ \xc3\xa4 ");
+  MUSTER_EXPECT_EQ (one->bytes, G_MAXUINT64);
+  MUSTER_EXPECT_EQ (one->deaths, 3);
+  MUSTER_ASSERT_TRUE (one->files->len == 2);
+  const MusterSideFile *file = &g_array_index (one->files, MusterSideFile, 0);
+  MUSTER_EXPECT_STREQ (file->name, ".index");
+  MUSTER_EXPECT_EQ (file->crc32c, 0xe3069283u);
+  MUSTER_EXPECT_FALSE (g_array_index (one->files, MusterSideFile, 1).has_crc);
+  MUSTER_EXPECT_TRUE (muster_checkpoint_record_find (read, "\xff%2fodd #=[]") != NULL);
+}
+
+MUSTER_TEST (CheckpointRecord, absent_is_empty)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterCheckpointRecord) record =
+      muster_checkpoint_record_read (NULL, muster_test_tmpdir (), &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (record->epoch, 0);
+  MUSTER_EXPECT_EQ (record->final_step, -1);
+  MUSTER_EXPECT_EQ (record->checkpoints->len, 0);
+}
+
+MUSTER_TEST (CheckpointRecord, every_flipped_bit_and_every_cut_is_found)
+{
+  g_autoptr (MusterCheckpointRecord) record = full_record ();
+  g_autofree char *text = muster_checkpoint_record_print (record);
+  const gsize size = strlen (text);
+  for (gsize bit = 0; bit < size * 8; bit++) {
+    g_autoptr (GError) error = NULL;
+    text[bit / 8] ^= (char)(1 << bit % 8);
+    g_autoptr (MusterCheckpointRecord) read = muster_checkpoint_record_parse (text, size, &error);
+    text[bit / 8] ^= (char)(1 << bit % 8);
+    MUSTER_ASSERT_TRUE (muster_error_is (error, MUSTER_ERROR_DATA_LOSS));
+  }
+  for (gsize cut = 0; cut < size; cut++) {
+    g_autoptr (GError) error = NULL;
+    g_autoptr (MusterCheckpointRecord) read = muster_checkpoint_record_parse (text, cut, &error);
+    MUSTER_ASSERT_TRUE (muster_error_is (error, MUSTER_ERROR_DATA_LOSS));
+  }
+}
+
+/* With the right checksum in front, as somebody would write it who means harm. */
+static char *
+summed (const char *body)
+{
+  return g_strdup_printf ("# muster %08x\n%s", muster_crc32c_extend (0, body, strlen (body)), body);
+}
+
+MUSTER_TEST (CheckpointRecord, what_no_muster_writes_is_damage)
+{
+  static const char *const bodies[] = {
+      "epoch=1\n",
+      "[directory]\nepoch=-1\n",
+      "[directory]\nepoch=one\n",
+      "[directory]\nepoch=99999999999999999999\n",
+      "[directory]\nversion=0\n",
+      "[directory]\nover=maybe\n",
+      "[directory]\nlast-preserved=nan\n",
+      "[directory]\nlast-preserved=-1\n",
+      "[directory]\nchief=\xff\n",
+      "[directory]\nlife=../model\n",
+      "[checkpoint 0]\nstep=1\n",
+      "[checkpoint 0]\nname=\n",
+      "[checkpoint 0]\nname=..\n",
+      "[checkpoint 0]\nname=a/b\n",
+      "[checkpoint 0]\nname=a%2fb\n",
+      "[checkpoint 0]\nname=a%00b\n",
+      "[checkpoint 0]\nname=a%\n",
+      "[checkpoint 0]\nname=a\n[checkpoint 1]\nname=a\n",
+      "[checkpoint 0]\nname=a\nstep=-2\n",
+      "[checkpoint 0]\nname=a\nbytes=-1\n",
+      "[checkpoint 0]\nname=a\ndeaths=4294967296\n",
+      "[checkpoint 0]\nname=a\nfiles=.index\n",
+      "[checkpoint 0]\nname=a\nfiles=.index 1 2 3\n",
+      "[checkpoint 0]\nname=a\nfiles=.index 1 1ffffffff\n",
+      "[checkpoint 0]\nname=a\nfiles=./../b 1\n",
+      "[checkpoint 0]\nname=a\nfiles=index 1\n",
+      "[checkpoint 0]\nname=a\nfiles=.index 1;\n",
+  };
+  for (gsize i = 0; i < G_N_ELEMENTS (bodies); i++) {
+    g_autoptr (GError) error = NULL;
+    g_autofree char *text = summed (bodies[i]);
+    g_autoptr (MusterCheckpointRecord) read = parse (text, &error);
+    MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
+    MUSTER_EXPECT_NULL (read);
+    if (read != NULL)
+      MUSTER_FAIL ("%s", bodies[i]);
+  }
+}
+
+MUSTER_TEST (CheckpointRecord, what_a_newer_muster_adds_is_stepped_over)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *text = summed ("[directory]\nversion=1\nmood=good\n[moon]\nfull=true\n"
+                                  "[checkpoint 3]\nname=a\ncolour=red\n");
+  g_autoptr (MusterCheckpointRecord) read = parse (text, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_TRUE (muster_checkpoint_record_find (read, "a") != NULL);
+}
+
+MUSTER_TEST (CheckpointRecord, that_of_a_newer_version_is_left_alone)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *text = summed ("[directory]\nversion=2\n");
+  put_file (MUSTER_RECORD_FILE, text, strlen (text));
+  g_autoptr (MusterCheckpointRecord) read =
+      muster_checkpoint_record_read_to_write (NULL, muster_test_tmpdir (), &error);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED);
+  MUSTER_EXPECT_NULL (read);
+}
+
+MUSTER_TEST (CheckpointRecord, a_damaged_one_is_kept_beside_before_another_is_written)
+{
+  g_autoptr (GError) damage = NULL, error = NULL;
+  put_file (MUSTER_RECORD_FILE, "noise", 5);
+  g_autoptr (MusterCheckpointRecord) read =
+      muster_checkpoint_record_read (NULL, muster_test_tmpdir (), &damage);
+  MUSTER_EXPECT_ERROR (damage, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
+  MUSTER_EXPECT_LOG (NULL, G_LOG_LEVEL_WARNING, "*kept as *checkpoint.muster.bad*");
+  g_autoptr (MusterCheckpointRecord) anew =
+      muster_checkpoint_record_read_to_write (NULL, muster_test_tmpdir (), &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (anew->checkpoints->len, 0);
+  g_autofree char *kept = in_tmpdir (MUSTER_RECORD_FILE ".bad");
+  g_autoptr (GBytes) bytes = get_file (kept);
+  MUSTER_EXPECT_MEMEQ (g_bytes_get_data (bytes, NULL), g_bytes_get_size (bytes), "noise", 5);
+}
+
+MUSTER_TEST (CheckpointRecord, entries_are_found_renamed_and_forgotten)
+{
+  g_autoptr (MusterCheckpointRecord) record = muster_checkpoint_record_new ();
+  muster_checkpoint_record_ensure (record, "d/a")->step = 1;
+  muster_checkpoint_record_ensure (record, "d/b")->step = 2;
+  MUSTER_EXPECT_EQ (muster_checkpoint_record_ensure (record, "a")->step, 1);
+  muster_checkpoint_record_rename (record, "a", "b");
+  MUSTER_EXPECT_EQ (record->checkpoints->len, 1);
+  MUSTER_EXPECT_EQ (muster_checkpoint_record_find (record, "b")->step, 1);
+  muster_checkpoint_record_rename (record, "b", "b");
+  muster_checkpoint_record_rename (record, "none", "b");
+  MUSTER_EXPECT_EQ (muster_checkpoint_record_find (record, "b")->step, 1);
+  muster_checkpoint_record_forget (record, "b");
+  muster_checkpoint_record_forget (record, "b");
+  MUSTER_EXPECT_NULL (muster_checkpoint_record_find (record, "b"));
+}
+
+MUSTER_TEST (CheckpointRecord, a_huge_one_is_refused_unread)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *path = in_tmpdir (MUSTER_RECORD_FILE);
+  put_file (MUSTER_RECORD_FILE, "", 0);
+  MUSTER_ASSERT_TRUE (truncate (path, (off_t)1 << 40) == 0);
+  g_autoptr (MusterCheckpointRecord) read =
+      muster_checkpoint_record_read (NULL, muster_test_tmpdir (), &error);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
+}

@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The hook that saves. */
+#include "base/error.h"
+#include "graph/meta_graph/meta_graph_io.h"
+#include "session/manager.h"
+#include "train/hooks/hooks_private.h"
+#include "train/monitored/cancel_link_private.h"
+
+#define NAME "CheckpointSaverHook"
+
+struct _MusterCheckpointSaverHook {
+  MusterHook parent;
+  char *directory;              /* (owned) */
+  MusterSaver *saver;           /* (owned) from begin on */
+  MusterScaffold *scaffold;     /* (owned) from begin on */
+  MusterEventWriter *writer;    /* (owned) (nullable) */
+  GArray *listeners;            /* (owned) (element-type MusterSaverListener) */
+  MusterClock *clock;           /* (owned) the timer's */
+  MusterPreemption *preemption; /* (owned) (nullable) */
+  MusterStepTimer timer;
+  gint64 steps_per_run;
+  guint most_failures;
+  guint n_failures;
+  guint n_failures_in_a_row;
+  GError *last_failure; /* (owned) (nullable) */
+  gboolean has_printed; /* the graph */
+  gint64 durable_step;  /* -1: none */
+  char *durable;        /* (owned) (nullable) */
+};
+
+G_DEFINE_FINAL_TYPE (MusterCheckpointSaverHook, muster_checkpoint_saver_hook, MUSTER_TYPE_HOOK)
+
+static MusterSaverListener *
+listener (MusterCheckpointSaverHook *self, guint i)
+{
+  return &g_array_index (self->listeners, MusterSaverListener, i);
+}
+
+static gboolean
+checkpoint_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
+{
+  MusterCheckpointSaverHook *self = MUSTER_CHECKPOINT_SAVER_HOOK (hook);
+
+  if (!muster_hook_need_global_step (scaffold, NAME, error))
+    return FALSE;
+  self->scaffold = muster_scaffold_ref (scaffold);
+  if (!self->saver)
+    self->saver = muster_saver_new (muster_scaffold_meta_graph (scaffold), NULL, error);
+  if (!self->saver || !muster_saver_adopt_directory (self->saver, self->directory, error))
+    return FALSE;
+  if (self->preemption)
+    muster_preemption_set_saver (self->preemption, self->saver, self->directory);
+  for (guint i = 0; i < self->listeners->len; i++)
+    if (listener (self, i)->begin)
+      listener (self, i)->begin (listener (self, i)->user_data);
+
+  return TRUE;
+}
+
+/* --- one save --- */
+
+/* A hook's verb in which something is saved. */
+typedef struct {
+  MusterSession *session; /* (not owned) */
+  gint64 deadline_us;
+  GCancellable *cancellable; /* (not owned) (nullable) */
+} Call;
+
+static void
+note_durable (MusterCheckpointSaverHook *self, gint64 step, char *prefix)
+{
+  g_free (self->durable);
+  self->durable = prefix;
+  self->durable_step = step;
+}
+
+static gboolean
+is_preempted (MusterCheckpointSaverHook *self)
+{
+  return self->preemption && muster_preemption_is_requested (self->preemption);
+}
+
+/* A lease that is lost isn't a save that failed: another chief trains on. */
+static gboolean
+note_failure (MusterCheckpointSaverHook *self, GError *failure, gint64 step, GError **error)
+{
+  g_clear_error (&self->last_failure);
+  self->last_failure = failure;
+  self->n_failures++;
+  self->n_failures_in_a_row++;
+  gboolean is_fatal =
+      muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION) ||
+      muster_error_is (failure, MUSTER_ERROR_ABORTED) ||
+      muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE) ||
+      (g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_CANCELLED) && !is_preempted (self)) ||
+      (self->most_failures > 0 && self->n_failures_in_a_row >= self->most_failures);
+  if (is_fatal) {
+    g_propagate_error (error, g_error_copy (failure));
+    return FALSE;
+  }
+  if (is_preempted (self))
+    return TRUE;
+  g_message ("Unable to write the checkpoint of step %" G_GINT64_FORMAT
+             " (%u in a row); training goes on. %s",
+             step, self->n_failures_in_a_row, failure->message);
+
+  return TRUE;
+}
+
+/* TRUE if somebody hears of it: then one that is skipped is no failure. */
+static gboolean
+tell_saved (MusterCheckpointSaverHook *self, const MusterSaved *saved)
+{
+  gboolean is_heard = FALSE;
+
+  for (guint i = 0; i < self->listeners->len; i++) {
+    if (!listener (self, i)->saved)
+      continue;
+    listener (self, i)->saved (saved, listener (self, i)->user_data);
+    is_heard = TRUE;
+  }
+
+  return is_heard;
+}
+
+/* What is to be done with a save that was skipped for want of room. */
+static gboolean
+note_skipped (MusterCheckpointSaverHook *self, const MusterSaved *saved, GError **error)
+{
+  if (tell_saved (self, saved))
+    return TRUE;
+
+  return note_failure (
+      self, g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED, saved->why),
+      saved->step, error);
+}
+
+static gboolean
+write_checkpoint (MusterCheckpointSaverHook *self, const Call *call, gint64 step,
+                  MusterSaved *saved, GError **error)
+{
+  if (self->preemption)
+    return muster_preemption_save (self->preemption, self->saver, call->session, self->directory,
+                                   step, saved, call->deadline_us, call->cancellable, error);
+
+  return muster_saver_save_full (self->saver, call->session, self->directory, step, saved,
+                                 call->deadline_us, call->cancellable, error);
+}
+
+/* *wants_stop (nullable) is set where a listener asks for it. */
+static gboolean
+save (MusterCheckpointSaverHook *self, const Call *call, gint64 step, gboolean *wants_stop,
+      GError **error)
+{
+  g_auto (MusterSaved) saved = {0};
+  GError *failure = NULL;
+
+  for (guint i = 0; i < self->listeners->len; i++)
+    if (listener (self, i)->before_save)
+      listener (self, i)->before_save (call->session, step, call->deadline_us, call->cancellable,
+                                       listener (self, i)->user_data);
+  gboolean is_done = write_checkpoint (self, call, step, &saved, &failure);
+  (void)muster_step_timer_trigger (&self->timer, step, NULL, NULL);
+  if (!is_done)
+    return note_failure (self, failure, step, error);
+  if (saved.skipped)
+    return note_skipped (self, &saved, error);
+  self->n_failures_in_a_row = 0;
+  note_durable (self, step, g_strdup (saved.prefix));
+  if (self->writer && !muster_event_writer_add_session_log (
+                          self->writer, MUSTER_SESSION_LOG_CHECKPOINT, saved.prefix, step, error))
+    return FALSE;
+  (void)tell_saved (self, &saved);
+  for (guint i = 0; i < self->listeners->len; i++)
+    if (listener (self, i)->after_save &&
+        !listener (self, i)->after_save (call->session, step, saved.prefix, call->deadline_us,
+                                         call->cancellable, listener (self, i)->user_data) &&
+        wants_stop)
+      *wants_stop = TRUE;
+
+  return TRUE;
+}
+
+/* --- when --- */
+
+/* graph.pbtxt is for people: training goes on without it. */
+static void
+print_graph (MusterCheckpointSaverHook *self)
+{
+  g_autofree char *path = g_build_filename (self->directory, "graph.pbtxt", NULL);
+  g_autoptr (GError) failure = NULL;
+  g_autoptr (GString) text = muster_graph_print (muster_scaffold_graph (self->scaffold), &failure);
+
+  self->has_printed = TRUE;
+  if (!text ||
+      !muster_storage_make_directory (muster_local_storage (), self->directory, &failure) ||
+      !muster_storage_publish (muster_local_storage (), path, text->str, text->len, &failure))
+    g_info ("graph.pbtxt isn't written: %s", failure->message);
+}
+
+static gboolean
+write_graphs (MusterCheckpointSaverHook *self, gint64 step, GError **error)
+{
+  if (!self->has_printed)
+    print_graph (self);
+
+  return !self->writer ||
+         (muster_event_writer_add_graph (
+              self->writer, muster_graph_bytes (muster_scaffold_graph (self->scaffold)), error) &&
+          muster_event_writer_add_meta_graph (
+              self->writer, muster_meta_graph_bytes (muster_scaffold_meta_graph (self->scaffold)),
+              step, error));
+}
+
+/* TRUE if a checkpoint of that step is there already: it was just restored (DMON.16). */
+static gboolean
+is_saved (MusterCheckpointSaverHook *self, gint64 step)
+{
+  g_auto (GStrv) kept = muster_saver_last_checkpoints (self->saver);
+  guint n = g_strv_length (kept);
+
+  if (n == 0 || muster_checkpoint_step (kept[n - 1]) != step)
+    return FALSE;
+  note_durable (self, step, g_strdup (kept[n - 1]));
+  if (self->preemption)
+    muster_preemption_note_durable (self->preemption, step, self->durable, 0, 0);
+
+  return TRUE;
+}
+
+static gboolean
+checkpoint_after_create (MusterHook *hook, MusterSession *session,
+                         G_GNUC_UNUSED MusterCoordinator *coordinator, gint64 deadline_us,
+                         GCancellable *cancellable, GError **error)
+{
+  MusterCheckpointSaverHook *self = MUSTER_CHECKPOINT_SAVER_HOOK (hook);
+  const Call call = {session, deadline_us, cancellable};
+  gint64 step = muster_read_global_step (session, self->scaffold, deadline_us, cancellable, error);
+
+  muster_saver_set_lease (self->saver, muster_session_manager_lease (session));
+  if (step < 0 || !write_graphs (self, step, error))
+    return FALSE;
+  if (!is_saved (self, step))
+    return save (self, &call, step, NULL, error);
+  (void)muster_step_timer_trigger (&self->timer, step, NULL, NULL);
+
+  return TRUE;
+}
+
+/* The fetched step may be the one before the update: where it looks due it is read again. */
+static gboolean
+checkpoint_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
+{
+  MusterCheckpointSaverHook *self = MUSTER_CHECKPOINT_SAVER_HOOK (hook);
+  const Call call = {muster_run_context_session (context), muster_run_context_deadline_us (context),
+                     muster_run_context_cancellable (context)};
+  gint64 stale = muster_run_context_global_step (context);
+  gboolean wants_stop = FALSE;
+
+  if (is_preempted (self) || !muster_step_timer_is_due (&self->timer, stale + self->steps_per_run))
+    return TRUE; /* what is left is for the save at the end */
+  gint64 step = muster_run_context_step_now (context, error);
+  if (step < 0)
+    return FALSE;
+  if (!muster_step_timer_is_due (&self->timer, step))
+    return TRUE;
+  if (!save (self, &call, step, &wants_stop, error))
+    return FALSE;
+  if (wants_stop)
+    muster_run_context_request_stop (context);
+
+  return TRUE;
+}
+
+/* One that is preempted saves if it can; what became of it is the preemption's to tell. But who has
+ * been replaced by another chief has to know. */
+static gboolean
+save_preempted (MusterCheckpointSaverHook *self, const Call *call, gint64 step, GError **error)
+{
+  g_autoptr (GError) failure = NULL;
+
+  if (save (self, call, step, NULL, &failure) ||
+      !muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION)) {
+    self->n_failures_in_a_row = 0;
+    return TRUE;
+  }
+  g_propagate_error (error, g_steal_pointer (&failure));
+
+  return FALSE;
+}
+
+static gboolean
+save_last (MusterCheckpointSaverHook *self, const Call *call, gint64 step, GError **error)
+{
+  if (step == self->durable_step) {
+    if (self->preemption)
+      muster_preemption_note_durable (self->preemption, step, self->durable, 0, 0);
+    return TRUE;
+  }
+
+  return is_preempted (self) ? save_preempted (self, call, step, error)
+                             : save (self, call, step, NULL, error);
+}
+
+static gboolean
+checkpoint_end (MusterHook *hook, MusterSession *session, gint64 deadline_us,
+                GCancellable *cancellable, GError **error)
+{
+  MusterCheckpointSaverHook *self = MUSTER_CHECKPOINT_SAVER_HOOK (hook);
+  g_auto (MusterCancelLink) either = muster_cancel_link (
+      cancellable, self->preemption ? muster_preemption_cancellable (self->preemption) : NULL);
+  const Call call = {session, deadline_us, either.cancellable};
+  gint64 step =
+      muster_read_global_step (session, self->scaffold, deadline_us, either.cancellable, error);
+
+  if (step < 0 || !save_last (self, &call, step, error))
+    return FALSE;
+  for (guint i = 0; i < self->listeners->len; i++)
+    if (listener (self, i)->end)
+      listener (self, i)->end (session, step, deadline_us, either.cancellable,
+                               listener (self, i)->user_data);
+  /* A run that ends without its last state saved hasn't ended well, whatever was put up with. */
+  if (self->n_failures_in_a_row == 0)
+    return TRUE;
+  g_propagate_error (error, g_error_copy (self->last_failure));
+
+  return FALSE;
+}
+
+static char **
+checkpoint_claims (MusterHook *hook)
+{
+  char **claims = g_new0 (char *, 2);
+
+  claims[0] = muster_hook_claim_of_directory ("saves checkpoints to",
+                                              MUSTER_CHECKPOINT_SAVER_HOOK (hook)->directory);
+
+  return claims;
+}
+
+static void
+checkpoint_finalize (GObject *object)
+{
+  MusterCheckpointSaverHook *self = MUSTER_CHECKPOINT_SAVER_HOOK (object);
+
+  g_free (self->directory);
+  g_free (self->durable);
+  g_clear_object (&self->saver);
+  g_clear_pointer (&self->scaffold, muster_scaffold_unref);
+  g_clear_pointer (&self->writer, muster_event_writer_unref);
+  g_array_unref (self->listeners);
+  g_clear_object (&self->clock);
+  g_clear_object (&self->preemption);
+  g_clear_error (&self->last_failure);
+  G_OBJECT_CLASS (muster_checkpoint_saver_hook_parent_class)->finalize (object);
+}
+
+static void
+muster_checkpoint_saver_hook_class_init (MusterCheckpointSaverHookClass *klass)
+{
+  G_OBJECT_CLASS (klass)->finalize = checkpoint_finalize;
+  MUSTER_HOOK_CLASS (klass)->begin = checkpoint_begin;
+  MUSTER_HOOK_CLASS (klass)->claims = checkpoint_claims;
+  MUSTER_HOOK_CLASS (klass)->after_create_session = checkpoint_after_create;
+  MUSTER_HOOK_CLASS (klass)->after_run = checkpoint_after_run;
+  MUSTER_HOOK_CLASS (klass)->end = checkpoint_end;
+}
+
+static void
+muster_checkpoint_saver_hook_init (MusterCheckpointSaverHook *self)
+{
+  self->listeners = g_array_new (FALSE, FALSE, sizeof (MusterSaverListener));
+  self->durable_step = -1;
+}
+
+MusterHook *
+muster_checkpoint_saver_hook_new (const MusterCheckpointSaverOptions *options, GError **error)
+{
+  g_autoptr (MusterCheckpointSaverHook) self =
+      g_object_new (MUSTER_TYPE_CHECKPOINT_SAVER_HOOK, NULL);
+
+  if (!options || !options->checkpoint_dir || !*options->checkpoint_dir) {
+    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                         NAME " needs a checkpoint_dir");
+    return NULL;
+  }
+  if (!muster_storage_check_path (options->saver ? muster_saver_storage (options->saver) : NULL,
+                                  "checkpoint directory", options->checkpoint_dir, error))
+    return NULL;
+  self->directory = g_strdup (options->checkpoint_dir);
+  self->saver = options->saver ? g_object_ref (options->saver) : NULL;
+  self->writer = options->writer ? muster_event_writer_ref (options->writer) : NULL;
+  if (options->n_listeners > 0)
+    g_array_append_vals (self->listeners, options->listeners, (guint)options->n_listeners);
+  self->steps_per_run = MAX (options->steps_per_run, 1);
+  self->most_failures = options->most_failures_in_a_row;
+  self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());
+  self->preemption = options->preemption ? g_object_ref (options->preemption) : NULL;
+  if (!muster_step_timer_init (&self->timer, options->save_us, options->save_steps, self->clock,
+                               error))
+    return NULL;
+
+  return MUSTER_HOOK (g_steal_pointer (&self));
+}
+
+guint
+muster_checkpoint_saver_hook_failures (MusterHook *self, const GError **last)
+{
+  g_return_val_if_fail (MUSTER_IS_CHECKPOINT_SAVER_HOOK (self), 0);
+
+  if (last)
+    *last = MUSTER_CHECKPOINT_SAVER_HOOK (self)->last_failure;
+
+  return MUSTER_CHECKPOINT_SAVER_HOOK (self)->n_failures;
+}
+
+gint64
+muster_checkpoint_saver_hook_durable (MusterHook *self, const char **prefix)
+{
+  g_return_val_if_fail (MUSTER_IS_CHECKPOINT_SAVER_HOOK (self), -1);
+
+  if (prefix)
+    *prefix = MUSTER_CHECKPOINT_SAVER_HOOK (self)->durable;
+
+  return MUSTER_CHECKPOINT_SAVER_HOOK (self)->durable_step;
+}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "train/hooks/hooks.h"
+#include "train/hooks/step_timer.h"
+#include "train/train.h"
+
+G_BEGIN_DECLS
+
+/* What the stock hooks share. */
+
+/* "Global step should be created to use WHAT." where the model has none. */
+gboolean muster_hook_need_global_step (MusterScaffold *scaffold, const char *what, GError **error);
+
+/* INVALID_ARGUMENT where the graph has no such node ("loss:0", "loss"). */
+gboolean muster_hook_need_node (MusterScaffold *scaffold, const char *name, GError **error);
+
+G_END_DECLS

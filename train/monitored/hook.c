@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/monitored/hook.h"
+
+#include "train/monitored/run_context_private.h"
+
+G_DEFINE_TYPE (MusterHook, muster_hook, G_TYPE_OBJECT)
+
+static void
+muster_hook_class_init (G_GNUC_UNUSED MusterHookClass *klass)
+{
+}
+
+static void
+muster_hook_init (G_GNUC_UNUSED MusterHook *self)
+{
+}
+
+/* Says whose verb failed: several hooks may do the same. */
+static gboolean
+tell (MusterHook *self, const char *verb, gboolean is_well, GError **error)
+{
+  if (!is_well)
+    g_prefix_error (error, "%s, %s: ", G_OBJECT_TYPE_NAME (self), verb);
+
+  return is_well;
+}
+
+gboolean
+muster_hook_begin (MusterHook *self, MusterScaffold *scaffold, GError **error)
+{
+  MusterHookClass *klass = MUSTER_HOOK_GET_CLASS (self);
+
+  return !klass->begin || tell (self, "begin", klass->begin (self, scaffold, error), error);
+}
+
+gboolean
+muster_hook_after_create_session (MusterHook *self, MusterSession *session,
+                                  MusterCoordinator *coordinator, gint64 deadline_us,
+                                  GCancellable *cancellable, GError **error)
+{
+  MusterHookClass *klass = MUSTER_HOOK_GET_CLASS (self);
+
+  return !klass->after_create_session ||
+         tell (self, "after the session was made",
+               klass->after_create_session (self, session, coordinator, deadline_us, cancellable,
+                                            error),
+               error);
+}
+
+gboolean
+muster_hook_before_run (MusterHook *self, MusterRunContext *context, GError **error)
+{
+  MusterHookClass *klass = MUSTER_HOOK_GET_CLASS (self);
+
+  muster_run_context_set_hook (context, self);
+
+  return !klass->before_run ||
+         tell (self, "before a run", klass->before_run (self, context, error), error);
+}
+
+gboolean
+muster_hook_after_run (MusterHook *self, MusterRunContext *context, GError **error)
+{
+  MusterHookClass *klass = MUSTER_HOOK_GET_CLASS (self);
+
+  return !klass->after_run ||
+         tell (self, "after a run", klass->after_run (self, context, error), error);
+}
+
+gboolean
+muster_hook_end (MusterHook *self, MusterSession *session, gint64 deadline_us,
+                 GCancellable *cancellable, GError **error)
+{
+  MusterHookClass *klass = MUSTER_HOOK_GET_CLASS (self);
+
+  return !klass->end || tell (self, "at the end",
+                              klass->end (self, session, deadline_us, cancellable, error), error);
+}
+
+void
+muster_hook_on_error (MusterHook *self, const GError *error)
+{
+  MusterHookClass *klass = MUSTER_HOOK_GET_CLASS (self);
+
+  if (klass->on_error)
+    klass->on_error (self, error);
+}
+
+/* --- what hooks want for themselves --- */
+
+char *
+muster_hook_claim_of_feed (const char *tensor)
+{
+  g_return_val_if_fail (tensor != NULL, NULL);
+  return g_strdup_printf (strchr (tensor, ':') ? "feeds %s" : "feeds %s:0", tensor);
+}
+
+char *
+muster_hook_claim_of_directory (const char *does, const char *directory)
+{
+  g_return_val_if_fail (does != NULL && directory != NULL, NULL);
+
+  g_autofree char *path = g_canonicalize_filename (directory, NULL);
+
+  return g_strdup_printf ("%s '%s'", does, path);
+}
+
+static gboolean
+claim (GHashTable *claimed, MusterHook *hook, char **claims, GError **error)
+{
+  for (char **what = claims; what && *what; what++) {
+    MusterHook *other = g_hash_table_lookup (claimed, *what);
+    if (other) {
+      g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                   "Two hooks can't live together: both %s and %s are one that %s. Leave one out",
+                   G_OBJECT_TYPE_NAME (other), G_OBJECT_TYPE_NAME (hook), *what);
+      return FALSE;
+    }
+    g_hash_table_insert (claimed, g_strdup (*what), hook);
+  }
+
+  return TRUE;
+}
+
+gboolean
+muster_hooks_check (GPtrArray *hooks, GError **error)
+{
+  g_autoptr (GHashTable) claimed = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+
+  for (guint i = 0; i < hooks->len; i++) {
+    MusterHookClass *klass = MUSTER_HOOK_GET_CLASS (hooks->pdata[i]);
+    g_auto (GStrv) claims = klass->claims ? klass->claims (hooks->pdata[i]) : NULL;
+    if (!claim (claimed, hooks->pdata[i], claims, error))
+      return FALSE;
+  }
+
+  return TRUE;
+}
+
+/* --- a hook of one function --- */
+
+#define MUSTER_TYPE_STEP_HOOK (muster_step_hook_get_type ())
+G_DECLARE_FINAL_TYPE (MusterStepHook, muster_step_hook, MUSTER, STEP_HOOK, MusterHook)
+
+struct _MusterStepHook {
+  MusterHook parent;
+  char *tensor; /* (owned) (nullable) */
+  guint fetched;
+  MusterHookStep after_step;
+  gpointer user_data;
+  GDestroyNotify destroy; /* (nullable) */
+};
+
+G_DEFINE_FINAL_TYPE (MusterStepHook, muster_step_hook, MUSTER_TYPE_HOOK)
+
+static gboolean
+step_hook_before_run (MusterHook *hook, MusterRunContext *context, G_GNUC_UNUSED GError **error)
+{
+  MusterStepHook *self = MUSTER_STEP_HOOK (hook);
+
+  if (self->tensor)
+    self->fetched = muster_run_context_fetch (context, self->tensor);
+
+  return TRUE;
+}
+
+static gboolean
+step_hook_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
+{
+  MusterStepHook *self = MUSTER_STEP_HOOK (hook);
+  g_autoptr (GError) failure = NULL;
+  MusterTensor *value = self->tensor ? muster_run_context_value (context, self->fetched) : NULL;
+
+  if (self->after_step (value, muster_run_context_global_step (context), self->user_data, &failure))
+    return TRUE;
+  if (!failure) {
+    muster_run_context_request_stop (context);
+    return TRUE;
+  }
+  g_propagate_error (error, g_steal_pointer (&failure));
+
+  return FALSE;
+}
+
+static void
+step_hook_finalize (GObject *object)
+{
+  MusterStepHook *self = MUSTER_STEP_HOOK (object);
+
+  if (self->destroy)
+    self->destroy (self->user_data);
+  g_free (self->tensor);
+  G_OBJECT_CLASS (muster_step_hook_parent_class)->finalize (object);
+}
+
+static void
+muster_step_hook_class_init (MusterStepHookClass *klass)
+{
+  G_OBJECT_CLASS (klass)->finalize = step_hook_finalize;
+  MUSTER_HOOK_CLASS (klass)->before_run = step_hook_before_run;
+  MUSTER_HOOK_CLASS (klass)->after_run = step_hook_after_run;
+}
+
+static void
+muster_step_hook_init (G_GNUC_UNUSED MusterStepHook *self)
+{
+}
+
+MusterHook *
+muster_hook_new_for_step (const char *tensor, MusterHookStep after_step, gpointer user_data,
+                          GDestroyNotify destroy)
+{
+  g_return_val_if_fail (after_step != NULL, NULL);
+
+  MusterStepHook *self = g_object_new (MUSTER_TYPE_STEP_HOOK, NULL);
+
+  self->tensor = g_strdup (tensor);
+  self->after_step = after_step;
+  self->user_data = user_data;
+  self->destroy = destroy;
+
+  return MUSTER_HOOK (self);
+}

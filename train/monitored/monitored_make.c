@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The sessions of a monitored session, one after another. */
+#include "base/error.h"
+#include "ready/pause.h"
+#include "train/monitored/monitored_session_private.h"
+#include "train/monitored/queue_runner.h"
+
+/* Who is cancelled doesn't wait long for threads, nor for a master that says nothing. */
+#define HASTY_GRACE_US (200 * MUSTER_MILLISECOND)
+#define HASTY_CLOSE_US (200 * MUSTER_MILLISECOND)
+
+gboolean
+muster_monitored_is_recoverable (const MusterMonitoredSession *self, const GError *failure)
+{
+  return !self->never_recover && (muster_error_is (failure, MUSTER_ERROR_ABORTED) ||
+                                  muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE));
+}
+
+/* What making a session may take: what was asked for, but no more than the run has left. */
+static gint64
+making_timeout_us (const MusterMonitoredSession *self)
+{
+  gint64 asked_us = self->is_worker ? self->max_wait_us : self->prepare.timeout_us;
+  gint64 left_us = muster_deadline_remaining (self->deadline_us, muster_clock_now_us (self->clock));
+
+  if (asked_us == 0)
+    asked_us = MUSTER_WAIT_FOREVER;
+
+  return MIN (asked_us, MAX (left_us, 1));
+}
+
+static MusterSession *
+prepare_or_wait (MusterMonitoredSession *self, gint64 timeout_us, MusterSessionReport *report,
+                 GError **error)
+{
+  MusterPrepareOptions prepare = self->prepare;
+
+  prepare.timeout_us = timeout_us;
+  if (!self->is_worker)
+    return muster_session_manager_prepare_session (self->manager, self->master, &prepare, report,
+                                                   self->cancellable, error);
+
+  return muster_session_manager_wait_for_session (self->manager, self->master, timeout_us, report,
+                                                  self->cancellable, error);
+}
+
+/* A cancelled session has no use for its threads. */
+static void
+on_cancelled (G_GNUC_UNUSED GCancellable *cancellable, gpointer coordinator)
+{
+  (void)muster_coordinator_request_stop (coordinator, NULL, NULL);
+}
+
+static void
+set_coordinator (MusterMonitoredSession *self, MusterCoordinator *coordinator)
+{
+  g_mutex_lock (&self->lock);
+  g_autoptr (MusterCoordinator) before = self->coordinator;
+  self->coordinator = coordinator;
+  g_mutex_unlock (&self->lock);
+  if (self->cancellable)
+    self->cancel_id = g_cancellable_connect (self->cancellable, G_CALLBACK (on_cancelled),
+                                             g_object_ref (coordinator), g_object_unref);
+}
+
+void
+muster_monitored_join (MusterMonitoredSession *self, gint64 deadline_us, GError **error)
+{
+  gboolean is_cancelled = g_cancellable_is_cancelled (self->cancellable);
+  gint64 grace_us = is_cancelled ? MIN (self->stop_grace_us, HASTY_GRACE_US) : self->stop_grace_us;
+
+  g_cancellable_disconnect (self->cancellable, self->cancel_id);
+  self->cancel_id = 0;
+  (void)muster_coordinator_request_stop (self->coordinator, NULL, NULL);
+  (void)muster_coordinator_join (self->coordinator, grace_us, TRUE, deadline_us,
+                                 is_cancelled ? NULL : self->cancellable, error);
+}
+
+void
+muster_monitored_close (MusterMonitoredSession *self)
+{
+  if (!self->session)
+    return;
+  if (g_cancellable_is_cancelled (self->cancellable))
+    muster_session_close_quietly_within (self->session, HASTY_CLOSE_US);
+  else
+    muster_session_close_quietly (self->session);
+  g_clear_object (&self->session);
+}
+
+/* A chief's saver may keep the lost session's lease alive: it gives way to a higher epoch, and
+ * another chief, that has come with one as high, doesn't. */
+static void
+outbid_lease (MusterMonitoredSession *self)
+{
+  MusterLease *lease = muster_monitored_session_lease (self);
+
+  if (lease)
+    self->prepare.epoch = MAX (self->prepare.epoch, muster_lease_epoch (lease) + 1);
+}
+
+void
+muster_monitored_drop (MusterMonitoredSession *self)
+{
+  outbid_lease (self);
+  if (self->coordinator) {
+    g_autoptr (GError) reported = NULL;
+    muster_monitored_join (self, self->deadline_us, &reported);
+    if (reported)
+      g_info ("Left with the session: %s", reported->message);
+  }
+  muster_monitored_close (self);
+}
+
+void
+muster_monitored_note_mistake (MusterMonitoredSession *self, const GError *failure)
+{
+  if (!muster_error_is (failure, MUSTER_ERROR_OUT_OF_RANGE))
+    return;
+  g_clear_error (&self->hooks_mistake);
+  self->hooks_mistake = g_error_copy (failure);
+}
+
+/* A hook that is told of the session is a part of its making. error isn't NULL. */
+static gboolean
+create (MusterMonitoredSession *self, MusterSessionReport *report, GError **error)
+{
+  const gint64 timeout_us = making_timeout_us (self);
+  const gint64 deadline_us =
+      timeout_us < 0 ? self->deadline_us
+                     : muster_deadline_after (muster_clock_now_us (self->clock), timeout_us);
+  GError *failure = NULL;
+
+  self->session = prepare_or_wait (self, timeout_us, report, &failure);
+  if (self->listener.made)
+    self->listener.made (report, failure, self->listener.user_data);
+  if (!self->session) {
+    g_propagate_error (error, failure);
+    return FALSE;
+  }
+  self->prepare.again = FALSE; /* what stood there before is over; who comes now isn't */
+  self->session_since_us = muster_clock_now_us (self->clock);
+  set_coordinator (self, muster_coordinator_new (self->clock, FALSE));
+  muster_queue_runners_start (self->queue_runners, self->session, self->coordinator);
+  for (guint i = 0; i < self->hooks->len; i++)
+    if (!muster_hook_after_create_session (self->hooks->pdata[i], self->session, self->coordinator,
+                                           deadline_us, self->cancellable, error)) {
+      muster_monitored_note_mistake (self, *error);
+      muster_monitored_drop (self);
+      return FALSE;
+    }
+
+  return TRUE;
+}
+
+/* FALSE also where the run's time ends before the pause does: the next one goes on. */
+static gboolean
+pause_until (MusterMonitoredSession *self, gint64 now_us, gint64 wake_us, const GError *failure,
+             GError **error)
+{
+  MusterPause pause = {.down_since_us = now_us, .wake_us = MIN (wake_us, self->deadline_us)};
+  gboolean is_down = muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE);
+
+  if (!(is_down ? muster_pause (&pause, self->master, self->clock, self->cancellable, error)
+                : muster_clock_wait_until (self->clock, pause.wake_us, self->cancellable, error)))
+    return FALSE;
+  if (muster_clock_now_us (self->clock) < self->deadline_us)
+    return TRUE;
+
+  return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
+                      "Coming back took longer than the run has: %s", failure->message);
+}
+
+gboolean
+muster_monitored_pause (MusterMonitoredSession *self, GError *failure, GError **error)
+{
+  g_autoptr (GError) owned = failure;
+  gint64 now_us = muster_clock_now_us (self->clock);
+  gint64 lived_us = self->session_since_us > 0 ? now_us - self->session_since_us : 0;
+  gint64 pause_us;
+
+  if (!muster_monitored_is_recoverable (self, failure)) {
+    g_propagate_error (error, g_steal_pointer (&owned));
+    return FALSE;
+  }
+  if (!muster_retries_again (&self->retries, muster_failure_of (failure), lived_us,
+                             muster_clock_random (self->clock), &pause_us)) {
+    g_propagate_prefixed_error (error, g_steal_pointer (&owned),
+                                "Given up after coming back %u times without getting further: ",
+                                muster_retries_total (&self->retries));
+    return FALSE;
+  }
+  g_info ("Coming back after: %s", failure->message);
+  self->n_recoveries++;
+  if (self->listener.lost)
+    self->listener.lost (failure, self->n_recoveries, pause_us, self->listener.user_data);
+
+  return pause_until (self, now_us, muster_deadline_after (now_us, pause_us), failure, error);
+}
+
+gboolean
+muster_monitored_ensure (MusterMonitoredSession *self, MusterSessionReport *report, GError **error)
+{
+  g_auto (MusterSessionReport) own = {0};
+
+  if (!report)
+    report = &own;
+  while (!self->session) {
+    GError *failure = NULL;
+    muster_session_report_clear (report);
+    if (create (self, report, &failure))
+      return TRUE;
+    self->session_since_us = 0;
+    if (!muster_monitored_pause (self, failure, error))
+      return FALSE;
+  }
+
+  return TRUE;
+}

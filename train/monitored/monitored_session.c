@@ -1,0 +1,691 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/monitored/monitored_session.h"
+
+#include "base/error.h"
+#include "base/require.h"
+#include "master/step_check.h"
+#include "train/monitored/monitored_session_private.h"
+#include "train/monitored/queue_runner.h"
+
+#define DEFAULT_WAIT_US  (30 * 60 * MUSTER_SECOND)
+#define DEFAULT_GRACE_US (120 * MUSTER_SECOND)
+#define ASK_LEASE_US     (5 * MUSTER_SECOND)
+#define LOOK_US          (5 * MUSTER_SECOND)
+
+static const MusterRetryPolicy default_recovery = {
+    .budget = {[MUSTER_FAILURE_UNREACHABLE] = 10, [MUSTER_FAILURE_LOST_SESSION] = 10},
+    .first_pause_us = 100 * MUSTER_MILLISECOND,
+    .last_pause_us = 10 * MUSTER_SECOND};
+
+G_DEFINE_FINAL_TYPE (MusterMonitoredSession, muster_monitored_session, G_TYPE_OBJECT)
+
+/* --- its beginning --- */
+
+static gboolean
+wants_saver (const MusterMonitoredSessionOptions *options)
+{
+  const MusterPrepareOptions *prepare = options->prepare;
+
+  return !options->is_worker && prepare && !prepare->saver &&
+         (prepare->checkpoint_dir || prepare->checkpoint_filename);
+}
+
+/* The scaffold, and what a chief restores by where nothing else was given (MON.10). */
+static gboolean
+take_scaffold (MusterMonitoredSession *self, const MusterMonitoredSessionOptions *options,
+               GError **error)
+{
+  const MusterSaverOptions saving = {.clock = options->clock};
+
+  if (!wants_saver (options)) {
+    self->scaffold = muster_scaffold_ref (options->scaffold);
+    return TRUE;
+  }
+  self->scaffold = muster_scaffold_with_saver (options->scaffold, error);
+  if (self->scaffold)
+    self->saver = muster_saver_new (muster_scaffold_meta_graph (self->scaffold), &saving, error);
+
+  return self->saver != NULL;
+}
+
+/* Of a model without variables, whose scaffold has no init op. */
+static gboolean
+initialise_nothing (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 deadline_us,
+                    G_GNUC_UNUSED GCancellable *cancellable, G_GNUC_UNUSED gpointer user_data,
+                    G_GNUC_UNUSED GError **error)
+{
+  return TRUE;
+}
+
+/* The session is prepared again after a crash: what that needs is kept. */
+static void
+take_prepare (MusterMonitoredSession *self, const MusterPrepareOptions *options)
+{
+  MusterPrepareOptions *own = &self->prepare;
+
+  if (options)
+    *own = *options;
+  if (!own->saver)
+    own->saver = self->saver;
+  if (!own->init_op && !own->init_ops)
+    own->init_op = muster_scaffold_init_op (self->scaffold);
+  if (own->n_init_feeds == 0)
+    own->init_feeds = muster_scaffold_init_feeds (self->scaffold, &own->n_init_feeds);
+  if (!own->init_func && muster_scaffold_has_init_func (self->scaffold)) {
+    own->init_func = muster_scaffold_call_init_func;
+    own->init_func_data = self->scaffold;
+  }
+  if (!own->init_op && !own->init_ops && !own->init_func)
+    own->init_func = initialise_nothing;
+  muster_prepare_options_own (own);
+}
+
+/* Made once: every session of its life comes from the same manager (MON.12). */
+static MusterSessionManager *
+take_manager (MusterMonitoredSession *self, const MusterMonitoredSessionOptions *options,
+              GError **error)
+{
+  MusterScaffold *scaffold = self->scaffold;
+  MusterSessionManagerOptions with = {.local_init_op = muster_scaffold_local_init_op (scaffold),
+                                      .ready_op = muster_scaffold_ready_op (scaffold),
+                                      .ready_for_local_init_op =
+                                          muster_scaffold_ready_for_local_init_op (scaffold),
+                                      .clock = options->clock,
+                                      .meta_graph = muster_scaffold_meta_graph (scaffold)};
+
+  if (options->manager)
+    return g_object_ref (options->manager);
+
+  return muster_session_manager_new (muster_scaffold_graph (scaffold), &with, error);
+}
+
+static void
+take_options (MusterMonitoredSession *self, const MusterMonitoredSessionOptions *options)
+{
+  self->master = g_object_ref (options->master);
+  self->is_worker = options->is_worker;
+  self->never_recover = options->never_recover;
+  take_prepare (self, options->prepare);
+  self->max_wait_us = options->max_wait_us ? options->max_wait_us : DEFAULT_WAIT_US;
+  self->step_timeout_us = options->step_timeout_us;
+  self->stop_grace_us = options->stop_grace_us ? options->stop_grace_us : DEFAULT_GRACE_US;
+  for (gsize i = 0; i < options->n_hooks; i++)
+    g_ptr_array_add (self->hooks, g_object_ref (options->hooks[i]));
+  self->recovery = options->recovery ? *options->recovery : default_recovery;
+  self->retries.policy = &self->recovery;
+  if (options->listener)
+    self->listener = *options->listener;
+  self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());
+  self->context =
+      muster_run_context_new (muster_scaffold_global_step (self->scaffold), self->clock);
+}
+
+static gboolean
+begin_hooks (MusterMonitoredSession *self, GError **error)
+{
+  for (guint i = 0; i < self->hooks->len; i++)
+    if (!muster_hook_begin (self->hooks->pdata[i], self->scaffold, error))
+      return FALSE;
+
+  return muster_hooks_check (self->hooks, error);
+}
+
+MusterMonitoredSession *
+muster_monitored_session_new (const MusterMonitoredSessionOptions *options,
+                              MusterSessionReport *report, GCancellable *cancellable,
+                              GError **error)
+{
+  muster_require (error, NULL, options);
+  muster_require (error, NULL, options->scaffold, options->master);
+
+  g_autoptr (MusterMonitoredSession) self = g_object_new (MUSTER_TYPE_MONITORED_SESSION, NULL);
+  if (!take_scaffold (self, options, error))
+    return NULL;
+  take_options (self, options);
+  self->cancellable = cancellable ? g_object_ref (cancellable) : NULL;
+  self->queue_runners =
+      muster_queue_runners_of (muster_scaffold_meta_graph (self->scaffold), error);
+  self->manager = self->queue_runners ? take_manager (self, options, error) : NULL;
+
+  return self->manager && begin_hooks (self, error) && muster_monitored_ensure (self, report, error)
+             ? g_steal_pointer (&self)
+             : NULL;
+}
+
+/* --- running --- */
+
+/* A stop by a thread doesn't keep the caller from running (MON.44): what fails then says itself
+ * what is wrong. */
+static gboolean
+check_open (MusterMonitoredSession *self, GError **error)
+{
+  if (!g_atomic_int_get (&self->is_closed) && !g_atomic_int_get (&self->stop_requested))
+    return TRUE;
+  g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+                       g_atomic_int_get (&self->is_closed)
+                           ? "Session is already closed."
+                           : "Run called even after should_stop requested.");
+
+  return FALSE;
+}
+
+/* What a thread has reported is the cause where it is recoverable and the run's own failure isn't:
+ * a queue that was closed because its filler lost the master (MON.45). Takes failure. */
+static GError *
+cause_of (MusterMonitoredSession *self, GError *failure)
+{
+  GError *reported = muster_coordinator_error (self->coordinator);
+
+  if (!muster_monitored_is_recoverable (self, failure) && reported &&
+      muster_monitored_is_recoverable (self, reported)) {
+    g_error_free (failure);
+    return reported;
+  }
+  g_clear_error (&reported);
+
+  return failure;
+}
+
+/* A chief that another has replaced finds its session gone: it mustn't come back and take the model
+ * over in its turn. The master says who holds it. Takes failure. */
+static GError *
+unless_replaced (MusterMonitoredSession *self, GError *failure)
+{
+  MusterLease *lease = muster_monitored_session_lease (self);
+  GError *replaced = NULL;
+
+  if (!lease || !muster_error_is (failure, MUSTER_ERROR_ABORTED))
+    return failure;
+  gint64 deadline_us = muster_deadline_after (muster_clock_now_us (self->clock), ASK_LEASE_US);
+  if (muster_lease_announce_phase (lease, MUSTER_CHIEF_TRAINING, deadline_us, self->cancellable,
+                                   &replaced) ||
+      !muster_error_is (replaced, MUSTER_ERROR_FAILED_PRECONDITION)) {
+    g_clear_error (&replaced);
+    return failure;
+  }
+  g_error_free (failure);
+
+  return replaced;
+}
+
+/* A step that a reset meets may fail in any way: where its session is found gone, that was why.
+ * Takes failure. */
+static GError *
+unless_reset (MusterMonitoredSession *self, GError *failure)
+{
+  static const MusterStep nothing;
+  MusterStep look = nothing;
+  g_autoptr (GError) gone = NULL;
+
+  if (muster_monitored_is_recoverable (self, failure) || !self->session ||
+      muster_session_is_here (self->session) || failure->domain != MUSTER_ERROR ||
+      muster_error_is (failure, MUSTER_ERROR_OUT_OF_RANGE))
+    return failure;
+  look.deadline_us = muster_deadline_after (muster_clock_now_us (self->clock), LOOK_US);
+  if (muster_session_run (self->session, &look, NULL, NULL, self->cancellable, &gone) ||
+      !muster_error_is (gone, MUSTER_ERROR_ABORTED))
+    return failure;
+  g_prefix_error (&gone, "%s; ", failure->message);
+  g_error_free (failure);
+
+  return g_steal_pointer (&gone);
+}
+
+/* It has come further: what went wrong before doesn't count any more. */
+static void
+note_progress (MusterMonitoredSession *self)
+{
+  gint64 step = muster_run_context_global_step (self->context);
+
+  if (muster_scaffold_global_step (self->scaffold) && step <= self->global_step)
+    return;
+  self->global_step = step;
+  self->retries = (MusterRetries){.policy = &self->recovery};
+}
+
+/* The step, with the session's own limit where that comes before its deadline; TRUE then. */
+static gboolean
+limit_step (MusterMonitoredSession *self, const MusterStep *step, MusterStep *limited)
+{
+  gint64 limit_us =
+      muster_deadline_after (muster_clock_now_us (self->clock), self->step_timeout_us);
+
+  *limited = *step;
+  if (self->step_timeout_us <= 0 || (step->deadline_us > 0 && step->deadline_us <= limit_us))
+    return FALSE;
+  limited->deadline_us = limit_us;
+
+  return TRUE;
+}
+
+/* A run that its limit has ended: the session is as good as gone. */
+static void
+judge_limit (MusterMonitoredSession *self, GError **failure)
+{
+  GError *late = *failure;
+
+  if (!muster_error_is (late, MUSTER_ERROR_DEADLINE_EXCEEDED))
+    return;
+  g_autofree char *limit = muster_format_duration (self->step_timeout_us);
+  *failure = g_error_new (MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE,
+                          "A step has not ended within its %s: %s", limit, late->message);
+  g_error_free (late);
+}
+
+/* The step's limit begins here: what a hook has waited for before is none of the master's. error
+ * isn't NULL. */
+static gboolean
+run_context (MusterMonitoredSession *self, const MusterStep *step, GError **error)
+{
+  MusterStep limited;
+  const gboolean is_limited = limit_step (self, step, &limited);
+
+  if (muster_run_context_run (self->context, limited.deadline_us, error))
+    return TRUE;
+  if (is_limited)
+    judge_limit (self, error);
+
+  return FALSE;
+}
+
+/* error isn't NULL. */
+static gboolean
+run_hooked (MusterMonitoredSession *self, const MusterStep *step, MusterTensor **fetched,
+            GBytes **metadata, GError **error)
+{
+  muster_run_context_begin (self->context, self->session, step, self->cancellable);
+  for (guint i = 0; i < self->hooks->len; i++)
+    if (!muster_hook_before_run (self->hooks->pdata[i], self->context, error))
+      return FALSE;
+  if (!run_context (self, step, error))
+    return FALSE;
+  note_progress (self);
+  for (guint i = 0; i < self->hooks->len; i++)
+    if (!muster_hook_after_run (self->hooks->pdata[i], self->context, error)) {
+      muster_monitored_note_mistake (self, *error);
+      return FALSE;
+    }
+  if (muster_run_context_wants_stop (self->context))
+    muster_monitored_session_request_stop (self);
+  muster_run_context_hand_out (self->context, fetched, metadata);
+  muster_run_context_end (self->context);
+
+  return TRUE;
+}
+
+/* A session that a thread has found lost isn't run in again (MON.43). */
+static gboolean
+leave_lost_session (MusterMonitoredSession *self, GError **error)
+{
+  g_autoptr (GError) reported = self->session ? muster_coordinator_error (self->coordinator) : NULL;
+
+  if (!reported || !muster_monitored_is_recoverable (self, reported))
+    return TRUE;
+  muster_monitored_drop (self);
+
+  return muster_monitored_pause (self, g_steal_pointer (&reported), error);
+}
+
+/* One try of whatever is run. */
+typedef gboolean (*Attempt) (MusterMonitoredSession *self, gpointer data, GError **error);
+
+/* Tries until it succeeds, or fails for another reason than a lost session. The deadline is the
+ * whole verb's, but for a run within a step function, which doesn't come back by itself. 0: none.
+ */
+static gboolean
+run_recovered (MusterMonitoredSession *self, Attempt attempt, gpointer data, gint64 deadline_us,
+               GError **error)
+{
+  if (!self->in_step_function)
+    self->deadline_us = deadline_us == 0 ? MUSTER_WAIT_FOREVER : deadline_us;
+  for (;;) {
+    GError *failure = NULL;
+    if (!leave_lost_session (self, error) || !muster_monitored_ensure (self, NULL, error))
+      return FALSE;
+    if (attempt (self, data, &failure))
+      return TRUE;
+    if (self->in_step_function) { /* the function is what is run again */
+      g_propagate_error (error, failure);
+      return FALSE;
+    }
+    failure = unless_replaced (self, unless_reset (self, cause_of (self, failure)));
+    if (muster_monitored_is_recoverable (self, failure))
+      muster_monitored_drop (self);
+    if (!muster_monitored_pause (self, failure, error))
+      return FALSE;
+  }
+}
+
+typedef struct {
+  const MusterStep *step;
+  MusterTensor **fetched;
+  GBytes **metadata;
+} Run;
+
+static gboolean
+attempt_hooked (MusterMonitoredSession *self, gpointer data, GError **error)
+{
+  const Run *run = data;
+
+  return run_hooked (self, run->step, run->fetched, run->metadata, error);
+}
+
+gboolean
+muster_monitored_session_run (MusterMonitoredSession *self, const MusterStep *step,
+                              MusterTensor **fetched, GBytes **metadata, GError **error)
+{
+  muster_require (error, FALSE, self, step);
+  muster_require_array (error, FALSE, fetched, step->n_fetches);
+  if (!muster_step_check (G_STRFUNC, step, TRUE, error))
+    return FALSE;
+
+  Run run = {step, fetched, metadata};
+
+  return check_open (self, error) &&
+         run_recovered (self, attempt_hooked, &run, step->deadline_us, error);
+}
+
+static gboolean
+attempt_plain (MusterMonitoredSession *self, gpointer data, GError **error)
+{
+  const Run *run = data;
+  MusterStep limited;
+  const gboolean is_limited = limit_step (self, run->step, &limited);
+
+  if (muster_session_run (self->session, &limited, run->fetched, run->metadata, self->cancellable,
+                          error))
+    return TRUE;
+  if (is_limited)
+    judge_limit (self, error);
+
+  return FALSE;
+}
+
+gboolean
+muster_monitored_session_run_without_hooks (MusterMonitoredSession *self, const MusterStep *step,
+                                            MusterTensor **fetched, GBytes **metadata,
+                                            GError **error)
+{
+  muster_require (error, FALSE, self, step);
+  muster_require_array (error, FALSE, fetched, step->n_fetches);
+  if (!muster_step_check (G_STRFUNC, step, TRUE, error))
+    return FALSE;
+
+  Run run = {step, fetched, metadata};
+
+  return check_open (self, error) &&
+         run_recovered (self, attempt_plain, &run, step->deadline_us, error);
+}
+
+typedef struct {
+  MusterStepFunction function;
+  gpointer user_data;
+  gint64 deadline_us;
+} Function;
+
+static gboolean
+attempt_function (MusterMonitoredSession *self, gpointer data, GError **error)
+{
+  const Function *what = data;
+
+  self->in_step_function = TRUE;
+  gboolean is_done = what->function (self, self->session, what->deadline_us, self->cancellable,
+                                     what->user_data, error);
+  self->in_step_function = FALSE;
+  if (is_done || *error)
+    return is_done;
+  muster_monitored_session_request_stop (self); /* MON.49 */
+
+  return TRUE;
+}
+
+gboolean
+muster_monitored_session_run_step_function (MusterMonitoredSession *self,
+                                            MusterStepFunction function, gpointer user_data,
+                                            gint64 deadline_us, GError **error)
+{
+  muster_require (error, FALSE, self, function);
+  if (!muster_deadline_check (deadline_us, error))
+    return FALSE;
+
+  Function what = {function, user_data, deadline_us};
+
+  if (self->in_step_function)
+    return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                        "muster_monitored_session_run_step_function: a step function can't run "
+                        "another");
+
+  return check_open (self, error) &&
+         run_recovered (self, attempt_function, &what, deadline_us, error);
+}
+
+/* --- stopping --- */
+
+void
+muster_monitored_session_request_stop (MusterMonitoredSession *self)
+{
+  g_return_if_fail (self != NULL);
+  g_atomic_int_set (&self->stop_requested, 1);
+  g_mutex_lock (&self->lock);
+  g_autoptr (MusterCoordinator) coordinator =
+      self->coordinator ? g_object_ref (self->coordinator) : NULL;
+  g_mutex_unlock (&self->lock);
+  if (coordinator)
+    muster_coordinator_request_stop (coordinator, NULL, NULL);
+}
+
+gboolean
+muster_monitored_session_should_stop (MusterMonitoredSession *self)
+{
+  g_return_val_if_fail (self != NULL, FALSE);
+
+  if (g_atomic_int_get (&self->is_closed) || g_atomic_int_get (&self->stop_requested))
+    return TRUE;
+  g_mutex_lock (&self->lock);
+  g_autoptr (MusterCoordinator) coordinator =
+      self->coordinator ? g_object_ref (self->coordinator) : NULL;
+  g_mutex_unlock (&self->lock);
+  if (!coordinator || !muster_coordinator_should_stop (coordinator))
+    return FALSE;
+  g_autoptr (GError) reported = muster_coordinator_error (coordinator);
+
+  /* The next run comes back from it. */
+  return !(reported && muster_monitored_is_recoverable (self, reported));
+}
+
+/* --- the end --- */
+
+static gboolean
+is_clean_end (const MusterMonitoredSession *self, const GError *failure)
+{
+  if (!failure)
+    return TRUE;
+
+  return muster_error_is (failure, MUSTER_ERROR_OUT_OF_RANGE) &&
+         !(self->hooks_mistake && strcmp (self->hooks_mistake->message, failure->message) == 0);
+}
+
+/* An end that nobody has asked for isn't to go by unseen (DMON.8). */
+static void
+note_end_of_input (MusterMonitoredSession *self, const GError *failure)
+{
+  if (!failure)
+    return;
+  self->end_of_input = g_strdup (failure->message);
+  g_info ("The training ends with its input: %s", failure->message);
+}
+
+/* All are called; the first error counts, the others are logged (DMON.11). */
+static void
+end_hooks (MusterMonitoredSession *self, gint64 deadline_us, GError **first)
+{
+  for (guint i = 0; i < self->hooks->len; i++) {
+    g_autoptr (GError) failure = NULL;
+    if (muster_hook_end (self->hooks->pdata[i], self->session, deadline_us, self->cancellable,
+                         &failure))
+      continue;
+    if (!*first)
+      *first = g_steal_pointer (&failure);
+    else
+      g_info ("Besides: %s", failure->message);
+  }
+}
+
+static void
+tell_hooks (MusterMonitoredSession *self, const GError *failure)
+{
+  for (guint i = 0; i < self->hooks->len; i++)
+    muster_hook_on_error (self->hooks->pdata[i], failure);
+}
+
+/* What a thread of the session has reported came before all that has failed since, as in
+ * TensorFlow's `with`; but for a lost session, which would have been made anew. The threads of a
+ * session that was given up have had their say. Takes first (nullable). */
+static GError *
+blame_thread (MusterMonitoredSession *self, GError *first)
+{
+  GError *reported = self->session ? muster_coordinator_error (self->coordinator) : NULL;
+
+  if (!reported || muster_monitored_is_recoverable (self, reported)) {
+    if (reported)
+      g_info ("Besides: %s", reported->message);
+    g_clear_error (&reported);
+    return first;
+  }
+  if (first && strcmp (first->message, reported->message) != 0)
+    g_info ("Besides: %s", first->message);
+  g_clear_error (&first);
+
+  return reported;
+}
+
+gboolean
+muster_monitored_session_finish (MusterMonitoredSession *self, const GError *failure,
+                                 gint64 deadline_us, GError **error)
+{
+  muster_require (error, FALSE, self);
+  if (!muster_deadline_check (deadline_us, error))
+    return FALSE;
+
+  GError *first = NULL;
+
+  if (g_atomic_int_get (&self->is_closed)) {
+    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+                         "Session is already closed.");
+    return FALSE;
+  }
+  if (!is_clean_end (self, failure))
+    first = g_error_copy (failure);
+  else
+    note_end_of_input (self, failure);
+  if (!first && self->session)
+    end_hooks (self, deadline_us, &first);
+  if (self->coordinator) {
+    muster_coordinator_request_stop (self->coordinator, NULL, NULL);
+    first = blame_thread (self, first);
+  }
+  if (first)
+    tell_hooks (self, first);
+  if (self->coordinator)
+    muster_monitored_join (self, deadline_us, NULL); /* it is known by now */
+  muster_monitored_close (self);
+  g_atomic_int_set (&self->is_closed, 1);
+  if (!first)
+    return TRUE;
+  g_propagate_error (error, first);
+
+  return FALSE;
+}
+
+/* --- what is in it --- */
+
+MusterSession *
+muster_monitored_session_session (MusterMonitoredSession *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+  return self->session;
+}
+
+MusterCoordinator *
+muster_monitored_session_coordinator (MusterMonitoredSession *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+  return self->coordinator;
+}
+
+MusterLease *
+muster_monitored_session_lease (MusterMonitoredSession *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+  return self->session ? muster_session_manager_lease (self->session) : NULL;
+}
+
+gint64
+muster_monitored_session_global_step (MusterMonitoredSession *self)
+{
+  g_return_val_if_fail (self != NULL, -1);
+  return self->global_step;
+}
+
+const char *
+muster_monitored_session_end_of_input (MusterMonitoredSession *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+  return self->end_of_input;
+}
+
+guint
+muster_monitored_session_n_recoveries (MusterMonitoredSession *self)
+{
+  g_return_val_if_fail (self != NULL, 0);
+  return self->n_recoveries;
+}
+
+static void
+muster_monitored_session_dispose (GObject *object)
+{
+  MusterMonitoredSession *self = MUSTER_MONITORED_SESSION (object);
+
+  self->deadline_us = MUSTER_WAIT_FOREVER; /* the last run's; the grace bounds this */
+  if (self->session)
+    muster_monitored_drop (self);
+  G_OBJECT_CLASS (muster_monitored_session_parent_class)->dispose (object);
+}
+
+static void
+muster_monitored_session_finalize (GObject *object)
+{
+  MusterMonitoredSession *self = MUSTER_MONITORED_SESSION (object);
+
+  muster_prepare_options_clear (&self->prepare);
+  g_clear_pointer (&self->context, muster_run_context_free);
+  g_clear_object (&self->coordinator);
+  g_ptr_array_unref (self->hooks);
+  g_clear_pointer (&self->queue_runners, g_ptr_array_unref);
+  g_clear_error (&self->hooks_mistake);
+  g_free (self->end_of_input);
+  g_clear_pointer (&self->scaffold, muster_scaffold_unref);
+  g_clear_object (&self->saver);
+  g_clear_object (&self->master);
+  g_clear_object (&self->manager);
+  g_clear_object (&self->clock);
+  g_clear_object (&self->cancellable);
+  g_mutex_clear (&self->lock);
+  G_OBJECT_CLASS (muster_monitored_session_parent_class)->finalize (object);
+}
+
+static void
+muster_monitored_session_class_init (MusterMonitoredSessionClass *klass)
+{
+  G_OBJECT_CLASS (klass)->dispose = muster_monitored_session_dispose;
+  G_OBJECT_CLASS (klass)->finalize = muster_monitored_session_finalize;
+}
+
+static void
+muster_monitored_session_init (MusterMonitoredSession *self)
+{
+  self->hooks = g_ptr_array_new_with_free_func (g_object_unref);
+  self->global_step = -1;
+  self->deadline_us = MUSTER_WAIT_FOREVER;
+  g_mutex_init (&self->lock);
+}

@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/monitored/queue_runner.h"
+
+#include "base/protowire.h"
+#include "base/require.h"
+
+#define COLLECTION "queue_runners"
+/* Each is a thread. */
+#define MOST_ENQUEUE_OPS 1024
+/* What ends a queue is given so long. */
+#define END_US (10 * MUSTER_SECOND)
+
+/* tensorflow.MetaGraphDef, its map's entries, CollectionDef, BytesList and QueueRunnerDef */
+enum {
+  META_COLLECTION = 4,
+  ENTRY_KEY = 1,
+  ENTRY_VALUE = 2,
+  COLLECTION_BYTES = 2,
+  LIST_VALUE = 1,
+  RUNNER_QUEUE = 1,
+  RUNNER_ENQUEUE = 2,
+  RUNNER_CLOSE = 3,
+  RUNNER_CANCEL = 4,
+  RUNNER_CLOSED_BY = 5,
+};
+
+struct _MusterQueueRunner {
+  gatomicrefcount refs;
+  char *queue;         /* (owned) for messages */
+  GPtrArray *enqueues; /* (owned) (element-type utf8) */
+  char *close;         /* (owned) (nullable) */
+  char *cancel;        /* (owned) (nullable) */
+  guint32 closed_by;   /* a bit for each code that says that the queue is closed */
+};
+
+static MusterQueueRunner *
+runner_new (void)
+{
+  MusterQueueRunner *self = g_new0 (MusterQueueRunner, 1);
+
+  g_atomic_ref_count_init (&self->refs);
+  self->enqueues = g_ptr_array_new_with_free_func (g_free);
+
+  return self;
+}
+
+void
+muster_queue_runner_unref (MusterQueueRunner *self)
+{
+  if (!self || !g_atomic_ref_count_dec (&self->refs))
+    return;
+  g_free (self->queue);
+  g_ptr_array_unref (self->enqueues);
+  g_free (self->close);
+  g_free (self->cancel);
+  g_free (self);
+}
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterQueueRunner, muster_queue_runner_unref)
+
+/* --- reading --- */
+
+/* NULL for text that isn't UTF-8, or has a NUL in it. */
+static char *
+text_of (const MusterProtoField *field)
+{
+  if (field->type != MUSTER_WIRE_BYTES || memchr (field->data, '\0', field->size) ||
+      !g_utf8_validate_len ((const char *)field->data, field->size, NULL))
+    return NULL;
+
+  return g_strndup ((const char *)field->data, field->size);
+}
+
+static void
+add_code (MusterQueueRunner *self, guint64 code)
+{
+  if (code < 32)
+    self->closed_by |= 1u << code;
+}
+
+/* Packed, or one by one. */
+static gboolean
+read_codes (MusterQueueRunner *self, const MusterProtoField *field)
+{
+  MusterProtoReader reader = muster_proto_reader (field->data, field->size);
+  guint64 code;
+
+  if (field->type == MUSTER_WIRE_VARINT)
+    add_code (self, field->value);
+  else if (field->type != MUSTER_WIRE_BYTES)
+    return FALSE;
+  else
+    while (!muster_proto_at_end (&reader)) {
+      if (!muster_proto_read_varint (&reader, &code))
+        return FALSE;
+      add_code (self, code);
+    }
+
+  return TRUE;
+}
+
+static gboolean
+read_name (char **name, const MusterProtoField *field)
+{
+  g_free (*name);
+  *name = text_of (field);
+
+  return *name != NULL;
+}
+
+static gboolean
+read_field (MusterQueueRunner *self, const MusterProtoField *field)
+{
+  char *enqueue;
+
+  switch (field->number) {
+  case RUNNER_QUEUE:
+    return read_name (&self->queue, field);
+  case RUNNER_ENQUEUE:
+    enqueue = text_of (field);
+    if (enqueue)
+      g_ptr_array_add (self->enqueues, enqueue);
+    return enqueue != NULL;
+  case RUNNER_CLOSE:
+    return read_name (&self->close, field);
+  case RUNNER_CANCEL:
+    return read_name (&self->cancel, field);
+  case RUNNER_CLOSED_BY:
+    return read_codes (self, field);
+  default:
+    return TRUE;
+  }
+}
+
+static gboolean
+check_op (const MusterQueueRunner *self, MusterGraph *graph, const char *op, GError **error)
+{
+  if (!op || !*op || muster_graph_has_node (graph, op))
+    return TRUE;
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+               "Collection '" COLLECTION "': the graph has no op '%s', which the runner of '%s' "
+               "names",
+               op, self->queue ? self->queue : "");
+
+  return FALSE;
+}
+
+static gboolean
+check_ops (const MusterQueueRunner *self, MusterGraph *graph, GError **error)
+{
+  for (guint i = 0; i < self->enqueues->len; i++)
+    if (!check_op (self, graph, self->enqueues->pdata[i], error))
+      return FALSE;
+
+  return check_op (self, graph, self->close, error) && check_op (self, graph, self->cancel, error);
+}
+
+/* field is a QueueRunnerDef. */
+static gboolean
+read_runner (GPtrArray *runners, const MusterProtoField *field, GError **error)
+{
+  g_autoptr (MusterQueueRunner) self = runner_new ();
+  MusterProtoReader reader = muster_proto_reader (field->data, field->size);
+  MusterProtoField part;
+  gboolean is_well = field->type == MUSTER_WIRE_BYTES;
+
+  while (is_well && muster_proto_read_field (&reader, &part))
+    is_well = read_field (self, &part);
+  if (!is_well || !muster_proto_at_end (&reader) || self->enqueues->len > MOST_ENQUEUE_OPS) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "Collection '" COLLECTION "': item %u is no QueueRunnerDef of at most %d enqueue "
+                 "ops",
+                 runners->len, MOST_ENQUEUE_OPS);
+    return FALSE;
+  }
+  if (self->closed_by == 0)
+    add_code (self, MUSTER_ERROR_OUT_OF_RANGE);
+  g_ptr_array_add (runners, g_steal_pointer (&self));
+
+  return TRUE;
+}
+
+/* The field of that number, the last where there are several; FALSE where there is none. */
+static gboolean
+find (const MusterProtoField *message, guint32 number, MusterProtoField *found)
+{
+  MusterProtoReader reader = muster_proto_reader (message->data, message->size);
+  MusterProtoField field;
+  gboolean is_found = FALSE;
+
+  while (message->type == MUSTER_WIRE_BYTES && muster_proto_read_field (&reader, &field))
+    if (field.number == number && field.type == MUSTER_WIRE_BYTES) {
+      *found = field;
+      is_found = TRUE;
+    }
+
+  return is_found;
+}
+
+/* entry is one of the meta graph's collections. */
+static gboolean
+read_collection (GPtrArray *runners, const MusterProtoField *entry, GError **error)
+{
+  MusterProtoField key, value, list, item;
+
+  if (!find (entry, ENTRY_KEY, &key) || key.size != strlen (COLLECTION) ||
+      memcmp (key.data, COLLECTION, key.size) != 0 || !find (entry, ENTRY_VALUE, &value) ||
+      !find (&value, COLLECTION_BYTES, &list))
+    return TRUE;
+  MusterProtoReader reader = muster_proto_reader (list.data, list.size);
+  while (muster_proto_read_field (&reader, &item))
+    if (item.number == LIST_VALUE && !read_runner (runners, &item, error))
+      return FALSE;
+
+  return TRUE;
+}
+
+GPtrArray *
+muster_queue_runners_of (MusterMetaGraph *meta_graph, GError **error)
+{
+  muster_require (error, NULL, meta_graph);
+
+  g_autoptr (GPtrArray) runners =
+      g_ptr_array_new_with_free_func ((GDestroyNotify)muster_queue_runner_unref);
+  MusterProtoField field;
+
+  if (!muster_meta_graph_collection (meta_graph, COLLECTION))
+    return g_steal_pointer (&runners);
+  GBytes *bytes = muster_meta_graph_bytes (meta_graph);
+  MusterProtoReader reader =
+      muster_proto_reader (g_bytes_get_data (bytes, NULL), g_bytes_get_size (bytes));
+  while (muster_proto_read_field (&reader, &field))
+    if (field.number == META_COLLECTION && !read_collection (runners, &field, error))
+      return NULL;
+  for (guint i = 0; i < runners->len; i++)
+    if (!check_ops (runners->pdata[i], muster_meta_graph_graph (meta_graph), error))
+      return NULL;
+
+  return g_steal_pointer (&runners);
+}
+
+/* --- running --- */
+
+/* A runner in one session: what its threads share. Counted. */
+typedef struct {
+  gatomicrefcount refs;
+  MusterQueueRunner *runner; /* (owned) */
+  MusterSession *session;    /* (owned) */
+  gint n_filling;            /* atomic */
+} Shared;
+
+/* One thread's. */
+typedef struct {
+  Shared *shared; /* (owned) */
+  const char *op; /* of the runner */
+} Filler;
+
+static void
+shared_unref (Shared *self)
+{
+  if (!g_atomic_ref_count_dec (&self->refs))
+    return;
+  muster_queue_runner_unref (self->runner);
+  g_object_unref (self->session);
+  g_free (self);
+}
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (Shared, shared_unref)
+
+static Filler *
+filler_new (Shared *shared, const char *op)
+{
+  Filler *self = g_new0 (Filler, 1);
+
+  g_atomic_ref_count_inc (&shared->refs);
+  self->shared = shared;
+  self->op = op;
+
+  return self;
+}
+
+static void
+filler_free (Filler *self)
+{
+  shared_unref (self->shared);
+  g_free (self);
+}
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (Filler, filler_free)
+
+/* What comes after the end can only fail. */
+static void
+run_last (Shared *self, const char *op)
+{
+  g_autoptr (GError) failure = NULL;
+  gint64 now_us = muster_clock_now_us (muster_system_clock ());
+
+  if (op && *op && !muster_session_run_op (self->session, op, now_us + END_US, NULL, &failure))
+    g_info ("Queue '%s': %s", self->runner->queue ? self->runner->queue : "", failure->message);
+}
+
+static gboolean
+says_closed (const MusterQueueRunner *self, const GError *failure)
+{
+  return failure && failure->domain == MUSTER_ERROR && failure->code >= 0 && failure->code < 32 &&
+         (self->closed_by & 1u << failure->code) != 0;
+}
+
+static gboolean
+fill (MusterCoordinator *coordinator, gpointer user_data, GError **error)
+{
+  g_autoptr (Filler) self = user_data;
+  Shared *shared = self->shared;
+  g_autoptr (GCancellable) stop = g_object_ref (muster_coordinator_cancellable (coordinator));
+  g_autoptr (GError) failure = NULL;
+
+  while (!g_cancellable_is_cancelled (stop) &&
+         muster_session_run_op (shared->session, self->op, MUSTER_WAIT_FOREVER, stop, &failure))
+    ;
+  gboolean is_last = g_atomic_int_dec_and_test (&shared->n_filling);
+  if (says_closed (shared->runner, failure)) {
+    if (is_last)
+      run_last (shared, shared->runner->close);
+    return TRUE;
+  }
+  if (!failure || g_cancellable_is_cancelled (stop))
+    return TRUE;
+  g_propagate_prefixed_error (error, g_steal_pointer (&failure), "Filling the queue '%s': ",
+                              shared->runner->queue ? shared->runner->queue : "");
+
+  return FALSE;
+}
+
+static gboolean
+cancel_at_stop (MusterCoordinator *coordinator, gpointer user_data, G_GNUC_UNUSED GError **error)
+{
+  g_autoptr (Shared) self = user_data;
+
+  (void)muster_coordinator_wait_for_stop (coordinator, MUSTER_WAIT_FOREVER, NULL);
+  run_last (self, self->runner->cancel);
+
+  return TRUE;
+}
+
+static void
+start (MusterQueueRunner *runner, MusterSession *session, MusterCoordinator *coordinator)
+{
+  g_autoptr (Shared) shared = g_new0 (Shared, 1);
+  g_autofree char *name = g_strdup_printf ("queue %s", runner->queue ? runner->queue : "");
+
+  g_atomic_ref_count_init (&shared->refs);
+  g_atomic_ref_count_inc (&runner->refs);
+  shared->runner = runner;
+  shared->session = g_object_ref (session);
+  shared->n_filling = (gint)runner->enqueues->len;
+  for (guint i = 0; i < runner->enqueues->len; i++)
+    muster_coordinator_start (coordinator, name, fill,
+                              filler_new (shared, runner->enqueues->pdata[i]));
+  if (runner->cancel && *runner->cancel) {
+    g_atomic_ref_count_inc (&shared->refs);
+    muster_coordinator_start (coordinator, name, cancel_at_stop, shared);
+  }
+}
+
+void
+muster_queue_runners_start (GPtrArray *runners, MusterSession *session,
+                            MusterCoordinator *coordinator)
+{
+  g_return_if_fail (runners != NULL && session != NULL && coordinator != NULL);
+  for (guint i = 0; i < runners->len; i++)
+    start (runners->pdata[i], session, coordinator);
+}

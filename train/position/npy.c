@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/position/npy.h"
+
+#include "base/error.h"
+#include "base/require.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The format: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html */
+
+#define MAX_HEADER (64 * 1024)
+
+static const struct {
+  const char *descr;
+  MusterDType dtype;
+} descrs[] = {
+    {"|b1", MUSTER_BOOL},      {"|i1", MUSTER_INT8},        {"|u1", MUSTER_UINT8},
+    {"<i2", MUSTER_INT16},     {"<u2", MUSTER_UINT16},      {"<i4", MUSTER_INT32},
+    {"<u4", MUSTER_UINT32},    {"<i8", MUSTER_INT64},       {"<u8", MUSTER_UINT64},
+    {"<f2", MUSTER_HALF},      {"<f4", MUSTER_FLOAT},       {"<f8", MUSTER_DOUBLE},
+    {"<c8", MUSTER_COMPLEX64}, {"<c16", MUSTER_COMPLEX128},
+};
+
+static gboolean
+malformed (GError **error, const char *what)
+{
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+               "not a NumPy array that muster reads: %s", what);
+  return FALSE;
+}
+
+/* What stands behind 'key': in the header, a Python dictionary; NULL if it has no such key. */
+static const char *
+value_of (const char *header, const char *key)
+{
+  g_autofree char *quoted = g_strdup_printf ("'%s':", key);
+  const char *at = strstr (header, quoted);
+  if (at == NULL)
+    return NULL;
+  at += strlen (quoted);
+  return at + strspn (at, " ");
+}
+
+static gboolean
+read_dtype (const char *header, MusterDType *dtype, GError **error)
+{
+  const char *descr = value_of (header, "descr");
+  if (descr == NULL || *descr != '\'')
+    return malformed (error, "its header has no simple 'descr'");
+  for (gsize i = 0; i < G_N_ELEMENTS (descrs); i++) {
+    gsize n = strlen (descrs[i].descr);
+    if (strncmp (descr + 1, descrs[i].descr, n) == 0 && descr[1 + n] == '\'') {
+      *dtype = descrs[i].dtype;
+      return TRUE;
+    }
+  }
+  g_autofree char *found = g_utf8_make_valid (descr, (gssize)strcspn (descr, ","));
+  g_set_error (
+      error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+      "elements of type %s: save the array as little-endian numbers, such as float32 or int64",
+      found);
+  return FALSE;
+}
+
+/* Reads "(3, 4)"; returns the rank, or -1 with an error. */
+static int
+read_shape (const char *header, gint64 *dims, GError **error)
+{
+  const char *at = value_of (header, "shape");
+  if (at == NULL || *at != '(') {
+    malformed (error, "its header has no 'shape'");
+    return -1;
+  }
+  int n = 0;
+  for (at++; *at != ')';) {
+    char *end = NULL;
+    gint64 size = g_ascii_strtoll (at, &end, 10);
+    if (end == at || size < 0 || n == MUSTER_MAX_DIMS) {
+      malformed (error, "its 'shape' is malformed");
+      return -1;
+    }
+    dims[n++] = size;
+    at = end + strspn (end, ", ");
+  }
+  return n;
+}
+
+/* Where the header lies: its length and start depend on the version. FALSE if the file is too
+ * short, or the header longer than any. */
+static gboolean
+find_header (const guint8 *data, gsize size, gsize *start, gsize *length)
+{
+  if (size < 12 || memcmp (data, "\x93NUMPY", 6) != 0 || data[6] < 1 || data[6] > 3)
+    return FALSE;
+  *start = data[6] == 1 ? 10 : 12;
+  *length = data[8] | (gsize)data[9] << 8;
+  if (data[6] > 1)
+    *length |= (gsize)data[10] << 16 | (gsize)data[11] << 24;
+  return *length <= MIN (size - *start, MAX_HEADER);
+}
+
+MusterTensor *
+muster_npy_read (GBytes *bytes, GError **error)
+{
+  muster_require (error, NULL, bytes);
+  gsize size = 0, start = 0, length = 0;
+  const guint8 *data = g_bytes_get_data (bytes, &size);
+  if (!find_header (data, size, &start, &length)) {
+    malformed (error, "it doesn't begin with a whole .npy header");
+    return NULL;
+  }
+  g_autofree char *header = g_strndup ((const char *)data + start, length);
+  const char *order = value_of (header, "fortran_order");
+  if (order == NULL || !g_str_has_prefix (order, "False")) {
+    malformed (error, "its elements are in Fortran order; save numpy.ascontiguousarray (a)");
+    return NULL;
+  }
+  MusterDType dtype = MUSTER_INVALID;
+  gint64 dims[MUSTER_MAX_DIMS];
+  int n_dims = 0;
+  if (!read_dtype (header, &dtype, error) || (n_dims = read_shape (header, dims, error)) < 0)
+    return NULL;
+  g_autoptr (GBytes) elements =
+      g_bytes_new_from_bytes (bytes, start + length, size - start - length);
+  return muster_tensor_new_from_bytes (dtype, n_dims, dims, elements, error);
+}
+
+MusterTensor *
+muster_npy_load (const char *path, GError **error)
+{
+  muster_require (error, NULL, path);
+  g_autoptr (GMappedFile) file = g_mapped_file_new (path, FALSE, error);
+  if (file == NULL)
+    return NULL;
+  g_autoptr (GBytes) bytes = g_mapped_file_get_bytes (file);
+  MusterTensor *tensor = muster_npy_read (bytes, error);
+  if (tensor == NULL)
+    g_prefix_error (error, "'%s': ", path);
+  return tensor;
+}

@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the master says of positions, and the chief's saves. */
+#include "base/error.h"
+#include "base/require.h"
+#include "checkpoint/format/bundle_reader.h"
+#include "train/monitored/run_context_private.h"
+#include "train/position/position_private.h"
+
+#define DEFAULT_REST_US (60 * MUSTER_SECOND)
+#define FIRST_PAUSE_US  MUSTER_MILLISECOND
+#define LAST_PAUSE_US   (50 * MUSTER_MILLISECOND)
+/* Steps are given so long to end before the master is reset. */
+#define REST_US (5 * MUSTER_SECOND)
+/* A hold is let go within this time, or the tasks find out by themselves. */
+#define RELEASE_US (5 * MUSTER_SECOND)
+
+gint64
+muster_position_batch (gint64 position, guint task, guint n_tasks)
+{
+  return position * (gint64)n_tasks + (gint64)task;
+}
+
+/* --- state --- */
+
+void
+muster_position_state_clear (MusterPositionState *self)
+{
+  g_clear_pointer (&self->begun, muster_tensor_unref);
+  g_clear_pointer (&self->done, muster_tensor_unref);
+}
+
+/* Few enough that a batch's number among those of all tasks is one too. */
+#define MOST_BATCHES (G_MAXINT64 / MUSTER_POSITION_MOST_TASKS - 1)
+
+static gboolean
+are_counts (const MusterTensor *tensor, guint n_tasks)
+{
+  if (muster_tensor_dtype (tensor) != MUSTER_INT64 || muster_tensor_n_dims (tensor) != 1 ||
+      muster_tensor_n_elements (tensor) != (gint64)n_tasks)
+    return FALSE;
+  const gint64 *counts = muster_tensor_data (tensor);
+  for (guint i = 0; i < n_tasks; i++)
+    if (counts[i] < 0 || counts[i] > MOST_BATCHES)
+      return FALSE;
+
+  return TRUE;
+}
+
+gboolean
+muster_position_check_counts (const MusterTensor *tensor, guint n_tasks, GError **error)
+{
+  if (are_counts (tensor, n_tasks))
+    return TRUE;
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
+               "Reading the tasks' positions: '%s' and '%s' don't hold %u counts each",
+               MUSTER_POSITION_BEGUN, MUSTER_POSITION_DONE, n_tasks);
+
+  return FALSE;
+}
+
+gboolean
+muster_position_read (MusterSession *session, guint n_tasks, MusterPositionState *state,
+                      gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  static const char *const fetches[] = {MUSTER_POSITION_BEGUN "/Read/ReadVariableOp:0",
+                                        MUSTER_POSITION_DONE_NOW, MUSTER_POSITION_HOLD_NOW};
+  MusterStep step = {.fetches = fetches, .n_fetches = 3, .deadline_us = deadline_us};
+  MusterTensor *fetched[3] = {NULL};
+
+  if (!muster_session_run (session, &step, fetched, NULL, cancellable, error)) {
+    g_prefix_error (error, "Reading the tasks' positions: ");
+    return FALSE;
+  }
+  muster_position_state_clear (state);
+  state->begun = fetched[0];
+  state->done = fetched[1];
+  g_autoptr (MusterTensor) hold = fetched[2];
+  if (!muster_position_check_counts (state->begun, n_tasks, error) ||
+      !muster_position_check_counts (state->done, n_tasks, error))
+    return FALSE;
+  state->hold = muster_step_of (hold);
+  if (state->hold >= 0)
+    return TRUE;
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
+               "Reading the tasks' positions: '%s' is no number", MUSTER_POSITION_HOLD);
+
+  return FALSE;
+}
+
+gint64
+muster_position_begun (const MusterPositionState *self, guint task)
+{
+  return ((const gint64 *)muster_tensor_data (self->begun))[task];
+}
+
+gint64
+muster_position_done (const MusterPositionState *self, guint task)
+{
+  return ((const gint64 *)muster_tensor_data (self->done))[task];
+}
+
+guint
+muster_position_busy (const MusterPositionState *self, guint n_tasks, guint but)
+{
+  for (guint i = 0; i < n_tasks; i++)
+    if (i != but && muster_position_begun (self, i) != muster_position_done (self, i))
+      return i;
+
+  return n_tasks;
+}
+
+/* Runs the op target with number fed to the tensor fed. */
+static gboolean
+assign (MusterSession *session, const char *target, const char *fed, gint64 number,
+        gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  g_autoptr (MusterTensor) value = muster_tensor_new_int64 (number);
+  MusterFeed feed = {fed, value};
+  MusterStep step = {
+      .feeds = &feed, .n_feeds = 1, .targets = &target, .n_targets = 1, .deadline_us = deadline_us};
+
+  return muster_session_run (session, &step, NULL, NULL, cancellable, error);
+}
+
+gboolean
+muster_position_set_hold (MusterSession *session, gint64 hold, gint64 deadline_us,
+                          GCancellable *cancellable, GError **error)
+{
+  return assign (session, MUSTER_POSITION_SET_HOLD, MUSTER_POSITION_NEW_HOLD, hold, deadline_us,
+                 cancellable, error);
+}
+
+gboolean
+muster_position_set_over (MusterSession *session, gint64 n_batches, gint64 deadline_us,
+                          GCancellable *cancellable, GError **error)
+{
+  return assign (session, MUSTER_POSITION_SET_OVER, MUSTER_POSITION_NEW_OVER, n_batches,
+                 deadline_us, cancellable, error);
+}
+
+gboolean
+muster_position_pause (MusterPositionPause *self, gint64 until_us, GCancellable *cancellable,
+                       GError **error)
+{
+  gint64 now_us = muster_clock_now_us (self->clock);
+
+  self->pause_us = CLAMP (self->pause_us * 3 / 2, FIRST_PAUSE_US, LAST_PAUSE_US);
+
+  return muster_clock_wait_until (
+      self->clock, MIN (now_us + self->pause_us, MAX (until_us, now_us)), cancellable, error);
+}
+
+gint64
+muster_position_in_us (gint64 timeout_us)
+{
+  return muster_deadline_after (muster_clock_now_us (muster_system_clock ()), timeout_us);
+}
+
+void
+muster_position_rest (MusterSession *session, const MusterPositionRest *rest,
+                      GCancellable *cancellable)
+{
+  gint64 until_us = muster_deadline_after (muster_clock_now_us (rest->clock), REST_US);
+  MusterPositionPause pause = {.clock = rest->clock};
+  g_auto (MusterPositionState) state = {0};
+  gboolean is_told = FALSE;
+
+  for (;;) {
+    gint64 deadline_us = MIN (muster_position_in_us (REST_US), rest->deadline_us);
+    g_autoptr (GError) failure = NULL;
+    if (!muster_position_read (session, rest->n_tasks, &state, deadline_us, cancellable,
+                               &failure)) {
+      g_info ("There is nothing to bring to rest: %s", failure->message);
+      return;
+    }
+    guint first = muster_position_busy (&state, rest->n_tasks, rest->but);
+    if (is_told && first == rest->n_tasks)
+      return;
+    if (!is_told && !muster_position_set_hold (session, MUSTER_POSITION_WAIT, deadline_us,
+                                               cancellable, &failure))
+      return;
+    is_told = TRUE;
+    if (muster_clock_now_us (rest->clock) >= until_us ||
+        muster_position_in_us (0) >= rest->deadline_us) {
+      g_info ("Task %u doesn't come to rest: its step is cut off", first);
+      return;
+    }
+    if (!muster_position_pause (&pause, until_us, cancellable, NULL))
+      return;
+  }
+}
+
+/* --- a checkpoint's --- */
+
+gboolean
+muster_position_check (MusterMetaGraph *meta_graph, MusterStorage *storage, const char *prefix,
+                       GError **error)
+{
+  muster_require (error, FALSE, meta_graph, prefix);
+
+  gint64 n_tasks = muster_position_n_tasks (meta_graph);
+  g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (storage, prefix, NULL);
+  const MusterBundleEntry *entry =
+      reader ? muster_bundle_reader_find (reader, MUSTER_POSITION_DONE) : NULL;
+
+  if (!entry || entry->n_dims != 1 || entry->dims[0] == n_tasks)
+    return TRUE;
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+               "'%s' holds the positions of %" G_GINT64_FORMAT
+               " tasks, and the job is begun with %" G_GINT64_FORMAT
+               ": begin it with as many as before, or in another directory",
+               prefix, entry->dims[0], n_tasks);
+
+  return FALSE;
+}
+
+/* --- saves --- */
+
+typedef struct {
+  guint n_tasks;
+  gboolean holds;    /* tasks are told to; else who saves is who steps */
+  char *global_step; /* (owned) (nullable) */
+  gint64 rest_us;
+  MusterClock *clock;        /* (owned) */
+  MusterPositionState state; /* at rest */
+} Guard;
+
+static void
+guard_free (gpointer data)
+{
+  Guard *self = data;
+
+  muster_position_state_clear (&self->state);
+  g_object_unref (self->clock);
+  g_free (self->global_step);
+  g_free (self);
+}
+
+static gboolean
+refuse_torn (const Guard *self, guint task, GError **error)
+{
+  g_autofree char *waited = muster_format_duration (self->rest_us);
+
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED,
+               "Batch %" G_GINT64_FORMAT " of task %u has been begun and hasn't ended for %s: what "
+               "the step that was cut off has left is undone by the last checkpoint",
+               muster_position_done (&self->state, task), task, waited);
+
+  return FALSE;
+}
+
+/* TRUE if the first busy task of both is the same, in the same step. */
+static gboolean
+is_same_step (const Guard *self, const MusterPositionState *before, guint task)
+{
+  return muster_position_begun (before, task) == muster_position_begun (&self->state, task) &&
+         muster_position_done (before, task) == muster_position_done (&self->state, task);
+}
+
+static gboolean
+refuse_restless (guint task, GError **error)
+{
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
+               "Task %u and others haven't come to rest in time for a save", task);
+
+  return FALSE;
+}
+
+static gboolean
+tell_to_hold (const Guard *self, MusterSession *session, gint64 deadline_us,
+              GCancellable *cancellable, GError **error)
+{
+  return !self->holds ||
+         muster_position_set_hold (session, MUSTER_POSITION_WAIT, deadline_us, cancellable, error);
+}
+
+static gboolean
+guard_rest (MusterSession *session, gint64 deadline_us, GCancellable *cancellable, gpointer data,
+            GError **error)
+{
+  Guard *self = data;
+  MusterPositionPause pause = {.clock = self->clock};
+  g_auto (MusterPositionState) before = {0};
+  gint64 torn_us = 0;
+  gint64 limit_us = muster_deadline_after (muster_clock_now_us (self->clock), 3 * self->rest_us);
+
+  if (!tell_to_hold (self, session, deadline_us, cancellable, error))
+    return FALSE;
+  for (;;) {
+    if (!muster_position_read (session, self->n_tasks, &self->state, deadline_us, cancellable,
+                               error))
+      return FALSE;
+    guint task = muster_position_busy (&self->state, self->n_tasks, self->n_tasks);
+    if (task == self->n_tasks)
+      return TRUE;
+    /* A task that has waited for long, or another saver, has let all go. */
+    if (self->state.hold != MUSTER_POSITION_WAIT &&
+        !tell_to_hold (self, session, deadline_us, cancellable, error))
+      return FALSE;
+    gint64 now_us = muster_clock_now_us (self->clock);
+    if (!before.begun || !is_same_step (self, &before, task)) {
+      torn_us = muster_deadline_after (now_us, self->rest_us);
+      muster_position_state_clear (&before);
+      before = (MusterPositionState){.begun = muster_tensor_ref (self->state.begun),
+                                     .done = muster_tensor_ref (self->state.done)};
+    }
+    if (now_us >= torn_us)
+      return refuse_torn (self, task, error);
+    if (now_us >= MIN (limit_us, deadline_us))
+      return refuse_restless (task, error);
+    if (!muster_position_pause (&pause, torn_us, cancellable, error))
+      return FALSE;
+  }
+}
+
+static gboolean
+guard_check (MusterSession *session, gboolean *is_cut, gint64 deadline_us,
+             GCancellable *cancellable, gpointer data, GError **error)
+{
+  Guard *self = data;
+  g_auto (MusterPositionState) now = {0};
+
+  *is_cut = TRUE;
+  if (!self->holds)
+    return TRUE;
+  if (!muster_position_read (session, self->n_tasks, &now, deadline_us, cancellable, error))
+    return FALSE;
+  for (guint i = 0; i < self->n_tasks; i++)
+    *is_cut = *is_cut && muster_position_begun (&now, i) == muster_position_begun (&self->state, i);
+
+  return TRUE;
+}
+
+static gboolean
+guard_number (MusterSession *session, gint64 *step, gint64 deadline_us, GCancellable *cancellable,
+              gpointer data, GError **error)
+{
+  const Guard *self = data;
+  g_autoptr (MusterTensor) value =
+      muster_session_fetch (session, self->global_step, deadline_us, cancellable, error);
+  const gint64 number = value ? muster_step_of (value) : -1;
+
+  if (number >= 0)
+    *step = number;
+
+  return number >= 0 ||
+         (value && muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                                "the global step '%s' is no integer scalar", self->global_step));
+}
+
+/* Where the master is gone, or another chief has it, there is nothing to let go. */
+static void
+guard_release (MusterSession *session, gpointer data)
+{
+  const Guard *self = data;
+  g_autoptr (GError) failure = NULL;
+
+  if (self->holds && !muster_position_set_hold (session, MUSTER_POSITION_GO,
+                                                muster_position_in_us (RELEASE_US), NULL, &failure))
+    g_info ("Letting the tasks go on after a save: %s", failure->message);
+}
+
+void
+muster_position_guard (MusterSaver *saver, MusterMetaGraph *meta_graph,
+                       const MusterPositionGuard *options)
+{
+  g_return_if_fail (saver != NULL && meta_graph != NULL);
+
+  static const MusterPositionGuard defaults;
+  guint n_tasks = muster_position_n_tasks (meta_graph);
+
+  if (!options)
+    options = &defaults;
+  if (n_tasks == 0)
+    return;
+  Guard *self = g_new0 (Guard, 1);
+  self->n_tasks = n_tasks;
+  self->holds = n_tasks > 1 || options->is_apart;
+  self->rest_us = options->rest_us > 0 ? options->rest_us : DEFAULT_REST_US;
+  self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());
+  self->global_step = g_strdup (options->global_step);
+  const MusterSaverCut cut = {.rest = guard_rest,
+                              .check = guard_check,
+                              .number = self->global_step ? guard_number : NULL,
+                              .release = guard_release};
+  muster_saver_set_cut (saver, &cut, self, guard_free);
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Whether a master's model keeps positions, for who isn't one of the job's tasks. */
+#include "base/error.h"
+#include "base/require.h"
+#include "graph/graph_builder.h"
+#include "train/position/position_private.h"
+
+#define IS_THERE "muster/find/is_there"
+#define READ     "muster/find/read"
+
+/* Nodes that look at "muster/begun", whatever its length, in a graph of their own. */
+static MusterGraph *
+graph_to_look (MusterMetaGraph *meta_graph, GError **error)
+{
+  static const char *const looks[][2] = {{"VarIsInitializedOp", IS_THERE},
+                                         {"ReadVariableOp", READ}};
+  g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new ();
+  const char *device = muster_position_device (meta_graph);
+
+  muster_graph_builder_node (builder, "VarHandleOp", MUSTER_POSITION_BEGUN);
+  muster_graph_builder_device (builder, device);
+  muster_graph_builder_attr_type (builder, "dtype", MUSTER_INT64);
+  muster_graph_builder_attr_shape (builder, "shape", -1, NULL);
+  muster_graph_builder_attr_string (builder, "container", "");
+  muster_graph_builder_attr_string (builder, "shared_name", MUSTER_POSITION_BEGUN);
+  for (gsize i = 0; i < G_N_ELEMENTS (looks); i++) {
+    muster_graph_builder_node (builder, looks[i][0], looks[i][1]);
+    muster_graph_builder_device (builder, device);
+    muster_graph_builder_input (builder, MUSTER_POSITION_BEGUN);
+  }
+  muster_graph_builder_attr_type (builder, "dtype", MUSTER_INT64);
+
+  return muster_graph_builder_end (builder, error);
+}
+
+/* *n_tasks 0: there are no positions. */
+static gboolean
+look (MusterSession *session, guint *n_tasks, gint64 deadline_us, GCancellable *cancellable,
+      GError **error)
+{
+  g_autoptr (MusterTensor) is_there =
+      muster_session_fetch (session, IS_THERE ":0", deadline_us, cancellable, error);
+
+  *n_tasks = 0;
+  if (!is_there)
+    return FALSE;
+  if (muster_tensor_dtype (is_there) != MUSTER_BOOL || muster_tensor_n_elements (is_there) != 1 ||
+      !*(const guint8 *)muster_tensor_data (is_there))
+    return TRUE;
+  g_autoptr (MusterTensor) begun =
+      muster_session_fetch (session, READ ":0", deadline_us, cancellable, error);
+  if (!begun)
+    return FALSE;
+  const gint64 n = muster_tensor_n_elements (begun);
+  if (n < 1 || n > MUSTER_POSITION_MOST_TASKS)
+    return muster_fail (error, MUSTER_ERROR_DATA_LOSS,
+                        "'%s' on the master holds %" G_GINT64_FORMAT " elements, not a count for "
+                        "each task",
+                        MUSTER_POSITION_BEGUN, n);
+  *n_tasks = (guint)n;
+
+  return muster_position_check_counts (begun, *n_tasks, error);
+}
+
+static MusterMetaGraph *
+extend (MusterMetaGraph *meta_graph, guint n_tasks, GError **error)
+{
+  GError *failure = NULL;
+  MusterMetaGraph *extended = n_tasks > 0 ? muster_position_add (meta_graph, n_tasks, &failure)
+                                          : muster_meta_graph_ref (meta_graph);
+
+  if (failure)
+    g_propagate_prefixed_error (
+        error, failure,
+        "the master keeps the positions of %u task%s, which a save by this meta graph would lose; "
+        "use the one that the job trains by: ",
+        n_tasks, n_tasks == 1 ? "" : "s");
+
+  return extended;
+}
+
+MusterMetaGraph *
+muster_position_find (MusterMaster *master, MusterMetaGraph *meta_graph, GBytes *config,
+                      gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  muster_require (error, NULL, master, meta_graph);
+
+  guint n_tasks = 0;
+
+  if (!MUSTER_IS_MASTER (master) || !meta_graph) {
+    (void)muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                       "finding positions needs a master and a meta graph");
+    return NULL;
+  }
+  if (muster_position_n_tasks (meta_graph) > 0)
+    return muster_meta_graph_ref (meta_graph);
+  g_autoptr (MusterGraph) graph = graph_to_look (meta_graph, error);
+  g_autoptr (MusterSession) session =
+      graph ? muster_master_create_session (master, graph, config, deadline_us, cancellable, error)
+            : NULL;
+  if (!session)
+    return NULL;
+  const gboolean is_known = look (session, &n_tasks, deadline_us, cancellable, error);
+  muster_session_close_quietly (session);
+
+  return is_known ? extend (meta_graph, n_tasks, error) : NULL;
+}

@@ -1,0 +1,576 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A task's steps, each at its position. */
+#include "base/error.h"
+#include "base/require.h"
+#include "master/master.h"
+#include "train/monitored/run_context_private.h"
+#include "train/position/position_private.h"
+
+#define MOST_FEEDS        16
+#define DEFAULT_SETTLE_US (5 * MUSTER_SECOND)
+#define DEFAULT_HOLD_US   (60 * MUSTER_SECOND)
+#define DEFAULT_OTHERS_US (30 * 60 * MUSTER_SECOND)
+/* A step that was cut off is undone by a reset that takes no longer than this. */
+#define RESET_US (60 * MUSTER_SECOND)
+/* How often a task that has nothing left to deal looks whether the others have. */
+#define LOOK_US (20 * MUSTER_MILLISECOND)
+/* A master that doesn't say within this time where the tasks are isn't waited for. */
+#define ANSWER_US (60 * MUSTER_SECOND)
+/* What it may take to tell the others of the end. */
+#define END_US (5 * MUSTER_SECOND)
+
+#define MUSTER_TYPE_POSITION_HOOK (muster_position_hook_get_type ())
+G_DECLARE_FINAL_TYPE (MusterPositionHook, muster_position_hook, MUSTER, POSITION_HOOK, MusterHook)
+
+/* A step of the train op, a look whether all have done their share, or none of the hook's. */
+typedef enum { OTHER, STEPPING, ENDING } Run;
+
+struct _MusterPositionHook {
+  MusterHook parent;
+  MusterPositionOptions options; /* strings and master are its own */
+  MusterClock *clock;            /* (owned) */
+  guint n_tasks;
+  char *train_op;        /* (owned) from begin on */
+  MusterTensor *task;    /* (owned) what is fed */
+  GCancellable *stopped; /* (owned) (nullable) the session's coordinator's */
+  gint64 position;       /* batches that the task has done; -1 */
+  gboolean is_held;      /* as of the last step */
+  Run run;               /* what this one is */
+  guint held_at;         /* STEPPING: where hold is among what the run fetches */
+  guint over_at;         /* ENDING: where over is */
+  guint done_at;         /* ENDING: where done is */
+  gint64 n_done;         /* ENDING: by all tasks, when last looked at; -1 */
+  gint64 given_up_us;    /* ENDING: unless that changes */
+  char *awaited;         /* (owned) (nullable) ENDING: the name of who is waited for */
+  gint64 awaited_done;   /* what that task has done … */
+  gint64 awaited_us;     /* … since this instant */
+  gboolean has_ended;    /* all that was to be done is done */
+};
+
+G_DEFINE_FINAL_TYPE (MusterPositionHook, muster_position_hook, MUSTER_TYPE_HOOK)
+
+/* --- before there is a session --- */
+
+static gboolean
+position_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
+{
+  MusterPositionHook *self = MUSTER_POSITION_HOOK (hook);
+
+  self->n_tasks = muster_position_n_tasks (muster_scaffold_meta_graph (scaffold));
+  if (self->options.task < self->n_tasks) {
+    muster_graph_split_input (muster_scaffold_train_op (scaffold), &self->train_op);
+    return TRUE;
+  }
+  if (self->n_tasks == 0)
+    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                         "The graph has no positions: extend it by muster_position_add ()");
+  else
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "The job has %u tasks, from 0 on, and this is said to be task %u", self->n_tasks,
+                 self->options.task);
+
+  return FALSE;
+}
+
+/* --- where the task is --- */
+
+/* What the step has left half done is everybody's: all begin anew from the last checkpoint. */
+static gboolean
+undo (MusterPositionHook *self, MusterSession *session, GError **error)
+{
+  const MusterPositionRest rest = {self->n_tasks, self->options.task, self->clock,
+                                   MUSTER_WAIT_FOREVER};
+  GError *failure = NULL;
+
+  if (self->options.master)
+    muster_position_rest (session, &rest, self->stopped);
+  if (self->options.master &&
+      !muster_master_reset (self->options.master, NULL, muster_position_in_us (RESET_US),
+                            self->stopped, &failure)) {
+    g_propagate_prefixed_error (error, failure, "Resetting the master: ");
+    return FALSE;
+  }
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED,
+               "A step of task %u was cut off in a life before%s", self->options.task,
+               self->options.master
+                   ? ": the master was reset, and the model goes back to its last checkpoint"
+                   : ", and the model is to go back to its last checkpoint: reset the master");
+
+  return FALSE;
+}
+
+/* The chief's restore or init has been the only one to write, since nobody steps while hold is set:
+ * what isn't at rest then never was a cut. */
+static gboolean
+refuse_cut (const MusterPositionState *state, guint task, GError **error)
+{
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+               "The checkpoint that was restored is no cut: batch %" G_GINT64_FORMAT
+               " of task %u was under way when it was saved. Take another one, and save by a "
+               "MusterSaver with muster_position_guard ()",
+               muster_position_done (state, task), task);
+
+  return FALSE;
+}
+
+/* A look at what the master says: what a task still waits for. */
+typedef enum { GO, WAIT_FOR_STEP, WAIT_FOR_CUT, WAIT_FOR_HOLD } Wait;
+
+static Wait
+judge (const MusterPositionHook *self, const MusterPositionState *state)
+{
+  guint task = self->options.task;
+  /* A chief that begins lets the others go; one at work is held by a save from beside the job. */
+  const gboolean heeds = self->options.is_worker || self->is_held;
+
+  if (muster_position_begun (state, task) != muster_position_done (state, task))
+    return WAIT_FOR_STEP;
+  if (state->hold != MUSTER_POSITION_WAIT)
+    return GO;
+  if (heeds)
+    return WAIT_FOR_HOLD;
+
+  return muster_position_busy (state, self->n_tasks, self->n_tasks) < self->n_tasks ? WAIT_FOR_CUT
+                                                                                    : GO;
+}
+
+/* Where it has come to an end: goes on, or can't. Who goes on lets the others go as well: a hold
+ * that outlasts its time is a dead saver's, and would cost each task that time with every batch. A
+ * live saver finds that a batch was begun, and saves anew. */
+static gboolean
+end_wait (MusterPositionHook *self, MusterSession *session, const MusterPositionState *state,
+          Wait wait, GError **error)
+{
+  if (wait == WAIT_FOR_STEP)
+    return undo (self, session, error);
+  if (wait == WAIT_FOR_CUT)
+    return refuse_cut (state, muster_position_busy (state, self->n_tasks, self->n_tasks), error);
+  self->position = muster_position_done (state, self->options.task);
+
+  return state->hold == MUSTER_POSITION_GO ||
+         muster_position_set_hold (session, MUSTER_POSITION_GO, muster_position_in_us (ANSWER_US),
+                                   self->stopped, error);
+}
+
+static gboolean
+refuse_late (const MusterPositionHook *self, GError **error)
+{
+  return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
+                      "Task %u waits for its last step, or to be let go, and its time is over",
+                      self->options.task);
+}
+
+/* Waits until the task's own last step has ended and nobody is told to hold; the chief says so. A
+ * stop that comes first cancels it. */
+static gboolean
+settle (MusterPositionHook *self, MusterSession *session, gint64 deadline_us, GError **error)
+{
+  gint64 now_us = muster_clock_now_us (self->clock);
+  gint64 settled_us = muster_deadline_after (now_us, self->options.settle_us);
+  gint64 held_us = muster_deadline_after (now_us, self->options.hold_us);
+  MusterPositionPause pause = {.clock = self->clock};
+  g_auto (MusterPositionState) state = {0};
+
+  for (;;) {
+    if (!muster_position_read (session, self->n_tasks, &state,
+                               MIN (muster_position_in_us (ANSWER_US), deadline_us), self->stopped,
+                               error))
+      return FALSE;
+    Wait wait = judge (self, &state);
+    gint64 until_us = wait == WAIT_FOR_HOLD ? held_us : settled_us;
+    if (wait != GO && muster_clock_now_us (self->clock) >= deadline_us)
+      return refuse_late (self, error);
+    until_us = MIN (until_us, deadline_us);
+    if (wait == GO || muster_clock_now_us (self->clock) >= until_us)
+      return end_wait (self, session, &state, wait, error);
+    if (!muster_position_pause (&pause, until_us, self->stopped, error))
+      return FALSE;
+  }
+}
+
+/* Until it may go on, or for its last step: who stops keeps no save waiting. */
+static gboolean
+wait_while_held (MusterPositionHook *self, MusterSession *session, gint64 deadline_us,
+                 GError **error)
+{
+  GError *failure = NULL;
+
+  if (settle (self, session, deadline_us, &failure))
+    return TRUE;
+  if (!g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_CANCELLED)) {
+    g_propagate_error (error, failure);
+    return FALSE;
+  }
+  g_error_free (failure);
+
+  return TRUE;
+}
+
+/* The job's batches are dealt, as far as they are this task's. */
+static gboolean
+is_over (const MusterPositionHook *self)
+{
+  return self->options.n_batches > 0 &&
+         muster_position_batch (self->position, self->options.task, self->n_tasks) >=
+             self->options.n_batches;
+}
+
+static gboolean
+position_after_create (MusterHook *hook, MusterSession *session, MusterCoordinator *coordinator,
+                       gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable, GError **error)
+{
+  MusterPositionHook *self = MUSTER_POSITION_HOOK (hook);
+
+  g_set_object (&self->stopped, muster_coordinator_cancellable (coordinator));
+  self->is_held = FALSE;
+  self->n_done = -1;
+  g_clear_pointer (&self->awaited, g_free);
+  self->has_ended = FALSE;
+
+  return settle (self, session, deadline_us, error);
+}
+
+/* --- a run --- */
+
+static gboolean
+is_train_step (const MusterPositionHook *self, const MusterStep *step)
+{
+  gsize length = strlen (self->train_op);
+
+  for (gsize i = 0; i < step->n_targets; i++)
+    if (strcmp (step->targets[i], self->train_op) == 0)
+      return TRUE;
+  for (gsize i = 0; i < step->n_fetches; i++)
+    if (strncmp (step->fetches[i], self->train_op, length) == 0 &&
+        (step->fetches[i][length] == ':' || step->fetches[i][length] == '\0'))
+      return TRUE;
+
+  return FALSE;
+}
+
+static void
+feed_position (MusterPositionHook *self, MusterRunContext *context)
+{
+  g_autoptr (MusterTensor) position = muster_tensor_new_int64 (self->position);
+
+  muster_run_context_feed (context, MUSTER_POSITION_TASK, self->task);
+  muster_run_context_feed (context, MUSTER_POSITION_POSITION, position);
+  self->held_at = muster_run_context_fetch (context, MUSTER_POSITION_HELD);
+}
+
+static void
+feed_batch (MusterPositionHook *self, MusterRunContext *context)
+{
+  MusterTensor *batch[MOST_FEEDS] = {NULL};
+  MusterBatches *batches = self->options.batches;
+
+  if (!batches)
+    return;
+  muster_batches_seek (batches,
+                       muster_position_batch (self->position, self->options.task, self->n_tasks));
+  muster_batches_next (batches, batch);
+  for (gsize i = 0; i < self->options.n_feeds; i++) {
+    muster_run_context_feed (context, self->options.feeds[i], batch[i]);
+    muster_tensor_unref (batch[i]);
+  }
+}
+
+static gboolean
+begin_step (MusterPositionHook *self, MusterRunContext *context, GError **error)
+{
+  if (self->is_held && !wait_while_held (self, muster_run_context_session (context),
+                                         muster_run_context_deadline_us (context), error))
+    return FALSE;
+  self->is_held = FALSE;
+  if (is_over (self)) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_OUT_OF_RANGE,
+                 "Task %u has dealt its share of the job's %" G_GINT64_FORMAT " batches",
+                 self->options.task, self->options.n_batches);
+    return FALSE;
+  }
+  feed_position (self, context);
+  feed_batch (self, context);
+
+  return TRUE;
+}
+
+static gboolean
+position_before_run (MusterHook *hook, MusterRunContext *context, GError **error)
+{
+  MusterPositionHook *self = MUSTER_POSITION_HOOK (hook);
+
+  self->run = OTHER;
+  if (is_train_step (self, muster_run_context_step (context))) {
+    self->run = STEPPING;
+    return begin_step (self, context, error);
+  }
+  if (is_over (self)) {
+    self->run = ENDING;
+    feed_batch (self, context); /* which isn't trained, for what other hooks fetch */
+    self->over_at = muster_run_context_fetch (context, MUSTER_POSITION_OVER_NOW);
+    self->done_at = muster_run_context_fetch (context, MUSTER_POSITION_DONE_NOW);
+  }
+
+  return TRUE;
+}
+
+/* As people call it: a cluster without a chief begins with worker:0. */
+static char *
+name_of (const MusterPositionHook *self, guint task)
+{
+  g_autofree char *as_worker = g_strdup_printf ("worker:%u", self->options.task);
+
+  if (g_strcmp0 (self->options.name, as_worker) == 0)
+    return g_strdup_printf ("worker:%u", task);
+
+  return task == 0 ? g_strdup ("chief:0") : g_strdup_printf ("worker:%u", task - 1);
+}
+
+/* The first task that hasn't dealt its share; where all have, it is the chief's to say so. */
+static guint
+find_awaited (const MusterPositionHook *self, const gint64 *done)
+{
+  for (guint i = 0; i < self->n_tasks; i++)
+    if (muster_position_batch (done[i], i, self->n_tasks) < self->options.n_batches)
+      return i;
+
+  return 0;
+}
+
+/* done is int64 [n_tasks], of which n_done is the sum. */
+static void
+note_others (MusterPositionHook *self, const gint64 *done, gint64 n_done, gint64 now_us)
+{
+  guint task = find_awaited (self, done);
+  g_autofree char *name = name_of (self, task);
+
+  if (g_strcmp0 (name, self->awaited) != 0 || done[task] != self->awaited_done)
+    self->awaited_us = now_us;
+  self->awaited_done = done[task];
+  g_free (self->awaited);
+  self->awaited = g_steal_pointer (&name);
+  if (n_done != self->n_done)
+    self->given_up_us = muster_deadline_after (now_us, self->options.others_us);
+  self->n_done = n_done;
+}
+
+static gboolean
+give_up (MusterPositionHook *self, GError **error)
+{
+  g_autofree char *name = name_of (self, self->options.task);
+  g_autofree char *waited = muster_format_duration (self->options.others_us);
+
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
+               "Task %s has dealt its share, and no task has done a batch for %s; %" G_GINT64_FORMAT
+               " of %" G_GINT64_FORMAT
+               " are missing: start task %s again, as it was started before",
+               name, waited, MAX (self->options.n_batches - self->n_done, 0),
+               self->options.n_batches, self->awaited);
+
+  return FALSE;
+}
+
+static gint64
+sum (const gint64 *numbers, guint n)
+{
+  gint64 total = 0;
+
+  for (guint i = 0; i < n; i++)
+    total += numbers[i];
+
+  return total;
+}
+
+/* The chief ends when every task has done its share, the others when it says so: until then the
+ * model may go back to a checkpoint, and everybody with it. */
+static gboolean
+look_for_end (MusterPositionHook *self, MusterRunContext *context, GError **error)
+{
+  gint64 over = muster_step_of (muster_run_context_value (context, self->over_at));
+  const MusterTensor *counts = muster_run_context_value (context, self->done_at);
+  gint64 now_us = muster_clock_now_us (self->clock);
+
+  if (!muster_position_check_counts (counts, self->n_tasks, error))
+    return FALSE;
+  const gint64 *done = muster_tensor_data (counts);
+  gint64 n_done = sum (done, self->n_tasks);
+  if ((self->options.is_worker ? over : n_done) >= self->options.n_batches) {
+    self->has_ended = TRUE;
+    g_clear_pointer (&self->awaited, g_free);
+    muster_run_context_request_stop (context);
+    return TRUE;
+  }
+  note_others (self, done, n_done, now_us);
+  if (now_us >= self->given_up_us)
+    return give_up (self, error);
+  (void)muster_clock_wait_until (self->clock, now_us + LOOK_US, self->stopped, NULL);
+
+  return TRUE;
+}
+
+static gboolean
+position_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
+{
+  MusterPositionHook *self = MUSTER_POSITION_HOOK (hook);
+
+  if (self->run == ENDING)
+    return look_for_end (self, context, error);
+  if (self->run == OTHER)
+    return TRUE;
+  self->position++;
+  gint64 hold = muster_step_of (muster_run_context_value (context, self->held_at));
+  self->is_held = hold == MUSTER_POSITION_WAIT;
+
+  return TRUE;
+}
+
+/* Whoever doesn't hear it, because the master goes, has nothing to wait for. */
+static gboolean
+position_end (MusterHook *hook, MusterSession *session, gint64 deadline_us,
+              GCancellable *cancellable, G_GNUC_UNUSED GError **error)
+{
+  MusterPositionHook *self = MUSTER_POSITION_HOOK (hook);
+  g_autoptr (GError) failure = NULL;
+
+  if (self->options.is_worker || self->n_tasks == 1 || !self->has_ended ||
+      muster_position_set_over (session, self->options.n_batches,
+                                MIN (muster_position_in_us (END_US), deadline_us), cancellable,
+                                &failure))
+    return TRUE;
+  g_message ("The other tasks couldn't be told that the job has ended: %s", failure->message);
+
+  return TRUE;
+}
+
+gboolean
+muster_position_run (MusterHook *self, MusterMonitoredSession *session, const MusterStep *step,
+                     MusterTensor **fetched, gboolean *trained, GError **error)
+{
+  muster_require (error, FALSE, self, session, step);
+  if (!MUSTER_IS_POSITION_HOOK (self))
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "muster_position_run: 'self' isn't a position hook");
+
+  const MusterStep nothing = {.deadline_us = step->deadline_us};
+  MusterPositionHook *hook = MUSTER_POSITION_HOOK (self);
+  GError *failure = NULL;
+  gboolean has_trained = !is_over (hook);
+
+  if (has_trained && !muster_monitored_session_run (session, step, fetched, NULL, &failure)) {
+    /* The session was lost with the last step's answer: it was done. */
+    if (!muster_error_is (failure, MUSTER_ERROR_OUT_OF_RANGE) || !is_over (hook)) {
+      g_propagate_error (error, failure);
+      return FALSE;
+    }
+    g_clear_error (&failure);
+    has_trained = FALSE;
+  }
+  if (trained)
+    *trained = has_trained;
+
+  return has_trained || muster_monitored_session_run (session, &nothing, NULL, NULL, error);
+}
+
+/* --- the object --- */
+
+static void
+position_finalize (GObject *object)
+{
+  MusterPositionHook *self = MUSTER_POSITION_HOOK (object);
+
+  g_clear_object (&self->options.master);
+  g_strfreev ((char **)self->options.feeds);
+  g_clear_object (&self->clock);
+  g_clear_object (&self->stopped);
+  g_clear_pointer (&self->task, muster_tensor_unref);
+  g_free (self->train_op);
+  g_free (self->awaited);
+  g_free ((char *)self->options.name);
+  G_OBJECT_CLASS (muster_position_hook_parent_class)->finalize (object);
+}
+
+static void
+muster_position_hook_class_init (MusterPositionHookClass *klass)
+{
+  G_OBJECT_CLASS (klass)->finalize = position_finalize;
+  MUSTER_HOOK_CLASS (klass)->begin = position_begin;
+  MUSTER_HOOK_CLASS (klass)->after_create_session = position_after_create;
+  MUSTER_HOOK_CLASS (klass)->before_run = position_before_run;
+  MUSTER_HOOK_CLASS (klass)->after_run = position_after_run;
+  MUSTER_HOOK_CLASS (klass)->end = position_end;
+}
+
+static void
+muster_position_hook_init (MusterPositionHook *self)
+{
+  self->position = -1;
+}
+
+static char **
+copy_feeds (const MusterPositionOptions *options)
+{
+  char **feeds = g_new0 (char *, options->n_feeds + 1);
+
+  for (gsize i = 0; i < options->n_feeds; i++)
+    feeds[i] = g_strdup (options->feeds[i]);
+
+  return feeds;
+}
+
+MusterHook *
+muster_position_hook_new (const MusterPositionOptions *options, GError **error)
+{
+  muster_require (error, NULL, options);
+
+  if (options->n_feeds > MOST_FEEDS || (options->n_feeds > 0) != (options->batches != NULL)) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "Positions: %" G_GSIZE_FORMAT
+                 " tensors are to be fed; give as many as the batches have arrays, at most %d",
+                 options->n_feeds, MOST_FEEDS);
+    return NULL;
+  }
+  MusterPositionHook *self = g_object_new (MUSTER_TYPE_POSITION_HOOK, NULL);
+  self->options = *options;
+  self->options.feeds = (const char *const *)copy_feeds (options);
+  self->options.name = g_strdup (options->name);
+  if (options->master)
+    g_object_ref (options->master);
+  self->options.settle_us = options->settle_us > 0 ? options->settle_us : DEFAULT_SETTLE_US;
+  self->options.hold_us = options->hold_us > 0 ? options->hold_us : DEFAULT_HOLD_US;
+  self->options.others_us = options->others_us > 0 ? options->others_us : DEFAULT_OTHERS_US;
+  self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());
+  self->task = muster_tensor_new_int64 (options->task);
+
+  return MUSTER_HOOK (self);
+}
+
+gboolean
+muster_position_hook_awaits (MusterHook *hook, MusterAwaited *awaited)
+{
+  g_return_val_if_fail (MUSTER_IS_POSITION_HOOK (hook) && awaited != NULL, FALSE);
+
+  MusterPositionHook *self = MUSTER_POSITION_HOOK (hook);
+
+  if (!self->awaited)
+    return FALSE;
+  *awaited = (MusterAwaited){self->awaited, self->awaited_us};
+
+  return TRUE;
+}
+
+gboolean
+muster_position_hook_is_over (MusterHook *hook)
+{
+  g_return_val_if_fail (MUSTER_IS_POSITION_HOOK (hook), FALSE);
+
+  MusterPositionHook *self = MUSTER_POSITION_HOOK (hook);
+
+  return self->has_ended || (self->n_tasks == 1 && is_over (self));
+}
+
+gint64
+muster_position_hook_position (MusterHook *self)
+{
+  g_return_val_if_fail (MUSTER_IS_POSITION_HOOK (self), -1);
+  return MUSTER_POSITION_HOOK (self)->position;
+}

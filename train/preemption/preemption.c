@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/monitored/cancel_link_private.h"
+#include "train/preemption/preemption_private.h"
+
+#include "base/require.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+G_DEFINE_FINAL_TYPE (MusterPreemption, muster_preemption, G_TYPE_OBJECT)
+
+/* What is written to learn how fast the directory is. */
+#define PIECE_BYTES ((gsize)1 << 20)
+#define MOST_PIECES 4
+
+MusterPreemption *
+muster_preemption_new (gint64 grace_us, MusterClock *clock)
+{
+  MusterPreemption *self = g_object_new (MUSTER_TYPE_PREEMPTION, NULL);
+
+  self->grace_us = grace_us > 0 ? grace_us : MUSTER_DEFAULT_GRACE_US;
+  self->reserve_us = MIN (self->grace_us / 10, MUSTER_SECOND);
+  self->clock = g_object_ref (clock ? clock : muster_system_clock ());
+
+  return self;
+}
+
+gint64
+muster_preemption_deadline_locked (const MusterPreemption *self)
+{
+  return self->requested_us + self->grace_us - self->reserve_us;
+}
+
+void
+muster_preemption_nudge_locked (MusterPreemption *self)
+{
+  g_autoptr (GCancellable) before = self->nudge;
+
+  self->nudge = g_cancellable_new ();
+  g_cancellable_cancel (before);
+}
+
+/* --- being asked --- */
+
+void
+muster_preemption_ask (MusterPreemption *self, int signal_number, gboolean is_drill)
+{
+  g_mutex_lock (&self->lock);
+  /* What has come to its end can't be ended any more. */
+  gboolean is_first = !g_atomic_int_get (&self->is_requested) && self->ended_us == 0;
+  gboolean is_too_early = is_first && !self->has_hooks;
+  if (is_first) {
+    self->requested_us = muster_clock_now_us (self->clock);
+    self->signal_number = signal_number;
+    self->is_drill = is_drill;
+    g_atomic_int_set (&self->is_requested, 1);
+  }
+  if (is_too_early) {
+    self->ended_us = self->requested_us;
+    self->was_saved = TRUE;
+  }
+  g_mutex_unlock (&self->lock);
+  if (is_too_early)
+    g_cancellable_cancel (self->cancellable);
+}
+
+void
+muster_preemption_request (MusterPreemption *self, int signal_number)
+{
+  g_return_if_fail (self != NULL);
+  muster_preemption_ask (self, signal_number, FALSE);
+  muster_preemption_wake (self);
+}
+
+void
+muster_preemption_drill (MusterPreemption *self)
+{
+  g_return_if_fail (self != NULL);
+  muster_preemption_ask (self, 0, TRUE);
+  muster_preemption_wake (self);
+}
+
+gboolean
+muster_preemption_is_requested (MusterPreemption *self)
+{
+  g_return_val_if_fail (self != NULL, FALSE);
+  return g_atomic_int_get (&self->is_requested) != 0;
+}
+
+GCancellable *
+muster_preemption_cancellable (MusterPreemption *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+  return self->cancellable;
+}
+
+void
+muster_preemption_begin (MusterPreemption *self, MusterCoordinator *coordinator)
+{
+  g_mutex_lock (&self->lock);
+  self->has_hooks = TRUE;
+  g_set_object (&self->coordinator, coordinator);
+  if (!muster_preemption_is_requested (self))
+    self->ended_us = 0;
+  g_mutex_unlock (&self->lock);
+}
+
+void
+muster_preemption_end (MusterPreemption *self, const GError *failure)
+{
+  g_mutex_lock (&self->lock);
+  if (self->ended_us == 0)
+    self->ended_us = muster_clock_now_us (self->clock);
+  if (muster_preemption_is_requested (self)) {
+    if (failure && !self->why && !self->was_saved)
+      self->why = g_strdup (failure->message);
+    self->was_saved = self->was_saved || failure || !self->saver;
+  }
+  muster_preemption_nudge_locked (self);
+  g_mutex_unlock (&self->lock);
+}
+
+/* --- how long a save takes --- */
+
+void
+muster_preemption_set_saver (MusterPreemption *self, MusterSaver *saver, const char *directory)
+{
+  g_return_if_fail (self != NULL);
+  g_mutex_lock (&self->lock);
+  g_set_object (&self->saver, saver);
+  g_free (self->directory);
+  self->directory = g_strdup (directory);
+  g_mutex_unlock (&self->lock);
+}
+
+static int
+compare (const void *a, const void *b)
+{
+  const gint64 x = *(const gint64 *)a, y = *(const gint64 *)b;
+
+  return (x > y) - (x < y);
+}
+
+/* A larger checkpoint than then takes longer; a smaller one may take as long. */
+static gint64
+scale (const MusterMeasuredSave *save, guint64 bytes)
+{
+  double factor = save->bytes > 0 && bytes > save->bytes ? (double)bytes / (double)save->bytes : 1;
+  double us = (double)save->took_us * factor;
+
+  return us < (double)(G_MAXINT64 / 4) ? (gint64)us : G_MAXINT64 / 4;
+}
+
+gint64
+muster_preemption_known_locked (const MusterPreemption *self, guint64 bytes)
+{
+  gint64 each_us[MUSTER_PREEMPTION_SAVES];
+  guint n = MIN (self->n_saves, MUSTER_PREEMPTION_SAVES);
+
+  for (guint i = 0; i < n; i++)
+    each_us[i] = scale (&self->saves[i], bytes);
+  if (n > 0) {
+    qsort (each_us, n, sizeof *each_us, compare);
+    return each_us[n / 2];
+  }
+  if (self->bytes_per_us <= 0)
+    return -1;
+  double us = (double)bytes / self->bytes_per_us;
+
+  return us < (double)(G_MAXINT64 / 4) ? (gint64)us : G_MAXINT64 / 4;
+}
+
+static gboolean
+write_pieces (MusterStorage *storage, MusterStorageFile *file, guint n, GError **error)
+{
+  g_autofree char *piece = g_malloc (PIECE_BYTES);
+
+  memset (piece, 0x5a, PIECE_BYTES);
+  for (guint i = 0; i < n; i++)
+    if (!muster_storage_append (storage, file, piece, PIECE_BYTES, error))
+      return FALSE;
+
+  return muster_storage_sync (storage, file, error);
+}
+
+/* Bytes per microsecond of a small write in the directory, synced; 0: it can't be written there.
+ * Named as what a dead save leaves, so that it goes with those should this be the end of it. */
+static double
+measure (MusterPreemption *self, MusterSaver *saver, const char *directory, guint64 bytes)
+{
+  MusterStorage *storage = muster_saver_storage (saver);
+  guint32 id = (guint32)(muster_clock_random (self->clock) * G_MAXUINT32);
+  g_autofree char *name = g_strdup_printf (".saving-%08x-speed.index", id);
+  g_autofree char *path = g_build_filename (directory, name, NULL);
+  guint n = (guint)CLAMP (bytes / PIECE_BYTES, 1, MOST_PIECES);
+  gint64 began_us = muster_clock_now_us (self->clock);
+
+  if (!muster_storage_make_directory (storage, directory, NULL))
+    return 0;
+  MusterStorageFile *file = muster_storage_create (storage, path, NULL);
+  gboolean is_written = file && write_pieces (storage, file, n, NULL);
+  gint64 took_us = muster_clock_now_us (self->clock) - began_us;
+  if (file)
+    (void)muster_storage_close (storage, file, NULL);
+  (void)muster_storage_remove (storage, path, NULL);
+
+  return is_written ? (double)(n * PIECE_BYTES) / (double)MAX (took_us, 1) : 0;
+}
+
+gint64
+muster_preemption_estimate (MusterPreemption *self, guint64 *bytes)
+{
+  g_return_val_if_fail (self != NULL, -1);
+
+  g_mutex_lock (&self->lock);
+  g_autoptr (MusterSaver) saver = self->saver ? g_object_ref (self->saver) : NULL;
+  g_autofree char *directory = g_strdup (self->directory);
+  gboolean is_measured = self->n_saves > 0 || self->bytes_per_us > 0;
+  g_mutex_unlock (&self->lock);
+  if (!saver)
+    return -1;
+  guint64 size = muster_saver_estimate_bytes (saver);
+  double bytes_per_us = is_measured ? 0 : measure (self, saver, directory, size);
+
+  g_mutex_lock (&self->lock);
+  if (bytes_per_us > 0)
+    self->bytes_per_us = bytes_per_us;
+  gint64 estimate_us = muster_preemption_known_locked (self, size);
+  g_mutex_unlock (&self->lock);
+  if (bytes)
+    *bytes = size;
+
+  return estimate_us;
+}
+
+/* --- saving --- */
+
+static void
+note_durable_locked (MusterPreemption *self, gint64 step, const char *prefix)
+{
+  self->durable_step = step;
+  g_free (self->durable);
+  self->durable = g_strdup (prefix);
+  self->durable_us = muster_clock_now_us (self->clock);
+}
+
+void
+muster_preemption_note_durable (MusterPreemption *self, gint64 step, const char *prefix,
+                                guint64 bytes, gint64 took_us)
+{
+  g_return_if_fail (self != NULL && prefix != NULL);
+  g_mutex_lock (&self->lock);
+  if (took_us > 0) {
+    self->saves[self->n_saves % MUSTER_PREEMPTION_SAVES] = (MusterMeasuredSave){bytes, took_us};
+    self->n_saves++;
+  }
+  note_durable_locked (self, step, prefix);
+  g_mutex_unlock (&self->lock);
+}
+
+static char *
+describe_locked (MusterPreemption *self, gint64 left_us, gboolean in_step)
+{
+  g_autofree char *takes = muster_format_duration (MAX (self->needed_us, 0));
+  g_autofree char *left = left_us > 0 ? muster_format_duration (left_us) : g_strdup ("nothing");
+  g_autofree char *grace = muster_format_duration (self->grace_us);
+  g_autofree char *size = muster_format_size (self->needed_bytes);
+  g_autoptr (GString) text = g_string_new (NULL);
+
+  if (in_step)
+    g_string_append (text, "the step that was running took too long: ");
+  g_string_append_printf (text, "a checkpoint of about %s ", size);
+  if (self->needed_us >= 0)
+    g_string_append_printf (text, "takes about %s", takes);
+  else
+    g_string_append (text, "is to be saved");
+  g_string_append_printf (text, ", and %s of the %s grace %s left to save in", left, grace,
+                          left_us > 0 ? "are" : "is");
+
+  return g_strdup (text->str);
+}
+
+gboolean
+muster_preemption_fits_locked (MusterPreemption *self, gint64 needed_us, guint64 bytes,
+                               gboolean is_late)
+{
+  gint64 now_us = muster_clock_now_us (self->clock);
+  gint64 left_us = MAX (muster_preemption_deadline_locked (self) - now_us, 0);
+
+  self->needed_us = needed_us;
+  self->needed_bytes = bytes;
+  self->needs_us = needed_us < 0 ? -1 : now_us - self->requested_us + needed_us + self->reserve_us;
+  self->is_refused = is_late || needed_us > left_us || left_us == 0;
+  /* Where the whole grace is too short for a save, that is what counts. */
+  gboolean in_step =
+      is_late && self->ended_us == 0 && needed_us < self->grace_us - self->reserve_us;
+  if (self->is_refused && !self->why)
+    self->why = describe_locked (self, left_us, in_step);
+
+  return !self->is_refused;
+}
+
+/* The save at the end: may it begin? Where nobody knows how long it takes it is tried, as it is
+ * given up in time. */
+static gboolean
+may_begin (MusterPreemption *self, GError **error)
+{
+  guint64 bytes = 0;
+  gint64 needed_us = muster_preemption_estimate (self, &bytes);
+
+  g_mutex_lock (&self->lock);
+  gboolean fits = muster_preemption_fits_locked (self, needed_us, bytes, FALSE);
+  if (!fits)
+    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED, self->why);
+  g_mutex_unlock (&self->lock);
+
+  return fits;
+}
+
+static gboolean
+save_measured (MusterPreemption *self, MusterSaver *saver, MusterSession *session,
+               const char *directory, gint64 step, MusterSaved *saved, gint64 deadline_us,
+               GCancellable *cancellable, GError **error)
+{
+  g_auto (MusterCancelLink) either = muster_cancel_link (self->cancellable, cancellable);
+  guint64 bytes = muster_saver_estimate_bytes (saver);
+
+  /* By the same count as the estimate, which has something over: a small checkpoint takes its time
+   * for other things than its bytes. */
+  if (!muster_saver_save_full (saver, session, directory, step, saved, deadline_us,
+                               either.cancellable, error))
+    return FALSE;
+  if (!saved->skipped)
+    muster_preemption_note_durable (self, step, saved->prefix, MAX (saved->bytes, bytes),
+                                    MAX (saved->took_us, 1));
+
+  return TRUE;
+}
+
+static void
+begin_saving (MusterPreemption *self)
+{
+  g_mutex_lock (&self->lock);
+  self->is_saving = TRUE;
+  muster_preemption_nudge_locked (self);
+  g_mutex_unlock (&self->lock);
+}
+
+/* why (nullable) there is no checkpoint. */
+static void
+end_saving (MusterPreemption *self, gboolean is_last, const char *why)
+{
+  g_mutex_lock (&self->lock);
+  self->is_saving = FALSE;
+  if (is_last) {
+    self->was_saved = TRUE;
+    self->ended_us = muster_clock_now_us (self->clock);
+    if (why && !self->why)
+      self->why = g_strdup (why);
+  }
+  muster_preemption_nudge_locked (self);
+  g_mutex_unlock (&self->lock);
+}
+
+gboolean
+muster_preemption_save (MusterPreemption *self, MusterSaver *saver, MusterSession *session,
+                        const char *directory, gint64 step, MusterSaved *saved, gint64 deadline_us,
+                        GCancellable *cancellable, GError **error)
+{
+  muster_require (error, FALSE, self, saver, session, directory, saved);
+
+  GError *failure = NULL;
+  gboolean is_done = FALSE;
+
+  gboolean is_last = muster_preemption_is_requested (self);
+  g_mutex_lock (&self->lock);
+  if (is_last)
+    deadline_us = MIN (deadline_us, muster_preemption_deadline_locked (self));
+  g_mutex_unlock (&self->lock);
+  if (!is_last || may_begin (self, &failure)) {
+    begin_saving (self);
+    is_done = save_measured (self, saver, session, directory, step, saved, deadline_us, cancellable,
+                             &failure);
+  }
+  end_saving (self, is_last, failure ? failure->message : saved->skipped ? saved->why : NULL);
+  if (failure)
+    g_propagate_error (error, failure);
+
+  return is_done;
+}
+
+/* --- the object --- */
+
+static void
+muster_preemption_finalize (GObject *object)
+{
+  MusterPreemption *self = MUSTER_PREEMPTION (object);
+
+  muster_preemption_stop_watching (self);
+  g_clear_object (&self->clock);
+  g_clear_object (&self->cancellable);
+  g_clear_object (&self->nudge);
+  g_clear_object (&self->saver);
+  g_clear_object (&self->coordinator);
+  g_free (self->directory);
+  g_free (self->durable);
+  g_free (self->why);
+  g_mutex_clear (&self->lock);
+  G_OBJECT_CLASS (muster_preemption_parent_class)->finalize (object);
+}
+
+static void
+muster_preemption_class_init (MusterPreemptionClass *klass)
+{
+  G_OBJECT_CLASS (klass)->finalize = muster_preemption_finalize;
+}
+
+static void
+muster_preemption_init (MusterPreemption *self)
+{
+  g_mutex_init (&self->lock);
+  self->cancellable = g_cancellable_new ();
+  self->nudge = g_cancellable_new ();
+  self->event_fd = -1;
+  self->needed_us = self->needs_us = -1;
+  self->durable_step = -1;
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Signals, and the thread that sees to the grace. */
+#include "train/preemption/preemption_private.h"
+
+#include "base/require.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+/* The one that takes the process's signals; atomic, as handlers read it. */
+static gpointer taker;
+static struct sigaction before_term, before_int;
+
+/* --- told --- */
+
+/* Nothing but what a handler may call. */
+void
+muster_preemption_wake (MusterPreemption *self)
+{
+  const guint64 one = 1;
+  const int kept = errno;
+
+  if (self->event_fd >= 0 && write (self->event_fd, &one, sizeof one) < 0) {
+    /* It is full: then the thread is woken anyway. */
+  }
+  errno = kept;
+}
+
+void
+muster_preemption_notify (MusterPreemption *self, int signal_number)
+{
+  g_return_if_fail (self != NULL);
+  g_atomic_int_set (&self->pending, signal_number);
+  muster_preemption_wake (self);
+}
+
+static void
+on_signal (int signal_number)
+{
+  MusterPreemption *self = g_atomic_pointer_get (&taker);
+
+  if (self)
+    muster_preemption_notify (self, signal_number);
+}
+
+gboolean
+muster_preemption_take_signals (MusterPreemption *self, gboolean with_sigint, GError **error)
+{
+  muster_require (error, FALSE, self);
+
+  struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+
+  if (!muster_preemption_watch (self, error))
+    return FALSE;
+  if (!g_atomic_pointer_compare_and_exchange (&taker, NULL, self)) {
+    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_ALREADY_EXISTS,
+                         "the signals of this process are another preemption's");
+    return FALSE;
+  }
+  sigemptyset (&action.sa_mask);
+  (void)sigaction (SIGTERM, &action, &before_term);
+  self->has_signals = TRUE;
+  self->has_sigint = with_sigint;
+  action.sa_flags |= SA_RESETHAND;
+  if (with_sigint)
+    (void)sigaction (SIGINT, &action, &before_int);
+
+  return TRUE;
+}
+
+/* --- the thread --- */
+
+/* When the run is to be cancelled: before a save while that would still fit, the save when only the
+ * reserve is left, and what comes after it with the grace. */
+static gint64
+cancel_at_locked (const MusterPreemption *self, gint64 needed_us)
+{
+  gint64 deadline_us = muster_preemption_deadline_locked (self);
+
+  if (self->was_saved)
+    return deadline_us + self->reserve_us;
+
+  return self->is_saving ? deadline_us : deadline_us - MAX (needed_us, 0);
+}
+
+/* The run, and what hooks and threads wait for. */
+static void
+cancel_run (MusterPreemption *self)
+{
+  g_mutex_lock (&self->lock);
+  g_autoptr (MusterCoordinator) coordinator =
+      self->coordinator ? g_object_ref (self->coordinator) : NULL;
+  g_mutex_unlock (&self->lock);
+  if (coordinator)
+    (void)muster_coordinator_request_stop (coordinator, NULL, NULL);
+  g_cancellable_cancel (self->cancellable);
+}
+
+/* Waits by the clock until the run is to be cancelled, or the end. */
+static void
+see_to_it (MusterPreemption *self)
+{
+  while (!g_atomic_int_get (&self->is_ending)) {
+    g_mutex_lock (&self->lock);
+    g_autoptr (MusterSaver) saver = self->saver ? g_object_ref (self->saver) : NULL;
+    g_autoptr (GCancellable) nudge = g_object_ref (self->nudge);
+    g_mutex_unlock (&self->lock);
+    guint64 bytes = saver ? muster_saver_estimate_bytes (saver) : 0;
+    g_mutex_lock (&self->lock);
+    gint64 needed_us = saver ? muster_preemption_known_locked (self, bytes) : 0;
+    gint64 cancel_us = cancel_at_locked (self, needed_us);
+    gboolean is_late = muster_clock_now_us (self->clock) >= cancel_us;
+    if (is_late && saver && !self->is_saving && !self->was_saved)
+      (void)muster_preemption_fits_locked (self, needed_us, bytes, TRUE);
+    g_mutex_unlock (&self->lock);
+    if (is_late) {
+      cancel_run (self);
+      return;
+    }
+    (void)muster_clock_wait_until (self->clock, cancel_us, nudge, NULL);
+  }
+}
+
+static gpointer
+watch (gpointer data)
+{
+  MusterPreemption *self = data;
+  guint64 count;
+
+  while (!g_atomic_int_get (&self->is_ending)) {
+    if (read (self->event_fd, &count, sizeof count) < 0 && errno != EINTR)
+      break;
+    int signal_number = g_atomic_int_exchange (&self->pending, 0);
+    if (signal_number != 0)
+      muster_preemption_ask (self, signal_number, FALSE);
+    if (muster_preemption_is_requested (self))
+      see_to_it (self);
+  }
+
+  return NULL;
+}
+
+gboolean
+muster_preemption_watch (MusterPreemption *self, GError **error)
+{
+  muster_require (error, FALSE, self);
+
+  if (self->watcher)
+    return TRUE;
+  self->event_fd = eventfd (0, EFD_CLOEXEC);
+  if (self->event_fd >= 0)
+    self->watcher = g_thread_try_new ("muster-preempt", watch, self, NULL);
+  if (self->watcher)
+    return TRUE;
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+               "Nothing can watch for signals: %s", g_strerror (errno));
+
+  return FALSE;
+}
+
+void
+muster_preemption_stop_watching (MusterPreemption *self)
+{
+  if (self->has_signals) {
+    (void)sigaction (SIGTERM, &before_term, NULL);
+    if (self->has_sigint)
+      (void)sigaction (SIGINT, &before_int, NULL);
+    g_atomic_pointer_set (&taker, NULL);
+  }
+  if (self->watcher) {
+    g_atomic_int_set (&self->is_ending, 1);
+    g_mutex_lock (&self->lock);
+    muster_preemption_nudge_locked (self);
+    g_mutex_unlock (&self->lock);
+    muster_preemption_wake (self);
+    g_thread_join (self->watcher);
+  }
+  if (self->event_fd >= 0)
+    close (self->event_fd);
+}

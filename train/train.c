@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/train.h"
+
+#include "base/error.h"
+#include "base/require.h"
+#include "train/hooks/hooks_private.h"
+#include "train/monitored/run_context_private.h"
+#include "train/position/position.h"
+#include "train/train_hook.h"
+
+gint64
+muster_read_global_step (MusterSession *session, MusterScaffold *scaffold, gint64 deadline_us,
+                         GCancellable *cancellable, GError **error)
+{
+  muster_require (error, -1, session, scaffold);
+  const char *name = muster_scaffold_global_step (scaffold);
+  if (name == NULL) {
+    g_set_error (
+        error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+        "the model has no global step: make one with tf.compat.v1.train.create_global_step ()");
+    return -1;
+  }
+  g_autoptr (MusterTensor) value =
+      muster_session_fetch (session, name, deadline_us, cancellable, error);
+  if (value == NULL)
+    return -1;
+  gint64 step = muster_step_of (value);
+  if (step < 0)
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "the global step '%s' is no integer scalar", name);
+  return step;
+}
+
+void
+muster_trained_clear (MusterTrained *self)
+{
+  g_return_if_fail (self != NULL);
+  muster_session_report_clear (&self->report);
+}
+
+/* --- what it is put together from --- */
+
+typedef struct {
+  const MusterTraining *training;
+  MusterScaffold *scaffold; /* (owned) with positions */
+  MusterSaver *saver;       /* (owned) (nullable) */
+  MusterHook *follower;     /* (owned) */
+  MusterHook *position;     /* (not owned) (nullable) one of last */
+  GPtrArray *first;         /* (owned) (element-type MusterHook) before the hook that saves */
+  GPtrArray *last;          /* (owned) (element-type MusterHook) */
+} Parts;
+
+static void
+parts_clear (Parts *self)
+{
+  g_clear_pointer (&self->scaffold, muster_scaffold_unref);
+  g_clear_object (&self->saver);
+  g_clear_object (&self->follower);
+  g_clear_pointer (&self->first, g_ptr_array_unref);
+  g_clear_pointer (&self->last, g_ptr_array_unref);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Parts, parts_clear)
+
+static gboolean
+check (const MusterTraining *training, GError **error)
+{
+  const char *wrong = NULL;
+
+  if (!muster_scaffold_train_op (training->scaffold))
+    wrong = "the meta graph has no train op: add it to the collection 'train_op' before exporting";
+  else if (!muster_scaffold_global_step (training->scaffold))
+    wrong = "the model has no global step: make one with tf.compat.v1.train.create_global_step ()";
+  else if (training->epochs > 0 && !training->batches)
+    wrong = "epochs are counted by batches that are fed: give a step to train until";
+  else if (training->epochs > 0 && training->until_step > 0)
+    wrong = "training ends at a step or after so many epochs, not both";
+  if (wrong) {
+    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, wrong);
+    return FALSE;
+  }
+  for (gsize i = 0; i < training->n_feeds; i++)
+    if (!muster_hook_need_node (training->scaffold, training->feeds[i], error))
+      return FALSE;
+
+  return TRUE;
+}
+
+static gboolean
+has_positions (const MusterTraining *training)
+{
+  return training->batches && !training->without_positions;
+}
+
+/* The scaffold to train by: its model keeps positions where batches are fed. */
+static gboolean
+take_scaffold (Parts *self, GError **error)
+{
+  const MusterTraining *training = self->training;
+  const MusterScaffoldOptions same = {.copy_from = training->scaffold};
+
+  if (!has_positions (training)) {
+    self->scaffold = training->checkpoint_dir
+                         ? muster_scaffold_with_saver (training->scaffold, error)
+                         : muster_scaffold_ref (training->scaffold);
+    return self->scaffold != NULL;
+  }
+  g_autoptr (MusterMetaGraph) extended = muster_position_add (
+      muster_scaffold_meta_graph (training->scaffold), MAX (training->n_tasks, 1), error);
+  if (extended)
+    self->scaffold = muster_scaffold_new_with (extended, &same, error);
+
+  return self->scaffold != NULL;
+}
+
+/* The chief's, whose checkpoints are this job's. */
+static gboolean
+take_saver (Parts *self, GError **error)
+{
+  const MusterTraining *training = self->training;
+  MusterMetaGraph *meta_graph = muster_scaffold_meta_graph (self->scaffold);
+  MusterSaverOptions options = training->saver ? *training->saver : (MusterSaverOptions){0};
+  g_autoptr (GError) failure = NULL;
+
+  if (training->is_worker || !training->checkpoint_dir)
+    return TRUE;
+  if (!options.clock)
+    options.clock = training->clock;
+  self->saver = muster_saver_new (meta_graph, &options, error);
+  if (!self->saver)
+    return FALSE;
+  /* what can't be read is the restore's to tell of */
+  g_autofree char *latest =
+      muster_saver_latest_checkpoint (self->saver, training->checkpoint_dir, &failure);
+
+  return !latest ||
+         muster_position_check (meta_graph, muster_saver_storage (self->saver), latest, error);
+}
+
+static gboolean
+next_batch (MusterTensor **feeds, G_GNUC_UNUSED gint64 deadline_us,
+            G_GNUC_UNUSED GCancellable *cancellable, gpointer user_data,
+            G_GNUC_UNUSED GError **error)
+{
+  muster_batches_next (user_data, feeds);
+
+  return TRUE;
+}
+
+static MusterHook *
+feeding_hook (const MusterTraining *training)
+{
+  g_auto (GStrv) names = g_new0 (char *, training->n_feeds + 1);
+
+  for (gsize i = 0; i < training->n_feeds; i++)
+    names[i] = g_strdup (training->feeds[i]);
+
+  return muster_feed_func_hook_new ((const char *const *)names, next_batch, training->batches,
+                                    NULL);
+}
+
+/* In batches of all tasks; 0: it doesn't end by epochs. */
+static gint64
+n_batches (const MusterTraining *training)
+{
+  gint64 per_epoch = training->epochs > 0 ? muster_batches_per_epoch (training->batches) : 0;
+
+  return per_epoch > 0 && training->epochs > G_MAXINT64 / per_epoch ? G_MAXINT64
+                                                                    : training->epochs * per_epoch;
+}
+
+static MusterHook *
+position_hook (const MusterTraining *training, GError **error)
+{
+  const gboolean is_alone = training->n_tasks <= 1;
+  const MusterPositionOptions options = {
+      .task = training->task_number,
+      .name = training->task,
+      .is_worker = training->is_worker,
+      .master = is_alone ? NULL : training->master, /* what is reset may be other jobs' too */
+      .batches = training->batches,
+      .feeds = training->feeds,
+      .n_feeds = training->n_feeds,
+      .n_batches = n_batches (training),
+      .clock = training->clock};
+
+  return muster_position_hook_new (&options, error);
+}
+
+/* Batches, and when they end. */
+static gboolean
+add_input (Parts *self, GError **error)
+{
+  const MusterTraining *training = self->training;
+  gint64 until_step = training->until_step;
+  MusterHook *input = NULL;
+
+  if (has_positions (training))
+    input = self->position = position_hook (training, error);
+  else if (training->batches)
+    input = feeding_hook (training);
+  if (input)
+    g_ptr_array_add (self->last, input);
+  else if (training->batches)
+    return FALSE;
+  if (training->epochs > 0 && has_positions (training))
+    muster_training_hook_set_epochs (self->follower, input, n_batches (training));
+  else if (training->epochs > 0)
+    until_step = n_batches (training);
+  if (until_step > 0)
+    g_ptr_array_add (self->last, muster_stop_at_step_hook_new (0, until_step, NULL));
+
+  return TRUE;
+}
+
+/* A loss that is no number is found before it is saved. */
+static gboolean
+add_hooks (Parts *self, GError **error)
+{
+  const MusterTraining *training = self->training;
+  GPtrArray *first = training->is_worker ? self->last : self->first;
+
+  if (training->loss)
+    g_ptr_array_add (first, muster_nan_hook_new (training->loss, TRUE));
+  g_ptr_array_add (first, g_object_ref (self->follower));
+  if (!add_input (self, error))
+    return FALSE;
+  g_ptr_array_add (self->last, muster_training_hook_new_ending (self->follower));
+
+  return TRUE;
+}
+
+static gboolean
+assemble (Parts *self, MusterTrained *trained, GError **error)
+{
+  const MusterTraining *training = self->training;
+
+  if (!check (training, error) || !take_scaffold (self, error) || !take_saver (self, error))
+    return FALSE;
+  self->first = g_ptr_array_new_with_free_func (g_object_unref);
+  self->last = g_ptr_array_new_with_free_func (g_object_unref);
+  self->follower = muster_training_hook_new (training, self->saver, trained);
+
+  return add_hooks (self, error);
+}
+
+static MusterMonitoredSession *
+open_session (const Parts *self, GCancellable *cancellable, GError **error)
+{
+  const MusterTraining *training = self->training;
+  const MusterTrainingListener *listener = training->listener;
+  MusterSessionListener session = muster_training_hook_session_listener (self->follower);
+  MusterSaverListener saver = muster_training_hook_saver_listener (self->follower);
+  MusterMonitoredTrainingOptions options = {
+      .scaffold = self->scaffold,
+      .master = training->master,
+      .is_worker = training->is_worker,
+      .checkpoint_dir = training->checkpoint_dir,
+      .saver = self->saver,
+      .restore = training->restore,
+      .again = training->again,
+      .save_checkpoint_us = training->save_us,
+      .save_checkpoint_steps = training->save_steps,
+      .summary_dir = training->log_dir,
+      .hooks = (MusterHook *const *)self->last->pdata,
+      .n_hooks = self->last->len,
+      .chief_only_hooks = (MusterHook *const *)self->first->pdata,
+      .n_chief_only_hooks = self->first->len,
+      .saver_listeners = &saver,
+      .n_saver_listeners = 1,
+      .max_wait_us = training->timeout_us,
+      .timeout_us = training->timeout_us,
+      .model = training->model,
+      .task = training->task,
+      .step_timeout_us = training->step_timeout_us,
+      .cluster = training->cluster,
+      .chief = training->chief,
+      .config = training->config,
+      .preemption = training->preemption,
+      .waiting = listener ? listener->waiting : NULL,
+      .waiting_data = listener ? listener->waiting_data : NULL,
+      .listener = &session,
+      .clock = training->clock,
+  };
+
+  return muster_monitored_training_session_new (&options, NULL, cancellable, error);
+}
+
+/* --- the training --- */
+
+static gboolean
+run (const Parts *self, MusterMonitoredSession *session, GError **error)
+{
+  const char *train_op = muster_scaffold_train_op (self->scaffold);
+  const MusterStep step = {
+      .targets = &train_op, .n_targets = 1, .deadline_us = MUSTER_WAIT_FOREVER};
+
+  if (muster_training_hook_is_done (self->follower))
+    return TRUE;
+  while (!muster_monitored_session_should_stop (session))
+    if (self->position ? !muster_position_run (self->position, session, &step, NULL, NULL, error)
+                       : !muster_monitored_session_run (session, &step, NULL, NULL, error))
+      return FALSE;
+
+  return TRUE;
+}
+
+gboolean
+muster_train (const MusterTraining *training, MusterTrained *trained, GCancellable *cancellable,
+              GError **error)
+{
+  muster_require (error, FALSE, training);
+  muster_require (error, FALSE, training->scaffold, training->master);
+  muster_require_array (error, FALSE, training->feeds, training->n_feeds);
+
+  g_auto (MusterTrained) own = {0};
+  g_auto (Parts) parts = {.training = training};
+  g_autoptr (GError) failure = NULL;
+
+  if (!trained)
+    trained = &own;
+  *trained = (MusterTrained){.step = -1, .report.final_step = -1};
+  if (!cancellable && training->preemption)
+    cancellable = muster_preemption_cancellable (training->preemption);
+  if (!assemble (&parts, trained, error))
+    return FALSE;
+  g_autoptr (MusterMonitoredSession) session = open_session (&parts, cancellable, error);
+  if (!session)
+    return FALSE;
+  (void)run (&parts, session, &failure);
+  GError *ended = NULL;
+  gboolean is_well =
+      muster_monitored_session_finish (session, failure, MUSTER_WAIT_FOREVER, &ended);
+  if (is_well && failure && trained->report.outcome == MUSTER_OUTCOME_OVER) /* not the input */
+    ended = g_steal_pointer (&failure);
+  else if (is_well)
+    return TRUE;
+  g_propagate_error (error, muster_training_hook_blame (parts.follower, ended));
+
+  return FALSE;
+}

@@ -1,0 +1,496 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/train_hook.h"
+
+#include "base/error.h"
+#include "saver/restore.h"
+#include "train/monitored/run_context_private.h"
+#include "train/position/position.h"
+
+#include <math.h>
+
+/* How far it is, is announced so often, and within this time or not. */
+#define ANNOUNCE_EVERY_US MUSTER_SECOND
+#define ANNOUNCE_US       (5 * MUSTER_SECOND)
+/* That the job is over has to be heard: those who come late would wait for it. */
+#define ANNOUNCE_OVER_US (30 * MUSTER_SECOND)
+/* Who trains for so long isn't killed at once by the checkpoint that it began with. */
+#define OUTLIVED_US    (10 * MUSTER_SECOND)
+#define TELL_EVERY_US  (MUSTER_SECOND / 20)
+#define RATE_WINDOW_US MUSTER_SECOND /* the rate is that of the last one or two of these */
+#define READ_STEP_US   (30 * MUSTER_SECOND)
+
+#define MUSTER_TYPE_TRAINING_HOOK (muster_training_hook_get_type ())
+G_DECLARE_FINAL_TYPE (MusterTrainingHook, muster_training_hook, MUSTER, TRAINING_HOOK, MusterHook)
+
+typedef struct {
+  gint64 at_us;
+  gint64 step;
+} Mark;
+
+struct _MusterTrainingHook {
+  MusterHook parent;
+  const MusterTraining *training; /* (not owned) */
+  MusterTrained *trained;         /* (not owned) */
+  MusterSaver *saver;             /* (owned) (nullable) */
+  MusterClock *clock;             /* (owned) */
+  MusterLease *lease;             /* (owned) (nullable) the session's */
+  MusterHook *position;           /* (owned) (nullable) trains so many batches instead of steps */
+  gint64 n_batches;
+  MusterTrainingState state;
+  Mark older, newer; /* from which the rate is taken */
+  gint64 tell_due_us;
+  gint64 announce_due_us;
+  gint64 outlived_us;  /* when it has outlived its checkpoint */
+  gint64 settled_step; /* saved, or skipped, at this step */
+  guint loss_at;
+  gboolean in_step; /* what fails now is the step's own doing */
+  gboolean is_done;
+};
+
+G_DEFINE_FINAL_TYPE (MusterTrainingHook, muster_training_hook, MUSTER_TYPE_HOOK)
+
+static gint64
+now_us (MusterTrainingHook *self)
+{
+  return muster_clock_now_us (self->clock);
+}
+
+static gint64
+in_us (MusterTrainingHook *self, gint64 timeout_us)
+{
+  return muster_deadline_after (now_us (self), timeout_us);
+}
+
+/* What can't be noted is noted the next time, or counts against a good checkpoint once. */
+static void
+note_outlived (MusterTrainingHook *self)
+{
+  self->outlived_us = G_MAXINT64;
+  if (self->saver)
+    (void)muster_saver_outlived (self->saver, NULL);
+}
+
+/* --- announcements --- */
+
+static gboolean
+announce (MusterTrainingHook *self, MusterChiefPhase phase, gint64 deadline_us,
+          GCancellable *cancellable, GError **error)
+{
+  MusterAnnouncement announcement = MUSTER_ANNOUNCEMENT_INIT;
+
+  announcement.phase = phase;
+  announcement.step = self->state.step;
+
+  return muster_lease_announce (self->lease, &announcement, deadline_us, cancellable, error);
+}
+
+/* Says how far it is, where that is due; FALSE only where the lease is lost. What doesn't reach the
+ * master is told the next time. */
+static gboolean
+announce_progress (MusterTrainingHook *self, MusterRunContext *context, GError **error)
+{
+  gint64 deadline_us = MIN (in_us (self, ANNOUNCE_US), muster_run_context_deadline_us (context));
+  g_autoptr (GError) failure = NULL;
+
+  if (!self->lease)
+    return TRUE;
+  if (!muster_lease_check (self->lease, error))
+    return FALSE;
+  gint64 at_us = now_us (self);
+  if (at_us < self->announce_due_us)
+    return TRUE;
+  self->announce_due_us = at_us + ANNOUNCE_EVERY_US;
+  if (announce (self, MUSTER_CHIEF_TRAINING, deadline_us, muster_run_context_cancellable (context),
+                &failure) ||
+      !muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION))
+    return TRUE;
+  g_propagate_error (error, g_steal_pointer (&failure));
+
+  return FALSE;
+}
+
+/* --- progress --- */
+
+static void
+restart_rate (MusterTrainingHook *self)
+{
+  self->older = self->newer = (Mark){now_us (self), self->state.step};
+  self->state.steps_per_second = 0;
+  self->state.left_us = -1;
+}
+
+static void
+take_rate (MusterTrainingHook *self, gint64 at_us)
+{
+  gint64 step = self->state.step;
+
+  if (at_us - self->newer.at_us >= RATE_WINDOW_US) {
+    self->older = self->newer;
+    self->newer = (Mark){at_us, step};
+  }
+  gint64 took_us = at_us - self->older.at_us;
+  if (took_us <= 0 || step <= self->older.step)
+    return;
+  self->state.steps_per_second =
+      (double)(step - self->older.step) * MUSTER_SECOND / (double)took_us;
+  double left = (double)MAX (self->state.until_step - step, 0) / self->state.steps_per_second;
+  self->state.left_us = left < 1e9 ? (gint64)(left * MUSTER_SECOND) : -1;
+}
+
+static double
+number_of (const MusterTensor *tensor)
+{
+  double value;
+
+  return muster_tensor_get_double (tensor, &value, NULL) ? value : NAN;
+}
+
+static void
+take_awaited (MusterTrainingHook *self, gint64 at_us)
+{
+  MusterAwaited awaited = {0};
+
+  if (self->position && muster_position_hook_awaits (self->position, &awaited)) {
+    self->state.awaits = awaited.task;
+    self->state.awaits_us = MAX (at_us - awaited.since_us, 0);
+  } else {
+    self->state.awaits = NULL;
+    self->state.awaits_us = 0;
+  }
+}
+
+static gboolean
+tell_progress (MusterTrainingHook *self, gint64 at_us)
+{
+  const MusterTrainingListener *listener = self->training->listener;
+
+  self->tell_due_us = at_us + TELL_EVERY_US;
+  take_rate (self, at_us);
+  take_awaited (self, at_us);
+
+  return !listener || !listener->progress || listener->progress (&self->state, listener->user_data);
+}
+
+/* --- the hook --- */
+
+static gint64
+read_step (MusterTrainingHook *self, MusterSession *session, gint64 deadline_us,
+           GCancellable *cancellable, GError **error)
+{
+  return muster_read_global_step (session, self->training->scaffold,
+                                  MIN (in_us (self, READ_STEP_US), deadline_us), cancellable,
+                                  error);
+}
+
+/* Whoever saved there before is refused from now on, not only from the first save on. */
+static gboolean
+claim_directory (MusterTrainingHook *self, gint64 deadline_us, GCancellable *cancellable,
+                 GError **error)
+{
+  if (!self->saver || !self->lease)
+    return TRUE;
+  muster_saver_set_lease (self->saver, self->lease);
+
+  return muster_saver_claim_directory (self->saver, self->training->checkpoint_dir, deadline_us,
+                                       cancellable, error);
+}
+
+static gboolean
+training_after_create (MusterHook *hook, MusterSession *session,
+                       G_GNUC_UNUSED MusterCoordinator *coordinator, gint64 deadline_us,
+                       GCancellable *cancellable, GError **error)
+{
+  MusterTrainingHook *self = MUSTER_TRAINING_HOOK (hook);
+  const MusterTrainingListener *listener = self->training->listener;
+
+  g_set_object (&self->lease, muster_session_manager_lease (session));
+  gint64 step = read_step (self, session, deadline_us, cancellable, error);
+  if (step < 0 || !claim_directory (self, deadline_us, cancellable, error))
+    return FALSE;
+  self->state.step = self->trained->step = step;
+  self->is_done = !self->position && step >= self->state.until_step;
+  self->outlived_us = in_us (self, OUTLIVED_US);
+  self->announce_due_us = 0;
+  restart_rate (self);
+  if (self->trained->report.restored_from)
+    self->state.durable_step = self->settled_step = step;
+  if (listener && listener->ready)
+    listener->ready (&self->trained->report, step, listener->user_data);
+
+  return TRUE;
+}
+
+static gboolean
+training_before_run (MusterHook *hook, MusterRunContext *context, GError **error)
+{
+  MusterTrainingHook *self = MUSTER_TRAINING_HOOK (hook);
+
+  if (!announce_progress (self, context, error))
+    return FALSE;
+  if (self->training->loss)
+    self->loss_at = muster_run_context_fetch (context, self->training->loss);
+  self->in_step = TRUE;
+
+  return TRUE;
+}
+
+/* The step is read beside the update, before or after it; another task may have stepped too: it is
+ * a count, not an id. */
+static gboolean
+training_after_run (MusterHook *hook, MusterRunContext *context, G_GNUC_UNUSED GError **error)
+{
+  MusterTrainingHook *self = MUSTER_TRAINING_HOOK (hook);
+  gint64 at_us = now_us (self);
+
+  self->in_step = FALSE;
+  self->state.step = self->trained->step = muster_run_context_global_step (context);
+  if (at_us >= self->outlived_us)
+    note_outlived (self);
+  if (self->training->loss)
+    self->state.loss = number_of (muster_run_context_value (context, self->loss_at));
+  if (at_us < self->tell_due_us)
+    return TRUE;
+  if (!tell_progress (self, at_us))
+    muster_run_context_request_stop (context);
+
+  return TRUE;
+}
+
+/* Not where the last state couldn't be saved: then the job isn't over. */
+static gboolean
+is_reached (MusterTrainingHook *self)
+{
+  if (self->saver && self->settled_step != self->state.step)
+    return FALSE;
+
+  return self->position ? muster_position_hook_is_over (self->position)
+                        : self->state.step >= self->state.until_step;
+}
+
+static gboolean
+end_job (MusterTrainingHook *self, gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  if (!self->lease || !self->training->ends_job || !self->trained->is_reached ||
+      announce (self, MUSTER_CHIEF_OVER, MIN (in_us (self, ANNOUNCE_OVER_US), deadline_us),
+                cancellable, error))
+    return TRUE;
+  g_prefix_error (error, "announcing that the job is over: ");
+
+  return FALSE;
+}
+
+static gboolean
+finish (MusterTrainingHook *self, MusterSession *session, gint64 deadline_us,
+        GCancellable *cancellable, GError **error)
+{
+  gint64 step = read_step (self, session, deadline_us, cancellable, error);
+
+  if (step < 0)
+    return FALSE;
+  self->state.step = self->trained->step = step;
+  note_outlived (self);
+  (void)tell_progress (self, now_us (self));
+  self->trained->is_reached = is_reached (self);
+
+  return end_job (self, deadline_us, cancellable, error);
+}
+
+/* A save that failed, or a master that is gone, isn't the checkpoint's doing. */
+static gboolean
+is_from_outside (MusterTrainingHook *self, const GError *failure)
+{
+  return g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_CANCELLED) ||
+         muster_error_is (failure, MUSTER_ERROR_CANCELLED) ||
+         muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE) ||
+         muster_error_is (failure, MUSTER_ERROR_ABORTED) ||
+         muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED) ||
+         (self->lease && !muster_lease_check (self->lease, NULL));
+}
+
+static void
+training_on_error (MusterHook *hook, const GError *failure)
+{
+  MusterTrainingHook *self = MUSTER_TRAINING_HOOK (hook);
+
+  if (self->saver && (!self->in_step || is_from_outside (self, failure)))
+    (void)muster_saver_excuse (self->saver, NULL);
+}
+
+static void
+training_finalize (GObject *object)
+{
+  MusterTrainingHook *self = MUSTER_TRAINING_HOOK (object);
+
+  g_clear_object (&self->saver);
+  g_clear_object (&self->lease);
+  g_clear_object (&self->position);
+  g_clear_object (&self->clock);
+  G_OBJECT_CLASS (muster_training_hook_parent_class)->finalize (object);
+}
+
+static void
+muster_training_hook_class_init (MusterTrainingHookClass *klass)
+{
+  G_OBJECT_CLASS (klass)->finalize = training_finalize;
+  MUSTER_HOOK_CLASS (klass)->after_create_session = training_after_create;
+  MUSTER_HOOK_CLASS (klass)->before_run = training_before_run;
+  MUSTER_HOOK_CLASS (klass)->after_run = training_after_run;
+  MUSTER_HOOK_CLASS (klass)->on_error = training_on_error;
+}
+
+static void
+muster_training_hook_init (MusterTrainingHook *self)
+{
+  self->state = (MusterTrainingState){.step = -1, .loss = NAN, .left_us = -1, .durable_step = -1};
+  self->settled_step = -1;
+}
+
+MusterHook *
+muster_training_hook_new (const MusterTraining *training, MusterSaver *saver,
+                          MusterTrained *trained)
+{
+  MusterTrainingHook *self = g_object_new (MUSTER_TYPE_TRAINING_HOOK, NULL);
+
+  self->training = training;
+  self->trained = trained;
+  self->saver = saver ? g_object_ref (saver) : NULL;
+  self->clock = g_object_ref (training->clock ? training->clock : muster_system_clock ());
+  self->state.until_step = training->until_step > 0 || training->epochs == 0
+                               ? training->until_step
+                               : training->epochs * muster_batches_per_epoch (training->batches);
+  self->tell_due_us = in_us (self, TELL_EVERY_US);
+
+  return MUSTER_HOOK (self);
+}
+
+void
+muster_training_hook_set_epochs (MusterHook *hook, MusterHook *position, gint64 n_batches)
+{
+  MusterTrainingHook *self = MUSTER_TRAINING_HOOK (hook);
+
+  g_set_object (&self->position, position);
+  self->n_batches = n_batches;
+  self->state.until_step = n_batches;
+}
+
+/* --- the end --- */
+
+#define MUSTER_TYPE_TRAINING_ENDING_HOOK (muster_training_ending_hook_get_type ())
+G_DECLARE_FINAL_TYPE (MusterTrainingEndingHook, muster_training_ending_hook, MUSTER,
+                      TRAINING_ENDING_HOOK, MusterHook)
+
+struct _MusterTrainingEndingHook {
+  MusterHook parent;
+  MusterTrainingHook *training; /* (owned) */
+};
+
+G_DEFINE_FINAL_TYPE (MusterTrainingEndingHook, muster_training_ending_hook, MUSTER_TYPE_HOOK)
+
+static gboolean
+ending_end (MusterHook *hook, MusterSession *session, gint64 deadline_us, GCancellable *cancellable,
+            GError **error)
+{
+  return finish (MUSTER_TRAINING_ENDING_HOOK (hook)->training, session, deadline_us, cancellable,
+                 error);
+}
+
+static void
+ending_finalize (GObject *object)
+{
+  g_clear_object (&MUSTER_TRAINING_ENDING_HOOK (object)->training);
+  G_OBJECT_CLASS (muster_training_ending_hook_parent_class)->finalize (object);
+}
+
+static void
+muster_training_ending_hook_class_init (MusterTrainingEndingHookClass *klass)
+{
+  G_OBJECT_CLASS (klass)->finalize = ending_finalize;
+  MUSTER_HOOK_CLASS (klass)->end = ending_end;
+}
+
+static void
+muster_training_ending_hook_init (G_GNUC_UNUSED MusterTrainingEndingHook *self)
+{
+}
+
+MusterHook *
+muster_training_hook_new_ending (MusterHook *training)
+{
+  MusterTrainingEndingHook *self = g_object_new (MUSTER_TYPE_TRAINING_ENDING_HOOK, NULL);
+
+  self->training = g_object_ref (MUSTER_TRAINING_HOOK (training));
+
+  return MUSTER_HOOK (self);
+}
+
+gboolean
+muster_training_hook_is_done (MusterHook *self)
+{
+  return MUSTER_TRAINING_HOOK (self)->is_done;
+}
+
+GError *
+muster_training_hook_blame (MusterHook *hook, GError *failure)
+{
+  MusterTrainingHook *self = MUSTER_TRAINING_HOOK (hook);
+  GError *lost = NULL;
+
+  if (!self->lease || muster_lease_check (self->lease, &lost))
+    return failure;
+  g_error_free (failure);
+
+  return lost;
+}
+
+/* --- what it hears from others --- */
+
+static void
+on_made (MusterSessionReport *report, G_GNUC_UNUSED const GError *error, gpointer user_data)
+{
+  MusterSessionReport *own = &MUSTER_TRAINING_HOOK (user_data)->trained->report;
+
+  muster_session_report_clear (own);
+  *own = *report;
+  *report = (MusterSessionReport){.final_step = -1};
+}
+
+/* A life that ends with its master was no death. */
+static void
+on_lost (const GError *why, guint n, gint64 pause_us, gpointer user_data)
+{
+  MusterTrainingHook *self = MUSTER_TRAINING_HOOK (user_data);
+  const MusterTrainingListener *listener = self->training->listener;
+
+  self->trained->n_recoveries = n;
+  if (self->saver)
+    (void)muster_saver_excuse (self->saver, NULL);
+  if (listener && listener->lost)
+    listener->lost (why, n, pause_us, listener->user_data);
+}
+
+MusterSessionListener
+muster_training_hook_session_listener (MusterHook *self)
+{
+  return (MusterSessionListener){.made = on_made, .lost = on_lost, .user_data = self};
+}
+
+static void
+on_saved (const MusterSaved *saved, gpointer user_data)
+{
+  MusterTrainingHook *self = MUSTER_TRAINING_HOOK (user_data);
+  const MusterTrainingListener *listener = self->training->listener;
+
+  self->settled_step = saved->step;
+  if (!saved->skipped) {
+    self->state.durable_step = saved->step;
+    note_outlived (self);
+  }
+  if (listener && listener->saved)
+    listener->saved (saved, listener->user_data);
+}
+
+MusterSaverListener
+muster_training_hook_saver_listener (MusterHook *self)
+{
+  return (MusterSaverListener){.saved = on_saved, .user_data = self};
+}
