@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/server_private.h"
+#include "server/server.h"
 
 #include "rpc/address.h"
+#include "server/core/server_private.h"
+#include "server/gateway/gateway.h"
+#include "server/http/http_service.h"
+#include "server/services/announce_service.h"
+#include "server/services/health_service.h"
+#include "server/services/master_service.h"
+#include "server/services/readiness_service.h"
+#include "server/services/status_service.h"
 
 /* How long the closing of expired sessions may take, all of one round together: what a master that
  * doesn't answer keeps, it has to collect itself. */
@@ -192,32 +200,4 @@ muster_server_stop (MusterServer *self, gint64 grace_us)
                             muster_deadline_remaining (until_us, muster_clock_now_us (clock)));
   if (self->http != NULL)
     muster_http_service_stop (self->http);
-}
-
-static void
-on_call (MusterRpcCall *call, GBytes *request, gpointer data)
-{
-  const MusterServerMethod *method = data;
-  gsize n_bytes = g_bytes_get_size (request);
-  /* One that is too large didn't come so far: this keeps the largest. */
-  (void)muster_limits_allow (method->server->limits, MUSTER_LIMIT_REQUEST_BYTES, n_bytes, NULL);
-  muster_crew_run (method->server->crew, method->handler, call, request, method->server);
-}
-
-void
-muster_server_add_method (MusterServer *self, const char *path, MusterRpcHandler handler)
-{
-  MusterServerMethod *method = g_new (MusterServerMethod, 1);
-  *method = (MusterServerMethod){self, handler};
-  g_ptr_array_add (self->methods, method);
-  muster_rpc_server_add_method (self->rpc, path, on_call, method);
-}
-
-void
-muster_server_reply (MusterRpcCall *call, const ProtobufCMessage *message)
-{
-  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
-  g_autoptr (GBytes) packed = muster_pack (message);
-  muster_rope_append (&rope, packed);
-  muster_rpc_call_reply (call, &rope);
 }

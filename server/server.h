@@ -3,6 +3,7 @@
 
 #include "master/master.h"
 #include "rpc/server/rpc_server.h"
+#include "server/core/types.h"
 
 G_BEGIN_DECLS
 
@@ -13,19 +14,6 @@ G_BEGIN_DECLS
  * header "muster-lease" (1 to 3600 seconds) is closed once it was neither renewed nor used for so
  * long; those of clients that don't renew are kept until they are closed or the master is reset, as
  * on TensorFlow's server, unless idle_session_us says otherwise. */
-
-typedef struct _MusterServer MusterServer;
-
-/* What is refused, with RESOURCE_EXHAUSTED and the limit's name, while the server keeps serving; 0
- * is the default that stands beside it. */
-typedef struct {
-  guint sessions;      /* 20,000 */
-  gsize graph_bytes;   /* 1 GiB: of one session's graph */
-  guint steps;         /* 1,000: running at once */
-  guint watchers;      /* 50,000 */
-  gsize request_bytes; /* 2 GiB - 1: of one message (refused by gRPC itself) */
-  guint spare_files;   /* 64: file descriptors kept free for what the master itself opens */
-} MusterServerLimits;
 
 typedef struct {
   MusterClock *clock;                /* NULL: the machine's */

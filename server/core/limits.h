@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "server/server.h"
+#include "base/error.h"
+#include "server/core/types.h"
 
 G_BEGIN_DECLS
 

@@ -1,36 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/server_private.h"
+#include "server/core/session_guard.h"
 
-#include "base/unpack.h"
-
-#define MILLISECONDS_AT_MOST (MUSTER_WAIT_FOREVER / MUSTER_MILLISECOND)
-
-gpointer
-muster_server_unpack (MusterRpcCall *call, GBytes *request,
-                      const ProtobufCMessageDescriptor *descriptor, MusterArena *arena)
-{
-  g_autoptr (GError) error = NULL;
-  gsize size;
-  const void *data = g_bytes_get_data (request, &size);
-  gpointer message = muster_unpack (descriptor, data, size, arena, descriptor->short_name, &error);
-  if (message == NULL)
-    muster_rpc_call_finish (call, error);
-  return message;
-}
-
-char *
-muster_server_text (const char *text)
-{
-  return (char *)(text != NULL ? text : "");
-}
-
-gint64
-muster_server_from_milliseconds (gint64 timeout_ms)
-{
-  if (timeout_ms <= 0)
-    return 0;
-  return timeout_ms < MILLISECONDS_AT_MOST ? timeout_ms * MUSTER_MILLISECOND : MUSTER_WAIT_FOREVER;
-}
+#include "server/core/server_private.h"
 
 MusterUse
 muster_server_use (MusterServer *server, MusterRpcCall *call, const char *handle)

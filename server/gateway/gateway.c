@@ -4,6 +4,10 @@
 
 #include "ready/backoff.h"
 #include "server/core/nested_message_private.h"
+#include "server/core/service.h"
+#include "server/services/announce_service.h"
+#include "server/services/master_service.h"
+#include "server/services/readiness_service.h"
 
 #include <string.h>
 

@@ -3,14 +3,10 @@
 
 #include "master/remote/proxy.h"
 #include "rpc/server/proxy.h"
-#include "server/server_private.h"
+#include "server/core/server_private.h"
+#include "server/gateway/gateway.h"
 
 G_BEGIN_DECLS
-
-/* MusterGateway is TensorFlow's MasterService where the master that is served lives behind gRPC: a
- * call is looked at only as far as the server's own business goes (which session, how large, does a
- * place have to be taken) and passed on as the bytes it is, and so is what comes back. The handle
- * that the master gives to a session serves its clients as well. Any thread. */
 
 /* How many bytes a session's handle may have; TensorFlow's and muster's have 16. */
 #define MUSTER_GATEWAY_MAX_HANDLE 255

@@ -5,6 +5,9 @@
 #include "base/hash.h"
 #include "base/protowire.h"
 #include "rpc/messages/run_step.h"
+#include "server/core/service.h"
+#include "server/core/session_guard.h"
+#include "server/services/readiness_service.h"
 
 #include <string.h>
 

@@ -2,7 +2,9 @@
 #include "server/http/pages.h"
 
 #include "base/version.h"
-#include "server/server_private.h"
+#include "server/core/server_private.h"
+#include "server/services/readiness_service.h"
+#include "server/services/status_service.h"
 
 #define SECONDS(us) ((double)(us) / (double)MUSTER_SECOND)
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "master/announcement.h"
-#include "server/server.h"
+#include "server/core/types.h"
 
 G_BEGIN_DECLS
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/server_private.h"
+#include "server/services/announce_service.h"
 
-#include "base/unpack.h"
 #include "rpc/proto/muster.pb-c.h"
+#include "server/core/server_private.h"
+#include "server/core/service.h"
+#include "server/services/announcement.h"
+#include "server/services/readiness_service.h"
 #include "server/services/readiness_tracker.h"
 
 #include <string.h>
@@ -94,29 +97,6 @@ static GError *
 stopping_error (void)
 {
   return g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_CANCELLED, "The server is stopping");
-}
-
-/* --- what is announced, as a message --- */
-
-void
-muster_server_fill_announcement (Muster__Announcement *message, const MusterAnnouncement *chief)
-{
-  muster__announcement__init (message);
-  message->model = muster_server_text (chief->model);
-  message->task = muster_server_text (chief->task);
-  message->who = muster_server_text (chief->who);
-  message->phase = (Muster__Phase)chief->phase;
-  message->epoch = chief->epoch;
-  message->phase_age_us = chief->phase_age_us;
-  message->step = chief->step;
-  message->durable_step = chief->durable_step;
-  message->durable = muster_server_text (chief->durable);
-  message->durable_age_us = chief->durable_age_us;
-  message->detail = muster_server_text (chief->detail);
-  message->alive = chief->alive;
-  message->lost_age_us = chief->lost_age_us;
-  message->prepared = chief->prepared;
-  message->ready = chief->is_ready;
 }
 
 /* --- following --- */

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/server_private.h"
+#include "server/services/master_service.h"
 
-#include "base/unpack.h"
 #include "rpc/proto/master.pb-c.h"
 #include "server/core/nested_message_private.h"
+#include "server/core/server_private.h"
+#include "server/core/service.h"
+#include "server/core/session_guard.h"
+#include "server/services/announce_service.h"
+#include "server/services/readiness_service.h"
+#include "server/services/step_service.h"
 
 /* What a client that renews its sessions makes them with: whole seconds. */
 #define LEASE_HEADER  "muster-lease"

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/server_private.h"
+#include "server/services/readiness_service.h"
 
-#include "base/unpack.h"
 #include "ready/backoff.h"
-#include "ready/hub.h"
 #include "rpc/proto/muster.pb-c.h"
+#include "server/core/server_private.h"
+#include "server/core/service.h"
+#include "server/services/announcement.h"
 
 /* Bytes of a reason. */
 #define MAX_SHOWN 200

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/server_private.h"
+#include "server/services/status_service.h"
 
 #include "base/version.h"
 #include "rpc/proto/muster.pb-c.h"
+#include "server/core/server_private.h"
+#include "server/core/service.h"
+#include "server/services/announcement.h"
+#include "server/services/readiness_service.h"
 
 #include <stdio.h>
 #include <unistd.h>

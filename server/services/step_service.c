@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of TensorFlow's MasterService that runs: steps and callables.
-#include "server/server_private.h"
+#include "server/services/step_service.h"
 
-#include "base/unpack.h"
 #include "rpc/messages/run_step.h"
 #include "rpc/proto/master.pb-c.h"
+#include "server/core/server_private.h"
+#include "server/core/service.h"
+#include "server/core/session_guard.h"
 
 /* Where a step ran, as TensorFlow's server begins the text of its errors. */
 #define TASK "/job:localhost/replica:0/task:0"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "server/core/server_private.h"
 #include "server/http/pages.h"
-#include "server/server_private.h"
 #include "tests/server/served.h"
 
 #include "engine/session/local_master.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/proto/health.pb-c.h"
-#include "server/server_private.h"
+#include "server/core/server_private.h"
+#include "server/services/health_service.h"
 #include "tests/rpc/certificates.h"
 #include "tests/server/served.h"
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a server's owner asks it from within its process.
+#include "base/unpack.h"
 #include "rpc/proto/health.pb-c.h"
+#include "server/core/server_private.h"
 #include "server/http/pages.h"
-#include "server/server_private.h"
+#include "server/server.h"
+#include "server/services/readiness_service.h"
 
 #define SERVING GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__SERVING_STATUS__SERVING
 

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "master/master.h"
+#include "ready/chief_registry.h"
+#include "rpc/server/rpc_server.h"
+#include "server/core/handler_pool.h"
+#include "server/core/limits.h"
+#include "server/core/request_ids.h"
+#include "server/core/session_reaper.h"
+#include "server/core/sessions.h"
+#include "server/core/step_meter.h"
+#include "server/core/types.h"
+
+G_BEGIN_DECLS
+
+/* What the services of one server share. A service's methods are entered with the server as their
+ * user data. */
+
+/* Each has a header of its own. */
+typedef struct _MusterReadinessService MusterReadinessService;
+typedef struct _MusterAnnounceService MusterAnnounceService;
+typedef struct _MusterHealthService MusterHealthService;
+typedef struct _MusterHttpService MusterHttpService;
+typedef struct _MusterGateway MusterGateway;
+
+struct _MusterServer {
+  MusterMaster *master;              /* (owned) */
+  MusterClock *clock;                /* (owned) */
+  MusterLimits *limits;              /* (owned) */
+  MusterSessions *sessions;          /* (owned) */
+  MusterRequestIds *request_ids;     /* (owned) */
+  MusterBoard *board;                /* (owned) */
+  MusterCollector *collector;        /* (owned) */
+  MusterStepMeter *steps;            /* (owned) */
+  MusterReadinessService *readiness; /* (owned) */
+  MusterAnnounceService *announcing; /* (owned) */
+  MusterCrew *crew;                  /* (owned) */
+  MusterGateway *gateway;            /* (owned) (nullable) where the master is behind gRPC */
+  MusterHealthService *health;       /* (owned) */
+  MusterRpcServer *rpc;              /* (owned) */
+  MusterRpcClient *itself;           /* (owned) (nullable) from the first check on */
+  MusterRpcServer *health_rpc;       /* (owned) (nullable) the port that offers only health */
+  MusterHttpService *http;           /* (owned) (nullable) */
+  GPtrArray *methods;                /* (owned) what muster_server_add_method () keeps of each */
+  MusterRpcCredentials *credentials; /* (owned) (nullable) */
+  gboolean is_insecure;              /* it may listen beyond loopback without them */
+  gint is_stopping;                  /* atomic */
+  gint64 started_us;
+  gint64 idle_session_us; /* 0: sessions without a lease are kept */
+};
+
+G_END_DECLS

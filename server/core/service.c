@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/core/service.h"
+
+#include "server/core/server_private.h"
+
+#define MILLISECONDS_AT_MOST (MUSTER_WAIT_FOREVER / MUSTER_MILLISECOND)
+
+/* A method of ours, as the RPC server knows it: run by the crew. */
+typedef struct {
+  MusterServer *server; /* (not owned) */
+  MusterRpcHandler handler;
+} MusterServerMethod;
+
+static void
+on_call (MusterRpcCall *call, GBytes *request, gpointer data)
+{
+  const MusterServerMethod *method = data;
+  gsize n_bytes = g_bytes_get_size (request);
+  /* One that is too large didn't come so far: this keeps the largest. */
+  (void)muster_limits_allow (method->server->limits, MUSTER_LIMIT_REQUEST_BYTES, n_bytes, NULL);
+  muster_crew_run (method->server->crew, method->handler, call, request, method->server);
+}
+
+void
+muster_server_add_method (MusterServer *self, const char *path, MusterRpcHandler handler)
+{
+  MusterServerMethod *method = g_new (MusterServerMethod, 1);
+  *method = (MusterServerMethod){self, handler};
+  g_ptr_array_add (self->methods, method);
+  muster_rpc_server_add_method (self->rpc, path, on_call, method);
+}
+
+void
+muster_server_reply (MusterRpcCall *call, const ProtobufCMessage *message)
+{
+  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
+  g_autoptr (GBytes) packed = muster_pack (message);
+  muster_rope_append (&rope, packed);
+  muster_rpc_call_reply (call, &rope);
+}
+
+gpointer
+muster_server_unpack (MusterRpcCall *call, GBytes *request,
+                      const ProtobufCMessageDescriptor *descriptor, MusterArena *arena)
+{
+  g_autoptr (GError) error = NULL;
+  gsize size;
+  const void *data = g_bytes_get_data (request, &size);
+  gpointer message = muster_unpack (descriptor, data, size, arena, descriptor->short_name, &error);
+  if (message == NULL)
+    muster_rpc_call_finish (call, error);
+  return message;
+}
+
+char *
+muster_server_text (const char *text)
+{
+  return (char *)(text != NULL ? text : "");
+}
+
+gint64
+muster_server_from_milliseconds (gint64 timeout_ms)
+{
+  if (timeout_ms <= 0)
+    return 0;
+  return timeout_ms < MILLISECONDS_AT_MOST ? timeout_ms * MUSTER_MILLISECOND : MUSTER_WAIT_FOREVER;
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <glib.h>
+
+G_BEGIN_DECLS
+
+typedef struct _MusterServer MusterServer;
+
+/* What is refused, with RESOURCE_EXHAUSTED and the limit's name, while the server keeps serving; 0
+ * is the default that stands beside it. */
+typedef struct {
+  guint sessions;      /* 20,000 */
+  gsize graph_bytes;   /* 1 GiB: of one session's graph */
+  guint steps;         /* 1,000: running at once */
+  guint watchers;      /* 50,000 */
+  gsize request_bytes; /* 2 GiB - 1: of one message (refused by gRPC itself) */
+  guint spare_files;   /* 64: file descriptors kept free for what the master itself opens */
+} MusterServerLimits;
+
+G_END_DECLS
