@@ -110,8 +110,4 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterTrained, muster_trained_clear)
 gboolean muster_train (const MusterTraining *training, MusterTrained *trained,
                        GCancellable *cancellable, GError **error);
 
-/* Reads the model's global step; -1 with an error. */
-gint64 muster_read_global_step (MusterSession *session, MusterScaffold *scaffold,
-                                gint64 deadline_us, GCancellable *cancellable, GError **error);
-
 G_END_DECLS

@@ -3,7 +3,6 @@
 
 #include "train/hooks/hooks.h"
 #include "train/hooks/step_timer.h"
-#include "train/train.h"
 
 G_BEGIN_DECLS
 

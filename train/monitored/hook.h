@@ -87,4 +87,8 @@ gint64 muster_run_context_global_step (MusterRunContext *self);
  * know. -1 with an error. */
 gint64 muster_run_context_step_now (MusterRunContext *self, GError **error);
 
+/* Reads the model's global step, beside any run; -1 with an error. */
+gint64 muster_read_global_step (MusterSession *session, MusterScaffold *scaffold,
+                                gint64 deadline_us, GCancellable *cancellable, GError **error);
+
 G_END_DECLS

@@ -286,6 +286,29 @@ muster_step_of (const MusterTensor *value)
 }
 
 gint64
+muster_read_global_step (MusterSession *session, MusterScaffold *scaffold, gint64 deadline_us,
+                         GCancellable *cancellable, GError **error)
+{
+  muster_require (error, -1, session, scaffold);
+  const char *name = muster_scaffold_global_step (scaffold);
+  if (name == NULL) {
+    g_set_error (
+        error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+        "the model has no global step: make one with tf.compat.v1.train.create_global_step ()");
+    return -1;
+  }
+  g_autoptr (MusterTensor) value =
+      muster_session_fetch (session, name, deadline_us, cancellable, error);
+  if (value == NULL)
+    return -1;
+  gint64 step = muster_step_of (value);
+  if (step < 0)
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "the global step '%s' is no integer scalar", name);
+  return step;
+}
+
+gint64
 muster_run_context_global_step (MusterRunContext *self)
 {
   g_return_val_if_fail (self != NULL, -1);
