@@ -93,7 +93,7 @@ muster_monitored_close (MusterMonitoredSession *self)
 static void
 outbid_lease (MusterMonitoredSession *self)
 {
-  MusterLease *lease = muster_monitored_session_lease (self);
+  MusterLease *lease = self->session ? muster_session_manager_lease (self->session) : NULL;
 
   if (lease)
     self->prepare.epoch = MAX (self->prepare.epoch, muster_lease_epoch (lease) + 1);
