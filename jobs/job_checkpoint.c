@@ -3,6 +3,7 @@
 
 #include "base/require.h"
 #include "jobs/job_checkpoint_private.h"
+#include "jobs/job_checkpoint_tasks_private.h"
 #include "jobs/job_epochs_private.h"
 
 #include <string.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Partial loads here and now, one node after the other. */
 #include "jobs/job_checkpoint_private.h"
+#include "jobs/job_checkpoint_tasks_private.h"
 
 #include "base/require.h"
 

@@ -2,24 +2,8 @@
 #pragma once
 
 #include "jobs/job_checkpoint.h"
-#include "jobs/job_saver_private.h"
 
 G_BEGIN_DECLS
-
-/* One node of a job's checkpoints. */
-typedef struct {
-  char *node;            /* (owned) in the cluster */
-  char *name;            /* (owned) in file names */
-  char **names;          /* (owned) (nullable) what it saves, once listed */
-  gint64 listed_from;    /* the checkpoint that told them, or MUSTER_NO_EPOCH: the session */
-  char *mark;            /* (owned) (nullable) of which save that checkpoint is */
-  MusterJobSaver *saver; /* (owned) (nullable) for them */
-  MusterJobSaver *partial_saver; /* (owned) (nullable) for the last partial load */
-  /* The last timed task: */
-  MusterJobOutput *span; /* (owned) (nullable) */
-  char *path;            /* (owned) (nullable) */
-  gint64 epoch;
-} MusterJobEntry;
 
 struct _MusterJobCheckpoint {
   GObject parent;
@@ -34,19 +18,6 @@ struct _MusterJobCheckpoint {
   MusterStorage *path_storage; /* (owned) (nullable) stuck */
 };
 
-/* What a checkpoint's task does; all of it is the work's own. */
-typedef struct {
-  MusterJobCheckpoint *checkpoint; /* (owned) */
-  MusterJobEntry *entry;           /* (not owned) the checkpoint's */
-  MusterStorage *storage;          /* (owned) */
-  char *path;                      /* (owned) the node's checkpoint */
-  gint64 epoch;
-  char **names;            /* (owned) (nullable) of a partial load */
-  MusterJobOutput *output; /* (not owned) (nullable) its task's */
-  char *mark;              /* (owned) (nullable) a save's: the same on all nodes */
-  gint64 started_us;
-} MusterJobErrand;
-
 /* Makes the entries of these nodes (nullable, for one node's), or checks that they are the same. */
 gboolean muster_job_checkpoint_know_nodes (MusterJobCheckpoint *self, const char *const *nodes,
                                            GError **error);
@@ -57,26 +28,5 @@ gint64 muster_job_checkpoint_epoch_before (MusterJobCheckpoint *self, gint64 epo
 
 /* TRUE where the directory that it saves in isn't there, so that no save can succeed. */
 gboolean muster_job_checkpoint_lacks_directory (MusterJobCheckpoint *self);
-
-/* job_checkpoint_tasks.c: the functions of tasks, and a task around one of them. */
-gboolean muster_job_errand_list (MusterClusterNode *node, gint64 deadline_us,
-                                 GCancellable *cancellable, gpointer errand, GError **error);
-gboolean muster_job_errand_save (MusterClusterNode *node, gint64 deadline_us,
-                                 GCancellable *cancellable, gpointer errand, GError **error);
-gboolean muster_job_errand_load (MusterClusterNode *node, gint64 deadline_us,
-                                 GCancellable *cancellable, gpointer errand, GError **error);
-gboolean muster_job_errand_load_some (MusterClusterNode *node, gint64 deadline_us,
-                                      GCancellable *cancellable, gpointer errand, GError **error);
-gboolean muster_job_errand_look (MusterClusterNode *node, gint64 deadline_us,
-                                 GCancellable *cancellable, gpointer errand, GError **error);
-
-/* A task of that name on node that does it; timed: its span is the last output, and what stats
- * tells of the node. */
-MusterJobTask *muster_job_errand_task (const MusterJobErrand *errand, const char *name,
-                                       const char *node, MusterJobFunc func, gboolean timed);
-/* The same, with an output that func sets. */
-MusterJobTask *muster_job_errand_task_with_output (MusterJobErrand errand, const char *name,
-                                                   const char *node, MusterJobFunc func,
-                                                   gboolean timed, MusterJobOutput **output);
 
 G_END_DECLS

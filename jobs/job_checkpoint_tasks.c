@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checkpoint/format/bundle_reader.h"
 #include "jobs/job_checkpoint_private.h"
+#include "jobs/job_checkpoint_tasks_private.h"
 
 /* --- errands --- */
 
