@@ -1,14 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rpc/client/diagnose_private.h"
+#include "rpc/client/diagnose.h"
 
 #include "base/blocking.h"
 #include "base/clock.h"
+#include "base/unpack.h"
 #include "rpc/address.h"
+#include "rpc/client/look_up_private.h"
+#include "rpc/client/rpc_client.h"
+#include "rpc/proto/master.pb-c.h"
 
 #include <string.h>
 
 /* Of a name with many addresses the first few are tried. */
 #define MAX_ADDRESSES 4
+
+#define LIST_DEVICES "/tensorflow.MasterService/ListDevices"
+
+/* Nobody's session: a master says at once that it doesn't know it. */
+#define NO_SESSION "muster-looks"
 
 #define FRAME_HEADER 9
 #define SETTINGS     4
@@ -299,71 +308,6 @@ try_address (const Probe *probe, gint64 until_us, GSocketAddress *address, Muste
   try_protocol (probe, until_us, socket, address, out);
 }
 
-static void
-on_looked_up (GObject *resolver G_GNUC_UNUSED, GAsyncResult *result, gpointer data)
-{
-  GAsyncResult **looked_up = data;
-  *looked_up = g_object_ref (result);
-}
-
-static gboolean
-on_late (gpointer cancellable)
-{
-  g_cancellable_cancel (cancellable);
-  return G_SOURCE_REMOVE;
-}
-
-static void
-on_cancelled (GCancellable *cancellable G_GNUC_UNUSED, gpointer look_up)
-{
-  g_cancellable_cancel (look_up);
-}
-
-/* In a context of its own, so that it ends at the deadline: GLib's resolver comes back at once from
- * a cancelled look-up, whatever its thread waits for. */
-static GList *
-look_up_in (GMainContext *context, const Probe *probe, GError **error)
-{
-  g_autoptr (GResolver) resolver = g_resolver_get_default ();
-  g_autoptr (GCancellable) cancellable = g_cancellable_new ();
-  g_autoptr (GAsyncResult) looked_up = NULL;
-  g_autoptr (GSource) timer = g_timeout_source_new (0);
-  g_source_set_ready_time (timer,
-                           probe->deadline_us == MUSTER_WAIT_FOREVER ? -1 : probe->deadline_us);
-  g_source_set_callback (timer, on_late, cancellable, NULL);
-  g_source_attach (timer, context);
-  gulong id =
-      probe->cancellable != NULL
-          ? g_cancellable_connect (probe->cancellable, G_CALLBACK (on_cancelled), cancellable, NULL)
-          : 0;
-  g_resolver_lookup_by_name_async (resolver, probe->host, cancellable, on_looked_up, &looked_up);
-  while (looked_up == NULL)
-    g_main_context_iteration (context, TRUE);
-  if (id != 0)
-    g_cancellable_disconnect (probe->cancellable, id);
-  g_source_destroy (timer);
-  return g_resolver_lookup_by_name_finish (resolver, looked_up, error);
-}
-
-GList *
-muster_look_up (const char *host, gint64 deadline_us, GCancellable *cancellable, char **reason)
-{
-  const Probe probe = {.host = host, .deadline_us = deadline_us, .cancellable = cancellable};
-  gint64 since_us = now_us ();
-  g_autoptr (GError) error = NULL;
-  g_autoptr (GMainContext) context = g_main_context_new ();
-  g_main_context_push_thread_default (context);
-  GList *addresses = look_up_in (context, &probe, &error);
-  g_main_context_pop_thread_default (context);
-  if (g_error_matches (error, G_IO_ERROR, G_IO_ERROR_CANCELLED))
-    *reason = say_unfinished (&probe, "the name service never answered", since_us);
-  else if (g_error_matches (error, G_RESOLVER_ERROR, G_RESOLVER_ERROR_NOT_FOUND))
-    *reason = g_strdup ("the name service doesn't know it");
-  else if (error != NULL)
-    *reason = g_strdup (error->message);
-  return addresses;
-}
-
 /* Which of two addresses' stages tells more: one without a route tells least. */
 static int
 progress_of (MusterReach stage)
@@ -420,4 +364,71 @@ muster_diagnose (const char *address, gboolean tls, gint64 deadline_us, GCancell
   else
     try_all (&probe, addresses, out);
   g_resolver_free_addresses (addresses);
+}
+
+/* --- the MasterService --- */
+
+static GBytes *
+make_question (void)
+{
+  Tensorflow__ListDevicesRequest request = TENSORFLOW__LIST_DEVICES_REQUEST__INIT;
+
+  request.session_handle = (char *)NO_SESSION;
+
+  return muster_pack (&request.base);
+}
+
+/* What a call that ended so says of who was called. */
+static MusterReach
+stage_of_answer (const GError *error)
+{
+  if (muster_error_is (error, MUSTER_ERROR_UNIMPLEMENTED))
+    return MUSTER_REACH_NO_MASTER;
+
+  return muster_error_is (error, MUSTER_ERROR_UNAVAILABLE) ||
+                 muster_error_is (error, MUSTER_ERROR_DEADLINE_EXCEEDED) ||
+                 (error && error->domain != MUSTER_ERROR)
+             ? MUSTER_REACH_NO_WORD
+             : MUSTER_REACH_ANSWERS;
+}
+
+static char *
+describe_answer (MusterReach stage, const MusterDiagnosis *so_far, gint64 took_us)
+{
+  g_autofree char *took = muster_format_duration (took_us);
+
+  switch (stage) {
+  case MUSTER_REACH_NO_MASTER:
+    return g_strdup_printf ("%s, but it has no MasterService", so_far->text);
+  case MUSTER_REACH_NO_WORD:
+    return g_strdup_printf ("%s, but MasterService never answered (%s)", so_far->text, took);
+  default:
+    return g_strdup_printf ("%s, MasterService answers", so_far->text);
+  }
+}
+
+void
+muster_diagnose_master (const char *address, gint64 deadline_us, GCancellable *cancellable,
+                        MusterDiagnosis *out)
+{
+  g_return_if_fail (address != NULL && out != NULL);
+
+  g_autoptr (GError) error = NULL;
+
+  muster_diagnose (address, FALSE, deadline_us, cancellable, out);
+  if (out->stage != MUSTER_REACH_ANSWERS)
+    return;
+  const gint64 began_us = muster_clock_now_us (muster_system_clock ());
+  const MusterRpcOptions options = {.deadline_us = deadline_us, .wait_for_ready = TRUE};
+  g_auto (MusterRope) question = {0};
+  g_autoptr (GBytes) packed = make_question ();
+  g_autoptr (MusterRpcClient) client = muster_rpc_client_new (address, NULL);
+  muster_rope_append (&question, packed);
+  g_autoptr (GBytes) answer =
+      muster_rpc_client_call (client, LIST_DEVICES, &question, &options, cancellable, &error);
+  out->stage = stage_of_answer (error);
+  char *text =
+      describe_answer (out->stage, out, muster_clock_now_us (muster_system_clock ()) - began_us);
+  g_free (out->text);
+  out->text = text;
 }

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "rpc/address.h"
-#include "rpc/client/diagnose_private.h"
+#include "rpc/client/look_up_private.h"
 
 #include <errno.h>
 #include <netinet/in.h>

@@ -1,9 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/server/open_files.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+/* Refused in one go; who is left is refused at the next connection. */
+#define MAX_REFUSED 1000
+
+static GMutex lock;
+static int spare = -1; /* guarded by lock: given up for the moment of a refusal */
 
 static rlim_t
 find_limit (void)
@@ -31,4 +41,74 @@ muster_open_files_left (guint reserve)
     return FALSE;
   close (lowest);
   return (rlim_t)lowest + reserve < find_limit ();
+}
+
+/* --- connections for which no descriptor is left --- */
+
+/* Call with the lock held. */
+static void
+take_spare (void)
+{
+  if (spare < 0)
+    spare = eventfd (0, EFD_CLOEXEC);
+}
+
+void
+muster_open_files_keep_spare (void)
+{
+  g_mutex_lock (&lock);
+  take_spare ();
+  g_mutex_unlock (&lock);
+}
+
+/* Accepts one connection and closes it. */
+static gboolean
+refuse_one (int listener)
+{
+  g_mutex_lock (&lock);
+  if (spare >= 0)
+    close (spare);
+  spare = -1;
+  int refused = (int)syscall (SYS_accept4, listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  if (refused >= 0)
+    close (refused);
+  take_spare ();
+  g_mutex_unlock (&lock);
+  return refused >= 0;
+}
+
+/* What accept (2) says of the connection rather than of the listener: to be passed over. */
+static gboolean
+is_of_connection (int error)
+{
+  return error == ECONNABORTED || error == EPROTO || error == ENETDOWN || error == ENOPROTOOPT ||
+         error == EHOSTDOWN || error == EHOSTUNREACH || error == ENETUNREACH || error == EPERM;
+}
+
+static gboolean
+can_wait (int listener)
+{
+  int flags = fcntl (listener, F_GETFL);
+  return flags >= 0 && (flags & O_NONBLOCK) == 0;
+}
+
+/* libc's, for the whole process: a program's own definition goes before it. On a listener that
+ * doesn't wait, running out of descriptors or memory looks as if nobody had come. */
+__attribute__ ((visibility ("default"))) int
+accept4 (int listener, struct sockaddr *restrict address, socklen_t *restrict size, int flags)
+{
+  for (int n_refused = 0; n_refused < MAX_REFUSED; n_refused++) {
+    int fd = (int)syscall (SYS_accept4, listener, address, size, flags);
+    if (fd >= 0)
+      return fd;
+    int why = errno;
+    gboolean is_full = why == EMFILE || why == ENFILE;
+    if (is_of_connection (why) || (is_full && refuse_one (listener)))
+      continue;
+    gboolean is_short = is_full || why == ENOBUFS || why == ENOMEM;
+    errno = is_short && !can_wait (listener) ? EAGAIN : why;
+    return -1;
+  }
+  errno = EAGAIN;
+  return -1;
 }

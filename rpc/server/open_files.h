@@ -16,11 +16,11 @@ int muster_open_files_raise (void);
  * three system calls. */
 gboolean muster_open_files_left (guint reserve);
 
-/* gRPC 1.51 never accepts again once accept4 () has failed for want of a descriptor. So accept.c
- * defines accept4 () in libc's place, for the whole process, whoever calls it: on a listener that
- * doesn't block, a connection for which no descriptor is left is closed at once, and accept4 ()
- * says EAGAIN. This sets aside the one descriptor that it takes to do so. A server calls it itself;
- * any number of times is fine. */
+/* gRPC 1.51 never accepts again once accept4 () has failed for want of a descriptor. So
+ * open_files.c defines accept4 () in libc's place, for the whole process, whoever calls it: on a
+ * listener that doesn't block, a connection for which no descriptor is left is closed at once, and
+ * accept4 () says EAGAIN. This sets aside the one descriptor that it takes to do so. A server calls
+ * it itself; any number of times is fine. */
 void muster_open_files_keep_spare (void);
 
 G_END_DECLS

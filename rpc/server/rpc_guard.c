@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rpc/credentials_private.h"
+#include "rpc/server/rpc_server_private.h"
 
 #include <string.h>
 

@@ -45,7 +45,6 @@ struct _MusterRpcServer {
 };
 
 typedef struct _MusterRpcCallHeader MusterRpcCallHeader;
-void muster_rpc_call_headers_free (MusterRpcCallHeader *first);
 
 struct _MusterRpcCall {
   gatomicrefcount refs;    /* until it is answered, until it is gone, one for a batch under way */
@@ -97,5 +96,10 @@ void muster_rpc_server_leave (MusterRpcServer *self, GList *passing);
 
 /* One call more, or fewer, is open. */
 void muster_rpc_server_count (MusterRpcServer *self, gint change);
+
+/* Has each call that comes in by `secured` show that text, except those of the open methods
+ * (element-type char *, a "/package.Service/Name" each), before its request is read. */
+void muster_rpc_guard (grpc_server_credentials *secured, const grpc_slice *authorization,
+                       GPtrArray *open_methods);
 
 G_END_DECLS

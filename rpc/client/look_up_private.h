@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "rpc/client/diagnose.h"
+#include <gio/gio.h>
 
 G_BEGIN_DECLS
 

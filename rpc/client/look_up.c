@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/client/look_up_private.h"
+
+#include "base/clock.h"
+
+static void
+on_looked_up (GObject *resolver G_GNUC_UNUSED, GAsyncResult *result, gpointer data)
+{
+  GAsyncResult **looked_up = data;
+  *looked_up = g_object_ref (result);
+}
+
+static gboolean
+on_late (gpointer cancellable)
+{
+  g_cancellable_cancel (cancellable);
+  return G_SOURCE_REMOVE;
+}
+
+static void
+on_cancelled (GCancellable *cancellable G_GNUC_UNUSED, gpointer look_up)
+{
+  g_cancellable_cancel (look_up);
+}
+
+/* In a context of its own, so that it ends at the deadline: GLib's resolver comes back at once from
+ * a cancelled look-up, whatever its thread waits for. */
+static GList *
+look_up_in (GMainContext *context, const char *host, gint64 deadline_us, GCancellable *cancellable,
+            GError **error)
+{
+  g_autoptr (GResolver) resolver = g_resolver_get_default ();
+  g_autoptr (GCancellable) stop = g_cancellable_new ();
+  g_autoptr (GAsyncResult) looked_up = NULL;
+  g_autoptr (GSource) timer = g_timeout_source_new (0);
+  g_source_set_ready_time (timer, deadline_us == MUSTER_WAIT_FOREVER ? -1 : deadline_us);
+  g_source_set_callback (timer, on_late, stop, NULL);
+  g_source_attach (timer, context);
+  gulong id = cancellable != NULL
+                  ? g_cancellable_connect (cancellable, G_CALLBACK (on_cancelled), stop, NULL)
+                  : 0;
+  g_resolver_lookup_by_name_async (resolver, host, stop, on_looked_up, &looked_up);
+  while (looked_up == NULL)
+    g_main_context_iteration (context, TRUE);
+  if (id != 0)
+    g_cancellable_disconnect (cancellable, id);
+  g_source_destroy (timer);
+  return g_resolver_lookup_by_name_finish (resolver, looked_up, error);
+}
+
+static char *
+say_late (gint64 since_us, GCancellable *cancellable)
+{
+  g_autofree char *waited =
+      muster_format_duration (muster_clock_now_us (muster_system_clock ()) - since_us);
+  gboolean is_cancelled = g_cancellable_is_cancelled (cancellable);
+  return g_strdup_printf ("the name service never answered%s (%s)",
+                          is_cancelled ? " until cancelled" : "", waited);
+}
+
+GList *
+muster_look_up (const char *host, gint64 deadline_us, GCancellable *cancellable, char **reason)
+{
+  gint64 since_us = muster_clock_now_us (muster_system_clock ());
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GMainContext) context = g_main_context_new ();
+  g_main_context_push_thread_default (context);
+  GList *addresses = look_up_in (context, host, deadline_us, cancellable, &error);
+  g_main_context_pop_thread_default (context);
+  if (g_error_matches (error, G_IO_ERROR, G_IO_ERROR_CANCELLED))
+    *reason = say_late (since_us, cancellable);
+  else if (g_error_matches (error, G_RESOLVER_ERROR, G_RESOLVER_ERROR_NOT_FOUND))
+    *reason = g_strdup ("the name service doesn't know it");
+  else if (error != NULL)
+    *reason = g_strdup (error->message);
+  return addresses;
+}
