@@ -5,10 +5,11 @@
 
 G_BEGIN_DECLS
 
-/* MusterClock is where time and chance come from. Nothing else in muster reads a clock, sleeps or
- * draws a random number, so that a test's two-hour countdown takes microseconds
- * (tests/doubles/fake_clock.h). Instants and durations are gint64 microseconds; instants are
- * monotonic. An instant of MUSTER_WAIT_FOREVER never comes. Any thread may use a clock.
+/* MusterClock is where time and chance come from (docs/decisions/0011). Nothing else in muster
+ * reads a clock, sleeps or draws a random number, so that a test's two-hour countdown takes
+ * microseconds (tests/doubles/fake_clock.h). Instants and durations are gint64 microseconds;
+ * instants are monotonic. An instant of MUSTER_WAIT_FOREVER never comes. Any thread may use a
+ * clock.
  *
  * All clocks' instants are on one scale, the machine's: a clock of one's own may count from
  * anywhere, and is set by the machine's when it is first asked. So what was reckoned by one clock

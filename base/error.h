@@ -9,7 +9,7 @@ G_BEGIN_DECLS
  * that a status crosses the wire as a checked cast. GIO's errors (files, local cancellation) pass
  * through with a prefix: a call cancelled by its own GCancellable is G_IO_ERROR_CANCELLED, while
  * MUSTER_ERROR_CANCELLED is what a master says of a step that somebody else ended. Not ready is a
- * result, not an error. */
+ * result, not an error (docs/decisions/0001, docs/decisions/0008). */
 
 #define MUSTER_ERROR (muster_error_quark ())
 

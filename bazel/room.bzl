@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """room: one folder of the line, as a library that only rooms to its right may use.
 
-The line stands here once; visibility holds it. A room is made of every .c and .h file
+The line stands here once, and visibility enforces it (docs/decisions/0019). A room is made of every .c and .h file
 below its folder; tests, benches and examples may use any room.
 """
 

@@ -6,8 +6,8 @@
 G_BEGIN_DECLS
 
 /* MusterGraph is a GraphDef: its bytes, immutable, and the nodes read from them when first asked
- * for (decision 12: a graph is its bytes). What comes in goes out with nothing lost, since what
- * goes out is what came in. Counted; any thread may read. The protobuf view is in
+ * for (docs/decisions/0012: a graph is its bytes). What comes in goes out with nothing lost, since
+ * what goes out is what came in. Counted; any thread may read. The protobuf view is in
  * graph/graph_nodes.h, for rooms that look inside. */
 
 typedef struct _MusterGraph MusterGraph;

@@ -8,8 +8,8 @@ G_BEGIN_DECLS
 
 /* MusterLease is a chief's hold on a model at a master that keeps announcements: who holds it is
  * the one chief that may prepare and save. It is renewed behind the scenes until it is dropped, or
- * lost to a chief with a higher epoch; who lost it is told so by every verb, before anything runs.
- * Any thread. */
+ * lost to a chief with a higher epoch; who lost it is told so by every verb, before anything runs
+ * (docs/decisions/0016). Any thread. */
 
 #define MUSTER_TYPE_LEASE (muster_lease_get_type ())
 G_DECLARE_DERIVABLE_TYPE (MusterLease, muster_lease, MUSTER, LEASE, GObject)

@@ -5,8 +5,9 @@
 
 G_BEGIN_DECLS
 
-/* Is the model ready, and if not, why. A verdict is data: text and JSON are both drawn from it. The
- * rules of the ready op are TensorFlow's (B002.55 to B002.61), and stand in one function. */
+/* Is the model ready, and if not, why. A verdict is data: text and JSON are both drawn from it
+ * (docs/decisions/0008). The rules of the ready op are TensorFlow's (B002.55 to B002.61), and stand
+ * in one function. */
 
 typedef struct {
   gboolean is_ready;

@@ -7,8 +7,8 @@
 G_BEGIN_DECLS
 
 /* MusterWaiter waits in one session until a model is ready, and says why it isn't meanwhile: pushed
- * by the master where it can (muster_session_watch), else by looking as MusterCountdown says. One
- * thread. */
+ * by the master where it can (muster_session_watch), else by looking as MusterCountdown says
+ * (docs/decisions/0007). One thread. */
 
 typedef struct _MusterWaiter MusterWaiter;
 

@@ -11,8 +11,8 @@
 
 G_BEGIN_DECLS
 
-/* What client and server share of the gRPC C core: its start, its buffers, its clock and its
- * statuses. */
+/* What client and server share of the gRPC C core (docs/decisions/0002): its start, its buffers,
+ * its clock and its statuses. */
 
 /* The message limit, both ways: protobuf's own. */
 #define MUSTER_MAX_MESSAGE G_MAXINT32

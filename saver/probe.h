@@ -6,9 +6,10 @@
 G_BEGIN_DECLS
 
 /* Whether the devices that save see the chief's directory, asked with a few bytes before many are
- * written. The chief writes a small checkpoint ".probe-RANDOM" there, and every device that has a
- * SaveV2 node behind the saver's save op reads it through a RestoreV2 node of its own, added to the
- * session below "muster_probe/". In any case the files are taken away afterwards.
+ * written (docs/decisions/0010). The chief writes a small checkpoint ".probe-RANDOM" there, and
+ * every device that has a SaveV2 node behind the saver's save op reads it through a RestoreV2 node
+ * of its own, added to the session below "muster_probe/". In any case the files are taken away
+ * afterwards.
  *
  * FAILED_PRECONDITION names each device that doesn't see them, and the directory. A master that
  * can't be asked (one without extend, say) tells nothing, and that is success; one that doesn't

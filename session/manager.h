@@ -15,10 +15,10 @@ G_BEGIN_DECLS
  * knows no roles and keeps no session: what a verb returns is the caller's. It can be used by
  * several threads at once.
  *
- * One deadline bounds a verb from end to end; an error says which phase ran out and how long each
- * took. A verb that fails closes the session it made, in what is left of its time, or else a
- * quarter of a second; in five seconds at most. Waiting keeps one session and makes another only
- * when the master lost it. */
+ * One deadline bounds a verb from end to end (docs/decisions/0005); an error says which phase ran
+ * out and how long each took. A verb that fails closes the session it made, in what is left of its
+ * time, or else a quarter of a second; in five seconds at most. Waiting keeps one session and makes
+ * another only when the master lost it (docs/decisions/0006). */
 
 #define MUSTER_TYPE_SESSION_MANAGER (muster_session_manager_get_type ())
 G_DECLARE_FINAL_TYPE (MusterSessionManager, muster_session_manager, MUSTER, SESSION_MANAGER,

@@ -7,13 +7,13 @@
 
 G_BEGIN_DECLS
 
-/* MusterBundleWriter writes one V2 checkpoint and publishes it (decision 9). Adding a tensor notes
- * it, by a reference: it may not change until finish or free. Finish writes, since by then every
- * size is known: room for all of it is taken before a byte is written, and a large checkpoint goes
- * into several data files at once. They are written and synced under temporary names, then
- * published as checkpoint/format/bundle_publish.h says: a reader of PREFIX sees what was there
- * before, or all of the new one. A writer that fails, or is freed before, takes its temporary files
- * away. One thread. */
+/* MusterBundleWriter writes one V2 checkpoint and publishes it (docs/decisions/0009). Adding a
+ * tensor notes it, by a reference: it may not change until finish or free. Finish writes, since by
+ * then every size is known: room for all of it is taken before a byte is written, and a large
+ * checkpoint goes into several data files at once. They are written and synced under temporary
+ * names, then published as checkpoint/format/bundle_publish.h says: a reader of PREFIX sees what
+ * was there before, or all of the new one. A writer that fails, or is freed before, takes its
+ * temporary files away. One thread. */
 
 typedef struct _MusterBundleWriter MusterBundleWriter;
 

@@ -5,9 +5,9 @@
 
 G_BEGIN_DECLS
 
-/* LevelDB's Table, which is what PREFIX.index is, over memory; malformed bytes are DATA_LOSS.
- * Tables of blocks without compression, as TensorFlow writes them; a compressed block is
- * UNIMPLEMENTED. */
+/* LevelDB's Table, which is what PREFIX.index is, over memory (docs/decisions/0003); malformed
+ * bytes are DATA_LOSS. Tables of blocks without compression, as TensorFlow writes them; a
+ * compressed block is UNIMPLEMENTED. */
 
 /* One entry; what it points to is the caller's for the call. FALSE with an error ends the walk. */
 typedef gboolean (*MusterTableFunc) (const guint8 *key, gsize key_size, const guint8 *value,

@@ -6,9 +6,10 @@
 G_BEGIN_DECLS
 
 /* MusterStorage is where checkpoints live: the few verbs that publishing and reading one need
- * (decision 9). Local files are the store that ships; another is one file with another interface
- * struct. Paths are the caller's, '/'-separated. Errors are G_IO_ERROR or G_FILE_ERROR with the
- * path in front. Any thread; a file that is written is one thread's, one that is read everyone's.
+ * (docs/decisions/0009). Local files are the store that ships; another is one file with another
+ * interface struct. Paths are the caller's, '/'-separated. Errors are G_IO_ERROR or G_FILE_ERROR
+ * with the path in front. Any thread; a file that is written is one thread's, one that is read
+ * everyone's.
  */
 
 #define MUSTER_TYPE_STORAGE (muster_storage_get_type ())

@@ -9,9 +9,9 @@ G_BEGIN_DECLS
 
 /* MusterVariable is a named place on the master that holds a tensor or nothing. A value is
  * immutable: an assignment swaps the tensor, so a snapshot of the model is a reference per variable
- * (decision 4). An update happens in place only while nobody else holds the tensor. Counted; any
- * thread; one lock each. Reference variables (VariableV2) and resource variables (VarHandleOp) are
- * the same thing; is_resource tells which words an error uses. */
+ * (docs/decisions/0004). An update happens in place only while nobody else holds the tensor.
+ * Counted; any thread; one lock each. Reference variables (VariableV2) and resource variables
+ * (VarHandleOp) are the same thing; is_resource tells which words an error uses. */
 
 typedef struct _MusterVariable MusterVariable;
 

@@ -8,10 +8,10 @@
 
 G_BEGIN_DECLS
 
-/* MusterRun is one step on its way: a plan being walked on its caller's thread (decision 13). When
- * a kernel parks, nodes that don't depend on it still run; then the thread waits until somebody
- * resumes the kernel. The scratch of a run (slots, kernel) is kept by the plan for the
- * next.
+/* MusterRun is one step on its way: a plan being walked on its caller's thread
+ * (docs/decisions/0013). When a kernel parks, nodes that don't depend on it still run; then the
+ * thread waits until somebody resumes the kernel. The scratch of a run (slots, kernel) is kept by
+ * the plan for the next.
  *
  * Life: muster_run_new, begin, execute, free, on one thread; cancel from any other in between. */
 

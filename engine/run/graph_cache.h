@@ -5,8 +5,8 @@
 
 G_BEGIN_DECLS
 
-/* Programs by their graph's content (decision 12): a hash, then a compare. A program stays while a
- * session has it, and a few stay beyond that. Any thread. */
+/* Programs by their graph's content (docs/decisions/0012): a hash, then a compare. A program stays
+ * while a session has it, and a few stay beyond that. Any thread. */
 
 typedef struct _MusterGraphCache MusterGraphCache;
 

@@ -9,7 +9,7 @@ G_BEGIN_DECLS
 /* A kernel's and a run's inside: for executor.c, parked.c, kernel.c and core_ops.c. */
 
 /* Added to MusterOpFlags by the core ops: a reference goes through to the output as a reference,
- * to be read late (decision 15). */
+ * to be read late (docs/decisions/0015). */
 #define MUSTER_OP_PASSES_REF (1 << 16)
 /* Gives dead outputs: steps with such a node look for dead values. */
 #define MUSTER_OP_SWITCHES (1 << 17)

@@ -8,10 +8,10 @@
 
 G_BEGIN_DECLS
 
-/* MusterPlan is a step made ready (decision 13): of a graph, the nodes that its fetches and targets
- * need, cut at its feeds, in an order that can be walked, each bound to its kernel and checked
- * against its op's signature. Immutable but for its spare scratch and what its nodes
- * keep from step to step; counted; any thread.
+/* MusterPlan is a step made ready (docs/decisions/0013): of a graph, the nodes that its fetches and
+ * targets need, cut at its feeds, in an order that can be walked, each bound to its kernel and
+ * checked against its op's signature. Immutable but for its spare scratch and what its nodes keep
+ * from step to step; counted; any thread.
  *
  * A value travels in a slot: one for each feed, then one for each output of each node. */
 

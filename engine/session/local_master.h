@@ -7,7 +7,9 @@
 G_BEGIN_DECLS
 
 /* The local master: the engine in this process. Sessions share its variables by container and name;
- * graphs with the same bytes are parsed once and share their compiled steps. */
+ * graphs with the same bytes are parsed once and share their compiled steps. What it computes, and
+ * what it leaves to TensorFlow: docs/decisions/0014; why it is a library of its own:
+ * docs/decisions/0017. */
 
 #define MUSTER_TYPE_LOCAL_MASTER (muster_local_master_get_type ())
 G_DECLARE_FINAL_TYPE (MusterLocalMaster, muster_local_master, MUSTER, LOCAL_MASTER, GObject)

@@ -9,6 +9,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* One of the few things that exist once per process: docs/decisions/0018. */
+
 /* Refused in one go; who is left is refused at the next connection. */
 #define MAX_REFUSED 1000
 
