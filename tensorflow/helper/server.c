@@ -7,7 +7,7 @@
 
 enum { INVALID_ARGUMENT = 3 };
 
-/* Of TensorFlow's C API (tensorflow/c/c_api.h, c_api_experimental.h). */
+/* Of TensorFlow's C API (c_api.h, c_api_experimental.h). */
 typedef struct TF_Status TF_Status;
 typedef struct TF_Server TF_Server;
 

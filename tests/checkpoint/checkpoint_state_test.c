@@ -112,7 +112,7 @@ MUSTER_TEST (CheckpointState, reads_any_text_format)
   MUSTER_EXPECT_EQ (state->last_preserved, 7.0);
 }
 
-/* SAV.5, SAV.6 with difference 14. */
+/* SAV.5, SAV.6 with DIFF.14. */
 MUSTER_TEST (CheckpointState, what_cannot_be_read_is_data_loss)
 {
   static const char *texts[] = {"",
@@ -186,7 +186,7 @@ MUSTER_TEST (CheckpointState, relative_paths_are_put_behind_the_directory_as_the
   MUSTER_EXPECT_EQ (state->timestamps->len, 0u); /* not one for each path: dropped */
 }
 
-/* SAV.1, SAV.2, SAV.10 with difference 16. */
+/* SAV.1, SAV.2, SAV.10 with DIFF.16. */
 MUSTER_TEST (CheckpointState, is_written_relative_with_the_latest_in_its_list)
 {
   g_autofree char *one = in_tmpdir ("model-1"), *two = in_tmpdir ("sub/model-2");
@@ -268,7 +268,7 @@ MUSTER_TEST (CheckpointState, refuses_to_write_nonsense_and_leaves_the_file)
   MUSTER_EXPECT_STREQ (text, "old");
 }
 
-/* SAV.15, SAV.16 with difference 16. */
+/* SAV.15, SAV.16 with DIFF.16. */
 MUSTER_TEST (LatestCheckpoint, is_found_in_a_directory_that_was_moved)
 {
   g_autoptr (GError) error = NULL, gone = NULL;

@@ -102,7 +102,7 @@ MUSTER_TEST (DirectoryLock, a_directory_that_is_not_there_is_an_error_at_once)
   MUSTER_EXPECT_ERROR (error, G_FILE_ERROR, G_FILE_ERROR_NOENT);
 }
 
-/* SAV.18 with difference 22: what a reader holds isn't deleted. */
+/* SAV.18 with DIFF.22: what a reader holds isn't deleted. */
 MUSTER_TEST (RemoveCheckpoint, leaves_one_that_somebody_reads)
 {
   g_autofree char *prefix = in_tmpdir ("m-1"), *index = in_tmpdir ("m-1.index");

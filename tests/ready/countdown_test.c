@@ -72,6 +72,7 @@ MUSTER_TEST (Countdown, gives_up_when_no_look_can_end_in_time)
   MUSTER_EXPECT_EQ (muster_countdown_next_us (&countdown, START + 6 * MUSTER_SECOND, 0), 0);
 }
 
+/* DIFF.5 */
 MUSTER_TEST (Countdown, never_pauses_longer_than_its_ceiling)
 {
   MusterCountdown countdown;
@@ -143,7 +144,8 @@ MUSTER_TEST (Countdown, pauses_longer_when_others_make_looking_dearer)
   MUSTER_EXPECT_EQ (pause_of (&countdown, 0), 450 * MUSTER_MILLISECOND);
 }
 
-/* Sixty-four cheap looks a pause must leave the server its time, though none of them is dear. */
+/* Sixty-four cheap looks a pause must leave the server its time, though none of them is
+ * dear (DIFF.5). */
 MUSTER_TEST (Countdown, looks_often_at_first_and_five_times_a_second_after_two_seconds)
 {
   MusterCountdown countdown = countdown_after (6, 100);

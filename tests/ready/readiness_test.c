@@ -67,7 +67,7 @@ MUSTER_TEST (Readiness, names_what_is_missing)
   MUSTER_EXPECT_NULL (readiness.missing[2]);
 }
 
-/* B002.57 [diff] 11 */
+/* B002.57, DIFF.11 */
 MUSTER_TEST (Readiness, refuses_a_result_that_is_no_list_of_names)
 {
   g_auto (MusterReadiness) readiness = {0};
@@ -84,7 +84,7 @@ MUSTER_TEST (Readiness, refuses_a_result_that_is_no_list_of_names)
   MUSTER_EXPECT_ERROR (scalar, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
 }
 
-/* B002.57 [diff] 11 */
+/* B002.57, DIFF.11 */
 MUSTER_TEST (Readiness, escapes_bytes_that_are_no_utf8)
 {
   const char *const names[] = {"caf\xE9", "\xC3\xA9t\xC3\xA9", NULL};
@@ -95,7 +95,7 @@ MUSTER_TEST (Readiness, escapes_bytes_that_are_no_utf8)
   MUSTER_EXPECT_STREQ (readiness.why_not, "Variables not initialized: caf\\xE9, \xC3\xA9t\xC3\xA9");
 }
 
-/* B002.58 */
+/* B002.58, DIFF.10 */
 MUSTER_TEST (Readiness, takes_an_uninitialized_value_for_a_reason)
 {
   g_auto (MusterReadiness) readiness = {0};

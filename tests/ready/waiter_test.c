@@ -171,7 +171,7 @@ chief_initialises (gpointer user_data)
   set_chief (user_data, MUSTER_CHIEF_INITIALISING, -1);
 }
 
-/* diff 7: variables have their values after the init op, but the init function still runs. */
+/* DIFF.7: variables have their values after the init op, but the init function still runs. */
 MUSTER_TEST (Waiter, waits_until_the_chief_has_prepared_the_model)
 {
   const char *const ready_ops[] = {"ready", NULL};
@@ -361,7 +361,7 @@ MUSTER_TEST (Waiter, is_cancelled_in_the_middle_of_a_look)
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (f.clock), 5 * MUSTER_SECOND);
 }
 
-/* diff 12: no call hangs */
+/* DIFF.12: no call hangs */
 MUSTER_TEST (Waiter, takes_a_master_that_does_not_answer_for_one_that_is_not_there)
 {
   g_auto (Fixture) f = set_up ();

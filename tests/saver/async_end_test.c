@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/saver/async_fixture.h"
 
-/* sync, cancel, shutdown and the last unref: B001.50 to B001.55, B001.64, B001.70 to B001.76, diff
- * 26 and 27. */
+/* sync, cancel, shutdown and the last unref: B001.50 to B001.55, B001.64, B001.70 to B001.76,
+ * DIFF.26, DIFF.27. */
 
 /* B001.64 */
 MUSTER_TEST (AsyncEnd, sync_with_nothing_to_wait_for_is_fine)
@@ -58,7 +58,7 @@ MUSTER_TEST (AsyncEnd, shutdown_lets_what_is_written_be_completed)
   MUSTER_EXPECT_EQ (muster_save_ticket_state (second), MUSTER_SAVE_DURABLE);
 }
 
-/* diff 26 (B001.74): refused, none hangs */
+/* DIFF.26 (B001.74): refused, none hangs */
 MUSTER_TEST (AsyncEnd, nothing_works_after_shutdown_but_shutdown)
 {
   g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
@@ -78,7 +78,7 @@ MUSTER_TEST (AsyncEnd, nothing_works_after_shutdown_but_shutdown)
   MUSTER_EXPECT_NO_ERROR (again);
 }
 
-/* diff 26 (B001.71, B001.72): the bound bounds the write as well */
+/* DIFF.26 (B001.71, B001.72): the bound bounds the write as well */
 MUSTER_TEST (AsyncEnd, shutdown_is_bounded_and_gives_up_what_is_under_way)
 {
   g_auto (Async) f = async_set_up ((MusterAsyncOptions){.budget_bytes = 1000});
@@ -129,7 +129,7 @@ MUSTER_TEST (AsyncEnd, a_ticket_that_is_cancelled_publishes_nothing)
   MUSTER_EXPECT_EQ (g_strv_length (files), 0u);
 }
 
-/* diff 27 (B001.24): it ends with its last reference, and what is written is completed */
+/* DIFF.27 (B001.24): it ends with its last reference, and what is written is completed */
 MUSTER_TEST (AsyncEnd, the_last_unref_waits_for_what_is_written)
 {
   g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
@@ -282,7 +282,7 @@ MUSTER_TEST (AsyncEnd, numbers_are_there_when_a_save_has_ended)
   MUSTER_EXPECT_EQ (after_good.n_durable, 1u);
   MUSTER_EXPECT_EQ (after_bad.async_write_us.count, 2u); /* B001.4 */
   MUSTER_EXPECT_EQ (after_bad.n_failed, 1u);
-  MUSTER_EXPECT_EQ (after_bad.progress_saved_us, after_good.progress_saved_us); /* diff 28 */
+  MUSTER_EXPECT_EQ (after_bad.progress_saved_us, after_good.progress_saved_us); /* DIFF.28 */
   MUSTER_EXPECT_EQ (after_bad.save_blocked_us.count, 2u);
   MUSTER_EXPECT_EQ (after_none.save_blocked_us.count, 2u);
   MUSTER_EXPECT_GE (muster_save_metrics_process ().n_durable, 1u);

@@ -2,7 +2,7 @@
 #include "tests/doubles/notebook.h"
 #include "tests/saver/async_fixture.h"
 
-/* Who hears of a failure, and when: B001.45 to B001.47, B001.52, B001.56 to B001.58, diff 25. */
+/* Who hears of a failure, and when: B001.45 to B001.47, B001.52, B001.56 to B001.58, DIFF.25. */
 
 /* B001.45, B001.46, B001.47, B001.52, B001.58 */
 MUSTER_TEST (AsyncError, is_reported_by_the_next_save_in_its_place_and_once)
@@ -34,7 +34,7 @@ MUSTER_TEST (AsyncError, is_reported_by_the_next_save_in_its_place_and_once)
   MUSTER_EXPECT_EQ (async_w_in (muster_save_ticket_path (next)), 0);
 }
 
-/* diff 25 */
+/* DIFF.25 */
 MUSTER_TEST (AsyncError, is_reported_by_sync_once_and_stays_readable)
 {
   g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
@@ -56,7 +56,7 @@ MUSTER_TEST (AsyncError, is_reported_by_sync_once_and_stays_readable)
   MUSTER_EXPECT_EQ (progress.durable, -1);
 }
 
-/* B001.57, as spec settles it: restore leaves it for the next save or sync */
+/* B001.57: restore leaves it for the next save or sync */
 MUSTER_TEST (AsyncError, is_left_alone_by_restore)
 {
   g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
@@ -110,7 +110,7 @@ MUSTER_TEST (AsyncError, of_staging_is_the_callers_and_nothing_is_begun)
   MUSTER_EXPECT_EQ (async_w_in (muster_save_ticket_path (next)), 0);
 }
 
-/* B001.33, diff 23: left out, and listed; a value of the moment of the call */
+/* B001.33, DIFF.23: left out, and listed; a value of the moment of the call */
 MUSTER_TEST (AsyncError, does_not_come_of_what_can_not_be_copied)
 {
   g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});

@@ -171,7 +171,7 @@ MUSTER_TEST (AsyncParts, are_restored_after_the_save_that_is_under_way)
   MUSTER_EXPECT_EQ (async_w_in (muster_save_ticket_path (ticket)), 123);
 }
 
-/* B001.63, diff 28: a save under way, written or waiting, keeps what it began with. */
+/* B001.63, DIFF.28: a save under way, written or waiting, keeps what it began with. */
 MUSTER_TEST (AsyncParts, of_a_save_under_way_are_as_it_began)
 {
   g_auto (Async) f = async_set_up ((MusterAsyncOptions){.budget_bytes = 1000});

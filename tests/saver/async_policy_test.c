@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/saver/async_fixture.h"
 
-/* What a save does while another is under way: B001.43 and diff 30, and the byte budget. */
+/* What a save does while another is under way: B001.43 and DIFF.30, and the byte budget. */
 
 typedef struct {
   Async *f;
@@ -75,7 +75,7 @@ MUSTER_TEST (AsyncPolicy, block_lets_a_cancelled_caller_go)
   MUSTER_EXPECT_ERROR (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
 }
 
-/* diff 30: never silently */
+/* DIFF.30: never silently */
 MUSTER_TEST (AsyncPolicy, skip_says_so_in_the_ticket)
 {
   g_auto (Async) f = async_set_up ((MusterAsyncOptions){.policy = MUSTER_SAVES_SKIP});
@@ -101,7 +101,7 @@ MUSTER_TEST (AsyncPolicy, skip_says_so_in_the_ticket)
   MUSTER_EXPECT_TRUE (async_wait (third, MUSTER_SAVE_DURABLE, &error));
 }
 
-/* diff 30 */
+/* DIFF.30 */
 MUSTER_TEST (AsyncPolicy, replace_puts_the_newest_in_place_of_the_one_that_waits)
 {
   g_auto (Async) f = async_set_up ((MusterAsyncOptions){.policy = MUSTER_SAVES_REPLACE});

@@ -174,7 +174,7 @@ MUSTER_TEST (AsyncSaver, restores_without_a_save_and_counts_on_from_there)
   MUSTER_EXPECT_TRUE (async_sync (&f, NULL));
 }
 
-/* diff 29, and the four numbers */
+/* DIFF.29, and the four numbers */
 MUSTER_TEST (AsyncSaver, moves_latest_only_when_the_checkpoint_is_durable)
 {
   g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
@@ -211,7 +211,7 @@ MUSTER_TEST (AsyncSaver, moves_latest_only_when_the_checkpoint_is_durable)
   MUSTER_EXPECT_STREQ (latest, "model.ckpt-20");
 }
 
-/* On the engine a snapshot is a reference, and it is given back (decision 4). */
+/* On the engine a snapshot is a reference, and it is given back (docs/decisions/0004). */
 MUSTER_TEST (AsyncSaver, holds_the_very_memory_until_it_is_written)
 {
   g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
@@ -230,7 +230,7 @@ MUSTER_TEST (AsyncSaver, holds_the_very_memory_until_it_is_written)
   MUSTER_EXPECT_TRUE (muster_tensor_is_exclusive (value));
 }
 
-/* B001.16, diff 24: another graph, another list */
+/* B001.16, DIFF.24: another graph, another list */
 MUSTER_TEST (AsyncSaver, saves_the_variables_of_a_graph_that_has_grown)
 {
   const MusterSmallVariable grown[] = {{"v", MUSTER_FLOAT, 1, {2, 0}},

@@ -180,7 +180,7 @@ MUSTER_TEST (CheckpointManager, restores_the_latest_or_initialises)
   expect_save (&story, -1, FALSE, "ckpt-42");
 }
 
-/* difference 28: only what succeeded counts */
+/* DIFF.28: only what succeeded counts */
 MUSTER_TEST (CheckpointManager, counts_no_save_that_failed)
 {
   g_auto (Story) story = {.step = 1};

@@ -109,7 +109,7 @@ MUSTER_TEST (SaverOnEngine, saves_and_restores_in_another_life)
   MUSTER_EXPECT_EQ (g_strv_length (names), 6u);
 }
 
-/* diff 21: nothing is assigned unless everything fits */
+/* DIFF.21: nothing is assigned unless everything fits */
 MUSTER_TEST (SaverOnEngine, assigns_nothing_of_a_checkpoint_that_does_not_fit)
 {
   const MusterSmallVariable misfit[] = {

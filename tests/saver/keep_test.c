@@ -40,7 +40,7 @@ MUSTER_TEST (Keep, one_in_every_so_many_hours_by_the_savers_rule)
   expect_there (&f, "9", "3 5 7 9");
 }
 
-/* SAV.54 [diff] 20: the mark is stored */
+/* SAV.54, DIFF.20: the mark is stored */
 MUSTER_TEST (Keep, goes_by_the_stored_mark_after_a_restart)
 {
   MusterSaverOptions options = {.max_to_keep = 1, .keep_every_n_hours = 2};
@@ -138,7 +138,7 @@ MUSTER_TEST (Keep, what_was_set_with_times_is_deleted_in_its_turn)
   expect_there (&f, "2 3", "2 3");
 }
 
-/* difference 19: what the state forgot is still known to the side file */
+/* DIFF.19: what the state forgot is still known to the side file */
 MUSTER_TEST (Adopt, finds_in_the_directory_what_the_state_does_not_name)
 {
   g_auto (Fixture) f = set_up ((MusterSaverOptions){.max_to_keep = 9});
@@ -191,7 +191,7 @@ MUSTER_TEST (Adopt, never_takes_what_was_set_aside)
   MUSTER_EXPECT_TRUE (muster_checkpoint_exists (NULL, aside));
 }
 
-/* difference 19, over a restart */
+/* DIFF.19, over a restart */
 MUSTER_TEST (Adopt, goes_on_removing_what_another_life_could_not)
 {
   g_auto (Fixture) f = set_up ((MusterSaverOptions){.max_to_keep = 1});
@@ -201,7 +201,7 @@ MUSTER_TEST (Adopt, goes_on_removing_what_another_life_could_not)
   MusterStorage *storage = muster_local_storage ();
   MusterStorageLock *reads = muster_storage_lock (storage, index, MUSTER_LOCK_SHARED, &error);
   save (&f, 2);
-  expect_there (&f, "2", "1 2"); /* difference 22: somebody reads it */
+  expect_there (&f, "2", "1 2"); /* DIFF.22: somebody reads it */
 
   muster_storage_unlock (storage, reads);
   restart (&f, (MusterSaverOptions){.max_to_keep = 1});

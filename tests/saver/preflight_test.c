@@ -48,7 +48,7 @@ MUSTER_TEST (Preflight, passes_a_checkpoint_that_holds_more)
   MUSTER_EXPECT_TRUE (muster_saver_preflight (saver, prefix, NULL, NULL));
 }
 
-/* SAV.63, SAV.65, SAV.66 [diff] 21 */
+/* SAV.63, SAV.65, SAV.66, DIFF.21 */
 MUSTER_TEST (Preflight, lists_every_fault_at_once)
 {
   const MusterSmallVariable file[] = {

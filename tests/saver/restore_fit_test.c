@@ -7,7 +7,7 @@
 
 /* What a checkpoint has and what the graph wants: names, shapes, types, slices, objects. */
 
-/* SAV.63 [diff] 9 */
+/* SAV.63, DIFF.9 */
 MUSTER_TEST (RestoreWith, initialises_what_the_checkpoint_lacks)
 {
   g_auto (Fixture) f = set_up (three, 3);
@@ -180,7 +180,7 @@ saver_of (const char *model)
   return meta_graph ? muster_saver_new (meta_graph, NULL, NULL) : NULL;
 }
 
-/* SAV.63, SAV.65, SAV.66 [diff] 21: as data. */
+/* SAV.63, SAV.65, SAV.66, DIFF.21: as data. */
 MUSTER_TEST (Fit, tells_of_every_difference)
 {
   const MusterSmallVariable file[] = {

@@ -9,7 +9,7 @@
 
 /* Which checkpoint of a directory is restored, and what becomes of those that are damaged. */
 
-/* diff 15 */
+/* DIFF.15 */
 MUSTER_TEST (RestoreLatest, sets_a_damaged_one_aside_and_takes_the_one_before)
 {
   g_auto (Fixture) f = set_up (three, 3);
@@ -93,7 +93,7 @@ MUSTER_TEST (RestoreLatest, moves_nothing_where_none_is_whole)
   MUSTER_EXPECT_EQ (byte_of (&f, "v"), -1);
 }
 
-/* B002.22 [diff] 14: an unreadable state isn't none, but the files may stand in for it. */
+/* B002.22, DIFF.14: an unreadable state isn't none, but the files may stand in for it. */
 MUSTER_TEST (RestoreLatest, falls_back_to_the_files_only_on_request)
 {
   g_auto (Fixture) f = set_up (three, 3);
@@ -111,7 +111,7 @@ MUSTER_TEST (RestoreLatest, falls_back_to_the_files_only_on_request)
   MUSTER_EXPECT_TRUE (f.restored.warning != NULL);
 }
 
-/* B002.24 [diff] 15 */
+/* B002.24, DIFF.15 */
 MUSTER_TEST (RestoreLatest, looks_at_the_files_where_those_named_are_gone)
 {
   g_auto (Fixture) f = set_up (three, 3);
@@ -125,7 +125,7 @@ MUSTER_TEST (RestoreLatest, looks_at_the_files_where_those_named_are_gone)
   MUSTER_EXPECT_STREQ (f.restored.prefix, there);
 }
 
-/* diff 21: also where several ops read, each its own shard, nothing is assigned unless all is
+/* DIFF.21: also where several ops read, each its own shard, nothing is assigned unless all is
  * whole. */
 MUSTER_TEST (RestoreLatest, assigns_no_shard_of_a_checkpoint_with_a_damaged_one)
 {

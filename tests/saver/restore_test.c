@@ -127,7 +127,7 @@ try_to_remove (guint64 done, guint64 total, gpointer user_data)
   MUSTER_EXPECT_ERROR (error, G_IO_ERROR, G_IO_ERROR_BUSY);
 }
 
-/* [diff] 22: what a reader holds isn't deleted. */
+/* DIFF.22: what a reader holds isn't deleted. */
 MUSTER_TEST (RestoreWith, keeps_a_checkpoint_from_being_removed_meanwhile)
 {
   g_auto (Fixture) f = set_up (three, 3);

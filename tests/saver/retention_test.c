@@ -129,7 +129,7 @@ MUSTER_TEST (Retention, keeps_as_many_as_the_options_say)
   expect_steps (&f, "6 7");
 }
 
-/* SAV.53 [diff] 17: all are kept, and all are listed */
+/* SAV.53, DIFF.17: all are kept, and all are listed */
 MUSTER_TEST (Retention, keeps_and_lists_all_when_told_to)
 {
   g_auto (Fixture) by_def = set_up (0, 0);
@@ -172,7 +172,7 @@ MUSTER_TEST (Retention, recovers_the_list_of_what_is_there)
   MUSTER_EXPECT_STREQ (listed, "1 3");
 }
 
-/* SAV.52 [diff] 18: a smaller max_to_keep catches up */
+/* SAV.52, DIFF.18: a smaller max_to_keep catches up */
 MUSTER_TEST (Retention, trims_as_many_as_are_too_many)
 {
   g_auto (Fixture) before = set_up (9, 0);
@@ -239,7 +239,7 @@ MUSTER_TEST (Retention, removes_nothing_when_the_state_cannot_be_written)
   MUSTER_EXPECT_STREQ (listed, "1");
 }
 
-/* SAV.55, diff 19: what can't be removed doesn't fail the save, and is tried again */
+/* SAV.55, DIFF.19: what can't be removed doesn't fail the save, and is tried again */
 MUSTER_TEST (Retention, tries_again_to_remove_what_it_could_not)
 {
   g_auto (Fixture) f = set_up (1, 0);

@@ -35,7 +35,7 @@ MUSTER_TEST (SaveMetrics, know_the_sum_the_least_and_the_most)
   muster_save_meter_free (meter);
 }
 
-/* B001.5 and diff 28: from start to start of those that are durable, first from the making */
+/* B001.5 and DIFF.28: from start to start of those that are durable, first from the making */
 MUSTER_TEST (SaveMetrics, count_only_what_is_durable_as_progress)
 {
   MusterSaveMeter *meter = muster_save_meter_new (1000);

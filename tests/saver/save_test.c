@@ -96,7 +96,6 @@ MUSTER_TEST (Save, publishes_a_checkpoint_and_names_it_the_latest)
   MUSTER_EXPECT_TRUE (reader && muster_bundle_reader_verify (reader, NULL, NULL, NULL, NULL));
 }
 
-/* SAV.42 */
 /* SAV.25: the meta graph alone is written; whatever is restored, it is nothing */
 MUSTER_TEST (Save, does_nothing_for_a_model_without_variables_if_told_so)
 {

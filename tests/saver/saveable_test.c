@@ -99,7 +99,7 @@ MUSTER_TEST (Saveable, is_saved_with_the_model_and_restored_with_it)
     MUSTER_EXPECT_FALSE (g_str_has_prefix (*file, ".saving"));
 }
 
-/* B001.12, B001.33, B001.34 (diff 23) */
+/* B001.12, B001.33, B001.34 (DIFF.23) */
 MUSTER_TEST (Saveable, that_can_not_be_copied_is_left_out)
 {
   g_auto (Fixture) f = set_up ();
@@ -174,7 +174,7 @@ MUSTER_TEST (Saveable, that_lies_elsewhere_is_retrieved_once_and_last)
   MUSTER_EXPECT_EQ (far->n_copied, 2u);
 }
 
-/* B001.21, diff */
+/* B001.21 */
 MUSTER_TEST (Saveable, that_is_held_weakly_and_gone_is_named)
 {
   g_auto (Fixture) f = set_up ();

@@ -253,7 +253,7 @@ MUSTER_TEST (Chief, begins_a_job_that_is_over_again_when_told_to)
   MUSTER_EXPECT_EQ (muster_fake_master_n_calls (job.master, "init"), 1u);
 }
 
-/* diff 8: a chief that was started anew doesn't run over the progress of others. The model stays
+/* DIFF.8: a chief that was started anew doesn't run over the progress of others. The model stays
  * what it was: prepared, for those who wait. */
 MUSTER_TEST (Chief, never_initialises_over_what_another_has_prepared)
 {

@@ -26,7 +26,7 @@ MUSTER_TEST (SessionManager, accepts_a_local_init_op_without_a_gate)
   MUSTER_EXPECT_TRUE (manager != NULL);
 }
 
-/* B002.4, B002.47, B002.48 [diff] 3: and 0 is the default, so that nothing spins */
+/* B002.4, B002.47, B002.48, DIFF.3: and 0 is the default, so that nothing spins */
 MUSTER_TEST (SessionManager, refuses_a_negative_recovery_wait)
 {
   MusterSessionManagerOptions options = {.recovery_wait_us = -1};

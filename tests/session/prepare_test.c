@@ -80,7 +80,7 @@ MUSTER_TEST (Prepare, refuses_a_model_that_nothing_initialises)
   muster_small_job_diary_is (&job, "");
 }
 
-/* B002.32 [diff] 2: after looking for a checkpoint; the session is closed */
+/* B002.32, DIFF.2: after looking for a checkpoint; the session is closed */
 MUSTER_TEST (Prepare, closes_its_session_when_there_is_no_checkpoint_and_no_init)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
@@ -150,7 +150,7 @@ MUSTER_TEST (Prepare, says_why_the_model_is_not_ready)
   MUSTER_EXPECT_EQ (muster_fake_master_n_open (job.master), 0u);
 }
 
-/* B002.39 [diff] 2: unchanged but for the step's name, no retry, closed */
+/* B002.39, DIFF.2: unchanged but for the step's name, no retry, closed */
 MUSTER_TEST (Prepare, passes_failures_on_and_closes_its_session)
 {
   const struct {
@@ -288,7 +288,7 @@ MUSTER_TEST (Prepare, gives_run_options_to_local_init_alone)
   MUSTER_EXPECT_NULL (muster_fake_master_options_of (job.master, "ready"));
 }
 
-/* diff 6: retrying is the waiter's */
+/* DIFF.6: retrying is the waiter's */
 MUSTER_TEST (Prepare, does_not_retry_a_master_that_is_not_there)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
@@ -305,7 +305,7 @@ MUSTER_TEST (Prepare, does_not_retry_a_master_that_is_not_there)
   muster_small_job_diary_is (&job, "create");
 }
 
-/* diff 12 */
+/* DIFF.12 */
 MUSTER_TEST (Prepare, ends_at_its_deadline_and_says_where_the_time_went)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();

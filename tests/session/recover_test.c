@@ -115,7 +115,7 @@ MUSTER_TEST (Recover, fails_with_a_failing_local_init)
   MUSTER_EXPECT_EQ (muster_fake_master_n_open (job.master), 0u);
 }
 
-/* B002.11 [diff] 1 */
+/* B002.11, DIFF.1 */
 MUSTER_TEST (Recover, refuses_two_places_before_it_makes_a_session)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();

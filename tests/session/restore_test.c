@@ -42,7 +42,7 @@ write_state (const char *text)
   g_file_set_contents (path, text, -1, NULL);
 }
 
-/* B002.11 [diff] 1: also without a saver, before any session */
+/* B002.11, DIFF.1: also without a saver, before any session */
 MUSTER_TEST (Restore, refuses_two_places_before_it_makes_a_session)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
@@ -291,7 +291,7 @@ MUSTER_TEST (Restore, makes_no_session_for_a_place_with_a_scheme)
   muster_small_job_diary_is (&job, "");
 }
 
-/* B002.18, B002.19 [diff] 3: by elapsed time, the last pause cut to the limit */
+/* B002.18, B002.19, DIFF.3: by elapsed time, the last pause cut to the limit */
 MUSTER_TEST (Restore, initialises_when_no_checkpoint_has_come_by_the_limit)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
@@ -334,7 +334,7 @@ MUSTER_TEST (Restore, looks_once_with_a_limit_below_0)
   MUSTER_EXPECT_EQ (muster_fake_clock_n_waits (job.clock), 0u);
 }
 
-/* B002.20 [diff] */
+/* B002.20 */
 MUSTER_TEST (Restore, waits_without_end_when_that_is_asked_for)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
@@ -399,7 +399,7 @@ MUSTER_TEST (Restore, ends_at_the_deadline_while_it_waits_for_a_checkpoint)
   muster_small_job_diary_is (&job, "create, close");
 }
 
-/* B002.22 [diff] 14 */
+/* B002.22, DIFF.14 */
 MUSTER_TEST (Restore, never_trains_from_scratch_over_a_state_it_cannot_read)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
@@ -424,7 +424,7 @@ MUSTER_TEST (Restore, refuses_a_state_without_a_path)
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
 }
 
-/* B002.24 [diff] 15 */
+/* B002.24, DIFF.15 */
 MUSTER_TEST (Restore, fails_when_every_checkpoint_named_is_gone)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
@@ -436,7 +436,7 @@ MUSTER_TEST (Restore, fails_when_every_checkpoint_named_is_gone)
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND);
 }
 
-/* B002.24 [diff] 15: what is named and not whole isn't there yet */
+/* B002.24, DIFF.15: what is named and not whole isn't there yet */
 MUSTER_TEST (Restore, waits_for_a_checkpoint_that_is_named_but_not_there_yet)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
@@ -451,7 +451,7 @@ MUSTER_TEST (Restore, waits_for_a_checkpoint_that_is_named_but_not_there_yet)
   muster_small_job_diary_is (&job, RESTORED);
 }
 
-/* diff 15 */
+/* DIFF.15 */
 MUSTER_TEST (Restore, falls_back_to_the_newest_whole_checkpoint_and_says_so)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
@@ -467,7 +467,7 @@ MUSTER_TEST (Restore, falls_back_to_the_newest_whole_checkpoint_and_says_so)
   MUSTER_EXPECT_TRUE (strstr (job.report.passed_over, "model.ckpt-4"));
 }
 
-/* diff 15, 16: an absolute path that is gone is looked for beside the state */
+/* DIFF.15, DIFF.16: an absolute path that is gone is looked for beside the state */
 MUSTER_TEST (Restore, finds_checkpoints_of_a_directory_that_was_moved)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
@@ -480,7 +480,7 @@ MUSTER_TEST (Restore, finds_checkpoints_of_a_directory_that_was_moved)
   MUSTER_EXPECT_STREQ (job.report.restored_from, prefix);
 }
 
-/* diff 15: what becomes of the torn one is told, and its files stay. */
+/* DIFF.15: what becomes of the torn one is told, and its files stay. */
 MUSTER_TEST (Restore, sets_a_damaged_checkpoint_aside)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
@@ -501,7 +501,7 @@ MUSTER_TEST (Restore, sets_a_damaged_checkpoint_aside)
   muster_small_job_diary_is (&job, RESTORED);
 }
 
-/* B002.22 [diff] 14 */
+/* B002.22, DIFF.14 */
 MUSTER_TEST (Restore, goes_by_the_files_when_told_to)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();

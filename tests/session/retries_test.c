@@ -2,7 +2,7 @@
 #include "tests/gtest_shim.h"
 #include "tests/session/fixture.h"
 
-/* What a chief tries again, and what it doesn't (diff 6). */
+/* What a chief tries again, and what it doesn't (DIFF.6). */
 
 static gboolean
 count_call (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 deadline_us,

@@ -143,7 +143,7 @@ wait_for_worker (MusterSession *session, G_GNUC_UNUSED gint64 deadline_us,
   return TRUE;
 }
 
-/* diff 7 */
+/* DIFF.7 */
 MUSTER_TEST (OnServer, a_worker_waits_for_the_end_of_the_init_function)
 {
   g_auto (Fixture) f = set_up ();
@@ -240,7 +240,7 @@ MUSTER_TEST (OnServer, a_late_worker_and_a_late_chief_leave_a_job_that_is_over)
   MUSTER_EXPECT_EQ (report.final_step, 20000);
 }
 
-/* diff 8: and those who wait still find it prepared */
+/* DIFF.8: and those who wait still find it prepared */
 MUSTER_TEST (OnServer, a_chief_that_is_started_anew_spares_the_progress_of_others)
 {
   g_auto (Fixture) f = set_up ();

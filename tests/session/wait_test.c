@@ -16,7 +16,7 @@ MUSTER_TEST (Wait, takes_a_model_that_is_ready_at_once)
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (job.clock), 0);
 }
 
-/* B002.43, B002.54: the chief at 1 h; diff 13: one session, local init once */
+/* B002.43, B002.54: the chief at 1 h; DIFF.13: one session, local init once */
 MUSTER_TEST (Wait, waits_for_a_chief_that_comes_after_an_hour)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
@@ -49,7 +49,7 @@ MUSTER_TEST (Wait, comes_off_the_line_at_once_where_the_master_pushes)
   muster_small_job_diary_is (&job, "create, watch, watch, run local_init, watch");
 }
 
-/* B002.46 [diff] 4: the two-hour countdown, used to its end, and the reason in the error */
+/* B002.46, DIFF.4: the two-hour countdown, used to its end, and the reason in the error */
 MUSTER_TEST (Wait, gives_up_after_two_hours_and_says_why)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
@@ -157,7 +157,7 @@ MUSTER_TEST (Wait, tells_what_it_waits_for_when_that_changes)
   MUSTER_EXPECT_NULL (session);
 }
 
-/* B002.52 [diff] 6 */
+/* B002.52, DIFF.6 */
 MUSTER_TEST (Wait, keeps_knocking_at_a_master_that_is_not_there_yet)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
@@ -173,7 +173,7 @@ MUSTER_TEST (Wait, keeps_knocking_at_a_master_that_is_not_there_yet)
   MUSTER_EXPECT_EQ (job.report.sessions, 1u);
 }
 
-/* diff 6: with pauses that double and are drawn at random */
+/* DIFF.6: with pauses that double and are drawn at random */
 MUSTER_TEST (Wait, knocks_ever_more_rarely_but_every_second)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
@@ -196,7 +196,8 @@ MUSTER_TEST (Wait, knocks_ever_more_rarely_but_every_second)
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (job.clock), 3600 * MUSTER_SECOND);
 }
 
-/* B002.51, diff 6 and 13: a lost session is closed, another is made, local init is run again in it
+/* B002.51, DIFF.6, DIFF.13: a lost session is closed, another is made, local init is run again in
+ * it
  */
 MUSTER_TEST (Wait, makes_another_session_when_the_master_lost_it)
 {
@@ -244,7 +245,7 @@ MUSTER_TEST (Wait, does_not_flood_a_master_that_loses_every_session_at_once)
   MUSTER_EXPECT_EQ (muster_fake_master_n_open (job.master), 0u);
 }
 
-/* B002.52 [diff] 6, B002.61: all else ends it at once; diff 2: closed */
+/* B002.52, DIFF.6, B002.61: all else ends it at once; DIFF.2: closed */
 MUSTER_TEST (Wait, ends_with_any_other_error)
 {
   const char *const ops[] = {"gate", "local_init", "ready"};
@@ -306,7 +307,7 @@ MUSTER_TEST (Wait, closes_quietly)
   MUSTER_EXPECT_TRUE (session != NULL);
 }
 
-/* diff 12: a look that hangs is bounded, and so is the whole */
+/* DIFF.12: a look that hangs is bounded, and so is the whole */
 MUSTER_TEST (Wait, ends_at_its_deadline_though_the_master_hangs)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
@@ -332,7 +333,7 @@ MUSTER_TEST (Wait, needs_neither_gate_nor_ready_op)
   muster_small_job_diary_is (&job, "create");
 }
 
-/* B002.71 [diff]: a clock whose wall is set forward and back all the time. */
+/* A clock whose wall is set forward and back all the time. */
 
 #define MUSTER_TYPE_MAD_CLOCK (muster_mad_clock_get_type ())
 G_DECLARE_FINAL_TYPE (MusterMadClock, muster_mad_clock, MUSTER, MAD_CLOCK, GObject)
@@ -391,6 +392,7 @@ muster_mad_clock_init (G_GNUC_UNUSED MusterMadClock *self)
 {
 }
 
+/* B002.71 */
 MUSTER_TEST (Wait, keeps_its_deadline_though_the_wall_clock_jumps)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
@@ -477,7 +479,7 @@ MUSTER_TEST (Wait, says_what_the_chief_was_doing_and_for_how_long)
                           "initialized: x); out of time in 'waiting'"));
 }
 
-/* diff 7: the variables have their values, but the chief's init function still runs */
+/* DIFF.7: the variables have their values, but the chief's init function still runs */
 MUSTER_TEST (Wait, waits_until_the_chief_has_prepared_the_model)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();

@@ -101,7 +101,7 @@ class Story:
         self.check(self.restored(lambda folder: write_checkpoint(folder, VALUES)), VALUES)
 
     def test_what_the_checkpoint_lacks_is_initialised(self):
-        """SAV.63 [diff] 9"""
+        """SAV.63, DIFF.9"""
         some = {name: VALUES[name] for name in ("old", "global_step")}
         got = self.restored(lambda folder: write_checkpoint(folder, some), "--allow-missing")
         self.check(got, dict(some, new=[5] * 4, text=[b"x"] * 3))

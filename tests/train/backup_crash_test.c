@@ -55,6 +55,7 @@ crash_at (guint call, gboolean is_double)
   return muster_test_has_failed ();
 }
 
+/* B004.21, D004.6, D004.7 */
 MUSTER_TEST (BackupCrash, comes_back_with_weights_and_place_that_belong_together)
 {
   for (int is_double = 0; is_double < 2; is_double++) {
