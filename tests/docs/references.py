@@ -161,8 +161,10 @@ def headings(text):
 
 
 def comments(path, text):
-    """The text with everything but comments blanked, for sources in C; else all of it."""
-    if not path.endswith((".c", ".h", ".cc", ".proto")):
+    """The text with everything but comments blanked; a document is all text."""
+    if path.endswith((".py", ".sh", ".bzl", "BUILD")):
+        return "\n".join(re.sub(r"^[^#]*", lambda code: " " * len(code.group()), line) for line in text.split("\n"))
+    if path.endswith(".md"):
         return text
     found = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"", re.DOTALL)
     kept, at = [], 0
@@ -176,7 +178,7 @@ def comments(path, text):
 def check_paths(root, path, text, tops, paths):
     """A path is meant where its first folder is one of the repository, or of the file's own folder. In documents a C file
     may be named without its folder, or by a pattern."""
-    if not path.endswith((".md", ".c", ".h", ".cc", ".proto")) or path == "CHANGELOG.md":
+    if path == "CHANGELOG.md":
         return
     prose = comments(path, text)
     if path.endswith(".md"):
@@ -188,6 +190,8 @@ def check_paths(root, path, text, tops, paths):
     for match in NAMED.finditer(prose):
         name = match.group(1)
         beside = os.path.join(os.path.dirname(path), name)
+        if ".pb-c." in name:  # made by the build
+            continue
         if name.split("/")[0] not in tops and not os.path.isdir(os.path.join(root, os.path.dirname(beside))):
             continue
         if not any(os.path.exists(os.path.join(root, way)) for way in (name, beside)):

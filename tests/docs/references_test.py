@@ -120,6 +120,10 @@ class Checks(unittest.TestCase):
         self.expect("a/a.c:1: no file a/gone.c", "README.md:3: no file a/lost.c", "README.md:3: no file lost.h",
                     "README.md:3: no file a/b*.c")
 
+    def test_files_that_comments_of_scripts_name_exist(self):
+        self.write("a/BUILD", "# as a/gone.c\nname = 'a/made.c'  # from a/a.c\n")
+        self.expect("a/BUILD:1: no file a/gone.c")
+
     def test_old_citations_are_found(self):
         self.edit("a/a.c", "as a/a.c", "decision 7")
         self.expect('a/a.c:1: "decision 7" names nothing; cite DIFF.n or docs/decisions/NNNN')

@@ -377,7 +377,7 @@ class Exchange(peer.TestCase):
         self.assertEqual(kinds, {"ints": "int64_list", "floats": "float_list", "bytes": "bytes_list",
                                  "nodes": "node_list", "variables": "bytes_list"})
 
-    def test_devices_are_cleared(self):
+    def test_devices_are_cleared(self):  # SAV.74
         plain, wanted = self.export(scoped, clear_devices=True)
         got = read(self.run_tool("export", plain, "--clear-devices"))
         self.check_alike(got, wanted)
@@ -385,14 +385,14 @@ class Exchange(peer.TestCase):
         self.assertEqual(read(self.run_tool("import", plain, "--clear-devices")), got)
         self.assertEqual(got.meta_info_def, read(plain).meta_info_def)
 
-    def test_default_attributes_are_stripped(self):
+    def test_default_attributes_are_stripped(self):  # SAV.48
         plain, wanted = self.export(scoped, strip_default_attrs=True)
         got = read(self.run_tool("export", plain, "--strip"))
         self.check_alike(got, wanted)
         self.assertTrue(got.meta_info_def.stripped_default_attrs)
         self.assertNotEqual(all_nodes(got), all_nodes(read(plain)))
 
-    def test_other_savers_are_cleared(self):
+    def test_other_savers_are_cleared(self):  # SAV.74
         def two():
             scoped()
             v1.add_to_collection("savers", v1.train.Saver())
@@ -402,7 +402,7 @@ class Exchange(peer.TestCase):
         self.assertEqual({n.name.split("/")[0] for n in got.graph_def.node if n.op == "SaveV2"}, {"save_1"})
         self.assertEqual(len(got.collection_def["savers"].bytes_list.value), 1)
 
-    def test_a_scope_is_exported(self):
+    def test_a_scope_is_exported(self):  # SAV.74
         plain, wanted = self.export(scoped, with_saver=False, export_scope="inner")
         got = read(self.run_tool("export", plain, "--scope=inner"))
         self.check_alike(got, wanted)
@@ -412,7 +412,7 @@ class Exchange(peer.TestCase):
         plain, _ = self.export(scoped)
         self.assertFalse(read(self.run_tool("export", plain, "--scope=inner")).HasField("saver_def"))
 
-    def test_a_value_from_outside_is_fed(self):
+    def test_a_value_from_outside_is_fed(self):  # SAV.74
         plain, _ = self.export(leaky, with_saver=False)
         with tf.Graph().as_default():
             v1.train.import_meta_graph(self.run_tool("export", plain, "--scope=inner"))
@@ -420,7 +420,7 @@ class Exchange(peer.TestCase):
                 got = session.run("twice_x:0", {"unbound_inputs_x:0": [1., 2.]})
         np.testing.assert_array_equal(got, [2., 4.])
 
-    def test_a_scope_is_imported(self):
+    def test_a_scope_is_imported(self):  # SAV.72
         plain, _ = self.export(mixed)
         got = read(self.run_tool("import", plain, "--scope=deep/there"))
         with tf.Graph().as_default():
@@ -428,7 +428,7 @@ class Exchange(peer.TestCase):
             wanted = v1.train.export_meta_graph(saver_def=saver.saver_def)
         self.check_alike(got, wanted)
 
-    def test_what_is_imported_below_a_scope_saves_and_restores(self):
+    def test_what_is_imported_below_a_scope_saves_and_restores(self):  # SAV.72
         plain, _ = self.export(partitioned)
         there = self.run_tool("import", plain, "--scope=there")
         with tf.Graph().as_default():
