@@ -19,7 +19,7 @@ LINE = {
     "session": ["base", "graph", "checkpoint", "rpc", "master", "ready", "saver"],
     "train": ["base", "graph", "checkpoint", "rpc", "master", "ready", "saver", "session"],
     "callbacks": ["base", "graph", "checkpoint", "rpc", "master", "ready", "saver", "session", "train"],
-    "jobs": ["base", "graph", "checkpoint", "rpc", "master", "ready", "saver", "session", "train", "callbacks"],
+    "jobs": ["base", "graph", "checkpoint", "rpc", "master", "ready", "saver", "session", "train"],
     # beside the line: only the command joins them
     "engine": ["base", "graph", "checkpoint", "master"],
     "server": ["base", "graph", "checkpoint", "rpc", "master", "ready"],

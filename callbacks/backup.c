@@ -3,6 +3,7 @@
 
 #include "base/require.h"
 #include "callbacks/backup_find_private.h"
+#include "checkpoint/store/storage_failure.h"
 #include "train/monitored/check_time_private.h"
 
 #include <string.h>
@@ -117,7 +118,7 @@ restore_first (MusterBackup *self, GPtrArray *looks, const Bounds *bounds, GErro
     if (!look->failure && self->program.restore (prefix, bounds->deadline_us, bounds->cancellable,
                                                  self->program.user_data, &look->failure))
       return look;
-    if (muster_backup_is_damage (look->failure))
+    if (muster_storage_failure_is_damage (look->failure))
       continue;
     g_propagate_error (error, g_steal_pointer (&look->failure));
     return NULL;
@@ -218,7 +219,7 @@ muster_backup_position (MusterBackup *self, gint64 n_batches, gboolean *found,
 
   for (guint i = 0; i < looks->len; i++) {
     const MusterBackupLook *look = looks->pdata[i];
-    if (look->failure && !muster_backup_is_damage (look->failure)) {
+    if (look->failure && !muster_storage_failure_is_damage (look->failure)) {
       g_propagate_error (error, g_error_copy (look->failure));
       return FALSE;
     }

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "checkpoint/format/crc32c.h"
 #include "checkpoint/store/directory_lock.h"
+#include "checkpoint/store/storage_failure.h"
 
 #include <string.h>
 
@@ -145,46 +146,6 @@ muster_backup_variables_prefix (const char *directory, gint64 number)
   return g_build_filename (directory, name, NULL);
 }
 
-gboolean
-muster_backup_is_absent (const GError *failure)
-{
-  return g_error_matches (failure, G_FILE_ERROR, G_FILE_ERROR_NOENT) ||
-         g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_NOT_FOUND);
-}
-
-/* The file may be whole: this process couldn't read it just then. */
-static gboolean
-is_passing (const GError *failure)
-{
-  static const GFileError of_file[] = {
-      G_FILE_ERROR_MFILE, G_FILE_ERROR_NFILE, G_FILE_ERROR_NOMEM, G_FILE_ERROR_ACCES,
-      G_FILE_ERROR_PERM,  G_FILE_ERROR_AGAIN, G_FILE_ERROR_INTR,
-  };
-  static const GIOErrorEnum of_io[] = {
-      G_IO_ERROR_CANCELLED,         G_IO_ERROR_BUSY,
-      G_IO_ERROR_TIMED_OUT,         G_IO_ERROR_TOO_MANY_OPEN_FILES,
-      G_IO_ERROR_PERMISSION_DENIED, G_IO_ERROR_NO_SPACE,
-  };
-
-  for (gsize i = 0; i < G_N_ELEMENTS (of_file); i++)
-    if (g_error_matches (failure, G_FILE_ERROR, of_file[i]))
-      return TRUE;
-  for (gsize i = 0; i < G_N_ELEMENTS (of_io); i++)
-    if (g_error_matches (failure, G_IO_ERROR, of_io[i]))
-      return TRUE;
-
-  return FALSE;
-}
-
-gboolean
-muster_backup_is_damage (const GError *failure)
-{
-  return muster_error_is (failure, MUSTER_ERROR_NOT_FOUND) ||
-         muster_error_is (failure, MUSTER_ERROR_DATA_LOSS) ||
-         ((failure->domain == G_FILE_ERROR || failure->domain == G_IO_ERROR) &&
-          !is_passing (failure));
-}
-
 /* N of "latest-N.SOMETHING"; -1: it is no such file. */
 static gint64
 number_of (const char *file)
@@ -241,7 +202,7 @@ muster_backup_has_variables (MusterStorage *storage, const char *directory, gint
   g_auto (GStrv) files = muster_storage_list (storage, directory, &why);
 
   if (!files)
-    return !muster_backup_is_absent (why);
+    return !muster_storage_failure_is_absent (why);
   for (char **file = files; *file; file++)
     if (number_of (*file) == number)
       return TRUE;
@@ -341,7 +302,7 @@ muster_backup_delete_files (MusterStorage *storage, const char *directory, GErro
   g_autoptr (GError) why = NULL;
   g_auto (GStrv) files = muster_storage_list (storage, directory, &why);
 
-  if (!files && muster_backup_is_absent (why))
+  if (!files && muster_storage_failure_is_absent (why))
     return TRUE;
   if (!remove_records (storage, directory, error) ||
       !remove_in (storage, directory, MUSTER_METADATA_FILE ".bkp", error) ||

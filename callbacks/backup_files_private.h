@@ -40,11 +40,6 @@ char *muster_backup_record_path (const char *directory, gint64 number);
 
 /* DIRECTORY/latest-N */
 char *muster_backup_variables_prefix (const char *directory, gint64 number);
-/* TRUE if that is why a file couldn't be had. */
-gboolean muster_backup_is_absent (const GError *failure);
-/* TRUE for what can't be read, or isn't whole; anything else is no reason to go back further: also
- * what passes, such as too many open files. */
-gboolean muster_backup_is_damage (const GError *failure);
 /* TRUE also where the directory can't be looked at: reading them says why. */
 gboolean muster_backup_has_variables (MusterStorage *storage, const char *directory, gint64 number);
 /* The highest N that a file has, a record too; 0: none. */

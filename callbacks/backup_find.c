@@ -2,6 +2,7 @@
 #include "callbacks/backup_find_private.h"
 
 #include "base/error.h"
+#include "checkpoint/store/storage_failure.h"
 
 #include <string.h>
 
@@ -44,7 +45,7 @@ look_at (MusterStorage *storage, const char *directory, const char *path)
   look->path = g_strdup (path);
   look->metadata.variables = -1;
   if (!muster_backup_metadata_read (storage, path, &look->metadata, &look->failure))
-    return muster_backup_is_absent (look->failure) ? NULL : g_steal_pointer (&look);
+    return muster_storage_failure_is_absent (look->failure) ? NULL : g_steal_pointer (&look);
   look->is_gone = !muster_backup_has_variables (storage, directory, look->metadata.variables);
   if (look->is_gone) {
     g_autofree char *prefix = muster_backup_variables_prefix (directory, look->metadata.variables);

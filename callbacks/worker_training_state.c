@@ -8,6 +8,7 @@
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine.h"
 #include "checkpoint/store/directory_lock.h"
+#include "checkpoint/store/storage_failure.h"
 #include "train/monitored/check_time_private.h"
 
 #define NAME       "training_state"
@@ -326,7 +327,7 @@ restore_listed (MusterWorkerTrainingState *self, const char *named, GString *cau
       g_message ("Restored '%s' as the training state: %s", prefix, causes->str);
       return TRUE;
     }
-    if (!muster_backup_is_damage (failure)) {
+    if (!muster_storage_failure_is_damage (failure)) {
       g_propagate_error (error, g_steal_pointer (&failure));
       return FALSE;
     }
@@ -348,7 +349,7 @@ restore_any (MusterWorkerTrainingState *self, gboolean *restored, const Bounds *
   *restored = restore_named (self, TRUE, &named, bounds, &failure);
   if (*restored)
     return TRUE;
-  if (failure && !muster_backup_is_damage (failure)) {
+  if (failure && !muster_storage_failure_is_damage (failure)) {
     g_propagate_error (error, g_steal_pointer (&failure));
     return FALSE;
   }

@@ -2,7 +2,7 @@
 #include "jobs/job_runner.h"
 
 #include "base/require.h"
-#include "callbacks/backup_files_private.h"
+#include "checkpoint/store/storage_failure.h"
 #include "jobs/job_checkpoint_private.h"
 
 /* --- upload builders --- */
@@ -314,7 +314,7 @@ begin_anew (Training *self, GError **error)
 static void
 add_remedy (MusterJobCheckpoint *checkpoint, gint64 epoch, GError *failure)
 {
-  if (!muster_backup_is_damage (failure))
+  if (!muster_storage_failure_is_damage (failure))
     return;
   const gint64 before = muster_job_checkpoint_epoch_before (checkpoint, epoch);
   g_autofree char *cause = failure->message;

@@ -2,10 +2,20 @@
 #include "checkpoint/format/bundle_data.h"
 
 #include "base/error.h"
+#include "checkpoint/format/bundle_strings.h"
+#include "checkpoint/format/crc32c.h"
+#include "checkpoint/store/storage_failure.h"
 #include "checkpoint/store/storage_private.h"
 
+#include <string.h>
+
 /* So many files stay open; a checkpoint may have thousands of shards. */
-#define MAX_OPEN 64
+#define MAX_OPEN    64
+#define BLOCK       (256 * 1024) /* one read: it stays in cache for its checksum */
+#define SMALL       (64 * 1024)  /* below this a span is copied out of a read that it shares */
+#define UNIT        (16 * BLOCK) /* what a thread takes at a time */
+#define MAX_WASTE   4096         /* bytes that nobody asked for, between two spans of one read */
+#define MAX_THREADS 4
 
 struct _MusterBundleData {
   MusterStorage *storage; /* (owned) */
@@ -86,7 +96,7 @@ open_file (MusterBundleData *self, gint32 shard, GError **error)
                              .size = size};
     return file;
   }
-  if (muster_storage_is_absent (why))
+  if (muster_storage_failure_is_absent (why))
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
                  "The checkpoint '%s' has an index, but its data file '%s' is gone", self->prefix,
                  path);
@@ -132,4 +142,376 @@ muster_data_file_check_place (const MusterDataFile *file, MusterBundleData *self
   if (e->dtype == MUSTER_STRING && n_elements > 0 && n_elements > e->size - 4)
     return muster_bundle_data_damaged (self, entry, "has more strings than bytes", error);
   return TRUE;
+}
+
+/* Reading many spans of data files at once. The spans are cut into units, which a few threads take
+ * one after the other: neighbours that are small are one read through a buffer, a large span is
+ * several reads right into its place. A checksum of pieces is put together from theirs, in any
+ * order: that of the whole is the XOR of each piece's, moved by the bytes behind it. */
+
+typedef struct {
+  MusterBundleData *data;
+  MusterDataSpan *spans;
+  gsize n;
+  const MusterDataLoad *how;
+  guint64 total;
+  GMutex lock;
+  gsize next;    /* guarded by lock: the first span that isn't dealt yet */
+  guint64 skip;  /* guarded by lock: how much of it is */
+  guint64 done;  /* guarded by lock */
+  GError *error; /* (owned) guarded by lock: the first one */
+  gint is_over;  /* atomic: there is an error */
+} Run;
+
+/* What a thread works on: whole spans, or a piece of one. */
+typedef struct {
+  MusterDataSpan *first;
+  gsize n;
+  guint64 skip;
+  guint64 size;
+} Unit;
+
+typedef struct {
+  Run *run;
+  guint8 *buffer;       /* (owned) (nullable) */
+  gsize room;           /* its bytes, at most BLOCK */
+  MusterDataFile *file; /* (owned) (nullable) the last one */
+  gint32 shard;
+} Worker;
+
+MusterDataSpan
+muster_data_span (const MusterIndexEntry *entry, guint8 *into)
+{
+  return (MusterDataSpan){.entry = entry,
+                          .shard = entry->entry.shard,
+                          .offset = (guint64)entry->entry.offset,
+                          .size = (guint64)entry->entry.size,
+                          .into = into};
+}
+
+int
+muster_data_span_compare (gconstpointer a, gconstpointer b)
+{
+  const MusterDataSpan *left = a, *right = b;
+  if (left->shard != right->shard)
+    return left->shard < right->shard ? -1 : 1;
+  if (left->offset != right->offset)
+    return left->offset < right->offset ? -1 : 1;
+  return (left->size > right->size) - (left->size < right->size);
+}
+
+static gboolean
+is_strings (const MusterDataSpan *span)
+{
+  return span->entry != NULL &&
+         (span->entry->entry.dtype == MUSTER_STRING || span->entry->entry.dtype == MUSTER_VARIANT);
+}
+
+static gboolean
+is_small (const MusterDataSpan *span)
+{
+  return span->size <= (span->into != NULL ? SMALL : BLOCK);
+}
+
+/* TRUE if a read that starts at first may hold next as well; sorted neighbours alone are asked for,
+ * but those may lie over each other in a file that lies. */
+static gboolean
+is_shared (const MusterDataSpan *first, const MusterDataSpan *last, const MusterDataSpan *next)
+{
+  return is_small (next) && next->shard == first->shard &&
+         next->offset + next->size - first->offset <= BLOCK &&
+         next->offset <= last->offset + last->size + MAX_WASTE;
+}
+
+static gboolean
+next_unit (Run *run, Unit *unit)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&run->lock);
+  if (run->next == run->n || run->error != NULL)
+    return FALSE;
+  MusterDataSpan *first = &run->spans[run->next];
+  if (!is_small (first)) {
+    /* Strings can't be checked from the middle. */
+    const gboolean is_whole = is_strings (first) && first->into == NULL;
+    const guint64 left = first->size - run->skip;
+    *unit = (Unit){first, 1, run->skip, is_whole ? left : MIN (left, UNIT)};
+    run->skip += unit->size;
+    if (run->skip == first->size) {
+      run->next++;
+      run->skip = 0;
+    }
+    return TRUE;
+  }
+  *unit = (Unit){first, 1, 0, first->size};
+  while (run->next + unit->n < run->n && is_shared (first, &first[unit->n - 1], &first[unit->n])) {
+    const guint64 end = first[unit->n].offset + first[unit->n].size - first->offset;
+    unit->size = MAX (unit->size, end);
+    unit->n++;
+  }
+  run->next += unit->n;
+  return TRUE;
+}
+
+/* Another thread's error is FALSE without one of its own. */
+static gboolean
+advance (Run *run, guint64 bytes, GError **error)
+{
+  if (g_atomic_int_get (&run->is_over) ||
+      g_cancellable_set_error_if_cancelled (run->how->cancellable, error))
+    return FALSE;
+  if (run->how->progress == NULL || bytes == 0)
+    return TRUE;
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&run->lock);
+  run->done += bytes;
+  run->how->progress (run->done, run->total, run->how->user_data);
+  return TRUE;
+}
+
+static gboolean
+cut_off (Worker *self, const MusterDataSpan *span, GError **error)
+{
+  if (span->entry != NULL)
+    return muster_bundle_data_damaged (self->run->data, span->entry,
+                                       "is cut off: the file has become shorter", error);
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS, "'%s' has become shorter",
+               self->file->path);
+  return FALSE;
+}
+
+static gboolean
+damaged (Worker *self, const MusterDataSpan *span, GError **error)
+{
+  if (span->entry != NULL)
+    return muster_bundle_data_damaged (self->run->data, span->entry,
+                                       "is damaged: its checksum is wrong", error);
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
+               "'%s' is damaged: no tensor's bytes lie in the %" G_GUINT64_FORMAT
+               " from %" G_GUINT64_FORMAT ", and yet they aren't zeros",
+               self->file->path, span->size, span->offset);
+  return FALSE;
+}
+
+static gboolean
+read_block (Worker *self, guint64 offset, guint8 *into, gsize size, gsize *n_read, GError **error)
+{
+  const gssize n =
+      muster_storage_read_at (self->file->storage, self->file->input, offset, into, size, error);
+  *n_read = (gsize)MAX (n, 0);
+  return n >= 0;
+}
+
+static guint8 *
+buffer_of (Worker *self, gsize size)
+{
+  if (self->buffer == NULL || self->room < size) {
+    g_free (self->buffer);
+    self->buffer = g_malloc (MAX (size, 1));
+    self->room = size;
+  }
+  return self->buffer;
+}
+
+static gboolean
+is_zero (const guint8 *data, gsize size)
+{
+  return size == 0 || (data[0] == 0 && memcmp (data, data + 1, size - 1) == 0);
+}
+
+static gboolean
+check_strings (const MusterDataSpan *span, const guint8 *data, gsize size)
+{
+  const MusterBundleEntry *e = &span->entry->entry;
+  MusterStringsCheck check;
+  muster_strings_check_init (&check, e->dtype, muster_shape_n_elements (e->n_dims, e->dims));
+  return (e->size == 0 && check.n_left == 0) || (muster_strings_check_feed (&check, data, size) &&
+                                                 muster_strings_check_end (&check, e->crc32c));
+}
+
+/* A span that lies in the buffer whole. */
+static gboolean
+take_small (Worker *self, MusterDataSpan *span, const guint8 *data, GError **error)
+{
+  const gsize size = (gsize)span->size;
+  gboolean is_sound;
+  if (span->into != NULL && size > 0)
+    memcpy (span->into, data, size);
+  if (span->entry == NULL)
+    is_sound = is_zero (data, size);
+  else if (is_strings (span))
+    is_sound = span->into != NULL || check_strings (span, data, size);
+  else
+    is_sound =
+        muster_crc32c_mask (muster_crc32c_extend (0, data, size)) == span->entry->entry.crc32c;
+  return is_sound || damaged (self, span, error);
+}
+
+static gboolean
+read_small (Worker *self, const Unit *unit, GError **error)
+{
+  const guint64 start = unit->first->offset;
+  guint64 taken = 0;
+  gsize n_read;
+  guint8 *buffer = buffer_of (self, (gsize)unit->size);
+  if (!read_block (self, start, buffer, (gsize)unit->size, &n_read, error))
+    return FALSE;
+  for (gsize i = 0; i < unit->n; i++) {
+    MusterDataSpan *span = &unit->first[i];
+    if (span->offset + span->size - start > n_read)
+      return cut_off (self, span, error);
+    if (!take_small (self, span, buffer + (span->offset - start), error))
+      return FALSE;
+    taken += span->size;
+  }
+  return advance (self->run, taken, error);
+}
+
+/* A large string tensor, through the buffer. */
+static gboolean
+read_strings (Worker *self, const MusterDataSpan *span, GError **error)
+{
+  const MusterBundleEntry *e = &span->entry->entry;
+  MusterStringsCheck check;
+  muster_strings_check_init (&check, e->dtype, muster_shape_n_elements (e->n_dims, e->dims));
+  for (guint64 at = 0; at < span->size;) {
+    const gsize size = (gsize)MIN (span->size - at, BLOCK);
+    guint8 *buffer = buffer_of (self, size);
+    gsize n_read;
+    if (!read_block (self, span->offset + at, buffer, size, &n_read, error))
+      return FALSE;
+    if (n_read < size)
+      return cut_off (self, span, error);
+    if (!muster_strings_check_feed (&check, buffer, size))
+      return damaged (self, span, error);
+    if (!advance (self->run, size, error))
+      return FALSE;
+    at += size;
+  }
+  return muster_strings_check_end (&check, e->crc32c) || damaged (self, span, error);
+}
+
+/* A piece of a large span; who reads the last one knows the checksum of all. */
+static gboolean
+read_piece (Worker *self, const Unit *unit, GError **error)
+{
+  MusterDataSpan *span = unit->first;
+  const gboolean has_sum = span->entry != NULL && !is_strings (span);
+  guint32 sum = 0;
+  for (guint64 at = unit->skip; at < unit->skip + unit->size;) {
+    const gsize size = (gsize)MIN (unit->skip + unit->size - at, BLOCK);
+    guint8 *into = span->into != NULL ? span->into + at : buffer_of (self, size);
+    gsize n_read;
+    if (!read_block (self, span->offset + at, into, size, &n_read, error))
+      return FALSE;
+    if (n_read < size)
+      return cut_off (self, span, error);
+    if (has_sum)
+      sum = muster_crc32c_extend (sum, into, size);
+    else if (span->entry == NULL && !is_zero (into, size))
+      return damaged (self, span, error);
+    if (!advance (self->run, size, error))
+      return FALSE;
+    at += size;
+  }
+  if (!has_sum)
+    return TRUE;
+  const guint64 behind = span->size - unit->skip - unit->size;
+  g_atomic_int_xor (&span->sum, muster_crc32c_combine (sum, 0, behind));
+  /* The old value is what was left: this piece alone where it is the last. */
+  const gsize left = (gsize)g_atomic_pointer_add (&span->left, -(gssize)unit->size);
+  if (left > unit->size)
+    return TRUE;
+  return muster_crc32c_mask ((guint32)g_atomic_int_get (&span->sum)) == span->entry->entry.crc32c ||
+         damaged (self, span, error);
+}
+
+static gboolean
+read_unit (Worker *self, const Unit *unit, GError **error)
+{
+  const MusterDataSpan *first = unit->first;
+  if (self->file == NULL || self->shard != first->shard) {
+    g_clear_pointer (&self->file, muster_data_file_unref);
+    self->file = muster_bundle_data_open (self->run->data, first->shard, error);
+    self->shard = first->shard;
+    if (self->file == NULL)
+      return FALSE;
+  }
+  if (is_small (first))
+    return read_small (self, unit, error);
+  return is_strings (first) && first->into == NULL ? read_strings (self, first, error)
+                                                   : read_piece (self, unit, error);
+}
+
+static void
+note_error (Run *run, GError *error)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&run->lock);
+  g_atomic_int_set (&run->is_over, TRUE);
+  if (run->error == NULL)
+    run->error = error;
+  else
+    g_clear_error (&error);
+}
+
+static gpointer
+work (gpointer data)
+{
+  Run *run = data;
+  Worker self = {.run = run};
+  GError *error = NULL;
+  Unit unit;
+  while (next_unit (run, &unit) && read_unit (&self, &unit, &error))
+    ;
+  if (error != NULL)
+    note_error (run, error);
+  muster_data_file_unref (self.file);
+  g_free (self.buffer);
+  return NULL;
+}
+
+/* What comes in order, as most does, is only looked at. */
+static void
+sort (MusterDataSpan *spans, gsize n)
+{
+  for (gsize i = 1; i < n; i++)
+    if (muster_data_span_compare (&spans[i - 1], &spans[i]) > 0) {
+      qsort (spans, n, sizeof *spans, muster_data_span_compare);
+      return;
+    }
+}
+
+/* Threads beside the caller's: none for what is read before they have begun. */
+static guint
+n_helpers (guint64 total)
+{
+  if (total < 2 * UNIT)
+    return 0;
+  return (guint)MIN (total / UNIT, MIN (MAX_THREADS, g_get_num_processors ())) - 1;
+}
+
+gboolean
+muster_bundle_data_load (MusterBundleData *self, MusterDataSpan *spans, gsize n,
+                         const MusterDataLoad *how, GError **error)
+{
+  Run run = {.data = self, .spans = spans, .n = n, .how = how};
+  GThread *threads[MAX_THREADS] = {NULL};
+  for (gsize i = 0; i < n; i++) {
+    spans[i].sum = 0;
+    spans[i].left = (gsize)spans[i].size;
+    run.total += spans[i].size;
+  }
+  sort (spans, n);
+  if (!advance (&run, 0, error))
+    return FALSE;
+  g_mutex_init (&run.lock);
+  const guint n_threads = n_helpers (run.total);
+  for (guint i = 0; i < n_threads; i++)
+    threads[i] = g_thread_try_new ("muster-read", work, &run, NULL); /* one less is only slower */
+  work (&run);
+  for (guint i = 0; i < n_threads; i++)
+    if (threads[i] != NULL)
+      g_thread_join (threads[i]);
+  g_mutex_clear (&run.lock);
+  if (run.error != NULL)
+    g_propagate_error (error, run.error);
+  return run.error == NULL;
 }

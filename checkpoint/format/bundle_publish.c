@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "checkpoint/format/bundle_publish_private.h"
+#include "checkpoint/store/storage_failure.h"
 #include "checkpoint/store/storage_private.h"
 
 #include <string.h>
@@ -62,7 +63,7 @@ look_for_old (Publication *self, GError **error)
   MusterStorageInfo info;
   g_autoptr (GError) why = NULL;
   self->replaces = muster_storage_look (self->storage, self->old_index, &info, &why);
-  if (self->replaces || muster_storage_is_absent (why))
+  if (self->replaces || muster_storage_failure_is_absent (why))
     return TRUE;
   g_propagate_error (error, g_steal_pointer (&why));
   return FALSE;

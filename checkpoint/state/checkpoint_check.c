@@ -7,6 +7,7 @@
 #include "checkpoint/format/bundle_index.h"
 #include "checkpoint/format/crc32c.h"
 #include "checkpoint/state/checkpoint_record.h"
+#include "checkpoint/store/storage_failure.h"
 #include "checkpoint/store/storage_private.h"
 
 #include <string.h>
@@ -39,7 +40,7 @@ look_at_shard (MusterStorage *storage, const char *prefix, gint32 shard, guint64
   MusterStorageInfo info;
   g_autofree char *path = muster_bundle_data_path (prefix, shard, look->n_shards);
   if (!muster_storage_look (storage, path, &info, &why)) {
-    if (muster_storage_is_absent (why))
+    if (muster_storage_failure_is_absent (why))
       g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS, "The data file '%s' is gone", path);
     else
       g_propagate_error (error, g_steal_pointer (&why));

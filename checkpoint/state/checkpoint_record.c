@@ -3,8 +3,11 @@
 
 #include "base/error.h"
 #include "base/require.h"
+#include "checkpoint/format/crc32c.h"
+#include "checkpoint/store/storage_failure.h"
 #include "checkpoint/store/storage_private.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Some 200,000 checkpoints: more is no side file. */
@@ -143,7 +146,7 @@ muster_checkpoint_record_read (MusterStorage *storage, const char *directory, GE
     gsize size;
     const char *data = g_bytes_get_data (text, &size);
     self = muster_checkpoint_record_parse (data, size, &why);
-  } else if (muster_storage_is_absent (why)) {
+  } else if (muster_storage_failure_is_absent (why)) {
     return muster_checkpoint_record_new ();
   }
   if (self == NULL)
@@ -182,4 +185,312 @@ muster_checkpoint_record_write (MusterStorage *storage, const char *directory,
     return TRUE;
   g_prefix_error (error, "Writing the side file: ");
   return FALSE;
+}
+
+/* The side file's text. Its first line holds the checksum of the rest, so that a flipped bit can't
+ * pass for another epoch. Names are escaped as in a URI: a file's name is any bytes, a GKeyFile's
+ * value is UTF-8. */
+
+#define VERSION 1
+/* Leaves room to count on. */
+#define MAX_NUMBER   (G_MAXINT64 - (1 << 20))
+#define DIRECTORY    "directory"
+#define CHECKPOINT   "checkpoint "
+#define PLAIN_IN_URI "!$&'()*+,:=@/"
+
+static char *
+first_line (const char *body, gsize size)
+{
+  return g_strdup_printf ("# muster %08x\n", muster_crc32c_extend (0, body, size));
+}
+
+static char *
+escape (const char *name)
+{
+  return g_uri_escape_string (name, PLAIN_IN_URI, TRUE);
+}
+
+static void
+set_uint64 (GKeyFile *file, const char *group, const char *key, guint64 value)
+{
+  g_key_file_set_uint64 (file, group, key, value);
+}
+
+static void
+set_name (GKeyFile *file, const char *group, const char *key, const char *name)
+{
+  if (name == NULL)
+    return;
+  g_autofree char *escaped = escape (name);
+  g_key_file_set_value (file, group, key, escaped);
+}
+
+/* Words for people. */
+static void
+set_words (GKeyFile *file, const char *group, const char *key, const char *words)
+{
+  if (words == NULL)
+    return;
+  g_autofree char *valid = g_utf8_make_valid (words, -1);
+  g_key_file_set_string (file, group, key, valid);
+}
+
+static void
+set_flag (GKeyFile *file, const char *group, const char *key, gboolean flag)
+{
+  if (flag)
+    g_key_file_set_boolean (file, group, key, TRUE);
+}
+
+static void
+set_files (GKeyFile *file, const char *group, const GArray *files)
+{
+  g_autoptr (GString) value = g_string_new (NULL);
+  for (guint i = 0; i < files->len; i++) {
+    const MusterSideFile *one = &g_array_index (files, MusterSideFile, i);
+    g_autofree char *name = escape (one->name);
+    g_string_append_printf (value, "%s%s %" G_GUINT64_FORMAT, i > 0 ? ";" : "", name, one->size);
+    if (one->has_crc)
+      g_string_append_printf (value, " %08x", one->crc32c);
+  }
+  if (value->len > 0)
+    g_key_file_set_value (file, group, "files", value->str);
+}
+
+static void
+print_checkpoint (GKeyFile *file, const char *group, const MusterSideCheckpoint *one)
+{
+  set_name (file, group, "name", one->name);
+  g_key_file_set_int64 (file, group, "step", one->step);
+  g_key_file_set_int64 (file, group, "epoch", one->epoch);
+  g_key_file_set_double (file, group, "time", one->time);
+  set_uint64 (file, group, "bytes", one->bytes);
+  set_flag (file, group, "verified", one->verified);
+  set_flag (file, group, "preserved", one->preserved);
+  set_flag (file, group, "doomed", one->doomed);
+  if (one->deaths > 0)
+    set_uint64 (file, group, "deaths", one->deaths);
+  set_words (file, group, "bad", one->bad);
+  set_name (file, group, "state-file", one->state_file);
+  set_files (file, group, one->files);
+}
+
+char *
+muster_checkpoint_record_print (const MusterCheckpointRecord *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+  g_autoptr (GKeyFile) file = g_key_file_new ();
+  g_key_file_set_int64 (file, DIRECTORY, "version", VERSION);
+  g_key_file_set_int64 (file, DIRECTORY, "epoch", self->epoch);
+  set_words (file, DIRECTORY, "chief", self->chief);
+  set_flag (file, DIRECTORY, "over", self->over);
+  g_key_file_set_int64 (file, DIRECTORY, "final-step", self->final_step);
+  g_key_file_set_double (file, DIRECTORY, "last-preserved", self->last_preserved);
+  set_name (file, DIRECTORY, "life", self->life);
+  for (guint i = 0; i < self->checkpoints->len; i++) {
+    g_autofree char *group = g_strdup_printf (CHECKPOINT "%u", i);
+    print_checkpoint (file, group, self->checkpoints->pdata[i]);
+  }
+  gsize size;
+  g_autofree char *body = g_key_file_to_data (file, &size, NULL);
+  g_autofree char *line = first_line (body, size);
+  return g_strconcat (line, body, NULL);
+}
+
+static gboolean
+refuse (GError **error, const char *group, const char *key, const char *what)
+{
+  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS, "in [%s], '%s' is %s", group, key,
+               what);
+  return FALSE;
+}
+
+static gboolean
+has (GKeyFile *file, const char *group, const char *key)
+{
+  return g_key_file_has_key (file, group, key, NULL);
+}
+
+/* Each leaves the default where the key is missing. */
+
+static gboolean
+get_int64 (GKeyFile *file, const char *group, const char *key, gint64 least, gint64 *value,
+           GError **error)
+{
+  g_autofree char *text = g_key_file_get_value (file, group, key, NULL);
+  return text == NULL || g_ascii_string_to_signed (text, 10, least, MAX_NUMBER, value, NULL) ||
+         refuse (error, group, key, "not a number as it should be");
+}
+
+static gboolean
+get_uint64 (GKeyFile *file, const char *group, const char *key, guint64 most, guint64 *value,
+            GError **error)
+{
+  g_autofree char *text = g_key_file_get_value (file, group, key, NULL);
+  return text == NULL || g_ascii_string_to_unsigned (text, 10, 0, most, value, NULL) ||
+         refuse (error, group, key, "not a count as it should be");
+}
+
+static gboolean
+get_time (GKeyFile *file, const char *group, const char *key, double *value, GError **error)
+{
+  if (!has (file, group, key))
+    return TRUE;
+  const double time = g_key_file_get_double (file, group, key, NULL);
+  if (!isfinite (time) || time < 0)
+    return refuse (error, group, key, "not a time as it should be");
+  *value = time;
+  return TRUE;
+}
+
+static gboolean
+get_flag (GKeyFile *file, const char *group, const char *key, gboolean *value, GError **error)
+{
+  if (!has (file, group, key))
+    return TRUE;
+  g_autoptr (GError) why = NULL;
+  *value = g_key_file_get_boolean (file, group, key, &why);
+  return why == NULL || refuse (error, group, key, "neither true nor false");
+}
+
+static gboolean
+get_words (GKeyFile *file, const char *group, const char *key, char **value, GError **error)
+{
+  if (!has (file, group, key))
+    return TRUE;
+  *value = g_key_file_get_string (file, group, key, NULL);
+  return *value != NULL || refuse (error, group, key, "not a text as it should be");
+}
+
+/* A base name: from here paths are made, and files are removed by them. */
+static gboolean
+get_name (GKeyFile *file, const char *group, const char *key, char **value, GError **error)
+{
+  g_autofree char *text = g_key_file_get_value (file, group, key, NULL);
+  if (text == NULL)
+    return TRUE;
+  g_autofree char *name = g_uri_unescape_string (text, "/");
+  if (name == NULL || *name == '\0' || strchr (name, '/') != NULL || strcmp (name, ".") == 0 ||
+      strcmp (name, "..") == 0)
+    return refuse (error, group, key, "not the name of a file");
+  *value = g_steal_pointer (&name);
+  return TRUE;
+}
+
+static gboolean
+parse_file (const char *text, MusterSideCheckpoint *one)
+{
+  g_auto (GStrv) words = g_strsplit (text, " ", 4);
+  const guint n = g_strv_length (words);
+  guint64 size, crc = 0;
+  if (n < 2 || n > 3 || !g_ascii_string_to_unsigned (words[1], 10, 0, G_MAXUINT64, &size, NULL) ||
+      (n == 3 && !g_ascii_string_to_unsigned (words[2], 16, 0, G_MAXUINT32, &crc, NULL)))
+    return FALSE;
+  g_autofree char *name = g_uri_unescape_string (words[0], "/");
+  if (name == NULL || *name != '.' || strchr (name, '/') != NULL)
+    return FALSE;
+  const guint32 crc32c = (guint32)crc;
+  muster_side_checkpoint_add_file (one, name, size, n == 3 ? &crc32c : NULL);
+  return TRUE;
+}
+
+static gboolean
+get_files (GKeyFile *file, const char *group, MusterSideCheckpoint *one, GError **error)
+{
+  g_autofree char *text = g_key_file_get_value (file, group, "files", NULL);
+  g_auto (GStrv) files = text != NULL ? g_strsplit (text, ";", -1) : NULL;
+  for (gsize i = 0; files != NULL && files[i] != NULL; i++)
+    if (!parse_file (files[i], one))
+      return refuse (error, group, "files", "not a list of files as it should be");
+  return TRUE;
+}
+
+static gboolean
+parse_checkpoint (MusterCheckpointRecord *self, GKeyFile *file, const char *group, GError **error)
+{
+  g_autofree char *name = NULL;
+  if (!get_name (file, group, "name", &name, error))
+    return FALSE;
+  if (name == NULL)
+    return refuse (error, group, "name", "missing");
+  if (muster_checkpoint_record_find (self, name) != NULL)
+    return refuse (error, group, "name", "that of another checkpoint");
+  MusterSideCheckpoint *one = muster_checkpoint_record_ensure (self, name);
+  guint64 deaths = 0;
+  if (!get_int64 (file, group, "step", -1, &one->step, error) ||
+      !get_int64 (file, group, "epoch", 0, &one->epoch, error) ||
+      !get_time (file, group, "time", &one->time, error) ||
+      !get_uint64 (file, group, "bytes", G_MAXUINT64, &one->bytes, error) ||
+      !get_flag (file, group, "verified", &one->verified, error) ||
+      !get_flag (file, group, "preserved", &one->preserved, error) ||
+      !get_flag (file, group, "doomed", &one->doomed, error) ||
+      !get_uint64 (file, group, "deaths", G_MAXUINT, &deaths, error) ||
+      !get_words (file, group, "bad", &one->bad, error) ||
+      !get_name (file, group, "state-file", &one->state_file, error))
+    return FALSE;
+  one->deaths = (guint)deaths;
+  return get_files (file, group, one, error);
+}
+
+static gboolean
+parse_directory (MusterCheckpointRecord *self, GKeyFile *file, GError **error)
+{
+  gint64 version = 0;
+  if (!get_int64 (file, DIRECTORY, "version", 1, &version, error))
+    return FALSE;
+  if (version > VERSION) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,
+                 "it was written by a newer muster (version %" G_GINT64_FORMAT
+                 " of the file; this one knows %d)",
+                 version, VERSION);
+    return FALSE;
+  }
+  return get_int64 (file, DIRECTORY, "epoch", 0, &self->epoch, error) &&
+         get_words (file, DIRECTORY, "chief", &self->chief, error) &&
+         get_flag (file, DIRECTORY, "over", &self->over, error) &&
+         get_int64 (file, DIRECTORY, "final-step", -1, &self->final_step, error) &&
+         get_time (file, DIRECTORY, "last-preserved", &self->last_preserved, error) &&
+         get_name (file, DIRECTORY, "life", &self->life, error);
+}
+
+/* What stands behind the first line, where that fits. */
+static const char *
+check_first_line (const char *text, gsize size)
+{
+  const char *end = size > 0 ? memchr (text, '\n', size) : NULL;
+  if (end == NULL || memchr (text, '\0', size) != NULL)
+    return NULL;
+  const char *body = end + 1;
+  g_autofree char *line = first_line (body, size - (gsize)(body - text));
+  return strlen (line) == (gsize)(body - text) && memcmp (line, text, strlen (line)) == 0 ? body
+                                                                                          : NULL;
+}
+
+MusterCheckpointRecord *
+muster_checkpoint_record_parse (const char *text, gsize size, GError **error)
+{
+  muster_require_array (error, NULL, text, size);
+  muster_require_array (error, NULL, text, size);
+  muster_require_array (error, NULL, text, size);
+  const char *body = check_first_line (text, size);
+  if (body == NULL) {
+    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
+                         "the checksum in its first line isn't that of the rest");
+    return NULL;
+  }
+  g_autoptr (GKeyFile) file = g_key_file_new ();
+  g_autoptr (GError) why = NULL;
+  if (!g_key_file_load_from_data (file, body, size - (gsize)(body - text), G_KEY_FILE_NONE, &why)) {
+    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS, "%s", why->message);
+    return NULL;
+  }
+  g_autoptr (MusterCheckpointRecord) self = muster_checkpoint_record_new ();
+  if (!parse_directory (self, file, error))
+    return NULL;
+  g_auto (GStrv) groups = g_key_file_get_groups (file, NULL);
+  for (gsize i = 0; groups[i] != NULL; i++)
+    if (g_str_has_prefix (groups[i], CHECKPOINT) &&
+        !parse_checkpoint (self, file, groups[i], error))
+      return NULL;
+  return g_steal_pointer (&self);
 }

@@ -5,6 +5,7 @@
 #include "base/require.h"
 #include "checkpoint/format/bundle_index.h"
 #include "checkpoint/state/state_text.h"
+#include "checkpoint/store/storage_failure.h"
 #include "checkpoint/store/storage_private.h"
 
 #include <string.h>
@@ -65,7 +66,7 @@ muster_checkpoint_state_read_named (MusterStorage *storage, const char *director
   g_autofree char *path = state_path (directory, name);
   g_autoptr (GError) why = NULL;
   g_autoptr (GBytes) text = muster_storage_read (or_local (storage), path, &why);
-  if (text == NULL && muster_storage_is_absent (why))
+  if (text == NULL && muster_storage_failure_is_absent (why))
     return NULL;
   g_autoptr (MusterCheckpointState) self = NULL;
   if (text != NULL) {
@@ -332,7 +333,7 @@ remove_data (MusterStorage *storage, const char *prefix, GError **error)
   g_autofree char *name = g_path_get_basename (prefix);
   g_autoptr (GError) why = NULL;
   g_auto (GStrv) files = muster_storage_list (storage, directory, &why);
-  if (files == NULL && muster_storage_is_absent (why))
+  if (files == NULL && muster_storage_failure_is_absent (why))
     return TRUE;
   if (files == NULL) {
     g_propagate_error (error, g_steal_pointer (&why));
@@ -391,7 +392,7 @@ lock_unused (MusterStorage *storage, const char *index, MusterStorageLock **lock
 {
   g_autoptr (GError) why = NULL;
   *lock = muster_storage_lock (storage, index, MUSTER_LOCK_UNUSED, &why);
-  if (*lock != NULL || muster_storage_is_absent (why))
+  if (*lock != NULL || muster_storage_failure_is_absent (why))
     return TRUE;
   if (g_error_matches (why, G_IO_ERROR, G_IO_ERROR_BUSY))
     g_set_error (error, G_IO_ERROR, G_IO_ERROR_BUSY,

@@ -278,13 +278,6 @@ muster_storage_temporary_name (const char *path)
   return g_strconcat (path, ".tempstate", unique, NULL);
 }
 
-gboolean
-muster_storage_is_absent (const GError *error)
-{
-  return g_error_matches (error, G_FILE_ERROR, G_FILE_ERROR_NOENT) ||
-         g_error_matches (error, G_IO_ERROR, G_IO_ERROR_NOT_FOUND);
-}
-
 static void
 muster_storage_default_init (MusterStorageInterface *iface)
 {

@@ -20,7 +20,4 @@ char *muster_storage_temporary_name (const char *path);
 /* TRUE unless it has a scheme. */
 gboolean muster_storage_is_file_path (const char *path);
 
-/* TRUE if an error of a store says that the file isn't there. */
-gboolean muster_storage_is_absent (const GError *error);
-
 G_END_DECLS

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "callbacks/backup_files_private.h"
 #include "checkpoint/store/forwarding_storage.h"
+#include "checkpoint/store/storage_failure.h"
 #include "tests/doubles/crash_storage.h"
 #include "tests/gtest_shim.h"
 #include "tests/train/backup_fixture.h"
@@ -285,7 +286,7 @@ MUSTER_TEST (Backup, tells_what_passes_from_damage)
 
   for (gsize i = 0; i < G_N_ELEMENTS (cases); i++) {
     g_autoptr (GError) failure = g_error_new_literal (cases[i].domain, cases[i].code, "no");
-    MUSTER_EXPECT_EQ (muster_backup_is_damage (failure), cases[i].is_damage);
+    MUSTER_EXPECT_EQ (muster_storage_failure_is_damage (failure), cases[i].is_damage);
   }
 }
 
