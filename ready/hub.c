@@ -1,13 +1,287 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ready/hub.h"
 
+#include "base/hash.h"
 #include "graph/graph_difference.h"
 #include "ready/chief_gate.h"
-#include "ready/hub_private.h"
+#include "ready/countdown.h"
+#include "ready/rate_limiter.h"
 #include "ready/readiness.h"
 
 /* A question that takes longer than this has failed: it must not keep the others waiting. */
 #define QUESTION_TIMEOUT (60 * MUSTER_SECOND)
+/* Between two looks at a master that can't tell of changes, once everybody has heard that the model
+ * is ready: only that it no longer is would be news. */
+#define POLL_SETTLED (10 * MUSTER_SECOND)
+
+/* Between two looks at a master that can't tell of changes: one poller for all askers may look more
+ * often than each of them would. */
+#define MUSTER_HUB_POLL_CEILING MUSTER_SECOND
+
+/* Its first block never changes. What is said to be the thread's is the hub's thread's alone; all
+ * else is guarded by the hub's lock. */
+typedef struct {
+  MusterGraph *graph;     /* (owned) (nullable) */
+  MusterSession *session; /* (owned) (nullable) only where there is no graph to compare */
+  char *gate_op;          /* (owned) (nullable) */
+  char *ready_op;         /* (owned) (nullable) */
+  char *model;            /* (owned) (nullable) */
+
+  guint index;  /* among the hub's questions */
+  GQueue told;  /* (element-type MusterAsker) owned; they have heard the present turn */
+  GQueue fresh; /* (element-type MusterAsker) owned; they haven't, in the order to be told */
+  GList link;   /* on the agenda */
+  gboolean is_on_agenda;
+  gboolean is_stale;   /* something changed since the ops were run */
+  gboolean is_unheard; /* something changed since the board was looked at */
+  gint64 looked_us;    /* when the ops were last run, … */
+  gint64 look_us;      /* … and are to be run again, where changes must be polled */
+  MusterCountdown countdown;
+  MusterHunch hunch;   /* the same, where a change is suspected */
+  gboolean is_settled; /* nobody waits for the answer to change */
+
+  MusterTurn ops;        /* the thread's: what the ops said last */
+  MusterTurn turn;       /* the thread's: the present answer, once known */
+  gboolean is_known;     /* the thread's */
+  gint64 told_us;        /* the thread's: the instant from which the turn's ages count */
+  MusterGraph *compared; /* the thread's (owned) (nullable): the chief's graph, from which … */
+  char *difference;      /* the thread's (owned) (nullable): … this one differs so */
+} MusterQuestion;
+
+struct _MusterAsker {
+  gatomicrefcount refs;
+  MusterQuestion *question; /* (not owned) (nullable) NULL once it has ended; guarded by lock */
+  MusterSession *session;   /* (owned) */
+  MusterTurnFunc func;
+  gpointer user_data;
+  GQueue *queue; /* (not owned) which holds it by link; guarded by lock */
+  GList link;
+  gboolean left; /* guarded by lock */
+};
+
+struct _MusterReadinessHub {
+  MusterMaster *master; /* (owned) */
+  MusterBoard *board;   /* (not owned) (nullable) */
+  MusterClock *clock;   /* (owned) */
+  gulong changed_id;    /* 0: the master can't tell of changes */
+  GThread *thread;
+  GCancellable *stop; /* (owned) ends the question that is being run */
+  guint64 round;      /* the thread's */
+
+  GMutex lock;
+  GCond wake;           /* there is something to do */
+  GCond told;           /* a call of an asker's function has returned */
+  GCancellable *nap;    /* (owned) (nullable) ends the pause between two looks; guarded by lock */
+  gboolean stopping;    /* guarded by lock */
+  GPtrArray *questions; /* (element-type MusterQuestion) guarded by lock */
+  GHashTable
+      *by_what; /* (element-type MusterQuestion) owned: the same, as a set; guarded by lock */
+  GQueue
+      agenda;   /* (element-type MusterQuestion) those with something to be done; guarded by lock */
+  GQueue ended; /* (element-type MusterAsker) owned: told of their end, not left; guarded by lock */
+  MusterAsker *speaking; /* (not owned) (nullable) whose function runs now; guarded by lock */
+};
+
+/* --- questions --- */
+
+/* With an address as the seed, so that nobody asks questions that all collide. */
+static guint
+hash_text (const char *text)
+{
+  static const char seed;
+  return text != NULL ? (guint)muster_hash_bytes (text, strlen (text), (guint64)(guintptr)&seed)
+                      : 0;
+}
+
+/* For a table of them. Two are one question where the graphs are the same bytes; without a graph,
+ * where the session is the same. */
+static guint
+muster_question_hash (gconstpointer data)
+{
+  const MusterQuestion *question = data;
+  guint hash = question->graph != NULL ? (guint)muster_graph_hash (question->graph)
+                                       : g_direct_hash (question->session);
+  hash = hash * 31 + hash_text (question->gate_op);
+  hash = hash * 31 + hash_text (question->ready_op);
+  return hash * 31 + hash_text (question->model);
+}
+
+static gboolean
+muster_question_equal (gconstpointer a, gconstpointer b)
+{
+  const MusterQuestion *one = a;
+  const MusterQuestion *other = b;
+  if (g_strcmp0 (one->gate_op, other->gate_op) != 0 ||
+      g_strcmp0 (one->ready_op, other->ready_op) != 0 || g_strcmp0 (one->model, other->model) != 0)
+    return FALSE;
+  if (one->graph == NULL || other->graph == NULL)
+    return one->graph == other->graph && one->session == other->session;
+  return muster_graph_equal (one->graph, other->graph);
+}
+
+static void
+muster_question_free (gpointer data)
+{
+  MusterQuestion *question = data;
+  g_clear_pointer (&question->graph, muster_graph_unref);
+  g_clear_object (&question->session);
+  g_free (question->gate_op);
+  g_free (question->ready_op);
+  g_free (question->model);
+  muster_turn_clear (&question->ops);
+  muster_turn_clear (&question->turn);
+  g_clear_pointer (&question->compared, muster_graph_unref);
+  g_free (question->difference);
+  g_free (question);
+}
+
+static gboolean
+muster_question_has_askers (const MusterQuestion *self)
+{
+  return self->told.length + self->fresh.length > 0;
+}
+
+/* All below with the lock held. */
+
+/* A question that nobody has asked yet: what is copied, of which the first block is looked at. */
+static MusterQuestion *
+muster_hub_add_question (MusterReadinessHub *self, const MusterQuestion *what)
+{
+  MusterQuestion *question = g_new0 (MusterQuestion, 1);
+  question->graph = what->graph != NULL ? muster_graph_ref (what->graph) : NULL;
+  question->session = what->graph == NULL ? g_object_ref (what->session) : NULL;
+  question->gate_op = g_strdup (what->gate_op);
+  question->ready_op = g_strdup (what->ready_op);
+  question->model = g_strdup (what->model);
+  question->link.data = question;
+  question->is_stale = TRUE;
+  question->index = self->questions->len;
+  muster_countdown_start (&question->countdown, muster_clock_now_us (self->clock),
+                          MUSTER_WAIT_FOREVER, MUSTER_HUB_POLL_CEILING);
+  muster_hunch_init (&question->hunch);
+  g_ptr_array_add (self->questions, question);
+  g_hash_table_add (self->by_what, question);
+  return question;
+}
+
+static void
+muster_hub_forget_question (MusterReadinessHub *self, MusterQuestion *question)
+{
+  MusterQuestion *last = self->questions->pdata[self->questions->len - 1];
+  last->index = question->index;
+  g_ptr_array_remove_index_fast (self->questions, question->index);
+  g_hash_table_remove (self->by_what, question);
+}
+
+static void
+muster_hub_put_on_agenda (MusterReadinessHub *self, MusterQuestion *question)
+{
+  if (!question->is_on_agenda)
+    g_queue_push_tail_link (&self->agenda, &question->link);
+  question->is_on_agenda = TRUE;
+}
+
+/* There is something to do for the hub's thread. */
+static void
+muster_hub_wake_up (MusterReadinessHub *self)
+{
+  g_cond_signal (&self->wake);
+  if (self->nap != NULL)
+    g_cancellable_cancel (self->nap);
+}
+
+/* --- looks --- */
+
+/* When to look again at a master that can't tell of changes: after a look, or when it begins or
+ * ends to matter little. */
+static void
+muster_hub_plan_look (MusterReadinessHub *self, MusterQuestion *question, gboolean has_just_run)
+{
+  const MusterAnnouncement *chief = question->turn.chief;
+  gboolean was_settled = question->is_settled;
+  gint64 now_us = muster_clock_now_us (self->clock);
+  question->is_settled =
+      question->turn.is_ready || (chief != NULL && chief->phase == MUSTER_CHIEF_OVER);
+  if (!has_just_run && question->is_settled == was_settled)
+    return;
+  if (question->is_settled != was_settled) { /* what comes now begins anew */
+    gint64 cost_us = question->countdown.costs_us[0];
+    muster_countdown_start (&question->countdown, now_us, MUSTER_WAIT_FOREVER,
+                            MUSTER_HUB_POLL_CEILING);
+    muster_countdown_looked (&question->countdown, cost_us);
+  }
+  if (question->is_settled) {
+    question->look_us = muster_deadline_after (now_us, POLL_SETTLED);
+  } else {
+    question->look_us =
+        muster_countdown_next_us (&question->countdown, now_us, muster_clock_random (self->clock));
+  }
+}
+
+/* TRUE for an answer so old that nobody who comes in should hear it. */
+static gboolean
+muster_hub_is_old (MusterReadinessHub *self, const MusterQuestion *question, gint64 now_us)
+{
+  return self->changed_id == 0 && now_us - question->looked_us > MUSTER_HUB_POLL_CEILING;
+}
+
+/* Nobody who has heard that a model is ready waits for it not to be. */
+void
+muster_readiness_hub_may_have_changed (MusterReadinessHub *self)
+{
+  gint64 now_us = muster_clock_now_us (self->clock);
+  gboolean is_wanted = FALSE;
+  g_mutex_lock (&self->lock);
+  for (guint i = 0; i < self->questions->len && self->changed_id == 0; i++) {
+    MusterQuestion *question = self->questions->pdata[i];
+    if (question->is_settled)
+      continue;
+    muster_hunch_note (&question->hunch, now_us);
+    is_wanted = TRUE;
+  }
+  if (is_wanted)
+    muster_hub_wake_up (self);
+  g_mutex_unlock (&self->lock);
+}
+
+/* Those whose time to be looked at again has come go on the agenda; returns when the next one's
+ * will. */
+static gint64
+plan_agenda (MusterReadinessHub *self)
+{
+  gint64 now_us = muster_clock_now_us (self->clock);
+  gint64 next_us = MUSTER_WAIT_FOREVER;
+  for (guint i = 0; i < self->questions->len; i++) {
+    MusterQuestion *question = self->questions->pdata[i];
+    gint64 look_us = MIN (question->look_us, question->hunch.due_us);
+    if (look_us <= now_us) {
+      question->is_stale = TRUE;
+      muster_hub_put_on_agenda (self, question);
+    }
+    next_us = MIN (next_us, look_us);
+  }
+  return next_us;
+}
+
+/* The thread waits until there may be something to do, the lock let go meanwhile. */
+static void
+muster_hub_rest (MusterReadinessHub *self)
+{
+  if (self->changed_id != 0 || self->questions->len == 0) {
+    g_cond_wait (&self->wake, &self->lock);
+    return;
+  }
+  gint64 wake_us = plan_agenda (self);
+  if (self->agenda.length > 0)
+    return;
+  g_autoptr (GCancellable) nap = g_cancellable_new ();
+  self->nap = nap;
+  g_mutex_unlock (&self->lock);
+  /* Cut short by whoever has something to do for the thread: no failure. */
+  (void)muster_clock_wait_until (self->clock, wake_us, nap, NULL);
+  g_mutex_lock (&self->lock);
+  self->nap = NULL;
+}
 
 static gpointer hub_thread (gpointer data);
 
