@@ -122,20 +122,6 @@ muster_session_manager_new_for_ops (MusterGraph *graph, const char *ready_op,
 }
 
 void
-muster_session_report_clear (MusterSessionReport *self)
-{
-  g_return_if_fail (self != NULL);
-  g_clear_pointer (&self->restored_from, g_free);
-  g_clear_pointer (&self->passed_over, g_free);
-  g_clear_pointer (&self->restore_warning, g_free);
-  g_clear_pointer (&self->reason, g_free);
-  g_clear_pointer (&self->phases, g_array_unref);
-  g_clear_pointer (&self->timeline, g_array_unref);
-  g_clear_pointer (&self->reasons, g_ptr_array_unref);
-  *self = (MusterSessionReport){0};
-}
-
-void
 muster_session_report_begin (MusterSessionReport *report)
 {
   if (report)

@@ -70,7 +70,7 @@ typedef struct {
 
 #define MUSTER_ONE_LOOK_LIMIT_US (30 * MUSTER_SECOND)
 
-/* verb.c */
+/* operation.c */
 
 /* Starts the clock. timeout_us 0 and below: a single look. */
 void muster_verb_start (MusterVerb *self, const MusterSessionManager *manager, MusterMaster *master,
@@ -112,10 +112,7 @@ char *muster_verb_why (const MusterVerb *self);
 /* Tells the manager's listener, if the message is another one than the last, or a reason is. */
 void muster_verb_tell (MusterVerb *self, const char *message, const MusterTurn *turn);
 
-/* create.c: CreateSession; where it has no answer for a while, this thread tells why. */
-MusterSession *muster_verb_call_create (MusterVerb *self, gint64 deadline_us, GError **error);
-
-/* diagnosis.c: why a master doesn't answer; nothing for one in this process. */
+/* diagnose.c: why a master doesn't answer; nothing for one in this process. */
 gboolean muster_cluster_check (const char *const *cluster, GError **error);
 /* What is to be kept of the verb's time as long as there was no session. */
 gint64 muster_verb_reserve_us (const MusterVerb *self);
@@ -154,6 +151,7 @@ MusterSession *muster_verb_prepare (MusterVerb *self, const MusterPrepareOptions
                                     GError **error);
 MusterSession *muster_verb_recover (MusterVerb *self, const MusterPrepareOptions *options,
                                     GError **error);
+gboolean muster_verb_run_local_init (MusterVerb *self, MusterSession *session, GError **error);
 
 /* restore.c: restores what options name, if there is anything; report.restored_from says what. */
 gboolean muster_verb_restore (MusterVerb *self, MusterSession *session,
@@ -161,18 +159,6 @@ gboolean muster_verb_restore (MusterVerb *self, MusterSession *session,
 /* TRUE if options name a saver and a place. */
 gboolean muster_prepare_options_can_restore (const MusterPrepareOptions *options);
 gboolean muster_prepare_options_check_places (const MusterPrepareOptions *options, GError **error);
-
-/* initialise.c */
-gboolean muster_prepare_options_has_init_op (const MusterPrepareOptions *options);
-gboolean muster_verb_init (MusterVerb *self, MusterSession *session,
-                           const MusterPrepareOptions *options, GError **error);
-/* The gate, and if it is open local init; *why (transfer full) says why the gate isn't, else NULL.
- */
-gboolean muster_verb_try_local_init (MusterVerb *self, MusterSession *session, char **why,
-                                     GError **error);
-gboolean muster_verb_run_local_init (MusterVerb *self, MusterSession *session, GError **error);
-gboolean muster_verb_check_ready (MusterVerb *self, MusterSession *session, char **why,
-                                  GError **error);
 
 /* wait.c: the waiter's loop. */
 MusterSession *muster_verb_wait (MusterVerb *self, GError **error);
