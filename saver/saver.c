@@ -3,7 +3,7 @@
 
 #include "base/require.h"
 #include "checkpoint/state/checkpoint_state.h"
-#include "saver/keep_private.h"
+#include "saver/builder/keep_private.h"
 #include "saver/saver_private.h"
 
 #define DEFAULT_BASE_NAME "model.ckpt"
@@ -186,6 +186,29 @@ muster_saver_add_saveable (MusterSaver *self, const char *name, MusterSaveable *
     return FALSE;
   }
   return muster_saveables_add (self->saveables, name, saveable, flags, error);
+}
+
+static void
+muster_saver_clear_cut (MusterSaver *self)
+{
+  if (self->cut_destroy)
+    self->cut_destroy (self->cut_data);
+  self->cut = (MusterSaverCut){0};
+  self->cut_data = NULL;
+  self->cut_destroy = NULL;
+}
+
+void
+muster_saver_set_cut (MusterSaver *self, const MusterSaverCut *cut, gpointer user_data,
+                      GDestroyNotify destroy)
+{
+  g_return_if_fail (MUSTER_IS_SAVER (self));
+
+  muster_saver_clear_cut (self);
+  if (cut)
+    self->cut = *cut;
+  self->cut_data = user_data;
+  self->cut_destroy = destroy;
 }
 
 const MusterRestorePlan *

@@ -4,8 +4,8 @@
 #include "checkpoint/state/quarantine.h"
 #include "graph/meta_graph/meta_graph.h"
 #include "master/lease.h"
+#include "saver/builder/keep.h"
 #include "saver/builder/saveable.h"
-#include "saver/keep.h"
 
 G_BEGIN_DECLS
 

@@ -99,37 +99,17 @@ char *muster_saver_path_for_master (MusterSaver *self, const char *path);
 /* The plan of the saver's restore op, made when first asked for; the saver's. */
 const MusterRestorePlan *muster_saver_restore_plan (MusterSaver *self, GError **error);
 
-/* save.c: one save at a time. */
-gboolean muster_saver_take_turn (MusterSaver *self, gint64 deadline_us, GCancellable *cancellable,
-                                 GError **error);
-void muster_saver_end_turn (MusterSaver *self);
 double muster_saver_wall_seconds (MusterSaver *self);
 
-/* cut.c: does the work, again where the model has moved meanwhile; without a cut once. *step
- * (nullable) becomes what the cut calls it, or stays. */
+/* Does the work, again where the model has moved meanwhile; without a cut once. *step (nullable)
+ * becomes what the cut calls it, or stays. */
 typedef gboolean (*MusterSaverWork) (gpointer data, GError **error);
 gboolean muster_saver_work_in_cut (MusterSaver *self, MusterSession *session, MusterSaverWork work,
                                    gpointer data, gint64 *step, gint64 deadline_us,
                                    GCancellable *cancellable, GError **error);
-void muster_saver_clear_cut (MusterSaver *self);
 
-/* publish.c: makes durable what the session's master wrote at temporary, without the directory's
- * lock. In this process its writer has synced it. */
-gboolean muster_saver_sync_written (MusterSaver *self, MusterSession *session,
-                                    const char *temporary, GError **error);
-/* Turns it into the checkpoint prefix, under the directory's lock; *published tells how far it has
- * come, and another call goes on from there. */
-gboolean muster_saver_publish (MusterSaver *self, MusterSession *session, const char *temporary,
-                               const char *prefix, gboolean *published, GError **error);
-/* PREFIX.meta, unless the options say otherwise. */
-gboolean muster_saver_write_meta_graph (MusterSaver *self, const char *prefix, GError **error);
-/* Takes away what is left of a save that failed. */
-void muster_saver_discard_quietly (MusterSaver *self, const char *temporary);
-
-/* sweep.c: takes away what dead savers left in a directory, under its lock; FALSE where it couldn't
- * look or couldn't have the lock. */
-gboolean muster_saver_sweep_quietly (MusterSaver *self, const char *directory);
-/* The same in the turn, before the saver's saves there, until it has been done once. */
+/* adopt.c: in the turn, before the saver's saves there, takes away what dead savers left in a
+ * directory, under its lock, until it has been done once. */
 void muster_saver_sweep_once (MusterSaver *self, const char *directory);
 /* What tells that the files of a save are a living saver's (transfer full); NULL: it couldn't be
  * had, and they are young until a day has passed. */
@@ -147,7 +127,7 @@ void muster_claimed_clear (gpointer claimed);
 /* The lease's epoch in the directory; 0 without one. */
 gint64 muster_saver_claimed_epoch (MusterSaver *self, const char *directory);
 
-/* room.c: a save that looks for room, by the saver's when_full. */
+/* free_space.c: a save that looks for room, by the saver's when_full. */
 typedef struct {
   const char *directory;
   guint64 bytes; /* that it needs */

@@ -86,18 +86,6 @@ typedef struct {
   gboolean is_claimed;
 } MusterAsyncCall;
 
-/* async_call.c, with the lock held, all of these. take_turn waits for the turn, release ends it. */
-gboolean muster_async_call_take_turn (MusterAsyncCall *call, GError **error);
-void muster_async_call_release (MusterAsyncCall *call);
-/* How many snapshots may be held at once; 0: not even one. */
-guint muster_async_core_n_slots (MusterAsyncCore *self);
-/* NULL where all that may be held are. */
-MusterAsyncSlot *muster_async_core_free_slot (MusterAsyncCore *self);
-/* FALSE with the error of a background save that nobody has heard of yet. */
-gboolean muster_async_core_report_failure (MusterAsyncCore *self, GError **error);
-/* FALSE with FAILED_PRECONDITION. */
-gboolean muster_async_refuse_shut (GError **error);
-
 /* A save that ended well, or was skipped for want of room. */
 void muster_async_tell_ticket (MusterSaveTicket *ticket, const MusterSaved *saved);
 

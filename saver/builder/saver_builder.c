@@ -5,8 +5,8 @@
 #include "base/require.h"
 #include "graph/graph_nodes.h"
 #include "graph/meta_graph/meta_graph_edit.h"
+#include "saver/builder/keep_private.h"
 #include "saver/builder/saver_builder_private.h"
-#include "saver/keep_private.h"
 
 #include <string.h>
 

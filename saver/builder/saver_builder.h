@@ -2,7 +2,7 @@
 #pragma once
 
 #include "graph/meta_graph/meta_graph.h"
-#include "saver/keep.h"
+#include "saver/builder/keep.h"
 
 G_BEGIN_DECLS
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
-#include "saver/keep_private.h"
+#include "saver/builder/keep_private.h"
 
 gboolean
 muster_check_max_to_keep (int max_to_keep, GError **error)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "saver/keep.h"
+#include "saver/builder/keep.h"
 
 #include <glib.h>
 
