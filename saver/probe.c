@@ -357,7 +357,7 @@ probe_with (MusterSaver *self, Question *question, const char *directory, GError
   g_autofree char *key = random_key (self);
   g_autofree char *name = g_strconcat (MUSTER_PROBE_PREFIX, key, NULL);
   g_autofree char *prefix = g_build_filename (directory, name, NULL);
-  g_autofree char *path = muster_saver_path_for_master (self, prefix);
+  g_autofree char *path = muster_path_for_master (self->storage, prefix);
   g_autofree gboolean *sees = g_new0 (gboolean, question->nodes->readers->len);
 
   question->key = key;

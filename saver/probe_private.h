@@ -5,10 +5,6 @@
 
 G_BEGIN_DECLS
 
-/* What a probe puts into a directory, for as long as it takes: ".probe-KEY.index" and its data. */
-#define MUSTER_PROBE_PREFIX  ".probe-"
-#define MUSTER_PROBE_KEY_LEN 32 /* hexadecimal digits */
-
 /* What a saver remembers of its probes. */
 typedef struct _MusterProbe MusterProbe;
 

@@ -87,7 +87,7 @@ find_runnable (Restore *self)
 static gboolean
 run_with_prefix (const Restore *self, const char *const *ops, gsize n, GError **error)
 {
-  g_autofree char *path = muster_saver_path_for_master (self->saver, self->prefix);
+  g_autofree char *path = muster_path_for_master (self->saver->storage, self->prefix);
   g_autoptr (MusterTensor) name = muster_tensor_new_string (path);
   MusterFeed feed = {self->saver->info.filename_tensor, name};
   MusterStep step = {.feeds = &feed,

@@ -261,7 +261,7 @@ find_candidates (Choice *self, GError **error)
   MusterSaver *saver = self->saver;
   g_autoptr (GError) failure = NULL;
   g_autoptr (MusterCheckpointState) state = muster_checkpoint_state_read_named (
-      saver->storage, self->directory, saver->latest_filename, &failure);
+      saver->storage, self->directory, saver->directory.latest_filename, &failure);
 
   if (failure &&
       !(self->options->fall_back_to_files && muster_error_is (failure, MUSTER_ERROR_DATA_LOSS))) {
@@ -342,8 +342,8 @@ static gboolean
 restore_nothing (MusterSaver *self, const char *directory, GError **error)
 {
   GError *failure = NULL;
-  g_autofree char *latest =
-      muster_latest_checkpoint_named (self->storage, directory, self->latest_filename, &failure);
+  g_autofree char *latest = muster_latest_checkpoint_named (
+      self->storage, directory, self->directory.latest_filename, &failure);
 
   if (failure) {
     g_propagate_error (error, failure);

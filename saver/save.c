@@ -136,7 +136,8 @@ muster_saver_write_meta_graph (MusterSaver *self, const char *prefix, GError **e
   gsize size;
   const void *data = g_bytes_get_data (muster_meta_graph_bytes (self->meta_graph), &size);
 
-  return !self->with_meta_graph || muster_storage_publish (self->storage, path, data, size, error);
+  return !self->directory.with_meta_graph ||
+         muster_storage_publish (self->storage, path, data, size, error);
 }
 
 /* Turns it into the checkpoint prefix, under the directory's lock; *published tells how far it has
@@ -219,7 +220,7 @@ static gboolean
 run_save (MusterSaver *self, MusterSession *session, const char *prefix, const MusterSaveHow *how,
           gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
-  g_autofree char *path = muster_saver_path_for_master (self, prefix);
+  g_autofree char *path = muster_path_for_master (self->storage, prefix);
   g_autoptr (MusterTensor) name = muster_tensor_new_string (path);
   g_autoptr (MusterTensor) written = NULL;
   const char *save_tensor = how->save_tensor ? how->save_tensor : self->info.save_tensor;
@@ -309,12 +310,12 @@ begin (Save *self, GError **error)
       !muster_saver_probe_once (self->saver, self->session, self->directory, self->deadline_us,
                                 self->cancellable, error) ||
       !muster_storage_make_directory (self->saver->storage, self->directory, error) ||
-      !muster_saver_claim_with (self->saver, self->lease, self->directory, self->deadline_us,
-                                self->cancellable, error))
+      !muster_checkpoint_directory_claim (&self->saver->directory, self->lease, self->directory,
+                                          self->deadline_us, self->cancellable, error))
     return FALSE;
-  muster_saver_sweep_once (self->saver, self->directory);
+  muster_checkpoint_directory_sweep_once (&self->saver->directory, self->directory);
   if (!self->alive)
-    self->alive = muster_saver_mark_alive (self->saver, self->temporary);
+    self->alive = muster_checkpoint_directory_mark_alive (&self->saver->directory, self->temporary);
 
   return TRUE;
 }
@@ -366,7 +367,7 @@ write_all (Save *self, GError **error)
 {
   g_autoptr (GError) failure = NULL;
 
-  if (!muster_saver_find_room (self->saver, &self->room, error))
+  if (!muster_free_space_find (&self->saver->free_space, &self->room, error))
     return FALSE;
   if (self->room.why)
     return TRUE;
@@ -375,7 +376,7 @@ write_all (Save *self, GError **error)
       self->how->written (self->how->written_data);
     return TRUE;
   }
-  self->was_full = muster_saver_was_full (self->saver, &self->room, failure);
+  self->was_full = muster_free_space_was_full (&self->saver->free_space, &self->room, failure);
   muster_saver_discard_quietly (self->saver, self->temporary);
   self->is_written = FALSE;
   g_propagate_error (error, g_steal_pointer (&failure));
@@ -390,13 +391,15 @@ publish_locked (Save *self, MusterCheckpointRecord *record, GError **error)
   MusterSaver *saver = self->saver;
   gboolean changed = FALSE;
 
-  if (!muster_saver_check_claim (saver, self->lease, self->directory, record, &changed, error) ||
+  if (!muster_checkpoint_directory_check_claim (&saver->directory, self->lease, self->directory,
+                                                record, &changed, error) ||
       !muster_saver_publish (saver, self->session, self->temporary, self->prefix,
                              &self->is_published, error))
     return FALSE;
 
-  return self->is_unlisted || muster_saver_record (saver, self->directory, self->prefix, self->step,
-                                                   record, &self->bytes, &self->trouble, error);
+  return self->is_unlisted || muster_checkpoint_directory_record (
+                                  &saver->directory, self->directory, self->prefix, self->step,
+                                  record, &self->bytes, &self->trouble, error);
 }
 
 static gboolean
@@ -426,11 +429,12 @@ go_through (Save *self, gboolean (*stage) (Save *self, GError **error), GError *
     self->was_full = FALSE;
     if (self->room.why || stage (self, &failure))
       return TRUE;
-    if (!self->was_full && !muster_saver_was_full (self->saver, &self->room, failure)) {
+    if (!self->was_full &&
+        !muster_free_space_was_full (&self->saver->free_space, &self->room, failure)) {
       g_propagate_error (error, failure);
       return FALSE;
     }
-    if (!muster_saver_after_full (self->saver, &self->room, failure, error))
+    if (!muster_free_space_after_full (&self->saver->free_space, &self->room, failure, error))
       return FALSE;
   }
 }
@@ -487,17 +491,18 @@ muster_saver_end_turn (MusterSaver *self)
 static char *
 name_for (MusterSaver *self, gint64 step, GError **error)
 {
-  const char *state_file = self->latest_filename ? self->latest_filename : STATE_FILE;
+  const char *state_file =
+      self->directory.latest_filename ? self->directory.latest_filename : STATE_FILE;
 
   if (step >= 0)
     return g_strdup_printf (self->pad_step_number ? "%s-%08" G_GINT64_FORMAT
                                                   : "%s-%" G_GINT64_FORMAT,
-                            self->base_name, step);
-  if (self->info.sharded || strcmp (self->base_name, state_file) != 0)
-    return g_strdup (self->base_name);
+                            self->directory.base_name, step);
+  if (self->info.sharded || strcmp (self->directory.base_name, state_file) != 0)
+    return g_strdup (self->directory.base_name);
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                "'latest_filename' collides with 'save_path': '%s' and '%s'", state_file,
-               self->base_name);
+               self->directory.base_name);
 
   return NULL;
 }
@@ -546,9 +551,7 @@ muster_saver_save_how (MusterSaver *self, MusterSession *session, const char *pr
     return FALSE;
   deadline_us =
       MIN (deadline_us, muster_deadline_after (muster_clock_now_us (self->clock), limit_us));
-  g_mutex_lock (&self->lock);
-  g_autoptr (MusterLease) lease = self->lease ? g_object_ref (self->lease) : NULL;
-  g_mutex_unlock (&self->lock);
+  g_autoptr (MusterLease) lease = muster_checkpoint_directory_lease (&self->directory);
   g_auto (Save) save = {.saver = self,
                         .session = session,
                         .lease = lease,
@@ -557,7 +560,7 @@ muster_saver_save_how (MusterSaver *self, MusterSession *session, const char *pr
                         .temporary = temporary_for (self, prefix),
                         .step = step,
                         .how = how,
-                        .is_unlisted = how->unlisted || self->unlisted,
+                        .is_unlisted = how->unlisted || self->directory.unlisted,
                         .deadline_us = deadline_us,
                         .cancellable = cancellable};
   save.room = (MusterRoom){.directory = save.directory,
@@ -568,7 +571,7 @@ muster_saver_save_how (MusterSaver *self, MusterSession *session, const char *pr
   gboolean saved = muster_saver_take_turn (self, deadline_us, cancellable, error);
   if (saved) {
     saved = save_in_turn (&save, error);
-    muster_saver_unmark_alive (self, save.temporary, save.alive);
+    muster_checkpoint_directory_unmark_alive (&self->directory, save.temporary, save.alive);
     muster_saver_end_turn (self);
   }
   if (saved && tell (&save, error))
@@ -585,8 +588,9 @@ save_nothing (MusterSaver *self, const char *prefix, gint64 step, MusterSaved *s
 {
   g_autofree char *directory = g_path_get_dirname (prefix);
 
-  if (self->with_meta_graph && (!muster_storage_make_directory (self->storage, directory, error) ||
-                                !muster_saver_write_meta_graph (self, prefix, error))) {
+  if (self->directory.with_meta_graph &&
+      (!muster_storage_make_directory (self->storage, directory, error) ||
+       !muster_saver_write_meta_graph (self, prefix, error))) {
     g_prefix_error (error, "Saving '%s': ", prefix);
     return FALSE;
   }

@@ -76,29 +76,37 @@ muster_saver_check_directory (MusterSaver *self, const char *directory, GError *
 }
 
 static void
-set_options (MusterSaver *self, const MusterSaverOptions *options)
+set_rules (MusterCheckpointDirectory *self, const MusterSaverInfo *info,
+           const MusterSaverOptions *options)
 {
   double hours = options->keep_every_n_hours != 0 ? options->keep_every_n_hours
-                                                  : (double)self->info.keep_every_n_hours;
+                                                  : (double)info->keep_every_n_hours;
 
-  self->max_to_keep = muster_max_to_keep_or (options->max_to_keep, self->info.max_to_keep);
+  self->max_to_keep = muster_max_to_keep_or (options->max_to_keep, info->max_to_keep);
   self->keep_seconds = hours > 0 ? hours * HOUR : 0;
   self->keep_rule = options->keep_rule;
   self->with_meta_graph = !options->no_meta_graph;
-  self->no_probe = options->no_probe;
   self->absolute_paths = options->absolute_paths;
   self->latest_filename = g_strdup (options->latest_filename);
-  self->pad_step_number = options->pad_step_number;
   self->unlisted = options->unlisted;
   self->adopt_unknown = options->adopt_unknown;
-  self->when_full = options->when_full;
+}
+
+static void
+set_options (MusterSaver *self, const MusterSaverOptions *options)
+{
+  set_rules (&self->directory, &self->info, options);
+  self->no_probe = options->no_probe;
+  self->pad_step_number = options->pad_step_number;
   self->save_timeout_us = options->save_timeout_us;
-  self->paused = options->paused;
-  self->paused_data = options->paused_data;
   self->storage = g_object_ref (options->storage ? options->storage : muster_local_storage ());
   self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());
-  /* Nothing has been kept yet: as either of TensorFlow's begins. */
-  self->mark = muster_saver_wall_seconds (self) - (self->keep_rule == MUSTER_KEEP_MANAGER ? 1 : 0);
+  self->free_space = (MusterFreeSpace){.storage = self->storage,
+                                       .clock = self->clock,
+                                       .when_full = options->when_full,
+                                       .paused = options->paused,
+                                       .paused_data = options->paused_data};
+  muster_checkpoint_directory_open (&self->directory, self->storage, self->clock);
 }
 
 MusterSaver *
@@ -123,7 +131,7 @@ muster_saver_new (MusterMetaGraph *meta_graph, const MusterSaverOptions *options
   self->is_empty = is_empty;
   if (info)
     self->info = *info;
-  self->base_name = g_strdup (base_name);
+  self->directory.base_name = g_strdup (base_name);
   set_options (self, options);
 
   return self;
@@ -137,23 +145,26 @@ muster_saved_clear (MusterSaved *self)
   g_clear_pointer (&self->why, g_free);
 }
 
-char *
-muster_saver_path_for_master (MusterSaver *self, const char *path)
-{
-  return self->storage == muster_local_storage () ? g_canonicalize_filename (path, NULL)
-                                                  : g_strdup (path);
-}
-
 void
 muster_saver_set_lease (MusterSaver *self, MusterLease *lease)
 {
   g_return_if_fail (self != NULL);
-  g_mutex_lock (&self->lock);
-  g_autoptr (MusterLease) before = self->lease;
-  self->lease = lease ? g_object_ref (lease) : NULL;
-  if (before != lease)
-    g_array_set_size (self->claimed, 0);
-  g_mutex_unlock (&self->lock);
+  muster_checkpoint_directory_set_lease (&self->directory, lease);
+}
+
+gboolean
+muster_saver_claim_directory (MusterSaver *self, const char *directory, gint64 deadline_us,
+                              GCancellable *cancellable, GError **error)
+{
+  muster_require (error, FALSE, self, directory);
+
+  if (!muster_saver_check_directory (self, directory, error))
+    return FALSE;
+  g_autoptr (MusterLease) lease = muster_checkpoint_directory_lease (&self->directory);
+
+  return !lease || (muster_storage_make_directory (self->storage, directory, error) &&
+                    muster_checkpoint_directory_claim (&self->directory, lease, directory,
+                                                       deadline_us, cancellable, error));
 }
 
 char *
@@ -164,7 +175,38 @@ muster_saver_latest_checkpoint (MusterSaver *self, const char *directory, GError
   if (!muster_saver_check_directory (self, directory, error))
     return NULL;
 
-  return muster_latest_checkpoint_named (self->storage, directory, self->latest_filename, error);
+  return muster_latest_checkpoint_named (self->storage, directory, self->directory.latest_filename,
+                                         error);
+}
+
+char **
+muster_saver_last_checkpoints (MusterSaver *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+  return muster_checkpoint_directory_list (&self->directory);
+}
+
+void
+muster_saver_set_last_checkpoints (MusterSaver *self, const char *const *prefixes,
+                                   const double *times)
+{
+  g_return_if_fail (self != NULL && prefixes != NULL);
+  muster_checkpoint_directory_set_list (&self->directory, prefixes, times);
+}
+
+void
+muster_saver_recover_last_checkpoints (MusterSaver *self, const char *const *prefixes)
+{
+  g_return_if_fail (self != NULL && prefixes != NULL);
+  muster_checkpoint_directory_recover_list (&self->directory, prefixes);
+}
+
+gboolean
+muster_saver_adopt_directory (MusterSaver *self, const char *directory, GError **error)
+{
+  muster_require (error, FALSE, self, directory);
+  return muster_saver_check_directory (self, directory, error) &&
+         muster_checkpoint_directory_adopt (&self->directory, directory, error);
 }
 
 MusterStorage *
@@ -229,21 +271,15 @@ muster_saver_finalize (GObject *object)
   MusterSaver *self = MUSTER_SAVER (object);
 
   muster_saver_clear_cut (self);
+  muster_checkpoint_directory_clear (&self->directory);
   g_clear_pointer (&self->meta_graph, muster_meta_graph_unref);
-  g_free (self->base_name);
   g_clear_object (&self->storage);
   g_clear_object (&self->clock);
-  g_clear_object (&self->lease);
   g_free (self->life_directory);
   g_free (self->life);
-  g_ptr_array_unref (self->kept);
-  g_ptr_array_unref (self->doomed);
   muster_saveables_free (self->saveables);
   muster_probe_free (self->probe);
   muster_restore_plan_free (self->restore_plan);
-  g_free (self->latest_filename);
-  g_array_unref (self->claimed);
-  g_hash_table_unref (self->swept);
   g_cond_clear (&self->turn_ended);
   g_mutex_clear (&self->lock);
   G_OBJECT_CLASS (muster_saver_parent_class)->finalize (object);
@@ -259,13 +295,9 @@ static void
 muster_saver_init (MusterSaver *self)
 {
   self->probe = muster_probe_new ();
+  muster_checkpoint_directory_init (&self->directory);
   g_mutex_init (&self->lock);
   g_cond_init (&self->turn_ended);
   self->graph_bytes = -1;
-  self->claimed = g_array_new (FALSE, FALSE, sizeof (MusterClaimed));
-  g_array_set_clear_func (self->claimed, muster_claimed_clear);
-  self->kept = g_ptr_array_new_with_free_func (muster_kept_free);
-  self->doomed = g_ptr_array_new_with_free_func (g_free);
   self->saveables = muster_saveables_new ();
-  self->swept = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
 }

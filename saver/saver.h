@@ -6,6 +6,7 @@
 #include "master/lease.h"
 #include "saver/builder/keep.h"
 #include "saver/builder/saveable.h"
+#include "saver/directory/free_space.h"
 
 G_BEGIN_DECLS
 
@@ -17,25 +18,6 @@ G_BEGIN_DECLS
 
 #define MUSTER_TYPE_SAVER (muster_saver_get_type ())
 G_DECLARE_FINAL_TYPE (MusterSaver, muster_saver, MUSTER, SAVER, GObject)
-
-/* What becomes of a checkpoint that leaves the list, where every so many hours one is kept for
- * good. The mark that it goes by is stored in the state file, and so outlives the process. */
-typedef enum {
-  MUSTER_KEEP_SAVER,   /* as tf.train.Saver: one after the mark and so many hours; the mark moves on
-                          by so many hours */
-  MUSTER_KEEP_MANAGER, /* as CheckpointManager: one so many hours or more after the last one kept;
-                          what isn't newer than that one is left alone */
-} MusterKeepRule;
-
-/* Where there is no room for a checkpoint. What is there is kept in any case. */
-typedef enum {
-  MUSTER_WHEN_FULL_FAIL,  /* RESOURCE_EXHAUSTED: what it needs, what is free, where */
-  MUSTER_WHEN_FULL_SKIP,  /* no checkpoint this time (MusterSaved.skipped) */
-  MUSTER_WHEN_FULL_PAUSE, /* waits for room, until the deadline */
-} MusterWhenFull;
-
-/* A save waits for room: how much it needs, how much there is, for how long it has waited. */
-typedef void (*MusterSaverPaused) (const char *why, gpointer user_data);
 
 typedef struct {
   int max_to_keep;        /* 0: as the SaverDef says; MUSTER_KEEP_ALL: all */

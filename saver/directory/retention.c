@@ -2,33 +2,9 @@
 #include "checkpoint/format/bundle_index.h"
 #include "checkpoint/format/crc32c.h"
 #include "checkpoint/state/checkpoint_state.h"
-#include "saver/saver_private.h"
+#include "saver/directory/checkpoint_directory_private.h"
 
 #include <math.h>
-
-MusterKept *
-muster_kept_new (const char *prefix, double time)
-{
-  MusterKept *kept = g_new (MusterKept, 1);
-
-  kept->prefix = g_strdup (prefix);
-  kept->time = time;
-
-  return kept;
-}
-
-void
-muster_kept_free (gpointer kept)
-{
-  g_free (((MusterKept *)kept)->prefix);
-  g_free (kept);
-}
-
-double
-muster_saver_wall_seconds (MusterSaver *self)
-{
-  return (double)muster_clock_wall_us (self->clock) / (double)MUSTER_SECOND;
-}
 
 /* The list as it will be, and what leaves it. */
 typedef struct {
@@ -49,7 +25,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Change, change_clear)
 
 /* prefix at its end, and nowhere else. */
 static Change
-list_with (MusterSaver *self, const char *prefix)
+list_with (MusterCheckpointDirectory *self, const char *prefix)
 {
   Change change = {.list = g_ptr_array_new_with_free_func (muster_kept_free),
                    .leaving = g_ptr_array_new_with_free_func (g_free),
@@ -63,14 +39,14 @@ list_with (MusterSaver *self, const char *prefix)
       g_ptr_array_add (change.list, muster_kept_new (kept->prefix, kept->time));
   }
   g_mutex_unlock (&self->lock);
-  g_ptr_array_add (change.list, muster_kept_new (prefix, muster_saver_wall_seconds (self)));
+  g_ptr_array_add (change.list, muster_kept_new (prefix, muster_checkpoint_directory_now (self)));
 
   return change;
 }
 
 /* SAV.54, SAV.83 */
 static gboolean
-is_for_good (MusterSaver *self, double time, double *mark)
+is_for_good (MusterCheckpointDirectory *self, double time, double *mark)
 {
   if (isinf (time))
     return TRUE;
@@ -91,7 +67,7 @@ is_for_good (MusterSaver *self, double time, double *mark)
 
 /* Takes as many from the front as are too many (SAV.52, as muster does it). */
 static void
-trim (MusterSaver *self, Change *change)
+trim (MusterCheckpointDirectory *self, Change *change)
 {
   guint most = self->max_to_keep > 0 ? (guint)self->max_to_keep : G_MAXUINT;
   guint n = change->list->len > most ? change->list->len - most : 0;
@@ -105,8 +81,8 @@ trim (MusterSaver *self, Change *change)
 }
 
 static gboolean
-write_state (MusterSaver *self, const char *directory, const char *prefix, const Change *change,
-             GError **error)
+write_state (MusterCheckpointDirectory *self, const char *directory, const char *prefix,
+             const Change *change, GError **error)
 {
   g_autoptr (MusterCheckpointState) state = muster_checkpoint_state_new ();
   gboolean are_known = TRUE;
@@ -128,8 +104,8 @@ write_state (MusterSaver *self, const char *directory, const char *prefix, const
 }
 
 static gboolean
-add_file (MusterSaver *self, MusterSideCheckpoint *one, const char *prefix, const char *path,
-          gboolean summed, GError **error)
+add_file (MusterCheckpointDirectory *self, MusterSideCheckpoint *one, const char *prefix,
+          const char *path, gboolean summed, GError **error)
 {
   MusterStorageInfo info;
 
@@ -152,7 +128,8 @@ add_file (MusterSaver *self, MusterSideCheckpoint *one, const char *prefix, cons
 /* Index and meta graph have no checksum of the whole of their own; data files have their tensors'.
  */
 static gboolean
-describe_files (MusterSaver *self, MusterSideCheckpoint *one, const char *prefix, GError **error)
+describe_files (MusterCheckpointDirectory *self, MusterSideCheckpoint *one, const char *prefix,
+                GError **error)
 {
   g_autofree char *index_path = muster_bundle_index_path (prefix);
   g_autofree char *meta = g_strconcat (prefix, ".meta", NULL);
@@ -173,7 +150,7 @@ describe_files (MusterSaver *self, MusterSideCheckpoint *one, const char *prefix
 }
 
 static gboolean
-describe (MusterSaver *self, MusterCheckpointRecord *record, const char *directory,
+describe (MusterCheckpointDirectory *self, MusterCheckpointRecord *record, const char *directory,
           const char *prefix, gint64 step, GError **error)
 {
   MusterSideCheckpoint *one;
@@ -181,8 +158,8 @@ describe (MusterSaver *self, MusterCheckpointRecord *record, const char *directo
   muster_checkpoint_record_forget (record, prefix); /* of one that was there before */
   one = muster_checkpoint_record_ensure (record, prefix);
   one->step = MAX (step, -1);
-  one->epoch = muster_saver_claimed_epoch (self, directory);
-  one->time = muster_saver_wall_seconds (self);
+  one->epoch = muster_checkpoint_directory_claimed_epoch (self, directory);
+  one->time = muster_checkpoint_directory_now (self);
   one->state_file = g_strdup (self->latest_filename);
 
   return describe_files (self, one, prefix, error);
@@ -200,7 +177,7 @@ entry_of (MusterCheckpointRecord *record, const char *directory, const char *pre
 /* What another has pruned meanwhile leaves the list: the state file must not name it again. Those
  * that the record knows are there, or doomed: nothing is asked of them. */
 static void
-drop_pruned (MusterSaver *self, MusterCheckpointRecord *record, const char *directory,
+drop_pruned (MusterCheckpointDirectory *self, MusterCheckpointRecord *record, const char *directory,
              Change *change, const char *just_saved)
 {
   for (guint i = change->list->len; i-- > 0;) {
@@ -229,7 +206,7 @@ mark_leaving (MusterCheckpointRecord *record, const char *directory, const Chang
 
 /* What has gone since it was doomed, here or by a hand. */
 static void
-forget_gone (MusterSaver *self, MusterCheckpointRecord *record, const char *directory)
+forget_gone (MusterCheckpointDirectory *self, MusterCheckpointRecord *record, const char *directory)
 {
   for (guint i = record->checkpoints->len; i-- > 0;) {
     const MusterSideCheckpoint *one = record->checkpoints->pdata[i];
@@ -247,7 +224,7 @@ forget_gone (MusterSaver *self, MusterCheckpointRecord *record, const char *dire
 /* Removes what has left the list. One that can't be removed, or that somebody reads, stays doomed
  * until it can; the save itself is well (SAV.55). */
 static void
-remove_doomed (MusterSaver *self, const Change *change, const char *just_saved)
+remove_doomed (MusterCheckpointDirectory *self, const Change *change, const char *just_saved)
 {
   g_autoptr (GPtrArray) remaining = g_ptr_array_new_with_free_func (g_free);
 
@@ -268,7 +245,7 @@ remove_doomed (MusterSaver *self, const Change *change, const char *just_saved)
 }
 
 static void
-commit (MusterSaver *self, Change *change, guint64 bytes)
+commit (MusterCheckpointDirectory *self, Change *change, guint64 bytes)
 {
   g_mutex_lock (&self->lock);
   g_autoptr (GPtrArray) before = self->kept;
@@ -279,8 +256,9 @@ commit (MusterSaver *self, Change *change, guint64 bytes)
 }
 
 gboolean
-muster_saver_record (MusterSaver *self, const char *directory, const char *prefix, gint64 step,
-                     MusterCheckpointRecord *record, guint64 *bytes, char **trouble, GError **error)
+muster_checkpoint_directory_record (MusterCheckpointDirectory *self, const char *directory,
+                                    const char *prefix, gint64 step, MusterCheckpointRecord *record,
+                                    guint64 *bytes, char **trouble, GError **error)
 {
   g_autoptr (GError) failure = NULL;
   g_auto (Change) change = list_with (self, prefix);
@@ -305,10 +283,8 @@ muster_saver_record (MusterSaver *self, const char *directory, const char *prefi
 }
 
 char **
-muster_saver_last_checkpoints (MusterSaver *self)
+muster_checkpoint_directory_list (MusterCheckpointDirectory *self)
 {
-  g_return_val_if_fail (self != NULL, NULL);
-
   g_autoptr (GStrvBuilder) builder = g_strv_builder_new ();
 
   g_mutex_lock (&self->lock);
@@ -320,11 +296,9 @@ muster_saver_last_checkpoints (MusterSaver *self)
 }
 
 void
-muster_saver_set_last_checkpoints (MusterSaver *self, const char *const *prefixes,
-                                   const double *times)
+muster_checkpoint_directory_set_list (MusterCheckpointDirectory *self, const char *const *prefixes,
+                                      const double *times)
 {
-  g_return_if_fail (self != NULL && prefixes != NULL);
-
   GPtrArray *list = g_ptr_array_new_with_free_func (muster_kept_free);
 
   for (gsize i = 0; prefixes[i]; i++)
@@ -336,10 +310,9 @@ muster_saver_set_last_checkpoints (MusterSaver *self, const char *const *prefixe
 }
 
 void
-muster_saver_recover_last_checkpoints (MusterSaver *self, const char *const *prefixes)
+muster_checkpoint_directory_recover_list (MusterCheckpointDirectory *self,
+                                          const char *const *prefixes)
 {
-  g_return_if_fail (self != NULL && prefixes != NULL);
-
   g_autoptr (GArray) times = g_array_new (FALSE, FALSE, sizeof (double));
   g_autoptr (GPtrArray) found = g_ptr_array_new ();
 
@@ -352,6 +325,6 @@ muster_saver_recover_last_checkpoints (MusterSaver *self, const char *const *pre
     g_ptr_array_add (found, (gpointer)*prefix);
   }
   g_ptr_array_add (found, NULL);
-  muster_saver_set_last_checkpoints (self, (const char *const *)found->pdata,
-                                     (const double *)(gpointer)times->data);
+  muster_checkpoint_directory_set_list (self, (const char *const *)found->pdata,
+                                        (const double *)(gpointer)times->data);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/require.h"
 #include "checkpoint/format/bundle_publish.h"
 #include "checkpoint/state/checkpoint_state.h"
+#include "checkpoint/state/quarantine.h"
 #include "checkpoint/store/directory_lock.h"
-#include "saver/saver_private.h"
+#include "saver/directory/checkpoint_directory_private.h"
 
 #include <string.h>
 
@@ -53,7 +53,7 @@ id_of (const char *file)
 }
 
 static gint64
-mtime_of (MusterSaver *self, const char *path)
+mtime_of (MusterCheckpointDirectory *self, const char *path)
 {
   MusterStorageInfo info;
 
@@ -62,7 +62,7 @@ mtime_of (MusterSaver *self, const char *path)
 
 /* Of a directory, what lies in it too: that is what is written to. */
 static gint64
-touched_at (MusterSaver *self, const char *path)
+touched_at (MusterCheckpointDirectory *self, const char *path)
 {
   gint64 latest_us = mtime_of (self, path);
   g_auto (GStrv) inside = muster_storage_list (self->storage, path, NULL);
@@ -76,7 +76,7 @@ touched_at (MusterSaver *self, const char *path)
 }
 
 static void
-remove_left (MusterSaver *self, const char *path)
+remove_left (MusterCheckpointDirectory *self, const char *path)
 {
   g_auto (GStrv) inside = muster_storage_list (self->storage, path, NULL);
 
@@ -89,7 +89,7 @@ remove_left (MusterSaver *self, const char *path)
 
 /* One sweep of a directory. */
 typedef struct {
-  MusterSaver *saver;
+  MusterCheckpointDirectory *owner;
   const char *directory;
   char **files;     /* (not owned) */
   GHashTable *live; /* (owned) (element-type utf8) ids */
@@ -105,7 +105,7 @@ sweep_clear (Sweep *self)
   g_clear_pointer (&self->live, g_hash_table_unref);
   g_clear_pointer (&self->dead, g_hash_table_unref);
   for (guint i = 0; self->locks && i < self->locks->len; i++)
-    muster_storage_unlock (self->saver->storage, self->locks->pdata[i]);
+    muster_storage_unlock (self->owner->storage, self->locks->pdata[i]);
   g_clear_pointer (&self->locks, g_ptr_array_unref);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Sweep, sweep_clear)
@@ -123,9 +123,9 @@ is_of_this_host (Sweep *self, const char *path)
   const char *host = g_get_host_name ();
   MusterStorageInfo info;
 
-  if (!muster_storage_look (self->saver->storage, path, &info, NULL) || info.size != strlen (host))
+  if (!muster_storage_look (self->owner->storage, path, &info, NULL) || info.size != strlen (host))
     return FALSE;
-  g_autoptr (GBytes) named = muster_storage_read (self->saver->storage, path, NULL);
+  g_autoptr (GBytes) named = muster_storage_read (self->owner->storage, path, NULL);
 
   return named && g_bytes_get_size (named) == strlen (host) &&
          memcmp (g_bytes_get_data (named, NULL), host, strlen (host)) == 0;
@@ -140,11 +140,11 @@ fate_by_lock (Sweep *self, const char *path)
   if (!self->has_locks || !g_str_has_suffix (path, ALIVE))
     return UNKNOWN;
   MusterStorageLock *lock =
-      muster_storage_lock (self->saver->storage, path, MUSTER_LOCK_UNUSED, &failure);
+      muster_storage_lock (self->owner->storage, path, MUSTER_LOCK_UNUSED, &failure);
   if (!lock)
     return g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_BUSY) ? LIVES : UNKNOWN;
   if (!is_of_this_host (self, path)) {
-    muster_storage_unlock (self->saver->storage, lock);
+    muster_storage_unlock (self->owner->storage, lock);
     return UNKNOWN;
   }
   g_ptr_array_add (self->locks, lock);
@@ -156,7 +156,7 @@ fate_by_lock (Sweep *self, const char *path)
 static gboolean
 is_young (Sweep *self, const char *path)
 {
-  return touched_at (self->saver, path) > self->now_us - OLD_US;
+  return touched_at (self->owner, path) > self->now_us - OLD_US;
 }
 
 static void
@@ -183,7 +183,7 @@ sweep (Sweep *self)
     g_autofree char *id = id_of (*file);
     g_autofree char *path = g_build_filename (self->directory, *file, NULL);
     if (id && (g_hash_table_contains (self->dead, id) || !g_hash_table_contains (self->live, id)))
-      remove_left (self->saver, path);
+      remove_left (self->owner, path);
   }
 }
 
@@ -201,7 +201,7 @@ has_any (char **files)
 
 /* A store without locks grants each one, this one a second time too. */
 static gboolean
-does_lock (MusterSaver *self, const char *locked)
+does_lock (MusterCheckpointDirectory *self, const char *locked)
 {
   MusterStorageLock *again =
       muster_storage_lock (self->storage, locked, MUSTER_LOCK_EXCLUSIVE, NULL);
@@ -214,7 +214,7 @@ does_lock (MusterSaver *self, const char *locked)
 /* Takes away what dead savers left in a directory, under its lock; FALSE where it couldn't look or
  * couldn't have the lock. */
 static gboolean
-muster_saver_sweep_quietly (MusterSaver *self, const char *directory)
+sweep_quietly (MusterCheckpointDirectory *self, const char *directory)
 {
   g_auto (GStrv) files = muster_storage_list (self->storage, directory, NULL);
   MusterStorageInfo info;
@@ -227,7 +227,7 @@ muster_saver_sweep_quietly (MusterSaver *self, const char *directory)
   if (!lock || !muster_storage_look (self->storage, lock_file, &info, NULL))
     return FALSE;
   g_auto (Sweep) what = {
-      .saver = self,
+      .owner = self,
       .directory = directory,
       .files = files,
       .live = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL),
@@ -242,10 +242,9 @@ muster_saver_sweep_quietly (MusterSaver *self, const char *directory)
 }
 
 void
-muster_saver_sweep_once (MusterSaver *self, const char *directory)
+muster_checkpoint_directory_sweep_once (MusterCheckpointDirectory *self, const char *directory)
 {
-  if (!g_hash_table_contains (self->swept, directory) &&
-      muster_saver_sweep_quietly (self, directory))
+  if (!g_hash_table_contains (self->swept, directory) && sweep_quietly (self, directory))
     g_hash_table_add (self->swept, g_strdup (directory));
 }
 
@@ -263,7 +262,7 @@ name_host_quietly (MusterStorage *storage, const char *path)
 }
 
 MusterStorageLock *
-muster_saver_mark_alive (MusterSaver *self, const char *temporary)
+muster_checkpoint_directory_mark_alive (MusterCheckpointDirectory *self, const char *temporary)
 {
   g_autofree char *path = g_strconcat (temporary, ALIVE, NULL);
   MusterStorageLock *lock = muster_storage_lock (self->storage, path, MUSTER_LOCK_EXCLUSIVE, NULL);
@@ -276,7 +275,8 @@ muster_saver_mark_alive (MusterSaver *self, const char *temporary)
 
 /* The file goes first: one that can be locked is a dead save's. */
 void
-muster_saver_unmark_alive (MusterSaver *self, const char *temporary, MusterStorageLock *lock)
+muster_checkpoint_directory_unmark_alive (MusterCheckpointDirectory *self, const char *temporary,
+                                          MusterStorageLock *lock)
 {
   g_autofree char *path = g_strconcat (temporary, ALIVE, NULL);
 
@@ -287,7 +287,7 @@ muster_saver_unmark_alive (MusterSaver *self, const char *temporary, MusterStora
 
 /* What a saver of a new process finds in a directory. */
 typedef struct {
-  MusterSaver *saver;
+  MusterCheckpointDirectory *owner;
   const char *directory;
   MusterCheckpointState *state;   /* (owned) (nullable) */
   MusterCheckpointRecord *record; /* (owned) */
@@ -317,10 +317,10 @@ find_mark (Adoption *self)
 
   self->mark = mark > 0 ? mark : self->record->last_preserved;
   if (self->mark <= 0) {
-    g_mutex_lock (&self->saver->lock);
-    self->mark = self->saver->mark;
-    g_mutex_unlock (&self->saver->lock);
-  } else if (self->saver->keep_seconds > 0 && self->mark > self->now) {
+    g_mutex_lock (&self->owner->lock);
+    self->mark = self->owner->mark;
+    g_mutex_unlock (&self->owner->lock);
+  } else if (self->owner->keep_seconds > 0 && self->mark > self->now) {
     g_warning ("'%s': this host's clock is behind the last preserved checkpoint timestamp (%.0f s "
                "before it): what is there already is left alone",
                self->directory, self->mark - self->now);
@@ -338,7 +338,7 @@ time_of (const Adoption *self, const char *prefix, double told)
     return MIN (told, self->now);
   if (one && one->time > 0)
     return MIN (one->time, self->now);
-  g_autoptr (GArray) times = muster_checkpoint_mtimes (self->saver->storage, list);
+  g_autoptr (GArray) times = muster_checkpoint_mtimes (self->owner->storage, list);
 
   return times->len > 0 ? MIN (g_array_index (times, double, 0), self->now) : self->now;
 }
@@ -348,9 +348,9 @@ time_of (const Adoption *self, const char *prefix, double told)
 static void
 add (Adoption *self, const char *prefix, double time)
 {
-  const MusterSaver *saver = self->saver;
+  const MusterCheckpointDirectory *owner = self->owner;
 
-  if (saver->keep_seconds > 0 && saver->keep_rule == MUSTER_KEEP_MANAGER && time <= self->mark)
+  if (owner->keep_seconds > 0 && owner->keep_rule == MUSTER_KEEP_MANAGER && time <= self->mark)
     return;
   g_ptr_array_add (self->list, muster_kept_new (prefix, time));
 }
@@ -360,9 +360,9 @@ static gboolean
 is_named_as_ours (const Adoption *self, const char *prefix)
 {
   g_autofree char *name = g_path_get_basename (prefix);
-  const gsize n = strlen (self->saver->base_name);
+  const gsize n = strlen (self->owner->base_name);
 
-  return strncmp (name, self->saver->base_name, n) == 0 &&
+  return strncmp (name, self->owner->base_name, n) == 0 &&
          (name[n] == '\0' || (name[n] == '-' && name[n + 1] != '\0' &&
                               strspn (name + n + 1, "0123456789") == strlen (name + n + 1)));
 }
@@ -372,14 +372,14 @@ is_named_as_ours (const Adoption *self, const char *prefix)
 static void
 add_listed (Adoption *self, const char *named, double told)
 {
-  MusterStorage *storage = self->saver->storage;
+  MusterStorage *storage = self->owner->storage;
   g_autofree char *prefix = muster_checkpoint_locate (storage, self->directory, named);
 
   if (g_hash_table_contains (self->seen, prefix) || !is_named_as_ours (self, prefix) ||
       !muster_checkpoint_exists (storage, prefix))
     return;
   /* The manager's rule goes by the state's times alone. */
-  if (told <= 0 && self->saver->keep_rule == MUSTER_KEEP_MANAGER)
+  if (told <= 0 && self->owner->keep_rule == MUSTER_KEEP_MANAGER)
     add (self, prefix, MIN (self->mark, self->now));
   else
     add (self, prefix, time_of (self, prefix, told));
@@ -393,7 +393,7 @@ is_ours (const Adoption *self, const char *prefix)
   const MusterSideCheckpoint *one = muster_checkpoint_record_find (self->record, prefix);
 
   return is_named_as_ours (self, prefix) &&
-         (!one || g_strcmp0 (one->state_file, self->saver->latest_filename) == 0);
+         (!one || g_strcmp0 (one->state_file, self->owner->latest_filename) == 0);
 }
 
 /* Files that the state doesn't name: where the record says that they are a muster's, or the caller
@@ -402,7 +402,7 @@ static GPtrArray *
 find_unlisted (Adoption *self, GError **error)
 {
   g_autoptr (GError) failure = NULL;
-  g_auto (GStrv) files = muster_checkpoint_list (self->saver->storage, self->directory, &failure);
+  g_auto (GStrv) files = muster_checkpoint_list (self->owner->storage, self->directory, &failure);
   g_autoptr (GPtrArray) found = g_ptr_array_new_with_free_func (muster_kept_free);
 
   if (!files && !g_error_matches (failure, G_FILE_ERROR, G_FILE_ERROR_NOENT)) {
@@ -413,7 +413,7 @@ find_unlisted (Adoption *self, GError **error)
     const MusterSideCheckpoint *one = muster_checkpoint_record_find (self->record, *file);
     if (g_hash_table_contains (self->seen, *file) || !is_ours (self, *file))
       continue;
-    if (one ? !one->preserved && !one->doomed : self->saver->adopt_unknown)
+    if (one ? !one->preserved && !one->doomed : self->owner->adopt_unknown)
       g_ptr_array_add (found, muster_kept_new (*file, time_of (self, *file, 0)));
   }
 
@@ -485,34 +485,31 @@ look_around (Adoption *self, GError **error)
 static void
 take_over (Adoption *self)
 {
-  MusterSaver *saver = self->saver;
+  MusterCheckpointDirectory *owner = self->owner;
 
-  g_mutex_lock (&saver->lock);
-  g_autoptr (GPtrArray) before = saver->kept, doomed = saver->doomed;
-  saver->kept = g_steal_pointer (&self->list);
-  saver->doomed = g_steal_pointer (&self->doomed);
-  saver->mark = self->mark;
-  g_mutex_unlock (&saver->lock);
+  g_mutex_lock (&owner->lock);
+  g_autoptr (GPtrArray) before = owner->kept, doomed = owner->doomed;
+  owner->kept = g_steal_pointer (&self->list);
+  owner->doomed = g_steal_pointer (&self->doomed);
+  owner->mark = self->mark;
+  g_mutex_unlock (&owner->lock);
 }
 
 gboolean
-muster_saver_adopt_directory (MusterSaver *self, const char *directory, GError **error)
+muster_checkpoint_directory_adopt (MusterCheckpointDirectory *self, const char *directory,
+                                   GError **error)
 {
-  muster_require (error, FALSE, self, directory);
-
   g_autoptr (GError) failure = NULL;
 
-  if (!muster_saver_check_directory (self, directory, error))
-    return FALSE;
   if (self->unlisted)
     return TRUE;
   g_auto (Adoption) adoption = {
-      .saver = self,
+      .owner = self,
       .directory = directory,
       .seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL),
       .list = g_ptr_array_new_with_free_func (muster_kept_free),
       .doomed = g_ptr_array_new_with_free_func (g_free),
-      .now = muster_saver_wall_seconds (self),
+      .now = muster_checkpoint_directory_now (self),
   };
   adoption.state = muster_checkpoint_state_read_named (self->storage, directory,
                                                        self->latest_filename, &failure);
@@ -527,7 +524,7 @@ muster_saver_adopt_directory (MusterSaver *self, const char *directory, GError *
   if (!look_around (&adoption, error))
     return FALSE;
   take_over (&adoption);
-  (void)muster_saver_sweep_quietly (self, directory);
+  (void)sweep_quietly (self, directory);
 
   return TRUE;
 }

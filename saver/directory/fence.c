@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/require.h"
+#include "base/error.h"
 #include "checkpoint/store/directory_lock.h"
-#include "saver/saver_private.h"
+#include "saver/directory/checkpoint_directory_private.h"
 
 #include <unistd.h>
 
 /* One chief writes to a directory: the one that claimed it last. A master counts its chiefs' epochs
  * anew when it is started again, so the directory counts on for itself, in the side file. */
-
-void
-muster_claimed_clear (gpointer claimed)
-{
-  g_free (((MusterClaimed *)claimed)->directory);
-}
 
 static gpointer
 copy_id (gpointer id, G_GNUC_UNUSED gpointer user_data)
@@ -39,7 +33,7 @@ name_of (MusterLease *lease)
 }
 
 gint64
-muster_saver_claimed_epoch (MusterSaver *self, const char *directory)
+muster_checkpoint_directory_claimed_epoch (MusterCheckpointDirectory *self, const char *directory)
 {
   gint64 epoch = 0;
 
@@ -55,7 +49,8 @@ muster_saver_claimed_epoch (MusterSaver *self, const char *directory)
 }
 
 static void
-note_claim (MusterSaver *self, MusterLease *lease, const char *directory, gint64 epoch)
+note_claim (MusterCheckpointDirectory *self, MusterLease *lease, const char *directory,
+            gint64 epoch)
 {
   MusterClaimed claimed = {.directory = g_strdup (directory), .epoch = epoch};
 
@@ -77,12 +72,13 @@ write_holder (MusterCheckpointRecord *record, const char *chief, gint64 epoch, g
 }
 
 gboolean
-muster_saver_check_claim (MusterSaver *self, MusterLease *lease, const char *directory,
-                          MusterCheckpointRecord *record, gboolean *changed, GError **error)
+muster_checkpoint_directory_check_claim (MusterCheckpointDirectory *self, MusterLease *lease,
+                                         const char *directory, MusterCheckpointRecord *record,
+                                         gboolean *changed, GError **error)
 {
   if (!lease)
     return TRUE;
-  gint64 epoch = muster_saver_claimed_epoch (self, directory);
+  gint64 epoch = muster_checkpoint_directory_claimed_epoch (self, directory);
   g_autofree char *chief = name_of (lease);
   gboolean is_noted = g_strcmp0 (record->chief, chief) == 0;
 
@@ -104,8 +100,9 @@ muster_saver_check_claim (MusterSaver *self, MusterLease *lease, const char *dir
 }
 
 gboolean
-muster_saver_claim_with (MusterSaver *self, MusterLease *lease, const char *directory,
-                         gint64 deadline_us, GCancellable *cancellable, GError **error)
+muster_checkpoint_directory_claim (MusterCheckpointDirectory *self, MusterLease *lease,
+                                   const char *directory, gint64 deadline_us,
+                                   GCancellable *cancellable, GError **error)
 {
   gboolean changed = FALSE;
 
@@ -116,23 +113,8 @@ muster_saver_claim_with (MusterSaver *self, MusterLease *lease, const char *dire
   g_autoptr (MusterCheckpointRecord) record =
       lock ? muster_checkpoint_record_read_to_write (self->storage, directory, error) : NULL;
 
-  return record && muster_saver_check_claim (self, lease, directory, record, &changed, error) &&
+  return record &&
+         muster_checkpoint_directory_check_claim (self, lease, directory, record, &changed,
+                                                  error) &&
          (!changed || muster_checkpoint_record_write (self->storage, directory, record, error));
-}
-
-gboolean
-muster_saver_claim_directory (MusterSaver *self, const char *directory, gint64 deadline_us,
-                              GCancellable *cancellable, GError **error)
-{
-  muster_require (error, FALSE, self, directory);
-
-  if (!muster_saver_check_directory (self, directory, error))
-    return FALSE;
-  g_mutex_lock (&self->lock);
-  g_autoptr (MusterLease) lease = self->lease ? g_object_ref (self->lease) : NULL;
-  g_mutex_unlock (&self->lock);
-
-  return !lease ||
-         (muster_storage_make_directory (self->storage, directory, error) &&
-          muster_saver_claim_with (self, lease, directory, deadline_us, cancellable, error));
 }
