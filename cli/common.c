@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/cli.h"
 #include "cli/terminal/table.h"
+#include "master/remote/target.h"
 #include "rpc/address.h"
 #include "rpc/client/diagnose.h"
 

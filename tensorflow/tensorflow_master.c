@@ -2,6 +2,7 @@
 #include "tensorflow/tensorflow_master.h"
 
 #include "master/remote/remote_master.h"
+#include "master/remote/target.h"
 #include "tensorflow/find.h"
 #include "tensorflow/runtime.h"
 

@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 #include "cli/commands/finish.h"
 #include "cli/feed.h"
+#include "master/remote/target.h"
 #include "train/train.h"
 
 #include <string.h>

@@ -2,6 +2,7 @@
 #include "cli/commands/train_data.h"
 #include "cli/commands/train_role.h"
 #include "cli/commands/train_show.h"
+#include "master/remote/target.h"
 
 #include <signal.h>
 #include <string.h>

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "engine/session/local_session.h"
+#include "master/remote/target.h"
 
 struct _MusterLocalMaster {
   GObject parent;

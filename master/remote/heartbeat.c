@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "master/remote/heartbeat_private.h"
 
-#include "master/remote/remote_private.h"
+#include "master/remote/remote_call_private.h"
+#include "rpc/proto/muster.pb-c.h"
 
 static const MusterRenewalPace default_pace = {
     .renew_us = 20 * MUSTER_SECOND,

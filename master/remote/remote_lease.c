@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "master/lease.h"
+#include "master/remote/remote_call_private.h"
 #include "master/remote/remote_private.h"
 
 /* A lease is renewed so often while it lasts. */

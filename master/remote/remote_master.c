@@ -5,6 +5,7 @@
 #include "base/require.h"
 #include "graph/graph_nodes.h"
 #include "master/remote/proxy.h"
+#include "master/remote/remote_call_private.h"
 #include "master/remote/remote_private.h"
 #include "rpc/address.h"
 #include "rpc/proto/master.pb-c.h"
@@ -99,32 +100,6 @@ muster_remote_master_set_pace (MusterRemoteMaster *self, const MusterRenewalPace
 {
   muster_renewal_unref (self->renewal);
   self->renewal = muster_renewal_new (self->client, self->upkeep, pace);
-}
-
-void
-muster_remote_pack (MusterRope *out, const ProtobufCMessage *message)
-{
-  g_autoptr (GBytes) packed = muster_pack (message);
-  muster_rope_append (out, packed);
-}
-
-gpointer
-muster_remote_call (MusterRpcClient *client, const char *method, MusterRope *request,
-                    const ProtobufCMessageDescriptor *answer, MusterArena *arena,
-                    const MusterRpcOptions *options, GCancellable *cancellable, GError **error)
-{
-  g_autoptr (GBytes) bytes =
-      muster_rpc_client_call (client, method, request, options, cancellable, error);
-  if (bytes == NULL)
-    return NULL;
-  gsize size;
-  gconstpointer data = g_bytes_get_data (bytes, &size);
-  g_autoptr (GError) malformed = NULL;
-  gpointer message = muster_unpack (answer, data, size, arena, answer->short_name, &malformed);
-  if (message == NULL)
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL, "'%s' answered nonsense: %s",
-                 muster_rpc_client_address (client), malformed->message);
-  return message;
 }
 
 static void

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "master/master.h"
+#include "rpc/credentials.h"
 
 G_BEGIN_DECLS
 

@@ -48,14 +48,4 @@ char *muster_remote_text (const char *text, gsize most);
 /* What a server tells of a chief, cut to size; (transfer full). */
 MusterAnnouncement *muster_remote_announcement (const Muster__Announcement *message);
 
-/* Packs a small message into a rope. */
-void muster_remote_pack (MusterRope *out, const ProtobufCMessage *message);
-
-/* Calls and unpacks what comes back into arena; NULL with the call's error, or INTERNAL where the
- * answer is malformed. Within an arena that frees it. */
-gpointer muster_remote_call (MusterRpcClient *client, const char *method, MusterRope *request,
-                             const ProtobufCMessageDescriptor *answer, MusterArena *arena,
-                             const MusterRpcOptions *options, GCancellable *cancellable,
-                             GError **error);
-
 G_END_DECLS

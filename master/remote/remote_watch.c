@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/names.h"
+#include "master/remote/remote_call_private.h"
 #include "master/remote/remote_private.h"
 
 /* Of how two graphs differ, for people. */

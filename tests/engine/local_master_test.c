@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "master/remote/target.h"
 #include "tests/engine/fixture.h"
 
 static MusterSession *

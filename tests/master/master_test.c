@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "master/master.h"
 #include "master/remote/remote_master.h"
+#include "master/remote/target.h"
 #include "tests/gtest_shim.h"
 
 #include <string.h>

@@ -3,6 +3,7 @@
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine.h"
 #include "engine/session/local_master.h"
+#include "master/remote/target.h"
 #include "saver/restore.h"
 #include "server/server.h"
 #include "tests/doubles/crash_storage.h"

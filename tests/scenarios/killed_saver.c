@@ -16,6 +16,7 @@
 #include "checkpoint/format/bundle_reader.h"
 #include "checkpoint/state/quarantine.h"
 #include "engine/session/local_master.h"
+#include "master/remote/target.h"
 #include "saver/async/async_saver.h"
 #include "tests/doubles/sharded_model.h"
 

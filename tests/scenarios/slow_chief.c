@@ -5,6 +5,7 @@
  * and holds its session until its input ends. */
 #include "train/monitored/scaffold.h"
 
+#include "master/remote/target.h"
 #include "session/manager.h"
 
 #include <stdio.h>

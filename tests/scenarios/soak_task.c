@@ -9,6 +9,7 @@
  * was made, "lost WHY", "saved PREFIX", "ended STEP" and "failed WHY". */
 #include "checkpoint/state/checkpoint_state.h"
 #include "master/remote/remote_master.h"
+#include "master/remote/target.h"
 #include "tests/doubles/seen_model.h"
 #include "train/monitored_training.h"
 #include "train/position/position.h"

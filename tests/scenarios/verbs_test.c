@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/session/local_master.h"
+#include "master/remote/target.h"
 #include "server/server.h"
 #include "tests/gtest_shim.h"
 #include "train/monitored/scaffold.h"

@@ -6,6 +6,7 @@
  * cluster_tool steps META DIRECTORY|-: a monitored session that runs the train op once
  * for each line on stdin, and prints "step N", and "lost CODE: WHY" before it comes back. */
 #include "master/master.h"
+#include "master/remote/target.h"
 #include "session/cluster/cluster_spec.h"
 #include "train/monitored_training.h"
 #include "train/train.h"

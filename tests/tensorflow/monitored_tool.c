@@ -5,6 +5,7 @@
  * gave, whether it should stop and what came out at the end, as codes; and the run's and the end's
  * words. */
 #include "engine/session/local_master.h"
+#include "master/remote/target.h"
 #include "train/monitored/monitored_session.h"
 
 #include <stdio.h>

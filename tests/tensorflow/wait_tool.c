@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* wait_tool META_GRAPH TARGET READY_OP LOCAL_INIT_OP: a worker without a gate. Prints a line for
  * each thing it waits for, and "ready". */
+#include "master/remote/target.h"
 #include "session/manager.h"
 
 #include <stdio.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "master/master.h"
+#include "master/remote/target.h"
 #include "tensorflow/tensorflow_master.h"
 #include "tests/gtest_shim.h"
 

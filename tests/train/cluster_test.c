@@ -2,6 +2,7 @@
 #include "jobs/cluster.h"
 
 #include "engine/session/local_master.h"
+#include "master/remote/target.h"
 #include "server/server.h"
 #include "tests/gtest_shim.h"
 #include "tests/train/job_fixture.h"

@@ -3,6 +3,7 @@
 
 #include "engine/session/local_master.h"
 #include "master/remote/remote_master.h"
+#include "master/remote/target.h"
 #include "saver/builder/saver_builder.h"
 #include "tests/doubles/seen_model.h"
 #include "tests/gtest_shim.h"
