@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands/checkpoint.h"
-#include "cli/terminal/table.h"
 
 #include "checkpoint/state/checkpoint_state.h"
-#include "checkpoint/state/quarantine.h"
+#include "cli/commands/checkpoint_open.h"
+#include "cli/commands/commands.h"
+#include "cli/common/cli.h"
+#include "cli/output/json.h"
+#include "cli/output/table.h"
 
 #include <string.h>
 
@@ -25,148 +28,6 @@ static const struct {
     {"diff", "A B", muster_cli_checkpoint_diff, "what has changed between two"},
     {"prune", "DIR --keep=N", muster_cli_checkpoint_prune, "remove the oldest"},
 };
-
-gboolean
-muster_cli_checkpoint_parse (int argc, char **argv, const char *usage_of_verb, const char *summary,
-                             const GOptionEntry *entries, guint least, guint most,
-                             MusterCliOptions *options, char ***words, int *code)
-{
-  g_autoptr (GError) error = NULL;
-  if (!muster_cli_parse (argc, argv, usage_of_verb, summary, entries, MUSTER_CLI_JSON, options,
-                         words, &error)) {
-    *code = muster_cli_fail (error);
-    return FALSE;
-  }
-  const guint n = g_strv_length (*words);
-  if (n >= least && n <= most && n > 0 &&
-      !muster_storage_check_path (NULL, "checkpoint", *words[0], &error)) {
-    *code = muster_cli_fail (error);
-    return FALSE;
-  }
-  if (n >= least && n <= most)
-    return TRUE;
-  muster_cli_say (stderr, "muster: %s needs %s; try `muster help %s`\n", argv[0], usage_of_verb,
-                  argv[0]);
-  *code = MUSTER_EXIT_BAD_INPUT;
-  return FALSE;
-}
-
-char *
-muster_cli_saved_model (const char *directory)
-{
-  g_autofree char *prefix = g_build_filename (directory, "variables", "variables", NULL);
-  return muster_checkpoint_exists (NULL, prefix) ? g_steal_pointer (&prefix) : NULL;
-}
-
-/* The prefix of one of its files, as a shell's completion gives it. */
-static char *
-prefix_of_file (const char *path)
-{
-  static const char *const ends[] = {".index", ".meta", ".data-"};
-  g_autofree char *prefix = g_strdup (path);
-  for (gsize i = 0; i < G_N_ELEMENTS (ends); i++) {
-    char *end = g_strrstr (prefix, ends[i]);
-    if (end == NULL || strchr (end, G_DIR_SEPARATOR) != NULL)
-      continue;
-    *end = '\0';
-    return muster_checkpoint_exists (NULL, prefix) ? g_steal_pointer (&prefix) : NULL;
-  }
-  return NULL;
-}
-
-char *
-muster_cli_checkpoint_find (const char *place, GError **error)
-{
-  g_autoptr (GError) failure = NULL;
-  if (!muster_storage_check_path (NULL, "checkpoint", place, error))
-    return NULL;
-  if (muster_checkpoint_exists (NULL, place))
-    return g_strdup (place);
-  char *prefix = prefix_of_file (place);
-  if (prefix == NULL)
-    prefix = muster_cli_saved_model (place);
-  if (prefix != NULL)
-    return prefix;
-  prefix = muster_latest_checkpoint (NULL, place, &failure);
-  if (prefix == NULL && failure == NULL)
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
-                 "There is no checkpoint '%s': no file '%s.index', no SavedModel, and no directory "
-                 "with a checkpoint in it",
-                 place, place);
-  else if (prefix == NULL)
-    g_propagate_error (error, g_steal_pointer (&failure));
-  return prefix;
-}
-
-gboolean
-muster_cli_checkpoint_open (MusterCliOpened *self, const char *prefix, GError **error)
-{
-  g_autofree char *index = g_strconcat (prefix, ".index", NULL);
-  self->lease = muster_storage_lock (muster_local_storage (), index, MUSTER_LOCK_SHARED, NULL);
-  self->reader = muster_bundle_reader_open (NULL, prefix, error);
-  return self->reader != NULL;
-}
-
-gboolean
-muster_cli_checkpoint_open_at (MusterCliOpened *self, const char *place, char **prefix,
-                               GError **error)
-{
-  g_autofree char *found = muster_cli_checkpoint_find (place, error);
-  while (found != NULL) {
-    g_autoptr (GError) failure = NULL;
-    if (muster_cli_checkpoint_open (self, found, &failure)) {
-      *prefix = g_steal_pointer (&found);
-      return TRUE;
-    }
-    muster_cli_opened_clear (self);
-    g_autofree char *now = muster_cli_checkpoint_find (place, NULL);
-    if (now == NULL || strcmp (now, found) == 0) {
-      g_propagate_error (error, g_steal_pointer (&failure));
-      return FALSE;
-    }
-    g_free (found);
-    found = g_steal_pointer (&now);
-  }
-  return FALSE;
-}
-
-void
-muster_cli_opened_clear (MusterCliOpened *self)
-{
-  g_clear_pointer (&self->reader, muster_bundle_reader_unref);
-  muster_storage_unlock (muster_local_storage (), self->lease);
-  self->lease = NULL;
-}
-
-/* "optimizer/_variables/2" says nothing. */
-static gboolean
-ends_in_number (const char *path)
-{
-  const char *last = strrchr (path, '/');
-  last = last != NULL ? last + 1 : path;
-  return *last != '\0' && strspn (last, "0123456789") == strlen (last);
-}
-
-const char *
-muster_cli_readable (const MusterObjectNames *names, const MusterBundleEntry *entry)
-{
-  const MusterObjectName *object =
-      names != NULL ? muster_object_names_find (names, entry->name) : NULL;
-  if (object == NULL)
-    return entry->name;
-  if (object->full_name == NULL || !ends_in_number (object->path))
-    return object->path;
-  const char *key = muster_object_names_key_of (names, object->full_name, NULL);
-  return key == object->key ? object->full_name : object->path; /* unless two are called so */
-}
-
-MusterProgress *
-muster_cli_progress (gboolean json)
-{
-  const gboolean is_seen = !json && muster_cli_is_terminal (stderr);
-  return muster_progress_new (is_seen ? stderr : NULL, g_getenv ("NO_COLOR") == NULL,
-                              muster_system_clock ());
-}
 
 int
 muster_cli_checkpoint_latest (int argc, char **argv)

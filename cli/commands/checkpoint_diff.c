@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands/checkpoint.h"
-#include "cli/terminal/table.h"
 
+#include "cli/commands/checkpoint_open.h"
+#include "cli/common/cli.h"
+#include "cli/output/json.h"
+#include "cli/output/table.h"
 #include "graph/tensor_stats.h"
 
 #include <math.h>

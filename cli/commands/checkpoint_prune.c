@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands/checkpoint.h"
-#include "cli/terminal/table.h"
 
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine.h"
 #include "checkpoint/store/directory_lock.h"
+#include "cli/commands/checkpoint_list.h"
+#include "cli/commands/checkpoint_open.h"
+#include "cli/common/cli.h"
+#include "cli/output/table.h"
 
 #include <math.h>
 #include <string.h>

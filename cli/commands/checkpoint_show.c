@@ -2,9 +2,14 @@
 #include "cli/commands/checkpoint.h"
 
 #include "checkpoint/state/checkpoint_check.h"
+#include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine.h"
+#include "cli/commands/checkpoint_list.h"
+#include "cli/commands/checkpoint_open.h"
 #include "cli/commands/checkpoint_tensor.h"
-#include "cli/terminal/table.h"
+#include "cli/common/cli.h"
+#include "cli/output/json.h"
+#include "cli/output/table.h"
 
 #include <string.h>
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands/checkpoint_tensor.h"
 
-#include "cli/feed.h"
-#include "cli/values.h"
+#include "cli/commands/checkpoint_open.h"
+#include "cli/common/cli.h"
+#include "cli/common/feed.h"
+#include "cli/common/values.h"
+#include "cli/output/json.h"
 #include "graph/tensor_stats.h"
 
 #include <math.h>

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "cli/commands/checkpoint.h"
+#include "checkpoint/format/bundle_reader.h"
+#include "checkpoint/format/object_graph.h"
+
+#include <json-glib/json-glib.h>
 
 G_BEGIN_DECLS
 

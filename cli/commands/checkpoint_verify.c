@@ -2,8 +2,11 @@
 #include "cli/commands/checkpoint.h"
 
 #include "checkpoint/state/checkpoint_state.h"
-#include "cli/terminal/figures.h"
-#include "cli/terminal/table.h"
+#include "cli/commands/checkpoint_list.h"
+#include "cli/commands/checkpoint_open.h"
+#include "cli/common/cli.h"
+#include "cli/output/figures.h"
+#include "cli/output/table.h"
 
 #include <string.h>
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands/finish.h"
 
+#include "cli/commands/commands.h"
+#include "cli/common/cli.h"
+#include "cli/output/json.h"
 #include "master/lease.h"
 #include "train/train.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 
 G_BEGIN_DECLS
 

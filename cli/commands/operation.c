@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands/operation.h"
 
-#include "cli/terminal/notify.h"
+#include "cli/common/cli.h"
+#include "cli/output/notify.h"
+#include "cli/terminal/trace.h"
 
 void
 muster_cli_verb_clear (MusterCliVerb *self)

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/commands.h"
+
 #include "cli/commands/operation.h"
+#include "cli/common/cli.h"
+#include "cli/output/json.h"
 #include "train/train.h"
 
 #include <string.h>

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/cli.h"
+#include "cli/commands/commands.h"
+
 #include "cli/commands/finish.h"
-#include "cli/feed.h"
+#include "cli/common/cli.h"
+#include "cli/common/feed.h"
+#include "cli/output/json.h"
 #include "master/remote/target.h"
 #include "train/train.h"
 

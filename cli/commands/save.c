@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/cli.h"
-#include "cli/terminal/figures.h"
+#include "cli/commands/commands.h"
+
+#include "cli/common/cli.h"
+#include "cli/output/figures.h"
+#include "cli/output/json.h"
 #include "train/position/position.h"
 #include "train/train.h"
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/cli.h"
-#include "cli/terminal/notify.h"
+#include "cli/commands/commands.h"
+
+#include "cli/common/cli.h"
+#include "cli/output/notify.h"
 #include "engine/session/local_master.h"
 #include "rpc/server/open_files.h"
 #include "server/server.h"

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/commands.h"
+
 #include "cli/commands/train_data.h"
 #include "cli/commands/train_role.h"
 #include "cli/commands/train_show.h"
+#include "cli/common/cli.h"
 #include "master/remote/target.h"
 
 #include <signal.h>

@@ -2,8 +2,8 @@
 #include "cli/commands/train_data.h"
 
 #include "base/error.h"
-#include "cli/cli.h"
-#include "cli/feed.h"
+#include "cli/common/cli.h"
+#include "cli/common/feed.h"
 #include "graph/graph_nodes.h"
 
 #include <string.h>

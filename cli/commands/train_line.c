@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/commands/train_show.h"
-#include "cli/sanitise.h"
-#include "cli/terminal/figures.h"
-#include "cli/terminal/rows.h"
+#include "cli/commands/train_line.h"
+
+#include "cli/output/figures.h"
+#include "cli/output/rows.h"
+#include "cli/output/sanitise.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands/train_role.h"
 
-#include "cli/usage_error.h"
+#include "cli/common/usage_error.h"
 
 #include <string.h>
 

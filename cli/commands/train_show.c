@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands/train_show.h"
 
-#include "cli/terminal/figures.h"
-#include "cli/terminal/notify.h"
+#include "cli/commands/train_line.h"
+#include "cli/common/cli.h"
+#include "cli/output/figures.h"
+#include "cli/output/json.h"
+#include "cli/output/notify.h"
 #include "ready/backoff.h"
 
 #include <math.h>

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/terminal/live.h"
 
-#include "cli/terminal/notify.h"
-#include "cli/terminal/progress.h"
+#include "cli/output/json.h"
+#include "cli/output/notify.h"
+#include "cli/output/progress.h"
+#include "cli/output/rows.h"
 #include "cli/terminal/report.h"
-#include "cli/terminal/rows.h"
 
 #include <signal.h>
 #include <string.h>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 
 G_BEGIN_DECLS
 
 /* MusterLive shows a verb of the session manager while it waits: on a terminal a block that is
  * redrawn in place, a line for each component and the time that is left; elsewhere a line whenever
  * the reason changes and every 30 s; with --json nothing, or a line of JSON for each change. A
- * service's manager is told the same (cli/terminal/notify.h). It draws on a thread of its own,
+ * service's manager is told the same (cli/output/notify.h). It draws on a thread of its own,
  * which also hears SIGINT and its kin: the first cancels the verb, which closes its session; a
  * second ends the process at once. The terminal is left as it was. */
 

@@ -2,7 +2,7 @@
 #include "cli/terminal/report.h"
 
 #include "checkpoint/state/checkpoint_check.h"
-#include "cli/terminal/figures.h"
+#include "cli/output/figures.h"
 
 #include <string.h>
 

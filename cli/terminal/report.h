@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "cli/cli.h"
+#include "cli/common/cli.h"
+#include "cli/output/json.h"
 
 G_BEGIN_DECLS
 
@@ -40,9 +41,5 @@ char *muster_cli_restored (const MusterSessionReport *report);
 void muster_cli_reasons_json (JsonBuilder *builder, GPtrArray *reasons);
 /* Adds all of it to the JSON object being built. */
 void muster_cli_result_json (JsonBuilder *builder, const MusterCliResult *self);
-
-/* Writes the report's timeline to options->trace, if that is given: the Chrome trace format. A
- * trace that can't be written is a warning. */
-void muster_cli_write_trace (const MusterCliResult *self, const char *command);
 
 G_END_DECLS

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/terminal/report.h"
+#include "cli/terminal/trace.h"
+
+#include "cli/output/json.h"
 
 #include <unistd.h>
 

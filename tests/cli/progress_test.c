@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/terminal/progress.h"
+#include "cli/output/progress.h"
 
 #include "tests/doubles/fake_clock.h"
 #include "tests/gtest_shim.h"

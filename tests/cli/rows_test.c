@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/clock.h"
-#include "cli/sanitise.h"
-#include "cli/terminal/rows.h"
+#include "cli/output/rows.h"
+#include "cli/output/sanitise.h"
 #include "tests/gtest_shim.h"
 
 #include <locale.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/terminal/table.h"
+#include "cli/output/table.h"
 
 #include "base/clock.h"
-#include "cli/sanitise.h"
-#include "cli/terminal/figures.h"
+#include "cli/output/figures.h"
+#include "cli/output/sanitise.h"
 #include "tests/gtest_shim.h"
 
 #include <locale.h>

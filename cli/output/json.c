@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/terminal/json.h"
+#include "cli/output/json.h"
 
 #include "base/clock.h"
 

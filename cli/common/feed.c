@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/feed.h"
+#include "cli/common/feed.h"
 
 #include "base/error.h"
-#include "cli/usage_error.h"
+#include "cli/common/usage_error.h"
 #include "graph/graph_nodes.h"
 #include "train/position/npy.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/cli.h"
-#include "cli/terminal/table.h"
+#include "cli/common/cli.h"
+#include "cli/output/table.h"
 #include "master/remote/target.h"
 #include "rpc/address.h"
 #include "rpc/client/diagnose.h"

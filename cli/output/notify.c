@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/terminal/notify.h"
+#include "cli/output/notify.h"
 
 #include <stddef.h>
 #include <string.h>

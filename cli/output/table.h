@@ -8,8 +8,8 @@ G_BEGIN_DECLS
 
 /* MusterTable is rows of cells, each column as wide as what is in it. Where a terminal is narrower,
  * the last column goes on below itself; where that leaves it too little, the first cell has a line
- * of its own, whole, and the others stand below it. Cells are made plain (cli/sanitise.h). One
- * thread at a time. */
+ * of its own, whole, and the others stand below it. Cells are made plain (cli/output/sanitise.h).
+ * One thread at a time. */
 
 typedef struct _MusterTable MusterTable;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/terminal/progress.h"
+#include "cli/output/progress.h"
 
-#include "cli/sanitise.h"
-#include "cli/terminal/rows.h"
+#include "cli/output/rows.h"
+#include "cli/output/sanitise.h"
 
 #include <string.h>
 

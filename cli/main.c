@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/version.h"
+#include "cli/commands/commands.h"
+#include "cli/common/cli.h"
+#include "cli/output/table.h"
 #include "cli/terminal/live.h"
-#include "cli/terminal/table.h"
 #include "engine/session/local_master.h"
 #include "tensorflow/tensorflow_master.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/terminal/table.h"
+#include "cli/output/table.h"
 
-#include "cli/sanitise.h"
+#include "cli/output/sanitise.h"
 
 #include <string.h>
 

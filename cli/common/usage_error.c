@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/usage_error.h"
+#include "cli/common/usage_error.h"
 
 #include "base/error.h"
 

@@ -3,9 +3,8 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "cli/sanitise.h"
-#include "cli/terminal/json.h"
-#include "cli/usage_error.h"
+#include "cli/common/usage_error.h"
+#include "cli/output/sanitise.h"
 #include "master/master.h"
 #include "rpc/credentials.h"
 #include "session/cluster/cluster_spec.h"
@@ -97,10 +96,10 @@ MusterSession *muster_cli_create_session (MusterMaster *master, MusterGraph *gra
                                           const MusterCliOptions *options, gint64 deadline_us,
                                           GError **error);
 
-/* "30", "30s", "10m", "2h", "500ms" to microseconds; "forever" to MUSTER_WAIT_FOREVER. */
 /* INVALID_ARGUMENT for a directory or checkpoint (nullable) that can't be one, as "s3://b/run". */
 gboolean muster_cli_check_path (const char *option, const char *path, GError **error);
 
+/* "30", "30s", "10m", "2h", "500ms" to microseconds; "forever" to MUSTER_WAIT_FOREVER. */
 gboolean muster_cli_duration (const char *text, gint64 *duration_us, GError **error);
 
 /* Prints "muster: MESSAGE" and says with which code to exit. */
@@ -128,16 +127,5 @@ MusterMaster *muster_cli_master (const MusterCliOptions *options, GError **error
  * the default. */
 MusterSessionManager *muster_cli_manager (MusterScaffold *scaffold, const MusterCliOptions *options,
                                           gint64 recovery_wait_us, GError **error);
-
-/* The commands: each gets its own arguments, argv[0] being its name, and returns an exit code. */
-int muster_cli_serve (int argc, char **argv);
-int muster_cli_prepare (int argc, char **argv);
-int muster_cli_wait (int argc, char **argv);
-int muster_cli_train (int argc, char **argv);
-int muster_cli_status (int argc, char **argv);
-int muster_cli_run (int argc, char **argv);
-int muster_cli_save (int argc, char **argv);
-int muster_cli_finish (int argc, char **argv);
-int muster_cli_checkpoint (int argc, char **argv);
 
 G_END_DECLS

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/sanitise.h"
+#include "cli/output/sanitise.h"
 
 #include <string.h>
 #include <sys/ioctl.h>

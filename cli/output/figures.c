@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/terminal/figures.h"
+#include "cli/output/figures.h"
 
 #include "base/clock.h"
 

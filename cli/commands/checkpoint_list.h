@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "checkpoint/state/checkpoint_record.h"
+#include "cli/output/progress.h"
+
+G_BEGIN_DECLS
+
+/* One checkpoint of a directory. */
+typedef struct {
+  char *prefix;      /* (owned) */
+  char *name;        /* (owned) its base name */
+  const char *state; /* static: "good", "verified" (when it was saved), "whole" (read now),
+                        "damaged", "set aside" */
+  char *damage;      /* (owned) (nullable) why it is damaged */
+  char *reason;      /* (owned) (nullable) why it was set aside */
+  gint64 step;       /* -1: none */
+  gint64 when_us;    /* since 1970 */
+  gint64 bytes;      /* of its files */
+  gint shards;
+  gint tensors;
+  gboolean latest;
+  gboolean kept;  /* for good: retention doesn't take it */
+  gint64 took_us; /* to read it */
+} MusterListed;
+
+void muster_listed_free (MusterListed *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterListed, muster_listed_free)
+
+/* Takes out those of which only damage is known and whose index is gone by now: they were removed
+ * while they were looked at. */
+void muster_listed_drop_removed (GPtrArray *listed);
+
+/* Looks at one: lengths and index. record is (nullable), latest (nullable) the latest's prefix. */
+MusterListed *muster_listed_new (const char *prefix, const MusterCheckpointRecord *record,
+                                 const char *latest);
+/* All of a directory, newest first; a state or side file that can't be read is a warning.
+ * (transfer full) (element-type MusterListed) */
+GPtrArray *muster_listed_directory (const char *directory, gboolean with_set_aside, GError **error);
+/* Reads it whole: its state becomes "whole" or "damaged". */
+void muster_listed_verify (MusterListed *self, MusterProgress *progress, guint64 before,
+                           guint64 all);
+/* Reads each of them that isn't known to be damaged. */
+void muster_listed_verify_all (GPtrArray *listed, gboolean json);
+
+/* "40 s ago", or "-" */
+char *muster_cli_ago (gint64 when_us);
+/* A message about a file, its path as it is seen from the directory. text is (nullable). */
+char *muster_cli_without_directory (const char *text, const char *directory);
+/* One line of JSON of a MusterListed, with one more member (nullable). */
+void muster_listed_json (const MusterListed *self, const char *name, const char *value);
+
+G_END_DECLS
