@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/doubles/fake_clock.h"
+#include "tests/doubles/thread_gate.h"
 #include "tests/gtest_shim.h"
 #include "train/monitored/coordinator.h"
 
@@ -98,43 +99,14 @@ MUSTER_TEST (Coordinator, drops_an_error_that_comes_after_a_plain_stop)
   MUSTER_ASSERT_NO_ERROR (error);
 }
 
-typedef struct {
-  GMutex lock;
-  GCond cond;
-  gboolean may_end;
-} Gate;
-
-static gboolean
-wait_at_gate (G_GNUC_UNUSED MusterCoordinator *self, gpointer user_data,
-              G_GNUC_UNUSED GError **error)
-{
-  Gate *gate = user_data;
-
-  g_mutex_lock (&gate->lock);
-  while (!gate->may_end)
-    g_cond_wait (&gate->cond, &gate->lock);
-  g_mutex_unlock (&gate->lock);
-
-  return TRUE;
-}
-
-static void
-open_gate (Gate *gate)
-{
-  g_mutex_lock (&gate->lock);
-  gate->may_end = TRUE;
-  g_cond_broadcast (&gate->cond);
-  g_mutex_unlock (&gate->lock);
-}
-
 /* MON.56 */
 MUSTER_TEST (Coordinator, gives_stragglers_their_grace_and_then_names_them)
 {
-  static Gate gate;
+  static MusterThreadGate gate;
   g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
   g_autoptr (MusterCoordinator) self = muster_coordinator_new (MUSTER_CLOCK (clock), FALSE);
   g_autoptr (GError) error = NULL;
-  muster_coordinator_start (self, "reader", wait_at_gate, &gate);
+  muster_coordinator_start (self, "reader", muster_thread_gate_wait, &gate);
   muster_coordinator_request_stop (self, NULL, NULL);
 
   MUSTER_EXPECT_FALSE (muster_coordinator_join (self, 120 * MUSTER_SECOND, FALSE,
@@ -142,34 +114,34 @@ MUSTER_TEST (Coordinator, gives_stragglers_their_grace_and_then_names_them)
 
   MUSTER_EXPECT_STREQ (error->message, "Coordinator stopped with threads still running: reader");
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (clock), 120 * MUSTER_SECOND);
-  open_gate (&gate);
+  muster_thread_gate_open (&gate);
 }
 
 /* MON.56, MON.61 */
 MUSTER_TEST (Coordinator, may_leave_stragglers_behind)
 {
-  static Gate gate;
+  static MusterThreadGate gate;
   g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
   g_autoptr (MusterCoordinator) self = muster_coordinator_new (MUSTER_CLOCK (clock), FALSE);
   g_autoptr (GError) error = NULL;
-  muster_coordinator_start (self, "reader", wait_at_gate, &gate);
+  muster_coordinator_start (self, "reader", muster_thread_gate_wait, &gate);
   muster_coordinator_request_stop (self, NULL, NULL);
 
   MUSTER_EXPECT_TRUE (
       muster_coordinator_join (self, MUSTER_SECOND, TRUE, MUSTER_WAIT_FOREVER, NULL, &error));
 
   MUSTER_ASSERT_NO_ERROR (error);
-  open_gate (&gate);
+  muster_thread_gate_open (&gate);
 }
 
 /* MON.57 */
 MUSTER_TEST (Coordinator, joins_threads_that_end_by_themselves_without_a_stop)
 {
-  static Gate gate = {.may_end = TRUE};
+  static MusterThreadGate gate = {.is_open = TRUE};
   g_autoptr (MusterCoordinator) self = muster_coordinator_new (NULL, FALSE);
   g_autoptr (GError) error = NULL, late = error_of (MUSTER_ERROR_INTERNAL, "late");
   for (int i = 0; i < 5; i++)
-    muster_coordinator_start (self, "one of five", wait_at_gate, &gate);
+    muster_coordinator_start (self, "one of five", muster_thread_gate_wait, &gate);
 
   MUSTER_EXPECT_TRUE (
       muster_coordinator_join (self, MUSTER_SECOND, FALSE, MUSTER_WAIT_FOREVER, NULL, &error));
@@ -222,11 +194,11 @@ in_a_minute (MusterFakeClock *clock)
 /* Nobody stops the thread; once it has ended, the join can be repeated. */
 MUSTER_TEST (Coordinator, joins_no_longer_than_its_deadline)
 {
-  static Gate gate;
+  static MusterThreadGate gate;
   g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
   g_autoptr (MusterCoordinator) self = muster_coordinator_new (MUSTER_CLOCK (clock), FALSE);
   g_autoptr (GError) error = NULL, none = NULL;
-  muster_coordinator_start (self, "reader", wait_at_gate, &gate);
+  muster_coordinator_start (self, "reader", muster_thread_gate_wait, &gate);
 
   MUSTER_EXPECT_FALSE (
       muster_coordinator_join (self, MUSTER_SECOND, FALSE, in_a_minute (clock), NULL, &error));
@@ -234,7 +206,7 @@ MUSTER_TEST (Coordinator, joins_no_longer_than_its_deadline)
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (clock), 60 * MUSTER_SECOND);
   MUSTER_EXPECT_FALSE (muster_coordinator_is_joined (self));
-  open_gate (&gate);
+  muster_thread_gate_open (&gate);
   muster_fake_clock_hold (clock);
   MUSTER_EXPECT_TRUE (
       muster_coordinator_join (self, MUSTER_SECOND, FALSE, MUSTER_WAIT_FOREVER, NULL, &none));
@@ -243,12 +215,12 @@ MUSTER_TEST (Coordinator, joins_no_longer_than_its_deadline)
 
 MUSTER_TEST (Coordinator, is_cancelled_while_it_joins)
 {
-  static Gate gate;
+  static MusterThreadGate gate;
   g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
   g_autoptr (MusterCoordinator) self = muster_coordinator_new (MUSTER_CLOCK (clock), FALSE);
   g_autoptr (GCancellable) cancellable = g_cancellable_new ();
   g_autoptr (GError) error = NULL;
-  muster_coordinator_start (self, "reader", wait_at_gate, &gate);
+  muster_coordinator_start (self, "reader", muster_thread_gate_wait, &gate);
   muster_fake_clock_cancel_at (clock, 5 * MUSTER_SECOND, cancellable);
 
   MUSTER_EXPECT_FALSE (muster_coordinator_join (self, MUSTER_SECOND, FALSE, MUSTER_WAIT_FOREVER,
@@ -257,18 +229,18 @@ MUSTER_TEST (Coordinator, is_cancelled_while_it_joins)
   MUSTER_EXPECT_ERROR (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (clock), 5 * MUSTER_SECOND);
   MUSTER_EXPECT_FALSE (muster_coordinator_is_joined (self));
-  open_gate (&gate);
+  muster_thread_gate_open (&gate);
 }
 
 MUSTER_TEST (Coordinator, ends_the_grace_at_the_deadline_or_a_cancellation)
 {
   for (int is_cancelled = 0; is_cancelled <= 1; is_cancelled++) {
-    static Gate gates[2];
+    static MusterThreadGate gates[2];
     g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
     g_autoptr (MusterCoordinator) self = muster_coordinator_new (MUSTER_CLOCK (clock), FALSE);
     g_autoptr (GCancellable) cancellable = g_cancellable_new ();
     g_autoptr (GError) error = NULL;
-    muster_coordinator_start (self, "reader", wait_at_gate, &gates[is_cancelled]);
+    muster_coordinator_start (self, "reader", muster_thread_gate_wait, &gates[is_cancelled]);
     muster_coordinator_request_stop (self, NULL, NULL);
     if (is_cancelled)
       muster_fake_clock_cancel_at (clock, 60 * MUSTER_SECOND, cancellable);
@@ -279,7 +251,7 @@ MUSTER_TEST (Coordinator, ends_the_grace_at_the_deadline_or_a_cancellation)
 
     MUSTER_EXPECT_STREQ (error->message, "Coordinator stopped with threads still running: reader");
     MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (clock), 60 * MUSTER_SECOND);
-    open_gate (&gates[is_cancelled]);
+    muster_thread_gate_open (&gates[is_cancelled]);
   }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What hooks and functions wait for ends by the caller's deadline, and when it is cancelled. */
+#include "tests/doubles/thread_gate.h"
 #include "tests/train/monitored_diary.h"
 #include "train/hooks/hooks.h"
 
@@ -230,46 +231,17 @@ MUSTER_TEST (Waits, of_threads_end_when_the_session_is_cancelled)
   MUSTER_EXPECT_EQ (diary->len, 0u);
 }
 
-typedef struct {
-  GMutex lock;
-  GCond cond;
-  gboolean may_end;
-} Gate;
-
-static gboolean
-wait_at_gate (G_GNUC_UNUSED MusterCoordinator *coordinator, gpointer user_data,
-              G_GNUC_UNUSED GError **error)
-{
-  Gate *gate = user_data;
-
-  g_mutex_lock (&gate->lock);
-  while (!gate->may_end)
-    g_cond_wait (&gate->cond, &gate->lock);
-  g_mutex_unlock (&gate->lock);
-
-  return TRUE;
-}
-
-static void
-open_gate (Gate *gate)
-{
-  g_mutex_lock (&gate->lock);
-  gate->may_end = TRUE;
-  g_cond_broadcast (&gate->cond);
-  g_mutex_unlock (&gate->lock);
-}
-
 /* A thread of the lost session that doesn't end has its grace, unless the run has less time. */
 MUSTER_TEST (Waits, for_threads_of_a_lost_session_end_with_the_run)
 {
   static const char *const train = "train";
 
   for (int is_cancelled = 0; is_cancelled <= 1; is_cancelled++) {
-    static Gate gates[2];
+    static MusterThreadGate gates[2];
     SET_UP (f);
     MUSTER_ASSERT_TRUE (monitored_open (&f, &error));
     muster_coordinator_start (muster_monitored_session_coordinator (f.session), "reader",
-                              wait_at_gate, &gates[is_cancelled]);
+                              muster_thread_gate_wait, &gates[is_cancelled]);
     muster_fake_master_fail (f.master, "train", 1, 1, MUSTER_ERROR_ABORTED, "gone");
     gint64 limit_us = is_cancelled ? CANCEL_US : DEADLINE_US;
     const gint64 now_us = muster_clock_now_us (MUSTER_CLOCK (f.clock));
@@ -283,7 +255,7 @@ MUSTER_TEST (Waits, for_threads_of_a_lost_session_end_with_the_run)
     MUSTER_EXPECT_TRUE (error != NULL);
     MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (f.clock), limit_us);
     MUSTER_EXPECT_EQ (diary->len, 0u);
-    open_gate (&gates[is_cancelled]);
+    muster_thread_gate_open (&gates[is_cancelled]);
   }
 }
 
@@ -291,7 +263,7 @@ MUSTER_TEST (Waits, for_threads_of_a_lost_session_end_with_the_run)
 MUSTER_TEST (Waits, for_threads_of_a_session_that_is_dropped_have_the_whole_grace)
 {
   static const char *const train = "train";
-  static Gate gate;
+  static MusterThreadGate gate;
   SET_UP (f);
   f.options.stop_grace_us = 7 * MUSTER_SECOND;
   MUSTER_ASSERT_TRUE (monitored_open (&f, &error));
@@ -302,12 +274,12 @@ MUSTER_TEST (Waits, for_threads_of_a_session_that_is_dropped_have_the_whole_grac
   muster_fake_clock_pass (f.clock, 2 * MUSTER_SECOND);
   const gint64 before_us = muster_fake_clock_elapsed_us (f.clock);
   muster_coordinator_start (muster_monitored_session_coordinator (f.session), "reader",
-                            wait_at_gate, &gate);
+                            muster_thread_gate_wait, &gate);
 
   g_clear_object (&f.session);
 
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (f.clock) - before_us, 7 * MUSTER_SECOND);
-  open_gate (&gate);
+  muster_thread_gate_open (&gate);
 }
 
 static gboolean
