@@ -2,8 +2,8 @@
 /* When a backup is saved: behaviours B004 and D004, by their numbers. */
 #include "callbacks/backup.h"
 
+#include "tests/callbacks/backup_fixture.h"
 #include "tests/gtest_shim.h"
-#include "tests/train/backup_fixture.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,9 +4,9 @@
 #include "callbacks/backup_files_private.h"
 #include "checkpoint/store/forwarding_storage.h"
 #include "checkpoint/store/storage_failure.h"
+#include "tests/callbacks/backup_fixture.h"
 #include "tests/doubles/crash_storage.h"
 #include "tests/gtest_shim.h"
-#include "tests/train/backup_fixture.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/train/job_fixture.h"
+#include "tests/jobs/job_fixture.h"
 
 #include "engine/session/local_master.h"
 #include "graph/graph_builder.h"

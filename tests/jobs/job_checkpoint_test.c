@@ -6,7 +6,7 @@
 #include "tests/doubles/slow_storage.h"
 #include "tests/doubles/watched_storage.h"
 #include "tests/gtest_shim.h"
-#include "tests/train/job_fixture.h"
+#include "tests/jobs/job_fixture.h"
 
 #include <glib/gstdio.h>
 

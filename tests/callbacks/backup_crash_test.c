@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A backup on a machine that may lose power at any call (behaviours B004.21, D004.6, D004.7). */
+#include "tests/callbacks/backup_fixture.h"
 #include "tests/doubles/crash_storage.h"
 #include "tests/gtest_shim.h"
-#include "tests/train/backup_fixture.h"
 
 #define N_EPOCHS  2
 #define N_BATCHES 2

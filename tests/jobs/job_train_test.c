@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Jobs trained for real, on masters of the engine. */
 #include "tests/gtest_shim.h"
-#include "tests/train/job_fixture.h"
+#include "tests/jobs/job_fixture.h"
 
 static const char *const one_node[] = {"trainer_0", NULL};
 static const char *const three_nodes[] = {"trainer_0", "trainer_1", "trainer_2", NULL};

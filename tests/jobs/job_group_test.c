@@ -5,7 +5,7 @@
 #include "graph/graph_builder.h"
 #include "tests/doubles/fake_clock.h"
 #include "tests/gtest_shim.h"
-#include "tests/train/job_fixture.h"
+#include "tests/jobs/job_fixture.h"
 
 static const char *const one_node[] = {"a", NULL};
 static const char *const two_nodes[] = {"a", "b", NULL};

@@ -2,7 +2,7 @@
 #include "jobs/job.h"
 
 #include "tests/gtest_shim.h"
-#include "tests/train/job_fixture.h"
+#include "tests/jobs/job_fixture.h"
 
 static const char *const two_nodes[] = {"a", "b", NULL};
 

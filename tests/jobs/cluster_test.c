@@ -5,7 +5,7 @@
 #include "master/remote/target.h"
 #include "server/server.h"
 #include "tests/gtest_shim.h"
-#include "tests/train/job_fixture.h"
+#include "tests/jobs/job_fixture.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #include "jobs/job_runner.h"
 
 #include "tests/gtest_shim.h"
-#include "tests/train/job_fixture.h"
+#include "tests/jobs/job_fixture.h"
 
 #include <glib/gstdio.h>
 

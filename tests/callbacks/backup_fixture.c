@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/train/backup_fixture.h"
+#include "tests/callbacks/backup_fixture.h"
 
 #include "tests/gtest_shim.h"
 
