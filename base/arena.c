@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/arena_private.h"
+#include "base/arena.h"
 
 #include "base/memory.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/unpack.h"
 
-#include "base/arena_private.h"
+#include "base/arena.h"
 #include "base/error.h"
 #include "base/protowire.h"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <glib.h>
+#include "base/arena.h"
+
 #include <protobuf-c/protobuf-c.h>
 
 G_BEGIN_DECLS
@@ -15,13 +16,6 @@ G_BEGIN_DECLS
  * that the descriptor doesn't know are kept and packed again; a message in parts is merged. */
 
 #define MUSTER_MAX_DEPTH 100
-
-typedef struct _MusterArena MusterArena;
-
-MusterArena *muster_arena_new (void);
-gpointer muster_arena_alloc (MusterArena *self, gsize size); /* aligned to 16; never NULL */
-void muster_arena_free (MusterArena *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterArena, muster_arena_free)
 
 /* Walks without unpacking. what names the message in the error: "graph", "CreateSession request".
  */
