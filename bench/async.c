@@ -2,6 +2,7 @@
 /* Saving a gibibyte while training goes on: how long the call holds its caller, and what the steps
  * beside the save take. */
 #include "bench/bench.h"
+#include "graph/meta_graph/meta_graph.h"
 
 #include "engine/session/local_master.h"
 #include "graph/graph_builder.h"

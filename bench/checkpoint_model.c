@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/bench.h"
+#include "graph/meta_graph/meta_graph.h"
 
 #include "base/protowire.h"
 #include "graph/graph_builder.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/bench.h"
+#include "graph/meta_graph/ready_op.h"
 
 #include "base/unpack.h"
 #include "graph/graph_builder.h"

@@ -7,7 +7,6 @@
 #include "base/rope.h"
 #include "base/unpack.h"
 #include "graph/graph_nodes.h"
-#include "graph/meta_graph/meta_graph.h"
 
 #include <string.h>
 
@@ -73,45 +72,6 @@ muster_graph_new (GBytes *bytes)
   MusterGraph *self = new_graph ();
   self->bytes = g_bytes_ref (bytes);
   return self;
-}
-
-/* A MetaGraphDef without its meta_info reads as a GraphDef of no nodes; so nodes decide. */
-static MusterGraph *
-graph_of_either_kind (GBytes *bytes, GError **error)
-{
-  g_autoptr (MusterGraph) graph = muster_graph_new (bytes);
-  g_autoptr (GError) not_a_graph = NULL;
-  const gboolean is_graph = muster_graph_parse (graph, &not_a_graph);
-  if (is_graph && muster_graph_n_nodes (graph) > 0)
-    return g_steal_pointer (&graph);
-  g_autoptr (MusterMetaGraph) meta = muster_meta_graph_new (bytes, NULL);
-  if (meta != NULL && muster_graph_n_nodes (muster_meta_graph_graph (meta)) > 0)
-    return muster_graph_ref (muster_meta_graph_graph (meta));
-  if (is_graph)
-    return g_steal_pointer (&graph);
-  g_propagate_error (error, g_steal_pointer (&not_a_graph));
-  return NULL;
-}
-
-MusterGraph *
-muster_graph_load (const char *path, GError **error)
-{
-  muster_require (error, NULL, path);
-  if (g_str_has_suffix (path, ".meta")) {
-    g_autoptr (MusterMetaGraph) meta = muster_meta_graph_load (path, error);
-    return meta != NULL ? muster_graph_ref (muster_meta_graph_graph (meta)) : NULL;
-  }
-  char *contents;
-  gsize size;
-  if (!g_file_get_contents (path, &contents, &size, error)) {
-    g_prefix_error (error, "Loading the graph '%s': ", path);
-    return NULL;
-  }
-  g_autoptr (GBytes) bytes = g_bytes_new_take (contents, size);
-  MusterGraph *graph = graph_of_either_kind (bytes, error);
-  if (graph == NULL)
-    g_prefix_error (error, "Loading the graph '%s': ", path);
-  return graph;
 }
 
 MusterGraph *

@@ -18,9 +18,6 @@ GType muster_graph_get_type (void);
 /* Nothing is parsed yet; a malformed graph shows at muster_graph_parse (). */
 MusterGraph *muster_graph_new (GBytes *bytes);
 
-/* Reads a serialised GraphDef, or the graph of a MetaGraphDef, from a file. */
-MusterGraph *muster_graph_load (const char *path, GError **error);
-
 MusterGraph *muster_graph_ref (MusterGraph *self);
 void muster_graph_unref (MusterGraph *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterGraph, muster_graph_unref)

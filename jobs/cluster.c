@@ -2,8 +2,8 @@
 #include "jobs/cluster.h"
 
 #include "base/require.h"
-#include "graph/graph_builder.h"
 #include "graph/graph_nodes.h"
+#include "graph/meta_graph/ready_op.h"
 #include "jobs/job_private.h"
 #include "session/manager.h"
 

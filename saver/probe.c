@@ -5,6 +5,7 @@
 #include "checkpoint/format/bundle_writer.h"
 #include "graph/graph_builder.h"
 #include "graph/graph_nodes.h"
+#include "graph/meta_graph/meta_graph.h"
 #include "saver/builder/device_name_private.h"
 #include "saver/probe_private.h"
 #include "saver/saver_private.h"

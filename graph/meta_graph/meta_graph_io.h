@@ -50,4 +50,7 @@ MusterMetaGraph *muster_import_meta_graph (const char *path, const MusterImport 
  * full). UNIMPLEMENTED as above. */
 GString *muster_graph_print (MusterGraph *self, GError **error);
 
+/* Reads a serialised GraphDef, or the graph of a MetaGraphDef, from a file. */
+MusterGraph *muster_graph_load (const char *path, GError **error);
+
 G_END_DECLS

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "graph/meta_graph/ready_op.h"
+
 #include "base/error.h"
 #include "base/require.h"
 #include "graph/graph_builder.h"

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/protowire.h"
 #include "graph/graph_builder.h"
+#include "graph/meta_graph/meta_graph.h"
 
 #include <string.h>
 

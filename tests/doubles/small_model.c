@@ -4,6 +4,7 @@
 #include "base/protowire.h"
 #include "checkpoint/format/bundle_writer.h"
 #include "graph/graph_builder.h"
+#include "graph/meta_graph/meta_graph.h"
 
 const MusterSmallVariable muster_small_variables[2] = {
     {"v", MUSTER_FLOAT, 1, {2, 0}},

@@ -3,6 +3,7 @@
 
 #include "base/unpack.h"
 #include "graph/graph_nodes.h"
+#include "graph/meta_graph/meta_graph_io.h"
 
 #include <glib/gstdio.h>
 #include <string.h>

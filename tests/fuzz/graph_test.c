@@ -6,6 +6,7 @@
 
 #include "graph/graph_builder.h"
 #include "graph/graph_nodes.h"
+#include "graph/meta_graph/ready_op.h"
 #include "graph/tensor_proto.h"
 #include "tests/gtest_shim.h"
 

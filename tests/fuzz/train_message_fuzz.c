@@ -3,6 +3,7 @@
  * collections, and a traced run's timeline from its metadata; the first byte picks. */
 #include "base/protowire.h"
 #include "graph/graph_builder.h"
+#include "graph/meta_graph/meta_graph.h"
 #include "tests/fuzz/fuzz.h"
 #include "train/hooks/timeline.h"
 #include "train/monitored/queue_runner.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/graph.h"
+#include "graph/meta_graph/meta_graph_io.h"
 
 #include <string.h>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/meta_graph/meta_graph.h"
+#include "graph/meta_graph/ready_op.h"
 
 #include <string.h>
 

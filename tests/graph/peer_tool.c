@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "graph/graph_builder.h"
+#include "graph/meta_graph/ready_op.h"
 #include "graph/tensor_proto.h"
 
 static void

@@ -3,6 +3,7 @@
 
 #include "engine/session/local_master.h"
 #include "graph/graph_builder.h"
+#include "graph/meta_graph/meta_graph.h"
 #include "tests/gtest_shim.h"
 
 /* --- the model --- */

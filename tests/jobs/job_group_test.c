@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "graph/meta_graph/meta_graph.h"
 #include "jobs/job_group.h"
 
 #include "engine/session/local_master.h"

@@ -2,6 +2,7 @@
 #include "checkpoint/format/bundle_reader.h"
 #include "engine/session/local_master.h"
 #include "graph/graph_builder.h"
+#include "graph/meta_graph/meta_graph.h"
 #include "master/remote/target.h"
 #include "saver/async/async_saver.h"
 #include "saver/builder/saver_builder.h"

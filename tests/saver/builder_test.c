@@ -2,6 +2,7 @@
 #include "engine/session/local_master.h"
 #include "graph/graph_builder.h"
 #include "graph/graph_nodes.h"
+#include "graph/meta_graph/meta_graph.h"
 #include "graph/proto/meta_graph.pb-c.h"
 #include "saver/builder/saver_builder.h"
 #include "saver/saver.h"

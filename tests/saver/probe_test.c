@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/session/local_master.h"
 #include "graph/graph_builder.h"
+#include "graph/meta_graph/meta_graph.h"
 #include "saver/builder/saver_builder.h"
 #include "saver/probe.h"
 #include "tests/doubles/crash_storage.h"

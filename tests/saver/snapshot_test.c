@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "graph/meta_graph/meta_graph.h"
 #include "saver/async/snapshot.h"
 
 #include "graph/graph_builder.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checkpoint/state/checkpoint_state.h"
 #include "engine/session/local_master.h"
-#include "graph/graph_builder.h"
+#include "graph/meta_graph/ready_op.h"
 #include "session/manager.h"
 #include "tests/doubles/small_model.h"
 #include "tests/gtest_shim.h"

@@ -3,6 +3,7 @@
 #include "checkpoint/state/checkpoint_state.h"
 #include "engine/session/local_master.h"
 #include "graph/graph_builder.h"
+#include "graph/meta_graph/meta_graph.h"
 #include "tests/doubles/narrow_storage.h"
 #include "tests/gtest_shim.h"
 #include "tests/train/events.h"

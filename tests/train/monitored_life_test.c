@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* How monitored sessions are made and ended, and what hooks see of a run. */
 #include "graph/graph_builder.h"
+#include "graph/meta_graph/meta_graph.h"
 #include "tests/gtest_shim.h"
 #include "tests/train/monitored_diary.h"
 #include "train/hooks/hooks.h"

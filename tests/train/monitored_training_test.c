@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "graph/meta_graph/meta_graph.h"
 #include "train/monitored_training.h"
 
 #include "checkpoint/state/checkpoint_state.h"

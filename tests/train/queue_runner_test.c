@@ -2,6 +2,7 @@
 /* Queue runners on the fake master; tests/tensorflow/train_test.py has them on real queues. */
 #include "base/protowire.h"
 #include "graph/graph_builder.h"
+#include "graph/meta_graph/meta_graph.h"
 #include "tests/doubles/fake_master.h"
 #include "tests/gtest_shim.h"
 #include "train/monitored/queue_runner.h"

@@ -6,6 +6,7 @@
 #include "checkpoint/state/checkpoint_check.h"
 #include "graph/graph_builder.h"
 #include "graph/graph_nodes.h"
+#include "graph/meta_graph/ready_op.h"
 #include "saver/builder/saver_builder.h"
 
 #include <string.h>

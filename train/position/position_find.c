@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/require.h"
 #include "graph/graph_builder.h"
+#include "graph/meta_graph/meta_graph.h"
 #include "train/position/position_private.h"
 
 #define IS_THERE "muster/find/is_there"
