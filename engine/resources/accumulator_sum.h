@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "engine/resources/accumulator.h"
+#include "graph/tensor.h"
 
 G_BEGIN_DECLS
 

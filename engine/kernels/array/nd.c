@@ -3,7 +3,6 @@
  * and rows dealt out to partitions. */
 #include "engine/kernels/array/gather.h"
 #include "engine/kernels/math/arithmetic.h"
-#include "engine/kernels/state/state.h"
 
 #include <string.h>
 

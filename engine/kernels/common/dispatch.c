@@ -344,6 +344,17 @@ muster_double_at (const MusterTensor *wide, gint64 i)
   }
 }
 
+gboolean
+muster_check_variable_dtype (MusterVariable *variable, MusterDType dtype, GError **error)
+{
+  if (muster_variable_dtype (variable) == dtype)
+    return TRUE;
+  return muster_invalid (
+      error, "Trying to access variable '%s' with wrong dtype. Expected %s got %s",
+      muster_variable_name (variable), muster_dtype_name (muster_variable_dtype (variable)),
+      muster_dtype_name (dtype));
+}
+
 gint64
 muster_dims_product (const gint64 *dims, int from, int to)
 {

@@ -131,6 +131,9 @@ gboolean muster_same_shape (const MusterTensor *a, const MusterTensor *b);
  * error. */
 gboolean muster_check_scalar (MusterKernel *k, int i, const char *name, GError **error);
 
+/* A resource handle doesn't say what its variable holds; a kernel that reads or writes one asks. */
+gboolean muster_check_variable_dtype (MusterVariable *variable, MusterDType dtype, GError **error);
+
 /* An axis counted from the front: a negative one counts from the end. FALSE with an error outside
  * [-n_dims, n_dims). */
 gboolean muster_check_axis (gint64 axis, int n_dims, int *result, GError **error);

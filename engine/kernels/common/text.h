@@ -54,25 +54,6 @@ void muster_text_append_valid (MusterText *self, MusterString string, MusterText
 void muster_text_put_head (MusterText *self, guint32 number, gsize size);
 gsize muster_text_head_size (guint32 number, gsize size);
 
-/* A string tensor under construction: the strings are copied as they come, each element at most
- * once; those that aren't put are empty. What is appended to text belongs to the element that is
- * closed next. */
-typedef struct {
-  MusterResult result;
-  MusterText text;
-  gsize closed; /* how much of the text has its element */
-} MusterStrings;
-
-gboolean muster_strings_begin (MusterStrings *self, MusterKernel *k, int n_dims, const gint64 *dims,
-                               GError **error);
-gboolean muster_strings_begin_like (MusterStrings *self, MusterKernel *k, const MusterTensor *like,
-                                    GError **error);
-void muster_strings_close (MusterStrings *self, gint64 i);
-void muster_strings_put (MusterStrings *self, gint64 i, const char *data, gsize size);
-gboolean muster_strings_end (MusterStrings *self, MusterKernel *k, int i, GError **error);
-void muster_strings_clear (MusterStrings *self);
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterStrings, muster_strings_clear)
-
 /* The text as output i, a scalar. */
 gboolean muster_text_end (MusterText *self, MusterKernel *k, int i, GError **error);
 

@@ -130,8 +130,8 @@ append_ends (MusterText *text, const MusterTensor *x, int dim, gint64 limit, gin
   muster_text_put_c (text, ']');
 }
 
-void
-muster_print_values (MusterText *text, const MusterTensor *x, gint64 limit, gboolean ends)
+static void
+print_values (MusterText *text, const MusterTensor *x, gint64 limit, gboolean ends)
 {
   gint64 n = muster_tensor_n_elements (x), at = 0;
 
@@ -169,7 +169,7 @@ compute_assert (MusterKernel *k, GError **error)
   muster_text_put (&text, "assertion failed:");
   for (int i = 1; i < muster_kernel_n_inputs (k); i++) {
     muster_text_put (&text, " [");
-    muster_print_values (&text, muster_kernel_input (k, i), limit, FALSE);
+    print_values (&text, muster_kernel_input (k, i), limit, FALSE);
     muster_text_put_c (&text, ']');
   }
   return muster_invalid (error, "%.*s%s", (int)text.size, text.data, text.failed ? "…" : "");
@@ -223,7 +223,7 @@ compute_print (MusterKernel *k, GError **error)
   muster_text_put (&text, message);
   for (int i = 1; i < muster_kernel_n_inputs (k); i++) {
     muster_text_put_c (&text, '[');
-    muster_print_values (&text, muster_kernel_input (k, i), limit, FALSE);
+    print_values (&text, muster_kernel_input (k, i), limit, FALSE);
     muster_text_put_c (&text, ']');
   }
   muster_text_put_c (&text, '\n');
@@ -296,7 +296,7 @@ compute_format (MusterKernel *k, GError **error)
   for (int i = 0; i < n; i++) {
     const char *next = strstr (at, mark);
     muster_text_append (&text, at, (gsize)(next - at));
-    muster_print_values (&text, muster_kernel_input (k, i), limit, TRUE);
+    print_values (&text, muster_kernel_input (k, i), limit, TRUE);
     at = next + strlen (mark);
   }
   muster_text_put (&text, at);

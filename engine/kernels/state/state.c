@@ -1,22 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Variables of both kinds: assigned, read, counted, scattered into. */
-#include "engine/kernels/state/state.h"
-
 #include "engine/kernels/array/gather.h"
 #include "engine/kernels/math/arithmetic.h"
 
 #include <string.h>
-
-gboolean
-muster_check_variable_dtype (MusterVariable *variable, MusterDType dtype, GError **error)
-{
-  if (muster_variable_dtype (variable) == dtype)
-    return TRUE;
-  return muster_invalid (
-      error, "Trying to access variable '%s' with wrong dtype. Expected %s got %s",
-      muster_variable_name (variable), muster_dtype_name (muster_variable_dtype (variable)),
-      muster_dtype_name (dtype));
-}
 
 /* The value of the resource variable that input i names. */
 static MusterTensor *

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Lines of separated values, as RFC 4180 has them, to a tensor for each column. */
 #include "engine/kernels/common/strings.h"
+#include "engine/kernels/string/string_number.h"
 
 #include <string.h>
 

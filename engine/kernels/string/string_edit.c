@@ -5,24 +5,6 @@
 
 #include <string.h>
 
-/* More of a string than this is in no error. */
-#define MAX_QUOTED 4096
-
-char *
-muster_string_text (MusterString string)
-{
-  return g_utf8_make_valid (string.data != NULL ? string.data : "",
-                            (gssize)MIN (string.size, MAX_QUOTED));
-}
-
-char *
-muster_kernel_attr_text (MusterKernel *k, const char *name)
-{
-  char *text = muster_node_string (muster_kernel_node (k), name);
-
-  return text != NULL ? text : g_strdup ("");
-}
-
 static gboolean
 has_unit (MusterKernel *k, const char *attr, const char *unit)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Numbers to strings and back, as text and as bytes. */
-#include "engine/kernels/common/strings.h"
+#include "engine/kernels/string/string_number.h"
 
+#include "engine/kernels/common/strings.h"
 #include "graph/tensor_proto.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "engine/kernels/state/state.h"
+#include "engine/kernels/common/dispatch.h"
 
 G_BEGIN_DECLS
 
