@@ -3,11 +3,103 @@
  */
 #include "engine/kernels/random/random.h"
 
+#include "engine/kernels/random/random_source.h"
+
 #include <math.h>
 
 /* TensorFlow sets this many words aside for each element of a truncated distribution, which can't
  * tell how many it takes. */
 #define RESERVED 256
+
+void
+muster_normal_floats (guint32 x, guint32 y, float *out)
+{
+  float u = fmaxf (muster_unit_float (x), 1.0e-7f);
+  float angle = (float)(2.0f * M_PI * muster_unit_float (y));
+  float radius = sqrtf (-2.0f * logf (u));
+
+  out[0] = sinf (angle) * radius;
+  out[1] = cosf (angle) * radius;
+}
+
+void
+muster_normal_doubles (const guint32 *words, double *out)
+{
+  double u = fmax (muster_unit_double (words[0], words[1]), 1.0e-7);
+  double angle = 2 * M_PI * muster_unit_double (words[2], words[3]);
+  double radius = sqrt (-2.0 * log (u));
+
+  out[0] = sin (angle) * radius;
+  out[1] = cos (angle) * radius;
+}
+
+float
+muster_words_float (MusterWords *self)
+{
+  return muster_unit_float (muster_words_next (self));
+}
+
+double
+muster_words_double (MusterWords *self)
+{
+  const guint32 high = muster_words_next (self);
+  return muster_unit_double (high, muster_words_next (self));
+}
+
+static guint64
+next64 (MusterWords *self)
+{
+  const guint64 low = muster_words_next (self);
+  return low | (guint64)muster_words_next (self) << 32;
+}
+
+/* The first 2^bits mod n words would make the numbers below that likelier: they are passed over. */
+guint32
+muster_words_below (MusterWords *self, guint32 n)
+{
+  const guint32 skipped = (n & (n - 1)) == 0 ? 0 : G_MAXUINT32 % n + 1;
+  guint32 word;
+  do
+    word = muster_words_next (self);
+  while (word < skipped);
+  return word % n;
+}
+
+guint64
+muster_words_below64 (MusterWords *self, guint64 n)
+{
+  const guint64 skipped = (n & (n - 1)) == 0 ? 0 : G_MAXUINT64 % n + 1;
+  guint64 word;
+  do
+    word = next64 (self);
+  while (word < skipped);
+  return word % n;
+}
+
+double
+muster_pair_uniform (MusterPair *self, MusterPhilox *philox)
+{
+  if (self->n_left == 0) {
+    guint32 words[4];
+    muster_philox_next (philox, words);
+    for (int i = 0; i < 2; i++)
+      self->values[i] = muster_unit_double (words[2 * i], words[2 * i + 1]);
+    self->n_left = 2;
+  }
+  return self->values[--self->n_left];
+}
+
+double
+muster_pair_normal (MusterPair *self, MusterPhilox *philox)
+{
+  if (self->n_left == 0) {
+    guint32 words[4];
+    muster_philox_next (philox, words);
+    muster_normal_doubles (words, self->values);
+    self->n_left = 2;
+  }
+  return self->values[--self->n_left];
+}
 
 /* half and bfloat16 keep the low bits of a word. */
 static guint16
@@ -183,25 +275,26 @@ draw_word (MusterKernel *k G_GNUC_UNUSED, MusterPhilox random, int input G_GNUC_
   return TRUE;
 }
 
-#define FROM(source, name)                                                                         \
-  static gboolean compute_##source##_##name (MusterKernel *k, GError **error)                      \
+/* A kernel of that name, which draws from that source. */
+#define DRAW(compute, source, draw)                                                                \
+  static gboolean compute (MusterKernel *k, GError **error)                                        \
   {                                                                                                \
-    return muster_draw_##source (k, draw_##name, error);                                           \
+    return source (k, draw, error);                                                                \
   }
-FROM (own, uniform)
-FROM (own, normal)
-FROM (own, truncated)
-FROM (own, integer)
-FROM (seeded, uniform)
-FROM (seeded, normal)
-FROM (seeded, truncated)
-FROM (seeded, integer)
-FROM (seeded, word)
-FROM (keyed, uniform)
-FROM (keyed, normal)
-FROM (keyed, truncated)
-FROM (keyed, integer)
-FROM (keyed, word)
+DRAW (compute_own_uniform, muster_draw_own, draw_uniform)
+DRAW (compute_own_normal, muster_draw_own, draw_normal)
+DRAW (compute_own_truncated, muster_draw_own, draw_truncated)
+DRAW (compute_own_integer, muster_draw_own, draw_integer)
+DRAW (compute_seeded_uniform, muster_draw_seeded, draw_uniform)
+DRAW (compute_seeded_normal, muster_draw_seeded, draw_normal)
+DRAW (compute_seeded_truncated, muster_draw_seeded, draw_truncated)
+DRAW (compute_seeded_integer, muster_draw_seeded, draw_integer)
+DRAW (compute_seeded_word, muster_draw_seeded, draw_word)
+DRAW (compute_keyed_uniform, muster_draw_keyed, draw_uniform)
+DRAW (compute_keyed_normal, muster_draw_keyed, draw_normal)
+DRAW (compute_keyed_truncated, muster_draw_keyed, draw_truncated)
+DRAW (compute_keyed_integer, muster_draw_keyed, draw_integer)
+DRAW (compute_keyed_word, muster_draw_keyed, draw_word)
 
 #define SHAPED   "shape:T -> output:dtype"
 #define FLOATS   "T:int32|int64 dtype:float"

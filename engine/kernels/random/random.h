@@ -56,25 +56,6 @@ double muster_words_double (MusterWords *self);
 guint32 muster_words_below (MusterWords *self, guint32 n);
 guint64 muster_words_below64 (MusterWords *self, guint64 n);
 
-/* A kernel that draws has its numbers from one of three sources, and is otherwise the same: draw
- * fills out, which isn't empty. input: the first one behind those of the source. */
-typedef gboolean (*MusterDraw) (MusterKernel *k, MusterPhilox philox, int input, MusterTensor *out,
-                                GError **error);
-
-/* Input 0 is the output's shape; the generator is the node's own, goes on from step to step. */
-gboolean muster_draw_own (MusterKernel *k, MusterDraw draw, GError **error);
-/* The same with a shape that input 1's follows. */
-gboolean muster_draw_own_each (MusterKernel *k, MusterDraw draw, GError **error);
-/* Inputs: shape, seed. */
-gboolean muster_draw_seeded (MusterKernel *k, MusterDraw draw, GError **error);
-/* Inputs: shape, key, counter, algorithm. */
-gboolean muster_draw_keyed (MusterKernel *k, MusterDraw draw, GError **error);
-
-/* The generator of a seed, of two numbers; of a key, its counter and the algorithm, inputs that
- * follow each other. */
-gboolean muster_seeded_philox (MusterKernel *k, int input, MusterPhilox *philox, GError **error);
-gboolean muster_keyed_philox (MusterKernel *k, int input, MusterPhilox *philox, GError **error);
-
 /* Numbers in [0, 1) and normal ones, two of a block and the last one first. */
 typedef struct {
   double values[2];

@@ -2,6 +2,7 @@
 /* Samples of distributions that an input describes: classes by their logits, gamma and Poisson.
  * With fixed seeds TensorFlow's, step after step. */
 #include "engine/kernels/random/random.h"
+#include "engine/kernels/random/random_source.h"
 
 #include <math.h>
 
@@ -265,16 +266,17 @@ draw_poisson (MusterKernel *k, MusterPhilox philox, int input, MusterTensor *out
          fill_samples (k, philox, input, sample_poisson, out, error);
 }
 
-#define FROM(source, name)                                                                         \
-  static gboolean compute_##source##_##name (MusterKernel *k, GError **error)                      \
+/* A kernel of that name, which draws from that source. */
+#define DRAW(compute, source, draw)                                                                \
+  static gboolean compute (MusterKernel *k, GError **error)                                        \
   {                                                                                                \
-    return muster_draw_##source (k, draw_##name, error);                                           \
+    return source (k, draw, error);                                                                \
   }
-FROM (own_each, gamma)
-FROM (own_each, poisson)
-FROM (seeded, gamma)
-FROM (seeded, poisson)
-FROM (keyed, gamma)
+DRAW (compute_own_each_gamma, muster_draw_own_each, draw_gamma)
+DRAW (compute_own_each_poisson, muster_draw_own_each, draw_poisson)
+DRAW (compute_seeded_gamma, muster_draw_seeded, draw_gamma)
+DRAW (compute_seeded_poisson, muster_draw_seeded, draw_poisson)
+DRAW (compute_keyed_gamma, muster_draw_keyed, draw_gamma)
 
 #define S       MUSTER_OP_STATEFUL
 #define CLASSES "logits:T, num_samples:int32"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Where random numbers come from: a node's own generator, a seed, or a key and a counter. */
-#include "engine/kernels/random/random.h"
+#include "engine/kernels/random/random_source.h"
+
+#include "engine/kernels/common/dispatch.h"
 
 /* Of TensorFlow's algorithms: this one, and the one of the device, which is this. */
 enum { PHILOX = 1, OF_THE_DEVICE = 3 };

@@ -253,13 +253,26 @@ apply (MusterKernel *k, const MusterOptimizer *o, GError **error)
   return muster_update_end (k, o, &u, fits);
 }
 
-/* clang-format off */
-#define KERNEL(name) MUSTER_UPDATE_KERNEL (apply, name)
-KERNEL (descent) KERNEL (momentum) KERNEL (keras_momentum) KERNEL (adagrad) KERNEL (adagrad_v2)
-KERNEL (adagrad_da) KERNEL (proximal_descent) KERNEL (proximal_adagrad) KERNEL (add_sign)
-KERNEL (power_sign) KERNEL (amsgrad) KERNEL (adadelta) KERNEL (adam) KERNEL (ada_max)
-KERNEL (rms_prop) KERNEL (centered_rms_prop) KERNEL (ftrl) KERNEL (ftrl_v2)
+MUSTER_UPDATE_KERNEL (compute_descent, apply, muster_optimizer_descent)
+MUSTER_UPDATE_KERNEL (compute_momentum, apply, muster_optimizer_momentum)
+MUSTER_UPDATE_KERNEL (compute_keras_momentum, apply, muster_optimizer_keras_momentum)
+MUSTER_UPDATE_KERNEL (compute_adagrad, apply, muster_optimizer_adagrad)
+MUSTER_UPDATE_KERNEL (compute_adagrad_v2, apply, muster_optimizer_adagrad_v2)
+MUSTER_UPDATE_KERNEL (compute_adagrad_da, apply, muster_optimizer_adagrad_da)
+MUSTER_UPDATE_KERNEL (compute_proximal_descent, apply, muster_optimizer_proximal_descent)
+MUSTER_UPDATE_KERNEL (compute_proximal_adagrad, apply, muster_optimizer_proximal_adagrad)
+MUSTER_UPDATE_KERNEL (compute_add_sign, apply, muster_optimizer_add_sign)
+MUSTER_UPDATE_KERNEL (compute_power_sign, apply, muster_optimizer_power_sign)
+MUSTER_UPDATE_KERNEL (compute_amsgrad, apply, muster_optimizer_amsgrad)
+MUSTER_UPDATE_KERNEL (compute_adadelta, apply, muster_optimizer_adadelta)
+MUSTER_UPDATE_KERNEL (compute_adam, apply, muster_optimizer_adam)
+MUSTER_UPDATE_KERNEL (compute_ada_max, apply, muster_optimizer_ada_max)
+MUSTER_UPDATE_KERNEL (compute_rms_prop, apply, muster_optimizer_rms_prop)
+MUSTER_UPDATE_KERNEL (compute_centered_rms_prop, apply, muster_optimizer_centered_rms_prop)
+MUSTER_UPDATE_KERNEL (compute_ftrl, apply, muster_optimizer_ftrl)
+MUSTER_UPDATE_KERNEL (compute_ftrl_v2, apply, muster_optimizer_ftrl_v2)
 
+/* clang-format off */
 /* Both kinds of an op: SLOTS (S) writes its variables with type S, REST are the other inputs. */
 #define BOTH_KINDS(name, SLOTS, rest, kernel)                                                      \
   {"Apply" name, SLOTS ("&T") rest " -> out:&T", "T:float", kernel, MUSTER_OP_STATEFUL},           \

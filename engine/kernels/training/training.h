@@ -70,11 +70,11 @@ gboolean muster_update_flag (MusterKernel *k, const MusterOptimizer *o);
 gboolean muster_update_end (MusterKernel *k, const MusterOptimizer *o, MusterUpdate *u,
                             gboolean is_done);
 
-/* Defines compute_NAME: apply with the optimizer. */
-#define MUSTER_UPDATE_KERNEL(apply, name)                                                          \
-  static gboolean compute_##name (MusterKernel *k, GError **error)                                 \
+/* Defines a kernel of that name: apply with the optimizer. */
+#define MUSTER_UPDATE_KERNEL(compute, apply, optimizer)                                            \
+  static gboolean compute (MusterKernel *k, GError **error)                                        \
   {                                                                                                \
-    return apply (k, &muster_optimizer_##name, error);                                             \
+    return apply (k, &optimizer, error);                                                           \
   }
 
 G_END_DECLS

@@ -231,26 +231,33 @@ RULES (power_sign,
 )
 /* clang-format on */
 
-#define OPTIMIZER(name, ...) const MusterOptimizer muster_optimizer_##name = {__VA_ARGS__};
+#define OPTIMIZER(name, ...) const MusterOptimizer name = {__VA_ARGS__};
 
-OPTIMIZER (descent, 1, 1, 2, descent_rules, NULL, FALSE, {"var"})
-OPTIMIZER (momentum, 2, 2, 3, momentum_rules, "use_nesterov", FALSE, {"var", "accum"})
-OPTIMIZER (keras_momentum, 2, 2, 3, keras_momentum_rules, "use_nesterov", FALSE, {"var", "accum"})
-OPTIMIZER (adagrad, 2, 1, 3, adagrad_rules, "update_slots", TRUE, {"var", "accum"})
-OPTIMIZER (adagrad_v2, 2, 2, 4, adagrad_v2_rules, "update_slots", TRUE, {"var", "accum"})
-OPTIMIZER (adagrad_da, 3, 4, 3, adagrad_da_rules, NULL, FALSE,
+OPTIMIZER (muster_optimizer_descent, 1, 1, 2, descent_rules, NULL, FALSE, {"var"})
+OPTIMIZER (muster_optimizer_momentum, 2, 2, 3, momentum_rules, "use_nesterov", FALSE,
+           {"var", "accum"})
+OPTIMIZER (muster_optimizer_keras_momentum, 2, 2, 3, keras_momentum_rules, "use_nesterov", FALSE,
+           {"var", "accum"})
+OPTIMIZER (muster_optimizer_adagrad, 2, 1, 3, adagrad_rules, "update_slots", TRUE, {"var", "accum"})
+OPTIMIZER (muster_optimizer_adagrad_v2, 2, 2, 4, adagrad_v2_rules, "update_slots", TRUE,
+           {"var", "accum"})
+OPTIMIZER (muster_optimizer_adagrad_da, 3, 4, 3, adagrad_da_rules, NULL, FALSE,
            {"var", "gradient_accumulator", "gradient_squared_accumulator"})
-OPTIMIZER (proximal_descent, 1, 3, 4, proximal_descent_rules, NULL, FALSE, {"var"})
-OPTIMIZER (proximal_adagrad, 2, 3, 5, proximal_adagrad_rules, NULL, FALSE, {"var", "accum"})
-OPTIMIZER (add_sign, 2, 4, 6, add_sign_rules, NULL, FALSE, {"var", "m"})
-OPTIMIZER (power_sign, 2, 4, 6, power_sign_rules, NULL, FALSE, {"var", "m"})
-OPTIMIZER (amsgrad, 4, 6, 10, amsgrad_rules, NULL, FALSE, {"var", "m", "v", "vhat"})
-OPTIMIZER (adadelta, 3, 3, 6, adadelta_rules, NULL, FALSE, {"var", "accum", "accum_update"})
-OPTIMIZER (adam, 3, 6, 9, adam_rules, "use_nesterov", FALSE, {"var", "m", "v"})
-OPTIMIZER (ada_max, 3, 5, 8, ada_max_rules, NULL, FALSE, {"var", "m", "v"})
-OPTIMIZER (rms_prop, 3, 4, 7, rms_prop_rules, NULL, FALSE, {"var", "ms", "mom"})
-OPTIMIZER (centered_rms_prop, 4, 4, 8, centered_rms_prop_rules, NULL, FALSE,
+OPTIMIZER (muster_optimizer_proximal_descent, 1, 3, 4, proximal_descent_rules, NULL, FALSE, {"var"})
+OPTIMIZER (muster_optimizer_proximal_adagrad, 2, 3, 5, proximal_adagrad_rules, NULL, FALSE,
+           {"var", "accum"})
+OPTIMIZER (muster_optimizer_add_sign, 2, 4, 6, add_sign_rules, NULL, FALSE, {"var", "m"})
+OPTIMIZER (muster_optimizer_power_sign, 2, 4, 6, power_sign_rules, NULL, FALSE, {"var", "m"})
+OPTIMIZER (muster_optimizer_amsgrad, 4, 6, 10, amsgrad_rules, NULL, FALSE,
+           {"var", "m", "v", "vhat"})
+OPTIMIZER (muster_optimizer_adadelta, 3, 3, 6, adadelta_rules, NULL, FALSE,
+           {"var", "accum", "accum_update"})
+OPTIMIZER (muster_optimizer_adam, 3, 6, 9, adam_rules, "use_nesterov", FALSE, {"var", "m", "v"})
+OPTIMIZER (muster_optimizer_ada_max, 3, 5, 8, ada_max_rules, NULL, FALSE, {"var", "m", "v"})
+OPTIMIZER (muster_optimizer_rms_prop, 3, 4, 7, rms_prop_rules, NULL, FALSE, {"var", "ms", "mom"})
+OPTIMIZER (muster_optimizer_centered_rms_prop, 4, 4, 8, centered_rms_prop_rules, NULL, FALSE,
            {"var", "mg", "ms", "mom"})
-OPTIMIZER (ftrl, 3, 4, 3, ftrl_rules, "multiply_linear_by_lr", FALSE, {"var", "accum", "linear"})
-OPTIMIZER (ftrl_v2, 3, 5, 3, ftrl_v2_rules, "multiply_linear_by_lr", FALSE,
+OPTIMIZER (muster_optimizer_ftrl, 3, 4, 3, ftrl_rules, "multiply_linear_by_lr", FALSE,
+           {"var", "accum", "linear"})
+OPTIMIZER (muster_optimizer_ftrl_v2, 3, 5, 3, ftrl_v2_rules, "multiply_linear_by_lr", FALSE,
            {"var", "accum", "linear"})

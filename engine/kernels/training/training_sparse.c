@@ -107,12 +107,20 @@ apply (MusterKernel *k, const MusterOptimizer *o, GError **error)
   return muster_update_end (k, o, &u, fits);
 }
 
-/* clang-format off */
-#define KERNEL(name) MUSTER_UPDATE_KERNEL (apply, name)
-KERNEL (momentum) KERNEL (keras_momentum) KERNEL (adagrad) KERNEL (adagrad_v2) KERNEL (adagrad_da)
-KERNEL (adadelta) KERNEL (rms_prop) KERNEL (centered_rms_prop) KERNEL (ftrl) KERNEL (ftrl_v2)
-KERNEL (proximal_descent) KERNEL (proximal_adagrad)
+MUSTER_UPDATE_KERNEL (compute_momentum, apply, muster_optimizer_momentum)
+MUSTER_UPDATE_KERNEL (compute_keras_momentum, apply, muster_optimizer_keras_momentum)
+MUSTER_UPDATE_KERNEL (compute_adagrad, apply, muster_optimizer_adagrad)
+MUSTER_UPDATE_KERNEL (compute_adagrad_v2, apply, muster_optimizer_adagrad_v2)
+MUSTER_UPDATE_KERNEL (compute_adagrad_da, apply, muster_optimizer_adagrad_da)
+MUSTER_UPDATE_KERNEL (compute_adadelta, apply, muster_optimizer_adadelta)
+MUSTER_UPDATE_KERNEL (compute_rms_prop, apply, muster_optimizer_rms_prop)
+MUSTER_UPDATE_KERNEL (compute_centered_rms_prop, apply, muster_optimizer_centered_rms_prop)
+MUSTER_UPDATE_KERNEL (compute_ftrl, apply, muster_optimizer_ftrl)
+MUSTER_UPDATE_KERNEL (compute_ftrl_v2, apply, muster_optimizer_ftrl_v2)
+MUSTER_UPDATE_KERNEL (compute_proximal_descent, apply, muster_optimizer_proximal_descent)
+MUSTER_UPDATE_KERNEL (compute_proximal_adagrad, apply, muster_optimizer_proximal_adagrad)
 
+/* clang-format off */
 #define ROWS "grad:T, indices:Tindices"
 /* Both kinds of an op: SLOTS (S) writes its variables with type S, rest are the other inputs. */
 #define BOTH_KINDS(name, SLOTS, rest, kernel)                                                      \
