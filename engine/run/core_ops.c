@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "engine/run/core_ops.h"
+
 #include "base/error.h"
-#include "engine/run/kernel_private.h"
+#include "engine/run/slots.h"
 #include "graph/graph_nodes.h"
 
 /* The ops that deal in slots rather than in tensors: constants, placeholders, variables, what

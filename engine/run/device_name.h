@@ -13,6 +13,9 @@ typedef struct {
   int id;        /* -1: any */
 } MusterDeviceName;
 
+/* The one device of a master in this process. */
+#define MUSTER_LOCAL_DEVICE "/job:localhost/replica:0/task:0/device:CPU:0"
+
 /* What of a name says which device of a task is meant; FALSE for what is no device's name. */
 gboolean muster_device_name_parse (const char *text, MusterDeviceName *name);
 

@@ -4,36 +4,18 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "engine/resources/variable_private.h"
-#include "engine/run/kernel_private.h"
+#include "engine/run/core_ops.h"
+#include "engine/run/plan.h"
+#include "engine/run/slots.h"
+#include "engine/run/trace.h"
 
 #include <string.h>
 
 /* Scratch of more slots than this isn't kept: an init op's runs once. */
 #define MAX_SPARE_SLOTS 8192
 
-void
-muster_slot_clear (MusterSlot *slot)
-{
-  if (slot->kind == MUSTER_SLOT_TENSOR)
-    muster_tensor_unref (slot->value);
-  else if (slot->kind == MUSTER_SLOT_HANDLE)
-    muster_resource_unref (slot->value);
-  else if (slot->kind != MUSTER_SLOT_EMPTY)
-    muster_variable_unref (slot->value);
-  slot->kind = MUSTER_SLOT_EMPTY;
-  slot->value = NULL;
-}
-
-MusterTensor *
-muster_slot_handle_text (const MusterSlot *slot)
-{
-  const char *const text[] = {muster_resource_container (slot->value),
-                              muster_resource_name (slot->value), NULL};
-  return muster_tensor_new_strv (text);
-}
-
-MusterKernel *
-muster_kernel_new (MusterRun *run, guint32 max_inputs)
+static MusterKernel *
+kernel_new (MusterRun *run, guint32 max_inputs)
 {
   MusterKernel *k = g_malloc0 (sizeof *k + 2 * max_inputs * sizeof (MusterTensor *));
   k->run = run;
@@ -47,25 +29,12 @@ scratch_new (const MusterPlan *plan)
 {
   MusterRun *self = g_new0 (MusterRun, 1);
   self->slots = g_new0 (MusterSlot, plan->n_slots + 1);
-  self->kernel = muster_kernel_new (self, plan->max_inputs);
+  self->kernel = kernel_new (self, plan->max_inputs);
   if (plan->has_switch)
     self->dead = g_malloc0 (plan->n_nodes);
   g_mutex_init (&self->lock);
   g_cond_init (&self->news);
   return self;
-}
-
-void
-muster_run_free_scratch (MusterRun *self)
-{
-  if (self == NULL)
-    return;
-  g_mutex_clear (&self->lock);
-  g_cond_clear (&self->news);
-  g_free (self->kernel);
-  g_free (self->dead);
-  g_free (self->slots);
-  g_free (self);
 }
 
 MusterRun *
@@ -82,6 +51,16 @@ muster_run_new (MusterPlan *plan, const MusterRunContext *context)
   return self;
 }
 
+static void
+drop_parked (MusterRun *self)
+{
+  for (guint i = 0; self->parked != NULL && i < self->parked->len; i++)
+    g_free (g_ptr_array_index (self->parked, i));
+  g_clear_pointer (&self->parked, g_ptr_array_unref);
+  g_clear_pointer (&self->done, g_free);
+  self->n_waiting = 0;
+}
+
 void
 muster_run_free (MusterRun *self)
 {
@@ -96,7 +75,7 @@ muster_run_free (MusterRun *self)
   self->forward_id = 0;
   g_clear_object (&self->own_cancellable);
   g_clear_error (&self->error);
-  muster_run_drop_parked (self);
+  drop_parked (self);
   if (self->dead != NULL)
     memset (self->dead, FALSE, plan->n_nodes);
   self->next = 0;
@@ -323,8 +302,8 @@ set_done (MusterKernel *k)
 }
 
 /* Ends a kernel that has computed or was resumed; error (transfer full) (nullable) is its own. */
-gboolean
-muster_kernel_finish (MusterKernel *k, gboolean ok, GError *error)
+static gboolean
+kernel_finish (MusterKernel *k, gboolean ok, GError *error)
 {
   MusterRun *run = k->run;
   k->has_random = FALSE;
@@ -377,6 +356,25 @@ skip_if_dead (MusterKernel *k)
   return TRUE;
 }
 
+/* Puts a kernel that has parked aside, and another in its place. From here on the run remembers
+ * which nodes are done. */
+static void
+put_aside (MusterRun *self, MusterKernel *k)
+{
+  if (self->done == NULL) {
+    self->done = g_malloc0 (self->plan->n_nodes);
+    memset (self->done, MUSTER_NODE_DONE, k->position);
+  }
+  self->done[k->position] = MUSTER_NODE_WAITS;
+  g_mutex_lock (&self->lock);
+  if (self->parked == NULL)
+    self->parked = g_ptr_array_new ();
+  g_ptr_array_add (self->parked, k);
+  g_mutex_unlock (&self->lock);
+  self->n_waiting++;
+  self->kernel = kernel_new (self, self->plan->max_inputs);
+}
+
 /* Runs a node: TRUE if it is done or has parked. */
 static inline gboolean
 run_node (MusterRun *self, guint32 position)
@@ -389,17 +387,17 @@ run_node (MusterRun *self, guint32 position)
   if (G_UNLIKELY (self->dead != NULL) && skip_if_dead (k))
     return TRUE;
   if (!prepare (k, &error))
-    return muster_kernel_finish (k, FALSE, error);
+    return kernel_finish (k, FALSE, error);
   const gboolean ok = k->node->op->compute (k, &error);
   /* Set by this thread in compute, if at all. */
   if (G_UNLIKELY (k->is_parked)) {
-    muster_run_put_aside (self, k);
+    put_aside (self, k);
     if (ok)
       return TRUE;
     g_clear_error (&error);
     g_error ("op %s parked and failed at once", k->node->op->name);
   }
-  return muster_kernel_finish (k, ok, error);
+  return kernel_finish (k, ok, error);
 }
 
 static __attribute__ ((noinline)) gboolean
@@ -413,59 +411,12 @@ run_traced (MusterRun *self, guint32 position)
   return ok;
 }
 
-gboolean
-muster_run_node (MusterRun *self, guint32 position)
+static gboolean
+run_or_trace_node (MusterRun *self, guint32 position)
 {
   if (G_UNLIKELY (self->context.trace != NULL))
     return run_traced (self, position);
   return run_node (self, position);
-}
-
-static void
-set_stop_error (MusterRun *self, MusterStop why)
-{
-  switch (why) {
-  case MUSTER_STOP_DEADLINE:
-    g_set_error (&self->error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
-                 "Deadline Exceeded: the step was stopped at its deadline");
-    return;
-  case MUSTER_STOP_CANCELLABLE:
-    if (!g_cancellable_set_error_if_cancelled (self->context.cancellable, &self->error))
-      g_set_error (&self->error, G_IO_ERROR, G_IO_ERROR_CANCELLED, "Operation was cancelled");
-    return;
-  case MUSTER_STOP_RESET:
-    g_set_error (&self->error, MUSTER_ERROR, MUSTER_ERROR_ABORTED,
-                 "Step was cancelled by a reset of the master");
-    return;
-  default:
-    g_set_error (&self->error, MUSTER_ERROR, MUSTER_ERROR_CANCELLED,
-                 "Step was cancelled by an explicit call to `Session::Close()`.");
-  }
-}
-
-MusterStop
-muster_run_why_stop (MusterRun *self)
-{
-  gint why = g_atomic_int_get (&self->stop);
-  if (why == MUSTER_STOP_NONE && self->context.cancellable != NULL &&
-      g_cancellable_is_cancelled (self->context.cancellable))
-    why = MUSTER_STOP_CANCELLABLE;
-  if (why == MUSTER_STOP_NONE && self->context.deadline_us != MUSTER_WAIT_FOREVER &&
-      muster_clock_now_us (muster_system_clock ()) >= self->context.deadline_us)
-    why = MUSTER_STOP_DEADLINE;
-  return (MusterStop)why;
-}
-
-gboolean
-muster_run_is_stopped (MusterRun *self)
-{
-  if (self->error != NULL)
-    return TRUE;
-  const MusterStop why = muster_run_why_stop (self);
-  if (G_LIKELY (why == MUSTER_STOP_NONE))
-    return FALSE;
-  set_stop_error (self, why);
-  return TRUE;
 }
 
 /* The whole plan, as long as nothing parks. TRUE at the end or at an error. */
@@ -474,7 +425,7 @@ walk (MusterRun *self)
 {
   const guint64 turns = muster_variable_turns ();
   while (self->next < self->plan->n_nodes && self->done == NULL)
-    if (muster_run_is_stopped (self) || !muster_run_node (self, self->next++))
+    if (muster_run_is_stopped (self) || !run_or_trace_node (self, self->next++))
       break;
   self->turned = muster_variable_turns () != turns;
   return self->done == NULL;
@@ -525,15 +476,229 @@ fetch_all (MusterRun *self, MusterTensor **fetched, GError **error)
   return TRUE;
 }
 
+/* --- a step in which a kernel has parked ---
+ *
+ * Its nodes go on in whatever order they get ready, on the thread of the step's caller, who must be
+ * woken in any case: whoever resumes a kernel holds locks of their own, and has other things to do
+ * than somebody else's step. */
+
+static gboolean
+is_ready (const MusterRun *self, const MusterPlanNode *node)
+{
+  const MusterPlan *plan = self->plan;
+  for (guint32 i = 0; i < node->n_inputs; i++) {
+    const guint32 slot = plan->inputs[node->first_input + i].slot;
+    const guint32 source = plan->slot_nodes[slot];
+    if (source != MUSTER_NO_NODE ? self->done[source] != MUSTER_NODE_DONE
+                                 : self->slots[slot].kind == MUSTER_SLOT_EMPTY)
+      return FALSE; /* what feeds it is yet to come, in a run in parts */
+  }
+  for (guint32 i = 0; i < node->n_controls; i++)
+    if (self->done[plan->controls[node->first_control + i]] != MUSTER_NODE_DONE)
+      return FALSE;
+  return TRUE;
+}
+
+/* One pass over the nodes that are left, in order: whatever doesn't wait for a parked kernel runs.
+ */
+static void
+run_ready (MusterRun *self)
+{
+  for (guint32 i = self->next; i < self->plan->n_nodes; i++) {
+    if (self->done[i] != MUSTER_NODE_LEFT || !is_ready (self, &self->plan->nodes[i]))
+      continue;
+    if (muster_run_is_stopped (self) || !run_or_trace_node (self, i))
+      return;
+  }
+}
+
+/* One that was resumed and not ended yet, or NULL. */
+static MusterKernel *
+next_resumed (MusterRun *self)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  for (guint i = 0; i < self->parked->len; i++) {
+    MusterKernel *k = g_ptr_array_index (self->parked, i);
+    if (!k->is_parked || !k->is_resumed)
+      continue;
+    k->is_parked = FALSE;
+    return k;
+  }
+  return NULL;
+}
+
+/* One that waits and hasn't heard that the run is to stop, or NULL. */
+static MusterKernel *
+next_to_cancel (MusterRun *self)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  for (guint i = 0; i < self->parked->len; i++) {
+    MusterKernel *k = g_ptr_array_index (self->parked, i);
+    if (!k->is_parked || k->is_resumed || k->cancel_called)
+      continue;
+    k->cancel_called = TRUE;
+    return k;
+  }
+  return NULL;
+}
+
+/* Until somebody resumes a kernel or stops the run, or its deadline comes. */
+static void
+wait_for_news (MusterRun *self, gboolean stopped)
+{
+  const gint64 deadline_us = stopped ? MUSTER_WAIT_FOREVER : self->context.deadline_us;
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  while (!self->has_news) {
+    if (deadline_us == MUSTER_WAIT_FOREVER)
+      g_cond_wait (&self->news, &self->lock);
+    else if (!g_cond_wait_until (&self->news, &self->lock, deadline_us))
+      break;
+  }
+  self->has_news = FALSE;
+}
+
+static void
+end_resumed (MusterRun *self, MusterKernel *k)
+{
+  GError *error = g_steal_pointer (&k->resume_error);
+  if (error != NULL) /* what stopped the run says more than what a cancelled kernel says */
+    (void)muster_run_is_stopped (self);
+  gboolean ok = error == NULL && self->error == NULL;
+  self->n_waiting--;
+  if (k->finish != NULL)
+    ok = k->finish (k, k->cancel_data, ok, ok ? &error : NULL) && ok;
+  (void)kernel_finish (k, ok, error);
+  if (self->context.trace != NULL)
+    muster_trace_add (self->context.trace, self, k->position, k->started_us);
+}
+
+/* Runs what can run, ends one kernel that was resumed or cancels one that must stop, or waits. A
+ * stop fails the run only where a kernel gives up or a node is left to run: what has come before a
+ * kernel could be cancelled counts, since who gave it thinks so. FALSE once nothing is left. */
+static gboolean
+walk_on (MusterRun *self)
+{
+  if (self->error == NULL)
+    run_ready (self);
+  MusterKernel *k = next_resumed (self);
+  if (k != NULL) {
+    end_resumed (self, k);
+    return TRUE;
+  }
+  if (self->n_waiting == 0)
+    return FALSE;
+  const gboolean stopped = self->error != NULL || muster_run_why_stop (self) != MUSTER_STOP_NONE;
+  k = stopped ? next_to_cancel (self) : NULL;
+  if (k == NULL)
+    wait_for_news (self, stopped);
+  else if (k->cancel != NULL)
+    k->cancel (k, k->cancel_data);
+  return TRUE;
+}
+
+void
+muster_run_stop (MusterRun *self, MusterStop why)
+{
+  gint none = MUSTER_STOP_NONE;
+  g_autoptr (GCancellable) own = NULL;
+  g_mutex_lock (&self->lock);
+  __atomic_compare_exchange_n (&self->stop, &none, (gint)why, FALSE, __ATOMIC_ACQ_REL,
+                               __ATOMIC_RELAXED);
+  if (self->own_cancellable != NULL)
+    own = g_object_ref (self->own_cancellable);
+  muster_run_notify (self);
+  g_mutex_unlock (&self->lock);
+  if (own != NULL)
+    g_cancellable_cancel (own);
+}
+
+static void
+on_cancelled (GCancellable *cancellable G_GNUC_UNUSED, gpointer self)
+{
+  muster_run_stop (self, MUSTER_STOP_CANCELLABLE);
+}
+
+static void
+finish_parked (MusterRun *self)
+{
+  const guint64 turns = muster_variable_turns ();
+  GCancellable *cancellable = self->context.cancellable;
+  const gulong id = cancellable != NULL
+                        ? g_cancellable_connect (cancellable, G_CALLBACK (on_cancelled), self, NULL)
+                        : 0;
+  while (walk_on (self))
+    ;
+  if (id != 0)
+    g_cancellable_disconnect (cancellable, id);
+  self->turned = self->turned || muster_variable_turns () != turns;
+}
+
 gboolean
 muster_run_execute (MusterRun *self, MusterTensor **fetched, gboolean *turned, GError **error)
 {
   if (G_UNLIKELY (!walk (self)))
-    muster_run_finish_parked (self);
+    finish_parked (self);
   *turned = self->turned;
   if (self->error != NULL) {
     g_propagate_error (error, g_steal_pointer (&self->error));
     return FALSE;
   }
   return self->plan->n_fetches == 0 || fetch_all (self, fetched, error);
+}
+
+/* --- a run in parts --- */
+
+/* A run in parts remembers from the start which nodes are done, as one does that has parked. */
+MusterRun *
+muster_run_new_in_parts (MusterPlan *plan, const MusterRunContext *context)
+{
+  MusterRun *self = muster_run_new (plan, context);
+  self->done = g_malloc0 (plan->n_nodes + 1);
+  self->parked = g_ptr_array_new ();
+  return self;
+}
+
+/* The part's own cancellable goes with the part. */
+static void
+forget_cancellable (MusterRun *self)
+{
+  if (self->forward_id != 0)
+    g_cancellable_disconnect (self->context.cancellable, self->forward_id);
+  self->forward_id = 0;
+  self->context.cancellable = NULL;
+  g_mutex_lock (&self->lock);
+  g_autoptr (GCancellable) own = g_steal_pointer (&self->own_cancellable);
+  g_mutex_unlock (&self->lock);
+}
+
+gboolean
+muster_run_go_on (MusterRun *self, gint64 deadline_us, GCancellable *cancellable,
+                  MusterTrace *trace, gboolean *turned, GError **error)
+{
+  g_mutex_lock (&self->lock);
+  self->context.deadline_us = deadline_us;
+  self->context.cancellable = cancellable;
+  self->context.trace = trace;
+  g_mutex_unlock (&self->lock);
+  self->turned = FALSE;
+  finish_parked (self);
+  forget_cancellable (self);
+  *turned = self->turned;
+  if (self->error == NULL)
+    return TRUE;
+  g_propagate_error (error, g_error_copy (self->error));
+  return FALSE;
+}
+
+gboolean
+muster_run_has_failed (MusterRun *self)
+{
+  return self->error != NULL;
+}
+
+void
+muster_run_fail (MusterRun *self, const GError *error)
+{
+  if (self->error == NULL)
+    self->error = g_error_copy (error);
 }

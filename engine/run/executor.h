@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "checkpoint/store/storage.h"
-#include "engine/resources/resources.h"
-#include "engine/run/plan.h"
-#include "engine/run/trace.h"
+#include "engine/run/types.h"
 
 G_BEGIN_DECLS
 
@@ -14,35 +11,6 @@ G_BEGIN_DECLS
  * the plan for the next.
  *
  * Life: muster_run_new, begin, execute, free, on one thread; cancel from any other in between. */
-
-/* Random generators by node, for the life of a session. */
-typedef struct _MusterRandoms MusterRandoms;
-MusterRandoms *muster_randoms_new (void);
-void muster_randoms_free (MusterRandoms *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterRandoms, muster_randoms_free)
-/* A seed from chance. */
-guint64 muster_randoms_chance (void);
-
-/* Why a step is stopped from outside. */
-typedef enum {
-  MUSTER_STOP_NONE,
-  MUSTER_STOP_DEADLINE,
-  MUSTER_STOP_CANCELLABLE,
-  MUSTER_STOP_CLOSED,
-  MUSTER_STOP_RESET,
-} MusterStop;
-
-/* What a step runs with; borrowed until the run is freed. */
-typedef struct {
-  MusterResources *resources;
-  MusterResources *own; /* the session's */
-  MusterRandoms *randoms;
-  MusterStorage *storage;
-  GCancellable *cancellable; /* (nullable) */
-  gint64 deadline_us;        /* MUSTER_WAIT_FOREVER: none */
-  gsize max_op_bytes;        /* what one run of an op may allocate */
-  MusterTrace *trace;        /* (nullable) gets what each node took */
-} MusterRunContext;
 
 /* A run of plan, its scratch taken from the plan's spares where there is one. */
 MusterRun *muster_run_new (MusterPlan *plan, const MusterRunContext *context);
@@ -74,9 +42,6 @@ void muster_run_stop (MusterRun *self, MusterStop why);
 
 /* Gives the scratch back to the plan. */
 void muster_run_free (MusterRun *self);
-
-/* For the plan's end. */
-void muster_run_free_scratch (MusterRun *self);
 
 /* The list of a session's runs; guarded by the session's lock. */
 MusterRun **muster_run_next (MusterRun *self);

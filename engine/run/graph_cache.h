@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "engine/run/program.h"
+#include "engine/run/plan.h"
 
 G_BEGIN_DECLS
 

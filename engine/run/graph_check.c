@@ -4,7 +4,6 @@
 #include "base/error.h"
 #include "base/protowire.h"
 #include "engine/run/device_name.h"
-#include "engine/session/local_session.h"
 #include "graph/graph_nodes.h"
 
 /* tensorflow.GraphDef and VersionDef */

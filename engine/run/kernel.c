@@ -2,7 +2,8 @@
 #include "engine/run/kernel.h"
 
 #include "base/error.h"
-#include "engine/run/kernel_private.h"
+#include "engine/run/randoms.h"
+#include "engine/run/slots.h"
 #include "graph/graph_nodes.h"
 
 #include <string.h>
@@ -474,4 +475,31 @@ muster_kernel_philox (MusterKernel *k)
   if (!k->has_random)
     take_random (k);
   return k->random;
+}
+
+void
+muster_kernel_park (MusterKernel *k, MusterKernelCancel cancel, gpointer data)
+{
+  k->cancel = cancel;
+  k->cancel_data = data;
+  k->is_parked = TRUE;
+}
+
+void
+muster_kernel_park_to_finish (MusterKernel *k, MusterKernelCancel cancel, MusterKernelFinish finish,
+                              gpointer data)
+{
+  muster_kernel_park (k, cancel, data);
+  k->finish = finish;
+}
+
+void
+muster_kernel_resume (MusterKernel *k, GError *error)
+{
+  MusterRun *run = k->run;
+  g_mutex_lock (&run->lock);
+  k->resume_error = error;
+  k->is_resumed = TRUE;
+  muster_run_notify (run);
+  g_mutex_unlock (&run->lock);
 }

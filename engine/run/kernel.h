@@ -186,7 +186,4 @@ MusterPhilox muster_kernel_philox_blocks (MusterKernel *k, guint64 n_blocks);
  * FALSE. */
 gboolean muster_kernel_fail_uninitialized (const MusterKernel *k, int i, GError **error);
 
-/* For tests and embedders: adds a table; it must stay. Entries end with a NULL name. */
-void muster_op_register (const MusterOp *table);
-
 G_END_DECLS

@@ -3,7 +3,10 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "engine/run/kernel_private.h"
+#include "engine/run/executor.h"
+#include "engine/run/plan.h"
+#include "engine/run/slots.h"
+#include "engine/run/trace.h"
 
 /* A feed or a fetch. */
 typedef struct {

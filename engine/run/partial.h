@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "engine/run/executor.h"
+#include "engine/run/types.h"
+#include "master/session.h"
 
 G_BEGIN_DECLS
 

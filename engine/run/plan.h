@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "engine/resources/resources.h"
-#include "engine/run/registry.h"
-#include "graph/graph_nodes.h"
+#include "engine/run/types.h"
 #include "master/session.h"
 
 G_BEGIN_DECLS
@@ -11,85 +9,37 @@ G_BEGIN_DECLS
 /* MusterPlan is a step made ready (docs/decisions/0013): of a graph, the nodes that its fetches and
  * targets need, cut at its feeds, in an order that can be walked, each bound to its kernel and
  * checked against its op's signature. Immutable but for its spare scratch and what its nodes keep
- * from step to step; counted; any thread.
- *
- * A value travels in a slot: one for each feed, then one for each output of each node. */
-
-typedef struct _MusterPlan MusterPlan;
-typedef struct _MusterProgram MusterProgram;
-typedef struct _MusterRun MusterRun;
-
-typedef struct {
-  guint32 slot;
-  gboolean is_last;   /* no later node reads the slot, and it isn't fetched */
-  gboolean wants_ref; /* the kernel takes the variable, not its value */
-} MusterPlanInput;
-
-typedef struct {
-  const Tensorflow__NodeDef *def; /* (not owned) of the graph */
-  const MusterOp *op;             /* (not owned) */
-  MusterTensor *constant;         /* (owned) (nullable) a Const's value */
-  guint32 graph_index;
-  guint32 first_input, n_inputs;     /* into inputs */
-  guint32 first_output, n_outputs;   /* slots */
-  guint32 first_control, n_controls; /* into controls */
-  char *container;     /* (owned) (nullable) a variable's op, or a resource's: where and under which
-                          name     it is kept */
-  char *variable;      /* (owned) (nullable) NULL for a resource without a shared name */
-  guint variable_hash; /* muster_resources_hash () of these */
-  MusterSeen seen;     /* the variable or resource, the last time */
-  MusterKernelMemo *memo;  /* (owned) (nullable) atomic */
-  MusterDType value_dtype; /* what a variable behind a resource handle must hold; INVALID: any */
-} MusterPlanNode;
-
-typedef struct {
-  guint32 slot;
-  MusterDType dtype; /* of the tensor that is fed; INVALID: any */
-  int n_dims;        /* of the placeholder's shape; -1: any */
-  gint64 *dims;      /* (owned) (nullable) -1: any size */
-} MusterPlanFeed;
-
-typedef struct {
-  guint32 slot;
-  const Tensorflow__NodeDef *def; /* whose output it is */
-} MusterPlanFetch;
-
-#define MUSTER_N_SPARES 4
-#define MUSTER_NO_NODE  G_MAXUINT32
-
-struct _MusterPlan {
-  gatomicrefcount refs;
-  MusterGraph *graph;    /* (owned) its nodes are pointed at */
-  guint64 hash;          /* of key */
-  GBytes *key;           /* (owned) feeds, fetches and targets, by which it is found */
-  guint64 used;          /* guarded by the program's lock: when it was last asked for */
-  MusterPlanNode *nodes; /* (owned) in order */
-  guint32 n_nodes;
-  MusterPlanInput *inputs; /* (owned) */
-  guint32 *controls;       /* (owned) nodes that must have run, by position in nodes */
-  guint8 *slot_dtypes;     /* (owned) */
-  guint32 *slot_nodes;     /* (owned) position of the node that fills it, or MUSTER_NO_NODE */
-  guint32 n_slots;
-  MusterPlanFeed *feeds; /* (owned) */
-  guint32 n_feeds;
-  MusterPlanFetch *fetches; /* (owned) */
-  guint32 n_fetches;
-  guint32 max_inputs;                 /* of one node */
-  gboolean has_switch;                /* values may be dead */
-  MusterRun *spares[MUSTER_N_SPARES]; /* (owned) (nullable) scratch for a step; taken and put back
-                                         atomically */
-};
-
-/* Makes a plan. INVALID_ARGUMENT, NOT_FOUND with TensorFlow's words where it has some. */
-MusterPlan *muster_plan_new (MusterProgram *program, const MusterStep *step, GError **error);
+ * from step to step; counted; any thread. */
 
 MusterPlan *muster_plan_ref (MusterPlan *self);
 void muster_plan_unref (MusterPlan *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterPlan, muster_plan_unref)
 
-/* What a plan is found by: the names, and a hash of them. */
-GBytes *muster_step_key (const MusterStep *step);
+/* A hash of what a plan is found by, the names of a step, and whether it is that step's. */
 guint64 muster_step_hash (const MusterStep *step);
 gboolean muster_plan_is_for (const MusterPlan *self, const MusterStep *step);
+
+/* MusterProgram is a graph as the engine runs it: the parsed graph, its constants' values and the
+ * plans made for it so far. All sessions whose graphs have the same bytes share one. Counted; any
+ * thread. */
+
+MusterProgram *muster_program_new (MusterGraph *graph);
+MusterProgram *muster_program_ref (MusterProgram *self);
+void muster_program_unref (MusterProgram *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterProgram, muster_program_unref)
+
+MusterGraph *muster_program_graph (MusterProgram *self); /* borrowed */
+
+/* Whether a session may be made over it, found once: engine/run/graph_check.h. */
+gboolean muster_program_check (MusterProgram *self, gboolean soft_placement, GError **error);
+
+/* The plan for a step's feeds, fetches and targets (transfer full): an earlier one, or made now.
+ * INVALID_ARGUMENT, NOT_FOUND with TensorFlow's words where it has some.
+ * The number of plans kept is bounded; the one unused for longest goes. */
+MusterPlan *muster_program_plan (MusterProgram *self, const MusterStep *step, guint64 hash,
+                                 GError **error);
+
+/* The value of a Const, decoded once (transfer full). */
+MusterTensor *muster_program_constant (MusterProgram *self, guint32 node, GError **error);
 
 G_END_DECLS

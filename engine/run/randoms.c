@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "engine/run/randoms.h"
+
 #include "base/clock.h"
-#include "engine/run/kernel_private.h"
 #include "graph/graph_nodes.h"
 
 /* TensorFlow's kernels set aside this many draws of four words for each number of the output,

@@ -1,155 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/run/registry.h"
 
-/* Each file of engine/kernels/ has one table; here is the list of them. */
-extern const MusterOp muster_accumulator_ops[];
-extern const MusterOp muster_array_ops[];
-extern const MusterOp muster_batch_norm_ops[];
-extern const MusterOp muster_binary_ops[];
-extern const MusterOp muster_bits_ops[];
-extern const MusterOp muster_candidate_ops[];
-extern const MusterOp muster_candidate_unigram_ops[];
-extern const MusterOp muster_complex_ops[];
-extern const MusterOp muster_control_ops[];
-extern const MusterOp muster_csv_ops[];
-extern const MusterOp muster_diagonal_ops[];
-extern const MusterOp muster_einsum_ops[];
-extern const MusterOp muster_example_ops[];
-extern const MusterOp muster_gather_ops[];
-extern const MusterOp muster_layout_ops[];
-extern const MusterOp muster_linalg_ops[];
-extern const MusterOp muster_lookup_ops[];
-extern const MusterOp muster_matmul_ops[];
-extern const MusterOp muster_media_summary_ops[];
-extern const MusterOp muster_nd_ops[];
-extern const MusterOp muster_nn_ops[];
-extern const MusterOp muster_order_ops[];
-extern const MusterOp muster_print_ops[];
-extern const MusterOp muster_queue_ops[];
-extern const MusterOp muster_random_ops[];
-extern const MusterOp muster_random_sampled_ops[];
-extern const MusterOp muster_random_source_ops[];
-extern const MusterOp muster_rearrange_ops[];
-extern const MusterOp muster_reduce_ops[];
-extern const MusterOp muster_save_restore_ops[];
-extern const MusterOp muster_scan_ops[];
-extern const MusterOp muster_segment_ops[];
-extern const MusterOp muster_sets_ops[];
-extern const MusterOp muster_shuffle_ops[];
-extern const MusterOp muster_sparse_ops[];
-extern const MusterOp muster_sparse_cross_ops[];
-extern const MusterOp muster_sparse_math_ops[];
-extern const MusterOp muster_sparse_merge_ops[];
-extern const MusterOp muster_sparse_reduce_ops[];
-extern const MusterOp muster_sparse_slice_ops[];
-extern const MusterOp muster_state_ops[];
-extern const MusterOp muster_strided_slice_ops[];
-extern const MusterOp muster_string_ops[];
-extern const MusterOp muster_string_edit_ops[];
-extern const MusterOp muster_string_hash_ops[];
-extern const MusterOp muster_string_number_ops[];
-extern const MusterOp muster_string_split_ops[];
-extern const MusterOp muster_summary_ops[];
-extern const MusterOp muster_temporary_ops[];
-extern const MusterOp muster_training_ops[];
-extern const MusterOp muster_training_sparse_ops[];
-extern const MusterOp muster_unary_ops[];
-extern const MusterOp muster_unique_ops[];
-
-/* clang-format off */
-static const MusterOp *const tables[] = {
-    muster_core_ops,
-    muster_accumulator_ops,
-    muster_array_ops,
-    muster_batch_norm_ops,
-    muster_binary_ops,
-    muster_bits_ops,
-    muster_candidate_ops,
-    muster_candidate_unigram_ops,
-    muster_complex_ops,
-    muster_control_ops,
-    muster_csv_ops,
-    muster_diagonal_ops,
-    muster_einsum_ops,
-    muster_example_ops,
-    muster_gather_ops,
-    muster_layout_ops,
-    muster_linalg_ops,
-    muster_lookup_ops,
-    muster_matmul_ops,
-    muster_media_summary_ops,
-    muster_nd_ops,
-    muster_nn_ops,
-    muster_order_ops,
-    muster_print_ops,
-    muster_queue_ops,
-    muster_random_ops,
-    muster_random_sampled_ops,
-    muster_random_source_ops,
-    muster_rearrange_ops,
-    muster_reduce_ops,
-    muster_save_restore_ops,
-    muster_scan_ops,
-    muster_segment_ops,
-    muster_sets_ops,
-    muster_shuffle_ops,
-    muster_sparse_ops,
-    muster_sparse_cross_ops,
-    muster_sparse_math_ops,
-    muster_sparse_merge_ops,
-    muster_sparse_reduce_ops,
-    muster_sparse_slice_ops,
-    muster_state_ops,
-    muster_strided_slice_ops,
-    muster_string_ops,
-    muster_string_edit_ops,
-    muster_string_hash_ops,
-    muster_string_number_ops,
-    muster_string_split_ops,
-    muster_summary_ops,
-    muster_temporary_ops,
-    muster_training_ops,
-    muster_training_sparse_ops,
-    muster_unary_ops,
-    muster_unique_ops,
-};
-/* clang-format on */
-
 static GRWLock lock;
 static GHashTable *by_name; /* (owned) name to MusterOpEntry; guarded by lock */
 
 /* Entries stay for the life of the process, as the tables do: plans point at them. */
 static void
-add_table (const MusterOp *table)
+add_table (const MusterOp *table, gboolean replaces)
 {
+  g_rw_lock_writer_lock (&lock);
+  if (by_name == NULL)
+    by_name = g_hash_table_new (g_str_hash, g_str_equal);
   for (const MusterOp *op = table; op->name != NULL; op++) {
+    if (!replaces && g_hash_table_contains (by_name, op->name))
+      continue;
     MusterOpEntry *entry = g_new (MusterOpEntry, 1);
     entry->op = op;
     entry->signature = muster_signature_new (op);
     g_hash_table_insert (by_name, (gpointer)op->name, entry);
   }
-}
-
-static void
-add_own_tables (void)
-{
-  static gsize done;
-  if (!g_once_init_enter (&done))
-    return;
-  g_rw_lock_writer_lock (&lock);
-  by_name = g_hash_table_new (g_str_hash, g_str_equal);
-  for (gsize i = 0; i < G_N_ELEMENTS (tables); i++)
-    add_table (tables[i]);
   g_rw_lock_writer_unlock (&lock);
-  g_once_init_leave (&done, 1);
 }
 
 const MusterOpEntry *
 muster_op_find_entry (const char *name)
 {
-  add_own_tables ();
   g_rw_lock_reader_lock (&lock);
-  const MusterOpEntry *entry = g_hash_table_lookup (by_name, name);
+  const MusterOpEntry *entry = by_name != NULL ? g_hash_table_lookup (by_name, name) : NULL;
   g_rw_lock_reader_unlock (&lock);
   return entry;
 }
@@ -157,10 +34,13 @@ muster_op_find_entry (const char *name)
 void
 muster_op_register (const MusterOp *table)
 {
-  add_own_tables ();
-  g_rw_lock_writer_lock (&lock);
-  add_table (table);
-  g_rw_lock_writer_unlock (&lock);
+  add_table (table, TRUE);
+}
+
+void
+muster_op_register_default (const MusterOp *table)
+{
+  add_table (table, FALSE);
 }
 
 static void
@@ -179,9 +59,9 @@ GPtrArray *
 muster_op_names (void)
 {
   GPtrArray *names = g_ptr_array_new ();
-  add_own_tables ();
   g_rw_lock_reader_lock (&lock);
-  g_hash_table_foreach (by_name, add_name, names);
+  if (by_name != NULL)
+    g_hash_table_foreach (by_name, add_name, names);
   g_rw_lock_reader_unlock (&lock);
   g_ptr_array_sort (names, compare_names);
   return names;

@@ -6,16 +6,19 @@
 
 G_BEGIN_DECLS
 
-/* The ops that the engine has: the kernels' tables and what was registered, each with its signature
- * read once. Any thread. */
+/* The ops that the engine has, each with its signature read once: a session's master registers the
+ * kernels' tables (engine/session/op_tables.h), others add theirs. Any thread. */
 
 typedef struct {
   const MusterOp *op;         /* (not owned) */
   MusterSignature *signature; /* (owned) */
 } MusterOpEntry;
 
-/* Const, Placeholder, Identity, VariableV2 and others that deal in slots: engine/run/core_ops.c. */
-extern const MusterOp muster_core_ops[];
+/* Adds a table, which must stay; entries end with a NULL name. An op of a name that is known takes
+ * its place: for tests and embedders. */
+void muster_op_register (const MusterOp *table);
+/* The same, but an op that is known by that name stays: for the engine's own tables. */
+void muster_op_register_default (const MusterOp *table);
 
 /* Borrowed for good; NULL for an op that isn't known. */
 const MusterOpEntry *muster_op_find_entry (const char *name);

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/protowire.h"
 #include "base/unpack.h"
-#include "engine/run/kernel_private.h"
+#include "engine/run/slots.h"
 
 /* tensorflow.RunOptions, RunMetadata, StepStats, DeviceStepStats and NodeExecStats */
 enum {

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "engine/run/plan.h"
+#include "engine/run/types.h"
 
 G_BEGIN_DECLS
 
 /* MusterTrace gathers what the nodes of one step took and gave, where its RunOptions ask for a
  * trace or for the graph that ran, as the RunMetadata that TensorFlow gives. One thread at a time.
  */
-
-typedef struct _MusterTrace MusterTrace;
 
 /* NULL unless options (nullable), a serialised RunOptions, ask for one. */
 MusterTrace *muster_trace_new (GBytes *options);

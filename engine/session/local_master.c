@@ -4,7 +4,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "engine/run/device_name.h"
 #include "engine/session/local_session.h"
+#include "engine/session/op_tables.h"
 #include "master/remote/target.h"
 
 struct _MusterLocalMaster {
@@ -22,61 +24,6 @@ G_DEFINE_FINAL_TYPE_WITH_CODE (MusterLocalMaster, muster_local_master, G_TYPE_OB
 /* What TensorFlow says of a CPU. */
 #define DEVICE_MEMORY (256 << 20)
 
-/* Who wants to hear of readiness. */
-typedef struct {
-  gulong id;
-  MusterReadinessChanged callback;
-  gpointer user_data;
-} Watcher;
-
-MusterLocalShared *
-muster_local_shared_new (MusterStorage *storage, gsize max_op_bytes)
-{
-  MusterLocalShared *self = g_new0 (MusterLocalShared, 1);
-  g_atomic_ref_count_init (&self->refs);
-  self->resources = muster_resources_new ();
-  self->graphs = muster_graph_cache_new ();
-  self->storage = g_object_ref (storage != NULL ? storage : muster_local_storage ());
-  self->max_op_bytes = max_op_bytes;
-  g_mutex_init (&self->lock);
-  self->sessions = g_ptr_array_new ();
-  g_rec_mutex_init (&self->watchers_lock);
-  self->watchers = g_array_new (FALSE, FALSE, sizeof (Watcher));
-  return self;
-}
-
-MusterLocalShared *
-muster_local_shared_ref (MusterLocalShared *self)
-{
-  g_atomic_ref_count_inc (&self->refs);
-  return self;
-}
-
-void
-muster_local_shared_unref (MusterLocalShared *self)
-{
-  if (self == NULL || !g_atomic_ref_count_dec (&self->refs))
-    return;
-  muster_graph_cache_free (self->graphs);
-  muster_resources_unref (self->resources);
-  g_object_unref (self->storage);
-  g_ptr_array_unref (self->sessions);
-  g_array_unref (self->watchers);
-  g_rec_mutex_clear (&self->watchers_lock);
-  g_mutex_clear (&self->lock);
-  g_free (self);
-}
-
-void
-muster_local_shared_tell (MusterLocalShared *self)
-{
-  g_autoptr (GRecMutexLocker) locker = g_rec_mutex_locker_new (&self->watchers_lock);
-  for (guint i = 0; i < self->watchers->len; i++) {
-    const Watcher watcher = g_array_index (self->watchers, Watcher, i);
-    watcher.callback (watcher.user_data);
-  }
-}
-
 MusterMaster *
 muster_local_master_new (void)
 {
@@ -88,6 +35,7 @@ muster_local_master_new_with_options (const MusterLocalMasterOptions *options)
 {
   static const MusterLocalMasterOptions defaults;
   options = options != NULL ? options : &defaults;
+  muster_op_tables_register ();
   MusterLocalMaster *self = g_object_new (MUSTER_TYPE_LOCAL_MASTER, NULL);
   const guint64 most =
       options->max_op_bytes != 0 ? options->max_op_bytes : muster_memory_total () / 2;
@@ -185,25 +133,13 @@ static gulong
 local_master_on_readiness_changed (MusterMaster *master, MusterReadinessChanged callback,
                                    gpointer user_data)
 {
-  MusterLocalShared *shared = MUSTER_LOCAL_MASTER (master)->shared;
-  g_autoptr (GRecMutexLocker) locker = g_rec_mutex_locker_new (&shared->watchers_lock);
-  const Watcher watcher = {
-      .id = ++shared->last_watcher, .callback = callback, .user_data = user_data};
-  g_array_append_val (shared->watchers, watcher);
-  return watcher.id;
+  return muster_local_shared_watch (MUSTER_LOCAL_MASTER (master)->shared, callback, user_data);
 }
 
 static void
 local_master_off_readiness_changed (MusterMaster *master, gulong id)
 {
-  MusterLocalShared *shared = MUSTER_LOCAL_MASTER (master)->shared;
-  g_autoptr (GRecMutexLocker) locker = g_rec_mutex_locker_new (&shared->watchers_lock);
-  for (guint i = 0; i < shared->watchers->len; i++) {
-    if (g_array_index (shared->watchers, Watcher, i).id != id)
-      continue;
-    g_array_remove_index (shared->watchers, i);
-    return;
-  }
+  muster_local_shared_unwatch (MUSTER_LOCAL_MASTER (master)->shared, id);
 }
 
 static void

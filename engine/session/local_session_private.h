@@ -2,6 +2,8 @@
 #pragma once
 
 #include "engine/run/executor.h"
+#include "engine/run/plan.h"
+#include "engine/run/randoms.h"
 #include "engine/session/local_session.h"
 
 G_BEGIN_DECLS

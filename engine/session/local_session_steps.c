@@ -3,7 +3,9 @@
 #include "engine/session/local_session_private.h"
 
 #include "base/clock.h"
+#include "engine/run/device_name.h"
 #include "engine/run/partial.h"
+#include "engine/run/trace.h"
 #include "master/run_options.h"
 
 /* Each holds what it was fed, for as long as nobody ends it. */

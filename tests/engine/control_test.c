@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Conditionals as TensorFlow 1's cond writes them: Switch, Merge, and the dead values between. */
+#include "engine/run/registry.h"
 #include "tests/engine/fixture.h"
 
 static void

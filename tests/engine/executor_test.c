@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "engine/run/registry.h"
 #include "tests/engine/fixture.h"
 
 /* An op that waits until the test opens its gate: what a dequeue will be. One gate for each name of

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What an operation allocates comes from its budget. Every op of the registry is run, in the cases
  * that TensorFlow recorded, with a byte less than its outputs take. */
-#include "engine/run/kernel_private.h"
 #include "engine/run/registry.h"
+#include "engine/run/slots.h"
 #include "engine/session/local_master.h"
+#include "engine/session/op_tables.h"
 #include "graph/graph_builder.h"
 #include "tests/engine/golden.h"
 
@@ -148,6 +149,7 @@ watch (MusterKernel *k, GError **error)
 static void
 watch_all (void)
 {
+  muster_op_tables_register ();
   g_autoptr (GPtrArray) names = muster_op_names ();
   MusterOp *table = g_new0 (MusterOp, names->len + 1); /* the registry's from here on */
   watched = g_hash_table_new (g_str_hash, g_str_equal);

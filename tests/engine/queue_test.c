@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What queues do with elements and with who waits; what sets the kinds apart: queue_kinds_test.c.
  */
+#include "engine/run/registry.h"
 #include "tests/engine/queue_fixture.h"
 
 MUSTER_TEST (Queue, gives_what_came_first_in_both_generations)

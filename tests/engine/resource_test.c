@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/resources/resource.h"
 
+#include "engine/run/registry.h"
 #include "tests/engine/fixture.h"
 
 /* A resource of the test's own: a box that counts what is put into it. */

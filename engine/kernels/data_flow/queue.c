@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "engine/kernels/data_flow/queue_batch.h"
 #include "engine/kernels/data_flow/queue_heap.h"
-#include "engine/run/executor.h"
+#include "engine/run/randoms.h"
 
 #include <string.h>
 

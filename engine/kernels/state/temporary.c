@@ -2,7 +2,7 @@
 /* Variables that last for one step: no other step sees them, and no reset clears them. */
 #include "engine/kernels/common/dispatch.h"
 #include "engine/resources/variable_private.h"
-#include "engine/run/kernel_private.h"
+#include "engine/run/slots.h"
 
 #include <string.h>
 

@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "engine/run/executor.h"
 #include "engine/run/philox.h"
+#include "engine/run/types.h"
 
 G_BEGIN_DECLS
 
-/* A kernel's and a run's inside: for executor.c, parked.c, kernel.c and core_ops.c. */
-
-/* Added to MusterOpFlags by the core ops: a reference goes through to the output as a reference,
- * to be read late (docs/decisions/0015). */
-#define MUSTER_OP_PASSES_REF (1 << 16)
-/* Gives dead outputs: steps with such a node look for dead values. */
-#define MUSTER_OP_SWITCHES (1 << 17)
-/* Runs as long as one input is alive, whatever its control inputs are. */
-#define MUSTER_OP_MERGES (1 << 18)
+/* A run's inside: its slots and its kernels, and why it stops. For who walks a run, and for the ops
+ * that deal in slots. */
 
 typedef enum {
   MUSTER_SLOT_EMPTY,
@@ -91,24 +84,13 @@ muster_kernel_output_slot (const MusterKernel *k, int i)
   return &k->run->slots[k->node->first_output + (guint32)i];
 }
 
-/* executor.c's, for parked.c. */
-MusterKernel *muster_kernel_new (MusterRun *run, guint32 max_inputs);
-gboolean muster_kernel_finish (MusterKernel *k, gboolean ok, GError *error);
-gboolean muster_run_node (MusterRun *self, guint32 position);
 /* Looked at between nodes: TRUE if the run has failed or is to stop, which is then its error. */
 gboolean muster_run_is_stopped (MusterRun *self);
 MusterStop muster_run_why_stop (MusterRun *self);
+/* Wakes who walks the run; with its lock held. */
+void muster_run_notify (MusterRun *self);
 
-/* parked.c's, for executor.c: takes a kernel that has parked out of the walk; goes on from there
- * until the run is over; frees what that needed. */
-void muster_run_put_aside (MusterRun *self, MusterKernel *k);
-void muster_run_finish_parked (MusterRun *self);
-void muster_run_drop_parked (MusterRun *self);
-
-/* Takes what the node's generator gives for a number of outputs, as TensorFlow's kernels do, or so
- * many times four words. */
-MusterPhilox muster_randoms_take (MusterRandoms *self, const MusterPlanNode *node, guint64 n);
-MusterPhilox muster_randoms_take_blocks (MusterRandoms *self, const MusterPlanNode *node,
-                                         guint64 n_blocks);
+/* For the plan's end. */
+void muster_run_free_scratch (MusterRun *self);
 
 G_END_DECLS

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "checkpoint/store/storage.h"
+#include "engine/resources/resources.h"
+#include "engine/run/kernel.h"
+#include "graph/graph_nodes.h"
+
+G_BEGIN_DECLS
+
+/* The types of a step that the engine's files share: what a plan is (engine/run/plan.h), and what a
+ * run of it needs (engine/run/executor.h). A value travels in a slot: one for each feed, then one
+ * for each output of each node. */
+
+typedef struct _MusterPlan MusterPlan;
+typedef struct _MusterProgram MusterProgram;
+typedef struct _MusterRun MusterRun;
+typedef struct _MusterRandoms MusterRandoms;
+typedef struct _MusterTrace MusterTrace;
+
+typedef struct {
+  guint32 slot;
+  gboolean is_last;   /* no later node reads the slot, and it isn't fetched */
+  gboolean wants_ref; /* the kernel takes the variable, not its value */
+} MusterPlanInput;
+
+typedef struct {
+  const Tensorflow__NodeDef *def; /* (not owned) of the graph */
+  const MusterOp *op;             /* (not owned) */
+  MusterTensor *constant;         /* (owned) (nullable) a Const's value */
+  guint32 graph_index;
+  guint32 first_input, n_inputs;     /* into inputs */
+  guint32 first_output, n_outputs;   /* slots */
+  guint32 first_control, n_controls; /* into controls */
+  char *container;     /* (owned) (nullable) a variable's op, or a resource's: where and under which
+                          name     it is kept */
+  char *variable;      /* (owned) (nullable) NULL for a resource without a shared name */
+  guint variable_hash; /* muster_resources_hash () of these */
+  MusterSeen seen;     /* the variable or resource, the last time */
+  MusterKernelMemo *memo;  /* (owned) (nullable) atomic */
+  MusterDType value_dtype; /* what a variable behind a resource handle must hold; INVALID: any */
+} MusterPlanNode;
+
+typedef struct {
+  guint32 slot;
+  MusterDType dtype; /* of the tensor that is fed; INVALID: any */
+  int n_dims;        /* of the placeholder's shape; -1: any */
+  gint64 *dims;      /* (owned) (nullable) -1: any size */
+} MusterPlanFeed;
+
+typedef struct {
+  guint32 slot;
+  const Tensorflow__NodeDef *def; /* whose output it is */
+} MusterPlanFetch;
+
+#define MUSTER_N_SPARES 4
+#define MUSTER_NO_NODE  G_MAXUINT32
+
+struct _MusterPlan {
+  gatomicrefcount refs;
+  MusterGraph *graph;    /* (owned) its nodes are pointed at */
+  guint64 hash;          /* of key */
+  GBytes *key;           /* (owned) feeds, fetches and targets, by which it is found */
+  guint64 used;          /* guarded by the program's lock: when it was last asked for */
+  MusterPlanNode *nodes; /* (owned) in order */
+  guint32 n_nodes;
+  MusterPlanInput *inputs; /* (owned) */
+  guint32 *controls;       /* (owned) nodes that must have run, by position in nodes */
+  guint8 *slot_dtypes;     /* (owned) */
+  guint32 *slot_nodes;     /* (owned) position of the node that fills it, or MUSTER_NO_NODE */
+  guint32 n_slots;
+  MusterPlanFeed *feeds; /* (owned) */
+  guint32 n_feeds;
+  MusterPlanFetch *fetches; /* (owned) */
+  guint32 n_fetches;
+  guint32 max_inputs;                 /* of one node */
+  gboolean has_switch;                /* values may be dead */
+  MusterRun *spares[MUSTER_N_SPARES]; /* (owned) (nullable) scratch for a step; taken and put back
+                                         atomically */
+};
+
+/* Why a step is stopped from outside. */
+typedef enum {
+  MUSTER_STOP_NONE,
+  MUSTER_STOP_DEADLINE,
+  MUSTER_STOP_CANCELLABLE,
+  MUSTER_STOP_CLOSED,
+  MUSTER_STOP_RESET,
+} MusterStop;
+
+/* What a step runs with; borrowed until the run is freed. */
+typedef struct {
+  MusterResources *resources;
+  MusterResources *own; /* the session's */
+  MusterRandoms *randoms;
+  MusterStorage *storage;
+  GCancellable *cancellable; /* (nullable) */
+  gint64 deadline_us;        /* MUSTER_WAIT_FOREVER: none */
+  gsize max_op_bytes;        /* what one run of an op may allocate */
+  MusterTrace *trace;        /* (nullable) gets what each node took */
+} MusterRunContext;
+
+G_END_DECLS
