@@ -484,3 +484,17 @@ MUSTER_TEST (Executor, draws_TensorFlows_random_numbers)
     MUSTER_EXPECT_NEAR (((const float *)muster_tensor_data (second))[i], second_uniforms[i], 1e-7);
   }
 }
+
+MUSTER_TEST (Registry, keeps_an_op_that_was_registered_before_the_engines_own)
+{
+  static const MusterOp given[] = {{"MusterGiven", " -> ", "", NULL, 0}, {0}};
+  static const MusterOp own[] = {
+      {"MusterGiven", " -> ", "", NULL, 0}, {"MusterOwn", " -> ", "", NULL, 0}, {0}};
+  MUSTER_EXPECT_NULL (muster_op_find_entry ("MusterGiven"));
+  muster_op_register (given);
+  muster_op_register_default (own);
+  MUSTER_EXPECT_TRUE (muster_op_find_entry ("MusterGiven")->op == &given[0]);
+  MUSTER_EXPECT_TRUE (muster_op_find_entry ("MusterOwn")->op == &own[1]);
+  muster_op_register (own);
+  MUSTER_EXPECT_TRUE (muster_op_find_entry ("MusterGiven")->op == &own[0]);
+}
