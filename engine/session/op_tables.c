@@ -1,63 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/session/op_tables.h"
 
+#include "engine/kernels/array/tables.h"
+#include "engine/kernels/data_flow/tables.h"
+#include "engine/kernels/io/tables.h"
+#include "engine/kernels/math/tables.h"
+#include "engine/kernels/nn/tables.h"
+#include "engine/kernels/random/tables.h"
+#include "engine/kernels/sparse/tables.h"
+#include "engine/kernels/state/tables.h"
+#include "engine/kernels/string/tables.h"
+#include "engine/kernels/training/tables.h"
 #include "engine/run/core_ops.h"
 #include "engine/run/registry.h"
-
-/* Each file of engine/kernels/ has one table; here is the list of them. */
-extern const MusterOp muster_accumulator_ops[];
-extern const MusterOp muster_array_ops[];
-extern const MusterOp muster_batch_norm_ops[];
-extern const MusterOp muster_binary_ops[];
-extern const MusterOp muster_bits_ops[];
-extern const MusterOp muster_candidate_ops[];
-extern const MusterOp muster_candidate_unigram_ops[];
-extern const MusterOp muster_complex_ops[];
-extern const MusterOp muster_control_ops[];
-extern const MusterOp muster_csv_ops[];
-extern const MusterOp muster_diagonal_ops[];
-extern const MusterOp muster_einsum_ops[];
-extern const MusterOp muster_example_ops[];
-extern const MusterOp muster_gather_ops[];
-extern const MusterOp muster_layout_ops[];
-extern const MusterOp muster_linalg_ops[];
-extern const MusterOp muster_lookup_ops[];
-extern const MusterOp muster_matmul_ops[];
-extern const MusterOp muster_media_summary_ops[];
-extern const MusterOp muster_nd_ops[];
-extern const MusterOp muster_nn_ops[];
-extern const MusterOp muster_order_ops[];
-extern const MusterOp muster_print_ops[];
-extern const MusterOp muster_queue_ops[];
-extern const MusterOp muster_random_ops[];
-extern const MusterOp muster_random_sampled_ops[];
-extern const MusterOp muster_random_source_ops[];
-extern const MusterOp muster_rearrange_ops[];
-extern const MusterOp muster_reduce_ops[];
-extern const MusterOp muster_save_restore_ops[];
-extern const MusterOp muster_scan_ops[];
-extern const MusterOp muster_segment_ops[];
-extern const MusterOp muster_sets_ops[];
-extern const MusterOp muster_shuffle_ops[];
-extern const MusterOp muster_sparse_ops[];
-extern const MusterOp muster_sparse_cross_ops[];
-extern const MusterOp muster_sparse_math_ops[];
-extern const MusterOp muster_sparse_merge_ops[];
-extern const MusterOp muster_sparse_reduce_ops[];
-extern const MusterOp muster_sparse_slice_ops[];
-extern const MusterOp muster_state_ops[];
-extern const MusterOp muster_strided_slice_ops[];
-extern const MusterOp muster_string_ops[];
-extern const MusterOp muster_string_edit_ops[];
-extern const MusterOp muster_string_hash_ops[];
-extern const MusterOp muster_string_number_ops[];
-extern const MusterOp muster_string_split_ops[];
-extern const MusterOp muster_summary_ops[];
-extern const MusterOp muster_temporary_ops[];
-extern const MusterOp muster_training_ops[];
-extern const MusterOp muster_training_sparse_ops[];
-extern const MusterOp muster_unary_ops[];
-extern const MusterOp muster_unique_ops[];
 
 /* clang-format off */
 static const MusterOp *const tables[] = {

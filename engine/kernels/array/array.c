@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Shapes: what a tensor's is, the same elements under another one, and tensors made from a shape
  * alone. */
+#include "engine/kernels/array/tables.h"
 #include "engine/kernels/common/broadcast.h"
 
 #include <math.h>

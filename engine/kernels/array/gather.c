@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Elements picked and put by index or condition. Every index is checked. */
 #include "engine/kernels/array/gather.h"
+#include "engine/kernels/array/tables.h"
 
 #include "engine/kernels/math/arithmetic.h"
 

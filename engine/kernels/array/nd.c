@@ -2,6 +2,7 @@
 /* Slices named by coordinates: gathered, scattered into a new tensor, into a copy, into a variable;
  * and rows dealt out to partitions. */
 #include "engine/kernels/array/gather.h"
+#include "engine/kernels/array/tables.h"
 #include "engine/kernels/math/arithmetic.h"
 
 #include <string.h>

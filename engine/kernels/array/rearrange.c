@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Elements put elsewhere along an axis (rolled, reversed in part, mirrored at the edges), or seen
  * as another dtype. */
+#include "engine/kernels/array/tables.h"
 #include "engine/kernels/math/arithmetic.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Rows reduced by segment: sorted, unsorted, and rows picked by an index, with their gradients. */
+#include "engine/kernels/array/tables.h"
 #include "engine/kernels/math/arithmetic.h"
 
 #include <float.h>

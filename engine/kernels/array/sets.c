@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Rows as sets: each row of the last dimension is a set of values, the other dimensions say which
  * sets go together. */
+#include "engine/kernels/array/tables.h"
 #include "engine/kernels/common/strings.h"
 
 #include <string.h>

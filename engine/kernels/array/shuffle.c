@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Rows in another order: with fixed seeds TensorFlow's, step after step. */
+#include "engine/kernels/array/tables.h"
 #include "engine/kernels/common/dispatch.h"
 
 #include <string.h>

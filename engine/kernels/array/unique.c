@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Values once each: Unique and its kin, and the difference of two lists. */
+#include "engine/kernels/array/tables.h"
 #include "engine/kernels/common/broadcast.h"
 
 #include <string.h>

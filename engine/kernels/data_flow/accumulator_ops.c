@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Conditional accumulators, dense and sparse: what SyncReplicasOptimizer collects gradients in. */
 #include "engine/kernels/common/dispatch.h"
+#include "engine/kernels/data_flow/tables.h"
 #include "engine/resources/accumulator.h"
 
 #include <string.h>

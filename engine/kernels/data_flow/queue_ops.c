@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Queues, in both generations of TensorFlow's ops. */
 #include "engine/kernels/data_flow/queue.h"
+#include "engine/kernels/data_flow/tables.h"
 
 #include "engine/kernels/common/dispatch.h"
 

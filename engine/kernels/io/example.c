@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* tensorflow.Examples to tensors, by what each feature is to become. */
 #include "engine/kernels/io/example_parser.h"
+#include "engine/kernels/io/tables.h"
 
 #include "base/hash.h"
 #include "engine/kernels/common/strings.h"

@@ -2,6 +2,7 @@
 /* Summaries of images, as PNG, and of sounds, as WAV. */
 #include "base/protowire.h"
 #include "engine/kernels/common/strings.h"
+#include "engine/kernels/io/tables.h"
 #include "graph/tensor_proto.h"
 
 #include <math.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Tensors as text for people: in an assertion's error, in a string, on the server's own output. */
 #include "engine/kernels/common/strings.h"
+#include "engine/kernels/io/tables.h"
 
 #include "base/clock.h"
 

@@ -2,6 +2,7 @@
 /* Summaries: what TensorBoard draws, as serialised tensorflow.Summary messages. */
 #include "base/protowire.h"
 #include "engine/kernels/common/strings.h"
+#include "engine/kernels/io/tables.h"
 
 #include "graph/tensor_proto.h"
 

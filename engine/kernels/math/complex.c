@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Complex numbers put together and taken apart. Their arithmetic stands with that of the others. */
 #include "engine/kernels/math/complex.h"
+#include "engine/kernels/math/tables.h"
 
 #include <tgmath.h>
 

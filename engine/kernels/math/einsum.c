@@ -6,6 +6,7 @@
 #include "engine/kernels/common/strings.h"
 #include "engine/kernels/math/complex.h"
 #include "engine/kernels/math/matmul.h"
+#include "engine/kernels/math/tables.h"
 
 #include <string.h>
 

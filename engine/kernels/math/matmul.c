@@ -5,6 +5,7 @@
  * checkpoints, pays neither for its relocations nor for its threads. Where it isn't there the loops
  * do. Its headers' types are plain C, so that the two functions are declared here. */
 #include "engine/kernels/math/matmul.h"
+#include "engine/kernels/math/tables.h"
 
 #include "engine/kernels/math/complex.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* By size: the largest, places in a sorted list, buckets, and how many fall into each. */
 #include "engine/kernels/math/arithmetic.h"
+#include "engine/kernels/math/tables.h"
 
 #include <string.h>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Reductions over axes, and positions of extremes. */
 #include "engine/kernels/common/broadcast.h"
+#include "engine/kernels/math/tables.h"
 
 #include <complex.h>
 #include <math.h>

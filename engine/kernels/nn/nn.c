@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What networks end in: softmax and its losses, biases, and how often the right class is on top. */
 #include "engine/kernels/common/dispatch.h"
+#include "engine/kernels/nn/tables.h"
 
 #include <complex.h>
 #include <string.h>

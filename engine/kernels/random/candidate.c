@@ -3,6 +3,7 @@
  * which of the true classes were drawn by accident. With fixed seeds TensorFlow's candidates, step
  * after step. */
 #include "engine/kernels/random/candidate.h"
+#include "engine/kernels/random/tables.h"
 
 #include <float.h>
 #include <math.h>

@@ -3,6 +3,7 @@
  * list. */
 #include "engine/kernels/common/strings.h"
 #include "engine/kernels/random/candidate.h"
+#include "engine/kernels/random/tables.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,6 +3,7 @@
  * With fixed seeds TensorFlow's, step after step. */
 #include "engine/kernels/random/random.h"
 #include "engine/kernels/random/random_source.h"
+#include "engine/kernels/random/tables.h"
 
 #include <math.h>
 

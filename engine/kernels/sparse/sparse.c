@@ -2,6 +2,7 @@
 /* Sparse tensors: three tensors (indices, values, dense shape) that name the elements that are
  * there. */
 #include "engine/kernels/sparse/sparse.h"
+#include "engine/kernels/sparse/tables.h"
 
 #include <string.h>
 

@@ -2,6 +2,7 @@
 /* A sparse matrix times a dense one. */
 #include "engine/kernels/math/arithmetic.h"
 #include "engine/kernels/math/complex.h"
+#include "engine/kernels/sparse/tables.h"
 
 #include <string.h>
 

@@ -2,6 +2,7 @@
 /* Two sparse tensors, or a sparse and a dense one, element by element. */
 #include "engine/kernels/math/complex.h"
 #include "engine/kernels/sparse/sparse.h"
+#include "engine/kernels/sparse/tables.h"
 
 #include <math.h>
 #include <string.h>

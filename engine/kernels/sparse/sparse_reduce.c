@@ -2,6 +2,7 @@
 /* Sums, largest values and softmax along dimensions of a sparse tensor. */
 #include "engine/kernels/math/complex.h"
 #include "engine/kernels/sparse/sparse.h"
+#include "engine/kernels/sparse/tables.h"
 
 #include <math.h>
 #include <string.h>

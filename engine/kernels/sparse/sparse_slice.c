@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Sparse tensors joined and cut. */
 #include "engine/kernels/sparse/sparse.h"
+#include "engine/kernels/sparse/tables.h"
 
 #include <string.h>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What passes a value on, perhaps after a look at it. */
 #include "engine/kernels/common/dispatch.h"
+#include "engine/kernels/state/tables.h"
 
 #include <math.h>
 #include <string.h>

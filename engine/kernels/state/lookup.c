@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Lookup tables: HashTable, which is filled once, and the mutable ones, of both generations. */
 #include "engine/kernels/common/text.h"
+#include "engine/kernels/state/tables.h"
 #include "engine/resources/lookup_text.h"
 
 #include <string.h>

@@ -2,6 +2,7 @@
 /* Variables of both kinds: assigned, read, counted, scattered into. */
 #include "engine/kernels/array/gather.h"
 #include "engine/kernels/math/arithmetic.h"
+#include "engine/kernels/state/tables.h"
 
 #include <string.h>
 

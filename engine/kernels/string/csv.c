@@ -2,6 +2,7 @@
 /* Lines of separated values, as RFC 4180 has them, to a tensor for each column. */
 #include "engine/kernels/common/strings.h"
 #include "engine/kernels/string/string_number.h"
+#include "engine/kernels/string/tables.h"
 
 #include <string.h>
 

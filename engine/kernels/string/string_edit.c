@@ -2,6 +2,7 @@
 /* Strings changed one by one: case, ends, parts, length, base64. */
 #include "engine/kernels/common/broadcast.h"
 #include "engine/kernels/common/strings.h"
+#include "engine/kernels/string/tables.h"
 
 #include <string.h>
 

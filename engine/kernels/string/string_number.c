@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Numbers to strings and back, as text and as bytes. */
 #include "engine/kernels/string/string_number.h"
+#include "engine/kernels/string/tables.h"
 
 #include "engine/kernels/common/strings.h"
 #include "graph/tensor_proto.h"

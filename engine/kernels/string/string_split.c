@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Strings taken apart: into a sparse matrix with a row for each string. */
 #include "engine/kernels/common/strings.h"
+#include "engine/kernels/string/tables.h"
 
 #include <string.h>
 

@@ -3,6 +3,7 @@
  * the formulas of TensorFlow's CPU kernels. The reference and the resource op of a rule are one
  * kernel. */
 #include "engine/kernels/training/training.h"
+#include "engine/kernels/training/tables.h"
 
 #ifdef __SSE2__
 #include <emmintrin.h>

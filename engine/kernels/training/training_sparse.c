@@ -2,6 +2,7 @@
 /* Optimizers with a gradient for some rows of the variable: embeddings. The formulas are those of
  * training_rules.c, over one row for each index, in order, so that a row may come more than once.
  */
+#include "engine/kernels/training/tables.h"
 #include "engine/kernels/training/training.h"
 
 #include <string.h>

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "engine/run/kernel.h"
+
+/* The tables of this folder's ops, each closed by one without a name; engine/session/op_tables.c
+ * lists them. */
+extern const MusterOp muster_example_ops[];
+extern const MusterOp muster_media_summary_ops[];
+extern const MusterOp muster_print_ops[];
+extern const MusterOp muster_summary_ops[];

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "engine/run/kernel.h"
+
+/* The tables of this folder's ops, each closed by one without a name; engine/session/op_tables.c
+ * lists them. */
+extern const MusterOp muster_candidate_ops[];
+extern const MusterOp muster_candidate_unigram_ops[];
+extern const MusterOp muster_random_ops[];
+extern const MusterOp muster_random_sampled_ops[];
+extern const MusterOp muster_random_source_ops[];

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "engine/run/kernel.h"
+
+/* The tables of this folder's ops, each closed by one without a name; engine/session/op_tables.c
+ * lists them. */
+extern const MusterOp muster_training_ops[];
+extern const MusterOp muster_training_sparse_ops[];
