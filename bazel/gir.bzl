@@ -57,7 +57,7 @@ gir = rule(
     attrs = {
         "c_include": attr.string(mandatory = True),
         # what srcs include
-        "headers": attr.label_list(allow_files = [".h"]),
+        "headers": attr.label_list(allow_files = True),
         "identifier_prefix": attr.string(mandatory = True),
         # other gir targets
         "includes": attr.label_list(),

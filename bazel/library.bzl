@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""shared_library: a shared library made of all the code of some rooms, with a soname and a version script.
+"""shared_library: a shared library made of all the code of some modules, with a soname and a version script.
 
-Linked by hand rather than by cc_binary, so that every object of a room goes in whether or not something here
+Linked by hand rather than by cc_binary, so that every object of a module goes in whether or not something here
 uses it, and so that no path of this machine gets into what is installed.
 """
 
@@ -13,20 +13,20 @@ VERSION = "0.1.0"
 def _impl(ctx):
     toolchain = find_cpp_toolchain(ctx)
     output = ctx.actions.declare_file(ctx.label.name)
-    rooms = {dep.label.package: None for dep in ctx.attr.rooms}
+    modules = {dep.label.package: None for dep in ctx.attr.modules}
     whole = {}
     messages = {}  # generated code: what is used of it stays inside each library
     flags = {}
-    for part in depset(transitive = [dep[CcInfo].linking_context.linker_inputs for dep in ctx.attr.rooms]).to_list():
+    for part in depset(transitive = [dep[CcInfo].linking_context.linker_inputs for dep in ctx.attr.modules]).to_list():
         flags.update({flag: None for flag in part.user_link_flags})
         for library in part.libraries:
             archive = library.pic_static_library
-            if part.owner.name != part.owner.package:
+            if part.owner.package.endswith("/proto"):
                 messages[archive] = None
-            elif part.owner.package in rooms:
+            elif part.owner.package in modules:
                 whole[archive] = None
             elif not ctx.files.over:
-                fail("%s uses %s, which isn't among its rooms" % (ctx.label, part.owner))
+                fail("%s uses %s, which isn't among its modules" % (ctx.label, part.owner))
 
     arguments = ctx.actions.args()
     arguments.add("-shared")
@@ -50,7 +50,7 @@ def _impl(ctx):
             transitive = [toolchain.all_files],
         ),
         outputs = [output],
-        mnemonic = "LinkRooms",
+        mnemonic = "LinkModules",
         progress_message = "Linking %s" % output.short_path,
         use_default_shell_env = True,
     )
@@ -60,9 +60,9 @@ shared_library = rule(
     implementation = _impl,
     attrs = {
         "exports": attr.label(allow_single_file = True, mandatory = True),
-        # shared libraries that have what the rooms use besides
+        # shared libraries that have what the modules use besides
         "over": attr.label_list(allow_files = True),
-        "rooms": attr.label_list(providers = [CcInfo], mandatory = True),
+        "modules": attr.label_list(providers = [CcInfo], mandatory = True),
         "soname": attr.string(mandatory = True),
         "_cc_toolchain": attr.label(default = "@bazel_tools//tools/cpp:current_cc_toolchain"),
     },

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """muster_test: a cc_test whose sources are C files with MUSTER_TEST in them."""
 
-load("//bazel:room.bzl", "WARNINGS")
+load("//bazel:module.bzl", "WARNINGS")
 
 def muster_test(name, srcs, deps = [], data = [], size = "small", **kwargs):
     native.cc_test(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of real processes: scripts, and the programs that they start."""
 
-load("//bazel:room.bzl", "WARNINGS")
+load("//bazel:module.bzl", "WARNINGS")
 
 # As on a person's machine; what a test expects of another locale it sets itself.
 UTF8 = {"LC_ALL": "C.UTF-8"}

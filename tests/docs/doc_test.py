@@ -12,6 +12,7 @@ A block is fenced and says its language:
     json     parsed
     ini      parsed
     pbtxt    read as TensorFlow's checkpoint file
+    mermaid  the drawing of the modules: tests/bazel/structure_test.py
     text     drawings and formats: nothing to run
 
 What a reader doesn't need stands before a block in an HTML comment:
@@ -41,7 +42,7 @@ sys.path.insert(0, "tests/tensorflow")
 import peer
 
 PATIENCE = 120
-LANGUAGES = ("c", "python", "sh", "console", "json", "ini", "pbtxt", "text")
+LANGUAGES = ("c", "python", "sh", "console", "json", "ini", "mermaid", "pbtxt", "text")
 MOST_UNRUN = 6  # of a document
 FILES = {"digits.meta": "digits.meta", "digits_x.npy": "images.npy", "digits_y.npy": "labels.npy"}
 TENSORFLOW = os.path.expanduser("~/.cache/muster/tensorflow/bin/python")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """fuzz_test: a libFuzzer target, which is a test as well. Only --config=fuzz builds it: it needs clang."""
 
-load("//bazel:room.bzl", "WARNINGS")
+load("//bazel:module.bzl", "WARNINGS")
 
 def fuzz_test(name, deps, srcs = [], data = [], **kwargs):
     native.cc_test(

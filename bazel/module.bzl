@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""module: one folder of sources as a library that only the modules which name it in MODULES may use.
+
+A folder that has subfolders is several modules: its own files are :files, each subfolder is a package of its own, and
+all of them together are the folder's target, for tests, benches and examples.
+"""
+
+load("//bazel:modules.bzl", "MODULES")
+load("//bazel:protobuf_c.bzl", "protobuf_c_library")
+
+_OUTSIDERS = ["//:__pkg__", "//tests:__subpackages__", "//bench:__subpackages__", "//examples:__subpackages__"]
+
+# GLib as Debian 12 has it: no newer calls, and no warnings about what newer releases deprecate.
+WARNINGS = [
+    "-Wall",
+    "-Wextra",
+    "-DGLIB_VERSION_MIN_REQUIRED=GLIB_VERSION_2_74",
+    "-DGLIB_VERSION_MAX_ALLOWED=GLIB_VERSION_2_74",
+]
+
+def _inside(folder):
+    return [name for name in MODULES if name == folder or name.startswith(folder + "/")]
+
+def modules_of(folders):
+    """The names of all modules in the given top folders."""
+    return [name for folder in folders for name in _inside(folder)]
+
+def label_of(name):
+    return "//" + name + (":files" if len(_inside(name)) > 1 else "")
+
+def labels_of(folders):
+    """The targets of all modules in the given top folders, but for generated messages."""
+    return [label_of(name) for name in modules_of(folders) if not name.endswith("/proto")]
+
+def headers_of(folders):
+    """The public headers of the given top folders."""
+    return ["//%s:public_headers" % name for name in modules_of(folders) if not name.endswith("/proto")]
+
+# The folders that make up libmuster; libmuster-engine is the engine on top of it.
+LIBRARY = ["base", "graph", "checkpoint", "rpc", "master", "ready", "saver", "session", "train", "callbacks", "jobs", "tensorflow"]
+
+def _users_of(name):
+    users = ["//%s:__pkg__" % other for other in MODULES if name in MODULES[other]]
+    return _OUTSIDERS + users + ["//%s:__pkg__" % name.split("/")[0]]
+
+def messages():
+    """The C of this folder's .proto files; included as "FOLDER/FILE.pb-c.h"."""
+    name = native.package_name()
+    protos = native.glob(["*.proto"])
+    protobuf_c_library(
+        name = "proto",
+        srcs = protos,
+        visibility = _users_of(name),
+    )
+    native.exports_files(protos)
+    _sources(protos)
+
+def _sources(files):
+    # for the check of the map
+    native.filegroup(
+        name = "sources",
+        srcs = files,
+        visibility = ["//tests:__subpackages__"],
+    )
+
+def module(deps = [], copts = [], exclude = [], internal = []):
+    """The library of this package's folder, over the modules that MODULES gives it.
+
+    Args:
+      deps: system libraries besides GLib.
+      copts: further compiler flags.
+      exclude: sources that belong to another target.
+      internal: headers that aren't installed, besides *_private.h.
+    """
+    folder = native.package_name()
+    inside = _inside(folder)
+    if len(inside) > 1 or folder not in MODULES:
+        native.cc_library(
+            name = folder.split("/")[-1],
+            visibility = _OUTSIDERS,
+            deps = [label_of(name) for name in inside],
+        )
+    if folder not in MODULES:
+        return
+    public = native.glob(["*.h"], exclude = ["*_private.h"] + internal + exclude)
+    native.cc_library(
+        name = label_of(folder).split(":")[-1] if len(inside) > 1 else folder.split("/")[-1],
+        srcs = native.glob(["*.c"], exclude = exclude),
+        hdrs = native.glob(["*.h"], exclude = exclude),
+        copts = WARNINGS + copts,
+        linkstatic = True,
+        visibility = _users_of(folder),
+        deps = [label_of(name) for name in MODULES[folder]] + deps + [
+            "@system//:gio",
+            "@system//:glib",
+        ],
+    )
+    native.exports_files(public)
+    native.filegroup(
+        name = "public_headers",
+        srcs = public,
+        visibility = ["//visibility:public"],
+    )
+    _sources(native.glob(["*.c", "*.h"]))
+
+# sqrt in a loop is one instruction for several elements only where nobody asks for errno; as a pragma it does nothing for
+# what is a builtin.
+ENGINE_COPTS = ["-fno-math-errno"]

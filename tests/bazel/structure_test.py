@@ -1,0 +1,95 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""bazel/modules.bzl, the includes and README's drawing agree; and bazel/structure.py finds where they don't."""
+import os
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, "bazel")
+import structure
+
+FILES = {
+    "base/error.h": "",
+    "base/error.c": '#include "base/error.h"\n',
+    "graph/text/print.c": '#include "base/error.h"\n',
+    "graph/graph.h": '#include "base/error.h"\n',
+    "graph/graph.c": '#include "graph/graph.h"\n',
+    "cli/main.c": '#include "graph/graph.h"\n',
+}
+MODULES = {"base": [], "graph/text": ["base"], "graph": ["base"], "cli": ["graph"]}
+
+
+class ThisRepository(unittest.TestCase):
+    def test_is_as_its_map_says(self):
+        self.assertEqual(structure.check("."), [])
+
+
+class Planted(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = folder.name
+        for path, text in FILES.items():
+            self.write(path, text)
+        self.write_modules(MODULES)
+        self.write("README.md", "# x\n" + structure.BEGIN + structure.draw(MODULES) + structure.END + "more\n")
+        self.assertEqual(structure.check(self.root), [])
+
+    def write(self, path, text):
+        path = os.path.join(self.root, path)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def write_modules(self, modules):
+        self.write("bazel/modules.bzl", "MODULES = %r\n" % modules)
+
+    def assert_wrong(self, *words):
+        wrong = structure.check(self.root)
+        self.assertTrue(any(all(word in line for word in words) for line in wrong), wrong)
+
+    def test_an_include_without_an_arrow(self):
+        self.write("base/error.c", '#include "graph/graph.h"\n')
+        self.assert_wrong("base/error.c includes graph/graph.h", "no arrow from base to graph")
+
+    def test_an_arrow_without_an_include(self):
+        self.write("cli/main.c", "")
+        self.assert_wrong("arrow from cli to graph has no include")
+
+    def test_a_module_above_one_that_it_uses(self):
+        self.write_modules({"cli": ["graph"], "base": [], "graph/text": ["base"], "graph": ["base"]})
+        self.assert_wrong("cli stands above graph")
+
+    def test_a_folder_of_too_many_sources(self):
+        for i in range(structure.MOST_SOURCES):
+            self.write("base/more_%d.c" % i, "")
+        self.assert_wrong("base has 26 sources")
+
+    def test_a_circle_of_three_files(self):
+        for this, other in ("ab", "bc", "ca"):
+            self.write("base/%s.h" % this, '#include "base/%s.h"\n' % other)
+        self.assert_wrong("in a circle", "base/a, base/b, base/c")
+
+    def test_many_circles_of_two(self):
+        for i in range(structure.MOST_CIRCLES + 1):
+            self.write("base/a%d.h" % i, '#include "base/b%d.h"\n' % i)
+            self.write("base/b%d.c" % i, '#include "base/a%d.h"\n' % i)
+        self.assert_wrong("8 circles")
+
+    def test_a_type_and_its_own_parts_are_no_circle(self):
+        self.write("base/error_private.h", '#include "base/error.h"\n')
+        self.write("base/error.c", '#include "base/error_private.h"\n')
+        self.assertEqual(structure.check(self.root), [])
+
+    def test_a_stale_drawing(self):
+        self.write("README.md", structure.BEGIN + structure.draw({"base": []}) + structure.END)
+        self.assert_wrong("README.md", "bazel run //:draw")
+
+    def test_no_drawing(self):
+        self.write("README.md", "# x\n")
+        self.assert_wrong("README.md", "no place")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
