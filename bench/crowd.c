@@ -16,16 +16,16 @@ typedef struct {
   const char *name; /* "10,000 watchers, 100 connections" */
   guint n_connections;
   guint n_watchers;
-  double tell_s, bytes_each;  /* the bounds; 0: none */
-  const char *const *options; /* (nullable) of "muster serve" */
-  const char *certificate;    /* (nullable) the server's, a file: TLS */
+  double report_s, bytes_each; /* the bounds; 0: none */
+  const char *const *options;  /* (nullable) of "muster serve" */
+  const char *certificate;     /* (nullable) the server's, a file: TLS */
 } Crowd;
 
 typedef struct {
   double gather_s;   /* until all watched */
   double bytes_each; /* of the server's memory */
   double idle;       /* the share of a core that it took while nothing changed */
-  double tell_s;     /* from readiness to the last */
+  double report_s;   /* from readiness to the last */
 } Cost;
 
 static MusterSession *
@@ -66,7 +66,7 @@ measure_at (const Crowd *crowd, const BenchCrowdOptions *options, int pid)
 
   bench_init (chief);
   double ready_s = bench_now_s ();
-  cost.tell_s = bench_crowd_until_ready (all) - ready_s;
+  cost.report_s = bench_crowd_until_ready (all) - ready_s;
   return cost;
 }
 
@@ -96,7 +96,7 @@ measure (const Crowd *crowd)
                                crowd->n_watchers, model, ready_op};
   Cost cost = measure_at (crowd, &options, pid);
   print_part (crowd, "until all watch", BENCH_SECONDS, cost.gather_s, 0);
-  print_part (crowd, "all told", BENCH_SECONDS, cost.tell_s, crowd->tell_s);
+  print_part (crowd, "all told", BENCH_SECONDS, cost.report_s, crowd->report_s);
   print_part (crowd, "memory for each", BENCH_BYTES, cost.bytes_each, crowd->bytes_each);
   print_part (crowd, "of a core, at rest", BENCH_SHARE, cost.idle, 0.01);
 }
@@ -107,7 +107,7 @@ bench_crowd (void)
   measure (&(Crowd){.name = "10,000 watch on 100 connections",
                     .n_connections = 100,
                     .n_watchers = 10000,
-                    .tell_s = 1,
+                    .report_s = 1,
                     .bytes_each = 20e3});
 }
 

@@ -19,7 +19,7 @@
 /* A server that says nothing for so long has failed. */
 #define PATIENCE_S 60
 
-#define TURN_READY 2 /* the field */
+#define FIELD_READY 2 /* the field */
 
 typedef struct _Watcher Watcher;
 
@@ -204,22 +204,22 @@ take_session (Watcher *self)
 /* --- a watch for each --- */
 
 static gboolean
-says_ready (grpc_byte_buffer *turn)
+says_ready (grpc_byte_buffer *readiness)
 {
-  g_autoptr (GBytes) bytes = bytes_of (turn);
+  g_autoptr (GBytes) bytes = bytes_of (readiness);
   gsize size;
   const guint8 *data = g_bytes_get_data (bytes, &size);
   MusterProtoReader reader = muster_proto_reader (data, size);
   MusterProtoField field;
   gboolean is_ready = FALSE;
   while (muster_proto_read_field (&reader, &field))
-    if (field.number == TURN_READY)
+    if (field.number == FIELD_READY)
       is_ready = field.value != 0;
   return is_ready;
 }
 
 static void
-take_turn (Watcher *self)
+take_readiness (Watcher *self)
 {
   BenchCrowd *crowd = self->crowd;
   gboolean is_ready = says_ready (self->message);
@@ -233,12 +233,12 @@ take_turn (Watcher *self)
 }
 
 static void
-on_heard (Watcher *self)
+on_received (Watcher *self)
 {
   if (self->message == NULL)
     return; /* it was the last; the status says why */
   if (self->is_watching)
-    take_turn (self);
+    take_readiness (self);
   else
     take_session (self);
 }
@@ -297,7 +297,7 @@ watcher_init (Watcher *self, BenchCrowd *crowd, guint i)
 {
   *self = (Watcher){.crowd = crowd, .channel = crowd->channels[i % crowd->n_channels]};
   self->opened = (Tag){on_opened, self};
-  self->heard = (Tag){on_heard, self};
+  self->heard = (Tag){on_received, self};
   self->ended = (Tag){on_ended, self};
 }
 

@@ -42,12 +42,12 @@ typedef struct {
 
 /* The manager's progress, on a waiter's thread: it has looked, and heard why not. */
 static void
-on_progress (const char *message G_GNUC_UNUSED, const MusterTurn *turn,
+on_progress (const char *message G_GNUC_UNUSED, const MusterReadiness *readiness,
              GPtrArray *reasons G_GNUC_UNUSED, gpointer data)
 {
-  gint *n_looked = data;
-  if (turn != NULL && turn->why_not_ready != NULL)
-    g_atomic_int_inc (n_looked);
+  gint *n_polled = data;
+  if (readiness != NULL && readiness->why_not_ready != NULL)
+    g_atomic_int_inc (n_polled);
 }
 
 /* Not always the same way through a pause between two looks. */
@@ -93,8 +93,8 @@ release_once (const Place *place)
   g_autoptr (MusterMaster) master = bench_remote (place->address);
   g_autoptr (MusterSession) chief = start_chief (master, place->model);
   g_autoptr (MusterSessionManager) manager = bench_manager (place->model, place->ready_op);
-  gint n_looked = 0;
-  muster_session_manager_set_progress (manager, on_progress, &n_looked);
+  gint n_polled = 0;
+  muster_session_manager_set_progress (manager, on_progress, &n_polled);
   g_autoptr (MusterMaster) shared = bench_remote (place->address);
   Waiter waiters[N_WAITERS];
   GThread *threads[N_WAITERS];
@@ -102,7 +102,7 @@ release_once (const Place *place)
     waiters[i] = (Waiter){manager, shared, NULL, 0};
     threads[i] = g_thread_new ("waiter", wait_thread, &waiters[i]);
   }
-  while (g_atomic_int_get (&n_looked) < N_WAITERS)
+  while (g_atomic_int_get (&n_polled) < N_WAITERS)
     bench_sleep_s (20e-3);
   settle ();
 

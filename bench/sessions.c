@@ -97,8 +97,8 @@ bench_sessions (void)
       manager, master, MUSTER_WAIT_FOREVER, &report, end, &error);
   if (!g_error_matches (error, G_IO_ERROR, G_IO_ERROR_CANCELLED))
     bench_fail ("polling ended early: %s", error != NULL ? error->message : "a model was ready");
-  if (report.looks < N_POLLS || bench_relay_n_steps (relay) < N_POLLS)
-    bench_fail ("only %u polls were made", report.looks);
+  if (report.polls < N_POLLS || bench_relay_n_steps (relay) < N_POLLS)
+    bench_fail ("only %u polls were made", report.polls);
   bench_print (&(BenchRow){.what = "sessions on the server after 10,000 polls",
                            .unit = BENCH_COUNT,
                            .muster = (double)clock->sessions,

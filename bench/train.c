@@ -201,10 +201,10 @@ measure (Trainer *const *trainers, gsize n, const int *steps, int n_rounds)
     trainers[i]->seconds = g_array_new (FALSE, FALSE, sizeof (double));
   for (int round = -2; round < n_rounds; round++)
     for (gsize i = 0; i < n; i++) {
-      gsize turn = round % 2 == 0 ? i : n - 1 - i;
-      double each = time_steps (trainers[turn], steps[turn]);
+      gsize which = round % 2 == 0 ? i : n - 1 - i;
+      double each = time_steps (trainers[which], steps[which]);
       if (round >= 0) /* the first two warm up */
-        g_array_append_val (trainers[turn]->seconds, each);
+        g_array_append_val (trainers[which]->seconds, each);
     }
 }
 

@@ -79,9 +79,9 @@ typedef struct {
 } Bounds;
 
 static gboolean
-check_time (MusterBackup *self, const char *verb, const Bounds *bounds, GError **error)
+check_time (MusterBackup *self, const char *operation, const Bounds *bounds, GError **error)
 {
-  g_autofree char *what = g_strdup_printf ("%s the backup in '%s'", verb, self->directory);
+  g_autofree char *what = g_strdup_printf ("%s the backup in '%s'", operation, self->directory);
 
   return muster_check_time (what, bounds->deadline_us, bounds->cancellable, error);
 }
@@ -108,19 +108,19 @@ make_ready (MusterBackup *self, const Bounds *bounds, GError **error)
 
 /* NULL with an error of something else than damage, or with none where all are damaged. What can't
  * be read just now isn't passed over: it would be removed with the next save. */
-static MusterBackupLook *
-restore_first (MusterBackup *self, GPtrArray *looks, const Bounds *bounds, GError **error)
+static MusterListedBackup *
+restore_first (MusterBackup *self, GPtrArray *backups, const Bounds *bounds, GError **error)
 {
-  for (guint i = 0; i < looks->len; i++) {
-    MusterBackupLook *look = looks->pdata[i];
+  for (guint i = 0; i < backups->len; i++) {
+    MusterListedBackup *listed = backups->pdata[i];
     g_autofree char *prefix =
-        muster_backup_variables_prefix (self->directory, look->metadata.variables);
-    if (!look->failure && self->program.restore (prefix, bounds->deadline_us, bounds->cancellable,
-                                                 self->program.user_data, &look->failure))
-      return look;
-    if (muster_storage_failure_is_damage (look->failure))
+        muster_backup_variables_prefix (self->directory, listed->metadata.variables);
+    if (!listed->failure && self->program.restore (prefix, bounds->deadline_us, bounds->cancellable,
+                                                   self->program.user_data, &listed->failure))
+      return listed;
+    if (muster_storage_failure_is_damage (listed->failure))
       continue;
-    g_propagate_error (error, g_steal_pointer (&look->failure));
+    g_propagate_error (error, g_steal_pointer (&listed->failure));
     return NULL;
   }
 
@@ -130,22 +130,22 @@ restore_first (MusterBackup *self, GPtrArray *looks, const Bounds *bounds, GErro
 /* With the code of the last one that was tried (B004.12). FALSE with no error where the variables
  * of all are gone (D004.9), or there is none. */
 static gboolean
-fail_for_all (MusterBackup *self, GPtrArray *looks, GError **error)
+fail_for_all (MusterBackup *self, GPtrArray *backups, GError **error)
 {
   const GError *last = NULL;
-  g_autofree char *failures = muster_backup_look_failures (looks);
+  g_autofree char *failures = muster_backup_list_failures (backups);
 
-  for (guint i = 0; i < looks->len; i++) {
-    const MusterBackupLook *look = looks->pdata[i];
-    if (look->failure && !look->is_gone)
-      last = look->failure;
+  for (guint i = 0; i < backups->len; i++) {
+    const MusterListedBackup *listed = backups->pdata[i];
+    if (listed->failure && !listed->is_gone)
+      last = listed->failure;
   }
   if (last)
     g_set_error (error, last->domain, last->code,
                  "Restoring the backup in '%s' failed: %s; put back one that is whole, or remove "
                  "the directory to begin anew",
                  self->directory, failures);
-  else if (looks->len > 0)
+  else if (backups->len > 0)
     g_message ("The backup in '%s': %s: nothing is restored", self->directory, failures);
   else if (self->number > 0)
     g_message ("'%s' has variables up to '" MUSTER_BACKUP_VARIABLES "%" G_GINT64_FORMAT
@@ -157,13 +157,13 @@ fail_for_all (MusterBackup *self, GPtrArray *looks, GError **error)
 
 /* It counts from now on: it is tried where it lies, and takes the newest one's place only then. */
 static gboolean
-promote (MusterBackup *self, GPtrArray *looks, const MusterBackupLook *used, GError **error)
+promote (MusterBackup *self, GPtrArray *backups, const MusterListedBackup *used, GError **error)
 {
   g_autofree char *path = muster_backup_metadata_path (self->directory, "");
 
   if (g_str_equal (used->path, path))
     return TRUE;
-  g_autofree char *failures = muster_backup_look_failures (looks);
+  g_autofree char *failures = muster_backup_list_failures (backups);
   g_message ("Restored '" MUSTER_BACKUP_VARIABLES "%" G_GINT64_FORMAT "' of the backup in '%s'%s%s",
              used->metadata.variables, self->directory,
              *failures ? ", since the newest can't be: " : ": 'training_metadata.json' is missing",
@@ -178,21 +178,21 @@ load (MusterBackup *self, MusterBackupMetadata *metadata, gboolean *restored, co
       GError **error)
 {
   g_autoptr (GError) failure = NULL;
-  g_autoptr (GPtrArray) looks = muster_backup_look (self->storage, self->directory);
+  g_autoptr (GPtrArray) backups = muster_backup_list (self->storage, self->directory);
 
   *restored = FALSE;
-  if (looks->len > 0 && !make_ready (self, bounds, error))
+  if (backups->len > 0 && !make_ready (self, bounds, error))
     return FALSE;
-  const MusterBackupLook *used = restore_first (self, looks, bounds, &failure);
-  if (looks->len > 0)
-    *metadata = ((MusterBackupLook *)looks->pdata[0])->metadata;
+  const MusterListedBackup *used = restore_first (self, backups, bounds, &failure);
+  if (backups->len > 0)
+    *metadata = ((MusterListedBackup *)backups->pdata[0])->metadata;
   if (used) {
     *restored = TRUE;
     *metadata = used->metadata;
-    return promote (self, looks, used, error);
+    return promote (self, backups, used, error);
   }
   if (!failure)
-    (void)fail_for_all (self, looks, &failure);
+    (void)fail_for_all (self, backups, &failure);
   if (!failure)
     return TRUE;
   g_propagate_error (error, g_steal_pointer (&failure));
@@ -214,22 +214,22 @@ muster_backup_position (MusterBackup *self, gint64 n_batches, gboolean *found,
 {
   muster_require (error, FALSE, self, found, position);
 
-  g_autoptr (GPtrArray) looks = muster_backup_look (self->storage, self->directory);
+  g_autoptr (GPtrArray) backups = muster_backup_list (self->storage, self->directory);
   g_autoptr (GError) failure = NULL;
 
-  for (guint i = 0; i < looks->len; i++) {
-    const MusterBackupLook *look = looks->pdata[i];
-    if (look->failure && !muster_storage_failure_is_damage (look->failure)) {
-      g_propagate_error (error, g_error_copy (look->failure));
+  for (guint i = 0; i < backups->len; i++) {
+    const MusterListedBackup *listed = backups->pdata[i];
+    if (listed->failure && !muster_storage_failure_is_damage (listed->failure)) {
+      g_propagate_error (error, g_error_copy (listed->failure));
       return FALSE;
     }
-    if (look->failure)
+    if (listed->failure)
       continue;
     *found = TRUE;
-    *position = position_of (&look->metadata, n_batches);
+    *position = position_of (&listed->metadata, n_batches);
     return TRUE;
   }
-  (void)fail_for_all (self, looks, &failure);
+  (void)fail_for_all (self, backups, &failure);
   if (failure) {
     g_propagate_error (error, g_steal_pointer (&failure));
     return FALSE;

@@ -46,7 +46,7 @@ MusterSessionProgram *muster_session_program_new (MusterMetaGraph *meta_graph,
 void muster_session_program_free (MusterSessionProgram *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterSessionProgram, muster_session_program_free)
 /* Lives as long as self. */
-MusterProgram muster_session_program_verbs (MusterSessionProgram *self);
+MusterProgram muster_session_program_operations (MusterSessionProgram *self);
 
 typedef struct {
   const char *backup_dir;

@@ -102,7 +102,7 @@ muster_backup_metadata_read (MusterStorage *storage, const char *path, MusterBac
 {
   MusterStorageInfo info;
 
-  if (!muster_storage_look (storage, path, &info, error))
+  if (!muster_storage_stat (storage, path, &info, error))
     return FALSE;
   if (info.size > MOST_SIZE)
     return refuse (path, error);
@@ -312,7 +312,7 @@ muster_backup_delete_files (MusterStorage *storage, const char *directory, GErro
     return FALSE;
   muster_backup_remove_variables (storage, directory, NULL, 0);
   g_autofree char *lock = g_build_filename (directory, MUSTER_BACKUP_LOCK, NULL);
-  if (muster_storage_look (storage, lock, &info, NULL))
+  if (muster_storage_stat (storage, lock, &info, NULL))
     (void)muster_storage_remove (storage, lock, NULL);
 
   return TRUE;

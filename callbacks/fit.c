@@ -60,7 +60,7 @@ muster_fit_position_after (gint64 epoch, gint64 batch, gint64 n_batches)
   return (MusterFitPosition){epoch, batch + 1};
 }
 
-typedef enum { TRAIN_BEGIN, EPOCH_BEGIN, BATCH_END, EPOCH_END, TRAIN_END } Verb;
+typedef enum { TRAIN_BEGIN, EPOCH_BEGIN, BATCH_END, EPOCH_END, TRAIN_END } Operation;
 
 /* One call of muster_fit (). */
 typedef struct {
@@ -70,13 +70,13 @@ typedef struct {
 } Training;
 
 static gboolean
-call_one (const Training *self, const MusterFitCallback *one, Verb verb, MusterFitPosition *at,
-          GError **error)
+call_one (const Training *self, const MusterFitCallback *one, Operation operation,
+          MusterFitPosition *at, GError **error)
 {
   const gint64 until_us = self->deadline_us;
   GCancellable *const end = self->cancellable;
 
-  switch (verb) {
+  switch (operation) {
   case TRAIN_BEGIN:
     return !one->train_begin ||
            one->train_begin (at, self->fit->n_batches, until_us, end, one->user_data, error);
@@ -95,10 +95,10 @@ call_one (const Training *self, const MusterFitCallback *one, Verb verb, MusterF
 
 /* at: where training begins, the epoch, the batch that has ended. */
 static gboolean
-call_all (const Training *self, Verb verb, MusterFitPosition *at, GError **error)
+call_all (const Training *self, Operation operation, MusterFitPosition *at, GError **error)
 {
   for (gsize i = 0; i < self->fit->n_callbacks; i++)
-    if (!call_one (self, &self->fit->callbacks[i], verb, at, error))
+    if (!call_one (self, &self->fit->callbacks[i], operation, at, error))
       return FALSE;
 
   return TRUE;

@@ -6,16 +6,16 @@
 #define EPOCH "ckpt_saved_epoch"
 #define BATCH "ckpt_saved_batch"
 
-static void saved_place_saveable_init (MusterSaveableInterface *iface);
+static void progress_saveable_iface_init (MusterSaveableInterface *iface);
 
-G_DEFINE_FINAL_TYPE_WITH_CODE (MusterSavedPlace, muster_saved_place, G_TYPE_OBJECT,
+G_DEFINE_FINAL_TYPE_WITH_CODE (MusterProgressSaveable, muster_progress_saveable, G_TYPE_OBJECT,
                                G_IMPLEMENT_INTERFACE (MUSTER_TYPE_SAVEABLE,
-                                                      saved_place_saveable_init))
+                                                      progress_saveable_iface_init))
 
 static gboolean
-saved_place_copy (MusterSaveable *saveable, GPtrArray *tensors, G_GNUC_UNUSED GError **error)
+progress_saveable_copy (MusterSaveable *saveable, GPtrArray *tensors, G_GNUC_UNUSED GError **error)
 {
-  MusterSavedPlace *self = MUSTER_SAVED_PLACE (saveable);
+  MusterProgressSaveable *self = MUSTER_PROGRESS_SAVEABLE (saveable);
   g_autoptr (MusterTensor) epoch = muster_tensor_new_int64 (self->epoch);
   g_autoptr (MusterTensor) batch = muster_tensor_new_int64 (self->batch);
 
@@ -43,9 +43,9 @@ read_number (GHashTable *tensors, const char *key, gint64 *value, GError **error
 }
 
 static gboolean
-saved_place_restore (MusterSaveable *saveable, GHashTable *tensors, GError **error)
+progress_saveable_restore (MusterSaveable *saveable, GHashTable *tensors, GError **error)
 {
-  MusterSavedPlace *self = MUSTER_SAVED_PLACE (saveable);
+  MusterProgressSaveable *self = MUSTER_PROGRESS_SAVEABLE (saveable);
   gint64 epoch, batch;
 
   if (!read_number (tensors, EPOCH, &epoch, error) || !read_number (tensors, BATCH, &batch, error))
@@ -57,25 +57,25 @@ saved_place_restore (MusterSaveable *saveable, GHashTable *tensors, GError **err
 }
 
 static void
-saved_place_saveable_init (MusterSaveableInterface *iface)
+progress_saveable_iface_init (MusterSaveableInterface *iface)
 {
-  iface->copy_to_host = saved_place_copy;
-  iface->restore = saved_place_restore;
+  iface->copy_to_host = progress_saveable_copy;
+  iface->restore = progress_saveable_restore;
 }
 
 static void
-muster_saved_place_class_init (G_GNUC_UNUSED MusterSavedPlaceClass *klass)
+muster_progress_saveable_class_init (G_GNUC_UNUSED MusterProgressSaveableClass *klass)
 {
 }
 
 static void
-muster_saved_place_init (MusterSavedPlace *self)
+muster_progress_saveable_init (MusterProgressSaveable *self)
 {
   self->epoch = self->batch = -1;
 }
 
-MusterSavedPlace *
-muster_saved_place_new (void)
+MusterProgressSaveable *
+muster_progress_saveable_new (void)
 {
-  return g_object_new (MUSTER_TYPE_SAVED_PLACE, NULL);
+  return g_object_new (MUSTER_TYPE_PROGRESS_SAVEABLE, NULL);
 }

@@ -7,15 +7,16 @@ G_BEGIN_DECLS
 
 /* The epoch and the batch that were saved last, as a part of the checkpoint; -1 each: none. */
 
-#define MUSTER_TYPE_SAVED_PLACE (muster_saved_place_get_type ())
-G_DECLARE_FINAL_TYPE (MusterSavedPlace, muster_saved_place, MUSTER, SAVED_PLACE, GObject)
+#define MUSTER_TYPE_PROGRESS_SAVEABLE (muster_progress_saveable_get_type ())
+G_DECLARE_FINAL_TYPE (MusterProgressSaveable, muster_progress_saveable, MUSTER, PROGRESS_SAVEABLE,
+                      GObject)
 
-struct _MusterSavedPlace {
+struct _MusterProgressSaveable {
   GObject parent;
   gint64 epoch;
   gint64 batch;
 };
 
-MusterSavedPlace *muster_saved_place_new (void);
+MusterProgressSaveable *muster_progress_saveable_new (void);
 
 G_END_DECLS

@@ -50,12 +50,13 @@ save (const char *prefix, gint64 deadline_us, GCancellable *cancellable, gpointe
 {
   MusterSessionProgram *self = user_data;
   g_autofree char *directory = g_path_get_dirname (prefix);
-  MusterCheckpointLook look;
+  MusterCheckpointOverview overview;
   g_autofree char *saved =
       muster_saver_save (self->saver, self->session, directory, muster_checkpoint_step (prefix),
                          deadline_us, cancellable, error);
 
-  return saved && muster_checkpoint_look (muster_saver_storage (self->saver), saved, &look, error);
+  return saved &&
+         muster_checkpoint_inspect (muster_saver_storage (self->saver), saved, &overview, error);
 }
 
 static gboolean
@@ -68,7 +69,7 @@ restore (const char *prefix, gint64 deadline_us, GCancellable *cancellable, gpoi
 }
 
 MusterProgram
-muster_session_program_verbs (MusterSessionProgram *self)
+muster_session_program_operations (MusterSessionProgram *self)
 {
   g_return_val_if_fail (self != NULL, (MusterProgram){0});
   return (MusterProgram){.save = save, .restore = restore, .user_data = self};

@@ -17,11 +17,11 @@
 #define MOST_DEPTH 4 /* of what is removed: a save's own directories */
 
 struct _MusterWorkerTrainingState {
-  MusterSession *session;  /* (owned) */
-  MusterSaver *saver;      /* (owned) of either directory */
-  MusterStorage *storage;  /* (owned) */
-  MusterClock *clock;      /* (owned) */
-  MusterSavedPlace *place; /* (owned) */
+  MusterSession *session;           /* (owned) */
+  MusterSaver *saver;               /* (owned) of either directory */
+  MusterStorage *storage;           /* (owned) */
+  MusterClock *clock;               /* (owned) */
+  MusterProgressSaveable *progress; /* (owned) */
   MusterSaveFreq save_freq;
   gboolean is_worker;
   char *read_dir;    /* (owned) */
@@ -72,7 +72,7 @@ remove_all (MusterStorage *storage, const char *path, guint depth, GError **erro
 
 static MusterSaver *
 make_saver (MusterMetaGraph *meta_graph, const MusterWorkerTrainingStateOptions *options,
-            MusterSavedPlace *place, GError **error)
+            MusterProgressSaveable *progress, GError **error)
 {
   /* Which checkpoints there are is kept here: the old one goes only after a look at the new one. */
   MusterSaverOptions own = {.base_name = BASE,
@@ -82,7 +82,7 @@ make_saver (MusterMetaGraph *meta_graph, const MusterWorkerTrainingStateOptions 
                             .clock = options->clock};
   g_autoptr (MusterSaver) saver = muster_saver_new (meta_graph, &own, error);
 
-  if (!saver || !muster_saver_add_saveable (saver, NAME, MUSTER_SAVEABLE (place),
+  if (!saver || !muster_saver_add_saveable (saver, NAME, MUSTER_SAVEABLE (progress),
                                             MUSTER_SAVEABLE_OPTIONAL, error))
     return NULL;
   if (options->lease)
@@ -108,8 +108,8 @@ muster_worker_training_state_new (MusterMetaGraph *meta_graph, MusterSession *se
                                   options->directory, error) ||
       !muster_save_freq_check (&options->save_freq, error))
     return NULL;
-  self->place = muster_saved_place_new ();
-  self->saver = make_saver (meta_graph, options, self->place, error);
+  self->progress = muster_progress_saveable_new ();
+  self->saver = make_saver (meta_graph, options, self->progress, error);
   if (!self->saver)
     return NULL;
   self->session = g_object_ref (session);
@@ -137,7 +137,7 @@ muster_worker_training_state_free (MusterWorkerTrainingState *self)
   g_clear_object (&self->saver);
   g_clear_object (&self->storage);
   g_clear_object (&self->clock);
-  g_clear_object (&self->place);
+  g_clear_object (&self->progress);
   g_free (self->read_dir);
   g_free (self->write_dir);
   g_free (self);
@@ -161,14 +161,14 @@ gint64
 muster_worker_training_state_saved_epoch (MusterWorkerTrainingState *self)
 {
   g_return_val_if_fail (self != NULL, -1);
-  return self->place->epoch;
+  return self->progress->epoch;
 }
 
 gint64
 muster_worker_training_state_saved_batch (MusterWorkerTrainingState *self)
 {
   g_return_val_if_fail (self != NULL, -1);
-  return self->place->batch;
+  return self->progress->batch;
 }
 
 /* What bounds a call. */
@@ -178,9 +178,9 @@ typedef struct {
 } Bounds;
 
 static gboolean
-check_time (const char *verb, const char *directory, const Bounds *bounds, GError **error)
+check_time (const char *operation, const char *directory, const Bounds *bounds, GError **error)
 {
-  g_autofree char *what = g_strdup_printf ("%s the training state in '%s'", verb, directory);
+  g_autofree char *what = g_strdup_printf ("%s the training state in '%s'", operation, directory);
 
   return muster_check_time (what, bounds->deadline_us, bounds->cancellable, error);
 }
@@ -219,9 +219,9 @@ static gboolean
 commit (MusterWorkerTrainingState *self, const char *prefix, const Bounds *bounds, GError **error)
 {
   g_autoptr (MusterCheckpointState) state = muster_checkpoint_state_new ();
-  MusterCheckpointLook look;
+  MusterCheckpointOverview overview;
 
-  if (!muster_checkpoint_look (self->storage, prefix, &look, error)) {
+  if (!muster_checkpoint_inspect (self->storage, prefix, &overview, error)) {
     (void)muster_remove_checkpoint (self->storage, prefix, NULL);
     return FALSE;
   }
@@ -252,18 +252,18 @@ muster_worker_training_state_back_up (MusterWorkerTrainingState *self, gint64 ep
   muster_require (error, FALSE, self);
 
   const Bounds bounds = {deadline_us, cancellable};
-  gint64 epoch_before = self->place->epoch, batch_before = self->place->batch;
+  gint64 epoch_before = self->progress->epoch, batch_before = self->progress->batch;
 
   if (!self->write_dir)
     return TRUE;
   if (!check_time ("Saving", self->write_dir, &bounds, error))
     return FALSE;
-  self->place->epoch = epoch;
-  self->place->batch = batch >= 0 ? batch : UNUSED;
+  self->progress->epoch = epoch;
+  self->progress->batch = batch >= 0 ? batch : UNUSED;
   gboolean is_done = write_state (self, &bounds, error);
   if (!is_done) {
-    self->place->epoch = epoch_before;
-    self->place->batch = batch_before;
+    self->progress->epoch = epoch_before;
+    self->progress->batch = batch_before;
   }
   /* Nothing is left of it on any way out (D000.4). */
   if (self->is_worker)
@@ -397,13 +397,13 @@ muster_worker_training_state_initial (MusterWorkerTrainingState *self, MusterTra
 {
   g_return_val_if_fail (self != NULL, (MusterFitPosition){0});
 
-  const MusterSavedPlace *place = self->place;
+  const MusterProgressSaveable *progress = self->progress;
 
-  if (mode != MUSTER_MODE_TRAIN || place->epoch < 0)
+  if (mode != MUSTER_MODE_TRAIN || progress->epoch < 0)
     return wanted;
   MusterFitPosition initial =
-      place->batch < 0 ? (MusterFitPosition){place->epoch + 1, 0}
-                       : muster_fit_position_after (place->epoch, place->batch, n_batches);
+      progress->batch < 0 ? (MusterFitPosition){progress->epoch + 1, 0}
+                          : muster_fit_position_after (progress->epoch, progress->batch, n_batches);
   if (wanted.epoch > initial.epoch)
     g_message ("Training goes on with epoch %" G_GINT64_FORMAT
                ", where it was saved, and not with epoch %" G_GINT64_FORMAT,

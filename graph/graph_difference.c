@@ -155,13 +155,13 @@ attrs_equal (const Attr *a, const Attr *b)
 static char *
 shown (const char *text, gsize size)
 {
-  gboolean is_cut = size > MAX_SHOWN;
-  g_autofree char *start = g_strndup (text, is_cut ? MAX_SHOWN : size);
+  gboolean is_shortened = size > MAX_SHOWN;
+  g_autofree char *start = g_strndup (text, is_shortened ? MAX_SHOWN : size);
   g_autofree char *valid = g_utf8_make_valid (start, -1);
   for (char *at = valid; *at != '\0'; at++)
     if (g_ascii_iscntrl (*at))
       *at = '?';
-  return g_strconcat (valid, is_cut ? "…" : "", NULL);
+  return g_strconcat (valid, is_shortened ? "…" : "", NULL);
 }
 
 static char *

@@ -72,20 +72,20 @@ muster_shape_to_string (int n_dims, const gint64 *dims)
   return g_string_free (text, FALSE);
 }
 
-/* A tensor whose data is room for n_stored bytes, or unset where with_room is FALSE. NULL if the
+/* A tensor whose data is room for n_stored bytes, or unset where with_data is FALSE. NULL if the
  * memory isn't to be had. */
 static MusterTensor *
 allocate (MusterDType dtype, int n_dims, const gint64 *dims, gint64 n_elements, gsize n_stored,
-          gboolean with_room)
+          gboolean with_data)
 {
   gsize head = sizeof (MusterTensor) + (gsize)n_dims * sizeof (gint64);
-  const gboolean is_inline = with_room && n_stored <= INLINE_MAX;
+  const gboolean is_inline = with_data && n_stored <= INLINE_MAX;
   const gsize alignment = n_stored <= INLINE_LINE ? 16 : INLINE_LINE;
-  const gsize room = is_inline ? MAX (n_stored, 1) + alignment - 1 : 0;
+  const gsize capacity = is_inline ? MAX (n_stored, 1) + alignment - 1 : 0;
   void *buffer = NULL;
-  if (with_room && !is_inline && (buffer = muster_buffer_alloc (n_stored)) == NULL)
+  if (with_data && !is_inline && (buffer = muster_buffer_alloc (n_stored)) == NULL)
     return NULL;
-  MusterTensor *self = g_malloc (head + room);
+  MusterTensor *self = g_malloc (head + capacity);
   self->ref_count = 1;
   self->store = is_inline ? STORE_INLINE : STORE_BUFFER;
   self->dtype = dtype;

@@ -215,27 +215,27 @@ muster_job_checkpoint_set_params (MusterJobCheckpoint *self, const char *const *
 
 /* --- groups --- */
 
-static MusterJobErrand
-errand_to_load (MusterJobCheckpoint *self, MusterJobEntry *entry, const MusterJobPath *path,
-                gint64 epoch)
+static MusterJobCheckpointWork
+checkpoint_work_to_load (MusterJobCheckpoint *self, MusterJobEntry *entry,
+                         const MusterJobPath *path, gint64 epoch)
 {
-  return (MusterJobErrand){.checkpoint = self,
-                           .entry = entry,
-                           .storage = load_storage (self, path),
-                           .path = epoch == MUSTER_NO_EPOCH ? NULL
-                                                            : load_path (self, entry, path, epoch),
-                           .epoch = epoch};
+  return (MusterJobCheckpointWork){
+      .checkpoint = self,
+      .entry = entry,
+      .storage = load_storage (self, path),
+      .path = epoch == MUSTER_NO_EPOCH ? NULL : load_path (self, entry, path, epoch),
+      .epoch = epoch};
 }
 
 static void
-add_errand (MusterJobGroup *group, MusterJobErrand *errand, const char *name, MusterJobFunc func,
-            gboolean timed)
+add_checkpoint_work (MusterJobGroup *group, MusterJobCheckpointWork *work, const char *name,
+                     MusterJobFunc func, gboolean timed)
 {
   g_autoptr (MusterJobTask) task =
-      muster_job_errand_task (errand, name, errand->entry->node, func, timed);
+      muster_job_checkpoint_work_make (work, name, work->entry->node, func, timed);
 
   muster_job_group_add (group, task, NULL);
-  g_clear_pointer (&errand->path, g_free);
+  g_clear_pointer (&work->path, g_free);
 }
 
 static gboolean
@@ -264,8 +264,8 @@ muster_job_checkpoint_init_group (MusterJobCheckpoint *self, const char *const *
     MusterJobEntry *entry = self->entries->pdata[i];
     if (entry->names && entry->listed_from == resume_epoch && !self->own_name)
       continue;
-    MusterJobErrand errand = errand_to_load (self, entry, path, resume_epoch);
-    add_errand (group, &errand, "checkpoint_init", muster_job_errand_list, FALSE);
+    MusterJobCheckpointWork work = checkpoint_work_to_load (self, entry, path, resume_epoch);
+    add_checkpoint_work (group, &work, "checkpoint_init", muster_job_checkpoint_work_list, FALSE);
   }
 
   return g_steal_pointer (&group);
@@ -329,14 +329,14 @@ muster_job_checkpoint_save_group (MusterJobCheckpoint *self, gint64 epoch, GErro
   g_autofree char *mark = new_mark (self);
   for (guint i = 0; i < self->entries->len; i++) {
     MusterJobEntry *entry = self->entries->pdata[i];
-    MusterJobErrand errand = {
+    MusterJobCheckpointWork work = {
         .checkpoint = self,
         .entry = entry,
         .storage = self->storage,
         .path = muster_job_checkpoint_path (self->directory, NULL, entry->name, epoch),
         .mark = mark,
         .epoch = epoch};
-    add_errand (group, &errand, "checkpoint_save", muster_job_errand_save, TRUE);
+    add_checkpoint_work (group, &work, "checkpoint_save", muster_job_checkpoint_work_save, TRUE);
   }
 
   return group;
@@ -374,8 +374,9 @@ muster_job_checkpoint_load_group (MusterJobCheckpoint *self, gint64 epoch,
     return NULL;
   MusterJobGroup *group = muster_job_group_new ();
   for (guint i = 0; i < self->entries->len; i++) {
-    MusterJobErrand errand = errand_to_load (self, self->entries->pdata[i], path, epoch);
-    add_errand (group, &errand, "checkpoint_load", muster_job_errand_load, TRUE);
+    MusterJobCheckpointWork work =
+        checkpoint_work_to_load (self, self->entries->pdata[i], path, epoch);
+    add_checkpoint_work (group, &work, "checkpoint_load", muster_job_checkpoint_work_load, TRUE);
   }
 
   return group;
@@ -408,13 +409,13 @@ muster_job_checkpoint_partial_load_task (MusterJobCheckpoint *self, const char *
 
   if (!entry)
     return NULL;
-  MusterJobErrand errand = errand_to_load (self, entry, NULL, epoch);
-  g_autofree char *path = errand.path;
-  errand.names = (char **)names;
+  MusterJobCheckpointWork work = checkpoint_work_to_load (self, entry, NULL, epoch);
+  g_autofree char *path = work.path;
+  work.names = (char **)names;
 
-  return muster_job_errand_task_with_output (errand, "checkpoint_partial_load",
-                                             on ? on : entry->node, muster_job_errand_load_some,
-                                             TRUE, loaded);
+  return muster_job_checkpoint_work_make_with_output (
+      work, "checkpoint_partial_load", on ? on : entry->node, muster_job_checkpoint_work_load_some,
+      TRUE, loaded);
 }
 
 MusterJobTask *
@@ -427,11 +428,11 @@ muster_job_checkpoint_exists_task (MusterJobCheckpoint *self, const char *node, 
 
   if (!entry)
     return NULL;
-  MusterJobErrand errand = errand_to_load (self, entry, NULL, epoch);
-  g_autofree char *path = errand.path;
+  MusterJobCheckpointWork work = checkpoint_work_to_load (self, entry, NULL, epoch);
+  g_autofree char *path = work.path;
 
-  return muster_job_errand_task_with_output (errand, "check_db_exists", entry->node,
-                                             muster_job_errand_look, FALSE, exists);
+  return muster_job_checkpoint_work_make_with_output (
+      work, "check_db_exists", entry->node, muster_job_checkpoint_work_exists, FALSE, exists);
 }
 
 /* --- books --- */

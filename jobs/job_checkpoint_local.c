@@ -17,7 +17,7 @@ typedef struct {
 } LocalLoad;
 
 static gboolean
-look_for (LocalLoad *self, const char *node, gboolean *is_there, GError **error)
+check_exists (LocalLoad *self, const char *node, gboolean *is_there, GError **error)
 {
   MusterJobOutput *exists = NULL;
   g_autoptr (MusterJobTask) task =
@@ -87,7 +87,8 @@ muster_job_checkpoint_load_locally (MusterJobCheckpoint *self, const char *const
     return FALSE;
   for (guint i = 0; is_there && i < self->entries->len; i++) {
     const char *node = ((MusterJobEntry *)self->entries->pdata[i])->node;
-    if (!look_for (&load, node, &is_there, error) || (is_there && !load_node (&load, node, error)))
+    if (!check_exists (&load, node, &is_there, error) ||
+        (is_there && !load_node (&load, node, error)))
       return FALSE;
   }
   *found = is_there;

@@ -5,24 +5,24 @@
 
 /* --- errands --- */
 
-static MusterJobErrand *
-errand_copy (const MusterJobErrand *errand)
+static MusterJobCheckpointWork *
+checkpoint_work_copy (const MusterJobCheckpointWork *work)
 {
-  MusterJobErrand *self = g_memdup2 (errand, sizeof *errand);
+  MusterJobCheckpointWork *self = g_memdup2 (work, sizeof *work);
 
   g_object_ref (self->checkpoint);
   g_object_ref (self->storage);
-  self->path = g_strdup (errand->path);
-  self->names = g_strdupv (errand->names);
-  self->mark = g_strdup (errand->mark);
+  self->path = g_strdup (work->path);
+  self->names = g_strdupv (work->names);
+  self->mark = g_strdup (work->mark);
 
   return self;
 }
 
 static void
-errand_free (gpointer data)
+checkpoint_work_free (gpointer data)
 {
-  MusterJobErrand *self = data;
+  MusterJobCheckpointWork *self = data;
 
   g_object_unref (self->checkpoint);
   g_object_unref (self->storage);
@@ -36,7 +36,7 @@ static gboolean
 start_timer (G_GNUC_UNUSED MusterClusterNode *node, G_GNUC_UNUSED gint64 deadline_us,
              G_GNUC_UNUSED GCancellable *cancellable, gpointer data, G_GNUC_UNUSED GError **error)
 {
-  MusterJobErrand *self = data;
+  MusterJobCheckpointWork *self = data;
 
   self->started_us = muster_clock_now_us (self->checkpoint->clock);
 
@@ -44,7 +44,7 @@ start_timer (G_GNUC_UNUSED MusterClusterNode *node, G_GNUC_UNUSED gint64 deadlin
 }
 
 static gboolean
-set_span (MusterJobErrand *self, MusterJobOutput *span, GError **error)
+set_span (MusterJobCheckpointWork *self, MusterJobOutput *span, GError **error)
 {
   g_autoptr (MusterTensor) value =
       muster_tensor_new_int64 (muster_clock_now_us (self->checkpoint->clock) - self->started_us);
@@ -57,57 +57,60 @@ static gboolean
 stop_timer (G_GNUC_UNUSED MusterClusterNode *node, G_GNUC_UNUSED gint64 deadline_us,
             G_GNUC_UNUSED GCancellable *cancellable, gpointer data, GError **error)
 {
-  MusterJobErrand *self = data;
+  MusterJobCheckpointWork *self = data;
 
   return set_span (self, self->output, error);
 }
 
 /* Around the task; from now on it is what the node's stats tell of. */
 static void
-add_timer (MusterJobTask *task, const MusterJobErrand *errand)
+add_timer (MusterJobTask *task, const MusterJobCheckpointWork *work)
 {
-  MusterJobEntry *entry = errand->entry;
-  MusterJobErrand *timer = errand_copy (errand);
+  MusterJobEntry *entry = work->entry;
+  MusterJobCheckpointWork *timer = checkpoint_work_copy (work);
 
   timer->output = muster_job_task_add_output (task, NULL, NULL);
   MusterJobStep init = {.name = entry->name, .func = start_timer, .user_data = timer};
   MusterJobStep exit = {
-      .name = entry->name, .func = stop_timer, .user_data = timer, .destroy = errand_free};
+      .name = entry->name, .func = stop_timer, .user_data = timer, .destroy = checkpoint_work_free};
   g_autoptr (MusterJobSetup) setup = muster_job_setup_new (&init, &exit);
   muster_job_task_add_setup (task, setup, FALSE, NULL);
   g_set_object (&entry->span, timer->output);
   g_free (entry->path);
-  entry->path = g_strdup (errand->path);
-  entry->epoch = errand->epoch;
+  entry->path = g_strdup (work->path);
+  entry->epoch = work->epoch;
 }
 
 MusterJobTask *
-muster_job_errand_task (const MusterJobErrand *errand, const char *name, const char *node,
-                        MusterJobFunc func, gboolean timed)
+muster_job_checkpoint_work_make (const MusterJobCheckpointWork *work, const char *name,
+                                 const char *node, MusterJobFunc func, gboolean timed)
 {
   MusterJobTask *task = muster_job_task_new (name, node, 1);
-  MusterJobStep step = {.func = func, .user_data = errand_copy (errand), .destroy = errand_free};
+  MusterJobStep step = {
+      .func = func, .user_data = checkpoint_work_copy (work), .destroy = checkpoint_work_free};
 
   muster_job_task_set_step (task, &step, NULL);
   if (timed)
-    add_timer (task, errand);
+    add_timer (task, work);
 
   return task;
 }
 
 MusterJobTask *
-muster_job_errand_task_with_output (MusterJobErrand errand, const char *name, const char *node,
-                                    MusterJobFunc func, gboolean timed, MusterJobOutput **output)
+muster_job_checkpoint_work_make_with_output (MusterJobCheckpointWork work, const char *name,
+                                             const char *node, MusterJobFunc func, gboolean timed,
+                                             MusterJobOutput **output)
 {
   MusterJobTask *task = muster_job_task_new (name, node, 1);
 
-  errand.output = muster_job_task_add_output (task, NULL, NULL);
-  MusterJobStep step = {.func = func, .user_data = errand_copy (&errand), .destroy = errand_free};
+  work.output = muster_job_task_add_output (task, NULL, NULL);
+  MusterJobStep step = {
+      .func = func, .user_data = checkpoint_work_copy (&work), .destroy = checkpoint_work_free};
   muster_job_task_set_step (task, &step, NULL);
   if (timed)
-    add_timer (task, &errand);
+    add_timer (task, &work);
   if (output)
-    *output = errand.output;
+    *output = work.output;
 
   return task;
 }
@@ -115,10 +118,10 @@ muster_job_errand_task_with_output (MusterJobErrand errand, const char *name, co
 /* --- what they do --- */
 
 gboolean
-muster_job_errand_list (MusterClusterNode *node, gint64 deadline_us, GCancellable *cancellable,
-                        gpointer errand, GError **error)
+muster_job_checkpoint_work_list (MusterClusterNode *node, gint64 deadline_us,
+                                 GCancellable *cancellable, gpointer data, GError **error)
 {
-  const MusterJobErrand *self = errand;
+  const MusterJobCheckpointWork *self = data;
   MusterJobEntry *entry = self->entry;
   char *mark = NULL;
   char **names = self->epoch == MUSTER_NO_EPOCH
@@ -150,10 +153,10 @@ saver_for (MusterJobSaver **kept, MusterClusterNode *node, const char *const *na
 }
 
 gboolean
-muster_job_errand_save (MusterClusterNode *node, gint64 deadline_us, GCancellable *cancellable,
-                        gpointer errand, GError **error)
+muster_job_checkpoint_work_save (MusterClusterNode *node, gint64 deadline_us,
+                                 GCancellable *cancellable, gpointer data, GError **error)
 {
-  const MusterJobErrand *self = errand;
+  const MusterJobCheckpointWork *self = data;
   MusterJobSaver *saver =
       saver_for (&self->entry->saver, node, (const char *const *)self->entry->names, deadline_us,
                  cancellable, error);
@@ -163,10 +166,10 @@ muster_job_errand_save (MusterClusterNode *node, gint64 deadline_us, GCancellabl
 }
 
 gboolean
-muster_job_errand_load (MusterClusterNode *node, gint64 deadline_us, GCancellable *cancellable,
-                        gpointer errand, GError **error)
+muster_job_checkpoint_work_load (MusterClusterNode *node, gint64 deadline_us,
+                                 GCancellable *cancellable, gpointer data, GError **error)
 {
-  const MusterJobErrand *self = errand;
+  const MusterJobCheckpointWork *self = data;
   MusterJobSaver *saver =
       saver_for (&self->entry->saver, node, (const char *const *)self->entry->names, deadline_us,
                  cancellable, error);
@@ -177,7 +180,7 @@ muster_job_errand_load (MusterClusterNode *node, gint64 deadline_us, GCancellabl
 
 /* Those of names that the checkpoint has. */
 static char **
-names_in_file (const MusterJobErrand *self, GError **error)
+names_in_file (const MusterJobCheckpointWork *self, GError **error)
 {
   g_autoptr (MusterBundleReader) reader =
       muster_bundle_reader_open (self->storage, self->path, error);
@@ -193,10 +196,10 @@ names_in_file (const MusterJobErrand *self, GError **error)
 }
 
 gboolean
-muster_job_errand_load_some (MusterClusterNode *node, gint64 deadline_us, GCancellable *cancellable,
-                             gpointer errand, GError **error)
+muster_job_checkpoint_work_load_some (MusterClusterNode *node, gint64 deadline_us,
+                                      GCancellable *cancellable, gpointer data, GError **error)
 {
-  const MusterJobErrand *self = errand;
+  const MusterJobCheckpointWork *self = data;
   g_auto (GStrv) names = names_in_file (self, error);
   MusterJobSaver *saver =
       names ? saver_for (&self->entry->partial_saver, node, (const char *const *)names, deadline_us,
@@ -212,14 +215,16 @@ muster_job_errand_load_some (MusterClusterNode *node, gint64 deadline_us, GCance
 }
 
 gboolean
-muster_job_errand_look (G_GNUC_UNUSED MusterClusterNode *node, G_GNUC_UNUSED gint64 deadline_us,
-                        G_GNUC_UNUSED GCancellable *cancellable, gpointer errand, GError **error)
+muster_job_checkpoint_work_exists (G_GNUC_UNUSED MusterClusterNode *node,
+                                   G_GNUC_UNUSED gint64 deadline_us,
+                                   G_GNUC_UNUSED GCancellable *cancellable, gpointer data,
+                                   GError **error)
 {
-  const MusterJobErrand *self = errand;
+  const MusterJobCheckpointWork *self = data;
   g_autofree char *index = g_strconcat (self->path, ".index", NULL);
   g_autoptr (GError) why = NULL;
   MusterStorageInfo info;
-  const gboolean is_there = muster_storage_look (self->storage, index, &info, &why);
+  const gboolean is_there = muster_storage_stat (self->storage, index, &info, &why);
 
   if (!is_there && muster_error_to_wire (why) != MUSTER_ERROR_NOT_FOUND) {
     g_propagate_error (error, g_steal_pointer (&why));

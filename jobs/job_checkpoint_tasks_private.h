@@ -32,27 +32,31 @@ typedef struct {
   MusterJobOutput *output; /* (not owned) (nullable) its task's */
   char *mark;              /* (owned) (nullable) a save's: the same on all nodes */
   gint64 started_us;
-} MusterJobErrand;
+} MusterJobCheckpointWork;
 
 /* The functions of tasks, and a task around one of them. */
-gboolean muster_job_errand_list (MusterClusterNode *node, gint64 deadline_us,
-                                 GCancellable *cancellable, gpointer errand, GError **error);
-gboolean muster_job_errand_save (MusterClusterNode *node, gint64 deadline_us,
-                                 GCancellable *cancellable, gpointer errand, GError **error);
-gboolean muster_job_errand_load (MusterClusterNode *node, gint64 deadline_us,
-                                 GCancellable *cancellable, gpointer errand, GError **error);
-gboolean muster_job_errand_load_some (MusterClusterNode *node, gint64 deadline_us,
-                                      GCancellable *cancellable, gpointer errand, GError **error);
-gboolean muster_job_errand_look (MusterClusterNode *node, gint64 deadline_us,
-                                 GCancellable *cancellable, gpointer errand, GError **error);
+gboolean muster_job_checkpoint_work_list (MusterClusterNode *node, gint64 deadline_us,
+                                          GCancellable *cancellable, gpointer work, GError **error);
+gboolean muster_job_checkpoint_work_save (MusterClusterNode *node, gint64 deadline_us,
+                                          GCancellable *cancellable, gpointer work, GError **error);
+gboolean muster_job_checkpoint_work_load (MusterClusterNode *node, gint64 deadline_us,
+                                          GCancellable *cancellable, gpointer work, GError **error);
+gboolean muster_job_checkpoint_work_load_some (MusterClusterNode *node, gint64 deadline_us,
+                                               GCancellable *cancellable, gpointer work,
+                                               GError **error);
+gboolean muster_job_checkpoint_work_exists (MusterClusterNode *node, gint64 deadline_us,
+                                            GCancellable *cancellable, gpointer work,
+                                            GError **error);
 
 /* A task of that name on node that does it; timed: its span is the last output, and what stats
  * tells of the node. */
-MusterJobTask *muster_job_errand_task (const MusterJobErrand *errand, const char *name,
-                                       const char *node, MusterJobFunc func, gboolean timed);
+MusterJobTask *muster_job_checkpoint_work_make (const MusterJobCheckpointWork *work,
+                                                const char *name, const char *node,
+                                                MusterJobFunc func, gboolean timed);
 /* The same, with an output that func sets. */
-MusterJobTask *muster_job_errand_task_with_output (MusterJobErrand errand, const char *name,
-                                                   const char *node, MusterJobFunc func,
-                                                   gboolean timed, MusterJobOutput **output);
+MusterJobTask *muster_job_checkpoint_work_make_with_output (MusterJobCheckpointWork work,
+                                                            const char *name, const char *node,
+                                                            MusterJobFunc func, gboolean timed,
+                                                            MusterJobOutput **output);
 
 G_END_DECLS

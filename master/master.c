@@ -113,11 +113,11 @@ muster_master_can_reach (MusterMaster *self)
   return MUSTER_MASTER_GET_IFACE (self)->reach != NULL;
 }
 
-MusterPresence
+MusterServerState
 muster_master_reach (MusterMaster *self, gint64 deadline_us, GCancellable *cancellable)
 {
-  g_return_val_if_fail (self != NULL, MUSTER_PRESENCE_UP);
+  g_return_val_if_fail (self != NULL, MUSTER_SERVER_UP);
   if (!muster_master_can_reach (self))
-    return MUSTER_PRESENCE_UP;
+    return MUSTER_SERVER_UP;
   return MUSTER_MASTER_GET_IFACE (self)->reach (self, deadline_us, cancellable);
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "master/session.h"
-#include "rpc/presence.h"
+#include "rpc/server_state.h"
 
 G_BEGIN_DECLS
 
@@ -47,7 +47,7 @@ struct _MusterMasterInterface {
   MusterMaster *(*remote) (MusterMaster *self, gint64 deadline_us, GCancellable *cancellable,
                            GError **error);
   /* optional: for a master to which the connection may be lost */
-  MusterPresence (*reach) (MusterMaster *self, gint64 deadline_us, GCancellable *cancellable);
+  MusterServerState (*reach) (MusterMaster *self, gint64 deadline_us, GCancellable *cancellable);
 };
 
 /* What it was made from: "local", "grpc://HOST:PORT"; borrowed. */
@@ -127,7 +127,7 @@ gboolean muster_master_can_reach (MusterMaster *self);
  * Whether a call could reach the master now; for who pauses before the next one (ready/pause.h).
  * Where it is down this tries to reach it, until deadline_us and for one second at most.
  */
-MusterPresence muster_master_reach (MusterMaster *self, gint64 deadline_us,
-                                    GCancellable *cancellable);
+MusterServerState muster_master_reach (MusterMaster *self, gint64 deadline_us,
+                                       GCancellable *cancellable);
 
 G_END_DECLS

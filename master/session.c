@@ -16,7 +16,7 @@ G_DEFINE_ABSTRACT_TYPE_WITH_PRIVATE (MusterSession, muster_session, G_TYPE_OBJEC
 G_DEFINE_ABSTRACT_TYPE (MusterWatch, muster_watch, G_TYPE_OBJECT)
 
 void
-muster_turn_clear (MusterTurn *self)
+muster_readiness_clear (MusterReadiness *self)
 {
   g_return_if_fail (self != NULL);
   g_clear_pointer (&self->why_gate, g_free);
@@ -27,10 +27,11 @@ muster_turn_clear (MusterTurn *self)
 }
 
 gboolean
-muster_watch_next (MusterWatch *self, MusterTurn *turn, GCancellable *cancellable, GError **error)
+muster_watch_next (MusterWatch *self, MusterReadiness *readiness, GCancellable *cancellable,
+                   GError **error)
 {
-  muster_require (error, FALSE, self, turn);
-  return MUSTER_WATCH_GET_CLASS (self)->next (self, turn, cancellable, error);
+  muster_require (error, FALSE, self, readiness);
+  return MUSTER_WATCH_GET_CLASS (self)->next (self, readiness, cancellable, error);
 }
 
 static MusterSessionPrivate *

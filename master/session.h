@@ -64,13 +64,13 @@ typedef struct {
   gboolean keeps_announcements; /* the master keeps announcements: what follows is known */
   MusterAnnouncement *chief;    /* (owned) (nullable) NULL: no chief has ever registered */
   char *graph_difference; /* (owned) (nullable) how the waiter's graph differs from the chief's */
-} MusterTurn;
+} MusterReadiness;
 
 /**
- * muster_turn_clear: (skip)
+ * muster_readiness_clear: (skip)
  */
-void muster_turn_clear (MusterTurn *self);
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterTurn, muster_turn_clear)
+void muster_readiness_clear (MusterReadiness *self);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterReadiness, muster_readiness_clear)
 
 /* A watch over both questions of one session. */
 #define MUSTER_TYPE_WATCH (muster_watch_get_type ())
@@ -78,18 +78,19 @@ G_DECLARE_DERIVABLE_TYPE (MusterWatch, muster_watch, MUSTER, WATCH, GObject)
 
 struct _MusterWatchClass {
   GObjectClass parent;
-  gboolean (*next) (MusterWatch *self, MusterTurn *turn, GCancellable *cancellable, GError **error);
+  gboolean (*next) (MusterWatch *self, MusterReadiness *readiness, GCancellable *cancellable,
+                    GError **error);
 };
 
 /**
  * muster_watch_next: (skip)
  *
- * Waits for the next turn; the first comes at once. Fills *turn (the caller clears it). ABORTED
- * when the session is gone, UNIMPLEMENTED (at the first call) where the master can't push,
+ * Waits for the next turn; the first comes at once. Fills *readiness (the caller clears it).
+ * ABORTED when the session is gone, UNIMPLEMENTED (at the first call) where the master can't push,
  * DEADLINE_EXCEEDED at the deadline given to watch.
  */
-gboolean muster_watch_next (MusterWatch *self, MusterTurn *turn, GCancellable *cancellable,
-                            GError **error);
+gboolean muster_watch_next (MusterWatch *self, MusterReadiness *readiness,
+                            GCancellable *cancellable, GError **error);
 
 struct _MusterSessionClass {
   GObjectClass parent;

@@ -12,7 +12,7 @@
 #define LOST_SESSION_SHARE 4
 /* An attempt that held for so long was not knocking: the next pause is the first again. A master
  * that takes sessions and loses them at once is knocked at as rarely as one that isn't there. */
-#define LONG_LIFE_US (10 * MUSTER_SECOND)
+#define STABLE_AFTER_US (10 * MUSTER_SECOND)
 /* Pauses double no more often, so that a ceiling of hours can't overflow. */
 #define MOST_DOUBLINGS 30
 
@@ -84,8 +84,8 @@ draw_pause_us (const MusterRetryPolicy *policy, MusterFailure failure, guint in_
 }
 
 gboolean
-muster_retries_again (MusterRetries *self, MusterFailure failure, gint64 lived_us, double chance,
-                      gint64 *pause_us)
+muster_retries_next (MusterRetries *self, MusterFailure failure, gint64 uptime_us, double chance,
+                     gint64 *pause_us)
 {
   g_return_val_if_fail (self != NULL && pause_us != NULL, FALSE);
 
@@ -95,7 +95,7 @@ muster_retries_again (MusterRetries *self, MusterFailure failure, gint64 lived_u
   if (failure == MUSTER_FAILURE_MISTAKE ||
       (budget != MUSTER_RETRY_UNTIL_DEADLINE && self->counts[failure] >= budget))
     return FALSE;
-  if (lived_us >= LONG_LIFE_US)
+  if (uptime_us >= STABLE_AFTER_US)
     self->in_a_row = 0;
   *pause_us = draw_pause_us (self->policy, failure, self->in_a_row, chance);
   self->in_a_row++;

@@ -53,10 +53,10 @@ typedef struct {
 } MusterRetries;
 
 /* TRUE if the failure is to be tried again: counts it, and *pause_us is how long to pause first.
- * chance is in [0, 1). lived_us is how long the attempt held before it failed: one that held for
+ * chance is in [0, 1). uptime_us is how long the attempt held before it failed: one that held for
  * ten seconds begins the pauses anew. */
-gboolean muster_retries_again (MusterRetries *self, MusterFailure failure, gint64 lived_us,
-                               double chance, gint64 *pause_us);
+gboolean muster_retries_next (MusterRetries *self, MusterFailure failure, gint64 uptime_us,
+                              double chance, gint64 *pause_us);
 
 guint muster_retries_total (const MusterRetries *self);
 

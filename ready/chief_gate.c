@@ -47,30 +47,30 @@ why_closed (const MusterAnnouncement *chief)
 }
 
 void
-muster_turn_announce (MusterTurn *turn, const MusterTurn *ops, gboolean keeps_announcements,
-                      MusterAnnouncement *chief)
+muster_readiness_apply_chief (MusterReadiness *readiness, const MusterReadiness *ops,
+                              gboolean keeps_announcements, MusterAnnouncement *chief)
 {
-  *turn = (MusterTurn){
+  *readiness = (MusterReadiness){
       .keeps_announcements = keeps_announcements,
       .chief = chief,
   };
   if (muster_chief_decides (chief)) {
-    turn->why_gate = why_closed (chief);
-    turn->why_not_ready = g_strdup (turn->why_gate);
+    readiness->why_gate = why_closed (chief);
+    readiness->why_not_ready = g_strdup (readiness->why_gate);
     return;
   }
-  turn->gate_open = ops->gate_open;
-  turn->is_ready = ops->is_ready;
-  turn->why_gate = g_strdup (ops->why_gate);
-  turn->why_not_ready = g_strdup (ops->why_not_ready);
+  readiness->gate_open = ops->gate_open;
+  readiness->is_ready = ops->is_ready;
+  readiness->why_gate = g_strdup (ops->why_gate);
+  readiness->why_not_ready = g_strdup (ops->why_not_ready);
   if (ops->missing != NULL)
-    turn->missing = muster_names_pack (ops->missing, g_strv_length (ops->missing));
+    readiness->missing = muster_names_pack (ops->missing, g_strv_length (ops->missing));
 }
 
 void
-muster_turn_grow_older (MusterTurn *turn, gint64 passed_us)
+muster_readiness_add_age (MusterReadiness *readiness, gint64 passed_us)
 {
-  MusterAnnouncement *chief = turn->chief;
+  MusterAnnouncement *chief = readiness->chief;
   if (chief == NULL)
     return;
   chief->phase_age_us += passed_us;
@@ -81,7 +81,7 @@ muster_turn_grow_older (MusterTurn *turn, gint64 passed_us)
 }
 
 gboolean
-muster_chief_is_news (const MusterAnnouncement *before, const MusterAnnouncement *now)
+muster_chief_changed (const MusterAnnouncement *before, const MusterAnnouncement *now)
 {
   if (before == NULL || now == NULL)
     return before != now;
@@ -93,14 +93,14 @@ muster_chief_is_news (const MusterAnnouncement *before, const MusterAnnouncement
 }
 
 gboolean
-muster_turn_is_news (const MusterTurn *before, const MusterTurn *now)
+muster_readiness_changed (const MusterReadiness *before, const MusterReadiness *now)
 {
   if (before->gate_open != now->gate_open || before->is_ready != now->is_ready ||
       before->keeps_announcements != now->keeps_announcements ||
       g_strcmp0 (before->why_gate, now->why_gate) != 0 ||
       g_strcmp0 (before->why_not_ready, now->why_not_ready) != 0 ||
       g_strcmp0 (before->graph_difference, now->graph_difference) != 0 ||
-      muster_chief_is_news (before->chief, now->chief))
+      muster_chief_changed (before->chief, now->chief))
     return TRUE;
   if (before->missing == NULL || now->missing == NULL)
     return before->missing != now->missing;

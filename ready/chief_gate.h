@@ -12,17 +12,17 @@ G_BEGIN_DECLS
 /* TRUE where the chief's phase decides alone, and the ops don't. chief may be NULL. */
 gboolean muster_chief_decides (const MusterAnnouncement *chief);
 
-/* Fills *turn with a copy of what the ops said, as far as chief lets it, and with chief (transfer
- * full) (nullable). */
-void muster_turn_announce (MusterTurn *turn, const MusterTurn *ops, gboolean keeps_announcements,
-                           MusterAnnouncement *chief);
+/* Fills *readiness with a copy of what the ops said, as far as chief lets it, and with chief
+ * (transfer full) (nullable). */
+void muster_readiness_apply_chief (MusterReadiness *readiness, const MusterReadiness *ops,
+                                   gboolean keeps_announcements, MusterAnnouncement *chief);
 
 /* Time has passed since the turn was made. */
-void muster_turn_grow_older (MusterTurn *turn, gint64 passed_us);
+void muster_readiness_add_age (MusterReadiness *readiness, gint64 passed_us);
 
 /* TRUE if a waiter who has heard the one should hear the other. How far a chief has trained is no
  * news, nor is how old anything is. */
-gboolean muster_chief_is_news (const MusterAnnouncement *before, const MusterAnnouncement *now);
-gboolean muster_turn_is_news (const MusterTurn *before, const MusterTurn *now);
+gboolean muster_chief_changed (const MusterAnnouncement *before, const MusterAnnouncement *now);
+gboolean muster_readiness_changed (const MusterReadiness *before, const MusterReadiness *now);
 
 G_END_DECLS

@@ -20,14 +20,14 @@ typedef struct {
   guint64 claim;           /* which claim of the board's it was */
   MusterChiefPhase undone; /* what a reset undid: its chief may repeat that without knowing */
   gboolean has_left;
-  gboolean is_untold; /* its lease was seen to have run out, which nobody has been told of */
-  MusterGraph *graph; /* (owned) (nullable) */
+  gboolean is_unreported; /* its lease was seen to have run out, which nobody has been told of */
+  MusterGraph *graph;     /* (owned) (nullable) */
 } Model;
 
-struct _MusterBoard {
+struct _MusterChiefRegistry {
   MusterClock *clock; /* (owned) */
   gint64 lease_us;
-  MusterBoardChanged changed;
+  MusterChiefRegistryChanged changed;
   gpointer user_data;
 
   GMutex lock;
@@ -45,11 +45,11 @@ model_free (gpointer data)
   g_free (model);
 }
 
-MusterBoard *
-muster_board_new (MusterClock *clock, gint64 lease_us, MusterBoardChanged changed,
-                  gpointer user_data)
+MusterChiefRegistry *
+muster_chief_registry_new (MusterClock *clock, gint64 lease_us, MusterChiefRegistryChanged changed,
+                           gpointer user_data)
 {
-  MusterBoard *self = g_new0 (MusterBoard, 1);
+  MusterChiefRegistry *self = g_new0 (MusterChiefRegistry, 1);
   self->clock = g_object_ref (clock != NULL ? clock : muster_system_clock ());
   self->lease_us = lease_us;
   self->changed = changed;
@@ -60,7 +60,7 @@ muster_board_new (MusterClock *clock, gint64 lease_us, MusterBoardChanged change
 }
 
 void
-muster_board_free (MusterBoard *self)
+muster_chief_registry_free (MusterChiefRegistry *self)
 {
   if (self == NULL)
     return;
@@ -71,13 +71,13 @@ muster_board_free (MusterBoard *self)
 }
 
 gint64
-muster_board_lease_us (MusterBoard *self)
+muster_chief_registry_lease_us (MusterChiefRegistry *self)
 {
   return self->lease_us;
 }
 
 static void
-tell (MusterBoard *self, const char *name)
+notify (MusterChiefRegistry *self, const char *name)
 {
   if (self->changed != NULL)
     self->changed (name, self->user_data);
@@ -115,7 +115,7 @@ check_optional (const char *what, const char *text, gsize max, GError **error)
 }
 
 gboolean
-muster_board_check_name (const char *what, const char *name, GError **error)
+muster_chief_registry_check_name (const char *what, const char *name, GError **error)
 {
   if (name != NULL && *name != '\0')
     return check_text (what, name, MAX_NAME, error);
@@ -127,7 +127,7 @@ muster_board_check_name (const char *what, const char *name, GError **error)
 static gboolean
 check_claim (const MusterClaim *claim, const char *who, GError **error)
 {
-  if (!muster_board_check_name ("model's name", claim->model, error) ||
+  if (!muster_chief_registry_check_name ("model's name", claim->model, error) ||
       !check_optional ("chief's task", claim->task, MAX_NAME, error) ||
       !check_optional ("chief's process", who, MAX_NAME, error))
     return FALSE;
@@ -140,16 +140,16 @@ check_claim (const MusterClaim *claim, const char *who, GError **error)
 }
 
 static gboolean
-check_announcement (const MusterAnnouncement *told, GError **error)
+check_announcement (const MusterAnnouncement *announced, GError **error)
 {
-  if (!check_optional ("announcement's detail", told->detail, MAX_DETAIL, error) ||
-      !check_optional ("checkpoint's name", told->durable, MAX_DETAIL, error))
+  if (!check_optional ("announcement's detail", announced->detail, MAX_DETAIL, error) ||
+      !check_optional ("checkpoint's name", announced->durable, MAX_DETAIL, error))
     return FALSE;
-  if (told->phase >= MUSTER_CHIEF_UNKNOWN && told->phase <= MUSTER_CHIEF_OVER)
+  if (announced->phase >= MUSTER_CHIEF_UNKNOWN && announced->phase <= MUSTER_CHIEF_OVER)
     return TRUE;
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                "the phase %d is unknown here: this server is older than the chief",
-               (int)told->phase);
+               (int)announced->phase);
   return FALSE;
 }
 
@@ -163,12 +163,12 @@ lose (Model *model, gint64 when_us)
 }
 
 static Model *
-find (MusterBoard *self, const char *name, gint64 now_us)
+find (MusterChiefRegistry *self, const char *name, gint64 now_us)
 {
   Model *model = g_hash_table_lookup (self->models, name);
   if (model != NULL && model->chief.alive && model->lease_until_us <= now_us) {
     lose (model, model->lease_until_us);
-    model->is_untold = TRUE;
+    model->is_unreported = TRUE;
   }
   return model;
 }
@@ -268,7 +268,7 @@ begin_phase (Model *model, MusterChiefPhase phase, gint64 now_us)
 }
 
 static void
-grant (MusterBoard *self, Model *model, const MusterClaim *claim, const char *who,
+grant (MusterChiefRegistry *self, Model *model, const MusterClaim *claim, const char *who,
        MusterGraph *graph, gint64 now_us)
 {
   if (!comes_back (model, claim, who))
@@ -279,7 +279,7 @@ grant (MusterBoard *self, Model *model, const MusterClaim *claim, const char *wh
   set_text (&model->chief.who, who);
   model->chief.alive = TRUE;
   model->has_left = FALSE;
-  model->is_untold = FALSE;
+  model->is_unreported = FALSE;
   model->lease_until_us = muster_deadline_after (now_us, self->lease_us);
   model->claim = ++self->n_claims;
   g_clear_pointer (&model->graph, muster_graph_unref);
@@ -287,7 +287,7 @@ grant (MusterBoard *self, Model *model, const MusterClaim *claim, const char *wh
 }
 
 static Model *
-add (MusterBoard *self, const char *name, gint64 now_us, GError **error)
+add (MusterChiefRegistry *self, const char *name, gint64 now_us, GError **error)
 {
   if (g_hash_table_size (self->models) >= MAX_MODELS) {
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
@@ -303,8 +303,8 @@ add (MusterBoard *self, const char *name, gint64 now_us, GError **error)
 }
 
 gint64
-muster_board_claim (MusterBoard *self, const MusterClaim *claim, const char *who,
-                    MusterGraph *graph, MusterAnnouncement **before, GError **error)
+muster_chief_registry_claim (MusterChiefRegistry *self, const MusterClaim *claim, const char *who,
+                             MusterGraph *graph, MusterAnnouncement **before, GError **error)
 {
   if (before != NULL)
     *before = NULL;
@@ -327,7 +327,7 @@ muster_board_claim (MusterBoard *self, const MusterClaim *claim, const char *who
   }
   g_mutex_unlock (&self->lock);
   if (epoch != 0)
-    tell (self, claim->model);
+    notify (self, claim->model);
   if (before != NULL)
     *before = g_steal_pointer (&stood);
   return epoch;
@@ -336,21 +336,22 @@ muster_board_claim (MusterBoard *self, const MusterClaim *claim, const char *who
 /* --- announcing --- */
 
 static gboolean
-is_its_chief (const Model *model, const MusterAnnouncement *told)
+is_its_chief (const Model *model, const MusterAnnouncement *announced)
 {
-  if (told->epoch != model->chief.epoch)
+  if (announced->epoch != model->chief.epoch)
     return FALSE;
-  return told->who == NULL || *told->who == '\0' || *model->chief.who == '\0' ||
-         g_str_equal (told->who, model->chief.who);
+  return announced->who == NULL || *announced->who == '\0' || *model->chief.who == '\0' ||
+         g_str_equal (announced->who, model->chief.who);
 }
 
 static gboolean
-may_announce (const Model *model, const MusterAnnouncement *told, gint64 now_us, GError **error)
+may_announce (const Model *model, const MusterAnnouncement *announced, gint64 now_us,
+              GError **error)
 {
-  if (!is_its_chief (model, told))
+  if (!is_its_chief (model, announced))
     return refuse_for (model, now_us, "the lease is another's now on", error);
-  if (model->chief.phase == MUSTER_CHIEF_OVER && told->phase != MUSTER_CHIEF_OVER &&
-      told->phase != MUSTER_CHIEF_UNKNOWN) {
+  if (model->chief.phase == MUSTER_CHIEF_OVER && announced->phase != MUSTER_CHIEF_OVER &&
+      announced->phase != MUSTER_CHIEF_UNKNOWN) {
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
                  "the job '%s' is over: nothing but its end can be announced", model->chief.model);
     return FALSE;
@@ -367,34 +368,35 @@ is_undone (const Model *model, MusterChiefPhase phase)
 }
 
 static void
-take_phase (Model *model, const MusterAnnouncement *told, gint64 now_us)
+take_phase (Model *model, const MusterAnnouncement *announced, gint64 now_us)
 {
-  if (told->phase == MUSTER_CHIEF_UNKNOWN || is_undone (model, told->phase))
+  if (announced->phase == MUSTER_CHIEF_UNKNOWN || is_undone (model, announced->phase))
     return;
   model->undone = MUSTER_CHIEF_UNKNOWN;
-  if (told->phase != model->chief.phase)
+  if (announced->phase != model->chief.phase)
     model->phase_us = now_us;
-  model->chief.phase = told->phase;
-  set_nullable (&model->chief.detail, told->detail);
-  gboolean is_prepared = told->phase == MUSTER_CHIEF_PREPARED ||
-                         told->phase == MUSTER_CHIEF_TRAINING ||
-                         (told->phase == MUSTER_CHIEF_OVER && model->chief.prepared);
-  if (told->phase == MUSTER_CHIEF_OVER || !is_prepared || !model->chief.prepared)
+  model->chief.phase = announced->phase;
+  set_nullable (&model->chief.detail, announced->detail);
+  gboolean is_prepared = announced->phase == MUSTER_CHIEF_PREPARED ||
+                         announced->phase == MUSTER_CHIEF_TRAINING ||
+                         (announced->phase == MUSTER_CHIEF_OVER && model->chief.prepared);
+  if (announced->phase == MUSTER_CHIEF_OVER || !is_prepared || !model->chief.prepared)
     model->chief.is_ready = FALSE; /* from here on it is found out anew, or no longer */
   model->chief.prepared = is_prepared;
 }
 
 static void
-take_in (MusterBoard *self, Model *model, const MusterAnnouncement *told, gint64 now_us)
+take_in (MusterChiefRegistry *self, Model *model, const MusterAnnouncement *announced,
+         gint64 now_us)
 {
-  take_phase (model, told, now_us);
-  if (told->step >= 0)
-    model->chief.step = told->step;
-  if (told->durable_step >= 0 && (told->durable_step != model->chief.durable_step ||
-                                  g_strcmp0 (told->durable, model->chief.durable) != 0)) {
-    model->chief.durable_step = told->durable_step;
-    model->durable_us = now_us - CLAMP (told->durable_age_us, 0, MAX (now_us, 0));
-    set_nullable (&model->chief.durable, told->durable);
+  take_phase (model, announced, now_us);
+  if (announced->step >= 0)
+    model->chief.step = announced->step;
+  if (announced->durable_step >= 0 && (announced->durable_step != model->chief.durable_step ||
+                                       g_strcmp0 (announced->durable, model->chief.durable) != 0)) {
+    model->chief.durable_step = announced->durable_step;
+    model->durable_us = now_us - CLAMP (announced->durable_age_us, 0, MAX (now_us, 0));
+    set_nullable (&model->chief.durable, announced->durable);
   }
   if (model->has_left)
     return;
@@ -403,9 +405,10 @@ take_in (MusterBoard *self, Model *model, const MusterAnnouncement *told, gint64
 }
 
 gboolean
-muster_board_announce (MusterBoard *self, const MusterAnnouncement *announcement, GError **error)
+muster_chief_registry_announce (MusterChiefRegistry *self, const MusterAnnouncement *announcement,
+                                GError **error)
 {
-  if (!muster_board_check_name ("model's name", announcement->model, error) ||
+  if (!muster_chief_registry_check_name ("model's name", announcement->model, error) ||
       !check_announcement (announcement, error))
     return FALSE;
   gint64 now_us = muster_clock_now_us (self->clock);
@@ -422,36 +425,37 @@ muster_board_announce (MusterBoard *self, const MusterAnnouncement *announcement
   if (is_taken) {
     g_autoptr (MusterAnnouncement) stood = muster_announcement_copy (&model->chief);
     take_in (self, model, announcement, now_us);
-    has_changed = model->is_untold || !muster_announcement_equal (stood, &model->chief);
-    model->is_untold = FALSE;
+    has_changed = model->is_unreported || !muster_announcement_equal (stood, &model->chief);
+    model->is_unreported = FALSE;
   }
   g_mutex_unlock (&self->lock);
   if (has_changed)
-    tell (self, announcement->model);
+    notify (self, announcement->model);
   return is_taken;
 }
 
 void
-muster_board_leave (MusterBoard *self, const char *model, gint64 epoch)
+muster_chief_registry_release (MusterChiefRegistry *self, const char *model, gint64 epoch)
 {
   gint64 now_us = muster_clock_now_us (self->clock);
   gboolean has_changed = FALSE;
   g_mutex_lock (&self->lock);
   Model *found = find (self, model, now_us);
   if (found != NULL && found->chief.epoch == epoch) {
-    has_changed = found->chief.alive || found->is_untold;
+    has_changed = found->chief.alive || found->is_unreported;
     if (found->chief.alive)
       lose (found, now_us);
     found->has_left = TRUE;
-    found->is_untold = FALSE;
+    found->is_unreported = FALSE;
   }
   g_mutex_unlock (&self->lock);
   if (has_changed)
-    tell (self, model);
+    notify (self, model);
 }
 
 void
-muster_board_set_ready (MusterBoard *self, const char *model, gint64 epoch, gboolean is_ready)
+muster_chief_registry_set_ready (MusterChiefRegistry *self, const char *model, gint64 epoch,
+                                 gboolean is_ready)
 {
   gboolean has_changed = FALSE;
   g_mutex_lock (&self->lock);
@@ -463,13 +467,13 @@ muster_board_set_ready (MusterBoard *self, const char *model, gint64 epoch, gboo
   }
   g_mutex_unlock (&self->lock);
   if (has_changed)
-    tell (self, model);
+    notify (self, model);
 }
 
 /* --- all models --- */
 
 guint64
-muster_board_n_claims (MusterBoard *self)
+muster_chief_registry_n_claims (MusterChiefRegistry *self)
 {
   g_mutex_lock (&self->lock);
   guint64 n_claims = self->n_claims;
@@ -478,14 +482,14 @@ muster_board_n_claims (MusterBoard *self)
 }
 
 static void
-tell_all (MusterBoard *self, GPtrArray *names)
+notify_all (MusterChiefRegistry *self, GPtrArray *names)
 {
   for (guint i = 0; i < names->len; i++)
-    tell (self, names->pdata[i]);
+    notify (self, names->pdata[i]);
 }
 
 void
-muster_board_reset (MusterBoard *self, guint64 n_claims)
+muster_chief_registry_reset (MusterChiefRegistry *self, guint64 n_claims)
 {
   g_autoptr (GPtrArray) names = g_ptr_array_new_with_free_func (g_free);
   gint64 now_us = muster_clock_now_us (self->clock);
@@ -505,11 +509,11 @@ muster_board_reset (MusterBoard *self, guint64 n_claims)
     g_ptr_array_add (names, g_strdup (model->chief.model));
   }
   g_mutex_unlock (&self->lock);
-  tell_all (self, names);
+  notify_all (self, names);
 }
 
 MusterAnnouncement *
-muster_board_look (MusterBoard *self, const char *model)
+muster_chief_registry_find (MusterChiefRegistry *self, const char *model)
 {
   gint64 now_us = muster_clock_now_us (self->clock);
   g_mutex_lock (&self->lock);
@@ -520,7 +524,7 @@ muster_board_look (MusterBoard *self, const char *model)
 }
 
 MusterGraph *
-muster_board_graph (MusterBoard *self, const char *model)
+muster_chief_registry_graph (MusterChiefRegistry *self, const char *model)
 {
   g_mutex_lock (&self->lock);
   const Model *found = g_hash_table_lookup (self->models, model);
@@ -539,7 +543,7 @@ compare_names (gconstpointer a, gconstpointer b)
 }
 
 GPtrArray *
-muster_board_all (MusterBoard *self)
+muster_chief_registry_list (MusterChiefRegistry *self)
 {
   GPtrArray *all = g_ptr_array_new_with_free_func ((GDestroyNotify)muster_announcement_free);
   gint64 now_us = muster_clock_now_us (self->clock);
@@ -555,7 +559,7 @@ muster_board_all (MusterBoard *self)
 }
 
 gint64
-muster_board_expire (MusterBoard *self)
+muster_chief_registry_expire (MusterChiefRegistry *self)
 {
   g_autoptr (GPtrArray) names = g_ptr_array_new_with_free_func (g_free);
   gint64 now_us = muster_clock_now_us (self->clock);
@@ -566,13 +570,13 @@ muster_board_expire (MusterBoard *self)
   g_hash_table_iter_init (&iter, self->models);
   while (g_hash_table_iter_next (&iter, &name, NULL)) {
     Model *model = find (self, name, now_us);
-    if (model->is_untold)
+    if (model->is_unreported)
       g_ptr_array_add (names, g_strdup (name));
-    model->is_untold = FALSE;
+    model->is_unreported = FALSE;
     if (model->chief.alive)
       next_us = MIN (next_us, model->lease_until_us);
   }
   g_mutex_unlock (&self->lock);
-  tell_all (self, names);
+  notify_all (self, names);
   return next_us;
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define LEAST_PAUSE_US   (10 * MUSTER_MILLISECOND)
-#define PAUSES_PER_LOOK  20  /* a waiter spends at most a twentieth of its time looking */
+#define PAUSES_PER_POLL  20  /* a waiter spends at most a twentieth of its time looking */
 #define WAITED_PER_PAUSE 100 /* at most a hundredth of the wait is lost after it is over */
 /* Others that look as often can't be told by what a look costs before they are a burden. So who has
  * waited for a while looks but five times a second, and 64 of them leave a server its time. */
@@ -25,15 +25,15 @@ muster_countdown_start (MusterCountdown *self, gint64 now_us, gint64 deadline_us
 }
 
 void
-muster_countdown_looked (MusterCountdown *self, gint64 cost_us)
+muster_countdown_polled (MusterCountdown *self, gint64 cost_us)
 {
   g_return_if_fail (self != NULL);
   cost_us = MAX (cost_us, 0);
   memmove (&self->costs_us[1], &self->costs_us[0], sizeof self->costs_us - sizeof cost_us);
   self->costs_us[0] = cost_us;
-  if (self->looks == 0 || cost_us < self->least_cost_us)
+  if (self->polls == 0 || cost_us < self->least_cost_us)
     self->least_cost_us = cost_us;
-  self->looks++;
+  self->polls++;
 }
 
 /* What a look costs at present. */
@@ -42,7 +42,7 @@ present_cost_us (const MusterCountdown *self)
 {
   gint64 cost_us = self->costs_us[0];
 
-  for (guint i = 1; i < MIN (self->looks, MUSTER_COUNTDOWN_MEMORY); i++)
+  for (guint i = 1; i < MIN (self->polls, MUSTER_COUNTDOWN_MEMORY); i++)
     cost_us = MIN (cost_us, self->costs_us[i]);
 
   return (double)cost_us;
@@ -62,10 +62,10 @@ pause_us (const MusterCountdown *self, gint64 now_us, double chance)
 {
   double cost = present_cost_us (self);
   double crowding = cost / (double)MAX (self->least_cost_us, NOISE_US);
-  int per_look = MIN (1 << MIN (self->looks - 1, 10), PAUSES_PER_LOOK);
+  int per_poll = MIN (1 << MIN (self->polls - 1, 10), PAUSES_PER_POLL);
   double pause = (double)least_pause_us (now_us - self->started_us);
 
-  pause = MAX (pause, cost * per_look * CLAMP (crowding, 1, MOST_CROWDING));
+  pause = MAX (pause, cost * per_poll * CLAMP (crowding, 1, MOST_CROWDING));
   pause = MIN (pause, (double)self->ceiling_us) * (1 - JITTER * chance);
 
   return MAX ((gint64)pause, 1);
@@ -89,7 +89,7 @@ muster_countdown_next_us (const MusterCountdown *self, gint64 now_us, double cha
 
   gint64 last_us = last_start_us (self);
 
-  if (self->looks == 0)
+  if (self->polls == 0)
     return now_us <= self->deadline_us ? now_us : 0;
   if (last_us <= now_us)
     return 0;

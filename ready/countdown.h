@@ -25,14 +25,14 @@ typedef struct {
   gint64 ceiling_us;
   gint64 least_cost_us;                     /* the cheapest look so far; 0 before the first */
   gint64 costs_us[MUSTER_COUNTDOWN_MEMORY]; /* of the last looks, the latest first */
-  guint looks;
+  guint polls;
 } MusterCountdown;
 
 void muster_countdown_start (MusterCountdown *self, gint64 now_us, gint64 deadline_us,
                              gint64 ceiling_us);
 
 /* Tells it of a look that took cost_us. */
-void muster_countdown_looked (MusterCountdown *self, gint64 cost_us);
+void muster_countdown_polled (MusterCountdown *self, gint64 cost_us);
 
 /* When to look next: an instant from now_us on (chance in [0, 1) is the jitter), or 0 if no further
  * look can end by the deadline: give up. */

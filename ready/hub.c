@@ -9,14 +9,14 @@
 #include "ready/readiness.h"
 
 /* A question that takes longer than this has failed: it must not keep the others waiting. */
-#define QUESTION_TIMEOUT (60 * MUSTER_SECOND)
+#define PROBE_TIMEOUT (60 * MUSTER_SECOND)
 /* Between two looks at a master that can't tell of changes, once everybody has heard that the model
  * is ready: only that it no longer is would be news. */
 #define POLL_SETTLED (10 * MUSTER_SECOND)
 
 /* Between two looks at a master that can't tell of changes: one poller for all askers may look more
  * often than each of them would. */
-#define MUSTER_HUB_POLL_CEILING MUSTER_SECOND
+#define MUSTER_HUB_MAX_POLL_INTERVAL_US MUSTER_SECOND
 
 /* Its first block never changes. What is said to be the thread's is the hub's thread's alone; all
  * else is guarded by the hub's lock. */
@@ -27,32 +27,32 @@ typedef struct {
   char *ready_op;         /* (owned) (nullable) */
   char *model;            /* (owned) (nullable) */
 
-  guint index;  /* among the hub's questions */
-  GQueue told;  /* (element-type MusterAsker) owned; they have heard the present turn */
-  GQueue fresh; /* (element-type MusterAsker) owned; they haven't, in the order to be told */
+  guint index;     /* among the hub's questions */
+  GQueue notified; /* (element-type MusterSubscriber) owned; they have heard the present turn */
+  GQueue fresh; /* (element-type MusterSubscriber) owned; they haven't, in the order to be told */
   GList link;   /* on the agenda */
   gboolean is_on_agenda;
-  gboolean is_stale;   /* something changed since the ops were run */
-  gboolean is_unheard; /* something changed since the board was looked at */
-  gint64 looked_us;    /* when the ops were last run, … */
-  gint64 look_us;      /* … and are to be run again, where changes must be polled */
+  gboolean is_stale;          /* something changed since the ops were run */
+  gboolean has_chief_changed; /* something changed since the board was looked at */
+  gint64 polled_us;           /* when the ops were last run, … */
+  gint64 poll_us;             /* … and are to be run again, where changes must be polled */
   MusterCountdown countdown;
-  MusterHunch hunch;   /* the same, where a change is suspected */
-  gboolean is_settled; /* nobody waits for the answer to change */
+  MusterRateLimiter limiter; /* the same, where a change is suspected */
+  gboolean is_settled;       /* nobody waits for the answer to change */
 
-  MusterTurn ops;        /* the thread's: what the ops said last */
-  MusterTurn turn;       /* the thread's: the present answer, once known */
-  gboolean is_known;     /* the thread's */
-  gint64 told_us;        /* the thread's: the instant from which the turn's ages count */
+  MusterReadiness ops;       /* the thread's: what the ops said last */
+  MusterReadiness readiness; /* the thread's: the present answer, once known */
+  gboolean is_known;         /* the thread's */
+  gint64 reported_us;        /* the thread's: the instant from which the turn's ages count */
   MusterGraph *compared; /* the thread's (owned) (nullable): the chief's graph, from which … */
   char *difference;      /* the thread's (owned) (nullable): … this one differs so */
-} MusterQuestion;
+} MusterWatchKey;
 
-struct _MusterAsker {
+struct _MusterSubscriber {
   gatomicrefcount refs;
-  MusterQuestion *question; /* (not owned) (nullable) NULL once it has ended; guarded by lock */
-  MusterSession *session;   /* (owned) */
-  MusterTurnFunc func;
+  MusterWatchKey *watch_key; /* (not owned) (nullable) NULL once it has ended; guarded by lock */
+  MusterSession *session;    /* (owned) */
+  MusterReadinessFunc func;
   gpointer user_data;
   GQueue *queue; /* (not owned) which holds it by link; guarded by lock */
   GList link;
@@ -60,26 +60,27 @@ struct _MusterAsker {
 };
 
 struct _MusterReadinessHub {
-  MusterMaster *master; /* (owned) */
-  MusterBoard *board;   /* (not owned) (nullable) */
-  MusterClock *clock;   /* (owned) */
-  gulong changed_id;    /* 0: the master can't tell of changes */
+  MusterMaster *master;          /* (owned) */
+  MusterChiefRegistry *registry; /* (not owned) (nullable) */
+  MusterClock *clock;            /* (owned) */
+  gulong changed_id;             /* 0: the master can't tell of changes */
   GThread *thread;
   GCancellable *stop; /* (owned) ends the question that is being run */
   guint64 round;      /* the thread's */
 
   GMutex lock;
-  GCond wake;           /* there is something to do */
-  GCond told;           /* a call of an asker's function has returned */
-  GCancellable *nap;    /* (owned) (nullable) ends the pause between two looks; guarded by lock */
-  gboolean stopping;    /* guarded by lock */
-  GPtrArray *questions; /* (element-type MusterQuestion) guarded by lock */
+  GCond wake;            /* there is something to do */
+  GCond delivered;       /* a call of an asker's function has returned */
+  GCancellable *nap;     /* (owned) (nullable) ends the pause between two looks; guarded by lock */
+  gboolean stopping;     /* guarded by lock */
+  GPtrArray *watch_keys; /* (element-type MusterWatchKey) guarded by lock */
   GHashTable
-      *by_what; /* (element-type MusterQuestion) owned: the same, as a set; guarded by lock */
+      *by_what; /* (element-type MusterWatchKey) owned: the same, as a set; guarded by lock */
   GQueue
-      agenda;   /* (element-type MusterQuestion) those with something to be done; guarded by lock */
-  GQueue ended; /* (element-type MusterAsker) owned: told of their end, not left; guarded by lock */
-  MusterAsker *speaking; /* (not owned) (nullable) whose function runs now; guarded by lock */
+      agenda;   /* (element-type MusterWatchKey) those with something to be done; guarded by lock */
+  GQueue ended; /* (element-type MusterSubscriber) owned: told of their end, not left; guarded by
+                   lock */
+  MusterSubscriber *speaking; /* (not owned) (nullable) whose function runs now; guarded by lock */
 };
 
 /* --- questions --- */
@@ -96,21 +97,21 @@ hash_text (const char *text)
 /* For a table of them. Two are one question where the graphs are the same bytes; without a graph,
  * where the session is the same. */
 static guint
-muster_question_hash (gconstpointer data)
+muster_watch_key_hash (gconstpointer data)
 {
-  const MusterQuestion *question = data;
-  guint hash = question->graph != NULL ? (guint)muster_graph_hash (question->graph)
-                                       : g_direct_hash (question->session);
-  hash = hash * 31 + hash_text (question->gate_op);
-  hash = hash * 31 + hash_text (question->ready_op);
-  return hash * 31 + hash_text (question->model);
+  const MusterWatchKey *watch_key = data;
+  guint hash = watch_key->graph != NULL ? (guint)muster_graph_hash (watch_key->graph)
+                                        : g_direct_hash (watch_key->session);
+  hash = hash * 31 + hash_text (watch_key->gate_op);
+  hash = hash * 31 + hash_text (watch_key->ready_op);
+  return hash * 31 + hash_text (watch_key->model);
 }
 
 static gboolean
-muster_question_equal (gconstpointer a, gconstpointer b)
+muster_watch_key_equal (gconstpointer a, gconstpointer b)
 {
-  const MusterQuestion *one = a;
-  const MusterQuestion *other = b;
+  const MusterWatchKey *one = a;
+  const MusterWatchKey *other = b;
   if (g_strcmp0 (one->gate_op, other->gate_op) != 0 ||
       g_strcmp0 (one->ready_op, other->ready_op) != 0 || g_strcmp0 (one->model, other->model) != 0)
     return FALSE;
@@ -120,65 +121,65 @@ muster_question_equal (gconstpointer a, gconstpointer b)
 }
 
 static void
-muster_question_free (gpointer data)
+muster_watch_key_free (gpointer data)
 {
-  MusterQuestion *question = data;
-  g_clear_pointer (&question->graph, muster_graph_unref);
-  g_clear_object (&question->session);
-  g_free (question->gate_op);
-  g_free (question->ready_op);
-  g_free (question->model);
-  muster_turn_clear (&question->ops);
-  muster_turn_clear (&question->turn);
-  g_clear_pointer (&question->compared, muster_graph_unref);
-  g_free (question->difference);
-  g_free (question);
+  MusterWatchKey *watch_key = data;
+  g_clear_pointer (&watch_key->graph, muster_graph_unref);
+  g_clear_object (&watch_key->session);
+  g_free (watch_key->gate_op);
+  g_free (watch_key->ready_op);
+  g_free (watch_key->model);
+  muster_readiness_clear (&watch_key->ops);
+  muster_readiness_clear (&watch_key->readiness);
+  g_clear_pointer (&watch_key->compared, muster_graph_unref);
+  g_free (watch_key->difference);
+  g_free (watch_key);
 }
 
 static gboolean
-muster_question_has_askers (const MusterQuestion *self)
+muster_watch_key_has_subscribers (const MusterWatchKey *self)
 {
-  return self->told.length + self->fresh.length > 0;
+  return self->notified.length + self->fresh.length > 0;
 }
 
 /* All below with the lock held. */
 
 /* A question that nobody has asked yet: what is copied, of which the first block is looked at. */
-static MusterQuestion *
-muster_hub_add_question (MusterReadinessHub *self, const MusterQuestion *what)
+static MusterWatchKey *
+muster_hub_add_watch_key (MusterReadinessHub *self, const MusterWatchKey *what)
 {
-  MusterQuestion *question = g_new0 (MusterQuestion, 1);
-  question->graph = what->graph != NULL ? muster_graph_ref (what->graph) : NULL;
-  question->session = what->graph == NULL ? g_object_ref (what->session) : NULL;
-  question->gate_op = g_strdup (what->gate_op);
-  question->ready_op = g_strdup (what->ready_op);
-  question->model = g_strdup (what->model);
-  question->link.data = question;
-  question->is_stale = TRUE;
-  question->index = self->questions->len;
-  muster_countdown_start (&question->countdown, muster_clock_now_us (self->clock),
-                          MUSTER_WAIT_FOREVER, MUSTER_HUB_POLL_CEILING);
-  muster_hunch_init (&question->hunch);
-  g_ptr_array_add (self->questions, question);
-  g_hash_table_add (self->by_what, question);
-  return question;
+  MusterWatchKey *watch_key = g_new0 (MusterWatchKey, 1);
+  watch_key->graph = what->graph != NULL ? muster_graph_ref (what->graph) : NULL;
+  watch_key->session = what->graph == NULL ? g_object_ref (what->session) : NULL;
+  watch_key->gate_op = g_strdup (what->gate_op);
+  watch_key->ready_op = g_strdup (what->ready_op);
+  watch_key->model = g_strdup (what->model);
+  watch_key->link.data = watch_key;
+  watch_key->is_stale = TRUE;
+  watch_key->index = self->watch_keys->len;
+  muster_countdown_start (&watch_key->countdown, muster_clock_now_us (self->clock),
+                          MUSTER_WAIT_FOREVER, MUSTER_HUB_MAX_POLL_INTERVAL_US);
+  muster_rate_limiter_init (&watch_key->limiter);
+  g_ptr_array_add (self->watch_keys, watch_key);
+  g_hash_table_add (self->by_what, watch_key);
+  return watch_key;
 }
 
 static void
-muster_hub_forget_question (MusterReadinessHub *self, MusterQuestion *question)
+muster_hub_remove_watch_key (MusterReadinessHub *self, MusterWatchKey *watch_key)
 {
-  MusterQuestion *last = self->questions->pdata[self->questions->len - 1];
-  last->index = question->index;
-  g_ptr_array_remove_index_fast (self->questions, question->index);
-  g_hash_table_remove (self->by_what, question);
+  MusterWatchKey *last = self->watch_keys->pdata[self->watch_keys->len - 1];
+  last->index = watch_key->index;
+  g_ptr_array_remove_index_fast (self->watch_keys, watch_key->index);
+  g_hash_table_remove (self->by_what, watch_key);
 }
 
 static void
-muster_hub_put_on_agenda (MusterReadinessHub *self, MusterQuestion *question)
+muster_hub_put_on_agenda (MusterReadinessHub *self, MusterWatchKey *watch_key)
 {
-  if (!question->is_on_agenda)
-    g_queue_push_tail_link (&self->agenda, &question->link);
-  question->is_on_agenda = TRUE;
+  if (!watch_key->is_on_agenda)
+    g_queue_push_tail_link (&self->agenda, &watch_key->link);
+  watch_key->is_on_agenda = TRUE;
 }
 
 /* There is something to do for the hub's thread. */
@@ -195,34 +196,34 @@ muster_hub_wake_up (MusterReadinessHub *self)
 /* When to look again at a master that can't tell of changes: after a look, or when it begins or
  * ends to matter little. */
 static void
-muster_hub_plan_look (MusterReadinessHub *self, MusterQuestion *question, gboolean has_just_run)
+muster_hub_plan_poll (MusterReadinessHub *self, MusterWatchKey *watch_key, gboolean has_just_run)
 {
-  const MusterAnnouncement *chief = question->turn.chief;
-  gboolean was_settled = question->is_settled;
+  const MusterAnnouncement *chief = watch_key->readiness.chief;
+  gboolean was_settled = watch_key->is_settled;
   gint64 now_us = muster_clock_now_us (self->clock);
-  question->is_settled =
-      question->turn.is_ready || (chief != NULL && chief->phase == MUSTER_CHIEF_OVER);
-  if (!has_just_run && question->is_settled == was_settled)
+  watch_key->is_settled =
+      watch_key->readiness.is_ready || (chief != NULL && chief->phase == MUSTER_CHIEF_OVER);
+  if (!has_just_run && watch_key->is_settled == was_settled)
     return;
-  if (question->is_settled != was_settled) { /* what comes now begins anew */
-    gint64 cost_us = question->countdown.costs_us[0];
-    muster_countdown_start (&question->countdown, now_us, MUSTER_WAIT_FOREVER,
-                            MUSTER_HUB_POLL_CEILING);
-    muster_countdown_looked (&question->countdown, cost_us);
+  if (watch_key->is_settled != was_settled) { /* what comes now begins anew */
+    gint64 cost_us = watch_key->countdown.costs_us[0];
+    muster_countdown_start (&watch_key->countdown, now_us, MUSTER_WAIT_FOREVER,
+                            MUSTER_HUB_MAX_POLL_INTERVAL_US);
+    muster_countdown_polled (&watch_key->countdown, cost_us);
   }
-  if (question->is_settled) {
-    question->look_us = muster_deadline_after (now_us, POLL_SETTLED);
+  if (watch_key->is_settled) {
+    watch_key->poll_us = muster_deadline_after (now_us, POLL_SETTLED);
   } else {
-    question->look_us =
-        muster_countdown_next_us (&question->countdown, now_us, muster_clock_random (self->clock));
+    watch_key->poll_us =
+        muster_countdown_next_us (&watch_key->countdown, now_us, muster_clock_random (self->clock));
   }
 }
 
 /* TRUE for an answer so old that nobody who comes in should hear it. */
 static gboolean
-muster_hub_is_old (MusterReadinessHub *self, const MusterQuestion *question, gint64 now_us)
+muster_hub_is_old (MusterReadinessHub *self, const MusterWatchKey *watch_key, gint64 now_us)
 {
-  return self->changed_id == 0 && now_us - question->looked_us > MUSTER_HUB_POLL_CEILING;
+  return self->changed_id == 0 && now_us - watch_key->polled_us > MUSTER_HUB_MAX_POLL_INTERVAL_US;
 }
 
 /* Nobody who has heard that a model is ready waits for it not to be. */
@@ -232,11 +233,11 @@ muster_readiness_hub_may_have_changed (MusterReadinessHub *self)
   gint64 now_us = muster_clock_now_us (self->clock);
   gboolean is_wanted = FALSE;
   g_mutex_lock (&self->lock);
-  for (guint i = 0; i < self->questions->len && self->changed_id == 0; i++) {
-    MusterQuestion *question = self->questions->pdata[i];
-    if (question->is_settled)
+  for (guint i = 0; i < self->watch_keys->len && self->changed_id == 0; i++) {
+    MusterWatchKey *watch_key = self->watch_keys->pdata[i];
+    if (watch_key->is_settled)
       continue;
-    muster_hunch_note (&question->hunch, now_us);
+    muster_rate_limiter_note_change (&watch_key->limiter, now_us);
     is_wanted = TRUE;
   }
   if (is_wanted)
@@ -251,23 +252,23 @@ plan_agenda (MusterReadinessHub *self)
 {
   gint64 now_us = muster_clock_now_us (self->clock);
   gint64 next_us = MUSTER_WAIT_FOREVER;
-  for (guint i = 0; i < self->questions->len; i++) {
-    MusterQuestion *question = self->questions->pdata[i];
-    gint64 look_us = MIN (question->look_us, question->hunch.due_us);
-    if (look_us <= now_us) {
-      question->is_stale = TRUE;
-      muster_hub_put_on_agenda (self, question);
+  for (guint i = 0; i < self->watch_keys->len; i++) {
+    MusterWatchKey *watch_key = self->watch_keys->pdata[i];
+    gint64 poll_us = MIN (watch_key->poll_us, watch_key->limiter.due_us);
+    if (poll_us <= now_us) {
+      watch_key->is_stale = TRUE;
+      muster_hub_put_on_agenda (self, watch_key);
     }
-    next_us = MIN (next_us, look_us);
+    next_us = MIN (next_us, poll_us);
   }
   return next_us;
 }
 
 /* The thread waits until there may be something to do, the lock let go meanwhile. */
 static void
-muster_hub_rest (MusterReadinessHub *self)
+muster_hub_wait (MusterReadinessHub *self)
 {
-  if (self->changed_id != 0 || self->questions->len == 0) {
+  if (self->changed_id != 0 || self->watch_keys->len == 0) {
     g_cond_wait (&self->wake, &self->lock);
     return;
   }
@@ -287,33 +288,33 @@ static gpointer hub_thread (gpointer data);
 
 /* --- askers and questions --- */
 
-static MusterAsker *
-asker_ref (MusterAsker *asker)
+static MusterSubscriber *
+subscriber_ref (MusterSubscriber *subscriber)
 {
-  g_atomic_ref_count_inc (&asker->refs);
-  return asker;
+  g_atomic_ref_count_inc (&subscriber->refs);
+  return subscriber;
 }
 
 static void
-asker_unref (MusterAsker *asker)
+subscriber_unref (MusterSubscriber *subscriber)
 {
-  if (!g_atomic_ref_count_dec (&asker->refs))
+  if (!g_atomic_ref_count_dec (&subscriber->refs))
     return;
-  g_object_unref (asker->session);
-  g_free (asker);
+  g_object_unref (subscriber->session);
+  g_free (subscriber);
 }
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterAsker, asker_unref)
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterSubscriber, subscriber_unref)
 
 /* With the lock held: moves the asker, and the reference by which a queue holds it; NULL: to
  * none. */
 static void
-put_asker (MusterAsker *asker, GQueue *queue)
+put_subscriber (MusterSubscriber *subscriber, GQueue *queue)
 {
-  if (asker->queue != NULL)
-    g_queue_unlink (asker->queue, &asker->link);
-  asker->queue = queue;
+  if (subscriber->queue != NULL)
+    g_queue_unlink (subscriber->queue, &subscriber->link);
+  subscriber->queue = queue;
   if (queue != NULL)
-    g_queue_push_tail_link (queue, &asker->link);
+    g_queue_push_tail_link (queue, &subscriber->link);
 }
 
 /* --- from outside --- */
@@ -324,10 +325,10 @@ readiness_changed (gpointer data)
 {
   MusterReadinessHub *self = data;
   g_mutex_lock (&self->lock);
-  for (guint i = 0; i < self->questions->len; i++) {
-    MusterQuestion *question = self->questions->pdata[i];
-    question->is_stale = TRUE;
-    muster_hub_put_on_agenda (self, question);
+  for (guint i = 0; i < self->watch_keys->len; i++) {
+    MusterWatchKey *watch_key = self->watch_keys->pdata[i];
+    watch_key->is_stale = TRUE;
+    muster_hub_put_on_agenda (self, watch_key);
   }
   muster_hub_wake_up (self);
   g_mutex_unlock (&self->lock);
@@ -337,31 +338,31 @@ void
 muster_readiness_hub_model_changed (MusterReadinessHub *self, const char *model)
 {
   g_mutex_lock (&self->lock);
-  for (guint i = 0; i < self->questions->len; i++) {
-    MusterQuestion *question = self->questions->pdata[i];
-    if (g_strcmp0 (question->model, model) != 0)
+  for (guint i = 0; i < self->watch_keys->len; i++) {
+    MusterWatchKey *watch_key = self->watch_keys->pdata[i];
+    if (g_strcmp0 (watch_key->model, model) != 0)
       continue;
-    question->is_unheard = TRUE;
-    muster_hub_put_on_agenda (self, question);
+    watch_key->has_chief_changed = TRUE;
+    muster_hub_put_on_agenda (self, watch_key);
   }
   muster_hub_wake_up (self);
   g_mutex_unlock (&self->lock);
 }
 
 MusterReadinessHub *
-muster_readiness_hub_new (MusterMaster *master, MusterBoard *board, MusterClock *clock)
+muster_readiness_hub_new (MusterMaster *master, MusterChiefRegistry *registry, MusterClock *clock)
 {
   MusterReadinessHub *self = g_new0 (MusterReadinessHub, 1);
   self->master = g_object_ref (master);
-  self->board = board;
+  self->registry = registry;
   self->clock = g_object_ref (clock != NULL ? clock : muster_system_clock ());
   self->stop = g_cancellable_new ();
   g_mutex_init (&self->lock);
   g_cond_init (&self->wake);
-  g_cond_init (&self->told);
-  self->questions = g_ptr_array_new ();
-  self->by_what = g_hash_table_new_full (muster_question_hash, muster_question_equal,
-                                         muster_question_free, NULL);
+  g_cond_init (&self->delivered);
+  self->watch_keys = g_ptr_array_new ();
+  self->by_what = g_hash_table_new_full (muster_watch_key_hash, muster_watch_key_equal,
+                                         muster_watch_key_free, NULL);
   g_queue_init (&self->agenda);
   g_queue_init (&self->ended);
   self->changed_id = muster_master_on_readiness_changed (master, readiness_changed, self);
@@ -385,82 +386,83 @@ muster_readiness_hub_free (MusterReadinessHub *self)
   g_thread_join (self->thread);
 
   while (self->ended.length > 0) {
-    MusterAsker *asker = self->ended.head->data;
-    put_asker (asker, NULL);
-    asker_unref (asker);
+    MusterSubscriber *subscriber = self->ended.head->data;
+    put_subscriber (subscriber, NULL);
+    subscriber_unref (subscriber);
   }
-  g_ptr_array_unref (self->questions);
+  g_ptr_array_unref (self->watch_keys);
   g_hash_table_unref (self->by_what);
   g_mutex_clear (&self->lock);
   g_cond_clear (&self->wake);
-  g_cond_clear (&self->told);
+  g_cond_clear (&self->delivered);
   g_object_unref (self->stop);
   g_object_unref (self->clock);
   g_object_unref (self->master);
   g_free (self);
 }
 
-MusterAsker *
-muster_readiness_hub_ask (MusterReadinessHub *self, MusterSession *session,
-                          const MusterWatchFor *what, MusterTurnFunc func, gpointer user_data)
+MusterSubscriber *
+muster_readiness_hub_subscribe (MusterReadinessHub *self, MusterSession *session,
+                                const MusterWatchFor *what, MusterReadinessFunc func,
+                                gpointer user_data)
 {
-  MusterAsker *asker = g_new0 (MusterAsker, 1);
-  g_atomic_ref_count_init (&asker->refs);
-  asker->session = g_object_ref (session);
-  asker->func = func;
-  asker->user_data = user_data;
-  asker->link.data = asker;
-  const MusterQuestion key = {
+  MusterSubscriber *subscriber = g_new0 (MusterSubscriber, 1);
+  g_atomic_ref_count_init (&subscriber->refs);
+  subscriber->session = g_object_ref (session);
+  subscriber->func = func;
+  subscriber->user_data = user_data;
+  subscriber->link.data = subscriber;
+  const MusterWatchKey key = {
       .graph = muster_session_graph (session),
       .session = session,
       .gate_op = (char *)what->ready_for_local_init_op,
       .ready_op = (char *)what->ready_op,
-      .model = self->board != NULL ? (char *)what->model : NULL,
+      .model = self->registry != NULL ? (char *)what->model : NULL,
   };
   gint64 now_us = muster_clock_now_us (self->clock);
   if (key.graph != NULL)
     (void)muster_graph_hash (key.graph); /* made here, not under the lock */
 
   g_mutex_lock (&self->lock);
-  MusterQuestion *question = g_hash_table_lookup (self->by_what, &key);
-  if (question == NULL)
-    question = muster_hub_add_question (self, &key);
-  else if (muster_hub_is_old (self, question, now_us))
-    question->is_stale = TRUE; /* nobody comes in on an old answer */
-  asker->question = question;
-  put_asker (asker, &question->fresh);
-  muster_hub_put_on_agenda (self, question);
+  MusterWatchKey *watch_key = g_hash_table_lookup (self->by_what, &key);
+  if (watch_key == NULL)
+    watch_key = muster_hub_add_watch_key (self, &key);
+  else if (muster_hub_is_old (self, watch_key, now_us))
+    watch_key->is_stale = TRUE; /* nobody comes in on an old answer */
+  subscriber->watch_key = watch_key;
+  put_subscriber (subscriber, &watch_key->fresh);
+  muster_hub_put_on_agenda (self, watch_key);
   muster_hub_wake_up (self);
   g_mutex_unlock (&self->lock);
-  return asker;
+  return subscriber;
 }
 
 void
-muster_readiness_hub_leave (MusterReadinessHub *self, MusterAsker *asker)
+muster_readiness_hub_unsubscribe (MusterReadinessHub *self, MusterSubscriber *subscriber)
 {
   g_mutex_lock (&self->lock);
-  asker->left = TRUE;
-  while (self->speaking == asker && g_thread_self () != self->thread)
-    g_cond_wait (&self->told, &self->lock);
+  subscriber->left = TRUE;
+  while (self->speaking == subscriber && g_thread_self () != self->thread)
+    g_cond_wait (&self->delivered, &self->lock);
   /* The hub's thread may be running the question: it forgets one that nobody asks itself. */
-  MusterQuestion *question = g_steal_pointer (&asker->question);
-  put_asker (asker, NULL);
-  if (question != NULL && !muster_question_has_askers (question)) {
-    muster_hub_put_on_agenda (self, question);
+  MusterWatchKey *watch_key = g_steal_pointer (&subscriber->watch_key);
+  put_subscriber (subscriber, NULL);
+  if (watch_key != NULL && !muster_watch_key_has_subscribers (watch_key)) {
+    muster_hub_put_on_agenda (self, watch_key);
     muster_hub_wake_up (self);
   }
   g_mutex_unlock (&self->lock);
-  asker_unref (asker);
+  subscriber_unref (subscriber);
 }
 
 guint
-muster_readiness_hub_n_askers (MusterReadinessHub *self)
+muster_readiness_hub_n_subscribers (MusterReadinessHub *self)
 {
   guint n = 0;
   g_mutex_lock (&self->lock);
-  for (guint i = 0; i < self->questions->len; i++) {
-    const MusterQuestion *question = self->questions->pdata[i];
-    n += question->told.length + question->fresh.length;
+  for (guint i = 0; i < self->watch_keys->len; i++) {
+    const MusterWatchKey *watch_key = self->watch_keys->pdata[i];
+    n += watch_key->notified.length + watch_key->fresh.length;
   }
   g_mutex_unlock (&self->lock);
   return n;
@@ -470,131 +472,134 @@ muster_readiness_hub_n_askers (MusterReadinessHub *self)
 
 /* The lock is let go while the asker's function runs. */
 static void
-tell (MusterReadinessHub *self, MusterAsker *asker, const MusterTurn *turn, const GError *error)
+notify (MusterReadinessHub *self, MusterSubscriber *subscriber, const MusterReadiness *readiness,
+        const GError *error)
 {
-  if (asker->left)
+  if (subscriber->left)
     return;
-  self->speaking = asker;
+  self->speaking = subscriber;
   g_mutex_unlock (&self->lock);
-  asker->func (turn, self->round, error, asker->user_data);
+  subscriber->func (readiness, self->round, error, subscriber->user_data);
   g_mutex_lock (&self->lock);
   self->speaking = NULL;
-  g_cond_broadcast (&self->told);
+  g_cond_broadcast (&self->delivered);
 }
 
 /* Ends one asker: from here on it is no longer asked for, only its owner's leave is awaited (which
  * may be under way, or done). */
 static void
-end_asker (MusterReadinessHub *self, MusterAsker *asker, const GError *error)
+end_subscriber (MusterReadinessHub *self, MusterSubscriber *subscriber, const GError *error)
 {
-  if (asker->question == NULL)
+  if (subscriber->watch_key == NULL)
     return;
-  g_autoptr (MusterAsker) held = asker_ref (asker);
-  asker->question = NULL;
-  put_asker (asker, &self->ended);
-  tell (self, asker, NULL, error);
+  g_autoptr (MusterSubscriber) held = subscriber_ref (subscriber);
+  subscriber->watch_key = NULL;
+  put_subscriber (subscriber, &self->ended);
+  notify (self, subscriber, NULL, error);
 }
 
 /* Tells the present turn to those who haven't heard it. Some may leave and others come meanwhile.
  */
 static void
-tell_fresh (MusterReadinessHub *self, MusterQuestion *question)
+notify_new (MusterReadinessHub *self, MusterWatchKey *watch_key)
 {
   gint64 now_us = muster_clock_now_us (self->clock);
-  muster_turn_grow_older (&question->turn, now_us - question->told_us);
-  question->told_us = now_us;
+  muster_readiness_add_age (&watch_key->readiness, now_us - watch_key->reported_us);
+  watch_key->reported_us = now_us;
   self->round++;
   /* Who comes meanwhile has a round of its own. */
-  for (guint n = question->fresh.length; n > 0 && question->fresh.length > 0 && !self->stopping;
+  for (guint n = watch_key->fresh.length; n > 0 && watch_key->fresh.length > 0 && !self->stopping;
        n--) {
-    g_autoptr (MusterAsker) asker = asker_ref (question->fresh.head->data);
-    put_asker (asker, &question->told);
-    tell (self, asker, &question->turn, NULL);
+    g_autoptr (MusterSubscriber) subscriber = subscriber_ref (watch_key->fresh.head->data);
+    put_subscriber (subscriber, &watch_key->notified);
+    notify (self, subscriber, &watch_key->readiness, NULL);
   }
 }
 
 /* All are to be told what is new, those who have waited longest first. */
 static void
-take_turn (MusterReadinessHub *self, MusterQuestion *question, MusterTurn *turn)
+take_readiness (MusterReadinessHub *self, MusterWatchKey *watch_key, MusterReadiness *readiness)
 {
-  gboolean is_news = !question->is_known || muster_turn_is_news (&question->turn, turn);
-  muster_turn_clear (&question->turn);
-  question->turn = *turn;
-  *turn = (MusterTurn){0};
-  question->told_us = muster_clock_now_us (self->clock);
-  question->is_known = TRUE;
+  gboolean is_news =
+      !watch_key->is_known || muster_readiness_changed (&watch_key->readiness, readiness);
+  muster_readiness_clear (&watch_key->readiness);
+  watch_key->readiness = *readiness;
+  *readiness = (MusterReadiness){0};
+  watch_key->reported_us = muster_clock_now_us (self->clock);
+  watch_key->is_known = TRUE;
   if (!is_news)
     return;
-  while (question->fresh.length > 0)
-    put_asker (question->fresh.head->data, &question->told);
-  while (question->told.length > 0)
-    put_asker (question->told.head->data, &question->fresh);
+  while (watch_key->fresh.length > 0)
+    put_subscriber (watch_key->fresh.head->data, &watch_key->notified);
+  while (watch_key->notified.length > 0)
+    put_subscriber (watch_key->notified.head->data, &watch_key->fresh);
 }
 
 /* Runs the ops in the first asker's session, the lock let go meanwhile. FALSE for a failure, which
  * is that session's: its asker hears it, and the next one's session is used. */
 static gboolean
-run_ops (MusterReadinessHub *self, MusterQuestion *question)
+run_ops (MusterReadinessHub *self, MusterWatchKey *watch_key)
 {
-  GQueue *first = question->told.length > 0 ? &question->told : &question->fresh;
-  g_autoptr (MusterAsker) asker = asker_ref (first->head->data);
-  question->is_stale = FALSE;
-  question->looked_us = muster_clock_now_us (self->clock);
-  gboolean was_hunch = muster_hunch_take (&question->hunch, question->looked_us);
+  GQueue *first = watch_key->notified.length > 0 ? &watch_key->notified : &watch_key->fresh;
+  g_autoptr (MusterSubscriber) subscriber = subscriber_ref (first->head->data);
+  watch_key->is_stale = FALSE;
+  watch_key->polled_us = muster_clock_now_us (self->clock);
+  gboolean was_limited = muster_rate_limiter_begin_poll (&watch_key->limiter, watch_key->polled_us);
   g_mutex_unlock (&self->lock);
 
   g_autoptr (GError) error = NULL;
-  g_auto (MusterTurn) ops = {0};
+  g_auto (MusterReadiness) ops = {0};
   /* A deadline of a step is on the machine's clock, whatever clock the hub naps on. */
   gint64 deadline_us =
-      muster_deadline_after (muster_clock_now_us (muster_system_clock ()), QUESTION_TIMEOUT);
-  gboolean answered = muster_readiness_turn (asker->session, question->gate_op, question->ready_op,
-                                             deadline_us, self->stop, &ops, &error);
+      muster_deadline_after (muster_clock_now_us (muster_system_clock ()), PROBE_TIMEOUT);
+  gboolean answered =
+      muster_readiness_probe (subscriber->session, watch_key->gate_op, watch_key->ready_op,
+                              deadline_us, self->stop, &ops, &error);
   gint64 ended_us = muster_clock_now_us (self->clock);
   if (answered) {
-    muster_turn_clear (&question->ops);
-    question->ops = ops;
-    ops = (MusterTurn){0};
+    muster_readiness_clear (&watch_key->ops);
+    watch_key->ops = ops;
+    ops = (MusterReadiness){0};
   }
 
   g_mutex_lock (&self->lock);
-  muster_countdown_looked (&question->countdown, ended_us - question->looked_us);
-  if (was_hunch)
-    muster_hunch_looked (&question->hunch, ended_us, ended_us - question->looked_us);
+  muster_countdown_polled (&watch_key->countdown, ended_us - watch_key->polled_us);
+  if (was_limited)
+    muster_rate_limiter_end_poll (&watch_key->limiter, ended_us, ended_us - watch_key->polled_us);
   if (!answered && !self->stopping) {
-    question->is_stale = TRUE;
-    end_asker (self, asker, error);
+    watch_key->is_stale = TRUE;
+    end_subscriber (self, subscriber, error);
   }
   return answered;
 }
 
 /* Without the lock. */
 static void
-compare_graphs (MusterReadinessHub *self, MusterQuestion *question, MusterTurn *turn)
+compare_graphs (MusterReadinessHub *self, MusterWatchKey *watch_key, MusterReadiness *readiness)
 {
-  g_autoptr (MusterGraph) graph = muster_board_graph (self->board, question->model);
-  if (graph != question->compared) {
-    g_clear_pointer (&question->difference, g_free);
-    g_clear_pointer (&question->compared, muster_graph_unref);
-    if (graph != NULL && question->graph != NULL)
-      question->difference = muster_graph_difference (question->graph, graph);
-    question->compared = g_steal_pointer (&graph);
+  g_autoptr (MusterGraph) graph = muster_chief_registry_graph (self->registry, watch_key->model);
+  if (graph != watch_key->compared) {
+    g_clear_pointer (&watch_key->difference, g_free);
+    g_clear_pointer (&watch_key->compared, muster_graph_unref);
+    if (graph != NULL && watch_key->graph != NULL)
+      watch_key->difference = muster_graph_difference (watch_key->graph, graph);
+    watch_key->compared = g_steal_pointer (&graph);
   }
-  turn->graph_difference = g_strdup (question->difference);
+  readiness->graph_difference = g_strdup (watch_key->difference);
 }
 
 /* Hears what is announced of the model, the lock let go meanwhile, and makes a turn of it and of
  * what the ops said. FALSE if they must be run again first. */
 static gboolean
-hear_board (MusterReadinessHub *self, MusterQuestion *question, gboolean has_just_run,
-            MusterTurn *turn)
+read_registry (MusterReadinessHub *self, MusterWatchKey *watch_key, gboolean has_just_run,
+               MusterReadiness *readiness)
 {
-  question->is_unheard = FALSE;
+  watch_key->has_chief_changed = FALSE;
   g_mutex_unlock (&self->lock);
-  MusterAnnouncement *chief = muster_board_look (self->board, question->model);
-  gboolean is_news = muster_chief_is_news (question->turn.chief, chief);
-  muster_turn_announce (turn, &question->ops, TRUE, chief);
-  compare_graphs (self, question, turn);
+  MusterAnnouncement *chief = muster_chief_registry_find (self->registry, watch_key->model);
+  gboolean is_news = muster_chief_changed (watch_key->readiness.chief, chief);
+  muster_readiness_apply_chief (readiness, &watch_key->ops, TRUE, chief);
+  compare_graphs (self, watch_key, readiness);
   g_mutex_lock (&self->lock);
   /* A master that can't tell of changes may have changed before its chief said so. */
   return has_just_run || self->changed_id != 0 || !is_news || muster_chief_decides (chief);
@@ -602,38 +607,38 @@ hear_board (MusterReadinessHub *self, MusterQuestion *question, gboolean has_jus
 
 /* Finds the present answer; FALSE if there is none yet. */
 static gboolean
-find_answer (MusterReadinessHub *self, MusterQuestion *question)
+find_answer (MusterReadinessHub *self, MusterWatchKey *watch_key)
 {
-  gboolean was_stale = question->is_stale;
-  g_auto (MusterTurn) turn = {0};
-  if (was_stale && !run_ops (self, question))
+  gboolean was_stale = watch_key->is_stale;
+  g_auto (MusterReadiness) readiness = {0};
+  if (was_stale && !run_ops (self, watch_key))
     return FALSE;
-  if (question->model == NULL) {
-    muster_turn_announce (&turn, &question->ops, FALSE, NULL);
-  } else if (!hear_board (self, question, was_stale, &turn)) {
-    question->is_stale = TRUE;
+  if (watch_key->model == NULL) {
+    muster_readiness_apply_chief (&readiness, &watch_key->ops, FALSE, NULL);
+  } else if (!read_registry (self, watch_key, was_stale, &readiness)) {
+    watch_key->is_stale = TRUE;
     return FALSE;
   }
-  take_turn (self, question, &turn);
-  muster_hub_plan_look (self, question, was_stale);
+  take_readiness (self, watch_key, &readiness);
+  muster_hub_plan_poll (self, watch_key, was_stale);
   return TRUE;
 }
 
 /* Does what is to be done about one question. */
 static void
-attend (MusterReadinessHub *self, MusterQuestion *question)
+attend (MusterReadinessHub *self, MusterWatchKey *watch_key)
 {
-  if (!muster_question_has_askers (question)) {
-    muster_hub_forget_question (self, question);
+  if (!muster_watch_key_has_subscribers (watch_key)) {
+    muster_hub_remove_watch_key (self, watch_key);
     return;
   }
   gboolean is_answered = TRUE;
-  if (question->is_stale || question->is_unheard)
-    is_answered = find_answer (self, question);
+  if (watch_key->is_stale || watch_key->has_chief_changed)
+    is_answered = find_answer (self, watch_key);
   if (is_answered)
-    tell_fresh (self, question);
-  if (!is_answered || !muster_question_has_askers (question) || question->fresh.length > 0)
-    muster_hub_put_on_agenda (self, question);
+    notify_new (self, watch_key);
+  if (!is_answered || !muster_watch_key_has_subscribers (watch_key) || watch_key->fresh.length > 0)
+    muster_hub_put_on_agenda (self, watch_key);
 }
 
 static void
@@ -641,12 +646,12 @@ end_all (MusterReadinessHub *self)
 {
   g_autoptr (GError) error = g_error_new_literal (
       MUSTER_ERROR, MUSTER_ERROR_CANCELLED, "Watching readiness was ended: the server is stopping");
-  for (guint i = 0; i < self->questions->len; i++) {
-    MusterQuestion *question = self->questions->pdata[i];
-    while (question->told.length > 0)
-      end_asker (self, question->told.head->data, error);
-    while (question->fresh.length > 0)
-      end_asker (self, question->fresh.head->data, error);
+  for (guint i = 0; i < self->watch_keys->len; i++) {
+    MusterWatchKey *watch_key = self->watch_keys->pdata[i];
+    while (watch_key->notified.length > 0)
+      end_subscriber (self, watch_key->notified.head->data, error);
+    while (watch_key->fresh.length > 0)
+      end_subscriber (self, watch_key->fresh.head->data, error);
   }
 }
 
@@ -658,12 +663,12 @@ hub_thread (gpointer data)
   while (!self->stopping) {
     GList *next = g_queue_pop_head_link (&self->agenda);
     if (next == NULL) {
-      muster_hub_rest (self);
+      muster_hub_wait (self);
       continue;
     }
-    MusterQuestion *question = next->data;
-    question->is_on_agenda = FALSE;
-    attend (self, question);
+    MusterWatchKey *watch_key = next->data;
+    watch_key->is_on_agenda = FALSE;
+    attend (self, watch_key);
   }
   end_all (self);
   g_mutex_unlock (&self->lock);

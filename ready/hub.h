@@ -20,28 +20,29 @@ G_BEGIN_DECLS
  * that made the model ready isn't held up. Any thread may ask. */
 
 typedef struct _MusterReadinessHub MusterReadinessHub;
-typedef struct _MusterAsker MusterAsker;
+typedef struct _MusterSubscriber MusterSubscriber;
 
 /* board NULL: nobody announces anything here. It lives longer than the hub, and whoever owns it
  * passes its changes on. */
-MusterReadinessHub *muster_readiness_hub_new (MusterMaster *master, MusterBoard *board,
+MusterReadinessHub *muster_readiness_hub_new (MusterMaster *master, MusterChiefRegistry *registry,
                                               MusterClock *clock);
 /* Ends all askers and joins its thread. */
 void muster_readiness_hub_free (MusterReadinessHub *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterReadinessHub, muster_readiness_hub_free)
 
 /* What is told, by the hub's thread: a turn; or at the end, an error (the session is gone, the op
- * failed). Not after muster_readiness_hub_leave () has returned. All who are told one turn in one
- * go hear it under the same round, which nothing else has: what one made of it serves the others.
+ * failed). Not after muster_readiness_hub_unsubscribe () has returned. All who are told one turn in
+ * one go hear it under the same round, which nothing else has: what one made of it serves the
+ * others.
  */
-typedef void (*MusterTurnFunc) (const MusterTurn *turn, guint64 round, const GError *error,
-                                gpointer user_data);
+typedef void (*MusterReadinessFunc) (const MusterReadiness *readiness, guint64 round,
+                                     const GError *error, gpointer user_data);
 
 /* The present turn is told at once (on the hub's thread). */
-MusterAsker *muster_readiness_hub_ask (MusterReadinessHub *self, MusterSession *session,
-                                       const MusterWatchFor *what, MusterTurnFunc func,
-                                       gpointer user_data);
-void muster_readiness_hub_leave (MusterReadinessHub *self, MusterAsker *asker);
+MusterSubscriber *muster_readiness_hub_subscribe (MusterReadinessHub *self, MusterSession *session,
+                                                  const MusterWatchFor *what,
+                                                  MusterReadinessFunc func, gpointer user_data);
+void muster_readiness_hub_unsubscribe (MusterReadinessHub *self, MusterSubscriber *subscriber);
 
 /* A step has ended that may have changed what is ready, at a master that can't tell: who waits is
  * told soon, and not only by the next poll (ready/rate_limiter.h bounds what that costs). A master
@@ -51,6 +52,6 @@ void muster_readiness_hub_may_have_changed (MusterReadinessHub *self);
 /* The board says something else of that model. Waits for nothing. */
 void muster_readiness_hub_model_changed (MusterReadinessHub *self, const char *model);
 
-guint muster_readiness_hub_n_askers (MusterReadinessHub *self);
+guint muster_readiness_hub_n_subscribers (MusterReadinessHub *self);
 
 G_END_DECLS

@@ -12,7 +12,7 @@ interval_us (const MusterPause *self, gint64 now_us)
   return MAX (LEAST_US, (gint64)((double)(now_us - self->down_since_us) * PART_OF_OUTAGE));
 }
 
-static MusterPresence
+static MusterServerState
 reach (MusterMaster *master, gint64 left_us, GCancellable *cancellable)
 {
   /* Calls to a master are on the machine's clock. */
@@ -39,12 +39,12 @@ muster_pause (MusterPause *self, MusterMaster *master, MusterClock *clock,
     now_us = muster_clock_now_us (clock);
     if (now_us >= longest_us)
       return TRUE;
-    MusterPresence presence = reach (master, longest_us - now_us, cancellable);
-    if (presence != MUSTER_PRESENCE_DOWN)
+    MusterServerState state = reach (master, longest_us - now_us, cancellable);
+    if (state != MUSTER_SERVER_DOWN)
       self->down_since_us = now_us;
-    if (presence == MUSTER_PRESENCE_CHANGED)
+    if (state == MUSTER_SERVER_CHANGED)
       return TRUE;
-    end_us = presence == MUSTER_PRESENCE_DOWN ? longest_us : self->wake_us;
+    end_us = state == MUSTER_SERVER_DOWN ? longest_us : self->wake_us;
     share = 1 - JITTER * muster_clock_random (clock);
     now_us = muster_clock_now_us (clock);
   }

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ready/rate_limiter.h"
 
-#define PAUSES_PER_LOOK 20
+#define PAUSES_PER_POLL 20
 #define LEAST_PAUSE_US  (10 * MUSTER_MILLISECOND)
 /* Looks that are due at once: a chief's init, its local init and its own look at the ready op come
  * close together. */
 #define AT_ONCE 3
 
 void
-muster_hunch_init (MusterHunch *self)
+muster_rate_limiter_init (MusterRateLimiter *self)
 {
-  *self = (MusterHunch){.due_us = MUSTER_WAIT_FOREVER};
+  *self = (MusterRateLimiter){.due_us = MUSTER_WAIT_FOREVER};
 }
 
 void
-muster_hunch_note (MusterHunch *self, gint64 now_us)
+muster_rate_limiter_note_change (MusterRateLimiter *self, gint64 now_us)
 {
   self->due_us = MIN (self->due_us, MAX (now_us, self->paced_us));
 }
 
 gboolean
-muster_hunch_take (MusterHunch *self, gint64 now_us)
+muster_rate_limiter_begin_poll (MusterRateLimiter *self, gint64 now_us)
 {
   gboolean was_due = self->due_us <= now_us;
   self->due_us = MUSTER_WAIT_FOREVER;
@@ -29,8 +29,8 @@ muster_hunch_take (MusterHunch *self, gint64 now_us)
 
 /* What is paid for lags behind, by as much as may be spent at once. */
 void
-muster_hunch_looked (MusterHunch *self, gint64 now_us, gint64 cost_us)
+muster_rate_limiter_end_poll (MusterRateLimiter *self, gint64 now_us, gint64 cost_us)
 {
-  gint64 pause_us = MAX (cost_us * PAUSES_PER_LOOK, LEAST_PAUSE_US);
+  gint64 pause_us = MAX (cost_us * PAUSES_PER_POLL, LEAST_PAUSE_US);
   self->paced_us = MAX (self->paced_us, now_us - AT_ONCE * pause_us) + pause_us;
 }

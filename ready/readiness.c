@@ -6,7 +6,7 @@
 #include "graph/graph_nodes.h"
 
 void
-muster_readiness_clear (MusterReadiness *self)
+muster_ready_op_result_clear (MusterReadyOpResult *self)
 {
   g_return_if_fail (self != NULL);
   g_clear_pointer (&self->missing, g_free);
@@ -35,7 +35,7 @@ decode_name (MusterString name)
 }
 
 static void
-fill_missing (const MusterTensor *names, MusterReadiness *readiness)
+fill_missing (const MusterTensor *names, MusterReadyOpResult *readiness)
 {
   g_autoptr (GPtrArray) missing = g_ptr_array_new_with_free_func (g_free);
 
@@ -48,7 +48,8 @@ fill_missing (const MusterTensor *names, MusterReadiness *readiness)
 }
 
 static gboolean
-judge_value (const char *op, const MusterTensor *value, MusterReadiness *readiness, GError **error)
+judge_value (const char *op, const MusterTensor *value, MusterReadyOpResult *readiness,
+             GError **error)
 {
   if (!value || muster_tensor_dtype (value) == MUSTER_INT32 ||
       muster_tensor_n_elements (value) == 0) {
@@ -79,12 +80,12 @@ means_not_ready (const GError *failure)
 }
 
 gboolean
-muster_readiness_judge (const char *op, const MusterTensor *value, const GError *failure,
-                        MusterReadiness *readiness, GError **error)
+muster_ready_op_judge (const char *op, const MusterTensor *value, const GError *failure,
+                       MusterReadyOpResult *readiness, GError **error)
 {
   muster_require (error, FALSE, op, readiness);
 
-  *readiness = (MusterReadiness){0};
+  *readiness = (MusterReadyOpResult){0};
 
   if (!failure)
     return judge_value (op, value, readiness, error);
@@ -158,43 +159,43 @@ evaluate (MusterSession *session, const char *op, gint64 deadline_us, GCancellab
 }
 
 gboolean
-muster_readiness_probe (MusterSession *session, const char *op, gint64 deadline_us,
-                        GCancellable *cancellable, MusterReadiness *readiness, GError **error)
+muster_ready_op_probe (MusterSession *session, const char *op, gint64 deadline_us,
+                       GCancellable *cancellable, MusterReadyOpResult *readiness, GError **error)
 {
   muster_require (error, FALSE, session, readiness);
 
-  *readiness = (MusterReadiness){.is_ready = op == NULL};
+  *readiness = (MusterReadyOpResult){.is_ready = op == NULL};
   if (!op)
     return TRUE;
 
   g_autoptr (GError) failure = NULL;
   g_autoptr (MusterTensor) value = evaluate (session, op, deadline_us, cancellable, &failure);
 
-  return muster_readiness_judge (op, value, failure, readiness, error);
+  return muster_ready_op_judge (op, value, failure, readiness, error);
 }
 
 gboolean
-muster_readiness_turn (MusterSession *session, const char *gate_op, const char *ready_op,
-                       gint64 deadline_us, GCancellable *cancellable, MusterTurn *turn,
-                       GError **error)
+muster_readiness_probe (MusterSession *session, const char *gate_op, const char *ready_op,
+                        gint64 deadline_us, GCancellable *cancellable, MusterReadiness *readiness,
+                        GError **error)
 {
-  muster_require (error, FALSE, session, turn);
+  muster_require (error, FALSE, session, readiness);
 
-  g_auto (MusterReadiness) gate = {0};
-  g_auto (MusterReadiness) ready = {0};
+  g_auto (MusterReadyOpResult) gate = {0};
+  g_auto (MusterReadyOpResult) ready = {0};
 
-  if (!muster_readiness_probe (session, gate_op, deadline_us, cancellable, &gate, error))
+  if (!muster_ready_op_probe (session, gate_op, deadline_us, cancellable, &gate, error))
     return FALSE;
   if (gate.is_ready &&
-      !muster_readiness_probe (session, ready_op, deadline_us, cancellable, &ready, error))
+      !muster_ready_op_probe (session, ready_op, deadline_us, cancellable, &ready, error))
     return FALSE;
 
-  *turn = (MusterTurn){.gate_open = gate.is_ready,
-                       .is_ready = ready.is_ready,
-                       .why_gate = g_steal_pointer (&gate.why_not),
-                       .why_not_ready = g_steal_pointer (&ready.why_not),
-                       .missing = gate.is_ready ? g_steal_pointer (&ready.missing)
-                                                : g_steal_pointer (&gate.missing)};
+  *readiness = (MusterReadiness){.gate_open = gate.is_ready,
+                                 .is_ready = ready.is_ready,
+                                 .why_gate = g_steal_pointer (&gate.why_not),
+                                 .why_not_ready = g_steal_pointer (&ready.why_not),
+                                 .missing = gate.is_ready ? g_steal_pointer (&ready.missing)
+                                                          : g_steal_pointer (&gate.missing)};
 
   return TRUE;
 }

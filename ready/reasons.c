@@ -144,9 +144,9 @@ describe (GPtrArray *groups, guint n_missing)
 }
 
 static void
-tell_missing (MusterReason *self, const MusterSituation *situation)
+describe_missing (MusterReason *self, const MusterSituation *situation)
 {
-  char **names = situation->turn->missing;
+  char **names = situation->readiness->missing;
   g_autoptr (GPtrArray) groups = group (situation, names);
   const Group *largest = g_ptr_array_index (groups, 0);
   self->state = "missing";
@@ -165,24 +165,25 @@ tell_missing (MusterReason *self, const MusterSituation *situation)
 static MusterReason *
 muster_reason_for_variables (const MusterSituation *situation)
 {
-  const MusterTurn *turn = situation->turn;
+  const MusterReadiness *readiness = situation->readiness;
   MusterReason *self = g_new0 (MusterReason, 1);
   self->component = "variables";
   self->n_total = (guint)MIN (situation->n_variables, G_MAXUINT);
-  if (turn != NULL && !turn->is_ready && turn->missing != NULL && turn->missing[0] != NULL) {
-    tell_missing (self, situation);
+  if (readiness != NULL && !readiness->is_ready && readiness->missing != NULL &&
+      readiness->missing[0] != NULL) {
+    describe_missing (self, situation);
     return self;
   }
-  if (turn != NULL && turn->is_ready) {
+  if (readiness != NULL && readiness->is_ready) {
     self->state = "initialised";
     self->is_well = TRUE;
     self->text = self->n_total > 0 ? g_strdup_printf ("all %u initialised", self->n_total)
                                    : g_strdup ("initialised");
     return self;
   }
-  const char *why = turn == NULL                  ? NULL
-                    : turn->why_not_ready != NULL ? turn->why_not_ready
-                                                  : turn->why_gate;
+  const char *why = readiness == NULL                  ? NULL
+                    : readiness->why_not_ready != NULL ? readiness->why_not_ready
+                                                       : readiness->why_gate;
   self->state = "unknown";
   self->text = g_strdup (why != NULL ? why : "not known yet");
   return self;
@@ -372,11 +373,11 @@ who_is (const MusterAnnouncement *chief)
 }
 
 static void
-add_job (GPtrArray *list, const MusterTurn *turn)
+add_job (GPtrArray *list, const MusterReadiness *readiness)
 {
-  if (turn == NULL || !turn->keeps_announcements || turn->chief == NULL)
+  if (readiness == NULL || !readiness->keeps_announcements || readiness->chief == NULL)
     return;
-  const MusterAnnouncement *chief = turn->chief;
+  const MusterAnnouncement *chief = readiness->chief;
   gboolean is_over = chief->phase == MUSTER_CHIEF_OVER;
   char *text =
       !is_over ? g_strdup ("running")
@@ -386,7 +387,8 @@ add_job (GPtrArray *list, const MusterTurn *turn)
   MusterReason *it = reason_new ("job", is_over ? "over" : "running", !is_over, text);
   it->owner = g_strdup (or_null (chief->model));
   if (is_over)
-    it->hint = g_strdup ("there is nothing left to do; `muster prepare --again` begins it anew");
+    it->hint =
+        g_strdup ("there is nothing left to do; `muster prepare --overwrite` begins it anew");
   g_ptr_array_add (list, it);
 }
 
@@ -399,9 +401,9 @@ state_of_phase (MusterChiefPhase phase)
 /* The master keeps announcements, and there is one of a chief whose job isn't over. One that has
  * prepared the model and left, as `muster prepare` does, isn't lost. */
 static MusterReason *
-chief_reason (const MusterTurn *turn)
+chief_reason (const MusterReadiness *readiness)
 {
-  const MusterAnnouncement *chief = turn->chief;
+  const MusterAnnouncement *chief = readiness->chief;
   g_autofree char *who = who_is (chief);
   gboolean has_left = !chief->alive && chief->phase == MUSTER_CHIEF_PREPARED && chief->prepared;
   gboolean is_lost = !chief->alive && !has_left;
@@ -419,7 +421,7 @@ chief_reason (const MusterTurn *turn)
     g_string_append_printf (text, " (%s)", who);
   MusterReason *it =
       reason_new ("chief", is_lost ? "lost" : state_of_phase (chief->phase),
-                  turn->is_ready || (has_prepared && !is_lost), g_string_free (text, FALSE));
+                  readiness->is_ready || (has_prepared && !is_lost), g_string_free (text, FALSE));
   it->owner = g_strdup (or_null (chief->task) != NULL ? chief->task : or_null (chief->who));
   return it;
 }
@@ -452,19 +454,19 @@ chief_hint (const MusterSituation *situation, const char *again)
 static void
 add_chief (GPtrArray *list, const MusterSituation *situation)
 {
-  const MusterTurn *turn = situation->turn;
+  const MusterReadiness *readiness = situation->readiness;
   MusterReason *it = NULL;
-  if (turn == NULL) {
+  if (readiness == NULL) {
     it = reason_new ("chief", "unknown", TRUE, g_strdup ("not known yet"));
-  } else if (!turn->keeps_announcements) {
+  } else if (!readiness->keeps_announcements) {
     it = reason_new ("chief", "unknown", TRUE, g_strdup ("this master keeps no announcements"));
     it->hint = gateway_hint (situation);
-  } else if (turn->chief == NULL) {
-    it = reason_new ("chief", "never-registered", turn->is_ready,
+  } else if (readiness->chief == NULL) {
+    it = reason_new ("chief", "never-registered", readiness->is_ready,
                      g_strdup ("no chief has ever registered"));
     it->hint = chief_hint (situation, "");
-  } else if (turn->chief->phase != MUSTER_CHIEF_OVER) {
-    it = chief_reason (turn);
+  } else if (readiness->chief->phase != MUSTER_CHIEF_OVER) {
+    it = chief_reason (readiness);
     if (!it->is_well && strcmp (it->state, "lost") == 0)
       it->hint = chief_hint (situation, "again ");
   }
@@ -474,13 +476,15 @@ add_chief (GPtrArray *list, const MusterSituation *situation)
 
 /* A worker's graph may well differ: it is in the way only where variables are missing. */
 static void
-add_graph (GPtrArray *list, const MusterTurn *turn)
+add_graph (GPtrArray *list, const MusterReadiness *readiness)
 {
-  const char *difference = turn == NULL ? NULL : or_null (turn->graph_difference);
-  gboolean is_over = turn != NULL && turn->chief != NULL && turn->chief->phase == MUSTER_CHIEF_OVER;
+  const char *difference = readiness == NULL ? NULL : or_null (readiness->graph_difference);
+  gboolean is_over =
+      readiness != NULL && readiness->chief != NULL && readiness->chief->phase == MUSTER_CHIEF_OVER;
   if (difference == NULL || is_over)
     return;
-  gboolean missing = !turn->is_ready && turn->missing != NULL && turn->missing[0] != NULL;
+  gboolean missing =
+      !readiness->is_ready && readiness->missing != NULL && readiness->missing[0] != NULL;
   MusterReason *it = reason_new ("graph", "differs", !missing,
                                  g_strdup_printf ("differs from the chief's: %s", difference));
   if (missing)
@@ -568,16 +572,16 @@ gboolean
 muster_reasons_update (MusterReasons *self, const MusterSituation *situation)
 {
   g_return_val_if_fail (self != NULL && situation != NULL, FALSE);
-  const MusterTurn *turn = situation->turn;
+  const MusterReadiness *readiness = situation->readiness;
   GPtrArray *list = list_new ();
   add_server (self, list, situation);
-  add_job (list, turn);
+  add_job (list, readiness);
   add_chief (list, situation);
-  add_graph (list, turn);
+  add_graph (list, readiness);
   add_tasks (list, situation->tasks);
   add_variables (list, situation);
-  gboolean changed =
-      carry_over (self, list, turn != NULL && turn->keeps_announcements ? turn->chief : NULL);
+  gboolean changed = carry_over (
+      self, list, readiness != NULL && readiness->keeps_announcements ? readiness->chief : NULL);
   g_ptr_array_unref (self->list);
   self->list = list;
   return changed;

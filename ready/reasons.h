@@ -37,11 +37,11 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterReason, muster_reason_free)
 
 /* What is known of a wait at one moment; everything is borrowed. */
 typedef struct {
-  const char *target;       /* "grpc://chief:2222" */
-  const MusterTurn *turn;   /* (nullable) the last one heard */
-  const GError *failure;    /* (nullable) why there is no session at present */
-  const char *diagnosis;    /* (nullable) one line on why the server doesn't answer */
-  const char *server_state; /* (nullable) static; what the diagnosis found */
+  const char *target;               /* "grpc://chief:2222" */
+  const MusterReadiness *readiness; /* (nullable) the last one heard */
+  const GError *failure;            /* (nullable) why there is no session at present */
+  const char *diagnosis;            /* (nullable) one line on why the server doesn't answer */
+  const char *server_state;         /* (nullable) static; what the diagnosis found */
   const char *const *tasks; /* (nullable) tasks of the cluster that don't answer: "ps:1: refused" */
   const char *chief; /* (nullable) "chief:0=HOST:PORT": its sessions live there, not at target */
   const MusterVariableInfo *variables; /* (nullable) the model's, for their owners */

@@ -4,9 +4,9 @@
 #include "ready/readiness.h"
 
 /* A master that leaves a look unanswered for so long isn't there. */
-#define LOOK_LIMIT_US (60 * MUSTER_SECOND)
+#define POLL_LIMIT_US (60 * MUSTER_SECOND)
 
-typedef enum { GATE, READY } Question;
+typedef enum { GATE, READY } Condition;
 
 struct _MusterWaiter {
   MusterSession *session; /* (owned) */
@@ -19,9 +19,9 @@ struct _MusterWaiter {
   MusterWaitProgress progress;
   gpointer progress_data;
 
-  MusterTurn turn; /* the last one looked at or heard */
-  char *why;       /* (owned) (nullable) */
-  guint looks;
+  MusterReadiness readiness; /* the last one looked at or heard */
+  char *why;                 /* (owned) (nullable) */
+  guint polls;
   gboolean once;
 
   MusterWatch *watch; /* (owned) (nullable) */
@@ -54,7 +54,7 @@ muster_waiter_free (MusterWaiter *self)
     return;
 
   g_clear_object (&self->watch);
-  muster_turn_clear (&self->turn);
+  muster_readiness_clear (&self->readiness);
   g_free (self->why);
   g_free (self->gate_op);
   g_free (self->ready_op);
@@ -73,7 +73,7 @@ muster_waiter_set_progress (MusterWaiter *self, MusterWaitProgress progress, gpo
 }
 
 void
-muster_waiter_look_once (MusterWaiter *self)
+muster_waiter_poll_once (MusterWaiter *self)
 {
   self->once = TRUE;
 }
@@ -81,65 +81,67 @@ muster_waiter_look_once (MusterWaiter *self)
 /* Keeps what was looked at or heard; tells of it if the reason is another one, or what the chief
  * does. */
 static void
-take_turn (MusterWaiter *self, MusterTurn *turn)
+take_readiness (MusterWaiter *self, MusterReadiness *readiness)
 {
-  const char *why = turn->why_gate ? turn->why_gate : turn->why_not_ready;
-  gboolean is_news = (why && g_strcmp0 (why, self->why) != 0) ||
-                     turn->keeps_announcements != self->turn.keeps_announcements ||
-                     g_strcmp0 (turn->graph_difference, self->turn.graph_difference) != 0 ||
-                     !muster_announcement_equal (turn->chief, self->turn.chief);
+  const char *why = readiness->why_gate ? readiness->why_gate : readiness->why_not_ready;
+  gboolean is_news =
+      (why && g_strcmp0 (why, self->why) != 0) ||
+      readiness->keeps_announcements != self->readiness.keeps_announcements ||
+      g_strcmp0 (readiness->graph_difference, self->readiness.graph_difference) != 0 ||
+      !muster_announcement_equal (readiness->chief, self->readiness.chief);
 
-  muster_turn_clear (&self->turn);
-  self->turn = *turn;
-  *turn = (MusterTurn){0};
-  self->looks++;
+  muster_readiness_clear (&self->readiness);
+  self->readiness = *readiness;
+  *readiness = (MusterReadiness){0};
+  self->polls++;
 
-  if (!is_news || self->turn.is_ready)
+  if (!is_news || self->readiness.is_ready)
     return;
   if (why) {
     g_free (self->why);
     self->why = g_strdup (why);
   }
   if (self->progress)
-    self->progress (&self->turn, self->progress_data);
+    self->progress (&self->readiness, self->progress_data);
 }
 
 static gboolean
-is_answered (const MusterWaiter *self, Question question)
+is_answered (const MusterWaiter *self, Condition condition)
 {
-  return self->turn.gate_open && (question == GATE || self->turn.is_ready);
+  return self->readiness.gate_open && (condition == GATE || self->readiness.is_ready);
 }
 
 /* Looking. */
 
 /* Asks one question, since the gate may be open long before local init has run. */
 static gboolean
-probe (MusterWaiter *self, Question question, gint64 deadline_us, GCancellable *cancellable,
+probe (MusterWaiter *self, Condition condition, gint64 deadline_us, GCancellable *cancellable,
        GError **error)
 {
-  const char *op = question == GATE ? self->gate_op : self->ready_op;
-  g_auto (MusterReadiness) found = {0};
-  g_auto (MusterTurn) turn = {0};
+  const char *op = condition == GATE ? self->gate_op : self->ready_op;
+  g_auto (MusterReadyOpResult) found = {0};
+  g_auto (MusterReadiness) readiness = {0};
 
-  if (!muster_readiness_probe (self->session, op, deadline_us, cancellable, &found, error))
+  if (!muster_ready_op_probe (self->session, op, deadline_us, cancellable, &found, error))
     return FALSE;
-  turn.gate_open = question == READY || found.is_ready;
-  turn.is_ready = question == READY && found.is_ready;
-  turn.missing = g_steal_pointer (&found.missing);
-  *(question == GATE ? &turn.why_gate : &turn.why_not_ready) = g_steal_pointer (&found.why_not);
-  take_turn (self, &turn);
+  readiness.gate_open = condition == READY || found.is_ready;
+  readiness.is_ready = condition == READY && found.is_ready;
+  readiness.missing = g_steal_pointer (&found.missing);
+  *(condition == GATE ? &readiness.why_gate : &readiness.why_not_ready) =
+      g_steal_pointer (&found.why_not);
+  take_readiness (self, &readiness);
 
   return TRUE;
 }
 
 static gboolean
-look (MusterWaiter *self, Question question, gint64 now_us, gint64 deadline_us,
+look (MusterWaiter *self, Condition condition, gint64 now_us, gint64 deadline_us,
       GCancellable *cancellable, GError **error)
 {
-  gint64 limit_us = MIN (deadline_us, muster_deadline_after (now_us, LOOK_LIMIT_US));
+  gint64 limit_us = MIN (deadline_us, muster_deadline_after (now_us, POLL_LIMIT_US));
   g_autoptr (GError) failure = NULL;
 
-  if (probe (self, question, limit_us, cancellable, &failure))
+  if (probe (self, condition, limit_us, cancellable, &failure))
     return TRUE;
   if (limit_us < deadline_us &&
       muster_session_ran_out (failure, limit_us, muster_clock_now_us (self->clock))) {
@@ -163,7 +165,7 @@ give_up (const MusterWaiter *self, GError **error)
 }
 
 static gboolean
-poll_until (MusterWaiter *self, Question question, gint64 deadline_us, GCancellable *cancellable,
+poll_until (MusterWaiter *self, Condition condition, gint64 deadline_us, GCancellable *cancellable,
             GError **error)
 {
   MusterCountdown countdown;
@@ -171,13 +173,13 @@ poll_until (MusterWaiter *self, Question question, gint64 deadline_us, GCancella
 
   muster_countdown_start (&countdown, now_us, deadline_us, self->ceiling_us);
   for (;;) {
-    if (!look (self, question, now_us, deadline_us, cancellable, error))
+    if (!look (self, condition, now_us, deadline_us, cancellable, error))
       return FALSE;
-    if (is_answered (self, question))
+    if (is_answered (self, condition))
       return TRUE;
 
     gint64 after_us = muster_clock_now_us (self->clock);
-    muster_countdown_looked (&countdown, after_us - now_us);
+    muster_countdown_polled (&countdown, after_us - now_us);
     gint64 wake_us =
         muster_countdown_next_us (&countdown, after_us, muster_clock_random (self->clock));
     if (self->once)
@@ -209,15 +211,15 @@ ensure_watch (MusterWaiter *self, gint64 deadline_us, GError **error)
 }
 
 static gboolean
-hear (MusterWaiter *self, gint64 deadline_us, GCancellable *cancellable, GError **error)
+receive (MusterWaiter *self, gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
-  g_auto (MusterTurn) turn = {0};
+  g_auto (MusterReadiness) readiness = {0};
 
   if (!ensure_watch (self, deadline_us, error) ||
-      !muster_watch_next (self->watch, &turn, cancellable, error))
+      !muster_watch_next (self->watch, &readiness, cancellable, error))
     return FALSE;
   self->is_pushed = TRUE;
-  take_turn (self, &turn);
+  take_readiness (self, &readiness);
 
   return TRUE;
 }
@@ -227,7 +229,7 @@ hear (MusterWaiter *self, gint64 deadline_us, GCancellable *cancellable, GError 
 static gboolean
 check_job (const MusterWaiter *self, GError **error)
 {
-  const MusterAnnouncement *chief = self->turn.chief;
+  const MusterAnnouncement *chief = self->readiness.chief;
 
   if (!self->model || !chief || chief->phase != MUSTER_CHIEF_OVER)
     return TRUE;
@@ -241,13 +243,13 @@ check_job (const MusterWaiter *self, GError **error)
 }
 
 static gboolean
-hear_until (MusterWaiter *self, Question question, gint64 deadline_us, GCancellable *cancellable,
-            GError **error)
+receive_until (MusterWaiter *self, Condition condition, gint64 deadline_us,
+               GCancellable *cancellable, GError **error)
 {
-  while (!is_answered (self, question)) {
-    if (!hear (self, deadline_us, cancellable, error) || !check_job (self, error))
+  while (!is_answered (self, condition)) {
+    if (!receive (self, deadline_us, cancellable, error) || !check_job (self, error))
       return FALSE;
-    if (self->once && !is_answered (self, question))
+    if (self->once && !is_answered (self, condition))
       return give_up (self, error);
   }
 
@@ -256,39 +258,39 @@ hear_until (MusterWaiter *self, Question question, gint64 deadline_us, GCancella
 
 /* What was heard before local init may be long past: the next turn is the present one. */
 static void
-forget_turn (MusterWaiter *self)
+forget_readiness (MusterWaiter *self)
 {
   g_clear_object (&self->watch);
-  self->turn.is_ready = FALSE;
+  self->readiness.is_ready = FALSE;
 }
 
 static gboolean
-look_or_trust (MusterWaiter *self, Question question, gint64 deadline_us, GCancellable *cancellable,
-               GError **error)
+poll_or_trust (MusterWaiter *self, Condition condition, gint64 deadline_us,
+               GCancellable *cancellable, GError **error)
 {
-  if (!(question == GATE ? self->gate_op : self->ready_op))
+  if (!(condition == GATE ? self->gate_op : self->ready_op))
     return TRUE;
 
-  return poll_until (self, question, deadline_us, cancellable, error);
+  return poll_until (self, condition, deadline_us, cancellable, error);
 }
 
 /* A model that is named isn't ready while its chief prepares it, whatever its ops say: a master
  * that keeps announcements is asked even without a ready op. */
 static gboolean
-wait_until (MusterWaiter *self, Question question, gint64 deadline_us, GCancellable *cancellable,
+wait_until (MusterWaiter *self, Condition condition, gint64 deadline_us, GCancellable *cancellable,
             GError **error)
 {
   g_autoptr (GError) failure = NULL;
   gboolean is_asked =
-      question == GATE ? self->gate_op != NULL : self->ready_op != NULL || self->model != NULL;
+      condition == GATE ? self->gate_op != NULL : self->ready_op != NULL || self->model != NULL;
 
   if (!is_asked)
     return TRUE;
   if (self->must_poll || (self->once && !self->model))
-    return look_or_trust (self, question, deadline_us, cancellable, error);
+    return poll_or_trust (self, condition, deadline_us, cancellable, error);
   if (self->once || is_answered (self, READY))
-    forget_turn (self);
-  if (hear_until (self, question, deadline_us, cancellable, &failure))
+    forget_readiness (self);
+  if (receive_until (self, condition, deadline_us, cancellable, &failure))
     return TRUE;
   if (!muster_error_is (failure, MUSTER_ERROR_UNIMPLEMENTED) || self->is_pushed) {
     g_propagate_error (error, g_steal_pointer (&failure));
@@ -297,7 +299,7 @@ wait_until (MusterWaiter *self, Question question, gint64 deadline_us, GCancella
   self->must_poll = TRUE;
   g_clear_object (&self->watch);
 
-  return look_or_trust (self, question, deadline_us, cancellable, error);
+  return poll_or_trust (self, condition, deadline_us, cancellable, error);
 }
 
 gboolean
@@ -320,16 +322,16 @@ muster_waiter_why (MusterWaiter *self)
   return self->why;
 }
 
-const MusterTurn *
-muster_waiter_turn (MusterWaiter *self)
+const MusterReadiness *
+muster_waiter_readiness (MusterWaiter *self)
 {
-  return &self->turn;
+  return &self->readiness;
 }
 
 guint
-muster_waiter_looks (MusterWaiter *self)
+muster_waiter_n_polls (MusterWaiter *self)
 {
-  return self->looks;
+  return self->polls;
 }
 
 gboolean

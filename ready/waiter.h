@@ -13,7 +13,7 @@ G_BEGIN_DECLS
 typedef struct _MusterWaiter MusterWaiter;
 
 /* Each change of the reason, or of what the chief does, while waiting; turn is borrowed. */
-typedef void (*MusterWaitProgress) (const MusterTurn *turn, gpointer user_data);
+typedef void (*MusterWaitProgress) (const MusterReadiness *readiness, gpointer user_data);
 
 /* ceiling_us: the longest pause between two looks. clock NULL: the machine's. */
 MusterWaiter *muster_waiter_new (MusterSession *session, const MusterWatchFor *what,
@@ -26,7 +26,7 @@ void muster_waiter_set_progress (MusterWaiter *self, MusterWaitProgress progress
 
 /* From now on each wait is one look (where a model is named and the master pushes, one turn): the
  * deadline bounds that look, and DEADLINE_EXCEEDED says that the model wasn't ready. */
-void muster_waiter_look_once (MusterWaiter *self);
+void muster_waiter_poll_once (MusterWaiter *self);
 
 /* Waits until the gate is open, or until the model is ready. FALSE: DEADLINE_EXCEEDED
  * (muster_waiter_why () has the last reason), G_IO_ERROR_CANCELLED, ABORTED (the session is gone:
@@ -40,9 +40,9 @@ gboolean muster_waiter_wait_ready (MusterWaiter *self, gint64 deadline_us,
 /* The last reason heard, or NULL; borrowed. */
 const char *muster_waiter_why (MusterWaiter *self);
 /* The last turn, empty before the first; borrowed until the next wait. */
-const MusterTurn *muster_waiter_turn (MusterWaiter *self);
+const MusterReadiness *muster_waiter_readiness (MusterWaiter *self);
 /* How often it looked, or was told; and whether it was told. */
-guint muster_waiter_looks (MusterWaiter *self);
+guint muster_waiter_n_polls (MusterWaiter *self);
 gboolean muster_waiter_is_pushed (MusterWaiter *self);
 
 G_END_DECLS

@@ -6,35 +6,35 @@
 
 #include <string.h>
 
-#define MOST_NEAREST 50   /* a nearest name is looked for so often */
-#define MOST_LINES   1000 /* of faults in a text */
-#define WIDEST_NAME  48   /* that texts behind it are still aligned to */
+#define MOST_SUGGESTIONS 50   /* a nearest name is looked for so often */
+#define MOST_LINES       1000 /* of faults in a text */
+#define WIDEST_NAME      48   /* that texts behind it are still aligned to */
 
 static const MusterRestoreOptions plain_options;
 
 static void
-misfit_clear (gpointer data)
+incompatibility_clear (gpointer data)
 {
-  MusterMisfit *self = data;
+  MusterIncompatibility *self = data;
 
   g_free (self->name);
   g_free (self->key);
-  g_free (self->nearest);
+  g_free (self->suggestion);
   g_free (self->there);
   g_free (self->here);
 }
 
 void
-muster_checkpoint_fit_clear (MusterCheckpointFit *self)
+muster_compatibility_clear (MusterCompatibility *self)
 {
-  g_clear_pointer (&self->misfits, g_array_unref);
+  g_clear_pointer (&self->incompatibilities, g_array_unref);
 }
 
 void
 muster_match_clear (MusterMatch *self)
 {
   g_clear_pointer (&self->entries, g_free);
-  muster_checkpoint_fit_clear (&self->fit);
+  muster_compatibility_clear (&self->compatibility);
   g_clear_pointer (&self->object_names, muster_object_names_free);
   g_clear_pointer (&self->names, g_hash_table_unref);
   g_clear_pointer (&self->reader, muster_bundle_reader_unref);
@@ -118,53 +118,55 @@ copy_shape (int n_dims, const gint64 *dims)
 }
 
 static void
-add_misfit (MusterCheckpointFit *fit, MusterMisfit misfit)
+add_incompatibility (MusterCompatibility *compatibility, MusterIncompatibility incompatibility)
 {
-  fit->n_faults += misfit.is_fault ? 1 : 0;
-  g_array_append_val (fit->misfits, misfit);
+  compatibility->n_faults += incompatibility.is_fault ? 1 : 0;
+  g_array_append_val (compatibility->incompatibilities, incompatibility);
 }
 
 /* A name that the graph restores besides isn't what was meant. */
 static void
 add_missing (MusterMatch *self, const MusterRestoreOptions *options, const MusterWanted *wanted,
-             guint n_called, guint *n_nearest)
+             guint n_called, guint *n_suggestions)
 {
   const char *mapped = options->names ? g_hash_table_lookup (options->names, wanted->name) : NULL;
   gint64 dims[MUSTER_MAX_DIMS];
   int n_dims = muster_wanted_shape (wanted, dims);
-  const char *nearest =
-      (*n_nearest)++ < MOST_NEAREST
-          ? muster_nearest_name (self->reader, names_wanted (self), mapped ? mapped : wanted->name)
+  const char *suggestion =
+      (*n_suggestions)++ < MOST_SUGGESTIONS
+          ? muster_suggest_name (self->reader, names_wanted (self), mapped ? mapped : wanted->name)
           : NULL;
 
-  add_misfit (&self->fit, (MusterMisfit){.kind = MUSTER_MISFIT_MISSING,
-                                         .is_fault = !options->allow_missing,
-                                         .name = g_strdup (wanted->name),
-                                         .key = g_strdup (mapped),
-                                         .nearest = g_strdup (nearest),
-                                         .n_called = n_called > 1 ? n_called : 0,
-                                         .here_dtype = wanted->dtype,
-                                         .n_there = -1,
-                                         .n_here = n_dims,
-                                         .here = copy_shape (n_dims, dims)});
+  add_incompatibility (&self->compatibility,
+                       (MusterIncompatibility){.kind = MUSTER_INCOMPATIBLE_MISSING,
+                                               .is_fault = !options->allow_missing,
+                                               .name = g_strdup (wanted->name),
+                                               .key = g_strdup (mapped),
+                                               .suggestion = g_strdup (suggestion),
+                                               .n_called = n_called > 1 ? n_called : 0,
+                                               .here_dtype = wanted->dtype,
+                                               .n_there = -1,
+                                               .n_here = n_dims,
+                                               .here = copy_shape (n_dims, dims)});
 }
 
 static void
-add_difference (MusterMatch *self, MusterMisfitKind kind, const MusterWanted *wanted,
+add_difference (MusterMatch *self, MusterIncompatibilityKind kind, const MusterWanted *wanted,
                 const MusterBundleEntry *entry, int n_dims, const gint64 *dims)
 {
   const char *key = strcmp (entry->name, wanted->name) != 0 ? entry->name : NULL;
 
-  add_misfit (&self->fit, (MusterMisfit){.kind = kind,
-                                         .is_fault = TRUE,
-                                         .name = g_strdup (wanted->name),
-                                         .key = g_strdup (key),
-                                         .there_dtype = entry->dtype,
-                                         .here_dtype = wanted->dtype,
-                                         .n_there = entry->n_dims,
-                                         .n_here = n_dims,
-                                         .there = copy_shape (entry->n_dims, entry->dims),
-                                         .here = copy_shape (n_dims, dims)});
+  add_incompatibility (&self->compatibility,
+                       (MusterIncompatibility){.kind = kind,
+                                               .is_fault = TRUE,
+                                               .name = g_strdup (wanted->name),
+                                               .key = g_strdup (key),
+                                               .there_dtype = entry->dtype,
+                                               .here_dtype = wanted->dtype,
+                                               .n_there = entry->n_dims,
+                                               .n_here = n_dims,
+                                               .there = copy_shape (entry->n_dims, entry->dims),
+                                               .here = copy_shape (n_dims, dims)});
 }
 
 static gboolean
@@ -235,7 +237,8 @@ shapes_fit (const MusterWanted *wanted, const MusterRestoreOptions *options,
 }
 
 static void
-compare_one (MusterMatch *self, guint index, const MusterRestoreOptions *options, guint *n_nearest)
+compare_one (MusterMatch *self, guint index, const MusterRestoreOptions *options,
+             guint *n_suggestions)
 {
   const MusterWanted *wanted = &g_array_index (self->plan->wanted, MusterWanted, index);
   guint n_called = 0;
@@ -247,17 +250,17 @@ compare_one (MusterMatch *self, guint index, const MusterRestoreOptions *options
   if (!entry)
     entry = self->entries[index] = entry_for (self, options, wanted->name, &n_called);
   if (!entry) {
-    add_missing (self, options, wanted, n_called, n_nearest);
+    add_missing (self, options, wanted, n_called, n_suggestions);
     self->is_plain = FALSE;
     return;
   }
   int n_dims = muster_wanted_shape (wanted, dims);
   if (entry->dtype != wanted->dtype)
-    add_difference (self, MUSTER_MISFIT_DTYPE, wanted, entry, n_dims, dims);
+    add_difference (self, MUSTER_INCOMPATIBLE_DTYPE, wanted, entry, n_dims, dims);
   else if (!shapes_fit (wanted, options, entry, n_dims, dims, &reshaped))
-    add_difference (self, MUSTER_MISFIT_SHAPE, wanted, entry, n_dims, dims);
+    add_difference (self, MUSTER_INCOMPATIBLE_SHAPE, wanted, entry, n_dims, dims);
   else
-    self->fit.bytes += muster_match_size (self, index);
+    self->compatibility.bytes += muster_match_size (self, index);
   self->is_plain =
       self->is_plain && !reshaped && (!is_renamed || strcmp (entry->name, wanted->name) == 0);
 }
@@ -295,31 +298,33 @@ add_unexpected (MusterMatch *self, MusterSaver *saver, const MusterRestoreOption
     if (is_read[i] || strcmp (entry->name, MUSTER_OBJECT_GRAPH_KEY) == 0 ||
         muster_saveables_own (saver->saveables, entry->name))
       continue;
-    add_misfit (&self->fit, (MusterMisfit){.kind = MUSTER_MISFIT_UNEXPECTED,
-                                           .is_fault = options->refuse_unexpected,
-                                           .name = g_strdup (entry->name),
-                                           .there_dtype = entry->dtype,
-                                           .n_there = entry->n_dims,
-                                           .n_here = -1,
-                                           .there = copy_shape (entry->n_dims, entry->dims)});
+    add_incompatibility (&self->compatibility,
+                         (MusterIncompatibility){.kind = MUSTER_INCOMPATIBLE_UNEXPECTED,
+                                                 .is_fault = options->refuse_unexpected,
+                                                 .name = g_strdup (entry->name),
+                                                 .there_dtype = entry->dtype,
+                                                 .n_there = entry->n_dims,
+                                                 .n_here = -1,
+                                                 .there = copy_shape (entry->n_dims, entry->dims)});
   }
 }
 
 static void
 compare (MusterMatch *self, MusterSaver *saver, const MusterRestoreOptions *options)
 {
-  guint n_nearest = 0;
+  guint n_suggestions = 0;
 
   self->is_plain = TRUE;
   self->entries = g_new0 (const MusterBundleEntry *, MAX (self->plan->wanted->len, 1));
-  self->fit.misfits = g_array_new (FALSE, FALSE, sizeof (MusterMisfit));
-  g_array_set_clear_func (self->fit.misfits, misfit_clear);
-  self->fit.n_wanted = self->plan->wanted->len;
-  self->fit.object_based = self->object_names != NULL;
+  self->compatibility.incompatibilities =
+      g_array_new (FALSE, FALSE, sizeof (MusterIncompatibility));
+  g_array_set_clear_func (self->compatibility.incompatibilities, incompatibility_clear);
+  self->compatibility.n_wanted = self->plan->wanted->len;
+  self->compatibility.object_based = self->object_names != NULL;
   if (!options->names)
     find_own (self);
   for (guint i = 0; i < self->plan->wanted->len; i++)
-    compare_one (self, i, options, &n_nearest);
+    compare_one (self, i, options, &n_suggestions);
   /* Names that the graph computes may be any. */
   if (self->plan->can_feed)
     add_unexpected (self, saver, options);
@@ -347,8 +352,8 @@ muster_match_make (MusterMatch *self, MusterSaver *saver, const char *prefix,
 }
 
 gboolean
-muster_saver_fit (MusterSaver *self, const char *prefix, const MusterRestoreOptions *options,
-                  MusterCheckpointFit *fit, GError **error)
+muster_saver_compare (MusterSaver *self, const char *prefix, const MusterRestoreOptions *options,
+                      MusterCompatibility *compatibility, GError **error)
 {
   g_auto (MusterMatch) match = {0};
 
@@ -357,37 +362,38 @@ muster_saver_fit (MusterSaver *self, const char *prefix, const MusterRestoreOpti
   if (!self->is_empty && !muster_storage_check_path (self->storage, "checkpoint", prefix, error))
     return FALSE;
   if (self->is_empty)
-    match.fit.misfits = g_array_new (FALSE, FALSE, sizeof (MusterMisfit));
+    match.compatibility.incompatibilities =
+        g_array_new (FALSE, FALSE, sizeof (MusterIncompatibility));
   else if (!muster_match_make (&match, self, prefix, options ? options : &plain_options, error))
     return FALSE;
-  *fit = match.fit;
-  match.fit = (MusterCheckpointFit){0};
+  *compatibility = match.compatibility;
+  match.compatibility = (MusterCompatibility){0};
 
   return TRUE;
 }
 
 char *
-muster_misfit_to_text (const MusterMisfit *self)
+muster_incompatibility_to_text (const MusterIncompatibility *self)
 {
   g_autoptr (GString) text = g_string_new (NULL);
   g_autofree char *there = muster_shape_to_string (self->n_there, self->there);
   g_autofree char *here = muster_shape_to_string (self->n_here, self->here);
 
   switch (self->kind) {
-  case MUSTER_MISFIT_MISSING:
+  case MUSTER_INCOMPATIBLE_MISSING:
     if (self->n_called > 0)
       g_string_append_printf (text, "%u objects in the checkpoint are called that", self->n_called);
     else
       g_string_append (text, "not found in checkpoint");
     break;
-  case MUSTER_MISFIT_UNEXPECTED:
+  case MUSTER_INCOMPATIBLE_UNEXPECTED:
     g_string_append_printf (text, "%s %s in the checkpoint, not in the graph",
                             muster_dtype_name (self->there_dtype), there);
     break;
-  case MUSTER_MISFIT_SHAPE:
+  case MUSTER_INCOMPATIBLE_SHAPE:
     g_string_append_printf (text, "shape %s in the checkpoint, %s in the graph", there, here);
     break;
-  case MUSTER_MISFIT_DTYPE:
+  case MUSTER_INCOMPATIBLE_DTYPE:
     g_string_append_printf (text, "%s in the checkpoint, %s in the graph",
                             muster_dtype_name (self->there_dtype),
                             muster_dtype_name (self->here_dtype));
@@ -395,30 +401,33 @@ muster_misfit_to_text (const MusterMisfit *self)
   }
   if (self->key)
     g_string_append_printf (text, " (there: %s)", self->key);
-  if (self->nearest)
-    g_string_append_printf (text, "; nearest: %s", self->nearest);
+  if (self->suggestion)
+    g_string_append_printf (text, "; nearest: %s", self->suggestion);
 
   return g_string_free (g_steal_pointer (&text), FALSE);
 }
 
 char *
-muster_checkpoint_fit_faults_to_text (const MusterCheckpointFit *self)
+muster_compatibility_faults_to_text (const MusterCompatibility *self)
 {
   GString *text = g_string_new (NULL);
   guint n_lines = 0;
   int width = 0;
 
-  for (guint i = 0; i < self->misfits->len; i++) {
-    const MusterMisfit *misfit = &g_array_index (self->misfits, MusterMisfit, i);
-    int length = misfit->is_fault ? (int)MIN (strlen (misfit->name), G_MAXINT) : 0;
+  for (guint i = 0; i < self->incompatibilities->len; i++) {
+    const MusterIncompatibility *incompatibility =
+        &g_array_index (self->incompatibilities, MusterIncompatibility, i);
+    int length =
+        incompatibility->is_fault ? (int)MIN (strlen (incompatibility->name), G_MAXINT) : 0;
     width = length <= WIDEST_NAME ? MAX (width, length) : width;
   }
-  for (guint i = 0; i < self->misfits->len && n_lines < MOST_LINES; i++) {
-    const MusterMisfit *misfit = &g_array_index (self->misfits, MusterMisfit, i);
-    if (!misfit->is_fault)
+  for (guint i = 0; i < self->incompatibilities->len && n_lines < MOST_LINES; i++) {
+    const MusterIncompatibility *incompatibility =
+        &g_array_index (self->incompatibilities, MusterIncompatibility, i);
+    if (!incompatibility->is_fault)
       continue;
-    g_autofree char *line = muster_misfit_to_text (misfit);
-    g_string_append_printf (text, "\n  %-*s  %s", width, misfit->name, line);
+    g_autofree char *line = muster_incompatibility_to_text (incompatibility);
+    g_string_append_printf (text, "\n  %-*s  %s", width, incompatibility->name, line);
     n_lines++;
   }
   if (self->n_faults > n_lines)
@@ -430,15 +439,16 @@ muster_checkpoint_fit_faults_to_text (const MusterCheckpointFit *self)
 gboolean
 muster_match_check (const MusterMatch *self, GError **error)
 {
-  const MusterCheckpointFit *fit = &self->fit;
+  const MusterCompatibility *compatibility = &self->compatibility;
 
-  if (fit->n_faults == 0)
+  if (compatibility->n_faults == 0)
     return TRUE;
-  g_autofree char *faults = muster_checkpoint_fit_faults_to_text (fit);
+  g_autofree char *faults = muster_compatibility_faults_to_text (compatibility);
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                "'%s' does not fit the graph: %u of %u variables%s%s",
-               muster_bundle_reader_prefix (self->reader), fit->n_faults, fit->n_wanted, faults,
-               fit->object_based
+               muster_bundle_reader_prefix (self->reader), compatibility->n_faults,
+               compatibility->n_wanted, faults,
+               compatibility->object_based
                    ? "\n  it is an object-based checkpoint of TensorFlow 2: the graph's names "
                      "are looked for among the variables' own"
                    : "");
@@ -472,8 +482,8 @@ muster_match_verify (const MusterMatch *self, const MusterRestoreOptions *option
 }
 
 gboolean
-muster_saver_preflight (MusterSaver *self, const char *prefix, GCancellable *cancellable,
-                        GError **error)
+muster_saver_check_compatible (MusterSaver *self, const char *prefix, GCancellable *cancellable,
+                               GError **error)
 {
   muster_require (error, FALSE, self, prefix);
 

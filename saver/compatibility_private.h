@@ -15,7 +15,7 @@ typedef struct {
   GHashTable *names;                 /* (owned) (nullable) a set: the names wanted, once needed */
   MusterObjectNames *object_names;   /* (owned) (nullable) */
   const MusterBundleEntry **entries; /* (owned) by wanted: it in the file, NULL: it isn't there */
-  MusterCheckpointFit fit;           /* (owned) */
+  MusterCompatibility compatibility; /* (owned) */
   gboolean is_plain;                 /* the graph's restore op does all of it */
 } MusterMatch;
 

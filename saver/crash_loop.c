@@ -21,11 +21,11 @@ open_record (MusterSaver *self, const char *directory, MusterDirectoryLock **loc
 }
 
 static gboolean
-is_own_life (MusterSaver *self, const char *directory, const char *name)
+is_own_restore (MusterSaver *self, const char *directory, const char *name)
 {
   g_mutex_lock (&self->lock);
   gboolean is_own =
-      g_strcmp0 (self->life_directory, directory) == 0 && g_strcmp0 (self->life, name) == 0;
+      g_strcmp0 (self->crash_loop_directory, directory) == 0 && g_strcmp0 (self->life, name) == 0;
   g_mutex_unlock (&self->lock);
 
   return is_own;
@@ -33,19 +33,19 @@ is_own_life (MusterSaver *self, const char *directory, const char *name)
 
 /* NULL: none. */
 static void
-set_own_life (MusterSaver *self, const char *directory, const char *name)
+set_own_restore (MusterSaver *self, const char *directory, const char *name)
 {
   g_mutex_lock (&self->lock);
-  g_free (self->life_directory);
+  g_free (self->crash_loop_directory);
   g_free (self->life);
-  self->life_directory = g_strdup (directory);
+  self->crash_loop_directory = g_strdup (directory);
   self->life = g_strdup (name);
   g_mutex_unlock (&self->lock);
 }
 
 gboolean
-muster_life_begin (MusterSaver *self, const char *directory, const char *prefix, guint *deaths,
-                   GError **error)
+muster_crash_loop_begin (MusterSaver *self, const char *directory, const char *prefix,
+                         guint *deaths, GError **error)
 {
   g_autofree char *name = g_path_get_basename (prefix);
   g_autoptr (MusterDirectoryLock) lock = NULL;
@@ -53,26 +53,26 @@ muster_life_begin (MusterSaver *self, const char *directory, const char *prefix,
 
   if (!record)
     return FALSE;
-  if (record->life && !is_own_life (self, directory, record->life))
+  if (record->life && !is_own_restore (self, directory, record->life))
     muster_checkpoint_record_ensure (record, record->life)->deaths++;
   const MusterSideCheckpoint *known = muster_checkpoint_record_find (record, prefix);
   *deaths = known ? known->deaths : 0;
-  const char *life = *deaths < MUSTER_MOST_DEATHS ? name : NULL;
+  const char *life = *deaths < MUSTER_CRASH_LOOP_LIMIT ? name : NULL;
   g_free (record->life);
   record->life = g_strdup (life);
   if (!muster_checkpoint_record_write (self->storage, directory, record, error))
     return FALSE;
-  set_own_life (self, life ? directory : NULL, life);
+  set_own_restore (self, life ? directory : NULL, life);
 
   return TRUE;
 }
 
 /* Takes the note away; is_proof: the checkpoint is a good one. */
 static gboolean
-end_life (MusterSaver *self, gboolean is_proof, GError **error)
+end_crash_count (MusterSaver *self, gboolean is_proof, GError **error)
 {
   g_mutex_lock (&self->lock);
-  g_autofree char *directory = g_steal_pointer (&self->life_directory);
+  g_autofree char *directory = g_steal_pointer (&self->crash_loop_directory);
   g_autofree char *name = g_steal_pointer (&self->life);
   g_mutex_unlock (&self->lock);
   if (!name)
@@ -94,15 +94,15 @@ end_life (MusterSaver *self, gboolean is_proof, GError **error)
 }
 
 gboolean
-muster_saver_outlived (MusterSaver *self, GError **error)
+muster_saver_mark_good (MusterSaver *self, GError **error)
 {
   muster_require (error, FALSE, self);
-  return end_life (self, TRUE, error);
+  return end_crash_count (self, TRUE, error);
 }
 
 gboolean
-muster_saver_excuse (MusterSaver *self, GError **error)
+muster_saver_clear_crash_loop (MusterSaver *self, GError **error)
 {
   muster_require (error, FALSE, self);
-  return end_life (self, FALSE, error);
+  return end_crash_count (self, FALSE, error);
 }

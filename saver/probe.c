@@ -251,7 +251,7 @@ typedef struct {
   gboolean *sees;   /* one for each reader */
   gint64 deadline_us;
   GCancellable *cancellable;
-} Question;
+} Query;
 
 static const Reader *
 reader_at (const Nodes *nodes, guint i)
@@ -261,7 +261,7 @@ reader_at (const Nodes *nodes, guint i)
 
 /* Lets n of the readers read, in one step: FALSE where it failed. */
 static gboolean
-read_back (const Question *self, guint first, guint n, GError **error)
+read_back (const Query *self, guint first, guint n, GError **error)
 {
   g_autoptr (MusterTensor) filename = muster_tensor_new_string (self->path);
   g_autofree const char **fetches = g_new (const char *, n);
@@ -287,7 +287,7 @@ read_back (const Question *self, guint first, guint n, GError **error)
 
 /* Who can't be asked doesn't count as blind: the save itself will tell. */
 static gboolean
-ask_one (const Question *self, guint i, GError **error)
+ask_one (const Query *self, guint i, GError **error)
 {
   g_autoptr (GError) failure = NULL;
 
@@ -305,7 +305,7 @@ ask_one (const Question *self, guint i, GError **error)
 
 /* All at once; where that fails, one by one, since the error names one of them at most. */
 static gboolean
-ask (const Question *self, GError **error)
+ask (const Query *self, GError **error)
 {
   if (read_back (self, 0, self->nodes->readers->len, NULL))
     return TRUE;
@@ -330,7 +330,7 @@ name_of (const Reader *reader)
 }
 
 static gboolean
-judge (const Question *self, const char *directory, GError **error)
+judge (const Query *self, const char *directory, GError **error)
 {
   g_autoptr (GPtrArray) blind = g_ptr_array_new_with_free_func (g_free);
 
@@ -353,21 +353,21 @@ judge (const Question *self, const char *directory, GError **error)
 }
 
 static gboolean
-probe_with (MusterSaver *self, Question *question, const char *directory, GError **error)
+probe_with (MusterSaver *self, Query *condition, const char *directory, GError **error)
 {
   g_autofree char *key = random_key (self);
   g_autofree char *name = g_strconcat (MUSTER_PROBE_PREFIX, key, NULL);
   g_autofree char *prefix = g_build_filename (directory, name, NULL);
   g_autofree char *path = muster_path_for_master (self->storage, prefix);
-  g_autofree gboolean *sees = g_new0 (gboolean, question->nodes->readers->len);
+  g_autofree gboolean *sees = g_new0 (gboolean, condition->nodes->readers->len);
 
-  question->key = key;
-  question->path = path;
-  question->sees = sees;
-  gboolean asked = write_file (self, prefix, key, error) && ask (question, error);
+  condition->key = key;
+  condition->path = path;
+  condition->sees = sees;
+  gboolean asked = write_file (self, prefix, key, error) && ask (condition, error);
   remove_file_quietly (self, directory, prefix);
 
-  return asked && judge (question, directory, error);
+  return asked && judge (condition, directory, error);
 }
 
 /* --- what is remembered --- */
@@ -466,10 +466,10 @@ probe (MusterSaver *self, MusterSession *session, const char *directory, gboolea
     return FALSE;
   if (!nodes || (is_seen && !again))
     return TRUE;
-  Question question = {
+  Query condition = {
       .nodes = nodes, .session = session, .deadline_us = deadline_us, .cancellable = cancellable};
   if (!muster_storage_make_directory (self->storage, directory, error) ||
-      !probe_with (self, &question, directory, error))
+      !probe_with (self, &condition, directory, error))
     return FALSE;
   remember_directory (self->probe, session, directory);
 

@@ -188,10 +188,10 @@ fill_batch (const Restore *self, Batch *batch, guint *next, guint64 enough)
 }
 
 static void
-tell_progress (const Restore *self)
+report_progress (const Restore *self)
 {
   if (self->options->progress)
-    self->options->progress (self->done, self->match.fit.bytes, self->options->user_data);
+    self->options->progress (self->done, self->match.compatibility.bytes, self->options->user_data);
 }
 
 /* Reads some, from one on. */
@@ -217,7 +217,7 @@ read_group (Restore *self, Batch *batch, guint *first, GError **error)
     return muster_match_judge (&self->match, failure, error);
   *first += n;
   self->done += bytes;
-  tell_progress (self);
+  report_progress (self);
 
   return TRUE;
 }
@@ -433,7 +433,7 @@ describe_unusual (const Restore *self)
   g_autoptr (GString) text = g_string_new (NULL);
   guint n = self->initialised->len;
 
-  if (self->match.fit.object_based)
+  if (self->match.compatibility.object_based)
     g_string_append_printf (
         text,
         "Restoring an object-based checkpoint using a name-based saver: '%s' is "
@@ -493,8 +493,8 @@ restore (Restore *self, MusterRestored *restored, GError **error)
   if (!initialise (self, error) || !muster_saveables_hand_out (states, error))
     return FALSE;
   restored->prefix = g_strdup (self->prefix);
-  restored->n_tensors = self->match.fit.n_wanted;
-  restored->bytes = self->match.fit.bytes;
+  restored->n_tensors = self->match.compatibility.n_wanted;
+  restored->bytes = self->match.compatibility.bytes;
   restored->initialised = copy_names (self->initialised);
   restored->warning = describe_unusual (self);
 

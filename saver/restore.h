@@ -29,7 +29,7 @@ typedef struct {
    * set aside. */
   const char *const *needs;
   /* The checkpoint is set aside that three lives running have begun with and ended without a word
-   * (muster_saver_outlived ()). */
+   * (muster_saver_mark_good ()). */
   gboolean count_deaths;
 
   MusterRestoreProgress progress; /* (nullable) */
@@ -74,7 +74,8 @@ gboolean muster_saver_has_whole_checkpoint (MusterSaver *self, const char *direc
 
 /* A life that began with a checkpoint (count_deaths) and ends without either of these was a death.
  * What failed to be noted is an error; without a life there is nothing to do. */
-gboolean muster_saver_outlived (MusterSaver *self, GError **error); /* it is good: no deaths */
-gboolean muster_saver_excuse (MusterSaver *self, GError **error);   /* its end says nothing of it */
+gboolean muster_saver_mark_good (MusterSaver *self, GError **error); /* it is good: no deaths */
+gboolean muster_saver_clear_crash_loop (MusterSaver *self,
+                                        GError **error); /* its end says nothing of it */
 
 G_END_DECLS

@@ -122,20 +122,20 @@ add_line (GString *lines, const char *line)
 /* FALSE where lives have ended at this checkpoint too often. Where nothing can be noted nothing is
  * counted. */
 static gboolean
-begin_life (Choice *self, const char *prefix, GError **error)
+begin_crash_count (Choice *self, const char *prefix, GError **error)
 {
   g_autoptr (GError) failure = NULL;
   guint deaths = 0;
 
   if (!self->options->count_deaths)
     return TRUE;
-  if (!muster_life_begin (self->saver, self->directory, prefix, &deaths, &failure)) {
+  if (!muster_crash_loop_begin (self->saver, self->directory, prefix, &deaths, &failure)) {
     g_autofree char *line = g_strdup_printf ("it isn't noted that a life begins with '%s': %s",
                                              prefix, failure->message);
     add_line (self->warnings, line);
     return TRUE;
   }
-  if (deaths < MUSTER_MOST_DEATHS)
+  if (deaths < MUSTER_CRASH_LOOP_LIMIT)
     return TRUE;
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
                "'%s' kills the job: it has died at once %u times running after it was restored "
@@ -168,11 +168,11 @@ try_one (Choice *self, const char *prefix, MusterRestored *result, gboolean *is_
   MusterRestoreFailure meaning = {0};
 
   *is_final = TRUE;
-  if (begin_life (self, prefix, &failure) &&
+  if (begin_crash_count (self, prefix, &failure) &&
       muster_saver_restore_one (self->saver, self->session, prefix, self->options, result, &meaning,
                                 self->deadline_us, self->cancellable, &failure))
     return TRUE;
-  (void)muster_saver_excuse (self->saver, NULL); /* it has failed in words */
+  (void)muster_saver_clear_crash_loop (self->saver, NULL); /* it has failed in words */
   *is_torn = meaning.is_torn;
   self->may_have_moved =
       !meaning.is_masters && (is_not_whole (failure) || lacks_needed (self, prefix));
@@ -211,10 +211,10 @@ restore_first (Choice *self, GPtrArray *prefixes, MusterRestored *result, GError
 /* What became of one that was passed over, now that another has been restored: only then is one
  * known to be there. */
 static void
-put_aside (Choice *self, const Fault *fault, GString *lines)
+quarantine_fault (Choice *self, const Fault *fault, GString *lines)
 {
   g_autoptr (GError) failure = NULL;
-  g_autofree char *aside = NULL;
+  g_autofree char *quarantined = NULL;
 
   if (!muster_error_is (fault->error, MUSTER_ERROR_DATA_LOSS)) {
     add_line (lines, fault->error->message);
@@ -231,9 +231,9 @@ put_aside (Choice *self, const Fault *fault, GString *lines)
       fault->is_torn ? "every variable was assigned anew" : "nothing was read from it";
   if (self->options->keep_damaged)
     g_string_append_printf (lines, "\n  passed over; %s", use);
-  else if (muster_checkpoint_set_aside (self->saver->storage, fault->prefix, fault->error->message,
-                                        &aside, &failure))
-    g_string_append_printf (lines, "\n  set aside as %s; %s", aside, use);
+  else if (muster_checkpoint_quarantine (self->saver->storage, fault->prefix, fault->error->message,
+                                         &quarantined, &failure))
+    g_string_append_printf (lines, "\n  set aside as %s; %s", quarantined, use);
   else
     g_string_append_printf (lines, "\n  passed over; %s (%s)", use, failure->message);
 }
@@ -244,7 +244,7 @@ finish (Choice *self, MusterRestored *result)
   g_autoptr (GString) lines = g_string_new (NULL);
 
   for (guint i = 0; i < self->faults->len; i++)
-    put_aside (self, self->faults->pdata[i], lines);
+    quarantine_fault (self, self->faults->pdata[i], lines);
   if (lines->len > 0)
     result->passed_over = g_strdup (lines->str);
   if (result->warning)
@@ -296,7 +296,7 @@ are_same (const GPtrArray *a, const GPtrArray *b)
 /* What there is to choose from now, where a saver at work has changed that since: it removes what
  * leaves its list, unless it is locked already. NULL: nothing has changed, or time is up. */
 static GPtrArray *
-look_again (Choice *self, const GPtrArray *before)
+list_again (Choice *self, const GPtrArray *before)
 {
   if (!self->may_have_moved || g_cancellable_is_cancelled (self->cancellable) ||
       muster_clock_now_us (self->saver->clock) >= self->deadline_us)
@@ -324,7 +324,7 @@ restore_newest (Choice *self, MusterRestored *result, GError **error)
       finish (self, result);
       return TRUE;
     }
-    GPtrArray *now = look_again (self, prefixes);
+    GPtrArray *now = list_again (self, prefixes);
     if (!now) {
       g_propagate_error (error, failure);
       return FALSE;
@@ -378,9 +378,9 @@ muster_saver_has_whole_checkpoint (MusterSaver *self, const char *directory,
     return FALSE;
   *found = FALSE;
   for (guint i = 0; i < prefixes->len && !*found; i++) {
-    MusterCheckpointLook look;
+    MusterCheckpointOverview overview;
     if (i == 0 || !choice.options->fall_back_off)
-      *found = muster_checkpoint_look (self->storage, prefixes->pdata[i], &look, NULL);
+      *found = muster_checkpoint_inspect (self->storage, prefixes->pdata[i], &overview, NULL);
   }
 
   return TRUE;

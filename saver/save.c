@@ -11,25 +11,28 @@
 #define STATE_FILE "checkpoint"
 
 /* That a checkpoint is durable is told within this time, or not. */
-#define TELL_US (5 * MUSTER_SECOND)
+#define WARN_FULL_AFTER_US (5 * MUSTER_SECOND)
 
 /* A model that moves each time has somebody who won't rest. */
 #define MOST_TRIES 5
 
 /* Until the model has been at rest all through the work. */
 static gboolean
-work_at_rest (MusterSaver *self, MusterSession *session, MusterSaverWork work, gpointer data,
-              gint64 *step, gint64 deadline_us, GCancellable *cancellable, GError **error)
+work_quiesced (MusterSaver *self, MusterSession *session, MusterSaverWork work, gpointer data,
+               gint64 *step, gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   for (guint i = 0; i < MOST_TRIES; i++) {
-    gboolean is_cut = FALSE;
-    if (!self->cut.rest (session, deadline_us, cancellable, self->cut_data, error) ||
+    gboolean is_shortened = FALSE;
+    if (!self->consistent_cut.quiesce (session, deadline_us, cancellable, self->consistent_cut_data,
+                                       error) ||
         !work (data, error) ||
-        (step && self->cut.number &&
-         !self->cut.number (session, step, deadline_us, cancellable, self->cut_data, error)) ||
-        !self->cut.check (session, &is_cut, deadline_us, cancellable, self->cut_data, error))
+        (step && self->consistent_cut.number &&
+         !self->consistent_cut.number (session, step, deadline_us, cancellable,
+                                       self->consistent_cut_data, error)) ||
+        !self->consistent_cut.check (session, &is_shortened, deadline_us, cancellable,
+                                     self->consistent_cut_data, error))
       return FALSE;
-    if (is_cut)
+    if (is_shortened)
       return TRUE;
     g_info ("The model has moved while it was saved: it is saved again");
   }
@@ -42,14 +45,14 @@ work_at_rest (MusterSaver *self, MusterSession *session, MusterSaverWork work, g
 }
 
 gboolean
-muster_saver_work_in_cut (MusterSaver *self, MusterSession *session, MusterSaverWork work,
-                          gpointer data, gint64 *step, gint64 deadline_us,
-                          GCancellable *cancellable, GError **error)
+muster_saver_work_in_consistent_cut (MusterSaver *self, MusterSession *session,
+                                     MusterSaverWork work, gpointer data, gint64 *step,
+                                     gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
-  if (!self->cut.rest)
+  if (!self->consistent_cut.quiesce)
     return work (data, error);
-  gboolean done = work_at_rest (self, session, work, data, step, deadline_us, cancellable, error);
-  self->cut.release (session, self->cut_data);
+  gboolean done = work_quiesced (self, session, work, data, step, deadline_us, cancellable, error);
+  self->consistent_cut.release (session, self->consistent_cut_data);
 
   return done;
 }
@@ -201,7 +204,7 @@ announce_durable (MusterSaver *self, MusterLease *lease, const char *prefix, gin
 {
   MusterAnnouncement durable = MUSTER_ANNOUNCEMENT_INIT;
   g_autoptr (GError) failure = NULL;
-  gint64 soon_us = muster_deadline_after (muster_clock_now_us (self->clock), TELL_US);
+  gint64 soon_us = muster_deadline_after (muster_clock_now_us (self->clock), WARN_FULL_AFTER_US);
 
   if (!lease || step < 0)
     return TRUE;
@@ -286,7 +289,7 @@ typedef struct {
   gboolean was_full; /* that is what the last stage failed with */
   guint64 bytes;
   char *trouble; /* (owned) (nullable) */
-  MusterRoom room;
+  MusterSpaceCheck space;
   gint64 deadline_us;
   GCancellable *cancellable; /* (nullable) */
 } Save;
@@ -298,7 +301,7 @@ save_clear (Save *self)
   g_free (self->directory);
   g_free (self->temporary);
   g_free (self->trouble);
-  g_free (self->room.why);
+  g_free (self->space.why);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Save, save_clear)
 
@@ -348,15 +351,15 @@ rename_to (Save *self, gint64 step, GError **error)
 
 /* A snapshot is a cut already. */
 static gboolean
-write_cut (Save *self, GError **error)
+write_consistent_cut (Save *self, GError **error)
 {
   if (self->how->save_tensor)
     return write_once (self, error);
 
   gint64 step = self->step;
-  if (!muster_saver_work_in_cut (self->saver, self->session, write_once, self,
-                                 self->how->keeps_name ? NULL : &step, self->deadline_us,
-                                 self->cancellable, error))
+  if (!muster_saver_work_in_consistent_cut (self->saver, self->session, write_once, self,
+                                            self->how->keeps_name ? NULL : &step, self->deadline_us,
+                                            self->cancellable, error))
     return FALSE;
 
   return step == self->step || rename_to (self, step, error);
@@ -367,16 +370,16 @@ write_all (Save *self, GError **error)
 {
   g_autoptr (GError) failure = NULL;
 
-  if (!muster_free_space_find (&self->saver->free_space, &self->room, error))
+  if (!muster_free_space_find (&self->saver->free_space, &self->space, error))
     return FALSE;
-  if (self->room.why)
+  if (self->space.why)
     return TRUE;
-  if (write_cut (self, &failure)) {
+  if (write_consistent_cut (self, &failure)) {
     if (self->how->written)
       self->how->written (self->how->written_data);
     return TRUE;
   }
-  self->was_full = muster_free_space_was_full (&self->saver->free_space, &self->room, failure);
+  self->was_full = muster_free_space_was_full (&self->saver->free_space, &self->space, failure);
   muster_saver_discard_quietly (self->saver, self->temporary);
   self->is_written = FALSE;
   g_propagate_error (error, g_steal_pointer (&failure));
@@ -427,27 +430,27 @@ go_through (Save *self, gboolean (*stage) (Save *self, GError **error), GError *
   for (;;) {
     GError *failure = NULL;
     self->was_full = FALSE;
-    if (self->room.why || stage (self, &failure))
+    if (self->space.why || stage (self, &failure))
       return TRUE;
     if (!self->was_full &&
-        !muster_free_space_was_full (&self->saver->free_space, &self->room, failure)) {
+        !muster_free_space_was_full (&self->saver->free_space, &self->space, failure)) {
       g_propagate_error (error, failure);
       return FALSE;
     }
-    if (!muster_free_space_after_full (&self->saver->free_space, &self->room, failure, error))
+    if (!muster_free_space_after_full (&self->saver->free_space, &self->space, failure, error))
       return FALSE;
   }
 }
 
 static gboolean
-save_in_turn (Save *self, GError **error)
+save_locked (Save *self, GError **error)
 {
   gboolean done = go_through (self, begin, error) && go_through (self, write_all, error) &&
-                  (self->room.why || go_through (self, publish, error));
+                  (self->space.why || go_through (self, publish, error));
 
-  if ((!done || self->room.why) && self->is_written && !self->is_published)
+  if ((!done || self->space.why) && self->is_written && !self->is_published)
     muster_saver_discard_quietly (self->saver, self->temporary);
-  if (!done || self->room.why || self->is_unlisted)
+  if (!done || self->space.why || self->is_unlisted)
     return done;
 
   return announce_durable (self->saver, self->lease, self->prefix, self->step, self->deadline_us,
@@ -455,10 +458,10 @@ save_in_turn (Save *self, GError **error)
 }
 
 /* How often whoever waits for the turn looks at its own deadline. */
-#define LOOK_US (50 * MUSTER_MILLISECOND)
+#define POLL_US (50 * MUSTER_MILLISECOND)
 
 static gboolean
-muster_saver_take_turn (MusterSaver *self, gint64 deadline_us, GCancellable *cancellable,
+muster_saver_lock_save (MusterSaver *self, gint64 deadline_us, GCancellable *cancellable,
                         GError **error)
 {
   gboolean is_ours = FALSE;
@@ -468,7 +471,7 @@ muster_saver_take_turn (MusterSaver *self, gint64 deadline_us, GCancellable *can
     is_ours = !self->is_saving;
     if (is_ours || muster_clock_now_us (self->clock) >= deadline_us)
       break;
-    (void)g_cond_wait_until (&self->turn_ended, &self->lock, g_get_monotonic_time () + LOOK_US);
+    (void)g_cond_wait_until (&self->save_unlocked, &self->lock, g_get_monotonic_time () + POLL_US);
   }
   self->is_saving = self->is_saving || is_ours;
   g_mutex_unlock (&self->lock);
@@ -480,11 +483,11 @@ muster_saver_take_turn (MusterSaver *self, gint64 deadline_us, GCancellable *can
 }
 
 static void
-muster_saver_end_turn (MusterSaver *self)
+muster_saver_unlock_save (MusterSaver *self)
 {
   g_mutex_lock (&self->lock);
   self->is_saving = FALSE;
-  g_cond_broadcast (&self->turn_ended);
+  g_cond_broadcast (&self->save_unlocked);
   g_mutex_unlock (&self->lock);
 }
 
@@ -521,9 +524,9 @@ tell (Save *self, GError **error)
 {
   MusterSaved *saved = self->how->saved;
 
-  if (!saved && self->room.why) {
+  if (!saved && self->space.why) {
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED, "skipped: %s",
-                 self->room.why);
+                 self->space.why);
     return FALSE;
   }
   if (!saved)
@@ -531,11 +534,11 @@ tell (Save *self, GError **error)
   *saved = (MusterSaved){
       .step = MAX (self->step, -1),
       .bytes = self->bytes,
-      .took_us = muster_clock_now_us (self->saver->clock) - self->room.started_us,
-      .skipped = self->room.why != NULL,
+      .took_us = muster_clock_now_us (self->saver->clock) - self->space.started_us,
+      .skipped = self->space.why != NULL,
   };
   saved->prefix = saved->skipped ? NULL : g_strdup (self->prefix);
-  saved->why = g_strdup (saved->skipped ? self->room.why : self->trouble);
+  saved->why = g_strdup (saved->skipped ? self->space.why : self->trouble);
 
   return TRUE;
 }
@@ -563,16 +566,16 @@ muster_saver_save_how (MusterSaver *self, MusterSession *session, const char *pr
                         .is_unlisted = how->unlisted || self->directory.unlisted,
                         .deadline_us = deadline_us,
                         .cancellable = cancellable};
-  save.room = (MusterRoom){.directory = save.directory,
-                           .bytes = muster_saver_estimate (self, how->tensors),
-                           .deadline_us = deadline_us,
-                           .cancellable = cancellable,
-                           .started_us = muster_clock_now_us (self->clock)};
-  gboolean saved = muster_saver_take_turn (self, deadline_us, cancellable, error);
+  save.space = (MusterSpaceCheck){.directory = save.directory,
+                                  .bytes = muster_saver_estimate (self, how->tensors),
+                                  .deadline_us = deadline_us,
+                                  .cancellable = cancellable,
+                                  .started_us = muster_clock_now_us (self->clock)};
+  gboolean saved = muster_saver_lock_save (self, deadline_us, cancellable, error);
   if (saved) {
-    saved = save_in_turn (&save, error);
+    saved = save_locked (&save, error);
     muster_checkpoint_directory_unmark_alive (&self->directory, save.temporary, save.alive);
-    muster_saver_end_turn (self);
+    muster_saver_unlock_save (self);
   }
   if (saved && tell (&save, error))
     return TRUE;

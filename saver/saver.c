@@ -37,7 +37,7 @@ check_base_name (const char *name, GError **error)
                  "'%s' can't be the base name of checkpoints: give a name without a '/'", name);
     return FALSE;
   }
-  if (!muster_checkpoint_is_set_aside (name))
+  if (!muster_checkpoint_is_quarantined (name))
     return TRUE;
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                "'%s' can't be the base name of checkpoints: those that end so were set aside",
@@ -231,26 +231,26 @@ muster_saver_add_saveable (MusterSaver *self, const char *name, MusterSaveable *
 }
 
 static void
-muster_saver_clear_cut (MusterSaver *self)
+muster_saver_clear_consistent_cut (MusterSaver *self)
 {
-  if (self->cut_destroy)
-    self->cut_destroy (self->cut_data);
-  self->cut = (MusterSaverCut){0};
-  self->cut_data = NULL;
-  self->cut_destroy = NULL;
+  if (self->consistent_cut_destroy)
+    self->consistent_cut_destroy (self->consistent_cut_data);
+  self->consistent_cut = (MusterSaverConsistentCut){0};
+  self->consistent_cut_data = NULL;
+  self->consistent_cut_destroy = NULL;
 }
 
 void
-muster_saver_set_cut (MusterSaver *self, const MusterSaverCut *cut, gpointer user_data,
-                      GDestroyNotify destroy)
+muster_saver_set_consistent_cut (MusterSaver *self, const MusterSaverConsistentCut *consistent_cut,
+                                 gpointer user_data, GDestroyNotify destroy)
 {
   g_return_if_fail (MUSTER_IS_SAVER (self));
 
-  muster_saver_clear_cut (self);
-  if (cut)
-    self->cut = *cut;
-  self->cut_data = user_data;
-  self->cut_destroy = destroy;
+  muster_saver_clear_consistent_cut (self);
+  if (consistent_cut)
+    self->consistent_cut = *consistent_cut;
+  self->consistent_cut_data = user_data;
+  self->consistent_cut_destroy = destroy;
 }
 
 const MusterRestorePlan *
@@ -270,17 +270,17 @@ muster_saver_finalize (GObject *object)
 {
   MusterSaver *self = MUSTER_SAVER (object);
 
-  muster_saver_clear_cut (self);
+  muster_saver_clear_consistent_cut (self);
   muster_checkpoint_directory_clear (&self->directory);
   g_clear_pointer (&self->meta_graph, muster_meta_graph_unref);
   g_clear_object (&self->storage);
   g_clear_object (&self->clock);
-  g_free (self->life_directory);
+  g_free (self->crash_loop_directory);
   g_free (self->life);
   muster_saveables_free (self->saveables);
   muster_probe_free (self->probe);
   muster_restore_plan_free (self->restore_plan);
-  g_cond_clear (&self->turn_ended);
+  g_cond_clear (&self->save_unlocked);
   g_mutex_clear (&self->lock);
   G_OBJECT_CLASS (muster_saver_parent_class)->finalize (object);
 }
@@ -297,7 +297,7 @@ muster_saver_init (MusterSaver *self)
   self->probe = muster_probe_new ();
   muster_checkpoint_directory_init (&self->directory);
   g_mutex_init (&self->lock);
-  g_cond_init (&self->turn_ended);
+  g_cond_init (&self->save_unlocked);
   self->graph_bytes = -1;
   self->saveables = muster_saveables_new ();
 }

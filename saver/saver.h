@@ -98,11 +98,11 @@ gboolean muster_saver_claim_directory (MusterSaver *self, const char *directory,
  * saving thread, in the save's turn. */
 typedef struct {
   /* Brings the model to rest; before each try to write it. */
-  gboolean (*rest) (MusterSession *session, gint64 deadline_us, GCancellable *cancellable,
-                    gpointer user_data, GError **error);
-  /* After the master has written: *is_cut FALSE throws away what was written, which is never
+  gboolean (*quiesce) (MusterSession *session, gint64 deadline_us, GCancellable *cancellable,
+                       gpointer user_data, GError **error);
+  /* After the master has written: *is_consistent FALSE throws away what was written, which is never
    * published, and another try is made, five at most. */
-  gboolean (*check) (MusterSession *session, gboolean *is_cut, gint64 deadline_us,
+  gboolean (*check) (MusterSession *session, gboolean *is_consistent, gint64 deadline_us,
                      GCancellable *cancellable, gpointer user_data, GError **error);
   /* (nullable) The step that the checkpoint is named by, whatever step the save was given; before
    * check, so that it is that of what was written. What an async saver saves isn't named so. */
@@ -111,16 +111,17 @@ typedef struct {
   /* Lets the model go on: once after the tries, however they ended, and before what was written is
    * synced and published. */
   void (*release) (MusterSession *session, gpointer user_data);
-} MusterSaverCut;
+} MusterSaverConsistentCut;
 
 /**
- * muster_saver_set_cut: (skip)
+ * muster_saver_set_consistent_cut: (skip)
  *
  * Each save from now on, and each snapshot of an async saver over this one, is made so; without
  * cut (nullable) no longer. Between saves alone.
  */
-void muster_saver_set_cut (MusterSaver *self, const MusterSaverCut *cut, gpointer user_data,
-                           GDestroyNotify destroy);
+void muster_saver_set_consistent_cut (MusterSaver *self,
+                                      const MusterSaverConsistentCut *consistent_cut,
+                                      gpointer user_data, GDestroyNotify destroy);
 
 /**
  * muster_saver_add_saveable: (skip)
@@ -152,8 +153,8 @@ gboolean muster_saver_save_full (MusterSaver *self, MusterSession *session, cons
 /* Compares a checkpoint with what the saver restores and reads every tensor: one error lists every
  * missing, wrongly shaped and wrongly typed tensor with the nearest name (INVALID_ARGUMENT), or the
  * damage (DATA_LOSS). Touches no session. */
-gboolean muster_saver_preflight (MusterSaver *self, const char *prefix, GCancellable *cancellable,
-                                 GError **error);
+gboolean muster_saver_check_compatible (MusterSaver *self, const char *prefix,
+                                        GCancellable *cancellable, GError **error);
 
 /* Restores: preflight, then the restore op. Nothing is assigned unless everything fits. */
 gboolean muster_saver_restore (MusterSaver *self, MusterSession *session, const char *prefix,

@@ -25,16 +25,16 @@ struct _MusterSaver {
   MusterSaveables *saveables;          /* (owned) any thread */
   MusterProbe *probe;                  /* (owned) any thread */
   gboolean no_probe;
-  MusterSaverCut cut; /* without functions: none */
-  gpointer cut_data;
-  GDestroyNotify cut_destroy;
+  MusterSaverConsistentCut consistent_cut; /* without functions: none */
+  gpointer consistent_cut_data;
+  GDestroyNotify consistent_cut_destroy;
   GMutex lock;
-  GCond turn_ended;
+  GCond save_unlocked;
   /* guarded by lock */
-  char *life_directory; /* (owned) (nullable) where the life is noted that this saver began */
-  char *life;           /* (owned) (nullable) the base name of its checkpoint */
-  gboolean is_saving;   /* somebody has the turn */
-  gint64 graph_bytes;   /* what the graph's variables take; -1: not counted yet */
+  char *crash_loop_directory; /* (owned) (nullable) where the life is noted that this saver began */
+  char *life;                 /* (owned) (nullable) the base name of its checkpoint */
+  gboolean is_saving;         /* somebody has the turn */
+  gint64 graph_bytes;         /* what the graph's variables take; -1: not counted yet */
   MusterRestorePlan *restore_plan; /* (owned) (nullable) once made; constant */
 };
 
@@ -72,9 +72,10 @@ const MusterRestorePlan *muster_saver_restore_plan (MusterSaver *self, GError **
 /* Does the work, again where the model has moved meanwhile; without a cut once. *step (nullable)
  * becomes what the cut calls it, or stays. */
 typedef gboolean (*MusterSaverWork) (gpointer data, GError **error);
-gboolean muster_saver_work_in_cut (MusterSaver *self, MusterSession *session, MusterSaverWork work,
-                                   gpointer data, gint64 *step, gint64 deadline_us,
-                                   GCancellable *cancellable, GError **error);
+gboolean muster_saver_work_in_consistent_cut (MusterSaver *self, MusterSession *session,
+                                              MusterSaverWork work, gpointer data, gint64 *step,
+                                              gint64 deadline_us, GCancellable *cancellable,
+                                              GError **error);
 
 /* save_size.c: what a checkpoint will take, as far as the graph and the last one tell. */
 guint64 muster_saver_estimate (MusterSaver *self, const GPtrArray *tensors);

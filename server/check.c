@@ -41,7 +41,7 @@ muster_server_check (MusterServer *self, gint64 timeout_us, GError **error)
 void
 muster_server_count (MusterServer *self, MusterServerCounts *counts)
 {
-  g_autoptr (GPtrArray) chiefs = muster_board_all (self->board);
+  g_autoptr (GPtrArray) chiefs = muster_chief_registry_list (self->registry);
   *counts = (MusterServerCounts){
       .sessions = muster_sessions_size (self->sessions),
       .watchers = muster_readiness_service_n_watchers (self->readiness),

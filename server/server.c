@@ -26,12 +26,12 @@ n_on_the_spot (void)
 
 /* On whichever thread changed it. */
 static void
-on_board_changed (const char *model, gpointer data)
+on_registry_changed (const char *model, gpointer data)
 {
   MusterServer *self = data;
   muster_readiness_service_model_changed (self->readiness, model);
   muster_health_service_model_changed (self->health, model);
-  muster_announce_service_board_changed (self->announcing);
+  muster_announce_service_registry_changed (self->announcing);
 }
 
 /* The collector's function: they end as if they had been closed. */
@@ -70,15 +70,15 @@ muster_server_new (MusterMaster *master, const MusterServerOptions *options)
   self->limits = muster_limits_new (&wanted->limits);
   self->sessions = muster_sessions_new (self->clock, self->limits);
   self->request_ids = muster_request_ids_new ();
-  self->collector = muster_collector_new (self->sessions, self->clock, on_expired, self);
+  self->reaper = muster_session_reaper_new (self->sessions, self->clock, on_expired, self);
   self->steps = muster_step_meter_new ();
-  self->crew = muster_crew_new (n_on_the_spot (), max_threads (self));
+  self->handler_pool = muster_handler_pool_new (n_on_the_spot (), max_threads (self));
   self->rpc = muster_rpc_server_new_with_max_request (
       muster_limits_max (self->limits, MUSTER_LIMIT_REQUEST_BYTES));
   self->methods = g_ptr_array_new_with_free_func (g_free);
   gint64 lease_us = wanted->chief_lease_us > 0 ? wanted->chief_lease_us : DEFAULT_CHIEF_LEASE_US;
-  self->board = muster_board_new (self->clock, lease_us, on_board_changed, self);
-  self->health = muster_health_service_new (self->board);
+  self->registry = muster_chief_registry_new (self->clock, lease_us, on_registry_changed, self);
+  self->health = muster_health_service_new (self->registry);
   self->readiness = muster_readiness_service_new (self);
   self->announcing = muster_announce_service_new (self);
   if (muster_master_is_remote (master)) {
@@ -101,15 +101,15 @@ muster_server_free (MusterServer *self)
     return;
   muster_server_stop (self, 0);
   muster_http_service_free (self->http);
-  muster_crew_free (self->crew);
+  muster_handler_pool_free (self->handler_pool);
   muster_rpc_server_free (self->rpc);
   muster_rpc_server_free (self->health_rpc);
   muster_announce_service_free (self->announcing);
   muster_readiness_service_free (self->readiness);
   muster_health_service_free (self->health);
   g_ptr_array_unref (self->methods);
-  muster_board_free (self->board);
-  muster_collector_free (self->collector);
+  muster_chief_registry_free (self->registry);
+  muster_session_reaper_free (self->reaper);
   muster_sessions_free (self->sessions);
   muster_request_ids_free (self->request_ids);
   muster_limits_free (self->limits);
@@ -192,7 +192,7 @@ muster_server_stop (MusterServer *self, gint64 grace_us)
   g_clear_pointer (&self->itself, muster_rpc_client_unref);
   muster_health_service_stop (self->health);
   muster_announce_service_stop (self->announcing);
-  muster_collector_stop (self->collector);
+  muster_session_reaper_stop (self->reaper);
   muster_readiness_service_stop (self->readiness);
   muster_rpc_server_stop (self->rpc, grace_us);
   if (self->health_rpc != NULL)

@@ -110,8 +110,8 @@ typedef struct {
   MusterSessionReport report; /* (owned) until finish has taken it */
 } Call;
 
-typedef MusterSession *(*Verb) (MusterSessionManager *manager, Call *call,
-                                GCancellable *cancellable, GError **error);
+typedef MusterSession *(*Operation) (MusterSessionManager *manager, Call *call,
+                                     GCancellable *cancellable, GError **error);
 
 static void
 call_free (gpointer data)
@@ -150,10 +150,10 @@ static gpointer
 run (gpointer data)
 {
   g_autoptr (GTask) task = data;
-  Verb verb = (Verb)g_task_get_source_tag (task);
+  Operation operation = (Operation)g_task_get_source_tag (task);
   GError *error = NULL;
-  MusterSession *session = verb (g_task_get_source_object (task), g_task_get_task_data (task),
-                                 g_task_get_cancellable (task), &error);
+  MusterSession *session = operation (g_task_get_source_object (task), g_task_get_task_data (task),
+                                      g_task_get_cancellable (task), &error);
 
   if (session)
     g_task_return_pointer (task, session, g_object_unref);
@@ -164,7 +164,7 @@ run (gpointer data)
 }
 
 static void
-start (MusterSessionManager *self, Verb verb, const char *name, MusterMaster *master,
+start (MusterSessionManager *self, Operation operation, const char *name, MusterMaster *master,
        const MusterPrepareOptions *options, gint64 timeout_us, GCancellable *cancellable,
        GAsyncReadyCallback callback, gpointer user_data)
 {
@@ -177,7 +177,7 @@ start (MusterSessionManager *self, Verb verb, const char *name, MusterMaster *ma
   if (options)
     call->options = *options;
   muster_prepare_options_own (&call->options);
-  g_task_set_source_tag (task, (gpointer)verb);
+  g_task_set_source_tag (task, (gpointer)operation);
   g_task_set_task_data (task, call, call_free);
   /* What the verb did is what counts: a session that came before the cancellation is handed out. */
   g_task_set_check_cancellable (task, FALSE);
@@ -194,11 +194,11 @@ start (MusterSessionManager *self, Verb verb, const char *name, MusterMaster *ma
 }
 
 static MusterSession *
-finish (MusterSessionManager *self, GAsyncResult *result, Verb verb, gboolean *recovered,
+finish (MusterSessionManager *self, GAsyncResult *result, Operation operation, gboolean *recovered,
         MusterSessionReport *report, GError **error)
 {
   if (!g_task_is_valid (result, self) ||
-      g_task_get_source_tag (G_TASK (result)) != (gpointer)verb) {
+      g_task_get_source_tag (G_TASK (result)) != (gpointer)operation) {
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "the result is another call's");
     return NULL;
   }

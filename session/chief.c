@@ -17,7 +17,7 @@ muster_session_manager_lease (MusterSession *session)
 }
 
 void
-muster_verb_hand_lease_to (MusterVerb *self, MusterSession *session)
+muster_operation_hand_lease_to (MusterOperation *self, MusterSession *session)
 {
   if (self->lease)
     g_object_set_data_full (G_OBJECT (session), LEASE_KEY, g_steal_pointer (&self->lease),
@@ -26,7 +26,7 @@ muster_verb_hand_lease_to (MusterVerb *self, MusterSession *session)
 
 /* Of several attempts, what the first found is what others did. */
 static void
-keep_before (MusterVerb *self, MusterAnnouncement *before)
+keep_before (MusterOperation *self, MusterAnnouncement *before)
 {
   if (before && self->claimed_epoch != 0 && before->epoch == self->claimed_epoch) {
     muster_announcement_free (before);
@@ -38,24 +38,24 @@ keep_before (MusterVerb *self, MusterAnnouncement *before)
 
 /* A refusal brings no announcement along, but a watch begins with one. */
 static gint64
-ask_final_step (MusterVerb *self, MusterSession *session)
+ask_final_step (MusterOperation *self, MusterSession *session)
 {
   gint64 now_us = muster_clock_now_us (self->clock);
   gint64 deadline_us =
       MIN (self->call_deadline_us, muster_deadline_after (now_us, FINAL_STEP_LIMIT_US));
   MusterWatchFor what = {.model = self->manager->model, .task = self->manager->task};
   g_autoptr (MusterWatch) watch = muster_session_watch (session, &what, deadline_us, NULL);
-  g_auto (MusterTurn) turn = {0};
+  g_auto (MusterReadiness) readiness = {0};
 
-  if (!watch || !muster_watch_next (watch, &turn, self->cancellable, NULL) || !turn.chief)
+  if (!watch || !muster_watch_next (watch, &readiness, self->cancellable, NULL) || !readiness.chief)
     return -1;
 
-  return turn.chief->step;
+  return readiness.chief->step;
 }
 
 /* Why a claim was refused; TRUE: the master keeps no announcements, and all is well without. */
 static gboolean
-judge_refusal (MusterVerb *self, MusterSession *session, GError *failure, GError **error)
+judge_refusal (MusterOperation *self, MusterSession *session, GError *failure, GError **error)
 {
   if (muster_error_is (failure, MUSTER_ERROR_UNIMPLEMENTED)) {
     g_error_free (failure);
@@ -75,8 +75,8 @@ judge_refusal (MusterVerb *self, MusterSession *session, GError *failure, GError
 }
 
 gboolean
-muster_verb_claim (MusterVerb *self, MusterSession *session, const MusterPrepareOptions *options,
-                   GError **error)
+muster_operation_claim (MusterOperation *self, MusterSession *session,
+                        const MusterPrepareOptions *options, GError **error)
 {
   const MusterSessionManager *manager = self->manager;
   GError *failure = NULL;
@@ -88,12 +88,12 @@ muster_verb_claim (MusterVerb *self, MusterSession *session, const MusterPrepare
   /* Another attempt of the same verb takes over from the one before, whose lease may still stand
    * there; under the same epoch, so that a chief that has come since keeps the model. */
   gboolean is_ours = self->claimed_epoch != 0;
-  muster_verb_phase (self, "claim");
+  muster_operation_phase (self, "claim");
   MusterClaim claim = {.model = manager->model,
                        .task = manager->task,
                        .epoch = is_ours ? self->claimed_epoch : options->epoch,
                        .ready_op = manager->ready_op,
-                       .take_over = is_ours || options->again};
+                       .take_over = is_ours || options->overwrite};
   self->lease = muster_session_claim (session, &claim, &before, self->call_deadline_us,
                                       self->cancellable, &failure);
   keep_before (self, before);
@@ -106,7 +106,7 @@ muster_verb_claim (MusterVerb *self, MusterSession *session, const MusterPrepare
 }
 
 static gboolean
-announce (MusterVerb *self, const MusterAnnouncement *announcement, GError **error)
+announce (MusterOperation *self, const MusterAnnouncement *announcement, GError **error)
 {
   g_autoptr (GError) failure = NULL;
 
@@ -125,7 +125,8 @@ announce (MusterVerb *self, const MusterAnnouncement *announcement, GError **err
 }
 
 gboolean
-muster_verb_announce (MusterVerb *self, MusterChiefPhase phase, const char *detail, GError **error)
+muster_operation_announce (MusterOperation *self, MusterChiefPhase phase, const char *detail,
+                           GError **error)
 {
   g_auto (MusterAnnouncement) announcement = MUSTER_ANNOUNCEMENT_INIT;
 
@@ -139,7 +140,7 @@ muster_verb_announce (MusterVerb *self, MusterChiefPhase phase, const char *deta
 
 /* What was restored is a durable checkpoint, and its step is the model's. */
 gboolean
-muster_verb_announce_prepared (MusterVerb *self, GError **error)
+muster_operation_announce_prepared (MusterOperation *self, GError **error)
 {
   const char *checkpoint = self->report.restored_from;
   g_auto (MusterAnnouncement) announcement = MUSTER_ANNOUNCEMENT_INIT;
@@ -157,7 +158,7 @@ muster_verb_announce_prepared (MusterVerb *self, GError **error)
 }
 
 gboolean
-muster_verb_check_lease (MusterVerb *self, GError **error)
+muster_operation_check_lease (MusterOperation *self, GError **error)
 {
   if (!self->lease || muster_lease_check (self->lease, error))
     return TRUE;
@@ -167,12 +168,12 @@ muster_verb_check_lease (MusterVerb *self, GError **error)
 }
 
 void
-muster_verb_judge_failure (MusterVerb *self, GError **failure)
+muster_operation_judge_failure (MusterOperation *self, GError **failure)
 {
   GError *lost = NULL;
 
   if (g_error_matches (*failure, G_IO_ERROR, G_IO_ERROR_CANCELLED) ||
-      muster_verb_check_lease (self, &lost))
+      muster_operation_check_lease (self, &lost))
     return;
   g_error_free (*failure);
   *failure = lost;
@@ -181,7 +182,7 @@ muster_verb_judge_failure (MusterVerb *self, GError **failure)
 /* A chief that died in mid-preparation has prepared nothing, whatever was there before. One that
  * had only just claimed has touched nothing. */
 static gboolean
-is_anothers_work (const MusterVerb *self)
+is_anothers_work (const MusterOperation *self)
 {
   const MusterAnnouncement *before = self->before;
 
@@ -192,7 +193,7 @@ is_anothers_work (const MusterVerb *self)
 
 /* The claim has changed what is announced of the model: it is still what that other chief made. */
 static void
-put_back (MusterVerb *self)
+put_back (MusterOperation *self)
 {
   const MusterAnnouncement *before = self->before;
   g_auto (MusterAnnouncement) announcement = MUSTER_ANNOUNCEMENT_INIT;
@@ -209,9 +210,10 @@ put_back (MusterVerb *self)
 }
 
 gboolean
-muster_verb_may_initialise (MusterVerb *self, const MusterPrepareOptions *options, GError **error)
+muster_operation_may_initialise (MusterOperation *self, const MusterPrepareOptions *options,
+                                 GError **error)
 {
-  if (!self->lease || options->again || options->reset_master || !is_anothers_work (self))
+  if (!self->lease || options->overwrite || options->reset_master || !is_anothers_work (self))
     return TRUE;
 
   g_autofree char *chief = muster_announcement_describe (self->before);
@@ -219,7 +221,7 @@ muster_verb_may_initialise (MusterVerb *self, const MusterPrepareOptions *option
   put_back (self);
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
                "'%s' was prepared by another chief: %s; the init ops would run over its work: wait "
-               "for the session to join it, or prepare it `again`",
+               "for the session to join it, or prepare it `overwrite`",
                self->manager->model, chief);
 
   return FALSE;

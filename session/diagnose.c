@@ -5,9 +5,9 @@
 #include "session/session_private.h"
 
 /* A look at why nobody answers takes so long at most. */
-#define LONGEST_LOOK_US (500 * MUSTER_MILLISECOND)
+#define LONGEST_DIAGNOSIS_US (500 * MUSTER_MILLISECOND)
 /* Beside a call that goes on anyway. */
-#define UNHURRIED_LOOK_US MUSTER_SECOND
+#define UNHURRIED_DIAGNOSIS_US MUSTER_SECOND
 /* And this part of a verb's time is kept for it. */
 #define PART_KEPT 10
 /* Of a larger cluster the first tasks are looked at. */
@@ -22,17 +22,17 @@ typedef struct {
   gint64 deadline_us;
   GCancellable *cancellable; /* (not owned) (nullable) */
   MusterDiagnosis diagnosis;
-} Look;
+} Check;
 
 static void
-look_free (gpointer data)
+check_free (gpointer data)
 {
-  Look *look = data;
+  Check *check = data;
 
-  g_free (look->task);
-  g_free (look->address);
-  muster_diagnosis_clear (&look->diagnosis);
-  g_free (look);
+  g_free (check->task);
+  g_free (check->address);
+  muster_diagnosis_clear (&check->diagnosis);
+  g_free (check);
 }
 
 /* NULL where the target has no address: it is in this process. */
@@ -47,7 +47,7 @@ address_of (const char *target, gboolean *tls)
 }
 
 gboolean
-muster_verb_can_look (const MusterVerb *self)
+muster_operation_can_diagnose (const MusterOperation *self)
 {
   gboolean tls;
 
@@ -55,13 +55,13 @@ muster_verb_can_look (const MusterVerb *self)
 }
 
 gint64
-muster_verb_reserve_us (const MusterVerb *self)
+muster_operation_reserve_us (const MusterOperation *self)
 {
-  if (self->report.sessions > 0 || !muster_verb_can_look (self) ||
+  if (self->report.sessions > 0 || !muster_operation_can_diagnose (self) ||
       self->call_deadline_us == MUSTER_WAIT_FOREVER)
     return 0;
 
-  return MIN (LONGEST_LOOK_US, (self->call_deadline_us - self->started_us) / PART_KEPT);
+  return MIN (LONGEST_DIAGNOSIS_US, (self->call_deadline_us - self->started_us) / PART_KEPT);
 }
 
 gboolean
@@ -82,54 +82,55 @@ muster_cluster_check (const char *const *cluster, GError **error)
 }
 
 static GPtrArray *
-plan_looks (const MusterVerb *self, const char *address, gboolean tls, gint64 deadline_us,
-            GCancellable *cancellable)
+plan_checks (const MusterOperation *self, const char *address, gboolean tls, gint64 deadline_us,
+             GCancellable *cancellable)
 {
-  GPtrArray *looks = g_ptr_array_new_with_free_func (look_free);
-  Look *look = g_new0 (Look, 1);
+  GPtrArray *checks = g_ptr_array_new_with_free_func (check_free);
+  Check *check = g_new0 (Check, 1);
 
-  *look = (Look){.address = g_strdup (address), .tls = tls};
-  g_ptr_array_add (looks, look);
-  for (char **task = self->manager->cluster; task && *task && looks->len <= MOST_TASKS; task++) {
+  *check = (Check){.address = g_strdup (address), .tls = tls};
+  g_ptr_array_add (checks, check);
+  for (char **task = self->manager->cluster; task && *task && checks->len <= MOST_TASKS; task++) {
     const char *equals = strchr (*task, '=');
-    look = g_new0 (Look, 1);
-    *look = (Look){.task = g_strndup (*task, (gsize)(equals - *task)),
-                   .address = g_strdup (equals + 1)};
-    g_ptr_array_add (looks, look);
+    check = g_new0 (Check, 1);
+    *check = (Check){.task = g_strndup (*task, (gsize)(equals - *task)),
+                     .address = g_strdup (equals + 1)};
+    g_ptr_array_add (checks, check);
   }
-  for (guint i = 0; i < looks->len; i++) {
-    look = looks->pdata[i];
-    look->deadline_us = deadline_us;
-    look->cancellable = cancellable;
+  for (guint i = 0; i < checks->len; i++) {
+    check = checks->pdata[i];
+    check->deadline_us = deadline_us;
+    check->cancellable = cancellable;
   }
 
-  return looks;
+  return checks;
 }
 
 static gpointer
-look_at (gpointer data)
+run_check (gpointer data)
 {
-  Look *look = data;
+  Check *check = data;
 
-  if (look->task)
-    muster_diagnose_master (look->address, look->deadline_us, look->cancellable, &look->diagnosis);
+  if (check->task)
+    muster_diagnose_master (check->address, check->deadline_us, check->cancellable,
+                            &check->diagnosis);
   else
-    muster_diagnose (look->address, look->tls, look->deadline_us, look->cancellable,
-                     &look->diagnosis);
+    muster_diagnose (check->address, check->tls, check->deadline_us, check->cancellable,
+                     &check->diagnosis);
 
   return NULL;
 }
 
 /* All at once, since each may take all the time there is; this thread takes the master's. */
 static void
-look_at_all (GPtrArray *looks)
+run_checks (GPtrArray *checks)
 {
-  g_autofree GThread **threads = g_new0 (GThread *, looks->len);
+  g_autofree GThread **threads = g_new0 (GThread *, checks->len);
 
-  for (guint i = 1; i < looks->len; i++)
-    threads[i] = g_thread_try_new ("muster-look", look_at, looks->pdata[i], NULL);
-  look_at (looks->pdata[0]);
-  for (guint i = 1; i < looks->len; i++)
+  for (guint i = 1; i < checks->len; i++)
+    threads[i] = g_thread_try_new ("muster-look", run_check, checks->pdata[i], NULL);
+  run_check (checks->pdata[0]);
+  for (guint i = 1; i < checks->len; i++)
     if (threads[i])
       g_thread_join (threads[i]);
 }
@@ -153,28 +154,28 @@ state_of (MusterReach stage)
 }
 
 static gboolean
-is_missing (const Look *task)
+is_missing (const Check *task)
 {
   return task->diagnosis.text && task->diagnosis.stage != MUSTER_REACH_ANSWERS;
 }
 
 /* Which tasks a server that is up may wait for, or how to find out. */
 static void
-append_tasks (GString *text, GPtrArray *looks)
+append_tasks (GString *text, GPtrArray *checks)
 {
   guint n_missing = 0;
 
-  if (looks->len == 1) {
+  if (checks->len == 1) {
     g_string_append (text, "; --cluster=ps:0=HOST:PORT finds out which task is missing");
     return;
   }
-  for (guint i = 1; i < looks->len; i++) {
-    const Look *look = looks->pdata[i];
-    if (!is_missing (look))
+  for (guint i = 1; i < checks->len; i++) {
+    const Check *check = checks->pdata[i];
+    if (!is_missing (check))
       continue;
     if (n_missing < TASKS_NAMED)
       g_string_append_printf (text, "%s%s", n_missing == 0 ? "; no answer from " : ", ",
-                              look->task);
+                              check->task);
     n_missing++;
   }
   if (n_missing == 0)
@@ -185,36 +186,36 @@ append_tasks (GString *text, GPtrArray *looks)
 
 /* A server that is up, as far as can be seen, and keeps CreateSession. */
 static char *
-describe_keeping (const MusterVerb *self, GPtrArray *looks)
+describe_keeping (const MusterOperation *self, GPtrArray *checks)
 {
-  const Look *master = looks->pdata[0];
+  const Check *master = checks->pdata[0];
   g_autofree char *duration =
       muster_format_duration (muster_clock_now_us (self->clock) - self->phase_started_us);
   GString *text = g_string_new (NULL);
 
   g_string_append_printf (text, "%s, but CreateSession has had no answer for %s",
                           master->tls ? master->diagnosis.text : "up", duration);
-  append_tasks (text, looks);
+  append_tasks (text, checks);
 
   return g_string_free (text, FALSE);
 }
 
 /* is_kept: CreateSession, called when the phase began, has had no answer. */
 static void
-take_in (MusterVerb *self, GPtrArray *looks, gboolean is_kept)
+take_in (MusterOperation *self, GPtrArray *checks, gboolean is_kept)
 {
-  const Look *master = looks->pdata[0];
+  const Check *master = checks->pdata[0];
   GPtrArray *tasks = g_ptr_array_new ();
 
-  muster_verb_forget_diagnosis (self);
+  muster_operation_forget_diagnosis (self);
   self->diagnosis = is_kept && master->diagnosis.stage == MUSTER_REACH_ANSWERS
-                        ? describe_keeping (self, looks)
+                        ? describe_keeping (self, checks)
                         : g_strdup (master->diagnosis.text);
   self->server_state = state_of (master->diagnosis.stage);
-  for (guint i = 1; i < looks->len; i++) {
-    const Look *look = looks->pdata[i];
-    if (is_missing (look))
-      g_ptr_array_add (tasks, g_strdup_printf ("%s: %s", look->task, look->diagnosis.text));
+  for (guint i = 1; i < checks->len; i++) {
+    const Check *check = checks->pdata[i];
+    if (is_missing (check))
+      g_ptr_array_add (tasks, g_strdup_printf ("%s: %s", check->task, check->diagnosis.text));
   }
   g_ptr_array_add (tasks, NULL);
   self->missing_tasks = (char **)g_ptr_array_free (tasks, FALSE);
@@ -222,7 +223,7 @@ take_in (MusterVerb *self, GPtrArray *looks, gboolean is_kept)
 
 /* Why the master doesn't answer; NULL where it has no address, or no time is left to look. */
 static GPtrArray *
-look (const MusterVerb *self, gint64 longest_us, GCancellable *cancellable)
+look (const MusterOperation *self, gint64 longest_us, GCancellable *cancellable)
 {
   gboolean tls;
   const char *address = address_of (muster_master_target (self->master), &tls);
@@ -232,32 +233,32 @@ look (const MusterVerb *self, gint64 longest_us, GCancellable *cancellable)
 
   if (!address || limit_us <= 0 || g_cancellable_is_cancelled (cancellable))
     return NULL;
-  GPtrArray *looks = plan_looks (
+  GPtrArray *checks = plan_checks (
       self, address, tls, muster_clock_now_us (muster_system_clock ()) + limit_us, cancellable);
-  look_at_all (looks);
+  run_checks (checks);
 
-  return looks;
+  return checks;
 }
 
 void
-muster_verb_diagnose (MusterVerb *self, gboolean is_kept)
+muster_operation_diagnose (MusterOperation *self, gboolean is_kept)
 {
-  g_autoptr (GPtrArray) looks = look (self, LONGEST_LOOK_US, self->cancellable);
+  g_autoptr (GPtrArray) checks = look (self, LONGEST_DIAGNOSIS_US, self->cancellable);
 
-  if (looks)
-    take_in (self, looks, is_kept);
+  if (checks)
+    take_in (self, checks, is_kept);
   else
-    muster_verb_forget_diagnosis (self);
+    muster_operation_forget_diagnosis (self);
 }
 
 /* What was found, without the times that it took, which are others each time. */
 static char *
-outline (GPtrArray *looks)
+outline (GPtrArray *checks)
 {
   GString *text = g_string_new (NULL);
 
-  for (guint i = 0; i < looks->len; i++) {
-    const Look *it = looks->pdata[i];
+  for (guint i = 0; i < checks->len; i++) {
+    const Check *it = checks->pdata[i];
     g_string_append_printf (text, "%d ", it->diagnosis.text ? (int)it->diagnosis.stage : -1);
   }
 
@@ -265,25 +266,25 @@ outline (GPtrArray *looks)
 }
 
 gboolean
-muster_verb_look_again (MusterVerb *self, GCancellable *answered, char **found)
+muster_operation_diagnose_again (MusterOperation *self, GCancellable *answered, char **found)
 {
-  g_autoptr (GPtrArray) looks = look (self, UNHURRIED_LOOK_US, answered);
+  g_autoptr (GPtrArray) checks = look (self, UNHURRIED_DIAGNOSIS_US, answered);
 
   /* A look that was cut short has seen nothing. */
-  if (!looks || g_cancellable_is_cancelled (answered))
+  if (!checks || g_cancellable_is_cancelled (answered))
     return FALSE;
-  g_autofree char *now_found = outline (looks);
+  g_autofree char *now_found = outline (checks);
   if (g_strcmp0 (now_found, *found) == 0)
     return FALSE;
   g_free (*found);
   *found = g_steal_pointer (&now_found);
-  take_in (self, looks, TRUE);
+  take_in (self, checks, TRUE);
 
   return TRUE;
 }
 
 void
-muster_verb_forget_diagnosis (MusterVerb *self)
+muster_operation_forget_diagnosis (MusterOperation *self)
 {
   g_clear_pointer (&self->diagnosis, g_free);
   g_clear_pointer (&self->missing_tasks, g_strfreev);

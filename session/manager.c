@@ -144,17 +144,17 @@ muster_session_manager_prepare_session (MusterSessionManager *self, MusterMaster
   muster_require (error, NULL, self, master);
 
   static const MusterPrepareOptions defaults;
-  MusterVerb verb;
+  MusterOperation operation;
   GError *failure = NULL;
 
   if (!options)
     options = &defaults;
-  muster_verb_start (&verb, self, master, timeout_of (options), cancellable);
+  muster_operation_start (&operation, self, master, timeout_of (options), cancellable);
   MusterSession *session = muster_prepare_options_check (self, options, TRUE, &failure)
-                               ? muster_verb_prepare (&verb, options, &failure)
+                               ? muster_operation_prepare (&operation, options, &failure)
                                : NULL;
 
-  return muster_verb_conclude (&verb, session, failure, report, error);
+  return muster_operation_conclude (&operation, session, failure, report, error);
 }
 
 MusterSession *
@@ -167,19 +167,19 @@ muster_session_manager_recover_session (MusterSessionManager *self, MusterMaster
   muster_require (error, NULL, self, master);
 
   static const MusterPrepareOptions defaults;
-  MusterVerb verb;
+  MusterOperation operation;
   GError *failure = NULL;
 
   if (!options)
     options = &defaults;
-  muster_verb_start (&verb, self, master, timeout_of (options), cancellable);
+  muster_operation_start (&operation, self, master, timeout_of (options), cancellable);
   MusterSession *session = muster_prepare_options_check (self, options, FALSE, &failure)
-                               ? muster_verb_recover (&verb, options, &failure)
+                               ? muster_operation_recover (&operation, options, &failure)
                                : NULL;
   if (session && recovered)
-    *recovered = verb.report.outcome != MUSTER_OUTCOME_NOT_READY;
+    *recovered = operation.report.outcome != MUSTER_OUTCOME_NOT_READY;
 
-  return muster_verb_conclude (&verb, session, failure, report, error);
+  return muster_operation_conclude (&operation, session, failure, report, error);
 }
 
 MusterSession *
@@ -190,13 +190,13 @@ muster_session_manager_wait_for_session (MusterSessionManager *self, MusterMaste
   muster_session_report_begin (report);
   muster_require (error, NULL, self, master);
 
-  MusterVerb verb;
+  MusterOperation operation;
   GError *failure = NULL;
 
-  muster_verb_start (&verb, self, master, timeout_us, cancellable);
-  MusterSession *session = muster_verb_wait (&verb, &failure);
+  muster_operation_start (&operation, self, master, timeout_us, cancellable);
+  MusterSession *session = muster_operation_wait (&operation, &failure);
 
-  return muster_verb_conclude (&verb, session, failure, report, error);
+  return muster_operation_conclude (&operation, session, failure, report, error);
 }
 
 void

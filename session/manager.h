@@ -94,8 +94,8 @@ typedef gboolean (*MusterDeviceFunc) (MusterMaster *master, gint64 deadline_us,
 
 /* Lets the steps of other lives come to an end before the master is reset under them. It does what
  * it can until the deadline; what is left is cut off. */
-typedef void (*MusterRestFunc) (MusterSession *session, gint64 deadline_us,
-                                GCancellable *cancellable, gpointer user_data);
+typedef void (*MusterQuiesceFunc) (MusterSession *session, gint64 deadline_us,
+                                   GCancellable *cancellable, gpointer user_data);
 
 typedef struct {
   const char *init_op;
@@ -114,7 +114,7 @@ typedef struct {
   gint64 timeout_us;  /* over everything; 0: MUSTER_WAIT_FOREVER */
   gint64 epoch;       /* the chief's, where the model has a name; 0: the master gives the next */
   /* Initialises a model that another chief has prepared since, and one whose job is over. */
-  gboolean again;
+  gboolean overwrite;
   /* The chief, once it has claimed the model, resets the master and begins in a session after that:
    * no step of another life runs on over what it restores or initialises, and all other sessions
    * are lost (ABORTED), so that their tasks wait for the model anew. */
@@ -122,8 +122,8 @@ typedef struct {
   /* The same only where nothing was claimed: where it was, another life has lost its session by
    * that, and other models on the master are left alone. */
   gboolean reset_unclaimed;
-  MusterRestFunc rest_func; /* (nullable) before such a reset */
-  gpointer rest_func_data;
+  MusterQuiesceFunc quiesce_func; /* (nullable) before such a reset */
+  gpointer quiesce_func_data;
   MusterDeviceFunc device_func; /* before each session that prepare and recover make */
   gpointer device_func_data;
 } MusterPrepareOptions;
@@ -191,7 +191,7 @@ typedef struct {
   char *restore_warning; /* (owned) (nullable) what was unusual about the restore: lines */
   char *reason;    /* (owned) (nullable) recover, and a verb that failed: why it isn't ready */
   GArray *phases;  /* (owned) (nullable) of MusterPhase, in order */
-  guint looks;     /* how often readiness was looked at */
+  guint polls;     /* how often readiness was looked at */
   guint sessions;  /* how many sessions were made */
   gboolean pushed; /* the master pushed readiness */
 } MusterSessionReport;
@@ -224,9 +224,9 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterSessionReport, muster_session_report_cle
  * a timeout, can't be reached (UNAVAILABLE), the work begins again in another session as the policy
  * for preparing says, restore, init op and init function included: an init function must bear being
  * run again. * With a model named, it is claimed right after CreateSession. FAILED_PRECONDITION and
- * FENCED: a living chief holds it, or took it in mid-verb, or (unless `again`) it was prepared by
- * another chief, nothing was restored, and the init ops would run over it. OUT_OF_RANGE and OVER:
- * its job has ended.
+ * FENCED: a living chief holds it, or took it in mid-verb, or (unless `overwrite`) it was prepared
+ * by another chief, nothing was restored, and the init ops would run over it. OUT_OF_RANGE and
+ * OVER: its job has ended.
  *
  * Returns: (transfer full)
  */
@@ -341,7 +341,7 @@ MusterLease *muster_session_manager_lease (MusterSession *session);
  * with an address has kept CreateSession for two seconds, with why; message is one line, turn is
  * empty where the master wasn't asked about readiness, and reasons (element-type MusterReason) are
  * the situation's. Set it before the first verb. */
-typedef void (*MusterSessionProgress) (const char *message, const MusterTurn *turn,
+typedef void (*MusterSessionProgress) (const char *message, const MusterReadiness *readiness,
                                        GPtrArray *reasons, gpointer user_data);
 
 /**

@@ -19,8 +19,8 @@
 /* A server may keep CreateSession for ever: TensorFlow's does while a task of its cluster is
  * missing, a stopped one does anyway. When there has been no answer for so long, somebody looks
  * why, and after each such while again. */
-#define FIRST_LOOK_US (2 * MUSTER_SECOND)
-#define NEXT_LOOK_US  (10 * MUSTER_SECOND)
+#define FIRST_DIAGNOSIS_US (2 * MUSTER_SECOND)
+#define NEXT_DIAGNOSIS_US  (10 * MUSTER_SECOND)
 
 /* One CreateSession on a thread of its own, which alone writes session and failure until it is
  * joined. */
@@ -49,39 +49,39 @@ ask (gpointer data)
 }
 
 static void
-tell_why (MusterVerb *self)
+report_cause (MusterOperation *self)
 {
   g_autofree char *why = NULL;
 
   /* What failed before this call is past. */
   g_clear_error (&self->failure);
-  muster_verb_hear_again (self);
-  why = muster_verb_why (self);
+  muster_operation_update_reasons (self);
+  why = muster_operation_why (self);
   g_autofree char *message =
       g_strdup_printf ("Creating a session at '%s': %s", muster_master_target (self->master),
                        why ? why : self->server_state);
-  muster_verb_tell (self, message, NULL);
+  muster_operation_report (self, message, NULL);
 }
 
 /* Looks and tells on this thread, until the call is over or has no time left for another look. */
 static void
-look_out (MusterVerb *self, const Call *call)
+diagnose_while_waiting (MusterOperation *self, const Call *call)
 {
-  gint64 look_us = muster_deadline_after (muster_clock_now_us (self->clock), FIRST_LOOK_US);
+  gint64 poll_us = muster_deadline_after (muster_clock_now_us (self->clock), FIRST_DIAGNOSIS_US);
   g_autofree char *found = NULL;
 
   muster_about_to_block ();
-  while (look_us < call->deadline_us &&
-         muster_clock_wait_until (self->clock, look_us, call->answered, NULL)) {
-    if (muster_verb_look_again (self, call->answered, &found))
-      tell_why (self);
-    look_us = muster_deadline_after (muster_clock_now_us (self->clock), NEXT_LOOK_US);
+  while (poll_us < call->deadline_us &&
+         muster_clock_wait_until (self->clock, poll_us, call->answered, NULL)) {
+    if (muster_operation_diagnose_again (self, call->answered, &found))
+      report_cause (self);
+    poll_us = muster_deadline_after (muster_clock_now_us (self->clock), NEXT_DIAGNOSIS_US);
   }
 }
 
 /* CreateSession; where it has no answer for a while, this thread tells why. */
 static MusterSession *
-muster_verb_call_create (MusterVerb *self, gint64 deadline_us, GError **error)
+muster_operation_call_create (MusterOperation *self, gint64 deadline_us, GError **error)
 {
   Call call = {.master = self->master,
                .manager = self->manager,
@@ -92,12 +92,12 @@ muster_verb_call_create (MusterVerb *self, gint64 deadline_us, GError **error)
 
   /* A thread costs some 30 µs: where nobody listens, or there is no address to look at, it does
    * without. */
-  if (self->manager->progress && muster_verb_can_look (self)) {
+  if (self->manager->progress && muster_operation_can_diagnose (self)) {
     call.answered = answered = g_cancellable_new ();
     thread = g_thread_try_new ("muster-create", ask, &call, NULL);
   }
   if (thread) {
-    look_out (self, &call);
+    diagnose_while_waiting (self, &call);
     g_thread_join (thread);
   } else {
     ask (&call);
@@ -109,23 +109,24 @@ muster_verb_call_create (MusterVerb *self, gint64 deadline_us, GError **error)
 }
 
 void
-muster_verb_start (MusterVerb *self, const MusterSessionManager *manager, MusterMaster *master,
-                   gint64 timeout_us, GCancellable *cancellable)
+muster_operation_start (MusterOperation *self, const MusterSessionManager *manager,
+                        MusterMaster *master, gint64 timeout_us, GCancellable *cancellable)
 {
   gint64 now_us = muster_clock_now_us (manager->clock);
 
-  *self = (MusterVerb){.manager = manager,
-                       .master = master,
-                       .clock = manager->clock,
-                       .cancellable = cancellable,
-                       .timeout_us = timeout_us,
-                       .started_us = now_us,
-                       .deadline_us = muster_deadline_after (now_us, timeout_us),
-                       .retries = {.policy = &manager->preparing},
-                       .is_chiefs = TRUE,
-                       .report = {.final_step = -1}};
-  self->call_deadline_us =
-      timeout_us > 0 ? self->deadline_us : muster_deadline_after (now_us, MUSTER_ONE_LOOK_LIMIT_US);
+  *self = (MusterOperation){.manager = manager,
+                            .master = master,
+                            .clock = manager->clock,
+                            .cancellable = cancellable,
+                            .timeout_us = timeout_us,
+                            .started_us = now_us,
+                            .deadline_us = muster_deadline_after (now_us, timeout_us),
+                            .retries = {.policy = &manager->preparing},
+                            .is_chiefs = TRUE,
+                            .report = {.final_step = -1}};
+  self->call_deadline_us = timeout_us > 0
+                               ? self->deadline_us
+                               : muster_deadline_after (now_us, MUSTER_SINGLE_POLL_LIMIT_US);
   self->reasons = muster_reasons_new (self->clock);
   self->report.phases = g_array_new (FALSE, FALSE, sizeof (MusterPhase));
   self->report.timeline = g_array_new (FALSE, FALSE, sizeof (MusterSpan));
@@ -134,7 +135,7 @@ muster_verb_start (MusterVerb *self, const MusterSessionManager *manager, Muster
 /* Phases. */
 
 static void
-add_time (MusterVerb *self, const char *name, gint64 duration_us)
+add_time (MusterOperation *self, const char *name, gint64 duration_us)
 {
   GArray *phases = self->report.phases;
 
@@ -151,7 +152,7 @@ add_time (MusterVerb *self, const char *name, gint64 duration_us)
 
 /* A phase that goes on after itself is one stretch. */
 static void
-add_span (MusterVerb *self, const char *name, gint64 from_us, gint64 to_us)
+add_span (MusterOperation *self, const char *name, gint64 from_us, gint64 to_us)
 {
   GArray *timeline = self->report.timeline;
   MusterSpan span = {name, from_us - self->started_us, to_us - from_us};
@@ -168,7 +169,7 @@ add_span (MusterVerb *self, const char *name, gint64 from_us, gint64 to_us)
 }
 
 void
-muster_verb_phase (MusterVerb *self, const char *name)
+muster_operation_phase (MusterOperation *self, const char *name)
 {
   gint64 now_us = muster_clock_now_us (self->clock);
 
@@ -181,13 +182,13 @@ muster_verb_phase (MusterVerb *self, const char *name)
 }
 
 void
-muster_verb_rename_phase (MusterVerb *self, const char *name)
+muster_operation_rename_phase (MusterOperation *self, const char *name)
 {
   self->phase = name;
 }
 
 gboolean
-muster_verb_is_over (const MusterVerb *self)
+muster_operation_is_over (const MusterOperation *self)
 {
   return muster_clock_now_us (self->clock) >= self->deadline_us;
 }
@@ -196,7 +197,7 @@ muster_verb_is_over (const MusterVerb *self)
 
 /* "connect 3 ms, create 45 ms, waiting 9.9 s (597 looks, one session)" */
 static char *
-describe_spending (MusterVerb *self)
+describe_spending (MusterOperation *self)
 {
   const MusterSessionReport *report = &self->report;
   guint n_retries = muster_retries_total (&self->retries);
@@ -211,7 +212,7 @@ describe_spending (MusterVerb *self)
   }
   if (text->len == 0)
     g_string_append (text, "no time");
-  g_string_append_printf (text, " (%u look%s, ", report->looks, report->looks == 1 ? "" : "s");
+  g_string_append_printf (text, " (%u look%s, ", report->polls, report->polls == 1 ? "" : "s");
   if (report->sessions == 1)
     g_string_append (text, "one session");
   else
@@ -250,8 +251,8 @@ seconds_of (gint64 timeout_us)
 }
 
 static void
-set_deadline_error (MusterVerb *self, const char *phase, const GError *failure, const char *why,
-                    GError **error)
+set_deadline_error (MusterOperation *self, const char *phase, const GError *failure,
+                    const char *why, GError **error)
 {
   g_autofree char *seconds = seconds_of (self->timeout_us);
   g_autofree char *shortened = shorten (why ? why : failure->message);
@@ -263,7 +264,7 @@ set_deadline_error (MusterVerb *self, const char *phase, const GError *failure, 
 }
 
 static void
-pass_on (const MusterVerb *self, const GError *failure, GError **error)
+pass_on (const MusterOperation *self, const GError *failure, GError **error)
 {
   if (self->diagnosis && muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE))
     g_set_error (error, failure->domain, failure->code, "%s (%s)", failure->message,
@@ -274,7 +275,7 @@ pass_on (const MusterVerb *self, const GError *failure, GError **error)
 
 /* Whether it is the verb's deadline that failure is about, and not an op's own. */
 static gboolean
-is_out_of_time (const MusterVerb *self, const GError *failure)
+is_out_of_time (const MusterOperation *self, const GError *failure)
 {
   gint64 now_us = muster_clock_now_us (self->clock);
 
@@ -285,7 +286,7 @@ is_out_of_time (const MusterVerb *self, const GError *failure)
 /* Reports failure to the caller: where the deadline ran out, which phase it was, how long each took
  * and why there is no session. Whatever a wait was at, it has then used all of its time. */
 static void
-fail (MusterVerb *self, const GError *failure, GError **error)
+fail (MusterOperation *self, const GError *failure, GError **error)
 {
   gboolean ran_out = is_out_of_time (self, failure);
   gboolean is_wait = ran_out && !self->is_chiefs;
@@ -294,8 +295,8 @@ fail (MusterVerb *self, const GError *failure, GError **error)
   if (is_wait)
     muster_clock_wait_until (self->clock, self->deadline_us, self->cancellable, &cancelled);
   const char *phase = self->phase;
-  g_autofree char *why = muster_verb_why (self);
-  muster_verb_phase (self, NULL);
+  g_autofree char *why = muster_operation_why (self);
+  muster_operation_phase (self, NULL);
   if (!self->report.reason)
     self->report.reason = g_strdup (why);
   if (!ran_out || cancelled) {
@@ -322,8 +323,8 @@ muster_session_report_clear (MusterSessionReport *self)
 }
 
 MusterSession *
-muster_verb_conclude (MusterVerb *self, MusterSession *session, GError *failure,
-                      MusterSessionReport *report, GError **error)
+muster_operation_conclude (MusterOperation *self, MusterSession *session, GError *failure,
+                           MusterSessionReport *report, GError **error)
 {
   if (failure)
     fail (self, failure, error);
@@ -331,7 +332,7 @@ muster_verb_conclude (MusterVerb *self, MusterSession *session, GError *failure,
     self->report.outcome = MUSTER_OUTCOME_READY;
   g_clear_error (&failure);
 
-  muster_verb_phase (self, NULL);
+  muster_operation_phase (self, NULL);
   if (self->has_situation)
     self->report.reasons = muster_reasons_copy (self->reasons);
   if (report)
@@ -339,7 +340,7 @@ muster_verb_conclude (MusterVerb *self, MusterSession *session, GError *failure,
   else
     muster_session_report_clear (&self->report);
   muster_reasons_free (self->reasons);
-  muster_verb_forget_diagnosis (self);
+  muster_operation_forget_diagnosis (self);
   g_clear_error (&self->failure);
   g_clear_pointer (&self->why, g_free);
   g_clear_object (&self->lease);
@@ -353,7 +354,7 @@ muster_verb_conclude (MusterVerb *self, MusterSession *session, GError *failure,
 
 /* Somebody has looked why, and it is still so. */
 static gboolean
-is_known (const MusterVerb *self, const GError *failure)
+is_known (const MusterOperation *self, const GError *failure)
 {
   return self->server_state && self->failure &&
          g_str_equal (self->failure->message, failure->message);
@@ -362,7 +363,7 @@ is_known (const MusterVerb *self, const GError *failure)
 /* No session came of it. Whenever nobody answers for another reason than before, and when the time
  * is over, somebody looks why. */
 static void
-judge_creation (MusterVerb *self, GError *failure, gint64 deadline_us)
+judge_creation (MusterOperation *self, GError *failure, gint64 deadline_us)
 {
   gboolean ran_out =
       muster_session_ran_out (failure, deadline_us, muster_clock_now_us (self->clock));
@@ -371,32 +372,32 @@ judge_creation (MusterVerb *self, GError *failure, gint64 deadline_us)
   if (failure->domain != MUSTER_ERROR)
     return;
   if (ran_out || (muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE) && !is_known (self, failure)))
-    muster_verb_diagnose (self, ran_out);
+    muster_operation_diagnose (self, ran_out);
   else if (!muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE) &&
            !muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED))
-    muster_verb_forget_diagnosis (self); /* it has answered */
+    muster_operation_forget_diagnosis (self); /* it has answered */
   self->ran_out = ran_out;
-  muster_verb_hear_failure (self, failure);
+  muster_operation_receive_failure (self, failure);
 }
 
 MusterSession *
-muster_verb_create_session (MusterVerb *self, GError **error)
+muster_operation_create_session (MusterOperation *self, GError **error)
 {
   GError *failure = NULL;
   gint64 deadline_us = self->call_deadline_us == MUSTER_WAIT_FOREVER
                            ? MUSTER_WAIT_FOREVER
-                           : self->call_deadline_us - muster_verb_reserve_us (self);
+                           : self->call_deadline_us - muster_operation_reserve_us (self);
 
-  muster_verb_phase (self, "connect");
-  MusterSession *session = muster_verb_call_create (self, deadline_us, &failure);
+  muster_operation_phase (self, "connect");
+  MusterSession *session = muster_operation_call_create (self, deadline_us, &failure);
   if (!session) {
     judge_creation (self, failure, deadline_us);
     g_propagate_error (error, failure);
     return NULL;
   }
-  muster_verb_rename_phase (self, "create");
-  muster_verb_forget_diagnosis (self);
-  muster_verb_hear_session (self);
+  muster_operation_rename_phase (self, "create");
+  muster_operation_forget_diagnosis (self);
+  muster_operation_receive_session (self);
   self->down_since_us = 0;
   self->report.sessions++;
 
@@ -404,7 +405,7 @@ muster_verb_create_session (MusterVerb *self, GError **error)
 }
 
 void
-muster_verb_give_up_session (MusterVerb *self, MusterSession *session)
+muster_operation_give_up_session (MusterOperation *self, MusterSession *session)
 {
   gint64 left_us = muster_deadline_remaining (self->deadline_us, muster_clock_now_us (self->clock));
 
@@ -423,7 +424,7 @@ muster_verb_give_up_session (MusterVerb *self, MusterSession *session)
 /* A single look isn't repeated, and a chief without a timeout doesn't wait for a master for ever:
  * that is asked for by a timeout. */
 static gboolean
-may_try_again (const MusterVerb *self, MusterFailure class)
+may_retry (const MusterOperation *self, MusterFailure class)
 {
   if (self->timeout_us <= 0)
     return FALSE;
@@ -435,9 +436,9 @@ may_try_again (const MusterVerb *self, MusterFailure class)
 /* Where no further attempt can end in time: the rest is waited for, and what was kept of it goes to
  * a last look at the master. */
 static gboolean
-run_out (MusterVerb *self, GError **error)
+run_out (MusterOperation *self, GError **error)
 {
-  gint64 reserve_us = muster_verb_reserve_us (self);
+  gint64 reserve_us = muster_operation_reserve_us (self);
 
   if (!muster_clock_wait_until (self->clock, self->deadline_us - reserve_us, self->cancellable,
                                 error))
@@ -446,8 +447,8 @@ run_out (MusterVerb *self, GError **error)
   g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
                        "No time left for another session");
   if (reserve_us > 0) {
-    muster_verb_diagnose (self, FALSE);
-    muster_verb_hear_again (self);
+    muster_operation_diagnose (self, FALSE);
+    muster_operation_update_reasons (self);
   }
 
   return FALSE;
@@ -455,7 +456,8 @@ run_out (MusterVerb *self, GError **error)
 
 /* Until wake_us, or until the master that couldn't be reached can be; last_us at most. */
 static gboolean
-wait_for_master (MusterVerb *self, gint64 now_us, gint64 wake_us, gint64 last_us, GError **error)
+wait_for_master (MusterOperation *self, gint64 now_us, gint64 wake_us, gint64 last_us,
+                 GError **error)
 {
   MusterPause pause = {.wake_us = MIN (wake_us, last_us)};
 
@@ -473,14 +475,14 @@ wait_for_master (MusterVerb *self, gint64 now_us, gint64 wake_us, gint64 last_us
 /* Pauses before another attempt, which must still end by the deadline if it costs what the last one
  * did. */
 static gboolean
-pause_before_retry (MusterVerb *self, MusterFailure class, gint64 pause_us, gint64 cost_us,
+pause_before_retry (MusterOperation *self, MusterFailure class, gint64 pause_us, gint64 cost_us,
                     GError **error)
 {
   gint64 now_us = muster_clock_now_us (self->clock);
   gint64 wake_us = muster_deadline_after (now_us, pause_us);
   gint64 last_us = self->deadline_us == MUSTER_WAIT_FOREVER
                        ? MUSTER_WAIT_FOREVER
-                       : self->deadline_us - muster_verb_reserve_us (self) -
+                       : self->deadline_us - muster_operation_reserve_us (self) -
                              MAX (cost_us + cost_us / 4, MUSTER_MILLISECOND);
 
   if (last_us <= now_us)
@@ -493,7 +495,7 @@ pause_before_retry (MusterVerb *self, MusterFailure class, gint64 pause_us, gint
 
 /* What was tried before it failed for good is part of the failure. */
 static void
-give_up (MusterVerb *self, GError *failure, GError **error)
+give_up (MusterOperation *self, GError *failure, GError **error)
 {
   guint n = muster_retries_total (&self->retries);
 
@@ -507,39 +509,39 @@ give_up (MusterVerb *self, GError *failure, GError **error)
 }
 
 static void
-tell_of_retry (MusterVerb *self, MusterFailure class, const GError *failure)
+report_retry (MusterOperation *self, MusterFailure class, const GError *failure)
 {
   guint budget = self->retries.policy->budget[class];
 
   if (budget == MUSTER_RETRY_UNTIL_DEADLINE) {
-    muster_verb_tell (self, failure->message, NULL);
+    muster_operation_report (self, failure->message, NULL);
     return;
   }
   g_autofree char *message =
       g_strdup_printf ("Trying again (%s, %u of %u): %s", muster_failure_name (class),
                        self->retries.counts[class], budget, failure->message);
-  muster_verb_tell (self, message, NULL);
+  muster_operation_report (self, message, NULL);
 }
 
 gboolean
-muster_verb_try_again (MusterVerb *self, GError *failure, gint64 started_us, gint64 cost_us,
-                       GError **error)
+muster_operation_retry (MusterOperation *self, GError *failure, gint64 started_us, gint64 cost_us,
+                        GError **error)
 {
   MusterFailure class = muster_failure_of (failure);
-  gint64 lived_us = muster_clock_now_us (self->clock) - started_us;
+  gint64 uptime_us = muster_clock_now_us (self->clock) - started_us;
   gint64 pause_us;
 
-  if (!may_try_again (self, class) ||
-      !muster_retries_again (&self->retries, class, lived_us, muster_clock_random (self->clock),
-                             &pause_us)) {
+  if (!may_retry (self, class) ||
+      !muster_retries_next (&self->retries, class, uptime_us, muster_clock_random (self->clock),
+                            &pause_us)) {
     give_up (self, failure, error);
     return FALSE;
   }
   self->report.retries[class]++;
-  muster_verb_hear_failure (self, failure);
-  tell_of_retry (self, class, failure);
+  muster_operation_receive_failure (self, failure);
+  report_retry (self, class, failure);
   g_error_free (failure);
-  muster_verb_phase (self, "connect");
+  muster_operation_phase (self, "connect");
 
   return pause_before_retry (self, class, pause_us, cost_us, error);
 }

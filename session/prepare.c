@@ -15,7 +15,7 @@ name_of_ops (const char *const *ops, gsize n)
 }
 
 static gboolean
-run_init_ops (MusterVerb *self, MusterSession *session, const MusterPrepareOptions *options,
+run_init_ops (MusterOperation *self, MusterSession *session, const MusterPrepareOptions *options,
               GError **error)
 {
   gboolean is_one = options->init_op != NULL;
@@ -36,7 +36,7 @@ run_init_ops (MusterVerb *self, MusterSession *session, const MusterPrepareOptio
 }
 
 static gboolean
-run_init_func (MusterVerb *self, MusterSession *session, const MusterPrepareOptions *options,
+run_init_func (MusterOperation *self, MusterSession *session, const MusterPrepareOptions *options,
                GError **error)
 {
   g_autoptr (GError) failure = NULL;
@@ -52,19 +52,19 @@ run_init_func (MusterVerb *self, MusterSession *session, const MusterPrepareOpti
 }
 
 static gboolean
-muster_verb_init (MusterVerb *self, MusterSession *session, const MusterPrepareOptions *options,
-                  GError **error)
+muster_operation_init (MusterOperation *self, MusterSession *session,
+                       const MusterPrepareOptions *options, GError **error)
 {
-  muster_verb_phase (self, "init");
+  muster_operation_phase (self, "init");
   if (muster_prepare_options_has_init_op (options) && !run_init_ops (self, session, options, error))
     return FALSE;
 
-  return muster_verb_check_lease (self, error) &&
+  return muster_operation_check_lease (self, error) &&
          (!options->init_func || run_init_func (self, session, options, error));
 }
 
 gboolean
-muster_verb_run_local_init (MusterVerb *self, MusterSession *session, GError **error)
+muster_operation_run_local_init (MusterOperation *self, MusterSession *session, GError **error)
 {
   const MusterSessionManager *manager = self->manager;
   MusterStep step = {.targets = (const char *const *)manager->local_init_ops,
@@ -72,7 +72,7 @@ muster_verb_run_local_init (MusterVerb *self, MusterSession *session, GError **e
                      .options = manager->local_init_run_options,
                      .deadline_us = self->call_deadline_us};
 
-  muster_verb_phase (self, "local init");
+  muster_operation_phase (self, "local init");
   g_info ("Running local_init_op.");
   if (!muster_session_run (session, &step, NULL, NULL, self->cancellable, error)) {
     g_prefix_error (error, "Running local_init_op '%s': ", manager->local_init_name);
@@ -84,20 +84,20 @@ muster_verb_run_local_init (MusterVerb *self, MusterSession *session, GError **e
 }
 
 static gboolean
-probe (MusterVerb *self, MusterSession *session, const char *op, const char *what, char **why,
+probe (MusterOperation *self, MusterSession *session, const char *op, const char *what, char **why,
        GError **error)
 {
-  g_auto (MusterReadiness) readiness = {0};
+  g_auto (MusterReadyOpResult) readiness = {0};
 
   if (op)
-    self->report.looks++;
-  if (!muster_readiness_probe (session, op, self->call_deadline_us, self->cancellable, &readiness,
-                               error)) {
+    self->report.polls++;
+  if (!muster_ready_op_probe (session, op, self->call_deadline_us, self->cancellable, &readiness,
+                              error)) {
     g_prefix_error (error, "%s: ", what);
     return FALSE;
   }
   *why = readiness.is_ready ? NULL : g_steal_pointer (&readiness.why_not);
-  muster_verb_hear_why (self, *why);
+  muster_operation_receive_reason (self, *why);
 
   return TRUE;
 }
@@ -105,28 +105,30 @@ probe (MusterVerb *self, MusterSession *session, const char *op, const char *wha
 /* The gate, and if it is open local init; *why (transfer full) says why the gate isn't, else NULL.
  */
 static gboolean
-muster_verb_try_local_init (MusterVerb *self, MusterSession *session, char **why, GError **error)
+muster_operation_try_local_init (MusterOperation *self, MusterSession *session, char **why,
+                                 GError **error)
 {
   *why = NULL;
   if (!self->manager->local_init_ops)
     return TRUE;
 
-  muster_verb_phase (self, "local init");
+  muster_operation_phase (self, "local init");
   if (!probe (self, session, self->manager->ready_for_local_init_op,
               "Model not ready for local init", why, error))
     return FALSE;
 
-  return *why || muster_verb_run_local_init (self, session, error);
+  return *why || muster_operation_run_local_init (self, session, error);
 }
 
 static gboolean
-muster_verb_check_ready (MusterVerb *self, MusterSession *session, char **why, GError **error)
+muster_operation_check_ready (MusterOperation *self, MusterSession *session, char **why,
+                              GError **error)
 {
   *why = NULL;
   if (!self->manager->ready_op)
     return TRUE;
 
-  muster_verb_phase (self, "ready");
+  muster_operation_phase (self, "ready");
 
   return probe (self, session, self->manager->ready_op, "Model not ready", why, error);
 }
@@ -194,7 +196,7 @@ refuse_shut_gate (const MusterPrepareOptions *options, const char *why, GError *
 }
 
 static gboolean
-refuse_unready (const MusterVerb *self, const MusterPrepareOptions *options, const char *why,
+refuse_unready (const MusterOperation *self, const MusterPrepareOptions *options, const char *why,
                 GError **error)
 {
   const char *local_init = self->manager->local_init_name;
@@ -209,26 +211,26 @@ refuse_unready (const MusterVerb *self, const MusterPrepareOptions *options, con
 }
 
 static gboolean
-finish_model (MusterVerb *self, MusterSession *session, const MusterPrepareOptions *options,
+finish_model (MusterOperation *self, MusterSession *session, const MusterPrepareOptions *options,
               GError **error)
 {
   g_autofree char *why = NULL;
 
-  if (!muster_verb_announce (self, MUSTER_CHIEF_LOCAL_INIT, NULL, error) ||
-      !muster_verb_try_local_init (self, session, &why, error))
+  if (!muster_operation_announce (self, MUSTER_CHIEF_LOCAL_INIT, NULL, error) ||
+      !muster_operation_try_local_init (self, session, &why, error))
     return FALSE;
   if (why)
     return refuse_shut_gate (options, why, error);
-  if (!muster_verb_check_ready (self, session, &why, error))
+  if (!muster_operation_check_ready (self, session, &why, error))
     return FALSE;
   if (why)
     return refuse_unready (self, options, why, error);
 
-  return muster_verb_announce_prepared (self, error);
+  return muster_operation_announce_prepared (self, error);
 }
 
 static gboolean
-initialise (MusterVerb *self, MusterSession *session, const MusterPrepareOptions *options,
+initialise (MusterOperation *self, MusterSession *session, const MusterPrepareOptions *options,
             GError **error)
 {
   if (!has_init (self->manager, options))
@@ -236,16 +238,16 @@ initialise (MusterVerb *self, MusterSession *session, const MusterPrepareOptions
   if (!muster_prepare_options_has_init_op (options) && !options->init_func)
     return TRUE;
 
-  return muster_verb_may_initialise (self, options, error) &&
-         muster_verb_announce (self, MUSTER_CHIEF_INITIALISING, NULL, error) &&
-         muster_verb_init (self, session, options, error);
+  return muster_operation_may_initialise (self, options, error) &&
+         muster_operation_announce (self, MUSTER_CHIEF_INITIALISING, NULL, error) &&
+         muster_operation_init (self, session, options, error);
 }
 
 static gboolean
-prepare (MusterVerb *self, MusterSession *session, const MusterPrepareOptions *options,
+prepare (MusterOperation *self, MusterSession *session, const MusterPrepareOptions *options,
          GError **error)
 {
-  if (!muster_verb_restore (self, session, options, error))
+  if (!muster_operation_restore (self, session, options, error))
     return FALSE;
   if (!self->report.restored_from && !initialise (self, session, options, error))
     return FALSE;
@@ -255,7 +257,7 @@ prepare (MusterVerb *self, MusterSession *session, const MusterPrepareOptions *o
 
 /* *why (transfer full) says what keeps a restored model from being ready. */
 static gboolean
-finish_recovered (MusterVerb *self, MusterSession *session, const char *why_gate, char **why,
+finish_recovered (MusterOperation *self, MusterSession *session, const char *why_gate, char **why,
                   GError **error)
 {
   const char *checkpoint = self->report.restored_from;
@@ -270,7 +272,7 @@ finish_recovered (MusterVerb *self, MusterSession *session, const char *why_gate
                             checkpoint, why_gate);
     return TRUE;
   }
-  if (!muster_verb_check_ready (self, session, &why_not, error))
+  if (!muster_operation_check_ready (self, session, &why_not, error))
     return FALSE;
   if (why_not)
     *why = g_strdup_printf ("Restoring model from %s did not make model ready: %s", checkpoint,
@@ -280,17 +282,17 @@ finish_recovered (MusterVerb *self, MusterSession *session, const char *why_gate
 }
 
 static gboolean
-recover (MusterVerb *self, MusterSession *session, const MusterPrepareOptions *options,
+recover (MusterOperation *self, MusterSession *session, const MusterPrepareOptions *options,
          GError **error)
 {
   g_autofree char *why_gate = NULL;
   g_autofree char *why = NULL;
 
-  if (!muster_verb_restore (self, session, options, error) ||
-      !muster_verb_announce (self, MUSTER_CHIEF_LOCAL_INIT, NULL, error) ||
-      !muster_verb_try_local_init (self, session, &why_gate, error) ||
+  if (!muster_operation_restore (self, session, options, error) ||
+      !muster_operation_announce (self, MUSTER_CHIEF_LOCAL_INIT, NULL, error) ||
+      !muster_operation_try_local_init (self, session, &why_gate, error) ||
       !finish_recovered (self, session, why_gate, &why, error) ||
-      (!why && !muster_verb_announce_prepared (self, error)))
+      (!why && !muster_operation_announce_prepared (self, error)))
     return FALSE;
 
   if (why) {
@@ -304,17 +306,17 @@ recover (MusterVerb *self, MusterSession *session, const MusterPrepareOptions *o
   return TRUE;
 }
 
-typedef gboolean (*Work) (MusterVerb *self, MusterSession *session,
+typedef gboolean (*Work) (MusterOperation *self, MusterSession *session,
                           const MusterPrepareOptions *options, GError **error);
 
 static gboolean
-initialise_devices (MusterVerb *self, const MusterPrepareOptions *options, GError **error)
+initialise_devices (MusterOperation *self, const MusterPrepareOptions *options, GError **error)
 {
   GError *failure = NULL;
 
   if (!options->device_func)
     return TRUE;
-  muster_verb_phase (self, "devices");
+  muster_operation_phase (self, "devices");
   if (options->device_func (self->master, self->call_deadline_us, self->cancellable,
                             options->device_func_data, &failure))
     return TRUE;
@@ -326,9 +328,9 @@ initialise_devices (MusterVerb *self, const MusterPrepareOptions *options, GErro
 }
 
 static gboolean
-reset (MusterVerb *self, GError **error)
+reset (MusterOperation *self, GError **error)
 {
-  muster_verb_phase (self, "reset");
+  muster_operation_phase (self, "reset");
   if (muster_master_reset (self->master, NULL, self->call_deadline_us, self->cancellable, error))
     return TRUE;
   g_prefix_error (error, "Resetting the master: ");
@@ -337,31 +339,31 @@ reset (MusterVerb *self, GError **error)
 }
 
 static gboolean
-create_and_claim (MusterVerb *self, const MusterPrepareOptions *options, MusterSession **session,
-                  GError **error)
+create_and_claim (MusterOperation *self, const MusterPrepareOptions *options,
+                  MusterSession **session, GError **error)
 {
-  *session = muster_verb_create_session (self, error);
+  *session = muster_operation_create_session (self, error);
 
-  return *session && muster_verb_claim (self, *session, options, error);
+  return *session && muster_operation_claim (self, *session, options, error);
 }
 
 /* Only who holds the model may reset its master; that ends the session, so another is made. */
 static gboolean
-begin_session (MusterVerb *self, const MusterPrepareOptions *options, MusterSession **session,
+begin_session (MusterOperation *self, const MusterPrepareOptions *options, MusterSession **session,
                GError **error)
 {
   if (!create_and_claim (self, options, session, error))
     return FALSE;
   if (!options->reset_master && !(options->reset_unclaimed && !self->lease))
     return TRUE;
-  if (options->rest_func) {
-    muster_verb_phase (self, "rest");
-    options->rest_func (*session, self->call_deadline_us, self->cancellable,
-                        options->rest_func_data);
+  if (options->quiesce_func) {
+    muster_operation_phase (self, "rest");
+    options->quiesce_func (*session, self->call_deadline_us, self->cancellable,
+                           options->quiesce_func_data);
   }
   if (!reset (self, error))
     return FALSE;
-  muster_verb_give_up_session (self, g_steal_pointer (session));
+  muster_operation_give_up_session (self, g_steal_pointer (session));
 
   return create_and_claim (self, options, session, error);
 }
@@ -369,7 +371,7 @@ begin_session (MusterVerb *self, const MusterPrepareOptions *options, MusterSess
 /* One session's life: made, claimed in and worked in; closed if that fails. *cost_us is what it
  * took to get it. */
 static MusterSession *
-attempt (MusterVerb *self, const MusterPrepareOptions *options, Work work, gint64 *cost_us,
+attempt (MusterOperation *self, const MusterPrepareOptions *options, Work work, gint64 *cost_us,
          GError **error)
 {
   gint64 started_us = muster_clock_now_us (self->clock);
@@ -380,21 +382,21 @@ attempt (MusterVerb *self, const MusterPrepareOptions *options, Work work, gint6
 
   *cost_us = muster_clock_now_us (self->clock) - started_us;
   if (has_begun && work (self, session, options, &failure)) {
-    muster_verb_hand_lease_to (self, session);
+    muster_operation_hand_lease_to (self, session);
     return session;
   }
-  muster_verb_judge_failure (self, &failure);
+  muster_operation_judge_failure (self, &failure);
   /* A life that ends here has said why; where that can't be noted, it can't be helped. */
   if (options->saver)
-    (void)muster_saver_excuse (options->saver, NULL);
-  muster_verb_give_up_session (self, session);
+    (void)muster_saver_clear_crash_loop (options->saver, NULL);
+  muster_operation_give_up_session (self, session);
   g_propagate_error (error, failure);
 
   return NULL;
 }
 
 static void
-forget_attempt (MusterVerb *self)
+forget_attempt (MusterOperation *self)
 {
   g_clear_pointer (&self->report.restored_from, g_free);
   g_clear_pointer (&self->report.passed_over, g_free);
@@ -402,7 +404,8 @@ forget_attempt (MusterVerb *self)
 }
 
 static MusterSession *
-work_in_session (MusterVerb *self, const MusterPrepareOptions *options, Work work, GError **error)
+work_in_session (MusterOperation *self, const MusterPrepareOptions *options, Work work,
+                 GError **error)
 {
   for (;;) {
     GError *failure = NULL;
@@ -411,20 +414,22 @@ work_in_session (MusterVerb *self, const MusterPrepareOptions *options, Work wor
     MusterSession *session = attempt (self, options, work, &cost_us, &failure);
     if (session)
       return session;
-    if (!muster_verb_try_again (self, failure, started_us, cost_us, error))
+    if (!muster_operation_retry (self, failure, started_us, cost_us, error))
       return NULL;
     forget_attempt (self);
   }
 }
 
 MusterSession *
-muster_verb_prepare (MusterVerb *self, const MusterPrepareOptions *options, GError **error)
+muster_operation_prepare (MusterOperation *self, const MusterPrepareOptions *options,
+                          GError **error)
 {
   return work_in_session (self, options, prepare, error);
 }
 
 MusterSession *
-muster_verb_recover (MusterVerb *self, const MusterPrepareOptions *options, GError **error)
+muster_operation_recover (MusterOperation *self, const MusterPrepareOptions *options,
+                          GError **error)
 {
   return work_in_session (self, options, recover, error);
 }

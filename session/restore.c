@@ -5,8 +5,8 @@
 #define DEFAULT_MAX_WAIT_US (7200 * MUSTER_SECOND)
 
 /* How far a restore is, is announced so often, and within this time or not. */
-#define TELL_EVERY_US (1 * MUSTER_SECOND)
-#define TELL_US       (250 * MUSTER_MILLISECOND)
+#define REPORT_EVERY_US   (1 * MUSTER_SECOND)
+#define ANNOUNCE_LIMIT_US (250 * MUSTER_MILLISECOND)
 
 /* NULL and "" are both "not given" (B002.12). */
 static gboolean
@@ -42,14 +42,14 @@ muster_prepare_options_can_restore (const MusterPrepareOptions *options)
 /* Whether the directory has a checkpoint whose files are there and as long as they should be. One
  * that isn't whole yet counts as not yet there; a state that can't be read is an error. */
 static gboolean
-look_for_checkpoint (const MusterPrepareOptions *options, gboolean *found, GError **error)
+find_checkpoint (const MusterPrepareOptions *options, gboolean *found, GError **error)
 {
   return muster_saver_has_whole_checkpoint (options->saver, options->checkpoint_dir,
                                             options->restore, found, error);
 }
 
 static gint64
-checkpoint_limit_us (const MusterVerb *self, const MusterPrepareOptions *options)
+checkpoint_limit_us (const MusterOperation *self, const MusterPrepareOptions *options)
 {
   gint64 max_wait_us = options->max_wait_us == 0 ? DEFAULT_MAX_WAIT_US : options->max_wait_us;
   gint64 limit_us = muster_deadline_after (muster_clock_now_us (self->clock), max_wait_us);
@@ -59,7 +59,7 @@ checkpoint_limit_us (const MusterVerb *self, const MusterPrepareOptions *options
 
 /* Waits until there is a checkpoint, or for as long as options say: that is not an error. */
 static gboolean
-wait_for_checkpoint (MusterVerb *self, const MusterPrepareOptions *options, GError **error)
+wait_for_checkpoint (MusterOperation *self, const MusterPrepareOptions *options, GError **error)
 {
   gint64 now_us = muster_clock_now_us (self->clock);
   gint64 limit_us = checkpoint_limit_us (self, options);
@@ -68,17 +68,17 @@ wait_for_checkpoint (MusterVerb *self, const MusterPrepareOptions *options, GErr
   muster_countdown_start (&countdown, now_us, limit_us, self->manager->recovery_wait_us);
   for (;;) {
     gboolean found;
-    if (!muster_verb_check_lease (self, error))
+    if (!muster_operation_check_lease (self, error))
       return FALSE;
-    if (!look_for_checkpoint (options, &found, error))
+    if (!find_checkpoint (options, &found, error))
       return FALSE;
     if (found)
       return TRUE;
 
     gint64 after_us = muster_clock_now_us (self->clock);
-    if (countdown.looks == 0)
-      muster_verb_tell (self, "Waiting for checkpoint to be available.", NULL);
-    muster_countdown_looked (&countdown, after_us - now_us);
+    if (countdown.polls == 0)
+      muster_operation_report (self, "Waiting for checkpoint to be available.", NULL);
+    muster_countdown_polled (&countdown, after_us - now_us);
     gint64 wake_us =
         muster_countdown_next_us (&countdown, after_us, muster_clock_random (self->clock));
     if (!muster_clock_wait_until (self->clock, wake_us == 0 ? limit_us : wake_us, self->cancellable,
@@ -91,9 +91,9 @@ wait_for_checkpoint (MusterVerb *self, const MusterPrepareOptions *options, GErr
 }
 
 static gboolean
-check_time (MusterVerb *self, const char *directory, GError **error)
+check_time (MusterOperation *self, const char *directory, GError **error)
 {
-  if (!muster_verb_is_over (self))
+  if (!muster_operation_is_over (self))
     return TRUE;
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED, "No checkpoint came into '%s'",
                directory);
@@ -103,28 +103,28 @@ check_time (MusterVerb *self, const char *directory, GError **error)
 
 /* What is told of a restore while it runs. */
 typedef struct {
-  MusterVerb *verb;
+  MusterOperation *operation;
   const MusterRestoreOptions *options; /* the caller's */
   char *name;                          /* (owned) (nullable) the checkpoint, for people */
-  gint64 told_us;                      /* when something was announced last */
-} Telling;
+  gint64 reported_us;                  /* when something was announced last */
+} RestoreReport;
 
 static void
-telling_clear (Telling *self)
+restore_report_clear (RestoreReport *self)
 {
   g_free (self->name);
 }
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Telling, telling_clear)
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (RestoreReport, restore_report_clear)
 
 /* Says which checkpoint it is, for people; nothing where there is none. */
 static gboolean
-announce_restoring (Telling *self, const MusterPrepareOptions *options, GError **error)
+announce_restoring (RestoreReport *self, const MusterPrepareOptions *options, GError **error)
 {
   g_autoptr (GError) failure = NULL;
   g_autofree char *latest = NULL;
   const char *checkpoint = options->checkpoint_filename;
 
-  if (!self->verb->lease)
+  if (!self->operation->lease)
     return TRUE;
   if (!is_given (checkpoint)) {
     checkpoint = latest =
@@ -133,35 +133,35 @@ announce_restoring (Telling *self, const MusterPrepareOptions *options, GError *
       return TRUE;
   }
   self->name = checkpoint ? g_path_get_basename (checkpoint) : NULL;
-  self->told_us = muster_clock_now_us (self->verb->clock);
+  self->reported_us = muster_clock_now_us (self->operation->clock);
 
-  return muster_verb_announce (self->verb, MUSTER_CHIEF_RESTORING, self->name, error);
+  return muster_operation_announce (self->operation, MUSTER_CHIEF_RESTORING, self->name, error);
 }
 
 /* How far it is: what doesn't reach the master in time is told the next time. A lease that is lost
  * is found by the next announcement. */
 static void
-announce_progress (Telling *self, guint64 done, guint64 total)
+announce_progress (RestoreReport *self, guint64 done, guint64 total)
 {
   g_auto (MusterAnnouncement) announcement = MUSTER_ANNOUNCEMENT_INIT;
-  gint64 now_us = muster_clock_now_us (self->verb->clock);
+  gint64 now_us = muster_clock_now_us (self->operation->clock);
 
-  if (!self->verb->lease || total == 0 || now_us - self->told_us < TELL_EVERY_US)
+  if (!self->operation->lease || total == 0 || now_us - self->reported_us < REPORT_EVERY_US)
     return;
-  self->told_us = now_us;
+  self->reported_us = now_us;
   announcement.phase = MUSTER_CHIEF_RESTORING;
   announcement.detail =
       g_strdup_printf ("%s%s%d %%", self->name ? self->name : "", self->name ? ", " : "",
                        (int)(100.0 * (double)done / (double)total));
-  (void)muster_lease_announce (self->verb->lease, &announcement,
-                               MIN (self->verb->call_deadline_us, now_us + TELL_US),
-                               self->verb->cancellable, NULL);
+  (void)muster_lease_announce (self->operation->lease, &announcement,
+                               MIN (self->operation->call_deadline_us, now_us + ANNOUNCE_LIMIT_US),
+                               self->operation->cancellable, NULL);
 }
 
 static void
-tell_progress (guint64 done, guint64 total, gpointer user_data)
+report_progress (guint64 done, guint64 total, gpointer user_data)
 {
-  Telling *self = user_data;
+  RestoreReport *self = user_data;
 
   if (self->options && self->options->progress)
     self->options->progress (done, total, self->options->user_data);
@@ -169,15 +169,15 @@ tell_progress (guint64 done, guint64 total, gpointer user_data)
 }
 
 static gboolean
-restore_one (MusterVerb *self, MusterSession *session, const MusterPrepareOptions *options,
+restore_one (MusterOperation *self, MusterSession *session, const MusterPrepareOptions *options,
              GError **error)
 {
-  g_auto (Telling) telling = {.verb = self, .options = options->restore};
+  g_auto (RestoreReport) telling = {.operation = self, .options = options->restore};
   g_auto (MusterRestored) restored = {0};
   MusterRestoreOptions how = options->restore ? *options->restore : (MusterRestoreOptions){0};
   const char *file = options->checkpoint_filename;
 
-  how.progress = tell_progress;
+  how.progress = report_progress;
   how.user_data = &telling;
   if (!announce_restoring (&telling, options, error))
     return FALSE;
@@ -196,13 +196,13 @@ restore_one (MusterVerb *self, MusterSession *session, const MusterPrepareOption
 }
 
 gboolean
-muster_verb_restore (MusterVerb *self, MusterSession *session, const MusterPrepareOptions *options,
-                     GError **error)
+muster_operation_restore (MusterOperation *self, MusterSession *session,
+                          const MusterPrepareOptions *options, GError **error)
 {
   if (!muster_prepare_options_can_restore (options))
     return TRUE;
 
-  muster_verb_phase (self, "restore");
+  muster_operation_phase (self, "restore");
   if (!is_given (options->checkpoint_filename) && options->wait_for_checkpoint &&
       (!wait_for_checkpoint (self, options, error) ||
        !check_time (self, options->checkpoint_dir, error)))

@@ -66,101 +66,105 @@ typedef struct {
   /* (owned) (nullable) what stood at the model before the first claim */
   MusterAnnouncement *before;
   MusterSessionReport report; /* (owned) */
-} MusterVerb;
+} MusterOperation;
 
-#define MUSTER_ONE_LOOK_LIMIT_US (30 * MUSTER_SECOND)
+#define MUSTER_SINGLE_POLL_LIMIT_US (30 * MUSTER_SECOND)
 
 /* operation.c */
 
 /* Starts the clock. timeout_us 0 and below: a single look. */
-void muster_verb_start (MusterVerb *self, const MusterSessionManager *manager, MusterMaster *master,
-                        gint64 timeout_us, GCancellable *cancellable);
+void muster_operation_start (MusterOperation *self, const MusterSessionManager *manager,
+                             MusterMaster *master, gint64 timeout_us, GCancellable *cancellable);
 /* Ends a verb: hands on session (transfer full) if there was no failure (transfer full), else
  * closes it. Hands the report to *report (nullable). */
-MusterSession *muster_verb_conclude (MusterVerb *self, MusterSession *session, GError *failure,
-                                     MusterSessionReport *report, GError **error);
+MusterSession *muster_operation_conclude (MusterOperation *self, MusterSession *session,
+                                          GError *failure, MusterSessionReport *report,
+                                          GError **error);
 
 /* Ends the running phase and begins another: a static string, or NULL for none. Time spent in one
  * name adds up. */
-void muster_verb_phase (MusterVerb *self, const char *name);
+void muster_operation_phase (MusterOperation *self, const char *name);
 /* Gives the running phase another name, now that it is known what it was. */
-void muster_verb_rename_phase (MusterVerb *self, const char *name);
-gboolean muster_verb_is_over (const MusterVerb *self);
+void muster_operation_rename_phase (MusterOperation *self, const char *name);
+gboolean muster_operation_is_over (const MusterOperation *self);
 
 /* Creates a session: the phase "connect" if that fails, "create" if it works. */
-MusterSession *muster_verb_create_session (MusterVerb *self, GError **error);
+MusterSession *muster_operation_create_session (MusterOperation *self, GError **error);
 /* Drops the lease and closes session (transfer full) (nullable) quietly, in what is left of the
  * verb's time. */
-void muster_verb_give_up_session (MusterVerb *self, MusterSession *session);
+void muster_operation_give_up_session (MusterOperation *self, MusterSession *session);
 
 /* Decides what becomes of an attempt that failed, after started_us, with failure (transfer full).
  * TRUE: it is to be tried again, and the pause before is over. cost_us is what another one costs,
  * for it must end by the deadline. */
-gboolean muster_verb_try_again (MusterVerb *self, GError *failure, gint64 started_us,
-                                gint64 cost_us, GError **error);
+gboolean muster_operation_retry (MusterOperation *self, GError *failure, gint64 started_us,
+                                 gint64 cost_us, GError **error);
 
 /* situation.c: what a verb has heard, and what its listener is told. */
-void muster_verb_hear_turn (MusterVerb *self, const MusterTurn *turn);
-void muster_verb_hear_why (MusterVerb *self, const char *why); /* why is nullable */
-void muster_verb_hear_failure (MusterVerb *self, const GError *failure);
+void muster_operation_receive_readiness (MusterOperation *self, const MusterReadiness *readiness);
+void muster_operation_receive_reason (MusterOperation *self, const char *why); /* why is nullable */
+void muster_operation_receive_failure (MusterOperation *self, const GError *failure);
 /* There is a session now: what failed before is past. */
-void muster_verb_hear_session (MusterVerb *self);
+void muster_operation_receive_session (MusterOperation *self);
 /* The same failure as before, but more is known of it. */
-void muster_verb_hear_again (MusterVerb *self);
+void muster_operation_update_reasons (MusterOperation *self);
 /* (transfer full) (nullable) Why there is no session yet, in one line. */
-char *muster_verb_why (const MusterVerb *self);
+char *muster_operation_why (const MusterOperation *self);
 /* Tells the manager's listener, if the message is another one than the last, or a reason is. */
-void muster_verb_tell (MusterVerb *self, const char *message, const MusterTurn *turn);
+void muster_operation_report (MusterOperation *self, const char *message,
+                              const MusterReadiness *readiness);
 
 /* diagnose.c: why a master doesn't answer; nothing for one in this process. */
 gboolean muster_cluster_check (const char *const *cluster, GError **error);
 /* What is to be kept of the verb's time as long as there was no session. */
-gint64 muster_verb_reserve_us (const MusterVerb *self);
+gint64 muster_operation_reserve_us (const MusterOperation *self);
 /* is_kept: CreateSession, called when the phase began, has had no answer. */
-void muster_verb_diagnose (MusterVerb *self, gboolean is_kept);
+void muster_operation_diagnose (MusterOperation *self, gboolean is_kept);
 /* Whether there is an address to look at. */
-gboolean muster_verb_can_look (const MusterVerb *self);
+gboolean muster_operation_can_diagnose (const MusterOperation *self);
 /* The same while CreateSession has no answer yet, until answered is cancelled. TRUE if it came to
  * something else than *found (owned by the caller, nullable), which is an outline of it. */
-gboolean muster_verb_look_again (MusterVerb *self, GCancellable *answered, char **found);
-void muster_verb_forget_diagnosis (MusterVerb *self);
+gboolean muster_operation_diagnose_again (MusterOperation *self, GCancellable *answered,
+                                          char **found);
+void muster_operation_forget_diagnosis (MusterOperation *self);
 
 /* chief.c: claims and announcements; without a model named, or on a master that keeps none, nothing
  * happens and all is well. */
-gboolean muster_verb_claim (MusterVerb *self, MusterSession *session,
-                            const MusterPrepareOptions *options, GError **error);
+gboolean muster_operation_claim (MusterOperation *self, MusterSession *session,
+                                 const MusterPrepareOptions *options, GError **error);
 /* detail is nullable. */
-gboolean muster_verb_announce (MusterVerb *self, MusterChiefPhase phase, const char *detail,
-                               GError **error);
-gboolean muster_verb_announce_prepared (MusterVerb *self, GError **error);
+gboolean muster_operation_announce (MusterOperation *self, MusterChiefPhase phase,
+                                    const char *detail, GError **error);
+gboolean muster_operation_announce_prepared (MusterOperation *self, GError **error);
 /* Fails if the lease is known to be lost; asks nobody. */
-gboolean muster_verb_check_lease (MusterVerb *self, GError **error);
+gboolean muster_operation_check_lease (MusterOperation *self, GError **error);
 /* Whether the init ops may run: not over a model that another chief has prepared. */
-gboolean muster_verb_may_initialise (MusterVerb *self, const MusterPrepareOptions *options,
-                                     GError **error);
+gboolean muster_operation_may_initialise (MusterOperation *self,
+                                          const MusterPrepareOptions *options, GError **error);
 /* A failure is the lost lease's, whatever it says itself. */
-void muster_verb_judge_failure (MusterVerb *self, GError **failure);
+void muster_operation_judge_failure (MusterOperation *self, GError **failure);
 /* The lease lives as long as the session from now on. */
-void muster_verb_hand_lease_to (MusterVerb *self, MusterSession *session);
+void muster_operation_hand_lease_to (MusterOperation *self, MusterSession *session);
 
 /* prepare.c */
 gboolean muster_prepare_options_check (const MusterSessionManager *manager,
                                        const MusterPrepareOptions *options, gboolean initialises,
                                        GError **error);
-MusterSession *muster_verb_prepare (MusterVerb *self, const MusterPrepareOptions *options,
-                                    GError **error);
-MusterSession *muster_verb_recover (MusterVerb *self, const MusterPrepareOptions *options,
-                                    GError **error);
-gboolean muster_verb_run_local_init (MusterVerb *self, MusterSession *session, GError **error);
+MusterSession *muster_operation_prepare (MusterOperation *self, const MusterPrepareOptions *options,
+                                         GError **error);
+MusterSession *muster_operation_recover (MusterOperation *self, const MusterPrepareOptions *options,
+                                         GError **error);
+gboolean muster_operation_run_local_init (MusterOperation *self, MusterSession *session,
+                                          GError **error);
 
 /* restore.c: restores what options name, if there is anything; report.restored_from says what. */
-gboolean muster_verb_restore (MusterVerb *self, MusterSession *session,
-                              const MusterPrepareOptions *options, GError **error);
+gboolean muster_operation_restore (MusterOperation *self, MusterSession *session,
+                                   const MusterPrepareOptions *options, GError **error);
 /* TRUE if options name a saver and a place. */
 gboolean muster_prepare_options_can_restore (const MusterPrepareOptions *options);
 gboolean muster_prepare_options_check_places (const MusterPrepareOptions *options, GError **error);
 
 /* wait.c: the waiter's loop. */
-MusterSession *muster_verb_wait (MusterVerb *self, GError **error);
+MusterSession *muster_operation_wait (MusterOperation *self, GError **error);
 
 G_END_DECLS

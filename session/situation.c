@@ -3,10 +3,10 @@
 #include "session/session_private.h"
 
 static void
-update (MusterVerb *self, const MusterTurn *turn)
+update (MusterOperation *self, const MusterReadiness *readiness)
 {
   MusterSituation situation = {.target = muster_master_target (self->master),
-                               .turn = turn,
+                               .readiness = readiness,
                                .failure = self->failure,
                                .diagnosis = self->diagnosis,
                                .server_state = self->server_state,
@@ -21,7 +21,7 @@ update (MusterVerb *self, const MusterTurn *turn)
 }
 
 void
-muster_verb_hear_why (MusterVerb *self, const char *why)
+muster_operation_receive_reason (MusterOperation *self, const char *why)
 {
   if (!why)
     return;
@@ -32,29 +32,29 @@ muster_verb_hear_why (MusterVerb *self, const char *why)
 /* While the chief decides alone, the ops' words are its: that it is at work is said by its reason,
  * and the ops' own is which variables are missing. */
 static char *
-why_not (const MusterTurn *turn)
+why_not (const MusterReadiness *readiness)
 {
-  if (!muster_chief_decides (turn->chief))
-    return g_strdup (turn->why_gate ? turn->why_gate : turn->why_not_ready);
-  if (!turn->missing || !*turn->missing)
+  if (!muster_chief_decides (readiness->chief))
+    return g_strdup (readiness->why_gate ? readiness->why_gate : readiness->why_not_ready);
+  if (!readiness->missing || !*readiness->missing)
     return NULL;
-  g_autofree char *names = g_strjoinv (", ", turn->missing);
+  g_autofree char *names = g_strjoinv (", ", readiness->missing);
 
   return g_strconcat ("Variables not initialized: ", names, NULL);
 }
 
 void
-muster_verb_hear_turn (MusterVerb *self, const MusterTurn *turn)
+muster_operation_receive_readiness (MusterOperation *self, const MusterReadiness *readiness)
 {
   g_clear_error (&self->failure);
-  update (self, turn);
+  update (self, readiness);
   g_free (self->why);
-  self->why = why_not (turn);
+  self->why = why_not (readiness);
 }
 
 /* What the master said before it failed is no longer known. */
 void
-muster_verb_hear_failure (MusterVerb *self, const GError *failure)
+muster_operation_receive_failure (MusterOperation *self, const GError *failure)
 {
   if (failure != self->failure) {
     g_clear_error (&self->failure);
@@ -64,7 +64,7 @@ muster_verb_hear_failure (MusterVerb *self, const GError *failure)
 }
 
 void
-muster_verb_hear_session (MusterVerb *self)
+muster_operation_receive_session (MusterOperation *self)
 {
   if (!self->has_situation)
     return;
@@ -73,14 +73,14 @@ muster_verb_hear_session (MusterVerb *self)
 }
 
 void
-muster_verb_hear_again (MusterVerb *self)
+muster_operation_update_reasons (MusterOperation *self)
 {
   update (self, NULL);
 }
 
 /* One reason as part of a sentence; NULL: it has no part in it, or the ops' own words say it. */
 static char *
-describe (const MusterVerb *self, const MusterReason *reason)
+describe (const MusterOperation *self, const MusterReason *reason)
 {
   gint64 for_us = muster_clock_now_us (self->clock) - reason->since_us;
 
@@ -103,7 +103,7 @@ describe (const MusterVerb *self, const MusterReason *reason)
 }
 
 char *
-muster_verb_why (const MusterVerb *self)
+muster_operation_why (const MusterOperation *self)
 {
   GPtrArray *reasons = muster_reasons_list (self->reasons);
   g_autoptr (GPtrArray) parts = g_ptr_array_new_with_free_func (g_free);
@@ -127,10 +127,11 @@ muster_verb_why (const MusterVerb *self)
 }
 
 void
-muster_verb_tell (MusterVerb *self, const char *message, const MusterTurn *turn)
+muster_operation_report (MusterOperation *self, const char *message,
+                         const MusterReadiness *readiness)
 {
   const MusterSessionManager *manager = self->manager;
-  static const MusterTurn nothing;
+  static const MusterReadiness nothing;
 
   if (!self->has_news && g_strcmp0 (message, self->told) == 0)
     return;
@@ -140,6 +141,6 @@ muster_verb_tell (MusterVerb *self, const char *message, const MusterTurn *turn)
   g_free (self->told);
   self->told = g_strdup (message);
   if (manager->progress)
-    manager->progress (message, turn ? turn : &nothing, muster_reasons_list (self->reasons),
-                       manager->progress_data);
+    manager->progress (message, readiness ? readiness : &nothing,
+                       muster_reasons_list (self->reasons), manager->progress_data);
 }

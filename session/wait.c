@@ -3,15 +3,16 @@
 #include "session/session_private.h"
 
 static void
-on_turn (const MusterTurn *turn, gpointer user_data)
+on_readiness (const MusterReadiness *readiness, gpointer user_data)
 {
-  MusterVerb *self = user_data;
-  g_autofree char *message = g_strdup_printf (
-      "Waiting for model to be ready.  Ready_for_local_init_op:  %s, ready: %s",
-      turn->why_gate ? turn->why_gate : "None", turn->why_not_ready ? turn->why_not_ready : "None");
+  MusterOperation *self = user_data;
+  g_autofree char *message =
+      g_strdup_printf ("Waiting for model to be ready.  Ready_for_local_init_op:  %s, ready: %s",
+                       readiness->why_gate ? readiness->why_gate : "None",
+                       readiness->why_not_ready ? readiness->why_not_ready : "None");
 
-  muster_verb_hear_turn (self, turn);
-  muster_verb_tell (self, message, turn);
+  muster_operation_receive_readiness (self, readiness);
+  muster_operation_report (self, message, readiness);
 }
 
 /* B002.59, B002.66: a refusal that isn't "not ready" says whose it is. */
@@ -30,7 +31,8 @@ pass_on (GError *failure, const char *whose, GError **error)
 /* Gate, local init once in this session, then the ready op. Without a gate local init may have read
  * what wasn't there yet: where the first look said so, it is run again. */
 static gboolean
-wait_in_session (MusterVerb *self, MusterSession *session, MusterWaiter *waiter, GError **error)
+wait_in_session (MusterOperation *self, MusterSession *session, MusterWaiter *waiter,
+                 GError **error)
 {
   gint64 deadline_us = self->call_deadline_us;
   gboolean is_gated = !self->manager->local_init_ops || self->manager->ready_for_local_init_op;
@@ -39,21 +41,21 @@ wait_in_session (MusterVerb *self, MusterSession *session, MusterWaiter *waiter,
   if (self->manager->local_init_ops) {
     muster_waiter_wait_gate (waiter, deadline_us, self->cancellable, &failure);
     if (!pass_on (failure, "Model not ready for local init", error) ||
-        !muster_verb_run_local_init (self, session, error))
+        !muster_operation_run_local_init (self, session, error))
       return FALSE;
-    muster_verb_phase (self, "waiting");
+    muster_operation_phase (self, "waiting");
   }
-  guint n_looks = muster_waiter_looks (waiter);
+  guint n_polls = muster_waiter_n_polls (waiter);
   muster_waiter_wait_ready (waiter, deadline_us, self->cancellable, &failure);
   if (!pass_on (failure, "Model not ready", error))
     return FALSE;
 
-  return is_gated || muster_waiter_looks (waiter) <= n_looks + 1 ||
-         muster_verb_run_local_init (self, session, error);
+  return is_gated || muster_waiter_n_polls (waiter) <= n_polls + 1 ||
+         muster_operation_run_local_init (self, session, error);
 }
 
 static MusterWaiter *
-waiter_for (MusterVerb *self, MusterSession *session)
+waiter_for (MusterOperation *self, MusterSession *session)
 {
   const MusterSessionManager *manager = self->manager;
   MusterWatchFor what = {.ready_for_local_init_op = manager->ready_for_local_init_op,
@@ -62,18 +64,18 @@ waiter_for (MusterVerb *self, MusterSession *session)
                          .task = manager->task};
   MusterWaiter *waiter = muster_waiter_new (session, &what, manager->recovery_wait_us, self->clock);
 
-  muster_waiter_set_progress (waiter, on_turn, self);
+  muster_waiter_set_progress (waiter, on_readiness, self);
   if (self->timeout_us <= 0)
-    muster_waiter_look_once (waiter);
+    muster_waiter_poll_once (waiter);
 
   return waiter;
 }
 
 /* A job that is over isn't waited for. */
 static void
-note_end (MusterVerb *self, MusterWaiter *waiter, const GError *failure)
+note_end (MusterOperation *self, MusterWaiter *waiter, const GError *failure)
 {
-  const MusterAnnouncement *chief = muster_waiter_turn (waiter)->chief;
+  const MusterAnnouncement *chief = muster_waiter_readiness (waiter)->chief;
 
   if (!muster_error_is (failure, MUSTER_ERROR_OUT_OF_RANGE) || !chief ||
       chief->phase != MUSTER_CHIEF_OVER)
@@ -84,48 +86,48 @@ note_end (MusterVerb *self, MusterWaiter *waiter, const GError *failure)
 
 /* One session's life: made, waited in; closed if that fails. */
 static MusterSession *
-try_session (MusterVerb *self, gboolean *had_looked, GError **error)
+try_session (MusterOperation *self, gboolean *had_polled, GError **error)
 {
   GError *failure = NULL;
-  MusterSession *session = muster_verb_create_session (self, error);
+  MusterSession *session = muster_operation_create_session (self, error);
 
   if (!session)
     return NULL;
 
   g_autoptr (MusterWaiter) waiter = waiter_for (self, session);
-  muster_verb_phase (self, "waiting");
+  muster_operation_phase (self, "waiting");
   gboolean ready = wait_in_session (self, session, waiter, &failure);
 
-  *had_looked = muster_waiter_looks (waiter) > 0;
-  self->report.looks += muster_waiter_looks (waiter);
+  *had_polled = muster_waiter_n_polls (waiter) > 0;
+  self->report.polls += muster_waiter_n_polls (waiter);
   self->report.pushed |= muster_waiter_is_pushed (waiter);
   if (ready) {
-    muster_verb_hear_turn (self, muster_waiter_turn (waiter));
+    muster_operation_receive_readiness (self, muster_waiter_readiness (waiter));
     return session;
   }
   note_end (self, waiter, failure);
   g_clear_pointer (&waiter, muster_waiter_free);
-  muster_verb_give_up_session (self, session);
+  muster_operation_give_up_session (self, session);
   g_propagate_error (error, failure);
 
   return NULL;
 }
 
 MusterSession *
-muster_verb_wait (MusterVerb *self, GError **error)
+muster_operation_wait (MusterOperation *self, GError **error)
 {
   self->is_chiefs = FALSE;
   self->retries.policy = &self->manager->waiting;
   for (;;) {
     GError *failure = NULL;
-    gboolean had_looked = FALSE;
+    gboolean had_polled = FALSE;
     gint64 started_us = muster_clock_now_us (self->clock);
-    MusterSession *session = try_session (self, &had_looked, &failure);
+    MusterSession *session = try_session (self, &had_polled, &failure);
     gint64 cost_us = muster_clock_now_us (self->clock) - started_us;
 
     if (session)
       return session;
-    if (!muster_verb_try_again (self, failure, started_us, had_looked ? 0 : cost_us, error))
+    if (!muster_operation_retry (self, failure, started_us, had_polled ? 0 : cost_us, error))
       return NULL;
   }
 }

@@ -99,12 +99,12 @@ library_at (const char *path, GError **error)
 
 /* The one line that python3 answers, or NULL. */
 static char *
-ask_python (const char *question)
+ask_python (const char *query)
 {
   MusterClock *clock = muster_system_clock ();
   g_autoptr (GSubprocess) python =
       g_subprocess_new (G_SUBPROCESS_FLAGS_STDOUT_PIPE | G_SUBPROCESS_FLAGS_STDERR_SILENCE, NULL,
-                        "python3", "-c", question, NULL);
+                        "python3", "-c", query, NULL);
   if (python == NULL)
     return NULL;
   int fd = g_unix_input_stream_get_fd (G_UNIX_INPUT_STREAM (g_subprocess_get_stdout_pipe (python)));

@@ -17,9 +17,9 @@
 #define FIRST_PAUSE MUSTER_SECOND
 #define LAST_PAUSE  (30 * MUSTER_SECOND)
 /* Who lived that long is started again at once. */
-#define GOOD_LIFE  (10 * MUSTER_SECOND)
-#define EXIT_LIMIT (5 * MUSTER_SECOND)
-#define EXIT_LOOK  (5 * MUSTER_MILLISECOND)
+#define GOOD_UPTIME (10 * MUSTER_SECOND)
+#define EXIT_LIMIT  (5 * MUSTER_SECOND)
+#define EXIT_POLL   (5 * MUSTER_MILLISECOND)
 /* Where the helper has its end of the socket. */
 #define HELPER_FD 3
 
@@ -35,7 +35,7 @@ struct _MusterRuntime {
   char *library, *helper; /* (owned) */
   MusterClock *clock;     /* (owned) */
   gint64 start_limit_us;
-  MusterRuntimeTold told;
+  MusterRuntimeReport report;
   gpointer user_data;
   int reserved; /* bound to the port, never listening: nobody else gets it */
   guint16 port;
@@ -184,7 +184,7 @@ await_exit (MusterRuntime *self, const Life *life)
   MusterClock *clock = muster_system_clock ();
   gint64 until_us = now_us () + EXIT_LIMIT;
   while (g_subprocess_get_identifier (life->process) != NULL && now_us () < until_us)
-    if (!muster_clock_wait_until (clock, now_us () + EXIT_LOOK, self->stop, NULL))
+    if (!muster_clock_wait_until (clock, now_us () + EXIT_POLL, self->stop, NULL))
       break;
 }
 
@@ -264,7 +264,7 @@ await_serving (MusterRuntime *self, Life *life, GError **error)
 
 /* Takes failure. */
 static void
-turn (MusterRuntime *self, State state, int pid, GError *failure)
+set_state (MusterRuntime *self, State state, int pid, GError *failure)
 {
   g_mutex_lock (&self->lock);
   self->state = state;
@@ -278,15 +278,15 @@ turn (MusterRuntime *self, State state, int pid, GError *failure)
   g_mutex_unlock (&self->lock);
 }
 
-static void G_GNUC_PRINTF (2, 3) tell (MusterRuntime *self, const char *format, ...)
+static void G_GNUC_PRINTF (2, 3) report (MusterRuntime *self, const char *format, ...)
 {
-  if (self->told == NULL || g_cancellable_is_cancelled (self->stop))
+  if (self->report == NULL || g_cancellable_is_cancelled (self->stop))
     return;
   va_list values;
   va_start (values, format);
   g_autofree char *text = g_strdup_vprintf (format, values);
   va_end (values);
-  self->told (text, self->user_data);
+  self->report (text, self->user_data);
 }
 
 /* From its start to its end: how it ended (transfer full). NULL with an error where it never
@@ -300,13 +300,14 @@ live (MusterRuntime *self, guint n_before, GError **error)
     return NULL;
   }
   if (n_before == 0)
-    tell (self, "TensorFlow %s from '%s', as process %d", self->version, self->library, life.pid);
-  turn (self, SERVING, life.pid, NULL);
+    report (self, "TensorFlow %s from '%s', as process %d", self->version, self->library, life.pid);
+  set_state (self, SERVING, life.pid, NULL);
   if (n_before > 0)
-    tell (self,
-          "TensorFlow's runtime is back, as process %d; its variables are gone, and sessions have "
-          "to be made again",
-          life.pid);
+    report (
+        self,
+        "TensorFlow's runtime is back, as process %d; its variables are gone, and sessions have "
+        "to be made again",
+        life.pid);
   if (muster_runtime_wait_closed (life.socket, self->stop))
     await_exit (self, &life);
   g_autofree char *how = end (&life);
@@ -315,22 +316,22 @@ live (MusterRuntime *self, guint n_before, GError **error)
 
 /* FALSE when it is to stop. */
 static gboolean
-rest (MusterRuntime *self, const char *why, gint64 pause_us)
+wait_before_restart (MusterRuntime *self, const char *why, gint64 pause_us)
 {
   gint64 until_us = muster_clock_now_us (self->clock) + pause_us;
   g_autofree char *pause = muster_format_duration (pause_us);
   if (pause_us == 0) {
-    turn (self, STARTING, 0, NULL);
-    tell (self, "%s; it is started again", why);
+    set_state (self, STARTING, 0, NULL);
+    report (self, "%s; it is started again", why);
     return !g_cancellable_is_cancelled (self->stop);
   }
-  turn (self, RESTING, 0,
-        g_error_new (MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, "%s; the next try is %s later", why,
-                     pause));
-  tell (self, "%s; the next try is %s later", why, pause);
+  set_state (self, RESTING, 0,
+             g_error_new (MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, "%s; the next try is %s later",
+                          why, pause));
+  report (self, "%s; the next try is %s later", why, pause);
   if (!muster_clock_wait_until (self->clock, until_us, self->stop, NULL))
     return FALSE;
-  turn (self, STARTING, 0, NULL);
+  set_state (self, STARTING, 0, NULL);
   return TRUE;
 }
 
@@ -344,12 +345,12 @@ keep (gpointer data)
     gint64 since_us = now_us ();
     g_autofree char *ended = live (self, n, &error);
     if (ended == NULL && n == 0) {
-      turn (self, OVER, 0, g_steal_pointer (&error));
+      set_state (self, OVER, 0, g_steal_pointer (&error));
       return NULL;
     }
-    if (ended != NULL && now_us () - since_us >= GOOD_LIFE)
+    if (ended != NULL && now_us () - since_us >= GOOD_UPTIME)
       pause_us = 0;
-    if (!rest (self, ended != NULL ? ended : error->message, pause_us))
+    if (!wait_before_restart (self, ended != NULL ? ended : error->message, pause_us))
       return NULL;
     pause_us = CLAMP (pause_us * 2, FIRST_PAUSE, LAST_PAUSE);
   }
@@ -366,7 +367,7 @@ muster_runtime_new (const MusterRuntimeOptions *options, GError **error)
   self->helper = g_strdup (options->helper);
   self->clock = g_object_ref (options->clock != NULL ? options->clock : muster_system_clock ());
   self->start_limit_us = options->start_limit_us != 0 ? options->start_limit_us : START_LIMIT;
-  self->told = options->told;
+  self->report = options->report;
   self->user_data = options->user_data;
   self->stop = g_cancellable_new ();
   self->reserved = -1;
@@ -374,7 +375,7 @@ muster_runtime_new (const MusterRuntimeOptions *options, GError **error)
   g_cond_init (&self->changed);
   if (!reserve_port (self, error))
     return NULL;
-  turn (self, STARTING, 0, NULL);
+  set_state (self, STARTING, 0, NULL);
   self->keeper = g_thread_new ("tensorflow", keep, self);
   return g_steal_pointer (&self);
 }
@@ -423,7 +424,7 @@ wake (GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
 
 /* Waits as long as it starts; the lock is held. */
 static State
-await_turn (MusterRuntime *self, gint64 deadline_us, GCancellable *cancellable)
+wait_while_starting (MusterRuntime *self, gint64 deadline_us, GCancellable *cancellable)
 {
   gboolean is_late = FALSE;
   while (self->state == STARTING && !is_late && !g_cancellable_is_cancelled (cancellable)) {
@@ -444,7 +445,7 @@ muster_runtime_await (MusterRuntime *self, gint64 deadline_us, GCancellable *can
   if (cancellable != NULL)
     id = g_cancellable_connect (cancellable, G_CALLBACK (wake), self, NULL);
   g_mutex_lock (&self->lock);
-  State state = await_turn (self, deadline_us, cancellable);
+  State state = wait_while_starting (self, deadline_us, cancellable);
   GError *failure = self->failure != NULL ? g_error_copy (self->failure) : NULL;
   g_autofree char *doing = state == STARTING ? describe_start (self) : NULL;
   g_mutex_unlock (&self->lock);

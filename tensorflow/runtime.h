@@ -16,14 +16,14 @@ typedef struct _MusterRuntime MusterRuntime;
 
 /* Is told in a sentence, without an end mark, that it serves, died or came back; on the keeper's
  * thread, and that it serves before who waits for it goes on. */
-typedef void (*MusterRuntimeTold) (const char *text, gpointer user_data);
+typedef void (*MusterRuntimeReport) (const char *text, gpointer user_data);
 
 typedef struct {
-  const char *library;    /* TensorFlow's; see muster_runtime_find_library () */
-  const char *helper;     /* our program; see muster_runtime_find_helper () */
-  MusterClock *clock;     /* (nullable): for the pauses */
-  gint64 start_limit_us;  /* how long a start may take; 0: two minutes */
-  MusterRuntimeTold told; /* (nullable) */
+  const char *library;        /* TensorFlow's; see muster_runtime_find_library () */
+  const char *helper;         /* our program; see muster_runtime_find_helper () */
+  MusterClock *clock;         /* (nullable): for the pauses */
+  gint64 start_limit_us;      /* how long a start may take; 0: two minutes */
+  MusterRuntimeReport report; /* (nullable) */
   gpointer user_data;
 } MusterRuntimeOptions;
 

@@ -25,7 +25,7 @@ G_DEFINE_FINAL_TYPE_WITH_CODE (MusterTensorflowMaster, muster_tensorflow_master,
                                                       muster_tensorflow_master_iface_init))
 
 static void
-log_told (const char *text, gpointer user_data G_GNUC_UNUSED)
+log_report (const char *text, gpointer user_data G_GNUC_UNUSED)
 {
   g_message ("%s", text);
 }
@@ -37,7 +37,7 @@ muster_tensorflow_master_new (const char *path, GError **error)
   g_autofree char *helper = library != NULL ? muster_runtime_find_helper (error) : NULL;
   if (helper == NULL)
     return NULL;
-  const MusterRuntimeOptions options = {.library = library, .helper = helper, .told = log_told};
+  const MusterRuntimeOptions options = {.library = library, .helper = helper, .report = log_report};
   g_autoptr (MusterRuntime) runtime = muster_runtime_new (&options, error);
   if (runtime == NULL)
     return NULL;

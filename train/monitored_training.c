@@ -142,7 +142,7 @@ static void
 guard (const Assembly *self)
 {
   const MusterMonitoredTrainingOptions *o = self->options;
-  const MusterPositionGuard options = {.rest_us = o->position_rest_us, .clock = o->clock};
+  const MusterPositionGuard options = {.quiesce_us = o->position_quiesce_us, .clock = o->clock};
 
   muster_position_guard (self->saver, muster_scaffold_meta_graph (o->scaffold), &options);
 }
@@ -206,13 +206,13 @@ make_manager (const MusterMonitoredTrainingOptions *o, GError **error)
 /* What a life before has left running on the master comes to its end before the reset. data is the
  * scaffold, which the monitored session holds. */
 static void
-rest (MusterSession *session, gint64 deadline_us, GCancellable *cancellable, gpointer data)
+quiesce (MusterSession *session, gint64 deadline_us, GCancellable *cancellable, gpointer data)
 {
   const guint n_tasks = muster_position_n_tasks (muster_scaffold_meta_graph (data));
-  const MusterPositionRest all = {n_tasks, n_tasks, muster_system_clock (), deadline_us};
+  const MusterPositionQuiesce all = {n_tasks, n_tasks, muster_system_clock (), deadline_us};
 
   if (n_tasks > 0)
-    muster_position_rest (session, &all, cancellable);
+    muster_position_quiesce (session, &all, cancellable);
 }
 
 /* A checkpoint without positions was saved by somebody who doesn't know of them. */
@@ -260,12 +260,12 @@ open_session (const MusterMonitoredTrainingOptions *options, MusterSessionReport
   MusterPrepareOptions prepare = {.saver = parts.saver,
                                   .checkpoint_dir = options->checkpoint_dir,
                                   .restore = &restore,
-                                  .again = options->again,
+                                  .overwrite = options->overwrite,
                                   .timeout_us = options->timeout_us,
                                   .reset_master = n_tasks > 1,
                                   .reset_unclaimed = n_tasks == 1,
-                                  .rest_func = rest,
-                                  .rest_func_data = options->scaffold};
+                                  .quiesce_func = quiesce,
+                                  .quiesce_func_data = options->scaffold};
   MusterMonitoredSessionOptions session = {
       .scaffold = options->scaffold,
       .master = options->master,

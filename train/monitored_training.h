@@ -23,7 +23,7 @@ typedef struct {
   MusterSaver *saver; /* (nullable) with checkpoint_dir; NULL: one for the scaffold's SaverDef,
                          which is built where there is none */
   const MusterRestoreOptions *restore; /* (nullable) a chief's, copied */
-  gboolean again;                      /* a chief's (session/manager.h) */
+  gboolean overwrite;                  /* a chief's (session/manager.h) */
   gint64 save_checkpoint_us;           /* 600 s */
   gint64 save_checkpoint_steps;
   gint64 save_summaries_us;
@@ -52,7 +52,7 @@ typedef struct {
   const char *const *cluster;    /* (nullable) "ps:0=HOST:PORT" */
   const char *chief;             /* (nullable) "chief:0=HOST:PORT", as the manager's */
   guint most_failed_saves;       /* in a row, before the run fails; 0: any number */
-  gint64 position_rest_us;       /* with positions: MusterPositionGuard's rest_us */
+  gint64 position_quiesce_us;    /* with positions: MusterPositionGuard's quiesce_us */
   MusterPreemption *preemption;  /* (nullable) gets its hook, and its save at the end */
   MusterSessionProgress waiting; /* (nullable) as the manager's */
   gpointer waiting_data;

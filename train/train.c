@@ -19,12 +19,12 @@ muster_trained_clear (MusterTrained *self)
 
 typedef struct {
   const MusterTraining *training;
-  MusterScaffold *scaffold; /* (owned) with positions */
-  MusterSaver *saver;       /* (owned) (nullable) */
-  MusterHook *follower;     /* (owned) */
-  MusterHook *position;     /* (not owned) (nullable) one of last */
-  GPtrArray *first;         /* (owned) (element-type MusterHook) before the hook that saves */
-  GPtrArray *last;          /* (owned) (element-type MusterHook) */
+  MusterScaffold *scaffold;  /* (owned) with positions */
+  MusterSaver *saver;        /* (owned) (nullable) */
+  MusterHook *training_hook; /* (owned) */
+  MusterHook *position;      /* (not owned) (nullable) one of last */
+  GPtrArray *first;          /* (owned) (element-type MusterHook) before the hook that saves */
+  GPtrArray *last;           /* (owned) (element-type MusterHook) */
 } Parts;
 
 static void
@@ -32,7 +32,7 @@ parts_clear (Parts *self)
 {
   g_clear_pointer (&self->scaffold, muster_scaffold_unref);
   g_clear_object (&self->saver);
-  g_clear_object (&self->follower);
+  g_clear_object (&self->training_hook);
   g_clear_pointer (&self->first, g_ptr_array_unref);
   g_clear_pointer (&self->last, g_ptr_array_unref);
 }
@@ -180,7 +180,7 @@ add_input (Parts *self, GError **error)
   else if (training->batches)
     return FALSE;
   if (training->epochs > 0 && has_positions (training))
-    muster_training_hook_set_epochs (self->follower, input, n_batches (training));
+    muster_training_hook_set_epochs (self->training_hook, input, n_batches (training));
   else if (training->epochs > 0)
     until_step = n_batches (training);
   if (until_step > 0)
@@ -198,10 +198,10 @@ add_hooks (Parts *self, GError **error)
 
   if (training->loss)
     g_ptr_array_add (first, muster_nan_hook_new (training->loss, TRUE));
-  g_ptr_array_add (first, g_object_ref (self->follower));
+  g_ptr_array_add (first, g_object_ref (self->training_hook));
   if (!add_input (self, error))
     return FALSE;
-  g_ptr_array_add (self->last, muster_training_hook_new_ending (self->follower));
+  g_ptr_array_add (self->last, muster_training_hook_new_ending (self->training_hook));
 
   return TRUE;
 }
@@ -215,7 +215,7 @@ assemble (Parts *self, MusterTrained *trained, GError **error)
     return FALSE;
   self->first = g_ptr_array_new_with_free_func (g_object_unref);
   self->last = g_ptr_array_new_with_free_func (g_object_unref);
-  self->follower = muster_training_hook_new (training, self->saver, trained);
+  self->training_hook = muster_training_hook_new (training, self->saver, trained);
 
   return add_hooks (self, error);
 }
@@ -225,8 +225,8 @@ open_session (const Parts *self, GCancellable *cancellable, GError **error)
 {
   const MusterTraining *training = self->training;
   const MusterTrainingListener *listener = training->listener;
-  MusterSessionListener session = muster_training_hook_session_listener (self->follower);
-  MusterSaverListener saver = muster_training_hook_saver_listener (self->follower);
+  MusterSessionListener session = muster_training_hook_session_listener (self->training_hook);
+  MusterSaverListener saver = muster_training_hook_saver_listener (self->training_hook);
   MusterMonitoredTrainingOptions options = {
       .scaffold = self->scaffold,
       .master = training->master,
@@ -234,7 +234,7 @@ open_session (const Parts *self, GCancellable *cancellable, GError **error)
       .checkpoint_dir = training->checkpoint_dir,
       .saver = self->saver,
       .restore = training->restore,
-      .again = training->again,
+      .overwrite = training->overwrite,
       .save_checkpoint_us = training->save_us,
       .save_checkpoint_steps = training->save_steps,
       .summary_dir = training->log_dir,
@@ -271,7 +271,7 @@ run (const Parts *self, MusterMonitoredSession *session, GError **error)
   const MusterStep step = {
       .targets = &train_op, .n_targets = 1, .deadline_us = MUSTER_WAIT_FOREVER};
 
-  if (muster_training_hook_is_done (self->follower))
+  if (muster_training_hook_is_done (self->training_hook))
     return TRUE;
   while (!muster_monitored_session_should_stop (session))
     if (self->position ? !muster_position_run (self->position, session, &step, NULL, NULL, error)
@@ -311,7 +311,7 @@ muster_train (const MusterTraining *training, MusterTrained *trained, GCancellab
     ended = g_steal_pointer (&failure);
   else if (is_well)
     return TRUE;
-  g_propagate_error (error, muster_training_hook_blame (parts.follower, ended));
+  g_propagate_error (error, muster_training_hook_blame (parts.training_hook, ended));
 
   return FALSE;
 }

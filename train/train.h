@@ -71,7 +71,7 @@ typedef struct {
   gint64 save_us; /* as save_checkpoint_us and _steps of a monitored training session */
   gint64 save_steps;
   const MusterRestoreOptions *restore; /* (nullable) */
-  gboolean again;      /* a chief's: begins a job that is over or was prepared by another */
+  gboolean overwrite;  /* a chief's: begins a job that is over or was prepared by another */
   gboolean ends_job;   /* a chief's: until_step is the job's end, which is announced */
   const char *log_dir; /* (nullable) event files; NULL: beside the checkpoints */
 

@@ -14,10 +14,10 @@
 /* That the job is over has to be heard: those who come late would wait for it. */
 #define ANNOUNCE_OVER_US (30 * MUSTER_SECOND)
 /* Who trains for so long isn't killed at once by the checkpoint that it began with. */
-#define OUTLIVED_US    (10 * MUSTER_SECOND)
-#define TELL_EVERY_US  (MUSTER_SECOND / 20)
-#define RATE_WINDOW_US MUSTER_SECOND /* the rate is that of the last one or two of these */
-#define READ_STEP_US   (30 * MUSTER_SECOND)
+#define GOOD_AFTER_US   (10 * MUSTER_SECOND)
+#define REPORT_EVERY_US (MUSTER_SECOND / 20)
+#define RATE_WINDOW_US  MUSTER_SECOND /* the rate is that of the last one or two of these */
+#define READ_STEP_US    (30 * MUSTER_SECOND)
 
 #define MUSTER_TYPE_TRAINING_HOOK (muster_training_hook_get_type ())
 G_DECLARE_FINAL_TYPE (MusterTrainingHook, muster_training_hook, MUSTER, TRAINING_HOOK, MusterHook)
@@ -38,9 +38,9 @@ struct _MusterTrainingHook {
   gint64 n_batches;
   MusterTrainingState state;
   Mark older, newer; /* from which the rate is taken */
-  gint64 tell_due_us;
+  gint64 report_due_us;
   gint64 announce_due_us;
-  gint64 outlived_us;  /* when it has outlived its checkpoint */
+  gint64 good_at_us;   /* when it has outlived its checkpoint */
   gint64 settled_step; /* saved, or skipped, at this step */
   guint loss_at;
   gboolean in_step; /* what fails now is the step's own doing */
@@ -63,11 +63,11 @@ in_us (MusterTrainingHook *self, gint64 timeout_us)
 
 /* What can't be noted is noted the next time, or counts against a good checkpoint once. */
 static void
-note_outlived (MusterTrainingHook *self)
+mark_checkpoint_good (MusterTrainingHook *self)
 {
-  self->outlived_us = G_MAXINT64;
+  self->good_at_us = G_MAXINT64;
   if (self->saver)
-    (void)muster_saver_outlived (self->saver, NULL);
+    (void)muster_saver_mark_good (self->saver, NULL);
 }
 
 /* --- announcements --- */
@@ -160,11 +160,11 @@ take_awaited (MusterTrainingHook *self, gint64 at_us)
 }
 
 static gboolean
-tell_progress (MusterTrainingHook *self, gint64 at_us)
+report_progress (MusterTrainingHook *self, gint64 at_us)
 {
   const MusterTrainingListener *listener = self->training->listener;
 
-  self->tell_due_us = at_us + TELL_EVERY_US;
+  self->report_due_us = at_us + REPORT_EVERY_US;
   take_rate (self, at_us);
   take_awaited (self, at_us);
 
@@ -209,7 +209,7 @@ training_after_create (MusterHook *hook, MusterSession *session,
     return FALSE;
   self->state.step = self->trained->step = step;
   self->is_done = !self->position && step >= self->state.until_step;
-  self->outlived_us = in_us (self, OUTLIVED_US);
+  self->good_at_us = in_us (self, GOOD_AFTER_US);
   self->announce_due_us = 0;
   restart_rate (self);
   if (self->trained->report.restored_from)
@@ -244,13 +244,13 @@ training_after_run (MusterHook *hook, MusterRunContext *context, G_GNUC_UNUSED G
 
   self->in_step = FALSE;
   self->state.step = self->trained->step = muster_run_context_global_step (context);
-  if (at_us >= self->outlived_us)
-    note_outlived (self);
+  if (at_us >= self->good_at_us)
+    mark_checkpoint_good (self);
   if (self->training->loss)
     self->state.loss = number_of (muster_run_context_value (context, self->loss_at));
-  if (at_us < self->tell_due_us)
+  if (at_us < self->report_due_us)
     return TRUE;
-  if (!tell_progress (self, at_us))
+  if (!report_progress (self, at_us))
     muster_run_context_request_stop (context);
 
   return TRUE;
@@ -288,8 +288,8 @@ finish (MusterTrainingHook *self, MusterSession *session, gint64 deadline_us,
   if (step < 0)
     return FALSE;
   self->state.step = self->trained->step = step;
-  note_outlived (self);
-  (void)tell_progress (self, now_us (self));
+  mark_checkpoint_good (self);
+  (void)report_progress (self, now_us (self));
   self->trained->is_reached = is_reached (self);
 
   return end_job (self, deadline_us, cancellable, error);
@@ -313,7 +313,7 @@ training_on_error (MusterHook *hook, const GError *failure)
   MusterTrainingHook *self = MUSTER_TRAINING_HOOK (hook);
 
   if (self->saver && (!self->in_step || is_from_outside (self, failure)))
-    (void)muster_saver_excuse (self->saver, NULL);
+    (void)muster_saver_clear_crash_loop (self->saver, NULL);
 }
 
 static void
@@ -358,7 +358,7 @@ muster_training_hook_new (const MusterTraining *training, MusterSaver *saver,
   self->state.until_step = training->until_step > 0 || training->epochs == 0
                                ? training->until_step
                                : training->epochs * muster_batches_per_epoch (training->batches);
-  self->tell_due_us = in_us (self, TELL_EVERY_US);
+  self->report_due_us = in_us (self, REPORT_EVERY_US);
 
   return MUSTER_HOOK (self);
 }
@@ -463,7 +463,7 @@ on_lost (const GError *why, guint n, gint64 pause_us, gpointer user_data)
 
   self->trained->n_recoveries = n;
   if (self->saver)
-    (void)muster_saver_excuse (self->saver, NULL);
+    (void)muster_saver_clear_crash_loop (self->saver, NULL);
   if (listener && listener->lost)
     listener->lost (why, n, pause_us, listener->user_data);
 }
@@ -483,7 +483,7 @@ on_saved (const MusterSaved *saved, gpointer user_data)
   self->settled_step = saved->step;
   if (!saved->skipped) {
     self->state.durable_step = saved->step;
-    note_outlived (self);
+    mark_checkpoint_good (self);
   }
   if (listener && listener->saved)
     listener->saved (saved, listener->user_data);

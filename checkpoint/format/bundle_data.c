@@ -174,7 +174,7 @@ typedef struct {
 typedef struct {
   Run *run;
   guint8 *buffer;       /* (owned) (nullable) */
-  gsize room;           /* its bytes, at most BLOCK */
+  gsize capacity;       /* its bytes, at most BLOCK */
   MusterDataFile *file; /* (owned) (nullable) the last one */
   gint32 shard;
 } Worker;
@@ -303,10 +303,10 @@ read_block (Worker *self, guint64 offset, guint8 *into, gsize size, gsize *n_rea
 static guint8 *
 buffer_of (Worker *self, gsize size)
 {
-  if (self->buffer == NULL || self->room < size) {
+  if (self->buffer == NULL || self->capacity < size) {
     g_free (self->buffer);
     self->buffer = g_malloc (MAX (size, 1));
-    self->room = size;
+    self->capacity = size;
   }
   return self->buffer;
 }

@@ -126,10 +126,10 @@ muster_bundle_index_add_slice (MusterBundleIndex *self, MusterIndexEntry *entry,
   const gsize one = (gsize)entry->entry.n_dims * sizeof (MusterExtent);
   /* Room doubles when it is used up, at each power of two. */
   if ((entry->n_slices & (entry->n_slices - 1)) == 0) {
-    MusterExtent *room = muster_arena_alloc (self->arena, MAX (2 * entry->n_slices, 1) * one);
+    MusterExtent *extents = muster_arena_alloc (self->arena, MAX (2 * entry->n_slices, 1) * one);
     if (entry->n_slices > 0)
-      memcpy (room, entry->slices, entry->n_slices * one);
-    entry->slices = room;
+      memcpy (extents, entry->slices, entry->n_slices * one);
+    entry->slices = extents;
   }
   memcpy ((char *)entry->slices + entry->n_slices * one, slice, one);
   entry->n_slices++;
@@ -536,7 +536,7 @@ store_slice (guint8 *at, int n_dims, const MusterExtent *slice)
 
 /* What an entry takes at most: a head and two varints, at most, for each dimension. */
 static gsize
-room_for (const MusterIndexEntry *self)
+max_entry_size (const MusterIndexEntry *self)
 {
   enum { FIELD = 2 + MUSTER_PROTO_VARINT_MAX };
   return (8 + self->n_slices + (gsize)self->entry.n_dims * (1 + self->n_slices) * 3) * FIELD;
@@ -603,14 +603,14 @@ muster_bundle_index_save (MusterBundleIndex *self, GError **error)
                    (const char *)entry->key + muster_index_entry_is_part (entry));
       return NULL;
     }
-    const gsize room = room_for (entry);
-    if (room > MUSTER_TABLE_MAX) {
+    const gsize capacity = max_entry_size (entry);
+    if (capacity > MUSTER_TABLE_MAX) {
       g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
                    "the tensor '%s' has more slices than an index holds", entry->entry.name);
       return NULL;
     }
-    if (room > value->len)
-      g_byte_array_set_size (value, (guint)room);
+    if (capacity > value->len)
+      g_byte_array_set_size (value, (guint)capacity);
     const guint8 *end = store_entry (value->data, entry);
     muster_table_builder_add (table, entry->key, entry->key_size, value->data,
                               (gsize)(end - value->data));

@@ -58,11 +58,11 @@ shards_of (const char *name, const char *base)
 }
 
 static gboolean
-look_for_old (Publication *self, GError **error)
+find_old (Publication *self, GError **error)
 {
   MusterStorageInfo info;
   g_autoptr (GError) why = NULL;
-  self->replaces = muster_storage_look (self->storage, self->old_index, &info, &why);
+  self->replaces = muster_storage_stat (self->storage, self->old_index, &info, &why);
   if (self->replaces || muster_storage_failure_is_absent (why))
     return TRUE;
   g_propagate_error (error, g_steal_pointer (&why));
@@ -182,7 +182,7 @@ publish (Publication *self, GError **error)
   self->old = g_ptr_array_new_with_free_func (g_free);
   while (self->data[self->n_data] != NULL)
     self->n_data++;
-  if (!look_for_old (self, error) || !choose_shards (self, error))
+  if (!find_old (self, error) || !choose_shards (self, error))
     return FALSE;
   const gboolean is_index_there = self->new_index != NULL && self->n_shards == self->n_data;
   if ((is_index_there || write_index (self, error)) && place_data (self, error) &&
@@ -208,7 +208,7 @@ static gboolean
 check_length (MusterStorage *storage, const char *path, guint64 least, GError **error)
 {
   MusterStorageInfo info;
-  if (!muster_storage_look (storage, path, &info, error))
+  if (!muster_storage_stat (storage, path, &info, error))
     return FALSE;
   if (info.size >= least)
     return TRUE;

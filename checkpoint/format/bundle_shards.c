@@ -243,7 +243,7 @@ plan (MusterShards *self)
 /* Room */
 
 static guint64
-needed_room (const MusterShards *self)
+needed_bytes (const MusterShards *self)
 {
   guint64 bytes = INDEX_SIZE;
   for (gint32 i = 0; i < self->n_shards; i++)
@@ -264,11 +264,11 @@ explain_full (const MusterShards *self, GError *why, GError **error)
   }
   g_autoptr (GError) own = why;
   g_autofree char *directory = g_path_get_dirname (self->prefix);
-  g_autofree char *needed = muster_format_size (needed_room (self));
-  guint64 room = G_MAXUINT64;
-  (void)muster_storage_room (self->storage, directory, &room, NULL);
-  g_autofree char *there = muster_format_size (room);
-  const gboolean is_known = room != G_MAXUINT64;
+  g_autofree char *needed = muster_format_size (needed_bytes (self));
+  guint64 free_bytes = G_MAXUINT64;
+  (void)muster_storage_free_space (self->storage, directory, &free_bytes, NULL);
+  g_autofree char *there = muster_format_size (free_bytes);
+  const gboolean is_known = free_bytes != G_MAXUINT64;
   g_set_error (error, G_FILE_ERROR, G_FILE_ERROR_NOSPC,
                "'%s' has no room for the checkpoint's %s%s%s (%s)", directory, needed,
                is_known ? "; free: " : "", is_known ? there : "", own->message);
@@ -276,13 +276,13 @@ explain_full (const MusterShards *self, GError *why, GError **error)
 }
 
 static gboolean
-check_room (const MusterShards *self, GError **error)
+check_free_space (const MusterShards *self, GError **error)
 {
   g_autofree char *directory = g_path_get_dirname (self->prefix);
-  guint64 room;
-  if (!muster_storage_room (self->storage, directory, &room, error))
+  guint64 free_bytes;
+  if (!muster_storage_free_space (self->storage, directory, &free_bytes, error))
     return FALSE;
-  if (room >= needed_room (self))
+  if (free_bytes >= needed_bytes (self))
     return TRUE;
   g_set_error (error, G_FILE_ERROR, G_FILE_ERROR_NOSPC, "nothing was written");
   return FALSE;
@@ -292,7 +292,7 @@ check_room (const MusterShards *self, GError **error)
 static gboolean
 open_files (MusterShards *self, GError **error)
 {
-  if (!check_room (self, error))
+  if (!check_free_space (self, error))
     return FALSE;
   for (gint32 i = 0; i < self->n_shards; i++) {
     Shard *shard = &self->shards[i];

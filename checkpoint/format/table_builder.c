@@ -21,12 +21,12 @@ typedef struct {
 
 struct _MusterTableBuilder {
   guint8 *data; /* (owned) the table so far */
-  gsize size, room;
+  gsize size, capacity;
   gsize block;      /* where the present block begins */
   GArray *restarts; /* (owned) (element-type guint32) of the present block */
   guint n_since;    /* entries since the last restart */
   guint8 *key;      /* (owned) the last one */
-  gsize key_size, key_room;
+  gsize key_size, key_capacity;
   GByteArray *index;      /* (owned) the index block's entries */
   GArray *index_restarts; /* (owned) (element-type guint32) */
   Block ended;            /* the last block, which the index lacks yet */
@@ -58,18 +58,18 @@ muster_table_builder_free (MusterTableBuilder *self)
 }
 
 static void
-make_room (guint8 **data, gsize *room, gsize size)
+grow (guint8 **data, gsize *capacity, gsize size)
 {
-  if (size <= *room)
+  if (size <= *capacity)
     return;
-  *room = MAX (size, *room + *room / 2);
-  *data = g_realloc (*data, *room);
+  *capacity = MAX (size, *capacity + *capacity / 2);
+  *data = g_realloc (*data, *capacity);
 }
 
 static void
 append (MusterTableBuilder *self, const void *data, gsize size)
 {
-  make_room (&self->data, &self->room, self->size + size);
+  grow (&self->data, &self->capacity, self->size + size);
   if (size > 0)
     memcpy (self->data + self->size, data, size);
   self->size += size;
@@ -183,8 +183,8 @@ muster_table_builder_add (MusterTableBuilder *self, const guint8 *key, gsize key
     return;
   index_ended (self, key, key_size);
   const gsize shared = begin_entry (self, key, key_size);
-  make_room (&self->data, &self->room,
-             self->size + 3 * MUSTER_PROTO_VARINT_MAX + key_size + value_size);
+  grow (&self->data, &self->capacity,
+        self->size + 3 * MUSTER_PROTO_VARINT_MAX + key_size + value_size);
   guint8 *at = muster_proto_store_varint (self->data + self->size, shared);
   at = muster_proto_store_varint (muster_proto_store_varint (at, key_size - shared), value_size);
   if (key_size > shared)
@@ -193,7 +193,7 @@ muster_table_builder_add (MusterTableBuilder *self, const guint8 *key, gsize key
   if (value_size > 0)
     memcpy (at, value, value_size);
   self->size = (gsize)(at + value_size - self->data);
-  make_room (&self->key, &self->key_room, key_size);
+  grow (&self->key, &self->key_capacity, key_size);
   if (key_size > shared)
     memcpy (self->key + shared, key + shared, key_size - shared);
   self->key_size = key_size;

@@ -213,15 +213,15 @@ typedef struct {
   MusterTableFunc func;
   gpointer user_data;
   guint8 *key; /* (owned) the last one */
-  gsize room;
+  gsize capacity;
 } Walk;
 
 static void
 take_key (Walk *self, const Entry *entry, gsize key_size)
 {
-  if (key_size > self->room) {
-    self->room = MAX (key_size, 2 * self->room);
-    self->key = g_realloc (self->key, self->room);
+  if (key_size > self->capacity) {
+    self->capacity = MAX (key_size, 2 * self->capacity);
+    self->key = g_realloc (self->key, self->capacity);
   }
   if (entry->own > 0)
     memcpy (self->key + entry->shared, entry->key, entry->own);

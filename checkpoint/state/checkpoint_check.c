@@ -33,20 +33,20 @@ ends_of_shards (const MusterBundleIndex *index)
 }
 
 static gboolean
-look_at_shard (MusterStorage *storage, const char *prefix, gint32 shard, guint64 wanted,
-               MusterCheckpointLook *look, GError **error)
+check_shard (MusterStorage *storage, const char *prefix, gint32 shard, guint64 wanted,
+             MusterCheckpointOverview *overview, GError **error)
 {
   g_autoptr (GError) why = NULL;
   MusterStorageInfo info;
-  g_autofree char *path = muster_bundle_data_path (prefix, shard, look->n_shards);
-  if (!muster_storage_look (storage, path, &info, &why)) {
+  g_autofree char *path = muster_bundle_data_path (prefix, shard, overview->n_shards);
+  if (!muster_storage_stat (storage, path, &info, &why)) {
     if (muster_storage_failure_is_absent (why))
       g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS, "The data file '%s' is gone", path);
     else
       g_propagate_error (error, g_steal_pointer (&why));
     return FALSE;
   }
-  look->bytes += info.size;
+  overview->bytes += info.size;
   if (info.size >= wanted)
     return TRUE;
   g_autofree char *all = muster_format_size (wanted),
@@ -58,36 +58,36 @@ look_at_shard (MusterStorage *storage, const char *prefix, gint32 shard, guint64
 
 /* When it was saved, and the size of what is read whole. */
 static void
-look_at_index (MusterStorage *storage, const char *prefix, MusterCheckpointLook *look)
+read_index (MusterStorage *storage, const char *prefix, MusterCheckpointOverview *overview)
 {
   MusterStorageInfo info;
   g_autofree char *index = muster_bundle_index_path (prefix);
   g_autofree char *meta_graph = g_strconcat (prefix, ".meta", NULL);
-  if (muster_storage_look (storage, index, &info, NULL)) { /* else loading says what is wrong */
-    look->when_us = info.mtime_us;
-    look->bytes = info.size;
+  if (muster_storage_stat (storage, index, &info, NULL)) { /* else loading says what is wrong */
+    overview->when_us = info.mtime_us;
+    overview->bytes = info.size;
   }
-  if (muster_storage_look (storage, meta_graph, &info, NULL))
-    look->bytes += info.size;
+  if (muster_storage_stat (storage, meta_graph, &info, NULL))
+    overview->bytes += info.size;
 }
 
 gboolean
-muster_checkpoint_look (MusterStorage *storage, const char *prefix, MusterCheckpointLook *look,
-                        GError **error)
+muster_checkpoint_inspect (MusterStorage *storage, const char *prefix,
+                           MusterCheckpointOverview *overview, GError **error)
 {
-  muster_require (error, FALSE, prefix, look);
+  muster_require (error, FALSE, prefix, overview);
   storage = storage != NULL ? storage : muster_local_storage ();
-  *look = (MusterCheckpointLook){0};
-  look_at_index (storage, prefix, look);
+  *overview = (MusterCheckpointOverview){0};
+  read_index (storage, prefix, overview);
   g_autoptr (MusterBundleIndex) index = muster_bundle_index_load (storage, prefix, error);
   if (index == NULL)
     return FALSE;
-  look->n_shards = index->n_shards;
-  look->n_tensors = index->entries->len - index->n_parts;
+  overview->n_shards = index->n_shards;
+  overview->n_tensors = index->entries->len - index->n_parts;
   g_autoptr (GHashTable) ends = ends_of_shards (index);
   for (gint32 shard = 0; shard < index->n_shards; shard++) {
     const guint64 *end = g_hash_table_lookup (ends, GINT_TO_POINTER (shard));
-    if (!look_at_shard (storage, prefix, shard, end != NULL ? *end : 0, look, error))
+    if (!check_shard (storage, prefix, shard, end != NULL ? *end : 0, overview, error))
       return FALSE;
   }
   return TRUE;
@@ -101,7 +101,7 @@ compare_file (MusterStorage *storage, const char *prefix, const MusterSideFile *
 {
   MusterStorageInfo info;
   g_autofree char *path = g_strconcat (prefix, file->name, NULL);
-  if (!muster_storage_look (storage, path, &info, NULL))
+  if (!muster_storage_stat (storage, path, &info, NULL))
     return NOT_THERE;
   if (info.size != file->size)
     return CHANGED;

@@ -11,13 +11,13 @@ typedef struct {
   guint64 bytes;  /* of its files: index, data and, where there is one, the meta graph */
   gint32 n_shards;
   gsize n_tensors;
-} MusterCheckpointLook;
+} MusterCheckpointOverview;
 
 /* Reads and checks the index, and whether every data file is there and as long as the index wants
  * it: quick, whatever the size. FALSE with NOT_FOUND or DATA_LOSS, and look filled as far as it
  * came. storage NULL: local files. */
-gboolean muster_checkpoint_look (MusterStorage *storage, const char *prefix,
-                                 MusterCheckpointLook *look, GError **error);
+gboolean muster_checkpoint_inspect (MusterStorage *storage, const char *prefix,
+                                    MusterCheckpointOverview *overview, GError **error);
 
 /* Whether PREFIX.meta, which has no checksum inside, is as it was saved: compared with the side
  * file's sum (checkpoint_record.h). FALSE with DATA_LOSS where it isn't. TRUE also where there is

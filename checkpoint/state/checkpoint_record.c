@@ -125,7 +125,7 @@ static GBytes *
 read_text (MusterStorage *storage, const char *path, GError **error)
 {
   MusterStorageInfo info;
-  if (!muster_storage_look (storage, path, &info, error))
+  if (!muster_storage_stat (storage, path, &info, error))
     return NULL;
   if (info.size <= MAX_SIZE)
     return muster_storage_read (storage, path, error);
@@ -167,10 +167,11 @@ muster_checkpoint_record_read_to_write (MusterStorage *storage, const char *dire
     return self;
   }
   g_autofree char *path = g_build_filename (directory, MUSTER_RECORD_FILE, NULL);
-  g_autofree char *aside = g_strconcat (path, ".bad", NULL);
-  if (!muster_storage_rename (or_local (storage), path, aside, error))
+  g_autofree char *quarantined = g_strconcat (path, ".bad", NULL);
+  if (!muster_storage_rename (or_local (storage), path, quarantined, error))
     return NULL;
-  g_warning ("%s: it is kept as '%s', and begun anew. No checkpoint needs it", why->message, aside);
+  g_warning ("%s: it is kept as '%s', and begun anew. No checkpoint needs it", why->message,
+             quarantined);
   return muster_checkpoint_record_new ();
 }
 
@@ -267,7 +268,7 @@ print_checkpoint (GKeyFile *file, const char *group, const MusterSideCheckpoint 
   set_uint64 (file, group, "bytes", one->bytes);
   set_flag (file, group, "verified", one->verified);
   set_flag (file, group, "preserved", one->preserved);
-  set_flag (file, group, "doomed", one->doomed);
+  set_flag (file, group, "doomed", one->pending_delete);
   if (one->deaths > 0)
     set_uint64 (file, group, "deaths", one->deaths);
   set_words (file, group, "bad", one->bad);
@@ -423,7 +424,7 @@ parse_checkpoint (MusterCheckpointRecord *self, GKeyFile *file, const char *grou
       !get_uint64 (file, group, "bytes", G_MAXUINT64, &one->bytes, error) ||
       !get_flag (file, group, "verified", &one->verified, error) ||
       !get_flag (file, group, "preserved", &one->preserved, error) ||
-      !get_flag (file, group, "doomed", &one->doomed, error) ||
+      !get_flag (file, group, "doomed", &one->pending_delete, error) ||
       !get_uint64 (file, group, "deaths", G_MAXUINT, &deaths, error) ||
       !get_words (file, group, "bad", &one->bad, error) ||
       !get_name (file, group, "state-file", &one->state_file, error))

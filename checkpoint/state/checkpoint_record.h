@@ -21,18 +21,18 @@ typedef struct {
 } MusterSideFile;
 
 typedef struct {
-  char *name;         /* (owned) base name of the prefix; never a path */
-  gint64 step;        /* -1: unknown */
-  gint64 epoch;       /* of the chief that saved it; 0: unknown */
-  double time;        /* when it was saved, seconds since 1970; 0: unknown */
-  guint64 bytes;      /* all its files; 0: unknown */
-  gboolean verified;  /* read back and found whole since it was written */
-  gboolean preserved; /* kept for good: retention never takes it */
-  gboolean doomed;    /* has left the list, and couldn't be removed yet */
-  guint deaths;       /* lives that began with it and ended without a word, running */
-  char *bad;          /* (owned) (nullable) why it was set aside */
-  char *state_file;   /* (owned) (nullable) the state file that lists it; NULL: "checkpoint" */
-  GArray *files;      /* (owned) (element-type MusterSideFile) */
+  char *name;              /* (owned) base name of the prefix; never a path */
+  gint64 step;             /* -1: unknown */
+  gint64 epoch;            /* of the chief that saved it; 0: unknown */
+  double time;             /* when it was saved, seconds since 1970; 0: unknown */
+  guint64 bytes;           /* all its files; 0: unknown */
+  gboolean verified;       /* read back and found whole since it was written */
+  gboolean preserved;      /* kept for good: retention never takes it */
+  gboolean pending_delete; /* has left the list, and couldn't be removed yet */
+  guint deaths;            /* lives that began with it and ended without a word, running */
+  char *bad;               /* (owned) (nullable) why it was set aside */
+  char *state_file;        /* (owned) (nullable) the state file that lists it; NULL: "checkpoint" */
+  GArray *files;           /* (owned) (element-type MusterSideFile) */
 } MusterSideCheckpoint;
 
 typedef struct {

@@ -220,7 +220,7 @@ muster_checkpoint_exists (MusterStorage *storage, const char *prefix)
   g_return_val_if_fail (prefix != NULL, FALSE);
   g_autofree char *path = muster_bundle_index_path (prefix);
   MusterStorageInfo info;
-  return muster_storage_look (or_local (storage), path, &info, NULL);
+  return muster_storage_stat (or_local (storage), path, &info, NULL);
 }
 
 /* '?' is one character, '*' any number: after a mismatch only the last '*' takes one more, so that
@@ -377,7 +377,7 @@ muster_checkpoint_mtimes (MusterStorage *storage, const char *const *prefixes)
   for (const char *const *prefix = prefixes; *prefix != NULL; prefix++) {
     g_autofree char *index = muster_bundle_index_path (*prefix);
     MusterStorageInfo info;
-    if (!muster_storage_look (or_local (storage), index, &info, NULL))
+    if (!muster_storage_stat (or_local (storage), index, &info, NULL))
       continue;
     const double seconds = (double)info.mtime_us / G_USEC_PER_SEC;
     g_array_append_val (times, seconds);

@@ -10,15 +10,15 @@
 
 #include <string.h>
 
-#define INDEX ".index"
-#define ASIDE ".bad"
+#define INDEX              ".index"
+#define QUARANTINED_SUFFIX ".bad"
 
 /* For the lock, which is held for moments. */
 #define LOCK_US (30 * MUSTER_SECOND)
 
 /* Where a name's ".bad" or ".bad-2" begins: its end where there is none. */
 static gsize
-aside_at (const char *name)
+suffix_at (const char *name)
 {
   const gsize size = strlen (name);
   gsize end = size;
@@ -28,15 +28,15 @@ aside_at (const char *name)
     end = size;
   else
     end--;
-  const gsize n = strlen (ASIDE);
-  return end > n && strncmp (name + end - n, ASIDE, n) == 0 ? end - n : size;
+  const gsize n = strlen (QUARANTINED_SUFFIX);
+  return end > n && strncmp (name + end - n, QUARANTINED_SUFFIX, n) == 0 ? end - n : size;
 }
 
 gboolean
-muster_checkpoint_is_set_aside (const char *prefix)
+muster_checkpoint_is_quarantined (const char *prefix)
 {
   g_return_val_if_fail (prefix != NULL, FALSE);
-  return prefix[aside_at (prefix)] != '\0';
+  return prefix[suffix_at (prefix)] != '\0';
 }
 
 /* The base name in front of "-STEP"; *step is -1 where there is none. */
@@ -44,7 +44,7 @@ static char *
 split (const char *prefix, gint64 *step)
 {
   g_autofree char *name = g_path_get_basename (prefix);
-  name[aside_at (name)] = '\0';
+  name[suffix_at (name)] = '\0';
   char *dash = strrchr (name, '-');
   guint64 number;
   *step = -1;
@@ -114,7 +114,7 @@ find_groups (GPtrArray *list)
 }
 
 static char **
-list (MusterStorage *storage, const char *directory, gboolean set_aside, GError **error)
+list (MusterStorage *storage, const char *directory, gboolean move_to_quarantine, GError **error)
 {
   g_return_val_if_fail (directory != NULL, NULL);
   storage = storage != NULL ? storage : muster_local_storage ();
@@ -129,8 +129,8 @@ list (MusterStorage *storage, const char *directory, gboolean set_aside, GError 
     g_autofree char *name = g_strndup (files[i], size - strlen (INDEX));
     g_autofree char *path = g_build_filename (directory, files[i], NULL);
     MusterStorageInfo info;
-    if (muster_checkpoint_is_set_aside (name) != set_aside ||
-        !muster_storage_look (storage, path, &info, NULL))
+    if (muster_checkpoint_is_quarantined (name) != move_to_quarantine ||
+        !muster_storage_stat (storage, path, &info, NULL))
       continue; /* it went away meanwhile */
     Listed *one = g_new0 (Listed, 1);
     one->prefix = g_build_filename (directory, name, NULL);
@@ -154,7 +154,7 @@ muster_checkpoint_list (MusterStorage *storage, const char *directory, GError **
 }
 
 char **
-muster_checkpoint_list_set_aside (MusterStorage *storage, const char *directory, GError **error)
+muster_checkpoint_list_quarantined (MusterStorage *storage, const char *directory, GError **error)
 {
   muster_require (error, NULL, directory);
   return list (storage, directory, TRUE, error);
@@ -180,8 +180,8 @@ static char *
 free_name (char **files, const char *name)
 {
   for (guint n = 1;; n++) {
-    g_autofree char *candidate =
-        n == 1 ? g_strconcat (name, ASIDE, NULL) : g_strdup_printf ("%s" ASIDE "-%u", name, n);
+    g_autofree char *candidate = n == 1 ? g_strconcat (name, QUARANTINED_SUFFIX, NULL)
+                                        : g_strdup_printf ("%s" QUARANTINED_SUFFIX "-%u", name, n);
     gboolean is_taken = FALSE;
     for (gsize i = 0; files[i] != NULL && !is_taken; i++)
       is_taken = part_of (files[i], candidate) != NULL;
@@ -193,7 +193,7 @@ free_name (char **files, const char *name)
 /* The index first: from then on nobody takes it for a checkpoint. */
 static gboolean
 rename_files (MusterStorage *storage, const char *directory, char **files, const char *name,
-              const char *aside, GError **error)
+              const char *quarantined, GError **error)
 {
   for (int index = 1; index >= 0; index--)
     for (gsize i = 0; files[i] != NULL; i++) {
@@ -201,7 +201,7 @@ rename_files (MusterStorage *storage, const char *directory, char **files, const
       if (part == NULL || (strcmp (part, INDEX) == 0) != index)
         continue;
       g_autofree char *from = g_build_filename (directory, files[i], NULL);
-      g_autofree char *renamed = g_strconcat (aside, part, NULL);
+      g_autofree char *renamed = g_strconcat (quarantined, part, NULL);
       g_autofree char *to = g_build_filename (directory, renamed, NULL);
       if (!muster_storage_rename (storage, from, to, error))
         return FALSE;
@@ -210,7 +210,7 @@ rename_files (MusterStorage *storage, const char *directory, char **files, const
 }
 
 static gboolean
-note (MusterStorage *storage, const char *directory, const char *name, const char *aside,
+note (MusterStorage *storage, const char *directory, const char *name, const char *quarantined,
       const char *reason, char **state_file, GError **error)
 {
   g_autoptr (MusterCheckpointRecord) record =
@@ -218,12 +218,12 @@ note (MusterStorage *storage, const char *directory, const char *name, const cha
   if (record == NULL)
     return FALSE;
   muster_checkpoint_record_ensure (record, name);
-  muster_checkpoint_record_rename (record, name, aside);
-  MusterSideCheckpoint *one = muster_checkpoint_record_find (record, aside);
+  muster_checkpoint_record_rename (record, name, quarantined);
+  MusterSideCheckpoint *one = muster_checkpoint_record_find (record, quarantined);
   g_free (one->bad);
   one->bad = g_strdup (reason);
   one->verified = FALSE;
-  one->doomed = FALSE;
+  one->pending_delete = FALSE;
   if (one->step < 0)
     one->step = muster_checkpoint_step (name);
   *state_file = g_strdup (one->state_file);
@@ -269,8 +269,8 @@ forget_in_state (MusterStorage *storage, const char *directory, const char *stat
 }
 
 static gboolean
-set_aside (MusterStorage *storage, const char *directory, const char *name, const char *reason,
-           char **aside, GError **error)
+move_to_quarantine (MusterStorage *storage, const char *directory, const char *name,
+                    const char *reason, char **quarantined, GError **error)
 {
   g_autofree char *state_file = NULL;
   g_autofree char *index = g_strconcat (name, INDEX, NULL);
@@ -289,14 +289,14 @@ set_aside (MusterStorage *storage, const char *directory, const char *name, cons
       !forget_in_state (storage, directory, state_file, name, error) ||
       (state_file != NULL && !forget_in_state (storage, directory, NULL, name, error)))
     return FALSE;
-  if (aside != NULL)
-    *aside = g_build_filename (directory, new_name, NULL);
+  if (quarantined != NULL)
+    *quarantined = g_build_filename (directory, new_name, NULL);
   return TRUE;
 }
 
 gboolean
-muster_checkpoint_set_aside (MusterStorage *storage, const char *prefix, const char *reason,
-                             char **aside, GError **error)
+muster_checkpoint_quarantine (MusterStorage *storage, const char *prefix, const char *reason,
+                              char **quarantined, GError **error)
 {
   muster_require (error, FALSE, prefix, reason);
   storage = storage != NULL ? storage : muster_local_storage ();
@@ -306,7 +306,7 @@ muster_checkpoint_set_aside (MusterStorage *storage, const char *prefix, const c
   const gint64 deadline_us = muster_deadline_after (muster_clock_now_us (clock), LOCK_US);
   g_autoptr (MusterDirectoryLock) lock =
       muster_directory_lock (storage, directory, deadline_us, clock, NULL, error);
-  if (lock != NULL && set_aside (storage, directory, name, reason, aside, error))
+  if (lock != NULL && move_to_quarantine (storage, directory, name, reason, quarantined, error))
     return TRUE;
   g_prefix_error (error, "Setting '%s' aside: ", prefix);
   return FALSE;

@@ -107,9 +107,9 @@ forward_list (MusterStorage *self, const char *directory, GError **error)
 }
 
 static gboolean
-forward_look (MusterStorage *self, const char *path, MusterStorageInfo *info, GError **error)
+forward_stat (MusterStorage *self, const char *path, MusterStorageInfo *info, GError **error)
 {
-  return muster_storage_look (inner_of (self), path, info, error);
+  return muster_storage_stat (inner_of (self), path, info, error);
 }
 
 static gboolean
@@ -125,9 +125,9 @@ forward_make_directory (MusterStorage *self, const char *directory, GError **err
 }
 
 static gboolean
-forward_room (MusterStorage *self, const char *directory, guint64 *bytes, GError **error)
+forward_free_space (MusterStorage *self, const char *directory, guint64 *bytes, GError **error)
 {
-  return muster_storage_room (inner_of (self), directory, bytes, error);
+  return muster_storage_free_space (inner_of (self), directory, bytes, error);
 }
 
 static MusterStorageLock *
@@ -162,10 +162,10 @@ muster_forwarding_storage_iface_init (MusterStorageInterface *iface)
   iface->rename = forward_rename;
   iface->remove = forward_remove;
   iface->list = forward_list;
-  iface->look = forward_look;
+  iface->stat = forward_stat;
   iface->sync_directory = forward_sync_directory;
   iface->make_directory = forward_make_directory;
-  iface->room = forward_room;
+  iface->free_space = forward_free_space;
   iface->lock = forward_lock;
   iface->unlock = forward_unlock;
   iface->takes = forward_takes;

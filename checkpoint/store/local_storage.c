@@ -246,7 +246,7 @@ local_list (MusterStorage *self, const char *directory, GError **error)
 }
 
 static gboolean
-local_look (MusterStorage *self, const char *path, MusterStorageInfo *info, GError **error)
+local_stat (MusterStorage *self, const char *path, MusterStorageInfo *info, GError **error)
 {
   (void)self;
   struct stat st;
@@ -293,7 +293,7 @@ local_make_directory (MusterStorage *self, const char *directory, GError **error
 }
 
 static gboolean
-local_room (MusterStorage *self, const char *directory, guint64 *bytes, GError **error)
+local_free_space (MusterStorage *self, const char *directory, guint64 *bytes, GError **error)
 {
   (void)self;
   struct statvfs vfs;
@@ -365,10 +365,10 @@ muster_local_storage_iface_init (MusterStorageInterface *iface)
   iface->rename = local_rename;
   iface->remove = local_remove;
   iface->list = local_list;
-  iface->look = local_look;
+  iface->stat = local_stat;
   iface->sync_directory = local_sync_directory;
   iface->make_directory = local_make_directory;
-  iface->room = local_room;
+  iface->free_space = local_free_space;
   iface->lock = local_lock;
   iface->unlock = local_unlock;
 }

@@ -182,11 +182,11 @@ muster_storage_sync_directory (MusterStorage *self, const char *directory, GErro
 }
 
 gboolean
-muster_storage_look (MusterStorage *self, const char *path, MusterStorageInfo *info, GError **error)
+muster_storage_stat (MusterStorage *self, const char *path, MusterStorageInfo *info, GError **error)
 {
   muster_require (error, FALSE, self, path, info);
   return check (self, path, error) &&
-         MUSTER_STORAGE_GET_IFACE (self)->look (self, path, info, error);
+         MUSTER_STORAGE_GET_IFACE (self)->stat (self, path, info, error);
 }
 
 gboolean
@@ -199,13 +199,14 @@ muster_storage_make_directory (MusterStorage *self, const char *directory, GErro
 }
 
 gboolean
-muster_storage_room (MusterStorage *self, const char *directory, guint64 *bytes, GError **error)
+muster_storage_free_space (MusterStorage *self, const char *directory, guint64 *bytes,
+                           GError **error)
 {
   muster_require (error, FALSE, self, directory, bytes);
   const MusterStorageInterface *iface = MUSTER_STORAGE_GET_IFACE (self);
   *bytes = G_MAXUINT64;
   return check (self, directory, error) &&
-         (iface->room == NULL || iface->room (self, directory, bytes, error));
+         (iface->free_space == NULL || iface->free_space (self, directory, bytes, error));
 }
 
 /* What a store without locks grants. */

@@ -52,12 +52,12 @@ struct _MusterStorageInterface {
   gboolean (*rename) (MusterStorage *self, const char *from, const char *to, GError **error);
   gboolean (*remove) (MusterStorage *self, const char *path, GError **error);
   char **(*list) (MusterStorage *self, const char *directory, GError **error);
-  gboolean (*look) (MusterStorage *self, const char *path, MusterStorageInfo *info, GError **error);
+  gboolean (*stat) (MusterStorage *self, const char *path, MusterStorageInfo *info, GError **error);
   gboolean (*sync_directory) (MusterStorage *self, const char *directory, GError **error);
   gboolean (*make_directory) (MusterStorage *self, const char *directory,
                               GError **error); /* optional */
-  gboolean (*room) (MusterStorage *self, const char *directory, guint64 *bytes,
-                    GError **error); /* optional */
+  gboolean (*free_space) (MusterStorage *self, const char *directory, guint64 *bytes,
+                          GError **error); /* optional */
   MusterStorageLock *(*lock) (MusterStorage *self, const char *path, MusterLockMode mode,
                               GError **error); /* optional */
   void (*unlock) (MusterStorage *self, MusterStorageLock *lock);
@@ -102,7 +102,7 @@ gboolean muster_storage_remove (MusterStorage *self, const char *path,
 /* The names in a directory, sorted; an absent one is G_FILE_ERROR_NOENT. */
 char **muster_storage_list (MusterStorage *self, const char *directory, GError **error);
 /* How large a file is, and when it was last written. */
-gboolean muster_storage_look (MusterStorage *self, const char *path, MusterStorageInfo *info,
+gboolean muster_storage_stat (MusterStorage *self, const char *path, MusterStorageInfo *info,
                               GError **error);
 /* Makes the names in a directory durable; given a file that another program wrote, its bytes. */
 gboolean muster_storage_sync_directory (MusterStorage *self, const char *directory, GError **error);
@@ -110,8 +110,8 @@ gboolean muster_storage_sync_directory (MusterStorage *self, const char *directo
  * directories has nothing to do. */
 gboolean muster_storage_make_directory (MusterStorage *self, const char *directory, GError **error);
 /* How many bytes may still be written there; G_MAXUINT64 where nobody knows. */
-gboolean muster_storage_room (MusterStorage *self, const char *directory, guint64 *bytes,
-                              GError **error);
+gboolean muster_storage_free_space (MusterStorage *self, const char *directory, guint64 *bytes,
+                                    GError **error);
 
 /* Locks a file against other processes, and against other locks of this one; never waits:
  * G_IO_ERROR_BUSY where another holds it. The lock ends with its process. A store without locks

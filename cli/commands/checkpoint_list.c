@@ -47,7 +47,7 @@ muster_listed_new (const char *prefix, const MusterCheckpointRecord *record, con
 {
   MusterListed *self = g_new0 (MusterListed, 1);
   g_autoptr (GError) error = NULL;
-  MusterCheckpointLook look;
+  MusterCheckpointOverview overview;
   const MusterSideCheckpoint *known =
       record != NULL ? muster_checkpoint_record_find (record, prefix) : NULL;
   self->prefix = g_strdup (prefix);
@@ -56,17 +56,17 @@ muster_listed_new (const char *prefix, const MusterCheckpointRecord *record, con
   self->latest = g_strcmp0 (prefix, latest) == 0;
   self->state = known != NULL && known->verified ? "verified" : "good";
   self->kept = known != NULL && known->preserved;
-  if (!muster_checkpoint_look (NULL, prefix, &look, &error))
+  if (!muster_checkpoint_inspect (NULL, prefix, &overview, &error))
     set_damage (self, error);
-  self->when_us = look.when_us;
-  self->bytes = (gint64)look.bytes;
-  self->shards = look.n_shards;
-  self->tensors = (gint)MIN (look.n_tensors, G_MAXINT);
+  self->when_us = overview.when_us;
+  self->bytes = (gint64)overview.bytes;
+  self->shards = overview.n_shards;
+  self->tensors = (gint)MIN (overview.n_tensors, G_MAXINT);
   if (known != NULL && known->time > 0 && known->time < 1e12)
     self->when_us = (gint64)(known->time * MUSTER_SECOND);
   if (known != NULL && known->step >= 0)
     self->step = known->step;
-  if (muster_checkpoint_is_set_aside (prefix)) {
+  if (muster_checkpoint_is_quarantined (prefix)) {
     self->state = "set aside";
     self->reason = g_strdup (known != NULL ? known->bad : NULL);
   }
@@ -103,15 +103,15 @@ muster_listed_drop_removed (GPtrArray *listed)
 }
 
 GPtrArray *
-muster_listed_directory (const char *directory, gboolean with_set_aside, GError **error)
+muster_listed_directory (const char *directory, gboolean with_quarantined, GError **error)
 {
   g_autoptr (GError) warning = NULL;
   g_auto (GStrv) prefixes = muster_checkpoint_list (NULL, directory, error);
   if (prefixes == NULL)
     return NULL;
   g_auto (GStrv) aside =
-      with_set_aside ? muster_checkpoint_list_set_aside (NULL, directory, error) : NULL;
-  if (with_set_aside && aside == NULL)
+      with_quarantined ? muster_checkpoint_list_quarantined (NULL, directory, error) : NULL;
+  if (with_quarantined && aside == NULL)
     return NULL;
   g_autofree char *latest = muster_latest_checkpoint (NULL, directory, &warning);
   warn_and_clear (&warning);

@@ -36,7 +36,8 @@ MusterListed *muster_listed_new (const char *prefix, const MusterCheckpointRecor
                                  const char *latest);
 /* All of a directory, newest first; a state or side file that can't be read is a warning.
  * (transfer full) (element-type MusterListed) */
-GPtrArray *muster_listed_directory (const char *directory, gboolean with_set_aside, GError **error);
+GPtrArray *muster_listed_directory (const char *directory, gboolean with_quarantined,
+                                    GError **error);
 /* Reads it whole: its state becomes "whole" or "damaged". */
 void muster_listed_verify (MusterListed *self, MusterProgress *progress, guint64 before,
                            guint64 all);

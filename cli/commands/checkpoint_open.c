@@ -8,12 +8,12 @@
 #include <string.h>
 
 gboolean
-muster_cli_checkpoint_parse (int argc, char **argv, const char *usage_of_verb, const char *summary,
-                             const GOptionEntry *entries, guint least, guint most,
-                             MusterCliOptions *options, char ***words, int *code)
+muster_cli_checkpoint_parse (int argc, char **argv, const char *usage_of_command,
+                             const char *summary, const GOptionEntry *entries, guint least,
+                             guint most, MusterCliOptions *options, char ***words, int *code)
 {
   g_autoptr (GError) error = NULL;
-  if (!muster_cli_parse (argc, argv, usage_of_verb, summary, entries, MUSTER_CLI_JSON, options,
+  if (!muster_cli_parse (argc, argv, usage_of_command, summary, entries, MUSTER_CLI_JSON, options,
                          words, &error)) {
     *code = muster_cli_fail (error);
     return FALSE;
@@ -26,7 +26,7 @@ muster_cli_checkpoint_parse (int argc, char **argv, const char *usage_of_verb, c
   }
   if (n >= least && n <= most)
     return TRUE;
-  muster_cli_say (stderr, "muster: %s needs %s; try `muster help %s`\n", argv[0], usage_of_verb,
+  muster_cli_say (stderr, "muster: %s needs %s; try `muster help %s`\n", argv[0], usage_of_command,
                   argv[0]);
   *code = MUSTER_EXIT_BAD_INPUT;
   return FALSE;

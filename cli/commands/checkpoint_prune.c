@@ -222,7 +222,7 @@ rewrite_state (const Prune *self, const char *name, GError **error)
 
 /* As a saver does it: should this command die half way, the next saver or prune goes on. */
 static gboolean
-mark_doomed (Prune *self, gboolean *is_known, GError **error)
+mark_pending_deletes (Prune *self, gboolean *is_known, GError **error)
 {
   for (guint i = 0; i < self->plans->len; i++) {
     const Plan *plan = self->plans->pdata[i];
@@ -230,7 +230,7 @@ mark_doomed (Prune *self, gboolean *is_known, GError **error)
         plan->goes ? muster_checkpoint_record_find (self->record, plan->listed->prefix) : NULL;
     *is_known = *is_known || one != NULL;
     if (one != NULL)
-      one->doomed = TRUE;
+      one->pending_delete = TRUE;
   }
   return !*is_known || muster_checkpoint_record_write (NULL, self->directory, self->record, error);
 }
@@ -262,7 +262,7 @@ remove_all (Prune *self, GError **error)
   for (guint i = 0; i < self->state_files->len; i++)
     if (!rewrite_state (self, self->state_files->pdata[i], error))
       return FALSE;
-  if (!mark_doomed (self, &is_known, error))
+  if (!mark_pending_deletes (self, &is_known, error))
     return FALSE;
   for (guint i = 0; i < self->plans->len && is_well; i++) {
     Plan *plan = self->plans->pdata[i];
@@ -312,14 +312,14 @@ print_text (const Prune *self)
     bytes += has_gone ? (guint64)plan->listed->bytes : 0;
   }
   print_plans (self);
-  g_autofree char *room = muster_format_size (bytes);
+  g_autofree char *reservation = muster_format_size (bytes);
   if (n_goes == 0)
     muster_cli_say (stdout, "nothing to remove: %u checkpoint%s in %s\n", self->plans->len,
                     self->plans->len == 1 ? "" : "s", self->directory);
   else
     muster_cli_say (stdout, "%s %u of %u checkpoints, %s %s\n",
                     self->dry_run ? "would remove" : "removed", n_goes, self->plans->len,
-                    self->dry_run ? "freeing" : "freed", room);
+                    self->dry_run ? "freeing" : "freed", reservation);
   if (n_left > 0)
     muster_cli_say (stdout, "left %u that somebody reads: prune again later\n", n_left);
 }

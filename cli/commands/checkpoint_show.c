@@ -93,16 +93,16 @@ add_row (MusterTable *table, const Row *row)
 static void
 print_head (const char *prefix, MusterBundleReader *reader, const MusterObjectNames *names)
 {
-  MusterCheckpointLook look;
+  MusterCheckpointOverview overview;
   g_autoptr (GError) damage = NULL;
   g_autofree char *directory = g_path_get_dirname (prefix);
   g_autoptr (MusterCheckpointRecord) record = muster_checkpoint_record_read (NULL, directory, NULL);
-  const gboolean is_whole = muster_checkpoint_look (NULL, prefix, &look, &damage);
-  const gsize n = names != NULL ? muster_object_names_n (names) : look.n_tensors;
+  const gboolean is_whole = muster_checkpoint_inspect (NULL, prefix, &overview, &damage);
+  const gsize n = names != NULL ? muster_object_names_n (names) : overview.n_tensors;
   const gint64 step = muster_checkpoint_step (prefix);
   const gint32 n_shards = muster_bundle_reader_n_shards (reader);
-  g_autofree char *size = muster_format_size (look.bytes);
-  g_autofree char *ago = muster_cli_ago (look.when_us);
+  g_autofree char *size = muster_format_size (overview.bytes);
+  g_autofree char *ago = muster_cli_ago (overview.when_us);
   g_autoptr (GString) text = g_string_new (NULL);
   g_string_append_printf (text, "%" G_GSIZE_FORMAT " tensor%s, %s, %d shard%s", n,
                           n == 1 ? "" : "s", size, n_shards, n_shards == 1 ? "" : "s");

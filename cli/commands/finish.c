@@ -12,7 +12,8 @@ static const char summary[] =
     "once with exit code 5\n"
     "instead of waiting for ever or training a finished model again. With --meta-graph the final "
     "step is read from the\n"
-    "model; --step says it. The variables stay as they are. `muster prepare --again` begins the "
+    "model; --step says it. The variables stay as they are. `muster prepare --overwrite` begins "
+    "the "
     "job anew.";
 
 static void

@@ -6,7 +6,7 @@
 #include "cli/terminal/trace.h"
 
 void
-muster_cli_verb_clear (MusterCliVerb *self)
+muster_cli_operation_clear (MusterCliOperation *self)
 {
   g_clear_pointer (&self->live, muster_live_end);
   g_clear_object (&self->manager);
@@ -16,8 +16,9 @@ muster_cli_verb_clear (MusterCliVerb *self)
 }
 
 gboolean
-muster_cli_verb_begin (MusterCliVerb *self, const MusterCliOptions *options, const char *doing,
-                       gint64 recovery_wait_us, gboolean json_lines, GError **error)
+muster_cli_operation_begin (MusterCliOperation *self, const MusterCliOptions *options,
+                            const char *doing, gint64 recovery_wait_us, gboolean json_lines,
+                            GError **error)
 {
   self->options = options;
   self->scaffold = muster_scaffold_load (options->meta_graph, error);
@@ -37,8 +38,8 @@ muster_cli_verb_begin (MusterCliVerb *self, const MusterCliOptions *options, con
 }
 
 void
-muster_cli_verb_end (MusterCliVerb *self, const char *command, MusterSession *session,
-                     const GError *error, MusterCliResult *result)
+muster_cli_operation_end (MusterCliOperation *self, const char *command, MusterSession *session,
+                          const GError *error, MusterCliResult *result)
 {
   *result = (MusterCliResult){
       .options = self->options,
@@ -54,6 +55,6 @@ muster_cli_verb_end (MusterCliVerb *self, const char *command, MusterSession *se
     muster_notify ("READY=1\nSTATUS=ready");
   } else {
     muster_notify_status (error->message);
-    muster_cli_tell_failure (result);
+    muster_cli_report_failure (result);
   }
 }

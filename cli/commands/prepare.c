@@ -18,13 +18,13 @@ static const char summary[] =
     "told so before it runs\n"
     "anything. What another chief has prepared isn't initialised again, and a job that is over "
     "isn't begun again, unless\n"
-    "--again says so.";
+    "--overwrite says so.";
 
 typedef struct {
   char *directory; /* (owned) (nullable) */
   char *prefix;    /* (owned) (nullable) */
   gint64 epoch;
-  gboolean again;
+  gboolean overwrite;
   MusterRestoreOptions restore; /* names are owned */
   char **renamed;               /* (owned) (nullable) "VARIABLE=NAME" */
 } PrepareOptions;
@@ -62,7 +62,7 @@ parse_names (PrepareOptions *self, GError **error)
 }
 
 static void
-tell_ready (const MusterCliResult *result, gsize n_variables, gint64 step)
+report_ready (const MusterCliResult *result, gsize n_variables, gint64 step)
 {
   const MusterSessionReport *report = result->report;
   const gint64 init_us = muster_cli_phase_us (report, "init");
@@ -82,7 +82,7 @@ tell_ready (const MusterCliResult *result, gsize n_variables, gint64 step)
 
 /* The result of what went well for people, and of all for programs. */
 static void
-tell_result (const MusterCliResult *result, gsize n_variables, gint64 step)
+report_result (const MusterCliResult *result, gsize n_variables, gint64 step)
 {
   if (result->error == NULL && result->report->passed_over != NULL)
     muster_cli_say (stderr, "warning: %s\n", result->report->passed_over);
@@ -95,21 +95,22 @@ tell_result (const MusterCliResult *result, gsize n_variables, gint64 step)
     muster_json_add_step (builder, "step", step);
     muster_json_print_line (builder);
   } else if (result->error == NULL) {
-    tell_ready (result, n_variables, step);
+    report_ready (result, n_variables, step);
   }
 }
 
 /* The model's step, which is only known once it is ready; -1 where it has none. */
 static gint64
-read_step (MusterCliVerb *verb, MusterSession *session, GError **error)
+read_step (MusterCliOperation *operation, MusterSession *session, GError **error)
 {
-  if (muster_scaffold_global_step (verb->scaffold) == NULL)
+  if (muster_scaffold_global_step (operation->scaffold) == NULL)
     return -1;
-  gint64 deadline_us = muster_deadline_after (verb->started_us, verb->options->timeout_us);
-  gint64 step = muster_read_global_step (session, verb->scaffold, deadline_us,
-                                         muster_live_cancellable (verb->live), error);
+  gint64 deadline_us =
+      muster_deadline_after (operation->started_us, operation->options->timeout_us);
+  gint64 step = muster_read_global_step (session, operation->scaffold, deadline_us,
+                                         muster_live_cancellable (operation->live), error);
   if (step < 0)
-    verb->report.outcome = MUSTER_OUTCOME_FAILED;
+    operation->report.outcome = MUSTER_OUTCOME_FAILED;
   return step;
 }
 
@@ -118,35 +119,36 @@ prepare_model (const MusterCliOptions *options, const PrepareOptions *prepare)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterSaver) saver = NULL;
-  g_auto (MusterCliVerb) verb = {0};
-  if (!muster_cli_verb_begin (&verb, options, "preparing", 0, FALSE, &error))
+  g_auto (MusterCliOperation) operation = {0};
+  if (!muster_cli_operation_begin (&operation, options, "preparing", 0, FALSE, &error))
     return muster_cli_fail (error);
   if (prepare->directory != NULL || prepare->prefix != NULL) {
-    saver = muster_saver_new (muster_scaffold_meta_graph (verb.scaffold), NULL, &error);
+    saver = muster_saver_new (muster_scaffold_meta_graph (operation.scaffold), NULL, &error);
     if (saver == NULL) {
-      g_clear_pointer (&verb.live, muster_live_end); /* before anything is printed */
+      g_clear_pointer (&operation.live, muster_live_end); /* before anything is printed */
       return muster_cli_fail (error);
     }
   }
   MusterRestoreOptions restore = prepare->restore;
   restore.progress = muster_live_restoring;
-  restore.user_data = verb.live;
+  restore.user_data = operation.live;
   MusterPrepareOptions what = {
-      .init_op = muster_scaffold_init_op (verb.scaffold),
+      .init_op = muster_scaffold_init_op (operation.scaffold),
       .saver = saver,
       .checkpoint_dir = prepare->directory,
       .checkpoint_filename = prepare->prefix,
       .restore = &restore,
       .timeout_us = options->timeout_us,
       .epoch = prepare->epoch,
-      .again = prepare->again,
+      .overwrite = prepare->overwrite,
   };
   g_autoptr (MusterSession) session = muster_session_manager_prepare_session (
-      verb.manager, verb.master, &what, &verb.report, muster_live_cancellable (verb.live), &error);
-  gint64 step = session != NULL ? read_step (&verb, session, &error) : -1;
+      operation.manager, operation.master, &what, &operation.report,
+      muster_live_cancellable (operation.live), &error);
+  gint64 step = session != NULL ? read_step (&operation, session, &error) : -1;
   MusterCliResult result;
-  muster_cli_verb_end (&verb, "prepare", session, error, &result);
-  tell_result (&result, muster_scaffold_n_variables (verb.scaffold), step);
+  muster_cli_operation_end (&operation, "prepare", session, error, &result);
+  report_result (&result, muster_scaffold_n_variables (operation.scaffold), step);
   return muster_cli_result_exit (&result);
 }
 
@@ -177,10 +179,11 @@ muster_cli_prepare (int argc, char **argv)
        "go by the directory's files where its 'checkpoint' is lost or damaged", NULL},
       {"epoch", 0, 0, G_OPTION_ARG_INT64, &prepare.epoch,
        "the chief's epoch: the higher one wins (default: the one after the last)", "N"},
-      {"again", 0, 0, G_OPTION_ARG_NONE, &prepare.again,
+      {"overwrite", 0, 0, G_OPTION_ARG_NONE, &prepare.overwrite,
        "initialise what another chief has prepared, and a job that is over", NULL},
       {NULL}};
-  if (!muster_cli_parse (argc, argv, "", summary, entries, MUSTER_CLI_VERB, &options, NULL, &error))
+  if (!muster_cli_parse (argc, argv, "", summary, entries, MUSTER_CLI_OPERATION, &options, NULL,
+                         &error))
     return muster_cli_fail (error);
   if (!muster_cli_check_path ("--checkpoint-dir", prepare.directory, &error) ||
       !muster_cli_check_path ("--checkpoint", prepare.prefix, &error) ||

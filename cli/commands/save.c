@@ -21,15 +21,15 @@ typedef struct {
   char *directory; /* (owned) */
   char *when_full; /* (owned) (nullable) */
   int keep;
-} Wish;
+} CommandOptions;
 
 static void
-wish_clear (Wish *self)
+options_clear (CommandOptions *self)
 {
   g_free (self->directory);
   g_free (self->when_full);
 }
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Wish, wish_clear)
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (CommandOptions, options_clear)
 
 static gboolean
 parse_when_full (const char *word, MusterWhenFull *when_full)
@@ -59,13 +59,13 @@ say_pause (const char *why, gpointer user_data)
 /* The saver numbers a checkpoint by the model's global step; one without a step is saved without a
  * number. */
 static gboolean
-save (MusterScaffold *scaffold, MusterSession *session, MusterSaver *saver, const Wish *wish,
-      MusterSaved *saved, gint64 deadline_us, GError **error)
+save (MusterScaffold *scaffold, MusterSession *session, MusterSaver *saver,
+      const CommandOptions *command, MusterSaved *saved, gint64 deadline_us, GError **error)
 {
   const MusterPositionGuard guard = {.is_apart = TRUE,
                                      .global_step = muster_scaffold_global_step (scaffold)};
   muster_position_guard (saver, muster_scaffold_meta_graph (scaffold), &guard);
-  if (!muster_saver_adopt_directory (saver, wish->directory, error))
+  if (!muster_saver_adopt_directory (saver, command->directory, error))
     return FALSE;
   gint64 step = -1;
   if (muster_scaffold_global_step (scaffold) != NULL) {
@@ -73,7 +73,7 @@ save (MusterScaffold *scaffold, MusterSession *session, MusterSaver *saver, cons
     if (step < 0)
       return FALSE;
   }
-  return muster_saver_save_full (saver, session, wish->directory, step, saved, deadline_us, NULL,
+  return muster_saver_save_full (saver, session, command->directory, step, saved, deadline_us, NULL,
                                  error);
 }
 
@@ -108,23 +108,23 @@ print_json (const MusterSaved *saved)
 }
 
 static gboolean
-check_wish (const Wish *wish, GError **error)
+check_options (const CommandOptions *command, GError **error)
 {
   MusterWhenFull when_full;
-  if (wish->directory == NULL)
+  if (command->directory == NULL)
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                         "save needs --checkpoint-dir=DIR; try `muster save --help`");
-  if (!parse_when_full (wish->when_full, &when_full))
+  if (!parse_when_full (command->when_full, &when_full))
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                        "invalid --when-full '%s' (use fail, skip or pause)", wish->when_full);
-  return muster_cli_check_path ("--checkpoint-dir", wish->directory, error);
+                        "invalid --when-full '%s' (use fail, skip or pause)", command->when_full);
+  return muster_cli_check_path ("--checkpoint-dir", command->directory, error);
 }
 
 static MusterSaver *
-make_saver (MusterMetaGraph *meta_graph, const Wish *wish, GError **error)
+make_saver (MusterMetaGraph *meta_graph, const CommandOptions *command, GError **error)
 {
-  MusterSaverOptions options = {.max_to_keep = wish->keep, .paused = say_pause};
-  (void)parse_when_full (wish->when_full, &options.when_full);
+  MusterSaverOptions options = {.max_to_keep = command->keep, .paused = say_pause};
+  (void)parse_when_full (command->when_full, &options.when_full);
   return muster_saver_new (meta_graph, &options, error);
 }
 
@@ -147,20 +147,20 @@ find_positions (MusterMaster *master, MusterScaffold *scaffold, const MusterCliO
 
 static gboolean
 save_from (MusterMaster *master, MusterScaffold *own, const MusterCliOptions *options,
-           const Wish *wish, MusterSaved *saved, GError **error)
+           const CommandOptions *command, MusterSaved *saved, GError **error)
 {
   const gint64 deadline_us =
       muster_deadline_after (muster_clock_now_us (muster_system_clock ()), options->timeout_us);
   g_autoptr (MusterScaffold) scaffold = find_positions (master, own, options, deadline_us, error);
   g_autoptr (MusterSaver) saver =
-      scaffold != NULL ? make_saver (muster_scaffold_meta_graph (scaffold), wish, error) : NULL;
+      scaffold != NULL ? make_saver (muster_scaffold_meta_graph (scaffold), command, error) : NULL;
   g_autoptr (MusterSession) session =
       saver != NULL ? muster_cli_create_session (master, muster_scaffold_graph (scaffold), options,
                                                  deadline_us, error)
                     : NULL;
   if (session == NULL)
     return FALSE;
-  const gboolean is_done = save (scaffold, session, saver, wish, saved, deadline_us, error);
+  const gboolean is_done = save (scaffold, session, saver, command, saved, deadline_us, error);
   muster_session_close_quietly (session);
   return is_done;
 }
@@ -168,28 +168,29 @@ save_from (MusterMaster *master, MusterScaffold *own, const MusterCliOptions *op
 int
 muster_cli_save (int argc, char **argv)
 {
-  g_auto (Wish) wish = {0};
+  g_auto (CommandOptions) command = {0};
   g_auto (MusterCliOptions) options = {0};
   g_auto (MusterSaved) saved = {0};
   g_autoptr (GError) error = NULL;
   const GOptionEntry entries[] = {
-      {"checkpoint-dir", 0, 0, G_OPTION_ARG_FILENAME, &wish.directory,
+      {"checkpoint-dir", 0, 0, G_OPTION_ARG_FILENAME, &command.directory,
        "the directory of the checkpoints (required)", "DIR"},
-      {"keep", 0, 0, G_OPTION_ARG_INT, &wish.keep,
+      {"keep", 0, 0, G_OPTION_ARG_INT, &command.keep,
        "number of checkpoints to keep; -1: all (default: the meta graph's max_to_keep)", "N"},
-      {"when-full", 0, 0, G_OPTION_ARG_STRING, &wish.when_full,
+      {"when-full", 0, 0, G_OPTION_ARG_STRING, &command.when_full,
        "without room for it: fail, skip or pause (default: fail)", "WHAT"},
       {NULL}};
   if (!muster_cli_parse (argc, argv, "", summary, entries, MUSTER_CLI_SESSION | MUSTER_CLI_SHARED,
                          &options, NULL, &error))
     return muster_cli_fail (error);
-  if (!check_wish (&wish, &error))
+  if (!check_options (&command, &error))
     return muster_cli_fail (error);
   g_autoptr (MusterScaffold) scaffold = muster_scaffold_load (options.meta_graph, &error);
   g_autoptr (MusterSaver) checked = /* all that can be wrong, before there is a session */
-      scaffold != NULL ? make_saver (muster_scaffold_meta_graph (scaffold), &wish, &error) : NULL;
+      scaffold != NULL ? make_saver (muster_scaffold_meta_graph (scaffold), &command, &error)
+                       : NULL;
   g_autoptr (MusterMaster) master = checked == NULL ? NULL : muster_cli_master (&options, &error);
-  if (master == NULL || !save_from (master, scaffold, &options, &wish, &saved, &error))
+  if (master == NULL || !save_from (master, scaffold, &options, &command, &saved, &error))
     return muster_cli_fail (error);
   if (options.json)
     print_json (&saved);

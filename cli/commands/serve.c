@@ -13,7 +13,7 @@
 
 #define GRACE (2 * MUSTER_SECOND)
 /* What a manager is told of changes at most this often. */
-#define TELL_INTERVAL MUSTER_SECOND
+#define REPORT_INTERVAL_US MUSTER_SECOND
 
 static const char summary[] =
     "Serves a master in this process: sessions and variables for a chief and its workers, with "
@@ -311,14 +311,14 @@ wait_for_end (const sigset_t *ends, gint64 until_us)
 /* Until a signal comes, with a manager that wants to hear how it goes: the watchdog hears of it
  * only as long as the server answers. */
 static void
-tell_until_end (MusterServer *server, const sigset_t *ends)
+report_until_end (MusterServer *server, const sigset_t *ends)
 {
   MusterClock *clock = muster_system_clock ();
   gint64 beat_us = muster_notify_watchdog_us () / 2;
-  gint64 interval_us = beat_us > 0 ? MIN (beat_us, TELL_INTERVAL) : TELL_INTERVAL;
+  gint64 interval_us = beat_us > 0 ? MIN (beat_us, REPORT_INTERVAL_US) : REPORT_INTERVAL_US;
   gint64 now_us = muster_clock_now_us (clock);
   gint64 next_beat_us = beat_us > 0 ? now_us : MUSTER_WAIT_FOREVER;
-  gint64 next_tell_us = now_us + TELL_INTERVAL;
+  gint64 next_report_us = now_us + REPORT_INTERVAL_US;
   g_autofree char *told = status_of (server);
   muster_notify ("READY=1\nSTATUS=%s", told);
   do {
@@ -329,8 +329,8 @@ tell_until_end (MusterServer *server, const sigset_t *ends)
         muster_notify ("WATCHDOG=1");
     }
     g_autofree char *status = status_of (server);
-    if (now_us >= next_tell_us && strcmp (status, told) != 0) {
-      next_tell_us = now_us + TELL_INTERVAL;
+    if (now_us >= next_report_us && strcmp (status, told) != 0) {
+      next_report_us = now_us + REPORT_INTERVAL_US;
       muster_notify_status (status);
       g_free (told);
       told = g_steal_pointer (&status);
@@ -344,7 +344,7 @@ serve_until_end (MusterServer *server, const sigset_t *ends)
 {
   int signal;
   if (g_getenv ("NOTIFY_SOCKET") != NULL)
-    tell_until_end (server, ends);
+    report_until_end (server, ends);
   else
     sigwait (ends, &signal);
 }

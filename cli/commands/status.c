@@ -55,7 +55,7 @@ append_step (GString *text, gint64 step)
 }
 
 static void
-tell_first_line (const Muster__StatusResponse *status)
+add_first_row (const Muster__StatusResponse *status)
 {
   g_autofree char *uptime = muster_format_duration (status->uptime_us);
   g_autofree char *memory = muster_format_size ((guint64)MAX (status->memory_bytes, 0));
@@ -94,7 +94,7 @@ state_of_chief (const Muster__Announcement *model)
 }
 
 static void
-tell_chief (MusterTable *table, const Muster__Announcement *model)
+add_chief_row (MusterTable *table, const Muster__Announcement *model)
 {
   g_autofree char *state = state_of_chief (model);
   g_autofree char *durable_age = muster_format_duration (model->durable_age_us);
@@ -109,7 +109,7 @@ tell_chief (MusterTable *table, const Muster__Announcement *model)
 }
 
 static void
-tell_models (MusterTable *table, const Muster__StatusResponse *status)
+add_model_rows (MusterTable *table, const Muster__StatusResponse *status)
 {
   for (gsize i = 0; i < status->n_models; i++) {
     const Muster__Announcement *model = status->models[i];
@@ -119,12 +119,12 @@ tell_models (MusterTable *table, const Muster__StatusResponse *status)
       append_step (text, model->step);
       muster_table_add (table, "  model", text->str, NULL);
     }
-    tell_chief (table, model);
+    add_chief_row (table, model);
   }
 }
 
 static void
-tell_waiter (MusterTable *table, const Muster__Waiter *waiter)
+add_waiter_row (MusterTable *table, const Muster__Waiter *waiter)
 {
   g_autofree char *age = muster_format_duration (waiter->age_us);
   g_autoptr (GString) text = g_string_new (NULL);
@@ -144,14 +144,14 @@ tell_waiter (MusterTable *table, const Muster__Waiter *waiter)
 }
 
 static void
-tell_waiters (MusterTable *table, const Muster__StatusResponse *status)
+add_waiter_rows (MusterTable *table, const Muster__StatusResponse *status)
 {
   gsize shown = 0;
   for (gsize i = 0; i < status->n_waiters && shown < WAITERS_SHOWN; i++) {
     const Muster__Waiter *waiter = status->waiters[i];
     if (!has (waiter->waits_for))
       continue;
-    tell_waiter (table, waiter);
+    add_waiter_row (table, waiter);
     shown++;
   }
   gsize n_waiting = 0;
@@ -166,7 +166,7 @@ tell_waiters (MusterTable *table, const Muster__StatusResponse *status)
 }
 
 static void
-tell_load (MusterTable *table, const Muster__StatusResponse *status)
+add_load_row (MusterTable *table, const Muster__StatusResponse *status)
 {
   g_autoptr (GString) text = g_string_new (NULL);
   g_autofree char *rate = muster_figure_steps_rate (status->steps_per_second);
@@ -183,7 +183,7 @@ tell_load (MusterTable *table, const Muster__StatusResponse *status)
 
 /* Those that refused something. */
 static void
-tell_limits (MusterTable *table, const Muster__StatusResponse *status)
+add_limit_rows (MusterTable *table, const Muster__StatusResponse *status)
 {
   for (gsize i = 0; i < status->n_limits; i++) {
     const Muster__Limit *limit = status->limits[i];
@@ -201,11 +201,11 @@ muster_cli_status_text (const MusterCliOptions *options G_GNUC_UNUSED,
                         const Muster__StatusResponse *status)
 {
   g_autoptr (MusterTable) table = muster_table_new (2);
-  tell_first_line (status);
-  tell_models (table, status);
-  tell_waiters (table, status);
-  tell_load (table, status);
-  tell_limits (table, status);
+  add_first_row (status);
+  add_model_rows (table, status);
+  add_waiter_rows (table, status);
+  add_load_row (table, status);
+  add_limit_rows (table, status);
   muster_table_print (table, stdout);
 }
 
@@ -348,7 +348,7 @@ devices_json (const MusterCliOptions *options, GPtrArray *devices)
 
 /* A master without our service, as TensorFlow's: it can list its devices. */
 static MusterExit
-tell_of_another (const Place *place)
+report_another (const Place *place)
 {
   const MusterCliOptions *options = place->options;
   g_autoptr (GError) error = NULL;
@@ -382,12 +382,12 @@ tell_of_another (const Place *place)
 
 /* Nobody answers: finds out why. */
 static MusterExit
-tell_why (const Place *place, gint64 started_us, const GError *error)
+report_cause (const Place *place, gint64 started_us, const GError *error)
 {
   gint64 now_us = muster_clock_now_us (muster_system_clock ());
-  gint64 look_until_us = MAX (place->deadline_us, now_us + MUSTER_SECOND);
+  gint64 probe_until_us = MAX (place->deadline_us, now_us + MUSTER_SECOND);
   g_auto (MusterDiagnosis) diagnosis = {0};
-  muster_diagnose (place->address, place->tls, MIN (look_until_us, now_us + 5 * MUSTER_SECOND),
+  muster_diagnose (place->address, place->tls, MIN (probe_until_us, now_us + 5 * MUSTER_SECOND),
                    NULL, &diagnosis);
   g_autofree char *took = muster_format_duration (now_us - started_us);
   gboolean found = diagnosis.stage != MUSTER_REACH_ANSWERS;
@@ -438,10 +438,10 @@ muster_cli_status (int argc, char **argv)
   const Muster__StatusResponse *status =
       error != NULL ? NULL : ask (&place, credentials, arena, &error);
   if (muster_error_is (error, MUSTER_ERROR_UNIMPLEMENTED))
-    return tell_of_another (&place);
+    return report_another (&place);
   if (muster_error_is (error, MUSTER_ERROR_UNAVAILABLE) ||
       muster_error_is (error, MUSTER_ERROR_DEADLINE_EXCEEDED))
-    return tell_why (&place, started_us, error);
+    return report_cause (&place, started_us, error);
   if (status == NULL)
     return muster_cli_fail (error);
   (options.json ? muster_cli_status_json : muster_cli_status_text) (&options, status);

@@ -43,7 +43,7 @@ typedef struct {
   char *step_timeout;
   char *save_timeout;
   gboolean drill;
-  gboolean again;
+  gboolean overwrite;
   gboolean allow_missing;
   gboolean no_positions;
   /* read from them */
@@ -51,10 +51,10 @@ typedef struct {
   gint64 grace_us;
   gint64 step_timeout_us;
   gint64 save_timeout_us;
-} Wish;
+} CommandOptions;
 
 static void
-wish_clear (Wish *self)
+options_clear (CommandOptions *self)
 {
   g_strfreev (self->feeds);
   g_free (self->rows);
@@ -66,41 +66,43 @@ wish_clear (Wish *self)
   g_free (self->step_timeout);
   g_free (self->save_timeout);
 }
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Wish, wish_clear)
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (CommandOptions, options_clear)
 
 static gboolean
-check_wish (Wish *wish, GError **error)
+check_options (CommandOptions *command, GError **error)
 {
   const char *wrong = NULL;
-  if ((wish->steps != 0) == (wish->epochs != 0))
+  if ((command->steps != 0) == (command->epochs != 0))
     wrong = "train needs --steps=N, the global step to reach, or --epochs=N, and not both";
-  else if (wish->steps < 0 || wish->epochs < 0)
+  else if (command->steps < 0 || command->epochs < 0)
     wrong = "--steps and --epochs are 1 or more";
-  else if (wish->batch_size < 0)
+  else if (command->batch_size < 0)
     wrong = "--batch-size is 1 or more";
-  else if (wish->save_every < 0 || (wish->save_every > 0 && wish->save_secs != NULL))
+  else if (command->save_every < 0 || (command->save_every > 0 && command->save_secs != NULL))
     wrong = "--save-every=STEPS is 1 or more, and can't stand beside --save-secs";
-  else if (wish->epochs > 0 && wish->feeds == NULL)
+  else if (command->epochs > 0 && command->feeds == NULL)
     wrong = "--epochs counts the rows of --feed; for the graph's own input give --steps=N";
-  else if (wish->feeds == NULL && (wish->rows != NULL || wish->batch_size > 0))
+  else if (command->feeds == NULL && (command->rows != NULL || command->batch_size > 0))
     wrong = "--rows and --batch-size are for --feed=NAME=@FILE.npy, of which there is none";
   if (wrong != NULL)
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, wrong);
-  if (wrong != NULL || !muster_cli_check_path ("--checkpoint-dir", wish->directory, error) ||
-      !muster_cli_check_path ("--log-dir", wish->log_dir, error) ||
-      (wish->save_secs != NULL && !muster_cli_duration (wish->save_secs, &wish->save_us, error)) ||
-      (wish->grace != NULL && !muster_cli_duration (wish->grace, &wish->grace_us, error)) ||
-      (wish->step_timeout != NULL &&
-       !muster_cli_duration (wish->step_timeout, &wish->step_timeout_us, error)) ||
-      (wish->save_timeout != NULL &&
-       !muster_cli_duration (wish->save_timeout, &wish->save_timeout_us, error)))
+  if (wrong != NULL || !muster_cli_check_path ("--checkpoint-dir", command->directory, error) ||
+      !muster_cli_check_path ("--log-dir", command->log_dir, error) ||
+      (command->save_secs != NULL &&
+       !muster_cli_duration (command->save_secs, &command->save_us, error)) ||
+      (command->grace != NULL &&
+       !muster_cli_duration (command->grace, &command->grace_us, error)) ||
+      (command->step_timeout != NULL &&
+       !muster_cli_duration (command->step_timeout, &command->step_timeout_us, error)) ||
+      (command->save_timeout != NULL &&
+       !muster_cli_duration (command->save_timeout, &command->save_timeout_us, error)))
     return FALSE;
-  if (wish->step_timeout_us == MUSTER_WAIT_FOREVER)
-    wish->step_timeout_us = 0;
-  if (wish->save_us == 0 && wish->save_secs != NULL)
+  if (command->step_timeout_us == MUSTER_WAIT_FOREVER)
+    command->step_timeout_us = 0;
+  if (command->save_us == 0 && command->save_secs != NULL)
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "--save-secs='%s' is too often: say 1 or more", wish->save_secs);
-  return wish->save_us > 0 || wish->save_secs == NULL;
+                 "--save-secs='%s' is too often: say 1 or more", command->save_secs);
+  return command->save_us > 0 || command->save_secs == NULL;
 }
 
 /* The loss to watch: what is asked for, or the graph's own first, or none. */
@@ -128,7 +130,7 @@ find_loss (MusterScaffold *scaffold, const char *asked, char **loss, GError **er
 /* --- one training --- */
 
 typedef struct {
-  const Wish *wish;
+  const CommandOptions *command;
   const MusterCliOptions *options;
   const MusterTrainRole *role;
   MusterScaffold *scaffold;     /* (owned) */
@@ -161,19 +163,19 @@ has_own_master (const MusterCliOptions *options)
 static guint64
 seed_of (const Job *self)
 {
-  return (guint64)self->wish->seed + (has_own_master (self->options) ? self->role->index : 0);
+  return (guint64)self->command->seed + (has_own_master (self->options) ? self->role->index : 0);
 }
 
 /* All that can be wrong with the input, before there is a session or a thread. */
 static gboolean
 load (Job *self, GError **error)
 {
-  const Wish *wish = self->wish;
+  const CommandOptions *command = self->command;
   self->scaffold = muster_scaffold_load (self->options->meta_graph, error);
   if (self->scaffold == NULL ||
-      !muster_train_data_read (&self->data, self->scaffold, wish->feeds, wish->rows,
-                               wish->batch_size, error) ||
-      !find_loss (self->scaffold, wish->loss, &self->loss, error))
+      !muster_train_data_read (&self->data, self->scaffold, command->feeds, command->rows,
+                               command->batch_size, error) ||
+      !find_loss (self->scaffold, command->loss, &self->loss, error))
     return FALSE;
   if (self->data.n_feeds == 0)
     return TRUE;
@@ -199,11 +201,11 @@ static gboolean
 train (Job *self, MusterMaster *master, MusterTrainShow *show, MusterTrained *trained,
        GError **error)
 {
-  const Wish *wish = self->wish;
+  const CommandOptions *command = self->command;
   const MusterTrainingListener listener = muster_train_show_listener (show);
-  const MusterSaverOptions saver = {.max_to_keep = wish->keep,
-                                    .save_timeout_us = wish->save_timeout_us};
-  const MusterRestoreOptions restore = {.allow_missing = wish->allow_missing,
+  const MusterSaverOptions saver = {.max_to_keep = command->keep,
+                                    .save_timeout_us = command->save_timeout_us};
+  const MusterRestoreOptions restore = {.allow_missing = command->allow_missing,
                                         .count_deaths = TRUE,
                                         .progress = muster_live_restoring,
                                         .user_data = show->live};
@@ -219,21 +221,21 @@ train (Job *self, MusterMaster *master, MusterTrainShow *show, MusterTrained *tr
       .feeds = (const char *const *)self->data.feeds,
       .n_feeds = self->data.n_feeds,
       .loss = self->loss,
-      .until_step = wish->steps,
-      .epochs = wish->epochs,
-      .without_positions = wish->no_positions || has_own_master (self->options),
-      .checkpoint_dir = wish->directory,
+      .until_step = command->steps,
+      .epochs = command->epochs,
+      .without_positions = command->no_positions || has_own_master (self->options),
+      .checkpoint_dir = command->directory,
       .saver = &saver,
-      .save_us = wish->save_us,
-      .save_steps = wish->save_every,
+      .save_us = command->save_us,
+      .save_steps = command->save_every,
       .restore = &restore,
-      .again = wish->again,
+      .overwrite = command->overwrite,
       .ends_job = !self->role->is_worker,
-      .log_dir = wish->log_dir,
+      .log_dir = command->log_dir,
       .preemption = self->preemption,
       .timeout_us =
           self->options->timeout_us == MUSTER_WAIT_FOREVER ? 0 : self->options->timeout_us,
-      .step_timeout_us = wish->step_timeout_us,
+      .step_timeout_us = command->step_timeout_us,
       .cluster = (const char *const *)self->options->addresses,
       .chief = self->options->chief,
       .config = self->options->config,
@@ -249,7 +251,7 @@ run (Job *job)
   g_auto (MusterTrained) trained = {.step = -1};
   MusterTrainShow show = {.n_variables = muster_scaffold_n_variables (job->scaffold),
                           .preemption = job->preemption,
-                          .is_drill = job->wish->drill};
+                          .is_drill = job->command->drill};
   MusterLive *live = muster_live_new (job->role->is_worker ? "waiting for" : "preparing",
                                       job->options, job->options->json);
   muster_train_show_init (&show, job->options, live);
@@ -268,21 +270,23 @@ run (Job *job)
 }
 
 static MusterExit
-train_task (const Wish *wish, const MusterCliOptions *options, const MusterTrainRole *role)
+train_task (const CommandOptions *command, const MusterCliOptions *options,
+            const MusterTrainRole *role)
 {
   g_autoptr (GError) error = NULL;
-  g_auto (Job) job = {.wish = wish, .options = options, .role = role};
+  g_auto (Job) job = {.command = command, .options = options, .role = role};
   if (!load (&job, &error))
     return muster_cli_fail (error);
-  job.preemption = muster_preemption_new (wish->grace_us, NULL);
+  job.preemption = muster_preemption_new (command->grace_us, NULL);
   return run (&job);
 }
 
 /* The target of the command's line or of TF_CONFIG, and who this is. */
 static gboolean
-take_role (MusterCliOptions *options, const Wish *wish, MusterTrainRole *role, GError **error)
+take_role (MusterCliOptions *options, const CommandOptions *command, MusterTrainRole *role,
+           GError **error)
 {
-  if (!muster_train_role_read (role, options->task, wish->tasks, options->target, options->spec,
+  if (!muster_train_role_read (role, options->task, command->tasks, options->target, options->spec,
                                error))
     return FALSE;
   if (role->master == NULL) {
@@ -308,7 +312,7 @@ take_role (MusterCliOptions *options, const Wish *wish, MusterTrainRole *role, G
 int
 muster_cli_train (int argc, char **argv)
 {
-  g_auto (Wish) wish = {0};
+  g_auto (CommandOptions) command = {0};
   g_auto (MusterCliOptions) options = {0};
   g_auto (MusterTrainRole) role = {0};
   g_autoptr (GError) error = NULL;
@@ -321,55 +325,55 @@ muster_cli_train (int argc, char **argv)
        "which task this is: chief:0, or worker:N with N from 0 (default: as TF_CONFIG says, or "
        "chief:0)",
        "TASK"},
-      {"tasks", 0, 0, G_OPTION_ARG_INT, &wish.tasks,
+      {"tasks", 0, 0, G_OPTION_ARG_INT, &command.tasks,
        "number of tasks, with the chief (default: as TF_CONFIG says, or 1)", "N"},
-      {"feed", 0, 0, G_OPTION_ARG_STRING_ARRAY, &wish.feeds,
+      {"feed", 0, 0, G_OPTION_ARG_STRING_ARRAY, &command.feeds,
        "feed batches of the rows of a NumPy file, or of a JSON list (default: none, the graph has "
        "its own input)",
        "NAME=VALUE|NAME=@FILE.npy"},
-      {"rows", 0, 0, G_OPTION_ARG_STRING, &wish.rows,
+      {"rows", 0, 0, G_OPTION_ARG_STRING, &command.rows,
        "only these rows of each NumPy file, as 1500:1600 or 1500: (default: all)", "FIRST:END"},
-      {"batch-size", 0, 0, G_OPTION_ARG_INT64, &wish.batch_size,
+      {"batch-size", 0, 0, G_OPTION_ARG_INT64, &command.batch_size,
        "rows in a batch (default: what the graph asks for, else 32)", "N"},
-      {"seed", 0, 0, G_OPTION_ARG_INT64, &wish.seed, "decides the order of the rows (default: 0)",
-       "N"},
-      {"steps", 0, 0, G_OPTION_ARG_INT64, &wish.steps,
+      {"seed", 0, 0, G_OPTION_ARG_INT64, &command.seed,
+       "decides the order of the rows (default: 0)", "N"},
+      {"steps", 0, 0, G_OPTION_ARG_INT64, &command.steps,
        "train until the global step, which all tasks share, is N (required, or --epochs)", "N"},
-      {"epochs", 0, 0, G_OPTION_ARG_INT64, &wish.epochs,
+      {"epochs", 0, 0, G_OPTION_ARG_INT64, &command.epochs,
        "or until all rows have been dealt N times (required, or --steps)", "N"},
-      {"checkpoint-dir", 0, 0, G_OPTION_ARG_FILENAME, &wish.directory,
+      {"checkpoint-dir", 0, 0, G_OPTION_ARG_FILENAME, &command.directory,
        "restore the latest checkpoint of this directory, and save there (default: none)", "DIR"},
-      {"save-every", 0, 0, G_OPTION_ARG_INT64, &wish.save_every,
+      {"save-every", 0, 0, G_OPTION_ARG_INT64, &command.save_every,
        "steps between two checkpoints (default: --save-secs)", "STEPS"},
-      {"save-secs", 0, 0, G_OPTION_ARG_STRING, &wish.save_secs,
+      {"save-secs", 0, 0, G_OPTION_ARG_STRING, &command.save_secs,
        "or time between them (default: 10m)", "TIME"},
-      {"keep", 0, 0, G_OPTION_ARG_INT, &wish.keep,
+      {"keep", 0, 0, G_OPTION_ARG_INT, &command.keep,
        "number of checkpoints to keep; -1: all (default: the meta graph's max_to_keep)", "N"},
-      {"allow-missing", 0, 0, G_OPTION_ARG_NONE, &wish.allow_missing,
+      {"allow-missing", 0, 0, G_OPTION_ARG_NONE, &command.allow_missing,
        "initialise what the checkpoint lacks, the positions among it", NULL},
-      {"no-positions", 0, 0, G_OPTION_ARG_NONE, &wish.no_positions,
+      {"no-positions", 0, 0, G_OPTION_ARG_NONE, &command.no_positions,
        "don't keep in the model where each task is in the data", NULL},
-      {"log-dir", 0, 0, G_OPTION_ARG_FILENAME, &wish.log_dir,
+      {"log-dir", 0, 0, G_OPTION_ARG_FILENAME, &command.log_dir,
        "event files for TensorBoard (default: the checkpoint directory)", "DIR"},
-      {"loss", 0, 0, G_OPTION_ARG_STRING, &wish.loss,
+      {"loss", 0, 0, G_OPTION_ARG_STRING, &command.loss,
        "a scalar to show; NaN ends the training (default: the first in the collection 'losses')",
        "NAME"},
-      {"grace", 0, 0, G_OPTION_ARG_STRING, &wish.grace,
+      {"grace", 0, 0, G_OPTION_ARG_STRING, &command.grace,
        "how long it may go on after SIGTERM (default: 30s)", "TIME"},
-      {"step-timeout", 0, 0, G_OPTION_ARG_STRING, &wish.step_timeout,
+      {"step-timeout", 0, 0, G_OPTION_ARG_STRING, &command.step_timeout,
        "how long one step may take before its session counts as lost (default: forever)", "TIME"},
-      {"save-timeout", 0, 0, G_OPTION_ARG_STRING, &wish.save_timeout,
+      {"save-timeout", 0, 0, G_OPTION_ARG_STRING, &command.save_timeout,
        "how long one save may take before it counts as failed (default: forever)", "TIME"},
-      {"drill", 0, 0, G_OPTION_ARG_NONE, &wish.drill,
+      {"drill", 0, 0, G_OPTION_ARG_NONE, &command.drill,
        "rehearse a preemption and report the remaining grace", NULL},
-      {"again", 0, 0, G_OPTION_ARG_NONE, &wish.again,
+      {"overwrite", 0, 0, G_OPTION_ARG_NONE, &command.overwrite,
        "begin a job that is over, or that another chief has prepared", NULL},
       {NULL}};
   if (!muster_cli_parse (argc, argv, "", summary, entries,
                          MUSTER_CLI_META_GRAPH | MUSTER_CLI_TIMEOUT | MUSTER_CLI_JSON |
                              MUSTER_CLI_MODEL | MUSTER_CLI_CLUSTER | MUSTER_CLI_SECURITY,
                          &options, NULL, &error) ||
-      !check_wish (&wish, &error) || !take_role (&options, &wish, &role, &error))
+      !check_options (&command, &error) || !take_role (&options, &command, &role, &error))
     return muster_cli_fail (error);
-  return train_task (&wish, &options, &role);
+  return train_task (&command, &options, &role);
 }

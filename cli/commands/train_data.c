@@ -51,34 +51,35 @@ check_batch (MusterTrainData *self, const char *feed, gint64 rows, GError **erro
   if (self->batch_size == 0)
     self->batch_size = rows;
   return self->batch_size == rows ||
-         muster_cli_wrong (error,
-                           "--batch-size=%" G_GINT64_FORMAT
-                           ": the graph's '%s' takes %" G_GINT64_FORMAT " rows at a time",
-                           self->batch_size, feed, rows);
+         muster_cli_usage_error (error,
+                                 "--batch-size=%" G_GINT64_FORMAT
+                                 ": the graph's '%s' takes %" G_GINT64_FORMAT " rows at a time",
+                                 self->batch_size, feed, rows);
 }
 
 static gboolean
-check_fit (MusterTrainData *self, const Tensorflow__NodeDef *node, const char *argument,
-           const char *feed, const MusterTensor *array, GError **error)
+check_compatible (MusterTrainData *self, const Tensorflow__NodeDef *node, const char *argument,
+                  const char *feed, const MusterTensor *array, GError **error)
 {
   gint64 wanted[MUSTER_MAX_DIMS];
   const int n_dims = muster_tensor_n_dims (array);
   const gint64 *dims = muster_tensor_dims (array);
   const MusterDType dtype = muster_node_dtype (node, "dtype", MUSTER_INVALID);
   if (dtype != MUSTER_INVALID && dtype != muster_tensor_dtype (array))
-    return muster_cli_wrong (error,
-                             "--feed=%s: it holds %s, and the graph's '%s' is %s: save "
-                             "a.astype (numpy.%s) in its place",
-                             argument, numpy_name (muster_tensor_dtype (array)), feed,
-                             numpy_name (dtype), numpy_name (dtype));
+    return muster_cli_usage_error (error,
+                                   "--feed=%s: it holds %s, and the graph's '%s' is %s: save "
+                                   "a.astype (numpy.%s) in its place",
+                                   argument, numpy_name (muster_tensor_dtype (array)), feed,
+                                   numpy_name (dtype), numpy_name (dtype));
   const int rank = muster_node_shape (node, "shape", wanted, MUSTER_MAX_DIMS);
   gboolean fits = rank <= 0 || rank == n_dims; /* 0: unknown, as TensorFlow once wrote it */
   for (int i = 1; fits && i < rank; i++)
     fits = wanted[i] < 0 || wanted[i] == dims[i];
   if (!fits) {
     g_autofree char *has = shape_text (n_dims, dims), *wants = shape_text (rank, wanted);
-    return muster_cli_wrong (error, "--feed=%s: it has the shape %s, and the graph's '%s' is %s",
-                             argument, has, feed, wants);
+    return muster_cli_usage_error (error,
+                                   "--feed=%s: it has the shape %s, and the graph's '%s' is %s",
+                                   argument, has, feed, wants);
   }
   return rank <= 0 || check_batch (self, feed, wanted[0], error);
 }
@@ -87,14 +88,14 @@ static gboolean
 check_rows (MusterTrainData *self, const char *argument, const MusterTensor *array, GError **error)
 {
   if (muster_tensor_n_dims (array) == 0 || muster_tensor_dims (array)[0] == 0)
-    return muster_cli_wrong (error, "--feed=%s: it has no rows", argument);
+    return muster_cli_usage_error (error, "--feed=%s: it has no rows", argument);
   const gint64 n = muster_tensor_dims (array)[0];
   if (self->n_feeds > 0 && n != self->n_rows)
-    return muster_cli_wrong (error,
-                             "--feed=%s: it has %" G_GINT64_FORMAT
-                             " rows, and that of '%s' %" G_GINT64_FORMAT
-                             ": each row is one example, so all need as many",
-                             argument, n, self->feeds[0], self->n_rows);
+    return muster_cli_usage_error (error,
+                                   "--feed=%s: it has %" G_GINT64_FORMAT
+                                   " rows, and that of '%s' %" G_GINT64_FORMAT
+                                   ": each row is one example, so all need as many",
+                                   argument, n, self->feeds[0], self->n_rows);
   self->n_rows = n;
   return TRUE;
 }
@@ -117,10 +118,10 @@ add_feed (MusterTrainData *self, MusterGraph *graph, const char *argument, const
   if (array == NULL)
     return FALSE;
   if (is_fed (self, feed))
-    return muster_cli_wrong (error, "--feed=%s: '%s' is fed twice", argument, feed);
+    return muster_cli_usage_error (error, "--feed=%s: '%s' is fed twice", argument, feed);
   (void)muster_graph_split_input (feed, &op);
   if (!check_rows (self, argument, array, error) ||
-      !check_fit (self, muster_graph_find_node (graph, op), argument, feed, array, error))
+      !check_compatible (self, muster_graph_find_node (graph, op), argument, feed, array, error))
     return FALSE;
   self->feeds[self->n_feeds] = g_steal_pointer (&feed);
   self->arrays[self->n_feeds++] = g_steal_pointer (&array);
@@ -153,7 +154,7 @@ check_all_fed (const MusterTrainData *self, MusterScaffold *scaffold, GError **e
     if (is_fed (self, feed))
       continue;
     if (strcmp (node->op, "Placeholder") == 0)
-      return muster_cli_wrong (
+      return muster_cli_usage_error (
           error, "training needs '%s', which nothing feeds: give --feed=%s=@FILE.npy", feed, feed);
     for (gsize i = 0; i < node->n_input; i++) {
       int output;
@@ -183,7 +184,7 @@ muster_train_data_read (MusterTrainData *self, MusterScaffold *scaffold, char **
   if (self->batch_size == 0)
     self->batch_size = n == 0 ? 0 : MIN (DEFAULT_BATCH, self->n_rows);
   return n == 0 || self->batch_size <= self->n_rows ||
-         muster_cli_wrong (
+         muster_cli_usage_error (
              error, "--batch-size=%" G_GINT64_FORMAT ": the data has %" G_GINT64_FORMAT " rows",
              self->batch_size, self->n_rows);
 }

@@ -39,15 +39,15 @@ awaits_text (const MusterTrainingState *state)
 
 /* What has no room any more is left out. */
 static void
-append_if_fits (GString *text, const char *more, guint room)
+append_if_fits (GString *text, const char *more, guint columns_left)
 {
-  if (text->len + strlen (more) <= room)
+  if (text->len + strlen (more) <= columns_left)
     g_string_append (text, more);
 }
 
 /* The parts in the order of what is looked for first. */
 static char *
-numbers_of (const MusterTrainingState *state, guint room)
+numbers_of (const MusterTrainingState *state, guint columns_left)
 {
   GString *text = g_string_new (NULL);
   g_string_append_printf (text, "step %" G_GINT64_FORMAT, state->step);
@@ -61,11 +61,11 @@ numbers_of (const MusterTrainingState *state, guint room)
       state->durable_step < 0
           ? g_strdup ("")
           : g_strdup_printf (", durable %" G_GINT64_FORMAT, state->durable_step);
-  append_if_fits (text, awaits, room);
-  append_if_fits (text, rate, room);
-  append_if_fits (text, loss, room);
-  append_if_fits (text, left, room);
-  append_if_fits (text, durable, room);
+  append_if_fits (text, awaits, columns_left);
+  append_if_fits (text, rate, columns_left);
+  append_if_fits (text, loss, columns_left);
+  append_if_fits (text, left, columns_left);
+  append_if_fits (text, durable, columns_left);
   return g_string_free (text, FALSE);
 }
 
@@ -76,8 +76,8 @@ muster_train_line (const MusterTrainingState *state, guint width, gboolean colou
   const gboolean has_bar = width > 0 && state->until_step < G_MAXINT64 && state->until_step > 0;
   const guint taken =
       (guint)strlen (head) + (has_bar && width >= LEAST_WITH_BAR ? LEAST_BAR + 2 : 0);
-  const guint room = width == 0 ? G_MAXUINT : width > taken ? width - taken : 0;
-  g_autofree char *numbers = numbers_of (state, room);
+  const guint columns_left = width == 0 ? G_MAXUINT : width > taken ? width - taken : 0;
+  g_autofree char *numbers = numbers_of (state, columns_left);
   g_autoptr (GString) line = g_string_new (head);
   const guint used = (guint)(strlen (head) + strlen (numbers)) + 2;
   if (has_bar && used + LEAST_BAR <= width) {

@@ -192,9 +192,9 @@ show_step (MusterTrainShow *self, gint64 at_us)
     muster_live_line (self->live, line);
     return;
   }
-  if (at_us - MAX (self->told_us, self->ready_us) < every_us)
+  if (at_us - MAX (self->reported_us, self->ready_us) < every_us)
     return;
-  self->told_us = at_us;
+  self->reported_us = at_us;
   if (is_json (self)) {
     JsonBuilder *builder = begin_event ("step", self->state.step);
     add_state (builder, &self->state);
@@ -413,7 +413,7 @@ muster_train_show_end (MusterTrainShow *self, const MusterTrained *trained, cons
                            muster_preemption_explains (self->preemption, error);
   if (code != MUSTER_EXIT_DONE && !is_told && error != NULL) {
     if (self->ready_us == 0 || code == MUSTER_EXIT_OVER)
-      muster_cli_tell_failure (&result);
+      muster_cli_report_failure (&result);
     else
       muster_cli_say (stderr, "muster: %s\n", error->message);
   }

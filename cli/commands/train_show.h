@@ -21,10 +21,10 @@ typedef struct {
   MusterTrainingState state; /* the last that was told */
   gint64 ready_us;           /* when it first was; 0: not yet */
   gint64 ready_step;
-  gint64 made_us; /* when the session was begun that is being made */
-  gint64 told_us; /* the last step's line */
-  gint64 said_us; /* the last checkpoint's line */
-  char *durable;  /* (owned) (nullable) the last checkpoint's prefix */
+  gint64 made_us;     /* when the session was begun that is being made */
+  gint64 reported_us; /* the last step's line */
+  gint64 said_us;     /* the last checkpoint's line */
+  char *durable;      /* (owned) (nullable) the last checkpoint's prefix */
 } MusterTrainShow;
 
 void muster_train_show_init (MusterTrainShow *self, const MusterCliOptions *options,

@@ -17,7 +17,7 @@ static const char summary[] =
 
 /* The result of what went well for people, and of all for programs. */
 static void
-tell_result (const MusterCliResult *result)
+report_result (const MusterCliResult *result)
 {
   if (result->options->json) {
     g_autoptr (JsonBuilder) builder = muster_json_new_line ();
@@ -34,15 +34,16 @@ static MusterExit
 wait_for_model (const MusterCliOptions *options, gint64 recovery_wait_us, gboolean json_lines)
 {
   g_autoptr (GError) error = NULL;
-  g_auto (MusterCliVerb) verb = {0};
-  if (!muster_cli_verb_begin (&verb, options, "waiting for", recovery_wait_us, json_lines, &error))
+  g_auto (MusterCliOperation) operation = {0};
+  if (!muster_cli_operation_begin (&operation, options, "waiting for", recovery_wait_us, json_lines,
+                                   &error))
     return muster_cli_fail (error);
   g_autoptr (MusterSession) session = muster_session_manager_wait_for_session (
-      verb.manager, verb.master, options->timeout_us, &verb.report,
-      muster_live_cancellable (verb.live), &error);
+      operation.manager, operation.master, options->timeout_us, &operation.report,
+      muster_live_cancellable (operation.live), &error);
   MusterCliResult result;
-  muster_cli_verb_end (&verb, "wait", session, error, &result);
-  tell_result (&result);
+  muster_cli_operation_end (&operation, "wait", session, error, &result);
+  report_result (&result);
   return muster_cli_result_exit (&result);
 }
 
@@ -60,7 +61,7 @@ muster_cli_wait (int argc, char **argv)
       {"progress", 0, 0, G_OPTION_ARG_NONE, &json_lines, "with --json: a line for each change too",
        NULL},
       {NULL}};
-  if (!muster_cli_parse (argc, argv, "", summary, entries, MUSTER_CLI_VERB | MUSTER_CLI_SHARED,
+  if (!muster_cli_parse (argc, argv, "", summary, entries, MUSTER_CLI_OPERATION | MUSTER_CLI_SHARED,
                          &options, NULL, &error) ||
       (recovery_wait != NULL && !muster_cli_duration (recovery_wait, &recovery_wait_us, &error)))
     return muster_cli_fail (error);

@@ -72,8 +72,8 @@ typedef enum {
   MUSTER_CLI_SESSION = MUSTER_CLI_META_GRAPH | MUSTER_CLI_MASTER | MUSTER_CLI_TIMEOUT |
                        MUSTER_CLI_JSON | MUSTER_CLI_SECURITY,
   /* … and what the manager's verbs have besides */
-  MUSTER_CLI_VERB = MUSTER_CLI_SESSION | MUSTER_CLI_MODEL | MUSTER_CLI_TASK | MUSTER_CLI_CLUSTER |
-                    MUSTER_CLI_TRACE,
+  MUSTER_CLI_OPERATION = MUSTER_CLI_SESSION | MUSTER_CLI_MODEL | MUSTER_CLI_TASK |
+                         MUSTER_CLI_CLUSTER | MUSTER_CLI_TRACE,
 } MusterCliWants;
 
 /* Parses a command's line: its own entries (NULL-terminated) and the common ones that it wants; of

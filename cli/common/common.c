@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LONGEST_LOOK_US (5 * MUSTER_SECOND) /* at a port that closed the connection */
+#define LONGEST_DIAGNOSIS_US (5 * MUSTER_SECOND) /* at a port that closed the connection */
 
 void
 muster_cli_options_clear (MusterCliOptions *self)
@@ -388,7 +388,7 @@ muster_cli_explain_no_answer (const MusterCliOptions *options, gint64 deadline_u
     return;
   const gint64 left_us = muster_deadline_remaining (deadline_us, now_us);
   muster_diagnose (scheme + 3, g_str_has_prefix (target, "grpcs://"),
-                   now_us + CLAMP (left_us, MUSTER_SECOND, LONGEST_LOOK_US), NULL, &diagnosis);
+                   now_us + CLAMP (left_us, MUSTER_SECOND, LONGEST_DIAGNOSIS_US), NULL, &diagnosis);
   if (diagnosis.stage != MUSTER_REACH_TLS_FAILED)
     return;
   g_clear_error (error);

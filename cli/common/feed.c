@@ -180,20 +180,20 @@ rows_of (MusterTensor *array, const char *rows, GError **error)
   gint64 dims[MUSTER_MAX_DIMS], first, end;
   g_auto (GStrv) bounds = g_strsplit (rows, ":", 3);
   if (n_dims == 0 || muster_tensor_dtype (array) == MUSTER_STRING) {
-    muster_cli_wrong (error, "it has no rows");
+    muster_cli_usage_error (error, "it has no rows");
     return NULL;
   }
   memcpy (dims, muster_tensor_dims (array), (gsize)n_dims * sizeof *dims);
   if (g_strv_length (bounds) != 2 || !read_bound (bounds[0], 0, &first) ||
       !read_bound (bounds[1], dims[0], &end)) {
-    muster_cli_wrong (error,
-                      "--rows='%s' isn't FIRST:END, as in --rows=0:1500 or --rows=1500:", rows);
+    muster_cli_usage_error (
+        error, "--rows='%s' isn't FIRST:END, as in --rows=0:1500 or --rows=1500:", rows);
     return NULL;
   }
   if (first >= end || end > dims[0]) {
-    muster_cli_wrong (error,
-                      "--rows=%s: of %" G_GINT64_FORMAT " rows that leaves none, or asks for more",
-                      rows, dims[0]);
+    muster_cli_usage_error (
+        error, "--rows=%s: of %" G_GINT64_FORMAT " rows that leaves none, or asks for more", rows,
+        dims[0]);
     return NULL;
   }
   const gsize size = muster_tensor_n_bytes (array) / (gsize)dims[0];
@@ -219,7 +219,7 @@ muster_cli_read_feed (MusterGraph *graph, const char *argument, const char *rows
 {
   const char *equals = strchr (argument, '=');
   if (equals == NULL || equals == argument || equals[1] == '\0') {
-    muster_cli_wrong (error, "--feed='%s' isn't NAME=VALUE or NAME=@FILE.npy", argument);
+    muster_cli_usage_error (error, "--feed='%s' isn't NAME=VALUE or NAME=@FILE.npy", argument);
     return NULL;
   }
   g_autofree char *given = g_strndup (argument, (gsize)(equals - argument));

@@ -4,7 +4,7 @@
 #include "base/error.h"
 
 gboolean
-muster_cli_wrong (GError **error, const char *format, ...)
+muster_cli_usage_error (GError **error, const char *format, ...)
 {
   va_list arguments;
   va_start (arguments, format);

@@ -6,6 +6,6 @@
 G_BEGIN_DECLS
 
 /* Sets INVALID_ARGUMENT; FALSE. */
-gboolean muster_cli_wrong (GError **error, const char *format, ...) G_GNUC_PRINTF (2, 3);
+gboolean muster_cli_usage_error (GError **error, const char *format, ...) G_GNUC_PRINTF (2, 3);
 
 G_END_DECLS

@@ -26,7 +26,7 @@ typedef struct {
 } Printer;
 
 static gboolean
-is_cut (const Printer *self, gint64 length)
+is_shortened (const Printer *self, gint64 length)
 {
   return self->edge < G_MAXINT64 && length > 2 * self->edge;
 }
@@ -73,8 +73,8 @@ format_element (Printer *self, gint64 i)
   g_string_truncate (self->text, 0);
   muster_tensor_append_element (self->text, self->tensor, i, self->most);
   if (muster_tensor_dtype (self->tensor) == MUSTER_STRING) {
-    g_autofree char *plain = muster_cli_plain (self->text->str);
-    g_string_assign (self->text, plain);
+    g_autofree char *sanitised = muster_cli_sanitise (self->text->str);
+    g_string_assign (self->text, sanitised);
   }
   if (self->is_rounded) {
     char digits[G_ASCII_DTOSTR_BUF_SIZE];
@@ -97,7 +97,7 @@ static void
 measure_row (Printer *self, gint64 first, gint64 length)
 {
   for (gint64 i = 0; i < length; i++) {
-    if (is_cut (self, length) && i == self->edge)
+    if (is_shortened (self, length) && i == self->edge)
       i = length - self->edge - 1;
     else
       self->width = MAX (self->width, format_element (self, first + i));
@@ -109,7 +109,7 @@ static void
 print_row (Printer *self, gint64 first, gint64 length, int depth)
 {
   for (gint64 i = 0; i < length; i++) {
-    const gboolean gap = is_cut (self, length) && i == self->edge;
+    const gboolean gap = is_shortened (self, length) && i == self->edge;
     const int width = gap ? (int)muster_cli_columns (self->gap) : format_element (self, first + i);
     if (i > 0) {
       put (self, ",");
@@ -142,7 +142,7 @@ print_dim (Printer *self, int dim, gint64 first)
   if (dim == n_dims - 1)
     print_row (self, first, length, depth);
   for (gint64 i = 0; i < length && dim < n_dims - 1; i++) {
-    const gboolean gap = is_cut (self, length) && i == self->edge;
+    const gboolean gap = is_shortened (self, length) && i == self->edge;
     if (i > 0) {
       put (self, ",");
       new_line (self, depth);
@@ -173,7 +173,7 @@ muster_values_print (FILE *to, const MusterTensor *tensor, gboolean is_full, int
 {
   const gint64 n = muster_tensor_n_elements (tensor);
   g_autoptr (GString) text = g_string_new (NULL);
-  g_autofree char *gap = muster_cli_plain ("…");
+  g_autofree char *gap = muster_cli_sanitise ("…");
   const guint columns = muster_cli_terminal_columns (to);
   Printer printer = {.tensor = tensor,
                      .edge = G_MAXINT64,

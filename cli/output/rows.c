@@ -33,22 +33,22 @@ split (MusterRow *self, const MusterReason *reason)
       reason->n_total > 0) {
     self->state =
         g_strdup_printf ("%u of %u", reason->n_total - reason->n_missing, reason->n_total);
-    self->text = muster_cli_plain (reason->text);
+    self->text = muster_cli_sanitise (reason->text);
   } else if (g_str_has_prefix (reason->text, state) &&
              (reason->text[n] == '\0' || reason->text[n] == ' ')) {
     self->state = g_steal_pointer (&state);
-    self->text = muster_cli_plain (reason->text[n] == ' ' ? reason->text + n + 1 : "");
+    self->text = muster_cli_sanitise (reason->text[n] == ' ' ? reason->text + n + 1 : "");
   } else {
-    self->text = muster_cli_plain (reason->text);
+    self->text = muster_cli_sanitise (reason->text);
   }
 }
 
 /* What is unknown is left out, and so is what goes without saying. */
 static gboolean
-has_something_to_say (const MusterReason *reason, gboolean something_is_wrong)
+has_something_to_say (const MusterReason *reason, gboolean has_problem)
 {
   if (strcmp (reason->state, "unknown") == 0)
-    return !reason->is_well && !something_is_wrong;
+    return !reason->is_well && !has_problem;
   return strcmp (reason->component, "job") != 0 || !reason->is_well;
 }
 
@@ -56,10 +56,10 @@ GPtrArray *
 muster_rows_new (const char *message, GPtrArray *reasons)
 {
   GPtrArray *rows = g_ptr_array_new_with_free_func (row_free);
-  gboolean something_is_wrong = FALSE;
+  gboolean has_problem = FALSE;
   for (guint i = 0; reasons != NULL && i < reasons->len; i++) {
     const MusterReason *it = g_ptr_array_index (reasons, i);
-    if (has_something_to_say (it, something_is_wrong)) {
+    if (has_something_to_say (it, has_problem)) {
       MusterRow *row = g_new0 (MusterRow, 1);
       row->component = it->component;
       row->is_well = it->is_well;
@@ -67,11 +67,11 @@ muster_rows_new (const char *message, GPtrArray *reasons)
       split (row, it);
       g_ptr_array_add (rows, row);
     }
-    something_is_wrong = something_is_wrong || !it->is_well;
+    has_problem = has_problem || !it->is_well;
   }
   if (rows->len == 0) {
     MusterRow *row = g_new0 (MusterRow, 1);
-    row->text = muster_cli_plain (message);
+    row->text = muster_cli_sanitise (message);
     g_ptr_array_add (rows, row);
   }
   return rows;
@@ -82,7 +82,7 @@ muster_rows_summary (const char *message, GPtrArray *reasons)
 {
   const MusterReason *first = muster_reasons_first (reasons);
   if (first == NULL)
-    return muster_cli_plain (message);
+    return muster_cli_sanitise (message);
   const MusterReason *variables = muster_reasons_find (reasons, "variables");
   GString *text = g_string_new (NULL);
   if (first == variables && first->n_missing > 0)
@@ -93,7 +93,7 @@ muster_rows_summary (const char *message, GPtrArray *reasons)
   if (first != variables && variables != NULL && variables->n_missing > 0)
     g_string_append_printf (text, "; variables missing: %u", variables->n_missing);
   g_autofree char *all = g_string_free (text, FALSE);
-  return muster_cli_plain (all);
+  return muster_cli_sanitise (all);
 }
 
 char *

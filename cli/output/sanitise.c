@@ -16,17 +16,17 @@ is_utf8_locale (void)
 }
 
 char *
-muster_cli_plain (const char *text)
+muster_cli_sanitise (const char *text)
 {
   g_autofree char *valid = g_utf8_make_valid (text, -1);
-  GString *plain = g_string_sized_new (strlen (valid));
+  GString *sanitised = g_string_sized_new (strlen (valid));
   for (const char *at = valid; *at != '\0'; at = g_utf8_next_char (at)) {
     gunichar c = g_utf8_get_char (at);
     GUnicodeType type = g_unichar_type (c);
     gboolean is_odd = type == G_UNICODE_CONTROL || type == G_UNICODE_FORMAT;
-    g_string_append_unichar (plain, c == '\t' ? ' ' : is_odd && c != '\n' ? '?' : c);
+    g_string_append_unichar (sanitised, c == '\t' ? ' ' : is_odd && c != '\n' ? '?' : c);
   }
-  char *utf8 = g_string_free (plain, FALSE);
+  char *utf8 = g_string_free (sanitised, FALSE);
   if (is_utf8_locale ())
     return utf8;
   char *ascii = g_str_to_ascii (utf8, "C");
@@ -41,8 +41,8 @@ muster_cli_say (FILE *stream, const char *format, ...)
   va_start (arguments, format);
   g_autofree char *text = g_strdup_vprintf (format, arguments);
   va_end (arguments);
-  g_autofree char *plain = muster_cli_plain (text);
-  fputs (plain, stream);
+  g_autofree char *sanitised = muster_cli_sanitise (text);
+  fputs (sanitised, stream);
   fflush (stream);
 }
 

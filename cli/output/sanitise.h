@@ -12,7 +12,7 @@ G_BEGIN_DECLS
 
 void muster_cli_say (FILE *stream, const char *format, ...) G_GNUC_PRINTF (2, 3);
 /* The same, as a string. (transfer full) */
-char *muster_cli_plain (const char *text);
+char *muster_cli_sanitise (const char *text);
 
 /* How many columns a plain text takes. */
 guint muster_cli_columns (const char *text);

@@ -56,8 +56,8 @@ muster_table_add (MusterTable *self, ...)
   va_start (arguments, self);
   const char *cell = va_arg (arguments, const char *);
   for (guint i = 0; i < self->n_columns; i++) {
-    g_autofree char *plain = muster_cli_plain (cell != NULL ? cell : "");
-    row.cells[i] = g_strdelimit (g_steal_pointer (&plain), "\n", ' ');
+    g_autofree char *sanitised = muster_cli_sanitise (cell != NULL ? cell : "");
+    row.cells[i] = g_strdelimit (g_steal_pointer (&sanitised), "\n", ' ');
     self->widths[i] = MAX (self->widths[i], muster_cli_columns (row.cells[i]));
     cell = cell != NULL ? va_arg (arguments, const char *) : NULL;
   }
@@ -93,7 +93,7 @@ fits (const MusterTable *self, guint first, guint indent, guint columns)
 
 /* As much of text as fits room, at a blank if there is one; *text goes on behind it. */
 static char *
-take_line (const char **text, guint room)
+take_line (const char **text, guint columns_left)
 {
   const char *at = *text, *blank = NULL;
   for (guint column = 0; *at != '\0'; at = g_utf8_next_char (at)) {
@@ -101,7 +101,7 @@ take_line (const char **text, guint room)
     column += muster_cli_columns (one);
     if (*at == ' ')
       blank = at;
-    if (column > room && at > *text)
+    if (column > columns_left && at > *text)
       break;
   }
   const char *end = *at == '\0' || blank == NULL || blank == *text ? at : blank;
@@ -120,10 +120,10 @@ append_blanks (GString *out, guint n)
 static void
 append_last (GString *out, const char *text, guint column, guint columns)
 {
-  const guint room = columns > column ? columns - column : columns;
+  const guint columns_left = columns > column ? columns - column : columns;
   const char *rest = text;
-  while (columns > 0 && muster_cli_columns (rest) > room) {
-    g_autofree char *line = take_line (&rest, room);
+  while (columns > 0 && muster_cli_columns (rest) > columns_left) {
+    g_autofree char *line = take_line (&rest, columns_left);
     g_string_append_printf (out, "%s\n", line);
     append_blanks (out, column);
   }

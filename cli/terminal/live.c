@@ -35,8 +35,8 @@ struct _MusterLive {
   gboolean coloured;
   gint64 started_us;
   gint64 deadline_us;
-  GCancellable *verb;  /* (owned) cancels the verb */
-  GCancellable *ended; /* (owned) ends the thread */
+  GCancellable *operation; /* (owned) cancels the verb */
+  GCancellable *ended;     /* (owned) ends the thread */
   GThread *thread;
   sigset_t mask_before;
   int signals;                /* a signalfd */
@@ -61,7 +61,7 @@ subject_of (const MusterLive *self)
 {
   g_autofree char *text =
       g_strdup_printf ("%s %s at %s", self->doing, self->options->model, self->options->target);
-  return muster_cli_plain (text);
+  return muster_cli_sanitise (text);
 }
 
 /* "9m46s left", or how long it has taken where there is no limit. */
@@ -211,7 +211,7 @@ on_signal (MusterLive *self)
   if (self->is_seen_to)
     return;
   self->signal = (int)info.ssi_signo;
-  g_cancellable_cancel (self->verb);
+  g_cancellable_cancel (self->operation);
 }
 
 /* When there may be something to show or to tell: very many wait side by side, and each that wakes
@@ -282,7 +282,7 @@ muster_live_new (const char *doing, const MusterCliOptions *options, gboolean js
   self->coloured = is_terminal && g_getenv ("NO_COLOR") == NULL;
   self->started_us = muster_clock_now_us (muster_system_clock ());
   self->deadline_us = muster_deadline_after (self->started_us, options->timeout_us);
-  self->verb = g_cancellable_new ();
+  self->operation = g_cancellable_new ();
   self->ended = g_cancellable_new ();
   self->rows = g_ptr_array_new ();
   g_mutex_init (&self->lock);
@@ -295,7 +295,7 @@ muster_live_new (const char *doing, const MusterCliOptions *options, gboolean js
 GCancellable *
 muster_live_cancellable (MusterLive *self)
 {
-  return self->verb;
+  return self->operation;
 }
 
 static void
@@ -318,8 +318,8 @@ begin_again (MusterLive *self, gint64 now_us)
 }
 
 void
-muster_live_progress (const char *message, const MusterTurn *turn G_GNUC_UNUSED, GPtrArray *reasons,
-                      gpointer user_data)
+muster_live_progress (const char *message, const MusterReadiness *readiness G_GNUC_UNUSED,
+                      GPtrArray *reasons, gpointer user_data)
 {
   MusterLive *self = user_data;
   gint64 now_us = muster_clock_now_us (muster_system_clock ());
@@ -428,7 +428,7 @@ muster_live_end (MusterLive *self)
     end_by (self->signal);
   close (self->signals);
   pthread_sigmask (SIG_SETMASK, &self->mask_before, NULL);
-  g_object_unref (self->verb);
+  g_object_unref (self->operation);
   g_object_unref (self->ended);
   g_mutex_clear (&self->lock);
   g_ptr_array_unref (self->rows);

@@ -22,8 +22,8 @@ MusterLive *muster_live_new (const char *doing, const MusterCliOptions *options,
 /* For the verb. */
 GCancellable *muster_live_cancellable (MusterLive *self);
 /* A MusterSessionProgress; user_data is the MusterLive. */
-void muster_live_progress (const char *message, const MusterTurn *turn, GPtrArray *reasons,
-                           gpointer user_data);
+void muster_live_progress (const char *message, const MusterReadiness *readiness,
+                           GPtrArray *reasons, gpointer user_data);
 
 /* A MusterRestoreProgress: a bar below the block. user_data is the MusterLive. */
 void muster_live_restoring (guint64 done, guint64 total, gpointer user_data);

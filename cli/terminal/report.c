@@ -75,26 +75,26 @@ muster_cli_phase_us (const MusterSessionReport *report, const char *name)
 char *
 muster_cli_restored (const MusterSessionReport *report)
 {
-  MusterCheckpointLook look;
+  MusterCheckpointOverview overview;
   const gint64 took_us = muster_cli_phase_us (report, "restore");
   g_autofree char *took = muster_format_duration (took_us);
-  if (!muster_checkpoint_look (NULL, report->restored_from, &look, NULL)) /* not from here */
+  if (!muster_checkpoint_inspect (NULL, report->restored_from, &overview, NULL)) /* not from here */
     return g_strdup_printf ("restored %s in %s", report->restored_from, took);
-  g_autofree char *transfer = muster_figure_transfer (look.bytes, took_us);
+  g_autofree char *transfer = muster_figure_transfer (overview.bytes, took_us);
   return g_strdup_printf ("restored %s, %s", report->restored_from, transfer);
 }
 
 /* "spent: connect 3 ms, waiting 9m59s (597 looks, one session, tried again: lost session 1×)" */
 static void
-tell_spending (const MusterSessionReport *report)
+report_spent (const MusterSessionReport *report)
 {
   g_autofree char *phases = muster_cli_phases (report);
   g_autoptr (GPtrArray) parts = g_ptr_array_new_with_free_func (g_free);
   if (report->pushed)
     g_ptr_array_add (parts, g_strdup ("told by the master"));
-  else if (report->looks > 0)
+  else if (report->polls > 0)
     g_ptr_array_add (parts,
-                     g_strdup_printf (report->looks == 1 ? "one look" : "%u looks", report->looks));
+                     g_strdup_printf (report->polls == 1 ? "one look" : "%u looks", report->polls));
   if (report->sessions > 0)
     g_ptr_array_add (parts, g_strdup_printf (report->sessions == 1 ? "one session" : "%u sessions",
                                              report->sessions));
@@ -109,7 +109,7 @@ tell_spending (const MusterSessionReport *report)
 }
 
 static void
-tell_over (const MusterCliResult *self)
+report_over (const MusterCliResult *self)
 {
   const MusterReason *job = muster_reasons_find (self->report->reasons, "job");
   g_autoptr (GString) text = g_string_new ("its chief ended the job");
@@ -122,7 +122,7 @@ tell_over (const MusterCliResult *self)
   }
   muster_cli_say (stderr, "muster: %s is finished: %s\n", self->options->model, text->str);
   if (job == NULL) /* a chief's verb */
-    muster_cli_say (stderr, "  try: `muster prepare --again` begins it anew\n");
+    muster_cli_say (stderr, "  try: `muster prepare --overwrite` begins it anew\n");
 }
 
 static const char *
@@ -155,7 +155,7 @@ after_colon (const char *text)
 
 /* A task that is missing, and since when; its text begins with its name. */
 static void
-tell_task (const MusterReason *task)
+report_task (const MusterReason *task)
 {
   const gint64 now_us = muster_clock_now_us (muster_system_clock ());
   const gint64 age_us = now_us - task->since_us;
@@ -168,7 +168,7 @@ tell_task (const MusterReason *task)
 
 /* What else isn't well: one line each. */
 static void
-tell_others (const MusterSessionReport *report, const MusterReason *first)
+report_others (const MusterSessionReport *report, const MusterReason *first)
 {
   for (guint i = 0; report->reasons != NULL && i < report->reasons->len; i++) {
     const MusterReason *it = g_ptr_array_index (report->reasons, i);
@@ -178,14 +178,14 @@ tell_others (const MusterSessionReport *report, const MusterReason *first)
       muster_cli_say (stderr, "  %u variables are not initialised: %s\n", it->n_missing,
                       after_colon (it->text));
     else if (strcmp (it->component, "task") == 0)
-      tell_task (it);
+      report_task (it);
     else
       muster_cli_say (stderr, "  %s: %s\n", it->component, it->text);
   }
 }
 
 static void
-tell_no_answer (const MusterCliResult *self)
+report_no_answer (const MusterCliResult *self)
 {
   const MusterReason *server = muster_reasons_find (self->report->reasons, "server");
   g_autofree char *took = muster_format_duration (self->took_us);
@@ -194,9 +194,9 @@ tell_no_answer (const MusterCliResult *self)
                   is_known ? phrase_of (server, self->options->target) : self->error->message);
   if (is_known) {
     muster_cli_say (stderr, "  %s\n", server->text);
-    tell_others (self->report, server);
+    report_others (self->report, server);
   }
-  tell_spending (self->report);
+  report_spent (self->report);
   muster_cli_say (stderr, "  try: %s\n",
                   is_known && server->hint != NULL
                       ? server->hint
@@ -204,7 +204,7 @@ tell_no_answer (const MusterCliResult *self)
 }
 
 static void
-tell_not_ready (const MusterCliResult *self)
+report_not_ready (const MusterCliResult *self)
 {
   const MusterReason *first = muster_reasons_first (self->report->reasons);
   g_autofree char *took = muster_format_duration (self->took_us);
@@ -225,26 +225,26 @@ tell_not_ready (const MusterCliResult *self)
                     first->text, self->options->target);
   if (is_variables && first->n_missing > 0)
     muster_cli_say (stderr, "  %s\n", after_colon (first->text));
-  tell_others (self->report, first);
-  tell_spending (self->report);
+  report_others (self->report, first);
+  report_spent (self->report);
   if (first->hint != NULL)
     muster_cli_say (stderr, "  try: %s\n", first->hint);
 }
 
 void
-muster_cli_tell_failure (const MusterCliResult *self)
+muster_cli_report_failure (const MusterCliResult *self)
 {
   MusterExit code = muster_cli_result_exit (self);
   if (code == MUSTER_EXIT_OVER) {
-    tell_over (self);
+    report_over (self);
   } else if (code == MUSTER_EXIT_NO_ANSWER) {
-    tell_no_answer (self);
+    report_no_answer (self);
   } else if (code == MUSTER_EXIT_NOT_READY) {
-    tell_not_ready (self);
+    report_not_ready (self);
   } else {
     muster_cli_say (stderr, "muster: %s\n", self->error->message);
     if (self->report->outcome == MUSTER_OUTCOME_FENCED)
-      muster_cli_say (stderr, "  try: `muster wait` joins its model; `muster prepare --again` "
+      muster_cli_say (stderr, "  try: `muster wait` joins its model; `muster prepare --overwrite` "
                               "initialises it anew\n");
     else if (muster_error_is (self->error, MUSTER_ERROR_DATA_LOSS))
       muster_cli_say (stderr, "  try: `muster checkpoint list DIR` shows which are whole; "
@@ -349,7 +349,7 @@ muster_cli_result_json (JsonBuilder *builder, const MusterCliResult *self)
       MUSTER_JSON_FIELD (MusterSessionReport, restored_from, STRING, "restored_from"),
       MUSTER_JSON_FIELD (MusterSessionReport, passed_over, STRING, "passed_over"),
       MUSTER_JSON_FIELD (MusterSessionReport, restore_warning, STRING, "restore_warning"),
-      MUSTER_JSON_FIELD (MusterSessionReport, looks, UINT, "looks"),
+      MUSTER_JSON_FIELD (MusterSessionReport, polls, UINT, "looks"),
       MUSTER_JSON_FIELD (MusterSessionReport, sessions, UINT, "sessions"),
       MUSTER_JSON_FIELD (MusterSessionReport, pushed, BOOLEAN, "pushed"),
   };

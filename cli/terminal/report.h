@@ -24,7 +24,7 @@ const char *muster_cli_outcome_name (MusterOutcome outcome);
 MusterExit muster_cli_result_exit (const MusterCliResult *self);
 
 /* Prints a failure to stderr: what happened, what is missing, what took the time, what to try. */
-void muster_cli_tell_failure (const MusterCliResult *self);
+void muster_cli_report_failure (const MusterCliResult *self);
 
 /* "connect 3 ms, init 41 ms": the phases that took a millisecond or more; of a model that is ready,
  * those that led to it. May be empty. (transfer full) */

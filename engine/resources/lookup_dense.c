@@ -130,7 +130,7 @@ buckets_clear (const MusterDenseTable *self, Buckets *buckets)
 }
 
 static gboolean
-no_room (GError **error, gint64 n)
+out_of_memory (GError **error, gint64 n)
 {
   return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
                       "There is no memory for a table of %" G_GINT64_FORMAT " buckets", n);
@@ -147,7 +147,7 @@ buckets_begin (const MusterDenseTable *self, Buckets *buckets, gint64 n, MusterB
                         "%" G_GINT64_FORMAT,
                         n);
   if (n > G_MAXINT32 || key_size (self) > G_MAXINT32 || self->row_size > G_MAXINT32)
-    return no_room (error, n);
+    return out_of_memory (error, n);
   if ((buckets->state = muster_budget_alloc0 (budget, (gsize)n, 1, error)) != NULL &&
       (buckets->keys = muster_budget_alloc0 (budget, (gsize)n, key_size (self), error)) != NULL &&
       (buckets->values = muster_budget_alloc0 (budget, (gsize)n, self->row_size, error)) != NULL)
@@ -305,7 +305,7 @@ muster_dense_table_insert (MusterDenseTable *self, const MusterTensor *keys,
     return FALSE;
   while ((float)(self->buckets.n_used + n) > (float)n_buckets * self->max_load) {
     if (n_buckets > G_MAXINT32)
-      return no_room (error, n_buckets);
+      return out_of_memory (error, n_buckets);
     n_buckets *= 2;
   }
   if (n_buckets > self->buckets.n && !grow (self, n_buckets, budget, error))

@@ -64,7 +64,7 @@ muster_lookup_store_clear (MusterLookupStore *self)
 }
 
 static gboolean
-no_room (GError **error, gint64 n)
+out_of_memory (GError **error, gint64 n)
 {
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
                "There is no memory for a table of %" G_GINT64_FORMAT " entries", n);
@@ -103,7 +103,7 @@ muster_lookup_store_reserve (MusterLookupStore *self, gint64 n, MusterBudget *bu
   if (n <= self->capacity - self->n)
     return TRUE;
   if (n > MAX_ENTRIES - self->n)
-    return no_room (error, self->n + n);
+    return out_of_memory (error, self->n + n);
   guint32 capacity = MAX (self->capacity, MIN_ENTRIES);
   while (capacity < self->n + (guint32)n)
     capacity *= 2;
@@ -116,7 +116,7 @@ muster_lookup_store_reserve (MusterLookupStore *self, gint64 n, MusterBudget *bu
       !resize (&self->keys, capacity, key_size (self)) ||
       !resize ((gpointer *)&self->rows, capacity, self->row_size)) {
     g_free (buckets);
-    return no_room (error, self->n + n);
+    return out_of_memory (error, self->n + n);
   }
   g_free (self->buckets);
   self->buckets = buckets;

@@ -20,7 +20,7 @@ struct _MusterVariable {
   MusterTensor *before; /* (owned) (nullable) guarded by lock: during an update, what it copies */
 };
 
-static _Thread_local guint64 turns;
+static _Thread_local guint64 version;
 
 MusterVariable *
 muster_variable_new (const char *container, const char *name, MusterDType dtype,
@@ -47,9 +47,9 @@ muster_variable_begin_with (MusterVariable *self, MusterTensor *value)
 }
 
 guint64
-muster_variable_turns (void)
+muster_variable_version (void)
 {
-  return turns;
+  return version;
 }
 
 MusterVariable *
@@ -129,7 +129,7 @@ muster_variable_assign (MusterVariable *self, MusterTensor *value)
   g_atomic_pointer_set (&self->value, value);
   g_mutex_unlock (&self->lock);
   if ((old == NULL) != (value == NULL))
-    turns++;
+    version++;
   muster_tensor_unref (old);
 }
 

@@ -16,6 +16,6 @@ gboolean muster_variable_is_resource (MusterVariable *self);
 
 /* How often a variable went from no value to a value or back on the calling thread: a step compares
  * the count before and after, and so knows of its own changes only. */
-guint64 muster_variable_turns (void);
+guint64 muster_variable_version (void);
 
 G_END_DECLS

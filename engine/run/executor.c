@@ -52,11 +52,11 @@ muster_run_new (MusterPlan *plan, const MusterRunContext *context)
 }
 
 static void
-drop_parked (MusterRun *self)
+drop_suspended (MusterRun *self)
 {
-  for (guint i = 0; self->parked != NULL && i < self->parked->len; i++)
-    g_free (g_ptr_array_index (self->parked, i));
-  g_clear_pointer (&self->parked, g_ptr_array_unref);
+  for (guint i = 0; self->suspended != NULL && i < self->suspended->len; i++)
+    g_free (g_ptr_array_index (self->suspended, i));
+  g_clear_pointer (&self->suspended, g_ptr_array_unref);
   g_clear_pointer (&self->done, g_free);
   self->n_waiting = 0;
 }
@@ -75,11 +75,11 @@ muster_run_free (MusterRun *self)
   self->forward_id = 0;
   g_clear_object (&self->own_cancellable);
   g_clear_error (&self->error);
-  drop_parked (self);
+  drop_suspended (self);
   if (self->dead != NULL)
     memset (self->dead, FALSE, plan->n_nodes);
   self->next = 0;
-  self->turned = self->has_news = FALSE;
+  self->values_changed = self->has_news = FALSE;
   self->stop = MUSTER_STOP_NONE;
   for (int i = 0; i < MUSTER_N_SPARES && self != NULL && plan->n_slots <= MAX_SPARE_SLOTS; i++) {
     MusterRun *empty = NULL;
@@ -359,7 +359,7 @@ skip_if_dead (MusterKernel *k)
 /* Puts a kernel that has parked aside, and another in its place. From here on the run remembers
  * which nodes are done. */
 static void
-put_aside (MusterRun *self, MusterKernel *k)
+suspend_kernel (MusterRun *self, MusterKernel *k)
 {
   if (self->done == NULL) {
     self->done = g_malloc0 (self->plan->n_nodes);
@@ -367,9 +367,9 @@ put_aside (MusterRun *self, MusterKernel *k)
   }
   self->done[k->position] = MUSTER_NODE_WAITS;
   g_mutex_lock (&self->lock);
-  if (self->parked == NULL)
-    self->parked = g_ptr_array_new ();
-  g_ptr_array_add (self->parked, k);
+  if (self->suspended == NULL)
+    self->suspended = g_ptr_array_new ();
+  g_ptr_array_add (self->suspended, k);
   g_mutex_unlock (&self->lock);
   self->n_waiting++;
   self->kernel = kernel_new (self, self->plan->max_inputs);
@@ -390,8 +390,8 @@ run_node (MusterRun *self, guint32 position)
     return kernel_finish (k, FALSE, error);
   const gboolean ok = k->node->op->compute (k, &error);
   /* Set by this thread in compute, if at all. */
-  if (G_UNLIKELY (k->is_parked)) {
-    put_aside (self, k);
+  if (G_UNLIKELY (k->is_suspended)) {
+    suspend_kernel (self, k);
     if (ok)
       return TRUE;
     g_clear_error (&error);
@@ -423,11 +423,11 @@ run_or_trace_node (MusterRun *self, guint32 position)
 static gboolean
 walk (MusterRun *self)
 {
-  const guint64 turns = muster_variable_turns ();
+  const guint64 version = muster_variable_version ();
   while (self->next < self->plan->n_nodes && self->done == NULL)
     if (muster_run_is_stopped (self) || !run_or_trace_node (self, self->next++))
       break;
-  self->turned = muster_variable_turns () != turns;
+  self->values_changed = muster_variable_version () != version;
   return self->done == NULL;
 }
 
@@ -517,11 +517,11 @@ static MusterKernel *
 next_resumed (MusterRun *self)
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-  for (guint i = 0; i < self->parked->len; i++) {
-    MusterKernel *k = g_ptr_array_index (self->parked, i);
-    if (!k->is_parked || !k->is_resumed)
+  for (guint i = 0; i < self->suspended->len; i++) {
+    MusterKernel *k = g_ptr_array_index (self->suspended, i);
+    if (!k->is_suspended || !k->is_resumed)
       continue;
-    k->is_parked = FALSE;
+    k->is_suspended = FALSE;
     return k;
   }
   return NULL;
@@ -532,9 +532,9 @@ static MusterKernel *
 next_to_cancel (MusterRun *self)
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-  for (guint i = 0; i < self->parked->len; i++) {
-    MusterKernel *k = g_ptr_array_index (self->parked, i);
-    if (!k->is_parked || k->is_resumed || k->cancel_called)
+  for (guint i = 0; i < self->suspended->len; i++) {
+    MusterKernel *k = g_ptr_array_index (self->suspended, i);
+    if (!k->is_suspended || k->is_resumed || k->cancel_called)
       continue;
     k->cancel_called = TRUE;
     return k;
@@ -619,9 +619,9 @@ on_cancelled (GCancellable *cancellable G_GNUC_UNUSED, gpointer self)
 }
 
 static void
-finish_parked (MusterRun *self)
+finish_suspended (MusterRun *self)
 {
-  const guint64 turns = muster_variable_turns ();
+  const guint64 version = muster_variable_version ();
   GCancellable *cancellable = self->context.cancellable;
   const gulong id = cancellable != NULL
                         ? g_cancellable_connect (cancellable, G_CALLBACK (on_cancelled), self, NULL)
@@ -630,15 +630,16 @@ finish_parked (MusterRun *self)
     ;
   if (id != 0)
     g_cancellable_disconnect (cancellable, id);
-  self->turned = self->turned || muster_variable_turns () != turns;
+  self->values_changed = self->values_changed || muster_variable_version () != version;
 }
 
 gboolean
-muster_run_execute (MusterRun *self, MusterTensor **fetched, gboolean *turned, GError **error)
+muster_run_execute (MusterRun *self, MusterTensor **fetched, gboolean *values_changed,
+                    GError **error)
 {
   if (G_UNLIKELY (!walk (self)))
-    finish_parked (self);
-  *turned = self->turned;
+    finish_suspended (self);
+  *values_changed = self->values_changed;
   if (self->error != NULL) {
     g_propagate_error (error, g_steal_pointer (&self->error));
     return FALSE;
@@ -654,7 +655,7 @@ muster_run_new_in_parts (MusterPlan *plan, const MusterRunContext *context)
 {
   MusterRun *self = muster_run_new (plan, context);
   self->done = g_malloc0 (plan->n_nodes + 1);
-  self->parked = g_ptr_array_new ();
+  self->suspended = g_ptr_array_new ();
   return self;
 }
 
@@ -673,17 +674,17 @@ forget_cancellable (MusterRun *self)
 
 gboolean
 muster_run_go_on (MusterRun *self, gint64 deadline_us, GCancellable *cancellable,
-                  MusterTrace *trace, gboolean *turned, GError **error)
+                  MusterTrace *trace, gboolean *values_changed, GError **error)
 {
   g_mutex_lock (&self->lock);
   self->context.deadline_us = deadline_us;
   self->context.cancellable = cancellable;
   self->context.trace = trace;
   g_mutex_unlock (&self->lock);
-  self->turned = FALSE;
-  finish_parked (self);
+  self->values_changed = FALSE;
+  finish_suspended (self);
   forget_cancellable (self);
-  *turned = self->turned;
+  *values_changed = self->values_changed;
   if (self->error == NULL)
     return TRUE;
   g_propagate_error (error, g_error_copy (self->error));

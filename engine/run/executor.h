@@ -20,19 +20,19 @@ MusterRun *muster_run_new (MusterPlan *plan, const MusterRunContext *context);
 gboolean muster_run_feed (MusterRun *self, guint32 i, MusterTensor *tensor, GError **error);
 
 /* Walks to the end, waiting on this thread while kernels are parked; fetched gets the plan's
- * fetches (transfer full), untouched on failure. *turned says whether a variable went from no value
- * to a value or back. */
-gboolean muster_run_execute (MusterRun *self, MusterTensor **fetched, gboolean *turned,
+ * fetches (transfer full), untouched on failure. *values_changed says whether a variable went from
+ * no value to a value or back. */
+gboolean muster_run_execute (MusterRun *self, MusterTensor **fetched, gboolean *values_changed,
                              GError **error);
 
 /* A run that is fed and walked in parts (engine/run/partial.h): until a feed has come, the nodes
- * that need it wait. go_on walks as far as it can and sees *turned as execute does; once it has
- * failed, or fail has said so, it is at its end. fetch gives what plan->fetches[i] names (transfer
- * full).
+ * that need it wait. go_on walks as far as it can and sees *values_changed as execute does; once it
+ * has failed, or fail has said so, it is at its end. fetch gives what plan->fetches[i] names
+ * (transfer full).
  */
 MusterRun *muster_run_new_in_parts (MusterPlan *plan, const MusterRunContext *context);
 gboolean muster_run_go_on (MusterRun *self, gint64 deadline_us, GCancellable *cancellable,
-                           MusterTrace *trace, gboolean *turned, GError **error);
+                           MusterTrace *trace, gboolean *values_changed, GError **error);
 gboolean muster_run_fetch (MusterRun *self, guint32 i, MusterTensor **fetched, GError **error);
 void muster_run_fail (MusterRun *self, const GError *error);
 gboolean muster_run_has_failed (MusterRun *self);

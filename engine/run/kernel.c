@@ -478,18 +478,18 @@ muster_kernel_philox (MusterKernel *k)
 }
 
 void
-muster_kernel_park (MusterKernel *k, MusterKernelCancel cancel, gpointer data)
+muster_kernel_suspend (MusterKernel *k, MusterKernelCancel cancel, gpointer data)
 {
   k->cancel = cancel;
   k->cancel_data = data;
-  k->is_parked = TRUE;
+  k->is_suspended = TRUE;
 }
 
 void
-muster_kernel_park_to_finish (MusterKernel *k, MusterKernelCancel cancel, MusterKernelFinish finish,
-                              gpointer data)
+muster_kernel_suspend_to_finish (MusterKernel *k, MusterKernelCancel cancel,
+                                 MusterKernelFinish finish, gpointer data)
 {
-  muster_kernel_park (k, cancel, data);
+  muster_kernel_suspend (k, cancel, data);
   k->finish = finish;
 }
 

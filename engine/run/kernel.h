@@ -157,14 +157,14 @@ void muster_kernel_keep_memo (MusterKernel *k, MusterKernelMemo *memo);
 /* Where the master keeps checkpoints; borrowed. */
 MusterStorage *muster_kernel_storage (const MusterKernel *k);
 
-/* The parking seam (docs/decisions/0013). A kernel that must wait calls muster_kernel_park () and
- * returns TRUE without outputs; nodes that don't need it still run. Whoever ends the wait sets the
- * outputs and calls muster_kernel_resume () once, from any thread, holding any lock of the kernels'
- * own, with an error or NULL (transfer full); the step goes on on its caller's thread. cancel is
- * called at most once, on that thread, when the step is cancelled by its deadline, its caller or a
- * close: it must see to it that resume is called, if it wasn't meanwhile. */
+/* The parking seam (docs/decisions/0013). A kernel that must wait calls muster_kernel_suspend ()
+ * and returns TRUE without outputs; nodes that don't need it still run. Whoever ends the wait sets
+ * the outputs and calls muster_kernel_resume () once, from any thread, holding any lock of the
+ * kernels' own, with an error or NULL (transfer full); the step goes on on its caller's thread.
+ * cancel is called at most once, on that thread, when the step is cancelled by its deadline, its
+ * caller or a close: it must see to it that resume is called, if it wasn't meanwhile. */
 typedef void (*MusterKernelCancel) (MusterKernel *k, gpointer data);
-void muster_kernel_park (MusterKernel *k, MusterKernelCancel cancel, gpointer data);
+void muster_kernel_suspend (MusterKernel *k, MusterKernelCancel cancel, gpointer data);
 void muster_kernel_resume (MusterKernel *k, GError *error);
 
 /* As park, for who has something left to do or to free: finish is called once, on the step's
@@ -172,8 +172,8 @@ void muster_kernel_resume (MusterKernel *k, GError *error);
  * and the step is to go on, so it makes the outputs, or fails; else it undoes what it can. */
 typedef gboolean (*MusterKernelFinish) (MusterKernel *k, gpointer data, gboolean is_wanted,
                                         GError **error);
-void muster_kernel_park_to_finish (MusterKernel *k, MusterKernelCancel cancel,
-                                   MusterKernelFinish finish, gpointer data);
+void muster_kernel_suspend_to_finish (MusterKernel *k, MusterKernelCancel cancel,
+                                      MusterKernelFinish finish, gpointer data);
 
 /* A random generator of the node's own, seeded from attributes seed and seed2 (both 0: from
  * chance), that goes on from step to step, as it stands when the kernel begins. Philox, as

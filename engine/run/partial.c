@@ -26,7 +26,7 @@ struct _MusterPartial {
   gboolean has_begun;   /* some part has run */
 
   GMutex lock;
-  GCond turn;
+  GCond is_free;
   gboolean is_busy; /* guarded by lock: some part has its turn */
   gboolean is_over; /* guarded by lock */
 };
@@ -58,7 +58,7 @@ muster_partial_new (MusterPlan *plan, const MusterStep *step, const MusterRunCon
   for (guint32 i = 0; i < plan->n_fetches; i++)
     add_endpoint (self->fetches, i, step->fetches[i], self->by_fetch);
   g_mutex_init (&self->lock);
-  g_cond_init (&self->turn);
+  g_cond_init (&self->is_free);
   return self;
 }
 
@@ -86,7 +86,7 @@ muster_partial_unref (MusterPartial *self)
   g_free (self->fetches);
   muster_plan_unref (self->plan);
   g_mutex_clear (&self->lock);
-  g_cond_clear (&self->turn);
+  g_cond_clear (&self->is_free);
   g_free (self);
 }
 
@@ -105,9 +105,9 @@ muster_partial_begin (MusterPartial *self, gint64 deadline_us, GError **error)
   gboolean in_time = TRUE;
   while (self->is_busy && !self->is_over && in_time) {
     if (deadline_us == MUSTER_WAIT_FOREVER)
-      g_cond_wait (&self->turn, &self->lock);
+      g_cond_wait (&self->is_free, &self->lock);
     else
-      in_time = g_cond_wait_until (&self->turn, &self->lock, deadline_us);
+      in_time = g_cond_wait_until (&self->is_free, &self->lock, deadline_us);
   }
   if (self->is_over) {
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
@@ -140,7 +140,7 @@ muster_partial_end (MusterPartial *self)
       muster_run_has_failed (self->run) ||
       (all_in (self->feeds, self->plan->n_feeds) && all_in (self->fetches, self->plan->n_fetches));
   self->is_busy = FALSE;
-  g_cond_broadcast (&self->turn);
+  g_cond_broadcast (&self->is_free);
   return self->is_over;
 }
 
@@ -287,11 +287,11 @@ fetch (MusterPartial *self, const MusterStep *part, const Places *places, Muster
 
 gboolean
 muster_partial_run (MusterPartial *self, const MusterStep *part, gint64 deadline_us,
-                    GCancellable *cancellable, MusterTensor **fetched, gboolean *turned,
+                    GCancellable *cancellable, MusterTensor **fetched, gboolean *values_changed,
                     GError **error)
 {
   g_auto (Places) places = {0};
-  *turned = FALSE;
+  *values_changed = FALSE;
   if (!find_all (self, part, &places, error) || !check_fetches (self, part, &places, error))
     return FALSE;
   if (!self->has_begun)
@@ -299,7 +299,8 @@ muster_partial_run (MusterPartial *self, const MusterStep *part, gint64 deadline
   self->has_begun = TRUE;
   g_autoptr (GError) failed = NULL;
   if (feed (self, part, &places, &failed) &&
-      muster_run_go_on (self->run, deadline_us, cancellable, self->trace, turned, &failed) &&
+      muster_run_go_on (self->run, deadline_us, cancellable, self->trace, values_changed,
+                        &failed) &&
       fetch (self, part, &places, fetched, &failed))
     return TRUE;
   muster_run_fail (self->run, failed); /* no more parts after one that has failed */

@@ -27,12 +27,12 @@ MusterRun *muster_partial_begin (MusterPartial *self, gint64 deadline_us, GError
  * takes no more parts. */
 gboolean muster_partial_end (MusterPartial *self);
 
-/* A part, between begin and end. *turned as in muster_run_execute (). INVALID_ARGUMENT for feeds
- * and fetches that weren't set up, come twice, or whose feeds are missing: nothing has happened
- * then. */
+/* A part, between begin and end. *values_changed as in muster_run_execute (). INVALID_ARGUMENT for
+ * feeds and fetches that weren't set up, come twice, or whose feeds are missing: nothing has
+ * happened then. */
 gboolean muster_partial_run (MusterPartial *self, const MusterStep *part, gint64 deadline_us,
-                             GCancellable *cancellable, MusterTensor **fetched, gboolean *turned,
-                             GError **error);
+                             GCancellable *cancellable, MusterTensor **fetched,
+                             gboolean *values_changed, GError **error);
 
 /* What its nodes took, if the options of its first part asked for that: the serialised RunMetadata
  * (transfer full), or NULL. For its last part. */

@@ -772,7 +772,7 @@ find_plan (MusterProgram *self, const MusterStep *step, guint64 hash)
 
 /* With the lock held: drops plans until one of n_nodes more fits. */
 static void
-make_room (MusterProgram *self, guint n_nodes)
+drop_oldest_plans (MusterProgram *self, guint n_nodes)
 {
   while (self->plans->len > 0) {
     guint oldest = 0;
@@ -808,7 +808,7 @@ muster_program_plan (MusterProgram *self, const MusterStep *step, guint64 hash, 
   found = find_plan (self, step, hash);
   if (found != NULL) /* another thread was quicker */
     return muster_plan_ref (found);
-  make_room (self, plan->n_nodes);
+  drop_oldest_plans (self, plan->n_nodes);
   plan->used = ++self->clock;
   g_ptr_array_add (self->plans, muster_plan_ref (plan));
   return g_steal_pointer (&plan);

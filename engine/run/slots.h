@@ -33,8 +33,8 @@ struct _MusterKernel {
   MusterBudget budget; /* of this run of the node */
   MusterPhilox random; /* what this kernel draws from, once has_random */
   gboolean has_random;
-  gint64 started_us;  /* in a traced step */
-  gboolean is_parked; /* guarded by the run's lock from here, once parked */
+  gint64 started_us;     /* in a traced step */
+  gboolean is_suspended; /* guarded by the run's lock from here, once parked */
   gboolean is_resumed;
   gboolean cancel_called;
   MusterKernelCancel cancel;
@@ -52,7 +52,7 @@ struct _MusterRun {
   MusterKernel *kernel; /* (owned) of the node being run */
   guint8 *dead;         /* (owned) (nullable) by position, where the plan has a Switch */
   guint32 next;         /* position of the next node, while none has parked */
-  gboolean turned;
+  gboolean values_changed;
   GError *error;                        /* (owned) (nullable) the first */
   gint stop;                            /* atomic: MusterStop */
   MusterRun *list_next, *list_previous; /* guarded by the session's lock */
@@ -60,9 +60,10 @@ struct _MusterRun {
   GMutex lock;
   GCond news;        /* a kernel was resumed, or the run stopped */
   gboolean has_news; /* guarded by lock */
-  GPtrArray *parked; /* (owned) (nullable) of MusterKernel, all that ever parked; guarded by lock */
-  guint n_waiting;   /* of parked, those that the walker hasn't finished */
-  guint8 *done;      /* (owned) (nullable) MusterNodeState by position, once a kernel has parked */
+  GPtrArray
+      *suspended;  /* (owned) (nullable) of MusterKernel, all that ever parked; guarded by lock */
+  guint n_waiting; /* of parked, those that the walker hasn't finished */
+  guint8 *done;    /* (owned) (nullable) MusterNodeState by position, once a kernel has parked */
   GCancellable *own_cancellable; /* (owned) (nullable) for kernels; guarded by lock */
   gulong forward_id;             /* context.cancellable to own_cancellable */
 };

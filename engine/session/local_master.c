@@ -119,7 +119,7 @@ local_master_reset (MusterMaster *master, const char *const *containers, gint64 
   g_ptr_array_set_size (shared->sessions, 0);
   g_mutex_unlock (&shared->lock);
   if (muster_resources_clear (shared->resources, containers))
-    muster_local_shared_tell (shared);
+    muster_local_shared_notify (shared);
   return TRUE;
 }
 

@@ -119,14 +119,14 @@ run_plan (MusterLocalSession *self, MusterPlan *plan, const Feeds *feeds, gint64
                                     .deadline_us = deadline_us,
                                     .trace = trace};
   MusterRun *run = muster_run_new (plan, &context);
-  gboolean turned = FALSE, ok = FALSE;
+  gboolean values_changed = FALSE, ok = FALSE;
   if (feed (run, plan->n_feeds, feeds, error) && add_running (self, run, error)) {
-    ok = muster_run_execute (run, fetched, &turned, error);
+    ok = muster_run_execute (run, fetched, &values_changed, error);
     remove_running (self, run);
   }
   muster_run_free (run);
-  if (G_UNLIKELY (turned))
-    muster_local_shared_tell (self->shared);
+  if (G_UNLIKELY (values_changed))
+    muster_local_shared_notify (self->shared);
   return ok;
 }
 
@@ -163,16 +163,17 @@ run_part (MusterLocalSession *self, const MusterStep *part, MusterTensor **fetch
   MusterRun *run = partial != NULL ? muster_partial_begin (partial, deadline_us, error) : NULL;
   if (run == NULL)
     return FALSE;
-  gboolean turned = FALSE, ok = FALSE;
+  gboolean values_changed = FALSE, ok = FALSE;
   if (add_running (self, run, error)) {
-    ok = muster_partial_run (partial, part, deadline_us, cancellable, fetched, &turned, error);
+    ok = muster_partial_run (partial, part, deadline_us, cancellable, fetched, &values_changed,
+                             error);
     remove_running (self, run);
   }
   const gboolean is_over = muster_partial_end (partial);
   if (is_over)
     drop_partial (self, part->partial_run);
-  if (turned)
-    muster_local_shared_tell (self->shared);
+  if (values_changed)
+    muster_local_shared_notify (self->shared);
   if (ok && metadata != NULL)
     *metadata = is_over ? muster_partial_metadata (partial, MUSTER_LOCAL_DEVICE) : NULL;
   return ok;
@@ -180,7 +181,7 @@ run_part (MusterLocalSession *self, const MusterStep *part, MusterTensor **fetch
 
 /* With the lock held. */
 static gboolean
-check_room_for_partial (MusterLocalSession *self, GError **error)
+check_partial_limit (MusterLocalSession *self, GError **error)
 {
   if (self->partials == NULL)
     self->partials = g_hash_table_new_full (g_str_hash, g_str_equal, g_free,
@@ -212,7 +213,7 @@ muster_local_session_set_up_partial_run (MusterSession *session, const MusterSte
     return NULL;
   g_autoptr (MusterPartial) partial = muster_partial_new (plan, step, &context);
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-  if (!muster_local_session_check_open (self, error) || !check_room_for_partial (self, error))
+  if (!muster_local_session_check_open (self, error) || !check_partial_limit (self, error))
     return NULL;
   char *handle = g_strdup_printf ("%" G_GINT64_FORMAT, self->n_partials++);
   g_hash_table_insert (self->partials, g_strdup (handle), g_steal_pointer (&partial));

@@ -47,7 +47,7 @@ muster_local_shared_unref (MusterLocalShared *self)
 }
 
 void
-muster_local_shared_tell (MusterLocalShared *self)
+muster_local_shared_notify (MusterLocalShared *self)
 {
   g_autoptr (GRecMutexLocker) locker = g_rec_mutex_locker_new (&self->watchers_lock);
   for (guint i = 0; i < self->watchers->len; i++) {

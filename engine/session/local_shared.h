@@ -35,6 +35,6 @@ gulong muster_local_shared_watch (MusterLocalShared *self, MusterReadinessChange
 void muster_local_shared_unwatch (MusterLocalShared *self, gulong id);
 
 /* Tells who watches that variables went from no value to a value or back. */
-void muster_local_shared_tell (MusterLocalShared *self);
+void muster_local_shared_notify (MusterLocalShared *self);
 
 G_END_DECLS

@@ -42,7 +42,7 @@ on_lost (const GError *why, G_GNUC_UNUSED guint n, G_GNUC_UNUSED gint64 pause_us
 /* While there is no session: "up, but CreateSession has had no answer for 2.0 s; no answer from
  * ps:0". */
 static void
-on_waiting (G_GNUC_UNUSED const char *message, G_GNUC_UNUSED const MusterTurn *turn,
+on_waiting (G_GNUC_UNUSED const char *message, G_GNUC_UNUSED const MusterReadiness *readiness,
             GPtrArray *reasons, gpointer user_data)
 {
   const MusterReason *first = muster_reasons_first (reasons);

@@ -53,7 +53,7 @@ typedef struct {
   gboolean is_waiting;
   gboolean has_trained;
   gint64 ready_us; /* in this life; 0: not yet */
-  gboolean ready_told;
+  gboolean ready_reported;
   GArray *marks; /* (owned) (element-type Mark) */
 } Task;
 
@@ -165,14 +165,14 @@ show_progress (Demo *demo, JsonObject *line)
 
 /* A worker's readiness is told against the chief's, so it waits until both are known. */
 static void
-tell_ready (Demo *demo)
+report_ready (Demo *demo)
 {
   const Task *chief = &demo->tasks[CHIEF];
   for (int i = WORKER_1; i < N_TASKS; i++) {
     Task *worker = &demo->tasks[i];
-    if (worker->ready_us == 0 || chief->ready_us == 0 || worker->ready_told)
+    if (worker->ready_us == 0 || chief->ready_us == 0 || worker->ready_reported)
       continue;
-    worker->ready_told = TRUE;
+    worker->ready_reported = TRUE;
     gint64 after_us = worker->ready_us - chief->ready_us;
     g_autofree char *gap = muster_format_duration (ABS (after_us));
     if (after_us >= 0)
@@ -200,7 +200,7 @@ on_ready (Task *task, JsonObject *line)
     }
   }
   mark (task, task->ready_us, 'T');
-  tell_ready (task->demo);
+  report_ready (task->demo);
 }
 
 /* What everything else waits for. */
@@ -368,7 +368,7 @@ begin_life (Demo *demo)
   demo->killing = FALSE;
   for (int i = 0; i < N_TASKS; i++) {
     Task *task = &demo->tasks[i];
-    task->is_waiting = task->has_trained = task->ready_told = FALSE;
+    task->is_waiting = task->has_trained = task->ready_reported = FALSE;
     task->ready_us = 0;
     g_clear_pointer (&task->last_why, g_free);
   }

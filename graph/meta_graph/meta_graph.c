@@ -89,7 +89,7 @@ or_null (const char *text)
 
 /* dtype, shape, device and kind, as the variable's node has them. */
 static void
-look_at_node (MusterVariables *self, MusterVariableInfo *info)
+read_node (MusterVariables *self, MusterVariableInfo *info)
 {
   const Tensorflow__NodeDef *node = muster_graph_find_node (self->graph, info->name);
   gint64 dims[MUSTER_MAX_DIMS];
@@ -167,7 +167,7 @@ variables_add (MusterVariables *self, const char *key, const MusterVariableSourc
       return FALSE;
   }
   const gboolean says_resource = info.is_resource;
-  look_at_node (self, &info);
+  read_node (self, &info);
   info.is_resource = info.is_resource || says_resource;
   g_array_append_val (is_local ? self->locals : self->globals, info);
   return TRUE;
@@ -193,7 +193,7 @@ add_from_nodes (MusterVariables *self)
         strcmp (node->op, "VarHandleOp") != 0)
       continue;
     MusterVariableInfo info = {.name = node->name};
-    look_at_node (self, &info);
+    read_node (self, &info);
     info.initializer = sibling (self, node->name, "/Assign", "");
     info.snapshot = info.is_resource ? sibling (self, node->name, "/Read/ReadVariableOp", ":0")
                                      : sibling (self, node->name, "/read", ":0");

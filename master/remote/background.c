@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "master/remote/background_private.h"
 
-struct _MusterUpkeep {
+struct _MusterBackground {
   gatomicrefcount refs;
   GMutex lock;
   GCond changed; /* of what is below; nothing else is locked while lock is held */
   /* guarded by lock */
-  GPtrArray *tasks; /* (owned) (element-type MusterUpkeepTask) */
+  GPtrArray *tasks; /* (owned) (element-type MusterBackgroundTask) */
   GThread *thread;  /* (owned) (nullable) until there is a task */
   gboolean is_over;
 };
 
-struct _MusterUpkeepTask {
-  MusterUpkeep *upkeep; /* its owner holds it */
-  MusterUpkeepWork work;
+struct _MusterBackgroundTask {
+  MusterBackground *background; /* its owner holds it */
+  MusterBackgroundWork work;
   gpointer owner;
   /* guarded by the upkeep's lock */
   gint64 due_us;
   GCancellable *running; /* (owned) (nullable) of the run under way */
-  gboolean is_poked;
+  gboolean is_woken;
   gboolean is_stopped;
 };
 
-MusterUpkeep *
-muster_upkeep_new (void)
+MusterBackground *
+muster_background_new (void)
 {
-  MusterUpkeep *self = g_new0 (MusterUpkeep, 1);
+  MusterBackground *self = g_new0 (MusterBackground, 1);
   g_atomic_ref_count_init (&self->refs);
   g_mutex_init (&self->lock);
   g_cond_init (&self->changed);
@@ -33,15 +33,15 @@ muster_upkeep_new (void)
   return self;
 }
 
-MusterUpkeep *
-muster_upkeep_ref (MusterUpkeep *self)
+MusterBackground *
+muster_background_ref (MusterBackground *self)
 {
   g_atomic_ref_count_inc (&self->refs);
   return self;
 }
 
 void
-muster_upkeep_unref (MusterUpkeep *self)
+muster_background_unref (MusterBackground *self)
 {
   if (self == NULL || !g_atomic_ref_count_dec (&self->refs))
     return;
@@ -58,12 +58,12 @@ muster_upkeep_unref (MusterUpkeep *self)
 }
 
 /* The task that is due first, or NULL. */
-static MusterUpkeepTask *
-first_locked (MusterUpkeep *self)
+static MusterBackgroundTask *
+first_locked (MusterBackground *self)
 {
-  MusterUpkeepTask *first = NULL;
+  MusterBackgroundTask *first = NULL;
   for (guint i = 0; i < self->tasks->len; i++) {
-    MusterUpkeepTask *task = self->tasks->pdata[i];
+    MusterBackgroundTask *task = self->tasks->pdata[i];
     if (!task->is_stopped && (first == NULL || task->due_us < first->due_us))
       first = task;
   }
@@ -71,7 +71,7 @@ first_locked (MusterUpkeep *self)
 }
 
 static void
-wait_locked (MusterUpkeep *self, gint64 until_us)
+wait_locked (MusterBackground *self, gint64 until_us)
 {
   if (until_us == MUSTER_WAIT_FOREVER)
     g_cond_wait (&self->changed, &self->lock);
@@ -80,14 +80,14 @@ wait_locked (MusterUpkeep *self, gint64 until_us)
 }
 
 static void
-run_locked (MusterUpkeep *self, MusterUpkeepTask *task)
+run_locked (MusterBackground *self, MusterBackgroundTask *task)
 {
   task->running = g_cancellable_new ();
-  task->is_poked = FALSE;
+  task->is_woken = FALSE;
   g_mutex_unlock (&self->lock);
   gint64 due_us = task->work (task->owner, task->running);
   g_mutex_lock (&self->lock);
-  task->due_us = task->is_poked ? 0 : due_us;
+  task->due_us = task->is_woken ? 0 : due_us;
   g_clear_object (&task->running);
   g_cond_broadcast (&self->changed); /* who stops it waits */
 }
@@ -95,10 +95,10 @@ run_locked (MusterUpkeep *self, MusterUpkeepTask *task)
 static gpointer
 keep_up (gpointer data)
 {
-  MusterUpkeep *self = data;
+  MusterBackground *self = data;
   g_mutex_lock (&self->lock);
   while (!self->is_over) {
-    MusterUpkeepTask *task = first_locked (self);
+    MusterBackgroundTask *task = first_locked (self);
     gint64 due_us = task != NULL ? task->due_us : MUSTER_WAIT_FOREVER;
     if (due_us > muster_clock_now_us (muster_system_clock ()))
       wait_locked (self, due_us);
@@ -109,11 +109,12 @@ keep_up (gpointer data)
   return NULL;
 }
 
-MusterUpkeepTask *
-muster_upkeep_add (MusterUpkeep *self, MusterUpkeepWork work, gpointer owner, gint64 due_us)
+MusterBackgroundTask *
+muster_background_add (MusterBackground *self, MusterBackgroundWork work, gpointer owner,
+                       gint64 due_us)
 {
-  MusterUpkeepTask *task = g_new0 (MusterUpkeepTask, 1);
-  task->upkeep = self;
+  MusterBackgroundTask *task = g_new0 (MusterBackgroundTask, 1);
+  task->background = self;
   task->work = work;
   task->owner = owner;
   task->due_us = due_us;
@@ -127,20 +128,20 @@ muster_upkeep_add (MusterUpkeep *self, MusterUpkeepWork work, gpointer owner, gi
 }
 
 void
-muster_upkeep_poke (MusterUpkeepTask *task)
+muster_background_wake (MusterBackgroundTask *task)
 {
-  MusterUpkeep *self = task->upkeep;
+  MusterBackground *self = task->background;
   g_mutex_lock (&self->lock);
   task->due_us = 0;
-  task->is_poked = TRUE;
+  task->is_woken = TRUE;
   g_cond_broadcast (&self->changed);
   g_mutex_unlock (&self->lock);
 }
 
 void
-muster_upkeep_stop (MusterUpkeepTask *task)
+muster_background_stop (MusterBackgroundTask *task)
 {
-  MusterUpkeep *self = task->upkeep;
+  MusterBackground *self = task->background;
   g_mutex_lock (&self->lock);
   task->is_stopped = TRUE;
   g_autoptr (GCancellable) running = task->running != NULL ? g_object_ref (task->running) : NULL;
@@ -154,10 +155,10 @@ muster_upkeep_stop (MusterUpkeepTask *task)
 }
 
 void
-muster_upkeep_task_free (MusterUpkeepTask *task)
+muster_background_task_free (MusterBackgroundTask *task)
 {
-  MusterUpkeep *self = task->upkeep;
-  muster_upkeep_stop (task);
+  MusterBackground *self = task->background;
+  muster_background_stop (task);
   g_mutex_lock (&self->lock);
   g_ptr_array_remove_fast (self->tasks, task);
   g_mutex_unlock (&self->lock);

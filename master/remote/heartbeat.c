@@ -4,35 +4,36 @@
 #include "master/remote/remote_call_private.h"
 #include "rpc/proto/muster.pb-c.h"
 
-static const MusterRenewalPace default_pace = {
+static const MusterHeartbeatPace default_pace = {
     .renew_us = 20 * MUSTER_SECOND,
     .answer_us = 10 * MUSTER_SECOND,
     .n_unanswered = 2,
 };
 
-struct _MusterRenewal {
+struct _MusterHeartbeat {
   gatomicrefcount refs;
-  MusterRpcClient *client; /* (owned) */
-  MusterUpkeep *upkeep;    /* (owned) */
-  MusterRenewalPace pace;
+  MusterRpcClient *client;      /* (owned) */
+  MusterBackground *background; /* (owned) */
+  MusterHeartbeatPace pace;
 
   GMutex lock;
   /* guarded by lock */
-  MusterUpkeepTask *task; /* (owned) (nullable) from the first session on */
-  GHashTable *sessions;   /* (owned) session -> its handle */
-  GHashTable *streams;    /* (owned) MusterRpcStream -> its session's handle */
+  MusterBackgroundTask *task; /* (owned) (nullable) from the first session on */
+  GHashTable *sessions;       /* (owned) session -> its handle */
+  GHashTable *streams;        /* (owned) MusterRpcStream -> its session's handle */
   gint64 due_us;
   gboolean is_unimplemented;
   guint n_unanswered;
 };
 
-MusterRenewal *
-muster_renewal_new (MusterRpcClient *client, MusterUpkeep *upkeep, const MusterRenewalPace *pace)
+MusterHeartbeat *
+muster_heartbeat_new (MusterRpcClient *client, MusterBackground *background,
+                      const MusterHeartbeatPace *pace)
 {
-  MusterRenewal *self = g_new0 (MusterRenewal, 1);
+  MusterHeartbeat *self = g_new0 (MusterHeartbeat, 1);
   g_atomic_ref_count_init (&self->refs);
   self->client = muster_rpc_client_ref (client);
-  self->upkeep = muster_upkeep_ref (upkeep);
+  self->background = muster_background_ref (background);
   self->pace = pace != NULL ? *pace : default_pace;
   g_mutex_init (&self->lock);
   self->sessions = g_hash_table_new_full (NULL, NULL, NULL, g_free);
@@ -40,30 +41,30 @@ muster_renewal_new (MusterRpcClient *client, MusterUpkeep *upkeep, const MusterR
   return self;
 }
 
-MusterRenewal *
-muster_renewal_ref (MusterRenewal *self)
+MusterHeartbeat *
+muster_heartbeat_ref (MusterHeartbeat *self)
 {
   g_atomic_ref_count_inc (&self->refs);
   return self;
 }
 
 void
-muster_renewal_unref (MusterRenewal *self)
+muster_heartbeat_unref (MusterHeartbeat *self)
 {
   if (self == NULL || !g_atomic_ref_count_dec (&self->refs))
     return;
-  g_clear_pointer (&self->task, muster_upkeep_task_free);
+  g_clear_pointer (&self->task, muster_background_task_free);
   g_hash_table_unref (self->sessions);
   g_hash_table_unref (self->streams);
   g_mutex_clear (&self->lock);
-  muster_upkeep_unref (self->upkeep);
+  muster_background_unref (self->background);
   muster_rpc_client_unref (self->client);
   g_free (self);
 }
 
 /* (transfer full) NULL-terminated; their number too. */
 static char **
-handles_locked (MusterRenewal *self, gsize *n)
+handles_locked (MusterHeartbeat *self, gsize *n)
 {
   g_autoptr (GStrvBuilder) handles = g_strv_builder_new ();
   GHashTableIter at;
@@ -83,7 +84,7 @@ end_stream (gpointer stream, gpointer handle G_GNUC_UNUSED, gpointer why)
 
 /* Those who wait find out, and go on to say so. */
 static void
-note_silence_locked (MusterRenewal *self)
+note_silence_locked (MusterHeartbeat *self)
 {
   g_autofree char *duration =
       muster_format_duration (self->pace.n_unanswered * self->pace.answer_us);
@@ -95,7 +96,7 @@ note_silence_locked (MusterRenewal *self)
 
 /* Of streams, those whose session is gone end. */
 static void
-end_streams_locked (MusterRenewal *self, GHashTable *gone)
+end_streams_locked (MusterHeartbeat *self, GHashTable *gone)
 {
   GHashTableIter at;
   gpointer stream, handle;
@@ -118,7 +119,7 @@ is_in (gpointer session G_GNUC_UNUSED, gpointer handle, gpointer gone)
 
 /* No more can be gone than were asked for. */
 static void
-take_gone (MusterRenewal *self, char **handles, gsize n)
+take_gone (MusterHeartbeat *self, char **handles, gsize n)
 {
   if (n == 0)
     return;
@@ -133,7 +134,7 @@ take_gone (MusterRenewal *self, char **handles, gsize n)
 
 /* FALSE with what the call failed with. */
 static gboolean
-ask (MusterRenewal *self, char **handles, gsize n, GCancellable *cancellable, GError **error)
+ask (MusterHeartbeat *self, char **handles, gsize n, GCancellable *cancellable, GError **error)
 {
   Muster__RenewRequest message = MUSTER__RENEW_REQUEST__INIT;
   message.session_handle = handles;
@@ -154,7 +155,7 @@ ask (MusterRenewal *self, char **handles, gsize n, GCancellable *cancellable, GE
 
 /* What came of asking; returns when to ask again. */
 static gint64
-take_outcome_locked (MusterRenewal *self, const GError *failure)
+take_outcome_locked (MusterHeartbeat *self, const GError *failure)
 {
   gint64 now_us = muster_clock_now_us (muster_system_clock ());
   self->is_unimplemented = muster_error_is (failure, MUSTER_ERROR_UNIMPLEMENTED);
@@ -173,7 +174,7 @@ take_outcome_locked (MusterRenewal *self, const GError *failure)
 static gint64
 renew (gpointer owner, GCancellable *cancellable)
 {
-  MusterRenewal *self = owner;
+  MusterHeartbeat *self = owner;
   gsize n;
   g_mutex_lock (&self->lock);
   gint64 due_us = self->due_us;
@@ -192,7 +193,7 @@ renew (gpointer owner, GCancellable *cancellable)
 }
 
 void
-muster_renewal_keep (MusterRenewal *self, gconstpointer session, const char *handle)
+muster_heartbeat_add_session (MusterHeartbeat *self, gconstpointer session, const char *handle)
 {
   gint64 now_us = muster_clock_now_us (muster_system_clock ());
   g_mutex_lock (&self->lock);
@@ -201,14 +202,14 @@ muster_renewal_keep (MusterRenewal *self, gconstpointer session, const char *han
   if (is_first)
     self->due_us = muster_deadline_after (now_us, self->pace.renew_us);
   if (self->task == NULL)
-    self->task = muster_upkeep_add (self->upkeep, renew, self, self->due_us);
+    self->task = muster_background_add (self->background, renew, self, self->due_us);
   else if (is_first && !self->is_unimplemented)
-    muster_upkeep_poke (self->task);
+    muster_background_wake (self->task);
   g_mutex_unlock (&self->lock);
 }
 
 void
-muster_renewal_drop (MusterRenewal *self, gconstpointer session)
+muster_heartbeat_remove_session (MusterHeartbeat *self, gconstpointer session)
 {
   g_mutex_lock (&self->lock);
   g_hash_table_remove (self->sessions, session);
@@ -216,7 +217,7 @@ muster_renewal_drop (MusterRenewal *self, gconstpointer session)
 }
 
 void
-muster_renewal_mind (MusterRenewal *self, MusterRpcStream *stream, const char *handle)
+muster_heartbeat_watch_stream (MusterHeartbeat *self, MusterRpcStream *stream, const char *handle)
 {
   g_mutex_lock (&self->lock);
   g_hash_table_insert (self->streams, stream, g_strdup (handle));
@@ -224,7 +225,7 @@ muster_renewal_mind (MusterRenewal *self, MusterRpcStream *stream, const char *h
 }
 
 void
-muster_renewal_leave (MusterRenewal *self, MusterRpcStream *stream)
+muster_heartbeat_unwatch_stream (MusterHeartbeat *self, MusterRpcStream *stream)
 {
   g_mutex_lock (&self->lock);
   g_hash_table_remove (self->streams, stream);

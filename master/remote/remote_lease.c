@@ -4,7 +4,7 @@
 #include "master/remote/remote_private.h"
 
 /* A lease is renewed so often while it lasts. */
-#define RENEWALS_PER_LEASE 3
+#define HEARTBEATS_PER_LEASE 3
 /* What a server may say of its length. */
 #define LEAST_LEASE_US (30 * MUSTER_MILLISECOND)
 #define MOST_LEASE_US  (3600 * MUSTER_SECOND)
@@ -22,21 +22,21 @@ G_DECLARE_FINAL_TYPE (MusterRemoteLease, muster_remote_lease, MUSTER, REMOTE_LEA
 
 struct _MusterRemoteLease {
   MusterLease parent;
-  MusterRpcClient *client; /* (owned) */
-  MusterUpkeep *upkeep;    /* (owned) */
-  MusterUpkeepTask *task;  /* (owned) */
-  char *session_handle;    /* (owned) */
-  char *ready_op;          /* (owned) (nullable) */
+  MusterRpcClient *client;      /* (owned) */
+  MusterBackground *background; /* (owned) */
+  MusterBackgroundTask *task;   /* (owned) */
+  char *session_handle;         /* (owned) */
+  char *ready_op;               /* (owned) (nullable) */
 
   GMutex lock;
   GCond changed; /* of is_calling */
   /* guarded by lock */
-  gboolean is_calling;     /* somebody talks to the master about this lease: one at a time */
-  MusterRpcStream *stream; /* (owned) (nullable) only who calls puts another here */
-  MusterAnnouncement told; /* (owned) the last one, and what stands of those before */
+  gboolean is_calling;          /* somebody talks to the master about this lease: one at a time */
+  MusterRpcStream *stream;      /* (owned) (nullable) only who calls puts another here */
+  MusterAnnouncement announced; /* (owned) the last one, and what stands of those before */
   /* The master has heard the phase: a renewal leaves it as it is there, since a reset or a restart
    * of the master may have undone it. */
-  gboolean is_phase_told;
+  gboolean is_phase_reported;
   gint64 durable_us; /* when told.durable became durable */
   gint64 lease_us;
   gint64 due_us;    /* the next renewal */
@@ -75,7 +75,7 @@ lose_locked (MusterRemoteLease *self, const GError *why)
 {
   if (self->lost == NULL)
     self->lost = g_error_new (MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
-                              "the lease on '%s' is lost: %s", self->told.model, why->message);
+                              "the lease on '%s' is lost: %s", self->announced.model, why->message);
 }
 
 /* FALSE with the error where it is lost. */
@@ -103,7 +103,7 @@ is_open (MusterRpcStream *stream, gint64 until_us, GError **ended)
 /* Whether it is held: the stream is open, or the job is over. A verdict at the stream's end is
  * taken note of. */
 static gboolean
-look_locked (MusterRemoteLease *self)
+check_held_locked (MusterRemoteLease *self)
 {
   g_autoptr (GError) ended = NULL;
   if (self->is_over)
@@ -120,7 +120,7 @@ look_locked (MusterRemoteLease *self)
 static void
 on_stream (gpointer data)
 {
-  muster_upkeep_poke (((MusterRemoteLease *)data)->task);
+  muster_background_wake (((MusterRemoteLease *)data)->task);
 }
 
 /* Claiming. */
@@ -131,7 +131,7 @@ open_claim (MusterRemoteLease *self, const MusterClaim *claim, GError **error)
   Muster__ClaimRequest message = MUSTER__CLAIM_REQUEST__INIT;
   message.model = text (claim->model);
   message.task = text (claim->task);
-  message.who = self->told.who;
+  message.who = self->announced.who;
   message.epoch = claim->epoch;
   message.session_handle = self->session_handle;
   message.ready_op = text (claim->ready_op);
@@ -202,14 +202,14 @@ static gboolean
 hold (MusterRemoteLease *self, gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   g_mutex_lock (&self->lock);
-  gboolean is_held = look_locked (self);
+  gboolean is_held = check_held_locked (self);
   gboolean is_lost = !check_locked (self, error);
   if (!is_held && !is_lost && self->orphaned != NULL) {
     g_propagate_error (error, g_error_copy (self->orphaned));
     is_lost = TRUE;
   }
   g_autoptr (MusterRpcStream) broken = is_held ? NULL : g_steal_pointer (&self->stream);
-  g_autofree char *task = g_strdup (self->told.task);
+  g_autofree char *task = g_strdup (self->announced.task);
   g_mutex_unlock (&self->lock);
   if (is_held || is_lost)
     return is_held;
@@ -227,8 +227,8 @@ hold (MusterRemoteLease *self, gint64 deadline_us, GCancellable *cancellable, GE
   gint64 epoch = claim_once (self, &claim, &before, deadline_us, cancellable, &failure);
   g_mutex_lock (&self->lock);
   /* A claim begins at STARTING: the phase that still stood there is to be told once more. */
-  if (before != NULL && before->epoch == epoch && before->phase == self->told.phase)
-    self->is_phase_told = FALSE;
+  if (before != NULL && before->epoch == epoch && before->phase == self->announced.phase)
+    self->is_phase_reported = FALSE;
   if (is_verdict (failure))
     lose_locked (self, failure);
   else if (muster_error_is (failure, MUSTER_ERROR_ABORTED))
@@ -250,17 +250,18 @@ send_announcement (MusterRemoteLease *self, gint64 deadline_us, GCancellable *ca
   g_auto (MusterRope) request = MUSTER_ROPE_INIT;
   g_mutex_lock (&self->lock);
   Muster__Announcement announcement = MUSTER__ANNOUNCEMENT__INIT;
-  announcement.model = text (self->told.model);
-  announcement.task = text (self->told.task);
-  announcement.who = self->told.who;
-  if (!self->is_phase_told)
-    announcement.phase = (Muster__Phase)self->told.phase;
+  announcement.model = text (self->announced.model);
+  announcement.task = text (self->announced.task);
+  announcement.who = self->announced.who;
+  if (!self->is_phase_reported)
+    announcement.phase = (Muster__Phase)self->announced.phase;
   announcement.epoch = muster_lease_epoch (MUSTER_LEASE (self));
-  announcement.step = self->told.step;
-  announcement.durable_step = self->told.durable_step;
-  announcement.durable = text (self->told.durable);
-  announcement.durable_age_us = self->told.durable_step >= 0 ? now_us () - self->durable_us : 0;
-  announcement.detail = text (self->told.detail);
+  announcement.step = self->announced.step;
+  announcement.durable_step = self->announced.durable_step;
+  announcement.durable = text (self->announced.durable);
+  announcement.durable_age_us =
+      self->announced.durable_step >= 0 ? now_us () - self->durable_us : 0;
+  announcement.detail = text (self->announced.detail);
   message.announcement = &announcement;
   muster_remote_pack (&request, &message.base);
   g_mutex_unlock (&self->lock);
@@ -319,8 +320,8 @@ on_cancelled (GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
 
 /* Call with the lock held: waits until nobody else calls. */
 static gboolean
-take_turn_locked (MusterRemoteLease *self, gint64 deadline_us, GCancellable *cancellable,
-                  GError **error)
+wait_for_call_locked (MusterRemoteLease *self, gint64 deadline_us, GCancellable *cancellable,
+                      GError **error)
 {
   while (self->is_calling && !g_cancellable_is_cancelled (cancellable) && now_us () < deadline_us) {
     if (deadline_us == MUSTER_WAIT_FOREVER)
@@ -346,14 +347,14 @@ begin_call (MusterRemoteLease *self, const MusterAnnouncement *announcement,
                   ? g_cancellable_connect (cancellable, G_CALLBACK (on_cancelled), self, NULL)
                   : 0;
   g_mutex_lock (&self->lock);
-  gboolean is_mine = take_turn_locked (self, deadline_us, cancellable, error);
+  gboolean is_mine = wait_for_call_locked (self, deadline_us, cancellable, error);
   self->is_calling |= is_mine;
   if (is_mine) {
-    *before = muster_announcement_copy (&self->told);
-    muster_announcement_merge (&self->told, announcement);
+    *before = muster_announcement_copy (&self->announced);
+    muster_announcement_merge (&self->announced, announcement);
     if (announcement->durable_step >= 0)
       self->durable_us = now_us () - announcement->durable_age_us;
-    self->is_phase_told &= announcement->phase == MUSTER_CHIEF_UNKNOWN;
+    self->is_phase_reported &= announcement->phase == MUSTER_CHIEF_UNKNOWN;
   }
   g_mutex_unlock (&self->lock);
   if (id != 0)
@@ -366,8 +367,8 @@ static void
 take_back (MusterRemoteLease *self, MusterAnnouncement *before)
 {
   g_mutex_lock (&self->lock);
-  MusterAnnouncement refused = self->told;
-  self->told = *before;
+  MusterAnnouncement refused = self->announced;
+  self->announced = *before;
   *before = refused;
   g_mutex_unlock (&self->lock);
 }
@@ -378,19 +379,19 @@ end_call (MusterRemoteLease *self, gboolean is_told)
 {
   g_mutex_lock (&self->lock);
   self->is_calling = FALSE;
-  self->is_phase_told |= is_told;
-  self->is_over = is_told && self->told.phase == MUSTER_CHIEF_OVER;
+  self->is_phase_reported |= is_told;
+  self->is_over = is_told && self->announced.phase == MUSTER_CHIEF_OVER;
   if (is_told)
     self->retry_us = FIRST_RETRY_US;
   double share = 0.5 + muster_clock_random (muster_system_clock ()) / 2;
   gint64 after_us =
-      is_told ? self->lease_us / RENEWALS_PER_LEASE : (gint64)((double)self->retry_us * share);
+      is_told ? self->lease_us / HEARTBEATS_PER_LEASE : (gint64)((double)self->retry_us * share);
   if (!is_told)
     self->retry_us = MIN (2 * self->retry_us, MOST_RETRY_US);
   self->due_us = now_us () + after_us;
   g_cond_broadcast (&self->changed);
   g_mutex_unlock (&self->lock);
-  muster_upkeep_poke (self->task);
+  muster_background_wake (self->task);
 }
 
 static gboolean
@@ -416,7 +417,7 @@ remote_lease_check (MusterLease *lease, GError **error)
 {
   MusterRemoteLease *self = MUSTER_REMOTE_LEASE (lease);
   g_mutex_lock (&self->lock);
-  look_locked (self);
+  check_held_locked (self);
   gboolean is_held = check_locked (self, error);
   g_mutex_unlock (&self->lock);
   return is_held;
@@ -430,14 +431,14 @@ renew (gpointer owner, GCancellable *cancellable)
   MusterRemoteLease *self = owner;
   g_mutex_lock (&self->lock);
   gboolean was_held = self->stream != NULL;
-  gboolean is_held = look_locked (self);
+  gboolean is_held = check_held_locked (self);
   gboolean is_idle =
       self->lost != NULL || self->orphaned != NULL || self->is_over || self->is_calling;
   gboolean is_due = now_us () >= self->due_us || (was_held && !is_held);
   gboolean is_mine = is_due && !is_idle;
   gint64 due_us = is_idle ? MUSTER_WAIT_FOREVER : self->due_us;
   self->is_calling |= is_mine;
-  gint64 deadline_us = now_us () + MAX (self->lease_us / RENEWALS_PER_LEASE, LEAST_ANSWER_US);
+  gint64 deadline_us = now_us () + MAX (self->lease_us / HEARTBEATS_PER_LEASE, LEAST_ANSWER_US);
   g_mutex_unlock (&self->lock);
   if (!is_mine)
     return due_us;
@@ -446,22 +447,22 @@ renew (gpointer owner, GCancellable *cancellable)
 }
 
 MusterLease *
-muster_remote_lease_claim (MusterRpcClient *client, MusterUpkeep *upkeep,
+muster_remote_lease_claim (MusterRpcClient *client, MusterBackground *background,
                            const char *session_handle, const MusterClaim *claim,
                            MusterAnnouncement **before, gint64 deadline_us,
                            GCancellable *cancellable, GError **error)
 {
   g_autoptr (MusterRemoteLease) self = g_object_new (MUSTER_TYPE_REMOTE_LEASE, NULL);
   self->client = muster_rpc_client_ref (client);
-  self->upkeep = muster_upkeep_ref (upkeep);
+  self->background = muster_background_ref (background);
   self->session_handle = g_strdup (session_handle);
   self->ready_op = g_strdup (claim->ready_op);
-  self->told.model = g_strdup (claim->model);
-  self->told.task = g_strdup (claim->task);
-  self->told.who = muster_remote_who ();
-  self->told.phase = MUSTER_CHIEF_STARTING; /* as the claim itself says */
+  self->announced.model = g_strdup (claim->model);
+  self->announced.task = g_strdup (claim->task);
+  self->announced.who = muster_remote_who ();
+  self->announced.phase = MUSTER_CHIEF_STARTING; /* as the claim itself says */
   self->is_calling = TRUE;
-  self->task = muster_upkeep_add (upkeep, renew, self, MUSTER_WAIT_FOREVER);
+  self->task = muster_background_add (background, renew, self, MUSTER_WAIT_FOREVER);
   gint64 epoch = claim_once (self, claim, before, deadline_us, cancellable, error);
   if (epoch == 0)
     return NULL;
@@ -476,10 +477,10 @@ muster_remote_lease_dispose (GObject *object)
 {
   MusterRemoteLease *self = MUSTER_REMOTE_LEASE (object);
   if (self->task != NULL)
-    muster_upkeep_stop (self->task);
+    muster_background_stop (self->task);
   g_clear_pointer (&self->stream, muster_rpc_stream_free); /* it may poke the task until here */
-  g_clear_pointer (&self->task, muster_upkeep_task_free);
-  g_clear_pointer (&self->upkeep, muster_upkeep_unref);
+  g_clear_pointer (&self->task, muster_background_task_free);
+  g_clear_pointer (&self->background, muster_background_unref);
   g_clear_pointer (&self->client, muster_rpc_client_unref);
   G_OBJECT_CLASS (muster_remote_lease_parent_class)->dispose (object);
 }
@@ -490,7 +491,7 @@ muster_remote_lease_finalize (GObject *object)
   MusterRemoteLease *self = MUSTER_REMOTE_LEASE (object);
   g_free (self->session_handle);
   g_free (self->ready_op);
-  muster_announcement_clear (&self->told);
+  muster_announcement_clear (&self->announced);
   g_clear_error (&self->lost);
   g_clear_error (&self->orphaned);
   g_cond_clear (&self->changed);
@@ -512,6 +513,6 @@ muster_remote_lease_init (MusterRemoteLease *self)
 {
   g_mutex_init (&self->lock);
   g_cond_init (&self->changed);
-  self->told = (MusterAnnouncement)MUSTER_ANNOUNCEMENT_INIT;
+  self->announced = (MusterAnnouncement)MUSTER_ANNOUNCEMENT_INIT;
   self->retry_us = FIRST_RETRY_US;
 }

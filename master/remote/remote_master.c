@@ -15,10 +15,10 @@
 
 struct _MusterRemoteMaster {
   GObject parent;
-  char *target;            /* (owned) "grpc://HOST:PORT" */
-  MusterRpcClient *client; /* (owned) */
-  MusterUpkeep *upkeep;    /* (owned) */
-  MusterRenewal *renewal;  /* (owned) */
+  char *target;                 /* (owned) "grpc://HOST:PORT" */
+  MusterRpcClient *client;      /* (owned) */
+  MusterBackground *background; /* (owned) */
+  MusterHeartbeat *heartbeat;   /* (owned) */
 };
 
 static void muster_remote_master_iface_init (MusterMasterInterface *iface);
@@ -90,16 +90,16 @@ muster_remote_master_new_secured (const char *target, MusterRpcCredentials *cred
   MusterRemoteMaster *self = g_object_new (MUSTER_TYPE_REMOTE_MASTER, NULL);
   self->target = g_strconcat (scheme, address, NULL);
   self->client = muster_rpc_client_new (address, to_use);
-  self->upkeep = muster_upkeep_new ();
-  self->renewal = muster_renewal_new (self->client, self->upkeep, NULL);
+  self->background = muster_background_new ();
+  self->heartbeat = muster_heartbeat_new (self->client, self->background, NULL);
   return MUSTER_MASTER (self);
 }
 
 void
-muster_remote_master_set_pace (MusterRemoteMaster *self, const MusterRenewalPace *pace)
+muster_remote_master_set_pace (MusterRemoteMaster *self, const MusterHeartbeatPace *pace)
 {
-  muster_renewal_unref (self->renewal);
-  self->renewal = muster_renewal_new (self->client, self->upkeep, pace);
+  muster_heartbeat_unref (self->heartbeat);
+  self->heartbeat = muster_heartbeat_new (self->client, self->background, pace);
 }
 
 static void
@@ -141,7 +141,7 @@ remote_create_session (MusterMaster *master, MusterGraph *graph, GBytes *config,
       &tensorflow__create_session_response__descriptor, arena, &options, cancellable, error);
   if (response == NULL)
     return NULL;
-  return muster_remote_session_new (self->client, self->upkeep, self->renewal,
+  return muster_remote_session_new (self->client, self->background, self->heartbeat,
                                     response->session_handle, response->graph_version, graph);
 }
 
@@ -201,7 +201,7 @@ remote_remote (MusterMaster *master, gint64 deadline_us G_GNUC_UNUSED,
   return g_object_ref (master);
 }
 
-static MusterPresence
+static MusterServerState
 remote_reach (MusterMaster *master, gint64 deadline_us, GCancellable *cancellable)
 {
   return muster_rpc_client_reach (MUSTER_REMOTE_MASTER (master)->client, deadline_us, cancellable);
@@ -229,7 +229,8 @@ muster_remote_master_client (MusterRemoteMaster *self)
 MusterSession *
 muster_remote_master_adopt (MusterRemoteMaster *self, const char *handle, MusterGraph *graph)
 {
-  return muster_remote_session_new (self->client, self->upkeep, self->renewal, handle, 0, graph);
+  return muster_remote_session_new (self->client, self->background, self->heartbeat, handle, 0,
+                                    graph);
 }
 
 static const char *
@@ -254,8 +255,8 @@ muster_remote_master_finalize (GObject *object)
 {
   MusterRemoteMaster *self = MUSTER_REMOTE_MASTER (object);
   g_free (self->target);
-  g_clear_pointer (&self->renewal, muster_renewal_unref);
-  g_clear_pointer (&self->upkeep, muster_upkeep_unref);
+  g_clear_pointer (&self->heartbeat, muster_heartbeat_unref);
+  g_clear_pointer (&self->background, muster_background_unref);
   g_clear_pointer (&self->client, muster_rpc_client_unref);
   G_OBJECT_CLASS (muster_remote_master_parent_class)->finalize (object);
 }

@@ -21,19 +21,19 @@ G_BEGIN_DECLS
 G_DECLARE_FINAL_TYPE (MusterRemoteSession, muster_remote_session, MUSTER, REMOTE_SESSION,
                       MusterSession)
 
-MusterSession *muster_remote_session_new (MusterRpcClient *client, MusterUpkeep *upkeep,
-                                          MusterRenewal *renewal, const char *handle,
+MusterSession *muster_remote_session_new (MusterRpcClient *client, MusterBackground *background,
+                                          MusterHeartbeat *heartbeat, const char *handle,
                                           gint64 graph_version, MusterGraph *graph);
 
 /* For tests, before the first session. */
-void muster_remote_master_set_pace (MusterRemoteMaster *self, const MusterRenewalPace *pace);
+void muster_remote_master_set_pace (MusterRemoteMaster *self, const MusterHeartbeatPace *pace);
 
-MusterWatch *muster_remote_watch_new (MusterRpcClient *client, MusterRenewal *renewal,
+MusterWatch *muster_remote_watch_new (MusterRpcClient *client, MusterHeartbeat *heartbeat,
                                       const char *session_handle, const MusterWatchFor *what,
                                       gint64 deadline_us, GError **error);
 
 /* As the session's claim, for the session of that handle. */
-MusterLease *muster_remote_lease_claim (MusterRpcClient *client, MusterUpkeep *upkeep,
+MusterLease *muster_remote_lease_claim (MusterRpcClient *client, MusterBackground *background,
                                         const char *session_handle, const MusterClaim *claim,
                                         MusterAnnouncement **before, gint64 deadline_us,
                                         GCancellable *cancellable, GError **error);

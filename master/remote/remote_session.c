@@ -15,10 +15,10 @@ typedef struct {
 
 struct _MusterRemoteSession {
   MusterSession parent;
-  MusterRpcClient *client; /* (owned) */
-  MusterUpkeep *upkeep;    /* (owned) */
-  MusterRenewal *renewal;  /* (owned) */
-  gint is_closed;          /* atomic */
+  MusterRpcClient *client;      /* (owned) */
+  MusterBackground *background; /* (owned) */
+  MusterHeartbeat *heartbeat;   /* (owned) */
+  gint is_closed;               /* atomic */
 
   GMutex extending;     /* one extension at a time: each needs the version that the last one gave */
   gint64 graph_version; /* guarded by extending */
@@ -30,16 +30,17 @@ struct _MusterRemoteSession {
 G_DEFINE_FINAL_TYPE (MusterRemoteSession, muster_remote_session, MUSTER_TYPE_SESSION)
 
 MusterSession *
-muster_remote_session_new (MusterRpcClient *client, MusterUpkeep *upkeep, MusterRenewal *renewal,
-                           const char *handle, gint64 graph_version, MusterGraph *graph)
+muster_remote_session_new (MusterRpcClient *client, MusterBackground *background,
+                           MusterHeartbeat *heartbeat, const char *handle, gint64 graph_version,
+                           MusterGraph *graph)
 {
   MusterRemoteSession *self = g_object_new (MUSTER_TYPE_REMOTE_SESSION, NULL);
   self->client = muster_rpc_client_ref (client);
-  self->upkeep = muster_upkeep_ref (upkeep);
-  self->renewal = muster_renewal_ref (renewal);
+  self->background = muster_background_ref (background);
+  self->heartbeat = muster_heartbeat_ref (heartbeat);
   self->graph_version = graph_version;
   muster_session_set_identity (MUSTER_SESSION (self), handle, graph);
-  muster_renewal_keep (renewal, self, handle);
+  muster_heartbeat_add_session (heartbeat, self, handle);
   return MUSTER_SESSION (self);
 }
 
@@ -262,7 +263,7 @@ remote_close (MusterSession *session, gint64 deadline_us, GCancellable *cancella
   MusterRemoteSession *self = MUSTER_REMOTE_SESSION (session);
   if (!g_atomic_int_compare_and_exchange (&self->is_closed, FALSE, TRUE))
     return TRUE;
-  muster_renewal_drop (self->renewal, self);
+  muster_heartbeat_remove_session (self->heartbeat, self);
   g_auto (MusterRope) request = MUSTER_ROPE_INIT;
   encode_close (self, &request);
   MusterRpcOptions options = {.deadline_us = deadline_us};
@@ -287,7 +288,7 @@ muster_remote_session_forget (MusterSession *session)
 {
   MusterRemoteSession *self = MUSTER_REMOTE_SESSION (session);
   if (g_atomic_int_compare_and_exchange (&self->is_closed, FALSE, TRUE))
-    muster_renewal_drop (self->renewal, self);
+    muster_heartbeat_remove_session (self->heartbeat, self);
 }
 
 static gint64
@@ -403,8 +404,8 @@ remote_watch (MusterSession *session, const MusterWatchFor *what, gint64 deadlin
               GError **error)
 {
   MusterRemoteSession *self = MUSTER_REMOTE_SESSION (session);
-  return muster_remote_watch_new (self->client, self->renewal, handle_of (self), what, deadline_us,
-                                  error);
+  return muster_remote_watch_new (self->client, self->heartbeat, handle_of (self), what,
+                                  deadline_us, error);
 }
 
 static MusterLease *
@@ -412,7 +413,7 @@ remote_claim (MusterSession *session, const MusterClaim *claim, MusterAnnounceme
               gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   MusterRemoteSession *self = MUSTER_REMOTE_SESSION (session);
-  return muster_remote_lease_claim (self->client, self->upkeep, handle_of (self), claim, before,
+  return muster_remote_lease_claim (self->client, self->background, handle_of (self), claim, before,
                                     deadline_us, cancellable, error);
 }
 
@@ -422,14 +423,14 @@ muster_remote_session_dispose (GObject *object)
 {
   MusterRemoteSession *self = MUSTER_REMOTE_SESSION (object);
   if (self->client != NULL && g_atomic_int_compare_and_exchange (&self->is_closed, FALSE, TRUE)) {
-    muster_renewal_drop (self->renewal, self);
+    muster_heartbeat_remove_session (self->heartbeat, self);
     g_auto (MusterRope) request = MUSTER_ROPE_INIT;
     encode_close (self, &request);
     muster_rpc_client_send_and_forget (self->client, MUSTER_MASTER_METHOD ("CloseSession"),
                                        &request, MUSTER_FORGET_US);
   }
-  g_clear_pointer (&self->renewal, muster_renewal_unref);
-  g_clear_pointer (&self->upkeep, muster_upkeep_unref);
+  g_clear_pointer (&self->heartbeat, muster_heartbeat_unref);
+  g_clear_pointer (&self->background, muster_background_unref);
   g_clear_pointer (&self->client, muster_rpc_client_unref);
   G_OBJECT_CLASS (muster_remote_session_parent_class)->dispose (object);
 }

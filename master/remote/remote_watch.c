@@ -11,14 +11,14 @@ G_DECLARE_FINAL_TYPE (MusterRemoteWatch, muster_remote_watch, MUSTER, REMOTE_WAT
 
 struct _MusterRemoteWatch {
   MusterWatch parent;
-  MusterRenewal *renewal;  /* (owned) it ends the stream where the session is gone */
-  MusterRpcStream *stream; /* (owned) */
+  MusterHeartbeat *heartbeat; /* (owned) it ends the stream where the session is gone */
+  MusterRpcStream *stream;    /* (owned) */
 };
 
 G_DEFINE_FINAL_TYPE (MusterRemoteWatch, muster_remote_watch, MUSTER_TYPE_WATCH)
 
 MusterWatch *
-muster_remote_watch_new (MusterRpcClient *client, MusterRenewal *renewal,
+muster_remote_watch_new (MusterRpcClient *client, MusterHeartbeat *heartbeat,
                          const char *session_handle, const MusterWatchFor *what, gint64 deadline_us,
                          GError **error)
 {
@@ -43,8 +43,8 @@ muster_remote_watch_new (MusterRpcClient *client, MusterRenewal *renewal,
     return NULL;
   MusterRemoteWatch *self = g_object_new (MUSTER_TYPE_REMOTE_WATCH, NULL);
   self->stream = stream;
-  self->renewal = muster_renewal_ref (renewal);
-  muster_renewal_mind (renewal, stream, session_handle);
+  self->heartbeat = muster_heartbeat_ref (heartbeat);
+  muster_heartbeat_watch_stream (heartbeat, stream, session_handle);
   return MUSTER_WATCH (self);
 }
 
@@ -55,24 +55,25 @@ text_or_null (const char *text)
 }
 
 static void
-fill_turn (MusterTurn *turn, const Muster__Turn *from)
+fill_readiness (MusterReadiness *readiness, const Muster__Turn *from)
 {
-  *turn = (MusterTurn){
+  *readiness = (MusterReadiness){
       .gate_open = from->gate_open,
       .is_ready = from->ready,
       .why_gate = text_or_null (from->why_gate),
       .why_not_ready = text_or_null (from->why_not_ready),
   };
-  turn->keeps_announcements = from->keeps_announcements;
+  readiness->keeps_announcements = from->keeps_announcements;
   if (from->chief != NULL)
-    turn->chief = muster_remote_announcement (from->chief);
-  turn->graph_difference = muster_remote_text (from->graph_difference, MOST_DIFFERENCE);
+    readiness->chief = muster_remote_announcement (from->chief);
+  readiness->graph_difference = muster_remote_text (from->graph_difference, MOST_DIFFERENCE);
   if (from->n_missing > 0)
-    turn->missing = muster_names_pack (from->missing, from->n_missing);
+    readiness->missing = muster_names_pack (from->missing, from->n_missing);
 }
 
 static gboolean
-remote_watch_next (MusterWatch *watch, MusterTurn *turn, GCancellable *cancellable, GError **error)
+remote_watch_next (MusterWatch *watch, MusterReadiness *readiness, GCancellable *cancellable,
+                   GError **error)
 {
   MusterRemoteWatch *self = MUSTER_REMOTE_WATCH (watch);
   g_autoptr (GError) failure = NULL;
@@ -98,7 +99,7 @@ remote_watch_next (MusterWatch *watch, MusterTurn *turn, GCancellable *cancellab
                          message->error_message);
     return FALSE;
   }
-  fill_turn (turn, message);
+  fill_readiness (readiness, message);
   return TRUE;
 }
 
@@ -106,9 +107,9 @@ static void
 muster_remote_watch_finalize (GObject *object)
 {
   MusterRemoteWatch *self = MUSTER_REMOTE_WATCH (object);
-  muster_renewal_leave (self->renewal, self->stream);
+  muster_heartbeat_unwatch_stream (self->heartbeat, self->stream);
   g_clear_pointer (&self->stream, muster_rpc_stream_free);
-  g_clear_pointer (&self->renewal, muster_renewal_unref);
+  g_clear_pointer (&self->heartbeat, muster_heartbeat_unref);
   G_OBJECT_CLASS (muster_remote_watch_parent_class)->finalize (object);
 }
 

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/unpack.h"
 #include "rpc/address.h"
-#include "rpc/client/look_up_private.h"
+#include "rpc/client/resolve_private.h"
 #include "rpc/client/rpc_client.h"
 #include "rpc/proto/master.pb-c.h"
 
@@ -148,13 +148,13 @@ is_tls (const guint8 *bytes, gsize n_bytes)
 
 /* Some more bytes: how many, 0 where the other end has closed, -1 where time is up. */
 static gssize
-read_more (const Probe *probe, gint64 until_us, GSocket *socket, guint8 *bytes, gsize room)
+read_more (const Probe *probe, gint64 until_us, GSocket *socket, guint8 *bytes, gsize capacity)
 {
   for (;;) {
     g_autoptr (GError) error = NULL;
     if (!wait_for (probe, until_us, socket, G_IO_IN))
       return -1;
-    const gssize n = g_socket_receive (socket, (char *)bytes, room, NULL, &error);
+    const gssize n = g_socket_receive (socket, (char *)bytes, capacity, NULL, &error);
     if (n >= 0 || !g_error_matches (error, G_IO_ERROR, G_IO_ERROR_WOULD_BLOCK))
       return MAX (n, 0);
   }
@@ -358,7 +358,7 @@ muster_diagnose (const char *address, gboolean tls, gint64 deadline_us, GCancell
   probe.host = host;
   muster_about_to_block ();
   g_autofree char *reason = NULL;
-  GList *addresses = muster_look_up (host, deadline_us, cancellable, &reason);
+  GList *addresses = muster_resolve_host (host, deadline_us, cancellable, &reason);
   if (addresses == NULL)
     out->text = g_strdup_printf ("name %s doesn't resolve: %s", host, reason);
   else
@@ -369,7 +369,7 @@ muster_diagnose (const char *address, gboolean tls, gint64 deadline_us, GCancell
 /* --- the MasterService --- */
 
 static GBytes *
-make_question (void)
+make_query (void)
 {
   Tensorflow__ListDevicesRequest request = TENSORFLOW__LIST_DEVICES_REQUEST__INIT;
 
@@ -421,7 +421,7 @@ muster_diagnose_master (const char *address, gint64 deadline_us, GCancellable *c
   const gint64 began_us = muster_clock_now_us (muster_system_clock ());
   const MusterRpcOptions options = {.deadline_us = deadline_us, .wait_for_ready = TRUE};
   g_auto (MusterRope) question = {0};
-  g_autoptr (GBytes) packed = make_question ();
+  g_autoptr (GBytes) packed = make_query ();
   g_autoptr (MusterRpcClient) client = muster_rpc_client_new (address, NULL);
   muster_rope_append (&question, packed);
   g_autoptr (GBytes) answer =

@@ -119,7 +119,7 @@ muster_rpc_client_unref (MusterRpcClient *self)
     grpc_completion_queue_shutdown (self->pump); /* this may be its thread: no join */
   g_mutex_clear (&self->lock);
   g_cond_clear (&self->changed);
-  muster_knocker_clear (&self->knocker);
+  muster_reach_prober_clear (&self->prober);
   muster_rpc_credentials_unref (self->credentials);
   g_free (self->address);
   g_free (self);
@@ -338,7 +338,7 @@ muster_rpc_client_call (MusterRpcClient *self, const char *method, MusterRope *r
   gint64 now_us = muster_clock_now_us (muster_system_clock ());
   if (g_cancellable_set_error_if_cancelled (cancellable, error) ||
       !muster_rpc_client_check (self, request, options, now_us, error) ||
-      !muster_rpc_client_look_first (self, options, cancellable, error))
+      !muster_rpc_client_probe_first (self, options, cancellable, error))
     return NULL;
 
   grpc_completion_queue *queue = take_queue (self);

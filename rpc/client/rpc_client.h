@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/rope.h"
 #include "rpc/credentials.h"
-#include "rpc/presence.h"
+#include "rpc/server_state.h"
 
 G_BEGIN_DECLS
 
@@ -58,11 +58,11 @@ void muster_rpc_client_send_and_forget (MusterRpcClient *self, const char *metho
                                         MusterRope *request, gint64 timeout_us);
 
 /* Whether a call could reach the server now. Without a connection this knocks at the server's port
- * (rpc/client/knock.h) and, where somebody listens, has the channel connect at once and waits for
- * it: until deadline_us, and a second at most. Who listens and says nothing is knocked at again
+ * (rpc/client/reach_probe.h) and, where somebody listens, has the channel connect at once and waits
+ * for it: until deadline_us, and a second at most. Who listens and says nothing is knocked at again
  * only after 20 s. UP also where that couldn't be found out, as with a slow name service. */
-MusterPresence muster_rpc_client_reach (MusterRpcClient *self, gint64 deadline_us,
-                                        GCancellable *cancellable);
+MusterServerState muster_rpc_client_reach (MusterRpcClient *self, gint64 deadline_us,
+                                           GCancellable *cancellable);
 
 /* Opens a stream of answers to one request. */
 MusterRpcStream *muster_rpc_client_open (MusterRpcClient *self, const char *method,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "rpc/client/knock.h"
+#include "rpc/client/reach_probe.h"
 #include "rpc/client/rpc_client.h"
 #include "rpc/credentials_private.h"
 #include "rpc/grpc_private.h"
@@ -24,10 +24,10 @@ struct _MusterRpcClient {
   grpc_completion_queue *pump;
 
   /* How the server is found again (rpc_reach.c); guarded by lock. */
-  MusterKnocker knocker;
+  MusterReachProber prober;
   gboolean is_down; /* it couldn't be reached when that was last known; read without, too */
   int down_why;
-  gint64 knock_answered_us;
+  gint64 probe_answered_us;
   gint64 nudged_us;
   gboolean is_polled; /* the channel is polled, by means of polled, and polled_until_us at most */
   gint64 polled_until_us;
@@ -45,8 +45,8 @@ gboolean muster_rpc_client_has_channel (MusterRpcClient *self);
 gboolean muster_rpc_client_is_connected (MusterRpcClient *self);
 
 /* FALSE with UNAVAILABLE where there is no channel and nobody for one: nobody listens. */
-gboolean muster_rpc_client_look_first (MusterRpcClient *self, const MusterRpcOptions *options,
-                                       GCancellable *cancellable, GError **error);
+gboolean muster_rpc_client_probe_first (MusterRpcClient *self, const MusterRpcOptions *options,
+                                        GCancellable *cancellable, GError **error);
 
 grpc_completion_queue *muster_rpc_client_pump (MusterRpcClient *self);
 

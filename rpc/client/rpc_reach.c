@@ -137,35 +137,35 @@ connect_channel (MusterRpcClient *self, gint64 deadline_us, GCancellable *cancel
   return muster_rpc_client_is_connected (self);
 }
 
-/* Knocks with what other threads don't use meanwhile. */
+/* ReachProbes with what other threads don't use meanwhile. */
 static int
-knock (MusterRpcClient *self, gint64 deadline_us, GCancellable *cancellable)
+probe (MusterRpcClient *self, gint64 deadline_us, GCancellable *cancellable)
 {
   g_mutex_lock (&self->lock);
-  MusterKnocker knocker = self->knocker;
-  self->knocker = (MusterKnocker){0};
+  MusterReachProber prober = self->prober;
+  self->prober = (MusterReachProber){0};
   g_mutex_unlock (&self->lock);
-  if (knocker.host == NULL)
-    muster_knocker_init (&knocker, self->address);
-  int why = muster_knock (&knocker, deadline_us, cancellable);
+  if (prober.host == NULL)
+    muster_reach_prober_init (&prober, self->address);
+  int why = muster_reach_probe (&prober, deadline_us, cancellable);
   g_mutex_lock (&self->lock);
-  MusterKnocker other = self->knocker;
-  self->knocker = knocker;
+  MusterReachProber other = self->prober;
+  self->prober = prober;
   if (why == 0)
-    self->knock_answered_us = now_us ();
+    self->probe_answered_us = now_us ();
   g_mutex_unlock (&self->lock);
-  muster_knocker_clear (&other);
+  muster_reach_prober_clear (&other);
   return why;
 }
 
 gboolean
-muster_rpc_client_look_first (MusterRpcClient *self, const MusterRpcOptions *options,
-                              GCancellable *cancellable, GError **error)
+muster_rpc_client_probe_first (MusterRpcClient *self, const MusterRpcOptions *options,
+                               GCancellable *cancellable, GError **error)
 {
   if (options->wait_for_ready || muster_rpc_client_has_channel (self))
     return TRUE;
   muster_about_to_block ();
-  const int why = knock (self, MIN (options->deadline_us, now_us () + CONNECT_US), cancellable);
+  const int why = probe (self, MIN (options->deadline_us, now_us () + CONNECT_US), cancellable);
   if (why != ECONNREFUSED) /* of all else gRPC finds out more */
     return TRUE;
   g_mutex_lock (&self->lock);
@@ -180,11 +180,11 @@ muster_rpc_client_look_first (MusterRpcClient *self, const MusterRpcOptions *opt
 /* Whether a knock may find out more than gRPC's own try, which is under way at one who listens and
  * says nothing: what knocks leave behind would pile up there. */
 static gboolean
-may_knock (MusterRpcClient *self)
+may_probe (MusterRpcClient *self)
 {
   g_mutex_lock (&self->lock);
   const gboolean is_silent = self->is_down && self->down_why == SILENT;
-  const gint64 answered_us = self->knock_answered_us;
+  const gint64 answered_us = self->probe_answered_us;
   g_mutex_unlock (&self->lock);
   return !is_silent || now_us () >= answered_us + SILENCE_US;
 }
@@ -197,8 +197,8 @@ look (MusterRpcClient *self, gint64 deadline_us, GCancellable *cancellable)
   if (muster_rpc_client_is_connected (self))
     return 0;
   muster_about_to_block ();
-  if (may_knock (self)) {
-    int why = knock (self, limit_us, cancellable);
+  if (may_probe (self)) {
+    int why = probe (self, limit_us, cancellable);
     if (why == EAGAIN || why == ETIMEDOUT)
       muster_rpc_client_nudge (self); /* gRPC has more patience, and tries every address */
     if (why != 0)
@@ -207,21 +207,21 @@ look (MusterRpcClient *self, gint64 deadline_us, GCancellable *cancellable)
   return connect_channel (self, limit_us, cancellable) ? 0 : SILENT;
 }
 
-MusterPresence
+MusterServerState
 muster_rpc_client_reach (MusterRpcClient *self, gint64 deadline_us, GCancellable *cancellable)
 {
   const int why = look (self, deadline_us, cancellable);
   if (g_cancellable_is_cancelled (cancellable))
-    return MUSTER_PRESENCE_DOWN;
+    return MUSTER_SERVER_DOWN;
   if (why == EAGAIN)
-    return MUSTER_PRESENCE_UP;
+    return MUSTER_SERVER_UP;
   g_mutex_lock (&self->lock);
   const gboolean was_down = self->is_down;
   const int before = self->down_why;
   set_down (self, why != 0, why);
   g_mutex_unlock (&self->lock);
   if (why == 0)
-    return was_down ? MUSTER_PRESENCE_CHANGED : MUSTER_PRESENCE_UP;
-  return was_down && before != UNKNOWN && before != why ? MUSTER_PRESENCE_CHANGED
-                                                        : MUSTER_PRESENCE_DOWN;
+    return was_down ? MUSTER_SERVER_CHANGED : MUSTER_SERVER_UP;
+  return was_down && before != UNKNOWN && before != why ? MUSTER_SERVER_CHANGED
+                                                        : MUSTER_SERVER_DOWN;
 }

@@ -58,7 +58,7 @@ start_batch (MusterRpcStream *self, const grpc_op *ops, gsize n_ops, MusterRpcTa
 
 /* Call with the lock held. */
 static void
-tell_of_change (MusterRpcStream *self)
+notify_change (MusterRpcStream *self)
 {
   g_cond_broadcast (&self->changed);
   if (self->notify != NULL)
@@ -100,7 +100,7 @@ on_received (gpointer owner, gboolean ok)
   if (self->broken != NULL)
     grpc_call_cancel (self->call, NULL);
   receive_more (self);
-  tell_of_change (self);
+  notify_change (self);
   g_mutex_unlock (&self->lock);
   stream_unref (self);
 }
@@ -111,7 +111,7 @@ on_ended (gpointer owner, gboolean ok G_GNUC_UNUSED)
   MusterRpcStream *self = owner;
   g_mutex_lock (&self->lock);
   self->has_ended = TRUE;
-  tell_of_change (self);
+  notify_change (self);
   g_mutex_unlock (&self->lock);
   stream_unref (self);
 }

@@ -18,7 +18,7 @@ typedef struct {
 typedef struct {
   char *text;   /* where the next name goes */
   gsize budget; /* how much tensors may expand */
-} Rest;
+} Remainder;
 
 static gboolean
 count_text (Layout *layout, const MusterProtoField *field, gsize *n)
@@ -101,7 +101,7 @@ count_fields (Layout *layout, GBytes *message, GError **error)
 /* The struct, its arrays and its text in one allocation; all zero, so that it can be freed as it
  * is. */
 static MusterStepRequest *
-allocate (const Layout *layout, Rest *rest, GError **error)
+allocate (const Layout *layout, Remainder *rest, GError **error)
 {
   gsize n_names = layout->is_callable ? 0 : layout->n_feeds;
   gsize n_pointers = n_names + layout->n_feeds + layout->n_fetches + layout->n_targets;
@@ -123,7 +123,7 @@ allocate (const Layout *layout, Rest *rest, GError **error)
 }
 
 static const char *
-keep_text (Rest *rest, const void *data, gsize size)
+keep_text (Remainder *rest, const void *data, gsize size)
 {
   char *kept = rest->text;
   if (size > 0)
@@ -135,7 +135,7 @@ keep_text (Rest *rest, const void *data, gsize size)
 
 static gboolean
 add_feed (MusterStepRequest *self, GBytes *message, const char *name, const void *data, gsize size,
-          Rest *rest, GError **error)
+          Remainder *rest, GError **error)
 {
   MusterTensor *tensor =
       muster_tensor_proto_read_within (data, size, message, &rest->budget, error);
@@ -152,8 +152,8 @@ add_feed (MusterStepRequest *self, GBytes *message, const char *name, const void
 }
 
 static gboolean
-fill_run_field (MusterStepRequest *self, GBytes *message, const MusterProtoField *field, Rest *rest,
-                GError **error)
+fill_run_field (MusterStepRequest *self, GBytes *message, const MusterProtoField *field,
+                Remainder *rest, GError **error)
 {
   MusterNamedTensor feed;
   switch (field->number) {
@@ -190,7 +190,7 @@ fill_run_field (MusterStepRequest *self, GBytes *message, const MusterProtoField
 
 static gboolean
 fill_callable_field (MusterStepRequest *self, GBytes *message, const MusterProtoField *field,
-                     Rest *rest, GError **error)
+                     Remainder *rest, GError **error)
 {
   switch (field->number) {
   case RUN_CALLABLE_SESSION_HANDLE:
@@ -213,7 +213,7 @@ fill_callable_field (MusterStepRequest *self, GBytes *message, const MusterProto
 static MusterStepRequest *
 decode (Layout *layout, GBytes *message, GError **error)
 {
-  Rest rest = {.budget = MUSTER_MAX_EXPANSION};
+  Remainder rest = {.budget = MUSTER_MAX_EXPANSION};
   if (!count_fields (layout, message, error))
     return NULL;
   g_autoptr (MusterStepRequest) self = allocate (layout, &rest, error);

@@ -9,12 +9,12 @@
 /* How gRPC tells a status that the other side has sent from one of its own making. */
 #define FROM_PEER "Error received from peer"
 
-struct _MusterRpcPassed {
+struct _MusterRpcProxied {
   MusterRpcUnary unary;
   MusterRpcTag ended;
   MusterRpcCall *call;     /* (owned) */
   MusterRpcClient *client; /* (owned) */
-  MusterRpcPassedFunc passed;
+  MusterRpcProxiedFunc passed;
   gpointer user_data;
   GError *error; /* (owned) (nullable) */
   gboolean outlives_caller;
@@ -22,7 +22,7 @@ struct _MusterRpcPassed {
 };
 
 static void
-pass_free (MusterRpcPassed *self)
+proxy_free (MusterRpcProxied *self)
 {
   muster_rpc_unary_clear (&self->unary);
   muster_rpc_client_unref (self->client);
@@ -32,19 +32,19 @@ pass_free (MusterRpcPassed *self)
 }
 
 const GError *
-muster_rpc_passed_error (const MusterRpcPassed *self)
+muster_rpc_proxied_error (const MusterRpcProxied *self)
 {
   return self->error;
 }
 
 const MusterRpcMessage *
-muster_rpc_passed_answer (const MusterRpcPassed *self)
+muster_rpc_proxied_response (const MusterRpcProxied *self)
 {
   return self->error == NULL ? self->unary.answer : NULL;
 }
 
 static const grpc_slice *
-find_details (const MusterRpcPassed *self)
+find_details (const MusterRpcProxied *self)
 {
   const grpc_metadata_array *trailing = &self->unary.trailing;
   for (size_t i = 0; i < trailing->count; i++)
@@ -54,7 +54,7 @@ find_details (const MusterRpcPassed *self)
 }
 
 void
-muster_rpc_call_answer (MusterRpcCall *self, MusterRpcPassed *passed)
+muster_rpc_call_finish_proxied (MusterRpcCall *self, MusterRpcProxied *passed)
 {
   muster_rpc_call_end (self, g_steal_pointer (&passed->unary.answer), passed->error,
                        passed->error != NULL ? find_details (passed) : NULL);
@@ -63,7 +63,7 @@ muster_rpc_call_answer (MusterRpcCall *self, MusterRpcPassed *passed)
 /* An UNAVAILABLE of the server's own (a task of its cluster is) goes on in its words; else it is
  * the server that isn't there. */
 static void
-set_error (MusterRpcPassed *self)
+set_error (MusterRpcProxied *self)
 {
   MusterRpcUnary *unary = &self->unary;
   const GQuark domain = MUSTER_ERROR;
@@ -81,7 +81,7 @@ set_error (MusterRpcPassed *self)
 static void
 on_ended (gpointer owner, gboolean ok G_GNUC_UNUSED)
 {
-  MusterRpcPassed *self = owner;
+  MusterRpcProxied *self = owner;
   MusterRpcServer *server = self->call->server;
   if (self->unary.outcome.status == GRPC_STATUS_OK)
     muster_rpc_client_note_answer (self->client);
@@ -95,7 +95,7 @@ on_ended (gpointer owner, gboolean ok G_GNUC_UNUSED)
     muster_rpc_server_leave (server, &self->link);
   self->passed (self->call, self, self->user_data);
   muster_rpc_server_count (server, -1);
-  pass_free (self);
+  proxy_free (self);
 }
 
 /* The call is open until this has counted it for a second time. */
@@ -111,7 +111,7 @@ count_if_open (MusterRpcCall *call)
 }
 
 static grpc_call *
-new_call (MusterRpcPassed *self, const MusterRpcPassOptions *options)
+new_call (MusterRpcProxied *self, const MusterRpcProxyOptions *options)
 {
   gint64 now_us = muster_clock_now_us (muster_system_clock ());
   grpc_slice path = grpc_slice_from_static_string (options->method);
@@ -128,11 +128,11 @@ new_call (MusterRpcPassed *self, const MusterRpcPassOptions *options)
                                    gpr_inf_future (GPR_CLOCK_MONOTONIC), NULL);
 }
 
-static MusterRpcPassed *
-pass_new (MusterRpcCall *call, MusterRpcClient *client, const MusterRpcPassOptions *options,
-          MusterRpcPassedFunc passed, gpointer user_data)
+static MusterRpcProxied *
+proxy_new (MusterRpcCall *call, MusterRpcClient *client, const MusterRpcProxyOptions *options,
+           MusterRpcProxiedFunc passed, gpointer user_data)
 {
-  MusterRpcPassed *self = g_new0 (MusterRpcPassed, 1);
+  MusterRpcProxied *self = g_new0 (MusterRpcProxied, 1);
   self->ended = (MusterRpcTag){on_ended, self};
   self->call = muster_rpc_call_ref (call);
   self->client = muster_rpc_client_ref (client);
@@ -144,20 +144,20 @@ pass_new (MusterRpcCall *call, MusterRpcClient *client, const MusterRpcPassOptio
 
 /* It ends before it has begun. */
 static void
-refuse (MusterRpcPassed *self, MusterRpcMessage *request)
+refuse (MusterRpcProxied *self, MusterRpcMessage *request)
 {
   self->unary.outcome.text = grpc_empty_slice ();
   self->unary.request = request;
   self->passed (self->call, self, self->user_data);
-  pass_free (self);
+  proxy_free (self);
 }
 
 void
-muster_rpc_call_pass (MusterRpcCall *self, MusterRpcClient *client, MusterRpcMessage *request,
-                      const MusterRpcPassOptions *options, MusterRpcPassedFunc passed,
-                      gpointer user_data)
+muster_rpc_call_proxy (MusterRpcCall *self, MusterRpcClient *client, MusterRpcMessage *request,
+                       const MusterRpcProxyOptions *options, MusterRpcProxiedFunc passed,
+                       gpointer user_data)
 {
-  MusterRpcPassed *pass = pass_new (self, client, options, passed, user_data);
+  MusterRpcProxied *pass = proxy_new (self, client, options, passed, user_data);
   const MusterRpcOptions bare = {
       .deadline_us = MUSTER_WAIT_FOREVER,
       .headers = options->headers,

@@ -20,12 +20,12 @@ void muster_rpc_server_add_message_method (MusterRpcServer *self, const char *me
                                            MusterRpcMessageHandler handler, gpointer user_data);
 
 /* How a call ended that was passed on. */
-typedef struct _MusterRpcPassed MusterRpcPassed;
+typedef struct _MusterRpcProxied MusterRpcProxied;
 
 /* Is called once for each call that was passed on, on some thread: it must not block, and it must
  * answer the call. */
-typedef void (*MusterRpcPassedFunc) (MusterRpcCall *call, MusterRpcPassed *passed,
-                                     gpointer user_data);
+typedef void (*MusterRpcProxiedFunc) (MusterRpcCall *call, MusterRpcProxied *passed,
+                                      gpointer user_data);
 
 typedef struct {
   const char *method; /* "/package.Service/Name"; static */
@@ -36,23 +36,23 @@ typedef struct {
   gint64 deadline_us;
   const MusterRpcHeader *headers; /* as of MusterRpcOptions */
   gsize n_headers;
-} MusterRpcPassOptions;
+} MusterRpcProxyOptions;
 
 /* Passes a call on to the server of client; request is (transfer full). A caller that has gone
  * already is passed CANCELLED, and nothing is sent. */
-void muster_rpc_call_pass (MusterRpcCall *self, MusterRpcClient *client, MusterRpcMessage *request,
-                           const MusterRpcPassOptions *options, MusterRpcPassedFunc passed,
-                           gpointer user_data);
+void muster_rpc_call_proxy (MusterRpcCall *self, MusterRpcClient *client, MusterRpcMessage *request,
+                            const MusterRpcProxyOptions *options, MusterRpcProxiedFunc passed,
+                            gpointer user_data);
 
 /* The error that it ended with, NULL where it was answered. Of a server that can't be reached it
  * says which and why, as muster_rpc_client_call () does; what that server says itself it says
  * here. */
-const GError *muster_rpc_passed_error (const MusterRpcPassed *self);
+const GError *muster_rpc_proxied_error (const MusterRpcProxied *self);
 /* The answer, NULL where there is an error; borrowed. */
-const MusterRpcMessage *muster_rpc_passed_answer (const MusterRpcPassed *self);
+const MusterRpcMessage *muster_rpc_proxied_response (const MusterRpcProxied *self);
 
 /* Answers the call with what came. */
-void muster_rpc_call_answer (MusterRpcCall *self, MusterRpcPassed *passed);
+void muster_rpc_call_finish_proxied (MusterRpcCall *self, MusterRpcProxied *passed);
 
 /* TRUE once nobody would hear an answer: the caller has gone, or its deadline has passed. */
 gboolean muster_rpc_call_is_gone (MusterRpcCall *self);

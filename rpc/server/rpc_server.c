@@ -212,7 +212,7 @@ muster_rpc_server_leave (MusterRpcServer *self, GList *passing)
 
 /* What outlives its caller ends here. */
 static void
-cancel_passing (MusterRpcServer *self)
+cancel_proxied (MusterRpcServer *self)
 {
   g_autoptr (GPtrArray) calls = g_ptr_array_new_with_free_func ((GDestroyNotify)grpc_call_unref);
   g_mutex_lock (&self->lock);
@@ -263,7 +263,7 @@ wait_until_shut (MusterRpcServer *self, gint64 grace_us)
   g_mutex_unlock (&self->lock);
 
   grpc_server_cancel_all_calls (self->server);
-  cancel_passing (self);
+  cancel_proxied (self);
   g_mutex_lock (&self->lock);
   while (!self->is_shut || self->n_open > 0)
     g_cond_wait (&self->changed, &self->lock);

@@ -87,7 +87,7 @@ typedef struct {
 } MusterAsyncCall;
 
 /* A save that ended well, or was skipped for want of room. */
-void muster_async_tell_ticket (MusterSaveTicket *ticket, const MusterSaved *saved);
+void muster_async_resolve_ticket (MusterSaveTicket *ticket, const MusterSaved *saved);
 
 /* The background thread; begun with a reference of its own. */
 gpointer muster_async_core_thread (gpointer core);

@@ -81,7 +81,7 @@ muster_async_refuse_shut (GError **error)
 
 /* Waits for the turn; release ends it. */
 static gboolean
-muster_async_call_take_turn (MusterAsyncCall *call, GError **error)
+muster_async_call_lock_save (MusterAsyncCall *call, GError **error)
 {
   MusterAsyncCore *core = call->core;
 
@@ -273,12 +273,13 @@ take (gpointer data, GError **error)
 }
 
 static gboolean
-take_cut (const MusterAsyncCall *call, const MusterAsyncRequest *request, GError **error)
+take_consistent_cut (const MusterAsyncCall *call, const MusterAsyncRequest *request, GError **error)
 {
   Take what = {call, request->slot->snapshot};
 
-  return muster_saver_work_in_cut (request->model->saver, request->model->session, take, &what,
-                                   NULL, call->deadline_us, call->cancellable, error);
+  return muster_saver_work_in_consistent_cut (request->model->saver, request->model->session, take,
+                                              &what, NULL, call->deadline_us, call->cancellable,
+                                              error);
 }
 
 /* Without the lock, in the turn: sets apart what is to be saved. */
@@ -286,7 +287,8 @@ static gboolean
 stage (const MusterAsyncCall *call, MusterAsyncRequest *request, GError **error)
 {
   if (copy_saveables (request, error) &&
-      prepare_slot (call, request->slot, request->model, error) && take_cut (call, request, error))
+      prepare_slot (call, request->slot, request->model, error) &&
+      take_consistent_cut (call, request, error))
     return TRUE;
   g_prefix_error (error, "Saving '%s': ", muster_save_ticket_path (request->ticket));
 
@@ -373,15 +375,15 @@ save_at_once (const MusterAsyncCall *call, MusterSaveTicket *ticket, gboolean un
     g_free (done.why);
     done.why = g_steal_pointer (&why);
   }
-  muster_async_tell_ticket (ticket, &done);
+  muster_async_resolve_ticket (ticket, &done);
 
   return TRUE;
 }
 
 /* With the lock held, in the turn. */
 static MusterSaveTicket *
-save_in_turn (const MusterAsyncCall *call, const char *directory, gint64 step, const char *prefix,
-              GError **error)
+save_locked (const MusterAsyncCall *call, const char *directory, gint64 step, const char *prefix,
+             GError **error)
 {
   MusterAsyncCore *core = call->core;
 
@@ -408,8 +410,8 @@ save_or_write (MusterAsyncSaver *self, const char *directory, gint64 step, const
   MusterSaveTicket *ticket = NULL;
 
   g_mutex_lock (&core->lock);
-  if (muster_async_call_take_turn (&call, error)) {
-    ticket = save_in_turn (&call, directory, step, prefix, error);
+  if (muster_async_call_lock_save (&call, error)) {
+    ticket = save_locked (&call, directory, step, prefix, error);
     muster_async_call_release (&call);
   }
   g_mutex_unlock (&core->lock);
@@ -466,13 +468,13 @@ muster_async_saver_prepare (MusterAsyncSaver *self, gint64 deadline_us, GCancell
   gboolean prepared = FALSE;
 
   g_mutex_lock (&core->lock);
-  if (muster_async_call_take_turn (&call, error)) {
+  if (muster_async_call_lock_save (&call, error)) {
     g_autoptr (MusterAsyncModel) model = muster_async_model_ref (core->model);
     MusterAsyncSlot *slot = muster_async_core_free_slot (core);
     g_mutex_unlock (&core->lock);
     prepared =
         !slot || (prepare_slot (&call, slot, model, error) &&
-                  muster_snapshot_make_room (slot->snapshot, deadline_us, cancellable, error));
+                  muster_snapshot_reserve_memory (slot->snapshot, deadline_us, cancellable, error));
     g_mutex_lock (&core->lock);
     muster_async_call_release (&call);
   }
@@ -495,7 +497,7 @@ muster_async_saver_restore (MusterAsyncSaver *self, const char *prefix, gint64 d
   gboolean restored = FALSE;
 
   g_mutex_lock (&core->lock);
-  if (muster_async_call_take_turn (&call, error)) {
+  if (muster_async_call_lock_save (&call, error)) {
     g_autoptr (MusterAsyncModel) model = muster_async_model_ref (core->model);
     g_mutex_unlock (&core->lock);
     restored = muster_saver_restore (model->saver, model->session, prefix, deadline_us, cancellable,

@@ -172,7 +172,7 @@ note_durable (MusterAsyncCore *self, MusterAsyncRequest *request, const MusterSa
 }
 
 void
-muster_async_tell_ticket (MusterSaveTicket *ticket, const MusterSaved *saved)
+muster_async_resolve_ticket (MusterSaveTicket *ticket, const MusterSaved *saved)
 {
   if (saved->why)
     muster_save_ticket_set_why (ticket, saved->why);
@@ -203,7 +203,7 @@ settle (MusterAsyncCore *self, MusterAsyncRequest *request, gint64 started_us,
   if (outcome->failure)
     muster_save_ticket_end (request->ticket, MUSTER_SAVE_FAILED, outcome->failure);
   else
-    muster_async_tell_ticket (request->ticket, outcome->saved);
+    muster_async_resolve_ticket (request->ticket, outcome->saved);
   if (self->options.finished)
     self->options.finished (request->ticket, self->options.finished_data);
 }

@@ -17,7 +17,7 @@ struct _MusterSnapshot {
   MusterSession *session; /* (owned) */
   char *stage_op;         /* (owned) */
   char *drop_op;          /* (owned) */
-  char *room_op;          /* (owned) */
+  char *reserve_op;       /* (owned) */
   char *save_tensor;      /* (owned) */
   char *device;           /* (owned) */
 };
@@ -165,7 +165,7 @@ typedef struct {
   GHashTable *shadows;         /* (owned) (element-type utf8 utf8) an input to its shadow's read */
   GPtrArray *assigns;          /* (owned) (element-type utf8) */
   GPtrArray *destroys;         /* (owned) (element-type utf8) */
-  GPtrArray *rooms;            /* (owned) (element-type utf8) */
+  GPtrArray *reservations;     /* (owned) (element-type utf8) */
   GPtrArray *raw;              /* (owned) (element-type MusterProtoField) nodes' bytes, by index */
 } Extension;
 
@@ -178,7 +178,7 @@ extension_clear (Extension *self)
   g_clear_pointer (&self->shadows, g_hash_table_unref);
   g_clear_pointer (&self->assigns, g_ptr_array_unref);
   g_clear_pointer (&self->destroys, g_ptr_array_unref);
-  g_clear_pointer (&self->rooms, g_ptr_array_unref);
+  g_clear_pointer (&self->reservations, g_ptr_array_unref);
   g_clear_pointer (&self->raw, g_ptr_array_unref);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Extension, extension_clear)
@@ -211,16 +211,16 @@ add_value (Extension *self, const char *base, const char *input, MusterDType dty
 
 /* As much memory as the value takes, for as long as the step runs. */
 static void
-add_room (Extension *self, const char *base, const char *value, MusterDType dtype,
-          const char *device)
+add_reservation (Extension *self, const char *base, const char *value, MusterDType dtype,
+                 const char *device)
 {
-  char *room = g_strconcat (base, "/Room", NULL);
+  char *reservation = g_strconcat (base, "/Room", NULL);
 
-  muster_graph_builder_node (self->builder, "ZerosLike", room);
+  muster_graph_builder_node (self->builder, "ZerosLike", reservation);
   muster_graph_builder_device (self->builder, device);
   muster_graph_builder_input (self->builder, value);
   muster_graph_builder_attr_type (self->builder, "T", dtype);
-  g_ptr_array_add (self->rooms, room);
+  g_ptr_array_add (self->reservations, reservation);
 }
 
 /* A node that takes a handle. */
@@ -248,7 +248,7 @@ add_shadow (Extension *self, const char *input, MusterDType dtype)
   g_autofree char *value = add_value (self, base, input, dtype, device);
 
   if (dtype != MUSTER_STRING)
-    add_room (self, base, value, dtype, device);
+    add_reservation (self, base, value, dtype, device);
   muster_graph_builder_node (self->builder, "VarHandleOp", base);
   muster_graph_builder_device (self->builder, device);
   muster_graph_builder_attr_type (self->builder, "dtype", dtype);
@@ -365,7 +365,7 @@ extension_init (Extension *self, const char *scope)
   self->shadows = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
   self->assigns = g_ptr_array_new_with_free_func (g_free);
   self->destroys = g_ptr_array_new_with_free_func (g_free);
-  self->rooms = g_ptr_array_new_with_free_func (g_free);
+  self->reservations = g_ptr_array_new_with_free_func (g_free);
   self->raw = g_ptr_array_new_with_free_func (g_free);
 }
 
@@ -420,7 +420,7 @@ muster_snapshot_new (MusterSession *session, MusterGraph *graph, const char *sav
   self->session = g_object_ref (session);
   self->stage_op = add_group (&extension, "stage", extension.assigns);
   self->drop_op = add_group (&extension, "drop", extension.destroys);
-  self->room_op = add_group (&extension, "room", extension.rooms);
+  self->reserve_op = add_group (&extension, "room", extension.reservations);
   self->save_tensor = g_strdup_printf ("%s/graph/%s", scope, save_tensor);
   self->device = g_strdup (first_device (&extension.walk));
   g_autoptr (MusterGraph) extra = extension_end (&extension, error);
@@ -438,7 +438,7 @@ muster_snapshot_free (MusterSnapshot *self)
   g_clear_object (&self->session);
   g_free (self->stage_op);
   g_free (self->drop_op);
-  g_free (self->room_op);
+  g_free (self->reserve_op);
   g_free (self->save_tensor);
   g_free (self->device);
   g_free (self);
@@ -453,11 +453,11 @@ muster_snapshot_take (MusterSnapshot *self, gint64 deadline_us, GCancellable *ca
 }
 
 gboolean
-muster_snapshot_make_room (MusterSnapshot *self, gint64 deadline_us, GCancellable *cancellable,
-                           GError **error)
+muster_snapshot_reserve_memory (MusterSnapshot *self, gint64 deadline_us, GCancellable *cancellable,
+                                GError **error)
 {
   muster_require (error, FALSE, self);
-  return muster_session_run_op (self->session, self->room_op, deadline_us, cancellable, error);
+  return muster_session_run_op (self->session, self->reserve_op, deadline_us, cancellable, error);
 }
 
 void

@@ -29,8 +29,8 @@ gboolean muster_snapshot_take (MusterSnapshot *self, gint64 deadline_us, GCancel
 /* Takes as much memory as all of it takes, and gives it back at once: a master that keeps what it
  * has had, as muster's engine does, then needs no new pages when training goes on beside the first
  * snapshot. */
-gboolean muster_snapshot_make_room (MusterSnapshot *self, gint64 deadline_us,
-                                    GCancellable *cancellable, GError **error);
+gboolean muster_snapshot_reserve_memory (MusterSnapshot *self, gint64 deadline_us,
+                                         GCancellable *cancellable, GError **error);
 /* Gives its memory back, within five seconds; where the master can't be asked, it is gone too. */
 void muster_snapshot_drop (MusterSnapshot *self);
 

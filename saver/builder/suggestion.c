@@ -36,19 +36,19 @@ muster_edit_distance (const char *a, const char *b, guint limit)
 }
 
 const char *
-muster_nearest_name (MusterBundleReader *reader, GHashTable *taken, const char *name)
+muster_suggest_name (MusterBundleReader *reader, GHashTable *taken, const char *name)
 {
   guint limit = (guint)MAX (strlen (name) / 3, 1);
-  const char *nearest = NULL;
+  const char *suggestion = NULL;
 
   for (gsize i = 0; i < muster_bundle_reader_n_entries (reader) && limit > 0; i++) {
     const char *candidate = muster_bundle_reader_entry (reader, i)->name;
     guint distance = muster_edit_distance (name, candidate, limit);
     if (distance <= limit && !g_hash_table_contains (taken, candidate)) {
-      nearest = candidate;
+      suggestion = candidate;
       limit = MAX (distance, 1) - 1;
     }
   }
 
-  return nearest;
+  return suggestion;
 }

@@ -8,7 +8,7 @@ G_BEGIN_DECLS
 /* The name in a checkpoint that differs least from name, for "did you mean", among those that
  * aren't taken (a set of names): NULL where none is near (more than a third of it differs).
  * Borrowed from the reader. */
-const char *muster_nearest_name (MusterBundleReader *reader, GHashTable *taken, const char *name);
+const char *muster_suggest_name (MusterBundleReader *reader, GHashTable *taken, const char *name);
 
 /* How many insertions, deletions and replacements of a byte turn a into b; limit + 1 for more than
  * limit. */

@@ -57,7 +57,7 @@ mtime_of (MusterCheckpointDirectory *self, const char *path)
 {
   MusterStorageInfo info;
 
-  return muster_storage_look (self->storage, path, &info, NULL) ? info.mtime_us : G_MAXINT64;
+  return muster_storage_stat (self->storage, path, &info, NULL) ? info.mtime_us : G_MAXINT64;
 }
 
 /* Of a directory, what lies in it too: that is what is written to. */
@@ -123,7 +123,7 @@ is_of_this_host (Sweep *self, const char *path)
   const char *host = g_get_host_name ();
   MusterStorageInfo info;
 
-  if (!muster_storage_look (self->owner->storage, path, &info, NULL) || info.size != strlen (host))
+  if (!muster_storage_stat (self->owner->storage, path, &info, NULL) || info.size != strlen (host))
     return FALSE;
   g_autoptr (GBytes) named = muster_storage_read (self->owner->storage, path, NULL);
 
@@ -224,7 +224,7 @@ sweep_quietly (MusterCheckpointDirectory *self, const char *directory)
   g_autoptr (MusterDirectoryLock) lock = muster_directory_lock (
       self->storage, directory, muster_clock_now_us (self->clock), self->clock, NULL, NULL);
   g_autofree char *lock_file = g_build_filename (directory, MUSTER_LOCK_FILE, NULL);
-  if (!lock || !muster_storage_look (self->storage, lock_file, &info, NULL))
+  if (!lock || !muster_storage_stat (self->storage, lock_file, &info, NULL))
     return FALSE;
   g_auto (Sweep) what = {
       .owner = self,
@@ -293,7 +293,7 @@ typedef struct {
   MusterCheckpointRecord *record; /* (owned) */
   GHashTable *seen;               /* (owned) (element-type utf8) prefixes */
   GPtrArray *list;                /* (owned) (element-type MusterKept) */
-  GPtrArray *doomed;              /* (owned) (element-type utf8) */
+  GPtrArray *pending_deletes;     /* (owned) (element-type utf8) */
   double now;
   double mark;
 } Adoption;
@@ -305,7 +305,7 @@ adoption_clear (Adoption *self)
   g_clear_pointer (&self->record, muster_checkpoint_record_free);
   g_clear_pointer (&self->seen, g_hash_table_unref);
   g_clear_pointer (&self->list, g_ptr_array_unref);
-  g_clear_pointer (&self->doomed, g_ptr_array_unref);
+  g_clear_pointer (&self->pending_deletes, g_ptr_array_unref);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Adoption, adoption_clear)
 
@@ -413,7 +413,7 @@ find_unlisted (Adoption *self, GError **error)
     const MusterSideCheckpoint *one = muster_checkpoint_record_find (self->record, *file);
     if (g_hash_table_contains (self->seen, *file) || !is_ours (self, *file))
       continue;
-    if (one ? !one->preserved && !one->doomed : self->owner->adopt_unknown)
+    if (one ? !one->preserved && !one->pending_delete : self->owner->adopt_unknown)
       g_ptr_array_add (found, muster_kept_new (*file, time_of (self, *file, 0)));
   }
 
@@ -446,19 +446,19 @@ merge (Adoption *self, GPtrArray *unlisted)
 
 /* What another life could not remove, whole or in part. */
 static void
-find_doomed (Adoption *self)
+find_pending_deletes (Adoption *self)
 {
   for (guint i = 0; i < self->record->checkpoints->len; i++) {
     const MusterSideCheckpoint *one = self->record->checkpoints->pdata[i];
     g_autofree char *prefix = g_build_filename (self->directory, one->name, NULL);
-    if (one->doomed && !one->preserved && is_ours (self, prefix) &&
+    if (one->pending_delete && !one->preserved && is_ours (self, prefix) &&
         !g_hash_table_contains (self->seen, prefix))
-      g_ptr_array_add (self->doomed, g_steal_pointer (&prefix));
+      g_ptr_array_add (self->pending_deletes, g_steal_pointer (&prefix));
   }
 }
 
 static gboolean
-look_around (Adoption *self, GError **error)
+scan_directory (Adoption *self, GError **error)
 {
   const MusterCheckpointState *state = self->state;
 
@@ -477,7 +477,7 @@ look_around (Adoption *self, GError **error)
   if (!unlisted)
     return FALSE;
   merge (self, unlisted);
-  find_doomed (self);
+  find_pending_deletes (self);
 
   return TRUE;
 }
@@ -488,9 +488,9 @@ take_over (Adoption *self)
   MusterCheckpointDirectory *owner = self->owner;
 
   g_mutex_lock (&owner->lock);
-  g_autoptr (GPtrArray) before = owner->kept, doomed = owner->doomed;
+  g_autoptr (GPtrArray) before = owner->kept, doomed = owner->pending_deletes;
   owner->kept = g_steal_pointer (&self->list);
-  owner->doomed = g_steal_pointer (&self->doomed);
+  owner->pending_deletes = g_steal_pointer (&self->pending_deletes);
   owner->mark = self->mark;
   g_mutex_unlock (&owner->lock);
 }
@@ -508,7 +508,7 @@ muster_checkpoint_directory_adopt (MusterCheckpointDirectory *self, const char *
       .directory = directory,
       .seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL),
       .list = g_ptr_array_new_with_free_func (muster_kept_free),
-      .doomed = g_ptr_array_new_with_free_func (g_free),
+      .pending_deletes = g_ptr_array_new_with_free_func (g_free),
       .now = muster_checkpoint_directory_now (self),
   };
   adoption.state = muster_checkpoint_state_read_named (self->storage, directory,
@@ -521,7 +521,7 @@ muster_checkpoint_directory_adopt (MusterCheckpointDirectory *self, const char *
   adoption.record = muster_checkpoint_record_read (self->storage, directory, NULL);
   if (!adoption.record)
     adoption.record = muster_checkpoint_record_new ();
-  if (!look_around (&adoption, error))
+  if (!scan_directory (&adoption, error))
     return FALSE;
   take_over (&adoption);
   (void)sweep_quietly (self, directory);

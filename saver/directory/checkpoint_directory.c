@@ -33,7 +33,7 @@ muster_checkpoint_directory_init (MusterCheckpointDirectory *self)
   self->claimed = g_array_new (FALSE, FALSE, sizeof (MusterClaimed));
   g_array_set_clear_func (self->claimed, muster_claimed_clear);
   self->kept = g_ptr_array_new_with_free_func (muster_kept_free);
-  self->doomed = g_ptr_array_new_with_free_func (g_free);
+  self->pending_deletes = g_ptr_array_new_with_free_func (g_free);
   self->swept = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
 }
 
@@ -47,7 +47,7 @@ muster_checkpoint_directory_clear (MusterCheckpointDirectory *self)
   g_free (self->latest_filename);
   g_array_unref (self->claimed);
   g_ptr_array_unref (self->kept);
-  g_ptr_array_unref (self->doomed);
+  g_ptr_array_unref (self->pending_deletes);
   g_hash_table_unref (self->swept);
   g_mutex_clear (&self->lock);
 }

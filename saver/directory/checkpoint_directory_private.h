@@ -52,7 +52,8 @@ typedef struct {
   double mark;        /* what is kept for good goes by it: seconds since 1970 */
   guint64 last_bytes; /* the last checkpoint's */
   GPtrArray *kept;    /* (owned) (element-type MusterKept) oldest first */
-  GPtrArray *doomed;  /* (owned) (element-type utf8) prefixes that could not be removed yet */
+  GPtrArray
+      *pending_deletes; /* (owned) (element-type utf8) prefixes that could not be removed yet */
 } MusterCheckpointDirectory;
 
 void muster_checkpoint_directory_init (MusterCheckpointDirectory *self);

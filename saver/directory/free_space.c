@@ -8,19 +8,20 @@
 
 /* G_MAXUINT64 where nobody knows. */
 static guint64
-look (const MusterFreeSpace *self, const MusterRoom *room)
+look (const MusterFreeSpace *self, const MusterSpaceCheck *space)
 {
   guint64 bytes;
 
-  return muster_storage_room (self->storage, room->directory, &bytes, NULL) ? bytes : G_MAXUINT64;
+  return muster_storage_free_space (self->storage, space->directory, &bytes, NULL) ? bytes
+                                                                                   : G_MAXUINT64;
 }
 
 static char *
-describe (const MusterFreeSpace *self, const MusterRoom *room)
+describe (const MusterFreeSpace *self, const MusterSpaceCheck *space)
 {
-  gint64 waited_us = muster_clock_now_us (self->clock) - room->started_us;
-  guint64 there = look (self, room);
-  g_autofree char *needed = muster_format_size (room->bytes);
+  gint64 waited_us = muster_clock_now_us (self->clock) - space->started_us;
+  guint64 there = look (self, space);
+  g_autofree char *needed = muster_format_size (space->bytes);
   g_autofree char *is_free = there < G_MAXUINT64 ? muster_format_size (there) : g_strdup ("none");
   g_autofree char *waited = muster_format_duration (waited_us);
   g_autofree char *after = self->when_full == MUSTER_WHEN_FULL_PAUSE
@@ -28,13 +29,13 @@ describe (const MusterFreeSpace *self, const MusterRoom *room)
                                : g_strdup ("");
 
   return g_strdup_printf ("a checkpoint needs about %s, and %s is free in '%s'%s", needed, is_free,
-                          room->directory, after);
+                          space->directory, after);
 }
 
 static gboolean
-refuse (const MusterFreeSpace *self, const MusterRoom *room, GError **error)
+refuse (const MusterFreeSpace *self, const MusterSpaceCheck *space, GError **error)
 {
-  g_autofree char *what = describe (self, room);
+  g_autofree char *what = describe (self, space);
 
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
                "There is no room: %s. Make room there, keep fewer checkpoints, or save elsewhere; "
@@ -46,37 +47,37 @@ refuse (const MusterFreeSpace *self, const MusterRoom *room, GError **error)
 
 /* FALSE at the deadline. */
 static gboolean
-pause_once (const MusterFreeSpace *self, MusterRoom *room, GError **error)
+pause_once (const MusterFreeSpace *self, MusterSpaceCheck *space, GError **error)
 {
   gint64 now_us = muster_clock_now_us (self->clock);
 
-  if (now_us >= room->deadline_us)
-    return refuse (self, room, error);
+  if (now_us >= space->deadline_us)
+    return refuse (self, space, error);
   if (self->paused) {
-    g_autofree char *why = describe (self, room);
+    g_autofree char *why = describe (self, space);
     self->paused (why, self->paused_data);
   }
-  room->pause_us = CLAMP (room->pause_us * 2, FIRST_PAUSE, LAST_PAUSE);
-  gint64 wake_us = MIN (muster_deadline_after (now_us, room->pause_us), room->deadline_us);
+  space->pause_us = CLAMP (space->pause_us * 2, FIRST_PAUSE, LAST_PAUSE);
+  gint64 wake_us = MIN (muster_deadline_after (now_us, space->pause_us), space->deadline_us);
 
-  return muster_clock_wait_until (self->clock, wake_us, room->cancellable, error);
+  return muster_clock_wait_until (self->clock, wake_us, space->cancellable, error);
 }
 
 gboolean
-muster_free_space_find (const MusterFreeSpace *self, MusterRoom *room, GError **error)
+muster_free_space_find (const MusterFreeSpace *self, MusterSpaceCheck *space, GError **error)
 {
-  while (look (self, room) < room->bytes) {
+  while (look (self, space) < space->bytes) {
     switch (self->when_full) {
     case MUSTER_WHEN_FULL_SKIP:
-      room->why = describe (self, room);
+      space->why = describe (self, space);
       return TRUE;
     case MUSTER_WHEN_FULL_PAUSE:
-      if (!pause_once (self, room, error))
+      if (!pause_once (self, space, error))
         return FALSE;
       break;
     case MUSTER_WHEN_FULL_FAIL:
     default:
-      return refuse (self, room, error);
+      return refuse (self, space, error);
     }
   }
 
@@ -84,7 +85,7 @@ muster_free_space_find (const MusterFreeSpace *self, MusterRoom *room, GError **
 }
 
 gboolean
-muster_free_space_was_full (const MusterFreeSpace *self, const MusterRoom *room,
+muster_free_space_was_full (const MusterFreeSpace *self, const MusterSpaceCheck *space,
                             const GError *failure)
 {
   if (g_error_matches (failure, G_FILE_ERROR, G_FILE_ERROR_NOSPC) ||
@@ -92,25 +93,25 @@ muster_free_space_was_full (const MusterFreeSpace *self, const MusterRoom *room,
     return TRUE;
   /* A master says the same of its memory: ask the directory which it was. */
   return muster_error_is (failure, MUSTER_ERROR_RESOURCE_EXHAUSTED) &&
-         look (self, room) < room->bytes;
+         look (self, space) < space->bytes;
 }
 
 gboolean
-muster_free_space_after_full (const MusterFreeSpace *self, MusterRoom *room, GError *failure,
+muster_free_space_after_full (const MusterFreeSpace *self, MusterSpaceCheck *space, GError *failure,
                               GError **error)
 {
   g_autoptr (GError) owned = failure;
-  guint64 there = look (self, room);
+  guint64 there = look (self, space);
 
   switch (self->when_full) {
   case MUSTER_WHEN_FULL_SKIP:
-    room->why = g_strdup (failure->message);
+    space->why = g_strdup (failure->message);
     return TRUE;
   case MUSTER_WHEN_FULL_PAUSE:
     /* What there was wasn't enough, whatever was counted. */
     if (there < G_MAXUINT64)
-      room->bytes = MAX (room->bytes, there + 1);
-    return pause_once (self, room, error) && muster_free_space_find (self, room, error);
+      space->bytes = MAX (space->bytes, there + 1);
+    return pause_once (self, space, error) && muster_free_space_find (self, space, error);
   case MUSTER_WHEN_FULL_FAIL:
   default:
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED, "There is no room: %s",

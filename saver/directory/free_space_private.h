@@ -25,15 +25,16 @@ typedef struct {
   gint64 started_us;
   gint64 pause_us; /* the next one */
   char *why;       /* (owned) (nullable) the save is to be skipped, and why */
-} MusterRoom;
+} MusterSpaceCheck;
 
 /* FALSE with an error: there is none. TRUE: there is, unless it has a why. */
-gboolean muster_free_space_find (const MusterFreeSpace *self, MusterRoom *room, GError **error);
+gboolean muster_free_space_find (const MusterFreeSpace *self, MusterSpaceCheck *space,
+                                 GError **error);
 /* TRUE if that is what failed, as far as can be told before its files are taken away. */
-gboolean muster_free_space_was_full (const MusterFreeSpace *self, const MusterRoom *room,
+gboolean muster_free_space_was_full (const MusterFreeSpace *self, const MusterSpaceCheck *space,
                                      const GError *failure);
 /* After such a failure (transfer full): as muster_free_space_find (), for another try. */
-gboolean muster_free_space_after_full (const MusterFreeSpace *self, MusterRoom *room,
+gboolean muster_free_space_after_full (const MusterFreeSpace *self, MusterSpaceCheck *space,
                                        GError *failure, GError **error);
 
 G_END_DECLS

@@ -109,7 +109,7 @@ add_file (MusterCheckpointDirectory *self, MusterSideCheckpoint *one, const char
 {
   MusterStorageInfo info;
 
-  if (!muster_storage_look (self->storage, path, &info, error))
+  if (!muster_storage_stat (self->storage, path, &info, error))
     return FALSE;
   one->bytes += info.size;
   if (!summed) {
@@ -183,7 +183,7 @@ drop_pruned (MusterCheckpointDirectory *self, MusterCheckpointRecord *record, co
   for (guint i = change->list->len; i-- > 0;) {
     const MusterKept *kept = change->list->pdata[i];
     const MusterSideCheckpoint *one = entry_of (record, directory, kept->prefix);
-    gboolean is_known = (one && !one->doomed) || strcmp (kept->prefix, just_saved) == 0;
+    gboolean is_known = (one && !one->pending_delete) || strcmp (kept->prefix, just_saved) == 0;
     if (!is_known && !muster_checkpoint_exists (self->storage, kept->prefix))
       g_ptr_array_remove_index (change->list, i);
   }
@@ -195,7 +195,7 @@ mark_leaving (MusterCheckpointRecord *record, const char *directory, const Chang
   for (guint i = 0; i < change->leaving->len; i++) {
     MusterSideCheckpoint *one = entry_of (record, directory, change->leaving->pdata[i]);
     if (one)
-      one->doomed = TRUE;
+      one->pending_delete = TRUE;
   }
   for (guint i = 0; i < change->preserved->len; i++) {
     MusterSideCheckpoint *one = entry_of (record, directory, change->preserved->pdata[i]);
@@ -210,11 +210,12 @@ forget_gone (MusterCheckpointDirectory *self, MusterCheckpointRecord *record, co
 {
   for (guint i = record->checkpoints->len; i-- > 0;) {
     const MusterSideCheckpoint *one = record->checkpoints->pdata[i];
-    if (!one->doomed)
+    if (!one->pending_delete)
       continue;
     g_autofree char *prefix = g_build_filename (directory, one->name, NULL);
     g_mutex_lock (&self->lock);
-    gboolean waits = g_ptr_array_find_with_equal_func (self->doomed, prefix, g_str_equal, NULL);
+    gboolean waits =
+        g_ptr_array_find_with_equal_func (self->pending_deletes, prefix, g_str_equal, NULL);
     g_mutex_unlock (&self->lock);
     if (!waits && !muster_checkpoint_exists (self->storage, prefix))
       muster_checkpoint_record_forget (record, one->name);
@@ -224,23 +225,24 @@ forget_gone (MusterCheckpointDirectory *self, MusterCheckpointRecord *record, co
 /* Removes what has left the list. One that can't be removed, or that somebody reads, stays doomed
  * until it can; the save itself is well (SAV.55). */
 static void
-remove_doomed (MusterCheckpointDirectory *self, const Change *change, const char *just_saved)
+remove_pending_deletes (MusterCheckpointDirectory *self, const Change *change,
+                        const char *just_saved)
 {
   g_autoptr (GPtrArray) remaining = g_ptr_array_new_with_free_func (g_free);
 
   g_mutex_lock (&self->lock);
-  g_autoptr (GPtrArray) doomed = g_steal_pointer (&self->doomed);
-  self->doomed = g_ptr_array_new_with_free_func (g_free);
+  g_autoptr (GPtrArray) pending_deletes = g_steal_pointer (&self->pending_deletes);
+  self->pending_deletes = g_ptr_array_new_with_free_func (g_free);
   g_mutex_unlock (&self->lock);
   for (guint i = 0; i < change->leaving->len; i++)
-    g_ptr_array_add (doomed, g_strdup (change->leaving->pdata[i]));
-  for (guint i = 0; i < doomed->len; i++) {
-    const char *prefix = doomed->pdata[i];
+    g_ptr_array_add (pending_deletes, g_strdup (change->leaving->pdata[i]));
+  for (guint i = 0; i < pending_deletes->len; i++) {
+    const char *prefix = pending_deletes->pdata[i];
     if (strcmp (prefix, just_saved) != 0 && !muster_remove_checkpoint (self->storage, prefix, NULL))
       g_ptr_array_add (remaining, g_strdup (prefix));
   }
   g_mutex_lock (&self->lock);
-  g_ptr_array_extend_and_steal (self->doomed, g_steal_pointer (&remaining));
+  g_ptr_array_extend_and_steal (self->pending_deletes, g_steal_pointer (&remaining));
   g_mutex_unlock (&self->lock);
 }
 
@@ -277,7 +279,7 @@ muster_checkpoint_directory_record (MusterCheckpointDirectory *self, const char 
   if (!is_described || !muster_checkpoint_record_write (self->storage, directory, record, &failure))
     *trouble = g_strdup (failure->message);
   commit (self, &change, *bytes);
-  remove_doomed (self, &change, prefix);
+  remove_pending_deletes (self, &change, prefix);
 
   return TRUE;
 }

@@ -4,7 +4,7 @@
 /* So many at least may be blocked at once; more may wait for one another. */
 #define LEAST_AT_ONCE 4096
 
-struct _MusterCrew {
+struct _MusterHandlerPool {
   gint n_free; /* atomic: how many more may run on the spot */
   GThreadPool *pool;
 };
@@ -25,10 +25,10 @@ run_job (gpointer data, gpointer user_data G_GNUC_UNUSED)
   g_free (job);
 }
 
-MusterCrew *
-muster_crew_new (guint n_on_the_spot, guint n_at_once)
+MusterHandlerPool *
+muster_handler_pool_new (guint n_on_the_spot, guint n_at_once)
 {
-  MusterCrew *self = g_new0 (MusterCrew, 1);
+  MusterHandlerPool *self = g_new0 (MusterHandlerPool, 1);
   self->n_free = (gint)n_on_the_spot;
   gint max_threads = (gint)CLAMP (n_at_once, LEAST_AT_ONCE, G_MAXINT);
   self->pool = g_thread_pool_new (run_job, NULL, max_threads, FALSE, NULL);
@@ -36,7 +36,7 @@ muster_crew_new (guint n_on_the_spot, guint n_at_once)
 }
 
 void
-muster_crew_free (MusterCrew *self)
+muster_handler_pool_free (MusterHandlerPool *self)
 {
   if (self == NULL)
     return;
@@ -45,8 +45,8 @@ muster_crew_free (MusterCrew *self)
 }
 
 void
-muster_crew_run (MusterCrew *self, MusterRpcHandler handler, MusterRpcCall *call, GBytes *request,
-                 gpointer user_data)
+muster_handler_pool_run (MusterHandlerPool *self, MusterRpcHandler handler, MusterRpcCall *call,
+                         GBytes *request, gpointer user_data)
 {
   if (g_atomic_int_add (&self->n_free, -1) > 0) {
     handler (call, request, user_data);

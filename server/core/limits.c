@@ -135,10 +135,10 @@ muster_limits_max (MusterLimits *self, MusterLimit limit)
 }
 
 void
-muster_limits_look (MusterLimits *self, MusterLimit limit, MusterLimitUse *use)
+muster_limits_read (MusterLimits *self, MusterLimit limit, MusterLimitUse *usage)
 {
   State *state = &self->states[limit];
-  *use = (MusterLimitUse){
+  *usage = (MusterLimitUse){
       .name = about[limit].name,
       .used = limit == MUSTER_LIMIT_OPEN_FILES ? count_open_files ()
                                                : __atomic_load_n (&state->used, __ATOMIC_RELAXED),

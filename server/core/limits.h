@@ -46,6 +46,6 @@ gboolean muster_limits_allow (MusterLimits *self, MusterLimit limit, guint64 n_b
 
 guint64 muster_limits_max (MusterLimits *self, MusterLimit limit);
 /* Of the open files it counts, so it isn't for the way of a step. */
-void muster_limits_look (MusterLimits *self, MusterLimit limit, MusterLimitUse *use);
+void muster_limits_read (MusterLimits *self, MusterLimit limit, MusterLimitUse *usage);
 
 G_END_DECLS

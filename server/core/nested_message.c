@@ -5,7 +5,7 @@
 #include "base/protowire.h"
 
 gboolean
-muster_server_embedded (GBytes *message, guint32 number, GBytes **found, GError **error)
+muster_server_nested_message (GBytes *message, guint32 number, GBytes **found, GError **error)
 {
   gsize size;
   const guint8 *data = g_bytes_get_data (message, &size);
@@ -37,10 +37,10 @@ muster_server_embedded (GBytes *message, guint32 number, GBytes **found, GError 
 }
 
 GBytes *
-muster_server_embedded_graph (GBytes *message, guint32 number, GError **error)
+muster_server_nested_graph (GBytes *message, guint32 number, GError **error)
 {
   GBytes *graph = NULL;
-  if (!muster_server_embedded (message, number, &graph, error))
+  if (!muster_server_nested_message (message, number, &graph, error))
     return NULL;
   return graph != NULL ? graph : g_bytes_new_static ("", 0);
 }

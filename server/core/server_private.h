@@ -30,12 +30,12 @@ struct _MusterServer {
   MusterLimits *limits;              /* (owned) */
   MusterSessions *sessions;          /* (owned) */
   MusterRequestIds *request_ids;     /* (owned) */
-  MusterBoard *board;                /* (owned) */
-  MusterCollector *collector;        /* (owned) */
+  MusterChiefRegistry *registry;     /* (owned) */
+  MusterSessionReaper *reaper;       /* (owned) */
   MusterStepMeter *steps;            /* (owned) */
   MusterReadinessService *readiness; /* (owned) */
   MusterAnnounceService *announcing; /* (owned) */
-  MusterCrew *crew;                  /* (owned) */
+  MusterHandlerPool *handler_pool;   /* (owned) */
   MusterGateway *gateway;            /* (owned) (nullable) where the master is behind gRPC */
   MusterHealthService *health;       /* (owned) */
   MusterRpcServer *rpc;              /* (owned) */

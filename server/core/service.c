@@ -18,7 +18,8 @@ on_call (MusterRpcCall *call, GBytes *request, gpointer data)
   gsize n_bytes = g_bytes_get_size (request);
   /* One that is too large didn't come so far: this keeps the largest. */
   (void)muster_limits_allow (method->server->limits, MUSTER_LIMIT_REQUEST_BYTES, n_bytes, NULL);
-  muster_crew_run (method->server->crew, method->handler, call, request, method->server);
+  muster_handler_pool_run (method->server->handler_pool, method->handler, call, request,
+                           method->server);
 }
 
 void

@@ -3,28 +3,28 @@
 
 #include "server/core/server_private.h"
 
-MusterUse
-muster_server_use (MusterServer *server, MusterRpcCall *call, const char *handle)
+MusterSessionGuard
+muster_session_guard_enter (MusterServer *server, MusterRpcCall *call, const char *handle)
 {
   g_autoptr (GError) error = NULL;
   MusterServed *served =
-      muster_sessions_use (server->sessions, handle != NULL ? handle : "", &error);
+      muster_sessions_begin_call (server->sessions, handle != NULL ? handle : "", &error);
   if (served == NULL)
     muster_rpc_call_finish (call, error);
-  return (MusterUse){server, served, served != NULL};
+  return (MusterSessionGuard){server, served, served != NULL};
 }
 
 void
-muster_use_end (MusterUse *self)
+muster_session_guard_end (MusterSessionGuard *self)
 {
   if (self->is_open)
-    muster_served_end_use (self->served, muster_clock_now_us (self->server->clock));
+    muster_served_end_call (self->served, muster_clock_now_us (self->server->clock));
   self->is_open = FALSE;
 }
 
 void
-muster_use_clear (MusterUse *self)
+muster_session_guard_clear (MusterSessionGuard *self)
 {
-  muster_use_end (self);
+  muster_session_guard_end (self);
   muster_served_unref (self->served);
 }

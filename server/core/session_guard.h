@@ -12,13 +12,14 @@ typedef struct {
   MusterServer *server; /* (not owned) */
   MusterServed *served; /* (owned) (nullable) */
   gboolean is_open;
-} MusterUse;
+} MusterSessionGuard;
 
 /* served is NULL for an unknown session: then the call has been ended. */
-MusterUse muster_server_use (MusterServer *server, MusterRpcCall *call, const char *handle);
+MusterSessionGuard muster_session_guard_enter (MusterServer *server, MusterRpcCall *call,
+                                               const char *handle);
 /* Before the call is answered: a client may go by the answer. Idempotent. */
-void muster_use_end (MusterUse *self);
-void muster_use_clear (MusterUse *self);
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterUse, muster_use_clear)
+void muster_session_guard_end (MusterSessionGuard *self);
+void muster_session_guard_clear (MusterSessionGuard *self);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterSessionGuard, muster_session_guard_clear)
 
 G_END_DECLS

@@ -4,7 +4,7 @@
 /* Leases that run out one shortly after the other are looked at together. */
 #define AT_ONCE (100 * MUSTER_MILLISECOND)
 
-struct _MusterCollector {
+struct _MusterSessionReaper {
   MusterSessions *sessions; /* (not owned) */
   MusterClock *clock;       /* (owned) */
   MusterExpired expired;
@@ -18,11 +18,11 @@ struct _MusterCollector {
   gboolean is_over;   /* guarded by lock */
 };
 
-MusterCollector *
-muster_collector_new (MusterSessions *sessions, MusterClock *clock, MusterExpired expired,
-                      gpointer user_data)
+MusterSessionReaper *
+muster_session_reaper_new (MusterSessions *sessions, MusterClock *clock, MusterExpired expired,
+                           gpointer user_data)
 {
-  MusterCollector *self = g_new0 (MusterCollector, 1);
+  MusterSessionReaper *self = g_new0 (MusterSessionReaper, 1);
   self->sessions = sessions;
   self->clock = g_object_ref (clock);
   self->expired = expired;
@@ -32,11 +32,11 @@ muster_collector_new (MusterSessions *sessions, MusterClock *clock, MusterExpire
 }
 
 void
-muster_collector_free (MusterCollector *self)
+muster_session_reaper_free (MusterSessionReaper *self)
 {
   if (self == NULL)
     return;
-  muster_collector_stop (self);
+  muster_session_reaper_stop (self);
   g_mutex_clear (&self->lock);
   g_object_unref (self->clock);
   g_free (self);
@@ -44,7 +44,7 @@ muster_collector_free (MusterCollector *self)
 
 /* Returns when to look again. */
 static gint64
-collect (MusterCollector *self)
+collect (MusterSessionReaper *self)
 {
   g_autoptr (GPtrArray) expired =
       g_ptr_array_new_with_free_func ((GDestroyNotify)muster_served_unref);
@@ -59,7 +59,7 @@ collect (MusterCollector *self)
 /* What to sleep under (transfer full), or NULL when all is over. It is made before the look, so
  * that a session that the look missed cuts the sleep short. */
 static GCancellable *
-begin_round (MusterCollector *self)
+begin_round (MusterSessionReaper *self)
 {
   g_autoptr (GCancellable) before = NULL;
   g_mutex_lock (&self->lock);
@@ -75,7 +75,7 @@ begin_round (MusterCollector *self)
 static gpointer
 work (gpointer data)
 {
-  MusterCollector *self = data;
+  MusterSessionReaper *self = data;
   for (;;) {
     g_autoptr (GCancellable) nap = begin_round (self);
     if (nap == NULL)
@@ -90,7 +90,7 @@ work (gpointer data)
 }
 
 void
-muster_collector_mind (MusterCollector *self, gint64 lease_us)
+muster_session_reaper_watch (MusterSessionReaper *self, gint64 lease_us)
 {
   gint64 first_us = muster_deadline_after (muster_clock_now_us (self->clock), lease_us);
   g_autoptr (GCancellable) nap = NULL;
@@ -105,7 +105,7 @@ muster_collector_mind (MusterCollector *self, gint64 lease_us)
 }
 
 void
-muster_collector_stop (MusterCollector *self)
+muster_session_reaper_stop (MusterSessionReaper *self)
 {
   g_mutex_lock (&self->lock);
   self->is_over = TRUE;
@@ -119,7 +119,7 @@ muster_collector_stop (MusterCollector *self)
 }
 
 guint64
-muster_collector_n_expired (MusterCollector *self)
+muster_session_reaper_n_expired (MusterSessionReaper *self)
 {
   return __atomic_load_n (&self->n_expired, __ATOMIC_RELAXED);
 }

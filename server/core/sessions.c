@@ -94,7 +94,7 @@ muster_served_remove_callable (MusterServed *self, gint64 handle)
 }
 
 void
-muster_served_end_use (MusterServed *self, gint64 now_us)
+muster_served_end_call (MusterServed *self, gint64 now_us)
 {
   __atomic_store_n (&self->last_us, now_us, __ATOMIC_RELAXED);
   g_atomic_int_add (&self->n_uses, -1);
@@ -201,13 +201,13 @@ unless_unknown (MusterSessions *self, MusterServed *served, const char *handle, 
 /* Uses begin under the lock, so that one is either seen by who takes expired sessions out, or comes
  * too late to find its session. */
 static MusterServed *
-look_up (MusterSessions *self, const char *handle, gboolean is_use)
+find_session (MusterSessions *self, const char *handle, gboolean enters)
 {
   g_rw_lock_reader_lock (&self->lock);
   MusterServed *served = g_hash_table_lookup (self->table, handle);
   if (served != NULL)
     muster_served_ref (served);
-  if (served != NULL && is_use)
+  if (served != NULL && enters)
     g_atomic_int_inc (&served->n_uses);
   g_rw_lock_reader_unlock (&self->lock);
   return served;
@@ -216,19 +216,19 @@ look_up (MusterSessions *self, const char *handle, gboolean is_use)
 MusterServed *
 muster_sessions_find (MusterSessions *self, const char *handle, GError **error)
 {
-  return unless_unknown (self, look_up (self, handle, FALSE), handle, error);
+  return unless_unknown (self, find_session (self, handle, FALSE), handle, error);
 }
 
 MusterServed *
-muster_sessions_use (MusterSessions *self, const char *handle, GError **error)
+muster_sessions_begin_call (MusterSessions *self, const char *handle, GError **error)
 {
-  return unless_unknown (self, look_up (self, handle, TRUE), handle, error);
+  return unless_unknown (self, find_session (self, handle, TRUE), handle, error);
 }
 
 gboolean
 muster_sessions_renew (MusterSessions *self, const char *handle, gint64 now_us)
 {
-  g_autoptr (MusterServed) served = look_up (self, handle, FALSE);
+  g_autoptr (MusterServed) served = find_session (self, handle, FALSE);
   if (served != NULL)
     __atomic_store_n (&served->last_us, now_us, __ATOMIC_RELAXED);
   return served != NULL;

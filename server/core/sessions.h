@@ -75,8 +75,8 @@ MusterServed *muster_sessions_enter (MusterSessions *self, const char *handle,
 MusterServed *muster_sessions_find (MusterSessions *self, const char *handle, GError **error);
 
 /* As find, for a call that uses the session: until end_use it doesn't expire. */
-MusterServed *muster_sessions_use (MusterSessions *self, const char *handle, GError **error);
-void muster_served_end_use (MusterServed *self, gint64 now_us);
+MusterServed *muster_sessions_begin_call (MusterSessions *self, const char *handle, GError **error);
+void muster_served_end_call (MusterServed *self, gint64 now_us);
 
 /* The client lives. FALSE for an unknown handle. */
 gboolean muster_sessions_renew (MusterSessions *self, const char *handle, gint64 now_us);

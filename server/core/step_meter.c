@@ -48,10 +48,10 @@ count_second (MusterStepMeter *self, gint64 now_us)
 void
 muster_step_meter_add (MusterStepMeter *self, gint64 now_us, gint64 duration_us)
 {
-  guint32 told_us = (guint32)CLAMP (duration_us, 0, G_MAXUINT32);
+  guint32 reported_us = (guint32)CLAMP (duration_us, 0, G_MAXUINT32);
   guint64 n = __atomic_fetch_add (&self->n_steps, 1, __ATOMIC_RELAXED);
   __atomic_fetch_add (&self->total_us, MAX (duration_us, 0), __ATOMIC_RELAXED);
-  __atomic_store_n (&self->last_us[n % N_LAST], told_us, __ATOMIC_RELAXED);
+  __atomic_store_n (&self->last_us[n % N_LAST], reported_us, __ATOMIC_RELAXED);
   count_second (self, now_us);
 }
 

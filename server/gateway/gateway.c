@@ -90,18 +90,18 @@ take_in (Creation *self, MusterRpcCall *call, const MusterRpcMessage *answer, GE
   }
   self->has_place = FALSE; /* the table's now */
   if (self->lease_us > 0)
-    muster_collector_mind (server->collector, self->lease_us);
+    muster_session_reaper_watch (server->reaper, self->lease_us);
   return TRUE;
 }
 
 static void
-on_created (MusterRpcCall *call, MusterRpcPassed *passed, gpointer data)
+on_created (MusterRpcCall *call, MusterRpcProxied *passed, gpointer data)
 {
   g_autoptr (Creation) self = data;
   g_autoptr (GError) error = NULL;
-  const MusterRpcMessage *answer = muster_rpc_passed_answer (passed);
+  const MusterRpcMessage *answer = muster_rpc_proxied_response (passed);
   if (answer == NULL || take_in (self, call, answer, &error))
-    muster_rpc_call_answer (call, passed);
+    muster_rpc_call_finish_proxied (call, passed);
   else
     muster_rpc_call_finish (call, error);
 }
@@ -110,7 +110,7 @@ static gboolean
 begin_creation (Creation *self, MusterRpcCall *call, GBytes *request, GError **error)
 {
   MusterServer *server = self->gateway->server;
-  g_autoptr (GBytes) bytes = muster_server_embedded_graph (request, CREATE_SESSION_GRAPH, error);
+  g_autoptr (GBytes) bytes = muster_server_nested_graph (request, CREATE_SESSION_GRAPH, error);
   if (bytes == NULL || !muster_server_read_lease (server, call, &self->lease_us, error) ||
       !muster_limits_allow (server->limits, MUSTER_LIMIT_GRAPH_BYTES, g_bytes_get_size (bytes),
                             error))
@@ -136,7 +136,7 @@ create_session (MusterRpcCall *call, GBytes *request, gpointer data)
     return;
   }
   const MusterRpcHeader lease = {MUSTER_SESSION_LEASE_HEADER, MUSTER_SESSION_LEASE_SECONDS};
-  const MusterRpcPassOptions options = {
+  const MusterRpcProxyOptions options = {
       .method = MUSTER_MASTER_SERVICE ("CreateSession"),
       .outlives_caller = TRUE,
       .deadline_us = muster_deadline_after (muster_rpc_call_deadline_us (call), LINGER),
@@ -144,21 +144,21 @@ create_session (MusterRpcCall *call, GBytes *request, gpointer data)
       .n_headers = 1,
   };
   MusterRpcClient *client = muster_remote_master_client (MUSTER_REMOTE_MASTER (creation->remote));
-  muster_rpc_call_pass (call, client, message_of (request), &options, on_created,
-                        g_steal_pointer (&creation));
+  muster_rpc_call_proxy (call, client, message_of (request), &options, on_created,
+                         g_steal_pointer (&creation));
 }
 
 /* --- sessions that end --- */
 
 /* One that the master keeps in spite of it is closed once more, by being dropped. */
 static void
-on_closed (MusterRpcCall *call, MusterRpcPassed *passed, gpointer data)
+on_closed (MusterRpcCall *call, MusterRpcProxied *passed, gpointer data)
 {
   g_autoptr (MusterServed) served = data;
-  const GError *error = muster_rpc_passed_error (passed);
+  const GError *error = muster_rpc_proxied_error (passed);
   if (error == NULL || muster_error_is (error, MUSTER_ERROR_ABORTED))
     muster_remote_session_forget (served->session);
-  muster_rpc_call_answer (call, passed);
+  muster_rpc_call_finish_proxied (call, passed);
 }
 
 /* A caller that goes away meanwhile has still closed it. */
@@ -176,14 +176,14 @@ close_session (MusterRpcCall *call, GBytes *request, gpointer data)
     return;
   }
   muster_readiness_service_session_gone (server->readiness, served);
-  const MusterRpcPassOptions options = {
+  const MusterRpcProxyOptions options = {
       .method = MUSTER_MASTER_SERVICE ("CloseSession"),
       .outlives_caller = TRUE,
       .deadline_us = muster_rpc_call_deadline_us (call),
   };
   MusterRpcClient *client = muster_remote_session_client (served->session);
-  muster_rpc_call_pass (call, client, message_of (request), &options, on_closed,
-                        g_steal_pointer (&served));
+  muster_rpc_call_proxy (call, client, message_of (request), &options, on_closed,
+                         g_steal_pointer (&served));
 }
 
 void
@@ -226,10 +226,10 @@ end_sessions (Resetting *self, gboolean is_done)
 }
 
 static void
-on_reset (MusterRpcCall *call, MusterRpcPassed *passed, gpointer data)
+on_reset (MusterRpcCall *call, MusterRpcProxied *passed, gpointer data)
 {
   Resetting *self = data;
-  gboolean is_done = muster_rpc_passed_error (passed) == NULL;
+  gboolean is_done = muster_rpc_proxied_error (passed) == NULL;
   if (is_done)
     muster_announce_service_reset (self->server->announcing, self->n_claims);
   else
@@ -237,7 +237,7 @@ on_reset (MusterRpcCall *call, MusterRpcPassed *passed, gpointer data)
   end_sessions (self, is_done);
   g_ptr_array_unref (self->sessions);
   g_free (self);
-  muster_rpc_call_answer (call, passed);
+  muster_rpc_call_finish_proxied (call, passed);
 }
 
 /* (transfer full); NULL where the call has been ended. */
@@ -263,32 +263,32 @@ reset (MusterRpcCall *call, GBytes *request, gpointer data)
   Resetting *resetting = g_new (Resetting, 1);
   *resetting = (Resetting){
       .server = server,
-      .n_claims = muster_board_n_claims (server->board),
+      .n_claims = muster_chief_registry_n_claims (server->registry),
       .sessions = muster_sessions_take_all (server->sessions),
   };
-  const MusterRpcPassOptions options = {
+  const MusterRpcProxyOptions options = {
       .method = MUSTER_MASTER_SERVICE ("Reset"),
       .outlives_caller = TRUE,
       .deadline_us = muster_rpc_call_deadline_us (call),
   };
-  muster_rpc_call_pass (call, muster_remote_master_client (MUSTER_REMOTE_MASTER (remote)),
-                        message_of (request), &options, on_reset, resetting);
+  muster_rpc_call_proxy (call, muster_remote_master_client (MUSTER_REMOTE_MASTER (remote)),
+                         message_of (request), &options, on_reset, resetting);
 }
 
 static void
-on_listed (MusterRpcCall *call, MusterRpcPassed *passed, gpointer data G_GNUC_UNUSED)
+on_listed (MusterRpcCall *call, MusterRpcProxied *passed, gpointer data G_GNUC_UNUSED)
 {
-  muster_rpc_call_answer (call, passed);
+  muster_rpc_call_finish_proxied (call, passed);
 }
 
 static void
 list_devices (MusterRpcCall *call, GBytes *request, gpointer data)
 {
   g_autoptr (MusterMaster) remote = find_remote (data, call);
-  const MusterRpcPassOptions options = {.method = MUSTER_MASTER_SERVICE ("ListDevices")};
+  const MusterRpcProxyOptions options = {.method = MUSTER_MASTER_SERVICE ("ListDevices")};
   if (remote != NULL)
-    muster_rpc_call_pass (call, muster_remote_master_client (MUSTER_REMOTE_MASTER (remote)),
-                          message_of (request), &options, on_listed, NULL);
+    muster_rpc_call_proxy (call, muster_remote_master_client (MUSTER_REMOTE_MASTER (remote)),
+                           message_of (request), &options, on_listed, NULL);
 }
 
 /* --- the gateway --- */

@@ -54,7 +54,7 @@ note_name (MusterGatewayPeek *peek, const MusterRpcField *field)
 }
 
 static void
-look_at_field (MusterGatewayKind kind, MusterGatewayPeek *peek, const MusterRpcField *field)
+read_field (MusterGatewayKind kind, MusterGatewayPeek *peek, const MusterRpcField *field)
 {
   gboolean is_bytes = field->type == MUSTER_WIRE_BYTES;
   if (kind == MUSTER_GATEWAY_STEP && is_bytes &&
@@ -81,7 +81,7 @@ muster_gateway_peek (const MusterRpcMessage *message, MusterGatewayKind kind,
   muster_rpc_reader_init (&reader, message);
   while (muster_rpc_reader_next (&reader, &field)) {
     if (field.number != SESSION_HANDLE)
-      look_at_field (kind, peek, &field);
+      read_field (kind, peek, &field);
     else if (!keep_handle (peek, &field, error))
       return FALSE;
   }
@@ -127,7 +127,7 @@ error_in (const MusterRpcMessage *answer)
 
 /* One that is under way: a use of its session, and, for a step, one of the server's steps. */
 typedef struct {
-  MusterUse use;
+  MusterSessionGuard guard;
   MusterGatewayKind kind;
   gint64 began_us;
   guint64 node_bytes; /* of an extension */
@@ -145,13 +145,13 @@ is_step (MusterGatewayKind kind)
 static void
 end_call (Call *self)
 {
-  MusterServer *server = self->use.server;
+  MusterServer *server = self->guard.server;
   gint64 now_us = muster_clock_now_us (server->clock);
   if (is_step (self->kind)) {
     muster_limits_release (server->limits, MUSTER_LIMIT_STEPS);
     muster_step_meter_add (server->steps, now_us, now_us - self->began_us);
   }
-  muster_use_end (&self->use);
+  muster_session_guard_end (&self->guard);
 }
 
 /* A step that has never been run, or that failed halfway, may have made a model ready. */
@@ -163,36 +163,36 @@ note_step (Call *self, gboolean has_failed)
   if (!has_failed)
     __atomic_store_n (self->seen, self->mark, __ATOMIC_RELAXED);
   muster_readiness_hub_may_have_changed (
-      muster_readiness_service_hub (self->use.server->readiness));
+      muster_readiness_service_hub (self->guard.server->readiness));
 }
 
 static void
 note_extension (Call *self)
 {
-  MusterServed *served = self->use.served;
+  MusterServed *served = self->guard.served;
   g_mutex_lock (&served->extending);
   served->graph_bytes += self->node_bytes;
   g_mutex_unlock (&served->extending);
 }
 
 static void
-on_passed (MusterRpcCall *call, MusterRpcPassed *passed, gpointer data)
+on_proxied (MusterRpcCall *call, MusterRpcProxied *passed, gpointer data)
 {
   Call *self = data;
-  const MusterRpcMessage *answer = muster_rpc_passed_answer (passed);
+  const MusterRpcMessage *answer = muster_rpc_proxied_response (passed);
   g_autoptr (GError) in_body =
       answer != NULL && self->kind == MUSTER_GATEWAY_STEP ? error_in (answer) : NULL;
-  const GError *error = in_body != NULL ? in_body : muster_rpc_passed_error (passed);
+  const GError *error = in_body != NULL ? in_body : muster_rpc_proxied_error (passed);
   end_call (self);
   if (error != NULL)
-    muster_gateway_note_loss (self->use.server->gateway, self->use.served, error);
+    muster_gateway_note_loss (self->guard.server->gateway, self->guard.served, error);
   else if (self->node_bytes > 0)
     note_extension (self);
   if (is_step (self->kind))
     note_step (self, error != NULL);
-  muster_use_clear (&self->use);
+  muster_session_guard_clear (&self->guard);
   g_free (self);
-  muster_rpc_call_answer (call, passed);
+  muster_rpc_call_finish_proxied (call, passed);
 }
 
 /* Ends a call that wasn't passed on. */
@@ -215,7 +215,7 @@ admit (MusterServer *server, const MusterGatewayPeek *peek, MusterGatewayKind ki
 {
   if (is_step (kind) && !muster_limits_take (server->limits, MUSTER_LIMIT_STEPS, error))
     return FALSE;
-  *served = muster_sessions_use (server->sessions, peek->handle, error);
+  *served = muster_sessions_begin_call (server->sessions, peek->handle, error);
   if (*served == NULL && is_step (kind))
     muster_limits_release (server->limits, MUSTER_LIMIT_STEPS);
   return *served != NULL;
@@ -223,7 +223,7 @@ admit (MusterServer *server, const MusterGatewayPeek *peek, MusterGatewayKind ki
 
 /* Two extensions at once may both find room: the master lets one of them pass. */
 static gboolean
-has_room (MusterServed *served, MusterServer *server, guint64 node_bytes, GError **error)
+allows_extension (MusterServed *served, MusterServer *server, guint64 node_bytes, GError **error)
 {
   if (node_bytes == 0)
     return TRUE;
@@ -249,20 +249,20 @@ open_call (MusterServer *server, MusterRpcCall *call, const MusterRpcMessage *re
     refuse_call (call, &peek, error);
     return NULL;
   }
-  g_auto (MusterUse) use = {server, served, TRUE};
-  if (!has_room (served, server, peek.node_bytes, &error)) {
-    muster_use_end (&use);
+  g_auto (MusterSessionGuard) guard = {server, served, TRUE};
+  if (!allows_extension (served, server, peek.node_bytes, &error)) {
+    muster_session_guard_end (&guard);
     refuse_call (call, &peek, error);
     return NULL;
   }
   Call *self = g_new0 (Call, 1);
   *self = (Call){
-      .use = use,
+      .guard = guard,
       .kind = kind,
       .began_us = muster_clock_now_us (server->clock),
       .node_bytes = peek.node_bytes,
   };
-  use = (MusterUse){0};
+  guard = (MusterSessionGuard){0};
   self->seen = find_seen (server->gateway, &peek, &self->mark);
   return self;
 }
@@ -276,9 +276,9 @@ pass (MusterRpcCall *call, MusterRpcMessage *request, gpointer data)
     muster_rpc_message_free (request);
     return;
   }
-  const MusterRpcPassOptions options = {.method = method->path};
-  muster_rpc_call_pass (call, muster_remote_session_client (self->use.served->session), request,
-                        &options, on_passed, self);
+  const MusterRpcProxyOptions options = {.method = method->path};
+  muster_rpc_call_proxy (call, muster_remote_session_client (self->guard.served->session), request,
+                         &options, on_proxied, self);
 }
 
 void

@@ -27,7 +27,7 @@ muster_pages_why_not_ready (const MusterAnnouncement *chief)
 char *
 muster_pages_ready (MusterServer *server, gboolean *is_ready)
 {
-  g_autoptr (GPtrArray) chiefs = muster_board_all (server->board);
+  g_autoptr (GPtrArray) chiefs = muster_chief_registry_list (server->registry);
   GString *text = g_string_new (NULL);
   for (guint i = 0; i < chiefs->len; i++) {
     const MusterAnnouncement *chief = chiefs->pdata[i];
@@ -125,7 +125,7 @@ add_server (Page *page, MusterServer *server)
   gauge (page, "muster_watchers", "", "Watches that are open.",
          muster_readiness_service_n_watchers (server->readiness));
   counter (page, "muster_sessions_expired", "Sessions closed because nobody renewed or used them.",
-           (double)muster_collector_n_expired (server->collector));
+           (double)muster_session_reaper_n_expired (server->reaper));
 }
 
 static void
@@ -182,7 +182,7 @@ add_models (Page *page, MusterServer *server)
       {"muster_model_step", "The global step that the chief told last.", step_of},
       {"muster_model_durable_step", "The step of the last durable checkpoint.", durable_step_of},
   };
-  g_autoptr (GPtrArray) chiefs = muster_board_all (server->board);
+  g_autoptr (GPtrArray) chiefs = muster_chief_registry_list (server->registry);
   for (guint g = 0; g < G_N_ELEMENTS (gauges); g++) {
     family (page, GAUGE, gauges[g].name, "", gauges[g].help);
     for (guint i = 0; i < chiefs->len; i++) {
@@ -197,18 +197,18 @@ add_models (Page *page, MusterServer *server)
 static void
 add_limits (Page *page, MusterServer *server)
 {
-  MusterLimitUse uses[MUSTER_N_LIMITS];
+  MusterLimitUse usages[MUSTER_N_LIMITS];
   for (guint i = 0; i < MUSTER_N_LIMITS; i++)
-    muster_limits_look (server->limits, i, &uses[i]);
+    muster_limits_read (server->limits, i, &usages[i]);
   family (page, GAUGE, "muster_limit_used", "", "How much of a limit is used.");
   for (guint i = 0; i < MUSTER_N_LIMITS; i++)
-    sample (page, "", "limit", uses[i].name, (double)uses[i].used);
+    sample (page, "", "limit", usages[i].name, (double)usages[i].used);
   family (page, GAUGE, "muster_limit", "", "What there may be at most.");
   for (guint i = 0; i < MUSTER_N_LIMITS; i++)
-    sample (page, "", "limit", uses[i].name, (double)uses[i].max);
+    sample (page, "", "limit", usages[i].name, (double)usages[i].max);
   family (page, COUNTER, "muster_limit_refused", "", "How often something was over a limit.");
   for (guint i = 0; i < MUSTER_N_LIMITS; i++)
-    sample (page, "_total", "limit", uses[i].name, (double)uses[i].refused);
+    sample (page, "_total", "limit", usages[i].name, (double)usages[i].refused);
 }
 
 char *

@@ -11,11 +11,11 @@
 #include <string.h>
 
 /* Followers' sessions that are made or closed at once. */
-#define MAX_FOLLOWER_THREADS 4
+#define MAX_TRACKER_THREADS 4
 
 struct _MusterAnnounceService {
   MusterServer *server; /* (not owned) */
-  MusterFollowing following;
+  MusterReadinessTracking tracking;
   GThread *thread; /* looks after leases that run out */
 
   GMutex lock;
@@ -23,23 +23,23 @@ struct _MusterAnnounceService {
                          its stream may have ended; guarded by lock */
   gboolean stopped;   /* guarded by lock */
 
-  GMutex rest_lock;   /* guards all below; nothing else is locked under it */
-  GCancellable *rest; /* (owned) (nullable) ends the thread's wait */
-  gboolean is_idle;   /* the thread waits without an end */
-  gboolean has_news;  /* the board has changed since it was looked over */
+  GMutex wait_lock;      /* guards all below; nothing else is locked under it */
+  GCancellable *waiting; /* (owned) (nullable) ends the thread's wait */
+  gboolean is_idle;      /* the thread waits without an end */
+  gboolean has_news;     /* the board has changed since it was looked over */
   gboolean is_ending;
 };
 
 /* A Claim that was granted: from the grant until its stream ends, whichever side ends it. */
 typedef struct {
-  gatomicrefcount refs;           /* the table's, the cancellable's, and the handler's */
-  MusterAnnounceService *service; /* (not owned) */
-  char *model;                    /* (owned) */
-  char *session_handle;           /* (owned) */
-  char *ready_op;                 /* (owned) (nullable) */
-  gint64 epoch;                   /* set by the grant */
-  guint64 claim;                  /* likewise: which claim of the board's it was */
-  MusterFollower *follower;       /* (owned) (nullable) guarded by the service's lock */
+  gatomicrefcount refs;            /* the table's, the cancellable's, and the handler's */
+  MusterAnnounceService *service;  /* (not owned) */
+  char *model;                     /* (owned) */
+  char *session_handle;            /* (owned) */
+  char *ready_op;                  /* (owned) (nullable) */
+  gint64 epoch;                    /* set by the grant */
+  guint64 claim;                   /* likewise: which claim of the board's it was */
+  MusterReadinessTracker *tracker; /* (owned) (nullable) guarded by the service's lock */
 
   GMutex lock;
   MusterRpcCall *call; /* (owned) (nullable) NULL once it has been ended; guarded by lock */
@@ -103,31 +103,32 @@ stopping_error (void)
 
 /* With the lock held: starts or gives up following the model's readiness. The follower that is
  * returned (nullable) is to be stopped, without the lock. */
-static MusterFollower *
+static MusterReadinessTracker *
 follow (MusterAnnounceService *self, Lease *lease, gboolean is_wanted)
 {
-  if (is_wanted && lease->follower != NULL && !muster_follower_has_failed (lease->follower))
+  if (is_wanted && lease->tracker != NULL && !muster_readiness_tracker_has_failed (lease->tracker))
     return NULL;
-  MusterFollower *before = g_steal_pointer (&lease->follower);
-  g_autoptr (MusterGraph) graph = muster_board_graph (self->server->board, lease->model);
+  MusterReadinessTracker *before = g_steal_pointer (&lease->tracker);
+  g_autoptr (MusterGraph) graph =
+      muster_chief_registry_graph (self->server->registry, lease->model);
   if (is_wanted && graph != NULL && !self->stopped)
-    lease->follower =
-        muster_follower_new (&self->following, lease->model, lease->epoch, graph, lease->ready_op);
+    lease->tracker = muster_readiness_tracker_new (&self->tracking, lease->model, lease->epoch,
+                                                   graph, lease->ready_op);
   return before;
 }
 
 /* As the board has it: while the model is prepared. */
 static void
-follow_board (MusterAnnounceService *self, const char *model)
+follow_registry (MusterAnnounceService *self, const char *model)
 {
-  MusterFollower *before = NULL;
+  MusterReadinessTracker *before = NULL;
   g_mutex_lock (&self->lock);
   Lease *lease = g_hash_table_lookup (self->leases, model);
-  g_autoptr (MusterAnnouncement) chief = muster_board_look (self->server->board, model);
+  g_autoptr (MusterAnnouncement) chief = muster_chief_registry_find (self->server->registry, model);
   if (lease != NULL && chief != NULL)
     before = follow (self, lease, chief->prepared && chief->phase != MUSTER_CHIEF_OVER);
   g_mutex_unlock (&self->lock);
-  muster_follower_stop (before);
+  muster_readiness_tracker_stop (before);
 }
 
 /* --- claiming --- */
@@ -139,7 +140,7 @@ send_grant (Lease *lease, const MusterAnnouncement *before)
   Muster__ClaimResponse response = MUSTER__CLAIM_RESPONSE__INIT;
   Muster__Announcement stood;
   response.epoch = lease->epoch;
-  response.lease_us = muster_board_lease_us (lease->service->server->board);
+  response.lease_us = muster_chief_registry_lease_us (lease->service->server->registry);
   if (before != NULL) {
     muster_server_fill_announcement (&stood, before);
     response.before = &stood;
@@ -171,11 +172,13 @@ grant (MusterAnnounceService *self, Lease *lease, const Muster__ClaimRequest *re
     g_propagate_error (error, stopping_error ());
     return FALSE;
   }
-  lease->epoch = muster_board_claim (self->server->board, &claim, request->who,
-                                     muster_session_graph (served->session), before, error);
+  lease->epoch =
+      muster_chief_registry_claim (self->server->registry, &claim, request->who,
+                                   muster_session_graph (served->session), before, error);
   if (lease->epoch == 0)
     return FALSE;
-  lease->claim = muster_board_n_claims (self->server->board); /* nobody else claims meanwhile */
+  lease->claim =
+      muster_chief_registry_n_claims (self->server->registry); /* nobody else claims meanwhile */
   g_hash_table_steal_extended (self->leases, lease->model, NULL, (gpointer *)loser);
   g_hash_table_insert (self->leases, lease->model, lease_ref (lease));
   if (*loser != NULL && !g_str_equal ((*loser)->session_handle, served->handle))
@@ -187,14 +190,16 @@ grant (MusterAnnounceService *self, Lease *lease, const Muster__ClaimRequest *re
 static void
 fence (MusterAnnounceService *self, Lease *loser, MusterServed *orphan)
 {
-  g_autoptr (MusterAnnouncement) chief = muster_board_look (self->server->board, loser->model);
+  g_autoptr (MusterAnnouncement) chief =
+      muster_chief_registry_find (self->server->registry, loser->model);
   g_autofree char *text = muster_announcement_describe (chief);
   g_autoptr (GError) error =
       g_error_new (MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
                    "the lease on '%s' was lost: its chief is %s, of epoch %" G_GINT64_FORMAT " now",
                    loser->model, text, chief->epoch);
   end_lease (loser, error);
-  muster_follower_stop (g_steal_pointer (&loser->follower)); /* it is in no table: ours alone */
+  muster_readiness_tracker_stop (
+      g_steal_pointer (&loser->tracker)); /* it is in no table: ours alone */
   if (orphan == NULL)
     return;
   muster_readiness_service_session_gone (self->server->readiness, orphan);
@@ -212,7 +217,7 @@ on_caller_gone (GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
    * one) or afterwards. */
   g_mutex_lock (&self->lock);
   if (g_hash_table_lookup (self->leases, lease->model) == lease)
-    muster_board_leave (self->server->board, lease->model, lease->epoch);
+    muster_chief_registry_release (self->server->registry, lease->model, lease->epoch);
   g_mutex_unlock (&self->lock);
   end_lease (lease, error);
 }
@@ -237,7 +242,7 @@ open_claim (MusterAnnounceService *self, MusterRpcCall *call, const Muster__Clai
   }
   if (loser != NULL)
     fence (self, loser, orphan);
-  follow_board (self, lease->model); /* one that comes back may be found prepared */
+  follow_registry (self, lease->model); /* one that comes back may be found prepared */
   send_grant (lease, before);
   g_cancellable_connect (muster_rpc_call_cancellable (call), G_CALLBACK (on_caller_gone),
                          lease_ref (lease), lease_unref);
@@ -267,21 +272,22 @@ static gboolean
 take_in (MusterServer *server, const Muster__AnnounceRequest *request, GError **error)
 {
   const Muster__Announcement none = MUSTER__ANNOUNCEMENT__INIT;
-  const Muster__Announcement *told = request->announcement != NULL ? request->announcement : &none;
+  const Muster__Announcement *announced =
+      request->announcement != NULL ? request->announcement : &none;
   const MusterAnnouncement announcement = {
-      .model = told->model,
-      .who = told->who,
-      .phase = (MusterChiefPhase)told->phase,
-      .epoch = told->epoch,
-      .step = told->step,
-      .durable_step = told->durable_step,
-      .durable = told->durable,
-      .durable_age_us = told->durable_age_us,
-      .detail = told->detail,
+      .model = announced->model,
+      .who = announced->who,
+      .phase = (MusterChiefPhase)announced->phase,
+      .epoch = announced->epoch,
+      .step = announced->step,
+      .durable_step = announced->durable_step,
+      .durable = announced->durable,
+      .durable_age_us = announced->durable_age_us,
+      .detail = announced->detail,
   };
-  if (!muster_board_announce (server->board, &announcement, error))
+  if (!muster_chief_registry_announce (server->registry, &announcement, error))
     return FALSE;
-  follow_board (server->announcing, announcement.model);
+  follow_registry (server->announcing, announcement.model);
   return TRUE;
 }
 
@@ -307,51 +313,51 @@ announce (MusterRpcCall *call, GBytes *request, gpointer data)
 
 /* Waits until the next lease may run out, or the board has news. */
 static void
-rest (MusterAnnounceService *self)
+wait_for_news (MusterAnnounceService *self)
 {
-  g_autoptr (GCancellable) rest = g_cancellable_new ();
-  g_mutex_lock (&self->rest_lock);
+  g_autoptr (GCancellable) waiting = g_cancellable_new ();
+  g_mutex_lock (&self->wait_lock);
   self->has_news = FALSE;
-  self->rest = rest;
-  g_mutex_unlock (&self->rest_lock);
+  self->waiting = waiting;
+  g_mutex_unlock (&self->wait_lock);
 
-  gint64 next_us = muster_board_expire (self->server->board);
+  gint64 next_us = muster_chief_registry_expire (self->server->registry);
 
-  g_mutex_lock (&self->rest_lock);
+  g_mutex_lock (&self->wait_lock);
   /* A lease that was granted meanwhile lasts longer than any that was held, but not for ever. */
   self->is_idle = next_us == MUSTER_WAIT_FOREVER;
-  gboolean may_rest = !self->is_ending && !(self->is_idle && self->has_news);
-  g_mutex_unlock (&self->rest_lock);
-  if (may_rest) /* cut short by news: no failure */
-    (void)muster_clock_wait_until (self->server->clock, next_us, rest, NULL);
+  gboolean may_wait = !self->is_ending && !(self->is_idle && self->has_news);
+  g_mutex_unlock (&self->wait_lock);
+  if (may_wait) /* cut short by news: no failure */
+    (void)muster_clock_wait_until (self->server->clock, next_us, waiting, NULL);
 
-  g_mutex_lock (&self->rest_lock);
-  self->rest = NULL;
+  g_mutex_lock (&self->wait_lock);
+  self->waiting = NULL;
   self->is_idle = FALSE;
-  g_mutex_unlock (&self->rest_lock);
+  g_mutex_unlock (&self->wait_lock);
 }
 
 static gpointer
-look_after_leases (gpointer data)
+expire_leases (gpointer data)
 {
   MusterAnnounceService *self = data;
   for (gboolean is_ending = FALSE; !is_ending;) {
-    rest (self);
-    g_mutex_lock (&self->rest_lock);
+    wait_for_news (self);
+    g_mutex_lock (&self->wait_lock);
     is_ending = self->is_ending;
-    g_mutex_unlock (&self->rest_lock);
+    g_mutex_unlock (&self->wait_lock);
   }
   return NULL;
 }
 
 void
-muster_announce_service_board_changed (MusterAnnounceService *self)
+muster_announce_service_registry_changed (MusterAnnounceService *self)
 {
-  g_mutex_lock (&self->rest_lock);
+  g_mutex_lock (&self->wait_lock);
   self->has_news = TRUE;
   g_autoptr (GCancellable) to_end =
-      self->is_idle && self->rest != NULL ? g_object_ref (self->rest) : NULL;
-  g_mutex_unlock (&self->rest_lock);
+      self->is_idle && self->waiting != NULL ? g_object_ref (self->waiting) : NULL;
+  g_mutex_unlock (&self->wait_lock);
   if (to_end != NULL)
     g_cancellable_cancel (to_end);
 }
@@ -364,15 +370,16 @@ muster_announce_service_new (MusterServer *server)
   MusterAnnounceService *self = g_new0 (MusterAnnounceService, 1);
   self->server = server;
   g_mutex_init (&self->lock);
-  g_mutex_init (&self->rest_lock);
-  self->following = (MusterFollowing){
+  g_mutex_init (&self->wait_lock);
+  self->tracking = (MusterReadinessTracking){
       .master = server->master,
       .hub = muster_readiness_service_hub (server->readiness),
-      .board = server->board,
-      .pool = g_thread_pool_new (muster_follower_work, NULL, MAX_FOLLOWER_THREADS, FALSE, NULL),
+      .registry = server->registry,
+      .pool =
+          g_thread_pool_new (muster_readiness_tracker_work, NULL, MAX_TRACKER_THREADS, FALSE, NULL),
   };
   self->leases = g_hash_table_new_full (g_str_hash, g_str_equal, NULL, lease_unref);
-  self->thread = g_thread_new ("leases", look_after_leases, self);
+  self->thread = g_thread_new ("leases", expire_leases, self);
   return self;
 }
 
@@ -382,17 +389,17 @@ muster_announce_service_free (MusterAnnounceService *self)
   if (self == NULL)
     return;
   muster_announce_service_stop (self);
-  g_mutex_lock (&self->rest_lock);
+  g_mutex_lock (&self->wait_lock);
   self->is_ending = TRUE;
-  g_autoptr (GCancellable) to_end = self->rest != NULL ? g_object_ref (self->rest) : NULL;
-  g_mutex_unlock (&self->rest_lock);
+  g_autoptr (GCancellable) to_end = self->waiting != NULL ? g_object_ref (self->waiting) : NULL;
+  g_mutex_unlock (&self->wait_lock);
   if (to_end != NULL)
     g_cancellable_cancel (to_end);
   g_thread_join (self->thread);
-  g_thread_pool_free (self->following.pool, FALSE, TRUE);
+  g_thread_pool_free (self->tracking.pool, FALSE, TRUE);
   g_hash_table_unref (self->leases);
   g_mutex_clear (&self->lock);
-  g_mutex_clear (&self->rest_lock);
+  g_mutex_clear (&self->wait_lock);
   g_free (self);
 }
 
@@ -406,16 +413,16 @@ muster_announce_service_enter (MusterAnnounceService *self)
 /* With the lock held: takes the followers out, of those who claimed up to then; to be stopped
  * without it. */
 static GPtrArray *
-take_followers (MusterAnnounceService *self, guint64 n_claims)
+take_trackers (MusterAnnounceService *self, guint64 n_claims)
 {
-  GPtrArray *taken = g_ptr_array_new_with_free_func ((GDestroyNotify)muster_follower_stop);
+  GPtrArray *taken = g_ptr_array_new_with_free_func ((GDestroyNotify)muster_readiness_tracker_stop);
   GHashTableIter iter;
   gpointer value;
   g_hash_table_iter_init (&iter, self->leases);
   while (g_hash_table_iter_next (&iter, NULL, &value)) {
     Lease *lease = value;
-    if (lease->follower != NULL && lease->claim <= n_claims)
-      g_ptr_array_add (taken, g_steal_pointer (&lease->follower));
+    if (lease->tracker != NULL && lease->claim <= n_claims)
+      g_ptr_array_add (taken, g_steal_pointer (&lease->tracker));
   }
   return taken;
 }
@@ -424,10 +431,10 @@ void
 muster_announce_service_reset (MusterAnnounceService *self, guint64 n_claims)
 {
   g_mutex_lock (&self->lock);
-  GPtrArray *followers = take_followers (self, n_claims);
+  GPtrArray *trackers = take_trackers (self, n_claims);
   g_mutex_unlock (&self->lock);
-  g_ptr_array_unref (followers); /* first: none of them tells the board of what was before */
-  muster_board_reset (self->server->board, n_claims);
+  g_ptr_array_unref (trackers); /* first: none of them tells the board of what was before */
+  muster_chief_registry_reset (self->server->registry, n_claims);
 }
 
 void
@@ -442,9 +449,9 @@ muster_announce_service_stop (MusterAnnounceService *self)
   g_hash_table_iter_init (&iter, self->leases);
   while (g_hash_table_iter_next (&iter, NULL, &lease))
     g_ptr_array_add (ending, lease_ref (lease));
-  GPtrArray *followers = take_followers (self, G_MAXUINT64);
+  GPtrArray *trackers = take_trackers (self, G_MAXUINT64);
   g_mutex_unlock (&self->lock);
   for (guint i = 0; i < ending->len; i++)
     end_lease (ending->pdata[i], error);
-  g_ptr_array_unref (followers);
+  g_ptr_array_unref (trackers);
 }

@@ -14,7 +14,7 @@ typedef Grpc__Health__V1__HealthCheckResponse__ServingStatus Status;
 #define SERVICE_UNKNOWN GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__SERVING_STATUS__SERVICE_UNKNOWN
 
 struct _MusterHealthService {
-  MusterBoard *board; /* (not owned) */
+  MusterChiefRegistry *registry; /* (not owned) */
 
   GMutex lock;
   gboolean stopped; /* guarded by lock */
@@ -41,10 +41,10 @@ free_watch (gpointer data)
 }
 
 MusterHealthService *
-muster_health_service_new (MusterBoard *board)
+muster_health_service_new (MusterChiefRegistry *registry)
 {
   MusterHealthService *self = g_new0 (MusterHealthService, 1);
-  self->board = board;
+  self->registry = registry;
   g_mutex_init (&self->lock);
   self->watchers = g_hash_table_new (NULL, NULL);
   return self;
@@ -84,7 +84,7 @@ find_status (MusterHealthService *self, const char *name)
 {
   if (*name == '\0')
     return self->stopped ? NOT_SERVING : SERVING;
-  g_autoptr (MusterAnnouncement) chief = muster_board_look (self->board, name);
+  g_autoptr (MusterAnnouncement) chief = muster_chief_registry_find (self->registry, name);
   if (chief == NULL)
     return SERVICE_UNKNOWN;
   return is_serving (chief) && !self->stopped ? SERVING : NOT_SERVING;
@@ -187,7 +187,7 @@ watch (MusterRpcCall *call, GBytes *request, gpointer data)
   g_autoptr (GError) error = NULL;
   const char *name = read_service (request, arena, &error);
   if (name == NULL ||
-      (*name != '\0' && !muster_board_check_name ("service's name", name, &error))) {
+      (*name != '\0' && !muster_chief_registry_check_name ("service's name", name, &error))) {
     muster_rpc_call_finish (call, error);
     return;
   }

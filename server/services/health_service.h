@@ -17,7 +17,7 @@ G_BEGIN_DECLS
 typedef struct _MusterHealthService MusterHealthService;
 
 /* board is borrowed and lives longer; whoever owns it passes its changes on. */
-MusterHealthService *muster_health_service_new (MusterBoard *board);
+MusterHealthService *muster_health_service_new (MusterChiefRegistry *registry);
 /* After the RPC servers it was entered into have stopped. */
 void muster_health_service_free (MusterHealthService *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterHealthService, muster_health_service_free)

@@ -87,12 +87,12 @@ read_wanted (Wanted *self, MusterServer *server, MusterRpcCall *call, GBytes *re
                             g_bytes_get_data (request, NULL), g_bytes_get_size (request),
                             "CreateSessionRequest", error))
     return FALSE;
-  if (!muster_server_embedded (request, CREATE_SESSION_CONFIG, &self->config, error) ||
+  if (!muster_server_nested_message (request, CREATE_SESSION_CONFIG, &self->config, error) ||
       !read_config (self->config, &self->timeout_us, error) ||
       !muster_server_read_lease (server, call, &self->lease_us, error))
     return FALSE;
   g_autoptr (GBytes) graph_bytes =
-      muster_server_embedded_graph (request, CREATE_SESSION_GRAPH, error);
+      muster_server_nested_graph (request, CREATE_SESSION_GRAPH, error);
   if (graph_bytes == NULL)
     return FALSE;
   self->graph_bytes = g_bytes_get_size (graph_bytes);
@@ -119,7 +119,7 @@ make_session (MusterServer *server, MusterRpcCall *call, GBytes *request, GError
   MusterServed *served = muster_sessions_add (server->sessions, session, wanted.graph_bytes,
                                               wanted.timeout_us, wanted.lease_us);
   if (wanted.lease_us > 0)
-    muster_collector_mind (server->collector, wanted.lease_us);
+    muster_session_reaper_watch (server->reaper, wanted.lease_us);
   return served;
 }
 
@@ -139,10 +139,11 @@ create_session (MusterRpcCall *call, GBytes *request, gpointer data)
 
 /* Returns the new version, or -1. */
 static gint64
-extend (const MusterUse *use, MusterRpcCall *call, GBytes *request, gint64 expected, GError **error)
+extend (const MusterSessionGuard *guard, MusterRpcCall *call, GBytes *request, gint64 expected,
+        GError **error)
 {
-  MusterServed *served = use->served;
-  g_autoptr (GBytes) nodes = muster_server_embedded_graph (request, EXTEND_SESSION_GRAPH, error);
+  MusterServed *served = guard->served;
+  g_autoptr (GBytes) nodes = muster_server_nested_graph (request, EXTEND_SESSION_GRAPH, error);
   if (nodes == NULL)
     return -1;
   g_autoptr (MusterGraph) extra = muster_graph_new (nodes);
@@ -155,7 +156,7 @@ extend (const MusterUse *use, MusterRpcCall *call, GBytes *request, gint64 expec
     return -1;
   }
   guint64 n_bytes = served->graph_bytes + g_bytes_get_size (nodes);
-  if (!muster_limits_allow (use->server->limits, MUSTER_LIMIT_GRAPH_BYTES, n_bytes, error) ||
+  if (!muster_limits_allow (guard->server->limits, MUSTER_LIMIT_GRAPH_BYTES, n_bytes, error) ||
       !muster_session_extend (served->session, extra, muster_rpc_call_deadline_us (call),
                               muster_rpc_call_cancellable (call), error))
     return -1;
@@ -171,12 +172,12 @@ extend_session (MusterRpcCall *call, GBytes *request, gpointer data)
       muster_server_unpack (call, request, &tensorflow__extend_session_request__descriptor, arena);
   if (read == NULL)
     return;
-  g_auto (MusterUse) use = muster_server_use (data, call, read->session_handle);
-  if (use.served == NULL)
+  g_auto (MusterSessionGuard) guard = muster_session_guard_enter (data, call, read->session_handle);
+  if (guard.served == NULL)
     return;
   g_autoptr (GError) error = NULL;
-  gint64 version = extend (&use, call, request, read->current_graph_version, &error);
-  muster_use_end (&use);
+  gint64 version = extend (&guard, call, request, read->current_graph_version, &error);
+  muster_session_guard_end (&guard);
   if (version < 0) {
     muster_rpc_call_finish (call, error);
     return;
@@ -227,7 +228,7 @@ reset (MusterRpcCall *call, GBytes *request, gpointer data)
   g_ptr_array_add (containers, NULL);
 
   g_autoptr (GError) error = NULL;
-  guint64 n_claims = muster_board_n_claims (server->board);
+  guint64 n_claims = muster_chief_registry_n_claims (server->registry);
   g_autoptr (GPtrArray) all = muster_sessions_take_all (server->sessions);
   gboolean done = muster_master_reset (server->master, (const char *const *)containers->pdata,
                                        muster_rpc_call_deadline_us (call), NULL, &error);

@@ -38,10 +38,10 @@ typedef struct {
   gboolean is_listed; /* guarded by the service's lock */
 
   GMutex lock;
-  MusterRpcCall *call;   /* (owned) (nullable) NULL once it has been ended; guarded by lock */
-  MusterAsker *asker;    /* (not owned) (nullable) guarded by lock */
-  const char *waits_for; /* static; guarded by lock */
-  GRefString *why;       /* (owned) (nullable) guarded by lock */
+  MusterRpcCall *call; /* (owned) (nullable) NULL once it has been ended; guarded by lock */
+  MusterSubscriber *subscriber; /* (not owned) (nullable) guarded by lock */
+  const char *waits_for;        /* static; guarded by lock */
+  GRefString *why;              /* (owned) (nullable) guarded by lock */
 } Watcher;
 
 static Watcher *
@@ -67,9 +67,9 @@ watcher_unref (gpointer data)
 }
 
 static void
-leave (Watcher *watcher, MusterAsker *asker)
+leave (Watcher *watcher, MusterSubscriber *subscriber)
 {
-  muster_readiness_hub_leave (watcher->service->hub, asker);
+  muster_readiness_hub_unsubscribe (watcher->service->hub, subscriber);
   watcher_unref (watcher);
 }
 
@@ -92,33 +92,33 @@ end_watch (Watcher *watcher, const GError *error)
   }
 
   g_mutex_lock (&watcher->lock);
-  MusterAsker *asker = g_steal_pointer (&watcher->asker);
+  MusterSubscriber *subscriber = g_steal_pointer (&watcher->subscriber);
   g_autoptr (MusterRpcCall) call = g_steal_pointer (&watcher->call);
   g_mutex_unlock (&watcher->lock);
-  if (asker != NULL)
-    leave (watcher, asker);
+  if (subscriber != NULL)
+    leave (watcher, subscriber);
   if (call != NULL)
     muster_rpc_call_finish (call, error);
   watcher_unref (watcher);
 }
 
 static GBytes *
-pack_turn (const MusterTurn *turn)
+pack_readiness (const MusterReadiness *readiness)
 {
   Muster__Turn message = MUSTER__TURN__INIT;
   Muster__Announcement chief;
-  message.gate_open = turn->gate_open;
-  message.ready = turn->is_ready;
-  message.why_gate = muster_server_text (turn->why_gate);
-  message.why_not_ready = muster_server_text (turn->why_not_ready);
-  message.graph_difference = muster_server_text (turn->graph_difference);
-  message.keeps_announcements = turn->keeps_announcements;
-  if (turn->missing != NULL) {
-    message.missing = turn->missing;
-    message.n_missing = g_strv_length (turn->missing);
+  message.gate_open = readiness->gate_open;
+  message.ready = readiness->is_ready;
+  message.why_gate = muster_server_text (readiness->why_gate);
+  message.why_not_ready = muster_server_text (readiness->why_not_ready);
+  message.graph_difference = muster_server_text (readiness->graph_difference);
+  message.keeps_announcements = readiness->keeps_announcements;
+  if (readiness->missing != NULL) {
+    message.missing = readiness->missing;
+    message.n_missing = g_strv_length (readiness->missing);
   }
-  if (turn->chief != NULL) {
-    muster_server_fill_announcement (&chief, turn->chief);
+  if (readiness->chief != NULL) {
+    muster_server_fill_announcement (&chief, readiness->chief);
     message.chief = &chief;
   }
   return muster_pack (&message.base);
@@ -137,15 +137,17 @@ shorten (const char *why)
 
 /* Makes of a turn what all who hear it in this round are sent. */
 static void
-prepare_round (MusterReadinessService *self, const MusterTurn *turn, guint64 round)
+prepare_round (MusterReadinessService *self, const MusterReadiness *readiness, guint64 round)
 {
-  const char *why = !turn->gate_open ? turn->why_gate : turn->is_ready ? NULL : turn->why_not_ready;
+  const char *why = !readiness->gate_open ? readiness->why_gate
+                    : readiness->is_ready ? NULL
+                                          : readiness->why_not_ready;
   if (self->round == round)
     return;
   self->round = round;
   g_clear_pointer (&self->packed, g_bytes_unref);
-  self->packed = pack_turn (turn);
-  self->waits_for = !turn->gate_open ? "gate" : turn->is_ready ? "" : "ready";
+  self->packed = pack_readiness (readiness);
+  self->waits_for = !readiness->gate_open ? "gate" : readiness->is_ready ? "" : "ready";
   g_autoptr (GRefString) before = g_steal_pointer (&self->why);
   self->why = shorten (why);
   if (before != NULL && strcmp (before, self->why) == 0) { /* those who came before share it */
@@ -156,15 +158,15 @@ prepare_round (MusterReadinessService *self, const MusterTurn *turn, guint64 rou
 
 /* The hub's function. */
 static void
-on_turn (const MusterTurn *turn, guint64 round, const GError *error, gpointer data)
+on_readiness (const MusterReadiness *readiness, guint64 round, const GError *error, gpointer data)
 {
   Watcher *watcher = data;
   MusterReadinessService *self = watcher->service;
-  if (turn == NULL) {
+  if (readiness == NULL) {
     end_watch (watcher, error);
     return;
   }
-  prepare_round (self, turn, round);
+  prepare_round (self, readiness, round);
   g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
   muster_rope_append (&rope, self->packed);
   g_mutex_lock (&watcher->lock);
@@ -233,15 +235,15 @@ ask (Watcher *watcher, const Muster__WatchRequest *request)
       .model = text_or_null (request->model),
       .task = text_or_null (request->task),
   };
-  MusterAsker *asker = muster_readiness_hub_ask (watcher->service->hub, watcher->served->session,
-                                                 &what, on_turn, watcher_ref (watcher));
+  MusterSubscriber *subscriber = muster_readiness_hub_subscribe (
+      watcher->service->hub, watcher->served->session, &what, on_readiness, watcher_ref (watcher));
   g_mutex_lock (&watcher->lock);
   gboolean is_open = watcher->call != NULL;
   if (is_open)
-    watcher->asker = asker;
+    watcher->subscriber = subscriber;
   g_mutex_unlock (&watcher->lock);
   if (!is_open)
-    leave (watcher, asker);
+    leave (watcher, subscriber);
 }
 
 static void
@@ -275,7 +277,7 @@ open_watch (MusterReadinessService *self, MusterServed *served, MusterRpcCall *c
 static gboolean
 check_name (const char *what, const char *name, GError **error)
 {
-  return *name == '\0' || muster_board_check_name (what, name, error);
+  return *name == '\0' || muster_chief_registry_check_name (what, name, error);
 }
 
 static gboolean
@@ -310,7 +312,7 @@ muster_readiness_service_new (MusterServer *server)
 {
   MusterReadinessService *self = g_new0 (MusterReadinessService, 1);
   self->server = server;
-  self->hub = muster_readiness_hub_new (server->master, server->board, server->clock);
+  self->hub = muster_readiness_hub_new (server->master, server->registry, server->clock);
   g_mutex_init (&self->lock);
   g_queue_init (&self->watchers);
   return self;

@@ -3,9 +3,9 @@
 
 #define PATIENCE (60 * MUSTER_SECOND) /* for the session to be made */
 
-struct _MusterFollower {
+struct _MusterReadinessTracker {
   gatomicrefcount refs; /* the owner's, and one for each job of the pool */
-  const MusterFollowing *following;
+  const MusterReadinessTracking *tracking;
   char *model; /* (owned) */
   gint64 epoch;
   MusterGraph *graph; /* (owned) */
@@ -14,20 +14,20 @@ struct _MusterFollower {
   gint has_failed;    /* atomic */
 
   GMutex lock;
-  gboolean is_stopped;    /* guarded by lock */
-  MusterSession *session; /* (owned) (nullable) guarded by lock */
-  MusterAsker *asker;     /* (not owned) (nullable) guarded by lock */
+  gboolean is_stopped;          /* guarded by lock */
+  MusterSession *session;       /* (owned) (nullable) guarded by lock */
+  MusterSubscriber *subscriber; /* (not owned) (nullable) guarded by lock */
 };
 
-static MusterFollower *
-follower_ref (MusterFollower *self)
+static MusterReadinessTracker *
+tracker_ref (MusterReadinessTracker *self)
 {
   g_atomic_ref_count_inc (&self->refs);
   return self;
 }
 
 static void
-follower_unref (MusterFollower *self)
+tracker_unref (MusterReadinessTracker *self)
 {
   if (!g_atomic_ref_count_dec (&self->refs))
     return;
@@ -41,32 +41,34 @@ follower_unref (MusterFollower *self)
 }
 
 static void
-fail (MusterFollower *self, const GError *error)
+fail (MusterReadinessTracker *self, const GError *error)
 {
   g_info ("following whether '%s' is ready: %s", self->model, error->message);
-  muster_board_set_ready (self->following->board, self->model, self->epoch, FALSE);
+  muster_chief_registry_set_ready (self->tracking->registry, self->model, self->epoch, FALSE);
   g_atomic_int_set (&self->has_failed, TRUE);
 }
 
 /* The hub's function. */
 static void
-on_turn (const MusterTurn *turn, guint64 round G_GNUC_UNUSED, const GError *error, gpointer data)
+on_readiness (const MusterReadiness *readiness, guint64 round G_GNUC_UNUSED, const GError *error,
+              gpointer data)
 {
-  MusterFollower *self = data;
-  if (turn != NULL)
-    muster_board_set_ready (self->following->board, self->model, self->epoch, turn->is_ready);
+  MusterReadinessTracker *self = data;
+  if (readiness != NULL)
+    muster_chief_registry_set_ready (self->tracking->registry, self->model, self->epoch,
+                                     readiness->is_ready);
   else
     fail (self, error);
 }
 
 /* The asker borrows the follower: it is left before the follower is let go. */
 static void
-open_session (MusterFollower *self)
+open_session (MusterReadinessTracker *self)
 {
   g_autoptr (GError) error = NULL;
   gint64 now_us = muster_clock_now_us (muster_system_clock ());
   g_autoptr (MusterSession) session =
-      muster_master_create_session (self->following->master, self->graph, NULL,
+      muster_master_create_session (self->tracking->master, self->graph, NULL,
                                     muster_deadline_after (now_us, PATIENCE), self->stop, &error);
   if (session == NULL) {
     fail (self, error);
@@ -75,18 +77,18 @@ open_session (MusterFollower *self)
   g_mutex_lock (&self->lock);
   self->session = g_object_ref (session);
   if (!self->is_stopped)
-    self->asker =
-        muster_readiness_hub_ask (self->following->hub, session,
-                                  &(MusterWatchFor){.ready_op = self->ready_op}, on_turn, self);
+    self->subscriber = muster_readiness_hub_subscribe (
+        self->tracking->hub, session, &(MusterWatchFor){.ready_op = self->ready_op}, on_readiness,
+        self);
   g_mutex_unlock (&self->lock);
 }
 
 /* Opens the session, or closes it: the one job comes with the making, the other with the stop, and
  * either may be done first. */
 void
-muster_follower_work (gpointer follower, gpointer following G_GNUC_UNUSED)
+muster_readiness_tracker_work (gpointer follower, gpointer following G_GNUC_UNUSED)
 {
-  MusterFollower *self = follower;
+  MusterReadinessTracker *self = follower;
   g_mutex_lock (&self->lock);
   gboolean is_to_open = !self->is_stopped;
   g_mutex_unlock (&self->lock);
@@ -98,23 +100,23 @@ muster_follower_work (gpointer follower, gpointer following G_GNUC_UNUSED)
   g_mutex_unlock (&self->lock);
   if (session != NULL)
     muster_session_close_quietly (session);
-  follower_unref (self);
+  tracker_unref (self);
 }
 
 static void
-push (MusterFollower *self)
+push (MusterReadinessTracker *self)
 {
   /* It only fails to start a thread at once; the job is queued. */
-  (void)g_thread_pool_push (self->following->pool, follower_ref (self), NULL);
+  (void)g_thread_pool_push (self->tracking->pool, tracker_ref (self), NULL);
 }
 
-MusterFollower *
-muster_follower_new (const MusterFollowing *following, const char *model, gint64 epoch,
-                     MusterGraph *graph, const char *ready_op)
+MusterReadinessTracker *
+muster_readiness_tracker_new (const MusterReadinessTracking *tracking, const char *model,
+                              gint64 epoch, MusterGraph *graph, const char *ready_op)
 {
-  MusterFollower *self = g_new0 (MusterFollower, 1);
+  MusterReadinessTracker *self = g_new0 (MusterReadinessTracker, 1);
   g_atomic_ref_count_init (&self->refs);
-  self->following = following;
+  self->tracking = tracking;
   self->model = g_strdup (model);
   self->epoch = epoch;
   self->graph = muster_graph_ref (graph);
@@ -126,23 +128,23 @@ muster_follower_new (const MusterFollowing *following, const char *model, gint64
 }
 
 void
-muster_follower_stop (MusterFollower *self)
+muster_readiness_tracker_stop (MusterReadinessTracker *self)
 {
   if (self == NULL)
     return;
   g_mutex_lock (&self->lock);
   self->is_stopped = TRUE;
-  MusterAsker *asker = g_steal_pointer (&self->asker);
+  MusterSubscriber *subscriber = g_steal_pointer (&self->subscriber);
   g_mutex_unlock (&self->lock);
   g_cancellable_cancel (self->stop);
-  if (asker != NULL)
-    muster_readiness_hub_leave (self->following->hub, asker);
+  if (subscriber != NULL)
+    muster_readiness_hub_unsubscribe (self->tracking->hub, subscriber);
   push (self);
-  follower_unref (self);
+  tracker_unref (self);
 }
 
 gboolean
-muster_follower_has_failed (MusterFollower *self)
+muster_readiness_tracker_has_failed (MusterReadinessTracker *self)
 {
   return g_atomic_int_get (&self->has_failed);
 }

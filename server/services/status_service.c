@@ -88,13 +88,13 @@ static void
 fill_limits (Muster__StatusResponse *response, Lists *lists, MusterLimits *limits)
 {
   for (guint i = 0; i < MUSTER_N_LIMITS; i++) {
-    MusterLimitUse use;
-    muster_limits_look (limits, i, &use);
+    MusterLimitUse usage;
+    muster_limits_read (limits, i, &usage);
     muster__limit__init (&lists->limits[i]);
-    lists->limits[i].name = (char *)use.name;
-    lists->limits[i].used = (gint64)use.used;
-    lists->limits[i].limit = (gint64)MIN (use.max, G_MAXINT64);
-    lists->limits[i].refused = (gint64)use.refused;
+    lists->limits[i].name = (char *)usage.name;
+    lists->limits[i].used = (gint64)usage.used;
+    lists->limits[i].limit = (gint64)MIN (usage.max, G_MAXINT64);
+    lists->limits[i].refused = (gint64)usage.refused;
     lists->limit_pointers[i] = &lists->limits[i];
   }
   response->limits = lists->limit_pointers;
@@ -124,9 +124,9 @@ fill_waiters (Muster__StatusResponse *response, Lists *lists, MusterReadinessSer
 }
 
 static void
-fill_models (Muster__StatusResponse *response, Lists *lists, MusterBoard *board)
+fill_models (Muster__StatusResponse *response, Lists *lists, MusterChiefRegistry *registry)
 {
-  lists->chiefs = muster_board_all (board);
+  lists->chiefs = muster_chief_registry_list (registry);
   guint n = lists->chiefs->len;
   lists->models = g_new (Muster__Announcement, n);
   lists->model_pointers = g_new (Muster__Announcement *, n);
@@ -164,7 +164,7 @@ status (MusterRpcCall *call, GBytes *request G_GNUC_UNUSED, gpointer data)
   fill_steps (&response, server, now_us);
   fill_limits (&response, &lists, server->limits);
   fill_waiters (&response, &lists, server->readiness);
-  fill_models (&response, &lists, server->board);
+  fill_models (&response, &lists, server->registry);
   muster_server_reply (call, &response.base);
 }
 

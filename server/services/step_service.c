@@ -120,7 +120,7 @@ reply_step_error (MusterServed *served, MusterRpcCall *call, gboolean in_body, c
 
 /* A step that runs: a use of its session, and one of the server's steps. */
 typedef struct {
-  MusterUse use;
+  MusterSessionGuard guard;
   gint64 began_us;
 } RunningStep;
 
@@ -128,21 +128,21 @@ typedef struct {
 static void
 end_step (RunningStep *self)
 {
-  MusterServer *server = self->use.server;
-  if (!self->use.is_open)
+  MusterServer *server = self->guard.server;
+  if (!self->guard.is_open)
     return;
   gint64 now_us = muster_clock_now_us (server->clock);
   muster_limits_release (server->limits, MUSTER_LIMIT_STEPS);
   muster_step_meter_add (server->steps, now_us, now_us - self->began_us);
-  muster_served_end_use (self->use.served, now_us);
-  self->use.is_open = FALSE;
+  muster_served_end_call (self->guard.served, now_us);
+  self->guard.is_open = FALSE;
 }
 
 static void
 running_step_clear (RunningStep *self)
 {
   end_step (self);
-  muster_use_clear (&self->use);
+  muster_session_guard_clear (&self->guard);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (RunningStep, running_step_clear)
 
@@ -154,7 +154,7 @@ admit (MusterServer *server, const MusterStepRequest *read, const char *method,
   if (!muster_request_ids_enter (server->request_ids, read->request_id, method, error) ||
       !muster_limits_take (server->limits, MUSTER_LIMIT_STEPS, error))
     return FALSE;
-  *served = muster_sessions_use (server->sessions, read->session_handle, error);
+  *served = muster_sessions_begin_call (server->sessions, read->session_handle, error);
   if (*served == NULL)
     muster_limits_release (server->limits, MUSTER_LIMIT_STEPS);
   return *served != NULL;
@@ -178,8 +178,8 @@ begin_step (MusterServer *server, MusterRpcCall *call, const MusterStepRequest *
     reply_error (call, read->store_errors_in_response_body, refused);
     return none;
   }
-  const MusterUse use = {server, served, TRUE};
-  return (RunningStep){use, muster_clock_now_us (server->clock)};
+  const MusterSessionGuard guard = {server, served, TRUE};
+  return (RunningStep){guard, muster_clock_now_us (server->clock)};
 }
 
 static void
@@ -188,7 +188,7 @@ run_step (MusterRpcCall *call, GBytes *request, gpointer data)
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterStepRequest) read = muster_step_request_decode_run (request, &error);
   g_auto (RunningStep) running = begin_step (data, call, read, "RunStep", error);
-  MusterServed *served = running.use.served;
+  MusterServed *served = running.guard.served;
   if (served == NULL)
     return;
 
@@ -207,16 +207,17 @@ run_step (MusterRpcCall *call, GBytes *request, gpointer data)
   free_tensors (tensors, read->n_fetches);
 }
 
-/* A use of a session for a request that mustn't come twice; ended calls as muster_server_use (). */
-static MusterUse
-use_once (MusterServer *server, MusterRpcCall *call, const char *handle, gint64 request_id,
-          const char *method)
+/* A use of a session for a request that mustn't come twice; ended calls as
+ * muster_session_guard_enter (). */
+static MusterSessionGuard
+enter_session_once (MusterServer *server, MusterRpcCall *call, const char *handle,
+                    gint64 request_id, const char *method)
 {
   g_autoptr (GError) error = NULL;
   if (muster_request_ids_enter (server->request_ids, request_id, method, &error))
-    return muster_server_use (server, call, handle);
+    return muster_session_guard_enter (server, call, handle);
   muster_rpc_call_finish (call, error);
-  return (MusterUse){0};
+  return (MusterSessionGuard){0};
 }
 
 /* What a request names as a step; feeds is for its n_feeds, and the names are borrowed. */
@@ -242,18 +243,18 @@ set_up_partial_run (MusterRpcCall *call, GBytes *request, gpointer data)
       call, request, &tensorflow__partial_run_setup_request__descriptor, arena);
   if (read == NULL)
     return;
-  g_auto (MusterUse) use =
-      use_once (data, call, read->session_handle, read->request_id, "PartialRunSetup");
-  if (use.served == NULL)
+  g_auto (MusterSessionGuard) guard =
+      enter_session_once (data, call, read->session_handle, read->request_id, "PartialRunSetup");
+  if (guard.served == NULL)
     return;
   g_autoptr (GError) error = NULL;
   g_autofree MusterFeed *feeds = g_new (MusterFeed, read->n_feed);
   const MusterStep step = named_step (feeds, read->feed, read->n_feed, read->fetch, read->n_fetch,
                                       read->target, read->n_target);
   g_autofree char *handle = muster_session_set_up_partial_run (
-      use.served->session, &step, muster_rpc_call_deadline_us (call),
+      guard.served->session, &step, muster_rpc_call_deadline_us (call),
       muster_rpc_call_cancellable (call), &error);
-  muster_use_end (&use);
+  muster_session_guard_end (&guard);
   if (handle == NULL) {
     muster_rpc_call_finish (call, error);
     return;
@@ -321,15 +322,15 @@ make_callable (MusterRpcCall *call, GBytes *request, gpointer data)
       muster_server_unpack (call, request, &tensorflow__make_callable_request__descriptor, arena);
   if (read == NULL)
     return;
-  g_auto (MusterUse) use =
-      use_once (data, call, read->session_handle, read->request_id, "MakeCallable");
-  if (use.served == NULL)
+  g_auto (MusterSessionGuard) guard =
+      enter_session_once (data, call, read->session_handle, read->request_id, "MakeCallable");
+  if (guard.served == NULL)
     return;
   g_autoptr (GError) error = NULL;
   const Tensorflow__CallableOptions none = TENSORFLOW__CALLABLE_OPTIONS__INIT;
   gint64 handle =
-      enter_callable (use.served, call, read->options != NULL ? read->options : &none, &error);
-  muster_use_end (&use);
+      enter_callable (guard.served, call, read->options != NULL ? read->options : &none, &error);
+  muster_session_guard_end (&guard);
   if (handle == 0) {
     muster_rpc_call_finish (call, error);
     return;
@@ -358,7 +359,7 @@ static void
 reply_callable (RunningStep *running, MusterRpcCall *call, const MusterStepRequest *read,
                 const MusterServedCallable *callable)
 {
-  MusterServed *served = running->use.served;
+  MusterServed *served = running->guard.served;
   g_autoptr (GError) error = NULL;
   g_autoptr (GBytes) metadata = NULL;
   MusterTensor **tensors = g_new0 (MusterTensor *, callable->n_fetches);
@@ -383,10 +384,10 @@ run_callable (MusterRpcCall *call, GBytes *request, gpointer data)
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterStepRequest) read = muster_step_request_decode_callable (request, &error);
   g_auto (RunningStep) running = begin_step (data, call, read, "RunCallable", error);
-  if (running.use.served == NULL)
+  if (running.guard.served == NULL)
     return;
   MusterServedCallable callable;
-  if (find_callable (running.use.served, read, &callable, &error)) {
+  if (find_callable (running.guard.served, read, &callable, &error)) {
     reply_callable (&running, call, read, &callable);
   } else {
     end_step (&running);
@@ -402,16 +403,16 @@ release_callable (MusterRpcCall *call, GBytes *request, gpointer data)
       call, request, &tensorflow__release_callable_request__descriptor, arena);
   if (read == NULL)
     return;
-  g_auto (MusterUse) use = muster_server_use (data, call, read->session_handle);
-  if (use.served == NULL)
+  g_auto (MusterSessionGuard) guard = muster_session_guard_enter (data, call, read->session_handle);
+  if (guard.served == NULL)
     return;
   g_autoptr (GError) error = NULL;
   /* One that isn't there is released, as on TensorFlow's server. */
   gboolean done =
-      !muster_served_remove_callable (use.served, read->handle) ||
-      muster_session_release_callable (use.served->session, read->handle,
+      !muster_served_remove_callable (guard.served, read->handle) ||
+      muster_session_release_callable (guard.served->session, read->handle,
                                        muster_rpc_call_deadline_us (call), NULL, &error);
-  muster_use_end (&use);
+  muster_session_guard_end (&guard);
   if (!done) {
     muster_rpc_call_finish (call, error);
     return;

@@ -25,15 +25,15 @@ check (const MusterClusterSpec *self, GError **error)
   guint n = self->job ? muster_cluster_spec_n_tasks (self, self->job) : 0;
 
   if (muster_cluster_spec_n_tasks (self, "chief") > 1)
-    return muster_cluster_spec_wrong (error, ": a job has one chief, and \"cluster\" has %u",
-                                      muster_cluster_spec_n_tasks (self, "chief"));
+    return muster_tf_config_error (error, ": a job has one chief, and \"cluster\" has %u",
+                                   muster_cluster_spec_n_tasks (self, "chief"));
   if (!self->job || g_str_equal (self->job, "evaluator") ||
       muster_cluster_spec_find (self, self->job, self->index))
     return TRUE;
 
-  return muster_cluster_spec_wrong (error,
-                                    ": this task is %s:%u, but the cluster has %u of that name%s",
-                                    self->job, self->index, n, n > self->index ? ", others" : "");
+  return muster_tf_config_error (error,
+                                 ": this task is %s:%u, but the cluster has %u of that name%s",
+                                 self->job, self->index, n, n > self->index ? ", others" : "");
 }
 
 MusterClusterSpec *
@@ -196,13 +196,13 @@ muster_cluster_spec_target (const MusterClusterSpec *self, GError **error)
   if (own)
     return target_of (own->address);
   if (self->job)
-    muster_cluster_spec_wrong (error,
-                               ": %s:%u has no server in \"cluster\": name one as "
-                               "\"session_master\"",
-                               self->job, self->index);
+    muster_tf_config_error (error,
+                            ": %s:%u has no server in \"cluster\": name one as "
+                            "\"session_master\"",
+                            self->job, self->index);
   else
-    muster_cluster_spec_wrong (error, " names no task, so that it isn't known which server is its "
-                                      "own: give \"task\", or \"session_master\"");
+    muster_tf_config_error (error, " names no task, so that it isn't known which server is its "
+                                   "own: give \"task\", or \"session_master\"");
 
   return NULL;
 }

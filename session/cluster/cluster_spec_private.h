@@ -18,6 +18,6 @@ struct _MusterClusterSpec {
 gboolean muster_cluster_spec_read (MusterClusterSpec *self, const char *text, GError **error);
 
 /* Sets INVALID_ARGUMENT, with "TF_CONFIG" in front; FALSE. */
-gboolean muster_cluster_spec_wrong (GError **error, const char *format, ...) G_GNUC_PRINTF (2, 3);
+gboolean muster_tf_config_error (GError **error, const char *format, ...) G_GNUC_PRINTF (2, 3);
 
 G_END_DECLS

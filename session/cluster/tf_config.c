@@ -12,7 +12,7 @@
   "\"task\": {\"type\": \"worker\", \"index\": 0}}"
 
 gboolean
-muster_cluster_spec_wrong (GError **error, const char *format, ...)
+muster_tf_config_error (GError **error, const char *format, ...)
 {
   va_list arguments;
 
@@ -103,14 +103,13 @@ add_task (MusterClusterSpec *self, const char *job, guint index, JsonNode *node,
   guint16 port;
 
   if (!address)
-    return muster_cluster_spec_wrong (error, ": \"%s\" in \"cluster\" is no list of \"HOST:PORT\"",
-                                      job);
+    return muster_tf_config_error (error, ": \"%s\" in \"cluster\" is no list of \"HOST:PORT\"",
+                                   job);
   if (!muster_address_parse (address, &host, &port, &wrong))
-    return muster_cluster_spec_wrong (error, ": %s:%u in \"cluster\": %s", job, index,
-                                      wrong->message);
+    return muster_tf_config_error (error, ": %s:%u in \"cluster\": %s", job, index, wrong->message);
   if (self->tasks->len >= MUSTER_MOST_TASKS)
-    return muster_cluster_spec_wrong (error, ": the cluster has more than %d tasks",
-                                      MUSTER_MOST_TASKS);
+    return muster_tf_config_error (error, ": the cluster has more than %d tasks",
+                                   MUSTER_MOST_TASKS);
   MusterClusterTask task = {g_strdup (job), index, g_strdup (address)};
   g_array_append_val (self->tasks, task);
 
@@ -145,8 +144,8 @@ order_tasks (MusterClusterSpec *self, guint from, GError **error)
     qsort (tasks + from, self->tasks->len - from, sizeof *tasks, compare_indices);
   for (guint i = from; i + 1 < self->tasks->len; i++)
     if (tasks[i].index == tasks[i + 1].index)
-      return muster_cluster_spec_wrong (error, ": %s:%u stands in \"cluster\" twice", tasks[i].job,
-                                        tasks[i].index);
+      return muster_tf_config_error (error, ": %s:%u stands in \"cluster\" twice", tasks[i].job,
+                                     tasks[i].index);
 
   return TRUE;
 }
@@ -161,8 +160,8 @@ add_sparse (MusterClusterSpec *self, const char *job, JsonObject *object, GError
   for (GList *name = names; name; name = name->next) {
     guint64 index;
     if (!g_ascii_string_to_unsigned (name->data, 10, 0, MUSTER_MOST_TASKS, &index, NULL))
-      return muster_cluster_spec_wrong (
-          error, ": \"%s\" in \"cluster\": '%s' is no number of a task", job, (char *)name->data);
+      return muster_tf_config_error (error, ": \"%s\" in \"cluster\": '%s' is no number of a task",
+                                     job, (char *)name->data);
     if (!add_task (self, job, (guint)index, json_object_get_member (object, name->data), error))
       return FALSE;
   }
@@ -189,21 +188,20 @@ read_cluster (MusterClusterSpec *self, JsonNode *node, GError **error)
   if (!node)
     return TRUE;
   if (!JSON_NODE_HOLDS_OBJECT (node))
-    return muster_cluster_spec_wrong (error, ": \"cluster\" is no object: write it " EXAMPLE);
+    return muster_tf_config_error (error, ": \"cluster\" is no object: write it " EXAMPLE);
   JsonObject *cluster = json_node_get_object (node);
   g_autoptr (GList) jobs = json_object_get_members (cluster);
   for (GList *job = jobs; job; job = job->next) {
     JsonNode *tasks = json_object_get_member (cluster, job->data);
     gboolean is_good;
     if (!is_job_name (job->data))
-      return muster_cluster_spec_wrong (error, ": '%s' can't be the name of a job",
-                                        (char *)job->data);
+      return muster_tf_config_error (error, ": '%s' can't be the name of a job", (char *)job->data);
     if (JSON_NODE_HOLDS_ARRAY (tasks))
       is_good = add_list (self, job->data, json_node_get_array (tasks), error);
     else if (JSON_NODE_HOLDS_OBJECT (tasks))
       is_good = add_sparse (self, job->data, json_node_get_object (tasks), error);
     else
-      is_good = muster_cluster_spec_wrong (
+      is_good = muster_tf_config_error (
           error, ": \"%s\" in \"cluster\" is no list of \"HOST:PORT\"", (char *)job->data);
     if (!is_good)
       return FALSE;
@@ -220,14 +218,14 @@ read_task (MusterClusterSpec *self, JsonNode *node, GError **error)
   if (!node)
     return TRUE;
   if (!JSON_NODE_HOLDS_OBJECT (node))
-    return muster_cluster_spec_wrong (error, ": \"task\" is no object: write it " EXAMPLE);
+    return muster_tf_config_error (error, ": \"task\" is no object: write it " EXAMPLE);
   JsonObject *task = json_node_get_object (node);
   const char *type = string_of (json_object_get_member (task, "type"));
   JsonNode *index = json_object_get_member (task, "index");
   if (!type || !is_job_name (type))
-    return muster_cluster_spec_wrong (error, ": \"task\" has no \"type\": write it " EXAMPLE);
+    return muster_tf_config_error (error, ": \"task\" has no \"type\": write it " EXAMPLE);
   if (index && !read_index (index, &self->index))
-    return muster_cluster_spec_wrong (error, ": \"index\" in \"task\" is no number of a task");
+    return muster_tf_config_error (error, ": \"index\" in \"task\" is no number of a task");
   self->job = g_strdup (type);
 
   return TRUE;
@@ -242,8 +240,8 @@ check_layer (JsonNode *node, GError **error)
   if (!node || JSON_NODE_HOLDS_NULL (node) || (layer && (!*layer || g_str_equal (layer, "grpc"))))
     return TRUE;
 
-  return muster_cluster_spec_wrong (error, ": \"rpc_layer\" is '%s': muster speaks grpc alone",
-                                    layer ? layer : "no string");
+  return muster_tf_config_error (error, ": \"rpc_layer\" is '%s': muster speaks grpc alone",
+                                 layer ? layer : "no string");
 }
 
 static gboolean
@@ -252,7 +250,7 @@ read_root (MusterClusterSpec *self, JsonObject *root, GError **error)
   JsonNode *master = json_object_get_member (root, "session_master");
 
   if (master && !JSON_NODE_HOLDS_NULL (master) && !string_of (master))
-    return muster_cluster_spec_wrong (error, ": \"session_master\" is no string");
+    return muster_tf_config_error (error, ": \"session_master\" is no string");
   self->session_master = g_strdup (master ? string_of (master) : NULL);
 
   return check_layer (json_object_get_member (root, "rpc_layer"), error) &&
@@ -267,21 +265,21 @@ muster_cluster_spec_read (MusterClusterSpec *self, const char *text, GError **er
   g_autoptr (GError) malformed = NULL;
 
   if (!g_utf8_validate (text, -1, NULL))
-    return muster_cluster_spec_wrong (error, " isn't UTF-8: write it " EXAMPLE);
+    return muster_tf_config_error (error, " isn't UTF-8: write it " EXAMPLE);
   if (!is_flat (text))
-    return muster_cluster_spec_wrong (error, " is nested deeper than %d: write it " EXAMPLE,
-                                      MOST_NESTING);
+    return muster_tf_config_error (error, " is nested deeper than %d: write it " EXAMPLE,
+                                   MOST_NESTING);
   if (!is_one_object (text))
-    return muster_cluster_spec_wrong (error,
-                                      " is no JSON object, or more than one: write it " EXAMPLE);
+    return muster_tf_config_error (error,
+                                   " is no JSON object, or more than one: write it " EXAMPLE);
   if (!json_parser_load_from_data (parser, text, -1, &malformed)) {
     /* It may quote half a character. */
     g_autofree char *why = g_utf8_make_valid (malformed->message, -1);
-    return muster_cluster_spec_wrong (error, " is no JSON (%s): write it " EXAMPLE, why);
+    return muster_tf_config_error (error, " is no JSON (%s): write it " EXAMPLE, why);
   }
   JsonNode *node = json_parser_get_root (parser);
   if (!node || !JSON_NODE_HOLDS_OBJECT (node))
-    return muster_cluster_spec_wrong (error, " is no JSON object: write it " EXAMPLE);
+    return muster_tf_config_error (error, " is no JSON object: write it " EXAMPLE);
 
   return read_root (self, json_node_get_object (node), error);
 }

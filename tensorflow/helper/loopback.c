@@ -15,7 +15,7 @@ typedef union {
   struct sockaddr any;
   struct sockaddr_in v4;
   struct sockaddr_in6 v6;
-  struct sockaddr_storage room;
+  struct sockaddr_storage storage;
 } Address;
 
 static uint16_t shared_port;
@@ -40,7 +40,7 @@ static const struct in6_addr mapped = {
 
 /* Where a socket that wants *address is bound instead. */
 static void
-turn_home (int fd, Address *address)
+bind_to_loopback (int fd, Address *address)
 {
   static const int yes = 1, no = 0;
   uint16_t port = address->any.sa_family == AF_INET ? address->v4.sin_port : address->v6.sin6_port;
@@ -66,7 +66,7 @@ bind (int fd, const struct sockaddr *address, socklen_t size)
   memcpy (&to, address, size);
   if ((to.any.sa_family == AF_INET && size >= sizeof to.v4) ||
       (to.any.sa_family == AF_INET6 && size >= sizeof to.v6))
-    turn_home (fd, &to);
+    bind_to_loopback (fd, &to);
   return (int)syscall (SYS_bind, fd, &to, size);
 }
 

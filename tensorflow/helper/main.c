@@ -52,7 +52,7 @@ settle_signals (void)
 
 /* Where nobody hears it any more, it ends as it does with its parent. */
 static void
-tell_parent (const char *what, char *text)
+report_to_parent (const char *what, char *text)
 {
   char line[MAX_TEXT + 64];
   for (char *c = text; *c != '\0'; c++)
@@ -64,10 +64,10 @@ tell_parent (const char *what, char *text)
 }
 
 static void
-tell_loaded (void)
+report_loaded (void)
 {
   char nothing[] = "";
-  tell_parent ("loaded", nothing);
+  report_to_parent ("loaded", nothing);
 }
 
 static int
@@ -75,7 +75,7 @@ fail (int code, char *reason)
 {
   char what[32];
   snprintf (what, sizeof what, "failed %d ", code);
-  tell_parent (what, reason);
+  report_to_parent (what, reason);
   return 1;
 }
 
@@ -101,11 +101,11 @@ main (int argc, char **argv)
   char text[MAX_TEXT] = "", wrong[MAX_TEXT];
   int code;
   muster_loopback_share ((uint16_t)port);
-  if (!muster_server_in_process (argv[1], (uint16_t)port, tell_loaded, text, sizeof text, &code))
+  if (!muster_server_in_process (argv[1], (uint16_t)port, report_loaded, text, sizeof text, &code))
     return fail (code, text);
   if (!muster_loopback_check ((uint16_t)port, wrong, sizeof wrong))
     return fail (INTERNAL, wrong);
-  tell_parent ("serving ", text);
+  report_to_parent ("serving ", text);
   pthread_join (watcher, NULL);
   return 0;
 }

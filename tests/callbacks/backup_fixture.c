@@ -91,7 +91,7 @@ restore (const char *prefix, G_GNUC_UNUSED gint64 deadline_us,
 }
 
 MusterProgram
-program_verbs (Program *self)
+program_operations (Program *self)
 {
   return (MusterProgram){.is_built = is_built,
                          .build_optimizer = build_optimizer,
@@ -183,7 +183,7 @@ gboolean
 program_fit (Program *self, MusterBackupOptions options, gint64 n_epochs, gint64 n_batches,
              GError **error)
 {
-  options.program = program_verbs (self);
+  options.program = program_operations (self);
   options.storage = self->storage;
   g_autoptr (MusterBackup) backup = muster_backup_new (&options, error);
 

@@ -25,7 +25,7 @@ typedef struct {
 Program program_new (MusterStorage *storage);
 void program_clear (Program *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Program, program_clear)
-MusterProgram program_verbs (Program *self);
+MusterProgram program_operations (Program *self);
 
 /* Trains with a backup made by options (its program and storage are filled in) to n_epochs of
  * n_batches (0: 3, told only by the end of the data). */

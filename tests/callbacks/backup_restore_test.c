@@ -24,7 +24,7 @@ MUSTER_TEST (Backup, leaves_a_training_alone_that_has_none)
   g_autofree char *in = backup_directory ();
   g_auto (Program) program = program_new (muster_local_storage ());
   g_autoptr (GError) error = NULL;
-  MusterBackupOptions options = {.backup_dir = in, .program = program_verbs (&program)};
+  MusterBackupOptions options = {.backup_dir = in, .program = program_operations (&program)};
   g_autoptr (MusterBackup) backup = muster_backup_new (&options, &error);
   program.is_unbuilt = TRUE;
 
@@ -388,7 +388,7 @@ static void
 expect_position (const char *in, gint64 n_batches, gint64 epoch, gint64 batch)
 {
   g_auto (Program) program = program_new (muster_local_storage ());
-  MusterBackupOptions options = {.backup_dir = in, .program = program_verbs (&program)};
+  MusterBackupOptions options = {.backup_dir = in, .program = program_operations (&program)};
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterBackup) backup = muster_backup_new (&options, &error);
   MusterFitPosition position = {-1, -1};
@@ -423,7 +423,7 @@ MUSTER_TEST (Backup, has_no_position_where_its_metadata_are_damaged)
 {
   g_autofree char *in = backup_directory ();
   g_auto (Program) program = program_new (muster_local_storage ());
-  MusterBackupOptions options = {.backup_dir = in, .program = program_verbs (&program)};
+  MusterBackupOptions options = {.backup_dir = in, .program = program_operations (&program)};
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterBackup) backup = muster_backup_new (&options, NULL);
   MusterFitPosition position = {7, 7};
@@ -567,7 +567,7 @@ MUSTER_TEST (Backup, refuses_a_second_run_in_its_directory)
   g_autofree char *in = backup_directory ();
   g_auto (Program) program = program_new (muster_local_storage ());
   g_auto (Program) other = program_new (muster_local_storage ());
-  MusterBackupOptions options = {.backup_dir = in, .program = program_verbs (&program)};
+  MusterBackupOptions options = {.backup_dir = in, .program = program_operations (&program)};
   g_autoptr (GError) error = NULL, refused = NULL;
   g_autoptr (MusterBackup) backup = muster_backup_new (&options, &error);
   MusterFitCallback callback = muster_backup_callback (backup);
@@ -588,7 +588,7 @@ MUSTER_TEST (Backup, notices_another_run_by_what_that_has_written)
 {
   g_autofree char *in = backup_directory ();
   g_auto (Program) program = program_new (muster_local_storage ());
-  MusterBackupOptions options = {.backup_dir = in, .program = program_verbs (&program)};
+  MusterBackupOptions options = {.backup_dir = in, .program = program_operations (&program)};
   g_autoptr (GError) error = NULL, refused = NULL;
   program_train_until ((MusterBackupOptions){.backup_dir = in}, 5, 3, 4);
   g_autoptr (MusterBackup) backup = muster_backup_new (&options, &error);

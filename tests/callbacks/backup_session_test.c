@@ -69,7 +69,7 @@ fit (Job *job, const char *in, GError **error)
   MusterBackupOptions options = {.backup_dir = in,
                                  .save_freq = {.kind = MUSTER_SAVE_EVERY_N, .n = 1},
                                  .double_checkpoint = TRUE,
-                                 .program = muster_session_program_verbs (job->program)};
+                                 .program = muster_session_program_operations (job->program)};
   g_autoptr (MusterBackup) backup = muster_backup_new (&options, error);
 
   if (!backup)

@@ -20,7 +20,7 @@ MUSTER_TEST (Backup, touches_nothing_when_it_is_made)
 {
   g_autofree char *in = backup_directory ();
   g_auto (Program) program = program_new (muster_local_storage ());
-  MusterBackupOptions options = {.backup_dir = in, .program = program_verbs (&program)};
+  MusterBackupOptions options = {.backup_dir = in, .program = program_operations (&program)};
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterBackup) backup = muster_backup_new (&options, &error);
 
@@ -34,7 +34,7 @@ MUSTER_TEST (Backup, touches_nothing_when_it_is_made)
     g_autoptr (GError) refused = NULL;
     MusterBackupOptions wrong = {.backup_dir = i == 0 ? NULL : "",
                                  .save_freq = EVERY (-1), /* looked at after the directory */
-                                 .program = program_verbs (&program)};
+                                 .program = program_operations (&program)};
     MUSTER_EXPECT_NULL (muster_backup_new (&wrong, &refused));
     MUSTER_EXPECT_ERROR (refused, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
     MUSTER_EXPECT_TRUE (g_str_has_prefix (refused->message, "Empty `backup_dir` argument passed"));
@@ -111,16 +111,16 @@ look (Watcher *self)
 }
 
 static gboolean
-look_at_batch (G_GNUC_UNUSED gint64 epoch, G_GNUC_UNUSED gint64 batch,
-               G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable,
-               gpointer data, G_GNUC_UNUSED GError **error)
+expect_batch (G_GNUC_UNUSED gint64 epoch, G_GNUC_UNUSED gint64 batch,
+              G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable,
+              gpointer data, G_GNUC_UNUSED GError **error)
 {
   return look (data);
 }
 
 static gboolean
-look_at_epoch (G_GNUC_UNUSED gint64 epoch, G_GNUC_UNUSED gint64 deadline_us,
-               G_GNUC_UNUSED GCancellable *cancellable, gpointer data, G_GNUC_UNUSED GError **error)
+expect_epoch (G_GNUC_UNUSED gint64 epoch, G_GNUC_UNUSED gint64 deadline_us,
+              G_GNUC_UNUSED GCancellable *cancellable, gpointer data, G_GNUC_UNUSED GError **error)
 {
   return look (data);
 }
@@ -138,13 +138,13 @@ where_saved (const char *in, MusterSaveFreq freq, gint64 n_batches, gint64 per_c
 {
   g_auto (Program) program = program_new (muster_local_storage ());
   MusterBackupOptions options = {
-      .backup_dir = in, .save_freq = freq, .program = program_verbs (&program)};
+      .backup_dir = in, .save_freq = freq, .program = program_operations (&program)};
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterBackup) backup = muster_backup_new (&options, &error);
   Watcher watcher = {.in = in, .seen = g_string_new (NULL)};
   MusterFitCallback callbacks[] = {
       muster_backup_callback (backup),
-      {.batch_end = look_at_batch, .epoch_end = look_at_epoch, .user_data = &watcher}};
+      {.batch_end = expect_batch, .epoch_end = expect_epoch, .user_data = &watcher}};
   MusterFit fit = {.train = do_nothing,
                    .n_epochs = 2,
                    .n_batches = n_batches,
@@ -192,7 +192,7 @@ MUSTER_TEST (Backup, counts_each_training_anew)
   g_autofree char *in = backup_directory ();
   g_auto (Program) program = program_new (muster_local_storage ());
   MusterBackupOptions options = {
-      .backup_dir = in, .save_freq = EVERY (100), .program = program_verbs (&program)};
+      .backup_dir = in, .save_freq = EVERY (100), .program = program_operations (&program)};
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterBackup) backup = muster_backup_new (&options, &error);
 
@@ -231,7 +231,7 @@ MUSTER_TEST (Backup, saves_when_it_is_asked_while_it_trains)
   g_auto (Program) program = program_new (muster_local_storage ());
   MusterBackupOptions options = {.backup_dir = in,
                                  .save_freq = {.kind = MUSTER_SAVE_NEVER},
-                                 .program = program_verbs (&program)};
+                                 .program = program_operations (&program)};
   g_autoptr (GError) error = NULL, refused = NULL;
   g_autoptr (MusterBackup) backup = muster_backup_new (&options, &error);
   MusterFitCallback callback = muster_backup_callback (backup);

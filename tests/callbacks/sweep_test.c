@@ -97,7 +97,7 @@ MUSTER_TEST (Sweep, a_backups_directory_is_swept_by_its_next_save)
   g_autoptr (MusterSessionProgram) program =
       muster_session_program_new (f.model, f.session, NULL, NULL, &f.error);
   MUSTER_ASSERT_NO_ERROR (f.error);
-  const MusterProgram verbs = muster_session_program_verbs (program);
+  const MusterProgram verbs = muster_session_program_operations (program);
   g_autofree char *prefix = g_build_filename (f.directory, "latest-1", NULL);
   leave_half_written (f.directory);
 

@@ -170,20 +170,20 @@ faulty_create (MusterStorage *self, const char *path, GError **error)
 static gboolean
 faulty_reserve (MusterStorage *self, MusterStorageFile *file, guint64 size, GError **error)
 {
-  const guint64 room = MUSTER_FAULTY_STORAGE (self)->room;
-  if (room == 0 || size <= room)
+  const guint64 free_bytes = MUSTER_FAULTY_STORAGE (self)->free_bytes;
+  if (free_bytes == 0 || size <= free_bytes)
     return muster_storage_reserve (muster_local_storage (), file, size, error);
   g_set_error (error, G_FILE_ERROR, G_FILE_ERROR_NOSPC, "reserving failed");
   return FALSE;
 }
 
 static gboolean
-faulty_room (MusterStorage *self, const char *directory, guint64 *bytes, GError **error)
+faulty_free_space (MusterStorage *self, const char *directory, guint64 *bytes, GError **error)
 {
   MusterFaultyStorage *faulty = MUSTER_FAULTY_STORAGE (self);
   (void)directory;
   (void)error;
-  *bytes = faulty->room == 0 || faulty->hides_room ? G_MAXUINT64 : faulty->room;
+  *bytes = faulty->free_bytes == 0 || faulty->hides_free_space ? G_MAXUINT64 : faulty->free_bytes;
   return TRUE;
 }
 
@@ -218,10 +218,10 @@ faulty_open (MusterStorage *self, const char *path, guint64 *size, GError **erro
 }
 
 static gboolean
-faulty_look (MusterStorage *self, const char *path, MusterStorageInfo *info, GError **error)
+faulty_stat (MusterStorage *self, const char *path, MusterStorageInfo *info, GError **error)
 {
   return !fails (self, "look", path, error) &&
-         muster_storage_look (muster_local_storage (), path, info, error);
+         muster_storage_stat (muster_local_storage (), path, info, error);
 }
 
 static gboolean
@@ -268,11 +268,11 @@ faulty_storage_iface_init (MusterStorageInterface *iface)
   iface->create = faulty_create;
   iface->append = faulty_append;
   iface->reserve = faulty_reserve;
-  iface->room = faulty_room;
+  iface->free_space = faulty_free_space;
   iface->sync = faulty_sync;
   iface->close = faulty_close;
   iface->open = faulty_open;
-  iface->look = faulty_look;
+  iface->stat = faulty_stat;
   iface->rename = faulty_rename;
   iface->remove = faulty_remove;
   iface->list = faulty_list;

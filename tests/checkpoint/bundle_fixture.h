@@ -34,10 +34,10 @@ G_DECLARE_FINAL_TYPE (MusterFaultyStorage, muster_faulty_storage, MUSTER, FAULTY
 
 struct _MusterFaultyStorage {
   MusterForwardingStorage parent;
-  int fail_at;         /* counted from 1; 0 is never. Everything after it fails as well: a crash */
-  gboolean once;       /* it alone fails */
-  guint64 room;        /* bytes that fit on the disk; 0 is without an end */
-  gboolean hides_room; /* nobody can ask for it: only reserving finds out */
+  int fail_at;        /* counted from 1; 0 is never. Everything after it fails as well: a crash */
+  gboolean once;      /* it alone fails */
+  guint64 free_bytes; /* bytes that fit on the disk; 0 is without an end */
+  gboolean hides_free_space; /* nobody can ask for it: only reserving finds out */
   int n_calls;
   GString *log; /* (owned) "create x.index; sync x.index; …" without the names' unique ends */
 };

@@ -88,7 +88,7 @@ MUSTER_TEST (BundleShards, are_about_as_large_as_each_other)
   for (int i = 0; i < 3; i++) {
     g_autofree char *path = g_strdup_printf ("%s.data-%05d-of-00003", prefix, i);
     MusterStorageInfo info;
-    MUSTER_ASSERT_TRUE (muster_storage_look (muster_local_storage (), path, &info, NULL));
+    MUSTER_ASSERT_TRUE (muster_storage_stat (muster_local_storage (), path, &info, NULL));
     least = MIN (least, info.size);
     most = MAX (most, info.size);
   }
@@ -116,21 +116,21 @@ MUSTER_TEST (BundleShards, a_failure_in_any_of_them_takes_all_of_them_away)
 
 MUSTER_TEST (BundleShards, a_full_disk_is_told_before_a_byte_is_written)
 {
-  for (int hides_room = 0; hides_room < 2; hides_room++) {
+  for (int hides_free_space = 0; hides_free_space < 2; hides_free_space++) {
     g_autofree char *prefix = in_tmpdir ("m");
     g_autoptr (MusterFaultyStorage) storage = faulty_storage_new (0);
     g_autoptr (GError) error = NULL;
-    storage->room = 3 << 20; /* each of two files fits, but not both */
-    storage->hides_room = hides_room;
-    MUSTER_TRACE ("room hidden: %d", hides_room);
+    storage->free_bytes = 3 << 20; /* each of two files fits, but not both */
+    storage->hides_free_space = hides_free_space;
+    MUSTER_TRACE ("room hidden: %d", hides_free_space);
 
     MUSTER_EXPECT_FALSE (
-        write_all (MUSTER_STORAGE (storage), prefix, hides_room ? 1 : 2, NULL, &error));
+        write_all (MUSTER_STORAGE (storage), prefix, hides_free_space ? 1 : 2, NULL, &error));
 
     MUSTER_EXPECT_ERROR (error, G_FILE_ERROR, G_FILE_ERROR_NOSPC);
     MUSTER_EXPECT_TRUE (strstr (error->message, muster_test_tmpdir ()) != NULL);
     MUSTER_EXPECT_TRUE (strstr (error->message, "checkpoint's 5.0 MB") != NULL);
-    if (!hides_room)
+    if (!hides_free_space)
       MUSTER_EXPECT_TRUE (strstr (error->message, "; free: 3.1 MB") != NULL);
     MUSTER_EXPECT_TRUE (strstr (storage->log->str, "append") == NULL);
     MUSTER_EXPECT_EQ (count_files (), 0u);

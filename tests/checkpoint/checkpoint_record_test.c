@@ -27,7 +27,7 @@ full_record (void)
   one->bytes = G_MAXUINT64;
   one->verified = TRUE;
   one->preserved = TRUE;
-  one->doomed = TRUE;
+  one->pending_delete = TRUE;
   one->deaths = 3;
   one->bad = g_strdup (" the tensor 'w' = [1;2]\\ \xc3\xa4 ");
   one->state_file = g_strdup ("latest");

@@ -16,7 +16,7 @@
 enum { OLD = 1, NEW = 2, NEXT = 3 };
 
 /* Makes a checkpoint of this value at PREFIX. */
-typedef gboolean (*Verb) (MusterStorage *storage, guint8 value, GError **error);
+typedef gboolean (*Operation) (MusterStorage *storage, guint8 value, GError **error);
 
 /* Some tensors of one value each, their names behind "name/". */
 static gboolean
@@ -98,7 +98,7 @@ value_at (MusterStorage *storage, GError **error)
 }
 
 static char *
-fault_of (Verb verb, MusterCrashStorage *crash, int least, int most)
+fault_of (Operation operation, MusterCrashStorage *crash, int least, int most)
 {
   MusterStorage *storage = MUSTER_STORAGE (crash);
   g_autoptr (GError) error = NULL;
@@ -106,7 +106,7 @@ fault_of (Verb verb, MusterCrashStorage *crash, int least, int most)
 
   if (value < least || value > most)
     return g_strdup_printf ("it holds %d: %s", value, error ? error->message : "no error");
-  if (!verb (storage, NEXT, &error))
+  if (!operation (storage, NEXT, &error))
     return g_strdup_printf ("the next one: %s", error->message);
   value = value_at (storage, &error);
 
@@ -114,7 +114,7 @@ fault_of (Verb verb, MusterCrashStorage *crash, int least, int most)
 }
 
 static char *
-fault_of_outcomes (Verb verb, MusterCrashStorage *crash, int least, int most)
+fault_of_outcomes (Operation operation, MusterCrashStorage *crash, int least, int most)
 {
   g_autoptr (GHashTable) seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
 
@@ -123,7 +123,7 @@ fault_of_outcomes (Verb verb, MusterCrashStorage *crash, int least, int most)
     g_autoptr (MusterCrashStorage) after = muster_crash_storage_outcome (crash, i, &what);
     if (!g_hash_table_add (seen, muster_crash_storage_fingerprint (after)))
       continue;
-    g_autofree char *fault = fault_of (verb, after, least, most);
+    g_autofree char *fault = fault_of (operation, after, least, most);
     if (fault)
       return g_strdup_printf ("with %s: %s", what, fault);
   }
@@ -133,7 +133,7 @@ fault_of_outcomes (Verb verb, MusterCrashStorage *crash, int least, int most)
 
 /* Stops verb at its every call, on a store where before has made a checkpoint n times. */
 static char *
-try (Verb before, int n, Verb verb, const char *lazy)
+try (Operation before, int n, Operation operation, const char *lazy)
 {
   g_autoptr (MusterCrashStorage) first = muster_crash_storage_new ();
   gboolean went_through = FALSE;
@@ -145,9 +145,9 @@ try (Verb before, int n, Verb verb, const char *lazy)
     g_autoptr (MusterCrashStorage) crash = muster_crash_storage_copy (first);
     muster_crash_storage_set_lazy (crash, lazy);
     muster_crash_storage_stop_at (crash, at);
-    gboolean made = verb (MUSTER_STORAGE (crash), NEW, NULL);
+    gboolean made = operation (MUSTER_STORAGE (crash), NEW, NULL);
     went_through = !muster_crash_storage_has_stopped (crash);
-    g_autofree char *fault = fault_of_outcomes (verb, crash, made ? NEW : OLD, NEW);
+    g_autofree char *fault = fault_of_outcomes (operation, crash, made ? NEW : OLD, NEW);
     if (fault)
       return g_strdup_printf ("stopped at call %u, %s", at, fault);
   }
@@ -156,9 +156,9 @@ try (Verb before, int n, Verb verb, const char *lazy)
 }
 
 static void
-expect_no_fault (Verb before, int n, Verb verb, const char *lazy)
+expect_no_fault (Operation before, int n, Operation operation, const char *lazy)
 {
-  g_autofree char *fault = try (before, n, verb, lazy);
+  g_autofree char *fault = try (before, n, operation, lazy);
 
   MUSTER_EXPECT_STREQ (fault, NULL);
 }

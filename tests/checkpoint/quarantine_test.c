@@ -55,7 +55,7 @@ names_of (char **prefixes)
   return g_string_free (names, FALSE);
 }
 
-MUSTER_TEST (SetAside, deletes_nothing_and_is_a_prefix_itself)
+MUSTER_TEST (Quarantine, deletes_nothing_and_is_a_prefix_itself)
 {
   static const char *const listed[] = {"m-1", "model-42"};
   g_autofree char *prefix = in_tmpdir ("model-42"), *aside = NULL;
@@ -65,7 +65,7 @@ MUSTER_TEST (SetAside, deletes_nothing_and_is_a_prefix_itself)
   put_checkpoint ("m-1");
   put_state (listed, 2);
 
-  MUSTER_ASSERT_TRUE (muster_checkpoint_set_aside (NULL, prefix, "a flipped bit", &aside, &error));
+  MUSTER_ASSERT_TRUE (muster_checkpoint_quarantine (NULL, prefix, "a flipped bit", &aside, &error));
 
   MUSTER_EXPECT_STREQ (aside, expected);
   MUSTER_EXPECT_FALSE (muster_checkpoint_exists (NULL, prefix));
@@ -89,19 +89,19 @@ MUSTER_TEST (SetAside, deletes_nothing_and_is_a_prefix_itself)
   MUSTER_EXPECT_EQ (g_array_index (state->timestamps, double, 0), 100.0);
 }
 
-MUSTER_TEST (SetAside, a_second_one_of_the_name_gets_a_number)
+MUSTER_TEST (Quarantine, a_second_one_of_the_name_gets_a_number)
 {
   g_autofree char *prefix = in_tmpdir ("m-7");
   static const char *const expected[] = {"m-7.bad", "m-7.bad-2", "m-7.bad-3"};
   for (gsize i = 0; i < G_N_ELEMENTS (expected); i++) {
-    g_autofree char *aside = NULL, *there = in_tmpdir (expected[i]);
+    g_autofree char *quarantined = NULL, *there = in_tmpdir (expected[i]);
     g_autoptr (GError) error = NULL;
     put_checkpoint ("m-7");
-    muster_checkpoint_set_aside (NULL, prefix, "bad", &aside, &error);
+    muster_checkpoint_quarantine (NULL, prefix, "bad", &quarantined, &error);
     MUSTER_EXPECT_NO_ERROR (error);
-    MUSTER_EXPECT_STREQ (aside, there);
-    MUSTER_EXPECT_EQ (muster_checkpoint_step (aside), 7);
-    MUSTER_EXPECT_TRUE (muster_checkpoint_is_set_aside (aside));
+    MUSTER_EXPECT_STREQ (quarantined, there);
+    MUSTER_EXPECT_EQ (muster_checkpoint_step (quarantined), 7);
+    MUSTER_EXPECT_TRUE (muster_checkpoint_is_quarantined (quarantined));
   }
   g_auto (GStrv) files = muster_storage_list (muster_local_storage (), muster_test_tmpdir (), NULL);
   guint n = 0;
@@ -111,31 +111,31 @@ MUSTER_TEST (SetAside, a_second_one_of_the_name_gets_a_number)
 }
 
 /* A job must not begin anew because its only checkpoint was bad. */
-MUSTER_TEST (SetAside, the_last_one_is_still_named_by_the_state)
+MUSTER_TEST (Quarantine, the_last_one_is_still_named_by_the_state)
 {
   static const char *const listed[] = {"m-7"};
   g_autofree char *prefix = in_tmpdir ("m-7");
   g_autoptr (GError) error = NULL, gone = NULL;
   put_checkpoint ("m-7");
   put_state (listed, 1);
-  muster_checkpoint_set_aside (NULL, prefix, "bad", NULL, &error);
+  muster_checkpoint_quarantine (NULL, prefix, "bad", NULL, &error);
   MUSTER_ASSERT_NO_ERROR (error);
   g_autofree char *latest = muster_latest_checkpoint (NULL, muster_test_tmpdir (), &gone);
   MUSTER_EXPECT_NULL (latest);
   MUSTER_EXPECT_ERROR (gone, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND);
 }
 
-MUSTER_TEST (SetAside, one_that_is_not_there_is_not_found)
+MUSTER_TEST (Quarantine, one_that_is_not_there_is_not_found)
 {
   g_autofree char *prefix = in_tmpdir ("m-7");
   g_autoptr (GError) error = NULL;
   put_file ("m-7.data-00000-of-00001", "x", 1);
-  MUSTER_EXPECT_FALSE (muster_checkpoint_set_aside (NULL, prefix, "bad", NULL, &error));
+  MUSTER_EXPECT_FALSE (muster_checkpoint_quarantine (NULL, prefix, "bad", NULL, &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND);
 }
 
 /* Stopped anywhere, its files are all there, and never under two names. */
-MUSTER_TEST (SetAside, a_crash_at_any_call_loses_nothing)
+MUSTER_TEST (Quarantine, a_crash_at_any_call_loses_nothing)
 {
   static const char *const listed[] = {"m-1", "m-7"};
   g_autofree char *prefix = in_tmpdir ("m-7");
@@ -146,7 +146,7 @@ MUSTER_TEST (SetAside, a_crash_at_any_call_loses_nothing)
     put_checkpoint ("m-7");
     put_state (listed, 2);
     const gboolean is_done =
-        muster_checkpoint_set_aside (MUSTER_STORAGE (storage), prefix, "bad", NULL, &error);
+        muster_checkpoint_quarantine (MUSTER_STORAGE (storage), prefix, "bad", NULL, &error);
     g_auto (GStrv) files =
         muster_storage_list (muster_local_storage (), muster_test_tmpdir (), NULL);
     guint n = 0;
@@ -184,7 +184,7 @@ MUSTER_TEST (CheckpointList, is_by_steps_and_without_what_is_no_checkpoint)
   }
   put_file ("d-1.data-00000-of-00001", "", 0);
   g_auto (GStrv) list = muster_checkpoint_list (NULL, muster_test_tmpdir (), &error);
-  g_auto (GStrv) bad = muster_checkpoint_list_set_aside (NULL, muster_test_tmpdir (), &error);
+  g_auto (GStrv) bad = muster_checkpoint_list_quarantined (NULL, muster_test_tmpdir (), &error);
   MUSTER_ASSERT_NO_ERROR (error);
   g_autofree char *listed = names_of (list), *set_aside = names_of (bad);
   MUSTER_EXPECT_STREQ (listed, "c.bad-x-002 a b-008 b-9 b-10 b-100");

@@ -114,17 +114,18 @@ MUSTER_TEST (Storage, room_is_taken_before_it_is_written_and_leaves_the_length_a
   g_autofree char *path = in_tmpdir ("file");
   MusterStorage *storage = muster_local_storage ();
   MusterStorageInfo info;
-  guint64 room = 0;
+  guint64 free_bytes = 0;
 
-  MUSTER_EXPECT_TRUE (muster_storage_room (storage, muster_test_tmpdir (), &room, &error));
-  MUSTER_EXPECT_TRUE (room > 0 && room < G_MAXUINT64);
+  MUSTER_EXPECT_TRUE (
+      muster_storage_free_space (storage, muster_test_tmpdir (), &free_bytes, &error));
+  MUSTER_EXPECT_TRUE (free_bytes > 0 && free_bytes < G_MAXUINT64);
   MusterStorageFile *file = muster_storage_create (storage, path, &error);
   MUSTER_EXPECT_TRUE (muster_storage_reserve (storage, file, 1 << 20, &error));
   MUSTER_EXPECT_TRUE (muster_storage_append (storage, file, "abc", 3, &error));
   MUSTER_EXPECT_FALSE (muster_storage_reserve (storage, file, G_MAXINT64 / 2, &full));
   MUSTER_EXPECT_TRUE (muster_storage_close (storage, file, &error));
   MUSTER_ASSERT_NO_ERROR (error);
-  MUSTER_ASSERT_TRUE (muster_storage_look (storage, path, &info, &error));
+  MUSTER_ASSERT_TRUE (muster_storage_stat (storage, path, &info, &error));
   MUSTER_EXPECT_EQ (info.size, 3u);
   MUSTER_EXPECT_TRUE (full && full->domain == G_FILE_ERROR);
 }
@@ -169,7 +170,7 @@ MUSTER_TEST (Storage, a_directory_is_made_with_those_above_it)
   MUSTER_EXPECT_ERROR (in_the_way, G_FILE_ERROR, G_FILE_ERROR_NOTDIR);
 }
 
-MUSTER_TEST (Storage, a_path_with_a_scheme_is_refused_by_every_verb_and_makes_nothing)
+MUSTER_TEST (Storage, a_path_with_a_scheme_is_refused_by_every_command_and_makes_nothing)
 {
   static const char *const paths[] = {"s3://bucket/run", "gs://bucket/run", "hdfs://host:9000/run",
                                       "file:///tmp/run", "a+b-c.d://run"};
@@ -188,10 +189,10 @@ MUSTER_TEST (Storage, a_path_with_a_scheme_is_refused_by_every_verb_and_makes_no
     MUSTER_EXPECT_FALSE (muster_storage_rename (storage, "x", path, &errors[3]));
     MUSTER_EXPECT_FALSE (muster_storage_remove (storage, path, &errors[4]));
     MUSTER_EXPECT_NULL (muster_storage_list (storage, path, &errors[5]));
-    MUSTER_EXPECT_FALSE (muster_storage_look (storage, path, &info, &errors[6]));
+    MUSTER_EXPECT_FALSE (muster_storage_stat (storage, path, &info, &errors[6]));
     MUSTER_EXPECT_FALSE (muster_storage_sync_directory (storage, path, &errors[7]));
     MUSTER_EXPECT_FALSE (muster_storage_make_directory (storage, path, &errors[8]));
-    MUSTER_EXPECT_FALSE (muster_storage_room (storage, path, &size, &errors[9]));
+    MUSTER_EXPECT_FALSE (muster_storage_free_space (storage, path, &size, &errors[9]));
     MUSTER_EXPECT_NULL (muster_storage_lock (storage, path, MUSTER_LOCK_EXCLUSIVE, &errors[10]));
     MUSTER_EXPECT_FALSE (muster_storage_publish (storage, path, "x", 1, &errors[11]));
     for (gsize j = 0; j < G_N_ELEMENTS (errors); j++) {
@@ -267,7 +268,7 @@ muster_counting_storage_init (MusterCountingStorage *self)
   (void)self;
 }
 
-MUSTER_TEST (ForwardingStorage, a_class_that_overrides_one_verb_keeps_all_others)
+MUSTER_TEST (ForwardingStorage, a_class_that_overrides_one_operation_keeps_all_others)
 {
   g_autoptr (MusterCountingStorage) counting = g_object_new (MUSTER_TYPE_COUNTING_STORAGE, NULL);
   g_autoptr (MusterForwardingStorage) outer = g_object_new (MUSTER_TYPE_FORWARDING_STORAGE, NULL);
@@ -276,7 +277,7 @@ MUSTER_TEST (ForwardingStorage, a_class_that_overrides_one_verb_keeps_all_others
   g_autofree char *other = g_build_filename (folder, "other", NULL);
   g_autoptr (GError) error = NULL;
   MusterStorageInfo info;
-  guint64 room = 0;
+  guint64 free_bytes = 0;
   muster_forwarding_storage_set_inner (outer, MUSTER_STORAGE (counting));
 
   MUSTER_ASSERT_TRUE (muster_storage_make_directory (storage, folder, &error));
@@ -288,12 +289,12 @@ MUSTER_TEST (ForwardingStorage, a_class_that_overrides_one_verb_keeps_all_others
   MUSTER_EXPECT_TRUE (muster_storage_close (storage, file, &error));
   MUSTER_EXPECT_TRUE (muster_storage_rename (storage, path, other, &error));
   MUSTER_EXPECT_TRUE (muster_storage_sync_directory (storage, folder, &error));
-  MUSTER_EXPECT_TRUE (muster_storage_look (storage, other, &info, &error));
+  MUSTER_EXPECT_TRUE (muster_storage_stat (storage, other, &info, &error));
   MUSTER_EXPECT_EQ (info.size, 5u);
   g_autoptr (GBytes) bytes = muster_storage_read (storage, other, &error);
   MUSTER_EXPECT_MEMEQ (g_bytes_get_data (bytes, NULL), g_bytes_get_size (bytes), "12345", 5);
-  MUSTER_EXPECT_TRUE (muster_storage_room (storage, folder, &room, &error));
-  MUSTER_EXPECT_TRUE (room > 0);
+  MUSTER_EXPECT_TRUE (muster_storage_free_space (storage, folder, &free_bytes, &error));
+  MUSTER_EXPECT_TRUE (free_bytes > 0);
   MusterStorageLock *lock = muster_storage_lock (storage, other, MUSTER_LOCK_EXCLUSIVE, &error);
   MUSTER_EXPECT_NULL (
       muster_storage_lock (muster_local_storage (), other, MUSTER_LOCK_EXCLUSIVE, NULL));

@@ -111,7 +111,7 @@ class CheckpointTest(unittest.TestCase):
         self.assertEqual(rows[0]["bytes"], 48 + 229)
         self.assertEqual((rows[0]["tensors"], rows[0]["shards"]), (2, 1))
 
-    def test_list_names_each_as_the_other_verbs_take_it(self):
+    def test_list_names_each_as_the_other_commands_take_it(self):
         self.copies([9])
         self.copy("shards", "final")
         self.copy("model-42", "m-3.bad")

@@ -91,12 +91,12 @@ expect 0 "ready after" $muster wait $model --timeout=10
 # two chiefs, and a job that is over
 expect 4 "was prepared by another chief" $muster prepare $model
 grep -qF "try: \`muster wait\` joins" "$work/out" || { echo "FAILED: no way out for the second chief"; failures=$((failures + 1)); }
-expect 0 "initialised 15 variables" $muster prepare $model --again
+expect 0 "initialised 15 variables" $muster prepare $model --overwrite
 expect 0 "finished digits at step 0" $muster finish $model
 expect 5 "digits is finished: its chief ended the job at step 0, " $muster wait $model --timeout=10
 expect 5 "digits is finished: its chief ended the job at step 0" $muster prepare $model
-grep -qF "\`muster prepare --again\` begins it anew" "$work/out" || { echo "FAILED: no way out of a finished job"; failures=$((failures + 1)); }
-expect 0 "initialised 15 variables" $muster prepare $model --again
+grep -qF "\`muster prepare --overwrite\` begins it anew" "$work/out" || { echo "FAILED: no way out of a finished job"; failures=$((failures + 1)); }
+expect 0 "initialised 15 variables" $muster prepare $model --overwrite
 expect 0 "prepared it and left" $muster status "$target"
 expect 0 '"final_step":7' $muster finish --model=other --master="$target" --step=7 --json
 expect 0 '"pushed":true' $muster wait $model --timeout=10 --json

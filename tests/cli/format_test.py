@@ -189,7 +189,7 @@ class Numbers(Case):
     def jsons(self):
         yield text("status", self.target, "--json")
         yield text("wait", *self.model, "--json")
-        yield text("prepare", *self.model, "--again", "--json")
+        yield text("prepare", *self.model, "--overwrite", "--json")
         yield text("run", *self.model, *FILES, "--fetch=logits:0", "--json")
         yield text("checkpoint", "list", self.folder, "--json")
         yield text("checkpoint", "show", self.prefix, "output/kernel", "--json")
@@ -245,7 +245,7 @@ class Numbers(Case):
             self.assertNotRegex(out, r"[(,] ?\w[\w ]* (0\.\d ms|\d+ µs|\d+ us)", out)
             self.assertNotIn("restore ", out)
             self.assertNotIn("()", out)
-        result = json.loads(text("prepare", *self.model, "--again", "--checkpoint-dir=" + self.folder + "/none", "--json"))
+        result = json.loads(text("prepare", *self.model, "--overwrite", "--checkpoint-dir=" + self.folder + "/none", "--json"))
         self.assertNotIn("restore", result["phases"])
 
     def test_there_is_no_bar_in_a_pipe(self):

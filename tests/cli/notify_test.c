@@ -68,7 +68,7 @@ heard (Manager *self)
   return size >= 0 ? g_strndup (text, (gsize)size) : NULL;
 }
 
-#define EXPECT_HEARD(manager, wanted)                                                              \
+#define EXPECT_RECEIVED(manager, wanted)                                                           \
   do {                                                                                             \
     g_autofree char *text_ = heard (manager);                                                      \
     MUSTER_EXPECT_STREQ (text_, wanted);                                                           \
@@ -80,8 +80,8 @@ MUSTER_TEST (Notify, tells_the_manager_in_one_datagram)
 
   muster_notify ("READY=1\nSTATUS=serving %d sessions", 3);
 
-  EXPECT_HEARD (&manager, "READY=1\nSTATUS=serving 3 sessions");
-  EXPECT_HEARD (&manager, NULL);
+  EXPECT_RECEIVED (&manager, "READY=1\nSTATUS=serving 3 sessions");
+  EXPECT_RECEIVED (&manager, NULL);
 }
 
 MUSTER_TEST (Notify, finds_an_abstract_socket)
@@ -91,7 +91,7 @@ MUSTER_TEST (Notify, finds_an_abstract_socket)
 
   muster_notify ("STOPPING=1");
 
-  EXPECT_HEARD (&manager, "STOPPING=1");
+  EXPECT_RECEIVED (&manager, "STOPPING=1");
 }
 
 MUSTER_TEST (Notify, lets_no_text_make_an_assignment)
@@ -100,7 +100,7 @@ MUSTER_TEST (Notify, lets_no_text_make_an_assignment)
 
   muster_notify_status ("waiting for 'a\nREADY=1\r\nMAINPID=1'");
 
-  EXPECT_HEARD (&manager, "STATUS=waiting for 'a READY=1  MAINPID=1'");
+  EXPECT_RECEIVED (&manager, "STATUS=waiting for 'a READY=1  MAINPID=1'");
 }
 
 MUSTER_TEST (Notify, does_nothing_where_nobody_listens)
@@ -127,7 +127,7 @@ MUSTER_TEST (Notify, waits_for_nobody)
   for (int i = 0; i < 10000; i++)
     muster_notify ("WATCHDOG=1");
 
-  EXPECT_HEARD (&manager, "WATCHDOG=1");
+  EXPECT_RECEIVED (&manager, "WATCHDOG=1");
 }
 
 MUSTER_TEST (Notify, knows_when_the_watchdog_wants_to_hear)

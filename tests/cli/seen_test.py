@@ -176,7 +176,7 @@ def draws_one_story_as_text_and_json(model):
 
 def writes_a_trace(model, folder):
     path = os.path.join(folder, "trace.json")
-    code, _, err = run("prepare", *model, "--again", "--trace=" + path, "--task=worker:0")
+    code, _, err = run("prepare", *model, "--overwrite", "--trace=" + path, "--task=worker:0")
     check(code == 0, "prepared", err)
     with open(path, encoding="utf-8") as file:
         trace = json.load(file)
@@ -249,7 +249,7 @@ def follows_the_chief_to_the_end_of_its_job(model):
     check(code == 5 and result["outcome"] == "over" and result["final_step"] == 0, "over", result)
     check(err.startswith("muster: digits is finished: its chief ended the job at step 0, "), "over, for people", err)
     check(err.count("\n") == 1, "said once", err)
-    check(run("prepare", *model, "--again")[0] == 0, "begun again")
+    check(run("prepare", *model, "--overwrite")[0] == 0, "begun again")
 
 
 @contextlib.contextmanager

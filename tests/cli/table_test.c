@@ -101,14 +101,14 @@ MUSTER_TEST (Table, counts_columns_and_lets_no_cell_play_with_the_terminal)
 MUSTER_TEST (Plain, is_ascii_where_the_locale_is_not_utf8)
 {
   setlocale (LC_ALL, "C");
-  g_autofree char *ascii = muster_cli_plain ("5 → 6, 14 µs, 2× …\té");
+  g_autofree char *ascii = muster_cli_sanitise ("5 → 6, 14 µs, 2× …\té");
   g_autoptr (GString) bar = g_string_new (NULL);
   muster_cli_append_bar (bar, 0.5, 4, FALSE);
   MUSTER_EXPECT_STREQ (ascii, "5 -> 6, 14 us, 2x ... e");
   MUSTER_EXPECT_STREQ (bar->str, "##..");
 
   setlocale (LC_ALL, "C.UTF-8");
-  g_autofree char *utf8 = muster_cli_plain ("5 → 6, 14 µs, 2× …\té");
+  g_autofree char *utf8 = muster_cli_sanitise ("5 → 6, 14 µs, 2× …\té");
   MUSTER_EXPECT_STREQ (utf8, "5 → 6, 14 µs, 2× … é");
 }
 

@@ -375,7 +375,7 @@ class Job(Case):
         address = target[len("grpc://"):]
         for cluster, task in (({"worker": [address, "b:1"]}, {"type": "worker", "index": "0"}),
                               ({"chief": [address], "worker": ["b:1"], "ps": ["a:1"]}, {"type": "chief", "index": 0})):
-            done = train(MODEL, *FEEDS, "--steps=20", "--json", "--again", tf_config={"cluster": cluster, "task": task})
+            done = train(MODEL, *FEEDS, "--steps=20", "--json", "--overwrite", tf_config={"cluster": cluster, "task": task})
             ready = events(done.stdout)[0]
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual((ready["task"], ready["how"]), ("%s:0" % task["type"], "initialised"))

@@ -302,7 +302,7 @@ crash_list (MusterStorage *storage, const char *directory, GError **error)
 }
 
 static gboolean
-crash_look (MusterStorage *storage, const char *path, MusterStorageInfo *info, GError **error)
+crash_stat (MusterStorage *storage, const char *path, MusterStorageInfo *info, GError **error)
 {
   MusterCrashStorage *self = MUSTER_CRASH_STORAGE (storage);
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
@@ -399,7 +399,7 @@ crash_storage_iface_init (MusterStorageInterface *iface)
   iface->rename = crash_rename;
   iface->remove = crash_remove;
   iface->list = crash_list;
-  iface->look = crash_look;
+  iface->stat = crash_stat;
   iface->sync_directory = crash_sync_directory;
   iface->make_directory = crash_make_directory;
   iface->lock = crash_lock;

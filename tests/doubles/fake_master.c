@@ -31,9 +31,9 @@ typedef struct {
 
 struct _MusterFakeMaster {
   GObject parent;
-  char *target;           /* (owned) (nullable) */
-  MusterFakeClock *clock; /* (owned) */
-  MusterFakeBoard *board; /* (owned) */
+  char *target;                      /* (owned) (nullable) */
+  MusterFakeClock *clock;            /* (owned) */
+  MusterFakeChiefRegistry *registry; /* (owned) */
   GMutex lock;
   /* guarded by lock */
   GHashTable *scripts;   /* (owned) name -> Script */
@@ -115,7 +115,7 @@ muster_fake_master_new (MusterFakeClock *clock)
   MusterFakeMaster *self = g_object_new (MUSTER_TYPE_FAKE_MASTER, NULL);
 
   self->clock = g_object_ref (clock);
-  self->board = muster_fake_board_new (clock);
+  self->registry = muster_fake_chief_registry_new (clock);
 
   return self;
 }
@@ -241,7 +241,7 @@ muster_fake_master_restart (MusterFakeMaster *self)
   self->n_open = 0;
   g_hash_table_remove_all (self->variables);
   g_mutex_unlock (&self->lock);
-  muster_fake_board_forget (self->board);
+  muster_fake_chief_registry_forget (self->registry);
 }
 
 void
@@ -378,22 +378,22 @@ is_down_locked (MusterFakeMaster *self)
   return is_down;
 }
 
-static MusterPresence
+static MusterServerState
 fake_reach (MusterMaster *master, G_GNUC_UNUSED gint64 deadline_us,
             G_GNUC_UNUSED GCancellable *cancellable)
 {
   MusterFakeMaster *self = MUSTER_FAKE_MASTER (master);
-  MusterPresence presence = MUSTER_PRESENCE_DOWN;
+  MusterServerState state = MUSTER_SERVER_DOWN;
 
   g_mutex_lock (&self->lock);
   script_locked (self, "reach")->n_calls++;
   if (!is_down_locked (self)) {
-    presence = self->was_down ? MUSTER_PRESENCE_CHANGED : MUSTER_PRESENCE_UP;
+    state = self->was_down ? MUSTER_SERVER_CHANGED : MUSTER_SERVER_UP;
     self->was_down = FALSE;
   }
   g_mutex_unlock (&self->lock);
 
-  return presence;
+  return state;
 }
 
 gboolean
@@ -535,10 +535,10 @@ muster_fake_master_clock (MusterFakeMaster *self)
   return self->clock;
 }
 
-MusterFakeBoard *
-muster_fake_master_board (MusterFakeMaster *self)
+MusterFakeChiefRegistry *
+muster_fake_master_registry (MusterFakeMaster *self)
 {
-  return self->board;
+  return self->registry;
 }
 
 static MusterSession *
@@ -577,7 +577,7 @@ muster_fake_master_finalize (GObject *object)
 {
   MusterFakeMaster *self = MUSTER_FAKE_MASTER (object);
 
-  muster_fake_board_free (self->board);
+  muster_fake_chief_registry_free (self->registry);
   g_free (self->target);
   g_object_unref (self->clock);
   g_hash_table_unref (self->scripts);

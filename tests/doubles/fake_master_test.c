@@ -129,12 +129,12 @@ set_v (gpointer user_data)
   muster_fake_master_set_variable (user_data, "v");
 }
 
-MUSTER_TEST (FakeMaster, pushes_a_turn_when_a_variable_gets_its_value)
+MUSTER_TEST (FakeMaster, pushes_readiness_when_a_variable_gets_its_value)
 {
   g_auto (Fixture) f = set_up ();
   g_autoptr (MusterSession) session = open_session (&f, NULL);
-  g_auto (MusterTurn) before = {0};
-  g_auto (MusterTurn) after = {0};
+  g_auto (MusterReadiness) before = {0};
+  g_auto (MusterReadiness) after = {0};
 
   muster_fake_master_op_reports (f.master, "ready", "v", NULL);
   muster_fake_master_set_watchable (f.master);
@@ -268,13 +268,13 @@ prepare_phase (gpointer user_data)
   muster_fake_master_set_chief (user_data, &chief);
 }
 
-MUSTER_TEST (FakeMaster, tells_in_turns_what_the_chief_does)
+MUSTER_TEST (FakeMaster, reports_what_the_chief_does_as_readiness)
 {
   g_auto (Fixture) f = set_up ();
   g_autoptr (MusterSession) session = open_session (&f, NULL);
   MusterAnnouncement at_work = MUSTER_ANNOUNCEMENT_INIT;
-  g_auto (MusterTurn) first = {0};
-  g_auto (MusterTurn) second = {0};
+  g_auto (MusterReadiness) first = {0};
+  g_auto (MusterReadiness) second = {0};
   at_work.task = (char *)"worker:0";
   at_work.phase = MUSTER_CHIEF_INITIALISING;
   at_work.alive = TRUE;

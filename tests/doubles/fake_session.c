@@ -23,7 +23,7 @@ struct _MusterFakeWatch {
   gboolean names_model;
   gint64 deadline_us;
   gboolean told;
-  MusterTurn last;
+  MusterReadiness last;
 };
 
 G_DEFINE_FINAL_TYPE (MusterFakeSession, muster_fake_session, MUSTER_TYPE_SESSION)
@@ -46,7 +46,7 @@ check_alive (MusterFakeSession *self, GError **error)
   const char *handle = muster_session_handle (MUSTER_SESSION (self));
 
   if (muster_fake_master_is_alive (self->master, self->life) && !g_atomic_int_get (&self->ended) &&
-      !muster_fake_board_has_ended (muster_fake_master_board (self->master), handle))
+      !muster_fake_chief_registry_has_ended (muster_fake_master_registry (self->master), handle))
     return TRUE;
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED,
                "Session %s is not found. Possibly, this master has restarted.", handle);
@@ -175,8 +175,8 @@ muster_fake_session_claim (MusterSession *session, const MusterClaim *claim,
   if (!check_alive (self, error))
     return NULL;
 
-  return muster_fake_board_claim (self->master, muster_session_handle (session), claim, before,
-                                  deadline_us, cancellable, error);
+  return muster_fake_chief_registry_claim (self->master, muster_session_handle (session), claim,
+                                           before, deadline_us, cancellable, error);
 }
 
 static gboolean
@@ -185,13 +185,13 @@ judge (MusterFakeWatch *self, const char *op, gboolean *is_ready, char **why, ch
 {
   g_autoptr (MusterTensor) value = NULL;
   g_autoptr (GError) failure = NULL;
-  g_auto (MusterReadiness) readiness = {0};
+  g_auto (MusterReadyOpResult) readiness = {0};
 
   *is_ready = TRUE;
   if (!op)
     return TRUE;
   muster_fake_master_compute (self->session->master, op, NULL, &value, &failure);
-  if (!muster_readiness_judge (op, value, failure, &readiness, error))
+  if (!muster_ready_op_judge (op, value, failure, &readiness, error))
     return FALSE;
   *is_ready = readiness.is_ready;
   *why = g_steal_pointer (&readiness.why_not);
@@ -202,49 +202,52 @@ judge (MusterFakeWatch *self, const char *op, gboolean *is_ready, char **why, ch
 }
 
 static gboolean
-look (MusterFakeWatch *self, MusterTurn *turn, GError **error)
+look (MusterFakeWatch *self, MusterReadiness *readiness, GError **error)
 {
   if (!check_alive (self->session, error) ||
-      !judge (self, self->gate_op, &turn->gate_open, &turn->why_gate, &turn->missing, error))
+      !judge (self, self->gate_op, &readiness->gate_open, &readiness->why_gate, &readiness->missing,
+              error))
     return FALSE;
-  if (turn->gate_open &&
-      !judge (self, self->ready_op, &turn->is_ready, &turn->why_not_ready, &turn->missing, error))
+  if (readiness->gate_open && !judge (self, self->ready_op, &readiness->is_ready,
+                                      &readiness->why_not_ready, &readiness->missing, error))
     return FALSE;
   if (self->names_model)
-    muster_fake_board_fill (muster_fake_master_board (self->session->master), turn);
+    muster_fake_chief_registry_fill (muster_fake_master_registry (self->session->master),
+                                     readiness);
 
   return TRUE;
 }
 
 static gboolean
-is_news (const MusterFakeWatch *self, const MusterTurn *turn)
+is_news (const MusterFakeWatch *self, const MusterReadiness *readiness)
 {
-  return !self->told || turn->gate_open != self->last.gate_open ||
-         turn->is_ready != self->last.is_ready ||
-         turn->keeps_announcements != self->last.keeps_announcements ||
-         !muster_announcement_equal (turn->chief, self->last.chief) ||
-         g_strcmp0 (turn->graph_difference, self->last.graph_difference) != 0 ||
-         g_strcmp0 (turn->why_gate, self->last.why_gate) != 0 ||
-         g_strcmp0 (turn->why_not_ready, self->last.why_not_ready) != 0;
+  return !self->told || readiness->gate_open != self->last.gate_open ||
+         readiness->is_ready != self->last.is_ready ||
+         readiness->keeps_announcements != self->last.keeps_announcements ||
+         !muster_announcement_equal (readiness->chief, self->last.chief) ||
+         g_strcmp0 (readiness->graph_difference, self->last.graph_difference) != 0 ||
+         g_strcmp0 (readiness->why_gate, self->last.why_gate) != 0 ||
+         g_strcmp0 (readiness->why_not_ready, self->last.why_not_ready) != 0;
 }
 
 static void
-tell (MusterFakeWatch *self, MusterTurn *turn)
+tell (MusterFakeWatch *self, MusterReadiness *readiness)
 {
-  muster_turn_clear (&self->last);
+  muster_readiness_clear (&self->last);
   self->told = TRUE;
-  self->last = (MusterTurn){.gate_open = turn->gate_open,
-                            .is_ready = turn->is_ready,
-                            .why_gate = g_strdup (turn->why_gate),
-                            .why_not_ready = g_strdup (turn->why_not_ready),
-                            .keeps_announcements = turn->keeps_announcements,
-                            .chief = turn->chief ? muster_announcement_copy (turn->chief) : NULL,
-                            .graph_difference = g_strdup (turn->graph_difference)};
+  self->last = (MusterReadiness){
+      .gate_open = readiness->gate_open,
+      .is_ready = readiness->is_ready,
+      .why_gate = g_strdup (readiness->why_gate),
+      .why_not_ready = g_strdup (readiness->why_not_ready),
+      .keeps_announcements = readiness->keeps_announcements,
+      .chief = readiness->chief ? muster_announcement_copy (readiness->chief) : NULL,
+      .graph_difference = g_strdup (readiness->graph_difference)};
 }
 
 /* Looks whenever something has happened on the clock. */
 static gboolean
-muster_fake_watch_next (MusterWatch *watch, MusterTurn *turn, GCancellable *cancellable,
+muster_fake_watch_next (MusterWatch *watch, MusterReadiness *readiness, GCancellable *cancellable,
                         GError **error)
 {
   MusterFakeWatch *self = MUSTER_FAKE_WATCH (watch);
@@ -254,13 +257,13 @@ muster_fake_watch_next (MusterWatch *watch, MusterTurn *turn, GCancellable *canc
                                error))
     return FALSE;
   for (;;) {
-    g_auto (MusterTurn) now = {0};
+    g_auto (MusterReadiness) now = {0};
     if (!look (self, &now, error))
       return FALSE;
     if (is_news (self, &now)) {
       tell (self, &now);
-      *turn = now;
-      now = (MusterTurn){0};
+      *readiness = now;
+      now = (MusterReadiness){0};
       return TRUE;
     }
     if (muster_clock_now_us (MUSTER_CLOCK (clock)) >= self->deadline_us) {
@@ -280,7 +283,7 @@ muster_fake_watch_finalize (GObject *object)
   g_object_unref (self->session);
   g_free (self->gate_op);
   g_free (self->ready_op);
-  muster_turn_clear (&self->last);
+  muster_readiness_clear (&self->last);
   G_OBJECT_CLASS (muster_fake_watch_parent_class)->finalize (object);
 }
 

@@ -21,21 +21,21 @@ void muster_fake_master_session_ended (MusterFakeMaster *self, guint life);
 gboolean muster_fake_master_is_watchable (MusterFakeMaster *self);
 MusterFakeClock *muster_fake_master_clock (MusterFakeMaster *self);
 
-/* fake_board.c: what chiefs announce, and their leases. */
-typedef struct _MusterFakeBoard MusterFakeBoard;
+/* fake_chief_registry.c: what chiefs announce, and their leases. */
+typedef struct _MusterFakeChiefRegistry MusterFakeChiefRegistry;
 
-MusterFakeBoard *muster_fake_master_board (MusterFakeMaster *self);
-MusterFakeBoard *muster_fake_board_new (MusterFakeClock *clock);
-void muster_fake_board_free (MusterFakeBoard *self);
+MusterFakeChiefRegistry *muster_fake_master_registry (MusterFakeMaster *self);
+MusterFakeChiefRegistry *muster_fake_chief_registry_new (MusterFakeClock *clock);
+void muster_fake_chief_registry_free (MusterFakeChiefRegistry *self);
 /* The master has restarted. */
-void muster_fake_board_forget (MusterFakeBoard *self);
+void muster_fake_chief_registry_forget (MusterFakeChiefRegistry *self);
 /* TRUE for the session of a chief that lost its lease. */
-gboolean muster_fake_board_has_ended (MusterFakeBoard *self, const char *handle);
+gboolean muster_fake_chief_registry_has_ended (MusterFakeChiefRegistry *self, const char *handle);
 /* What a turn says of the chief. */
-void muster_fake_board_fill (MusterFakeBoard *self, MusterTurn *turn);
-MusterLease *muster_fake_board_claim (MusterFakeMaster *master, const char *handle,
-                                      const MusterClaim *claim, MusterAnnouncement **before,
-                                      gint64 deadline_us, GCancellable *cancellable,
-                                      GError **error);
+void muster_fake_chief_registry_fill (MusterFakeChiefRegistry *self, MusterReadiness *readiness);
+MusterLease *muster_fake_chief_registry_claim (MusterFakeMaster *master, const char *handle,
+                                               const MusterClaim *claim,
+                                               MusterAnnouncement **before, gint64 deadline_us,
+                                               GCancellable *cancellable, GError **error);
 
 G_END_DECLS

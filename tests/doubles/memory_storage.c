@@ -186,7 +186,7 @@ memory_list (MusterStorage *storage, const char *directory, GError **error)
 }
 
 static gboolean
-memory_look (MusterStorage *storage, const char *path, MusterStorageInfo *info, GError **error)
+memory_stat (MusterStorage *storage, const char *path, MusterStorageInfo *info, GError **error)
 {
   g_autoptr (GByteArray) bytes = find (storage, path, error);
   if (bytes != NULL)
@@ -216,7 +216,7 @@ memory_storage_iface_init (MusterStorageInterface *iface)
   iface->rename = memory_rename;
   iface->remove = memory_remove;
   iface->list = memory_list;
-  iface->look = memory_look;
+  iface->stat = memory_stat;
   iface->sync_directory = memory_sync_directory;
 }
 

@@ -14,8 +14,8 @@ G_DEFINE_FINAL_TYPE_WITH_CODE (MusterNarrowStorage, muster_narrow_storage,
                                                       narrow_storage_iface_init))
 
 static gboolean
-narrow_room (MusterStorage *storage, G_GNUC_UNUSED const char *directory, guint64 *bytes,
-             G_GNUC_UNUSED GError **error)
+narrow_free_space (MusterStorage *storage, G_GNUC_UNUSED const char *directory, guint64 *bytes,
+                   G_GNUC_UNUSED GError **error)
 {
   *bytes = MUSTER_NARROW_STORAGE (storage)->is_free;
 
@@ -25,7 +25,7 @@ narrow_room (MusterStorage *storage, G_GNUC_UNUSED const char *directory, guint6
 static void
 narrow_storage_iface_init (MusterStorageInterface *iface)
 {
-  iface->room = narrow_room;
+  iface->free_space = narrow_free_space;
 }
 
 static void

@@ -48,17 +48,17 @@ watched_lock (MusterStorage *storage, const char *path, MusterLockMode mode, GEr
 }
 
 static gboolean
-watched_look (MusterStorage *storage, const char *path, MusterStorageInfo *info, GError **error)
+watched_stat (MusterStorage *storage, const char *path, MusterStorageInfo *info, GError **error)
 {
   watch (MUSTER_WATCHED_STORAGE (storage), path);
 
-  return muster_storage_look (muster_local_storage (), path, info, error);
+  return muster_storage_stat (muster_local_storage (), path, info, error);
 }
 
 static void
 watched_storage_iface_init (MusterStorageInterface *iface)
 {
-  iface->look = watched_look;
+  iface->stat = watched_stat;
   iface->open = watched_open;
   iface->lock = watched_lock;
 }

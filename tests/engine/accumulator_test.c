@@ -20,17 +20,17 @@ typedef struct {
   guint n_called; /* guarded by lock, as the others */
   float value;
   gboolean cancelled;
-} Asker;
+} Taker;
 
 static void
 on_taken (gpointer data, MusterAccumulated *taken, GError *error)
 {
-  Asker *asker = data;
+  Taker *subscriber = data;
   g_mutex_lock (&lock);
-  asker->n_called++;
-  asker->cancelled = muster_error_is (error, MUSTER_ERROR_CANCELLED);
+  subscriber->n_called++;
+  subscriber->cancelled = muster_error_is (error, MUSTER_ERROR_CANCELLED);
   if (taken != NULL) {
-    asker->value = float_of (taken->parts[0]);
+    subscriber->value = float_of (taken->parts[0]);
     muster_accumulated_clear (taken);
   }
   g_clear_error (&error);
@@ -40,7 +40,7 @@ on_taken (gpointer data, MusterAccumulated *taken, GError *error)
 
 MUSTER_TEST (Accumulator, serves_those_who_ask_in_their_order)
 {
-  Asker first = {0}, second = {0};
+  Taker first = {0}, second = {0};
   g_autoptr (MusterAccumulator) self = muster_accumulator_new (&mean_kind);
   muster_accumulator_take (self, 2, &first, on_taken);
   muster_accumulator_take (self, 1, &second, on_taken);
@@ -61,7 +61,7 @@ MUSTER_TEST (Accumulator, serves_those_who_ask_in_their_order)
 
 MUSTER_TEST (Accumulator, lets_nobody_jump_the_queue)
 {
-  Asker first = {0};
+  Taker first = {0};
   MusterAccumulated taken;
   g_autoptr (MusterAccumulator) self = muster_accumulator_new (&mean_kind);
   muster_accumulator_take (self, 2, &first, on_taken);
@@ -77,7 +77,7 @@ MUSTER_TEST (Accumulator, lets_nobody_jump_the_queue)
 
 MUSTER_TEST (Accumulator, serves_those_behind_one_who_gives_up)
 {
-  Asker first = {0}, second = {0}, third = {0};
+  Taker first = {0}, second = {0}, third = {0};
   g_autoptr (MusterAccumulator) self = muster_accumulator_new (&mean_kind);
   muster_accumulator_take (self, 5, &first, on_taken);
   muster_accumulator_take (self, 1, &second, on_taken);
@@ -166,13 +166,13 @@ take_some (gpointer accumulator)
   gint64 sum = 0;
   for (int i = 0; i < N_GRADIENTS; i++) {
     const gint64 end_us = TEST_DEADLINE_US;
-    Asker asker = {0};
-    muster_accumulator_take (accumulator, 1, &asker, on_taken);
-    muster_accumulator_cancel (accumulator, &asker);
+    Taker subscriber = {0};
+    muster_accumulator_take (accumulator, 1, &subscriber, on_taken);
+    muster_accumulator_cancel (accumulator, &subscriber);
     g_mutex_lock (&lock);
-    while (asker.n_called == 0 && g_cond_wait_until (&changed, &lock, end_us))
+    while (subscriber.n_called == 0 && g_cond_wait_until (&changed, &lock, end_us))
       ;
-    sum += asker.n_called == 1 ? (gint64)asker.value : -N_GRADIENTS;
+    sum += subscriber.n_called == 1 ? (gint64)subscriber.value : -N_GRADIENTS;
     g_mutex_unlock (&lock);
   }
   return GINT_TO_POINTER ((gint)sum);

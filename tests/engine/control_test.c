@@ -351,7 +351,7 @@ wait_no_longer (MusterKernel *k, gpointer data G_GNUC_UNUSED)
 static gboolean
 wait_for_go (MusterKernel *k, GError **error G_GNUC_UNUSED)
 {
-  muster_kernel_park (k, wait_no_longer, NULL);
+  muster_kernel_suspend (k, wait_no_longer, NULL);
   waiting = k;
   n_waited++;
   return TRUE;
@@ -405,7 +405,7 @@ fetch_with (MusterSession *session, int p, const char *fetch, const char *target
   return float_of (fetched);
 }
 
-MUSTER_TEST (Control, a_kernel_parks_in_the_branch_that_is_taken)
+MUSTER_TEST (Control, a_kernel_is_suspended_in_the_branch_that_is_taken)
 {
   g_autoptr (MusterMaster) master = muster_local_master_new ();
   g_autoptr (MusterSession) session = open_waiting (master);
@@ -417,7 +417,7 @@ MUSTER_TEST (Control, a_kernel_parks_in_the_branch_that_is_taken)
   MUSTER_EXPECT_EQ (n_waited, 2);
 }
 
-MUSTER_TEST (Control, a_conditional_runs_while_a_kernel_is_parked)
+MUSTER_TEST (Control, a_conditional_runs_while_a_kernel_is_suspended)
 {
   g_autoptr (MusterMaster) master = muster_local_master_new ();
   g_autoptr (MusterSession) session = open_waiting (master);

@@ -2,7 +2,7 @@
 /* Many threads in few sessions that come and go: for the sanitizers as much as for itself. */
 #include "tests/engine/queue_fixture.h"
 
-enum { N_THREADS = 8, N_PLACES = 3, N_TURNS = 150 };
+enum { N_THREADS = 8, N_PLACES = 3, N_CHANGES = 150 };
 
 /* Sessions that whoever comes may run in, replace or extend. */
 typedef struct {
@@ -69,10 +69,10 @@ judge (Crowd *crowd, const char *what, const GError *error)
 }
 
 static void
-run_in (Crowd *crowd, MusterSession *session, guint turn)
+run_in (Crowd *crowd, MusterSession *session, guint round)
 {
   static const char *const ops[] = {"v/Assign", "up", "put", "take", "random", "size"};
-  const char *op = ops[turn % G_N_ELEMENTS (ops)];
+  const char *op = ops[round % G_N_ELEMENTS (ops)];
   g_autoptr (GError) error = NULL;
   const MusterStep step = {.targets = &op, .n_targets = 1, .deadline_us = soon ()};
 
@@ -91,10 +91,10 @@ check_sum (Crowd *crowd, float fed, MusterTensor *sum)
 }
 
 static void
-run_parts (Crowd *crowd, MusterSession *session, guint turn)
+run_parts (Crowd *crowd, MusterSession *session, guint round)
 {
   const char *const names[] = {"sum", "up"};
-  g_autoptr (MusterTensor) fed = muster_tensor_new_float ((float)turn);
+  g_autoptr (MusterTensor) fed = muster_tensor_new_float ((float)round);
   g_autoptr (MusterTensor) sum = NULL;
   g_autoptr (GError) error = NULL;
   MusterFeed feed = {"fed", NULL};
@@ -110,15 +110,15 @@ run_parts (Crowd *crowd, MusterSession *session, guint turn)
   step.n_fetches = 1; /* what is left of it ends with the session */
   step.partial_run = handle;
   if (handle != NULL && muster_session_run (session, &step, &sum, NULL, NULL, &error))
-    check_sum (crowd, (float)turn, sum);
+    check_sum (crowd, (float)round, sum);
   judge (crowd, "a part", error);
 }
 
 static void
-call (Crowd *crowd, MusterSession *session, guint turn)
+call (Crowd *crowd, MusterSession *session, guint round)
 {
   const char *const name = "sum";
-  g_autoptr (MusterTensor) fed = muster_tensor_new_float ((float)turn);
+  g_autoptr (MusterTensor) fed = muster_tensor_new_float ((float)round);
   g_autoptr (MusterTensor) sum = NULL;
   g_autoptr (GError) error = NULL;
   const MusterFeed feed = {"fed", NULL};
@@ -128,16 +128,16 @@ call (Crowd *crowd, MusterSession *session, guint turn)
 
   if (callable != 0 && muster_session_run_callable (session, callable, &fed, 1, TEST_DEADLINE_US,
                                                     &sum, NULL, NULL, &error)) {
-    check_sum (crowd, (float)turn, sum);
+    check_sum (crowd, (float)round, sum);
     (void)muster_session_release_callable (session, callable, TEST_DEADLINE_US, NULL, &error);
   }
   judge (crowd, "a callable", error);
 }
 
 static void
-extend (Crowd *crowd, MusterSession *session, guint turn)
+extend (Crowd *crowd, MusterSession *session, guint round)
 {
-  g_autofree char *name = g_strdup_printf ("minus_%u", turn);
+  g_autofree char *name = g_strdup_printf ("minus_%u", round);
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new_extension ();
 
@@ -174,20 +174,20 @@ come_and_go (gpointer data)
   const Member *self = data;
   Crowd *crowd = self->crowd;
 
-  for (guint i = 0; i < N_TURNS; i++) {
-    const guint turn = i * N_THREADS + self->number, place = i % N_PLACES;
+  for (guint i = 0; i < N_CHANGES; i++) {
+    const guint round = i * N_THREADS + self->number, place = i % N_PLACES;
     g_mutex_lock (&crowd->lock);
     g_autoptr (MusterSession) session = g_object_ref (crowd->places[place]);
     g_mutex_unlock (&crowd->lock);
-    if (turn % 13 == 0)
+    if (round % 13 == 0)
       replace (crowd, place);
-    else if (turn % 11 == 0)
-      extend (crowd, session, turn);
-    else if (turn % 7 == 0)
-      run_parts (crowd, session, turn);
-    else if (turn % 5 == 0)
-      call (crowd, session, turn);
-    else if (turn % 97 == 0)
+    else if (round % 11 == 0)
+      extend (crowd, session, round);
+    else if (round % 7 == 0)
+      run_parts (crowd, session, round);
+    else if (round % 5 == 0)
+      call (crowd, session, round);
+    else if (round % 97 == 0)
       MUSTER_EXPECT_TRUE (muster_master_reset (crowd->master, NULL, TEST_DEADLINE_US, NULL, NULL));
     else
       run_in (crowd, session, i / 2);

@@ -5,8 +5,8 @@
 /* An op that waits until the test opens its gate: what a dequeue will be. One gate for each name of
  * a node. */
 typedef struct {
-  MusterKernel *parked; /* (nullable) */
-  guint n_parked;       /* how often it ever did */
+  MusterKernel *suspended; /* (nullable) */
+  guint n_suspended;       /* how often it ever did */
   guint n_cancelled;
   gboolean is_computing, is_released;
 } Gate;
@@ -19,9 +19,9 @@ static void
 on_cancel (MusterKernel *k, gpointer data G_GNUC_UNUSED)
 {
   g_mutex_lock (&lock);
-  const gboolean mine = gate.parked == k;
+  const gboolean mine = gate.suspended == k;
   if (mine)
-    gate.parked = NULL;
+    gate.suspended = NULL;
   gate.n_cancelled++;
   g_mutex_unlock (&lock);
   if (mine)
@@ -31,10 +31,10 @@ on_cancel (MusterKernel *k, gpointer data G_GNUC_UNUSED)
 static gboolean
 wait_at_gate (MusterKernel *k, GError **error G_GNUC_UNUSED)
 {
-  muster_kernel_park (k, on_cancel, NULL);
+  muster_kernel_suspend (k, on_cancel, NULL);
   g_mutex_lock (&lock);
-  gate.parked = k;
-  gate.n_parked++;
+  gate.suspended = k;
+  gate.n_suspended++;
   g_cond_broadcast (&changed);
   g_mutex_unlock (&lock);
   return TRUE;
@@ -45,7 +45,7 @@ static void
 open_gate (float value)
 {
   g_mutex_lock (&lock);
-  MusterKernel *k = g_steal_pointer (&gate.parked);
+  MusterKernel *k = g_steal_pointer (&gate.suspended);
   g_mutex_unlock (&lock);
   MUSTER_EXPECT_TRUE (k != NULL);
   if (k == NULL)
@@ -63,9 +63,9 @@ open_from_within (MusterKernel *k G_GNUC_UNUSED, GError **error G_GNUC_UNUSED)
 
 /* Resumes before it has even returned. */
 static gboolean
-pass_at_once (MusterKernel *k, GError **error G_GNUC_UNUSED)
+proxy_at_once (MusterKernel *k, GError **error G_GNUC_UNUSED)
 {
-  muster_kernel_park (k, NULL, NULL);
+  muster_kernel_suspend (k, NULL, NULL);
   muster_kernel_set_output (k, 0, muster_tensor_new_float (3));
   muster_kernel_resume (k, NULL);
   return TRUE;
@@ -74,7 +74,7 @@ pass_at_once (MusterKernel *k, GError **error G_GNUC_UNUSED)
 static gboolean
 fail_late (MusterKernel *k, GError **error G_GNUC_UNUSED)
 {
-  muster_kernel_park (k, NULL, NULL);
+  muster_kernel_suspend (k, NULL, NULL);
   muster_kernel_resume (k, g_error_new (MUSTER_ERROR, MUSTER_ERROR_OUT_OF_RANGE, "it is closed"));
   return TRUE;
 }
@@ -119,7 +119,7 @@ static const MusterOp ops[] = {
     {"TestCompute", " -> y:float", "", compute_until_released, MUSTER_OP_STATEFUL},
     {"TestGate", " -> y:float", "", wait_at_gate, MUSTER_OP_STATEFUL},
     {"TestOpenGate", " -> ", "", open_from_within, MUSTER_OP_STATEFUL},
-    {"TestPass", " -> y:float", "", pass_at_once, MUSTER_OP_STATEFUL},
+    {"TestPass", " -> y:float", "", proxy_at_once, MUSTER_OP_STATEFUL},
     {"TestFailLate", " -> y:float", "", fail_late, MUSTER_OP_STATEFUL},
     {"TestTooMuch", " -> y:float", "", ask_for_too_much, 0},
     {"TestLie", " -> y:float", "", lie, 0},
@@ -174,24 +174,24 @@ do_job (gpointer data)
 }
 
 static void
-wait_until_parked (void)
+wait_until_suspended (void)
 {
   const gint64 end_us = TEST_DEADLINE_US;
   g_mutex_lock (&lock);
-  while (gate.parked == NULL && g_cond_wait_until (&changed, &lock, end_us))
+  while (gate.suspended == NULL && g_cond_wait_until (&changed, &lock, end_us))
     ;
-  MUSTER_EXPECT_TRUE (gate.parked != NULL);
+  MUSTER_EXPECT_TRUE (gate.suspended != NULL);
   g_mutex_unlock (&lock);
 }
 
-MUSTER_TEST (Executor, goes_on_when_a_parked_kernel_is_resumed_from_another_thread)
+MUSTER_TEST (Executor, goes_on_when_a_suspended_kernel_is_resumed_from_another_thread)
 {
   g_autoptr (MusterMaster) master = muster_local_master_new ();
   g_autoptr (MusterSession) session = open_gated (master);
   Job job = {.session = session, .fetch = "sum", .deadline_us = TEST_DEADLINE_US};
 
   GThread *thread = g_thread_new ("step", do_job, &job);
-  wait_until_parked ();
+  wait_until_suspended ();
   open_gate (41);
   g_thread_join (thread);
 
@@ -200,7 +200,7 @@ MUSTER_TEST (Executor, goes_on_when_a_parked_kernel_is_resumed_from_another_thre
   MUSTER_EXPECT_EQ (gate.n_cancelled, 0);
 }
 
-MUSTER_TEST (Executor, runs_what_does_not_wait_for_a_parked_kernel)
+MUSTER_TEST (Executor, runs_what_does_not_wait_for_a_suspended_kernel)
 {
   g_autoptr (MusterMaster) master = muster_local_master_new ();
   g_autoptr (MusterSession) session = open_gated (master);
@@ -233,7 +233,7 @@ MUSTER_TEST (Executor, gives_the_error_of_a_resume_with_its_node)
                "it is closed\n\t [[{{node FailLate}}]] (op 'TestFailLate')");
 }
 
-MUSTER_TEST (Executor, stops_a_parked_step_at_its_deadline)
+MUSTER_TEST (Executor, stops_a_suspended_step_at_its_deadline)
 {
   g_autoptr (MusterMaster) master = muster_local_master_new ();
   g_autoptr (MusterSession) session = open_gated (master);
@@ -243,7 +243,7 @@ MUSTER_TEST (Executor, stops_a_parked_step_at_its_deadline)
   do_job (&job);
 
   EXPECT_SAYS (job.error, MUSTER_ERROR_DEADLINE_EXCEEDED, "Deadline Exceeded");
-  MUSTER_EXPECT_EQ (gate.n_cancelled, gate.n_parked);
+  MUSTER_EXPECT_EQ (gate.n_cancelled, gate.n_suspended);
   g_clear_error (&job.error);
 }
 
@@ -262,7 +262,7 @@ MUSTER_TEST (Executor, takes_a_timeout_from_the_run_options)
   EXPECT_SAYS (error, MUSTER_ERROR_DEADLINE_EXCEEDED, "Deadline Exceeded");
 }
 
-MUSTER_TEST (Executor, stops_a_parked_step_whose_caller_cancels)
+MUSTER_TEST (Executor, stops_a_suspended_step_whose_caller_cancels)
 {
   g_autoptr (MusterMaster) master = muster_local_master_new ();
   g_autoptr (MusterSession) session = open_gated (master);
@@ -273,7 +273,7 @@ MUSTER_TEST (Executor, stops_a_parked_step_whose_caller_cancels)
              .deadline_us = TEST_DEADLINE_US};
 
   GThread *thread = g_thread_new ("step", do_job, &job);
-  wait_until_parked ();
+  wait_until_suspended ();
   g_cancellable_cancel (cancellable);
   g_thread_join (thread);
 
@@ -293,18 +293,18 @@ MUSTER_TEST (Executor, runs_nothing_for_a_caller_who_has_cancelled)
   do_job (&job);
 
   MUSTER_EXPECT_ERROR (job.error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
-  MUSTER_EXPECT_EQ (gate.n_parked, 0);
+  MUSTER_EXPECT_EQ (gate.n_suspended, 0);
   g_clear_error (&job.error);
 }
 
-MUSTER_TEST (Executor, a_close_stops_a_parked_step)
+MUSTER_TEST (Executor, a_close_stops_a_suspended_step)
 {
   g_autoptr (MusterMaster) master = muster_local_master_new ();
   g_autoptr (MusterSession) session = open_gated (master);
   Job job = {.session = session, .fetch = "sum", .deadline_us = TEST_DEADLINE_US};
 
   GThread *thread = g_thread_new ("step", do_job, &job);
-  wait_until_parked ();
+  wait_until_suspended ();
   MUSTER_EXPECT_TRUE (muster_session_close (session, MUSTER_WAIT_FOREVER, NULL, NULL));
   g_thread_join (thread);
 
@@ -348,14 +348,14 @@ MUSTER_TEST (Executor, a_close_waits_for_what_computes)
   MUSTER_EXPECT_EQ (job.value, 1);
 }
 
-MUSTER_TEST (Executor, a_reset_stops_a_parked_step)
+MUSTER_TEST (Executor, a_reset_stops_a_suspended_step)
 {
   g_autoptr (MusterMaster) master = muster_local_master_new ();
   g_autoptr (MusterSession) session = open_gated (master);
   Job job = {.session = session, .fetch = "sum", .deadline_us = TEST_DEADLINE_US};
 
   GThread *thread = g_thread_new ("step", do_job, &job);
-  wait_until_parked ();
+  wait_until_suspended ();
   MUSTER_EXPECT_TRUE (muster_master_reset (master, NULL, MUSTER_WAIT_FOREVER, NULL, NULL));
   g_thread_join (thread);
 
@@ -374,7 +374,7 @@ MUSTER_TEST (Executor, can_run_the_same_step_again_after_a_stop)
   g_clear_error (&late.error);
 
   GThread *thread = g_thread_new ("step", do_job, &job);
-  wait_until_parked ();
+  wait_until_suspended ();
   open_gate (1);
   g_thread_join (thread);
 

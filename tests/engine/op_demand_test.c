@@ -207,7 +207,7 @@ static const Demand demands[] = {
 
 /* A TensorProto of a dozen bytes: 2^28 floats, all the same. */
 static void
-add_rest (MusterGraphBuilder *b)
+add_quiesce (MusterGraphBuilder *b)
 {
   static const char whole[] = "\x08\1\x12\x08\x12\6\x08\x80\x80\x80\x80\1\x2a\4\0\0\x80\x3f";
   const MusterString string = {whole, sizeof whole - 1};
@@ -268,7 +268,7 @@ MUSTER_TEST (SmallGraph, that_asks_for_too_much_is_refused)
   for (gsize i = 0; i < G_N_ELEMENTS (demands); i++) {
     g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
     add_values (b);
-    add_rest (b);
+    add_quiesce (b);
     add_demand (b, &demands[i], "asked");
     g_autoptr (MusterSession) session = open_session (master, b);
     expect_refused (session, "asked:0", demands[i].op);

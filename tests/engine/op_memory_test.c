@@ -12,8 +12,8 @@
 
 typedef enum {
   NONE,
-  PASSES_ON, /* outputs are memory that is there: they run on no budget at all, too */
-  IS_SMALL,  /* a number or two, whatever the inputs are: never more than SMALL bytes */
+  PROXIES,  /* outputs are memory that is there: they run on no budget at all, too */
+  IS_SMALL, /* a number or two, whatever the inputs are: never more than SMALL bytes */
 } Reason;
 
 #define SMALL 8
@@ -23,40 +23,40 @@ static const struct {
   Reason reason;
 } exceptions[] = {
     {"AccumulatorNumAccumulated", IS_SMALL},
-    {"AccumulatorTakeGradient", PASSES_ON},
-    {"CheckNumerics", PASSES_ON},
-    {"CheckNumericsV2", PASSES_ON},
-    {"Const", PASSES_ON},
-    {"DestroyTemporaryVariable", PASSES_ON},
-    {"EnsureShape", PASSES_ON},
-    {"ExpandDims", PASSES_ON},
-    {"GuaranteeConst", PASSES_ON},
-    {"Identity", PASSES_ON},
-    {"IdentityN", PASSES_ON},
+    {"AccumulatorTakeGradient", PROXIES},
+    {"CheckNumerics", PROXIES},
+    {"CheckNumericsV2", PROXIES},
+    {"Const", PROXIES},
+    {"DestroyTemporaryVariable", PROXIES},
+    {"EnsureShape", PROXIES},
+    {"ExpandDims", PROXIES},
+    {"GuaranteeConst", PROXIES},
+    {"Identity", PROXIES},
+    {"IdentityN", PROXIES},
     {"LookupTableSize", IS_SMALL},
     {"LookupTableSizeV2", IS_SMALL},
     {"Merge", IS_SMALL}, /* which input it passes on */
-    {"Placeholder", PASSES_ON},
-    {"PlaceholderV2", PASSES_ON},
-    {"PlaceholderWithDefault", PASSES_ON},
-    {"PreventGradient", PASSES_ON},
-    {"QueueDequeue", PASSES_ON},
-    {"QueueDequeueV2", PASSES_ON},
+    {"Placeholder", PROXIES},
+    {"PlaceholderV2", PROXIES},
+    {"PlaceholderWithDefault", PROXIES},
+    {"PreventGradient", PROXIES},
+    {"QueueDequeue", PROXIES},
+    {"QueueDequeueV2", PROXIES},
     {"QueueIsClosed", IS_SMALL},
     {"QueueIsClosedV2", IS_SMALL},
     {"QueueSize", IS_SMALL},
     {"QueueSizeV2", IS_SMALL},
-    {"ReadVariableOp", PASSES_ON},
+    {"ReadVariableOp", PROXIES},
     {"RefMerge", IS_SMALL},
-    {"Reshape", PASSES_ON},
+    {"Reshape", PROXIES},
     {"ResourceAccumulatorNumAccumulated", IS_SMALL},
-    {"ResourceAccumulatorTakeGradient", PASSES_ON},
-    {"Snapshot", PASSES_ON},
-    {"SparseAccumulatorTakeGradient", PASSES_ON},
-    {"Squeeze", PASSES_ON},
+    {"ResourceAccumulatorTakeGradient", PROXIES},
+    {"Snapshot", PROXIES},
+    {"SparseAccumulatorTakeGradient", PROXIES},
+    {"Squeeze", PROXIES},
     {"StatelessRandomGetAlg", IS_SMALL},
-    {"StopGradient", PASSES_ON},
-    {"Switch", PASSES_ON},
+    {"StopGradient", PROXIES},
+    {"Switch", PROXIES},
 };
 
 /* --- the ops, each with an eye on it --- */
@@ -244,7 +244,7 @@ run_limited (const MusterProtoField *message, const Made *one)
   one->op->limited += limited.was_refused;
   if (must_fail && !limited.was_refused)
     fail_case (message, one, "wasn't refused a byte less");
-  if (one->op->reason == PASSES_ON && (limited.was_refused || !limited.was_run))
+  if (one->op->reason == PROXIES && (limited.was_refused || !limited.was_run))
     fail_case (message, one, "needs a budget, though it only passes on");
   g_clear_pointer (&limited.said, g_free);
   memset (&limited, 0, sizeof limited);
@@ -360,7 +360,7 @@ makes_no_tensor (const MusterOp *op)
 static void
 check_op (const Watched *self)
 {
-  if (self->reason == PASSES_ON && self->limited > 0)
+  if (self->reason == PROXIES && self->limited > 0)
     MUSTER_FAIL ("%s doesn't only pass on", self->op->name);
   if (self->reason == IS_SMALL && self->largest > SMALL)
     MUSTER_FAIL ("%s isn't small: %" G_GSIZE_FORMAT " bytes", self->op->name, self->largest);

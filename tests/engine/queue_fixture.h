@@ -181,7 +181,7 @@ run_told (MusterSession *session, const char *op, int n)
     MUSTER_EXPECT_STREQ (told_, wanted);                                                           \
   } while (0)
 
-#define EXPECT_TOLD(step, wanted)                                                                  \
+#define EXPECT_REPORTED(step, wanted)                                                              \
   do {                                                                                             \
     g_autofree char *told_ = told (step);                                                          \
     MUSTER_EXPECT_STREQ (told_, wanted);                                                           \

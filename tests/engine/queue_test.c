@@ -36,8 +36,8 @@ MUSTER_TEST (Queue, lets_a_step_wait_until_there_is_something)
   put_many (session, counted, 8); /* more than the queue holds */
   join (&take);
   join (&after);
-  EXPECT_TOLD (&take, "9 1 2 3 4");
-  EXPECT_TOLD (&after, "5");
+  EXPECT_REPORTED (&take, "9 1 2 3 4");
+  EXPECT_REPORTED (&after, "5");
   MUSTER_EXPECT_EQ (size_of (session), 3);
 }
 
@@ -91,7 +91,7 @@ MUSTER_TEST (Queue, serves_the_next_in_line_once_the_first_has_gone)
   join (&first);
   join (&second);
   MUSTER_EXPECT_ERROR (first.error, MUSTER_ERROR, MUSTER_ERROR_CANCELLED);
-  EXPECT_TOLD (&second, "1 2");
+  EXPECT_REPORTED (&second, "1 2");
 }
 
 MUSTER_TEST (Queue, closes_after_those_who_put_in)
@@ -147,10 +147,10 @@ MUSTER_TEST (Queue, tells_who_waits_that_it_was_closed)
   wait_for_size (other, 0);
   EXPECT_GIVES (other, "close", 0, "");
   join (&many);
-  EXPECT_TOLD (&many, "FIFOQueue 'other' is closed and has insufficient elements (requested 1, "
-                      "current size 0)");
+  EXPECT_REPORTED (&many, "FIFOQueue 'other' is closed and has insufficient elements (requested 1, "
+                          "current size 0)");
   run_step (&up_to); /* what the other one couldn't use */
-  EXPECT_TOLD (&up_to, "1 2");
+  EXPECT_REPORTED (&up_to, "1 2");
 }
 
 MUSTER_TEST (Queue, ends_a_step_that_waits_when_its_session_is_closed)
@@ -260,7 +260,7 @@ MUSTER_TEST (Queue, refuses_in_TensorFlows_words)
     EXPECT_GIVES (other, "take", 0, says[i]);
   }
   run_step (&vector);
-  EXPECT_TOLD (&vector, "Shape mismatch in tuple component 0. Expected [], got [2]");
+  EXPECT_REPORTED (&vector, "Shape mismatch in tuple component 0. Expected [], got [2]");
   run_step (&scalar);
   MUSTER_EXPECT_ERROR (scalar.error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
   EXPECT_GIVES (session, "take_many", -1, "DequeueManyOp requested -1 < 0 elements");

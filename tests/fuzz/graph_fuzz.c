@@ -6,7 +6,7 @@
 #include <string.h>
 
 static void
-look_at (MusterGraph *graph, gsize index)
+read_node (MusterGraph *graph, gsize index)
 {
   const Tensorflow__NodeDef *node = muster_graph_node (graph, index);
   gint64 dims[4];
@@ -42,7 +42,7 @@ LLVMFuzzerTestOneInput (const guint8 *data, gsize size)
   if (!is_good)
     g_assert_cmpuint (muster_graph_n_nodes (graph), ==, 0);
   for (gsize i = 0; i < muster_graph_n_nodes (graph); i++)
-    look_at (graph, i);
+    read_node (graph, i);
   g_autoptr (MusterGraph) twice = muster_graph_extended (graph, graph);
   g_assert_true (muster_graph_n_nodes (twice) == 0 || muster_graph_n_nodes (graph) == 0);
   return 0;

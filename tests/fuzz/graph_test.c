@@ -67,7 +67,7 @@ model (void)
 }
 
 static void
-look_around (MusterGraph *graph)
+read_all (MusterGraph *graph)
 {
   for (gsize i = 0; i < muster_graph_n_nodes (graph); i++) {
     const Tensorflow__NodeDef *node = muster_graph_node (graph, i);
@@ -91,7 +91,7 @@ MUSTER_TEST (fuzz, damaged_graphs_are_read_or_refused)
     g_autoptr (MusterGraph) graph = muster_graph_new (bytes);
     MUSTER_TRACE ("round %u", i);
     MUSTER_EXPECT_TRUE (muster_graph_parse (graph, &error) == (error == NULL));
-    look_around (graph);
+    read_all (graph);
   }
 }
 

@@ -19,7 +19,7 @@ length_of (const char *text)
 }
 
 static gsize
-look_at_variables (MusterMetaGraph *meta_graph)
+read_variables (MusterMetaGraph *meta_graph)
 {
   gsize n, sum = 0;
   const MusterVariableInfo *variables = muster_meta_graph_variables (meta_graph, &n);
@@ -34,7 +34,7 @@ look_at_variables (MusterMetaGraph *meta_graph)
 }
 
 static gsize
-look_at_savers (MusterMetaGraph *meta_graph)
+read_savers (MusterMetaGraph *meta_graph)
 {
   gsize n, sum = 0;
   const MusterSaverInfo *first = muster_meta_graph_saver (meta_graph);
@@ -61,7 +61,7 @@ LLVMFuzzerTestOneInput (const guint8 *data, gsize size)
   g_assert_true ((meta_graph == NULL) == (error != NULL));
   if (meta_graph == NULL)
     return 0;
-  gsize sum = look_at_variables (meta_graph) + look_at_savers (meta_graph);
+  gsize sum = read_variables (meta_graph) + read_savers (meta_graph);
   for (gsize i = 0; i < G_N_ELEMENTS (keys); i++) {
     const char *const *items = muster_meta_graph_collection (meta_graph, keys[i]);
     sum += length_of (muster_meta_graph_op (meta_graph, keys[i]));

@@ -48,7 +48,7 @@ set_up_session (World *self)
   self->program = muster_session_program_new (model, self->session, NULL, NULL, &error);
   g_assert_no_error (error);
   MusterBackupOptions backup = {.backup_dir = backup_dir,
-                                .program = muster_session_program_verbs (self->program)};
+                                .program = muster_session_program_operations (self->program)};
   self->backup = muster_backup_new (&backup, &error);
   g_assert_no_error (error);
   const MusterFitCallback callback = muster_backup_callback (self->backup);
@@ -268,7 +268,7 @@ static const struct {
     {"muster_job_checkpoint_load_locally", load_locally},
 };
 
-MUSTER_TEST (Deadline, ends_every_verb_that_waits)
+MUSTER_TEST (Deadline, ends_every_operation_that_waits)
 {
   g_auto (World) world = {0};
   set_up (&world);
@@ -339,7 +339,7 @@ cancel_what_waits (gpointer data)
   return NULL;
 }
 
-MUSTER_TEST (Cancellable, ends_every_verb_that_waits)
+MUSTER_TEST (Cancellable, ends_every_operation_that_waits)
 {
   g_auto (World) world = {0};
   set_up (&world);

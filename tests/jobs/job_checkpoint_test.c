@@ -143,7 +143,7 @@ MUSTER_TEST (JobCheckpoint, has_a_task_for_each_node_until_its_names_are_listed)
 {
   g_auto (JobFixture) f = {0};
   g_autoptr (GError) none = NULL, other = NULL, error = NULL;
-  const char *turned[] = {"b", "a", NULL};
+  const char *values_changed[] = {"b", "a", NULL};
   job_set_up (&f, two_nodes);
   g_autoptr (MusterJobCheckpoint) checkpoint = muster_job_checkpoint_new (f.directory, NULL);
 
@@ -163,7 +163,7 @@ MUSTER_TEST (JobCheckpoint, has_a_task_for_each_node_until_its_names_are_listed)
       muster_job_checkpoint_init_group (checkpoint, two_nodes, MUSTER_NO_EPOCH, NULL, &error);
   MUSTER_EXPECT_EQ (muster_job_group_tasks (again)->len, 0u);
   MUSTER_EXPECT_NULL (
-      muster_job_checkpoint_init_group (checkpoint, turned, MUSTER_NO_EPOCH, NULL, &other));
+      muster_job_checkpoint_init_group (checkpoint, values_changed, MUSTER_NO_EPOCH, NULL, &other));
   MUSTER_EXPECT_ERROR (other, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
 }
 

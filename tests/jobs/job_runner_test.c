@@ -502,7 +502,7 @@ MUSTER_TEST (JobRunner, bounds_its_stages)
 }
 
 /* A handler that waits, for a database for instance, ends with the call. */
-MUSTER_TEST (JobRunner, bounds_the_verbs_of_its_metadata)
+MUSTER_TEST (JobRunner, bounds_the_calls_of_its_metadata)
 {
   static const char *const verbs[] = {"resume", "accessible", "write", "report"};
   g_auto (Story) it = {0};

@@ -16,9 +16,9 @@ in_half_a_minute (void)
 static void
 start (TinyMaster *f)
 {
-  MusterRenewalPace pace = {.renew_us = 20 * MUSTER_MILLISECOND,
-                            .answer_us = 300 * MUSTER_MILLISECOND,
-                            .n_unanswered = 2};
+  MusterHeartbeatPace pace = {.renew_us = 20 * MUSTER_MILLISECOND,
+                              .answer_us = 300 * MUSTER_MILLISECOND,
+                              .n_unanswered = 2};
   tiny_master_start (f);
   muster_remote_master_set_pace (MUSTER_REMOTE_MASTER (f->master), &pace);
 }
@@ -49,8 +49,8 @@ open_watch (MusterSession *session)
   MusterWatch *watch = muster_session_watch (session, &(MusterWatchFor){.ready_op = "open"},
                                              in_half_a_minute (), &error);
   for (int i = 0; i < 2; i++) {
-    g_auto (MusterTurn) turn = {0};
-    MUSTER_EXPECT_TRUE (muster_watch_next (watch, &turn, NULL, &error));
+    g_auto (MusterReadiness) readiness = {0};
+    MUSTER_EXPECT_TRUE (muster_watch_next (watch, &readiness, NULL, &error));
   }
   MUSTER_EXPECT_NO_ERROR (error);
   return watch;
@@ -60,13 +60,13 @@ static void
 expect_end (MusterWatch *watch, int code, const char *text)
 {
   g_autoptr (GError) error = NULL;
-  g_auto (MusterTurn) turn = {0};
-  MUSTER_EXPECT_FALSE (muster_watch_next (watch, &turn, NULL, &error));
+  g_auto (MusterReadiness) readiness = {0};
+  MUSTER_EXPECT_FALSE (muster_watch_next (watch, &readiness, NULL, &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, code);
   MUSTER_EXPECT_TRUE (error != NULL && strstr (error->message, text) != NULL);
 }
 
-MUSTER_TEST (Renewal, is_asked_for_by_each_session)
+MUSTER_TEST (Heartbeat, is_asked_for_by_each_session)
 {
   g_auto (TinyMaster) f = {0};
   start (&f);
@@ -77,7 +77,7 @@ MUSTER_TEST (Renewal, is_asked_for_by_each_session)
   MUSTER_EXPECT_STREQ (f.lease, "60");
 }
 
-MUSTER_TEST (Renewal, tells_of_all_open_sessions_again_and_again)
+MUSTER_TEST (Heartbeat, tells_of_all_open_sessions_again_and_again)
 {
   g_auto (TinyMaster) f = {0};
   start (&f);
@@ -97,7 +97,7 @@ MUSTER_TEST (Renewal, tells_of_all_open_sessions_again_and_again)
   g_free (next);
 }
 
-MUSTER_TEST (Renewal, ends_the_watch_of_a_session_that_is_gone)
+MUSTER_TEST (Heartbeat, ends_the_watch_of_a_session_that_is_gone)
 {
   g_auto (TinyMaster) f = {0};
   start (&f);
@@ -109,7 +109,7 @@ MUSTER_TEST (Renewal, ends_the_watch_of_a_session_that_is_gone)
   expect_end (watch, MUSTER_ERROR_ABORTED, "no longer knows the session 'tiny'");
 }
 
-MUSTER_TEST (Renewal, ends_watches_when_the_server_falls_silent)
+MUSTER_TEST (Heartbeat, ends_watches_when_the_server_falls_silent)
 {
   g_auto (TinyMaster) f = {0};
   start (&f);
@@ -124,12 +124,12 @@ MUSTER_TEST (Renewal, ends_watches_when_the_server_falls_silent)
 }
 
 /* The lease's renewals, on the same thread, are the clock here. */
-MUSTER_TEST (Renewal, is_not_asked_for_again_where_it_is_unknown)
+MUSTER_TEST (Heartbeat, is_not_asked_for_again_where_it_is_unknown)
 {
   g_auto (TinyMaster) f = {0};
   start (&f);
   g_autoptr (GError) error = NULL;
-  f.board.lease_us = 90 * MUSTER_MILLISECOND;
+  f.registry.lease_us = 90 * MUSTER_MILLISECOND;
   g_atomic_int_set (&f.renew_answer, MUSTER_ERROR_UNIMPLEMENTED);
   g_autoptr (MusterSession) session = create_session (&f);
   g_autofree char *once = pop (f.renewed);
@@ -139,12 +139,12 @@ MUSTER_TEST (Renewal, is_not_asked_for_again_where_it_is_unknown)
   MUSTER_ASSERT_NO_ERROR (error);
 
   for (int i = 0; i < 3; i++)
-    g_free (pop (f.board.announced));
+    g_free (pop (f.registry.announced));
 
   MUSTER_EXPECT_EQ (g_async_queue_length (f.renewed), 0);
 }
 
-MUSTER_TEST (Renewal, goes_on_after_an_error)
+MUSTER_TEST (Heartbeat, goes_on_after_an_error)
 {
   g_auto (TinyMaster) f = {0};
   start (&f);
@@ -159,7 +159,7 @@ MUSTER_TEST (Renewal, goes_on_after_an_error)
   MUSTER_EXPECT_STREQ (next, "tiny");
 }
 
-MUSTER_TEST (Renewal, ends_with_the_master_though_it_is_under_way)
+MUSTER_TEST (Heartbeat, ends_with_the_master_though_it_is_under_way)
 {
   g_auto (TinyMaster) f = {0};
   start (&f);

@@ -85,16 +85,16 @@ announce (MusterLease *lease, MusterChiefPhase phase, GError **error)
 
 /* Hears turns until one says so. */
 static void
-expect_turn (MusterWatch *watch, MusterChiefPhase phase, gboolean is_alive, gboolean is_ready)
+expect_readiness (MusterWatch *watch, MusterChiefPhase phase, gboolean is_alive, gboolean is_ready)
 {
   for (;;) {
     g_autoptr (GError) error = NULL;
-    g_auto (MusterTurn) turn = {0};
-    muster_watch_next (watch, &turn, NULL, &error);
+    g_auto (MusterReadiness) readiness = {0};
+    muster_watch_next (watch, &readiness, NULL, &error);
     MUSTER_ASSERT_NO_ERROR (error);
-    MUSTER_EXPECT_TRUE (turn.keeps_announcements);
-    if (turn.chief != NULL && turn.chief->phase == phase && turn.chief->alive == is_alive &&
-        turn.is_ready == is_ready)
+    MUSTER_EXPECT_TRUE (readiness.keeps_announcements);
+    if (readiness.chief != NULL && readiness.chief->phase == phase &&
+        readiness.chief->alive == is_alive && readiness.is_ready == is_ready)
       return;
   }
 }
@@ -113,13 +113,13 @@ MUSTER_TEST (LeaseOnServer, is_what_watchers_hear_of)
                             in_half_a_minute (), &error);
   MUSTER_ASSERT_NO_ERROR (error);
 
-  expect_turn (watch, MUSTER_CHIEF_STARTING, TRUE, FALSE);
+  expect_readiness (watch, MUSTER_CHIEF_STARTING, TRUE, FALSE);
   MUSTER_EXPECT_TRUE (announce (lease, MUSTER_CHIEF_INITIALISING, &error));
-  expect_turn (watch, MUSTER_CHIEF_INITIALISING, TRUE, FALSE);
+  expect_readiness (watch, MUSTER_CHIEF_INITIALISING, TRUE, FALSE);
   MUSTER_EXPECT_TRUE (announce (lease, MUSTER_CHIEF_PREPARED, &error));
-  expect_turn (watch, MUSTER_CHIEF_PREPARED, TRUE, TRUE);
+  expect_readiness (watch, MUSTER_CHIEF_PREPARED, TRUE, TRUE);
   g_object_unref (lease);
-  expect_turn (watch, MUSTER_CHIEF_PREPARED, FALSE, TRUE);
+  expect_readiness (watch, MUSTER_CHIEF_PREPARED, FALSE, TRUE);
 }
 
 MUSTER_TEST (LeaseOnServer, is_lost_to_a_higher_epoch_with_its_session)

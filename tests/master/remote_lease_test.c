@@ -36,9 +36,9 @@ claim (TinyMaster *f)
 static void
 set_short_lease (TinyMaster *f)
 {
-  g_mutex_lock (&f->board.lock);
-  f->board.lease_us = 60 * MUSTER_MILLISECOND;
-  g_mutex_unlock (&f->board.lock);
+  g_mutex_lock (&f->registry.lock);
+  f->registry.lease_us = 60 * MUSTER_MILLISECOND;
+  g_mutex_unlock (&f->registry.lock);
 }
 
 static gboolean
@@ -50,7 +50,7 @@ announce (MusterLease *lease, MusterChiefPhase phase, GError **error)
 static void
 expect_next (GAsyncQueue *queue, const char *wanted)
 {
-  g_autofree char *next = tiny_board_pop (queue);
+  g_autofree char *next = tiny_registry_pop (queue);
   MUSTER_EXPECT_STREQ (next, wanted);
 }
 
@@ -58,10 +58,10 @@ expect_next (GAsyncQueue *queue, const char *wanted)
 static char *
 pop_other_than (GAsyncQueue *queue, const char *first)
 {
-  char *next = tiny_board_pop (queue);
+  char *next = tiny_registry_pop (queue);
   while (g_strcmp0 (next, first) == 0) {
     g_free (next);
-    next = tiny_board_pop (queue);
+    next = tiny_registry_pop (queue);
   }
   return next;
 }
@@ -76,7 +76,7 @@ MUSTER_TEST (RemoteLease, is_claimed_for_the_session)
   g_autoptr (MusterLease) lease = claim_until (&f, in_half_a_minute (), &before, &error);
 
   MUSTER_ASSERT_NO_ERROR (error);
-  expect_next (f.board.asked, "digits worker:0 epoch=0 tiny ready");
+  expect_next (f.registry.asked, "digits worker:0 epoch=0 tiny ready");
   MUSTER_EXPECT_EQ (muster_lease_epoch (lease), 4);
   MUSTER_EXPECT_STREQ (muster_lease_model (lease), "digits");
   MUSTER_EXPECT_TRUE (muster_lease_check (lease, &error));
@@ -96,7 +96,7 @@ MUSTER_TEST (RemoteLease, is_refused_as_the_server_says)
     g_auto (TinyMaster) f = {0};
     tiny_master_start (&f);
     g_autoptr (GError) error = NULL;
-    tiny_board_set (&f.board, &f.board.refuse_claim, codes[i]);
+    tiny_registry_set (&f.registry, &f.registry.refuse_claim, codes[i]);
 
     MUSTER_EXPECT_NULL (claim_until (&f, in_half_a_minute (), NULL, &error));
 
@@ -110,13 +110,13 @@ MUSTER_TEST (RemoteLease, is_given_up_where_no_grant_comes_in_time)
   g_auto (TinyMaster) f = {0};
   tiny_master_start (&f);
   g_autoptr (GError) error = NULL;
-  tiny_board_set (&f.board, &f.board.is_mute, TRUE);
+  tiny_registry_set (&f.registry, &f.registry.is_mute, TRUE);
   gint64 soon_us = muster_clock_now_us (muster_system_clock ()) + 200 * MUSTER_MILLISECOND;
 
   MUSTER_EXPECT_NULL (claim_until (&f, soon_us, NULL, &error));
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
-  MUSTER_EXPECT_TRUE (g_async_queue_timeout_pop (f.board.left, 30 * MUSTER_SECOND) != NULL);
+  MUSTER_EXPECT_TRUE (g_async_queue_timeout_pop (f.registry.left, 30 * MUSTER_SECOND) != NULL);
 }
 
 MUSTER_TEST (RemoteLease, tells_of_phases_and_keeps_what_they_leave_open)
@@ -139,10 +139,10 @@ MUSTER_TEST (RemoteLease, tells_of_phases_and_keeps_what_they_leave_open)
   MUSTER_EXPECT_TRUE (announce (lease, MUSTER_CHIEF_OVER, &error));
 
   MUSTER_EXPECT_NO_ERROR (error);
-  expect_next (f.board.announced, "epoch=4 restoring step=-1 durable=-1  model.ckpt-7");
-  expect_next (f.board.announced, "epoch=4 training step=-1 durable=-1  ");
-  expect_next (f.board.announced, "epoch=4 unknown step=-1 durable=9 model.ckpt-9 (old) ");
-  expect_next (f.board.announced, "epoch=4 over step=-1 durable=9 model.ckpt-9 (old) ");
+  expect_next (f.registry.announced, "epoch=4 restoring step=-1 durable=-1  model.ckpt-7");
+  expect_next (f.registry.announced, "epoch=4 training step=-1 durable=-1  ");
+  expect_next (f.registry.announced, "epoch=4 unknown step=-1 durable=9 model.ckpt-9 (old) ");
+  expect_next (f.registry.announced, "epoch=4 over step=-1 durable=9 model.ckpt-9 (old) ");
 }
 
 static const char *const renewal = "epoch=4 unknown step=-1 durable=-1  ";
@@ -156,13 +156,13 @@ MUSTER_TEST (RemoteLease, is_renewed_without_a_word_on_the_phase)
   set_short_lease (&f);
   g_autoptr (MusterLease) lease = claim (&f);
 
-  expect_next (f.board.announced, renewal);
-  expect_next (f.board.announced, renewal);
+  expect_next (f.registry.announced, renewal);
+  expect_next (f.registry.announced, renewal);
   MUSTER_EXPECT_TRUE (announce (lease, MUSTER_CHIEF_PREPARED, &error));
 
-  g_autofree char *next = pop_other_than (f.board.announced, renewal);
+  g_autofree char *next = pop_other_than (f.registry.announced, renewal);
   MUSTER_EXPECT_STREQ (next, "epoch=4 prepared step=-1 durable=-1  ");
-  expect_next (f.board.announced, renewal);
+  expect_next (f.registry.announced, renewal);
 }
 
 MUSTER_TEST (RemoteLease, tells_a_phase_until_it_is_heard)
@@ -171,13 +171,13 @@ MUSTER_TEST (RemoteLease, tells_a_phase_until_it_is_heard)
   tiny_master_start (&f);
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterLease) lease = claim (&f);
-  tiny_board_set (&f.board, &f.board.refuse_announce, MUSTER_ERROR_UNAVAILABLE);
+  tiny_registry_set (&f.registry, &f.registry.refuse_announce, MUSTER_ERROR_UNAVAILABLE);
 
   MUSTER_EXPECT_FALSE (announce (lease, MUSTER_CHIEF_PREPARED, &error));
-  tiny_board_set (&f.board, &f.board.refuse_announce, 0);
+  tiny_registry_set (&f.registry, &f.registry.refuse_announce, 0);
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE);
-  expect_next (f.board.announced, "epoch=4 prepared step=-1 durable=-1  ");
+  expect_next (f.registry.announced, "epoch=4 prepared step=-1 durable=-1  ");
 }
 
 MUSTER_TEST (RemoteLease, that_another_takes_is_lost_for_good)
@@ -187,11 +187,12 @@ MUSTER_TEST (RemoteLease, that_another_takes_is_lost_for_good)
   g_autoptr (GError) announced = NULL;
   g_autoptr (GError) checked = NULL;
   g_autoptr (MusterLease) lease = claim (&f);
-  tiny_board_set (&f.board, &f.board.refuse_announce, MUSTER_ERROR_FAILED_PRECONDITION);
-  tiny_board_end_claim (&f.board, MUSTER_ERROR_FAILED_PRECONDITION, "worker:1 has it, epoch 5");
+  tiny_registry_set (&f.registry, &f.registry.refuse_announce, MUSTER_ERROR_FAILED_PRECONDITION);
+  tiny_registry_end_claim (&f.registry, MUSTER_ERROR_FAILED_PRECONDITION,
+                           "worker:1 has it, epoch 5");
 
   MUSTER_EXPECT_FALSE (announce (lease, MUSTER_CHIEF_TRAINING, &announced));
-  tiny_board_set (&f.board, &f.board.refuse_announce, 0);
+  tiny_registry_set (&f.registry, &f.registry.refuse_announce, 0);
   MUSTER_EXPECT_FALSE (announce (lease, MUSTER_CHIEF_TRAINING, NULL));
   MUSTER_EXPECT_FALSE (muster_lease_check (lease, &checked));
 
@@ -207,7 +208,7 @@ MUSTER_TEST (RemoteLease, is_lost_to_a_refusal_though_its_stream_stays_open)
   tiny_master_start (&f);
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterLease) lease = claim (&f);
-  tiny_board_set (&f.board, &f.board.refuse_announce, MUSTER_ERROR_FAILED_PRECONDITION);
+  tiny_registry_set (&f.registry, &f.registry.refuse_announce, MUSTER_ERROR_FAILED_PRECONDITION);
 
   MUSTER_EXPECT_FALSE (announce (lease, MUSTER_CHIEF_TRAINING, &error));
 
@@ -221,14 +222,14 @@ MUSTER_TEST (RemoteLease, is_claimed_again_where_the_server_went_away)
   tiny_master_start (&f);
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterLease) lease = claim (&f);
-  expect_next (f.board.asked, "digits worker:0 epoch=0 tiny ready");
+  expect_next (f.registry.asked, "digits worker:0 epoch=0 tiny ready");
   MUSTER_EXPECT_TRUE (announce (lease, MUSTER_CHIEF_INITIALISING, &error));
-  expect_next (f.board.announced, "epoch=4 initialising step=-1 durable=-1  ");
+  expect_next (f.registry.announced, "epoch=4 initialising step=-1 durable=-1  ");
 
-  tiny_board_end_claim (&f.board, MUSTER_ERROR_UNAVAILABLE, "the server restarts");
+  tiny_registry_end_claim (&f.registry, MUSTER_ERROR_UNAVAILABLE, "the server restarts");
 
-  expect_next (f.board.asked, "digits worker:0 epoch=4 tiny ready take_over");
-  expect_next (f.board.announced, renewal);
+  expect_next (f.registry.asked, "digits worker:0 epoch=4 tiny ready take_over");
+  expect_next (f.registry.announced, renewal);
   MUSTER_EXPECT_TRUE (muster_lease_check (lease, &error));
   MUSTER_EXPECT_NO_ERROR (error);
 }
@@ -241,11 +242,11 @@ MUSTER_TEST (RemoteLease, that_is_claimed_again_tells_the_phase_that_still_stood
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterLease) lease = claim (&f);
   MUSTER_EXPECT_TRUE (announce (lease, MUSTER_CHIEF_TRAINING, &error));
-  expect_next (f.board.announced, "epoch=4 training step=-1 durable=-1  ");
+  expect_next (f.registry.announced, "epoch=4 training step=-1 durable=-1  ");
 
-  tiny_board_end_claim (&f.board, MUSTER_ERROR_UNAVAILABLE, "the connection broke");
+  tiny_registry_end_claim (&f.registry, MUSTER_ERROR_UNAVAILABLE, "the connection broke");
 
-  expect_next (f.board.announced, "epoch=4 training step=-1 durable=-1  ");
+  expect_next (f.registry.announced, "epoch=4 training step=-1 durable=-1  ");
 }
 
 MUSTER_TEST (RemoteLease, is_renewed_though_an_announcement_was_nonsense)
@@ -257,13 +258,13 @@ MUSTER_TEST (RemoteLease, is_renewed_though_an_announcement_was_nonsense)
   MusterAnnouncement saved = MUSTER_ANNOUNCEMENT_INIT;
   saved.durable_step = 9;
   saved.durable = (char *)"nonsense";
-  tiny_board_set (&f.board, &f.board.refuse_announce, MUSTER_ERROR_INVALID_ARGUMENT);
+  tiny_registry_set (&f.registry, &f.registry.refuse_announce, MUSTER_ERROR_INVALID_ARGUMENT);
 
   MUSTER_EXPECT_FALSE (muster_lease_announce (lease, &saved, in_half_a_minute (), NULL, &error));
-  tiny_board_set (&f.board, &f.board.refuse_announce, 0);
+  tiny_registry_set (&f.registry, &f.registry.refuse_announce, 0);
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
-  expect_next (f.board.announced, renewal);
+  expect_next (f.registry.announced, renewal);
 }
 
 MUSTER_TEST (RemoteLease, that_is_refused_by_a_server_that_forgot_it_is_claimed_again)
@@ -272,15 +273,16 @@ MUSTER_TEST (RemoteLease, that_is_refused_by_a_server_that_forgot_it_is_claimed_
   tiny_master_start (&f);
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterLease) lease = claim (&f);
-  tiny_board_set (&f.board, &f.board.refuse_claim, MUSTER_ERROR_UNAVAILABLE);
-  tiny_board_end_claim (&f.board, MUSTER_ERROR_UNAVAILABLE, "the server restarts");
-  expect_next (f.board.asked, "digits worker:0 epoch=0 tiny ready");
-  expect_next (f.board.asked, "digits worker:0 epoch=4 tiny ready take_over"); /* and is refused */
-  expect_next (f.board.asked,
+  tiny_registry_set (&f.registry, &f.registry.refuse_claim, MUSTER_ERROR_UNAVAILABLE);
+  tiny_registry_end_claim (&f.registry, MUSTER_ERROR_UNAVAILABLE, "the server restarts");
+  expect_next (f.registry.asked, "digits worker:0 epoch=0 tiny ready");
+  expect_next (f.registry.asked,
+               "digits worker:0 epoch=4 tiny ready take_over"); /* and is refused */
+  expect_next (f.registry.asked,
                "digits worker:0 epoch=4 tiny ready take_over"); /* and is tried again */
 
-  tiny_board_set (&f.board, &f.board.refuse_claim, 0);
-  expect_next (f.board.announced, renewal);
+  tiny_registry_set (&f.registry, &f.registry.refuse_claim, 0);
+  expect_next (f.registry.announced, renewal);
 
   MUSTER_EXPECT_TRUE (announce (lease, MUSTER_CHIEF_PREPARED, &error));
   MUSTER_EXPECT_NO_ERROR (error);
@@ -292,10 +294,10 @@ MUSTER_TEST (RemoteLease, is_lost_where_another_came_while_the_server_was_away)
   tiny_master_start (&f);
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterLease) lease = claim (&f);
-  tiny_board_set (&f.board, &f.board.refuse_claim, MUSTER_ERROR_FAILED_PRECONDITION);
-  tiny_board_end_claim (&f.board, MUSTER_ERROR_UNAVAILABLE, "the server restarts");
-  expect_next (f.board.asked, "digits worker:0 epoch=0 tiny ready");
-  expect_next (f.board.asked, "digits worker:0 epoch=4 tiny ready take_over");
+  tiny_registry_set (&f.registry, &f.registry.refuse_claim, MUSTER_ERROR_FAILED_PRECONDITION);
+  tiny_registry_end_claim (&f.registry, MUSTER_ERROR_UNAVAILABLE, "the server restarts");
+  expect_next (f.registry.asked, "digits worker:0 epoch=0 tiny ready");
+  expect_next (f.registry.asked, "digits worker:0 epoch=4 tiny ready take_over");
 
   MUSTER_EXPECT_FALSE (announce (lease, MUSTER_CHIEF_TRAINING, &error));
 
@@ -310,16 +312,16 @@ MUSTER_TEST (RemoteLease, needs_another_session_once_its_own_is_gone)
   tiny_master_start (&f);
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterLease) lease = claim (&f);
-  tiny_board_set (&f.board, &f.board.refuse_claim, MUSTER_ERROR_ABORTED);
-  tiny_board_end_claim (&f.board, MUSTER_ERROR_UNAVAILABLE, "the server restarts");
-  expect_next (f.board.asked, "digits worker:0 epoch=0 tiny ready");
-  expect_next (f.board.asked, "digits worker:0 epoch=4 tiny ready take_over");
+  tiny_registry_set (&f.registry, &f.registry.refuse_claim, MUSTER_ERROR_ABORTED);
+  tiny_registry_end_claim (&f.registry, MUSTER_ERROR_UNAVAILABLE, "the server restarts");
+  expect_next (f.registry.asked, "digits worker:0 epoch=0 tiny ready");
+  expect_next (f.registry.asked, "digits worker:0 epoch=4 tiny ready take_over");
 
   MUSTER_EXPECT_FALSE (announce (lease, MUSTER_CHIEF_TRAINING, &error));
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED);
   MUSTER_EXPECT_TRUE (muster_lease_check (lease, NULL)); /* nobody has taken it */
-  MUSTER_EXPECT_EQ (g_async_queue_length (f.board.asked), 0);
+  MUSTER_EXPECT_EQ (g_async_queue_length (f.registry.asked), 0);
 }
 
 MUSTER_TEST (RemoteLease, that_is_dropped_leaves_at_once)
@@ -331,7 +333,7 @@ MUSTER_TEST (RemoteLease, that_is_dropped_leaves_at_once)
 
   g_object_unref (lease);
 
-  MUSTER_EXPECT_TRUE (g_async_queue_timeout_pop (f.board.left, 30 * MUSTER_SECOND) != NULL);
+  MUSTER_EXPECT_TRUE (g_async_queue_timeout_pop (f.registry.left, 30 * MUSTER_SECOND) != NULL);
 }
 
 MUSTER_TEST (RemoteLease, is_held_no_more_once_the_job_is_over)
@@ -342,14 +344,14 @@ MUSTER_TEST (RemoteLease, is_held_no_more_once_the_job_is_over)
   g_autoptr (MusterLease) lease = claim (&f);
   MUSTER_EXPECT_TRUE (announce (lease, MUSTER_CHIEF_OVER, &error));
 
-  tiny_board_set (&f.board, &f.board.refuse_claim, MUSTER_ERROR_OUT_OF_RANGE);
-  tiny_board_end_claim (&f.board, MUSTER_ERROR_UNAVAILABLE, "the server restarts");
+  tiny_registry_set (&f.registry, &f.registry.refuse_claim, MUSTER_ERROR_OUT_OF_RANGE);
+  tiny_registry_end_claim (&f.registry, MUSTER_ERROR_UNAVAILABLE, "the server restarts");
   MUSTER_EXPECT_TRUE (announce (lease, MUSTER_CHIEF_OVER, &error));
 
   MUSTER_EXPECT_TRUE (muster_lease_check (lease, &error));
   MUSTER_EXPECT_NO_ERROR (error);
-  expect_next (f.board.asked, "digits worker:0 epoch=0 tiny ready");
-  MUSTER_EXPECT_EQ (g_async_queue_length (f.board.asked), 0);
+  expect_next (f.registry.asked, "digits worker:0 epoch=0 tiny ready");
+  MUSTER_EXPECT_EQ (g_async_queue_length (f.registry.asked), 0);
 }
 
 MUSTER_TEST (RemoteLease, says_when_its_master_is_out_of_reach)
@@ -358,7 +360,7 @@ MUSTER_TEST (RemoteLease, says_when_its_master_is_out_of_reach)
   tiny_master_start (&f);
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterLease) lease = claim (&f);
-  tiny_board_stop (&f.board);
+  tiny_registry_stop (&f.registry);
   muster_rpc_server_stop (f.server, 0);
 
   MUSTER_EXPECT_FALSE (announce (lease, MUSTER_CHIEF_TRAINING, &error));
@@ -367,7 +369,7 @@ MUSTER_TEST (RemoteLease, says_when_its_master_is_out_of_reach)
   MUSTER_EXPECT_TRUE (muster_lease_check (lease, NULL)); /* nobody has taken it */
 }
 
-MUSTER_TEST (RemoteLease, waits_for_its_turn_no_longer_than_it_may)
+MUSTER_TEST (RemoteLease, waits_for_other_calls_no_longer_than_it_may)
 {
   g_auto (TinyMaster) f = {0};
   tiny_master_start (&f);

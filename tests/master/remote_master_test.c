@@ -410,7 +410,7 @@ MUSTER_TEST (RemoteSession, makes_runs_and_releases_callables)
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
 }
 
-MUSTER_TEST (RemoteWatch, brings_turns_and_then_why_it_ended)
+MUSTER_TEST (RemoteWatch, brings_readiness_and_then_why_it_ended)
 {
   g_auto (TinyMaster) f = {0};
   tiny_master_start (&f);
@@ -420,9 +420,9 @@ MUSTER_TEST (RemoteWatch, brings_turns_and_then_why_it_ended)
       session, &(MusterWatchFor){.ready_for_local_init_op = "gate", .ready_op = NULL},
       in_half_a_minute (), &error);
   MUSTER_ASSERT_NO_ERROR (error);
-  g_auto (MusterTurn) first = {0};
-  g_auto (MusterTurn) second = {0};
-  g_auto (MusterTurn) none = {0};
+  g_auto (MusterReadiness) first = {0};
+  g_auto (MusterReadiness) second = {0};
+  g_auto (MusterReadiness) none = {0};
 
   MUSTER_EXPECT_TRUE (muster_watch_next (watch, &first, NULL, &error));
   MUSTER_EXPECT_TRUE (muster_watch_next (watch, &second, NULL, &error));
@@ -449,8 +449,8 @@ MUSTER_TEST (RemoteWatch, tells_of_the_chief_and_bounds_what_it_is_told)
   g_autoptr (MusterWatch) watch = muster_session_watch (
       session, &(MusterWatchFor){.ready_op = "ready", .model = "digits", .task = "worker:3"},
       in_half_a_minute (), &error);
-  g_auto (MusterTurn) first = {0};
-  g_auto (MusterTurn) second = {0};
+  g_auto (MusterReadiness) first = {0};
+  g_auto (MusterReadiness) second = {0};
 
   MUSTER_EXPECT_TRUE (muster_watch_next (watch, &first, NULL, &error));
   MUSTER_EXPECT_TRUE (muster_watch_next (watch, &second, NULL, &error));
@@ -523,7 +523,7 @@ MUSTER_TEST (RemoteMaster, speaks_tls_where_its_target_says_so_and_nowhere_else)
   expect_refused ("grpcs://localhost:2222", token, "needs TLS");
 }
 
-MUSTER_TEST (RemoteWatch, brings_the_error_of_a_question)
+MUSTER_TEST (RemoteWatch, brings_the_error_of_an_op)
 {
   g_auto (TinyMaster) f = {0};
   tiny_master_start (&f);
@@ -534,11 +534,11 @@ MUSTER_TEST (RemoteWatch, brings_the_error_of_a_question)
       in_half_a_minute (), &error);
 
   for (int i = 0; i < 2; i++) {
-    g_auto (MusterTurn) turn = {0};
-    MUSTER_EXPECT_TRUE (muster_watch_next (watch, &turn, NULL, &error));
+    g_auto (MusterReadiness) readiness = {0};
+    MUSTER_EXPECT_TRUE (muster_watch_next (watch, &readiness, NULL, &error));
   }
-  g_auto (MusterTurn) turn = {0};
-  MUSTER_EXPECT_FALSE (muster_watch_next (watch, &turn, NULL, &error));
+  g_auto (MusterReadiness) readiness = {0};
+  MUSTER_EXPECT_FALSE (muster_watch_next (watch, &readiness, NULL, &error));
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND);
   MUSTER_EXPECT_STREQ (error->message, "no such op");

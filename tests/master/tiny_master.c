@@ -271,9 +271,9 @@ on_release_callable (MusterRpcCall *call, GBytes *request, gpointer data)
 }
 
 static void
-send_turn (MusterRpcCall *call, const Muster__Turn *turn)
+send_readiness (MusterRpcCall *call, const Muster__Turn *readiness)
 {
-  g_autoptr (GBytes) bytes = muster_pack (&turn->base);
+  g_autoptr (GBytes) bytes = muster_pack (&readiness->base);
   g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
   muster_rope_append (&rope, bytes);
   muster_rpc_call_send (call, &rope);
@@ -281,7 +281,8 @@ send_turn (MusterRpcCall *call, const Muster__Turn *turn)
 
 /* What a server may say of a chief, some of it nonsense. */
 static void
-fill_chief (Muster__Turn *turn, Muster__Announcement *chief, const Muster__WatchRequest *message)
+fill_chief (Muster__Turn *readiness, Muster__Announcement *chief,
+            const Muster__WatchRequest *message)
 {
   static char long_text[10001];
   memset (long_text, 'n', sizeof long_text - 1);
@@ -296,9 +297,9 @@ fill_chief (Muster__Turn *turn, Muster__Announcement *chief, const Muster__Watch
   chief->durable = "model.ckpt-10";
   chief->detail = long_text;
   chief->alive = TRUE;
-  turn->keeps_announcements = TRUE;
-  turn->chief = chief;
-  turn->graph_difference = "node 'a' is missing";
+  readiness->keeps_announcements = TRUE;
+  readiness->chief = chief;
+  readiness->graph_difference = "node 'a' is missing";
 }
 
 /* Closed, then ready; then a question fails where the ready op is "bad"; then the session is gone,
@@ -316,11 +317,11 @@ on_watch (MusterRpcCall *call, GBytes *request, gpointer data)
   Muster__Announcement chief = MUSTER__ANNOUNCEMENT__INIT;
   if (*message->model != '\0')
     fill_chief (&waiting, &chief, message);
-  send_turn (call, &waiting);
+  send_readiness (call, &waiting);
   Muster__Turn ready = MUSTER__TURN__INIT;
   ready.gate_open = TRUE;
   ready.ready = TRUE;
-  send_turn (call, &ready);
+  send_readiness (call, &ready);
   if (strcmp (message->ready_op, "open") == 0) {
     g_async_queue_push (self->hanging, call);
     return;
@@ -329,7 +330,7 @@ on_watch (MusterRpcCall *call, GBytes *request, gpointer data)
   failed.error_code = MUSTER_ERROR_NOT_FOUND;
   failed.error_message = "no such op";
   if (strcmp (message->ready_op, "bad") == 0)
-    send_turn (call, &failed);
+    send_readiness (call, &failed);
   fail (call, MUSTER_ERROR_ABORTED, "the session is gone");
 }
 
@@ -362,7 +363,7 @@ tiny_master_start (TinyMaster *self)
   self->server = muster_rpc_server_new ();
   for (gsize i = 0; i < G_N_ELEMENTS (methods); i++)
     muster_rpc_server_add_method (self->server, methods[i].path, methods[i].handler, self);
-  tiny_board_add (&self->board, self->server);
+  tiny_registry_add (&self->registry, self->server);
   int port = muster_rpc_server_listen (self->server, "127.0.0.1:0", NULL, &error);
   g_assert_no_error (error);
   muster_rpc_server_start (self->server);
@@ -376,10 +377,10 @@ tiny_master_clear (TinyMaster *self)
 {
   for (MusterRpcCall *call; (call = g_async_queue_try_pop (self->hanging)) != NULL;)
     muster_rpc_call_finish (call, NULL);
-  tiny_board_stop (&self->board);
+  tiny_registry_stop (&self->registry);
   g_clear_object (&self->master);
   muster_rpc_server_free (self->server);
-  tiny_board_clear (&self->board);
+  tiny_registry_clear (&self->registry);
   g_clear_pointer (&self->graph, g_bytes_unref);
   g_clear_pointer (&self->config, g_bytes_unref);
   g_clear_pointer (&self->options, g_bytes_unref);

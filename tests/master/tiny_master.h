@@ -3,7 +3,7 @@
 
 #include "master/remote/remote_master.h"
 #include "rpc/server/rpc_server.h"
-#include "tests/master/tiny_board.h"
+#include "tests/master/tiny_registry.h"
 
 G_BEGIN_DECLS
 
@@ -28,7 +28,7 @@ typedef struct {
   GAsyncQueue *hanging; /* calls that never end */
   gboolean is_lost;     /* atomic: answers as a master that restarted, … */
   gboolean is_closing;  /* atomic: … or as one that is closing the session */
-  TinyBoard board;
+  TinyRegistry registry;
   char *lease;          /* (nullable) the header of the last CreateSession; guarded by lock */
   gint renew_answer;    /* atomic: 0, an error's code, TINY_GONE or TINY_SILENT */
   GAsyncQueue *renewed; /* (element-type utf8) the handles of each Renew: "tiny tiny" */

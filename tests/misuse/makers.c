@@ -195,10 +195,10 @@ GType misuse_watch_get_type (void);
 G_DEFINE_TYPE (MisuseWatch, misuse_watch, MUSTER_TYPE_WATCH)
 
 static gboolean
-watch_next (MusterWatch *self G_GNUC_UNUSED, MusterTurn *turn,
+watch_next (MusterWatch *self G_GNUC_UNUSED, MusterReadiness *readiness,
             GCancellable *cancellable G_GNUC_UNUSED, GError **error G_GNUC_UNUSED)
 {
-  *turn = (MusterTurn){0};
+  *readiness = (MusterReadiness){0};
   return TRUE;
 }
 
@@ -327,7 +327,7 @@ static gpointer
 backup (void)
 {
   const MusterBackupOptions options = {
-      .backup_dir = "backup", .program = muster_session_program_verbs (session_program ())};
+      .backup_dir = "backup", .program = muster_session_program_operations (session_program ())};
   return MUST (muster_backup_new (&options, &error));
 }
 

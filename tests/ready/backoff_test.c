@@ -61,7 +61,7 @@ count_retries (const MusterRetryPolicy *policy, MusterFailure failure, guint mos
   gint64 pause_us;
   guint n = 0;
 
-  while (n < most && muster_retries_again (&retries, failure, 0, 0.5, &pause_us))
+  while (n < most && muster_retries_next (&retries, failure, 0, 0.5, &pause_us))
     n++;
   MUSTER_EXPECT_EQ (retries.counts[failure], n);
   MUSTER_EXPECT_EQ (muster_retries_total (&retries), n);
@@ -99,15 +99,15 @@ MUSTER_TEST (Retry, gives_each_class_a_budget_of_its_own)
   gint64 pause_us;
 
   MUSTER_EXPECT_TRUE (
-      muster_retries_again (&retries, MUSTER_FAILURE_UNREACHABLE, 0, 0.5, &pause_us));
+      muster_retries_next (&retries, MUSTER_FAILURE_UNREACHABLE, 0, 0.5, &pause_us));
   MUSTER_EXPECT_TRUE (
-      muster_retries_again (&retries, MUSTER_FAILURE_LOST_SESSION, 0, 0.5, &pause_us));
+      muster_retries_next (&retries, MUSTER_FAILURE_LOST_SESSION, 0, 0.5, &pause_us));
   MUSTER_EXPECT_FALSE (
-      muster_retries_again (&retries, MUSTER_FAILURE_LOST_SESSION, 0, 0.5, &pause_us));
+      muster_retries_next (&retries, MUSTER_FAILURE_LOST_SESSION, 0, 0.5, &pause_us));
   MUSTER_EXPECT_TRUE (
-      muster_retries_again (&retries, MUSTER_FAILURE_UNREACHABLE, 0, 0.5, &pause_us));
+      muster_retries_next (&retries, MUSTER_FAILURE_UNREACHABLE, 0, 0.5, &pause_us));
   MUSTER_EXPECT_FALSE (
-      muster_retries_again (&retries, MUSTER_FAILURE_UNREACHABLE, 0, 0.5, &pause_us));
+      muster_retries_next (&retries, MUSTER_FAILURE_UNREACHABLE, 0, 0.5, &pause_us));
   MUSTER_EXPECT_EQ (muster_retries_total (&retries), 3u);
 }
 
@@ -129,7 +129,7 @@ expect_pauses (const MusterRetryPolicy *policy, double chance, const gint64 *pau
     gint64 pause_us = -1;
     MUSTER_TRACE ("pause %u at chance %g", (guint)i, chance);
     MUSTER_EXPECT_TRUE (
-        muster_retries_again (&retries, MUSTER_FAILURE_UNREACHABLE, 0, chance, &pause_us));
+        muster_retries_next (&retries, MUSTER_FAILURE_UNREACHABLE, 0, chance, &pause_us));
     MUSTER_EXPECT_EQ (pause_us, pauses_us[i]);
   }
 }
@@ -176,7 +176,7 @@ MUSTER_TEST (Retry, survives_an_endless_ceiling)
   gint64 pause_us = -1;
 
   MUSTER_EXPECT_TRUE (
-      muster_retries_again (&retries, MUSTER_FAILURE_UNREACHABLE, 0, 0.5, &pause_us));
+      muster_retries_next (&retries, MUSTER_FAILURE_UNREACHABLE, 0, 0.5, &pause_us));
   MUSTER_EXPECT_GT (pause_us, 0);
 }
 
@@ -184,7 +184,7 @@ MUSTER_TEST (Retry, begins_its_pauses_anew_after_ten_seconds_of_life)
 {
   MusterRetries retries = {.policy = &muster_retry_waiting};
   const struct {
-    gint64 lived_us;
+    gint64 uptime_us;
     gint64 pause_us;
   } lives[] = {
       {0, 50000}, {9999999, 100000}, {0, 200000}, {10 * MUSTER_SECOND, 50000}, {0, 100000}};
@@ -192,8 +192,8 @@ MUSTER_TEST (Retry, begins_its_pauses_anew_after_ten_seconds_of_life)
   for (gsize i = 0; i < G_N_ELEMENTS (lives); i++) {
     gint64 pause_us = -1;
     MUSTER_TRACE ("life %u", (guint)i);
-    MUSTER_EXPECT_TRUE (muster_retries_again (&retries, MUSTER_FAILURE_UNREACHABLE,
-                                              lives[i].lived_us, 0.5, &pause_us));
+    MUSTER_EXPECT_TRUE (muster_retries_next (&retries, MUSTER_FAILURE_UNREACHABLE,
+                                             lives[i].uptime_us, 0.5, &pause_us));
     MUSTER_EXPECT_EQ (pause_us, lives[i].pause_us);
   }
 }
@@ -203,15 +203,15 @@ MUSTER_TEST (Retry, pauses_for_25_ms_at_most_after_a_session_that_was_lost)
 {
   MusterRetries retries = {.policy = &muster_retry_waiting};
   const struct {
-    gint64 lived_us;
+    gint64 uptime_us;
     gint64 pause_us;
   } lives[] = {{0, 24975}, {0, 199800}, {0, 399600}, {10 * MUSTER_SECOND, 24975}};
 
   for (gsize i = 0; i < G_N_ELEMENTS (lives); i++) {
     gint64 pause_us = -1;
     MUSTER_TRACE ("life %u", (guint)i);
-    MUSTER_EXPECT_TRUE (muster_retries_again (&retries, MUSTER_FAILURE_LOST_SESSION,
-                                              lives[i].lived_us, 0.999, &pause_us));
+    MUSTER_EXPECT_TRUE (muster_retries_next (&retries, MUSTER_FAILURE_LOST_SESSION,
+                                             lives[i].uptime_us, 0.999, &pause_us));
     MUSTER_EXPECT_EQ (pause_us, lives[i].pause_us);
   }
 }

@@ -6,9 +6,9 @@
 #define LEASE (15 * MUSTER_SECOND)
 
 typedef struct {
-  MusterFakeClock *clock; /* (owned) */
-  MusterBoard *board;     /* (owned) */
-  GString *told;          /* (owned) names of the models that changed, "digits; digits" */
+  MusterFakeClock *clock;        /* (owned) */
+  MusterChiefRegistry *registry; /* (owned) */
+  GString *told;                 /* (owned) names of the models that changed, "digits; digits" */
 } Fixture;
 
 static void
@@ -22,14 +22,14 @@ static Fixture
 fixture (void)
 {
   Fixture f = {.clock = muster_fake_clock_new (), .told = g_string_new (NULL)};
-  f.board = muster_board_new (MUSTER_CLOCK (f.clock), LEASE, on_changed, f.told);
+  f.registry = muster_chief_registry_new (MUSTER_CLOCK (f.clock), LEASE, on_changed, f.told);
   return f;
 }
 
 static void
 fixture_clear (Fixture *f)
 {
-  muster_board_free (f->board);
+  muster_chief_registry_free (f->registry);
   g_object_unref (f->clock);
   g_string_free (f->told, TRUE);
 }
@@ -40,7 +40,7 @@ claim_as (Fixture *f, const char *who, gint64 epoch, gboolean take_over, GError 
 {
   MusterClaim claim = {
       .model = "digits", .task = "worker:0", .epoch = epoch, .take_over = take_over};
-  return muster_board_claim (f->board, &claim, who, NULL, NULL, error);
+  return muster_chief_registry_claim (f->registry, &claim, who, NULL, NULL, error);
 }
 
 static gint64
@@ -52,12 +52,12 @@ claim (Fixture *f, const char *who, gint64 epoch, GError **error)
 static gboolean
 announce (Fixture *f, gint64 epoch, MusterChiefPhase phase, gint64 step, GError **error)
 {
-  MusterAnnouncement told = MUSTER_ANNOUNCEMENT_INIT;
-  told.model = (char *)"digits";
-  told.epoch = epoch;
-  told.phase = phase;
-  told.step = step;
-  return muster_board_announce (f->board, &told, error);
+  MusterAnnouncement announced = MUSTER_ANNOUNCEMENT_INIT;
+  announced.model = (char *)"digits";
+  announced.epoch = epoch;
+  announced.phase = phase;
+  announced.step = step;
+  return muster_chief_registry_announce (f->registry, &announced, error);
 }
 
 #define EXPECT_CLAIM(f, who, asked, given)                                                         \
@@ -84,7 +84,7 @@ announce (Fixture *f, gint64 epoch, MusterChiefPhase phase, gint64 step, GError 
 static char *
 look (Fixture *f)
 {
-  g_autoptr (MusterAnnouncement) chief = muster_board_look (f->board, "digits");
+  g_autoptr (MusterAnnouncement) chief = muster_chief_registry_find (f->registry, "digits");
   if (chief == NULL)
     return g_strdup ("nobody");
   g_autofree char *text = muster_announcement_describe (chief);
@@ -92,7 +92,7 @@ look (Fixture *f)
                           chief->prepared ? "; prepared" : "", chief->is_ready ? "; ready" : "");
 }
 
-#define EXPECT_LOOK(f, words)                                                                      \
+#define EXPECT_POLL(f, words)                                                                      \
   do {                                                                                             \
     g_autofree char *seen_ = look (f);                                                             \
     MUSTER_EXPECT_STREQ (seen_, words);                                                            \
@@ -104,21 +104,21 @@ pass (Fixture *f, gint64 seconds)
   muster_fake_clock_pass (f->clock, seconds * MUSTER_SECOND);
 }
 
-MUSTER_TEST (Board, knows_no_chief_before_one_has_registered)
+MUSTER_TEST (ChiefRegistry, knows_no_chief_before_one_has_registered)
 {
   g_auto (Fixture) f = fixture ();
 
-  EXPECT_LOOK (&f, "nobody");
-  g_autoptr (GPtrArray) all = muster_board_all (f.board);
+  EXPECT_POLL (&f, "nobody");
+  g_autoptr (GPtrArray) all = muster_chief_registry_list (f.registry);
   MUSTER_EXPECT_EQ (all->len, 0u);
-  MUSTER_EXPECT_EQ (muster_board_expire (f.board), MUSTER_WAIT_FOREVER);
+  MUSTER_EXPECT_EQ (muster_chief_registry_expire (f.registry), MUSTER_WAIT_FOREVER);
 }
 
-MUSTER_TEST (Board, tells_who_the_chief_is_and_since_when_in_which_phase)
+MUSTER_TEST (ChiefRegistry, tells_who_the_chief_is_and_since_when_in_which_phase)
 {
   g_auto (Fixture) f = fixture ();
   EXPECT_CLAIM (&f, "host:1", 0, 1);
-  EXPECT_LOOK (&f, "worker:0 (host:1), starting for 0 µs; epoch 1");
+  EXPECT_POLL (&f, "worker:0 (host:1), starting for 0 µs; epoch 1");
 
   pass (&f, 5);
   EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_RESTORING, -1);
@@ -126,30 +126,30 @@ MUSTER_TEST (Board, tells_who_the_chief_is_and_since_when_in_which_phase)
   EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_RESTORING, -1); /* again: still the same phase */
   pass (&f, 1);
 
-  EXPECT_LOOK (&f, "worker:0 (host:1), restoring for 3.0 s; epoch 1");
+  EXPECT_POLL (&f, "worker:0 (host:1), restoring for 3.0 s; epoch 1");
   MUSTER_EXPECT_STREQ (f.told->str, "digits; digits");
 }
 
-MUSTER_TEST (Board, keeps_what_an_announcement_leaves_out)
+MUSTER_TEST (ChiefRegistry, keeps_what_an_announcement_leaves_out)
 {
   g_auto (Fixture) f = fixture ();
   g_autoptr (GError) error = NULL;
   EXPECT_CLAIM (&f, "host:1", 0, 1);
-  MusterAnnouncement told = MUSTER_ANNOUNCEMENT_INIT;
-  told.model = (char *)"digits";
-  told.epoch = 1;
-  told.phase = MUSTER_CHIEF_TRAINING;
-  told.step = 700;
-  told.durable_step = 500;
-  told.durable = (char *)"/ckpt/model-500";
-  told.durable_age_us = 4 * MUSTER_SECOND;
+  MusterAnnouncement announced = MUSTER_ANNOUNCEMENT_INIT;
+  announced.model = (char *)"digits";
+  announced.epoch = 1;
+  announced.phase = MUSTER_CHIEF_TRAINING;
+  announced.step = 700;
+  announced.durable_step = 500;
+  announced.durable = (char *)"/ckpt/model-500";
+  announced.durable_age_us = 4 * MUSTER_SECOND;
   pass (&f, 10);
-  MUSTER_ASSERT_TRUE (muster_board_announce (f.board, &told, &error));
+  MUSTER_ASSERT_TRUE (muster_chief_registry_announce (f.registry, &announced, &error));
   pass (&f, 3);
 
   EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_UNKNOWN, -1);
 
-  g_autoptr (MusterAnnouncement) chief = muster_board_look (f.board, "digits");
+  g_autoptr (MusterAnnouncement) chief = muster_chief_registry_find (f.registry, "digits");
   MUSTER_EXPECT_EQ (chief->phase, MUSTER_CHIEF_TRAINING);
   MUSTER_EXPECT_EQ (chief->step, (gint64)700);
   MUSTER_EXPECT_EQ (chief->durable_step, (gint64)500);
@@ -158,7 +158,7 @@ MUSTER_TEST (Board, keeps_what_an_announcement_leaves_out)
   MUSTER_EXPECT_EQ (chief->phase_age_us, 3 * MUSTER_SECOND);
 }
 
-MUSTER_TEST (Board, refuses_a_second_chief_while_the_first_lives)
+MUSTER_TEST (ChiefRegistry, refuses_a_second_chief_while_the_first_lives)
 {
   g_auto (Fixture) f = fixture ();
   EXPECT_CLAIM (&f, "host:1", 0, 1);
@@ -167,46 +167,46 @@ MUSTER_TEST (Board, refuses_a_second_chief_while_the_first_lives)
                   "worker:0 (host:1), starting");
   EXPECT_REFUSED (claim (&f, "host:2", 1, &error_), MUSTER_ERROR_FAILED_PRECONDITION, "host:1");
 
-  EXPECT_LOOK (&f, "worker:0 (host:1), starting for 0 µs; epoch 1");
+  EXPECT_POLL (&f, "worker:0 (host:1), starting for 0 µs; epoch 1");
 }
 
-MUSTER_TEST (Board, gives_way_to_a_higher_epoch)
+MUSTER_TEST (ChiefRegistry, gives_way_to_a_higher_epoch)
 {
   g_auto (Fixture) f = fixture ();
   EXPECT_CLAIM (&f, "host:1", 4, 4);
 
   EXPECT_CLAIM (&f, "host:2", 7, 7);
 
-  EXPECT_LOOK (&f, "worker:0 (host:2), starting for 0 µs; epoch 7");
+  EXPECT_POLL (&f, "worker:0 (host:2), starting for 0 µs; epoch 7");
   EXPECT_REFUSED (announce (&f, 4, MUSTER_CHIEF_TRAINING, 1, &error_),
                   MUSTER_ERROR_FAILED_PRECONDITION, "host:2");
 }
 
-MUSTER_TEST (Board, refuses_a_lower_epoch_even_if_nobody_lives)
+MUSTER_TEST (ChiefRegistry, refuses_a_lower_epoch_even_if_nobody_lives)
 {
   g_auto (Fixture) f = fixture ();
   EXPECT_CLAIM (&f, "host:1", 5, 5);
-  muster_board_leave (f.board, "digits", 5);
+  muster_chief_registry_release (f.registry, "digits", 5);
 
   EXPECT_REFUSED (claim (&f, "host:2", 4, &error_), MUSTER_ERROR_FAILED_PRECONDITION, "epoch 5");
   EXPECT_REFUSED (claim_as (&f, "host:2", 4, TRUE, &error_), MUSTER_ERROR_FAILED_PRECONDITION,
                   "epoch 5");
 }
 
-MUSTER_TEST (Board, gives_the_epoch_after_the_highest_to_who_asks_for_none)
+MUSTER_TEST (ChiefRegistry, gives_the_epoch_after_the_highest_to_who_asks_for_none)
 {
   g_auto (Fixture) f = fixture ();
   EXPECT_CLAIM (&f, "host:1", 41, 41);
-  muster_board_leave (f.board, "digits", 41);
+  muster_chief_registry_release (f.registry, "digits", 41);
 
   EXPECT_CLAIM (&f, "host:2", 0, 42);
 }
 
-MUSTER_TEST (Board, gives_the_same_epoch_again_once_its_holder_is_dead)
+MUSTER_TEST (ChiefRegistry, gives_the_same_epoch_again_once_its_holder_is_dead)
 {
   g_auto (Fixture) f = fixture ();
   EXPECT_CLAIM (&f, "host:1", 3, 3);
-  muster_board_leave (f.board, "digits", 3);
+  muster_chief_registry_release (f.registry, "digits", 3);
 
   EXPECT_CLAIM (&f, "host:2", 3, 3);
 
@@ -215,42 +215,42 @@ MUSTER_TEST (Board, gives_the_same_epoch_again_once_its_holder_is_dead)
   late.epoch = 3;
   late.who = (char *)"host:1";
   late.phase = MUSTER_CHIEF_TRAINING;
-  EXPECT_REFUSED (muster_board_announce (f.board, &late, &error_), MUSTER_ERROR_FAILED_PRECONDITION,
-                  "host:2");
+  EXPECT_REFUSED (muster_chief_registry_announce (f.registry, &late, &error_),
+                  MUSTER_ERROR_FAILED_PRECONDITION, "host:2");
 }
 
-MUSTER_TEST (Board, finds_a_chief_that_comes_back_where_it_was)
+MUSTER_TEST (ChiefRegistry, finds_a_chief_that_comes_back_where_it_was)
 {
   g_auto (Fixture) f = fixture ();
   EXPECT_CLAIM (&f, "host:1", 0, 1);
   EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_TRAINING, 100);
-  muster_board_leave (f.board, "digits", 1);
+  muster_chief_registry_release (f.registry, "digits", 1);
 
   EXPECT_CLAIM (&f, "host:1", 1, 1);
 
-  EXPECT_LOOK (&f, "worker:0 (host:1), training for 0 µs; epoch 1; prepared");
+  EXPECT_POLL (&f, "worker:0 (host:1), training for 0 µs; epoch 1; prepared");
 }
 
-MUSTER_TEST (Board, counts_a_chief_that_comes_back_after_a_reset_as_starting)
+MUSTER_TEST (ChiefRegistry, counts_a_chief_that_comes_back_after_a_reset_as_starting)
 {
   g_auto (Fixture) f = fixture ();
   EXPECT_CLAIM (&f, "host:1", 0, 1);
   EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_TRAINING, 100);
-  muster_board_leave (f.board, "digits", 1);
-  muster_board_reset (f.board, muster_board_n_claims (f.board));
+  muster_chief_registry_release (f.registry, "digits", 1);
+  muster_chief_registry_reset (f.registry, muster_chief_registry_n_claims (f.registry));
 
   EXPECT_CLAIM (&f, "host:1", 1, 1);
 
-  EXPECT_LOOK (&f, "worker:0 (host:1), starting for 0 µs; epoch 1");
+  EXPECT_POLL (&f, "worker:0 (host:1), starting for 0 µs; epoch 1");
 }
 
-MUSTER_TEST (Board, lets_nobody_claim_a_job_that_is_over)
+MUSTER_TEST (ChiefRegistry, lets_nobody_claim_a_job_that_is_over)
 {
   g_auto (Fixture) f = fixture ();
   EXPECT_CLAIM (&f, "host:1", 0, 1);
   EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_PREPARED, -1);
   EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_OVER, 1000);
-  muster_board_leave (f.board, "digits", 1);
+  muster_chief_registry_release (f.registry, "digits", 1);
   pass (&f, 3600);
 
   EXPECT_REFUSED (claim (&f, "host:2", 0, &error_), MUSTER_ERROR_OUT_OF_RANGE, "at step 1000");
@@ -260,7 +260,7 @@ MUSTER_TEST (Board, lets_nobody_claim_a_job_that_is_over)
   EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_OVER, 1000); /* once more does no harm */
 }
 
-MUSTER_TEST (Board, lets_a_job_that_is_over_be_taken_over)
+MUSTER_TEST (ChiefRegistry, lets_a_job_that_is_over_be_taken_over)
 {
   g_auto (Fixture) f = fixture ();
   g_autoptr (GError) error = NULL;
@@ -270,10 +270,10 @@ MUSTER_TEST (Board, lets_a_job_that_is_over_be_taken_over)
   MUSTER_EXPECT_EQ (claim_as (&f, "host:2", 0, TRUE, &error), (gint64)2);
 
   MUSTER_EXPECT_NO_ERROR (error);
-  EXPECT_LOOK (&f, "worker:0 (host:2), starting for 0 µs; epoch 2");
+  EXPECT_POLL (&f, "worker:0 (host:2), starting for 0 µs; epoch 2");
 }
 
-MUSTER_TEST (Board, lets_a_living_chief_be_taken_over)
+MUSTER_TEST (ChiefRegistry, lets_a_living_chief_be_taken_over)
 {
   g_auto (Fixture) f = fixture ();
   g_autoptr (GError) error = NULL;
@@ -281,10 +281,10 @@ MUSTER_TEST (Board, lets_a_living_chief_be_taken_over)
 
   MUSTER_EXPECT_EQ (claim_as (&f, "host:2", 0, TRUE, &error), (gint64)2);
 
-  EXPECT_LOOK (&f, "worker:0 (host:2), starting for 0 µs; epoch 2");
+  EXPECT_POLL (&f, "worker:0 (host:2), starting for 0 µs; epoch 2");
 }
 
-MUSTER_TEST (Board, tells_the_new_chief_what_stood_before)
+MUSTER_TEST (ChiefRegistry, tells_the_new_chief_what_stood_before)
 {
   g_auto (Fixture) f = fixture ();
   g_autoptr (GError) error = NULL;
@@ -292,11 +292,11 @@ MUSTER_TEST (Board, tells_the_new_chief_what_stood_before)
   MusterClaim next = {.model = "digits", .task = "worker:1"};
   EXPECT_CLAIM (&f, "host:1", 0, 1);
   EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_TRAINING, 70);
-  muster_board_leave (f.board, "digits", 1);
+  muster_chief_registry_release (f.registry, "digits", 1);
   pass (&f, 2);
 
-  MUSTER_EXPECT_EQ (muster_board_claim (f.board, &next, "host:2", NULL, &before, &error),
-                    (gint64)2);
+  MUSTER_EXPECT_EQ (
+      muster_chief_registry_claim (f.registry, &next, "host:2", NULL, &before, &error), (gint64)2);
 
   MUSTER_ASSERT_NOT_NULL (before);
   MUSTER_EXPECT_STREQ (before->who, "host:1");
@@ -307,40 +307,40 @@ MUSTER_TEST (Board, tells_the_new_chief_what_stood_before)
   MUSTER_EXPECT_EQ (before->lost_age_us, 2 * MUSTER_SECOND);
 }
 
-MUSTER_TEST (Board, counts_a_silent_chief_as_lost_when_its_lease_is_out)
+MUSTER_TEST (ChiefRegistry, counts_a_silent_chief_as_lost_when_its_lease_is_out)
 {
   g_auto (Fixture) f = fixture ();
   EXPECT_CLAIM (&f, "host:1", 0, 1);
   pass (&f, 10);
   EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_INITIALISING, -1); /* renews */
   pass (&f, 14);
-  EXPECT_LOOK (&f, "worker:0 (host:1), initialising for 14.0 s; epoch 1");
+  EXPECT_POLL (&f, "worker:0 (host:1), initialising for 14.0 s; epoch 1");
 
   pass (&f, 5);
 
-  EXPECT_LOOK (&f, "worker:0 (host:1), gone for 4.0 s, was initialising; epoch 1");
+  EXPECT_POLL (&f, "worker:0 (host:1), gone for 4.0 s, was initialising; epoch 1");
   EXPECT_CLAIM (&f, "host:2", 0, 2);
 }
 
-MUSTER_TEST (Board, tells_of_a_lease_that_has_run_out_when_asked_to)
+MUSTER_TEST (ChiefRegistry, tells_of_a_lease_that_has_run_out_when_asked_to)
 {
   g_auto (Fixture) f = fixture ();
   EXPECT_CLAIM (&f, "host:1", 0, 1);
   gint64 start_us = muster_clock_now_us (MUSTER_CLOCK (f.clock));
-  MUSTER_EXPECT_EQ (muster_board_expire (f.board), start_us + LEASE);
+  MUSTER_EXPECT_EQ (muster_chief_registry_expire (f.registry), start_us + LEASE);
   pass (&f, 15);
   g_string_truncate (f.told, 0);
   g_free (look (&f)); /* somebody looks first: the others are told all the same */
   MUSTER_EXPECT_STREQ (f.told->str, "");
 
-  MUSTER_EXPECT_EQ (muster_board_expire (f.board), MUSTER_WAIT_FOREVER);
+  MUSTER_EXPECT_EQ (muster_chief_registry_expire (f.registry), MUSTER_WAIT_FOREVER);
 
   MUSTER_EXPECT_STREQ (f.told->str, "digits");
-  MUSTER_EXPECT_EQ (muster_board_expire (f.board), MUSTER_WAIT_FOREVER);
+  MUSTER_EXPECT_EQ (muster_chief_registry_expire (f.registry), MUSTER_WAIT_FOREVER);
   MUSTER_EXPECT_STREQ (f.told->str, "digits"); /* once */
 }
 
-MUSTER_TEST (Board, takes_a_silent_chief_back_when_nobody_claimed_meanwhile)
+MUSTER_TEST (ChiefRegistry, takes_a_silent_chief_back_when_nobody_claimed_meanwhile)
 {
   g_auto (Fixture) f = fixture ();
   EXPECT_CLAIM (&f, "host:1", 0, 1);
@@ -351,161 +351,163 @@ MUSTER_TEST (Board, takes_a_silent_chief_back_when_nobody_claimed_meanwhile)
 
   EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_TRAINING, 10);
 
-  EXPECT_LOOK (&f, "worker:0 (host:1), training for 20.0 s; epoch 1; prepared");
+  EXPECT_POLL (&f, "worker:0 (host:1), training for 20.0 s; epoch 1; prepared");
   MUSTER_EXPECT_STREQ (f.told->str, "digits");
 }
 
-MUSTER_TEST (Board, gives_no_lease_by_announcing_to_a_chief_that_let_go)
+MUSTER_TEST (ChiefRegistry, gives_no_lease_by_announcing_to_a_chief_that_let_go)
 {
   g_auto (Fixture) f = fixture ();
   EXPECT_CLAIM (&f, "host:1", 0, 1);
-  muster_board_leave (f.board, "digits", 1);
+  muster_chief_registry_release (f.registry, "digits", 1);
 
   EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_OVER, 50);
 
-  EXPECT_LOOK (&f, "worker:0 (host:1), gone for 0 µs, was over; epoch 1");
+  EXPECT_POLL (&f, "worker:0 (host:1), gone for 0 µs, was over; epoch 1");
 }
 
-MUSTER_TEST (Board, lets_only_the_present_chief_leave)
+MUSTER_TEST (ChiefRegistry, lets_only_the_present_chief_leave)
 {
   g_auto (Fixture) f = fixture ();
   EXPECT_CLAIM (&f, "host:1", 1, 1);
   EXPECT_CLAIM (&f, "host:2", 2, 2);
 
-  muster_board_leave (f.board, "digits", 1);
-  muster_board_leave (f.board, "elsewhere", 2);
+  muster_chief_registry_release (f.registry, "digits", 1);
+  muster_chief_registry_release (f.registry, "elsewhere", 2);
 
-  EXPECT_LOOK (&f, "worker:0 (host:2), starting for 0 µs; epoch 2");
+  EXPECT_POLL (&f, "worker:0 (host:2), starting for 0 µs; epoch 2");
 }
 
-MUSTER_TEST (Board, remembers_that_a_chief_died_while_preparing)
+MUSTER_TEST (ChiefRegistry, remembers_that_a_chief_died_while_preparing)
 {
   g_auto (Fixture) f = fixture ();
   EXPECT_CLAIM (&f, "host:1", 0, 1);
   EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_INITIALISING, -1);
 
-  muster_board_leave (f.board, "digits", 1);
+  muster_chief_registry_release (f.registry, "digits", 1);
   pass (&f, 100);
 
-  EXPECT_LOOK (&f, "worker:0 (host:1), gone for 1m40s, was initialising; epoch 1");
+  EXPECT_POLL (&f, "worker:0 (host:1), gone for 1m40s, was initialising; epoch 1");
 }
 
-MUSTER_TEST (Board, keeps_readiness_only_of_what_is_prepared)
+MUSTER_TEST (ChiefRegistry, keeps_readiness_only_of_what_is_prepared)
 {
   g_auto (Fixture) f = fixture ();
   EXPECT_CLAIM (&f, "host:1", 0, 1);
-  muster_board_set_ready (f.board, "digits", 1, TRUE); /* too early */
-  EXPECT_LOOK (&f, "worker:0 (host:1), starting for 0 µs; epoch 1");
+  muster_chief_registry_set_ready (f.registry, "digits", 1, TRUE); /* too early */
+  EXPECT_POLL (&f, "worker:0 (host:1), starting for 0 µs; epoch 1");
 
   EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_PREPARED, -1);
-  EXPECT_LOOK (&f, "worker:0 (host:1), prepared for 0 µs; epoch 1; prepared");
-  muster_board_set_ready (f.board, "digits", 1, TRUE);
+  EXPECT_POLL (&f, "worker:0 (host:1), prepared for 0 µs; epoch 1; prepared");
+  muster_chief_registry_set_ready (f.registry, "digits", 1, TRUE);
   EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_TRAINING, 1);
-  EXPECT_LOOK (&f, "worker:0 (host:1), training for 0 µs; epoch 1; prepared; ready");
+  EXPECT_POLL (&f, "worker:0 (host:1), training for 0 µs; epoch 1; prepared; ready");
 
   EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_RESTORING, -1); /* it prepares once more */
-  EXPECT_LOOK (&f, "worker:0 (host:1), restoring for 0 µs; epoch 1");
+  EXPECT_POLL (&f, "worker:0 (host:1), restoring for 0 µs; epoch 1");
   EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_PREPARED, -1);
-  EXPECT_LOOK (&f, "worker:0 (host:1), prepared for 0 µs; epoch 1; prepared");
+  EXPECT_POLL (&f, "worker:0 (host:1), prepared for 0 µs; epoch 1; prepared");
 }
 
-MUSTER_TEST (Board, hears_of_readiness_only_from_the_present_epoch)
+MUSTER_TEST (ChiefRegistry, hears_of_readiness_only_from_the_present_epoch)
 {
   g_auto (Fixture) f = fixture ();
   EXPECT_CLAIM (&f, "host:1", 1, 1);
   EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_PREPARED, -1);
-  muster_board_set_ready (f.board, "digits", 1, TRUE);
+  muster_chief_registry_set_ready (f.registry, "digits", 1, TRUE);
   EXPECT_CLAIM (&f, "host:2", 2, 2);
-  EXPECT_LOOK (&f, "worker:0 (host:2), starting for 0 µs; epoch 2");
+  EXPECT_POLL (&f, "worker:0 (host:2), starting for 0 µs; epoch 2");
   EXPECT_ANNOUNCED (&f, 2, MUSTER_CHIEF_PREPARED, -1);
 
-  muster_board_set_ready (f.board, "digits", 1, TRUE);
+  muster_chief_registry_set_ready (f.registry, "digits", 1, TRUE);
 
-  EXPECT_LOOK (&f, "worker:0 (host:2), prepared for 0 µs; epoch 2; prepared");
+  EXPECT_POLL (&f, "worker:0 (host:2), prepared for 0 µs; epoch 2; prepared");
 }
 
-MUSTER_TEST (Board, knows_after_a_reset_no_phase_but_the_highest_epoch)
+MUSTER_TEST (ChiefRegistry, knows_after_a_reset_no_phase_but_the_highest_epoch)
 {
   g_auto (Fixture) f = fixture ();
   EXPECT_CLAIM (&f, "host:1", 8, 8);
   EXPECT_ANNOUNCED (&f, 8, MUSTER_CHIEF_PREPARED, -1);
-  muster_board_set_ready (f.board, "digits", 8, TRUE);
-  muster_board_leave (f.board, "digits", 8);
+  muster_chief_registry_set_ready (f.registry, "digits", 8, TRUE);
+  muster_chief_registry_release (f.registry, "digits", 8);
 
-  muster_board_reset (f.board, muster_board_n_claims (f.board));
+  muster_chief_registry_reset (f.registry, muster_chief_registry_n_claims (f.registry));
 
-  EXPECT_LOOK (&f, "worker:0 (host:1), gone for 0 µs, was unknown; epoch 8");
+  EXPECT_POLL (&f, "worker:0 (host:1), gone for 0 µs, was unknown; epoch 8");
   EXPECT_REFUSED (claim (&f, "host:2", 7, &error_), MUSTER_ERROR_FAILED_PRECONDITION, "epoch 8");
   EXPECT_CLAIM (&f, "host:2", 0, 9);
 }
 
-MUSTER_TEST (Board, believes_a_chief_after_a_reset_once_it_prepares_again)
+MUSTER_TEST (ChiefRegistry, believes_a_chief_after_a_reset_once_it_prepares_again)
 {
   g_auto (Fixture) f = fixture ();
   EXPECT_CLAIM (&f, "host:1", 0, 1);
   EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_TRAINING, 70);
-  muster_board_reset (f.board, muster_board_n_claims (f.board));
-  muster_board_reset (f.board, muster_board_n_claims (f.board));
+  muster_chief_registry_reset (f.registry, muster_chief_registry_n_claims (f.registry));
+  muster_chief_registry_reset (f.registry, muster_chief_registry_n_claims (f.registry));
 
   EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_TRAINING, 70); /* it only renews its lease */
-  EXPECT_LOOK (&f, "worker:0 (host:1), unknown for 0 µs; epoch 1");
+  EXPECT_POLL (&f, "worker:0 (host:1), unknown for 0 µs; epoch 1");
 
   EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_RESTORING, -1);
-  EXPECT_LOOK (&f, "worker:0 (host:1), restoring for 0 µs; epoch 1");
+  EXPECT_POLL (&f, "worker:0 (host:1), restoring for 0 µs; epoch 1");
   EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_TRAINING, 70);
-  EXPECT_LOOK (&f, "worker:0 (host:1), training for 0 µs; epoch 1; prepared");
+  EXPECT_POLL (&f, "worker:0 (host:1), training for 0 µs; epoch 1; prepared");
 }
 
-MUSTER_TEST (Board, believes_in_any_case_that_a_chief_prepares)
+MUSTER_TEST (ChiefRegistry, believes_in_any_case_that_a_chief_prepares)
 {
   g_auto (Fixture) f = fixture ();
   EXPECT_CLAIM (&f, "host:1", 0, 1);
   EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_INITIALISING, -1);
-  muster_board_reset (f.board, muster_board_n_claims (f.board));
+  muster_chief_registry_reset (f.registry, muster_chief_registry_n_claims (f.registry));
 
   EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_INITIALISING, -1);
 
-  EXPECT_LOOK (&f, "worker:0 (host:1), initialising for 0 µs; epoch 1");
+  EXPECT_POLL (&f, "worker:0 (host:1), initialising for 0 µs; epoch 1");
 }
 
-MUSTER_TEST (Board, leaves_a_chief_alone_that_claimed_during_the_reset)
+MUSTER_TEST (ChiefRegistry, leaves_a_chief_alone_that_claimed_during_the_reset)
 {
   g_auto (Fixture) f = fixture ();
   EXPECT_CLAIM (&f, "host:1", 1, 1);
-  guint64 n_claims = muster_board_n_claims (f.board);
+  guint64 n_claims = muster_chief_registry_n_claims (f.registry);
   EXPECT_CLAIM (&f, "host:2", 2, 2);
 
-  muster_board_reset (f.board, n_claims);
+  muster_chief_registry_reset (f.registry, n_claims);
 
-  EXPECT_LOOK (&f, "worker:0 (host:2), starting for 0 µs; epoch 2");
+  EXPECT_POLL (&f, "worker:0 (host:2), starting for 0 µs; epoch 2");
 }
 
-MUSTER_TEST (Board, keeps_the_graph_of_the_last_chief)
+MUSTER_TEST (ChiefRegistry, keeps_the_graph_of_the_last_chief)
 {
   g_auto (Fixture) f = fixture ();
   g_autoptr (GError) error = NULL;
   g_autoptr (GBytes) bytes = g_bytes_new_static ("", 0);
   g_autoptr (MusterGraph) graph = muster_graph_new (bytes);
   MusterClaim mine = {.model = "digits"};
-  MUSTER_ASSERT_TRUE (muster_board_claim (f.board, &mine, NULL, graph, NULL, &error) > 0);
+  MUSTER_ASSERT_TRUE (muster_chief_registry_claim (f.registry, &mine, NULL, graph, NULL, &error) >
+                      0);
 
-  g_autoptr (MusterGraph) kept = muster_board_graph (f.board, "digits");
-  g_autoptr (MusterGraph) none = muster_board_graph (f.board, "elsewhere");
+  g_autoptr (MusterGraph) kept = muster_chief_registry_graph (f.registry, "digits");
+  g_autoptr (MusterGraph) none = muster_chief_registry_graph (f.registry, "elsewhere");
 
   MUSTER_EXPECT_TRUE (kept == graph);
   MUSTER_EXPECT_NULL (none);
 }
 
-MUSTER_TEST (Board, lists_all_models_by_name)
+MUSTER_TEST (ChiefRegistry, lists_all_models_by_name)
 {
   g_auto (Fixture) f = fixture ();
   const char *const names[] = {"zebra", "ant", "moth"};
   for (gsize i = 0; i < G_N_ELEMENTS (names); i++) {
     MusterClaim mine = {.model = names[i]};
-    MUSTER_EXPECT_EQ (muster_board_claim (f.board, &mine, "host:1", NULL, NULL, NULL), (gint64)1);
+    MUSTER_EXPECT_EQ (muster_chief_registry_claim (f.registry, &mine, "host:1", NULL, NULL, NULL),
+                      (gint64)1);
   }
 
-  g_autoptr (GPtrArray) all = muster_board_all (f.board);
+  g_autoptr (GPtrArray) all = muster_chief_registry_list (f.registry);
 
   MUSTER_ASSERT_EQ (all->len, 3u);
   MUSTER_EXPECT_STREQ (((MusterAnnouncement *)all->pdata[0])->model, "ant");
@@ -516,10 +518,10 @@ static gint64
 claim_model (Fixture *f, const char *model, const char *task, GError **error)
 {
   MusterClaim mine = {.model = model, .task = task};
-  return muster_board_claim (f->board, &mine, "host:1", NULL, NULL, error);
+  return muster_chief_registry_claim (f->registry, &mine, "host:1", NULL, NULL, error);
 }
 
-MUSTER_TEST (Board, refuses_names_that_are_empty_long_or_unprintable)
+MUSTER_TEST (ChiefRegistry, refuses_names_that_are_empty_long_or_unprintable)
 {
   g_auto (Fixture) f = fixture ();
   g_autofree char *longest = g_strnfill (256, 'm');
@@ -536,7 +538,7 @@ MUSTER_TEST (Board, refuses_names_that_are_empty_long_or_unprintable)
   MUSTER_EXPECT_NO_ERROR (error);
 }
 
-MUSTER_TEST (Board, refuses_epochs_that_cannot_be)
+MUSTER_TEST (ChiefRegistry, refuses_epochs_that_cannot_be)
 {
   g_auto (Fixture) f = fixture ();
 
@@ -545,28 +547,28 @@ MUSTER_TEST (Board, refuses_epochs_that_cannot_be)
                   "epoch");
 }
 
-MUSTER_TEST (Board, refuses_an_announcement_that_makes_no_sense)
+MUSTER_TEST (ChiefRegistry, refuses_an_announcement_that_makes_no_sense)
 {
   g_auto (Fixture) f = fixture ();
   g_autofree char *endless = g_strnfill (4097, 'd');
-  MusterAnnouncement told = MUSTER_ANNOUNCEMENT_INIT;
-  told.model = (char *)"digits";
-  told.epoch = 1;
-  EXPECT_REFUSED (muster_board_announce (f.board, &told, &error_), MUSTER_ERROR_FAILED_PRECONDITION,
-                  "nobody has claimed");
+  MusterAnnouncement announced = MUSTER_ANNOUNCEMENT_INIT;
+  announced.model = (char *)"digits";
+  announced.epoch = 1;
+  EXPECT_REFUSED (muster_chief_registry_announce (f.registry, &announced, &error_),
+                  MUSTER_ERROR_FAILED_PRECONDITION, "nobody has claimed");
   EXPECT_CLAIM (&f, "host:1", 1, 1);
 
-  told.phase = (MusterChiefPhase)8;
-  EXPECT_REFUSED (muster_board_announce (f.board, &told, &error_), MUSTER_ERROR_INVALID_ARGUMENT,
-                  "phase 8");
-  told.phase = MUSTER_CHIEF_RESTORING;
-  told.detail = endless;
-  EXPECT_REFUSED (muster_board_announce (f.board, &told, &error_), MUSTER_ERROR_INVALID_ARGUMENT,
-                  "detail");
-  EXPECT_LOOK (&f, "worker:0 (host:1), starting for 0 µs; epoch 1");
+  announced.phase = (MusterChiefPhase)8;
+  EXPECT_REFUSED (muster_chief_registry_announce (f.registry, &announced, &error_),
+                  MUSTER_ERROR_INVALID_ARGUMENT, "phase 8");
+  announced.phase = MUSTER_CHIEF_RESTORING;
+  announced.detail = endless;
+  EXPECT_REFUSED (muster_chief_registry_announce (f.registry, &announced, &error_),
+                  MUSTER_ERROR_INVALID_ARGUMENT, "detail");
+  EXPECT_POLL (&f, "worker:0 (host:1), starting for 0 µs; epoch 1");
 }
 
-MUSTER_TEST (Board, keeps_ten_thousand_models_at_most)
+MUSTER_TEST (ChiefRegistry, keeps_ten_thousand_models_at_most)
 {
   g_auto (Fixture) f = fixture ();
   for (int i = 0; i < 10000; i++) {
@@ -576,7 +578,7 @@ MUSTER_TEST (Board, keeps_ten_thousand_models_at_most)
 
   EXPECT_REFUSED (claim_model (&f, "one more", "", &error_), MUSTER_ERROR_RESOURCE_EXHAUSTED,
                   "10000");
-  muster_board_leave (f.board, "model 7", 1);
+  muster_chief_registry_release (f.registry, "model 7", 1);
   MUSTER_EXPECT_EQ (claim_model (&f, "model 7", "", NULL), (gint64)2);
 }
 
@@ -591,24 +593,24 @@ claim_often (gpointer data)
     MUSTER_EXPECT_GT (epoch, last);
     last = epoch;
     announce (f, epoch, MUSTER_CHIEF_PREPARED, i, NULL);
-    muster_board_set_ready (f->board, "digits", epoch, TRUE);
+    muster_chief_registry_set_ready (f->registry, "digits", epoch, TRUE);
     g_free (look (f));
-    muster_board_leave (f->board, "digits", epoch);
+    muster_chief_registry_release (f->registry, "digits", epoch);
   }
   return NULL;
 }
 
-MUSTER_TEST (Board, may_be_used_from_any_thread)
+MUSTER_TEST (ChiefRegistry, may_be_used_from_any_thread)
 {
   g_auto (Fixture) f = fixture ();
-  g_clear_pointer (&f.board, muster_board_free);
-  f.board = muster_board_new (MUSTER_CLOCK (f.clock), LEASE, NULL, NULL);
+  g_clear_pointer (&f.registry, muster_chief_registry_free);
+  f.registry = muster_chief_registry_new (MUSTER_CLOCK (f.clock), LEASE, NULL, NULL);
   GThread *threads[4];
   for (gsize i = 0; i < G_N_ELEMENTS (threads); i++)
     threads[i] = g_thread_new ("chief", claim_often, &f);
   for (gsize i = 0; i < G_N_ELEMENTS (threads); i++)
     g_thread_join (threads[i]);
 
-  MUSTER_EXPECT_EQ (muster_board_n_claims (f.board), (guint64)2000);
+  MUSTER_EXPECT_EQ (muster_chief_registry_n_claims (f.registry), (guint64)2000);
   MUSTER_EXPECT_EQ (claim_as (&f, "host:1", 0, TRUE, NULL), (gint64)2001);
 }

@@ -6,20 +6,20 @@
 
 /* Looks until it gives up; says how often, and when the last look began. */
 static guint
-count_looks (gint64 timeout_us, gint64 ceiling_us, gint64 cost_us, double chance,
-             gint64 *last_look_us)
+count_polls (gint64 timeout_us, gint64 ceiling_us, gint64 cost_us, double chance,
+             gint64 *last_poll_us)
 {
   MusterCountdown countdown;
   gint64 now_us = START;
 
   muster_countdown_start (&countdown, now_us, now_us + timeout_us, ceiling_us);
   while ((now_us = muster_countdown_next_us (&countdown, now_us, chance))) {
-    *last_look_us = now_us - START;
+    *last_poll_us = now_us - START;
     now_us += cost_us;
-    muster_countdown_looked (&countdown, cost_us);
+    muster_countdown_polled (&countdown, cost_us);
   }
 
-  return countdown.looks;
+  return countdown.polls;
 }
 
 MUSTER_TEST (Countdown, looks_at_once)
@@ -35,7 +35,7 @@ MUSTER_TEST (Countdown, looks_even_when_there_is_no_time_to_wait)
 {
   gint64 last_us = -1;
 
-  MUSTER_EXPECT_EQ (count_looks (0, 30 * MUSTER_SECOND, 0, 0, &last_us), 1u);
+  MUSTER_EXPECT_EQ (count_polls (0, 30 * MUSTER_SECOND, 0, 0, &last_us), 1u);
   MUSTER_EXPECT_EQ (last_us, 0);
 }
 
@@ -44,7 +44,7 @@ MUSTER_TEST (Countdown, looks_for_the_last_time_at_the_deadline)
 {
   gint64 last_us = 0;
 
-  guint looks = count_looks (7200 * MUSTER_SECOND, 30 * MUSTER_SECOND, 0, 0, &last_us);
+  guint looks = count_polls (7200 * MUSTER_SECOND, 30 * MUSTER_SECOND, 0, 0, &last_us);
 
   MUSTER_EXPECT_EQ (last_us, 7200 * MUSTER_SECOND);
   MUSTER_EXPECT_GT (looks, 241u); /* never rarer than every 30 s */
@@ -56,7 +56,7 @@ MUSTER_TEST (Countdown, starts_the_last_look_early_enough_to_end_by_the_deadline
   gint64 last_us = 0;
   gint64 cost_us = 2 * MUSTER_SECOND;
 
-  count_looks (100 * MUSTER_SECOND, 30 * MUSTER_SECOND, cost_us, 0.3, &last_us);
+  count_polls (100 * MUSTER_SECOND, 30 * MUSTER_SECOND, cost_us, 0.3, &last_us);
 
   MUSTER_EXPECT_LE (last_us + cost_us, 100 * MUSTER_SECOND);
   MUSTER_EXPECT_GE (last_us + 2 * cost_us, 100 * MUSTER_SECOND);
@@ -67,7 +67,7 @@ MUSTER_TEST (Countdown, gives_up_when_no_look_can_end_in_time)
   MusterCountdown countdown;
 
   muster_countdown_start (&countdown, START, START + 10 * MUSTER_SECOND, MUSTER_SECOND);
-  muster_countdown_looked (&countdown, 6 * MUSTER_SECOND);
+  muster_countdown_polled (&countdown, 6 * MUSTER_SECOND);
 
   MUSTER_EXPECT_EQ (muster_countdown_next_us (&countdown, START + 6 * MUSTER_SECOND, 0), 0);
 }
@@ -79,7 +79,7 @@ MUSTER_TEST (Countdown, never_pauses_longer_than_its_ceiling)
   gint64 late = START + 36000 * MUSTER_SECOND;
 
   muster_countdown_start (&countdown, START, MUSTER_WAIT_FOREVER, 30 * MUSTER_SECOND);
-  muster_countdown_looked (&countdown, 100 * MUSTER_SECOND);
+  muster_countdown_polled (&countdown, 100 * MUSTER_SECOND);
 
   MUSTER_EXPECT_EQ (muster_countdown_next_us (&countdown, late, 0), late + 30 * MUSTER_SECOND);
 }
@@ -92,7 +92,7 @@ countdown_after (guint n, gint64 cost_us)
 
   muster_countdown_start (&countdown, START, MUSTER_WAIT_FOREVER, 300 * MUSTER_SECOND);
   for (guint i = 0; i < n; i++)
-    muster_countdown_looked (&countdown, cost_us);
+    muster_countdown_polled (&countdown, cost_us);
 
   return countdown;
 }
@@ -125,10 +125,10 @@ MUSTER_TEST (Countdown, looks_at_the_same_pace_after_one_look_or_two_were_dear)
   MusterCountdown countdown = countdown_after (6, 5 * MUSTER_MILLISECOND);
 
   for (int i = 0; i < 2; i++) {
-    muster_countdown_looked (&countdown, 2 * MUSTER_SECOND);
+    muster_countdown_polled (&countdown, 2 * MUSTER_SECOND);
     MUSTER_EXPECT_EQ (pause_of (&countdown, 0), 100 * MUSTER_MILLISECOND);
   }
-  muster_countdown_looked (&countdown, 2 * MUSTER_SECOND);
+  muster_countdown_polled (&countdown, 2 * MUSTER_SECOND);
 
   MUSTER_EXPECT_GT (pause_of (&countdown, 0), 20 * MUSTER_SECOND);
 }
@@ -138,7 +138,7 @@ MUSTER_TEST (Countdown, pauses_longer_when_others_make_looking_dearer)
   MusterCountdown countdown = countdown_after (6, 10 * MUSTER_MILLISECOND);
 
   for (int i = 0; i < 3; i++)
-    muster_countdown_looked (&countdown, 15 * MUSTER_MILLISECOND);
+    muster_countdown_polled (&countdown, 15 * MUSTER_MILLISECOND);
 
   /* 20 * 15 ms for the look itself, and half of that more since it was once cheaper by a third */
   MUSTER_EXPECT_EQ (pause_of (&countdown, 0), 450 * MUSTER_MILLISECOND);

@@ -25,7 +25,7 @@ counting_on_changed (MusterMaster *base, MusterReadinessChanged callback, gpoint
   MusterCountingMaster *self = (MusterCountingMaster *)base;
   self->callback = callback;
   self->callback_data = user_data;
-  return self->can_tell ? 1 : 0;
+  return self->can_watch ? 1 : 0;
 }
 
 static void
@@ -119,7 +119,7 @@ ear_new (void)
 {
   Ear *ear = g_new0 (Ear, 1);
   g_mutex_init (&ear->lock);
-  g_cond_init (&ear->heard_more);
+  g_cond_init (&ear->received_more);
   ear->heard = g_ptr_array_new_with_free_func (g_free);
   return ear;
 }
@@ -129,42 +129,42 @@ ear_free (Ear *ear)
 {
   g_ptr_array_unref (ear->heard);
   g_mutex_clear (&ear->lock);
-  g_cond_clear (&ear->heard_more);
+  g_cond_clear (&ear->received_more);
   g_free (ear);
 }
 
 static char *
-in_words (const MusterTurn *turn, const GError *error)
+in_words (const MusterReadiness *readiness, const GError *error)
 {
   if (error != NULL)
     return g_strdup_printf ("error %d", error->code);
-  const char *phase = turn->chief != NULL         ? muster_chief_phase_name (turn->chief->phase)
-                      : turn->keeps_announcements ? "nobody"
-                                                  : "";
+  const char *phase = readiness->chief != NULL ? muster_chief_phase_name (readiness->chief->phase)
+                      : readiness->keeps_announcements ? "nobody"
+                                                       : "";
   const char *comma = *phase != '\0' ? ", " : "";
-  const char *differs = turn->graph_difference != NULL ? " differs" : "";
-  if (!turn->gate_open)
+  const char *differs = readiness->graph_difference != NULL ? " differs" : "";
+  if (!readiness->gate_open)
     return g_strdup_printf ("%s%sgate shut%s", phase, comma, differs);
-  if (turn->is_ready)
+  if (readiness->is_ready)
     return g_strdup_printf ("%s%sready%s", phase, comma, differs);
-  g_autofree char *names = g_strjoinv (",", turn->missing);
+  g_autofree char *names = g_strjoinv (",", readiness->missing);
   return g_strdup_printf ("%s%smissing %s%s", phase, comma, names, differs);
 }
 
 void
-listen (const MusterTurn *turn, guint64 round, const GError *error, gpointer data)
+listen (const MusterReadiness *readiness, guint64 round, const GError *error, gpointer data)
 {
   Ear *ear = data;
   g_mutex_lock (&ear->lock);
-  g_ptr_array_add (ear->heard, in_words (turn, error));
+  g_ptr_array_add (ear->heard, in_words (readiness, error));
   ear->round = round;
-  if (turn != NULL && turn->chief != NULL)
-    ear->phase_age_us = turn->chief->phase_age_us;
-  g_cond_broadcast (&ear->heard_more);
-  MusterAsker *asker = ear->leaves ? g_steal_pointer (&ear->asker) : NULL;
+  if (readiness != NULL && readiness->chief != NULL)
+    ear->phase_age_us = readiness->chief->phase_age_us;
+  g_cond_broadcast (&ear->received_more);
+  MusterSubscriber *subscriber = ear->leaves ? g_steal_pointer (&ear->subscriber) : NULL;
   g_mutex_unlock (&ear->lock);
-  if (asker != NULL)
-    muster_readiness_hub_leave (ear->hub, asker);
+  if (subscriber != NULL)
+    muster_readiness_hub_unsubscribe (ear->hub, subscriber);
 }
 
 char *
@@ -173,7 +173,7 @@ heard (Ear *ear, guint n)
   gint64 until = g_get_monotonic_time () + PATIENCE;
   GString *all = g_string_new (NULL);
   g_mutex_lock (&ear->lock);
-  while (ear->heard->len < n && g_cond_wait_until (&ear->heard_more, &ear->lock, until))
+  while (ear->heard->len < n && g_cond_wait_until (&ear->received_more, &ear->lock, until))
     ;
   for (guint i = 0; i < ear->heard->len; i++)
     g_string_append_printf (all, "%s%s", i > 0 ? "; " : "", (char *)ear->heard->pdata[i]);
@@ -187,8 +187,8 @@ void
 fixture_clear (Fixture *f)
 {
   muster_readiness_hub_free (f->hub);
-  muster_board_free (f->board);
-  g_free (f->hub_of_board);
+  muster_chief_registry_free (f->registry);
+  g_free (f->hub_of_registry);
   g_object_unref (f->session);
   ear_free (f->ear);
   g_object_unref (f->clock);
@@ -196,37 +196,37 @@ fixture_clear (Fixture *f)
 }
 
 static void
-on_board_changed (const char *model, gpointer data)
+on_registry_changed (const char *model, gpointer data)
 {
   MusterReadinessHub **hub = data;
   muster_readiness_hub_model_changed (*hub, model);
 }
 
 Fixture
-fixture (gboolean can_tell)
+fixture (gboolean can_watch)
 {
-  Fixture f = {.hub_of_board = g_new0 (MusterReadinessHub *, 1)};
+  Fixture f = {.hub_of_registry = g_new0 (MusterReadinessHub *, 1)};
   f.master = g_object_new (muster_counting_master_get_type (), NULL);
-  f.master->can_tell = can_tell;
+  f.master->can_watch = can_watch;
   f.clock = muster_fake_clock_new ();
   muster_fake_clock_hold (f.clock);
-  f.board = muster_board_new (MUSTER_CLOCK (f.clock), 15 * MUSTER_SECOND, on_board_changed,
-                              f.hub_of_board);
-  f.hub = muster_readiness_hub_new (MUSTER_MASTER (f.master), f.board, MUSTER_CLOCK (f.clock));
-  *f.hub_of_board = f.hub;
+  f.registry = muster_chief_registry_new (MUSTER_CLOCK (f.clock), 15 * MUSTER_SECOND,
+                                          on_registry_changed, f.hub_of_registry);
+  f.hub = muster_readiness_hub_new (MUSTER_MASTER (f.master), f.registry, MUSTER_CLOCK (f.clock));
+  *f.hub_of_registry = f.hub;
   f.session = new_session (&f, 1);
   f.ear = ear_new ();
   return f;
 }
 
 Fixture
-fixture_that_asked (gboolean can_tell, const char *missing)
+fixture_that_asked (gboolean can_watch, const char *missing)
 {
-  Fixture f = fixture (can_tell);
+  Fixture f = fixture (can_watch);
   g_autofree char *words = *missing != '\0' ? g_strconcat ("missing ", missing, NULL) : NULL;
   set_missing (&f, missing);
   ask (&f, f.ear, f.session, NULL, "ready");
-  EXPECT_HEARD (f.ear, 1, words != NULL ? words : "ready");
+  EXPECT_RECEIVED (f.ear, 1, words != NULL ? words : "ready");
   return f;
 }
 
@@ -253,7 +253,7 @@ ask_for (Fixture *f, Ear *ear, MusterSession *session, const MusterWatchFor *wha
 {
   g_mutex_lock (&ear->lock);
   ear->hub = f->hub;
-  ear->asker = muster_readiness_hub_ask (f->hub, session, what, listen, ear);
+  ear->subscriber = muster_readiness_hub_subscribe (f->hub, session, what, listen, ear);
   g_mutex_unlock (&ear->lock);
 }
 
@@ -275,7 +275,7 @@ claim_over (Fixture *f, MusterGraph *graph)
 {
   g_autoptr (GError) error = NULL;
   MusterClaim claim = {.model = "digits", .task = "worker:0", .take_over = TRUE};
-  gint64 epoch = muster_board_claim (f->board, &claim, "host:1", graph, NULL, &error);
+  gint64 epoch = muster_chief_registry_claim (f->registry, &claim, "host:1", graph, NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);
   return epoch;
 }
@@ -290,12 +290,12 @@ void
 announce (Fixture *f, gint64 epoch, MusterChiefPhase phase, gint64 step)
 {
   g_autoptr (GError) error = NULL;
-  MusterAnnouncement told = MUSTER_ANNOUNCEMENT_INIT;
-  told.model = (char *)"digits";
-  told.epoch = epoch;
-  told.phase = phase;
-  told.step = step;
-  muster_board_announce (f->board, &told, &error);
+  MusterAnnouncement announced = MUSTER_ANNOUNCEMENT_INIT;
+  announced.model = (char *)"digits";
+  announced.epoch = epoch;
+  announced.phase = phase;
+  announced.step = step;
+  muster_chief_registry_announce (f->registry, &announced, &error);
   MUSTER_EXPECT_NO_ERROR (error);
 }
 
@@ -309,7 +309,7 @@ set_missing (Fixture *f, const char *missing)
 }
 
 void
-tell_change (Fixture *f)
+signal_change (Fixture *f)
 {
   f->master->callback (f->master->callback_data);
 }

@@ -11,7 +11,7 @@ G_BEGIN_DECLS
 
 typedef struct {
   GObject parent;
-  gboolean can_tell;
+  gboolean can_watch;
   GMutex lock;
   GCond changed;
   char *missing; /* (owned) "" when ready; guarded by lock, as all below */
@@ -31,24 +31,24 @@ typedef struct {
 
 typedef struct {
   GMutex lock;
-  GCond heard_more;
+  GCond received_more;
   GPtrArray *heard; /* (element-type utf8) guarded by lock */
   MusterReadinessHub *hub;
-  MusterAsker *asker;  /* guarded by lock */
-  gboolean leaves;     /* at the first word, from the hub's own thread */
-  gint n_lingered;     /* atomic: how often it was still there after it had been told */
-  guint64 round;       /* the last one; guarded by lock, as is … */
-  gint64 phase_age_us; /* … what was last heard of the chief */
+  MusterSubscriber *subscriber; /* guarded by lock */
+  gboolean leaves;              /* at the first word, from the hub's own thread */
+  gint n_lingered;              /* atomic: how often it was still there after it had been told */
+  guint64 round;                /* the last one; guarded by lock, as is … */
+  gint64 phase_age_us;          /* … what was last heard of the chief */
 } Ear;
 
 typedef struct {
   MusterCountingMaster *master;
   MusterFakeClock *clock;
   MusterReadinessHub *hub;
-  MusterReadinessHub **hub_of_board; /* (owned) */
-  MusterBoard *board;                /* its changes reach the hub */
-  MusterSession *session;            /* (owned) of version 1 */
-  Ear *ear;                          /* (owned) lives longer than the hub */
+  MusterReadinessHub **hub_of_registry; /* (owned) */
+  MusterChiefRegistry *registry;        /* its changes reach the hub */
+  MusterSession *session;               /* (owned) of version 1 */
+  Ear *ear;                             /* (owned) lives longer than the hub */
 } Fixture;
 
 Ear *ear_new (void);
@@ -56,21 +56,21 @@ void ear_free (Ear *ear);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Ear, ear_free)
 
 /* The hub's function of an ear. */
-void listen (const MusterTurn *turn, guint64 round, const GError *error, gpointer ear);
+void listen (const MusterReadiness *readiness, guint64 round, const GError *error, gpointer ear);
 
 /* Waits until n words were heard, and gives all of them: "missing a,b; gate shut; ready", "error
  * 10"; of a model with the chief's phase, "nobody, ready", "starting, gate shut". */
 char *heard (Ear *ear, guint n);
 
-#define EXPECT_HEARD(ear, n, words)                                                                \
+#define EXPECT_RECEIVED(ear, n, words)                                                             \
   do {                                                                                             \
     g_autofree char *all_ = heard (ear, n);                                                        \
     MUSTER_EXPECT_STREQ (all_, words);                                                             \
   } while (0)
 
-Fixture fixture (gboolean can_tell);
+Fixture fixture (gboolean can_watch);
 /* One whose ear has asked for "ready", and has heard that this is missing: "a,b", "". */
-Fixture fixture_that_asked (gboolean can_tell, const char *missing);
+Fixture fixture_that_asked (gboolean can_watch, const char *missing);
 void fixture_clear (Fixture *f);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Fixture, fixture_clear)
 
@@ -89,7 +89,7 @@ void announce (Fixture *f, gint64 epoch, MusterChiefPhase phase, gint64 step);
 
 /* What the master says from here on: "a,b", "" when it is ready; and that something changed. */
 void set_missing (Fixture *f, const char *missing);
-void tell_change (Fixture *f);
+void signal_change (Fixture *f);
 
 guint n_runs (Fixture *f);
 /* Lets runs pass, or holds each where it has computed its answer. */

@@ -5,7 +5,7 @@
 
 /* Goes to the next look; how long that takes. */
 static gint64
-look_again (Fixture *f)
+poll_again (Fixture *f)
 {
   gint64 before_us = muster_fake_clock_elapsed_us (f->clock);
   guint before = n_runs (f);
@@ -22,7 +22,7 @@ MUSTER_TEST (HubThatPolls, looks_at_least_once_a_second_while_somebody_waits)
 
   gint64 pause_us = 0;
   while (muster_fake_clock_elapsed_us (f.clock) < 300 * MUSTER_SECOND)
-    pause_us = look_again (&f);
+    pause_us = poll_again (&f);
 
   MUSTER_EXPECT_GT (pause_us, MUSTER_SECOND / 2);
   MUSTER_EXPECT_LE (pause_us, MUSTER_SECOND);
@@ -32,12 +32,12 @@ MUSTER_TEST (HubThatPolls, looks_every_ten_seconds_once_all_have_heard_that_it_i
 {
   g_auto (Fixture) f = fixture_that_asked (FALSE, "");
 
-  MUSTER_EXPECT_EQ (look_again (&f), 10 * MUSTER_SECOND);
+  MUSTER_EXPECT_EQ (poll_again (&f), 10 * MUSTER_SECOND);
   set_missing (&f, "a"); /* it is withdrawn */
-  MUSTER_EXPECT_EQ (look_again (&f), 10 * MUSTER_SECOND);
-  EXPECT_HEARD (f.ear, 2, "ready; missing a");
+  MUSTER_EXPECT_EQ (poll_again (&f), 10 * MUSTER_SECOND);
+  EXPECT_RECEIVED (f.ear, 2, "ready; missing a");
 
-  MUSTER_EXPECT_LE (look_again (&f), MUSTER_SECOND / 10); /* somebody waits again */
+  MUSTER_EXPECT_LE (poll_again (&f), MUSTER_SECOND / 10); /* somebody waits again */
 }
 
 MUSTER_TEST (HubThatPolls, tells_nobody_an_answer_older_than_a_second)
@@ -50,8 +50,8 @@ MUSTER_TEST (HubThatPolls, tells_nobody_an_answer_older_than_a_second)
 
   ask (&f, late, f.session, NULL, "ready");
 
-  EXPECT_HEARD (late, 1, "missing a");
-  EXPECT_HEARD (f.ear, 2, "ready; missing a");
+  EXPECT_RECEIVED (late, 1, "missing a");
+  EXPECT_RECEIVED (f.ear, 2, "ready; missing a");
 }
 
 /* The chief says that it is done before the next look: what the last one saw is not told. */
@@ -59,15 +59,15 @@ MUSTER_TEST (HubThatPolls, looks_at_once_when_the_chief_has_prepared)
 {
   g_auto (Fixture) f = fixture (FALSE);
   ask_for_digits (&f, f.ear);
-  EXPECT_HEARD (f.ear, 1, "nobody, missing a,b");
+  EXPECT_RECEIVED (f.ear, 1, "nobody, missing a,b");
   gint64 epoch = claim (&f);
-  EXPECT_HEARD (f.ear, 2, "nobody, missing a,b; starting, gate shut");
+  EXPECT_RECEIVED (f.ear, 2, "nobody, missing a,b; starting, gate shut");
   gint64 before_us = muster_fake_clock_elapsed_us (f.clock);
 
   set_missing (&f, "");
   announce (&f, epoch, MUSTER_CHIEF_PREPARED, -1);
 
-  EXPECT_HEARD (f.ear, 3, "nobody, missing a,b; starting, gate shut; prepared, ready");
+  EXPECT_RECEIVED (f.ear, 3, "nobody, missing a,b; starting, gate shut; prepared, ready");
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (f.clock), before_us);
 }
 
@@ -76,9 +76,9 @@ MUSTER_TEST (HubThatPolls, looks_rarely_once_the_job_is_over)
   g_auto (Fixture) f = fixture (FALSE);
   announce (&f, claim (&f), MUSTER_CHIEF_OVER, -1);
   ask_for_digits (&f, f.ear);
-  EXPECT_HEARD (f.ear, 1, "over, gate shut");
+  EXPECT_RECEIVED (f.ear, 1, "over, gate shut");
 
-  MUSTER_EXPECT_EQ (look_again (&f), 10 * MUSTER_SECOND);
+  MUSTER_EXPECT_EQ (poll_again (&f), 10 * MUSTER_SECOND);
 }
 
 MUSTER_TEST (HubThatPolls, puts_no_look_off_when_a_chief_announces)
@@ -86,48 +86,48 @@ MUSTER_TEST (HubThatPolls, puts_no_look_off_when_a_chief_announces)
   g_auto (Fixture) f = fixture (FALSE);
   gint64 epoch = claim (&f);
   ask_for_digits (&f, f.ear);
-  EXPECT_HEARD (f.ear, 1, "starting, gate shut");
+  EXPECT_RECEIVED (f.ear, 1, "starting, gate shut");
   gint64 pause_us = 0;
   while (muster_fake_clock_elapsed_us (f.clock) < 10 * MUSTER_SECOND)
-    pause_us = look_again (&f);
+    pause_us = poll_again (&f);
   muster_fake_clock_wait_for_waiters (f.clock, 1);
   muster_fake_clock_pass (f.clock, pause_us * 3 / 4);
 
   announce (&f, epoch, MUSTER_CHIEF_INITIALISING, -1);
-  EXPECT_HEARD (f.ear, 2, "starting, gate shut; initialising, gate shut");
+  EXPECT_RECEIVED (f.ear, 2, "starting, gate shut; initialising, gate shut");
 
-  MUSTER_EXPECT_LT (look_again (&f), pause_us / 2);
+  MUSTER_EXPECT_LT (poll_again (&f), pause_us / 2);
 }
 
-MUSTER_TEST (HubThatPolls, ends_an_asker_whose_session_fails)
+MUSTER_TEST (HubThatPolls, ends_a_subscriber_whose_session_fails)
 {
   g_autoptr (Ear) second = ear_new ();
   g_auto (Fixture) f = fixture_that_asked (FALSE, "a,b");
   g_autoptr (MusterSession) b = new_session (&f, 1);
   ask (&f, second, b, NULL, "ready");
-  EXPECT_HEARD (second, 1, "missing a,b");
+  EXPECT_RECEIVED (second, 1, "missing a,b");
   lose_session (&f);
 
   muster_fake_clock_wait_for_waiters (f.clock, 1);
   set_missing (&f, "");
   muster_fake_clock_crank (f.clock);
 
-  EXPECT_HEARD (f.ear, 2, "missing a,b; error 10");
-  EXPECT_HEARD (second, 2, "missing a,b; ready");
+  EXPECT_RECEIVED (f.ear, 2, "missing a,b; error 10");
+  EXPECT_RECEIVED (second, 2, "missing a,b; ready");
 }
 
 MUSTER_TEST (HubThatPolls, looks_at_once_where_something_may_have_changed)
 {
   g_auto (Fixture) f = fixture_that_asked (FALSE, "a,b");
   while (muster_fake_clock_elapsed_us (f.clock) < 10 * MUSTER_SECOND)
-    look_again (&f);
+    poll_again (&f);
   muster_fake_clock_wait_for_waiters (f.clock, 1);
   gint64 before_us = muster_fake_clock_elapsed_us (f.clock);
 
   set_missing (&f, "");
   muster_readiness_hub_may_have_changed (f.hub);
 
-  EXPECT_HEARD (f.ear, 2, "missing a,b; ready");
+  EXPECT_RECEIVED (f.ear, 2, "missing a,b; ready");
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (f.clock), before_us);
 }
 
@@ -142,7 +142,7 @@ MUSTER_TEST (HubThatPolls, looks_again_where_something_may_have_changed_during_a
   muster_readiness_hub_may_have_changed (f.hub);
   hold_runs (&f, FALSE);
 
-  EXPECT_HEARD (f.ear, 2, "missing a,b; ready");
+  EXPECT_RECEIVED (f.ear, 2, "missing a,b; ready");
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (f.clock), 0);
 }
 

@@ -1,49 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/ready/hub_fixture.h"
 
-MUSTER_TEST (HubOverBoard, tells_of_the_chief_without_another_run)
+MUSTER_TEST (HubOverRegistry, tells_of_the_chief_without_another_run)
 {
   g_auto (Fixture) f = fixture (TRUE);
   set_missing (&f, "");
   ask_for_digits (&f, f.ear);
-  EXPECT_HEARD (f.ear, 1, "nobody, ready");
+  EXPECT_RECEIVED (f.ear, 1, "nobody, ready");
 
   gint64 epoch = claim (&f);
-  EXPECT_HEARD (f.ear, 2, "nobody, ready; starting, gate shut");
+  EXPECT_RECEIVED (f.ear, 2, "nobody, ready; starting, gate shut");
   announce (&f, epoch, MUSTER_CHIEF_PREPARED, -1);
 
-  EXPECT_HEARD (f.ear, 3, "nobody, ready; starting, gate shut; prepared, ready");
+  EXPECT_RECEIVED (f.ear, 3, "nobody, ready; starting, gate shut; prepared, ready");
   MUSTER_EXPECT_EQ (n_runs (&f), 1u);
 }
 
-MUSTER_TEST (HubOverBoard, keeps_the_gate_shut_whatever_the_variables_say)
+MUSTER_TEST (HubOverRegistry, keeps_the_gate_shut_whatever_the_variables_say)
 {
   g_auto (Fixture) f = fixture (TRUE);
   gint64 epoch = claim (&f);
   ask_for_digits (&f, f.ear);
-  EXPECT_HEARD (f.ear, 1, "starting, gate shut");
+  EXPECT_RECEIVED (f.ear, 1, "starting, gate shut");
 
   set_missing (&f, ""); /* all have a value now: the chief isn't done, so it is no news */
-  tell_change (&f);
+  signal_change (&f);
   wait_for_run (&f, 2);
-  muster_board_leave (f.board, "digits", epoch);
+  muster_chief_registry_release (f.registry, "digits", epoch);
 
-  EXPECT_HEARD (f.ear, 2, "starting, gate shut; starting, gate shut");
+  EXPECT_RECEIVED (f.ear, 2, "starting, gate shut; starting, gate shut");
 }
 
-MUSTER_TEST (HubOverBoard, opens_after_a_reset_as_the_ops_say)
+MUSTER_TEST (HubOverRegistry, opens_after_a_reset_as_the_ops_say)
 {
   g_auto (Fixture) f = fixture (TRUE);
-  muster_board_leave (f.board, "digits", claim (&f));
+  muster_chief_registry_release (f.registry, "digits", claim (&f));
   ask_for_digits (&f, f.ear);
-  EXPECT_HEARD (f.ear, 1, "starting, gate shut");
+  EXPECT_RECEIVED (f.ear, 1, "starting, gate shut");
 
-  muster_board_reset (f.board, muster_board_n_claims (f.board));
+  muster_chief_registry_reset (f.registry, muster_chief_registry_n_claims (f.registry));
 
-  EXPECT_HEARD (f.ear, 2, "starting, gate shut; unknown, missing a,b");
+  EXPECT_RECEIVED (f.ear, 2, "starting, gate shut; unknown, missing a,b");
 }
 
-MUSTER_TEST (HubOverBoard, tells_at_once_that_the_job_is_over)
+MUSTER_TEST (HubOverRegistry, tells_at_once_that_the_job_is_over)
 {
   g_auto (Fixture) f = fixture (TRUE);
   set_missing (&f, "");
@@ -51,10 +51,10 @@ MUSTER_TEST (HubOverBoard, tells_at_once_that_the_job_is_over)
 
   ask_for_digits (&f, f.ear);
 
-  EXPECT_HEARD (f.ear, 1, "over, gate shut");
+  EXPECT_RECEIVED (f.ear, 1, "over, gate shut");
 }
 
-MUSTER_TEST (HubOverBoard, tells_only_those_who_ask_for_that_model)
+MUSTER_TEST (HubOverRegistry, tells_only_those_who_ask_for_that_model)
 {
   g_autoptr (Ear) elsewhere = ear_new ();
   g_autoptr (Ear) nowhere = ear_new ();
@@ -62,88 +62,88 @@ MUSTER_TEST (HubOverBoard, tells_only_those_who_ask_for_that_model)
   ask_for_digits (&f, f.ear);
   ask_for (&f, elsewhere, f.session, &(MusterWatchFor){.ready_op = "ready", .model = "other"});
   ask (&f, nowhere, f.session, NULL, "ready");
-  EXPECT_HEARD (f.ear, 1, "nobody, missing a,b");
-  EXPECT_HEARD (elsewhere, 1, "nobody, missing a,b");
-  EXPECT_HEARD (nowhere, 1, "missing a,b");
+  EXPECT_RECEIVED (f.ear, 1, "nobody, missing a,b");
+  EXPECT_RECEIVED (elsewhere, 1, "nobody, missing a,b");
+  EXPECT_RECEIVED (nowhere, 1, "missing a,b");
 
   claim (&f);
-  EXPECT_HEARD (f.ear, 2, "nobody, missing a,b; starting, gate shut");
+  EXPECT_RECEIVED (f.ear, 2, "nobody, missing a,b; starting, gate shut");
   set_missing (&f, "");
-  tell_change (&f);
+  signal_change (&f);
 
-  EXPECT_HEARD (elsewhere, 2, "nobody, missing a,b; nobody, ready");
-  EXPECT_HEARD (nowhere, 2, "missing a,b; ready");
+  EXPECT_RECEIVED (elsewhere, 2, "nobody, missing a,b; nobody, ready");
+  EXPECT_RECEIVED (nowhere, 2, "missing a,b; ready");
 }
 
-MUSTER_TEST (HubOverBoard, tells_no_news_of_every_step_of_the_training)
+MUSTER_TEST (HubOverRegistry, tells_no_news_of_every_step_of_the_training)
 {
   g_auto (Fixture) f = fixture (TRUE);
   gint64 epoch = claim (&f);
   announce (&f, epoch, MUSTER_CHIEF_TRAINING, 1);
   ask_for_digits (&f, f.ear);
-  EXPECT_HEARD (f.ear, 1, "training, missing a,b");
+  EXPECT_RECEIVED (f.ear, 1, "training, missing a,b");
 
   for (gint64 step = 2; step < 10; step++)
     announce (&f, epoch, MUSTER_CHIEF_TRAINING, step);
-  muster_board_set_ready (f.board, "digits", epoch, TRUE);
+  muster_chief_registry_set_ready (f.registry, "digits", epoch, TRUE);
   announce (&f, epoch, MUSTER_CHIEF_OVER, 10);
 
-  EXPECT_HEARD (f.ear, 2, "training, missing a,b; over, gate shut");
+  EXPECT_RECEIVED (f.ear, 2, "training, missing a,b; over, gate shut");
 }
 
-MUSTER_TEST (HubOverBoard, tells_how_the_graph_differs_from_the_chiefs)
+MUSTER_TEST (HubOverRegistry, tells_how_the_graph_differs_from_the_chiefs)
 {
   g_auto (Fixture) f = fixture (TRUE);
   g_autoptr (GBytes) with_a_node = g_bytes_new_static ("\x0a\x03\x0a\x01n", 5);
   g_autoptr (MusterGraph) other = muster_graph_new (with_a_node);
   set_missing (&f, "");
   ask_for_digits (&f, f.ear);
-  EXPECT_HEARD (f.ear, 1, "nobody, ready");
+  EXPECT_RECEIVED (f.ear, 1, "nobody, ready");
 
   gint64 epoch = claim_over (&f, other);
-  EXPECT_HEARD (f.ear, 2, "nobody, ready; starting, gate shut differs");
-  muster_board_leave (f.board, "digits", epoch);
-  EXPECT_HEARD (f.ear, 3,
-                "nobody, ready; starting, gate shut differs; starting, gate shut differs");
+  EXPECT_RECEIVED (f.ear, 2, "nobody, ready; starting, gate shut differs");
+  muster_chief_registry_release (f.registry, "digits", epoch);
+  EXPECT_RECEIVED (f.ear, 3,
+                   "nobody, ready; starting, gate shut differs; starting, gate shut differs");
   claim_over (&f, muster_session_graph (f.session));
 
-  EXPECT_HEARD (f.ear, 4,
-                "nobody, ready; starting, gate shut differs; starting, gate shut differs; "
-                "starting, gate shut");
+  EXPECT_RECEIVED (f.ear, 4,
+                   "nobody, ready; starting, gate shut differs; starting, gate shut differs; "
+                   "starting, gate shut");
 }
 
-MUSTER_TEST (HubOverBoard, counts_the_chiefs_age_to_the_moment_of_telling)
+MUSTER_TEST (HubOverRegistry, counts_the_chiefs_age_to_the_moment_of_telling)
 {
   g_autoptr (Ear) late = ear_new ();
   g_auto (Fixture) f = fixture (TRUE);
   claim (&f);
   ask_for_digits (&f, f.ear);
-  EXPECT_HEARD (f.ear, 1, "starting, gate shut");
+  EXPECT_RECEIVED (f.ear, 1, "starting, gate shut");
 
   muster_fake_clock_pass (f.clock, 3 * MUSTER_SECOND);
   ask_for_digits (&f, late);
 
-  EXPECT_HEARD (late, 1, "starting, gate shut");
+  EXPECT_RECEIVED (late, 1, "starting, gate shut");
   MUSTER_EXPECT_EQ (f.ear->phase_age_us, (gint64)0);
   MUSTER_EXPECT_EQ (late->phase_age_us, 3 * MUSTER_SECOND);
   MUSTER_EXPECT_EQ (n_runs (&f), 1u);
 }
 
-MUSTER_TEST (HubOverBoard, tells_all_of_one_go_in_the_same_round)
+MUSTER_TEST (HubOverRegistry, tells_all_of_one_go_in_the_same_round)
 {
   g_autoptr (Ear) two = ear_new ();
   g_auto (Fixture) f = fixture (TRUE);
   ask_for_digits (&f, f.ear);
-  EXPECT_HEARD (f.ear, 1, "nobody, missing a,b");
+  EXPECT_RECEIVED (f.ear, 1, "nobody, missing a,b");
   ask_for_digits (&f, two);
-  EXPECT_HEARD (two, 1, "nobody, missing a,b");
+  EXPECT_RECEIVED (two, 1, "nobody, missing a,b");
   guint64 first = f.ear->round;
   MUSTER_EXPECT_NE (first, two->round);
 
   claim (&f);
 
-  EXPECT_HEARD (f.ear, 2, "nobody, missing a,b; starting, gate shut");
-  EXPECT_HEARD (two, 2, "nobody, missing a,b; starting, gate shut");
+  EXPECT_RECEIVED (f.ear, 2, "nobody, missing a,b; starting, gate shut");
+  EXPECT_RECEIVED (two, 2, "nobody, missing a,b; starting, gate shut");
   MUSTER_EXPECT_EQ (f.ear->round, two->round);
   MUSTER_EXPECT_GT (f.ear->round, first);
 }
@@ -163,27 +163,28 @@ prepare_again_and_again (gpointer data)
 }
 
 static void
-check_turn (const MusterTurn *turn, guint64 round G_GNUC_UNUSED, const GError *error, gpointer data)
+check_readiness (const MusterReadiness *readiness, guint64 round G_GNUC_UNUSED, const GError *error,
+                 gpointer data)
 {
-  guint *n_told = data;
-  if (error == NULL && turn->chief != NULL)
-    MUSTER_EXPECT_EQ (turn->is_ready, turn->chief->phase == MUSTER_CHIEF_PREPARED);
-  (*n_told)++;
+  guint *n_reported = data;
+  if (error == NULL && readiness->chief != NULL)
+    MUSTER_EXPECT_EQ (readiness->is_ready, readiness->chief->phase == MUSTER_CHIEF_PREPARED);
+  (*n_reported)++;
 }
 
-MUSTER_TEST (HubOverBoard, holds_while_chiefs_come_and_go)
+MUSTER_TEST (HubOverRegistry, holds_while_chiefs_come_and_go)
 {
-  guint n_told = 0;
+  guint n_reported = 0;
   g_auto (Fixture) f = fixture (TRUE);
   set_missing (&f, "");
-  MusterAsker *asker = muster_readiness_hub_ask (
-      f.hub, f.session, &(MusterWatchFor){.ready_op = "ready", .model = "digits"}, check_turn,
-      &n_told);
+  MusterSubscriber *subscriber = muster_readiness_hub_subscribe (
+      f.hub, f.session, &(MusterWatchFor){.ready_op = "ready", .model = "digits"}, check_readiness,
+      &n_reported);
   GThread *chief = g_thread_new ("chief", prepare_again_and_again, &f);
   g_thread_join (chief);
 
   ask_for_digits (&f, f.ear);
-  EXPECT_HEARD (f.ear, 1, "prepared, ready");
-  muster_readiness_hub_leave (f.hub, asker);
-  MUSTER_EXPECT_GT (n_told, 0u);
+  EXPECT_RECEIVED (f.ear, 1, "prepared, ready");
+  muster_readiness_hub_unsubscribe (f.hub, subscriber);
+  MUSTER_EXPECT_GT (n_reported, 0u);
 }

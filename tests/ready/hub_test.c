@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/ready/hub_fixture.h"
 
-MUSTER_TEST (ReadinessHub, tells_an_asker_the_present_turn_at_once)
+MUSTER_TEST (ReadinessHub, notifies_a_subscriber_of_the_present_readiness_at_once)
 {
   g_auto (Fixture) f = fixture (TRUE);
 
   ask (&f, f.ear, f.session, NULL, "ready");
 
-  EXPECT_HEARD (f.ear, 1, "missing a,b");
-  MUSTER_EXPECT_EQ (muster_readiness_hub_n_askers (f.hub), 1u);
+  EXPECT_RECEIVED (f.ear, 1, "missing a,b");
+  MUSTER_EXPECT_EQ (muster_readiness_hub_n_subscribers (f.hub), 1u);
 }
 
 MUSTER_TEST (ReadinessHub, tells_each_change_once_and_in_order)
@@ -16,14 +16,14 @@ MUSTER_TEST (ReadinessHub, tells_each_change_once_and_in_order)
   g_auto (Fixture) f = fixture_that_asked (TRUE, "a,b");
 
   set_missing (&f, "b");
-  tell_change (&f);
-  EXPECT_HEARD (f.ear, 2, "missing a,b; missing b");
-  tell_change (&f); /* something changed, but not the answer */
+  signal_change (&f);
+  EXPECT_RECEIVED (f.ear, 2, "missing a,b; missing b");
+  signal_change (&f); /* something changed, but not the answer */
   wait_for_run (&f, 3);
   set_missing (&f, "");
-  tell_change (&f);
+  signal_change (&f);
 
-  EXPECT_HEARD (f.ear, 3, "missing a,b; missing b; ready");
+  EXPECT_RECEIVED (f.ear, 3, "missing a,b; missing b; ready");
 }
 
 MUSTER_TEST (ReadinessHub, tells_when_a_model_is_no_longer_ready)
@@ -31,9 +31,9 @@ MUSTER_TEST (ReadinessHub, tells_when_a_model_is_no_longer_ready)
   g_auto (Fixture) f = fixture_that_asked (TRUE, "");
 
   set_missing (&f, "a");
-  tell_change (&f);
+  signal_change (&f);
 
-  EXPECT_HEARD (f.ear, 2, "ready; missing a");
+  EXPECT_RECEIVED (f.ear, 2, "ready; missing a");
 }
 
 MUSTER_TEST (ReadinessHub, asks_the_ready_op_only_behind_an_open_gate)
@@ -41,18 +41,18 @@ MUSTER_TEST (ReadinessHub, asks_the_ready_op_only_behind_an_open_gate)
   g_auto (Fixture) f = fixture (TRUE);
   f.master->gate_open = FALSE;
   ask (&f, f.ear, f.session, "gate", "ready");
-  EXPECT_HEARD (f.ear, 1, "gate shut");
+  EXPECT_RECEIVED (f.ear, 1, "gate shut");
   MUSTER_EXPECT_EQ (n_runs (&f), 1u);
 
   g_mutex_lock (&f.master->lock);
   f.master->gate_open = TRUE;
   g_mutex_unlock (&f.master->lock);
-  tell_change (&f);
+  signal_change (&f);
 
-  EXPECT_HEARD (f.ear, 2, "gate shut; missing a,b");
+  EXPECT_RECEIVED (f.ear, 2, "gate shut; missing a,b");
 }
 
-MUSTER_TEST (ReadinessHub, runs_a_question_once_for_all_who_ask_it)
+MUSTER_TEST (ReadinessHub, runs_the_ops_once_for_all_subscribers_of_a_key)
 {
   Ear *ears[64];
   {
@@ -65,22 +65,22 @@ MUSTER_TEST (ReadinessHub, runs_a_question_once_for_all_who_ask_it)
     }
     hold_runs (&f, FALSE);
     for (guint i = 0; i < G_N_ELEMENTS (ears); i++)
-      EXPECT_HEARD (ears[i], 1, "missing a,b");
+      EXPECT_RECEIVED (ears[i], 1, "missing a,b");
     MUSTER_EXPECT_EQ (n_runs (&f), 1u);
 
     set_missing (&f, "");
-    tell_change (&f);
+    signal_change (&f);
 
     for (guint i = 0; i < G_N_ELEMENTS (ears); i++)
-      EXPECT_HEARD (ears[i], 2, "missing a,b; ready");
+      EXPECT_RECEIVED (ears[i], 2, "missing a,b; ready");
     MUSTER_EXPECT_EQ (n_runs (&f), 2u);
-    MUSTER_EXPECT_EQ (muster_readiness_hub_n_askers (f.hub), 64u);
+    MUSTER_EXPECT_EQ (muster_readiness_hub_n_subscribers (f.hub), 64u);
   }
   for (guint i = 0; i < G_N_ELEMENTS (ears); i++)
     ear_free (ears[i]);
 }
 
-MUSTER_TEST (ReadinessHub, answers_a_later_asker_without_another_run)
+MUSTER_TEST (ReadinessHub, answers_a_later_subscriber_without_another_run)
 {
   g_autoptr (Ear) second = ear_new ();
   g_auto (Fixture) f = fixture_that_asked (TRUE, "a,b");
@@ -88,11 +88,11 @@ MUSTER_TEST (ReadinessHub, answers_a_later_asker_without_another_run)
 
   ask (&f, second, b, NULL, "ready");
 
-  EXPECT_HEARD (second, 1, "missing a,b");
+  EXPECT_RECEIVED (second, 1, "missing a,b");
   MUSTER_EXPECT_EQ (n_runs (&f), 1u);
 }
 
-MUSTER_TEST (ReadinessHub, keeps_questions_over_other_graphs_and_ops_apart)
+MUSTER_TEST (ReadinessHub, keeps_watch_keys_of_other_graphs_and_ops_apart)
 {
   g_autoptr (Ear) two = ear_new ();
   g_autoptr (Ear) three = ear_new ();
@@ -102,9 +102,9 @@ MUSTER_TEST (ReadinessHub, keeps_questions_over_other_graphs_and_ops_apart)
   ask (&f, f.ear, f.session, NULL, "ready");
   ask (&f, two, b, NULL, "ready");
   ask (&f, three, f.session, NULL, "ready_too");
-  EXPECT_HEARD (f.ear, 1, "missing a,b");
-  EXPECT_HEARD (two, 1, "missing a,b");
-  EXPECT_HEARD (three, 1, "missing a,b");
+  EXPECT_RECEIVED (f.ear, 1, "missing a,b");
+  EXPECT_RECEIVED (two, 1, "missing a,b");
+  EXPECT_RECEIVED (three, 1, "missing a,b");
 
   MUSTER_EXPECT_EQ (n_runs (&f), 3u);
 }
@@ -117,27 +117,27 @@ MUSTER_TEST (ReadinessHub, asks_again_when_something_changes_during_a_run)
   wait_for_run (&f, 1);
 
   set_missing (&f, "");
-  tell_change (&f);
+  signal_change (&f);
   hold_runs (&f, FALSE);
 
-  EXPECT_HEARD (f.ear, 2, "missing a,b; ready");
+  EXPECT_RECEIVED (f.ear, 2, "missing a,b; ready");
 }
 
-MUSTER_TEST (ReadinessHub, goes_on_in_the_next_askers_session_when_the_first_is_gone)
+MUSTER_TEST (ReadinessHub, goes_on_in_the_next_subscribers_session_when_the_first_is_gone)
 {
   g_autoptr (Ear) second = ear_new ();
   g_auto (Fixture) f = fixture_that_asked (TRUE, "a,b");
   g_autoptr (MusterSession) b = new_session (&f, 1);
   ask (&f, second, b, NULL, "ready");
-  EXPECT_HEARD (second, 1, "missing a,b");
+  EXPECT_RECEIVED (second, 1, "missing a,b");
 
   lose_session (&f);
   set_missing (&f, "");
-  tell_change (&f);
+  signal_change (&f);
 
-  EXPECT_HEARD (second, 2, "missing a,b; ready");
-  EXPECT_HEARD (f.ear, 2, "missing a,b; error 10");
-  MUSTER_EXPECT_EQ (muster_readiness_hub_n_askers (f.hub), 1u);
+  EXPECT_RECEIVED (second, 2, "missing a,b; ready");
+  EXPECT_RECEIVED (f.ear, 2, "missing a,b; error 10");
+  MUSTER_EXPECT_EQ (muster_readiness_hub_n_subscribers (f.hub), 1u);
 }
 
 MUSTER_TEST (ReadinessHub, says_nothing_to_one_who_has_left)
@@ -146,49 +146,49 @@ MUSTER_TEST (ReadinessHub, says_nothing_to_one_who_has_left)
   g_auto (Fixture) f = fixture (TRUE);
   ask (&f, f.ear, f.session, NULL, "ready");
   ask (&f, here, f.session, NULL, "ready");
-  EXPECT_HEARD (f.ear, 1, "missing a,b");
-  EXPECT_HEARD (here, 1, "missing a,b");
+  EXPECT_RECEIVED (f.ear, 1, "missing a,b");
+  EXPECT_RECEIVED (here, 1, "missing a,b");
 
-  muster_readiness_hub_leave (f.hub, f.ear->asker);
+  muster_readiness_hub_unsubscribe (f.hub, f.ear->subscriber);
   set_missing (&f, "");
-  tell_change (&f);
+  signal_change (&f);
 
-  EXPECT_HEARD (here, 2, "missing a,b; ready");
-  EXPECT_HEARD (f.ear, 0, "missing a,b");
+  EXPECT_RECEIVED (here, 2, "missing a,b; ready");
+  EXPECT_RECEIVED (f.ear, 0, "missing a,b");
 }
 
-MUSTER_TEST (ReadinessHub, lets_an_asker_leave_while_its_question_runs)
+MUSTER_TEST (ReadinessHub, lets_a_subscriber_leave_while_its_ops_run)
 {
   g_auto (Fixture) f = fixture (TRUE);
   hold_runs (&f, TRUE);
   ask (&f, f.ear, f.session, NULL, "ready");
   wait_for_run (&f, 1);
 
-  muster_readiness_hub_leave (f.hub, f.ear->asker);
+  muster_readiness_hub_unsubscribe (f.hub, f.ear->subscriber);
   hold_runs (&f, FALSE);
 
   g_autoptr (Ear) next = ear_new ();
   ask (&f, next, f.session, NULL, "ready");
-  EXPECT_HEARD (next, 1, "missing a,b");
-  EXPECT_HEARD (f.ear, 0, "");
-  muster_readiness_hub_leave (f.hub, next->asker);
+  EXPECT_RECEIVED (next, 1, "missing a,b");
+  EXPECT_RECEIVED (f.ear, 0, "");
+  muster_readiness_hub_unsubscribe (f.hub, next->subscriber);
 }
 
-MUSTER_TEST (ReadinessHub, lets_an_asker_leave_from_its_own_function)
+MUSTER_TEST (ReadinessHub, lets_a_subscriber_leave_from_its_own_function)
 {
   g_autoptr (Ear) other = ear_new ();
   g_auto (Fixture) f = fixture (TRUE);
   f.ear->leaves = TRUE;
   ask (&f, f.ear, f.session, NULL, "ready");
-  EXPECT_HEARD (f.ear, 1, "missing a,b");
+  EXPECT_RECEIVED (f.ear, 1, "missing a,b");
 
   ask (&f, other, f.session, NULL, "ready");
-  EXPECT_HEARD (other, 1, "missing a,b");
+  EXPECT_RECEIVED (other, 1, "missing a,b");
   set_missing (&f, "");
-  tell_change (&f);
+  signal_change (&f);
 
-  EXPECT_HEARD (other, 2, "missing a,b; ready");
-  EXPECT_HEARD (f.ear, 0, "missing a,b");
+  EXPECT_RECEIVED (other, 2, "missing a,b; ready");
+  EXPECT_RECEIVED (f.ear, 0, "missing a,b");
 }
 
 MUSTER_TEST (ReadinessHub, polls_a_master_that_cannot_tell)
@@ -199,13 +199,13 @@ MUSTER_TEST (ReadinessHub, polls_a_master_that_cannot_tell)
   muster_fake_clock_wait_for_waiters (f.clock, 1);
   muster_fake_clock_crank (f.clock);
 
-  EXPECT_HEARD (f.ear, 2, "missing a,b; ready");
+  EXPECT_RECEIVED (f.ear, 2, "missing a,b; ready");
   gint64 elapsed_us = muster_fake_clock_elapsed_us (f.clock);
   MUSTER_EXPECT_GT (elapsed_us, 0);
   MUSTER_EXPECT_LE (elapsed_us, MUSTER_SECOND);
 }
 
-MUSTER_TEST (ReadinessHub, hears_a_new_question_while_it_rests_between_two_looks)
+MUSTER_TEST (ReadinessHub, takes_a_new_watch_key_between_two_polls)
 {
   g_autoptr (Ear) second = ear_new ();
   g_auto (Fixture) f = fixture_that_asked (FALSE, "a,b");
@@ -214,19 +214,19 @@ MUSTER_TEST (ReadinessHub, hears_a_new_question_while_it_rests_between_two_looks
 
   ask (&f, second, b, NULL, "ready");
 
-  EXPECT_HEARD (second, 1, "missing a,b");
+  EXPECT_RECEIVED (second, 1, "missing a,b");
 }
 
-MUSTER_TEST (ReadinessHub, ends_its_askers_when_it_is_freed)
+MUSTER_TEST (ReadinessHub, ends_its_subscribers_when_it_is_freed)
 {
   g_autoptr (Ear) ear = ear_new ();
   {
     g_auto (Fixture) f = fixture (TRUE);
     g_autoptr (MusterSession) session = new_session (&f, 1);
     ask (&f, ear, session, NULL, "ready");
-    EXPECT_HEARD (ear, 1, "missing a,b");
+    EXPECT_RECEIVED (ear, 1, "missing a,b");
   }
-  EXPECT_HEARD (ear, 2, "missing a,b; error 1");
+  EXPECT_RECEIVED (ear, 2, "missing a,b; error 1");
 }
 
 /* Asks and leaves, sometimes unheard; whoever has left is gone, and must not be told anything. */
@@ -237,10 +237,11 @@ typedef struct {
 
 /* Gives the one who has heard time to leave before it returns. */
 static void
-listen_and_linger (const MusterTurn *turn, guint64 round, const GError *error, gpointer data)
+listen_and_linger (const MusterReadiness *readiness, guint64 round, const GError *error,
+                   gpointer data)
 {
   Ear *ear = data;
-  listen (turn, round, error, ear);
+  listen (readiness, round, error, ear);
   g_thread_yield ();
   g_atomic_int_inc (&ear->n_lingered);
 }
@@ -251,20 +252,20 @@ come_and_go (gpointer data)
   const Visitor *self = data;
   for (int i = 0; i < 200; i++) {
     g_autoptr (Ear) ear = ear_new ();
-    MusterAsker *asker =
-        muster_readiness_hub_ask (self->f->hub, self->session,
-                                  &(MusterWatchFor){.ready_op = "ready"}, listen_and_linger, ear);
+    MusterSubscriber *subscriber = muster_readiness_hub_subscribe (
+        self->f->hub, self->session, &(MusterWatchFor){.ready_op = "ready"}, listen_and_linger,
+        ear);
     if (i % 2 == 0) {
       g_autofree char *words = heard (ear, 1);
       MUSTER_EXPECT_TRUE (*words != '\0');
     }
-    muster_readiness_hub_leave (self->f->hub, asker);
+    muster_readiness_hub_unsubscribe (self->f->hub, subscriber);
     MUSTER_EXPECT_EQ ((guint)g_atomic_int_get (&ear->n_lingered), ear->heard->len);
   }
   return NULL;
 }
 
-MUSTER_TEST (ReadinessHub, lets_askers_come_and_go_while_things_change)
+MUSTER_TEST (ReadinessHub, lets_subscribers_come_and_go_while_things_change)
 {
   g_auto (Fixture) f = fixture (TRUE);
   g_autoptr (MusterSession) other = new_session (&f, 2);
@@ -275,11 +276,11 @@ MUSTER_TEST (ReadinessHub, lets_askers_come_and_go_while_things_change)
 
   for (int i = 0; i < 200; i++) {
     set_missing (&f, i % 2 == 0 ? "b" : "");
-    tell_change (&f);
+    signal_change (&f);
     g_thread_yield ();
   }
 
   for (gsize i = 0; i < G_N_ELEMENTS (visitors); i++)
     g_thread_join (threads[i]);
-  MUSTER_EXPECT_EQ (muster_readiness_hub_n_askers (f.hub), 0u);
+  MUSTER_EXPECT_EQ (muster_readiness_hub_n_subscribers (f.hub), 0u);
 }

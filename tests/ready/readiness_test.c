@@ -5,25 +5,26 @@
 #include "tests/gtest_shim.h"
 
 static gboolean
-judge (MusterTensor *value, MusterReadiness *readiness, GError **error)
+judge (MusterTensor *value, MusterReadyOpResult *readiness, GError **error)
 {
   g_autoptr (MusterTensor) owned = value;
 
-  return muster_readiness_judge ("ready", owned, NULL, readiness, error);
+  return muster_ready_op_judge ("ready", owned, NULL, readiness, error);
 }
 
 static gboolean
-judge_failure (MusterError code, const char *message, MusterReadiness *readiness, GError **error)
+judge_failure (MusterError code, const char *message, MusterReadyOpResult *readiness,
+               GError **error)
 {
   g_autoptr (GError) failure = g_error_new_literal (MUSTER_ERROR, (gint)code, message);
 
-  return muster_readiness_judge ("ready", NULL, failure, readiness, error);
+  return muster_ready_op_judge ("ready", NULL, failure, readiness, error);
 }
 
 /* B002.56 */
 MUSTER_TEST (Readiness, is_ready_without_a_value)
 {
-  g_auto (MusterReadiness) readiness = {0};
+  g_auto (MusterReadyOpResult) readiness = {0};
 
   MUSTER_EXPECT_TRUE (judge (NULL, &readiness, NULL));
   MUSTER_EXPECT_TRUE (readiness.is_ready);
@@ -32,7 +33,7 @@ MUSTER_TEST (Readiness, is_ready_without_a_value)
 /* B002.56: old assert_variables_initialized returns ranks */
 MUSTER_TEST (Readiness, is_ready_for_int32_whatever_the_numbers)
 {
-  g_auto (MusterReadiness) readiness = {0};
+  g_auto (MusterReadyOpResult) readiness = {0};
 
   MUSTER_EXPECT_TRUE (judge (muster_tensor_new_int32 (17), &readiness, NULL));
   MUSTER_EXPECT_TRUE (readiness.is_ready);
@@ -43,8 +44,8 @@ MUSTER_TEST (Readiness, is_ready_for_no_elements_of_any_dtype_and_rank)
 {
   gint64 dims[] = {3, 0};
   const char *const none[] = {NULL};
-  g_auto (MusterReadiness) floats = {0};
-  g_auto (MusterReadiness) strings = {0};
+  g_auto (MusterReadyOpResult) floats = {0};
+  g_auto (MusterReadyOpResult) strings = {0};
 
   MUSTER_EXPECT_TRUE (judge (muster_tensor_new (MUSTER_FLOAT, 2, dims), &floats, NULL));
   MUSTER_EXPECT_TRUE (judge (muster_tensor_new_strv (none), &strings, NULL));
@@ -56,7 +57,7 @@ MUSTER_TEST (Readiness, is_ready_for_no_elements_of_any_dtype_and_rank)
 MUSTER_TEST (Readiness, names_what_is_missing)
 {
   const char *const names[] = {"a", "b", NULL};
-  g_auto (MusterReadiness) readiness = {0};
+  g_auto (MusterReadyOpResult) readiness = {0};
 
   MUSTER_EXPECT_TRUE (judge (muster_tensor_new_strv (names), &readiness, NULL));
 
@@ -70,7 +71,7 @@ MUSTER_TEST (Readiness, names_what_is_missing)
 /* B002.57, DIFF.11 */
 MUSTER_TEST (Readiness, refuses_a_result_that_is_no_list_of_names)
 {
-  g_auto (MusterReadiness) readiness = {0};
+  g_auto (MusterReadyOpResult) readiness = {0};
   g_autoptr (GError) number = NULL;
   g_autoptr (GError) scalar = NULL;
 
@@ -88,7 +89,7 @@ MUSTER_TEST (Readiness, refuses_a_result_that_is_no_list_of_names)
 MUSTER_TEST (Readiness, escapes_bytes_that_are_no_utf8)
 {
   const char *const names[] = {"caf\xE9", "\xC3\xA9t\xC3\xA9", NULL};
-  g_auto (MusterReadiness) readiness = {0};
+  g_auto (MusterReadyOpResult) readiness = {0};
 
   MUSTER_EXPECT_TRUE (judge (muster_tensor_new_strv (names), &readiness, NULL));
 
@@ -98,7 +99,7 @@ MUSTER_TEST (Readiness, escapes_bytes_that_are_no_utf8)
 /* B002.58, DIFF.10 */
 MUSTER_TEST (Readiness, takes_an_uninitialized_value_for_a_reason)
 {
-  g_auto (MusterReadiness) readiness = {0};
+  g_auto (MusterReadyOpResult) readiness = {0};
 
   MUSTER_EXPECT_TRUE (judge_failure (MUSTER_ERROR_FAILED_PRECONDITION,
                                      "Attempting to use uninitialized value v", &readiness, NULL));
@@ -121,7 +122,7 @@ MUSTER_TEST (Readiness, passes_other_failures_on)
   };
 
   for (gsize i = 0; i < G_N_ELEMENTS (failures); i++) {
-    g_auto (MusterReadiness) readiness = {0};
+    g_auto (MusterReadyOpResult) readiness = {0};
     g_autoptr (GError) error = NULL;
     MUSTER_EXPECT_FALSE (judge_failure (failures[i].code, failures[i].message, &readiness, &error));
     MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, (int)failures[i].code);
@@ -157,16 +158,16 @@ tear_down (Fixture *f)
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Fixture, tear_down)
 
 static gboolean
-probe (Fixture *f, const char *op, MusterReadiness *readiness, GError **error)
+probe (Fixture *f, const char *op, MusterReadyOpResult *readiness, GError **error)
 {
-  return muster_readiness_probe (f->session, op, MUSTER_WAIT_FOREVER, NULL, readiness, error);
+  return muster_ready_op_probe (f->session, op, MUSTER_WAIT_FOREVER, NULL, readiness, error);
 }
 
 /* B002.55 */
 MUSTER_TEST (Readiness, runs_nothing_without_an_op)
 {
   g_auto (Fixture) f = set_up (NULL);
-  g_auto (MusterReadiness) readiness = {0};
+  g_auto (MusterReadyOpResult) readiness = {0};
 
   MUSTER_EXPECT_TRUE (probe (&f, NULL, &readiness, NULL));
 
@@ -178,7 +179,7 @@ MUSTER_TEST (Readiness, runs_nothing_without_an_op)
 MUSTER_TEST (Readiness, fetches_the_op_and_judges)
 {
   g_auto (Fixture) f = set_up (NULL);
-  g_auto (MusterReadiness) readiness = {0};
+  g_auto (MusterReadyOpResult) readiness = {0};
 
   muster_fake_master_op_reports (f.master, "ready", "v", NULL);
 
@@ -193,7 +194,7 @@ MUSTER_TEST (Readiness, runs_an_op_without_an_output_for_its_effect)
   muster_graph_builder_node (builder, "NoOp", "check");
   g_autoptr (MusterGraph) graph = muster_graph_builder_end (builder, NULL);
   g_auto (Fixture) f = set_up (graph);
-  g_auto (MusterReadiness) readiness = {0};
+  g_auto (MusterReadyOpResult) readiness = {0};
 
   muster_fake_master_op_yields (f.master, "check", NULL);
   MUSTER_EXPECT_TRUE (probe (&f, "check", &readiness, NULL));
@@ -205,7 +206,7 @@ MUSTER_TEST (Readiness, runs_an_op_without_an_output_for_its_effect)
 MUSTER_TEST (Readiness, finds_out_that_an_op_has_no_output_where_the_graph_is_unknown)
 {
   g_auto (Fixture) f = set_up (NULL);
-  g_auto (MusterReadiness) readiness = {0};
+  g_auto (MusterReadyOpResult) readiness = {0};
 
   muster_fake_master_op_yields (f.master, "check", NULL);
   MUSTER_EXPECT_TRUE (probe (&f, "check:0", &readiness, NULL));
@@ -220,7 +221,7 @@ MUSTER_TEST (Readiness, takes_no_failed_fetch_of_a_known_op_for_ready)
   muster_graph_builder_node (builder, "GatherV2", "ready");
   g_autoptr (MusterGraph) graph = muster_graph_builder_end (builder, NULL);
   g_auto (Fixture) f = set_up (graph);
-  g_auto (MusterReadiness) readiness = {0};
+  g_auto (MusterReadyOpResult) readiness = {0};
   g_autoptr (GError) error = NULL;
 
   muster_fake_master_op_reports (f.master, "ready", "v", NULL);
@@ -234,7 +235,7 @@ MUSTER_TEST (Readiness, takes_no_failed_fetch_of_a_known_op_for_ready)
 MUSTER_TEST (Readiness, says_that_an_op_is_unknown)
 {
   g_auto (Fixture) f = set_up (NULL);
-  g_auto (MusterReadiness) readiness = {0};
+  g_auto (MusterReadyOpResult) readiness = {0};
   g_autoptr (GError) error = NULL;
 
   MUSTER_EXPECT_FALSE (probe (&f, "nothing", &readiness, &error));
@@ -244,16 +245,16 @@ MUSTER_TEST (Readiness, says_that_an_op_is_unknown)
 MUSTER_TEST (Readiness, asks_whether_it_is_ready_only_behind_an_open_gate)
 {
   g_auto (Fixture) f = set_up (NULL);
-  g_auto (MusterTurn) closed = {0};
-  g_auto (MusterTurn) open = {0};
+  g_auto (MusterReadiness) closed = {0};
+  g_auto (MusterReadiness) open = {0};
 
   muster_fake_master_op_reports (f.master, "gate", "v", NULL);
   muster_fake_master_op_reports (f.master, "ready", "v", "local", NULL);
-  MUSTER_ASSERT_TRUE (
-      muster_readiness_turn (f.session, "gate", "ready", MUSTER_WAIT_FOREVER, NULL, &closed, NULL));
+  MUSTER_ASSERT_TRUE (muster_readiness_probe (f.session, "gate", "ready", MUSTER_WAIT_FOREVER, NULL,
+                                              &closed, NULL));
   muster_fake_master_set_variable (f.master, "v");
   MUSTER_ASSERT_TRUE (
-      muster_readiness_turn (f.session, "gate", "ready", MUSTER_WAIT_FOREVER, NULL, &open, NULL));
+      muster_readiness_probe (f.session, "gate", "ready", MUSTER_WAIT_FOREVER, NULL, &open, NULL));
 
   MUSTER_EXPECT_TRUE (!closed.gate_open && !closed.is_ready);
   MUSTER_EXPECT_STREQ (closed.why_gate, "Variables not initialized: v");

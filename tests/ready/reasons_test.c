@@ -12,7 +12,7 @@ typedef struct {
   MusterFakeClock *clock;
   MusterReasons *reasons;
   MusterAnnouncement chief;
-  MusterTurn turn;
+  MusterReadiness readiness;
   MusterSituation situation;
 } Fixture;
 
@@ -28,8 +28,8 @@ set_up (Fixture *self)
   self->chief.who = (char *)"host:4711";
   self->chief.epoch = 1;
   self->chief.alive = TRUE;
-  self->turn.keeps_announcements = TRUE;
-  self->situation = (MusterSituation){.target = TARGET, .turn = &self->turn};
+  self->readiness.keeps_announcements = TRUE;
+  self->situation = (MusterSituation){.target = TARGET, .readiness = &self->readiness};
 }
 
 static void
@@ -50,7 +50,7 @@ static const MusterReason *
 in_phase (Fixture *self, MusterChiefPhase phase)
 {
   self->chief.phase = phase;
-  self->turn.chief = &self->chief;
+  self->readiness.chief = &self->chief;
   return update (self, "chief");
 }
 
@@ -75,7 +75,7 @@ MUSTER_TEST (Reason, tells_a_server_that_was_never_reached_from_one_that_was_los
   set_up (&it);
   g_autoptr (GError) failure =
       g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, "nobody answers");
-  it.situation.turn = NULL;
+  it.situation.readiness = NULL;
   it.situation.failure = failure;
   const MusterReason *server = update (&it, "server");
   MUSTER_EXPECT_STREQ (server->state, "unreachable");
@@ -98,7 +98,7 @@ MUSTER_TEST (Reason, calls_a_server_silent_only_if_it_has_ever_answered)
   g_autoptr (GError) late =
       g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED, "no answer in 30 s");
   (void)update (&it, "server");
-  it.situation.turn = NULL;
+  it.situation.readiness = NULL;
   it.situation.failure = late;
 
   MUSTER_EXPECT_STREQ (update (&it, "server")->state, "silent");
@@ -119,7 +119,7 @@ MUSTER_TEST (Reason, names_the_server_s_state_by_the_failure)
     set_up (&it);
     g_autoptr (GError) failure =
         g_error_new_literal (MUSTER_ERROR, (gint)failures[i].code, "as it is");
-    it.situation.turn = NULL;
+    it.situation.readiness = NULL;
     it.situation.failure = failure;
     MUSTER_EXPECT_STREQ (update (&it, "server")->state, failures[i].state);
     tear_down (&it);
@@ -133,7 +133,7 @@ MUSTER_TEST (Reason, says_that_the_chief_has_reset_the_master)
   set_up (&it);
   g_autoptr (GError) failure = g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_ABORTED,
                                                     "Session 1 was ended " MUSTER_BY_RESET);
-  it.situation.turn = NULL;
+  it.situation.readiness = NULL;
   it.situation.failure = failure;
 
   const MusterReason *server = update (&it, "server");
@@ -152,7 +152,7 @@ MUSTER_TEST (Reason, keeps_what_failed_before_the_deadline_cut_an_attempt_short)
       g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, "connection refused");
   g_autoptr (GError) late =
       g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED, "not connected");
-  it.situation.turn = NULL;
+  it.situation.readiness = NULL;
   it.situation.failure = refused;
   (void)update (&it, "server");
   it.situation.failure = late;
@@ -171,7 +171,7 @@ MUSTER_TEST (Reason, believes_the_diagnosis_before_the_failure)
   set_up (&it);
   g_autoptr (GError) failure =
       g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, "nobody answers");
-  it.situation.turn = NULL;
+  it.situation.readiness = NULL;
   it.situation.failure = failure;
   it.situation.diagnosis = "TCP connected, HTTP/2 settings never came";
   for (gsize i = 0; i < G_N_ELEMENTS (states); i++) {
@@ -191,7 +191,7 @@ MUSTER_TEST (Reason, hints_at_the_task_that_keeps_a_master_silent)
   const char *const tasks[] = {"ps:1: refused", NULL};
   Fixture it;
   set_up (&it);
-  it.situation.turn = NULL;
+  it.situation.readiness = NULL;
   it.situation.server_state = "silent";
   it.situation.diagnosis = "up, but CreateSession has had no answer for 2.0 s";
   it.situation.tasks = tasks;
@@ -207,7 +207,7 @@ MUSTER_TEST (Reason, hints_at_the_tasks_own_server_where_it_is_refused)
 {
   Fixture it;
   set_up (&it);
-  it.situation.turn = NULL;
+  it.situation.readiness = NULL;
   it.situation.server_state = "refused";
   it.situation.diagnosis = "TCP refused";
 
@@ -252,8 +252,8 @@ MUSTER_TEST (Reason, names_the_chief_where_tasks_have_masters_of_their_own)
   MUSTER_EXPECT_STREQ (in_phase (&it, MUSTER_CHIEF_RESTORING)->hint,
                        "start chief:0 again with `muster prepare` and its own TF_CONFIG, for its "
                        "server at chief0:2222");
-  it.turn.keeps_announcements = FALSE;
-  it.turn.missing = missing;
+  it.readiness.keeps_announcements = FALSE;
+  it.readiness.missing = missing;
   MUSTER_EXPECT_STREQ (
       update (&it, "variables")->hint,
       "start chief:0 with `muster prepare` and its own TF_CONFIG, for its server at chief0:2222");
@@ -271,7 +271,7 @@ MUSTER_TEST (Reason, asks_for_more_time_where_tensorflows_runtime_has_not_starte
     g_autoptr (GError) late = g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
                                                    "TensorFlow's runtime is still starting");
     it.situation.target = targets[i];
-    it.situation.turn = NULL;
+    it.situation.readiness = NULL;
     it.situation.failure = late;
 
     const MusterReason *server = update (&it, "server");
@@ -330,7 +330,7 @@ MUSTER_TEST (Reason, tells_of_a_chief_that_was_lost_and_in_which_phase)
   MUSTER_EXPECT_FALSE (chief->is_well);
   MUSTER_EXPECT_EQ (chief->since_us, now_us - 7 * MUSTER_SECOND);
   MUSTER_EXPECT_TRUE (chief->hint != NULL);
-  it.turn.is_ready = TRUE; /* what it prepared is still there */
+  it.readiness.is_ready = TRUE; /* what it prepared is still there */
   MUSTER_EXPECT_TRUE (update (&it, "chief")->is_well);
   tear_down (&it);
 }
@@ -379,8 +379,8 @@ MUSTER_TEST (Reason, knows_nothing_of_a_chief_where_no_announcements_are_kept)
 {
   Fixture it;
   set_up (&it);
-  it.turn.keeps_announcements = FALSE;
-  it.turn.chief = &it.chief; /* not to be believed */
+  it.readiness.keeps_announcements = FALSE;
+  it.readiness.chief = &it.chief; /* not to be believed */
 
   const MusterReason *chief = update (&it, "chief");
 
@@ -388,7 +388,7 @@ MUSTER_TEST (Reason, knows_nothing_of_a_chief_where_no_announcements_are_kept)
   MUSTER_EXPECT_TRUE (chief->is_well);
   MUSTER_EXPECT_TRUE (strstr (chief->hint, "muster serve --master=" TARGET) != NULL);
   MUSTER_EXPECT_NULL (muster_reasons_find (muster_reasons_list (it.reasons), "job"));
-  it.situation.turn = NULL;
+  it.situation.readiness = NULL;
   MUSTER_EXPECT_STREQ (update (&it, "chief")->state, "unknown");
   tear_down (&it);
 }
@@ -399,14 +399,14 @@ MUSTER_TEST (Reason, takes_another_graph_for_a_fault_only_where_variables_are_mi
   Fixture it;
   set_up (&it);
   MUSTER_EXPECT_NULL (update (&it, "graph"));
-  it.turn.graph_difference = (char *)"node 'v' has another shape";
+  it.readiness.graph_difference = (char *)"node 'v' has another shape";
 
   const MusterReason *graph = update (&it, "graph");
   MUSTER_ASSERT_NOT_NULL (graph);
   MUSTER_EXPECT_TRUE (graph->is_well);
   MUSTER_EXPECT_STREQ (graph->text, "differs from the chief's: node 'v' has another shape");
 
-  it.turn.missing = missing;
+  it.readiness.missing = missing;
   MUSTER_EXPECT_FALSE (update (&it, "graph")->is_well);
 
   (void)in_phase (&it, MUSTER_CHIEF_OVER); /* then it is of no interest */
@@ -445,7 +445,7 @@ MUSTER_TEST (Reason, groups_missing_variables_by_the_task_that_owns_them)
   set_up (&it);
   it.situation.variables = variables;
   it.situation.n_variables = G_N_ELEMENTS (variables);
-  it.turn.missing = missing;
+  it.readiness.missing = missing;
 
   const MusterReason *found = update (&it, "variables");
 
@@ -467,7 +467,7 @@ MUSTER_TEST (Reason, keeps_long_lists_out_of_the_text)
   for (int i = 0; i < 10000; i++)
     g_strv_builder_add (builder, "a_variable_with_a_name");
   g_auto (GStrv) missing = g_strv_builder_end (builder);
-  it.turn.missing = missing;
+  it.readiness.missing = missing;
   const MusterVariableInfo only = {.name = "a_variable_with_a_name", .device = ""};
   it.situation.variables = &only;
   it.situation.n_variables = 1;
@@ -477,7 +477,7 @@ MUSTER_TEST (Reason, keeps_long_lists_out_of_the_text)
   MUSTER_EXPECT_LT (strlen (found->text), 200U);
   MUSTER_EXPECT_EQ (g_strv_length (found->names), 10000U);
   MUSTER_EXPECT_EQ (found->n_total, 0U); /* unknown: the ready op looks at more than these */
-  it.turn.missing = NULL;
+  it.readiness.missing = NULL;
   tear_down (&it);
 }
 
@@ -507,9 +507,9 @@ MUSTER_TEST (Reason, finds_all_well_only_when_the_model_is_known_to_be_ready)
                        "variables");
   MUSTER_EXPECT_STREQ (muster_reasons_first (muster_reasons_list (it.reasons))->state, "unknown");
 
-  it.turn.why_not_ready = (char *)"Attempting to use uninitialized value v";
+  it.readiness.why_not_ready = (char *)"Attempting to use uninitialized value v";
   MUSTER_EXPECT_STREQ (update (&it, "variables")->text, "Attempting to use uninitialized value v");
-  it.turn.is_ready = TRUE;
+  it.readiness.is_ready = TRUE;
 
   MUSTER_EXPECT_STREQ (update (&it, "variables")->state, "initialised");
   MUSTER_EXPECT_NULL (muster_reasons_first (muster_reasons_list (it.reasons)));
@@ -522,17 +522,17 @@ MUSTER_TEST (Reason, keeps_since_while_the_state_stays)
   char *one[] = {(char *)"v", NULL};
   Fixture it;
   set_up (&it);
-  it.turn.missing = two;
+  it.readiness.missing = two;
   gint64 began_us = update (&it, "variables")->since_us;
   muster_fake_clock_pass (it.clock, 5 * MUSTER_SECOND);
 
   MUSTER_EXPECT_FALSE (muster_reasons_update (it.reasons, &it.situation));
-  it.turn.missing = one;
+  it.readiness.missing = one;
   MUSTER_EXPECT_TRUE (muster_reasons_update (it.reasons, &it.situation));
   MUSTER_EXPECT_EQ (muster_reasons_find (muster_reasons_list (it.reasons), "variables")->since_us,
                     began_us);
 
-  it.turn.is_ready = TRUE;
+  it.readiness.is_ready = TRUE;
   MUSTER_EXPECT_TRUE (muster_reasons_update (it.reasons, &it.situation));
   MUSTER_EXPECT_EQ (muster_reasons_find (muster_reasons_list (it.reasons), "variables")->since_us,
                     began_us + 5 * MUSTER_SECOND);
@@ -562,11 +562,11 @@ MUSTER_TEST (Reason, is_copied_whole)
   char *missing[] = {(char *)"v", NULL};
   Fixture it;
   set_up (&it);
-  it.turn.missing = missing;
+  it.readiness.missing = missing;
   (void)update (&it, "variables");
 
   g_autoptr (GPtrArray) copy = muster_reasons_copy (it.reasons);
-  it.turn.missing = NULL;
+  it.readiness.missing = NULL;
   (void)update (&it, "variables");
 
   const MusterReason *found = muster_reasons_find (copy, "variables");

@@ -61,9 +61,10 @@ restart (gpointer user_data)
 }
 
 static void
-list_reasons (const MusterTurn *turn, gpointer user_data)
+list_reasons (const MusterReadiness *readiness, gpointer user_data)
 {
-  g_string_append_printf (user_data, "%s|", turn->why_gate ? turn->why_gate : turn->why_not_ready);
+  g_string_append_printf (user_data, "%s|",
+                          readiness->why_gate ? readiness->why_gate : readiness->why_not_ready);
 }
 
 MUSTER_TEST (Waiter, polls_where_the_master_cannot_push)
@@ -76,7 +77,8 @@ MUSTER_TEST (Waiter, polls_where_the_master_cannot_push)
   MUSTER_EXPECT_FALSE (muster_waiter_is_pushed (f.waiter));
   MUSTER_EXPECT_GE (muster_fake_clock_elapsed_us (f.clock), 3601 * MUSTER_SECOND);
   MUSTER_EXPECT_LE (muster_fake_clock_elapsed_us (f.clock), 3631 * MUSTER_SECOND);
-  MUSTER_EXPECT_EQ (muster_waiter_looks (f.waiter), muster_fake_master_n_calls (f.master, "gate"));
+  MUSTER_EXPECT_EQ (muster_waiter_n_polls (f.waiter),
+                    muster_fake_master_n_calls (f.master, "gate"));
   MUSTER_EXPECT_EQ (muster_fake_master_n_calls (f.master, "ready"), 0u);
 }
 
@@ -221,15 +223,16 @@ MUSTER_TEST (Waiter, leaves_a_job_that_is_over)
   MUSTER_ASSERT_TRUE (error != NULL);
   MUSTER_EXPECT_STREQ (error->message,
                        "digits is over: its chief ended the job at step 20000, 0 µs ago");
-  MUSTER_EXPECT_EQ (muster_waiter_turn (f.waiter)->chief->step, 20000);
+  MUSTER_EXPECT_EQ (muster_waiter_readiness (f.waiter)->chief->step, 20000);
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (f.clock), 60 * MUSTER_SECOND);
 }
 
 static void
-list_chiefs (const MusterTurn *turn, gpointer user_data)
+list_chiefs (const MusterReadiness *readiness, gpointer user_data)
 {
   g_string_append_printf (user_data, "%s|",
-                          turn->chief ? muster_chief_phase_name (turn->chief->phase) : "nobody");
+                          readiness->chief ? muster_chief_phase_name (readiness->chief->phase)
+                                           : "nobody");
 }
 
 MUSTER_TEST (Waiter, tells_what_the_chief_does)
@@ -249,12 +252,12 @@ MUSTER_TEST (Waiter, tells_what_the_chief_does)
 }
 
 /* One turn for each question, and no pause, as one look. */
-MUSTER_TEST (Waiter, hears_one_turn_when_told_to_look_once)
+MUSTER_TEST (Waiter, receives_one_readiness_when_set_to_poll_once)
 {
   g_auto (Fixture) f = set_up ();
   g_autoptr (GError) error = NULL;
   name_model (&f, "gate", "ready");
-  muster_waiter_look_once (f.waiter);
+  muster_waiter_poll_once (f.waiter);
   chief_initialises (f.master);
 
   MUSTER_EXPECT_FALSE (
@@ -414,7 +417,7 @@ MUSTER_TEST (Waiter, looks_once_when_told_to)
   g_autoptr (GError) error = NULL;
 
   muster_fake_master_set_watchable (f.master);
-  muster_waiter_look_once (f.waiter);
+  muster_waiter_poll_once (f.waiter);
   MUSTER_EXPECT_FALSE (
       muster_waiter_wait_gate (f.waiter, deadline_in (&f, 30 * MUSTER_SECOND), NULL, &error));
 

@@ -405,7 +405,7 @@ struct _MusterStuckResolver {
 G_DEFINE_FINAL_TYPE (MusterStuckResolver, muster_stuck_resolver, G_TYPE_RESOLVER)
 
 static void
-on_told_to_stop (GCancellable *cancellable G_GNUC_UNUSED, gpointer task)
+on_stop_requested (GCancellable *cancellable G_GNUC_UNUSED, gpointer task)
 {
   g_task_return_error_if_cancelled (task);
 }
@@ -424,7 +424,7 @@ stuck_ask (GResolver *resolver, const char *host G_GNUC_UNUSED, GCancellable *ca
     g_object_unref (task);
     return;
   }
-  g_cancellable_connect (cancellable, G_CALLBACK (on_told_to_stop), task, g_object_unref);
+  g_cancellable_connect (cancellable, G_CALLBACK (on_stop_requested), task, g_object_unref);
   if (self->cancels != NULL)
     g_cancellable_cancel (self->cancels);
 }

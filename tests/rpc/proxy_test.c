@@ -28,37 +28,37 @@ done (void)
 }
 
 static void
-on_passed (MusterRpcCall *call, MusterRpcPassed *passed, gpointer data)
+on_proxied (MusterRpcCall *call, MusterRpcProxied *passed, gpointer data)
 {
   Front *self = data;
-  const GError *error = muster_rpc_passed_error (passed);
-  MUSTER_EXPECT_TRUE ((error == NULL) == (muster_rpc_passed_answer (passed) != NULL));
+  const GError *error = muster_rpc_proxied_error (passed);
+  MUSTER_EXPECT_TRUE ((error == NULL) == (muster_rpc_proxied_response (passed) != NULL));
   g_async_queue_push (self->ended, error != NULL ? g_error_copy (error) : done ());
-  muster_rpc_call_answer (call, passed);
+  muster_rpc_call_finish_proxied (call, passed);
 }
 
 static void
 pass (MusterRpcCall *call, MusterRpcMessage *request, gpointer data, const char *method)
 {
   Front *self = data;
-  const MusterRpcPassOptions options = {.method = method};
-  muster_rpc_call_pass (call, self->behind, request, &options, on_passed, self);
+  const MusterRpcProxyOptions options = {.method = method};
+  muster_rpc_call_proxy (call, self->behind, request, &options, on_proxied, self);
 }
 
 static void
-pass_echo (MusterRpcCall *call, MusterRpcMessage *request, gpointer data)
+proxy_echo (MusterRpcCall *call, MusterRpcMessage *request, gpointer data)
 {
   pass (call, request, data, "/test.Echo/Echo");
 }
 
 static void
-pass_fail (MusterRpcCall *call, MusterRpcMessage *request, gpointer data)
+proxy_fail (MusterRpcCall *call, MusterRpcMessage *request, gpointer data)
 {
   pass (call, request, data, "/test.Echo/Fail");
 }
 
 static void
-pass_wait (MusterRpcCall *call, MusterRpcMessage *request, gpointer data)
+proxy_wait (MusterRpcCall *call, MusterRpcMessage *request, gpointer data)
 {
   pass (call, request, data, "/test.Echo/Wait");
 }
@@ -71,17 +71,17 @@ on_caller_gone (GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
 }
 
 static void
-pass_wait_on (MusterRpcCall *call, MusterRpcMessage *request, gpointer data)
+proxy_wait_on (MusterRpcCall *call, MusterRpcMessage *request, gpointer data)
 {
   Front *self = data;
-  const MusterRpcPassOptions options = {
+  const MusterRpcProxyOptions options = {
       .method = "/test.Echo/Wait",
       .outlives_caller = TRUE,
       .deadline_us = echo_options ().deadline_us,
   };
   g_cancellable_connect (muster_rpc_call_cancellable (call), G_CALLBACK (on_caller_gone), self,
                          NULL);
-  muster_rpc_call_pass (call, self->behind, request, &options, on_passed, self);
+  muster_rpc_call_proxy (call, self->behind, request, &options, on_proxied, self);
 }
 
 /* A status with details, as TensorFlow's. */
@@ -94,7 +94,7 @@ on_detailed (MusterRpcCall *call, GBytes *request G_GNUC_UNUSED, gpointer data G
 }
 
 static void
-pass_detailed (MusterRpcCall *call, MusterRpcMessage *request, gpointer data)
+proxy_detailed (MusterRpcCall *call, MusterRpcMessage *request, gpointer data)
 {
   pass (call, request, data, "/test.Front/Behind");
 }
@@ -107,11 +107,11 @@ front_start (Front *self, gboolean is_itself)
   self->ended = g_async_queue_new_full ((GDestroyNotify)g_error_free);
   self->gone = g_async_queue_new ();
   self->server = muster_rpc_server_new ();
-  muster_rpc_server_add_message_method (self->server, "/test.Echo/Echo", pass_echo, self);
-  muster_rpc_server_add_message_method (self->server, "/test.Echo/Fail", pass_fail, self);
-  muster_rpc_server_add_message_method (self->server, "/test.Echo/Wait", pass_wait, self);
-  muster_rpc_server_add_message_method (self->server, "/test.Echo/WaitOn", pass_wait_on, self);
-  muster_rpc_server_add_message_method (self->server, "/test.Front/Detailed", pass_detailed, self);
+  muster_rpc_server_add_message_method (self->server, "/test.Echo/Echo", proxy_echo, self);
+  muster_rpc_server_add_message_method (self->server, "/test.Echo/Fail", proxy_fail, self);
+  muster_rpc_server_add_message_method (self->server, "/test.Echo/Wait", proxy_wait, self);
+  muster_rpc_server_add_message_method (self->server, "/test.Echo/WaitOn", proxy_wait_on, self);
+  muster_rpc_server_add_message_method (self->server, "/test.Front/Detailed", proxy_detailed, self);
   muster_rpc_server_add_method (self->server, "/test.Front/Behind", on_detailed, self);
   int port = muster_rpc_server_listen (self->server, "127.0.0.1:0", NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);
@@ -135,7 +135,7 @@ front_clear (Front *self)
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Front, front_clear)
 
 static void
-expect_pass_of (gsize size)
+expect_proxy_of (gsize size)
 {
   g_auto (Front) f = {0};
   front_start (&f, FALSE);
@@ -155,21 +155,21 @@ expect_pass_of (gsize size)
   MUSTER_EXPECT_TRUE (g_bytes_equal (answer, bytes));
 }
 
-MUSTER_TEST (RpcPass, brings_messages_both_ways)
+MUSTER_TEST (RpcProxy, brings_messages_both_ways)
 {
-  expect_pass_of (0);
-  expect_pass_of (5);
-  expect_pass_of ((gsize)64 << 20);
+  expect_proxy_of (0);
+  expect_proxy_of (5);
+  expect_proxy_of ((gsize)64 << 20);
 }
 
-MUSTER_TEST (RpcPass, brings_just_under_two_gigabytes)
+MUSTER_TEST (RpcProxy, brings_just_under_two_gigabytes)
 {
   if (g_getenv ("MUSTER_LONG") == NULL)
     MUSTER_SKIP ("runs with MUSTER_LONG");
-  expect_pass_of (((gsize)2 << 30) - 100);
+  expect_proxy_of (((gsize)2 << 30) - 100);
 }
 
-MUSTER_TEST (RpcPass, brings_the_status_with_its_text)
+MUSTER_TEST (RpcProxy, brings_the_status_with_its_text)
 {
   static const MusterError codes[] = {MUSTER_ERROR_ABORTED, MUSTER_ERROR_FAILED_PRECONDITION,
                                       MUSTER_ERROR_UNAVAILABLE, MUSTER_ERROR_OUT_OF_RANGE};
@@ -189,7 +189,7 @@ MUSTER_TEST (RpcPass, brings_the_status_with_its_text)
 
 /* Two hops away from its master, a client hears of the master's own UNAVAILABLE as the master told
  * it: it isn't the master that is out of reach. */
-MUSTER_TEST (RpcPass, leaves_the_words_of_a_server_that_says_unavailable)
+MUSTER_TEST (RpcProxy, leaves_the_words_of_a_server_that_says_unavailable)
 {
   g_auto (Front) f = {0};
   front_start (&f, FALSE);
@@ -202,7 +202,7 @@ MUSTER_TEST (RpcPass, leaves_the_words_of_a_server_that_says_unavailable)
   MUSTER_EXPECT_NULL (strstr (error->message, f.echo.address));
 }
 
-MUSTER_TEST (RpcPass, says_which_server_is_out_of_reach)
+MUSTER_TEST (RpcProxy, says_which_server_is_out_of_reach)
 {
   g_auto (Front) f = {0};
   front_start (&f, FALSE);
@@ -216,7 +216,7 @@ MUSTER_TEST (RpcPass, says_which_server_is_out_of_reach)
   MUSTER_EXPECT_TRUE (strstr (error->message, f.echo.address) != NULL);
 }
 
-MUSTER_TEST (RpcPass, brings_the_details_of_a_status)
+MUSTER_TEST (RpcProxy, brings_the_details_of_a_status)
 {
   g_auto (Front) f = {0};
   front_start (&f, TRUE);
@@ -243,7 +243,7 @@ MUSTER_TEST (RpcPass, brings_the_details_of_a_status)
   grpc_completion_queue_destroy (queue);
 }
 
-MUSTER_TEST (RpcPass, brings_the_deadline)
+MUSTER_TEST (RpcProxy, brings_the_deadline)
 {
   g_auto (Front) f = {0};
   front_start (&f, FALSE);
@@ -261,7 +261,7 @@ MUSTER_TEST (RpcPass, brings_the_deadline)
   muster_rpc_call_finish (arrived, NULL);
 }
 
-MUSTER_TEST (RpcPass, ends_with_its_caller)
+MUSTER_TEST (RpcProxy, ends_with_its_caller)
 {
   g_auto (Front) f = {0};
   front_start (&f, FALSE);
@@ -280,7 +280,7 @@ MUSTER_TEST (RpcPass, ends_with_its_caller)
   muster_rpc_call_finish (arrived, NULL);
 }
 
-MUSTER_TEST (RpcPass, may_outlive_its_caller)
+MUSTER_TEST (RpcProxy, may_outlive_its_caller)
 {
   g_auto (Front) f = {0};
   front_start (&f, FALSE);
@@ -298,7 +298,7 @@ MUSTER_TEST (RpcPass, may_outlive_its_caller)
   MUSTER_EXPECT_ERROR (ended, MUSTER_ERROR, MUSTER_ERROR_UNKNOWN); /* it was answered */
 }
 
-MUSTER_TEST (RpcPass, outlives_no_server)
+MUSTER_TEST (RpcProxy, outlives_no_server)
 {
   g_auto (Front) f = {0};
   front_start (&f, FALSE);
@@ -333,7 +333,7 @@ call_many (gpointer data)
   return NULL;
 }
 
-MUSTER_TEST (RpcPass, passes_many_calls_at_once)
+MUSTER_TEST (RpcProxy, passes_many_calls_at_once)
 {
   g_auto (Front) f = {0};
   front_start (&f, FALSE);

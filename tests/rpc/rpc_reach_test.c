@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/address.h"
-#include "rpc/client/knock.h"
+#include "rpc/client/reach_probe.h"
 #include "rpc/client/rpc_client_private.h"
 #include "tests/gtest_shim.h"
 #include "tests/rpc/echo.h"
@@ -94,10 +94,10 @@ waiting_clear (Waiting *self)
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Waiting, waiting_clear)
 
 static void
-expect_presence (Waiting *self, MusterPresence presence)
+expect_server_state (Waiting *self, MusterServerState state)
 {
   MUSTER_EXPECT_EQ ((int)muster_rpc_client_reach (self->client, in_half_a_minute (), NULL),
-                    (int)presence);
+                    (int)state);
 }
 
 MUSTER_TEST (RpcReach, says_once_that_the_server_is_there)
@@ -107,15 +107,15 @@ MUSTER_TEST (RpcReach, says_once_that_the_server_is_there)
     g_auto (Waiting) f = {0};
     MUSTER_TRACE ("%s", hosts[i]);
     waiting_start (&f, hosts[i]);
-    expect_presence (&f, MUSTER_PRESENCE_DOWN);
-    expect_presence (&f, MUSTER_PRESENCE_DOWN);
+    expect_server_state (&f, MUSTER_SERVER_DOWN);
+    expect_server_state (&f, MUSTER_SERVER_DOWN);
     if (!waiting_serve (&f))
       MUSTER_SKIP ("somebody took the port");
 
-    expect_presence (&f, MUSTER_PRESENCE_CHANGED);
+    expect_server_state (&f, MUSTER_SERVER_CHANGED);
 
     MUSTER_EXPECT_EQ (call (&f), (int)MUSTER_ERROR_UNIMPLEMENTED); /* it answers at once */
-    expect_presence (&f, MUSTER_PRESENCE_UP);
+    expect_server_state (&f, MUSTER_SERVER_UP);
   }
 }
 
@@ -124,15 +124,15 @@ MUSTER_TEST (RpcReach, makes_no_channel_before_somebody_listens)
 {
   g_auto (Waiting) f = {0};
   waiting_start (&f, "127.0.0.1");
-  expect_presence (&f, MUSTER_PRESENCE_DOWN);
+  expect_server_state (&f, MUSTER_SERVER_DOWN);
   MUSTER_EXPECT_EQ (call (&f), (int)MUSTER_ERROR_UNAVAILABLE);
-  expect_presence (&f, MUSTER_PRESENCE_DOWN);
+  expect_server_state (&f, MUSTER_SERVER_DOWN);
 
   MUSTER_EXPECT_TRUE (!muster_rpc_client_has_channel (f.client));
 
   if (!waiting_serve (&f))
     MUSTER_SKIP ("somebody took the port");
-  expect_presence (&f, MUSTER_PRESENCE_CHANGED);
+  expect_server_state (&f, MUSTER_SERVER_CHANGED);
   MUSTER_EXPECT_TRUE (muster_rpc_client_has_channel (f.client));
 }
 
@@ -160,7 +160,7 @@ MUSTER_TEST (RpcReach, notices_a_server_that_came_before_anybody_looked)
   if (!waiting_serve (&f))
     MUSTER_SKIP ("somebody took the port");
 
-  expect_presence (&f, MUSTER_PRESENCE_CHANGED);
+  expect_server_state (&f, MUSTER_SERVER_CHANGED);
 
   MUSTER_EXPECT_EQ (call (&f), (int)MUSTER_ERROR_UNIMPLEMENTED);
 }
@@ -171,11 +171,11 @@ MUSTER_TEST (RpcReach, has_no_news_of_a_server_that_was_there_all_the_time)
   echo_start (&f);
 
   MUSTER_EXPECT_EQ ((int)muster_rpc_client_reach (f.client, in_half_a_minute (), NULL),
-                    (int)MUSTER_PRESENCE_UP);
+                    (int)MUSTER_SERVER_UP);
   g_autoptr (GBytes) answer = echo_call (&f, "/test.Echo/Echo", "hello", NULL, NULL);
   MUSTER_EXPECT_TRUE (answer != NULL);
   MUSTER_EXPECT_EQ ((int)muster_rpc_client_reach (f.client, in_half_a_minute (), NULL),
-                    (int)MUSTER_PRESENCE_UP);
+                    (int)MUSTER_SERVER_UP);
 }
 
 MUSTER_TEST (RpcReach, has_no_news_of_a_server_that_has_answered_a_call)
@@ -192,7 +192,7 @@ MUSTER_TEST (RpcReach, has_no_news_of_a_server_that_has_answered_a_call)
       muster_rpc_client_call (f.client, "/test.Echo/Answer", NULL, &options, NULL, &error);
 
   MUSTER_EXPECT_NO_ERROR (error);
-  expect_presence (&f, MUSTER_PRESENCE_UP);
+  expect_server_state (&f, MUSTER_SERVER_UP);
 }
 
 static guint
@@ -212,13 +212,13 @@ MUSTER_TEST (RpcReach, is_down_while_who_listens_says_nothing_and_does_not_heap_
 {
   g_auto (Waiting) f = {0};
   waiting_start (&f, "127.0.0.1");
-  expect_presence (&f, MUSTER_PRESENCE_DOWN);
+  expect_server_state (&f, MUSTER_SERVER_DOWN);
   g_autoptr (GSocket) silent = bind_socket (f.port);
   MUSTER_EXPECT_TRUE (g_socket_listen (silent, NULL));
 
-  expect_presence (&f, MUSTER_PRESENCE_CHANGED); /* somebody is there now */
-  expect_presence (&f, MUSTER_PRESENCE_DOWN);
-  expect_presence (&f, MUSTER_PRESENCE_DOWN);
+  expect_server_state (&f, MUSTER_SERVER_CHANGED); /* somebody is there now */
+  expect_server_state (&f, MUSTER_SERVER_DOWN);
+  expect_server_state (&f, MUSTER_SERVER_DOWN);
 
   MUSTER_EXPECT_LE (count_accepted (silent), 2u); /* the knock's and gRPC's */
 }
@@ -233,35 +233,35 @@ MUSTER_TEST (RpcReach, comes_back_when_cancelled)
   g_cancellable_cancel (cancellable);
 
   MUSTER_EXPECT_EQ ((int)muster_rpc_client_reach (f.client, in_half_a_minute (), cancellable),
-                    (int)MUSTER_PRESENCE_DOWN);
+                    (int)MUSTER_SERVER_DOWN);
 }
 
 /* A name service that gives the addresses it was told, or never answers if there are none. */
-#define TYPE_TOLD_RESOLVER (muster_told_resolver_get_type ())
-G_DECLARE_FINAL_TYPE (MusterToldResolver, muster_told_resolver, MUSTER, TOLD_RESOLVER, GResolver)
+#define TYPE_STUB_RESOLVER (muster_stub_resolver_get_type ())
+G_DECLARE_FINAL_TYPE (MusterStubResolver, muster_stub_resolver, MUSTER, STUB_RESOLVER, GResolver)
 
-struct _MusterToldResolver {
+struct _MusterStubResolver {
   GResolver parent;
   const char *const *addresses; /* (not owned) (nullable) */
 };
 
-G_DEFINE_FINAL_TYPE (MusterToldResolver, muster_told_resolver, G_TYPE_RESOLVER)
+G_DEFINE_FINAL_TYPE (MusterStubResolver, muster_stub_resolver, G_TYPE_RESOLVER)
 
 static void
-on_told_to_stop (GCancellable *cancellable G_GNUC_UNUSED, gpointer task)
+on_stop_requested (GCancellable *cancellable G_GNUC_UNUSED, gpointer task)
 {
   g_task_return_error_if_cancelled (task);
 }
 
 static void
-told_ask (GResolver *resolver, const char *host G_GNUC_UNUSED, GCancellable *cancellable,
-          GAsyncReadyCallback callback, gpointer user_data)
+stub_lookup (GResolver *resolver, const char *host G_GNUC_UNUSED, GCancellable *cancellable,
+             GAsyncReadyCallback callback, gpointer user_data)
 {
   GTask *task = g_task_new (resolver, cancellable, callback, user_data);
-  const char *const *at = MUSTER_TOLD_RESOLVER (resolver)->addresses;
+  const char *const *at = MUSTER_STUB_RESOLVER (resolver)->addresses;
   GList *addresses = NULL;
   if (at == NULL) {
-    g_cancellable_connect (cancellable, G_CALLBACK (on_told_to_stop), task, g_object_unref);
+    g_cancellable_connect (cancellable, G_CALLBACK (on_stop_requested), task, g_object_unref);
     return;
   }
   for (; *at != NULL; at++)
@@ -271,20 +271,20 @@ told_ask (GResolver *resolver, const char *host G_GNUC_UNUSED, GCancellable *can
 }
 
 static GList *
-told_finish (GResolver *resolver G_GNUC_UNUSED, GAsyncResult *result, GError **error)
+stub_lookup_finish (GResolver *resolver G_GNUC_UNUSED, GAsyncResult *result, GError **error)
 {
   return g_task_propagate_pointer (G_TASK (result), error);
 }
 
 static void
-muster_told_resolver_class_init (MusterToldResolverClass *klass)
+muster_stub_resolver_class_init (MusterStubResolverClass *klass)
 {
-  G_RESOLVER_CLASS (klass)->lookup_by_name_async = told_ask;
-  G_RESOLVER_CLASS (klass)->lookup_by_name_finish = told_finish;
+  G_RESOLVER_CLASS (klass)->lookup_by_name_async = stub_lookup;
+  G_RESOLVER_CLASS (klass)->lookup_by_name_finish = stub_lookup_finish;
 }
 
 static void
-muster_told_resolver_init (MusterToldResolver *self G_GNUC_UNUSED)
+muster_stub_resolver_init (MusterStubResolver *self G_GNUC_UNUSED)
 {
 }
 
@@ -294,19 +294,19 @@ soon (void)
   return muster_clock_now_us (muster_system_clock ()) + 50 * MUSTER_MILLISECOND;
 }
 
-/* Knocks at a name with these addresses (nullable). */
+/* ReachProbes at a name with these addresses (nullable). */
 static int
-knock_by (const char *const *addresses, int port, gint64 deadline_us)
+probe_by (const char *const *addresses, int port, gint64 deadline_us)
 {
   g_autoptr (GResolver) usual = g_resolver_get_default ();
-  g_autoptr (MusterToldResolver) told = g_object_new (TYPE_TOLD_RESOLVER, NULL);
+  g_autoptr (MusterStubResolver) told = g_object_new (TYPE_STUB_RESOLVER, NULL);
   g_autofree char *address = muster_address_format ("server.test", (guint16)port);
-  MusterKnocker knocker;
+  MusterReachProber prober;
   told->addresses = addresses;
   g_resolver_set_default (G_RESOLVER (told));
-  muster_knocker_init (&knocker, address);
-  int why = muster_knock (&knocker, deadline_us, NULL);
-  muster_knocker_clear (&knocker);
+  muster_reach_prober_init (&prober, address);
+  int why = muster_reach_probe (&prober, deadline_us, NULL);
+  muster_reach_prober_clear (&prober);
   g_resolver_set_default (usual);
   return why;
 }
@@ -315,20 +315,20 @@ knock_by (const char *const *addresses, int port, gint64 deadline_us)
 MUSTER_TEST (RpcReach, does_not_take_a_slow_name_service_for_a_server_that_is_down)
 {
   g_autoptr (GResolver) usual = g_resolver_get_default ();
-  g_autoptr (MusterToldResolver) silent = g_object_new (TYPE_TOLD_RESOLVER, NULL);
+  g_autoptr (MusterStubResolver) silent = g_object_new (TYPE_STUB_RESOLVER, NULL);
   MusterRpcClient *client = muster_rpc_client_new ("server.test:1", NULL);
   g_resolver_set_default (G_RESOLVER (silent));
 
-  MUSTER_EXPECT_EQ ((int)muster_rpc_client_reach (client, soon (), NULL), (int)MUSTER_PRESENCE_UP);
+  MUSTER_EXPECT_EQ ((int)muster_rpc_client_reach (client, soon (), NULL), (int)MUSTER_SERVER_UP);
 
-  MUSTER_EXPECT_EQ (knock_by (NULL, 1, soon ()), EAGAIN);
+  MUSTER_EXPECT_EQ (probe_by (NULL, 1, soon ()), EAGAIN);
   g_resolver_set_default (usual);
   muster_rpc_client_unref (client);
 }
 
 #define SIX_IN(net) net "1", net "2", net "3", net "4", net "5", net "6"
 
-MUSTER_TEST (Knock, finds_the_server_at_any_of_many_addresses)
+MUSTER_TEST (ReachProbe, finds_the_server_at_any_of_many_addresses)
 {
   const char *const few[] = {SIX_IN ("127.0.1."), "127.0.0.1", NULL};
   const char *const many[] = {SIX_IN ("127.0.1."), SIX_IN ("127.0.2."), SIX_IN ("127.0.3."),
@@ -336,12 +336,12 @@ MUSTER_TEST (Knock, finds_the_server_at_any_of_many_addresses)
   g_autoptr (GSocket) socket = bind_socket (0);
   MUSTER_EXPECT_TRUE (g_socket_listen (socket, NULL));
 
-  MUSTER_EXPECT_EQ (knock_by (few, port_of (socket), in_half_a_minute ()), 0);
-  MUSTER_EXPECT_EQ (knock_by (many, port_of (socket), in_half_a_minute ()), EAGAIN);
+  MUSTER_EXPECT_EQ (probe_by (few, port_of (socket), in_half_a_minute ()), 0);
+  MUSTER_EXPECT_EQ (probe_by (many, port_of (socket), in_half_a_minute ()), EAGAIN);
 }
 
 /* Which of its two faces it shows is the routers' affair. */
-MUSTER_TEST (Knock, says_the_same_of_a_machine_without_a_way_to_it_and_of_a_silent_one)
+MUSTER_TEST (ReachProbe, says_the_same_of_a_machine_without_a_way_to_it_and_of_a_silent_one)
 {
   const char *const nowhere[] = {"224.0.0.1", NULL}; /* no TCP goes to a group */
   const char *const loopback[] = {"127.0.0.1", NULL};
@@ -357,8 +357,8 @@ MUSTER_TEST (Knock, says_the_same_of_a_machine_without_a_way_to_it_and_of_a_sile
     (void)g_socket_connect (fillers[i], address, NULL, NULL);
   }
 
-  MUSTER_EXPECT_EQ (knock_by (nowhere, 1, in_half_a_minute ()), ETIMEDOUT);
-  MUSTER_EXPECT_EQ (knock_by (loopback, port_of (full), soon ()), ETIMEDOUT);
+  MUSTER_EXPECT_EQ (probe_by (nowhere, 1, in_half_a_minute ()), ETIMEDOUT);
+  MUSTER_EXPECT_EQ (probe_by (loopback, port_of (full), soon ()), ETIMEDOUT);
 
   for (gsize i = 0; i < G_N_ELEMENTS (fillers); i++)
     g_object_unref (fillers[i]);
@@ -367,21 +367,21 @@ MUSTER_TEST (Knock, says_the_same_of_a_machine_without_a_way_to_it_and_of_a_sile
 /* Who connects to a free port of its own machine often enough is given that very port to connect
  * from, and is connected to itself. Linux gives out even ports for that, and odd ones for bind ().
  */
-MUSTER_TEST (Knock, does_not_take_itself_for_the_server)
+MUSTER_TEST (ReachProbe, does_not_take_itself_for_the_server)
 {
   g_autoptr (GSocket) socket = bind_socket (0);
   const int port = port_of (socket) / 2 * 2;
   g_autofree char *address = muster_address_format ("127.0.0.1", (guint16)port);
-  MusterKnocker knocker;
+  MusterReachProber prober;
   g_clear_object (&socket);
-  muster_knocker_init (&knocker, address);
-  if (muster_knock (&knocker, in_half_a_minute (), NULL) == 0)
+  muster_reach_prober_init (&prober, address);
+  if (muster_reach_probe (&prober, in_half_a_minute (), NULL) == 0)
     MUSTER_SKIP ("somebody listens on the port");
 
   int n_met = 0;
   for (int i = 0; i < 60000 && n_met == 0; i++)
-    n_met += muster_knock (&knocker, in_half_a_minute (), NULL) == 0;
+    n_met += muster_reach_probe (&prober, in_half_a_minute (), NULL) == 0;
 
   MUSTER_EXPECT_EQ (n_met, 0);
-  muster_knocker_clear (&knocker);
+  muster_reach_prober_clear (&prober);
 }

@@ -246,13 +246,13 @@ MUSTER_TEST (StepResponse, brings_tensors_in_the_order_of_the_fetches)
   g_auto (Sample) f;
   sample_init (&f, FALSE);
   g_autoptr (GBytes) message = sample_response (&f, FALSE);
-  static const char *const turned[] = {"large", "x:0", "words"};
+  static const char *const values_changed[] = {"large", "x:0", "words"};
   MusterTensor *tensors[3] = {0};
   g_autoptr (GBytes) metadata = NULL;
   g_autoptr (GError) error = NULL;
 
   MUSTER_EXPECT_TRUE (
-      muster_step_response_decode_run (message, turned, 3, tensors, &metadata, &error));
+      muster_step_response_decode_run (message, values_changed, 3, tensors, &metadata, &error));
 
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_TRUE (muster_tensor_equal (tensors[0], f.feeds[2]));

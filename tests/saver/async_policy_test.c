@@ -180,11 +180,11 @@ rest (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 deadline_us,
 }
 
 static gboolean
-is_at_rest (G_GNUC_UNUSED MusterSession *session, gboolean *is_cut,
-            G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable,
-            G_GNUC_UNUSED gpointer user_data, G_GNUC_UNUSED GError **error)
+is_quiesced (G_GNUC_UNUSED MusterSession *session, gboolean *is_consistent,
+             G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable,
+             G_GNUC_UNUSED gpointer user_data, G_GNUC_UNUSED GError **error)
 {
-  *is_cut = TRUE;
+  *is_consistent = TRUE;
 
   return TRUE;
 }
@@ -207,13 +207,13 @@ release (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gpointer user_data)
 /* A ticket has been given out by then. */
 MUSTER_TEST (AsyncPolicy, saves_under_the_name_of_the_ticket_whatever_the_cut_says)
 {
-  static const MusterSaverCut cut = {rest, is_at_rest, call_it_100, release};
+  static const MusterSaverConsistentCut consistent_cut = {rest, is_quiesced, call_it_100, release};
 
   for (guint64 budget = 0; budget <= 15; budget += 15) {
     g_auto (Async) f = async_set_up ((MusterAsyncOptions){.budget_bytes = budget});
     g_autoptr (GError) error = NULL;
     g_autofree char *prefix = g_build_filename (muster_test_tmpdir (), "mine", NULL);
-    muster_saver_set_cut (f.saver, &cut, NULL, NULL);
+    muster_saver_set_consistent_cut (f.saver, &consistent_cut, NULL, NULL);
     const gint64 w = 4 + (gint64)budget;
     async_set_w (&f, w);
 

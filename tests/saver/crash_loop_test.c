@@ -25,7 +25,7 @@ live_and_die (void)
   return g_path_get_basename (f.restored.prefix ? f.restored.prefix : "none");
 }
 
-MUSTER_TEST (Lives, set_a_checkpoint_aside_that_killed_three_running)
+MUSTER_TEST (CrashLoop, quarantine_a_checkpoint_that_killed_three_running)
 {
   g_autofree char *older = write_as ("model.ckpt-3", three, 3, 3);
   g_autofree char *newer = write_as ("model.ckpt-4", three, 3, 4);
@@ -45,7 +45,7 @@ MUSTER_TEST (Lives, set_a_checkpoint_aside_that_killed_three_running)
   MUSTER_EXPECT_STREQ (life_in_record (), "model.ckpt-3");
 }
 
-MUSTER_TEST (Lives, that_outlive_their_checkpoint_clear_it)
+MUSTER_TEST (CrashLoop, that_outlive_their_checkpoint_clear_it)
 {
   g_autofree char *older = write_as ("model.ckpt-3", three, 3, 3);
   g_autofree char *newer = write_as ("model.ckpt-4", three, 3, 4);
@@ -56,9 +56,9 @@ MUSTER_TEST (Lives, that_outlive_their_checkpoint_clear_it)
   {
     g_auto (Fixture) good = set_up (three, 3);
     MUSTER_EXPECT_TRUE (restore_latest (&good, (MusterRestoreOptions){.count_deaths = TRUE}));
-    MUSTER_EXPECT_TRUE (muster_saver_outlived (good.saver, NULL));
+    MUSTER_EXPECT_TRUE (muster_saver_mark_good (good.saver, NULL));
     MUSTER_EXPECT_NULL (life_in_record ());
-    MUSTER_EXPECT_TRUE (muster_saver_outlived (good.saver, NULL));
+    MUSTER_EXPECT_TRUE (muster_saver_mark_good (good.saver, NULL));
   }
   for (int i = 0; i < 3; i++) {
     g_autofree char *from = live_and_die ();
@@ -67,7 +67,7 @@ MUSTER_TEST (Lives, that_outlive_their_checkpoint_clear_it)
 }
 
 /* One that ended for another reason is neither a death nor a proof. */
-MUSTER_TEST (Lives, that_are_excused_do_not_count)
+MUSTER_TEST (CrashLoop, that_are_cleared_do_not_count)
 {
   g_autofree char *older = write_as ("model.ckpt-3", three, 3, 3);
   g_autofree char *newer = write_as ("model.ckpt-4", three, 3, 4);
@@ -79,7 +79,7 @@ MUSTER_TEST (Lives, that_are_excused_do_not_count)
     g_auto (Fixture) f = set_up (three, 3);
     MUSTER_EXPECT_TRUE (restore_latest (&f, (MusterRestoreOptions){.count_deaths = TRUE}));
     MUSTER_EXPECT_STREQ (f.restored.prefix, newer);
-    MUSTER_EXPECT_TRUE (muster_saver_excuse (f.saver, NULL));
+    MUSTER_EXPECT_TRUE (muster_saver_clear_crash_loop (f.saver, NULL));
   }
   g_free (live_and_die ());
   g_autofree char *from = live_and_die ();
@@ -87,7 +87,7 @@ MUSTER_TEST (Lives, that_are_excused_do_not_count)
 }
 
 /* A verb that tries again is still the same life. */
-MUSTER_TEST (Lives, are_not_ended_by_another_restore_of_the_same_saver)
+MUSTER_TEST (CrashLoop, are_not_ended_by_another_restore_of_the_same_saver)
 {
   g_autofree char *only = write_as ("model.ckpt-4", three, 3, 4);
   write_state (only, NULL);
@@ -99,7 +99,7 @@ MUSTER_TEST (Lives, are_not_ended_by_another_restore_of_the_same_saver)
   MUSTER_EXPECT_STREQ (f.restored.prefix, only);
 }
 
-MUSTER_TEST (Lives, are_not_counted_unless_asked)
+MUSTER_TEST (CrashLoop, are_not_counted_unless_asked)
 {
   g_autofree char *only = write_as ("model.ckpt-4", three, 3, 4);
   write_state (only, NULL);

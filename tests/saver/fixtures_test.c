@@ -32,7 +32,7 @@ MUSTER_TEST (SaverFixtures, fit_their_own_checkpoints)
     g_autofree char *prefix = g_strdup_printf ("tests/fixtures/%s.after5", models[i]);
     g_autoptr (GError) error = NULL;
     MUSTER_ASSERT_TRUE (saver != NULL);
-    muster_saver_preflight (saver, prefix, NULL, &error);
+    muster_saver_check_compatible (saver, prefix, NULL, &error);
     MUSTER_EXPECT_NO_ERROR (error);
   }
 }
@@ -46,7 +46,7 @@ MUSTER_TEST (SaverFixtures, miss_the_slots_of_another_optimizer)
     g_autoptr (GError) error = NULL;
     MUSTER_ASSERT_TRUE (saver != NULL);
     MUSTER_EXPECT_FALSE (
-        muster_saver_preflight (saver, "tests/fixtures/mlp_sgd_ref.after5", NULL, &error));
+        muster_saver_check_compatible (saver, "tests/fixtures/mlp_sgd_ref.after5", NULL, &error));
     MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
     MUSTER_ASSERT_TRUE (error != NULL);
     MUSTER_EXPECT_TRUE (strstr (error->message, "\n  beta1_power "));
@@ -88,7 +88,7 @@ MUSTER_TEST (SaverFixtures, know_the_shapes_of_both_kinds_of_variables)
     g_autoptr (GError) error = NULL;
     guint n = flatten_matrices (from, to);
     MUSTER_EXPECT_GT (n, 0u);
-    MUSTER_EXPECT_FALSE (muster_saver_preflight (saver, to, NULL, &error));
+    MUSTER_EXPECT_FALSE (muster_saver_check_compatible (saver, to, NULL, &error));
     MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
     MUSTER_ASSERT_TRUE (error != NULL);
     g_autofree char *count = g_strdup_printf ("does not fit the graph: %u of ", n);

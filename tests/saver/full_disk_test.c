@@ -94,7 +94,7 @@ MUSTER_TEST (FullDisk, skips_when_told_and_says_why)
 }
 
 static void
-make_room (gpointer disk)
+free_disk_space (gpointer disk)
 {
   muster_narrow_storage_set_free (disk, G_MAXUINT64);
 }
@@ -106,7 +106,7 @@ MUSTER_TEST (FullDisk, pauses_until_there_is_room)
   g_autoptr (GError) error = NULL;
   begin (&story, MUSTER_WHEN_FULL_PAUSE);
   muster_narrow_storage_set_free (story.disk, 1000);
-  muster_fake_clock_at (story.f.clock, 600 * MUSTER_SECOND, make_room, story.disk);
+  muster_fake_clock_at (story.f.clock, 600 * MUSTER_SECOND, free_disk_space, story.disk);
 
   MUSTER_EXPECT_TRUE (save_within (&story, 2, MUSTER_WAIT_FOREVER, &saved, &error));
 

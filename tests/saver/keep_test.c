@@ -124,7 +124,7 @@ MUSTER_TEST (Keep, what_was_set_without_times_is_never_deleted)
 }
 
 /* SAV.51, with times */
-MUSTER_TEST (Keep, what_was_set_with_times_is_deleted_in_its_turn)
+MUSTER_TEST (Keep, what_was_set_with_times_is_deleted_in_order)
 {
   static const double times[] = {1, 2};
   g_auto (Fixture) f = set_up ((MusterSaverOptions){.max_to_keep = 2});
@@ -173,14 +173,14 @@ MUSTER_TEST (Adopt, leaves_strangers_alone_unless_told)
   MUSTER_EXPECT_TRUE (muster_checkpoint_exists (NULL, other));
 }
 
-MUSTER_TEST (Adopt, never_takes_what_was_set_aside)
+MUSTER_TEST (Adopt, never_takes_what_was_quarantined)
 {
   g_auto (Fixture) f = set_up ((MusterSaverOptions){.max_to_keep = 5});
   g_autofree char *one = below_tmpdir ("model.ckpt-1"), *aside = NULL;
   g_autoptr (GError) error = NULL;
   save (&f, 1);
   save (&f, 2);
-  muster_checkpoint_set_aside (NULL, one, "bad", &aside, &error);
+  muster_checkpoint_quarantine (NULL, one, "bad", &aside, &error);
   MUSTER_ASSERT_NO_ERROR (error);
 
   restart (&f, (MusterSaverOptions){.max_to_keep = 1, .adopt_unknown = TRUE});

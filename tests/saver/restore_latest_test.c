@@ -10,7 +10,7 @@
 /* Which checkpoint of a directory is restored, and what becomes of those that are damaged. */
 
 /* DIFF.15 */
-MUSTER_TEST (RestoreLatest, sets_a_damaged_one_aside_and_takes_the_one_before)
+MUSTER_TEST (RestoreLatest, quarantines_a_damaged_one_and_takes_the_one_before)
 {
   g_auto (Fixture) f = set_up (three, 3);
   g_autofree char *whole = write_as ("model.ckpt-3", three, 3, 3);
@@ -24,9 +24,9 @@ MUSTER_TEST (RestoreLatest, sets_a_damaged_one_aside_and_takes_the_one_before)
   MUSTER_EXPECT_STREQ (f.restored.prefix, whole);
   MUSTER_EXPECT_EQ (byte_of (&f, "u"), 3);
   MUSTER_ASSERT_TRUE (f.restored.passed_over != NULL);
-  g_autofree char *aside =
+  g_autofree char *quarantined =
       g_strdup_printf ("\n  set aside as %s.bad; nothing was read from it", bad);
-  MUSTER_EXPECT_TRUE (g_str_has_suffix (f.restored.passed_over, aside));
+  MUSTER_EXPECT_TRUE (g_str_has_suffix (f.restored.passed_over, quarantined));
   MUSTER_EXPECT_FALSE (exists ("model.ckpt-4"));
   MUSTER_EXPECT_TRUE (exists ("model.ckpt-4.bad"));
   g_auto (GStrv) kept = muster_saver_last_checkpoints (f.saver);
@@ -298,7 +298,7 @@ MUSTER_TEST (RestoreLatest, passes_one_over_that_lacks_what_is_needed)
 }
 
 /* Another misfit is an error still, and so is one where no other is better. */
-MUSTER_TEST (RestoreLatest, takes_what_is_needed_for_no_excuse)
+MUSTER_TEST (RestoreLatest, takes_what_is_needed_for_no_failure)
 {
   static const char *const needs[] = {"u", NULL};
   static const MusterSmallVariable other[] = {{"v", MUSTER_FLOAT, 1, {3, 0}},

@@ -214,7 +214,7 @@ MUSTER_TEST (RestoreServed, takes_no_other_where_that_is_refused)
 }
 
 /* That the master sees nothing of the directory is no damage: nothing is set aside for it. */
-MUSTER_TEST (RestoreServed, sets_nothing_aside_that_the_master_does_not_see)
+MUSTER_TEST (RestoreServed, quarantines_nothing_that_the_master_does_not_see)
 {
   g_auto (Served) f = set_up (whole, OLDER);
   g_auto (GStrv) files = muster_storage_list (MUSTER_STORAGE (f.masters), DIRECTORY, NULL);
@@ -276,7 +276,7 @@ MUSTER_TEST (RestoreServed, takes_out_of_range_for_damage)
 }
 
 /* What the master fails with otherwise says nothing of the checkpoint. */
-MUSTER_TEST (RestoreServed, sets_nothing_aside_for_another_failure)
+MUSTER_TEST (RestoreServed, quarantines_nothing_for_another_failure)
 {
   g_auto (Served) f = set_up (whole, OLDER);
   muster_server_free (g_steal_pointer (&f.server));

@@ -130,7 +130,7 @@ MUSTER_TEST (Save, does_nothing_for_a_model_without_variables_if_told_so)
   MUSTER_EXPECT_TRUE (muster_saver_restore_latest_with (
       f.saver, f.session, directory, NULL, &restored, MUSTER_WAIT_FOREVER, NULL, &error));
   MUSTER_EXPECT_NULL (restored.prefix);
-  MUSTER_EXPECT_TRUE (muster_saver_preflight (f.saver, "nowhere", NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_saver_check_compatible (f.saver, "nowhere", NULL, &error));
   MUSTER_EXPECT_TRUE (
       muster_saver_probe (f.saver, f.session, directory, MUSTER_WAIT_FOREVER, NULL, &error));
   MUSTER_EXPECT_NULL (muster_async_saver_new (f.saver, f.session, NULL, NULL));
@@ -584,6 +584,7 @@ MUSTER_TEST (Save, refuses_a_checkpoint_with_a_scheme_wherever_one_is_read)
   MUSTER_EXPECT_FALSE (muster_saver_restore (f.saver, f.session, "s3://b/model.ckpt-1",
                                              MUSTER_WAIT_FOREVER, NULL, &restored));
   MUSTER_EXPECT_ERROR (restored, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
-  MUSTER_EXPECT_FALSE (muster_saver_preflight (f.saver, "s3://b/model.ckpt-1", NULL, &checked));
+  MUSTER_EXPECT_FALSE (
+      muster_saver_check_compatible (f.saver, "s3://b/model.ckpt-1", NULL, &checked));
   MUSTER_EXPECT_ERROR (checked, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
 }

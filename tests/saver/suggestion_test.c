@@ -3,7 +3,7 @@
 #include "tests/doubles/small_model.h"
 #include "tests/gtest_shim.h"
 
-MUSTER_TEST (Nearest, counts_edits)
+MUSTER_TEST (Suggestion, counts_edits)
 {
   MUSTER_EXPECT_EQ (muster_edit_distance ("bias", "bias", 9), 0u);
   MUSTER_EXPECT_EQ (muster_edit_distance ("bias", "biases", 9), 2u);
@@ -11,20 +11,20 @@ MUSTER_TEST (Nearest, counts_edits)
   MUSTER_EXPECT_EQ (muster_edit_distance ("", "abc", 9), 3u);
 }
 
-MUSTER_TEST (Nearest, stops_counting_at_the_limit)
+MUSTER_TEST (Suggestion, stops_counting_at_the_limit)
 {
   MUSTER_EXPECT_EQ (muster_edit_distance ("abcdef", "uvwxyz", 3), 4u);
   MUSTER_EXPECT_EQ (muster_edit_distance ("a", "abcdefgh", 3), 4u);
 }
 
-MUSTER_TEST (Nearest, gives_up_on_names_of_any_length)
+MUSTER_TEST (Suggestion, gives_up_on_names_of_any_length)
 {
   g_autofree char *monster = g_strnfill (100000, 'x');
 
   MUSTER_EXPECT_EQ (muster_edit_distance (monster, monster, 7), 8u);
 }
 
-MUSTER_TEST (Nearest, finds_the_name_that_was_meant)
+MUSTER_TEST (Suggestion, finds_the_name_that_was_meant)
 {
   const MusterSmallVariable variables[] = {
       {"dense/bias", MUSTER_FLOAT, 1, {2, 0}},
@@ -37,9 +37,9 @@ MUSTER_TEST (Nearest, finds_the_name_that_was_meant)
   MUSTER_ASSERT_TRUE (reader != NULL);
 
   g_autoptr (GHashTable) taken = g_hash_table_new (g_str_hash, g_str_equal);
-  MUSTER_EXPECT_STREQ (muster_nearest_name (reader, taken, "dense/biases"), "dense/bias");
-  MUSTER_EXPECT_STREQ (muster_nearest_name (reader, taken, "dense_1/kernel"), "dense/kernel");
-  MUSTER_EXPECT_NULL (muster_nearest_name (reader, taken, "global_step"));
+  MUSTER_EXPECT_STREQ (muster_suggest_name (reader, taken, "dense/biases"), "dense/bias");
+  MUSTER_EXPECT_STREQ (muster_suggest_name (reader, taken, "dense_1/kernel"), "dense/kernel");
+  MUSTER_EXPECT_NULL (muster_suggest_name (reader, taken, "global_step"));
   g_hash_table_add (taken, (gpointer) "dense/bias");
-  MUSTER_EXPECT_NULL (muster_nearest_name (reader, taken, "dense/biases"));
+  MUSTER_EXPECT_NULL (muster_suggest_name (reader, taken, "dense/biases"));
 }

@@ -157,7 +157,7 @@ files (Fixture *f)
   for (char **name = names; name && *name; name++) {
     g_autofree char *path = g_build_filename (f->directory, *name, NULL);
     MusterStorageInfo info = {0};
-    (void)muster_storage_look (muster_local_storage (), path, &info, NULL);
+    (void)muster_storage_stat (muster_local_storage (), path, &info, NULL);
     if (!g_str_equal (*name, "filler"))
       g_string_append_printf (text, "%s %" G_GUINT64_FORMAT "\n", *name, info.size);
   }
@@ -170,7 +170,8 @@ room (Fixture *f)
 {
   guint64 bytes = 0;
 
-  MUSTER_EXPECT_TRUE (muster_storage_room (muster_local_storage (), f->directory, &bytes, NULL));
+  MUSTER_EXPECT_TRUE (
+      muster_storage_free_space (muster_local_storage (), f->directory, &bytes, NULL));
 
   return bytes;
 }
@@ -292,8 +293,8 @@ MUSTER_TEST (FullDisk, lets_a_save_go_by)
 
 typedef struct {
   Fixture *f;
-  guint n_looks;
-  guint makes_room_at; /* 0: never */
+  guint n_polls;
+  guint frees_space_at; /* 0: never */
 } Waiting;
 
 static void
@@ -302,7 +303,7 @@ note_pause (const char *why, gpointer user_data)
   Waiting *waiting = user_data;
 
   MUSTER_EXPECT_TRUE (strstr (why, "is free in"));
-  if (++waiting->n_looks == waiting->makes_room_at)
+  if (++waiting->n_polls == waiting->frees_space_at)
     fill (waiting->f, G_MAXUINT64);
 }
 
@@ -311,7 +312,7 @@ MUSTER_TEST (FullDisk, waits_for_room)
   NEEDS_A_DISK ();
   g_auto (Fixture) f = set_up ((MusterShardedModel){.rows = ROWS}, 40 * MB);
   g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
-  Waiting waiting = {.f = &f, .makes_room_at = 3};
+  Waiting waiting = {.f = &f, .frees_space_at = 3};
   g_autoptr (GError) error = NULL;
   begin_full (&f, (MusterSaverOptions){.when_full = MUSTER_WHEN_FULL_PAUSE,
                                        .clock = MUSTER_CLOCK (clock),
@@ -321,7 +322,7 @@ MUSTER_TEST (FullDisk, waits_for_room)
   MUSTER_EXPECT_TRUE (save (&f, 2, 20, &error));
 
   MUSTER_EXPECT_NO_ERROR (error);
-  MUSTER_EXPECT_EQ (waiting.n_looks, 3u);
+  MUSTER_EXPECT_EQ (waiting.n_polls, 3u);
   MUSTER_EXPECT_EQ (restored_value (&f), 2);
 }
 
@@ -345,7 +346,7 @@ MUSTER_TEST (FullDisk, waits_for_room_until_the_deadline)
       muster_saver_save (f.saver, f.session, f.directory, 20, deadline_us, NULL, &error));
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED);
-  MUSTER_EXPECT_GT (waiting.n_looks, 3u);
+  MUSTER_EXPECT_GT (waiting.n_polls, 3u);
   g_autofree char *after = files (&f);
   MUSTER_EXPECT_STREQ (after, before);
   MUSTER_EXPECT_EQ (restored_value (&f), 1);

@@ -89,7 +89,7 @@ MUSTER_TEST (OwnClock, bounds_what_a_manager_asks_of_a_real_master)
         place.manager, master, 0, &place.report, NULL, &place.error);
     MUSTER_EXPECT_NULL (none);
     MUSTER_EXPECT_ERROR (place.error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
-    MUSTER_EXPECT_EQ (place.report.looks, 1u);
+    MUSTER_EXPECT_EQ (place.report.polls, 1u);
     g_clear_error (&place.error);
 
     g_autoptr (MusterSession) chief = prepare (&place, master);
@@ -129,7 +129,7 @@ MUSTER_TEST (OwnClock, bounds_what_a_saver_does)
 }
 
 /* A duration in a deadline's place: no verb takes it for an instant that has passed. */
-MUSTER_TEST (Deadline, that_is_a_duration_is_refused_by_every_verb)
+MUSTER_TEST (Deadline, that_is_a_duration_is_refused_by_every_operation)
 {
   g_auto (Place) place = {0};
   set_up (&place, 1);

@@ -116,7 +116,7 @@ make_session (const Arguments *a, MusterScaffold *scaffold, MusterMaster *master
                                             .timeout_us = 60 * MUSTER_SECOND,
                                             .model = "soak",
                                             .task = task,
-                                            .position_rest_us = 2 * MUSTER_SECOND};
+                                            .position_quiesce_us = 2 * MUSTER_SECOND};
 
   return muster_monitored_training_session_new (&options, NULL, NULL, error);
 }

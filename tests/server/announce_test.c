@@ -79,14 +79,14 @@ expect_end (MusterRpcStream *stream, MusterError code, const char *words)
 static gboolean
 announce (Served *f, gint64 epoch, MusterChiefPhase phase, gint64 step, GError **error)
 {
-  Muster__Announcement told = MUSTER__ANNOUNCEMENT__INIT;
-  told.model = (char *)"digits";
-  told.epoch = epoch;
-  told.phase = (Muster__Phase)phase;
-  told.step = step;
-  told.durable_step = -1;
+  Muster__Announcement announced = MUSTER__ANNOUNCEMENT__INIT;
+  announced.model = (char *)"digits";
+  announced.epoch = epoch;
+  announced.phase = (Muster__Phase)phase;
+  announced.step = step;
+  announced.durable_step = -1;
   Muster__AnnounceRequest request = MUSTER__ANNOUNCE_REQUEST__INIT;
-  request.announcement = &told;
+  request.announcement = &announced;
   g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
   g_autoptr (GBytes) packed = muster_pack (&request.base);
   muster_rope_append (&rope, packed);

@@ -341,10 +341,10 @@ static char *
 next_words (MusterWatch *watch)
 {
   g_autoptr (GError) error = NULL;
-  g_auto (MusterTurn) turn = {0};
-  if (!muster_watch_next (watch, &turn, NULL, &error))
+  g_auto (MusterReadiness) readiness = {0};
+  if (!muster_watch_next (watch, &readiness, NULL, &error))
     return g_strdup_printf ("error %d", error->code);
-  return g_strdup (turn.is_ready ? "ready" : "not ready");
+  return g_strdup (readiness.is_ready ? "ready" : "not ready");
 }
 
 #define EXPECT_NEXT(watch, words)                                                                  \
@@ -418,8 +418,8 @@ MUSTER_TEST (Gateway, tells_those_who_wait_of_a_reset_behind_it)
 
   MUSTER_EXPECT_FALSE (served_run (worker, "init", NULL));
 
-  g_auto (MusterTurn) turn = {0};
-  MUSTER_EXPECT_FALSE (muster_watch_next (watch, &turn, NULL, &error));
+  g_auto (MusterReadiness) readiness = {0};
+  MUSTER_EXPECT_FALSE (muster_watch_next (watch, &readiness, NULL, &error));
   MUSTER_EXPECT_TRUE (muster_failure_is_reset (error));
 }
 

@@ -82,7 +82,7 @@ ask (Fixture *f, const char *method, const char *path)
   return ask_with (f, method, path, "");
 }
 
-#define EXPECT_HEARD(heard, status, words)                                                         \
+#define EXPECT_RECEIVED(heard, status, words)                                                      \
   do {                                                                                             \
     MUSTER_EXPECT_TRUE (g_str_has_prefix (heard, "HTTP/1.1 " status " "));                         \
     MUSTER_EXPECT_TRUE (strstr (heard, words) != NULL);                                            \
@@ -91,7 +91,7 @@ ask (Fixture *f, const char *method, const char *path)
   do {                                                                                             \
     g_autofree char *heard_ = ask (f, method, path);                                               \
     MUSTER_TRACE ("%s %s: %s", method, path, heard_);                                              \
-    EXPECT_HEARD (heard_, status, words);                                                          \
+    EXPECT_RECEIVED (heard_, status, words);                                                       \
   } while (0)
 
 MUSTER_TEST (Http, tells_that_the_server_serves)
@@ -118,12 +118,12 @@ static void
 announce (Fixture *f, const char *model, gint64 epoch, MusterChiefPhase phase, gint64 step)
 {
   g_autoptr (GError) error = NULL;
-  MusterAnnouncement told = MUSTER_ANNOUNCEMENT_INIT;
-  told.model = (char *)model;
-  told.epoch = epoch;
-  told.phase = phase;
-  told.step = step;
-  MUSTER_EXPECT_TRUE (muster_board_announce (f->server->board, &told, &error));
+  MusterAnnouncement announced = MUSTER_ANNOUNCEMENT_INIT;
+  announced.model = (char *)model;
+  announced.epoch = epoch;
+  announced.phase = phase;
+  announced.step = step;
+  MUSTER_EXPECT_TRUE (muster_chief_registry_announce (f->server->registry, &announced, &error));
   MUSTER_EXPECT_NO_ERROR (error);
 }
 
@@ -132,7 +132,8 @@ claim (Fixture *f, const char *model)
 {
   g_autoptr (GError) error = NULL;
   const MusterClaim wanted = {.model = model, .task = "worker:0"};
-  gint64 epoch = muster_board_claim (f->server->board, &wanted, "host:1", NULL, NULL, &error);
+  gint64 epoch =
+      muster_chief_registry_claim (f->server->registry, &wanted, "host:1", NULL, NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);
   return epoch;
 }
@@ -148,13 +149,14 @@ MUSTER_TEST (Http, tells_of_each_model_that_is_not_ready_why)
                  "digits: not prepared yet; chief worker:0 (host:1), restoring for ");
   announce (&f, "digits", epoch, MUSTER_CHIEF_PREPARED, -1);
   EXPECT_ANSWER (&f, "GET", "/readyz", "503", "digits: its ready op says no; chief worker:0");
-  muster_board_set_ready (f.server->board, "digits", epoch, TRUE);
+  muster_chief_registry_set_ready (f.server->registry, "digits", epoch, TRUE);
   EXPECT_ANSWER (&f, "GET", "/readyz", "200", "ready: 1 of 1 models\n");
   announce (&f, "digits", epoch, MUSTER_CHIEF_OVER, 20000);
   EXPECT_ANSWER (&f, "GET", "/readyz", "200", "ready: 1 of 1 models\n");
   (void)claim (&f, "letters");
   EXPECT_ANSWER (&f, "GET", "/readyz", "503", "\r\n\r\nletters: not prepared yet; ");
-  muster_board_reset (f.server->board, muster_board_n_claims (f.server->board));
+  muster_chief_registry_reset (f.server->registry,
+                               muster_chief_registry_n_claims (f.server->registry));
   EXPECT_ANSWER (&f, "GET", "/readyz", "503", "digits: not prepared yet; ");
 }
 
@@ -193,7 +195,7 @@ MUSTER_TEST (Http, metrics_tell_what_goes_on)
 
   g_autofree char *heard = ask (&f, "GET", "/metrics");
 
-  EXPECT_HEARD (heard, "200", "Content-Type: text/plain; version=0.0.4");
+  EXPECT_RECEIVED (heard, "200", "Content-Type: text/plain; version=0.0.4");
   MUSTER_TRACE ("%s", heard);
   for (guint i = 0; i < G_N_ELEMENTS (lines); i++) {
     MUSTER_TRACE ("without%s", lines[i]);
@@ -211,8 +213,8 @@ MUSTER_TEST (Http, metrics_are_open_metrics_for_those_who_ask)
       ask_with (&f, "GET", "/metrics",
                 "Accept: application/openmetrics-text;version=1.0.0;q=0.5,text/plain;q=0.1\r\n");
 
-  EXPECT_HEARD (heard, "200",
-                "Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8");
+  EXPECT_RECEIVED (heard, "200",
+                   "Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8");
   MUSTER_EXPECT_TRUE (strstr (heard, "\n# TYPE muster_steps counter\n") != NULL);
   MUSTER_EXPECT_TRUE (strstr (heard, "\nmuster_steps_total 0\n") != NULL);
   MUSTER_EXPECT_TRUE (g_str_has_suffix (heard, "\n# EOF\n"));
@@ -312,7 +314,7 @@ MUSTER_TEST (Http, metrics_please_a_parser_of_open_metrics)
 
 /* --- guests --- */
 
-MUSTER_TEST (Http, turns_away_who_comes_when_it_is_full)
+MUSTER_TEST (Http, refuses_who_comes_when_it_is_full)
 {
   enum { N = 64 };
   GSocketConnection *idle[N];
@@ -374,7 +376,7 @@ MUSTER_TEST (Http, keeps_no_body_and_survives_nonsense)
   g_autoptr (GSocketConnection) connection = visit (&f);
   say (connection, post);
   g_autofree char *heard = hear (connection);
-  EXPECT_HEARD (heard, "405", "Allow: GET");
+  EXPECT_RECEIVED (heard, "405", "Allow: GET");
   EXPECT_ANSWER (&f, "GET", "/healthz", "200", "serving");
 }
 

@@ -9,11 +9,11 @@
 /* --- the table and its collector alone, on a clock that is theirs --- */
 
 typedef struct {
-  MusterFakeClock *clock;     /* (owned) */
-  MusterStuckMaster *master;  /* (owned) */
-  MusterLimits *limits;       /* (owned) */
-  MusterSessions *sessions;   /* (owned) */
-  MusterCollector *collector; /* (owned) */
+  MusterFakeClock *clock;      /* (owned) */
+  MusterStuckMaster *master;   /* (owned) */
+  MusterLimits *limits;        /* (owned) */
+  MusterSessions *sessions;    /* (owned) */
+  MusterSessionReaper *reaper; /* (owned) */
 } Fixture;
 
 static void
@@ -31,14 +31,14 @@ fixture_start (void)
   muster_fake_clock_hold (f.clock);
   f.limits = muster_limits_new (&(MusterServerLimits){0});
   f.sessions = muster_sessions_new (clock, f.limits);
-  f.collector = muster_collector_new (f.sessions, clock, close_all, NULL);
+  f.reaper = muster_session_reaper_new (f.sessions, clock, close_all, NULL);
   return f;
 }
 
 static void
 fixture_clear (Fixture *f)
 {
-  muster_collector_free (f->collector);
+  muster_session_reaper_free (f->reaper);
   muster_sessions_free (f->sessions);
   muster_limits_free (f->limits);
   g_object_unref (f->master);
@@ -59,13 +59,13 @@ add (Fixture *f, double chance, gint64 lease_us)
   muster_fake_clock_set_random (f->clock, chance);
   g_autoptr (MusterServed) served = muster_sessions_add (f->sessions, session, 0, 0, lease_us);
   if (lease_us > 0)
-    muster_collector_mind (f->collector, lease_us);
+    muster_session_reaper_watch (f->reaper, lease_us);
   return g_strdup (served->handle);
 }
 
 /* Lets the collector look again, at the next instant at which it wants to. */
 static void
-next_look (Fixture *f)
+next_poll (Fixture *f)
 {
   muster_fake_clock_wait_for_waiters (f->clock, 1);
   muster_fake_clock_crank (f->clock);
@@ -85,14 +85,14 @@ MUSTER_TEST (Leases, end_a_session_that_nobody_renews)
   g_autofree char *handle = add (&f, 0.1, 10 * MUSTER_SECOND);
   MUSTER_EXPECT_TRUE (is_there (&f, handle));
 
-  next_look (&f);
+  next_poll (&f);
 
   MUSTER_EXPECT_FALSE (is_there (&f, handle));
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (f.clock), 10 * MUSTER_SECOND);
-  MUSTER_EXPECT_EQ (muster_collector_n_expired (f.collector), 1u);
-  MusterLimitUse use;
-  muster_limits_look (f.limits, MUSTER_LIMIT_SESSIONS, &use);
-  MUSTER_EXPECT_EQ (use.used, (guint64)0);
+  MUSTER_EXPECT_EQ (muster_session_reaper_n_expired (f.reaper), 1u);
+  MusterLimitUse usage;
+  muster_limits_read (f.limits, MUSTER_LIMIT_SESSIONS, &usage);
+  MUSTER_EXPECT_EQ (usage.used, (guint64)0);
 }
 
 MUSTER_TEST (Leases, begin_anew_when_they_are_renewed)
@@ -104,10 +104,10 @@ MUSTER_TEST (Leases, begin_anew_when_they_are_renewed)
   MUSTER_EXPECT_TRUE (
       muster_sessions_renew (f.sessions, handle, muster_clock_now_us (MUSTER_CLOCK (f.clock))));
 
-  next_look (&f);
+  next_poll (&f);
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (f.clock), 10 * MUSTER_SECOND);
   MUSTER_EXPECT_TRUE (is_there (&f, handle));
-  next_look (&f);
+  next_poll (&f);
 
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (f.clock), 16 * MUSTER_SECOND);
   MUSTER_EXPECT_FALSE (is_there (&f, handle));
@@ -117,18 +117,18 @@ MUSTER_TEST (Leases, last_as_long_as_a_step_runs_and_then_once_more)
 {
   g_auto (Fixture) f = fixture_start ();
   g_autofree char *handle = add (&f, 0.1, 10 * MUSTER_SECOND);
-  g_autoptr (MusterServed) used = muster_sessions_use (f.sessions, handle, NULL);
+  g_autoptr (MusterServed) used = muster_sessions_begin_call (f.sessions, handle, NULL);
   MUSTER_ASSERT_NOT_NULL (used);
 
   for (int i = 0; i < 20; i++)
-    next_look (&f);
+    next_poll (&f);
   MUSTER_EXPECT_TRUE (is_there (&f, handle));
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (f.clock), 200 * MUSTER_SECOND);
   muster_fake_clock_pass (f.clock, 5 * MUSTER_SECOND);
-  muster_served_end_use (used, muster_clock_now_us (MUSTER_CLOCK (f.clock)));
-  next_look (&f);
+  muster_served_end_call (used, muster_clock_now_us (MUSTER_CLOCK (f.clock)));
+  next_poll (&f);
   MUSTER_EXPECT_TRUE (is_there (&f, handle));
-  next_look (&f);
+  next_poll (&f);
 
   MUSTER_EXPECT_FALSE (is_there (&f, handle));
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (f.clock), 215 * MUSTER_SECOND);
@@ -146,12 +146,12 @@ MUSTER_TEST (Leases, are_each_sessions_own)
   gint64 until_us = patience ();
   while (is_there (&f, quick) && muster_clock_now_us (muster_system_clock ()) < until_us) {
     if (muster_fake_clock_n_waits (f.clock) >= 2)
-      next_look (&f);
+      next_poll (&f);
     g_thread_yield ();
   }
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (f.clock), 2 * MUSTER_SECOND);
   MUSTER_EXPECT_TRUE (is_there (&f, slow));
-  next_look (&f);
+  next_poll (&f);
 
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (f.clock), 3600 * MUSTER_SECOND);
   MUSTER_EXPECT_FALSE (is_there (&f, slow));
@@ -239,12 +239,12 @@ MUSTER_TEST (Leases, end_the_watches_of_a_session)
   MUSTER_ASSERT_NOT_NULL (session);
   g_autoptr (MusterWatch) watch =
       muster_session_watch (session, &(MusterWatchFor){.ready_op = ready_op}, patience (), &error);
-  g_auto (MusterTurn) turn = {0};
-  MUSTER_ASSERT_TRUE (watch != NULL && muster_watch_next (watch, &turn, NULL, &error));
+  g_auto (MusterReadiness) readiness = {0};
+  MUSTER_ASSERT_TRUE (watch != NULL && muster_watch_next (watch, &readiness, NULL, &error));
 
   (void)seconds_until_left (&f, 0);
 
-  g_auto (MusterTurn) none = {0};
+  g_auto (MusterReadiness) none = {0};
   MUSTER_EXPECT_FALSE (muster_watch_next (watch, &none, NULL, &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED);
 }

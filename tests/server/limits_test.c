@@ -198,11 +198,11 @@ MUSTER_TEST (Limits, refuse_a_watcher_too_many_until_another_leaves)
   g_autoptr (MusterSession) session = served_session (&f, &ready_op);
   MUSTER_ASSERT_NOT_NULL (session);
   g_autoptr (MusterWatch) first = watch (session, ready_op);
-  g_auto (MusterTurn) turn = {0};
-  MUSTER_ASSERT_TRUE (first != NULL && muster_watch_next (first, &turn, NULL, &error));
+  g_auto (MusterReadiness) readiness = {0};
+  MUSTER_ASSERT_TRUE (first != NULL && muster_watch_next (first, &readiness, NULL, &error));
 
   g_autoptr (MusterWatch) second = watch (session, ready_op);
-  g_auto (MusterTurn) none = {0};
+  g_auto (MusterReadiness) none = {0};
   MUSTER_EXPECT_FALSE (muster_watch_next (second, &none, NULL, &error));
 
   expect_refused (error, "over the limit of watchers (1); raise it with --max-watchers");
@@ -212,7 +212,7 @@ MUSTER_TEST (Limits, refuse_a_watcher_too_many_until_another_leaves)
   gboolean is_told = FALSE;
   while (!is_told && muster_clock_now_us (muster_system_clock ()) < until_us) {
     g_autoptr (MusterWatch) third = watch (session, ready_op);
-    g_auto (MusterTurn) told = {0};
+    g_auto (MusterReadiness) told = {0};
     is_told = muster_watch_next (third, &told, NULL, NULL);
   }
   MUSTER_EXPECT_TRUE (is_told);

@@ -197,9 +197,9 @@ prepend (Backwards *self, const char *bytes, gsize size)
 static GBytes *
 deeply_nested (int depth)
 {
-  enum { ROOM = 1 << 20 };
-  g_autofree guint8 *room = g_malloc (ROOM);
-  Backwards out = {room, ROOM, ROOM};
+  enum { SPACE = 1 << 20 };
+  g_autofree guint8 *space = g_malloc (SPACE);
+  Backwards out = {space, SPACE, SPACE};
   for (int i = 0; i < depth; i++) {
     wrap (&out, 0x52); /* AttrValue.func = 10 */
     wrap (&out, 0x12); /* AttrEntry.value = 2 */
@@ -209,7 +209,7 @@ deeply_nested (int depth)
   prepend (&out, "\x0a\x01n\x12\x04NoOp", 9);
   wrap (&out, 0x0a); /* GraphDef.node = 1 */
   wrap (&out, 0x0a); /* CreateSessionRequest.graph_def = 1 */
-  return g_bytes_new (room + out.at, out.end - out.at);
+  return g_bytes_new (space + out.at, out.end - out.at);
 }
 
 MUSTER_TEST (MalformedRequests, nested_twenty_thousand_deep_are_refused)
@@ -248,8 +248,8 @@ watch_any (Served *f, const guint8 *data, gsize size)
   g_autoptr (MusterRpcStream) stream =
       muster_rpc_client_open (f->bare, "/muster.Readiness/Watch", &request, &options, &error);
   MUSTER_ASSERT_NO_ERROR (error);
-  g_autoptr (GBytes) turn = muster_rpc_stream_next (stream, NULL, &error);
-  MUSTER_EXPECT_TRUE (turn != NULL || error != NULL);
+  g_autoptr (GBytes) readiness = muster_rpc_stream_next (stream, NULL, &error);
+  MUSTER_EXPECT_TRUE (readiness != NULL || error != NULL);
   if (muster_error_is (error, MUSTER_ERROR_UNAVAILABLE) ||
       muster_error_is (error, MUSTER_ERROR_DEADLINE_EXCEEDED))
     MUSTER_FAIL ("a watch was left without an answer: %s", error->message);

@@ -114,8 +114,8 @@ MUSTER_TEST (Status, lists_who_waits_and_for_what)
   MUSTER_ASSERT_NOT_NULL (session);
   g_autoptr (MusterWatch) watch =
       muster_session_watch (session, &(MusterWatchFor){.ready_op = ready_op}, patience (), &error);
-  g_auto (MusterTurn) turn = {0};
-  MUSTER_ASSERT_TRUE (watch != NULL && muster_watch_next (watch, &turn, NULL, &error));
+  g_auto (MusterReadiness) readiness = {0};
+  MUSTER_ASSERT_TRUE (watch != NULL && muster_watch_next (watch, &readiness, NULL, &error));
 
   /* The turn is noted just after it was sent. */
   const Muster__StatusResponse *status = served_status (&f, arena);

@@ -30,10 +30,10 @@ static void
 announce (MusterLease *lease, MusterChiefPhase phase, gint64 step)
 {
   g_autoptr (GError) error = NULL;
-  MusterAnnouncement told = MUSTER_ANNOUNCEMENT_INIT;
-  told.phase = phase;
-  told.step = step;
-  muster_lease_announce (lease, &told, patience (), NULL, &error);
+  MusterAnnouncement announced = MUSTER_ANNOUNCEMENT_INIT;
+  announced.phase = phase;
+  announced.step = step;
+  muster_lease_announce (lease, &announced, patience (), NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);
 }
 
@@ -41,16 +41,17 @@ announce (MusterLease *lease, MusterChiefPhase phase, gint64 step)
 static char *
 next_of_model (MusterWatch *watch, GError **error)
 {
-  g_auto (MusterTurn) turn = {0};
-  if (!muster_watch_next (watch, &turn, NULL, error))
+  g_auto (MusterReadiness) readiness = {0};
+  if (!muster_watch_next (watch, &readiness, NULL, error))
     return g_strdup ("error");
-  const char *phase = turn.chief != NULL ? muster_chief_phase_name (turn.chief->phase) : "nobody";
-  const char *alive = turn.chief == NULL || turn.chief->alive ? "" : " once";
-  MUSTER_EXPECT_TRUE (turn.keeps_announcements);
-  if (turn.is_ready)
+  const char *phase =
+      readiness.chief != NULL ? muster_chief_phase_name (readiness.chief->phase) : "nobody";
+  const char *alive = readiness.chief == NULL || readiness.chief->alive ? "" : " once";
+  MUSTER_EXPECT_TRUE (readiness.keeps_announcements);
+  if (readiness.is_ready)
     return g_strdup_printf ("%s%s, ready", phase, alive);
   return g_strdup_printf ("%s%s, %s", phase, alive,
-                          turn.gate_open ? turn.why_not_ready : turn.why_gate);
+                          readiness.gate_open ? readiness.why_not_ready : readiness.why_gate);
 }
 
 /* Hears turns until one begins and ends as it should. */
@@ -155,7 +156,7 @@ MUSTER_TEST (WatchOfAModel, that_is_not_named_hears_the_ops_alone)
   g_autoptr (GError) error = NULL;
   g_auto (Served) f = served_start ();
   g_autofree char *ready_op = NULL;
-  g_auto (MusterTurn) turn = {0};
+  g_auto (MusterReadiness) readiness = {0};
   g_autoptr (MusterSession) chief = served_session (&f, &ready_op);
   g_autoptr (MusterSession) worker = served_session (&f, NULL);
   g_autoptr (MusterLease) lease = claim (chief);
@@ -166,6 +167,6 @@ MUSTER_TEST (WatchOfAModel, that_is_not_named_hears_the_ops_alone)
       muster_session_watch (worker, &(MusterWatchFor){.ready_op = ready_op}, patience (), &error);
   MUSTER_ASSERT_NO_ERROR (error);
 
-  MUSTER_ASSERT_TRUE (muster_watch_next (watch, &turn, NULL, &error));
-  MUSTER_EXPECT_TRUE (turn.is_ready); /* though the chief has only begun */
+  MUSTER_ASSERT_TRUE (muster_watch_next (watch, &readiness, NULL, &error));
+  MUSTER_EXPECT_TRUE (readiness.is_ready); /* though the chief has only begun */
 }

@@ -6,14 +6,14 @@
 static char *
 next_words (MusterWatch *watch, GError **error)
 {
-  g_auto (MusterTurn) turn = {0};
-  if (!muster_watch_next (watch, &turn, NULL, error))
+  g_auto (MusterReadiness) readiness = {0};
+  if (!muster_watch_next (watch, &readiness, NULL, error))
     return g_strdup ("error");
-  if (!turn.gate_open)
+  if (!readiness.gate_open)
     return g_strdup ("gate");
-  if (turn.is_ready)
+  if (readiness.is_ready)
     return g_strdup ("ready");
-  g_autofree char *names = turn.missing != NULL ? g_strjoinv (", ", turn.missing) : NULL;
+  g_autofree char *names = readiness.missing != NULL ? g_strjoinv (", ", readiness.missing) : NULL;
   return g_strconcat ("missing ", names, NULL);
 }
 
@@ -73,7 +73,7 @@ watched_start (void)
   return self;
 }
 
-MUSTER_TEST (Watch, tells_the_present_turn_at_once)
+MUSTER_TEST (Watch, reports_the_present_readiness_at_once)
 {
   g_auto (Watched) w = watched_start ();
 }
@@ -131,7 +131,7 @@ MUSTER_TEST (Watch, is_told_of_the_gate)
   EXPECT_NEXT (watch, "ready");
 }
 
-MUSTER_TEST (Watch, by_many_tells_each_of_them_each_turn_once)
+MUSTER_TEST (Watch, by_many_reports_each_readiness_once_to_each)
 {
   enum { N = 32 };
   g_autoptr (GError) error = NULL;
@@ -286,7 +286,7 @@ MUSTER_TEST (Watch, that_is_given_up_is_forgotten)
 
 /* Hears what comes until the watch ends. */
 static void
-hear_out (MusterWatch *watch, GError **error)
+receive_all (MusterWatch *watch, GError **error)
 {
   gboolean is_over = FALSE;
   while (!is_over) {
@@ -310,7 +310,7 @@ open_and_end (gpointer data)
     if (i % 2 == 0)
       continue; /* given up */
     MUSTER_EXPECT_TRUE (muster_session_close (session, patience (), NULL, NULL));
-    hear_out (watch, &error);
+    receive_all (watch, &error);
     MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED);
   }
   return NULL;
@@ -332,7 +332,7 @@ MUSTER_TEST (Watch, may_end_while_it_is_opened)
 typedef struct {
   MusterSession *session; /* (owned) (nullable) */
   char *ready_op;         /* (owned) */
-  gint n_heard;           /* atomic */
+  gint n_received;        /* atomic */
 } Opener;
 
 static gpointer
@@ -345,7 +345,7 @@ open_until_end (gpointer data)
     if (watch == NULL)
       break;
     g_free (next_words (watch, &error));
-    g_atomic_int_inc (&self->n_heard);
+    g_atomic_int_inc (&self->n_received);
   }
   MUSTER_EXPECT_TRUE (muster_error_is (error, MUSTER_ERROR_CANCELLED) ||
                       muster_error_is (error, MUSTER_ERROR_UNAVAILABLE));
@@ -364,7 +364,7 @@ MUSTER_TEST (Watch, may_be_opened_while_the_server_stops)
   }
   gint64 until = patience ();
   for (gsize i = 0; i < G_N_ELEMENTS (openers); i++)
-    while (g_atomic_int_get (&openers[i].n_heard) < 5 &&
+    while (g_atomic_int_get (&openers[i].n_received) < 5 &&
            muster_clock_now_us (muster_system_clock ()) < until)
       g_thread_yield ();
 

@@ -110,7 +110,7 @@ MUSTER_TEST (Async, runs_a_list_of_init_ops_in_the_background)
 }
 
 /* What stands there before may be anything; the caller clears it afterwards. */
-MUSTER_TEST (Async, begins_the_report_of_a_verb_that_is_refused)
+MUSTER_TEST (Async, begins_the_report_of_an_operation_that_is_refused)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
   MusterSessionManager *manager = job.manager;

@@ -246,7 +246,7 @@ MUSTER_TEST (Chief, begins_a_job_that_is_over_again_when_told_to)
   muster_small_job_set_chief (&job, MUSTER_CHIEF_OVER, TRUE, FALSE, 20000);
 
   g_autoptr (MusterSession) session =
-      muster_small_job_prepare (&job, (MusterPrepareOptions){.init_op = "init", .again = TRUE});
+      muster_small_job_prepare (&job, (MusterPrepareOptions){.init_op = "init", .overwrite = TRUE});
 
   MUSTER_EXPECT_NO_ERROR (job.error);
   MUSTER_EXPECT_TRUE (session != NULL);
@@ -283,7 +283,7 @@ MUSTER_TEST (Chief, initialises_anew_what_another_has_prepared_when_told_to)
   muster_small_job_set_chief (&job, MUSTER_CHIEF_PREPARED, TRUE, FALSE, -1);
 
   g_autoptr (MusterSession) session =
-      muster_small_job_prepare (&job, (MusterPrepareOptions){.init_op = "init", .again = TRUE});
+      muster_small_job_prepare (&job, (MusterPrepareOptions){.init_op = "init", .overwrite = TRUE});
 
   MUSTER_EXPECT_NO_ERROR (job.error);
   MUSTER_EXPECT_EQ (muster_fake_master_n_calls (job.master, "init"), 1u);
@@ -338,7 +338,7 @@ usurp (gpointer user_data)
 }
 
 /* The loser's session is gone on the server: what it hears of that is not the reason. */
-MUSTER_TEST (Chief, says_that_another_took_the_model_in_mid_verb)
+MUSTER_TEST (Chief, says_that_another_took_the_model_in_mid_operation)
 {
   const char *const steps[] = {"init", "gate", "local_init", "ready", "save/restore_all"};
 

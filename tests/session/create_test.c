@@ -19,7 +19,7 @@ typedef struct {
 } Waiter;
 
 static void
-on_progress (G_GNUC_UNUSED const char *message, G_GNUC_UNUSED const MusterTurn *turn,
+on_progress (G_GNUC_UNUSED const char *message, G_GNUC_UNUSED const MusterReadiness *readiness,
              GPtrArray *reasons, gpointer user_data)
 {
   Waiter *self = user_data;
@@ -52,7 +52,7 @@ set_up (Waiter *self, const char *target, const char *const *cluster, gint64 cos
 }
 
 static gpointer
-run_verb (gpointer user_data)
+run_operation (gpointer user_data)
 {
   Waiter *self = user_data;
 
@@ -69,7 +69,7 @@ static void
 start (Waiter *self)
 {
   muster_fake_clock_hold (self->job.clock);
-  self->thread = g_thread_new ("verb", run_verb, self);
+  self->thread = g_thread_new ("verb", run_operation, self);
 }
 
 /* To the next instant, when n wait for one. */
@@ -232,7 +232,7 @@ typedef struct {
 } Listener;
 
 static void
-cancel_when_told (G_GNUC_UNUSED const char *message, G_GNUC_UNUSED const MusterTurn *turn,
+cancel_when_told (G_GNUC_UNUSED const char *message, G_GNUC_UNUSED const MusterReadiness *readiness,
                   GPtrArray *reasons, gpointer user_data)
 {
   Listener *self = user_data;

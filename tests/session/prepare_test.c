@@ -360,7 +360,7 @@ MUSTER_TEST (Prepare, reports_its_phases)
   MUSTER_EXPECT_STREQ (phases[2].name, "local init");
   MUSTER_EXPECT_STREQ (phases[3].name, "ready");
   MUSTER_EXPECT_EQ (job.report.sessions, 1u);
-  MUSTER_EXPECT_EQ (job.report.looks, 2u);
+  MUSTER_EXPECT_EQ (job.report.polls, 2u);
   MUSTER_EXPECT_NULL (job.report.reason);
   MUSTER_EXPECT_EQ ((int)job.report.outcome, (int)MUSTER_OUTCOME_READY);
   MUSTER_EXPECT_EQ (job.report.final_step, -1);

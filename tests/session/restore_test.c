@@ -481,13 +481,14 @@ MUSTER_TEST (Restore, finds_checkpoints_of_a_directory_that_was_moved)
 }
 
 /* DIFF.15: what becomes of the torn one is told, and its files stay. */
-MUSTER_TEST (Restore, sets_a_damaged_checkpoint_aside)
+MUSTER_TEST (Restore, quarantines_a_damaged_checkpoint)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
   g_autofree char *whole = muster_small_job_write_checkpoint (muster_test_tmpdir (), 3);
   g_autofree char *torn = muster_small_job_write_checkpoint (muster_test_tmpdir (), 4);
-  g_autofree char *aside = g_strconcat (torn, ".bad", NULL);
-  g_autofree char *told = g_strdup_printf ("set aside as %s; nothing was read from it", aside);
+  g_autofree char *quarantined = g_strconcat (torn, ".bad", NULL);
+  g_autofree char *told =
+      g_strdup_printf ("set aside as %s; nothing was read from it", quarantined);
   damage (torn);
 
   g_autoptr (MusterSession) session = muster_small_job_prepare (&job, from_directory (&job));
@@ -497,7 +498,7 @@ MUSTER_TEST (Restore, sets_a_damaged_checkpoint_aside)
   MUSTER_ASSERT_TRUE (job.report.passed_over != NULL);
   MUSTER_EXPECT_TRUE (strstr (job.report.passed_over, "is damaged: "));
   MUSTER_EXPECT_TRUE (g_str_has_suffix (job.report.passed_over, told));
-  MUSTER_EXPECT_TRUE (muster_checkpoint_exists (muster_local_storage (), aside));
+  MUSTER_EXPECT_TRUE (muster_checkpoint_exists (muster_local_storage (), quarantined));
   muster_small_job_diary_is (&job, RESTORED);
 }
 
@@ -528,7 +529,7 @@ open_life (void)
 }
 
 /* A verb that fails has said why: that is no death of the checkpoint's. */
-MUSTER_TEST (Restore, excuses_the_checkpoint_when_the_verb_fails_later)
+MUSTER_TEST (Restore, clears_the_crash_loop_when_the_operation_fails_later)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
   const MusterRestoreOptions how = {.count_deaths = TRUE};

@@ -15,7 +15,7 @@ count_call (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 deadline_
 }
 
 static void
-note_message (const char *message, G_GNUC_UNUSED const MusterTurn *turn,
+note_message (const char *message, G_GNUC_UNUSED const MusterReadiness *readiness,
               G_GNUC_UNUSED GPtrArray *reasons, gpointer user_data)
 {
   g_string_append_printf (user_data, "%s\n", message);

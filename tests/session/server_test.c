@@ -62,7 +62,7 @@ typedef struct {
 } Worker;
 
 static void
-on_progress (G_GNUC_UNUSED const char *message, G_GNUC_UNUSED const MusterTurn *turn,
+on_progress (G_GNUC_UNUSED const char *message, G_GNUC_UNUSED const MusterReadiness *readiness,
              GPtrArray *reasons, gpointer user_data)
 {
   Worker *worker = user_data;
@@ -106,7 +106,7 @@ worker_start (Worker *worker, Fixture *f)
 
 /* Until it has heard that the chief is in that state, or come back. */
 static void
-worker_hears (Worker *worker, const char *state)
+worker_receives (Worker *worker, const char *state)
 {
   gint64 until = g_get_monotonic_time () + PATIENCE_US;
 
@@ -138,7 +138,7 @@ wait_for_worker (MusterSession *session, G_GNUC_UNUSED gint64 deadline_us,
   /* The variables have their values by now. */
   if (!muster_session_run_op (session, "v/read", patience (), NULL, error))
     return FALSE;
-  worker_hears (user_data, "initialising");
+  worker_receives (user_data, "initialising");
 
   return TRUE;
 }
@@ -150,7 +150,7 @@ MUSTER_TEST (OnServer, a_worker_waits_for_the_end_of_the_init_function)
   g_auto (Worker) worker;
   g_autoptr (GError) error = NULL;
   worker_start (&worker, &f);
-  worker_hears (&worker, "never-registered");
+  worker_receives (&worker, "never-registered");
 
   g_autoptr (MusterSession) chief =
       prepare (&f, (MusterPrepareOptions){.init_func = wait_for_worker, .init_func_data = &worker},

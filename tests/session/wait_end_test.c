@@ -153,7 +153,7 @@ MUSTER_TEST (WaitEnd, can_be_cancelled_after_the_last_look)
 }
 
 /* B002.80: the same words, where the deadline ends a chief's verb */
-MUSTER_TEST (WaitEnd, ends_a_chiefs_verb_in_the_same_words)
+MUSTER_TEST (WaitEnd, ends_a_chiefs_operation_in_the_same_words)
 {
   const char *const calls[] = {"create", "gate", "local_init", "ready"};
 

@@ -62,7 +62,7 @@ MUSTER_TEST (Wait, gives_up_after_two_hours_and_says_why)
   g_autofree char *expected = g_strdup_printf (
       "Session was not ready after waiting 7200 secs. (Variables not initialized: v, w); out of "
       "time in 'waiting'; spent: create 45 ms, waiting 1h59m (%u looks, one session)",
-      job.report.looks);
+      job.report.polls);
   MUSTER_EXPECT_STREQ (job.error->message, expected);
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (job.clock), 7200 * MUSTER_SECOND);
   MUSTER_EXPECT_EQ (muster_fake_master_n_open (job.master), 0u);
@@ -132,7 +132,7 @@ MUSTER_TEST (Wait, is_cancelled_at_95_s)
 }
 
 static void
-keep_message (const char *message, G_GNUC_UNUSED const MusterTurn *turn,
+keep_message (const char *message, G_GNUC_UNUSED const MusterReadiness *readiness,
               G_GNUC_UNUSED GPtrArray *reasons, gpointer user_data)
 {
   g_string_append_printf (user_data, "%s\n", message);
@@ -174,7 +174,7 @@ MUSTER_TEST (Wait, keeps_knocking_at_a_master_that_is_not_there_yet)
 }
 
 /* DIFF.6: with pauses that double and are drawn at random */
-MUSTER_TEST (Wait, knocks_ever_more_rarely_but_every_second)
+MUSTER_TEST (Wait, probes_ever_more_rarely_but_every_second)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
   muster_fake_clock_set_random (job.clock, 0.999);
@@ -539,7 +539,7 @@ MUSTER_TEST (Wait, takes_no_other_error_for_the_end_of_the_job)
 }
 
 static void
-keep_chief (G_GNUC_UNUSED const char *message, G_GNUC_UNUSED const MusterTurn *turn,
+keep_chief (G_GNUC_UNUSED const char *message, G_GNUC_UNUSED const MusterReadiness *readiness,
             GPtrArray *reasons, gpointer user_data)
 {
   const MusterReason *chief = muster_reasons_find (reasons, "chief");

@@ -94,8 +94,8 @@ obey (Chief *self, const char *line, GError **error)
   if (g_str_has_prefix (line, "async "))
     return save_in_background (self, atoi (line + strlen ("async ")), error);
   if (g_str_has_prefix (line, "aside "))
-    return muster_checkpoint_set_aside (muster_local_storage (), line + strlen ("aside "),
-                                        "the test says so", NULL, error);
+    return muster_checkpoint_quarantine (muster_local_storage (), line + strlen ("aside "),
+                                         "the test says so", NULL, error);
 
   return muster_saver_adopt_directory (self->saver, self->directory, error);
 }

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 
 static void
-say (const char *message, const MusterTurn *turn, GPtrArray *reasons, gpointer user_data)
+say (const char *message, const MusterReadiness *readiness, GPtrArray *reasons, gpointer user_data)
 {
-  (void)turn, (void)reasons, (void)user_data;
+  (void)readiness, (void)reasons, (void)user_data;
   printf ("%s\n", message);
   fflush (stdout);
 }

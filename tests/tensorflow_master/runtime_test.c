@@ -24,7 +24,7 @@ typedef struct {
 } Told;
 
 static Told *
-told_new (void)
+reports_new (void)
 {
   Told *self = g_new0 (Told, 1);
   g_mutex_init (&self->lock);
@@ -34,17 +34,17 @@ told_new (void)
 }
 
 static void
-told_free (Told *self)
+reports_free (Told *self)
 {
   g_ptr_array_unref (self->texts);
   g_mutex_clear (&self->lock);
   g_cond_clear (&self->changed);
   g_free (self);
 }
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (Told, told_free)
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (Told, reports_free)
 
 static void
-take_told (const char *text, gpointer user_data)
+take_report (const char *text, gpointer user_data)
 {
   Told *self = user_data;
   g_mutex_lock (&self->lock);
@@ -55,7 +55,7 @@ take_told (const char *text, gpointer user_data)
 
 /* The nth that it tells, from 0, borrowed; "" if that doesn't come within half a minute. */
 static const char *
-await_told (Told *self, guint n)
+await_report (Told *self, guint n)
 {
   gint64 until_us = g_get_monotonic_time () + 30 * G_USEC_PER_SEC;
   g_mutex_lock (&self->lock);
@@ -303,19 +303,19 @@ MUSTER_TEST (Runtime, helper_ends_when_nobody_holds_its_socket)
 MUSTER_TEST (Runtime, that_is_killed_is_started_again_at_the_same_port)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (Told) told = told_new ();
-  const MusterRuntimeOptions options = {.told = take_told, .user_data = told};
+  g_autoptr (Told) told = reports_new ();
+  const MusterRuntimeOptions options = {.report = take_report, .user_data = told};
   g_autoptr (MusterRuntime) runtime = start (NULL, &options, &error);
   MUSTER_ASSERT_NO_ERROR (error);
   guint n_starts, port = muster_runtime_port (runtime);
   int first = muster_runtime_pid (runtime, &n_starts);
-  MUSTER_EXPECT_TRUE (g_str_has_prefix (await_told (told, 0), "TensorFlow 2.99.0-fake from '"));
+  MUSTER_EXPECT_TRUE (g_str_has_prefix (await_report (told, 0), "TensorFlow 2.99.0-fake from '"));
   MUSTER_EXPECT_EQ (n_starts, 1);
 
   kill (first, SIGKILL);
-  MUSTER_EXPECT_TRUE (strstr (await_told (told, 1), "was killed by signal 9") != NULL);
+  MUSTER_EXPECT_TRUE (strstr (await_report (told, 1), "was killed by signal 9") != NULL);
   MUSTER_ASSERT_TRUE (muster_runtime_await (runtime, in_half_a_minute (), NULL, &error));
-  MUSTER_EXPECT_TRUE (strstr (await_told (told, 2), "is back") != NULL);
+  MUSTER_EXPECT_TRUE (strstr (await_report (told, 2), "is back") != NULL);
   int second = muster_runtime_pid (runtime, &n_starts);
   MUSTER_EXPECT_EQ (n_starts, 2);
   MUSTER_EXPECT_NE (second, first);
@@ -330,18 +330,18 @@ MUSTER_TEST (Runtime, that_dies_again_and_again_is_started_less_and_less_often)
                                        "4.0 s later",         "8.0 s later",  "16.0 s later",
                                        "30.0 s later",        "30.0 s later", "30.0 s later"};
   g_autoptr (GError) error = NULL;
-  g_autoptr (Told) told = told_new ();
+  g_autoptr (Told) told = reports_new ();
   g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
   muster_fake_clock_hold (clock);
   const MusterRuntimeOptions options = {
-      .clock = MUSTER_CLOCK (clock), .told = take_told, .user_data = told};
+      .clock = MUSTER_CLOCK (clock), .report = take_report, .user_data = told};
   MusterRuntime *runtime = start (NULL, &options, &error);
   MUSTER_ASSERT_NO_ERROR (error);
 
   misbehave ("fail");
   kill (muster_runtime_pid (runtime, NULL), SIGKILL);
   for (guint i = 0; i < G_N_ELEMENTS (pauses); i++) {
-    const char *text = await_told (told, i + 1);
+    const char *text = await_report (told, i + 1);
     MUSTER_TRACE ("%s", text);
     MUSTER_EXPECT_TRUE (g_str_has_suffix (text, pauses[i]));
     if (i == 0)
@@ -360,14 +360,14 @@ MUSTER_TEST (Runtime, that_dies_again_and_again_is_started_less_and_less_often)
 MUSTER_TEST (Runtime, that_starts_again_is_waited_for_until_cancelled_or_late)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (Told) told = told_new ();
+  g_autoptr (Told) told = reports_new ();
   g_autoptr (GCancellable) cancellable = g_cancellable_new ();
-  const MusterRuntimeOptions options = {.told = take_told, .user_data = told};
+  const MusterRuntimeOptions options = {.report = take_report, .user_data = told};
   g_autoptr (MusterRuntime) runtime = start (NULL, &options, &error);
   MUSTER_ASSERT_NO_ERROR (error);
   misbehave ("hang");
   kill (muster_runtime_pid (runtime, NULL), SIGKILL);
-  MUSTER_EXPECT_TRUE (g_str_has_suffix (await_told (told, 1), "it is started again"));
+  MUSTER_EXPECT_TRUE (g_str_has_suffix (await_report (told, 1), "it is started again"));
 
   gint64 soon_us = muster_clock_now_us (muster_system_clock ()) + MUSTER_MILLISECOND;
   MUSTER_EXPECT_FALSE (muster_runtime_await (runtime, soon_us, NULL, &error));

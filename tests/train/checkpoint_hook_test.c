@@ -182,7 +182,7 @@ MUSTER_TEST (CheckpointSaver, goes_on_where_it_was_and_saves_no_step_twice)
     saver_hook (&job, (MusterCheckpointSaverOptions){.save_steps = 3});
     MUSTER_ASSERT_TRUE (open_job (&job, &error));
     if (life == 1) {
-      MUSTER_ASSERT_TRUE (muster_storage_look (muster_local_storage (), index, &info, NULL));
+      MUSTER_ASSERT_TRUE (muster_storage_stat (muster_local_storage (), index, &info, NULL));
       MUSTER_EXPECT_EQ (info.mtime_us, then_us);
     }
     MUSTER_EXPECT_TRUE (train (&job, 3, &error));
@@ -194,7 +194,7 @@ MUSTER_TEST (CheckpointSaver, goes_on_where_it_was_and_saves_no_step_twice)
     MUSTER_EXPECT_STREQ (kept, life == 0 ? "0 3" : "0 3 6");
     g_free (index);
     index = g_build_filename (job.directory, "model.ckpt-3.index", NULL);
-    MUSTER_ASSERT_TRUE (muster_storage_look (muster_local_storage (), index, &info, NULL));
+    MUSTER_ASSERT_TRUE (muster_storage_stat (muster_local_storage (), index, &info, NULL));
     then_us = info.mtime_us;
   }
 }

@@ -92,8 +92,8 @@ MUSTER_TEST (MonitoredSession, of_a_chief_initialises_as_its_scaffold_says)
 }
 
 static void
-count_turns (G_GNUC_UNUSED const char *message, G_GNUC_UNUSED const MusterTurn *turn,
-             G_GNUC_UNUSED GPtrArray *reasons, gpointer user_data)
+count_changes (G_GNUC_UNUSED const char *message, G_GNUC_UNUSED const MusterReadiness *readiness,
+               G_GNUC_UNUSED GPtrArray *reasons, gpointer user_data)
 {
   ++*(int *)user_data;
 }
@@ -108,17 +108,17 @@ prepare_elsewhere (gpointer user_data)
 MUSTER_TEST (MonitoredSession, makes_every_session_with_one_manager)
 {
   SET_UP (f);
-  int n_turns = 0;
+  int n_changes = 0;
   MusterSessionManagerOptions options = {.ready_op = "ready", .clock = MUSTER_CLOCK (f.clock)};
   g_autoptr (MusterSessionManager) manager =
       muster_session_manager_new (muster_scaffold_graph (f.scaffold), &options, &error);
-  muster_session_manager_set_progress (manager, count_turns, &n_turns);
+  muster_session_manager_set_progress (manager, count_changes, &n_changes);
   muster_fake_master_op_reports (f.master, "ready", "v", NULL);
   f.options.manager = manager;
   f.options.is_worker = TRUE;
   muster_fake_clock_at (f.clock, 10 * MUSTER_SECOND, prepare_elsewhere, f.master);
   MUSTER_ASSERT_TRUE (monitored_open (&f, &error));
-  int n_first = n_turns;
+  int n_first = n_changes;
   muster_fake_master_restart (f.master);
   muster_fake_clock_at (f.clock, 20 * MUSTER_SECOND, prepare_elsewhere, f.master);
 
@@ -126,7 +126,7 @@ MUSTER_TEST (MonitoredSession, makes_every_session_with_one_manager)
 
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_GT (n_first, 0);
-  MUSTER_EXPECT_GT (n_turns, n_first);
+  MUSTER_EXPECT_GT (n_changes, n_first);
   MUSTER_EXPECT_EQ (muster_fake_master_n_calls (f.master, "muster/init"), 0u);
 }
 
@@ -167,10 +167,10 @@ MUSTER_TEST (MonitoredSession, of_a_worker_looks_as_often_as_it_is_told)
 
 /* --- what a run sees --- */
 
-#define MUSTER_TYPE_LOOKER_HOOK (muster_looker_hook_get_type ())
-G_DECLARE_FINAL_TYPE (MusterLookerHook, muster_looker_hook, MUSTER, LOOKER_HOOK, MusterHook)
+#define MUSTER_TYPE_PROBE_HOOK (muster_probe_hook_get_type ())
+G_DECLARE_FINAL_TYPE (MusterProbeHook, muster_probe_hook, MUSTER, PROBE_HOOK, MusterHook)
 
-struct _MusterLookerHook {
+struct _MusterProbeHook {
   MusterHook parent;
   MusterRunContext *before, *after;
   const MusterStep *step;
@@ -178,16 +178,16 @@ struct _MusterLookerHook {
   gint64 now[2];
 };
 
-G_DEFINE_FINAL_TYPE (MusterLookerHook, muster_looker_hook, MUSTER_TYPE_HOOK)
+G_DEFINE_FINAL_TYPE (MusterProbeHook, muster_probe_hook, MUSTER_TYPE_HOOK)
 
 static gboolean
-looker_before (MusterHook *hook, MusterRunContext *context, G_GNUC_UNUSED GError **error)
+probe_before (MusterHook *hook, MusterRunContext *context, G_GNUC_UNUSED GError **error)
 {
   g_autoptr (MusterTensor) one = muster_tensor_new_float (1);
 
-  MUSTER_LOOKER_HOOK (hook)->before = context;
-  MUSTER_LOOKER_HOOK (hook)->step = muster_run_context_step (context);
-  MUSTER_LOOKER_HOOK (hook)->session = muster_run_context_session (context);
+  MUSTER_PROBE_HOOK (hook)->before = context;
+  MUSTER_PROBE_HOOK (hook)->step = muster_run_context_step (context);
+  MUSTER_PROBE_HOOK (hook)->session = muster_run_context_session (context);
   muster_run_context_feed (context, "fed by a hook:0", one);
   (void)muster_run_context_fetch (context, "global_step:0");
 
@@ -195,9 +195,9 @@ looker_before (MusterHook *hook, MusterRunContext *context, G_GNUC_UNUSED GError
 }
 
 static gboolean
-looker_after (MusterHook *hook, MusterRunContext *context, GError **error)
+probe_after (MusterHook *hook, MusterRunContext *context, GError **error)
 {
-  MusterLookerHook *self = MUSTER_LOOKER_HOOK (hook);
+  MusterProbeHook *self = MUSTER_PROBE_HOOK (hook);
 
   self->after = context;
   self->now[0] = muster_run_context_step_now (context, error);
@@ -207,14 +207,14 @@ looker_after (MusterHook *hook, MusterRunContext *context, GError **error)
 }
 
 static void
-muster_looker_hook_class_init (MusterLookerHookClass *klass)
+muster_probe_hook_class_init (MusterProbeHookClass *klass)
 {
-  MUSTER_HOOK_CLASS (klass)->before_run = looker_before;
-  MUSTER_HOOK_CLASS (klass)->after_run = looker_after;
+  MUSTER_HOOK_CLASS (klass)->before_run = probe_before;
+  MUSTER_HOOK_CLASS (klass)->after_run = probe_after;
 }
 
 static void
-muster_looker_hook_init (G_GNUC_UNUSED MusterLookerHook *self)
+muster_probe_hook_init (G_GNUC_UNUSED MusterProbeHook *self)
 {
 }
 
@@ -232,7 +232,7 @@ MUSTER_TEST (MonitoredSession, shows_hooks_what_the_caller_asked_and_leaves_that
                      .targets = targets,
                      .n_targets = 1};
   g_autoptr (MusterTensor) value = NULL;
-  MusterLookerHook *hook = g_object_new (MUSTER_TYPE_LOOKER_HOOK, NULL);
+  MusterProbeHook *hook = g_object_new (MUSTER_TYPE_PROBE_HOOK, NULL);
   monitored_add (&f, MUSTER_HOOK (hook));
   MUSTER_ASSERT_TRUE (monitored_open (&f, &error));
 
@@ -250,7 +250,7 @@ MUSTER_TEST (MonitoredSession, shows_hooks_what_the_caller_asked_and_leaves_that
 MUSTER_TEST (MonitoredSession, asks_for_the_step_after_a_run_once)
 {
   SET_UP (f);
-  MusterLookerHook *hook = g_object_new (MUSTER_TYPE_LOOKER_HOOK, NULL);
+  MusterProbeHook *hook = g_object_new (MUSTER_TYPE_PROBE_HOOK, NULL);
   monitored_add (&f, MUSTER_HOOK (hook));
   MUSTER_ASSERT_TRUE (monitored_open (&f, &error));
   guint n_before = muster_fake_master_n_calls (f.master, "global_step");

@@ -119,7 +119,7 @@ life_begin (Life *life)
                                             .n_saver_listeners = 1,
                                             .max_wait_us = JOB_LIMIT_US,
                                             .model = life->job->server ? "seen" : NULL,
-                                            .position_rest_us = life->job->rest_us};
+                                            .position_quiesce_us = life->job->quiesce_us};
   life->session = muster_monitored_training_session_new (&options, NULL, NULL, &life->error);
 }
 

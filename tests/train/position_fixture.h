@@ -19,7 +19,7 @@ typedef struct {
   guint n_tasks;
   gint64 n_batches; /* 0: as many as asked for */
   gint64 save_steps;
-  gint64 rest_us;
+  gint64 quiesce_us;
   gint64 work;
   GMutex lock;
   GString *wrong; /* what is wrong with the checkpoints that were published */

@@ -230,7 +230,7 @@ MUSTER_TEST (PositionJob, goes_back_to_the_checkpoint_over_a_step_that_was_cut_o
   g_auto (Job) job = job_set_up (2);
   g_auto (Life) chief = {.job = &job};
 
-  job.rest_us = 20 * MUSTER_MILLISECOND;
+  job.quiesce_us = 20 * MUSTER_MILLISECOND;
   life_begin (&chief);
   MUSTER_ASSERT_NO_ERROR (chief.error);
   for (int i = 0; i < 5; i++) /* saved at 3 */
@@ -383,27 +383,28 @@ MUSTER_TEST (PositionJob, says_what_to_do_about_another_number_of_tasks)
 /* --- a save that isn't a cut --- */
 
 typedef struct {
-  guint n_rests, n_checks, n_releases;
+  guint n_quiesces, n_checks, n_releases;
   guint cut_at; /* the check that finds it at rest; 0: none */
 } Script;
 
 static gboolean
-script_rest (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 deadline_us,
-             G_GNUC_UNUSED GCancellable *cancellable, gpointer data, G_GNUC_UNUSED GError **error)
+script_quiesce (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 deadline_us,
+                G_GNUC_UNUSED GCancellable *cancellable, gpointer data,
+                G_GNUC_UNUSED GError **error)
 {
-  ((Script *)data)->n_rests++;
+  ((Script *)data)->n_quiesces++;
 
   return TRUE;
 }
 
 static gboolean
-script_check (G_GNUC_UNUSED MusterSession *session, gboolean *is_cut,
+script_check (G_GNUC_UNUSED MusterSession *session, gboolean *is_consistent,
               G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable,
               gpointer data, G_GNUC_UNUSED GError **error)
 {
   Script *script = data;
 
-  *is_cut = ++script->n_checks == script->cut_at;
+  *is_consistent = ++script->n_checks == script->cut_at;
 
   return TRUE;
 }
@@ -428,8 +429,8 @@ n_files (const char *directory)
 
 MUSTER_TEST (PositionJob, saves_again_what_has_moved_and_never_publishes_it)
 {
-  static const MusterSaverCut cut = {
-      .rest = script_rest, .check = script_check, .release = script_release};
+  static const MusterSaverConsistentCut consistent_cut = {
+      .quiesce = script_quiesce, .check = script_check, .release = script_release};
   g_auto (Job) job = job_set_up (1);
   g_auto (Life) life = {.job = &job};
   Script script = {.cut_at = 3};
@@ -442,11 +443,11 @@ MUSTER_TEST (PositionJob, saves_again_what_has_moved_and_never_publishes_it)
   g_autoptr (MusterSaver) saver =
       muster_saver_new (muster_scaffold_meta_graph (life.scaffold), NULL, &error);
   MUSTER_ASSERT_NO_ERROR (error);
-  muster_saver_set_cut (saver, &cut, &script, NULL);
+  muster_saver_set_consistent_cut (saver, &consistent_cut, &script, NULL);
   g_autofree char *saved =
       muster_saver_save (saver, session, directory, 1, MUSTER_WAIT_FOREVER, NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);
-  MUSTER_EXPECT_EQ (script.n_rests, 3);
+  MUSTER_EXPECT_EQ (script.n_quiesces, 3);
   MUSTER_EXPECT_EQ (script.n_releases, 1);
   guint n = n_files (directory);
 

@@ -134,16 +134,16 @@ MUSTER_TEST (Position, tells_all_to_hold_before_a_reset)
   MUSTER_EXPECT_TRUE (
       muster_position_set_hold (f.session, MUSTER_POSITION_GO, MUSTER_WAIT_FOREVER, NULL, &error));
 
-  const MusterPositionRest rest = {2, 1, MUSTER_CLOCK (clock), MUSTER_WAIT_FOREVER};
+  const MusterPositionQuiesce quiesce = {2, 1, MUSTER_CLOCK (clock), MUSTER_WAIT_FOREVER};
 
-  muster_position_rest (f.session, &rest, NULL);
+  muster_position_quiesce (f.session, &quiesce, NULL);
 
   MUSTER_EXPECT_EQ (hold_of (&f, 2), MUSTER_POSITION_WAIT);
 }
 
 /* Once all are told to hold, nothing is under way any more. */
 static gpointer
-come_to_rest (gpointer data)
+come_to_quiescence (gpointer data)
 {
   Fixture *f = data;
 
@@ -164,11 +164,11 @@ MUSTER_TEST (Position, waits_before_a_reset_until_a_step_has_ended)
   MUSTER_EXPECT_TRUE (step (&f, 1, 0, NULL, BEGINNING, &error));
   MUSTER_EXPECT_TRUE (
       muster_position_set_hold (f.session, MUSTER_POSITION_GO, MUSTER_WAIT_FOREVER, NULL, &error));
-  GThread *task = g_thread_new ("task", come_to_rest, &f);
+  GThread *task = g_thread_new ("task", come_to_quiescence, &f);
 
-  const MusterPositionRest rest = {2, 2, muster_system_clock (), MUSTER_WAIT_FOREVER};
+  const MusterPositionQuiesce quiesce = {2, 2, muster_system_clock (), MUSTER_WAIT_FOREVER};
 
-  muster_position_rest (f.session, &rest, NULL);
+  muster_position_quiesce (f.session, &quiesce, NULL);
 
   expect_counts (&f, 2, 1, 0, 0);
   g_thread_join (task);
@@ -180,10 +180,10 @@ MUSTER_TEST (Position, waits_for_no_step_beyond_the_deadline)
   g_auto (Fixture) f = set_up (2, TRUE);
   g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
   g_autoptr (GError) error = NULL;
-  const MusterPositionRest rest = {2, 2, MUSTER_CLOCK (clock), 1};
+  const MusterPositionQuiesce quiesce = {2, 2, MUSTER_CLOCK (clock), 1};
   MUSTER_EXPECT_TRUE (step (&f, 1, 0, NULL, BEGINNING, &error));
 
-  muster_position_rest (f.session, &rest, NULL);
+  muster_position_quiesce (f.session, &quiesce, NULL);
 
   MUSTER_EXPECT_NO_ERROR (error);
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (clock), 0);
@@ -210,12 +210,12 @@ MUSTER_TEST (Position, asks_before_a_reset_within_the_deadline)
   g_autoptr (MusterSession) session = muster_master_create_session (
       MUSTER_MASTER (master), NULL, NULL, MUSTER_WAIT_FOREVER, NULL, &error);
   MUSTER_ASSERT_NO_ERROR (error);
-  const MusterPositionRest rest = {2, 2, MUSTER_CLOCK (clock),
-                                   muster_position_in_us (MUSTER_SECOND)};
+  const MusterPositionQuiesce quiesce = {2, 2, MUSTER_CLOCK (clock),
+                                         muster_position_in_us (MUSTER_SECOND)};
 
-  muster_position_rest (session, &rest, NULL);
+  muster_position_quiesce (session, &quiesce, NULL);
 
-  MUSTER_EXPECT_EQ (latest_us, rest.deadline_us);
+  MUSTER_EXPECT_EQ (latest_us, quiesce.deadline_us);
 }
 
 MUSTER_TEST (Position, refuses_a_step_that_isnt_the_tasks_next_and_leaves_all_as_it_is)

@@ -109,7 +109,7 @@ note_failure (MusterCheckpointSaverHook *self, GError *failure, gint64 step, GEr
 
 /* TRUE if somebody hears of it: then one that is skipped is no failure. */
 static gboolean
-tell_saved (MusterCheckpointSaverHook *self, const MusterSaved *saved)
+notify_saved (MusterCheckpointSaverHook *self, const MusterSaved *saved)
 {
   gboolean is_heard = FALSE;
 
@@ -127,7 +127,7 @@ tell_saved (MusterCheckpointSaverHook *self, const MusterSaved *saved)
 static gboolean
 note_skipped (MusterCheckpointSaverHook *self, const MusterSaved *saved, GError **error)
 {
-  if (tell_saved (self, saved))
+  if (notify_saved (self, saved))
     return TRUE;
 
   return note_failure (
@@ -170,7 +170,7 @@ save (MusterCheckpointSaverHook *self, const Call *call, gint64 step, gboolean *
   if (self->writer && !muster_event_writer_add_session_log (
                           self->writer, MUSTER_SESSION_LOG_CHECKPOINT, saved.prefix, step, error))
     return FALSE;
-  (void)tell_saved (self, &saved);
+  (void)notify_saved (self, &saved);
   for (guint i = 0; i < self->listeners->len; i++)
     if (listener (self, i)->after_save &&
         !listener (self, i)->after_save (call->session, step, saved.prefix, call->deadline_us,

@@ -137,7 +137,7 @@ muster_final_ops_hook_value (MusterHook *hook, gsize fetched)
 
 /* --- finish barrier --- */
 
-#define LOOK_EVERY_US (MUSTER_SECOND / 10)
+#define POLL_EVERY_US (MUSTER_SECOND / 10)
 
 #define MUSTER_TYPE_FINISH_BARRIER_HOOK (muster_finish_barrier_hook_get_type ())
 G_DECLARE_FINAL_TYPE (MusterFinishBarrierHook, muster_finish_barrier_hook, MUSTER,
@@ -187,7 +187,7 @@ barrier_end (MusterHook *hook, MusterSession *session, gint64 deadline_us,
                  step);
       return TRUE;
     }
-    gint64 wake_us = MIN (muster_deadline_after (now_us, LOOK_EVERY_US), until_us);
+    gint64 wake_us = MIN (muster_deadline_after (now_us, POLL_EVERY_US), until_us);
     if (!muster_clock_wait_until (self->clock, wake_us, cancellable, error))
       return FALSE;
   }

@@ -236,8 +236,8 @@ muster_nan_hook_new (const char *loss, gboolean fails)
 
 /* --- global step waiter --- */
 
-#define LOOK_EVERY_US (MUSTER_SECOND / 2)
-#define TELL_EVERY    1000 /* steps */
+#define POLL_EVERY_US      (MUSTER_SECOND / 2)
+#define REPORT_EVERY_STEPS 1000 /* steps */
 
 #define MUSTER_TYPE_GLOBAL_STEP_WAITER_HOOK (muster_global_step_waiter_hook_get_type ())
 G_DECLARE_FINAL_TYPE (MusterGlobalStepWaiterHook, muster_global_step_waiter_hook, MUSTER,
@@ -299,10 +299,10 @@ wait_for_step (MusterGlobalStepWaiterHook *self, MusterRunContext *context, GErr
       return TRUE;
     if (step < 0 || waiter_is_late (self, deadline_us, step, error))
       return FALSE;
-    if (told < 0 || step - told > TELL_EVERY)
+    if (told < 0 || step - told > REPORT_EVERY_STEPS)
       g_info ("Waiting for global step %" G_GINT64_FORMAT ", now at %" G_GINT64_FORMAT ".",
               self->until_step, told = step);
-    gint64 wake_us = muster_clock_now_us (self->clock) + LOOK_EVERY_US;
+    gint64 wake_us = muster_clock_now_us (self->clock) + POLL_EVERY_US;
     if (!muster_clock_wait_until (self->clock, MIN (wake_us, deadline_us), self->stop, error))
       return FALSE;
   }

@@ -7,7 +7,7 @@
 
 /* --- step counter --- */
 
-#define LOOKS_WITHOUT_STEP 20 /* in a row, before it warns */
+#define POLLS_WITHOUT_STEP 20 /* in a row, before it warns */
 
 #define MUSTER_TYPE_STEP_COUNTER_HOOK (muster_step_counter_hook_get_type ())
 G_DECLARE_FINAL_TYPE (MusterStepCounterHook, muster_step_counter_hook, MUSTER, STEP_COUNTER_HOOK,
@@ -64,11 +64,11 @@ watch_progress (MusterStepCounterHook *self, gint64 step)
 {
   self->n_same = step == self->last_step ? self->n_same + 1 : 0;
   self->last_step = step;
-  if (self->n_same < LOOKS_WITHOUT_STEP)
+  if (self->n_same < POLLS_WITHOUT_STEP)
     return;
   g_message ("It seems that global step has not been increased: it is %" G_GINT64_FORMAT
              " as it was %d runs ago. Does the train op advance it?",
-             step, LOOKS_WITHOUT_STEP);
+             step, POLLS_WITHOUT_STEP);
   self->n_same = 0;
 }
 

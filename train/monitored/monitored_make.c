@@ -138,7 +138,7 @@ create (MusterMonitoredSession *self, MusterSessionReport *report, GError **erro
     g_propagate_error (error, failure);
     return FALSE;
   }
-  self->prepare.again = FALSE; /* what stood there before is over; who comes now isn't */
+  self->prepare.overwrite = FALSE; /* what stood there before is over; who comes now isn't */
   self->session_since_us = muster_clock_now_us (self->clock);
   set_coordinator (self, muster_coordinator_new (self->clock, FALSE));
   muster_queue_runners_start (self->queue_runners, self->session, self->coordinator);
@@ -176,15 +176,15 @@ muster_monitored_pause (MusterMonitoredSession *self, GError *failure, GError **
 {
   g_autoptr (GError) owned = failure;
   gint64 now_us = muster_clock_now_us (self->clock);
-  gint64 lived_us = self->session_since_us > 0 ? now_us - self->session_since_us : 0;
+  gint64 uptime_us = self->session_since_us > 0 ? now_us - self->session_since_us : 0;
   gint64 pause_us;
 
   if (!muster_monitored_is_recoverable (self, failure)) {
     g_propagate_error (error, g_steal_pointer (&owned));
     return FALSE;
   }
-  if (!muster_retries_again (&self->retries, muster_failure_of (failure), lived_us,
-                             muster_clock_random (self->clock), &pause_us)) {
+  if (!muster_retries_next (&self->retries, muster_failure_of (failure), uptime_us,
+                            muster_clock_random (self->clock), &pause_us)) {
     g_propagate_prefixed_error (error, g_steal_pointer (&owned),
                                 "Given up after coming back %u times without getting further: ",
                                 muster_retries_total (&self->retries));

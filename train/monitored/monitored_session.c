@@ -10,7 +10,7 @@
 #define DEFAULT_WAIT_US  (30 * 60 * MUSTER_SECOND)
 #define DEFAULT_GRACE_US (120 * MUSTER_SECOND)
 #define ASK_LEASE_US     (5 * MUSTER_SECOND)
-#define LOOK_US          (5 * MUSTER_SECOND)
+#define POLL_US          (5 * MUSTER_SECOND)
 
 static const MusterRetryPolicy default_recovery = {
     .budget = {[MUSTER_FAILURE_UNREACHABLE] = 10, [MUSTER_FAILURE_LOST_SESSION] = 10},
@@ -221,7 +221,7 @@ unless_reset (MusterMonitoredSession *self, GError *failure)
       muster_session_is_here (self->session) || failure->domain != MUSTER_ERROR ||
       muster_error_is (failure, MUSTER_ERROR_OUT_OF_RANGE))
     return failure;
-  look.deadline_us = muster_deadline_after (muster_clock_now_us (self->clock), LOOK_US);
+  look.deadline_us = muster_deadline_after (muster_clock_now_us (self->clock), POLL_US);
   if (muster_session_run (self->session, &look, NULL, NULL, self->cancellable, &gone) ||
       !muster_error_is (gone, MUSTER_ERROR_ABORTED))
     return failure;
@@ -532,7 +532,7 @@ end_hooks (MusterMonitoredSession *self, gint64 deadline_us, GError **first)
 }
 
 static void
-tell_hooks (MusterMonitoredSession *self, const GError *failure)
+notify_hooks (MusterMonitoredSession *self, const GError *failure)
 {
   for (guint i = 0; i < self->hooks->len; i++)
     muster_hook_on_error (self->hooks->pdata[i], failure);
@@ -585,7 +585,7 @@ muster_monitored_session_finish (MusterMonitoredSession *self, const GError *fai
     first = blame_thread (self, first);
   }
   if (first)
-    tell_hooks (self, first);
+    notify_hooks (self, first);
   if (self->coordinator)
     muster_monitored_join (self, deadline_us, NULL); /* it is known by now */
   muster_monitored_close (self);

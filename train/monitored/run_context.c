@@ -5,7 +5,7 @@
 #include "train/monitored/run_context_private.h"
 
 /* A look at the global step, beside the training, is given so long. */
-#define LOOK_US (30 * MUSTER_SECOND)
+#define POLL_US (30 * MUSTER_SECOND)
 
 /* tensorflow.RunOptions */
 enum { OPTION_TRACE_LEVEL = 1, OPTION_TIMEOUT = 2, OPTION_THREAD_POOL = 3, N_MERGED = 3 };
@@ -325,7 +325,7 @@ muster_run_context_step_now (MusterRunContext *self, GError **error)
 {
   muster_require (error, -1, self);
 
-  gint64 look_us = muster_deadline_after (muster_clock_now_us (self->clock), LOOK_US);
+  gint64 poll_us = muster_deadline_after (muster_clock_now_us (self->clock), POLL_US);
 
   if (self->step_now >= 0)
     return self->step_now;
@@ -335,7 +335,7 @@ muster_run_context_step_now (MusterRunContext *self, GError **error)
     return -1;
   }
   g_autoptr (MusterTensor) value = muster_session_fetch (
-      self->session, self->global_step, MIN (look_us, muster_run_context_deadline_us (self)),
+      self->session, self->global_step, MIN (poll_us, muster_run_context_deadline_us (self)),
       self->cancellable, error);
   if (!value)
     return -1;

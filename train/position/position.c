@@ -6,11 +6,11 @@
 #include "train/monitored/run_context_private.h"
 #include "train/position/position_private.h"
 
-#define DEFAULT_REST_US (60 * MUSTER_SECOND)
-#define FIRST_PAUSE_US  MUSTER_MILLISECOND
-#define LAST_PAUSE_US   (50 * MUSTER_MILLISECOND)
+#define DEFAULT_QUIESCE_US (60 * MUSTER_SECOND)
+#define FIRST_PAUSE_US     MUSTER_MILLISECOND
+#define LAST_PAUSE_US      (50 * MUSTER_MILLISECOND)
 /* Steps are given so long to end before the master is reset. */
-#define REST_US (5 * MUSTER_SECOND)
+#define QUIESCE_US (5 * MUSTER_SECOND)
 /* A hold is let go within this time, or the tasks find out by themselves. */
 #define RELEASE_US (5 * MUSTER_SECOND)
 
@@ -157,31 +157,31 @@ muster_position_in_us (gint64 timeout_us)
 }
 
 void
-muster_position_rest (MusterSession *session, const MusterPositionRest *rest,
-                      GCancellable *cancellable)
+muster_position_quiesce (MusterSession *session, const MusterPositionQuiesce *quiesce,
+                         GCancellable *cancellable)
 {
-  gint64 until_us = muster_deadline_after (muster_clock_now_us (rest->clock), REST_US);
-  MusterPositionPause pause = {.clock = rest->clock};
+  gint64 until_us = muster_deadline_after (muster_clock_now_us (quiesce->clock), QUIESCE_US);
+  MusterPositionPause pause = {.clock = quiesce->clock};
   g_auto (MusterPositionState) state = {0};
   gboolean is_told = FALSE;
 
   for (;;) {
-    gint64 deadline_us = MIN (muster_position_in_us (REST_US), rest->deadline_us);
+    gint64 deadline_us = MIN (muster_position_in_us (QUIESCE_US), quiesce->deadline_us);
     g_autoptr (GError) failure = NULL;
-    if (!muster_position_read (session, rest->n_tasks, &state, deadline_us, cancellable,
+    if (!muster_position_read (session, quiesce->n_tasks, &state, deadline_us, cancellable,
                                &failure)) {
       g_info ("There is nothing to bring to rest: %s", failure->message);
       return;
     }
-    guint first = muster_position_busy (&state, rest->n_tasks, rest->but);
-    if (is_told && first == rest->n_tasks)
+    guint first = muster_position_busy (&state, quiesce->n_tasks, quiesce->but);
+    if (is_told && first == quiesce->n_tasks)
       return;
     if (!is_told && !muster_position_set_hold (session, MUSTER_POSITION_WAIT, deadline_us,
                                                cancellable, &failure))
       return;
     is_told = TRUE;
-    if (muster_clock_now_us (rest->clock) >= until_us ||
-        muster_position_in_us (0) >= rest->deadline_us) {
+    if (muster_clock_now_us (quiesce->clock) >= until_us ||
+        muster_position_in_us (0) >= quiesce->deadline_us) {
       g_info ("Task %u doesn't come to rest: its step is cut off", first);
       return;
     }
@@ -220,7 +220,7 @@ typedef struct {
   guint n_tasks;
   gboolean holds;    /* tasks are told to; else who saves is who steps */
   char *global_step; /* (owned) (nullable) */
-  gint64 rest_us;
+  gint64 quiesce_us;
   MusterClock *clock;        /* (owned) */
   MusterPositionState state; /* at rest */
 } Guard;
@@ -239,7 +239,7 @@ guard_free (gpointer data)
 static gboolean
 refuse_torn (const Guard *self, guint task, GError **error)
 {
-  g_autofree char *waited = muster_format_duration (self->rest_us);
+  g_autofree char *waited = muster_format_duration (self->quiesce_us);
 
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED,
                "Batch %" G_GINT64_FORMAT " of task %u has been begun and hasn't ended for %s: what "
@@ -267,24 +267,24 @@ refuse_restless (guint task, GError **error)
 }
 
 static gboolean
-tell_to_hold (const Guard *self, MusterSession *session, gint64 deadline_us,
-              GCancellable *cancellable, GError **error)
+set_hold_for_tasks (const Guard *self, MusterSession *session, gint64 deadline_us,
+                    GCancellable *cancellable, GError **error)
 {
   return !self->holds ||
          muster_position_set_hold (session, MUSTER_POSITION_WAIT, deadline_us, cancellable, error);
 }
 
 static gboolean
-guard_rest (MusterSession *session, gint64 deadline_us, GCancellable *cancellable, gpointer data,
-            GError **error)
+guard_quiesce (MusterSession *session, gint64 deadline_us, GCancellable *cancellable, gpointer data,
+               GError **error)
 {
   Guard *self = data;
   MusterPositionPause pause = {.clock = self->clock};
   g_auto (MusterPositionState) before = {0};
   gint64 torn_us = 0;
-  gint64 limit_us = muster_deadline_after (muster_clock_now_us (self->clock), 3 * self->rest_us);
+  gint64 limit_us = muster_deadline_after (muster_clock_now_us (self->clock), 3 * self->quiesce_us);
 
-  if (!tell_to_hold (self, session, deadline_us, cancellable, error))
+  if (!set_hold_for_tasks (self, session, deadline_us, cancellable, error))
     return FALSE;
   for (;;) {
     if (!muster_position_read (session, self->n_tasks, &self->state, deadline_us, cancellable,
@@ -295,11 +295,11 @@ guard_rest (MusterSession *session, gint64 deadline_us, GCancellable *cancellabl
       return TRUE;
     /* A task that has waited for long, or another saver, has let all go. */
     if (self->state.hold != MUSTER_POSITION_WAIT &&
-        !tell_to_hold (self, session, deadline_us, cancellable, error))
+        !set_hold_for_tasks (self, session, deadline_us, cancellable, error))
       return FALSE;
     gint64 now_us = muster_clock_now_us (self->clock);
     if (!before.begun || !is_same_step (self, &before, task)) {
-      torn_us = muster_deadline_after (now_us, self->rest_us);
+      torn_us = muster_deadline_after (now_us, self->quiesce_us);
       muster_position_state_clear (&before);
       before = (MusterPositionState){.begun = muster_tensor_ref (self->state.begun),
                                      .done = muster_tensor_ref (self->state.done)};
@@ -314,19 +314,20 @@ guard_rest (MusterSession *session, gint64 deadline_us, GCancellable *cancellabl
 }
 
 static gboolean
-guard_check (MusterSession *session, gboolean *is_cut, gint64 deadline_us,
+guard_check (MusterSession *session, gboolean *is_consistent, gint64 deadline_us,
              GCancellable *cancellable, gpointer data, GError **error)
 {
   Guard *self = data;
   g_auto (MusterPositionState) now = {0};
 
-  *is_cut = TRUE;
+  *is_consistent = TRUE;
   if (!self->holds)
     return TRUE;
   if (!muster_position_read (session, self->n_tasks, &now, deadline_us, cancellable, error))
     return FALSE;
   for (guint i = 0; i < self->n_tasks; i++)
-    *is_cut = *is_cut && muster_position_begun (&now, i) == muster_position_begun (&self->state, i);
+    *is_consistent = *is_consistent &&
+                     muster_position_begun (&now, i) == muster_position_begun (&self->state, i);
 
   return TRUE;
 }
@@ -376,12 +377,13 @@ muster_position_guard (MusterSaver *saver, MusterMetaGraph *meta_graph,
   Guard *self = g_new0 (Guard, 1);
   self->n_tasks = n_tasks;
   self->holds = n_tasks > 1 || options->is_apart;
-  self->rest_us = options->rest_us > 0 ? options->rest_us : DEFAULT_REST_US;
+  self->quiesce_us = options->quiesce_us > 0 ? options->quiesce_us : DEFAULT_QUIESCE_US;
   self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());
   self->global_step = g_strdup (options->global_step);
-  const MusterSaverCut cut = {.rest = guard_rest,
-                              .check = guard_check,
-                              .number = self->global_step ? guard_number : NULL,
-                              .release = guard_release};
-  muster_saver_set_cut (saver, &cut, self, guard_free);
+  const MusterSaverConsistentCut consistent_cut = {.quiesce = guard_quiesce,
+                                                   .check = guard_check,
+                                                   .number =
+                                                       self->global_step ? guard_number : NULL,
+                                                   .release = guard_release};
+  muster_saver_set_consistent_cut (saver, &consistent_cut, self, guard_free);
 }

@@ -64,7 +64,7 @@ gboolean muster_position_check (MusterMetaGraph *meta_graph, MusterStorage *stor
 typedef struct {
   /* A task whose step doesn't end for so long was cut off: the save is ABORTED, which takes a
    * monitored session back to the last checkpoint. Longer than the longest step. 0: 60 s. */
-  gint64 rest_us;
+  gint64 quiesce_us;
   /* (nullable) a tensor: each checkpoint is named by its value in it, not by the step that the save
    * is given, which somebody else's steps overtake. Copied. */
   const char *global_step;
@@ -72,9 +72,9 @@ typedef struct {
   MusterClock *clock; /* NULL: the machine's */
 } MusterPositionGuard;
 
-/* Makes each save of saver a cut over all tasks (muster_saver_set_cut ()); a job of one task that
- * saves by itself isn't told to hold, and only looked at. Nothing where the graph isn't extended.
- * options may be NULL. */
+/* Makes each save of saver a cut over all tasks (muster_saver_set_consistent_cut ()); a job of one
+ * task that saves by itself isn't told to hold, and only looked at. Nothing where the graph isn't
+ * extended. options may be NULL. */
 void muster_position_guard (MusterSaver *saver, MusterMetaGraph *meta_graph,
                             const MusterPositionGuard *options);
 

@@ -11,10 +11,10 @@
 
 /* Nodes that look at "muster/begun", whatever its length, in a graph of their own. */
 static MusterGraph *
-graph_to_look (MusterMetaGraph *meta_graph, GError **error)
+graph_to_read (MusterMetaGraph *meta_graph, GError **error)
 {
-  static const char *const looks[][2] = {{"VarIsInitializedOp", IS_THERE},
-                                         {"ReadVariableOp", READ}};
+  static const char *const readers[][2] = {{"VarIsInitializedOp", IS_THERE},
+                                           {"ReadVariableOp", READ}};
   g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new ();
   const char *device = muster_position_device (meta_graph);
 
@@ -24,8 +24,8 @@ graph_to_look (MusterMetaGraph *meta_graph, GError **error)
   muster_graph_builder_attr_shape (builder, "shape", -1, NULL);
   muster_graph_builder_attr_string (builder, "container", "");
   muster_graph_builder_attr_string (builder, "shared_name", MUSTER_POSITION_BEGUN);
-  for (gsize i = 0; i < G_N_ELEMENTS (looks); i++) {
-    muster_graph_builder_node (builder, looks[i][0], looks[i][1]);
+  for (gsize i = 0; i < G_N_ELEMENTS (readers); i++) {
+    muster_graph_builder_node (builder, readers[i][0], readers[i][1]);
     muster_graph_builder_device (builder, device);
     muster_graph_builder_input (builder, MUSTER_POSITION_BEGUN);
   }
@@ -95,7 +95,7 @@ muster_position_find (MusterMaster *master, MusterMetaGraph *meta_graph, GBytes 
   }
   if (muster_position_n_tasks (meta_graph) > 0)
     return muster_meta_graph_ref (meta_graph);
-  g_autoptr (MusterGraph) graph = graph_to_look (meta_graph, error);
+  g_autoptr (MusterGraph) graph = graph_to_read (meta_graph, error);
   g_autoptr (MusterSession) session =
       graph ? muster_master_create_session (master, graph, config, deadline_us, cancellable, error)
             : NULL;

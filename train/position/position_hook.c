@@ -13,7 +13,7 @@
 /* A step that was cut off is undone by a reset that takes no longer than this. */
 #define RESET_US (60 * MUSTER_SECOND)
 /* How often a task that has nothing left to deal looks whether the others have. */
-#define LOOK_US (20 * MUSTER_MILLISECOND)
+#define POLL_US (20 * MUSTER_MILLISECOND)
 /* A master that doesn't say within this time where the tasks are isn't waited for. */
 #define ANSWER_US (60 * MUSTER_SECOND)
 /* What it may take to tell the others of the end. */
@@ -78,12 +78,12 @@ position_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
 static gboolean
 undo (MusterPositionHook *self, MusterSession *session, GError **error)
 {
-  const MusterPositionRest rest = {self->n_tasks, self->options.task, self->clock,
-                                   MUSTER_WAIT_FOREVER};
+  const MusterPositionQuiesce quiesce = {self->n_tasks, self->options.task, self->clock,
+                                         MUSTER_WAIT_FOREVER};
   GError *failure = NULL;
 
   if (self->options.master)
-    muster_position_rest (session, &rest, self->stopped);
+    muster_position_quiesce (session, &quiesce, self->stopped);
   if (self->options.master &&
       !muster_master_reset (self->options.master, NULL, muster_position_in_us (RESET_US),
                             self->stopped, &failure)) {
@@ -102,7 +102,7 @@ undo (MusterPositionHook *self, MusterSession *session, GError **error)
 /* The chief's restore or init has been the only one to write, since nobody steps while hold is set:
  * what isn't at rest then never was a cut. */
 static gboolean
-refuse_cut (const MusterPositionState *state, guint task, GError **error)
+refuse_inconsistent (const MusterPositionState *state, guint task, GError **error)
 {
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
                "The checkpoint that was restored is no cut: batch %" G_GINT64_FORMAT
@@ -114,7 +114,7 @@ refuse_cut (const MusterPositionState *state, guint task, GError **error)
 }
 
 /* A look at what the master says: what a task still waits for. */
-typedef enum { GO, WAIT_FOR_STEP, WAIT_FOR_CUT, WAIT_FOR_HOLD } Wait;
+typedef enum { GO, WAIT_FOR_STEP, WAIT_FOR_QUIESCENCE, WAIT_FOR_HOLD } Wait;
 
 static Wait
 judge (const MusterPositionHook *self, const MusterPositionState *state)
@@ -130,8 +130,9 @@ judge (const MusterPositionHook *self, const MusterPositionState *state)
   if (heeds)
     return WAIT_FOR_HOLD;
 
-  return muster_position_busy (state, self->n_tasks, self->n_tasks) < self->n_tasks ? WAIT_FOR_CUT
-                                                                                    : GO;
+  return muster_position_busy (state, self->n_tasks, self->n_tasks) < self->n_tasks
+             ? WAIT_FOR_QUIESCENCE
+             : GO;
 }
 
 /* Where it has come to an end: goes on, or can't. Who goes on lets the others go as well: a hold
@@ -143,8 +144,9 @@ end_wait (MusterPositionHook *self, MusterSession *session, const MusterPosition
 {
   if (wait == WAIT_FOR_STEP)
     return undo (self, session, error);
-  if (wait == WAIT_FOR_CUT)
-    return refuse_cut (state, muster_position_busy (state, self->n_tasks, self->n_tasks), error);
+  if (wait == WAIT_FOR_QUIESCENCE)
+    return refuse_inconsistent (state, muster_position_busy (state, self->n_tasks, self->n_tasks),
+                                error);
   self->position = muster_position_done (state, self->options.task);
 
   return state->hold == MUSTER_POSITION_GO ||
@@ -384,7 +386,7 @@ sum (const gint64 *numbers, guint n)
 /* The chief ends when every task has done its share, the others when it says so: until then the
  * model may go back to a checkpoint, and everybody with it. */
 static gboolean
-look_for_end (MusterPositionHook *self, MusterRunContext *context, GError **error)
+check_end (MusterPositionHook *self, MusterRunContext *context, GError **error)
 {
   gint64 over = muster_step_of (muster_run_context_value (context, self->over_at));
   const MusterTensor *counts = muster_run_context_value (context, self->done_at);
@@ -403,7 +405,7 @@ look_for_end (MusterPositionHook *self, MusterRunContext *context, GError **erro
   note_others (self, done, n_done, now_us);
   if (now_us >= self->given_up_us)
     return give_up (self, error);
-  (void)muster_clock_wait_until (self->clock, now_us + LOOK_US, self->stopped, NULL);
+  (void)muster_clock_wait_until (self->clock, now_us + POLL_US, self->stopped, NULL);
 
   return TRUE;
 }
@@ -414,7 +416,7 @@ position_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
   MusterPositionHook *self = MUSTER_POSITION_HOOK (hook);
 
   if (self->run == ENDING)
-    return look_for_end (self, context, error);
+    return check_end (self, context, error);
   if (self->run == OTHER)
     return TRUE;
   self->position++;

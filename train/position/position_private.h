@@ -63,9 +63,9 @@ typedef struct {
   guint but;          /* a task whose step was cut off: not waited for; n_tasks: none */
   MusterClock *clock; /* (not owned) */
   gint64 deadline_us; /* of its calls, and so on the system's clock */
-} MusterPositionRest;
-void muster_position_rest (MusterSession *session, const MusterPositionRest *rest,
-                           GCancellable *cancellable);
+} MusterPositionQuiesce;
+void muster_position_quiesce (MusterSession *session, const MusterPositionQuiesce *quiesce,
+                              GCancellable *cancellable);
 
 /* Pauses between looks that grow from 1 ms to 50 ms, and never over until_us. */
 typedef struct {

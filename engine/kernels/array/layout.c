@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Elements moved from one layout to another: joined, cut, repeated, turned. None looks at an
- * element, so all work for every dtype; one turns complex numbers into their conjugates. */
+/* Elements moved from one layout to another: joined, cut, repeated, values_changed. None looks at
+ * an element, so all work for every dtype; one turns complex numbers into their conjugates. */
 #include "engine/kernels/array/tables.h"
 #include "engine/kernels/math/complex.h"
 

@@ -32,7 +32,7 @@ void muster_broadcast_add_loop (MusterBroadcast *self, int n_operands, gint64 si
 
 /* Where a walk through the loops is; begins as zeros. */
 typedef struct {
-  gint64 turns[MUSTER_MAX_DIMS];
+  gint64 counters[MUSTER_MAX_DIMS];
   gint64 from[MUSTER_MAX_OPERANDS]; /* each operand's element */
 } MusterPlace;
 
@@ -44,9 +44,9 @@ muster_broadcast_next (const MusterBroadcast *self, int n_operands, int loop, Mu
   for (int i = loop; i < self->n_loops; i++) {
     for (int j = 0; j < n_operands; j++)
       place->from[j] += self->steps[j][i];
-    if (++place->turns[i] < self->sizes[i])
+    if (++place->counters[i] < self->sizes[i])
       return TRUE;
-    place->turns[i] = 0;
+    place->counters[i] = 0;
     for (int j = 0; j < n_operands; j++)
       place->from[j] -= self->steps[j][i] * self->sizes[i];
   }

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#define LEAST_ROOM 64
+#define LEAST_CAPACITY 64
 
 /* What is made valid, or changed, at once. */
 #define PIECE     4096
@@ -16,10 +16,10 @@ void
 muster_text_clear (MusterText *self)
 {
   if (self->data != NULL)
-    muster_budget_give (self->budget, self->room);
+    muster_budget_give (self->budget, self->capacity);
   g_clear_pointer (&self->data, g_free);
   g_clear_error (&self->error);
-  self->size = self->room = 0;
+  self->size = self->capacity = 0;
 }
 
 gboolean
@@ -40,20 +40,20 @@ static gboolean
 grow (MusterText *self, gsize needed)
 {
   const gsize left = self->budget->limit - self->budget->taken;
-  const gsize more = needed - self->room;
-  gsize room = MAX (MAX (needed, LEAST_ROOM), self->room + self->room / 2);
+  const gsize more = needed - self->capacity;
+  gsize capacity = MAX (MAX (needed, LEAST_CAPACITY), self->capacity + self->capacity / 2);
   char *data;
 
-  if (room - self->room > left)
-    room = more < left ? needed + (left - more) / 2 : needed;
-  if (!muster_budget_take (self->budget, room - self->room, &self->error))
+  if (capacity - self->capacity > left)
+    capacity = more < left ? needed + (left - more) / 2 : needed;
+  if (!muster_budget_take (self->budget, capacity - self->capacity, &self->error))
     return FALSE;
-  data = g_try_realloc (self->data, room);
+  data = g_try_realloc (self->data, capacity);
   if (data == NULL)
     return muster_fail (&self->error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-                        "There is no memory for a text of %" G_GSIZE_FORMAT " bytes", room);
+                        "There is no memory for a text of %" G_GSIZE_FORMAT " bytes", capacity);
   self->data = data;
-  self->room = room;
+  self->capacity = capacity;
   return TRUE;
 }
 
@@ -67,7 +67,7 @@ muster_text_extend (MusterText *self, gsize n)
     return NULL;
   if (!g_size_checked_add (&needed, self->size, n))
     needed = G_MAXSIZE;
-  if ((needed > self->room || self->data == NULL) && !grow (self, needed)) {
+  if ((needed > self->capacity || self->data == NULL) && !grow (self, needed)) {
     self->failed = TRUE;
     return NULL;
   }

@@ -12,7 +12,7 @@ typedef struct {
   MusterBudget *budget; /* (not owned) */
   char *data;           /* (owned) (nullable) as aligned as g_malloc's */
   gsize size;           /* may be set to less */
-  gsize room;
+  gsize capacity;
   gboolean failed;
   GError *error; /* (owned) (nullable) why, until it has been asked for */
 } MusterText;
@@ -39,7 +39,7 @@ void muster_text_put_n (MusterText *self, char c, gsize n);
 static inline void
 muster_text_put_c (MusterText *self, char c)
 {
-  if (G_LIKELY (self->size < self->room && !self->failed))
+  if (G_LIKELY (self->size < self->capacity && !self->failed))
     self->data[self->size++] = c;
   else
     muster_text_append (self, &c, 1);

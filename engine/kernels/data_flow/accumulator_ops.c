@@ -194,7 +194,7 @@ compute_take (MusterKernel *k, GError **error)
     g_propagate_error (error, g_steal_pointer (&own));
     return FALSE;
   }
-  muster_kernel_park (k, on_cancelled, accumulator);
+  muster_kernel_suspend (k, on_cancelled, accumulator);
   muster_accumulator_take (accumulator, n_required, k, on_taken);
   return TRUE;
 }

@@ -22,7 +22,7 @@ struct _MusterQueue {
   gboolean is_closed, is_gone;
   MusterTensor **ring; /* (owned) room elements with all their components; a power of two. A
                           priority queue's is a heap that begins at 0 */
-  gsize room, first, n;
+  gsize capacity, first, n;
   GQueue waiting[N_SIDES]; /* of Attempt, by their links */
   MusterPhilox random;     /* a shuffle queue's */
   guint32 words[4];        /* drawn and not used yet: the last of them */
@@ -54,29 +54,29 @@ side_of (Action action)
 static MusterTensor **
 element_at (MusterQueue *self, gsize i)
 {
-  return self->ring + ((self->first + i) & (self->room - 1)) * self->spec.n_components;
+  return self->ring + ((self->first + i) & (self->capacity - 1)) * self->spec.n_components;
 }
 
 static void
-make_room (MusterQueue *self)
+grow_ring (MusterQueue *self)
 {
   const guint size = self->spec.n_components;
-  if (self->n < self->room)
+  if (self->n < self->capacity)
     return;
-  const gsize room = MAX (self->room * 2, 8);
-  MusterTensor **ring = g_new0 (MusterTensor *, room * size);
+  const gsize capacity = MAX (self->capacity * 2, 8);
+  MusterTensor **ring = g_new0 (MusterTensor *, capacity * size);
   for (gsize i = 0; i < self->n; i++)
     memcpy (ring + i * size, element_at (self, i), size * sizeof *ring);
   g_free (self->ring);
   self->ring = ring;
-  self->room = room;
+  self->capacity = capacity;
   self->first = 0;
 }
 
 static void
 push_back (MusterQueue *self, MusterTensor *const *tensors /* (transfer full) of each */)
 {
-  make_room (self);
+  grow_ring (self);
   memcpy (element_at (self, self->n++), tensors, self->spec.n_components * sizeof *tensors);
   if (self->spec.kind == MUSTER_QUEUE_PRIORITY)
     muster_queue_heap_push (self->ring, self->n, self->spec.n_components);
@@ -85,8 +85,8 @@ push_back (MusterQueue *self, MusterTensor *const *tensors /* (transfer full) of
 static void
 push_front (MusterQueue *self, MusterTensor *const *tensors /* (transfer full) of each */)
 {
-  make_room (self);
-  self->first = (self->first + self->room - 1) & (self->room - 1);
+  grow_ring (self);
+  self->first = (self->first + self->capacity - 1) & (self->capacity - 1);
   self->n++;
   memcpy (element_at (self, 0), tensors, self->spec.n_components * sizeof *tensors);
 }
@@ -121,12 +121,12 @@ take_one (MusterQueue *self, Attempt *attempt)
   if (shuffles)
     memmove (from, element_at (self, self->n), size * sizeof *from);
   else if (!sorts)
-    self->first = (self->first + 1) & (self->room - 1);
+    self->first = (self->first + 1) & (self->capacity - 1);
   attempt->left--;
-  if (self->n > 0 || self->room <= MAX_SPARE)
+  if (self->n > 0 || self->capacity <= MAX_SPARE)
     return;
   g_clear_pointer (&self->ring, g_free);
-  self->room = self->first = 0;
+  self->capacity = self->first = 0;
 }
 
 /* What an attempt has taken goes back to where it came from. */
@@ -383,7 +383,7 @@ wait_in_line (MusterQueue *self, const Attempt *attempt)
   Attempt *waiting = g_memdup2 (attempt, sizeof *attempt);
   waiting->link.data = waiting;
   waiting->is_waiting = TRUE;
-  muster_kernel_park_to_finish (waiting->kernel, cancel, finish, waiting);
+  muster_kernel_suspend_to_finish (waiting->kernel, cancel, finish, waiting);
   g_queue_push_tail_link (&self->waiting[side_of (waiting->action)], &waiting->link);
 }
 

@@ -77,9 +77,9 @@ copy_corner (const guint8 *data, const gint64 *from, guint8 *place, const gint64
     return;
   }
   const gsize row = (gsize)muster_dims_product (from, 1, n_dims) * size;
-  const gsize room = (gsize)muster_dims_product (to, 1, n_dims) * size;
+  const gsize capacity = (gsize)muster_dims_product (to, 1, n_dims) * size;
   for (gint64 i = 0; i < from[0]; i++)
-    copy_corner (data + (gsize)i * row, from + 1, place + (gsize)i * room, to + 1, n_dims - 1,
+    copy_corner (data + (gsize)i * row, from + 1, place + (gsize)i * capacity, to + 1, n_dims - 1,
                  size);
 }
 

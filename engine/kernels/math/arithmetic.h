@@ -19,6 +19,6 @@ gboolean muster_has_zero_divisor (MusterTensor *divisor);
 
 /* Where x isn't above zero, values times alpha; else values. All are of one shape and one floating
  * wide type. */
-void muster_lean (MusterTensor *x, MusterTensor *values, float alpha, MusterTensor *out);
+void muster_leaky_relu (MusterTensor *x, MusterTensor *values, float alpha, MusterTensor *out);
 
 G_END_DECLS

@@ -272,7 +272,7 @@ compute_leaky_relu_grad (MusterKernel *k, GError **error)
             : muster_wide_output (k, 0, muster_tensor_n_dims (a), muster_tensor_dims (a), error);
   if (out == NULL)
     return FALSE;
-  muster_lean (b, a, alpha, out);
+  muster_leaky_relu (b, a, alpha, out);
   return muster_wide_end (k, 0, out, error);
 }
 

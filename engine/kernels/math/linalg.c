@@ -91,7 +91,7 @@ typedef struct {
   int n_dims;                           /* before the last two */
   gint64 count, m, n;                   /* matrices of m × n */
   gint64 dims[MUSTER_MAX_DIMS];         /* of input 0 */
-  MusterTensor *a, *b, *outs[2], *room; /* (owned) (nullable) */
+  MusterTensor *a, *b, *outs[2], *work; /* (owned) (nullable) */
   gint64 *rows;                         /* (owned) (nullable) */
 } Stack;
 
@@ -102,7 +102,7 @@ stack_clear (Stack *self)
   g_clear_pointer (&self->b, muster_tensor_unref);
   g_clear_pointer (&self->outs[0], muster_tensor_unref);
   g_clear_pointer (&self->outs[1], muster_tensor_unref);
-  g_clear_pointer (&self->room, muster_tensor_unref);
+  g_clear_pointer (&self->work, muster_tensor_unref);
   g_clear_pointer (&self->rows, g_free);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Stack, stack_clear)
@@ -133,7 +133,7 @@ read_stack (MusterKernel *k, gboolean is_square, Stack *s, GError **error)
 /* Room for n × m elements and as many more, and for a permutation of the rows. Without a matrix
  * none is needed, however large it would be. */
 static gboolean
-take_room (MusterKernel *k, Stack *s, gint64 n, gint64 m, gint64 more, GError **error)
+allocate_work (MusterKernel *k, Stack *s, gint64 n, gint64 m, gint64 more, GError **error)
 {
   const gboolean is_needed = s->count > 0;
   const gint64 n_elements = is_needed ? n * m + more : 0;
@@ -142,9 +142,9 @@ take_room (MusterKernel *k, Stack *s, gint64 n, gint64 m, gint64 more, GError **
   s->rows = muster_kernel_alloc (k, n_rows, sizeof (gint64), error);
   if (s->rows == NULL)
     return FALSE;
-  s->room = muster_kernel_temporary (k, s->is_complex ? MUSTER_COMPLEX128 : MUSTER_DOUBLE, 1,
+  s->work = muster_kernel_temporary (k, s->is_complex ? MUSTER_COMPLEX128 : MUSTER_DOUBLE, 1,
                                      &n_elements, error);
-  return s->room != NULL;
+  return s->work != NULL;
 }
 
 static gboolean
@@ -179,12 +179,12 @@ solve_all (MusterKernel *k, Stack *s, gint64 m, const char *singular, GError **e
 {
   const gboolean adjoint = muster_kernel_attr_bool (k, "adjoint", FALSE);
 
-  if (!take_room (k, s, s->n, s->n, 0, error))
+  if (!allocate_work (k, s, s->n, s->n, 0, error))
     return FALSE;
   for (gint64 i = 0; i < s->count && s->n > 0; i++) {
     const void *a = input_matrix (s, s->a, i, s->n * s->n);
     const void *b = input_matrix (s, s->b, i, s->n * m);
-    void *x = matrix (s, s->outs[0], i, s->n * m), *room = muster_tensor_data_mutable (s->room);
+    void *x = matrix (s, s->outs[0], i, s->n * m), *room = muster_tensor_data_mutable (s->work);
     if (!(s->is_complex ? solve_complex (a, s->n, adjoint, b, m, x, room, s->rows)
                         : solve_real (a, s->n, adjoint, b, m, x, room, s->rows)))
       return muster_invalid (error, "%s", singular);
@@ -257,17 +257,17 @@ static void
 solve_triangle (const Stack *s, const void *a, gboolean lower, gboolean adjoint, const void *b,
                 gint64 m, void *x)
 {
-  void *room = muster_tensor_data_mutable (s->room);
+  void *work = muster_tensor_data_mutable (s->work);
 
   if (adjoint && s->is_complex)
-    adjoin_complex (a, s->n, room);
+    adjoin_complex (a, s->n, work);
   else if (adjoint)
-    adjoin_real (a, s->n, room);
+    adjoin_real (a, s->n, work);
   memcpy (x, b, (gsize)(s->n * m) * s->size);
   if (s->is_complex)
-    substitute_complex (adjoint ? room : a, s->n, lower != adjoint, FALSE, x, m);
+    substitute_complex (adjoint ? work : a, s->n, lower != adjoint, FALSE, x, m);
   else
-    substitute_real (adjoint ? room : a, s->n, lower != adjoint, FALSE, x, m);
+    substitute_real (adjoint ? work : a, s->n, lower != adjoint, FALSE, x, m);
 }
 
 static gboolean
@@ -292,7 +292,7 @@ compute_triangular_solve (MusterKernel *k, GError **error)
   dims[n_dims + 1] = m;
   s.b = precise_input (k, 1, error);
   if (s.b == NULL || !take_output (k, &s, 0, n_dims + 2, dims, error) ||
-      !take_room (k, &s, s.n, s.n, 0, error))
+      !allocate_work (k, &s, s.n, s.n, 0, error))
     return FALSE;
   count = s.n == 0 || m == 0 ? 0 : muster_tensor_n_elements (s.outs[0]) / (s.n * m);
   for (gint64 i = 0; i < count; i++)
@@ -329,17 +329,17 @@ determine_all (MusterKernel *k, gboolean is_log, GError **error)
 
   if (!read_stack (k, TRUE, &s, error) || !take_output (k, &s, 0, s.n_dims, s.dims, error) ||
       (is_log && !take_output (k, &s, 1, s.n_dims, s.dims, error)) ||
-      !take_room (k, &s, s.n, s.n, 0, error))
+      !allocate_work (k, &s, s.n, s.n, 0, error))
     return FALSE;
   for (gint64 i = 0; i < s.count; i++) {
     static const double none = 1;
-    void *room = s.n > 0 ? muster_tensor_data_mutable (s.room) : numbers;
+    void *work = s.n > 0 ? muster_tensor_data_mutable (s.work) : numbers;
     const void *a = s.n > 0 ? input_matrix (&s, s.a, i, s.n * s.n) : (const void *)&none;
     double real[3] = {0};
     if (s.is_complex)
-      determine_complex (a, s.n, room, s.rows, &numbers[0], &numbers[1], &numbers[2]);
+      determine_complex (a, s.n, work, s.rows, &numbers[0], &numbers[1], &numbers[2]);
     else
-      determine_real (a, s.n, room, s.rows, &real[0], &real[1], &real[2]);
+      determine_real (a, s.n, work, s.rows, &real[0], &real[1], &real[2]);
     for (int out = 0; out < (is_log ? 2 : 1); out++)
       memcpy (matrix (&s, s.outs[out], i, 1),
               s.is_complex ? (void *)&numbers[out + is_log] : (void *)&real[out + is_log], s.size);
@@ -363,17 +363,17 @@ static void
 split_qr (const Stack *s, gint64 i, gint64 q_columns, gint64 r_rows)
 {
   const gint64 least = MIN (s->m, s->n);
-  void *a = matrix (s, s->a, i, s->m * s->n), *v = muster_tensor_data_mutable (s->room);
-  void *tau = matrix (s, s->room, 1, least * s->m);
-  void *room = matrix (s, s->room, 1, least * s->m + least);
+  void *a = matrix (s, s->a, i, s->m * s->n), *v = muster_tensor_data_mutable (s->work);
+  void *tau = matrix (s, s->work, 1, least * s->m);
+  void *work = matrix (s, s->work, 1, least * s->m + least);
   void *q = matrix (s, s->outs[0], i, s->m * q_columns);
 
   if (s->is_complex) {
-    reflect_complex (a, s->m, s->n, v, tau, room);
-    make_q_complex (v, tau, s->m, least, q, q_columns, room);
+    reflect_complex (a, s->m, s->n, v, tau, work);
+    make_q_complex (v, tau, s->m, least, q, q_columns, work);
   } else {
-    reflect_real (a, s->m, s->n, v, tau, room);
-    make_q_real (v, tau, s->m, least, q, q_columns, room);
+    reflect_real (a, s->m, s->n, v, tau, work);
+    make_q_real (v, tau, s->m, least, q, q_columns, work);
   }
   memcpy (matrix (s, s->outs[1], i, r_rows * s->n), a, (gsize)(r_rows * s->n) * s->size);
 }
@@ -406,7 +406,7 @@ compute_qr (MusterKernel *k, GError **error)
   muster_tensor_unref (s.a);
   s.a = copy;
   if (!take_output (k, &s, 1, s.n_dims + 2, dims, error) ||
-      !take_room (k, &s, least, s.m, least + MAX (s.n, side), error))
+      !allocate_work (k, &s, least, s.m, least + MAX (s.n, side), error))
     return FALSE;
   for (gint64 i = 0; i < s.count && s.m > 0; i++)
     split_qr (&s, i, side, side);

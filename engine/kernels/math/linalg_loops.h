@@ -73,38 +73,38 @@ NAME (adjoin) (const T *a, gint64 n, T *out)
 
 /* x := a⁻¹ × b, with room for a's factors. */
 static gboolean
-NAME (solve) (const T *a, gint64 n, gboolean adjoint, const T *b, gint64 m, T *x, T *room,
+NAME (solve) (const T *a, gint64 n, gboolean adjoint, const T *b, gint64 m, T *x, T *work,
               gint64 *rows)
 {
   int sign;
 
   if (adjoint)
-    NAME (adjoin) (a, n, room);
+    NAME (adjoin) (a, n, work);
   else
-    memcpy (room, a, (gsize)(n * n) * sizeof (T));
-  NAME (factor) (room, n, rows, &sign);
-  if (NAME (is_singular) (room, n))
+    memcpy (work, a, (gsize)(n * n) * sizeof (T));
+  NAME (factor) (work, n, rows, &sign);
+  if (NAME (is_singular) (work, n))
     return FALSE;
   for (gint64 i = 0; i < n; i++)
     for (gint64 c = 0; c < m; c++)
       x[i * m + c] = b == NULL ? (rows[i] == c) : b[rows[i] * m + c];
-  NAME (substitute) (room, n, TRUE, TRUE, x, m);
-  NAME (substitute) (room, n, FALSE, FALSE, x, m);
+  NAME (substitute) (work, n, TRUE, TRUE, x, m);
+  NAME (substitute) (work, n, FALSE, FALSE, x, m);
   return TRUE;
 }
 
 /* The sign and the logarithm of the absolute value, or the determinant itself. */
 static void
-NAME (determine) (const T *a, gint64 n, T *room, gint64 *rows, T *determinant, T *sign, T *log_size)
+NAME (determine) (const T *a, gint64 n, T *work, gint64 *rows, T *determinant, T *sign, T *log_size)
 {
   int swaps;
 
-  memcpy (room, a, (gsize)(n * n) * sizeof (T));
-  NAME (factor) (room, n, rows, &swaps);
+  memcpy (work, a, (gsize)(n * n) * sizeof (T));
+  NAME (factor) (work, n, rows, &swaps);
   *determinant = *sign = swaps;
   *log_size = 0;
   for (gint64 i = 0; i < n; i++) {
-    const T x = room[i * n + i];
+    const T x = work[i * n + i];
     *determinant *= x;
     *sign *= x == 0 ? 0 : x / SIZE (x);
     *log_size += log (SIZE (x));
@@ -138,26 +138,26 @@ NAME (cholesky) (const T *a, gint64 n, T *l)
 
 /* a := (1 - tau × v × v*) × a, from column "from" on; v begins at row k. */
 static void
-NAME (apply) (const T *v, gint64 k, gint64 m, T tau, T *a, gint64 n, gint64 from, T *room)
+NAME (apply) (const T *v, gint64 k, gint64 m, T tau, T *a, gint64 n, gint64 from, T *work)
 {
   for (gint64 c = from; c < n; c++)
-    room[c] = 0;
+    work[c] = 0;
   for (gint64 i = k; i < m; i++) {
     const T part = CONJ (v[i]);
     for (gint64 c = from; c < n; c++)
-      room[c] += part * a[i * n + c];
+      work[c] += part * a[i * n + c];
   }
   for (gint64 i = k; i < m; i++) {
     const T part = tau * v[i];
     for (gint64 c = from; c < n; c++)
-      a[i * n + c] -= part * room[c];
+      a[i * n + c] -= part * work[c];
   }
 }
 
 /* Householder's reflections, a (m × n) becoming r: each row of v holds one, from the diagonal on,
  * whose first element is 1; tau its factor. */
 static void
-NAME (reflect) (T *a, gint64 m, gint64 n, T *v, T *tau, T *room)
+NAME (reflect) (T *a, gint64 m, gint64 n, T *v, T *tau, T *work)
 {
   for (gint64 k = 0; k < MIN (m, n); k++) {
     double tail = 0;
@@ -175,7 +175,7 @@ NAME (reflect) (T *a, gint64 m, gint64 n, T *v, T *tau, T *room)
     tau[k] = CONJ ((beta - first) / beta);
     for (gint64 i = k + 1; i < m; i++)
       v[k * m + i] = a[i * n + k] / (first - beta);
-    NAME (apply) (v + k * m, k, m, tau[k], a, n, k, room);
+    NAME (apply) (v + k * m, k, m, tau[k], a, n, k, work);
     a[k * n + k] = beta;
     for (gint64 i = k + 1; i < m; i++)
       a[i * n + k] = 0;
@@ -184,11 +184,11 @@ NAME (reflect) (T *a, gint64 m, gint64 n, T *v, T *tau, T *room)
 
 /* q (m × columns) := the product of the reflections' adjoints. */
 static void
-NAME (make_q) (const T *v, const T *tau, gint64 m, gint64 k, T *q, gint64 columns, T *room)
+NAME (make_q) (const T *v, const T *tau, gint64 m, gint64 k, T *q, gint64 columns, T *work)
 {
   memset (q, 0, (gsize)(m * columns) * sizeof (T));
   for (gint64 i = 0; i < MIN (m, columns); i++)
     q[i * columns + i] = 1;
   for (gint64 i = k - 1; i >= 0; i--)
-    NAME (apply) (v + i * m, i, m, CONJ (tau[i]), q, columns, i, room);
+    NAME (apply) (v + i * m, i, m, CONJ (tau[i]), q, columns, i, work);
 }

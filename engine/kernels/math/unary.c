@@ -160,21 +160,21 @@ compute_logical_not (MusterKernel *k, GError **error)
   return TRUE;
 }
 
-#define LEAN(suffix, T)                                                                            \
-  static void lean_##suffix (gint64 n, const void *px, const void *pvalues, float alpha,           \
-                             void *pout)                                                           \
+#define LEAKY_RELU(suffix, T)                                                                      \
+  static void leaky_relu_slope_##suffix (gint64 n, const void *px, const void *pvalues,            \
+                                         float alpha, void *pout)                                  \
   {                                                                                                \
     const T *x = px, *values = pvalues;                                                            \
     T *out = pout;                                                                                 \
     for (gint64 i = 0; i < n; i++)                                                                 \
       out[i] = x[i] > 0 ? values[i] : values[i] * alpha;                                           \
   }
-MUSTER_FLOAT_TYPES (LEAN)
+MUSTER_FLOAT_TYPES (LEAKY_RELU)
 
 void
-muster_lean (MusterTensor *x, MusterTensor *values, float alpha, MusterTensor *out)
+muster_leaky_relu (MusterTensor *x, MusterTensor *values, float alpha, MusterTensor *out)
 {
-  (muster_tensor_dtype (x) == MUSTER_DOUBLE ? lean_f64 : lean_f32) (
+  (muster_tensor_dtype (x) == MUSTER_DOUBLE ? leaky_relu_slope_f64 : leaky_relu_slope_f32) (
       muster_tensor_n_elements (x), muster_tensor_data (x), muster_tensor_data (values), alpha,
       muster_tensor_data_mutable (out));
 }
@@ -195,7 +195,7 @@ compute_leaky (MusterKernel *k, GError **error)
           : muster_wide_output (k, 0, muster_tensor_n_dims (x), muster_tensor_dims (x), error);
   if (y == NULL)
     return FALSE;
-  muster_lean (x, x, alpha, y);
+  muster_leaky_relu (x, x, alpha, y);
   return muster_wide_end (k, 0, y, error);
 }
 

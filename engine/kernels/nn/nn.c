@@ -32,9 +32,9 @@
   }                                                                                                \
   /* loss = sum (labels * (log (sum) - x)); its gradient = softmax - labels */                     \
   static void cross_entropy_##suffix (const Classes *c, const void *logits, const void *labels,    \
-                                      void *room, void *losses, void *gradients)                   \
+                                      void *work, void *losses, void *gradients)                   \
   {                                                                                                \
-    T *row = room;                                                                                 \
+    T *row = work;                                                                                 \
     for (gint64 r = 0; r < c->rows; r++) {                                                         \
       const T *x = (const T *)logits + r * c->logits_row,                                          \
               *y = (const T *)labels + r * c->labels_row;                                          \
@@ -137,7 +137,7 @@ static gboolean
 compute_cross_entropy (MusterKernel *k, GError **error)
 {
   g_autoptr (MusterTensor) logits = NULL, labels = NULL, losses = NULL, gradients = NULL;
-  g_autofree void *room = NULL;
+  g_autofree void *work = NULL;
   Classes c;
 
   if (!plan_classes (&c, muster_kernel_input (k, 0), muster_kernel_input (k, 1), error) ||
@@ -145,13 +145,13 @@ compute_cross_entropy (MusterKernel *k, GError **error)
       (labels = muster_wide_input (k, 1, error)) == NULL ||
       (losses = muster_wide_output (k, 0, 1, &c.rows, error)) == NULL ||
       (gradients = muster_wide_output (k, 1, 2, (gint64[]){c.rows, c.n}, error)) == NULL ||
-      (room = muster_kernel_alloc (k, c.n, sizeof (double), error)) == NULL)
+      (work = muster_kernel_alloc (k, c.n, sizeof (double), error)) == NULL)
     return FALSE;
   if (muster_tensor_dtype (logits) == MUSTER_FLOAT)
-    cross_entropy_f32 (&c, muster_tensor_data (logits), muster_tensor_data (labels), room,
+    cross_entropy_f32 (&c, muster_tensor_data (logits), muster_tensor_data (labels), work,
                        muster_tensor_data_mutable (losses), muster_tensor_data_mutable (gradients));
   else
-    cross_entropy_f64 (&c, muster_tensor_data (logits), muster_tensor_data (labels), room,
+    cross_entropy_f64 (&c, muster_tensor_data (logits), muster_tensor_data (labels), work,
                        muster_tensor_data_mutable (losses), muster_tensor_data_mutable (gradients));
   return muster_wide_end (k, 0, g_steal_pointer (&losses), error) &&
          muster_wide_end (k, 1, g_steal_pointer (&gradients), error);

@@ -11,7 +11,7 @@
 /* TensorFlow sets this many words aside for each candidate. */
 #define WORDS_RESERVED 2048
 /* The cancellation is looked at that often. */
-#define TRIES_PER_LOOK (1 << 16)
+#define TRIES_PER_POLL (1 << 16)
 
 /* How often a class of probability p is among n that were drawn by so many tries. */
 static float
@@ -86,7 +86,7 @@ draw_unique (MusterKernel *k, const MusterSampler *sampler, MusterWords *words, 
   if (!muster_budget_take_items (muster_kernel_budget (k), (gsize)n, KEY_SIZE, error))
     return FALSE;
   for (gint64 i = 0; i < n;) {
-    if (++*n_tries % TRIES_PER_LOOK == 0 &&
+    if (++*n_tries % TRIES_PER_POLL == 0 &&
         g_cancellable_set_error_if_cancelled (muster_kernel_cancellable (k), error))
       return FALSE;
     drawn[i] = sampler->sample (sampler->data, words);

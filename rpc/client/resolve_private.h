@@ -8,7 +8,7 @@ G_BEGIN_DECLS
 /* A host's addresses (element-type GInetAddress) (transfer full), or NULL with what was wrong
  * (transfer full). Comes back at deadline_us, or soon after a cancellation, whatever the name
  * service does. */
-GList *muster_look_up (const char *host, gint64 deadline_us, GCancellable *cancellable,
-                       char **reason);
+GList *muster_resolve_host (const char *host, gint64 deadline_us, GCancellable *cancellable,
+                            char **reason);
 
 G_END_DECLS

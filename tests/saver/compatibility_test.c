@@ -188,25 +188,29 @@ MUSTER_TEST (Fit, tells_of_every_difference)
       {"uu", MUSTER_FLOAT, 2, {2, 3}},
       {"w", MUSTER_INT64, 1, {5, 0}},
   };
-  const MusterMisfitKind kinds[] = {MUSTER_MISFIT_DTYPE, MUSTER_MISFIT_SHAPE, MUSTER_MISFIT_MISSING,
-                                    MUSTER_MISFIT_UNEXPECTED};
+  const MusterIncompatibilityKind kinds[] = {MUSTER_INCOMPATIBLE_DTYPE, MUSTER_INCOMPATIBLE_SHAPE,
+                                             MUSTER_INCOMPATIBLE_MISSING,
+                                             MUSTER_INCOMPATIBLE_UNEXPECTED};
   const char *const names[] = {"v", "w", "u", "uu"};
   g_auto (Fixture) f = set_up (three, 3);
   g_autofree char *prefix = write_as ("model.ckpt-7", file, 3, 7);
-  g_auto (MusterCheckpointFit) fit = {0};
+  g_auto (MusterCompatibility) compatibility = {0};
 
-  MUSTER_ASSERT_TRUE (muster_saver_fit (f.saver, prefix, NULL, &fit, &f.error));
-  MUSTER_ASSERT_EQ (fit.misfits->len, 4u);
+  MUSTER_ASSERT_TRUE (muster_saver_compare (f.saver, prefix, NULL, &compatibility, &f.error));
+  MUSTER_ASSERT_EQ (compatibility.incompatibilities->len, 4u);
   for (guint i = 0; i < 4; i++) {
-    const MusterMisfit *misfit = &g_array_index (fit.misfits, MusterMisfit, i);
-    MUSTER_EXPECT_EQ (misfit->kind, kinds[i]);
-    MUSTER_EXPECT_STREQ (misfit->name, names[i]);
-    MUSTER_EXPECT_EQ (misfit->is_fault, i < 3);
+    const MusterIncompatibility *incompatibility =
+        &g_array_index (compatibility.incompatibilities, MusterIncompatibility, i);
+    MUSTER_EXPECT_EQ (incompatibility->kind, kinds[i]);
+    MUSTER_EXPECT_STREQ (incompatibility->name, names[i]);
+    MUSTER_EXPECT_EQ (incompatibility->is_fault, i < 3);
   }
-  MUSTER_EXPECT_STREQ (g_array_index (fit.misfits, MusterMisfit, 2).nearest, "uu");
-  MUSTER_EXPECT_EQ (g_array_index (fit.misfits, MusterMisfit, 1).there[0], 5);
-  MUSTER_EXPECT_EQ (fit.n_faults, 3u);
-  MUSTER_EXPECT_EQ (fit.n_wanted, 3u);
+  MUSTER_EXPECT_STREQ (
+      g_array_index (compatibility.incompatibilities, MusterIncompatibility, 2).suggestion, "uu");
+  MUSTER_EXPECT_EQ (
+      g_array_index (compatibility.incompatibilities, MusterIncompatibility, 1).there[0], 5);
+  MUSTER_EXPECT_EQ (compatibility.n_faults, 3u);
+  MUSTER_EXPECT_EQ (compatibility.n_wanted, 3u);
 }
 
 /* A wrong name is no reason to read, and a damaged value none to differ. */
@@ -214,25 +218,25 @@ MUSTER_TEST (Fit, reads_the_index_alone)
 {
   g_auto (Fixture) f = set_up (three, 3);
   g_autofree char *prefix = write_as ("model.ckpt-7", three, 3, 7);
-  g_auto (MusterCheckpointFit) fit = {0};
+  g_auto (MusterCompatibility) compatibility = {0};
 
   damage (prefix);
-  MUSTER_EXPECT_TRUE (muster_saver_fit (f.saver, prefix, NULL, &fit, &f.error));
-  MUSTER_EXPECT_EQ (fit.n_faults, 0u);
-  MUSTER_EXPECT_EQ (fit.bytes, 40u);
+  MUSTER_EXPECT_TRUE (muster_saver_compare (f.saver, prefix, NULL, &compatibility, &f.error));
+  MUSTER_EXPECT_EQ (compatibility.n_faults, 0u);
+  MUSTER_EXPECT_EQ (compatibility.bytes, 40u);
 }
 
 MUSTER_TEST (Fit, knows_both_kinds_of_variables)
 {
   g_autoptr (MusterSaver) saver = saver_of ("mlp_adam_resource");
-  g_auto (MusterCheckpointFit) fit = {0};
+  g_auto (MusterCompatibility) compatibility = {0};
   g_autoptr (GError) error = NULL;
 
   MUSTER_ASSERT_TRUE (saver != NULL);
-  MUSTER_EXPECT_TRUE (
-      muster_saver_fit (saver, "tests/fixtures/mlp_adam_ref.after5", NULL, &fit, &error));
+  MUSTER_EXPECT_TRUE (muster_saver_compare (saver, "tests/fixtures/mlp_adam_ref.after5", NULL,
+                                            &compatibility, &error));
   MUSTER_EXPECT_NO_ERROR (error);
-  MUSTER_EXPECT_EQ (fit.n_faults, 0u);
+  MUSTER_EXPECT_EQ (compatibility.n_faults, 0u);
 }
 
 /* A partitioned variable: SAV.31. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/master/tiny_board.h"
+#include "tests/master/tiny_registry.h"
 
 #include "base/unpack.h"
 #include "master/announcement.h"
@@ -25,7 +25,7 @@ fail (MusterRpcCall *call, int code, const char *text)
 static void
 on_left (GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
 {
-  TinyBoard *self = data;
+  TinyRegistry *self = data;
   g_async_queue_push (self->left, self);
 }
 
@@ -52,7 +52,7 @@ grant (MusterRpcCall *call, const Muster__ClaimRequest *message, gint64 lease_us
 static void
 on_claim (MusterRpcCall *call, GBytes *request, gpointer data)
 {
-  TinyBoard *self = data;
+  TinyRegistry *self = data;
   g_autoptr (MusterArena) arena = muster_arena_new ();
   const Muster__ClaimRequest *message = unpack (&muster__claim_request__descriptor, request, arena);
   g_assert (strchr (message->who, ':') != NULL);
@@ -78,12 +78,12 @@ on_claim (MusterRpcCall *call, GBytes *request, gpointer data)
 static void
 on_announce (MusterRpcCall *call, GBytes *request, gpointer data)
 {
-  TinyBoard *self = data;
+  TinyRegistry *self = data;
   g_autoptr (MusterArena) arena = muster_arena_new ();
   const Muster__AnnounceRequest *message =
       unpack (&muster__announce_request__descriptor, request, arena);
-  const Muster__Announcement *told = message->announcement;
-  g_assert_cmpstr (told->model, ==, "digits");
+  const Muster__Announcement *announced = message->announcement;
+  g_assert_cmpstr (announced->model, ==, "digits");
   g_mutex_lock (&self->lock);
   int refusal = self->refuse_announce;
   g_mutex_unlock (&self->lock);
@@ -93,16 +93,17 @@ on_announce (MusterRpcCall *call, GBytes *request, gpointer data)
   }
   g_async_queue_push (
       self->announced,
-      g_strdup_printf ("epoch=%" G_GINT64_FORMAT " %s step=%" G_GINT64_FORMAT
-                       " durable=%" G_GINT64_FORMAT " %s%s %s",
-                       told->epoch, muster_chief_phase_name ((MusterChiefPhase)told->phase),
-                       told->step, told->durable_step, told->durable,
-                       told->durable_age_us >= 3600 * MUSTER_SECOND ? " (old)" : "", told->detail));
+      g_strdup_printf (
+          "epoch=%" G_GINT64_FORMAT " %s step=%" G_GINT64_FORMAT " durable=%" G_GINT64_FORMAT
+          " %s%s %s",
+          announced->epoch, muster_chief_phase_name ((MusterChiefPhase)announced->phase),
+          announced->step, announced->durable_step, announced->durable,
+          announced->durable_age_us >= 3600 * MUSTER_SECOND ? " (old)" : "", announced->detail));
   muster_rpc_call_reply (call, NULL);
 }
 
 void
-tiny_board_add (TinyBoard *self, MusterRpcServer *server)
+tiny_registry_add (TinyRegistry *self, MusterRpcServer *server)
 {
   g_mutex_init (&self->lock);
   self->lease_us = 3600 * MUSTER_SECOND;
@@ -122,14 +123,14 @@ end (MusterRpcCall *call, const GError *error)
 }
 
 void
-tiny_board_stop (TinyBoard *self)
+tiny_registry_stop (TinyRegistry *self)
 {
   for (MusterRpcCall *call; (call = g_async_queue_try_pop (self->open)) != NULL;)
     end (call, NULL);
 }
 
 void
-tiny_board_clear (TinyBoard *self)
+tiny_registry_clear (TinyRegistry *self)
 {
   g_async_queue_unref (self->asked);
   g_async_queue_unref (self->announced);
@@ -139,13 +140,13 @@ tiny_board_clear (TinyBoard *self)
 }
 
 char *
-tiny_board_pop (GAsyncQueue *queue)
+tiny_registry_pop (GAsyncQueue *queue)
 {
   return g_async_queue_timeout_pop (queue, 30 * MUSTER_SECOND);
 }
 
 void
-tiny_board_end_claim (TinyBoard *self, int code, const char *text)
+tiny_registry_end_claim (TinyRegistry *self, int code, const char *text)
 {
   MusterRpcCall *call = g_async_queue_timeout_pop (self->open, 30 * MUSTER_SECOND);
   g_autoptr (GError) error = g_error_new_literal (MUSTER_ERROR, code, text);
@@ -154,7 +155,7 @@ tiny_board_end_claim (TinyBoard *self, int code, const char *text)
 }
 
 void
-tiny_board_set (TinyBoard *self, int *which, int value)
+tiny_registry_set (TinyRegistry *self, int *which, int value)
 {
   g_mutex_lock (&self->lock);
   *which = value;

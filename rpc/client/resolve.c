@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rpc/client/look_up_private.h"
+#include "rpc/client/resolve_private.h"
 
 #include "base/clock.h"
 
 static void
-on_looked_up (GObject *resolver G_GNUC_UNUSED, GAsyncResult *result, gpointer data)
+on_resolved (GObject *resolver G_GNUC_UNUSED, GAsyncResult *result, gpointer data)
 {
-  GAsyncResult **looked_up = data;
-  *looked_up = g_object_ref (result);
+  GAsyncResult **resolution = data;
+  *resolution = g_object_ref (result);
 }
 
 static gboolean
@@ -18,20 +18,20 @@ on_late (gpointer cancellable)
 }
 
 static void
-on_cancelled (GCancellable *cancellable G_GNUC_UNUSED, gpointer look_up)
+on_cancelled (GCancellable *cancellable G_GNUC_UNUSED, gpointer find_session)
 {
-  g_cancellable_cancel (look_up);
+  g_cancellable_cancel (find_session);
 }
 
 /* In a context of its own, so that it ends at the deadline: GLib's resolver comes back at once from
  * a cancelled look-up, whatever its thread waits for. */
 static GList *
-look_up_in (GMainContext *context, const char *host, gint64 deadline_us, GCancellable *cancellable,
+resolve_in (GMainContext *context, const char *host, gint64 deadline_us, GCancellable *cancellable,
             GError **error)
 {
   g_autoptr (GResolver) resolver = g_resolver_get_default ();
   g_autoptr (GCancellable) stop = g_cancellable_new ();
-  g_autoptr (GAsyncResult) looked_up = NULL;
+  g_autoptr (GAsyncResult) resolution = NULL;
   g_autoptr (GSource) timer = g_timeout_source_new (0);
   g_source_set_ready_time (timer, deadline_us == MUSTER_WAIT_FOREVER ? -1 : deadline_us);
   g_source_set_callback (timer, on_late, stop, NULL);
@@ -39,13 +39,13 @@ look_up_in (GMainContext *context, const char *host, gint64 deadline_us, GCancel
   gulong id = cancellable != NULL
                   ? g_cancellable_connect (cancellable, G_CALLBACK (on_cancelled), stop, NULL)
                   : 0;
-  g_resolver_lookup_by_name_async (resolver, host, stop, on_looked_up, &looked_up);
-  while (looked_up == NULL)
+  g_resolver_lookup_by_name_async (resolver, host, stop, on_resolved, &resolution);
+  while (resolution == NULL)
     g_main_context_iteration (context, TRUE);
   if (id != 0)
     g_cancellable_disconnect (cancellable, id);
   g_source_destroy (timer);
-  return g_resolver_lookup_by_name_finish (resolver, looked_up, error);
+  return g_resolver_lookup_by_name_finish (resolver, resolution, error);
 }
 
 static char *
@@ -59,13 +59,13 @@ say_late (gint64 since_us, GCancellable *cancellable)
 }
 
 GList *
-muster_look_up (const char *host, gint64 deadline_us, GCancellable *cancellable, char **reason)
+muster_resolve_host (const char *host, gint64 deadline_us, GCancellable *cancellable, char **reason)
 {
   gint64 since_us = muster_clock_now_us (muster_system_clock ());
   g_autoptr (GError) error = NULL;
   g_autoptr (GMainContext) context = g_main_context_new ();
   g_main_context_push_thread_default (context);
-  GList *addresses = look_up_in (context, host, deadline_us, cancellable, &error);
+  GList *addresses = resolve_in (context, host, deadline_us, cancellable, &error);
   g_main_context_pop_thread_default (context);
   if (g_error_matches (error, G_IO_ERROR, G_IO_ERROR_CANCELLED))
     *reason = say_late (since_us, cancellable);

@@ -8,8 +8,8 @@
 #include "session/manager.h"
 
 /* The session manager's main paths once more, on real sockets: on muster's own server, or on the
- * one that $MUSTER_TEST_TARGET names (verbs_on_tensorflow_test.py starts TensorFlow's). The model
- * is TensorFlow's own export, with the ops that its Scaffold adds: a gate over the global
+ * one that $MUSTER_TEST_TARGET names (operations_on_tensorflow_test.py starts TensorFlow's). The
+ * model is TensorFlow's own export, with the ops that its Scaffold adds: a gate over the global
  * variables, and a ready op that covers this session's local variable as well. */
 
 #define MODEL "tests/fixtures/linreg.meta"
@@ -127,7 +127,7 @@ end (MusterSession *session)
 }
 
 /* B002.33, B002.44 */
-MUSTER_TEST (Verbs, a_chief_initialises_and_a_worker_joins)
+MUSTER_TEST (Operations, a_chief_initialises_and_a_worker_joins)
 {
   g_auto (Job) job = job_new ();
   g_autoptr (MusterSession) chief = initialise (&job);
@@ -156,7 +156,7 @@ work (gpointer data)
 }
 
 /* The worker is there long before its chief; it keeps one session, however often it looks. */
-MUSTER_TEST (Verbs, a_worker_waits_for_its_chief_in_one_session)
+MUSTER_TEST (Operations, a_worker_waits_for_its_chief_in_one_session)
 {
   g_auto (Job) job = job_new ();
   Worker worker = {.job = &job};
@@ -174,7 +174,7 @@ MUSTER_TEST (Verbs, a_worker_waits_for_its_chief_in_one_session)
 }
 
 /* B002.46, and why */
-MUSTER_TEST (Verbs, a_wait_without_a_chief_ends_at_its_deadline_and_says_why)
+MUSTER_TEST (Operations, a_wait_without_a_chief_ends_at_its_deadline_and_says_why)
 {
   g_auto (Job) job = job_new ();
   g_autoptr (MusterSession) session = wait_for (&job, 2 * MUSTER_SECOND);
@@ -186,12 +186,12 @@ MUSTER_TEST (Verbs, a_wait_without_a_chief_ends_at_its_deadline_and_says_why)
 }
 
 /* B002.45 */
-MUSTER_TEST (Verbs, no_time_at_all_is_one_look)
+MUSTER_TEST (Operations, no_time_at_all_is_one_look)
 {
   g_auto (Job) job = job_new ();
   g_autoptr (MusterSession) early = wait_for (&job, 0);
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
-  MUSTER_EXPECT_EQ (job.report.looks, 1u);
+  MUSTER_EXPECT_EQ (job.report.polls, 1u);
   g_autoptr (MusterSession) chief = initialise (&job);
   MUSTER_ASSERT_NO_ERROR (job.error);
   g_autoptr (MusterSession) session = wait_for (&job, 0);
@@ -200,7 +200,7 @@ MUSTER_TEST (Verbs, no_time_at_all_is_one_look)
 }
 
 /* B002.36 */
-MUSTER_TEST (Verbs, init_that_leaves_a_variable_out_doesnt_open_the_gate)
+MUSTER_TEST (Operations, init_that_leaves_a_variable_out_doesnt_open_the_gate)
 {
   g_auto (Job) job = job_new ();
   g_autoptr (MusterSession) session = prepare (&job, (MusterPrepareOptions){.init_op = "b/Assign"});
@@ -211,7 +211,7 @@ MUSTER_TEST (Verbs, init_that_leaves_a_variable_out_doesnt_open_the_gate)
 }
 
 /* B002.32 */
-MUSTER_TEST (Verbs, nothing_to_initialise_with_is_an_error)
+MUSTER_TEST (Operations, nothing_to_initialise_with_is_an_error)
 {
   g_auto (Job) job = job_new ();
   MusterSessionManagerOptions options = {.ready_op = muster_scaffold_ready_op (job.scaffold)};
@@ -223,7 +223,7 @@ MUSTER_TEST (Verbs, nothing_to_initialise_with_is_an_error)
 }
 
 /* B002.39 */
-MUSTER_TEST (Verbs, an_init_op_that_isnt_there_is_named)
+MUSTER_TEST (Operations, an_init_op_that_isnt_there_is_named)
 {
   g_auto (Job) job = job_new ();
   g_autoptr (MusterSession) session = prepare (&job, (MusterPrepareOptions){.init_op = "nothing"});
@@ -232,7 +232,7 @@ MUSTER_TEST (Verbs, an_init_op_that_isnt_there_is_named)
 }
 
 /* B002.62: the full list as the gate of local init can never be passed. */
-MUSTER_TEST (Verbs, the_ready_op_as_the_gate_of_local_init_is_never_passed)
+MUSTER_TEST (Operations, the_ready_op_as_the_gate_of_local_init_is_never_passed)
 {
   g_auto (Job) job = job_new ();
   g_clear_object (&job.manager);
@@ -267,7 +267,7 @@ empty (Job *job)
 }
 
 /* B002.16, B002.31 */
-MUSTER_TEST (Verbs, a_chief_that_comes_back_restores_what_it_saved)
+MUSTER_TEST (Operations, a_chief_that_comes_back_restores_what_it_saved)
 {
   g_auto (Job) job = job_new ();
   MusterSession *first = initialise (&job);
@@ -290,7 +290,7 @@ recover (Job *job, MusterPrepareOptions options, gboolean *recovered)
 }
 
 /* B002.81 */
-MUSTER_TEST (Verbs, nothing_to_recover_gives_a_session_that_isnt_ready)
+MUSTER_TEST (Operations, nothing_to_recover_gives_a_session_that_isnt_ready)
 {
   g_auto (Job) job = job_new ();
   gboolean recovered = TRUE;
@@ -301,7 +301,7 @@ MUSTER_TEST (Verbs, nothing_to_recover_gives_a_session_that_isnt_ready)
 }
 
 /* B002.84 */
-MUSTER_TEST (Verbs, recover_restores_and_says_so)
+MUSTER_TEST (Operations, recover_restores_and_says_so)
 {
   g_auto (Job) job = job_new ();
   MusterSession *first = initialise (&job);
@@ -324,13 +324,14 @@ cancel_it (gpointer cancellable)
 }
 
 static void
-cancel_at_first_word (const char *message G_GNUC_UNUSED, const MusterTurn *turn G_GNUC_UNUSED,
+cancel_at_first_word (const char *message G_GNUC_UNUSED,
+                      const MusterReadiness *readiness G_GNUC_UNUSED,
                       GPtrArray *reasons G_GNUC_UNUSED, gpointer cancellable)
 {
   g_thread_unref (g_thread_new ("cancel", cancel_it, cancellable));
 }
 
-MUSTER_TEST (Verbs, a_wait_ends_when_it_is_cancelled)
+MUSTER_TEST (Operations, a_wait_ends_when_it_is_cancelled)
 {
   g_auto (Job) job = job_new ();
   g_autoptr (GCancellable) cancellable = g_cancellable_new ();

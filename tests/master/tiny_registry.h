@@ -19,18 +19,18 @@ typedef struct {
   GAsyncQueue *open;      /* (element-type MusterRpcCall) of claims */
   GAsyncQueue *announced; /* (element-type utf8) "epoch=1 restoring step=3 durable=2 p detail" */
   GAsyncQueue *left;      /* something for each claim that was cancelled */
-} TinyBoard;
+} TinyRegistry;
 
-void tiny_board_add (TinyBoard *self, MusterRpcServer *server);
+void tiny_registry_add (TinyRegistry *self, MusterRpcServer *server);
 /* Ends the claims that are open, before the server goes; clear is for afterwards. */
-void tiny_board_stop (TinyBoard *self);
-void tiny_board_clear (TinyBoard *self);
+void tiny_registry_stop (TinyRegistry *self);
+void tiny_registry_clear (TinyRegistry *self);
 
 /* Each waits for it; half a minute at most. */
-char *tiny_board_pop (GAsyncQueue *queue); /* (transfer full) */
+char *tiny_registry_pop (GAsyncQueue *queue); /* (transfer full) */
 /* Ends the oldest open claim. */
-void tiny_board_end_claim (TinyBoard *self, int code, const char *text);
+void tiny_registry_end_claim (TinyRegistry *self, int code, const char *text);
 
-void tiny_board_set (TinyBoard *self, int *which, int value);
+void tiny_registry_set (TinyRegistry *self, int *which, int value);
 
 G_END_DECLS

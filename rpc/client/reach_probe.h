@@ -12,20 +12,20 @@ G_BEGIN_DECLS
 typedef struct {
   char *host; /* (owned) */
   guint16 port;
-  GArray *addresses;   /* (owned) (nullable) (element-type struct sockaddr_storage) as last looked
-                          up, and as connect () takes them */
-  gboolean is_number;  /* the host is an address itself: it needn't be looked up again */
-  gint64 looked_up_us; /* on muster_system_clock () */
-} MusterKnocker;
+  GArray *addresses;  /* (owned) (nullable) (element-type struct sockaddr_storage) as last looked
+                         up, and as connect () takes them */
+  gboolean is_number; /* the host is an address itself: it needn't be looked up again */
+  gint64 resolved_us; /* on muster_system_clock () */
+} MusterReachProber;
 
 /* address was checked before. */
-void muster_knocker_init (MusterKnocker *self, const char *address);
-void muster_knocker_clear (MusterKnocker *self);
+void muster_reach_prober_init (MusterReachProber *self, const char *address);
+void muster_reach_prober_clear (MusterReachProber *self);
 
 /* 0: somebody listens; else an errno that says why not: ECONNREFUSED; ETIMEDOUT: no answer, be it
  * that no way leads there, or that deadline_us came first, or a cancellation; ENOENT for a name
  * without an address; … EAGAIN: nothing is known, since the name wasn't looked up in time, or has
  * more addresses than are tried. EINVAL where self is NULL. */
-int muster_knock (MusterKnocker *self, gint64 deadline_us, GCancellable *cancellable);
+int muster_reach_probe (MusterReachProber *self, gint64 deadline_us, GCancellable *cancellable);
 
 G_END_DECLS

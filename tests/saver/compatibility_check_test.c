@@ -29,27 +29,27 @@ write_model (const MusterSmallVariable *variables, gsize n)
   return prefix;
 }
 
-MUSTER_TEST (Preflight, passes_a_checkpoint_that_fits)
+MUSTER_TEST (CompatibilityCheck, passes_a_checkpoint_that_fits)
 {
   g_autoptr (MusterSaver) saver = saver_for (graph, G_N_ELEMENTS (graph));
   g_autofree char *prefix = write_model (graph, G_N_ELEMENTS (graph));
   g_autoptr (GError) error = NULL;
 
-  MUSTER_EXPECT_TRUE (muster_saver_preflight (saver, prefix, NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_saver_check_compatible (saver, prefix, NULL, &error));
   MUSTER_EXPECT_NO_ERROR (error);
 }
 
 /* SAV.63: names that the saver doesn't know are ignored */
-MUSTER_TEST (Preflight, passes_a_checkpoint_that_holds_more)
+MUSTER_TEST (CompatibilityCheck, passes_a_checkpoint_that_holds_more)
 {
   g_autoptr (MusterSaver) saver = saver_for (graph, 2);
   g_autofree char *prefix = write_model (graph, G_N_ELEMENTS (graph));
 
-  MUSTER_EXPECT_TRUE (muster_saver_preflight (saver, prefix, NULL, NULL));
+  MUSTER_EXPECT_TRUE (muster_saver_check_compatible (saver, prefix, NULL, NULL));
 }
 
 /* SAV.63, SAV.65, SAV.66, DIFF.21 */
-MUSTER_TEST (Preflight, lists_every_fault_at_once)
+MUSTER_TEST (CompatibilityCheck, lists_every_fault_at_once)
 {
   const MusterSmallVariable file[] = {
       {"dense_1/kernel", MUSTER_FLOAT, 2, {64, 128}},
@@ -61,7 +61,7 @@ MUSTER_TEST (Preflight, lists_every_fault_at_once)
   g_autofree char *prefix = write_model (file, G_N_ELEMENTS (file));
   g_autoptr (GError) error = NULL;
 
-  MUSTER_EXPECT_FALSE (muster_saver_preflight (saver, prefix, NULL, &error));
+  MUSTER_EXPECT_FALSE (muster_saver_check_compatible (saver, prefix, NULL, &error));
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
   g_autofree char *expected =
@@ -74,12 +74,12 @@ MUSTER_TEST (Preflight, lists_every_fault_at_once)
 }
 
 /* SAV.61 */
-MUSTER_TEST (Preflight, says_that_there_is_no_such_checkpoint)
+MUSTER_TEST (CompatibilityCheck, says_that_there_is_no_such_checkpoint)
 {
   g_autoptr (MusterSaver) saver = saver_for (graph, 1);
   g_autoptr (GError) error = NULL;
 
-  MUSTER_EXPECT_FALSE (muster_saver_preflight (saver, "/nowhere/model", NULL, &error));
+  MUSTER_EXPECT_FALSE (muster_saver_check_compatible (saver, "/nowhere/model", NULL, &error));
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND);
   MUSTER_ASSERT_TRUE (error != NULL);
@@ -88,7 +88,7 @@ MUSTER_TEST (Preflight, says_that_there_is_no_such_checkpoint)
 }
 
 /* Changes one byte of each part of the data file in turn, and cuts it. */
-MUSTER_TEST (Preflight, finds_damage_wherever_it_is)
+MUSTER_TEST (CompatibilityCheck, finds_damage_wherever_it_is)
 {
   g_autoptr (MusterSaver) saver = saver_for (graph, G_N_ELEMENTS (graph));
   g_autofree char *prefix = write_model (graph, G_N_ELEMENTS (graph));
@@ -103,17 +103,17 @@ MUSTER_TEST (Preflight, finds_damage_wherever_it_is)
     bytes[place] ^= 1;
     g_file_set_contents (path, bytes, (gssize)size, NULL);
     bytes[place] ^= 1;
-    MUSTER_EXPECT_FALSE (muster_saver_preflight (saver, prefix, NULL, &error));
+    MUSTER_EXPECT_FALSE (muster_saver_check_compatible (saver, prefix, NULL, &error));
     MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
   }
   g_autoptr (GError) cut = NULL;
   g_file_set_contents (path, bytes, (gssize)size - 1, NULL);
-  MUSTER_EXPECT_FALSE (muster_saver_preflight (saver, prefix, NULL, &cut));
+  MUSTER_EXPECT_FALSE (muster_saver_check_compatible (saver, prefix, NULL, &cut));
   MUSTER_EXPECT_ERROR (cut, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
 }
 
 /* SAV.15: the index alone makes a checkpoint, but not a whole one */
-MUSTER_TEST (Preflight, finds_that_the_data_are_missing)
+MUSTER_TEST (CompatibilityCheck, finds_that_the_data_are_missing)
 {
   g_autoptr (MusterSaver) saver = saver_for (graph, 1);
   g_autofree char *prefix = write_model (graph, 1);
@@ -121,12 +121,12 @@ MUSTER_TEST (Preflight, finds_that_the_data_are_missing)
   g_autoptr (GError) error = NULL;
 
   MUSTER_EXPECT_TRUE (muster_storage_remove (muster_local_storage (), path, NULL));
-  MUSTER_EXPECT_FALSE (muster_saver_preflight (saver, prefix, NULL, &error));
+  MUSTER_EXPECT_FALSE (muster_saver_check_compatible (saver, prefix, NULL, &error));
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
 }
 
-MUSTER_TEST (Preflight, can_be_cancelled)
+MUSTER_TEST (CompatibilityCheck, can_be_cancelled)
 {
   g_autoptr (MusterSaver) saver = saver_for (graph, G_N_ELEMENTS (graph));
   g_autofree char *prefix = write_model (graph, G_N_ELEMENTS (graph));
@@ -134,7 +134,7 @@ MUSTER_TEST (Preflight, can_be_cancelled)
   g_autoptr (GError) error = NULL;
 
   g_cancellable_cancel (cancellable);
-  MUSTER_EXPECT_FALSE (muster_saver_preflight (saver, prefix, cancellable, &error));
+  MUSTER_EXPECT_FALSE (muster_saver_check_compatible (saver, prefix, cancellable, &error));
 
   MUSTER_EXPECT_ERROR (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
 }

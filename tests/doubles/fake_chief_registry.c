@@ -4,7 +4,7 @@
 
 /* The rules of claiming in miniature, for one model, and the leases that come of them. */
 
-struct _MusterFakeBoard {
+struct _MusterFakeChiefRegistry {
   MusterFakeClock *clock; /* (owned) */
   GMutex lock;
   /* guarded by lock */
@@ -30,10 +30,10 @@ struct _MusterFakeLease {
 
 G_DEFINE_FINAL_TYPE (MusterFakeLease, muster_fake_lease, MUSTER_TYPE_LEASE)
 
-MusterFakeBoard *
-muster_fake_board_new (MusterFakeClock *clock)
+MusterFakeChiefRegistry *
+muster_fake_chief_registry_new (MusterFakeClock *clock)
 {
-  MusterFakeBoard *self = g_new0 (MusterFakeBoard, 1);
+  MusterFakeChiefRegistry *self = g_new0 (MusterFakeChiefRegistry, 1);
 
   self->clock = g_object_ref (clock);
   g_mutex_init (&self->lock);
@@ -43,7 +43,7 @@ muster_fake_board_new (MusterFakeClock *clock)
 }
 
 void
-muster_fake_board_free (MusterFakeBoard *self)
+muster_fake_chief_registry_free (MusterFakeChiefRegistry *self)
 {
   g_clear_pointer (&self->chief, muster_announcement_free);
   g_free (self->holder);
@@ -55,13 +55,14 @@ muster_fake_board_free (MusterFakeBoard *self)
 }
 
 static gint64
-now_us (MusterFakeBoard *self)
+now_us (MusterFakeChiefRegistry *self)
 {
   return muster_clock_now_us (MUSTER_CLOCK (self->clock));
 }
 
 static void
-put_chief_locked (MusterFakeBoard *self, const MusterAnnouncement *chief, const char *holder)
+put_chief_locked (MusterFakeChiefRegistry *self, const MusterAnnouncement *chief,
+                  const char *holder)
 {
   if (self->holder && g_strcmp0 (self->holder, holder) != 0)
     g_hash_table_add (self->ended, g_strdup (self->holder));
@@ -78,7 +79,7 @@ put_chief_locked (MusterFakeBoard *self, const MusterAnnouncement *chief, const 
 }
 
 static MusterAnnouncement *
-look_locked (MusterFakeBoard *self)
+describe_locked (MusterFakeChiefRegistry *self)
 {
   if (!self->chief)
     return NULL;
@@ -95,69 +96,69 @@ look_locked (MusterFakeBoard *self)
 void
 muster_fake_master_set_announcing (MusterFakeMaster *self)
 {
-  MusterFakeBoard *board = muster_fake_master_board (self);
+  MusterFakeChiefRegistry *registry = muster_fake_master_registry (self);
 
-  g_mutex_lock (&board->lock);
-  board->announcing = TRUE;
-  g_mutex_unlock (&board->lock);
+  g_mutex_lock (&registry->lock);
+  registry->announcing = TRUE;
+  g_mutex_unlock (&registry->lock);
 }
 
 void
 muster_fake_master_set_chief (MusterFakeMaster *self, const MusterAnnouncement *chief)
 {
-  MusterFakeBoard *board = muster_fake_master_board (self);
+  MusterFakeChiefRegistry *registry = muster_fake_master_registry (self);
 
-  g_mutex_lock (&board->lock);
-  board->announcing = TRUE;
-  put_chief_locked (board, chief, NULL);
-  g_mutex_unlock (&board->lock);
+  g_mutex_lock (&registry->lock);
+  registry->announcing = TRUE;
+  put_chief_locked (registry, chief, NULL);
+  g_mutex_unlock (&registry->lock);
 }
 
 void
 muster_fake_master_usurp (MusterFakeMaster *self)
 {
-  MusterFakeBoard *board = muster_fake_master_board (self);
+  MusterFakeChiefRegistry *registry = muster_fake_master_registry (self);
   MusterAnnouncement other = MUSTER_ANNOUNCEMENT_INIT;
 
   other.task = (char *)"worker:9";
   other.who = (char *)"elsewhere:1";
   other.phase = MUSTER_CHIEF_STARTING;
   other.alive = TRUE;
-  g_mutex_lock (&board->lock);
-  g_autofree char *model = g_strdup (board->chief ? board->chief->model : NULL);
+  g_mutex_lock (&registry->lock);
+  g_autofree char *model = g_strdup (registry->chief ? registry->chief->model : NULL);
   other.model = model;
-  other.epoch = board->highest + 1;
-  board->announcing = TRUE;
-  put_chief_locked (board, &other, NULL);
-  g_mutex_unlock (&board->lock);
+  other.epoch = registry->highest + 1;
+  registry->announcing = TRUE;
+  put_chief_locked (registry, &other, NULL);
+  g_mutex_unlock (&registry->lock);
 }
 
 void
 muster_fake_master_set_graph_difference (MusterFakeMaster *self, const char *difference)
 {
-  MusterFakeBoard *board = muster_fake_master_board (self);
+  MusterFakeChiefRegistry *registry = muster_fake_master_registry (self);
 
-  g_mutex_lock (&board->lock);
-  board->announcing = TRUE;
-  g_free (board->difference);
-  board->difference = g_strdup (difference);
-  g_mutex_unlock (&board->lock);
+  g_mutex_lock (&registry->lock);
+  registry->announcing = TRUE;
+  g_free (registry->difference);
+  registry->difference = g_strdup (difference);
+  g_mutex_unlock (&registry->lock);
 }
 
 MusterAnnouncement *
 muster_fake_master_chief (MusterFakeMaster *self)
 {
-  MusterFakeBoard *board = muster_fake_master_board (self);
+  MusterFakeChiefRegistry *registry = muster_fake_master_registry (self);
 
-  g_mutex_lock (&board->lock);
-  MusterAnnouncement *chief = look_locked (board);
-  g_mutex_unlock (&board->lock);
+  g_mutex_lock (&registry->lock);
+  MusterAnnouncement *chief = describe_locked (registry);
+  g_mutex_unlock (&registry->lock);
 
   return chief;
 }
 
 void
-muster_fake_board_forget (MusterFakeBoard *self)
+muster_fake_chief_registry_forget (MusterFakeChiefRegistry *self)
 {
   g_mutex_lock (&self->lock);
   g_clear_pointer (&self->chief, muster_announcement_free);
@@ -167,7 +168,7 @@ muster_fake_board_forget (MusterFakeBoard *self)
 }
 
 gboolean
-muster_fake_board_has_ended (MusterFakeBoard *self, const char *handle)
+muster_fake_chief_registry_has_ended (MusterFakeChiefRegistry *self, const char *handle)
 {
   g_mutex_lock (&self->lock);
   gboolean has_ended = g_hash_table_contains (self->ended, handle);
@@ -178,26 +179,27 @@ muster_fake_board_has_ended (MusterFakeBoard *self, const char *handle)
 
 /* What a turn says of the chief; while one prepares the model, it isn't ready. */
 void
-muster_fake_board_fill (MusterFakeBoard *self, MusterTurn *turn)
+muster_fake_chief_registry_fill (MusterFakeChiefRegistry *self, MusterReadiness *readiness)
 {
   g_mutex_lock (&self->lock);
-  turn->keeps_announcements = self->announcing;
-  turn->chief = self->announcing ? look_locked (self) : NULL;
-  turn->graph_difference = g_strdup (self->difference);
+  readiness->keeps_announcements = self->announcing;
+  readiness->chief = self->announcing ? describe_locked (self) : NULL;
+  readiness->graph_difference = g_strdup (self->difference);
   g_mutex_unlock (&self->lock);
-  const MusterAnnouncement *chief = turn->chief;
+  const MusterAnnouncement *chief = readiness->chief;
   if (!chief || !chief->alive || !muster_chief_phase_is_preparing (chief->phase))
     return;
-  turn->gate_open = turn->is_ready = FALSE;
-  g_free (turn->why_gate);
-  turn->why_gate = g_strdup_printf ("%s is at work: %s", chief->task ? chief->task : "The chief",
-                                    muster_chief_phase_name (chief->phase));
+  readiness->gate_open = readiness->is_ready = FALSE;
+  g_free (readiness->why_gate);
+  readiness->why_gate =
+      g_strdup_printf ("%s is at work: %s", chief->task ? chief->task : "The chief",
+                       muster_chief_phase_name (chief->phase));
 }
 
 /* Claiming. */
 
 static gboolean
-may_claim_locked (MusterFakeBoard *self, const MusterClaim *claim, GError **error)
+may_claim_locked (MusterFakeChiefRegistry *self, const MusterClaim *claim, GError **error)
 {
   const MusterAnnouncement *chief = self->chief;
 
@@ -222,7 +224,7 @@ may_claim_locked (MusterFakeBoard *self, const MusterClaim *claim, GError **erro
 }
 
 static gint64
-grant_locked (MusterFakeBoard *self, const MusterClaim *claim, const char *handle)
+grant_locked (MusterFakeChiefRegistry *self, const MusterClaim *claim, const char *handle)
 {
   MusterAnnouncement chief = MUSTER_ANNOUNCEMENT_INIT;
 
@@ -238,15 +240,15 @@ grant_locked (MusterFakeBoard *self, const MusterClaim *claim, const char *handl
 }
 
 static gint64
-claim_on_board (MusterFakeBoard *self, const MusterClaim *claim, const char *handle,
-                MusterAnnouncement **before, GError **error)
+claim_in_registry (MusterFakeChiefRegistry *self, const MusterClaim *claim, const char *handle,
+                   MusterAnnouncement **before, GError **error)
 {
   g_mutex_lock (&self->lock);
   gboolean may_claim = self->announcing && may_claim_locked (self, claim, error);
   if (!self->announcing)
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,
                          "This master keeps no announcements");
-  g_autoptr (MusterAnnouncement) stood = may_claim ? look_locked (self) : NULL;
+  g_autoptr (MusterAnnouncement) stood = may_claim ? describe_locked (self) : NULL;
   gint64 epoch = may_claim ? grant_locked (self, claim, handle) : 0;
   g_mutex_unlock (&self->lock);
   if (epoch && before)
@@ -256,13 +258,14 @@ claim_on_board (MusterFakeBoard *self, const MusterClaim *claim, const char *han
 }
 
 MusterLease *
-muster_fake_board_claim (MusterFakeMaster *master, const char *handle, const MusterClaim *claim,
-                         MusterAnnouncement **before, gint64 deadline_us, GCancellable *cancellable,
-                         GError **error)
+muster_fake_chief_registry_claim (MusterFakeMaster *master, const char *handle,
+                                  const MusterClaim *claim, MusterAnnouncement **before,
+                                  gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   if (!muster_fake_master_ask (master, "claim", "%s", deadline_us, cancellable, error))
     return NULL;
-  gint64 epoch = claim_on_board (muster_fake_master_board (master), claim, handle, before, error);
+  gint64 epoch =
+      claim_in_registry (muster_fake_master_registry (master), claim, handle, before, error);
   if (epoch == 0)
     return NULL;
 
@@ -279,20 +282,20 @@ muster_fake_board_claim (MusterFakeMaster *master, const char *handle, const Mus
 /* A master that has restarted knows of no chief: then the lease is claimed again, as a client does
  * behind the scenes. */
 static gboolean
-hold_locked (MusterFakeLease *self, MusterFakeBoard *board, GError **error)
+hold_locked (MusterFakeLease *self, MusterFakeChiefRegistry *registry, GError **error)
 {
   MusterLease *lease = MUSTER_LEASE (self);
 
-  if (!board->chief) {
+  if (!registry->chief) {
     MusterClaim claim = {.model = muster_lease_model (lease),
                          .task = self->task,
                          .epoch = muster_lease_epoch (lease)};
-    grant_locked (board, &claim, self->handle);
-    board->chief->phase = self->phase;
+    grant_locked (registry, &claim, self->handle);
+    registry->chief->phase = self->phase;
   }
-  if (board->chief->epoch == muster_lease_epoch (lease))
+  if (registry->chief->epoch == muster_lease_epoch (lease))
     return TRUE;
-  g_autofree char *who = muster_announcement_describe (board->chief);
+  g_autofree char *who = muster_announcement_describe (registry->chief);
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
                "The lease on '%s' was lost to %s", muster_lease_model (lease), who);
 
@@ -303,25 +306,25 @@ static gboolean
 muster_fake_lease_check (MusterLease *lease, GError **error)
 {
   MusterFakeLease *self = MUSTER_FAKE_LEASE (lease);
-  MusterFakeBoard *board = muster_fake_master_board (self->master);
+  MusterFakeChiefRegistry *registry = muster_fake_master_registry (self->master);
 
-  g_mutex_lock (&board->lock);
-  gboolean holds = hold_locked (self, board, error);
-  g_mutex_unlock (&board->lock);
+  g_mutex_lock (&registry->lock);
+  gboolean holds = hold_locked (self, registry, error);
+  g_mutex_unlock (&registry->lock);
 
   return holds;
 }
 
 static void
-take_in_locked (MusterFakeBoard *self, const MusterAnnouncement *told)
+take_in_locked (MusterFakeChiefRegistry *self, const MusterAnnouncement *announced)
 {
   MusterChiefPhase before = self->chief->phase;
 
-  muster_announcement_merge (self->chief, told);
+  muster_announcement_merge (self->chief, announced);
   if (self->chief->phase != before)
     self->phase_us = now_us (self);
-  if (told->durable_step >= 0)
-    self->durable_us = now_us (self) - told->durable_age_us;
+  if (announced->durable_step >= 0)
+    self->durable_us = now_us (self) - announced->durable_age_us;
   self->chief->prepared |= self->chief->phase >= MUSTER_CHIEF_PREPARED;
 }
 
@@ -330,17 +333,17 @@ muster_fake_lease_announce (MusterLease *lease, const MusterAnnouncement *announ
                             gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   MusterFakeLease *self = MUSTER_FAKE_LEASE (lease);
-  MusterFakeBoard *board = muster_fake_master_board (self->master);
+  MusterFakeChiefRegistry *registry = muster_fake_master_registry (self->master);
   g_autofree char *note =
       g_strdup_printf ("announce %s", muster_chief_phase_name (announcement->phase));
 
   if (!muster_fake_master_ask (self->master, "announce", note, deadline_us, cancellable, error))
     return FALSE;
-  g_mutex_lock (&board->lock);
-  gboolean holds = hold_locked (self, board, error);
+  g_mutex_lock (&registry->lock);
+  gboolean holds = hold_locked (self, registry, error);
   if (holds)
-    take_in_locked (board, announcement);
-  g_mutex_unlock (&board->lock);
+    take_in_locked (registry, announcement);
+  g_mutex_unlock (&registry->lock);
   if (holds && announcement->phase != MUSTER_CHIEF_UNKNOWN)
     self->phase = announcement->phase;
 
@@ -353,15 +356,15 @@ muster_fake_lease_dispose (GObject *object)
   MusterFakeLease *self = MUSTER_FAKE_LEASE (object);
 
   if (self->master) {
-    MusterFakeBoard *board = muster_fake_master_board (self->master);
-    g_mutex_lock (&board->lock);
-    if (board->chief && board->chief->epoch == muster_lease_epoch (MUSTER_LEASE (self)) &&
-        board->chief->alive) {
-      board->chief->alive = FALSE;
-      board->lost_us = now_us (board);
-      g_clear_pointer (&board->holder, g_free);
+    MusterFakeChiefRegistry *registry = muster_fake_master_registry (self->master);
+    g_mutex_lock (&registry->lock);
+    if (registry->chief && registry->chief->epoch == muster_lease_epoch (MUSTER_LEASE (self)) &&
+        registry->chief->alive) {
+      registry->chief->alive = FALSE;
+      registry->lost_us = now_us (registry);
+      g_clear_pointer (&registry->holder, g_free);
     }
-    g_mutex_unlock (&board->lock);
+    g_mutex_unlock (&registry->lock);
   }
   g_clear_object (&self->master);
   g_clear_pointer (&self->handle, g_free);

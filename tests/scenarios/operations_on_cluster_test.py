@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs verbs_test on the chief of a cluster of TensorFlow's: a parameter server, a chief and two workers."""
+"""Runs operations_test on the chief of a cluster of TensorFlow's: a parameter server, a chief and two workers."""
 import os
 import subprocess
 import sys
@@ -11,7 +11,7 @@ import peer
 cluster = cluster_peer.Cluster()
 try:
     cluster.start(*cluster.names())
-    code = subprocess.run(["tests/scenarios/verbs_test"], check=False, timeout=peer.WATCHDOG_SECONDS,
+    code = subprocess.run(["tests/scenarios/operations_test"], check=False, timeout=peer.WATCHDOG_SECONDS,
                           env={**os.environ, "MUSTER_TEST_TARGET": cluster.target("chief:0")}).returncode
 finally:
     cluster.end()

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rpc/client/knock.h"
+#include "rpc/client/reach_probe.h"
 
 #include "base/clock.h"
 #include "rpc/address.h"
-#include "rpc/client/look_up_private.h"
+#include "rpc/client/resolve_private.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -14,25 +14,25 @@
 /* Of a name with many addresses the first few are tried. */
 #define MAX_ADDRESSES 16
 /* A name's addresses are kept for so long. */
-#define LOOK_UP_US (5 * MUSTER_SECOND)
+#define RESOLVE_EVERY_US (5 * MUSTER_SECOND)
 
 /* One connection for each address; -1: it has come to nothing. */
 typedef struct {
   int fds[MAX_ADDRESSES];
   int n;
   int why;
-} Knocks;
+} ReachProbes;
 
 void
-muster_knocker_init (MusterKnocker *self, const char *address)
+muster_reach_prober_init (MusterReachProber *self, const char *address)
 {
   g_return_if_fail (self != NULL && address != NULL);
-  *self = (MusterKnocker){0};
+  *self = (MusterReachProber){0};
   (void)muster_address_parse (address, &self->host, &self->port, NULL); /* without: ENOENT */
 }
 
 void
-muster_knocker_clear (MusterKnocker *self)
+muster_reach_prober_clear (MusterReachProber *self)
 {
   g_return_if_fail (self != NULL);
   g_clear_pointer (&self->host, g_free);
@@ -47,7 +47,7 @@ now_us (void)
 
 /* In the form that a knock needs, so that it makes no objects: they would cost more than it. */
 static void
-keep (MusterKnocker *self, GList *found)
+keep (MusterReachProber *self, GList *found)
 {
   self->addresses = g_array_new (FALSE, FALSE, sizeof (struct sockaddr_storage));
   for (GList *at = found; at != NULL; at = at->next) {
@@ -59,20 +59,21 @@ keep (MusterKnocker *self, GList *found)
 }
 
 static void
-look_up (MusterKnocker *self, gint64 deadline_us, GCancellable *cancellable)
+resolve_host (MusterReachProber *self, gint64 deadline_us, GCancellable *cancellable)
 {
-  if (self->host == NULL ||
-      (self->addresses != NULL && (self->is_number || now_us () < self->looked_up_us + LOOK_UP_US)))
+  if (self->host == NULL || (self->addresses != NULL &&
+                             (self->is_number || now_us () < self->resolved_us + RESOLVE_EVERY_US)))
     return;
   g_clear_pointer (&self->addresses, g_array_unref);
   GInetAddress *number = g_inet_address_new_from_string (self->host);
   g_autofree char *reason = NULL;
-  GList *found = number != NULL ? g_list_append (NULL, number)
-                                : muster_look_up (self->host, deadline_us, cancellable, &reason);
+  GList *found = number != NULL
+                     ? g_list_append (NULL, number)
+                     : muster_resolve_host (self->host, deadline_us, cancellable, &reason);
   if (found != NULL)
     keep (self, found);
   self->is_number = number != NULL;
-  self->looked_up_us = now_us ();
+  self->resolved_us = now_us ();
   g_resolver_free_addresses (found);
 }
 
@@ -138,7 +139,7 @@ outcome_of (int fd)
 }
 
 static void
-drop (Knocks *self, int i, int why)
+drop (ReachProbes *self, int i, int why)
 {
   /* Of several reasons the one that a machine has given tells most. */
   if (self->why != ECONNREFUSED)
@@ -150,13 +151,13 @@ drop (Knocks *self, int i, int why)
 
 /* TRUE if one is connected, or all have come to nothing. */
 static gboolean
-begin_all (Knocks *self, const MusterKnocker *knocker)
+begin_all (ReachProbes *self, const MusterReachProber *prober)
 {
   gboolean is_pending = FALSE;
-  const guint n = knocker->addresses != NULL ? MIN (knocker->addresses->len, MAX_ADDRESSES) : 0;
+  const guint n = prober->addresses != NULL ? MIN (prober->addresses->len, MAX_ADDRESSES) : 0;
   for (guint i = 0; i < n; i++) {
     int *fd = &self->fds[self->n++];
-    int why = begin (&g_array_index (knocker->addresses, struct sockaddr_storage, i), fd);
+    int why = begin (&g_array_index (prober->addresses, struct sockaddr_storage, i), fd);
     if (why == 0)
       self->why = 0;
     if (why == 0)
@@ -171,7 +172,7 @@ begin_all (Knocks *self, const MusterKnocker *knocker)
 
 /* Looks at those that poll () has found something of. The same. */
 static gboolean
-look_at (Knocks *self, const GPollFD *polled)
+check_polled (ReachProbes *self, const GPollFD *polled)
 {
   gboolean is_pending = FALSE;
   for (int i = 0; i < self->n; i++) {
@@ -193,16 +194,16 @@ look_at (Knocks *self, const GPollFD *polled)
 
 /* The same after timeout_ms at most. */
 static gboolean
-poll_all (Knocks *self, GPollFD *polled, guint n, int timeout_ms)
+poll_all (ReachProbes *self, GPollFD *polled, guint n, int timeout_ms)
 {
   for (int i = 0; i < self->n; i++) /* poll () passes over those below 0 */
     polled[i] = (GPollFD){.fd = self->fds[i], .events = G_IO_OUT};
   (void)g_poll (polled, n, timeout_ms);
-  return look_at (self, polled);
+  return check_polled (self, polled);
 }
 
 static void
-await (Knocks *self, gint64 deadline_us, GCancellable *cancellable)
+await (ReachProbes *self, gint64 deadline_us, GCancellable *cancellable)
 {
   GPollFD polled[MAX_ADDRESSES + 1];
   const gboolean can_cancel =
@@ -221,20 +222,20 @@ await (Knocks *self, gint64 deadline_us, GCancellable *cancellable)
 }
 
 int
-muster_knock (MusterKnocker *self, gint64 deadline_us, GCancellable *cancellable)
+muster_reach_probe (MusterReachProber *self, gint64 deadline_us, GCancellable *cancellable)
 {
   g_return_val_if_fail (self != NULL, EINVAL);
-  Knocks knocks = {.why = ENOENT};
-  look_up (self, deadline_us, cancellable);
+  ReachProbes probes = {.why = ENOENT};
+  resolve_host (self, deadline_us, cancellable);
   if (g_cancellable_is_cancelled (cancellable))
     return ETIMEDOUT;
   if (self->host != NULL && self->addresses == NULL && now_us () >= deadline_us)
     return EAGAIN;
-  if (!begin_all (&knocks, self))
-    await (&knocks, deadline_us, cancellable);
-  for (int i = 0; i < knocks.n; i++)
-    if (knocks.fds[i] >= 0)
-      (void)close (knocks.fds[i]);
+  if (!begin_all (&probes, self))
+    await (&probes, deadline_us, cancellable);
+  for (int i = 0; i < probes.n; i++)
+    if (probes.fds[i] >= 0)
+      (void)close (probes.fds[i]);
   const gboolean has_untried = self->addresses != NULL && self->addresses->len > MAX_ADDRESSES;
-  return knocks.why != 0 && has_untried ? EAGAIN : knocks.why;
+  return probes.why != 0 && has_untried ? EAGAIN : probes.why;
 }
