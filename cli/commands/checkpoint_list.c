@@ -201,7 +201,7 @@ muster_listed_json (const MusterListed *self, const char *name, const char *valu
       MUSTER_JSON_FIELD (MusterListed, latest, BOOLEAN, "latest"),
       MUSTER_JSON_FIELD (MusterListed, kept, BOOLEAN, "kept_for_good"),
       MUSTER_JSON_FIELD (MusterListed, damage, STRING, "damage"),
-      MUSTER_JSON_FIELD (MusterListed, reason, STRING, "set_aside"),
+      MUSTER_JSON_FIELD (MusterListed, reason, STRING, "quarantined"),
   };
   g_autoptr (JsonBuilder) builder = muster_json_new_line ();
   muster_json_add_fields (builder, fields, G_N_ELEMENTS (fields), self);

@@ -349,7 +349,7 @@ muster_cli_result_json (JsonBuilder *builder, const MusterCliResult *self)
       MUSTER_JSON_FIELD (MusterSessionReport, restored_from, STRING, "restored_from"),
       MUSTER_JSON_FIELD (MusterSessionReport, passed_over, STRING, "passed_over"),
       MUSTER_JSON_FIELD (MusterSessionReport, restore_warning, STRING, "restore_warning"),
-      MUSTER_JSON_FIELD (MusterSessionReport, polls, UINT, "looks"),
+      MUSTER_JSON_FIELD (MusterSessionReport, polls, UINT, "polls"),
       MUSTER_JSON_FIELD (MusterSessionReport, sessions, UINT, "sessions"),
       MUSTER_JSON_FIELD (MusterSessionReport, pushed, BOOLEAN, "pushed"),
   };

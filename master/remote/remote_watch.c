@@ -55,7 +55,7 @@ text_or_null (const char *text)
 }
 
 static void
-fill_readiness (MusterReadiness *readiness, const Muster__Turn *from)
+fill_readiness (MusterReadiness *readiness, const Muster__ReadinessState *from)
 {
   *readiness = (MusterReadiness){
       .gate_open = from->gate_open,
@@ -90,8 +90,8 @@ remote_watch_next (MusterWatch *watch, MusterReadiness *readiness, GCancellable 
   gsize size;
   gconstpointer data = g_bytes_get_data (bytes, &size);
   g_autoptr (MusterArena) arena = muster_arena_new ();
-  const Muster__Turn *message =
-      muster_unpack (&muster__turn__descriptor, data, size, arena, "turn of readiness", error);
+  const Muster__ReadinessState *message = muster_unpack (&muster__readiness_state__descriptor, data,
+                                                         size, arena, "turn of readiness", error);
   if (message == NULL)
     return FALSE;
   if (message->error_code != 0) {

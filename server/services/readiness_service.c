@@ -105,7 +105,7 @@ end_watch (Watcher *watcher, const GError *error)
 static GBytes *
 pack_readiness (const MusterReadiness *readiness)
 {
-  Muster__Turn message = MUSTER__TURN__INIT;
+  Muster__ReadinessState message = MUSTER__READINESS_STATE__INIT;
   Muster__Announcement chief;
   message.gate_open = readiness->gate_open;
   message.ready = readiness->is_ready;

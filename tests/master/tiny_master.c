@@ -271,7 +271,7 @@ on_release_callable (MusterRpcCall *call, GBytes *request, gpointer data)
 }
 
 static void
-send_readiness (MusterRpcCall *call, const Muster__Turn *readiness)
+send_readiness (MusterRpcCall *call, const Muster__ReadinessState *readiness)
 {
   g_autoptr (GBytes) bytes = muster_pack (&readiness->base);
   g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
@@ -281,7 +281,7 @@ send_readiness (MusterRpcCall *call, const Muster__Turn *readiness)
 
 /* What a server may say of a chief, some of it nonsense. */
 static void
-fill_chief (Muster__Turn *readiness, Muster__Announcement *chief,
+fill_chief (Muster__ReadinessState *readiness, Muster__Announcement *chief,
             const Muster__WatchRequest *message)
 {
   static char long_text[10001];
@@ -310,7 +310,7 @@ on_watch (MusterRpcCall *call, GBytes *request, gpointer data)
   TinyMaster *self = data;
   g_autoptr (MusterArena) arena = muster_arena_new ();
   const Muster__WatchRequest *message = unpack (&muster__watch_request__descriptor, request, arena);
-  Muster__Turn waiting = MUSTER__TURN__INIT;
+  Muster__ReadinessState waiting = MUSTER__READINESS_STATE__INIT;
   waiting.why_gate = "a and b are uninitialized";
   waiting.missing = (char *[]){"a", "b"};
   waiting.n_missing = 2;
@@ -318,7 +318,7 @@ on_watch (MusterRpcCall *call, GBytes *request, gpointer data)
   if (*message->model != '\0')
     fill_chief (&waiting, &chief, message);
   send_readiness (call, &waiting);
-  Muster__Turn ready = MUSTER__TURN__INIT;
+  Muster__ReadinessState ready = MUSTER__READINESS_STATE__INIT;
   ready.gate_open = TRUE;
   ready.ready = TRUE;
   send_readiness (call, &ready);
@@ -326,7 +326,7 @@ on_watch (MusterRpcCall *call, GBytes *request, gpointer data)
     g_async_queue_push (self->hanging, call);
     return;
   }
-  Muster__Turn failed = MUSTER__TURN__INIT;
+  Muster__ReadinessState failed = MUSTER__READINESS_STATE__INIT;
   failed.error_code = MUSTER_ERROR_NOT_FOUND;
   failed.error_message = "no such op";
   if (strcmp (message->ready_op, "bad") == 0)
