@@ -25,7 +25,7 @@ struct _MusterBackup {
 MusterBackup *
 muster_backup_new (const MusterBackupOptions *options, GError **error)
 {
-  if (!options || !options->backup_dir || !*options->backup_dir) {
+  if (options == NULL || options->backup_dir == NULL || !*options->backup_dir) {
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                          "Empty `backup_dir` argument passed. A directory is expected");
     return NULL;
@@ -49,7 +49,7 @@ muster_backup_new (const MusterBackupOptions *options, GError **error)
 static void
 unlock (MusterBackup *self)
 {
-  if (self->lock)
+  if (self->lock != NULL)
     muster_storage_unlock (self->storage, self->lock);
   self->lock = NULL;
 }
@@ -57,7 +57,7 @@ unlock (MusterBackup *self)
 void
 muster_backup_free (MusterBackup *self)
 {
-  if (!self)
+  if (self == NULL)
     return;
   unlock (self);
   g_object_unref (self->storage);
@@ -93,7 +93,7 @@ make_ready (MusterBackup *self, const Bounds *bounds, GError **error)
 {
   const MusterProgram *program = &self->program;
 
-  if (program->is_built && !program->is_built (program->user_data)) {
+  if (program->is_built != NULL && !program->is_built (program->user_data)) {
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
                  "There is a backup in '%s' to restore: the model must be built before you call "
                  "`fit()`",
@@ -101,7 +101,7 @@ make_ready (MusterBackup *self, const Bounds *bounds, GError **error)
     return FALSE;
   }
 
-  return !program->build_optimizer ||
+  return program->build_optimizer == NULL ||
          program->build_optimizer (bounds->deadline_us, bounds->cancellable, program->user_data,
                                    error);
 }
@@ -115,8 +115,9 @@ restore_first (MusterBackup *self, GPtrArray *backups, const Bounds *bounds, GEr
     MusterListedBackup *listed = backups->pdata[i];
     g_autofree char *prefix =
         muster_backup_variables_prefix (self->directory, listed->metadata.variables);
-    if (!listed->failure && self->program.restore (prefix, bounds->deadline_us, bounds->cancellable,
-                                                   self->program.user_data, &listed->failure))
+    if (listed->failure == NULL &&
+        self->program.restore (prefix, bounds->deadline_us, bounds->cancellable,
+                               self->program.user_data, &listed->failure))
       return listed;
     if (muster_storage_failure_is_damage (listed->failure))
       continue;
@@ -137,10 +138,10 @@ fail_for_all (MusterBackup *self, GPtrArray *backups, GError **error)
 
   for (guint i = 0; i < backups->len; i++) {
     const MusterListedBackup *listed = backups->pdata[i];
-    if (listed->failure && !listed->is_gone)
+    if (listed->failure != NULL && !listed->is_gone)
       last = listed->failure;
   }
-  if (last)
+  if (last != NULL)
     g_set_error (error, last->domain, last->code,
                  "Restoring the backup in '%s' failed: %s; put back one that is whole, or remove "
                  "the directory to begin anew",
@@ -186,14 +187,14 @@ load (MusterBackup *self, MusterBackupMetadata *metadata, gboolean *restored, co
   const MusterListedBackup *used = restore_first (self, backups, bounds, &failure);
   if (backups->len > 0)
     *metadata = ((MusterListedBackup *)backups->pdata[0])->metadata;
-  if (used) {
+  if (used != NULL) {
     *restored = TRUE;
     *metadata = used->metadata;
     return promote (self, backups, used, error);
   }
-  if (!failure)
+  if (failure == NULL)
     (void)fail_for_all (self, backups, &failure);
-  if (!failure)
+  if (failure == NULL)
     return TRUE;
   g_propagate_error (error, g_steal_pointer (&failure));
 
@@ -219,18 +220,18 @@ muster_backup_position (MusterBackup *self, gint64 n_batches, gboolean *found,
 
   for (guint i = 0; i < backups->len; i++) {
     const MusterListedBackup *listed = backups->pdata[i];
-    if (listed->failure && !muster_storage_failure_is_damage (listed->failure)) {
+    if (listed->failure != NULL && !muster_storage_failure_is_damage (listed->failure)) {
       g_propagate_error (error, g_error_copy (listed->failure));
       return FALSE;
     }
-    if (listed->failure)
+    if (listed->failure != NULL)
       continue;
     *found = TRUE;
     *position = position_of (&listed->metadata, n_batches);
     return TRUE;
   }
   (void)fail_for_all (self, backups, &failure);
-  if (failure) {
+  if (failure != NULL) {
     g_propagate_error (error, g_steal_pointer (&failure));
     return FALSE;
   }
@@ -245,12 +246,12 @@ take_lock (MusterBackup *self, GError **error)
   g_autoptr (GError) failure = NULL;
   g_autofree char *path = g_build_filename (self->directory, MUSTER_BACKUP_LOCK, NULL);
 
-  if (self->lock)
+  if (self->lock != NULL)
     return TRUE;
   if (!muster_storage_make_directory (self->storage, self->directory, error))
     return FALSE;
   self->lock = muster_storage_lock (self->storage, path, MUSTER_LOCK_EXCLUSIVE, &failure);
-  if (self->lock)
+  if (self->lock != NULL)
     return TRUE;
   if (g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_BUSY))
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
@@ -369,7 +370,7 @@ muster_backup_save (MusterBackup *self, gint64 deadline_us, GCancellable *cancel
 
   const Bounds bounds = {deadline_us, cancellable};
 
-  if (self->lock)
+  if (self->lock != NULL)
     return save (self, &bounds, error);
   g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
                        "a backup is saved between a training's beginning and its end");

@@ -88,7 +88,7 @@ muster_backup_metadata_parse (const char *path, GBytes *bytes, MusterBackupMetad
       size > 0 && size <= MOST_SIZE && g_utf8_validate (data, (gssize)size, NULL)
           ? g_variant_parse (G_VARIANT_TYPE ("a{sx}"), data, data + size, NULL, NULL)
           : NULL;
-  if (object && read_fields (object, &parsed)) {
+  if (object != NULL && read_fields (object, &parsed)) {
     *self = parsed;
     return TRUE;
   }
@@ -108,7 +108,7 @@ muster_backup_metadata_read (MusterStorage *storage, const char *path, MusterBac
     return refuse (path, error);
   g_autoptr (GBytes) bytes = muster_storage_read (storage, path, error);
 
-  return bytes && muster_backup_metadata_parse (path, bytes, self, error);
+  return bytes != NULL && muster_backup_metadata_parse (path, bytes, self, error);
 }
 
 gboolean
@@ -183,7 +183,7 @@ is_half (const char *file)
 static gboolean
 is_half_metadata (const char *file)
 {
-  return g_str_has_prefix (file, MUSTER_METADATA_FILE ".") && strstr (file, ".tempstate");
+  return g_str_has_prefix (file, MUSTER_METADATA_FILE ".") && strstr (file, ".tempstate") != NULL;
 }
 
 /* Empty where there is no directory. */
@@ -192,7 +192,7 @@ list (MusterStorage *storage, const char *directory)
 {
   char **files = muster_storage_list (storage, directory, NULL);
 
-  return files ? files : g_new0 (char *, 1);
+  return files != NULL ? files : g_new0 (char *, 1);
 }
 
 gboolean
@@ -201,7 +201,7 @@ muster_backup_has_variables (MusterStorage *storage, const char *directory, gint
   g_autoptr (GError) why = NULL;
   g_auto (GStrv) files = muster_storage_list (storage, directory, &why);
 
-  if (!files)
+  if (files == NULL)
     return !muster_storage_failure_is_absent (why);
   for (char **file = files; *file; file++)
     if (number_of (*file) == number)
@@ -302,7 +302,7 @@ muster_backup_delete_files (MusterStorage *storage, const char *directory, GErro
   g_autoptr (GError) why = NULL;
   g_auto (GStrv) files = muster_storage_list (storage, directory, &why);
 
-  if (!files && muster_storage_failure_is_absent (why))
+  if (files == NULL && muster_storage_failure_is_absent (why))
     return TRUE;
   if (!remove_records (storage, directory, error) ||
       !remove_in (storage, directory, MUSTER_METADATA_FILE ".bkp", error) ||
@@ -323,9 +323,10 @@ muster_backup_delete_directory (MusterStorage *storage, const char *directory)
 {
   g_auto (GStrv) files = muster_storage_list (storage, directory, NULL);
 
-  if (!files || (files[0] && (files[1] || strcmp (files[0], MUSTER_LOCK_FILE) != 0)))
+  if (files == NULL ||
+      (files[0] != NULL && (files[1] != NULL || strcmp (files[0], MUSTER_LOCK_FILE) != 0)))
     return;
-  if (files[0])
+  if (files[0] != NULL)
     (void)remove_in (storage, directory, files[0], NULL);
   (void)muster_storage_remove (storage, directory, NULL);
 }

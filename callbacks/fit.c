@@ -78,18 +78,20 @@ call_one (const Training *self, const MusterFitCallback *one, Operation operatio
 
   switch (operation) {
   case TRAIN_BEGIN:
-    return !one->train_begin ||
+    return one->train_begin == NULL ||
            one->train_begin (at, self->fit->n_batches, until_us, end, one->user_data, error);
   case EPOCH_BEGIN:
-    return !one->epoch_begin || one->epoch_begin (at->epoch, until_us, end, one->user_data, error);
+    return one->epoch_begin == NULL ||
+           one->epoch_begin (at->epoch, until_us, end, one->user_data, error);
   case BATCH_END:
-    return !one->batch_end ||
+    return one->batch_end == NULL ||
            one->batch_end (at->epoch, at->batch, until_us, end, one->user_data, error);
   case EPOCH_END:
-    return !one->epoch_end || one->epoch_end (at->epoch, until_us, end, one->user_data, error);
+    return one->epoch_end == NULL ||
+           one->epoch_end (at->epoch, until_us, end, one->user_data, error);
   case TRAIN_END:
   default:
-    return !one->train_end || one->train_end (until_us, end, one->user_data, error);
+    return one->train_end == NULL || one->train_end (until_us, end, one->user_data, error);
   }
 }
 
@@ -108,7 +110,7 @@ static void
 train_failed (const MusterFit *fit, const GError *failure)
 {
   for (gsize i = 0; i < fit->n_callbacks; i++)
-    if (fit->callbacks[i].train_failed)
+    if (fit->callbacks[i].train_failed != NULL)
       fit->callbacks[i].train_failed (failure, fit->callbacks[i].user_data);
 }
 
@@ -199,7 +201,7 @@ muster_fit (const MusterFit *fit, MusterFitPosition *reached, gint64 deadline_us
     return FALSE;
   }
   gboolean is_done = train_all (&training, &at, &failure);
-  if (reached)
+  if (reached != NULL)
     *reached = at;
   if (is_done)
     return TRUE;

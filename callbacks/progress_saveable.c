@@ -30,7 +30,7 @@ read_number (GHashTable *tensors, const char *key, gint64 *value, GError **error
 {
   const MusterTensor *tensor = g_hash_table_lookup (tensors, key);
 
-  if (!tensor) {
+  if (tensor == NULL) {
     *value = -1;
     return TRUE;
   }

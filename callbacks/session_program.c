@@ -24,7 +24,7 @@ muster_session_program_new (MusterMetaGraph *meta_graph, MusterSession *session,
                                 .clock = clock};
   g_autoptr (MusterSaver) saver = muster_saver_new (meta_graph, &options, error);
 
-  if (!saver)
+  if (saver == NULL)
     return NULL;
   MusterSessionProgram *self = g_new0 (MusterSessionProgram, 1);
   self->saver = g_steal_pointer (&saver);
@@ -36,7 +36,7 @@ muster_session_program_new (MusterMetaGraph *meta_graph, MusterSession *session,
 void
 muster_session_program_free (MusterSessionProgram *self)
 {
-  if (!self)
+  if (self == NULL)
     return;
   g_object_unref (self->saver);
   g_object_unref (self->session);
@@ -55,7 +55,7 @@ save (const char *prefix, gint64 deadline_us, GCancellable *cancellable, gpointe
       muster_saver_save (self->saver, self->session, directory, muster_checkpoint_step (prefix),
                          deadline_us, cancellable, error);
 
-  return saved &&
+  return saved != NULL &&
          muster_checkpoint_inspect (muster_saver_storage (self->saver), saved, &overview, error);
 }
 

@@ -59,7 +59,7 @@ remove_all (MusterStorage *storage, const char *path, guint depth, GError **erro
     return TRUE;
   if (depth < MOST_DEPTH)
     names = muster_storage_list (storage, path, NULL);
-  for (char **name = names; name && *name; name++) {
+  for (char **name = names; name != NULL && *name != NULL; name++) {
     g_autofree char *inside = g_build_filename (path, *name, NULL);
     if (!remove_all (storage, inside, depth + 1, error))
       return FALSE;
@@ -82,10 +82,10 @@ make_saver (MusterMetaGraph *meta_graph, const MusterWorkerTrainingStateOptions 
                             .clock = options->clock};
   g_autoptr (MusterSaver) saver = muster_saver_new (meta_graph, &own, error);
 
-  if (!saver || !muster_saver_add_saveable (saver, NAME, MUSTER_SAVEABLE (progress),
-                                            MUSTER_SAVEABLE_OPTIONAL, error))
+  if (saver == NULL || !muster_saver_add_saveable (saver, NAME, MUSTER_SAVEABLE (progress),
+                                                   MUSTER_SAVEABLE_OPTIONAL, error))
     return NULL;
-  if (options->lease)
+  if (options->lease != NULL)
     muster_saver_set_lease (saver, options->lease);
 
   return g_steal_pointer (&saver);
@@ -99,7 +99,7 @@ muster_worker_training_state_new (MusterMetaGraph *meta_graph, MusterSession *se
 
   g_autoptr (MusterWorkerTrainingState) self = g_new0 (MusterWorkerTrainingState, 1);
 
-  if (!options || !options->directory || !*options->directory) {
+  if (options == NULL || options->directory == NULL || !*options->directory) {
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                          "a training state needs a directory");
     return NULL;
@@ -110,7 +110,7 @@ muster_worker_training_state_new (MusterMetaGraph *meta_graph, MusterSession *se
     return NULL;
   self->progress = muster_progress_saveable_new ();
   self->saver = make_saver (meta_graph, options, self->progress, error);
-  if (!self->saver)
+  if (self->saver == NULL)
     return NULL;
   self->session = g_object_ref (session);
   self->storage = g_object_ref (muster_saver_storage (self->saver));
@@ -119,7 +119,7 @@ muster_worker_training_state_new (MusterMetaGraph *meta_graph, MusterSession *se
   self->is_worker = options->is_worker;
   self->read_dir = g_build_filename (options->directory, "chief", NULL);
   self->write_dir = write_dir_for (options);
-  if (self->is_worker && self->write_dir &&
+  if (self->is_worker && self->write_dir != NULL &&
       !muster_storage_make_directory (self->storage, self->write_dir, error))
     return NULL;
 
@@ -129,9 +129,9 @@ muster_worker_training_state_new (MusterMetaGraph *meta_graph, MusterSession *se
 void
 muster_worker_training_state_free (MusterWorkerTrainingState *self)
 {
-  if (!self)
+  if (self == NULL)
     return;
-  if (self->is_worker && self->write_dir && self->storage)
+  if (self->is_worker && self->write_dir != NULL && self->storage != NULL)
     (void)remove_all (self->storage, self->write_dir, 0, NULL);
   g_clear_object (&self->session);
   g_clear_object (&self->saver);
@@ -194,7 +194,7 @@ next_number (MusterWorkerTrainingState *self)
   g_auto (GStrv) there = muster_checkpoint_list (self->storage, self->write_dir, NULL);
   gint64 highest = 0;
 
-  for (char **prefix = there; prefix && *prefix; prefix++)
+  for (char **prefix = there; prefix != NULL && *prefix != NULL; prefix++)
     highest = MAX (highest, muster_checkpoint_step (*prefix));
 
   return highest + 1;
@@ -206,7 +206,7 @@ remove_older (MusterWorkerTrainingState *self, const char *kept)
 {
   g_auto (GStrv) there = muster_checkpoint_list (self->storage, self->write_dir, NULL);
 
-  for (char **prefix = there; prefix && *prefix; prefix++) {
+  for (char **prefix = there; prefix != NULL && *prefix != NULL; prefix++) {
     g_autofree char *name = g_path_get_basename (*prefix);
     if (g_str_has_prefix (name, BASE "-") && muster_checkpoint_step (*prefix) >= 0 &&
         muster_checkpoint_step (*prefix) < muster_checkpoint_step (kept))
@@ -228,7 +228,7 @@ commit (MusterWorkerTrainingState *self, const char *prefix, const Bounds *bound
   state->latest = g_strdup (prefix);
   g_autoptr (MusterDirectoryLock) lock = muster_directory_lock (
       self->storage, self->write_dir, bounds->deadline_us, self->clock, bounds->cancellable, error);
-  if (!lock || !muster_checkpoint_state_write (self->storage, self->write_dir, state, error))
+  if (lock == NULL || !muster_checkpoint_state_write (self->storage, self->write_dir, state, error))
     return FALSE;
   remove_older (self, prefix);
 
@@ -242,7 +242,7 @@ write_state (MusterWorkerTrainingState *self, const Bounds *bounds, GError **err
       muster_saver_save (self->saver, self->session, self->write_dir, next_number (self),
                          bounds->deadline_us, bounds->cancellable, error);
 
-  return prefix && (self->is_worker || commit (self, prefix, bounds, error));
+  return prefix != NULL && (self->is_worker || commit (self, prefix, bounds, error));
 }
 
 gboolean
@@ -254,7 +254,7 @@ muster_worker_training_state_back_up (MusterWorkerTrainingState *self, gint64 ep
   const Bounds bounds = {deadline_us, cancellable};
   gint64 epoch_before = self->progress->epoch, batch_before = self->progress->batch;
 
-  if (!self->write_dir)
+  if (self->write_dir == NULL)
     return TRUE;
   if (!check_time ("Saving", self->write_dir, &bounds, error))
     return FALSE;
@@ -286,13 +286,13 @@ restore_named (MusterWorkerTrainingState *self, gboolean may_retry, char **prefi
 
   g_free (*prefix);
   *prefix = muster_latest_checkpoint (self->storage, self->read_dir, &failure);
-  if (*prefix && muster_saver_restore (self->saver, self->session, *prefix, bounds->deadline_us,
-                                       bounds->cancellable, &failure))
+  if (*prefix != NULL && muster_saver_restore (self->saver, self->session, *prefix,
+                                               bounds->deadline_us, bounds->cancellable, &failure))
     return TRUE;
-  if (!failure)
+  if (failure == NULL)
     return FALSE;
-  gboolean has_vanished = *prefix ? !muster_checkpoint_exists (self->storage, *prefix)
-                                  : muster_error_is (failure, MUSTER_ERROR_NOT_FOUND);
+  gboolean has_vanished = *prefix != NULL ? !muster_checkpoint_exists (self->storage, *prefix)
+                                          : muster_error_is (failure, MUSTER_ERROR_NOT_FOUND);
   if (may_retry && has_vanished)
     return restore_named (self, FALSE, prefix, bounds, error);
   g_propagate_error (error, g_steal_pointer (&failure));
@@ -317,7 +317,7 @@ restore_listed (MusterWorkerTrainingState *self, const char *named, GString *cau
 {
   g_auto (GStrv) prefixes = muster_checkpoint_list (self->storage, self->read_dir, NULL);
 
-  for (guint i = prefixes ? g_strv_length (prefixes) : 0; i > 0; i--) {
+  for (guint i = prefixes != NULL ? g_strv_length (prefixes) : 0; i > 0; i--) {
     const char *prefix = prefixes[i - 1];
     g_autoptr (GError) failure = NULL;
     if (g_strcmp0 (prefix, named) == 0)
@@ -349,28 +349,28 @@ restore_any (MusterWorkerTrainingState *self, gboolean *restored, const Bounds *
   *restored = restore_named (self, TRUE, &named, bounds, &failure);
   if (*restored)
     return TRUE;
-  if (failure && !muster_storage_failure_is_damage (failure)) {
+  if (failure != NULL && !muster_storage_failure_is_damage (failure)) {
     g_propagate_error (error, g_steal_pointer (&failure));
     return FALSE;
   }
-  if (failure)
-    add_cause (causes, named ? named : "checkpoint", failure);
+  if (failure != NULL)
+    add_cause (causes, named != NULL ? named : "checkpoint", failure);
   else
     g_string_append (causes, "no file 'checkpoint' names one");
   *restored = restore_listed (self, named, causes, bounds, &worse);
   if (*restored)
     return TRUE;
-  if (worse) {
+  if (worse != NULL) {
     g_propagate_error (error, g_steal_pointer (&worse));
     return FALSE;
   }
-  if (failure)
+  if (failure != NULL)
     g_set_error (error, failure->domain, failure->code,
                  "Restoring the training state in '%s' failed: %s; put back a checkpoint that is "
                  "whole, or remove the directory to begin anew",
                  self->read_dir, causes->str);
 
-  return !failure;
+  return failure == NULL;
 }
 
 gboolean
@@ -385,7 +385,7 @@ muster_worker_training_state_restore (MusterWorkerTrainingState *self, gboolean 
   if (!check_time ("Restoring", self->read_dir, &bounds, error) ||
       !restore_any (self, &is_restored, &bounds, error))
     return FALSE;
-  if (restored)
+  if (restored != NULL)
     *restored = is_restored;
 
   return TRUE;

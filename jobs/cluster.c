@@ -64,7 +64,7 @@ build_graph (MusterClusterNode *self, GError **error)
   g_autoptr (MusterGraph) with =
       muster_graph_with_ready_op (meta_graph, FALSE, (char **)&self->missing_op, error);
 
-  if (!with)
+  if (with == NULL)
     return FALSE;
   g_autoptr (MusterGraph) extra = muster_graph_added (with, own);
   self->graph = muster_graph_extended (muster_scaffold_graph (self->scaffold), extra);
@@ -87,11 +87,11 @@ check_name (MusterCluster *self, const char *name, GError **error)
   gboolean is_good = *name != '\0' && *name != '.';
 
   for (const char *c = name; *c; c++)
-    is_good = is_good && (g_ascii_isalnum (*c) || strchr ("_-.", *c));
+    is_good = is_good && (g_ascii_isalnum (*c) || strchr ("_-.", *c) != NULL);
   if (!is_good)
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                  "A node can't be called '%s': its name is part of file names", name);
-  else if (muster_cluster_node (self, name))
+  else if (muster_cluster_node (self, name) != NULL)
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_ALREADY_EXISTS,
                  "The cluster has a node '%s' already", name);
   else
@@ -130,7 +130,7 @@ muster_cluster_add (MusterCluster *self, const char *name, MusterMaster *master,
   node->name = g_strdup (name);
   node->master = g_object_ref (master);
   node->scaffold = muster_scaffold_new (meta_graph, error);
-  if (!node->scaffold || !build_graph (node, error)) {
+  if (node->scaffold == NULL || !build_graph (node, error)) {
     g_prefix_error (error, "Node '%s': ", name);
     return FALSE;
   }
@@ -178,10 +178,10 @@ open_node (MusterClusterNode *node, gint64 timeout_us, GCancellable *cancellable
   g_autoptr (MusterSessionManager) manager =
       muster_session_manager_new (node->graph, &options, error);
 
-  if (manager)
+  if (manager != NULL)
     node->session = muster_session_manager_wait_for_session (manager, node->master, timeout_us,
                                                              NULL, cancellable, error);
-  if (!node->session)
+  if (node->session == NULL)
     g_prefix_error (error, "Node '%s': ", node->name);
 
   return node->session != NULL;
@@ -199,7 +199,7 @@ check_process (MusterClusterNode *node, GHashTable *seen, gint64 deadline_us,
 
   if (muster_error_is (failure, MUSTER_ERROR_UNIMPLEMENTED))
     return TRUE;
-  if (!devices) {
+  if (devices == NULL) {
     g_propagate_prefixed_error (error, g_steal_pointer (&failure), "Node '%s': ", node->name);
     return FALSE;
   }
@@ -207,7 +207,7 @@ check_process (MusterClusterNode *node, GHashTable *seen, gint64 deadline_us,
     return TRUE;
   const MusterDevice *device = devices->pdata[0];
   const MusterClusterNode *other = g_hash_table_lookup (seen, &device->incarnation);
-  if (other)
+  if (other != NULL)
     return fail_shared (node->name, other, error);
   g_hash_table_insert (seen, g_memdup2 (&device->incarnation, sizeof device->incarnation), node);
 
@@ -266,7 +266,7 @@ void
 muster_cluster_leave (MusterCluster *self, const GError *failure)
 {
   g_return_if_fail (self != NULL);
-  if (!failure)
+  if (failure == NULL)
     muster_cluster_close (self);
 }
 
@@ -279,7 +279,7 @@ fail_without (const MusterClusterNode *node, MusterJobTask *task, const char *na
 
   return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                       "Node '%s', %s: its graph has no '%s'%s", node->name,
-                      task ? muster_job_task_name (task) : "around its tasks", name,
+                      task != NULL ? muster_job_task_name (task) : "around its tasks", name,
                       is_counter ? "; to count epochs there, add the counter to the node's meta "
                                    "graph with muster_epoch_counter_add ()"
                                  : "");
@@ -288,7 +288,7 @@ fail_without (const MusterClusterNode *node, MusterJobTask *task, const char *na
 static gboolean
 check_names (const MusterClusterNode *node, MusterJobTask *task, char *const *names, GError **error)
 {
-  for (gsize i = 0; names && names[i]; i++) {
+  for (gsize i = 0; names != NULL && names[i] != NULL; i++) {
     g_autofree char *op = NULL;
     if (muster_graph_split_input (names[i], &op) < 0 || !muster_graph_has_node (node->graph, op))
       return fail_without (node, task, names[i], error);
@@ -301,7 +301,7 @@ static gboolean
 check_work (const MusterClusterNode *node, MusterJobTask *task, const MusterJobWork *work,
             GError **error)
 {
-  if (!work)
+  if (work == NULL)
     return TRUE;
   for (gsize i = 0; i < work->n_feeds; i++) {
     char *names[] = {(char *)work->feeds[i].name, NULL};
@@ -359,7 +359,7 @@ kind_of (MusterCluster *self, GPtrArray *parts, GError **error)
   for (guint i = 0; i < parts->len; i++) {
     const MusterJobPart *part = parts->pdata[i];
     const MusterClusterNode *node = muster_cluster_node (self, part->node);
-    if (!node) {
+    if (node == NULL) {
       g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                    "The cluster has no node '%s', which a group of tasks uses", part->node);
       return NULL;
@@ -377,12 +377,12 @@ muster_cluster_compile (MusterCluster *self, MusterJobGroup *group, GError **err
   muster_require (error, FALSE, self, group);
 
   GPtrArray *parts =
-      group->parts ? group->parts : muster_job_group_tasks_by_node (group, NULL, error);
-  g_autofree char *kind = parts ? kind_of (self, parts, error) : NULL;
+      group->parts != NULL ? group->parts : muster_job_group_tasks_by_node (group, NULL, error);
+  g_autofree char *kind = parts != NULL ? kind_of (self, parts, error) : NULL;
 
-  if (!kind)
+  if (kind == NULL)
     return FALSE;
-  if (group->compiled_for)
+  if (group->compiled_for != NULL)
     return g_str_equal (kind, group->compiled_for) ||
            refuse (error, "Runnable was compiled for different session type");
   for (guint i = 0; i < parts->len; i++) {
@@ -403,7 +403,7 @@ muster_cluster_run (MusterCluster *self, MusterJobGroup *group, gint64 deadline_
 {
   muster_require (error, FALSE, self);
 
-  if (!group) {
+  if (group == NULL) {
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                          "Got a none runnable.");
     return FALSE;
@@ -423,7 +423,7 @@ muster_cluster_run_task (MusterCluster *self, MusterJobTask *task, gint64 deadli
 
   g_autoptr (MusterJobGroup) group = muster_job_group_new ();
 
-  if (!task)
+  if (task == NULL)
     return muster_cluster_run (self, NULL, deadline_us, cancellable, error);
 
   return muster_job_group_add (group, task, error) &&

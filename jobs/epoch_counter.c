@@ -51,7 +51,7 @@ muster_epoch_counter_add (MusterMetaGraph *meta_graph, GError **error)
   if (muster_graph_has_node (graph, COUNTER))
     return muster_meta_graph_ref (meta_graph);
   g_autoptr (MusterGraph) nodes = counter_nodes (error);
-  if (!nodes)
+  if (nodes == NULL)
     return NULL;
   g_autoptr (MusterGraph) both = muster_graph_extended (graph, nodes);
 
@@ -107,7 +107,7 @@ muster_job_limit_epochs (MusterJob *self, const char *node, gint64 n, GError **e
     return FALSE;
   MusterJobOutput *output = muster_job_task_add_output (task, finished, error);
 
-  return output && add_to_init (muster_job_init_group (self), node, n, error) &&
+  return output != NULL && add_to_init (muster_job_init_group (self), node, n, error) &&
          muster_job_add_task (self, task, error) &&
          muster_job_add_stop_output (self, output, error);
 }

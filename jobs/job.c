@@ -22,7 +22,7 @@ G_DEFINE_FINAL_TYPE (MusterJob, muster_job, G_TYPE_OBJECT)
 static MusterJobGroup *
 own_group (MusterJobGroup *given)
 {
-  return given ? g_object_ref (given) : muster_job_group_new ();
+  return given != NULL ? g_object_ref (given) : muster_job_group_new ();
 }
 
 MusterJob *
@@ -31,16 +31,16 @@ muster_job_new (const MusterJobOptions *options)
   static const MusterJobOptions none = {0};
   MusterJob *self = g_object_new (MUSTER_TYPE_JOB, NULL);
 
-  if (!options)
+  if (options == NULL)
     options = &none;
   self->init = own_group (options->init);
   self->epoch = own_group (options->epoch);
   self->download = own_group (options->download);
   self->exit = own_group (options->exit);
-  self->stop_conditions = options->stop_conditions
+  self->stop_conditions = options->stop_conditions != NULL
                               ? g_ptr_array_ref (options->stop_conditions)
                               : g_ptr_array_new_with_free_func (g_object_unref);
-  if (options->nodes_to_checkpoint && *options->nodes_to_checkpoint)
+  if (options->nodes_to_checkpoint != NULL && *options->nodes_to_checkpoint != NULL)
     self->given_nodes = g_strdupv ((char **)options->nodes_to_checkpoint);
 
   return self;
@@ -95,7 +95,7 @@ muster_job_add_stop_output (MusterJob *self, MusterJobOutput *output, GError **e
 {
   muster_require (error, FALSE, self, output);
 
-  if (!output || output->n != 1) {
+  if (output == NULL || output->n != 1) {
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                          "A stop condition is a task's output of one tensor");
     return FALSE;
@@ -113,14 +113,14 @@ muster_job_add_stop_tensor (MusterJob *self, const char *node, const char *tenso
   g_autoptr (MusterJobTask) task = muster_job_task_new ("stop_condition", node, 1);
   const char *tensors[] = {tensor, NULL};
 
-  if (!tensor || !*tensor) {
+  if (tensor == NULL || !*tensor) {
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                          "A stop condition is the name of a tensor");
     return FALSE;
   }
   MusterJobOutput *output = muster_job_task_add_output (task, tensors, error);
 
-  return output && muster_job_group_add (self->epoch, task, error) &&
+  return output != NULL && muster_job_group_add (self->epoch, task, error) &&
          muster_job_add_stop_output (self, output, error);
 }
 
@@ -131,9 +131,9 @@ muster_job_nodes_to_checkpoint (MusterJob *self)
 {
   g_return_val_if_fail (self != NULL, NULL);
 
-  if (self->given_nodes)
+  if (self->given_nodes != NULL)
     return (const char *const *)self->given_nodes;
-  if (!self->is_compiled || !self->nodes) {
+  if (!self->is_compiled || self->nodes == NULL) {
     g_strfreev (self->nodes);
     self->nodes = muster_job_group_nodes (self->init);
   }
@@ -164,7 +164,7 @@ check_condition (const MusterClusterNode *node, const MusterJobOutput *output, G
 
   (void)muster_graph_split_input (output->tensors[0], &name);
   const Tensorflow__NodeDef *def = muster_graph_find_node (node->graph, name);
-  const MusterDType dtype = def ? known_type (def) : MUSTER_INVALID;
+  const MusterDType dtype = def != NULL ? known_type (def) : MUSTER_INVALID;
   if (dtype == MUSTER_INVALID || dtype == MUSTER_BOOL)
     return TRUE;
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
@@ -186,7 +186,7 @@ check_conditions (MusterJob *self, MusterCluster *cluster, GError **error)
       GPtrArray *outputs = ((MusterJobTask *)part->tasks->pdata[j])->outputs;
       for (guint k = 0; k < outputs->len; k++) {
         const MusterJobOutput *output = outputs->pdata[k];
-        if (output->tensors && g_ptr_array_find (self->stop_conditions, output, NULL) &&
+        if (output->tensors != NULL && g_ptr_array_find (self->stop_conditions, output, NULL) &&
             !check_condition (muster_cluster_node (cluster, part->node), output, error))
           return FALSE;
       }

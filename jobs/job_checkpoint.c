@@ -56,11 +56,11 @@ muster_job_checkpoint_new (const char *directory, const MusterJobCheckpointOptio
   static const MusterJobCheckpointOptions none = {0};
   MusterJobCheckpoint *self = g_object_new (MUSTER_TYPE_JOB_CHECKPOINT, NULL);
 
-  if (!options)
+  if (options == NULL)
     options = &none;
   self->directory = g_strdup (directory);
   self->storage = g_object_ref (options->storage ? options->storage : muster_local_storage ());
-  self->metadata = options->metadata ? g_object_ref (options->metadata) : NULL;
+  self->metadata = options->metadata != NULL ? g_object_ref (options->metadata) : NULL;
   self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());
 
   return self;
@@ -89,7 +89,7 @@ muster_job_checkpoint_path (const char *directory, const char *path_prefix, cons
 
   g_autofree char *name = g_strdup_printf ("%s.%" G_GINT64_FORMAT, node, epoch);
 
-  if (path_prefix && *path_prefix)
+  if (path_prefix != NULL && *path_prefix)
     return g_strconcat (path_prefix, name, NULL);
   if (!*directory)
     return g_steal_pointer (&name);
@@ -100,9 +100,9 @@ muster_job_checkpoint_path (const char *directory, const char *path_prefix, cons
 static MusterJobEntry *
 find_entry (MusterJobCheckpoint *self, const char *node)
 {
-  if (self->own_name && self->entries)
+  if (self->own_name != NULL && self->entries != NULL)
     return self->entries->pdata[0];
-  for (guint i = 0; self->entries && node && i < self->entries->len; i++) {
+  for (guint i = 0; self->entries != NULL && node != NULL && i < self->entries->len; i++) {
     MusterJobEntry *entry = self->entries->pdata[i];
     if (g_str_equal (entry->node, node))
       return entry;
@@ -117,9 +117,9 @@ muster_job_checkpoint_db_name (MusterJobCheckpoint *self, const char *node, gint
   g_return_val_if_fail (self != NULL, NULL);
 
   const MusterJobEntry *entry = find_entry (self, node);
-  const char *name = entry ? entry->name : self->own_name;
+  const char *name = entry != NULL ? entry->name : self->own_name;
 
-  return name ? muster_job_checkpoint_path (self->directory, NULL, name, epoch) : NULL;
+  return name != NULL ? muster_job_checkpoint_path (self->directory, NULL, name, epoch) : NULL;
 }
 
 /* Where an entry's checkpoint of an epoch is loaded from: what a call gives, else what stuck. */
@@ -127,7 +127,8 @@ static char *
 load_path (MusterJobCheckpoint *self, const MusterJobEntry *entry, const MusterJobPath *path,
            gint64 epoch)
 {
-  const char *prefix = path && path->prefix && *path->prefix ? path->prefix : self->path_prefix;
+  const char *prefix =
+      path != NULL && path->prefix != NULL && *path->prefix ? path->prefix : self->path_prefix;
 
   return muster_job_checkpoint_path (self->directory, prefix, entry->name, epoch);
 }
@@ -135,10 +136,10 @@ load_path (MusterJobCheckpoint *self, const MusterJobEntry *entry, const MusterJ
 static MusterStorage *
 load_storage (MusterJobCheckpoint *self, const MusterJobPath *path)
 {
-  if (path && path->storage)
+  if (path != NULL && path->storage != NULL)
     return path->storage;
 
-  return self->path_storage ? self->path_storage : self->storage;
+  return self->path_storage != NULL ? self->path_storage : self->storage;
 }
 
 /* --- which nodes --- */
@@ -160,29 +161,29 @@ muster_job_checkpoint_know_nodes (MusterJobCheckpoint *self, const char *const *
                                   GError **error)
 {
   const char *const own[] = {self->own_name, NULL};
-  const gsize n = nodes ? g_strv_length ((char **)nodes) : 0;
+  const gsize n = nodes != NULL ? g_strv_length ((char **)nodes) : 0;
 
   if (*self->directory &&
       !muster_storage_check_path (self->storage, "checkpoint directory", self->directory, error))
     return FALSE;
-  if (self->own_name && nodes && n != 1)
+  if (self->own_name != NULL && nodes != NULL && n != 1)
     return refuse (error, MUSTER_ERROR_INVALID_ARGUMENT,
                    "CheckpointManager only supports single node.");
-  if (!self->own_name && n == 0)
+  if (self->own_name == NULL && n == 0)
     return refuse (error, MUSTER_ERROR_INVALID_ARGUMENT,
                    "There are no nodes to checkpoint: give some, or tasks to the init group");
-  if (!nodes && self->entries)
+  if (nodes == NULL && self->entries != NULL)
     return TRUE;
-  if (!nodes)
+  if (nodes == NULL)
     nodes = own;
-  if (self->entries)
+  if (self->entries != NULL)
     return same_nodes (self, nodes) ||
            refuse (error, MUSTER_ERROR_FAILED_PRECONDITION,
                    "The checkpoint manager is for other nodes, or for these in another order");
   self->entries = g_ptr_array_new_with_free_func (entry_free);
   for (gsize i = 0; nodes[i]; i++)
     g_ptr_array_add (self->entries,
-                     entry_new (nodes[i], self->own_name ? self->own_name : nodes[i]));
+                     entry_new (nodes[i], self->own_name != NULL ? self->own_name : nodes[i]));
 
   return TRUE;
 }
@@ -196,21 +197,21 @@ muster_job_checkpoint_set_params (MusterJobCheckpoint *self, const char *const *
   const char *const own[] = {self->own_name, NULL};
   const char *const none[] = {NULL};
 
-  if (path && path->prefix && *path->prefix) {
+  if (path != NULL && path->prefix != NULL && *path->prefix) {
     g_free (self->path_prefix);
     self->path_prefix = g_strdup (path->prefix);
   }
-  if (path && path->storage)
+  if (path != NULL && path->storage != NULL)
     g_set_object (&self->path_storage, path->storage);
   const MusterJobParams params = {.directory = self->directory,
                                   .storage = self->storage,
-                                  .nodes = self->own_name ? own
-                                           : nodes        ? nodes
-                                                          : none,
+                                  .nodes = self->own_name != NULL ? own
+                                           : nodes != NULL        ? nodes
+                                                                  : none,
                                   .path_prefix = self->path_prefix,
                                   .path_storage = self->path_storage};
 
-  return !self->metadata || muster_job_metadata_set_params (self->metadata, &params, error);
+  return self->metadata == NULL || muster_job_metadata_set_params (self->metadata, &params, error);
 }
 
 /* --- groups --- */
@@ -262,7 +263,7 @@ muster_job_checkpoint_init_group (MusterJobCheckpoint *self, const char *const *
   self->is_inited = TRUE;
   for (guint i = 0; i < self->entries->len; i++) {
     MusterJobEntry *entry = self->entries->pdata[i];
-    if (entry->names && entry->listed_from == resume_epoch && !self->own_name)
+    if (entry->names != NULL && entry->listed_from == resume_epoch && self->own_name == NULL)
       continue;
     MusterJobCheckpointWork work = checkpoint_work_to_load (self, entry, path, resume_epoch);
     add_checkpoint_work (group, &work, "checkpoint_init", muster_job_checkpoint_work_list, FALSE);
@@ -278,13 +279,13 @@ muster_job_checkpoint_names (MusterJobCheckpoint *self, const char *node, GError
 
   const MusterJobEntry *entry = find_entry (self, node);
 
-  if (entry && entry->names)
+  if (entry != NULL && entry->names != NULL)
     return (const char *const *)entry->names;
   if (!self->is_inited)
     refuse (error, MUSTER_ERROR_FAILED_PRECONDITION, "init must be called first.");
-  else if (!entry)
+  else if (entry == NULL)
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
-                 "'%s' isn't one of the nodes to checkpoint", node ? node : "");
+                 "'%s' isn't one of the nodes to checkpoint", node != NULL ? node : "");
   else
     refuse (error, MUSTER_ERROR_FAILED_PRECONDITION, "Cannot fetch value for this output.");
 
@@ -301,7 +302,7 @@ check_listed (MusterJobCheckpoint *self, gint64 epoch, GError **error)
     return refuse (error, MUSTER_ERROR_FAILED_PRECONDITION, "init must be called first.");
   for (guint i = 0; i < self->entries->len; i++) {
     const MusterJobEntry *entry = self->entries->pdata[i];
-    if (!muster_job_checkpoint_names (self, entry->node, error))
+    if (muster_job_checkpoint_names (self, entry->node, error) == NULL)
       return FALSE;
   }
 
@@ -388,12 +389,12 @@ static MusterJobEntry *
 entry_for_task (MusterJobCheckpoint *self, const char *node, gint64 epoch, GError **error)
 {
   if (!check_epoch (epoch, error) ||
-      (self->own_name && !muster_job_checkpoint_know_nodes (self, NULL, error)))
+      (self->own_name != NULL && !muster_job_checkpoint_know_nodes (self, NULL, error)))
     return NULL;
   MusterJobEntry *entry = find_entry (self, node);
-  if (!entry)
+  if (entry == NULL)
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
-                 "'%s' isn't one of the nodes to checkpoint", node ? node : "");
+                 "'%s' isn't one of the nodes to checkpoint", node != NULL ? node : "");
 
   return entry;
 }
@@ -407,15 +408,15 @@ muster_job_checkpoint_partial_load_task (MusterJobCheckpoint *self, const char *
 
   MusterJobEntry *entry = entry_for_task (self, node, epoch, error);
 
-  if (!entry)
+  if (entry == NULL)
     return NULL;
   MusterJobCheckpointWork work = checkpoint_work_to_load (self, entry, NULL, epoch);
   g_autofree char *path = work.path;
   work.names = (char **)names;
 
   return muster_job_checkpoint_work_make_with_output (
-      work, "checkpoint_partial_load", on ? on : entry->node, muster_job_checkpoint_work_load_some,
-      TRUE, loaded);
+      work, "checkpoint_partial_load", on != NULL ? on : entry->node,
+      muster_job_checkpoint_work_load_some, TRUE, loaded);
 }
 
 MusterJobTask *
@@ -426,7 +427,7 @@ muster_job_checkpoint_exists_task (MusterJobCheckpoint *self, const char *node, 
 
   MusterJobEntry *entry = entry_for_task (self, node, epoch, error);
 
-  if (!entry)
+  if (entry == NULL)
     return NULL;
   MusterJobCheckpointWork work = checkpoint_work_to_load (self, entry, NULL, epoch);
   g_autofree char *path = work.path;
@@ -454,11 +455,12 @@ muster_job_checkpoint_stats (MusterJobCheckpoint *self)
 
   GPtrArray *stats = g_ptr_array_new_with_free_func (stat_free);
 
-  for (guint i = 0; self->entries && i < self->entries->len; i++) {
+  for (guint i = 0; self->entries != NULL && i < self->entries->len; i++) {
     const MusterJobEntry *entry = self->entries->pdata[i];
     g_autoptr (GError) why = NULL;
-    g_autoptr (MusterTensor) span = entry->span ? muster_job_output_get (entry->span, &why) : NULL;
-    if (!span) {
+    g_autoptr (MusterTensor) span =
+        entry->span != NULL ? muster_job_output_get (entry->span, &why) : NULL;
+    if (span == NULL) {
       g_info ("Failed to collect checkpoint stats: node '%s': %s", entry->node,
               why ? why->message : "nothing was timed yet");
       continue;
@@ -480,7 +482,7 @@ muster_job_checkpoint_report (MusterJobCheckpoint *self, const char *action, gin
 {
   muster_require (error, FALSE, self, action);
 
-  if (!self->metadata)
+  if (self->metadata == NULL)
     return TRUE;
   g_autoptr (GPtrArray) stats = muster_job_checkpoint_stats (self);
 
@@ -493,8 +495,8 @@ muster_job_checkpoint_write_metadata (MusterJobCheckpoint *self, gint64 epoch, g
                                       gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   muster_require (error, FALSE, self);
-  return !self->metadata || muster_job_metadata_write (self->metadata, epoch, finished, deadline_us,
-                                                       cancellable, error);
+  return self->metadata == NULL || muster_job_metadata_write (self->metadata, epoch, finished,
+                                                              deadline_us, cancellable, error);
 }
 
 gboolean
@@ -504,7 +506,7 @@ muster_job_checkpoint_resume_epoch (MusterJobCheckpoint *self, gint64 user_epoch
 {
   muster_require (error, FALSE, self, epoch, finished);
 
-  if (self->metadata)
+  if (self->metadata != NULL)
     return muster_job_metadata_last_epoch (self->metadata, user_epoch, epoch, finished, deadline_us,
                                            cancellable, error);
   *epoch = user_epoch;
@@ -519,7 +521,7 @@ muster_job_checkpoint_accessible (MusterJobCheckpoint *self, gint64 epoch, gbool
 {
   muster_require (error, FALSE, self, accessible);
 
-  if (self->metadata)
+  if (self->metadata != NULL)
     return muster_job_metadata_accessible (self->metadata, epoch, accessible, deadline_us,
                                            cancellable, error);
   *accessible = TRUE;
@@ -533,7 +535,7 @@ muster_job_checkpoint_epoch_before (MusterJobCheckpoint *self, gint64 epoch)
   g_autoptr (GPtrArray) names = g_ptr_array_new ();
   gint64 before = MUSTER_NO_EPOCH;
 
-  for (guint i = 0; self->entries && i < self->entries->len; i++)
+  for (guint i = 0; self->entries != NULL && i < self->entries->len; i++)
     g_ptr_array_add (names, ((MusterJobEntry *)self->entries->pdata[i])->name);
   g_ptr_array_add (names, NULL);
   (void)muster_job_newest_epoch (self->storage, self->directory, (const char *const *)names->pdata,
@@ -551,7 +553,7 @@ muster_job_checkpoint_lacks_directory (MusterJobCheckpoint *self)
     return FALSE;
   g_auto (GStrv) names = muster_storage_list (self->storage, self->directory, &failure);
 
-  return !names && g_error_matches (failure, G_FILE_ERROR, G_FILE_ERROR_NOENT);
+  return names == NULL && g_error_matches (failure, G_FILE_ERROR, G_FILE_ERROR_NOENT);
 }
 
 static void

@@ -23,12 +23,12 @@ check_exists (LocalLoad *self, const char *node, gboolean *is_there, GError **er
   g_autoptr (MusterJobTask) task =
       muster_job_checkpoint_exists_task (self->checkpoint, node, self->epoch, &exists, error);
 
-  if (!task ||
+  if (task == NULL ||
       !muster_cluster_run_task (self->cluster, task, self->deadline_us, self->cancellable, error))
     return FALSE;
   g_autoptr (MusterTensor) value = muster_job_output_get (exists, error);
   gint64 truth;
-  if (!value || !muster_tensor_get_int64 (value, &truth, error))
+  if (value == NULL || !muster_tensor_get_int64 (value, &truth, error))
     return FALSE;
   *is_there = truth != 0;
   if (!*is_there) {
@@ -46,7 +46,7 @@ load_node (LocalLoad *self, const char *node, GError **error)
   g_autoptr (MusterJobTask) task = muster_job_checkpoint_partial_load_task (
       self->checkpoint, node, self->names, self->epoch, self->on, &loaded, error);
 
-  if (!task ||
+  if (task == NULL ||
       !muster_cluster_run_task (self->cluster, task, self->deadline_us, self->cancellable, error))
     return FALSE;
   g_autoptr (MusterTensor) names = muster_job_output_get (loaded, NULL);
@@ -92,7 +92,7 @@ muster_job_checkpoint_load_locally (MusterJobCheckpoint *self, const char *const
       return FALSE;
   }
   *found = is_there;
-  if (loaded)
+  if (loaded != NULL)
     *loaded = loaded_names (&load);
 
   return TRUE;

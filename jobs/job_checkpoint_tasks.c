@@ -109,7 +109,7 @@ muster_job_checkpoint_work_make_with_output (MusterJobCheckpointWork work, const
   muster_job_task_set_step (task, &step, NULL);
   if (timed)
     add_timer (task, &work);
-  if (output)
+  if (output != NULL)
     *output = work.output;
 
   return task;
@@ -128,7 +128,7 @@ muster_job_checkpoint_work_list (MusterClusterNode *node, gint64 deadline_us,
                      ? muster_job_saver_list_session (node, deadline_us, cancellable, error)
                      : muster_job_saver_list_file (self->storage, self->path, &mark, error);
 
-  if (!names)
+  if (names == NULL)
     return FALSE;
   g_strfreev (entry->names);
   entry->names = names;
@@ -144,7 +144,7 @@ static MusterJobSaver *
 saver_for (MusterJobSaver **kept, MusterClusterNode *node, const char *const *names,
            gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
-  if (*kept && muster_job_saver_is_for (*kept, node, names))
+  if (*kept != NULL && muster_job_saver_is_for (*kept, node, names))
     return *kept;
   g_clear_pointer (kept, muster_job_saver_free);
   *kept = muster_job_saver_new (node, names, deadline_us, cancellable, error);
@@ -161,8 +161,8 @@ muster_job_checkpoint_work_save (MusterClusterNode *node, gint64 deadline_us,
       saver_for (&self->entry->saver, node, (const char *const *)self->entry->names, deadline_us,
                  cancellable, error);
 
-  return saver && muster_job_saver_save (saver, self->storage, self->path, self->mark, deadline_us,
-                                         cancellable, error);
+  return saver != NULL && muster_job_saver_save (saver, self->storage, self->path, self->mark,
+                                                 deadline_us, cancellable, error);
 }
 
 gboolean
@@ -174,7 +174,7 @@ muster_job_checkpoint_work_load (MusterClusterNode *node, gint64 deadline_us,
       saver_for (&self->entry->saver, node, (const char *const *)self->entry->names, deadline_us,
                  cancellable, error);
 
-  return saver &&
+  return saver != NULL &&
          muster_job_saver_load (saver, self->storage, self->path, deadline_us, cancellable, error);
 }
 
@@ -186,10 +186,10 @@ names_in_file (const MusterJobCheckpointWork *self, GError **error)
       muster_bundle_reader_open (self->storage, self->path, error);
   g_autoptr (GStrvBuilder) names = g_strv_builder_new ();
 
-  if (!reader)
+  if (reader == NULL)
     return NULL;
   for (char **name = self->names; *name; name++)
-    if (muster_bundle_reader_find (reader, *name))
+    if (muster_bundle_reader_find (reader, *name) != NULL)
       g_strv_builder_add (names, *name);
 
   return g_strv_builder_end (names);
@@ -202,11 +202,11 @@ muster_job_checkpoint_work_load_some (MusterClusterNode *node, gint64 deadline_u
   const MusterJobCheckpointWork *self = data;
   g_auto (GStrv) names = names_in_file (self, error);
   MusterJobSaver *saver =
-      names ? saver_for (&self->entry->partial_saver, node, (const char *const *)names, deadline_us,
-                         cancellable, error)
-            : NULL;
+      names != NULL ? saver_for (&self->entry->partial_saver, node, (const char *const *)names,
+                                 deadline_us, cancellable, error)
+                    : NULL;
 
-  if (!saver ||
+  if (saver == NULL ||
       !muster_job_saver_load (saver, self->storage, self->path, deadline_us, cancellable, error))
     return FALSE;
   g_autoptr (MusterTensor) loaded = muster_tensor_new_strv ((const char *const *)names);

@@ -44,9 +44,9 @@ muster_job_work_free (gpointer work)
 {
   MusterJobWork *self = work;
 
-  if (!self)
+  if (self == NULL)
     return;
-  if (self->destroy)
+  if (self->destroy != NULL)
     self->destroy (self->user_data);
   for (gsize i = 0; i < self->n_feeds; i++) {
     g_free ((char *)self->feeds[i].name);
@@ -67,8 +67,8 @@ muster_job_setup_new (const MusterJobStep *init, const MusterJobStep *exit)
 {
   MusterJobSetup *self = g_object_new (MUSTER_TYPE_JOB_SETUP, NULL);
 
-  self->init = init ? muster_job_work_new (init) : NULL;
-  self->exit = exit ? muster_job_work_new (exit) : NULL;
+  self->init = init != NULL ? muster_job_work_new (init) : NULL;
+  self->exit = exit != NULL ? muster_job_work_new (exit) : NULL;
 
   return self;
 }
@@ -111,7 +111,7 @@ muster_job_output_get_list (MusterJobOutput *self, GError **error)
 
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
 
-  if (self->values)
+  if (self->values != NULL)
     return g_ptr_array_ref (self->values);
   g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
                        "Output value not set yet.");
@@ -126,7 +126,7 @@ muster_job_output_get (MusterJobOutput *self, GError **error)
 
   g_autoptr (GPtrArray) values = muster_job_output_get_list (self, error);
 
-  if (!values)
+  if (values == NULL)
     return NULL;
   if (values->len == 1)
     return muster_tensor_ref (values->pdata[0]);
@@ -175,13 +175,13 @@ muster_job_output_fetch (MusterJobOutput *self, gint64 deadline_us, GCancellable
   muster_require (error, FALSE, self);
 
   g_mutex_lock (&self->lock);
-  g_autoptr (MusterSession) session = self->session ? g_object_ref (self->session) : NULL;
-  const gboolean is_set = !self->tensors && self->values;
+  g_autoptr (MusterSession) session = self->session != NULL ? g_object_ref (self->session) : NULL;
+  const gboolean is_set = self->tensors == NULL && self->values != NULL;
   g_mutex_unlock (&self->lock);
 
   if (is_set)
     return TRUE;
-  if (!session) {
+  if (session == NULL) {
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
                          "Cannot fetch value for this output.");
     return FALSE;
@@ -237,7 +237,7 @@ muster_job_task_new (const char *name, const char *node, guint n_instances)
 
   g_return_val_if_fail (n_instances <= MUSTER_JOB_MAX_INSTANCES, self);
   self->name = g_strdup (name);
-  self->node = g_strdup (node ? node : LOCAL_NODE);
+  self->node = g_strdup (node != NULL ? node : LOCAL_NODE);
   self->n_instances = MAX (n_instances, 1);
 
   return self;
@@ -257,7 +257,7 @@ muster_job_task_set_step (MusterJobTask *self, const MusterJobStep *step, GError
 
   if (!check_unused (self, error))
     return FALSE;
-  if (self->step)
+  if (self->step != NULL)
     return refuse (error, MUSTER_ERROR_FAILED_PRECONDITION,
                    "This Task already has an execution step.");
   self->step = muster_job_work_new (step);
@@ -292,13 +292,13 @@ muster_job_task_add_output (MusterJobTask *self, const char *const *tensors, GEr
 
   if (!check_unused (self, error))
     return NULL;
-  if (tensors && !*tensors) {
+  if (tensors != NULL && *tensors == NULL) {
     refuse (error, MUSTER_ERROR_INVALID_ARGUMENT, "An output names at least one tensor");
     return NULL;
   }
   MusterJobOutput *output = g_object_new (MUSTER_TYPE_JOB_OUTPUT, NULL);
   output->tensors = g_strdupv ((char **)tensors);
-  output->n = tensors ? g_strv_length (output->tensors) : 1;
+  output->n = tensors != NULL ? g_strv_length (output->tensors) : 1;
   g_ptr_array_add (self->outputs, output);
 
   return output;
@@ -309,12 +309,12 @@ muster_job_task_name (MusterJobTask *self)
 {
   g_return_val_if_fail (self != NULL, NULL);
 
-  if (self->full_name)
+  if (self->full_name != NULL)
     return self->full_name;
-  if (self->name)
+  if (self->name != NULL)
     return self->name;
 
-  return self->step && self->step->name ? self->step->name : "task";
+  return self->step != NULL && self->step->name != NULL ? self->step->name : "task";
 }
 
 const char *
@@ -391,7 +391,7 @@ muster_job_group_add (MusterJobGroup *self, MusterJobTask *task, GError **error)
 
   if (!check_open (self, error))
     return FALSE;
-  if (task->full_name) {
+  if (task->full_name != NULL) {
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
                  "Task '%s' is in a group already", task->full_name);
     return FALSE;
@@ -419,7 +419,7 @@ add_beside (MusterJobGroup *self, const char *node)
 {
   MusterJobBeside *beside = g_new0 (MusterJobBeside, 1);
 
-  beside->node = g_strdup (node ? node : LOCAL_NODE);
+  beside->node = g_strdup (node != NULL ? node : LOCAL_NODE);
   g_ptr_array_add (self->beside, beside);
 
   return beside;
@@ -502,9 +502,9 @@ part_free (gpointer data)
 static MusterJobPart *
 part_of (GPtrArray *parts, GHashTable *names, const char *node)
 {
-  const char *mapped = names ? g_hash_table_lookup (names, node) : NULL;
+  const char *mapped = names != NULL ? g_hash_table_lookup (names, node) : NULL;
 
-  node = mapped ? mapped : node;
+  node = mapped != NULL ? mapped : node;
   for (guint i = 0; i < parts->len; i++)
     if (g_str_equal (((MusterJobPart *)parts->pdata[i])->node, node))
       return parts->pdata[i];
@@ -524,9 +524,9 @@ same_names (GHashTable *a, GHashTable *b)
   GHashTableIter iter;
   gpointer from, to;
 
-  if ((a ? g_hash_table_size (a) : 0) != (b ? g_hash_table_size (b) : 0))
+  if ((a != NULL ? g_hash_table_size (a) : 0) != (b != NULL ? g_hash_table_size (b) : 0))
     return FALSE;
-  if (!a || !b)
+  if (a == NULL || b == NULL)
     return TRUE;
   g_hash_table_iter_init (&iter, a);
   while (g_hash_table_iter_next (&iter, &from, &to))
@@ -543,7 +543,7 @@ copy_names (GHashTable *names)
   GHashTableIter iter;
   gpointer from, to;
 
-  if (!names)
+  if (names == NULL)
     return copy;
   g_hash_table_iter_init (&iter, names);
   while (g_hash_table_iter_next (&iter, &from, &to))
@@ -557,9 +557,9 @@ muster_job_group_tasks_by_node (MusterJobGroup *self, GHashTable *names, GError 
 {
   muster_require (error, NULL, self);
 
-  if (self->parts && same_names (self->mapped, names))
+  if (self->parts != NULL && same_names (self->mapped, names))
     return self->parts;
-  if (self->parts) {
+  if (self->parts != NULL) {
     refuse (error, MUSTER_ERROR_FAILED_PRECONDITION, "Cannot call tasks_by_node multiple times.");
     return NULL;
   }
@@ -573,7 +573,7 @@ muster_job_group_tasks_by_node (MusterJobGroup *self, GHashTable *names, GError 
   for (guint i = 0; i < self->beside->len; i++) {
     MusterJobBeside *beside = self->beside->pdata[i];
     MusterJobPart *part = part_of (self->parts, names, beside->node);
-    if (beside->setup)
+    if (beside->setup != NULL)
       add_once (part->setups, beside->setup);
     else
       g_ptr_array_add (part->reports, beside);

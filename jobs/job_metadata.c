@@ -25,7 +25,7 @@ muster_job_metadata_set_params (MusterJobMetadata *self, const MusterJobParams *
 
   MusterJobMetadataInterface *iface = MUSTER_JOB_METADATA_GET_IFACE (self);
 
-  return !iface->set_params || iface->set_params (self, params, error);
+  return iface->set_params == NULL || iface->set_params (self, params, error);
 }
 
 gboolean
@@ -37,7 +37,8 @@ muster_job_metadata_write (MusterJobMetadata *self, gint64 epoch, gboolean finis
   MusterJobMetadataInterface *iface = MUSTER_JOB_METADATA_GET_IFACE (self);
 
   return check_time (deadline_us, cancellable, error) &&
-         (!iface->write || iface->write (self, epoch, finished, deadline_us, cancellable, error));
+         (iface->write == NULL ||
+          iface->write (self, epoch, finished, deadline_us, cancellable, error));
 }
 
 gboolean
@@ -51,7 +52,7 @@ muster_job_metadata_last_epoch (MusterJobMetadata *self, gint64 user_epoch, gint
 
   if (!check_time (deadline_us, cancellable, error))
     return FALSE;
-  if (iface->last_epoch)
+  if (iface->last_epoch != NULL)
     return iface->last_epoch (self, user_epoch, epoch, finished, deadline_us, cancellable, error);
   *epoch = user_epoch;
   *finished = FALSE;
@@ -69,7 +70,7 @@ muster_job_metadata_accessible (MusterJobMetadata *self, gint64 epoch, gboolean 
 
   if (!check_time (deadline_us, cancellable, error))
     return FALSE;
-  if (iface->accessible)
+  if (iface->accessible != NULL)
     return iface->accessible (self, epoch, accessible, deadline_us, cancellable, error);
   *accessible = TRUE;
 
@@ -85,5 +86,6 @@ muster_job_metadata_report (MusterJobMetadata *self, const char *action, GPtrArr
   MusterJobMetadataInterface *iface = MUSTER_JOB_METADATA_GET_IFACE (self);
 
   return check_time (deadline_us, cancellable, error) &&
-         (!iface->report || iface->report (self, action, stats, deadline_us, cancellable, error));
+         (iface->report == NULL ||
+          iface->report (self, action, stats, deadline_us, cancellable, error));
 }

@@ -57,13 +57,13 @@ fail (NodeRun *self, MusterJobTask *task, GError *failure)
 {
   Run *run = self->run;
 
-  if (task)
+  if (task != NULL)
     g_prefix_error (&failure, "Node '%s', task '%s': ", self->node->name,
                     muster_job_task_name (task));
   else
     g_prefix_error (&failure, "Node '%s': ", self->node->name);
   g_mutex_lock (&run->lock);
-  if (!run->error)
+  if (run->error == NULL)
     run->error = g_steal_pointer (&failure);
   g_mutex_unlock (&run->lock);
   g_clear_error (&failure);
@@ -78,7 +78,7 @@ run_ops (NodeRun *self, const MusterJobWork *work, GError **error)
   MusterStep step = {.feeds = work->feeds,
                      .n_feeds = work->n_feeds,
                      .targets = (const char *const *)work->targets,
-                     .n_targets = work->targets ? g_strv_length (work->targets) : 0,
+                     .n_targets = work->targets != NULL ? g_strv_length (work->targets) : 0,
                      .deadline_us = self->run->deadline_us};
   const guint64 n = work->repeat > 0 ? work->repeat : work->until_end ? G_MAXUINT64 : 1;
 
@@ -106,11 +106,11 @@ run_work (NodeRun *self, MusterJobTask *task, const MusterJobWork *work)
 
   if (has_failed (self->run))
     return FALSE;
-  if (!work)
+  if (work == NULL)
     return TRUE;
-  if (work->func ? work->func (self->node, self->run->deadline_us, self->run->cancellable,
-                               work->user_data, &failure)
-                 : run_ops (self, work, &failure))
+  if (work->func != NULL ? work->func (self->node, self->run->deadline_us, self->run->cancellable,
+                                       work->user_data, &failure)
+                         : run_ops (self, work, &failure))
     return TRUE;
   fail (self, task, failure);
 
@@ -242,7 +242,7 @@ fetch_outputs (NodeRun *self)
     MusterJobTask *task = self->part->tasks->pdata[i];
     for (guint j = 0; j < task->outputs->len; j++) {
       MusterJobOutput *output = task->outputs->pdata[j];
-      if (!output->tensors)
+      if (output->tensors == NULL)
         continue;
       g_ptr_array_add (outputs, output);
       for (gsize k = 0; k < output->n; k++)
@@ -305,14 +305,15 @@ muster_job_group_run (MusterJobGroup *self, MusterCluster *cluster, gint64 deadl
                          .part = part,
                          .ended = g_cancellable_new ()};
   }
-  const gulong id =
-      cancellable ? g_cancellable_connect (cancellable, G_CALLBACK (on_cancelled), own, NULL) : 0;
+  const gulong id = cancellable != NULL
+                        ? g_cancellable_connect (cancellable, G_CALLBACK (on_cancelled), own, NULL)
+                        : 0;
   run_beside (run_node, "job-node", nodes, sizeof *nodes, self->parts->len);
   g_cancellable_disconnect (cancellable, id);
   for (guint i = 0; i < self->parts->len; i++)
     g_object_unref (nodes[i].ended);
   g_mutex_clear (&run.lock);
-  if (!run.error)
+  if (run.error == NULL)
     return TRUE;
   g_propagate_error (error, run.error);
 

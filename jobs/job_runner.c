@@ -62,11 +62,11 @@ muster_job_runner_new (MusterJob *job, MusterJobCheckpoint *checkpoint, gint64 r
   MusterJobRunner *self = g_object_new (MUSTER_TYPE_JOB_RUNNER, NULL);
 
   self->job = g_object_ref (job);
-  self->checkpoint = checkpoint ? g_object_ref (checkpoint) : NULL;
+  self->checkpoint = checkpoint != NULL ? g_object_ref (checkpoint) : NULL;
   self->resume_epoch = resume_epoch;
-  if (options)
+  if (options != NULL)
     self->options = *options;
-  if (self->options.upload)
+  if (self->options.upload != NULL)
     g_object_ref (self->options.upload);
 
   return self;
@@ -77,7 +77,7 @@ muster_job_runner_failed_epochs (MusterJobRunner *self, const GError **last)
 {
   g_return_val_if_fail (self != NULL, NULL);
 
-  if (last)
+  if (last != NULL)
     *last = self->last_failure;
 
   return self->failed_epochs;
@@ -108,7 +108,7 @@ run_group (Training *self, MusterJobGroup *group, const char *stage, GError **er
 {
   g_autoptr (MusterJobGroup) own = group;
 
-  if (own &&
+  if (own != NULL &&
       muster_cluster_run (self->cluster, own, stage_deadline (self->runner, self->deadline_us),
                           self->cancellable, error))
     return TRUE;
@@ -128,7 +128,7 @@ run_stage (Training *self, MusterJobGroup *group, const char *stage, GError **er
 static gboolean
 check_checkpoint (MusterJobRunner *self, GError **error)
 {
-  if (!self->checkpoint)
+  if (self->checkpoint == NULL)
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
                          "Checkpoint manager is None");
 
@@ -178,7 +178,7 @@ muster_job_runner_save (MusterJobRunner *self, MusterCluster *cluster, gint64 ep
        !write_metadata (&training, epoch, finished, error) ||
        !report (&training, "checkpoint_save", error)))
     return FALSE;
-  if (saved)
+  if (saved != NULL)
     *saved = accessible;
 
   return TRUE;
@@ -211,7 +211,7 @@ save_or_warn (Training *self, gint64 epoch, gboolean finished, GError **error)
   GError *failure = NULL;
   gboolean saved = FALSE;
 
-  if (!runner->checkpoint)
+  if (runner->checkpoint == NULL)
     return TRUE;
   if (!muster_job_runner_save (runner, self->cluster, epoch, finished, &saved, self->deadline_us,
                                self->cancellable, &failure))
@@ -222,7 +222,7 @@ save_or_warn (Training *self, gint64 epoch, gboolean finished, GError **error)
     g_set_error_literal (&failure, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE,
                          "Checkpoint files cannot be accessed!");
   }
-  if (failure)
+  if (failure != NULL)
     return put_up_with (runner, epoch, failure, error);
   runner->failures_in_a_row = 0;
 
@@ -250,7 +250,7 @@ muster_job_runner_load_partial (MusterJobRunner *self, MusterCluster *cluster,
       !report (&training, "checkpoint_partial_load", error))
     return FALSE;
   *found = is_there;
-  if (loaded)
+  if (loaded != NULL)
     *loaded = g_steal_pointer (&those);
 
   return TRUE;
@@ -264,7 +264,7 @@ check_before (MusterJobRunner *self, GError **error)
   if (self->resume_epoch < MUSTER_NO_EPOCH)
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                  "An epoch to resume is 0 or above, not %" G_GINT64_FORMAT, self->resume_epoch);
-  else if (!self->checkpoint && self->resume_epoch != MUSTER_NO_EPOCH)
+  else if (self->checkpoint == NULL && self->resume_epoch != MUSTER_NO_EPOCH)
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                  "Resuming at epoch %" G_GINT64_FORMAT " needs a checkpoint manager",
                  self->resume_epoch);
@@ -282,7 +282,7 @@ check_before (MusterJobRunner *self, GError **error)
 static void
 warn_of_no_directory (MusterJobRunner *self)
 {
-  if (self->checkpoint && muster_job_checkpoint_lacks_directory (self->checkpoint))
+  if (self->checkpoint != NULL && muster_job_checkpoint_lacks_directory (self->checkpoint))
     g_warning (
         "The checkpoint directory '%s' doesn't exist, and isn't made: no epoch will be saved",
         self->checkpoint->directory);
@@ -306,7 +306,7 @@ begin_anew (Training *self, GError **error)
   MusterJobRunner *runner = self->runner;
 
   return run_stage (self, muster_job_init_group (runner->job), "The init group", error) &&
-         (!runner->checkpoint || list_names (self, MUSTER_NO_EPOCH, error)) &&
+         (runner->checkpoint == NULL || list_names (self, MUSTER_NO_EPOCH, error)) &&
          save_or_warn (self, 0, FALSE, error);
 }
 
@@ -347,7 +347,7 @@ read_condition (MusterJobOutput *output, gboolean *is_true, GError **error)
 {
   g_autoptr (MusterTensor) value = muster_job_output_get (output, error);
 
-  if (!value)
+  if (value == NULL)
     return FALSE;
   gint64 truth;
   if (muster_tensor_dtype (value) == MUSTER_BOOL && muster_tensor_get_int64 (value, &truth, NULL)) {
@@ -394,7 +394,7 @@ run_epochs (Training *self, gint64 *epoch, GError **error)
     if (!run_stage (self, muster_job_epoch_group (runner->job), stage, error) ||
         !read_conditions (runner->job, &stops, error) || !save_or_warn (self, *epoch, stops, error))
       return FALSE;
-    if (runner->options.epoch_done &&
+    if (runner->options.epoch_done != NULL &&
         !runner->options.epoch_done (*epoch, runner->options.user_data))
       return TRUE;
   }
@@ -408,7 +408,7 @@ end (Training *self, gint64 epoch, GError **error)
   MusterJobRunner *runner = self->runner;
   MusterJobUploadBuilder *upload = runner->options.upload;
 
-  if (upload &&
+  if (upload != NULL &&
       !run_group (self, muster_job_upload_builder_build (upload, epoch, runner->checkpoint, error),
                   "The upload group", error))
     return FALSE;
@@ -429,7 +429,7 @@ muster_job_runner_train (MusterJobRunner *self, MusterCluster *cluster, gint64 *
 
   if (!check_before (self, error) || !muster_job_compile (self->job, cluster, error))
     return FALSE;
-  if (self->checkpoint &&
+  if (self->checkpoint != NULL &&
       (!muster_job_checkpoint_set_params (
            self->checkpoint, muster_job_nodes_to_checkpoint (self->job), NULL, error) ||
        !muster_job_checkpoint_resume_epoch (self->checkpoint, self->resume_epoch, &resume_epoch,
@@ -444,7 +444,7 @@ muster_job_runner_train (MusterJobRunner *self, MusterCluster *cluster, gint64 *
   const gboolean is_over = finished && self->options.stay_finished;
   if ((!is_over && !run_epochs (&training, &epoch, error)) || !end (&training, epoch, error))
     return FALSE;
-  if (last_epoch)
+  if (last_epoch != NULL)
     *last_epoch = epoch;
 
   return TRUE;

@@ -82,12 +82,12 @@ build (MusterJobSaver *self, MusterClusterNode *node, gint64 deadline_us, GCance
   const MusterSaverInfo *own = muster_meta_graph_saver (model);
   g_autofree char *scope = g_strdup_printf ("muster_job_save_%d", g_atomic_int_add (&n_built, 1));
   MusterSaverBuild how = {.variables = (const char *const *)self->names,
-                          .sharded = own && own->sharded,
+                          .sharded = own != NULL && own->sharded,
                           .max_to_keep = -1,
                           .scope = scope};
 
   self->meta_graph = muster_saver_build (model, &how, error);
-  if (!self->meta_graph)
+  if (self->meta_graph == NULL)
     return FALSE;
   g_autoptr (MusterGraph) extra = muster_graph_added (muster_meta_graph_graph (self->meta_graph),
                                                       muster_meta_graph_graph (model));
@@ -103,7 +103,7 @@ muster_job_saver_new (MusterClusterNode *node, const char *const *names, gint64 
 
   self->names = g_strdupv ((char **)names);
   self->session = g_object_ref (node->session);
-  if (*names && !build (self, node, deadline_us, cancellable, error))
+  if (*names != NULL && !build (self, node, deadline_us, cancellable, error))
     return NULL;
 
   return g_steal_pointer (&self);
@@ -112,7 +112,7 @@ muster_job_saver_new (MusterClusterNode *node, const char *const *names, gint64 
 void
 muster_job_saver_free (MusterJobSaver *self)
 {
-  if (!self)
+  if (self == NULL)
     return;
   g_clear_pointer (&self->meta_graph, muster_meta_graph_unref);
   g_clear_object (&self->session);
@@ -145,7 +145,7 @@ check_directory (MusterStorage *storage, const char *directory, GError **error)
 {
   g_auto (GStrv) files = muster_storage_list (storage, directory, error);
 
-  if (!files)
+  if (files == NULL)
     g_prefix_error (error, "The directory of the job's checkpoints: ");
 
   return files != NULL;
@@ -158,7 +158,7 @@ save_list (MusterStorage *storage, const char *path, MusterTensor *list, MusterT
 {
   g_autoptr (MusterBundleWriter) writer = muster_bundle_writer_new (storage, path, error);
 
-  return writer && muster_bundle_writer_add (writer, MUSTER_JOB_LIST, list, error) &&
+  return writer != NULL && muster_bundle_writer_add (writer, MUSTER_JOB_LIST, list, error) &&
          muster_bundle_writer_add (writer, MUSTER_JOB_SAVE, mark, error) &&
          muster_bundle_writer_finish (writer, error);
 }
@@ -174,18 +174,18 @@ muster_job_saver_save (MusterJobSaver *self, MusterStorage *storage, const char 
 
   if (!check_directory (storage, directory, error))
     return FALSE;
-  if (!self->meta_graph)
+  if (self->meta_graph == NULL)
     return save_list (storage, path, list, save, error);
   g_autoptr (MusterSaver) saver = open_saver (self, storage, path, error);
   g_autoptr (MusterJobNames) names = g_object_new (TYPE_NAMES, NULL);
   names->list = g_steal_pointer (&list);
   names->mark = g_steal_pointer (&save);
-  if (!saver || !muster_saver_add_saveable (saver, SAVEABLE, MUSTER_SAVEABLE (names),
-                                            MUSTER_SAVEABLE_REQUIRED, error))
+  if (saver == NULL || !muster_saver_add_saveable (saver, SAVEABLE, MUSTER_SAVEABLE (names),
+                                                   MUSTER_SAVEABLE_REQUIRED, error))
     return FALSE;
   g_autofree char *saved =
       muster_saver_save (saver, self->session, directory, -1, deadline_us, cancellable, error);
-  self->was_probed = self->was_probed || saved;
+  self->was_probed = self->was_probed || saved != NULL;
 
   return saved != NULL;
 }
@@ -194,11 +194,11 @@ gboolean
 muster_job_saver_load (MusterJobSaver *self, MusterStorage *storage, const char *path,
                        gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
-  if (!self->meta_graph)
+  if (self->meta_graph == NULL)
     return TRUE;
   g_autoptr (MusterSaver) saver = open_saver (self, storage, path, error);
 
-  return saver &&
+  return saver != NULL &&
          muster_saver_restore (saver, self->session, path, deadline_us, cancellable, error);
 }
 
@@ -232,7 +232,7 @@ names_with_values (MusterMetaGraph *meta_graph, MusterTensor *missing)
   for (int pass = 0; pass < 2; pass++)
     for (gsize i = 0; i < n; i++) {
       const MusterVariableInfo *it = &variables[i];
-      const char *name = it->full_name ? it->full_name : it->name;
+      const char *name = it->full_name != NULL ? it->full_name : it->name;
       if (it->is_local)
         continue;
       if (pass == 0 && g_hash_table_contains (without, it->name))
@@ -285,12 +285,12 @@ muster_job_saver_list_file (MusterStorage *storage, const char *path, char **mar
 {
   g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (storage, path, error);
   g_autoptr (MusterTensor) list =
-      reader ? muster_bundle_reader_read (reader, MUSTER_JOB_LIST, error) : NULL;
+      reader != NULL ? muster_bundle_reader_read (reader, MUSTER_JOB_LIST, error) : NULL;
   g_autoptr (MusterTensor) save =
-      list ? muster_bundle_reader_read (reader, MUSTER_JOB_SAVE, error) : NULL;
+      list != NULL ? muster_bundle_reader_read (reader, MUSTER_JOB_SAVE, error) : NULL;
   g_autoptr (GStrvBuilder) names = g_strv_builder_new ();
 
-  if (!save) {
+  if (save == NULL) {
     g_prefix_error (error, "The names of what the checkpoint of a job holds: ");
     return NULL;
   }

@@ -36,7 +36,7 @@ muster_job_state_file_stats (MusterJobStateFile *self, const char **action)
 {
   g_return_val_if_fail (self != NULL, NULL);
 
-  if (action)
+  if (action != NULL)
     *action = self->action;
 
   return self->stats;
@@ -53,7 +53,7 @@ path_of (MusterJobStateFile *self)
 static gboolean
 check_params (MusterJobStateFile *self, GError **error)
 {
-  if (!self->directory)
+  if (self->directory == NULL)
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
                          "The state file hasn't been told where the job's checkpoints lie");
 
@@ -68,7 +68,7 @@ read_text (MusterJobStateFile *self, const char *path, GError **error)
   guint64 size = 0;
   MusterStorageInput *input = muster_storage_open (self->storage, path, &size, &why);
 
-  if (!input) {
+  if (input == NULL) {
     if (muster_error_to_wire (why) != MUSTER_ERROR_NOT_FOUND)
       g_propagate_error (error, g_steal_pointer (&why));
     return NULL;
@@ -89,7 +89,7 @@ check_nodes (MusterJobStateFile *self, GKeyFile *file, GError **error)
 {
   g_auto (GStrv) nodes = g_key_file_get_string_list (file, GROUP, "nodes", NULL, NULL);
 
-  for (char **node = self->nodes; nodes && node && *node; node++) {
+  for (char **node = self->nodes; nodes != NULL && node != NULL && *node != NULL; node++) {
     if (g_strv_contains ((const char *const *)nodes, *node))
       continue;
     g_autofree char *those = g_strjoinv ("', '", nodes);
@@ -115,7 +115,7 @@ parse (MusterJobStateFile *self, const char *text, gint64 *epoch, gboolean *fini
   if (version > VERSION)
     return muster_fail (error, MUSTER_ERROR_DATA_LOSS, "a newer muster wrote version %d", version);
   *epoch = g_key_file_get_int64 (file, GROUP, "epoch", &failure);
-  if (failure) {
+  if (failure != NULL) {
     g_propagate_error (error, g_steal_pointer (&failure));
     return FALSE;
   }
@@ -152,11 +152,11 @@ read_state (MusterJobStateFile *self, gint64 *epoch, gboolean *finished, GError 
 
   *epoch = MUSTER_NO_EPOCH;
   *finished = FALSE;
-  if (!text && why) {
+  if (text == NULL && why != NULL) {
     g_propagate_error (error, g_steal_pointer (&why));
     return FALSE;
   }
-  if (!text || parse (self, text, epoch, finished, &why))
+  if (text == NULL || parse (self, text, epoch, finished, &why))
     return TRUE;
   g_autofree char *what = remedy (self);
 
@@ -256,7 +256,7 @@ keep_choice (MusterJobStateFile *self, GPtrArray *stats, GError **error)
   const MusterJobStat *first = stats->len > 0 ? stats->pdata[0] : NULL;
   const gint64 epoch = self->chosen;
 
-  if (epoch == MUSTER_NO_EPOCH || !first || first->epoch != epoch)
+  if (epoch == MUSTER_NO_EPOCH || first == NULL || first->epoch != epoch)
     return TRUE;
   if (!check_params (self, error) || !write_state (self, epoch, FALSE, error)) {
     g_prefix_error (error, "Recording that the job goes on from epoch %" G_GINT64_FORMAT ": ",

@@ -43,7 +43,7 @@ muster_failure_name (MusterFailure failure)
 MusterFailure
 muster_failure_of (const GError *error)
 {
-  if (!error || error->domain != MUSTER_ERROR)
+  if (error == NULL || error->domain != MUSTER_ERROR)
     return MUSTER_FAILURE_MISTAKE;
 
   switch (error->code) {

@@ -51,7 +51,7 @@ static gboolean
 judge_value (const char *op, const MusterTensor *value, MusterReadyOpResult *readiness,
              GError **error)
 {
-  if (!value || muster_tensor_dtype (value) == MUSTER_INT32 ||
+  if (value == NULL || muster_tensor_dtype (value) == MUSTER_INT32 ||
       muster_tensor_n_elements (value) == 0) {
     readiness->is_ready = TRUE;
     return TRUE;
@@ -87,13 +87,13 @@ muster_ready_op_judge (const char *op, const MusterTensor *value, const GError *
 
   *readiness = (MusterReadyOpResult){0};
 
-  if (!failure)
+  if (failure == NULL)
     return judge_value (op, value, readiness, error);
   if (means_not_ready (failure)) {
     readiness->why_not = g_strdup (failure->message);
     return TRUE;
   }
-  if (error)
+  if (error != NULL)
     *error = g_error_copy (failure);
 
   return FALSE;
@@ -114,12 +114,12 @@ is_without_output (MusterSession *session, const char *op)
   MusterGraph *graph = muster_session_graph (session);
   g_autofree char *name = NULL;
 
-  if (!graph)
+  if (graph == NULL)
     return FALSE;
   muster_graph_split_input (op, &name);
   const Tensorflow__NodeDef *node = muster_graph_find_node (graph, name);
 
-  return node && g_strv_contains (types, node->op);
+  return node != NULL && g_strv_contains (types, node->op);
 }
 
 static gboolean
@@ -144,13 +144,14 @@ evaluate (MusterSession *session, const char *op, gint64 deadline_us, GCancellab
   }
 
   g_autoptr (GError) refused = NULL;
-  g_autofree char *tensor = strchr (op, ':') ? g_strdup (op) : g_strconcat (op, ":0", NULL);
+  g_autofree char *tensor = strchr (op, ':') != NULL ? g_strdup (op) : g_strconcat (op, ":0", NULL);
   MusterTensor *value = muster_session_fetch (session, tensor, deadline_us, cancellable, &refused);
-  if (value)
+  if (value != NULL)
     return value;
   /* Where the graph is the master's alone, it may be an op that has no output. Where it is known, a
    * fetch that fails says nothing about readiness, though the op may well run. */
-  if (!muster_session_graph (session) && muster_error_is (refused, MUSTER_ERROR_INVALID_ARGUMENT) &&
+  if (muster_session_graph (session) == NULL &&
+      muster_error_is (refused, MUSTER_ERROR_INVALID_ARGUMENT) &&
       run_as_target (session, op, deadline_us, cancellable, NULL))
     return NULL;
   g_propagate_error (failure, g_steal_pointer (&refused));
@@ -165,7 +166,7 @@ muster_ready_op_probe (MusterSession *session, const char *op, gint64 deadline_u
   muster_require (error, FALSE, session, readiness);
 
   *readiness = (MusterReadyOpResult){.is_ready = op == NULL};
-  if (!op)
+  if (op == NULL)
     return TRUE;
 
   g_autoptr (GError) failure = NULL;

@@ -50,7 +50,7 @@ muster_waiter_new (MusterSession *session, const MusterWatchFor *what, gint64 ce
 void
 muster_waiter_free (MusterWaiter *self)
 {
-  if (!self)
+  if (self == NULL)
     return;
 
   g_clear_object (&self->watch);
@@ -83,9 +83,9 @@ muster_waiter_poll_once (MusterWaiter *self)
 static void
 take_readiness (MusterWaiter *self, MusterReadiness *readiness)
 {
-  const char *why = readiness->why_gate ? readiness->why_gate : readiness->why_not_ready;
+  const char *why = readiness->why_gate != NULL ? readiness->why_gate : readiness->why_not_ready;
   gboolean is_news =
-      (why && g_strcmp0 (why, self->why) != 0) ||
+      (why != NULL && g_strcmp0 (why, self->why) != 0) ||
       readiness->keeps_announcements != self->readiness.keeps_announcements ||
       g_strcmp0 (readiness->graph_difference, self->readiness.graph_difference) != 0 ||
       !muster_announcement_equal (readiness->chief, self->readiness.chief);
@@ -97,11 +97,11 @@ take_readiness (MusterWaiter *self, MusterReadiness *readiness)
 
   if (!is_news || self->readiness.is_ready)
     return;
-  if (why) {
+  if (why != NULL) {
     g_free (self->why);
     self->why = g_strdup (why);
   }
-  if (self->progress)
+  if (self->progress != NULL)
     self->progress (&self->readiness, self->progress_data);
 }
 
@@ -159,7 +159,7 @@ static gboolean
 give_up (const MusterWaiter *self, GError **error)
 {
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED, "Not ready in time: %s",
-               self->why ? self->why : "nothing was heard");
+               self->why != NULL ? self->why : "nothing was heard");
 
   return FALSE;
 }
@@ -200,7 +200,7 @@ poll_until (MusterWaiter *self, Condition condition, gint64 deadline_us, GCancel
 static gboolean
 ensure_watch (MusterWaiter *self, gint64 deadline_us, GError **error)
 {
-  if (self->watch && self->watch_deadline_us == deadline_us)
+  if (self->watch != NULL && self->watch_deadline_us == deadline_us)
     return TRUE;
   g_clear_object (&self->watch);
   MusterWatchFor what = {self->gate_op, self->ready_op, self->model, self->task};
@@ -231,7 +231,7 @@ check_job (const MusterWaiter *self, GError **error)
 {
   const MusterAnnouncement *chief = self->readiness.chief;
 
-  if (!self->model || !chief || chief->phase != MUSTER_CHIEF_OVER)
+  if (self->model == NULL || chief == NULL || chief->phase != MUSTER_CHIEF_OVER)
     return TRUE;
   g_autofree char *age = muster_format_duration (MAX (chief->phase_age_us, 0));
   g_autofree char *step =
@@ -268,7 +268,7 @@ static gboolean
 poll_or_trust (MusterWaiter *self, Condition condition, gint64 deadline_us,
                GCancellable *cancellable, GError **error)
 {
-  if (!(condition == GATE ? self->gate_op : self->ready_op))
+  if ((condition == GATE ? self->gate_op : self->ready_op) == NULL)
     return TRUE;
 
   return poll_until (self, condition, deadline_us, cancellable, error);
@@ -286,7 +286,7 @@ wait_until (MusterWaiter *self, Condition condition, gint64 deadline_us, GCancel
 
   if (!is_asked)
     return TRUE;
-  if (self->must_poll || (self->once && !self->model))
+  if (self->must_poll || (self->once && self->model == NULL))
     return poll_or_trust (self, condition, deadline_us, cancellable, error);
   if (self->once || is_answered (self, READY))
     forget_readiness (self);

@@ -43,7 +43,7 @@ check_options (const MusterCheckpointManagerOptions *options, GError **error)
 static void
 count_from (MusterCheckpointManager *self, const char *prefix)
 {
-  gint64 number = prefix ? muster_checkpoint_step (prefix) : -1;
+  gint64 number = prefix != NULL ? muster_checkpoint_step (prefix) : -1;
 
   g_mutex_lock (&self->lock);
   self->counter = MAX (number, 0);
@@ -58,14 +58,14 @@ muster_checkpoint_manager_new (MusterMetaGraph *meta_graph, const char *director
 
   static const MusterCheckpointManagerOptions defaults;
 
-  if (!options)
+  if (options == NULL)
     options = &defaults;
   if (!check_options (options, error) ||
       !muster_storage_check_path (options->storage, "checkpoint directory", directory, error))
     return NULL;
   const MusterSaverOptions saver_options = {
       .max_to_keep = options->max_to_keep,
-      .base_name = options->name ? options->name : DEFAULT_NAME,
+      .base_name = options->name != NULL ? options->name : DEFAULT_NAME,
       .keep_every_n_hours = options->keep_every_n_hours > 0 ? options->keep_every_n_hours : -1,
       .keep_rule = MUSTER_KEEP_MANAGER,
       .when_full = options->when_full,
@@ -73,7 +73,7 @@ muster_checkpoint_manager_new (MusterMetaGraph *meta_graph, const char *director
       .clock = options->clock,
   };
   g_autoptr (MusterSaver) saver = muster_saver_new (meta_graph, &saver_options, error);
-  if (!saver || !muster_saver_adopt_directory (saver, directory, error))
+  if (saver == NULL || !muster_saver_adopt_directory (saver, directory, error))
     return NULL;
 
   MusterCheckpointManager *self = g_object_new (MUSTER_TYPE_CHECKPOINT_MANAGER, NULL);
@@ -136,7 +136,7 @@ muster_checkpoint_manager_save (MusterCheckpointManager *self, MusterSession *se
     if (!self->read_step (session, &step, deadline_us, cancellable, self->step_data, error))
       return FALSE;
     char *why = too_soon (self, step, check_interval);
-    if (why) {
+    if (why != NULL) {
       *saved = (MusterSaved){.step = -1, .skipped = TRUE, .why = why};
       return TRUE;
     }
@@ -167,17 +167,17 @@ muster_checkpoint_manager_restore_or_initialize (MusterCheckpointManager *self,
 
   g_autofree char *prefix = NULL;
 
-  if ((self->wait_for_saves &&
+  if ((self->wait_for_saves != NULL &&
        !self->wait_for_saves (deadline_us, cancellable, self->wait_data, error)) ||
       !muster_saver_restore_latest (self->saver, session, self->directory, &prefix, NULL,
                                     deadline_us, cancellable, error))
     return FALSE;
-  if (prefix)
+  if (prefix != NULL)
     count_from (self, prefix);
-  else if (self->initialize &&
+  else if (self->initialize != NULL &&
            !self->initialize (session, deadline_us, cancellable, self->initialize_data, error))
     return FALSE;
-  if (restored)
+  if (restored != NULL)
     *restored = g_steal_pointer (&prefix);
 
   return TRUE;

@@ -46,7 +46,7 @@ open_checkpoint (MusterSaver *saver, const char *prefix, GError **error)
   g_autoptr (GError) failure = NULL;
   MusterBundleReader *reader = muster_bundle_reader_open (saver->storage, prefix, &failure);
 
-  if (reader)
+  if (reader != NULL)
     return reader;
   if (muster_error_to_wire (failure) == MUSTER_ERROR_NOT_FOUND)
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
@@ -63,7 +63,7 @@ names_wanted (MusterMatch *self)
 {
   const GArray *wanted = self->plan->wanted;
 
-  if (self->names)
+  if (self->names != NULL)
     return self->names;
   self->names = g_hash_table_new (g_str_hash, g_str_equal);
   for (guint i = 0; i < wanted->len; i++)
@@ -80,7 +80,7 @@ check_names (MusterMatch *self, GHashTable *names, GError **error)
   GHashTableIter iter;
   gpointer name;
 
-  if (!names)
+  if (names == NULL)
     return TRUE;
   g_hash_table_iter_init (&iter, names);
   while (g_hash_table_iter_next (&iter, &name, NULL))
@@ -100,15 +100,16 @@ static const MusterBundleEntry *
 entry_for (const MusterMatch *self, const MusterRestoreOptions *options, const char *name,
            guint *n_called)
 {
-  const char *mapped = options->names ? g_hash_table_lookup (options->names, name) : NULL;
-  const char *key = mapped ? mapped : name;
+  const char *mapped = options->names != NULL ? g_hash_table_lookup (options->names, name) : NULL;
+  const char *key = mapped != NULL ? mapped : name;
 
   const MusterBundleEntry *entry = muster_bundle_reader_find (self->reader, key);
-  if (entry)
+  if (entry != NULL)
     return entry;
-  key = self->object_names ? muster_object_names_key_of (self->object_names, key, n_called) : NULL;
+  key = self->object_names != NULL ? muster_object_names_key_of (self->object_names, key, n_called)
+                                   : NULL;
 
-  return key ? muster_bundle_reader_find (self->reader, key) : NULL;
+  return key != NULL ? muster_bundle_reader_find (self->reader, key) : NULL;
 }
 
 static gint64 *
@@ -129,13 +130,14 @@ static void
 add_missing (MusterMatch *self, const MusterRestoreOptions *options, const MusterWanted *wanted,
              guint n_called, guint *n_suggestions)
 {
-  const char *mapped = options->names ? g_hash_table_lookup (options->names, wanted->name) : NULL;
+  const char *mapped =
+      options->names != NULL ? g_hash_table_lookup (options->names, wanted->name) : NULL;
   gint64 dims[MUSTER_MAX_DIMS];
   int n_dims = muster_wanted_shape (wanted, dims);
-  const char *suggestion =
-      (*n_suggestions)++ < MOST_SUGGESTIONS
-          ? muster_suggest_name (self->reader, names_wanted (self), mapped ? mapped : wanted->name)
-          : NULL;
+  const char *suggestion = (*n_suggestions)++ < MOST_SUGGESTIONS
+                               ? muster_suggest_name (self->reader, names_wanted (self),
+                                                      mapped != NULL ? mapped : wanted->name)
+                               : NULL;
 
   add_incompatibility (&self->compatibility,
                        (MusterIncompatibility){.kind = MUSTER_INCOMPATIBLE_MISSING,
@@ -243,13 +245,13 @@ compare_one (MusterMatch *self, guint index, const MusterRestoreOptions *options
   const MusterWanted *wanted = &g_array_index (self->plan->wanted, MusterWanted, index);
   guint n_called = 0;
   const MusterBundleEntry *entry = self->entries[index];
-  gboolean is_renamed = !entry;
+  gboolean is_renamed = entry == NULL;
   gint64 dims[MUSTER_MAX_DIMS];
   gboolean reshaped = FALSE;
 
-  if (!entry)
+  if (entry == NULL)
     entry = self->entries[index] = entry_for (self, options, wanted->name, &n_called);
-  if (!entry) {
+  if (entry == NULL) {
     add_missing (self, options, wanted, n_called, n_suggestions);
     self->is_plain = FALSE;
     return;
@@ -291,7 +293,7 @@ add_unexpected (MusterMatch *self, MusterSaver *saver, const MusterRestoreOption
   g_autofree guint8 *is_read = g_malloc0 (MAX (n, 1));
 
   for (guint i = 0; i < self->plan->wanted->len; i++)
-    if (self->entries[i])
+    if (self->entries[i] != NULL)
       is_read[muster_bundle_reader_index_of (self->reader, self->entries[i])] = TRUE;
   for (gsize i = 0; i < n; i++) {
     const MusterBundleEntry *entry = muster_bundle_reader_entry (self->reader, i);
@@ -321,7 +323,7 @@ compare (MusterMatch *self, MusterSaver *saver, const MusterRestoreOptions *opti
   g_array_set_clear_func (self->compatibility.incompatibilities, incompatibility_clear);
   self->compatibility.n_wanted = self->plan->wanted->len;
   self->compatibility.object_based = self->object_names != NULL;
-  if (!options->names)
+  if (options->names == NULL)
     find_own (self);
   for (guint i = 0; i < self->plan->wanted->len; i++)
     compare_one (self, i, options, &n_suggestions);
@@ -338,11 +340,11 @@ muster_match_make (MusterMatch *self, MusterSaver *saver, const char *prefix,
 
   *self = (MusterMatch){0};
   self->reader = open_checkpoint (saver, prefix, error);
-  self->plan = self->reader ? muster_saver_restore_plan (saver, error) : NULL;
-  if (!self->plan || !check_names (self, options->names, error))
+  self->plan = self->reader != NULL ? muster_saver_restore_plan (saver, error) : NULL;
+  if (self->plan == NULL || !check_names (self, options->names, error))
     return FALSE;
   self->object_names = muster_object_names_read (self->reader, &failure);
-  if (failure) {
+  if (failure != NULL) {
     g_propagate_error (error, failure);
     return FALSE;
   }
@@ -364,7 +366,8 @@ muster_saver_compare (MusterSaver *self, const char *prefix, const MusterRestore
   if (self->is_empty)
     match.compatibility.incompatibilities =
         g_array_new (FALSE, FALSE, sizeof (MusterIncompatibility));
-  else if (!muster_match_make (&match, self, prefix, options ? options : &plain_options, error))
+  else if (!muster_match_make (&match, self, prefix, options != NULL ? options : &plain_options,
+                               error))
     return FALSE;
   *compatibility = match.compatibility;
   match.compatibility = (MusterCompatibility){0};
@@ -399,9 +402,9 @@ muster_incompatibility_to_text (const MusterIncompatibility *self)
                             muster_dtype_name (self->here_dtype));
     break;
   }
-  if (self->key)
+  if (self->key != NULL)
     g_string_append_printf (text, " (there: %s)", self->key);
-  if (self->suggestion)
+  if (self->suggestion != NULL)
     g_string_append_printf (text, "; nearest: %s", self->suggestion);
 
   return g_string_free (g_steal_pointer (&text), FALSE);

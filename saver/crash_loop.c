@@ -17,7 +17,8 @@ open_record (MusterSaver *self, const char *directory, MusterDirectoryLock **loc
 
   *lock = muster_directory_lock (self->storage, directory, deadline_us, self->clock, NULL, error);
 
-  return *lock ? muster_checkpoint_record_read_to_write (self->storage, directory, error) : NULL;
+  return *lock != NULL ? muster_checkpoint_record_read_to_write (self->storage, directory, error)
+                       : NULL;
 }
 
 static gboolean
@@ -51,18 +52,18 @@ muster_crash_loop_begin (MusterSaver *self, const char *directory, const char *p
   g_autoptr (MusterDirectoryLock) lock = NULL;
   g_autoptr (MusterCheckpointRecord) record = open_record (self, directory, &lock, error);
 
-  if (!record)
+  if (record == NULL)
     return FALSE;
-  if (record->life && !is_own_restore (self, directory, record->life))
+  if (record->life != NULL && !is_own_restore (self, directory, record->life))
     muster_checkpoint_record_ensure (record, record->life)->deaths++;
   const MusterSideCheckpoint *known = muster_checkpoint_record_find (record, prefix);
-  *deaths = known ? known->deaths : 0;
+  *deaths = known != NULL ? known->deaths : 0;
   const char *life = *deaths < MUSTER_CRASH_LOOP_LIMIT ? name : NULL;
   g_free (record->life);
   record->life = g_strdup (life);
   if (!muster_checkpoint_record_write (self->storage, directory, record, error))
     return FALSE;
-  set_own_restore (self, life ? directory : NULL, life);
+  set_own_restore (self, life != NULL ? directory : NULL, life);
 
   return TRUE;
 }
@@ -75,19 +76,19 @@ end_crash_count (MusterSaver *self, gboolean is_proof, GError **error)
   g_autofree char *directory = g_steal_pointer (&self->crash_loop_directory);
   g_autofree char *name = g_steal_pointer (&self->life);
   g_mutex_unlock (&self->lock);
-  if (!name)
+  if (name == NULL)
     return TRUE;
 
   g_autoptr (MusterDirectoryLock) lock = NULL;
   g_autoptr (MusterCheckpointRecord) record = open_record (self, directory, &lock, error);
-  if (!record)
+  if (record == NULL)
     return FALSE;
   /* Another job may have begun a life of its own there since. */
   if (g_strcmp0 (record->life, name) != 0)
     return TRUE;
   g_clear_pointer (&record->life, g_free);
   MusterSideCheckpoint *checkpoint = muster_checkpoint_record_find (record, name);
-  if (checkpoint && is_proof)
+  if (checkpoint != NULL && is_proof)
     checkpoint->deaths = 0;
 
   return muster_checkpoint_record_write (self->storage, directory, record, error);

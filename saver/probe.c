@@ -97,17 +97,17 @@ find_readers (MusterSaver *self)
   const Tensorflow__NodeDef *save = node_of (graph, self->info.save_tensor);
 
   g_array_set_clear_func (readers, reader_clear);
-  if (save)
+  if (save != NULL)
     g_ptr_array_add (left, (gpointer)save);
   while (left->len > 0) {
     const Tensorflow__NodeDef *node = g_ptr_array_steal_index (left, left->len - 1);
     if (strcmp (node->op, "SaveV2") == 0) {
-      note_device (readers, node->device ? node->device : "");
+      note_device (readers, node->device != NULL ? node->device : "");
       continue;
     }
     for (gsize i = 0; i < node->n_input; i++) {
       const Tensorflow__NodeDef *input = node_of (graph, node->input[i]);
-      if (input && g_hash_table_add (seen, (gpointer)input))
+      if (input != NULL && g_hash_table_add (seen, (gpointer)input))
         g_ptr_array_add (left, (gpointer)input);
     }
   }
@@ -184,7 +184,7 @@ add_nodes (MusterSession *session, GArray *readers, const char *key, gint64 dead
     add_reader (builder, self->filename, scope, &g_array_index (readers, Reader, i));
   }
   g_autoptr (MusterGraph) graph = muster_graph_builder_end (builder, error);
-  if (!graph)
+  if (graph == NULL)
     return NULL;
   if (muster_session_extend (session, graph, deadline_us, cancellable, &failure))
     return g_steal_pointer (&self);
@@ -214,7 +214,7 @@ write_file (MusterSaver *self, const char *prefix, const char *key, GError **err
   g_autoptr (MusterTensor) value = muster_tensor_new_string (key);
   g_autoptr (MusterBundleWriter) writer = muster_bundle_writer_new (self->storage, prefix, error);
 
-  return writer && muster_bundle_writer_add (writer, TENSOR, value, error) &&
+  return writer != NULL && muster_bundle_writer_add (writer, TENSOR, value, error) &&
          muster_bundle_writer_finish (writer, error);
 }
 
@@ -225,7 +225,7 @@ remove_file_quietly (MusterSaver *self, const char *directory, const char *prefi
   g_autofree char *start = g_strconcat (name, ".", NULL);
   g_auto (GStrv) all = muster_storage_list (self->storage, directory, NULL);
 
-  for (char **file = all; file && *file; file++) {
+  for (char **file = all; file != NULL && *file != NULL; file++) {
     g_autofree char *path = g_build_filename (directory, *file, NULL);
     if (g_str_has_prefix (*file, start))
       (void)muster_storage_remove (self->storage, path, NULL); /* the probe's own result counts */
@@ -387,7 +387,7 @@ muster_probe_new (void)
 void
 muster_probe_free (MusterProbe *self)
 {
-  if (!self)
+  if (self == NULL)
     return;
   g_mutex_clear (&self->lock);
   g_weak_ref_clear (&self->session);
@@ -405,7 +405,7 @@ recall (MusterProbe *self, MusterSession *session, Nodes **nodes, const char *di
   g_autoptr (MusterSession) known = g_weak_ref_get (&self->session);
   gboolean is_known = known == session;
   if (is_known) {
-    *nodes = self->nodes ? g_atomic_rc_box_acquire (self->nodes) : NULL;
+    *nodes = self->nodes != NULL ? g_atomic_rc_box_acquire (self->nodes) : NULL;
     *is_seen = g_hash_table_contains (self->directories, directory);
   }
   g_mutex_unlock (&self->lock);
@@ -419,7 +419,7 @@ remember_nodes (MusterProbe *self, MusterSession *session, Nodes *nodes)
   g_mutex_lock (&self->lock);
   g_weak_ref_set (&self->session, session);
   g_clear_pointer (&self->nodes, nodes_unref);
-  self->nodes = nodes ? g_atomic_rc_box_acquire (nodes) : NULL;
+  self->nodes = nodes != NULL ? g_atomic_rc_box_acquire (nodes) : NULL;
   g_hash_table_remove_all (self->directories);
   g_mutex_unlock (&self->lock);
 }
@@ -445,7 +445,7 @@ nodes_for (MusterSaver *self, MusterSession *session, Nodes **nodes, gint64 dead
 
   if (readers->len > 0)
     *nodes = add_nodes (session, readers, key, deadline_us, cancellable, &failure);
-  if (failure) {
+  if (failure != NULL) {
     g_propagate_error (error, g_steal_pointer (&failure));
     return FALSE;
   }
@@ -464,7 +464,7 @@ probe (MusterSaver *self, MusterSession *session, const char *directory, gboolea
   if (!recall (self->probe, session, &nodes, directory, &is_seen) &&
       !nodes_for (self, session, &nodes, deadline_us, cancellable, error))
     return FALSE;
-  if (!nodes || (is_seen && !again))
+  if (nodes == NULL || (is_seen && !again))
     return TRUE;
   Query condition = {
       .nodes = nodes, .session = session, .deadline_us = deadline_us, .cancellable = cancellable};

@@ -66,7 +66,7 @@ static gboolean
 has_values (const Restore *self, const MusterAssignment *assignment)
 {
   for (guint i = 0; i < assignment->n_uses; i++)
-    if (!self->match.entries[use_of (self, assignment, i)])
+    if (self->match.entries[use_of (self, assignment, i)] == NULL)
       return FALSE;
 
   return TRUE;
@@ -148,7 +148,7 @@ typedef struct {
 static void
 batch_clear (Batch *self)
 {
-  for (guint i = 0; self->tensors && i < self->wanted->len; i++)
+  for (guint i = 0; self->tensors != NULL && i < self->wanted->len; i++)
     g_clear_pointer (&self->tensors[i], muster_tensor_unref);
   g_clear_pointer (&self->tensors, g_free);
   g_clear_pointer (&self->wanted, g_array_unref);
@@ -190,7 +190,7 @@ fill_batch (const Restore *self, Batch *batch, guint *next, guint64 enough)
 static void
 report_progress (const Restore *self)
 {
-  if (self->options->progress)
+  if (self->options->progress != NULL)
     self->options->progress (self->done, self->match.compatibility.bytes, self->options->user_data);
 }
 
@@ -292,7 +292,7 @@ static gboolean
 check_sizes (const Restore *self, GError **error)
 {
   for (guint i = 0; i < self->match.plan->wanted->len; i++) {
-    guint64 size = self->match.entries[i] ? muster_match_size (&self->match, i) : 0;
+    guint64 size = self->match.entries[i] != NULL ? muster_match_size (&self->match, i) : 0;
     if (size <= TENSOR_BYTES)
       continue;
     g_autofree char *text = muster_format_size (size);
@@ -357,7 +357,7 @@ list_assigned (const Restore *self)
 
   for (guint i = 0; i < self->runnable->len; i++) {
     const MusterAssignment *assignment = runnable_at (self, i);
-    if (assignment->variable)
+    if (assignment->variable != NULL)
       g_hash_table_add (assigned, assignment->variable->name);
   }
 
@@ -370,8 +370,8 @@ check_missing (const Restore *self, GHashTable *known, GError **error)
 {
   for (guint i = 0; i < self->match.plan->wanted->len; i++) {
     const MusterWanted *wanted = wanted_at (self, i);
-    if (self->match.entries[i] ||
-        (wanted->variable && g_hash_table_contains (known, wanted->variable->name)))
+    if (self->match.entries[i] != NULL ||
+        (wanted->variable != NULL && g_hash_table_contains (known, wanted->variable->name)))
       continue;
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
                  "'%s' lacks '%s', and the graph names no initializer for it", self->prefix,
@@ -397,9 +397,9 @@ find_initialisers (Restore *self, GError **error)
   g_autoptr (GHashTable) known = g_hash_table_new (g_str_hash, g_str_equal);
   for (gsize i = 0; i < n; i++) {
     const MusterVariableInfo *variable = &variables[i];
-    if (variable->is_local || variable->initializer)
+    if (variable->is_local || variable->initializer != NULL)
       g_hash_table_add (known, (gpointer)variable->name);
-    if (variable->is_local || !variable->initializer ||
+    if (variable->is_local || variable->initializer == NULL ||
         g_hash_table_contains (assigned, variable->name))
       continue;
     g_ptr_array_add (self->initialisers, (gpointer)variable->initializer);
@@ -471,8 +471,8 @@ read_outside (Restore *self, GError **error)
   GPtrArray *states =
       muster_saveables_read (self->saver->saveables, self->saver->storage, self->prefix, &failure);
 
-  self->failure->is_masters = failure && !muster_error_is (failure, MUSTER_ERROR_DATA_LOSS);
-  if (failure)
+  self->failure->is_masters = failure != NULL && !muster_error_is (failure, MUSTER_ERROR_DATA_LOSS);
+  if (failure != NULL)
     g_propagate_error (error, failure);
 
   return states;
@@ -487,7 +487,7 @@ restore (Restore *self, MusterRestored *restored, GError **error)
   find_runnable (self);
   g_autoptr (GPtrArray) states =
       find_initialisers (self, error) ? read_outside (self, error) : NULL;
-  if (!states || !assign (self, error))
+  if (states == NULL || !assign (self, error))
     return FALSE;
   self->failure->is_masters = TRUE; /* what follows says nothing of the checkpoint */
   if (!initialise (self, error) || !muster_saveables_hand_out (states, error))
@@ -510,7 +510,7 @@ hold (MusterSaver *self, const char *prefix, GError **error)
   g_autoptr (GError) failure = NULL;
   MusterStorageLock *lock = muster_storage_lock (self->storage, path, MUSTER_LOCK_SHARED, &failure);
 
-  if (!lock && g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_BUSY))
+  if (lock == NULL && g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_BUSY))
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
                  "'%s' is being removed by another process", prefix);
 
@@ -542,7 +542,7 @@ muster_saver_restore_one (MusterSaver *self, MusterSession *session, const char 
 
   *meaning = (MusterRestoreFailure){0};
   MusterStorageLock *lock = hold (self, prefix, &failure);
-  gboolean is_done = !failure && restore (&run, restored, &failure);
+  gboolean is_done = failure == NULL && restore (&run, restored, &failure);
   muster_storage_unlock (self->storage, lock);
   if (is_done)
     return TRUE;
@@ -581,21 +581,21 @@ muster_saver_restore_with (MusterSaver *self, MusterSession *session, const char
       !muster_deadline_check (deadline_us, error))
     return FALSE;
   if (self->is_empty) { /* whatever the prefix: SAV.25 */
-    if (restored)
+    if (restored != NULL)
       *restored = (MusterRestored){0};
     return TRUE;
   }
-  if (!prefix || !*prefix) {
+  if (prefix == NULL || !*prefix) {
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                          "Can't load save_path when it is None.");
     return FALSE;
   }
   if (!muster_storage_check_path (self->storage, "checkpoint", prefix, error))
     return FALSE;
-  if (!muster_saver_restore_one (self, session, prefix, options ? options : &plain, &result,
+  if (!muster_saver_restore_one (self, session, prefix, options != NULL ? options : &plain, &result,
                                  &meaning, deadline_us, cancellable, error))
     return FALSE;
-  *(restored ? restored : &unwanted) = result;
+  *(restored != NULL ? restored : &unwanted) = result;
 
   return TRUE;
 }

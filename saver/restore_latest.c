@@ -40,9 +40,9 @@ candidates (MusterSaver *self, const char *directory, const MusterCheckpointStat
   GPtrArray *found = g_ptr_array_new_with_free_func (g_free);
   g_autoptr (GHashTable) seen = g_hash_table_new (g_str_hash, g_str_equal);
 
-  if (state)
+  if (state != NULL)
     add_candidate (self, directory, state->latest, found, seen);
-  for (guint i = state && state->all ? state->all->len : 0; i-- > 0;)
+  for (guint i = state != NULL && state->all != NULL ? state->all->len : 0; i-- > 0;)
     add_candidate (self, directory, state->all->pdata[i], found, seen);
 
   return found;
@@ -56,13 +56,13 @@ add_files (MusterSaver *self, const char *directory, GPtrArray *found, GError **
   g_auto (GStrv) prefixes = muster_checkpoint_list (self->storage, directory, &failure);
   g_autoptr (GHashTable) seen = g_hash_table_new (g_str_hash, g_str_equal);
 
-  if (!prefixes && muster_error_to_wire (failure) != MUSTER_ERROR_NOT_FOUND) {
+  if (prefixes == NULL && muster_error_to_wire (failure) != MUSTER_ERROR_NOT_FOUND) {
     g_propagate_error (error, g_steal_pointer (&failure));
     return FALSE;
   }
   for (guint i = 0; i < found->len; i++)
     g_hash_table_add (seen, found->pdata[i]);
-  for (guint i = prefixes ? g_strv_length (prefixes) : 0; i-- > 0;)
+  for (guint i = prefixes != NULL ? g_strv_length (prefixes) : 0; i-- > 0;)
     add_candidate (self, directory, prefixes[i], found, seen);
 
   return TRUE;
@@ -108,7 +108,7 @@ static void
 choice_clear (Choice *self)
 {
   g_clear_pointer (&self->faults, g_ptr_array_unref);
-  if (self->warnings)
+  if (self->warnings != NULL)
     g_string_free (self->warnings, TRUE);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Choice, choice_clear)
@@ -150,10 +150,11 @@ static gboolean
 lacks_needed (const Choice *self, const char *prefix)
 {
   g_autoptr (MusterBundleReader) reader =
-      self->options->needs ? muster_bundle_reader_open (self->saver->storage, prefix, NULL) : NULL;
+      self->options->needs != NULL ? muster_bundle_reader_open (self->saver->storage, prefix, NULL)
+                                   : NULL;
 
-  for (const char *const *name = self->options->needs; reader && *name; name++)
-    if (!muster_bundle_reader_find (reader, *name))
+  for (const char *const *name = self->options->needs; reader != NULL && *name != NULL; name++)
+    if (muster_bundle_reader_find (reader, *name) == NULL)
       return TRUE;
 
   return FALSE;
@@ -247,7 +248,7 @@ finish (Choice *self, MusterRestored *result)
     quarantine_fault (self, self->faults->pdata[i], lines);
   if (lines->len > 0)
     result->passed_over = g_strdup (lines->str);
-  if (result->warning)
+  if (result->warning != NULL)
     add_line (self->warnings, result->warning);
   g_free (result->warning);
   result->warning = self->warnings->len > 0 ? g_strdup (self->warnings->str) : NULL;
@@ -263,17 +264,17 @@ find_candidates (Choice *self, GError **error)
   g_autoptr (MusterCheckpointState) state = muster_checkpoint_state_read_named (
       saver->storage, self->directory, saver->directory.latest_filename, &failure);
 
-  if (failure &&
+  if (failure != NULL &&
       !(self->options->fall_back_to_files && muster_error_is (failure, MUSTER_ERROR_DATA_LOSS))) {
     g_propagate_error (error, g_steal_pointer (&failure));
     return NULL;
   }
-  if (failure)
+  if (failure != NULL)
     add_line (self->warnings, failure->message);
   g_autoptr (GPtrArray) prefixes = candidates (saver, self->directory, state);
   if (self->options->fall_back_to_files && !add_files (saver, self->directory, prefixes, error))
     return NULL;
-  if (failure && prefixes->len == 0) {
+  if (failure != NULL && prefixes->len == 0) {
     g_propagate_error (error, g_steal_pointer (&failure));
     return NULL;
   }
@@ -304,7 +305,7 @@ list_again (Choice *self, const GPtrArray *before)
   const gsize n_warned = self->warnings->len;
   g_autoptr (GPtrArray) now = find_candidates (self, NULL);
   g_string_truncate (self->warnings, n_warned);
-  if (!now || now->len == 0 || are_same (before, now))
+  if (now == NULL || now->len == 0 || are_same (before, now))
     return NULL;
   g_ptr_array_set_size (self->faults, 0);
 
@@ -316,7 +317,7 @@ restore_newest (Choice *self, MusterRestored *result, GError **error)
 {
   g_autoptr (GPtrArray) prefixes = find_candidates (self, error);
 
-  if (!prefixes)
+  if (prefixes == NULL)
     return FALSE;
   while (prefixes->len > 0) {
     GError *failure = NULL;
@@ -325,7 +326,7 @@ restore_newest (Choice *self, MusterRestored *result, GError **error)
       return TRUE;
     }
     GPtrArray *now = list_again (self, prefixes);
-    if (!now) {
+    if (now == NULL) {
       g_propagate_error (error, failure);
       return FALSE;
     }
@@ -345,16 +346,17 @@ restore_nothing (MusterSaver *self, const char *directory, GError **error)
   g_autofree char *latest = muster_latest_checkpoint_named (
       self->storage, directory, self->directory.latest_filename, &failure);
 
-  if (failure) {
+  if (failure != NULL) {
     g_propagate_error (error, failure);
     return FALSE;
   }
 
-  return !latest || muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                                 "'%s' was not restored: the graph has no variables, so its saver "
-                                 "restores nothing; use the graph that the checkpoint was saved "
-                                 "with, or another directory",
-                                 latest);
+  return latest == NULL ||
+         muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "'%s' was not restored: the graph has no variables, so its saver "
+                      "restores nothing; use the graph that the checkpoint was saved "
+                      "with, or another directory",
+                      latest);
 }
 
 gboolean
@@ -370,11 +372,11 @@ muster_saver_has_whole_checkpoint (MusterSaver *self, const char *directory,
     return FALSE;
   g_auto (Choice) choice = {.saver = self,
                             .directory = directory,
-                            .options = options ? options : &plain,
+                            .options = options != NULL ? options : &plain,
                             .warnings = g_string_new (NULL)};
   g_autoptr (GPtrArray) prefixes = find_candidates (&choice, error);
 
-  if (!prefixes)
+  if (prefixes == NULL)
     return FALSE;
   *found = FALSE;
   for (guint i = 0; i < prefixes->len && !*found; i++) {
@@ -403,14 +405,14 @@ muster_saver_restore_latest_with (MusterSaver *self, MusterSession *session, con
   if (self->is_empty) {
     if (!restore_nothing (self, directory, error))
       return FALSE;
-    if (restored)
+    if (restored != NULL)
       *restored = (MusterRestored){0};
     return TRUE;
   }
   g_auto (Choice) choice = {.saver = self,
                             .session = session,
                             .directory = directory,
-                            .options = options ? options : &plain,
+                            .options = options != NULL ? options : &plain,
                             .deadline_us = deadline_us,
                             .cancellable = cancellable,
                             .faults = g_ptr_array_new_with_free_func (fault_free),
@@ -419,9 +421,9 @@ muster_saver_restore_latest_with (MusterSaver *self, MusterSession *session, con
     return FALSE;
   /* Where the state can't be read, and the files stood in for it, nothing is anybody's to delete.
    */
-  if (result.prefix)
+  if (result.prefix != NULL)
     (void)muster_saver_adopt_directory (self, directory, NULL);
-  if (restored) {
+  if (restored != NULL) {
     *restored = result;
     result = (MusterRestored){0};
   }
@@ -441,9 +443,9 @@ muster_saver_restore_latest (MusterSaver *self, MusterSession *session, const ch
   if (!muster_saver_restore_latest_with (self, session, directory, NULL, &result, deadline_us,
                                          cancellable, error))
     return FALSE;
-  if (restored)
+  if (restored != NULL)
     *restored = g_steal_pointer (&result.prefix);
-  if (passed_over)
+  if (passed_over != NULL)
     *passed_over = g_steal_pointer (&result.passed_over);
 
   return TRUE;

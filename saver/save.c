@@ -26,7 +26,7 @@ work_quiesced (MusterSaver *self, MusterSession *session, MusterSaverWork work, 
     if (!self->consistent_cut.quiesce (session, deadline_us, cancellable, self->consistent_cut_data,
                                        error) ||
         !work (data, error) ||
-        (step && self->consistent_cut.number &&
+        (step != NULL && self->consistent_cut.number != NULL &&
          !self->consistent_cut.number (session, step, deadline_us, cancellable,
                                        self->consistent_cut_data, error)) ||
         !self->consistent_cut.check (session, &is_shortened, deadline_us, cancellable,
@@ -49,7 +49,7 @@ muster_saver_work_in_consistent_cut (MusterSaver *self, MusterSession *session,
                                      MusterSaverWork work, gpointer data, gint64 *step,
                                      gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
-  if (!self->consistent_cut.quiesce)
+  if (self->consistent_cut.quiesce == NULL)
     return work (data, error);
   gboolean done = work_quiesced (self, session, work, data, step, deadline_us, cancellable, error);
   self->consistent_cut.release (session, self->consistent_cut_data);
@@ -67,7 +67,7 @@ list_written (MusterSaver *self, const char *temporary, GError **error)
   g_auto (GStrv) all = muster_storage_list (self->storage, directory, error);
   g_autoptr (GStrvBuilder) written = g_strv_builder_new ();
 
-  if (!all)
+  if (all == NULL)
     return NULL;
   for (char **file = all; *file; file++)
     if (g_str_has_prefix (*file, start))
@@ -85,7 +85,8 @@ device_that_wrote (MusterSaver *self)
   const Tensorflow__NodeDef *node =
       muster_graph_find_node (muster_meta_graph_graph (self->meta_graph), name);
 
-  return node && node->device && *node->device ? node->device : "its default device";
+  return node != NULL && node->device != NULL && *node->device ? node->device
+                                                               : "its default device";
 }
 
 static gboolean
@@ -120,9 +121,9 @@ muster_saver_sync_written (MusterSaver *self, MusterSession *session, const char
   g_autofree char *directory = g_path_get_dirname (temporary);
   g_auto (GStrv) written = list_written (self, temporary, error);
 
-  if (!written || !has_index (self, temporary, written, error))
+  if (written == NULL || !has_index (self, temporary, written, error))
     return FALSE;
-  for (char **file = written; *file && !muster_session_is_here (session); file++) {
+  for (char **file = written; *file != NULL && !muster_session_is_here (session); file++) {
     g_autofree char *path = g_build_filename (directory, *file, NULL);
     if (!muster_storage_sync_directory (self->storage, path, error))
       return FALSE;
@@ -162,9 +163,9 @@ static void
 remove_quietly (MusterSaver *self, const char *path, const char *rest)
 {
   g_auto (GStrv) parts =
-      strstr (rest, "_temp_") ? muster_storage_list (self->storage, path, NULL) : NULL;
+      strstr (rest, "_temp_") != NULL ? muster_storage_list (self->storage, path, NULL) : NULL;
 
-  for (char **part = parts; part && *part; part++) {
+  for (char **part = parts; part != NULL && *part != NULL; part++) {
     g_autofree char *inside = g_build_filename (path, *part, NULL);
     (void)muster_storage_remove (self->storage, inside, NULL);
   }
@@ -179,7 +180,7 @@ muster_saver_discard_quietly (MusterSaver *self, const char *temporary)
   g_autofree char *name = g_path_get_basename (temporary);
   g_auto (GStrv) all = muster_storage_list (self->storage, directory, NULL);
 
-  for (char **file = all; file && *file; file++) {
+  for (char **file = all; file != NULL && *file != NULL; file++) {
     const char *rest = g_str_has_prefix (*file, name) ? *file + strlen (name) : "";
     g_autofree char *path = g_build_filename (directory, *file, NULL);
     if (*rest == '.' || g_str_has_prefix (rest, "_temp_"))
@@ -193,7 +194,7 @@ check_lease (MusterLease *lease, gint64 deadline_us, GCancellable *cancellable, 
 {
   MusterAnnouncement nothing = MUSTER_ANNOUNCEMENT_INIT;
 
-  return !lease || muster_lease_announce (lease, &nothing, deadline_us, cancellable, error);
+  return lease == NULL || muster_lease_announce (lease, &nothing, deadline_us, cancellable, error);
 }
 
 /* The checkpoint is there, whether or not the master hears of it; only a lease that is lost
@@ -206,7 +207,7 @@ announce_durable (MusterSaver *self, MusterLease *lease, const char *prefix, gin
   g_autoptr (GError) failure = NULL;
   gint64 soon_us = muster_deadline_after (muster_clock_now_us (self->clock), WARN_FULL_AFTER_US);
 
-  if (!lease || step < 0)
+  if (lease == NULL || step < 0)
     return TRUE;
   durable.durable_step = step;
   durable.durable = (char *)prefix;
@@ -226,7 +227,7 @@ run_save (MusterSaver *self, MusterSession *session, const char *prefix, const M
   g_autofree char *path = muster_path_for_master (self->storage, prefix);
   g_autoptr (MusterTensor) name = muster_tensor_new_string (path);
   g_autoptr (MusterTensor) written = NULL;
-  const char *save_tensor = how->save_tensor ? how->save_tensor : self->info.save_tensor;
+  const char *save_tensor = how->save_tensor != NULL ? how->save_tensor : self->info.save_tensor;
   MusterFeed feed = {self->info.filename_tensor, name};
   gboolean is_tensor = strchr (save_tensor, ':') != NULL;
   MusterStep step = {.feeds = &feed,
@@ -260,7 +261,7 @@ write_files (MusterSaver *self, MusterSession *session, const char *temporary,
              const MusterSaveHow *how, gint64 deadline_us, GCancellable *cancellable,
              GError **error)
 {
-  if (!how->tensors || how->tensors->len == 0)
+  if (how->tensors == NULL || how->tensors->len == 0)
     return run_save (self, session, temporary, how, deadline_us, cancellable, error);
   g_autofree char *masters = g_strconcat (temporary, ".master", NULL);
   g_autofree char *chiefs = g_strconcat (temporary, ".chief", NULL);
@@ -317,7 +318,7 @@ begin (Save *self, GError **error)
                                           self->deadline_us, self->cancellable, error))
     return FALSE;
   muster_checkpoint_directory_sweep_once (&self->saver->directory, self->directory);
-  if (!self->alive)
+  if (self->alive == NULL)
     self->alive = muster_checkpoint_directory_mark_alive (&self->saver->directory, self->temporary);
 
   return TRUE;
@@ -353,7 +354,7 @@ rename_to (Save *self, gint64 step, GError **error)
 static gboolean
 write_consistent_cut (Save *self, GError **error)
 {
-  if (self->how->save_tensor)
+  if (self->how->save_tensor != NULL)
     return write_once (self, error);
 
   gint64 step = self->step;
@@ -372,10 +373,10 @@ write_all (Save *self, GError **error)
 
   if (!muster_free_space_find (&self->saver->free_space, &self->space, error))
     return FALSE;
-  if (self->space.why)
+  if (self->space.why != NULL)
     return TRUE;
   if (write_consistent_cut (self, &failure)) {
-    if (self->how->written)
+    if (self->how->written != NULL)
       self->how->written (self->how->written_data);
     return TRUE;
   }
@@ -418,9 +419,10 @@ publish (Save *self, GError **error)
   g_autoptr (MusterDirectoryLock) lock = muster_directory_lock (
       saver->storage, self->directory, self->deadline_us, saver->clock, self->cancellable, error);
   g_autoptr (MusterCheckpointRecord) record =
-      lock ? muster_checkpoint_record_read_to_write (saver->storage, self->directory, error) : NULL;
+      lock != NULL ? muster_checkpoint_record_read_to_write (saver->storage, self->directory, error)
+                   : NULL;
 
-  return record && publish_locked (self, record, error);
+  return record != NULL && publish_locked (self, record, error);
 }
 
 /* Tries a stage until it is done, the save is to be skipped, or it has failed. */
@@ -430,7 +432,7 @@ go_through (Save *self, gboolean (*stage) (Save *self, GError **error), GError *
   for (;;) {
     GError *failure = NULL;
     self->was_full = FALSE;
-    if (self->space.why || stage (self, &failure))
+    if (self->space.why != NULL || stage (self, &failure))
       return TRUE;
     if (!self->was_full &&
         !muster_free_space_was_full (&self->saver->free_space, &self->space, failure)) {
@@ -446,11 +448,11 @@ static gboolean
 save_locked (Save *self, GError **error)
 {
   gboolean done = go_through (self, begin, error) && go_through (self, write_all, error) &&
-                  (self->space.why || go_through (self, publish, error));
+                  (self->space.why != NULL || go_through (self, publish, error));
 
-  if ((!done || self->space.why) && self->is_written && !self->is_published)
+  if ((!done || self->space.why != NULL) && self->is_written && !self->is_published)
     muster_saver_discard_quietly (self->saver, self->temporary);
-  if (!done || self->space.why || self->is_unlisted)
+  if (!done || self->space.why != NULL || self->is_unlisted)
     return done;
 
   return announce_durable (self->saver, self->lease, self->prefix, self->step, self->deadline_us,
@@ -495,7 +497,7 @@ static char *
 name_for (MusterSaver *self, gint64 step, GError **error)
 {
   const char *state_file =
-      self->directory.latest_filename ? self->directory.latest_filename : STATE_FILE;
+      self->directory.latest_filename != NULL ? self->directory.latest_filename : STATE_FILE;
 
   if (step >= 0)
     return g_strdup_printf (self->pad_step_number ? "%s-%08" G_GINT64_FORMAT
@@ -515,7 +517,7 @@ muster_saver_prefix_for (MusterSaver *self, const char *directory, gint64 step, 
 {
   g_autofree char *name = name_for (self, step, error);
 
-  return name ? g_build_filename (directory, name, NULL) : NULL;
+  return name != NULL ? g_build_filename (directory, name, NULL) : NULL;
 }
 
 /* Tells of a save that has ended well. */
@@ -524,12 +526,12 @@ tell (Save *self, GError **error)
 {
   MusterSaved *saved = self->how->saved;
 
-  if (!saved && self->space.why) {
+  if (saved == NULL && self->space.why != NULL) {
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED, "skipped: %s",
                  self->space.why);
     return FALSE;
   }
-  if (!saved)
+  if (saved == NULL)
     return TRUE;
   *saved = (MusterSaved){
       .step = MAX (self->step, -1),
@@ -597,7 +599,7 @@ save_nothing (MusterSaver *self, const char *prefix, gint64 step, MusterSaved *s
     g_prefix_error (error, "Saving '%s': ", prefix);
     return FALSE;
   }
-  if (saved)
+  if (saved != NULL)
     *saved = (MusterSaved){.step = MAX (step, -1),
                            .skipped = TRUE,
                            .why = g_strdup ("the model has no variables to save")};
@@ -616,13 +618,13 @@ muster_saver_save_full (MusterSaver *self, MusterSession *session, const char *d
       !muster_saver_check_directory (self, directory, error))
     return FALSE;
   g_autofree char *prefix = muster_saver_prefix_for (self, directory, step, error);
-  if (prefix && self->is_empty)
+  if (prefix != NULL && self->is_empty)
     return save_nothing (self, prefix, step, saved, error);
   g_autoptr (GPtrArray) tensors =
-      prefix ? muster_saveables_copy (self->saveables, NULL, error) : NULL;
+      prefix != NULL ? muster_saveables_copy (self->saveables, NULL, error) : NULL;
   MusterSaveHow how = {.tensors = tensors, .saved = saved};
 
-  return tensors &&
+  return tensors != NULL &&
          muster_saver_save_how (self, session, prefix, step, &how, deadline_us, cancellable, error);
 }
 

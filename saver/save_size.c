@@ -27,7 +27,7 @@ reach (MusterGraph *graph, const char *op)
 
   muster_graph_split_input (op, &first);
   const Tensorflow__NodeDef *node = muster_graph_find_node (graph, first);
-  if (node)
+  if (node != NULL)
     g_ptr_array_add (open, (gpointer)node);
   while (open->len > 0) {
     node = g_ptr_array_remove_index_fast (open, open->len - 1);
@@ -37,7 +37,7 @@ reach (MusterGraph *graph, const char *op)
       g_autofree char *name = NULL;
       muster_graph_split_input (node->input[i], &name);
       const Tensorflow__NodeDef *input = muster_graph_find_node (graph, name);
-      if (input && !g_hash_table_contains (reached, input->name))
+      if (input != NULL && !g_hash_table_contains (reached, input->name))
         g_ptr_array_add (open, (gpointer)input);
     }
   }
@@ -79,7 +79,7 @@ muster_saver_estimate (MusterSaver *self, const GPtrArray *tensors)
     self->graph_bytes = known;
     g_mutex_unlock (&self->lock);
   }
-  for (guint i = 0; tensors && i < tensors->len; i++)
+  for (guint i = 0; tensors != NULL && i < tensors->len; i++)
     outside += muster_tensor_n_bytes (((const MusterNamedTensor *)tensors->pdata[i])->tensor);
   if (self->directory.with_meta_graph)
     outside += g_bytes_get_size (muster_meta_graph_bytes (self->meta_graph));

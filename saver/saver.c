@@ -14,13 +14,13 @@ G_DEFINE_FINAL_TYPE (MusterSaver, muster_saver, G_TYPE_OBJECT)
 static gboolean
 check_info (const MusterSaverInfo *info, GError **error)
 {
-  if (!info) {
+  if (info == NULL) {
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                          "The meta graph has no SaverDef: export it with a Saver");
     return FALSE;
   }
-  if (info->filename_tensor && *info->filename_tensor && info->save_tensor && *info->save_tensor &&
-      info->restore_op && *info->restore_op)
+  if (info->filename_tensor != NULL && *info->filename_tensor && info->save_tensor != NULL &&
+      *info->save_tensor && info->restore_op != NULL && *info->restore_op)
     return TRUE;
   g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                        "saver_def must specify the filename_tensor_name, save_tensor_name and "
@@ -32,7 +32,7 @@ check_info (const MusterSaverInfo *info, GError **error)
 static gboolean
 check_base_name (const char *name, GError **error)
 {
-  if (!*name || strchr (name, '/')) {
+  if (!*name || strchr (name, '/') != NULL) {
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                  "'%s' can't be the base name of checkpoints: give a name without a '/'", name);
     return FALSE;
@@ -49,7 +49,8 @@ check_base_name (const char *name, GError **error)
 static gboolean
 check_latest_filename (const char *name, GError **error)
 {
-  if (!name || (*name && !strchr (name, '/') && strcmp (name, MUSTER_RECORD_FILE) != 0))
+  if (name == NULL ||
+      (*name && strchr (name, '/') == NULL && strcmp (name, MUSTER_RECORD_FILE) != 0))
     return TRUE;
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                "'latest_filename' must not contain path components, nor be empty or '%s': '%s'",
@@ -117,10 +118,10 @@ muster_saver_new (MusterMetaGraph *meta_graph, const MusterSaverOptions *options
   static const MusterSaverOptions defaults;
   const MusterSaverInfo *info = muster_meta_graph_saver (meta_graph);
 
-  if (!options)
+  if (options == NULL)
     options = &defaults;
-  const char *base_name = options->base_name ? options->base_name : DEFAULT_BASE_NAME;
-  const gboolean is_empty = !info && options->allow_empty;
+  const char *base_name = options->base_name != NULL ? options->base_name : DEFAULT_BASE_NAME;
+  const gboolean is_empty = info == NULL && options->allow_empty;
   if ((!is_empty && !check_info (info, error)) || !check_base_name (base_name, error) ||
       !check_latest_filename (options->latest_filename, error) ||
       !muster_check_max_to_keep (options->max_to_keep, error))
@@ -129,7 +130,7 @@ muster_saver_new (MusterMetaGraph *meta_graph, const MusterSaverOptions *options
   MusterSaver *self = g_object_new (MUSTER_TYPE_SAVER, NULL);
   self->meta_graph = muster_meta_graph_ref (meta_graph);
   self->is_empty = is_empty;
-  if (info)
+  if (info != NULL)
     self->info = *info;
   self->directory.base_name = g_strdup (base_name);
   set_options (self, options);
@@ -162,9 +163,9 @@ muster_saver_claim_directory (MusterSaver *self, const char *directory, gint64 d
     return FALSE;
   g_autoptr (MusterLease) lease = muster_checkpoint_directory_lease (&self->directory);
 
-  return !lease || (muster_storage_make_directory (self->storage, directory, error) &&
-                    muster_checkpoint_directory_claim (&self->directory, lease, directory,
-                                                       deadline_us, cancellable, error));
+  return lease == NULL || (muster_storage_make_directory (self->storage, directory, error) &&
+                           muster_checkpoint_directory_claim (&self->directory, lease, directory,
+                                                              deadline_us, cancellable, error));
 }
 
 char *
@@ -233,7 +234,7 @@ muster_saver_add_saveable (MusterSaver *self, const char *name, MusterSaveable *
 static void
 muster_saver_clear_consistent_cut (MusterSaver *self)
 {
-  if (self->consistent_cut_destroy)
+  if (self->consistent_cut_destroy != NULL)
     self->consistent_cut_destroy (self->consistent_cut_data);
   self->consistent_cut = (MusterSaverConsistentCut){0};
   self->consistent_cut_data = NULL;
@@ -247,7 +248,7 @@ muster_saver_set_consistent_cut (MusterSaver *self, const MusterSaverConsistentC
   g_return_if_fail (MUSTER_IS_SAVER (self));
 
   muster_saver_clear_consistent_cut (self);
-  if (consistent_cut)
+  if (consistent_cut != NULL)
     self->consistent_cut = *consistent_cut;
   self->consistent_cut_data = user_data;
   self->consistent_cut_destroy = destroy;
@@ -258,7 +259,7 @@ muster_saver_restore_plan (MusterSaver *self, GError **error)
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
 
-  if (!self->restore_plan)
+  if (self->restore_plan == NULL)
     self->restore_plan = muster_restore_plan_new (muster_meta_graph_graph (self->meta_graph),
                                                   self->info.restore_op, error);
 

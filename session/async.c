@@ -20,10 +20,10 @@ copy_feeds (MusterPrepareOptions *options)
 static void
 copy_restore (MusterPrepareOptions *options)
 {
-  if (!options->restore)
+  if (options->restore == NULL)
     return;
   MusterRestoreOptions *restore = g_memdup2 (options->restore, sizeof *restore);
-  if (restore->names)
+  if (restore->names != NULL)
     g_hash_table_ref (restore->names);
   restore->needs = (const char *const *)g_strdupv ((char **)restore->needs);
   options->restore = restore;
@@ -32,9 +32,9 @@ copy_restore (MusterPrepareOptions *options)
 static void
 clear_restore (MusterPrepareOptions *options)
 {
-  if (options->restore && options->restore->names)
+  if (options->restore != NULL && options->restore->names != NULL)
     g_hash_table_unref (options->restore->names);
-  if (options->restore)
+  if (options->restore != NULL)
     g_strfreev ((char **)options->restore->needs);
   g_free ((MusterRestoreOptions *)options->restore);
 }
@@ -47,7 +47,7 @@ muster_prepare_options_own (MusterPrepareOptions *options)
   options->init_ops = (const char *const *)g_strdupv ((char **)options->init_ops);
   options->checkpoint_dir = g_strdup (options->checkpoint_dir);
   options->checkpoint_filename = g_strdup (options->checkpoint_filename);
-  if (options->saver)
+  if (options->saver != NULL)
     g_object_ref (options->saver);
   copy_restore (options);
   copy_feeds (options);
@@ -155,7 +155,7 @@ run (gpointer data)
   MusterSession *session = operation (g_task_get_source_object (task), g_task_get_task_data (task),
                                       g_task_get_cancellable (task), &error);
 
-  if (session)
+  if (session != NULL)
     g_task_return_pointer (task, session, g_object_unref);
   else
     g_task_return_error (task, error);
@@ -174,7 +174,7 @@ start (MusterSessionManager *self, Operation operation, const char *name, Muster
 
   call->master = g_object_ref (master);
   call->timeout_us = timeout_us;
-  if (options)
+  if (options != NULL)
     call->options = *options;
   muster_prepare_options_own (&call->options);
   g_task_set_source_tag (task, (gpointer)operation);
@@ -183,7 +183,7 @@ start (MusterSessionManager *self, Operation operation, const char *name, Muster
   g_task_set_check_cancellable (task, FALSE);
 
   GThread *thread = g_thread_try_new (name, run, task, &failure);
-  if (thread) {
+  if (thread != NULL) {
     g_thread_unref (thread);
     return;
   }
@@ -205,12 +205,12 @@ finish (MusterSessionManager *self, GAsyncResult *result, Operation operation, g
   GTask *task = G_TASK (result);
   Call *call = g_task_get_task_data (task);
 
-  if (report) {
+  if (report != NULL) {
     *report = call->report;
     call->report = (MusterSessionReport){0};
   }
   MusterSession *session = g_task_propagate_pointer (task, error);
-  if (session && recovered)
+  if (session != NULL && recovered != NULL)
     *recovered = call->recovered;
 
   return session;

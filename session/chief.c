@@ -19,7 +19,7 @@ muster_session_manager_lease (MusterSession *session)
 void
 muster_operation_hand_lease_to (MusterOperation *self, MusterSession *session)
 {
-  if (self->lease)
+  if (self->lease != NULL)
     g_object_set_data_full (G_OBJECT (session), LEASE_KEY, g_steal_pointer (&self->lease),
                             g_object_unref);
 }
@@ -28,7 +28,7 @@ muster_operation_hand_lease_to (MusterOperation *self, MusterSession *session)
 static void
 keep_before (MusterOperation *self, MusterAnnouncement *before)
 {
-  if (before && self->claimed_epoch != 0 && before->epoch == self->claimed_epoch) {
+  if (before != NULL && self->claimed_epoch != 0 && before->epoch == self->claimed_epoch) {
     muster_announcement_free (before);
     return;
   }
@@ -47,7 +47,8 @@ ask_final_step (MusterOperation *self, MusterSession *session)
   g_autoptr (MusterWatch) watch = muster_session_watch (session, &what, deadline_us, NULL);
   g_auto (MusterReadiness) readiness = {0};
 
-  if (!watch || !muster_watch_next (watch, &readiness, self->cancellable, NULL) || !readiness.chief)
+  if (watch == NULL || !muster_watch_next (watch, &readiness, self->cancellable, NULL) ||
+      readiness.chief == NULL)
     return -1;
 
   return readiness.chief->step;
@@ -65,7 +66,8 @@ judge_refusal (MusterOperation *self, MusterSession *session, GError *failure, G
     self->report.outcome = MUSTER_OUTCOME_FENCED;
   } else if (muster_error_is (failure, MUSTER_ERROR_OUT_OF_RANGE)) {
     self->report.outcome = MUSTER_OUTCOME_OVER;
-    self->report.final_step = self->before ? self->before->step : ask_final_step (self, session);
+    self->report.final_step =
+        self->before != NULL ? self->before->step : ask_final_step (self, session);
   } else {
     g_prefix_error (&failure, "Claiming '%s': ", self->manager->model);
   }
@@ -82,7 +84,7 @@ muster_operation_claim (MusterOperation *self, MusterSession *session,
   GError *failure = NULL;
   MusterAnnouncement *before = NULL;
 
-  if (!manager->model)
+  if (manager->model == NULL)
     return TRUE;
 
   /* Another attempt of the same verb takes over from the one before, whose lease may still stand
@@ -97,7 +99,7 @@ muster_operation_claim (MusterOperation *self, MusterSession *session,
   self->lease = muster_session_claim (session, &claim, &before, self->call_deadline_us,
                                       self->cancellable, &failure);
   keep_before (self, before);
-  if (!self->lease)
+  if (self->lease == NULL)
     return judge_refusal (self, session, failure, error);
   self->claimed_epoch = muster_lease_epoch (self->lease);
   self->report.epoch = self->claimed_epoch;
@@ -130,7 +132,7 @@ muster_operation_announce (MusterOperation *self, MusterChiefPhase phase, const 
 {
   g_auto (MusterAnnouncement) announcement = MUSTER_ANNOUNCEMENT_INIT;
 
-  if (!self->lease)
+  if (self->lease == NULL)
     return TRUE;
   announcement.phase = phase;
   announcement.detail = g_strdup (detail);
@@ -145,10 +147,10 @@ muster_operation_announce_prepared (MusterOperation *self, GError **error)
   const char *checkpoint = self->report.restored_from;
   g_auto (MusterAnnouncement) announcement = MUSTER_ANNOUNCEMENT_INIT;
 
-  if (!self->lease)
+  if (self->lease == NULL)
     return TRUE;
   announcement.phase = MUSTER_CHIEF_PREPARED;
-  if (checkpoint) {
+  if (checkpoint != NULL) {
     announcement.step = muster_checkpoint_step (checkpoint);
     announcement.durable_step = announcement.step;
     announcement.durable = g_strdup (checkpoint);
@@ -160,7 +162,7 @@ muster_operation_announce_prepared (MusterOperation *self, GError **error)
 gboolean
 muster_operation_check_lease (MusterOperation *self, GError **error)
 {
-  if (!self->lease || muster_lease_check (self->lease, error))
+  if (self->lease == NULL || muster_lease_check (self->lease, error))
     return TRUE;
   self->report.outcome = MUSTER_OUTCOME_FENCED;
 
@@ -186,7 +188,7 @@ is_anothers_work (const MusterOperation *self)
 {
   const MusterAnnouncement *before = self->before;
 
-  return before && before->prepared && before->epoch != self->claimed_epoch &&
+  return before != NULL && before->prepared && before->epoch != self->claimed_epoch &&
          (!muster_chief_phase_is_preparing (before->phase) ||
           before->phase == MUSTER_CHIEF_STARTING);
 }
@@ -213,7 +215,8 @@ gboolean
 muster_operation_may_initialise (MusterOperation *self, const MusterPrepareOptions *options,
                                  GError **error)
 {
-  if (!self->lease || options->overwrite || options->reset_master || !is_anothers_work (self))
+  if (self->lease == NULL || options->overwrite || options->reset_master ||
+      !is_anothers_work (self))
     return TRUE;
 
   g_autofree char *chief = muster_announcement_describe (self->before);

@@ -67,11 +67,12 @@ muster_operation_reserve_us (const MusterOperation *self)
 gboolean
 muster_cluster_check (const char *const *cluster, GError **error)
 {
-  for (; cluster && *cluster; cluster++) {
+  for (; cluster != NULL && *cluster != NULL; cluster++) {
     const char *equals = strchr (*cluster, '=');
     g_autofree char *host = NULL;
     guint16 port;
-    if (equals && equals > *cluster && muster_address_parse (equals + 1, &host, &port, NULL))
+    if (equals != NULL && equals > *cluster &&
+        muster_address_parse (equals + 1, &host, &port, NULL))
       continue;
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                  "'%s' names no task of a cluster: it should be like ps:0=HOST:PORT", *cluster);
@@ -90,7 +91,8 @@ plan_checks (const MusterOperation *self, const char *address, gboolean tls, gin
 
   *check = (Check){.address = g_strdup (address), .tls = tls};
   g_ptr_array_add (checks, check);
-  for (char **task = self->manager->cluster; task && *task && checks->len <= MOST_TASKS; task++) {
+  for (char **task = self->manager->cluster;
+       task != NULL && *task != NULL && checks->len <= MOST_TASKS; task++) {
     const char *equals = strchr (*task, '=');
     check = g_new0 (Check, 1);
     *check = (Check){.task = g_strndup (*task, (gsize)(equals - *task)),
@@ -111,7 +113,7 @@ run_check (gpointer data)
 {
   Check *check = data;
 
-  if (check->task)
+  if (check->task != NULL)
     muster_diagnose_master (check->address, check->deadline_us, check->cancellable,
                             &check->diagnosis);
   else
@@ -131,7 +133,7 @@ run_checks (GPtrArray *checks)
     threads[i] = g_thread_try_new ("muster-look", run_check, checks->pdata[i], NULL);
   run_check (checks->pdata[0]);
   for (guint i = 1; i < checks->len; i++)
-    if (threads[i])
+    if (threads[i] != NULL)
       g_thread_join (threads[i]);
 }
 
@@ -156,7 +158,7 @@ state_of (MusterReach stage)
 static gboolean
 is_missing (const Check *task)
 {
-  return task->diagnosis.text && task->diagnosis.stage != MUSTER_REACH_ANSWERS;
+  return task->diagnosis.text != NULL && task->diagnosis.stage != MUSTER_REACH_ANSWERS;
 }
 
 /* Which tasks a server that is up may wait for, or how to find out. */
@@ -231,7 +233,7 @@ look (const MusterOperation *self, gint64 longest_us, GCancellable *cancellable)
       muster_deadline_remaining (self->call_deadline_us, muster_clock_now_us (self->clock));
   gint64 limit_us = MIN (longest_us, left_us);
 
-  if (!address || limit_us <= 0 || g_cancellable_is_cancelled (cancellable))
+  if (address == NULL || limit_us <= 0 || g_cancellable_is_cancelled (cancellable))
     return NULL;
   GPtrArray *checks = plan_checks (
       self, address, tls, muster_clock_now_us (muster_system_clock ()) + limit_us, cancellable);
@@ -245,7 +247,7 @@ muster_operation_diagnose (MusterOperation *self, gboolean is_kept)
 {
   g_autoptr (GPtrArray) checks = look (self, LONGEST_DIAGNOSIS_US, self->cancellable);
 
-  if (checks)
+  if (checks != NULL)
     take_in (self, checks, is_kept);
   else
     muster_operation_forget_diagnosis (self);
@@ -259,7 +261,8 @@ outline (GPtrArray *checks)
 
   for (guint i = 0; i < checks->len; i++) {
     const Check *it = checks->pdata[i];
-    g_string_append_printf (text, "%d ", it->diagnosis.text ? (int)it->diagnosis.stage : -1);
+    g_string_append_printf (text, "%d ",
+                            it->diagnosis.text != NULL ? (int)it->diagnosis.stage : -1);
   }
 
   return g_string_free (text, FALSE);
@@ -271,7 +274,7 @@ muster_operation_diagnose_again (MusterOperation *self, GCancellable *answered, 
   g_autoptr (GPtrArray) checks = look (self, UNHURRIED_DIAGNOSIS_US, answered);
 
   /* A look that was cut short has seen nothing. */
-  if (!checks || g_cancellable_is_cancelled (answered))
+  if (checks == NULL || g_cancellable_is_cancelled (answered))
     return FALSE;
   g_autofree char *now_found = outline (checks);
   if (g_strcmp0 (now_found, *found) == 0)

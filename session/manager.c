@@ -12,12 +12,12 @@ G_DEFINE_FINAL_TYPE (MusterSessionManager, muster_session_manager, G_TYPE_OBJECT
 static char **
 copy_ops (const char *op, const char *const *ops, char **name)
 {
-  if (ops && *ops) {
+  if (ops != NULL && *ops != NULL) {
     g_autofree char *list = g_strjoinv (", ", (char **)ops);
     *name = g_strdup_printf ("[%s]", list);
     return g_strdupv ((char **)ops);
   }
-  if (!op)
+  if (op == NULL)
     return NULL;
   *name = g_strdup (op);
 
@@ -27,13 +27,13 @@ copy_ops (const char *op, const char *const *ops, char **name)
 static gboolean
 check_options (const MusterSessionManagerOptions *options, GError **error)
 {
-  if (options->local_init_op && options->local_init_ops) {
+  if (options->local_init_op != NULL && options->local_init_ops != NULL) {
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                          "Give either local_init_op or local_init_ops, not both");
     return FALSE;
   }
-  if (options->ready_for_local_init_op && !options->local_init_op &&
-      !(options->local_init_ops && *options->local_init_ops)) {
+  if (options->ready_for_local_init_op != NULL && options->local_init_op == NULL &&
+      !(options->local_init_ops != NULL && *options->local_init_ops != NULL)) {
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                  "If you pass a ready_for_local_init_op you must also pass a local_init_op, "
                  "ready_for_local_init_op [%s]",
@@ -55,7 +55,7 @@ static MusterRetryPolicy
 policy_of (const MusterSessionManager *self, const MusterRetryPolicy *given,
            const MusterRetryPolicy *usual)
 {
-  MusterRetryPolicy policy = given ? *given : *usual;
+  MusterRetryPolicy policy = given != NULL ? *given : *usual;
   gint64 last_us = policy.last_pause_us > 0 ? policy.last_pause_us : MUSTER_SECOND;
 
   policy.last_pause_us = MIN (last_us, self->recovery_wait_us);
@@ -72,14 +72,16 @@ take_options (MusterSessionManager *self, const MusterSessionManagerOptions *opt
   self->ready_for_local_init_op = g_strdup (options->ready_for_local_init_op);
   self->recovery_wait_us =
       options->recovery_wait_us ? options->recovery_wait_us : DEFAULT_RECOVERY_WAIT_US;
-  self->local_init_run_options =
-      options->local_init_run_options ? g_bytes_ref (options->local_init_run_options) : NULL;
-  self->config = options->config ? g_bytes_ref (options->config) : NULL;
+  self->local_init_run_options = options->local_init_run_options != NULL
+                                     ? g_bytes_ref (options->local_init_run_options)
+                                     : NULL;
+  self->config = options->config != NULL ? g_bytes_ref (options->config) : NULL;
   self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());
-  self->model = options->model && *options->model ? g_strdup (options->model) : NULL;
+  self->model = options->model != NULL && *options->model ? g_strdup (options->model) : NULL;
   self->task = g_strdup (options->task);
-  self->meta_graph = options->meta_graph ? muster_meta_graph_ref (options->meta_graph) : NULL;
-  if (self->meta_graph)
+  self->meta_graph =
+      options->meta_graph != NULL ? muster_meta_graph_ref (options->meta_graph) : NULL;
+  if (self->meta_graph != NULL)
     self->variables = muster_meta_graph_variables (self->meta_graph, &self->n_variables);
   self->cluster = g_strdupv ((char **)options->cluster);
   self->chief = g_strdup (options->chief);
@@ -93,13 +95,13 @@ muster_session_manager_new (MusterGraph *graph, const MusterSessionManagerOption
 {
   static const MusterSessionManagerOptions defaults;
 
-  if (!options)
+  if (options == NULL)
     options = &defaults;
   if (!check_options (options, error))
     return NULL;
 
   MusterSessionManager *self = g_object_new (MUSTER_TYPE_SESSION_MANAGER, NULL);
-  self->graph = graph ? muster_graph_ref (graph) : NULL;
+  self->graph = graph != NULL ? muster_graph_ref (graph) : NULL;
   take_options (self, options);
 
   return self;
@@ -124,7 +126,7 @@ muster_session_manager_new_for_ops (MusterGraph *graph, const char *ready_op,
 void
 muster_session_report_begin (MusterSessionReport *report)
 {
-  if (report)
+  if (report != NULL)
     *report = (MusterSessionReport){.final_step = -1};
 }
 
@@ -147,7 +149,7 @@ muster_session_manager_prepare_session (MusterSessionManager *self, MusterMaster
   MusterOperation operation;
   GError *failure = NULL;
 
-  if (!options)
+  if (options == NULL)
     options = &defaults;
   muster_operation_start (&operation, self, master, timeout_of (options), cancellable);
   MusterSession *session = muster_prepare_options_check (self, options, TRUE, &failure)
@@ -170,13 +172,13 @@ muster_session_manager_recover_session (MusterSessionManager *self, MusterMaster
   MusterOperation operation;
   GError *failure = NULL;
 
-  if (!options)
+  if (options == NULL)
     options = &defaults;
   muster_operation_start (&operation, self, master, timeout_of (options), cancellable);
   MusterSession *session = muster_prepare_options_check (self, options, FALSE, &failure)
                                ? muster_operation_recover (&operation, options, &failure)
                                : NULL;
-  if (session && recovered)
+  if (session != NULL && recovered != NULL)
     *recovered = operation.report.outcome != MUSTER_OUTCOME_NOT_READY;
 
   return muster_operation_conclude (&operation, session, failure, report, error);

@@ -42,7 +42,7 @@ ask (gpointer data)
   call->session =
       muster_master_create_session (call->master, call->manager->graph, call->manager->config,
                                     call->deadline_us, call->cancellable, &call->failure);
-  if (call->answered)
+  if (call->answered != NULL)
     g_cancellable_cancel (call->answered);
 
   return NULL;
@@ -59,7 +59,7 @@ report_cause (MusterOperation *self)
   why = muster_operation_why (self);
   g_autofree char *message =
       g_strdup_printf ("Creating a session at '%s': %s", muster_master_target (self->master),
-                       why ? why : self->server_state);
+                       why != NULL ? why : self->server_state);
   muster_operation_report (self, message, NULL);
 }
 
@@ -92,17 +92,17 @@ muster_operation_call_create (MusterOperation *self, gint64 deadline_us, GError 
 
   /* A thread costs some 30 µs: where nobody listens, or there is no address to look at, it does
    * without. */
-  if (self->manager->progress && muster_operation_can_diagnose (self)) {
+  if (self->manager->progress != NULL && muster_operation_can_diagnose (self)) {
     call.answered = answered = g_cancellable_new ();
     thread = g_thread_try_new ("muster-create", ask, &call, NULL);
   }
-  if (thread) {
+  if (thread != NULL) {
     diagnose_while_waiting (self, &call);
     g_thread_join (thread);
   } else {
     ask (&call);
   }
-  if (call.failure)
+  if (call.failure != NULL)
     g_propagate_error (error, call.failure);
 
   return call.session;
@@ -173,7 +173,7 @@ muster_operation_phase (MusterOperation *self, const char *name)
 {
   gint64 now_us = muster_clock_now_us (self->clock);
 
-  if (self->phase) {
+  if (self->phase != NULL) {
     add_time (self, self->phase, now_us - self->phase_started_us);
     add_span (self, self->phase, self->phase_started_us, now_us);
   }
@@ -255,21 +255,21 @@ set_deadline_error (MusterOperation *self, const char *phase, const GError *fail
                     const char *why, GError **error)
 {
   g_autofree char *seconds = seconds_of (self->timeout_us);
-  g_autofree char *shortened = shorten (why ? why : failure->message);
+  g_autofree char *shortened = shorten (why != NULL ? why : failure->message);
   g_autofree char *spending = describe_spending (self);
 
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
                "Session was not ready after waiting %s secs. (%s); out of time in '%s'; spent: %s",
-               seconds, shortened, phase ? phase : "start", spending);
+               seconds, shortened, phase != NULL ? phase : "start", spending);
 }
 
 static void
 pass_on (const MusterOperation *self, const GError *failure, GError **error)
 {
-  if (self->diagnosis && muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE))
+  if (self->diagnosis != NULL && muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE))
     g_set_error (error, failure->domain, failure->code, "%s (%s)", failure->message,
                  self->diagnosis);
-  else if (error)
+  else if (error != NULL)
     *error = g_error_copy (failure);
 }
 
@@ -297,10 +297,10 @@ fail (MusterOperation *self, const GError *failure, GError **error)
   const char *phase = self->phase;
   g_autofree char *why = muster_operation_why (self);
   muster_operation_phase (self, NULL);
-  if (!self->report.reason)
+  if (self->report.reason == NULL)
     self->report.reason = g_strdup (why);
-  if (!ran_out || cancelled) {
-    pass_on (self, cancelled ? cancelled : failure, error);
+  if (!ran_out || cancelled != NULL) {
+    pass_on (self, cancelled != NULL ? cancelled : failure, error);
     return;
   }
   if (is_wait && self->report.outcome == MUSTER_OUTCOME_FAILED)
@@ -326,7 +326,7 @@ MusterSession *
 muster_operation_conclude (MusterOperation *self, MusterSession *session, GError *failure,
                            MusterSessionReport *report, GError **error)
 {
-  if (failure)
+  if (failure != NULL)
     fail (self, failure, error);
   else if (self->report.outcome == MUSTER_OUTCOME_FAILED)
     self->report.outcome = MUSTER_OUTCOME_READY;
@@ -335,7 +335,7 @@ muster_operation_conclude (MusterOperation *self, MusterSession *session, GError
   muster_operation_phase (self, NULL);
   if (self->has_situation)
     self->report.reasons = muster_reasons_copy (self->reasons);
-  if (report)
+  if (report != NULL)
     *report = self->report;
   else
     muster_session_report_clear (&self->report);
@@ -356,7 +356,7 @@ muster_operation_conclude (MusterOperation *self, MusterSession *session, GError
 static gboolean
 is_known (const MusterOperation *self, const GError *failure)
 {
-  return self->server_state && self->failure &&
+  return self->server_state != NULL && self->failure != NULL &&
          g_str_equal (self->failure->message, failure->message);
 }
 
@@ -390,7 +390,7 @@ muster_operation_create_session (MusterOperation *self, GError **error)
 
   muster_operation_phase (self, "connect");
   MusterSession *session = muster_operation_call_create (self, deadline_us, &failure);
-  if (!session) {
+  if (session == NULL) {
     judge_creation (self, failure, deadline_us);
     g_propagate_error (error, failure);
     return NULL;
@@ -410,7 +410,7 @@ muster_operation_give_up_session (MusterOperation *self, MusterSession *session)
   gint64 left_us = muster_deadline_remaining (self->deadline_us, muster_clock_now_us (self->clock));
 
   g_clear_object (&self->lease);
-  if (!session)
+  if (session == NULL)
     return;
   /* Calls to a master are on the machine's clock. Whether it heard the close changes nothing. */
   gint64 now_us = muster_clock_now_us (muster_system_clock ());

@@ -5,7 +5,7 @@
 static gboolean
 muster_prepare_options_has_init_op (const MusterPrepareOptions *options)
 {
-  return options->init_op || (options->init_ops && *options->init_ops);
+  return options->init_op != NULL || (options->init_ops != NULL && *options->init_ops != NULL);
 }
 
 static char *
@@ -44,7 +44,7 @@ run_init_func (MusterOperation *self, MusterSession *session, const MusterPrepar
   if (options->init_func (session, self->call_deadline_us, self->cancellable,
                           options->init_func_data, &failure))
     return TRUE;
-  if (!failure)
+  if (failure == NULL)
     g_set_error_literal (&failure, MUSTER_ERROR, MUSTER_ERROR_UNKNOWN, "it didn't say why");
   g_propagate_prefixed_error (error, g_steal_pointer (&failure), "The init function failed: ");
 
@@ -60,7 +60,7 @@ muster_operation_init (MusterOperation *self, MusterSession *session,
     return FALSE;
 
   return muster_operation_check_lease (self, error) &&
-         (!options->init_func || run_init_func (self, session, options, error));
+         (options->init_func == NULL || run_init_func (self, session, options, error));
 }
 
 gboolean
@@ -89,7 +89,7 @@ probe (MusterOperation *self, MusterSession *session, const char *op, const char
 {
   g_auto (MusterReadyOpResult) readiness = {0};
 
-  if (op)
+  if (op != NULL)
     self->report.polls++;
   if (!muster_ready_op_probe (session, op, self->call_deadline_us, self->cancellable, &readiness,
                               error)) {
@@ -109,7 +109,7 @@ muster_operation_try_local_init (MusterOperation *self, MusterSession *session, 
                                  GError **error)
 {
   *why = NULL;
-  if (!self->manager->local_init_ops)
+  if (self->manager->local_init_ops == NULL)
     return TRUE;
 
   muster_operation_phase (self, "local init");
@@ -117,7 +117,7 @@ muster_operation_try_local_init (MusterOperation *self, MusterSession *session, 
               "Model not ready for local init", why, error))
     return FALSE;
 
-  return *why || muster_operation_run_local_init (self, session, error);
+  return *why != NULL || muster_operation_run_local_init (self, session, error);
 }
 
 static gboolean
@@ -125,7 +125,7 @@ muster_operation_check_ready (MusterOperation *self, MusterSession *session, cha
                               GError **error)
 {
   *why = NULL;
-  if (!self->manager->ready_op)
+  if (self->manager->ready_op == NULL)
     return TRUE;
 
   muster_operation_phase (self, "ready");
@@ -136,8 +136,8 @@ muster_operation_check_ready (MusterOperation *self, MusterSession *session, cha
 static gboolean
 has_init (const MusterSessionManager *manager, const MusterPrepareOptions *options)
 {
-  return muster_prepare_options_has_init_op (options) || options->init_func ||
-         manager->local_init_ops;
+  return muster_prepare_options_has_init_op (options) || options->init_func != NULL ||
+         manager->local_init_ops != NULL;
 }
 
 static gboolean
@@ -163,7 +163,7 @@ muster_prepare_options_check (const MusterSessionManager *manager,
                  "The epoch must be 0 or above, not %" G_GINT64_FORMAT, options->epoch);
     return FALSE;
   }
-  if (initialises && options->init_op && options->init_ops) {
+  if (initialises && options->init_op != NULL && options->init_ops != NULL) {
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                          "Give either init_op or init_ops, not both");
     return FALSE;
@@ -178,10 +178,10 @@ muster_prepare_options_check (const MusterSessionManager *manager,
 static const char *
 name_of_init (const MusterPrepareOptions *options)
 {
-  if (options->init_ops)
+  if (options->init_ops != NULL)
     return "<no name for list>";
 
-  return options->init_op ? options->init_op : "None";
+  return options->init_op != NULL ? options->init_op : "None";
 }
 
 static gboolean
@@ -190,7 +190,7 @@ refuse_shut_gate (const MusterPrepareOptions *options, const char *why, GError *
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
                "Init operations did not make model ready for local_init.  "
                "Init op: %s, init fn: %s, error: %s",
-               name_of_init (options), options->init_func ? "init_func" : "None", why);
+               name_of_init (options), options->init_func != NULL ? "init_func" : "None", why);
 
   return FALSE;
 }
@@ -204,8 +204,8 @@ refuse_unready (const MusterOperation *self, const MusterPrepareOptions *options
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
                "Init operations did not make model ready.  "
                "Init op: %s, init fn: %s, local_init_op: %s, error: %s",
-               name_of_init (options), options->init_func ? "init_func" : "None",
-               local_init ? local_init : "None", why);
+               name_of_init (options), options->init_func != NULL ? "init_func" : "None",
+               local_init != NULL ? local_init : "None", why);
 
   return FALSE;
 }
@@ -219,11 +219,11 @@ finish_model (MusterOperation *self, MusterSession *session, const MusterPrepare
   if (!muster_operation_announce (self, MUSTER_CHIEF_LOCAL_INIT, NULL, error) ||
       !muster_operation_try_local_init (self, session, &why, error))
     return FALSE;
-  if (why)
+  if (why != NULL)
     return refuse_shut_gate (options, why, error);
   if (!muster_operation_check_ready (self, session, &why, error))
     return FALSE;
-  if (why)
+  if (why != NULL)
     return refuse_unready (self, options, why, error);
 
   return muster_operation_announce_prepared (self, error);
@@ -235,7 +235,7 @@ initialise (MusterOperation *self, MusterSession *session, const MusterPrepareOp
 {
   if (!has_init (self->manager, options))
     return refuse_without_init (error);
-  if (!muster_prepare_options_has_init_op (options) && !options->init_func)
+  if (!muster_prepare_options_has_init_op (options) && options->init_func == NULL)
     return TRUE;
 
   return muster_operation_may_initialise (self, options, error) &&
@@ -249,7 +249,7 @@ prepare (MusterOperation *self, MusterSession *session, const MusterPrepareOptio
 {
   if (!muster_operation_restore (self, session, options, error))
     return FALSE;
-  if (!self->report.restored_from && !initialise (self, session, options, error))
+  if (self->report.restored_from == NULL && !initialise (self, session, options, error))
     return FALSE;
 
   return finish_model (self, session, options, error);
@@ -263,18 +263,18 @@ finish_recovered (MusterOperation *self, MusterSession *session, const char *why
   const char *checkpoint = self->report.restored_from;
   g_autofree char *why_not = NULL;
 
-  if (!checkpoint) {
+  if (checkpoint == NULL) {
     *why = g_strdup ("There was no checkpoint to restore");
     return TRUE;
   }
-  if (why_gate) {
+  if (why_gate != NULL) {
     *why = g_strdup_printf ("Restoring model from %s did not make model ready for local init: %s",
                             checkpoint, why_gate);
     return TRUE;
   }
   if (!muster_operation_check_ready (self, session, &why_not, error))
     return FALSE;
-  if (why_not)
+  if (why_not != NULL)
     *why = g_strdup_printf ("Restoring model from %s did not make model ready: %s", checkpoint,
                             why_not);
 
@@ -292,10 +292,10 @@ recover (MusterOperation *self, MusterSession *session, const MusterPrepareOptio
       !muster_operation_announce (self, MUSTER_CHIEF_LOCAL_INIT, NULL, error) ||
       !muster_operation_try_local_init (self, session, &why_gate, error) ||
       !finish_recovered (self, session, why_gate, &why, error) ||
-      (!why && !muster_operation_announce_prepared (self, error)))
+      (why == NULL && !muster_operation_announce_prepared (self, error)))
     return FALSE;
 
-  if (why) {
+  if (why != NULL) {
     g_info ("%s", why);
     self->report.outcome = MUSTER_OUTCOME_NOT_READY;
     self->report.reason = g_steal_pointer (&why);
@@ -314,13 +314,13 @@ initialise_devices (MusterOperation *self, const MusterPrepareOptions *options, 
 {
   GError *failure = NULL;
 
-  if (!options->device_func)
+  if (options->device_func == NULL)
     return TRUE;
   muster_operation_phase (self, "devices");
   if (options->device_func (self->master, self->call_deadline_us, self->cancellable,
                             options->device_func_data, &failure))
     return TRUE;
-  if (!failure)
+  if (failure == NULL)
     g_set_error_literal (&failure, MUSTER_ERROR, MUSTER_ERROR_UNKNOWN, "it didn't say why");
   g_propagate_prefixed_error (error, failure, "Initialising the master's devices: ");
 
@@ -344,7 +344,7 @@ create_and_claim (MusterOperation *self, const MusterPrepareOptions *options,
 {
   *session = muster_operation_create_session (self, error);
 
-  return *session && muster_operation_claim (self, *session, options, error);
+  return *session != NULL && muster_operation_claim (self, *session, options, error);
 }
 
 /* Only who holds the model may reset its master; that ends the session, so another is made. */
@@ -354,9 +354,9 @@ begin_session (MusterOperation *self, const MusterPrepareOptions *options, Muste
 {
   if (!create_and_claim (self, options, session, error))
     return FALSE;
-  if (!options->reset_master && !(options->reset_unclaimed && !self->lease))
+  if (!options->reset_master && !(options->reset_unclaimed && self->lease == NULL))
     return TRUE;
-  if (options->quiesce_func) {
+  if (options->quiesce_func != NULL) {
     muster_operation_phase (self, "rest");
     options->quiesce_func (*session, self->call_deadline_us, self->cancellable,
                            options->quiesce_func_data);
@@ -387,7 +387,7 @@ attempt (MusterOperation *self, const MusterPrepareOptions *options, Work work, 
   }
   muster_operation_judge_failure (self, &failure);
   /* A life that ends here has said why; where that can't be noted, it can't be helped. */
-  if (options->saver)
+  if (options->saver != NULL)
     (void)muster_saver_clear_crash_loop (options->saver, NULL);
   muster_operation_give_up_session (self, session);
   g_propagate_error (error, failure);
@@ -412,7 +412,7 @@ work_in_session (MusterOperation *self, const MusterPrepareOptions *options, Wor
     gint64 cost_us;
     gint64 started_us = muster_clock_now_us (self->clock);
     MusterSession *session = attempt (self, options, work, &cost_us, &failure);
-    if (session)
+    if (session != NULL)
       return session;
     if (!muster_operation_retry (self, failure, started_us, cost_us, error))
       return NULL;

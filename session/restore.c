@@ -12,13 +12,13 @@
 static gboolean
 is_given (const char *path)
 {
-  return path && *path;
+  return path != NULL && *path;
 }
 
 gboolean
 muster_prepare_options_check_places (const MusterPrepareOptions *options, GError **error)
 {
-  MusterStorage *storage = options->saver ? muster_saver_storage (options->saver) : NULL;
+  MusterStorage *storage = options->saver != NULL ? muster_saver_storage (options->saver) : NULL;
 
   if (!is_given (options->checkpoint_dir) || !is_given (options->checkpoint_filename))
     return (!is_given (options->checkpoint_dir) ||
@@ -35,7 +35,7 @@ muster_prepare_options_check_places (const MusterPrepareOptions *options, GError
 gboolean
 muster_prepare_options_can_restore (const MusterPrepareOptions *options)
 {
-  return options->saver &&
+  return options->saver != NULL &&
          (is_given (options->checkpoint_dir) || is_given (options->checkpoint_filename));
 }
 
@@ -124,15 +124,15 @@ announce_restoring (RestoreReport *self, const MusterPrepareOptions *options, GE
   g_autofree char *latest = NULL;
   const char *checkpoint = options->checkpoint_filename;
 
-  if (!self->operation->lease)
+  if (self->operation->lease == NULL)
     return TRUE;
   if (!is_given (checkpoint)) {
     checkpoint = latest =
         muster_saver_latest_checkpoint (options->saver, options->checkpoint_dir, &failure);
-    if (!latest && !failure)
+    if (latest == NULL && failure == NULL)
       return TRUE;
   }
-  self->name = checkpoint ? g_path_get_basename (checkpoint) : NULL;
+  self->name = checkpoint != NULL ? g_path_get_basename (checkpoint) : NULL;
   self->reported_us = muster_clock_now_us (self->operation->clock);
 
   return muster_operation_announce (self->operation, MUSTER_CHIEF_RESTORING, self->name, error);
@@ -146,13 +146,13 @@ announce_progress (RestoreReport *self, guint64 done, guint64 total)
   g_auto (MusterAnnouncement) announcement = MUSTER_ANNOUNCEMENT_INIT;
   gint64 now_us = muster_clock_now_us (self->operation->clock);
 
-  if (!self->operation->lease || total == 0 || now_us - self->reported_us < REPORT_EVERY_US)
+  if (self->operation->lease == NULL || total == 0 || now_us - self->reported_us < REPORT_EVERY_US)
     return;
   self->reported_us = now_us;
   announcement.phase = MUSTER_CHIEF_RESTORING;
   announcement.detail =
-      g_strdup_printf ("%s%s%d %%", self->name ? self->name : "", self->name ? ", " : "",
-                       (int)(100.0 * (double)done / (double)total));
+      g_strdup_printf ("%s%s%d %%", self->name != NULL ? self->name : "",
+                       self->name != NULL ? ", " : "", (int)(100.0 * (double)done / (double)total));
   (void)muster_lease_announce (self->operation->lease, &announcement,
                                MIN (self->operation->call_deadline_us, now_us + ANNOUNCE_LIMIT_US),
                                self->operation->cancellable, NULL);
@@ -163,7 +163,7 @@ report_progress (guint64 done, guint64 total, gpointer user_data)
 {
   RestoreReport *self = user_data;
 
-  if (self->options && self->options->progress)
+  if (self->options != NULL && self->options->progress != NULL)
     self->options->progress (done, total, self->options->user_data);
   announce_progress (self, done, total);
 }
@@ -174,7 +174,8 @@ restore_one (MusterOperation *self, MusterSession *session, const MusterPrepareO
 {
   g_auto (RestoreReport) telling = {.operation = self, .options = options->restore};
   g_auto (MusterRestored) restored = {0};
-  MusterRestoreOptions how = options->restore ? *options->restore : (MusterRestoreOptions){0};
+  MusterRestoreOptions how =
+      options->restore != NULL ? *options->restore : (MusterRestoreOptions){0};
   const char *file = options->checkpoint_filename;
 
   how.progress = report_progress;

@@ -23,7 +23,7 @@ update (MusterOperation *self, const MusterReadiness *readiness)
 void
 muster_operation_receive_reason (MusterOperation *self, const char *why)
 {
-  if (!why)
+  if (why == NULL)
     return;
   g_free (self->why);
   self->why = g_strdup (why);
@@ -35,8 +35,8 @@ static char *
 why_not (const MusterReadiness *readiness)
 {
   if (!muster_chief_decides (readiness->chief))
-    return g_strdup (readiness->why_gate ? readiness->why_gate : readiness->why_not_ready);
-  if (!readiness->missing || !*readiness->missing)
+    return g_strdup (readiness->why_gate != NULL ? readiness->why_gate : readiness->why_not_ready);
+  if (readiness->missing == NULL || *readiness->missing == NULL)
     return NULL;
   g_autofree char *names = g_strjoinv (", ", readiness->missing);
 
@@ -110,14 +110,14 @@ muster_operation_why (const MusterOperation *self)
 
   for (guint i = 0; i < reasons->len; i++) {
     char *part = describe (self, reasons->pdata[i]);
-    if (part)
+    if (part != NULL)
       g_ptr_array_add (parts, part);
   }
-  if (self->failure)
+  if (self->failure != NULL)
     g_ptr_array_add (parts, g_strdup (self->failure->message));
-  if (self->failure && self->why)
+  if (self->failure != NULL && self->why != NULL)
     g_ptr_array_add (parts, g_strdup_printf ("before that: %s", self->why));
-  else if (self->why)
+  else if (self->why != NULL)
     g_ptr_array_add (parts, g_strdup (self->why));
   if (parts->len == 0)
     return NULL;
@@ -140,7 +140,7 @@ muster_operation_report (MusterOperation *self, const char *message,
     g_info ("%s", message);
   g_free (self->told);
   self->told = g_strdup (message);
-  if (manager->progress)
-    manager->progress (message, readiness ? readiness : &nothing,
+  if (manager->progress != NULL)
+    manager->progress (message, readiness != NULL ? readiness : &nothing,
                        muster_reasons_list (self->reasons), manager->progress_data);
 }

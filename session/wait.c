@@ -8,8 +8,8 @@ on_readiness (const MusterReadiness *readiness, gpointer user_data)
   MusterOperation *self = user_data;
   g_autofree char *message =
       g_strdup_printf ("Waiting for model to be ready.  Ready_for_local_init_op:  %s, ready: %s",
-                       readiness->why_gate ? readiness->why_gate : "None",
-                       readiness->why_not_ready ? readiness->why_not_ready : "None");
+                       readiness->why_gate != NULL ? readiness->why_gate : "None",
+                       readiness->why_not_ready != NULL ? readiness->why_not_ready : "None");
 
   muster_operation_receive_readiness (self, readiness);
   muster_operation_report (self, message, readiness);
@@ -19,7 +19,7 @@ on_readiness (const MusterReadiness *readiness, gpointer user_data)
 static gboolean
 pass_on (GError *failure, const char *whose, GError **error)
 {
-  if (!failure)
+  if (failure == NULL)
     return TRUE;
   if (muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION))
     g_prefix_error (&failure, "%s: ", whose);
@@ -35,10 +35,11 @@ wait_in_session (MusterOperation *self, MusterSession *session, MusterWaiter *wa
                  GError **error)
 {
   gint64 deadline_us = self->call_deadline_us;
-  gboolean is_gated = !self->manager->local_init_ops || self->manager->ready_for_local_init_op;
+  gboolean is_gated =
+      self->manager->local_init_ops == NULL || self->manager->ready_for_local_init_op != NULL;
   GError *failure = NULL;
 
-  if (self->manager->local_init_ops) {
+  if (self->manager->local_init_ops != NULL) {
     muster_waiter_wait_gate (waiter, deadline_us, self->cancellable, &failure);
     if (!pass_on (failure, "Model not ready for local init", error) ||
         !muster_operation_run_local_init (self, session, error))
@@ -77,7 +78,7 @@ note_end (MusterOperation *self, MusterWaiter *waiter, const GError *failure)
 {
   const MusterAnnouncement *chief = muster_waiter_readiness (waiter)->chief;
 
-  if (!muster_error_is (failure, MUSTER_ERROR_OUT_OF_RANGE) || !chief ||
+  if (!muster_error_is (failure, MUSTER_ERROR_OUT_OF_RANGE) || chief == NULL ||
       chief->phase != MUSTER_CHIEF_OVER)
     return;
   self->report.outcome = MUSTER_OUTCOME_OVER;
@@ -91,7 +92,7 @@ try_session (MusterOperation *self, gboolean *had_polled, GError **error)
   GError *failure = NULL;
   MusterSession *session = muster_operation_create_session (self, error);
 
-  if (!session)
+  if (session == NULL)
     return NULL;
 
   g_autoptr (MusterWaiter) waiter = waiter_for (self, session);
@@ -125,7 +126,7 @@ muster_operation_wait (MusterOperation *self, GError **error)
     MusterSession *session = try_session (self, &had_polled, &failure);
     gint64 cost_us = muster_clock_now_us (self->clock) - started_us;
 
-    if (session)
+    if (session != NULL)
       return session;
     if (!muster_operation_retry (self, failure, started_us, had_polled ? 0 : cost_us, error))
       return NULL;

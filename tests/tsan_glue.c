@@ -237,7 +237,7 @@ static void
 destroy (gpointer d)
 {
   Source *s = d;
-  if (s->notify)
+  if (s->notify != NULL)
     s->notify (s->data);
   g_free (s);
 }

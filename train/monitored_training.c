@@ -62,7 +62,7 @@ is_on (Every every)
 static gboolean
 add (Assembly *self, MusterHook *hook)
 {
-  if (hook)
+  if (hook != NULL)
     g_ptr_array_add (self->hooks, hook);
 
   return hook != NULL;
@@ -104,7 +104,7 @@ add_checkpoint_hook (Assembly *self, GError **error)
                                           .preemption = o->preemption,
                                           .clock = o->clock};
 
-  if (!o->checkpoint_dir || !is_on (self->save) || has_saver_hook (self))
+  if (o->checkpoint_dir == NULL || !is_on (self->save) || has_saver_hook (self))
     return TRUE;
 
   return add (self, muster_checkpoint_saver_hook_new (&options, error));
@@ -115,16 +115,17 @@ static gboolean
 add_chiefs_hooks (Assembly *self, GError **error)
 {
   const MusterMonitoredTrainingOptions *o = self->options;
-  const char *summary_dir = o->summary_dir ? o->summary_dir : o->checkpoint_dir;
+  const char *summary_dir = o->summary_dir != NULL ? o->summary_dir : o->checkpoint_dir;
   gint64 count_steps = o->log_step_count_steps ? o->log_step_count_steps : DEFAULT_COUNT_STEPS;
 
   add_all (self, o->chief_only_hooks, o->n_chief_only_hooks);
-  if (summary_dir && !(self->writer = muster_event_writer_new (summary_dir, o->clock, error)))
+  if (summary_dir != NULL &&
+      (self->writer = muster_event_writer_new (summary_dir, o->clock, error)) == NULL)
     return FALSE;
-  if (self->writer && count_steps > 0 &&
+  if (self->writer != NULL && count_steps > 0 &&
       !add (self, muster_step_counter_hook_new (count_steps, 0, self->writer, o->clock, error)))
     return FALSE;
-  if (self->writer && is_on (self->summary) &&
+  if (self->writer != NULL && is_on (self->summary) &&
       !add (self, muster_summary_saver_hook_new (NULL, self->summary.steps, self->summary.us,
                                                  self->writer, o->clock, error)))
     return FALSE;
@@ -158,19 +159,19 @@ assemble (Assembly *self, GError **error)
       !how_often (o->save_summaries_us, o->save_summaries_steps, (Every){0, DEFAULT_SUMMARY_STEPS},
                   "How often summaries are saved", &self->summary, error))
     return FALSE;
-  if (!o->is_worker && !o->checkpoint_dir)
+  if (!o->is_worker && o->checkpoint_dir == NULL)
     g_message ("No checkpoint directory is given: nothing is restored, and nothing will be saved");
-  if (!o->is_worker && o->checkpoint_dir && o->saver) {
+  if (!o->is_worker && o->checkpoint_dir != NULL && o->saver != NULL) {
     self->saver = g_object_ref (o->saver);
     guard (self);
-  } else if (!o->is_worker && o->checkpoint_dir) {
+  } else if (!o->is_worker && o->checkpoint_dir != NULL) {
     MusterSaverOptions options = {.clock = o->clock};
     self->saver = muster_saver_new (muster_scaffold_meta_graph (o->scaffold), &options, error);
-    if (!self->saver)
+    if (self->saver == NULL)
       return FALSE;
     guard (self);
   }
-  if (o->preemption)
+  if (o->preemption != NULL)
     (void)add (self, muster_preemption_hook_new (o->preemption));
   if (!o->is_worker && !add_chiefs_hooks (self, error))
     return FALSE;
@@ -197,7 +198,7 @@ make_manager (const MusterMonitoredTrainingOptions *o, GError **error)
   MusterSessionManager *manager =
       muster_session_manager_new (muster_scaffold_graph (o->scaffold), &options, error);
 
-  if (manager && o->waiting)
+  if (manager != NULL && o->waiting != NULL)
     muster_session_manager_set_progress (manager, o->waiting, o->waiting_data);
 
   return manager;
@@ -221,9 +222,9 @@ restore_options (const MusterMonitoredTrainingOptions *o)
 {
   static const char *const positions[] = {MUSTER_POSITION_BEGUN, MUSTER_POSITION_DONE,
                                           MUSTER_POSITION_HOLD, MUSTER_POSITION_OVER, NULL};
-  MusterRestoreOptions restore = o->restore ? *o->restore : (MusterRestoreOptions){0};
+  MusterRestoreOptions restore = o->restore != NULL ? *o->restore : (MusterRestoreOptions){0};
 
-  if (!restore.allow_missing && !restore.needs &&
+  if (!restore.allow_missing && restore.needs == NULL &&
       muster_position_n_tasks (muster_scaffold_meta_graph (o->scaffold)) > 0)
     restore.needs = positions;
 
@@ -234,11 +235,11 @@ restore_options (const MusterMonitoredTrainingOptions *o)
 static gboolean
 check_places (const MusterMonitoredTrainingOptions *o, GError **error)
 {
-  MusterStorage *storage = o->saver ? muster_saver_storage (o->saver) : NULL;
+  MusterStorage *storage = o->saver != NULL ? muster_saver_storage (o->saver) : NULL;
 
-  return (!o->checkpoint_dir ||
+  return (o->checkpoint_dir == NULL ||
           muster_storage_check_path (storage, "checkpoint directory", o->checkpoint_dir, error)) &&
-         (!o->summary_dir ||
+         (o->summary_dir == NULL ||
           muster_storage_check_path (NULL, "summary directory", o->summary_dir, error));
 }
 
@@ -252,7 +253,7 @@ open_session (const MusterMonitoredTrainingOptions *options, MusterSessionReport
     return NULL;
   const MusterRestoreOptions restore = restore_options (options);
   g_autoptr (MusterSessionManager) manager = make_manager (options, error);
-  if (!manager)
+  if (manager == NULL)
     return NULL;
   /* With positions (train/position/position.h) a chief begins where no other life of the job runs
    * on. */
@@ -293,11 +294,11 @@ muster_monitored_training_session_new (const MusterMonitoredTrainingOptions *opt
   muster_require (error, NULL, options->scaffold, options->master);
 
   /* On every task that is told of checkpoints, so that their graphs are the same. */
-  gboolean needs_saver = options->checkpoint_dir && !options->saver;
+  gboolean needs_saver = options->checkpoint_dir != NULL && options->saver == NULL;
   g_autoptr (MusterScaffold) scaffold = needs_saver
                                             ? muster_scaffold_with_saver (options->scaffold, error)
                                             : muster_scaffold_ref (options->scaffold);
-  if (!scaffold)
+  if (scaffold == NULL)
     return NULL;
   MusterMonitoredTrainingOptions with = *options;
   with.scaffold = scaffold;

@@ -43,15 +43,15 @@ check (const MusterTraining *training, GError **error)
 {
   const char *wrong = NULL;
 
-  if (!muster_scaffold_train_op (training->scaffold))
+  if (muster_scaffold_train_op (training->scaffold) == NULL)
     wrong = "the meta graph has no train op: add it to the collection 'train_op' before exporting";
-  else if (!muster_scaffold_global_step (training->scaffold))
+  else if (muster_scaffold_global_step (training->scaffold) == NULL)
     wrong = "the model has no global step: make one with tf.compat.v1.train.create_global_step ()";
-  else if (training->epochs > 0 && !training->batches)
+  else if (training->epochs > 0 && training->batches == NULL)
     wrong = "epochs are counted by batches that are fed: give a step to train until";
   else if (training->epochs > 0 && training->until_step > 0)
     wrong = "training ends at a step or after so many epochs, not both";
-  if (wrong) {
+  if (wrong != NULL) {
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, wrong);
     return FALSE;
   }
@@ -65,7 +65,7 @@ check (const MusterTraining *training, GError **error)
 static gboolean
 has_positions (const MusterTraining *training)
 {
-  return training->batches && !training->without_positions;
+  return training->batches != NULL && !training->without_positions;
 }
 
 /* The scaffold to train by: its model keeps positions where batches are fed. */
@@ -76,14 +76,14 @@ take_scaffold (Parts *self, GError **error)
   const MusterScaffoldOptions same = {.copy_from = training->scaffold};
 
   if (!has_positions (training)) {
-    self->scaffold = training->checkpoint_dir
+    self->scaffold = training->checkpoint_dir != NULL
                          ? muster_scaffold_with_saver (training->scaffold, error)
                          : muster_scaffold_ref (training->scaffold);
     return self->scaffold != NULL;
   }
   g_autoptr (MusterMetaGraph) extended = muster_position_add (
       muster_scaffold_meta_graph (training->scaffold), MAX (training->n_tasks, 1), error);
-  if (extended)
+  if (extended != NULL)
     self->scaffold = muster_scaffold_new_with (extended, &same, error);
 
   return self->scaffold != NULL;
@@ -95,21 +95,21 @@ take_saver (Parts *self, GError **error)
 {
   const MusterTraining *training = self->training;
   MusterMetaGraph *meta_graph = muster_scaffold_meta_graph (self->scaffold);
-  MusterSaverOptions options = training->saver ? *training->saver : (MusterSaverOptions){0};
+  MusterSaverOptions options = training->saver != NULL ? *training->saver : (MusterSaverOptions){0};
   g_autoptr (GError) failure = NULL;
 
-  if (training->is_worker || !training->checkpoint_dir)
+  if (training->is_worker || training->checkpoint_dir == NULL)
     return TRUE;
-  if (!options.clock)
+  if (options.clock == NULL)
     options.clock = training->clock;
   self->saver = muster_saver_new (meta_graph, &options, error);
-  if (!self->saver)
+  if (self->saver == NULL)
     return FALSE;
   /* what can't be read is the restore's to tell of */
   g_autofree char *latest =
       muster_saver_latest_checkpoint (self->saver, training->checkpoint_dir, &failure);
 
-  return !latest ||
+  return latest == NULL ||
          muster_position_check (meta_graph, muster_saver_storage (self->saver), latest, error);
 }
 
@@ -173,11 +173,11 @@ add_input (Parts *self, GError **error)
 
   if (has_positions (training))
     input = self->position = position_hook (training, error);
-  else if (training->batches)
+  else if (training->batches != NULL)
     input = feeding_hook (training);
-  if (input)
+  if (input != NULL)
     g_ptr_array_add (self->last, input);
-  else if (training->batches)
+  else if (training->batches != NULL)
     return FALSE;
   if (training->epochs > 0 && has_positions (training))
     muster_training_hook_set_epochs (self->training_hook, input, n_batches (training));
@@ -196,7 +196,7 @@ add_hooks (Parts *self, GError **error)
   const MusterTraining *training = self->training;
   GPtrArray *first = training->is_worker ? self->last : self->first;
 
-  if (training->loss)
+  if (training->loss != NULL)
     g_ptr_array_add (first, muster_nan_hook_new (training->loss, TRUE));
   g_ptr_array_add (first, g_object_ref (self->training_hook));
   if (!add_input (self, error))
@@ -253,8 +253,8 @@ open_session (const Parts *self, GCancellable *cancellable, GError **error)
       .chief = training->chief,
       .config = training->config,
       .preemption = training->preemption,
-      .waiting = listener ? listener->waiting : NULL,
-      .waiting_data = listener ? listener->waiting_data : NULL,
+      .waiting = listener != NULL ? listener->waiting : NULL,
+      .waiting_data = listener != NULL ? listener->waiting_data : NULL,
       .listener = &session,
       .clock = training->clock,
   };
@@ -274,8 +274,9 @@ run (const Parts *self, MusterMonitoredSession *session, GError **error)
   if (muster_training_hook_is_done (self->training_hook))
     return TRUE;
   while (!muster_monitored_session_should_stop (session))
-    if (self->position ? !muster_position_run (self->position, session, &step, NULL, NULL, error)
-                       : !muster_monitored_session_run (session, &step, NULL, NULL, error))
+    if (self->position != NULL
+            ? !muster_position_run (self->position, session, &step, NULL, NULL, error)
+            : !muster_monitored_session_run (session, &step, NULL, NULL, error))
       return FALSE;
 
   return TRUE;
@@ -293,21 +294,22 @@ muster_train (const MusterTraining *training, MusterTrained *trained, GCancellab
   g_auto (Parts) parts = {.training = training};
   g_autoptr (GError) failure = NULL;
 
-  if (!trained)
+  if (trained == NULL)
     trained = &own;
   *trained = (MusterTrained){.step = -1, .report.final_step = -1};
-  if (!cancellable && training->preemption)
+  if (cancellable == NULL && training->preemption != NULL)
     cancellable = muster_preemption_cancellable (training->preemption);
   if (!assemble (&parts, trained, error))
     return FALSE;
   g_autoptr (MusterMonitoredSession) session = open_session (&parts, cancellable, error);
-  if (!session)
+  if (session == NULL)
     return FALSE;
   (void)run (&parts, session, &failure);
   GError *ended = NULL;
   gboolean is_well =
       muster_monitored_session_finish (session, failure, MUSTER_WAIT_FOREVER, &ended);
-  if (is_well && failure && trained->report.outcome == MUSTER_OUTCOME_OVER) /* not the input */
+  if (is_well && failure != NULL &&
+      trained->report.outcome == MUSTER_OUTCOME_OVER) /* not the input */
     ended = g_steal_pointer (&failure);
   else if (is_well)
     return TRUE;

@@ -66,7 +66,7 @@ static void
 mark_checkpoint_good (MusterTrainingHook *self)
 {
   self->good_at_us = G_MAXINT64;
-  if (self->saver)
+  if (self->saver != NULL)
     (void)muster_saver_mark_good (self->saver, NULL);
 }
 
@@ -92,7 +92,7 @@ announce_progress (MusterTrainingHook *self, MusterRunContext *context, GError *
   gint64 deadline_us = MIN (in_us (self, ANNOUNCE_US), muster_run_context_deadline_us (context));
   g_autoptr (GError) failure = NULL;
 
-  if (!self->lease)
+  if (self->lease == NULL)
     return TRUE;
   if (!muster_lease_check (self->lease, error))
     return FALSE;
@@ -150,7 +150,7 @@ take_awaited (MusterTrainingHook *self, gint64 at_us)
 {
   MusterAwaited awaited = {0};
 
-  if (self->position && muster_position_hook_awaits (self->position, &awaited)) {
+  if (self->position != NULL && muster_position_hook_awaits (self->position, &awaited)) {
     self->state.awaits = awaited.task;
     self->state.awaits_us = MAX (at_us - awaited.since_us, 0);
   } else {
@@ -168,7 +168,8 @@ report_progress (MusterTrainingHook *self, gint64 at_us)
   take_rate (self, at_us);
   take_awaited (self, at_us);
 
-  return !listener || !listener->progress || listener->progress (&self->state, listener->user_data);
+  return listener == NULL || listener->progress == NULL ||
+         listener->progress (&self->state, listener->user_data);
 }
 
 /* --- the hook --- */
@@ -187,7 +188,7 @@ static gboolean
 claim_directory (MusterTrainingHook *self, gint64 deadline_us, GCancellable *cancellable,
                  GError **error)
 {
-  if (!self->saver || !self->lease)
+  if (self->saver == NULL || self->lease == NULL)
     return TRUE;
   muster_saver_set_lease (self->saver, self->lease);
 
@@ -208,13 +209,13 @@ training_after_create (MusterHook *hook, MusterSession *session,
   if (step < 0 || !claim_directory (self, deadline_us, cancellable, error))
     return FALSE;
   self->state.step = self->trained->step = step;
-  self->is_done = !self->position && step >= self->state.until_step;
+  self->is_done = self->position == NULL && step >= self->state.until_step;
   self->good_at_us = in_us (self, GOOD_AFTER_US);
   self->announce_due_us = 0;
   restart_rate (self);
-  if (self->trained->report.restored_from)
+  if (self->trained->report.restored_from != NULL)
     self->state.durable_step = self->settled_step = step;
-  if (listener && listener->ready)
+  if (listener != NULL && listener->ready != NULL)
     listener->ready (&self->trained->report, step, listener->user_data);
 
   return TRUE;
@@ -227,7 +228,7 @@ training_before_run (MusterHook *hook, MusterRunContext *context, GError **error
 
   if (!announce_progress (self, context, error))
     return FALSE;
-  if (self->training->loss)
+  if (self->training->loss != NULL)
     self->loss_at = muster_run_context_fetch (context, self->training->loss);
   self->in_step = TRUE;
 
@@ -246,7 +247,7 @@ training_after_run (MusterHook *hook, MusterRunContext *context, G_GNUC_UNUSED G
   self->state.step = self->trained->step = muster_run_context_global_step (context);
   if (at_us >= self->good_at_us)
     mark_checkpoint_good (self);
-  if (self->training->loss)
+  if (self->training->loss != NULL)
     self->state.loss = number_of (muster_run_context_value (context, self->loss_at));
   if (at_us < self->report_due_us)
     return TRUE;
@@ -260,17 +261,17 @@ training_after_run (MusterHook *hook, MusterRunContext *context, G_GNUC_UNUSED G
 static gboolean
 is_reached (MusterTrainingHook *self)
 {
-  if (self->saver && self->settled_step != self->state.step)
+  if (self->saver != NULL && self->settled_step != self->state.step)
     return FALSE;
 
-  return self->position ? muster_position_hook_is_over (self->position)
-                        : self->state.step >= self->state.until_step;
+  return self->position != NULL ? muster_position_hook_is_over (self->position)
+                                : self->state.step >= self->state.until_step;
 }
 
 static gboolean
 end_job (MusterTrainingHook *self, gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
-  if (!self->lease || !self->training->ends_job || !self->trained->is_reached ||
+  if (self->lease == NULL || !self->training->ends_job || !self->trained->is_reached ||
       announce (self, MUSTER_CHIEF_OVER, MIN (in_us (self, ANNOUNCE_OVER_US), deadline_us),
                 cancellable, error))
     return TRUE;
@@ -304,7 +305,7 @@ is_from_outside (MusterTrainingHook *self, const GError *failure)
          muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE) ||
          muster_error_is (failure, MUSTER_ERROR_ABORTED) ||
          muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED) ||
-         (self->lease && !muster_lease_check (self->lease, NULL));
+         (self->lease != NULL && !muster_lease_check (self->lease, NULL));
 }
 
 static void
@@ -312,7 +313,7 @@ training_on_error (MusterHook *hook, const GError *failure)
 {
   MusterTrainingHook *self = MUSTER_TRAINING_HOOK (hook);
 
-  if (self->saver && (!self->in_step || is_from_outside (self, failure)))
+  if (self->saver != NULL && (!self->in_step || is_from_outside (self, failure)))
     (void)muster_saver_clear_crash_loop (self->saver, NULL);
 }
 
@@ -353,7 +354,7 @@ muster_training_hook_new (const MusterTraining *training, MusterSaver *saver,
 
   self->training = training;
   self->trained = trained;
-  self->saver = saver ? g_object_ref (saver) : NULL;
+  self->saver = saver != NULL ? g_object_ref (saver) : NULL;
   self->clock = g_object_ref (training->clock ? training->clock : muster_system_clock ());
   self->state.until_step = training->until_step > 0 || training->epochs == 0
                                ? training->until_step
@@ -435,7 +436,7 @@ muster_training_hook_blame (MusterHook *hook, GError *failure)
   MusterTrainingHook *self = MUSTER_TRAINING_HOOK (hook);
   GError *lost = NULL;
 
-  if (!self->lease || muster_lease_check (self->lease, &lost))
+  if (self->lease == NULL || muster_lease_check (self->lease, &lost))
     return failure;
   g_error_free (failure);
 
@@ -462,9 +463,9 @@ on_lost (const GError *why, guint n, gint64 pause_us, gpointer user_data)
   const MusterTrainingListener *listener = self->training->listener;
 
   self->trained->n_recoveries = n;
-  if (self->saver)
+  if (self->saver != NULL)
     (void)muster_saver_clear_crash_loop (self->saver, NULL);
-  if (listener && listener->lost)
+  if (listener != NULL && listener->lost != NULL)
     listener->lost (why, n, pause_us, listener->user_data);
 }
 
@@ -485,7 +486,7 @@ on_saved (const MusterSaved *saved, gpointer user_data)
     self->state.durable_step = saved->step;
     mark_checkpoint_good (self);
   }
-  if (listener && listener->saved)
+  if (listener != NULL && listener->saved != NULL)
     listener->saved (saved, listener->user_data);
 }
 

@@ -29,8 +29,8 @@ static void
 on_ready (const MusterSessionReport *report, gint64 step, gpointer user_data)
 {
   const char *from = report->restored_from;
-  printf ("ready at step %" G_GINT64_FORMAT "%s%s\n", step, from ? ", restored from " : "",
-          from ? from : "");
+  printf ("ready at step %" G_GINT64_FORMAT "%s%s\n", step, from != NULL ? ", restored from " : "",
+          from != NULL ? from : "");
   (void)user_data;
 }
 

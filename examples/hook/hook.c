@@ -36,7 +36,7 @@ feed (MusterTensor **feeds, G_GNUC_UNUSED gint64 deadline_us,
   feeds[0] = muster_tensor_new_from_data (MUSTER_FLOAT, 1, dims, x, sizeof x, error);
   feeds[1] = muster_tensor_new_from_data (MUSTER_FLOAT, 1, dims, y, sizeof y, error);
 
-  return feeds[0] && feeds[1];
+  return feeds[0] != NULL && feeds[1] != NULL;
 }
 
 static gboolean
@@ -50,7 +50,7 @@ train (const char *path, double wanted, GError **error)
       muster_hook_new_for_step ("loss:0", is_not_good_enough, &wanted, NULL);
   MusterHook *const hooks[] = {input, stop};
 
-  if (!scaffold)
+  if (scaffold == NULL)
     return FALSE;
   MusterMonitoredTrainingOptions options = {
       .scaffold = scaffold, .master = master, .hooks = hooks, .n_hooks = 2};
@@ -60,10 +60,11 @@ train (const char *path, double wanted, GError **error)
   MusterStep step = {.targets = targets, .n_targets = 1};
   g_autoptr (GError) failure = NULL;
 
-  while (session && !muster_monitored_session_should_stop (session) && !failure)
+  while (session != NULL && !muster_monitored_session_should_stop (session) && failure == NULL)
     (void)muster_monitored_session_run (session, &step, NULL, NULL, &failure);
 
-  return session && muster_monitored_session_finish (session, failure, MUSTER_WAIT_FOREVER, error);
+  return session != NULL &&
+         muster_monitored_session_finish (session, failure, MUSTER_WAIT_FOREVER, error);
 }
 
 int

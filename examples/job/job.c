@@ -106,9 +106,10 @@ static gboolean
 run (char **argv, int n_nodes, GError **error)
 {
   g_autoptr (MusterMetaGraph) plain = muster_meta_graph_load (argv[1], error);
-  g_autoptr (MusterMetaGraph) model = plain ? muster_epoch_counter_add (plain, error) : NULL;
-  g_autoptr (MusterTensor) x = model ? muster_npy_load (argv[2], error) : NULL;
-  g_autoptr (MusterTensor) y = x ? muster_npy_load (argv[3], error) : NULL;
+  g_autoptr (MusterMetaGraph) model =
+      plain != NULL ? muster_epoch_counter_add (plain, error) : NULL;
+  g_autoptr (MusterTensor) x = model != NULL ? muster_npy_load (argv[2], error) : NULL;
+  g_autoptr (MusterTensor) y = x != NULL ? muster_npy_load (argv[3], error) : NULL;
   g_autoptr (MusterCluster) cluster = muster_cluster_new (NULL);
   g_autoptr (MusterJob) job = muster_job_new (NULL);
   g_autofree Data *data = g_new0 (Data, n_nodes);
@@ -118,7 +119,8 @@ run (char **argv, int n_nodes, GError **error)
     g_autoptr (MusterMaster) master = muster_master_new_for_target (argv[6 + i], error);
     data[i] = (Data){.arrays = {x, y}};
     data[i].batches = muster_batches_new (data[i].arrays, 2, BATCH, i, error);
-    well = master && data[i].batches && muster_cluster_add (cluster, node, master, model, error) &&
+    well = master != NULL && data[i].batches != NULL &&
+           muster_cluster_add (cluster, node, master, model, error) &&
            add_node (job, node, muster_meta_graph_op (model, "init_op"), &data[i], error);
   }
   g_autoptr (MusterJobStateFile) state = muster_job_state_file_new ();

@@ -387,7 +387,7 @@ stage_of_answer (const GError *error)
 
   return muster_error_is (error, MUSTER_ERROR_UNAVAILABLE) ||
                  muster_error_is (error, MUSTER_ERROR_DEADLINE_EXCEEDED) ||
-                 (error && error->domain != MUSTER_ERROR)
+                 (error != NULL && error->domain != MUSTER_ERROR)
              ? MUSTER_REACH_NO_WORD
              : MUSTER_REACH_ANSWERS;
 }

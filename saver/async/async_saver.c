@@ -39,14 +39,14 @@ may_claim (const MusterAsyncCall *call)
 {
   MusterAsyncCore *core = call->core;
 
-  if (core->holder)
+  if (core->holder != NULL)
     return FALSE;
   if (core->is_shut)
     return TRUE; /* to be refused */
   if (call->must_be_idle || muster_async_core_n_slots (core) == 0)
     return muster_async_core_is_idle (core);
 
-  return core->options.policy != MUSTER_SAVES_BLOCK || muster_async_core_free_slot (core);
+  return core->options.policy != MUSTER_SAVES_BLOCK || muster_async_core_free_slot (core) != NULL;
 }
 
 static gboolean
@@ -100,7 +100,7 @@ muster_async_call_lock_save (MusterAsyncCall *call, GError **error)
 static gboolean
 muster_async_core_report_failure (MusterAsyncCore *self, GError **error)
 {
-  if (!self->failure)
+  if (self->failure == NULL)
     return TRUE;
   g_info ("Propagating the most recent error from the async thread: %s", self->failure->message);
   g_propagate_error (error, g_steal_pointer (&self->failure));
@@ -123,9 +123,9 @@ muster_async_saver_new (MusterSaver *saver, MusterSession *session,
 
   static const MusterAsyncOptions defaults;
 
-  if (!saver || !session) {
+  if (saver == NULL || session == NULL) {
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "An async saver needs a %s: it saves by it", saver ? "session" : "saver");
+                 "An async saver needs a %s: it saves by it", saver != NULL ? "session" : "saver");
     return NULL;
   }
   if (saver->is_empty) {
@@ -135,7 +135,7 @@ muster_async_saver_new (MusterSaver *saver, MusterSession *session,
   }
   MusterAsyncSaver *self = g_object_new (MUSTER_TYPE_ASYNC_SAVER, NULL);
   g_autoptr (MusterAsyncModel) model = muster_async_model_new (saver, session);
-  self->core = muster_async_core_new (model, options ? options : &defaults);
+  self->core = muster_async_core_new (model, options != NULL ? options : &defaults);
 
   return self;
 }
@@ -164,12 +164,12 @@ number (MusterAsyncCore *self, const char *directory, gint64 step, const char *p
 {
   g_autofree char *path = NULL;
 
-  if (prefix)
+  if (prefix != NULL)
     return muster_save_ticket_new (prefix, muster_checkpoint_step (prefix));
   if (step < 0)
     step = self->counter + 1;
   path = muster_saver_prefix_for (self->model->saver, directory, step, error);
-  if (!path)
+  if (path == NULL)
     return NULL;
   self->counter = MAX (self->counter, step);
 
@@ -192,7 +192,7 @@ replace_waiting (MusterAsyncCore *self, MusterSaveTicket *by)
 {
   MusterAsyncRequest *request = g_queue_pop_tail (&self->waiting);
 
-  if (!request)
+  if (request == NULL)
     return NULL;
   MusterAsyncSlot *slot = request->slot;
   g_autofree char *why =
@@ -209,13 +209,13 @@ take_slot (MusterAsyncCore *self, MusterSaveTicket *ticket)
 {
   MusterAsyncSlot *slot = muster_async_core_free_slot (self);
 
-  if (!slot && self->options.policy == MUSTER_SAVES_REPLACE)
+  if (slot == NULL && self->options.policy == MUSTER_SAVES_REPLACE)
     slot = replace_waiting (self, ticket);
-  if (slot) {
+  if (slot != NULL) {
     slot->is_taken = TRUE;
     return slot;
   }
-  const char *path = self->writing ? muster_save_ticket_path (self->writing->ticket) : "";
+  const char *path = self->writing != NULL ? muster_save_ticket_path (self->writing->ticket) : "";
   g_autofree char *why = g_strdup_printf ("skipped: '%s' is still being written", path);
   end_by_policy (ticket, MUSTER_SAVE_SKIPPED, MUSTER_ERROR_UNAVAILABLE, why);
 
@@ -241,7 +241,7 @@ prepare_slot (const MusterAsyncCall *call, MusterAsyncSlot *slot, MusterAsyncMod
   slot->snapshot = muster_snapshot_new (model->session, muster_meta_graph_graph (saver->meta_graph),
                                         saver->info.save_tensor, scope, call->deadline_us,
                                         call->cancellable, error);
-  if (slot->snapshot)
+  if (slot->snapshot != NULL)
     slot->model = muster_async_model_ref (model);
 
   return slot->snapshot != NULL;
@@ -304,7 +304,7 @@ enqueue (MusterAsyncCore *self, MusterAsyncRequest *request)
   self->progress.staged = MAX (self->progress.staged, step);
   muster_save_ticket_advance (request->ticket, MUSTER_SAVE_STAGED);
   g_queue_push_tail (&self->waiting, request);
-  if (!self->thread) {
+  if (self->thread == NULL) {
     g_info ("Initializing async checkpoint's save_counter: %" G_GINT64_FORMAT, self->counter);
     self->thread =
         g_thread_new ("muster-save", muster_async_core_thread, muster_async_core_ref (self));
@@ -319,7 +319,7 @@ save_in_background (const MusterAsyncCall *call, MusterSaveTicket *ticket, gbool
   MusterAsyncCore *core = call->core;
   MusterAsyncSlot *slot = take_slot (core, ticket);
 
-  if (!slot)
+  if (slot == NULL)
     return TRUE;
   MusterAsyncRequest *request = g_new0 (MusterAsyncRequest, 1);
   *request = (MusterAsyncRequest){.ticket = muster_save_ticket_ref (ticket),
@@ -390,7 +390,7 @@ save_locked (const MusterAsyncCall *call, const char *directory, gint64 step, co
   if (!muster_async_core_report_failure (core, error))
     return NULL;
   g_autoptr (MusterSaveTicket) ticket = number (core, directory, step, prefix, error);
-  if (!ticket)
+  if (ticket == NULL)
     return NULL;
   core->progress.requested = MAX (core->progress.requested, muster_save_ticket_step (ticket));
   gboolean saved = muster_async_core_n_slots (core) > 0
@@ -415,7 +415,7 @@ save_or_write (MusterAsyncSaver *self, const char *directory, gint64 step, const
     muster_async_call_release (&call);
   }
   g_mutex_unlock (&core->lock);
-  if (ticket)
+  if (ticket != NULL)
     muster_save_meter_blocked (core->meter, began_us, muster_clock_now_us (core->clock));
 
   return ticket;
@@ -472,9 +472,9 @@ muster_async_saver_prepare (MusterAsyncSaver *self, gint64 deadline_us, GCancell
     g_autoptr (MusterAsyncModel) model = muster_async_model_ref (core->model);
     MusterAsyncSlot *slot = muster_async_core_free_slot (core);
     g_mutex_unlock (&core->lock);
-    prepared =
-        !slot || (prepare_slot (&call, slot, model, error) &&
-                  muster_snapshot_reserve_memory (slot->snapshot, deadline_us, cancellable, error));
+    prepared = slot == NULL ||
+               (prepare_slot (&call, slot, model, error) &&
+                muster_snapshot_reserve_memory (slot->snapshot, deadline_us, cancellable, error));
     g_mutex_lock (&core->lock);
     muster_async_call_release (&call);
   }
@@ -553,11 +553,11 @@ static void
 give_up (MusterAsyncCore *self, GError **error)
 {
   g_autofree char *path =
-      g_strdup (self->writing ? muster_save_ticket_path (self->writing->ticket) : "a save");
+      g_strdup (self->writing != NULL ? muster_save_ticket_path (self->writing->ticket) : "a save");
 
-  if (self->writing)
+  if (self->writing != NULL)
     muster_save_ticket_cancel (self->writing->ticket);
-  for (GList *link = self->waiting.head; link; link = link->next)
+  for (GList *link = self->waiting.head; link != NULL; link = link->next)
     muster_save_ticket_cancel (((MusterAsyncRequest *)link->data)->ticket);
   g_clear_error (error);
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
@@ -571,7 +571,7 @@ has_ended (gpointer data)
 {
   MusterAsyncCore *core = data;
 
-  return muster_async_core_is_idle (core) && (!core->thread || core->is_over);
+  return muster_async_core_is_idle (core) && (core->thread == NULL || core->is_over);
 }
 
 gboolean
@@ -633,7 +633,7 @@ muster_async_saver_last_failure (MusterAsyncSaver *self)
 
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->core->lock);
 
-  return self->core->last_failure ? g_error_copy (self->core->last_failure) : NULL;
+  return self->core->last_failure != NULL ? g_error_copy (self->core->last_failure) : NULL;
 }
 
 MusterSaveProgress
@@ -671,7 +671,7 @@ muster_async_saver_dispose (GObject *object)
   MusterAsyncCore *core = self->core;
   g_autoptr (GError) error = NULL;
 
-  if (core) {
+  if (core != NULL) {
     const gint64 wait_us = core->options.dispose_wait_us;
     const gint64 deadline_us = muster_deadline_after (muster_clock_now_us (muster_system_clock ()),
                                                       wait_us > 0 ? wait_us : DISPOSE_WAIT_US);

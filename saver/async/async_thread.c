@@ -32,7 +32,7 @@ muster_async_model_ref (MusterAsyncModel *self)
 void
 muster_async_model_unref (MusterAsyncModel *self)
 {
-  if (!self || !g_atomic_ref_count_dec (&self->refs))
+  if (self == NULL || !g_atomic_ref_count_dec (&self->refs))
     return;
   g_object_unref (self->saver);
   g_object_unref (self->session);
@@ -96,7 +96,7 @@ muster_async_core_unref (MusterAsyncCore *self)
 gboolean
 muster_async_core_is_idle (MusterAsyncCore *self)
 {
-  return !self->holder && !self->writing && g_queue_is_empty (&self->waiting);
+  return self->holder == NULL && self->writing == NULL && g_queue_is_empty (&self->waiting);
 }
 
 gboolean
@@ -174,7 +174,7 @@ note_durable (MusterAsyncCore *self, MusterAsyncRequest *request, const MusterSa
 void
 muster_async_resolve_ticket (MusterSaveTicket *ticket, const MusterSaved *saved)
 {
-  if (saved->why)
+  if (saved->why != NULL)
     muster_save_ticket_set_why (ticket, saved->why);
   if (!saved->skipped) {
     muster_save_ticket_advance (ticket, MUSTER_SAVE_DURABLE);
@@ -190,21 +190,21 @@ static void
 settle (MusterAsyncCore *self, MusterAsyncRequest *request, gint64 started_us,
         const Outcome *outcome)
 {
-  const gboolean is_durable = !outcome->failure && !outcome->saved->skipped;
+  const gboolean is_durable = outcome->failure == NULL && !outcome->saved->skipped;
 
   muster_save_meter_written (self->meter, started_us, muster_clock_now_us (self->clock),
                              is_durable);
   g_mutex_lock (&self->lock);
-  if (outcome->failure)
+  if (outcome->failure != NULL)
     note_failure (self, request->ticket, outcome->failure);
   else if (is_durable)
     note_durable (self, request, outcome->saved);
   g_mutex_unlock (&self->lock);
-  if (outcome->failure)
+  if (outcome->failure != NULL)
     muster_save_ticket_end (request->ticket, MUSTER_SAVE_FAILED, outcome->failure);
   else
     muster_async_resolve_ticket (request->ticket, outcome->saved);
-  if (self->options.finished)
+  if (self->options.finished != NULL)
     self->options.finished (request->ticket, self->options.finished_data);
 }
 
@@ -260,7 +260,7 @@ muster_async_core_thread (gpointer core)
   for (;;) {
     if (!g_queue_is_empty (&self->waiting))
       write_next (self);
-    else if (self->is_shut && !self->holder)
+    else if (self->is_shut && self->holder == NULL)
       break;
     else
       g_cond_wait (&self->changed, &self->lock);

@@ -46,7 +46,7 @@ muster_save_ticket_ref (MusterSaveTicket *self)
 void
 muster_save_ticket_unref (MusterSaveTicket *self)
 {
-  if (!self || !g_atomic_ref_count_dec (&self->refs))
+  if (self == NULL || !g_atomic_ref_count_dec (&self->refs))
     return;
   g_free (self->path);
   g_object_unref (self->cancellable);
@@ -170,18 +170,19 @@ muster_save_ticket_wait (MusterSaveTicket *self, MusterSaveState state, gint64 d
 {
   muster_require (error, FALSE, self);
 
-  if (!self || state > MUSTER_SAVE_DURABLE)
+  if (self == NULL || state > MUSTER_SAVE_DURABLE)
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                        self ? "a save is waited for until it is staged, written or durable, not "
-                               "for another end: wait for MUSTER_SAVE_DURABLE"
-                             : "no ticket of a save was given");
+                        self != NULL
+                            ? "a save is waited for until it is staged, written or durable, not "
+                              "for another end: wait for MUSTER_SAVE_DURABLE"
+                            : "no ticket of a save was given");
   Waited waited = {self, state};
   g_autofree char *what = g_strdup_printf ("the save of '%s'", self->path);
 
   g_mutex_lock (&self->lock);
   gboolean come = muster_wait_until_done (&self->lock, &self->changed, has_come, &waited, what,
                                           deadline_us, cancellable, error);
-  if (come && self->error) {
+  if (come && self->error != NULL) {
     g_propagate_error (error, g_error_copy (self->error));
     come = FALSE;
   }
@@ -233,7 +234,7 @@ muster_wait_until_done (GMutex *lock, GCond *changed, MusterDoneFunc done, gpoin
   /* Connecting may call back at once, and disconnecting waits for a call under way: neither with
    * the lock. */
   g_mutex_unlock (lock);
-  gulong id = cancellable
+  gulong id = cancellable != NULL
                   ? g_cancellable_connect (cancellable, G_CALLBACK (on_cancelled), &waker, NULL)
                   : 0;
   g_mutex_lock (lock);

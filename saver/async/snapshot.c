@@ -131,7 +131,7 @@ saved_dtype (const Tensorflow__NodeDef *save, gsize tensor)
 {
   const Tensorflow__AttrValue *dtypes = muster_node_attr (save, "dtypes");
 
-  if (!dtypes || dtypes->value_case != TENSORFLOW__ATTR_VALUE__VALUE_LIST ||
+  if (dtypes == NULL || dtypes->value_case != TENSORFLOW__ATTR_VALUE__VALUE_LIST ||
       tensor >= dtypes->list->n_type)
     return MUSTER_INVALID;
 
@@ -147,7 +147,7 @@ source_of (MusterGraph *graph, const char *input)
   for (int i = 0; i < MAX_CHAIN; i++) {
     const gssize index = find_input (graph, input);
     node = index >= 0 ? muster_graph_node (graph, (gsize)index) : NULL;
-    if (!node || !g_str_equal (node->op, "Identity") || node->n_input == 0)
+    if (node == NULL || !g_str_equal (node->op, "Identity") || node->n_input == 0)
       return node;
     input = node->input[0];
   }
@@ -194,7 +194,7 @@ add_value (Extension *self, const char *base, const char *input, MusterDType dty
   char *value = g_strconcat (base, "/value", NULL);
   const gboolean is_string = dtype == MUSTER_STRING;
 
-  if (source && g_str_equal (source->op, "ReadVariableOp")) {
+  if (source != NULL && g_str_equal (source->op, "ReadVariableOp")) {
     g_free (value);
     return g_strdup (input);
   }
@@ -242,9 +242,9 @@ add_shadow (Extension *self, const char *input, MusterDType dtype)
   const gssize index = find_input (self->walk.graph, input);
   const Tensorflow__NodeDef *node =
       index >= 0 ? muster_graph_node (self->walk.graph, (gsize)index) : NULL;
-  const char *device = node && node->device ? node->device : "";
-  g_autofree char *base =
-      g_strdup_printf ("%s/%u/%s", self->scope, self->assigns->len, node ? node->name : "none");
+  const char *device = node != NULL && node->device != NULL ? node->device : "";
+  g_autofree char *base = g_strdup_printf ("%s/%u/%s", self->scope, self->assigns->len,
+                                           node != NULL ? node->name : "none");
   g_autofree char *value = add_value (self, base, input, dtype, device);
 
   if (dtype != MUSTER_STRING)
@@ -272,7 +272,7 @@ shadow_for (Extension *self, const char *input, MusterDType dtype)
 {
   char *read = g_hash_table_lookup (self->shadows, input);
 
-  if (!read) {
+  if (read == NULL) {
     read = add_shadow (self, input, dtype);
     g_hash_table_insert (self->shadows, g_strdup (input), read);
   }
@@ -375,7 +375,7 @@ extension_end (Extension *self, GError **error)
 {
   g_autoptr (MusterGraph) shadows = muster_graph_builder_end (self->builder, error);
 
-  if (!shadows)
+  if (shadows == NULL)
     return NULL;
   GByteArray *both = g_byte_array_new ();
   gsize size;
@@ -394,7 +394,7 @@ first_device (const Walk *walk)
     const Tensorflow__NodeDef *node =
         muster_graph_node (walk->graph, g_array_index (walk->order, gsize, i));
     if (is_save (node))
-      return node->device ? node->device : "";
+      return node->device != NULL ? node->device : "";
   }
 
   return "";
@@ -414,7 +414,7 @@ muster_snapshot_new (MusterSession *session, MusterGraph *graph, const char *sav
   if (!walk_from (&extension.walk, graph, save_tensor, error))
     return NULL;
   extension_init (&extension, scope);
-  index_bytes (&extension, session_graph ? session_graph : graph);
+  index_bytes (&extension, session_graph != NULL ? session_graph : graph);
   for (guint i = 0; i < extension.walk.order->len; i++)
     add_clone (&extension, g_array_index (extension.walk.order, gsize, i));
   self->session = g_object_ref (session);
@@ -424,7 +424,7 @@ muster_snapshot_new (MusterSession *session, MusterGraph *graph, const char *sav
   self->save_tensor = g_strdup_printf ("%s/graph/%s", scope, save_tensor);
   self->device = g_strdup (first_device (&extension.walk));
   g_autoptr (MusterGraph) extra = extension_end (&extension, error);
-  if (!extra || !muster_session_extend (session, extra, deadline_us, cancellable, error))
+  if (extra == NULL || !muster_session_extend (session, extra, deadline_us, cancellable, error))
     return NULL;
 
   return g_steal_pointer (&self);
@@ -433,7 +433,7 @@ muster_snapshot_new (MusterSession *session, MusterGraph *graph, const char *sav
 void
 muster_snapshot_free (MusterSnapshot *self)
 {
-  if (!self)
+  if (self == NULL)
     return;
   g_clear_object (&self->session);
   g_free (self->stage_op);
@@ -494,9 +494,9 @@ add_size (MusterGraph *graph, const char *input, MusterDType dtype, guint64 *siz
   const Tensorflow__NodeDef *node = source_of (graph, input);
   gint64 dims[MUSTER_MAX_DIMS];
 
-  if (node && g_str_equal (node->op, "ReadVariableOp") && node->n_input > 0)
+  if (node != NULL && g_str_equal (node->op, "ReadVariableOp") && node->n_input > 0)
     node = source_of (graph, node->input[0]);
-  const int n_dims = node ? muster_node_shape (node, "shape", dims, MUSTER_MAX_DIMS) : -1;
+  const int n_dims = node != NULL ? muster_node_shape (node, "shape", dims, MUSTER_MAX_DIMS) : -1;
   const gint64 n =
       n_dims >= 0 && n_dims <= MUSTER_MAX_DIMS ? muster_shape_n_elements (n_dims, dims) : -1;
   const gsize each = muster_dtype_size (dtype);

@@ -66,7 +66,7 @@ parse (Parts *self, const char *device)
 static void
 print_part (GString *out, const char *name, const char *value)
 {
-  if (value)
+  if (value != NULL)
     g_string_append_printf (out, "/%s:%s", name, value);
 }
 
@@ -78,7 +78,7 @@ print (const Parts *self)
   print_part (out, "job", self->job);
   print_part (out, "replica", self->replica);
   print_part (out, "task", self->task);
-  if (self->type)
+  if (self->type != NULL)
     g_string_append_printf (out, "/device:%s:%s", self->type, self->index);
 
   return g_string_free (out, FALSE);
@@ -110,8 +110,8 @@ muster_device_task (const char *device)
 {
   g_auto (Parts) parts = {0};
 
-  if (!parse (&parts, device) || !parts.job)
+  if (!parse (&parts, device) || parts.job == NULL)
     return g_strdup ("");
 
-  return g_strdup_printf ("%s:%s", parts.job, parts.task ? parts.task : "0");
+  return g_strdup_printf ("%s:%s", parts.job, parts.task != NULL ? parts.task : "0");
 }

@@ -55,7 +55,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Maker, maker_clear)
 void
 muster_restore_plan_free (MusterRestorePlan *self)
 {
-  if (!self)
+  if (self == NULL)
     return;
   g_clear_pointer (&self->wanted, g_array_unref);
   g_clear_pointer (&self->by_name, g_array_unref);
@@ -108,7 +108,7 @@ source_of (const Maker *self, guint32 node, gsize input, guint32 *source, int *o
 
   for (int i = 0; is_there && i < LONGEST_PATH; i++) {
     const char *op = node_at (self, *source)->op;
-    if (reshaped && strcmp (op, "Reshape") == 0)
+    if (reshaped != NULL && strcmp (op, "Reshape") == 0)
       *reshaped = TRUE;
     else if (!g_strv_contains (pass, op))
       break;
@@ -202,13 +202,14 @@ constant_strings (const Maker *self, guint32 node, gsize input)
     return NULL;
   const Tensorflow__NodeDef *source = node_at (self, index);
   const Tensorflow__AttrValue *value = muster_node_attr (source, "value");
-  if (!value || !is_op (source, "Const") ||
+  if (value == NULL || !is_op (source, "Const") ||
       value->value_case != TENSORFLOW__ATTR_VALUE__VALUE_TENSOR)
     return NULL;
   g_autoptr (MusterTensor) tensor =
       muster_tensor_proto_read (value->tensor.data, value->tensor.len, NULL, NULL);
 
-  return tensor && muster_tensor_dtype (tensor) == MUSTER_STRING ? g_steal_pointer (&tensor) : NULL;
+  return tensor != NULL && muster_tensor_dtype (tensor) == MUSTER_STRING ? g_steal_pointer (&tensor)
+                                                                         : NULL;
 }
 
 static const char *
@@ -234,7 +235,8 @@ add_wanted (Maker *self, guint32 index)
   g_autoptr (GString) output = g_string_new (node->name);
   gsize size = output->len;
 
-  if (!names || !slices || !dtypes || dtypes->value_case != TENSORFLOW__ATTR_VALUE__VALUE_LIST) {
+  if (names == NULL || slices == NULL || dtypes == NULL ||
+      dtypes->value_case != TENSORFLOW__ATTR_VALUE__VALUE_LIST) {
     plan->can_feed = FALSE;
     return;
   }
@@ -259,7 +261,7 @@ add_use (Maker *self, guint32 restore, int output)
 {
   const Place *place = g_hash_table_lookup (self->places, GUINT_TO_POINTER (restore));
 
-  if (!place || output < 0 || (guint)output >= place->n)
+  if (place == NULL || output < 0 || (guint)output >= place->n)
     return FALSE;
   guint index = place->first + (guint)output;
   g_array_append_val (self->plan->uses, index);
@@ -334,8 +336,9 @@ shape_of (const MusterWanted *self, gint64 *dims)
   MusterSliceSpec spec;
 
   if (!*self->slice) {
-    int n_dims =
-        self->variable ? muster_node_shape (self->variable, "shape", dims, MUSTER_MAX_DIMS) : -1;
+    int n_dims = self->variable != NULL
+                     ? muster_node_shape (self->variable, "shape", dims, MUSTER_MAX_DIMS)
+                     : -1;
     return n_dims <= MUSTER_MAX_DIMS ? n_dims : -1;
   }
   if (!muster_slice_spec_parse (&spec, self->slice, NULL) || !spec.has_shape)

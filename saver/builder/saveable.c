@@ -63,13 +63,13 @@ muster_named_tensors_write (const GPtrArray *tensors, MusterStorage *storage, co
 {
   g_autoptr (MusterBundleWriter) writer = muster_bundle_writer_new (storage, prefix, error);
 
-  for (guint i = 0; writer && i < tensors->len; i++) {
+  for (guint i = 0; writer != NULL && i < tensors->len; i++) {
     const MusterNamedTensor *named = tensors->pdata[i];
     if (!muster_bundle_writer_add (writer, named->name, named->tensor, error))
       return FALSE;
   }
 
-  return writer && muster_bundle_writer_finish (writer, error);
+  return writer != NULL && muster_bundle_writer_finish (writer, error);
 }
 
 /* --- the list --- */
@@ -183,9 +183,9 @@ static MusterSaveable *
 entry_saveable (Entry *self, GError **error)
 {
   MusterSaveable *saveable =
-      self->saveable ? g_object_ref (self->saveable) : g_weak_ref_get (&self->weak);
+      self->saveable != NULL ? g_object_ref (self->saveable) : g_weak_ref_get (&self->weak);
 
-  if (!saveable)
+  if (saveable == NULL)
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
                  "The saveable '%s' is gone: it was added weakly, and nobody kept it", self->name);
 
@@ -199,7 +199,7 @@ copy_to_host (MusterSaveable *saveable, GPtrArray *tensors, GError **error)
 {
   MusterSaveableInterface *iface = MUSTER_SAVEABLE_GET_IFACE (saveable);
 
-  if (iface->copy_to_host)
+  if (iface->copy_to_host != NULL)
     return iface->copy_to_host (saveable, tensors, error);
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED, "%s has no way to copy itself",
                G_OBJECT_TYPE_NAME (saveable));
@@ -257,7 +257,7 @@ copy_kind (GPtrArray *entries, gboolean retrieving, GPtrArray *tensors, GStrvBui
   for (guint i = 0; i < entries->len; i++) {
     Entry *entry = entries->pdata[i];
     g_autoptr (MusterSaveable) saveable = entry_saveable (entry, error);
-    if (!saveable)
+    if (saveable == NULL)
       return FALSE;
     if ((MUSTER_SAVEABLE_GET_IFACE (saveable)->retrieve != NULL) != retrieving)
       continue;
@@ -281,8 +281,8 @@ muster_saveables_copy (MusterSaveables *self, char ***left_out, GError **error)
       !copy_kind (entries, TRUE, tensors, builder, error))
     return NULL;
   g_auto (GStrv) names = g_strv_builder_end (builder);
-  if (left_out)
-    *left_out = names[0] ? g_steal_pointer (&names) : NULL;
+  if (left_out != NULL)
+    *left_out = names[0] != NULL ? g_steal_pointer (&names) : NULL;
 
   return g_steal_pointer (&tensors);
 }
@@ -310,7 +310,7 @@ read_tensors (MusterBundleReader *reader, const char *name, GHashTable *tensors,
     if (!g_str_has_prefix (entry->name, start))
       continue;
     MusterTensor *tensor = muster_bundle_reader_read (reader, entry->name, error);
-    if (!tensor)
+    if (tensor == NULL)
       return FALSE;
     g_hash_table_insert (tensors, g_strdup (entry->name + strlen (start)), tensor);
   }
@@ -323,9 +323,9 @@ read_one (Entry *entry, MusterBundleReader *reader, GPtrArray *states, GError **
 {
   g_autoptr (MusterSaveable) saveable = entry_saveable (entry, error);
 
-  if (!saveable)
+  if (saveable == NULL)
     return FALSE;
-  if (!MUSTER_SAVEABLE_GET_IFACE (saveable)->restore)
+  if (MUSTER_SAVEABLE_GET_IFACE (saveable)->restore == NULL)
     return TRUE;
   g_autoptr (GHashTable) tensors =
       g_hash_table_new_full (g_str_hash, g_str_equal, g_free, (GDestroyNotify)muster_tensor_unref);
@@ -356,7 +356,7 @@ muster_saveables_read (MusterSaveables *self, MusterStorage *storage, const char
   g_autoptr (GPtrArray) states = g_ptr_array_new_with_free_func (state_free);
   g_autoptr (MusterBundleReader) reader = NULL;
 
-  if (entries->len > 0 && !(reader = muster_bundle_reader_open (storage, prefix, error)))
+  if (entries->len > 0 && (reader = muster_bundle_reader_open (storage, prefix, error)) == NULL)
     return NULL;
   for (guint i = 0; i < entries->len; i++)
     if (!read_one (entries->pdata[i], reader, states, error))

@@ -45,10 +45,10 @@ static void
 note_variable (Choice *self, const MusterVariableInfo *variable)
 {
   g_hash_table_insert (self->by_name, (gpointer)variable->name, (gpointer)variable);
-  if (!variable->slice)
+  if (variable->slice == NULL)
     return;
   GPtrArray *parts = g_hash_table_lookup (self->parts, variable->full_name);
-  if (!parts) {
+  if (parts == NULL) {
     parts = g_ptr_array_new ();
     g_hash_table_insert (self->parts, (gpointer)variable->full_name, parts);
   }
@@ -86,7 +86,7 @@ find_node (Choice *self, const char *name)
 {
   gsize n;
 
-  if (!self->nodes)
+  if (self->nodes == NULL)
     self->nodes = muster_meta_graph_new_for_graph (muster_meta_graph_graph (self->meta_graph));
   const MusterVariableInfo *variables = muster_meta_graph_variables (self->nodes, &n);
   for (gsize i = 0; i < n; i++)
@@ -101,11 +101,11 @@ find_variable (Choice *self, const char *name, GError **error)
 {
   const MusterVariableInfo *variable = g_hash_table_lookup (self->by_name, name);
 
-  if (!variable)
+  if (variable == NULL)
     variable = find_node (self, name);
-  if (!variable && !muster_graph_has_node (muster_meta_graph_graph (self->meta_graph), name))
+  if (variable == NULL && !muster_graph_has_node (muster_meta_graph_graph (self->meta_graph), name))
     refuse ("Variable to save is not a Variable: the graph has nothing of the name", name, error);
-  else if (!variable)
+  else if (variable == NULL)
     refuse ("Variable to save is not a Variable", name, error);
   else if (variable->dtype == MUSTER_INVALID) {
     variable = NULL;
@@ -159,10 +159,10 @@ add_list (Choice *self, GPtrArray *variables, GError **error)
   g_ptr_array_sort (variables, compare_variables);
   for (guint i = 0; i < variables->len; i++) {
     const MusterVariableInfo *variable = variables->pdata[i];
-    const char *key = variable->slice ? variable->full_name : variable->name;
+    const char *key = variable->slice != NULL ? variable->full_name : variable->name;
     if (!take_key (self, key, variable->slice != NULL, error))
       return FALSE;
-    add_saveable (self, key, variable, variable->slice ? variable->slice : "");
+    add_saveable (self, key, variable, variable->slice != NULL ? variable->slice : "");
   }
 
   return TRUE;
@@ -176,7 +176,7 @@ all_global (Choice *self, GError **error)
   g_autoptr (GPtrArray) variables = g_ptr_array_new ();
 
   for (gsize i = 0; i < n; i++) {
-    if (!all[i].is_local && !find_variable (self, all[i].name, error))
+    if (!all[i].is_local && find_variable (self, all[i].name, error) == NULL)
       return NULL;
     if (!all[i].is_local)
       g_ptr_array_add (variables, (gpointer)&all[i]);
@@ -193,7 +193,7 @@ named (Choice *self, const char *const *names, GError **error)
 
   for (; *names; names++) {
     const GPtrArray *parts = g_hash_table_lookup (self->parts, *names);
-    if (parts && !g_hash_table_contains (self->by_name, *names)) {
+    if (parts != NULL && !g_hash_table_contains (self->by_name, *names)) {
       if (!g_hash_table_add (wholes, (gpointer)*names)) {
         refuse ("At least two variables have the same name", *names, error);
         return NULL;
@@ -203,7 +203,7 @@ named (Choice *self, const char *const *names, GError **error)
       continue;
     }
     const MusterVariableInfo *variable = find_variable (self, *names, error);
-    if (!variable)
+    if (variable == NULL)
       return NULL;
     g_ptr_array_add (variables, (gpointer)variable);
   }
@@ -218,20 +218,20 @@ add_entry (Choice *self, const MusterSaverKey *entry, GError **error)
 {
   const GPtrArray *parts = g_hash_table_lookup (self->parts, entry->variable);
 
-  if (parts && !g_hash_table_contains (self->by_name, entry->variable)) {
+  if (parts != NULL && !g_hash_table_contains (self->by_name, entry->variable)) {
     if (g_hash_table_contains (self->keys, entry->key))
       return refuse ("At least two variables have the same name", entry->key, error);
     (void)take_key (self, entry->key, TRUE, NULL);
     for (guint i = 0; i < parts->len; i++) {
       const MusterVariableInfo *part = parts->pdata[i];
-      if (!find_variable (self, part->name, error))
+      if (find_variable (self, part->name, error) == NULL)
         return FALSE;
       add_saveable (self, entry->key, part, part->slice);
     }
     return TRUE;
   }
   const MusterVariableInfo *variable = find_variable (self, entry->variable, error);
-  if (!variable || !take_key (self, entry->key, FALSE, error))
+  if (variable == NULL || !take_key (self, entry->key, FALSE, error))
     return FALSE;
   add_saveable (self, entry->key, variable, "");
 
@@ -243,15 +243,15 @@ add_entry (Choice *self, const MusterSaverKey *entry, GError **error)
 static gboolean
 gather (Choice *self, const MusterSaverBuild *how, GError **error)
 {
-  for (gsize i = 0; how->map && i < how->n_map; i++)
+  for (gsize i = 0; how->map != NULL && i < how->n_map; i++)
     if (!add_entry (self, &how->map[i], error))
       return FALSE;
-  if (how->map)
+  if (how->map != NULL)
     return TRUE;
   g_autoptr (GPtrArray) variables =
-      how->variables ? named (self, how->variables, error) : all_global (self, error);
+      how->variables != NULL ? named (self, how->variables, error) : all_global (self, error);
 
-  return variables && add_list (self, variables, error);
+  return variables != NULL && add_list (self, variables, error);
 }
 
 /* By key; the parts of one stay as they came. */
@@ -327,7 +327,7 @@ check_how (const MusterSaverBuild *how, GError **error)
         how->version);
     return FALSE;
   }
-  if (how->scope && !is_scope (how->scope)) {
+  if (how->scope != NULL && !is_scope (how->scope)) {
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                  "Building a saver: '%s' is not a valid scope name", how->scope);
     return FALSE;
@@ -349,7 +349,7 @@ static MusterMetaGraph *
 build (MusterMetaGraph *meta_graph, GArray *saveables, const MusterSaverBuild *how, GError **error)
 {
   MusterGraph *graph = muster_meta_graph_graph (meta_graph);
-  g_autofree char *scope = free_scope (graph, how->scope ? how->scope : DEFAULT_SCOPE);
+  g_autofree char *scope = free_scope (graph, how->scope != NULL ? how->scope : DEFAULT_SCOPE);
   g_auto (MusterSaverInfo) info = {
       .max_to_keep = muster_max_to_keep_or (how->max_to_keep, DEFAULT_MAX_TO_KEEP),
       .sharded = how->sharded,
@@ -360,8 +360,9 @@ build (MusterMetaGraph *meta_graph, GArray *saveables, const MusterSaverBuild *h
   g_autoptr (MusterGraph) whole =
       muster_saver_add_nodes (graph, scope, saveables, how, &info, error);
 
-  return whole ? muster_meta_graph_with_saver (meta_graph, whole, &info, how->collect, error)
-               : NULL;
+  return whole != NULL
+             ? muster_meta_graph_with_saver (meta_graph, whole, &info, how->collect, error)
+             : NULL;
 }
 
 MusterMetaGraph *
@@ -372,7 +373,7 @@ muster_saver_build (MusterMetaGraph *meta_graph, const MusterSaverBuild *how, GE
   static const MusterSaverBuild defaults;
   g_auto (Choice) choice = {0};
 
-  if (!how)
+  if (how == NULL)
     how = &defaults;
   if (!check_how (how, error) || !muster_graph_parse (muster_meta_graph_graph (meta_graph), error))
     return NULL;
@@ -401,7 +402,7 @@ muster_saver_default (MusterMetaGraph *meta_graph, GError **error)
   const MusterSaverInfo *savers = muster_meta_graph_savers (meta_graph, &n);
   const MusterSaverInfo *own = muster_meta_graph_saver (meta_graph);
 
-  if (own && (n < 2 || own != savers))
+  if (own != NULL && (n < 2 || own != savers))
     return muster_meta_graph_ref (meta_graph);
   if (n < 2)
     return muster_saver_build (meta_graph, &how, error);

@@ -176,7 +176,7 @@ is_read (Nodes *self, const char *tensor)
   muster_graph_split_input (tensor, &name);
   const Tensorflow__NodeDef *node = muster_graph_find_node (self->graph, name);
 
-  return node && strcmp (node->op, "ReadVariableOp") == 0;
+  return node != NULL && strcmp (node->op, "ReadVariableOp") == 0;
 }
 
 /* "p/read" of "p/read:0", as the inputs of nodes are written. */
@@ -211,8 +211,9 @@ value_of (Nodes *self, const MusterSaveable *saveable)
   gboolean is_part = *saveable->slice != '\0';
 
   if (!variable->is_resource)
-    return is_part && variable->snapshot ? as_input (self, variable->snapshot) : variable->name;
-  if (!is_part && variable->snapshot && is_read (self, variable->snapshot))
+    return is_part && variable->snapshot != NULL ? as_input (self, variable->snapshot)
+                                                 : variable->name;
+  if (!is_part && variable->snapshot != NULL && is_read (self, variable->snapshot))
     return as_input (self, variable->snapshot);
   if (!is_part && is_read (self, own))
     return own;
@@ -583,7 +584,7 @@ group_by_device (Nodes *self, GArray *saveables)
     MusterSaveable *saveable = &g_array_index (saveables, MusterSaveable, i);
     const char *device = canonical (self, saveable->variable->device);
     GPtrArray *there = g_hash_table_lookup (by_device, device);
-    if (!there) {
+    if (there == NULL) {
       Shard shard = {device, there = g_ptr_array_new ()};
       g_hash_table_insert (by_device, (gpointer)device, there);
       g_array_append_val (shards, shard);
@@ -631,10 +632,10 @@ muster_saver_add_nodes (MusterGraph *graph, const char *scope, GArray *saveables
       .names = g_string_chunk_new (4096),
   };
 
-  add_filename (&nodes, how->filename && *how->filename ? how->filename : "model");
+  add_filename (&nodes, how->filename != NULL && *how->filename ? how->filename : "model");
   add_all (&nodes, saveables, how->sharded, info);
   g_string_chunk_free (nodes.names);
   g_autoptr (MusterGraph) extra = muster_graph_builder_end (builder, error);
 
-  return extra ? muster_graph_extended (graph, extra) : NULL;
+  return extra != NULL ? muster_graph_extended (graph, extra) : NULL;
 }

@@ -67,7 +67,7 @@ touched_at (MusterCheckpointDirectory *self, const char *path)
   gint64 latest_us = mtime_of (self, path);
   g_auto (GStrv) inside = muster_storage_list (self->storage, path, NULL);
 
-  for (char **one = inside; one && *one; one++) {
+  for (char **one = inside; one != NULL && *one != NULL; one++) {
     g_autofree char *file = g_build_filename (path, *one, NULL);
     latest_us = MAX (latest_us, mtime_of (self, file));
   }
@@ -80,7 +80,7 @@ remove_left (MusterCheckpointDirectory *self, const char *path)
 {
   g_auto (GStrv) inside = muster_storage_list (self->storage, path, NULL);
 
-  for (char **one = inside; one && *one; one++) {
+  for (char **one = inside; one != NULL && *one != NULL; one++) {
     g_autofree char *file = g_build_filename (path, *one, NULL);
     (void)muster_storage_remove (self->storage, file, NULL);
   }
@@ -104,7 +104,7 @@ sweep_clear (Sweep *self)
 {
   g_clear_pointer (&self->live, g_hash_table_unref);
   g_clear_pointer (&self->dead, g_hash_table_unref);
-  for (guint i = 0; self->locks && i < self->locks->len; i++)
+  for (guint i = 0; self->locks != NULL && i < self->locks->len; i++)
     muster_storage_unlock (self->owner->storage, self->locks->pdata[i]);
   g_clear_pointer (&self->locks, g_ptr_array_unref);
 }
@@ -127,7 +127,7 @@ is_of_this_host (Sweep *self, const char *path)
     return FALSE;
   g_autoptr (GBytes) named = muster_storage_read (self->owner->storage, path, NULL);
 
-  return named && g_bytes_get_size (named) == strlen (host) &&
+  return named != NULL && g_bytes_get_size (named) == strlen (host) &&
          memcmp (g_bytes_get_data (named, NULL), host, strlen (host)) == 0;
 }
 
@@ -141,7 +141,7 @@ fate_by_lock (Sweep *self, const char *path)
     return UNKNOWN;
   MusterStorageLock *lock =
       muster_storage_lock (self->owner->storage, path, MUSTER_LOCK_UNUSED, &failure);
-  if (!lock)
+  if (lock == NULL)
     return g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_BUSY) ? LIVES : UNKNOWN;
   if (!is_of_this_host (self, path)) {
     muster_storage_unlock (self->owner->storage, lock);
@@ -165,7 +165,7 @@ judge (Sweep *self)
   for (char **file = self->files; *file; file++) {
     g_autofree char *id = id_of (*file);
     g_autofree char *path = g_build_filename (self->directory, *file, NULL);
-    if (!id)
+    if (id == NULL)
       continue;
     const Fate fate = fate_by_lock (self, path);
     if (fate == DEAD)
@@ -182,7 +182,8 @@ sweep (Sweep *self)
   for (char **file = self->files; *file; file++) {
     g_autofree char *id = id_of (*file);
     g_autofree char *path = g_build_filename (self->directory, *file, NULL);
-    if (id && (g_hash_table_contains (self->dead, id) || !g_hash_table_contains (self->live, id)))
+    if (id != NULL &&
+        (g_hash_table_contains (self->dead, id) || !g_hash_table_contains (self->live, id)))
       remove_left (self->owner, path);
   }
 }
@@ -190,9 +191,9 @@ sweep (Sweep *self)
 static gboolean
 has_any (char **files)
 {
-  for (char **file = files; file && *file; file++) {
+  for (char **file = files; file != NULL && *file != NULL; file++) {
     g_autofree char *id = id_of (*file);
-    if (id)
+    if (id != NULL)
       return TRUE;
   }
 
@@ -208,7 +209,7 @@ does_lock (MusterCheckpointDirectory *self, const char *locked)
 
   muster_storage_unlock (self->storage, again);
 
-  return !again;
+  return again == NULL;
 }
 
 /* Takes away what dead savers left in a directory, under its lock; FALSE where it couldn't look or
@@ -224,7 +225,7 @@ sweep_quietly (MusterCheckpointDirectory *self, const char *directory)
   g_autoptr (MusterDirectoryLock) lock = muster_directory_lock (
       self->storage, directory, muster_clock_now_us (self->clock), self->clock, NULL, NULL);
   g_autofree char *lock_file = g_build_filename (directory, MUSTER_LOCK_FILE, NULL);
-  if (!lock || !muster_storage_stat (self->storage, lock_file, &info, NULL))
+  if (lock == NULL || !muster_storage_stat (self->storage, lock_file, &info, NULL))
     return FALSE;
   g_auto (Sweep) what = {
       .owner = self,
@@ -255,7 +256,7 @@ name_host_quietly (MusterStorage *storage, const char *path)
   const char *host = g_get_host_name ();
   MusterStorageFile *file = muster_storage_create (storage, path, NULL);
 
-  if (!file)
+  if (file == NULL)
     return;
   (void)muster_storage_append (storage, file, host, strlen (host), NULL);
   (void)muster_storage_close (storage, file, NULL);
@@ -267,7 +268,7 @@ muster_checkpoint_directory_mark_alive (MusterCheckpointDirectory *self, const c
   g_autofree char *path = g_strconcat (temporary, ALIVE, NULL);
   MusterStorageLock *lock = muster_storage_lock (self->storage, path, MUSTER_LOCK_EXCLUSIVE, NULL);
 
-  if (lock && MUSTER_STORAGE_GET_IFACE (self->storage)->lock)
+  if (lock != NULL && MUSTER_STORAGE_GET_IFACE (self->storage)->lock != NULL)
     name_host_quietly (self->storage, path);
 
   return lock;
@@ -280,7 +281,7 @@ muster_checkpoint_directory_unmark_alive (MusterCheckpointDirectory *self, const
 {
   g_autofree char *path = g_strconcat (temporary, ALIVE, NULL);
 
-  if (lock)
+  if (lock != NULL)
     (void)muster_storage_remove (self->storage, path, NULL);
   muster_storage_unlock (self->storage, lock);
 }
@@ -313,7 +314,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Adoption, adoption_clear)
 static void
 find_mark (Adoption *self)
 {
-  double mark = self->state ? self->state->last_preserved : 0;
+  double mark = self->state != NULL ? self->state->last_preserved : 0;
 
   self->mark = mark > 0 ? mark : self->record->last_preserved;
   if (self->mark <= 0) {
@@ -336,7 +337,7 @@ time_of (const Adoption *self, const char *prefix, double told)
 
   if (told > 0)
     return MIN (told, self->now);
-  if (one && one->time > 0)
+  if (one != NULL && one->time > 0)
     return MIN (one->time, self->now);
   g_autoptr (GArray) times = muster_checkpoint_mtimes (self->owner->storage, list);
 
@@ -393,7 +394,7 @@ is_ours (const Adoption *self, const char *prefix)
   const MusterSideCheckpoint *one = muster_checkpoint_record_find (self->record, prefix);
 
   return is_named_as_ours (self, prefix) &&
-         (!one || g_strcmp0 (one->state_file, self->owner->latest_filename) == 0);
+         (one == NULL || g_strcmp0 (one->state_file, self->owner->latest_filename) == 0);
 }
 
 /* Files that the state doesn't name: where the record says that they are a muster's, or the caller
@@ -405,15 +406,15 @@ find_unlisted (Adoption *self, GError **error)
   g_auto (GStrv) files = muster_checkpoint_list (self->owner->storage, self->directory, &failure);
   g_autoptr (GPtrArray) found = g_ptr_array_new_with_free_func (muster_kept_free);
 
-  if (!files && !g_error_matches (failure, G_FILE_ERROR, G_FILE_ERROR_NOENT)) {
+  if (files == NULL && !g_error_matches (failure, G_FILE_ERROR, G_FILE_ERROR_NOENT)) {
     g_propagate_error (error, g_steal_pointer (&failure));
     return NULL;
   }
-  for (char **file = files; file && *file; file++) {
+  for (char **file = files; file != NULL && *file != NULL; file++) {
     const MusterSideCheckpoint *one = muster_checkpoint_record_find (self->record, *file);
     if (g_hash_table_contains (self->seen, *file) || !is_ours (self, *file))
       continue;
-    if (one ? !one->preserved && !one->pending_delete : self->owner->adopt_unknown)
+    if (one != NULL ? !one->preserved && !one->pending_delete : self->owner->adopt_unknown)
       g_ptr_array_add (found, muster_kept_new (*file, time_of (self, *file, 0)));
   }
 
@@ -463,18 +464,18 @@ scan_directory (Adoption *self, GError **error)
   const MusterCheckpointState *state = self->state;
 
   find_mark (self);
-  for (guint i = 0; state && i < state->all->len; i++)
+  for (guint i = 0; state != NULL && i < state->all->len; i++)
     if (strcmp (state->all->pdata[i], state->latest) != 0)
       add_listed (self, state->all->pdata[i],
                   i < state->timestamps->len ? g_array_index (state->timestamps, double, i) : 0);
-  for (guint i = state ? state->all->len : 0; i-- > 0;)
+  for (guint i = state != NULL ? state->all->len : 0; i-- > 0;)
     if (strcmp (state->all->pdata[i], state->latest) == 0)
       add_listed (self, state->latest,
                   i < state->timestamps->len ? g_array_index (state->timestamps, double, i) : 0);
-  if (state)
+  if (state != NULL)
     add_listed (self, state->latest, 0); /* where it isn't among them */
   g_autoptr (GPtrArray) unlisted = find_unlisted (self, error);
-  if (!unlisted)
+  if (unlisted == NULL)
     return FALSE;
   merge (self, unlisted);
   find_pending_deletes (self);
@@ -513,13 +514,13 @@ muster_checkpoint_directory_adopt (MusterCheckpointDirectory *self, const char *
   };
   adoption.state = muster_checkpoint_state_read_named (self->storage, directory,
                                                        self->latest_filename, &failure);
-  if (failure) {
+  if (failure != NULL) {
     g_propagate_error (error, g_steal_pointer (&failure));
     return FALSE;
   }
   /* One that is damaged says nothing; who writes it next sets it aside. */
   adoption.record = muster_checkpoint_record_read (self->storage, directory, NULL);
-  if (!adoption.record)
+  if (adoption.record == NULL)
     adoption.record = muster_checkpoint_record_new ();
   if (!scan_directory (&adoption, error))
     return FALSE;

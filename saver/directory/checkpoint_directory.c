@@ -68,7 +68,7 @@ muster_checkpoint_directory_set_lease (MusterCheckpointDirectory *self, MusterLe
 {
   g_mutex_lock (&self->lock);
   g_autoptr (MusterLease) before = self->lease;
-  self->lease = lease ? g_object_ref (lease) : NULL;
+  self->lease = lease != NULL ? g_object_ref (lease) : NULL;
   if (before != lease)
     g_array_set_size (self->claimed, 0);
   g_mutex_unlock (&self->lock);
@@ -78,7 +78,7 @@ MusterLease *
 muster_checkpoint_directory_lease (MusterCheckpointDirectory *self)
 {
   g_mutex_lock (&self->lock);
-  MusterLease *lease = self->lease ? g_object_ref (self->lease) : NULL;
+  MusterLease *lease = self->lease != NULL ? g_object_ref (self->lease) : NULL;
   g_mutex_unlock (&self->lock);
 
   return lease;

@@ -76,7 +76,7 @@ muster_checkpoint_directory_check_claim (MusterCheckpointDirectory *self, Muster
                                          const char *directory, MusterCheckpointRecord *record,
                                          gboolean *changed, GError **error)
 {
-  if (!lease)
+  if (lease == NULL)
     return TRUE;
   gint64 epoch = muster_checkpoint_directory_claimed_epoch (self, directory);
   g_autofree char *chief = name_of (lease);
@@ -90,7 +90,8 @@ muster_checkpoint_directory_check_claim (MusterCheckpointDirectory *self, Muster
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
                  "'%s' was taken over by %s, whose epoch there is %" G_GINT64_FORMAT
                  " (this chief's is %" G_GINT64_FORMAT "): nothing more is saved here",
-                 directory, record->chief ? record->chief : "another chief", record->epoch, epoch);
+                 directory, record->chief != NULL ? record->chief : "another chief", record->epoch,
+                 epoch);
     return FALSE;
   }
   if (record->epoch < epoch)
@@ -106,14 +107,15 @@ muster_checkpoint_directory_claim (MusterCheckpointDirectory *self, MusterLease 
 {
   gboolean changed = FALSE;
 
-  if (!lease)
+  if (lease == NULL)
     return TRUE;
   g_autoptr (MusterDirectoryLock) lock = muster_directory_lock (
       self->storage, directory, deadline_us, self->clock, cancellable, error);
   g_autoptr (MusterCheckpointRecord) record =
-      lock ? muster_checkpoint_record_read_to_write (self->storage, directory, error) : NULL;
+      lock != NULL ? muster_checkpoint_record_read_to_write (self->storage, directory, error)
+                   : NULL;
 
-  return record &&
+  return record != NULL &&
          muster_checkpoint_directory_check_claim (self, lease, directory, record, &changed,
                                                   error) &&
          (!changed || muster_checkpoint_record_write (self->storage, directory, record, error));

@@ -53,7 +53,7 @@ pause_once (const MusterFreeSpace *self, MusterSpaceCheck *space, GError **error
 
   if (now_us >= space->deadline_us)
     return refuse (self, space, error);
-  if (self->paused) {
+  if (self->paused != NULL) {
     g_autofree char *why = describe (self, space);
     self->paused (why, self->paused_data);
   }

@@ -117,7 +117,7 @@ add_file (MusterCheckpointDirectory *self, MusterSideCheckpoint *one, const char
     return TRUE;
   }
   g_autoptr (GBytes) bytes = muster_storage_read (self->storage, path, error);
-  if (!bytes)
+  if (bytes == NULL)
     return FALSE;
   guint32 crc = muster_crc32c_extend (0, g_bytes_get_data (bytes, NULL), g_bytes_get_size (bytes));
   muster_side_checkpoint_add_file (one, path + strlen (prefix), g_bytes_get_size (bytes), &crc);
@@ -183,7 +183,8 @@ drop_pruned (MusterCheckpointDirectory *self, MusterCheckpointRecord *record, co
   for (guint i = change->list->len; i-- > 0;) {
     const MusterKept *kept = change->list->pdata[i];
     const MusterSideCheckpoint *one = entry_of (record, directory, kept->prefix);
-    gboolean is_known = (one && !one->pending_delete) || strcmp (kept->prefix, just_saved) == 0;
+    gboolean is_known =
+        (one != NULL && !one->pending_delete) || strcmp (kept->prefix, just_saved) == 0;
     if (!is_known && !muster_checkpoint_exists (self->storage, kept->prefix))
       g_ptr_array_remove_index (change->list, i);
   }
@@ -194,12 +195,12 @@ mark_leaving (MusterCheckpointRecord *record, const char *directory, const Chang
 {
   for (guint i = 0; i < change->leaving->len; i++) {
     MusterSideCheckpoint *one = entry_of (record, directory, change->leaving->pdata[i]);
-    if (one)
+    if (one != NULL)
       one->pending_delete = TRUE;
   }
   for (guint i = 0; i < change->preserved->len; i++) {
     MusterSideCheckpoint *one = entry_of (record, directory, change->preserved->pdata[i]);
-    if (one)
+    if (one != NULL)
       one->preserved = TRUE;
   }
 }
@@ -304,7 +305,7 @@ muster_checkpoint_directory_set_list (MusterCheckpointDirectory *self, const cha
   GPtrArray *list = g_ptr_array_new_with_free_func (muster_kept_free);
 
   for (gsize i = 0; prefixes[i]; i++)
-    g_ptr_array_add (list, muster_kept_new (prefixes[i], times ? times[i] : INFINITY));
+    g_ptr_array_add (list, muster_kept_new (prefixes[i], times != NULL ? times[i] : INFINITY));
   g_mutex_lock (&self->lock);
   g_autoptr (GPtrArray) before = self->kept;
   self->kept = list;

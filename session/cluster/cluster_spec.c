@@ -22,13 +22,13 @@ task_clear (gpointer data)
 static gboolean
 check (const MusterClusterSpec *self, GError **error)
 {
-  guint n = self->job ? muster_cluster_spec_n_tasks (self, self->job) : 0;
+  guint n = self->job != NULL ? muster_cluster_spec_n_tasks (self, self->job) : 0;
 
   if (muster_cluster_spec_n_tasks (self, "chief") > 1)
     return muster_tf_config_error (error, ": a job has one chief, and \"cluster\" has %u",
                                    muster_cluster_spec_n_tasks (self, "chief"));
-  if (!self->job || g_str_equal (self->job, "evaluator") ||
-      muster_cluster_spec_find (self, self->job, self->index))
+  if (self->job == NULL || g_str_equal (self->job, "evaluator") ||
+      muster_cluster_spec_find (self, self->job, self->index) != NULL)
     return TRUE;
 
   return muster_tf_config_error (error,
@@ -43,7 +43,7 @@ muster_cluster_spec_new (const char *tf_config, GError **error)
 
   self->tasks = g_array_new (FALSE, FALSE, sizeof (MusterClusterTask));
   g_array_set_clear_func (self->tasks, task_clear);
-  if (!tf_config || !*tf_config)
+  if (tf_config == NULL || !*tf_config)
     return g_steal_pointer (&self);
 
   return muster_cluster_spec_read (self, tf_config, error) && check (self, error)
@@ -54,7 +54,7 @@ muster_cluster_spec_new (const char *tf_config, GError **error)
 void
 muster_cluster_spec_free (MusterClusterSpec *self)
 {
-  if (!self)
+  if (self == NULL)
     return;
   g_array_unref (self->tasks);
   g_free (self->job);
@@ -68,7 +68,8 @@ gboolean
 muster_cluster_spec_is_empty (const MusterClusterSpec *self)
 {
   g_return_val_if_fail (self != NULL, FALSE);
-  return self->tasks->len == 0 && !self->job && !(self->session_master && *self->session_master);
+  return self->tasks->len == 0 && self->job == NULL &&
+         !(self->session_master != NULL && *self->session_master);
 }
 
 const MusterClusterTask *
@@ -160,7 +161,7 @@ muster_cluster_spec_trainer (const MusterClusterSpec *self)
   gsize n;
   const MusterClusterTask *tasks = muster_cluster_spec_tasks (self, &n);
 
-  if (!self->job)
+  if (self->job == NULL)
     return -1;
   if (is_apart && g_str_equal (self->job, chief))
     return self->index == 0 ? 0 : -1;
@@ -177,7 +178,8 @@ muster_cluster_spec_trainer (const MusterClusterSpec *self)
 static char *
 target_of (const char *address)
 {
-  return strstr (address, "://") ? g_strdup (address) : g_strconcat ("grpc://", address, NULL);
+  return strstr (address, "://") != NULL ? g_strdup (address)
+                                         : g_strconcat ("grpc://", address, NULL);
 }
 
 char *
@@ -186,16 +188,16 @@ muster_cluster_spec_target (const MusterClusterSpec *self, GError **error)
   muster_require (error, NULL, self);
 
   const MusterClusterTask *own =
-      self->job ? muster_cluster_spec_find (self, self->job, self->index) : NULL;
+      self->job != NULL ? muster_cluster_spec_find (self, self->job, self->index) : NULL;
 
-  if (self->session_master && *self->session_master)
+  if (self->session_master != NULL && *self->session_master)
     return g_str_equal (self->session_master, "local") ? g_strdup ("local")
                                                        : target_of (self->session_master);
-  if (own && self->tasks->len == 1)
+  if (own != NULL && self->tasks->len == 1)
     return g_strdup ("local");
-  if (own)
+  if (own != NULL)
     return target_of (own->address);
-  if (self->job)
+  if (self->job != NULL)
     muster_tf_config_error (error,
                             ": %s:%u has no server in \"cluster\": name one as "
                             "\"session_master\"",
@@ -212,7 +214,7 @@ muster_cluster_spec_has_own_masters (const MusterClusterSpec *self)
 {
   g_return_val_if_fail (self != NULL, FALSE);
   return muster_cluster_spec_n_trainers (self) > 1 &&
-         !(self->session_master && *self->session_master);
+         !(self->session_master != NULL && *self->session_master);
 }
 
 /* As TensorFlow's Estimator set them. */
@@ -223,7 +225,7 @@ muster_cluster_spec_device_filters (const MusterClusterSpec *self)
 
   GStrvBuilder *builder;
 
-  if (!self->job || muster_cluster_spec_n_tasks (self, "ps") == 0 ||
+  if (self->job == NULL || muster_cluster_spec_n_tasks (self, "ps") == 0 ||
       g_str_equal (self->job, "evaluator"))
     return NULL;
   builder = g_strv_builder_new ();
@@ -248,7 +250,7 @@ has_filters (GBytes *config, gboolean *has, GError **error)
   const Tensorflow__ConfigProto *message =
       muster_unpack (&tensorflow__config_proto__descriptor, data, size, arena, "config", error);
 
-  if (message)
+  if (message != NULL)
     *has = message->n_device_filters > 0;
 
   return message != NULL;
@@ -275,15 +277,15 @@ muster_cluster_spec_config (const MusterClusterSpec *self, GBytes *config, GErro
   g_auto (GStrv) filters = muster_cluster_spec_device_filters (self);
   gboolean has = FALSE;
 
-  if (config && !has_filters (config, &has, error))
+  if (config != NULL && !has_filters (config, &has, error))
     return NULL;
-  if (!filters || has)
-    return config ? g_bytes_ref (config) : NULL;
+  if (filters == NULL || has)
+    return config != NULL ? g_bytes_ref (config) : NULL;
   own.n_device_filters = g_strv_length (filters);
   own.device_filters = filters;
   g_autoptr (GBytes) packed = muster_pack (&own.base);
 
-  return config ? join (config, packed) : g_steal_pointer (&packed);
+  return config != NULL ? join (config, packed) : g_steal_pointer (&packed);
 }
 
 /* Whether a filter lets a task through: "/job:ps" or "/job:worker/task:1". */
@@ -293,14 +295,14 @@ lets_through (const char *const *filters, const MusterClusterTask *task)
   g_autofree char *job = g_strconcat ("/job:", task->job, NULL);
   g_autofree char *whole = g_strdup_printf ("%s/task:%u", job, task->index);
 
-  return !filters || g_strv_contains (filters, job) || g_strv_contains (filters, whole);
+  return filters == NULL || g_strv_contains (filters, job) || g_strv_contains (filters, whole);
 }
 
 /* Its sessions live there: that it answers is known from them. */
 static gboolean
 is_own_master (const MusterClusterSpec *self, const MusterClusterTask *task)
 {
-  return !(self->session_master && *self->session_master) && self->job &&
+  return !(self->session_master != NULL && *self->session_master) && self->job != NULL &&
          g_str_equal (self->job, task->job) && self->index == task->index;
 }
 

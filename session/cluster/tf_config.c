@@ -67,7 +67,8 @@ is_one_object (const char *text)
 static const char *
 string_of (JsonNode *node)
 {
-  return node && JSON_NODE_HOLDS_VALUE (node) && json_node_get_value_type (node) == G_TYPE_STRING
+  return node != NULL && JSON_NODE_HOLDS_VALUE (node) &&
+                 json_node_get_value_type (node) == G_TYPE_STRING
              ? json_node_get_string (node)
              : NULL;
 }
@@ -79,7 +80,7 @@ read_index (JsonNode *node, guint *index)
   const char *text = string_of (node);
   guint64 number = 0;
 
-  if (text) {
+  if (text != NULL) {
     if (!g_ascii_string_to_unsigned (text, 10, 0, MUSTER_MOST_TASKS, &number, NULL))
       return FALSE;
   } else if (JSON_NODE_HOLDS_VALUE (node) && json_node_get_value_type (node) == G_TYPE_INT64) {
@@ -102,7 +103,7 @@ add_task (MusterClusterSpec *self, const char *job, guint index, JsonNode *node,
   g_autoptr (GError) wrong = NULL;
   guint16 port;
 
-  if (!address)
+  if (address == NULL)
     return muster_tf_config_error (error, ": \"%s\" in \"cluster\" is no list of \"HOST:PORT\"",
                                    job);
   if (!muster_address_parse (address, &host, &port, &wrong))
@@ -157,7 +158,7 @@ add_sparse (MusterClusterSpec *self, const char *job, JsonObject *object, GError
   g_autoptr (GList) names = json_object_get_members (object);
   const guint from = self->tasks->len;
 
-  for (GList *name = names; name; name = name->next) {
+  for (GList *name = names; name != NULL; name = name->next) {
     guint64 index;
     if (!g_ascii_string_to_unsigned (name->data, 10, 0, MUSTER_MOST_TASKS, &index, NULL))
       return muster_tf_config_error (error, ": \"%s\" in \"cluster\": '%s' is no number of a task",
@@ -185,13 +186,13 @@ is_job_name (const char *name)
 static gboolean
 read_cluster (MusterClusterSpec *self, JsonNode *node, GError **error)
 {
-  if (!node)
+  if (node == NULL)
     return TRUE;
   if (!JSON_NODE_HOLDS_OBJECT (node))
     return muster_tf_config_error (error, ": \"cluster\" is no object: write it " EXAMPLE);
   JsonObject *cluster = json_node_get_object (node);
   g_autoptr (GList) jobs = json_object_get_members (cluster);
-  for (GList *job = jobs; job; job = job->next) {
+  for (GList *job = jobs; job != NULL; job = job->next) {
     JsonNode *tasks = json_object_get_member (cluster, job->data);
     gboolean is_good;
     if (!is_job_name (job->data))
@@ -215,16 +216,16 @@ read_cluster (MusterClusterSpec *self, JsonNode *node, GError **error)
 static gboolean
 read_task (MusterClusterSpec *self, JsonNode *node, GError **error)
 {
-  if (!node)
+  if (node == NULL)
     return TRUE;
   if (!JSON_NODE_HOLDS_OBJECT (node))
     return muster_tf_config_error (error, ": \"task\" is no object: write it " EXAMPLE);
   JsonObject *task = json_node_get_object (node);
   const char *type = string_of (json_object_get_member (task, "type"));
   JsonNode *index = json_object_get_member (task, "index");
-  if (!type || !is_job_name (type))
+  if (type == NULL || !is_job_name (type))
     return muster_tf_config_error (error, ": \"task\" has no \"type\": write it " EXAMPLE);
-  if (index && !read_index (index, &self->index))
+  if (index != NULL && !read_index (index, &self->index))
     return muster_tf_config_error (error, ": \"index\" in \"task\" is no number of a task");
   self->job = g_strdup (type);
 
@@ -237,11 +238,12 @@ check_layer (JsonNode *node, GError **error)
 {
   const char *layer = string_of (node);
 
-  if (!node || JSON_NODE_HOLDS_NULL (node) || (layer && (!*layer || g_str_equal (layer, "grpc"))))
+  if (node == NULL || JSON_NODE_HOLDS_NULL (node) ||
+      (layer != NULL && (!*layer || g_str_equal (layer, "grpc"))))
     return TRUE;
 
   return muster_tf_config_error (error, ": \"rpc_layer\" is '%s': muster speaks grpc alone",
-                                 layer ? layer : "no string");
+                                 layer != NULL ? layer : "no string");
 }
 
 static gboolean
@@ -249,9 +251,9 @@ read_root (MusterClusterSpec *self, JsonObject *root, GError **error)
 {
   JsonNode *master = json_object_get_member (root, "session_master");
 
-  if (master && !JSON_NODE_HOLDS_NULL (master) && !string_of (master))
+  if (master != NULL && !JSON_NODE_HOLDS_NULL (master) && string_of (master) == NULL)
     return muster_tf_config_error (error, ": \"session_master\" is no string");
-  self->session_master = g_strdup (master ? string_of (master) : NULL);
+  self->session_master = g_strdup (master != NULL ? string_of (master) : NULL);
 
   return check_layer (json_object_get_member (root, "rpc_layer"), error) &&
          read_cluster (self, json_object_get_member (root, "cluster"), error) &&
@@ -278,7 +280,7 @@ muster_cluster_spec_read (MusterClusterSpec *self, const char *text, GError **er
     return muster_tf_config_error (error, " is no JSON (%s): write it " EXAMPLE, why);
   }
   JsonNode *node = json_parser_get_root (parser);
-  if (!node || !JSON_NODE_HOLDS_OBJECT (node))
+  if (node == NULL || !JSON_NODE_HOLDS_OBJECT (node))
     return muster_tf_config_error (error, " is no JSON object: write it " EXAMPLE);
 
   return read_root (self, json_node_get_object (node), error);

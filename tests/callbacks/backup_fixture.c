@@ -77,7 +77,7 @@ restore (const char *prefix, G_GNUC_UNUSED gint64 deadline_us,
   g_autofree char *path = g_strconcat (prefix, ".canary", NULL);
   g_autoptr (GBytes) bytes = muster_storage_read (self->storage, path, error);
 
-  if (!bytes)
+  if (bytes == NULL)
     return FALSE;
   g_autofree char *text = g_strndup (g_bytes_get_data (bytes, NULL), g_bytes_get_size (bytes));
   if (!g_str_has_prefix (text, "canary ")) {
@@ -187,7 +187,7 @@ program_fit (Program *self, MusterBackupOptions options, gint64 n_epochs, gint64
   options.storage = self->storage;
   g_autoptr (MusterBackup) backup = muster_backup_new (&options, error);
 
-  return backup &&
+  return backup != NULL &&
          program_fit_with (self, backup, n_epochs, n_batches, 0, (MusterFitPosition){0, 0}, error);
 }
 
@@ -233,7 +233,7 @@ backup_variables (const char *in)
   g_auto (GStrv) files = muster_storage_list (muster_local_storage (), in, NULL);
   char *found = NULL;
 
-  for (char **file = files; file && *file; file++)
+  for (char **file = files; file != NULL && *file != NULL; file++)
     if (g_str_has_prefix (*file, "latest-")) {
       g_free (found);
       found = g_strdup (*file);

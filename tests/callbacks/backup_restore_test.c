@@ -180,9 +180,9 @@ MUSTER_TEST (Backup, goes_back_to_the_one_before_where_the_newest_is_damaged)
     program_train_until (options, 5, 3, 4); /* another run's backup is the newer one */
     g_autofree char *file = backup_variables (in);
     MUSTER_EXPECT_STREQ (file, "latest-2.canary");
-    const char *damaged = damages[i].file ? damages[i].file : file;
+    const char *damaged = damages[i].file != NULL ? damages[i].file : file;
     g_autofree char *path = g_build_filename (in, damaged, NULL);
-    if (damages[i].text)
+    if (damages[i].text != NULL)
       backup_put (in, damaged, damages[i].text);
     else
       MUSTER_EXPECT_EQ (remove (path), 0);
@@ -306,7 +306,7 @@ damage (const char *in, const char *name, const char *text)
 {
   g_autofree char *path = g_build_filename (in, name, NULL);
 
-  if (text)
+  if (text != NULL)
     backup_put (in, name, text);
   else
     MUSTER_EXPECT_EQ (remove (path), 0);

@@ -72,7 +72,7 @@ fit (Job *job, const char *in, GError **error)
                                  .program = muster_session_program_operations (job->program)};
   g_autoptr (MusterBackup) backup = muster_backup_new (&options, error);
 
-  if (!backup)
+  if (backup == NULL)
     return FALSE;
   MusterFitCallback callback = muster_backup_callback (backup);
   MusterFit what = {.train = train,

@@ -101,7 +101,7 @@ look (Watcher *self)
   g_autofree char *now = backup_get (self->in, "training_metadata.json");
   int epoch, batch;
 
-  if (now && g_strcmp0 (now, self->last) != 0 &&
+  if (now != NULL && g_strcmp0 (now, self->last) != 0 &&
       sscanf (now, "{\"version\": 1, \"epoch\": %d, \"batch\": %d", &epoch, &batch) == 2)
     g_string_append_printf (self->seen, "%s(%d,%d)", self->seen->len > 0 ? " " : "", epoch, batch);
   g_free (self->last);

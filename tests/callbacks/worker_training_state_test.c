@@ -38,7 +38,7 @@ try_set_up (Task *task, const char *in, MusterWorkerTrainingStateOptions options
   task->master = muster_local_master_new ();
   task->session = muster_master_create_session (task->master, muster_meta_graph_graph (meta_graph),
                                                 NULL, MUSTER_WAIT_FOREVER, NULL, error);
-  if (!task->session || !muster_sharded_model_set (&model, task->session, 0, error))
+  if (task->session == NULL || !muster_sharded_model_set (&model, task->session, 0, error))
     return FALSE;
   task->state = muster_worker_training_state_new (meta_graph, task->session, &options, error);
 
@@ -93,15 +93,15 @@ back_up (Task *task, gint64 epoch, guint8 value)
 static char *
 names (const char *in, const char *name)
 {
-  g_autofree char *path = name ? g_build_filename (in, name, NULL) : g_strdup (in);
+  g_autofree char *path = name != NULL ? g_build_filename (in, name, NULL) : g_strdup (in);
   g_auto (GStrv) all = muster_storage_list (muster_local_storage (), path, NULL);
   g_autoptr (GString) text = g_string_new (NULL);
 
-  for (char **one = all; one && *one; one++)
+  for (char **one = all; one != NULL && *one != NULL; one++)
     if (strcmp (*one, ".muster.lock") != 0)
       g_string_append_printf (text, "%s%s", text->len > 0 ? " " : "", *one);
 
-  return g_strdup (all ? text->str : "none");
+  return g_strdup (all != NULL ? text->str : "none");
 }
 
 static char *
@@ -110,7 +110,7 @@ latest (const char *in)
   g_autofree char *path = g_build_filename (in, "chief", NULL);
   g_autofree char *prefix = muster_latest_checkpoint (muster_local_storage (), path, NULL);
 
-  return prefix ? g_path_get_basename (prefix) : NULL;
+  return prefix != NULL ? g_path_get_basename (prefix) : NULL;
 }
 
 /* B000.1 */

@@ -26,7 +26,7 @@ write_at (MusterStorage *storage, const char *prefix, const char *name, guint8 v
   static const gint64 sizes[] = {1, 5000, 7};
   g_autoptr (MusterBundleWriter) writer = muster_bundle_writer_new (storage, prefix, error);
 
-  for (gsize i = 0; writer && i < G_N_ELEMENTS (sizes); i++) {
+  for (gsize i = 0; writer != NULL && i < G_N_ELEMENTS (sizes); i++) {
     g_autofree char *key = g_strdup_printf ("%s/%d", name, (int)i);
     g_autoptr (MusterTensor) tensor = muster_tensor_new (MUSTER_UINT8, 1, &sizes[i]);
     memset (muster_tensor_data_mutable (tensor), value, (gsize)sizes[i]);
@@ -34,7 +34,7 @@ write_at (MusterStorage *storage, const char *prefix, const char *name, guint8 v
       return FALSE;
   }
 
-  return writer && muster_bundle_writer_finish (writer, error);
+  return writer != NULL && muster_bundle_writer_finish (writer, error);
 }
 
 static gboolean
@@ -81,12 +81,12 @@ value_at (MusterStorage *storage, GError **error)
   g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (storage, PREFIX, error);
   int value = -1;
 
-  if (!reader || !muster_bundle_reader_verify (reader, NULL, NULL, NULL, error))
+  if (reader == NULL || !muster_bundle_reader_verify (reader, NULL, NULL, NULL, error))
     return -1;
   for (gsize i = 0; i < muster_bundle_reader_n_entries (reader); i++) {
     const char *name = muster_bundle_reader_entry (reader, i)->name;
     g_autoptr (MusterTensor) tensor = muster_bundle_reader_read (reader, name, error);
-    if (!tensor)
+    if (tensor == NULL)
       return -1;
     const guint8 *data = muster_tensor_data (tensor);
     if (value >= 0 && data[0] != value)
@@ -105,7 +105,7 @@ fault_of (Operation operation, MusterCrashStorage *crash, int least, int most)
   int value = value_at (storage, &error);
 
   if (value < least || value > most)
-    return g_strdup_printf ("it holds %d: %s", value, error ? error->message : "no error");
+    return g_strdup_printf ("it holds %d: %s", value, error != NULL ? error->message : "no error");
   if (!operation (storage, NEXT, &error))
     return g_strdup_printf ("the next one: %s", error->message);
   value = value_at (storage, &error);
@@ -124,7 +124,7 @@ fault_of_outcomes (Operation operation, MusterCrashStorage *crash, int least, in
     if (!g_hash_table_add (seen, muster_crash_storage_fingerprint (after)))
       continue;
     g_autofree char *fault = fault_of (operation, after, least, most);
-    if (fault)
+    if (fault != NULL)
       return g_strdup_printf ("with %s: %s", what, fault);
   }
 
@@ -148,7 +148,7 @@ try (Operation before, int n, Operation operation, const char *lazy)
     gboolean made = operation (MUSTER_STORAGE (crash), NEW, NULL);
     went_through = !muster_crash_storage_has_stopped (crash);
     g_autofree char *fault = fault_of_outcomes (operation, crash, made ? NEW : OLD, NEW);
-    if (fault)
+    if (fault != NULL)
       return g_strdup_printf ("stopped at call %u, %s", at, fault);
   }
 
@@ -205,9 +205,9 @@ named_in_state (MusterCrashStorage *crash, GError **error)
   g_autoptr (MusterCheckpointState) state =
       muster_checkpoint_state_read (MUSTER_STORAGE (crash), "/run", error);
   g_autofree char *latest =
-      state ? g_strdup_printf ("/run/model-%d", (int)state->all->len) : g_strdup ("");
+      state != NULL ? g_strdup_printf ("/run/model-%d", (int)state->all->len) : g_strdup ("");
 
-  return state && strcmp (state->latest, latest) == 0 ? (int)state->all->len : -1;
+  return state != NULL && strcmp (state->latest, latest) == 0 ? (int)state->all->len : -1;
 }
 
 /* SAV.8: the file is the old one or the new one, whole, whenever the power goes */

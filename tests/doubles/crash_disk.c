@@ -48,7 +48,7 @@ muster_crash_inode_unref (gpointer data)
 {
   MusterCrashInode *self = data;
 
-  if (!self || !g_ref_count_dec (&self->refs))
+  if (self == NULL || !g_ref_count_dec (&self->refs))
     return;
   g_byte_array_unref (self->live);
   g_bytes_unref (self->durable);
@@ -101,9 +101,9 @@ muster_crash_change_free (gpointer data)
 static void
 apply_change (GHashTable *names, const MusterCrashChange *change)
 {
-  if (change->to)
+  if (change->to != NULL)
     g_hash_table_replace (names, g_strdup (change->to), muster_crash_inode_ref (change->inode));
-  if (change->from)
+  if (change->from != NULL)
     g_hash_table_remove (names, change->from);
 }
 
@@ -114,7 +114,7 @@ muster_crash_storage_change (MusterCrashStorage *self, const char *from, const c
   MusterCrashChange *change = g_new (MusterCrashChange, 1);
 
   *change = (MusterCrashChange){g_strdup (from), g_strdup (to),
-                                inode ? muster_crash_inode_ref (inode) : NULL};
+                                inode != NULL ? muster_crash_inode_ref (inode) : NULL};
   g_ptr_array_add (self->changes, change);
   apply_change (self->live, change);
 }
@@ -122,9 +122,9 @@ muster_crash_storage_change (MusterCrashStorage *self, const char *from, const c
 static gboolean
 is_in (const char *path, GHashTable *directories)
 {
-  g_autofree char *directory = path ? g_path_get_dirname (path) : NULL;
+  g_autofree char *directory = path != NULL ? g_path_get_dirname (path) : NULL;
 
-  return directory && g_hash_table_contains (directories, directory);
+  return directory != NULL && g_hash_table_contains (directories, directory);
 }
 
 GHashTable *
@@ -152,10 +152,10 @@ changes_of (MusterCrashStorage *self, const char *directory)
     const MusterCrashChange *change = self->changes->pdata[i];
     if (is_in (change->from, directories)) {
       marks[i] = 2;
-      if (change->to)
+      if (change->to != NULL)
         g_hash_table_add (directories, g_path_get_dirname (change->to));
     } else if (is_in (change->to, directories)) {
-      marks[i] = change->from ? 1 : 2;
+      marks[i] = change->from != NULL ? 1 : 2;
     }
   }
 
@@ -205,7 +205,8 @@ changed_directories (MusterCrashStorage *self)
 
   for (guint i = 0; i < self->changes->len; i++) {
     const MusterCrashChange *change = self->changes->pdata[i];
-    g_autofree char *directory = g_path_get_dirname (change->to ? change->to : change->from);
+    g_autofree char *directory =
+        g_path_get_dirname (change->to != NULL ? change->to : change->from);
     if (!g_ptr_array_find_with_equal_func (found, directory, g_str_equal, NULL))
       g_ptr_array_add (found, g_steal_pointer (&directory));
   }
@@ -239,8 +240,8 @@ keep_of_directory (MusterCrashStorage *self, GHashTable *names, const char *dire
 static gboolean
 is_of (GHashTable *names, const MusterCrashChange *change)
 {
-  return (change->from && g_hash_table_contains (names, change->from)) ||
-         (change->to && g_hash_table_contains (names, change->to));
+  return (change->from != NULL && g_hash_table_contains (names, change->from)) ||
+         (change->to != NULL && g_hash_table_contains (names, change->to));
 }
 
 /* Keeps all but one change, and those after it that are of its names. */
@@ -255,9 +256,9 @@ keep_all_but (MusterCrashStorage *self, GHashTable *names, guint lost)
       apply_change (names, change);
       continue;
     }
-    if (change->from)
+    if (change->from != NULL)
       g_hash_table_add (lost_names, change->from);
-    if (change->to)
+    if (change->to != NULL)
       g_hash_table_add (lost_names, change->to);
   }
 }
@@ -314,7 +315,7 @@ add_after (MusterCrashStorage *after, GHashTable *names, Tail tail)
   g_hash_table_iter_init (&iter, names);
   while (g_hash_table_iter_next (&iter, &path, &inode)) {
     MusterCrashInode *is = g_hash_table_lookup (made, inode);
-    if (!is) {
+    if (is == NULL) {
       is = inode_after (inode, tail);
       g_hash_table_insert (made, inode, is);
     } else {
@@ -351,7 +352,7 @@ muster_crash_storage_outcome (MusterCrashStorage *self, guint outcome, char **wh
   g_autofree char *kept = NULL;
   g_autoptr (GHashTable) names = names_after (self, outcome / N_TAILS, &kept);
 
-  if (what)
+  if (what != NULL)
     *what =
         g_strdup_printf ("%s, bytes that weren't synced %s", kept, tail_names[outcome % N_TAILS]);
 

@@ -80,7 +80,7 @@ find (MusterCrashStorage *self, const char *path, GError **error)
 {
   MusterCrashInode *inode = g_hash_table_lookup (self->live, path);
 
-  if (!inode)
+  if (inode == NULL)
     fail (error, G_FILE_ERROR_NOENT, path, "there is no such file");
 
   return inode;
@@ -92,7 +92,7 @@ find_or_make (MusterCrashStorage *self, const char *path)
 {
   MusterCrashInode *inode = g_hash_table_lookup (self->live, path);
 
-  if (inode)
+  if (inode != NULL)
     return inode;
   inode = muster_crash_inode_new (++self->n_inodes, "", 0);
   muster_crash_storage_change (self, NULL, path, inode);
@@ -150,7 +150,7 @@ crash_sync (MusterStorage *storage, MusterStorageFile *file, GError **error)
 
   if (!begin_growth (self, file->path, error))
     return FALSE;
-  if (!self->ignores_files && !(self->lazy && strstr (file->path, self->lazy)))
+  if (!self->ignores_files && !(self->lazy != NULL && strstr (file->path, self->lazy) != NULL))
     muster_crash_inode_sync (file->inode);
 
   return TRUE;
@@ -177,7 +177,7 @@ crash_open (MusterStorage *storage, const char *path, guint64 *size, GError **er
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   MusterCrashInode *inode = is_on (self, path, error) ? find (self, path, error) : NULL;
 
-  if (!inode)
+  if (inode == NULL)
     return NULL;
   MusterStorageInput *input = g_new (MusterStorageInput, 1);
   input->inode = muster_crash_inode_ref (inode);
@@ -222,7 +222,7 @@ crash_rename (MusterStorage *storage, const char *from, const char *to, GError *
   if (!begin_growth (self, from, error) || !check_directory_of (self, to, error))
     return FALSE;
   MusterCrashInode *inode = find (self, from, error);
-  if (!inode)
+  if (inode == NULL)
     return FALSE;
   if (g_str_equal (from, to))
     return TRUE;
@@ -308,7 +308,7 @@ crash_stat (MusterStorage *storage, const char *path, MusterStorageInfo *info, G
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   const MusterCrashInode *inode = is_on (self, path, error) ? find (self, path, error) : NULL;
 
-  if (!inode)
+  if (inode == NULL)
     return FALSE;
   *info = (MusterStorageInfo){.size = inode->live->len, .mtime_us = inode->number};
 
@@ -329,7 +329,7 @@ crash_sync_directory (MusterStorage *storage, const char *path, GError **error)
     return TRUE;
   }
   MusterCrashInode *inode = find (self, path, error);
-  if (inode && !self->ignores_files)
+  if (inode != NULL && !self->ignores_files)
     muster_crash_inode_sync (inode);
 
   return inode != NULL;
@@ -361,7 +361,7 @@ crash_lock (MusterStorage *storage, const char *path, MusterLockMode mode, GErro
       (makes && !check_directory_of (self, path, error)))
     return NULL;
   MusterCrashInode *inode = makes ? find_or_make (self, path) : find (self, path, error);
-  if (!inode)
+  if (inode == NULL)
     return NULL;
   if (mode == MUSTER_LOCK_SHARED ? inode->n_locks < 0 : inode->n_locks != 0) {
     g_set_error (error, G_IO_ERROR, G_IO_ERROR_BUSY, "'%s': another holds its lock", path);

@@ -53,8 +53,8 @@ describe (MusterCrashStorage *crash)
   for (gsize i = 0; i < G_N_ELEMENTS (paths); i++) {
     g_autoptr (GBytes) bytes = muster_storage_read (MUSTER_STORAGE (crash), paths[i], NULL);
     gsize size = 0;
-    const char *data = bytes ? g_bytes_get_data (bytes, &size) : NULL;
-    if (bytes)
+    const char *data = bytes != NULL ? g_bytes_get_data (bytes, &size) : NULL;
+    if (bytes != NULL)
       g_string_append_printf (text, "%s%s=", text->len > 0 ? " " : "", paths[i] + strlen ("/run/"));
     for (gsize k = 0; k < size; k++)
       g_string_append_c (text, data[k] ? data[k] : '0');

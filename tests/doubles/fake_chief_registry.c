@@ -64,12 +64,12 @@ static void
 put_chief_locked (MusterFakeChiefRegistry *self, const MusterAnnouncement *chief,
                   const char *holder)
 {
-  if (self->holder && g_strcmp0 (self->holder, holder) != 0)
+  if (self->holder != NULL && g_strcmp0 (self->holder, holder) != 0)
     g_hash_table_add (self->ended, g_strdup (self->holder));
   g_free (self->holder);
   self->holder = g_strdup (holder);
   g_clear_pointer (&self->chief, muster_announcement_free);
-  if (!chief)
+  if (chief == NULL)
     return;
   self->chief = muster_announcement_copy (chief);
   self->highest = MAX (self->highest, chief->epoch);
@@ -81,11 +81,11 @@ put_chief_locked (MusterFakeChiefRegistry *self, const MusterAnnouncement *chief
 static MusterAnnouncement *
 describe_locked (MusterFakeChiefRegistry *self)
 {
-  if (!self->chief)
+  if (self->chief == NULL)
     return NULL;
   MusterAnnouncement *chief = muster_announcement_copy (self->chief);
   chief->phase_age_us = now_us (self) - self->phase_us;
-  chief->durable_age_us = chief->durable ? now_us (self) - self->durable_us : 0;
+  chief->durable_age_us = chief->durable != NULL ? now_us (self) - self->durable_us : 0;
   chief->lost_age_us = chief->alive ? 0 : now_us (self) - self->lost_us;
 
   return chief;
@@ -125,7 +125,7 @@ muster_fake_master_usurp (MusterFakeMaster *self)
   other.phase = MUSTER_CHIEF_STARTING;
   other.alive = TRUE;
   g_mutex_lock (&registry->lock);
-  g_autofree char *model = g_strdup (registry->chief ? registry->chief->model : NULL);
+  g_autofree char *model = g_strdup (registry->chief != NULL ? registry->chief->model : NULL);
   other.model = model;
   other.epoch = registry->highest + 1;
   registry->announcing = TRUE;
@@ -187,12 +187,12 @@ muster_fake_chief_registry_fill (MusterFakeChiefRegistry *self, MusterReadiness 
   readiness->graph_difference = g_strdup (self->difference);
   g_mutex_unlock (&self->lock);
   const MusterAnnouncement *chief = readiness->chief;
-  if (!chief || !chief->alive || !muster_chief_phase_is_preparing (chief->phase))
+  if (chief == NULL || !chief->alive || !muster_chief_phase_is_preparing (chief->phase))
     return;
   readiness->gate_open = readiness->is_ready = FALSE;
   g_free (readiness->why_gate);
   readiness->why_gate =
-      g_strdup_printf ("%s is at work: %s", chief->task ? chief->task : "The chief",
+      g_strdup_printf ("%s is at work: %s", chief->task != NULL ? chief->task : "The chief",
                        muster_chief_phase_name (chief->phase));
 }
 
@@ -205,7 +205,7 @@ may_claim_locked (MusterFakeChiefRegistry *self, const MusterClaim *claim, GErro
 
   gboolean is_low = claim->epoch != 0 && claim->epoch < self->highest;
 
-  if (!chief || (claim->take_over && !is_low))
+  if (chief == NULL || (claim->take_over && !is_low))
     return TRUE;
   if (chief->phase == MUSTER_CHIEF_OVER) {
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_OUT_OF_RANGE,
@@ -251,7 +251,7 @@ claim_in_registry (MusterFakeChiefRegistry *self, const MusterClaim *claim, cons
   g_autoptr (MusterAnnouncement) stood = may_claim ? describe_locked (self) : NULL;
   gint64 epoch = may_claim ? grant_locked (self, claim, handle) : 0;
   g_mutex_unlock (&self->lock);
-  if (epoch && before)
+  if (epoch && before != NULL)
     *before = g_steal_pointer (&stood);
 
   return epoch;
@@ -286,7 +286,7 @@ hold_locked (MusterFakeLease *self, MusterFakeChiefRegistry *registry, GError **
 {
   MusterLease *lease = MUSTER_LEASE (self);
 
-  if (!registry->chief) {
+  if (registry->chief == NULL) {
     MusterClaim claim = {.model = muster_lease_model (lease),
                          .task = self->task,
                          .epoch = muster_lease_epoch (lease)};
@@ -355,10 +355,11 @@ muster_fake_lease_dispose (GObject *object)
 {
   MusterFakeLease *self = MUSTER_FAKE_LEASE (object);
 
-  if (self->master) {
+  if (self->master != NULL) {
     MusterFakeChiefRegistry *registry = muster_fake_master_registry (self->master);
     g_mutex_lock (&registry->lock);
-    if (registry->chief && registry->chief->epoch == muster_lease_epoch (MUSTER_LEASE (self)) &&
+    if (registry->chief != NULL &&
+        registry->chief->epoch == muster_lease_epoch (MUSTER_LEASE (self)) &&
         registry->chief->alive) {
       registry->chief->alive = FALSE;
       registry->lost_us = now_us (registry);

@@ -266,8 +266,9 @@ block_until_cranked (MusterFakeClock *self, gint64 wake_us, GCancellable *cancel
                      GError **error)
 {
   Waiter waiter = {wake_us, FALSE};
-  gulong id =
-      cancellable ? g_cancellable_connect (cancellable, G_CALLBACK (on_cancelled), self, NULL) : 0;
+  gulong id = cancellable != NULL
+                  ? g_cancellable_connect (cancellable, G_CALLBACK (on_cancelled), self, NULL)
+                  : 0;
 
   g_mutex_lock (&self->lock);
   g_ptr_array_add (self->waiters, &waiter);

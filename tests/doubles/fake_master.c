@@ -88,7 +88,7 @@ node_of (const char *name)
 {
   const char *colon = strchr (name, ':');
 
-  return colon ? g_strndup (name, (gsize)(colon - name)) : g_strdup (name);
+  return colon != NULL ? g_strndup (name, (gsize)(colon - name)) : g_strdup (name);
 }
 
 static Script *
@@ -97,7 +97,7 @@ script_locked (MusterFakeMaster *self, const char *what)
   g_autofree char *node = node_of (what);
   Script *script = g_hash_table_lookup (self->scripts, node);
 
-  if (!script) {
+  if (script == NULL) {
     script = g_new0 (Script, 1);
     script->deeds = g_array_new (FALSE, FALSE, sizeof (Deed));
     script->failures = g_array_new (FALSE, FALSE, sizeof (Failure));
@@ -134,7 +134,7 @@ take_names (va_list args)
   g_autoptr (GStrvBuilder) builder = g_strv_builder_new ();
   const char *name;
 
-  while ((name = va_arg (args, const char *)))
+  while ((name = va_arg (args, const char *)) != NULL)
     g_strv_builder_add (builder, name);
 
   return g_strv_builder_end (builder);
@@ -163,7 +163,8 @@ muster_fake_master_op_reports (MusterFakeMaster *self, const char *op, ...)
 void
 muster_fake_master_op_yields (MusterFakeMaster *self, const char *op, MusterTensor *value)
 {
-  add_deed (self, op, (Deed){.kind = YIELDS, .value = value ? muster_tensor_ref (value) : NULL});
+  add_deed (self, op,
+            (Deed){.kind = YIELDS, .value = value != NULL ? muster_tensor_ref (value) : NULL});
 }
 
 void
@@ -406,13 +407,13 @@ muster_fake_master_ask (MusterFakeMaster *self, const char *what, const char *no
   note_locked (self, note, what);
   gint64 cost_us = script->cost_us;
   const Failure *failure = is_down_locked (self) ? &nobody_there : failure_locked (script);
-  MusterError code = failure ? failure->code : 0;
-  g_autofree char *message = failure ? g_strdup (failure->message) : NULL;
+  MusterError code = failure != NULL ? failure->code : 0;
+  g_autofree char *message = failure != NULL ? g_strdup (failure->message) : NULL;
   g_mutex_unlock (&self->lock);
 
   if (!pass_time (self, what, cost_us, deadline_us, cancellable, error))
     return FALSE;
-  if (message)
+  if (message != NULL)
     g_set_error_literal (error, MUSTER_ERROR, code, message);
 
   return message == NULL;
@@ -424,7 +425,7 @@ muster_fake_master_keep_step (MusterFakeMaster *self, const char *op, const Must
   g_mutex_lock (&self->lock);
   Script *script = script_locked (self, op);
   g_clear_pointer (&script->options, g_bytes_unref);
-  if (step->options)
+  if (step->options != NULL)
     script->options = g_bytes_ref (step->options);
   for (gsize i = 0; i < step->n_feeds; i++)
     g_hash_table_insert (self->fed, node_of (step->feeds[i].name),
@@ -471,7 +472,7 @@ do_deed (MusterFakeMaster *self, const Deed *deed, const MusterStep *step, Muste
       g_hash_table_add (self->variables, g_strdup (*name));
   else if (deed->kind == REPORTS)
     *value = missing_locked (self, deed->names);
-  else if (deed->value)
+  else if (deed->value != NULL)
     *value = muster_tensor_ref (deed->value);
   g_mutex_unlock (&self->lock);
 
@@ -569,7 +570,7 @@ muster_fake_master_target (MusterMaster *master)
 {
   MusterFakeMaster *self = MUSTER_FAKE_MASTER (master);
 
-  return self->target ? self->target : "fake";
+  return self->target != NULL ? self->target : "fake";
 }
 
 static void

@@ -59,7 +59,7 @@ node_of (const char *name)
 {
   const char *colon = strchr (name, ':');
 
-  return colon ? g_strndup (name, (gsize)(colon - name)) : g_strdup (name);
+  return colon != NULL ? g_strndup (name, (gsize)(colon - name)) : g_strdup (name);
 }
 
 static gboolean
@@ -82,7 +82,7 @@ fetch (MusterFakeSession *self, const char *name, const MusterStep *step, Muster
 {
   if (!run_op (self, name, step, value, cancellable, error))
     return FALSE;
-  if (!*value)
+  if (*value == NULL)
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                  "FetchOutputs %s: output index too large, must be < 0", name);
 
@@ -113,7 +113,7 @@ muster_fake_session_run (MusterSession *session, const MusterStep *step, MusterT
 
   for (gsize i = 0; i < step->n_fetches; i++)
     fetched[i] = muster_tensor_ref (values->pdata[i]);
-  if (metadata)
+  if (metadata != NULL)
     *metadata = NULL;
 
   return TRUE;
@@ -188,7 +188,7 @@ judge (MusterFakeWatch *self, const char *op, gboolean *is_ready, char **why, ch
   g_auto (MusterReadyOpResult) readiness = {0};
 
   *is_ready = TRUE;
-  if (!op)
+  if (op == NULL)
     return TRUE;
   muster_fake_master_compute (self->session->master, op, NULL, &value, &failure);
   if (!muster_ready_op_judge (op, value, failure, &readiness, error))
@@ -241,7 +241,7 @@ tell (MusterFakeWatch *self, MusterReadiness *readiness)
       .why_gate = g_strdup (readiness->why_gate),
       .why_not_ready = g_strdup (readiness->why_not_ready),
       .keeps_announcements = readiness->keeps_announcements,
-      .chief = readiness->chief ? muster_announcement_copy (readiness->chief) : NULL,
+      .chief = readiness->chief != NULL ? muster_announcement_copy (readiness->chief) : NULL,
       .graph_difference = g_strdup (readiness->graph_difference)};
 }
 

@@ -6,7 +6,7 @@ notebook_copy (MusterSaveable *saveable, GPtrArray *tensors, GError **error)
 {
   MusterNotebook *self = MUSTER_NOTEBOOK (saveable);
 
-  if (self->copying)
+  if (self->copying != NULL)
     self->copying (self->copying_data);
   if (self->fails_to_copy) {
     g_set_error_literal (error, MUSTER_ERROR, (gint)self->fails_to_copy, "the pages stick");
@@ -25,7 +25,7 @@ notebook_restore (MusterSaveable *saveable, GHashTable *tensors, GError **error)
   MusterNotebook *self = MUSTER_NOTEBOOK (saveable);
   MusterTensor *number = g_hash_table_lookup (tensors, "n");
 
-  if (!number || muster_tensor_dtype (number) != MUSTER_INT64) {
+  if (number == NULL || muster_tensor_dtype (number) != MUSTER_INT64) {
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS, "no number in it");
     return FALSE;
   }

@@ -142,7 +142,7 @@ muster_seen_model_new (const MusterSeenModel *how)
   static const MusterCollectedOp ops[] = {{"train_op", "train"}, {"init_op", "init"}};
   g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new ();
   g_autoptr (GPtrArray) initialisers = g_ptr_array_new_with_free_func (g_free);
-  Build build = {builder, how ? how : &plain, initialisers};
+  Build build = {builder, how != NULL ? how : &plain, initialisers};
   g_autoptr (GError) error = NULL;
 
   add_all (&build);
@@ -218,7 +218,7 @@ read_one (MusterBundleReader *reader, const char *name)
   g_autoptr (GError) error = NULL;
   MusterTensor *value = muster_bundle_reader_read (reader, name, &error);
 
-  if (!value)
+  if (value == NULL)
     g_printerr ("%s: %s\n", name, error->message);
 
   return value;
@@ -231,14 +231,14 @@ muster_seen_model_check (const char *prefix, guint n_tasks, gint64 *n_done)
   g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (NULL, prefix, &error);
   gint64 expected[MUSTER_SEEN_ROWS] = {0};
 
-  if (!reader)
+  if (reader == NULL)
     return g_strdup (error->message);
   g_autoptr (MusterTensor) begun = read_one (reader, MUSTER_POSITION_BEGUN);
   g_autoptr (MusterTensor) done = read_one (reader, MUSTER_POSITION_DONE);
   g_autoptr (MusterTensor) seen = read_one (reader, "seen");
   g_autoptr (MusterTensor) w = read_one (reader, "w");
   g_autoptr (MusterTensor) step = read_one (reader, "global_step");
-  if (!begun || !done || !seen || !w || !step ||
+  if (begun == NULL || done == NULL || seen == NULL || w == NULL || step == NULL ||
       muster_tensor_n_elements (done) != (gint64)n_tasks ||
       muster_tensor_n_elements (begun) != (gint64)n_tasks)
     return g_strdup_printf ("'%s' isn't of this model and %u tasks", prefix, n_tasks);
@@ -246,7 +246,7 @@ muster_seen_model_check (const char *prefix, guint n_tasks, gint64 *n_done)
       0)
     return g_strdup_printf ("'%s': a batch was under way", prefix);
   gint64 n = expect (muster_tensor_data (done), n_tasks, expected);
-  if (n_done)
+  if (n_done != NULL)
     *n_done = n;
 
   return compare (muster_tensor_data (seen), expected, *(const float *)muster_tensor_data (w),

@@ -247,7 +247,7 @@ build_graph (const MusterShardedModel *model)
   (model->is_whole ? add_whole_save : add_sharded_save) (model, builder);
   add_restore (model, builder);
   MusterGraph *graph = muster_graph_builder_end (builder, &error);
-  if (!graph)
+  if (graph == NULL)
     g_error ("The sharded model: %s", error->message);
 
   return graph;
@@ -273,7 +273,7 @@ muster_sharded_model_new (const MusterShardedModel *model)
   muster_proto_put_bytes (bytes, 3, saver->data, saver->len);
   g_autoptr (GBytes) meta = g_byte_array_free_to_bytes (bytes);
   MusterMetaGraph *meta_graph = muster_meta_graph_new (meta, &error);
-  if (!meta_graph)
+  if (meta_graph == NULL)
     g_error ("The sharded model: %s", error->message);
 
   return meta_graph;

@@ -129,7 +129,7 @@ build_graph (const MusterSmallVariable *variables, gsize n)
   add_save (builder, variables, n);
   add_restore (builder, variables, n);
   MusterGraph *graph = muster_graph_builder_end (builder, &error);
-  if (!graph)
+  if (graph == NULL)
     g_error ("The small model: %s", error->message);
 
   return graph;
@@ -155,7 +155,7 @@ muster_small_model_new (const MusterSmallVariable *variables, gsize n, int max_t
   muster_proto_put_bytes (bytes, 3, saver->data, saver->len);
   g_autoptr (GBytes) meta = g_byte_array_free_to_bytes (bytes);
   MusterMetaGraph *meta_graph = muster_meta_graph_new (meta, &error);
-  if (!meta_graph)
+  if (meta_graph == NULL)
     g_error ("The small model: %s", error->message);
 
   return meta_graph;
@@ -168,13 +168,13 @@ muster_small_model_write (const char *prefix, const MusterSmallVariable *variabl
   g_autoptr (MusterBundleWriter) writer =
       muster_bundle_writer_new (muster_local_storage (), prefix, error);
 
-  for (gsize i = 0; writer && i < n; i++) {
+  for (gsize i = 0; writer != NULL && i < n; i++) {
     g_autoptr (MusterTensor) tensor = filled (&variables[i], value);
     if (!muster_bundle_writer_add (writer, variables[i].name, tensor, error))
       return FALSE;
   }
 
-  return writer && muster_bundle_writer_finish (writer, error);
+  return writer != NULL && muster_bundle_writer_finish (writer, error);
 }
 
 static gboolean

@@ -19,7 +19,7 @@ G_DEFINE_FINAL_TYPE_WITH_CODE (MusterWatchedStorage, muster_watched_storage,
 static void
 watch (MusterWatchedStorage *self, const char *path)
 {
-  if (!self->called || !g_str_has_suffix (path, self->called))
+  if (self->called == NULL || !g_str_has_suffix (path, self->called))
     return;
   self->called = NULL;
   self->func (self->user_data);
@@ -31,7 +31,7 @@ watched_open (MusterStorage *storage, const char *path, guint64 *size, GError **
   MusterWatchedStorage *self = MUSTER_WATCHED_STORAGE (storage);
 
   watch (self, path);
-  if (self->refused && g_str_has_suffix (path, self->refused)) {
+  if (self->refused != NULL && g_str_has_suffix (path, self->refused)) {
     g_set_error (error, G_FILE_ERROR, G_FILE_ERROR_IO, "'%s': Input/output error", path);
     return NULL;
   }

@@ -66,8 +66,8 @@ MUSTER_TEST (LocalMaster, traces_a_step_where_it_is_asked_to)
     MUSTER_EXPECT_TRUE (muster_session_run (session, &step, NULL, &metadata, NULL, &error));
     MUSTER_ASSERT_NO_ERROR (error);
     MUSTER_EXPECT_EQ (metadata != NULL, options[i][1] > 0);
-    const char *data = metadata ? g_bytes_get_data (metadata, NULL) : "";
-    gsize size = metadata ? g_bytes_get_size (metadata) : 0;
+    const char *data = metadata != NULL ? g_bytes_get_data (metadata, NULL) : "";
+    gsize size = metadata != NULL ? g_bytes_get_size (metadata) : 0;
     static const char label[] = "r/Assign = AssignVariableOp(r, ";
     MUSTER_EXPECT_EQ (memmem (data, size, label, strlen (label)) != NULL, options[i][1] > 0);
   }

@@ -20,7 +20,7 @@ run (JobFixture *f, MusterJobGroup *group, GError **error)
 {
   g_autoptr (MusterJobGroup) own = group;
 
-  return own && muster_cluster_run (f->cluster, own, MUSTER_WAIT_FOREVER, NULL, error);
+  return own != NULL && muster_cluster_run (f->cluster, own, MUSTER_WAIT_FOREVER, NULL, error);
 }
 
 static gboolean
@@ -28,7 +28,7 @@ run_task (JobFixture *f, MusterJobTask *task, GError **error)
 {
   g_autoptr (MusterJobTask) own = task;
 
-  return own && muster_cluster_run_task (f->cluster, own, MUSTER_WAIT_FOREVER, NULL, error);
+  return own != NULL && muster_cluster_run_task (f->cluster, own, MUSTER_WAIT_FOREVER, NULL, error);
 }
 
 static gboolean
@@ -65,7 +65,7 @@ names_of (MusterJobCheckpoint *checkpoint, const char *node)
 {
   const char *const *names = muster_job_checkpoint_names (checkpoint, node, NULL);
 
-  return names ? g_strjoinv (" ", (char **)names) : g_strdup ("none");
+  return names != NULL ? g_strjoinv (" ", (char **)names) : g_strdup ("none");
 }
 
 /* --- names of files --- */

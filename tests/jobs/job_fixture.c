@@ -22,7 +22,7 @@ add_node (MusterGraphBuilder *builder, const char *op, const char *name, const c
 {
   muster_graph_builder_node (builder, op, name);
   muster_graph_builder_input (builder, a);
-  if (b)
+  if (b != NULL)
     muster_graph_builder_input (builder, b);
   muster_graph_builder_attr_type (builder, "T", MUSTER_INT64);
 }
@@ -75,7 +75,7 @@ job_ops_task (const char *name, const char *node, guint64 repeat, ...)
   va_list ops;
 
   va_start (ops, repeat);
-  while ((op = va_arg (ops, const char *)))
+  while ((op = va_arg (ops, const char *)) != NULL)
     g_ptr_array_add (targets, (gpointer)op);
   va_end (ops);
   g_ptr_array_add (targets, NULL);
@@ -112,7 +112,7 @@ job_note (JobFixture *self, const char *word, GError **error)
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
 
-  g_auto (GStrv) failing = g_strsplit (self->fails_at ? self->fails_at : "", "|", -1);
+  g_auto (GStrv) failing = g_strsplit (self->fails_at != NULL ? self->fails_at : "", "|", -1);
   if (g_strv_contains ((const char *const *)failing, word)) {
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, "%s was to fail", word);
     return FALSE;
@@ -183,7 +183,7 @@ may_answer (MusterJobFake *self, const char *verb, gint64 deadline_us, GCancella
 {
   if (g_strcmp0 (verb, self->says.waits_at) != 0)
     return TRUE;
-  if (self->says.cancels)
+  if (self->says.cancels != NULL)
     g_cancellable_cancel (self->says.cancels);
 
   return muster_clock_wait_until (muster_system_clock (), deadline_us, cancellable, error) &&
@@ -209,8 +209,8 @@ fake_set_params (MusterJobMetadata *metadata, const MusterJobParams *params, GEr
   g_free (self->says.params);
   self->says.params =
       g_strdup_printf ("%s: %s, %s, %s", params->directory, nodes,
-                       params->path_prefix ? params->path_prefix : "no prefix",
-                       params->path_storage ? "another storage" : "no other storage");
+                       params->path_prefix != NULL ? params->path_prefix : "no prefix",
+                       params->path_storage != NULL ? "another storage" : "no other storage");
 
   return note_words (self, error, "params");
 }
@@ -302,7 +302,7 @@ muster_job_fake_class_init (MusterJobFakeClass *klass)
 FakeMetadata *
 job_fake_metadata (JobFixture *self)
 {
-  if (!self->metadata) {
+  if (self->metadata == NULL) {
     self->metadata = g_object_new (TYPE_FAKE, NULL);
     MUSTER_JOB_FAKE (self->metadata)->fixture = self;
   }
@@ -352,7 +352,7 @@ job_begin_again (JobFixture *self, const char *const *nodes, gboolean same_maste
 {
   g_clear_object (&self->cluster);
   g_clear_object (&self->job);
-  for (guint i = 0; !same_masters && nodes[i]; i++) {
+  for (guint i = 0; !same_masters && nodes[i] != NULL; i++) {
     g_object_unref (self->masters->pdata[i]);
     self->masters->pdata[i] = muster_local_master_new ();
   }
@@ -382,7 +382,7 @@ job_value (JobFixture *self, const char *node, const char *variable)
   g_autoptr (MusterTensor) value =
       muster_session_fetch (it->session, tensor, MUSTER_WAIT_FOREVER, NULL, &error);
 
-  if (!value) {
+  if (value == NULL) {
     MUSTER_FAIL ("%s of %s: %s", variable, node, error->message);
     return G_MININT64;
   }

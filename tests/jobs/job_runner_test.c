@@ -97,7 +97,7 @@ static gboolean
 story_train (Story *self, How how, GError **error)
 {
   how.options.upload =
-      how.options.upload ? how.options.upload : MUSTER_JOB_UPLOAD_BUILDER (self->noter);
+      how.options.upload != NULL ? how.options.upload : MUSTER_JOB_UPLOAD_BUILDER (self->noter);
   g_clear_object (&self->runner);
   self->runner = muster_job_runner_new (self->f.job, how.no_checkpoint ? NULL : self->checkpoint,
                                         how.resume, &how.options);
@@ -307,7 +307,7 @@ MUSTER_TEST (JobRunner, ends_with_the_first_stage_that_fails)
     it.f.fails_at = cases[i].word;
     MUSTER_EXPECT_FALSE (story_train (&it, (How)FROM_SCRATCH, &error));
     MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE);
-    if (cases[i].diary)
+    if (cases[i].diary != NULL)
       MUSTER_EXPECT_STREQ (it.f.diary->str, cases[i].diary);
     else
       MUSTER_EXPECT_TRUE (g_str_has_suffix (it.f.diary->str, i == 4   ? SAVED ("4 finished")

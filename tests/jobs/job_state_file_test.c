@@ -217,7 +217,7 @@ MUSTER_TEST (JobStateFile, keeps_the_epoch_that_was_chosen_once_it_is_loaded)
           NULL, G_LOG_LEVEL_MESSAGE,
           "*from epoch *, since that epoch was chosen: it counts from now on*" MUSTER_JOB_STATE_NAME
           "*");
-    if (cases[i].action)
+    if (cases[i].action != NULL)
       report (first, cases[i].action, cases[i].loaded);
     MUSTER_ASSERT_LOGGED ();
     MUSTER_EXPECT_EQ (last (second, MUSTER_NO_EPOCH, &finished, &error), cases[i].next);

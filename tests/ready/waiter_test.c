@@ -64,7 +64,8 @@ static void
 list_reasons (const MusterReadiness *readiness, gpointer user_data)
 {
   g_string_append_printf (user_data, "%s|",
-                          readiness->why_gate ? readiness->why_gate : readiness->why_not_ready);
+                          readiness->why_gate != NULL ? readiness->why_gate
+                                                      : readiness->why_not_ready);
 }
 
 MUSTER_TEST (Waiter, polls_where_the_master_cannot_push)
@@ -230,9 +231,9 @@ MUSTER_TEST (Waiter, leaves_a_job_that_is_over)
 static void
 list_chiefs (const MusterReadiness *readiness, gpointer user_data)
 {
-  g_string_append_printf (user_data, "%s|",
-                          readiness->chief ? muster_chief_phase_name (readiness->chief->phase)
-                                           : "nobody");
+  g_string_append_printf (
+      user_data, "%s|",
+      readiness->chief != NULL ? muster_chief_phase_name (readiness->chief->phase) : "nobody");
 }
 
 MUSTER_TEST (Waiter, tells_what_the_chief_does)

@@ -258,7 +258,7 @@ MUSTER_TEST (AsyncEnd, says_what_it_does)
                         "Joining the async save thread.",
                         "Async save thread reached the end of the execution."};
   for (gsize i = 0; i < G_N_ELEMENTS (said); i++)
-    if (!strstr (log->str, said[i]))
+    if (strstr (log->str, said[i]) == NULL)
       MUSTER_FAIL ("'%s' isn't in: %s", said[i], log->str);
 }
 

@@ -10,7 +10,7 @@ names_in (const char *prefix)
   g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (NULL, prefix, NULL);
   g_autoptr (GString) names = g_string_new (NULL);
 
-  for (gsize i = 0; reader && i < muster_bundle_reader_n_entries (reader); i++)
+  for (gsize i = 0; reader != NULL && i < muster_bundle_reader_n_entries (reader); i++)
     g_string_append_printf (names, "%s%s", i > 0 ? " " : "",
                             muster_bundle_reader_entry (reader, i)->name);
 

@@ -22,7 +22,7 @@ n_threads (void)
   g_autoptr (GDir) tasks = g_dir_open ("/proc/self/task", 0, NULL);
   guint n = 0;
 
-  while (g_dir_read_name (tasks))
+  while (g_dir_read_name (tasks) != NULL)
     n++;
 
   return n;

@@ -61,7 +61,7 @@ add_handle_op (MusterGraphBuilder *b, const char *op, const char *name, const ch
 {
   muster_graph_builder_node (b, op, name);
   muster_graph_builder_input (b, "res");
-  if (value)
+  if (value != NULL)
     muster_graph_builder_input (b, value);
   muster_graph_builder_attr_type (b, "dtype", MUSTER_FLOAT);
 }
@@ -143,7 +143,7 @@ job_new (gboolean sharded)
 {
   Job job = {.gates = muster_gate_storage_new (), .meta_graph = build_model (sharded)};
   const char *given = g_getenv ("MUSTER_TEST_TARGET");
-  g_autofree char *target = given ? g_strdup (given) : start_server (&job);
+  g_autofree char *target = given != NULL ? g_strdup (given) : start_server (&job);
   MusterSaverOptions options = {.storage = MUSTER_STORAGE (job.gates)};
   g_autoptr (GError) error = NULL;
 
@@ -183,9 +183,9 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Job, job_clear)
 static void
 check_filled (MusterTensor *tensor, const char *name, float value)
 {
-  const float *data = tensor ? muster_tensor_data (tensor) : NULL;
+  const float *data = tensor != NULL ? muster_tensor_data (tensor) : NULL;
 
-  for (gsize i = 0; data && i < N; i++) {
+  for (gsize i = 0; data != NULL && i < N; i++) {
     if (data[i] == value)
       continue;
     MUSTER_FAIL ("%s[%" G_GSIZE_FORMAT "] is %g, not %g", name, i, (double)data[i], (double)value);

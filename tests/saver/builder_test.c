@@ -51,7 +51,7 @@ variable_def (const Model *model)
 
   def.variable_name = name;
   def.snapshot_name = snapshot;
-  if (model->full_name) {
+  if (model->full_name != NULL) {
     slice.full_name = (char *)model->full_name;
     slice.n_full_shape = slice.n_var_offset = slice.n_var_shape = N_DIMS;
     slice.full_shape = (gint64 *)model->full;
@@ -134,7 +134,7 @@ saved_keys (MusterMetaGraph *meta_graph)
       muster_session_fetch (session, nodes[1], MUSTER_WAIT_FOREVER, NULL, &error);
 
   MUSTER_EXPECT_NO_ERROR (error);
-  for (gint64 i = 0; names && i < muster_tensor_n_elements (names); i++) {
+  for (gint64 i = 0; names != NULL && i < muster_tensor_n_elements (names); i++) {
     MusterString name = muster_tensor_string (names, i), slice = muster_tensor_string (slices, i);
     g_string_append_printf (text, "%s%.*s", i > 0 ? " " : "", (int)name.size, name.data);
     if (slice.size > 0)
@@ -154,7 +154,7 @@ expect_refused (MusterMetaGraph *meta_graph, const MusterSaverBuild *how, Muster
   MUSTER_EXPECT_NULL (built);
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, code);
   MUSTER_EXPECT_TRUE (error && strstr (error->message, words));
-  if (error && !strstr (error->message, words))
+  if (error != NULL && strstr (error->message, words) == NULL)
     MUSTER_EXPECT_STREQ (error->message, words);
 }
 
@@ -433,7 +433,7 @@ MUSTER_TEST (SaverBuilder, builds_what_a_saver_saves_and_restores_with)
     g_autoptr (GError) error = NULL;
     g_autoptr (MusterMetaGraph) built = muster_saver_build (model, hows[i], &error);
     MUSTER_EXPECT_NO_ERROR (error);
-    if (built)
+    if (built != NULL)
       expect_kept (built);
   }
 }

@@ -43,7 +43,7 @@ begin (Story *self, MusterCheckpointManagerOptions options)
 {
   g_autoptr (GError) error = NULL;
 
-  if (!self->f.clock)
+  if (self->f.clock == NULL)
     self->f = set_up ((MusterSaverOptions){0});
   options.clock = MUSTER_CLOCK (self->f.clock);
   options.step_data = options.initialize_data = options.wait_data = self;
@@ -72,7 +72,7 @@ save_as (Story *self, gint64 number, gboolean check_interval)
                                   MUSTER_WAIT_FOREVER, NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);
 
-  return saved.prefix ? g_path_get_basename (saved.prefix) : g_strdup ("none");
+  return saved.prefix != NULL ? g_path_get_basename (saved.prefix) : g_strdup ("none");
 }
 
 static void

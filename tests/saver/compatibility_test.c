@@ -177,7 +177,7 @@ saver_of (const char *model)
   g_autofree char *path = g_strdup_printf ("tests/fixtures/%s.meta", model);
   g_autoptr (MusterMetaGraph) meta_graph = muster_meta_graph_load (path, NULL);
 
-  return meta_graph ? muster_saver_new (meta_graph, NULL, NULL) : NULL;
+  return meta_graph != NULL ? muster_saver_new (meta_graph, NULL, NULL) : NULL;
 }
 
 /* SAV.63, SAV.65, SAV.66, DIFF.21: as data. */

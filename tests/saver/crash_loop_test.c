@@ -10,7 +10,7 @@ life_in_record (void)
   g_autoptr (MusterCheckpointRecord) record =
       muster_checkpoint_record_read (muster_local_storage (), muster_test_tmpdir (), NULL);
 
-  return record && record->life ? g_intern_string (record->life) : NULL;
+  return record != NULL && record->life != NULL ? g_intern_string (record->life) : NULL;
 }
 
 /* One process that restores and dies without a word. */
@@ -22,7 +22,7 @@ live_and_die (void)
   MUSTER_EXPECT_TRUE (restore_latest (&f, (MusterRestoreOptions){.count_deaths = TRUE}));
   MUSTER_EXPECT_NO_ERROR (f.error);
 
-  return g_path_get_basename (f.restored.prefix ? f.restored.prefix : "none");
+  return g_path_get_basename (f.restored.prefix != NULL ? f.restored.prefix : "none");
 }
 
 MUSTER_TEST (CrashLoop, quarantine_a_checkpoint_that_killed_three_running)

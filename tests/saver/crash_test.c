@@ -73,7 +73,8 @@ save_in_background (Life *life, gint64 step, GError **error)
   g_autoptr (MusterSaveTicket) ticket =
       muster_async_saver_save (life->async, DIRECTORY, step, deadline_us, NULL, error);
 
-  return ticket && muster_sharded_model_set (&life->story->model, life->session, TRAINED, error) &&
+  return ticket != NULL &&
+         muster_sharded_model_set (&life->story->model, life->session, TRAINED, error) &&
          muster_async_saver_sync (life->async, deadline_us, NULL, error);
 }
 
@@ -82,7 +83,7 @@ save (Life *life, guint8 value, gint64 step, GError **error)
 {
   g_autofree char *prefix = NULL;
 
-  if (life->async)
+  if (life->async != NULL)
     return muster_sharded_model_set (&life->story->model, life->session, value, error) &&
            save_in_background (life, step, error);
   if (muster_sharded_model_set (&life->story->model, life->session, value, error))
@@ -102,7 +103,7 @@ restore (Life *life, GError **error)
                                     MUSTER_WAIT_FOREVER, NULL, error))
     return -1;
 
-  return restored ? muster_sharded_model_get (life->session, error) : 0;
+  return restored != NULL ? muster_sharded_model_get (life->session, error) : 0;
 }
 
 /* The store with the saves of before. */
@@ -142,9 +143,9 @@ fault_of_state_file (MusterStorage *storage)
 {
   g_autoptr (GBytes) bytes = muster_storage_read (storage, DIRECTORY "/checkpoint", NULL);
   gsize size;
-  const char *data = bytes ? g_bytes_get_data (bytes, &size) : NULL;
+  const char *data = bytes != NULL ? g_bytes_get_data (bytes, &size) : NULL;
 
-  if (!data)
+  if (data == NULL)
     return NULL;
   g_autofree char *text = g_strndup (data, size);
   g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
@@ -161,7 +162,7 @@ fault_of_checkpoint (MusterStorage *storage, const char *prefix)
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (storage, prefix, &error);
 
-  if (reader && muster_bundle_reader_verify (reader, NULL, NULL, NULL, &error))
+  if (reader != NULL && muster_bundle_reader_verify (reader, NULL, NULL, NULL, &error))
     return NULL;
 
   return g_strdup_printf ("'%s' is listed: %s", prefix, error->message);
@@ -175,12 +176,12 @@ fault_of_listed (MusterStorage *storage)
   g_autoptr (MusterCheckpointState) state =
       muster_checkpoint_state_read (storage, DIRECTORY, &error);
   g_auto (GStrv) listed = muster_checkpoint_list (storage, DIRECTORY, NULL);
-  char *fault = error ? g_strdup (error->message) : NULL;
+  char *fault = error != NULL ? g_strdup (error->message) : NULL;
 
-  for (guint i = 0; !fault && state && i < state->all->len; i++)
+  for (guint i = 0; fault == NULL && state != NULL && i < state->all->len; i++)
     if (muster_checkpoint_exists (storage, state->all->pdata[i]))
       fault = fault_of_checkpoint (storage, state->all->pdata[i]);
-  for (char **prefix = listed; !fault && prefix && *prefix; prefix++)
+  for (char **prefix = listed; fault == NULL && prefix != NULL && *prefix != NULL; prefix++)
     fault = fault_of_checkpoint (storage, *prefix);
 
   return fault;
@@ -195,7 +196,7 @@ fault_of_restored (Life *life, int least, int most)
   if (value >= least && value <= most)
     return NULL;
 
-  return g_strdup_printf ("it restores %d: %s", value, error ? error->message : "no error");
+  return g_strdup_printf ("it restores %d: %s", value, error != NULL ? error->message : "no error");
 }
 
 /* The process that comes after the crash goes on where the old or the new save left off. */
@@ -206,18 +207,18 @@ fault_of (const Story *story, MusterCrashStorage *crash, int least, int most, gb
   g_autoptr (GError) error = NULL;
   char *fault = fault_of_state_file (life.storage);
 
-  if (!fault && !story->is_damaged)
+  if (fault == NULL && !story->is_damaged)
     fault = fault_of_listed (life.storage);
-  if (!fault)
+  if (fault == NULL)
     fault = fault_of_restored (&life, least, most);
-  if (fault || !goes_on)
+  if (fault != NULL || !goes_on)
     return fault;
   if (!save (&life, NEXT, story->steps[2] + (story->steps[2] > 0), &error))
     return g_strdup_printf ("the next save: %s", error->message);
   g_auto (Life) next = live (story, crash);
   fault = fault_of_restored (&next, NEXT, NEXT);
 
-  return fault ? fault : fault_of_listed (next.storage);
+  return fault != NULL ? fault : fault_of_listed (next.storage);
 }
 
 /* The next save takes the most time: it is made after every fourth crash. */
@@ -240,7 +241,7 @@ fault_of_outcomes (const Story *story, MusterCrashStorage *crash, int least, int
     if (!g_hash_table_add (seen, muster_crash_storage_fingerprint (after)))
       continue;
     g_autofree char *fault = fault_of (story, after, least, most, goes_on (n_tried++));
-    if (fault)
+    if (fault != NULL)
       return g_strdup_printf ("with %s: %s", what, fault);
   }
 
@@ -281,13 +282,13 @@ try (const Story *story, Trial *trial)
   g_autoptr (MusterCrashStorage) before = begin (story, &error);
 
   MUSTER_EXPECT_NO_ERROR (error);
-  for (guint n = 1; before; n++) {
+  for (guint n = 1; before != NULL; n++) {
     g_autoptr (MusterCrashStorage) crash = muster_crash_storage_copy (before);
     g_autofree char *fault = NULL;
     muster_crash_storage_ignore_syncs (crash, trial->ignores_files, trial->ignores_directories);
     muster_crash_storage_set_lazy (crash, trial->is_lazy ? "/.saving-" : NULL);
     gboolean went_through = stop_at (story, trial, crash, n, &fault);
-    if (fault)
+    if (fault != NULL)
       return g_strdup_printf ("stopped at call %u, %s", n, fault);
     if (went_through)
       break;
@@ -432,8 +433,8 @@ left_over (MusterCrashStorage *crash)
 {
   g_auto (GStrv) names = muster_storage_list (MUSTER_STORAGE (crash), DIRECTORY, NULL);
 
-  for (char **name = names; name && *name; name++)
-    if (strstr (*name, ".saving-") || strstr (*name, ".tempstate"))
+  for (char **name = names; name != NULL && *name != NULL; name++)
+    if (strstr (*name, ".saving-") != NULL || strstr (*name, ".tempstate") != NULL)
       return g_strdup_printf ("'%s' is left", *name);
 
   return NULL;

@@ -56,7 +56,7 @@ value_of_w (Fixture *f, GError **error)
   g_autoptr (MusterTensor) w =
       muster_session_fetch (f->session, "w/read:0", MUSTER_WAIT_FOREVER, NULL, error);
 
-  return w ? *(const gint64 *)muster_tensor_data (w) : -1;
+  return w != NULL ? *(const gint64 *)muster_tensor_data (w) : -1;
 }
 
 #define ONES 0x0101010101010101

@@ -18,7 +18,7 @@ saver_for (const char *model)
   g_autofree char *path = g_strdup_printf ("tests/fixtures/%s.meta", model);
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterMetaGraph) meta_graph = muster_meta_graph_load (path, &error);
-  MusterSaver *saver = meta_graph ? muster_saver_new (meta_graph, NULL, &error) : NULL;
+  MusterSaver *saver = meta_graph != NULL ? muster_saver_new (meta_graph, NULL, &error) : NULL;
 
   MUSTER_EXPECT_NO_ERROR (error);
 
@@ -63,7 +63,8 @@ flatten_matrices (const char *from, const char *to)
       muster_bundle_writer_new (muster_local_storage (), to, NULL);
   guint n = 0;
 
-  for (gsize i = 0; reader && writer && i < muster_bundle_reader_n_entries (reader); i++) {
+  for (gsize i = 0; reader != NULL && writer != NULL && i < muster_bundle_reader_n_entries (reader);
+       i++) {
     const MusterBundleEntry *entry = muster_bundle_reader_entry (reader, i);
     g_autoptr (MusterTensor) tensor = muster_bundle_reader_read (reader, entry->name, NULL);
     gint64 size = muster_tensor_n_elements (tensor);

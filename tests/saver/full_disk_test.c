@@ -49,7 +49,7 @@ n_files (const char *start)
   g_auto (GStrv) files = muster_storage_list (muster_local_storage (), muster_test_tmpdir (), NULL);
   guint n = 0;
 
-  for (char **file = files; file && *file; file++)
+  for (char **file = files; file != NULL && *file != NULL; file++)
     n += g_str_has_prefix (*file, start);
 
   return n;

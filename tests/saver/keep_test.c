@@ -537,15 +537,16 @@ MUSTER_TEST (Keep, max_to_keep_means_the_same_in_every_options)
     g_autoptr (MusterMetaGraph) graph = muster_saver_build (f.meta_graph, &built, NULL);
     MUSTER_EXPECT_EQ (saver != NULL, cases[i].n_left > 0);
     MUSTER_EXPECT_EQ (manager != NULL, cases[i].n_left > 0);
-    for (gint64 step = 1; saver && manager && step <= 6; step++) {
+    for (gint64 step = 1; saver != NULL && manager != NULL && step <= 6; step++) {
       g_auto (MusterSaved) saved = {0};
       g_autofree char *prefix =
           muster_saver_save (saver, f.session, of_saver, step, MUSTER_WAIT_FOREVER, NULL, NULL);
       MUSTER_EXPECT_TRUE (muster_checkpoint_manager_save (manager, f.session, step, FALSE, &saved,
                                                           MUSTER_WAIT_FOREVER, NULL, NULL));
     }
-    g_auto (GStrv) by_saver = saver ? muster_saver_last_checkpoints (saver) : NULL;
-    g_auto (GStrv) by_manager = manager ? muster_checkpoint_manager_checkpoints (manager) : NULL;
+    g_auto (GStrv) by_saver = saver != NULL ? muster_saver_last_checkpoints (saver) : NULL;
+    g_auto (GStrv) by_manager =
+        manager != NULL ? muster_checkpoint_manager_checkpoints (manager) : NULL;
     MUSTER_EXPECT_EQ (by_saver ? g_strv_length (by_saver) : 0, cases[i].n_left);
     MUSTER_EXPECT_EQ (by_manager ? g_strv_length (by_manager) : 0, cases[i].n_left);
     if (cases[i].n_left == 0)

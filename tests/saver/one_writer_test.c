@@ -154,7 +154,7 @@ save_some (gpointer data)
   for (gint64 step = 0; step < 20; step++) {
     g_autoptr (GError) error = NULL;
     g_autofree char *prefix = save_by (&self->f, self->f.saver, self->first + step, &error);
-    if (!prefix)
+    if (prefix == NULL)
       g_printerr ("%s\n", error->message);
     self->n_saved += prefix != NULL;
   }
@@ -167,10 +167,10 @@ expect_whole (const char *directory, guint n)
 {
   g_auto (GStrv) list = muster_checkpoint_list (NULL, directory, NULL);
   MUSTER_EXPECT_EQ (g_strv_length (list), n);
-  for (char **prefix = list; prefix && *prefix; prefix++) {
+  for (char **prefix = list; prefix != NULL && *prefix != NULL; prefix++) {
     g_autoptr (GError) error = NULL;
     g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (NULL, *prefix, &error);
-    if (reader)
+    if (reader != NULL)
       muster_bundle_reader_verify (reader, NULL, NULL, NULL, &error);
     MUSTER_EXPECT_NO_ERROR (error);
   }

@@ -175,7 +175,7 @@ n_files (Fixture *f, const char *directory)
 {
   g_auto (GStrv) names = muster_storage_list (f->chiefs, directory, NULL);
 
-  return names ? g_strv_length (names) : 0;
+  return names != NULL ? g_strv_length (names) : 0;
 }
 
 MUSTER_TEST (SaverProbe, is_content_with_a_directory_that_all_see)

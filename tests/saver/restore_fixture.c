@@ -61,7 +61,7 @@ write_state (const char *first, ...)
   va_list args;
 
   va_start (args, first);
-  for (const char *prefix = first; prefix; prefix = va_arg (args, const char *)) {
+  for (const char *prefix = first; prefix != NULL; prefix = va_arg (args, const char *)) {
     g_free (state->latest);
     state->latest = g_strdup (prefix);
     g_ptr_array_add (state->all, g_strdup (prefix));
@@ -111,7 +111,7 @@ byte_of (Fixture *f, const char *variable)
   g_autoptr (MusterTensor) tensor =
       muster_session_fetch (f->session, name, MUSTER_WAIT_FOREVER, NULL, NULL);
 
-  return tensor ? *(const guint8 *)muster_tensor_data (tensor) : -1;
+  return tensor != NULL ? *(const guint8 *)muster_tensor_data (tensor) : -1;
 }
 
 gboolean

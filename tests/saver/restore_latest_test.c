@@ -178,7 +178,7 @@ save_and_remove (gpointer user_data)
 {
   const SaverAtWork *self = user_data;
 
-  if (self->saved)
+  if (self->saved != NULL)
     write_state (self->saved, NULL);
   for (const char *const *prefix = self->removed; *prefix; prefix++)
     MUSTER_EXPECT_TRUE (muster_remove_checkpoint (NULL, *prefix, NULL));

@@ -131,9 +131,10 @@ reason_of (Served *f, const char *name)
 {
   g_autoptr (MusterCheckpointRecord) record =
       muster_checkpoint_record_read (MUSTER_STORAGE (f->chiefs), DIRECTORY, NULL);
-  const MusterSideCheckpoint *one = record ? muster_checkpoint_record_find (record, name) : NULL;
+  const MusterSideCheckpoint *one =
+      record != NULL ? muster_checkpoint_record_find (record, name) : NULL;
 
-  return g_strdup (one ? one->bad : NULL);
+  return g_strdup (one != NULL ? one->bad : NULL);
 }
 
 static void

@@ -76,7 +76,7 @@ steps_in_state (void)
 {
   g_autoptr (MusterCheckpointState) state =
       muster_checkpoint_state_read (muster_local_storage (), muster_test_tmpdir (), NULL);
-  if (!state)
+  if (state == NULL)
     return g_strdup ("no state");
   g_ptr_array_add (state->all, NULL);
 

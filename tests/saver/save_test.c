@@ -64,7 +64,7 @@ files_in (const char *directory)
 {
   g_auto (GStrv) names = muster_storage_list (muster_local_storage (), directory, NULL);
 
-  return names ? g_strjoinv (" ", names) : g_strdup ("no directory");
+  return names != NULL ? g_strjoinv (" ", names) : g_strdup ("no directory");
 }
 
 static char *

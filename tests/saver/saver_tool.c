@@ -46,7 +46,7 @@ read_map (void)
 {
   GArray *entries = g_array_new (FALSE, FALSE, sizeof (MusterSaverKey));
 
-  for (char **entry = map; entry && *entry; entry++) {
+  for (char **entry = map; entry != NULL && *entry != NULL; entry++) {
     char *equals = strchr (*entry, '=');
     *equals = '\0';
     MusterSaverKey one = {*entry, equals + 1};
@@ -76,7 +76,9 @@ run_export (const char *from, const char *to)
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterMetaGraph) before = muster_import_meta_graph (from, NULL, &error);
 
-  return before && muster_export_meta_graph (before, &how, to, as_text, &error) ? 0 : fail (error);
+  return before != NULL && muster_export_meta_graph (before, &how, to, as_text, &error)
+             ? 0
+             : fail (error);
 }
 
 static int
@@ -86,7 +88,7 @@ run_import (const char *from, const char *to)
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterMetaGraph) imported = muster_import_meta_graph (from, &how, &error);
 
-  return imported ? write_meta_graph (imported, to) : fail (error);
+  return imported != NULL ? write_meta_graph (imported, to) : fail (error);
 }
 
 static int
@@ -108,11 +110,11 @@ run_build (const char *from, const char *to)
   g_autoptr (MusterMetaGraph) before = muster_meta_graph_load (from, &error);
   g_autoptr (MusterMetaGraph) after = NULL;
 
-  if (before)
+  if (before != NULL)
     after = by_default ? muster_saver_default (before, &error)
                        : muster_saver_build (before, &how, &error);
 
-  return after ? write_meta_graph (after, to) : fail (error);
+  return after != NULL ? write_meta_graph (after, to) : fail (error);
 }
 
 int

@@ -139,7 +139,7 @@ restored_value (Fixture *f)
   begin_life (&next);
   if (muster_saver_restore_latest (next.saver, next.session, f->directory, &restored, NULL,
                                    MUSTER_WAIT_FOREVER, NULL, &error) &&
-      restored)
+      restored != NULL)
     value = muster_sharded_model_get (next.session, &error);
   MUSTER_EXPECT_NO_ERROR (error);
   end_life (&next);
@@ -154,7 +154,7 @@ files (Fixture *f)
   g_auto (GStrv) names = muster_storage_list (muster_local_storage (), f->directory, NULL);
   g_autoptr (GString) text = g_string_new (NULL);
 
-  for (char **name = names; name && *name; name++) {
+  for (char **name = names; name != NULL && *name != NULL; name++) {
     g_autofree char *path = g_build_filename (f->directory, *name, NULL);
     MusterStorageInfo info = {0};
     (void)muster_storage_stat (muster_local_storage (), path, &info, NULL);

@@ -55,9 +55,9 @@ on_made (MusterSessionReport *report, const GError *error, gpointer data)
 {
   const Arguments *a = data;
 
-  if (error)
+  if (error != NULL)
     return;
-  if (report->restored_from)
+  if (report->restored_from != NULL)
     tell ("restored %s", report->restored_from);
   else
     tell (a->task > 0 ? "joined" : "initialised");
@@ -147,25 +147,25 @@ make_scaffold (const Arguments *a, GError **error)
           ? muster_meta_graph_load (a->model, error)
           : muster_seen_model_new (&(MusterSeenModel){.work = atoll (a->model)});
   g_autoptr (MusterMetaGraph) extended =
-      model ? muster_position_add (model, a->n_tasks, error) : NULL;
+      model != NULL ? muster_position_add (model, a->n_tasks, error) : NULL;
 
-  return extended ? muster_scaffold_new (extended, error) : NULL;
+  return extended != NULL ? muster_scaffold_new (extended, error) : NULL;
 }
 
 static gboolean
 run (const Arguments *a, GError **error)
 {
   g_autoptr (MusterMaster) master = muster_master_new_for_target (a->target, error);
-  g_autoptr (MusterScaffold) scaffold = master ? make_scaffold (a, error) : NULL;
+  g_autoptr (MusterScaffold) scaffold = master != NULL ? make_scaffold (a, error) : NULL;
   g_autoptr (MusterTensor) rows = muster_seen_model_rows ();
   g_autoptr (MusterBatches) batches =
       muster_batches_new (&rows, 1, MUSTER_SEEN_BATCH, MUSTER_SEEN_SEED, NULL);
-  g_autoptr (MusterHook) hook = scaffold ? make_hook (a, master, batches, error) : NULL;
+  g_autoptr (MusterHook) hook = scaffold != NULL ? make_hook (a, master, batches, error) : NULL;
   g_autoptr (MusterMonitoredSession) session =
-      hook ? make_session (a, scaffold, master, hook, error) : NULL;
+      hook != NULL ? make_session (a, scaffold, master, hook, error) : NULL;
   GError *failure = NULL;
 
-  if (!session)
+  if (session == NULL)
     return FALSE;
   (void)train (a, session, hook, &failure);
   gboolean done = muster_monitored_session_finish (session, failure, MUSTER_WAIT_FOREVER, error);
@@ -182,9 +182,10 @@ check (const char *prefix, guint n_tasks)
   gint64 n_done = -1;
   g_autofree char *wrong = muster_seen_model_check (prefix, n_tasks, &n_done);
 
-  tell ("%s %" G_GINT64_FORMAT " %s", wrong ? "wrong" : "well", n_done, wrong ? wrong : prefix);
+  tell ("%s %" G_GINT64_FORMAT " %s", wrong != NULL ? "wrong" : "well", n_done,
+        wrong != NULL ? wrong : prefix);
 
-  return wrong ? 1 : 0;
+  return wrong != NULL ? 1 : 0;
 }
 
 static gboolean

@@ -34,7 +34,7 @@ expect_target (const char *text, const char *wanted)
 {
   g_autoptr (MusterClusterSpec) spec = read_spec (text);
   g_autoptr (GError) error = NULL;
-  g_autofree char *target = spec ? muster_cluster_spec_target (spec, &error) : NULL;
+  g_autofree char *target = spec != NULL ? muster_cluster_spec_target (spec, &error) : NULL;
 
   MUSTER_EXPECT_NO_ERROR (error);
   MUSTER_EXPECT_STREQ (target, wanted);
@@ -45,7 +45,7 @@ expect_filters (const char *task, const char *wanted)
 {
   g_autoptr (MusterClusterSpec) spec = read_task (task);
   g_auto (GStrv) filters = muster_cluster_spec_device_filters (spec);
-  g_autofree char *joined = filters ? g_strjoinv (" ", filters) : NULL;
+  g_autofree char *joined = filters != NULL ? g_strjoinv (" ", filters) : NULL;
 
   MUSTER_EXPECT_STREQ (joined, wanted);
 }
@@ -79,7 +79,7 @@ expect_refusal (const char *text, const char *words)
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
   MUSTER_ASSERT_TRUE (error != NULL);
   MUSTER_EXPECT_TRUE (g_str_has_prefix (error->message, "TF_CONFIG"));
-  if (!strstr (error->message, words))
+  if (strstr (error->message, words) == NULL)
     MUSTER_EXPECT_STREQ (error->message, words);
 }
 

@@ -28,11 +28,11 @@ on_progress (G_GNUC_UNUSED const char *message, G_GNUC_UNUSED const MusterReadin
   int seconds = (int)(muster_fake_clock_elapsed_us (self->job.clock) / MUSTER_SECOND);
 
   g_string_append_printf (self->heard, "%d: %s %s|", seconds, server->state,
-                          task ? task->owner : "-");
+                          task != NULL ? task->owner : "-");
   g_free (self->text);
   g_free (self->task);
   self->text = g_strdup (server->text);
-  self->task = g_strdup (task ? task->text : NULL);
+  self->task = g_strdup (task != NULL ? task->text : NULL);
   self->told_on = g_thread_self ();
 }
 

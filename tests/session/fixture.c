@@ -54,7 +54,7 @@ muster_small_job_name_model (MusterSmallJob *self, MusterSessionManagerOptions o
   options.ready_for_local_init_op = "gate";
   options.clock = MUSTER_CLOCK (self->clock);
   options.model = "digits";
-  if (!options.task)
+  if (options.task == NULL)
     options.task = "worker:0";
   g_clear_object (&self->manager);
   self->manager = muster_session_manager_new (NULL, &options, &self->error);
@@ -123,7 +123,7 @@ muster_small_job_write_checkpoint (const char *directory, gint64 step)
   char *prefix = g_build_filename (directory, name, NULL);
   g_autoptr (GError) error = NULL;
 
-  if (!state)
+  if (state == NULL)
     state = muster_checkpoint_state_new ();
   g_free (state->latest);
   state->latest = g_strdup (prefix);
@@ -162,7 +162,7 @@ muster_small_job_chief_prepares (gpointer job)
   g_autoptr (MusterSession) session = muster_session_manager_prepare_session (
       self->manager, MUSTER_MASTER (self->master), &options, NULL, NULL, &error);
 
-  if (!session)
+  if (session == NULL)
     g_error ("The chief can't prepare: %s", error->message);
   muster_session_close_quietly (session);
 }

@@ -525,7 +525,7 @@ open_life (void)
   g_autoptr (MusterCheckpointRecord) record =
       muster_checkpoint_record_read (muster_local_storage (), muster_test_tmpdir (), NULL);
 
-  return record ? g_strdup (record->life) : NULL;
+  return record != NULL ? g_strdup (record->life) : NULL;
 }
 
 /* A verb that fails has said why: that is no death of the checkpoint's. */

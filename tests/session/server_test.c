@@ -70,7 +70,7 @@ on_progress (G_GNUC_UNUSED const char *message, G_GNUC_UNUSED const MusterReadin
 
   g_mutex_lock (&worker->lock);
   g_free (worker->chief_state);
-  worker->chief_state = g_strdup (chief ? chief->state : NULL);
+  worker->chief_state = g_strdup (chief != NULL ? chief->state : NULL);
   g_cond_broadcast (&worker->changed);
   g_mutex_unlock (&worker->lock);
 }
@@ -258,7 +258,7 @@ MUSTER_TEST (OnServer, a_chief_that_is_started_anew_spares_the_progress_of_other
     muster_session_report_clear (&report);
     g_autoptr (MusterSession) again = prepare (&f, (MusterPrepareOptions){0}, &report, &error);
     MUSTER_EXPECT_NULL (again);
-  } while (error && !strstr (error->message, "was prepared by another chief") &&
+  } while (error != NULL && strstr (error->message, "was prepared by another chief") == NULL &&
            g_get_monotonic_time () < until);
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
@@ -320,7 +320,8 @@ listen_and_say_nothing (guint16 *port)
   GSocket *socket =
       g_socket_new (G_SOCKET_FAMILY_IPV4, G_SOCKET_TYPE_STREAM, G_SOCKET_PROTOCOL_TCP, &error);
 
-  if (!socket || !g_socket_bind (socket, any, FALSE, &error) || !g_socket_listen (socket, &error))
+  if (socket == NULL || !g_socket_bind (socket, any, FALSE, &error) ||
+      !g_socket_listen (socket, &error))
     g_error ("No port to be had: %s", error->message);
   g_autoptr (GSocketAddress) taken = g_socket_get_local_address (socket, NULL);
   *port = g_inet_socket_address_get_port (G_INET_SOCKET_ADDRESS (taken));

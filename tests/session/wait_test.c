@@ -544,7 +544,7 @@ keep_chief (G_GNUC_UNUSED const char *message, G_GNUC_UNUSED const MusterReadine
 {
   const MusterReason *chief = muster_reasons_find (reasons, "chief");
 
-  g_string_append_printf (user_data, "%s|", chief ? chief->state : "?");
+  g_string_append_printf (user_data, "%s|", chief != NULL ? chief->state : "?");
 }
 
 MUSTER_TEST (Wait, tells_what_the_chief_does_as_reasons)

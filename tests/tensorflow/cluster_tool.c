@@ -41,15 +41,15 @@ static gboolean
 print_config (GError **error)
 {
   g_autoptr (MusterClusterSpec) spec = muster_cluster_spec_new (g_getenv ("TF_CONFIG"), error);
-  if (!spec)
+  if (spec == NULL)
     return FALSE;
   g_autofree char *target = muster_cluster_spec_target (spec, NULL);
   const char *job = muster_cluster_spec_job (spec);
   gsize n;
   const MusterClusterTask *tasks = muster_cluster_spec_tasks (spec, &n);
 
-  printf ("job %s\nindex %u\ntarget %s\n", job ? job : "-", muster_cluster_spec_index (spec),
-          target ? target : "-");
+  printf ("job %s\nindex %u\ntarget %s\n", job != NULL ? job : "-",
+          muster_cluster_spec_index (spec), target != NULL ? target : "-");
   printf ("chief %d\n", muster_cluster_spec_is_chief (spec));
   for (gsize i = 0; i < n; i++)
     printf ("task %s:%u %s\n", tasks[i].job, tasks[i].index, tasks[i].address);
@@ -63,13 +63,14 @@ static gboolean
 open_task (Task *self, const char *meta_graph, GError **error)
 {
   self->spec = muster_cluster_spec_new (g_getenv ("TF_CONFIG"), error);
-  g_autofree char *target = self->spec ? muster_cluster_spec_target (self->spec, error) : NULL;
-  if (!target)
+  g_autofree char *target =
+      self->spec != NULL ? muster_cluster_spec_target (self->spec, error) : NULL;
+  if (target == NULL)
     return FALSE;
   self->config = muster_cluster_spec_config (self->spec, NULL, NULL);
   self->peers = muster_cluster_spec_peers (self->spec);
   self->master = muster_master_new_for_target (target, error);
-  self->scaffold = self->master ? muster_scaffold_load (meta_graph, error) : NULL;
+  self->scaffold = self->master != NULL ? muster_scaffold_load (meta_graph, error) : NULL;
 
   return self->scaffold != NULL;
 }
@@ -88,8 +89,9 @@ recover (Task *self, const char *directory, GError **error)
   g_autoptr (MusterSessionManager) manager =
       muster_session_manager_new (muster_scaffold_graph (scaffold), &options, error);
   g_autoptr (MusterSaver) saver =
-      manager ? muster_saver_new (muster_scaffold_meta_graph (scaffold), NULL, error) : NULL;
-  if (!saver)
+      manager != NULL ? muster_saver_new (muster_scaffold_meta_graph (scaffold), NULL, error)
+                      : NULL;
+  if (saver == NULL)
     return FALSE;
   const MusterPrepareOptions how = {
       .saver = saver, .checkpoint_dir = directory, .timeout_us = PATIENCE};
@@ -97,7 +99,7 @@ recover (Task *self, const char *directory, GError **error)
   gboolean recovered;
   g_autoptr (MusterSession) session = muster_session_manager_recover_session (
       manager, self->master, &how, &recovered, &report, NULL, error);
-  if (!session)
+  if (session == NULL)
     return FALSE;
   printf ("recovered %d %s\n", recovered, recovered ? report.restored_from : report.reason);
   muster_session_close_quietly (session);
@@ -124,7 +126,7 @@ run_steps (Task *self, MusterMonitoredSession *session, GError **error)
   const MusterStep look = {.fetches = &global_step, .n_fetches = 1};
   char line[16];
 
-  while (fgets (line, sizeof line, stdin)) {
+  while (fgets (line, sizeof line, stdin) != NULL) {
     g_autoptr (MusterTensor) step = NULL;
     if (!muster_monitored_session_run (session, &train, NULL, NULL, error) ||
         !muster_monitored_session_run_without_hooks (session, &look, &step, NULL, error))
@@ -158,7 +160,7 @@ train (Task *self, const char *directory, gboolean is_worker, GError **error)
   g_autoptr (MusterMonitoredSession) session =
       muster_monitored_training_session_new (&options, NULL, NULL, error);
 
-  if (!session)
+  if (session == NULL)
     return FALSE;
   printf ("ready\n");
   (void)run_steps (self, session, &failure);
@@ -189,7 +191,7 @@ main (int argc, char **argv)
   setvbuf (stdout, NULL, _IOLBF, 0);
   if (run (argc, argv, &error))
     return 0;
-  fprintf (stderr, "cluster_tool: %s\n", error ? error->message : "wrong usage");
+  fprintf (stderr, "cluster_tool: %s\n", error != NULL ? error->message : "wrong usage");
 
   return 1;
 }

@@ -60,7 +60,7 @@ static gboolean
 end (MusterHook *hook, G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 deadline_us,
      G_GNUC_UNUSED GCancellable *cancellable, GError **error)
 {
-  if (!strstr (MUSTER_TOOL_HOOK (hook)->story, "failing end"))
+  if (strstr (MUSTER_TOOL_HOOK (hook)->story, "failing end") == NULL)
     return TRUE;
 
   return muster_fail (error, MUSTER_ERROR_DATA_LOSS, "of the end");
@@ -100,7 +100,7 @@ wait_for_closed_queue (MusterMonitoredSession *session, GError **error)
   for (;;) {
     g_autoptr (MusterTensor) closed = muster_session_fetch (
         muster_monitored_session_session (session), "closed:0", deadline_us, NULL, error);
-    if (!closed)
+    if (closed == NULL)
       return FALSE;
     if (*(const guint8 *)muster_tensor_data (closed))
       return TRUE;
@@ -132,7 +132,7 @@ run (Tale *tale)
 {
   const MusterStep step = {.targets = &tale->op, .n_targets = 1};
 
-  if (!tale->op)
+  if (tale->op == NULL)
     return;
   if (strcmp (tale->story, "stopped by a hook") == 0)
     (void)muster_monitored_session_run (tale->session, &step, NULL, NULL, &tale->ran);
@@ -145,14 +145,16 @@ static gboolean
 tell (Tale *tale, const char *meta, const char *target, GError **error)
 {
   g_autoptr (MusterScaffold) scaffold = muster_scaffold_load (meta, error);
-  g_autoptr (MusterMaster) master = scaffold ? muster_master_new_for_target (target, error) : NULL;
+  g_autoptr (MusterMaster) master =
+      scaffold != NULL ? muster_master_new_for_target (target, error) : NULL;
   g_autoptr (MusterHook) hook = g_object_new (MUSTER_TYPE_TOOL_HOOK, NULL);
   const MusterMonitoredSessionOptions options = {
       .scaffold = scaffold, .master = master, .hooks = &hook, .n_hooks = 1};
 
   MUSTER_TOOL_HOOK (hook)->story = tale->story;
-  tale->session = master ? muster_monitored_session_new (&options, NULL, NULL, error) : NULL;
-  if (!tale->session)
+  tale->session =
+      master != NULL ? muster_monitored_session_new (&options, NULL, NULL, error) : NULL;
+  if (tale->session == NULL)
     return FALSE;
   gboolean has_begun = begin (tale, error);
   if (has_begun)
@@ -166,7 +168,7 @@ tell (Tale *tale, const char *meta, const char *target, GError **error)
 static void
 print (const char *what, const GError *error)
 {
-  printf ("%s %d %s\n", what, error ? error->code : 0, error ? error->message : "");
+  printf ("%s %d %s\n", what, error != NULL ? error->code : 0, error != NULL ? error->message : "");
 }
 
 int

@@ -52,7 +52,7 @@ feed (MusterTensor **feeds, G_GNUC_UNUSED gint64 deadline_us,
 static gboolean
 add (GPtrArray *hooks, MusterHook *hook)
 {
-  if (hook)
+  if (hook != NULL)
     g_ptr_array_add (hooks, hook);
 
   return hook != NULL;
@@ -66,7 +66,7 @@ add_hooks (GPtrArray *hooks, MusterScaffold *scaffold, gint64 last_step, const c
   gboolean has_feeds = muster_graph_has_node (muster_scaffold_graph (scaffold), "x");
 
   return (last_step == 0 || add (hooks, muster_stop_at_step_hook_new (0, last_step, error))) &&
-         (!directory ||
+         (directory == NULL ||
           add (hooks, muster_profiler_hook_new (3, 0, directory, writer, NULL, error))) &&
          (!has_feeds || add (hooks, muster_feed_func_hook_new (fed, feed, NULL, NULL)));
 }
@@ -75,13 +75,13 @@ static gboolean
 run (const char *meta, const char *target, gint64 last_step, const char *directory, GError **error)
 {
   g_autoptr (MusterScaffold) scaffold = muster_scaffold_load (meta, error);
-  g_autoptr (MusterMaster) master = scaffold ? open_master (target, error) : NULL;
+  g_autoptr (MusterMaster) master = scaffold != NULL ? open_master (target, error) : NULL;
   g_autoptr (GPtrArray) hooks = g_ptr_array_new_with_free_func (g_object_unref);
   g_autoptr (MusterEventWriter) writer =
-      master && directory ? muster_event_writer_new (directory, NULL, error) : NULL;
+      master != NULL && directory != NULL ? muster_event_writer_new (directory, NULL, error) : NULL;
   g_autoptr (GError) failure = NULL;
 
-  if (!master || (directory && !writer) ||
+  if (master == NULL || (directory != NULL && writer == NULL) ||
       !add_hooks (hooks, scaffold, last_step, directory, writer, error))
     return FALSE;
   MusterMonitoredTrainingOptions options = {.scaffold = scaffold,
@@ -94,14 +94,14 @@ run (const char *meta, const char *target, gint64 last_step, const char *directo
                                             .n_hooks = hooks->len};
   g_autoptr (MusterMonitoredSession) session =
       muster_monitored_training_session_new (&options, NULL, NULL, error);
-  if (!session)
+  if (session == NULL)
     return FALSE;
   (void)train (session, scaffold, &failure);
   if (!muster_monitored_session_finish (session, failure, MUSTER_WAIT_FOREVER, error))
     return FALSE;
   const char *end = muster_monitored_session_end_of_input (session);
   printf ("step %" G_GINT64_FORMAT "\n%s\n", muster_monitored_session_global_step (session),
-          end ? end : "");
+          end != NULL ? end : "");
 
   return TRUE;
 }
@@ -113,7 +113,8 @@ main (int argc, char **argv)
 
   if (argc < 4 || argc > 5 ||
       !run (argv[1], argv[2], atoi (argv[3]), argc > 4 ? argv[4] : NULL, &error)) {
-    fprintf (stderr, "%s\n", error ? error->message : "usage: META TARGET LAST_STEP [DIRECTORY]");
+    fprintf (stderr, "%s\n",
+             error != NULL ? error->message : "usage: META TARGET LAST_STEP [DIRECTORY]");
     return 1;
   }
 

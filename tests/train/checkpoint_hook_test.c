@@ -58,7 +58,7 @@ open_job (Job *job, GError **error)
   g_autoptr (MusterSaver) saver =
       muster_saver_new (muster_scaffold_meta_graph (job->scaffold), NULL, error);
   MusterPrepareOptions prepare = {.saver = saver,
-                                  .checkpoint_dir = job->filename ? NULL : job->directory,
+                                  .checkpoint_dir = job->filename != NULL ? NULL : job->directory,
                                   .checkpoint_filename = job->filename};
   MusterMonitoredSessionOptions options = {.scaffold = job->scaffold,
                                            .master = job->master,
@@ -67,7 +67,7 @@ open_job (Job *job, GError **error)
                                            .hooks = (MusterHook *const *)job->hooks->pdata,
                                            .n_hooks = job->hooks->len};
 
-  if (saver)
+  if (saver != NULL)
     job->session = muster_monitored_session_new (&options, NULL, NULL, error);
 
   return job->session != NULL;
@@ -113,7 +113,7 @@ steps_kept (Job *job)
       muster_checkpoint_state_read (muster_local_storage (), job->directory, NULL);
   g_autoptr (GString) steps = g_string_new (NULL);
 
-  for (guint i = 0; state && i < state->all->len; i++)
+  for (guint i = 0; state != NULL && i < state->all->len; i++)
     g_string_append_printf (steps, "%s%" G_GINT64_FORMAT, i > 0 ? " " : "",
                             muster_checkpoint_step (state->all->pdata[i]));
 

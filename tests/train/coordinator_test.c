@@ -284,7 +284,7 @@ beat (MusterCoordinator *self, gpointer user_data, GError **error)
   beats->at[beats->n++] = muster_fake_clock_elapsed_us (beats->clock) / MUSTER_SECOND;
   if (beats->n == 2)
     muster_fake_clock_pass (beats->clock, 25 * MUSTER_SECOND); /* it is late */
-  if (beats->n == beats->of && beats->failure) {
+  if (beats->n == beats->of && beats->failure != NULL) {
     g_propagate_error (error, g_error_copy (beats->failure));
     return FALSE;
   }

@@ -112,7 +112,7 @@ monitored_train (Monitored *self, float *loss, GError **error)
 
   if (!muster_monitored_session_run (self->session, &step, &value, NULL, error))
     return FALSE;
-  if (loss)
+  if (loss != NULL)
     *loss = *(const float *)muster_tensor_data (value);
 
   return TRUE;
@@ -185,11 +185,11 @@ diary_before_run (MusterHook *hook, MusterRunContext *context, GError **error)
 {
   MusterDiaryHook *self = MUSTER_DIARY_HOOK (hook);
 
-  if (self->fetch)
+  if (self->fetch != NULL)
     self->fetched = muster_run_context_fetch (context, self->fetch);
-  if (self->feed)
+  if (self->feed != NULL)
     muster_run_context_feed (context, self->feed_name, self->feed);
-  if (self->options)
+  if (self->options != NULL)
     muster_run_context_add_options (context, self->options);
 
   return note (hook, "before", error);
@@ -200,7 +200,7 @@ diary_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
 {
   MusterDiaryHook *self = MUSTER_DIARY_HOOK (hook);
 
-  if (self->fetch)
+  if (self->fetch != NULL)
     self->value =
         *(const float *)muster_tensor_data (muster_run_context_value (context, self->fetched));
   if (++self->n_runs == self->stop_at)

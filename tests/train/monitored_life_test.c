@@ -58,7 +58,7 @@ note_init (MusterScaffold *scaffold, MusterSession *session, G_GNUC_UNUSED gint6
 {
   InitCalled *called = user_data;
 
-  called->scaffold = session ? scaffold : NULL;
+  called->scaffold = session != NULL ? scaffold : NULL;
   called->n_calls++;
 
   return TRUE;

@@ -224,7 +224,7 @@ static void
 note_made (MusterSessionReport *report, const GError *error, gpointer user_data)
 {
   g_string_append_printf (user_data, " %s",
-                          error                                     ? "failed"
+                          error != NULL                             ? "failed"
                           : report->outcome == MUSTER_OUTCOME_READY ? "made"
                                                                     : "?");
 }

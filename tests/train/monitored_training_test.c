@@ -64,7 +64,7 @@ n_files (const char *directory, const char *start)
   g_auto (GStrv) names = muster_storage_list (muster_local_storage (), directory, NULL);
   guint n = 0;
 
-  for (char **name = names; name && *name; name++)
+  for (char **name = names; name != NULL && *name != NULL; name++)
     n += g_str_has_prefix (*name, start);
 
   return n;
@@ -298,10 +298,10 @@ MUSTER_TEST (MonitoredTraining, calls_hooks_in_tensorflows_order)
   MUSTER_EXPECT_TRUE (muster_monitored_session_finish (session, NULL, MUSTER_WAIT_FOREVER, &error));
 
   g_auto (GStrv) names = muster_storage_list (muster_local_storage (), job.directory, NULL);
-  for (char **name = names; name && *name; name++) {
+  for (char **name = names; name != NULL && *name != NULL; name++) {
     g_autofree char *path = g_build_filename (job.directory, *name, NULL);
     g_autofree char *events = g_str_has_prefix (*name, "events") ? events_read (path) : NULL;
-    if (events)
+    if (events != NULL)
       MUSTER_EXPECT_TRUE (
           strstr (events, "2 scalar global_step/sec\n2 scalar loss_summary\n2 log 3\n") != NULL);
   }

@@ -95,7 +95,7 @@ save_beside_tasks_that_step (guint n_tasks)
   }
   for (guint i = 0; i < n_tasks; i++)
     threads[i] = g_thread_new ("task", step_until_told, &tasks[i]);
-  for (gint64 number = 1; number <= 5 && !error; number++)
+  for (gint64 number = 1; number <= 5 && error == NULL; number++)
     MUSTER_EXPECT_TRUE (job_save_from_beside (&job, TRUE, number, &error));
   MUSTER_EXPECT_NO_ERROR (error);
   g_atomic_int_set (&stop, TRUE);

@@ -65,7 +65,7 @@ after_save (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 step, con
 
   g_mutex_lock (&job->lock);
   job->n_saved++;
-  if (wrong)
+  if (wrong != NULL)
     g_string_append_printf (job->wrong, "%s: %s\n", prefix, wrong);
   g_mutex_unlock (&job->lock);
 
@@ -118,7 +118,7 @@ life_begin (Life *life)
                                             .saver_listeners = &listener,
                                             .n_saver_listeners = 1,
                                             .max_wait_us = JOB_LIMIT_US,
-                                            .model = life->job->server ? "seen" : NULL,
+                                            .model = life->job->server != NULL ? "seen" : NULL,
                                             .position_quiesce_us = life->job->quiesce_us};
   life->session = muster_monitored_training_session_new (&options, NULL, NULL, &life->error);
 }
@@ -147,9 +147,9 @@ life_live (gpointer data)
 {
   Life *life = data;
 
-  if (!life->session)
+  if (life->session == NULL)
     life_begin (life);
-  if (!life->session)
+  if (life->session == NULL)
     return NULL;
   while (!muster_monitored_session_should_stop (life->session) && life_step (life))
     ;
@@ -171,14 +171,14 @@ job_save_from_beside (Job *job, gboolean finds_positions, gint64 number, GError 
       finds_positions
           ? muster_position_find (job->master, plain, NULL, MUSTER_WAIT_FOREVER, NULL, error)
           : muster_meta_graph_ref (plain);
-  g_autoptr (MusterMetaGraph) model = found ? muster_saver_default (found, error) : NULL;
-  g_autoptr (MusterSaver) saver = model ? muster_saver_new (model, NULL, error) : NULL;
+  g_autoptr (MusterMetaGraph) model = found != NULL ? muster_saver_default (found, error) : NULL;
+  g_autoptr (MusterSaver) saver = model != NULL ? muster_saver_new (model, NULL, error) : NULL;
   g_autoptr (MusterSession) session =
-      saver ? muster_master_create_session (job->master, muster_meta_graph_graph (model), NULL,
-                                            MUSTER_WAIT_FOREVER, NULL, error)
-            : NULL;
+      saver != NULL ? muster_master_create_session (job->master, muster_meta_graph_graph (model),
+                                                    NULL, MUSTER_WAIT_FOREVER, NULL, error)
+                    : NULL;
 
-  if (!session)
+  if (session == NULL)
     return FALSE;
   muster_position_guard (saver, model, &guard);
   g_autofree char *prefix =
@@ -187,10 +187,11 @@ job_save_from_beside (Job *job, gboolean finds_positions, gint64 number, GError 
                                g_get_monotonic_time () + JOB_LIMIT_US, NULL, error)
           : NULL;
   gint64 n_done = -1;
-  g_autofree char *wrong =
-      prefix && finds_positions ? muster_seen_model_check (prefix, job->n_tasks, &n_done) : NULL;
+  g_autofree char *wrong = prefix != NULL && finds_positions
+                               ? muster_seen_model_check (prefix, job->n_tasks, &n_done)
+                               : NULL;
   MUSTER_EXPECT_STREQ (wrong, NULL);
-  if (prefix && finds_positions) /* it is called by the step that it holds */
+  if (prefix != NULL && finds_positions) /* it is called by the step that it holds */
     MUSTER_EXPECT_EQ (muster_checkpoint_step (prefix), n_done);
 
   return prefix != NULL;

@@ -18,10 +18,10 @@ check_latest (Job *job, gint64 n_batches)
   g_autofree char *latest =
       muster_latest_checkpoint (muster_local_storage (), job->directory, NULL);
   gint64 n_done = -1;
-  char *wrong = latest ? muster_seen_model_check (latest, job->n_tasks, &n_done)
-                       : g_strdup ("there is no checkpoint");
+  char *wrong = latest != NULL ? muster_seen_model_check (latest, job->n_tasks, &n_done)
+                               : g_strdup ("there is no checkpoint");
 
-  if (!wrong && n_done != n_batches)
+  if (wrong == NULL && n_done != n_batches)
     wrong = g_strdup_printf ("%" G_GINT64_FORMAT " batches are done", n_done);
 
   return wrong;
@@ -155,7 +155,7 @@ step_without_listening (gpointer data)
         {"rows:0", batch}, {MUSTER_POSITION_TASK, which}, {MUSTER_POSITION_POSITION, where}};
     MusterStep what = {.feeds = feeds, .n_feeds = 3, .targets = &target, .n_targets = 1};
     g_autoptr (GError) error = NULL;
-    if (!session || !muster_session_run (session, &what, NULL, NULL, NULL, &error)) {
+    if (session == NULL || !muster_session_run (session, &what, NULL, NULL, NULL, &error)) {
       MUSTER_EXPECT_NO_ERROR (error);
       break;
     }
@@ -183,7 +183,7 @@ MUSTER_TEST (PositionJob, throws_away_what_a_task_that_doesnt_hold_has_torn)
     g_autofree char *prefix =
         muster_saver_save (saver, muster_monitored_session_session (chief.session), directory, i,
                            MUSTER_WAIT_FOREVER, NULL, &error);
-    g_autofree char *wrong = prefix ? muster_seen_model_check (prefix, 2, NULL) : NULL;
+    g_autofree char *wrong = prefix != NULL ? muster_seen_model_check (prefix, 2, NULL) : NULL;
     MUSTER_EXPECT_STREQ (wrong, NULL);
     MUSTER_EXPECT_TRUE (prefix || muster_error_is (error, MUSTER_ERROR_DEADLINE_EXCEEDED));
   }
@@ -421,7 +421,7 @@ n_files (const char *directory)
   g_auto (GStrv) names = muster_storage_list (muster_local_storage (), directory, NULL);
   guint n = 0;
 
-  for (char **name = names; name && *name; name++)
+  for (char **name = names; name != NULL && *name != NULL; name++)
     n += g_str_has_prefix (*name, "model.ckpt") || g_str_has_prefix (*name, ".saving-");
 
   return n;

@@ -65,7 +65,8 @@ step (Fixture *f, gint64 task, gint64 position, MusterTensor *before, const char
                               {MUSTER_POSITION_TASK, which},
                               {MUSTER_POSITION_POSITION, where},
                               {"muster/step/before:0", before}};
-  MusterStep what = {.feeds = feeds, .n_feeds = before ? 4 : 3, .targets = &target, .n_targets = 1};
+  MusterStep what = {
+      .feeds = feeds, .n_feeds = before != NULL ? 4 : 3, .targets = &target, .n_targets = 1};
 
   return muster_session_run (f->session, &what, NULL, NULL, NULL, error);
 }
@@ -90,7 +91,7 @@ global_step (Fixture *f)
   g_autoptr (MusterTensor) value = muster_session_fetch (
       f->session, muster_scaffold_global_step (f->scaffold), MUSTER_WAIT_FOREVER, NULL, NULL);
 
-  return value ? *(const gint64 *)muster_tensor_data (value) : -1;
+  return value != NULL ? *(const gint64 *)muster_tensor_data (value) : -1;
 }
 
 MUSTER_TEST (Position, counts_each_tasks_steps_by_themselves)
@@ -280,7 +281,7 @@ MUSTER_TEST (Position, is_ready_only_with_its_variables)
   guint n_added = 0;
   for (gsize i = 0; i < n; i++)
     n_added += g_str_has_prefix (variables[i].name, "muster/") && variables[i].is_resource &&
-               variables[i].initializer && variables[i].snapshot;
+               variables[i].initializer != NULL && variables[i].snapshot != NULL;
   MUSTER_EXPECT_EQ (n_added, 4);
   g_autoptr (MusterTensor) missing = muster_session_fetch (f.session, "muster/ready/all/missing:0",
                                                            MUSTER_WAIT_FOREVER, NULL, NULL);
@@ -305,7 +306,8 @@ MUSTER_TEST (Position, joins_the_collections_of_a_model_that_has_some)
   MUSTER_ASSERT_NO_ERROR (error);
   g_autoptr (MusterMetaGraph) both = muster_meta_graph_with_variables (
       local, muster_meta_graph_graph (model), variables, 2, NULL, 0, &error);
-  g_autoptr (MusterMetaGraph) extended = both ? muster_position_add (both, 1, &error) : NULL;
+  g_autoptr (MusterMetaGraph) extended =
+      both != NULL ? muster_position_add (both, 1, &error) : NULL;
   MUSTER_ASSERT_NO_ERROR (error);
   gsize n;
 

@@ -94,7 +94,7 @@ is_tidy (Job *job)
   g_autoptr (GDir) directory = g_dir_open (job->directory, 0, NULL);
   const char *name;
 
-  while (directory && (name = g_dir_read_name (directory)))
+  while (directory != NULL && (name = g_dir_read_name (directory)) != NULL)
     if (g_str_has_prefix (name, ".saving"))
       return FALSE;
 
@@ -107,7 +107,7 @@ go_on (Job *job, GError **error)
 {
   GError *failure = NULL;
 
-  while (!failure && !muster_monitored_session_should_stop (job->monitored.session))
+  while (failure == NULL && !muster_monitored_session_should_stop (job->monitored.session))
     (void)monitored_train (&job->monitored, NULL, &failure);
   g_autoptr (GError) owned = failure;
 

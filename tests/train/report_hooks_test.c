@@ -246,7 +246,7 @@ note_traced (MusterFakeMaster *master, const MusterStep *step, G_GNUC_UNUSED Mus
   static const guint8 full_trace[] = {8, 3};
 
   g_assert_true (MUSTER_IS_FAKE_MASTER (master));
-  if (!step->options)
+  if (step->options == NULL)
     return TRUE;
   g_assert_cmpmem (g_bytes_get_data (step->options, NULL), 2, full_trace, 2);
   g_string_append_printf (user_data, "%u ", muster_fake_master_n_calls (master, "train"));

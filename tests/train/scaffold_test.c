@@ -27,7 +27,7 @@ with_collection (MusterMetaGraph *meta_graph, const char *key, ...)
   va_list names;
 
   va_start (names, key);
-  while ((name = va_arg (names, const char *)))
+  while ((name = va_arg (names, const char *)) != NULL)
     muster_proto_put_string (list, LIST_VALUE, name);
   va_end (names);
   muster_proto_put_bytes (value, NODE_LIST, list->data, list->len);

@@ -38,7 +38,7 @@ note_ready (const MusterSessionReport *report, gint64 step, gpointer user_data)
 {
   Job *job = user_data;
   g_string_append_printf (job->told, "%s %" G_GINT64_FORMAT " ",
-                          report->restored_from ? "restored" : "ready", step);
+                          report->restored_from != NULL ? "restored" : "ready", step);
 }
 
 static void
@@ -67,7 +67,7 @@ note_progress (const MusterTrainingState *state, gpointer user_data)
   job->last_loss = (float)state->loss;
   job->last_step = state->step;
   job->durable_step = state->durable_step;
-  if (job->at_progress)
+  if (job->at_progress != NULL)
     job->at_progress (job);
   return !job->stops;
 }

@@ -166,7 +166,7 @@ come_to (Monitored *f, const Wait *wait, MusterPrepareOptions *prepare)
   f->options.prepare = prepare;
   if (wait->during != OPENING && !monitored_open (f, &error))
     g_error ("%s: %s", wait->what, error->message);
-  if (wait->hangs)
+  if (wait->hangs != NULL)
     muster_fake_master_set_cost (f->master, wait->hangs, MUSTER_WAIT_FOREVER);
 }
 

@@ -284,7 +284,7 @@ muster_event_writer_ref (MusterEventWriter *self)
 void
 muster_event_writer_unref (MusterEventWriter *self)
 {
-  if (!self || !g_atomic_ref_count_dec (&self->refs))
+  if (self == NULL || !g_atomic_ref_count_dec (&self->refs))
     return;
   if (self->fd >= 0) {
     g_autoptr (GError) failure = NULL;

@@ -44,14 +44,14 @@ checkpoint_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
   if (!muster_hook_need_global_step (scaffold, NAME, error))
     return FALSE;
   self->scaffold = muster_scaffold_ref (scaffold);
-  if (!self->saver)
+  if (self->saver == NULL)
     self->saver = muster_saver_new (muster_scaffold_meta_graph (scaffold), NULL, error);
-  if (!self->saver || !muster_saver_adopt_directory (self->saver, self->directory, error))
+  if (self->saver == NULL || !muster_saver_adopt_directory (self->saver, self->directory, error))
     return FALSE;
-  if (self->preemption)
+  if (self->preemption != NULL)
     muster_preemption_set_saver (self->preemption, self->saver, self->directory);
   for (guint i = 0; i < self->listeners->len; i++)
-    if (listener (self, i)->begin)
+    if (listener (self, i)->begin != NULL)
       listener (self, i)->begin (listener (self, i)->user_data);
 
   return TRUE;
@@ -77,7 +77,7 @@ note_durable (MusterCheckpointSaverHook *self, gint64 step, char *prefix)
 static gboolean
 is_preempted (MusterCheckpointSaverHook *self)
 {
-  return self->preemption && muster_preemption_is_requested (self->preemption);
+  return self->preemption != NULL && muster_preemption_is_requested (self->preemption);
 }
 
 /* A lease that is lost isn't a save that failed: another chief trains on. */
@@ -114,7 +114,7 @@ notify_saved (MusterCheckpointSaverHook *self, const MusterSaved *saved)
   gboolean is_heard = FALSE;
 
   for (guint i = 0; i < self->listeners->len; i++) {
-    if (!listener (self, i)->saved)
+    if (listener (self, i)->saved == NULL)
       continue;
     listener (self, i)->saved (saved, listener (self, i)->user_data);
     is_heard = TRUE;
@@ -139,7 +139,7 @@ static gboolean
 write_checkpoint (MusterCheckpointSaverHook *self, const Call *call, gint64 step,
                   MusterSaved *saved, GError **error)
 {
-  if (self->preemption)
+  if (self->preemption != NULL)
     return muster_preemption_save (self->preemption, self->saver, call->session, self->directory,
                                    step, saved, call->deadline_us, call->cancellable, error);
 
@@ -156,7 +156,7 @@ save (MusterCheckpointSaverHook *self, const Call *call, gint64 step, gboolean *
   GError *failure = NULL;
 
   for (guint i = 0; i < self->listeners->len; i++)
-    if (listener (self, i)->before_save)
+    if (listener (self, i)->before_save != NULL)
       listener (self, i)->before_save (call->session, step, call->deadline_us, call->cancellable,
                                        listener (self, i)->user_data);
   gboolean is_done = write_checkpoint (self, call, step, &saved, &failure);
@@ -167,15 +167,16 @@ save (MusterCheckpointSaverHook *self, const Call *call, gint64 step, gboolean *
     return note_skipped (self, &saved, error);
   self->n_failures_in_a_row = 0;
   note_durable (self, step, g_strdup (saved.prefix));
-  if (self->writer && !muster_event_writer_add_session_log (
-                          self->writer, MUSTER_SESSION_LOG_CHECKPOINT, saved.prefix, step, error))
+  if (self->writer != NULL &&
+      !muster_event_writer_add_session_log (self->writer, MUSTER_SESSION_LOG_CHECKPOINT,
+                                            saved.prefix, step, error))
     return FALSE;
   (void)notify_saved (self, &saved);
   for (guint i = 0; i < self->listeners->len; i++)
-    if (listener (self, i)->after_save &&
+    if (listener (self, i)->after_save != NULL &&
         !listener (self, i)->after_save (call->session, step, saved.prefix, call->deadline_us,
                                          call->cancellable, listener (self, i)->user_data) &&
-        wants_stop)
+        wants_stop != NULL)
       *wants_stop = TRUE;
 
   return TRUE;
@@ -192,7 +193,7 @@ print_graph (MusterCheckpointSaverHook *self)
   g_autoptr (GString) text = muster_graph_print (muster_scaffold_graph (self->scaffold), &failure);
 
   self->has_printed = TRUE;
-  if (!text ||
+  if (text == NULL ||
       !muster_storage_make_directory (muster_local_storage (), self->directory, &failure) ||
       !muster_storage_publish (muster_local_storage (), path, text->str, text->len, &failure))
     g_info ("graph.pbtxt isn't written: %s", failure->message);
@@ -204,7 +205,7 @@ write_graphs (MusterCheckpointSaverHook *self, gint64 step, GError **error)
   if (!self->has_printed)
     print_graph (self);
 
-  return !self->writer ||
+  return self->writer == NULL ||
          (muster_event_writer_add_graph (
               self->writer, muster_graph_bytes (muster_scaffold_graph (self->scaffold)), error) &&
           muster_event_writer_add_meta_graph (
@@ -222,7 +223,7 @@ is_saved (MusterCheckpointSaverHook *self, gint64 step)
   if (n == 0 || muster_checkpoint_step (kept[n - 1]) != step)
     return FALSE;
   note_durable (self, step, g_strdup (kept[n - 1]));
-  if (self->preemption)
+  if (self->preemption != NULL)
     muster_preemption_note_durable (self->preemption, step, self->durable, 0, 0);
 
   return TRUE;
@@ -293,7 +294,7 @@ static gboolean
 save_last (MusterCheckpointSaverHook *self, const Call *call, gint64 step, GError **error)
 {
   if (step == self->durable_step) {
-    if (self->preemption)
+    if (self->preemption != NULL)
       muster_preemption_note_durable (self->preemption, step, self->durable, 0, 0);
     return TRUE;
   }
@@ -308,7 +309,8 @@ checkpoint_end (MusterHook *hook, MusterSession *session, gint64 deadline_us,
 {
   MusterCheckpointSaverHook *self = MUSTER_CHECKPOINT_SAVER_HOOK (hook);
   g_auto (MusterCancelLink) either = muster_cancel_link (
-      cancellable, self->preemption ? muster_preemption_cancellable (self->preemption) : NULL);
+      cancellable,
+      self->preemption != NULL ? muster_preemption_cancellable (self->preemption) : NULL);
   const Call call = {session, deadline_us, either.cancellable};
   gint64 step =
       muster_read_global_step (session, self->scaffold, deadline_us, either.cancellable, error);
@@ -316,7 +318,7 @@ checkpoint_end (MusterHook *hook, MusterSession *session, gint64 deadline_us,
   if (step < 0 || !save_last (self, &call, step, error))
     return FALSE;
   for (guint i = 0; i < self->listeners->len; i++)
-    if (listener (self, i)->end)
+    if (listener (self, i)->end != NULL)
       listener (self, i)->end (session, step, deadline_us, either.cancellable,
                                listener (self, i)->user_data);
   /* A run that ends without its last state saved hasn't ended well, whatever was put up with. */
@@ -379,23 +381,24 @@ muster_checkpoint_saver_hook_new (const MusterCheckpointSaverOptions *options, G
   g_autoptr (MusterCheckpointSaverHook) self =
       g_object_new (MUSTER_TYPE_CHECKPOINT_SAVER_HOOK, NULL);
 
-  if (!options || !options->checkpoint_dir || !*options->checkpoint_dir) {
+  if (options == NULL || options->checkpoint_dir == NULL || !*options->checkpoint_dir) {
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                          NAME " needs a checkpoint_dir");
     return NULL;
   }
-  if (!muster_storage_check_path (options->saver ? muster_saver_storage (options->saver) : NULL,
+  if (!muster_storage_check_path (options->saver != NULL ? muster_saver_storage (options->saver)
+                                                         : NULL,
                                   "checkpoint directory", options->checkpoint_dir, error))
     return NULL;
   self->directory = g_strdup (options->checkpoint_dir);
-  self->saver = options->saver ? g_object_ref (options->saver) : NULL;
-  self->writer = options->writer ? muster_event_writer_ref (options->writer) : NULL;
+  self->saver = options->saver != NULL ? g_object_ref (options->saver) : NULL;
+  self->writer = options->writer != NULL ? muster_event_writer_ref (options->writer) : NULL;
   if (options->n_listeners > 0)
     g_array_append_vals (self->listeners, options->listeners, (guint)options->n_listeners);
   self->steps_per_run = MAX (options->steps_per_run, 1);
   self->most_failures = options->most_failures_in_a_row;
   self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());
-  self->preemption = options->preemption ? g_object_ref (options->preemption) : NULL;
+  self->preemption = options->preemption != NULL ? g_object_ref (options->preemption) : NULL;
   if (!muster_step_timer_init (&self->timer, options->save_us, options->save_steps, self->clock,
                                error))
     return NULL;
@@ -408,7 +411,7 @@ muster_checkpoint_saver_hook_failures (MusterHook *self, const GError **last)
 {
   g_return_val_if_fail (MUSTER_IS_CHECKPOINT_SAVER_HOOK (self), 0);
 
-  if (last)
+  if (last != NULL)
     *last = MUSTER_CHECKPOINT_SAVER_HOOK (self)->last_failure;
 
   return MUSTER_CHECKPOINT_SAVER_HOOK (self)->n_failures;
@@ -419,7 +422,7 @@ muster_checkpoint_saver_hook_durable (MusterHook *self, const char **prefix)
 {
   g_return_val_if_fail (MUSTER_IS_CHECKPOINT_SAVER_HOOK (self), -1);
 
-  if (prefix)
+  if (prefix != NULL)
     *prefix = MUSTER_CHECKPOINT_SAVER_HOOK (self)->durable;
 
   return MUSTER_CHECKPOINT_SAVER_HOOK (self)->durable_step;

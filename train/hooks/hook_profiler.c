@@ -49,22 +49,22 @@ static gboolean
 write_timeline (MusterProfilerHook *self, GBytes *metadata, gint64 step, GError **error)
 {
   GError *failure = NULL;
-  g_autofree char *json = metadata ? muster_timeline_of (metadata, &failure) : NULL;
+  g_autofree char *json = metadata != NULL ? muster_timeline_of (metadata, &failure) : NULL;
   g_autofree char *name = g_strdup_printf ("timeline-%" G_GINT64_FORMAT ".json", step);
   g_autofree char *path = g_build_filename (self->directory, name, NULL);
   g_autofree char *tag = g_strdup_printf ("step_%" G_GINT64_FORMAT, step);
 
-  if (failure) {
+  if (failure != NULL) {
     g_propagate_error (error, failure);
     return FALSE;
   }
-  if (!json && !self->has_warned)
+  if (json == NULL && !self->has_warned)
     g_message ("The master was asked for a full trace and gave none: no timelines are written");
-  self->has_warned |= !json;
+  self->has_warned |= json == NULL;
 
-  return !json ||
+  return json == NULL ||
          (muster_storage_publish (muster_local_storage (), path, json, strlen (json), error) &&
-          (!self->writer ||
+          (self->writer == NULL ||
            muster_event_writer_add_run_metadata (self->writer, tag, metadata, step, error)));
 }
 
@@ -141,7 +141,7 @@ muster_profiler_hook_new (gint64 save_steps, gint64 save_us, const char *output_
 
   self->directory = g_strdup (output_dir);
   self->clock = g_object_ref (clock ? clock : muster_system_clock ());
-  self->writer = writer ? muster_event_writer_ref (writer) : NULL;
+  self->writer = writer != NULL ? muster_event_writer_ref (writer) : NULL;
   if (!muster_step_timer_init (&self->timer, save_us, save_steps, self->clock, error))
     return NULL;
 

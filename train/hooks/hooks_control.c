@@ -8,7 +8,7 @@
 gboolean
 muster_hook_need_global_step (MusterScaffold *scaffold, const char *what, GError **error)
 {
-  if (muster_scaffold_global_step (scaffold))
+  if (muster_scaffold_global_step (scaffold) != NULL)
     return TRUE;
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                "Global step should be created to use %s.", what);
@@ -118,7 +118,7 @@ muster_stop_at_step_hook_new (gint64 num_steps, gint64 last_step, GError **error
     wrong = "One of num_steps or last_step must be specified.";
   else if (num_steps > 0 && last_step > 0)
     wrong = "Only one of num_steps or last_step can be specified.";
-  if (wrong) {
+  if (wrong != NULL) {
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, wrong);
     return NULL;
   }
@@ -422,7 +422,7 @@ feed_finalize (GObject *object)
 {
   MusterFeedFuncHook *self = MUSTER_FEED_FUNC_HOOK (object);
 
-  if (self->destroy)
+  if (self->destroy != NULL)
     self->destroy (self->user_data);
   g_strfreev (self->tensors);
   g_free (self->values);

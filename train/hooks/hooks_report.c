@@ -38,7 +38,7 @@ counter_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
   muster_graph_split_input (muster_scaffold_global_step (scaffold), &name);
   /* A resource variable is read by "global_step/Read/ReadVariableOp". */
   char *slash = strchr (name, '/');
-  if (slash)
+  if (slash != NULL)
     *slash = '\0';
   self->tag = g_strconcat (name, "/sec", NULL);
 
@@ -55,7 +55,7 @@ count (MusterStepCounterHook *self, gint64 elapsed_us, gint64 elapsed_steps, gin
   double speed = (double)elapsed_steps * (double)MUSTER_SECOND / (double)elapsed_us;
   g_info ("%s: %g", self->tag, speed);
 
-  return !self->writer ||
+  return self->writer == NULL ||
          muster_event_writer_add_scalar (self->writer, self->tag, (float)speed, step, error);
 }
 
@@ -131,7 +131,7 @@ muster_step_counter_hook_new (gint64 every_steps, gint64 every_us, MusterEventWr
     return NULL;
   }
   self->clock = g_object_ref (clock ? clock : muster_system_clock ());
-  self->writer = writer ? muster_event_writer_ref (writer) : NULL;
+  self->writer = writer != NULL ? muster_event_writer_ref (writer) : NULL;
   if (!muster_step_timer_init (&self->timer, every_us, every_steps, self->clock, error))
     return NULL;
 
@@ -181,7 +181,7 @@ logging_before_run (MusterHook *hook, MusterRunContext *context, G_GNUC_UNUSED G
   MusterLoggingHook *self = MUSTER_LOGGING_HOOK (hook);
 
   self->is_due = self->has_timer && muster_step_timer_is_due (&self->timer, self->n_runs);
-  for (guint i = 0; self->is_due && self->tensors[i]; i++)
+  for (guint i = 0; self->is_due && self->tensors[i] != NULL; i++)
     self->fetched[i] = muster_run_context_fetch (context, self->tensors[i]);
 
   return TRUE;
@@ -267,7 +267,7 @@ muster_logging_hook_init (G_GNUC_UNUSED MusterLoggingHook *self)
 static const char *
 logging_mistake (const MusterLoggingOptions *options)
 {
-  if (!options || !options->tensors)
+  if (options == NULL || options->tensors == NULL)
     return "there are no tensors to log";
   if (options->every_n_iter < 0 || options->every_us < 0)
     return "invalid every_n_iter or every_n_secs: it must be above 0.";
@@ -285,14 +285,14 @@ muster_logging_hook_new (const MusterLoggingOptions *options, GError **error)
   g_autoptr (MusterLoggingHook) self = g_object_new (MUSTER_TYPE_LOGGING_HOOK, NULL);
   const char *mistake = logging_mistake (options);
 
-  if (mistake) {
+  if (mistake != NULL) {
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, mistake);
     return NULL;
   }
   self->tensors = g_strdupv ((char **)options->tensors);
   self->fetched = g_new0 (guint, g_strv_length (self->tensors) + 1);
   self->at_end = options->at_end;
-  self->log = options->log ? options->log : log_message;
+  self->log = options->log != NULL ? options->log : log_message;
   self->user_data = options->user_data;
   self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());
   self->has_timer = options->every_n_iter > 0 || options->every_us > 0;
@@ -332,10 +332,10 @@ summary_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
   if (!muster_hook_need_global_step (scaffold, "SummarySaverHook", error))
     return FALSE;
   self->scaffold = muster_scaffold_ref (scaffold);
-  if (!self->op)
+  if (self->op == NULL)
     self->op = g_strdup (muster_scaffold_summary_op (scaffold));
 
-  return !self->op || muster_hook_need_node (scaffold, self->op, error);
+  return self->op == NULL || muster_hook_need_node (scaffold, self->op, error);
 }
 
 static gboolean
@@ -343,7 +343,7 @@ summary_before_run (MusterHook *hook, MusterRunContext *context, G_GNUC_UNUSED G
 {
   MusterSummarySaverHook *self = MUSTER_SUMMARY_SAVER_HOOK (hook);
 
-  self->is_due = self->op && self->writer &&
+  self->is_due = self->op != NULL && self->writer != NULL &&
                  (self->next_step < 0 || muster_step_timer_is_due (&self->timer, self->next_step));
   if (self->is_due)
     self->fetched = muster_run_context_fetch (context, self->op);
@@ -372,7 +372,7 @@ summary_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
   gint64 beside = muster_run_context_global_step (context);
   gint64 step = beside + self->behind;
 
-  if (!self->op || !self->writer)
+  if (self->op == NULL || self->writer == NULL)
     return TRUE;
   if (self->next_step < 0 || self->is_due) {
     step = muster_run_context_step_now (context, error);
@@ -398,7 +398,7 @@ summary_end (MusterHook *hook, G_GNUC_UNUSED MusterSession *session,
 {
   MusterSummarySaverHook *self = MUSTER_SUMMARY_SAVER_HOOK (hook);
 
-  return !self->writer || muster_event_writer_flush (self->writer, error);
+  return self->writer == NULL || muster_event_writer_flush (self->writer, error);
 }
 
 static void
@@ -437,7 +437,7 @@ muster_summary_saver_hook_new (const char *summary_op, gint64 save_steps, gint64
 
   self->op = g_strdup (summary_op);
   self->clock = g_object_ref (clock ? clock : muster_system_clock ());
-  self->writer = writer ? muster_event_writer_ref (writer) : NULL;
+  self->writer = writer != NULL ? muster_event_writer_ref (writer) : NULL;
   if (!muster_step_timer_init (&self->timer, save_us, save_steps, self->clock, error))
     return NULL;
 

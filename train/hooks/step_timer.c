@@ -11,7 +11,7 @@ muster_step_timer_init (MusterStepTimer *self, gint64 every_us, gint64 every_ste
 
   *self = (MusterStepTimer){.every_us = every_us,
                             .every_steps = every_steps,
-                            .clock = clock ? clock : muster_system_clock ()};
+                            .clock = clock != NULL ? clock : muster_system_clock ()};
   if (every_us < 0 || every_steps < 0 || (every_us == 0 && every_steps == 0))
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                          "Either every_secs or every_steps should be provided, and above 0.");
@@ -48,9 +48,9 @@ muster_step_timer_trigger (MusterStepTimer *self, gint64 step, gint64 *elapsed_u
   gboolean had_before = self->was_triggered;
   gint64 now_us = muster_clock_now_us (self->clock);
 
-  if (had_before && elapsed_us)
+  if (had_before && elapsed_us != NULL)
     *elapsed_us = now_us - self->last_us;
-  if (had_before && elapsed_steps)
+  if (had_before && elapsed_steps != NULL)
     *elapsed_steps = step - self->last_step;
   self->was_triggered = TRUE;
   self->last_us = now_us;

@@ -31,8 +31,9 @@ typedef struct {
 static void
 put_text (GString *json, const MusterProtoField *text)
 {
-  g_autofree char *valid =
-      text->data ? g_utf8_make_valid ((const char *)text->data, (gssize)text->size) : g_strdup ("");
+  g_autofree char *valid = text->data != NULL
+                               ? g_utf8_make_valid ((const char *)text->data, (gssize)text->size)
+                               : g_strdup ("");
 
   g_string_append_c (json, '"');
   for (const char *at = valid; *at; at++) {
@@ -72,12 +73,12 @@ op_of (const MusterProtoField *label)
   const char *text = (const char *)label->data;
   const char *equals = label->size > 0 ? g_strstr_len (text, (gssize)label->size, " = ") : NULL;
 
-  if (!equals)
+  if (equals == NULL)
     return op;
   const guint8 *end = label->data + label->size;
   op.data = (const guint8 *)equals + strlen (" = ");
   const guint8 *paren = memchr (op.data, '(', (gsize)(end - op.data));
-  op.size = (gsize)((paren ? paren : end) - op.data);
+  op.size = (gsize)((paren != NULL ? paren : end) - op.data);
 
   return op;
 }

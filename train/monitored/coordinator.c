@@ -40,7 +40,7 @@ worker_unref (gpointer data)
 
   if (!g_atomic_ref_count_dec (&self->refs))
     return;
-  if (self->thread)
+  if (self->thread != NULL)
     g_thread_unref (self->thread);
   g_free (self->name);
   g_free (self);
@@ -60,7 +60,7 @@ muster_coordinator_new (MusterClock *clock, gboolean end_of_input_is_clean)
 static gboolean
 is_plain (const MusterCoordinator *self, const GError *reason)
 {
-  return !reason ||
+  return reason == NULL ||
          (self->end_of_input_is_clean && muster_error_is (reason, MUSTER_ERROR_OUT_OF_RANGE));
 }
 
@@ -74,7 +74,7 @@ muster_coordinator_request_stop (MusterCoordinator *self, const GError *reason, 
   g_mutex_lock (&self->lock);
   if (self->is_joined && !is_plain (self, reason)) {
     g_mutex_unlock (&self->lock);
-    if (failure)
+    if (failure != NULL)
       *failure = g_error_copy (reason);
     return FALSE;
   }
@@ -131,7 +131,7 @@ muster_coordinator_error (MusterCoordinator *self)
   g_return_val_if_fail (self != NULL, NULL);
 
   g_mutex_lock (&self->lock);
-  GError *error = self->error ? g_error_copy (self->error) : NULL;
+  GError *error = self->error != NULL ? g_error_copy (self->error) : NULL;
   g_mutex_unlock (&self->lock);
 
   return error;
@@ -158,7 +158,7 @@ run_once (Worker *self)
 
   if (self->work (self->coordinator, self->user_data, &error))
     return TRUE;
-  if (error)
+  if (error != NULL)
     muster_coordinator_request_stop (self->coordinator, error, NULL);
 
   return FALSE;
@@ -195,7 +195,7 @@ run_worker (gpointer data)
   if (--coordinator->n_running == 0)
     quiet = g_object_ref (coordinator->quiet);
   g_mutex_unlock (&coordinator->lock);
-  if (quiet)
+  if (quiet != NULL)
     g_cancellable_cancel (quiet);
   worker_unref (self);
   g_object_unref (coordinator);
@@ -246,7 +246,7 @@ wait_for_threads (MusterCoordinator *self, gboolean is_grace, gint64 deadline_us
   g_mutex_lock (&self->lock);
   g_autoptr (GCancellable) quiet = g_object_ref (self->quiet);
   g_autoptr (GCancellable) stop = is_grace ? NULL : g_object_ref (self->stop);
-  gboolean is_over = self->n_running == 0 || (stop && g_cancellable_is_cancelled (stop));
+  gboolean is_over = self->n_running == 0 || (stop != NULL && g_cancellable_is_cancelled (stop));
   g_mutex_unlock (&self->lock);
   if (is_over)
     return TRUE;
@@ -316,14 +316,14 @@ muster_coordinator_join (MusterCoordinator *self, gint64 grace_us, gboolean igno
   g_autofree char *live = collect (self, workers);
   g_mutex_lock (&self->lock);
   self->is_joined = TRUE;
-  g_autoptr (GError) failure = self->error ? g_error_copy (self->error) : NULL;
+  g_autoptr (GError) failure = self->error != NULL ? g_error_copy (self->error) : NULL;
   g_mutex_unlock (&self->lock);
-  if (!failure && live && !ignore_live)
+  if (failure == NULL && live != NULL && !ignore_live)
     failure = g_error_new (MUSTER_ERROR, MUSTER_ERROR_ABORTED,
                            "Coordinator stopped with threads still running: %s", live);
-  else if (live)
+  else if (live != NULL)
     g_info ("Coordinator stopped with threads still running: %s", live);
-  if (!failure)
+  if (failure == NULL)
     return TRUE;
   g_propagate_error (error, g_steal_pointer (&failure));
 

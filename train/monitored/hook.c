@@ -30,7 +30,7 @@ muster_hook_begin (MusterHook *self, MusterScaffold *scaffold, GError **error)
 {
   MusterHookClass *klass = MUSTER_HOOK_GET_CLASS (self);
 
-  return !klass->begin || tell (self, "begin", klass->begin (self, scaffold, error), error);
+  return klass->begin == NULL || tell (self, "begin", klass->begin (self, scaffold, error), error);
 }
 
 gboolean
@@ -40,7 +40,7 @@ muster_hook_after_create_session (MusterHook *self, MusterSession *session,
 {
   MusterHookClass *klass = MUSTER_HOOK_GET_CLASS (self);
 
-  return !klass->after_create_session ||
+  return klass->after_create_session == NULL ||
          tell (self, "after the session was made",
                klass->after_create_session (self, session, coordinator, deadline_us, cancellable,
                                             error),
@@ -54,7 +54,7 @@ muster_hook_before_run (MusterHook *self, MusterRunContext *context, GError **er
 
   muster_run_context_set_hook (context, self);
 
-  return !klass->before_run ||
+  return klass->before_run == NULL ||
          tell (self, "before a run", klass->before_run (self, context, error), error);
 }
 
@@ -63,7 +63,7 @@ muster_hook_after_run (MusterHook *self, MusterRunContext *context, GError **err
 {
   MusterHookClass *klass = MUSTER_HOOK_GET_CLASS (self);
 
-  return !klass->after_run ||
+  return klass->after_run == NULL ||
          tell (self, "after a run", klass->after_run (self, context, error), error);
 }
 
@@ -73,8 +73,9 @@ muster_hook_end (MusterHook *self, MusterSession *session, gint64 deadline_us,
 {
   MusterHookClass *klass = MUSTER_HOOK_GET_CLASS (self);
 
-  return !klass->end || tell (self, "at the end",
-                              klass->end (self, session, deadline_us, cancellable, error), error);
+  return klass->end == NULL ||
+         tell (self, "at the end", klass->end (self, session, deadline_us, cancellable, error),
+               error);
 }
 
 void
@@ -82,7 +83,7 @@ muster_hook_on_error (MusterHook *self, const GError *error)
 {
   MusterHookClass *klass = MUSTER_HOOK_GET_CLASS (self);
 
-  if (klass->on_error)
+  if (klass->on_error != NULL)
     klass->on_error (self, error);
 }
 
@@ -92,7 +93,7 @@ char *
 muster_hook_claim_of_feed (const char *tensor)
 {
   g_return_val_if_fail (tensor != NULL, NULL);
-  return g_strdup_printf (strchr (tensor, ':') ? "feeds %s" : "feeds %s:0", tensor);
+  return g_strdup_printf (strchr (tensor, ':') != NULL ? "feeds %s" : "feeds %s:0", tensor);
 }
 
 char *
@@ -108,9 +109,9 @@ muster_hook_claim_of_directory (const char *does, const char *directory)
 static gboolean
 claim (GHashTable *claimed, MusterHook *hook, char **claims, GError **error)
 {
-  for (char **what = claims; what && *what; what++) {
+  for (char **what = claims; what != NULL && *what != NULL; what++) {
     MusterHook *other = g_hash_table_lookup (claimed, *what);
-    if (other) {
+    if (other != NULL) {
       g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                    "Two hooks can't live together: both %s and %s are one that %s. Leave one out",
                    G_OBJECT_TYPE_NAME (other), G_OBJECT_TYPE_NAME (hook), *what);
@@ -129,7 +130,7 @@ muster_hooks_check (GPtrArray *hooks, GError **error)
 
   for (guint i = 0; i < hooks->len; i++) {
     MusterHookClass *klass = MUSTER_HOOK_GET_CLASS (hooks->pdata[i]);
-    g_auto (GStrv) claims = klass->claims ? klass->claims (hooks->pdata[i]) : NULL;
+    g_auto (GStrv) claims = klass->claims != NULL ? klass->claims (hooks->pdata[i]) : NULL;
     if (!claim (claimed, hooks->pdata[i], claims, error))
       return FALSE;
   }
@@ -158,7 +159,7 @@ step_hook_before_run (MusterHook *hook, MusterRunContext *context, G_GNUC_UNUSED
 {
   MusterStepHook *self = MUSTER_STEP_HOOK (hook);
 
-  if (self->tensor)
+  if (self->tensor != NULL)
     self->fetched = muster_run_context_fetch (context, self->tensor);
 
   return TRUE;
@@ -169,11 +170,12 @@ step_hook_after_run (MusterHook *hook, MusterRunContext *context, GError **error
 {
   MusterStepHook *self = MUSTER_STEP_HOOK (hook);
   g_autoptr (GError) failure = NULL;
-  MusterTensor *value = self->tensor ? muster_run_context_value (context, self->fetched) : NULL;
+  MusterTensor *value =
+      self->tensor != NULL ? muster_run_context_value (context, self->fetched) : NULL;
 
   if (self->after_step (value, muster_run_context_global_step (context), self->user_data, &failure))
     return TRUE;
-  if (!failure) {
+  if (failure == NULL) {
     muster_run_context_request_stop (context);
     return TRUE;
   }
@@ -187,7 +189,7 @@ step_hook_finalize (GObject *object)
 {
   MusterStepHook *self = MUSTER_STEP_HOOK (object);
 
-  if (self->destroy)
+  if (self->destroy != NULL)
     self->destroy (self->user_data);
   g_free (self->tensor);
   G_OBJECT_CLASS (muster_step_hook_parent_class)->finalize (object);

@@ -58,7 +58,7 @@ set_coordinator (MusterMonitoredSession *self, MusterCoordinator *coordinator)
   g_autoptr (MusterCoordinator) before = self->coordinator;
   self->coordinator = coordinator;
   g_mutex_unlock (&self->lock);
-  if (self->cancellable)
+  if (self->cancellable != NULL)
     self->cancel_id = g_cancellable_connect (self->cancellable, G_CALLBACK (on_cancelled),
                                              g_object_ref (coordinator), g_object_unref);
 }
@@ -79,7 +79,7 @@ muster_monitored_join (MusterMonitoredSession *self, gint64 deadline_us, GError 
 void
 muster_monitored_close (MusterMonitoredSession *self)
 {
-  if (!self->session)
+  if (self->session == NULL)
     return;
   if (g_cancellable_is_cancelled (self->cancellable))
     muster_session_close_quietly_within (self->session, HASTY_CLOSE_US);
@@ -93,9 +93,9 @@ muster_monitored_close (MusterMonitoredSession *self)
 static void
 outbid_lease (MusterMonitoredSession *self)
 {
-  MusterLease *lease = self->session ? muster_session_manager_lease (self->session) : NULL;
+  MusterLease *lease = self->session != NULL ? muster_session_manager_lease (self->session) : NULL;
 
-  if (lease)
+  if (lease != NULL)
     self->prepare.epoch = MAX (self->prepare.epoch, muster_lease_epoch (lease) + 1);
 }
 
@@ -103,10 +103,10 @@ void
 muster_monitored_drop (MusterMonitoredSession *self)
 {
   outbid_lease (self);
-  if (self->coordinator) {
+  if (self->coordinator != NULL) {
     g_autoptr (GError) reported = NULL;
     muster_monitored_join (self, self->deadline_us, &reported);
-    if (reported)
+    if (reported != NULL)
       g_info ("Left with the session: %s", reported->message);
   }
   muster_monitored_close (self);
@@ -132,9 +132,9 @@ create (MusterMonitoredSession *self, MusterSessionReport *report, GError **erro
   GError *failure = NULL;
 
   self->session = prepare_or_wait (self, timeout_us, report, &failure);
-  if (self->listener.made)
+  if (self->listener.made != NULL)
     self->listener.made (report, failure, self->listener.user_data);
-  if (!self->session) {
+  if (self->session == NULL) {
     g_propagate_error (error, failure);
     return FALSE;
   }
@@ -192,7 +192,7 @@ muster_monitored_pause (MusterMonitoredSession *self, GError *failure, GError **
   }
   g_info ("Coming back after: %s", failure->message);
   self->n_recoveries++;
-  if (self->listener.lost)
+  if (self->listener.lost != NULL)
     self->listener.lost (failure, self->n_recoveries, pause_us, self->listener.user_data);
 
   return pause_until (self, now_us, muster_deadline_after (now_us, pause_us), failure, error);
@@ -203,9 +203,9 @@ muster_monitored_ensure (MusterMonitoredSession *self, MusterSessionReport *repo
 {
   g_auto (MusterSessionReport) own = {0};
 
-  if (!report)
+  if (report == NULL)
     report = &own;
-  while (!self->session) {
+  while (self->session == NULL) {
     GError *failure = NULL;
     muster_session_report_clear (report);
     if (create (self, report, &failure))

@@ -26,8 +26,8 @@ wants_saver (const MusterMonitoredSessionOptions *options)
 {
   const MusterPrepareOptions *prepare = options->prepare;
 
-  return !options->is_worker && prepare && !prepare->saver &&
-         (prepare->checkpoint_dir || prepare->checkpoint_filename);
+  return !options->is_worker && prepare != NULL && prepare->saver == NULL &&
+         (prepare->checkpoint_dir != NULL || prepare->checkpoint_filename != NULL);
 }
 
 /* The scaffold, and what a chief restores by where nothing else was given (MON.10). */
@@ -42,7 +42,7 @@ take_scaffold (MusterMonitoredSession *self, const MusterMonitoredSessionOptions
     return TRUE;
   }
   self->scaffold = muster_scaffold_with_saver (options->scaffold, error);
-  if (self->scaffold)
+  if (self->scaffold != NULL)
     self->saver = muster_saver_new (muster_scaffold_meta_graph (self->scaffold), &saving, error);
 
   return self->saver != NULL;
@@ -63,19 +63,19 @@ take_prepare (MusterMonitoredSession *self, const MusterPrepareOptions *options)
 {
   MusterPrepareOptions *own = &self->prepare;
 
-  if (options)
+  if (options != NULL)
     *own = *options;
-  if (!own->saver)
+  if (own->saver == NULL)
     own->saver = self->saver;
-  if (!own->init_op && !own->init_ops)
+  if (own->init_op == NULL && own->init_ops == NULL)
     own->init_op = muster_scaffold_init_op (self->scaffold);
   if (own->n_init_feeds == 0)
     own->init_feeds = muster_scaffold_init_feeds (self->scaffold, &own->n_init_feeds);
-  if (!own->init_func && muster_scaffold_has_init_func (self->scaffold)) {
+  if (own->init_func == NULL && muster_scaffold_has_init_func (self->scaffold)) {
     own->init_func = muster_scaffold_call_init_func;
     own->init_func_data = self->scaffold;
   }
-  if (!own->init_op && !own->init_ops && !own->init_func)
+  if (own->init_op == NULL && own->init_ops == NULL && own->init_func == NULL)
     own->init_func = initialise_nothing;
   muster_prepare_options_own (own);
 }
@@ -93,7 +93,7 @@ take_manager (MusterMonitoredSession *self, const MusterMonitoredSessionOptions 
                                       .clock = options->clock,
                                       .meta_graph = muster_scaffold_meta_graph (scaffold)};
 
-  if (options->manager)
+  if (options->manager != NULL)
     return g_object_ref (options->manager);
 
   return muster_session_manager_new (muster_scaffold_graph (scaffold), &with, error);
@@ -111,9 +111,9 @@ take_options (MusterMonitoredSession *self, const MusterMonitoredSessionOptions 
   self->stop_grace_us = options->stop_grace_us ? options->stop_grace_us : DEFAULT_GRACE_US;
   for (gsize i = 0; i < options->n_hooks; i++)
     g_ptr_array_add (self->hooks, g_object_ref (options->hooks[i]));
-  self->recovery = options->recovery ? *options->recovery : default_recovery;
+  self->recovery = options->recovery != NULL ? *options->recovery : default_recovery;
   self->retries.policy = &self->recovery;
-  if (options->listener)
+  if (options->listener != NULL)
     self->listener = *options->listener;
   self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());
   self->context =
@@ -142,12 +142,13 @@ muster_monitored_session_new (const MusterMonitoredSessionOptions *options,
   if (!take_scaffold (self, options, error))
     return NULL;
   take_options (self, options);
-  self->cancellable = cancellable ? g_object_ref (cancellable) : NULL;
+  self->cancellable = cancellable != NULL ? g_object_ref (cancellable) : NULL;
   self->queue_runners =
       muster_queue_runners_of (muster_scaffold_meta_graph (self->scaffold), error);
-  self->manager = self->queue_runners ? take_manager (self, options, error) : NULL;
+  self->manager = self->queue_runners != NULL ? take_manager (self, options, error) : NULL;
 
-  return self->manager && begin_hooks (self, error) && muster_monitored_ensure (self, report, error)
+  return self->manager != NULL && begin_hooks (self, error) &&
+                 muster_monitored_ensure (self, report, error)
              ? g_steal_pointer (&self)
              : NULL;
 }
@@ -176,7 +177,7 @@ cause_of (MusterMonitoredSession *self, GError *failure)
 {
   GError *reported = muster_coordinator_error (self->coordinator);
 
-  if (!muster_monitored_is_recoverable (self, failure) && reported &&
+  if (!muster_monitored_is_recoverable (self, failure) && reported != NULL &&
       muster_monitored_is_recoverable (self, reported)) {
     g_error_free (failure);
     return reported;
@@ -194,7 +195,7 @@ unless_replaced (MusterMonitoredSession *self, GError *failure)
   MusterLease *lease = muster_monitored_session_lease (self);
   GError *replaced = NULL;
 
-  if (!lease || !muster_error_is (failure, MUSTER_ERROR_ABORTED))
+  if (lease == NULL || !muster_error_is (failure, MUSTER_ERROR_ABORTED))
     return failure;
   gint64 deadline_us = muster_deadline_after (muster_clock_now_us (self->clock), ASK_LEASE_US);
   if (muster_lease_announce_phase (lease, MUSTER_CHIEF_TRAINING, deadline_us, self->cancellable,
@@ -217,7 +218,7 @@ unless_reset (MusterMonitoredSession *self, GError *failure)
   MusterStep look = nothing;
   g_autoptr (GError) gone = NULL;
 
-  if (muster_monitored_is_recoverable (self, failure) || !self->session ||
+  if (muster_monitored_is_recoverable (self, failure) || self->session == NULL ||
       muster_session_is_here (self->session) || failure->domain != MUSTER_ERROR ||
       muster_error_is (failure, MUSTER_ERROR_OUT_OF_RANGE))
     return failure;
@@ -237,7 +238,7 @@ note_progress (MusterMonitoredSession *self)
 {
   gint64 step = muster_run_context_global_step (self->context);
 
-  if (muster_scaffold_global_step (self->scaffold) && step <= self->global_step)
+  if (muster_scaffold_global_step (self->scaffold) != NULL && step <= self->global_step)
     return;
   self->global_step = step;
   self->retries = (MusterRetries){.policy = &self->recovery};
@@ -317,9 +318,10 @@ run_hooked (MusterMonitoredSession *self, const MusterStep *step, MusterTensor *
 static gboolean
 leave_lost_session (MusterMonitoredSession *self, GError **error)
 {
-  g_autoptr (GError) reported = self->session ? muster_coordinator_error (self->coordinator) : NULL;
+  g_autoptr (GError) reported =
+      self->session != NULL ? muster_coordinator_error (self->coordinator) : NULL;
 
-  if (!reported || !muster_monitored_is_recoverable (self, reported))
+  if (reported == NULL || !muster_monitored_is_recoverable (self, reported))
     return TRUE;
   muster_monitored_drop (self);
 
@@ -432,7 +434,7 @@ attempt_function (MusterMonitoredSession *self, gpointer data, GError **error)
   gboolean is_done = what->function (self, self->session, what->deadline_us, self->cancellable,
                                      what->user_data, error);
   self->in_step_function = FALSE;
-  if (is_done || *error)
+  if (is_done || *error != NULL)
     return is_done;
   muster_monitored_session_request_stop (self); /* MON.49 */
 
@@ -468,9 +470,9 @@ muster_monitored_session_request_stop (MusterMonitoredSession *self)
   g_atomic_int_set (&self->stop_requested, 1);
   g_mutex_lock (&self->lock);
   g_autoptr (MusterCoordinator) coordinator =
-      self->coordinator ? g_object_ref (self->coordinator) : NULL;
+      self->coordinator != NULL ? g_object_ref (self->coordinator) : NULL;
   g_mutex_unlock (&self->lock);
-  if (coordinator)
+  if (coordinator != NULL)
     muster_coordinator_request_stop (coordinator, NULL, NULL);
 }
 
@@ -483,14 +485,14 @@ muster_monitored_session_should_stop (MusterMonitoredSession *self)
     return TRUE;
   g_mutex_lock (&self->lock);
   g_autoptr (MusterCoordinator) coordinator =
-      self->coordinator ? g_object_ref (self->coordinator) : NULL;
+      self->coordinator != NULL ? g_object_ref (self->coordinator) : NULL;
   g_mutex_unlock (&self->lock);
-  if (!coordinator || !muster_coordinator_should_stop (coordinator))
+  if (coordinator == NULL || !muster_coordinator_should_stop (coordinator))
     return FALSE;
   g_autoptr (GError) reported = muster_coordinator_error (coordinator);
 
   /* The next run comes back from it. */
-  return !(reported && muster_monitored_is_recoverable (self, reported));
+  return !(reported != NULL && muster_monitored_is_recoverable (self, reported));
 }
 
 /* --- the end --- */
@@ -498,18 +500,19 @@ muster_monitored_session_should_stop (MusterMonitoredSession *self)
 static gboolean
 is_clean_end (const MusterMonitoredSession *self, const GError *failure)
 {
-  if (!failure)
+  if (failure == NULL)
     return TRUE;
 
   return muster_error_is (failure, MUSTER_ERROR_OUT_OF_RANGE) &&
-         !(self->hooks_mistake && strcmp (self->hooks_mistake->message, failure->message) == 0);
+         !(self->hooks_mistake != NULL &&
+           strcmp (self->hooks_mistake->message, failure->message) == 0);
 }
 
 /* An end that nobody has asked for isn't to go by unseen (DMON.8). */
 static void
 note_end_of_input (MusterMonitoredSession *self, const GError *failure)
 {
-  if (!failure)
+  if (failure == NULL)
     return;
   self->end_of_input = g_strdup (failure->message);
   g_info ("The training ends with its input: %s", failure->message);
@@ -524,7 +527,7 @@ end_hooks (MusterMonitoredSession *self, gint64 deadline_us, GError **first)
     if (muster_hook_end (self->hooks->pdata[i], self->session, deadline_us, self->cancellable,
                          &failure))
       continue;
-    if (!*first)
+    if (*first == NULL)
       *first = g_steal_pointer (&failure);
     else
       g_info ("Besides: %s", failure->message);
@@ -544,15 +547,15 @@ notify_hooks (MusterMonitoredSession *self, const GError *failure)
 static GError *
 blame_thread (MusterMonitoredSession *self, GError *first)
 {
-  GError *reported = self->session ? muster_coordinator_error (self->coordinator) : NULL;
+  GError *reported = self->session != NULL ? muster_coordinator_error (self->coordinator) : NULL;
 
-  if (!reported || muster_monitored_is_recoverable (self, reported)) {
-    if (reported)
+  if (reported == NULL || muster_monitored_is_recoverable (self, reported)) {
+    if (reported != NULL)
       g_info ("Besides: %s", reported->message);
     g_clear_error (&reported);
     return first;
   }
-  if (first && strcmp (first->message, reported->message) != 0)
+  if (first != NULL && strcmp (first->message, reported->message) != 0)
     g_info ("Besides: %s", first->message);
   g_clear_error (&first);
 
@@ -578,19 +581,19 @@ muster_monitored_session_finish (MusterMonitoredSession *self, const GError *fai
     first = g_error_copy (failure);
   else
     note_end_of_input (self, failure);
-  if (!first && self->session)
+  if (first == NULL && self->session != NULL)
     end_hooks (self, deadline_us, &first);
-  if (self->coordinator) {
+  if (self->coordinator != NULL) {
     muster_coordinator_request_stop (self->coordinator, NULL, NULL);
     first = blame_thread (self, first);
   }
-  if (first)
+  if (first != NULL)
     notify_hooks (self, first);
-  if (self->coordinator)
+  if (self->coordinator != NULL)
     muster_monitored_join (self, deadline_us, NULL); /* it is known by now */
   muster_monitored_close (self);
   g_atomic_int_set (&self->is_closed, 1);
-  if (!first)
+  if (first == NULL)
     return TRUE;
   g_propagate_error (error, first);
 
@@ -617,7 +620,7 @@ MusterLease *
 muster_monitored_session_lease (MusterMonitoredSession *self)
 {
   g_return_val_if_fail (self != NULL, NULL);
-  return self->session ? muster_session_manager_lease (self->session) : NULL;
+  return self->session != NULL ? muster_session_manager_lease (self->session) : NULL;
 }
 
 gint64
@@ -647,7 +650,7 @@ muster_monitored_session_dispose (GObject *object)
   MusterMonitoredSession *self = MUSTER_MONITORED_SESSION (object);
 
   self->deadline_us = MUSTER_WAIT_FOREVER; /* the last run's; the grace bounds this */
-  if (self->session)
+  if (self->session != NULL)
     muster_monitored_drop (self);
   G_OBJECT_CLASS (muster_monitored_session_parent_class)->dispose (object);
 }

@@ -47,7 +47,7 @@ runner_new (void)
 void
 muster_queue_runner_unref (MusterQueueRunner *self)
 {
-  if (!self || !g_atomic_ref_count_dec (&self->refs))
+  if (self == NULL || !g_atomic_ref_count_dec (&self->refs))
     return;
   g_free (self->queue);
   g_ptr_array_unref (self->enqueues);
@@ -63,7 +63,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterQueueRunner, muster_queue_runner_unref)
 static char *
 text_of (const MusterProtoField *field)
 {
-  if (field->type != MUSTER_WIRE_BYTES || memchr (field->data, '\0', field->size) ||
+  if (field->type != MUSTER_WIRE_BYTES || memchr (field->data, '\0', field->size) != NULL ||
       !g_utf8_validate_len ((const char *)field->data, field->size, NULL))
     return NULL;
 
@@ -117,7 +117,7 @@ read_field (MusterQueueRunner *self, const MusterProtoField *field)
     return read_name (&self->queue, field);
   case RUNNER_ENQUEUE:
     enqueue = text_of (field);
-    if (enqueue)
+    if (enqueue != NULL)
       g_ptr_array_add (self->enqueues, enqueue);
     return enqueue != NULL;
   case RUNNER_CLOSE:
@@ -134,12 +134,12 @@ read_field (MusterQueueRunner *self, const MusterProtoField *field)
 static gboolean
 check_op (const MusterQueueRunner *self, MusterGraph *graph, const char *op, GError **error)
 {
-  if (!op || !*op || muster_graph_has_node (graph, op))
+  if (op == NULL || !*op || muster_graph_has_node (graph, op))
     return TRUE;
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                "Collection '" COLLECTION "': the graph has no op '%s', which the runner of '%s' "
                "names",
-               op, self->queue ? self->queue : "");
+               op, self->queue != NULL ? self->queue : "");
 
   return FALSE;
 }
@@ -223,7 +223,7 @@ muster_queue_runners_of (MusterMetaGraph *meta_graph, GError **error)
       g_ptr_array_new_with_free_func ((GDestroyNotify)muster_queue_runner_unref);
   MusterProtoField field;
 
-  if (!muster_meta_graph_collection (meta_graph, COLLECTION))
+  if (muster_meta_graph_collection (meta_graph, COLLECTION) == NULL)
     return g_steal_pointer (&runners);
   GBytes *bytes = muster_meta_graph_bytes (meta_graph);
   MusterProtoReader reader =
@@ -292,15 +292,16 @@ run_last (Shared *self, const char *op)
   g_autoptr (GError) failure = NULL;
   gint64 now_us = muster_clock_now_us (muster_system_clock ());
 
-  if (op && *op && !muster_session_run_op (self->session, op, now_us + END_US, NULL, &failure))
+  if (op != NULL && *op &&
+      !muster_session_run_op (self->session, op, now_us + END_US, NULL, &failure))
     g_info ("Queue '%s': %s", self->runner->queue ? self->runner->queue : "", failure->message);
 }
 
 static gboolean
 says_closed (const MusterQueueRunner *self, const GError *failure)
 {
-  return failure && failure->domain == MUSTER_ERROR && failure->code >= 0 && failure->code < 32 &&
-         (self->closed_by & 1u << failure->code) != 0;
+  return failure != NULL && failure->domain == MUSTER_ERROR && failure->code >= 0 &&
+         failure->code < 32 && (self->closed_by & 1u << failure->code) != 0;
 }
 
 static gboolean
@@ -320,10 +321,10 @@ fill (MusterCoordinator *coordinator, gpointer user_data, GError **error)
       run_last (shared, shared->runner->close);
     return TRUE;
   }
-  if (!failure || g_cancellable_is_cancelled (stop))
+  if (failure == NULL || g_cancellable_is_cancelled (stop))
     return TRUE;
   g_propagate_prefixed_error (error, g_steal_pointer (&failure), "Filling the queue '%s': ",
-                              shared->runner->queue ? shared->runner->queue : "");
+                              shared->runner->queue != NULL ? shared->runner->queue : "");
 
   return FALSE;
 }
@@ -343,7 +344,7 @@ static void
 start (MusterQueueRunner *runner, MusterSession *session, MusterCoordinator *coordinator)
 {
   g_autoptr (Shared) shared = g_new0 (Shared, 1);
-  g_autofree char *name = g_strdup_printf ("queue %s", runner->queue ? runner->queue : "");
+  g_autofree char *name = g_strdup_printf ("queue %s", runner->queue != NULL ? runner->queue : "");
 
   g_atomic_ref_count_init (&shared->refs);
   g_atomic_ref_count_inc (&runner->refs);
@@ -353,7 +354,7 @@ start (MusterQueueRunner *runner, MusterSession *session, MusterCoordinator *coo
   for (guint i = 0; i < runner->enqueues->len; i++)
     muster_coordinator_start (coordinator, name, fill,
                               filler_new (shared, runner->enqueues->pdata[i]));
-  if (runner->cancel && *runner->cancel) {
+  if (runner->cancel != NULL && *runner->cancel) {
     g_atomic_ref_count_inc (&shared->refs);
     muster_coordinator_start (coordinator, name, cancel_at_stop, shared);
   }

@@ -72,7 +72,7 @@ muster_run_context_begin (MusterRunContext *self, MusterSession *session, const 
     g_ptr_array_add (self->fetches, (gpointer)step->fetches[i]);
   if (step->n_feeds > 0)
     g_array_append_vals (self->feeds, step->feeds, (guint)step->n_feeds);
-  if (self->global_step)
+  if (self->global_step != NULL)
     self->step_at = muster_run_context_fetch (self, self->global_step);
 }
 
@@ -222,7 +222,7 @@ merge_options (MusterRunContext *self)
   guint64 largest[N_MERGED + 1] = {0};
   GByteArray *merged = g_byte_array_new ();
 
-  if (self->step->options)
+  if (self->step->options != NULL)
     g_byte_array_append (merged, g_bytes_get_data (self->step->options, NULL),
                          (guint)g_bytes_get_size (self->step->options));
   g_byte_array_append (merged, self->options->data, self->options->len);
@@ -313,11 +313,11 @@ muster_run_context_global_step (MusterRunContext *self)
 {
   g_return_val_if_fail (self != NULL, -1);
 
-  const MusterTensor *value = self->global_step && self->step_at < self->values->len
+  const MusterTensor *value = self->global_step != NULL && self->step_at < self->values->len
                                   ? self->values->pdata[self->step_at]
                                   : NULL;
 
-  return value ? muster_step_of (value) : -1;
+  return value != NULL ? muster_step_of (value) : -1;
 }
 
 gint64
@@ -329,7 +329,7 @@ muster_run_context_step_now (MusterRunContext *self, GError **error)
 
   if (self->step_now >= 0)
     return self->step_now;
-  if (!self->global_step) {
+  if (self->global_step == NULL) {
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                          "The model has no global step");
     return -1;
@@ -337,7 +337,7 @@ muster_run_context_step_now (MusterRunContext *self, GError **error)
   g_autoptr (MusterTensor) value = muster_session_fetch (
       self->session, self->global_step, MIN (poll_us, muster_run_context_deadline_us (self)),
       self->cancellable, error);
-  if (!value)
+  if (value == NULL)
     return -1;
   self->step_now = muster_step_of (value);
   if (self->step_now < 0)
@@ -350,8 +350,8 @@ muster_run_context_step_now (MusterRunContext *self, GError **error)
 void
 muster_run_context_hand_out (MusterRunContext *self, MusterTensor **fetched, GBytes **metadata)
 {
-  for (gsize i = 0; fetched && i < self->step->n_fetches; i++)
+  for (gsize i = 0; fetched != NULL && i < self->step->n_fetches; i++)
     fetched[i] = muster_tensor_ref (self->values->pdata[i]);
-  if (metadata)
-    *metadata = self->metadata ? g_bytes_ref (self->metadata) : NULL;
+  if (metadata != NULL)
+    *metadata = self->metadata != NULL ? g_bytes_ref (self->metadata) : NULL;
 }

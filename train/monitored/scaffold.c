@@ -47,20 +47,21 @@ static void
 take_given (MusterScaffold *self, const MusterScaffoldOptions *options)
 {
   static const MusterScaffoldOptions none = {0};
-  const MusterScaffoldOptions *o = options ? options : &none;
-  const MusterScaffoldOptions *base = o->copy_from ? &o->copy_from->given : &none;
+  const MusterScaffoldOptions *o = options != NULL ? options : &none;
+  const MusterScaffoldOptions *base = o->copy_from != NULL ? &o->copy_from->given : &none;
   gboolean own_feeds = o->n_init_feeds > 0;
   gboolean own_func = o->init_func != NULL;
 
   self->given = (MusterScaffoldOptions){
-      .init_op = g_strdup (o->init_op ? o->init_op : base->init_op),
-      .local_init_op = g_strdup (o->local_init_op ? o->local_init_op : base->local_init_op),
-      .ready_op = g_strdup (o->ready_op ? o->ready_op : base->ready_op),
-      .ready_for_local_init_op = g_strdup (
-          o->ready_for_local_init_op ? o->ready_for_local_init_op : base->ready_for_local_init_op),
-      .summary_op = g_strdup (o->summary_op ? o->summary_op : base->summary_op),
-      .train_op = g_strdup (o->train_op ? o->train_op : base->train_op),
-      .global_step = g_strdup (o->global_step ? o->global_step : base->global_step),
+      .init_op = g_strdup (o->init_op != NULL ? o->init_op : base->init_op),
+      .local_init_op = g_strdup (o->local_init_op != NULL ? o->local_init_op : base->local_init_op),
+      .ready_op = g_strdup (o->ready_op != NULL ? o->ready_op : base->ready_op),
+      .ready_for_local_init_op =
+          g_strdup (o->ready_for_local_init_op != NULL ? o->ready_for_local_init_op
+                                                       : base->ready_for_local_init_op),
+      .summary_op = g_strdup (o->summary_op != NULL ? o->summary_op : base->summary_op),
+      .train_op = g_strdup (o->train_op != NULL ? o->train_op : base->train_op),
+      .global_step = g_strdup (o->global_step != NULL ? o->global_step : base->global_step),
       .needs_saver = o->needs_saver || base->needs_saver,
       .n_init_feeds = own_feeds ? o->n_init_feeds : base->n_init_feeds,
       .init_func = own_func ? o->init_func : base->init_func,
@@ -108,13 +109,13 @@ choose (MusterScaffold *self, const char *given, const char *key, char **piece, 
 {
   const char *const *items = muster_meta_graph_collection (self->meta_graph, key);
 
-  if (given && *given && !need_node (self, given, key, error))
+  if (given != NULL && *given && !need_node (self, given, key, error))
     return FALSE;
-  if (given || !items || !items[0] || !*items[0]) {
-    *piece = given && *given ? g_strdup (given) : NULL;
+  if (given != NULL || items == NULL || items[0] == NULL || !*items[0]) {
+    *piece = given != NULL && *given ? g_strdup (given) : NULL;
     return TRUE;
   }
-  if (items[1]) {
+  if (items[1] != NULL) {
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                  "More than one item in the collection \"%s\". Please indicate which one to use by "
                  "passing it to the scaffold as its %s",
@@ -130,8 +131,8 @@ static gboolean
 choose_all (MusterScaffold *self, GError **error)
 {
   const MusterScaffoldOptions *given = &self->given;
-  const char *train =
-      given->train_op ? given->train_op : muster_meta_graph_op (self->meta_graph, "train_op");
+  const char *train = given->train_op != NULL ? given->train_op
+                                              : muster_meta_graph_op (self->meta_graph, "train_op");
 
   self->train_op = g_strdup (train);
 
@@ -141,7 +142,7 @@ choose_all (MusterScaffold *self, GError **error)
          choose (self, given->ready_for_local_init_op, "ready_for_local_init_op", &self->gate_op,
                  error) &&
          choose (self, given->summary_op, "summary_op", &self->summary_op, error) &&
-         (!given->train_op || need_node (self, given->train_op, "train_op", error));
+         (given->train_op == NULL || need_node (self, given->train_op, "train_op", error));
 }
 
 /* --- building what is missing --- */
@@ -151,7 +152,7 @@ add_nodes (MusterScaffold *self, MusterGraphBuilder *builder, GError **error)
 {
   g_autoptr (MusterGraph) extra = muster_graph_builder_end (builder, error);
 
-  if (!extra)
+  if (extra == NULL)
     return FALSE;
   MusterGraph *both = muster_graph_extended (self->graph, extra);
   muster_graph_unref (self->graph);
@@ -171,9 +172,9 @@ initializers (MusterScaffold *self, gboolean local)
   GPtrArray *ops = g_ptr_array_new ();
 
   for (gsize i = 0; i < n; i++)
-    if (variables[i].is_local == local && variables[i].initializer)
+    if (variables[i].is_local == local && variables[i].initializer != NULL)
       g_ptr_array_add (ops, (gpointer)variables[i].initializer);
-  for (; tables && *tables; tables++)
+  for (; tables != NULL && *tables != NULL; tables++)
     g_ptr_array_add (ops, (gpointer)*tables);
 
   return ops;
@@ -186,7 +187,7 @@ build_init (MusterScaffold *self, gboolean local, const char *name, char **op, G
   g_autoptr (GPtrArray) ops = initializers (self, local);
   g_autoptr (MusterGraphBuilder) builder = NULL;
 
-  if (*op || ops->len == 0)
+  if (*op != NULL || ops->len == 0)
     return TRUE;
   *op = g_strdup (name);
   if (muster_graph_has_node (self->graph, name)) /* added by whoever wrote the graph down */
@@ -202,11 +203,11 @@ build_init (MusterScaffold *self, gboolean local, const char *name, char **op, G
 static gboolean
 build_ready (MusterScaffold *self, gboolean local_too, char **op, GError **error)
 {
-  if (*op)
+  if (*op != NULL)
     return TRUE;
   g_autoptr (MusterGraph) with =
       muster_graph_with_ready_op (self->meta_graph, local_too, op, error);
-  if (!with)
+  if (with == NULL)
     return FALSE;
   g_autoptr (MusterGraph) extra =
       muster_graph_added (with, muster_meta_graph_graph (self->meta_graph));
@@ -221,10 +222,10 @@ static gboolean
 build_summary (MusterScaffold *self, GError **error)
 {
   const char *const *summaries = muster_meta_graph_collection (self->meta_graph, "summaries");
-  gsize n = summaries ? g_strv_length ((char **)summaries) : 0;
+  gsize n = summaries != NULL ? g_strv_length ((char **)summaries) : 0;
   g_autoptr (MusterGraphBuilder) builder = NULL;
 
-  if (self->summary_op || self->given.summary_op || n == 0)
+  if (self->summary_op != NULL || self->given.summary_op != NULL || n == 0)
     return TRUE;
   self->summary_op = g_strdup ("muster/summaries:0");
   if (muster_graph_has_node (self->graph, "muster/summaries"))
@@ -246,7 +247,7 @@ build_missing (MusterScaffold *self, GError **error)
       !build_init (self, TRUE, "muster/local_init", &self->local_init_op, error) ||
       !build_summary (self, error))
     return FALSE;
-  if (self->local_init_op)
+  if (self->local_init_op != NULL)
     return build_ready (self, FALSE, &self->gate_op, error);
   g_clear_pointer (&self->gate_op, g_free); /* a gate before nothing */
 
@@ -263,13 +264,13 @@ find_global_step (MusterScaffold *self)
   gsize n = 0;
   const MusterVariableInfo *variables = muster_meta_graph_variables (self->meta_graph, &n);
 
-  if (!wanted)
-    wanted = item ? item : "global_step";
+  if (wanted == NULL)
+    wanted = item != NULL ? item : "global_step";
   gsize length = strcspn (wanted, ":");
   for (gsize i = 0; i < n; i++) {
     if (strncmp (variables[i].name, wanted, length) != 0 || variables[i].name[length] != '\0')
       continue;
-    if (variables[i].is_resource && variables[i].snapshot)
+    if (variables[i].is_resource && variables[i].snapshot != NULL)
       return g_strdup (variables[i].snapshot);
     return g_strdup_printf ("%s:0", variables[i].name);
   }
@@ -289,11 +290,11 @@ muster_scaffold_new_with (MusterMetaGraph *meta_graph, const MusterScaffoldOptio
   take_given (self, options);
   self->meta_graph = self->given.needs_saver ? muster_saver_default (meta_graph, error)
                                              : muster_meta_graph_ref (meta_graph);
-  if (!self->meta_graph)
+  if (self->meta_graph == NULL)
     return NULL;
   self->graph = muster_graph_ref (muster_meta_graph_graph (self->meta_graph));
   if (!choose_all (self, error) ||
-      (self->given.global_step &&
+      (self->given.global_step != NULL &&
        !need_node (self, self->given.global_step, "global_step", error)) ||
       !build_missing (self, error))
     return NULL;
@@ -319,7 +320,7 @@ muster_scaffold_with_saver (MusterScaffold *self, GError **error)
 
   const MusterScaffoldOptions with = {.needs_saver = TRUE, .copy_from = self};
 
-  return muster_meta_graph_saver (self->meta_graph)
+  return muster_meta_graph_saver (self->meta_graph) != NULL
              ? muster_scaffold_ref (self)
              : muster_scaffold_new_with (self->meta_graph, &with, error);
 }
@@ -457,7 +458,7 @@ muster_scaffold_call_init_func (MusterSession *session, gint64 deadline_us,
   MusterScaffold *self = scaffold;
   const MusterScaffoldOptions *given = &self->given;
 
-  return !given->init_func ||
+  return given->init_func == NULL ||
          given->init_func (self, session, deadline_us, cancellable, given->init_func_data, error);
 }
 

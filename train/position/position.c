@@ -201,9 +201,9 @@ muster_position_check (MusterMetaGraph *meta_graph, MusterStorage *storage, cons
   gint64 n_tasks = muster_position_n_tasks (meta_graph);
   g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (storage, prefix, NULL);
   const MusterBundleEntry *entry =
-      reader ? muster_bundle_reader_find (reader, MUSTER_POSITION_DONE) : NULL;
+      reader != NULL ? muster_bundle_reader_find (reader, MUSTER_POSITION_DONE) : NULL;
 
-  if (!entry || entry->n_dims != 1 || entry->dims[0] == n_tasks)
+  if (entry == NULL || entry->n_dims != 1 || entry->dims[0] == n_tasks)
     return TRUE;
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                "'%s' holds the positions of %" G_GINT64_FORMAT
@@ -298,7 +298,7 @@ guard_quiesce (MusterSession *session, gint64 deadline_us, GCancellable *cancell
         !set_hold_for_tasks (self, session, deadline_us, cancellable, error))
       return FALSE;
     gint64 now_us = muster_clock_now_us (self->clock);
-    if (!before.begun || !is_same_step (self, &before, task)) {
+    if (before.begun == NULL || !is_same_step (self, &before, task)) {
       torn_us = muster_deadline_after (now_us, self->quiesce_us);
       muster_position_state_clear (&before);
       before = (MusterPositionState){.begun = muster_tensor_ref (self->state.begun),
@@ -339,14 +339,14 @@ guard_number (MusterSession *session, gint64 *step, gint64 deadline_us, GCancell
   const Guard *self = data;
   g_autoptr (MusterTensor) value =
       muster_session_fetch (session, self->global_step, deadline_us, cancellable, error);
-  const gint64 number = value ? muster_step_of (value) : -1;
+  const gint64 number = value != NULL ? muster_step_of (value) : -1;
 
   if (number >= 0)
     *step = number;
 
-  return number >= 0 ||
-         (value && muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                                "the global step '%s' is no integer scalar", self->global_step));
+  return number >= 0 || (value != NULL && muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                                                       "the global step '%s' is no integer scalar",
+                                                       self->global_step));
 }
 
 /* Where the master is gone, or another chief has it, there is nothing to let go. */
@@ -370,7 +370,7 @@ muster_position_guard (MusterSaver *saver, MusterMetaGraph *meta_graph,
   static const MusterPositionGuard defaults;
   guint n_tasks = muster_position_n_tasks (meta_graph);
 
-  if (!options)
+  if (options == NULL)
     options = &defaults;
   if (n_tasks == 0)
     return;
@@ -380,10 +380,10 @@ muster_position_guard (MusterSaver *saver, MusterMetaGraph *meta_graph,
   self->quiesce_us = options->quiesce_us > 0 ? options->quiesce_us : DEFAULT_QUIESCE_US;
   self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());
   self->global_step = g_strdup (options->global_step);
-  const MusterSaverConsistentCut consistent_cut = {.quiesce = guard_quiesce,
-                                                   .check = guard_check,
-                                                   .number =
-                                                       self->global_step ? guard_number : NULL,
-                                                   .release = guard_release};
+  const MusterSaverConsistentCut consistent_cut = {
+      .quiesce = guard_quiesce,
+      .check = guard_check,
+      .number = self->global_step != NULL ? guard_number : NULL,
+      .release = guard_release};
   muster_saver_set_consistent_cut (saver, &consistent_cut, self, guard_free);
 }

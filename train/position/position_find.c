@@ -43,14 +43,14 @@ look (MusterSession *session, guint *n_tasks, gint64 deadline_us, GCancellable *
       muster_session_fetch (session, IS_THERE ":0", deadline_us, cancellable, error);
 
   *n_tasks = 0;
-  if (!is_there)
+  if (is_there == NULL)
     return FALSE;
   if (muster_tensor_dtype (is_there) != MUSTER_BOOL || muster_tensor_n_elements (is_there) != 1 ||
       !*(const guint8 *)muster_tensor_data (is_there))
     return TRUE;
   g_autoptr (MusterTensor) begun =
       muster_session_fetch (session, READ ":0", deadline_us, cancellable, error);
-  if (!begun)
+  if (begun == NULL)
     return FALSE;
   const gint64 n = muster_tensor_n_elements (begun);
   if (n < 1 || n > MUSTER_POSITION_MOST_TASKS)
@@ -70,7 +70,7 @@ extend (MusterMetaGraph *meta_graph, guint n_tasks, GError **error)
   MusterMetaGraph *extended = n_tasks > 0 ? muster_position_add (meta_graph, n_tasks, &failure)
                                           : muster_meta_graph_ref (meta_graph);
 
-  if (failure)
+  if (failure != NULL)
     g_propagate_prefixed_error (
         error, failure,
         "the master keeps the positions of %u task%s, which a save by this meta graph would lose; "
@@ -88,7 +88,7 @@ muster_position_find (MusterMaster *master, MusterMetaGraph *meta_graph, GBytes 
 
   guint n_tasks = 0;
 
-  if (!MUSTER_IS_MASTER (master) || !meta_graph) {
+  if (!MUSTER_IS_MASTER (master) || meta_graph == NULL) {
     (void)muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                        "finding positions needs a master and a meta graph");
     return NULL;
@@ -97,9 +97,10 @@ muster_position_find (MusterMaster *master, MusterMetaGraph *meta_graph, GBytes 
     return muster_meta_graph_ref (meta_graph);
   g_autoptr (MusterGraph) graph = graph_to_read (meta_graph, error);
   g_autoptr (MusterSession) session =
-      graph ? muster_master_create_session (master, graph, config, deadline_us, cancellable, error)
-            : NULL;
-  if (!session)
+      graph != NULL
+          ? muster_master_create_session (master, graph, config, deadline_us, cancellable, error)
+          : NULL;
+  if (session == NULL)
     return NULL;
   const gboolean is_known = look (session, &n_tasks, deadline_us, cancellable, error);
   muster_session_close_quietly (session);

@@ -178,7 +178,7 @@ begin (Extension *self, const char *op, const char *name, const char *const *inp
 {
   muster_graph_builder_node (self->builder, op, name);
   muster_graph_builder_device (self->builder, self->device);
-  for (; inputs && *inputs; inputs++)
+  for (; inputs != NULL && *inputs != NULL; inputs++)
     muster_graph_builder_input (self->builder, *inputs);
 }
 #define INPUTS(...) ((const char *const[]){__VA_ARGS__, NULL})
@@ -262,7 +262,7 @@ static void
 gather (Extension *self, const char *name, const char *after)
 {
   begin (self, "ResourceGather", name, INPUTS (MUSTER_POSITION_BEGUN, "muster/task"));
-  if (after)
+  if (after != NULL)
     muster_graph_builder_input (self->builder, after);
   attr_type (self, "dtype", MUSTER_INT64);
   attr_type (self, "Tindices", MUSTER_INT64);
@@ -291,7 +291,7 @@ count (Extension *self, const char *name, const char *what, const char *after,
        const char *and_after)
 {
   begin (self, "AssignAddVariableOp", name, INPUTS (what, "muster/step/one_hot", after));
-  if (and_after)
+  if (and_after != NULL)
     muster_graph_builder_input (self->builder, and_after);
   attr_type (self, "dtype", MUSTER_INT64);
 }
@@ -342,7 +342,7 @@ add_init (Extension *self, const char *init_op)
                        MUSTER_POSITION_OVER "/Assign",
                        NULL};
 
-  if (init_op)
+  if (init_op != NULL)
     muster_graph_builder_group (self->builder, INIT_OP, ops);
 }
 
@@ -352,7 +352,7 @@ const char *
 muster_position_device (MusterMetaGraph *meta_graph)
 {
   const char *item = muster_meta_graph_op (meta_graph, "global_step");
-  const char *wanted = item ? item : "global_step";
+  const char *wanted = item != NULL ? item : "global_step";
   gsize length = strcspn (wanted, ":");
   gsize n;
   const MusterVariableInfo *variables = muster_meta_graph_variables (meta_graph, &n);
@@ -368,7 +368,7 @@ static MusterGraph *
 extend_graph (Extension *self, gsize train_op, const char *init_op, GError **error)
 {
   g_autofree guint8 *writers = find_writers (self->graph, train_op, error);
-  if (!writers)
+  if (writers == NULL)
     return NULL;
   gsize n_before = muster_graph_n_nodes (self->graph);
 
@@ -376,8 +376,8 @@ extend_graph (Extension *self, gsize train_op, const char *init_op, GError **err
   add_step (self);
   add_init (self, init_op);
   g_autoptr (MusterGraph) extra = muster_graph_builder_end (self->builder, error);
-  g_autoptr (MusterGraph) whole = extra ? muster_graph_extended (self->graph, extra) : NULL;
-  if (!whole || !muster_graph_parse (whole, error))
+  g_autoptr (MusterGraph) whole = extra != NULL ? muster_graph_extended (self->graph, extra) : NULL;
+  if (whole == NULL || !muster_graph_parse (whole, error))
     return NULL;
   gsize n = muster_graph_n_nodes (whole);
   writers = g_realloc (writers, n);
@@ -407,7 +407,8 @@ describe (MusterMetaGraph *meta_graph, MusterGraph *graph, const char *init_op, 
        .snapshot = MUSTER_POSITION_OVER "/Read/ReadVariableOp:0",
        .is_resource = TRUE},
   };
-  const MusterCollectedOp ops[] = {{"ready_op", NULL}, {"init_op", init_op ? INIT_OP : NULL}};
+  const MusterCollectedOp ops[] = {{"ready_op", NULL},
+                                   {"init_op", init_op != NULL ? INIT_OP : NULL}};
 
   return muster_meta_graph_with_variables (meta_graph, graph, variables, G_N_ELEMENTS (variables),
                                            ops, G_N_ELEMENTS (ops), error);
@@ -418,7 +419,7 @@ with_saver (MusterMetaGraph *meta_graph, const MusterSaverInfo *before, GError *
 {
   MusterSaverBuild how = {.sharded = TRUE, .scope = "muster/save"};
 
-  if (before) {
+  if (before != NULL) {
     how.sharded = before->sharded;
     how.max_to_keep = before->max_to_keep > 0 ? before->max_to_keep : -1;
     how.keep_every_n_hours = (double)before->keep_every_n_hours;
@@ -445,7 +446,7 @@ check_wanted (MusterMetaGraph *meta_graph, guint n_tasks, char **train_op, gssiz
   }
   if (!muster_graph_parse (graph, error))
     return FALSE;
-  if (!name || !*name)
+  if (name == NULL || !*name)
     return refuse ("it has no train op", "add it to the collection 'train_op'", error);
   muster_graph_split_input (name, train_op);
   *at = muster_graph_find (graph, *train_op, strlen (*train_op));
@@ -473,13 +474,14 @@ muster_position_add (MusterMetaGraph *meta_graph, guint n_tasks, GError **error)
                          .device = muster_position_device (meta_graph),
                          .train_op = train_op,
                          .n_tasks = n_tasks};
-  if (init_op && !*init_op)
+  if (init_op != NULL && !*init_op)
     init_op = NULL;
   g_autoptr (MusterGraph) graph = extend_graph (&extension, (gsize)at, init_op, error);
   g_autoptr (MusterMetaGraph) described =
-      graph ? describe (meta_graph, graph, init_op, error) : NULL;
+      graph != NULL ? describe (meta_graph, graph, init_op, error) : NULL;
 
-  return described ? with_saver (described, muster_meta_graph_saver (meta_graph), error) : NULL;
+  return described != NULL ? with_saver (described, muster_meta_graph_saver (meta_graph), error)
+                           : NULL;
 }
 
 guint
@@ -491,7 +493,7 @@ muster_position_n_tasks (MusterMetaGraph *meta_graph)
   const Tensorflow__NodeDef *begun = muster_graph_find_node (graph, MUSTER_POSITION_BEGUN);
   gint64 n;
 
-  if (!begun || strcmp (begun->op, "VarHandleOp") != 0 ||
+  if (begun == NULL || strcmp (begun->op, "VarHandleOp") != 0 ||
       !muster_graph_has_node (graph, "muster/step/held") ||
       muster_node_shape (begun, "shape", &n, 1) != 1 || n < 1 || n > MUSTER_POSITION_MOST_TASKS)
     return 0;

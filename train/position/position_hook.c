@@ -82,9 +82,9 @@ undo (MusterPositionHook *self, MusterSession *session, GError **error)
                                          MUSTER_WAIT_FOREVER};
   GError *failure = NULL;
 
-  if (self->options.master)
+  if (self->options.master != NULL)
     muster_position_quiesce (session, &quiesce, self->stopped);
-  if (self->options.master &&
+  if (self->options.master != NULL &&
       !muster_master_reset (self->options.master, NULL, muster_position_in_us (RESET_US),
                             self->stopped, &failure)) {
     g_propagate_prefixed_error (error, failure, "Resetting the master: ");
@@ -92,7 +92,7 @@ undo (MusterPositionHook *self, MusterSession *session, GError **error)
   }
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED,
                "A step of task %u was cut off in a life before%s", self->options.task,
-               self->options.master
+               self->options.master != NULL
                    ? ": the master was reset, and the model goes back to its last checkpoint"
                    : ", and the model is to go back to its last checkpoint: reset the master");
 
@@ -266,7 +266,7 @@ feed_batch (MusterPositionHook *self, MusterRunContext *context)
   MusterTensor *batch[MOST_FEEDS] = {NULL};
   MusterBatches *batches = self->options.batches;
 
-  if (!batches)
+  if (batches == NULL)
     return;
   muster_batches_seek (batches,
                        muster_position_batch (self->position, self->options.task, self->n_tasks));
@@ -467,7 +467,7 @@ muster_position_run (MusterHook *self, MusterMonitoredSession *session, const Mu
     g_clear_error (&failure);
     has_trained = FALSE;
   }
-  if (trained)
+  if (trained != NULL)
     *trained = has_trained;
 
   return has_trained || muster_monitored_session_run (session, &nothing, NULL, NULL, error);
@@ -535,7 +535,7 @@ muster_position_hook_new (const MusterPositionOptions *options, GError **error)
   self->options = *options;
   self->options.feeds = (const char *const *)copy_feeds (options);
   self->options.name = g_strdup (options->name);
-  if (options->master)
+  if (options->master != NULL)
     g_object_ref (options->master);
   self->options.settle_us = options->settle_us > 0 ? options->settle_us : DEFAULT_SETTLE_US;
   self->options.hold_us = options->hold_us > 0 ? options->hold_us : DEFAULT_HOLD_US;
@@ -553,7 +553,7 @@ muster_position_hook_awaits (MusterHook *hook, MusterAwaited *awaited)
 
   MusterPositionHook *self = MUSTER_POSITION_HOOK (hook);
 
-  if (!self->awaited)
+  if (self->awaited == NULL)
     return FALSE;
   *awaited = (MusterAwaited){self->awaited, self->awaited_us};
 

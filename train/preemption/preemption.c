@@ -112,9 +112,9 @@ muster_preemption_end (MusterPreemption *self, const GError *failure)
   if (self->ended_us == 0)
     self->ended_us = muster_clock_now_us (self->clock);
   if (muster_preemption_is_requested (self)) {
-    if (failure && !self->why && !self->was_saved)
+    if (failure != NULL && self->why == NULL && !self->was_saved)
       self->why = g_strdup (failure->message);
-    self->was_saved = self->was_saved || failure || !self->saver;
+    self->was_saved = self->was_saved || failure != NULL || self->saver == NULL;
   }
   muster_preemption_nudge_locked (self);
   g_mutex_unlock (&self->lock);
@@ -198,9 +198,9 @@ measure (MusterPreemption *self, MusterSaver *saver, const char *directory, guin
   if (!muster_storage_make_directory (storage, directory, NULL))
     return 0;
   MusterStorageFile *file = muster_storage_create (storage, path, NULL);
-  gboolean is_written = file && write_pieces (storage, file, n, NULL);
+  gboolean is_written = file != NULL && write_pieces (storage, file, n, NULL);
   gint64 took_us = muster_clock_now_us (self->clock) - began_us;
-  if (file)
+  if (file != NULL)
     (void)muster_storage_close (storage, file, NULL);
   (void)muster_storage_remove (storage, path, NULL);
 
@@ -213,11 +213,11 @@ muster_preemption_estimate (MusterPreemption *self, guint64 *bytes)
   g_return_val_if_fail (self != NULL, -1);
 
   g_mutex_lock (&self->lock);
-  g_autoptr (MusterSaver) saver = self->saver ? g_object_ref (self->saver) : NULL;
+  g_autoptr (MusterSaver) saver = self->saver != NULL ? g_object_ref (self->saver) : NULL;
   g_autofree char *directory = g_strdup (self->directory);
   gboolean is_measured = self->n_saves > 0 || self->bytes_per_us > 0;
   g_mutex_unlock (&self->lock);
-  if (!saver)
+  if (saver == NULL)
     return -1;
   guint64 size = muster_saver_estimate_bytes (saver);
   double bytes_per_us = is_measured ? 0 : measure (self, saver, directory, size);
@@ -227,7 +227,7 @@ muster_preemption_estimate (MusterPreemption *self, guint64 *bytes)
     self->bytes_per_us = bytes_per_us;
   gint64 estimate_us = muster_preemption_known_locked (self, size);
   g_mutex_unlock (&self->lock);
-  if (bytes)
+  if (bytes != NULL)
     *bytes = size;
 
   return estimate_us;
@@ -294,7 +294,7 @@ muster_preemption_fits_locked (MusterPreemption *self, gint64 needed_us, guint64
   /* Where the whole grace is too short for a save, that is what counts. */
   gboolean in_step =
       is_late && self->ended_us == 0 && needed_us < self->grace_us - self->reserve_us;
-  if (self->is_refused && !self->why)
+  if (self->is_refused && self->why == NULL)
     self->why = describe_locked (self, left_us, in_step);
 
   return !self->is_refused;
@@ -355,7 +355,7 @@ end_saving (MusterPreemption *self, gboolean is_last, const char *why)
   if (is_last) {
     self->was_saved = TRUE;
     self->ended_us = muster_clock_now_us (self->clock);
-    if (why && !self->why)
+    if (why != NULL && self->why == NULL)
       self->why = g_strdup (why);
   }
   muster_preemption_nudge_locked (self);
@@ -382,8 +382,11 @@ muster_preemption_save (MusterPreemption *self, MusterSaver *saver, MusterSessio
     is_done = save_measured (self, saver, session, directory, step, saved, deadline_us, cancellable,
                              &failure);
   }
-  end_saving (self, is_last, failure ? failure->message : saved->skipped ? saved->why : NULL);
-  if (failure)
+  end_saving (self, is_last,
+              failure != NULL  ? failure->message
+              : saved->skipped ? saved->why
+                               : NULL);
+  if (failure != NULL)
     g_propagate_error (error, failure);
 
   return is_done;
@@ -398,13 +401,14 @@ outcome_locked (const MusterPreemption *self)
     return MUSTER_PREEMPTION_UNDER_WAY;
   if (self->is_refused)
     return MUSTER_PREEMPTION_NOT_BEGUN;
-  if (self->why)
+  if (self->why != NULL)
     return MUSTER_PREEMPTION_GIVEN_UP;
-  if (!self->saver || !self->has_hooks)
+  if (self->saver == NULL || !self->has_hooks)
     return MUSTER_PREEMPTION_NO_SAVE;
 
-  return self->durable && self->durable_us >= self->requested_us ? MUSTER_PREEMPTION_SAVED
-                                                                 : MUSTER_PREEMPTION_GIVEN_UP;
+  return self->durable != NULL && self->durable_us >= self->requested_us
+             ? MUSTER_PREEMPTION_SAVED
+             : MUSTER_PREEMPTION_GIVEN_UP;
 }
 
 gboolean
@@ -503,7 +507,7 @@ muster_preemption_report_text (const MusterPreemptionReport *report)
   g_autofree char *who = subject (report);
   g_autofree char *durable = durable_text (report);
   g_autofree char *further = advice (report);
-  const char *why = report->why ? report->why : "it ended before it had saved";
+  const char *why = report->why != NULL ? report->why : "it ended before it had saved";
 
   switch (report->outcome) {
   case MUSTER_PREEMPTION_SAVED:
@@ -534,7 +538,7 @@ muster_preemption_explains (MusterPreemption *self, const GError *failure)
   if (!muster_preemption_is_requested (self))
     return FALSE;
 
-  return !failure || g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_CANCELLED) ||
+  return failure == NULL || g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_CANCELLED) ||
          muster_error_is (failure, MUSTER_ERROR_CANCELLED) ||
          muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED) ||
          muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE) ||

@@ -42,7 +42,7 @@ on_signal (int signal_number)
 {
   MusterPreemption *self = g_atomic_pointer_get (&taker);
 
-  if (self)
+  if (self != NULL)
     muster_preemption_notify (self, signal_number);
 }
 
@@ -92,9 +92,9 @@ cancel_run (MusterPreemption *self)
 {
   g_mutex_lock (&self->lock);
   g_autoptr (MusterCoordinator) coordinator =
-      self->coordinator ? g_object_ref (self->coordinator) : NULL;
+      self->coordinator != NULL ? g_object_ref (self->coordinator) : NULL;
   g_mutex_unlock (&self->lock);
-  if (coordinator)
+  if (coordinator != NULL)
     (void)muster_coordinator_request_stop (coordinator, NULL, NULL);
   g_cancellable_cancel (self->cancellable);
 }
@@ -105,15 +105,15 @@ see_to_it (MusterPreemption *self)
 {
   while (!g_atomic_int_get (&self->is_ending)) {
     g_mutex_lock (&self->lock);
-    g_autoptr (MusterSaver) saver = self->saver ? g_object_ref (self->saver) : NULL;
+    g_autoptr (MusterSaver) saver = self->saver != NULL ? g_object_ref (self->saver) : NULL;
     g_autoptr (GCancellable) nudge = g_object_ref (self->nudge);
     g_mutex_unlock (&self->lock);
-    guint64 bytes = saver ? muster_saver_estimate_bytes (saver) : 0;
+    guint64 bytes = saver != NULL ? muster_saver_estimate_bytes (saver) : 0;
     g_mutex_lock (&self->lock);
-    gint64 needed_us = saver ? muster_preemption_known_locked (self, bytes) : 0;
+    gint64 needed_us = saver != NULL ? muster_preemption_known_locked (self, bytes) : 0;
     gint64 cancel_us = cancel_at_locked (self, needed_us);
     gboolean is_late = muster_clock_now_us (self->clock) >= cancel_us;
-    if (is_late && saver && !self->is_saving && !self->was_saved)
+    if (is_late && saver != NULL && !self->is_saving && !self->was_saved)
       (void)muster_preemption_fits_locked (self, needed_us, bytes, TRUE);
     g_mutex_unlock (&self->lock);
     if (is_late) {
@@ -148,12 +148,12 @@ muster_preemption_watch (MusterPreemption *self, GError **error)
 {
   muster_require (error, FALSE, self);
 
-  if (self->watcher)
+  if (self->watcher != NULL)
     return TRUE;
   self->event_fd = eventfd (0, EFD_CLOEXEC);
   if (self->event_fd >= 0)
     self->watcher = g_thread_try_new ("muster-preempt", watch, self, NULL);
-  if (self->watcher)
+  if (self->watcher != NULL)
     return TRUE;
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
                "Nothing can watch for signals: %s", g_strerror (errno));
@@ -170,7 +170,7 @@ muster_preemption_stop_watching (MusterPreemption *self)
       (void)sigaction (SIGINT, &before_int, NULL);
     g_atomic_pointer_set (&taker, NULL);
   }
-  if (self->watcher) {
+  if (self->watcher != NULL) {
     g_atomic_int_set (&self->is_ending, 1);
     g_mutex_lock (&self->lock);
     muster_preemption_nudge_locked (self);
